@@ -1,0 +1,166 @@
+package memory
+
+import "time"
+
+// Action is what a change does, in the words of the journal, REST and the page.
+type Action string
+
+// The actions. Every one names exactly one target, and its After holds the whole
+// state that follows.
+const (
+	ActionAdd       Action = "add"       // something that was not there
+	ActionUpdate    Action = "update"    // the same thing, other words or marks
+	ActionReinforce Action = "reinforce" // a duplicate was seen: more sure, observed again
+	ActionReplace   Action = "replace"   // the old side of a replacement: superseded by NewID
+	ActionRetire    Action = "retire"    // forgotten, expired or evicted
+	ActionRestore   Action = "restore"   // back from superseded, retired or rejected
+	ActionApprove   Action = "approve"   // pending → active
+	ActionReject    Action = "reject"    // pending → rejected
+	ActionLink      Action = "link"      // another owner's fact becomes visible
+	ActionUnlink    Action = "unlink"    // and stops being so
+	ActionUndo      Action = "undo"      // an earlier change is taken back
+)
+
+// AuthorKind is who or what decided a change.
+type AuthorKind string
+
+// The kinds of author.
+const (
+	ByPerson AuthorKind = "person"
+	ByModel  AuthorKind = "model"
+	ByRule   AuthorKind = "rule"
+)
+
+// Author is who or what decided a change.
+type Author struct {
+	Kind   AuthorKind `json:"kind"`
+	Name   string     `json:"name,omitempty"`   // the key's user, the model, the rule
+	Prompt string     `json:"prompt,omitempty"` // hash of the prompt a model was given
+}
+
+// Image is the whole state of one thing. Exactly one field is set.
+type Image struct {
+	Fact     *Fact         `json:"fact,omitempty"`
+	Link     *Link         `json:"link,omitempty"`
+	Profile  *ProfileEntry `json:"profile,omitempty"`
+	Relation *Relation     `json:"relation,omitempty"`
+	Summary  *Summary      `json:"summary,omitempty"`
+	Turn     *TurnMark     `json:"turn,omitempty"`
+}
+
+// TurnMark is the part of a turn that can change. Its words stay where they are.
+type TurnMark struct {
+	ID     string `json:"id"`
+	Status Status `json:"status"`
+}
+
+// Target is what a change is about: "fact:ID", "link:ID", "profile:KEY",
+// "relation:FROM:TO:KIND", "summary:ID" or "turn:ID"; "" for the zero Image.
+// It is unique within an owner.
+func (i Image) Target() string {
+	switch {
+	case i.Fact != nil:
+		return "fact:" + i.Fact.ID
+	case i.Link != nil:
+		return "link:" + i.Link.Fact.ID
+	case i.Profile != nil:
+		return "profile:" + i.Profile.Key
+	case i.Relation != nil:
+		return "relation:" + i.Relation.From + ":" + i.Relation.To + ":" + string(i.Relation.Kind)
+	case i.Summary != nil:
+		return "summary:" + i.Summary.ID
+	case i.Turn != nil:
+		return "turn:" + i.Turn.ID
+	}
+	return ""
+}
+
+// Status returns the status of what the image shows, "" for the zero Image.
+func (i Image) Status() Status {
+	switch {
+	case i.Fact != nil:
+		return i.Fact.Status
+	case i.Link != nil:
+		return i.Link.Status
+	case i.Profile != nil:
+		return i.Profile.Status
+	case i.Relation != nil:
+		return i.Relation.Status
+	case i.Summary != nil:
+		return i.Summary.Status
+	case i.Turn != nil:
+		return i.Turn.Status
+	}
+	return ""
+}
+
+// IsZero reports whether the image shows nothing.
+func (i Image) IsZero() bool { return i.Target() == "" }
+
+// Change is one step in the life of one thing. The writer fills the first part,
+// the store stamps the second; what the journal returns has both.
+type Change struct {
+	Action Action `json:"action"`
+	After  Image  `json:"after"`
+	// Base is the version of the target that the change was planned on (its
+	// Version field when it was read). 0 means whatever is there, except that an
+	// add still needs its target absent and every other action needs it present.
+	Base   int64  `json:"base,omitempty"`
+	OldID  string `json:"old_id,omitempty"` // of a replacement: the fact that went
+	NewID  string `json:"new_id,omitempty"` // and the fact that came
+	Reason string `json:"reason,omitempty"`
+	Author Author `json:"author"`
+
+	ID      string    `json:"id,omitempty"` // "RUN/3": the run and the place in it
+	Owner   Owner     `json:"owner,omitempty"`
+	Run     string    `json:"run,omitempty"`
+	Version int64     `json:"version,omitempty"` // the owner's, shared by a run's changes
+	At      time.Time `json:"at,omitzero"`       // the owner's clock: never goes back
+	Before  Image     `json:"before,omitzero"`   // zero for an add
+}
+
+// Replace returns the two changes by which next takes old's place: old becomes
+// superseded and stays true until next began, next is added. at is when it is
+// decided. Both inputs are left as they are.
+func Replace(old, next Fact, at time.Time, reason string, author Author) []Change {
+	gone := old
+	gone.Status, gone.SupersededBy, gone.UpdatedAt = Superseded, next.ID, at
+	if gone.ValidTo.IsZero() {
+		gone.ValidTo = next.ValidFrom
+		if gone.ValidTo.IsZero() {
+			gone.ValidTo = next.ObservedAt
+		}
+	}
+	return []Change{
+		{Action: ActionReplace, After: Image{Fact: &gone}, Base: old.Version, OldID: old.ID, NewID: next.ID, Reason: reason, Author: author},
+		{Action: ActionAdd, After: Image{Fact: &next}, OldID: old.ID, NewID: next.ID, Reason: reason, Author: author},
+	}
+}
+
+// Run is one execution of a job or one request that changes memory. Its changes
+// stand or fall together.
+type Run struct {
+	ID      string   `json:"id"`   // the caller's; applying the same id again is a no-op that returns the first receipt
+	Kind    string   `json:"kind"` // "learn", "manual", "import", "forget", "undo", …
+	Author  Author   `json:"author"`
+	Lease   *Lease   `json:"-"`                 // of the job this run completes; nil without one
+	Learned []string `json:"learned,omitempty"` // turns whose LearnedAt is set
+	Vectors []Vector `json:"-"`                 // of the memories it adds or rewords
+	Jobs    []Job    `json:"-"`                 // follow-up work, queued in the same transaction
+}
+
+// Receipt says what a run did.
+type Receipt struct {
+	Run     string    `json:"run"`
+	Version int64     `json:"version"` // the owner's after the run
+	At      time.Time `json:"at"`
+	Changes int       `json:"changes"`
+	Again   bool      `json:"again,omitempty"` // the run had been applied before; nothing was done now
+}
+
+// Vector is the embedding of one memory by one model.
+type Vector struct {
+	Memory string
+	Model  string    // the embedder's Fingerprint
+	Values []float32 // unit length; stores keep float16
+}

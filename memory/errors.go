@@ -1,0 +1,44 @@
+package memory
+
+import "fmt"
+
+// Code is a kind of error, testable with errors.Is. There are few, and one table
+// (package httpx) maps them to HTTP and back.
+type Code string
+
+// The kinds of error a caller can act on.
+const (
+	Invalid      Code = "invalid"      // the caller's input is wrong; the message says what would be right
+	NotFound     Code = "not_found"    // no such thing for this owner
+	Conflict     Code = "conflict"     // somebody else was there first; read again and plan again
+	Duplicate    Code = "duplicate"    // the same live fact exists in this scope already
+	Gone         Code = "gone"         // the history asked for is not kept; start from the present
+	LeaseLost    Code = "lease_lost"   // the job belongs to another worker now; nothing was written
+	Unauthorized Code = "unauthorized" // no valid key
+	Forbidden    Code = "forbidden"    // a valid key, but not for this
+	TooLarge     Code = "too_large"    // over a documented limit
+	Unavailable  Code = "unavailable"  // a part is down or too slow; trying later may work
+)
+
+// Error returns the code, so that a Code is an error and a target for errors.Is.
+func (c Code) Error() string { return string(c) }
+
+// Error is a message for people with a [Code] for programs.
+type Error struct {
+	Code Code
+	Err  error // what happened; never nil
+}
+
+// Error returns the message of what happened.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Is reports whether target is the error's code.
+func (e *Error) Is(target error) bool { return e.Code == target }
+
+// Unwrap returns what happened.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf returns an [Error] of the given code; the rest is as in fmt.Errorf.
+func Errorf(code Code, format string, args ...any) error {
+	return &Error{Code: code, Err: fmt.Errorf(format, args...)}
+}

@@ -1,0 +1,283 @@
+package memory
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Kind tells the three things recall can return apart.
+type Kind string
+
+// The kinds of memory.
+const (
+	KindFact    Kind = "fact"
+	KindTurn    Kind = "turn"
+	KindSummary Kind = "summary"
+)
+
+// Status is where something stands in its life. Only [Active] memory is
+// recalled; [Active] and [Pending] facts are live: at most one live fact of the
+// same words stands in a scope.
+type Status string
+
+// The statuses. Facts use all of them but Replaced; links, profile entries,
+// relations and summaries are active or retired; turns are active, replaced (an
+// edited or regenerated branch) or retired (forgotten).
+const (
+	Active     Status = "active"
+	Pending    Status = "pending"    // waits for a person
+	Superseded Status = "superseded" // another fact took its place
+	Replaced   Status = "replaced"   // a turn off the conversation's current path
+	Retired    Status = "retired"    // forgotten, expired, evicted or undone
+	Rejected   Status = "rejected"   // a person said no
+)
+
+// Live reports whether s is active or pending.
+func (s Status) Live() bool { return s == Active || s == Pending }
+
+// FactSource is how a fact came to be.
+type FactSource string
+
+// The sources.
+const (
+	Extracted FactSource = "extracted" // learned from turns
+	Manual    FactSource = "manual"    // written by a person
+	Imported  FactSource = "imported"  // read from an export
+	FromFile  FactSource = "file"      // edited in the vault
+)
+
+// Trust is how far the words behind a fact can be believed, highest first.
+type Trust string
+
+// The trust tiers.
+const (
+	TrustPerson    Trust = "person"    // a person wrote or approved it
+	TrustUser      Trust = "user"      // the user said it
+	TrustAssistant Trust = "assistant" // a model said it
+	TrustUntrusted Trust = "untrusted" // a tool or a page said it
+)
+
+// Span is a piece of a turn's content: bytes [Start, End).
+type Span struct {
+	Turn  string `json:"turn"`
+	Start int    `json:"start"`
+	End   int    `json:"end"`
+}
+
+// Provenance is what a fact rests on.
+type Provenance struct {
+	Conversation string   `json:"conversation,omitempty"`
+	Turns        []string `json:"turns,omitempty"` // ids, in order
+	Quote        *Span    `json:"quote,omitempty"` // the words that support it
+}
+
+// Fact is one short, standalone statement.
+type Fact struct {
+	ID           string          `json:"id"` // UUIDv7
+	Scope        Scope           `json:"scope"`
+	Content      string          `json:"content"`
+	Category     string          `json:"category,omitempty"`
+	Tags         []string        `json:"tags,omitempty"`
+	Subject      string          `json:"subject,omitempty"`   // whom or what it is about, e.g. "user"
+	Attribute    string          `json:"attribute,omitempty"` // what about it, e.g. "home"; facts that share subject and attribute may contradict
+	Confidence   float64         `json:"confidence"`          // 0 to 1
+	Status       Status          `json:"status"`
+	Source       FactSource      `json:"source"`
+	Trust        Trust           `json:"trust"`
+	Pinned       bool            `json:"pinned,omitempty"`
+	Provenance   Provenance      `json:"provenance,omitzero"`
+	ObservedAt   time.Time       `json:"observed_at"`            // when it was said
+	ObservedSeq  int64           `json:"observed_seq,omitempty"` // order among what was said at the same time: turn index, then offset
+	ValidFrom    time.Time       `json:"valid_from,omitzero"`    // when it became true; zero: as long as anyone knows
+	ValidTo      time.Time       `json:"valid_to,omitzero"`      // when it stopped being true; zero: still
+	CreatedAt    time.Time       `json:"created_at"`
+	UpdatedAt    time.Time       `json:"updated_at"`
+	ExpiresAt    time.Time       `json:"expires_at,omitzero"`
+	SupersededBy string          `json:"superseded_by,omitempty"`
+	Model        string          `json:"model,omitempty"`    // the model + prompt hash, or the rule, that made it
+	Metadata     json.RawMessage `json:"metadata,omitempty"` // a JSON object of the caller's own
+	Hash         string          `json:"-"`                  // of the normalised content, made by the writer; unique among live facts of a scope
+	Version      int64           `json:"-"`                  // the owner's version that wrote it; set by the store
+}
+
+// Newer reports whether what f says was said after what g says: by time, then by
+// order within that time (SPEC "flip-flop"; equal is not newer).
+func (f *Fact) Newer(g *Fact) bool {
+	if !f.ObservedAt.Equal(g.ObservedAt) {
+		return f.ObservedAt.After(g.ObservedAt)
+	}
+	return f.ObservedSeq > g.ObservedSeq
+}
+
+// Visible reports whether recall may show the fact at now.
+func (f *Fact) Visible(now time.Time) bool {
+	return f.Status == Active && (f.ExpiresAt.IsZero() || now.Before(f.ExpiresAt))
+}
+
+// ValidAt reports whether the fact was true at t. A fact without a start is
+// taken to be true from when it was observed on.
+func (f *Fact) ValidAt(t time.Time) bool {
+	from := f.ValidFrom
+	if from.IsZero() {
+		from = f.ObservedAt
+	}
+	return !t.Before(from) && (f.ValidTo.IsZero() || t.Before(f.ValidTo))
+}
+
+// Link shows a fact of one owner to another. It lives with the owner who sees it
+// and carries the fact as it was at HomeVersion, so that recall reads only its
+// own owner's rows.
+type Link struct {
+	Owner       Owner     `json:"owner"` // who sees it
+	Fact        Fact      `json:"fact"`  // the copy; Fact.Scope.Owner is the home
+	HomeVersion int64     `json:"home_version"`
+	Status      Status    `json:"status"`
+	CreatedAt   time.Time `json:"created_at"`
+	Version     int64     `json:"-"`
+}
+
+// ProfileEntry is a key and a value about a user, e.g. "timezone" = "Europe/Lisbon".
+type ProfileEntry struct {
+	Owner     Owner     `json:"owner"`
+	Key       string    `json:"key"`
+	Value     string    `json:"value"`
+	Tokens    int       `json:"tokenCount"`
+	Status    Status    `json:"status"`
+	UpdatedAt time.Time `json:"updated_at"`
+	Version   int64     `json:"-"`
+}
+
+// RelationKind is how two facts belong together.
+type RelationKind string
+
+// The kinds of relation.
+const (
+	SameSubject RelationKind = "same_subject"
+	Refines     RelationKind = "refines"
+	Contradicts RelationKind = "contradicts"
+	Follows     RelationKind = "follows"
+)
+
+// Relation ties two facts of one owner. It never changes who sees them.
+type Relation struct {
+	Owner     Owner        `json:"owner"`
+	From      string       `json:"from"`
+	To        string       `json:"to"`
+	Kind      RelationKind `json:"kind"`
+	Status    Status       `json:"status"`
+	CreatedAt time.Time    `json:"created_at"`
+	Version   int64        `json:"-"`
+}
+
+// Summary is what a conversation was about so far. Earlier ones stay: the
+// current one is the newest active.
+type Summary struct {
+	ID           string    `json:"id"`
+	Scope        Scope     `json:"scope"` // Scope.Conversation is the conversation
+	Text         string    `json:"text"`
+	MessageCount int       `json:"message_count"`
+	Model        string    `json:"model"` // a model's name, or "rule_based"
+	Status       Status    `json:"status"`
+	CreatedAt    time.Time `json:"created_at"`
+	Version      int64     `json:"-"`
+}
+
+// Memory is one of fact, turn or summary. Link is set beside Fact when the fact
+// is another owner's.
+type Memory struct {
+	Fact    *Fact    `json:"fact,omitempty"`
+	Turn    *Turn    `json:"turn,omitempty"`
+	Summary *Summary `json:"summary,omitempty"`
+	Link    *Link    `json:"-"`
+}
+
+// Kind returns which of the three it is, "" for the zero Memory.
+func (m Memory) Kind() Kind {
+	switch {
+	case m.Fact != nil:
+		return KindFact
+	case m.Turn != nil:
+		return KindTurn
+	case m.Summary != nil:
+		return KindSummary
+	}
+	return ""
+}
+
+// ID returns its id.
+func (m Memory) ID() string {
+	switch m.Kind() {
+	case KindFact:
+		return m.Fact.ID
+	case KindTurn:
+		return m.Turn.ID
+	case KindSummary:
+		return m.Summary.ID
+	}
+	return ""
+}
+
+// Content returns its words.
+func (m Memory) Content() string {
+	switch m.Kind() {
+	case KindFact:
+		return m.Fact.Content
+	case KindTurn:
+		return m.Turn.Content
+	case KindSummary:
+		return m.Summary.Text
+	}
+	return ""
+}
+
+// CreatedAt returns when it came to be.
+func (m Memory) CreatedAt() time.Time {
+	switch m.Kind() {
+	case KindFact:
+		return m.Fact.CreatedAt
+	case KindTurn:
+		return m.Turn.CreatedAt
+	case KindSummary:
+		return m.Summary.CreatedAt
+	}
+	return time.Time{}
+}
+
+// Scope returns where it belongs for the owner who sees it.
+func (m Memory) Scope() Scope {
+	switch {
+	case m.Link != nil:
+		return Scope{Owner: m.Link.Owner}
+	case m.Fact != nil:
+		return m.Fact.Scope
+	case m.Turn != nil:
+		return Scope{Owner: m.Turn.Owner, Project: m.Turn.Project, Agent: m.Turn.Agent}
+	case m.Summary != nil:
+		return m.Summary.Scope
+	}
+	return Scope{}
+}
+
+// Visible reports whether recall may show it at now: the hydration gate.
+func (m Memory) Visible(now time.Time) bool {
+	switch {
+	case m.Link != nil:
+		return m.Link.Status == Active && m.Fact.Visible(now)
+	case m.Fact != nil:
+		return m.Fact.Visible(now)
+	case m.Turn != nil:
+		return m.Turn.Status == Active
+	case m.Summary != nil:
+		return m.Summary.Status == Active
+	}
+	return false
+}
+
+// Time returns t as Loci keeps it: UTC, microseconds, no monotonic part. The
+// zero time stays zero.
+func Time(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Microsecond)
+}

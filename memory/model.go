@@ -1,0 +1,54 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Embedder turns texts into vectors.
+type Embedder interface {
+	// Fingerprint names the model so that vectors of different models never meet:
+	// it changes with weights, pooling, prefix and dims.
+	Fingerprint() string
+	// Dims is the length of its vectors.
+	Dims() int
+	// Embed returns one unit vector for each text, in order. Question and
+	// document may be embedded differently.
+	Embed(ctx context.Context, as EmbedAs, texts ...string) ([][]float32, error)
+}
+
+// EmbedAs is what a text is embedded as.
+type EmbedAs string
+
+// The two sides of a search.
+const (
+	AsQuestion EmbedAs = "question"
+	AsDocument EmbedAs = "document"
+)
+
+// LLM completes prompts.
+type LLM interface {
+	// Complete returns the model's reply to a prompt, or [Unavailable] when it
+	// cannot be had now.
+	Complete(ctx context.Context, p Prompt) (Reply, error)
+}
+
+// Prompt is one question to a model.
+type Prompt struct {
+	Name        string // which prompt file it came from
+	Hash        string // of that file
+	Model       string // "" is the LLM's default
+	System      string
+	User        string
+	Schema      json.RawMessage // JSON schema of the reply; nil for plain text
+	Temperature float64
+	MaxTokens   int // 0: the model's own limit
+}
+
+// Reply is what a model said.
+type Reply struct {
+	Text         string
+	Model        string // as the upstream names it
+	InputTokens  int
+	OutputTokens int
+}

@@ -1,0 +1,104 @@
+package memory
+
+import (
+	"net/url"
+	"strings"
+)
+
+// Owner is whose memory it is: a user, a shared pool, or everybody ("global") in
+// a namespace. It is the first argument of every store call and the first column
+// of every key, and its text is stable: "default/user/ana", "default/pool/team",
+// "default/global". Namespace and name are path-escaped, so that any text is a
+// name and no two names meet. The zero Owner is nobody: stores refuse it.
+type Owner string
+
+// OwnerKind tells users, pools and the global pool apart.
+type OwnerKind string
+
+// The kinds of owner.
+const (
+	UserKind   OwnerKind = "user"
+	PoolKind   OwnerKind = "pool"
+	GlobalKind OwnerKind = "global"
+)
+
+// DefaultNamespace is where everything lives unless a key says otherwise.
+const DefaultNamespace = "default"
+
+// User returns the owner of a user's memory.
+func User(namespace, id string) Owner { return owner(namespace, UserKind, id) }
+
+// Pool returns the owner of a pool that several users read.
+func Pool(namespace, name string) Owner { return owner(namespace, PoolKind, name) }
+
+// Global returns the owner of what everybody in the namespace may see.
+func Global(namespace string) Owner {
+	return Owner(url.PathEscape(namespace) + "/" + string(GlobalKind))
+}
+
+func owner(namespace string, kind OwnerKind, name string) Owner {
+	if namespace == "" || name == "" {
+		return ""
+	}
+	return Owner(url.PathEscape(namespace) + "/" + string(kind) + "/" + url.PathEscape(name))
+}
+
+// ParseOwner reads an owner's text, and refuses with [Invalid] what none of
+// [User], [Pool] and [Global] could have made.
+func ParseOwner(s string) (Owner, error) {
+	o := Owner(s)
+	namespace, kind, name := o.parts()
+	switch {
+	case namespace != "" && kind == GlobalKind && o == Global(namespace):
+		return o, nil
+	case (kind == UserKind || kind == PoolKind) && o == owner(namespace, kind, name) && o != "":
+		return o, nil
+	}
+	return "", Errorf(Invalid, "%q is no owner; one looks like default/user/ana", s)
+}
+
+// Valid reports whether o is somebody.
+func (o Owner) Valid() bool {
+	_, err := ParseOwner(string(o))
+	return err == nil
+}
+
+// Namespace returns the namespace, unescaped.
+func (o Owner) Namespace() string { n, _, _ := o.parts(); return n }
+
+// Kind returns what kind of owner it is, "" for nobody.
+func (o Owner) Kind() OwnerKind { _, k, _ := o.parts(); return k }
+
+// Name returns the user's or pool's name, unescaped, "" for the global pool.
+func (o Owner) Name() string { _, _, n := o.parts(); return n }
+
+func (o Owner) parts() (namespace string, kind OwnerKind, name string) {
+	first, rest, _ := strings.Cut(string(o), "/")
+	second, third, _ := strings.Cut(rest, "/")
+	namespace, err1 := url.PathUnescape(first)
+	name, err2 := url.PathUnescape(third)
+	if err1 != nil || err2 != nil {
+		return "", "", ""
+	}
+	return namespace, OwnerKind(second), name
+}
+
+// Scope is an owner, optionally narrowed to a project, an agent or a
+// conversation. The narrowings filter inside the owner; they own nothing.
+type Scope struct {
+	Owner        Owner  `json:"owner"`
+	Project      string `json:"project,omitempty"`
+	Agent        string `json:"agent,omitempty"`
+	Conversation string `json:"conversation,omitempty"`
+}
+
+// Sees reports whether somebody who asks within s may be shown what belongs to
+// other: the same owner, and on each narrowing either side open or both equal.
+func (s Scope) Sees(other Scope) bool {
+	return s.Owner == other.Owner &&
+		meets(s.Project, other.Project) &&
+		meets(s.Agent, other.Agent) &&
+		meets(s.Conversation, other.Conversation)
+}
+
+func meets(a, b string) bool { return a == "" || b == "" || a == b }

@@ -1,0 +1,161 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Searcher finds candidates. The resident index is one; a store that can search
+// by itself may be another.
+type Searcher interface {
+	// Search returns at most s.Limit candidates, best first by its own measure;
+	// equal ones keep the order of their ids. Without scopes there is no result.
+	Search(ctx context.Context, s Search) ([]Candidate, error)
+}
+
+// Search is one question to a [Searcher].
+type Search struct {
+	Scopes       []Scope
+	Text         string
+	Vector       []float32 // of the question, by the searcher's model; nil: words only
+	Kinds        []Kind    // none: all
+	Category     string
+	Tag          string
+	Conversation string          // only what this conversation said or taught; "": all
+	Exclude      map[string]bool // ids that the request carries already
+	At           At
+	Now          time.Time
+	Limit        int
+}
+
+// Candidate is a memory that may answer, with the raw numbers it was found by.
+// Package recall makes hits of candidates.
+type Candidate struct {
+	ID     string
+	Kind   Kind
+	Scope  Scope
+	At     time.Time // for recency: a fact's UpdatedAt, a turn's or summary's CreatedAt
+	Vector []float32 // its own, for redundancy; nil without one
+	Why    Why       // the searcher's parts
+	Score  float64   // the searcher's measure
+}
+
+// Hit is a recalled memory.
+type Hit struct {
+	Memory Memory
+	Score  float64
+	Why    Why
+}
+
+// Part is one stage's number.
+type Part struct {
+	Name  string
+	Value float64
+}
+
+// Why is how a score came about, a part for each stage in their order. In JSON it
+// is an object.
+type Why []Part
+
+// Get returns the part of that name, 0 without one.
+func (w Why) Get(name string) float64 {
+	for _, p := range w {
+		if p.Name == name {
+			return p.Value
+		}
+	}
+	return 0
+}
+
+// With returns w with a part added at its end or, if there is one of that name,
+// changed in place.
+func (w Why) With(name string, value float64) Why {
+	for i := range w {
+		if w[i].Name == name {
+			w[i].Value = value
+			return w
+		}
+	}
+	return append(w, Part{name, value})
+}
+
+// MarshalJSON writes an object in the order of the stages.
+func (w Why) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, p := range w {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, err := json.Marshal(p.Name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(p.Value)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (w *Why) UnmarshalJSON(data []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	tok, err := dec.Token()
+	if err != nil || tok == nil { // null leaves an empty Why
+		*w = nil
+		return err
+	}
+	out := Why{}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		var value float64
+		if err := dec.Decode(&value); err != nil {
+			return err
+		}
+		text, ok := name.(string)
+		if !ok {
+			return Errorf(Invalid, "why is an object of numbers")
+		}
+		out = append(out, Part{text, value})
+	}
+	*w = out
+	return nil
+}
+
+// Trace is what one request asked, what was found, cut and injected, and why.
+type Trace struct {
+	ID           string        `json:"id"`
+	Owner        Owner         `json:"owner"`
+	Conversation string        `json:"conversation,omitempty"`
+	Door         string        `json:"door"` // "chat", "search", …
+	Question     string        `json:"question"`
+	At           time.Time     `json:"at"`
+	Found        int           `json:"found"` // candidates
+	Hits         []TraceHit    `json:"hits"`
+	Cut          []TraceHit    `json:"cut,omitempty"`
+	Placement    string        `json:"placement,omitempty"`
+	Block        string        `json:"block,omitempty"`    // as injected
+	Degraded     []string      `json:"degraded,omitempty"` // parts that were skipped, and why
+	Took         time.Duration `json:"took_ns"`
+}
+
+// TraceHit is one memory in a trace.
+type TraceHit struct {
+	ID      string  `json:"id"`
+	Kind    Kind    `json:"kind"`
+	Content string  `json:"content,omitempty"`
+	Score   float64 `json:"score"`
+	Why     Why     `json:"why"`
+	Cut     string  `json:"cut,omitempty"` // the stage that left it out
+}

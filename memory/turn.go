@@ -1,0 +1,58 @@
+package memory
+
+import "time"
+
+// Role is who speaks in a turn, in the OpenAI chat format's words.
+type Role string
+
+// The roles. A developer message is kept as System.
+const (
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleSystem    Role = "system"
+	RoleTool      Role = "tool"
+)
+
+// Turn is one message of a conversation, word for word. It is written once; what
+// may change afterwards is its Status and LearnedAt.
+//
+// A conversation is a tree of turns: Parent is the turn before, and the active
+// turns are the current path from the first to the last. Chain is a hash over
+// the whole path up to and including the turn, so that the stored turns a
+// client sends again are found by one look-up (SPEC 3.1). Tool results and
+// assistant turns that only call tools are kept for that, and have an empty
+// Content or role tool.
+type Turn struct {
+	ID           string    `json:"id"`
+	Owner        Owner     `json:"owner"`
+	Conversation string    `json:"conversation"`
+	Project      string    `json:"project,omitempty"`
+	Agent        string    `json:"agent,omitempty"`
+	Index        int       `json:"index"` // 0-based place on its path
+	Parent       string    `json:"parent,omitempty"`
+	Chain        string    `json:"-"`
+	Role         Role      `json:"role"`
+	Name         string    `json:"name,omitempty"` // the speaker, where the message names one
+	Content      string    `json:"content"`
+	Ref          string    `json:"ref,omitempty"` // the caller's own id
+	Status       Status    `json:"status"`
+	CreatedAt    time.Time `json:"created_at"`          // when it was said
+	RecordedAt   time.Time `json:"recorded_at"`         // when Loci wrote it; set by the store
+	LearnedAt    time.Time `json:"learned_at,omitzero"` // when a run learned from it
+	NoLearn      bool      `json:"no_learn,omitempty"`  // never learn from it: older than Loci, or asked so
+	Version      int64     `json:"-"`
+}
+
+// Conversation is a thread of turns.
+type Conversation struct {
+	ID           string    `json:"id"`
+	Owner        Owner     `json:"owner"`
+	Project      string    `json:"project,omitempty"`
+	Agent        string    `json:"agent,omitempty"`
+	Title        string    `json:"title,omitempty"`
+	Contexts     []string  `json:"contexts,omitempty"` // ids of attached documents
+	Rules        string    `json:"rules,omitempty"`
+	MessageCount int       `json:"message_count"` // of active user and assistant turns; kept by the store
+	CreatedAt    time.Time `json:"created_at"`
+	UpdatedAt    time.Time `json:"updated_at"`
+}
