@@ -107,11 +107,13 @@ func (w Why) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (w *Why) UnmarshalJSON(data []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	tok, err := dec.Token()
-	if err != nil || tok == nil { // null leaves an empty Why
+	if string(data) == "null" {
 		*w = nil
-		return err
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
+		return Errorf(Invalid, "why is an object of numbers, not %.20s", data)
 	}
 	out := Why{}
 	for dec.More() {
