@@ -1,0 +1,127 @@
+package loci
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Config is everything that can be set. [LoadConfig] reads it from flags,
+// environment, file and defaults, in that order of precedence; each field's tag
+// holds its key, its default, what it means and, for a closed choice, what is
+// valid. docs/settings.md is generated from these tags.
+type Config struct {
+	Addr    string   `koanf:"addr" default:"127.0.0.1:7077" doc:"Address to listen on. Anything but loopback needs api_key."`
+	Data    string   `koanf:"data" default:"~/.loci" doc:"Folder of the database and everything else that Loci keeps."`
+	Profile string   `koanf:"profile" default:"default" valid:"default" doc:"Settings that are loaded together."`
+	Store   string   `koanf:"store" default:"sqlite" valid:"sqlite|memory" doc:"Where memory is kept: sqlite in the data folder, or memory, which is gone at exit."`
+	Users   string   `koanf:"users" default:"single" valid:"single|multi" doc:"Who a request without a user belongs to: single means user default, multi means nobody, and it passes without memory."`
+	APIKey  string   `koanf:"api_key" secret:"yes" doc:"Key that clients must send, as bearer or X-Loci-Key. It may act for any user."`
+	Trusted []string `koanf:"trusted" doc:"Addresses or networks whose user headers are believed. Empty: loopback, as long as no api_key is set."`
+	Hosts   []string `koanf:"hosts" doc:"Host names that requests may name besides the address listened on and localhost."`
+	JWT     string   `koanf:"jwt_secret" secret:"yes" doc:"Secret that X-OpenWebUI-User-Jwt is signed with (HS256)."`
+	Prompts string   `koanf:"prompts" doc:"Folder of prompt files that take the place of the built-in ones."`
+
+	Embedder string `koanf:"embedder" default:"lexical" valid:"lexical" doc:"What turns text into vectors."`
+	Reranker string `koanf:"reranker" default:"none" valid:"none" doc:"What looks at the best candidates again."`
+
+	Upstream UpstreamConfig `koanf:"upstream"`
+	Learn    LearnConfig    `koanf:"learn"`
+	Recall   RecallConfig   `koanf:"recall"`
+	Limits   LimitsConfig   `koanf:"limits"`
+	Log      LogConfig      `koanf:"log"`
+}
+
+// UpstreamConfig is the OpenAI-compatible server that answers chats.
+type UpstreamConfig struct {
+	URL string `koanf:"url" doc:"Base URL of an OpenAI-compatible server, ending in /v1. Empty: the built-in loci/recall answers."`
+	Key string `koanf:"key" secret:"yes" doc:"Key for the upstream. Empty: the client's own Authorization is passed on."`
+}
+
+// LearnConfig is how facts are learned from what was said.
+type LearnConfig struct {
+	After     string        `koanf:"after" default:"exchange" valid:"exchange|user|never" doc:"When to learn: after each exchange, on each user message, or never by itself."`
+	Model     string        `koanf:"model" doc:"Model that learns. Empty: the built-in rules learn."`
+	URL       string        `koanf:"url" doc:"Base URL of the server that learns. Empty: upstream.url."`
+	Key       string        `koanf:"key" secret:"yes" doc:"Key for learn.url. Empty: upstream.key."`
+	Rules     string        `koanf:"rules" default:"on" valid:"on|off" doc:"Whether the built-in rules learn when there is no model, or when it has failed for ten minutes."`
+	Assistant bool          `koanf:"assistant" default:"false" doc:"Learn from the assistant's turns too."`
+	Timeout   time.Duration `koanf:"timeout" default:"60s" doc:"How long one call of the learning model may take."`
+}
+
+// RecallConfig is how memory is found and put into prompts.
+type RecallConfig struct {
+	TopK          int           `koanf:"top_k" default:"8" doc:"Most memories in one prompt."`
+	Budget        int           `koanf:"budget" default:"1500" doc:"Most tokens of memory in one prompt."`
+	Threshold     float64       `koanf:"threshold" default:"-1" doc:"Least relevance, 0 to 1, of what is recalled. -1: the fitted one."`
+	RecencyWeight float64       `koanf:"recency_weight" default:"0.2" doc:"Weight of recency against relevance, 0 to 1."`
+	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Where the memory goes: a message of its own before the last user message, the system message, or the user message."`
+	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for recall."`
+	IndexBytes    int64         `koanf:"index_bytes" default:"1073741824" doc:"Most memory that resident indexes take."`
+}
+
+// LimitsConfig is what one request may hold.
+type LimitsConfig struct {
+	Body int64 `koanf:"body" default:"33554432" doc:"Most bytes of a request's body."`
+	Text int   `koanf:"text" default:"1048576" doc:"Most bytes of one memory or message."`
+}
+
+// LogConfig is what is logged, to standard error.
+type LogConfig struct {
+	Level  string `koanf:"level" default:"info" valid:"debug|info|warn|error" doc:"Least level that is logged."`
+	Format string `koanf:"format" default:"text" valid:"text|json" doc:"Lines for people or for programs."`
+}
+
+// check refuses what the tags cannot express. Every message names the key.
+func (c *Config) check() error {
+	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL} {
+		if base == "" {
+			continue
+		}
+		u, err := url.Parse(base)
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			return memory.Errorf(memory.Invalid, "%s: %q is no URL; one looks like http://localhost:11434/v1", key, base)
+		}
+	}
+	if c.Learn.Model != "" && c.Learn.URL == "" && c.Upstream.URL == "" {
+		return memory.Errorf(memory.Invalid, "learn.model: %q needs learn.url or upstream.url", c.Learn.Model)
+	}
+	for _, r := range []struct {
+		key      string
+		value    float64
+		min, max float64
+	}{
+		{"recall.top_k", float64(c.Recall.TopK), 0, 100},
+		{"recall.budget", float64(c.Recall.Budget), 0, 100_000},
+		{"recall.threshold", c.Recall.Threshold, -1, 1},
+		{"recall.recency_weight", c.Recall.RecencyWeight, 0, 1},
+		{"recall.deadline", c.Recall.Deadline.Seconds(), 0.001, 60},
+		{"recall.index_bytes", float64(c.Recall.IndexBytes), 1 << 20, 1 << 40},
+		{"learn.timeout", c.Learn.Timeout.Seconds(), 1, 3600},
+		{"limits.body", float64(c.Limits.Body), 1 << 10, 1 << 30},
+		{"limits.text", float64(c.Limits.Text), 1 << 10, 1 << 28},
+	} {
+		if r.value < r.min || r.value > r.max {
+			return memory.Errorf(memory.Invalid, "%s: %v is out of range; valid is %v to %v", r.key, r.value, r.min, r.max)
+		}
+	}
+	return nil
+}
+
+// dataDir returns the data folder with ~ resolved.
+func (c *Config) dataDir() (string, error) {
+	rest, ok := strings.CutPrefix(c.Data, "~")
+	if !ok || (rest != "" && rest[0] != '/' && rest[0] != os.PathSeparator) {
+		return c.Data, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find the home folder for data %q: %w", c.Data, err)
+	}
+	return filepath.Join(home, rest), nil
+}

@@ -1,0 +1,2 @@
+// Package loci is long-term memory for LLM applications.
+package loci

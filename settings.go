@@ -1,0 +1,263 @@
+package loci
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/goccy/go-yaml"
+	"github.com/knadh/koanf/v2"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Sources are the places that settings come from, strongest first.
+type Sources struct {
+	Flags map[string]string // by key, e.g. "recall.top_k"; only those given
+	Env   []string          // as os.Environ returns it
+	File  string            // a YAML file; "" for none
+}
+
+// envNotSettings are LOCI_ variables that are not settings of the server: where
+// tests find development data.
+var envNotSettings = []string{"LOCI_SHARED"}
+
+// LoadConfig reads the settings. A key that does not exist or a value that
+// cannot be stops it with [memory.Invalid], naming the key and what is valid.
+func LoadConfig(s Sources) (Config, error) {
+	k := koanf.New(".")
+	for _, read := range []func() (map[string]any, error){
+		func() (map[string]any, error) { return defaults(), nil },
+		func() (map[string]any, error) { return fromFile(s.File) },
+		func() (map[string]any, error) { return fromEnv(s.Env) },
+		func() (map[string]any, error) { return fromFlags(s.Flags) },
+	} {
+		values, err := read()
+		if err != nil {
+			return Config{}, err
+		}
+		if err := k.Load(layer(values), nil); err != nil {
+			return Config{}, fmt.Errorf("read settings: %w", err)
+		}
+	}
+	for _, set := range settings() {
+		if err := set.check(k.Get(set.Key)); err != nil {
+			return Config{}, err
+		}
+	}
+	var c Config
+	if err := decode(k.Raw(), &c); err != nil {
+		return Config{}, memory.Errorf(memory.Invalid, "read settings: %w", err)
+	}
+	return c, c.check()
+}
+
+func decode(from, into any) error {
+	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
+		DecodeHook: mapstructure.ComposeDecodeHookFunc(
+			mapstructure.StringToTimeDurationHookFunc(),
+			mapstructure.StringToSliceHookFunc(","),
+		),
+		WeaklyTypedInput: true,
+		TagName:          "koanf",
+		Result:           into,
+	})
+	if err != nil {
+		return err
+	}
+	return d.Decode(from)
+}
+
+// layer hands a nested map to koanf.
+type layer map[string]any
+
+func (v layer) Read() (map[string]any, error) { return v, nil }
+func (v layer) ReadBytes() ([]byte, error)    { return nil, errors.ErrUnsupported }
+
+// Setting is one entry of the reference page.
+type Setting struct {
+	Key, Env, Default, Doc string
+	Valid                  []string // of a closed choice
+	Secret                 bool
+
+	kind reflect.Type
+}
+
+// settings lists every setting in the order of Config's fields.
+func settings() []Setting { return settingsOf(reflect.TypeFor[Config](), "") }
+
+func settingsOf(t reflect.Type, prefix string) []Setting {
+	var out []Setting
+	for f := range fields(t) {
+		key := prefix + f.Tag.Get("koanf")
+		if f.Type.Kind() == reflect.Struct {
+			out = append(out, settingsOf(f.Type, key+".")...)
+			continue
+		}
+		s := Setting{
+			Key:     key,
+			Env:     "LOCI_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_")),
+			Default: f.Tag.Get("default"),
+			Doc:     f.Tag.Get("doc"),
+			Secret:  f.Tag.Get("secret") != "",
+			kind:    f.Type,
+		}
+		if v := f.Tag.Get("valid"); v != "" {
+			s.Valid = strings.Split(v, "|")
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func fields(t reflect.Type) func(func(reflect.StructField) bool) {
+	return func(yield func(reflect.StructField) bool) {
+		for i := range t.NumField() {
+			if !yield(t.Field(i)) {
+				return
+			}
+		}
+	}
+}
+
+func (s Setting) check(value any) error {
+	if value == nil {
+		return nil
+	}
+	if text, isText := value.(string); len(s.Valid) > 0 && (!isText || !slices.Contains(s.Valid, text)) {
+		return memory.Errorf(memory.Invalid, "%s: %v is not possible here; valid: %s", s.Key, value, strings.Join(s.Valid, ", "))
+	}
+	if err := decode(value, reflect.New(s.kind).Interface()); err != nil {
+		return memory.Errorf(memory.Invalid, "%s: %v cannot be read as %s", s.Key, value, s.kind)
+	}
+	return nil
+}
+
+func defaults() map[string]any {
+	flat := map[string]string{}
+	for _, s := range settings() {
+		if s.Default != "" {
+			flat[s.Key] = s.Default
+		}
+	}
+	return nest(flat)
+}
+
+func fromFlags(flags map[string]string) (map[string]any, error) {
+	for key := range flags {
+		if err := known("flag", key); err != nil {
+			return nil, err
+		}
+	}
+	return nest(flags), nil
+}
+
+func fromEnv(environ []string) (map[string]any, error) {
+	byEnv := map[string]string{}
+	for _, s := range settings() {
+		byEnv[s.Env] = s.Key
+	}
+	flat := map[string]string{}
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, "LOCI_") || slices.Contains(envNotSettings, name) {
+			continue
+		}
+		key, ok := byEnv[name]
+		if !ok {
+			return nil, memory.Errorf(memory.Invalid, "environment: %s is no setting; valid: %s", name, strings.Join(sorted(byEnv), ", "))
+		}
+		flat[key] = value
+	}
+	return nest(flat), nil
+}
+
+func fromFile(path string) (map[string]any, error) {
+	if path == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, memory.Errorf(memory.Invalid, "read the settings file: %w", err)
+	}
+	var tree map[string]any
+	if err := yaml.Unmarshal(data, &tree); err != nil {
+		return nil, memory.Errorf(memory.Invalid, "%s: %w", path, err)
+	}
+	k := koanf.New(".")
+	if err := k.Load(layer(tree), nil); err != nil {
+		return nil, memory.Errorf(memory.Invalid, "%s: %w", path, err)
+	}
+	for _, key := range k.Keys() {
+		if err := known(path, key); err != nil {
+			return nil, err
+		}
+	}
+	return tree, nil
+}
+
+func known(where, key string) error {
+	keys := map[string]string{}
+	for _, s := range settings() {
+		keys[s.Key] = s.Key
+	}
+	if keys[key] == "" {
+		return memory.Errorf(memory.Invalid, "%s: %s is no setting; valid: %s", where, key, strings.Join(sorted(keys), ", "))
+	}
+	return nil
+}
+
+func sorted(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+func nest(flat map[string]string) map[string]any {
+	out := map[string]any{}
+	for key, value := range flat {
+		at := out
+		path := strings.Split(key, ".")
+		for _, p := range path[:len(path)-1] {
+			next, ok := at[p].(map[string]any)
+			if !ok {
+				next = map[string]any{}
+				at[p] = next
+			}
+			at = next
+		}
+		at[path[len(path)-1]] = value
+	}
+	return out
+}
+
+// WriteSettings writes the reference page of all settings as Markdown.
+func WriteSettings(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("# Settings\n\n" +
+		"Made by `make generate` from the fields of `Config`. A flag (`--set key=value`, and the named ones of `loci serve`) wins over the\n" +
+		"environment, that over the file (`--config loci.yaml`), that over the default. A key that does not exist or a value that cannot be\n" +
+		"stops the start.\n\n| key | environment | default | meaning |\n|---|---|---|---|\n")
+	for _, s := range settings() {
+		doc := s.Doc
+		if len(s.Valid) > 0 {
+			doc += " Valid: `" + strings.Join(s.Valid, "`, `") + "`."
+		}
+		fallback := "–"
+		if s.Default != "" {
+			fallback = "`" + s.Default + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", s.Key, s.Env, fallback, doc)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

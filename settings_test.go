@@ -1,0 +1,105 @@
+package loci
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+var update = flag.Bool("update", false, "rewrite generated files")
+
+func TestSettingsComeFromTheStrongestSource(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "loci.yaml")
+	if err := os.WriteFile(file, []byte("addr: 127.0.0.1:1\nrecall:\n  top_k: 3\n  budget: 100\n  deadline: 2s\nhosts: [a.example, b.example]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := LoadConfig(Sources{
+		File:  file,
+		Env:   []string{"LOCI_RECALL_TOP_K=4", "LOCI_RECALL_BUDGET=200", "LOCI_LEARN_RULES=off", "HOME=/nowhere", "LOCI_SHARED=x"},
+		Flags: map[string]string{"recall.top_k": "5"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, check := range []struct {
+		what      string
+		got, want any
+	}{
+		{"flag over environment and file", c.Recall.TopK, 5},
+		{"environment over file", c.Recall.Budget, 200},
+		{"environment over default", c.Learn.Rules, "off"},
+		{"file over default", c.Addr, "127.0.0.1:1"},
+		{"duration of a file", c.Recall.Deadline, 2 * time.Second},
+		{"list of a file", strings.Join(c.Hosts, " "), "a.example b.example"},
+		{"default", c.Store, "sqlite"},
+		{"default number", c.Recall.RecencyWeight, 0.2},
+	} {
+		if check.got != check.want {
+			t.Errorf("%s: got %v, want %v", check.what, check.got, check.want)
+		}
+	}
+}
+
+func TestWrongSettingsStopTheStartByName(t *testing.T) {
+	write := func(text string) string {
+		file := filepath.Join(t.TempDir(), "loci.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	for name, c := range map[string]struct {
+		sources Sources
+		names   []string // what the message must name
+	}{
+		"unknown key in the file":      {Sources{File: write("recal:\n  top_k: 3\n")}, []string{"recal.top_k", "recall.top_k"}},
+		"unknown variable":             {Sources{Env: []string{"LOCI_UPSTREAM=x"}}, []string{"LOCI_UPSTREAM", "LOCI_UPSTREAM_URL"}},
+		"unknown flag":                 {Sources{Flags: map[string]string{"top_k": "3"}}, []string{"top_k", "recall.top_k"}},
+		"not one of the choices":       {Sources{Env: []string{"LOCI_USERS=many"}}, []string{"users", "many", "single, multi"}},
+		"a choice of the wrong type":   {Sources{File: write("users: 3\n")}, []string{"users", "3", "single, multi"}},
+		"a number that is none":        {Sources{Env: []string{"LOCI_RECALL_TOP_K=lots"}}, []string{"recall.top_k", "lots"}},
+		"a number out of range":        {Sources{Env: []string{"LOCI_RECALL_TOP_K=-1"}}, []string{"recall.top_k", "-1", "0 to 100"}},
+		"a URL that is none":           {Sources{Env: []string{"LOCI_UPSTREAM_URL=localhost:11434"}}, []string{"upstream.url", "localhost:11434", "http://"}},
+		"a model without an upstream":  {Sources{Env: []string{"LOCI_LEARN_MODEL=m"}}, []string{"learn.model", "upstream.url"}},
+		"a file that is no YAML":       {Sources{File: write("a: [")}, []string{"loci.yaml"}},
+		"a file that is not there":     {Sources{File: "/nowhere/loci.yaml"}, []string{"/nowhere/loci.yaml"}},
+		"a list where text is wanted":  {Sources{File: write("addr: [a, b]\n")}, []string{"addr"}},
+		"a duration that is none":      {Sources{Env: []string{"LOCI_RECALL_DEADLINE=soon"}}, []string{"deadline", "soon"}},
+		"a section given as one value": {Sources{File: write("recall: 5\n")}, []string{"recall"}},
+	} {
+		_, err := LoadConfig(c.sources)
+		if !errors.Is(err, memory.Invalid) {
+			t.Errorf("%s: got %v, want an error of code invalid", name, err)
+			continue
+		}
+		for _, want := range c.names {
+			if !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(want)) {
+				t.Errorf("%s: the message %q does not name %q", name, err, want)
+			}
+		}
+	}
+}
+
+func TestSettingsPageIsUpToDate(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteSettings(&b); err != nil {
+		t.Fatal(err)
+	}
+	const page = "docs/settings.md"
+	if *update {
+		if err := os.WriteFile(page, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(page)
+	if err != nil || !bytes.Equal(have, b.Bytes()) {
+		t.Errorf("%s is not what the settings say (%v); run `make generate`", page, err)
+	}
+}
