@@ -1,0 +1,193 @@
+package text
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Asks reports whether s ends in a question mark.
+func Asks(s string) bool {
+	s = strings.TrimRightFunc(s, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"')”’`, r) })
+	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
+}
+
+// numberWords are the spelled numbers people write. "One" is left out: it is a
+// pronoun more often than a number.
+var numberWords = map[string]string{
+	"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
+	"nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "thirteen": "13", "fourteen": "14",
+	"fifteen": "15", "sixteen": "16", "seventeen": "17", "eighteen": "18", "nineteen": "19",
+	"twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70",
+	"eighty": "80", "ninety": "90", "hundred": "100", "thousand": "1000", "million": "1000000",
+	"twice": "2", "dozen": "12",
+}
+
+// Numbers returns the numbers in s in order: digits without thousands commas or
+// ordinal endings ("3rd" gives 3), and spelled ones in digits.
+func Numbers(s string) []string {
+	var out []string
+	EachWord(s, func(w string) {
+		if n, ok := numberWords[w]; ok {
+			out = append(out, n)
+			return
+		}
+		if w[0] < '0' || w[0] > '9' {
+			return
+		}
+		end := strings.LastIndexAny(w, "0123456789") + 1
+		out = append(out, w[:end])
+	})
+	return out
+}
+
+// negations turn a statement around.
+var negations = map[string]bool{
+	"not": true, "never": true, "no": true, "none": true, "nor": true, "neither": true,
+	"nothing": true, "nobody": true, "nowhere": true, "without": true, "cannot": true, "dont": true,
+	"doesnt": true, "didnt": true, "isnt": true, "cant": true, "wont": true,
+}
+
+// Negated reports whether s denies something ("not", "n't", "never", "no longer").
+// "Not only" denies nothing.
+func Negated(s string) bool {
+	words := Words(s)
+	for i, w := range words {
+		if !negations[w] {
+			continue
+		}
+		if w == "not" && i+1 < len(words) && words[i+1] == "only" {
+			continue
+		}
+		return true
+	}
+	return false
+}
+
+// introduces are titles after which a capitalised word is a name even where a
+// sentence seems to begin.
+var introduces = map[string]bool{"mr": true, "mrs": true, "ms": true, "dr": true, "st": true, "prof": true}
+
+// Names returns the names in s, each once, in order and as written: capitalised
+// words that do not merely begin a sentence, adjacent ones joined ("New York"),
+// less days, months and the like. A sentence's first word counts if it is followed
+// by another capitalised one or stands capitalised elsewhere too.
+func Names(s string) []string {
+	inside, first := capitalised(s)
+	seen := map[string]bool{}
+	var out []string
+	add := func(name string) {
+		if !seen[name] {
+			seen[name] = true
+			out = append(out, name)
+		}
+	}
+	known := map[string]bool{}
+	for _, name := range inside {
+		known[name.text] = true
+	}
+	for _, name := range merge(inside, first) {
+		if !name.opens || known[name.text] || strings.Contains(name.text, " ") {
+			add(name.text)
+		}
+	}
+	return out
+}
+
+// name is a run of capitalised words; opens means that it begins a sentence.
+type name struct {
+	text  string
+	at    int
+	opens bool
+}
+
+// capitalised returns the runs of capitalised words inside sentences and those
+// that open one.
+func capitalised(s string) (inside, first []name) {
+	prev := "" // the word before, in the sentence before too: "Mr." seems to end one
+	for _, sentence := range Sentences(s) {
+		var run name
+		flush := func() {
+			switch {
+			case run.text == "":
+			case run.opens:
+				first = append(first, run)
+			default:
+				inside = append(inside, run)
+			}
+			run = name{}
+		}
+		body := sentence.Of(s)
+		for i, w := range spans(body) {
+			word := w.Of(body)
+			if !isName(word) {
+				flush()
+				prev = strings.ToLower(word)
+				continue
+			}
+			from := run.at - sentence.Start
+			if end := from + len(run.text); run.text != "" && body[end:w.Start] != " " && body[end:w.Start] != "-" {
+				flush()
+			}
+			if run.text == "" {
+				from = w.Start
+				run = name{at: sentence.Start + from, opens: i == 0 && !introduces[prev]}
+			}
+			run.text = body[from:w.End]
+			prev = strings.ToLower(word)
+		}
+		flush()
+	}
+	return inside, first
+}
+
+func isName(word string) bool {
+	r, n := utf8.DecodeRuneInString(word)
+	if !unicode.IsUpper(r) || len(word) == n {
+		return false
+	}
+	low := Fold(word)
+	_, month := months[low]
+	_, day := weekdays[low]
+	return !month && !day && !stopWords[low] && !openers[low]
+}
+
+// openers are words that are often written with a capital and name nobody.
+var openers = map[string]bool{
+	"ok": true, "okay": true, "hey": true, "hi": true, "hello": true, "thanks": true, "thank": true, "yes": true, "yeah": true,
+	"wow": true, "oh": true, "please": true, "sure": true, "great": true, "im": true, "ive": true, "sorry": true, "bye": true,
+	"well": true, "now": true, "today": true, "yesterday": true, "tomorrow": true, "user": true, "remember": true, "lol": true,
+}
+
+// merge returns both lists as one in the order of the text.
+func merge(a, b []name) []name {
+	out := make([]name, 0, len(a)+len(b))
+	for len(a) > 0 || len(b) > 0 {
+		if len(b) == 0 || len(a) > 0 && a[0].at < b[0].at {
+			out, a = append(out, a[0]), a[1:]
+			continue
+		}
+		out, b = append(out, b[0]), b[1:]
+	}
+	return out
+}
+
+// spans returns where the words of s stand, as written. An apostrophe inside a
+// word ends it, so that what follows ("'s") is a word of its own.
+func spans(s string) []Span {
+	var out []Span
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if !wordRune(r) {
+			i += n
+			continue
+		}
+		end := wordEnd(s, i)
+		if unspaced(r) {
+			end = runEnd(s, i, unspaced)
+		}
+		out = append(out, Span{i, end})
+		i = end
+	}
+	return out
+}

@@ -1,0 +1,331 @@
+package text
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+var months = map[string]time.Month{
+	"january": 1, "february": 2, "march": 3, "april": 4, "may": 5, "june": 6, "july": 7,
+	"august": 8, "september": 9, "october": 10, "november": 11, "december": 12,
+	"jan": 1, "feb": 2, "mar": 3, "apr": 4, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "sept": 9,
+	"oct": 10, "nov": 11, "dec": 12,
+}
+
+var weekdays = map[string]time.Weekday{
+	"sunday": 0, "monday": 1, "tuesday": 2, "wednesday": 3, "thursday": 4, "friday": 5, "saturday": 6,
+}
+
+var seasons = map[string]time.Month{"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+
+// dateWords are the words without which no phrase is a date, beside months,
+// weekdays, seasons and numbers.
+var dateWords = map[string]bool{
+	"today": true, "tonight": true, "yesterday": true, "tomorrow": true, "ago": true,
+	"morning": true, "afternoon": true, "evening": true, "night": true, "now": true,
+	"day": true, "week": true, "weekend": true, "month": true, "year": true,
+	"days": true, "weeks": true, "months": true, "years": true,
+}
+
+type token struct {
+	Span
+	low string
+}
+
+// dateParser reads date phrases at a token. Its methods return a date and how
+// many tokens it took, 0 if there is none.
+type dateParser struct {
+	s    string
+	day  time.Time // that the words were said on
+	toks []token
+}
+
+// tokenize reports whether any word may be part of a date, so that most texts
+// cost one pass.
+func (p *dateParser) tokenize() bool {
+	found := false
+	for _, w := range spans(p.s) {
+		low := strings.ToLower(w.Of(p.s))
+		p.toks = append(p.toks, token{w, low})
+		found = found || dateWords[low] || isDate(low)
+	}
+	return found
+}
+
+func isDate(low string) bool {
+	_, month := months[low]
+	_, day := weekdays[low]
+	_, season := seasons[low]
+	return month || day || season || low[0] >= '0' && low[0] <= '9' && len(low) >= 4
+}
+
+// joined reports whether nothing but a space, comma or dash stands between token
+// i and the next.
+func (p *dateParser) joined(i int) bool {
+	if i < 0 || i+1 >= len(p.toks) {
+		return false
+	}
+	between := p.s[p.toks[i].End:p.toks[i+1].Start]
+	return between == " " || between == ", " || between == "," || between == "-" || between == "/"
+}
+
+// low returns token i in lower case, if it is joined to the one before.
+func (p *dateParser) low(i int) string {
+	if i < len(p.toks) && (i == 0 || p.joined(i-1)) {
+		return p.toks[i].low
+	}
+	return ""
+}
+
+func (p *dateParser) at(i int) (Date, int) {
+	for _, read := range []func(int) (Date, int){
+		p.numeric, p.dayMonth, p.monthDay, p.named, p.ofPeriod, p.ago, p.ahead, p.weekday, p.season, p.year,
+	} {
+		if d, n := read(i); n > 0 {
+			return d, n
+		}
+	}
+	return Date{}, 0
+}
+
+func (p *dateParser) days(from time.Time, n int) Date {
+	return Date{From: from, To: from.AddDate(0, 0, n)}
+}
+
+// named reads today, yesterday, last night and the like.
+func (p *dateParser) named(i int) (Date, int) {
+	day := func(offset, n int) (Date, int) {
+		d := p.days(p.day.AddDate(0, 0, offset), 1)
+		d.Relative = true
+		return d, n
+	}
+	part := func(n int) int { // "yesterday evening" is one phrase
+		switch p.low(i + n) {
+		case "morning", "afternoon", "evening", "night":
+			return n + 1
+		}
+		return n
+	}
+	switch p.toks[i].low {
+	case "today", "tonight":
+		return day(0, 1)
+	case "yesterday":
+		return day(-1, part(1))
+	case "tomorrow":
+		return day(1, part(1))
+	case "this":
+		if n := part(1); n == 2 {
+			return day(0, 2)
+		}
+	case "last":
+		if p.low(i+1) == "night" {
+			return day(-1, 2)
+		}
+	case "day":
+		switch p.low(i+1) + " " + p.low(i+2) {
+		case "before yesterday":
+			return day(-2, 3)
+		case "after tomorrow":
+			return day(2, 3)
+		}
+	}
+	return Date{}, 0
+}
+
+// ofPeriod reads last, this or next with a week, weekend, month, year, weekday,
+// month's name or season.
+func (p *dateParser) ofPeriod(i int) (Date, int) {
+	step, ok := map[string]int{"last": -1, "past": -1, "previous": -1, "this": 0, "next": 1, "coming": 1}[p.toks[i].low]
+	unit := p.low(i + 1)
+	if !ok || unit == "" {
+		return Date{}, 0
+	}
+	if d, ok := p.period(unit, step); ok {
+		d.Relative = true
+		return d, 2
+	}
+	return Date{}, 0
+}
+
+func (p *dateParser) period(unit string, step int) (Date, bool) {
+	switch unit {
+	case "weekend":
+		saturday := p.monday().AddDate(0, 0, 5+7*step)
+		if step < 0 && !p.day.After(saturday) { // on a Sunday, last weekend is not today
+			saturday = p.monday().AddDate(0, 0, -2)
+		}
+		return Date{From: saturday, To: saturday.AddDate(0, 0, 2), Grain: Weekend}, true
+	case "week", "month", "year":
+		return p.unit(unit, step), true
+	}
+	if wd, ok := weekdays[unit]; ok {
+		return p.days(p.weekdayAt(wd, step), 1), true
+	}
+	if m, ok := months[unit]; ok && len(unit) > 3 || unit == "may" {
+		return monthOf(p.yearOf(m, step), m), true
+	}
+	if m, ok := seasons[unit]; ok {
+		return seasonOf(p.yearOf(m+2, step), m), true
+	}
+	return Date{}, false
+}
+
+// unit returns the whole week, month or year n from the one of p.day.
+func (p *dateParser) unit(unit string, n int) Date {
+	switch unit {
+	case "week":
+		from := p.monday().AddDate(0, 0, 7*n)
+		return Date{From: from, To: from.AddDate(0, 0, 7), Grain: Week}
+	case "month":
+		first := p.day.AddDate(0, 0, 1-p.day.Day()).AddDate(0, n, 0)
+		return monthOf(first.Year(), first.Month())
+	default:
+		return yearDate(p.day.Year() + n)
+	}
+}
+
+func (p *dateParser) monday() time.Time {
+	return p.day.AddDate(0, 0, -(int(p.day.Weekday())+6)%7)
+}
+
+// weekdayAt returns the weekday before (step < 0), from (0) or after p.day.
+func (p *dateParser) weekdayAt(wd time.Weekday, step int) time.Time {
+	ahead := (int(wd-p.day.Weekday()) + 7) % 7
+	switch {
+	case step < 0:
+		return p.day.AddDate(0, 0, -(7-ahead)%7-7*b2i(ahead == 0))
+	case step > 0 && ahead == 0:
+		ahead = 7
+	}
+	return p.day.AddDate(0, 0, ahead)
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// yearOf returns the year of the last, this year's or the next month of that name.
+func (p *dateParser) yearOf(m time.Month, step int) int {
+	m = (m-1)%12 + 1
+	year := p.day.Year()
+	if step < 0 && m >= p.day.Month() {
+		return year - 1
+	}
+	if step > 0 && m <= p.day.Month() {
+		return year + 1
+	}
+	return year
+}
+
+// ago reads "3 days ago", "a week ago", "a couple of months ago".
+func (p *dateParser) ago(i int) (Date, int) {
+	count, n := p.count(i)
+	if n == 0 || p.low(i+n+1) != "ago" {
+		return Date{}, 0
+	}
+	d, ok := p.shifted(p.low(i+n), -count)
+	if !ok {
+		return Date{}, 0
+	}
+	return d, n + 2
+}
+
+// ahead reads "in 3 days", "in two weeks" and "3 days from now".
+func (p *dateParser) ahead(i int) (Date, int) {
+	if p.toks[i].low == "in" {
+		count, n := p.count(i + 1)
+		if n == 0 {
+			return Date{}, 0
+		}
+		if d, ok := p.shifted(p.low(i+1+n), count); ok {
+			return d, n + 2
+		}
+		return Date{}, 0
+	}
+	count, n := p.count(i)
+	if n == 0 || p.low(i+n+1) != "from" || p.low(i+n+2) != "now" {
+		return Date{}, 0
+	}
+	if d, ok := p.shifted(p.low(i+n), count); ok {
+		return d, n + 3
+	}
+	return Date{}, 0
+}
+
+// count reads a number of units.
+func (p *dateParser) count(i int) (count, n int) {
+	low := p.low(i)
+	switch {
+	case i >= len(p.toks):
+		return 0, 0
+	case low == "a" && p.low(i+1) == "couple":
+		if p.low(i+2) == "of" {
+			return 2, 3
+		}
+		return 2, 2
+	case low == "a" || low == "an" || low == "one":
+		return 1, 1
+	case numberWords[low] != "":
+		low = numberWords[low]
+	}
+	count, err := strconv.Atoi(low)
+	if err != nil || count <= 0 || count > 1000 {
+		return 0, 0
+	}
+	return count, 1
+}
+
+func (p *dateParser) shifted(unit string, n int) (Date, bool) {
+	unit = strings.TrimSuffix(unit, "s")
+	switch unit {
+	case "day":
+		d := p.days(p.day.AddDate(0, 0, n), 1)
+		d.Relative = true
+		return d, true
+	case "week", "month", "year":
+		d := p.unit(unit, n)
+		d.Relative = true
+		return d, true
+	}
+	return Date{}, false
+}
+
+// weekday reads a bare weekday: the next one, or the last one where the words
+// before it are about the past.
+func (p *dateParser) weekday(i int) (Date, int) {
+	wd, ok := weekdays[p.toks[i].low]
+	if !ok {
+		return Date{}, 0
+	}
+	step := 0
+	if p.past(i) {
+		step = -1
+	}
+	d := p.days(p.weekdayAt(wd, step), 1)
+	d.Relative = true
+	return d, 1
+}
+
+// past reports whether the words near before token i are in a past tense.
+func (p *dateParser) past(i int) bool {
+	for j := i - 1; j >= 0 && j >= i-12; j-- {
+		low := p.toks[j].low
+		switch low {
+		case "will", "going", "ll", "plan", "planning", "tomorrow", "want":
+			return false
+		case "was", "were", "did", "had", "got", "said":
+			return true
+		}
+		if base, ok := irregular[low]; ok && base != low && stemmable(low) && !strings.HasSuffix(low, "s") {
+			return true
+		}
+		if len(low) > 4 && strings.HasSuffix(low, "ed") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,33 @@
+package text
+
+import (
+	"strings"
+
+	"github.com/clipperhouse/uax29/v2/sentences"
+)
+
+// Span is a piece of a string: bytes [Start, End).
+type Span struct{ Start, End int }
+
+// Of returns the piece of s.
+func (p Span) Of(s string) string { return s[p.Start:p.End] }
+
+// Sentences returns the sentences of s in order, without the white space around
+// them. A line break ends a sentence, as chat messages are written.
+func Sentences(s string) []Span {
+	var out []Span
+	start := 0
+	for line := range strings.SplitAfterSeq(s, "\n") {
+		it := sentences.FromString(line)
+		for it.Next() {
+			piece := it.Value()
+			lead := len(piece) - len(strings.TrimLeft(piece, " \t\r\n"))
+			if body := strings.TrimSpace(piece); body != "" {
+				at := start + it.Start() + lead
+				out = append(out, Span{at, at + len(body)})
+			}
+		}
+		start += len(line)
+	}
+	return out
+}

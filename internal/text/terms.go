@@ -1,0 +1,80 @@
+package text
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+
+	"github.com/blevesearch/snowballstem"
+	"github.com/blevesearch/snowballstem/english"
+)
+
+//go:embed tables/stop.txt
+var stopTable string
+
+//go:embed tables/irregular.txt
+var irregularTable string
+
+// stopWords carry no meaning of their own in a search.
+var stopWords = func() map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(stopTable) {
+		m[w] = true
+	}
+	return m
+}()
+
+// irregular maps forms that no rule leads back to their base.
+var irregular = func() map[string]string {
+	m := map[string]string{}
+	for line := range strings.Lines(irregularTable) {
+		forms := strings.Fields(line)
+		for i := 1; i < len(forms); i++ {
+			m[forms[i]] = forms[0]
+		}
+	}
+	return m
+}()
+
+// Terms returns what a search matches on: the [Words] of s less stop words, each
+// in its base form and stemmed.
+func Terms(s string) []string {
+	out := make([]string, 0, len(s)/8)
+	EachWord(s, func(w string) {
+		if t := Term(w); t != "" {
+			out = append(out, t)
+		}
+	})
+	return out
+}
+
+// Term returns the term of one word as [Words] gives them, "" for a stop word.
+func Term(word string) string {
+	if stopWords[word] {
+		return ""
+	}
+	if base, ok := irregular[word]; ok {
+		word = base
+	}
+	if !stemmable(word) {
+		return word
+	}
+	env := stemmers.Get().(*snowballstem.Env)
+	defer stemmers.Put(env)
+	env.SetCurrent(word)
+	english.Stem(env)
+	return env.Current()
+}
+
+var stemmers = sync.Pool{New: func() any { return snowballstem.NewEnv("") }}
+
+// stemmable reports whether a word is plain Latin letters: stemming anything else
+// by English rules would only spoil it.
+func stemmable(word string) bool {
+	for i := range len(word) {
+		if word[i] < 'a' || word[i] > 'z' {
+			return false
+		}
+	}
+	return len(word) > 2
+}

@@ -1,0 +1,151 @@
+package text
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxWord is where a word is cut off, in bytes: longer ones are keys and codes
+// that nobody searches for whole.
+const maxWord = 48
+
+// Words returns the folded words of s in order. A word is a run of letters,
+// digits and marks; a possessive or contracted ending is dropped ("Ana's",
+// "I'm"), n't becomes the word not, digits keep their decimal point and lose
+// their thousands commas. Text of scripts written without spaces becomes
+// overlapping pairs of characters.
+func Words(s string) []string {
+	out := make([]string, 0, len(s)/5)
+	EachWord(s, func(w string) { out = append(out, w) })
+	return out
+}
+
+// EachWord calls yield for every word that [Words] returns.
+func EachWord(s string, yield func(word string)) {
+	s = Fold(s)
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if !wordRune(r) {
+			i += n
+			continue
+		}
+		if unspaced(r) {
+			i = eachPair(s, i, yield)
+			continue
+		}
+		end := wordEnd(s, i)
+		i = end + eachPart(s[i:end], s[end:], yield)
+	}
+}
+
+func wordRune(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z'
+	}
+	return unicode.In(r, unicode.L, unicode.N, unicode.M)
+}
+
+// unspaced reports whether r belongs to a script written without spaces, or, as
+// Korean, with endings that only pairs of characters see through.
+func unspaced(r rune) bool {
+	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
+		unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer)
+}
+
+// eachPair yields the pairs of the unspaced run at i, a lone character by
+// itself, and returns where the run ends.
+func eachPair(s string, i int, yield func(string)) int {
+	prev, single := -1, true
+	for i < len(s) {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if !unspaced(r) {
+			break
+		}
+		if prev >= 0 {
+			yield(s[prev : i+n])
+			single = false
+		}
+		prev, i = i, i+n
+	}
+	if single {
+		yield(s[prev:i])
+	}
+	return i
+}
+
+// wordEnd returns where the spaced word at i ends. A point or comma between
+// digits belongs to it.
+func wordEnd(s string, i int) int {
+	for i < len(s) {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if wordRune(r) && !unspaced(r) || (r == '.' || r == ',') && digitAt(s, i-1) && digitAt(s, i+1) {
+			i += n
+			continue
+		}
+		break
+	}
+	return i
+}
+
+func digitAt(s string, i int) bool { return i >= 0 && i < len(s) && '0' <= s[i] && s[i] <= '9' }
+
+// eachPart yields a word and what its contraction stands for, and returns how
+// many bytes of rest the contraction took.
+func eachPart(word, rest string, yield func(string)) int {
+	if strings.IndexByte(word, ',') >= 0 {
+		word = strings.ReplaceAll(word, ",", "")
+	}
+	ending := contraction(rest)
+	if ending == "t" && strings.HasSuffix(word, "n") {
+		yieldWord(negatedVerb(word), yield)
+		yield("not")
+		return 2
+	}
+	yieldWord(word, yield)
+	if ending == "" || ending == "t" {
+		return 0
+	}
+	return 1 + len(ending)
+}
+
+// contraction returns the letters of the contracted ending that rest begins
+// with, "" without one.
+func contraction(rest string) string {
+	if len(rest) < 2 || rest[0] != '\'' {
+		return ""
+	}
+	end := wordEnd(rest, 1)
+	switch rest[1:end] {
+	case "s", "m", "re", "ve", "ll", "d", "t":
+		return rest[1:end]
+	}
+	return ""
+}
+
+// negatedVerb returns the verb of a word that stood before 't: "don", "can" and
+// "won" give do, can and will.
+func negatedVerb(word string) string {
+	switch word {
+	case "can":
+		return word
+	case "won":
+		return "will"
+	case "shan":
+		return "shall"
+	}
+	return word[:len(word)-1]
+}
+
+func yieldWord(word string, yield func(string)) {
+	if len(word) > maxWord {
+		cut := maxWord
+		for cut > 0 && !utf8.RuneStart(word[cut]) {
+			cut--
+		}
+		word = word[:cut]
+	}
+	if word != "" {
+		yield(word)
+	}
+}
