@@ -1,0 +1,253 @@
+// Package prompt holds what Loci says to models. Each prompt is a Markdown file,
+// embedded here; a user's folder may be laid over them. It does not call models
+// and does not read their replies.
+//
+// A file begins with a comment, <!-- … -->, that says what it is for and is not
+// sent. What follows is the system message and, below a line <!-- user -->, the
+// user message. A placeholder such as {{TURNS}} stands for data; the rest of
+// text/template works as well. NAME.schema.json is the JSON schema of the reply
+// and cannot be overridden, since the parsers are written for it.
+package prompt
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+//go:embed templates
+var embedded embed.FS
+
+const userMark = "<!-- user -->"
+
+// Data is what a prompt is filled with. Its type says which prompt.
+type Data interface {
+	name() string
+	values() map[string]string
+}
+
+// Set is all prompts, checked.
+type Set struct {
+	prompts map[string]*prompt
+}
+
+type prompt struct {
+	source       string
+	hash         string
+	system, user *template.Template
+	schema       json.RawMessage
+}
+
+// Default returns the embedded prompts.
+func Default() *Set {
+	s, err := Open(nil)
+	if err != nil {
+		panic(err) // the embedded files are broken; a test would have said so
+	}
+	return s
+}
+
+// Open returns the embedded prompts with the files of overlay in their places;
+// overlay may be nil. Every prompt is parsed and filled once with sample data. A
+// file that is broken, lacks a placeholder it needs or has no prompt's name is
+// [memory.Invalid], with its name and line.
+func Open(overlay fs.FS) (*Set, error) {
+	if err := checkNames(overlay); err != nil {
+		return nil, err
+	}
+	s := &Set{prompts: map[string]*prompt{}}
+	for _, sample := range samples {
+		p, err := load(overlay, sample)
+		if err != nil {
+			return nil, err
+		}
+		s.prompts[sample.name()] = p
+	}
+	return s, nil
+}
+
+// Names returns the names of all prompts in order.
+func Names() []string {
+	var names []string
+	for _, sample := range samples {
+		names = append(names, sample.name())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Source returns a prompt's file as it is in use, "" for an unknown name.
+func (s *Set) Source(name string) string {
+	if p := s.prompts[name]; p != nil {
+		return p.source
+	}
+	return ""
+}
+
+// Hash returns the hash of a prompt's file, "" for an unknown name. It changes
+// with any letter of it, and every fact a model made carries it.
+func (s *Set) Hash(name string) string {
+	if p := s.prompts[name]; p != nil {
+		return p.hash
+	}
+	return ""
+}
+
+// Fill returns the prompt with data in its placeholders.
+func (s *Set) Fill(data Data) (memory.Prompt, error) {
+	p := s.prompts[data.name()]
+	system, err := render(p.system, data)
+	if err != nil {
+		return memory.Prompt{}, err
+	}
+	user, err := render(p.user, data)
+	if err != nil {
+		return memory.Prompt{}, err
+	}
+	return memory.Prompt{Name: data.name(), Hash: p.hash, System: system, User: user, Schema: p.schema}, nil
+}
+
+func checkNames(overlay fs.FS) error {
+	if overlay == nil {
+		return nil
+	}
+	files, err := fs.Glob(overlay, "*.md")
+	if err != nil {
+		return fmt.Errorf("list prompts: %w", err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(file, ".md")
+		if name != "README" && !slices.Contains(Names(), name) {
+			return memory.Errorf(memory.Invalid, "%s: no prompt has this name; there are %s", file, strings.Join(Names(), ", "))
+		}
+	}
+	return nil
+}
+
+func load(overlay fs.FS, sample Data) (*prompt, error) {
+	file := sample.name() + ".md"
+	source, err := read(overlay, file)
+	if err != nil {
+		return nil, fmt.Errorf("read prompt: %w", err)
+	}
+	schema, err := embedded.ReadFile(path.Join("templates", sample.name()+".schema.json"))
+	if err != nil {
+		return nil, fmt.Errorf("read prompt: %w", err)
+	}
+	sum := sha256.Sum256(source)
+	p := &prompt{source: string(source), hash: hex.EncodeToString(sum[:6]), schema: schema}
+	system, user, err := parts(file, p.source)
+	if err != nil {
+		return nil, err
+	}
+	if p.system, err = parse(file, system, sample); err != nil {
+		return nil, err
+	}
+	if p.user, err = parse(file, user, sample); err != nil {
+		return nil, err
+	}
+	return p, p.check(file, sample)
+}
+
+func read(overlay fs.FS, file string) ([]byte, error) {
+	if overlay != nil {
+		source, err := fs.ReadFile(overlay, file)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return source, err
+		}
+	}
+	return embedded.ReadFile(path.Join("templates", file))
+}
+
+// parts cuts a file into its system and user text. What is left out of either
+// becomes empty lines, so that errors name the line in the file.
+func parts(file, source string) (system, user string, err error) {
+	if !strings.HasPrefix(source, "<!--") {
+		return "", "", memory.Errorf(memory.Invalid, "%s:1: begins without a comment <!-- … --> that says what it is for", file)
+	}
+	end := strings.Index(source, "-->")
+	if end < 0 {
+		return "", "", memory.Errorf(memory.Invalid, "%s:1: the comment has no end -->", file)
+	}
+	end += len("-->")
+	head := lines(source[:end])
+	system, user, found := strings.Cut(source[end:], userMark)
+	if !found {
+		return "", "", memory.Errorf(memory.Invalid, "%s:%d: no line %s before the user message", file, strings.Count(source, "\n")+1, userMark)
+	}
+	return head + system, head + lines(system) + user, nil
+}
+
+func lines(s string) string { return strings.Repeat("\n", strings.Count(s, "\n")) }
+
+func parse(file, text string, sample Data) (*template.Template, error) {
+	t, err := template.New(file).Funcs(placeholders(sample)).Parse(text)
+	if err != nil {
+		return nil, memory.Errorf(memory.Invalid, "%s (placeholders: %s)", plain(err), strings.Join(names(sample), ", "))
+	}
+	return t, nil
+}
+
+func render(t *template.Template, data Data) (string, error) {
+	own, err := t.Clone()
+	if err != nil {
+		return "", fmt.Errorf("fill prompt: %w", err)
+	}
+	var b strings.Builder
+	if err := own.Funcs(placeholders(data)).Execute(&b, nil); err != nil {
+		return "", memory.Errorf(memory.Invalid, "%s", plain(err))
+	}
+	return strings.TrimSpace(b.String()), nil
+}
+
+// plain takes the library's name off its message, which then begins FILE:LINE.
+func plain(err error) string { return strings.TrimPrefix(err.Error(), "template: ") }
+
+func placeholders(data Data) template.FuncMap {
+	funcs := template.FuncMap{}
+	for name, value := range data.values() {
+		funcs[name] = func() string { return value }
+	}
+	return funcs
+}
+
+func names(data Data) []string {
+	var out []string
+	for name := range data.values() {
+		out = append(out, "{{"+name+"}}")
+	}
+	slices.Sort(out)
+	return out
+}
+
+// check fills the prompt with the sample: every value must turn up in what is
+// sent, else the model would be asked about nothing.
+func (p *prompt) check(file string, sample Data) error {
+	system, err := render(p.system, sample)
+	if err != nil {
+		return err
+	}
+	user, err := render(p.user, sample)
+	if err != nil {
+		return err
+	}
+	for name, value := range sample.values() {
+		if !strings.Contains(system, value) && !strings.Contains(user, value) {
+			return memory.Errorf(memory.Invalid, "%s:1: {{%s}} is missing", file, name)
+		}
+	}
+	if user == "" {
+		return memory.Errorf(memory.Invalid, "%s:%d: the user message is empty", file, strings.Count(p.source, "\n")+1)
+	}
+	return nil
+}
