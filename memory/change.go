@@ -38,7 +38,8 @@ type Author struct {
 	Prompt string     `json:"prompt,omitempty"` // hash of the prompt a model was given
 }
 
-// Image is the whole state of one thing. Exactly one field is set.
+// Image is the whole state of one thing. Exactly one field is set. In the
+// journal an image is whole: it has the Hash and the Version that its state had.
 type Image struct {
 	Fact     *Fact         `json:"fact,omitempty"`
 	Link     *Link         `json:"link,omitempty"`
@@ -104,14 +105,15 @@ type Change struct {
 	After  Image  `json:"after"`
 	// Base is the version of the target that the change was planned on (its
 	// Version field when it was read). 0 means whatever is there, except that an
-	// add still needs its target absent and every other action needs it present.
+	// add still needs its target absent, a link needs it absent or not active, and
+	// every other action needs it present.
 	Base   int64  `json:"base,omitempty"`
 	OldID  string `json:"old_id,omitempty"` // of a replacement: the fact that went
 	NewID  string `json:"new_id,omitempty"` // and the fact that came
 	Reason string `json:"reason,omitempty"`
 	Author Author `json:"author"`
 
-	ID      string    `json:"id,omitempty"` // "RUN/3": the run and the place in it
+	ID      string    `json:"id,omitempty"` // "RUN/3": the run and the place in it, from 1
 	Owner   Owner     `json:"owner,omitempty"`
 	Run     string    `json:"run,omitempty"`
 	Version int64     `json:"version,omitempty"` // the owner's, shared by a run's changes

@@ -130,7 +130,7 @@ func (f *Fact) ValidAt(t time.Time) bool {
 type Link struct {
 	Owner       Owner     `json:"owner"` // who sees it
 	Fact        Fact      `json:"fact"`  // the copy; Fact.Scope.Owner is the home
-	HomeVersion int64     `json:"home_version"`
+	HomeVersion int64     `json:"home_version"` // also what Fact.Version comes back as
 	Status      Status    `json:"status"`
 	CreatedAt   time.Time `json:"created_at"`
 	Version     int64     `json:"-"`
@@ -256,6 +256,22 @@ func (m Memory) Scope() Scope {
 		return m.Summary.Scope
 	}
 	return Scope{}
+}
+
+// Status returns where it stands for the owner who sees it: a link that is
+// active stands where its fact does.
+func (m Memory) Status() Status {
+	switch {
+	case m.Link != nil && m.Link.Status != Active:
+		return m.Link.Status
+	case m.Fact != nil:
+		return m.Fact.Status
+	case m.Turn != nil:
+		return m.Turn.Status
+	case m.Summary != nil:
+		return m.Summary.Status
+	}
+	return ""
 }
 
 // Visible reports whether recall may show it at now: the hydration gate.

@@ -11,7 +11,13 @@ import (
 // In every method: an owner that is not valid is [Invalid]; nothing of another
 // owner is read or written; a cancelled context returns its error and writes
 // nothing; times come back as [Time] makes them; texts of any length and any
-// valid UTF-8 come back as they went in. "Now" is the store's own clock.
+// valid UTF-8 come back as they went in; an empty list may come back as nil and
+// the other way round, and metadata as other bytes of the same JSON. "Now" is the
+// store's own clock. A limit over its maximum counts as the maximum; a cursor that
+// the store did not give is [Invalid].
+//
+// What goes in and what comes out is the caller's alone: neither side keeps a
+// slice or pointer that the other may write to.
 type Store interface {
 	Facts
 	Log
@@ -19,25 +25,29 @@ type Store interface {
 	Source
 	Traces
 	// Close waits for what is under way and releases everything. What was
-	// acknowledged is there when the store is opened again.
+	// acknowledged is there when the store is opened again. Closing twice is a
+	// no-op.
 	Close() error
 }
 
 // Facts is what is known, and the one door by which it changes.
 type Facts interface {
 	// Get returns the memories with these ids in the order asked, whatever their
-	// status. Ids that the owner does not have are left out.
+	// status. Ids that the owner does not have are left out; an id asked twice
+	// comes twice. A link answers to its fact's id.
 	Get(ctx context.Context, owner Owner, ids ...string) ([]Memory, error)
 
 	// List returns the memories that match, newest first (CreatedAt, then ID,
 	// both descending). A cursor continues after the last one returned; what is
-	// added meanwhile neither repeats nor hides anything.
+	// added meanwhile neither repeats nor hides anything. [Query.Matches] says what
+	// matches; expiry is not judged.
 	List(ctx context.Context, owner Owner, q Query) (Page, error)
 
 	// Profile returns the active profile entries in order of key.
 	Profile(ctx context.Context, owner Owner, at At) ([]ProfileEntry, error)
 
-	// Relations returns the active relations of a fact, either way round.
+	// Relations returns the active relations of a fact, either way round, in order
+	// of From, To and Kind.
 	Relations(ctx context.Context, owner Owner, fact string, at At) ([]Relation, error)
 
 	// Changes returns the journal, newest first.
@@ -53,21 +63,37 @@ type Facts interface {
 	// Apply makes the changes of a run in order, all or none, in one transaction
 	// together with their journal entries, vectors, follow-up jobs, the marks on
 	// learned turns and the completion of the run's job. It raises the owner's
-	// version by one and stamps changes with it and with the owner's clock, which
-	// never goes back. Later changes of a run see earlier ones.
+	// version by one and stamps changes with it and with the owner's clock. That is
+	// now, or a microsecond after the owner's last write if now is not later than
+	// it: no two writes of an owner share a time. Later changes of a run see earlier
+	// ones. What is written keeps the writer's own times; its Version is the run's.
 	//
 	//   - A run whose id was applied before is a no-op that returns the first
 	//     receipt with Again set, whatever its changes are now.
-	//   - [LeaseLost]: run.Lease is not the job's current lease.
-	//   - [Conflict]: an add whose target exists, any other action whose target
-	//     does not, a Base that is not the target's version, a replace or
-	//     reinforce of a fact that is not live.
+	//   - [LeaseLost]: run.Lease is not the job's current lease, or it ran out.
+	//   - [Conflict]: an add whose target exists in any status, a link whose target
+	//     is active, any other action whose target does not exist, a Base that is
+	//     not the target's version, a replace or reinforce of a fact that is not
+	//     live.
 	//   - [Duplicate]: a fact that is or becomes live while another live fact of
 	//     the same scope has the same hash.
+	//     Scopes are the same if all their fields are. It is judged change by change.
 	//   - [Invalid]: a change without a target, or a target of another owner. A
 	//     link's Fact is the other owner's by nature; its Owner must be owner.
-	//   - A run without changes still completes its job, marks turns and queues
-	//     follow-up jobs; it leaves the version as it is.
+	//     [Run.Check] says it all. Where several errors apply, they come in the
+	//     order Invalid, LeaseLost, then Conflict before Duplicate of the first
+	//     change that has one.
+	//   - A run without changes and vectors still completes its job, marks turns and
+	//     queues follow-up jobs; it leaves the version as it is.
+	//   - Learned turns that have a LearnedAt keep it, and ids of no turn are left
+	//     out. LearnedAt is the run's time; it does not change a turn's Version.
+	//   - A vector takes the place of the same memory's by the same model. The memory
+	//     takes the run's Version, so that it comes again in Since. Vectors of what
+	//     the owner does not have are left out. Vectors are of words: a change that
+	//     alters a memory's words drops those that it had before.
+	//   - Jobs are queued as [JobQueued] with no attempts, created at the run's time
+	//     and due then, or at RunAt if that is set. An id that is there already, in
+	//     any state, is left as it is.
 	Apply(ctx context.Context, owner Owner, run Run, changes ...Change) (Receipt, error)
 }
 
@@ -77,12 +103,24 @@ type Log interface {
 	// its turns, their vectors, the marks of a branch, and the jobs. Turns and
 	// jobs are both there afterwards, or neither. Turns whose id is there already
 	// are left as they are, so that appending twice equals once; if all of them
-	// are, the batch is a no-op. It raises the owner's version by one.
+	// are, the batch is a no-op, marks and jobs included, and its receipt has Again
+	// set and the owner's version as it is. It raises the owner's version by one
+	// and takes its time from the owner's clock, as Apply does; that is the turns'
+	// RecordedAt.
+	//
+	// Marks are changes as in Apply, made after the turns are there and recorded
+	// under their run; those of a run that was applied before are not made again,
+	// and a batch of nothing else is a no-op too. [Batch.Check] says what is
+	// [Invalid].
+	//
 	// A new conversation takes the batch's fields; an old one keeps its own, but
-	// for UpdatedAt, MessageCount, and a Title where it had none.
+	// for MessageCount, a Title where it had none, and UpdatedAt, which never goes
+	// back. Its CreatedAt and UpdatedAt are the append's time where the batch has
+	// none.
 	Append(ctx context.Context, owner Owner, b Batch) (Receipt, error)
 
-	// Conversations returns conversations, most recently updated first.
+	// Conversations returns conversations, most recently updated first (UpdatedAt,
+	// then ID, both descending).
 	Conversations(ctx context.Context, owner Owner, q ConversationQuery) (ConversationPage, error)
 
 	// Turns returns turns in order of conversation, index and id.
@@ -91,26 +129,30 @@ type Log interface {
 
 // Queue is the work to be done.
 type Queue interface {
-	// Claim leases the job that has been due the longest among these kinds to
-	// the caller, skipping owners that already have a running job of that kind.
-	// A job whose lease ran out is due again; that counts as a failed attempt, and
-	// past [MaxAttempts] it is parked instead. With nothing due it returns
-	// [NotFound].
+	// Claim leases the job that has been due the longest among these kinds (RunAt,
+	// then CreatedAt, owner and ID) to the caller, skipping owners that already have
+	// a running job of that kind. First it takes back every lease that ran out, of
+	// any kind: such a job is due again, which counts as a failed attempt, and at
+	// [MaxAttempts] of them it is parked instead. With nothing due it returns
+	// [NotFound]. A lease that is not longer than nothing is [Invalid].
 	Claim(ctx context.Context, kinds []JobKind, lease time.Duration) (Job, error)
 
 	// Extend moves the end of a lease to lease from now and returns the new one.
-	// [LeaseLost] if it is no longer the job's.
+	// [LeaseLost] if it is no longer the job's or ran out, claimed again or not.
 	Extend(ctx context.Context, held Lease, lease time.Duration) (Lease, error)
 
-	// Finish ends an attempt that no run completed. [LeaseLost] as above.
+	// Finish ends an attempt that no run completed. [LeaseLost] as above. Unless it
+	// is done the attempt failed: it is counted, its Cause becomes the job's Error,
+	// and the job is parked if the outcome says so or this was the last of
+	// [MaxAttempts]; otherwise it is due at RetryAt, or now without one.
 	Finish(ctx context.Context, held Lease, o Outcome) error
 
-	// Jobs returns an owner's jobs, newest first, in any of the given states; none
-	// given means all but done ones.
+	// Jobs returns an owner's jobs, newest first (CreatedAt, then ID, both
+	// descending), in any of the given states; none given means all but done ones.
 	Jobs(ctx context.Context, owner Owner, states ...JobState) ([]Job, error)
 
-	// Requeue makes a parked job due now with its failures forgotten. [Conflict]
-	// if it is not parked.
+	// Requeue makes a parked job due now with its failures forgotten: no attempts,
+	// no error. [Conflict] if it is not parked, [NotFound] if there is none.
 	Requeue(ctx context.Context, owner Owner, job string) error
 }
 
@@ -121,18 +163,22 @@ type Source interface {
 	Versions(ctx context.Context, owners []Owner) ([]int64, error)
 
 	// Since calls yield for everything recall may see that was written after the
-	// given version, in version order, and for what recall may see no more
-	// (Removed; only the ids are set), and returns the version that the whole is
-	// a snapshot of. From 0 it yields what is visible, without removals. Vectors
-	// are those of the named model, nil where there is none. yield's error ends
-	// it and is returned. [Gone]: the version is of a history that was erased;
-	// start from 0.
+	// given version, once in its newest state, in order of version and id, and for
+	// what recall may not see (Removed; only id and version are set), and returns
+	// the version that the whole is a snapshot of. What recall may see is active
+	// facts, links (to active facts), summaries, and turns that have content; expiry
+	// is not judged. A removal may be of something that the caller never saw. From 0
+	// it yields what is visible, without removals. Vectors are those of the named
+	// model, nil where there is none. yield may call the store; its error ends it
+	// and is returned. [Gone]: the version is of a history that was erased, or not
+	// reached yet; start from 0.
 	Since(ctx context.Context, owner Owner, model string, after int64, yield func(Item) error) (int64, error)
 }
 
 // Traces is a bounded record of requests. It may be lost in a crash.
 type Traces interface {
-	// SaveTraces writes traces and keeps the newest keep of each owner among them.
+	// SaveTraces writes traces and keeps the newest keep (At, then ID) of each owner
+	// among them. A trace whose id is there already takes its place.
 	SaveTraces(ctx context.Context, keep int, traces ...Trace) error
 
 	// Trace returns one, or [NotFound].
@@ -145,7 +191,9 @@ type At struct {
 	ValidAt time.Time // what was true then; zero: whatever is current
 }
 
-// Query selects memories. Empty fields do not narrow.
+// Query selects memories. Empty fields do not narrow. [Query.Matches] is its
+// meaning. Project, Agent, Conversation and Turn never match a linked fact: those
+// that it names are its home's.
 type Query struct {
 	Kinds        []Kind   // none: facts
 	Statuses     []Status // none: active; with ValidAt also superseded, whose time may be meant
@@ -154,7 +202,7 @@ type Query struct {
 	Conversation string // that the memory's scope or provenance names
 	Category     string
 	Tag          string
-	Text         string // contained in the content, whatever the case
+	Text         string // contained in the content as it stands, whatever the case
 	Subject      string // of facts, as are the next four
 	Attribute    string
 	Hash         string
@@ -171,10 +219,11 @@ type Page struct {
 	Next     string
 }
 
-// ChangeQuery selects journal entries. Empty fields do not narrow.
+// ChangeQuery selects journal entries. Empty fields do not narrow. Newest first
+// is by version, then by place in the run.
 type ChangeQuery struct {
 	Target string // as [Image.Target] writes it
-	Fact   string // an id: changes whose target, OldID or NewID it is
+	Fact   string // an id: changes whose target it is, as fact or link, or whose OldID or NewID
 	Run    string
 	ID     string
 	Action Action
@@ -189,15 +238,15 @@ type ChangePage struct {
 	Next    string
 }
 
-// Counts is how much there is.
+// Counts is how much there is. A linked fact counts as [Memory.Status] says.
 type Counts struct {
 	Facts         int `json:"facts"` // active, own and linked
 	Pending       int `json:"pending"`
-	Turns         int `json:"turns"` // active
-	Summaries     int `json:"summaries"`
+	Turns         int `json:"turns"`     // active
+	Summaries     int `json:"summaries"` // active
 	Conversations int `json:"conversations"`
 	Changes       int `json:"changes"`
-	JobsQueued    int `json:"jobs_queued"`
+	JobsQueued    int `json:"jobs_queued"` // not those that run
 	JobsParked    int `json:"jobs_parked"`
 }
 
@@ -225,18 +274,20 @@ type ConversationPage struct {
 	Next          string
 }
 
-// TurnQuery selects turns. Empty fields do not narrow.
+// TurnQuery selects turns. Empty fields do not narrow. As of a time it looks at
+// the turns that were recorded by then, with the status and LearnedAt they had.
 type TurnQuery struct {
 	Conversation string
 	IDs          []string
 	Chains       []string // turns that end one of these paths
 	Unlearned    bool     // user turns with neither LearnedAt nor NoLearn
-	Statuses     []Status // none: active; use all three to see every branch
+	Statuses     []Status // none: active, with Chains every one; use all three to see every branch
 	AsOf         time.Time
-	Last         int // the last so many of each conversation; 0: all
+	Last         int // the last so many of each conversation that match the rest; 0: all
 }
 
-// Item is one step of what a resident index follows.
+// Item is one step of what a resident index follows. ID and Version are always
+// set; Version is that of the memory, for a link the link's.
 type Item struct {
 	Memory  Memory
 	Vector  []float32

@@ -1,0 +1,157 @@
+package memory
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"unicode/utf8"
+)
+
+// Check reports, as [Invalid], what in the run no store of owner may take. It
+// looks at the values alone: conflicts and duplicates are the store's to find.
+func (r Run) Check(owner Owner, changes ...Change) error {
+	if r.ID == "" {
+		return Errorf(Invalid, "a run needs an id")
+	}
+	for i, c := range changes {
+		if err := c.check(owner); err != nil {
+			return Errorf(Invalid, "change %d of run %s: %w", i+1, r.ID, err)
+		}
+	}
+	return checkJobs(owner, r.Jobs)
+}
+
+// Check reports, as [Invalid], what in the batch no store of owner may take.
+func (b Batch) Check(owner Owner) error {
+	if b.Conversation.ID == "" || b.Conversation.Owner != owner {
+		return Errorf(Invalid, "a batch needs a conversation of %s with an id", owner)
+	}
+	for i, t := range b.Turns {
+		if err := t.check(owner, b.Conversation.ID); err != nil {
+			return Errorf(Invalid, "turn %d of the batch: %w", i+1, err)
+		}
+	}
+	if len(b.Marks) > 0 && b.Run == "" {
+		return Errorf(Invalid, "the marks of a batch need a run to stand under")
+	}
+	for i, c := range b.Marks {
+		if c.After.Turn == nil {
+			return Errorf(Invalid, "mark %d of the batch is not of a turn", i+1)
+		}
+		if err := c.check(owner); err != nil {
+			return Errorf(Invalid, "mark %d of the batch: %w", i+1, err)
+		}
+	}
+	return checkJobs(owner, b.Jobs)
+}
+
+func checkJobs(owner Owner, jobs []Job) error {
+	for _, j := range jobs {
+		if j.ID == "" || j.Kind == "" || j.Owner != owner {
+			return Errorf(Invalid, "a job needs an id, a kind and the owner %s; got %q, %q and %q", owner, j.ID, j.Kind, j.Owner)
+		}
+	}
+	return nil
+}
+
+var actions = []Action{
+	ActionAdd, ActionUpdate, ActionReinforce, ActionReplace, ActionRetire, ActionRestore,
+	ActionApprove, ActionReject, ActionLink, ActionUnlink, ActionUndo,
+}
+
+func (c Change) check(owner Owner) error {
+	if !slices.Contains(actions, c.Action) {
+		return Errorf(Invalid, "no such action: %q", c.Action)
+	}
+	if (c.Action == ActionLink || c.Action == ActionUnlink) && c.After.Link == nil {
+		return Errorf(Invalid, "%s is for links", c.Action)
+	}
+	if c.Action == ActionAdd && c.After.Turn != nil {
+		return Errorf(Invalid, "turns are added by appending them")
+	}
+	return c.After.check(owner)
+}
+
+var (
+	factStatuses  = []Status{Active, Pending, Superseded, Retired, Rejected}
+	turnStatuses  = []Status{Active, Replaced, Retired}
+	otherStatuses = []Status{Active, Retired}
+)
+
+func (i Image) check(owner Owner) error {
+	switch set := i.fields(); {
+	case set == 0:
+		return Errorf(Invalid, "no target")
+	case set > 1:
+		return Errorf(Invalid, "%d targets", set)
+	case i.Fact != nil:
+		return i.Fact.check(owner)
+	case i.Link != nil:
+		return i.Link.check(owner)
+	case i.Profile != nil:
+		return checkThing("profile entry", i.Profile.Key != "", owner, i.Profile.Owner, i.Profile.Status, otherStatuses)
+	case i.Relation != nil:
+		r := i.Relation
+		return checkThing("relation", r.From != "" && r.To != "" && r.Kind != "", owner, r.Owner, r.Status, otherStatuses)
+	case i.Summary != nil:
+		if !utf8.ValidString(i.Summary.Text) {
+			return Errorf(Invalid, "the summary's text is not UTF-8")
+		}
+		return checkThing("summary", i.Summary.ID != "", owner, i.Summary.Scope.Owner, i.Summary.Status, otherStatuses)
+	}
+	return checkThing("turn", i.Turn.ID != "", owner, owner, i.Turn.Status, turnStatuses)
+}
+
+func (i Image) fields() int {
+	n := 0
+	for _, set := range []bool{i.Fact != nil, i.Link != nil, i.Profile != nil, i.Relation != nil, i.Summary != nil, i.Turn != nil} {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
+func (f *Fact) check(owner Owner) error {
+	switch {
+	case f.Hash == "":
+		return Errorf(Invalid, "fact %s has no hash", f.ID)
+	case !utf8.ValidString(f.Content):
+		return Errorf(Invalid, "the fact's content is not UTF-8")
+	case len(f.Metadata) > 0 && !(json.Valid(f.Metadata) && bytes.HasPrefix(bytes.TrimSpace(f.Metadata), []byte("{"))):
+		return Errorf(Invalid, "the fact's metadata is not a JSON object")
+	}
+	return checkThing("fact", f.ID != "", owner, f.Scope.Owner, f.Status, factStatuses)
+}
+
+func (l *Link) check(owner Owner) error {
+	if err := l.Fact.check(l.Fact.Scope.Owner); err != nil {
+		return err
+	}
+	if !l.Fact.Scope.Owner.Valid() || l.Fact.Scope.Owner == owner {
+		return Errorf(Invalid, "a link shows a fact of another owner, not of %q", l.Fact.Scope.Owner)
+	}
+	return checkThing("link", true, owner, l.Owner, l.Status, otherStatuses)
+}
+
+func (t *Turn) check(owner Owner, conversation string) error {
+	if t.Conversation != conversation {
+		return Errorf(Invalid, "it is of conversation %q, the batch of %q", t.Conversation, conversation)
+	}
+	if !utf8.ValidString(t.Content) {
+		return Errorf(Invalid, "the turn's content is not UTF-8")
+	}
+	return checkThing("turn", t.ID != "", owner, t.Owner, t.Status, turnStatuses)
+}
+
+func checkThing(what string, named bool, owner, of Owner, status Status, allowed []Status) error {
+	switch {
+	case !named:
+		return Errorf(Invalid, "a %s needs an id", what)
+	case of != owner:
+		return Errorf(Invalid, "a %s of %q, not of %s", what, of, owner)
+	case !slices.Contains(allowed, status):
+		return Errorf(Invalid, "a %s is one of %q, not %q", what, allowed, status)
+	}
+	return nil
+}

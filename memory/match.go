@@ -1,0 +1,91 @@
+package memory
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Matches reports whether q selects m, whatever the limit and cursor. m is as it
+// was at q.At.AsOf: finding that out is the store's work.
+func (q Query) Matches(m Memory) bool {
+	return q.matchesKind(m) && q.matchesStatus(m) && q.matchesScope(m) && q.matchesFact(m) &&
+		ContainsFold(m.Content(), q.Text)
+}
+
+func (q Query) matchesKind(m Memory) bool {
+	if len(q.Kinds) == 0 {
+		return m.Kind() == KindFact
+	}
+	return slices.Contains(q.Kinds, m.Kind())
+}
+
+func (q Query) matchesStatus(m Memory) bool {
+	if !q.At.ValidAt.IsZero() && m.Fact != nil && !m.Fact.ValidAt(q.At.ValidAt) {
+		return false
+	}
+	if len(q.Statuses) > 0 {
+		return slices.Contains(q.Statuses, m.Status())
+	}
+	return m.Status() == Active || m.Status() == Superseded && !q.At.ValidAt.IsZero()
+}
+
+func (q Query) matchesScope(m Memory) bool {
+	s := m.Scope()
+	if q.Project != "" && q.Project != s.Project || q.Agent != "" && q.Agent != s.Agent {
+		return false
+	}
+	return q.Conversation == "" || slices.Contains(m.conversations(), q.Conversation)
+}
+
+// conversations are those that the memory belongs to or came from. What a linked
+// fact names are conversations of its home.
+func (m Memory) conversations() []string {
+	switch {
+	case m.Link != nil:
+		return nil
+	case m.Fact != nil:
+		return []string{m.Fact.Scope.Conversation, m.Fact.Provenance.Conversation}
+	case m.Turn != nil:
+		return []string{m.Turn.Conversation}
+	}
+	return []string{m.Scope().Conversation}
+}
+
+func (q Query) matchesFact(m Memory) bool {
+	if q.Category == "" && q.Tag == "" && q.Subject == "" && q.Attribute == "" && q.Hash == "" && q.Turn == "" && !q.Pinned {
+		return true
+	}
+	f := m.Fact
+	return f != nil &&
+		(q.Category == "" || q.Category == f.Category) &&
+		(q.Tag == "" || slices.Contains(f.Tags, q.Tag)) &&
+		(q.Subject == "" || q.Subject == f.Subject) &&
+		(q.Attribute == "" || q.Attribute == f.Attribute) &&
+		(q.Hash == "" || q.Hash == f.Hash) &&
+		(q.Turn == "" || m.Link == nil && slices.Contains(f.Provenance.Turns, q.Turn)) &&
+		(!q.Pinned || f.Pinned)
+}
+
+// ContainsFold reports whether part stands in s, where runes that differ only in
+// case are equal, as for strings.EqualFold.
+func ContainsFold(s, part string) bool {
+	return strings.Contains(foldCase(s), foldCase(part))
+}
+
+func foldCase(s string) string { return strings.Map(leastFold, s) }
+
+// leastFold returns the smallest of the runes that r equals but for case.
+func leastFold(r rune) rune {
+	if r < unicode.MaxASCII {
+		if 'a' <= r && r <= 'z' {
+			return r - 'a' + 'A'
+		}
+		return r
+	}
+	least := r
+	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+		least = min(least, next)
+	}
+	return least
+}
