@@ -128,8 +128,8 @@ func (f *Fact) ValidAt(t time.Time) bool {
 // and carries the fact as it was at HomeVersion, so that recall reads only its
 // own owner's rows.
 type Link struct {
-	Owner       Owner     `json:"owner"` // who sees it
-	Fact        Fact      `json:"fact"`  // the copy; Fact.Scope.Owner is the home
+	Owner       Owner     `json:"owner"`        // who sees it
+	Fact        Fact      `json:"fact"`         // the copy; Fact.Scope.Owner is the home
 	HomeVersion int64     `json:"home_version"` // also what Fact.Version comes back as
 	Status      Status    `json:"status"`
 	CreatedAt   time.Time `json:"created_at"`

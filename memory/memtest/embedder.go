@@ -1,0 +1,75 @@
+package memtest
+
+import (
+	"context"
+	"hash/fnv"
+	"math"
+	"strings"
+	"sync/atomic"
+	"unicode"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Dims is the length of an [Embedder]'s vectors.
+const Dims = 32
+
+// Embedder embeds a text as the bag of its words: texts that share words are
+// near, case and order apart. The zero Embedder is ready.
+type Embedder struct {
+	Name string // other names are other models, with other vectors
+	Err  error  // fail with this instead
+
+	texts atomic.Int64
+}
+
+// Fingerprint returns "words:NAME".
+func (e *Embedder) Fingerprint() string { return "words:" + e.Name }
+
+// Dims returns [Dims].
+func (e *Embedder) Dims() int { return Dims }
+
+// Texts returns how many texts it has embedded.
+func (e *Embedder) Texts() int { return int(e.texts.Load()) }
+
+// Embed returns the same unit vector for a text on either side of a search.
+func (e *Embedder) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([][]float32, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if e.Err != nil {
+		return nil, e.Err
+	}
+	e.texts.Add(int64(len(texts)))
+	out := make([][]float32, len(texts))
+	for i, t := range texts {
+		out[i] = embed(e.Name, t)
+	}
+	return out, nil
+}
+
+// Embed returns the unit vector that the zero [Embedder] gives a text.
+func Embed(text string) []float32 { return embed("", text) }
+
+func embed(model, text string) []float32 {
+	v := make([]float32, Dims)
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r)
+	})
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	for _, w := range words {
+		h := fnv.New32a()
+		h.Write([]byte(model + "/" + w))
+		v[h.Sum32()%Dims]++
+	}
+	var square float64
+	for _, x := range v {
+		square += float64(x * x)
+	}
+	for i := range v {
+		v[i] = float32(float64(v[i]) / math.Sqrt(square))
+	}
+	return v
+}

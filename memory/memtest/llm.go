@@ -1,0 +1,93 @@
+package memtest
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Garbage is a reply no parser can make sense of.
+const Garbage = "\x00}{ sure! here is your \"JSON\": [,,, <|end|>"
+
+// Line is one reply in an [LLM]'s script.
+type Line struct {
+	Prompt string // the name of the prompt it answers; "" answers any
+	Text   string
+	Err    error // fail with this instead
+	Hang   bool  // or say nothing until the context ends
+	Always bool  // answer every such prompt, not just one
+}
+
+// LLM is a model that follows a script: each prompt takes the first line left
+// that answers it. With none left it is [memory.Unavailable]. The zero LLM has
+// nothing to say.
+type LLM struct {
+	mu      sync.Mutex
+	script  []Line
+	prompts []memory.Prompt
+}
+
+// NewLLM returns a model that says these lines.
+func NewLLM(script ...Line) *LLM {
+	return &LLM{script: slices.Clone(script)}
+}
+
+// Add puts lines at the end of the script.
+func (m *LLM) Add(lines ...Line) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.script = append(m.script, lines...)
+}
+
+// Complete says the next line for p.
+func (m *LLM) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
+	line, ok := m.next(p)
+	switch {
+	case ctx.Err() != nil:
+		return memory.Reply{}, ctx.Err()
+	case !ok:
+		return memory.Reply{}, memory.Errorf(memory.Unavailable, "the script has no line for prompt %q", p.Name)
+	case line.Hang:
+		<-ctx.Done()
+		return memory.Reply{}, ctx.Err()
+	case line.Err != nil:
+		return memory.Reply{}, line.Err
+	}
+	return memory.Reply{
+		Text:         line.Text,
+		Model:        "scripted",
+		InputTokens:  (len(p.System) + len(p.User)) / 4,
+		OutputTokens: len(line.Text) / 4,
+	}, nil
+}
+
+func (m *LLM) next(p memory.Prompt) (Line, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.prompts = append(m.prompts, p)
+	i := slices.IndexFunc(m.script, func(l Line) bool { return l.Prompt == "" || l.Prompt == p.Name })
+	if i < 0 {
+		return Line{}, false
+	}
+	line := m.script[i]
+	if !line.Always {
+		m.script = slices.Delete(m.script, i, i+1)
+	}
+	return line, true
+}
+
+// Prompts returns every prompt it was given, in order.
+func (m *LLM) Prompts() []memory.Prompt {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.prompts)
+}
+
+// Left returns the lines that were not said, without those that answer always.
+func (m *LLM) Left() []Line {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(m.script), func(l Line) bool { return l.Always })
+}
