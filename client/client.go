@@ -1,0 +1,202 @@
+// Package client is a typed Go client of Loci's REST API, and the one place where
+// that API's JSON is defined: the server encodes these types and the CLI decodes
+// them. It holds no logic of memory.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Client talks to one Loci server. It is safe for concurrent use.
+type Client struct {
+	base string
+	opts Options
+}
+
+// Options are what a client sends with each request.
+type Options struct {
+	Key  string       // Loci's key; "" for none
+	User string       // whose memory; "" leaves it to the server
+	HTTP *http.Client // nil: http.DefaultClient
+}
+
+// New returns a client of the server at base, e.g. http://127.0.0.1:7077.
+func New(base string, opts Options) *Client {
+	if opts.HTTP == nil {
+		opts.HTTP = http.DefaultClient
+	}
+	return &Client{base: strings.TrimRight(base, "/"), opts: opts}
+}
+
+// Add writes a fact down. created is false when an equal one stood there already.
+func (c *Client) Add(ctx context.Context, in AddMemory) (m Memory, created bool, err error) {
+	status, err := c.do(ctx, http.MethodPost, "/api/memory", in, &m)
+	return m, status == http.StatusCreated, err
+}
+
+// AddMessages keeps talk and learns from it.
+func (c *Client) AddMessages(ctx context.Context, in AddMessages) (out Added, err error) {
+	_, err = c.do(ctx, http.MethodPost, "/api/memory/add", in, &out)
+	return out, err
+}
+
+// Search asks memory a question.
+func (c *Client) Search(ctx context.Context, in SearchRequest) (out SearchAnswer, err error) {
+	_, err = c.do(ctx, http.MethodPost, "/api/memory/search", in, &out)
+	return out, err
+}
+
+// List returns a page of memories.
+func (c *Client) List(ctx context.Context, q ListQuery) (out Memories, err error) {
+	_, err = c.do(ctx, http.MethodGet, "/api/memory"+queryString(q), nil, &out)
+	return out, err
+}
+
+// Get returns one memory.
+func (c *Client) Get(ctx context.Context, id string) (out Memory, err error) {
+	_, err = c.do(ctx, http.MethodGet, "/api/memory/"+url.PathEscape(id), nil, &out)
+	return out, err
+}
+
+// Edit changes a fact.
+func (c *Client) Edit(ctx context.Context, id string, in EditMemory) (out Memory, err error) {
+	_, err = c.do(ctx, http.MethodPatch, "/api/memory/"+url.PathEscape(id), in, &out)
+	return out, err
+}
+
+// Delete forgets one memory.
+func (c *Client) Delete(ctx context.Context, id string) (out Receipt, err error) {
+	_, err = c.do(ctx, http.MethodDelete, "/api/memory/"+url.PathEscape(id), nil, &out)
+	return out, err
+}
+
+// Forget forgets what a query finds, or says what that would be.
+func (c *Client) Forget(ctx context.Context, in ForgetRequest) (out Forgotten, err error) {
+	_, err = c.do(ctx, http.MethodPost, "/api/memory/forget", in, &out)
+	return out, err
+}
+
+// History returns one memory's changes, newest first.
+func (c *Client) History(ctx context.Context, id string) (out Changes, err error) {
+	_, err = c.do(ctx, http.MethodGet, "/api/memory/"+url.PathEscape(id)+"/history", nil, &out)
+	return out, err
+}
+
+// Undo takes changes back.
+func (c *Client) Undo(ctx context.Context, in UndoRequest) (out Receipt, err error) {
+	_, err = c.do(ctx, http.MethodPost, "/api/changes/undo", in, &out)
+	return out, err
+}
+
+// Trace returns what one request asked and was given.
+func (c *Client) Trace(ctx context.Context, id string) (out memory.Trace, err error) {
+	_, err = c.do(ctx, http.MethodGet, "/api/traces/"+url.PathEscape(id), nil, &out)
+	return out, err
+}
+
+// Jobs returns unfinished work.
+func (c *Client) Jobs(ctx context.Context) (out Jobs, err error) {
+	_, err = c.do(ctx, http.MethodGet, "/api/jobs", nil, &out)
+	return out, err
+}
+
+// Health returns how the server is.
+func (c *Client) Health(ctx context.Context) (out Health, err error) {
+	_, err = c.do(ctx, http.MethodGet, "/health", nil, &out)
+	return out, err
+}
+
+// maxAnswer bounds what is read of an answer.
+const maxAnswer = 256 << 20
+
+func (c *Client) do(ctx context.Context, method, path string, in, out any) (status int, err error) {
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return 0, fmt.Errorf("encode request: %w", err)
+		}
+		body = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return 0, err
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.opts.Key != "" {
+		req.Header.Set("X-Loci-Key", c.opts.Key)
+	}
+	if c.opts.User != "" {
+		req.Header.Set("X-Loci-User", c.opts.User)
+	}
+	resp, err := c.opts.HTTP.Do(req)
+	if err != nil {
+		return 0, &memory.Error{Code: memory.Unavailable, Err: err}
+	}
+	defer func() { _ = resp.Body.Close() }() // nothing is lost with a body that was read
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return resp.StatusCode, memory.Errorf(memory.Unavailable, "read answer: %w", err)
+	}
+	if resp.StatusCode >= 300 {
+		return resp.StatusCode, problem(resp.StatusCode, data)
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return resp.StatusCode, fmt.Errorf("read the answer of %s %s: %w", method, path, err)
+	}
+	return resp.StatusCode, nil
+}
+
+func problem(status int, data []byte) error {
+	var p Problem
+	if json.Unmarshal(data, &p) != nil || p.Title == "" {
+		return memory.Errorf(memory.Unavailable, "the server answered %d: %.200s", status, data)
+	}
+	if p.Code == "" {
+		p.Code = memory.Invalid
+	}
+	message := p.Detail
+	if message == "" {
+		message = p.Title
+	}
+	return &memory.Error{Code: p.Code, Err: errors.New(message)}
+}
+
+// queryString encodes the fields tagged query, leaving zero ones out.
+func queryString(q any) string {
+	values := url.Values{}
+	v := reflect.ValueOf(q)
+	for i := range v.NumField() {
+		field, name := v.Field(i), v.Type().Field(i).Tag.Get("query")
+		if field.IsZero() {
+			continue
+		}
+		switch x := field.Interface().(type) {
+		case time.Time:
+			values.Set(name, x.Format(time.RFC3339Nano))
+		case int:
+			values.Set(name, strconv.Itoa(x))
+		default:
+			values.Set(name, fmt.Sprint(x))
+		}
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	return "?" + values.Encode()
+}

@@ -1,0 +1,242 @@
+package client
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Memory is a fact, a turn or a summary as the API shows it. Fields that a kind
+// does not have are left out.
+type Memory struct {
+	ID           string             `json:"id"`
+	Kind         memory.Kind        `json:"kind" enum:"fact,turn,summary"`
+	Content      string             `json:"content"`
+	Status       memory.Status      `json:"status" enum:"active,pending,superseded,replaced,retired,rejected"`
+	Category     string             `json:"category,omitempty"`
+	Tags         []string           `json:"tags,omitempty"`
+	Subject      string             `json:"subject,omitempty" doc:"Whom or what a fact is about."`
+	Attribute    string             `json:"attribute,omitempty" doc:"What about it."`
+	Confidence   float64            `json:"confidence,omitempty" doc:"0 to 1."`
+	Source       memory.FactSource  `json:"source,omitempty" enum:"extracted,manual,imported,file"`
+	Trust        memory.Trust       `json:"trust,omitempty" enum:"person,user,assistant,untrusted"`
+	Pinned       bool               `json:"pinned,omitempty"`
+	Project      string             `json:"project,omitempty"`
+	Agent        string             `json:"agent,omitempty"`
+	Conversation string             `json:"conversation,omitempty" doc:"Where it was said."`
+	Provenance   *memory.Provenance `json:"provenance,omitempty" doc:"The turns and the words that support a fact."`
+	Role         memory.Role        `json:"role,omitempty" doc:"Who spoke, of a turn."`
+	Name         string             `json:"name,omitempty"`
+	Ref          string             `json:"ref,omitempty" doc:"The id that the caller gave a message."`
+	Messages     int                `json:"message_count,omitempty" doc:"How many messages a summary covers."`
+	Model        string             `json:"model,omitempty" doc:"The model and prompt, or the rule, that made it."`
+	ObservedAt   time.Time          `json:"observed_at,omitzero"`
+	ValidFrom    time.Time          `json:"valid_from,omitzero"`
+	ValidTo      time.Time          `json:"valid_to,omitzero"`
+	CreatedAt    time.Time          `json:"created_at"`
+	UpdatedAt    time.Time          `json:"updated_at,omitzero"`
+	LearnedAt    time.Time          `json:"learned_at,omitzero"`
+	ExpiresAt    time.Time          `json:"expires_at,omitzero"`
+	SupersededBy string             `json:"superseded_by,omitempty"`
+	Home         string             `json:"home,omitempty" doc:"The owner it belongs to, where it is seen by link."`
+	Metadata     json.RawMessage    `json:"metadata,omitempty"`
+}
+
+// Hit is a memory that search found.
+type Hit struct {
+	Memory
+	Score float64     `json:"score" doc:"What it was ranked by, 0 to 1."`
+	Why   *memory.Why `json:"why,omitempty" doc:"Each part of the score, by stage."`
+}
+
+// AddMemory is a fact to write down.
+type AddMemory struct {
+	Content    string          `json:"content" doc:"One or two short sentences."`
+	Category   string          `json:"category,omitempty"`
+	Tags       []string        `json:"tags,omitempty"`
+	Project    string          `json:"project,omitempty"`
+	Agent      string          `json:"agent,omitempty"`
+	Confidence *float64        `json:"confidence,omitempty" minimum:"0" maximum:"1" doc:"1 unless said otherwise."`
+	Pinned     bool            `json:"pinned,omitempty" doc:"Always in the prompt."`
+	ObservedAt *time.Time      `json:"observed_at,omitempty" doc:"When it was learned; now unless said otherwise."`
+	ExpiresAt  *time.Time      `json:"expires_at,omitempty"`
+	Metadata   json.RawMessage `json:"metadata,omitempty" doc:"A JSON object of your own."`
+}
+
+// EditMemory is what to change about a fact; what is left out stays.
+type EditMemory struct {
+	Content    *string          `json:"content,omitempty"`
+	Category   *string          `json:"category,omitempty"`
+	Tags       *[]string        `json:"tags,omitempty"`
+	Confidence *float64         `json:"confidence,omitempty" minimum:"0" maximum:"1"`
+	Pinned     *bool            `json:"pinned,omitempty"`
+	ExpiresAt  *time.Time       `json:"expires_at,omitempty"`
+	Metadata   *json.RawMessage `json:"metadata,omitempty"`
+}
+
+// ListQuery narrows a list of memories. Empty fields do not.
+type ListQuery struct {
+	Kind         string    `query:"kind" doc:"fact (unless said otherwise), turn, summary; several with commas."`
+	Status       string    `query:"status" doc:"active (unless said otherwise), pending, superseded, retired, rejected, replaced; several with commas."`
+	Tag          string    `query:"tag"`
+	Category     string    `query:"category"`
+	Project      string    `query:"project"`
+	Conversation string    `query:"conversation"`
+	Text         string    `query:"q" doc:"Words that the content holds."`
+	AsOf         time.Time `query:"as_of" doc:"What was known then."`
+	ValidAt      time.Time `query:"valid_at" doc:"What was true then."`
+	Limit        int       `query:"limit" minimum:"1" maximum:"500" default:"50"`
+	Cursor       string    `query:"cursor" doc:"next_cursor of the page before."`
+}
+
+// Memories is a page of a list, newest first.
+type Memories struct {
+	Memories []Memory `json:"memories"`
+	Next     string   `json:"next_cursor,omitempty"`
+}
+
+// Message is one message of a conversation to keep.
+type Message struct {
+	Role      memory.Role `json:"role" enum:"user,assistant,system,tool"`
+	Content   string      `json:"content"`
+	Name      string      `json:"name,omitempty"`
+	ID        string      `json:"id,omitempty" doc:"Your own id; hits carry it as ref."`
+	CreatedAt *time.Time  `json:"created_at,omitempty" doc:"When it was said; now unless said otherwise."`
+}
+
+// AddMessages is talk to keep and learn from. Give either messages or text.
+type AddMessages struct {
+	Messages     []Message `json:"messages,omitempty" maxItems:"10000"`
+	Text         string    `json:"text,omitempty" doc:"Short for one user message."`
+	Infer        *bool     `json:"infer,omitempty" doc:"false: keep the words, searchable, and learn nothing."`
+	Wait         bool      `json:"wait,omitempty" doc:"Answer when the learning is done."`
+	Conversation string    `json:"conversation,omitempty" maxLength:"256" doc:"Which one it continues; a new one unless given."`
+	Project      string    `json:"project,omitempty"`
+}
+
+// Added says what came of AddMessages.
+type Added struct {
+	Conversation string   `json:"conversation"`
+	Turns        []string `json:"turns" doc:"Ids of the turns, in order."`
+	Job          string   `json:"job,omitempty" doc:"The learning, if any."`
+	Memories     []Memory `json:"memories,omitempty" doc:"What was learned, where wait was asked."`
+}
+
+// SearchRequest is a question to memory.
+type SearchRequest struct {
+	Query          string        `json:"query"`
+	TopK           *int          `json:"top_k,omitempty" minimum:"0" maximum:"500"`
+	ScoreThreshold *float64      `json:"score_threshold,omitempty" minimum:"0" maximum:"1" doc:"Least relevance."`
+	RecencyWeight  *float64      `json:"recency_weight,omitempty" minimum:"0" maximum:"1"`
+	Kinds          []memory.Kind `json:"kinds,omitempty" doc:"All unless given." enum:"fact,turn,summary"`
+	Conversation   string        `json:"conversation,omitempty" doc:"Only what was said or learned there."`
+	Project        string        `json:"project,omitempty"`
+	Filters        Filters       `json:"filters,omitzero"`
+	AsOf           *time.Time    `json:"as_of,omitempty" doc:"Search what was known then."`
+	ValidAt        *time.Time    `json:"valid_at,omitempty" doc:"Search what was true then."`
+	Explain        bool          `json:"explain,omitempty" doc:"Give each hit its why."`
+}
+
+// Filters narrow a search.
+type Filters struct {
+	Category string `json:"category,omitempty"`
+	Tag      string `json:"tag,omitempty"`
+}
+
+// SearchAnswer is what search found, best first.
+type SearchAnswer struct {
+	Hits     []Hit    `json:"hits"`
+	Trace    string   `json:"trace"`
+	Degraded []string `json:"degraded,omitempty" doc:"Parts of recall that were skipped, and why."`
+}
+
+// ForgetRequest says what to forget: what a query finds, or these ids.
+type ForgetRequest struct {
+	Query  string   `json:"query,omitempty"`
+	IDs    []string `json:"ids,omitempty" maxItems:"500"`
+	DryRun bool     `json:"dry_run,omitempty" doc:"Only say what would go."`
+}
+
+// Forgotten says what went, or would go.
+type Forgotten struct {
+	Memories []Memory `json:"memories"`
+	Run      string   `json:"run,omitempty" doc:"To undo it by."`
+	DryRun   bool     `json:"dry_run"`
+}
+
+// Change is one entry of the journal.
+type Change struct {
+	ID        string        `json:"id"`
+	Run       string        `json:"run"`
+	Action    memory.Action `json:"action"`
+	Target    string        `json:"target"`
+	OldID     string        `json:"old_id,omitempty"`
+	NewID     string        `json:"new_id,omitempty"`
+	Reason    string        `json:"reason,omitempty"`
+	Author    memory.Author `json:"author"`
+	CreatedAt time.Time     `json:"created_at"`
+	Before    *memory.Image `json:"before,omitempty"`
+	After     *memory.Image `json:"after,omitempty"`
+}
+
+// Changes is a page of the journal, newest first.
+type Changes struct {
+	Changes []Change `json:"changes"`
+	Next    string   `json:"next_cursor,omitempty"`
+}
+
+// UndoRequest names what to undo: exactly one of its first three fields.
+type UndoRequest struct {
+	Change  string     `json:"change,omitempty"`
+	Run     string     `json:"run,omitempty"`
+	ToTime  *time.Time `json:"to_time,omitempty" doc:"Undo everything recorded after."`
+	Cascade bool       `json:"cascade,omitempty" doc:"Undo later changes of the same things first, instead of refusing."`
+}
+
+// Receipt says what a change of memory did.
+type Receipt struct {
+	Run     string    `json:"run" doc:"To undo it by."`
+	Changes int       `json:"changes"`
+	At      time.Time `json:"at"`
+}
+
+// Job is work that is under way or waiting.
+type Job struct {
+	ID           string          `json:"id"`
+	Kind         memory.JobKind  `json:"kind"`
+	State        memory.JobState `json:"state" enum:"queued,running,done,parked"`
+	Conversation string          `json:"conversation,omitempty"`
+	Attempts     int             `json:"attempts" doc:"Failed ones."`
+	RunAt        time.Time       `json:"run_at"`
+	CreatedAt    time.Time       `json:"created_at"`
+	Error        string          `json:"error,omitempty"`
+}
+
+// Jobs is a list of jobs, newest first.
+type Jobs struct {
+	Jobs []Job `json:"jobs"`
+}
+
+// Health is what GET /health says. It never holds a key.
+type Health struct {
+	Status    string   `json:"status"`
+	Version   string   `json:"version"`
+	Profile   string   `json:"profile"`
+	Store     string   `json:"store"`
+	Embedder  string   `json:"embedder"`
+	Reranker  string   `json:"reranker"`
+	Upstream  string   `json:"upstream,omitempty"`
+	Models    []string `json:"models"`
+	TopK      int      `json:"top_k"`
+	Threshold float64  `json:"threshold"`
+}
+
+// Problem is how the API says no (RFC 9457).
+type Problem struct {
+	Type   string      `json:"type,omitempty"`
+	Title  string      `json:"title"`
+	Status int         `json:"status"`
+	Detail string      `json:"detail,omitempty"`
+	Code   memory.Code `json:"code,omitempty"`
+}

@@ -1,0 +1,58 @@
+package client
+
+import "github.com/loci-memory/loci/memory"
+
+// View returns a memory as the API shows it.
+func View(m memory.Memory) Memory {
+	v := Memory{ID: m.ID(), Kind: m.Kind(), Content: m.Content(), CreatedAt: m.CreatedAt(), Project: m.Scope().Project, Agent: m.Scope().Agent}
+	switch m.Kind() {
+	case memory.KindFact:
+		viewFact(&v, m.Fact)
+	case memory.KindTurn:
+		t := m.Turn
+		v.Status, v.Conversation, v.Role, v.Name, v.Ref, v.LearnedAt = t.Status, t.Conversation, t.Role, t.Name, t.Ref, t.LearnedAt
+	case memory.KindSummary:
+		s := m.Summary
+		v.Status, v.Conversation, v.Messages, v.Model = s.Status, s.Scope.Conversation, s.MessageCount, s.Model
+	}
+	if m.Link != nil {
+		v.Home = string(m.Fact.Scope.Owner)
+	}
+	return v
+}
+
+func viewFact(v *Memory, f *memory.Fact) {
+	v.Status, v.Category, v.Tags, v.Subject, v.Attribute = f.Status, f.Category, f.Tags, f.Subject, f.Attribute
+	v.Confidence, v.Source, v.Trust, v.Pinned = f.Confidence, f.Source, f.Trust, f.Pinned
+	v.Conversation, v.Model, v.SupersededBy, v.Metadata = f.Provenance.Conversation, f.Model, f.SupersededBy, f.Metadata
+	v.ObservedAt, v.ValidFrom, v.ValidTo, v.UpdatedAt, v.ExpiresAt = f.ObservedAt, f.ValidFrom, f.ValidTo, f.UpdatedAt, f.ExpiresAt
+	if len(f.Provenance.Turns) > 0 {
+		v.Provenance = &f.Provenance
+	}
+}
+
+// ViewHit returns a hit as the API shows it, with its why if asked.
+func ViewHit(h memory.Hit, explain bool) Hit {
+	v := Hit{Memory: View(h.Memory), Score: h.Score}
+	if explain {
+		v.Why = &h.Why
+	}
+	return v
+}
+
+// ViewChange returns an entry of the journal as the API shows it.
+func ViewChange(c memory.Change) Change {
+	v := Change{
+		ID: c.ID, Run: c.Run, Action: c.Action, Target: c.After.Target(), OldID: c.OldID, NewID: c.NewID,
+		Reason: c.Reason, Author: c.Author, CreatedAt: c.At, After: &c.After,
+	}
+	if !c.Before.IsZero() {
+		v.Before = &c.Before
+	}
+	return v
+}
+
+// ViewJob returns a job as the API shows it.
+func ViewJob(j memory.Job) Job {
+	return Job{ID: j.ID, Kind: j.Kind, State: j.State, Conversation: j.Conversation, Attempts: j.Attempts, RunAt: j.RunAt, CreatedAt: j.CreatedAt, Error: j.Error}
+}
