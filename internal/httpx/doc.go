@@ -1,0 +1,18 @@
+// Package httpx is what every HTTP door of Loci stands behind: who asks, whether
+// they may, how much they may send, and how an error is told to them. It decides
+// nothing about memory and knows no routes.
+//
+// # Order
+//
+//	request id → panics → Host and Origin → key → identity → body limit → door
+//
+// [Guard] is that whole chain. A door reads the outcome with [IdentityOf] and
+// answers errors with [WriteError]; both directions of the table between memory's
+// codes and HTTP are in problem.go.
+//
+// # Keys
+//
+// Loci's own key comes as X-Loci-Key or as bearer. Guard takes it out of the
+// request before any door sees it, so that nothing behind it can forward it. A
+// bearer that is not Loci's is the client's key for the upstream and stays.
+package httpx

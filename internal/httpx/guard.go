@@ -1,0 +1,213 @@
+package httpx
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// HeaderRequestID carries the request's id back to the client; a name of our own,
+// since upstreams answer with an X-Request-Id of theirs.
+const HeaderRequestID = "X-Loci-Request-Id"
+
+// Options is what [Guard] goes by. The zero value serves one user on loopback.
+type Options struct {
+	Key       string         // LOCI_API_KEY; "": no key, loopback only
+	Namespace string         // of the key; "": memory.DefaultNamespace
+	Multi     bool           // several users: nobody in particular gets no memory
+	JWTSecret []byte         // of X-OpenWebUI-User-Jwt; none: such tokens are ignored
+	Hosts     []string       // names, without port, that this server is reached by besides loopback's
+	Trusted   []netip.Prefix // whose addresses may name users without a key; none: loopback
+	Open      []string       // paths that need no key, each exactly; none: DefaultOpen
+	MaxBody   int64          // bytes; 0: DefaultMaxBody
+	BodyTime  time.Duration  // 0: DefaultBodyTime
+	Log       *slog.Logger   // nil: nothing is logged
+	Now       func() time.Time
+}
+
+// DefaultOpen is what may be asked without a key: whether the server lives.
+var DefaultOpen = []string{"/health", "/health/live", "/health/ready"}
+
+// loopbackPrefixes are the addresses of this machine.
+var loopbackPrefixes = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+
+// Guard returns next behind the whole chain of checks that the package comment
+// names.
+func Guard(o Options, next http.Handler) http.Handler {
+	o.Namespace = cmp.Or(o.Namespace, memory.DefaultNamespace)
+	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
+	o.BodyTime = cmp.Or(o.BodyTime, DefaultBodyTime)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Trusted == nil {
+		o.Trusted = loopbackPrefixes
+	}
+	if o.Open == nil {
+		o.Open = DefaultOpen
+	}
+	return &guard{o, next}
+}
+
+type guard struct {
+	Options
+	next http.Handler
+}
+
+// ServeHTTP runs the chain.
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	st := &state{id: rand.Text(), log: g.Log}
+	r = r.WithContext(context.WithValue(r.Context(), stateKey{}, st))
+	w.Header().Set(HeaderRequestID, st.id)
+	track := &tracker{ResponseWriter: w}
+	defer recoverTo(track, r)
+
+	if err := g.checkSite(r); err != nil {
+		WriteError(track, r, err)
+		return
+	}
+	identity, err := g.identify(r)
+	if err != nil && !slices.Contains(g.Open, r.URL.Path) {
+		WriteError(track, r, err)
+		return
+	}
+	st.identity = identity
+	limitBody(track, r, g.MaxBody, g.BodyTime)
+	g.next.ServeHTTP(track, r)
+}
+
+// checkSite refuses requests that a web page of somebody else makes a browser
+// send: by another name for this machine (DNS rebinding), or across origins.
+func (g *guard) checkSite(r *http.Request) error {
+	host := hostname(r.Host)
+	known := slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
+	if !known && !isLoopback(host) && (onLoopback(r) || len(g.Hosts) > 0) {
+		return memory.Errorf(memory.Forbidden, "the host %q is not one that Loci answers to here; add it to the allowed hosts if it should be", host)
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return checkFetch(r)
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Host == "" || (!strings.EqualFold(u.Host, r.Host) && !slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, u.Hostname()) })) {
+		return memory.Errorf(memory.Forbidden, "requests from the web page %q are not answered", origin)
+	}
+	return nil
+}
+
+// checkFetch looks at what browsers say of requests without an Origin: pictures
+// and scripts that another site's page includes. Following a link is fine.
+func checkFetch(r *http.Request) error {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none":
+		return nil
+	}
+	if r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Method == http.MethodGet {
+		return nil
+	}
+	return memory.Errorf(memory.Forbidden, "requests that another site's page makes are not answered")
+}
+
+// onLoopback reports whether the request came in at an address of loopback. One
+// of unknown address did as well: the stricter rule is the safe one.
+func onLoopback(r *http.Request) bool {
+	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return true
+	}
+	ap, err := netip.ParseAddrPort(addr.String())
+	return err != nil || ap.Addr().Unmap().IsLoopback()
+}
+
+func (o *Options) trusts(remote string) bool {
+	ap, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return false
+	}
+	ip := ap.Addr().Unmap().WithZone("")
+	return slices.ContainsFunc(o.Trusted, func(p netip.Prefix) bool { return p.Contains(ip) })
+}
+
+func hostname(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		return host
+	}
+	return strings.Trim(hostport, "[]")
+}
+
+// state is what Guard keeps with a request.
+type state struct {
+	id       string
+	log      *slog.Logger
+	identity Identity
+}
+
+type stateKey struct{}
+
+var noState = &state{log: slog.New(slog.DiscardHandler)}
+
+func stateOf(ctx context.Context) *state {
+	if st, ok := ctx.Value(stateKey{}).(*state); ok {
+		return st
+	}
+	return noState
+}
+
+// RequestID returns the request's id, "" outside [Guard].
+func RequestID(ctx context.Context) string { return stateOf(ctx).id }
+
+func logOf(ctx context.Context) *slog.Logger { return stateOf(ctx).log }
+
+// recoverTo turns a door's panic into an answer. Once something was written only
+// cutting the connection tells the client that the answer is not whole.
+func recoverTo(w *tracker, r *http.Request) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler {
+		panic(v)
+	}
+	logOf(r.Context()).Error("panic in a door", "request", RequestID(r.Context()), "path", r.URL.Path, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	if w.wrote {
+		panic(http.ErrAbortHandler)
+	}
+	WriteError(w, r, fmt.Errorf("panic: %v", v))
+}
+
+// tracker knows whether an answer has begun.
+type tracker struct {
+	http.ResponseWriter
+	wrote bool
+}
+
+func (t *tracker) WriteHeader(status int) {
+	t.wrote = t.wrote || status >= 200
+	t.ResponseWriter.WriteHeader(status)
+}
+
+func (t *tracker) Write(p []byte) (int, error) {
+	t.wrote = true
+	return t.ResponseWriter.Write(p)
+}
+
+// Flush sends what was written so far.
+func (t *tracker) Flush() { _ = http.NewResponseController(t.ResponseWriter).Flush() }
+
+// Unwrap lets http.ResponseController reach the connection.
+func (t *tracker) Unwrap() http.ResponseWriter { return t.ResponseWriter }

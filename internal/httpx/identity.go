@@ -1,0 +1,182 @@
+package httpx
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// The headers that say who asks. All X-Loci-* headers end at Loci; those of Open
+// WebUI are the client's and go on, but for the token that is signed for Loci.
+const (
+	HeaderKey         = "X-Loci-Key"
+	HeaderUser        = "X-Loci-User"
+	HeaderOpenWebUser = "X-OpenWebUI-User-Id"
+	HeaderOpenWebJWT  = "X-OpenWebUI-User-Jwt"
+)
+
+// DefaultUser is whose memory it is in single mode.
+const DefaultUser = "default"
+
+// maxUser bounds a user's name, which is part of every key in the store.
+const maxUser = 256
+
+// Role is what a request may do.
+type Role string
+
+// The roles. A request without one is a stranger's: it got no further than the
+// doors that need no key.
+const (
+	RoleAdmin Role = "admin" // anything, and may name any user of the namespace
+	RoleUser  Role = "user"  // its own memory
+)
+
+// Identity is who asks. An empty Owner is nobody in particular: the request is
+// served, without memory.
+type Identity struct {
+	Owner     memory.Owner
+	Role      Role
+	Namespace string
+	mayName   bool
+}
+
+// Named returns the identity with the user that the body names, where nothing
+// before it named one and the request is trusted to (SPEC section 6, "User
+// identity"). Otherwise it is the same identity. [memory.Invalid] for a name that
+// cannot be one.
+func (id Identity) Named(user string) (Identity, error) {
+	if user == "" || id.Owner != "" || !id.mayName {
+		return id, nil
+	}
+	owner, err := userOwner(id.Namespace, user, "user")
+	if err != nil {
+		return id, err
+	}
+	id.Owner = owner
+	return id, nil
+}
+
+// IdentityOf returns who asks, as [Guard] found it; the zero Identity outside it.
+func IdentityOf(ctx context.Context) Identity { return stateOf(ctx).identity }
+
+// identify finds out who asks and takes what was meant for Loci alone out of the
+// request's headers.
+func (o *Options) identify(r *http.Request) (Identity, error) {
+	keyed, err := o.takeKey(r)
+	if err != nil {
+		return Identity{}, err
+	}
+	signed, err := o.takeJWT(r)
+	if err != nil {
+		return Identity{}, err
+	}
+	id := Identity{Namespace: o.Namespace}
+	switch {
+	case keyed, o.Key == "" && o.trusts(r.RemoteAddr):
+		id.Role, id.mayName = RoleAdmin, true
+	case signed != "":
+		id.Role = RoleUser
+	default:
+		return Identity{}, memory.Errorf(memory.Unauthorized, "this needs Loci's key, as X-Loci-Key or as bearer")
+	}
+	id.Owner, err = o.owner(r, id, signed)
+	return id, err
+}
+
+// owner names whose memory it is, the surest source first.
+func (o *Options) owner(r *http.Request, id Identity, signed string) (memory.Owner, error) {
+	if signed != "" {
+		return userOwner(o.Namespace, signed, HeaderOpenWebJWT)
+	}
+	if id.mayName {
+		for _, name := range []string{HeaderUser, HeaderOpenWebUser} {
+			values := r.Header.Values(name)
+			if len(values) > 1 {
+				return "", memory.Errorf(memory.Invalid, "%s is there %d times; one user asks at a time", name, len(values))
+			}
+			if len(values) == 1 && values[0] != "" {
+				return userOwner(o.Namespace, values[0], name)
+			}
+		}
+	}
+	if o.Multi {
+		return "", nil
+	}
+	return memory.User(o.Namespace, DefaultUser), nil
+}
+
+// keyHeaders are where clients put the key that their provider wants. OpenAI's
+// send a bearer; those of Azure and Anthropic have headers of their own.
+var keyHeaders = []string{"Authorization", "Api-Key", "X-Api-Key"}
+
+// takeKey removes Loci's key from the request, wherever it stands, and reports
+// whether it was there. What comes as X-Loci-Key claims to be Loci's, so a wrong
+// one is refused; any other key is the client's for the upstream.
+func (o *Options) takeKey(r *http.Request) (bool, error) {
+	given := r.Header.Values(HeaderKey)
+	r.Header.Del(HeaderKey)
+	if o.Key == "" {
+		return false, nil
+	}
+	found := false
+	for _, name := range keyHeaders {
+		values := r.Header.Values(name)
+		kept := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return sameKey(bearerOf(v), o.Key) })
+		if len(kept) == len(values) {
+			continue
+		}
+		found = true
+		r.Header[name] = kept
+		if len(kept) == 0 {
+			r.Header.Del(name)
+		}
+	}
+	for _, v := range given {
+		if !sameKey(v, o.Key) {
+			return false, memory.Errorf(memory.Unauthorized, "the key in %s is not Loci's", HeaderKey)
+		}
+		found = true
+	}
+	return found, nil
+}
+
+// takeJWT returns the user that a signed token names, "" without one. Without a
+// secret the token is none of Loci's business and stays where it is.
+func (o *Options) takeJWT(r *http.Request) (string, error) {
+	token := r.Header.Get(HeaderOpenWebJWT)
+	if token == "" || len(o.JWTSecret) == 0 {
+		return "", nil
+	}
+	r.Header.Del(HeaderOpenWebJWT)
+	return verifyJWT(token, o.JWTSecret, o.Now())
+}
+
+// sameKey compares in a time that tells nothing of either key, its length
+// included.
+func sameKey(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
+// bearerOf returns the token of a bearer, and a bare key as it is.
+func bearerOf(value string) string {
+	scheme, token, ok := strings.Cut(value, " ")
+	if !ok || !strings.EqualFold(scheme, "bearer") {
+		return value
+	}
+	return strings.TrimSpace(token)
+}
+
+// userOwner makes an owner of a name from outside. where is what named it.
+func userOwner(namespace, name, where string) (memory.Owner, error) {
+	if len(name) > maxUser || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return "", memory.Errorf(memory.Invalid, "%s: a user's name is at most %d bytes of UTF-8 without control characters", where, maxUser)
+	}
+	return memory.User(namespace, name), nil
+}

@@ -1,0 +1,95 @@
+package httpx
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	// maxToken is far above what a front end signs, and bounds what is decoded
+	// before the signature is known to be good.
+	maxToken = 8 << 10
+
+	// clockSkew is how far the front end's clock may be off.
+	clockSkew = time.Minute
+)
+
+// claims are the parts of a token that Loci goes by.
+type claims struct {
+	Subject   string   `json:"sub"`
+	ExpiresAt *float64 `json:"exp"`
+	NotBefore float64  `json:"nbf"`
+}
+
+// verifyJWT returns the subject of a token that a chat front end signed with
+// HMAC-SHA256. The algorithm is not the token's to choose, and a token that never
+// expires is refused: whoever once saw it would be that user for good.
+func verifyJWT(token string, secret []byte, now time.Time) (string, error) {
+	if len(token) > maxToken {
+		return "", memory.Errorf(memory.Unauthorized, "the user token is longer than %d bytes", maxToken)
+	}
+	signed, signature, ok := cutLast(token, '.')
+	head, payload, ok2 := strings.Cut(signed, ".")
+	if !ok || !ok2 || strings.Contains(payload, ".") {
+		return "", memory.Errorf(memory.Unauthorized, "the user token is no JWT")
+	}
+	got, err := base64.RawURLEncoding.DecodeString(signature)
+	if err != nil || !hmac.Equal(got, sign(secret, signed)) {
+		return "", memory.Errorf(memory.Unauthorized, "the user token's signature is wrong")
+	}
+	var header struct {
+		Algorithm string `json:"alg"`
+	}
+	if decodePart(head, &header) != nil || header.Algorithm != "HS256" {
+		return "", memory.Errorf(memory.Unauthorized, "the user token is not signed with HS256")
+	}
+	var c claims
+	if decodePart(payload, &c) != nil {
+		return "", memory.Errorf(memory.Unauthorized, "the user token's claims cannot be read")
+	}
+	return c.check(now)
+}
+
+func (c claims) check(now time.Time) (string, error) {
+	at := float64(now.UnixMicro()) / 1e6
+	skew := clockSkew.Seconds()
+	switch {
+	case c.ExpiresAt == nil:
+		return "", memory.Errorf(memory.Unauthorized, "the user token has no expiry")
+	case at >= *c.ExpiresAt+skew:
+		return "", memory.Errorf(memory.Unauthorized, "the user token has expired")
+	case at < c.NotBefore-skew:
+		return "", memory.Errorf(memory.Unauthorized, "the user token is not valid yet")
+	case c.Subject == "":
+		return "", memory.Errorf(memory.Unauthorized, "the user token names no user")
+	}
+	return c.Subject, nil
+}
+
+func sign(secret []byte, text string) []byte {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
+
+func decodePart(part string, into any) error {
+	raw, err := base64.RawURLEncoding.DecodeString(part)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, into)
+}
+
+func cutLast(s string, sep byte) (before, after string, found bool) {
+	i := strings.LastIndexByte(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+1:], true
+}

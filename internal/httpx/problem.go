@@ -1,0 +1,159 @@
+package httpx
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// ProblemType is the media type of an error (RFC 9457).
+const ProblemType = "application/problem+json"
+
+// Problem is an error as HTTP tells it. It satisfies the error contract of the
+// REST framework, so that generated routes and hand-written ones answer alike.
+type Problem struct {
+	Type   string      `json:"type,omitempty" doc:"A URI that names the kind of problem; about:blank where the status says it all."`
+	Title  string      `json:"title" doc:"The status in words."`
+	Status int         `json:"status" doc:"The HTTP status."`
+	Detail string      `json:"detail,omitempty" doc:"What is wrong with this request and what would be right."`
+	Code   memory.Code `json:"code,omitempty" doc:"The kind of error, for programs."`
+}
+
+// statuses is the one table from memory's codes to HTTP. Order matters on the way
+// back: the first code of a status is what a bare status is read as.
+var statuses = []struct {
+	code   memory.Code
+	status int
+}{
+	{memory.Invalid, http.StatusBadRequest},
+	{memory.Unauthorized, http.StatusUnauthorized},
+	{memory.Forbidden, http.StatusForbidden},
+	{memory.NotFound, http.StatusNotFound},
+	{memory.Conflict, http.StatusConflict},
+	{memory.Duplicate, http.StatusConflict},
+	{memory.LeaseLost, http.StatusConflict},
+	{memory.Gone, http.StatusGone},
+	{memory.TooLarge, http.StatusRequestEntityTooLarge},
+	{memory.Unavailable, http.StatusServiceUnavailable},
+}
+
+// internalDetail is all that a client is told of an error without a code: its
+// text may hold what is nobody's business.
+const internalDetail = "something went wrong inside Loci; its log says what, under this request's id"
+
+// ProblemOf returns the problem that tells err. Errors without a code of memory
+// are 500 and keep their text to themselves.
+func ProblemOf(err error) *Problem {
+	var tooLarge *http.MaxBytesError
+	var problem *Problem
+	switch {
+	case errors.As(err, &problem):
+		return problem
+	case errors.As(err, &tooLarge):
+		return newProblem(http.StatusRequestEntityTooLarge, memory.TooLarge, err.Error())
+	case errors.Is(err, context.DeadlineExceeded):
+		return newProblem(http.StatusServiceUnavailable, memory.Unavailable, "it took too long; try again")
+	}
+	for _, s := range statuses {
+		if errors.Is(err, s.code) {
+			return newProblem(s.status, s.code, err.Error())
+		}
+	}
+	return newProblem(http.StatusInternalServerError, "", internalDetail)
+}
+
+func newProblem(status int, code memory.Code, detail string) *Problem {
+	return &Problem{Title: http.StatusText(status), Status: status, Detail: detail, Code: code}
+}
+
+// Error returns the detail.
+func (p *Problem) Error() string { return p.Detail }
+
+// Is reports whether target is the problem's code.
+func (p *Problem) Is(target error) bool { return p.Code != "" && target == p.Code }
+
+// GetStatus returns the HTTP status.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType returns the media type a problem is sent as.
+func (p *Problem) ContentType(string) string { return ProblemType }
+
+// WriteError answers a request with err and, where the client is told nothing of
+// it, logs it. It must come before anything else is written.
+func WriteError(w http.ResponseWriter, r *http.Request, err error) {
+	p := ProblemOf(err)
+	if p.Status == http.StatusInternalServerError && r.Context().Err() == nil {
+		logOf(r.Context()).Error("request failed", "request", RequestID(r.Context()), "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+	header := w.Header()
+	header.Set("Content-Type", ProblemType)
+	header.Set("Cache-Control", "no-store")
+	header.Del("Content-Length")
+	header.Del("Content-Encoding")
+	if p.Status == http.StatusUnauthorized {
+		header.Set("WWW-Authenticate", `Bearer realm="loci"`)
+	}
+	w.WriteHeader(p.Status)
+	// The status is out; a client that is gone is no error of ours.
+	_ = json.NewEncoder(w).Encode(p)
+}
+
+// maxProblem bounds what [ReadError] reads of an error's body.
+const maxProblem = 64 << 10
+
+// ReadError returns what an answer of Loci says went wrong, with memory's code;
+// nil for a status below 400. An answer that is no problem+json, as of a gateway
+// in between, is told by its status and the beginning of its text.
+func ReadError(resp *http.Response) error {
+	if resp.StatusCode < 400 {
+		return nil
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
+	if err != nil {
+		return memory.Errorf(memory.Unavailable, "read the error %s: %w", resp.Status, err)
+	}
+	p := Problem{}
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if media != ProblemType || json.Unmarshal(body, &p) != nil || p.Detail == "" {
+		p.Detail = strings.TrimSpace(resp.Status + " " + firstLine(string(body)))
+	}
+	if p.Code == "" {
+		p.Code = codeOf(resp.StatusCode)
+	}
+	if p.Code == "" {
+		return errors.New(p.Detail)
+	}
+	return memory.Errorf(p.Code, "%s", p.Detail)
+}
+
+// codeOf reads a bare status; "" for a server's own failure, which trying again
+// may not mend.
+func codeOf(status int) memory.Code {
+	for _, s := range statuses {
+		if s.status == status {
+			return s.code
+		}
+	}
+	switch {
+	case status == http.StatusTooManyRequests, status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
+		return memory.Unavailable
+	case status >= 400 && status < 500:
+		return memory.Invalid
+	}
+	return ""
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	const enough = 200
+	if len(s) > enough {
+		s = strings.ToValidUTF8(s[:enough], "") + "…"
+	}
+	return s
+}
