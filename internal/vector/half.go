@@ -1,0 +1,64 @@
+package vector
+
+import "math"
+
+// EncodeHalf returns the IEEE 754 half-precision bits nearest to x, ties to even.
+// What is too large becomes infinite.
+func EncodeHalf(x float32) uint16 {
+	bits := math.Float32bits(x)
+	sign := uint16(bits >> 16 & 0x8000)
+	exp := int(bits>>23&0xff) - 127 + 15
+	frac := bits & 0x7fffff
+	switch {
+	case bits&0x7fffffff > 0x7f800000: // not a number
+		return sign | 0x7e00
+	case exp >= 31:
+		return sign | 0x7c00
+	case exp <= 0: // subnormal, or too small to be anything
+		if exp < -10 {
+			return sign
+		}
+		frac |= 0x800000
+		return sign | uint16(roundShift(frac, uint(14-exp)))
+	}
+	return sign | uint16(roundShift(uint32(exp)<<23|frac, 13)) // a carry rises into the exponent
+}
+
+// roundShift returns x >> n, rounded to the nearest, ties to even.
+func roundShift(x uint32, n uint) uint32 {
+	half := uint32(1) << (n - 1)
+	out, rest := x>>n, x&(1<<n-1)
+	if rest > half || rest == half && out&1 == 1 {
+		out++
+	}
+	return out
+}
+
+// DecodeHalf returns the value of half-precision bits.
+func DecodeHalf(h uint16) float32 {
+	sign := uint32(h&0x8000) << 16
+	exp, frac := uint32(h>>10&0x1f), uint32(h&0x3ff)
+	switch exp {
+	case 0:
+		value := float32(frac) / (1 << 24)
+		return math.Float32frombits(math.Float32bits(value) | sign)
+	case 31:
+		return math.Float32frombits(sign | 0x7f800000 | frac<<13)
+	}
+	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
+}
+
+// DotHalf returns the inner product of a with a vector of half-precision bits.
+func DotHalf(a []float32, b []uint16) float32 {
+	b = b[:len(a)]
+	var s0, s1 float32
+	i := 0
+	for ; i+2 <= len(a); i += 2 {
+		s0 += a[i] * DecodeHalf(b[i])
+		s1 += a[i+1] * DecodeHalf(b[i+1])
+	}
+	for ; i < len(a); i++ {
+		s0 += a[i] * DecodeHalf(b[i])
+	}
+	return s0 + s1
+}

@@ -1,0 +1,64 @@
+package vector
+
+import "math"
+
+// Quantize writes v into dst as int8 and returns the scale that leads back:
+// v[i] ≈ scale * dst[i]. The largest value becomes ±127.
+func Quantize(v []float32, dst []int8) (scale float32) {
+	dst = dst[:len(v)]
+	var most float32
+	for _, x := range v {
+		most = max(most, x, -x)
+	}
+	if most == 0 {
+		clear(dst)
+		return 0
+	}
+	scale = most / 127
+	for i, x := range v {
+		dst[i] = int8(math.RoundToEven(float64(x / scale)))
+	}
+	return scale
+}
+
+// Query is a question's vector made ready to be scanned with.
+type Query struct {
+	values []int8
+	scale  float32
+}
+
+// NewQuery returns the query of v.
+func NewQuery(v []float32) Query {
+	q := Query{values: make([]int8, len(v))}
+	q.scale = Quantize(v, q.values)
+	return q
+}
+
+// Scan writes the inner products of the query with a block of quantized vectors
+// that lie one after the other: row i is block[i*dims:(i+1)*dims] with scales[i].
+// The scales say how many rows there are; out must hold as many.
+func Scan(q Query, block []int8, scales []float32, out []float32) {
+	dims := len(q.values)
+	for i, scale := range scales {
+		out[i] = float32(dotInt8(q.values, block[i*dims:(i+1)*dims])) * scale * q.scale
+	}
+}
+
+// dotInt8 unrolls eight ways: the multiplications of one row do not wait for one
+// another, and the slices of fixed length need no bounds checks.
+func dotInt8(a, b []int8) int32 {
+	b = b[:len(a)]
+	var s0, s1, s2, s3 int32
+	for len(a) >= 8 && len(b) >= 8 {
+		x, y := (*[8]int8)(a), (*[8]int8)(b)
+		s0 += int32(x[0])*int32(y[0]) + int32(x[4])*int32(y[4])
+		s1 += int32(x[1])*int32(y[1]) + int32(x[5])*int32(y[5])
+		s2 += int32(x[2])*int32(y[2]) + int32(x[6])*int32(y[6])
+		s3 += int32(x[3])*int32(y[3]) + int32(x[7])*int32(y[7])
+		a, b = a[8:], b[8:]
+	}
+	for i := range a {
+		s0 += int32(a[i]) * int32(b[i])
+	}
+	return s0 + s1 + s2 + s3
+}

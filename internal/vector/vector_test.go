@@ -1,0 +1,144 @@
+package vector
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func random(r *rand.Rand, n int) []float32 {
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(r.NormFloat64())
+	}
+	return v
+}
+
+func TestDotIsTheSumOfProducts(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for n := range 40 {
+		a, b := random(r, n), random(r, n)
+		var want float64
+		for i := range a {
+			want += float64(a[i]) * float64(b[i])
+		}
+		if got := Dot(a, b); math.Abs(float64(got)-want) > 1e-4 {
+			t.Errorf("%d dims: Dot = %v, want %v", n, got, want)
+		}
+	}
+}
+
+func TestNormalizeLeavesWhatHasNoLength(t *testing.T) {
+	v := []float32{3, 4}
+	if !Normalize(v) || v[0] != 0.6 || v[1] != 0.8 {
+		t.Errorf("Normalize(3, 4) = %v", v)
+	}
+	for _, v := range [][]float32{nil, {0, 0}, {float32(math.NaN()), 1}, {float32(math.Inf(1))}} {
+		if Normalize(v) {
+			t.Errorf("Normalize(%v) claims unit length", v)
+		}
+	}
+}
+
+func TestQuantizeIsWithinHalfAStep(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	v, q := random(r, 384), make([]int8, 384)
+	scale := Quantize(v, q)
+	for i := range v {
+		if diff := math.Abs(float64(v[i] - scale*float32(q[i]))); diff > float64(scale)*0.501 {
+			t.Fatalf("value %v became %v: off by %v with scale %v", v[i], scale*float32(q[i]), diff, scale)
+		}
+	}
+	if scale := Quantize(make([]float32, 8), q); scale != 0 || q[0] != 0 {
+		t.Errorf("zeros quantize to %v with scale %v", q[:8], scale)
+	}
+}
+
+func TestScanMatchesTheExactProducts(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, dims := range []int{1, 7, 8, 32, 384} {
+		question := random(r, dims)
+		Normalize(question)
+		const rows = 20
+		block, scales, out := make([]int8, rows*dims), make([]float32, rows), make([]float32, rows)
+		var exact []float32
+		for i := range rows {
+			v := random(r, dims)
+			Normalize(v)
+			scales[i] = Quantize(v, block[i*dims:(i+1)*dims])
+			exact = append(exact, Dot(question, v))
+		}
+		Scan(NewQuery(question), block, scales, out)
+		for i := range out {
+			if diff := math.Abs(float64(out[i] - exact[i])); diff > 0.02 {
+				t.Errorf("%d dims, row %d: %v, want %v", dims, i, out[i], exact[i])
+			}
+		}
+	}
+}
+
+func TestHalfRoundTrips(t *testing.T) {
+	for h := range 1 << 16 {
+		x := DecodeHalf(uint16(h))
+		if x != x {
+			continue // not a number has many forms
+		}
+		if got := EncodeHalf(x); got != uint16(h) {
+			t.Fatalf("EncodeHalf(DecodeHalf(%#04x) = %v) = %#04x", h, x, got)
+		}
+	}
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 10000 {
+		x := float32(r.NormFloat64())
+		if got := DecodeHalf(EncodeHalf(x)); math.Abs(float64(got-x)) > math.Abs(float64(x))/2048+1e-7 {
+			t.Fatalf("%v became %v", x, got)
+		}
+	}
+	if got := EncodeHalf(1e9); got != 0x7c00 {
+		t.Errorf("EncodeHalf(1e9) = %#04x, want infinity", got)
+	}
+}
+
+func TestTopKeepsTheBestInOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	more := func(a, b int) bool { return a > b }
+	for range 200 {
+		all := make([]int, r.IntN(50))
+		n := r.IntN(12)
+		top := NewTop(n, more, nil)
+		for i := range all {
+			all[i] = r.IntN(30)
+			top.Push(all[i])
+		}
+		slices.SortFunc(all, func(a, b int) int { return b - a })
+		if got, want := top.Sorted(), all[:min(n, len(all))]; !slices.Equal(got, want) {
+			t.Fatalf("top %d = %v, want %v", n, got, want)
+		}
+	}
+}
+
+func FuzzHalf(f *testing.F) {
+	f.Add(float32(1.5))
+	f.Fuzz(func(t *testing.T, x float32) {
+		got := DecodeHalf(EncodeHalf(x))
+		if x != x != (got != got) {
+			t.Fatalf("%v became %v", x, got)
+		}
+	})
+}
+
+func BenchmarkScan384(b *testing.B) {
+	const rows, dims = 1000, 384
+	r := rand.New(rand.NewPCG(1, 1))
+	block, scales, out := make([]int8, rows*dims), make([]float32, rows), make([]float32, rows)
+	for i := range rows {
+		scales[i] = Quantize(random(r, dims), block[i*dims:(i+1)*dims])
+	}
+	q := NewQuery(random(r, dims))
+	b.ReportAllocs()
+	for b.Loop() {
+		Scan(q, block, scales, out)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/vector")
+}
