@@ -1,0 +1,128 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"io"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Digest returns a hash of what a message means: who speaks, the words whatever
+// the white space, which tools are called with what, and which call is answered.
+// toolCalls is the raw JSON list, "" for none. An assistant's reasoning in a
+// leading <think> element does not count, since clients drop it when they send
+// the answer again.
+func Digest(role memory.Role, text, toolCalls, callID string) string {
+	return digest(role, text, readCalls(gjson.Parse(toolCalls), gjson.Result{}), callID)
+}
+
+func digest(role memory.Role, text string, calls []call, callID string) string {
+	if role == memory.RoleAssistant {
+		text = afterThinking(text)
+	}
+	h := sha256.New()
+	put(h, string(role))
+	put(h, strings.Join(strings.Fields(text), " "))
+	put(h, callID)
+	for _, c := range calls {
+		put(h, c.name)
+		put(h, canonical(c.arguments))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// put writes a field with its length, so that no two lists of fields look alike.
+func put(h hash.Hash, field string) {
+	_, _ = fmt.Fprintf(h, "%d:", len(field))
+	_, _ = io.WriteString(h, field)
+}
+
+func afterThinking(text string) string {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(text), "<think>")
+	if !ok {
+		return text
+	}
+	if _, answer, ok := strings.Cut(rest, "</think>"); ok {
+		return answer
+	}
+	return text
+}
+
+// call is one tool or function call.
+type call struct {
+	id        string
+	name      string
+	arguments string // JSON, as the model wrote it
+}
+
+// readCalls reads a list of tool calls or, without one, the older single
+// function call.
+func readCalls(list, function gjson.Result) []call {
+	var out []call
+	if list.IsArray() {
+		list.ForEach(func(_, v gjson.Result) bool {
+			out = append(out, readCall(v))
+			return true
+		})
+	}
+	if len(out) == 0 && function.IsObject() {
+		out = append(out, readFunction(function))
+	}
+	return out
+}
+
+func readCall(v gjson.Result) call {
+	var c call
+	id := ""
+	for _, f := range members(v) {
+		switch f.name {
+		case "id":
+			id = str(f.value)
+		case "function":
+			c = readFunction(f.value)
+		case "custom":
+			c = readFunction(f.value)
+		}
+	}
+	c.id = id
+	return c
+}
+
+func readFunction(v gjson.Result) call {
+	var c call
+	for _, f := range members(v) {
+		switch f.name {
+		case "name":
+			c.name = str(f.value)
+		case "arguments", "input":
+			c.arguments = str(f.value)
+			if f.value.Type != gjson.String {
+				c.arguments = f.value.Raw // some servers send an object
+			}
+		}
+	}
+	return c
+}
+
+// canonical writes JSON in one way: no white space, sorted keys, plain escapes,
+// numbers as they are. What is not JSON comes back trimmed.
+func canonical(text string) string {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil || dec.More() {
+		return strings.TrimSpace(text)
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return strings.TrimSpace(text)
+	}
+	return string(out)
+}

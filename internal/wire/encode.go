@@ -1,0 +1,143 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// StreamEnd is the event that ends a chat stream.
+const StreamEnd = "data: [DONE]\n\n"
+
+type completion struct {
+	ID      string   `json:"id"`
+	Object  string   `json:"object"`
+	Created int64    `json:"created"`
+	Model   string   `json:"model"`
+	Choices []choice `json:"choices"`
+	Usage   *usage   `json:"usage,omitempty"`
+}
+
+type choice struct {
+	Index   int      `json:"index"`
+	Message *message `json:"message,omitempty"`
+	Delta   *message `json:"delta,omitempty"`
+	Finish  *string  `json:"finish_reason"`
+}
+
+type message struct {
+	Role    memory.Role `json:"role,omitempty"`
+	Content *string     `json:"content,omitempty"`
+}
+
+type usage struct {
+	Input  int `json:"prompt_tokens"`
+	Output int `json:"completion_tokens"`
+	Total  int `json:"total_tokens"`
+}
+
+// EncodeAnswer writes a chat completion that says a.Text.
+func EncodeAnswer(a Answer, created time.Time) []byte {
+	return mustEncode(completion{
+		ID: a.ID, Object: "chat.completion", Created: created.Unix(), Model: a.Model,
+		Choices: []choice{{Message: &message{memory.RoleAssistant, &a.Text}, Finish: finish(a)}},
+		Usage:   &usage{a.InputTokens, a.OutputTokens, a.InputTokens + a.OutputTokens},
+	})
+}
+
+// EncodeChunk writes one event of a stream that adds text to the answer. The
+// first chunk of a stream names the role.
+func EncodeChunk(a Answer, created time.Time, text string, first bool) []byte {
+	delta := &message{Content: &text}
+	if first {
+		delta.Role = memory.RoleAssistant
+	}
+	return event(chunk(a, created, choice{Delta: delta}))
+}
+
+// EncodeEnd writes the events that end a stream: the reason, and [StreamEnd].
+func EncodeEnd(a Answer, created time.Time) []byte {
+	last := chunk(a, created, choice{Delta: &message{}, Finish: finish(a)})
+	return append(event(last), StreamEnd...)
+}
+
+func chunk(a Answer, created time.Time, c choice) completion {
+	return completion{
+		ID: a.ID, Object: "chat.completion.chunk", Created: created.Unix(), Model: a.Model,
+		Choices: []choice{c},
+	}
+}
+
+func finish(a Answer) *string {
+	reason := a.Finish
+	if reason == "" {
+		reason = "stop"
+	}
+	return &reason
+}
+
+func event(v any) []byte {
+	return append(append([]byte("data: "), mustEncode(v)...), "\n\n"...)
+}
+
+// Model is an entry of a list of models.
+type Model struct {
+	ID      string
+	OwnedBy string
+	Created time.Time
+}
+
+type model struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
+}
+
+// EncodeModels writes a list of models.
+func EncodeModels(models ...Model) []byte {
+	return mustEncode(struct {
+		Object string  `json:"object"`
+		Data   []model `json:"data"`
+	}{"list", entries(models)})
+}
+
+// AddModels returns body, an upstream's list of models, with models added at its
+// end and every other byte as it was. [memory.Invalid] if body is no such list.
+func AddModels(body []byte, models ...Model) ([]byte, error) {
+	if err := check(body); err != nil {
+		return nil, err
+	}
+	data := gjson.ParseBytes(body).Get("data")
+	if len(models) == 0 {
+		return body, nil
+	}
+	if !data.IsArray() {
+		return nil, memory.Errorf(memory.Invalid, "data must be an array")
+	}
+	text := string(mustEncode(entries(models)))
+	text = text[1 : len(text)-1]
+	if data.Get("#").Int() > 0 {
+		text = "," + text
+	}
+	return splice(body, insert(spanOf(data).to-1, text)), nil
+}
+
+func entries(models []Model) []model {
+	out := []model{}
+	for _, m := range models {
+		out = append(out, model{m.ID, "model", m.Created.Unix(), m.OwnedBy})
+	}
+	return out
+}
+
+// mustEncode writes what always encodes: structs of strings and numbers.
+func mustEncode(v any) []byte {
+	out, err := encode(v)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}

@@ -1,0 +1,371 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// MaxDepth is how deeply a request may nest. Tool schemas, the deepest thing
+// honest clients send, stay far below it.
+const MaxDepth = 256
+
+// Chat is a chat-completions request: what Loci reads of it, over the client's
+// own bytes.
+type Chat struct {
+	Model    string
+	Stream   bool
+	User     string
+	Messages []Message
+	Extras   Extras
+
+	body []byte
+	cuts []edit // Loci's own fields, with the commas that go with them
+	end  int    // offset of the bracket that closes messages
+}
+
+// Message is one message of a request.
+type Message struct {
+	Role      memory.Role // developer reads as system, function as tool; an unknown role as it is
+	Name      string
+	Text      string // of the content's text parts, a line each; "" for null
+	ToolCalls bool   // it calls tools or a function
+	Digest    string // equal for messages that mean the same; see [Digest]
+
+	at      span     // the message in the body
+	content span     // its content, absent if zero
+	text    span     // the content's string, or that of its first text part
+	parts   []span   // of a content of parts
+	calls   []string // ids of the calls it makes
+	callID  string   // of the call it answers
+}
+
+// span is a value's place in a body: bytes [from, to).
+type span struct{ from, to int }
+
+func (s span) found() bool { return s.to > s.from }
+
+func spanOf(v gjson.Result) span { return span{v.Index, v.Index + len(v.Raw)} }
+
+// Decode reads a chat-completions request. It keeps body, which must not change
+// afterwards. [memory.Invalid], naming the place, for what is not JSON in UTF-8,
+// nests deeper than [MaxDepth], has no readable messages or has two lists of
+// them, or carries one of Loci's fields with a wrong value. What it does not
+// know it lets pass.
+func Decode(body []byte) (*Chat, error) {
+	if err := check(body); err != nil {
+		return nil, err
+	}
+	root := gjson.ParseBytes(body)
+	if !root.IsObject() {
+		return nil, memory.Errorf(memory.Invalid, "the body must be a JSON object")
+	}
+	c := &Chat{body: body}
+	var messages gjson.Result
+	lists := 0
+	fields := members(root)
+	for _, f := range fields {
+		switch f.name {
+		case "model":
+			c.Model = str(f.value)
+		case "stream":
+			c.Stream = f.value.Type == gjson.True
+		case "user":
+			c.User = str(f.value)
+		case "messages":
+			messages = f.value
+			lists++
+		}
+	}
+	switch {
+	case lists == 0:
+		return nil, memory.Errorf(memory.Invalid, "messages is missing")
+	case lists > 1:
+		return nil, memory.Errorf(memory.Invalid, "messages stands there %d times; once is right", lists)
+	case !messages.IsArray():
+		return nil, memory.Errorf(memory.Invalid, "messages must be an array")
+	}
+	c.end = spanOf(messages).to - 1
+	var err error
+	if c.Messages, err = readMessages(messages); err != nil {
+		return nil, err
+	}
+	if c.Extras, err = readExtras(fields); err != nil {
+		return nil, err
+	}
+	c.cuts = cutMembers(fields, func(name string) bool { return extraNames[name] })
+	return c, nil
+}
+
+func readMessages(list gjson.Result) ([]Message, error) {
+	var out []Message
+	var err error
+	list.ForEach(func(_, v gjson.Result) bool {
+		if !v.IsObject() {
+			err = memory.Errorf(memory.Invalid, "messages[%d] must be an object", len(out))
+			return false
+		}
+		m, ok := readMessage(v)
+		if !ok {
+			err = memory.Errorf(memory.Invalid, "messages[%d].role must be a string", len(out))
+			return false
+		}
+		out = append(out, m)
+		return true
+	})
+	return out, err
+}
+
+// readMessage reads a message; it is false without a role. Of a key that stands
+// twice the last counts, as for most JSON readers.
+func readMessage(v gjson.Result) (m Message, ok bool) {
+	m.at = spanOf(v)
+	var content, toolCalls, functionCall gjson.Result
+	for _, f := range members(v) {
+		switch f.name {
+		case "role":
+			ok = f.value.Type == gjson.String
+			m.Role = readRole(str(f.value))
+		case "name":
+			m.Name = str(f.value)
+		case "content":
+			content = f.value
+		case "tool_calls":
+			toolCalls = f.value
+		case "function_call":
+			functionCall = f.value
+		case "tool_call_id":
+			m.callID = str(f.value)
+		}
+	}
+	m.readContent(content)
+	calls := readCalls(toolCalls, functionCall)
+	m.ToolCalls = len(calls) > 0
+	for _, c := range calls {
+		m.calls = append(m.calls, c.id)
+	}
+	m.Digest = digest(m.Role, m.Text+others(content), calls, m.callID)
+	return m, ok
+}
+
+func readRole(s string) memory.Role {
+	switch s {
+	case "developer":
+		return memory.RoleSystem
+	case "function":
+		return memory.RoleTool
+	}
+	return memory.Role(s)
+}
+
+func (m *Message) readContent(content gjson.Result) {
+	m.Text = contentText(content)
+	if content.Exists() {
+		m.content = spanOf(content)
+	}
+	switch {
+	case content.Type == gjson.String:
+		m.text = m.content
+	case content.IsArray():
+		content.ForEach(func(_, part gjson.Result) bool {
+			m.parts = append(m.parts, spanOf(part))
+			if text, ok := partText(part); ok && !m.text.found() {
+				m.text = spanOf(text)
+			}
+			return true
+		})
+	}
+}
+
+// contentText returns what a content says: a string, or parts of which the text
+// ones count, a line each.
+func contentText(content gjson.Result) string {
+	if content.Type == gjson.String {
+		return str(content)
+	}
+	if !content.IsArray() {
+		return ""
+	}
+	var lines []string
+	content.ForEach(func(_, part gjson.Result) bool {
+		if text, ok := partText(part); ok {
+			lines = append(lines, str(text))
+		}
+		return true
+	})
+	return strings.Join(lines, "\n")
+}
+
+// partText returns the string of a text part.
+func partText(part gjson.Result) (gjson.Result, bool) {
+	kind, text := "", gjson.Result{}
+	for _, f := range members(part) {
+		switch f.name {
+		case "type":
+			kind = str(f.value)
+		case "text":
+			text = f.value
+		}
+	}
+	return text, kind == "text" && text.Type == gjson.String
+}
+
+// others returns the bytes of the parts that are no text, such as images: two
+// messages with the same words and different pictures are not the same.
+func others(content gjson.Result) string {
+	if !content.IsArray() {
+		return ""
+	}
+	var b strings.Builder
+	content.ForEach(func(_, part gjson.Result) bool {
+		if _, ok := partText(part); !ok {
+			b.WriteByte('\n')
+			b.WriteString(part.Raw)
+		}
+		return true
+	})
+	return b.String()
+}
+
+// LastUser returns the index of the last user message, -1 without one.
+func (c *Chat) LastUser() int { return LastUser(c.Messages) }
+
+// LastUser returns the index of the last user message, -1 without one.
+func LastUser(msgs []Message) int {
+	for i := len(msgs) - 1; i >= 0; i-- {
+		if msgs[i].Role == memory.RoleUser {
+			return i
+		}
+	}
+	return -1
+}
+
+// Question returns the last n user messages, oldest first, a line each.
+func (c *Chat) Question(n int) string {
+	var lines []string
+	for i := len(c.Messages) - 1; i >= 0 && n > 0; i-- {
+		if m := c.Messages[i]; m.Role == memory.RoleUser {
+			lines = append([]string{m.Text}, lines...)
+			n--
+		}
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n"))
+}
+
+// ToolLoop reports whether the request is a step after the last user message:
+// something other than a system message follows it.
+func (c *Chat) ToolLoop() bool {
+	last := c.LastUser()
+	if last < 0 {
+		return false
+	}
+	for _, m := range c.Messages[last+1:] {
+		if m.Role != memory.RoleSystem {
+			return true
+		}
+	}
+	return false
+}
+
+// check refuses what is no JSON text in UTF-8 or nests too deeply.
+func check(body []byte) error {
+	if !utf8.Valid(body) {
+		return memory.Errorf(memory.Invalid, "the body is not valid UTF-8")
+	}
+	if depth(body) > MaxDepth {
+		return memory.Errorf(memory.Invalid, "the body nests deeper than %d levels", MaxDepth)
+	}
+	if !json.Valid(body) {
+		return memory.Errorf(memory.Invalid, "the body is not valid JSON%s", where(body))
+	}
+	return nil
+}
+
+// where says at which byte reading stops.
+func where(body []byte) string {
+	var v json.RawMessage
+	err := json.Unmarshal(body, &v)
+	if err == nil {
+		return ""
+	}
+	return ": " + err.Error()
+}
+
+// depth returns how deeply brackets nest outside strings, past [MaxDepth] no
+// further than one more.
+func depth(body []byte) int {
+	level, deepest := 0, 0
+	for i := 0; i < len(body) && deepest <= MaxDepth; i++ {
+		switch body[i] {
+		case '{', '[':
+			level++
+			deepest = max(deepest, level)
+		case '}', ']':
+			level--
+		case '"':
+			i = stringEnd(body, i)
+		}
+	}
+	return deepest
+}
+
+// stringEnd returns the offset of the quote that closes the string opened at i,
+// or the body's end.
+func stringEnd(body []byte, i int) int {
+	for i++; i < len(body); i++ {
+		n := bytes.IndexByte(body[i:], '"')
+		if n < 0 {
+			return len(body)
+		}
+		i += n
+		slashes := 0
+		for body[i-1-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return i
+		}
+	}
+	return len(body)
+}
+
+// member is a key and its value in an object; key is its place.
+type member struct {
+	name  string
+	key   span
+	value gjson.Result
+}
+
+// members returns an object's members in their order, nothing for other values.
+func members(object gjson.Result) []member {
+	if !object.IsObject() {
+		return nil
+	}
+	var out []member
+	object.ForEach(func(key, value gjson.Result) bool {
+		out = append(out, member{str(key), spanOf(key), value})
+		return true
+	})
+	return out
+}
+
+// str returns the text of a string, "" for other values. Escapes that stand for
+// no character become U+FFFD.
+func str(v gjson.Result) string {
+	if v.Type != gjson.String {
+		return ""
+	}
+	if !strings.Contains(v.Raw, `\u`) {
+		return v.Str
+	}
+	var s string
+	if json.Unmarshal([]byte(v.Raw), &s) != nil {
+		return v.Str
+	}
+	return s
+}

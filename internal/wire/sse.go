@@ -1,0 +1,79 @@
+package wire
+
+import "bytes"
+
+// edge finds where the events of a stream end, however its bytes are cut into
+// pieces. Lines end with LF, CR or both, events with an empty line. The zero
+// value stands at a stream's start.
+type edge struct {
+	inLine bool // the current line has bytes
+	cr     bool // the byte before was a CR
+	fresh  bool // no byte since an event ended
+}
+
+// next returns how many bytes of p belong to the current event and whether it
+// ends with them. An LF that completes the CR of the event before, where the two
+// came in different pieces, is an event of its own, so that it need not wait.
+func (e *edge) next(p []byte) (n int, end bool) {
+	for n < len(p) {
+		switch c := p[n]; {
+		case c == '\n' && e.cr:
+			e.cr = false
+			n++
+			if e.fresh {
+				return n, true
+			}
+		case c != '\n' && c != '\r':
+			e.inLine, e.cr, e.fresh = true, false, false
+			n += lineEnd(p[n:])
+		case e.inLine:
+			e.inLine, e.cr = false, c == '\r'
+			n++
+		default:
+			e.cr, e.fresh = c == '\r', true
+			n++
+			if e.cr && n < len(p) && p[n] == '\n' {
+				e.cr = false
+				n++
+			}
+			return n, true
+		}
+	}
+	return n, false
+}
+
+// lineEnd returns the offset of the first line end in p, or p's length.
+func lineEnd(p []byte) int {
+	if i := bytes.IndexAny(p, "\r\n"); i >= 0 {
+		return i
+	}
+	return len(p)
+}
+
+// eventData returns the data of an event: its data lines, joined. ok is false
+// where it has none, as for comments.
+func eventData(event []byte) (data []byte, ok bool) {
+	event = bytes.TrimPrefix(event, []byte("\ufeff"))
+	for len(event) > 0 {
+		n := lineEnd(event)
+		line := event[:n]
+		event = event[min(n+1, len(event)):]
+		value, is := bytes.CutPrefix(line, []byte("data"))
+		if !is || len(value) > 0 && value[0] != ':' {
+			continue
+		}
+		value = bytes.TrimPrefix(bytes.TrimPrefix(value, []byte(":")), []byte(" "))
+		if ok {
+			data = append(append(data[:len(data):len(data)], '\n'), value...)
+		} else {
+			data, ok = value, true
+		}
+	}
+	return data, ok
+}
+
+// terminal reports whether an event is the one that ends a chat stream.
+func terminal(event []byte) bool {
+	data, _ := eventData(event)
+	return string(bytes.TrimSpace(data)) == "[DONE]"
+}

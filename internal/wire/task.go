@@ -1,0 +1,59 @@
+package wire
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// FrontEndTask reports whether a request is a chat front end's own errand: a
+// title, tags, follow-up questions or a search query for a conversation that it
+// quotes. Such a request is no part of a conversation. It must both give one of
+// these orders at the front and quote a conversation behind it, alone in a single
+// user message: a person who asks for a title is taken for a person.
+func FrontEndTask(c *Chat) bool {
+	order, quoted := "", ""
+	for _, m := range c.Messages {
+		switch {
+		case m.Role == memory.RoleSystem:
+			order += m.Text + "\n"
+		case m.Role == memory.RoleUser && quoted == "":
+			quoted = m.Text
+		default:
+			return false
+		}
+	}
+	front := strings.ToLower(head(quoted, frontSize))
+	if strings.HasPrefix(strings.TrimSpace(front), "### task:") {
+		return sections.MatchString(quoted)
+	}
+	if !transcript.MatchString(quoted) {
+		return false
+	}
+	return orders.MatchString(front) || orders.MatchString(strings.ToLower(head(order, frontSize)))
+}
+
+// frontSize is how far into a message an errand's order stands: front ends give
+// it in their first sentences.
+const frontSize = 400
+
+var (
+	// sections are those that front ends divide an errand's prompt into.
+	sections = regexp.MustCompile(`(?i)<chat_history>|### chat history|### guidelines|### output|<type>`)
+
+	// transcript is a quoted conversation.
+	transcript = regexp.MustCompile(`(?i)<chat_history>|<conversation>|(?m:^\W*(conversation|chat history)\W*$)|(?ms:^\W*(user|human)\W*:.*^\W*(assistant|ai|bot|model)\W*:)`)
+
+	// orders asks for a title, tags or follow-ups and says how long they may be.
+	orders = regexp.MustCompile(`(?s)\b(generate|create|provide|write|suggest|summari[sz]e|come up with|give)\b.{0,120}` +
+		`(\b(concise|short|brief)\b.{0,60}\b(title|header|phrase|name|topic)\b|\btitle\b.{0,60}\b(words?|characters) or (less|fewer)\b|\btitle\b.{0,60}\b\d words\b|\b\d+ (broad |general |relevant )*tags\b|\bfollow-up questions\b)`)
+)
+
+// head is the first n bytes of s or a little less, whole characters.
+func head(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
+}
