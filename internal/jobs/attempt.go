@@ -1,0 +1,139 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// work runs one attempt at a job from claim to finish.
+func (r *Runner) work(ctx context.Context, job memory.Job) {
+	held, cancel := context.WithCancelCause(ctx)
+	var keeper sync.WaitGroup
+	keeper.Go(func() { r.keep(held, cancel, job) })
+	end, err := r.handle(held, job)
+	lost := context.Cause(held)
+	cancel(nil)
+	keeper.Wait()
+
+	log := r.o.Log.With("job", job.ID, "kind", job.Kind, "owner", job.Owner)
+	switch {
+	case errors.Is(err, memory.LeaseLost), err != nil && errors.Is(lost, memory.LeaseLost):
+		log.Warn("job went to another worker")
+		r.o.Metrics.JobEnded(job.Kind, "lost")
+	case err != nil:
+		r.fail(ctx, job, err)
+	case end == Applied:
+		r.o.Metrics.JobEnded(job.Kind, "done")
+	default:
+		r.finish(ctx, job, memory.Outcome{Done: true}, "done")
+	}
+}
+
+// fail ends an attempt that did not work out.
+func (r *Runner) fail(ctx context.Context, job memory.Job, err error) {
+	outcome := memory.Outcome{Cause: err.Error(), Park: errors.Is(err, memory.Invalid)}
+	// The store counts this attempt when it finishes; the job as claimed does not.
+	end := "retry"
+	if outcome.Park || job.Attempts+1 >= memory.MaxAttempts {
+		end = "parked"
+	}
+	wait := Delay(job.Attempts, rand.Float64())
+	if ctx.Err() != nil {
+		wait = 0 // stopped by us: the next process need not wait
+	}
+	outcome.RetryAt = r.o.Now().Add(wait)
+	r.o.Log.Warn("job failed", "job", job.ID, "kind", job.Kind, "owner", job.Owner, "attempts", job.Attempts+1, "end", end, "retry_in", wait, "error", err)
+	r.finish(ctx, job, outcome, end)
+}
+
+func (r *Runner) finish(ctx context.Context, job memory.Job, o memory.Outcome, end string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer cancel()
+	err := r.queue.Finish(ctx, job.Lease, o)
+	if errors.Is(err, memory.LeaseLost) {
+		end, err = "lost", nil
+	}
+	if err != nil {
+		// Its lease will run out, and then it is due again.
+		r.o.Log.Error("finish a job", "job", job.ID, "kind", job.Kind, "owner", job.Owner, "error", err)
+	}
+	r.o.Metrics.JobEnded(job.Kind, end)
+}
+
+// handle calls the job's handler and makes an error of its panic.
+func (r *Runner) handle(ctx context.Context, job memory.Job) (end End, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.o.Log.Error("panic in a job", "job", job.ID, "kind", job.Kind, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	handler, ok := r.handlers[job.Kind]
+	if !ok {
+		return "", memory.Errorf(memory.Invalid, "no handler for jobs of kind %q", job.Kind)
+	}
+	return handler(ctx, job)
+}
+
+// keep extends the job's lease until ctx ends, and cancels it with
+// [memory.LeaseLost] when the job is another's. A queue that does not answer is
+// asked again: should the lease run out meanwhile, the store keeps a late worker
+// from committing.
+func (r *Runner) keep(ctx context.Context, cancel context.CancelCauseFunc, job memory.Job) {
+	tick := time.NewTicker(r.o.Lease / 3)
+	defer tick.Stop()
+	lease := job.Lease
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		next, err := r.queue.Extend(ctx, lease, r.o.Lease)
+		switch {
+		case err == nil:
+			lease = next
+		case errors.Is(err, memory.LeaseLost):
+			cancel(err)
+			return
+		case ctx.Err() == nil:
+			r.o.Log.Error("extend a lease", "job", job.ID, "kind", job.Kind, "error", err)
+		}
+	}
+}
+
+const (
+	firstDelay = time.Second
+	maxDelay   = 10 * time.Minute
+
+	// delayFactor makes the attempts before [memory.MaxAttempts] span more than ten
+	// minutes, which is when learning falls back to rules (SPEC 3.4): that must come
+	// before the job is parked.
+	delayFactor = 3
+
+	// jitter is the share of a delay that is left to chance, so that jobs which
+	// failed together do not come back together.
+	jitter = 0.2
+)
+
+// Delay returns how long to wait after a failed attempt: failed is how many
+// failed before it, chance a number from 0 to 1. It grows from a second to ten
+// minutes.
+func Delay(failed int, chance float64) time.Duration {
+	d := firstDelay
+	for range failed {
+		if d >= maxDelay {
+			break
+		}
+		d *= delayFactor
+	}
+	d = min(d, maxDelay)
+	return d - time.Duration(jitter*chance*float64(d))
+}

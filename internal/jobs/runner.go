@@ -1,0 +1,233 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/internal/obs"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Handler does one job. The error says that the attempt failed and is tried
+// again; one that is [memory.Invalid] parks the job, since trying again cannot
+// help. The context ends when the lease is lost or the runner stops.
+type Handler func(ctx context.Context, job memory.Job) (End, error)
+
+// End is how a handler left its job.
+type End string
+
+// The ends.
+const (
+	Applied End = "applied" // a run that carried job.Lease was applied: the job is complete
+	Nothing End = "nothing" // nothing was to be done; the runner completes the job
+)
+
+// Options tunes a [Runner]. The zero value means the defaults.
+type Options struct {
+	Workers int           // jobs at a time; 0: DefaultWorkers
+	Lease   time.Duration // 0: DefaultLease
+	Poll    time.Duration // 0: DefaultPoll
+	Grace   time.Duration // how long handlers may go on after the runner is told to stop; 0: DefaultGrace
+
+	Now     func() time.Time // the store's clock, for when to try again; nil: time.Now
+	Log     *slog.Logger     // nil: nothing is logged
+	Metrics *obs.Metrics     // nil: nothing is counted
+}
+
+// The defaults.
+const (
+	// DefaultWorkers is few: jobs wait for a model rather than for a processor, and
+	// small models answer one question at a time.
+	DefaultWorkers = 4
+
+	// DefaultLease is how long a job stays with a process that was killed. Leases are
+	// extended three times as often, so that it need not cover a slow model.
+	DefaultLease = time.Minute
+
+	// DefaultPoll is how soon a job that became due by itself is seen. One that was
+	// just queued does not wait for it: see [Runner.Wake].
+	DefaultPoll = time.Second
+
+	// DefaultGrace is shorter than the ten seconds that container engines wait before
+	// they kill.
+	DefaultGrace = 8 * time.Second
+
+	// finishTime bounds the last words about a job, which are said even when
+	// everything else was told to stop.
+	finishTime = 5 * time.Second
+)
+
+// ErrStopped is what [Runner.Drain] returns when Run has returned.
+var ErrStopped = errors.New("the job runner has stopped")
+
+// Runner works off a queue. Make one with [New]; Run may be called once.
+type Runner struct {
+	queue    memory.Queue
+	handlers map[memory.JobKind]Handler
+	kinds    []memory.JobKind
+	o        Options
+
+	wake chan struct{} // holds one signal: look into the queue again
+
+	mu      sync.Mutex // guards what follows
+	busy    int        // claimed and not yet finished
+	waiters []chan error
+	stopped bool
+}
+
+// New returns a runner for the kinds of job that have a handler.
+func New(queue memory.Queue, handlers map[memory.JobKind]Handler, o Options) *Runner {
+	o.Workers = cmp.Or(o.Workers, DefaultWorkers)
+	o.Lease = cmp.Or(o.Lease, DefaultLease)
+	o.Poll = cmp.Or(o.Poll, DefaultPoll)
+	o.Grace = cmp.Or(o.Grace, DefaultGrace)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Runner{
+		queue:    queue,
+		handlers: maps.Clone(handlers),
+		kinds:    slices.Sorted(maps.Keys(handlers)),
+		o:        o,
+		wake:     make(chan struct{}, 1),
+	}
+}
+
+// Run works until ctx ends. It then claims nothing more, lets running handlers go
+// on for the grace period, cancels those still running, and returns when all have
+// returned and their jobs are given back. A queue that fails is logged and asked
+// again, so the error is nil.
+func (r *Runner) Run(ctx context.Context) error {
+	handling, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	var workers sync.WaitGroup
+	r.dispatch(ctx, handling, &workers)
+	grace := time.AfterFunc(r.o.Grace, func() { cancel(context.Cause(ctx)) })
+	defer grace.Stop()
+	workers.Wait()
+	r.stop()
+	return nil
+}
+
+// dispatch hands due jobs to workers until ctx ends.
+func (r *Runner) dispatch(ctx, handling context.Context, workers *sync.WaitGroup) {
+	slots := make(chan struct{}, r.o.Workers)
+	for {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		job, ok := r.claim(ctx)
+		if ok {
+			workers.Go(func() {
+				r.work(handling, job)
+				<-slots
+				r.release()
+			})
+			continue
+		}
+		<-slots
+		if !r.sleep(ctx) {
+			return
+		}
+	}
+}
+
+// Wake makes the runner look into the queue now. Call it after queueing a job; it
+// never waits.
+func (r *Runner) Wake() {
+	select {
+	case r.wake <- struct{}{}:
+	default: // a signal that was not taken yet says the same
+	}
+}
+
+// Drain waits until no job is due and none is running, or ctx ends. Jobs to be
+// tried again later are not waited for. It needs Run to be running, and returns
+// [ErrStopped] once it is no more.
+func (r *Runner) Drain(ctx context.Context) error {
+	waiter := make(chan error, 1)
+	r.mu.Lock()
+	if r.stopped {
+		r.mu.Unlock()
+		return ErrStopped
+	}
+	r.waiters = append(r.waiters, waiter)
+	r.mu.Unlock()
+	r.Wake()
+	select {
+	case err := <-waiter:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// claim takes the next due job. Finding none while none is running is what those
+// who drain wait for, if they asked before the queue was looked into.
+func (r *Runner) claim(ctx context.Context) (memory.Job, bool) {
+	r.mu.Lock()
+	asked := len(r.waiters)
+	r.mu.Unlock()
+	job, err := r.queue.Claim(ctx, r.kinds, r.o.Lease)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case err == nil:
+		r.busy++
+		return job, true
+	case errors.Is(err, memory.NotFound):
+		if r.busy == 0 {
+			r.answer(asked, nil)
+		}
+	case ctx.Err() == nil:
+		r.o.Log.Error("claim a job", "error", err)
+	}
+	return memory.Job{}, false
+}
+
+// sleep waits for a signal or the next poll; false when ctx ends.
+func (r *Runner) sleep(ctx context.Context) bool {
+	poll := time.NewTimer(r.o.Poll)
+	defer poll.Stop()
+	select {
+	case <-r.wake:
+	case <-poll.C:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// release ends a worker. The owner's next job of that kind may have waited for it.
+func (r *Runner) release() {
+	r.mu.Lock()
+	r.busy--
+	r.mu.Unlock()
+	r.Wake()
+}
+
+func (r *Runner) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopped = true
+	r.answer(len(r.waiters), ErrStopped)
+}
+
+// answer tells the first n who drain, under the lock.
+func (r *Runner) answer(n int, err error) {
+	for _, w := range r.waiters[:n] {
+		w <- err
+	}
+	r.waiters = r.waiters[n:]
+}
