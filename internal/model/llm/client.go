@@ -1,0 +1,240 @@
+package llm
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Client asks a model server. It implements [memory.LLM] and may be used by many
+// at once.
+type Client struct {
+	at       endpoint
+	http     http.Client
+	model    string
+	timeout  time.Duration
+	patience time.Duration
+
+	mu    sync.Mutex        // guards forms
+	forms map[string]manner // by model: what its server is known to take
+}
+
+// New returns a client. [memory.Invalid] for a base URL that is none.
+func New(o Options) (*Client, error) {
+	at, err := newEndpoint(o)
+	if err != nil {
+		return nil, err
+	}
+	if o.Transport == nil {
+		o.Transport = newTransport()
+	}
+	return &Client{
+		at: at,
+		http: http.Client{
+			Transport: o.Transport,
+			// A key must not follow to wherever a server points.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		model:    o.Model,
+		timeout:  cmp.Or(o.Timeout, DefaultTimeout),
+		patience: cmp.Or(o.Patience, DefaultPatience),
+		forms:    map[string]manner{},
+	}, nil
+}
+
+// Complete asks the prompt's model, or the default one.
+func (c *Client) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
+	p.Model = cmp.Or(p.Model, c.model)
+	if p.Model == "" {
+		return memory.Reply{}, memory.Errorf(memory.Invalid, "no model is named to ask")
+	}
+	m := c.mannerOf(p.Model)
+	for {
+		got, err := c.chat(ctx, p, m)
+		next, again := m.after(p, got, err)
+		switch {
+		case again:
+			m = next
+		case err != nil:
+			return memory.Reply{}, err
+		default:
+			c.remember(p.Model, m)
+			return got.reply()
+		}
+	}
+}
+
+// Models returns the ids of the models that the server lists, in its order.
+func (c *Client) Models(ctx context.Context) ([]string, error) {
+	body, err := c.call(ctx, http.MethodGet, "models", nil)
+	if err != nil {
+		return nil, fmt.Errorf("list models: %w", err)
+	}
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, c.at.unavailable("its list of models cannot be read: %v", err)
+	}
+	ids := make([]string, 0, len(list.Data))
+	for _, m := range list.Data {
+		if m.ID != "" {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids, nil
+}
+
+// Close gives back idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+func (c *Client) mannerOf(model string) manner {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.forms[model]
+}
+
+func (c *Client) remember(model string, m manner) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forms[model] = m
+}
+
+// chat asks once, in one manner.
+func (c *Client) chat(ctx context.Context, p memory.Prompt, m manner) (completion, error) {
+	request, err := json.Marshal(m.request(p))
+	if err != nil {
+		return completion{}, memory.Errorf(memory.Invalid, "write the question %q: %w", p.Name, err)
+	}
+	body, err := c.call(ctx, http.MethodPost, "chat/completions", request)
+	if err != nil {
+		return completion{}, fmt.Errorf("ask %s: %w", p.Model, err)
+	}
+	var got completion
+	if err := json.Unmarshal(body, &got); err != nil {
+		return completion{}, c.at.unavailable("its answer cannot be read: %v", err)
+	}
+	if len(got.Choices) == 0 {
+		return completion{}, c.at.unavailable("its answer holds no choice")
+	}
+	return got, nil
+}
+
+// maxAnswer is far above what any model says, and keeps a broken server from
+// filling memory.
+const maxAnswer = 16 << 20
+
+// send makes one attempt and returns the body of a good answer.
+func (c *Client) send(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	u, err := c.at.url(path)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, c.at.unavailable("make a request: %w", bare(err))
+	}
+	req.Header.Set("Accept", "application/json")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	c.at.sign(req.Header)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, &failure{err: c.at.unavailable("%w", bare(err)), again: true}
+	}
+	defer func() { _ = resp.Body.Close() }() // it was read; nothing is left to go wrong
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, &failure{err: c.at.unavailable("its answer was cut off: %w", err), again: true}
+	case len(answer) > maxAnswer:
+		return nil, c.at.unavailable("its answer is larger than %d bytes", maxAnswer)
+	}
+	return c.judge(resp, answer)
+}
+
+// judge tells good answers from bad ones. Some servers send an error with status
+// 200.
+func (c *Client) judge(resp *http.Response, body []byte) ([]byte, error) {
+	var said struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+		Detail  json.RawMessage `json:"detail"`
+	}
+	isJSON := json.Unmarshal(body, &said) == nil
+	failed := resp.StatusCode < 200 || resp.StatusCode > 299
+	if isJSON && !failed && (said.Error == nil || string(said.Error) == "null") {
+		return body, nil
+	}
+	text, status := errorText(said.Error), resp.StatusCode
+	switch {
+	case !isJSON && !failed:
+		media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+		text = fmt.Sprintf("%s where JSON was due", cmp.Or(media, "something"))
+	case !isJSON:
+		text = http.StatusText(status)
+	case text == "":
+		text = cmp.Or(said.Message, strings.Trim(string(said.Detail), `"`), http.StatusText(status))
+	}
+	return nil, &failure{
+		err:    c.at.unavailable("it answered %d: %s", status, c.at.clean(text)),
+		status: status,
+		text:   text,
+		again:  retryable(status) || !failed,
+		after:  retryAfter(resp.Header, time.Now()),
+	}
+}
+
+// errorText finds the message in an error object or text.
+func errorText(raw json.RawMessage) string {
+	var object struct {
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(raw, &object) == nil && object.Message != "" {
+		return object.Message
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return strings.TrimSpace(string(raw))
+}
+
+// clean makes a server's words fit for an error: short, one line, and without the
+// key, which some servers repeat.
+func (e endpoint) clean(s string) string {
+	if e.key != "" {
+		s = strings.ReplaceAll(s, e.key, "[key]")
+	}
+	s = strings.Join(strings.Fields(s), " ")
+	const enough = 300
+	if len(s) > enough {
+		s = strings.ToValidUTF8(s[:enough], "") + "…"
+	}
+	return s
+}
+
+// asFailure returns the refusal inside an error, nil for another kind.
+func asFailure(err error) *failure {
+	var f *failure
+	if errors.As(err, &f) {
+		return f
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package llm
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// completion is what is read of a chat completion.
+type completion struct {
+	Model   string `json:"model"`
+	Choices []struct {
+		Finish  string `json:"finish_reason"`
+		Message struct {
+			Content content `json:"content"`
+			Refusal string  `json:"refusal"`
+		} `json:"message"`
+	} `json:"choices"`
+	Usage struct {
+		Input  int `json:"prompt_tokens"`
+		Output int `json:"completion_tokens"`
+	} `json:"usage"`
+}
+
+// content is a message's text: a string, null, or parts of which those of text
+// count.
+type content string
+
+// UnmarshalJSON reads all three.
+func (c *content) UnmarshalJSON(data []byte) error {
+	var text *string
+	if json.Unmarshal(data, &text) == nil {
+		if text != nil {
+			*c = content(*text)
+		}
+		return nil
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	if err := json.Unmarshal(data, &parts); err != nil {
+		return err
+	}
+	var all strings.Builder
+	for _, p := range parts {
+		all.WriteString(p.Text)
+	}
+	*c = content(all.String())
+	return nil
+}
+
+// text returns the first choice's words, without what the model thought aloud
+// before them.
+func (g completion) text() string {
+	text := strings.TrimSpace(string(g.Choices[0].Message.Content))
+	if rest, ok := strings.CutPrefix(text, "<think>"); ok {
+		if _, said, ok := strings.Cut(rest, "</think>"); ok {
+			return strings.TrimSpace(said)
+		}
+	}
+	return text
+}
+
+// cut reports whether the model was stopped by its limit.
+func (g completion) cut() bool { return g.Choices[0].Finish == "length" }
+
+func (g completion) reply() (memory.Reply, error) {
+	text := g.text()
+	if refusal := g.Choices[0].Message.Refusal; text == "" && refusal != "" {
+		return memory.Reply{}, memory.Errorf(memory.Unavailable, "model %s refused to answer: %s", g.Model, endpoint{}.clean(refusal))
+	}
+	return memory.Reply{Text: text, Model: g.Model, InputTokens: g.Usage.Input, OutputTokens: g.Usage.Output}, nil
+}

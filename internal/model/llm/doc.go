@@ -1,0 +1,20 @@
+// Package llm speaks to model servers in OpenAI's dialect, as Ollama, vLLM,
+// LM Studio, OpenRouter, Azure, Groq and OpenAI do, in two ways:
+//
+//	Client     asks a model something of Loci's own (memory.LLM) and retries
+//	Forwarder  passes a client's request on as it is, once
+//
+// It does not know what is asked, and reads nothing of what is forwarded.
+//
+// # Structured answers
+//
+// Servers differ in what they take for an answer in JSON. A prompt with a schema
+// is tried as response_format json_schema, then json_object, then in words alone;
+// what worked is remembered per model and tried first the next time. The words are
+// part of the latter two, which cannot carry a schema otherwise.
+//
+// # Errors
+//
+// All are [memory.Unavailable], name the server by its host, and say its status
+// and what it said. No key is ever part of one.
+package llm

@@ -1,0 +1,134 @@
+package llm
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// manner is how a model's server wants to be asked. The zero manner asks for the
+// most; what a server refuses is left out step by step.
+type manner struct {
+	format     format
+	newLimit   bool // max_completion_tokens in the place of max_tokens
+	noTempered bool // no temperature: models that think take none
+}
+
+// format is how a schema is told.
+type format int
+
+const (
+	bySchema format = iota // response_format json_schema
+	byObject               // response_format json_object, the schema in words
+	byWords                // in words alone
+)
+
+// request is a chat completion as it is sent.
+type request struct {
+	Model       string    `json:"model"`
+	Messages    []message `json:"messages"`
+	Stream      bool      `json:"stream"`
+	Temperature *float64  `json:"temperature,omitempty"`
+	MaxTokens   int       `json:"max_tokens,omitempty"`
+	MaxNew      int       `json:"max_completion_tokens,omitempty"`
+	Format      any       `json:"response_format,omitempty"`
+}
+
+type message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+type responseFormat struct {
+	Type   string      `json:"type"`
+	Schema *jsonSchema `json:"json_schema,omitempty"`
+}
+
+type jsonSchema struct {
+	Name   string          `json:"name"`
+	Strict bool            `json:"strict"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+// inWords tells a model the schema that its server would not take.
+const inWords = "Answer with one JSON value and nothing else. It must match this JSON schema:\n"
+
+func (m manner) request(p memory.Prompt) request {
+	r := request{Model: p.Model}
+	if !m.noTempered {
+		r.Temperature = &p.Temperature
+	}
+	if m.newLimit {
+		r.MaxNew = p.MaxTokens
+	} else {
+		r.MaxTokens = p.MaxTokens
+	}
+	system := p.System
+	if p.Schema != nil {
+		switch m.format {
+		case bySchema:
+			r.Format = responseFormat{Type: "json_schema", Schema: &jsonSchema{schemaName(p.Name), true, p.Schema}}
+		case byObject:
+			r.Format = responseFormat{Type: "json_object"}
+		}
+		if m.format != bySchema {
+			system = strings.TrimSpace(system + "\n\n" + inWords + string(p.Schema))
+		}
+	}
+	if system != "" {
+		r.Messages = append(r.Messages, message{string(memory.RoleSystem), system})
+	}
+	r.Messages = append(r.Messages, message{string(memory.RoleUser), p.User})
+	return r
+}
+
+// schemaName makes a name that servers take for a schema: letters, digits, _ and
+// -, at most 64.
+func schemaName(prompt string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, prompt)
+	if name == "" {
+		return "answer"
+	}
+	return name[:min(len(name), 64)]
+}
+
+// after returns the manner to ask in next, and whether to ask again: when the
+// server refused something that can be left out, or took a schema and then did
+// not keep to it.
+func (m manner) after(p memory.Prompt, got completion, err error) (manner, bool) {
+	if err == nil {
+		ignored := p.Schema != nil && m.format < byWords && !got.cut() && !json.Valid([]byte(got.text()))
+		if ignored {
+			m.format++
+		}
+		return m, ignored
+	}
+	f := asFailure(err)
+	if f == nil {
+		return m, false
+	}
+	switch f.status {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusNotImplemented:
+	default:
+		return m, false
+	}
+	switch {
+	case !m.newLimit && p.MaxTokens > 0 && strings.Contains(f.text, "max_completion_tokens"):
+		m.newLimit = true
+	case !m.noTempered && strings.Contains(f.text, "temperature"):
+		m.noTempered = true
+	case p.Schema != nil && m.format < byWords:
+		m.format++
+	default:
+		return m, false
+	}
+	return m, true
+}

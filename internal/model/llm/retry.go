@@ -1,0 +1,80 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// failure is one attempt that did not work out.
+type failure struct {
+	err    error
+	status int           // the server's, 0 when it did not answer
+	text   string        // what it said
+	again  bool          // trying again may help
+	after  time.Duration // not before; 0: the server did not say
+}
+
+// Error returns what went wrong.
+func (f *failure) Error() string { return f.err.Error() }
+
+// Unwrap returns it, and the time to wait in the form that backoff reads.
+func (f *failure) Unwrap() []error {
+	if f.after > 0 {
+		return []error{f.err, &backoff.RetryAfterError{Duration: f.after}}
+	}
+	return []error{f.err}
+}
+
+// maxTries bounds the attempts of one question.
+const maxTries = 5
+
+// call sends a request, and again where that may help, while patience lasts.
+func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval = 500 * time.Millisecond
+	pause.Multiplier = 2
+	answer, err := backoff.Retry(ctx, func() ([]byte, error) {
+		answer, err := c.send(ctx, method, path, body)
+		if f := asFailure(err); err != nil && (f == nil || !f.again) {
+			return nil, backoff.Permanent(err)
+		}
+		return answer, err
+	}, backoff.WithBackOff(pause), backoff.WithMaxTries(maxTries), backoff.WithMaxElapsedTime(c.patience))
+	if err != nil && !errors.Is(err, memory.Unavailable) && ctx.Err() != nil {
+		return nil, c.at.unavailable("%w", err) // the caller stopped waiting
+	}
+	return answer, err
+}
+
+func retryable(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
+		return false
+	}
+	return status >= 500
+}
+
+// retryAfter reads how long a server wants to be left alone: in milliseconds as
+// OpenAI and Azure say it, in seconds, or until a date. 0 if it does not say.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e9 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	text := h.Get("Retry-After")
+	if s, err := strconv.ParseFloat(text, 64); err == nil && s > 0 && s < 1e6 {
+		return time.Duration(s * float64(time.Second))
+	}
+	if at, err := http.ParseTime(text); err == nil && at.After(now) {
+		return at.Sub(now)
+	}
+	return 0
+}
