@@ -111,7 +111,7 @@ type Change struct {
 	OldID  string `json:"old_id,omitempty"` // of a replacement: the fact that went
 	NewID  string `json:"new_id,omitempty"` // and the fact that came
 	Reason string `json:"reason,omitempty"`
-	Author Author `json:"author"`
+	Author Author `json:"author"` // the zero Author: the run's
 
 	ID      string    `json:"id,omitempty"` // "RUN/3": the run and the place in it, from 1
 	Owner   Owner     `json:"owner,omitempty"`

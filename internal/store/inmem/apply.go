@@ -1,0 +1,240 @@
+package inmem
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Apply makes the changes of a run.
+func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
+	var receipt memory.Receipt
+	err := s.write(ctx, owner, func(draft *shelf) error {
+		var err error
+		receipt, err = draft.apply(owner, run, changes, s.now())
+		return err
+	})
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	return receipt, nil
+}
+
+func (s *shelf) apply(owner memory.Owner, run memory.Run, changes []memory.Change, now time.Time) (memory.Receipt, error) {
+	if first, ok := s.runs[run.ID]; ok {
+		first.Again = true
+		return first, nil
+	}
+	if err := run.Check(owner, changes...); err != nil {
+		return memory.Receipt{}, err
+	}
+	if run.Lease != nil {
+		job, err := s.held(owner, *run.Lease, now)
+		if err != nil {
+			return memory.Receipt{}, err
+		}
+		s.finish(job, memory.Outcome{Done: true}, now)
+	}
+	at := s.tick(now)
+	if len(changes)+len(run.Vectors) > 0 {
+		s.version++
+	}
+	if err := s.change(owner, run.ID, run.Author, changes); err != nil {
+		return memory.Receipt{}, err
+	}
+	for _, id := range run.Learned {
+		if t, ok := s.turns[id]; ok && t.LearnedAt.IsZero() {
+			t.LearnedAt = at
+			s.turns[id] = t
+		}
+	}
+	s.embed(run.Vectors)
+	s.queue(run.Jobs)
+	receipt := memory.Receipt{Run: run.ID, Version: s.version, At: at, Changes: len(changes)}
+	s.runs[run.ID] = receipt
+	return receipt, nil
+}
+
+// change makes changes and journals them under the shelf's version and time.
+func (s *shelf) change(owner memory.Owner, run string, author memory.Author, changes []memory.Change) error {
+	for i, c := range changes {
+		before := s.present(c.After.Target())
+		if err := s.judge(c, before); err != nil {
+			return fmt.Errorf("change %d of run %s: %s %s: %w", i+1, run, c.Action, c.After.Target(), err)
+		}
+		c.After = stamp(copyImage(c.After), s.version)
+		s.put(c.After)
+		if !before.IsZero() && words(before) != words(c.After) {
+			s.forgetVectors(c.After)
+		}
+		if c.Author == (memory.Author{}) {
+			c.Author = author
+		}
+		c.ID, c.Owner, c.Run = fmt.Sprintf("%s/%d", run, i+1), owner, run
+		c.Version, c.At, c.Before = s.version, s.at, before
+		s.journal = append(s.journal, c)
+	}
+	return nil
+}
+
+// present returns what is there of a target, the zero Image if nothing is.
+func (s *shelf) present(target string) memory.Image {
+	if image, ok := s.things[target]; ok {
+		return image
+	}
+	id, _ := strings.CutPrefix(target, "turn:")
+	if t, ok := s.turns[id]; ok {
+		return turnImage(t)
+	}
+	return memory.Image{}
+}
+
+func turnImage(t memory.Turn) memory.Image {
+	return memory.Image{Turn: &memory.TurnMark{ID: t.ID, Status: t.Status}}
+}
+
+func (s *shelf) put(image memory.Image) {
+	if image.Turn == nil {
+		s.things[image.Target()] = image
+		return
+	}
+	t := s.turns[image.Turn.ID]
+	t.Status, t.Version = image.Turn.Status, s.version
+	s.turns[t.ID] = t
+}
+
+// judge says why a change cannot be made to what is there.
+func (s *shelf) judge(c memory.Change, before memory.Image) error {
+	there := !before.IsZero()
+	switch c.Action {
+	case memory.ActionAdd:
+		if there {
+			return memory.Errorf(memory.Conflict, "it is there already")
+		}
+	case memory.ActionLink:
+		if there && before.Link.Status == memory.Active {
+			return memory.Errorf(memory.Conflict, "it is linked already")
+		}
+	default:
+		if !there {
+			return memory.Errorf(memory.Conflict, "it is not there")
+		}
+	}
+	if version := s.versionOf(before); c.Base != 0 && c.Base != version {
+		return memory.Errorf(memory.Conflict, "planned on version %d, but it is at %d", c.Base, version)
+	}
+	if (c.Action == memory.ActionReplace || c.Action == memory.ActionReinforce) && before.Fact != nil && !before.Fact.Status.Live() {
+		return memory.Errorf(memory.Conflict, "it is %s", before.Fact.Status)
+	}
+	if f := c.After.Fact; f != nil && f.Status.Live() {
+		return s.judgeDuplicate(*f)
+	}
+	return nil
+}
+
+func (s *shelf) judgeDuplicate(f memory.Fact) error {
+	for _, image := range s.things {
+		g := image.Fact
+		if g != nil && g.ID != f.ID && g.Status.Live() && g.Scope == f.Scope && g.Hash == f.Hash {
+			return memory.Errorf(memory.Duplicate, "fact %s says the same", g.ID)
+		}
+	}
+	return nil
+}
+
+func (s *shelf) versionOf(image memory.Image) int64 {
+	switch {
+	case image.Fact != nil:
+		return image.Fact.Version
+	case image.Link != nil:
+		return image.Link.Version
+	case image.Profile != nil:
+		return image.Profile.Version
+	case image.Relation != nil:
+		return image.Relation.Version
+	case image.Summary != nil:
+		return image.Summary.Version
+	case image.Turn != nil:
+		return s.turns[image.Turn.ID].Version
+	}
+	return 0
+}
+
+// stamp sets the version of an image that nobody else holds.
+func stamp(image memory.Image, version int64) memory.Image {
+	switch {
+	case image.Fact != nil:
+		image.Fact.Version = version
+	case image.Link != nil:
+		image.Link.Version = version
+	case image.Profile != nil:
+		image.Profile.Version = version
+	case image.Relation != nil:
+		image.Relation.Version = version
+	case image.Summary != nil:
+		image.Summary.Version = version
+	}
+	return image
+}
+
+func words(image memory.Image) string {
+	switch {
+	case image.Fact != nil:
+		return image.Fact.Content
+	case image.Link != nil:
+		return image.Link.Fact.Content
+	case image.Summary != nil:
+		return image.Summary.Text
+	}
+	return ""
+}
+
+func idOf(image memory.Image) string {
+	switch {
+	case image.Fact != nil:
+		return image.Fact.ID
+	case image.Link != nil:
+		return image.Link.Fact.ID
+	case image.Summary != nil:
+		return image.Summary.ID
+	}
+	return ""
+}
+
+func (s *shelf) forgetVectors(image memory.Image) {
+	for key := range s.vectors {
+		if key.memory == idOf(image) {
+			delete(s.vectors, key)
+		}
+	}
+}
+
+// embed keeps vectors of what is there, and lets those memories come again in
+// Since.
+func (s *shelf) embed(vectors []memory.Vector) {
+	for _, v := range vectors {
+		if !s.touch(v.Memory) {
+			continue
+		}
+		s.vectors[vectorKey{v.Memory, v.Model}] = append([]float32(nil), v.Values...)
+	}
+}
+
+// touch gives a memory the shelf's version, and reports whether there is one.
+func (s *shelf) touch(id string) bool {
+	if t, ok := s.turns[id]; ok {
+		t.Version = s.version
+		s.turns[id] = t
+		return true
+	}
+	for target, image := range s.things {
+		if idOf(image) == id {
+			s.things[target] = stamp(copyImage(image), s.version)
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,119 @@
+package inmem
+
+import (
+	"slices"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// The copies share nothing with what they are of, and have their times as stores
+// keep them.
+
+func copyImage(i memory.Image) memory.Image {
+	switch {
+	case i.Fact != nil:
+		f := copyFact(*i.Fact)
+		return memory.Image{Fact: &f}
+	case i.Link != nil:
+		l := copyLink(*i.Link)
+		return memory.Image{Link: &l}
+	case i.Profile != nil:
+		p := *i.Profile
+		p.UpdatedAt = memory.Time(p.UpdatedAt)
+		return memory.Image{Profile: &p}
+	case i.Relation != nil:
+		r := *i.Relation
+		r.CreatedAt = memory.Time(r.CreatedAt)
+		return memory.Image{Relation: &r}
+	case i.Summary != nil:
+		s := copySummary(*i.Summary)
+		return memory.Image{Summary: &s}
+	case i.Turn != nil:
+		t := *i.Turn
+		return memory.Image{Turn: &t}
+	}
+	return memory.Image{}
+}
+
+func copyFact(f memory.Fact) memory.Fact {
+	f.Tags = slices.Clone(f.Tags)
+	f.Provenance.Turns = slices.Clone(f.Provenance.Turns)
+	if q := f.Provenance.Quote; q != nil {
+		quote := *q
+		f.Provenance.Quote = &quote
+	}
+	f.Metadata = slices.Clone(f.Metadata)
+	f.ObservedAt = memory.Time(f.ObservedAt)
+	f.ValidFrom = memory.Time(f.ValidFrom)
+	f.ValidTo = memory.Time(f.ValidTo)
+	f.CreatedAt = memory.Time(f.CreatedAt)
+	f.UpdatedAt = memory.Time(f.UpdatedAt)
+	f.ExpiresAt = memory.Time(f.ExpiresAt)
+	return f
+}
+
+func copyLink(l memory.Link) memory.Link {
+	l.Fact = copyFact(l.Fact)
+	l.Fact.Version = l.HomeVersion
+	l.CreatedAt = memory.Time(l.CreatedAt)
+	return l
+}
+
+func copySummary(s memory.Summary) memory.Summary {
+	s.CreatedAt = memory.Time(s.CreatedAt)
+	return s
+}
+
+func copyTurn(t memory.Turn) memory.Turn {
+	t.CreatedAt = memory.Time(t.CreatedAt)
+	t.RecordedAt = memory.Time(t.RecordedAt)
+	t.LearnedAt = memory.Time(t.LearnedAt)
+	return t
+}
+
+func copyConversation(c memory.Conversation) memory.Conversation {
+	c.Contexts = slices.Clone(c.Contexts)
+	c.CreatedAt = memory.Time(c.CreatedAt)
+	c.UpdatedAt = memory.Time(c.UpdatedAt)
+	return c
+}
+
+func copyChange(c memory.Change) memory.Change {
+	c.After, c.Before = copyImage(c.After), copyImage(c.Before)
+	return c
+}
+
+func copyJob(j memory.Job) memory.Job {
+	j.Turns = slices.Clone(j.Turns)
+	return j
+}
+
+func copyTrace(t memory.Trace) memory.Trace {
+	t.At = memory.Time(t.At)
+	t.Hits, t.Cut = copyTraceHits(t.Hits), copyTraceHits(t.Cut)
+	t.Degraded = slices.Clone(t.Degraded)
+	return t
+}
+
+func copyTraceHits(hits []memory.TraceHit) []memory.TraceHit {
+	hits = slices.Clone(hits)
+	for i := range hits {
+		hits[i].Why = slices.Clone(hits[i].Why)
+	}
+	return hits
+}
+
+// asMemory returns what recall could return of an image, copied; the zero Memory
+// for profile entries, relations and marks.
+func asMemory(i memory.Image) memory.Memory {
+	i = copyImage(i)
+	switch {
+	case i.Fact != nil:
+		return memory.Memory{Fact: i.Fact}
+	case i.Link != nil:
+		return memory.Memory{Fact: &i.Link.Fact, Link: i.Link}
+	case i.Summary != nil:
+		return memory.Memory{Summary: i.Summary}
+	}
+	return memory.Memory{}
+}

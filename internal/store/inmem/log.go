@@ -1,0 +1,197 @@
+package inmem
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Append writes a batch.
+func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
+	var receipt memory.Receipt
+	err := s.write(ctx, owner, func(draft *shelf) error {
+		var err error
+		receipt, err = draft.append(owner, b, s.now())
+		return err
+	})
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	return receipt, nil
+}
+
+func (s *shelf) append(owner memory.Owner, b memory.Batch, now time.Time) (memory.Receipt, error) {
+	if err := b.Check(owner); err != nil {
+		return memory.Receipt{}, err
+	}
+	_, marked := s.runs[b.Run]
+	if marked {
+		b.Marks = nil
+	}
+	if s.hasAll(b.Turns) || len(b.Turns) == 0 && marked {
+		return memory.Receipt{Run: b.Run, Version: s.version, At: s.at, Again: true}, nil
+	}
+	at := s.tick(now)
+	s.version++
+	s.converse(b.Conversation, at)
+	for _, t := range b.Turns {
+		if _, ok := s.turns[t.ID]; ok {
+			continue
+		}
+		t = copyTurn(t)
+		t.RecordedAt, t.Version = at, s.version
+		s.turns[t.ID] = t
+	}
+	if err := s.change(owner, b.Run, memory.Author{}, b.Marks); err != nil {
+		return memory.Receipt{}, err
+	}
+	s.embed(b.Vectors)
+	s.queue(b.Jobs)
+	receipt := memory.Receipt{Run: b.Run, Version: s.version, At: at, Changes: len(b.Marks)}
+	if len(b.Marks) > 0 {
+		s.runs[b.Run] = receipt
+	}
+	return receipt, nil
+}
+
+// hasAll reports whether there are turns, and all of them are there.
+func (s *shelf) hasAll(turns []memory.Turn) bool {
+	for _, t := range turns {
+		if _, ok := s.turns[t.ID]; !ok {
+			return false
+		}
+	}
+	return len(turns) > 0
+}
+
+func (s *shelf) converse(c memory.Conversation, at time.Time) {
+	c = copyConversation(c)
+	if c.UpdatedAt.IsZero() {
+		c.UpdatedAt = at
+	}
+	if c.CreatedAt.IsZero() {
+		c.CreatedAt = at
+	}
+	if old, ok := s.conversations[c.ID]; ok {
+		title, updated := c.Title, c.UpdatedAt
+		c = old
+		c.Title = cmp.Or(old.Title, title)
+		c.UpdatedAt = later(old.UpdatedAt, updated)
+	}
+	s.conversations[c.ID] = c
+}
+
+// Conversations returns conversations.
+func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (memory.ConversationPage, error) {
+	var page memory.ConversationPage
+	err := s.read(ctx, owner, func(sh *shelf) error {
+		var all []memory.Conversation
+		for _, c := range sh.conversations {
+			if len(q.IDs) > 0 && !slices.Contains(q.IDs, c.ID) || q.Project != "" && q.Project != c.Project {
+				continue
+			}
+			c = copyConversation(c)
+			c.MessageCount = sh.messages(c.ID)
+			all = append(all, c)
+		}
+		var err error
+		page.Conversations, page.Next, err = cut(all, q.Limit, q.Cursor, func(c memory.Conversation) place {
+			return place{c.UpdatedAt, c.ID}
+		})
+		return err
+	})
+	return page, err
+}
+
+func (s *shelf) messages(conversation string) int {
+	n := 0
+	for _, t := range s.turns {
+		if t.Conversation == conversation && t.Status == memory.Active && (t.Role == memory.RoleUser || t.Role == memory.RoleAssistant) {
+			n++
+		}
+	}
+	return n
+}
+
+// Turns returns turns.
+func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuery) ([]memory.Turn, error) {
+	var turns []memory.Turn
+	err := s.read(ctx, owner, func(sh *shelf) error {
+		for _, t := range sh.turnsAt(q.AsOf) {
+			if matchesTurn(q, t) {
+				turns = append(turns, t)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(turns, func(a, b memory.Turn) int {
+		return cmp.Or(cmp.Compare(a.Conversation, b.Conversation), cmp.Compare(a.Index, b.Index), cmp.Compare(a.ID, b.ID))
+	})
+	if q.Last > 0 {
+		turns = lastOfEach(turns, q.Last)
+	}
+	return turns, err
+}
+
+func matchesTurn(q memory.TurnQuery, t memory.Turn) bool {
+	switch {
+	case q.Conversation != "" && q.Conversation != t.Conversation,
+		len(q.IDs) > 0 && !slices.Contains(q.IDs, t.ID),
+		len(q.Chains) > 0 && !slices.Contains(q.Chains, t.Chain),
+		q.Unlearned && (t.Role != memory.RoleUser || !t.LearnedAt.IsZero() || t.NoLearn):
+		return false
+	case len(q.Statuses) > 0:
+		return slices.Contains(q.Statuses, t.Status)
+	}
+	return len(q.Chains) > 0 || t.Status == memory.Active
+}
+
+// lastOfEach keeps the last n turns of each conversation in a sorted list.
+func lastOfEach(turns []memory.Turn, n int) []memory.Turn {
+	var kept []memory.Turn
+	for i, t := range turns {
+		if i+n >= len(turns) || turns[i+n].Conversation != t.Conversation {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}
+
+// turnsAt returns copies of the turns as they were at asOf, or as they are.
+func (s *shelf) turnsAt(asOf time.Time) []memory.Turn {
+	var turns []memory.Turn
+	for _, t := range s.turns {
+		t = copyTurn(t)
+		if !asOf.IsZero() {
+			if t.RecordedAt.After(asOf) {
+				continue
+			}
+			if t.LearnedAt.After(asOf) {
+				t.LearnedAt = time.Time{}
+			}
+			t.Status = s.statusAt(t, asOf)
+		}
+		turns = append(turns, t)
+	}
+	return turns
+}
+
+// statusAt returns the status that a turn had: that of the last mark until then,
+// or that before its first.
+func (s *shelf) statusAt(t memory.Turn, asOf time.Time) memory.Status {
+	target := turnImage(t).Target()
+	status, marked := t.Status, false
+	for _, c := range s.journal {
+		switch {
+		case c.After.Target() != target:
+		case !c.At.After(asOf):
+			status, marked = c.After.Status(), true
+		case !marked:
+			return c.Before.Status()
+		}
+	}
+	return status
+}
