@@ -1,0 +1,150 @@
+package dialog
+
+import (
+	"slices"
+
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Mode is how much of a conversation a client sends.
+type Mode int
+
+const (
+	// Resend is for clients that send the whole history each time: those whose
+	// conversation was chosen by [Choose], and those known to. What differs from
+	// what is stored is an edit.
+	Resend Mode = iota
+	// Window is for clients that name the conversation. They may send all of it,
+	// its last messages or only the newest one, so that what is missing was not
+	// taken back.
+	Window
+)
+
+// Alignment is a request laid on the tree of its conversation.
+type Alignment struct {
+	// Turns holds for each message of the request the id of the stored turn that
+	// says it, "" for new ones and for system messages.
+	Turns []string
+
+	// Parent is the stored turn that the first new one follows or, if nothing is
+	// new, that the answer follows; "" at the start of the conversation.
+	Parent string
+	New    []Place // what is to be stored, in order, each following the one before
+
+	Leave  []string // active turns that leave the current path
+	Rejoin []string // replaced ones that come back to it
+
+	Retry      bool // the last user message is stored already: there is nothing to learn
+	Regenerate bool // and it has an answer, which is asked for again
+	Branch     bool // the request leaves the current path
+	ToolLoop   bool // it goes on after the last user message
+
+	tree *tree
+	last Place // the turn that the answer follows; its Message means nothing
+}
+
+// Place is where a message of the request goes.
+type Place struct {
+	Message int    // its index in the request
+	Index   int    // of the turn
+	Chain   string // of the turn
+	History bool   // it stands before the last user message: not said now, not to be learned from
+}
+
+// Align lays a request on the turns of its conversation, all branches. In [Window]
+// mode the last so many turns will do.
+func Align(turns []memory.Turn, msgs []wire.Message, mode Mode) Alignment {
+	t := newTree(turns)
+	hist := history(msgs)
+	on := t.walk("", msgs, hist)
+	parent := ""
+	if mode == Window {
+		on, parent = t.overlap(msgs, hist)
+	}
+	if len(on) > 0 {
+		parent = on[len(on)-1]
+	}
+	a := Alignment{Turns: make([]string, len(msgs)), Parent: parent, tree: t}
+	for k, id := range on {
+		a.Turns[hist[k]] = id
+	}
+	a.place(msgs, hist[len(on):])
+	a.move(t.pathTo(parent))
+	a.judge(msgs)
+	return a
+}
+
+// place gives the new messages their places after the parent.
+func (a *Alignment) place(msgs []wire.Message, fresh []int) {
+	a.last = Place{Index: -1}
+	if p, ok := a.tree.turns[a.Parent]; ok {
+		a.last = Place{Index: p.Index, Chain: p.Chain}
+	}
+	lastUser := wire.LastUser(msgs)
+	for _, i := range fresh {
+		a.last = Place{
+			Message: i,
+			Index:   a.last.Index + 1,
+			Chain:   Chain(a.last.Chain, msgs[i].Digest),
+			History: i < lastUser,
+		}
+		a.New = append(a.New, a.last)
+	}
+}
+
+// move says what leaves and what comes back, given the path that is followed. A
+// request that only asks again for what stands on the current path moves nothing
+// until its answer is there.
+func (a *Alignment) move(on []string) {
+	rejoin := a.tree.with(on, memory.Replaced)
+	if len(a.New) == 0 && len(rejoin) == 0 {
+		return
+	}
+	a.Leave, a.Rejoin = a.tree.activeBut(on), rejoin
+	a.Branch = len(a.Leave)+len(a.Rejoin) > 0
+}
+
+func (a *Alignment) judge(msgs []wire.Message) {
+	last := wire.LastUser(msgs)
+	if last < 0 {
+		return
+	}
+	a.ToolLoop = len(history(msgs[last+1:])) > 0
+	a.Retry = a.Turns[last] != ""
+	a.Regenerate = a.Retry && len(a.New) == 0 && a.tree.speaks(a.tree.kids[a.Parent], memory.RoleAssistant)
+}
+
+// Reply is where an answer goes.
+type Reply struct {
+	Known  string // the stored turn that says the same in the same place; "": a new turn
+	Index  int
+	Chain  string
+	Leave  []string // active turns that leave the current path, beside the alignment's
+	Rejoin []string
+}
+
+// Answer says where an answer of that digest goes. An answer that stands on the
+// current path already changes nothing; any other takes the place of what came
+// after its question.
+func (a Alignment) Answer(digest string) Reply {
+	r := Reply{Index: a.last.Index + 1, Chain: Chain(a.last.Chain, digest)}
+	if len(a.New) > 0 {
+		return r
+	}
+	on := a.tree.pathTo(a.Parent)
+	if id, ok := a.tree.next(a.Parent, digest); ok {
+		r.Known = id
+		if a.tree.turns[id].Status == memory.Active {
+			return r
+		}
+		on = append(on, id)
+		r.Rejoin = a.tree.with([]string{id}, memory.Replaced)
+	}
+	for _, id := range a.tree.activeBut(on) {
+		if !slices.Contains(a.Leave, id) {
+			r.Leave = append(r.Leave, id)
+		}
+	}
+	return r
+}
