@@ -1,0 +1,89 @@
+# Everything one does with Loci's sources. `make` alone lists it.
+
+GO        ?= go
+LINT      := tmp/golangci-lint
+SKIPPED   := tmp/skipped
+# The race detector needs a C compiler, which nothing else here does.
+HAS_CC     = $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo yes)
+RACE       = $(if $(HAS_CC),-race,)
+TEST_FLAGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help test setup check-fmt check-tidy vet lint drift unit e2e demo build bench fmt cover generate clean
+
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+test: ## check everything that CI checks; what had to be skipped is said at the end
+	@mkdir -p tmp && : > $(SKIPPED)
+	@$(MAKE) --no-print-directory setup check-fmt vet check-tidy lint drift unit e2e
+	@if [ -s $(SKIPPED) ]; then echo; echo "All that could run has passed. Skipped:"; cat $(SKIPPED); else echo; echo "All passed, nothing was skipped."; fi
+
+setup: ## install what the tests need beyond Go, where that is allowed
+	@mkdir -p tmp && sh tools/setup.sh
+
+check-fmt:
+	@echo "== gofmt"
+	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
+	if [ -n "$$bad" ]; then echo "gofmt would change (run: make fmt):"; echo "$$bad"; exit 1; fi
+
+vet:
+	@echo "== go vet"
+	@$(GO) vet ./...
+
+# A difference is a failure; not being able to look, as without network, is none.
+check-tidy:
+	@echo "== go mod tidy"
+	@mkdir -p tmp; $(GO) mod tidy -diff > tmp/tidy.diff 2> tmp/tidy.err; status=$$?; \
+	if [ -s tmp/tidy.diff ]; then cat tmp/tidy.diff; echo "go.mod is not tidy (run: go mod tidy)"; exit 1; fi; \
+	if [ $$status -ne 0 ]; then echo "  go mod tidy: it needs to reach the Go module proxy: $$(tail -n 1 tmp/tidy.err)" | tee -a $(SKIPPED); fi
+
+lint: ## run the linter
+	@echo "== golangci-lint"
+	@if $(MAKE) --no-print-directory $(LINT) > tmp/lint.log 2>&1; then $(LINT) run ./...; \
+	else echo "  linter: it could not be built (it needs to reach the Go module proxy once; then: make lint): $$(grep -v '^make' tmp/lint.log | tail -n 1)" | tee -a $(SKIPPED); fi
+
+$(LINT): tools/go.mod tools/go.sum
+	@mkdir -p tmp
+	@$(GO) build -C tools -o ../$(LINT) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $(LINT)
+
+generate: ## make generated files anew
+	@$(GO) generate ./...
+
+drift: ## fail if a generated file is not what its generator makes
+	@echo "== generated files"
+	@mkdir -p tmp; git ls-files -co --exclude-standard | sort > tmp/files; \
+	xargs -d '\n' sha256sum < tmp/files > tmp/before 2>/dev/null; $(MAKE) --no-print-directory generate; \
+	git ls-files -co --exclude-standard | sort > tmp/files; xargs -d '\n' sha256sum < tmp/files > tmp/after 2>/dev/null; \
+	if ! diff tmp/before tmp/after > tmp/drift; then echo "generated files have drifted; they are made anew, look at them and commit:"; sed -n 's/^> [0-9a-f]*  /  /p' tmp/drift; exit 1; fi
+
+unit: ## run the tests, with the race detector and coverage
+	@echo "== go test$(if $(RACE), -race)"
+	@if [ -z "$(HAS_CC)" ]; then echo "  race detector: it needs a C compiler, e.g. apt-get install gcc libc6-dev" | tee -a $(SKIPPED); fi
+	@$(GO) test $(RACE) -cover $(TEST_FLAGS) ./...
+
+# A module of its own: its dependencies are other people's clients, not Loci's.
+e2e: ## drive a running server with other people's clients
+	@echo "== e2e"
+	@if [ ! -f e2e/go.mod ]; then exit 0; fi; \
+	if (cd e2e && $(GO) mod download) > tmp/e2e.log 2>&1; then cd e2e && $(GO) vet ./... && $(GO) test ./...; \
+	else echo "  e2e: its clients need to be fetched from the Go module proxy once; then: make e2e: $$(tail -n 1 tmp/e2e.log)" | tee -a $(SKIPPED); fi
+
+demo: ## show a person being remembered, on a real server
+	@$(GO) run ./cmd/loci demo
+
+build: ## build the binary ./loci
+	@CGO_ENABLED=0 $(GO) build -trimpath -o loci ./cmd/loci
+
+bench: ## run the micro-benchmarks
+	@$(GO) test -run '^$$' -bench . -benchmem ./...
+
+fmt: ## format the sources
+	@gofmt -w $$(git ls-files -co --exclude-standard '*.go')
+
+cover: ## test and show the coverage of each function
+	@mkdir -p tmp; $(GO) test -coverprofile=tmp/cover.out ./... && $(GO) tool cover -func=tmp/cover.out
+
+clean: ## remove what was made
+	@rm -rf tmp loci dist

@@ -1,0 +1,58 @@
+package arch
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestHouseKeepsItsPlan is the rule for the whole repository.
+func TestHouseKeepsItsPlan(t *testing.T) {
+	root := filepath.Join("..", "..")
+	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
+		t.Fatalf("the repository's root is not at %s: %v", root, err)
+	}
+	broken, err := check(root, house)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range broken {
+		t.Error(line)
+	}
+}
+
+// TestEveryBrokenRuleIsFound reads a house in which each rule is broken once.
+func TestEveryBrokenRuleIsFound(t *testing.T) {
+	got, err := check(filepath.Join("testdata", "house"), house)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const own = "github.com/loci-memory/loci/"
+	want := []string{
+		"attic/attic.go: the folder attic stands on no floor",
+		"internal/front/rest/rest.go: imports example.com/unknown: no line in homes says where this library may be used",
+		"internal/front/rest/rest.go: imports " + own + "internal/front/proxy: imports never go sideways on a floor",
+		"internal/front/rest/rest.go: imports " + own + "internal/store/inmem: only the wiring and tests name a concrete store",
+		"internal/learn/learn.go: imports " + own + "internal/recall: imports never go sideways on a floor",
+		"internal/learn/learn_test.go: imports github.com/spf13/cobra: its home is internal/cli",
+		"internal/text/text.go: imports log/slog: internal/text knows no clock, chance, log or I/O",
+		"internal/text/text.go: imports modernc.org/sqlite: its home is internal/store/sqlstore",
+		"internal/text/text.go: imports " + own + "internal/learn: imports go down only",
+		"memory/memory.go: imports github.com/google/uuid: memory imports the standard library alone",
+		"memory/memory.go: uses time.Now: time is an argument in memory",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("broken rules (-want +got):\n%s", diff)
+	}
+}
+
+// TestPureAndBareStandOnFloors keeps a misspelt folder from being held to nothing.
+func TestPureAndBareStandOnFloors(t *testing.T) {
+	for _, dir := range append(append([]string{}, house.pure...), house.bare...) {
+		if house.floor(dir) < 0 {
+			t.Errorf("%s is on no floor", dir)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// check reads every Go file of the module at root and returns what breaks the
+// rules, a line each, in order of file.
+func check(root string, r rules) ([]string, error) {
+	var found []string
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return skipDir(root, name, entry.Name())
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		broken, err := r.file(name, filepath.ToSlash(rel))
+		found = append(found, broken...)
+		return err
+	})
+	return found, err
+}
+
+// skipDir leaves out what is no part of the module's build.
+func skipDir(root, name, base string) error {
+	if name == root {
+		return nil
+	}
+	if base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
+		return fs.SkipDir
+	}
+	if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+// file returns what one file breaks. rel is its path from the root, with slashes.
+func (r rules) file(name, rel string) ([]string, error) {
+	dir, isTest := path.Dir(rel), strings.HasSuffix(rel, "_test.go")
+	isPure := !isTest && holds(r.pure, dir)
+	mode := parser.ImportsOnly
+	if isPure {
+		mode = parser.SkipObjectResolution
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), name, nil, mode)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", rel, err)
+	}
+	var broken []string
+	say := func(format string, args ...any) {
+		broken = append(broken, rel+": "+fmt.Sprintf(format, args...))
+	}
+	if !isTest && r.floor(dir) < 0 {
+		say("the folder %s stands on no floor", dir)
+	}
+	for _, spec := range f.Imports {
+		target, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", rel, err)
+		}
+		if why := r.imports(dir, target, isTest); why != "" {
+			say("imports %s: %s", target, why)
+		}
+		if isPure && isImpure(target) {
+			say("imports %s: %s knows no clock, chance, log or I/O", target, dir)
+		}
+	}
+	if isPure {
+		for _, call := range clockCalls(f) {
+			say("uses time.%s: time is an argument in %s", call, dir)
+		}
+	}
+	return broken, nil
+}
+
+// imports says why the folder may not import the target, "" if it may.
+func (r rules) imports(dir, target string, isTest bool) string {
+	own, isOwn := r.own(target)
+	switch {
+	case isOwn && isTest:
+		return "" // tests may look anywhere
+	case isOwn:
+		return r.down(dir, own)
+	case !strings.Contains(strings.Split(target, "/")[0], "."):
+		return "" // the standard library
+	case !isTest && holds(r.bare, dir):
+		return dir + " imports the standard library alone"
+	case isTest && slices.ContainsFunc(r.testing, func(m string) bool { return under(target, m) }):
+		return ""
+	}
+	for module, homes := range r.homes {
+		if under(target, module) {
+			if holds(homes, dir) {
+				return ""
+			}
+			return fmt.Sprintf("its home is %s", strings.Join(homes, ", "))
+		}
+	}
+	return "no line in homes says where this library may be used"
+}
+
+// down says why one folder of the module may not import another.
+func (r rules) down(dir, target string) string {
+	from, to := r.floor(dir), r.floor(target)
+	switch {
+	case from < 0 || to < 0:
+		return "" // the folder without a floor is reported by itself
+	case to == from:
+		return "imports never go sideways on a floor"
+	case to > from:
+		return "imports go down only"
+	case holds(r.stores, target) && !holds(r.wiring, dir):
+		return "only the wiring and tests name a concrete store"
+	}
+	return ""
+}
+
+// own returns the folder of an import of the module's own.
+func (r rules) own(target string) (string, bool) {
+	if target == r.module {
+		return ".", true
+	}
+	return strings.CutPrefix(target, r.module+"/")
+}
+
+// floor returns the number of the floor a folder stands on, -1 for none.
+func (r rules) floor(dir string) int {
+	return slices.IndexFunc(r.floors, func(floor []string) bool { return holds(floor, dir) })
+}
+
+// holds reports whether one of the patterns is the folder's.
+func holds(patterns []string, dir string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		parent, all := strings.CutSuffix(p, "/*")
+		return p == dir || all && path.Dir(dir) == parent
+	})
+}
+
+func under(target, prefix string) bool {
+	return target == prefix || strings.HasPrefix(target, prefix+"/")
+}
+
+func isImpure(target string) bool {
+	return target == impureNet || slices.ContainsFunc(impure, func(p string) bool { return under(target, p) })
+}
+
+// clockCalls returns the names by which a file reads the clock.
+func clockCalls(f *ast.File) []string {
+	name := ""
+	for _, spec := range f.Imports {
+		if spec.Path.Value == `"time"` {
+			name = "time"
+			if spec.Name != nil {
+				name = spec.Name.Name
+			}
+		}
+	}
+	var calls []string
+	ast.Inspect(f, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok || !clock[sel.Sel.Name] {
+			return true
+		}
+		if x, ok := sel.X.(*ast.Ident); ok && x.Name == name {
+			calls = append(calls, sel.Sel.Name)
+		}
+		return true
+	})
+	return calls
+}

@@ -1,0 +1,97 @@
+package arch
+
+// rules are the plan of one module.
+type rules struct {
+	module string
+
+	// floors from the ground up, as folders; "x/*" is every folder right under x.
+	// A package may import those on lower floors, never one on its own floor or
+	// above, and every package stands on one.
+	floors [][]string
+
+	// homes says where a third-party module may be imported. Each is a decision;
+	// one without a line may be imported nowhere.
+	homes map[string][]string
+
+	// testing are third-party modules that any test may import, besides their homes.
+	testing []string
+
+	// bare are the packages that import the standard library alone.
+	bare []string
+
+	// pure are the packages that know no clock, chance, log or I/O.
+	pure []string
+
+	// stores are the concrete stores, which only the packages in wiring and tests
+	// name.
+	stores, wiring []string
+}
+
+// house is Loci's plan. ARCHITECTURE.md says why.
+var house = rules{
+	module: "github.com/loci-memory/loci",
+	floors: [][]string{
+		{"memory"},
+		{"memory/memtest"},
+		{"memory/storetest"},
+		{"internal/vector", "internal/text", "internal/wire", "internal/prompt", "internal/httpx", "internal/obs", "client"},
+		{"internal/recall", "internal/learn", "internal/index", "internal/dialog", "internal/store/*", "internal/model/*", "internal/jobs"},
+		{"internal/engine"},
+		{"internal/front/*"},
+		{"."},
+		{"bench", "bench/*"},
+		{"internal/cli"},
+		{"cmd/*", "examples/*", "internal/arch"},
+	},
+	homes: map[string][]string{
+		"github.com/blevesearch/snowballstem": {"internal/text"},
+		"github.com/cenkalti/backoff/v5":      {"internal/model/llm"},
+		"github.com/clipperhouse/uax29/v2":    {"internal/text"},
+		"github.com/danielgtaylor/huma/v2":    {"internal/front/rest"},
+		"github.com/goccy/go-yaml":            {"."},
+		"github.com/google/jsonschema-go":     {"internal/learn", "internal/prompt"},
+		"github.com/google/uuid":              {"memory/memtest", "internal/engine", "internal/front/*", "internal/cli", "bench", "."},
+		"github.com/knadh/koanf":              {"."},
+		"github.com/go-viper/mapstructure/v2": {"."},
+		"github.com/pressly/goose/v3":         {"internal/store/sqlstore"},
+		"github.com/prometheus/client_golang": {"internal/obs"},
+		"github.com/schollz/progressbar/v3":   {"internal/cli"},
+		"github.com/spf13/cobra":              {"internal/cli"},
+		"github.com/tidwall/gjson":            {"internal/wire"},
+		"github.com/tidwall/sjson":            {"internal/wire"},
+		"golang.org/x/sync":                   {"internal/index", "internal/engine", "internal/store/sqlstore", "."},
+		"golang.org/x/sys":                    {"internal/store/sqlstore", "internal/vector"},
+		"modernc.org/sqlite":                  {"internal/store/sqlstore"},
+		"pgregory.net/rapid":                  {"memory/storetest"},
+		"github.com/google/go-cmp":            {"memory/storetest", "memory/memtest"},
+		"github.com/rogpeppe/go-internal":     {"cmd/*"},
+	},
+	testing: []string{
+		"github.com/google/go-cmp",
+		"github.com/prometheus/client_golang/prometheus/testutil",
+		"github.com/rogpeppe/go-internal",
+		"go.uber.org/goleak",
+		"pgregory.net/rapid",
+	},
+	bare:   []string{"memory"},
+	pure:   []string{"memory", "internal/recall", "internal/learn", "internal/dialog", "internal/vector", "internal/text", "internal/wire"},
+	stores: []string{"internal/store/*"},
+	wiring: []string{"."},
+}
+
+// impure are the standard packages that a pure one does not import, each with all
+// that stands under it.
+var impure = []string{
+	"crypto/rand", "database/sql", "log", "math/rand", "net/http", "net/rpc", "net/smtp", "net/textproto",
+	"os", "syscall", "testing",
+}
+
+// impureNet: of net a pure package may use the parsers net/url, net/mail and
+// net/netip alone.
+const impureNet = "net"
+
+// clock are the functions of package time that read or run a clock.
+var clock = map[string]bool{
+	"Now": true, "Since": true, "Until": true, "Sleep": true, "After": true, "AfterFunc": true,
+	"Tick": true, "NewTimer": true, "NewTicker": true,
+}

@@ -1,0 +1,2 @@
+// Package attic stands on no floor.
+package attic

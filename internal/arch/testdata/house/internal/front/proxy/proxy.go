@@ -1,0 +1,2 @@
+// Package proxy breaks nothing.
+package proxy

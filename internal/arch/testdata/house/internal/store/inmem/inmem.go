@@ -1,0 +1,2 @@
+// Package inmem breaks nothing.
+package inmem

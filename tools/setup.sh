@@ -1,0 +1,17 @@
+#!/bin/sh
+# Installs what the tests need beyond Go, from the system's packages. What cannot be
+# installed is said and noted in tmp/skipped by the step that misses it.
+set -u
+
+can_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; }
+
+# The race detector links with a C compiler; without one the tests run without it.
+if ! command -v "$(go env CC)" >/dev/null 2>&1; then
+	if can_install; then
+		echo "== installing a C compiler for the race detector"
+		(apt-get update -qq && apt-get install -y -qq gcc libc6-dev) >/dev/null || echo "  it could not be installed"
+	else
+		echo "== no C compiler, and no right to install one"
+	fi
+fi
+exit 0
