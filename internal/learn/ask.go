@@ -1,0 +1,58 @@
+package learn
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/memory"
+)
+
+// AskFacts returns the prompt that asks a model for the facts in said. known is
+// what is remembered already and near to it; now is the date for a model when no
+// turn has one.
+func AskFacts(said []Said, known []memory.Fact, p *prompt.Set, now time.Time) (memory.Prompt, error) {
+	d := prompt.Extract{Today: now}
+	for i, s := range said {
+		d.Turns = append(d.Turns, prompt.Turn{ID: turnName(i), Role: string(s.Turn.Role), At: s.Turn.CreatedAt, Text: s.Text})
+		if !s.Turn.CreatedAt.IsZero() {
+			d.Today = s.Turn.CreatedAt
+		}
+	}
+	for _, f := range known {
+		d.Known = append(d.Known, f.Content)
+	}
+	return p.Fill(d)
+}
+
+// turnName is how a prompt names the i-th turn: long ids are copied wrongly.
+func turnName(i int) string { return "t" + strconv.Itoa(i+1) }
+
+// AskDecisions returns the prompt that asks a model what each candidate does to
+// the facts near it.
+func AskDecisions(cands []Candidate, p *prompt.Set) (memory.Prompt, error) {
+	var d prompt.Reconcile
+	for i, n := range neighbours(cands) {
+		d.Known = append(d.Known, prompt.Line{ID: strconv.Itoa(i), Text: n.Fact.Content, At: n.Fact.ObservedAt})
+	}
+	for i, c := range cands {
+		d.New = append(d.New, prompt.Line{ID: strconv.Itoa(i + 1), Text: c.Text, At: c.ObservedAt})
+	}
+	return p.Fill(d)
+}
+
+// neighbours returns the live facts near any candidate, each once. Their places
+// are their short ids.
+func neighbours(cands []Candidate) []Neighbour {
+	var out []Neighbour
+	seen := map[string]bool{}
+	for _, c := range cands {
+		for _, n := range c.Near {
+			if n.Fact.Status.Live() && !seen[n.Fact.ID] {
+				seen[n.Fact.ID] = true
+				out = append(out, n)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,121 @@
+package learn
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/text"
+)
+
+// aliases are the names that models give to attributes which have one here.
+var aliases = map[string]string{
+	"location": "home", "residence": "home", "city": "home", "lives in": "home", "address": "home", "home city": "home", "current city": "home", "living place": "home", "home location": "home",
+	"job": "occupation", "profession": "occupation", "job title": "occupation", "role": "occupation", "position": "occupation", "career": "occupation",
+	"company": "employer", "workplace": "employer", "works at": "employer", "works for": "employer",
+	"spouse": "partner", "wife": "partner", "husband": "partner", "girlfriend": "partner", "boyfriend": "partner", "fiance": "partner", "fiancee": "partner",
+	"first name": "name", "full name": "name", "user name": "name",
+	"date of birth": "birthday", "birth date": "birthday", "birthdate": "birthday", "dob": "birthday",
+	"dietary preference": "diet", "dietary restriction": "diet", "eating habits": "diet",
+	"place of birth": "hometown", "birthplace": "hometown", "origin": "hometown",
+	"relationship status": "marital status", "civil status": "marital status",
+	"time zone": "timezone",
+}
+
+// singles are the attributes that have one value at a time: a newer one takes the
+// older one's place. So does one with a key of its own, "taste:coffee".
+var singles = map[string]bool{
+	"name": true, "age": true, "birthday": true, "home": true, "hometown": true, "employer": true, "occupation": true,
+	"partner": true, "marital status": true, "diet": true, "timezone": true, "height": true, "weight": true,
+	"nationality": true, "pronouns": true, "email": true, "phone": true, "blood type": true, "native language": true,
+}
+
+func single(attribute string) bool {
+	return singles[attribute] || strings.Contains(attribute, ":")
+}
+
+// shape is how a fact of one attribute reads.
+type shape struct {
+	form                *regexp.Regexp
+	attribute, category string
+}
+
+// shapes find the attribute of a fact in the words that rules and most models
+// use. The first group, where an attribute ends in ":", is its key.
+var shapes = []shape{
+	{regexp.MustCompile(`(?i)^user(?:'s)? (?:first |full |real )?name is `), "name", "personal"},
+	{regexp.MustCompile(`(?i)^user is (?:called|named) `), "name", "personal"},
+	{regexp.MustCompile(`(?i)^user is \d+ years old`), "age", "personal"},
+	{regexp.MustCompile(`(?i)^user(?:'s birthday is| was born (?:on|in (?:19|20)\d\d))`), "birthday", "personal"},
+	{regexp.MustCompile(`(?i)^user (?:(?:no longer|currently|now) )?(?:lives?|resides?|is based|is living) (?:in|at|near|on)\b`), "home", "home"},
+	{regexp.MustCompile(`(?i)^user (?:does not|doesn't) live in\b`), "home", "home"},
+	{regexp.MustCompile(`(?i)^user (?:has )?(?:moved|relocated) (?:from .+ )?to\b`), "home", "home"},
+	{regexp.MustCompile(`(?i)^user (?:comes|is|is originally) from\b|^user was born in [A-Z]|^user grew up in\b|^user's hometown is\b`), "hometown", "personal"},
+	{regexp.MustCompile(`(?i)^user (?:(?:no longer|currently|now) )?works? (?:at|for)\b`), "employer", "work"},
+	{regexp.MustCompile(`(?i)^user (?:(?:no longer|currently|now) )?works? as\b|^user is (?:(?:no longer )?(?:an?|the) )(?:[a-z-]+ ){0,3}(?:engineer|developer|teacher|nurse|doctor|designer|manager|student|lawyer|writer|artist|chef|programmer|scientist|architect|accountant|consultant|analyst)\b`), "occupation", "work"},
+	{regexp.MustCompile(`(?i)^user is (?:no longer |not )?(?:an? )?(?:strict )?(?:vegan|vegetarian|pescatarian|omnivore|on a keto diet)\b`), "diet", "health"},
+	{regexp.MustCompile(`(?i)^user is (?:no longer |not )?allergic to (?:the )?(.+)`), "allergy:", "health"},
+	{regexp.MustCompile(`(?i)^user(?:'s favou?rite) (.+?) (?:is|are)\b`), "favourite:", "preference"},
+	{regexp.MustCompile(`(?i)^user (?:(?:no longer|really|still|now|always|never|strongly) )*(?:(?:does not|doesn't) )?(?:likes?|loves?|enjoys?|hates?|dislikes?|adores?|detests?|can't stand|cannot stand) (?:the )?(.+)`), "taste:", "preference"},
+	{regexp.MustCompile(`(?i)^user is (?:no longer )?(?:single|married|divorced|engaged|widowed)\b`), "marital status", "family"},
+	{regexp.MustCompile(`(?i)^user's (?:wife|husband|partner|girlfriend|boyfriend|fianc[ée]e?|spouse)(?:'s name)? is\b`), "partner", "family"},
+	{regexp.MustCompile(`(?i)^user's (mother|father|mom|mum|dad)(?:'s name)? is (?:called |named )?[A-Z]`), "relative:", "family"},
+	{regexp.MustCompile(`(?i)^user(?:'s timezone is| is in the .+ time ?zone)`), "timezone", "personal"},
+}
+
+// classified returns the candidate with subject, attribute and category: its own
+// in our words, or what its form tells.
+func classified(c Candidate) Candidate {
+	c.Subject, c.Attribute, c.Category = strings.TrimSpace(lower(c.Subject)), strings.TrimSpace(lower(c.Attribute)), strings.TrimSpace(lower(c.Category))
+	if c.Subject == "the user" || c.Subject == "me" || c.Subject == "i" {
+		c.Subject = "user"
+	}
+	if own, ok := aliases[c.Attribute]; ok {
+		c.Attribute = own
+	}
+	subject, attribute, category := Classify(c.Text)
+	if attribute != "" {
+		c.Subject, c.Attribute = subject, attribute
+	}
+	if c.Category == "" {
+		c.Category = category
+	}
+	if c.Subject == "" {
+		c.Subject = subject
+	}
+	return c
+}
+
+// Classify returns what a fact's words say about whom it is about, which
+// attribute of theirs and which category, "" for what they do not say.
+func Classify(fact string) (subject, attribute, category string) {
+	fact = strings.Replace(strings.TrimPrefix(fact, "The "), "’", "'", 1)
+	if strings.HasPrefix(strings.ToLower(fact), "user") {
+		subject = "user"
+	}
+	for _, s := range shapes {
+		m := s.form.FindStringSubmatch(fact)
+		if m == nil {
+			continue
+		}
+		if !strings.HasSuffix(s.attribute, ":") {
+			return "user", s.attribute, s.category
+		}
+		if key := keyOf(m[1]); key != "" {
+			return "user", s.attribute + key, s.category
+		}
+	}
+	return subject, "", ""
+}
+
+// keyEnds is where the thing that an attribute is about ends and what is said of
+// it begins.
+var keyEnds = regexp.MustCompile(`(?i)[,;:.(]| (?:and|or|but|because|since|when|while|with|for|in|on|at|from|than|as|very|a lot|so|after|before|anymore|any more|more) ?`)
+
+// keyOf returns the terms of a thing, so that "the spicy foods" and "spicy food"
+// are one.
+func keyOf(thing string) string {
+	if m := keyEnds.FindStringIndex(thing); m != nil && m[0] > 0 {
+		thing = thing[:m[0]]
+	}
+	return strings.Join(text.Terms(thing), " ")
+}

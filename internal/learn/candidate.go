@@ -1,0 +1,59 @@
+package learn
+
+import (
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Said is a turn, and what of it may be learned from.
+type Said struct {
+	Turn memory.Turn
+	// Text is the turn's content with what must not be learned blanked out, byte
+	// for byte, so that a place in one is the same place in the other.
+	Text string
+}
+
+// Candidate is a statement that a model or a rule proposes to remember.
+type Candidate struct {
+	Text       string
+	Subject    string
+	Attribute  string
+	Category   string
+	Tags       []string
+	Confidence float64
+	Turn       string // the turn it is from: a model's name for it until Filter finds the id
+	Quote      string // the words that support it, as named by a model
+	Remember   bool   // the user asked for it to be remembered
+	Waits      string // why a person should look first; "" if nobody needs to
+	Model      string // the model and its prompt's hash, or the rule, that made it
+
+	// Filter fills these from the turn. Rules fill Span and ValidFrom themselves.
+	Span         *memory.Span
+	Conversation string
+	Trust        memory.Trust
+	ObservedAt   time.Time
+	ObservedSeq  int64
+	ValidFrom    time.Time
+
+	// Near holds the known facts that are most alike or share subject and
+	// attribute, best first. The caller fills it after a search.
+	Near []Neighbour
+}
+
+// Neighbour is a known fact near a candidate.
+type Neighbour struct {
+	Fact       memory.Fact
+	Link       *memory.Link // set if the fact is another owner's
+	Similarity float64      // 0 to 1
+}
+
+// newer reports whether the candidate was said strictly after the fact (SPEC
+// "flip-flop").
+func (c *Candidate) newer(f *memory.Fact) bool {
+	said := memory.Fact{ObservedAt: c.ObservedAt, ObservedSeq: c.ObservedSeq}
+	return said.Newer(f)
+}
+
+// sequence orders what was said in one conversation: by turn, then by place.
+func sequence(index, offset int) int64 { return int64(index)<<32 | int64(offset) }

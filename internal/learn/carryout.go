@@ -1,0 +1,304 @@
+package learn
+
+import (
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// carryOut makes the changes of one candidate's verdict. Those that another
+// candidate wins over come after it, since they name the fact it became.
+func (p *planner) carryOut(i int) {
+	v, c := &p.verdicts[i], p.cands[i]
+	for _, id := range v.deletes {
+		p.end(id, c, v.reason)
+	}
+	switch {
+	case v.add && v.loser >= 0:
+		w := p.winner(i)
+		p.addPast(c, p.verdicts[w].became, p.cands[w].ObservedAt, "another statement of the same run is newer")
+	case v.add:
+		p.add(c, v)
+	case len(v.deletes) == 0:
+		p.ignore(c, v.repeats, reasonOr(v.reason, "redundant"))
+	}
+}
+
+// add adds the candidate in place of its targets, as far as it may take it.
+func (p *planner) add(c Candidate, v *verdict) {
+	next := p.fact(c)
+	if words := p.words(c, v); words != "" {
+		next.Content, next.Hash = words, text.Hash(words)
+	}
+	if reason := p.waits(c); reason != "" {
+		p.addPending(next, reason)
+		return
+	}
+	olds, newer, stronger := p.replaceable(c, v.targets)
+	switch {
+	case stronger != "":
+		p.addPending(next, "it contradicts what was said with more weight")
+		return
+	case newer != "":
+		p.addPast(c, newer, p.known[newer].Fact.ObservedAt, "what is known is newer")
+		return
+	}
+	if p.taken(next.Hash, olds) {
+		p.ignore(c, "", "redundant")
+		return
+	}
+	p.replace(olds, next, reasonOr(v.reason, "new"))
+	v.became = next.ID
+}
+
+// fact returns the candidate as an active fact.
+func (p *planner) fact(c Candidate) memory.Fact {
+	f := memory.Fact{
+		ID:         p.o.NewID(),
+		Scope:      p.o.Scope,
+		Content:    c.Text,
+		Category:   c.Category,
+		Tags:       c.Tags,
+		Subject:    c.Subject,
+		Attribute:  c.Attribute,
+		Confidence: c.Confidence,
+		Status:     memory.Active,
+		Source:     p.o.Source,
+		Trust:      c.Trust,
+		Provenance: memory.Provenance{Conversation: c.Conversation, Quote: c.Span},
+		ObservedAt: c.ObservedAt, ObservedSeq: c.ObservedSeq,
+		ValidFrom: memory.Time(c.ValidFrom),
+		CreatedAt: p.o.Now, UpdatedAt: p.o.Now,
+		Model: reasonOr(c.Model, p.author()),
+		Hash:  text.Hash(c.Text),
+	}
+	if c.Turn != "" {
+		f.Provenance.Turns = []string{c.Turn}
+	}
+	if c.Remember {
+		f.Confidence = 1
+	}
+	if f.ObservedAt.IsZero() {
+		f.ObservedAt = p.o.Now
+	}
+	return f
+}
+
+// author names the model and its prompt as a fact carries them.
+func (p *planner) author() string {
+	if p.o.Author.Prompt == "" {
+		return p.o.Author.Name
+	}
+	return p.o.Author.Name + "+" + p.o.Author.Prompt
+}
+
+// words returns the model's wording of an update if it holds: it must read like a
+// fact and bring in no name or number that neither side has.
+func (p *planner) words(c Candidate, v *verdict) string {
+	s := tidy(v.text)
+	if s == "" || worthless(Candidate{Text: s}) != "" || instructs(s) {
+		return ""
+	}
+	both := c.Text
+	for _, id := range v.targets {
+		both += ". " + p.known[id].Fact.Content
+	}
+	have := wordSet(both)
+	for _, name := range text.Names(s) {
+		for _, w := range text.Words(name) {
+			if !have[w] {
+				return ""
+			}
+		}
+	}
+	stand := numbers(both)
+	for _, n := range numbers(s) {
+		if !slices.Contains(stand, n) {
+			return ""
+		}
+	}
+	if covered(termSet(s), termSet(both)) < 0.6 || text.Negated(s) != text.Negated(c.Text) {
+		return ""
+	}
+	return s
+}
+
+// replaceable returns those targets that the candidate may replace. newer is one
+// that was not said before it, stronger one that weighs more.
+func (p *planner) replaceable(c Candidate, targets []string) (olds []*knownFact, newer, stronger string) {
+	for _, id := range targets {
+		k := p.known[id]
+		switch {
+		case k.ends: // another candidate took its place
+		case !c.newer(&k.Fact):
+			newer = id
+		case rank(c.Trust) < rank(k.Fact.Trust) && rank(c.Trust) < rank(memory.TrustUser):
+			stronger = id
+		default:
+			olds = append(olds, k)
+		}
+	}
+	return olds, newer, stronger
+}
+
+// rank orders trust: more is higher.
+func rank(t memory.Trust) int {
+	switch t {
+	case memory.TrustPerson:
+		return 3
+	case memory.TrustUser:
+		return 2
+	case memory.TrustAssistant:
+		return 1
+	}
+	return 0
+}
+
+// taken reports whether a live fact of the scope has these words, other than
+// those that end now.
+func (p *planner) taken(hash string, olds []*knownFact) bool {
+	if !p.hashes[hash] {
+		return false
+	}
+	for _, k := range olds {
+		if k.Link == nil && k.Fact.Scope == p.o.Scope && text.Hash(k.Fact.Content) == hash {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *planner) replace(olds []*knownFact, next memory.Fact, reason string) {
+	add := memory.Change{Action: memory.ActionAdd, NewID: next.ID, Reason: reason, Author: p.o.Author}
+	outcome := Outcome{Fact: next.Content, Action: "add", Reason: reason}
+	for _, k := range olds {
+		next.Pinned = next.Pinned || k.Fact.Pinned
+		outcome.Action = "replace"
+		if outcome.Target == "" {
+			outcome.Target, add.OldID = k.Fact.ID, k.Fact.ID
+		}
+	}
+	for _, k := range olds {
+		change := p.unlink(k, reason)
+		if k.Link == nil {
+			change = memory.Replace(k.Fact, next, p.o.Now, reason, p.o.Author)[0]
+			p.free(k)
+		}
+		k.change, k.ends = &change, true
+	}
+	add.After.Fact = &next
+	p.adds = append(p.adds, add)
+	p.hashes[next.Hash] = true
+	p.outcomes = append(p.outcomes, outcome)
+}
+
+// free gives the words of a fact that ends back to others.
+func (p *planner) free(k *knownFact) {
+	if k.Fact.Scope == p.o.Scope {
+		delete(p.hashes, text.Hash(k.Fact.Content))
+	}
+}
+
+// unlink hides another owner's fact from this one.
+func (p *planner) unlink(k *knownFact, reason string) memory.Change {
+	if k.Link == nil {
+		return memory.Change{}
+	}
+	link := *k.Link
+	link.Status = memory.Retired
+	return memory.Change{Action: memory.ActionUnlink, After: memory.Image{Link: &link}, Base: k.Link.Version, Reason: reason, Author: p.o.Author}
+}
+
+func (p *planner) addPending(next memory.Fact, reason string) {
+	if p.hashes[next.Hash] {
+		p.outcomes = append(p.outcomes, Outcome{Fact: next.Content, Action: "ignore", Reason: "redundant"})
+		return
+	}
+	next.Status = memory.Pending
+	p.adds = append(p.adds, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &next}, NewID: next.ID, Reason: reason, Author: p.o.Author})
+	p.hashes[next.Hash] = true
+	p.outcomes = append(p.outcomes, Outcome{Fact: next.Content, Action: "pending", Reason: reason})
+}
+
+// addPast records a statement that something known or said with it is newer than:
+// it was true, and is not recalled.
+func (p *planner) addPast(c Candidate, by string, until time.Time, reason string) {
+	if by == "" || p.waits(c) != "" || !c.ObservedAt.Before(until) || recorded(c) {
+		p.ignore(c, by, reason)
+		return
+	}
+	past := p.fact(c)
+	past.Status, past.SupersededBy, past.ValidTo = memory.Superseded, by, until
+	p.adds = append(p.adds, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &past}, OldID: past.ID, NewID: by, Reason: reason, Author: p.o.Author})
+	p.outcomes = append(p.outcomes, Outcome{Fact: c.Text, Action: "ignore", Target: by, Reason: reason})
+}
+
+// recorded reports whether a fact with these words of this turn is there already,
+// whatever became of it.
+func recorded(c Candidate) bool {
+	return slices.ContainsFunc(c.Near, func(n Neighbour) bool {
+		return slices.Contains(n.Fact.Provenance.Turns, c.Turn) && text.Hash(n.Fact.Content) == text.Hash(c.Text)
+	})
+}
+
+// end retires a known fact because of what the candidate says.
+func (p *planner) end(id string, c Candidate, reason string) {
+	k := p.known[id]
+	if k.ends || !c.newer(&k.Fact) || p.waits(c) != "" || rank(c.Trust) < rank(memory.TrustUser) {
+		return
+	}
+	reason = reasonOr(reason, "no longer holds")
+	change := p.unlink(k, reason)
+	if k.Link == nil {
+		gone := k.Fact
+		gone.Status, gone.UpdatedAt = memory.Retired, p.o.Now
+		if gone.ValidTo.IsZero() {
+			gone.ValidTo = c.ObservedAt
+		}
+		change = memory.Change{Action: memory.ActionRetire, After: memory.Image{Fact: &gone}, Base: k.Fact.Version, OldID: id, Reason: reason, Author: p.o.Author}
+		p.free(k)
+	}
+	k.change, k.ends = &change, true
+	p.outcomes = append(p.outcomes, Outcome{Fact: c.Text, Action: "delete", Target: id, Reason: reason})
+}
+
+// deleteAlone carries out deletions that name no candidate: the newest candidate
+// that was found near the fact must have been said after it.
+func (p *planner) deleteAlone() {
+	for _, d := range p.alone {
+		best := -1
+		for i := range p.cands {
+			if p.near(i, d.Target) != "" && (best < 0 || saidBefore(&p.cands[best], &p.cands[i])) {
+				best = i
+			}
+		}
+		if best >= 0 {
+			p.end(d.Target, p.cands[best], d.Reason)
+		}
+	}
+}
+
+// changes returns everything in an order that can be applied: what frees words
+// and attributes first.
+func (p *planner) changes() []memory.Change {
+	var ends, keeps []memory.Change
+	for _, id := range p.order {
+		switch k := p.known[id]; {
+		case k.change == nil:
+		case k.ends:
+			ends = append(ends, *k.change)
+		default:
+			keeps = append(keeps, *k.change)
+		}
+	}
+	return slices.Concat(ends, keeps, p.adds)
+}
+
+func reasonOr(reason, otherwise string) string {
+	if reason == "" {
+		return otherwise
+	}
+	return reason
+}

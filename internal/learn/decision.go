@@ -1,0 +1,159 @@
+package learn
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Verdict is what a decision says.
+type Verdict string
+
+// The verdicts.
+const (
+	Add    Verdict = "add"    // remember the candidate
+	Update Verdict = "update" // the candidate takes the target's place
+	Delete Verdict = "delete" // the target no longer holds
+	None   Verdict = "none"   // the target says the same already
+)
+
+// Decision is what reconciliation says of a candidate.
+type Decision struct {
+	Candidate int // its place in the list; -1 if the decision names none
+	Verdict   Verdict
+	Target    string // id of the known fact; "" for Add
+	Text      string // of an Update: the words to keep instead of the candidate's
+	Reason    string
+}
+
+var verdicts = map[string]Verdict{
+	"add": Add, "new": Add, "insert": Add, "create": Add,
+	"update": Update, "replace": Update, "merge": Update, "refine": Update, "supersede": Update,
+	"delete": Delete, "remove": Delete, "retire": Delete, "forget": Delete,
+	"none": None, "ignore": None, "noop": None, "no-op": None, "skip": None, "keep": None, "duplicate": None, "redundant": None,
+}
+
+var (
+	decisionKeys = []string{"decisions", "memory", "memories", "actions", "operations", "results", "facts", "updates"}
+	verdictKeys  = []string{"event", "action", "operation", "verdict", "decision"}
+	newKeys      = []string{"new", "candidate", "new_id", "index", "fact_id"}
+	targetKeys   = []string{"target_id", "target", "id", "old_id", "memory_id"}
+	reasonKeys   = []string{"reason", "why", "explanation"}
+	wordsKeys    = []string{"text", "content", "new_text", "new_memory", "fact", "memory"}
+)
+
+// ParseDecisions reads a model's reply about cands: the reconciliation prompt's
+// decisions, a list of known facts with events, or {"action": "replace",
+// "target_id": …}. What names nothing that was asked about is left out; Plan
+// judges the rest. [memory.Invalid]: the reply has no decisions at all.
+func ParseDecisions(reply string, cands []Candidate) ([]Decision, error) {
+	r := decisionReader{cands: cands, targets: map[string]string{}}
+	for i, n := range neighbours(cands) {
+		r.targets[strconv.Itoa(i)] = n.Fact.ID
+		r.targets[n.Fact.ID] = n.Fact.ID
+	}
+	each(answer(reply), func(v any) bool {
+		r.read(v)
+		return !r.found
+	})
+	if !r.found {
+		return nil, memory.Errorf(memory.Invalid, "reply has no decisions: %.80q", reply)
+	}
+	return r.out, nil
+}
+
+type decisionReader struct {
+	cands   []Candidate
+	targets map[string]string // short and whole ids to whole ones
+	out     []Decision
+	found   bool
+}
+
+func (r *decisionReader) read(v any) {
+	switch v := v.(type) {
+	case []any:
+		r.found = r.found || len(v) == 0
+		for _, item := range v {
+			r.read(item)
+		}
+	case map[string]any:
+		for _, key := range decisionKeys {
+			if list, ok := v[key].([]any); ok {
+				r.found = true
+				r.read(list)
+				return
+			}
+		}
+		verdict, ok := verdicts[lower(one(v, verdictKeys))]
+		r.found = r.found || ok
+		if ok {
+			r.decide(v, verdict)
+		}
+	}
+}
+
+func (r *decisionReader) decide(m map[string]any, verdict Verdict) {
+	d := Decision{
+		Verdict: verdict,
+		Target:  r.targets[strings.Trim(one(m, targetKeys), "[]# ")],
+		Text:    one(m, wordsKeys),
+		Reason:  one(m, reasonKeys),
+	}
+	d.Candidate = r.candidate(one(m, newKeys), d)
+	switch {
+	case verdict == Add && d.Candidate < 0, verdict == None && d.Candidate < 0, verdict == Delete && d.Target == "":
+		return
+	case verdict == Add:
+		d.Target = ""
+	}
+	r.out = append(r.out, d)
+}
+
+// candidate returns the place of the candidate that a decision is about: by its
+// number, or else by its words. -1: none.
+func (r *decisionReader) candidate(number string, d Decision) int {
+	if n, err := strconv.Atoi(strings.Trim(number, "[]# ")); err == nil {
+		if 1 <= n && n <= len(r.cands) {
+			return n - 1
+		}
+		return -1
+	}
+	if d.Text != "" && d.Verdict != None {
+		return r.likest(d.Text)
+	}
+	if len(r.cands) == 1 && d.Verdict != Delete {
+		return 0
+	}
+	return -1
+}
+
+// likest returns the candidate that shares most words with s, if half of its own
+// are among them.
+func (r *decisionReader) likest(s string) int {
+	best, most := -1, 0.5
+	for i, c := range r.cands {
+		if text.Hash(c.Text) == text.Hash(s) {
+			return i
+		}
+		if share := covered(termSet(c.Text), termSet(s)); share > most {
+			best, most = i, share
+		}
+	}
+	return best
+}
+
+// covered returns which part of a's terms are among b's, 0 if a has none.
+func covered(a, b map[string]bool) float64 {
+	if len(a) == 0 {
+		return 0
+	}
+	shared := 0
+	for t := range a {
+		if b[t] {
+			shared++
+		}
+	}
+	return float64(shared) / float64(len(a))
+}

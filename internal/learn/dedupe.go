@@ -1,0 +1,123 @@
+package learn
+
+import (
+	"slices"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// DedupeOptions say what a duplicate is.
+type DedupeOptions struct {
+	// Near is the similarity from which facts that agree are the same; 0 means
+	// 0.90. With another embedder another number stands for the same place.
+	Near float64
+	// ExactOnly folds only equal words, as for what a person adds by hand.
+	ExactOnly bool
+	// Scope is where the candidates will belong. A fact that is not seen
+	// everywhere in it is no duplicate.
+	Scope memory.Scope
+}
+
+// Again is a candidate that is known already.
+type Again struct {
+	Candidate Candidate
+	Known     Neighbour
+	Exact     bool
+}
+
+// Dedupe parts new candidates from those that a live fact of their Near says
+// already, and from those that a person rejected or forgot. Of candidates that say
+// the same, the first stays with the highest confidence of them.
+func Dedupe(cands []Candidate, o DedupeOptions) (fresh []Candidate, again []Again, dropped []Dropped) {
+	if o.Near == 0 {
+		o.Near = 0.90
+	}
+	for _, c := range cands {
+		if reason := unwanted(c); reason != "" {
+			dropped = append(dropped, Dropped{c, reason})
+			continue
+		}
+		if n, exact, ok := known(c, o); ok {
+			again = append(again, Again{c, n, exact})
+			continue
+		}
+		if i := twin(fresh, c, o); i >= 0 {
+			fresh[i] = folded(fresh[i], c)
+			dropped = append(dropped, Dropped{c, "said twice"})
+			continue
+		}
+		fresh = append(fresh, c)
+	}
+	return fresh, again, dropped
+}
+
+// unwanted says why a candidate must not come back: a person rejected it, or it
+// was forgotten or undone and this is the turn it came from.
+func unwanted(c Candidate) string {
+	if c.Remember {
+		return ""
+	}
+	hash := text.Hash(c.Text)
+	for _, n := range c.Near {
+		f := n.Fact
+		if text.Hash(f.Content) != hash {
+			continue
+		}
+		if f.Status == memory.Rejected {
+			return "a person rejected it"
+		}
+		if f.Status == memory.Retired && slices.Contains(f.Provenance.Turns, c.Turn) {
+			return "it was forgotten"
+		}
+	}
+	return ""
+}
+
+func known(c Candidate, o DedupeOptions) (n Neighbour, exact, ok bool) {
+	hash := text.Hash(c.Text)
+	for _, n := range c.Near {
+		if n.Fact.Status.Live() && covers(n, o.Scope) && text.Hash(n.Fact.Content) == hash {
+			return n, true, true
+		}
+	}
+	if o.ExactOnly {
+		return Neighbour{}, false, false
+	}
+	for _, n := range c.Near {
+		if n.Fact.Status.Live() && covers(n, o.Scope) && n.Similarity >= o.Near && agree(n.Fact.Content, c.Text) {
+			return n, false, true
+		}
+	}
+	return Neighbour{}, false, false
+}
+
+// covers reports whether the neighbour is seen everywhere in scope.
+func covers(n Neighbour, scope memory.Scope) bool {
+	s := n.Fact.Scope
+	return n.Link != nil ||
+		(s.Project == "" || s.Project == scope.Project) &&
+			(s.Agent == "" || s.Agent == scope.Agent) &&
+			(s.Conversation == "" || s.Conversation == scope.Conversation)
+}
+
+// twin returns the place of a fresh candidate that says the same, -1 without one.
+func twin(fresh []Candidate, c Candidate, o DedupeOptions) int {
+	hash := text.Hash(c.Text)
+	for i, f := range fresh {
+		if text.Hash(f.Text) == hash || !o.ExactOnly && len(termSet(c.Text)) > 1 && agree(f.Text, c.Text) {
+			return i
+		}
+	}
+	return -1
+}
+
+// folded returns a with what b knows better.
+func folded(a, b Candidate) Candidate {
+	a.Confidence = max(a.Confidence, b.Confidence)
+	a.Remember = a.Remember || b.Remember
+	if a.Waits != "" && b.Waits == "" {
+		a.Waits, a.Turn, a.Span, a.ObservedAt, a.ObservedSeq, a.Trust = "", b.Turn, b.Span, b.ObservedAt, b.ObservedSeq, b.Trust
+	}
+	return a
+}

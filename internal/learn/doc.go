@@ -1,0 +1,16 @@
+// Package learn is the write path: what was said becomes facts that deserve
+// trust. Every step is a pure function from one type to the next; the engine
+// calls the model between an Ask and a Parse, and the store after Plan.
+//
+//	[]memory.Turn ─Guard→ []Said ─AskFacts→ model ─ParseFacts→ []Candidate
+//	                             ─Rules────────────────────→ []Candidate
+//	[]Candidate ─Filter→ those that hold ─(search fills Near)→ ─Dedupe→ new ones
+//	            ─AskDecisions→ model ─ParseDecisions→ []Decision
+//	            ─Reconcile────────────────────────→ []Decision
+//	[]Decision ─Plan→ []memory.Change ─Facts.Apply→ store
+//
+// Forget and Undo make changes as well. Whatever a model replies, Plan returns
+// changes that a store accepts, or none.
+//
+// It knows no clock, no store and no model, and it does not decide when to learn.
+package learn

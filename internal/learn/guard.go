@@ -1,0 +1,213 @@
+package learn
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// GuardOptions say what may be learned from.
+type GuardOptions struct {
+	// Assistant learns from the assistant's turns as well as from the user's.
+	Assistant bool
+	// Personal blanks personal identifiers too, see [Redact].
+	Personal bool
+	// Fence is how an injected block begins and ends. What stands between is
+	// left out wherever it turns up.
+	Begin, End string
+	// Given knows the memories that the request carried; nil if there were none.
+	Given *Given
+}
+
+// Guard returns what of the turns may be learned from. System turns, tool
+// results and turns marked NoLearn are left out; injected blocks, repetitions of
+// injected memories and secrets are blanked. A turn with nothing left is left out.
+func Guard(turns []memory.Turn, o GuardOptions) []Said {
+	var out []Said
+	for _, t := range turns {
+		if t.NoLearn || t.Role != memory.RoleUser && (t.Role != memory.RoleAssistant || !o.Assistant) {
+			continue
+		}
+		b := []byte(t.Content)
+		blankFenced(b, o.Begin, o.End)
+		o.Given.blank(b, t.Role)
+		for _, s := range secrets(string(b), o.Personal) {
+			fill(b[s.Start:s.End], '*')
+		}
+		if said := string(b); strings.TrimSpace(said) != "" {
+			out = append(out, Said{Turn: t, Text: said})
+		}
+	}
+	return out
+}
+
+// blankFenced blanks what stands between begin and end, and all after a begin
+// that is never closed.
+func blankFenced(b []byte, begin, end string) {
+	if begin == "" {
+		return
+	}
+	for at := 0; ; {
+		i := bytes.Index(b[at:], []byte(begin))
+		if i < 0 {
+			return
+		}
+		start, stop := at+i, len(b)
+		if end != "" {
+			if j := bytes.Index(b[start+len(begin):], []byte(end)); j >= 0 {
+				stop = start + len(begin) + j + len(end)
+			}
+		}
+		fill(b[start:stop], ' ')
+		at = stop
+	}
+}
+
+// fill overwrites text and leaves line breaks where they are.
+func fill(b []byte, with byte) {
+	for i, c := range b {
+		if c != '\n' && c != '\r' {
+			b[i] = with
+		}
+	}
+}
+
+// Lengths, in words, from which a repetition is taken for a copy. A person says
+// short things about themselves more than once, in the same words.
+const (
+	shingle       = 5
+	copiedBare    = 5
+	copiedInFirst = 12
+)
+
+// Given knows memories by their words, so that they are recognised when they come
+// back in a turn: pasted, sent again by a client, or repeated by a model.
+type Given struct {
+	lines    map[string]bool
+	shingles map[string]bool
+	terms    []map[string]bool
+}
+
+// NewGiven returns what recognises the given texts: the injected memories' words
+// and the lines of the block that held them.
+func NewGiven(texts ...string) *Given {
+	g := &Given{lines: map[string]bool{}, shingles: map[string]bool{}}
+	for _, s := range texts {
+		for line := range strings.Lines(s) {
+			body, _ := undress(line)
+			if body == "" {
+				continue
+			}
+			g.lines[text.Normalize(body)] = true
+			ws := text.Words(body)
+			for i := 0; i+shingle <= len(ws); i++ {
+				g.shingles[strings.Join(ws[i:i+shingle], " ")] = true
+			}
+			if set := termSet(body); len(set) >= 2 {
+				g.terms = append(g.terms, set)
+			}
+		}
+	}
+	return g
+}
+
+// undress takes bullets, numbers, dates and labels in brackets off a line as it
+// stands in a block. dressed reports whether there were any.
+func undress(line string) (body string, dressed bool) {
+	body = strings.TrimSpace(line)
+	for {
+		rest, bullet := item(body)
+		if !bullet && rest != "" && (rest[0] == '[' || rest[0] == '(') {
+			if end := strings.IndexAny(rest, "])"); end > 0 && end < 40 {
+				rest, bullet = strings.TrimLeft(rest[end+1:], " :-"), true
+			}
+		}
+		if !bullet {
+			return body, dressed
+		}
+		body, dressed = rest, true
+	}
+}
+
+func (g *Given) blank(b []byte, role memory.Role) {
+	if g == nil {
+		return
+	}
+	s := string(b)
+	at := 0
+	for line := range strings.Lines(s) {
+		if g.hasLine(line) {
+			fill(b[at:at+len(line)], ' ')
+		}
+		at += len(line)
+	}
+	for _, span := range text.Sentences(s) {
+		if g.hasSentence(span.Of(s)) || role == memory.RoleAssistant && g.repeats(span.Of(s)) {
+			fill(b[span.Start:span.End], ' ')
+		}
+	}
+}
+
+func (g *Given) hasLine(line string) bool {
+	body, dressed := undress(line)
+	if body == "" || !g.lines[text.Normalize(body)] {
+		return false
+	}
+	return dressed || len(text.Words(body)) >= longEnough(body)
+}
+
+// hasSentence reports whether nearly all of a sentence's shingles are known.
+func (g *Given) hasSentence(s string) bool {
+	ws := text.Words(s)
+	if len(ws) < max(longEnough(s), shingle) {
+		return g.lines[text.Normalize(s)] && len(ws) >= longEnough(s)
+	}
+	all, known := 0, 0
+	for i := 0; i+shingle <= len(ws); i++ {
+		all++
+		if g.shingles[strings.Join(ws[i:i+shingle], " ")] {
+			known++
+		}
+	}
+	return known*5 >= all*4
+}
+
+func longEnough(s string) int {
+	if firstPerson(s) {
+		return copiedInFirst
+	}
+	return copiedBare
+}
+
+// repeats reports whether a sentence says no more than one of the given memories,
+// in whatever words around it.
+func (g *Given) repeats(s string) bool {
+	said := termSet(s)
+	if len(said) == 0 {
+		return false
+	}
+	for _, known := range g.terms {
+		shared := 0
+		for t := range said {
+			if known[t] {
+				shared++
+			}
+		}
+		if shared >= 2 && shared*5 >= len(said)*4 || shared == len(said) && shared*2 >= len(known) {
+			return true
+		}
+	}
+	return false
+}
+
+func firstPerson(s string) bool {
+	for _, w := range text.Words(s) {
+		switch w {
+		case "i", "my", "me", "mine", "we", "our", "im", "ive":
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,205 @@
+package learn
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// maxDepth bounds nesting; no reply of use comes near it.
+const maxDepth = 32
+
+// lenient reads JSON as models write it: with trailing or missing commas,
+// comments, single quotes, bare words, line breaks in strings, and cut off at any
+// point. Values are map[string]any (keys in lower case), []any, string and nil;
+// numbers and booleans stay strings. A string that was cut off is left out, so
+// that what remains is whole.
+type lenient struct {
+	s     string
+	i     int
+	depth int
+}
+
+// value reads one value. ok is false if there is none or it was cut off.
+func (l *lenient) value() (v any, ok bool) {
+	l.space()
+	if l.i >= len(l.s) || l.depth >= maxDepth {
+		return nil, false
+	}
+	switch c := l.s[l.i]; c {
+	case '{':
+		return l.object(), true
+	case '[':
+		return l.array(), true
+	case '"', '\'':
+		return l.text(c)
+	}
+	return l.word()
+}
+
+func (l *lenient) object() map[string]any {
+	l.i++
+	l.depth++
+	defer func() { l.depth-- }()
+	out := map[string]any{}
+	for !l.closed('}') {
+		start := l.i
+		key, ok := l.value()
+		name, isText := key.(string)
+		l.space()
+		if !ok || !isText || !l.take(':') {
+			if l.i == start || !ok {
+				l.i++ // no key begins here: look further on
+			}
+			continue
+		}
+		if v, ok := l.value(); ok {
+			out[strings.ToLower(name)] = v
+		}
+	}
+	return out
+}
+
+func (l *lenient) array() []any {
+	l.i++
+	l.depth++
+	defer func() { l.depth-- }()
+	out := []any{}
+	for !l.closed(']') {
+		start := l.i
+		if v, ok := l.value(); ok {
+			out = append(out, v)
+		}
+		if l.i == start {
+			l.i++
+		}
+	}
+	return out
+}
+
+// closed skips what stands between entries and reports whether the container
+// ends here, at its bracket or at the end of the text.
+func (l *lenient) closed(bracket byte) bool {
+	for {
+		l.space()
+		if l.i >= len(l.s) {
+			return true
+		}
+		if l.take(bracket) {
+			return true
+		}
+		if !l.take(',') {
+			return false
+		}
+	}
+}
+
+func (l *lenient) take(c byte) bool {
+	if l.i < len(l.s) && l.s[l.i] == c {
+		l.i++
+		return true
+	}
+	return false
+}
+
+// space skips white space and comments.
+func (l *lenient) space() {
+	for l.i < len(l.s) {
+		rest := l.s[l.i:]
+		switch {
+		case strings.IndexByte(" \t\r\n", rest[0]) >= 0:
+			l.i++
+		case strings.HasPrefix(rest, "//"):
+			l.i += length(rest, "\n")
+		case strings.HasPrefix(rest, "/*"):
+			l.i += length(rest, "*/")
+		default:
+			return
+		}
+	}
+}
+
+// length returns how far s reaches up to and with end.
+func length(s, end string) int {
+	if i := strings.Index(s, end); i >= 0 {
+		return i + len(end)
+	}
+	return len(s)
+}
+
+func (l *lenient) text(quote byte) (any, bool) {
+	var b strings.Builder
+	for l.i++; l.i < len(l.s); l.i++ {
+		switch c := l.s[l.i]; c {
+		case quote:
+			l.i++
+			return b.String(), true
+		case '\\':
+			l.escape(&b)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return nil, false
+}
+
+// escape reads the escape at l.i and leaves l.i on its last byte.
+func (l *lenient) escape(b *strings.Builder) {
+	l.i++
+	if l.i >= len(l.s) {
+		return
+	}
+	switch c := l.s[l.i]; c {
+	case 'n':
+		b.WriteByte('\n')
+	case 't':
+		b.WriteByte('\t')
+	case 'r', 'b', 'f':
+		b.WriteByte(' ')
+	case 'u':
+		r := l.hex(l.i + 1)
+		if r < 0 {
+			return // not four digits: they are read as they stand
+		}
+		l.i += 4
+		if low := l.hex(l.i + 3); 0xd800 <= r && r < 0xdc00 && strings.HasPrefix(l.s[l.i+1:], `\u`) && 0xdc00 <= low && low < 0xe000 {
+			r = (r-0xd800)<<10 + (low - 0xdc00) + 0x10000
+			l.i += 6
+		}
+		b.WriteRune(r) // a lone surrogate becomes the replacement character
+	default:
+		b.WriteByte(c)
+	}
+}
+
+// hex reads four hex digits at i, -1 if there are none.
+func (l *lenient) hex(i int) rune {
+	if i+4 > len(l.s) {
+		return -1
+	}
+	var r rune
+	for _, c := range []byte(l.s[i : i+4]) {
+		d := strings.IndexByte("0123456789abcdef", c|0x20)
+		if d < 0 {
+			return -1
+		}
+		r = r<<4 | rune(d)
+	}
+	return r
+}
+
+// word reads a number, a literal or an unquoted word up to the next delimiter.
+func (l *lenient) word() (any, bool) {
+	start := l.i
+	for l.i < len(l.s) && strings.IndexByte(",:{}[]\"\r\n", l.s[l.i]) < 0 {
+		_, n := utf8.DecodeRuneInString(l.s[l.i:])
+		l.i += n
+	}
+	w := strings.TrimSpace(l.s[start:l.i])
+	switch w {
+	case "":
+		return nil, false
+	case "null", "None":
+		return nil, true
+	}
+	return w, l.i < len(l.s) // at the end of the text it may be cut off
+}

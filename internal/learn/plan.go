@@ -1,0 +1,308 @@
+package learn
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// PlanOptions say under what the changes are made.
+type PlanOptions struct {
+	Now    time.Time
+	NewID  func() string
+	Scope  memory.Scope // where new facts belong
+	Author memory.Author
+	Source memory.FactSource // "": extracted
+	// MinConfidence is what a candidate needs not to wait for a person.
+	MinConfidence float64
+	// Review names categories that always wait for a person.
+	Review []string
+}
+
+// Outcome is what became of one candidate, in the words of the memory_decision
+// line (seed 3).
+type Outcome struct {
+	Fact   string `json:"fact"`
+	Action string `json:"action"` // add, replace, delete, reinforce, pending, ignore
+	Target string `json:"target_id,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// reinforcement is how much of its doubt a fact loses when it is said again.
+const reinforcement = 0.25
+
+// maxTurns bounds the turns that a fact names: those of a fact that is said daily
+// would outgrow it.
+const maxTurns = 16
+
+// Plan turns decisions into changes that a store accepts, whatever the decisions
+// say: no thing is changed twice, only what was said strictly later replaces, no
+// live fact gets the words of another, and of two candidates that cannot both
+// hold the later one does. What a person should look at first is added as
+// pending and replaces nothing. If the decisions add nothing, the candidates that
+// no known fact was said to repeat are added (seed 4's safeguard).
+//
+// The order of changes is the order in which they can be applied.
+func Plan(cands []Candidate, decisions []Decision, again []Again, o PlanOptions) ([]memory.Change, []Outcome) {
+	p := newPlanner(cands, again, o)
+	for _, a := range again {
+		p.reinforce(a)
+	}
+	p.judge(decisions)
+	p.settle()
+	for i, v := range p.verdicts {
+		if v.loser < 0 {
+			p.carryOut(i)
+		}
+	}
+	for i, v := range p.verdicts {
+		if v.loser >= 0 {
+			p.carryOut(i)
+		}
+	}
+	p.deleteAlone()
+	return p.changes(), p.outcomes
+}
+
+// planner gathers what a plan does to each known fact.
+type planner struct {
+	o        PlanOptions
+	cands    []Candidate
+	known    map[string]*knownFact // by id
+	order    []string              // ids in the order met
+	verdicts []verdict             // one a candidate
+	alone    []Decision            // deletions that name no candidate
+	adds     []memory.Change
+	hashes   map[string]bool // of the facts that will be live
+	outcomes []Outcome
+}
+
+// knownFact is a neighbour and what is done to it.
+type knownFact struct {
+	Neighbour
+	change *memory.Change
+	ends   bool // the change takes it out of recall
+}
+
+// verdict is what the valid decisions about one candidate come to.
+type verdict struct {
+	decided bool
+	add     bool
+	targets []string // facts it replaces
+	deletes []string // facts it ends without taking their place
+	repeats string   // the fact that says the same
+	text    string   // better words
+	reason  string
+	loser   int    // the candidate that holds instead of it, -1 without one
+	became  string // id of the fact that was added for it
+}
+
+func newPlanner(cands []Candidate, again []Again, o PlanOptions) *planner {
+	if o.Source == "" {
+		o.Source = memory.Extracted
+	}
+	o.Now = memory.Time(o.Now)
+	p := &planner{o: o, cands: cands, known: map[string]*knownFact{}, hashes: map[string]bool{}, verdicts: make([]verdict, len(cands))}
+	for _, c := range cands {
+		for _, n := range c.Near {
+			p.meet(n)
+		}
+	}
+	for _, a := range again {
+		p.meet(a.Known)
+	}
+	for i := range p.verdicts {
+		p.verdicts[i].loser = -1
+	}
+	return p
+}
+
+func (p *planner) meet(n Neighbour) {
+	if !n.Fact.Status.Live() || p.known[n.Fact.ID] != nil {
+		return
+	}
+	p.known[n.Fact.ID] = &knownFact{Neighbour: n}
+	p.order = append(p.order, n.Fact.ID)
+	if n.Fact.Scope == p.o.Scope {
+		p.hashes[text.Hash(n.Fact.Content)] = true
+	}
+}
+
+// reinforce makes a known fact surer and refreshes when it was observed. A turn
+// counts once for a fact, and another owner's fact is not ours to change.
+func (p *planner) reinforce(a Again) {
+	k := p.known[a.Known.Fact.ID]
+	c := a.Candidate
+	outcome := Outcome{Fact: c.Text, Action: "ignore", Target: a.Known.Fact.ID, Reason: "redundant"}
+	if k != nil && k.Link == nil && !slices.Contains(k.Fact.Provenance.Turns, c.Turn) && c.Waits == "" && rank(c.Trust) >= rank(memory.TrustUser) {
+		p.reinforced(k, c)
+		outcome.Action = "reinforce"
+	}
+	p.outcomes = append(p.outcomes, outcome)
+}
+
+func (p *planner) reinforced(k *knownFact, c Candidate) {
+	f := k.Fact
+	f.Confidence += (1 - f.Confidence) * reinforcement
+	f.UpdatedAt = p.o.Now
+	if c.newer(&f) {
+		f.ObservedAt, f.ObservedSeq = c.ObservedAt, c.ObservedSeq
+	}
+	if len(f.Provenance.Turns) < maxTurns && c.Turn != "" {
+		f.Provenance.Turns = append(slices.Clone(f.Provenance.Turns), c.Turn)
+	}
+	action := memory.ActionReinforce
+	if c.Remember {
+		f.Confidence = 1
+		if f.Status == memory.Pending {
+			f.Status, action = memory.Active, memory.ActionApprove
+		}
+	}
+	k.Fact = f
+	k.change = &memory.Change{Action: action, After: memory.Image{Fact: &f}, Base: f.Version, Reason: "said again", Author: p.o.Author}
+}
+
+// judge reads the decisions into verdicts and leaves out what is not valid.
+func (p *planner) judge(decisions []Decision) {
+	for _, d := range decisions {
+		if d.Candidate < 0 || d.Candidate >= len(p.cands) {
+			if d.Verdict == Delete {
+				p.alone = append(p.alone, d)
+			}
+			continue
+		}
+		p.verdicts[d.Candidate].take(d, p.target(d))
+	}
+	for i := range p.verdicts {
+		if !p.verdicts[i].decided { // the model passed over it: the rules decide
+			for _, d := range reconcile(i, p.cands[i]) {
+				p.verdicts[i].take(d, p.target(d))
+			}
+		}
+		if v := &p.verdicts[i]; v.add { // deleting and adding is replacing
+			v.targets, v.deletes = append(v.targets, v.deletes...), nil
+		}
+	}
+	if !slices.ContainsFunc(p.verdicts, func(v verdict) bool { return v.add }) {
+		for i := range p.verdicts {
+			v := &p.verdicts[i]
+			v.add = v.repeats == "" && len(v.deletes) == 0
+		}
+	}
+}
+
+// target returns the decision's target if it is valid, "" otherwise. What is said
+// to be repeated must share a word with what repeats it.
+func (p *planner) target(d Decision) string {
+	id := p.near(d.Candidate, d.Target)
+	if id != "" && d.Verdict == None && covered(termSet(p.known[id].Fact.Content), termSet(p.cands[d.Candidate].Text)) == 0 {
+		return ""
+	}
+	return id
+}
+
+// near returns the target if the candidate's search found it and it is live, "".
+func (p *planner) near(candidate int, target string) string {
+	for _, n := range p.cands[candidate].Near {
+		if n.Fact.ID == target && n.Fact.Status.Live() {
+			return target
+		}
+	}
+	return ""
+}
+
+func (v *verdict) take(d Decision, target string) {
+	switch d.Verdict {
+	case Add:
+		v.add = true
+	case Update:
+		v.add = true
+		if target != "" && !slices.Contains(v.targets, target) {
+			v.targets = append(v.targets, target)
+		}
+		if v.text == "" {
+			v.text = d.Text
+		}
+	case Delete:
+		if target == "" {
+			return
+		}
+		v.deletes = append(v.deletes, target)
+	case None:
+		if v.repeats == "" {
+			v.repeats = target
+		}
+	default:
+		return
+	}
+	v.decided = true
+	if v.reason == "" {
+		v.reason = d.Reason
+	}
+}
+
+// settle finds candidates that cannot both hold: of those with the same
+// single-valued attribute, as their words show it, the one said last does.
+func (p *planner) settle() {
+	last := map[string]int{}
+	for i, c := range p.cands {
+		subject, attribute, _ := Classify(c.Text)
+		if !p.verdicts[i].add || !single(attribute) || text.Negated(c.Text) || p.waits(c) != "" {
+			continue
+		}
+		key := subject + "\x00" + attribute
+		j, met := last[key]
+		switch {
+		case !met:
+			last[key] = i
+		case saidBefore(&p.cands[j], &c):
+			p.verdicts[j].loser = i
+			last[key] = i
+		case saidBefore(&c, &p.cands[j]):
+			p.verdicts[i].loser = j
+		}
+	}
+	for i := range p.verdicts { // what a loser would replace, the winner does
+		if w := p.winner(i); w != i {
+			for _, t := range p.verdicts[i].targets {
+				if near := p.near(w, t); near != "" && !slices.Contains(p.verdicts[w].targets, t) {
+					p.verdicts[w].targets = append(p.verdicts[w].targets, t)
+				}
+			}
+		}
+	}
+}
+
+func (p *planner) winner(i int) int {
+	for p.verdicts[i].loser >= 0 {
+		i = p.verdicts[i].loser
+	}
+	return i
+}
+
+func saidBefore(a, b *Candidate) bool {
+	f := memory.Fact{ObservedAt: a.ObservedAt, ObservedSeq: a.ObservedSeq}
+	return b.newer(&f)
+}
+
+// waits says why a candidate waits for a person, "" if it does not.
+func (p *planner) waits(c Candidate) string {
+	switch {
+	case c.Remember && c.Waits == "":
+		return ""
+	case c.Waits != "":
+		return c.Waits
+	case c.Confidence < p.o.MinConfidence:
+		return fmt.Sprintf("confidence %.2f is under %.2f", c.Confidence, p.o.MinConfidence)
+	case c.Category != "" && slices.Contains(p.o.Review, c.Category):
+		return "the category " + c.Category + " is reviewed"
+	}
+	return ""
+}
+
+func (p *planner) ignore(c Candidate, target, reason string) {
+	p.outcomes = append(p.outcomes, Outcome{Fact: c.Text, Action: "ignore", Target: target, Reason: reason})
+}

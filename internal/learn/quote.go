@@ -1,0 +1,71 @@
+package learn
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/text"
+)
+
+// locate returns where a quote stands in s: letter by letter or else whatever the
+// case, white space, kinds of quotation marks and punctuation at its ends. Of a
+// quote with gaps ("a … b") the longest piece counts.
+func locate(s, quote string) (text.Span, bool) {
+	quote = strings.TrimSpace(quote)
+	if quote == "" {
+		return text.Span{}, false
+	}
+	if i := strings.Index(s, quote); i >= 0 {
+		return text.Span{Start: i, End: i + len(quote)}, true
+	}
+	piece := ""
+	for _, p := range strings.Split(strings.ReplaceAll(quote, "...", "…"), "…") {
+		if len(p) > len(piece) {
+			piece = p
+		}
+	}
+	wanted, _ := loosened(piece)
+	wanted = strings.TrimFunc(wanted, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsPunct(r) })
+	if wanted == "" {
+		return text.Span{}, false
+	}
+	loose, at := loosened(s)
+	i := strings.Index(loose, wanted)
+	if i < 0 {
+		return text.Span{}, false
+	}
+	return text.Span{Start: at[i], End: at[i+len(wanted)]}, true
+}
+
+// loosened returns s in lower case, with single spaces and plain quotation marks,
+// and for each byte of it the byte of s that it came from; the last entry is the
+// end of s.
+func loosened(s string) (string, []int) {
+	var b strings.Builder
+	var at []int
+	space := true
+	for i, r := range s {
+		if unicode.IsSpace(r) {
+			if !space {
+				b.WriteByte(' ')
+				at = append(at, i)
+			}
+			space = true
+			continue
+		}
+		space = false
+		switch r {
+		case '’', '‘', '`', '´':
+			r = '\''
+		case '“', '”', '„':
+			r = '"'
+		}
+		r = unicode.ToLower(r)
+		b.WriteRune(r)
+		for range utf8.RuneLen(r) {
+			at = append(at, i)
+		}
+	}
+	return b.String(), append(at, len(s))
+}
