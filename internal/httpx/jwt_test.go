@@ -1,0 +1,81 @@
+package httpx
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// signed makes a token of any header and claims.
+func signed(secret []byte, header, claims string) string {
+	b64 := base64.RawURLEncoding.EncodeToString
+	text := b64([]byte(header)) + "." + b64([]byte(claims))
+	return text + "." + b64(sign(secret, text))
+}
+
+func TestTokens(t *testing.T) {
+	secret := []byte("s3cret")
+	const head = `{"alg":"HS256","typ":"JWT"}`
+	now := noon.Unix()
+	claims := func(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+	good := signed(secret, head, claims(`{"sub":"ana","exp":%d}`, now+60))
+	for _, tt := range []struct {
+		name, token, want, says string
+	}{
+		{"valid", good, "ana", ""},
+		{"with a fraction of a second", signed(secret, head, claims(`{"sub":"ana","exp":%d.5}`, now+60)), "ana", ""},
+		{"just expired, within the skew", signed(secret, head, claims(`{"sub":"ana","exp":%d}`, now-59)), "ana", ""},
+		{"expired", signed(secret, head, claims(`{"sub":"ana","exp":%d}`, now-60)), "", "expired"},
+		{"not valid yet", signed(secret, head, claims(`{"sub":"ana","exp":%d,"nbf":%d}`, now+600, now+61)), "", "not valid yet"},
+		{"no expiry", signed(secret, head, `{"sub":"ana"}`), "", "no expiry"},
+		{"expiry null", signed(secret, head, `{"sub":"ana","exp":null}`), "", "no expiry"},
+		{"no user", signed(secret, head, claims(`{"exp":%d}`, now+60)), "", "names no user"},
+		{"user of another type", signed(secret, head, claims(`{"sub":7,"exp":%d}`, now+60)), "", "cannot be read"},
+		{"no algorithm", signed(secret, `{"alg":"none"}`, claims(`{"sub":"ana","exp":%d}`, now+60)), "", "not signed with HS256"},
+		{"another algorithm", signed(secret, `{"alg":"HS512"}`, claims(`{"sub":"ana","exp":%d}`, now+60)), "", "not signed with HS256"},
+		{"another secret", signed([]byte("other"), head, claims(`{"sub":"ana","exp":%d}`, now+60)), "", "signature"},
+		{"signature cut off", good[:strings.LastIndexByte(good, '.')+1], "", "signature"},
+		{"two parts", "a.b", "", "no JWT"},
+		{"four parts", "a." + good, "", "no JWT"},
+		{"nothing", "", "", "no JWT"},
+		{"too long", strings.Repeat("a", maxToken+1), "", "longer"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := verifyJWT(tt.token, secret, noon)
+			if got != tt.want {
+				t.Errorf("verifyJWT(%q) = %q, %v; want %q", tt.token, got, err, tt.want)
+			}
+			if tt.says != "" && (!errors.Is(err, memory.Unauthorized) || !strings.Contains(err.Error(), tt.says)) {
+				t.Errorf("verifyJWT(%q): %v; want unauthorized, saying %q", tt.token, err, tt.says)
+			}
+		})
+	}
+}
+
+// FuzzJWT: no token but one signed with the secret names a user.
+func FuzzJWT(f *testing.F) {
+	secret := []byte("s3cret")
+	f.Add(signed(secret, `{"alg":"HS256"}`, `{"sub":"ana","exp":99999999999}`))
+	f.Add("a.b.c")
+	f.Add(`eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbmEifQ.`)
+	f.Fuzz(func(t *testing.T, token string) {
+		user, err := verifyJWT(token, secret, noon)
+		if (user == "") == (err == nil) {
+			t.Fatalf("verifyJWT(%q) = %q, %v; want either a user or an error", token, user, err)
+		}
+		if err != nil {
+			return
+		}
+		text, signature, _ := cutLast(token, '.')
+		if want := base64.RawURLEncoding.EncodeToString(sign(secret, text)); strings.TrimRight(signature, "\r\n") != want && !strings.ContainsAny(signature, "\r\n") {
+			// The last character of base64 may carry bits that mean nothing.
+			if signature[:len(signature)-1] != want[:len(want)-1] {
+				t.Fatalf("verifyJWT(%q) named %q; the signature is %q, want %q", token, user, signature, want)
+			}
+		}
+	})
+}
