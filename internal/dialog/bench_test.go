@@ -1,0 +1,34 @@
+package dialog
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/wire"
+)
+
+// A long conversation is laid on its tree on every request.
+func BenchmarkAlign(b *testing.B) {
+	w := newWorld()
+	var msgs []wire.Message
+	for i := range 500 {
+		msgs = append(msgs, user(fmt.Sprintf("I like thing number %d", i)))
+		w.ask("c", Resend, msgs)
+		msgs = append(msgs, assistant("Noted."))
+		w.answer(msgs[len(msgs)-1])
+	}
+	msgs = append(msgs, user("And what else?"))
+	turns := w.convs[0].Turns
+	for _, bench := range []struct {
+		name string
+		msgs []wire.Message
+		mode Mode
+	}{{"resend", msgs, Resend}, {"window", msgs[len(msgs)-5:], Window}} {
+		b.Run(bench.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Align(turns, bench.msgs, bench.mode)
+			}
+		})
+	}
+}

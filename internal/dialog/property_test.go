@@ -1,0 +1,190 @@
+package dialog
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// chat is a client's side of a conversation: what it shows and what it showed.
+type chat struct {
+	history []wire.Message   // up to the last answer
+	past    [][]wire.Message // earlier histories, to go back to
+}
+
+func user(words string) wire.Message      { return message("U " + words) }
+func assistant(words string) wire.Message { return message("A " + words) }
+
+// begins reports whether a path begins with a history. It may go on: an answer
+// given once more changes nothing.
+func begins(turns []memory.Turn, msgs []wire.Message) bool {
+	return len(turns) >= len(msgs) && slices.EqualFunc(turns[:len(msgs)], msgs, func(t memory.Turn, m wire.Message) bool {
+		return t.Role == m.Role && t.Content == m.Text
+	})
+}
+
+func telling(msgs []wire.Message) bool {
+	return slices.ContainsFunc(msgs, func(m wire.Message) bool {
+		return m.Role == memory.RoleUser && !slight(m.Text)
+	})
+}
+
+// TestPathIsTheClientsHistory lets several chats say, retry, regenerate, edit and
+// go back, without ids and beginning alike. After each answer the conversation's
+// path is that chat's history, every other chat's history is still on the path of
+// some conversation, and what was said once is learned once.
+func TestPathIsTheClientsHistory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld()
+		chats := make([]chat, rapid.IntRange(1, 3).Draw(t, "chats"))
+		said := 0
+		words := func() wire.Message {
+			if rapid.IntRange(0, 2).Draw(t, "slight") == 0 {
+				return user(rapid.SampledFrom([]string{"hi", "yes"}).Draw(t, "words"))
+			}
+			said++
+			return user(fmt.Sprintf("I like thing number %d", said))
+		}
+		reply := func() wire.Message {
+			return assistant(rapid.SampledFrom([]string{"Hello!", "ok", "Sure.", "Well, no."}).Draw(t, "reply"))
+		}
+		for range rapid.IntRange(1, 25).Draw(t, "steps") {
+			c := &chats[rapid.IntRange(0, len(chats)-1).Draw(t, "chat")]
+			request := slices.Clone(c.history)
+			switch op := rapid.SampledFrom([]string{"say", "say", "say", "regenerate", "edit", "back"}).Draw(t, "op"); {
+			case op == "regenerate" && len(request) > 2:
+				request = request[:len(request)-1]
+			case op == "edit" && len(request) > 2:
+				request = append(request[:rapid.IntRange(1, len(request)/2-1).Draw(t, "at")*2], words())
+			case op == "back" && len(c.past) > 0:
+				request = append(slices.Clone(rapid.SampledFrom(c.past).Draw(t, "past")), words())
+			default:
+				request = append(request, words())
+			}
+			w.ask("", Resend, request)
+			if rapid.Bool().Draw(t, "lost") {
+				w.ask("", Resend, request)
+				if a := w.align; len(a.New) > 0 {
+					t.Fatalf("the retry of %s has new messages: %v", show(request), a.New)
+				}
+			}
+			answer := reply()
+			w.answer(answer)
+			c.past = append(c.past, c.history)
+			c.history = append(request, answer)
+
+			if wrong := w.checkPaths(); wrong != "" {
+				t.Fatal(wrong)
+			}
+			if path := w.convs[w.conv].path(); !begins(path, c.history) {
+				t.Fatalf("after %s\nthe path is     %s\n", show(c.history), saidBy(path))
+			}
+			for _, other := range chats {
+				if telling(other.history) && !slices.ContainsFunc(w.convs, func(k Candidate) bool { return begins(k.path(), other.history) }) {
+					t.Fatalf("after %s\nno conversation has %s", show(c.history), show(other.history))
+				}
+			}
+		}
+		slices.Sort(w.learned)
+		for i, text := range w.learned {
+			if i > 0 && !slight(text) && text == w.learned[i-1] {
+				t.Fatalf("%q was learned twice", text)
+			}
+		}
+	})
+}
+
+// TestWindowAppends lets a client that names its conversation send any end of its
+// history: every message is stored once, in order, and nothing ever leaves.
+func TestWindowAppends(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld()
+		var full []wire.Message
+		for n := range rapid.IntRange(1, 20).Draw(t, "steps") {
+			words := fmt.Sprintf("I like thing number %d", n)
+			window := full[len(full)-2*rapid.IntRange(0, len(full)/2).Draw(t, "kept"):]
+			if len(window) == 0 && rapid.Bool().Draw(t, "slight") {
+				words = "yes"
+			}
+			full = append(full, user(words))
+			request := append(slices.Clone(window), user(words))
+			w.ask("c", Window, request)
+			if rapid.Bool().Draw(t, "lost") {
+				w.ask("c", Window, request)
+			}
+			answer := assistant(fmt.Sprintf("Answer %d.", n))
+			w.answer(answer)
+			full = append(full, answer)
+			if path := w.convs[0].path(); len(path) != len(full) || !begins(path, full) {
+				t.Fatalf("sent %s\nthe path is %s\nwant        %s", show(request), saidBy(path), show(full))
+			}
+			if w.align.Branch {
+				t.Fatalf("sent %s: something left the path: %v", show(request), w.align.Leave)
+			}
+		}
+	})
+}
+
+// FuzzAlign lays any request on any tree, broken ones included: it neither hangs
+// nor panics, and its new turns hang together.
+func FuzzAlign(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 4, 5, 6}, []byte{1, 2, 3}, true)
+	f.Add([]byte{0, 0, 0, 9, 9, 9, 9}, []byte{9}, false)
+	f.Fuzz(func(t *testing.T, stored, asked []byte, window bool) {
+		var turns []memory.Turn
+		roles := []memory.Role{memory.RoleUser, memory.RoleAssistant, memory.RoleTool}
+		for i, b := range stored {
+			turns = append(turns, memory.Turn{
+				ID: fmt.Sprint(i), Parent: fmt.Sprint(int(b>>4) - 1), Index: int(b & 7), Role: roles[b%3],
+				Chain: Chain("", fmt.Sprint(b&3)), Content: fmt.Sprint(b),
+				Status: []memory.Status{memory.Active, memory.Replaced, memory.Retired}[i%3],
+			})
+			if b>>4 == 0 {
+				turns[i].Parent = ""
+			}
+		}
+		var msgs []wire.Message
+		for _, b := range asked {
+			msgs = append(msgs, wire.Message{Role: roles[b%3], Text: fmt.Sprint(b), Digest: fmt.Sprint(b & 3)})
+		}
+		mode := Resend
+		if window {
+			mode = Window
+		}
+		a := Align(turns, msgs, mode)
+		for i, p := range a.New {
+			if i > 0 && (p.Index != a.New[i-1].Index+1 || p.Message <= a.New[i-1].Message) {
+				t.Errorf("place %d is %+v after %+v", i, p, a.New[i-1])
+			}
+		}
+		known := 0
+		for _, id := range a.Turns {
+			if id != "" {
+				known++
+			}
+		}
+		if known+len(a.New) != len(msgs) {
+			t.Errorf("%d messages, %d known and %d new", len(msgs), known, len(a.New))
+		}
+		a.Answer("x")
+		Choose([]Candidate{{Turns: turns}}, msgs, a0)
+		Shortlist(turns, 3)
+	})
+}
+
+var a0 = newWorld().now
+
+func show(msgs []wire.Message) string {
+	s := ""
+	for _, m := range msgs {
+		s += " | " + text(m.Role, m.Text)
+	}
+	return s
+}
+
+func saidBy(turns []memory.Turn) string { return " | " + said(turns) }

@@ -1,0 +1,187 @@
+package dialog
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// world is an owner's conversations in memory, recorded as the engine would.
+type world struct {
+	now     time.Time
+	convs   []Candidate
+	ids     int
+	learned []string // user turns in the order they were learned
+
+	// of the request under way
+	conv   int
+	align  Alignment
+	parent string
+}
+
+func newWorld() *world {
+	return &world{now: time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC), conv: -1}
+}
+
+// ask lays a request on what is stored and records it. name is the conversation's
+// id where the client gives one.
+func (w *world) ask(name string, mode Mode, msgs []wire.Message) {
+	w.now = w.now.Add(time.Second)
+	w.conv = -1
+	if name == "" {
+		w.conv = w.find(msgs)
+	} else {
+		w.conv = slices.IndexFunc(w.convs, func(c Candidate) bool { return c.Conversation.ID == name })
+	}
+	if w.conv < 0 {
+		if name == "" {
+			name = fmt.Sprint(len(w.convs) + 1)
+		}
+		w.convs = append(w.convs, Candidate{Conversation: memory.Conversation{ID: name}})
+		w.conv = len(w.convs) - 1
+	}
+	c := &w.convs[w.conv]
+	w.align = Align(c.Turns, msgs, mode)
+	w.mark(w.align.Leave, memory.Replaced)
+	w.mark(w.align.Rejoin, memory.Active)
+	w.parent = w.align.Parent
+	for _, p := range w.align.New {
+		m := msgs[p.Message]
+		w.add(m.Role, m.Text, p.Index, p.Chain)
+		if m.Role == memory.RoleUser && !p.History {
+			w.learned = append(w.learned, m.Text)
+		}
+	}
+	c.Conversation.UpdatedAt = w.now
+}
+
+// find does what the engine does for a request without an id.
+func (w *world) find(msgs []wire.Message) int {
+	chains := Chains(msgs)
+	var ends []memory.Turn
+	for _, c := range w.convs {
+		for _, t := range c.Turns {
+			if slices.Contains(chains, t.Chain) {
+				ends = append(ends, t)
+			}
+		}
+	}
+	var cands []Candidate
+	for _, id := range Shortlist(ends, 8) {
+		i := slices.IndexFunc(w.convs, func(c Candidate) bool { return c.Conversation.ID == id })
+		cands = append(cands, w.convs[i])
+	}
+	chosen := Choose(cands, msgs, w.now)
+	if chosen < 0 {
+		return -1
+	}
+	return slices.IndexFunc(w.convs, func(c Candidate) bool {
+		return c.Conversation.ID == cands[chosen].Conversation.ID
+	})
+}
+
+// answer records the reply to the last request.
+func (w *world) answer(m wire.Message) Reply {
+	w.now = w.now.Add(time.Second)
+	r := w.align.Answer(m.Digest)
+	w.mark(r.Leave, memory.Replaced)
+	w.mark(r.Rejoin, memory.Active)
+	if r.Known == "" {
+		w.add(m.Role, m.Text, r.Index, r.Chain)
+	}
+	w.convs[w.conv].Conversation.UpdatedAt = w.now
+	return r
+}
+
+func (w *world) add(role memory.Role, text string, index int, chain string) {
+	w.ids++
+	id := fmt.Sprintf("t%03d", w.ids)
+	c := &w.convs[w.conv]
+	c.Turns = append(c.Turns, memory.Turn{
+		ID: id, Conversation: c.Conversation.ID, Index: index, Parent: w.parent, Chain: chain,
+		Role: role, Content: text, Status: memory.Active, RecordedAt: w.now,
+	})
+	w.parent = id
+}
+
+func (w *world) mark(ids []string, s memory.Status) {
+	for _, id := range ids {
+		for i := range w.convs[w.conv].Turns {
+			if t := &w.convs[w.conv].Turns[i]; t.ID == id {
+				t.Status = s
+			}
+		}
+	}
+}
+
+// path is a conversation's active turns in order.
+func (c Candidate) path() []memory.Turn {
+	var out []memory.Turn
+	for _, t := range c.Turns {
+		if t.Status == memory.Active {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(a, b memory.Turn) int { return a.Index - b.Index })
+	return out
+}
+
+// checkPaths says what is wrong with the active turns, "" if each conversation's
+// are one path of its tree.
+func (w *world) checkPaths() string {
+	for _, c := range w.convs {
+		parent, chain := "", ""
+		for i, t := range c.path() {
+			if t.Index != i || t.Parent != parent {
+				return fmt.Sprintf("conversation %s: turn %s %q stands at %d after %q, want at %d after %q",
+					c.Conversation.ID, t.ID, t.Content, t.Index, t.Parent, i, parent)
+			}
+			if t.Chain == chain {
+				return fmt.Sprintf("conversation %s: turn %s has its parent's chain", c.Conversation.ID, t.ID)
+			}
+			parent, chain = t.ID, t.Chain
+		}
+	}
+	return ""
+}
+
+var letters = map[string]memory.Role{
+	"U": memory.RoleUser, "A": memory.RoleAssistant, "C": memory.RoleAssistant,
+	"T": memory.RoleTool, "S": memory.RoleSystem,
+}
+
+// message reads "U words", "A words", "S words", "C tool arguments" (a call) or
+// "T id words" (its result).
+func message(s string) wire.Message {
+	letter, text, _ := strings.Cut(strings.TrimSpace(s), " ")
+	role, ok := letters[letter]
+	if !ok {
+		panic("no message: " + s)
+	}
+	m := wire.Message{Role: role, Text: text}
+	calls, callID := "", ""
+	switch letter {
+	case "C":
+		name, arguments, _ := strings.Cut(text, " ")
+		quoted, _ := json.Marshal(arguments)
+		calls = fmt.Sprintf(`[{"id":"x","type":"function","function":{"name":%q,"arguments":%s}}]`, name, quoted)
+		m.Text, m.ToolCalls = "", true
+	case "T":
+		callID, m.Text, _ = strings.Cut(text, " ")
+	}
+	m.Digest = wire.Digest(role, m.Text, calls, callID)
+	return m
+}
+
+func messages(s string) []wire.Message {
+	var out []wire.Message
+	for _, part := range strings.Split(s, " | ") {
+		out = append(out, message(part))
+	}
+	return out
+}
