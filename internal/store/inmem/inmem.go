@@ -22,9 +22,9 @@ type Options struct {
 type Store struct {
 	now func() time.Time
 
-	mu     sync.Mutex // guards everything below
+	mu      sync.Mutex // guards everything below
 	shelves map[memory.Owner]*shelf
-	claims int
+	claims  int
 }
 
 var _ memory.Store = (*Store)(nil)

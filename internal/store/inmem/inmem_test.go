@@ -1,0 +1,22 @@
+package inmem_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/store/inmem"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/storetest"
+)
+
+func open(t *testing.T, now func() time.Time) memory.Store {
+	s := inmem.Open(inmem.Options{Now: now})
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+func TestContract(t *testing.T) { storetest.Run(t, open) }

@@ -1,0 +1,276 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+var logRules = []rule{
+	{"AppendEnqueuesOrNeither", appendEnqueuesOrNeither},
+	{"AppendTwiceEqualsOnce", appendTwiceEqualsOnce},
+	{"MarksLeaveAndRejoin", marksLeaveAndRejoin},
+	{"MarksAreMadeOnce", marksAreMadeOnce},
+	{"TurnsAreFound", turnsAreFound},
+	{"ConversationsKeepTheirFields", conversationsKeepTheirFields},
+	{"WrongBatchesAreInvalid", wrongBatchesAreInvalid},
+}
+
+func appendEnqueuesOrNeither(r *rig) {
+	b := memtest.Batch(ana, "c", 0, "hello", "hi")
+	b.Jobs = []memory.Job{memtest.Job(ana, memory.JobLearn, "j")}
+	b.Jobs[0].Conversation, b.Jobs[0].Turns = "c", []string{b.Turns[0].ID}
+	b.Vectors = []memory.Vector{memtest.Vector(b.Turns[0].ID, "hello")}
+	bad := b
+	bad.Run, bad.Marks = "marks", []memory.Change{memtest.TurnMark(memory.ActionUpdate, "no such turn", memory.Replaced)}
+	was := r.snapshot(ana)
+	_, err := r.Append(r.Context(), ana, bad)
+	r.wantCode("a batch whose mark is of no turn", err, memory.Conflict)
+	r.same("after the refused batch", r.snapshot(ana), was)
+
+	receipt := r.append(ana, b)
+	if receipt.Again || receipt.Version != 1 {
+		r.Errorf("receipt: got %+v, want version 1", receipt)
+	}
+	job := b.Jobs[0]
+	job.State, job.CreatedAt, job.RunAt = memory.JobQueued, receipt.At, receipt.At
+	r.same("jobs", r.jobs(ana), []memory.Job{job})
+	turns := r.turns(ana, memory.TurnQuery{})
+	for i := range b.Turns {
+		b.Turns[i].RecordedAt, b.Turns[i].Version = receipt.At, receipt.Version
+	}
+	r.same("turns", turns, b.Turns)
+	items, _ := r.since(ana, 0)
+	if len(items) != 2 || (len(items[0].Vector) == 0) == (len(items[1].Vector) == 0) {
+		r.Errorf("what recall may see: got %+v, want two turns, one with a vector", items)
+	}
+}
+
+func appendTwiceEqualsOnce(r *rig) {
+	b := memtest.Batch(ana, "c", 0, "hello", "hi")
+	b.Jobs = []memory.Job{memtest.Job(ana, memory.JobLearn, "j")}
+	first := r.append(ana, b)
+	held, err := r.Claim(r.Context(), []memory.JobKind{memory.JobLearn}, time.Hour)
+	r.must("claim", err)
+	r.must("finish", r.Finish(r.Context(), held.Lease, memory.Outcome{Done: true}))
+	was := r.snapshot(ana)
+
+	other := b
+	other.Turns = []memory.Turn{b.Turns[0], b.Turns[1]}
+	other.Turns[1].Content = "other words"
+	other.Run, other.Marks = "marks", []memory.Change{memtest.TurnMark(memory.ActionUpdate, b.Turns[0].ID, memory.Replaced)}
+	other.Jobs = append(other.Jobs, memtest.Job(ana, memory.JobLearn, "k"))
+	second := r.append(ana, other)
+	if !second.Again || second.Version != first.Version {
+		r.Errorf("second receipt: got %+v, want again at version %d", second, first.Version)
+	}
+	r.same("after appending twice", r.snapshot(ana), was)
+
+	more := memtest.Batch(ana, "c", 0, "hello", "hi", "how are you?")
+	more.Jobs = b.Jobs
+	third := r.append(ana, more)
+	if third.Again || third.Version != first.Version+1 {
+		r.Errorf("receipt of one more turn: got %+v, want version %d", third, first.Version+1)
+	}
+	turns := r.turns(ana, memory.TurnQuery{})
+	if len(turns) != 3 || turns[0].Version != first.Version || turns[2].Version != third.Version {
+		r.Errorf("turns after one more: got %+v, want the first two as they were and the third", turns)
+	}
+	r.same("a job that is done is not queued again", len(r.jobs(ana)), 0)
+}
+
+func marksLeaveAndRejoin(r *rig) {
+	b := memtest.Batch(ana, "c", 0, "hello", "hi")
+	first := r.append(ana, b)
+	other := memtest.Turn(ana, "c", 1, memory.RoleAssistant, "good day")
+	other.ID, other.Chain = memtest.ID("regenerated"), "chain regenerated"
+	branch := memory.Batch{
+		Conversation: memtest.Conversation(ana, "c"),
+		Turns:        []memory.Turn{other},
+		Run:          "regenerate",
+		Marks:        []memory.Change{memtest.TurnMark(memory.ActionUpdate, b.Turns[1].ID, memory.Replaced)},
+	}
+	branch.Marks[0].Base = first.Version
+	second := r.append(ana, branch)
+	r.wantTurns("the current path", memory.TurnQuery{}, "hello", "good day")
+	r.wantTurns("every branch", memory.TurnQuery{Statuses: allStatuses}, "hello", "hi", "good day")
+	r.wantTurns("as of before", memory.TurnQuery{AsOf: first.At}, "hello", "hi")
+	r.lists("what is recalled", ana, memory.Query{Kinds: allKinds, Text: "hi"})
+	items, _ := r.since(ana, first.Version)
+	if len(items) != 2 || items[0].Removed == items[1].Removed {
+		r.Errorf("since the first batch: got %+v, want one turn come and one gone", items)
+	}
+
+	back := memory.Batch{
+		Conversation: memtest.Conversation(ana, "c"),
+		Run:          "back",
+		Marks: []memory.Change{
+			memtest.TurnMark(memory.ActionUpdate, other.ID, memory.Replaced),
+			memtest.TurnMark(memory.ActionRestore, b.Turns[1].ID, memory.Active),
+		},
+	}
+	r.append(ana, back)
+	r.wantTurns("back on the old path", memory.TurnQuery{}, "hello", "hi")
+	r.wantTurns("as of the branch", memory.TurnQuery{AsOf: second.At}, "hello", "good day")
+	journal := r.changes(ana, memory.ChangeQuery{Target: "turn:" + b.Turns[1].ID})
+	if len(journal) != 2 || journal[0].ID != "back/2" || journal[1].Before.Status() != memory.Active || journal[1].After.Status() != memory.Replaced {
+		r.Errorf("journal of the turn that left and rejoined: got %+v", journal)
+	}
+	r.same("messages on the path", r.conversation("c").MessageCount, 2)
+}
+
+func (r *rig) wantTurns(what string, q memory.TurnQuery, want ...string) {
+	r.Helper()
+	var got []string
+	for _, t := range r.turns(ana, q) {
+		got = append(got, t.Content)
+	}
+	slices.Sort(got) // at one place of two branches the ids decide
+	slices.Sort(want)
+	r.same(what, got, want)
+}
+
+func (r *rig) conversation(id string) memory.Conversation {
+	r.Helper()
+	page, err := r.Conversations(r.Context(), ana, memory.ConversationQuery{IDs: []string{id}})
+	if err != nil || len(page.Conversations) != 1 {
+		r.Fatalf("conversation %s: got %+v, %v", id, page, err)
+	}
+	return page.Conversations[0]
+}
+
+func marksAreMadeOnce(r *rig) {
+	b := memtest.Batch(ana, "c", 0, "hello", "hi")
+	r.append(ana, b)
+	leave := memory.Batch{
+		Conversation: memtest.Conversation(ana, "c"),
+		Run:          "leave",
+		Marks:        []memory.Change{memtest.TurnMark(memory.ActionUpdate, b.Turns[1].ID, memory.Replaced)},
+	}
+	first := r.append(ana, leave)
+	r.apply(ana, memtest.TurnMark(memory.ActionRestore, b.Turns[1].ID, memory.Active))
+	was := r.snapshot(ana)
+	if again := r.append(ana, leave); !again.Again {
+		r.Errorf("a batch of marks alone, twice: got %+v, want again", again)
+	}
+	r.same("after the second time", r.snapshot(ana), was)
+
+	leave.Turns = memtest.Batch(ana, "c", 2, "and now?").Turns
+	if more := r.append(ana, leave); more.Again || more.Version != first.Version+2 {
+		r.Errorf("another turn under the same run: got %+v, want it written", more)
+	}
+	r.wantTurns("the mark is not made again", memory.TurnQuery{}, "hello", "hi", "and now?")
+	if run := r.applyRun(ana, memtest.Run("leave")); !run.Again {
+		r.Errorf("the run of the marks, applied: got %+v, want again", run)
+	}
+}
+
+func turnsAreFound(r *rig) {
+	for _, c := range []string{"d", "c"} {
+		r.append(ana, memtest.Batch(ana, c, 0, c+"0", c+"1", c+"2", c+"3"))
+	}
+	gone := memtest.Turn(ana, "c", 3, memory.RoleAssistant, "")
+	r.apply(ana, memtest.TurnMark(memory.ActionUpdate, gone.ID, memory.Replaced))
+	chains := []string{"chain c 3", "chain c 1", "chain nobody"}
+	for _, test := range []struct {
+		what string
+		q    memory.TurnQuery
+		want []string
+	}{
+		{"all", memory.TurnQuery{}, []string{"c0", "c1", "c2", "d0", "d1", "d2", "d3"}},
+		{"conversation", memory.TurnQuery{Conversation: "d"}, []string{"d0", "d1", "d2", "d3"}},
+		{"ids", memory.TurnQuery{IDs: []string{gone.ID, memtest.Turn(ana, "d", 0, "", "").ID, "none"}}, []string{"d0"}},
+		{"ids of any status", memory.TurnQuery{IDs: []string{gone.ID}, Statuses: allStatuses}, []string{"c3"}},
+		{"chains, of any status", memory.TurnQuery{Chains: chains}, []string{"c1", "c3"}},
+		{"active chains", memory.TurnQuery{Chains: chains, Statuses: []memory.Status{memory.Active}}, []string{"c1"}},
+		{"last two", memory.TurnQuery{Last: 2}, []string{"c1", "c2", "d2", "d3"}},
+		{"last two of one", memory.TurnQuery{Last: 2, Conversation: "d"}, []string{"d2", "d3"}},
+		{"last one unlearned", memory.TurnQuery{Last: 1, Unlearned: true}, []string{"c2", "d2"}},
+		{"replaced", memory.TurnQuery{Statuses: []memory.Status{memory.Replaced}}, []string{"c3"}},
+		{"nothing there", memory.TurnQuery{Conversation: "none"}, nil},
+	} {
+		var got []string
+		for _, t := range r.turns(ana, test.q) {
+			got = append(got, t.Content)
+		}
+		r.same("turns by "+test.what, got, test.want)
+	}
+}
+
+func conversationsKeepTheirFields(r *rig) {
+	b := memtest.Batch(ana, "c", 0, "hello", "hi", "well")
+	b.Turns[2].Role = memory.RoleTool
+	b.Conversation.Project, b.Conversation.Agent, b.Conversation.Rules = "garden", "cook", "be brief"
+	b.Conversation.Contexts, b.Conversation.MessageCount = []string{"x", "y"}, 99
+	r.append(ana, b)
+	want := b.Conversation
+	want.MessageCount = 2
+	r.same("a new conversation", r.conversation("c"), want)
+
+	more := memtest.Batch(ana, "c", 3, "bye")
+	more.Conversation.Title, more.Conversation.Project, more.Conversation.UpdatedAt = "Greetings", "house", memtest.Epoch.Add(time.Hour)
+	r.append(ana, more)
+	want.Title, want.UpdatedAt, want.MessageCount = "Greetings", memtest.Epoch.Add(time.Hour), 3
+	r.same("an old one", r.conversation("c"), want)
+	late := memtest.Batch(ana, "c", 4, "an older batch that comes late")
+	late.Conversation.Title = "Other"
+	r.append(ana, late)
+	want.MessageCount = 4
+	r.same("a time before its last", r.conversation("c"), want)
+	r.apply(ana, memtest.TurnMark(memory.ActionRetire, late.Turns[0].ID, memory.Retired))
+	r.same("messages without a retired turn", r.conversation("c").MessageCount, 3)
+
+	untimed := memory.Batch{Conversation: memory.Conversation{ID: "u", Owner: ana}}
+	r.clock.Advance(24 * time.Hour)
+	receipt := r.append(ana, untimed)
+	if got := r.conversation("u"); !got.CreatedAt.Equal(receipt.At) || !got.UpdatedAt.Equal(receipt.At) {
+		r.Errorf("a conversation without times: got %v and %v, want the append's, %v", got.CreatedAt, got.UpdatedAt, receipt.At)
+	}
+	for i := range 5 {
+		r.append(ana, memory.Batch{Conversation: memtest.Conversation(ana, fmt.Sprintf("z%d", i))})
+	}
+	var got []string
+	for q := (memory.ConversationQuery{Limit: 3}); ; {
+		page, err := r.Conversations(r.Context(), ana, q)
+		r.must("conversations", err)
+		for _, c := range page.Conversations {
+			got = append(got, c.ID)
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	r.same("most recently updated first", got, []string{"u", "c", "z4", "z3", "z2", "z1", "z0"})
+	page, err := r.Conversations(r.Context(), ana, memory.ConversationQuery{Project: "garden"})
+	if err != nil || len(page.Conversations) != 1 {
+		r.Errorf("conversations of a project: got %+v, %v", page, err)
+	}
+}
+
+func wrongBatchesAreInvalid(r *rig) {
+	for why, spoil := range map[string]func(*memory.Batch){
+		"no conversation":                func(b *memory.Batch) { b.Conversation.ID = "" },
+		"another owner's conversation":   func(b *memory.Batch) { b.Conversation.Owner = ben },
+		"another owner's turn":           func(b *memory.Batch) { b.Turns[0].Owner = ben },
+		"a turn of another conversation": func(b *memory.Batch) { b.Turns[0].Conversation = "d" },
+		"a turn without an id":           func(b *memory.Batch) { b.Turns[0].ID = "" },
+		"a turn with a fact's status":    func(b *memory.Batch) { b.Turns[0].Status = memory.Superseded },
+		"a turn that is no UTF-8":        func(b *memory.Batch) { b.Turns[0].Content = "\xff" },
+		"another owner's job":            func(b *memory.Batch) { b.Jobs = []memory.Job{memtest.Job(ben, memory.JobLearn, "j")} },
+		"marks without a run": func(b *memory.Batch) {
+			b.Marks = []memory.Change{memtest.TurnMark(memory.ActionRetire, "t", memory.Retired)}
+		},
+		"a mark of a fact": func(b *memory.Batch) {
+			b.Run, b.Marks = "r", []memory.Change{memtest.Add(memtest.Fact(ana, "x"))}
+		},
+	} {
+		b := memtest.Batch(ana, "c", 0, "hello")
+		spoil(&b)
+		_, err := r.Append(r.Context(), ana, b)
+		r.wantCode(why, err, memory.Invalid)
+	}
+	r.same("version after all that", r.version(ana), int64(0))
+}

@@ -1,0 +1,250 @@
+package storetest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// Whose memory the rules are about.
+var (
+	ana  = memtest.Ana
+	ben  = memtest.Ben
+	team = memtest.Team
+)
+
+// rig is a test with an empty store and its clock.
+type rig struct {
+	*testing.T
+	memory.Store
+	clock *memtest.Clock
+	runs  int
+}
+
+func newRig(t *testing.T, open Open) *rig {
+	clock := new(memtest.Clock)
+	return &rig{T: t, Store: open(t, clock.Now), clock: clock}
+}
+
+// run returns a run that was not there before.
+func (r *rig) run() memory.Run {
+	r.runs++
+	return memtest.Run(fmt.Sprintf("run %d", r.runs))
+}
+
+// apply makes changes that must be taken.
+func (r *rig) apply(owner memory.Owner, changes ...memory.Change) memory.Receipt {
+	r.Helper()
+	return r.applyRun(owner, r.run(), changes...)
+}
+
+func (r *rig) applyRun(owner memory.Owner, run memory.Run, changes ...memory.Change) memory.Receipt {
+	r.Helper()
+	receipt, err := r.Apply(r.Context(), owner, run, changes...)
+	if err != nil {
+		r.Fatalf("apply %s: %v", run.ID, err)
+	}
+	return receipt
+}
+
+// refuse makes changes that must be refused with this code.
+func (r *rig) refuse(why string, code memory.Code, owner memory.Owner, changes ...memory.Change) {
+	r.Helper()
+	receipt, err := r.Apply(r.Context(), owner, r.run(), changes...)
+	if !errors.Is(err, code) {
+		r.Errorf("%s: got receipt %+v and error %v, want %s", why, receipt, err, code)
+	}
+}
+
+func (r *rig) append(owner memory.Owner, b memory.Batch) memory.Receipt {
+	r.Helper()
+	receipt, err := r.Append(r.Context(), owner, b)
+	if err != nil {
+		r.Fatalf("append to %s: %v", b.Conversation.ID, err)
+	}
+	return receipt
+}
+
+// add adds facts and returns them as they then stand.
+func (r *rig) add(owner memory.Owner, contents ...string) []memory.Fact {
+	r.Helper()
+	var changes []memory.Change
+	var ids []string
+	for _, c := range contents {
+		f := memtest.Fact(owner, c)
+		changes, ids = append(changes, memtest.Add(f)), append(ids, f.ID)
+	}
+	r.apply(owner, changes...)
+	var facts []memory.Fact
+	for _, id := range ids {
+		facts = append(facts, r.fact(owner, id))
+	}
+	return facts
+}
+
+// get returns the memories with these ids, all of which must be there.
+func (r *rig) get(owner memory.Owner, ids ...string) []memory.Memory {
+	r.Helper()
+	got, err := r.Get(r.Context(), owner, ids...)
+	if err != nil || len(got) != len(ids) {
+		r.Fatalf("get %q of %s: got %d memories, %v", ids, owner, len(got), err)
+	}
+	return got
+}
+
+func (r *rig) fact(owner memory.Owner, id string) memory.Fact {
+	r.Helper()
+	m := r.get(owner, id)[0]
+	if m.Fact == nil {
+		r.Fatalf("get %s: got a %s, want a fact", id, m.Kind())
+	}
+	return *m.Fact
+}
+
+func (r *rig) list(owner memory.Owner, q memory.Query) []memory.Memory {
+	r.Helper()
+	page, err := r.List(r.Context(), owner, q)
+	if err != nil {
+		r.Fatalf("list %+v: %v", q, err)
+	}
+	return page.Memories
+}
+
+// lists checks the contents of what a query lists, newest first.
+func (r *rig) lists(why string, owner memory.Owner, q memory.Query, want ...string) {
+	r.Helper()
+	var got []string
+	for _, m := range r.list(owner, q) {
+		got = append(got, m.Content())
+	}
+	r.same(why, got, want)
+}
+
+func (r *rig) turns(owner memory.Owner, q memory.TurnQuery) []memory.Turn {
+	r.Helper()
+	turns, err := r.Turns(r.Context(), owner, q)
+	if err != nil {
+		r.Fatalf("turns %+v: %v", q, err)
+	}
+	return turns
+}
+
+func (r *rig) changes(owner memory.Owner, q memory.ChangeQuery) []memory.Change {
+	r.Helper()
+	page, err := r.Changes(r.Context(), owner, q)
+	if err != nil {
+		r.Fatalf("changes %+v: %v", q, err)
+	}
+	return page.Changes
+}
+
+func (r *rig) jobs(owner memory.Owner, states ...memory.JobState) []memory.Job {
+	r.Helper()
+	jobs, err := r.Jobs(r.Context(), owner, states...)
+	if err != nil {
+		r.Fatalf("jobs %q: %v", states, err)
+	}
+	return jobs
+}
+
+func (r *rig) counts(owner memory.Owner) memory.Counts {
+	r.Helper()
+	counts, err := r.Counts(r.Context(), owner)
+	if err != nil {
+		r.Fatalf("counts of %s: %v", owner, err)
+	}
+	return counts
+}
+
+func (r *rig) version(owner memory.Owner) int64 {
+	r.Helper()
+	versions, err := r.Versions(r.Context(), []memory.Owner{owner})
+	if err != nil || len(versions) != 1 {
+		r.Fatalf("versions of %s: got %v, %v", owner, versions, err)
+	}
+	return versions[0]
+}
+
+// since returns what Since yields, for the zero Embedder's model.
+func (r *rig) since(owner memory.Owner, after int64) ([]memory.Item, int64) {
+	r.Helper()
+	var items []memory.Item
+	version, err := r.Since(r.Context(), owner, model, after, func(i memory.Item) error {
+		items = append(items, i)
+		return nil
+	})
+	if err != nil {
+		r.Fatalf("since %d: %v", after, err)
+	}
+	return items, version
+}
+
+var model = new(memtest.Embedder).Fingerprint()
+
+// wantCode checks an error.
+func (r *rig) wantCode(what string, err error, code memory.Code) {
+	r.Helper()
+	if !errors.Is(err, code) {
+		r.Errorf("%s: got %v, want %s", what, err, code)
+	}
+}
+
+// must checks that something worked.
+func (r *rig) must(what string, err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatalf("%s: %v", what, err)
+	}
+}
+
+// same checks two values as the contract compares them.
+func (r *rig) same(what string, got, want any, options ...cmp.Option) {
+	r.Helper()
+	if diff := difference(got, want, options...); diff != "" {
+		r.Errorf("%s (-got +want):\n%s", what, diff)
+	}
+}
+
+func difference(got, want any, options ...cmp.Option) string {
+	return cmp.Diff(got, want, append(options, asContract)...)
+}
+
+// asContract compares as the contract does: no list is an empty list, metadata
+// are JSON, and vectors went through float16.
+var asContract = cmp.Options{
+	cmpopts.EquateEmpty(),
+	cmp.FilterValues(func(a, b json.RawMessage) bool { return len(a)+len(b) > 0 }, cmp.Comparer(sameJSON)),
+	cmp.Comparer(func(a, b float32) bool { return math.Abs(float64(a-b)) <= 1e-3 }),
+}
+
+func sameJSON(a, b json.RawMessage) bool { return reflect.DeepEqual(parsed(a), parsed(b)) }
+
+// parsed keeps numbers as they are written.
+func parsed(raw json.RawMessage) (v any) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return err.Error() + string(raw)
+	}
+	return v
+}
+
+// ignoreVersions leaves out what an image of the past need not say.
+var ignoreVersions = cmp.FilterPath(func(p cmp.Path) bool {
+	field, ok := p.Last().(cmp.StructField)
+	return ok && field.Name() == "Version"
+}, cmp.Ignore())
+
+// before is the moment just before t.
+func before(t time.Time) time.Time { return t.Add(-time.Microsecond) }
