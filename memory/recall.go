@@ -33,13 +33,37 @@ type Search struct {
 // Candidate is a memory that may answer, with the raw numbers it was found by.
 // Package recall makes hits of candidates.
 type Candidate struct {
-	ID     string
-	Kind   Kind
-	Scope  Scope
-	At     time.Time // for recency: a fact's UpdatedAt, a turn's or summary's CreatedAt
-	Vector []float32 // its own, for redundancy; nil without one
-	Why    Why       // the searcher's parts
-	Score  float64   // the searcher's measure
+	ID           string
+	Kind         Kind
+	Scope        Scope
+	Conversation string    // that said or taught it
+	At           time.Time // for recency: a fact's UpdatedAt, a turn's or summary's CreatedAt
+	Said         time.Time // what its relative dates count from: a fact's ObservedAt, otherwise CreatedAt
+	Role         Role      // of a turn's speaker; a fact about the user has RoleUser
+	Speaker      string    // a turn's Name; a fact's Subject
+	Marks        Marks     // what its words show
+	Dates        []Moment  // that its words mean, resolved
+	Vector       []uint16  // its own as float16, for redundancy; nil without one; not to be written to
+	Why          Why       // the searcher's parts
+	Score        float64   // the searcher's measure
+}
+
+// Marks are what the words of a memory show whatever the question.
+type Marks uint8
+
+// The marks.
+const (
+	MarkAsks    Marks = 1 << iota // ends in a question mark
+	MarkTimes                     // speaks of a time
+	MarkNumbers                   // names a number
+	MarkPlaces                    // seems to name a place
+	MarkQuotes                    // holds something in quotation marks
+)
+
+// Moment is a year, a month of a year, or a day. Parts that are not known are 0.
+type Moment struct {
+	Year       int16
+	Month, Day int8
 }
 
 // Hit is a recalled memory.

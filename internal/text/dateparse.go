@@ -194,18 +194,11 @@ func (p *dateParser) weekdayAt(wd time.Weekday, step int) time.Time {
 	ahead := (int(wd-p.day.Weekday()) + 7) % 7
 	switch {
 	case step < 0:
-		return p.day.AddDate(0, 0, -(7-ahead)%7-7*b2i(ahead == 0))
+		ahead -= 7
 	case step > 0 && ahead == 0:
 		ahead = 7
 	}
 	return p.day.AddDate(0, 0, ahead)
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // yearOf returns the year of the last, this year's or the next month of that name.

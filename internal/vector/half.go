@@ -48,17 +48,40 @@ func DecodeHalf(h uint16) float32 {
 	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
 }
 
-// DotHalf returns the inner product of a with a vector of half-precision bits.
+// DotHalf returns the inner product of a with a vector of half-precision bits,
+// none of which may be infinite.
 func DotHalf(a []float32, b []uint16) float32 {
 	b = b[:len(a)]
 	var s0, s1 float32
 	i := 0
 	for ; i+2 <= len(a); i += 2 {
-		s0 += a[i] * DecodeHalf(b[i])
-		s1 += a[i+1] * DecodeHalf(b[i+1])
+		s0 += a[i] * finite(b[i])
+		s1 += a[i+1] * finite(b[i+1])
 	}
 	for ; i < len(a); i++ {
-		s0 += a[i] * DecodeHalf(b[i])
+		s0 += a[i] * finite(b[i])
 	}
 	return s0 + s1
+}
+
+// DotHalves is [DotHalf] of two vectors of half-precision bits.
+func DotHalves(a, b []uint16) float32 {
+	b = b[:len(a)]
+	var s0, s1 float32
+	i := 0
+	for ; i+2 <= len(a); i += 2 {
+		s0 += finite(a[i]) * finite(b[i])
+		s1 += finite(a[i+1]) * finite(b[i+1])
+	}
+	for ; i < len(a); i++ {
+		s0 += finite(a[i]) * finite(b[i])
+	}
+	return s0 + s1
+}
+
+// finite decodes without a branch what is neither infinite nor no number: the bits
+// shifted into place lack only the difference of the exponents' bias.
+func finite(h uint16) float32 {
+	const bias = 0x1p112
+	return math.Float32frombits(uint32(h&0x8000)<<16|uint32(h&0x7fff)<<13) * bias
 }

@@ -1,0 +1,52 @@
+package index
+
+import (
+	"context"
+	"slices"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Snapshot is an index of given items that follows nothing: for one search in the
+// past, and for measuring.
+type Snapshot struct {
+	owners []memory.Owner
+	shards []*shard
+}
+
+var _ memory.Searcher = (*Snapshot)(nil)
+
+// Build returns an index of items, later ones with the same id replacing earlier.
+func Build(items []memory.Item) *Snapshot {
+	byOwner := map[memory.Owner]*shard{}
+	stems := map[string]string{}
+	snap := &Snapshot{}
+	for _, item := range items {
+		owner := item.Memory.Scope().Owner
+		if byOwner[owner] == nil {
+			byOwner[owner] = newShard()
+			snap.owners = append(snap.owners, owner)
+		}
+		byOwner[owner].apply(item, stems)
+	}
+	slices.Sort(snap.owners)
+	for _, owner := range snap.owners {
+		snap.shards = append(snap.shards, byOwner[owner])
+	}
+	return snap
+}
+
+// Search is as [Index.Search], but that s.At is not looked at: the items are what
+// there was then.
+func (x *Snapshot) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+	var shards []*shard
+	for i, owner := range x.owners {
+		if slices.ContainsFunc(s.Scopes, func(scope memory.Scope) bool { return scope.Owner == owner }) {
+			shards = append(shards, x.shards[i])
+		}
+	}
+	if len(shards) == 0 {
+		return nil, nil
+	}
+	return locked(ctx, shards, s)
+}

@@ -1,0 +1,32 @@
+// Package index is the resident index: what recall may see of an owner, held in
+// memory so that a search takes well under a millisecond, and kept in step with
+// the store by following its Since ([memory.Source]). It finds candidates and the
+// raw numbers about them; what they are worth to a question is for package recall
+// to say.
+//
+// # Words
+//
+// A memory has one posting for each of its terms, with what it counts: an
+// occurrence in its words or its speaker's name 1, in the date it was said 1/3.
+// A turn is scored with its neighbours (k1 0.9, b 0.4): every posting counts fully
+// for its own turn, 1/3 for the turns one and two away in the same conversation
+// and 0.15 for those three away; the length is blended alike. No neighbour's text
+// is stored twice, and a turn that comes or goes changes nothing but its
+// neighbours' lengths. The frequency of a term is that of blended turns. Scores
+// are divided by the sum of the question's idf: 1 would be every word, many times.
+//
+// Sums are kept in whole numbers (a sixtieth of a third of an occurrence), so that
+// an index grown step by step and one built at once give the same scores.
+//
+// # Vectors
+//
+// Vectors are kept as int8 with a scale for the exact scan and as float16 for
+// rescoring the best.
+//
+// # Following
+//
+// Every search asks the store for the versions of its owners in one query and
+// pulls what is missing, one pull at a time for an owner. An owner is loaded when
+// first searched and dropped, least recently used first, when the budget is
+// exceeded. The index holds nothing that the store cannot give again.
+package index

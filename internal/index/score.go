@@ -1,0 +1,206 @@
+package index
+
+import "math"
+
+// BM25's constants: k1 and b as fitted on conversations, where a word said twice
+// hardly means more than said once, and turns differ in length for no reason.
+const (
+	k1 = 0.9
+	b  = 0.4
+)
+
+// scratch is the working memory of one search in one shard. Between searches its
+// sums are zero.
+type scratch struct {
+	sum     []int32   // blended thirds of the term at hand, in units
+	lexical []float32 // blended BM25
+	own     []float32 // the document's own
+	touched []int32   // documents with a sum
+	hits    []int32   // documents with a score
+	top3    [][3]float32
+	ranked  []int32 // threads with a top3
+	cosine  []float32
+}
+
+func (x *scratch) fit(docs, threads int) {
+	if len(x.sum) < docs {
+		n := docs + docs/4 + 64
+		x.sum, x.lexical, x.own = make([]int32, n), make([]float32, n), make([]float32, n)
+	}
+	if len(x.top3) < threads {
+		x.top3 = make([][3]float32, threads+threads/4+16)
+	}
+}
+
+// reset makes the sums zero again.
+func (x *scratch) reset() {
+	for _, n := range x.hits {
+		x.lexical[n], x.own[n] = 0, 0
+	}
+	for _, t := range x.ranked {
+		x.top3[t] = [3]float32{}
+	}
+	x.hits, x.ranked, x.touched = x.hits[:0], x.ranked[:0], x.touched[:0]
+}
+
+// part is a shard in a search, locked for reading.
+type part struct {
+	*contents
+	*scratch
+	lists   [][]uint32 // postings of the question's terms, nil for unknown ones
+	allowed []bool     // by scope
+}
+
+// scoreWords fills lexical and own of every part, divided by the sum of idf.
+func scoreWords(parts []*part, terms int) {
+	docs, means := statistics(parts)
+	var sumIDF float64
+	for t := range terms {
+		df := 0
+		for _, p := range parts {
+			p.blend(p.lists[t])
+			df += len(p.touched)
+		}
+		idf := math.Log1p((float64(docs) - float64(df) + 0.5) / (float64(df) + 0.5))
+		sumIDF += idf
+		for _, p := range parts {
+			p.saturate(float32(idf), means)
+			p.saturateOwn(p.lists[t], float32(idf), means)
+		}
+	}
+	if sumIDF == 0 {
+		return
+	}
+	for _, p := range parts {
+		for _, n := range p.hits {
+			p.lexical[n] /= float32(sumIDF)
+			p.own[n] /= float32(sumIDF)
+		}
+	}
+}
+
+// lengths are mean lengths of a kind of memory.
+type lengths struct{ blended, own float64 }
+
+// statistics returns how many documents there are and their mean lengths, over
+// all that the owners have, whatever the search is narrowed to.
+func statistics(parts []*part) (docs int, means [4]lengths) {
+	for kind := fact; kind <= summary; kind++ {
+		var count int
+		var total, words int64
+		for _, p := range parts {
+			count += p.count[kind]
+			total += p.total[kind]
+			words += p.words[kind]
+		}
+		docs += count
+		if count > 0 && words > 0 {
+			means[kind] = lengths{float64(total) / float64(count), float64(words) / float64(count)}
+		}
+	}
+	return docs, means
+}
+
+// blend spreads the postings of a term over the turns they count for.
+func (p *part) blend(list []uint32) {
+	sum, touched, link := p.sum, p.touched[:0], p.link
+	add := func(n, x int32) {
+		if sum[n] == 0 {
+			touched = append(touched, n)
+		}
+		sum[n] += x
+	}
+	for _, posting := range list {
+		n, count := int32(posting>>8), int32(posting&maxCount)
+		if p.olen[n] == 0 { // dead
+			continue
+		}
+		add(n, count*ownShare)
+		prev, next := link[n].prev, link[n].next
+		for _, share := range shares {
+			if prev != none {
+				add(prev, count*share)
+				prev = link[prev].prev
+			}
+			if next != none {
+				add(next, count*share)
+				next = link[next].next
+			}
+		}
+	}
+	p.touched = touched
+}
+
+// saturate turns the sums of a term into score, and makes them zero again.
+func (p *part) saturate(idf float32, means [4]lengths) {
+	var slope [4]float32
+	for kind, mean := range means {
+		if mean.blended > 0 {
+			slope[kind] = float32(k1 * b / mean.blended)
+		}
+	}
+	for _, n := range p.touched {
+		tf := float32(p.sum[n]) * (1.0 / unit)
+		p.sum[n] = 0
+		if p.lexical[n] == 0 {
+			p.hits = append(p.hits, n)
+		}
+		p.lexical[n] += idf * tf * (k1 + 1) / (tf + k1*(1-b) + slope[p.docs[n].kind]*float32(p.blen[n]))
+	}
+}
+
+func (p *part) saturateOwn(list []uint32, idf float32, means [4]lengths) {
+	var slope [4]float32
+	for kind, mean := range means {
+		if mean.own > 0 {
+			slope[kind] = float32(k1 * b / mean.own)
+		}
+	}
+	for _, posting := range list {
+		n := int32(posting >> 8)
+		if p.olen[n] == 0 {
+			continue
+		}
+		tf := float32(posting&maxCount) * (1.0 / occurrence)
+		p.own[n] += idf * tf * (k1 + 1) / (tf + k1*(1-b) + slope[p.docs[n].kind]*float32(p.olen[n]))
+	}
+}
+
+// rankThreads keeps the three best own scores of each conversation's turns.
+func (p *part) rankThreads() {
+	for _, n := range p.hits {
+		t, x := p.docs[n].thread, p.own[n]
+		if x == 0 || p.docs[n].kind != turn {
+			continue
+		}
+		top := &p.top3[t]
+		if top[0] == 0 {
+			p.ranked = append(p.ranked, t)
+		}
+		switch {
+		case x > top[0]:
+			top[0], top[1], top[2] = x, top[0], top[1]
+		case x > top[1]:
+			top[1], top[2] = x, top[1]
+		case x > top[2]:
+			top[2] = x
+		}
+	}
+}
+
+// peak returns by how much a turn's own score exceeds the best within two turns.
+func (p *part) peak(n int32) float32 {
+	var best float32
+	prev, next := p.link[n].prev, p.link[n].next
+	for range 2 {
+		if prev != none {
+			best = max(best, p.own[prev])
+			prev = p.link[prev].prev
+		}
+		if next != none {
+			best = max(best, p.own[next])
+			next = p.link[next].next
+		}
+	}
+	return max(0, p.own[n]-best)
+}

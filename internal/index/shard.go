@@ -1,0 +1,319 @@
+package index
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Units of the whole-number sums. A posting counts in thirds of an occurrence,
+// blending multiplies by sixtieths.
+const (
+	occurrence = 3 // thirds, of a word or the speaker's name
+	dated      = 1 // thirds, of a word of the date
+	maxCount   = 255
+
+	ownShare  = 60
+	nearShare = 20 // one and two turns away: 1/3
+	farShare  = 9  // three turns away: 0.15
+	unit      = occurrence * ownShare
+)
+
+var shares = [...]int32{nearShare, nearShare, farShare}
+
+// none is the absence of a document, row or neighbour.
+const none = -1
+
+// shard is what one owner has, behind a lock. Whoever wants the locks of several
+// takes them in order of their owners.
+type shard struct {
+	mu sync.RWMutex // guards contents
+	contents
+}
+
+// contents are what one owner has. Documents are numbered as they come; a number
+// is not used again before compaction.
+type contents struct {
+	dims int // of vectors; 0 until the first
+	docs []doc
+	link []neighbours
+	olen []int32 // own length in thirds; 0 also for the dead
+	blen []int32 // blended length in units
+	dead int
+
+	byID  map[string]int32
+	terms map[string]int32
+	posts [][]uint32 // by term: document << 8 | thirds, ascending
+	held  int        // postings in all
+
+	threads []thread // by conversation
+	convs   names
+	names   names // speakers, categories
+	scopes  []memory.Scope
+	tags    map[int32][]string
+	expires map[int32]int64 // microseconds
+
+	quant  []int8
+	scales []float32
+	half   []uint16
+	rowDoc []int32 // the document of a row, none for the dead
+
+	count [4]int   // of living documents by kind
+	total [4]int64 // of their blended lengths
+	words [4]int64 // of their own lengths
+}
+
+// doc is what a candidate shows of a memory beside its numbers.
+type doc struct {
+	id       string
+	at, said int64 // microseconds
+	dates    []memory.Moment
+	scope    int32
+	thread   int32 // conversation, none for a memory without
+	place    int32 // a turn's Index
+	speaker  int32
+	category int32
+	row      int32
+	kind     kind
+	role     memory.Role
+	marks    memory.Marks
+}
+
+type kind uint8
+
+const (
+	fact kind = iota + 1
+	turn
+	summary
+)
+
+var kindNames = [...]memory.Kind{fact: memory.KindFact, turn: memory.KindTurn, summary: memory.KindSummary}
+
+type neighbours struct{ prev, next int32 }
+
+// thread is the turns of a conversation in order.
+type thread []int32
+
+// names numbers strings that many documents share.
+type names struct {
+	list []string
+	ids  map[string]int32
+}
+
+func (n *names) id(s string) int32 {
+	if id, ok := n.ids[s]; ok {
+		return id
+	}
+	if n.ids == nil {
+		n.ids = map[string]int32{}
+	}
+	id := int32(len(n.list))
+	s = strings.Clone(s)
+	n.list, n.ids[s] = append(n.list, s), id
+	return id
+}
+
+func newShard() *shard {
+	return &shard{contents: contents{
+		byID: map[string]int32{}, terms: map[string]int32{}, tags: map[int32][]string{}, expires: map[int32]int64{},
+	}}
+}
+
+// apply takes one step of [memory.Source].Since.
+func (s *contents) apply(item memory.Item, stems map[string]string) {
+	id := item.ID
+	if id == "" {
+		id = item.Memory.ID()
+	}
+	s.remove(id)
+	if !item.Removed && item.Memory.Content() != "" {
+		s.add(item.Memory, item.Vector, stems)
+	}
+	if s.dead > 256 && s.dead > len(s.docs)/3 {
+		s.compact()
+	}
+}
+
+func (s *contents) add(m memory.Memory, vec []float32, stems map[string]string) {
+	n := int32(len(s.docs))
+	d := s.describe(m)
+	s.docs = append(s.docs, d)
+	s.byID[d.id] = n
+	s.link = append(s.link, neighbours{none, none})
+	s.olen = append(s.olen, s.post(n, m, stems))
+	s.blen = append(s.blen, 0)
+	s.count[d.kind]++
+	s.words[d.kind] += int64(s.olen[n])
+	s.docs[n].row = s.addVector(n, vec)
+	if f := m.Fact; f != nil {
+		if len(f.Tags) > 0 {
+			s.tags[n] = slices.Clone(f.Tags)
+		}
+		if !f.ExpiresAt.IsZero() {
+			s.expires[n] = f.ExpiresAt.UnixMicro()
+		}
+	}
+	if d.kind == turn {
+		s.join(n)
+	}
+	s.measureAround(n)
+}
+
+func (s *contents) describe(m memory.Memory) doc {
+	d := doc{
+		id: strings.Clone(m.ID()), at: m.CreatedAt().UnixMicro(), said: m.CreatedAt().UnixMicro(),
+		scope: s.scope(m.Scope()), thread: none, place: none, speaker: none, category: none, row: none,
+		marks: marksOf(m.Content()),
+	}
+	said := m.CreatedAt()
+	conversation := m.Scope().Conversation
+	switch {
+	case m.Fact != nil:
+		f := m.Fact
+		d.kind, d.at, said = fact, f.UpdatedAt.UnixMicro(), f.ObservedAt
+		d.speaker, d.category = s.names.id(f.Subject), s.names.id(f.Category)
+		if f.Subject == "user" {
+			d.role = memory.RoleUser
+		}
+		if conversation == "" {
+			conversation = f.Provenance.Conversation
+		}
+	case m.Turn != nil:
+		d.kind, d.role, d.place = turn, m.Turn.Role, int32(m.Turn.Index)
+		d.speaker = s.names.id(m.Turn.Name)
+		conversation = m.Turn.Conversation
+	case m.Summary != nil:
+		d.kind = summary
+	}
+	d.said = said.UnixMicro()
+	d.dates = moments(m.Content(), said)
+	if conversation != "" {
+		d.thread = s.thread(conversation)
+	}
+	return d
+}
+
+func (s *contents) scope(scope memory.Scope) int32 {
+	for i := len(s.scopes) - 1; i >= 0 && i >= len(s.scopes)-8; i-- { // most share few
+		if s.scopes[i] == scope {
+			return int32(i)
+		}
+	}
+	if i := slices.Index(s.scopes, scope); i >= 0 {
+		return int32(i)
+	}
+	s.scopes = append(s.scopes, scope)
+	return int32(len(s.scopes) - 1)
+}
+
+func (s *contents) thread(conversation string) int32 {
+	id := s.convs.id(conversation)
+	if int(id) == len(s.threads) {
+		s.threads = append(s.threads, nil)
+	}
+	return id
+}
+
+// post adds the postings of a document and returns its own length.
+func (s *contents) post(n int32, m memory.Memory, stems map[string]string) (length int32) {
+	tally := func(weight int32) func(string) {
+		return func(word string) {
+			term, ok := stems[word]
+			if !ok {
+				term = text.Term(word)
+				if stems != nil {
+					stems[word] = term
+				}
+			}
+			if term == "" {
+				return
+			}
+			length += weight
+			s.count1(n, term, weight)
+		}
+	}
+	text.EachWord(m.Content(), tally(occurrence))
+	said := m.CreatedAt()
+	if m.Fact != nil {
+		said = m.Fact.ObservedAt
+	}
+	if m.Turn != nil && m.Turn.Name != "" {
+		text.EachWord(m.Turn.Name, tally(occurrence))
+	}
+	for _, w := range dateWords(said) {
+		tally(dated)(w)
+	}
+	return length
+}
+
+// count1 adds to the posting of a term in the newest document.
+func (s *contents) count1(n int32, term string, weight int32) {
+	id, ok := s.terms[term]
+	if !ok {
+		id = int32(len(s.posts))
+		s.terms[strings.Clone(term)] = id
+		s.posts = append(s.posts, nil)
+	}
+	list := s.posts[id]
+	if last := len(list) - 1; last >= 0 && int32(list[last]>>8) == n {
+		list[last] = uint32(n)<<8 | min(maxCount, list[last]&maxCount+uint32(weight))
+		return
+	}
+	s.posts[id] = append(list, uint32(n)<<8|uint32(weight))
+	s.held++
+}
+
+// dateWords are the words by which a day is asked for.
+func dateWords(t time.Time) []string {
+	if t.IsZero() {
+		return nil
+	}
+	y, m, d := t.UTC().Date()
+	return []string{strings.ToLower(m.String()), strconv.Itoa(y), strconv.Itoa(d)}
+}
+
+func (s *contents) addVector(n int32, vec []float32) int32 {
+	if s.dims == 0 {
+		s.dims = len(vec)
+	}
+	if len(vec) == 0 || len(vec) != s.dims {
+		return none
+	}
+	row := len(s.rowDoc)
+	s.quant = append(s.quant, make([]int8, s.dims)...)
+	s.scales = append(s.scales, vector.Quantize(vec, s.quant[row*s.dims:]))
+	for _, x := range vec {
+		s.half = append(s.half, vector.EncodeHalf(x))
+	}
+	s.rowDoc = append(s.rowDoc, n)
+	return int32(row)
+}
+
+func (s *contents) remove(id string) {
+	n, ok := s.byID[id]
+	if !ok {
+		return
+	}
+	delete(s.byID, id)
+	delete(s.tags, n)
+	delete(s.expires, n)
+	d := &s.docs[n]
+	s.count[d.kind]--
+	s.words[d.kind] -= int64(s.olen[n])
+	s.total[d.kind] -= int64(s.blen[n])
+	s.olen[n], s.blen[n] = 0, 0
+	if d.row != none {
+		s.rowDoc[d.row] = none
+	}
+	if d.kind == turn {
+		s.leave(n)
+	}
+	d.kind, d.dates = 0, nil
+	s.dead++
+}

@@ -1,0 +1,84 @@
+package index
+
+import (
+	"slices"
+	"sort"
+)
+
+// join puts a turn in its place among its conversation's turns.
+func (s *contents) join(n int32) {
+	t := s.threads[s.docs[n].thread]
+	at := sort.Search(len(t), func(i int) bool { return s.comes(n, t[i]) })
+	t = slices.Insert(t, at, n)
+	s.threads[s.docs[n].thread] = t
+	prev, next := int32(none), int32(none)
+	if at > 0 {
+		prev = t[at-1]
+	}
+	if at+1 < len(t) {
+		next = t[at+1]
+	}
+	s.link[n] = neighbours{prev, next}
+	if prev != none {
+		s.link[prev].next = n
+	}
+	if next != none {
+		s.link[next].prev = n
+	}
+}
+
+// comes reports whether turn a stands before turn b: by place on the path, then
+// by id, so that the order does not depend on which came to the index first.
+func (s *contents) comes(a, b int32) bool {
+	if x, y := s.docs[a].place, s.docs[b].place; x != y {
+		return x < y
+	}
+	return s.docs[a].id < s.docs[b].id
+}
+
+// leave takes a turn out of its conversation and closes the gap.
+func (s *contents) leave(n int32) {
+	l := s.link[n]
+	t := s.threads[s.docs[n].thread]
+	at := sort.Search(len(t), func(i int) bool { return !s.comes(t[i], n) })
+	s.threads[s.docs[n].thread] = slices.Delete(t, at, at+1)
+	s.link[n] = neighbours{none, none}
+	if l.prev != none {
+		s.link[l.prev].next = l.next
+		s.measureAround(l.prev)
+	}
+	if l.next != none {
+		s.link[l.next].prev = l.prev
+		s.measureAround(l.next)
+	}
+}
+
+// measureAround sets the blended lengths of a document and of those it counts for.
+func (s *contents) measureAround(n int32) {
+	s.measure(n)
+	s.around(n, func(m, _ int32) { s.measure(m) })
+}
+
+func (s *contents) measure(n int32) {
+	length := s.olen[n] * ownShare
+	s.around(n, func(m, share int32) { length += s.olen[m] * share })
+	kind := s.docs[n].kind
+	s.total[kind] += int64(length - s.blen[n])
+	s.blen[n] = length
+}
+
+// around calls yield for the neighbours that count for document n, with their
+// share.
+func (s *contents) around(n int32, yield func(m, share int32)) {
+	prev, next := s.link[n].prev, s.link[n].next
+	for _, share := range shares {
+		if prev != none {
+			yield(prev, share)
+			prev = s.link[prev].prev
+		}
+		if next != none {
+			yield(next, share)
+			next = s.link[next].next
+		}
+	}
+}

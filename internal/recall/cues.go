@@ -1,0 +1,141 @@
+package recall
+
+import (
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// cue is one reason to prefer a candidate: its value, mostly 0 to 1, times its
+// weight is what it adds to the fused score.
+type cue struct {
+	name   string
+	weight float64
+	value  func(q *asked, c *memory.Candidate) float64
+}
+
+// cues are the reasons, with weights from a listwise softmax fit on development
+// conversations between people and between users and assistants.
+var cues = []cue{
+	// The words, with the neighbours' of a turn.
+	{"words", 5.79, words},
+	// The one who spoke is the one the question names; "I" names the user.
+	{"speaker", 2.15, speaker},
+	{"speaker_words", .67, func(q *asked, c *memory.Candidate) float64 { return speaker(q, c) * words(q, c) }},
+	// The turn answers a question that has the words.
+	{"reply", 2.51, func(_ *asked, c *memory.Candidate) float64 { return unlessAssistant(c, c.Why.Get("reply")) }},
+	// The turn is itself a question.
+	{"asks", -.64, func(_ *asked, c *memory.Candidate) float64 { return unlessAssistant(c, marked(c, memory.MarkAsks)) }},
+	// The question is for a time and the candidate speaks of one, or for a time
+	// and has its month or year.
+	{"when", 3.25, func(q *asked, c *memory.Candidate) float64 {
+		return q.gate(q.when) * marked(c, memory.MarkTimes) * words(q, c)
+	}},
+	{"date_said", 4.03, func(q *asked, c *memory.Candidate) float64 { return q.prompt * q.share(said(c)) }},
+	{"date_meant", 3.96, func(q *asked, c *memory.Candidate) float64 { return q.prompt * q.share(c.Dates) }},
+	// The conversation as a whole is about it.
+	{"session", 5.43, func(_ *asked, c *memory.Candidate) float64 { return c.Why.Get("session") }},
+	// The turn itself has the words, and not only its neighbours.
+	{"peak", 2.69, func(_ *asked, c *memory.Candidate) float64 { return c.Why.Get("peak") }},
+	{"number", 2.51, func(q *asked, c *memory.Candidate) float64 {
+		return q.gate(q.count) * marked(c, memory.MarkNumbers) * words(q, c)
+	}},
+	{"place", 2.39, func(q *asked, c *memory.Candidate) float64 {
+		return q.gate(q.where) * marked(c, memory.MarkPlaces) * words(q, c)
+	}},
+	{"title", 2.35, func(q *asked, c *memory.Candidate) float64 { return q.gate(q.title) * marked(c, memory.MarkQuotes) }},
+	// A vector can only help: what is no nearer than chance adds nothing.
+	{"vector", 1, func(_ *asked, c *memory.Candidate) float64 { return max(0, c.Why.Get("vector")-vectorFloor) }},
+}
+
+// vectorFloor is the cosine of texts that have nothing in common but language.
+const vectorFloor = 0.2
+
+// asked is a query with what depends on the candidates.
+type asked struct {
+	Query
+	named map[string]bool // speakers the question names
+}
+
+func newAsked(q Query, candidates []memory.Candidate) *asked {
+	a := &asked{Query: q, named: map[string]bool{}}
+	seen := map[string]bool{}
+	for i := range candidates {
+		name := candidates[i].Speaker
+		if candidates[i].Kind != memory.KindTurn || name == "" || seen[name] {
+			continue
+		}
+		seen[name] = true
+		if first := text.Words(name); len(first) > 0 && q.words[first[0]] {
+			a.named[name] = true
+		}
+	}
+	return a
+}
+
+func (q *asked) gate(on bool) float64 {
+	if on {
+		return q.prompt
+	}
+	return 0
+}
+
+func words(_ *asked, c *memory.Candidate) float64 { return c.Why.Get("lexical") }
+
+// speaker is 1 for whom the question is about, shared if it names several.
+func speaker(q *asked, c *memory.Candidate) float64 {
+	switch {
+	case q.named[c.Speaker]:
+		return 1 / float64(len(q.named))
+	case len(q.named) == 0 && q.self && c.Role == memory.RoleUser:
+		return 1
+	}
+	return 0
+}
+
+func marked(c *memory.Candidate, m memory.Marks) float64 {
+	if c.Marks&m != 0 {
+		return 1
+	}
+	return 0
+}
+
+// unlessAssistant leaves out cues that hold for people only: assistants end most
+// answers in a question and answer most questions.
+func unlessAssistant(c *memory.Candidate, x float64) float64 {
+	if c.Role == memory.RoleAssistant {
+		return 0
+	}
+	return x
+}
+
+func said(c *memory.Candidate) []memory.Moment {
+	y, m, d := c.Said.Date()
+	return []memory.Moment{{Year: int16(y), Month: int8(m), Day: int8(d)}}
+}
+
+// share is how much of the dates that the question names is among dates: the
+// share of its years, months and days.
+func (q *asked) share(dates []memory.Moment) float64 {
+	if len(q.Dates) == 0 || len(dates) == 0 {
+		return 0
+	}
+	var best float64
+	for _, have := range dates {
+		var parts, met float64
+		for _, want := range q.Dates {
+			for _, p := range [][2]int{{int(want.Year), int(have.Year)}, {int(want.Month), int(have.Month)}, {int(want.Day), int(have.Day)}} {
+				if p[0] == 0 {
+					continue
+				}
+				parts++
+				if p[0] == p[1] {
+					met++
+				}
+			}
+		}
+		if parts > 0 {
+			best = max(best, met/parts)
+		}
+	}
+	return best
+}
