@@ -1,0 +1,208 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Apply is the one door: see [memory.Facts].
+func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
+	if err := checkOwner(owner); err != nil {
+		return memory.Receipt{}, err
+	}
+	var receipt memory.Receipt
+	err := s.write(ctx, func(t *tx) (err error) {
+		receipt, err = t.apply(s.time(), owner, run, changes)
+		return err
+	})
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	return receipt, nil
+}
+
+func (t *tx) apply(now time.Time, owner memory.Owner, run memory.Run, changes []memory.Change) (memory.Receipt, error) {
+	if first, found, err := t.receipt(owner, run.ID); found || err != nil {
+		return first, err
+	}
+	if err := run.Check(owner, changes...); err != nil {
+		return memory.Receipt{}, err
+	}
+	if run.Lease != nil {
+		if _, err := t.attempts(now, owner, *run.Lease); err != nil {
+			return memory.Receipt{}, err
+		}
+	}
+	w, err := t.begin(now, owner, len(changes)+len(run.Vectors) > 0)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	if err := w.changes(run.ID, run.Author, changes); err != nil {
+		return memory.Receipt{}, err
+	}
+	if err := w.vectors(run.Vectors); err != nil {
+		return memory.Receipt{}, err
+	}
+	if err := w.learned(run.Learned); err != nil {
+		return memory.Receipt{}, err
+	}
+	if err := w.enqueue(run.Jobs); err != nil {
+		return memory.Receipt{}, err
+	}
+	if run.Lease != nil {
+		if err := w.complete(owner, run.Lease.Job); err != nil {
+			return memory.Receipt{}, err
+		}
+	}
+	receipt := memory.Receipt{Run: run.ID, Version: w.version, At: w.at, Changes: len(changes)}
+	if err := w.record(run.Kind, run.Author, receipt); err != nil {
+		return memory.Receipt{}, err
+	}
+	return receipt, w.end()
+}
+
+// receipt returns what a run that was applied before was answered.
+func (t *tx) receipt(owner memory.Owner, run string) (memory.Receipt, bool, error) {
+	r := memory.Receipt{Run: run, Again: true}
+	err := t.row(`SELECT version, at, changes FROM runs WHERE owner = ? AND id = ?`, []any{owner, run},
+		&r.Version, asTime{&r.At}, &r.Changes)
+	if noRows(err) {
+		return memory.Receipt{}, false, nil
+	}
+	if err != nil {
+		return memory.Receipt{}, false, fmt.Errorf("look for run %s: %w", run, err)
+	}
+	return r, true, nil
+}
+
+// write is one write of one owner: what it does bears one version and one time.
+type write struct {
+	*tx
+	owner   memory.Owner
+	version int64
+	at      time.Time
+	wrote   map[string]bool // ids of memories that bear the version already
+}
+
+// begin starts a write at the owner's next time and, if it raises the version,
+// under the next version.
+func (t *tx) begin(now time.Time, owner memory.Owner, raises bool) (*write, error) {
+	w := &write{tx: t, owner: owner, at: now, wrote: map[string]bool{}}
+	var last time.Time
+	err := t.row(`SELECT version, clock FROM owners WHERE owner = ?`, []any{owner}, &w.version, asTime{&last})
+	if err != nil && !noRows(err) {
+		return nil, fmt.Errorf("read the owner's version: %w", err)
+	}
+	if !w.at.After(last) {
+		w.at = last.Add(time.Microsecond)
+	}
+	if raises {
+		w.version++
+	}
+	return w, nil
+}
+
+// end makes the write's version and time the owner's.
+func (w *write) end() error {
+	_, err := w.exec(`INSERT INTO owners (owner, version, clock) VALUES (?, ?, ?)
+		ON CONFLICT (owner) DO UPDATE SET version = excluded.version, clock = excluded.clock`,
+		w.owner, w.version, micros(w.at))
+	return wrap("raise the owner's version", err)
+}
+
+func (w *write) record(kind string, author memory.Author, r memory.Receipt) error {
+	by, err := toJSON(author)
+	if err != nil {
+		return err
+	}
+	_, err = w.exec(`INSERT INTO runs (owner, id, kind, author, version, at, changes) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		w.owner, r.Run, kind, by, r.Version, micros(r.At), r.Changes)
+	return wrap("record the run", err)
+}
+
+func (w *write) learned(turns []string) error {
+	for _, id := range turns {
+		_, err := w.exec(`UPDATE turns SET learned_at = ? WHERE owner = ? AND id = ? AND learned_at = 0`,
+			micros(w.at), w.owner, id)
+		if err != nil {
+			return fmt.Errorf("mark turn %s as learned: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// changes makes the changes of a run in order and journals them.
+func (w *write) changes(run string, author memory.Author, changes []memory.Change) error {
+	for i, c := range changes {
+		if err := w.change(run, author, i+1, c); err != nil {
+			return fmt.Errorf("change %d of run %s: %s %s: %w", i+1, run, c.Action, c.After.Target(), err)
+		}
+	}
+	return nil
+}
+
+func (w *write) change(run string, author memory.Author, ordinal int, c memory.Change) error {
+	before, version, err := w.load(c.After)
+	if err != nil {
+		return err
+	}
+	c.Before, c.After = before, stamped(c.After, w.version)
+	if err := checkConflict(c, version); err != nil {
+		return err
+	}
+	if err := w.checkDuplicate(c.After); err != nil {
+		return err
+	}
+	if err := w.save(c); err != nil {
+		return err
+	}
+	return w.journal(run, author, ordinal, c)
+}
+
+// checkConflict reports what somebody else did to the target since the change was
+// planned. version is what the target is at.
+func checkConflict(c memory.Change, version int64) error {
+	exists := !c.Before.IsZero()
+	switch {
+	case c.Action == memory.ActionAdd && exists:
+		return memory.Errorf(memory.Conflict, "it is there already")
+	case c.Action == memory.ActionLink && c.Before.Status() == memory.Active:
+		return memory.Errorf(memory.Conflict, "it is linked already")
+	case c.Action != memory.ActionAdd && c.Action != memory.ActionLink && !exists:
+		return memory.Errorf(memory.Conflict, "it is not there")
+	case c.Base != 0 && c.Base != version:
+		return memory.Errorf(memory.Conflict, "it was planned on version %d and is at %d", c.Base, version)
+	case (c.Action == memory.ActionReplace || c.Action == memory.ActionReinforce) && c.Before.Fact != nil && !c.Before.Status().Live():
+		return memory.Errorf(memory.Conflict, "it is %s", c.Before.Status())
+	}
+	return nil
+}
+
+func (w *write) checkDuplicate(after memory.Image) error {
+	f := after.Fact
+	if f == nil || !f.Status.Live() {
+		return nil
+	}
+	var other string
+	err := w.row(`SELECT id FROM facts WHERE owner = ? AND hash = ? AND project = ? AND agent = ? AND conversation = ?
+		AND status IN ('active', 'pending') AND id <> ?`,
+		[]any{w.owner, f.Hash, f.Scope.Project, f.Scope.Agent, f.Scope.Conversation, f.ID}, &other)
+	if noRows(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for a duplicate: %w", err)
+	}
+	return memory.Errorf(memory.Duplicate, "fact %s says the same", other)
+}
+
+// wrap is nil for a nil error.
+func wrap(doing string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package sqlstore
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+const conversationColumns = `id, project, agent, title, contexts, rules, message_count, created_at, updated_at`
+
+func scanConversation(owner memory.Owner, row scanner) (memory.Conversation, error) {
+	c := memory.Conversation{Owner: owner}
+	err := row.Scan(&c.ID, &c.Project, &c.Agent, &c.Title, asList{&c.Contexts}, &c.Rules, &c.MessageCount,
+		asTime{&c.CreatedAt}, asTime{&c.UpdatedAt})
+	return c, err
+}
+
+// Conversations returns conversations: see [memory.Log].
+func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (memory.ConversationPage, error) {
+	var w where
+	w.and(`owner = ?`, owner)
+	w.anyOf(`id`, q.IDs)
+	if q.Project != "" {
+		w.and(`project = ?`, q.Project)
+	}
+	if err := w.after(q.Cursor, `updated_at`); err != nil {
+		return memory.ConversationPage{}, err
+	}
+	limit := limited(q.Limit)
+	var page memory.ConversationPage
+	err := s.reads.see(ctx, owner, func(v *view) error {
+		rows, err := v.queryOnce(`SELECT `+conversationColumns+` FROM conversations `+w.text()+`
+			ORDER BY updated_at DESC, id DESC LIMIT `+strconv.Itoa(limit+1), w.args...)
+		page.Conversations, err = collect(rows, err, func(row scanner) (memory.Conversation, error) {
+			return scanConversation(owner, row)
+		})
+		return wrap("list conversations", err)
+	})
+	if len(page.Conversations) > limit {
+		page.Conversations = page.Conversations[:limit]
+		last := page.Conversations[limit-1]
+		page.Next = cursor{micros(last.UpdatedAt), last.ID}.String()
+	}
+	return page, err
+}

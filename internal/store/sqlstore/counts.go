@@ -1,0 +1,46 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// countsOf is the question of [memory.Counts]; %s is the condition on the owner.
+const countsOf = `SELECT
+	(SELECT COUNT(*) FROM facts WHERE %[1]s status = 'active')
+		+ (SELECT COUNT(*) FROM links WHERE %[1]s status = 'active' AND fact_status = 'active'),
+	(SELECT COUNT(*) FROM facts WHERE %[1]s status = 'pending')
+		+ (SELECT COUNT(*) FROM links WHERE %[1]s status = 'active' AND fact_status = 'pending'),
+	(SELECT COUNT(*) FROM turns WHERE %[1]s status = 'active'),
+	(SELECT COUNT(*) FROM summaries WHERE %[1]s status = 'active'),
+	(SELECT COUNT(*) FROM conversations WHERE %[1]s true),
+	(SELECT COUNT(*) FROM journal WHERE %[1]s true),
+	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'queued'),
+	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'parked')`
+
+var (
+	countsOfOwner = fmt.Sprintf(countsOf, `owner = ?1 AND`)
+	countsOfAll   = fmt.Sprintf(countsOf, ``)
+)
+
+// Counts says how much there is: see [memory.Facts].
+func (s *Store) Counts(ctx context.Context, owner memory.Owner) (memory.Counts, error) {
+	if err := checkOwner(owner); err != nil {
+		return memory.Counts{}, err
+	}
+	return scanCounts(s.reads.db.QueryRowContext(ctx, countsOfOwner, owner))
+}
+
+// Totals says how much there is over all owners: see [memory.Facts].
+func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
+	return scanCounts(s.reads.db.QueryRowContext(ctx, countsOfAll))
+}
+
+func scanCounts(row *sql.Row) (memory.Counts, error) {
+	var n memory.Counts
+	err := row.Scan(&n.Facts, &n.Pending, &n.Turns, &n.Summaries, &n.Conversations, &n.Changes, &n.JobsQueued, &n.JobsParked)
+	return n, wrap("count", err)
+}

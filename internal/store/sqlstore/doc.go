@@ -1,0 +1,53 @@
+// Package sqlstore keeps everything in an SQL database: [memory.Store] with
+// hand-written SQL. SQLite is its dialect; what is SQLite's alone stands in
+// sqlite.go. It does not search: a resident index follows it by Since.
+//
+// # How it writes
+//
+// One goroutine writes. Calls that wait while it commits are taken together into
+// the next transaction, each under a savepoint of its own, and all are told after
+// the commit; a call that comes alone is committed at once. Readers have
+// connections of their own and never wait for it.
+//
+// # How it reads the past
+//
+// The journal holds whole images. What stood at a time is the last image of each
+// target at or before it; turns never change but for two marks, so they are read
+// where they are, with the marks they had. The present never reads the journal.
+//
+// # Tables
+//
+// The owner is the first column of every table, primary key and index. Times are
+// microseconds since the year 1 in UTC, so that 0 is the zero time; in a shell,
+// datetime(created_at/1000000 - 62135596800, 'unixepoch') shows one. Lists are
+// JSON arrays, "" for none. Everything else is as package memory says.
+//
+//	owners               owner | version, clock (of the last write), horizon (Since from before it is Gone)
+//	facts                owner, id | project, agent, conversation, content, category, tags, subject, attribute,
+//	                     confidence, status, source, trust, pinned, from_conversation, from_turns, quote_turn,
+//	                     quote_start, quote_end, observed_at, observed_seq, valid_from, valid_to, created_at,
+//	                     updated_at, expires_at, superseded_by, model, metadata, hash, version
+//	fact_tags            owner, tag, fact
+//	fact_turns           owner, turn, fact (the turns that a fact rests on)
+//	links                owner, id | home, home_version, status, created_at, fact (its JSON), hash, fact_status,
+//	                     fact_created_at, version
+//	vectors              owner, memory, model | dims, data (float16, little endian)
+//	conversations        owner, id | project, agent, title, contexts, rules, message_count, created_at, updated_at
+//	turns                owner, id | conversation, project, agent, place (its index), parent, chain, role, name,
+//	                     content, ref, status, created_at, recorded_at, learned_at, no_learn, version
+//	summaries            owner, id | project, agent, conversation, content, message_count, model, status,
+//	                     created_at, version
+//	profile              owner, key | value, tokens, status, updated_at, version
+//	relations            owner, from_fact, to_fact, kind | status, created_at, version
+//	journal              owner, version, ordinal | run, target, action, old_id, new_id, reason, author, at,
+//	                     before, after (images)
+//	runs                 owner, id | kind, author, version, at, changes
+//	jobs                 owner, id | kind, conversation, turns, state, attempts, run_at, created_at, error, token,
+//	                     lease_until
+//	contexts             owner, id | name, content, hash, tokens, created_at, updated_at
+//	conversation_events  owner, conversation, ordinal | kind, at, data
+//	traces               owner, id | at, data (the trace's JSON)
+//	feedback             owner, memory, at, kind | trace
+//	api_keys             owner (the namespace's global one), hash | name, role, user, created_at, last_used_at,
+//	                     revoked_at
+package sqlstore

@@ -1,0 +1,256 @@
+package sqlstore
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// load returns what stands where like has its target, and its version; the zero
+// Image for nothing.
+func (w *write) load(like memory.Image) (memory.Image, int64, error) {
+	image, version, err := w.read(like)
+	if noRows(err) {
+		return memory.Image{}, 0, nil
+	}
+	return image, version, wrap("read what is there", err)
+}
+
+func (w *write) read(like memory.Image) (memory.Image, int64, error) {
+	one := func(query string, args ...any) scanner { return row{w.tx, query, append([]any{w.owner}, args...)} }
+	switch {
+	case like.Fact != nil:
+		f, err := scanFact(w.owner, one(`SELECT `+factColumns+` FROM facts WHERE owner = ? AND id = ?`, like.Fact.ID))
+		if err != nil {
+			return memory.Image{}, 0, err
+		}
+		return memory.Image{Fact: f}, f.Version, nil
+	case like.Link != nil:
+		l, err := scanLink(w.owner, one(`SELECT `+linkColumns+` FROM links WHERE owner = ? AND id = ?`, like.Link.Fact.ID))
+		return memory.Image{Link: l}, l.Version, err
+	case like.Profile != nil:
+		p, err := scanProfile(w.owner, one(`SELECT `+profileColumns+` FROM profile WHERE owner = ? AND key = ?`, like.Profile.Key))
+		return memory.Image{Profile: &p}, p.Version, err
+	case like.Relation != nil:
+		r, err := scanRelation(w.owner, one(`SELECT `+relationColumns+` FROM relations
+			WHERE owner = ? AND from_fact = ? AND to_fact = ? AND kind = ?`, like.Relation.From, like.Relation.To, like.Relation.Kind))
+		return memory.Image{Relation: &r}, r.Version, err
+	case like.Summary != nil:
+		s, err := scanSummary(w.owner, one(`SELECT `+summaryColumns+` FROM summaries WHERE owner = ? AND id = ?`, like.Summary.ID))
+		return memory.Image{Summary: s}, s.Version, err
+	}
+	mark, version := memory.TurnMark{ID: like.Turn.ID}, int64(0)
+	err := one(`SELECT status, version FROM turns WHERE owner = ? AND id = ?`, mark.ID).Scan(&mark.Status, &version)
+	return memory.Image{Turn: &mark}, version, err
+}
+
+// row is a query for one row that runs when it is scanned.
+type row struct {
+	tx    *tx
+	query string
+	args  []any
+}
+
+func (r row) Scan(into ...any) error { return r.tx.row(r.query, r.args, into...) }
+
+// save writes the state after a change over the state before it.
+func (w *write) save(c memory.Change) error {
+	w.wrote[memoryID(c.After)] = true
+	switch after := c.After; {
+	case after.Fact != nil:
+		return w.saveFact(c.Before.Fact, after.Fact)
+	case after.Link != nil:
+		return w.saveLink(c.Before.Link, after.Link)
+	case after.Profile != nil:
+		return w.saveProfile(after.Profile)
+	case after.Relation != nil:
+		return w.saveRelation(after.Relation)
+	case after.Summary != nil:
+		return w.saveSummary(c.Before.Summary, after.Summary)
+	default:
+		return w.saveMark(c.Before.Turn, after.Turn)
+	}
+}
+
+func (w *write) saveFact(before, after *memory.Fact) error {
+	_, err := w.exec(`INSERT INTO facts (owner, `+factColumns+`) VALUES
+		(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (owner, id) DO UPDATE SET project = excluded.project, agent = excluded.agent,
+		conversation = excluded.conversation, content = excluded.content, category = excluded.category,
+		tags = excluded.tags, subject = excluded.subject, attribute = excluded.attribute,
+		confidence = excluded.confidence, status = excluded.status, source = excluded.source, trust = excluded.trust,
+		pinned = excluded.pinned, from_conversation = excluded.from_conversation, from_turns = excluded.from_turns,
+		quote_turn = excluded.quote_turn, quote_start = excluded.quote_start, quote_end = excluded.quote_end,
+		observed_at = excluded.observed_at, observed_seq = excluded.observed_seq, valid_from = excluded.valid_from,
+		valid_to = excluded.valid_to, created_at = excluded.created_at, updated_at = excluded.updated_at,
+		expires_at = excluded.expires_at, superseded_by = excluded.superseded_by, model = excluded.model,
+		metadata = excluded.metadata, hash = excluded.hash, version = excluded.version`, factValues(after)...)
+	if err != nil {
+		return fmt.Errorf("write the fact: %w", err)
+	}
+	if before == nil {
+		before = &memory.Fact{Content: after.Content}
+	}
+	if err := w.point(`fact_tags`, `tag`, after.ID, before.Tags, after.Tags); err != nil {
+		return err
+	}
+	if err := w.point(`fact_turns`, `turn`, after.ID, before.Provenance.Turns, after.Provenance.Turns); err != nil {
+		return err
+	}
+	return w.reword(after.ID, before.Content, after.Content)
+}
+
+// point makes the rows of a table that leads from a column to facts what the
+// fact now says.
+func (w *write) point(table, column, fact string, before, after []string) error {
+	if slices.Equal(before, after) {
+		return nil
+	}
+	for _, gone := range before {
+		if _, err := w.exec(`DELETE FROM `+table+` WHERE owner = ? AND `+column+` = ? AND fact = ?`, w.owner, gone, fact); err != nil {
+			return fmt.Errorf("write %s: %w", table, err)
+		}
+	}
+	for _, come := range after {
+		if _, err := w.exec(`INSERT OR IGNORE INTO `+table+` (owner, `+column+`, fact) VALUES (?, ?, ?)`, w.owner, come, fact); err != nil {
+			return fmt.Errorf("write %s: %w", table, err)
+		}
+	}
+	return nil
+}
+
+// reword drops the vectors of words that are no more.
+func (w *write) reword(id, before, after string) error {
+	if before == after {
+		return nil
+	}
+	_, err := w.exec(`DELETE FROM vectors WHERE owner = ? AND memory = ?`, w.owner, id)
+	return wrap("drop the vectors of other words", err)
+}
+
+func (w *write) saveLink(before, after *memory.Link) error {
+	fact, err := toJSON(after.Fact)
+	if err != nil {
+		return memory.Errorf(memory.Invalid, "the linked fact: %w", err)
+	}
+	_, err = w.exec(`INSERT INTO links (owner, id, home, fact_status, fact_created_at, `+linkColumns+`)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (owner, id) DO UPDATE SET home = excluded.home, home_version = excluded.home_version,
+		status = excluded.status, created_at = excluded.created_at, fact = excluded.fact, hash = excluded.hash,
+		fact_status = excluded.fact_status, fact_created_at = excluded.fact_created_at, version = excluded.version`,
+		after.Owner, after.Fact.ID, after.Fact.Scope.Owner, after.Fact.Status, micros(after.Fact.CreatedAt),
+		after.Status, micros(after.CreatedAt), fact, after.Fact.Hash, after.HomeVersion, after.Version)
+	if err != nil {
+		return fmt.Errorf("write the link: %w", err)
+	}
+	if before == nil {
+		return nil
+	}
+	return w.reword(after.Fact.ID, before.Fact.Content, after.Fact.Content)
+}
+
+func (w *write) saveProfile(p *memory.ProfileEntry) error {
+	_, err := w.exec(`INSERT INTO profile (owner, `+profileColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (owner, key) DO UPDATE SET value = excluded.value, tokens = excluded.tokens,
+		status = excluded.status, updated_at = excluded.updated_at, version = excluded.version`,
+		p.Owner, p.Key, p.Value, p.Tokens, p.Status, micros(p.UpdatedAt), p.Version)
+	return wrap("write the profile entry", err)
+}
+
+func (w *write) saveRelation(r *memory.Relation) error {
+	_, err := w.exec(`INSERT INTO relations (owner, `+relationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (owner, from_fact, to_fact, kind) DO UPDATE SET status = excluded.status,
+		created_at = excluded.created_at, version = excluded.version`,
+		r.Owner, r.From, r.To, r.Kind, r.Status, micros(r.CreatedAt), r.Version)
+	return wrap("write the relation", err)
+}
+
+func (w *write) saveSummary(before, after *memory.Summary) error {
+	_, err := w.exec(`INSERT INTO summaries (owner, `+summaryColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (owner, id) DO UPDATE SET project = excluded.project, agent = excluded.agent,
+		conversation = excluded.conversation, content = excluded.content, message_count = excluded.message_count,
+		model = excluded.model, status = excluded.status, created_at = excluded.created_at, version = excluded.version`,
+		after.Scope.Owner, after.ID, after.Scope.Project, after.Scope.Agent, after.Scope.Conversation, after.Text,
+		after.MessageCount, after.Model, after.Status, micros(after.CreatedAt), after.Version)
+	if err != nil {
+		return fmt.Errorf("write the summary: %w", err)
+	}
+	if before == nil {
+		return nil
+	}
+	return w.reword(after.ID, before.Text, after.Text)
+}
+
+// saveMark gives a turn another status, and keeps its conversation's count.
+func (w *write) saveMark(before, after *memory.TurnMark) error {
+	_, err := w.exec(`UPDATE turns SET status = ?, version = ? WHERE owner = ? AND id = ?`,
+		after.Status, w.version, w.owner, after.ID)
+	if err != nil {
+		return fmt.Errorf("mark the turn: %w", err)
+	}
+	var more int
+	if after.Status == memory.Active {
+		more++
+	}
+	if before.Status == memory.Active {
+		more--
+	}
+	if more == 0 {
+		return nil
+	}
+	_, err = w.exec(`UPDATE conversations SET message_count = message_count + ? WHERE owner = ? AND id =
+		(SELECT conversation FROM turns WHERE owner = ? AND id = ? AND role IN ('user', 'assistant'))`,
+		more, w.owner, w.owner, after.ID)
+	return wrap("count the conversation's turns", err)
+}
+
+// stamped returns a copy of the image as it is kept: at a version, with times of
+// microseconds.
+func stamped(i memory.Image, version int64) memory.Image {
+	switch {
+	case i.Fact != nil:
+		f := *i.Fact
+		f.Version = version
+		roundFact(&f)
+		return memory.Image{Fact: &f}
+	case i.Link != nil:
+		l := *i.Link
+		l.Version, l.CreatedAt, l.Fact.Version = version, memory.Time(l.CreatedAt), l.HomeVersion
+		roundFact(&l.Fact)
+		return memory.Image{Link: &l}
+	case i.Profile != nil:
+		p := *i.Profile
+		p.Version, p.UpdatedAt = version, memory.Time(p.UpdatedAt)
+		return memory.Image{Profile: &p}
+	case i.Relation != nil:
+		r := *i.Relation
+		r.Version, r.CreatedAt = version, memory.Time(r.CreatedAt)
+		return memory.Image{Relation: &r}
+	case i.Summary != nil:
+		s := *i.Summary
+		s.Version, s.CreatedAt = version, memory.Time(s.CreatedAt)
+		return memory.Image{Summary: &s}
+	}
+	return i
+}
+
+func roundFact(f *memory.Fact) {
+	f.ObservedAt, f.ValidFrom, f.ValidTo = memory.Time(f.ObservedAt), memory.Time(f.ValidFrom), memory.Time(f.ValidTo)
+	f.CreatedAt, f.UpdatedAt, f.ExpiresAt = memory.Time(f.CreatedAt), memory.Time(f.UpdatedAt), memory.Time(f.ExpiresAt)
+}
+
+// memoryID is the id of the memory that the image shows, "" if it shows none.
+func memoryID(i memory.Image) string {
+	switch {
+	case i.Fact != nil:
+		return i.Fact.ID
+	case i.Link != nil:
+		return i.Link.Fact.ID
+	case i.Summary != nil:
+		return i.Summary.ID
+	case i.Turn != nil:
+		return i.Turn.ID
+	}
+	return ""
+}

@@ -1,0 +1,178 @@
+package sqlstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// journal writes down a change that was made.
+func (w *write) journal(run string, by memory.Author, ordinal int, c memory.Change) error {
+	before, err := encodeImage(c.Before)
+	if err != nil {
+		return err
+	}
+	after, err := encodeImage(c.After)
+	if err != nil {
+		return err
+	}
+	author := "" // the run's
+	if c.Author != (memory.Author{}) && c.Author != by {
+		if author, err = toJSON(c.Author); err != nil {
+			return err
+		}
+	}
+	_, err = w.exec(`INSERT INTO journal (owner, version, ordinal, run, target, action, old_id, new_id, reason,
+		author, at, before, after) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		w.owner, w.version, ordinal, run, c.After.Target(), c.Action, c.OldID, c.NewID, c.Reason,
+		author, micros(w.at), before, after)
+	return wrap("write the journal", err)
+}
+
+// Changes returns the journal: see [memory.Facts].
+func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.ChangeQuery) (memory.ChangePage, error) {
+	where, err := changesWhere(owner, q)
+	if err != nil {
+		return memory.ChangePage{}, err
+	}
+	limit := limited(q.Limit)
+	var page memory.ChangePage
+	err = s.reads.see(ctx, owner, func(v *view) error {
+		rows, err := v.queryOnce(`SELECT j.version, j.ordinal, j.run, j.action, j.old_id, j.new_id, j.reason,
+			CASE j.author WHEN '' THEN r.author ELSE j.author END, j.at, j.before, j.after
+			FROM journal j JOIN runs r ON r.owner = j.owner AND r.id = j.run `+where.text()+`
+			ORDER BY j.version DESC, j.ordinal DESC LIMIT `+strconv.Itoa(limit+1), where.args...)
+		page.Changes, err = collect(rows, err, func(row scanner) (memory.Change, error) { return scanChange(owner, row) })
+		return wrap("read the journal", err)
+	})
+	if len(page.Changes) > limit {
+		page.Changes = page.Changes[:limit]
+		last := page.Changes[limit-1]
+		page.Next = cursor{last.Version, last.ID[strings.LastIndex(last.ID, "/")+1:]}.String()
+	}
+	return page, err
+}
+
+func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
+	var w where
+	w.and(`j.owner = ?`, owner)
+	if q.Target != "" {
+		w.and(`j.target = ?`, q.Target)
+	}
+	if q.Fact != "" {
+		// An empty id is of no fact: saying so lets the partial indexes be used.
+		w.and(`(j.target IN (?, ?) OR j.old_id <> '' AND j.old_id = ? OR j.new_id <> '' AND j.new_id = ?)`,
+			"fact:"+q.Fact, "link:"+q.Fact, q.Fact, q.Fact)
+	}
+	if q.Run != "" {
+		w.run(owner, q.Run)
+	}
+	if q.ID != "" {
+		at := strings.LastIndex(q.ID, "/")
+		w.run(owner, q.ID[:max(at, 0)])
+		w.and(`j.ordinal = ?`, q.ID[at+1:])
+	}
+	if q.Action != "" {
+		w.and(`j.action = ?`, q.Action)
+	}
+	if !q.After.IsZero() {
+		w.and(`j.at > ?`, micros(q.After))
+	}
+	if q.Cursor != "" {
+		after, err := readCursor(q.Cursor)
+		if err != nil {
+			return where{}, err
+		}
+		w.and(`(j.version, j.ordinal) < (?, CAST(? AS INTEGER))`, after.at, after.id)
+	}
+	return w, nil
+}
+
+// run narrows to the changes of a run. They all have its version, which is
+// quicker to find than its name.
+func (w *where) run(owner memory.Owner, run string) {
+	w.and(`j.version = (SELECT version FROM runs WHERE owner = ? AND id = ?)`, owner, run)
+	w.and(`j.run = ?`, run)
+}
+
+func scanChange(owner memory.Owner, row scanner) (memory.Change, error) {
+	c := memory.Change{Owner: owner}
+	var ordinal int
+	err := row.Scan(&c.Version, &ordinal, &c.Run, &c.Action, &c.OldID, &c.NewID, &c.Reason, asJSON{&c.Author},
+		asTime{&c.At}, asImage{&c.Before}, asImage{&c.After})
+	c.ID = c.Run + "/" + strconv.Itoa(ordinal)
+	return c, err
+}
+
+// imageVersion is the version that wrote the image, 0 for a turn's mark, which
+// has none.
+func imageVersion(i memory.Image) int64 {
+	switch {
+	case i.Fact != nil:
+		return i.Fact.Version
+	case i.Link != nil:
+		return i.Link.Version
+	case i.Profile != nil:
+		return i.Profile.Version
+	case i.Relation != nil:
+		return i.Relation.Version
+	case i.Summary != nil:
+		return i.Summary.Version
+	}
+	return 0
+}
+
+// imageRecord is an image as the journal keeps it, with what its JSON leaves out.
+type imageRecord struct {
+	memory.Image
+	Hash    string `json:"hash,omitempty"`
+	Version int64  `json:"version,omitempty"`
+}
+
+// encodeImage returns what [asImage] scans, "" for the zero Image.
+func encodeImage(i memory.Image) (string, error) {
+	if i.IsZero() {
+		return "", nil
+	}
+	r := imageRecord{Image: i, Version: imageVersion(i)}
+	switch {
+	case i.Fact != nil:
+		r.Hash = i.Fact.Hash
+	case i.Link != nil:
+		r.Hash = i.Link.Fact.Hash
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(r); err != nil {
+		return "", memory.Errorf(memory.Invalid, "write its image: %w", err)
+	}
+	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+}
+
+// asImage scans what encodeImage made.
+type asImage struct{ image *memory.Image }
+
+func (a asImage) Scan(src any) error {
+	data, ok := src.(string)
+	if !ok || data == "" {
+		return nil
+	}
+	var r imageRecord
+	if err := json.Unmarshal([]byte(data), &r); err != nil {
+		return fmt.Errorf("read an image: %w", err)
+	}
+	*a.image = stamped(r.Image, r.Version)
+	switch {
+	case a.image.Fact != nil:
+		a.image.Fact.Hash = r.Hash
+	case a.image.Link != nil:
+		a.image.Link.Fact.Hash = r.Hash
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// source is a table that memories are kept in.
+type source struct {
+	table   string
+	columns string
+	scan    func(memory.Owner, scanner, ...any) (memory.Memory, error)
+}
+
+var (
+	facts = source{"facts", factColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
+		f, err := scanFact(o, row, more...)
+		return memory.Memory{Fact: f}, err
+	}}
+	links = source{"links", linkColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
+		l, err := scanLink(o, row, more...)
+		return memory.Memory{Fact: &l.Fact, Link: l}, err
+	}}
+	turns = source{"turns", turnColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
+		t, err := scanTurn(o, row, more...)
+		return memory.Memory{Turn: t}, err
+	}}
+	summaries = source{"summaries", summaryColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
+		s, err := scanSummary(o, row, more...)
+		return memory.Memory{Summary: s}, err
+	}}
+)
+
+// Get returns memories by id: see [memory.Facts].
+func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]memory.Memory, error) {
+	var found []memory.Memory
+	err := s.reads.see(ctx, owner, func(v *view) error {
+		byID := map[string][]memory.Memory{}
+		for _, from := range []source{facts, links, turns, summaries} {
+			rows, err := v.query(`SELECT `+from.columns+` FROM `+from.table+`
+				WHERE owner = ? AND id IN (SELECT value FROM json_each(?))`, cmp.Or(list(ids), `[]`))
+			all, err := collect(rows, err, func(row scanner) (memory.Memory, error) { return from.scan(owner, row) })
+			if err != nil {
+				return fmt.Errorf("read %s: %w", from.table, err)
+			}
+			for _, m := range all {
+				byID[m.ID()] = append(byID[m.ID()], m)
+			}
+		}
+		for _, id := range ids {
+			found = append(found, byID[id]...)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// List returns the memories that match: see [memory.Facts].
+func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
+	limit := limited(q.Limit)
+	var found []memory.Memory
+	err := s.reads.see(ctx, owner, func(v *view) (err error) {
+		if !q.At.AsOf.IsZero() {
+			found, err = v.listAsOf(q)
+			return err
+		}
+		for _, from := range sourcesOf(q) {
+			some, err := v.list(from, q, limit+1)
+			if err != nil {
+				return err
+			}
+			found = append(found, some...)
+		}
+		return nil
+	})
+	if err != nil {
+		return memory.Page{}, err
+	}
+	slices.SortFunc(found, newestFirst)
+	if len(found) <= limit {
+		return memory.Page{Memories: found}, nil
+	}
+	last := found[limit-1]
+	return memory.Page{Memories: found[:limit], Next: cursor{micros(last.CreatedAt()), last.ID()}.String()}, nil
+}
+
+func newestFirst(a, b memory.Memory) int {
+	return cmp.Or(b.CreatedAt().Compare(a.CreatedAt()), strings.Compare(b.ID(), a.ID()))
+}
+
+// sourcesOf returns the tables in which something may match.
+func sourcesOf(q memory.Query) []source {
+	kinds := q.Kinds
+	if len(kinds) == 0 {
+		kinds = []memory.Kind{memory.KindFact}
+	}
+	ofFacts := q.Category != "" || q.Tag != "" || q.Subject != "" || q.Attribute != "" || q.Hash != "" || q.Turn != "" || q.Pinned
+	var all []source
+	if slices.Contains(kinds, memory.KindFact) {
+		all = append(all, facts, links)
+	}
+	if slices.Contains(kinds, memory.KindTurn) && !ofFacts {
+		all = append(all, turns)
+	}
+	if slices.Contains(kinds, memory.KindSummary) && !ofFacts {
+		all = append(all, summaries)
+	}
+	return all
+}
+
+// list returns the newest memories of a table that match, at least as many as
+// limit if there are so many.
+func (v *view) list(from source, q memory.Query, limit int) ([]memory.Memory, error) {
+	var w where
+	w.and(`owner = ?`, v.owner)
+	if from.table == links.table {
+		return v.listLinks(w, q)
+	}
+	w.statuses(q)
+	w.scope(from, q)
+	if q.Text != "" {
+		w.and(containsFold+`(content, ?)`, q.Text)
+	}
+	if from.table == facts.table {
+		w.fact(q)
+	}
+	if err := w.after(q.Cursor, `created_at`); err != nil {
+		return nil, err
+	}
+	rows, err := v.queryOnce(`SELECT `+from.columns+` FROM `+from.table+` `+w.text()+`
+		ORDER BY created_at DESC, id DESC LIMIT `+strconv.Itoa(limit), w.args...)
+	all, err := collect(rows, err, func(row scanner) (memory.Memory, error) { return from.scan(v.owner, row) })
+	return all, wrap("list "+from.table, err)
+}
+
+// listLinks returns all links that match: they are few, and their facts are
+// copies that have no columns.
+func (v *view) listLinks(w where, q memory.Query) ([]memory.Memory, error) {
+	if err := w.after(q.Cursor, `fact_created_at`); err != nil {
+		return nil, err
+	}
+	rows, err := v.queryOnce(`SELECT `+links.columns+` FROM links `+w.text(), w.args...)
+	all, err := collect(rows, err, func(row scanner) (memory.Memory, error) { return links.scan(v.owner, row) })
+	return slices.DeleteFunc(all, func(m memory.Memory) bool { return !q.Matches(m) }), wrap("list links", err)
+}
+
+// statuses narrows as [memory.Query] says.
+func (w *where) statuses(q memory.Query) {
+	statuses := q.Statuses
+	if len(statuses) == 0 {
+		statuses = []memory.Status{memory.Active}
+		if !q.At.ValidAt.IsZero() {
+			statuses = append(statuses, memory.Superseded)
+		}
+	}
+	texts := make([]string, len(statuses))
+	for i, s := range statuses {
+		texts[i] = string(s)
+	}
+	w.anyOf(`status`, texts)
+	if q.Hash != "" && !slices.ContainsFunc(statuses, func(s memory.Status) bool { return !s.Live() }) {
+		w.and(`status IN ('active', 'pending')`) // in the words of the index
+	}
+}
+
+// scope narrows by what the memory's scope or provenance names.
+func (w *where) scope(from source, q memory.Query) {
+	if q.Project != "" {
+		w.and(`project = ?`, q.Project)
+	}
+	if q.Agent != "" {
+		w.and(`agent = ?`, q.Agent)
+	}
+	switch {
+	case q.Conversation == "":
+	case from.table == facts.table:
+		w.and(`(conversation = ? OR from_conversation = ?)`, q.Conversation, q.Conversation)
+	default:
+		w.and(`conversation = ?`, q.Conversation)
+	}
+}
+
+func (w *where) fact(q memory.Query) {
+	if q.Category != "" {
+		w.and(`category = ?`, q.Category)
+	}
+	if q.Tag != "" {
+		w.and(`id IN (SELECT fact FROM fact_tags t WHERE t.owner = facts.owner AND t.tag = ?)`, q.Tag)
+	}
+	if q.Subject != "" {
+		w.and(`subject <> '' AND subject = ?`, q.Subject)
+	}
+	if q.Attribute != "" {
+		w.and(`attribute = ?`, q.Attribute)
+	}
+	if q.Hash != "" {
+		w.and(`hash = ?`, q.Hash)
+	}
+	if q.Turn != "" {
+		w.and(`id IN (SELECT fact FROM fact_turns t WHERE t.owner = facts.owner AND t.turn = ?)`, q.Turn)
+	}
+	if q.Pinned {
+		w.and(`pinned`)
+	}
+	if !q.At.ValidAt.IsZero() {
+		w.and(`CASE valid_from WHEN 0 THEN observed_at ELSE valid_from END <= ? AND (valid_to = 0 OR valid_to > ?)`,
+			micros(q.At.ValidAt), micros(q.At.ValidAt))
+	}
+}

@@ -1,0 +1,144 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// record is the kind of the runs that marks of a batch stand under.
+const record = "record"
+
+// Append writes a batch: see [memory.Log].
+func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
+	if err := checkOwner(owner); err != nil {
+		return memory.Receipt{}, err
+	}
+	if err := b.Check(owner); err != nil {
+		return memory.Receipt{}, err
+	}
+	var receipt memory.Receipt
+	err := s.write(ctx, func(t *tx) (err error) {
+		receipt, err = t.append(s.time(), owner, b)
+		return err
+	})
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	return receipt, nil
+}
+
+func (t *tx) append(now time.Time, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
+	marked := false
+	if b.Run != "" {
+		var err error
+		if _, marked, err = t.receipt(owner, b.Run); err != nil {
+			return memory.Receipt{}, err
+		}
+	}
+	if marked {
+		b.Marks = nil
+	}
+	fresh, err := t.absent(owner, b.Turns)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	if len(fresh) == 0 && (len(b.Turns) > 0 || marked) {
+		return t.unchanged(owner, b.Run)
+	}
+	w, err := t.begin(now, owner, true)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	if err := w.turns(b.Conversation, fresh); err != nil {
+		return memory.Receipt{}, err
+	}
+	if err := w.changes(b.Run, memory.Author{}, b.Marks); err != nil {
+		return memory.Receipt{}, err
+	}
+	if err := w.vectors(b.Vectors); err != nil {
+		return memory.Receipt{}, err
+	}
+	if err := w.enqueue(b.Jobs); err != nil {
+		return memory.Receipt{}, err
+	}
+	receipt := memory.Receipt{Run: b.Run, Version: w.version, At: w.at, Changes: len(b.Marks)}
+	if len(b.Marks) > 0 {
+		if err := w.record(record, memory.Author{}, receipt); err != nil {
+			return memory.Receipt{}, err
+		}
+	}
+	return receipt, w.end()
+}
+
+// absent returns the turns that the owner does not have, each once.
+func (t *tx) absent(owner memory.Owner, turns []memory.Turn) ([]memory.Turn, error) {
+	seen := make(map[string]bool, len(turns))
+	var absent []memory.Turn
+	for _, turn := range turns {
+		if seen[turn.ID] {
+			continue
+		}
+		seen[turn.ID] = true
+		var one int
+		err := t.row(`SELECT 1 FROM turns WHERE owner = ? AND id = ?`, []any{owner, turn.ID}, &one)
+		if noRows(err) {
+			absent = append(absent, turn)
+		} else if err != nil {
+			return nil, fmt.Errorf("look for turn %s: %w", turn.ID, err)
+		}
+	}
+	return absent, nil
+}
+
+// unchanged is the receipt of a batch that was there already.
+func (t *tx) unchanged(owner memory.Owner, run string) (memory.Receipt, error) {
+	r := memory.Receipt{Run: run, Again: true}
+	err := t.row(`SELECT version, clock FROM owners WHERE owner = ?`, []any{owner}, &r.Version, asTime{&r.At})
+	return r, wrap("read the owner's version", err)
+}
+
+// turns writes turns that are not there yet, and their conversation.
+func (w *write) turns(c memory.Conversation, turns []memory.Turn) error {
+	messages := 0
+	for _, t := range turns {
+		if err := w.turn(t); err != nil {
+			return err
+		}
+		if t.Status == memory.Active && (t.Role == memory.RoleUser || t.Role == memory.RoleAssistant) {
+			messages++
+		}
+	}
+	return w.converse(c, messages)
+}
+
+func (w *write) turn(t memory.Turn) error {
+	t.CreatedAt, t.LearnedAt = memory.Time(t.CreatedAt), memory.Time(t.LearnedAt)
+	t.RecordedAt, t.Version = w.at, w.version
+	_, err := w.exec(`INSERT INTO turns (owner, `+turnColumns+`)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, turnValues(&t)...)
+	if err != nil {
+		return fmt.Errorf("write turn %s: %w", t.ID, err)
+	}
+	w.wrote[t.ID] = true
+	return nil
+}
+
+// converse writes a new conversation, or brings an old one up to date.
+func (w *write) converse(c memory.Conversation, messages int) error {
+	if c.CreatedAt = memory.Time(c.CreatedAt); c.CreatedAt.IsZero() {
+		c.CreatedAt = w.at
+	}
+	if c.UpdatedAt = memory.Time(c.UpdatedAt); c.UpdatedAt.IsZero() {
+		c.UpdatedAt = w.at
+	}
+	_, err := w.exec(`INSERT INTO conversations (owner, `+conversationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (owner, id) DO UPDATE SET
+		title = CASE title WHEN '' THEN excluded.title ELSE title END,
+		message_count = message_count + excluded.message_count,
+		updated_at = max(updated_at, excluded.updated_at)`,
+		w.owner, c.ID, c.Project, c.Agent, c.Title, list(c.Contexts), c.Rules, messages, micros(c.CreatedAt), micros(c.UpdatedAt))
+	return wrap("write the conversation", err)
+}

@@ -1,0 +1,193 @@
+package sqlstore
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+const jobColumns = `owner, id, kind, conversation, turns, state, attempts, run_at, created_at, error, token, lease_until`
+
+func scanJob(row scanner) (memory.Job, error) {
+	var j memory.Job
+	var l memory.Lease
+	err := row.Scan(&j.Owner, &j.ID, &j.Kind, &j.Conversation, asList{&j.Turns}, &j.State, &j.Attempts,
+		asTime{&j.RunAt}, asTime{&j.CreatedAt}, &j.Error, &l.Token, asTime{&l.Until})
+	if l.Token != "" {
+		l.Owner, l.Job = j.Owner, j.ID
+		j.Lease = l
+	}
+	return j, err
+}
+
+// enqueue queues jobs at the write's time.
+func (w *write) enqueue(jobs []memory.Job) error {
+	for _, j := range jobs {
+		if j.RunAt = memory.Time(j.RunAt); j.RunAt.IsZero() {
+			j.RunAt = w.at
+		}
+		_, err := w.exec(`INSERT INTO jobs (`+jobColumns+`) VALUES (?, ?, ?, ?, ?, 'queued', 0, ?, ?, '', '', 0)
+			ON CONFLICT (owner, id) DO NOTHING`,
+			w.owner, j.ID, j.Kind, j.Conversation, list(j.Turns), micros(j.RunAt), micros(w.at))
+		if err != nil {
+			return fmt.Errorf("queue job %s: %w", j.ID, err)
+		}
+	}
+	return nil
+}
+
+// complete ends a job whose lease was checked.
+func (t *tx) complete(owner memory.Owner, job string) error {
+	_, err := t.exec(`UPDATE jobs SET state = 'done', token = '', lease_until = 0 WHERE owner = ? AND id = ?`, owner, job)
+	return wrap("complete the job", err)
+}
+
+// attempts reads how often a job that the lease holds has failed.
+func (t *tx) attempts(now time.Time, owner memory.Owner, held memory.Lease) (int, error) {
+	var attempts int
+	err := t.row(`SELECT attempts FROM jobs WHERE owner = ? AND id = ? AND state = 'running' AND token = ? AND lease_until > ?`,
+		[]any{owner, held.Job, held.Token, micros(now)}, &attempts)
+	if noRows(err) || err == nil && held.Owner != owner {
+		return 0, memory.Errorf(memory.LeaseLost, "job %s is not held by this worker any more", held.Job)
+	}
+	return attempts, wrap("check the lease", err)
+}
+
+// Claim leases the next job: see [memory.Queue].
+func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (memory.Job, error) {
+	if lease <= 0 {
+		return memory.Job{}, memory.Errorf(memory.Invalid, "a lease of %v is none", lease)
+	}
+	wanted, err := toJSON(kinds)
+	if err != nil {
+		return memory.Job{}, err
+	}
+	var job memory.Job
+	err = s.write(ctx, func(t *tx) (err error) {
+		job, err = t.claim(s.time(), wanted, lease)
+		return err
+	})
+	if noRows(err) {
+		return memory.Job{}, memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
+	}
+	if err != nil {
+		return memory.Job{}, err
+	}
+	return job, nil
+}
+
+func (t *tx) claim(now time.Time, kinds string, lease time.Duration) (memory.Job, error) {
+	_, err := t.exec(`UPDATE jobs SET attempts = attempts + 1, token = '', lease_until = 0, error = 'the lease ran out',
+		state = CASE WHEN attempts + 1 >= ? THEN 'parked' ELSE 'queued' END
+		WHERE state = 'running' AND lease_until <= ?`, memory.MaxAttempts, micros(now))
+	if err != nil {
+		return memory.Job{}, fmt.Errorf("take back leases: %w", err)
+	}
+	job, err := scanJob(row{t, `UPDATE jobs SET state = 'running', token = ?, lease_until = ?
+		WHERE (owner, id) = (
+			SELECT q.owner, q.id FROM jobs q
+			WHERE q.state = 'queued' AND q.run_at <= ? AND q.kind IN (SELECT value FROM json_each(?))
+			AND NOT EXISTS (SELECT 1 FROM jobs r WHERE r.owner = q.owner AND r.kind = q.kind AND r.state = 'running')
+			ORDER BY q.run_at, q.created_at, q.owner, q.id LIMIT 1)
+		RETURNING ` + jobColumns, []any{rand.Text(), micros(memory.Time(now.Add(lease))), micros(now), kinds}})
+	return job, wrap("claim a job", err)
+}
+
+// Extend moves the end of a lease: see [memory.Queue].
+func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Duration) (memory.Lease, error) {
+	if err := checkOwner(held.Owner); err != nil {
+		return memory.Lease{}, err
+	}
+	if lease <= 0 {
+		return memory.Lease{}, memory.Errorf(memory.Invalid, "a lease of %v is none", lease)
+	}
+	err := s.write(ctx, func(t *tx) error {
+		now := s.time()
+		if _, err := t.attempts(now, held.Owner, held); err != nil {
+			return err
+		}
+		held.Until = memory.Time(now.Add(lease))
+		_, err := t.exec(`UPDATE jobs SET lease_until = ? WHERE owner = ? AND id = ?`, micros(held.Until), held.Owner, held.Job)
+		return wrap("extend the lease", err)
+	})
+	if err != nil {
+		return memory.Lease{}, err
+	}
+	return held, nil
+}
+
+// Finish ends an attempt: see [memory.Queue].
+func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome) error {
+	if err := checkOwner(held.Owner); err != nil {
+		return err
+	}
+	return s.write(ctx, func(t *tx) error {
+		now := s.time()
+		failed, err := t.attempts(now, held.Owner, held)
+		if err != nil {
+			return err
+		}
+		if o.Done {
+			return t.complete(held.Owner, held.Job)
+		}
+		return t.retry(now, held, failed+1, o)
+	})
+}
+
+func (t *tx) retry(now time.Time, held memory.Lease, attempts int, o memory.Outcome) error {
+	state := memory.JobQueued
+	if o.Park || attempts >= memory.MaxAttempts {
+		state = memory.JobParked
+	}
+	at := memory.Time(o.RetryAt)
+	if at.IsZero() {
+		at = now
+	}
+	_, err := t.exec(`UPDATE jobs SET state = ?, attempts = ?, run_at = ?, error = ?, token = '', lease_until = 0
+		WHERE owner = ? AND id = ?`, state, attempts, micros(at), o.Cause, held.Owner, held.Job)
+	return wrap("finish the attempt", err)
+}
+
+// Jobs returns an owner's jobs: see [memory.Queue].
+func (s *Store) Jobs(ctx context.Context, owner memory.Owner, states ...memory.JobState) ([]memory.Job, error) {
+	if len(states) == 0 {
+		states = []memory.JobState{memory.JobQueued, memory.JobRunning, memory.JobParked}
+	}
+	wanted, err := toJSON(states)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []memory.Job
+	err = s.reads.see(ctx, owner, func(v *view) error {
+		rows, err := v.query(`SELECT `+jobColumns+` FROM jobs WHERE owner = ? AND state IN (SELECT value FROM json_each(?))
+			ORDER BY created_at DESC, id DESC`, wanted)
+		jobs, err = collect(rows, err, scanJob)
+		return wrap("list jobs", err)
+	})
+	return jobs, err
+}
+
+// Requeue makes a parked job due: see [memory.Queue].
+func (s *Store) Requeue(ctx context.Context, owner memory.Owner, job string) error {
+	if err := checkOwner(owner); err != nil {
+		return err
+	}
+	return s.write(ctx, func(t *tx) error {
+		var state memory.JobState
+		err := t.row(`SELECT state FROM jobs WHERE owner = ? AND id = ?`, []any{owner, job}, &state)
+		switch {
+		case noRows(err):
+			return memory.Errorf(memory.NotFound, "no job %s", job)
+		case err != nil:
+			return fmt.Errorf("read the job: %w", err)
+		case state != memory.JobParked:
+			return memory.Errorf(memory.Conflict, "job %s is %s, not parked", job, state)
+		}
+		_, err = t.exec(`UPDATE jobs SET state = 'queued', attempts = 0, error = '', run_at = ? WHERE owner = ? AND id = ?`,
+			micros(s.time()), owner, job)
+		return wrap("requeue the job", err)
+	})
+}

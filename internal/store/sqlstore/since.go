@@ -1,0 +1,145 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Versions returns each owner's version: see [memory.Source].
+func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, error) {
+	names := make([]string, len(owners))
+	place := make(map[string][]int, len(owners))
+	for i, o := range owners {
+		if err := checkOwner(o); err != nil {
+			return nil, err
+		}
+		names[i] = string(o)
+		place[names[i]] = append(place[names[i]], i)
+	}
+	statement, err := s.reads.prepare(ctx, `SELECT owner, version FROM owners WHERE owner IN (SELECT value FROM json_each(?))`)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := statement.QueryContext(ctx, cmp.Or(list(names), `[]`))
+	versions := make([]int64, len(owners))
+	_, err = collect(rows, err, func(row scanner) (version int64, err error) {
+		var name string
+		err = row.Scan(&name, &version)
+		for _, i := range place[name] {
+			versions[i] = version
+		}
+		return version, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read versions: %w", err)
+	}
+	return versions, nil
+}
+
+// Since yields what was written after a version: see [memory.Source].
+func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (int64, error) {
+	var version int64
+	err := s.follows.see(ctx, owner, func(v *view) error {
+		var horizon int64
+		err := v.tx.QueryRowContext(ctx, `SELECT version, horizon FROM owners WHERE owner = ?`, owner).Scan(&version, &horizon)
+		if err != nil && !noRows(err) {
+			return fmt.Errorf("read the owner's version: %w", err)
+		}
+		if after > version || after > 0 && after < horizon {
+			return memory.Errorf(memory.Gone, "version %d of %s is not within %d to %d; start from 0", after, owner, horizon, version)
+		}
+		return v.since(model, after, yield)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return version, nil
+}
+
+// since merges what each table has, which is sorted alike.
+func (v *view) since(model string, after int64, yield func(memory.Item) error) error {
+	var streams []*stream
+	for _, from := range []source{facts, links, turns, summaries} {
+		s, err := v.stream(from, model, after)
+		if err != nil {
+			return fmt.Errorf("follow %s: %w", from.table, err)
+		}
+		defer s.rows.Close()
+		streams = append(streams, s)
+	}
+	for {
+		streams = slices.DeleteFunc(streams, func(s *stream) bool { return s.done })
+		if len(streams) == 0 {
+			return nil
+		}
+		next := slices.MinFunc(streams, func(a, b *stream) int {
+			return cmp.Or(cmp.Compare(a.head.Version, b.head.Version), strings.Compare(a.head.ID, b.head.ID))
+		})
+		if item := next.head; !item.Removed || after > 0 {
+			if err := yield(item); err != nil {
+				return err
+			}
+		}
+		if err := next.advance(); err != nil {
+			return err
+		}
+	}
+}
+
+// stream is what a table has to say after a version, one item ahead.
+type stream struct {
+	from  source
+	owner memory.Owner
+	rows  *sql.Rows
+	head  memory.Item
+	done  bool
+}
+
+func (v *view) stream(from source, model string, after int64) (*stream, error) {
+	query := `SELECT ` + from.columns + `,
+		(SELECT data FROM vectors v WHERE v.owner = m.owner AND v.memory = m.id AND v.model = ?2)
+		FROM ` + from.table + ` m WHERE owner = ?1 AND version > ?3`
+	if after == 0 {
+		query += ` AND status = 'active'`
+	}
+	rows, err := v.query(query+` ORDER BY version, id`, model, after)
+	if err != nil {
+		return nil, err
+	}
+	s := &stream{from: from, owner: v.owner, rows: rows}
+	return s, s.advance()
+}
+
+func (s *stream) advance() error {
+	if s.done = !s.rows.Next(); s.done {
+		return s.rows.Err()
+	}
+	var data []byte
+	m, err := s.from.scan(s.owner, s.rows, &data)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", s.from.table, err)
+	}
+	s.head = memory.Item{ID: m.ID(), Version: version(m)}
+	if s.head.Removed = m.Status() != memory.Active || m.Turn != nil && m.Content() == ""; !s.head.Removed {
+		s.head.Memory, s.head.Vector = m, decodeHalves(data)
+	}
+	return nil
+}
+
+func version(m memory.Memory) int64 {
+	switch {
+	case m.Link != nil:
+		return m.Link.Version
+	case m.Fact != nil:
+		return m.Fact.Version
+	case m.Turn != nil:
+		return m.Turn.Version
+	}
+	return m.Summary.Version
+}

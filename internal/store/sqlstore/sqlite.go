@@ -1,0 +1,141 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	"modernc.org/sqlite"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	// busyTimeout outlasts another process's backup or checkpoint.
+	busyTimeout = 10 * time.Second
+	// Readers of one process; each has a page cache of its own.
+	readConns, followConns = 8, 4
+	// applicationID marks a database as ours; the first migration sets it.
+	applicationID = 1282368361
+	// containsFold is [memory.ContainsFold] in SQL.
+	containsFold = "loci_contains_fold"
+)
+
+func init() {
+	sqlite.MustRegisterDeterministicScalarFunction(containsFold, 2,
+		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+			text, ok1 := args[0].(string)
+			part, ok2 := args[1].(string)
+			return ok1 && ok2 && memory.ContainsFold(text, part), nil
+		})
+}
+
+// OpenSQLite opens the database in a file, which it makes, with its folder, if it
+// is not there. Both are for their owner alone. A file that is no database of
+// ours, is damaged, or was made by a newer program is refused and left as it is;
+// so is one that another store holds open, with [memory.Conflict].
+func OpenSQLite(ctx context.Context, path string, o Options) (*Store, error) {
+	s, err := openSQLite(ctx, path, o)
+	if err != nil {
+		return nil, fmt.Errorf("open the database %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func openSQLite(ctx context.Context, path string, o Options) (_ *Store, err error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	s := &Store{now: o.Now}
+	if s.release, err = lockFile(path + ".lock"); err != nil {
+		return nil, err
+	}
+	if err := s.connect(ctx, path, o); err != nil {
+		return nil, errors.Join(err, s.release())
+	}
+	return s, nil
+}
+
+func (s *Store) connect(ctx context.Context, path string, o Options) error {
+	// SQLite would make the file as open as the umask lets it; the log beside it
+	// takes the file's own mode.
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", dsn(path, "_txlock=immediate&_pragma=journal_mode(wal)&_pragma=synchronous(full)"))
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	if err := prepare(ctx, db); err != nil {
+		return errors.Join(explain(err), db.Close())
+	}
+	if s.writer, err = startWriter(ctx, db, o.failpoint); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	for _, pool := range []struct {
+		to    **reader
+		conns int
+	}{{&s.reads, readConns}, {&s.follows, followConns}} {
+		db, err := sql.Open("sqlite", dsn(path, "_pragma=query_only(1)"))
+		if err != nil {
+			return err
+		}
+		db.SetMaxOpenConns(pool.conns)
+		db.SetMaxIdleConns(pool.conns)
+		*pool.to = newReader(db)
+	}
+	return nil
+}
+
+// dsn names the file so that nothing in its path is taken for an option.
+func dsn(path, options string) string {
+	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path)}
+	return fmt.Sprintf("%s?_pragma=busy_timeout(%d)&%s", u.String(), busyTimeout.Milliseconds(), options)
+}
+
+// prepare checks that the database is ours or empty, and brings it up to date.
+func prepare(ctx context.Context, db *sql.DB) error {
+	var id, tables int
+	if err := db.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id); err != nil {
+		return err
+	}
+	if err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM sqlite_schema WHERE name NOT LIKE 'goose_%' AND name NOT LIKE 'sqlite_%'`).Scan(&tables); err != nil {
+		return err
+	}
+	if id != applicationID && (id != 0 || tables > 0) {
+		return memory.Errorf(memory.Invalid, "it is another program's database")
+	}
+	return migrate(ctx, db, goose.DialectSQLite3)
+}
+
+// explain says what people can do about the errors that a bad file gives.
+func explain(err error) error {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	const corrupt, notADatabase = 11, 26
+	switch e.Code() & 0xff {
+	case corrupt, notADatabase:
+		return memory.Errorf(memory.Unavailable, "it is damaged or no database; nothing was changed: move it away or restore a backup: %w", err)
+	}
+	return err
+}

@@ -1,0 +1,100 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Turns returns turns in order: see [memory.Log].
+func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuery) ([]memory.Turn, error) {
+	var found []memory.Turn
+	err := s.reads.see(ctx, owner, func(v *view) (err error) {
+		if q.AsOf.IsZero() {
+			found, err = v.turns(q)
+			return err
+		}
+		found, err = v.turnsAsOf(q.AsOf)
+		return wrap("read turns as of a time", err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !q.AsOf.IsZero() {
+		found = slices.DeleteFunc(found, func(t memory.Turn) bool { return !matchesTurn(q, t) })
+	}
+	slices.SortFunc(found, func(a, b memory.Turn) int {
+		return cmp.Or(cmp.Compare(a.Conversation, b.Conversation), cmp.Compare(a.Index, b.Index), cmp.Compare(a.ID, b.ID))
+	})
+	return lastOfEach(found, q.Last), nil
+}
+
+// turns returns the present turns that match. With q.Last it leaves out what
+// cannot be among the last of one conversation.
+func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
+	var w where
+	w.and(`owner = ?`, v.owner)
+	if q.Conversation != "" {
+		w.and(`conversation = ?`, q.Conversation)
+	}
+	w.anyOf(`id`, q.IDs)
+	if len(q.Chains) > 0 {
+		w.and(`chain <> ''`) // in the words of the index
+		w.anyOf(`chain`, q.Chains)
+	}
+	if q.Unlearned {
+		w.and(`role = 'user' AND learned_at = 0 AND no_learn = 0`)
+	}
+	if statuses := turnStatuses(q); len(statuses) > 0 {
+		w.anyOf(`status`, statuses)
+	}
+	query := `SELECT ` + turnColumns + ` FROM turns ` + w.text()
+	if q.Last > 0 && q.Conversation != "" {
+		query += ` ORDER BY place DESC, id DESC LIMIT ?`
+		w.args = append(w.args, q.Last)
+	}
+	rows, err := v.queryOnce(query, w.args...)
+	found, err := collect(rows, err, func(row scanner) (memory.Turn, error) {
+		t, err := scanTurn(v.owner, row)
+		return *t, err
+	})
+	return found, wrap("read turns", err)
+}
+
+// turnStatuses returns the statuses that q selects, none for every one.
+func turnStatuses(q memory.TurnQuery) []string {
+	if len(q.Statuses) == 0 && len(q.Chains) == 0 {
+		return []string{string(memory.Active)}
+	}
+	var texts []string
+	for _, s := range q.Statuses {
+		texts = append(texts, string(s))
+	}
+	return texts
+}
+
+func matchesTurn(q memory.TurnQuery, t memory.Turn) bool {
+	statuses := turnStatuses(q)
+	return (q.Conversation == "" || q.Conversation == t.Conversation) &&
+		(len(q.IDs) == 0 || slices.Contains(q.IDs, t.ID)) &&
+		(len(q.Chains) == 0 || slices.Contains(q.Chains, t.Chain)) &&
+		(!q.Unlearned || t.Role == memory.RoleUser && t.LearnedAt.IsZero() && !t.NoLearn) &&
+		(len(statuses) == 0 || slices.Contains(statuses, string(t.Status)))
+}
+
+// lastOfEach keeps the last n turns of each conversation in a sorted list; all
+// for 0.
+func lastOfEach(turns []memory.Turn, n int) []memory.Turn {
+	if n <= 0 {
+		return turns
+	}
+	var kept []memory.Turn
+	for i, t := range turns {
+		if i+n >= len(turns) || turns[i+n].Conversation != t.Conversation {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}

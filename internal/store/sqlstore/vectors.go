@@ -1,0 +1,69 @@
+package sqlstore
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/memory"
+)
+
+// vectors keeps the vectors of memories that are there, and makes those come
+// again in Since.
+func (w *write) vectors(vectors []memory.Vector) error {
+	for _, v := range vectors {
+		there, err := w.touch(v.Memory)
+		if err != nil {
+			return err
+		}
+		if !there {
+			continue
+		}
+		_, err = w.exec(`INSERT INTO vectors (owner, memory, model, dims, data) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (owner, memory, model) DO UPDATE SET dims = excluded.dims, data = excluded.data`,
+			w.owner, v.Memory, v.Model, len(v.Values), encodeHalves(v.Values))
+		if err != nil {
+			return fmt.Errorf("write the vector of %s: %w", v.Memory, err)
+		}
+	}
+	return nil
+}
+
+// touch gives a memory the write's version and reports whether there is one.
+func (w *write) touch(id string) (bool, error) {
+	if w.wrote[id] {
+		return true, nil
+	}
+	for _, table := range []string{"turns", "facts", "links", "summaries"} {
+		done, err := w.exec(`UPDATE `+table+` SET version = ? WHERE owner = ? AND id = ?`, w.version, w.owner, id)
+		if err != nil {
+			return false, fmt.Errorf("touch %s: %w", id, err)
+		}
+		if n, err := done.RowsAffected(); n > 0 || err != nil {
+			w.wrote[id] = true
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// encodeHalves returns the values as float16, little endian.
+func encodeHalves(values []float32) []byte {
+	data := make([]byte, 0, 2*len(values))
+	for _, x := range values {
+		data = binary.LittleEndian.AppendUint16(data, vector.EncodeHalf(x))
+	}
+	return data
+}
+
+// decodeHalves reads what encodeHalves wrote, nil for nothing.
+func decodeHalves(data []byte) []float32 {
+	if len(data) == 0 {
+		return nil
+	}
+	values := make([]float32, len(data)/2)
+	for i := range values {
+		values[i] = vector.DecodeHalf(binary.LittleEndian.Uint16(data[2*i:]))
+	}
+	return values
+}

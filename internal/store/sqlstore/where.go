@@ -1,0 +1,74 @@
+package sqlstore
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	defaultLimit = 50
+	maxLimit     = 500
+)
+
+func limited(limit int) int {
+	if limit <= 0 {
+		return defaultLimit
+	}
+	return min(limit, maxLimit)
+}
+
+// where is a condition in the making.
+type where struct {
+	terms []string
+	args  []any
+}
+
+func (w *where) and(term string, args ...any) {
+	w.terms = append(w.terms, term)
+	w.args = append(w.args, args...)
+}
+
+// anyOf narrows a column to the values; none do not narrow.
+func (w *where) anyOf(column string, values []string) {
+	if len(values) > 0 {
+		w.and(column+` IN (SELECT value FROM json_each(?))`, list(values))
+	}
+}
+
+// after narrows to what follows a cursor in a list that is newest first.
+func (w *where) after(text, column string) error {
+	if text == "" {
+		return nil
+	}
+	c, err := readCursor(text)
+	if err != nil {
+		return err
+	}
+	w.and(`(`+column+`, id) < (?, ?)`, c.at, c.id)
+	return nil
+}
+
+func (w *where) text() string { return `WHERE ` + strings.Join(w.terms, ` AND `) }
+
+// cursor is where a page ended: the number that it is sorted by, and the id.
+type cursor struct {
+	at int64
+	id string
+}
+
+func (c cursor) String() string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(c.at, 10) + " " + c.id))
+}
+
+func readCursor(text string) (cursor, error) {
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	number, id, found := strings.Cut(string(data), " ")
+	at, notNumber := strconv.ParseInt(number, 10, 64)
+	if err != nil || !found || notNumber != nil {
+		return cursor{}, memory.Errorf(memory.Invalid, "%q is no cursor", text)
+	}
+	return cursor{at, id}, nil
+}

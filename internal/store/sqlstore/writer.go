@@ -1,0 +1,228 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// maxGroup bounds how many calls share a commit, so that the first of them does
+// not wait for ever.
+const maxGroup = 256
+
+// The points that tests kill at.
+const (
+	beforeCommit = "before commit"
+	afterCommit  = "after commit"
+	betweenGroup = "between groups"
+)
+
+// writer is the one goroutine that writes. It owns its connection.
+type writer struct {
+	db         *sql.DB
+	conn       *sql.Conn
+	statements map[string]*sql.Stmt
+	failpoint  func(point string)
+	done       chan struct{}
+
+	mu     sync.RWMutex // guards closed against sends on calls
+	closed bool
+	calls  chan *call
+}
+
+// call is one caller's work in the writer's queue.
+type call struct {
+	ctx   context.Context
+	do    func(*tx) error
+	taken atomic.Bool // by the writer, or by its caller who gives it up
+	err   error
+	done  chan struct{}
+}
+
+func startWriter(ctx context.Context, db *sql.DB, failpoint func(string)) (*writer, error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect the writer: %w", err)
+	}
+	if failpoint == nil {
+		failpoint = func(string) {}
+	}
+	w := &writer{
+		db: db, conn: conn, statements: map[string]*sql.Stmt{}, failpoint: failpoint,
+		done: make(chan struct{}), calls: make(chan *call, maxGroup),
+	}
+	go w.run()
+	return w, nil
+}
+
+// do queues the work and waits until it is committed. A caller whose context
+// ends leaves the queue; once its turn has come it waits for the outcome.
+func (w *writer) do(ctx context.Context, do func(*tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c := &call{ctx: ctx, do: do, done: make(chan struct{})}
+	if err := w.send(c); err != nil {
+		return err
+	}
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		if c.taken.CompareAndSwap(false, true) {
+			return ctx.Err()
+		}
+		<-c.done
+	}
+	return c.err
+}
+
+func (w *writer) send(c *call) error {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.closed {
+		return memory.Errorf(memory.Unavailable, "the store is closed")
+	}
+	select {
+	case w.calls <- c:
+		return nil
+	case <-c.ctx.Done():
+		return c.ctx.Err()
+	}
+}
+
+func (w *writer) run() {
+	defer close(w.done)
+	for first := range w.calls {
+		w.commit(first)
+		w.failpoint(betweenGroup)
+	}
+}
+
+// commit runs first, and whatever else waits by then, in one transaction.
+func (w *writer) commit(first *call) {
+	group := make([]*call, 0, 8)
+	err := w.exec("BEGIN IMMEDIATE")
+	for c := first; c != nil; c = w.waiting(len(group)) {
+		if !c.taken.CompareAndSwap(false, true) {
+			continue
+		}
+		group = append(group, c)
+		if err == nil {
+			err = w.attempt(c)
+		}
+	}
+	if err == nil {
+		w.failpoint(beforeCommit)
+		err = w.exec("COMMIT")
+		w.failpoint(afterCommit)
+	}
+	if err != nil {
+		_ = w.exec("ROLLBACK") // a failed statement may have rolled back already
+	}
+	for _, c := range group {
+		if c.err == nil && err != nil {
+			c.err = fmt.Errorf("commit: %w", err)
+		}
+		close(c.done)
+	}
+}
+
+// waiting returns the next call in the queue, nil when there is none or the group
+// is full.
+func (w *writer) waiting(taken int) *call {
+	if taken >= maxGroup {
+		return nil
+	}
+	select {
+	case c := <-w.calls: // nil once the queue is closed
+		return c
+	default:
+		return nil
+	}
+}
+
+// attempt runs one call under a savepoint. Its own failure stays its own; an
+// error is returned only when the whole transaction is lost.
+func (w *writer) attempt(c *call) error {
+	if c.err = c.ctx.Err(); c.err != nil {
+		return nil
+	}
+	if err := w.exec("SAVEPOINT call"); err != nil {
+		return err
+	}
+	if c.err = c.do(&tx{w}); c.err != nil {
+		// Some errors end the transaction; then there is no savepoint to go back to.
+		if err := w.exec("ROLLBACK TO call"); err != nil {
+			return errors.Join(c.err, err)
+		}
+	}
+	return w.exec("RELEASE call")
+}
+
+func (w *writer) exec(query string) error {
+	_, err := (&tx{w}).exec(query)
+	return err
+}
+
+// close waits for the queue to empty, moves the log into the main file and
+// closes the connection.
+func (w *writer) close() error {
+	w.mu.Lock()
+	w.closed = true
+	close(w.calls)
+	w.mu.Unlock()
+	<-w.done
+	errs := []error{w.exec("PRAGMA wal_checkpoint(TRUNCATE)")}
+	for _, s := range w.statements {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, w.conn.Close(), w.db.Close())...)
+}
+
+// tx is the writer's transaction as one call sees it.
+type tx struct{ w *writer }
+
+// exec runs a statement. Statements are prepared once and kept, so query must be
+// one of a few fixed texts. The caller's context does not reach the database:
+// cutting off one call's statement would cost the others of its group.
+func (t *tx) exec(query string, args ...any) (sql.Result, error) {
+	s, err := t.prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.ExecContext(context.Background(), args...)
+}
+
+func (t *tx) query(query string, args ...any) (*sql.Rows, error) {
+	s, err := t.prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.QueryContext(context.Background(), args...)
+}
+
+func (t *tx) prepare(query string) (*sql.Stmt, error) {
+	if s, ok := t.w.statements[query]; ok {
+		return s, nil
+	}
+	s, err := t.w.conn.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, fmt.Errorf("prepare %q: %w", query, err)
+	}
+	t.w.statements[query] = s
+	return s, nil
+}
+
+// row scans the one row of a query; [sql.ErrNoRows] without one.
+func (t *tx) row(query string, args []any, into ...any) error {
+	s, err := t.prepare(query)
+	if err != nil {
+		return err
+	}
+	return s.QueryRowContext(context.Background(), args...).Scan(into...)
+}
