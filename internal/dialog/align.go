@@ -40,8 +40,9 @@ type Alignment struct {
 	Branch     bool // the request leaves the current path
 	ToolLoop   bool // it goes on after the last user message
 
-	tree *tree
-	last Place // the turn that the answer follows; its Message means nothing
+	tree   *tree
+	parent int
+	last   Place // the turn that the answer follows; its Message means nothing
 }
 
 // Place is where a message of the request goes.
@@ -57,17 +58,16 @@ type Place struct {
 func Align(turns []memory.Turn, msgs []wire.Message, mode Mode) Alignment {
 	t := newTree(turns)
 	hist := history(msgs)
-	on := t.walk("", msgs, hist)
-	parent := ""
+	var on []int
+	parent := start
 	if mode == Window {
 		on, parent = t.overlap(msgs, hist)
-	}
-	if len(on) > 0 {
+	} else if on = t.walk(start, msgs, hist); len(on) > 0 {
 		parent = on[len(on)-1]
 	}
-	a := Alignment{Turns: make([]string, len(msgs)), Parent: parent, tree: t}
-	for k, id := range on {
-		a.Turns[hist[k]] = id
+	a := Alignment{Turns: make([]string, len(msgs)), Parent: t.id(parent), tree: t, parent: parent}
+	for k, i := range on {
+		a.Turns[hist[k]] = t.turns[i].ID
 	}
 	a.place(msgs, hist[len(on):])
 	a.move(t.pathTo(parent))
@@ -78,7 +78,8 @@ func Align(turns []memory.Turn, msgs []wire.Message, mode Mode) Alignment {
 // place gives the new messages their places after the parent.
 func (a *Alignment) place(msgs []wire.Message, fresh []int) {
 	a.last = Place{Index: -1}
-	if p, ok := a.tree.turns[a.Parent]; ok {
+	if a.parent >= 0 {
+		p := &a.tree.turns[a.parent]
 		a.last = Place{Index: p.Index, Chain: p.Chain}
 	}
 	lastUser := wire.LastUser(msgs)
@@ -96,8 +97,8 @@ func (a *Alignment) place(msgs []wire.Message, fresh []int) {
 // move says what leaves and what comes back, given the path that is followed. A
 // request that only asks again for what stands on the current path moves nothing
 // until its answer is there.
-func (a *Alignment) move(on []string) {
-	rejoin := a.tree.with(on, memory.Replaced)
+func (a *Alignment) move(on []int) {
+	rejoin := a.tree.replaced(on...)
 	if len(a.New) == 0 && len(rejoin) == 0 {
 		return
 	}
@@ -112,7 +113,7 @@ func (a *Alignment) judge(msgs []wire.Message) {
 	}
 	a.ToolLoop = len(history(msgs[last+1:])) > 0
 	a.Retry = a.Turns[last] != ""
-	a.Regenerate = a.Retry && len(a.New) == 0 && a.tree.speaks(a.tree.kids[a.Parent], memory.RoleAssistant)
+	a.Regenerate = a.Retry && len(a.New) == 0 && a.tree.speaks(a.tree.kids[a.parent+1], memory.RoleAssistant)
 }
 
 // Reply is where an answer goes.
@@ -132,14 +133,14 @@ func (a Alignment) Answer(digest string) Reply {
 	if len(a.New) > 0 {
 		return r
 	}
-	on := a.tree.pathTo(a.Parent)
-	if id, ok := a.tree.next(a.Parent, digest); ok {
-		r.Known = id
-		if a.tree.turns[id].Status == memory.Active {
+	on := a.tree.pathTo(a.parent)
+	if i := a.tree.next(a.parent, digest); i >= 0 {
+		r.Known = a.tree.turns[i].ID
+		if a.tree.turns[i].Status == memory.Active {
 			return r
 		}
-		on = append(on, id)
-		r.Rejoin = a.tree.with([]string{id}, memory.Replaced)
+		on = append(on, i)
+		r.Rejoin = a.tree.replaced(i)
 	}
 	for _, id := range a.tree.activeBut(on) {
 		if !slices.Contains(a.Leave, id) {

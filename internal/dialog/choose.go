@@ -65,10 +65,10 @@ type fit struct {
 
 func fitOf(c Candidate, msgs []wire.Message, hist []int) fit {
 	t := newTree(c.Turns)
-	on := t.walk("", msgs, hist)
+	on := t.walk(start, msgs, hist)
 	f := fit{shared: len(on), length: len(t.path), updated: c.Conversation.UpdatedAt, id: c.Conversation.ID}
-	for i, id := range on {
-		switch turn := t.turns[id]; turn.Role {
+	for i, n := range on {
+		switch turn := &t.turns[n]; turn.Role {
 		case memory.RoleAssistant:
 			f.answer = i + 1
 		case memory.RoleUser:

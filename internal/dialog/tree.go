@@ -8,38 +8,57 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tree is the turns of one conversation, all branches.
+// tree is the turns of one conversation, all branches. Turns are named by their
+// place in the slice they came in.
 type tree struct {
-	turns map[string]memory.Turn
-	kids  map[string][]string // by parent, "" for the first turns; the preferred first
-	path  []string            // the current path
-	place map[string]int      // in it, of its turns
+	turns  []memory.Turn
+	parent []int
+	kids   [][]int // of turn i at i+1, so that those of [start] are first; the preferred first
+	path   []int   // the current path
+	place  []int   // in it, of each turn; -1 off it
 }
 
+// Where a turn without a loaded parent hangs.
+const (
+	start  = -1 // at the conversation's start
+	absent = -2 // after a turn that is not loaded
+)
+
 func newTree(turns []memory.Turn) *tree {
-	t := &tree{turns: map[string]memory.Turn{}, kids: map[string][]string{}}
-	for _, turn := range turns {
-		t.turns[turn.ID] = turn
+	n := len(turns)
+	t := &tree{turns: turns, parent: make([]int, n), kids: make([][]int, n+1), place: make([]int, n)}
+	byID := make(map[string]int, n)
+	for i := range turns {
+		byID[turns[i].ID] = i
 	}
-	for id, turn := range t.turns {
-		t.kids[turn.Parent] = append(t.kids[turn.Parent], id)
+	for i := range turns {
+		t.place[i] = -1
+		t.parent[i] = start
+		if id := turns[i].Parent; id != "" {
+			t.parent[i] = absent
+			if p, ok := byID[id]; ok {
+				t.parent[i] = p
+			}
+		}
+		if p := t.parent[i]; p != absent {
+			t.kids[p+1] = append(t.kids[p+1], i)
+		}
 	}
-	for _, ids := range t.kids {
-		slices.SortFunc(ids, t.prefer)
+	for _, kids := range t.kids {
+		slices.SortFunc(kids, t.prefer)
 	}
 	t.path = t.pathTo(t.leaf())
-	t.place = make(map[string]int, len(t.path))
-	for i, id := range t.path {
-		t.place[id] = i
+	for k, i := range t.path {
+		t.place[i] = k
 	}
 	return t
 }
 
 // prefer orders turns that stand in the same place: those on the current path
 // before forgotten ones before those of other branches, later ones first.
-func (t *tree) prefer(a, b string) int {
-	x, y := t.turns[a], t.turns[b]
-	return cmp.Or(cmp.Compare(rank(x.Status), rank(y.Status)), y.RecordedAt.Compare(x.RecordedAt), cmp.Compare(b, a))
+func (t *tree) prefer(a, b int) int {
+	x, y := &t.turns[a], &t.turns[b]
+	return cmp.Or(cmp.Compare(rank(x.Status), rank(y.Status)), y.RecordedAt.Compare(x.RecordedAt), cmp.Compare(y.ID, x.ID))
 }
 
 func rank(s memory.Status) int {
@@ -52,44 +71,40 @@ func rank(s memory.Status) int {
 	return 2
 }
 
-// leaf returns the last turn of the current path, "" for an empty conversation.
-func (t *tree) leaf() string {
-	best := ""
-	for id, turn := range t.turns {
-		if best == "" {
-			best = id
+// leaf returns the last turn of the current path, [start] in an empty tree.
+func (t *tree) leaf() int {
+	best := start
+	for i := range t.turns {
+		if best == start {
+			best = i
 			continue
 		}
-		top := t.turns[best]
-		if cmp.Or(cmp.Compare(rank(turn.Status), rank(top.Status)), cmp.Compare(top.Index, turn.Index), t.prefer(id, best)) < 0 {
-			best = id
+		x, y := &t.turns[i], &t.turns[best]
+		if cmp.Or(cmp.Compare(rank(x.Status), rank(y.Status)), cmp.Compare(y.Index, x.Index), t.prefer(i, best)) < 0 {
+			best = i
 		}
 	}
 	return best
 }
 
-// pathTo returns the ids from the first loaded turn to id, both included.
-func (t *tree) pathTo(id string) []string {
-	var out []string
-	for range t.turns {
-		turn, ok := t.turns[id]
-		if !ok {
-			break
-		}
-		out = append(out, id)
-		id = turn.Parent
+// pathTo returns the turns from the first loaded one to i, both included.
+func (t *tree) pathTo(i int) []int {
+	var out []int
+	for i >= 0 && len(out) < len(t.turns) {
+		out = append(out, i)
+		i = t.parent[i]
 	}
 	slices.Reverse(out)
 	return out
 }
 
-// walk follows the messages downward from a turn, "" for the start, and returns
-// the stored turns that say the same, as far as they go.
-func (t *tree) walk(from string, msgs []wire.Message, hist []int) []string {
-	var out []string
+// walk follows the messages downward from a turn and returns the stored turns
+// that say the same, as far as they go.
+func (t *tree) walk(from int, msgs []wire.Message, hist []int) []int {
+	var out []int
 	for _, i := range hist {
-		next, ok := t.next(from, msgs[i].Digest)
-		if !ok {
+		next := t.next(from, msgs[i].Digest)
+		if next < 0 {
 			break
 		}
 		out = append(out, next)
@@ -99,62 +114,86 @@ func (t *tree) walk(from string, msgs []wire.Message, hist []int) []string {
 }
 
 // next returns the stored turn that follows another with a message of that
-// digest. It is false after a turn that is not loaded.
-func (t *tree) next(from, digest string) (string, bool) {
-	kids := t.kids[from]
-	if len(kids) == 0 || from != "" && t.turns[from].ID == "" {
-		return "", false
+// digest, negative for none.
+func (t *tree) next(from int, digest string) int {
+	kids := t.kids[from+1]
+	if len(kids) == 0 {
+		return absent
 	}
-	chain := Chain(t.turns[from].Chain, digest)
-	for _, id := range kids {
-		if t.turns[id].Chain == chain {
-			return id, true
+	chain := Chain(t.chain(from), digest)
+	for _, i := range kids {
+		if t.turns[i].Chain == chain {
+			return i
 		}
 	}
-	return "", false
+	return absent
 }
 
-// activeBut returns the active turns that are not among these, in order.
-func (t *tree) activeBut(on []string) []string {
-	stays := make(map[string]bool, len(on))
-	for _, id := range on {
-		stays[id] = true
+func (t *tree) chain(i int) string {
+	if i < 0 {
+		return ""
 	}
-	var out []string
-	for id, turn := range t.turns {
-		if turn.Status == memory.Active && !stays[id] {
-			out = append(out, id)
+	return t.turns[i].Chain
+}
+
+// id returns a turn's id, "" for [start].
+func (t *tree) id(i int) string {
+	if i < 0 {
+		return ""
+	}
+	return t.turns[i].ID
+}
+
+// activeBut returns the ids of the active turns that are not among these, in the
+// order of the conversation.
+func (t *tree) activeBut(on []int) []string {
+	stays := make([]bool, len(t.turns))
+	for _, i := range on {
+		stays[i] = true
+	}
+	var out []int
+	for i := range t.turns {
+		if t.turns[i].Status == memory.Active && !stays[i] {
+			out = append(out, i)
 		}
 	}
-	slices.SortFunc(out, func(a, b string) int {
-		return cmp.Or(cmp.Compare(t.turns[a].Index, t.turns[b].Index), cmp.Compare(a, b))
+	slices.SortFunc(out, func(a, b int) int {
+		return cmp.Or(cmp.Compare(t.turns[a].Index, t.turns[b].Index), cmp.Compare(t.turns[a].ID, t.turns[b].ID))
 	})
-	return out
+	var ids []string
+	for _, i := range out {
+		ids = append(ids, t.turns[i].ID)
+	}
+	return ids
 }
 
-// beyond returns the part of the current path that a path to id would push out.
-func (t *tree) beyond(id string) []string {
-	for range t.turns {
-		if i, ok := t.place[id]; ok {
-			return t.path[i+1:]
+// replaced returns the ids of those among the turns that are replaced.
+func (t *tree) replaced(among ...int) []string {
+	var ids []string
+	for _, i := range among {
+		if t.turns[i].Status == memory.Replaced {
+			ids = append(ids, t.turns[i].ID)
 		}
-		id = t.turns[id].Parent
+	}
+	return ids
+}
+
+// beyond returns the part of the current path that a path to turn i would push
+// out.
+func (t *tree) beyond(i int) []int {
+	for range t.turns {
+		if i < 0 {
+			break
+		}
+		if k := t.place[i]; k >= 0 {
+			return t.path[k+1:]
+		}
+		i = t.parent[i]
 	}
 	return t.path
 }
 
-// with returns those among ids that have the status.
-func (t *tree) with(ids []string, s memory.Status) []string {
-	var out []string
-	for _, id := range ids {
-		if t.turns[id].Status == s {
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
-// speaks reports whether one of ids is said in the role.
-func (t *tree) speaks(ids []string, role memory.Role) bool {
-	return slices.ContainsFunc(ids, func(id string) bool { return t.turns[id].Role == role })
+// speaks reports whether one of the turns is said in the role.
+func (t *tree) speaks(among []int, role memory.Role) bool {
+	return slices.ContainsFunc(among, func(i int) bool { return t.turns[i].Role == role })
 }

@@ -13,23 +13,16 @@ const maxSteps = 20_000
 // conversation begins: the longest run of stored turns, then the latest. Without
 // one that can be trusted it returns the end of the current path, where all of
 // the request is added.
-func (t *tree) overlap(msgs []wire.Message, hist []int) (on []string, parent string) {
-	starts := []string{""}
-	for _, id := range t.path {
-		if _, loaded := t.turns[t.turns[id].Parent]; loaded {
-			starts = append(starts, t.turns[id].Parent)
-		}
-	}
+func (t *tree) overlap(msgs []wire.Message, hist []int) (on []int, parent int) {
+	parent = t.leaf()
+	froms := append([]int{start}, t.path[:max(0, len(t.path)-1)]...)
 	steps := 0
-	for i := len(starts) - 1; i >= 0 && steps < maxSteps; i-- {
-		run := t.walk(starts[i], msgs, hist)
+	for i := len(froms) - 1; i >= 0 && steps < maxSteps; i-- {
+		run := t.walk(froms[i], msgs, hist)
 		steps += len(run) + 1
 		if len(run) > len(on) && t.trusted(run, msgs, hist) {
-			on = run
+			on, parent = run, run[len(run)-1]
 		}
-	}
-	if len(on) == 0 && len(t.path) > 0 {
-		parent = t.path[len(t.path)-1]
 	}
 	return on, parent
 }
@@ -38,7 +31,7 @@ func (t *tree) overlap(msgs []wire.Message, hist []int) (on []string, parent str
 // more than a chance: nothing stands after it, or it holds an answer and what led
 // to it, or no words of the user would be pushed out. A lone short message, such
 // as "yes", that was answered is said once more and not sent again.
-func (t *tree) trusted(run []string, msgs []wire.Message, hist []int) bool {
+func (t *tree) trusted(run []int, msgs []wire.Message, hist []int) bool {
 	after := t.beyond(run[len(run)-1])
 	switch {
 	case len(after) == 0:
