@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -71,11 +72,8 @@ func FuzzJWT(f *testing.F) {
 			return
 		}
 		text, signature, _ := cutLast(token, '.')
-		if want := base64.RawURLEncoding.EncodeToString(sign(secret, text)); strings.TrimRight(signature, "\r\n") != want && !strings.ContainsAny(signature, "\r\n") {
-			// The last character of base64 may carry bits that mean nothing.
-			if signature[:len(signature)-1] != want[:len(want)-1] {
-				t.Fatalf("verifyJWT(%q) named %q; the signature is %q, want %q", token, user, signature, want)
-			}
+		if raw, _ := base64.RawURLEncoding.DecodeString(signature); !bytes.Equal(raw, sign(secret, text)) {
+			t.Fatalf("verifyJWT(%q) named %q without the right signature", token, user)
 		}
 	})
 }

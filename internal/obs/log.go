@@ -32,13 +32,14 @@ const Hidden = "[hidden]"
 // such names end in; lower case with underscores.
 var (
 	secretNames = []string{"authorization", "proxy_authorization", "cookie", "set_cookie", "apikey", "bearer", "jwt"}
-	secretEnds  = []string{"api_key", "_key", "secret", "password", "token", "_jwt"}
+	secretEnds  = []string{"_key", "secret", "password", "token", "_jwt"}
 )
 
 // secretValue is a secret inside a text: credentials in their header's form, the
-// keys of the usual providers, signed tokens, and passwords in a URL.
-var secretValue = regexp.MustCompile(`(?i:\bbearer|\bbasic)\s+[A-Za-z0-9._~+/=-]{8,}` +
-	`|\b(?:sk|pk|gsk|xai|hf|ghp|AIza)[-_A-Za-z0-9]*[-_A-Za-z0-9]{16,}` +
+// keys of the usual providers, signed tokens, and passwords in a URL. It is narrow
+// enough to leave sentences about bearers and basics alone.
+var secretValue = regexp.MustCompile(`(?i:\bbearer\s+[a-z0-9._~+/=-]{16,}|\bauthorization:\s*\S+\s+\S+)` +
+	`|\b(?:sk|pk|rk|gsk|xai|hf|ghp|glpat)[-_][-_A-Za-z0-9]{16,}|\bAIza[-_A-Za-z0-9]{30,}` +
 	`|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*` +
 	`|://[^\s/:@]*:[^\s/@]+@`)
 
