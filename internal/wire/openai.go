@@ -26,7 +26,6 @@ type Chat struct {
 
 	body []byte
 	cuts []edit // Loci's own fields, with the commas that go with them
-	end  int    // offset of the bracket that closes messages
 }
 
 // Message is one message of a request.
@@ -37,12 +36,11 @@ type Message struct {
 	ToolCalls bool   // it calls tools or a function
 	Digest    string // equal for messages that mean the same; see [Digest]
 
-	at      span     // the message in the body
-	content span     // its content, absent if zero
-	text    span     // the content's string, or that of its first text part
-	parts   []span   // of a content of parts
-	calls   []string // ids of the calls it makes
-	callID  string   // of the call it answers
+	at     span     // the message in the body
+	text   span     // its content's string, or that of the first text part; zero for none
+	parts  []span   // of a content of parts
+	calls  []string // ids of the calls it makes
+	callID string   // of the call it answers
 }
 
 // span is a value's place in a body: bytes [from, to).
@@ -90,7 +88,6 @@ func Decode(body []byte) (*Chat, error) {
 	case !messages.IsArray():
 		return nil, memory.Errorf(memory.Invalid, "messages must be an array")
 	}
-	c.end = spanOf(messages).to - 1
 	var err error
 	if c.Messages, err = readMessages(messages); err != nil {
 		return nil, err
@@ -165,12 +162,9 @@ func readRole(s string) memory.Role {
 
 func (m *Message) readContent(content gjson.Result) {
 	m.Text = contentText(content)
-	if content.Exists() {
-		m.content = spanOf(content)
-	}
 	switch {
 	case content.Type == gjson.String:
-		m.text = m.content
+		m.text = spanOf(content)
 	case content.IsArray():
 		content.ForEach(func(_, part gjson.Result) bool {
 			m.parts = append(m.parts, spanOf(part))
