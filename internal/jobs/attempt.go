@@ -75,11 +75,7 @@ func (r *Runner) handle(ctx context.Context, job memory.Job) (end End, err error
 			err = fmt.Errorf("panic: %v", v)
 		}
 	}()
-	handler, ok := r.handlers[job.Kind]
-	if !ok {
-		return "", memory.Errorf(memory.Invalid, "no handler for jobs of kind %q", job.Kind)
-	}
-	return handler(ctx, job)
+	return r.handlers[job.Kind](ctx, job)
 }
 
 // keep extends the job's lease until ctx ends, and cancels it with
