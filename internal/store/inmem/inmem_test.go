@@ -20,3 +20,5 @@ func open(t *testing.T, now func() time.Time) memory.Store {
 }
 
 func TestContract(t *testing.T) { storetest.Run(t, open) }
+
+func TestConcurrent(t *testing.T) { storetest.RunConcurrent(t, open) }

@@ -1,0 +1,324 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// RunConcurrent checks what must hold when many goroutines use a store at once.
+func RunConcurrent(t *testing.T, open Open) {
+	for _, r := range []rule{
+		{"OneOfManyTwinsIsAdded", oneOfManyTwinsIsAdded},
+		{"RunAppliesOnceForAll", runAppliesOnceForAll},
+		{"AppendEqualsOnceForAll", appendEqualsOnceForAll},
+		{"VersionsAreDense", versionsAreDense},
+		{"BaseLetsOneThrough", baseLetsOneThrough},
+		{"EachJobRunsOnceAndAlone", eachJobRunsOnceAndAlone},
+		{"ReadersSeeWholeRuns", readersSeeWholeRuns},
+	} {
+		t.Run(r.name, func(t *testing.T) { r.check(newRig(t, open)) })
+	}
+}
+
+const (
+	workers = 8
+	rounds  = 12
+)
+
+// together calls do from many goroutines at once and waits for all.
+func together(do func(worker int)) {
+	var group sync.WaitGroup
+	start := make(chan struct{})
+	for w := range workers {
+		group.Go(func() {
+			<-start
+			do(w)
+		})
+	}
+	close(start)
+	group.Wait()
+}
+
+func oneOfManyTwinsIsAdded(r *rig) {
+	var mu sync.Mutex
+	added := map[string]int{}
+	together(func(w int) {
+		for i := range rounds {
+			f := memtest.Fact(ana, fmt.Sprint("said by all, ", i))
+			f.ID = memtest.ID(fmt.Sprint(w, " ", i))
+			_, err := r.Apply(r.Context(), ana, memtest.Run(f.ID), memtest.Add(f))
+			switch {
+			case err == nil:
+				mu.Lock()
+				added[f.Content]++
+				mu.Unlock()
+			case !errors.Is(err, memory.Duplicate):
+				r.Errorf("add by worker %d: got %v, want %s or nothing", w, err, memory.Duplicate)
+			}
+		}
+	})
+	live := map[string]int{}
+	for _, m := range r.list(ana, memory.Query{Limit: 500}) {
+		live[m.Content()]++
+	}
+	for i := range rounds {
+		content := fmt.Sprint("said by all, ", i)
+		if added[content] != 1 || live[content] != 1 {
+			r.Errorf("%q: got %d adds and %d live, want one", content, added[content], live[content])
+		}
+	}
+}
+
+func runAppliesOnceForAll(r *rig) {
+	var mu sync.Mutex
+	firsts := map[string]int{}
+	receipts := map[string]map[memory.Receipt]bool{}
+	together(func(int) {
+		for i := range rounds {
+			run := memtest.Run(fmt.Sprint("run ", i))
+			receipt, err := r.Apply(r.Context(), ana, run, memtest.Add(memtest.Fact(ana, run.ID)))
+			if err != nil {
+				r.Errorf("apply %s: %v", run.ID, err)
+				return
+			}
+			mu.Lock()
+			if !receipt.Again {
+				firsts[run.ID]++
+			}
+			receipt.Again = false
+			if receipts[run.ID] == nil {
+				receipts[run.ID] = map[memory.Receipt]bool{}
+			}
+			receipts[run.ID][receipt] = true
+			mu.Unlock()
+		}
+	})
+	for run, n := range firsts {
+		if n != 1 || len(receipts[run]) != 1 {
+			r.Errorf("%s: got %d first times and receipts %v, want one", run, n, receipts[run])
+		}
+	}
+	r.same("runs", len(firsts), rounds)
+	r.same("journal entries", len(r.changes(ana, memory.ChangeQuery{Limit: 500})), rounds)
+}
+
+func appendEqualsOnceForAll(r *rig) {
+	var mu sync.Mutex
+	firsts := 0
+	together(func(int) {
+		for i := range rounds {
+			b := memtest.Batch(ana, "c", 2*i, "hello", "hi")
+			b.Jobs = []memory.Job{job(ana, fmt.Sprint(i))}
+			receipt, err := r.Append(r.Context(), ana, b)
+			if err != nil {
+				r.Errorf("append %d: %v", i, err)
+				return
+			}
+			if !receipt.Again {
+				mu.Lock()
+				firsts++
+				mu.Unlock()
+			}
+		}
+	})
+	r.same("batches written", firsts, rounds)
+	r.same("turns", len(r.turns(ana, memory.TurnQuery{})), 2*rounds)
+	r.same("jobs", len(r.jobs(ana)), rounds)
+	r.same("version", r.version(ana), int64(rounds))
+}
+
+func versionsAreDense(r *rig) {
+	var mu sync.Mutex
+	at := map[int64]time.Time{}
+	together(func(w int) {
+		for i := range rounds {
+			var receipt memory.Receipt
+			var err error
+			if (w+i)%2 == 0 {
+				receipt, err = r.Append(r.Context(), ana, memtest.Batch(ana, fmt.Sprint("c", w), i, "hello"))
+			} else {
+				receipt, err = r.Apply(r.Context(), ana, memtest.Run(fmt.Sprint(w, " ", i)), memtest.Add(memtest.Fact(ana, fmt.Sprint(w, i))))
+			}
+			if err != nil {
+				r.Errorf("write %d of worker %d: %v", i, w, err)
+				return
+			}
+			mu.Lock()
+			if was, ok := at[receipt.Version]; ok {
+				r.Errorf("version %d was given twice, at %v and %v", receipt.Version, was, receipt.At)
+			}
+			at[receipt.Version] = receipt.At
+			mu.Unlock()
+		}
+	})
+	versions := slices.Sorted(maps.Keys(at))
+	for i, v := range versions {
+		if v != int64(i+1) {
+			r.Fatalf("versions: got %v, want 1 to %d", versions, workers*rounds)
+		}
+		if i > 0 && !at[v].After(at[v-1]) {
+			r.Errorf("version %d at %v is not later than the one before at %v", v, at[v], at[v-1])
+		}
+	}
+	r.same("version", r.version(ana), int64(workers*rounds))
+}
+
+func baseLetsOneThrough(r *rig) {
+	f := r.add(ana, "counted")[0]
+	var mu sync.Mutex
+	won := 0
+	together(func(w int) {
+		for i := range rounds {
+			read, err := r.Get(r.Context(), ana, f.ID)
+			if err != nil || len(read) != 1 {
+				r.Errorf("get: %v, %v", read, err)
+				return
+			}
+			next := *read[0].Fact
+			next.ObservedSeq++
+			c := memtest.Change(memory.ActionReinforce, next)
+			c.Base = read[0].Fact.Version
+			_, err = r.Apply(r.Context(), ana, memtest.Run(fmt.Sprint(w, " ", i)), c)
+			switch {
+			case err == nil:
+				mu.Lock()
+				won++
+				mu.Unlock()
+			case !errors.Is(err, memory.Conflict):
+				r.Errorf("reinforce: got %v, want %s or nothing", err, memory.Conflict)
+			}
+		}
+	})
+	if got := r.fact(ana, f.ID).ObservedSeq; got != int64(won) || won == 0 {
+		r.Errorf("counter: got %d, want %d, one for each change that went through", got, won)
+	}
+}
+
+func eachJobRunsOnceAndAlone(r *rig) {
+	owners := []memory.Owner{ana, ben, team}
+	kinds := []memory.JobKind{memory.JobLearn, memory.JobEmbed}
+	want := 0
+	for i := range rounds {
+		for _, o := range owners {
+			for _, k := range kinds {
+				r.enqueue(memtest.Job(o, k, fmt.Sprint(k, i)))
+				want++
+			}
+		}
+	}
+	type line struct {
+		owner memory.Owner
+		kind  memory.JobKind
+	}
+	var mu sync.Mutex // guards the next two
+	running, ran := map[line]string{}, map[string]int{}
+	together(func(int) {
+		for {
+			j, err := r.Claim(r.Context(), kinds, time.Hour)
+			if errors.Is(err, memory.NotFound) {
+				mu.Lock()
+				busy := len(running) > 0
+				mu.Unlock()
+				if busy {
+					continue
+				}
+				// Nothing ran a moment ago, so what is left now would be due.
+				if j, err = r.Claim(r.Context(), kinds, time.Hour); errors.Is(err, memory.NotFound) {
+					return
+				}
+			}
+			if err != nil {
+				r.Errorf("claim: %v", err)
+				return
+			}
+			at := line{j.Owner, j.Kind}
+			mu.Lock()
+			if other := running[at]; other != "" {
+				r.Errorf("%s runs while %s of the same owner and kind does", j.ID, other)
+			}
+			running[at] = j.ID
+			ran[j.ID]++
+			mu.Unlock()
+
+			run := memtest.Run("done " + j.ID)
+			run.Lease = &j.Lease
+			mu.Lock()
+			delete(running, at) // before it commits, since afterwards the next may start
+			mu.Unlock()
+			if _, err := r.Apply(r.Context(), j.Owner, run); err != nil {
+				r.Errorf("complete %s: %v", j.ID, err)
+				return
+			}
+		}
+	})
+	for id, n := range ran {
+		if n != 1 {
+			r.Errorf("job %s ran %d times, want once", id, n)
+		}
+	}
+	for _, o := range owners {
+		for _, j := range r.jobs(o) {
+			r.Errorf("job %s of %s is %s, want done", j.ID, o, j.State)
+		}
+	}
+	r.same("jobs that ran", len(ran), want)
+}
+
+func readersSeeWholeRuns(r *rig) {
+	ctx, stop := context.WithCancel(r.Context())
+	var readers sync.WaitGroup
+	follow := func() {
+		seen, at := map[string]bool{}, int64(0)
+		for ctx.Err() == nil {
+			version, err := r.Since(r.Context(), ana, model, at, func(i memory.Item) error {
+				seen[i.ID] = !i.Removed
+				return nil
+			})
+			if err != nil {
+				r.Errorf("since %d: %v", at, err)
+				return
+			}
+			if version < at {
+				r.Errorf("since %d: got version %d, which is before it", at, version)
+			}
+			at = version
+			// Every run adds two facts, so that there are twice as many as versions.
+			if len(seen) != 2*int(at) {
+				r.Errorf("at version %d: got %d facts, want %d", at, len(seen), 2*at)
+				return
+			}
+		}
+	}
+	list := func() {
+		for ctx.Err() == nil {
+			n, err := r.Counts(r.Context(), ana)
+			if err != nil || n.Facts%2 != 0 || n.Changes != n.Facts {
+				r.Errorf("counts: got %+v, %v; want an even number of facts and as many changes", n, err)
+				return
+			}
+		}
+	}
+	readers.Go(follow)
+	readers.Go(follow)
+	readers.Go(list)
+	together(func(w int) {
+		for i := range rounds {
+			name := fmt.Sprint(w, " ", i)
+			_, err := r.Apply(r.Context(), ana, memtest.Run(name), memtest.Add(memtest.Fact(ana, name+" a")), memtest.Add(memtest.Fact(ana, name+" b")))
+			if err != nil {
+				r.Errorf("apply: %v", err)
+			}
+		}
+	})
+	stop()
+	readers.Wait()
+}

@@ -1,0 +1,62 @@
+package storetest
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// OpenAt returns the store that is kept at a path, empty if there was none, on
+// this clock.
+type OpenAt func(path string, now func() time.Time) (memory.Store, error)
+
+// RunReopen checks that what was acknowledged is there after closing a store and
+// opening it again.
+func RunReopen(t *testing.T, open OpenAt) {
+	path := filepath.Join(t.TempDir(), "store")
+	openIt := func(t *testing.T, now func() time.Time) memory.Store {
+		s, err := open(path, now)
+		if err != nil {
+			t.Fatalf("open: %v", err)
+		}
+		t.Cleanup(func() { _ = s.Close() }) // closed already, unless the test failed
+		return s
+	}
+	r := newRig(t, openIt)
+	r.clock.Step(-1)
+	trace := memory.Trace{ID: "trace", Owner: ana, At: memtest.Epoch, Question: "tea?"}
+	for _, o := range []memory.Owner{ana, ben} {
+		r.furnish(o)
+	}
+	r.must("save trace", r.SaveTraces(r.Context(), 5, trace))
+	r.apply(ana, memtest.Retire(r.fact(ana, memtest.ID("shared fact"))), memtest.TurnMark(memory.ActionUpdate, "turn 0", memory.Replaced))
+	held := r.claim()
+	was := map[memory.Owner]snapshot{ana: r.snapshot(ana), ben: r.snapshot(ben)}
+	at := was[ana].Journal[len(was[ana].Journal)-1].At
+	past := r.export(ana, memory.At{AsOf: at})
+
+	for range 2 {
+		r.must("close", r.Close())
+		r.Store = openIt(t, r.clock.Now)
+		for o, want := range was {
+			r.same("what "+string(o)+" has", r.snapshot(o), want)
+		}
+		r.same("what Ana had", r.export(ana, memory.At{AsOf: at}), past)
+	}
+	if got, err := r.Trace(r.Context(), ana, "trace"); err != nil || got.Question != trace.Question {
+		r.Errorf("trace: got %+v, %v", got, err)
+	}
+	if again := r.applyRun(ana, memtest.Run("furnish")); !again.Again {
+		r.Errorf("a run that was applied before: got %+v, want again", again)
+	}
+	if next := r.append(ana, memtest.Batch(ana, "c", 2, "well")); next.Version != was[ana].Version+1 || !next.At.After(was[ana].Journal[0].At) {
+		r.Errorf("next write: got %+v, want version %d and a later time", next, was[ana].Version+1)
+	}
+	r.must("finish with the lease from before", r.Finish(r.Context(), held.Lease, memory.Outcome{Done: true}))
+	twin := twinOf(memtest.Fact(ana, "unheard of"))
+	r.apply(ana, memtest.Add(twin))
+	r.refuse("a duplicate", memory.Duplicate, ana, memtest.Add(twinOf(twin)))
+}
