@@ -30,8 +30,8 @@ func readFile(path string) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// BEAM reads chats of the BEAM benchmark (JSON lines). Gold is messages; a batch
-// is a session.
+// BEAM reads chats of the BEAM benchmark (JSON lines). Gold is messages; a
+// group of messages about one thing is a session.
 func BEAM(path string) (Dataset, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -73,7 +73,7 @@ func (b beamChat) conversation() Conversation {
 	c := Conversation{Name: fmt.Sprint(b.ChatID)}
 	var at time.Time
 	for _, batch := range b.Chat {
-		for _, group := range batch.Turns {
+		for i, group := range batch.Turns {
 			for _, m := range group {
 				for _, anchor := range []string{batch.Anchor, m.Anchor} {
 					if t, err := time.Parse("January-02-2006", anchor); err == nil && t.After(at) {
@@ -82,7 +82,7 @@ func (b beamChat) conversation() Conversation {
 				}
 				content, _, _ := strings.Cut(m.Content, " ->-> ") // the generator's tag
 				c.Turns = append(c.Turns, Turn{
-					Ref: fmt.Sprint(m.ID), Session: fmt.Sprint(batch.Batch), Role: m.Role, Content: content, At: at,
+					Ref: fmt.Sprint(m.ID), Session: fmt.Sprint(batch.Batch, ".", i), Role: m.Role, Content: content, At: at,
 				})
 			}
 		}

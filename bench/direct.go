@@ -17,19 +17,20 @@ type Direct struct {
 	Options  recall.Options
 	Now      time.Time // zero: long after everything was said
 
-	items     map[memory.Owner][]memory.Item
-	snapshots map[memory.Owner]*index.Snapshot
+	log   turnLog
+	index *index.Index
 }
 
-// Ingest keeps turns for the next search.
+// Ingest keeps turns for the searches that follow.
 func (d *Direct) Ingest(ctx context.Context, owner memory.Owner, turns []Turn) error {
-	if d.items == nil {
-		d.items, d.snapshots = map[memory.Owner][]memory.Item{}, map[memory.Owner]*index.Snapshot{}
+	if d.log == nil {
+		d.log = turnLog{}
+		d.index = index.New(d.log, index.Options{})
 	}
-	delete(d.snapshots, owner)
 	for _, t := range turns {
-		item := memory.Item{Memory: memory.Memory{Turn: &memory.Turn{
-			ID: t.Ref, Owner: owner, Conversation: t.Session, Index: len(d.items[owner]), Role: t.Role, Name: t.Name,
+		place := len(d.log[owner])
+		item := memory.Item{Version: int64(place + 1), Memory: memory.Memory{Turn: &memory.Turn{
+			ID: t.Ref, Owner: owner, Conversation: t.Session, Index: place, Role: t.Role, Name: t.Name,
 			Content: t.Content, Status: memory.Active, CreatedAt: t.At, RecordedAt: t.At,
 		}}}
 		if d.Embedder != nil {
@@ -39,21 +40,25 @@ func (d *Direct) Ingest(ctx context.Context, owner memory.Owner, turns []Turn) e
 			}
 			item.Vector = v[0]
 		}
-		d.items[owner] = append(d.items[owner], item)
+		d.log[owner] = append(d.log[owner], item)
 	}
 	return nil
 }
 
+// Close releases the index.
+func (d *Direct) Close() error {
+	if d.index == nil {
+		return nil
+	}
+	return d.index.Close()
+}
+
 // Candidates returns what the index finds for a question, and the question read.
 func (d *Direct) Candidates(ctx context.Context, owner memory.Owner, question string) (recall.Query, []memory.Candidate, error) {
-	snap := d.snapshots[owner]
-	if snap == nil {
-		snap = index.Build(d.items[owner])
-		if d.snapshots != nil {
-			d.snapshots[owner] = snap
-		}
-	}
 	q := recall.NewQuery(question, d.now(), recall.QueryOptions{})
+	if d.index == nil {
+		return q, nil, nil
+	}
 	s := memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: q.Text, Now: d.now()}
 	if d.Embedder != nil {
 		v, err := d.Embedder.Embed(ctx, memory.AsQuestion, q.Text)
@@ -62,7 +67,7 @@ func (d *Direct) Candidates(ctx context.Context, owner memory.Owner, question st
 		}
 		s.Vector = v[0]
 	}
-	found, err := snap.Search(ctx, s)
+	found, err := d.index.Search(ctx, s)
 	return q, found, err
 }
 
@@ -87,4 +92,25 @@ func (d *Direct) now() time.Time {
 		return time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
 	return d.Now
+}
+
+// turnLog is a [memory.Source] of turns that only grow, a version each.
+type turnLog map[memory.Owner][]memory.Item
+
+func (l turnLog) Versions(_ context.Context, owners []memory.Owner) ([]int64, error) {
+	out := make([]int64, len(owners))
+	for i, o := range owners {
+		out[i] = int64(len(l[o]))
+	}
+	return out, nil
+}
+
+func (l turnLog) Since(_ context.Context, owner memory.Owner, _ string, after int64, yield func(memory.Item) error) (int64, error) {
+	items := l[owner]
+	for _, item := range items[after:] {
+		if err := yield(item); err != nil {
+			return 0, err
+		}
+	}
+	return int64(len(items)), nil
 }

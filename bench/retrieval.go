@@ -119,14 +119,17 @@ func Retrieval(ctx context.Context, target Target, set Dataset) (Report, error) 
 				return report, fmt.Errorf("search %q: %w", q.Text, err)
 			}
 			own = append(own, best(found))
-			recall, rr := score(refs(c, found), q.Gold)
+			recall, rr := score(distinct(units(c, found)), q.Gold)
 			add(&report.All, recall, rr)
 			m := report.Categories[q.Category]
 			add(&m, recall, rr)
 			report.Categories[q.Category] = m
 		}
 	}
-	finish(&report)
+	report.All = report.All.mean()
+	for k, m := range report.Categories {
+		report.Categories[k] = m.mean()
+	}
 	others, err := askOthers(ctx, target, set)
 	if err != nil {
 		return report, err
@@ -153,22 +156,30 @@ func best(found []Found) float64 {
 	return found[0].Score
 }
 
-// refs returns what was found in the unit of the gold.
-func refs(c Conversation, found []Found) []string {
+// units returns what was found in the unit of the gold, in order.
+func units(c Conversation, found []Found) []string {
+	out := make([]string, len(found))
 	session := map[string]string{}
 	if c.Sessions {
 		for _, t := range c.Turns {
 			session[t.Ref] = t.Session
 		}
 	}
-	var out []string
-	for _, f := range found {
-		ref := f.Ref
+	for i, f := range found {
+		out[i] = f.Ref
 		if c.Sessions {
-			ref = session[ref]
+			out[i] = session[f.Ref]
 		}
-		if !slices.Contains(out, ref) {
-			out = append(out, ref)
+	}
+	return out
+}
+
+// distinct returns list with only the first of equals.
+func distinct(list []string) []string {
+	var out []string
+	for _, s := range list {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
 		}
 	}
 	return out
@@ -195,18 +206,13 @@ func add(m *Measure, recall, reciprocal float64) {
 	m.MRR += reciprocal
 }
 
-func finish(r *Report) {
-	mean := func(m Measure) Measure {
-		if m.Questions > 0 {
-			m.Recall /= float64(m.Questions)
-			m.MRR /= float64(m.Questions)
-		}
-		return m
+// mean returns the sums of m by question.
+func (m Measure) mean() Measure {
+	if m.Questions > 0 {
+		m.Recall /= float64(m.Questions)
+		m.MRR /= float64(m.Questions)
 	}
-	r.All = mean(r.All)
-	for k, m := range r.Categories {
-		r.Categories[k] = mean(m)
-	}
+	return m
 }
 
 // askOthers puts every question to the next conversation, its speakers' names

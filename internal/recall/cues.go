@@ -47,6 +47,23 @@ var cues = []cue{
 	{"vector", 1, func(_ *asked, c *memory.Candidate) float64 { return max(0, c.Why.Get("vector")-vectorFloor) }},
 }
 
+// Cues returns what every candidate gets from each cue before it is weighted, and
+// the cues' names and weights: what a fit of the weights needs.
+func Cues(q Query, candidates []memory.Candidate) (names []string, weights []float64, values [][]float64) {
+	a := newAsked(q, candidates)
+	for _, cue := range cues {
+		names, weights = append(names, cue.name), append(weights, cue.weight)
+	}
+	for i := range candidates {
+		row := make([]float64, len(cues))
+		for j, cue := range cues {
+			row[j] = cue.value(a, &candidates[i])
+		}
+		values = append(values, row)
+	}
+	return names, weights, values
+}
+
 // vectorFloor is the cosine of texts that have nothing in common but language.
 const vectorFloor = 0.2
 
