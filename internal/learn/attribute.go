@@ -49,7 +49,7 @@ var shapes = []shape{
 	{regexp.MustCompile(`(?i)^user (?:(?:no longer|currently|now) )?(?:lives?|resides?|is based|is living) (?:in|at|near|on)\b`), "home", "home"},
 	{regexp.MustCompile(`(?i)^user (?:does not|doesn't) live in\b`), "home", "home"},
 	{regexp.MustCompile(`(?i)^user (?:has )?(?:moved|relocated) (?:from .+ )?to\b`), "home", "home"},
-	{regexp.MustCompile(`(?i)^user (?:comes|is|is originally) from\b|^user was born in [A-Z]|^user grew up in\b|^user's hometown is\b`), "hometown", "personal"},
+	{regexp.MustCompile(`(?i)^user (?:comes|is|is originally) from\b|^user grew up in\b|^user's hometown is\b`), "hometown", "personal"},
 	{regexp.MustCompile(`(?i)^user (?:(?:no longer|currently|now) )?works? (?:at|for)\b`), "employer", "work"},
 	{regexp.MustCompile(`(?i)^user (?:(?:no longer|currently|now) )?works? as\b|^user is (?:(?:no longer )?(?:an?|the) )(?:[a-z-]+ ){0,3}(?:engineer|developer|teacher|nurse|doctor|designer|manager|student|lawyer|writer|artist|chef|programmer|scientist|architect|accountant|consultant|analyst)\b`), "occupation", "work"},
 	{regexp.MustCompile(`(?i)^user is (?:no longer |not )?(?:an? )?(?:strict )?(?:vegan|vegetarian|pescatarian|omnivore|on a keto diet)\b`), "diet", "health"},
@@ -57,8 +57,8 @@ var shapes = []shape{
 	{regexp.MustCompile(`(?i)^user(?:'s favou?rite) (.+?) (?:is|are)\b`), "favourite:", "preference"},
 	{regexp.MustCompile(`(?i)^user (?:(?:no longer|really|still|now|always|never|strongly) )*(?:(?:does not|doesn't) )?(?:likes?|loves?|enjoys?|hates?|dislikes?|adores?|detests?|can't stand|cannot stand) (?:the )?(.+)`), "taste:", "preference"},
 	{regexp.MustCompile(`(?i)^user is (?:no longer )?(?:single|married|divorced|engaged|widowed)\b`), "marital status", "family"},
-	{regexp.MustCompile(`(?i)^user's (?:wife|husband|partner|girlfriend|boyfriend|fianc[ée]e?|spouse)(?:'s name)? is\b`), "partner", "family"},
-	{regexp.MustCompile(`(?i)^user's (mother|father|mom|mum|dad)(?:'s name)? is (?:called |named )?[A-Z]`), "relative:", "family"},
+	{regexp.MustCompile(`(?i)^user's (?:wife|husband|partner|girlfriend|boyfriend|fianc[ée]e?|spouse)(?:'s name is|(?: is|'s name is) (?:named|called)| is (?-i:[A-Z])\w+$)`), "partner", "family"},
+	{regexp.MustCompile(`(?i)^user's (mother|father|mom|mum|dad)(?:'s name)? is (?:called |named )?(?-i:[A-Z])`), "relative:", "family"},
 	{regexp.MustCompile(`(?i)^user(?:'s timezone is| is in the .+ time ?zone)`), "timezone", "personal"},
 }
 

@@ -177,6 +177,8 @@ func placed(c Candidate, s Said) Candidate {
 	default:
 		c.Trust = memory.TrustUntrusted
 	}
-	c.Text = text.Absolute(c.Text, t.CreatedAt)
+	if c.Attribute != "birthday" || len(text.Numbers(c.Text)) == 0 { // a birthday comes every year
+		c.Text = text.Absolute(c.Text, t.CreatedAt)
+	}
 	return c
 }

@@ -1,0 +1,107 @@
+package learn
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Command is a wish about memory in a user's own words: "forget my old address".
+type Command struct {
+	What string // what to forget, "" with All
+	All  bool   // everything
+	Span memory.Span
+}
+
+// Commands returns what the user asks to be remembered, as candidates that never
+// wait, and what they ask to be forgotten. With a model as with rules these are
+// read from the words themselves.
+func Commands(said []Said) (remember []Candidate, forget []Command) {
+	for _, s := range said {
+		if s.Turn.Role == memory.RoleUser {
+			r, f := commands(s)
+			remember, forget = append(remember, r...), append(forget, f...)
+		}
+	}
+	return remember, forget
+}
+
+var (
+	rememberForm = regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to|don['’]t forget to)[, ]+)*(?:remember|memori[sz]e|note(?: down)?|make a note|take note|keep in mind|don['’]t forget|do not forget|save(?: to| in) (?:your )?memory|store(?: in (?:your )?memory)?|for (?:the|your) (?:future|next time|memory))(?:[:,]\s*|\s+)(?:(?:for (?:later|next time|the future|me)|please|this|the following)[:,]?\s+)*(?P<that>that\s+|:\s*|to\s+|about\s+)?(?P<what>.+)$`)
+	forgetForm   = regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|now|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to|you can|you should)[, ]+)*(?:forget|delete|erase|remove|clear|wipe)\s+(?:from (?:your )?memory )?(?P<what>.+)$`)
+	forgetAll    = regexp.MustCompile(`(?i)^(?:everything|all)(?: (?:that )?(?:you (?:know|remember|have|stored)|i(?:['’]ve| have)? (?:said|told you)|of (?:it|that|this)))*(?: about me| so far| from your memory| in (?:your )?memory)*$|^(?:all|everything in) (?:of )?(?:my|your) (?:memory|memories|data)$|^me$|^(?:my|your) memor(?:y|ies)$`)
+	forgetAbout  = regexp.MustCompile(`(?i)^(?:about |that |what (?:i|you) (?:said|told you|know|remember) about |what (?:i|you) (?:said|know|remember) of |everything (?:you know )?about |all (?:you know )?about |anything about |the (?:fact|memory) (?:that|about|of) |my memory (?:of|about) )+`)
+	idiom        = regexp.MustCompile(`(?i)^(?:about )?(?:it|this|that|this one|that one|what i (?:just )?said|the (?:last|previous|above) (?:one|message|part|question|step|line|paragraph|sentence)s?|it all|the \w+ (?:column|row|file|line|word|function|variable|tag|element|space|comma)s?)(?:[ ,.].*)?$`)
+	ofMemory     = regexp.MustCompile(`(?i)\b(?:memor(?:y|ies)|you know|you remember|about me|i (?:said|told)|my|i|i['’]m)\b`)
+)
+
+func commands(s Said) (remember []Candidate, forget []Command) {
+	body := maskForeign(s.Text)
+	for _, sentence := range text.Sentences(body) {
+		words := strings.TrimSpace(sentence.Of(body))
+		if m := forgetForm.FindStringSubmatch(words); m != nil && !rememberForm.MatchString(words) {
+			if c, ok := forgetting(m[forgetForm.SubexpIndex("what")], words); ok {
+				c.Span = memory.Span{Turn: s.Turn.ID, Start: sentence.Start, End: sentence.End}
+				forget = append(forget, c)
+			}
+			continue
+		}
+		m := rememberForm.FindStringSubmatch(words)
+		if m == nil || text.Asks(words) && !wished.MatchString(words) {
+			continue
+		}
+		that, what := lower(strings.TrimSpace(m[rememberForm.SubexpIndex("that")])), m[rememberForm.SubexpIndex("what")]
+		for _, c := range remembering(that, strings.TrimRight(what, " ?!."), s) {
+			c.Span = &memory.Span{Turn: s.Turn.ID, Start: sentence.Start, End: sentence.End}
+			c.Quote, c.Turn = sentence.Of(s.Text), s.Turn.ID
+			c.Remember, c.Confidence = true, 1
+			remember = append(remember, c)
+		}
+	}
+	return remember, forget
+}
+
+// wished is a question that is none: "can you remember that …?"
+var wished = regexp.MustCompile(`(?i)^(?:can|could|will) you (?:please )?(?:remember|note|memori[sz]e|keep)\b.*\bthat\b`)
+
+// remembering returns the facts of "remember …": those a rule reads, or else the
+// words themselves in the third person.
+func remembering(that, what string, s Said) []Candidate {
+	what = strings.TrimSpace(what)
+	if what == "" || idiom.MatchString(what) || strings.HasPrefix(lower(what), "when ") || strings.HasPrefix(lower(what), "how ") {
+		return nil
+	}
+	if that == "to" {
+		will := text.Absolute("I will "+what, s.Turn.CreatedAt) // with its tense, so that "on Friday" is to come
+		return []Candidate{{Text: "User wants to be reminded to " + thirdPerson(strings.TrimPrefix(will, "I will ")), Subject: "user", Category: "plan", Model: "rule:remember"}}
+	}
+	var out []Candidate
+	for _, part := range split(what) {
+		if found := read(part, s); len(found) > 0 {
+			out = append(out, found...)
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	fact := thirdPerson(what)
+	fact = strings.ToUpper(fact[:1]) + fact[1:]
+	return []Candidate{{Text: fact, Subject: "user", Model: "rule:remember"}}
+}
+
+func forgetting(what, words string) (Command, bool) {
+	what = strings.TrimRight(strings.TrimSpace(what), " .!?")
+	if forgetAll.MatchString(what) {
+		return Command{All: true}, true
+	}
+	if idiom.MatchString(what) || !ofMemory.MatchString(words) {
+		return Command{}, false
+	}
+	what = strings.TrimSpace(forgetAbout.ReplaceAllString(what, ""))
+	for _, end := range []string{" from your memory", " from memory", " please", " in your memory"} {
+		what = strings.TrimSuffix(what, end)
+	}
+	return Command{What: what}, what != ""
+}

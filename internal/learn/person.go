@@ -1,0 +1,101 @@
+package learn
+
+import (
+	_ "embed"
+	"regexp"
+	"strings"
+)
+
+//go:embed tables/past.txt
+var pastTable string
+
+// pasts are past forms that do not end in "ed".
+var pasts = table(pastTable)
+
+func table(s string) map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(s) {
+		m[strings.ToLower(w)] = true
+	}
+	return m
+}
+
+// fixed are verbs that do not change with the person, and their negations.
+var fixed = table("will would can could may might must shall should cannot used had did was were wo ca")
+
+// adverbs may stand between "I" and its verb.
+const adverbs = `really|also|still|currently|now|just|recently|actually|always|usually|generally|mostly|mainly|only|finally|definitely|absolutely|totally|both|originally|basically|already|even|truly|certainly|personally|often|sometimes|rarely|never|normally|typically|occasionally|frequently|regularly|kinda|finally|officially|happily|proudly|soon|mainly|primarily|particularly|especially|genuinely|strongly|deeply|simply|probably|gladly`
+
+var isAdverb = regexp.MustCompile(`(?i)^(?:` + adverbs + `)$`)
+
+// thirdPerson says a piece of first-person English of the user: "I love my job"
+// becomes "User loves User's job". Other words stay as they are.
+func thirdPerson(s string) string {
+	s = strings.NewReplacer("’", "'", "`", "'").Replace(s)
+	words := strings.Split(s, " ")
+	for i := 0; i < len(words); i++ {
+		core := strings.Trim(words[i], `.,;:!?"()`)
+		said, ok := pronouns[strings.ToLower(core)]
+		if !ok {
+			continue
+		}
+		words[i] = strings.Replace(words[i], core, said, 1)
+		if strings.EqualFold(core, "i") || strings.EqualFold(core, "we") {
+			agreeVerb(words[i+1:])
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+var pronouns = map[string]string{
+	"i": "User", "i'm": "User is", "im": "User is", "i've": "User has", "ive": "User has", "i'll": "User will", "i'd": "User would",
+	"me": "User", "my": "User's", "mine": "User's", "myself": "themself",
+	"we": "User", "we're": "User is", "we've": "User has", "we'll": "User will", "we'd": "User would",
+	"us": "User", "our": "User's", "ours": "User's", "ourselves": "themself",
+}
+
+// agreeVerb puts the first verb of the words into the third person.
+func agreeVerb(words []string) {
+	for i, w := range words {
+		if isAdverb.MatchString(w) {
+			continue
+		}
+		words[i] = third(w)
+		return
+	}
+}
+
+// third returns a verb as it stands after "User": "live" becomes "lives", "don't"
+// becomes "doesn't", and past forms and modals stay.
+func third(verb string) string {
+	core := strings.TrimRight(verb, ".,;:!?")
+	tail := verb[len(core):]
+	low := strings.ToLower(strings.ReplaceAll(core, "’", "'"))
+	switch low {
+	case "am", "are":
+		return "is" + tail
+	case "have":
+		return "has" + tail
+	case "do":
+		return "does" + tail
+	case "go":
+		return "goes" + tail
+	case "don't", "dont":
+		return "doesn't" + tail
+	case "haven't", "havent":
+		return "hasn't" + tail
+	case "aren't":
+		return "isn't" + tail
+	}
+	switch {
+	case low == "", fixed[low], pasts[low], strings.HasSuffix(low, "n't"), strings.HasSuffix(low, "ed") && !strings.HasSuffix(low, "eed"):
+		return verb
+	case strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss"):
+		return verb // agrees already
+	case strings.HasSuffix(low, "y") && len(low) > 1 && !strings.ContainsRune("aeiou", rune(low[len(low)-2])):
+		return core[:len(core)-1] + "ies" + tail
+	case strings.HasSuffix(low, "s"), strings.HasSuffix(low, "sh"), strings.HasSuffix(low, "ch"), strings.HasSuffix(low, "x"), strings.HasSuffix(low, "z"), strings.HasSuffix(low, "o"):
+		return core + "es" + tail
+	}
+	return core + "s" + tail
+}
