@@ -22,3 +22,7 @@ func open(t *testing.T, now func() time.Time) memory.Store {
 func TestContract(t *testing.T) { storetest.Run(t, open) }
 
 func TestConcurrent(t *testing.T) { storetest.RunConcurrent(t, open) }
+
+// The reference is compared with itself: what counts here is that the past stays
+// as it was and that undo restores.
+func TestHistory(t *testing.T) { storetest.RunHistory(t, open, open) }

@@ -1,0 +1,297 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// RunHistory makes random histories on two stores, the reference and the one
+// under test, and compares all that they answer. At the end of each history it
+// checks on the latter that every export as of a time equals the export taken
+// then. A difference is printed with the shortest script that shows it; rapid
+// prints the seed to run it again.
+func RunHistory(t *testing.T, reference, open Open) {
+	rapid.Check(t, func(rt *rapid.T) {
+		script := rapid.SliceOfN(rapid.Custom(drawStep), 1, 25).Draw(rt, "script")
+		h := &history{want: newPlayer(t, reference), got: newPlayer(t, open)}
+		defer h.close()
+		if diff := h.play(script); diff != "" {
+			rt.Fatalf("%s\nscript:\n%s", diff, list(script))
+		}
+	})
+}
+
+// history is a script being played on two stores.
+type history struct {
+	want, got *player
+}
+
+func (h *history) close() {
+	_ = h.want.store.Close() // what a store does on closing is not what is compared
+	_ = h.got.store.Close()
+}
+
+// play returns the first difference, "" for none.
+func (h *history) play(script []step) string {
+	for i, s := range script {
+		want, got := h.want.play(i, s), h.got.play(i, s)
+		if diff := difference(got, want); diff != "" {
+			return fmt.Sprintf("step %d, %s (-got +want):\n%s", i+1, s, diff)
+		}
+	}
+	for _, o := range players {
+		want, got := h.want.snapshot(o), h.got.snapshot(o)
+		if diff := difference(got, want); diff != "" {
+			return fmt.Sprintf("what %s has in the end (-got +want):\n%s", o, diff)
+		}
+	}
+	return h.got.remember()
+}
+
+// players are the owners of a history: two are enough to cross.
+var players = []memory.Owner{ana, ben}
+
+// player plays a script on one store.
+type player struct {
+	store  memory.Store
+	clock  *memtest.Clock
+	leases map[string]memory.Lease // by job: the last one that was held
+	past   map[memory.Owner][]moment
+	t      *testing.T
+}
+
+// moment is what was known at a time.
+type moment struct {
+	at    time.Time
+	known export
+}
+
+func newPlayer(t *testing.T, open Open) *player {
+	clock := new(memtest.Clock)
+	clock.Step(-1) // stores may ask as often as they like
+	return &player{
+		store: open(t, clock.Now), clock: clock, t: t,
+		leases: map[string]memory.Lease{}, past: map[memory.Owner][]moment{},
+	}
+}
+
+// answer is what a step returned.
+type answer struct {
+	Code    memory.Code
+	Receipt memory.Receipt
+	Job     memory.Job
+	Read    any
+	Undone  string // how an export after undo differs from the one before
+}
+
+func (p *player) play(i int, s step) answer {
+	p.clock.Advance(s.wait)
+	switch {
+	case s.apply != nil:
+		return p.apply(i, s.owner, *s.apply)
+	case s.append != nil:
+		return p.append(s.owner, *s.append)
+	case s.queue != nil:
+		return p.queue(s.owner, *s.queue)
+	}
+	return p.read(s.owner, *s.read)
+}
+
+// answered files an error under its code, since messages are a store's own.
+func (p *player) answered(a answer, err error) answer {
+	for _, code := range []memory.Code{
+		memory.Invalid, memory.NotFound, memory.Conflict, memory.Duplicate, memory.Gone, memory.LeaseLost,
+	} {
+		if errors.Is(err, code) {
+			a.Code = code
+			return a
+		}
+	}
+	if err != nil {
+		a.Code = memory.Code("unexpected: " + err.Error())
+	}
+	return a
+}
+
+// wrote remembers what is known now, for the end.
+func (p *player) wrote(owner memory.Owner, receipt memory.Receipt) {
+	if receipt.Again {
+		return
+	}
+	p.past[owner] = append(p.past[owner], moment{receipt.At, p.export(owner, memory.At{})})
+}
+
+// remember compares what is known of every past moment with what was then, and
+// returns the first difference.
+func (p *player) remember() string {
+	for o, moments := range p.past {
+		earlier := export{}
+		for _, m := range moments {
+			for _, then := range []moment{{m.at, m.known}, {before(m.at), earlier}} {
+				now := p.export(o, memory.At{AsOf: then.at})
+				if diff := difference(now, then.known, ignoreVersions); diff != "" {
+					return fmt.Sprintf("%s's export as of %v differs from the one taken then (-got +want):\n%s", o, then.at, diff)
+				}
+			}
+			earlier = m.known
+		}
+	}
+	return ""
+}
+
+func (p *player) export(owner memory.Owner, at memory.At) export {
+	out, err := exportAt(p.t.Context(), p.store, owner, at)
+	if err != nil {
+		p.t.Fatalf("export of %s: %v", owner, err)
+	}
+	return out
+}
+
+func (p *player) snapshot(owner memory.Owner) snapshot {
+	out, err := takeSnapshot(p.t.Context(), p.store, owner)
+	if err != nil {
+		p.t.Fatalf("snapshot of %s: %v", owner, err)
+	}
+	return out
+}
+
+func (p *player) apply(i int, owner memory.Owner, s applyStep) answer {
+	run := memtest.Run(s.run)
+	if run.ID == "" {
+		run.ID = fmt.Sprint("run ", i+1)
+	}
+	run.Learned, run.Vectors, run.Jobs = s.learned, s.vectors, s.jobs(owner)
+	if s.lease != "" {
+		lease := p.leases[s.lease]
+		run.Lease = &lease
+	}
+	var changes []memory.Change
+	for _, c := range s.changes {
+		changes = append(changes, p.change(owner, c))
+	}
+	was := p.export(owner, memory.At{})
+	receipt, err := p.store.Apply(p.t.Context(), owner, run, changes...)
+	a := p.answered(answer{Receipt: receipt}, err)
+	if err != nil {
+		return a
+	}
+	p.wrote(owner, receipt)
+	if s.undo && !receipt.Again && len(run.Learned) == 0 {
+		a.Undone = p.undo(owner, run.ID, was)
+	}
+	return a
+}
+
+func (p *player) undo(owner memory.Owner, run string, was export) string {
+	changes, err := changesAll(p.t.Context(), p.store, owner, memory.ChangeQuery{Run: run})
+	if err != nil {
+		return err.Error()
+	}
+	receipt, err := p.store.Apply(p.t.Context(), owner, memtest.Run("undo "+run), undo(changes)...)
+	if err != nil {
+		return err.Error()
+	}
+	p.wrote(owner, receipt)
+	return difference(p.export(owner, memory.At{}).active(), was.active(), ignoreVersions)
+}
+
+// change plans a change: one that has a base takes it from what is there.
+func (p *player) change(owner memory.Owner, s changeStep) memory.Change {
+	c := s.change(owner)
+	if s.base == 0 {
+		return c
+	}
+	if read, err := p.store.Get(p.t.Context(), owner, s.id(owner)); err == nil && len(read) == 1 {
+		c.Base = memoryVersion(read[0])
+	}
+	c.Base += s.base - 1
+	return c
+}
+
+func memoryVersion(m memory.Memory) int64 {
+	switch {
+	case m.Link != nil:
+		return m.Link.Version
+	case m.Fact != nil:
+		return m.Fact.Version
+	case m.Turn != nil:
+		return m.Turn.Version
+	}
+	return m.Summary.Version
+}
+
+func (p *player) append(owner memory.Owner, s appendStep) answer {
+	receipt, err := p.store.Append(p.t.Context(), owner, s.batch(owner))
+	if err == nil {
+		p.wrote(owner, receipt)
+	}
+	return p.answered(answer{Receipt: receipt}, err)
+}
+
+func (p *player) queue(owner memory.Owner, s queueStep) answer {
+	ctx := p.t.Context()
+	switch s.verb {
+	case "claim":
+		j, err := p.store.Claim(ctx, s.kinds, s.lease)
+		if err == nil {
+			p.leases[j.ID] = j.Lease
+			j.Lease.Token = ""
+		}
+		return p.answered(answer{Job: j}, err)
+	case "extend":
+		lease, err := p.store.Extend(ctx, p.held(owner, s.job), s.lease)
+		lease.Token = ""
+		return p.answered(answer{Job: memory.Job{Lease: lease}}, err)
+	case "finish":
+		return p.answered(answer{}, p.store.Finish(ctx, p.held(owner, s.job), s.outcome))
+	}
+	return p.answered(answer{}, p.store.Requeue(ctx, owner, s.job))
+}
+
+// held is the last lease of a job, whoever's job it is.
+func (p *player) held(owner memory.Owner, job string) memory.Lease {
+	if lease, ok := p.leases[job]; ok {
+		return lease
+	}
+	return memory.Lease{Owner: owner, Job: job, Token: "never given"}
+}
+
+func (p *player) read(owner memory.Owner, s readStep) answer {
+	ctx := p.t.Context()
+	var a answer
+	var err error
+	switch s.verb {
+	case "list":
+		a.Read, err = listAll(ctx, p.store, owner, s.query)
+	case "turns":
+		a.Read, err = p.store.Turns(ctx, owner, s.turns)
+	case "changes":
+		a.Read, err = changesAll(ctx, p.store, owner, s.changes)
+	case "since":
+		var items []memory.Item
+		_, err = p.store.Since(ctx, owner, model, s.after, func(i memory.Item) error {
+			items = append(items, i)
+			return nil
+		})
+		a.Read = items
+	default:
+		a.Read, err = takeSnapshot(ctx, p.store, owner)
+	}
+	return p.answered(a, err)
+}
+
+func list(script []step) string {
+	var b strings.Builder
+	for i, s := range script {
+		fmt.Fprintf(&b, "%3d. %s\n", i+1, s)
+	}
+	return b.String()
+}
