@@ -145,12 +145,12 @@ func (w *write) changes(run string, author memory.Author, changes []memory.Chang
 }
 
 func (w *write) change(run string, author memory.Author, ordinal int, c memory.Change) error {
-	before, version, err := w.load(c.After)
+	before, err := w.load(c.After)
 	if err != nil {
 		return err
 	}
-	c.Before, c.After = before, stamped(c.After, w.version)
-	if err := checkConflict(c, version); err != nil {
+	c.Before, c.After = before.Image, stamped(c.After, w.version)
+	if err := checkConflict(c, before.version); err != nil {
 		return err
 	}
 	if err := w.checkDuplicate(c.After); err != nil {

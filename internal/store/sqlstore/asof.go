@@ -1,90 +1,120 @@
 package sqlstore
 
 import (
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
 
-// imagesAsOf returns the images that stood at a time of targets that begin with
-// a prefix like "fact:".
-func (v *view) imagesAsOf(prefix string, at time.Time) ([]memory.Image, error) {
-	rows, err := v.query(`SELECT after FROM journal j
-		WHERE owner = ? AND target >= ? AND target < ? AND at <= ?
-		AND NOT EXISTS (SELECT 1 FROM journal k WHERE k.owner = j.owner AND k.target = j.target
-			AND (k.version, k.ordinal) > (j.version, j.ordinal) AND k.at <= ?)`,
-		prefix, prefix[:len(prefix)-1]+";", micros(at), micros(at)) // ';' follows ':'
-	images, err := collect(rows, err, func(row scanner) (i memory.Image, err error) { return i, row.Scan(asImage{&i}) })
-	return images, wrap("read the journal as of a time", err)
+// past is what stood at a time, of all that changed later, by target; the zero
+// Image where nothing stood.
+type past map[string]memory.Image
+
+// past reads from the journal what later changes found before them.
+func (v *view) past(at time.Time) (past, error) {
+	rows, err := v.query(`SELECT target, before FROM journal WHERE owner = ?1 AND version > ifnull(
+			(SELECT version FROM journal WHERE owner = ?1 AND at <= ?2 ORDER BY version DESC LIMIT 1), 0)
+		ORDER BY version DESC, ordinal DESC`, micros(at))
+	texts := map[string]string{}
+	_, err = collect(rows, err, func(row scanner) (target string, err error) {
+		var before string
+		err = row.Scan(&target, &before)
+		texts[target] = before // the earliest comes last and stays
+		return target, err
+	})
+	p := past{}
+	for target, text := range texts {
+		var i memory.Image
+		if err := (asImage{&i}).Scan(text); err != nil {
+			return nil, err
+		}
+		p[target] = i
+	}
+	return p, wrap("read what changed after a time", err)
 }
 
-// turnsAsOf returns the turns that were recorded by then, with the marks they had.
-func (v *view) turnsAsOf(at time.Time) ([]memory.Turn, error) {
-	statuses, err := v.statusesAsOf(at)
+// asOf returns what stood then, given what stands now.
+func asOf[T any](now []T, p past, target func(T) string, of func(memory.Image) (T, bool)) []T {
+	var then []T
+	for _, x := range now {
+		if _, changed := p[target(x)]; !changed {
+			then = append(then, x)
+		}
+	}
+	for _, i := range p {
+		if x, ok := of(i); ok {
+			then = append(then, x)
+		}
+	}
+	return then
+}
+
+// listAsOf returns what of a table matched at q's time and follows its cursor, at
+// least as much as limit if there is so much.
+func (v *view) listAsOf(from source, q memory.Query, p past, limit int) ([]memory.Memory, error) {
+	if from.table == turns.table {
+		return v.listTurnsAsOf(q, p)
+	}
+	now, err := v.list(from, q, limit+len(p))
 	if err != nil {
 		return nil, err
 	}
-	rows, err := v.query(`SELECT `+turnColumns+` FROM turns WHERE owner = ? AND recorded_at <= ?`, micros(at))
-	return collect(rows, err, func(row scanner) (memory.Turn, error) {
-		t, err := scanTurn(v.owner, row)
-		if status, changed := statuses[t.ID]; changed {
-			t.Status = status
+	after, err := startOf(q.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	return asOf(now, p, target, func(i memory.Image) (memory.Memory, bool) {
+		m := memory.Memory{Fact: i.Fact, Summary: i.Summary, Link: i.Link}
+		if i.Link != nil {
+			m.Fact = &i.Link.Fact
 		}
-		if t.LearnedAt.After(at) {
+		return m, strings.HasPrefix(target(m), from.prefix) && q.Matches(m) && after.leads(m)
+	}), nil
+}
+
+func target(m memory.Memory) string {
+	if m.Link != nil {
+		return memory.Image{Link: m.Link}.Target()
+	}
+	return memory.Image{Fact: m.Fact, Summary: m.Summary}.Target()
+}
+
+func (v *view) listTurnsAsOf(q memory.Query, p past) ([]memory.Memory, error) {
+	after, err := startOf(q.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	then, err := v.turnsAsOf(memory.TurnQuery{Conversation: q.Conversation, AsOf: q.At.AsOf}, p)
+	var found []memory.Memory
+	for _, t := range then {
+		if m := (memory.Memory{Turn: &t}); q.Matches(m) && after.leads(m) {
+			found = append(found, m)
+		}
+	}
+	return found, err
+}
+
+// turnsAsOf returns the turns that were recorded at q's time, with the marks that
+// they had. It narrows by what of q never changes.
+func (v *view) turnsAsOf(q memory.TurnQuery, p past) ([]memory.Turn, error) {
+	all, err := v.turns(memory.TurnQuery{Conversation: q.Conversation, IDs: q.IDs, Chains: q.Chains, Statuses: anyStatus})
+	var then []memory.Turn
+	for _, t := range all {
+		if t.RecordedAt.After(q.AsOf) {
+			continue
+		}
+		if t.LearnedAt.After(q.AsOf) {
 			t.LearnedAt = time.Time{}
 		}
-		return *t, err
-	})
+		mark := memory.Image{Turn: &memory.TurnMark{ID: t.ID}}
+		if was, changed := p[mark.Target()]; changed {
+			t.Status = was.Status()
+		}
+		then = append(then, t)
+	}
+	return then, err
 }
 
-// statusesAsOf returns the status that turns had which were marked later.
-func (v *view) statusesAsOf(at time.Time) (map[string]memory.Status, error) {
-	rows, err := v.query(`SELECT before FROM journal WHERE owner = ? AND target >= 'turn:' AND target < 'turn;' AND at > ?
-		ORDER BY version DESC, ordinal DESC`, micros(at))
-	marks, err := collect(rows, err, func(row scanner) (i memory.Image, err error) { return i, row.Scan(asImage{&i}) })
-	statuses := map[string]memory.Status{}
-	for _, i := range marks { // the earliest is last and stays
-		statuses[i.Turn.ID] = i.Turn.Status
-	}
-	return statuses, wrap("read the marks after a time", err)
-}
-
-// listAsOf returns everything that matched at q's time and follows its cursor.
-func (v *view) listAsOf(q memory.Query) ([]memory.Memory, error) {
-	var all []memory.Memory
-	for _, prefix := range []string{"fact:", "link:", "summary:"} {
-		images, err := v.imagesAsOf(prefix, q.At.AsOf)
-		if err != nil {
-			return nil, err
-		}
-		for _, i := range images {
-			all = append(all, asMemory(i))
-		}
-	}
-	if slices.Contains(q.Kinds, memory.KindTurn) {
-		turns, err := v.turnsAsOf(q.At.AsOf)
-		if err != nil {
-			return nil, err
-		}
-		for _, t := range turns {
-			all = append(all, memory.Memory{Turn: &t})
-		}
-	}
-	all = slices.DeleteFunc(all, func(m memory.Memory) bool { return !q.Matches(m) })
-	if q.Cursor == "" {
-		return all, nil
-	}
-	after, err := readCursor(q.Cursor)
-	return slices.DeleteFunc(all, func(m memory.Memory) bool {
-		at := micros(m.CreatedAt())
-		return at > after.at || at == after.at && m.ID() >= after.id
-	}), err
-}
-
-func asMemory(i memory.Image) memory.Memory {
-	if i.Link != nil {
-		return memory.Memory{Fact: &i.Link.Fact, Link: i.Link}
-	}
-	return memory.Memory{Fact: i.Fact, Summary: i.Summary}
-}
+// anyStatus selects every turn.
+var anyStatus = []memory.Status{memory.Active, memory.Replaced, memory.Retired}

@@ -11,9 +11,11 @@
 //
 // # How it reads the past
 //
-// The journal holds whole images. What stood at a time is the last image of each
-// target at or before it; turns never change but for two marks, so they are read
-// where they are, with the marks they had. The present never reads the journal.
+// Every image is kept once: the one that stands in its table, each earlier one in
+// the journal, as what the change that ended it found. So the image after a change
+// is the one before the target's next change or, without one, what stands. And
+// what stood at a time is what stands, but for targets that changed later: there
+// it is what the first of those changes found. The present never reads the journal.
 //
 // # Tables
 //
@@ -40,7 +42,7 @@
 //	profile              owner, key | value, tokens, status, updated_at, version
 //	relations            owner, from_fact, to_fact, kind | status, created_at, version
 //	journal              owner, version, ordinal | run, target, action, old_id, new_id, reason, author, at,
-//	                     before, after (images)
+//	                     before (an image)
 //	runs                 owner, id | kind, author, version, at, changes
 //	jobs                 owner, id | kind, conversation, turns, state, attempts, run_at, created_at, error, token,
 //	                     lease_until

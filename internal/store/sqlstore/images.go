@@ -3,56 +3,67 @@ package sqlstore
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/memory"
 )
 
-// load returns what stands where like has its target, and its version; the zero
-// Image for nothing.
-func (w *write) load(like memory.Image) (memory.Image, int64, error) {
-	image, version, err := w.read(like)
+// load returns what stands where like has its target; the zero thing for nothing.
+func (w *write) load(like memory.Image) (thing, error) {
+	kind, key, _ := strings.Cut(like.Target(), ":")
+	query, scan := thingOf(w.owner, kind)
+	query, args := query+` = ?`, []any{w.owner, key}
+	if r := like.Relation; r != nil { // for the index
+		query, args = query+` AND from_fact = ? AND to_fact = ?`, append(args, r.From, r.To)
+	}
+	found, err := scan(row{w.tx, query, args})
 	if noRows(err) {
-		return memory.Image{}, 0, nil
+		return thing{}, nil
 	}
-	return image, version, wrap("read what is there", err)
+	return found, wrap("read what is there", err)
 }
 
-func (w *write) read(like memory.Image) (memory.Image, int64, error) {
-	one := func(query string, args ...any) scanner { return row{w.tx, query, append([]any{w.owner}, args...)} }
-	switch {
-	case like.Fact != nil:
-		f, err := scanFact(w.owner, one(`SELECT `+factColumns+` FROM facts WHERE owner = ? AND id = ?`, like.Fact.ID))
-		if err != nil {
-			return memory.Image{}, 0, err
+// thing is what stands of a target, and the version that it is at.
+type thing struct {
+	memory.Image
+	version int64
+}
+
+// thingOf is how things of a kind of target are read. The query wants its end,
+// which says for which key: what in a target follows the kind.
+func thingOf(owner memory.Owner, kind string) (query string, scan func(scanner) (thing, error)) {
+	switch kind {
+	case "fact":
+		return `SELECT ` + factColumns + ` FROM facts WHERE owner = ? AND id`, func(row scanner) (thing, error) {
+			f, err := scanFact(owner, row)
+			return thing{memory.Image{Fact: f}, f.Version}, err
 		}
-		return memory.Image{Fact: f}, f.Version, nil
-	case like.Link != nil:
-		l, err := scanLink(w.owner, one(`SELECT `+linkColumns+` FROM links WHERE owner = ? AND id = ?`, like.Link.Fact.ID))
-		return memory.Image{Link: l}, l.Version, err
-	case like.Profile != nil:
-		p, err := scanProfile(w.owner, one(`SELECT `+profileColumns+` FROM profile WHERE owner = ? AND key = ?`, like.Profile.Key))
-		return memory.Image{Profile: &p}, p.Version, err
-	case like.Relation != nil:
-		r, err := scanRelation(w.owner, one(`SELECT `+relationColumns+` FROM relations
-			WHERE owner = ? AND from_fact = ? AND to_fact = ? AND kind = ?`, like.Relation.From, like.Relation.To, like.Relation.Kind))
-		return memory.Image{Relation: &r}, r.Version, err
-	case like.Summary != nil:
-		s, err := scanSummary(w.owner, one(`SELECT `+summaryColumns+` FROM summaries WHERE owner = ? AND id = ?`, like.Summary.ID))
-		return memory.Image{Summary: s}, s.Version, err
+	case "link":
+		return `SELECT ` + linkColumns + ` FROM links WHERE owner = ? AND id`, func(row scanner) (thing, error) {
+			l, err := scanLink(owner, row)
+			return thing{memory.Image{Link: l}, l.Version}, err
+		}
+	case "summary":
+		return `SELECT ` + summaryColumns + ` FROM summaries WHERE owner = ? AND id`, func(row scanner) (thing, error) {
+			s, err := scanSummary(owner, row)
+			return thing{memory.Image{Summary: s}, s.Version}, err
+		}
+	case "profile":
+		return `SELECT ` + profileColumns + ` FROM profile WHERE owner = ? AND key`, func(row scanner) (thing, error) {
+			p, err := scanProfile(owner, row)
+			return thing{memory.Image{Profile: &p}, p.Version}, err
+		}
+	case "relation":
+		return `SELECT ` + relationColumns + ` FROM relations WHERE owner = ? AND from_fact || ':' || to_fact || ':' || kind`, func(row scanner) (thing, error) {
+			r, err := scanRelation(owner, row)
+			return thing{memory.Image{Relation: &r}, r.Version}, err
+		}
 	}
-	mark, version := memory.TurnMark{ID: like.Turn.ID}, int64(0)
-	err := one(`SELECT status, version FROM turns WHERE owner = ? AND id = ?`, mark.ID).Scan(&mark.Status, &version)
-	return memory.Image{Turn: &mark}, version, err
+	return `SELECT id, status, version FROM turns WHERE owner = ? AND id`, func(row scanner) (thing, error) {
+		t := thing{Image: memory.Image{Turn: &memory.TurnMark{}}}
+		return t, row.Scan(&t.Turn.ID, &t.Turn.Status, &t.version)
+	}
 }
-
-// row is a query for one row that runs when it is scanned.
-type row struct {
-	tx    *tx
-	query string
-	args  []any
-}
-
-func (r row) Scan(into ...any) error { return r.tx.row(r.query, r.args, into...) }
 
 // save writes the state after a change over the state before it.
 func (w *write) save(c memory.Change) error {

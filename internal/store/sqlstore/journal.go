@@ -11,13 +11,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// journal writes down a change that was made.
+// journal writes down a change that was made, with the image before it. The one
+// after it is not written: it stands in its table, and comes here as the image
+// before the target's next change.
 func (w *write) journal(run string, by memory.Author, ordinal int, c memory.Change) error {
 	before, err := encodeImage(c.Before)
-	if err != nil {
-		return err
-	}
-	after, err := encodeImage(c.After)
 	if err != nil {
 		return err
 	}
@@ -28,9 +26,9 @@ func (w *write) journal(run string, by memory.Author, ordinal int, c memory.Chan
 		}
 	}
 	_, err = w.exec(`INSERT INTO journal (owner, version, ordinal, run, target, action, old_id, new_id, reason,
-		author, at, before, after) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		author, at, before) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		w.owner, w.version, ordinal, run, c.After.Target(), c.Action, c.OldID, c.NewID, c.Reason,
-		author, micros(w.at), before, after)
+		author, micros(w.at), before)
 	return wrap("write the journal", err)
 }
 
@@ -43,19 +41,86 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 	limit := limited(q.Limit)
 	var page memory.ChangePage
 	err = s.reads.see(ctx, owner, func(v *view) error {
-		rows, err := v.queryOnce(`SELECT j.version, j.ordinal, j.run, j.action, j.old_id, j.new_id, j.reason,
-			CASE j.author WHEN '' THEN r.author ELSE j.author END, j.at, j.before, j.after
+		rows, err := v.queryOnce(`SELECT j.version, j.ordinal, j.run, j.target, j.action, j.old_id, j.new_id, j.reason,
+			CASE j.author WHEN '' THEN r.author ELSE j.author END, j.at, j.before,
+			(SELECT n.before FROM journal n WHERE n.owner = j.owner AND n.target = j.target
+				AND (n.version, n.ordinal) > (j.version, j.ordinal) ORDER BY n.version, n.ordinal LIMIT 1)
 			FROM journal j JOIN runs r ON r.owner = j.owner AND r.id = j.run `+where.text()+`
 			ORDER BY j.version DESC, j.ordinal DESC LIMIT `+strconv.Itoa(limit+1), where.args...)
-		page.Changes, err = collect(rows, err, func(row scanner) (memory.Change, error) { return scanChange(owner, row) })
-		return wrap("read the journal", err)
+		entries, err := collect(rows, err, func(row scanner) (entry, error) { return scanEntry(owner, row) })
+		if err != nil {
+			return fmt.Errorf("read the journal: %w", err)
+		}
+		if len(entries) > limit {
+			entries = entries[:limit]
+			last := entries[limit-1]
+			page.Next = cursor{last.Version, strconv.Itoa(last.ordinal)}.String()
+		}
+		page.Changes, err = v.withAfter(entries)
+		return wrap("read what stands", err)
 	})
-	if len(page.Changes) > limit {
-		page.Changes = page.Changes[:limit]
-		last := page.Changes[limit-1]
-		page.Next = cursor{last.Version, last.ID[strings.LastIndex(last.ID, "/")+1:]}.String()
-	}
 	return page, err
+}
+
+// entry is a row of the journal. Its After is zero if it is what stands.
+type entry struct {
+	memory.Change
+	ordinal int
+	target  string
+}
+
+func scanEntry(owner memory.Owner, row scanner) (entry, error) {
+	e := entry{Change: memory.Change{Owner: owner}}
+	err := row.Scan(&e.Version, &e.ordinal, &e.Run, &e.target, &e.Action, &e.OldID, &e.NewID, &e.Reason,
+		asJSON{&e.Author}, asTime{&e.At}, asImage{&e.Before}, asImage{&e.After})
+	e.ID = e.Run + "/" + strconv.Itoa(e.ordinal)
+	return e, err
+}
+
+// withAfter completes the entries to changes. What an image has as its version is
+// that of the change that made it, whatever touched the thing since.
+func (v *view) withAfter(entries []entry) ([]memory.Change, error) {
+	var standing []string
+	for _, e := range entries {
+		if e.After.IsZero() {
+			standing = append(standing, e.target)
+		}
+	}
+	images, err := v.standing(standing)
+	if err != nil {
+		return nil, err
+	}
+	var changes []memory.Change
+	for _, e := range entries {
+		if e.After.IsZero() {
+			e.After = images[e.target]
+		}
+		e.After = stamped(e.After, e.Version)
+		changes = append(changes, e.Change)
+	}
+	return changes, nil
+}
+
+// standing returns what stands now of targets.
+func (v *view) standing(targets []string) (map[string]memory.Image, error) {
+	ids := map[string][]string{}
+	for _, t := range targets {
+		kind, id, _ := strings.Cut(t, ":")
+		ids[kind] = append(ids[kind], id)
+	}
+	images := map[string]memory.Image{}
+	for kind, of := range ids {
+		query, scan := thingOf(v.owner, kind)
+		rows, err := v.query(query+` IN (SELECT value FROM json_each(?))`, list(of))
+		found, err := collect(rows, err, scan)
+		if err != nil {
+			return nil, fmt.Errorf("read each %s: %w", kind, err)
+		}
+		for _, i := range found {
+			images[i.Target()] = i.Image
+		}
+	}
+	return images, nil
 }
 
 func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
@@ -98,15 +163,6 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 func (w *where) run(owner memory.Owner, run string) {
 	w.and(`j.version = (SELECT version FROM runs WHERE owner = ? AND id = ?)`, owner, run)
 	w.and(`j.run = ?`, run)
-}
-
-func scanChange(owner memory.Owner, row scanner) (memory.Change, error) {
-	c := memory.Change{Owner: owner}
-	var ordinal int
-	err := row.Scan(&c.Version, &ordinal, &c.Run, &c.Action, &c.OldID, &c.NewID, &c.Reason, asJSON{&c.Author},
-		asTime{&c.At}, asImage{&c.Before}, asImage{&c.After})
-	c.ID = c.Run + "/" + strconv.Itoa(ordinal)
-	return c, err
 }
 
 // imageVersion is the version that wrote the image, 0 for a turn's mark, which

@@ -14,24 +14,25 @@ import (
 // source is a table that memories are kept in.
 type source struct {
 	table   string
+	prefix  string // of its targets
 	columns string
 	scan    func(memory.Owner, scanner, ...any) (memory.Memory, error)
 }
 
 var (
-	facts = source{"facts", factColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
+	facts = source{"facts", "fact:", factColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
 		f, err := scanFact(o, row, more...)
 		return memory.Memory{Fact: f}, err
 	}}
-	links = source{"links", linkColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
+	links = source{"links", "link:", linkColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
 		l, err := scanLink(o, row, more...)
 		return memory.Memory{Fact: &l.Fact, Link: l}, err
 	}}
-	turns = source{"turns", turnColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
+	turns = source{"turns", "turn:", turnColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
 		t, err := scanTurn(o, row, more...)
 		return memory.Memory{Turn: t}, err
 	}}
-	summaries = source{"summaries", summaryColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
+	summaries = source{"summaries", "summary:", summaryColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
 		s, err := scanSummary(o, row, more...)
 		return memory.Memory{Summary: s}, err
 	}}
@@ -65,13 +66,19 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
 	limit := limited(q.Limit)
 	var found []memory.Memory
-	err := s.reads.see(ctx, owner, func(v *view) (err error) {
+	err := s.reads.see(ctx, owner, func(v *view) error {
+		list := v.list
 		if !q.At.AsOf.IsZero() {
-			found, err = v.listAsOf(q)
-			return err
+			p, err := v.past(q.At.AsOf)
+			if err != nil {
+				return err
+			}
+			list = func(from source, q memory.Query, limit int) ([]memory.Memory, error) {
+				return v.listAsOf(from, q, p, limit)
+			}
 		}
 		for _, from := range sourcesOf(q) {
-			some, err := v.list(from, q, limit+1)
+			some, err := list(from, q, limit+1)
 			if err != nil {
 				return err
 			}

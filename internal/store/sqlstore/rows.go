@@ -110,16 +110,13 @@ func scanFact(owner memory.Owner, row scanner, more ...any) (*memory.Fact, error
 		&f.ObservedSeq, asTime{&f.ValidFrom}, asTime{&f.ValidTo}, asTime{&f.CreatedAt}, asTime{&f.UpdatedAt},
 		asTime{&f.ExpiresAt}, &f.SupersededBy, &f.Model, &metadata, &f.Hash, &f.Version,
 	}, more...)...)
-	if err != nil {
-		return nil, err
-	}
 	if turn.Valid {
 		f.Provenance.Quote = &memory.Span{Turn: turn.String, Start: int(start.Int64), End: int(end.Int64)}
 	}
 	if metadata != "" {
 		f.Metadata = json.RawMessage(metadata)
 	}
-	return f, nil
+	return f, err
 }
 
 const linkColumns = `status, created_at, fact, hash, home_version, version`

@@ -16,14 +16,16 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 			found, err = v.turns(q)
 			return err
 		}
-		found, err = v.turnsAsOf(q.AsOf)
-		return wrap("read turns as of a time", err)
+		p, err := v.past(q.AsOf)
+		if err != nil {
+			return err
+		}
+		found, err = v.turnsAsOf(q, p)
+		found = slices.DeleteFunc(found, func(t memory.Turn) bool { return !hasMarks(q, t) })
+		return err
 	})
 	if err != nil {
 		return nil, err
-	}
-	if !q.AsOf.IsZero() {
-		found = slices.DeleteFunc(found, func(t memory.Turn) bool { return !matchesTurn(q, t) })
 	}
 	slices.SortFunc(found, func(a, b memory.Turn) int {
 		return cmp.Or(cmp.Compare(a.Conversation, b.Conversation), cmp.Compare(a.Index, b.Index), cmp.Compare(a.ID, b.ID))
@@ -75,12 +77,10 @@ func turnStatuses(q memory.TurnQuery) []string {
 	return texts
 }
 
-func matchesTurn(q memory.TurnQuery, t memory.Turn) bool {
+// hasMarks reports whether q selects the turn by what may change about it.
+func hasMarks(q memory.TurnQuery, t memory.Turn) bool {
 	statuses := turnStatuses(q)
-	return (q.Conversation == "" || q.Conversation == t.Conversation) &&
-		(len(q.IDs) == 0 || slices.Contains(q.IDs, t.ID)) &&
-		(len(q.Chains) == 0 || slices.Contains(q.Chains, t.Chain)) &&
-		(!q.Unlearned || t.Role == memory.RoleUser && t.LearnedAt.IsZero() && !t.NoLearn) &&
+	return (!q.Unlearned || t.Role == memory.RoleUser && t.LearnedAt.IsZero() && !t.NoLearn) &&
 		(len(statuses) == 0 || slices.Contains(statuses, string(t.Status)))
 }
 

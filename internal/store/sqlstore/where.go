@@ -63,6 +63,20 @@ func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(c.at, 10) + " " + c.id))
 }
 
+// startOf is the cursor of a page; the zero cursor for the first.
+func startOf(text string) (cursor, error) {
+	if text == "" {
+		return cursor{}, nil
+	}
+	return readCursor(text)
+}
+
+// leads reports whether m follows the cursor in a list that is newest first.
+func (c cursor) leads(m memory.Memory) bool {
+	at := micros(m.CreatedAt())
+	return c == cursor{} || at < c.at || at == c.at && m.ID() < c.id
+}
+
 func readCursor(text string) (cursor, error) {
 	data, err := base64.RawURLEncoding.DecodeString(text)
 	number, id, found := strings.Cut(string(data), " ")

@@ -218,6 +218,15 @@ func (t *tx) prepare(query string) (*sql.Stmt, error) {
 	return s, nil
 }
 
+// row is a query for one row, which runs when it is scanned.
+type row struct {
+	tx    *tx
+	query string
+	args  []any
+}
+
+func (r row) Scan(into ...any) error { return r.tx.row(r.query, r.args, into...) }
+
 // row scans the one row of a query; [sql.ErrNoRows] without one.
 func (t *tx) row(query string, args []any, into ...any) error {
 	s, err := t.prepare(query)

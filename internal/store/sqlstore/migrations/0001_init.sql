@@ -195,7 +195,6 @@ CREATE TABLE journal (
     author  TEXT    NOT NULL,
     at      INTEGER NOT NULL,
     before  TEXT    NOT NULL,
-    after   TEXT    NOT NULL,
     PRIMARY KEY (owner, version, ordinal)
 ) STRICT;
 
