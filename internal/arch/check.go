@@ -104,7 +104,7 @@ func (r rules) imports(dir, target string, isTest bool) string {
 		return "" // the standard library
 	case !isTest && holds(r.bare, dir):
 		return dir + " imports the standard library alone"
-	case isTest && slices.ContainsFunc(r.testing, func(m string) bool { return under(target, m) }):
+	case isTest && underAny(target, r.testing), underAny(target, r.common):
 		return ""
 	}
 	for module, homes := range r.homes {
@@ -159,9 +159,11 @@ func under(target, prefix string) bool {
 	return target == prefix || strings.HasPrefix(target, prefix+"/")
 }
 
-func isImpure(target string) bool {
-	return target == impureNet || slices.ContainsFunc(impure, func(p string) bool { return under(target, p) })
+func underAny(target string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return under(target, p) })
 }
+
+func isImpure(target string) bool { return target == impureNet || underAny(target, impure) }
 
 // clockCalls returns the names by which a file reads the clock.
 func clockCalls(f *ast.File) []string {

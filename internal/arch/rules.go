@@ -13,6 +13,10 @@ type rules struct {
 	// one without a line may be imported nowhere.
 	homes map[string][]string
 
+	// common are third-party modules that any package may import which is not bare:
+	// what the standard library might as well have.
+	common []string
+
 	// testing are third-party modules that any test may import, besides their homes.
 	testing []string
 
@@ -59,13 +63,13 @@ var house = rules{
 		"github.com/spf13/cobra":              {"internal/cli"},
 		"github.com/tidwall/gjson":            {"internal/wire"},
 		"github.com/tidwall/sjson":            {"internal/wire"},
-		"golang.org/x/sync":                   {"internal/index", "internal/engine", "internal/store/sqlstore", "."},
 		"golang.org/x/sys":                    {"internal/store/sqlstore", "internal/vector"},
 		"modernc.org/sqlite":                  {"internal/store/sqlstore"},
 		"pgregory.net/rapid":                  {"memory/storetest"},
 		"github.com/google/go-cmp":            {"memory/storetest", "memory/memtest"},
 		"github.com/rogpeppe/go-internal":     {"cmd/*"},
 	},
+	common: []string{"golang.org/x/sync"},
 	testing: []string{
 		"github.com/google/go-cmp",
 		"github.com/prometheus/client_golang/prometheus/testutil",
