@@ -72,7 +72,7 @@ func classified(c Candidate) Candidate {
 	if own, ok := aliases[c.Attribute]; ok {
 		c.Attribute = own
 	}
-	subject, attribute, category := Classify(c.Text)
+	subject, attribute, category := classify(c.Text)
 	if attribute != "" {
 		c.Subject, c.Attribute = subject, attribute
 	}
@@ -85,9 +85,14 @@ func classified(c Candidate) Candidate {
 	return c
 }
 
-// Classify returns what a fact's words say about whom it is about, which
-// attribute of theirs and which category, "" for what they do not say.
-func Classify(fact string) (subject, attribute, category string) {
+// Classify returns what a fact's words say about whom it is about and about which
+// attribute of theirs, "" for what they do not say.
+func Classify(fact string) (subject, attribute string) {
+	subject, attribute, _ = classify(fact)
+	return subject, attribute
+}
+
+func classify(fact string) (subject, attribute, category string) {
 	fact = strings.Replace(strings.TrimPrefix(fact, "The "), "’", "'", 1)
 	if strings.HasPrefix(strings.ToLower(fact), "user") {
 		subject = "user"

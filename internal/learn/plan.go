@@ -249,7 +249,7 @@ func (v *verdict) take(d Decision, target string) {
 func (p *planner) settle() {
 	last := map[string]int{}
 	for i, c := range p.cands {
-		subject, attribute, _ := Classify(c.Text)
+		subject, attribute := Classify(c.Text)
 		if !p.verdicts[i].add || !single(attribute) || text.Negated(c.Text) || p.waits(c) != "" {
 			continue
 		}

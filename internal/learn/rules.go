@@ -172,7 +172,7 @@ var placeholder = regexp.MustCompile(`\$\{([a-z]+)(?::([a-z]+))?\}`)
 func (f *family) candidate(g map[string]string) Candidate {
 	said := placeholder.ReplaceAllStringFunc(f.say, func(p string) string {
 		m := placeholder.FindStringSubmatch(p)
-		return spoken3(m[1], m[2], g)
+		return filled(m[1], m[2], g)
 	})
 	attribute := placeholder.ReplaceAllStringFunc(f.attribute, func(p string) string {
 		return keyOf(g[placeholder.FindStringSubmatch(p)[1]])
@@ -190,8 +190,8 @@ func (f *family) candidate(g map[string]string) Candidate {
 	}
 }
 
-// spoken3 returns a group as a fact says it.
-func spoken3(group, as string, g map[string]string) string {
+// filled returns a group as a fact says it.
+func filled(group, as string, g map[string]string) string {
 	switch {
 	case group == "verbs":
 		return third(strings.ToLower(g["verb"]))

@@ -1,0 +1,102 @@
+package learn
+
+import (
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Forget returns the changes that take memories out of recall: facts are retired
+// with the turns of their own that their quotes stand in, links are unlinked,
+// turns and summaries are retired. What is out of recall already stays as it is.
+// Each thing is changed once, in the order found.
+func Forget(found []memory.Memory, now time.Time, reason string, author memory.Author) []memory.Change {
+	f := forgetter{now: memory.Time(now), reason: reason, author: author, done: map[string]bool{}}
+	for _, m := range found {
+		switch {
+		case m.Link != nil:
+			f.link(*m.Link)
+		case m.Fact != nil:
+			f.fact(*m.Fact)
+		case m.Turn != nil:
+			if m.Turn.Status == memory.Active {
+				f.turn(m.Turn.ID)
+			}
+		case m.Summary != nil:
+			f.summary(*m.Summary)
+		}
+	}
+	return f.changes
+}
+
+type forgetter struct {
+	now     time.Time
+	reason  string
+	author  memory.Author
+	changes []memory.Change
+	done    map[string]bool
+}
+
+func (f *forgetter) change(action memory.Action, after memory.Image, base int64) {
+	if target := after.Target(); !f.done[target] {
+		f.done[target] = true
+		f.changes = append(f.changes, memory.Change{Action: action, After: after, Base: base, Reason: f.reason, Author: f.author})
+	}
+}
+
+func (f *forgetter) fact(fact memory.Fact) {
+	if fact.Status != memory.Active && fact.Status != memory.Pending {
+		return
+	}
+	fact.Status, fact.UpdatedAt = memory.Retired, f.now
+	f.change(memory.ActionRetire, memory.Image{Fact: &fact}, fact.Version)
+	// Only what was extracted here names turns that are here.
+	if quote := fact.Provenance.Quote; quote != nil && fact.Source == memory.Extracted {
+		f.turn(quote.Turn)
+	}
+}
+
+func (f *forgetter) turn(id string) {
+	f.change(memory.ActionRetire, memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Retired}}, 0)
+}
+
+func (f *forgetter) link(link memory.Link) {
+	if link.Status == memory.Active {
+		link.Status = memory.Retired
+		f.change(memory.ActionUnlink, memory.Image{Link: &link}, link.Version)
+	}
+}
+
+func (f *forgetter) summary(s memory.Summary) {
+	if s.Status == memory.Active {
+		s.Status = memory.Retired
+		f.change(memory.ActionRetire, memory.Image{Summary: &s}, s.Version)
+	}
+}
+
+// Meant returns those of the found memories that a wish to forget is about: they
+// say what it names, in as many words as it has. A wish for everything means all.
+func Meant(wish Command, found []memory.Memory) []memory.Memory {
+	if wish.All {
+		return found
+	}
+	said := termSet(thirdPerson(wish.What))
+	var out []memory.Memory
+	for _, m := range found {
+		content := termSet(m.Content())
+		if m.Fact != nil {
+			content = union(content, termSet(m.Fact.Attribute+" "+m.Fact.Category+" "+m.Fact.Subject))
+		}
+		if covered(said, content) >= 0.6 {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func union(a, b map[string]bool) map[string]bool {
+	for t := range b {
+		a[t] = true
+	}
+	return a
+}

@@ -1,0 +1,143 @@
+// Package responder is the built-in model loci/recall: it answers from memory by
+// repeating what was found, and says so. It is no language model: it draws no
+// conclusions and knows nothing but the hits it is given.
+package responder
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Name is what the model is called.
+const Name = "loci/recall"
+
+const (
+	// who introduces every answer, so that nobody takes it for a language model's.
+	who = "I am loci/recall, a built-in responder that only repeats what is remembered."
+
+	most     = 6   // lines in one answer
+	longest  = 240 // letters in one line
+	fallback = "I know nothing about that yet."
+)
+
+// Respond answers a question from the hits, best first. A statement is
+// acknowledged. Without hits it says that it knows nothing.
+func Respond(question string, hits []memory.Hit) string {
+	if !asks(question) {
+		return acknowledge(question, hits)
+	}
+	lines := lines(question, hits)
+	if len(lines) == 0 {
+		return fallback + " (" + who + " Tell me, and I will remember it.)"
+	}
+	return "From memory:\n" + strings.Join(lines, "\n") + "\n(" + who + ")"
+}
+
+// request is a question in the form of a wish.
+var request = regexp.MustCompile(`(?i)^(?:please |so |and |ok(?:ay)?,? |hey,? |hi,? )*(?:what|where|when|who|whom|whose|which|why|how|do|does|did|is|are|am|was|were|can|could|will|would|should|shall|have|has|tell me|show me|list|remind me|give me|find|describe|summari[sz]e)\b`)
+
+func asks(s string) bool {
+	s = strings.TrimSpace(s)
+	if text.Asks(s) || request.MatchString(s) {
+		return true
+	}
+	sentences := text.Sentences(s)
+	for _, sentence := range sentences {
+		if text.Asks(sentence.Of(s)) {
+			return true
+		}
+	}
+	return false
+}
+
+var wish = regexp.MustCompile(`(?i)^(?:please |ok(?:ay)?,? |hey,? |can you )*(remember|forget)\b`)
+
+func acknowledge(said string, hits []memory.Hit) string {
+	head := "Noted. I keep what you say and learn what will matter later."
+	switch m := wish.FindStringSubmatch(strings.TrimSpace(said)); {
+	case strings.TrimSpace(said) == "":
+		return "There was nothing to answer. (" + who + ")"
+	case m != nil && strings.EqualFold(m[1], "remember"):
+		head = "I will remember that."
+	case m != nil:
+		head = "I will forget that."
+	}
+	related := lines(said, hits)
+	if len(related) > 3 {
+		related = related[:3]
+	}
+	if len(related) == 0 {
+		return head + " (" + who + ")"
+	}
+	return head + " What I remember near it:\n" + strings.Join(related, "\n") + "\n(" + who + ")"
+}
+
+// lines says each hit once, facts before the turns that say the same.
+func lines(question string, hits []memory.Hit) []string {
+	var out []string
+	seen := map[string]bool{text.Hash(question): true}
+	for _, h := range hits {
+		words := strings.Join(strings.Fields(h.Memory.Content()), " ")
+		if words == "" || seen[text.Hash(words)] {
+			continue
+		}
+		seen[text.Hash(words)] = true
+		if len(out) == most {
+			break
+		}
+		out = append(out, "- "+spoken(h.Memory, shortened(words)))
+	}
+	return out
+}
+
+// spoken says a memory to the user, with its date.
+func spoken(m memory.Memory, words string) string {
+	switch {
+	case m.Fact != nil:
+		if at := m.Fact.ObservedAt; !at.IsZero() {
+			return toUser(words) + " (" + at.Format("2006-01-02") + ")"
+		}
+		return toUser(words)
+	case m.Turn != nil && m.Turn.Role == memory.RoleUser:
+		return "On " + m.Turn.CreatedAt.Format("2006-01-02") + " you said: “" + words + "”"
+	case m.Turn != nil:
+		return "On " + m.Turn.CreatedAt.Format("2006-01-02") + " the assistant said: “" + words + "”"
+	}
+	return words
+}
+
+// forms turn a fact about the user into words to the user.
+var forms = []struct {
+	from *regexp.Regexp
+	to   string
+}{
+	{regexp.MustCompile(`\b(?:[Tt]he )?[Uu]ser['’]s\b`), "your"},
+	{regexp.MustCompile(`\b(?:[Tt]he )?[Uu]ser is\b`), "you are"},
+	{regexp.MustCompile(`\b(?:[Tt]he )?[Uu]ser was\b`), "you were"},
+	{regexp.MustCompile(`\b(?:[Tt]he )?[Uu]ser has\b`), "you have"},
+	{regexp.MustCompile(`\b(?:[Tt]he )?[Uu]ser (does not|doesn't)\b`), "you do not"},
+	{regexp.MustCompile(`\b(?:[Tt]he )?[Uu]ser no longer ([a-z]+?)s\b`), "you no longer $1"},
+	{regexp.MustCompile(`\b(?:[Tt]he )?[Uu]ser ([a-z]+(?:ch|sh|ss|x|o))es\b`), "you $1"},
+	{regexp.MustCompile(`\b(?:[Tt]he )?[Uu]ser ([a-z]+)ies\b`), "you ${1}y"},
+	{regexp.MustCompile(`\b(?:[Tt]he )?[Uu]ser ([a-z]*[^s\s])s\b`), "you $1"},
+	{regexp.MustCompile(`\b(?:[Tt]he )?[Uu]ser\b`), "you"},
+}
+
+func toUser(fact string) string {
+	for _, f := range forms {
+		fact = f.from.ReplaceAllString(fact, f.to)
+	}
+	r := []rune(fact)
+	return strings.ToUpper(string(r[:1])) + string(r[1:])
+}
+
+func shortened(s string) string {
+	r := []rune(s)
+	if len(r) <= longest {
+		return s
+	}
+	return strings.TrimSpace(string(r[:longest])) + " …"
+}
