@@ -4,9 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"hash"
-	"io"
+	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -23,25 +21,33 @@ func Digest(role memory.Role, text, toolCalls, callID string) string {
 	return digest(role, text, readCalls(gjson.Parse(toolCalls), gjson.Result{}), callID)
 }
 
-func digest(role memory.Role, text string, calls []call, callID string) string {
+func digest(role memory.Role, text string, calls []call, callID string, others ...string) string {
 	if role == memory.RoleAssistant {
 		text = afterThinking(text)
 	}
-	h := sha256.New()
-	put(h, string(role))
-	put(h, strings.Join(strings.Fields(text), " "))
-	put(h, callID)
+	b := make([]byte, 0, len(text)+128)
+	b = field(b, string(role))
+	b = field(b, callID)
 	for _, c := range calls {
-		put(h, c.name)
-		put(h, canonical(c.arguments))
+		b = field(b, c.name)
+		b = field(b, canonical(c.arguments))
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	b = append(b, ';')
+	for _, other := range others {
+		b = field(b, other)
+	}
+	b = append(b, ';')
+	for word := range strings.FieldsSeq(text) {
+		b = append(append(b, word...), ' ')
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
 }
 
-// put writes a field with its length, so that no two lists of fields look alike.
-func put(h hash.Hash, field string) {
-	_, _ = fmt.Fprintf(h, "%d:", len(field))
-	_, _ = io.WriteString(h, field)
+// field appends text with its length, so that no two lists of fields look alike.
+func field(b []byte, text string) []byte {
+	b = strconv.AppendInt(b, int64(len(text)), 10)
+	return append(append(b, ':'), text...)
 }
 
 func afterThinking(text string) string {

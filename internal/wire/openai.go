@@ -140,13 +140,13 @@ func readMessage(v gjson.Result) (m Message, ok bool) {
 			m.callID = str(f.value)
 		}
 	}
-	m.readContent(content)
+	others := m.readContent(content)
 	calls := readCalls(toolCalls, functionCall)
 	m.ToolCalls = len(calls) > 0
 	for _, c := range calls {
 		m.calls = append(m.calls, c.id)
 	}
-	m.Digest = digest(m.Role, m.Text+others(content), calls, m.callID)
+	m.Digest = digest(m.Role, m.Text, calls, m.callID, others...)
 	return m, ok
 }
 
@@ -160,70 +160,67 @@ func readRole(s string) memory.Role {
 	return memory.Role(s)
 }
 
-func (m *Message) readContent(content gjson.Result) {
-	m.Text = contentText(content)
-	switch {
-	case content.Type == gjson.String:
-		m.text = spanOf(content)
-	case content.IsArray():
-		content.ForEach(func(_, part gjson.Result) bool {
-			m.parts = append(m.parts, spanOf(part))
-			if text, ok := partText(part); ok && !m.text.found() {
-				m.text = spanOf(text)
-			}
-			return true
-		})
-	}
-}
-
-// contentText returns what a content says: a string, or parts of which the text
-// ones count, a line each.
-func contentText(content gjson.Result) string {
+// readContent reads a message's words and returns the parts that are none, such
+// as images: messages of the same words and other pictures are not the same.
+func (m *Message) readContent(content gjson.Result) (others []string) {
 	if content.Type == gjson.String {
-		return str(content)
-	}
-	if !content.IsArray() {
-		return ""
+		m.Text, m.text = str(content), spanOf(content)
+		return nil
 	}
 	var lines []string
-	content.ForEach(func(_, part gjson.Result) bool {
-		if text, ok := partText(part); ok {
-			lines = append(lines, str(text))
+	for _, p := range contentParts(content) {
+		m.parts = append(m.parts, p.at)
+		if !p.text.Exists() {
+			others = append(others, p.raw)
+			continue
 		}
-		return true
-	})
-	return strings.Join(lines, "\n")
-}
-
-// partText returns the string of a text part.
-func partText(part gjson.Result) (gjson.Result, bool) {
-	kind, text := "", gjson.Result{}
-	for _, f := range members(part) {
-		switch f.name {
-		case "type":
-			kind = str(f.value)
-		case "text":
-			text = f.value
+		lines = append(lines, str(p.text))
+		if !m.text.found() {
+			m.text = spanOf(p.text)
 		}
 	}
-	return text, kind == "text" && text.Type == gjson.String
+	m.Text = strings.Join(lines, "\n")
+	return others
 }
 
-// others returns the bytes of the parts that are no text, such as images: two
-// messages with the same words and different pictures are not the same.
-func others(content gjson.Result) string {
+// contentText returns what a content says: a string, or its text parts, a line
+// each.
+func contentText(content gjson.Result) string {
+	var m Message
+	m.readContent(content)
+	return m.Text
+}
+
+// part is one of a content of parts.
+type part struct {
+	at   span
+	raw  string
+	text gjson.Result // the string of a text part, absent in others
+}
+
+func contentParts(content gjson.Result) []part {
 	if !content.IsArray() {
-		return ""
+		return nil
 	}
-	var b strings.Builder
-	content.ForEach(func(_, part gjson.Result) bool {
-		if _, ok := partText(part); !ok {
-			b.WriteByte('\n')
-			b.WriteString(part.Raw)
+	var out []part
+	content.ForEach(func(_, v gjson.Result) bool {
+		p := part{at: spanOf(v), raw: v.Raw}
+		kind := ""
+		for _, f := range members(v) {
+			switch f.name {
+			case "type":
+				kind = str(f.value)
+			case "text":
+				p.text = f.value
+			}
 		}
+		if kind != "text" || p.text.Type != gjson.String {
+			p.text = gjson.Result{}
+		}
+		out = append(out, p)
 		return true
 	})
-	return b.String()
+	return out
 }
 
 // LastUser returns the index of the last user message, -1 without one.
@@ -274,7 +271,7 @@ func check(body []byte) error {
 	if depth(body) > MaxDepth {
 		return memory.Errorf(memory.Invalid, "the body nests deeper than %d levels", MaxDepth)
 	}
-	if !json.Valid(body) {
+	if !gjson.ValidBytes(body) { // twice as fast as json.Valid, and the same; see FuzzValid
 		return memory.Errorf(memory.Invalid, "the body is not valid JSON%s", where(body))
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -255,6 +256,23 @@ func FuzzWith(f *testing.F) {
 			checkWith(t, c, strings.ToValidUTF8(block, "?"), p)
 		}
 		FrontEndTask(c)
+	})
+}
+
+// FuzzValid holds the quick check of syntax against the standard library's.
+func FuzzValid(f *testing.F) {
+	for _, seed := range []string{
+		`{"a":[1e5,-0,"\u00e9"]}`, `01`, `1.`, `-`, `.5`, `"\u12"`, `"\x"`, `tru`, `{"a" 1}`, `[1,]`, `[}`, ` `, `1 2`, "\"\x01\"",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if !utf8.Valid(body) || depth(body) > MaxDepth {
+			return
+		}
+		if got, want := check(body) == nil, json.Valid(body); got != want {
+			t.Errorf("check(%q): got %t, want %t", body, got, want)
+		}
 	})
 }
 
