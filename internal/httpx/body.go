@@ -2,7 +2,6 @@ package httpx
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -66,7 +65,7 @@ func limitBody(w http.ResponseWriter, r *http.Request, size int64, within time.D
 	// Not every connection has deadlines (tests' recorders have none); the size
 	// limit holds without.
 	if err := control.SetReadDeadline(time.Now().Add(within)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		logOf(r.Context()).Warn("no deadline for a body", "error", fmt.Sprint(err))
+		stateOf(r.Context()).log.Warn("no deadline for a body", "error", err)
 	}
 	r.Body = &timedBody{ReadCloser: http.MaxBytesReader(w, r.Body, size), control: control}
 }

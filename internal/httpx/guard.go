@@ -71,7 +71,7 @@ type guard struct {
 
 // ServeHTTP runs the chain.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	st := &state{id: rand.Text(), log: g.Log}
+	st := &state{id: rand.Text(), door: r.Method + " " + r.URL.Path, log: g.Log}
 	r = r.WithContext(context.WithValue(r.Context(), stateKey{}, st))
 	w.Header().Set(HeaderRequestID, st.id)
 	track := &tracker{ResponseWriter: w}
@@ -153,6 +153,7 @@ func hostname(hostport string) string {
 // state is what Guard keeps with a request.
 type state struct {
 	id       string
+	door     string // method and path
 	log      *slog.Logger
 	identity Identity
 }
@@ -171,8 +172,6 @@ func stateOf(ctx context.Context) *state {
 // RequestID returns the request's id, "" outside [Guard].
 func RequestID(ctx context.Context) string { return stateOf(ctx).id }
 
-func logOf(ctx context.Context) *slog.Logger { return stateOf(ctx).log }
-
 // recoverTo turns a door's panic into an answer. Once something was written only
 // cutting the connection tells the client that the answer is not whole.
 func recoverTo(w *tracker, r *http.Request) {
@@ -183,7 +182,8 @@ func recoverTo(w *tracker, r *http.Request) {
 	if v == http.ErrAbortHandler {
 		panic(v)
 	}
-	logOf(r.Context()).Error("panic in a door", "request", RequestID(r.Context()), "path", r.URL.Path, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	st := stateOf(r.Context())
+	st.log.Error("panic in a door", "request", st.id, "door", st.door, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 	if w.wrote {
 		panic(http.ErrAbortHandler)
 	}

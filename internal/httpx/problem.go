@@ -84,13 +84,20 @@ func (p *Problem) GetStatus() int { return p.Status }
 // ContentType returns the media type a problem is sent as.
 func (p *Problem) ContentType(string) string { return ProblemType }
 
-// WriteError answers a request with err and, where the client is told nothing of
-// it, logs it. It must come before anything else is written.
-func WriteError(w http.ResponseWriter, r *http.Request, err error) {
+// Tell returns the problem that tells err, and logs what the client is not told.
+func Tell(ctx context.Context, err error) *Problem {
 	p := ProblemOf(err)
-	if p.Status == http.StatusInternalServerError && r.Context().Err() == nil {
-		logOf(r.Context()).Error("request failed", "request", RequestID(r.Context()), "method", r.Method, "path", r.URL.Path, "error", err)
+	if p.Status == http.StatusInternalServerError && ctx.Err() == nil {
+		st := stateOf(ctx)
+		st.log.Error("request failed", "request", st.id, "door", st.door, "error", err)
 	}
+	return p
+}
+
+// WriteError answers a request with what [Tell] says of err. It must come before
+// anything else is written.
+func WriteError(w http.ResponseWriter, r *http.Request, err error) {
+	p := Tell(r.Context(), err)
 	header := w.Header()
 	header.Set("Content-Type", ProblemType)
 	header.Set("Cache-Control", "no-store")
