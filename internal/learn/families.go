@@ -63,7 +63,7 @@ var families = []family{
 	{"birthday", "personal", "birthday", 0.95, form(`i was born (?P<when>(?:on|in) .*\d.*)`), "User was born ${when}"},
 
 	// home and origin
-	{"home", "home", "home", 0.95, form(`(?:{I} {ADV}(?:live|reside|stay)|{I'm} {ADV}(?:living|residing|based|located)|{I've} been (?:living|based)) (?:out |over |up |down |back |here |right |together )?(?P<prep>in|near|at|outside|by|close to) (?P<place>.+)`), "User lives ${prep} ${place}"},
+	{"home", "home", "home", 0.95, form(`(?:{I} {ADV}(?:live|reside)|{I'm} {ADV}(?:living|residing|based|located)|{I've} been (?:living|based)) (?:out |over |up |down |back |here |right |together )?(?P<prep>in|near|at|outside|by|close to) (?P<place>.+)`), "User lives ${prep} ${place}"},
 	{"home", "home", "home", 0.9, form(`{I} (?:do not|don['’]t) {ADV}live (?P<prep>in|near|at) (?P<place>.+)`), "User no longer lives ${prep} ${place}"},
 	{"home", "home", "home", 0.9, form(`{I} no longer live (?P<prep>in|near|at) (?P<place>.+)`), "User no longer lives ${prep} ${place}"},
 	{"home", "home", "home", 0.9, form(`my (?:home|house|apartment|flat|place) is (?P<prep>in|near|at) (?P<place>.+)`), "User lives ${prep} ${place}"},
@@ -80,7 +80,7 @@ var families = []family{
 	{"work", "work", "employer", 0.9, form(`{I} (?:no longer|don['’]t|do not) work (?P<prep>at|for) (?P<company>.+)`), "User no longer works ${prep} ${company}"},
 	{"work", "work", "occupation", 0.95, form(`(?:{I} {ADV}work|{I'm} {ADV}working|{I've} been working|i {ADV}started working|i {ADV}started) as (?P<role>.+)`), "User works as ${role}"},
 	{"work", "work", "employer", 0.9, form(`(?:{I} {ADV}work|{I'm} {ADV}working|{I've} been working|i {ADV}started (?:working|a new job|my new job|a job)|{I've} {ADV}got(?:ten)? (?:a|the|my) (?:new )?job) (?P<prep>at|for) (?P<company>.+)`), "User works ${prep} ${company}"},
-	{"work", "work", "employer", 0.9, form(`i(?:['’]ve| have)? {ADV}joined (?P<company>.+?)(?: as .+)?$`), "User works at ${company}"},
+	{"work", "work", "employer", 0.9, form(`i(?:['’]ve| have)? {ADV}joined (?P<firm>.+?)(?: as .+)?$`), "User works at ${firm}"},
 	{"field", "work", "field", 0.85, form(`(?:{I} {ADV}work|{I'm} {ADV}working) in (?P<field>.+)`), "User works in ${field}"},
 	{"work", "work", "occupation", 0.9, form(`{I'm} {ADV}(?P<role>(?:an?|the) .+)`), "User is ${role}"},
 	{"work", "work", "occupation", 0.9, form(`(?:my (?:job|profession|occupation|current role|role) is|i(?:['’]ve been| was| got) promoted to|i {ADV}got (?:a|the) (?:new )?job as) (?:being )?(?P<role>.+)`), "User works as ${role}"},
@@ -130,10 +130,11 @@ var families = []family{
 	{"dislike", "preference", "taste:${thing}", 0.9, form(`{I} {ADV}(?:used to) (?:like|love|enjoy) (?P<thing>.+)`), "User used to like ${thing}"},
 	{"dislike", "preference", "taste:${thing}", 0.9, form(`{I} {ADV}(?P<verb>hate|dislike|detest|despise|can['’]t stand|cannot stand|loathe) (?P<thing>.+)`), "User dislikes ${thing}"},
 	{"dislike", "preference", "taste:${thing}", 0.85, form(`{I'm} (?:not|not really|no longer) (?:a (?:big |huge )?fan of|into|fond of|keen on) (?P<thing>.+)`), "User does not like ${thing}"},
-	{"like", "preference", "taste:${thing}", 0.85, form(`{I} {ADV}(?P<verb>like|love|enjoy|adore) (?P<thing>.+)`), "User ${verbs} ${thing}"},
+	{"like", "preference", "taste:${thing}", 0.85, form(`{I} {ADV}(?:both )?(?P<verb>love|enjoy|adore) (?P<thing>.+)`), "User ${verbs} ${thing}"},
+	{"like", "preference", "taste:${general}", 0.85, form(`{I} {ADV}(?P<verb>like) (?P<general>.+)`), "User ${verbs} ${general}"},
 	{"like", "preference", "taste:${thing}", 0.85, form(`{I've} (?:always|long) (?P<verb>liked|loved|enjoyed) (?P<thing>.+)`), "User ${likes} ${thing}"},
 	{"prefer", "preference", "", 0.9, form(`{I} {ADV}prefer (?P<thing>.+)`), "User prefers ${thing}"},
-	{"like", "preference", "taste:${thing}", 0.85, form(`{I'm} {ADV}(?:an? (?:big |huge |massive |die-hard |avid )*(?:fan of|lover of|believer in)|fond of|into|obsessed with|passionate about|crazy about|interested in|keen on) (?P<thing>.+)`), "User likes ${thing}"},
+	{"like", "preference", "taste:${general}", 0.85, form(`{I'm} {ADV}(?:an? (?:big |huge |massive |die-hard |avid )*(?:fan of|lover of|believer in)|fond of|into|obsessed with|passionate about|crazy about|keen on) (?P<general>.+)`), "User likes ${general}"},
 	{"hobby", "preference", "hobby", 0.9, form(`(?:one of )?my (?:main |biggest |favou?rite )?(?:hobby|hobbies|passion|passions|pastime|pastimes) (?:is|are|include|includes) (?P<thing>.+)`), "User's hobby is ${thing}"},
 
 	// possessions
@@ -150,21 +151,21 @@ var families = []family{
 	{"language", "personal", "native language", 0.95, form(`my (?:native language|mother tongue|first language) is (?P<language>.+)`), "User's native language is ${language}"},
 	{"language", "education", "learning:${language}", 0.9, form(`{I'm} {ADV}(?:learning|studying|taking lessons in|taking classes in) (?P<language>.+)`), "User is learning ${language}"},
 	{"learning", "education", "", 0.85, form(`{I'm} {ADV}(?:learning|teaching myself)(?: how)? (?P<thing>(?:to )?.+)`), "User is learning ${thing}"},
-	{"since", "habit", "", 0.8, form(`{I}(?:['’]ve| have) {ADV}been (?P<doing>[a-z]+ing .*\b(?:for|since) .+)`), "User has been ${doing}"},
+	{"since", "habit", "", 0.8, form(`{I}(?:['’]ve| have) {ADV}been (?P<doing>[a-z]+ing\b.*\b(?:for (?:about |around |over |almost |nearly |more than |just |at least |the (?:last|past) )*(?:an? |many |several |some |a few |a couple of |{N} )?(?:years?|months?|weeks?|decades?)|since (?:\d{4}|i was|last|january|february|march|april|may|june|july|august|september|october|november|december|childhood|college|school|high school)).*)`), "User has been ${doing}"},
 
 	// plans with dates, goals
-	{"plan", "plan", "", 0.85, form(`{I'm} {ADV}(?P<plan>(?:going to|planning to|planning on|hoping to|about to|flying|travell?ing|visiting|moving|getting|starting|taking|attending|running|having|seeing|meeting|leaving|heading|hosting|driving|doing|graduating|retiring|throwing|presenting|speaking|competing) .+)`), "User is ${plan:dated}"},
-	{"plan", "plan", "", 0.85, form(`{I}(?:['’]ll| will| plan to| intend to| hope to| have to| need to| want to) (?P<plan>.+)`), "User plans to ${plan:dated}"},
-	{"plan", "plan", "", 0.85, form(`{I}(?:['’]ve| have) (?:got )?(?P<plan>(?:an?|my|our) (?:[a-z'’-]+ ){0,4}(?:appointment|interview|exam|meeting|flight|wedding|surgery|operation|test|deadline|conference|trip|concert|presentation|party|reunion|race|marathon|tournament|recital|vacation|holiday|checkup|check-up|class|date|audition|gig|hearing|booking|reservation)\b.*)`), "User has ${plan:dated}"},
-	{"plan", "plan", "", 0.85, form(`(?:my|our) (?P<plan>(?:[a-z'’-]+ ){0,3}(?:appointment|interview|exam|flight|wedding|surgery|operation|deadline|conference|trip|concert|presentation|party|reunion|race|marathon|anniversary|graduation|vacation|holiday|due date|lease|visa) (?:is|starts|ends|expires|takes place) .+)`), "User's ${plan:dated}"},
+	{"plan", "plan", "", 0.85, form(`{I'm} {ADV}(?P<plan>(?:going to|planning to|planning on|hoping to|about to|flying|travell?ing|visiting|moving|getting|starting|taking|attending|running|having|seeing|meeting|leaving|heading|hosting|driving|doing|graduating|retiring|throwing|presenting|speaking|competing) .+)`), "User is ${plan}"},
+	{"plan", "plan", "", 0.8, form(`{I}(?:['’]ll| will| plan to| intend to| hope to| have to| need to| want to) (?P<later>.+)`), "User plans to ${later}"},
+	{"plan", "plan", "", 0.85, form(`{I}(?:['’]ve| have) (?:got )?(?P<plan>(?:an?|my|our) (?:[a-z'’-]+ ){0,4}(?:appointment|interview|exam|meeting|flight|wedding|surgery|operation|test|deadline|conference|trip|concert|presentation|party|reunion|race|marathon|tournament|recital|vacation|holiday|checkup|check-up|class|date|audition|gig|hearing|booking|reservation)\b.*)`), "User has ${plan}"},
+	{"plan", "plan", "", 0.85, form(`(?:my|our) (?P<plan>(?:[a-z'’-]+ ){0,3}(?:appointment|interview|exam|flight|wedding|surgery|operation|deadline|conference|trip|concert|presentation|party|reunion|race|marathon|anniversary|graduation|vacation|holiday|due date|lease|visa) (?:is|starts|ends|expires|takes place) .+)`), "User's ${plan}"},
 	{"goal", "goal", "", 0.85, form(`my (?:main |biggest |long-term |ultimate |new )?(?P<what>goal|dream|ambition|new year['’]s resolution|resolution) (?:is|for this year is|this year is) (?P<thing>.+)`), "User's ${what} is ${thing}"},
 	{"goal", "goal", "", 0.8, form(`{I}(?:['’]d| would)? {ADV}(?:want|hope|plan|intend|aim|like|love|am trying|am working|dream)(?: of| on)? to (?P<goal>(?:learn|become|visit|travel|move|retire|start (?:a|my)|open (?:a|my)|climb|master|run a|lose weight|save|adopt|write a (?:book|novel)|quit|buy a (?:house|home|car)|get (?:fit|a job|married|my)) ?.*)`), "User wants to ${goal}"},
 
 	// habits and events
-	{"habit", "habit", "", 0.85, form(`{I} (?P<does>(?:(?:` + adverbs + `)\s+)*[a-z]+ .*\b(?:every|each) (?:day|night|morning|evening|afternoon|week|weekend|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday|summer|winter|spring|autumn|other)\b.*|(?:(?:` + adverbs + `)\s+)*[a-z]+ .*\b(?:once|twice|three times|{N} times) an? (?:day|week|month|year)\b.*)`), "User ${does:verb}"},
+	{"habit", "habit", "", 0.85, form(`{I} (?P<does>(?:(?:` + adverbs + `)\s+)*[a-z]+ .*\b(?:every|each) (?:other |single |second )?(?:day|night|morning|evening|afternoon|week|weekend|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday|summer|winter|spring|autumn)s?\b.*|(?:(?:` + adverbs + `)\s+)*[a-z]+ .*\b(?:once|twice|three times|{N} times) an? (?:day|week|month|year)\b.*)`), "User ${does:verb}"},
 	{"plays", "habit", "plays:${thing}", 0.9, form(`{I} {ADV}play (?P<thing>(?:the )?(?:guitar|piano|violin|cello|drums|bass|flute|saxophone|trumpet|clarinet|ukulele|harp|tennis|football|soccer|basketball|chess|golf|rugby|hockey|volleyball|badminton|cricket|squash|padel|poker|video games|board games)\b)`), "User plays ${thing}"},
-	{"event", "event", "", 0.8, form(`{I}(?:['’]ve| have)? (?P<did>{ADV}[a-z]+ .+)`), "User ${did:past}"},
+	{"event", "event", "", 0.8, form(`{I}(?:['’]ve| have)? (?P<did>{ADV}[a-z]+ .+)`), "User ${did}"},
 
 	// people and things of the user's, said of them
-	{"kin does", "family", "", 0.85, form(`(?:my|our) {KIN}(?P<rest> (?:lives|works|is|has|loves|likes|hates|studies|speaks|plays|moved|was born|turned|died|passed away|teaches|just had|got|owns|runs|retired) .+)`), "User's ${kin}${rest}"},
+	{"kin does", "family", "", 0.85, form(`(?:my|our) {KIN}(?P<rest> (?:lives|works|is|has|loves|likes|hates|studies|speaks|plays|moved|was born|turned|died|passed away|teaches|owns|runs|retired) .+)`), "User's ${kin}${rest}"},
 }

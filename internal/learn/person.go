@@ -61,9 +61,14 @@ func agreeVerb(words []string) {
 			continue
 		}
 		words[i] = third(w)
+		if i+2 < len(words) && (words[i+1] == "and" || words[i+1] == "or") && words[i] != w && plainVerb.MatchString(words[i+2]) {
+			words[i+2] = third(words[i+2]) // "I practise and train every day"
+		}
 		return
 	}
 }
+
+var plainVerb = regexp.MustCompile(`^[a-z]+$`)
 
 // third returns a verb as it stands after "User": "live" becomes "lives", "don't"
 // becomes "doesn't", and past forms and modals stay.

@@ -92,8 +92,6 @@ func (f *family) holds(c clause, g map[string]string, said time.Time) bool {
 		return happened(g["did"], c.text, said)
 	case "habit":
 		return regular(g["does"])
-	case "past home", "dislike":
-		return true
 	}
 	return true
 }
@@ -131,7 +129,7 @@ func regular(does string) bool {
 // listed gives each item of a list of things a fact of its own, where the
 // attribute is about one thing.
 func listed(f *family, g map[string]string) []map[string]string {
-	for _, group := range []string{"food", "thing", "language"} {
+	for _, group := range []string{"food", "thing", "general", "language"} {
 		if !strings.Contains(f.attribute, ":${"+group+"}") {
 			continue
 		}
@@ -159,13 +157,15 @@ var listCut = regexp.MustCompile(`(?i)\s*,\s*(?:and |or |& )?|\s+(?:and|or|&)\s+
 // stays whole.
 func items(s string) []string {
 	parts := listCut.Split(s, -1)
-	for _, p := range parts {
-		if n := len(strings.Fields(p)); n == 0 || n > 3 {
-			return nil
+	for i, p := range parts {
+		if n := len(strings.Fields(p)); n == 0 || n > 3 || i == 0 && article.MatchString(p) {
+			return nil // "the blue and white combination" is one thing
 		}
 	}
 	return parts
 }
+
+var article = regexp.MustCompile(`(?i)^(?:the|an?|my|our|both) `)
 
 var placeholder = regexp.MustCompile(`\$\{([a-z]+)(?::([a-z]+))?\}`)
 

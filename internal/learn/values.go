@@ -15,9 +15,11 @@ var values = map[string]func(raw string, said time.Time) string{
 	"called":   called,
 	"place":    place,
 	"company":  company,
+	"firm":     firm,
 	"role":     role,
 	"language": language,
 	"thing":    thing,
+	"general":  general,
 	"food":     thing,
 	"field":    thing,
 	"kids":     phrase,
@@ -30,6 +32,7 @@ var values = map[string]func(raw string, said time.Time) string{
 	"day":      withDate,
 	"when":     withDate,
 	"plan":     planned,
+	"later":    plannedLater,
 	"did":      plainly,
 	"doing":    plainly,
 	"does":     plainly,
@@ -51,9 +54,9 @@ var (
 	notName = table("he she it they we you this that there here who what today yesterday tomorrow i the a an my our his her their so sorry not just happy sad tired fine ok okay good great sure glad excited busy back new single married divorced engaged vegan vegetarian done ready late sick home german french dutch greek swiss thai czech welsh scots danish swedish norwegian finnish turkish catholic christian muslim jewish hindu buddhist atheist protestant mormon sikh arab latino latina hispanic asian black white gay bi trans queer lesbian straight lgbtq adhd also really still one both everyone nobody someone god yes no well actually")
 	demonym = regexp.MustCompile(`(?i)(?:ish|ese|[^v]ian|[^e]ean|ican|ing|ed)$`)
 	// vague begins what says nothing outside of its conversation.
-	vague   = regexp.MustCompile(`(?i)^(?:it|its|it['’]s|this|that|these|those|them|him|her|he|she|they|you|your|yours|how|when|what|where|why|who|which|whatever|everything|anything|something|nothing|all (?:of )?(?:this|that|it|these|the)|both|either|neither|some|any|one|ones|such|so|there|being able|the (?:way|idea|fact|thought|sound|look|same|one|ones|other|first|second|last|rest|concept|suggestions?|options?|question)|to (?:see|know|think|hear|say|add|thank|ask|hear|talk about|focus|ensure|make sure)|seeing|hearing|knowing|hanging|your)\b`)
+	vague   = regexp.MustCompile(`(?i)^(?:it|its|it['’]s|this|that|these|those|them|him|her|he|she|they|you|your|yours|how|when|what|where|why|who|which|whatever|everything|anything|something|nothing|all (?:of )?(?:this|that|it|these|the)|both|either|neither|some|any|one|ones|such|so|there|being able|me|us|i|user|each other|one another|myself|ourselves|the (?:way|idea|fact|thought|sound|look|same|one|ones|other|first|second|last|rest|concept|suggestions?|options?|question)|to (?:see|know|think|hear|say|add|thank|ask|hear|talk about|focus|ensure|make sure)|seeing|hearing|knowing|hanging|your)\b`)
 	conj    = regexp.MustCompile(`(?i)(?:\s*[,;:(–—]\s*(?:and |but |so |which |who |because |especially |though |although |as |where |when |while |since |then |or |it|that|too|not )?| - |\s+(?:but|because|so that|so|since|which|who|whom|when|whenever|while|although|though|whereas|as|after|before|until|unless|where|even though|that|too|as well|these days|nowadays|lately|anymore|any more|right now|at the moment|and (?:i|i'm|we|it|my|that|am|was|have|has|is|so|then|now|just|it's|they|he|she)))(?:\s|$)`)
-	endings = regexp.MustCompile(`(?i)[\s,;:.!–—-]+(?:and|or|but|so|too|also|as well|though|now|currently|anymore|any more|actually|honestly|again|already|haha|lol|please|thanks|i guess|i think|you know|these days|right now|in general)?$`)
+	endings = regexp.MustCompile(`(?i)[\s,;:.!–—-]+(?:and|or|but|so|too|also|as well|though|now|currently|anymore|any more|actually|honestly|again|already|haha|lol|please|thanks|i guess|i think|you know|these days|right now|in general|lately|together lately|recently|today|a lot|so much|very much|for a)?$`)
 )
 
 // cutAt returns s up to where something else begins.
@@ -149,6 +152,14 @@ func company(raw string, said time.Time) string {
 	return strings.TrimRight(undatedEnd(run, said), ".,'’- ")
 }
 
+// firm accepts a company by name alone: people join gyms too.
+func firm(raw string, said time.Time) string {
+	if properRun.MatchString(raw) {
+		return company(raw, said)
+	}
+	return ""
+}
+
 // role accepts a phrase whose head is an occupation.
 func role(raw string, said time.Time) string {
 	s := undatedEnd(cutAt(raw), said)
@@ -189,10 +200,36 @@ func language(raw string, _ time.Time) string {
 // thing accepts what means the same outside of the conversation.
 func thing(raw string, said time.Time) string {
 	s := undatedEnd(cutAt(raw), said)
-	if s == "" || vague.MatchString(s) || len(strings.Fields(s)) > 10 || strings.Contains(strings.ToLower(s), " it ") {
+	if s == "" || vague.MatchString(s) || dangling.MatchString(s) || len(strings.Fields(s)) > 10 || refers(s, said) {
 		return ""
 	}
 	return thirdPerson(s)
+}
+
+// general accepts a thing in general: "I like the second one" is about what is at
+// hand.
+func general(raw string, said time.Time) string {
+	if low := strings.ToLower(raw); strings.HasPrefix(low, "the ") && properRun.FindString(raw[4:]) == "" {
+		return ""
+	}
+	return thing(raw, said)
+}
+
+// dangling is where a cut took away what a phrase needs.
+var dangling = regexp.MustCompile(`(?i)\b(?:to|for|in|on|of|at|with|about|into|from|the|an?|and|or|my|than|like)$`)
+
+var pointing = regexp.MustCompile(`(?i)\b(?:it|this|that|these|those|them|him|her|there|you|your|yours)\b`)
+
+// refers reports whether s points at something said elsewhere, dates aside.
+func refers(s string, said time.Time) bool {
+	last := 0
+	for _, d := range text.Resolve(s, said) {
+		if pointing.MatchString(s[last:d.Start]) {
+			return true
+		}
+		last = d.End
+	}
+	return pointing.MatchString(s[last:])
 }
 
 func phrase(raw string, said time.Time) string {
@@ -218,35 +255,55 @@ func withDate(raw string, said time.Time) string {
 }
 
 // planned accepts what is to happen on a day or in a time that has a date.
-func planned(raw string, said time.Time) string {
-	today := time.Date(said.Year(), said.Month(), said.Day(), 0, 0, 0, 0, time.UTC)
+func planned(raw string, said time.Time) string { return plannedFrom(raw, said, midnight(said)) }
+
+// plannedLater leaves out what is done with the day: "I'll try it tonight".
+func plannedLater(raw string, said time.Time) string {
+	return plannedFrom(raw, said, midnight(said).AddDate(0, 0, 1))
+}
+
+func plannedFrom(raw string, said, from time.Time) string {
 	for _, d := range text.Resolve(raw, said) {
-		if d.To.After(today) && len(strings.Fields(raw)) <= 20 && !vague.MatchString(raw) {
-			return thirdPerson(strings.TrimRight(raw[:max(d.End, len(cutAt(raw)))], " ,"))
+		if !d.To.After(from) {
+			continue
 		}
+		s := strings.TrimRight(raw[:max(d.End, len(cutAt(raw)))], " ,")
+		if len(strings.Fields(s)) > 20 || refers(s, said) {
+			return ""
+		}
+		return thirdPerson(filler.ReplaceAllString(s, ""))
 	}
 	return ""
 }
 
-func plainly(raw string, _ time.Time) string {
-	s := cutAt(raw)
-	if n := len(strings.Fields(s)); n < 2 || n > 20 {
+func midnight(t time.Time) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
+}
+
+// plainly accepts a statement that stands by itself.
+func plainly(raw string, said time.Time) string {
+	s := filler.ReplaceAllString(cutAt(raw), "")
+	if n := len(strings.Fields(s)); n < 2 || n > 20 || dangling.MatchString(s) || refers(s, said) {
 		return ""
 	}
 	return thirdPerson(s)
 }
 
+// filler is what a statement loses nothing by.
+var filler = regexp.MustCompile(`(?i)^(?:(?:just|actually|also|definitely|really|totally|basically|literally|honestly|recently|finally|even) )+`)
+
+// rest is what is said of somebody else.
 func rest(raw string, said time.Time) string {
 	s := cutAt(strings.TrimSpace(raw))
 	verb, what, _ := strings.Cut(s, " ")
-	if n := len(strings.Fields(what)); n < 1 || n > 14 || vague.MatchString(what) || (verb == "is" || verb == "has") && passingState.MatchString(what) {
+	if n := len(strings.Fields(what)); n < 1 || n > 14 || vague.MatchString(what) || refers(what, said) || (verb == "is" || verb == "has") && passingState.MatchString(what) {
 		return ""
 	}
 	return " " + thirdPerson(s)
 }
 
 // passingState is how somebody is for a day.
-var passingState = regexp.MustCompile(`(?i)^(?:so |very |really |a bit |quite |not |too |pretty )*(?:here|there|tired|happy|sad|angry|mad|upset|sick|busy|late|right|wrong|fine|ok|okay|good|great|sure|ready|asking|saying|calling|coming|going|trying|being|getting|making|doing|amazing|awesome|funny|annoying|cute|sweet|nice|worried|excited|over|back|out|home|asleep|hungry|driving)\b`)
+var passingState = regexp.MustCompile(`(?i)^(?:so |very |really |a bit |quite |not |too |pretty )*(?:here|there|tired|happy|sad|angry|mad|upset|sick|busy|late|right|wrong|fine|ok|okay|good|great|sure|ready|asking|saying|calling|coming|going|trying|being|getting|making|doing|amazing|awesome|funny|annoying|cute|sweet|nice|worried|excited|over|back|out|home|asleep|hungry|driving|\w+ing|finally|still|now|just|already)\b`)
 
 func age(raw string, _ time.Time) string {
 	if len(raw) > 3 || len(raw) == 3 && raw > "120" || raw < "3" && len(raw) == 1 {
