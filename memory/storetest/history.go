@@ -20,9 +20,10 @@ import (
 // prints the seed to run it again.
 func RunHistory(t *testing.T, reference, open Open) {
 	rapid.Check(t, func(rt *rapid.T) {
-		script := rapid.SliceOfN(rapid.Custom(drawStep), 1, 25).Draw(rt, "script")
+		script := rapid.SliceOfN(rapid.Custom(drawStep), 30, 40).Draw(rt, "script")
 		h := &history{want: newPlayer(t, reference), got: newPlayer(t, open)}
 		defer h.close()
+		h.got.past = map[memory.Owner][]moment{}
 		if diff := h.play(script); diff != "" {
 			rt.Fatalf("%s\nscript:\n%s", diff, list(script))
 		}
@@ -63,8 +64,8 @@ var players = []memory.Owner{ana, ben}
 type player struct {
 	store  memory.Store
 	clock  *memtest.Clock
-	leases map[string]memory.Lease // by job: the last one that was held
-	past   map[memory.Owner][]moment
+	leases map[string]memory.Lease   // by job: the last one that was held
+	past   map[memory.Owner][]moment // nil: none is kept
 	t      *testing.T
 }
 
@@ -79,7 +80,7 @@ func newPlayer(t *testing.T, open Open) *player {
 	clock.Step(-1) // stores may ask as often as they like
 	return &player{
 		store: open(t, clock.Now), clock: clock, t: t,
-		leases: map[string]memory.Lease{}, past: map[memory.Owner][]moment{},
+		leases: map[string]memory.Lease{},
 	}
 }
 
@@ -101,8 +102,10 @@ func (p *player) play(i int, s step) answer {
 		return p.append(s.owner, *s.append)
 	case s.queue != nil:
 		return p.queue(s.owner, *s.queue)
+	case s.read != nil:
+		return p.read(s.owner, *s.read)
 	}
-	return p.read(s.owner, *s.read)
+	return answer{}
 }
 
 // answered files an error under its code, since messages are a store's own.
@@ -123,7 +126,7 @@ func (p *player) answered(a answer, err error) answer {
 
 // wrote remembers what is known now, for the end.
 func (p *player) wrote(owner memory.Owner, receipt memory.Receipt) {
-	if receipt.Again {
+	if receipt.Again || p.past == nil {
 		return
 	}
 	p.past[owner] = append(p.past[owner], moment{receipt.At, p.export(owner, memory.At{})})
@@ -168,16 +171,16 @@ func (p *player) apply(i int, owner memory.Owner, s applyStep) answer {
 	if run.ID == "" {
 		run.ID = fmt.Sprint("run ", i+1)
 	}
-	run.Learned, run.Vectors, run.Jobs = s.learned, s.vectors, s.jobs(owner)
 	if s.lease != "" {
-		lease := p.leases[s.lease]
-		run.Lease = &lease
+		lease := p.held(owner, s.lease)
+		owner, run.Lease = lease.Owner, &lease
 	}
-	var changes []memory.Change
-	for _, c := range s.changes {
-		changes = append(changes, p.change(owner, c))
+	run.Learned, run.Vectors, run.Jobs = s.learned, s.vectors, drawnJobs(owner, s.queued)
+	changes := p.plan(owner, s.changes)
+	var was export
+	if s.undo {
+		was = p.export(owner, memory.At{})
 	}
-	was := p.export(owner, memory.At{})
 	receipt, err := p.store.Apply(p.t.Context(), owner, run, changes...)
 	a := p.answered(answer{Receipt: receipt}, err)
 	if err != nil {
@@ -203,17 +206,45 @@ func (p *player) undo(owner memory.Owner, run string, was export) string {
 	return difference(p.export(owner, memory.At{}).active(), was.active(), ignoreVersions)
 }
 
-// change plans a change: one that has a base takes it from what is there.
-func (p *player) change(owner memory.Owner, s changeStep) memory.Change {
-	c := s.change(owner)
-	if s.base == 0 {
-		return c
+// plan makes changes of steps, by what is there.
+func (p *player) plan(owner memory.Owner, steps []changeStep) []memory.Change {
+	var changes []memory.Change
+	added := map[string]bool{}
+	for _, s := range steps {
+		c := s.change(owner)
+		target := c.After.Target()
+		there := added[target] || p.has(owner, s.id(owner), target)
+		if s.base != 0 && !added[target] {
+			c.Base = p.versionOf(owner, s.id(owner)) + s.base - 1
+		}
+		adds := c.Action == memory.ActionAdd || c.Action == memory.ActionLink
+		switch {
+		case !s.fits || adds != there:
+		case there:
+			c.Action = memory.ActionUpdate
+		case c.After.Turn != nil:
+			continue
+		default:
+			c.Action, c.Base = memory.ActionAdd, 0
+		}
+		added[target] = true
+		changes = append(changes, c)
 	}
-	if read, err := p.store.Get(p.t.Context(), owner, s.id(owner)); err == nil && len(read) == 1 {
-		c.Base = memoryVersion(read[0])
+	return changes
+}
+
+func (p *player) has(owner memory.Owner, id, target string) bool {
+	changes, err := changesAll(p.t.Context(), p.store, owner, memory.ChangeQuery{Target: target})
+	return err == nil && len(changes) > 0 || p.versionOf(owner, id) > 0
+}
+
+// versionOf returns the version of a memory, 0 if there is none.
+func (p *player) versionOf(owner memory.Owner, id string) int64 {
+	read, err := p.store.Get(p.t.Context(), owner, id)
+	if err != nil || len(read) != 1 {
+		return 0
 	}
-	c.Base += s.base - 1
-	return c
+	return memoryVersion(read[0])
 }
 
 func memoryVersion(m memory.Memory) int64 {
@@ -242,7 +273,7 @@ func (p *player) queue(owner memory.Owner, s queueStep) answer {
 	case "claim":
 		j, err := p.store.Claim(ctx, s.kinds, s.lease)
 		if err == nil {
-			p.leases[j.ID] = j.Lease
+			p.leases[j.ID], p.leases[lastClaimed] = j.Lease, j.Lease
 			j.Lease.Token = ""
 		}
 		return p.answered(answer{Job: j}, err)
@@ -253,7 +284,8 @@ func (p *player) queue(owner memory.Owner, s queueStep) answer {
 	case "finish":
 		return p.answered(answer{}, p.store.Finish(ctx, p.held(owner, s.job), s.outcome))
 	}
-	return p.answered(answer{}, p.store.Requeue(ctx, owner, s.job))
+	held := p.held(owner, s.job)
+	return p.answered(answer{}, p.store.Requeue(ctx, held.Owner, held.Job))
 }
 
 // held is the last lease of a job, whoever's job it is.
@@ -291,7 +323,9 @@ func (p *player) read(owner memory.Owner, s readStep) answer {
 func list(script []step) string {
 	var b strings.Builder
 	for i, s := range script {
-		fmt.Fprintf(&b, "%3d. %s\n", i+1, s)
+		if !s.rests() {
+			fmt.Fprintf(&b, "%3d. %s\n", i+1, s)
+		}
 	}
 	return b.String()
 }

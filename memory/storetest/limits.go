@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"strings"
@@ -275,7 +277,7 @@ func valuesAreTheCallers(r *rig) {
 	r.append(ana, b)
 	fact.Status = memory.Active
 	r.applyRun(ana, run, memtest.Add(fact))
-	was := r.snapshot(ana)
+	was := r.deepCopy(r.snapshot(ana))
 
 	spoil := func(f *memory.Fact) {
 		f.Content, f.Tags[0], f.Provenance.Turns[0], f.Provenance.Quote.Start, f.Metadata[2] = "spoilt", "spoilt", "spoilt", 99, '!'
@@ -299,6 +301,16 @@ func valuesAreTheCallers(r *rig) {
 		}
 	}
 	r.same("after a reader wrote to what it got", r.snapshot(ana), was)
+}
+
+// deepCopy returns a snapshot that shares nothing with s.
+func (r *rig) deepCopy(s snapshot) snapshot {
+	r.Helper()
+	var b bytes.Buffer
+	var out snapshot
+	r.must("encode", gob.NewEncoder(&b).Encode(s))
+	r.must("decode", gob.NewDecoder(&b).Decode(&out))
+	return out
 }
 
 func traces(r *rig) {

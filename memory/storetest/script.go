@@ -12,7 +12,8 @@ import (
 )
 
 // step is one call in a random history. Ids and words are drawn from few, so that
-// steps meet. Exactly one of the pointers is set.
+// steps meet. At most one of the pointers is set; a step without one is a rest,
+// which is what rapid makes of the steps that a difference does not need.
 type step struct {
 	owner  memory.Owner
 	wait   time.Duration // moves the clock first, sometimes back
@@ -28,7 +29,7 @@ type applyStep struct {
 	learned []string
 	vectors []memory.Vector
 	queued  []string // jobs
-	lease   string   // the job it completes
+	lease   string   // the job it completes, whoever's it is
 	undo    bool     // take it back at once
 }
 
@@ -41,6 +42,7 @@ type changeStep struct {
 	scope  memory.Scope // without its owner
 	years  int          // of validity
 	base   int64        // 0: none; otherwise 1 + how far off the present version
+	fits   bool         // the player takes another action where this one cannot be taken
 }
 
 type appendStep struct {
@@ -73,18 +75,27 @@ var (
 	sentences = []string{"Ana lives in Berlin", "Ana LIVES in Łódź", "100% of plan_b", ""}
 	texts     = []string{"", "", "ana", "łódź", "%", "_"}
 	jobNames  = []string{"job a", "job b", "job c"}
-	jobKinds  = []memory.JobKind{memory.JobLearn, memory.JobEmbed}
-	threads   = []string{"c", "d"}
+	// lastClaimed stands for the job that was claimed last.
+	leaseNames = append([]string{lastClaimed, lastClaimed, lastClaimed, lastClaimed, lastClaimed, lastClaimed}, jobNames...)
+	jobKinds   = []memory.JobKind{memory.JobLearn, memory.JobEmbed}
+	threads    = []string{"c", "d"}
 )
 
-const few = 4 // things of each kind
+const (
+	few         = 4 // things of each kind
+	lastClaimed = "the last"
+)
 
 func drawStep(t *rapid.T) step {
+	call := rapid.SampledFrom([]string{"rest", "apply", "apply", "apply", "append", "append", "queue", "queue", "read"}).Draw(t, "call")
+	if call == "rest" {
+		return step{}
+	}
 	s := step{
 		owner: rapid.SampledFrom(players).Draw(t, "owner"),
 		wait:  rapid.SampledFrom([]time.Duration{0, 0, time.Microsecond, time.Second, time.Hour, -time.Minute}).Draw(t, "wait"),
 	}
-	switch rapid.SampledFrom([]string{"apply", "apply", "apply", "append", "append", "queue", "read"}).Draw(t, "call") {
+	switch call {
 	case "apply":
 		s.apply = drawApply(t)
 	case "append":
@@ -114,18 +125,18 @@ func drawApply(t *rapid.T) *applyStep {
 		}
 	}
 	if rapid.IntRange(0, 5).Draw(t, "leased") == 5 {
-		s.lease = rapid.SampledFrom(jobNames).Draw(t, "lease")
+		s.lease = rapid.SampledFrom(leaseNames).Draw(t, "lease")
 	}
 	return s
 }
 
-// drawChange likes changes that can be made.
 func drawChange(t *rapid.T) changeStep {
 	s := changeStep{
 		what:  rapid.SampledFrom([]string{"fact", "fact", "fact", "link", "profile", "relation", "summary", "turn"}).Draw(t, "what"),
 		which: rapid.IntRange(0, few).Draw(t, "which"),
 		words: rapid.IntRange(0, len(sentences)-1).Draw(t, "words"),
-		base:  rapid.SampledFrom([]int64{0, 0, 0, 1, 1, 2}).Draw(t, "base"),
+		base:  rapid.SampledFrom([]int64{0, 0, 0, 1, 1, 1, 1, 2}).Draw(t, "base"),
+		fits:  rapid.IntRange(0, 7).Draw(t, "fits") < 7,
 	}
 	actions := []memory.Action{memory.ActionAdd, memory.ActionAdd, memory.ActionUpdate, memory.ActionRetire, memory.ActionRestore}
 	statuses := []memory.Status{memory.Active, memory.Active, memory.Retired}
@@ -166,16 +177,13 @@ func drawAppend(t *rapid.T) *appendStep {
 
 func drawQueue(t *rapid.T) *queueStep {
 	return &queueStep{
-		verb:  rapid.SampledFrom([]string{"claim", "claim", "claim", "extend", "finish", "finish", "requeue"}).Draw(t, "verb"),
-		job:   rapid.SampledFrom(jobNames).Draw(t, "job"),
+		verb:  rapid.SampledFrom([]string{"claim", "claim", "claim", "claim", "extend", "finish", "finish", "requeue"}).Draw(t, "verb"),
+		job:   rapid.SampledFrom(leaseNames).Draw(t, "job"),
 		kinds: rapid.SliceOfN(rapid.SampledFrom(jobKinds), 1, 2).Draw(t, "kinds"),
-		lease: rapid.SampledFrom([]time.Duration{time.Second, time.Hour}).Draw(t, "lease"),
-		outcome: memory.Outcome{
-			Done:    rapid.Bool().Draw(t, "done"),
-			Park:    rapid.Bool().Draw(t, "park"),
-			RetryAt: rapid.SampledFrom([]time.Time{{}, memtest.Epoch.Add(time.Minute)}).Draw(t, "retry"),
-			Cause:   rapid.SampledFrom([]string{"", "no"}).Draw(t, "cause"),
-		},
+		lease: rapid.SampledFrom([]time.Duration{24 * time.Hour, 24 * time.Hour, time.Second}).Draw(t, "lease"),
+		outcome: rapid.SampledFrom([]memory.Outcome{
+			{Done: true}, {Cause: "no"}, {Park: true, Cause: "never"}, {RetryAt: memtest.Epoch.Add(time.Minute)},
+		}).Draw(t, "outcome"),
 	}
 }
 
@@ -280,8 +288,6 @@ func (s changeStep) fact(owner memory.Owner) memory.Fact {
 	return f
 }
 
-func (s applyStep) jobs(owner memory.Owner) []memory.Job { return drawnJobs(owner, s.queued) }
-
 func drawnJobs(owner memory.Owner, names []string) []memory.Job {
 	var jobs []memory.Job
 	for i, name := range names {
@@ -310,7 +316,14 @@ func (s appendStep) batch(owner memory.Owner) memory.Batch {
 	return b
 }
 
+func (s step) rests() bool {
+	return s.apply == nil && s.append == nil && s.queue == nil && s.read == nil
+}
+
 func (s step) String() string {
+	if s.rests() {
+		return "rest"
+	}
 	who := fmt.Sprintf("%v later, %s", s.wait, s.owner.Name())
 	switch {
 	case s.apply != nil:
@@ -348,5 +361,9 @@ func (s applyStep) String() string {
 }
 
 func (s changeStep) String() string {
-	return fmt.Sprintf("%s %s %d %s %q in %q, base %d", s.action, s.what, s.which, s.status, sentences[s.words], s.scope.Project, s.base)
+	out := fmt.Sprintf("%s %s %d %s %q in %q, base %d", s.action, s.what, s.which, s.status, sentences[s.words], s.scope.Project, s.base)
+	if s.fits {
+		out += ", or what fits"
+	}
+	return out
 }
