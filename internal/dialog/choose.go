@@ -30,11 +30,11 @@ type Candidate struct {
 //     answer back in other words.
 //
 // Among several the one that shares the latest answer is taken, since answers are
-// what tells chats that begin alike apart; then one within [RetryWindow] that holds
-// all of the request already, one that is shared whole, the one that shares most,
-// and the one updated last. A conversation of which nothing more
-// telling than greetings is shared is not taken if that would push out what the
-// user said in it: it is another chat.
+// what tells chats that begin alike apart; then one within [RetryWindow] that
+// holds all of the request already, one that is shared whole, the one that shares
+// most, and the one updated last. A conversation of which nothing more telling than
+// greetings is shared is not taken if that would push out what the user said in
+// it: it is another chat.
 func Choose(cands []Candidate, msgs []wire.Message, now time.Time) int {
 	hist := history(msgs)
 	best, top := -1, fit{}

@@ -102,7 +102,7 @@ func checkBare(t testing.TB, c *Chat) {
 	}
 	var kept, left []string
 	for _, f := range topMembers(c.body) {
-		if !extraNames[f.name] {
+		if !isExtra(f.name) {
 			kept = append(kept, f.name+f.value.Raw)
 		}
 	}

@@ -91,9 +91,7 @@ func readCall(v gjson.Result) call {
 		switch f.name {
 		case "id":
 			id = str(f.value)
-		case "function":
-			c = readFunction(f.value)
-		case "custom":
+		case "function", "custom":
 			c = readFunction(f.value)
 		}
 	}

@@ -132,12 +132,3 @@ func entries(models []Model) []model {
 	}
 	return out
 }
-
-// mustEncode writes what always encodes: structs of strings and numbers.
-func mustEncode(v any) []byte {
-	out, err := encode(v)
-	if err != nil {
-		panic(err)
-	}
-	return out
-}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,36 +66,29 @@ var extras = []extra{
 		func(e Extras) bool { return e.Project == "" }, false},
 }
 
-var extraNames = func() map[string]bool {
-	names := map[string]bool{}
-	for _, x := range extras {
-		names[x.name] = true
-	}
-	return names
-}()
+func isExtra(name string) bool {
+	return slices.ContainsFunc(extras, func(x extra) bool { return x.name == name })
+}
 
 // readExtras reads Loci's fields among a body's. null is as if absent.
 func readExtras(fields []member) (Extras, error) {
 	var e Extras
 	for _, f := range fields {
-		if !extraNames[f.name] || f.value.Type == gjson.Null {
+		i := slices.IndexFunc(extras, func(x extra) bool { return x.name == f.name })
+		if i < 0 || f.value.Type == gjson.Null {
 			continue
 		}
-		for _, x := range extras {
-			if x.name != f.name {
-				continue
-			}
-			value, kind := str(f.value), gjson.String
-			if x.number {
-				value, kind = f.value.Raw, gjson.Number
-			}
-			want := x.set(&e, value)
-			if f.value.Type != kind && want == "" {
-				want = "a string"
-			}
-			if want != "" {
-				return Extras{}, memory.Errorf(memory.Invalid, "%s must be %s", x.name, want)
-			}
+		x := extras[i]
+		value, kind := str(f.value), gjson.String
+		if x.number {
+			value, kind = f.value.Raw, gjson.Number
+		}
+		want := x.set(&e, value)
+		if want == "" && f.value.Type != kind {
+			want = "a string"
+		}
+		if want != "" {
+			return Extras{}, memory.Errorf(memory.Invalid, "%s must be %s", x.name, want)
 		}
 	}
 	return e, nil

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/rogpeppe/go-internal/txtar"
 	"pgregory.net/rapid"
 
 	"github.com/loci-memory/loci/memory"
@@ -243,6 +245,17 @@ func FuzzWith(f *testing.F) {
 	f.Add([]byte(`{"memory_id":"x","messages":[{"role":"user","content":"hi"}]}`), "block")
 	f.Add([]byte(`{"messages":[{"role":"system","content":[{"type":"text","text":"a"}]},{"role":"user","content":[]}],"memory_mode":"off"}`), "\"\\\n")
 	f.Add([]byte(`{"messages":[{"role":"assistant","tool_calls":[{"id":"a"}]},{"role":"user","content":"\ud800"},{"role":"tool","tool_call_id":"a"}]}`), "\u2028")
+	files, err := filepath.Glob("testdata/odd/*.txtar")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		a, err := txtar.ParseFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(a.Files[0].Data, "block")
+	}
 	f.Fuzz(func(t *testing.T, body []byte, block string) {
 		c, err := Decode(body)
 		if err != nil {
@@ -303,6 +316,7 @@ func TestFrontEndTask(t *testing.T) {
 		{true, []string{"system", "Summarize the talk into a title of 10 words or less.", "user", "user: I moved\nassistant: How nice!"}},
 		{false, []string{"user", "Generate a short title for my blog post about Lisbon."}},
 		{false, []string{"user", "### Task:\nHelp me plan my day"}},
+		{false, []string{"user", "### Task:\nSuggest 3 tags for my shop\n### Guidelines:\nshort\n### Output:\na list"}},
 		{false, []string{"user", "What did we say?\nUser: I moved to Lisbon\nAssistant: How nice!"}},
 		{false, []string{"user", "I moved to Lisbon", "assistant", "How nice!", "user", "Generate a concise title for this conversation in 5 words or less"}},
 		{false, []string{"user", "Can you suggest follow-up questions I could ask my doctor?"}},

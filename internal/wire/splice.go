@@ -108,11 +108,14 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// quote writes s as a JSON string. Bytes that are no UTF-8 become U+FFFD.
-func quote(s string) string {
-	out, err := encode(s)
+// mustEncode writes what always encodes: strings, numbers and structs of them.
+func mustEncode(v any) []byte {
+	out, err := encode(v)
 	if err != nil {
-		panic(err) // a string always encodes
+		panic(err)
 	}
-	return string(out)
+	return out
 }
+
+// quote writes s as a JSON string. Bytes that are no UTF-8 become U+FFFD.
+func quote(s string) string { return string(mustEncode(s)) }

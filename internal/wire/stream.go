@@ -195,9 +195,5 @@ func (s *Stream) toolCalls() string {
 	for _, c := range s.calls {
 		out = append(out, toolCall{c.id, "function", function{c.name, c.arguments.String()}})
 	}
-	raw, err := encode(out)
-	if err != nil {
-		panic(err) // strings always encode
-	}
-	return string(raw)
+	return string(mustEncode(out))
 }

@@ -28,10 +28,8 @@ func FrontEndTask(c *Chat) bool {
 	if strings.HasPrefix(strings.TrimSpace(front), "### task:") {
 		return sections.MatchString(quoted)
 	}
-	if !transcript.MatchString(quoted) {
-		return false
-	}
-	return orders.MatchString(front) || orders.MatchString(strings.ToLower(head(order, frontSize)))
+	ordered := orders.MatchString(front) || orders.MatchString(strings.ToLower(head(order, frontSize)))
+	return ordered && transcript.MatchString(quoted)
 }
 
 // frontSize is how far into a message an errand's order stands: front ends give
@@ -39,8 +37,9 @@ func FrontEndTask(c *Chat) bool {
 const frontSize = 400
 
 var (
-	// sections are those that front ends divide an errand's prompt into.
-	sections = regexp.MustCompile(`(?i)<chat_history>|### chat history|### guidelines|### output|<type>`)
+	// sections are those in which front ends quote what an errand is about. People
+	// write prompts with headings too, but not with these.
+	sections = regexp.MustCompile(`(?i)<chat_history>|### chat history|<type>[^<]*</type>\s*<text>`)
 
 	// transcript is a quoted conversation.
 	transcript = regexp.MustCompile(`(?i)<chat_history>|<conversation>|(?m:^\W*(conversation|chat history)\W*$)|(?ms:^\W*(user|human)\W*:.*^\W*(assistant|ai|bot|model)\W*:)`)
