@@ -1,2 +1,116 @@
-// Package loci is long-term memory for LLM applications.
+// Package loci is long-term memory for LLM applications: the engine behind the
+// loci command, for use inside another program.
+//
+//	l, err := loci.Open(ctx, config, loci.Options{})
+//	go l.Run(ctx)                  // learns in the background
+//	http.Serve(ln, l.Handler())    // the OpenAI-compatible proxy, REST, metrics
+//	l.Remember(ctx, "ana", "User is allergic to peanuts")
+//	hits, err := l.Recall(ctx, "ana", "what must she not eat?")
+//
+// Everything that Loci keeps, it keeps for an owner: a user of the default
+// namespace here, named by a string of the caller's own.
 package loci
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Options are what a program hands to [Open] that no settings file can hold.
+type Options struct {
+	Log io.Writer        // of log lines; nil: none
+	Now func() time.Time // nil: time.Now
+}
+
+// Loci is an open memory. It is safe for concurrent use.
+type Loci struct {
+	config  Config
+	engine  *engine.Engine
+	runner  *jobs.Runner
+	handler http.Handler
+	log     *slog.Logger
+	closers []func() error // in the order they are to be called
+}
+
+// Open opens the memory that config describes, making it where there is none.
+func Open(ctx context.Context, config Config, opts Options) (*Loci, error) {
+	return wire(ctx, config, opts)
+}
+
+// Handler returns everything that is served over HTTP.
+func (l *Loci) Handler() http.Handler { return l.handler }
+
+// Log returns the log that the settings describe.
+func (l *Loci) Log() *slog.Logger { return l.log }
+
+// Run learns and keeps order until ctx ends; then it lets what is under way come
+// to its end. It may be called once.
+func (l *Loci) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return l.engine.Run(ctx) })
+	group.Go(func() error { return l.runner.Run(ctx) })
+	return group.Wait()
+}
+
+// Settle waits until everything that is due now has been learned. Run must be
+// running.
+func (l *Loci) Settle(ctx context.Context) error { return l.runner.Drain(ctx) }
+
+// Close releases everything. Run must have returned.
+func (l *Loci) Close() error {
+	var errs []error
+	for _, f := range l.closers {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}
+
+// Message is one message of a conversation.
+type Message struct {
+	Role    memory.Role
+	Content string
+	At      time.Time // zero: now
+}
+
+// Recall returns what memory has to a user's question, best first.
+func (l *Loci) Recall(ctx context.Context, user, question string) ([]memory.Hit, error) {
+	found, err := l.engine.Recall(ctx, engine.Question{Scope: memory.Scope{Owner: userOf(user)}, Text: question, Door: "go"})
+	return found.Hits, err
+}
+
+// Record keeps messages of a conversation, "" for a new one, and learns from them
+// in the background. It returns the conversation's id.
+func (l *Loci) Record(ctx context.Context, user, conversation string, messages ...Message) (string, error) {
+	talk := engine.Talk{Conversation: conversation, Infer: true}
+	for _, m := range messages {
+		talk.Messages = append(talk.Messages, engine.Said{Role: m.Role, Content: m.Content, At: m.At})
+	}
+	kept, err := l.engine.Ingest(ctx, userOf(user), talk)
+	return kept.Conversation, err
+}
+
+// Remember writes a fact down and returns it; an equal one that stands already is
+// returned instead.
+func (l *Loci) Remember(ctx context.Context, user, content string) (memory.Fact, error) {
+	f, _, err := l.engine.Remember(ctx, userOf(user), engine.Note{Content: content}, byProgram)
+	return f, err
+}
+
+// Forget takes memories out of recall by their ids. The receipt's run undoes it.
+func (l *Loci) Forget(ctx context.Context, user string, ids ...string) (memory.Receipt, error) {
+	return l.engine.Forget(ctx, userOf(user), ids, "forgotten by a program", byProgram)
+}
+
+var byProgram = memory.Author{Kind: memory.ByPerson, Name: "program"}
+
+func userOf(name string) memory.Owner { return memory.User(memory.DefaultNamespace, name) }

@@ -1,0 +1,53 @@
+package loci
+
+import (
+	"context"
+	"runtime/debug"
+	"time"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/model/responder"
+	"github.com/loci-memory/loci/internal/recall"
+)
+
+// release is the version that the next release will have.
+const release = "0.1.0"
+
+// Version returns what this build is: the release and, where it is known, the
+// commit.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return release
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 7 {
+			return release + "+" + s.Value[:7]
+		}
+	}
+	return release
+}
+
+// healthTime bounds how long a health check waits for the store.
+const healthTime = 2 * time.Second
+
+// health says how the server is. It never holds a key.
+func (l *Loci) health(ctx context.Context) client.Health {
+	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	defer cancel()
+	h := client.Health{
+		Status: "ok", Version: Version(), Profile: l.config.Profile, Store: l.config.Store,
+		Embedder: l.config.Embedder, Reranker: l.config.Reranker, Upstream: l.config.Upstream.URL,
+		Models: []string{responder.Name}, TopK: l.config.Recall.TopK, Threshold: l.config.Recall.Threshold,
+	}
+	if h.Threshold < 0 {
+		h.Threshold = recall.DefaultThreshold
+	}
+	if l.config.Learn.Model != "" {
+		h.Models = append(h.Models, l.config.Learn.Model)
+	}
+	if _, err := l.engine.Store.Versions(ctx, nil); err != nil {
+		h.Status = "store: " + err.Error()
+	}
+	return h
+}

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/client"
+)
+
+func add(g *global) *cobra.Command {
+	var note client.AddMemory
+	var said bool
+	cmd := &cobra.Command{
+		Use:     "add TEXT",
+		Short:   "Write a fact down, or learn from what was said",
+		Example: "  loci add \"User is allergic to peanuts\" --tag health\n  loci add --said \"I moved to Lisbon in May\"",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text := strings.Join(args, " ")
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if said {
+					return learn(ctx, g, c, cmd.OutOrStdout(), client.AddMessages{Text: text, Project: note.Project, Wait: true})
+				}
+				note.Content = text
+				m, created, err := c.Add(ctx, note)
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), m, func(w io.Writer) {
+					if !created {
+						fmt.Fprintf(w, "known already: %s  %s\n", m.ID, m.Content)
+						return
+					}
+					fmt.Fprintf(w, "%s  %s\n", m.ID, m.Content)
+				})
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&said, "said", false, "TEXT is something the user said: keep it and learn from it")
+	f.StringVar(&note.Category, "category", "", "category")
+	f.StringArrayVar(&note.Tags, "tag", nil, "tag; may be repeated")
+	f.StringVar(&note.Project, "project", "", "project")
+	f.BoolVar(&note.Pinned, "pin", false, "always in the prompt")
+	return onMemory(g, cmd)
+}
+
+func learn(ctx context.Context, g *global, c *client.Client, w io.Writer, talk client.AddMessages) error {
+	kept, err := c.AddMessages(ctx, talk)
+	if err != nil {
+		return err
+	}
+	return g.print(w, kept, func(w io.Writer) {
+		if len(kept.Memories) == 0 {
+			fmt.Fprintln(w, "kept; nothing to learn from it")
+		}
+		for _, m := range kept.Memories {
+			fmt.Fprintf(w, "%s  %s\n", m.ID, m.Content)
+		}
+	})
+}

@@ -1,0 +1,152 @@
+// Package cli is the command line: one file a command. Commands about memory talk
+// to the server at --addr; where none answers they open the data folder
+// themselves, so that they work with and without one.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Main runs the command line and returns the process's exit status: 0, 1 for
+// what went wrong, 2 for a wrong command line or setting.
+func Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := root().ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, memory.Invalid):
+		fmt.Fprintln(os.Stderr, "loci:", err)
+		return 2
+	}
+	fmt.Fprintln(os.Stderr, "loci:", err)
+	return 1
+}
+
+// global is what every command takes.
+type global struct {
+	flags  map[string]*string // by setting; only those given count
+	set    []string
+	config string
+	user   string
+	json   bool
+}
+
+func root() *cobra.Command {
+	g := &global{flags: map[string]*string{}}
+	cmd := &cobra.Command{
+		Use:           "loci",
+		Short:         "Long-term memory for LLM applications",
+		Long:          "Loci gives any OpenAI client an assistant that remembers. Start with: loci demo",
+		Version:       loci.Version(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	p := cmd.PersistentFlags()
+	for _, f := range []struct{ name, help string }{
+		{"addr", "address of the server"},
+		{"data", "folder that Loci keeps everything in"},
+		{"profile", "settings that are loaded together"},
+	} {
+		g.flags[f.name] = p.String(f.name, "", f.help)
+	}
+	p.StringVar(&g.config, "config", "", "settings file (YAML)")
+	p.StringArrayVar(&g.set, "set", nil, "a setting, as key=value; may be repeated")
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return memory.Errorf(memory.Invalid, "%w", err) })
+	cmd.AddCommand(serve(g), demo(g), add(g), search(g), list(g), forget(g), benchmark())
+	return cmd
+}
+
+// load reads the settings of this command.
+func (g *global) load(cmd *cobra.Command) (loci.Config, error) {
+	flags := map[string]string{}
+	for name, value := range g.flags {
+		if cmd.Flags().Changed(name) {
+			flags[name] = *value
+		}
+	}
+	for _, pair := range g.set {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			return loci.Config{}, memory.Errorf(memory.Invalid, "--set %s: write it as key=value", pair)
+		}
+		flags[key] = value
+	}
+	return loci.LoadConfig(loci.Sources{Flags: flags, Env: os.Environ(), File: g.config})
+}
+
+// onMemory adds what commands about memory share.
+func onMemory(g *global, cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().StringVar(&g.user, "user", "", "whose memory; the server's own default unless given")
+	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
+	return cmd
+}
+
+// connect returns a client of the running server or, where there is none, of an
+// engine opened for this one command. done must be called.
+func (g *global) connect(cmd *cobra.Command) (c *client.Client, done func() error, err error) {
+	config, err := g.load(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx := cmd.Context()
+	opts := client.Options{Key: config.APIKey, User: g.user}
+	c = client.New("http://"+config.Addr, opts)
+	probe, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if _, err := c.Health(probe); !errors.Is(err, memory.Unavailable) {
+		return c, func() error { return nil }, err
+	}
+	if config.Log.Level == "info" {
+		config.Log.Level = "warn" // one command is not a server's log
+	}
+	l, err := loci.Open(ctx, config, loci.Options{Log: cmd.ErrOrStderr()})
+	if err != nil {
+		return nil, nil, err
+	}
+	running, stop := context.WithCancel(ctx)
+	finished := make(chan error, 1)
+	go func() { finished <- l.Run(running) }()
+	opts.HTTP = &http.Client{Transport: inProcess{l.Handler()}}
+	return client.New("http://localhost", opts), func() error {
+		stop()
+		return errors.Join(<-finished, l.Close())
+	}, nil
+}
+
+// withClient runs a command about memory.
+func (g *global) withClient(cmd *cobra.Command, do func(context.Context, *client.Client) error) error {
+	c, done, err := g.connect(cmd)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(cmd.Context(), c), done())
+}
+
+// print writes v as JSON if asked, else what people prints.
+func (g *global) print(w io.Writer, v any, people func(io.Writer)) error {
+	if !g.json {
+		people(w)
+		return nil
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+func forget(g *global) *cobra.Command {
+	var ids []string
+	var yes bool
+	cmd := &cobra.Command{
+		Use:     "forget [QUESTION]",
+		Short:   "Forget memories; undoable",
+		Long:    "Forget memories by --id, or those that a question finds. A question only shows what would go, until --yes is given.",
+		Example: "  loci forget --id 0199c5d2-…\n  loci forget \"what I said about my job\" --yes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in := client.ForgetRequest{Query: strings.Join(args, " "), IDs: ids, DryRun: len(ids) == 0 && !yes}
+			if (in.Query == "") == (len(ids) == 0) {
+				return memory.Errorf(memory.Invalid, "give a question or --id")
+			}
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				gone, err := c.Forget(ctx, in)
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), gone, func(w io.Writer) { printForgotten(w, gone) })
+			})
+		},
+	}
+	cmd.Flags().StringSliceVar(&ids, "id", nil, "id of a memory; may be repeated")
+	cmd.Flags().BoolVar(&yes, "yes", false, "forget what the question finds")
+	return onMemory(g, cmd)
+}
+
+func printForgotten(w io.Writer, gone client.Forgotten) {
+	if len(gone.Memories) == 0 {
+		fmt.Fprintln(w, "nothing matches")
+		return
+	}
+	verb := "forgot"
+	if gone.DryRun {
+		verb = "would forget"
+	}
+	for _, m := range gone.Memories {
+		fmt.Fprintf(w, "%s %s %s  %s\n", verb, m.Kind, m.ID, oneLine(m.Content, 100))
+	}
+	if gone.DryRun {
+		fmt.Fprintln(w, "add --yes to do it")
+	}
+}

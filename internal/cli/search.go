@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+func search(g *global) *cobra.Command {
+	var why bool
+	var kinds []string
+	var topK int
+	var q client.SearchRequest
+	cmd := &cobra.Command{
+		Use:     "search QUESTION",
+		Short:   "Ask memory a question",
+		Example: "  loci search \"where does she live?\" --why",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Query, q.Explain = strings.Join(args, " "), why || g.json
+			for _, k := range kinds {
+				q.Kinds = append(q.Kinds, memory.Kind(k))
+			}
+			if cmd.Flags().Changed("top-k") {
+				q.TopK = &topK
+			}
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				found, err := c.Search(ctx, q)
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), found, func(w io.Writer) { printHits(w, found, why) })
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&why, "why", false, "show how each score came about")
+	f.IntVar(&topK, "top-k", 0, "most hits")
+	f.StringSliceVar(&kinds, "kind", nil, "fact, turn, summary; all unless given")
+	f.StringVar(&q.Project, "project", "", "project")
+	f.StringVar(&q.Filters.Tag, "tag", "", "only with this tag")
+	return onMemory(g, cmd)
+}
+
+func printHits(w io.Writer, found client.SearchAnswer, why bool) {
+	if len(found.Hits) == 0 {
+		fmt.Fprintln(w, "nothing relevant")
+	}
+	for _, h := range found.Hits {
+		fmt.Fprintf(w, "%.2f  %-7s %s  %s\n", h.Score, h.Kind, h.CreatedAt.Format("2006-01-02"), oneLine(h.Content, 120))
+		if why && h.Why != nil {
+			parts := make([]string, 0, len(*h.Why))
+			for _, p := range *h.Why {
+				parts = append(parts, fmt.Sprintf("%s %.3f", p.Name, p.Value))
+			}
+			fmt.Fprintf(w, "      %s\n", strings.Join(parts, " · "))
+		}
+	}
+	for _, d := range found.Degraded {
+		fmt.Fprintf(w, "skipped: %s\n", d)
+	}
+}
+
+// oneLine returns s on one line of at most n characters.
+func oneLine(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}

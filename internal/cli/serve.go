@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/httpx"
+)
+
+func serve(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:     "serve",
+		Short:   "Run the server",
+		Long:    "Run the server: an OpenAI-compatible proxy with memory under /v1, and the memory itself under /api.",
+		Example: "  loci serve\n  LOCI_UPSTREAM_URL=http://localhost:11434/v1 loci serve --addr 127.0.0.1:7077",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := g.load(cmd)
+			if err != nil {
+				return err
+			}
+			s, err := open(cmd.Context(), config, loci.Options{Log: cmd.ErrOrStderr()})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "loci %s\n", loci.Version())
+			s.addresses(cmd.ErrOrStderr(), config)
+			return s.run(cmd.Context())
+		},
+	}
+}
+
+// server is a memory that listens.
+type server struct {
+	*loci.Loci
+	listener net.Listener
+}
+
+// open opens the memory and listens; nothing is served yet.
+func open(ctx context.Context, config loci.Config, opts loci.Options) (*server, error) {
+	if err := httpx.CheckListen(config.Addr, config.APIKey != ""); err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", config.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	l, err := loci.Open(ctx, config, opts)
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return &server{l, listener}, nil
+}
+
+func (s *server) url() string { return "http://" + s.listener.Addr().String() }
+
+// addresses prints what is where.
+func (s *server) addresses(w io.Writer, config loci.Config) {
+	upstream := config.Upstream.URL
+	if upstream == "" {
+		upstream = "none: the built-in model loci/recall answers (set LOCI_UPSTREAM_URL)"
+	}
+	fmt.Fprintf(w, "  chat (OpenAI)  %s/v1\n  memory (REST)  %s/api/memory   (%s/docs)\n  upstream       %s\n", s.url(), s.url(), s.url(), upstream)
+}
+
+// drainTime is how long requests under way may go on after the server is told to
+// stop.
+const drainTime = 10 * time.Second
+
+// run serves until ctx ends, lets what is under way finish, and closes.
+func (s *server) run(ctx context.Context) error {
+	srv := httpx.NewServer(s.Handler(), s.Log())
+	group, ctx := errgroup.WithContext(ctx)
+	// Learning goes on while the last requests come to their end.
+	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	group.Go(func() error { return s.Run(working) })
+	group.Go(func() error {
+		if err := srv.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		defer stopWork()
+		<-ctx.Done()
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+		defer cancel()
+		if err := srv.Shutdown(last); err != nil {
+			return errors.Join(err, srv.Close())
+		}
+		return nil
+	})
+	return errors.Join(group.Wait(), s.Close())
+}

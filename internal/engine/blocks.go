@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"container/list"
+	"sync"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// blocksKept bounds the cache: at some 6 kB a block, 12 MB.
+const blocksKept = 2048
+
+// pinnedBlock is what one user turn was given.
+type pinnedBlock struct {
+	owner memory.Owner
+	chain string // of the user turn
+	text  string
+	hits  []memory.Hit
+	trace string
+}
+
+// blockCache remembers the block each user turn was given, so that every step of
+// a tool loop, and a retry, carries the same bytes even if memory has changed.
+type blockCache struct {
+	mu    sync.Mutex // guards both
+	order *list.List // of pinnedBlock, newest first
+	at    map[[2]string]*list.Element
+}
+
+func newBlockCache() *blockCache {
+	return &blockCache{order: list.New(), at: map[[2]string]*list.Element{}}
+}
+
+func (c *blockCache) get(owner memory.Owner, chain string) (pinnedBlock, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el, ok := c.at[[2]string{string(owner), chain}]
+	if !ok {
+		return pinnedBlock{}, false
+	}
+	c.order.MoveToFront(el)
+	return el.Value.(pinnedBlock), true
+}
+
+func (c *blockCache) put(b pinnedBlock) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := [2]string{string(b.owner), b.chain}
+	if el, ok := c.at[key]; ok {
+		el.Value = b
+		c.order.MoveToFront(el)
+		return
+	}
+	c.at[key] = c.order.PushFront(b)
+	for c.order.Len() > blocksKept {
+		oldest := c.order.Remove(c.order.Back()).(pinnedBlock)
+		delete(c.at, [2]string{string(oldest.owner), oldest.chain})
+	}
+}

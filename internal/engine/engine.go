@@ -1,0 +1,96 @@
+// Package engine is where I/O meets the pure parts: it reads the store, asks the
+// index and the model, hands values to recall and learn, and writes what they
+// decide through the one door, [memory.Facts.Apply]. Doors (package front/…) call
+// its verbs; it knows nothing of HTTP.
+//
+//	read    Recall, Prepare           question → hits → block
+//	record  Open … RecordAnswer       request and answer → turns + job
+//	learn   Learn                     job → turns → facts
+//	edit    Remember, Edit, Forget …  a person's own changes
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/loci-memory/loci/internal/obs"
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Parts are what an engine is made of. All but LLM are required.
+type Parts struct {
+	Store    memory.Store
+	Searcher memory.Searcher
+	Embedder memory.Embedder
+	LLM      memory.LLM // learns; nil: the rules do
+	Prompts  *prompt.Set
+	Metrics  *obs.Metrics
+	Log      *slog.Logger
+	Now      func() time.Time
+	Wake     func() // tells the job runner that work was queued
+}
+
+// Options are an engine's settings. The zero value of each field is not a
+// default: package loci fills them from its Config.
+type Options struct {
+	TopK          int
+	Budget        int           // tokens
+	Threshold     float64       // below 0: the fitted one
+	RecencyWeight float64       // 0 to 1
+	Deadline      time.Duration // of recall in a chat
+	LearnAfter    Trigger
+	LearnModel    string
+	Rules         bool // learn by rule when there is no model or it keeps failing
+	Assistant     bool // learn from the assistant's turns too
+	MaxText       int  // bytes of one memory or message
+}
+
+// Trigger is when learning starts.
+type Trigger string
+
+// The triggers.
+const (
+	AfterExchange Trigger = "exchange"
+	AfterUser     Trigger = "user"
+	Never         Trigger = "never"
+)
+
+// Engine carries out what the doors ask for. It is safe for concurrent use.
+type Engine struct {
+	Parts
+	opts   Options
+	traces *traceRing
+	blocks *blockCache
+
+	background sync.WaitGroup // what was begun for a chat and may outlast it
+}
+
+// New returns an engine made of parts.
+func New(parts Parts, opts Options) *Engine {
+	return &Engine{Parts: parts, opts: opts, traces: newTraceRing(), blocks: newBlockCache()}
+}
+
+// Close waits for what was begun and is still under way.
+func (e *Engine) Close() { e.background.Wait() }
+
+// now returns the time as Loci keeps it.
+func (e *Engine) now() time.Time { return memory.Time(e.Now()) }
+
+// newID returns a UUIDv7, so that ids sort by when they were made.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// idFor returns the id that belongs to key for this owner: the same for the same
+// key, so that a request sent twice writes once. Without a key it is a new one.
+func idFor(owner memory.Owner, key string) string {
+	if key == "" {
+		return newID()
+	}
+	sum := sha256.Sum256([]byte(string(owner) + "\x00" + key))
+	return "key-" + hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,358 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/dialog"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	// recordTime is how long a chat waits for its turns to be stored (SPEC 3.1).
+	recordTime = 2 * time.Second
+
+	// learnGrace is when the user's turn is learned from if the exchange never
+	// comes to its end: the upstream or this process died.
+	learnGrace = 2 * time.Minute
+
+	// shortlist is how many conversations that begin like the request are read.
+	shortlist = 8
+)
+
+// Incoming is a chat request as a door received it.
+type Incoming struct {
+	Owner  memory.Owner
+	Chat   *wire.Chat
+	Extras wire.Extras
+	ChatID string // the conversation as a front end names it, which always resends all of it
+}
+
+// Exchange is one request and its answer on their way into memory. Its methods
+// never fail the chat: what goes wrong is counted, logged and named in the trace.
+type Exchange struct {
+	e  *Engine
+	in Incoming
+
+	conversation memory.Conversation
+	at           dialog.Alignment
+	chain        string // of the last user message's turn, "" without one
+	placed       bool   // whether it is known where the request belongs
+	reads        bool
+	writes       bool
+
+	prepared Prepared
+	asked    string     // id of the new user turn, "" if there is none to learn from
+	parent   string     // id of the turn that the answer follows
+	question chan error // the outcome of RecordQuestion; nil before
+}
+
+// Open finds the conversation that a request continues and which of its messages
+// are new.
+func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
+	mode := in.Extras.Mode
+	x := &Exchange{
+		e: e, in: in,
+		reads:  mode != wire.ModeWrite && mode != wire.ModeOff,
+		writes: mode != wire.ModeRead && mode != wire.ModeOff,
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.opts.Deadline)
+	defer cancel()
+	if err := x.place(ctx); err != nil {
+		x.failed("find the conversation", err)
+		return x
+	}
+	x.placed = true
+	return x
+}
+
+// place chooses the conversation and lays the request on it.
+func (x *Exchange) place(ctx context.Context) error {
+	id, mode := x.in.Extras.ID, dialog.Window
+	if id == "" {
+		id, mode = x.in.ChatID, dialog.Resend
+	}
+	var turns []memory.Turn
+	var err error
+	if id != "" {
+		turns, err = x.branches(ctx, id)
+	} else {
+		id, turns, err = x.choose(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	now := x.e.now()
+	x.conversation = memory.Conversation{
+		ID: id, Owner: x.in.Owner, Project: x.in.Extras.Project, CreatedAt: now, UpdatedAt: now,
+		Title: title(x.in.Chat),
+	}
+	x.at = dialog.Align(turns, x.in.Chat.Messages, mode)
+	x.chain = chainOf(x.at, turns, x.in.Chat.LastUser())
+	return nil
+}
+
+// chainOf returns the chain of a message's turn, stored or new.
+func chainOf(at dialog.Alignment, turns []memory.Turn, message int) string {
+	if message < 0 {
+		return ""
+	}
+	for _, t := range turns {
+		if t.ID == at.Turns[message] {
+			return t.Chain
+		}
+	}
+	for _, p := range at.New {
+		if p.Message == message {
+			return p.Chain
+		}
+	}
+	return ""
+}
+
+// branches returns a conversation's turns, those of every branch.
+func (x *Exchange) branches(ctx context.Context, id string) ([]memory.Turn, error) {
+	return x.e.Store.Turns(ctx, x.in.Owner, memory.TurnQuery{
+		Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},
+	})
+}
+
+// choose finds the conversation of a request that names none; a new one has a new
+// id and no turns.
+func (x *Exchange) choose(ctx context.Context) (id string, turns []memory.Turn, err error) {
+	msgs := x.in.Chat.Messages
+	known, err := x.e.Store.Turns(ctx, x.in.Owner, memory.TurnQuery{Chains: dialog.Chains(msgs)})
+	if err != nil || len(known) == 0 {
+		return newID(), nil, err
+	}
+	ids := dialog.Shortlist(known, shortlist)
+	page, err := x.e.Store.Conversations(ctx, x.in.Owner, memory.ConversationQuery{IDs: ids})
+	if err != nil {
+		return "", nil, err
+	}
+	cands := make([]dialog.Candidate, 0, len(ids))
+	for _, c := range page.Conversations {
+		branches, err := x.branches(ctx, c.ID)
+		if err != nil {
+			return "", nil, err
+		}
+		cands = append(cands, dialog.Candidate{Conversation: c, Turns: branches})
+	}
+	if i := dialog.Choose(cands, msgs, x.e.now()); i >= 0 {
+		return cands[i].Conversation.ID, cands[i].Turns, nil
+	}
+	return newID(), nil, nil
+}
+
+const maxTitle = 80
+
+func title(c *wire.Chat) string {
+	for _, m := range c.Messages {
+		if m.Role == memory.RoleUser {
+			words := []rune(strings.Join(strings.Fields(learn.Redact(m.Text, false)), " "))
+			return string(words[:min(len(words), maxTitle)])
+		}
+	}
+	return ""
+}
+
+// Prepared is what memory has to say to a request.
+type Prepared struct {
+	Block string // to put into the prompt; "" for nothing
+	Hits  []memory.Hit
+	Trace string
+	Read  bool // whether memory was asked
+}
+
+// Prepare recalls what matters for the request. Every step of a tool loop gets
+// what its user message was given. It has no error: within its deadline it
+// returns what there is.
+func (x *Exchange) Prepare(ctx context.Context) Prepared {
+	topK := x.in.Extras.TopK
+	if !x.reads || (topK != nil && *topK == 0) {
+		return Prepared{}
+	}
+	if x.in.Chat.ToolLoop() {
+		if b, ok := x.e.blocks.get(x.in.Owner, x.chain); ok {
+			x.prepared = Prepared{Block: b.text, Hits: b.hits, Trace: b.trace, Read: true}
+			return x.prepared
+		}
+	}
+	x.prepared = x.e.prepare(ctx, Question{
+		Scope:          memory.Scope{Owner: x.in.Owner, Project: x.in.Extras.Project},
+		Text:           x.in.Chat.Question(1),
+		TopK:           topK,
+		ScoreThreshold: x.in.Extras.ScoreThreshold,
+		RecencyWeight:  x.in.Extras.RecencyWeight,
+		Exclude:        x.carried(),
+		Budget:         x.e.opts.Budget,
+		In:             x.conversation.ID,
+		Door:           "chat",
+	})
+	if x.chain != "" {
+		x.e.blocks.put(pinnedBlock{owner: x.in.Owner, chain: x.chain, text: x.prepared.Block, hits: x.prepared.Hits, trace: x.prepared.Trace})
+	}
+	return x.prepared
+}
+
+// carried is what the request holds already and recall must not repeat.
+func (x *Exchange) carried() map[string]bool {
+	out := map[string]bool{}
+	for _, id := range x.at.Turns {
+		if id != "" {
+			out[id] = true
+		}
+	}
+	return out
+}
+
+// RecordQuestion stores the request's new messages beside the upstream call, with
+// the job that will learn from them should the exchange never come to its end.
+func (x *Exchange) RecordQuestion(ctx context.Context) {
+	x.question = make(chan error, 1)
+	if !x.writes || !x.placed {
+		x.question <- nil
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	x.e.background.Go(func() {
+		defer cancel()
+		x.question <- x.storeQuestion(ctx)
+	})
+}
+
+func (x *Exchange) storeQuestion(ctx context.Context) error {
+	now := x.e.now()
+	batch := memory.Batch{Conversation: x.conversation, Run: newID(), Marks: marks(x.at.Leave, x.at.Rejoin)}
+	x.parent = x.at.Parent
+	for _, p := range x.at.New {
+		m := x.in.Chat.Messages[p.Message]
+		t := x.turn(m.Role, m.Name, m.Text, p.Index, p.Chain, now)
+		t.NoLearn = p.History
+		batch.Turns = append(batch.Turns, t)
+		if m.Role == memory.RoleUser && !p.History {
+			x.asked = t.ID
+		}
+	}
+	if len(batch.Turns) == 0 && len(batch.Marks) == 0 {
+		return nil
+	}
+	if x.asked != "" {
+		switch x.e.opts.LearnAfter {
+		case AfterUser:
+			batch.Jobs = []memory.Job{learnJob(x.in.Owner, x.conversation.ID, x.asked, now)}
+		case AfterExchange:
+			batch.Jobs = []memory.Job{learnJob(x.in.Owner, x.conversation.ID, x.asked, now.Add(learnGrace))}
+		}
+	}
+	if err := x.append(ctx, batch); err != nil {
+		return err
+	}
+	if x.e.opts.LearnAfter == AfterUser {
+		x.e.Wake()
+	}
+	return nil
+}
+
+// turn makes the next turn of the path; secrets do not reach the disk.
+func (x *Exchange) turn(role memory.Role, name, words string, index int, chain string, now time.Time) memory.Turn {
+	t := memory.Turn{
+		ID: newID(), Owner: x.in.Owner, Conversation: x.conversation.ID, Project: x.conversation.Project,
+		Index: index, Parent: x.parent, Chain: chain, Role: role, Name: name,
+		Content: learn.Redact(words, false), Status: memory.Active, CreatedAt: now,
+	}
+	x.parent = t.ID
+	return t
+}
+
+func marks(leave, rejoin []string) []memory.Change {
+	var out []memory.Change
+	author := memory.Author{Kind: memory.ByRule, Name: "dialog"}
+	for _, id := range leave {
+		out = append(out, memory.Change{Action: memory.ActionUpdate, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Replaced}}, Reason: "edited or regenerated", Author: author})
+	}
+	for _, id := range rejoin {
+		out = append(out, memory.Change{Action: memory.ActionRestore, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Active}}, Reason: "continued from here", Author: author})
+	}
+	return out
+}
+
+func (x *Exchange) append(ctx context.Context, batch memory.Batch) error {
+	var err error
+	if batch.Vectors, err = x.e.turnVectors(ctx, batch.Turns); err != nil {
+		return err
+	}
+	_, err = x.e.Store.Append(ctx, x.in.Owner, batch)
+	return err
+}
+
+// RecordAnswer stores the answer with the job that learns from the exchange, and
+// returns when both are safe. An empty answer, from an upstream that gave none,
+// stores nothing and lets the question be learned from. It waits at most two
+// seconds; then the exchange counts as not recorded and the chat goes on.
+func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
+	if !x.writes || x.question == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordTime)
+	defer cancel()
+	select {
+	case err := <-x.question:
+		if err != nil {
+			x.failed("record the question", err)
+			return
+		}
+	case <-ctx.Done():
+		x.failed("record the question", ctx.Err())
+		return
+	}
+	if !x.placed {
+		return
+	}
+	if err := x.storeAnswer(ctx, a); err != nil {
+		x.failed("record the answer", err)
+	}
+}
+
+func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
+	now := x.e.now()
+	batch := memory.Batch{Conversation: x.conversation, Run: newID()}
+	if !a.Empty() {
+		x.e.Metrics.Retrieved(len(x.prepared.Hits), recall.Used(x.in.Chat.Question(1), a.Text, x.prepared.Hits))
+		reply := x.at.Answer(a.Digest)
+		batch.Marks = marks(reply.Leave, reply.Rejoin)
+		if reply.Known == "" {
+			batch.Turns = []memory.Turn{x.turn(memory.RoleAssistant, "", a.Text, reply.Index, reply.Chain, now)}
+		}
+	}
+	learns := x.asked != "" && x.e.opts.LearnAfter == AfterExchange
+	if learns {
+		batch.Jobs = []memory.Job{learnJob(x.in.Owner, x.conversation.ID, x.asked+"-end", now)}
+	}
+	if len(batch.Turns)+len(batch.Marks)+len(batch.Jobs) == 0 {
+		return nil
+	}
+	if err := x.append(ctx, batch); err != nil {
+		return err
+	}
+	if learns {
+		x.e.Wake()
+	}
+	return nil
+}
+
+// failed counts, logs and traces what memory could not do for this chat.
+func (x *Exchange) failed(what string, err error) {
+	if errors.Is(err, context.Canceled) {
+		return // the client left; there was nothing to record yet
+	}
+	x.e.Metrics.RecordFailed()
+	x.e.Log.Error("memory failed, the chat goes on", "what", what, "conversation", x.conversation.ID, "err", err)
+	x.e.traces.degrade(x.prepared.Trace, fmt.Sprintf("%s: %v", what, err))
+}

@@ -1,0 +1,352 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Note is a fact as a person or a program writes it down.
+type Note struct {
+	Content     string
+	Category    string
+	Tags        []string
+	Project     string
+	Agent       string
+	Confidence  *float64 // nil: 1
+	Pinned      bool
+	ObservedAt  time.Time // zero: now
+	ExpiresAt   time.Time
+	Metadata    json.RawMessage
+	Idempotency string // the same key again returns the first result
+}
+
+// maxConflicts is how often a person's change is planned again when somebody
+// else changed the same thing in between.
+const maxConflicts = 5
+
+// Remember writes a fact by hand. It is folded only into an exactly equal live
+// fact of the same scope, which is then returned with created false.
+func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, author memory.Author) (fact memory.Fact, created bool, err error) {
+	fact, err = e.noted(owner, n)
+	if err != nil {
+		return memory.Fact{}, false, err
+	}
+	run := memory.Run{ID: idFor(owner, n.Idempotency), Kind: "manual", Author: author}
+	if run.Vectors, err = e.vectors(ctx, fact.ID, fact.Content); err != nil {
+		return memory.Fact{}, false, err
+	}
+	change := memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &fact}, NewID: fact.ID, Reason: "written by hand", Author: author}
+	receipt, err := e.Store.Apply(ctx, owner, run, change)
+	switch {
+	case errors.Is(err, memory.Duplicate):
+		twin, err := e.twin(ctx, fact)
+		return twin, false, err
+	case err != nil:
+		return memory.Fact{}, false, err
+	case receipt.Again:
+		first, err := e.firstOf(ctx, owner, run.ID)
+		return first, false, err
+	}
+	fact.Version = receipt.Version
+	return fact, true, nil
+}
+
+func (e *Engine) noted(owner memory.Owner, n Note) (memory.Fact, error) {
+	content, err := e.checkText("content", n.Content)
+	if err != nil {
+		return memory.Fact{}, err
+	}
+	now := e.now()
+	f := memory.Fact{
+		ID:         newID(),
+		Scope:      memory.Scope{Owner: owner, Project: n.Project, Agent: n.Agent},
+		Content:    content,
+		Category:   n.Category,
+		Tags:       tags(n.Tags),
+		Confidence: 1,
+		Status:     memory.Active,
+		Source:     memory.Manual,
+		Trust:      memory.TrustPerson,
+		Pinned:     n.Pinned,
+		ObservedAt: memory.Time(n.ObservedAt),
+		CreatedAt:  now,
+		UpdatedAt:  now,
+		ExpiresAt:  memory.Time(n.ExpiresAt),
+		Metadata:   n.Metadata,
+		Hash:       text.Hash(content),
+	}
+	if f.ObservedAt.IsZero() {
+		f.ObservedAt = now
+	}
+	if n.Confidence != nil {
+		f.Confidence = *n.Confidence
+	}
+	f.Subject, f.Attribute = learn.Classify(content)
+	return f, checkFact(f)
+}
+
+// checkText returns the text trimmed, or Invalid or TooLarge naming the field.
+func (e *Engine) checkText(field, s string) (string, error) {
+	trimmed := strings.TrimSpace(s)
+	switch {
+	case !utf8.ValidString(s):
+		return "", memory.Errorf(memory.Invalid, "%s: is not valid UTF-8", field)
+	case trimmed == "":
+		return "", memory.Errorf(memory.Invalid, "%s: is empty", field)
+	case len(trimmed) > e.opts.MaxText:
+		return "", memory.Errorf(memory.TooLarge, "%s: has %d bytes, more than the %d of limits.text", field, len(trimmed), e.opts.MaxText)
+	}
+	return trimmed, nil
+}
+
+func checkFact(f memory.Fact) error {
+	if f.Confidence < 0 || f.Confidence > 1 {
+		return memory.Errorf(memory.Invalid, "confidence: %v is out of range; valid is 0 to 1", f.Confidence)
+	}
+	if len(f.Metadata) > 0 {
+		var object map[string]json.RawMessage
+		if json.Unmarshal(f.Metadata, &object) != nil {
+			return memory.Errorf(memory.Invalid, "metadata: is no JSON object")
+		}
+	}
+	return nil
+}
+
+// tags returns them trimmed, each once, in order.
+func tags(in []string) []string {
+	var out []string
+	for _, t := range in {
+		if t = strings.TrimSpace(t); t != "" && !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// twin returns the live fact that equals f in its scope.
+func (e *Engine) twin(ctx context.Context, f memory.Fact) (memory.Fact, error) {
+	page, err := e.Store.List(ctx, f.Scope.Owner, memory.Query{Hash: f.Hash, Statuses: []memory.Status{memory.Active, memory.Pending}})
+	if err != nil {
+		return memory.Fact{}, err
+	}
+	for _, m := range page.Memories {
+		if m.Fact != nil && m.Fact.Scope == f.Scope {
+			return *m.Fact, nil
+		}
+	}
+	return memory.Fact{}, memory.Errorf(memory.Conflict, "the same fact was just written and is gone again")
+}
+
+// firstOf returns the fact that a run was about, as it is now.
+func (e *Engine) firstOf(ctx context.Context, owner memory.Owner, run string) (memory.Fact, error) {
+	page, err := e.Store.Changes(ctx, owner, memory.ChangeQuery{Run: run})
+	if err != nil {
+		return memory.Fact{}, err
+	}
+	for _, c := range page.Changes {
+		if c.After.Fact != nil && c.Action != memory.ActionReplace {
+			return e.fact(ctx, owner, c.After.Fact.ID)
+		}
+	}
+	return memory.Fact{}, memory.Errorf(memory.Conflict, "this Idempotency-Key was used for another kind of request")
+}
+
+// vectors embeds a text for storing.
+func (e *Engine) vectors(ctx context.Context, id, content string) ([]memory.Vector, error) {
+	values, err := e.Embedder.Embed(ctx, memory.AsDocument, content)
+	if err != nil {
+		return nil, err
+	}
+	return []memory.Vector{{Memory: id, Model: e.Embedder.Fingerprint(), Values: values[0]}}, nil
+}
+
+// Get returns one memory, whatever its status, or NotFound.
+func (e *Engine) Get(ctx context.Context, owner memory.Owner, id string) (memory.Memory, error) {
+	found, err := e.Store.Get(ctx, owner, id)
+	if err != nil {
+		return memory.Memory{}, err
+	}
+	if len(found) == 0 {
+		return memory.Memory{}, memory.Errorf(memory.NotFound, "there is no memory %q", id)
+	}
+	return found[0], nil
+}
+
+// fact returns one of the owner's own facts.
+func (e *Engine) fact(ctx context.Context, owner memory.Owner, id string) (memory.Fact, error) {
+	m, err := e.Get(ctx, owner, id)
+	switch {
+	case err != nil:
+		return memory.Fact{}, err
+	case m.Link != nil:
+		return memory.Fact{}, memory.Errorf(memory.Forbidden, "%s belongs to %s and is changed there", id, m.Fact.Scope.Owner)
+	case m.Fact == nil:
+		return memory.Fact{}, memory.Errorf(memory.Invalid, "%s is a %s; what was said is not edited", id, m.Kind())
+	}
+	return *m.Fact, nil
+}
+
+// Edit is what a person changes about a fact; nil leaves a field as it is.
+type Edit struct {
+	Content    *string
+	Category   *string
+	Tags       *[]string
+	Confidence *float64
+	Pinned     *bool
+	ExpiresAt  *time.Time
+	Metadata   *json.RawMessage
+}
+
+// EditFact changes a live fact in place; new words get a new vector.
+func (e *Engine) EditFact(ctx context.Context, owner memory.Owner, id string, edit Edit, author memory.Author) (memory.Fact, error) {
+	return e.change(ctx, owner, id, author, func(f *memory.Fact) (memory.Action, string, error) {
+		if !f.Status.Live() {
+			return "", "", memory.Errorf(memory.Conflict, "%s is %s; restore it first", id, f.Status)
+		}
+		if edit.Content != nil {
+			content, err := e.checkText("content", *edit.Content)
+			if err != nil {
+				return "", "", err
+			}
+			f.Content, f.Hash, f.Trust = content, text.Hash(content), memory.TrustPerson
+			f.Subject, f.Attribute = learn.Classify(content)
+		}
+		set(&f.Category, edit.Category)
+		set(&f.Confidence, edit.Confidence)
+		set(&f.Pinned, edit.Pinned)
+		set(&f.Metadata, edit.Metadata)
+		if edit.Tags != nil {
+			f.Tags = tags(*edit.Tags)
+		}
+		if edit.ExpiresAt != nil {
+			f.ExpiresAt = memory.Time(*edit.ExpiresAt)
+		}
+		return memory.ActionUpdate, "edited by hand", checkFact(*f)
+	})
+}
+
+func set[T any](field *T, to *T) {
+	if to != nil {
+		*field = *to
+	}
+}
+
+// Decide approves, rejects or restores a fact.
+func (e *Engine) Decide(ctx context.Context, owner memory.Owner, id string, action memory.Action, author memory.Author) (memory.Fact, error) {
+	return e.change(ctx, owner, id, author, func(f *memory.Fact) (memory.Action, string, error) {
+		from, to := []memory.Status{memory.Pending}, memory.Active
+		switch action {
+		case memory.ActionApprove:
+			f.Confidence, f.Trust = 1, memory.TrustPerson
+		case memory.ActionReject:
+			to = memory.Rejected
+		case memory.ActionRestore:
+			from = []memory.Status{memory.Superseded, memory.Retired, memory.Rejected}
+			f.SupersededBy, f.ValidTo = "", time.Time{}
+		default:
+			return "", "", memory.Errorf(memory.Invalid, "%q is no decision; valid: approve, reject, restore", action)
+		}
+		if !slices.Contains(from, f.Status) {
+			return "", "", memory.Errorf(memory.Conflict, "%s is %s; %s needs it to be one of %v", id, f.Status, action, from)
+		}
+		f.Status = to
+		return action, string(action) + " by a person", nil
+	})
+}
+
+// change reads a fact, lets edit work on a copy, and applies that; when somebody
+// else was quicker it does so again.
+func (e *Engine) change(ctx context.Context, owner memory.Owner, id string, author memory.Author, edit func(*memory.Fact) (memory.Action, string, error)) (memory.Fact, error) {
+	for try := 1; ; try++ {
+		was, err := e.fact(ctx, owner, id)
+		if err != nil {
+			return memory.Fact{}, err
+		}
+		next := was
+		action, reason, err := edit(&next)
+		if err != nil {
+			return memory.Fact{}, err
+		}
+		next.UpdatedAt = e.now()
+		run := memory.Run{ID: newID(), Kind: "manual", Author: author}
+		if next.Content != was.Content {
+			if run.Vectors, err = e.vectors(ctx, id, next.Content); err != nil {
+				return memory.Fact{}, err
+			}
+		}
+		receipt, err := e.Store.Apply(ctx, owner, run, memory.Change{
+			Action: action, After: memory.Image{Fact: &next}, Base: was.Version, Reason: reason, Author: author,
+		})
+		if err == nil {
+			next.Version = receipt.Version
+			return next, nil
+		}
+		if !errors.Is(err, memory.Conflict) || try == maxConflicts {
+			return memory.Fact{}, err
+		}
+	}
+}
+
+// Forget takes memories out of recall in one run that can be undone: facts with
+// the turns their quotes stand in, turns, summaries.
+func (e *Engine) Forget(ctx context.Context, owner memory.Owner, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
+	for try := 1; ; try++ {
+		found, err := e.Store.Get(ctx, owner, ids...)
+		if err != nil {
+			return memory.Receipt{}, err
+		}
+		if len(found) < len(ids) {
+			return memory.Receipt{}, memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(missing(ids, found), ", "))
+		}
+		changes := learn.Forget(found, e.now(), reason, author)
+		receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: newID(), Kind: "forget", Author: author}, changes...)
+		if err == nil || !errors.Is(err, memory.Conflict) || try == maxConflicts {
+			return receipt, err
+		}
+	}
+}
+
+func missing(ids []string, found []memory.Memory) []string {
+	have := map[string]bool{}
+	for _, m := range found {
+		have[m.ID()] = true
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return have[id] })
+}
+
+// List returns a page of an owner's memory, newest first.
+func (e *Engine) List(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
+	return e.Store.List(ctx, owner, q)
+}
+
+// History returns a memory's changes, newest first, or NotFound.
+func (e *Engine) History(ctx context.Context, owner memory.Owner, id, cursor string) (memory.ChangePage, error) {
+	if _, err := e.Get(ctx, owner, id); err != nil {
+		return memory.ChangePage{}, err
+	}
+	return e.Store.Changes(ctx, owner, memory.ChangeQuery{Fact: id, Cursor: cursor})
+}
+
+// Changes returns the journal, newest first.
+func (e *Engine) Changes(ctx context.Context, owner memory.Owner, q memory.ChangeQuery) (memory.ChangePage, error) {
+	return e.Store.Changes(ctx, owner, q)
+}
+
+// Stats says how much an owner has.
+func (e *Engine) Stats(ctx context.Context, owner memory.Owner) (memory.Counts, error) {
+	return e.Store.Counts(ctx, owner)
+}
+
+// Jobs returns an owner's unfinished jobs, newest first.
+func (e *Engine) Jobs(ctx context.Context, owner memory.Owner) ([]memory.Job, error) {
+	return e.Store.Jobs(ctx, owner)
+}

@@ -1,0 +1,227 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/loci-memory/loci/internal/dialog"
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Talk is a piece of conversation to keep, as a program hands it in.
+type Talk struct {
+	Conversation string // "": a new one
+	Project      string
+	Messages     []Said
+	Infer        bool // learn from it
+	Wait         bool // until the learning is done
+	Idempotency  string
+}
+
+// Said is one message of a [Talk].
+type Said struct {
+	Role    memory.Role
+	Content string
+	Name    string
+	Ref     string
+	At      time.Time // zero: now
+}
+
+// Kept says what came of a [Talk].
+type Kept struct {
+	Conversation string
+	Turns        []string
+	Job          string
+	Learned      []memory.Memory // with Wait
+}
+
+// ingestBatch is how many turns go into one transaction.
+const ingestBatch = 500
+
+// Ingest keeps the messages of a talk as turns, in order after what the
+// conversation has, and queues the learning in the transaction of the last ones.
+// With an Idempotency key a second call writes nothing.
+func (e *Engine) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (Kept, error) {
+	if len(talk.Messages) == 0 {
+		return Kept{}, memory.Errorf(memory.Invalid, "messages: is empty; give messages or text")
+	}
+	kept := Kept{Conversation: talk.Conversation}
+	if kept.Conversation == "" {
+		kept.Conversation = idFor(owner, suffixed(talk.Idempotency, "conversation"))
+	}
+	turns, err := e.turnsOf(ctx, owner, kept.Conversation, talk)
+	if err != nil {
+		return Kept{}, err
+	}
+	now := e.now()
+	conversation := memory.Conversation{ID: kept.Conversation, Owner: owner, Project: talk.Project, CreatedAt: turns[0].CreatedAt, UpdatedAt: now}
+	for start := 0; start < len(turns); start += ingestBatch {
+		chunk := turns[start:min(start+ingestBatch, len(turns))]
+		batch := memory.Batch{Conversation: conversation, Turns: chunk}
+		if batch.Vectors, err = e.turnVectors(ctx, chunk); err != nil {
+			return Kept{}, err
+		}
+		if start+ingestBatch >= len(turns) && talk.Infer {
+			job := learnJob(owner, kept.Conversation, chunk[len(chunk)-1].ID, now)
+			batch.Jobs, kept.Job = []memory.Job{job}, job.ID
+		}
+		if _, err := e.Store.Append(ctx, owner, batch); err != nil {
+			return Kept{}, fmt.Errorf("keep messages: %w", err)
+		}
+		for _, t := range chunk {
+			kept.Turns = append(kept.Turns, t.ID)
+		}
+	}
+	e.Wake()
+	if talk.Wait && kept.Job != "" {
+		kept.Learned, err = e.learned(ctx, owner, kept.Job)
+	}
+	return kept, err
+}
+
+// turnsOf makes turns of a talk's messages.
+func (e *Engine) turnsOf(ctx context.Context, owner memory.Owner, conversation string, talk Talk) ([]memory.Turn, error) {
+	last, err := e.lastTurn(ctx, owner, conversation)
+	if err != nil {
+		return nil, err
+	}
+	now := e.now()
+	var turns []memory.Turn
+	for i, m := range talk.Messages {
+		content, err := e.checkText(fmt.Sprintf("messages[%d].content", i), m.Content)
+		if err != nil {
+			return nil, err
+		}
+		t := memory.Turn{
+			ID:           turnID(owner, talk.Idempotency, i),
+			Owner:        owner,
+			Conversation: conversation,
+			Project:      talk.Project,
+			Index:        last.Index + 1,
+			Parent:       last.ID,
+			Chain:        dialog.Chain(last.Chain, wire.Digest(m.Role, content, "", "")),
+			Role:         m.Role,
+			Name:         m.Name,
+			Content:      content,
+			Ref:          m.Ref,
+			Status:       memory.Active,
+			CreatedAt:    memory.Time(m.At),
+			NoLearn:      !talk.Infer,
+		}
+		if t.CreatedAt.IsZero() {
+			t.CreatedAt = now
+		}
+		turns = append(turns, t)
+		last = t
+	}
+	return turns, nil
+}
+
+// lastTurn returns the end of a conversation's current path, or a turn at -1.
+func (e *Engine) lastTurn(ctx context.Context, owner memory.Owner, conversation string) (memory.Turn, error) {
+	path, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation, Last: 1})
+	if err != nil {
+		return memory.Turn{}, err
+	}
+	if len(path) == 0 {
+		return memory.Turn{Index: -1}, nil
+	}
+	return path[0], nil
+}
+
+// turnID returns a turn's id: of its own, or that of its place under a key.
+func turnID(owner memory.Owner, key string, i int) string {
+	if key == "" {
+		return newID()
+	}
+	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "%s\x00%s\x00%d", owner, key, i)).String()
+}
+
+func suffixed(key, suffix string) string {
+	if key == "" {
+		return ""
+	}
+	return key + "\x00" + suffix
+}
+
+// turnVectors embeds what turns say, where they say anything.
+func (e *Engine) turnVectors(ctx context.Context, turns []memory.Turn) ([]memory.Vector, error) {
+	var said []memory.Turn
+	var texts []string
+	for _, t := range turns {
+		if t.Content != "" {
+			said, texts = append(said, t), append(texts, t.Content)
+		}
+	}
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	values, err := e.Embedder.Embed(ctx, memory.AsDocument, texts...)
+	if err != nil {
+		return nil, fmt.Errorf("embed turns: %w", err)
+	}
+	vectors := make([]memory.Vector, len(said))
+	for i, t := range said {
+		vectors[i] = memory.Vector{Memory: t.ID, Model: e.Embedder.Fingerprint(), Values: values[i]}
+	}
+	return vectors, nil
+}
+
+// learnJob is the job that learns from a conversation up to a turn.
+func learnJob(owner memory.Owner, conversation, turn string, runAt time.Time) memory.Job {
+	return memory.Job{
+		ID: "learn-" + turn, Owner: owner, Kind: memory.JobLearn, Conversation: conversation,
+		Turns: []string{turn}, State: memory.JobQueued, RunAt: runAt, CreatedAt: runAt,
+	}
+}
+
+// waitStep is how often a caller who waits looks whether the job is done.
+const waitStep = 5 * time.Millisecond
+
+// learned waits for a job and returns the facts its run added.
+func (e *Engine) learned(ctx context.Context, owner memory.Owner, job string) ([]memory.Memory, error) {
+	tick := time.NewTicker(waitStep)
+	defer tick.Stop()
+	for {
+		unfinished, err := e.Store.Jobs(ctx, owner)
+		if err != nil {
+			return nil, err
+		}
+		state := memory.JobDone
+		for _, j := range unfinished {
+			if j.ID == job {
+				state = j.State
+			}
+		}
+		switch state {
+		case memory.JobDone:
+			return e.addedBy(ctx, owner, runOf(job))
+		case memory.JobParked:
+			return nil, memory.Errorf(memory.Unavailable, "learning failed and is parked; see /api/jobs")
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// addedBy returns the facts that a run added, as they are now.
+func (e *Engine) addedBy(ctx context.Context, owner memory.Owner, run string) ([]memory.Memory, error) {
+	page, err := e.Store.Changes(ctx, owner, memory.ChangeQuery{Run: run, Action: memory.ActionAdd, Limit: 500})
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, c := range page.Changes {
+		if c.After.Fact != nil {
+			ids = append(ids, c.After.Fact.ID)
+		}
+	}
+	return e.Store.Get(ctx, owner, ids...)
+}

@@ -1,0 +1,315 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Question is one question to memory.
+type Question struct {
+	Scope          memory.Scope
+	Text           string
+	TopK           *int     // nil: the setting
+	ScoreThreshold *float64 // nil: the setting
+	RecencyWeight  *float64 // nil: the setting
+	Kinds          []memory.Kind
+	Category       string
+	Tag            string
+	Conversation   string // search only what it said or taught
+	Exclude        map[string]bool
+	At             memory.At
+	Budget         int    // tokens; 0: any
+	In             string // the conversation that asks, for the trace
+	Door           string
+}
+
+// Found is what memory has to a question, best first.
+type Found struct {
+	Hits     []memory.Hit
+	Trace    string
+	Degraded []string // parts that were skipped, and why
+}
+
+const (
+	// candidates is how many the searcher proposes: past 100 the cues find nothing
+	// more (docs/benchmarks.md).
+	candidates = 200
+
+	// spare is how many more than asked are read from the store, since some are
+	// folded into others or are gone by now.
+	spare = 8
+
+	// cutsTraced bounds what a trace keeps of what was left out.
+	cutsTraced = 20
+)
+
+// Recall answers a question from memory. A part that fails is skipped and named;
+// only where nothing can be searched at all is it an error.
+func (e *Engine) Recall(ctx context.Context, q Question) (Found, error) {
+	started := e.Now()
+	r := recalling{e: e, q: q, now: memory.Time(started)}
+	err := r.run(ctx)
+	e.Metrics.Recalled(e.Now().Sub(started), r.degradedParts()...)
+	found := Found{Hits: r.hits, Trace: newID(), Degraded: r.degraded}
+	e.traces.add(r.trace(found.Trace, "", e.Now().Sub(started)))
+	return found, err
+}
+
+// prepare recalls for a chat: within the deadline, and with what is always in the
+// prompt.
+func (e *Engine) prepare(ctx context.Context, q Question) Prepared {
+	ctx, cancel := context.WithTimeout(ctx, e.opts.Deadline)
+	defer cancel()
+	done := make(chan Prepared, 1)
+	e.background.Go(func() { done <- e.prepareNow(ctx, q) })
+	select {
+	case p := <-done:
+		return p
+	case <-ctx.Done():
+		id := newID()
+		e.Metrics.Recalled(e.opts.Deadline, "deadline")
+		e.traces.add(memory.Trace{
+			ID: id, Owner: q.Scope.Owner, Conversation: q.In, Door: q.Door, Question: q.Text, At: e.now(),
+			Hits: []memory.TraceHit{}, Degraded: []string{"deadline: recall took longer than " + e.opts.Deadline.String()}, Took: e.opts.Deadline,
+		})
+		return Prepared{Trace: id, Read: true}
+	}
+}
+
+func (e *Engine) prepareNow(ctx context.Context, q Question) (p Prepared) {
+	started := e.Now()
+	r := recalling{e: e, q: q, now: memory.Time(started)}
+	p = Prepared{Trace: newID(), Read: true}
+	defer func() {
+		if v := recover(); v != nil {
+			e.Log.Error("panic in recall", "panic", v)
+			r.skip("recall", fmt.Errorf("panic: %v", v))
+		}
+		took := e.Now().Sub(started)
+		e.Metrics.Recalled(took, r.degradedParts()...)
+		e.traces.add(r.trace(p.Trace, p.Block, took))
+	}()
+	if err := r.run(ctx); err != nil {
+		r.skip("search", err)
+	}
+	core := r.core(ctx)
+	p.Hits = r.hits
+	p.Block = recall.Render(core, r.hits).Text
+	return p
+}
+
+// recalling is one question on its way through the stages.
+type recalling struct {
+	e   *Engine
+	q   Question
+	now time.Time
+
+	found    int
+	cut      []recall.Cut
+	hits     []memory.Hit
+	degraded []string
+	parts    []string // of degraded: which
+}
+
+func (r *recalling) skip(part string, err error) {
+	r.degraded = append(r.degraded, part+": "+err.Error())
+	r.parts = append(r.parts, part)
+}
+
+func (r *recalling) degradedParts() []string { return r.parts }
+
+// run takes the question through query, search, rank, hydration and fit.
+func (r *recalling) run(ctx context.Context) error {
+	if !r.q.Scope.Owner.Valid() {
+		return memory.Errorf(memory.Invalid, "a question needs an owner")
+	}
+	topK := r.e.opts.TopK
+	if r.q.TopK != nil {
+		topK = *r.q.TopK
+	}
+	if topK == 0 {
+		return nil
+	}
+	query := recall.NewQuery(r.q.Text, r.now, recall.QueryOptions{})
+	cands, err := r.search(ctx, query)
+	if err != nil {
+		return err
+	}
+	r.found = len(cands)
+	opts := recall.Options{Limit: topK + spare, Threshold: r.q.ScoreThreshold, Recency: r.q.RecencyWeight}
+	if opts.Threshold == nil && r.e.opts.Threshold >= 0 {
+		opts.Threshold = &r.e.opts.Threshold
+	}
+	if opts.Recency == nil {
+		opts.Recency = &r.e.opts.RecencyWeight
+	}
+	var kept []memory.Candidate
+	kept, r.cut = recall.Rank(query, cands, opts, r.now)
+	hits, err := r.hydrate(ctx, kept)
+	if err != nil {
+		return err
+	}
+	r.hits = recall.Fit(hits, recall.FitOptions{TopK: topK, Budget: r.q.Budget})
+	return nil
+}
+
+// search asks the resident index or, for another time than the present, one that
+// is built of what there was then.
+func (r *recalling) search(ctx context.Context, query recall.Query) ([]memory.Candidate, error) {
+	s := memory.Search{
+		Scopes:       []memory.Scope{r.q.Scope},
+		Text:         query.Text,
+		Kinds:        r.q.Kinds,
+		Category:     r.q.Category,
+		Tag:          r.q.Tag,
+		Conversation: r.q.Conversation,
+		Exclude:      r.q.Exclude,
+		Now:          r.now,
+		Limit:        candidates,
+	}
+	vectors, err := r.e.Embedder.Embed(ctx, memory.AsQuestion, query.Text)
+	if err != nil {
+		r.skip("embedder", err)
+	} else {
+		s.Vector = vectors[0]
+	}
+	if r.q.At == (memory.At{}) {
+		return r.e.Searcher.Search(ctx, s)
+	}
+	items, err := r.e.itemsAt(ctx, r.q.Scope.Owner, r.q.At)
+	if err != nil {
+		return nil, fmt.Errorf("read memory as it was: %w", err)
+	}
+	return index.Build(items).Search(ctx, s)
+}
+
+// hydrate reads candidates from the store as they are now; what may not be shown
+// any more ends here. In the past, what was found is what there was.
+func (r *recalling) hydrate(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
+	ids := make([]string, len(cands))
+	for i, c := range cands {
+		ids[i] = c.ID
+	}
+	memories, err := r.e.Store.Get(ctx, r.q.Scope.Owner, ids...)
+	if err != nil {
+		return nil, fmt.Errorf("read what was found: %w", err)
+	}
+	byID := make(map[string]memory.Memory, len(memories))
+	for _, m := range memories {
+		byID[m.ID()] = m
+	}
+	past := r.q.At != (memory.At{})
+	var hits []memory.Hit
+	for _, c := range cands {
+		m, ok := byID[c.ID]
+		if !ok || (!past && !m.Visible(r.now)) {
+			continue
+		}
+		hits = append(hits, memory.Hit{Memory: m, Score: c.Score, Why: c.Why})
+	}
+	return hits, nil
+}
+
+// core reads what is always in the prompt: pinned facts and profile entries.
+func (r *recalling) core(ctx context.Context) recall.Core {
+	var core recall.Core
+	owner := r.q.Scope.Owner
+	page, err := r.e.Store.List(ctx, owner, memory.Query{Pinned: true})
+	if err != nil {
+		r.skip("pinned", err)
+	}
+	for _, m := range page.Memories {
+		if m.Visible(r.now) && r.q.Scope.Sees(m.Scope()) {
+			core.Pinned = append(core.Pinned, *m.Fact)
+		}
+	}
+	if core.Profile, err = r.e.Store.Profile(ctx, owner, memory.At{}); err != nil {
+		r.skip("profile", err)
+	}
+	return core
+}
+
+// trace writes down what happened.
+func (r *recalling) trace(id, block string, took time.Duration) memory.Trace {
+	t := memory.Trace{
+		ID: id, Owner: r.q.Scope.Owner, Conversation: r.q.In, Door: r.q.Door, Question: r.q.Text, At: r.now,
+		Found: r.found, Hits: []memory.TraceHit{}, Block: block, Degraded: r.degraded, Took: took,
+	}
+	for _, h := range r.hits {
+		t.Hits = append(t.Hits, memory.TraceHit{ID: h.Memory.ID(), Kind: h.Memory.Kind(), Content: h.Memory.Content(), Score: h.Score, Why: h.Why})
+	}
+	for _, c := range r.cut[:min(len(r.cut), cutsTraced)] {
+		t.Cut = append(t.Cut, memory.TraceHit{ID: c.Candidate.ID, Kind: c.Candidate.Kind, Score: c.Candidate.Score, Why: c.Candidate.Why, Cut: c.Stage})
+	}
+	return t
+}
+
+// itemsAt reads all of an owner's memory as it was.
+func (e *Engine) itemsAt(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.Item, error) {
+	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, At: at, Limit: 500}
+	var items []memory.Item
+	for {
+		page, err := e.Store.List(ctx, owner, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range page.Memories {
+			if m.Turn != nil && m.Turn.Content == "" {
+				continue
+			}
+			vectors, err := e.vectors(ctx, m.ID(), m.Content())
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, memory.Item{Memory: m, Vector: vectors[0].Values, ID: m.ID()})
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			slices.Reverse(items) // oldest first, as the store's versions are
+			return items, nil
+		}
+	}
+}
+
+// Matching says what to forget: what a question finds, or these ids.
+type Matching struct {
+	Query  string
+	IDs    []string
+	DryRun bool
+}
+
+// ForgetMatching forgets what is meant, or only says what that would be.
+func (e *Engine) ForgetMatching(ctx context.Context, owner memory.Owner, m Matching, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
+	var gone []memory.Memory
+	switch {
+	case (m.Query == "") == (len(m.IDs) == 0):
+		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "give either a query or ids")
+	case m.Query != "":
+		found, err := e.Recall(ctx, Question{Scope: memory.Scope{Owner: owner}, Text: m.Query, Door: "forget"})
+		if err != nil {
+			return nil, memory.Receipt{}, err
+		}
+		for _, h := range found.Hits {
+			gone = append(gone, h.Memory)
+		}
+	default:
+		var err error
+		if gone, err = e.Store.Get(ctx, owner, m.IDs...); err != nil {
+			return nil, memory.Receipt{}, err
+		}
+	}
+	if m.DryRun || len(gone) == 0 {
+		return gone, memory.Receipt{}, nil
+	}
+	ids := make([]string, len(gone))
+	for i, g := range gone {
+		ids[i] = g.ID()
+	}
+	r, err := e.Forget(ctx, owner, ids, "forgotten by hand", author)
+	return gone, r, err
+}

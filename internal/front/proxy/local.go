@@ -1,0 +1,57 @@
+package proxy
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/model/responder"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// answerLocally lets the built-in model answer, in the format that was asked for.
+func (d *Door) answerLocally(w http.ResponseWriter, r *http.Request, c *call) {
+	reply := responder.Respond(c.Question(1), c.prepared.Hits)
+	a := wire.Answer{
+		Role: memory.RoleAssistant, Text: reply, Finish: "stop", Model: responder.Name,
+		ID:           "chatcmpl-" + httpx.RequestID(r.Context()),
+		InputTokens:  inputTokens(c),
+		OutputTokens: text.Tokens(reply),
+	}
+	a.Digest = wire.Digest(a.Role, a.Text, "", "")
+	if c.memory {
+		w.Header().Set(HeaderTrace, c.prepared.Trace)
+		c.exchange.RecordQuestion(r.Context())
+	}
+	if c.Stream {
+		d.streamLocally(w, r, c, a)
+		return
+	}
+	d.record(r, c, a)
+	body := d.withHits(wire.EncodeAnswer(a, d.Now()), c)
+	writeJSON(w, http.StatusOK, body)
+}
+
+func inputTokens(c *call) int {
+	n := text.Tokens(c.prepared.Block)
+	for _, m := range c.Messages {
+		n += text.Tokens(m.Text)
+	}
+	return n
+}
+
+// streamLocally sends the answer word by word.
+func (d *Door) streamLocally(w http.ResponseWriter, r *http.Request, c *call, a wire.Answer) {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	now := d.Now()
+	out := flusher{w}
+	for i, word := range strings.SplitAfter(a.Text, " ") {
+		out.write(wire.EncodeChunk(a, now, word, i == 0))
+	}
+	d.record(r, c, a)
+	out.write(wire.EncodeEnd(a, now))
+}

@@ -1,0 +1,208 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/memory"
+)
+
+func (d *door) memoryOperations(a adder) {
+	operation(a, http.MethodGet, "/api/memory", "list-memories", "List memories, newest first", d.list)
+	operation(a, http.MethodPost, "/api/memory", "add-memory", "Write a fact down", d.add, created)
+	operation(a, http.MethodGet, "/api/memory/{id}", "get-memory", "Get one memory", d.get)
+	operation(a, http.MethodPatch, "/api/memory/{id}", "edit-memory", "Change a fact", d.edit)
+	operation(a, http.MethodDelete, "/api/memory/{id}", "delete-memory", "Forget one memory; undoable", d.delete)
+	for _, v := range []struct {
+		action  memory.Action
+		summary string
+	}{
+		{memory.ActionApprove, "Let a pending fact in"},
+		{memory.ActionReject, "Refuse a pending fact"},
+		{memory.ActionRestore, "Bring a forgotten or superseded fact back"},
+	} {
+		operation(a, http.MethodPost, "/api/memory/{id}/"+string(v.action), string(v.action)+"-memory", v.summary, d.decide(v.action))
+	}
+	operation(a, http.MethodPost, "/api/memory/{id}/pin", "pin-memory", "Pin a fact, or unpin it", d.pin)
+}
+
+type byID struct {
+	ID string `path:"id" maxLength:"512"`
+}
+
+type idempotent struct {
+	Key string `header:"Idempotency-Key" maxLength:"256" doc:"The same key again returns the first result and writes nothing."`
+}
+
+func (d *door) list(ctx context.Context, in *client.ListQuery) (*body[client.Memories], error) {
+	owner, _, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	page, err := d.engine.List(ctx, owner, memory.Query{
+		Kinds:        split[memory.Kind](in.Kind),
+		Statuses:     split[memory.Status](in.Status),
+		Tag:          in.Tag,
+		Category:     in.Category,
+		Project:      in.Project,
+		Conversation: in.Conversation,
+		Text:         in.Text,
+		At:           memory.At{AsOf: in.AsOf, ValidAt: in.ValidAt},
+		Limit:        in.Limit,
+		Cursor:       in.Cursor,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer(client.Memories{Memories: views(page.Memories), Next: page.Next}), nil
+}
+
+func split[T ~string](s string) []T {
+	var out []T
+	for part := range strings.SplitSeq(s, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, T(part))
+		}
+	}
+	return out
+}
+
+func views(memories []memory.Memory) []client.Memory {
+	out := make([]client.Memory, 0, len(memories))
+	for _, m := range memories {
+		out = append(out, client.View(m))
+	}
+	return out
+}
+
+type addInput struct {
+	idempotent
+	Body client.AddMemory
+}
+
+type addOutput struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     client.Memory
+}
+
+func (d *door) add(ctx context.Context, in *addInput) (*addOutput, error) {
+	owner, author, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f, created, err := d.engine.Remember(ctx, owner, engine.Note{
+		Content:     in.Body.Content,
+		Category:    in.Body.Category,
+		Tags:        in.Body.Tags,
+		Project:     in.Body.Project,
+		Agent:       in.Body.Agent,
+		Confidence:  in.Body.Confidence,
+		Pinned:      in.Body.Pinned,
+		ObservedAt:  timeOf(in.Body.ObservedAt),
+		ExpiresAt:   timeOf(in.Body.ExpiresAt),
+		Metadata:    in.Body.Metadata,
+		Idempotency: in.Key,
+	}, author)
+	if err != nil {
+		return nil, err
+	}
+	out := &addOutput{Status: http.StatusCreated, Location: "/api/memory/" + f.ID, Body: client.View(memory.Memory{Fact: &f})}
+	if !created {
+		out.Status = http.StatusOK
+	}
+	return out, nil
+}
+
+func timeOf(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return *t
+}
+
+func (d *door) get(ctx context.Context, in *byID) (*body[client.Memory], error) {
+	owner, _, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m, err := d.engine.Get(ctx, owner, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return answer(client.View(m)), nil
+}
+
+type editInput struct {
+	byID
+	Body client.EditMemory
+}
+
+func (d *door) edit(ctx context.Context, in *editInput) (*body[client.Memory], error) {
+	return d.changed(ctx, in.ID, engine.Edit{
+		Content:    in.Body.Content,
+		Category:   in.Body.Category,
+		Tags:       in.Body.Tags,
+		Confidence: in.Body.Confidence,
+		Pinned:     in.Body.Pinned,
+		ExpiresAt:  in.Body.ExpiresAt,
+		Metadata:   in.Body.Metadata,
+	})
+}
+
+type pinInput struct {
+	byID
+	Body struct {
+		Pinned bool `json:"pinned" default:"true"`
+	} `required:"false"`
+}
+
+func (d *door) pin(ctx context.Context, in *pinInput) (*body[client.Memory], error) {
+	return d.changed(ctx, in.ID, engine.Edit{Pinned: &in.Body.Pinned})
+}
+
+func (d *door) changed(ctx context.Context, id string, edit engine.Edit) (*body[client.Memory], error) {
+	owner, author, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f, err := d.engine.EditFact(ctx, owner, id, edit, author)
+	if err != nil {
+		return nil, err
+	}
+	return answer(client.View(memory.Memory{Fact: &f})), nil
+}
+
+func (d *door) decide(action memory.Action) func(context.Context, *byID) (*body[client.Memory], error) {
+	return func(ctx context.Context, in *byID) (*body[client.Memory], error) {
+		owner, author, err := who(ctx)
+		if err != nil {
+			return nil, err
+		}
+		f, err := d.engine.Decide(ctx, owner, in.ID, action, author)
+		if err != nil {
+			return nil, err
+		}
+		return answer(client.View(memory.Memory{Fact: &f})), nil
+	}
+}
+
+func (d *door) delete(ctx context.Context, in *byID) (*body[client.Receipt], error) {
+	owner, author, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := d.engine.Forget(ctx, owner, []string{in.ID}, "forgotten by hand", author)
+	if err != nil {
+		return nil, err
+	}
+	return answer(receipt(r)), nil
+}
+
+func receipt(r memory.Receipt) client.Receipt {
+	return client.Receipt{Run: r.Run, Changes: r.Changes, At: r.At}
+}

@@ -1,0 +1,139 @@
+// Package rest is the REST door under /api: it decodes, calls one verb of the
+// engine, and encodes. What it speaks is defined in package client; the OpenAPI
+// document at /openapi.json is made from those types and from the operations
+// here. It decides nothing.
+package rest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Options are what the door needs beside the engine.
+type Options struct {
+	Version string
+	MaxBody int64                               // bytes of a request
+	Health  func(context.Context) client.Health // how the server is
+}
+
+// door carries the engine to the handlers.
+type door struct {
+	Options
+	engine *engine.Engine
+}
+
+// New returns the handler of /api, /health, /openapi.json and /docs, and of
+// everything that is nowhere else.
+func New(e *engine.Engine, opts Options) http.Handler {
+	mux := http.NewServeMux()
+	api := document(mux, e, opts)
+	mux.Handle("GET /docs", docs(api.OpenAPI()))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		httpx.WriteError(w, r, memory.Errorf(memory.NotFound, "there is nothing at %s %s; /docs lists what there is", r.Method, r.URL.Path))
+	})
+	return checkBody(mux)
+}
+
+// document registers every operation on mux.
+func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
+	config := huma.DefaultConfig("Loci", opts.Version)
+	config.Info.Description = "Long-term memory for LLM applications. Errors are problem+json; lists have cursors; writes take an Idempotency-Key."
+	config.CreateHooks = nil // no $schema fields in answers
+	config.DocsPath = ""     // its page loads scripts from elsewhere
+	config.SchemasPath = ""
+	config.OpenAPIPath = "/openapi"
+	config.RejectUnknownQueryParameters = true
+	api := humago.New(mux, config)
+	huma.NewErrorWithContext = newError
+	d := &door{opts, e}
+	add := adder{api, opts.MaxBody}
+	d.memoryOperations(add)
+	d.searchOperations(add)
+	d.changeOperations(add)
+	d.serverOperations(add)
+	return api
+}
+
+// newError gives the framework's own refusals the shape of all others.
+func newError(_ huma.Context, status int, message string, errs ...error) huma.StatusError {
+	p := &httpx.Problem{Title: http.StatusText(status), Status: status, Detail: message, Code: memory.Invalid}
+	for _, err := range errs {
+		if err != nil {
+			p.Detail += "; " + err.Error()
+		}
+	}
+	return p
+}
+
+// adder registers operations with what they share.
+type adder struct {
+	api     huma.API
+	maxBody int64
+}
+
+func operation[I, O any](a adder, method, path, id, summary string, handle func(context.Context, *I) (*O, error), also ...func(*huma.Operation)) {
+	op := huma.Operation{
+		OperationID: id, Method: method, Path: path, Summary: summary,
+		MaxBodyBytes: a.maxBody,
+		Errors:       []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict},
+	}
+	for _, f := range also {
+		f(&op)
+	}
+	huma.Register(a.api, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := handle(ctx, in)
+		if err != nil {
+			return nil, httpx.ProblemOf(err)
+		}
+		return out, nil
+	})
+}
+
+// created makes 201 the usual answer of an operation.
+func created(op *huma.Operation) { op.DefaultStatus = http.StatusCreated }
+
+// body is an answer with a body and nothing else.
+type body[T any] struct{ Body T }
+
+func answer[T any](v T) *body[T] { return &body[T]{v} }
+
+// who returns whose memory a request is about and who asks for it.
+func who(ctx context.Context) (memory.Owner, memory.Author, error) {
+	id := httpx.IdentityOf(ctx)
+	if id.Owner == "" {
+		return "", memory.Author{}, memory.Errorf(memory.Unauthorized, "whose memory? Several users share this server: name one in %s", httpx.HeaderUser)
+	}
+	return id.Owner, memory.Author{Kind: memory.ByPerson, Name: id.Owner.Name()}, nil
+}
+
+// checkBody refuses bodies that are not UTF-8, which the JSON decoder would
+// silently mend.
+func checkBody(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.Body == http.NoBody {
+			next.ServeHTTP(w, r)
+			return
+		}
+		data, err := httpx.ReadBody(r)
+		if err == nil && !utf8.Valid(data) {
+			err = memory.Errorf(memory.Invalid, "the body is not valid UTF-8")
+		}
+		if err != nil {
+			httpx.WriteError(w, r, err)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(data))
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,104 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/memory"
+)
+
+func (d *door) searchOperations(a adder) {
+	operation(a, http.MethodPost, "/api/memory/search", "search-memory", "Ask memory a question", d.search)
+	operation(a, http.MethodPost, "/api/memory/add", "add-messages", "Keep talk, and learn from it", d.ingest)
+	operation(a, http.MethodPost, "/api/memory/forget", "forget-memories", "Forget what a query finds; undoable", d.forget)
+	operation(a, http.MethodGet, "/api/traces/{id}", "get-trace", "What one request asked and was given", d.trace)
+}
+
+type searchInput struct{ Body client.SearchRequest }
+
+func (d *door) search(ctx context.Context, in *searchInput) (*body[client.SearchAnswer], error) {
+	owner, _, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q := in.Body
+	found, err := d.engine.Recall(ctx, engine.Question{
+		Scope:          memory.Scope{Owner: owner, Project: q.Project},
+		Text:           q.Query,
+		TopK:           q.TopK,
+		ScoreThreshold: q.ScoreThreshold,
+		RecencyWeight:  q.RecencyWeight,
+		Kinds:          q.Kinds,
+		Category:       q.Filters.Category,
+		Tag:            q.Filters.Tag,
+		Conversation:   q.Conversation,
+		At:             memory.At{AsOf: timeOf(q.AsOf), ValidAt: timeOf(q.ValidAt)},
+		Door:           "search",
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := client.SearchAnswer{Hits: []client.Hit{}, Trace: found.Trace, Degraded: found.Degraded}
+	for _, h := range found.Hits {
+		out.Hits = append(out.Hits, client.ViewHit(h, q.Explain))
+	}
+	return answer(out), nil
+}
+
+type ingestInput struct {
+	idempotent
+	Body client.AddMessages
+}
+
+func (d *door) ingest(ctx context.Context, in *ingestInput) (*body[client.Added], error) {
+	owner, _, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	talk := engine.Talk{
+		Conversation: in.Body.Conversation,
+		Project:      in.Body.Project,
+		Infer:        in.Body.Infer == nil || *in.Body.Infer,
+		Wait:         in.Body.Wait,
+		Idempotency:  in.Key,
+	}
+	for _, m := range in.Body.Messages {
+		talk.Messages = append(talk.Messages, engine.Said{Role: m.Role, Content: m.Content, Name: m.Name, Ref: m.ID, At: timeOf(m.CreatedAt)})
+	}
+	if in.Body.Text != "" {
+		talk.Messages = append(talk.Messages, engine.Said{Role: memory.RoleUser, Content: in.Body.Text})
+	}
+	kept, err := d.engine.Ingest(ctx, owner, talk)
+	if err != nil {
+		return nil, err
+	}
+	return answer(client.Added{Conversation: kept.Conversation, Turns: kept.Turns, Job: kept.Job, Memories: views(kept.Learned)}), nil
+}
+
+type forgetInput struct{ Body client.ForgetRequest }
+
+func (d *door) forget(ctx context.Context, in *forgetInput) (*body[client.Forgotten], error) {
+	owner, author, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	gone, r, err := d.engine.ForgetMatching(ctx, owner, engine.Matching{Query: in.Body.Query, IDs: in.Body.IDs, DryRun: in.Body.DryRun}, author)
+	if err != nil {
+		return nil, err
+	}
+	return answer(client.Forgotten{Memories: views(gone), Run: r.Run, DryRun: in.Body.DryRun}), nil
+}
+
+func (d *door) trace(ctx context.Context, in *byID) (*body[memory.Trace], error) {
+	owner, _, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := d.engine.Trace(ctx, owner, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return answer(t), nil
+}

@@ -1,0 +1,177 @@
+package loci
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/front/proxy"
+	"github.com/loci-memory/loci/internal/front/rest"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/model/embed"
+	"github.com/loci-memory/loci/internal/model/llm"
+	"github.com/loci-memory/loci/internal/obs"
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/store/inmem"
+	"github.com/loci-memory/loci/internal/store/sqlstore"
+	wirefmt "github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// wire puts the concrete parts together; it is the only place that names them.
+func wire(ctx context.Context, config Config, opts Options) (l *Loci, err error) {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Log == nil {
+		opts.Log = io.Discard
+	}
+	l = &Loci{config: config}
+	defer func() {
+		if err != nil {
+			_ = l.Close() // the first error says what is wrong
+		}
+	}()
+	if l.log, err = newLog(config.Log, opts.Log); err != nil {
+		return nil, err
+	}
+	prompts, err := openPrompts(config.Prompts)
+	if err != nil {
+		return nil, err
+	}
+	trusted, err := prefixes(config.Trusted)
+	if err != nil {
+		return nil, err
+	}
+	store, err := openStore(ctx, config, opts)
+	if err != nil {
+		return nil, err
+	}
+	embedder := embed.Lexical{}
+	ix := index.New(store, index.Options{Model: embedder.Fingerprint(), Budget: config.Recall.IndexBytes})
+	metrics := obs.NewMetrics(store.Totals)
+	l.engine = engine.New(engine.Parts{
+		Store: store, Searcher: ix, Embedder: embedder, Prompts: prompts,
+		Metrics: metrics, Log: l.log, Now: opts.Now,
+		Wake: func() { l.runner.Wake() },
+	}, engineOptions(config))
+	l.closers = []func() error{func() error { l.engine.Close(); return nil }, ix.Close, store.Close}
+	if config.Learn.Model != "" {
+		learner, err := llm.New(learnerOptions(config))
+		if err != nil {
+			return nil, err
+		}
+		l.engine.LLM = learner
+		l.closers = append(l.closers, func() error { learner.Close(); return nil })
+	}
+	l.runner = jobs.New(store, map[memory.JobKind]jobs.Handler{memory.JobLearn: l.engine.Learn}, jobs.Options{Now: opts.Now, Log: l.log, Metrics: metrics})
+	upstream, err := newUpstream(config)
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/v1/", proxy.New(l.engine, proxy.Options{
+		Upstream: upstream, BaseURL: config.Upstream.URL, Placement: wirefmt.Placement(config.Recall.Placement),
+		Metrics: metrics, Log: l.log, Now: opts.Now,
+	}))
+	mux.Handle("GET /metrics", metrics.Handler())
+	mux.Handle("/", rest.New(l.engine, rest.Options{Version: Version(), MaxBody: config.Limits.Body, Health: l.health}))
+	l.handler = httpx.Guard(httpx.Options{
+		Key: config.APIKey, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
+		Trusted: trusted, MaxBody: config.Limits.Body, Log: l.log, Now: opts.Now,
+	}, mux)
+	return l, nil
+}
+
+func newLog(c LogConfig, w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
+		return nil, memory.Errorf(memory.Invalid, "log.level: %w", err)
+	}
+	return obs.NewLogger(w, c.Format, level)
+}
+
+func openPrompts(dir string) (*prompt.Set, error) {
+	if dir == "" {
+		return prompt.Default(), nil
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, memory.Errorf(memory.Invalid, "prompts: %q is no folder", dir)
+	}
+	return prompt.Open(os.DirFS(dir))
+}
+
+// prefixes reads addresses and networks; nil for none.
+func prefixes(in []string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, s := range in {
+		p, err := netip.ParsePrefix(s)
+		if addr, addrErr := netip.ParseAddr(s); addrErr == nil {
+			p, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+		}
+		if err != nil {
+			return nil, memory.Errorf(memory.Invalid, "trusted: %q is neither an address nor a network", s)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// databaseFile is what the data folder holds.
+const databaseFile = "loci.db"
+
+func openStore(ctx context.Context, config Config, opts Options) (memory.Store, error) {
+	if config.Store == "memory" {
+		return inmem.Open(inmem.Options{Now: opts.Now}), nil
+	}
+	dir, err := config.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{Now: opts.Now})
+	if err != nil {
+		return nil, fmt.Errorf("open the memory in %s: %w", dir, err)
+	}
+	return store, nil
+}
+
+func engineOptions(c Config) engine.Options {
+	return engine.Options{
+		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold,
+		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.Recall.Deadline,
+		LearnAfter: engine.Trigger(c.Learn.After), LearnModel: c.Learn.Model,
+		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text,
+	}
+}
+
+func learnerOptions(c Config) llm.Options {
+	o := llm.Options{BaseURL: c.Learn.URL, Key: c.Learn.Key, Model: c.Learn.Model, Timeout: c.Learn.Timeout}
+	if o.BaseURL == "" {
+		o.BaseURL = c.Upstream.URL
+		if o.Key == "" {
+			o.Key = c.Upstream.Key
+		}
+	}
+	return o
+}
+
+// newUpstream returns nil, as an interface, where none is set.
+func newUpstream(c Config) (proxy.Upstream, error) {
+	if c.Upstream.URL == "" {
+		return nil, nil
+	}
+	f, err := llm.NewForwarder(llm.Options{BaseURL: c.Upstream.URL, Key: c.Upstream.Key})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
