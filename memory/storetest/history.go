@@ -3,6 +3,10 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,18 +20,71 @@ import (
 // RunHistory makes random histories on two stores, the reference and the one
 // under test, and compares all that they answer. At the end of each history it
 // checks on the latter that every export as of a time equals the export taken
-// then. A difference is printed with the shortest script that shows it; rapid
-// prints the seed to run it again.
+// then. A difference is printed with its seed and a short script that shows it.
+// $LOCI_SEED makes the one history of that seed.
 func RunHistory(t *testing.T, reference, open Open) {
-	rapid.Check(t, func(rt *rapid.T) {
-		script := rapid.SliceOfN(rapid.Custom(drawStep), 30, 40).Draw(rt, "script")
+	play := func(script []step) string {
 		h := &history{want: newPlayer(t, reference), got: newPlayer(t, open)}
 		defer h.close()
 		h.got.past = map[memory.Owner][]moment{}
-		if diff := h.play(script); diff != "" {
-			rt.Fatalf("%s\nscript:\n%s", diff, list(script))
+		return h.play(script)
+	}
+	for _, seed := range seeds(t) {
+		script := scripts.Example(seed)
+		if diff := play(script); diff != "" {
+			script, diff = shorten(script, diff, play)
+			t.Fatalf("LOCI_SEED=%d: %s\nscript:\n%s", seed, diff, list(script))
 		}
-	})
+	}
+}
+
+var scripts = rapid.SliceOfN(rapid.Custom(drawStep), 30, 40)
+
+const histories = 60
+
+func seeds(t *testing.T) []int {
+	if text := os.Getenv("LOCI_SEED"); text != "" {
+		seed, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("LOCI_SEED is a number, not %q", text)
+		}
+		return []int{seed}
+	}
+	n := histories
+	if testing.Short() {
+		n /= 10
+	}
+	seeds := make([]int, n)
+	for i := range seeds {
+		seeds[i] = rand.IntN(1 << 30)
+	}
+	return seeds
+}
+
+// shorten leaves out steps, and changes of steps, as long as there is a
+// difference, and returns the difference that remains.
+func shorten(script []step, diff string, play func([]step) string) ([]step, string) {
+	for i := len(script) - 1; i >= 0; i-- {
+		shorter := slices.Delete(slices.Clone(script), i, i+1)
+		if d := play(shorter); d != "" {
+			script, diff = shorter, d
+		}
+	}
+	for i := range script {
+		if script[i].apply == nil {
+			continue
+		}
+		for j := len(script[i].apply.changes) - 1; j >= 0; j-- {
+			fewer := *script[i].apply
+			fewer.changes = slices.Delete(slices.Clone(fewer.changes), j, j+1)
+			shorter := slices.Clone(script)
+			shorter[i].apply = &fewer
+			if d := play(shorter); d != "" {
+				script, diff = shorter, d
+			}
+		}
+	}
+	return script, diff
 }
 
 // history is a script being played on two stores.
@@ -102,10 +159,8 @@ func (p *player) play(i int, s step) answer {
 		return p.append(s.owner, *s.append)
 	case s.queue != nil:
 		return p.queue(s.owner, *s.queue)
-	case s.read != nil:
-		return p.read(s.owner, *s.read)
 	}
-	return answer{}
+	return p.read(s.owner, *s.read)
 }
 
 // answered files an error under its code, since messages are a store's own.
@@ -323,9 +378,7 @@ func (p *player) read(owner memory.Owner, s readStep) answer {
 func list(script []step) string {
 	var b strings.Builder
 	for i, s := range script {
-		if !s.rests() {
-			fmt.Fprintf(&b, "%3d. %s\n", i+1, s)
-		}
+		fmt.Fprintf(&b, "%3d. %s\n", i+1, s)
 	}
 	return b.String()
 }
