@@ -127,7 +127,9 @@ type Reply struct {
 
 // Answer says where an answer of that digest goes. An answer that stands on the
 // current path already changes nothing; any other takes the place of what came
-// after its question.
+// after its question. A caller that has recorded the request and waited for the
+// answer may align it again first: the place is the same, and what others recorded
+// in between is seen.
 func (a Alignment) Answer(digest string) Reply {
 	r := Reply{Index: a.last.Index + 1, Chain: Chain(a.last.Chain, digest)}
 	if len(a.New) > 0 {

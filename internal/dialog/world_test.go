@@ -3,6 +3,7 @@ package dialog
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ type world struct {
 	conv   int
 	align  Alignment
 	parent string
+	again  func() Alignment // the same request laid on what is stored by now
 }
 
 func newWorld() *world {
@@ -47,6 +49,8 @@ func (w *world) ask(name string, mode Mode, msgs []wire.Message) {
 	}
 	c := &w.convs[w.conv]
 	w.align = Align(c.Turns, msgs, mode)
+	conv := w.conv
+	w.again = func() Alignment { return Align(w.convs[conv].Turns, msgs, mode) }
 	w.mark(w.align.Leave, memory.Replaced)
 	w.mark(w.align.Rejoin, memory.Active)
 	w.parent = w.align.Parent
@@ -89,6 +93,9 @@ func (w *world) find(msgs []wire.Message) int {
 func (w *world) answer(m wire.Message) Reply {
 	w.now = w.now.Add(time.Second)
 	r := w.align.Answer(m.Digest)
+	if now := w.again().Answer(m.Digest); !reflect.DeepEqual(r, now) {
+		panic(fmt.Sprintf("aligned again after recording, the answer's place is %+v, want %+v", now, r))
+	}
 	w.mark(r.Leave, memory.Replaced)
 	w.mark(r.Rejoin, memory.Active)
 	if r.Known == "" {

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"strings"
+
 	"github.com/tidwall/gjson"
 
 	"github.com/loci-memory/loci/memory"
@@ -42,7 +44,7 @@ func ReadAnswer(body []byte) (Answer, error) {
 		a.Text = str(message.Get("refusal"))
 	}
 	if calls := message.Get("tool_calls"); calls.IsArray() && calls.Get("#").Int() > 0 {
-		a.ToolCalls = calls.Raw
+		a.ToolCalls = strings.Clone(calls.Raw)
 	} else if call := message.Get("function_call"); call.IsObject() {
 		a.ToolCalls = `[{"type":"function","function":` + call.Raw + `}]`
 	}

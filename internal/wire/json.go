@@ -85,15 +85,19 @@ func members(object gjson.Result) []member {
 	}
 	var out []member
 	object.ForEach(func(key, value gjson.Result) bool {
-		out = append(out, member{str(key), spanOf(key), value})
+		out = append(out, member{unescaped(key), spanOf(key), value})
 		return true
 	})
 	return out
 }
 
-// str returns the text of a string, "" for other values. Escapes that stand for
-// no character become U+FFFD.
-func str(v gjson.Result) string {
+// str returns the text of a string, "" for other values, in memory of its own: a
+// model's name must not keep a body of many megabytes alive.
+func str(v gjson.Result) string { return strings.Clone(unescaped(v)) }
+
+// unescaped is [str] within the body's memory. Escapes that stand for no character
+// become U+FFFD.
+func unescaped(v gjson.Result) string {
 	if v.Type != gjson.String {
 		return ""
 	}
