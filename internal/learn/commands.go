@@ -29,7 +29,7 @@ func Commands(said []Said) (remember []Candidate, forget []Command) {
 }
 
 var (
-	rememberForm = regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to|don['’]t forget to)[, ]+)*(?:remember|memori[sz]e|note(?: down)?|make a note|take note|keep in mind|don['’]t forget|do not forget|save(?: to| in) (?:your )?memory|store(?: in (?:your )?memory)?|for (?:the|your) (?:future|next time|memory))(?::\s*|\s+)(?:(?:for (?:later|next time|the future|me)|please|this|the following)[:,]?\s+)*(?P<that>that\s+|:\s*|to\s+|about\s+)?(?P<what>.+)$`)
+	rememberForm = regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to)[, ]+)*(?:remember|memori[sz]e|note down|(?:make|take) (?:a )?note|keep in mind|don['’]t forget|do not forget|(?:save|store)(?: this)? (?:to|in) (?:your )?memory)(?::\s*|\s+)(?:(?:for (?:later|next time|the future|me)|please|this|the following)[:,]?\s+)*(?P<that>that\s+|of\s+|:\s*|to\s+|about\s+)?(?P<what>.+)$`)
 	forgetForm   = regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|now|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to|you can|you should)[, ]+)*(?:forget|delete|erase|remove|clear|wipe)\s+(?:from (?:your )?memory )?(?P<what>.+)$`)
 	forgetAll    = regexp.MustCompile(`(?i)^(?:everything|all)(?: (?:that )?(?:you (?:know|remember|have|stored)|i(?:['’]ve| have)? (?:said|told you)|of (?:it|that|this)))*(?: about me| so far| from your memory| in (?:your )?memory)*$|^(?:all|everything in) (?:of )?(?:my|your) (?:memory|memories|data)$|^me$|^(?:my|your) memor(?:y|ies)$`)
 	forgetAbout  = regexp.MustCompile(`(?i)^(?:about |that |what (?:i|you) (?:said|told you|know|remember) about |what (?:i|you) (?:said|know|remember) of |everything (?:you know )?about |all (?:you know )?about |anything about |the (?:fact|memory) (?:that|about|of) |my memory (?:of|about) )+`)
@@ -70,11 +70,11 @@ var wished = regexp.MustCompile(`(?i)^(?:can|could|will) you (?:please )?(?:reme
 // words themselves in the third person.
 func remembering(that, what string, s Said) []Candidate {
 	what = strings.TrimSpace(what)
-	if toOther.MatchString(what) || that == "to" && !firstPerson(what) && len(text.Resolve(what, s.Turn.CreatedAt)) == 0 {
-		return nil // a hint to whoever reads, not a thing to know
-	}
-	if what == "" || idiom.MatchString(what) || strings.HasPrefix(lower(what), "when ") || strings.HasPrefix(lower(what), "how ") {
+	switch {
+	case what == "", idiom.MatchString(what), toOther.MatchString(what), instructs(what):
 		return nil
+	case that == "to" && !own.MatchString(what), that == "" && !own.MatchString(what) && (refers(what, s.Turn.CreatedAt) || !states.MatchString(what)):
+		return nil // a hint to whoever reads, not a thing to know
 	}
 	if that == "to" {
 		will := text.Absolute("I will "+what, s.Turn.CreatedAt) // with its tense, so that "on Friday" is to come
@@ -95,7 +95,13 @@ func remembering(that, what string, s Said) []Candidate {
 }
 
 // toOther begins what is said to the assistant about itself.
-var toOther = regexp.MustCompile(`(?i)^(?:you|your|we|yourself|consider|always|never|do not|don['’]t)\b`)
+var toOther = regexp.MustCompile(`(?i)^(?:[-–—]|(?:you|your|we|yourself|consider|always|never|do not|don['’]t|and|or|as|when|how|where|what|why|each|every)\b)`)
+
+// states is the verb of what says how something is.
+var states = regexp.MustCompile(`(?i)\b(?:is|are|was|has|have|lives|works)\b`)
+
+// own are the words of somebody who speaks of their own things.
+var own = regexp.MustCompile(`(?i)\b(?:i|i['’]m|my|me|mine|our)\b`)
 
 func forgetting(what, words string) (Command, bool) {
 	what = strings.TrimRight(strings.TrimSpace(what), " .!?")

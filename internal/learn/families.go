@@ -164,7 +164,7 @@ var families = []family{
 	// habits and events
 	{"habit", "habit", "", 0.85, form(`{I} (?P<does>(?:(?:` + adverbs + `)\s+)*[a-z]+ .*\b(?:every|each) (?:other |single |second )?(?:day|night|morning|evening|afternoon|week|weekend|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday|summer|winter|spring|autumn)s?\b.*|(?:(?:` + adverbs + `)\s+)*[a-z]+ .*\b(?:once|twice|three times|{N} times) an? (?:day|week|month|year)\b.*)`), "User ${does:verb}"},
 	{"plays", "habit", "plays:${thing}", 0.9, form(`{I} {ADV}play (?P<thing>(?:the )?(?:guitar|piano|violin|cello|drums|bass|flute|saxophone|trumpet|clarinet|ukulele|harp|tennis|football|soccer|basketball|chess|golf|rugby|hockey|volleyball|badminton|cricket|squash|padel|poker|video games|board games)\b)`), "User plays ${thing}"},
-	{"event", "event", "", 0.8, form(`{I}(?:['’]ve| have)? (?P<did>{ADV}[a-z]+ .+)`), "User ${did}"},
+	{"event", "event", "", 0.8, form(`{I}(?:['’]ve| have)? (?P<did>{ADV}[a-z]+ .+)`), "User ${did:verb}"},
 
 	// people and things of the user's, said of them
 	{"kin does", "family", "", 0.85, form(`(?:my|our) {KIN}(?P<rest> (?:lives|works|is|has|loves|likes|hates|studies|speaks|plays|moved|was born|turned|died|passed away|teaches|owns|runs|retired) .+)`), "User's ${kin}${rest}"},

@@ -10,14 +10,17 @@ const maxDepth = 32
 
 // lenient reads JSON as models write it: with trailing or missing commas,
 // comments, single quotes, bare words, line breaks in strings, and cut off at any
-// point. Values are map[string]any (keys in lower case), []any, string and nil;
-// numbers and booleans stay strings. A string that was cut off is left out, so
-// that what remains is whole.
+// point. Values are map[string]any (keys in lower case), []any, string, nil, and
+// bare for numbers, booleans and words without quotation marks. A string that was
+// cut off is left out, so that what remains is whole.
 type lenient struct {
 	s     string
 	i     int
 	depth int
 }
+
+// bare is what stands without quotation marks.
+type bare string
 
 // value reads one value. ok is false if there is none or it was cut off.
 func (l *lenient) value() (v any, ok bool) {
@@ -44,7 +47,7 @@ func (l *lenient) object() map[string]any {
 	for !l.closed('}') {
 		start := l.i
 		key, ok := l.value()
-		name, isText := key.(string)
+		name, isText := textOf(key)
 		l.space()
 		if !ok || !isText || !l.take(':') {
 			if l.i == start || !ok {
@@ -57,6 +60,17 @@ func (l *lenient) object() map[string]any {
 		}
 	}
 	return out
+}
+
+// textOf returns a value that is written as text, quoted or bare.
+func textOf(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case bare:
+		return string(v), true
+	}
+	return "", false
 }
 
 func (l *lenient) array() []any {
@@ -201,5 +215,5 @@ func (l *lenient) word() (any, bool) {
 	case "null", "None":
 		return nil, true
 	}
-	return w, l.i < len(l.s) // at the end of the text it may be cut off
+	return bare(w), l.i < len(l.s) // at the end of the text it may be cut off
 }

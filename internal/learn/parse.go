@@ -33,7 +33,7 @@ func ParseFacts(reply string) ([]Candidate, error) {
 	found := false
 	var out []Candidate
 	each(reply, func(v any) bool {
-		cands, isList := facts(v, 0)
+		cands, isList := facts(v)
 		found = found || isList
 		out = append(out, cands...)
 		return len(out) == 0
@@ -78,13 +78,13 @@ func each(s string, yield func(v any) bool) {
 		if ok && !yield(v) {
 			return
 		}
-		start = l.i
+		start = min(l.i, len(s))
 	}
 }
 
 // facts gathers candidates from a value. isList reports whether the value has the
 // form of an answer, be it an empty one.
-func facts(v any, depth int) (out []Candidate, isList bool) {
+func facts(v any) (out []Candidate, isList bool) {
 	switch v := v.(type) {
 	case []any:
 		isList = len(v) == 0
@@ -92,31 +92,34 @@ func facts(v any, depth int) (out []Candidate, isList bool) {
 			if s, ok := item.(string); ok {
 				item = map[string]any{"text": s}
 			}
-			more, _ := facts(item, depth+1)
+			more, _ := facts(item)
 			out = append(out, more...)
 		}
 		return out, isList || len(out) > 0
 	case map[string]any:
 		for _, key := range listKeys {
-			switch list := v[key].(type) {
+			list, there := v[key]
+			switch list.(type) {
 			case []any, map[string]any:
-				if depth < maxDepth {
-					out, _ = facts(list, depth+1)
-				}
+				out, _ = facts(list)
 				return out, true
+			case nil:
+				if there {
+					return nil, true
+				}
 			}
 		}
 		if len(v) == 0 {
 			return nil, true
 		}
-		if c, ok := fact(v); ok {
+		if c, ok := oneFact(v); ok {
 			return []Candidate{c}, true
 		}
 	}
 	return nil, false
 }
 
-func fact(m map[string]any) (Candidate, bool) {
+func oneFact(m map[string]any) (Candidate, bool) {
 	text := one(m, textKeys)
 	if text == "" {
 		return Candidate{}, false
@@ -136,7 +139,7 @@ func fact(m map[string]any) (Candidate, bool) {
 // one returns the first of the keys that holds a text.
 func one(m map[string]any, keys []string) string {
 	for _, key := range keys {
-		if s, ok := m[key].(string); ok && strings.TrimSpace(s) != "" {
+		if s, ok := textOf(m[key]); ok && strings.TrimSpace(s) != "" {
 			return strings.TrimSpace(s)
 		}
 	}
@@ -149,7 +152,7 @@ func words(v any) []string {
 	list, _ := v.([]any)
 	var out []string
 	for _, item := range list {
-		if s, ok := item.(string); ok && strings.TrimSpace(s) != "" {
+		if s, ok := textOf(item); ok && strings.TrimSpace(s) != "" {
 			out = append(out, strings.TrimSpace(s))
 		}
 	}

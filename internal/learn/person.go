@@ -23,6 +23,11 @@ func table(s string) map[string]bool {
 // fixed are verbs that do not change with the person, and their negations.
 var fixed = table("will would can could may might must shall should cannot used had did was were wo ca")
 
+// past reports whether a verb is in the past.
+func past(verb string) bool {
+	return pasts[verb] || strings.HasSuffix(verb, "ed") && !strings.HasSuffix(verb, "eed")
+}
+
 // adverbs may stand between "I" and its verb.
 const adverbs = `really|also|still|currently|now|just|recently|actually|always|usually|generally|mostly|mainly|only|finally|definitely|absolutely|totally|both|originally|basically|already|even|truly|certainly|personally|often|sometimes|rarely|never|normally|typically|occasionally|frequently|regularly|kinda|finally|officially|happily|proudly|soon|mainly|primarily|particularly|especially|genuinely|strongly|deeply|simply|probably|gladly`
 
@@ -79,6 +84,8 @@ func third(verb string) string {
 	switch low {
 	case "am", "are":
 		return "is" + tail
+	case "were":
+		return "was" + tail
 	case "have":
 		return "has" + tail
 	case "do":
@@ -93,7 +100,7 @@ func third(verb string) string {
 		return "isn't" + tail
 	}
 	switch {
-	case low == "", fixed[low], pasts[low], strings.HasSuffix(low, "n't"), strings.HasSuffix(low, "ed") && !strings.HasSuffix(low, "eed"):
+	case low == "", fixed[low], past(low), strings.HasSuffix(low, "n't"):
 		return verb
 	case strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss"):
 		return verb // agrees already

@@ -97,7 +97,9 @@ func (f *family) holds(c clause, g map[string]string, said time.Time) bool {
 }
 
 // idle are verbs of talk and thought: what was thought on a day is no event.
-var idle = table("thought said asked wondered told meant wanted needed tried felt knew guessed hoped forgot saw heard noticed mentioned figured realized realised liked loved hated used looked seemed understood agreed assumed checked been")
+var idle = table("thought said asked wondered told meant wanted needed tried felt knew guessed hoped forgot saw heard noticed mentioned figured realized realised liked loved hated used looked seemed understood agreed assumed checked been talked discussed spoke covered")
+
+var goingOn = regexp.MustCompile(`(?i)^(?:\w+ ){1,3}\w+ing\b`)
 
 // happened reports whether a clause tells of something done in a time with a date.
 func happened(did, clause string, said time.Time) bool {
@@ -106,10 +108,10 @@ func happened(did, clause string, said time.Time) bool {
 		words = words[1:]
 	}
 	verb := words[0]
-	if verb == "was" && len(words) > 1 && strings.HasSuffix(words[1], "ing") {
+	if (verb == "was" || verb == "were") && goingOn.MatchString(did) {
 		return false
 	}
-	if idle[verb] || !pasts[verb] && !strings.HasSuffix(verb, "ed") {
+	if idle[verb] || !past(verb) {
 		return false
 	}
 	for _, d := range text.Resolve(clause, said) {
@@ -123,7 +125,7 @@ func happened(did, clause string, said time.Time) bool {
 // regular reports whether a habit's verb is in the present.
 func regular(does string) bool {
 	verb, _, _ := strings.Cut(strings.ToLower(does), " ")
-	return !pasts[verb] && !strings.HasSuffix(verb, "ed") && !fixed[verb] && verb != "think" && verb != "feel" && verb != "see" && verb != "want"
+	return !past(verb) && !fixed[verb] && verb != "think" && verb != "feel" && verb != "see" && verb != "want"
 }
 
 // listed gives each item of a list of things a fact of its own, where the
@@ -161,6 +163,10 @@ func items(s string) []string {
 		if n := len(strings.Fields(p)); n == 0 || n > 3 || i == 0 && article.MatchString(p) {
 			return nil // "the blue and white combination" is one thing
 		}
+	}
+	first, last := parts[0], parts[len(parts)-1]
+	if strings.Contains(last, " ") && !strings.HasSuffix(first, "s") && !strings.HasSuffix(first, "ing") {
+		return nil // and so is "electronic and rock music"
 	}
 	return parts
 }
