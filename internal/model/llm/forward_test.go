@@ -11,6 +11,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	pathpkg "path"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -367,4 +369,28 @@ func BenchmarkForward(b *testing.B) {
 		_, _ = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
 	}
+}
+
+// FuzzPath: no path leads out of the base URL.
+func FuzzPath(f *testing.F) {
+	for _, s := range []string{"models", "chat/completions?x=1", "../x", "a/%2e%2e/b", "//host/x", "a%2Fb", "?", "#x", "a b", "%2F..%2f"} {
+		f.Add(s)
+	}
+	at, err := newEndpoint(Options{BaseURL: "https://models.test/base/v1?api-version=1"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		u, err := at.url(path)
+		if err != nil {
+			return
+		}
+		sent, err := url.Parse(u.String())
+		if err != nil {
+			return // no request can be made of it
+		}
+		if sent.Scheme != "https" || sent.Host != "models.test" || !strings.HasPrefix(pathpkg.Clean(sent.Path)+"/", "/base/v1/") {
+			t.Errorf("path %q leads to %s", path, u)
+		}
+	})
 }
