@@ -150,6 +150,7 @@ func addFact(s *sqlstore.Store, f memory.Fact, embed func() []float32) error {
 // sampleFact is a fact as learning makes them, with all that it usually has.
 func sampleFact(ids *memtest.IDs, i int) memory.Fact {
 	f := memtest.Fact(ana, content(i))
+	f.Hash = f.Hash + f.Hash // as long as real ones are
 	f.ID, f.Source, f.Trust, f.Category, f.Subject = ids.New(), memory.Extracted, memory.TrustUser, "preference", "user"
 	turn := ids.New()
 	f.Provenance = memory.Provenance{Conversation: "conversation-12", Turns: []string{turn}, Quote: &memory.Span{Turn: turn, Start: 12, End: 70}}

@@ -41,8 +41,8 @@
 //	                     created_at, version
 //	profile              owner, key | value, tokens, status, updated_at, version
 //	relations            owner, from_fact, to_fact, kind | status, created_at, version
-//	journal              owner, version, ordinal | run, target, action, old_id, new_id, reason, author, at,
-//	                     before (an image)
+//	journal              owner, version, ordinal | run, target, action, base, old_id, new_id, reason, author,
+//	                     at, before (an image)
 //	runs                 owner, id | kind, author, version, at, changes
 //	jobs                 owner, id | kind, conversation, turns, state, attempts, run_at, created_at, error, token,
 //	                     lease_until

@@ -25,10 +25,10 @@ func (w *write) journal(run string, by memory.Author, ordinal int, c memory.Chan
 			return err
 		}
 	}
-	_, err = w.exec(`INSERT INTO journal (owner, version, ordinal, run, target, action, old_id, new_id, reason,
-		author, at, before) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		w.owner, w.version, ordinal, run, c.After.Target(), c.Action, c.OldID, c.NewID, c.Reason,
-		author, micros(w.at), before)
+	_, err = w.exec(`INSERT INTO journal (owner, version, ordinal, run, target, action, base, old_id, new_id,
+		reason, author, at, before) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		w.owner, w.version, ordinal, run, c.After.Target(), c.Action, c.Base, c.OldID, c.NewID,
+		c.Reason, author, micros(w.at), before)
 	return wrap("write the journal", err)
 }
 
@@ -41,7 +41,7 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 	limit := limited(q.Limit)
 	var page memory.ChangePage
 	err = s.reads.see(ctx, owner, func(v *view) error {
-		rows, err := v.queryOnce(`SELECT j.version, j.ordinal, j.run, j.target, j.action, j.old_id, j.new_id, j.reason,
+		rows, err := v.queryOnce(`SELECT j.version, j.ordinal, j.run, j.target, j.action, j.base, j.old_id, j.new_id, j.reason,
 			CASE j.author WHEN '' THEN r.author ELSE j.author END, j.at, j.before,
 			(SELECT n.before FROM journal n WHERE n.owner = j.owner AND n.target = j.target
 				AND (n.version, n.ordinal) > (j.version, j.ordinal) ORDER BY n.version, n.ordinal LIMIT 1)
@@ -71,7 +71,7 @@ type entry struct {
 
 func scanEntry(owner memory.Owner, row scanner) (entry, error) {
 	e := entry{Change: memory.Change{Owner: owner}}
-	err := row.Scan(&e.Version, &e.ordinal, &e.Run, &e.target, &e.Action, &e.OldID, &e.NewID, &e.Reason,
+	err := row.Scan(&e.Version, &e.ordinal, &e.Run, &e.target, &e.Action, &e.Base, &e.OldID, &e.NewID, &e.Reason,
 		asJSON{&e.Author}, asTime{&e.At}, asImage{&e.Before}, asImage{&e.After})
 	e.ID = e.Run + "/" + strconv.Itoa(e.ordinal)
 	return e, err

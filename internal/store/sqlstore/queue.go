@@ -70,15 +70,16 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 		job, err = t.claim(s.time(), wanted, lease)
 		return err
 	})
-	if noRows(err) {
-		return memory.Job{}, memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
-	}
 	if err != nil {
 		return memory.Job{}, err
+	}
+	if job.ID == "" {
+		return memory.Job{}, memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
 	}
 	return job, nil
 }
 
+// claim returns the zero Job if none is due: what it took back stays so.
 func (t *tx) claim(now time.Time, kinds string, lease time.Duration) (memory.Job, error) {
 	_, err := t.exec(`UPDATE jobs SET attempts = attempts + 1, token = '', lease_until = 0, error = 'the lease ran out',
 		state = CASE WHEN attempts + 1 >= ? THEN 'parked' ELSE 'queued' END
@@ -93,6 +94,9 @@ func (t *tx) claim(now time.Time, kinds string, lease time.Duration) (memory.Job
 			AND NOT EXISTS (SELECT 1 FROM jobs r WHERE r.owner = q.owner AND r.kind = q.kind AND r.state = 'running')
 			ORDER BY q.run_at, q.created_at, q.owner, q.id LIMIT 1)
 		RETURNING ` + jobColumns, []any{rand.Text(), micros(memory.Time(now.Add(lease))), micros(now), kinds}})
+	if noRows(err) {
+		return memory.Job{}, nil
+	}
 	return job, wrap("claim a job", err)
 }
 

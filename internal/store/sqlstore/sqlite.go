@@ -79,7 +79,8 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	db, err := sql.Open("sqlite", dsn(path, "_txlock=immediate&_pragma=journal_mode(wal)&_pragma=synchronous(full)"))
+	// Temporary files in memory: savepoints keep pages there, which die with the process anyway.
+	db, err := sql.Open("sqlite", dsn(path, "_pragma=synchronous(full)&_pragma=temp_store(memory)"))
 	if err != nil {
 		return err
 	}
@@ -122,6 +123,10 @@ func prepare(ctx context.Context, db *sql.DB) error {
 	}
 	if id != applicationID && (id != 0 || tables > 0) {
 		return memory.Errorf(memory.Invalid, "it is another program's database")
+	}
+	// Only now: the mode is written into the file.
+	if _, err := db.ExecContext(ctx, `PRAGMA journal_mode = wal`); err != nil {
+		return err
 	}
 	return migrate(ctx, db, goose.DialectSQLite3)
 }

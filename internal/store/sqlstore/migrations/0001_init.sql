@@ -189,6 +189,7 @@ CREATE TABLE journal (
     run     TEXT    NOT NULL,
     target  TEXT    NOT NULL,
     action  TEXT    NOT NULL,
+    base    INTEGER NOT NULL,
     old_id  TEXT    NOT NULL,
     new_id  TEXT    NOT NULL,
     reason  TEXT    NOT NULL,
