@@ -261,6 +261,25 @@ func TestAnswerCutOffIsSeen(t *testing.T) {
 	}
 }
 
+// TestClientThatLeavesFreesTheUpstream: an upstream that takes its time is told
+// when nobody waits any more.
+func TestClientThatLeavesFreesTheUpstream(t *testing.T) {
+	told := make(chan struct{})
+	srv, got := upstream(t, func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+		close(told)
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	go func() {
+		<-got
+		leave()
+	}()
+	if _, err := forwarder(t, srv.URL, "").Do(ctx, http.MethodPost, "chat/completions", nil, strings.NewReader("{}")); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want the context's", err)
+	}
+	<-told
+}
+
 // TestPostIsNotSentTwice: an upstream that took a request and hung up may have
 // acted on it.
 func TestPostIsNotSentTwice(t *testing.T) {
