@@ -51,10 +51,11 @@ type part struct {
 	allowed []bool     // by scope
 }
 
-// scoreWords fills lexical and own of every part, divided by the sum of idf.
-func scoreWords(parts []*part, terms int) {
+// scoreWords fills lexical and own of every part, divided by the sum of idf, and
+// returns the share of that sum which known words have.
+func scoreWords(parts []*part, terms int) (known float64) {
 	docs, means := statistics(parts)
-	var sumIDF float64
+	var sumIDF, knownIDF float64
 	for t := range terms {
 		df := 0
 		for _, p := range parts {
@@ -63,13 +64,16 @@ func scoreWords(parts []*part, terms int) {
 		}
 		idf := math.Log1p((float64(docs) - float64(df) + 0.5) / (float64(df) + 0.5))
 		sumIDF += idf
+		if df > 0 {
+			knownIDF += idf
+		}
 		for _, p := range parts {
 			p.saturate(float32(idf), means)
 			p.saturateOwn(p.lists[t], float32(idf), means)
 		}
 	}
 	if sumIDF == 0 {
-		return
+		return 0
 	}
 	for _, p := range parts {
 		for _, n := range p.hits {
@@ -77,6 +81,7 @@ func scoreWords(parts []*part, terms int) {
 			p.own[n] /= float32(sumIDF)
 		}
 	}
+	return knownIDF / sumIDF
 }
 
 // lengths are mean lengths of a kind of memory.

@@ -35,7 +35,7 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 			scratches.Put(x)
 		}(parts[i].scratch)
 	}
-	scoreWords(parts, len(terms))
+	known := scoreWords(parts, len(terms))
 	found := pickWords(parts, s)
 	if s.Vector != nil {
 		if err := ctx.Err(); err != nil {
@@ -46,7 +46,7 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 	for _, p := range parts {
 		p.rankThreads()
 	}
-	return candidates(found, s), nil
+	return candidates(found, s, float32(known)), nil
 }
 
 func unique(terms []string) []string {
@@ -199,13 +199,13 @@ func union(words, vectors []found, limit int) []found {
 // orders candidates; what they are worth is for recall to say.
 const vectorShare = 0.25
 
-func candidates(list []found, s memory.Search) []memory.Candidate {
+func candidates(list []found, s memory.Search, known float32) []memory.Candidate {
 	out := make([]memory.Candidate, len(list))
 	backing := make([]memory.Part, 0, len(list)*maxParts)
 	for i, f := range list {
 		start := len(backing)
 		cosine := f.cosineTo(s.Vector)
-		backing = f.why(backing, cosine)
+		backing = f.why(backing, cosine, known)
 		out[i] = f.candidate()
 		out[i].Why = backing[start:len(backing):len(backing)]
 		out[i].Score = float64(f.lexical[f.n]) + vectorShare*max(0, float64(cosine))
@@ -223,10 +223,10 @@ func candidates(list []found, s memory.Search) []memory.Candidate {
 }
 
 // maxParts is how many parts why may write.
-const maxParts = 6
+const maxParts = 7
 
 // why writes the raw numbers of a document; what is 0 is left out.
-func (f found) why(parts []memory.Part, cosine float32) []memory.Part {
+func (f found) why(parts []memory.Part, cosine, known float32) []memory.Part {
 	add := func(name string, x float32) {
 		if x != 0 {
 			parts = append(parts, memory.Part{Name: name, Value: float64(x)})
@@ -236,6 +236,7 @@ func (f found) why(parts []memory.Part, cosine float32) []memory.Part {
 	add("lexical", f.lexical[n])
 	add("own", f.own[n])
 	add("vector", cosine)
+	add("known", known)
 	d := &f.docs[n]
 	if d.kind != turn {
 		return parts

@@ -14,14 +14,15 @@ type FitOptions struct {
 }
 
 // Fit returns the hits that there is room for, in their order. Of a fact and the
-// turn it was learned from only the first is kept, and of hits that say the same
-// in nearly the same words. One that is too long for what is left is passed over
-// for shorter ones behind it.
+// turn it was learned from only one takes room: the fact, if it answers nearly as
+// well, since it is short and kept up to date; else the first. Of hits that say
+// the same in nearly the same words the first stays. One that is too long for what
+// is left is passed over for shorter ones behind it.
 func Fit(hits []memory.Hit, o FitOptions) []memory.Hit {
 	var kept []memory.Hit
 	var words []map[string]bool // of kept
 	room := o.Budget
-	for _, h := range hits {
+	for _, h := range distilled(hits) {
 		if len(kept) == o.TopK {
 			break
 		}
@@ -39,6 +40,29 @@ func Fit(hits []memory.Hit, o FitOptions) []memory.Hit {
 		kept, words = append(kept, h), append(words, own)
 	}
 	return kept
+}
+
+// asGood is the share of its turn's own words for the question that a fact must
+// have to stand in for the turn.
+const asGood = 0.8
+
+// distilled puts facts in front of the turns they can stand in for.
+func distilled(hits []memory.Hit) []memory.Hit {
+	out := slices.Clone(hits)
+	for i := range out {
+		if out[i].Memory.Turn == nil {
+			continue
+		}
+		for j := i + 1; j < len(out); j++ {
+			if learnedFrom(out[j].Memory, out[i].Memory) && out[j].Why.Get("own") >= asGood*out[i].Why.Get("own") {
+				fact := out[j]
+				copy(out[i+1:j+1], out[i:j])
+				out[i] = fact
+				break
+			}
+		}
+	}
+	return out
 }
 
 // sameSource reports whether m is a fact and its turn is kept, or the other way
