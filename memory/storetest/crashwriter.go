@@ -1,0 +1,290 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// What a child writes follows from numbers alone, so that the parent knows it by
+// them: writer w's n-th exchange is two turns and a job, its n-th fact a fact with
+// a vector. A job is learned by a run named after it, which adds a fact named
+// after its turn.
+
+const crashWriters = 3
+
+func exchange(writer, n int) memory.Batch {
+	b := memtest.Batch(ana, fmt.Sprint("conversation ", writer), 2*n, fmt.Sprintf("said by %d, %d", writer, n), "noted")
+	j := job(ana, b.Turns[0].ID)
+	j.Conversation, j.Turns = b.Conversation.ID, []string{b.Turns[0].ID}
+	b.Jobs = []memory.Job{j}
+	b.Vectors = []memory.Vector{memtest.Vector(b.Turns[0].ID, b.Turns[0].Content)}
+	return b
+}
+
+func crashFact(writer, n int) memory.Fact {
+	return memtest.Fact(ana, fmt.Sprintf("fact %d of %d", n, writer))
+}
+
+func learnedFact(turn string) memory.Fact { return memtest.Fact(ana, "learned from "+turn) }
+
+// childPlan is what the parent wants of a child.
+type childPlan struct {
+	Path  string
+	Point int64             // to die at; 0: none
+	Hours int               // that its clock is ahead
+	Done  [crashWriters]int // pieces of work that each writer has behind it
+}
+
+// crashChild writes until it is killed.
+func crashChild(c Crash, text string) error {
+	var plan childPlan
+	if err := json.Unmarshal([]byte(text), &plan); err != nil {
+		return fmt.Errorf("read plan: %w", err)
+	}
+	s, err := c.Open(plan.Path, now(plan.Hours), dieAt(plan.Point))
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	ctx, stop := context.WithCancelCause(context.Background())
+	wake := make(chan struct{}, 1)
+	var group sync.WaitGroup
+	for w, n := range plan.Done {
+		group.Go(func() { stop(write(ctx, s, w, n, wake)) })
+	}
+	group.Go(func() {
+		for {
+			if err := learnAll(ctx, s, acknowledge); err != nil {
+				stop(err)
+			}
+			select {
+			case <-wake:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	group.Wait()
+	return context.Cause(ctx)
+}
+
+// acknowledge tells the parent, in one write so that no kill tears it.
+func acknowledge(what string) {
+	if _, err := os.Stdout.WriteString(acked + what + "\n"); err != nil {
+		os.Exit(1) // nobody listens any more
+	}
+}
+
+// write does a writer's work from the n-th piece on, and wakes the learner. The
+// first piece may be there already, unacknowledged.
+func write(ctx context.Context, s memory.Store, writer, n int, wake chan<- struct{}) error {
+	for ; ; n++ {
+		if _, err := s.Append(ctx, ana, exchange(writer, n)); err != nil {
+			return fmt.Errorf("append %d of %d: %w", n, writer, err)
+		}
+		acknowledge(fmt.Sprintf("exchange %d %d", writer, n))
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+		f := crashFact(writer, n)
+		run := memtest.Run(f.ID)
+		run.Vectors = []memory.Vector{memtest.Vector(f.ID, f.Content)}
+		if _, err := s.Apply(ctx, ana, run, memtest.Add(f)); err != nil {
+			return fmt.Errorf("apply %d of %d: %w", n, writer, err)
+		}
+		acknowledge(fmt.Sprintf("fact %d %d", writer, n))
+	}
+}
+
+// learnAll learns from all turns that have a job due.
+func learnAll(ctx context.Context, s memory.Store, acknowledge func(string)) error {
+	for {
+		j, err := s.Claim(ctx, learning, time.Minute)
+		if errors.Is(err, memory.NotFound) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("claim: %w", err)
+		}
+		run := memtest.Run("learn " + j.ID)
+		run.Lease, run.Learned = &j.Lease, j.Turns
+		if _, err := s.Apply(ctx, ana, run, memtest.Add(learnedFact(j.Turns[0]))); err != nil {
+			return fmt.Errorf("learn %s: %w", j.ID, err)
+		}
+		acknowledge("learned " + j.Turns[0])
+	}
+}
+
+// ledger is what was acknowledged.
+type ledger struct {
+	exchanges, facts [crashWriters]int // of each writer: as many as that from 0 on
+	learned          []string          // turns
+	bad              []string          // lines that make no sense
+}
+
+func (l *ledger) enter(line string) {
+	what, rest, _ := strings.Cut(line, " ")
+	if what == "learned" {
+		l.learned = append(l.learned, rest)
+		return
+	}
+	var writer, n int
+	_, err := fmt.Sscan(rest, &writer, &n)
+	switch {
+	case err == nil && what == "exchange" && n <= l.exchanges[writer]:
+		l.exchanges[writer] = n + 1
+	case err == nil && what == "fact" && n == l.facts[writer]:
+		l.facts[writer] = n + 1
+	default:
+		l.bad = append(l.bad, line)
+	}
+}
+
+func (l *ledger) size() int {
+	n := len(l.learned)
+	for w := range crashWriters {
+		n += l.exchanges[w] + l.facts[w]
+	}
+	return n
+}
+
+// check looks for everything acknowledged, and for halves of what was not.
+func (l *ledger) check(r *rig) {
+	r.Helper()
+	if len(l.bad) > 0 {
+		r.Fatalf("the children said %q", l.bad)
+	}
+	there, err := readAll(r)
+	r.must("read all", err)
+	for w := range crashWriters {
+		for n := range l.exchanges[w] {
+			for _, t := range exchange(w, n).Turns {
+				there.once(r, "turn", t.ID)
+			}
+		}
+		for n := range l.facts[w] {
+			there.once(r, "fact", crashFact(w, n).ID)
+		}
+		there.whole(r, w, l.exchanges[w])
+	}
+	for _, turn := range l.learned {
+		there.once(r, "fact", learnedFact(turn).ID)
+	}
+	there.consistent(r)
+}
+
+// found is all that an owner has after a kill.
+type found struct {
+	memories map[string]int // by id, how often listed
+	added    map[string]int // by id of a fact, how often added in the journal
+	turns    map[string]memory.Turn
+	jobs     map[string]memory.Job
+	vectors  map[string]bool
+	version  int64
+	writes   map[int64]bool // versions that anything has
+}
+
+func readAll(r *rig) (*found, error) {
+	f := &found{
+		memories: map[string]int{}, added: map[string]int{}, turns: map[string]memory.Turn{},
+		jobs: map[string]memory.Job{}, vectors: map[string]bool{}, writes: map[int64]bool{},
+	}
+	memories, err := listAll(r.Context(), r.Store, ana, memory.Query{Kinds: allKinds, Statuses: allStatuses, Limit: 500})
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range memories {
+		f.memories[m.ID()]++
+		f.writes[memoryVersion(m)] = true
+		if m.Turn != nil {
+			f.turns[m.ID()] = *m.Turn
+		}
+	}
+	changes, err := changesAll(r.Context(), r.Store, ana, memory.ChangeQuery{Limit: 500})
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range changes {
+		f.added[c.After.Fact.ID]++
+		f.writes[c.Version] = true
+	}
+	jobs, err := r.Jobs(r.Context(), ana, memory.JobQueued, memory.JobRunning, memory.JobDone, memory.JobParked)
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range jobs {
+		f.jobs[j.ID] = j
+	}
+	f.version, err = r.Since(r.Context(), ana, model, 0, func(i memory.Item) error {
+		f.vectors[i.ID] = i.Vector != nil
+		return nil
+	})
+	return f, err
+}
+
+func (f *found) once(r *rig, what, id string) {
+	r.Helper()
+	if n := f.memories[id]; n != 1 {
+		r.Errorf("acknowledged %s %s is there %d times, want once", what, id, n)
+	}
+}
+
+// whole checks the exchanges of a writer, with those beyond the acknowledged:
+// turns, vector, job and learning are there together or not at all.
+func (f *found) whole(r *rig, writer, acknowledged int) {
+	r.Helper()
+	for n := range acknowledged + 2 {
+		b := exchange(writer, n)
+		user, answer, j := b.Turns[0].ID, b.Turns[1].ID, b.Jobs[0].ID
+		turn, ok := f.turns[user]
+		job, queued := f.jobs[j]
+		if _, answered := f.turns[answer]; ok != answered || ok != queued || ok != f.vectors[user] {
+			r.Errorf("exchange %d of writer %d: user turn %v, answer %v, job %v, vector %v; want all or none", n, writer, ok, answered, queued, f.vectors[user])
+		}
+		learned := f.memories[learnedFact(user).ID] == 1
+		if done := job.State == memory.JobDone; done != learned || done == turn.LearnedAt.IsZero() {
+			r.Errorf("exchange %d of writer %d: job %q, learned fact %v, learned at %v; want all or none", n, writer, job.State, learned, turn.LearnedAt)
+		}
+		if fact := crashFact(writer, n).ID; f.memories[fact] == 1 && !f.vectors[fact] {
+			r.Errorf("fact %d of writer %d is there without its vector", n, writer)
+		}
+	}
+}
+
+// consistent checks that no version is missing and that facts and journal agree.
+func (f *found) consistent(r *rig) {
+	r.Helper()
+	for v := int64(1); v <= f.version; v++ {
+		if !f.writes[v] {
+			r.Errorf("nothing has version %d of %d", v, f.version)
+		}
+	}
+	for id, n := range f.added {
+		if n != 1 || f.memories[id] != 1 {
+			r.Errorf("fact %s was added %d times and is there %d times, want once", id, n, f.memories[id])
+		}
+	}
+	if facts := len(f.memories) - len(f.turns); facts != len(f.added) {
+		r.Errorf("facts: got %d, but %d in the journal", facts, len(f.added))
+	}
+}
+
+// checkLearned checks that no turn is left to learn from.
+func checkLearned(r *rig) {
+	r.Helper()
+	left := r.turns(ana, memory.TurnQuery{Unlearned: true})
+	open := slices.DeleteFunc(r.jobs(ana), func(j memory.Job) bool { return j.State == memory.JobDone })
+	if len(left) > 0 || len(open) > 0 {
+		r.Errorf("after learning from all: %d turns and %d jobs are left", len(left), len(open))
+	}
+}
