@@ -1,0 +1,230 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/memory"
+)
+
+// reference answers a search from the memories themselves, by the definitions in
+// the package comment and with no regard to time: what the index must agree with.
+type reference map[memory.Owner][]memory.Item
+
+// refDoc is a memory with its counts of words.
+type refDoc struct {
+	memory.Item
+	counts  map[string]float64
+	length  float64
+	nearby  []int // neighbours among docs
+	share   []float64
+	blended float64 // length
+}
+
+func (r reference) docs(scopes []memory.Scope) []*refDoc {
+	var docs []*refDoc
+	for _, owner := range ownersOf(scopes) {
+		from := len(docs)
+		for _, item := range r[owner] {
+			docs = append(docs, newRefDoc(item))
+		}
+		for i := from; i < len(docs); i++ {
+			for j := from; j < len(docs); j++ {
+				if d := distance(docs[from:], i-from, j-from); d > 0 && d <= 3 {
+					docs[i].nearby = append(docs[i].nearby, j)
+					docs[i].share = append(docs[i].share, []float64{1. / 3, 1. / 3, .15}[d-1])
+				}
+			}
+		}
+	}
+	for _, d := range docs {
+		d.blended = d.length
+		for k, j := range d.nearby {
+			d.blended += d.share[k] * docs[j].length
+		}
+	}
+	return docs
+}
+
+func newRefDoc(item memory.Item) *refDoc {
+	d := &refDoc{Item: item, counts: map[string]float64{}}
+	count := func(s string, weight float64) {
+		for _, t := range text.Terms(s) {
+			d.counts[t] += weight
+			d.length += weight
+		}
+	}
+	m := item.Memory
+	count(m.Content(), 1)
+	said := m.CreatedAt()
+	if m.Fact != nil {
+		said = m.Fact.ObservedAt
+	}
+	if m.Turn != nil {
+		count(m.Turn.Name, 1)
+	}
+	if !said.IsZero() {
+		count(said.UTC().Format("January 2006 2"), 1./3)
+	}
+	return d
+}
+
+// distance is how many turns apart two turns of a conversation stand, 0 for
+// anything else.
+func distance(docs []*refDoc, i, j int) int {
+	a, b := docs[i].Memory.Turn, docs[j].Memory.Turn
+	if i == j || a == nil || b == nil || a.Conversation != b.Conversation {
+		return 0
+	}
+	before := func(x, y *memory.Turn) bool {
+		return cmp.Or(cmp.Compare(x.Index, y.Index), cmp.Compare(x.ID, y.ID)) < 0
+	}
+	if before(b, a) {
+		a, b = b, a
+	}
+	between := 1
+	for _, d := range docs {
+		if t := d.Memory.Turn; t != nil && t.Conversation == a.Conversation && before(a, t) && before(t, b) {
+			between++
+		}
+	}
+	return between
+}
+
+// refHit is what the reference says of a memory.
+type refHit struct {
+	id                   string
+	lexical, own, vector float64
+	hasVector            bool
+}
+
+func (r reference) search(s memory.Search) []refHit {
+	docs := r.docs(s.Scopes)
+	var blended, own, count [3]float64
+	kind := func(d *refDoc) int {
+		return slices.Index([]memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, d.Memory.Kind())
+	}
+	for _, d := range docs {
+		count[kind(d)]++
+		blended[kind(d)] += d.blended
+		own[kind(d)] += d.length
+	}
+	hits := make([]refHit, len(docs))
+	var sum float64
+	for _, term := range unique(text.Terms(s.Text)) {
+		tf, df := make([]float64, len(docs)), 0.
+		for i, d := range docs {
+			tf[i] = d.counts[term]
+			for k, j := range d.nearby {
+				tf[i] += d.share[k] * docs[j].counts[term]
+			}
+			if tf[i] > 0 {
+				df++
+			}
+		}
+		idf := math.Log1p((float64(len(docs)) - df + .5) / (df + .5))
+		sum += idf
+		bm25 := func(tf, length, total, count float64) float64 {
+			if tf == 0 {
+				return 0
+			}
+			return idf * tf * (k1 + 1) / (tf + k1*(1-b+b*length/(total/count)))
+		}
+		for i, d := range docs {
+			hits[i].lexical += bm25(tf[i], d.blended, blended[kind(d)], count[kind(d)])
+			hits[i].own += bm25(d.counts[term], d.length, own[kind(d)], count[kind(d)])
+		}
+	}
+	var out []refHit
+	for i, d := range docs {
+		hits[i].id = d.Memory.ID()
+		if sum > 0 {
+			hits[i].lexical /= sum
+			hits[i].own /= sum
+		}
+		if s.Vector != nil && d.Vector != nil {
+			hits[i].hasVector = true
+			hits[i].vector = float64(vector.Dot(s.Vector, d.Vector))
+		}
+		if refAdmits(d.Memory, s) {
+			out = append(out, hits[i])
+		}
+	}
+	return out
+}
+
+func refAdmits(m memory.Memory, s memory.Search) bool {
+	conversation := m.Scope().Conversation
+	switch {
+	case m.Turn != nil:
+		conversation = m.Turn.Conversation
+	case m.Fact != nil && conversation == "":
+		conversation = m.Fact.Provenance.Conversation
+	}
+	return slices.ContainsFunc(s.Scopes, func(asks memory.Scope) bool { return asks.Sees(m.Scope()) }) &&
+		(len(s.Kinds) == 0 || slices.Contains(s.Kinds, m.Kind())) &&
+		(s.Conversation == "" || s.Conversation == conversation) &&
+		(s.Category == "" || m.Fact != nil && m.Fact.Category == s.Category) &&
+		(s.Tag == "" || m.Fact != nil && slices.Contains(m.Fact.Tags, s.Tag)) &&
+		(m.Fact == nil || m.Fact.ExpiresAt.IsZero() || s.Now.IsZero() || s.Now.Before(m.Fact.ExpiresAt)) &&
+		!s.Exclude[m.ID()]
+}
+
+// agree fails unless what a searcher finds is what the reference finds: the best
+// of each by words, with the same numbers.
+func agree(t *testing.T, r reference, x memory.Searcher, s memory.Search) {
+	t.Helper()
+	got, err := x.Search(context.Background(), s)
+	if err != nil {
+		t.Fatalf("search %+v: %v", s, err)
+	}
+	want := map[string]refHit{}
+	words, near := []refHit{}, []refHit{}
+	for _, h := range r.search(s) {
+		want[h.id] = h
+		if h.lexical > 0 {
+			words = append(words, h)
+		}
+		if h.hasVector {
+			near = append(near, h)
+		}
+	}
+	slices.SortFunc(words, func(a, b refHit) int { return cmp.Compare(b.lexical, a.lexical) })
+	found := map[string]bool{}
+	for _, c := range got {
+		h, ok := want[c.ID]
+		if !ok {
+			t.Fatalf("search %+v found %s, which it may not see", s, c.ID)
+		}
+		if found[c.ID] {
+			t.Fatalf("search %+v found %s twice", s, c.ID)
+		}
+		found[c.ID] = true
+		for name, x := range map[string]float64{"lexical": h.lexical, "own": h.own, "vector": h.vector} {
+			if math.Abs(c.Why.Get(name)-x) > 2e-3 {
+				t.Fatalf("search %q: %s of %s is %v, want %v", s.Text, name, c.ID, c.Why.Get(name), x)
+			}
+		}
+	}
+	slices.SortFunc(near, func(a, b refHit) int { return cmp.Compare(b.vector, a.vector) })
+	near = near[:min(len(near), s.Limit/4)]
+	words = words[:min(len(words), s.Limit-len(near))]
+	for _, h := range words {
+		if !found[h.id] && h.lexical > words[len(words)-1].lexical+1e-4 {
+			t.Fatalf("search %q: %s with %v by words is missing", s.Text, h.id, h.lexical)
+		}
+	}
+	for _, h := range near {
+		if !found[h.id] && h.vector > near[len(near)-1].vector+1e-2 {
+			t.Fatalf("search %q: %s with cosine %v is missing", s.Text, h.id, h.vector)
+		}
+	}
+}
+
+var day = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
