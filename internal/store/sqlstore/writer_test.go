@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -62,7 +63,7 @@ func (r *rig) queue(ctx context.Context, calls ...func(*tx) error) (outcomes fun
 		queued := len(r.writer.calls)
 		go func() { results[i] <- r.write(ctx, do) }()
 		for len(r.writer.calls) == queued {
-			time.Sleep(0) // the call is on its way into the queue
+			runtime.Gosched() // the call is on its way into the queue
 		}
 	}
 	return func() []error {
