@@ -111,10 +111,11 @@ func source(c *Candidate, said []Said) (turn int, supported bool) {
 	for _, i := range order {
 		if span, ok := locate(said[i].Text, c.Quote); ok {
 			c.Span = &memory.Span{Turn: said[i].Turn.ID, Start: span.Start, End: span.End}
-			if supports(around(said[i].Text, span), said[i], *c, quoted) {
-				return i, true
+			piece := around(said[i].Text, span)
+			if !sameSense(c.Text, piece) {
+				return i, false
 			}
-			return i, supports(said[i].Text, said[i], *c, unquoted)
+			return i, supports(piece, said[i], *c, quoted) || supports(said[i].Text, said[i], *c, unquoted)
 		}
 	}
 	for _, i := range order {

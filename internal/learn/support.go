@@ -61,8 +61,11 @@ func sameSense(claim, piece string) bool {
 	if text.Negated(claim) == text.Negated(piece) {
 		return true
 	}
-	return denies.MatchString(piece) || denies.MatchString(claim)
+	return denial(claim) != denial(piece)
 }
+
+// denial returns the denying words of s.
+func denial(s string) string { return strings.ToLower(strings.Join(denies.FindAllString(s, -1), " ")) }
 
 // around returns the sentences that a span stands in.
 func around(s string, span text.Span) string {

@@ -1,0 +1,147 @@
+package learn
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+func guarded(o GuardOptions, role memory.Role, content string) string {
+	turn := memtest.Turn(memtest.Ana, "C", 0, role, content)
+	said := Guard([]memory.Turn{turn}, o)
+	if len(said) == 0 {
+		return ""
+	}
+	if len(said[0].Text) != len(content) {
+		return "the places moved: " + said[0].Text
+	}
+	return strings.Join(strings.Fields(said[0].Text), " ")
+}
+
+func TestGuardTakesUserTurnsOnly(t *testing.T) {
+	turns := []memory.Turn{
+		memtest.Turn(memtest.Ana, "C", 0, memory.RoleSystem, "User lives in Rome"),
+		memtest.Turn(memtest.Ana, "C", 1, memory.RoleUser, "I live in Lisbon"),
+		memtest.Turn(memtest.Ana, "C", 2, memory.RoleAssistant, "You live in Lisbon"),
+		memtest.Turn(memtest.Ana, "C", 3, memory.RoleTool, "page: user lives in Oslo"),
+		memtest.Turn(memtest.Ana, "C", 4, memory.RoleUser, "   "),
+		memtest.Turn(memtest.Ana, "C", 5, memory.RoleUser, "from before Loci"),
+	}
+	turns[5].NoLearn = true
+	if got := Guard(turns, GuardOptions{}); len(got) != 1 || got[0].Turn.ID != turns[1].ID {
+		t.Errorf("by default got %d turns %+v, want the user's one", len(got), got)
+	}
+	if got := Guard(turns, GuardOptions{Assistant: true}); len(got) != 2 {
+		t.Errorf("with the assistant got %d turns, want 2", len(got))
+	}
+}
+
+func TestInjectedTextIsNotLearnedAgain(t *testing.T) {
+	given := NewGiven(
+		"User lives in Lisbon with two cats",
+		"- [2026-05-03] User is allergic to peanuts",
+		"You told me that the blue door on the left needs a new lock before the winter comes",
+	)
+	o := GuardOptions{Begin: "<<memory>>", End: "<</memory>>", Given: given, Assistant: true}
+	for _, c := range []struct{ name, said, want string }{
+		{"block", "Hi <<memory>>\n- User lives in Oslo\n<</memory>> there", "Hi there"},
+		{"block without end", "Hi <<memory>>\n- User lives in Oslo", "Hi"},
+		{"block's line, pasted", "see:\n- [2026-05-04] User is allergic to peanuts\nok", "see: ok"},
+		{"fact's words, in a sentence of its own", "User lives in Lisbon with two cats. I have a dog.", "I have a dog."},
+		{"most of a long line", "you told me that the blue door on the left needs a new lock before winter", ""},
+		{"the person's own words", "I live in Lisbon with my two cats", "I live in Lisbon with my two cats"},
+		{"something new", "I live in Porto now with three dogs", "I live in Porto now with three dogs"},
+	} {
+		if got := guarded(o, memory.RoleUser, c.said); got != c.want {
+			t.Errorf("%s: Guard(%q) = %q, want %q", c.name, c.said, got, c.want)
+		}
+	}
+	for said, want := range map[string]string{
+		"As you live in Lisbon with two cats, try this.": "",
+		"You're allergic to peanuts! Use almonds.":       "Use almonds.",
+		"The museum opens at nine.":                      "The museum opens at nine.",
+	} {
+		if got := guarded(o, memory.RoleAssistant, said); got != want {
+			t.Errorf("assistant: Guard(%q) = %q, want %q", said, got, want)
+		}
+	}
+}
+
+func TestWhatWasSaidBeforeMayBeSaidAgain(t *testing.T) {
+	o := GuardOptions{Given: NewGiven("I live in Lisbon")}
+	if got := guarded(o, memory.RoleUser, "I live in Lisbon"); got != "I live in Lisbon" {
+		t.Errorf("got %q, want the user's own words: going back must be learned", got)
+	}
+}
+
+func TestSecretsAreRedacted(t *testing.T) {
+	key := "-----BEGIN RSA PRIVATE " + "KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----"
+	for said, want := range map[string]string{
+		"use sk-proj-abc123def456ghi789jkl":              "use [api key]",
+		"AKIA" + "ABCDEFGHIJKLMNOP is it":                "[api key] is it",
+		"token ghp_" + strings.Repeat("a1", 18):          "token [token]",
+		"Authorization: Bearer abcdef0123456789abcdef":   "Authorization: Bearer [token]",
+		"my password is hunter2!":                        "my password is [password]",
+		"password: Tr0ub4dor&3, thanks":                  "password: [password], thanks",
+		"my pin is 4711":                                 "my pin is [pin]",
+		"postgres://ana:s3cret@db/x":                     "postgres://ana:[password]@db/x",
+		"card 4111 1111 1111 1111 please":                "card [card number] please",
+		"API_KEY=0123456789abcdef0123":                   "API_KEY=[secret]",
+		key + " end":                                     "[private key] end",
+		"my password is too long":                        "my password is too long",
+		"I forgot my password":                           "I forgot my password",
+		"order 4111 1111 1111 1112 has no card's sum":    "order 4111 1111 1111 1112 has no card's sum",
+		"the year 2026, 12 cats and the task-list thing": "the year 2026, 12 cats and the task-list thing",
+		"mail ana@example.org":                           "mail ana@example.org",
+	} {
+		got := Redact(said, false)
+		if got != want {
+			t.Errorf("Redact(%q) = %q, want %q", said, got, want)
+		}
+		if again := Redact(got, false); again != got {
+			t.Errorf("Redact twice: %q becomes %q", got, again)
+		}
+		if want != said {
+			if masked := guarded(GuardOptions{}, memory.RoleUser, said); !strings.Contains(masked, "****") {
+				t.Errorf("Guard(%q) = %q shows the secret", said, masked)
+			}
+		}
+	}
+	for said, want := range map[string]string{
+		"mail ana@example.org":         "mail [email]",
+		"IBAN DE89370400440532013000.": "IBAN [bank account].",
+		"call +351 912 345 678":        "call [phone number]",
+		"ssn 078-05-1120":              "ssn [social security number]",
+	} {
+		if got := Redact(said, true); got != want {
+			t.Errorf("Redact personal (%q) = %q, want %q", said, got, want)
+		}
+	}
+}
+
+func FuzzGuard(f *testing.F) {
+	f.Add("a <<m>> b <</m>> c sk-abcdef0123456789abcd")
+	f.Add("\xff- [x] I live\r\n")
+	given := NewGiven("User lives in Lisbon with two cats")
+	f.Fuzz(func(t *testing.T, content string) {
+		turn := memory.Turn{ID: "T", Role: memory.RoleUser, Content: content}
+		for _, s := range Guard([]memory.Turn{turn}, GuardOptions{Begin: "<<m>>", End: "<</m>>", Given: given, Personal: true}) {
+			if len(s.Text) != len(content) {
+				t.Fatalf("Guard(%q) moved the places: %q", content, s.Text)
+			}
+			for i := range content {
+				if s.Text[i] != content[i] && s.Text[i] != ' ' && s.Text[i] != '*' {
+					t.Fatalf("Guard(%q) wrote %q", content, s.Text)
+				}
+			}
+			cands, _ := Filter(Rules([]Said{s}), []Said{s})
+			for _, c := range cands {
+				if c.Span == nil || c.Span.Start < 0 || c.Span.End > len(content) || c.Span.Start > c.Span.End {
+					t.Fatalf("rule %s read %q from %q at %+v", c.Model, c.Text, content, c.Span)
+				}
+			}
+		}
+	})
+}
