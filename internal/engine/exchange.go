@@ -22,6 +22,10 @@ const (
 	// comes to its end: the upstream or this process died.
 	learnGrace = 2 * time.Minute
 
+	// windowTurns is how much of a named conversation, which may never end, a
+	// request is laid on.
+	windowTurns = 500
+
 	// shortlist is how many conversations that begin like the request are read.
 	shortlist = 8
 )
@@ -80,10 +84,13 @@ func (x *Exchange) place(ctx context.Context) error {
 	}
 	var turns []memory.Turn
 	var err error
-	if id != "" {
-		turns, err = x.branches(ctx, id)
-	} else {
+	switch {
+	case id == "":
 		id, turns, err = x.choose(ctx)
+	case mode == dialog.Window:
+		turns, err = x.branches(ctx, id, windowTurns)
+	default:
+		turns, err = x.branches(ctx, id, 0)
 	}
 	if err != nil {
 		return err
@@ -116,10 +123,11 @@ func chainOf(at dialog.Alignment, turns []memory.Turn, message int) string {
 	return ""
 }
 
-// branches returns a conversation's turns, those of every branch.
-func (x *Exchange) branches(ctx context.Context, id string) ([]memory.Turn, error) {
+// branches returns a conversation's turns, those of every branch; with last, only
+// the last so many.
+func (x *Exchange) branches(ctx context.Context, id string, last int) ([]memory.Turn, error) {
 	return x.e.Store.Turns(ctx, x.in.Owner, memory.TurnQuery{
-		Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},
+		Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}, Last: last,
 	})
 }
 
@@ -138,7 +146,7 @@ func (x *Exchange) choose(ctx context.Context) (id string, turns []memory.Turn, 
 	}
 	cands := make([]dialog.Candidate, 0, len(ids))
 	for _, c := range page.Conversations {
-		branches, err := x.branches(ctx, c.ID)
+		branches, err := x.branches(ctx, c.ID, 0)
 		if err != nil {
 			return "", nil, err
 		}

@@ -29,9 +29,9 @@ type Note struct {
 	Idempotency string // the same key again returns the first result
 }
 
-// maxConflicts is how often a person's change is planned again when somebody
-// else changed the same thing in between.
-const maxConflicts = 5
+// maxConflicts is how often a change is planned again when somebody else changed
+// the same thing in between.
+const maxConflicts = 10
 
 // Remember writes a fact by hand. It is folded only into an exactly equal live
 // fact of the same scope, which is then returned with created false.

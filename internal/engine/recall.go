@@ -111,6 +111,7 @@ type recalling struct {
 	now time.Time
 
 	found    int
+	then     map[string]memory.Memory // what there was, of a question to the past
 	cut      []recall.Cut
 	hits     []memory.Hit
 	degraded []string
@@ -186,32 +187,38 @@ func (r *recalling) search(ctx context.Context, query recall.Query) ([]memory.Ca
 	if err != nil {
 		return nil, fmt.Errorf("read memory as it was: %w", err)
 	}
+	r.then = make(map[string]memory.Memory, len(items))
+	for _, item := range items {
+		r.then[item.ID] = item.Memory
+	}
 	return index.Build(items).Search(ctx, s)
 }
 
 // hydrate reads candidates from the store as they are now; what may not be shown
 // any more ends here. In the past, what was found is what there was.
 func (r *recalling) hydrate(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
-	ids := make([]string, len(cands))
-	for i, c := range cands {
-		ids[i] = c.ID
+	byID := r.then
+	if byID == nil {
+		ids := make([]string, len(cands))
+		for i, c := range cands {
+			ids[i] = c.ID
+		}
+		memories, err := r.e.Store.Get(ctx, r.q.Scope.Owner, ids...)
+		if err != nil {
+			return nil, fmt.Errorf("read what was found: %w", err)
+		}
+		byID = make(map[string]memory.Memory, len(memories))
+		for _, m := range memories {
+			if m.Visible(r.now) {
+				byID[m.ID()] = m
+			}
+		}
 	}
-	memories, err := r.e.Store.Get(ctx, r.q.Scope.Owner, ids...)
-	if err != nil {
-		return nil, fmt.Errorf("read what was found: %w", err)
-	}
-	byID := make(map[string]memory.Memory, len(memories))
-	for _, m := range memories {
-		byID[m.ID()] = m
-	}
-	past := r.q.At != (memory.At{})
 	var hits []memory.Hit
 	for _, c := range cands {
-		m, ok := byID[c.ID]
-		if !ok || (!past && !m.Visible(r.now)) {
-			continue
+		if m, ok := byID[c.ID]; ok {
+			hits = append(hits, memory.Hit{Memory: m, Score: c.Score, Why: c.Why})
 		}
-		hits = append(hits, memory.Hit{Memory: m, Score: c.Score, Why: c.Why})
 	}
 	return hits, nil
 }

@@ -1,0 +1,266 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+var (
+	ana = memory.User(memory.DefaultNamespace, "ana")
+	ben = memory.User(memory.DefaultNamespace, "ben")
+	her = memory.Author{Kind: memory.ByPerson, Name: "ana"}
+)
+
+// onEach runs a rule on every store.
+func onEach(t *testing.T, rule func(t *testing.T, r *rig)) {
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rule(t, newRig(t, open))
+		})
+	}
+}
+
+func (r *rig) ask(t *testing.T, owner memory.Owner, question string, at memory.At) []string {
+	t.Helper()
+	found, err := r.Recall(context.Background(), Question{Scope: memory.Scope{Owner: owner}, Text: question, At: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, h := range found.Hits {
+		out = append(out, h.Memory.Content())
+	}
+	return out
+}
+
+func (r *rig) note(t *testing.T, owner memory.Owner, content string) memory.Fact {
+	t.Helper()
+	f, _, err := r.Remember(context.Background(), owner, Note{Content: content}, her)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestSearchInThePastFindsWhatWasKnownThen(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		f := r.note(t, ana, "Ana's favourite tea is oolong")
+		before := r.now()
+		r.clock.Advance(time.Hour)
+		words := "Ana's favourite tea is sencha"
+		if _, err := r.EditFact(ctx, ana, f.ID, Edit{Content: &words}, her); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.ask(t, ana, "favourite tea", memory.At{}); !slices.Equal(got, []string{words}) {
+			t.Errorf("now: %q, want %q", got, words)
+		}
+		if got := r.ask(t, ana, "favourite tea", memory.At{AsOf: before}); !slices.Equal(got, []string{f.Content}) {
+			t.Errorf("as of before the edit: %q, want %q", got, f.Content)
+		}
+	})
+}
+
+func TestTheSameKeyWritesOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		note := Note{Content: "User plays the cello", Idempotency: "k1"}
+		first, created, err := r.Remember(ctx, ana, note, her)
+		if err != nil || !created {
+			t.Fatalf("first: created %v, %v", created, err)
+		}
+		again, created, err := r.Remember(ctx, ana, note, her)
+		if err != nil || created || again.ID != first.ID {
+			t.Errorf("again: %s, created %v, %v; want %s, not created", again.ID, created, err, first.ID)
+		}
+		talk := Talk{Messages: []Said{{Role: memory.RoleUser, Content: "one"}, {Role: memory.RoleAssistant, Content: "two"}}, Idempotency: "k2"}
+		for i := range 2 {
+			kept, err := r.Ingest(ctx, ana, talk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: kept.Conversation})
+			if err != nil || len(turns) != 2 {
+				t.Errorf("after call %d: %d turns, %v; want 2", i+1, len(turns), err)
+			}
+		}
+		// The same key of somebody else is another key.
+		if _, created, err := r.Remember(ctx, ben, note, her); err != nil || !created {
+			t.Errorf("ben: created %v, %v; want created", created, err)
+		}
+	})
+}
+
+func TestHandWrittenFactsFoldOnlyIntoEqualOnes(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		first := r.note(t, ana, "User likes green tea")
+		if again := r.note(t, ana, "user likes  green tea."); again.ID != first.ID {
+			t.Errorf("the same words made another fact, %q", again.Content)
+		}
+		if other := r.note(t, ana, "User likes green teas"); other.ID == first.ID {
+			t.Error("other words were folded into a fact")
+		}
+	})
+}
+
+// Two learners of one user at a time: the job queue forbids it, but a lease may
+// run out while its worker still works.
+func TestConcurrentLearnersMakeNoDuplicate(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		const chats = 8
+		for i := range chats {
+			talk := Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: []Said{{Role: memory.RoleUser, Content: "I am allergic to peanuts and I live in Lisbon."}}}
+			if _, err := r.Ingest(ctx, ana, talk); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var wg sync.WaitGroup
+		errs := make([]error, chats)
+		for i := range chats {
+			wg.Go(func() {
+				turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: fmt.Sprint("c", i)})
+				if err == nil {
+					err = r.learnFrom(ctx, memory.Job{ID: fmt.Sprint("j", i), Owner: ana}, turns, memory.Run{ID: fmt.Sprint("run", i), Kind: "learn"})
+				}
+				errs[i] = err
+			})
+		}
+		wg.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		page, err := r.List(ctx, ana, memory.Query{})
+		if err != nil || len(page.Memories) != 2 {
+			t.Errorf("%d facts, %v; want the two that were said", len(page.Memories), err)
+		}
+	})
+}
+
+func TestLearningAgainFindsNothingLeft(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		kept, err := r.Ingest(ctx, ana, Talk{Infer: true, Messages: []Said{{Role: memory.RoleUser, Content: "I live in Lisbon."}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)
+		if err != nil || job.ID != kept.Job {
+			t.Fatalf("claimed %s, %v; want %s", job.ID, err, kept.Job)
+		}
+		// A worker that lost its lease cannot commit, and the next one does it all.
+		r.clock.Advance(2 * time.Minute)
+		second, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Learn(ctx, job); !errors.Is(err, memory.LeaseLost) {
+			t.Errorf("the late worker got %v, want lease lost", err)
+		}
+		if end, err := r.Learn(ctx, second); err != nil || end != "applied" {
+			t.Fatalf("the second worker: %s, %v", end, err)
+		}
+		if end, err := r.Learn(ctx, second); err != nil || end != "nothing" {
+			t.Errorf("once more: %s, %v; want nothing to do", end, err)
+		}
+		page, err := r.List(ctx, ana, memory.Query{})
+		if err != nil || len(page.Memories) != 1 {
+			t.Errorf("%d facts, %v; want 1", len(page.Memories), err)
+		}
+	})
+}
+
+func TestAModelThatFailsIsTriedAgainAndThenTheRulesLearn(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	ctx := context.Background()
+	llm := memtest.NewLLM(memtest.Line{Err: memory.Errorf(memory.Unavailable, "no model today"), Always: true})
+	r.LLM = llm
+	if _, err := r.Ingest(ctx, ana, Talk{Infer: true, Messages: []Said{{Role: memory.RoleUser, Content: "I live in Lisbon."}}}); err != nil {
+		t.Fatal(err)
+	}
+	job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Learn(ctx, job); !errors.Is(err, memory.Unavailable) {
+		t.Fatalf("learning with a model that is down: %v, want unavailable", err)
+	}
+	r.clock.Advance(ruleAfter)
+	if end, err := r.Learn(ctx, job); err != nil || end != "applied" {
+		t.Fatalf("ten minutes later: %s, %v; want applied", end, err)
+	}
+	page, err := r.List(ctx, ana, memory.Query{})
+	if err != nil || len(page.Memories) != 1 || page.Memories[0].Fact.Model == "" {
+		t.Errorf("facts %+v, %v; want one that names its rule", page.Memories, err)
+	}
+}
+
+// hangingSearcher answers only when its context ends.
+type hangingSearcher struct{}
+
+func (hangingSearcher) Search(ctx context.Context, _ memory.Search) ([]memory.Candidate, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// panickingSearcher is a bug.
+type panickingSearcher struct{}
+
+func (panickingSearcher) Search(context.Context, memory.Search) ([]memory.Candidate, error) {
+	panic("a bug")
+}
+
+func TestPrepareAlwaysReturns(t *testing.T) {
+	for name, searcher := range map[string]memory.Searcher{"hangs": hangingSearcher{}, "panics": panickingSearcher{}} {
+		r := newRig(t, stores["inmem"])
+		r.Searcher, r.opts.Deadline = searcher, 20*time.Millisecond
+		chat, err := wire.Decode([]byte(`{"messages":[{"role":"user","content":"Where do I live?"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := r.Open(context.Background(), Incoming{Owner: ana, Chat: chat})
+		p := x.Prepare(context.Background())
+		if p.Block != "" || !p.Read {
+			t.Errorf("search %s: prepared %+v, want nothing to say", name, p)
+		}
+		trace, err := r.Trace(context.Background(), ana, p.Trace)
+		if err != nil || len(trace.Degraded) == 0 {
+			t.Errorf("search %s: trace %+v, %v; want it to name what was skipped", name, trace, err)
+		}
+	}
+}
+
+func TestModesReadAndWriteWhatTheySay(t *testing.T) {
+	for mode, want := range map[string]struct{ reads, writes bool }{
+		"": {true, true}, wire.ModeReadWrite: {true, true}, wire.ModeRead: {true, false}, wire.ModeWrite: {false, true},
+	} {
+		r := newRig(t, stores["inmem"])
+		ctx := context.Background()
+		r.note(t, ana, "User lives in Lisbon")
+		chat, err := wire.Decode([]byte(`{"messages":[{"role":"user","content":"Where do I live? I live somewhere."}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := r.Open(ctx, Incoming{Owner: ana, Chat: chat, Extras: wire.Extras{Mode: mode, ID: "c"}})
+		p := x.Prepare(ctx)
+		x.RecordQuestion(ctx)
+		x.RecordAnswer(ctx, wire.Answer{Role: memory.RoleAssistant, Text: "Hm.", Digest: "d"})
+		turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Read != want.reads || (len(turns) > 0) != want.writes {
+			t.Errorf("mode %q: read %v, wrote %d turns; want %+v", mode, p.Read, len(turns), want)
+		}
+	}
+}

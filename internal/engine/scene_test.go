@@ -1,0 +1,311 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/model/embed"
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/store/inmem"
+	"github.com/loci-memory/loci/internal/store/sqlstore"
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// stores are what every scene runs on.
+var stores = map[string]func(t *testing.T, now func() time.Time) memory.Store{
+	"inmem": func(_ *testing.T, now func() time.Time) memory.Store {
+		return inmem.Open(inmem.Options{Now: now})
+	},
+	"sqlite": func(t *testing.T, now func() time.Time) memory.Store {
+		s, err := sqlstore.OpenSQLite(context.Background(), filepath.Join(t.TempDir(), "loci.db"), sqlstore.Options{Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	},
+}
+
+// TestScenes plays testdata/scenes/*.txt: whole behaviours, a step a line.
+//
+//	user NAME: TEXT            NAME says TEXT in their current chat; what is due is learned
+//	reply TEXT                 what the assistant answers from now on ("OK." at first)
+//	new chat NAME              their next message begins another chat
+//	retry NAME                 their last request comes again
+//	llm PROMPT: REPLY          the model's next reply to that prompt; the first makes there be a model
+//	at +3d | +2h               time passes
+//	ask NAME: TEXT             asks memory; "expect hit" is about this
+//	remember NAME: TEXT        a person writes a fact down
+//	forget NAME: TEXT          a person forgets the fact of these words
+//	undo NAME                  a person takes their last change back
+//	expect facts NAME: A | B   exactly these are active, in any order
+//	expect STATUS NAME: A | B  exactly these have the status
+//	expect hit N: TEXT         the N-th hit says TEXT
+//	expect no hit: TEXT        no hit has TEXT in it
+//	expect nothing             there are no hits
+//	expect block: TEXT         what the last chat was given has TEXT in it
+//	expect no block: TEXT      and this one not
+func TestScenes(t *testing.T) {
+	files, err := filepath.Glob("testdata/scenes/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenes: %v", err)
+	}
+	for _, file := range files {
+		for name, open := range stores {
+			t.Run(strings.TrimSuffix(filepath.Base(file), ".txt")+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				script, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := newScene(t, open)
+				for i, line := range strings.Split(string(script), "\n") {
+					if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+						continue
+					}
+					if err := s.step(line); err != nil {
+						t.Fatalf("%s:%d: %s\n%v", file, i+1, line, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// rig is an engine on a store, with a clock that tests move.
+type rig struct {
+	*Engine
+	clock *memtest.Clock
+	llm   *memtest.LLM
+}
+
+func newRig(t *testing.T, open func(*testing.T, func() time.Time) memory.Store) *rig {
+	t.Helper()
+	clock := &memtest.Clock{}
+	store := open(t, clock.Now)
+	embedder := embed.Lexical{}
+	ix := index.New(store, index.Options{Model: embedder.Fingerprint()})
+	e := New(Parts{
+		Store: store, Searcher: ix, Embedder: embedder, Prompts: prompt.Default(),
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: clock.Now, Wake: func() {},
+	}, Options{
+		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
+		LearnAfter: AfterExchange, Rules: true, MaxText: 1 << 20,
+	})
+	t.Cleanup(func() {
+		e.Close()
+		if err := errors.Join(ix.Close(), store.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return &rig{Engine: e, clock: clock}
+}
+
+// work does what is due, as the job runner would.
+func (r *rig) work(ctx context.Context) error {
+	for {
+		job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)
+		if errors.Is(err, memory.NotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		end, err := r.Learn(ctx, job)
+		if err != nil {
+			return fmt.Errorf("learn: %w", err)
+		}
+		if end == "nothing" {
+			if err := r.Store.Finish(ctx, job.Lease, memory.Outcome{Done: true}); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+type scene struct {
+	*rig
+	chats map[string][]chatMessage // the current chat of each person
+	reply string
+	hits  []memory.Hit
+	block string
+	last  map[string]string // the last run of each person
+}
+
+type chatMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+func newScene(t *testing.T, open func(*testing.T, func() time.Time) memory.Store) *scene {
+	return &scene{rig: newRig(t, open), chats: map[string][]chatMessage{}, reply: "OK.", last: map[string]string{}}
+}
+
+func (s *scene) step(line string) error {
+	ctx := context.Background()
+	head, rest, _ := strings.Cut(line, ":")
+	rest = strings.TrimSpace(rest)
+	verb, name, _ := strings.Cut(strings.TrimSpace(head), " ")
+	owner := memory.User(memory.DefaultNamespace, name)
+	author := memory.Author{Kind: memory.ByPerson, Name: name}
+	switch verb {
+	case "user":
+		return s.say(ctx, name, rest)
+	case "reply":
+		s.reply = strings.TrimPrefix(line, "reply ")
+	case "new":
+		delete(s.chats, strings.TrimPrefix(name, "chat "))
+	case "retry":
+		chat := s.chats[name]
+		s.chats[name] = chat[:len(chat)-1]
+		return s.exchange(ctx, name)
+	case "llm":
+		if s.llm == nil {
+			s.llm = memtest.NewLLM()
+			s.LLM = s.llm
+		}
+		s.llm.Add(memtest.Line{Prompt: name, Text: rest})
+	case "at":
+		return s.pass(name)
+	case "ask":
+		found, err := s.Recall(ctx, Question{Scope: memory.Scope{Owner: owner}, Text: rest, Door: "scene"})
+		s.hits = found.Hits
+		return err
+	case "remember":
+		_, _, err := s.Remember(ctx, owner, Note{Content: rest}, author)
+		return err
+	case "forget":
+		return s.forget(ctx, owner, rest, author)
+	case "undo":
+		page, err := s.Changes(ctx, owner, memory.ChangeQuery{Limit: 1})
+		if err != nil {
+			return err
+		}
+		_, err = s.Undo(ctx, owner, Undoing{Run: page.Changes[0].Run}, author)
+		return err
+	case "expect":
+		return s.expect(ctx, name, rest)
+	default:
+		return fmt.Errorf("no such step: %s", verb)
+	}
+	return nil
+}
+
+func (s *scene) pass(span string) error {
+	n, err := strconv.Atoi(strings.Trim(span, "+dh"))
+	if err != nil {
+		return err
+	}
+	unit := time.Hour
+	if strings.HasSuffix(span, "d") {
+		unit = 24 * time.Hour
+	}
+	s.clock.Advance(time.Duration(n) * unit)
+	return s.work(context.Background())
+}
+
+func (s *scene) say(ctx context.Context, name, text string) error {
+	s.chats[name] = append(s.chats[name], chatMessage{"user", text})
+	return s.exchange(ctx, name)
+}
+
+// exchange sends the person's chat as a client that names no conversation would.
+func (s *scene) exchange(ctx context.Context, name string) error {
+	body, err := json.Marshal(map[string]any{"model": "m", "messages": s.chats[name]})
+	if err != nil {
+		return err
+	}
+	chat, err := wire.Decode(body)
+	if err != nil {
+		return err
+	}
+	x := s.Open(ctx, Incoming{Owner: memory.User(memory.DefaultNamespace, name), Chat: chat})
+	s.block = x.Prepare(ctx).Block
+	x.RecordQuestion(ctx)
+	x.RecordAnswer(ctx, wire.Answer{Role: memory.RoleAssistant, Text: s.reply, Digest: wire.Digest(memory.RoleAssistant, s.reply, "", "")})
+	s.chats[name] = append(s.chats[name], chatMessage{"assistant", s.reply})
+	return s.work(ctx)
+}
+
+func (s *scene) forget(ctx context.Context, owner memory.Owner, words string, author memory.Author) error {
+	page, err := s.List(ctx, owner, memory.Query{Text: words})
+	if err != nil || len(page.Memories) != 1 {
+		return fmt.Errorf("%d facts have these words (%v)", len(page.Memories), err)
+	}
+	_, err = s.Forget(ctx, owner, []string{page.Memories[0].ID()}, "a person asked", author)
+	return err
+}
+
+func (s *scene) expect(ctx context.Context, what, want string) error {
+	switch first, name, _ := strings.Cut(what, " "); {
+	case first == "hit":
+		n, err := strconv.Atoi(name)
+		if err != nil || n < 1 || n > len(s.hits) || s.hits[n-1].Memory.Content() != want {
+			return fmt.Errorf("hits are:\n%s", s.shown())
+		}
+	case what == "no hit":
+		for _, h := range s.hits {
+			if strings.Contains(h.Memory.Content(), want) {
+				return fmt.Errorf("hits are:\n%s", s.shown())
+			}
+		}
+	case what == "nothing":
+		if len(s.hits) > 0 {
+			return fmt.Errorf("hits are:\n%s", s.shown())
+		}
+	case what == "block", what == "no block":
+		if strings.Contains(s.block, want) != (what == "block") {
+			return fmt.Errorf("the block is:\n%s", s.block)
+		}
+	default:
+		return s.expectFacts(ctx, first, name, want)
+	}
+	return nil
+}
+
+func (s *scene) shown() string {
+	var b strings.Builder
+	for i, h := range s.hits {
+		fmt.Fprintf(&b, "  %d  %.3f  %s  %s  %v\n", i+1, h.Score, h.Memory.Kind(), h.Memory.Content(), h.Why)
+	}
+	return b.String()
+}
+
+func (s *scene) expectFacts(ctx context.Context, status, name, want string) error {
+	q := memory.Query{Statuses: []memory.Status{memory.Status(status)}, Limit: 500}
+	if status == "facts" {
+		q.Statuses = []memory.Status{memory.Active}
+	}
+	page, err := s.List(ctx, memory.User(memory.DefaultNamespace, name), q)
+	if err != nil {
+		return err
+	}
+	var have, wanted []string
+	for _, m := range page.Memories {
+		have = append(have, m.Content())
+	}
+	for part := range strings.SplitSeq(want, "|") {
+		if part = strings.TrimSpace(part); part != "" {
+			wanted = append(wanted, part)
+		}
+	}
+	slices.Sort(have)
+	slices.Sort(wanted)
+	if !slices.Equal(have, wanted) {
+		return fmt.Errorf("there are: %s", strings.Join(have, " | "))
+	}
+	return nil
+}
