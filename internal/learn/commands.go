@@ -33,7 +33,7 @@ var (
 	forgetForm   = regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|now|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to|you can|you should)[, ]+)*(?:forget|delete|erase|remove|clear|wipe)\s+(?:from (?:your )?memory )?(?P<what>.+)$`)
 	forgetAll    = regexp.MustCompile(`(?i)^(?:everything|all)(?: (?:that )?(?:you (?:know|remember|have|stored)|i(?:['’]ve| have)? (?:said|told you)|of (?:it|that|this)))*(?: about me| so far| from your memory| in (?:your )?memory)*$|^(?:all|everything in) (?:of )?(?:my|your) (?:memory|memories|data)$|^me$|^(?:my|your) memor(?:y|ies)$`)
 	forgetAbout  = regexp.MustCompile(`(?i)^(?:about |that |what (?:i|you) (?:said|told you|know|remember) about |what (?:i|you) (?:said|know|remember) of |everything (?:you know )?about |all (?:you know )?about |anything about |the (?:fact|memory) (?:that|about|of) |my memory (?:of|about) )+`)
-	idiom        = regexp.MustCompile(`(?i)^(?:about )?(?:it|this|that|this one|that one|what i (?:just )?said|the (?:last|previous|above) (?:one|message|part|question|step|line|paragraph|sentence)s?|it all|the \w+ (?:column|row|file|line|word|function|variable|tag|element|space|comma)s?)(?:[ ,.].*)?$`)
+	idiom        = regexp.MustCompile(`(?i)^(?:about )?(?:(?:it|this|that|this one|that one|it all|what i (?:just )?said)(?:,? (?:please|then|now|for now))?|the (?:last|previous|above) (?:one|message|part|question|step|line|paragraph|sentence)s?\b.*|the \w+ (?:column|row|file|line|word|function|variable|tag|element|space|comma)s?\b.*)$`)
 	ofMemory     = regexp.MustCompile(`(?i)\b(?:memor(?:y|ies)|you know|you remember|about me|i (?:said|told)|my|i|i['’]m)\b`)
 )
 
