@@ -1,0 +1,106 @@
+package responder
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+var day = time.Date(2026, 5, 3, 9, 0, 0, 0, time.UTC)
+
+func fact(content string) memory.Hit {
+	return memory.Hit{Memory: memory.Memory{Fact: &memory.Fact{Content: content, ObservedAt: day}}}
+}
+
+func turn(role memory.Role, content string) memory.Hit {
+	return memory.Hit{Memory: memory.Memory{Turn: &memory.Turn{Role: role, Content: content, CreatedAt: day}}}
+}
+
+func TestAnswersRepeatMemoryAndSaySo(t *testing.T) {
+	hits := []memory.Hit{
+		fact("User lives in Lisbon"),
+		fact("User's dog is named Rex"),
+		turn(memory.RoleUser, "I moved to Lisbon\nin May"),
+		turn(memory.RoleAssistant, "Lisbon is sunny."),
+		{Memory: memory.Memory{Summary: &memory.Summary{Text: "Talk about moving."}}},
+		fact("user lives in Lisbon."),
+		turn(memory.RoleUser, "where do I live?"),
+	}
+	got := Respond("Where do I live?", hits)
+	want := "From memory:\n" +
+		"- You live in Lisbon (2026-05-03)\n" +
+		"- Your dog is named Rex (2026-05-03)\n" +
+		"- On 2026-05-03 you said: “I moved to Lisbon in May”\n" +
+		"- On 2026-05-03 the assistant said: “Lisbon is sunny.”\n" +
+		"- Talk about moving.\n" +
+		"(" + who + ")"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestWithoutMemoryItSaysThatItKnowsNothing(t *testing.T) {
+	for _, question := range []string{"Where do I live?", "tell me about my dog", "Hi. What is my name? Thanks."} {
+		if got := Respond(question, nil); !strings.HasPrefix(got, fallback) || !strings.Contains(got, Name) {
+			t.Errorf("Respond(%q) = %q, want it to say that it knows nothing, and its name", question, got)
+		}
+	}
+}
+
+func TestStatementsAreAcknowledged(t *testing.T) {
+	for said, want := range map[string]string{
+		"I moved to Lisbon.":                 "Noted.",
+		"Remember that the gate code is 12.": "I will remember that.",
+		"please forget my address":           "I will forget that.",
+		"  ":                                 "There was nothing to answer.",
+	} {
+		if got := Respond(said, nil); !strings.HasPrefix(got, want) || !strings.Contains(got, Name) {
+			t.Errorf("Respond(%q) = %q, want it to begin %q and to say who answers", said, got, want)
+		}
+	}
+	got := Respond("I moved to Lisbon.", []memory.Hit{fact("User has a dog"), turn(memory.RoleUser, "I moved to Lisbon.")})
+	if !strings.Contains(got, "You have a dog") || strings.Contains(got, "you said") {
+		t.Errorf("got %q, want the dog and not what was just said", got)
+	}
+}
+
+func TestLinesAreFewAndShort(t *testing.T) {
+	var hits []memory.Hit
+	for _, c := range "abcdefghij" {
+		hits = append(hits, turn(memory.RoleUser, strings.Repeat(string(c)+"é", 400)))
+	}
+	got := Respond("what did I say?", hits)
+	if n := strings.Count(got, "\n- "); n != most {
+		t.Errorf("%d lines, want %d", n, most)
+	}
+	for line := range strings.Lines(got) {
+		if len([]rune(line)) > longest+60 {
+			t.Errorf("a line of %d letters", len([]rune(line)))
+		}
+	}
+}
+
+func TestFactsAreSaidToTheUser(t *testing.T) {
+	for fact, want := range map[string]string{
+		"User lives in Lisbon":              "You live in Lisbon",
+		"The user is allergic to nuts":      "You are allergic to nuts",
+		"User's name is Ana":                "Your name is Ana",
+		"User has two kids":                 "You have two kids",
+		"User does not eat meat":            "You do not eat meat",
+		"User no longer works at Acme":      "You no longer work at Acme",
+		"User teaches maths":                "You teach maths",
+		"User studies physics":              "You study physics",
+		"User loves User's job":             "You love your job",
+		"User moved to Lisbon":              "You moved to Lisbon",
+		"User used to live in Berlin":       "You used to live in Berlin",
+		"User passes the time":              "You pass the time",
+		"The gate code is 4711":             "The gate code is 4711",
+		"User's sister is User's neighbour": "Your sister is your neighbour",
+	} {
+		if got := toUser(fact); got != want {
+			t.Errorf("toUser(%q) = %q, want %q", fact, got, want)
+		}
+	}
+}
