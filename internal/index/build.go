@@ -18,16 +18,15 @@ var _ memory.Searcher = (*Snapshot)(nil)
 
 // Build returns an index of items, later ones with the same id replacing earlier.
 func Build(items []memory.Item) *Snapshot {
-	byOwner := map[memory.Owner]*shard{}
-	stems := map[string]string{}
+	byOwner, seen := map[memory.Owner]*shard{}, map[memory.Owner]vocabulary{}
 	snap := &Snapshot{}
 	for _, item := range items {
 		owner := item.Memory.Scope().Owner
 		if byOwner[owner] == nil {
-			byOwner[owner] = newShard()
+			byOwner[owner], seen[owner] = newShard(), vocabulary{}
 			snap.owners = append(snap.owners, owner)
 		}
-		byOwner[owner].apply(item, stems)
+		byOwner[owner].apply(item, seen[owner])
 	}
 	slices.Sort(snap.owners)
 	for _, owner := range snap.owners {

@@ -58,6 +58,8 @@ func (s *contents) take(from *contents, n int32) int32 {
 		s.expires[to] = end
 	}
 	s.docs = append(s.docs, d)
+	s.kinds = append(s.kinds, from.kinds[n])
+	s.threadOf = append(s.threadOf, from.threadOf[n])
 	s.link = append(s.link, from.link[n])
 	s.olen = append(s.olen, from.olen[n])
 	s.blen = append(s.blen, from.blen[n])
@@ -81,7 +83,7 @@ const (
 
 // size estimates the resident bytes.
 func (s *contents) size() int64 {
-	const perDoc = unsafe.Sizeof(doc{}) + unsafe.Sizeof(neighbours{}) + 8 + mapEntry + 36
+	const perDoc = unsafe.Sizeof(doc{}) + unsafe.Sizeof(neighbours{}) + 13 + mapEntry + 36
 	size := int64(len(s.docs)) * int64(perDoc)
 	size += int64(len(s.posts))*(mapEntry+listEntry+8) + int64(s.held)*5
 	size += int64(len(s.quant)) + int64(len(s.half))*2 + int64(len(s.rowDoc))*8

@@ -211,9 +211,9 @@ func (ix *Index) follow(owner memory.Owner, base *shard, version int64) (*shard,
 			return nil, 0, err
 		}
 	}
-	fresh, stems := newShard(), map[string]string{}
+	fresh, seen := newShard(), vocabulary{}
 	next, err := ix.src.Since(ix.ctx, owner, ix.opts.Model, 0, func(item memory.Item) error {
-		fresh.apply(item, stems)
+		fresh.apply(item, seen)
 		return nil
 	})
 	return fresh, next, err

@@ -1,27 +1,58 @@
 package index
 
 import (
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
+// word is what the index knows of a word: its term, none for a stop word, and what
+// it shows.
+type word struct {
+	term  int32
+	marks memory.Marks
+}
+
+// vocabulary remembers words while many memories are added: most have been seen.
+// It belongs to one shard. A nil one remembers nothing.
+type vocabulary map[string]word
+
+func (s *contents) word(w string, seen vocabulary) word {
+	if known, ok := seen[w]; ok {
+		return known
+	}
+	out := word{term: none}
+	if t := text.Term(w); t != "" {
+		out.term = s.term(t)
+	}
+	if text.IsTime(w) {
+		out.marks |= memory.MarkTimes
+	}
+	if text.IsNumber(w) {
+		out.marks |= memory.MarkNumbers
+	}
+	if text.IsPlace(w) {
+		out.marks |= memory.MarkPlaces
+	}
+	if seen != nil {
+		seen[strings.Clone(w)] = out
+	}
+	return out
+}
+
+// marksOf returns what a text shows beside its words.
 func marksOf(content string) memory.Marks {
 	var m memory.Marks
-	for _, mark := range []struct {
-		bit  memory.Marks
-		test func(string) bool
-	}{
-		{memory.MarkAsks, text.Asks},
-		{memory.MarkTimes, text.SpeaksOfTime},
-		{memory.MarkNumbers, func(s string) bool { return len(text.Numbers(s)) > 0 }},
-		{memory.MarkPlaces, text.NamesPlace},
-		{memory.MarkQuotes, text.Quotes},
-	} {
-		if mark.test(content) {
-			m |= mark.bit
-		}
+	if text.Asks(content) {
+		m |= memory.MarkAsks
+	}
+	if text.Quotes(content) {
+		m |= memory.MarkQuotes
+	}
+	if text.NamesPlace(content) {
+		m |= memory.MarkPlaces
 	}
 	return m
 }

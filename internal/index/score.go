@@ -106,31 +106,33 @@ func statistics(parts []*part) (docs int, means [4]lengths) {
 	return docs, means
 }
 
-// blend spreads the postings of a term over the turns they count for.
+// blend spreads the postings of a term over the turns they count for. It is the
+// hot loop of a search, and written out for that.
 func (p *part) blend(list []uint32) {
 	sum, touched, link := p.sum, p.touched[:0], p.link
-	add := func(n, x int32) {
+	for _, posting := range list {
+		n, count := int32(posting>>8), int32(posting&maxCount)
+		if p.kinds[n] == 0 {
+			continue
+		}
 		if sum[n] == 0 {
 			touched = append(touched, n)
 		}
-		sum[n] += x
-	}
-	for _, posting := range list {
-		n, count := int32(posting>>8), int32(posting&maxCount)
-		if p.olen[n] == 0 { // dead
-			continue
-		}
-		add(n, count*ownShare)
+		sum[n] += count * ownShare
 		prev, next := link[n].prev, link[n].next
-		for _, share := range shares {
-			if prev != none {
-				add(prev, count*share)
-				prev = link[prev].prev
+		for i := 0; i < len(shares) && prev != none; i++ {
+			if sum[prev] == 0 {
+				touched = append(touched, prev)
 			}
-			if next != none {
-				add(next, count*share)
-				next = link[next].next
+			sum[prev] += count * shares[i]
+			prev = link[prev].prev
+		}
+		for i := 0; i < len(shares) && next != none; i++ {
+			if sum[next] == 0 {
+				touched = append(touched, next)
 			}
+			sum[next] += count * shares[i]
+			next = link[next].next
 		}
 	}
 	p.touched = touched
@@ -150,7 +152,7 @@ func (p *part) saturate(idf float32, means [4]lengths) {
 		if p.lexical[n] == 0 {
 			p.hits = append(p.hits, n)
 		}
-		p.lexical[n] += idf * tf * (k1 + 1) / (tf + k1*(1-b) + slope[p.docs[n].kind]*float32(p.blen[n]))
+		p.lexical[n] += idf * tf * (k1 + 1) / (tf + k1*(1-b) + slope[p.kinds[n]]*float32(p.blen[n]))
 	}
 }
 
@@ -163,19 +165,19 @@ func (p *part) saturateOwn(list []uint32, idf float32, means [4]lengths) {
 	}
 	for _, posting := range list {
 		n := int32(posting >> 8)
-		if p.olen[n] == 0 {
+		if p.kinds[n] == 0 {
 			continue
 		}
 		tf := float32(posting&maxCount) * (1.0 / occurrence)
-		p.own[n] += idf * tf * (k1 + 1) / (tf + k1*(1-b) + slope[p.docs[n].kind]*float32(p.olen[n]))
+		p.own[n] += idf * tf * (k1 + 1) / (tf + k1*(1-b) + slope[p.kinds[n]]*float32(p.olen[n]))
 	}
 }
 
 // rankThreads keeps the three best own scores of each conversation's turns.
 func (p *part) rankThreads() {
 	for _, n := range p.hits {
-		t, x := p.docs[n].thread, p.own[n]
-		if x == 0 || p.docs[n].kind != turn {
+		t, x := p.threadOf[n], p.own[n]
+		if x == 0 || t == none {
 			continue
 		}
 		top := &p.top3[t]

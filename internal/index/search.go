@@ -112,10 +112,17 @@ func better(a, b found) bool {
 
 func pickWords(parts []*part, s memory.Search) []found {
 	top := vector.NewTop(s.Limit, better, nil)
+	var least float32 // that still counts, so that most cost one comparison
 	for _, p := range parts {
 		for _, n := range p.hits {
+			if p.lexical[n] < least {
+				continue
+			}
 			if f := (found{p, n, p.lexical[n]}); top.Takes(f) && p.admits(n, &s) {
 				top.Push(f)
+				if worst, full := top.Worst(); full {
+					least = worst.score
+				}
 			}
 		}
 	}

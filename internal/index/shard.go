@@ -40,12 +40,14 @@ type shard struct {
 // contents are what one owner has. Documents are numbered as they come; a number
 // is not used again before compaction.
 type contents struct {
-	dims int // of vectors; 0 until the first
-	docs []doc
-	link []neighbours
-	olen []int32 // own length in thirds; 0 also for the dead
-	blen []int32 // blended length in units
-	dead int
+	dims     int // of vectors; 0 until the first
+	docs     []doc
+	link     []neighbours
+	olen     []int32 // own length in thirds; 0 also for the dead
+	blen     []int32 // blended length in units
+	kinds    []kind  // 0 for the dead
+	threadOf []int32 // a turn's conversation, none for the rest
+	dead     int
 
 	byID  map[string]int32
 	terms map[string]int32
@@ -126,31 +128,36 @@ func newShard() *shard {
 }
 
 // apply takes one step of [memory.Source].Since.
-func (s *contents) apply(item memory.Item, stems map[string]string) {
+func (s *contents) apply(item memory.Item, seen vocabulary) {
 	id := item.ID
 	if id == "" {
 		id = item.Memory.ID()
 	}
 	s.remove(id)
 	if !item.Removed && item.Memory.Content() != "" {
-		s.add(item.Memory, item.Vector, stems)
+		s.add(item.Memory, item.Vector, seen)
 	}
 	if s.dead > 256 && s.dead > len(s.docs)/3 {
 		s.compact()
 	}
 }
 
-func (s *contents) add(m memory.Memory, vec []float32, stems map[string]string) {
+func (s *contents) add(m memory.Memory, vec []float32, seen vocabulary) {
 	n := int32(len(s.docs))
-	d := s.describe(m)
+	d, said := s.describe(m)
+	length, marks := s.post(n, m, said, seen)
+	d.marks = marks | marksOf(m.Content())
+	if marks&(memory.MarkTimes|memory.MarkNumbers) != 0 {
+		d.dates = moments(m.Content(), said)
+	}
+	d.row = s.addVector(n, vec)
 	s.docs = append(s.docs, d)
 	s.byID[d.id] = n
+	s.kinds = append(s.kinds, d.kind)
 	s.link = append(s.link, neighbours{none, none})
-	s.olen = append(s.olen, s.post(n, m, stems))
-	s.blen = append(s.blen, 0)
+	s.olen, s.blen = append(s.olen, length), append(s.blen, 0)
 	s.count[d.kind]++
-	s.words[d.kind] += int64(s.olen[n])
-	s.docs[n].row = s.addVector(n, vec)
+	s.words[d.kind] += int64(length)
 	if f := m.Fact; f != nil {
 		if len(f.Tags) > 0 {
 			s.tags[n] = slices.Clone(f.Tags)
@@ -160,16 +167,20 @@ func (s *contents) add(m memory.Memory, vec []float32, stems map[string]string) 
 		}
 	}
 	if d.kind == turn {
+		s.threadOf = append(s.threadOf, d.thread)
 		s.join(n)
+	} else {
+		s.threadOf = append(s.threadOf, none)
 	}
 	s.measureAround(n)
 }
 
-func (s *contents) describe(m memory.Memory) doc {
+// describe returns what is known of a memory without its words, and when it was
+// said.
+func (s *contents) describe(m memory.Memory) (doc, time.Time) {
 	d := doc{
-		id: strings.Clone(m.ID()), at: m.CreatedAt().UnixMicro(), said: m.CreatedAt().UnixMicro(),
+		id: strings.Clone(m.ID()), at: m.CreatedAt().UnixMicro(),
 		scope: s.scope(m.Scope()), thread: none, place: none, speaker: none, category: none, row: none,
-		marks: marksOf(m.Content()),
 	}
 	said := m.CreatedAt()
 	conversation := m.Scope().Conversation
@@ -192,11 +203,10 @@ func (s *contents) describe(m memory.Memory) doc {
 		d.kind = summary
 	}
 	d.said = said.UnixMicro()
-	d.dates = moments(m.Content(), said)
 	if conversation != "" {
 		d.thread = s.thread(conversation)
 	}
-	return d
+	return d, said
 }
 
 func (s *contents) scope(scope memory.Scope) int32 {
@@ -220,52 +230,46 @@ func (s *contents) thread(conversation string) int32 {
 	return id
 }
 
-// post adds the postings of a document and returns its own length.
-func (s *contents) post(n int32, m memory.Memory, stems map[string]string) (length int32) {
-	tally := func(weight int32) func(string) {
-		return func(word string) {
-			term, ok := stems[word]
-			if !ok {
-				term = text.Term(word)
-				if stems != nil {
-					stems[word] = term
-				}
-			}
-			if term == "" {
-				return
-			}
+// post adds the postings of a document and returns its own length and what its
+// words show.
+func (s *contents) post(n int32, m memory.Memory, said time.Time, seen vocabulary) (length int32, marks memory.Marks) {
+	count := func(w string, weight int32) memory.Marks {
+		known := s.word(w, seen)
+		if known.term != none {
 			length += weight
-			s.count1(n, term, weight)
+			s.count1(n, known.term, weight)
 		}
+		return known.marks
 	}
-	text.EachWord(m.Content(), tally(occurrence))
-	said := m.CreatedAt()
-	if m.Fact != nil {
-		said = m.Fact.ObservedAt
-	}
+	text.EachWord(m.Content(), func(w string) { marks |= count(w, occurrence) })
 	if m.Turn != nil && m.Turn.Name != "" {
-		text.EachWord(m.Turn.Name, tally(occurrence))
+		text.EachWord(m.Turn.Name, func(w string) { count(w, occurrence) })
 	}
 	for _, w := range dateWords(said) {
-		tally(dated)(w)
+		count(w, dated)
 	}
-	return length
+	return length, marks
+}
+
+// term returns the number of a term, a new one if need be.
+func (s *contents) term(t string) int32 {
+	id, ok := s.terms[t]
+	if !ok {
+		id = int32(len(s.posts))
+		s.terms[strings.Clone(t)] = id
+		s.posts = append(s.posts, nil)
+	}
+	return id
 }
 
 // count1 adds to the posting of a term in the newest document.
-func (s *contents) count1(n int32, term string, weight int32) {
-	id, ok := s.terms[term]
-	if !ok {
-		id = int32(len(s.posts))
-		s.terms[strings.Clone(term)] = id
-		s.posts = append(s.posts, nil)
-	}
-	list := s.posts[id]
+func (s *contents) count1(n, term int32, weight int32) {
+	list := s.posts[term]
 	if last := len(list) - 1; last >= 0 && int32(list[last]>>8) == n {
 		list[last] = uint32(n)<<8 | min(maxCount, list[last]&maxCount+uint32(weight))
 		return
 	}
-	s.posts[id] = append(list, uint32(n)<<8|uint32(weight))
+	s.posts[term] = append(list, uint32(n)<<8|uint32(weight))
 	s.held++
 }
 
@@ -314,6 +318,6 @@ func (s *contents) remove(id string) {
 	if d.kind == turn {
 		s.leave(n)
 	}
-	d.kind, d.dates = 0, nil
+	d.kind, s.kinds[n], d.dates = 0, 0, nil
 	s.dead++
 }

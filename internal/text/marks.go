@@ -2,15 +2,9 @@ package text
 
 import "strings"
 
-// SpeaksOfTime reports whether s has a word that tells when something happens:
+// IsTime reports whether a word as [Words] gives it tells when something happens:
 // a day, a month, a year, "ago", "recently" and the like.
-func SpeaksOfTime(s string) bool {
-	found := false
-	EachWord(s, func(w string) { found = found || timeWord(w) })
-	return found
-}
-
-func timeWord(w string) bool {
+func IsTime(w string) bool {
 	if dateWords[w] || vagueTimes[w] {
 		return true
 	}
@@ -32,17 +26,31 @@ var vagueTimes = map[string]bool{
 	"anniversary": true, "christmas": true, "easter": true, "thanksgiving": true, "halloween": true, "upcoming": true,
 }
 
-// NamesPlace reports whether s has a word for a kind of place, or a name after a
-// word that places stand behind ("in Lisbon").
+// IsNumber reports whether a word as [Words] gives it is a number, in digits or
+// spelled.
+func IsNumber(w string) bool {
+	return w != "" && w[0] >= '0' && w[0] <= '9' || numberWords[w] != ""
+}
+
+// IsPlace reports whether a word as [Words] gives it is a kind of place.
+func IsPlace(w string) bool { return placeWords[w] }
+
+// NamesPlace reports whether s has a name after a word that places stand behind
+// ("in Lisbon").
 func NamesPlace(s string) bool {
-	prev := ""
-	for _, w := range spans(s) {
-		word := w.Of(s)
-		low := Fold(word)
-		if placeWords[low] || (prev == "in" || prev == "at" || prev == "to" || prev == "from" || prev == "near") && isName(word) {
-			return true
+	for i := 0; i+4 < len(s); i++ { // the shortest is " in X"
+		if s[i] != ' ' {
+			continue
 		}
-		prev = low
+		before := s[:i]
+		word := before[strings.LastIndexByte(before, ' ')+1:]
+		switch word {
+		case "in", "at", "to", "from", "near", "In", "At", "From", "Near":
+			rest := s[i+1:]
+			if end := wordEnd(rest, 0); isName(rest[:end]) {
+				return true
+			}
+		}
 	}
 	return false
 }

@@ -20,6 +20,14 @@ func (t *Top[T]) Takes(x T) bool {
 	return len(t.heap) < t.n || t.n > 0 && t.before(x, t.heap[0])
 }
 
+// Worst returns the one that would go next, once as many are kept as may be.
+func (t *Top[T]) Worst() (worst T, full bool) {
+	if len(t.heap) < t.n || t.n == 0 {
+		return worst, false
+	}
+	return t.heap[0], true
+}
+
 // Push offers x.
 func (t *Top[T]) Push(x T) {
 	if !t.Takes(x) {
