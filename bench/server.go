@@ -1,0 +1,53 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Server is a [Target] over HTTP: a running Loci, with every stage on.
+type Server struct {
+	URL  string
+	Key  string       // "" for none
+	HTTP *http.Client // nil: http.DefaultClient
+}
+
+func (s *Server) client(owner memory.Owner) *client.Client {
+	return client.New(s.URL, client.Options{Key: s.Key, User: owner.Name(), HTTP: s.HTTP})
+}
+
+// Ingest keeps turns word for word and learns nothing from them.
+func (s *Server) Ingest(ctx context.Context, owner memory.Owner, turns []Turn) error {
+	infer := false
+	for start := 0; start < len(turns); {
+		end := start
+		in := client.AddMessages{Infer: &infer, Conversation: turns[start].Session}
+		for end < len(turns) && turns[end].Session == in.Conversation {
+			t := turns[end]
+			in.Messages = append(in.Messages, client.Message{Role: t.Role, Name: t.Name, Content: t.Content, ID: t.Ref, CreatedAt: &t.At})
+			end++
+		}
+		if _, err := s.client(owner).AddMessages(ctx, in); err != nil {
+			return fmt.Errorf("add %d messages: %w", len(in.Messages), err)
+		}
+		start = end
+	}
+	return nil
+}
+
+// Search asks for the k best turns.
+func (s *Server) Search(ctx context.Context, owner memory.Owner, question string, k int) ([]Found, error) {
+	answer, err := s.client(owner).Search(ctx, client.SearchRequest{Query: question, TopK: &k, Kinds: []memory.Kind{memory.KindTurn}})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Found, len(answer.Hits))
+	for i, h := range answer.Hits {
+		out[i] = Found{Ref: h.Ref, Score: h.Score}
+	}
+	return out, nil
+}
