@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -68,7 +69,7 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Deadline)
 	defer cancel()
-	if err := x.place(ctx); err != nil {
+	if err := x.guarded(func() error { return x.place(ctx) }); err != nil {
 		x.failed("find the conversation", err)
 		return x
 	}
@@ -209,6 +210,17 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 	return x.prepared
 }
 
+// Withdraw says that the upstream refused the request with memory in it and got
+// it without. The steps of its tool loop, should there be one, go without as well.
+func (x *Exchange) Withdraw(why string) Prepared {
+	x.prepared.Block, x.prepared.Hits = "", nil
+	x.e.traces.degrade(x.prepared.Trace, "prompt: "+why)
+	if x.chain != "" {
+		x.e.blocks.put(pinnedBlock{owner: x.in.Owner, chain: x.chain, trace: x.prepared.Trace})
+	}
+	return x.prepared
+}
+
 // carried is what the request holds already and recall must not repeat.
 func (x *Exchange) carried() map[string]bool {
 	out := map[string]bool{}
@@ -231,7 +243,7 @@ func (x *Exchange) RecordQuestion(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	x.e.background.Go(func() {
 		defer cancel()
-		x.question <- x.storeQuestion(ctx)
+		x.question <- x.guarded(func() error { return x.storeQuestion(ctx) })
 	})
 }
 
@@ -323,7 +335,7 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 	if !x.placed {
 		return
 	}
-	if err := x.storeAnswer(ctx, a); err != nil {
+	if err := x.guarded(func() error { return x.storeAnswer(ctx, a) }); err != nil {
 		x.failed("record the answer", err)
 	}
 }
@@ -353,6 +365,17 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
 		x.e.Wake()
 	}
 	return nil
+}
+
+// guarded turns a panic of do into an error: the chat goes on.
+func (x *Exchange) guarded(do func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			x.e.Log.Error("panic in an exchange", "panic", v, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	return do()
 }
 
 // failed counts, logs and traces what memory could not do for this chat.
