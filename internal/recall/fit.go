@@ -7,102 +7,108 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// FitOptions say how much room there is.
+// FitOptions are the settings of [Fit]. The zero value means the defaults.
 type FitOptions struct {
-	TopK   int // most hits
-	Budget int // most tokens of their lines in a block; 0: any
+	TopK   int // hits at most; 0: 8
+	Budget int // tokens at most; 0: 1500
 }
 
-// Fit returns the hits that there is room for, in their order. Of a fact and the
-// turn it was learned from only one takes room: the fact, if it answers nearly as
-// well, since it is short and kept up to date; else the first. Of hits that say
-// the same in nearly the same words the first stays. One that is too long for what
-// is left is passed over for shorter ones behind it.
-func Fit(hits []memory.Hit, o FitOptions) []memory.Hit {
-	var kept []memory.Hit
-	var words []map[string]bool // of kept
-	room := o.Budget
-	for _, h := range distilled(hits) {
-		if len(kept) == o.TopK {
-			break
+// The defaults: a handful that a model reads with care, and room for some of them
+// to be long.
+const (
+	DefaultTopK   = 8
+	DefaultBudget = 1500
+)
+
+// Dropped is a hit that was left out, and the stage that did it.
+type Dropped struct {
+	Hit   memory.Hit
+	Stage string // "duplicate", "source" (of a fact that stays, or the other way round), "top_k" or "budget"
+}
+
+// Fit returns the hits that go into the block, in their order, and those left out.
+// What says the same as a better hit does not take room, nor does the turn that a
+// better fact came from or the other way round. A hit that is too long for what is
+// left of the budget gives way to shorter ones after it; the first always stays.
+func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped) {
+	if o.TopK == 0 {
+		o.TopK = DefaultTopK
+	}
+	if o.Budget == 0 {
+		o.Budget = DefaultBudget
+	}
+	left := o.Budget
+	var words []map[string]bool // of those kept
+	for _, h := range hits {
+		terms := termSet(h.Memory.Content())
+		tokens := text.Tokens(line(h.Memory))
+		stage := ""
+		switch {
+		case slices.ContainsFunc(kept, func(k memory.Hit) bool { return sources(k.Memory, h.Memory) }):
+			stage = "source"
+		case repeated(kept, words, h, terms):
+			stage = "duplicate"
+		case len(kept) >= o.TopK:
+			stage = "top_k"
+		case tokens > left && len(kept) > 0:
+			stage = "budget"
 		}
-		own := set(h.Memory.Content())
-		if sameSource(h.Memory, kept) || sayTheSame(h.Memory, own, kept, words) {
+		if stage != "" {
+			dropped = append(dropped, Dropped{h, stage})
 			continue
 		}
-		if o.Budget > 0 {
-			cost := text.Tokens(line(h.Memory))
-			if cost > room {
-				continue
-			}
-			room -= cost
-		}
-		kept, words = append(kept, h), append(words, own)
+		left -= tokens
+		kept, words = append(kept, h), append(words, terms)
 	}
-	return kept
+	return kept, dropped
 }
 
-// asGood is the share of its turn's own words for the question that a fact must
-// have to stand in for the turn.
-const asGood = 0.8
-
-// distilled puts facts in front of the turns they can stand in for.
-func distilled(hits []memory.Hit) []memory.Hit {
-	out := slices.Clone(hits)
-	for i := range out {
-		if out[i].Memory.Turn == nil {
-			continue
-		}
-		for j := i + 1; j < len(out); j++ {
-			if learnedFrom(out[j].Memory, out[i].Memory) && out[j].Why.Get("own") >= asGood*out[i].Why.Get("own") {
-				fact := out[j]
-				copy(out[i+1:j+1], out[i:j])
-				out[i] = fact
-				break
-			}
-		}
+// sources reports whether one of two memories is a fact that was learned from the
+// other.
+func sources(a, b memory.Memory) bool {
+	if a.Fact == nil {
+		a, b = b, a
 	}
-	return out
+	return a.Fact != nil && b.Turn != nil && slices.Contains(a.Fact.Provenance.Turns, b.Turn.ID)
 }
 
-// sameSource reports whether m is a fact and its turn is kept, or the other way
-// round.
-func sameSource(m memory.Memory, kept []memory.Hit) bool {
-	return slices.ContainsFunc(kept, func(k memory.Hit) bool {
-		return learnedFrom(m, k.Memory) || learnedFrom(k.Memory, m)
-	})
+func termSet(s string) map[string]bool {
+	set := map[string]bool{}
+	for _, t := range text.Terms(s) {
+		set[t] = true
+	}
+	return set
 }
 
-func learnedFrom(fact, turn memory.Memory) bool {
-	return fact.Fact != nil && turn.Turn != nil && slices.Contains(fact.Fact.Provenance.Turns, turn.Turn.ID)
-}
+// sameShare is the share of words two texts have in common from which on one of
+// them is enough, if they also agree in what a single word turns round.
+const sameShare = 0.9
 
-// alike is the share of words, of both together, from which two memories say the
-// same; numbers and negation must agree besides.
-const alike = 0.9
-
-func sayTheSame(m memory.Memory, own map[string]bool, kept []memory.Hit, words []map[string]bool) bool {
+func repeated(kept []memory.Hit, words []map[string]bool, h memory.Hit, terms map[string]bool) bool {
+	content := h.Memory.Content()
 	for i, k := range kept {
-		if overlap(own, words[i]) >= alike && agree(m.Content(), k.Memory.Content()) {
+		other := k.Memory.Content()
+		if text.Normalize(other) == text.Normalize(content) {
+			return true
+		}
+		if overlap(words[i], terms) >= sameShare && text.Negated(other) == text.Negated(content) &&
+			slices.Equal(text.Numbers(other), text.Numbers(content)) {
 			return true
 		}
 	}
 	return false
 }
 
+// overlap is the share of all their words that two sets have in common.
 func overlap(a, b map[string]bool) float64 {
-	if len(a) == 0 || len(b) == 0 {
-		return 0
-	}
-	shared := 0
+	common := 0
 	for t := range a {
 		if b[t] {
-			shared++
+			common++
 		}
 	}
-	return float64(shared) / float64(len(a)+len(b)-shared)
-}
-
-func agree(a, b string) bool {
-	return text.Negated(a) == text.Negated(b) && slices.Equal(text.Numbers(a), text.Numbers(b))
+	if common == 0 {
+		return 0
+	}
+	return float64(common) / float64(len(a)+len(b)-common)
 }

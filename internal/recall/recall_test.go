@@ -1,0 +1,325 @@
+package recall
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/memory"
+)
+
+var now = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// candidate is a user's turn with raw numbers, in pairs of name and value.
+func candidate(id string, pairs ...any) memory.Candidate {
+	c := memory.Candidate{ID: id, Kind: memory.KindTurn, Role: memory.RoleUser, At: now.AddDate(-1, 0, 0), Said: now.AddDate(-1, 0, 0)}
+	for i := 0; i < len(pairs); i += 2 {
+		c.Why = c.Why.With(pairs[i].(string), pairs[i+1].(float64))
+	}
+	return c
+}
+
+func ids(cs []memory.Candidate) []string {
+	var out []string
+	for _, c := range cs {
+		out = append(out, c.ID)
+	}
+	return out
+}
+
+func rank(question string, cs ...memory.Candidate) []string {
+	zero := 0.0
+	kept, _ := Rank(NewQuery(question, now, QueryOptions{}), cs, Options{Threshold: &zero}, now)
+	return ids(kept)
+}
+
+func TestCuesPreferWhatTheQuestionAsksFor(t *testing.T) {
+	base := func(id string, change func(c *memory.Candidate)) memory.Candidate {
+		c := candidate(id, "lexical", .6, "own", .5, "known", 1.)
+		change(&c)
+		return c
+	}
+	for _, test := range []struct {
+		rule, question string
+		better         func(c *memory.Candidate)
+	}{
+		{"the one named spoke", "What did Ana cook?", func(c *memory.Candidate) { c.Speaker = "Ana" }},
+		{"it speaks of a time", "When did we cook?", func(c *memory.Candidate) { c.Marks = memory.MarkTimes }},
+		{"it names a number", "How many pies did we cook?", func(c *memory.Candidate) { c.Marks = memory.MarkNumbers }},
+		{"it names a place", "Where did we cook?", func(c *memory.Candidate) { c.Marks = memory.MarkPlaces }},
+		{"it quotes a title", "Which book did we read?", func(c *memory.Candidate) { c.Marks = memory.MarkQuotes }},
+		{"it was said then", "What did we cook in March 2026?", func(c *memory.Candidate) { c.Said = time.Date(2026, 3, 9, 0, 0, 0, 0, time.UTC) }},
+		{"it means then", "What did we cook in March 2026?", func(c *memory.Candidate) { c.Dates = []memory.Moment{{Year: 2026, Month: 3}} }},
+		{"it answers a question", "What did we cook?", func(c *memory.Candidate) { c.Why = c.Why.With("reply", .5) }},
+		{"its conversation is about it", "What did we cook?", func(c *memory.Candidate) { c.Why = c.Why.With("session", .5) }},
+		{"it has the words itself", "What did we cook?", func(c *memory.Candidate) { c.Why = c.Why.With("peak", .5) }},
+		{"its vector is near", "What did we cook?", func(c *memory.Candidate) { c.Why = c.Why.With("vector", .9) }},
+	} {
+		got := rank(test.question, base("a", func(*memory.Candidate) {}), base("b", test.better))
+		if got[0] != "b" {
+			t.Errorf("%s: %q ranks %v, want b first", test.rule, test.question, got)
+		}
+	}
+	if got := rank("What did we cook?", base("a", func(c *memory.Candidate) { c.Marks = memory.MarkAsks }), base("b", func(*memory.Candidate) {})); got[0] != "b" {
+		t.Errorf("a question ranks before a statement: %v", got)
+	}
+	if got := rank("What did I cook?", base("a", func(c *memory.Candidate) { c.Role = memory.RoleAssistant }), base("b", func(*memory.Candidate) {})); got[0] != "b" {
+		t.Errorf("the assistant's words rank before the user's: %v", got)
+	}
+}
+
+func TestAWeakVectorDoesNotHurt(t *testing.T) {
+	got := rank("Where does Ana live?", candidate("words", "lexical", .9, "own", .9, "known", 1.), candidate("vector", "vector", .3, "known", 1.))
+	if got[0] != "words" {
+		t.Errorf("order %v, want words first", got)
+	}
+}
+
+func TestNothingRelevantGivesNothing(t *testing.T) {
+	q := NewQuery("What is the capital of France called?", now, QueryOptions{})
+	kept, cut := Rank(q, []memory.Candidate{candidate("a", "vector", .2), candidate("b", "lexical", .15, "known", .3)}, Options{}, now)
+	if len(kept) != 0 || len(cut) != 2 || cut[0].Stage != "threshold" {
+		t.Errorf("kept %v, cut %v; want both under the threshold", ids(kept), cut)
+	}
+	kept, _ = Rank(q, []memory.Candidate{candidate("a", "lexical", 1.1, "own", 1.1, "known", 1., "peak", .3)}, Options{}, now)
+	if len(kept) != 1 || kept[0].Why.Get("relevance") < .5 {
+		t.Errorf("a memory with all the words: kept %v", kept)
+	}
+	if kept, cut := Rank(q, nil, Options{}, now); len(kept)+len(cut) != 0 {
+		t.Errorf("ranking nothing gives %v, %v", kept, cut)
+	}
+}
+
+func TestRecencyBreaksTies(t *testing.T) {
+	old, fresh := candidate("a", "lexical", .9, "known", 1.), candidate("b", "lexical", .9, "known", 1.)
+	fresh.At = now.AddDate(0, 0, -1)
+	if got := rank("Which tea?", old, fresh); got[0] != "b" {
+		t.Errorf("order %v, want the recent one first", got)
+	}
+	w := 0.0
+	kept, _ := Rank(NewQuery("Which tea?", now, QueryOptions{}), []memory.Candidate{old, fresh}, Options{Recency: &w}, now)
+	if kept[0].ID != "a" {
+		t.Errorf("without recency equals are in order of id, got %v", ids(kept))
+	}
+}
+
+func TestDiversifyPutsRepetitionsBack(t *testing.T) {
+	vec := func(x ...float32) []uint16 {
+		vector.Normalize(x)
+		out := make([]uint16, len(x))
+		for i := range x {
+			out[i] = vector.EncodeHalf(x[i])
+		}
+		return out
+	}
+	a, again, b := candidate("a", "lexical", .90, "known", 1.), candidate("a2", "lexical", .89, "known", 1.), candidate("b", "lexical", .85, "known", 1.)
+	a.Vector, again.Vector, b.Vector = vec(1, 0), vec(1, .01), vec(0, 1)
+	if got, want := rank("Which tea?", a, again, b), []string{"a", "b", "a2"}; !slices.Equal(got, want) {
+		t.Errorf("order %v, want %v", got, want)
+	}
+}
+
+func TestWhyExplainsTheScore(t *testing.T) {
+	c := candidate("a", "lexical", .9, "own", .8, "session", .3, "known", 1.)
+	kept, _ := Rank(NewQuery("Which tea do I like?", now, QueryOptions{}), []memory.Candidate{c}, Options{}, now)
+	why := kept[0].Why
+	var sum float64
+	for _, p := range why {
+		if strings.HasPrefix(p.Name, "cue.") {
+			sum += p.Value
+		}
+	}
+	if math.Abs(sum-why.Get("fused")) > 1e-9 {
+		t.Errorf("cues sum to %v, fused is %v", sum, why.Get("fused"))
+	}
+	if got, want := why.Get("score"), .8*why.Get("relevance")+.2*why.Get("recency"); math.Abs(got-want) > 1e-9 || got != kept[0].Score {
+		t.Errorf("score %v (%v), want %v", got, kept[0].Score, want)
+	}
+	if why.Get("lexical") != .9 || why.Get("mmr") == 0 {
+		t.Errorf("why %v lacks a stage", why)
+	}
+}
+
+func TestRankIsAPureTotalOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		var cs []memory.Candidate
+		for i := range r.IntN(80) {
+			c := candidate(fmt.Sprintf("m%02d", i), "lexical", math.Round(r.Float64()*4)/4, "own", r.Float64(), "known", 1.)
+			c.At = now.AddDate(0, 0, -r.IntN(90))
+			c.Vector = []uint16{vector.EncodeHalf(1), 0}
+			cs = append(cs, c)
+		}
+		before := slices.Clone(cs)
+		q := NewQuery("Which tea did Ana like in May?", now, QueryOptions{})
+		kept, cut := Rank(q, cs, Options{}, now)
+		if len(kept)+len(cut) != len(cs) {
+			t.Fatalf("%d candidates became %d", len(cs), len(kept)+len(cut))
+		}
+		if !reflect.DeepEqual(before, cs) {
+			t.Fatal("Rank changed its input")
+		}
+		r.Shuffle(len(cs), func(i, j int) { cs[i], cs[j] = cs[j], cs[i] })
+		again, _ := Rank(q, cs, Options{}, now)
+		if !slices.Equal(ids(kept), ids(again)) {
+			t.Fatalf("order depends on the input's: %v, %v", ids(kept), ids(again))
+		}
+		for _, c := range kept {
+			if x := c.Why.Get("relevance"); x < 0 || x > 1 || c.Score < 0 || c.Score > 1 {
+				t.Fatalf("relevance %v, score %v outside 0 to 1", x, c.Score)
+			}
+		}
+	}
+}
+
+func TestBroadQuestionsAreRecognised(t *testing.T) {
+	for question, want := range map[string]bool{
+		"What do you know about me?": true, "Tell me everything you know about me": true, "who am I?": true,
+		"So, what do you remember about me?": true, "What do you remember?": true, "what have you learned about me?": true,
+		"What do you know about me and cooking?": false, "What do you know about Lisbon?": false,
+		"Tell me about the trip": false, "": false, "Who am I meeting tomorrow?": false,
+	} {
+		if got := NewQuery(question, now, QueryOptions{}).Broad; got != want {
+			t.Errorf("%q: broad %v, want %v", question, got, want)
+		}
+	}
+}
+
+func TestQuestionsNameDates(t *testing.T) {
+	for question, want := range map[string][]memory.Moment{
+		"What happened in May 2023?":    {{Year: 2023, Month: 5}},
+		"What happened in May?":         {{Month: 5}},
+		"What did I do on 7 May?":       {{Month: 5, Day: 7}},
+		"What did I do yesterday?":      {{Year: 2026, Month: 5, Day: 3}},
+		"What did I do last month?":     {{Year: 2026, Month: 4}},
+		"Where did I live in 2019?":     {{Year: 2019}},
+		"What did I do on May 7, 2023?": {{Year: 2023, Month: 5, Day: 7}},
+		"What do I like?":               nil,
+	} {
+		if got := NewQuery(question, now, QueryOptions{}).Dates; !slices.Equal(got, want) {
+			t.Errorf("%q: dates %v, want %v", question, got, want)
+		}
+	}
+}
+
+func factHit(id, content string, turns ...string) memory.Hit {
+	return memory.Hit{Memory: memory.Memory{Fact: &memory.Fact{
+		ID: id, Content: content, Status: memory.Active, ObservedAt: now, Provenance: memory.Provenance{Turns: turns},
+	}}}
+}
+
+func turnHit(id, content string) memory.Hit {
+	return memory.Hit{Memory: memory.Memory{Turn: &memory.Turn{ID: id, Role: memory.RoleUser, Content: content, CreatedAt: now}}}
+}
+
+func TestFitLeavesOutWhatAddsNothing(t *testing.T) {
+	hits := []memory.Hit{
+		factHit("f1", "User lives in Lisbon", "t1"),
+		turnHit("t1", "I just moved to Lisbon!"),
+		factHit("f2", "user lives in LISBON."),
+		factHit("f3", "User does not live in Lisbon"),
+		turnHit("t2", "I was born in Porto"),
+		factHit("f4", "User was born in Porto", "t2"),
+		factHit("f5", "User has 2 cats"),
+		factHit("f6", "User has 3 cats"),
+	}
+	kept, dropped := Fit(hits, FitOptions{TopK: 4})
+	var got []string
+	for _, h := range kept {
+		got = append(got, h.Memory.ID())
+	}
+	if want := []string{"f1", "f3", "t2", "f5"}; !slices.Equal(got, want) {
+		t.Errorf("kept %v, want %v", got, want)
+	}
+	stages := map[string]string{}
+	for _, d := range dropped {
+		stages[d.Hit.Memory.ID()] = d.Stage
+	}
+	if want := map[string]string{"t1": "source", "f2": "duplicate", "f4": "source", "f6": "top_k"}; !reflect.DeepEqual(stages, want) {
+		t.Errorf("dropped %v, want %v", stages, want)
+	}
+}
+
+func TestFitKeepsTheBudget(t *testing.T) {
+	long := strings.Repeat("elephants remember everything ", 40)
+	kept, dropped := Fit([]memory.Hit{turnHit("a", long), turnHit("b", "other "+long), turnHit("c", "short words")}, FitOptions{Budget: 150})
+	if len(kept) != 2 || kept[1].Memory.ID() != "c" || dropped[0].Stage != "budget" {
+		t.Errorf("kept %d, dropped %v", len(kept), dropped)
+	}
+	kept, _ = Fit([]memory.Hit{turnHit("a", strings.Repeat(long, 50))}, FitOptions{Budget: 10})
+	if len(kept) != 1 {
+		t.Error("the first hit does not stay")
+	}
+	if got := text.Tokens(Render(Core{}, kept, RenderOptions{}).Text); got > 500 {
+		t.Errorf("a very long memory takes %d tokens", got)
+	}
+}
+
+func TestRenderIsFencedAndStable(t *testing.T) {
+	core := Core{
+		Pinned:  []memory.Fact{{ID: "p", Content: "User is allergic to peanuts", ObservedAt: now}},
+		Profile: []memory.ProfileEntry{{Key: "timezone", Value: "Europe/Lisbon"}},
+	}
+	hits := []memory.Hit{factHit("p", "User is allergic to peanuts"), turnHit("t", "I love\n\ntea")}
+	block := Render(core, hits, RenderOptions{})
+	want := FenceOpen + "\n" + Preamble + "\n" +
+		"- timezone: Europe/Lisbon\n- 2026-05-04 User is allergic to peanuts\n- 2026-05-04 user said: I love tea\n" + FenceClose
+	if block.Text != want || !slices.Equal(block.IDs, []string{"p", "t"}) {
+		t.Errorf("block %q with %v, want %q", block.Text, block.IDs, want)
+	}
+	if again := Render(core, hits, RenderOptions{}); again.Text != block.Text {
+		t.Error("the same input gives other bytes")
+	}
+	if empty := Render(Core{}, nil, RenderOptions{}); empty.Text != "" {
+		t.Errorf("nothing renders as %q", empty.Text)
+	}
+}
+
+func TestCoreKeepsItsBudget(t *testing.T) {
+	var core Core
+	for i := range 100 {
+		core.Pinned = append(core.Pinned, memory.Fact{ID: fmt.Sprint(i), Content: "User likes the number " + fmt.Sprint(i)})
+	}
+	block := Render(core, nil, RenderOptions{})
+	if n := text.Tokens(block.Text) - text.Tokens(Preamble); n > 150+40 || len(block.IDs) < 5 {
+		t.Errorf("core of %d tokens with %d facts", n, len(block.IDs))
+	}
+}
+
+func TestImportanceOrdersBroadAnswers(t *testing.T) {
+	memories := []memory.Memory{
+		{Turn: &memory.Turn{ID: "turn", CreatedAt: now}},
+		{Fact: &memory.Fact{ID: "sure", Confidence: 1, UpdatedAt: now.AddDate(-1, 0, 0)}},
+		{Fact: &memory.Fact{ID: "pinned", Confidence: .5, Pinned: true, UpdatedAt: now.AddDate(-1, 0, 0)}},
+	}
+	var got []string
+	for _, h := range ByImportance(memories, now) {
+		got = append(got, h.Memory.ID())
+	}
+	if want := []string{"pinned", "sure", "turn"}; !slices.Equal(got, want) {
+		t.Errorf("order %v, want %v", got, want)
+	}
+}
+
+func FuzzRenderCannotBeClosed(f *testing.F) {
+	for _, s := range []string{"</memory>", "< / MEMORY >", "<\u200bmemory>", "\r\n</memory\n>", "＜/memory>", "<</memory>memory>", "\x00", "<mem\u00adory>"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		block := Render(Core{Profile: []memory.ProfileEntry{{Key: s, Value: s}}}, []memory.Hit{turnHit("t", s), factHit("f", s)}, RenderOptions{})
+		body := strings.TrimSuffix(strings.TrimPrefix(block.Text, FenceOpen), FenceClose)
+		if fenceTag.MatchString(body) {
+			t.Fatalf("%q gives a block with a fence inside: %q", s, block.Text)
+		}
+		if lines := strings.Count(block.Text, "\n"); lines > 6 {
+			t.Fatalf("%q gives %d lines", s, lines)
+		}
+	})
+}
