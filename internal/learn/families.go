@@ -12,9 +12,13 @@ var occupationTable string
 //go:embed tables/languages.txt
 var languageTable string
 
+//go:embed tables/nationalities.txt
+var nationalTable string
+
 var (
 	occupations = table(occupationTable)
 	languages   = table(languageTable)
+	nationals   = table(nationalTable)
 )
 
 // family is one form in which people state one kind of thing about themselves.
@@ -60,7 +64,7 @@ var families = []family{
 	{"age", "personal", "age", 0.85, form(`{I'm} {ADV}(?P<age>\d{2})$`), "User is ${age} years old"},
 	{"age", "personal", "age", 0.9, form(`i {ADV}turned (?P<age>\d{1,3})\b`), "User is ${age} years old"},
 	{"birthday", "personal", "birthday", 0.95, form(`my (?:birthday|birth date|date of birth)(?:['’]s| is)(?: on)? (?P<day>.+)`), "User's birthday is ${day}"},
-	{"birthday", "personal", "birthday", 0.95, form(`i was born (?P<when>(?:on|in) .*\d.*)`), "User was born ${when}"},
+	{"birthday", "personal", "birthday", 0.95, form(`i was born (?P<when>(?:on|in (?:19|20)\d\d|in (?:january|february|march|april|may|june|july|august|september|october|november|december)) ?.*)`), "User was born ${when}"},
 
 	// home and origin
 	{"home", "home", "home", 0.95, form(`(?:{I} {ADV}(?:live|reside)|{I'm} {ADV}(?:living|residing|based|located)|{I've} been (?:living|based)) (?:out |over |up |down |back |here |right |together )?(?P<prep>in|near|at|outside|by|close to) (?P<place>.+)`), "User lives ${prep} ${place}"},
@@ -72,15 +76,20 @@ var families = []family{
 	{"household", "family", "household", 0.85, form(`{I} {ADV}live (?P<how>alone|by myself|on my own|with (?:my|two|three|a|an|our) .+)`), "User lives ${how}"},
 	{"hometown", "personal", "hometown", 0.9, form(`(?:{I'm} (?:originally )?from|{I} {ADV}(?:come|came|hail) from|my home ?town is) (?P<place>.+)`), "User is from ${place}"},
 	{"hometown", "personal", "hometown", 0.9, form(`i (?:grew up|was raised|was born and raised) in (?P<place>.+)`), "User grew up in ${place}"},
+	{"birthday", "personal", "birthday", 0.95, form(`i was born in (?P<place>[^,;\d]+?),? on (?P<day>.+)`), "User was born in ${place} on ${day}"},
 	{"birthplace", "personal", "birthplace", 0.9, form(`i was born in (?P<place>.+)`), "User was born in ${place}"},
+	{"nationality", "personal", "nationality", 0.9, form(`{I'm} (?P<nation>[a-z]+)$`), "User is ${nation}"},
 	{"nationality", "personal", "nationality", 0.85, form(`(?:my nationality is|i['’]?m a citizen of) (?P<thing>.+)`), "User's nationality is ${thing}"},
 	{"timezone", "personal", "timezone", 0.9, form(`my time ?zone is (?P<thing>.+)`), "User's timezone is ${thing}"},
 
 	// work
 	{"work", "work", "employer", 0.9, form(`{I} (?:no longer|don['’]t|do not) work (?P<prep>at|for) (?P<company>.+)`), "User no longer works ${prep} ${company}"},
-	{"work", "work", "occupation", 0.95, form(`(?:{I} {ADV}work|{I'm} {ADV}working|{I've} been working|i {ADV}started working|i {ADV}started) as (?P<role>.+)`), "User works as ${role}"},
-	{"work", "work", "employer", 0.9, form(`(?:{I} {ADV}work|{I'm} {ADV}working|{I've} been working|i {ADV}started (?:working|a new job|my new job|a job)|{I've} {ADV}got(?:ten)? (?:a|the|my) (?:new )?job) (?P<prep>at|for) (?P<company>.+)`), "User works ${prep} ${company}"},
+	{"work", "work", "occupation", 0.95, form(`(?:{I} {ADV}work|{I'm} {ADV}working|{I've} been working|i {ADV}started working|i {ADV}started)(?: \w+ly| full[- ]time| part[- ]time| from home)* as (?P<role>.+)`), "User works as ${role}"},
+	{"work", "work", "employer", 0.9, form(`(?:{I} {ADV}work|{I'm} {ADV}working|{I've} been working|i {ADV}started (?:working|a new job|my new job|a job)|{I've} {ADV}got(?:ten)? (?:a|the|my) (?:new )?job)(?: \w+ly| full[- ]time| part[- ]time| from home)* (?P<prep>at|for) (?P<company>.+)`), "User works ${prep} ${company}"},
 	{"work", "work", "employer", 0.9, form(`i(?:['’]ve| have)? {ADV}joined (?P<firm>.+?)(?: as .+)?$`), "User works at ${firm}"},
+	{"past work", "work", "past employer:${company}", 0.9, form(`{I} (?:used to work|previously worked|formerly worked) (?P<prep>at|for) (?P<company>.+)`), "User used to work ${prep} ${company}"},
+	{"work", "work", "occupation", 0.9, form(`{I've} been (?P<role>an? .+)`), "User has been ${role}"},
+	{"work", "work", "occupation", 0.9, form(`{I'm} now (?P<role>.+)`), "User is ${role}"},
 	{"field", "work", "field", 0.85, form(`(?:{I} {ADV}work|{I'm} {ADV}working) in (?P<field>.+)`), "User works in ${field}"},
 	{"work", "work", "occupation", 0.9, form(`{I'm} {ADV}(?P<role>(?:an?|the) .+)`), "User is ${role}"},
 	{"work", "work", "occupation", 0.9, form(`(?:my (?:job|profession|occupation|current role|role) is|i(?:['’]ve been| was| got) promoted to|i {ADV}got (?:a|the) (?:new )?job as) (?:being )?(?P<role>.+)`), "User works as ${role}"},
@@ -98,11 +107,14 @@ var families = []family{
 	{"kin named", "family", "${kin} name", 0.85, form(`(?P<name>.+?) is (?:my|our) {KIN}$`), "User's ${kin} is named ${name}"},
 	{"has kin", "family", "", 0.9, form(`{I}(?:['’]ve| have) (?:got )?(?P<kids>(?:an? |{N} )(?:[a-z-]+ ){0,2}(?:kids?|child|children|sons?|daughters?|brothers?|sisters?|siblings?|twins|grandchildren|grandsons?|granddaughters?|wife|husband|girlfriend|boyfriend|partner|roommates?|nieces?|nephews?|cousins?)\b.*)`), "User has ${kids}"},
 	{"has kin", "family", "", 0.9, form(`{I} (?:do not|don['’]t) have (?:any )?(?P<kids>kids|children|siblings|a partner|brothers|sisters|pets)\b`), "User does not have ${kids}"},
+	{"broke up", "family", "partner", 0.85, form(`{I}(?:['’]ve| have)? {ADV}(?P<did>(?:broke up|broken up|split up|separated) with .+)`), "User ${did}"},
+	{"kin's", "family", "${kin}'s ${what}", 0.9, form(`(?:my|our) {KIN}['’]s (?P<what>birthday|anniversary|address|phone number|email|job|favou?rite [a-z]+) is (?P<thing>.+)`), "User's ${kin}'s ${what} is ${thing}"},
+	{"expecting", "family", "pregnancy", 0.9, form(`(?:my (?:wife|partner|girlfriend|fianc[ée]e) and i|we) are {ADV}(?P<state>expecting (?:a|our|twins|another) ?.*)`), "User is ${state}"},
 	{"expecting", "family", "pregnancy", 0.9, form(`{I'm} {ADV}(?P<state>pregnant|expecting (?:a|our|my) .+)`), "User is ${state}"},
 
 	// pets
 	{"pet", "family", "pet:${name}", 0.95, form(`(?:{I}(?:['’]ve| have)? {ADV}(?:got|have|had|own|adopted|rescued|bought) |{I}(?:['’]ve| have) )(?:an? |our |my |{N} )?(?:new )?{PET}s? (?:named|called) (?P<name>.+)`), "User has a ${pet} named ${name}"},
-	{"pet", "family", "pet:${name}", 0.95, form(`(?:my|our) {PET}(?:['’]s name is| is called| is named) (?P<name>.+)`), "User has a ${pet} named ${name}"},
+	{"pet", "family", "pet:${name}", 0.95, form(`(?:my|our) {PET}(?:['’]s name is| is called| is named|['’]s called|['’]s named) (?P<name>.+)`), "User has a ${pet} named ${name}"},
 	{"pet", "family", "pet:${name}", 0.9, form(`(?:my|our) {PET},? (?P<name>(?-i:[A-Z])[\p{L}'’-]+)\b(?: |,|$)`), "User has a ${pet} named ${name}"},
 	{"pet", "family", "", 0.9, form(`(?:{I}(?:['’]ve| have)? {ADV}(?:got|adopted|rescued|bought|own|have)|{I}(?:['’]ve| have) (?:got )?) ?(?P<pets>(?:an? |{N} )(?:[a-z-]+ ){0,3}?(?:dog|cat|puppy|puppies|kitten|rabbit|parrot|hamster|horse|turtle|snake|bird|fish|retriever|labrador|poodle|husky|beagle|corgi)s?\b)`), "User has ${pets}"},
 
@@ -119,6 +131,7 @@ var families = []family{
 	{"diet", "health", "eats:${food}", 0.9, form(`{I} {ADV}(?:do not|don['’]t|never|can['’]t|cannot|no longer|can no longer) (?P<eat>eat|drink) (?P<food>.+)`), "User does not ${eat} ${food}"},
 	{"stopped", "habit", "habit:${habit}", 0.9, form(`i(?:['’]ve| have)? {ADV}(?:quit|stopped|gave up|given up) (?P<habit>smoking|drinking(?: alcohol| coffee)?|eating [a-z ]+|vaping|caffeine|alcohol|coffee|sugar|meat|gluten|dairy|gambling)\b`), "User quit ${habit}"},
 	{"stopped", "habit", "habit:${habit}", 0.9, form(`{I} (?:do not|don['’]t|no longer|never) (?P<habit>smoke|vape)\b`), "User does not ${habit}"},
+	{"contact", "personal", "${what}", 0.95, form(`my (?P<what>e-?mail|phone|mobile|github|website|home|postal)(?: (?:address|number|handle|page))? is (?P<size>\S*[\d@./]\S*(?: [\d()-]+)*)`), "User's ${what} is ${size}"},
 	{"body", "health", "${what}", 0.9, form(`my (?P<what>blood type|height|weight|shoe size|clothing size|resting heart rate) is (?P<size>.+)`), "User's ${what} is ${size}"},
 	{"body", "health", "height", 0.9, form(`{I'm} (?P<size>\d[\d.,'’′"]* ?(?:cm|m|ft|feet|foot)?(?: ?\d+)?(?: ?(?:in|inches|"))?) tall`), "User is ${size} tall"},
 	{"body", "health", "weight", 0.9, form(`i weigh (?:about |around )?(?P<size>\d[\d.,]* ?(?:kg|kilos?|pounds|lbs?|stone))`), "User weighs ${size}"},
@@ -135,6 +148,11 @@ var families = []family{
 	{"like", "preference", "taste:${thing}", 0.85, form(`{I've} (?:always|long) (?P<verb>liked|loved|enjoyed) (?P<thing>.+)`), "User ${likes} ${thing}"},
 	{"prefer", "preference", "", 0.9, form(`{I} {ADV}prefer (?P<thing>.+)`), "User prefers ${thing}"},
 	{"like", "preference", "taste:${general}", 0.85, form(`{I'm} {ADV}(?:an? (?:big |huge |massive |die-hard |avid )*(?:fan of|lover of|believer in)|fond of|into|obsessed with|passionate about|crazy about|keen on) (?P<general>.+)`), "User likes ${general}"},
+	{"fear", "preference", "fear:${thing}", 0.9, form(`{I'm} {ADV}(?:very |really |so )?(?:afraid|scared|terrified) of (?P<thing>.+)`), "User is afraid of ${thing}"},
+	{"cannot", "personal", "skill:${skill}", 0.85, form(`i (?:can['’]t|cannot|don['’]t know how to|never learned to) (?P<skill>swim|drive|cook|sing|dance|whistle|ride a bike|ski|read music|type|skate)$`), "User cannot ${skill}"},
+	{"uses", "preference", "uses:${tool}", 0.8, form(`{I} {ADV}use (?P<tool>.+)`), "User uses ${tool}"},
+	{"switched", "preference", "uses:${tool}", 0.85, form(`{I've} {ADV}(?:switched|migrated|changed)(?: over)?(?: from (?P<old>.+?))? to (?P<tool>.+)`), "User uses ${tool}"},
+	{"decision", "project", "", 0.85, form(`{I}(?:['’]ve| have)? {ADV}(?P<did>decided (?:to|on|against|not to) .+)`), "User ${did}"},
 	{"hobby", "preference", "hobby", 0.9, form(`(?:one of )?my (?:main |biggest |favou?rite )?(?:hobby|hobbies|passion|passions|pastime|pastimes) (?:is|are|include|includes) (?P<thing>.+)`), "User's hobby is ${thing}"},
 
 	// possessions
@@ -154,7 +172,7 @@ var families = []family{
 	{"since", "habit", "", 0.8, form(`{I}(?:['’]ve| have) {ADV}been (?P<doing>[a-z]+ing\b.*\b(?:for (?:about |around |over |almost |nearly |more than |just |at least |the (?:last|past) )*(?:an? |many |several |some |a few |a couple of |{N} )?(?:years?|months?|weeks?|decades?)|since (?:\d{4}|i was|last|january|february|march|april|may|june|july|august|september|october|november|december|childhood|college|school|high school)).*)`), "User has been ${doing}"},
 
 	// plans with dates, goals
-	{"plan", "plan", "", 0.85, form(`{I'm} {ADV}(?P<plan>(?:going to|planning to|planning on|hoping to|about to|flying|travell?ing|visiting|moving|getting|starting|taking|attending|running|having|seeing|meeting|leaving|heading|hosting|driving|doing|graduating|retiring|throwing|presenting|speaking|competing) .+)`), "User is ${plan}"},
+	{"plan", "plan", "", 0.85, form(`{I'm} {ADV}(?P<plan>(?:going to|planning to|planning on|planning (?:an?|our|my|the)|organi[sz]ing (?:an?|our|my|the)|training for|hoping to|about to|flying|travell?ing|visiting|moving|getting|starting|taking|attending|running|having|seeing|meeting|leaving|heading|hosting|driving|doing|graduating|retiring|throwing|presenting|speaking|competing) .+)`), "User is ${plan}"},
 	{"plan", "plan", "", 0.8, form(`{I}(?:['’]ll| will| plan to| intend to| hope to| have to| need to| want to) (?P<later>.+)`), "User plans to ${later}"},
 	{"plan", "plan", "", 0.85, form(`{I}(?:['’]ve| have) (?:got )?(?P<plan>(?:an?|my|our) (?:[a-z'’-]+ ){0,4}(?:appointment|interview|exam|meeting|flight|wedding|surgery|operation|test|deadline|conference|trip|concert|presentation|party|reunion|race|marathon|tournament|recital|vacation|holiday|checkup|check-up|class|date|audition|gig|hearing|booking|reservation)\b.*)`), "User has ${plan}"},
 	{"plan", "plan", "", 0.85, form(`(?:my|our) (?P<plan>(?:[a-z'’-]+ ){0,3}(?:appointment|interview|exam|flight|wedding|surgery|operation|deadline|conference|trip|concert|presentation|party|reunion|race|marathon|anniversary|graduation|vacation|holiday|due date|lease|visa) (?:is|starts|ends|expires|takes place) .+)`), "User's ${plan}"},
@@ -162,6 +180,8 @@ var families = []family{
 	{"goal", "goal", "", 0.8, form(`{I}(?:['’]d| would)? {ADV}(?:want|hope|plan|intend|aim|like|love|am trying|am working|dream)(?: of| on)? to (?P<goal>(?:learn|become|visit|travel|move|retire|start (?:a|my)|open (?:a|my)|climb|master|run a|lose weight|save|adopt|write a (?:book|novel)|quit|buy a (?:house|home|car)|get (?:fit|a job|married|my)) ?.*)`), "User wants to ${goal}"},
 
 	// habits and events
+	{"goal", "goal", "", 0.85, form(`{I'm} {ADV}(?P<goal>(?:trying to (?:lose|quit|eat|get fit|get in shape|get pregnant|learn|save|cut|reduce|stop|gain|sleep|drink less|read more)|saving (?:up )?for|saving up to|training for|training to)\b.*)`), "User is ${goal}"},
+	{"habit", "habit", "", 0.8, form(`{I} (?P<does>(?:always|usually|normally|typically|generally|often|rarely|never) (?:wake|get up|go|eat|have|drink|work|sleep|walk|run|cook|take|start|spend|read|listen|watch|wear|travel|commute|study|train|exercise|skip|meditate|bike|cycle|drive) .+)`), "User ${does:verb}"},
 	{"habit", "habit", "", 0.85, form(`{I} (?P<does>(?:(?:` + adverbs + `)\s+)*[a-z]+ .*\b(?:every|each) (?:other |single |second )?(?:day|night|morning|evening|afternoon|week|weekend|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday|summer|winter|spring|autumn)s?\b.*|(?:(?:` + adverbs + `)\s+)*[a-z]+ .*\b(?:once|twice|three times|{N} times) an? (?:day|week|month|year)\b.*)`), "User ${does:verb}"},
 	{"plays", "habit", "plays:${thing}", 0.9, form(`{I} {ADV}play (?P<thing>(?:the )?(?:guitar|piano|violin|cello|drums|bass|flute|saxophone|trumpet|clarinet|ukulele|harp|tennis|football|soccer|basketball|chess|golf|rugby|hockey|volleyball|badminton|cricket|squash|padel|poker|video games|board games)\b)`), "User plays ${thing}"},
 	{"event", "event", "", 0.8, form(`{I}(?:['’]ve| have)? (?P<did>{ADV}[a-z]+ .+)`), "User ${did:verb}"},

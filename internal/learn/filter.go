@@ -160,6 +160,9 @@ func candidatesFirst(named, n int) []int {
 	return order
 }
 
+// yearly is what has a day but no year.
+var yearly = regexp.MustCompile(`(?i)\b(?:birthday|anniversary|name day) is\b`)
+
 // placed returns the candidate with what its turn knows: where and when it was
 // said, by whom, and dates made absolute.
 func placed(c Candidate, s Said) Candidate {
@@ -178,7 +181,7 @@ func placed(c Candidate, s Said) Candidate {
 	default:
 		c.Trust = memory.TrustUntrusted
 	}
-	if c.Attribute != "birthday" || len(text.Numbers(c.Text)) == 0 { // a birthday comes every year
+	if !yearly.MatchString(c.Text) || len(text.Numbers(c.Text)) == 0 {
 		c.Text = text.Absolute(c.Text, t.CreatedAt)
 	}
 	return c

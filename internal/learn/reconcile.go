@@ -1,6 +1,8 @@
 package learn
 
 import (
+	"regexp"
+
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -54,12 +56,17 @@ func sameThing(said, known string) bool {
 	return covered(termSet(known), termSet(said)) >= 0.75
 }
 
-// opposite reports whether one denies what the other asserts in the same words.
+// over is what says that something was and is no more.
+var over = regexp.MustCompile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up)\b`)
+
+// opposite reports whether one denies or ends what the other asserts, in the same
+// words.
 func opposite(said, known string) bool {
-	a, b := termSet(said), termSet(known)
-	return text.Negated(said) != text.Negated(known) && len(b) >= 1 &&
-		covered(a, b) >= 0.75 && covered(b, a) >= 0.75
+	a, b := termSet(over.ReplaceAllString(said, "")), termSet(over.ReplaceAllString(known, ""))
+	return denied(said) != denied(known) && covered(a, b) >= 0.75 && covered(b, a) >= 0.75
 }
+
+func denied(s string) bool { return text.Negated(s) || over.MatchString(s) }
 
 // label names an attribute in a reason: the thing of "taste:coffee" is not needed
 // there.

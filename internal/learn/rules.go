@@ -41,17 +41,40 @@ func within(span text.Span, cands []Candidate) bool {
 
 // read returns what a clause says, by the first family that takes it.
 func read(c clause, s Said) []Candidate {
+	c.text = kinIs.ReplaceAllString(c.text, "$1 is $2")
 	for _, f := range families {
 		m := f.form.FindStringSubmatchIndex(c.text)
 		if m == nil {
 			continue
 		}
-		if cands := f.read(c, m, s); len(cands) > 0 {
-			return cands
+		cands := f.read(c, m, s)
+		if len(cands) == 0 {
+			continue
 		}
+		if f.rule == "kin named" { // "my wife Maria is a doctor" says two things
+			if rest, ok := nameless(f, c, m); ok {
+				cands = append(cands, read(rest, s)...)
+			}
+		}
+		return cands
 	}
 	return nil
 }
+
+// nameless returns the clause without the name in it, if something is said after
+// the name.
+func nameless(f family, c clause, m []int) (clause, bool) {
+	i := 2 * f.form.SubexpIndex("name")
+	rest := c.text[m[i+1]:]
+	if m[i] == 0 || !strings.HasPrefix(rest, " ") {
+		return c, false
+	}
+	c.text = strings.TrimRight(c.text[:m[i]], " ,") + rest
+	return c, true
+}
+
+// kinIs is "my husband's allergic", with its verb in one letter.
+var kinIs = regexp.MustCompile(`(?i)^((?:my|our) (?:[a-z]+ )?[a-z]+)['’]s (allergic|an?|from|in|vegan|vegetarian|getting|working|living|turning|studying)\b`)
 
 func (f *family) read(c clause, m []int, s Said) []Candidate {
 	groups := map[string]string{}
@@ -70,9 +93,15 @@ func (f *family) read(c clause, m []int, s Said) []Candidate {
 	if !f.holds(c, groups, s.Turn.CreatedAt) {
 		return nil
 	}
-	var out []Candidate
+	facts := []Candidate{}
 	for _, g := range listed(f, groups) {
-		said := f.candidate(g)
+		facts = append(facts, f.candidate(g))
+	}
+	if old := groups["old"]; old != "" {
+		facts = append(facts, Candidate{Text: "User no longer uses " + old, Subject: "user", Attribute: "uses:" + keyOf(old), Category: f.category, Confidence: f.confidence, Model: "rule:" + f.rule})
+	}
+	var out []Candidate
+	for _, said := range facts {
 		said.Span = &memory.Span{Turn: s.Turn.ID, Start: c.Start, End: c.End}
 		said.Quote, said.Turn = s.Text[c.Start:c.End], s.Turn.ID
 		said.ValidFrom = began(said.Attribute, said.Quote, s.Turn.CreatedAt)
@@ -86,6 +115,8 @@ func (f *family) holds(c clause, g map[string]string, said time.Time) bool {
 	switch f.rule {
 	case "greeting":
 		return c.greeted && g["name"] != "" && !demonym.MatchString(g["name"]) && strings.ToUpper(g["name"][:1]) == g["name"][:1] && strings.Contains(c.text, g["name"])
+	case "switched":
+		return g["old"] != "" || strings.Contains(c.text, "switched")
 	case "kin named", "pet":
 		return g["name"] == "" || strings.Contains(c.text, g["name"]) // lower case names nobody here
 	case "event":

@@ -40,11 +40,14 @@ var values = map[string]func(raw string, said time.Time) string{
 	"size":     phrase,
 	"rest":     rest,
 	"age":      age,
+	"nation":   nation,
+	"tool":     tool,
+	"old":      tool,
 }
 
 var (
 	properRun = regexp.MustCompile(`^\p{Lu}[\p{L}'’.-]*(?: (?:(?:de|da|di|van|von|der|la|le|el|bin|al) )*\p{Lu}[\p{L}'’.-]*){0,3}`)
-	placeRun  = regexp.MustCompile(`^(?:the )?\p{Lu}[\p{L}'’.-]*(?:(?:,? |-)(?:(?:de|da|do|del|of|the|la|le|los|las|upon|am|an|der|and the|on) )*\p{Lu}[\p{L}'’.-]*)*`)
+	placeRun  = regexp.MustCompile(`^(?:the )?\p{Lu}[\p{L}'’.-]*(?:(?:,? |-)(?:(?:de|da|do|del|of|the|la|le|los|las|upon|am|an|der|and the) )*\p{Lu}[\p{L}'’.-]*)*`)
 	companies = regexp.MustCompile(`(?i)^(?:an?|the|my|our) (?:[\p{L}-]+ ){0,4}(?:company|startup|start-up|bank|hospital|school|university|college|clinic|firm|agency|hotel|restaurant|bakery|café|cafe|shop|store|library|museum|lab|laboratory|factory|farm|studio|bookstore|bookshop|pharmacy|nonprofit|non-profit|ngo|charity|council|government|ministry|airport|airline|garage|gym|salon|office|warehouse|theatre|theater|zoo|nursery|kindergarten|business)\b`)
 	settled   = regexp.MustCompile(`(?i)^(?:an?|the) (?:[\p{L}-]+ ){0,4}(?:city|town|village|country|countryside|suburbs?|coast|farm|apartment|flat|house|cottage|cabin|boat|van|island|mountains|dorm|neighbou?rhood|area|condo|studio|bungalow|mansion|townhouse|houseboat)\b(?: (?:in|near|of|outside|by) (?:the )?\p{Lu}[\p{L}'’.-]*(?:,? \p{Lu}[\p{L}'’.-]*)*)?`)
 
@@ -100,7 +103,8 @@ func properName(raw string, _ time.Time) string {
 		return name
 	}
 	switch word, _, _ := strings.Cut(strings.ToLower(after), " "); word {
-	case "and", "but", "by", "from", "who", "he", "she", "i", "because", "after", "since", "or", "—", "–", "too", "now", "here", "speaking":
+	case "and", "but", "by", "from", "who", "he", "she", "i", "because", "after", "since", "or", "—", "–", "too", "now", "here", "speaking",
+		"yesterday", "today", "last", "this", "in", "on", "when", "as", "is", "turned", "lives", "works", "has", "loves", "likes", "just", "was":
 		return name
 	}
 	return ""
@@ -310,4 +314,23 @@ func age(raw string, _ time.Time) string {
 		return ""
 	}
 	return raw
+}
+
+func nation(raw string, _ time.Time) string {
+	if !nationals[strings.ToLower(raw)] {
+		return ""
+	}
+	return strings.ToUpper(raw[:1]) + raw[1:]
+}
+
+// tool accepts what has a name of its own.
+func tool(raw string, said time.Time) string {
+	if !properRun.MatchString(raw) {
+		return ""
+	}
+	s := thing(raw, said)
+	if len(strings.Fields(s)) > 5 {
+		return ""
+	}
+	return s
 }

@@ -1,0 +1,76 @@
+package learn
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// TestWhatIsAskedCanBeAnswered follows both questions to a model and back.
+func TestWhatIsAskedCanBeAnswered(t *testing.T) {
+	said := Guard([]memory.Turn{
+		memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, "Hello, my key is sk-abcdef0123456789abcdef"),
+		memtest.Turn(memtest.Ana, "C", 2, memory.RoleUser, "I moved to Lisbon"),
+	}, GuardOptions{})
+	berlin := fact("User lives in Berlin")
+	ask, err := AskFacts(said, []memory.Fact{berlin}, prompt.Default(), monday)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(ask.System, "- User lives in Berlin") || !strings.Contains(ask.System, "Today is 2026-01-05") || !strings.Contains(ask.User, "[t2] user (2026-01-05):\n    I moved to Lisbon") || strings.Contains(ask.User, "sk-abc") {
+		t.Errorf("asked\n%s\n%s\nwant the known fact, the second turn by name, and no secret", ask.System, ask.User)
+	}
+	if ask.Name != "extract" || ask.Hash == "" || len(ask.Schema) == 0 {
+		t.Errorf("prompt %q, hash %q, %d bytes of schema; want all set", ask.Name, ask.Hash, len(ask.Schema))
+	}
+	cands, err := ParseFacts(`{"facts":[{"text":"User lives in Lisbon","turn":"t2","quote":"I moved to Lisbon","confidence":0.9}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, _ := Filter(cands, said)
+	if len(kept) != 1 || kept[0].Turn != said[1].Turn.ID || kept[0].Waits != "" {
+		t.Fatalf("kept %+v, want one of the second turn", kept)
+	}
+	kept[0].Near = []Neighbour{{Fact: berlin}, {Fact: withStatus(fact("User lives in Rome"), memory.Retired)}}
+	ask, err = AskDecisions(kept, prompt.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "Remembered:\n[0] (2026-01-05) User lives in Berlin\n\nNew:\n[1] (2026-01-05) User lives in Lisbon"; ask.User != want {
+		t.Errorf("asked\n%s\nwant\n%s", ask.User, want)
+	}
+	decisions, err := ParseDecisions(`{"decisions":[{"new":1,"event":"UPDATE","id":"0","text":"","reason":"moved"}]}`, kept)
+	if err != nil || len(decisions) != 1 || decisions[0].Target != berlin.ID {
+		t.Errorf("decisions %+v, %v; want one about Berlin", decisions, err)
+	}
+}
+
+func withStatus(f memory.Fact, s memory.Status) memory.Fact {
+	f.Status = s
+	return f
+}
+
+func TestThirdPerson(t *testing.T) {
+	for in, want := range map[string]string{
+		"I love my job":             "User loves User's job",
+		"I'm happy with it":         "User is happy with it",
+		"I don't like you":          "User doesn't like you",
+		"I have two of mine":        "User has two of User's",
+		"I really try, I do":        "User really tries, User does",
+		"we watch them":             "User watches them",
+		"I can fix my bike myself":  "User can fix User's bike themself",
+		"I went home":               "User went home",
+		"give me that, it's ours":   "give User that, it's User's",
+		"I've moved and I'll stay":  "User has moved and User will stay",
+		"I need I feed I play I go": "User needs User feeds User plays User goes",
+		"we were there, we aren't":  "User was there, User isn't",
+		"I pass, I fix and I buzz":  "User passes, User fixes and User buzzes",
+	} {
+		if got := thirdPerson(in); got != want {
+			t.Errorf("thirdPerson(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
