@@ -182,6 +182,7 @@ func TestRulesReadWhatPeopleSayOfThemselves(t *testing.T) {
 			{"I'd like a coffee", ""},
 			{"I like that", ""},
 			{"Who likes coffee?", ""},
+			{"I'm passionate about making a safe, warm place", ""},
 		},
 		"things": {
 			{"I drive a red Toyota Corolla", "User drives a red Toyota Corolla"},
@@ -247,6 +248,30 @@ func TestRulesReadWhatPeopleSayOfThemselves(t *testing.T) {
 			for _, c := range cases {
 				if got := learned(c.said); got != c.want {
 					t.Errorf("from %q\n got %q\nwant %q", c.said, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+// turnOfChat is a turn as people write them, mostly of no concern to memory.
+const turnOfChat = "Hey, thanks for the help yesterday! I moved from Berlin to Lisbon last month and I'm looking for a good bakery. " +
+	"My wife Maria is allergic to nuts, so it has to be careful about that. Could you suggest three of them near the river? " +
+	"Also, what would you pack for a weekend in Porto if the weather turns bad? I have a meeting there next Friday."
+
+func BenchmarkRules(b *testing.B) {
+	for _, size := range []struct {
+		name string
+		text string
+	}{{"turn", turnOfChat}, {"100KiB", strings.Repeat(turnOfChat+"\n", 100<<10/len(turnOfChat))}} {
+		b.Run(size.name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(size.text)))
+			for b.Loop() {
+				said := saying(size.text)
+				kept, _ := Filter(Rules(said), said)
+				if len(kept) == 0 {
+					b.Fatal("nothing read")
 				}
 			}
 		})

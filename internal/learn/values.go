@@ -204,7 +204,7 @@ func language(raw string, _ time.Time) string {
 // thing accepts what means the same outside of the conversation.
 func thing(raw string, said time.Time) string {
 	s := undatedEnd(cutAt(raw), said)
-	if s == "" || vague.MatchString(s) || dangling.MatchString(s) || len(strings.Fields(s)) > 10 || refers(s, said) {
+	if s == "" || vague.MatchString(s) || dangling.MatchString(s) || halved(s, raw[len(s):]) || len(strings.Fields(s)) > 10 || refers(s, said) {
 		return ""
 	}
 	return thirdPerson(s)
@@ -218,6 +218,14 @@ func general(raw string, said time.Time) string {
 	}
 	return thing(raw, said)
 }
+
+// halved reports whether a comma between adjectives cut s short: "a safe, inviting
+// place".
+func halved(s, after string) bool {
+	return strings.HasPrefix(after, ", ") && !strings.HasPrefix(after, ", and ") && adjectiveEnd.MatchString(s)
+}
+
+var adjectiveEnd = regexp.MustCompile(`(?i)\b(?:an?|my|our|some) [a-z-]+$`)
 
 // dangling is where a cut took away what a phrase needs.
 var dangling = regexp.MustCompile(`(?i)\b(?:to|for|in|on|of|at|with|about|into|from|the|an?|and|or|my|than|like)$`)
