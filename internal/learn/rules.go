@@ -39,8 +39,22 @@ func within(span text.Span, cands []Candidate) bool {
 	})
 }
 
+// opens are the words that a clause about its speaker begins with, unless it ends
+// in "is my …".
+var opens = table("i i'm im i've ive i'd i'll we we're we've we'd we'll my our one call you please just everyone everybody people friends they this it's")
+
+// ofSpeaker reports whether a clause may be about its speaker. Most are not, and
+// need not be held against every family.
+func ofSpeaker(clause string) bool {
+	first, rest, _ := strings.Cut(strings.ToLower(clause), " ")
+	return opens[strings.ReplaceAll(first, "’", "'")] || strings.Contains(rest, "my ") || strings.Contains(rest, "our ")
+}
+
 // read returns what a clause says, by the first family that takes it.
 func read(c clause, s Said) []Candidate {
+	if !ofSpeaker(c.text) {
+		return nil
+	}
 	c.text = kinIs.ReplaceAllString(c.text, "$1 is $2")
 	for _, f := range families {
 		m := f.form.FindStringSubmatchIndex(c.text)
