@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -74,7 +75,7 @@ func RunCrash(t *testing.T, c Crash) {
 type crashParent struct {
 	crash Crash
 	path  string
-	test  string
+	test  string // whose child it is
 	hours int // that its clock is ahead, so that no dead child's lease holds
 	acked ledger
 }
@@ -85,8 +86,7 @@ func now(hours int) func() time.Time {
 }
 
 func newCrashParent(t *testing.T, c Crash) *crashParent {
-	test, _, _ := strings.Cut(t.Name(), "/"+filepath.Base(t.Name()))
-	return &crashParent{crash: c, path: filepath.Join(t.TempDir(), "store"), test: test}
+	return &crashParent{crash: c, path: filepath.Join(t.TempDir(), "store"), test: path.Dir(t.Name())}
 }
 
 func (p *crashParent) kills(t *testing.T) int {

@@ -46,6 +46,8 @@ func exportAt(ctx context.Context, s memory.Store, owner memory.Owner, at memory
 		}
 		out.Relations = append(out.Relations, relations...)
 	}
+	slices.SortFunc(out.Relations, compareRelations)
+	out.Relations = slices.Compact(out.Relations) // each is of two facts
 	return out, nil
 }
 
@@ -136,14 +138,20 @@ func (r *rig) snapshot(owner memory.Owner) snapshot {
 	return out
 }
 
-// active leaves in an export what is active, which is what people see.
+// active leaves in an export what is active, which is what people see, and the
+// relations that one end of is.
 func (e export) active() export {
-	return export{
-		Memories:  slices.DeleteFunc(slices.Clone(e.Memories), func(m memory.Memory) bool { return m.Status() != memory.Active }),
-		Profile:   e.Profile,
-		Relations: slices.SortedFunc(slices.Values(e.Relations), compareRelations),
-		Turns:     slices.DeleteFunc(slices.Clone(e.Turns), func(t memory.Turn) bool { return t.Status != memory.Active }),
+	out := export{
+		Memories: slices.DeleteFunc(slices.Clone(e.Memories), func(m memory.Memory) bool { return m.Status() != memory.Active }),
+		Profile:  e.Profile,
+		Turns:    slices.DeleteFunc(slices.Clone(e.Turns), func(t memory.Turn) bool { return t.Status != memory.Active }),
 	}
+	for _, r := range e.Relations {
+		if slices.ContainsFunc(out.Memories, func(m memory.Memory) bool { return m.ID() == r.From || m.ID() == r.To }) {
+			out.Relations = append(out.Relations, r)
+		}
+	}
+	return out
 }
 
 func compareRelations(a, b memory.Relation) int {

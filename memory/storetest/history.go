@@ -20,7 +20,8 @@ import (
 // RunHistory makes random histories on two stores, the reference and the one
 // under test, and compares all that they answer. At the end of each history it
 // checks on the latter that every export as of a time equals the export taken
-// then. A difference is printed with its seed and a short script that shows it.
+// then, and on the way that undoing a run restores the export before it. A
+// difference is printed with its seed and a short script that shows it.
 // $LOCI_SEED makes the one history of that seed.
 func RunHistory(t *testing.T, reference, open Open) {
 	play := func(script []step) string {
@@ -104,6 +105,9 @@ func (h *history) play(script []step) string {
 		if diff := difference(got, want); diff != "" {
 			return fmt.Sprintf("step %d, %s (-got +want):\n%s", i+1, s, diff)
 		}
+		if h.got.undone != "" {
+			return fmt.Sprintf("step %d, %s: undo does not restore (-got +want):\n%s", i+1, s, h.got.undone)
+		}
 	}
 	for _, o := range players {
 		want, got := h.want.snapshot(o), h.got.snapshot(o)
@@ -123,6 +127,7 @@ type player struct {
 	clock  *memtest.Clock
 	leases map[string]memory.Lease   // by job: the last one that was held
 	past   map[memory.Owner][]moment // nil: none is kept
+	undone string                    // how an export after an undo differs from the one before
 	t      *testing.T
 }
 
@@ -147,7 +152,6 @@ type answer struct {
 	Receipt memory.Receipt
 	Job     memory.Job
 	Read    any
-	Undone  string // how an export after undo differs from the one before
 }
 
 func (p *player) play(i int, s step) answer {
@@ -243,7 +247,7 @@ func (p *player) apply(i int, owner memory.Owner, s applyStep) answer {
 	}
 	p.wrote(owner, receipt)
 	if s.undo && !receipt.Again && len(run.Learned) == 0 {
-		a.Undone = p.undo(owner, run.ID, was)
+		p.undone = p.undo(owner, run.ID, was)
 	}
 	return a
 }

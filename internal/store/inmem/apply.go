@@ -32,7 +32,7 @@ func (s *shelf) apply(owner memory.Owner, run memory.Run, changes []memory.Chang
 		return memory.Receipt{}, err
 	}
 	if run.Lease != nil {
-		job, err := s.held(owner, *run.Lease, now)
+		job, err := s.held(*run.Lease, now)
 		if err != nil {
 			return memory.Receipt{}, err
 		}

@@ -93,7 +93,7 @@ func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Durati
 	var extended memory.Lease
 	err := s.write(ctx, held.Owner, func(draft *shelf) error {
 		now := memory.Time(s.now())
-		j, err := draft.held(held.Owner, held, now)
+		j, err := draft.held(held, now)
 		if err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Durati
 func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome) error {
 	return s.write(ctx, held.Owner, func(draft *shelf) error {
 		now := memory.Time(s.now())
-		j, err := draft.held(held.Owner, held, now)
+		j, err := draft.held(held, now)
 		if err != nil {
 			return err
 		}
@@ -119,9 +119,9 @@ func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome)
 }
 
 // held returns the job that a lease is the current one of.
-func (s *shelf) held(owner memory.Owner, l memory.Lease, now time.Time) (memory.Job, error) {
+func (s *shelf) held(l memory.Lease, now time.Time) (memory.Job, error) {
 	j, ok := s.jobs[l.Job]
-	if !ok || l.Owner != owner || j.State != memory.JobRunning || j.Lease.Token != l.Token || !now.Before(j.Lease.Until) {
+	if !ok || j.State != memory.JobRunning || j.Lease.Token != l.Token || !now.Before(j.Lease.Until) {
 		return memory.Job{}, memory.Errorf(memory.LeaseLost, "job %s is not held by this worker any more", l.Job)
 	}
 	return j, nil
