@@ -80,7 +80,7 @@ func wire(ctx context.Context, config Config, opts Options) (l *Loci, err error)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", proxy.New(l.engine, proxy.Options{
-		Upstream: upstream, BaseURL: config.Upstream.URL, Placement: wirefmt.Placement(config.Recall.Placement),
+		Upstream: upstream, Placement: wirefmt.Placement(config.Recall.Placement),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 	}))
 	mux.Handle("GET /metrics", metrics.Handler())

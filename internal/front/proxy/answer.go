@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,10 +24,11 @@ type memoryHit struct {
 	Score     float64     `json:"score"`
 }
 
-// withHits adds memory_hits to an answer where memory was read for it.
-func (d *Door) withHits(body []byte, c *call) []byte {
+// withHits adds memory_hits to an answer. It is false, and the answer as it was,
+// where memory was not read for it or the answer is no JSON object.
+func (c *call) withHits(body []byte) ([]byte, bool) {
 	if !c.memory || !c.prepared.Read {
-		return body
+		return body, false
 	}
 	hits := []memoryHit{}
 	for _, h := range c.prepared.Hits {
@@ -36,46 +38,53 @@ func (d *Door) withHits(body []byte, c *call) []byte {
 		}
 		hits = append(hits, hit)
 	}
-	value, err := json.Marshal(hits)
+	added, err := wire.AddFields(body, wire.Field{Name: "memory_hits", Value: hits})
 	if err != nil {
-		return body
+		return body, false
 	}
-	added, err := wire.AddFields(body, wire.Field{Name: "memory_hits", Value: value})
-	if err != nil {
-		return body
-	}
-	return added
+	return added, true
 }
 
-// refuse answers an error the way OpenAI's clients read it.
-func refuse(w http.ResponseWriter, err error) {
-	p := httpx.ProblemOf(err)
-	kind := "invalid_request_error"
-	if p.Status >= http.StatusInternalServerError {
-		kind = "server_error"
-	}
-	body, encodeErr := json.Marshal(map[string]any{"error": map[string]any{
-		"message": p.Detail, "type": kind, "code": string(p.Code), "param": nil,
-	}})
-	if encodeErr != nil {
-		panic(encodeErr) // strings always encode
-	}
-	writeJSON(w, p.Status, body)
+// apiError is an error the way OpenAI's clients read it.
+type apiError struct {
+	Error struct {
+		Message string  `json:"message"`
+		Type    string  `json:"type"`
+		Param   *string `json:"param"`
+		Code    string  `json:"code"`
+	} `json:"error"`
 }
 
-// refuseUpstream says that the upstream could not be asked.
+func writeError(w http.ResponseWriter, status int, code, message string) {
+	var e apiError
+	e.Error.Message, e.Error.Code, e.Error.Type = message, code, "invalid_request_error"
+	if status >= http.StatusInternalServerError {
+		e.Error.Type = "server_error"
+	}
+	body, err := json.Marshal(e)
+	if err != nil {
+		panic(err) // strings always encode
+	}
+	writeJSON(w, status, body)
+}
+
+// refuse tells a client what is wrong with its request.
+func refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p := httpx.Tell(r.Context(), err)
+	writeError(w, p.Status, string(p.Code), p.Detail)
+}
+
+// refuseUpstream says that the upstream did not answer, unless it was the request
+// that could not be sent or the client that did not wait.
 func (d *Door) refuseUpstream(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil {
-		return // the client is gone
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge), errors.Is(err, memory.Invalid):
+		refuse(w, r, err)
+	case r.Context().Err() == nil:
+		d.Log.Warn("upstream failed", "path", r.URL.Path, "err", err)
+		writeError(w, http.StatusBadGateway, "upstream_unavailable", "the upstream did not answer: "+err.Error())
 	}
-	d.Log.Warn("upstream failed", "path", r.URL.Path, "err", err)
-	body, encodeErr := json.Marshal(map[string]any{"error": map[string]any{
-		"message": "Loci could not reach the upstream " + d.BaseURL + ": " + err.Error(), "type": "server_error", "code": "upstream_unavailable", "param": nil,
-	}})
-	if encodeErr != nil {
-		panic(encodeErr) // strings always encode
-	}
-	writeJSON(w, http.StatusBadGateway, body)
 }
 
 func writeJSON(w http.ResponseWriter, status int, body []byte) {
@@ -85,11 +94,36 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body) // a client that is gone is no error of ours
 }
 
+// pass brings an answer back as it comes.
+func pass(w http.ResponseWriter, resp *http.Response) {
+	begin(w, resp)
+	finish(w, resp, copyFlushing(flusher{w}, resp.Body))
+}
+
+// begin passes on an answer's status and headers at once: an upstream may be long
+// about the first byte after them.
+func begin(w http.ResponseWriter, resp *http.Response) {
+	copyHeader(w.Header(), resp.Header)
+	w.WriteHeader(resp.StatusCode)
+	_ = http.NewResponseController(w).Flush() // a client that is gone is no error of ours
+}
+
+// finish passes on an answer's trailers. One that was cut off is cut off for the
+// client too: only a broken connection says that it is not whole.
+func finish(w http.ResponseWriter, resp *http.Response, err error) {
+	if err != nil && !errors.Is(err, io.EOF) {
+		panic(http.ErrAbortHandler)
+	}
+	for name, values := range resp.Trailer {
+		w.Header()[http.TrailerPrefix+name] = values
+	}
+}
+
 // copyHeader passes an answer's headers on; the upstream has taken off those of
 // its connection.
 func copyHeader(to, from http.Header) {
 	for name, values := range from {
-		to[name] = append([]string(nil), values...)
+		to[name] = slices.Clone(values)
 	}
 }
 
@@ -106,19 +140,17 @@ func (f flusher) write(p []byte) {
 	_ = http.NewResponseController(f.ResponseWriter).Flush()
 }
 
-// copyFlushing copies a body piece by piece. An answer cut off is cut off for the
-// client too.
-func copyFlushing(w http.ResponseWriter, body io.Reader) {
-	out := flusher{w}
+// copyFlushing copies a body piece by piece to its end.
+func copyFlushing(out flusher, body io.Reader) error {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := body.Read(buf)
 		out.write(buf[:n])
 		if errors.Is(err, io.EOF) {
-			return
+			return nil
 		}
 		if err != nil {
-			panic(http.ErrAbortHandler)
+			return err
 		}
 	}
 }

@@ -21,16 +21,16 @@ func (d *Door) answerLocally(w http.ResponseWriter, r *http.Request, c *call) {
 		OutputTokens: text.Tokens(reply),
 	}
 	a.Digest = wire.Digest(a.Role, a.Text, "", "")
+	c.nameTrace(w.Header())
 	if c.memory {
-		w.Header().Set(HeaderTrace, c.prepared.Trace)
 		c.exchange.RecordQuestion(r.Context())
 	}
 	if c.Stream {
 		d.streamLocally(w, r, c, a)
 		return
 	}
-	d.record(r, c, a)
-	body := d.withHits(wire.EncodeAnswer(a, d.Now()), c)
+	c.record(r.Context(), a)
+	body, _ := c.withHits(wire.EncodeAnswer(a, d.Now()))
 	writeJSON(w, http.StatusOK, body)
 }
 
@@ -52,6 +52,6 @@ func (d *Door) streamLocally(w http.ResponseWriter, r *http.Request, c *call, a 
 	for i, word := range strings.SplitAfter(a.Text, " ") {
 		out.write(wire.EncodeChunk(a, now, word, i == 0))
 	}
-	d.record(r, c, a)
+	c.record(r.Context(), a)
 	out.write(wire.EncodeEnd(a, now))
 }

@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine"
@@ -21,7 +20,6 @@ import (
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/wire"
-	"github.com/loci-memory/loci/memory"
 )
 
 // HeaderTrace names the trace of an answer.
@@ -39,7 +37,6 @@ type Upstream interface {
 // Options are what the door needs beside the engine.
 type Options struct {
 	Upstream  Upstream // nil: the built-in model answers
-	BaseURL   string   // of the upstream
 	Placement wire.Placement
 	Metrics   *obs.Metrics
 	Log       *slog.Logger
@@ -65,15 +62,19 @@ func New(e *engine.Engine, opts Options) http.Handler {
 
 // chat handles one chat completion.
 func (d *Door) chat(w http.ResponseWriter, r *http.Request) {
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		d.forward(w, r) // what cannot be read goes without memory
+		return
+	}
 	arrived := d.Now()
 	body, err := httpx.ReadBody(r)
 	if err != nil {
-		refuse(w, err)
+		refuse(w, r, err)
 		return
 	}
 	c, err := d.read(r, body)
 	if err != nil {
-		refuse(w, err)
+		refuse(w, r, err)
 		return
 	}
 	c.arrived = arrived
@@ -87,19 +88,12 @@ func (d *Door) chat(w http.ResponseWriter, r *http.Request) {
 // call is one chat completion on its way through.
 type call struct {
 	*wire.Chat
-	owner    memory.Owner
 	arrived  time.Time
 	sent     time.Time // to the upstream
 	answered time.Time // by the upstream: its headers were there
 	memory   bool      // whether memory takes part at all
 	exchange *engine.Exchange
 	prepared engine.Prepared
-}
-
-// overhead is how much later the first byte goes out, now, than it would have
-// without Loci in between.
-func (c *call) overhead(now time.Time) time.Duration {
-	return c.sent.Sub(c.arrived) + now.Sub(c.answered)
 }
 
 // read decodes a request, finds out whose it is, and opens the exchange.
@@ -116,7 +110,7 @@ func (d *Door) read(r *http.Request, body []byte) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &call{Chat: chat, owner: who.Owner}
+	c := &call{Chat: chat}
 	c.memory = who.Owner != "" && extras.Mode != wire.ModeOff && !wire.FrontEndTask(chat) && chat.LastUser() >= 0
 	if !c.memory {
 		return c, nil
@@ -126,84 +120,24 @@ func (d *Door) read(r *http.Request, body []byte) (*call, error) {
 	return c, nil
 }
 
-// strictModels remembers which models of an upstream refuse a system message in
-// the middle: their chat template is strict (SPEC section 5).
-type strictModels struct {
-	mu     sync.Mutex
-	models map[string]bool // by model; guarded by mu
+// record hands the answer to the engine and waits until it is stored, or the
+// engine has given up: then the chat goes on without. The client may be gone by
+// now; what was said stays said.
+func (c *call) record(ctx context.Context, a wire.Answer) {
+	if c.memory {
+		c.exchange.RecordAnswer(context.WithoutCancel(ctx), a)
+	}
 }
 
-func (s *strictModels) has(model string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.models[model]
+// nameTrace tells the client where to read what memory did.
+func (c *call) nameTrace(h http.Header) {
+	if c.prepared.Trace != "" {
+		h.Set(HeaderTrace, c.prepared.Trace)
+	}
 }
 
-// maxStrict bounds what is remembered, since clients choose the names.
-const maxStrict = 1000
-
-func (s *strictModels) add(model string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.models == nil || len(s.models) >= maxStrict {
-		s.models = map[string]bool{}
-	}
-	s.models[model] = true
-}
-
-// forward sends any other request on as it is.
-func (d *Door) forward(w http.ResponseWriter, r *http.Request) {
-	if d.Upstream == nil {
-		refuse(w, memory.Errorf(memory.NotFound, "%s needs an upstream; set upstream.url (LOCI_UPSTREAM_URL)", r.URL.Path))
-		return
-	}
-	resp, err := d.Upstream.Do(r.Context(), r.Method, upstreamPath(r), r.Header, r.Body)
-	if err != nil {
-		d.refuseUpstream(w, r, err)
-		return
-	}
-	defer closeBody(resp)
-	copyHeader(w.Header(), resp.Header)
-	w.WriteHeader(resp.StatusCode)
-	copyFlushing(w, resp.Body)
-}
-
-// upstreamPath is a request's path and query below the upstream's base URL, which
-// ends in /v1 itself.
-func upstreamPath(r *http.Request) string {
-	path := strings.TrimPrefix(r.URL.EscapedPath(), "/v1")
-	if r.URL.RawQuery != "" {
-		path += "?" + r.URL.RawQuery
-	}
-	return path
-}
-
-// models lists the upstream's models and the built-in one.
-func (d *Door) models(w http.ResponseWriter, r *http.Request) {
-	own := wire.Model{ID: responder.Name, OwnedBy: "loci", Created: d.Now()}
-	if d.Upstream == nil {
-		writeJSON(w, http.StatusOK, wire.EncodeModels(own))
-		return
-	}
-	r.Header.Del("Accept-Encoding") // the list is added to
-	resp, err := d.Upstream.Do(r.Context(), r.Method, upstreamPath(r), r.Header, nil)
-	if err != nil {
-		d.refuseUpstream(w, r, err)
-		return
-	}
-	defer closeBody(resp)
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		d.refuseUpstream(w, r, err)
-		return
-	}
-	if resp.StatusCode == http.StatusOK {
-		if added, err := wire.AddModels(body, own); err == nil {
-			body = added
-			resp.Header.Del("Content-Length")
-		}
-	}
-	copyHeader(w.Header(), resp.Header)
-	w.WriteHeader(resp.StatusCode)
-	_, _ = w.Write(body) // a client that is gone is no error of ours
+// overhead is how much later the first byte goes out, now, than it would have
+// without Loci in between.
+func (c *call) overhead(now time.Time) time.Duration {
+	return c.sent.Sub(c.arrived) + now.Sub(c.answered)
 }

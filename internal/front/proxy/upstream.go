@@ -3,8 +3,6 @@ package proxy
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
-	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -15,8 +13,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswer bounds what is read of an answer that is not streamed.
-const maxAnswer = 64 << 20
+// maxAnswer bounds how much of an answer that is not streamed is held in memory
+// to be read. A longer one passes unread.
+const maxAnswer = 16 << 20
 
 // answerByUpstream sends the request on and brings the answer back.
 func (d *Door) answerByUpstream(w http.ResponseWriter, r *http.Request, c *call) {
@@ -26,71 +25,22 @@ func (d *Door) answerByUpstream(w http.ResponseWriter, r *http.Request, c *call)
 	resp, err := d.ask(r, c)
 	if err != nil {
 		d.refuseUpstream(w, r, err)
-		d.record(r, c, wire.Answer{})
+		c.record(r.Context(), wire.Answer{})
 		return
 	}
 	defer closeBody(resp)
-	if c.memory {
-		w.Header().Set(HeaderTrace, c.prepared.Trace)
-	}
-	if isStream(resp) {
+	c.nameTrace(w.Header())
+	switch {
+	case !c.memory:
+		pass(w, resp)
+	case isStream(resp):
 		d.passStream(w, r, c, resp)
-		return
+	case resp.StatusCode == http.StatusOK:
+		d.passAnswer(w, r, c, resp)
+	default:
+		defer c.record(r.Context(), wire.Answer{})
+		pass(w, resp)
 	}
-	d.passAnswer(w, r, c, resp)
-}
-
-// ask sends the request with memory and, if that is refused in a way that memory
-// may have caused, the client's own bytes once more.
-func (d *Door) ask(r *http.Request, c *call) (*http.Response, error) {
-	if c.memory {
-		readableEncodings(r.Header)
-	}
-	bare := c.Bare()
-	placement := d.Placement
-	if placement == wire.Tail && d.strict.has(c.Model) {
-		placement = wire.User
-	}
-	body := c.With(c.prepared.Block, placement)
-	c.sent = d.Now()
-	resp, err := d.send(r, body)
-	c.answered = d.Now()
-	if err != nil || !refusesMemory(resp.StatusCode) || bytes.Equal(body, bare) {
-		return resp, err
-	}
-	closeBody(resp)
-	again, err := d.send(r, bare)
-	if err == nil && again.StatusCode < http.StatusMultipleChoices && placement == wire.Tail {
-		d.strict.add(c.Model)
-	}
-	c.prepared.Block = "" // what was answered had no memory
-	return again, err
-}
-
-func (d *Door) send(r *http.Request, body []byte) (*http.Response, error) {
-	return d.Upstream.Do(r.Context(), http.MethodPost, upstreamPath(r), r.Header, bytes.NewReader(body))
-}
-
-// refusesMemory reports whether a status may mean that the upstream could not
-// take the request with a memory message in it.
-func refusesMemory(status int) bool {
-	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity
-}
-
-// readableEncodings leaves of what the client accepts only what can be read for
-// recording.
-func readableEncodings(h http.Header) {
-	if h.Get("Accept-Encoding") == "" {
-		return
-	}
-	readable := "identity"
-	for e := range strings.SplitSeq(h.Get("Accept-Encoding"), ",") {
-		name, _, _ := strings.Cut(strings.TrimSpace(e), ";")
-		if strings.EqualFold(name, "gzip") || name == "*" {
-			readable = "gzip"
-		}
-	}
-	h.Set("Accept-Encoding", readable)
 }
 
 func isStream(resp *http.Response) bool {
@@ -102,133 +52,79 @@ func isStream(resp *http.Response) bool {
 // until the turns are stored; a client or an upstream that hangs up midway leaves
 // what was said so far.
 func (d *Door) passStream(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
-	copyHeader(w.Header(), resp.Header)
-	w.WriteHeader(resp.StatusCode)
+	begin(w, resp)
 	out := flusher{w}
-	var gate wire.Gate
-	heard := newListener(resp.Header.Get("Content-Encoding"))
-	first := true
+	heard := listen(resp.Header.Get("Content-Encoding"))
+	defer heard.stop()
 	buf := make([]byte, 32<<10)
-	for {
+	for first := true; ; {
 		n, err := resp.Body.Read(buf)
 		if n > 0 {
-			heard.write(buf[:n])
-			out.write(gate.Pass(buf[:n]))
+			out.write(heard.pass(buf[:n]))
 			if first {
 				d.Metrics.FirstByte(c.overhead(d.Now()))
 				first = false
 			}
 		}
-		if gate.Ended() || err != nil {
-			d.record(r, c, heard.answer())
-			out.write(gate.Held())
-			if err == nil {
-				copyFlushing(w, resp.Body)
-			} else if !errors.Is(err, io.EOF) {
-				panic(http.ErrAbortHandler) // the client must see that it was cut off
-			}
-			return
+		if !heard.ended() && err == nil {
+			continue
 		}
+		c.record(r.Context(), heard.answer())
+		out.write(heard.held())
+		if err == nil {
+			err = copyFlushing(out, resp.Body)
+		}
+		finish(w, resp, err)
+		return
 	}
 }
 
 // passAnswer brings back an answer that comes in one piece.
 func (d *Door) passAnswer(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
-	if !c.memory || resp.StatusCode != http.StatusOK {
-		copyHeader(w.Header(), resp.Header)
-		w.WriteHeader(resp.StatusCode)
-		d.record(r, c, wire.Answer{})
-		copyFlushing(w, resp.Body)
-		return
-	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	if err != nil || len(body) > maxAnswer {
-		d.record(r, c, wire.Answer{})
-		d.refuseUpstream(w, r, memory.Errorf(memory.Unavailable, "the upstream's answer was cut off or is too long"))
+	if err != nil {
+		d.refuseUpstream(w, r, memory.Errorf(memory.Unavailable, "its answer was cut off: %w", err))
+		c.record(r.Context(), wire.Answer{})
 		return
 	}
-	plain, ok := decoded(body, resp.Header.Get("Content-Encoding"))
-	a, err := wire.ReadAnswer(plain)
-	if !ok || err != nil {
+	if len(body) > maxAnswer {
+		defer c.record(r.Context(), wire.Answer{})
+		begin(w, resp)
+		flusher{w}.write(body)
+		finish(w, resp, copyFlushing(flusher{w}, resp.Body))
+		return
+	}
+	plain, err := decoded(body, resp.Header.Get("Content-Encoding"))
+	var a wire.Answer
+	if err == nil {
+		a, err = wire.ReadAnswer(plain)
+	}
+	if err != nil { // none that can be read: it passes as it is
 		a = wire.Answer{}
 	}
-	d.record(r, c, a)
-	if ok && err == nil {
-		if added := d.withHits(plain, c); len(added) != len(plain) {
-			body = added
-			resp.Header.Del("Content-Encoding")
-		}
+	c.record(r.Context(), a)
+	if added, ok := c.withHits(plain); ok && err == nil {
+		body = added
+		resp.Header.Del("Content-Encoding")
 	}
+	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
 	copyHeader(w.Header(), resp.Header)
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(resp.StatusCode)
 	d.Metrics.FirstByte(c.overhead(d.Now()))
 	_, _ = w.Write(body) // a client that is gone is no error of ours
 }
 
-// record hands the answer to the engine and waits until it is stored, or the
-// engine has given up: then the chat goes on without.
-func (d *Door) record(r *http.Request, c *call, a wire.Answer) {
-	if c.memory {
-		c.exchange.RecordAnswer(context.WithoutCancel(r.Context()), a)
-	}
-}
-
-// listener accumulates what a stream says, whatever its encoding.
-type listener struct {
-	stream wire.Stream
-	pipe   *io.PipeWriter // of a compressed stream; nil otherwise
-	done   chan struct{}
-}
-
-func newListener(encoding string) *listener {
-	l := &listener{}
-	if !strings.EqualFold(encoding, "gzip") {
-		return l
-	}
-	read, write := io.Pipe()
-	l.pipe, l.done = write, make(chan struct{})
-	go func() {
-		defer close(l.done)
-		if z, err := gzip.NewReader(read); err == nil {
-			_, _ = io.Copy(&l.stream, z) // what can be read is kept
-		}
-		_, _ = io.Copy(io.Discard, read) // never block the writer
-	}()
-	return l
-}
-
-func (l *listener) write(p []byte) {
-	if l.pipe != nil {
-		_, _ = l.pipe.Write(p) // its reader takes everything
-		return
-	}
-	_, _ = l.stream.Write(p) // never fails
-}
-
-// answer returns what was said, once nothing more comes.
-func (l *listener) answer() wire.Answer {
-	if l.pipe != nil {
-		_ = l.pipe.Close() // its reader ends
-		<-l.done
-	}
-	if l.stream.Empty() {
-		return wire.Answer{}
-	}
-	return l.stream.Answer()
-}
-
-func decoded(body []byte, encoding string) ([]byte, bool) {
+// decoded returns a body as it was before it was compressed.
+func decoded(body []byte, encoding string) ([]byte, error) {
 	switch strings.ToLower(encoding) {
 	case "", "identity":
-		return body, true
+		return body, nil
 	case "gzip":
 		z, err := gzip.NewReader(bytes.NewReader(body))
 		if err != nil {
-			return nil, false
+			return nil, err
 		}
-		plain, err := io.ReadAll(io.LimitReader(z, maxAnswer))
-		return plain, err == nil
+		return io.ReadAll(io.LimitReader(z, maxAnswer)) // one cut off here is no JSON any more
 	}
-	return nil, false
+	return nil, memory.Errorf(memory.Invalid, "the encoding %q is not read here", encoding)
 }

@@ -1,0 +1,67 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/model/responder"
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// forward sends any other request on as it is.
+func (d *Door) forward(w http.ResponseWriter, r *http.Request) {
+	if d.Upstream == nil {
+		refuse(w, r, memory.Errorf(memory.NotFound, "%s %s needs an upstream; set upstream.url (LOCI_UPSTREAM_URL)", r.Method, r.URL.Path))
+		return
+	}
+	resp, err := d.Upstream.Do(r.Context(), r.Method, upstreamPath(r), r.Header, r.Body)
+	if err != nil {
+		d.refuseUpstream(w, r, err)
+		return
+	}
+	defer closeBody(resp)
+	pass(w, resp)
+}
+
+// upstreamPath is a request's path and query below the upstream's base URL, which
+// ends in /v1 itself.
+func upstreamPath(r *http.Request) string {
+	path := strings.TrimPrefix(r.URL.EscapedPath(), "/v1")
+	if r.URL.RawQuery != "" {
+		path += "?" + r.URL.RawQuery
+	}
+	return path
+}
+
+// models lists the upstream's models and the built-in one.
+func (d *Door) models(w http.ResponseWriter, r *http.Request) {
+	own := wire.Model{ID: responder.Name, OwnedBy: "loci", Created: d.Now()}
+	if d.Upstream == nil {
+		writeJSON(w, http.StatusOK, wire.EncodeModels(own))
+		return
+	}
+	r.Header.Del("Accept-Encoding") // the list is added to
+	resp, err := d.Upstream.Do(r.Context(), http.MethodGet, upstreamPath(r), r.Header, nil)
+	if err != nil {
+		d.refuseUpstream(w, r, err)
+		return
+	}
+	defer closeBody(resp)
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		d.refuseUpstream(w, r, memory.Errorf(memory.Unavailable, "its list of models was cut off: %w", err))
+		return
+	}
+	if resp.StatusCode == http.StatusOK {
+		if added, err := wire.AddModels(body, own); err == nil {
+			body = added
+		}
+	}
+	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	copyHeader(w.Header(), resp.Header)
+	w.WriteHeader(resp.StatusCode)
+	_, _ = w.Write(body) // a client that is gone is no error of ours
+}

@@ -1,0 +1,132 @@
+package proxy
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"iter"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/wire"
+)
+
+// listener reads along with a stream, compressed or not: what it says and when it
+// ends. The piece that ends it is held.
+type listener struct {
+	stream wire.Stream
+	gate   wire.Gate
+	deaf   bool      // it cannot be read: it says nothing and nothing is held
+	plain  *inflater // of a compressed stream; nil otherwise
+	last   []byte    // of a compressed stream: the piece that ends it
+}
+
+// listen returns a listener to a stream of that Content-Encoding.
+func listen(encoding string) *listener {
+	switch strings.ToLower(encoding) {
+	case "", "identity":
+		return &listener{}
+	case "gzip":
+		return &listener{plain: newInflater()}
+	}
+	return &listener{deaf: true}
+}
+
+// pass takes the next piece and returns what may go to the client, valid until
+// the next call. Compressed pieces are never cut: the client's reader needs each
+// as soon as it is there.
+func (l *listener) pass(p []byte) []byte {
+	if l.deaf {
+		return p
+	}
+	if l.plain == nil {
+		_, _ = l.stream.Write(p) // never fails
+		return l.gate.Pass(p)
+	}
+	plain := l.plain.next(p)
+	_, _ = l.stream.Write(plain)
+	l.gate.Pass(plain)
+	if l.gate.Ended() {
+		l.last = bytes.Clone(p)
+		return nil
+	}
+	return p
+}
+
+// ended reports whether what ends the stream is being held.
+func (l *listener) ended() bool { return l.gate.Ended() }
+
+// held returns what was held back.
+func (l *listener) held() []byte {
+	if l.plain == nil {
+		return l.gate.Held()
+	}
+	return l.last
+}
+
+// answer returns what was said so far.
+func (l *listener) answer() wire.Answer {
+	if l.plain != nil {
+		_, _ = l.stream.Write(l.plain.rest())
+	}
+	if l.stream.Empty() {
+		return wire.Answer{}
+	}
+	return l.stream.Answer()
+}
+
+// stop gives up what reading takes.
+func (l *listener) stop() {
+	if l.plain != nil {
+		l.plain.rest()
+	}
+}
+
+// inflater decompresses a stream piece by piece, each as far as it goes. It is a
+// coroutine: the reader of gzip runs until it wants more than there is.
+type inflater struct {
+	piece []byte       // what is not read yet
+	plain bytes.Buffer // what was made of it
+	more  func() (struct{}, bool)
+	end   func()
+}
+
+func newInflater() *inflater {
+	f := &inflater{}
+	f.more, f.end = iter.Pull(func(wait func(struct{}) bool) {
+		z, err := gzip.NewReader(reader(func(p []byte) (int, error) {
+			for len(f.piece) == 0 {
+				if !wait(struct{}{}) {
+					return 0, io.EOF
+				}
+			}
+			n := copy(p, f.piece)
+			f.piece = f.piece[n:]
+			return n, nil
+		}))
+		if err == nil {
+			_, _ = io.Copy(&f.plain, z) // what can be read is heard
+		}
+	})
+	return f
+}
+
+// next returns what a piece adds to the plain stream, valid until the next call.
+func (f *inflater) next(p []byte) []byte {
+	f.plain.Reset()
+	f.piece = p
+	f.more()
+	return f.plain.Bytes()
+}
+
+// rest returns what was still under way when the stream ended. The inflater is of
+// no use afterwards.
+func (f *inflater) rest() []byte {
+	f.plain.Reset()
+	f.end()
+	return f.plain.Bytes()
+}
+
+// reader is a function that reads.
+type reader func([]byte) (int, error)
+
+func (r reader) Read(p []byte) (int, error) { return r(p) }
