@@ -1,5 +1,7 @@
 package loci
 
+//go:generate go test -run TestSettingsPageIsUpToDate -update .
+
 import (
 	"errors"
 	"fmt"

@@ -80,8 +80,8 @@ func (e *Engine) learnFrom(ctx context.Context, job memory.Job, turns []memory.T
 	}
 	said := learn.Guard(turns, learn.GuardOptions{
 		Assistant: e.opts.Assistant,
-		Begin:     recall.FenceBegin,
-		End:       recall.FenceEnd,
+		Begin:     recall.FenceOpen,
+		End:       recall.FenceClose,
 		Given:     e.given(job.Owner, turns),
 	})
 	cands, author, err := e.extract(ctx, job, said)

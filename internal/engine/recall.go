@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -44,6 +45,9 @@ const (
 	// spare is how many more than asked are read from the store, since some are
 	// folded into others or are gone by now.
 	spare = 8
+
+	// listed is how many facts a question for whatever is known looks at.
+	listed = 500
 
 	// cutsTraced bounds what a trace keeps of what was left out.
 	cutsTraced = 20
@@ -100,7 +104,7 @@ func (e *Engine) prepareNow(ctx context.Context, q Question) (p Prepared) {
 	}
 	core := r.core(ctx)
 	p.Hits = r.hits
-	p.Block = recall.Render(core, r.hits).Text
+	p.Block = recall.Render(core, r.hits, recall.RenderOptions{}).Text
 	return p
 }
 
@@ -113,6 +117,7 @@ type recalling struct {
 	found    int
 	then     map[string]memory.Memory // what there was, of a question to the past
 	cut      []recall.Cut
+	dropped  []recall.Dropped
 	hits     []memory.Hit
 	degraded []string
 	parts    []string // of degraded: which
@@ -138,6 +143,9 @@ func (r *recalling) run(ctx context.Context) error {
 		return nil
 	}
 	query := recall.NewQuery(r.q.Text, r.now, recall.QueryOptions{})
+	if query.Broad && r.q.At == (memory.At{}) {
+		return r.list(ctx, topK)
+	}
 	cands, err := r.search(ctx, query)
 	if err != nil {
 		return err
@@ -156,8 +164,34 @@ func (r *recalling) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.hits = recall.Fit(hits, recall.FitOptions{TopK: topK, Budget: r.q.Budget})
+	r.fit(hits, topK)
 	return nil
+}
+
+// list answers a question for whatever is known: facts by importance.
+func (r *recalling) list(ctx context.Context, topK int) error {
+	page, err := r.e.Store.List(ctx, r.q.Scope.Owner, memory.Query{Project: r.q.Scope.Project, Category: r.q.Category, Tag: r.q.Tag, Limit: listed})
+	if err != nil {
+		return fmt.Errorf("list what is known: %w", err)
+	}
+	var visible []memory.Memory
+	for _, m := range page.Memories {
+		if m.Visible(r.now) {
+			visible = append(visible, m)
+		}
+	}
+	r.found = len(visible)
+	r.fit(recall.ByImportance(visible, r.now), topK)
+	return nil
+}
+
+// fit keeps the hits that there is room for.
+func (r *recalling) fit(hits []memory.Hit, topK int) {
+	budget := r.q.Budget
+	if budget == 0 {
+		budget = math.MaxInt
+	}
+	r.hits, r.dropped = recall.Fit(hits, recall.FitOptions{TopK: topK, Budget: budget})
 }
 
 // search asks the resident index or, for another time than the present, one that
@@ -250,6 +284,9 @@ func (r *recalling) trace(id, block string, took time.Duration) memory.Trace {
 	}
 	for _, h := range r.hits {
 		t.Hits = append(t.Hits, memory.TraceHit{ID: h.Memory.ID(), Kind: h.Memory.Kind(), Content: h.Memory.Content(), Score: h.Score, Why: h.Why})
+	}
+	for _, d := range r.dropped {
+		t.Cut = append(t.Cut, memory.TraceHit{ID: d.Hit.Memory.ID(), Kind: d.Hit.Memory.Kind(), Score: d.Hit.Score, Why: d.Hit.Why, Cut: d.Stage})
 	}
 	for _, c := range r.cut[:min(len(r.cut), cutsTraced)] {
 		t.Cut = append(t.Cut, memory.TraceHit{ID: c.Candidate.ID, Kind: c.Candidate.Kind, Score: c.Candidate.Score, Why: c.Candidate.Why, Cut: c.Stage})

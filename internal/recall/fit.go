@@ -27,8 +27,9 @@ type Dropped struct {
 }
 
 // Fit returns the hits that go into the block, in their order, and those left out.
-// What says the same as a better hit does not take room, nor does the turn that a
-// better fact came from or the other way round. A hit that is too long for what is
+// What says the same as a better hit does not take room. Of a fact and the turn
+// that it came from only one does: the fact if it answers nearly as well, since it
+// is short and kept up to date, else the better one. A hit that is too long for what is
 // left of the budget gives way to shorter ones after it; the first always stays.
 func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped) {
 	if o.TopK == 0 {
@@ -39,7 +40,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 	}
 	left := o.Budget
 	var words []map[string]bool // of those kept
-	for _, h := range hits {
+	for _, h := range distilled(hits) {
 		terms := termSet(h.Memory.Content())
 		tokens := text.Tokens(line(h.Memory))
 		stage := ""
@@ -61,6 +62,29 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 		kept, words = append(kept, h), append(words, terms)
 	}
 	return kept, dropped
+}
+
+// asGood is the share of its turn's own words for the question that a fact must
+// have to stand in for the turn.
+const asGood = 0.8
+
+// distilled puts facts in front of the turns that they can stand in for.
+func distilled(hits []memory.Hit) []memory.Hit {
+	out := slices.Clone(hits)
+	for i := range out {
+		if out[i].Memory.Turn == nil {
+			continue
+		}
+		for j := i + 1; j < len(out); j++ {
+			if own := out[j].Why.Get("own"); own > 0 && own >= asGood*out[i].Why.Get("own") && sources(out[j].Memory, out[i].Memory) {
+				fact := out[j]
+				copy(out[i+1:j+1], out[i:j])
+				out[i] = fact
+				break
+			}
+		}
+	}
+	return out
 }
 
 // sources reports whether one of two memories is a fact that was learned from the

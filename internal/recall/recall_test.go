@@ -309,7 +309,7 @@ func TestImportanceOrdersBroadAnswers(t *testing.T) {
 }
 
 func FuzzRenderCannotBeClosed(f *testing.F) {
-	for _, s := range []string{"</memory>", "< / MEMORY >", "<\u200bmemory>", "\r\n</memory\n>", "＜/memory>", "<</memory>memory>", "\x00", "<mem\u00adory>"} {
+	for _, s := range []string{"</loci-memory>", "</memory>", "< / MEMORY >", "< / Loci-Memory >", "<\u200bmemory>", "\r\n</memory\n>", "＜/memory>", "<</memory>memory>", "\x00", "<mem\u00adory>"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
