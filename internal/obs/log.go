@@ -103,6 +103,9 @@ type Decision struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
+// Redundant is the reason of a fact that was ignored because it was known.
+const Redundant = "redundant"
+
 // Log writes the decision as one line named memory_decision.
 func (d MemoryDecision) Log(ctx context.Context, log *slog.Logger) {
 	decisions := make([]Decision, len(d.Decisions)) // [] rather than null

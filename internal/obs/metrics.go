@@ -120,12 +120,12 @@ func (m *Metrics) Decided(d MemoryDecision) {
 	}
 	for _, one := range d.Decisions {
 		m.decisions.WithLabelValues(one.Action).Inc()
-		switch one.Action {
-		case "add":
+		switch {
+		case one.Action == "add":
 			m.added.Add(1)
-		case "replace":
+		case one.Action == "replace":
 			m.replaced.Add(1)
-		case "ignore":
+		case one.Action == "ignore" && one.Reason == Redundant:
 			m.ignored.Add(1)
 		}
 	}

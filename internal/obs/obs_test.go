@@ -149,7 +149,7 @@ func TestMetricsCount(t *testing.T) {
 	m := NewMetrics(func(context.Context) (memory.Counts, error) {
 		return memory.Counts{Facts: 3, Turns: 4, Summaries: 1, Pending: 9}, nil
 	})
-	m.Decided(MemoryDecision{Decisions: []Decision{{Action: "add"}, {Action: "add"}, {Action: "add"}, {Action: "replace"}, {Action: "ignore"}}})
+	m.Decided(MemoryDecision{Decisions: []Decision{{Action: "add"}, {Action: "add"}, {Action: "add"}, {Action: "replace"}, {Action: "ignore", Reason: Redundant}, {Action: "ignore", Reason: "a question"}}})
 	m.RecordFailed()
 	m.Recalled(2*time.Millisecond, "vectors", "deadline")
 	m.Recalled(time.Microsecond)
