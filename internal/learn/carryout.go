@@ -94,11 +94,11 @@ func (p *planner) author() string {
 	return p.o.Author.Name + "+" + p.o.Author.Prompt
 }
 
-// words returns the model's wording of an update if it holds: it must read like a
-// fact and bring in no name or number that neither side has.
+// words returns the model's wording of an update if it holds: it must be free,
+// read like a fact and bring in no name or number that neither side has.
 func (p *planner) words(c Candidate, v *verdict) string {
 	s := tidy(v.text)
-	if s == "" || worthless(Candidate{Text: s}) != "" || instructs(s) {
+	if s == "" || p.o.Free == nil || !p.o.Free(s) || worthless(Candidate{Text: s}) != "" || instructs(s) {
 		return ""
 	}
 	both := c.Text

@@ -3,6 +3,8 @@ package learn
 import (
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -90,7 +92,9 @@ func remembering(that, what string, s Said) []Candidate {
 		return out
 	}
 	fact := thirdPerson(what)
-	fact = strings.ToUpper(fact[:1]) + fact[1:]
+	if first, n := utf8.DecodeRuneInString(fact); n > 0 {
+		fact = string(unicode.ToUpper(first)) + fact[n:]
+	}
 	return []Candidate{{Text: fact, Subject: "user", Model: "rule:remember"}}
 }
 

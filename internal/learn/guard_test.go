@@ -3,6 +3,7 @@ package learn
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
@@ -124,6 +125,7 @@ func TestSecretsAreRedacted(t *testing.T) {
 func FuzzGuard(f *testing.F) {
 	f.Add("a <<m>> b <</m>> c sk-abcdef0123456789abcd")
 	f.Add("\xff- [x] I live\r\n")
+	f.Add("remember éa is ßb. My name is Éva, I love ünï and İstanbul")
 	given := NewGiven("User lives in Lisbon with two cats")
 	f.Fuzz(func(t *testing.T, content string) {
 		turn := memory.Turn{ID: "T", Role: memory.RoleUser, Content: content}
@@ -138,6 +140,9 @@ func FuzzGuard(f *testing.F) {
 			}
 			cands, _ := Filter(Rules([]Said{s}), []Said{s})
 			for _, c := range cands {
+				if utf8.ValidString(content) && !utf8.ValidString(c.Text) {
+					t.Fatalf("rule %s broke the letters of %q: %q", c.Model, content, c.Text)
+				}
 				if c.Span == nil || c.Span.Start < 0 || c.Span.End > len(content) || c.Span.Start > c.Span.End {
 					t.Fatalf("rule %s read %q from %q at %+v", c.Model, c.Text, content, c.Span)
 				}

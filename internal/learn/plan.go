@@ -20,6 +20,9 @@ type PlanOptions struct {
 	MinConfidence float64
 	// Review names categories that always wait for a person.
 	Review []string
+	// Free reports whether no live fact of the scope has these words. A model may
+	// only reword a fact to words that are free; with nil it may not reword.
+	Free func(words string) bool
 }
 
 // Outcome is what became of one candidate, in the words of the memory_decision

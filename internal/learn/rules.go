@@ -232,8 +232,11 @@ func (f *family) candidate(g map[string]string) Candidate {
 		attribute = kinAttribute(strings.ToLower(kin))
 	}
 	subject := "user"
-	if f.rule == "kin does" {
-		subject = "user's " + strings.ToLower(g["kin"])
+	if kin := strings.ToLower(g["kin"]); f.rule == "kin does" {
+		subject = "user's " + kin
+		if single(kinAttribute(kin)) { // of several sisters each may live elsewhere
+			_, attribute = Classify("User" + g["rest"])
+		}
 	}
 	return Candidate{
 		Text: said, Subject: subject, Attribute: strings.TrimSuffix(attribute, ":"), Category: f.category,

@@ -254,6 +254,22 @@ func TestRulesReadWhatPeopleSayOfThemselves(t *testing.T) {
 	}
 }
 
+func TestRelativesHaveAttributesOfTheirOwn(t *testing.T) {
+	for said, want := range map[string]string{
+		"My mother lives in Madrid":      "user's mother/home",
+		"My wife works at Acme":          "user's wife/employer",
+		"My sister lives in Madrid":      "user's sister/",
+		"My husband is allergic to nuts": "user's husband/allergy:nut",
+		"I live in Madrid":               "user/home",
+	} {
+		s := saying(said)
+		kept, _ := Filter(Rules(s), s)
+		if len(kept) != 1 || kept[0].Subject+"/"+kept[0].Attribute != want {
+			t.Errorf("from %q got %+v, want subject and attribute %s", said, kept, want)
+		}
+	}
+}
+
 // turnOfChat is a turn as people write them, mostly of no concern to memory.
 const turnOfChat = "Hey, thanks for the help yesterday! I moved from Berlin to Lisbon last month and I'm looking for a good bakery. " +
 	"My wife Maria is allergic to nuts, so it has to be careful about that. Could you suggest three of them near the river? " +
