@@ -255,11 +255,21 @@ func (e *Engine) plan(ctx context.Context, scope memory.Scope, author memory.Aut
 	}
 	fresh, again, dropped := learn.Dedupe(cands, learn.DedupeOptions{Scope: scope})
 	decisions := e.decisions(ctx, fresh, author)
-	changes, outcomes := learn.Plan(fresh, decisions, again, learn.PlanOptions{Now: e.now(), NewID: newID, Scope: scope, Author: author})
+	changes, outcomes := learn.Plan(fresh, decisions, again, learn.PlanOptions{
+		Now: e.now(), NewID: newID, Scope: scope, Author: author,
+		Free: func(words string) bool { return e.free(ctx, scope, words) },
+	})
 	for _, d := range dropped {
 		outcomes = append(outcomes, learn.Outcome{Fact: d.Candidate.Text, Action: "ignore", Reason: d.Reason})
 	}
 	return changes, outcomes, nil
+}
+
+// free reports whether no live fact of the scope has these words. Where that
+// cannot be known they are taken.
+func (e *Engine) free(ctx context.Context, scope memory.Scope, words string) bool {
+	_, err := e.twin(ctx, memory.Fact{Scope: scope, Hash: text.Hash(words)})
+	return errors.Is(err, memory.Conflict)
 }
 
 // decisions asks the model what the candidates do to what is near them; the rules
