@@ -84,8 +84,8 @@ func (l *listener) stop() {
 // inflater decompresses a stream piece by piece, each as far as it goes. It is a
 // coroutine: the reader of gzip runs until it wants more than there is.
 type inflater struct {
-	piece []byte       // what is not read yet
-	plain bytes.Buffer // what was made of it
+	piece []byte // what is not read yet
+	plain []byte // what was made of it
 	more  func() (struct{}, bool)
 	end   func()
 }
@@ -104,7 +104,7 @@ func newInflater() *inflater {
 			return n, nil
 		}))
 		if err == nil {
-			_, _ = io.Copy(&f.plain, z) // what can be read is heard
+			_, _ = io.Copy(writer(func(p []byte) { f.plain = append(f.plain, p...) }), z) // what can be read is heard
 		}
 	})
 	return f
@@ -112,21 +112,25 @@ func newInflater() *inflater {
 
 // next returns what a piece adds to the plain stream, valid until the next call.
 func (f *inflater) next(p []byte) []byte {
-	f.plain.Reset()
-	f.piece = p
+	f.piece, f.plain = p, f.plain[:0]
 	f.more()
-	return f.plain.Bytes()
+	return f.plain
 }
 
 // rest returns what was still under way when the stream ended. The inflater is of
 // no use afterwards.
 func (f *inflater) rest() []byte {
-	f.plain.Reset()
+	f.plain = f.plain[:0]
 	f.end()
-	return f.plain.Bytes()
+	return f.plain
 }
 
 // reader is a function that reads.
 type reader func([]byte) (int, error)
 
 func (r reader) Read(p []byte) (int, error) { return r(p) }
+
+// writer is a function that takes all.
+type writer func([]byte)
+
+func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }

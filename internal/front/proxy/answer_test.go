@@ -1,0 +1,198 @@
+package proxy
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func zipped(t testing.TB, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestAnswersComeBackAsTheyAre(t *testing.T) {
+	for name, c := range map[string]struct {
+		status  int
+		body    string
+		headers []string
+	}{
+		"a rate limit":         {429, `{"error":{"message":"slow down","type":"rate_limit"}}`, []string{"Content-Type", "application/json", "Retry-After", "7", "X-Ratelimit-Remaining-Requests", "0"}},
+		"a page of a gateway":  {502, "<html><body>502 Bad Gateway</body></html>\n", []string{"Content-Type", "text/html"}},
+		"an error of its own":  {500, `{"error": {"message":"\u00e9","code":1e400}}`, []string{"Content-Type", "application/json; charset=utf-8", "X-Request-Id", "r1"}},
+		"no answer":            {204, "", nil},
+		"a redirect":           {302, "", []string{"Location", "https://elsewhere.example/v1"}},
+		"no JSON":              {200, "fine", []string{"Content-Type", "text/plain"}},
+		"an error that is 200": {200, `{"error":"model is loading"`, []string{"Content-Type", "application/json"}},
+		"a list":               {200, `[1,2]`, []string{"Content-Type", "application/json"}},
+		"compressed otherwise": {200, "\x8b\x02\x80not really brotli", []string{"Content-Type", "application/json", "Content-Encoding", "br"}},
+		"compressed and wrong": {200, "this is no gzip", []string{"Content-Type", "application/json", "Content-Encoding", "gzip"}},
+		"a compressed error":   {400, zipped(t, `{"error":{"message":"no"}}`), []string{"Content-Type", "application/json", "Content-Encoding", "gzip"}},
+	} {
+		r := newRig(t)
+		r.know("User has a cat called Ünal")
+		r.upstream.answers(sends(c.status, c.body, c.headers...))
+		resp := r.sendOnce(chatPath, ask("What is my cat called?"))
+		if got := r.read(resp); resp.StatusCode != c.status || got != c.body {
+			t.Errorf("%s: got %d %q, want %d %q", name, resp.StatusCode, got, c.status, c.body)
+		}
+		for i := 0; i < len(c.headers); i += 2 {
+			if got := resp.Header.Get(c.headers[i]); got != c.headers[i+1] {
+				t.Errorf("%s: header %s: got %q, want %q", name, c.headers[i], got, c.headers[i+1])
+			}
+		}
+		r.wantTurns("user: What is my cat called?")
+	}
+}
+
+// sendOnce sends a chat without following redirects.
+func (r *rig) sendOnce(path, body string) *http.Response {
+	r.t.Helper()
+	req, err := http.NewRequest(http.MethodPost, r.url+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	resp, err := client.Transport.RoundTrip(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+func TestAnswerGainsHitsAndNothingElse(t *testing.T) {
+	for name, c := range map[string]struct {
+		body     string // "HITS" is where they come
+		encoding string
+	}{
+		"plain":                {`{"id": "c1","big":18446744073709551616, "x":1e400,"choices":[ {"message":{"role":"assistant","content":"\u00dcnal"}}],"usage":null HITS}` + "\n", ""},
+		"compressed":           {`{"choices":[{"message":{"content":"Ünal"}}]HITS}`, "gzip"},
+		"several choices":      {`{"choices":[{"index":1,"message":{"content":"Rex"}},{"index":0,"message":{"content":"Ünal"}}],"x":1,"x":2HITS}`, ""},
+		"with hits in a value": {`{"choices":[{"message":{"content":"Ünal","memory_hits":1}}]HITS}`, ""},
+	} {
+		r := newRig(t)
+		r.chat(ask("My cat is called Ünal and my dog is called Rex."))
+		r.know("User's cat is called Ünal")
+		sent := strings.Replace(c.body, "HITS", "", 1)
+		headers := []string{"Content-Type", "application/json", "X-Ratelimit-Remaining-Tokens", "5"}
+		if c.encoding == "gzip" {
+			sent, headers = zipped(t, sent), append(headers, "Content-Encoding", "gzip")
+		}
+		r.upstream.answers(sends(http.StatusOK, sent, headers...))
+		resp, got := r.chat(ask("What is my cat called?"), "Accept-Encoding", "gzip")
+		front, back, _ := strings.Cut(c.body, "HITS")
+		if !strings.HasPrefix(got, front+`,"memory_hits":[`) || !strings.HasSuffix(got, "]"+back) {
+			t.Errorf("%s: got %s, want %s with the hits", name, got, c.body)
+			continue
+		}
+		if resp.Header.Get("Content-Encoding") != "" || resp.Header.Get("Content-Length") != strconv.Itoa(len(got)) || resp.Header.Get("X-Ratelimit-Remaining-Tokens") != "5" {
+			t.Errorf("%s: headers %v, want the plain length %d and the rate limit", name, resp.Header, len(got))
+		}
+		var read struct {
+			Hits []map[string]any `json:"memory_hits"`
+		}
+		if err := json.Unmarshal([]byte(strings.Replace(got, "1e400", "1", 1)), &read); err != nil || len(read.Hits) == 0 {
+			t.Fatalf("%s: %s has no hits: %v", name, got, err)
+		}
+		kinds := map[any]bool{}
+		for _, h := range read.Hits {
+			kinds[h["kind"]] = true
+			wanted := []string{"content", "created_at", "id", "kind", "score"}
+			if h["kind"] == "turn" {
+				wanted = []string{"content", "created_at", "id", "kind", "role", "score"}
+			}
+			if have := keys(h); !slices.Equal(have, wanted) {
+				t.Errorf("%s: a hit has %q, want %q", name, have, wanted)
+			}
+		}
+		if !kinds["fact"] && !kinds["turn"] {
+			t.Errorf("%s: hits of kinds %v", name, kinds)
+		}
+		if turns := r.turns(); !slices.Contains(turns, "assistant: Ünal") {
+			t.Errorf("%s: stored %q, want the answer among them", name, turns)
+		}
+	}
+}
+
+func keys(m map[string]any) []string {
+	var out []string
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestCompressedAnswerWithoutHitsPassesUnchanged(t *testing.T) {
+	r := newRig(t)
+	sent := zipped(t, completion("Hello!"))
+	r.upstream.answers(sends(http.StatusOK, sent, "Content-Type", "application/json", "Content-Encoding", "gzip"))
+	resp, got := r.chat(`{"memory_mode":"write",`+ask("Hi")[1:], "Accept-Encoding", "gzip")
+	if got != sent || resp.Header.Get("Content-Encoding") != "gzip" {
+		t.Errorf("got %q in %q, want the upstream's bytes", got, resp.Header.Get("Content-Encoding"))
+	}
+	r.wantTurns("user: Hi", "assistant: Hello!")
+}
+
+func TestAnswerTooLongToBeReadPasses(t *testing.T) {
+	r := newRig(t)
+	sent := completion(strings.Repeat("x", maxAnswer))
+	r.upstream.answers(sends(http.StatusOK, sent, "Content-Type", "application/json"))
+	if _, got := r.chat(ask("Hi")); got != sent {
+		t.Errorf("got %d bytes, want the upstream's %d", len(got), len(sent))
+	}
+	r.wantTurns("user: Hi")
+}
+
+func TestBuiltInModelAnswersFromMemory(t *testing.T) {
+	for name, change := range map[string]func(*setup){
+		"without an upstream":    func(s *setup) { s.alone = true },
+		"by name beside another": func(*setup) {},
+	} {
+		r := newRig(t, change)
+		r.chat(`{"model":"loci/recall","messages":[{"role":"user","content":"My cat is called Ünal."}]}`)
+		question := `{"memory_mode":"read","model":"loci/recall","messages":[{"role":"user","content":"What is my cat called?"}]}`
+		resp, body := r.chat(question)
+		var got struct {
+			Object, Model string
+			Choices       []struct {
+				Message struct{ Role, Content string }
+				Finish  string `json:"finish_reason"`
+			}
+			Hits []memoryHit `json:"memory_hits"`
+		}
+		if err := json.Unmarshal([]byte(body), &got); err != nil || len(got.Choices) != 1 || resp.Header.Get(HeaderTrace) == "" {
+			t.Fatalf("%s: %v in %s", name, err, body)
+		}
+		if c := got.Choices[0]; got.Object != "chat.completion" || c.Message.Role != "assistant" || c.Finish != "stop" || !strings.Contains(c.Message.Content, "Ünal") || len(got.Hits) == 0 {
+			t.Errorf("%s: got %s, want an answer from memory", name, body)
+		}
+
+		stream := r.send(http.MethodPost, chatPath, `{"stream":true,`+question[1:])
+		events := r.read(stream)
+		if !strings.HasPrefix(stream.Header.Get("Content-Type"), "text/event-stream") || !strings.HasSuffix(events, "data: [DONE]\n\n") {
+			t.Errorf("%s: stream %s", name, events)
+		}
+		heard := listen("")
+		heard.pass([]byte(events))
+		if a := heard.answer(); a.Text != got.Choices[0].Message.Content || a.Finish != "stop" {
+			t.Errorf("%s: the stream says %q, the answer %q", name, a.Text, got.Choices[0].Message.Content)
+		}
+		if asked := r.upstream.asked(); len(asked) > 0 {
+			t.Errorf("%s: the upstream was asked %+v", name, asked)
+		}
+	}
+}
