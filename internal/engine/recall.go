@@ -191,7 +191,7 @@ func (r *recalling) fit(hits []memory.Hit, topK int) {
 	if budget == 0 {
 		budget = math.MaxInt
 	}
-	r.hits, r.dropped = recall.Fit(hits, recall.FitOptions{TopK: topK, Budget: budget})
+	r.hits, r.dropped = recall.Fit(hits, recall.FitOptions{TopK: topK, Budget: budget, Question: r.q.Text})
 }
 
 // search asks the resident index or, for another time than the present, one that

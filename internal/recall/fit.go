@@ -9,8 +9,9 @@ import (
 
 // FitOptions are the settings of [Fit]. The zero value means the defaults.
 type FitOptions struct {
-	TopK   int // hits at most; 0: 8
-	Budget int // tokens at most; 0: 1500
+	TopK     int    // hits at most; 0: 8
+	Budget   int    // tokens at most; 0: 1500
+	Question string // what was asked; "": nothing in particular
 }
 
 // The defaults: a handful that a model reads with care, and room for some of them
@@ -23,7 +24,7 @@ const (
 // Dropped is a hit that was left out, and the stage that did it.
 type Dropped struct {
 	Hit   memory.Hit
-	Stage string // "duplicate", "source" (of a fact that stays, or the other way round), "top_k" or "budget"
+	Stage string // "duplicate", "echo", "slight", "source" (of a fact that stays, or the other way round), "top_k" or "budget"
 }
 
 // Fit returns the hits that go into the block, in their order, and those left out.
@@ -39,12 +40,17 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 		o.Budget = DefaultBudget
 	}
 	left := o.Budget
+	asked := termSet(o.Question)
 	var words []map[string]bool // of those kept
 	for _, h := range distilled(hits) {
 		terms := termSet(h.Memory.Content())
 		tokens := text.Tokens(line(h.Memory))
 		stage := ""
 		switch {
+		case echoes(h.Memory, terms, asked):
+			stage = "echo"
+		case slight(h, terms):
+			stage = "slight"
 		case slices.ContainsFunc(kept, func(k memory.Hit) bool { return sources(k.Memory, h.Memory) }):
 			stage = "source"
 		case repeated(kept, words, h, terms):
@@ -94,6 +100,31 @@ func sources(a, b memory.Memory) bool {
 		a, b = b, a
 	}
 	return a.Fact != nil && b.Turn != nil && slices.Contains(a.Fact.Provenance.Turns, b.Turn.ID)
+}
+
+// echoes reports whether a turn is a question of which every word was asked now.
+func echoes(m memory.Memory, terms, asked map[string]bool) bool {
+	if m.Turn == nil || len(asked) == 0 || !text.Asks(m.Turn.Content) {
+		return false
+	}
+	for t := range terms {
+		if !asked[t] && !fillers[t] {
+			return false
+		}
+	}
+	return true
+}
+
+// fillers change nothing about what a question asks.
+var fillers = termSet("now still again currently today please actually really ok")
+
+// slightTerms is how many words say nothing by themselves: "OK.", "Sounds good!".
+const slightTerms = 2
+
+// slight reports whether a turn was found by its neighbours alone and is too short
+// to say anything.
+func slight(h memory.Hit, terms map[string]bool) bool {
+	return h.Memory.Turn != nil && len(terms) <= slightTerms && len(h.Why) > 0 && h.Why.Get("own") == 0
 }
 
 func termSet(s string) map[string]bool {
