@@ -79,6 +79,9 @@ type Report struct {
 	// Refusal is how well the best score tells a conversation's own questions from
 	// another's: the area under the curve, 0.5 for chance.
 	Refusal float64
+	// Answered is the share of own questions for which anything was found, Refused
+	// that of another's questions for which nothing was.
+	Answered, Refused float64
 }
 
 // String returns the report as a small table.
@@ -91,7 +94,7 @@ func (r Report) String() string {
 	for _, name := range keys(r.Categories) {
 		line("  "+name, r.Categories[name])
 	}
-	fmt.Fprintf(&b, "%-28s        AUC %.3f\n", "  refusal", r.Refusal)
+	fmt.Fprintf(&b, "%-28s        AUC %.3f, answered %.3f, others refused %.3f\n", "  refusal", r.Refusal, r.Answered, r.Refused)
 	return b.String()
 }
 
@@ -135,6 +138,7 @@ func Retrieval(ctx context.Context, target Target, set Dataset) (Report, error) 
 		return report, err
 	}
 	report.Refusal = areaUnderCurve(own, others)
+	report.Answered, report.Refused = 1-silent(own), silent(others)
 	return report, nil
 }
 
@@ -183,6 +187,17 @@ func distinct(list []string) []string {
 		}
 	}
 	return out
+}
+
+// silent is the share of best scores that are those of finding nothing.
+func silent(scores []float64) float64 {
+	none := 0
+	for _, x := range scores {
+		if x == 0 {
+			none++
+		}
+	}
+	return float64(none) / float64(max(1, len(scores)))
 }
 
 func score(found, gold []string) (recall, reciprocal float64) {

@@ -6,7 +6,7 @@ import "math"
 // hardly means more than said once, and turns differ in length for no reason.
 const (
 	k1 = 0.9
-	b  = 0.4
+	b  = 0.5
 )
 
 // scratch is the working memory of one search in one shard. Between searches its

@@ -8,7 +8,7 @@ const diversifyAmong = 60
 // repeats is the cosine from which on two memories say much the same. Below it
 // likeness is no fault: turns of one talk are alike, and several of them answer
 // one question together. Counting all of it costs a tenth of recall@10.
-const repeats = 0.6
+const repeats = 0.75
 
 // diversify moves the best n to the front, each chosen for its score less its
 // redundancy with those before it (maximal marginal relevance). What is not
