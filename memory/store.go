@@ -185,7 +185,8 @@ type Traces interface {
 	Trace(ctx context.Context, owner Owner, id string) (Trace, error)
 }
 
-// At is a point on both axes of time. The zero At is the present.
+// At is a point on both axes of time. The zero At is the present. What is read as
+// of a time is whole but for Version, which says nothing of the past.
 type At struct {
 	AsOf    time.Time // what had been recorded then; zero: all
 	ValidAt time.Time // what was true then; zero: whatever is current

@@ -76,7 +76,7 @@ type crashParent struct {
 	crash Crash
 	path  string
 	test  string // whose child it is
-	hours int // that its clock is ahead, so that no dead child's lease holds
+	hours int    // that its clock is ahead, so that no dead child's lease holds
 	acked ledger
 }
 
