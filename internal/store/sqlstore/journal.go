@@ -130,9 +130,14 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 		w.and(`j.target = ?`, q.Target)
 	}
 	if q.Fact != "" {
-		// An empty id is of no fact: saying so lets the partial indexes be used.
-		w.and(`(j.target IN (?, ?) OR j.old_id <> '' AND j.old_id = ? OR j.new_id <> '' AND j.new_id = ?)`,
-			"fact:"+q.Fact, "link:"+q.Fact, q.Fact, q.Fact)
+		asFact, asLink := "fact:"+q.Fact, "link:"+q.Fact
+		w.and(`(j.target IN (?, ?) OR j.old_id = ? OR j.new_id = ?)`, asFact, asLink, q.Fact, q.Fact)
+		// The versions are what the indexes can tell, each of a part; their
+		// conditions want to be said again.
+		w.and(`j.version IN (SELECT version FROM journal WHERE owner = ? AND target IN (?, ?)
+			UNION ALL SELECT version FROM journal WHERE owner = ? AND old_id <> '' AND old_id = ?
+			UNION ALL SELECT version FROM journal WHERE owner = ? AND new_id <> '' AND new_id = ?)`,
+			owner, asFact, asLink, owner, q.Fact, owner, q.Fact)
 	}
 	if q.Run != "" {
 		w.run(owner, q.Run)

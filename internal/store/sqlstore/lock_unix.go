@@ -4,7 +4,6 @@ package sqlstore
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -19,11 +18,10 @@ func lockFile(path string) (release func() error, err error) {
 		return nil, err
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		defer f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, heldBy(f)
+			err = heldBy(f)
 		}
-		return nil, fmt.Errorf("lock %s: %w", path, err)
+		return nil, errors.Join(err, f.Close())
 	}
 	if err := sign(f); err != nil {
 		return nil, errors.Join(err, f.Close())

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"golang.org/x/sys/windows"
@@ -19,11 +18,10 @@ func lockFile(path string) (release func() error, err error) {
 	err = windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
 		0, 1, 0, &windows.Overlapped{Offset: 1 << 30})
 	if err != nil {
-		defer f.Close()
 		if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
-			return nil, heldBy(f)
+			err = heldBy(f)
 		}
-		return nil, fmt.Errorf("lock %s: %w", path, err)
+		return nil, errors.Join(err, f.Close())
 	}
 	if err := sign(f); err != nil {
 		return nil, errors.Join(err, f.Close())

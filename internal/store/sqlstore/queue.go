@@ -91,7 +91,7 @@ func (t *tx) claim(now time.Time, kinds string, lease time.Duration) (memory.Job
 		WHERE (owner, id) = (
 			SELECT q.owner, q.id FROM jobs q
 			WHERE q.state = 'queued' AND q.run_at <= ? AND q.kind IN (SELECT value FROM json_each(?))
-			AND NOT EXISTS (SELECT 1 FROM jobs r WHERE r.owner = q.owner AND r.kind = q.kind AND r.state = 'running')
+			AND (q.owner, q.kind) NOT IN (SELECT owner, kind FROM jobs WHERE state = 'running')
 			ORDER BY q.run_at, q.created_at, q.owner, q.id LIMIT 1)
 		RETURNING ` + jobColumns, []any{rand.Text(), micros(memory.Time(now.Add(lease))), micros(now), kinds}})
 	if noRows(err) {

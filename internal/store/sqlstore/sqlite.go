@@ -13,6 +13,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -26,6 +27,9 @@ const (
 	applicationID = 1282368361
 	// containsFold is [memory.ContainsFold] in SQL.
 	containsFold = "loci_contains_fold"
+	// byHash makes a query of live facts use the index on their hashes, which the
+	// planner, knowing no numbers, takes for no better than the one on statuses.
+	byHash = " INDEXED BY facts_live"
 )
 
 func init() {
@@ -131,16 +135,18 @@ func prepare(ctx context.Context, db *sql.DB) error {
 	return migrate(ctx, db, goose.DialectSQLite3)
 }
 
-// explain says what people can do about the errors that a bad file gives.
+// explain says of the errors that are not the caller's, but of the file or the
+// disk, that they are, and what people can do about them.
 func explain(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	const corrupt, notADatabase = 11, 26
-	switch e.Code() & 0xff {
-	case corrupt, notADatabase:
+	switch e.Code() & 0xff { // the rest is detail
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return memory.Errorf(memory.Unavailable, "it is damaged or no database; nothing was changed: move it away or restore a backup: %w", err)
+	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN:
+		return memory.Errorf(memory.Unavailable, "the database cannot be written; is the disk full, or another program at it? %w", err)
 	}
 	return err
 }

@@ -78,7 +78,7 @@ func (w *writer) do(ctx context.Context, do func(*tx) error) error {
 		}
 		<-c.done
 	}
-	return c.err
+	return explain(c.err)
 }
 
 func (w *writer) send(c *call) error {
@@ -196,14 +196,6 @@ func (t *tx) exec(query string, args ...any) (sql.Result, error) {
 		return nil, err
 	}
 	return s.ExecContext(context.Background(), args...)
-}
-
-func (t *tx) query(query string, args ...any) (*sql.Rows, error) {
-	s, err := t.prepare(query)
-	if err != nil {
-		return nil, err
-	}
-	return s.QueryContext(context.Background(), args...)
 }
 
 func (t *tx) prepare(query string) (*sql.Stmt, error) {

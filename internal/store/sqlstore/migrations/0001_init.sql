@@ -46,7 +46,7 @@ CREATE TABLE facts (
     PRIMARY KEY (owner, id)
 ) STRICT;
 
-CREATE INDEX facts_version ON facts (owner, version);
+CREATE INDEX facts_version ON facts (owner, version, id);
 CREATE INDEX facts_created ON facts (owner, status, created_at);
 CREATE INDEX facts_subject ON facts (owner, subject, attribute) WHERE subject <> '';
 CREATE UNIQUE INDEX facts_live ON facts (owner, hash, project, agent, conversation)
@@ -81,7 +81,7 @@ CREATE TABLE links (
     PRIMARY KEY (owner, id)
 ) STRICT;
 
-CREATE INDEX links_version ON links (owner, version);
+CREATE INDEX links_version ON links (owner, version, id);
 CREATE INDEX links_created ON links (owner, fact_created_at);
 CREATE INDEX links_home ON links (owner, home, id);
 
@@ -133,7 +133,7 @@ CREATE TABLE turns (
 ) STRICT;
 
 CREATE INDEX turns_place ON turns (owner, conversation, place);
-CREATE INDEX turns_version ON turns (owner, version);
+CREATE INDEX turns_version ON turns (owner, version, id);
 CREATE INDEX turns_created ON turns (owner, status, created_at);
 CREATE INDEX turns_chain ON turns (owner, chain) WHERE chain <> '';
 CREATE INDEX turns_unlearned ON turns (owner, conversation)
@@ -154,7 +154,7 @@ CREATE TABLE summaries (
     PRIMARY KEY (owner, id)
 ) STRICT;
 
-CREATE INDEX summaries_version ON summaries (owner, version);
+CREATE INDEX summaries_version ON summaries (owner, version, id);
 CREATE INDEX summaries_created ON summaries (owner, status, created_at);
 CREATE INDEX summaries_conversation ON summaries (owner, conversation, created_at);
 
