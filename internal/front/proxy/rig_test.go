@@ -49,15 +49,16 @@ type rig struct {
 type setup struct {
 	placement wire.Placement
 	guard     httpx.Options
-	upstream  Upstream // nil: the rig's own
-	alone     bool     // no upstream at all
+	upstream  Upstream     // nil: the rig's own, over a network, as is the proxy then
+	alone     bool         // no upstream at all
+	store     memory.Store // nil: the reference
 	now       func() time.Time
 }
 
 // newEngine returns an engine as the proxy has it, on a store that a test may
 // stop, and where it counts.
-func newEngine(t testing.TB, now func() time.Time) (*engine.Engine, *haltingStore, *obs.Metrics) {
-	store := &haltingStore{Store: inmem.Open(inmem.Options{Now: now})}
+func newEngine(t testing.TB, kept memory.Store, now func() time.Time) (*engine.Engine, *haltingStore, *obs.Metrics) {
+	store := &haltingStore{Store: kept}
 	embedder := embed.Lexical{}
 	ix := index.New(store, index.Options{Model: embedder.Fingerprint()})
 	metrics := obs.NewMetrics(store.Totals)
@@ -83,9 +84,16 @@ func newRig(t testing.TB, change ...func(*setup)) *rig {
 	for _, f := range change {
 		f(&s)
 	}
-	r := &rig{t: t, upstream: newUpstream(t)}
-	r.engine, r.store, r.metrics = newEngine(t, s.now)
-	if s.upstream == nil && !s.alone {
+	if s.store == nil {
+		s.store = inmem.Open(inmem.Options{Now: s.now})
+	}
+	r := &rig{t: t}
+	r.engine, r.store, r.metrics = newEngine(t, s.store, s.now)
+	network := s.upstream == nil
+	if network {
+		r.upstream = newUpstream(t)
+	}
+	if network && !s.alone {
 		f, err := llm.NewForwarder(llm.Options{BaseURL: r.upstream.URL + "/v1"})
 		if err != nil {
 			t.Fatal(err)
@@ -96,6 +104,9 @@ func newRig(t testing.TB, change ...func(*setup)) *rig {
 	r.handler = httpx.Guard(s.guard, New(r.engine, Options{
 		Upstream: s.upstream, Placement: s.placement, Metrics: r.metrics, Log: slog.New(slog.DiscardHandler), Now: s.now,
 	}))
+	if !network {
+		return r
+	}
 	server := httptest.NewUnstartedServer(r.handler)
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server.Start()

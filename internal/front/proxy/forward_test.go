@@ -1,0 +1,142 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestOtherPathsAreForwardedAsTheyAre(t *testing.T) {
+	r := newRig(t)
+	r.know("User has a cat called Ünal")
+	for _, c := range []struct{ method, path, body string }{
+		{"POST", "/v1/embeddings", `{"input": "What is my cat called?","memory_top_k":3}`},
+		{"POST", "/v1/audio/transcriptions", "--b\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\n\x00\xff\r\n--b--\r\n"},
+		{"GET", "/v1/files/a%2Fb?after=x&limit=2&q=%C3%A9", ""},
+		{"DELETE", "/v1/files/f1", ""},
+		{"PATCH", "/v1/anything", "{"},
+		{"OPTIONS", "/v1/chat/completions", ""},
+		{"GET", "/v1/chat/completions?limit=1", ""},
+		{"POST", "/v1/completions", `{"prompt":"x","messages":[{"role":"user","content":"y"}]}`},
+		{"GET", "/v1/models/m", ""},
+	} {
+		r.upstream.answers(sends(http.StatusAccepted, "\x00answer\xff", "X-Strange", "kept", "Content-Type", "application/octet-stream"))
+		resp := r.send(c.method, c.path, c.body, "X-Strange", "kept", "X-Loci-Mode", "off")
+		got := r.upstream.one(t)
+		if got.method != c.method || got.uri != c.path || got.body != c.body || got.header.Get("X-Strange") != "kept" || got.header.Get("X-Loci-Mode") != "" {
+			t.Errorf("%s %s: the upstream got %+v", c.method, c.path, got)
+		}
+		if body := r.read(resp); resp.StatusCode != http.StatusAccepted || body != "\x00answer\xff" || resp.Header.Get("X-Strange") != "kept" {
+			t.Errorf("%s %s: got %d %q %v", c.method, c.path, resp.StatusCode, body, resp.Header)
+		}
+	}
+	r.wantTurns()
+}
+
+func TestForwardedAnswersStreamWithTheirTrailers(t *testing.T) {
+	r := newRig(t)
+	seen := make(chan struct{})
+	r.upstream.answers(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Trailer", "X-Checksum")
+		w.(http.Flusher).Flush()
+		<-seen
+		_, _ = io.WriteString(w, "one")
+		w.(http.Flusher).Flush()
+		<-seen
+		_, _ = io.WriteString(w, "two")
+		w.Header().Set("X-Checksum", "abc")
+	})
+	resp := r.send(http.MethodPost, "/v1/responses", "{}")
+	seen <- struct{}{} // the headers are here
+	got := make([]byte, 3)
+	if _, err := io.ReadFull(resp.Body, got); err != nil || string(got) != "one" {
+		t.Fatalf("got %q, %v", got, err)
+	}
+	seen <- struct{}{}
+	if rest := r.read(resp); rest != "two" || resp.Trailer.Get("X-Checksum") != "abc" {
+		t.Errorf("got %q with trailers %v", rest, resp.Trailer)
+	}
+}
+
+func TestHeadHasNoBody(t *testing.T) {
+	r := newRig(t)
+	r.upstream.answers(sends(http.StatusOK, "", "Content-Type", "audio/mpeg", "Content-Length", "1234"))
+	resp := r.send(http.MethodHead, "/v1/files/f1/content", "")
+	if body := r.read(resp); body != "" || resp.ContentLength != 1234 {
+		t.Errorf("got %q of length %d, want nothing of 1234", body, resp.ContentLength)
+	}
+}
+
+func TestUploadPastTheLimitIsTooLarge(t *testing.T) {
+	r := newRig(t, func(s *setup) { s.guard.MaxBody = 1 << 10 })
+	resp := r.send(http.MethodPost, "/v1/files", strings.Repeat("x", 2<<10))
+	if _, _, code := errorOf(t, r.read(resp)); resp.StatusCode != http.StatusRequestEntityTooLarge || code != "too_large" {
+		t.Errorf("got %d %s", resp.StatusCode, code)
+	}
+}
+
+func TestPathThatLeavesTheUpstreamIsRefused(t *testing.T) {
+	r := newRig(t)
+	resp := r.send(http.MethodGet, "/v1/files/%2e%2e/%2e%2e/admin", "")
+	if _, _, code := errorOf(t, r.read(resp)); resp.StatusCode != http.StatusBadRequest || code != "invalid" {
+		t.Errorf("got %d %s", resp.StatusCode, code)
+	}
+	if got := r.upstream.asked(); len(got) > 0 {
+		t.Errorf("the upstream was asked %+v", got)
+	}
+}
+
+func TestCompressedChatPassesUnread(t *testing.T) {
+	r := newRig(t)
+	r.know("User has a cat called Ünal")
+	sent := zipped(t, ask("What is my cat called?"))
+	if _, got := r.chat(sent, "Content-Encoding", "gzip"); got != completion("Hello!") {
+		t.Errorf("got %s, want the upstream's answer", got)
+	}
+	if got := r.upstream.one(t); got.body != sent || got.header.Get("Content-Encoding") != "gzip" {
+		t.Errorf("the upstream got %q in %q, want the client's bytes", got.body, got.header.Get("Content-Encoding"))
+	}
+	r.wantTurns()
+}
+
+func TestModelsAreTheUpstreamsAndTheBuiltInOne(t *testing.T) {
+	const own = `{"id":"loci/recall","object":"model","created":1767607200,"owned_by":"loci"}`
+	for name, c := range map[string]struct{ sent, want string }{
+		"some":    {`{"object": "list","data":[{"id":"m", "x":1e400}],"y":null}`, `{"object": "list","data":[{"id":"m", "x":1e400},` + own + `],"y":null}`},
+		"none":    {`{"data":[]}`, `{"data":[` + own + `]}`},
+		"no list": {`<html>`, `<html>`},
+	} {
+		r := newRig(t)
+		r.upstream.answers(sends(http.StatusOK, c.sent, "Content-Type", "application/json"))
+		resp := r.send(http.MethodGet, "/v1/models?x=1", "", "Accept-Encoding", "gzip")
+		if got := r.read(resp); got != c.want || resp.ContentLength != int64(len(c.want)) {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+		if got := r.upstream.one(t); got.uri != "/v1/models?x=1" || got.header.Get("Accept-Encoding") != "" {
+			t.Errorf("%s: the upstream got %+v", name, got)
+		}
+		head := r.send(http.MethodHead, "/v1/models", "")
+		if body := r.read(head); body != "" || head.ContentLength != int64(len(c.want)) {
+			t.Errorf("%s: HEAD got %q of length %d, want nothing of %d", name, body, head.ContentLength, len(c.want))
+		}
+	}
+	r := newRig(t)
+	r.upstream.answers(sends(http.StatusUnauthorized, `{"error":{}}`))
+	if resp := r.send(http.MethodGet, "/v1/models", ""); resp.StatusCode != http.StatusUnauthorized || r.read(resp) != `{"error":{}}` {
+		t.Errorf("without the upstream's key: got %d", resp.StatusCode)
+	}
+}
+
+func TestWithoutAnUpstreamOnlyWhatIsBuiltInAnswers(t *testing.T) {
+	r := newRig(t, func(s *setup) { s.alone = true })
+	if got := r.read(r.send(http.MethodGet, "/v1/models", "")); !strings.Contains(got, `"id":"loci/recall"`) {
+		t.Errorf("models: %s", got)
+	}
+	for method, path := range map[string]string{http.MethodPost: "/v1/embeddings", http.MethodGet: chatPath} {
+		resp := r.send(method, path, "")
+		if message, _, code := errorOf(t, r.read(resp)); resp.StatusCode != http.StatusNotFound || code != "not_found" || !strings.Contains(message, "LOCI_UPSTREAM_URL") {
+			t.Errorf("%s %s: got %d %s %s", method, path, resp.StatusCode, code, message)
+		}
+	}
+}
