@@ -26,11 +26,11 @@ import (
 )
 
 // stores are what every scene runs on.
-var stores = map[string]func(t *testing.T, now func() time.Time) memory.Store{
-	"inmem": func(_ *testing.T, now func() time.Time) memory.Store {
+var stores = map[string]func(t testing.TB, now func() time.Time) memory.Store{
+	"inmem": func(_ testing.TB, now func() time.Time) memory.Store {
 		return inmem.Open(inmem.Options{Now: now})
 	},
-	"sqlite": func(t *testing.T, now func() time.Time) memory.Store {
+	"sqlite": func(t testing.TB, now func() time.Time) memory.Store {
 		s, err := sqlstore.OpenSQLite(context.Background(), filepath.Join(t.TempDir(), "loci.db"), sqlstore.Options{Now: now})
 		if err != nil {
 			t.Fatal(err)
@@ -92,7 +92,7 @@ type rig struct {
 	llm   *memtest.LLM
 }
 
-func newRig(t *testing.T, open func(*testing.T, func() time.Time) memory.Store) *rig {
+func newRig(t testing.TB, open func(testing.TB, func() time.Time) memory.Store) *rig {
 	t.Helper()
 	clock := &memtest.Clock{}
 	store := open(t, clock.Now)
@@ -150,7 +150,7 @@ type chatMessage struct {
 	Content string `json:"content"`
 }
 
-func newScene(t *testing.T, open func(*testing.T, func() time.Time) memory.Store) *scene {
+func newScene(t *testing.T, open func(testing.TB, func() time.Time) memory.Store) *scene {
 	return &scene{rig: newRig(t, open), chats: map[string][]chatMessage{}, reply: "OK.", last: map[string]string{}}
 }
 
