@@ -13,7 +13,7 @@ import (
 const (
 	allergy     = "I am allergic to peanuts."
 	allergyFact = "User is allergic to peanuts"
-	askAllergy  = "Which food am I allergic to?"
+	askAllergy  = "What am I allergic to?"
 )
 
 func TestAnswerIsTheUpstreamsOwn(t *testing.T) {

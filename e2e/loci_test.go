@@ -190,17 +190,16 @@ func (l *loci) settle(t *testing.T, header http.Header, within time.Duration) {
 	})
 }
 
-// eventually waits for what a server does in its own time.
+// eventually waits for what a server does in its own time, looking less often the
+// longer it takes.
 func eventually(t *testing.T, l *loci, what string, within time.Duration, done func() bool) {
 	t.Helper()
 	late := time.After(within)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !done() {
+	for wait := 5 * time.Millisecond; !done(); wait = min(2*wait, time.Second) {
 		select {
 		case <-late:
 			t.Fatalf("still waiting after %s for %s; loci said:\n%s", within, what, l.log)
-		case <-tick.C:
+		case <-time.After(wait):
 		}
 	}
 }

@@ -115,7 +115,9 @@ type message struct {
 }
 
 // isBlock tells the memory that Loci puts into a request from what the client says.
-func (m message) isBlock() bool { return m.Role == "system" && strings.HasPrefix(m.Content, "<loci-memory>") }
+func (m message) isBlock() bool {
+	return m.Role == "system" && strings.HasPrefix(m.Content, "<loci-memory>")
+}
 
 // messages reads a request's messages.
 func messages(t *testing.T, body []byte) []message {
