@@ -37,6 +37,14 @@ func BEAM(path string) (Dataset, error) {
 	if err != nil {
 		return Dataset{}, fmt.Errorf("read beam: %w", err)
 	}
+	set, err := parseBEAM(data)
+	if err != nil {
+		return Dataset{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	return set, nil
+}
+
+func parseBEAM(data []byte) (Dataset, error) {
 	set := Dataset{Name: "BEAM"}
 	for line := range bytes.Lines(data) {
 		if len(bytes.TrimSpace(line)) == 0 {
@@ -44,7 +52,7 @@ func BEAM(path string) (Dataset, error) {
 		}
 		var chat beamChat
 		if err := json.Unmarshal(line, &chat); err != nil {
-			return Dataset{}, fmt.Errorf("read beam: line %d: %w", len(set.Conversations)+1, err)
+			return Dataset{}, fmt.Errorf("beam: line %d: %w", len(set.Conversations)+1, err)
 		}
 		set.Conversations = append(set.Conversations, chat.conversation())
 	}
@@ -123,6 +131,15 @@ func RealMem(path string) (Conversation, error) {
 	if err != nil {
 		return Conversation{}, fmt.Errorf("read realmem: %w", err)
 	}
+	c, err := parseRealMem(data)
+	if err != nil {
+		return Conversation{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	c.Name = path
+	return c, nil
+}
+
+func parseRealMem(data []byte) (Conversation, error) {
 	var file struct {
 		Dialogues []struct {
 			Session string `json:"session_uuid"`
@@ -136,9 +153,9 @@ func RealMem(path string) (Conversation, error) {
 		} `json:"dialogues"`
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
-		return Conversation{}, fmt.Errorf("read realmem %s: %w", path, err)
+		return Conversation{}, fmt.Errorf("realmem: %w", err)
 	}
-	c := Conversation{Name: path, Sessions: true}
+	c := Conversation{Sessions: true}
 	for _, d := range file.Dialogues {
 		before := len(c.Turns)
 		day, _, _ := strings.Cut(d.Time, " ")

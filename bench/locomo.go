@@ -22,15 +22,23 @@ func LoCoMo(path string) (Dataset, error) {
 	if err != nil {
 		return Dataset{}, fmt.Errorf("read locomo: %w", err)
 	}
+	set, err := parseLoCoMo(data)
+	if err != nil {
+		return Dataset{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	return set, nil
+}
+
+func parseLoCoMo(data []byte) (Dataset, error) {
 	var samples []locomoSample
 	if err := json.Unmarshal(data, &samples); err != nil {
-		return Dataset{}, fmt.Errorf("read locomo %s: %w", path, err)
+		return Dataset{}, fmt.Errorf("locomo: %w", err)
 	}
 	set := Dataset{Name: "LoCoMo"}
 	for _, s := range samples {
 		c, err := s.read()
 		if err != nil {
-			return Dataset{}, fmt.Errorf("read locomo %s: %w", s.ID, err)
+			return Dataset{}, fmt.Errorf("locomo %s: %w", s.ID, err)
 		}
 		set.Conversations = append(set.Conversations, c)
 	}

@@ -13,7 +13,8 @@ import (
 // tells 0 from the default.
 type Options struct {
 	Limit     int      // how many to keep; 0: 20
-	Threshold *float64 // relevance below which nothing is kept; nil: DefaultThreshold
+	Answered  *float64 // relevance that the best must have for anything to be kept; nil: DefaultAnswered
+	Threshold *float64 // relevance that each must have; nil: DefaultThreshold
 	Recency   *float64 // weight of recency in the score, 0 to 1; nil: 0.2
 	Lambda    *float64 // weight of the score against redundancy; nil: 0.7
 }
@@ -26,9 +27,16 @@ const (
 	defaultLambda  = 0.7
 )
 
-// DefaultThreshold is the relevance under which a candidate is more likely about
-// something else.
-const DefaultThreshold = 0.05
+// DefaultAnswered is the chance below which a question is taken to have no answer
+// here, and nothing is shown: on development data it keeps 98 % of the answerable
+// questions of LoCoMo and refuses 31 % of those of another conversation, which are
+// about the same things; 0.2 would keep 93 % and refuse 63 %. DefaultThreshold is
+// far lower: where the best answers well, what stands behind it may complete the
+// answer.
+const (
+	DefaultAnswered  = 0.1
+	DefaultThreshold = 0.02
+)
 
 // ageScale is the age in days at which recency has fallen to 1/e.
 const ageScale = 30
@@ -36,7 +44,7 @@ const ageScale = 30
 // Cut is a candidate that was left out, and the stage that did it.
 type Cut struct {
 	Candidate memory.Candidate
-	Stage     string // "threshold" or "limit"
+	Stage     string // "answered", "threshold" or "limit"
 }
 
 // ranked is a candidate on its way through the stages, with a number for each.
@@ -58,17 +66,18 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 		}
 		return cmp.Compare(x.ID, y.ID)
 	})
-	relevant := slices.Collect(func(yield func(ranked) bool) {
-		for _, r := range list {
-			if r.relevance < or(o.Threshold, DefaultThreshold) {
-				cut = append(cut, Cut{r.explained(a), "threshold"})
-				continue
-			}
-			if !yield(r) {
-				return
-			}
+	relevant := list[:0:0]
+	stage, least := "threshold", or(o.Threshold, DefaultThreshold)
+	if mostRelevant(list) < or(o.Answered, DefaultAnswered) {
+		stage, least = "answered", math.Inf(1)
+	}
+	for _, r := range list {
+		if r.relevance < least {
+			cut = append(cut, Cut{r.explained(a), stage})
+			continue
 		}
-	})
+		relevant = append(relevant, r)
+	}
 	limit := o.Limit
 	if limit == 0 {
 		limit = defaultLimit
@@ -98,6 +107,14 @@ func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time) [
 		list[i] = r
 	}
 	return list
+}
+
+func mostRelevant(list []ranked) float64 {
+	var most float64
+	for _, r := range list {
+		most = max(most, r.relevance)
+	}
+	return most
 }
 
 func fuseAll(a *asked, candidates []memory.Candidate) []float64 {

@@ -36,7 +36,7 @@ func ids(cs []memory.Candidate) []string {
 
 func rank(question string, cs ...memory.Candidate) []string {
 	zero := 0.0
-	kept, _ := Rank(NewQuery(question, now, QueryOptions{}), cs, Options{Threshold: &zero}, now)
+	kept, _ := Rank(NewQuery(question, now, QueryOptions{}), cs, Options{Answered: &zero, Threshold: &zero}, now)
 	return ids(kept)
 }
 
@@ -85,8 +85,8 @@ func TestAWeakVectorDoesNotHurt(t *testing.T) {
 func TestNothingRelevantGivesNothing(t *testing.T) {
 	q := NewQuery("What is the capital of France called?", now, QueryOptions{})
 	kept, cut := Rank(q, []memory.Candidate{candidate("a", "vector", .2), candidate("b", "lexical", .15, "known", .3)}, Options{}, now)
-	if len(kept) != 0 || len(cut) != 2 || cut[0].Stage != "threshold" {
-		t.Errorf("kept %v, cut %v; want both under the threshold", ids(kept), cut)
+	if len(kept) != 0 || len(cut) != 2 || cut[0].Stage != "answered" {
+		t.Errorf("kept %v, cut %v; want both cut as no answer", ids(kept), cut)
 	}
 	kept, _ = Rank(q, []memory.Candidate{candidate("a", "lexical", 1.1, "own", 1.1, "known", 1., "peak", .3)}, Options{}, now)
 	if len(kept) != 1 || kept[0].Why.Get("relevance") < .5 {
