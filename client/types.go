@@ -53,10 +53,10 @@ type Hit struct {
 // AddMemory is a fact to write down.
 type AddMemory struct {
 	Content    string          `json:"content" doc:"One or two short sentences."`
-	Category   string          `json:"category,omitempty"`
-	Tags       []string        `json:"tags,omitempty"`
-	Project    string          `json:"project,omitempty"`
-	Agent      string          `json:"agent,omitempty"`
+	Category   string          `json:"category,omitempty" maxLength:"256"`
+	Tags       []string        `json:"tags,omitempty" maxItems:"64" maxLength:"256"`
+	Project    string          `json:"project,omitempty" maxLength:"256"`
+	Agent      string          `json:"agent,omitempty" maxLength:"256"`
 	Confidence *float64        `json:"confidence,omitempty" minimum:"0" maximum:"1" doc:"1 unless said otherwise."`
 	Pinned     bool            `json:"pinned,omitempty" doc:"Always in the prompt."`
 	ObservedAt *time.Time      `json:"observed_at,omitempty" doc:"When it was learned; now unless said otherwise."`
@@ -67,12 +67,17 @@ type AddMemory struct {
 // EditMemory is what to change about a fact; what is left out stays.
 type EditMemory struct {
 	Content    *string          `json:"content,omitempty"`
-	Category   *string          `json:"category,omitempty"`
-	Tags       *[]string        `json:"tags,omitempty"`
+	Category   *string          `json:"category,omitempty" maxLength:"256"`
+	Tags       *[]string        `json:"tags,omitempty" maxItems:"64" maxLength:"256"`
 	Confidence *float64         `json:"confidence,omitempty" minimum:"0" maximum:"1"`
 	Pinned     *bool            `json:"pinned,omitempty"`
 	ExpiresAt  *time.Time       `json:"expires_at,omitempty"`
 	Metadata   *json.RawMessage `json:"metadata,omitempty"`
+}
+
+// PinRequest pins a fact, so that it is in every prompt, or unpins it.
+type PinRequest struct {
+	Pinned *bool `json:"pinned,omitempty" doc:"true unless said otherwise."`
 }
 
 // ListQuery narrows a list of memories. Empty fields do not.
@@ -100,8 +105,8 @@ type Memories struct {
 type Message struct {
 	Role      memory.Role `json:"role" enum:"user,assistant,system,tool"`
 	Content   string      `json:"content"`
-	Name      string      `json:"name,omitempty"`
-	ID        string      `json:"id,omitempty" doc:"Your own id; hits carry it as ref."`
+	Name      string      `json:"name,omitempty" maxLength:"256"`
+	ID        string      `json:"id,omitempty" maxLength:"256" doc:"Your own id; hits carry it as ref."`
 	CreatedAt *time.Time  `json:"created_at,omitempty" doc:"When it was said; now unless said otherwise."`
 }
 
@@ -112,7 +117,7 @@ type AddMessages struct {
 	Infer        *bool     `json:"infer,omitempty" doc:"false: keep the words, searchable, and learn nothing."`
 	Wait         bool      `json:"wait,omitempty" doc:"Answer when the learning is done."`
 	Conversation string    `json:"conversation,omitempty" maxLength:"256" doc:"Which one it continues; a new one unless given."`
-	Project      string    `json:"project,omitempty"`
+	Project      string    `json:"project,omitempty" maxLength:"256"`
 }
 
 // Added says what came of AddMessages.
@@ -125,7 +130,7 @@ type Added struct {
 
 // SearchRequest is a question to memory.
 type SearchRequest struct {
-	Query          string        `json:"query"`
+	Query          string        `json:"query" minLength:"1" maxLength:"100000"`
 	TopK           *int          `json:"top_k,omitempty" minimum:"0" maximum:"500"`
 	ScoreThreshold *float64      `json:"score_threshold,omitempty" minimum:"0" maximum:"1" doc:"Least relevance."`
 	RecencyWeight  *float64      `json:"recency_weight,omitempty" minimum:"0" maximum:"1"`
@@ -153,8 +158,8 @@ type SearchAnswer struct {
 
 // ForgetRequest says what to forget: what a query finds, or these ids.
 type ForgetRequest struct {
-	Query  string   `json:"query,omitempty"`
-	IDs    []string `json:"ids,omitempty" maxItems:"500"`
+	Query  string   `json:"query,omitempty" maxLength:"100000"`
+	IDs    []string `json:"ids,omitempty" maxItems:"500" doc:"Give these or a query."`
 	DryRun bool     `json:"dry_run,omitempty" doc:"Only say what would go."`
 }
 

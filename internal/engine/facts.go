@@ -157,7 +157,7 @@ func (e *Engine) firstOf(ctx context.Context, owner memory.Owner, run string) (m
 			return e.fact(ctx, owner, c.After.Fact.ID)
 		}
 	}
-	return memory.Fact{}, memory.Errorf(memory.Conflict, "this Idempotency-Key was used for another kind of request")
+	return memory.Fact{}, errOtherRequest
 }
 
 // vectors embeds a text for storing.
@@ -204,11 +204,13 @@ type Edit struct {
 	Pinned     *bool
 	ExpiresAt  *time.Time
 	Metadata   *json.RawMessage
+
+	Idempotency string // the same key again returns the first result
 }
 
 // EditFact changes a live fact in place; new words get a new vector.
 func (e *Engine) EditFact(ctx context.Context, owner memory.Owner, id string, edit Edit, author memory.Author) (memory.Fact, error) {
-	return e.change(ctx, owner, id, author, func(f *memory.Fact) (memory.Action, string, error) {
+	return e.change(ctx, owner, id, edit.Idempotency, author, func(f *memory.Fact) (memory.Action, string, error) {
 		if !f.Status.Live() {
 			return "", "", memory.Errorf(memory.Conflict, "%s is %s; restore it first", id, f.Status)
 		}
@@ -240,11 +242,18 @@ func set[T any](field *T, to *T) {
 	}
 }
 
+// Decision is what a person says of a fact: that it is approved, rejected or
+// restored.
+type Decision struct {
+	Action      memory.Action
+	Idempotency string // the same key again returns the first result
+}
+
 // Decide approves, rejects or restores a fact.
-func (e *Engine) Decide(ctx context.Context, owner memory.Owner, id string, action memory.Action, author memory.Author) (memory.Fact, error) {
-	return e.change(ctx, owner, id, author, func(f *memory.Fact) (memory.Action, string, error) {
+func (e *Engine) Decide(ctx context.Context, owner memory.Owner, id string, d Decision, author memory.Author) (memory.Fact, error) {
+	return e.change(ctx, owner, id, d.Idempotency, author, func(f *memory.Fact) (memory.Action, string, error) {
 		from, to := []memory.Status{memory.Pending}, memory.Active
-		switch action {
+		switch d.Action {
 		case memory.ActionApprove:
 			f.Confidence, f.Trust = 1, memory.TrustPerson
 		case memory.ActionReject:
@@ -253,19 +262,27 @@ func (e *Engine) Decide(ctx context.Context, owner memory.Owner, id string, acti
 			from = []memory.Status{memory.Superseded, memory.Retired, memory.Rejected}
 			f.SupersededBy, f.ValidTo = "", time.Time{}
 		default:
-			return "", "", memory.Errorf(memory.Invalid, "%q is no decision; valid: approve, reject, restore", action)
+			return "", "", memory.Errorf(memory.Invalid, "%q is no decision; valid: approve, reject, restore", d.Action)
 		}
 		if !slices.Contains(from, f.Status) {
-			return "", "", memory.Errorf(memory.Conflict, "%s is %s; %s needs it to be one of %v", id, f.Status, action, from)
+			return "", "", memory.Errorf(memory.Conflict, "%s is %s; %s needs it to be one of %v", id, f.Status, d.Action, from)
 		}
 		f.Status = to
-		return action, string(action) + " by a person", nil
+		return d.Action, string(d.Action) + " by a person", nil
 	})
 }
 
 // change reads a fact, lets edit work on a copy, and applies that; when somebody
-// else was quicker it does so again.
-func (e *Engine) change(ctx context.Context, owner memory.Owner, id string, author memory.Author, edit func(*memory.Fact) (memory.Action, string, error)) (memory.Fact, error) {
+// else was quicker it does so again. With a key that was used it does nothing.
+func (e *Engine) change(ctx context.Context, owner memory.Owner, id, key string, author memory.Author, edit func(*memory.Fact) (memory.Action, string, error)) (memory.Fact, error) {
+	run := memory.Run{ID: idFor(owner, key), Kind: "manual", Author: author}
+	done, err := e.done(ctx, owner, key)
+	switch {
+	case err != nil:
+		return memory.Fact{}, err
+	case len(done) > 0:
+		return e.sameFact(ctx, owner, id, done[0])
+	}
 	for try := 1; ; try++ {
 		was, err := e.fact(ctx, owner, id)
 		if err != nil {
@@ -277,7 +294,6 @@ func (e *Engine) change(ctx context.Context, owner memory.Owner, id string, auth
 			return memory.Fact{}, err
 		}
 		next.UpdatedAt = e.now()
-		run := memory.Run{ID: newID(), Kind: "manual", Author: author}
 		if next.Content != was.Content {
 			if run.Vectors, err = e.vectors(ctx, id, next.Content); err != nil {
 				return memory.Fact{}, err
@@ -296,9 +312,32 @@ func (e *Engine) change(ctx context.Context, owner memory.Owner, id string, auth
 	}
 }
 
+// done returns the changes that a request with this key made when it came first.
+func (e *Engine) done(ctx context.Context, owner memory.Owner, key string) ([]memory.Change, error) {
+	if key == "" {
+		return nil, nil
+	}
+	return e.changes(ctx, owner, memory.ChangeQuery{Run: idFor(owner, key)})
+}
+
+// sameFact returns the fact that was changed when a request came first, as it is
+// now.
+func (e *Engine) sameFact(ctx context.Context, owner memory.Owner, id string, done memory.Change) (memory.Fact, error) {
+	if done.Action == memory.ActionAdd || done.After.Fact == nil || done.After.Fact.ID != id {
+		return memory.Fact{}, errOtherRequest
+	}
+	return e.fact(ctx, owner, id)
+}
+
+var errOtherRequest = memory.Errorf(memory.Conflict, "this Idempotency-Key was used for another request")
+
 // Forget takes memories out of recall in one run that can be undone: facts with
 // the turns their quotes stand in, turns, summaries.
 func (e *Engine) Forget(ctx context.Context, owner memory.Owner, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
+	return e.forget(ctx, owner, newID(), ids, reason, author)
+}
+
+func (e *Engine) forget(ctx context.Context, owner memory.Owner, run string, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
 	for try := 1; ; try++ {
 		found, err := e.Store.Get(ctx, owner, ids...)
 		if err != nil {
@@ -308,7 +347,7 @@ func (e *Engine) Forget(ctx context.Context, owner memory.Owner, ids []string, r
 			return memory.Receipt{}, memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(missing(ids, found), ", "))
 		}
 		changes := learn.Forget(found, e.now(), reason, author)
-		receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: newID(), Kind: "forget", Author: author}, changes...)
+		receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: run, Kind: "forget", Author: author}, changes...)
 		if err == nil || !errors.Is(err, memory.Conflict) || try == maxConflicts {
 			return receipt, err
 		}

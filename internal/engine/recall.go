@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/index"
@@ -325,10 +326,19 @@ type Matching struct {
 	Query  string
 	IDs    []string
 	DryRun bool
+
+	Idempotency string // the same key again returns the first result
 }
 
 // ForgetMatching forgets what is meant, or only says what that would be.
 func (e *Engine) ForgetMatching(ctx context.Context, owner memory.Owner, m Matching, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
+	done, err := e.done(ctx, owner, m.Idempotency)
+	switch {
+	case err != nil:
+		return nil, memory.Receipt{}, err
+	case len(done) > 0:
+		return e.sameForgotten(ctx, owner, done)
+	}
 	var gone []memory.Memory
 	switch {
 	case (m.Query == "") == (len(m.IDs) == 0):
@@ -342,7 +352,6 @@ func (e *Engine) ForgetMatching(ctx context.Context, owner memory.Owner, m Match
 			gone = append(gone, h.Memory)
 		}
 	default:
-		var err error
 		if gone, err = e.Store.Get(ctx, owner, m.IDs...); err != nil {
 			return nil, memory.Receipt{}, err
 		}
@@ -354,6 +363,25 @@ func (e *Engine) ForgetMatching(ctx context.Context, owner memory.Owner, m Match
 	for i, g := range gone {
 		ids[i] = g.ID()
 	}
-	r, err := e.Forget(ctx, owner, ids, "forgotten by hand", author)
+	r, err := e.forget(ctx, owner, idFor(owner, m.Idempotency), ids, "forgotten by hand", author)
 	return gone, r, err
+}
+
+// sameForgotten returns what a request forgot when it came first.
+func (e *Engine) sameForgotten(ctx context.Context, owner memory.Owner, done []memory.Change) ([]memory.Memory, memory.Receipt, error) {
+	var ids []string
+	for _, c := range slices.Backward(done) {
+		if c.Action != memory.ActionRetire && c.Action != memory.ActionUnlink {
+			return nil, memory.Receipt{}, errOtherRequest
+		}
+		_, id, _ := strings.Cut(c.After.Target(), ":")
+		ids = append(ids, id)
+	}
+	gone, err := e.Store.Get(ctx, owner, ids...)
+	return gone, receiptOf(done), err
+}
+
+// receiptOf returns the receipt that a run had when it was applied.
+func receiptOf(done []memory.Change) memory.Receipt {
+	return memory.Receipt{Run: done[0].Run, Version: done[0].Version, At: done[0].At, Changes: len(done), Again: true}
 }

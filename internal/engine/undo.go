@@ -31,6 +31,13 @@ func (e *Engine) Undo(ctx context.Context, owner memory.Owner, u Undoing, author
 		return memory.Receipt{}, memory.Errorf(memory.Invalid, "give one of change, run and to_time")
 	}
 	run := memory.Run{ID: idFor(owner, u.Idempotency), Kind: "undo", Author: author}
+	done, err := e.done(ctx, owner, u.Idempotency)
+	switch {
+	case err != nil:
+		return memory.Receipt{}, err
+	case len(done) > 0:
+		return receiptOf(done), nil
+	}
 	for try := 1; ; try++ {
 		changes, err := e.undoing(ctx, owner, u, author)
 		if err != nil {

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,9 +44,17 @@ func (d *door) list(ctx context.Context, in *client.ListQuery) (*body[client.Mem
 	if err != nil {
 		return nil, err
 	}
+	kinds, err := split("kind", in.Kind, memory.KindFact, memory.KindTurn, memory.KindSummary)
+	if err != nil {
+		return nil, err
+	}
+	statuses, err := split("status", in.Status, memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected)
+	if err != nil {
+		return nil, err
+	}
 	page, err := d.engine.List(ctx, owner, memory.Query{
-		Kinds:        split[memory.Kind](in.Kind),
-		Statuses:     split[memory.Status](in.Status),
+		Kinds:        kinds,
+		Statuses:     statuses,
 		Tag:          in.Tag,
 		Category:     in.Category,
 		Project:      in.Project,
@@ -61,14 +70,20 @@ func (d *door) list(ctx context.Context, in *client.ListQuery) (*body[client.Mem
 	return answer(client.Memories{Memories: views(page.Memories), Next: page.Next}), nil
 }
 
-func split[T ~string](s string) []T {
+// split reads a list with commas of valid words.
+func split[T ~string](name, s string, valid ...T) ([]T, error) {
 	var out []T
 	for part := range strings.SplitSeq(s, ",") {
-		if part = strings.TrimSpace(part); part != "" {
+		part = strings.TrimSpace(part)
+		switch {
+		case part == "":
+		case !slices.Contains(valid, T(part)):
+			return nil, memory.Errorf(memory.Invalid, "%s: %q is none of %v", name, part, valid)
+		default:
 			out = append(out, T(part))
 		}
 	}
-	return out
+	return out, nil
 }
 
 func views(memories []memory.Memory) []client.Memory {
@@ -139,6 +154,7 @@ func (d *door) get(ctx context.Context, in *byID) (*body[client.Memory], error) 
 
 type editInput struct {
 	byID
+	idempotent
 	Body client.EditMemory
 }
 
@@ -151,18 +167,20 @@ func (d *door) edit(ctx context.Context, in *editInput) (*body[client.Memory], e
 		Pinned:     in.Body.Pinned,
 		ExpiresAt:  in.Body.ExpiresAt,
 		Metadata:   in.Body.Metadata,
+
+		Idempotency: in.Key,
 	})
 }
 
 type pinInput struct {
 	byID
-	Body struct {
-		Pinned bool `json:"pinned" default:"true"`
-	} `required:"false"`
+	idempotent
+	Body *client.PinRequest
 }
 
 func (d *door) pin(ctx context.Context, in *pinInput) (*body[client.Memory], error) {
-	return d.changed(ctx, in.ID, engine.Edit{Pinned: &in.Body.Pinned})
+	pinned := in.Body == nil || in.Body.Pinned == nil || *in.Body.Pinned
+	return d.changed(ctx, in.ID, engine.Edit{Pinned: &pinned, Idempotency: in.Key})
 }
 
 func (d *door) changed(ctx context.Context, id string, edit engine.Edit) (*body[client.Memory], error) {
@@ -177,13 +195,18 @@ func (d *door) changed(ctx context.Context, id string, edit engine.Edit) (*body[
 	return answer(client.View(memory.Memory{Fact: &f})), nil
 }
 
-func (d *door) decide(action memory.Action) func(context.Context, *byID) (*body[client.Memory], error) {
-	return func(ctx context.Context, in *byID) (*body[client.Memory], error) {
+type decideInput struct {
+	byID
+	idempotent
+}
+
+func (d *door) decide(action memory.Action) func(context.Context, *decideInput) (*body[client.Memory], error) {
+	return func(ctx context.Context, in *decideInput) (*body[client.Memory], error) {
 		owner, author, err := who(ctx)
 		if err != nil {
 			return nil, err
 		}
-		f, err := d.engine.Decide(ctx, owner, in.ID, action, author)
+		f, err := d.engine.Decide(ctx, owner, in.ID, engine.Decision{Action: action, Idempotency: in.Key}, author)
 		if err != nil {
 			return nil, err
 		}

@@ -7,8 +7,12 @@ package rest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
+	"reflect"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -42,7 +46,7 @@ func New(e *engine.Engine, opts Options) http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		httpx.WriteError(w, r, memory.Errorf(memory.NotFound, "there is nothing at %s %s; /docs lists what there is", r.Method, r.URL.Path))
 	})
-	return checkBody(mux)
+	return checked(mux)
 }
 
 // document registers every operation on mux.
@@ -54,8 +58,10 @@ func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
 	config.SchemasPath = ""
 	config.OpenAPIPath = "/openapi"
 	config.RejectUnknownQueryParameters = true
+	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[memory.Why](), reflect.TypeFor[map[string]float64]())
+	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[map[string]any]())
+	shapeErrors()
 	api := humago.New(mux, config)
-	huma.NewErrorWithContext = newError
 	d := &door{opts, e}
 	add := adder{api, opts.MaxBody}
 	d.memoryOperations(add)
@@ -65,8 +71,11 @@ func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
 	return api
 }
 
-// newError gives the framework's own refusals the shape of all others.
-func newError(_ huma.Context, status int, message string, errs ...error) huma.StatusError {
+// shapeErrors gives the framework's own refusals the shape of all others. It takes
+// that for the whole process alone.
+var shapeErrors = sync.OnceFunc(func() { huma.NewError = newError })
+
+func newError(status int, message string, errs ...error) huma.StatusError {
 	p := &httpx.Problem{Title: http.StatusText(status), Status: status, Detail: message, Code: memory.Invalid}
 	for _, err := range errs {
 		if err != nil {
@@ -85,8 +94,10 @@ type adder struct {
 func operation[I, O any](a adder, method, path, id, summary string, handle func(context.Context, *I) (*O, error), also ...func(*huma.Operation)) {
 	op := huma.Operation{
 		OperationID: id, Method: method, Path: path, Summary: summary,
-		MaxBodyBytes: a.maxBody,
-		Errors:       []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict},
+		MaxBodyBytes:    a.maxBody,
+		BodyReadTimeout: -1, // the body is here; a deadline would end requests that wait longer
+		Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+			http.StatusConflict, http.StatusRequestEntityTooLarge},
 	}
 	for _, f := range also {
 		f(&op)
@@ -94,7 +105,7 @@ func operation[I, O any](a adder, method, path, id, summary string, handle func(
 	huma.Register(a.api, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handle(ctx, in)
 		if err != nil {
-			return nil, httpx.ProblemOf(err)
+			return nil, httpx.Tell(ctx, err)
 		}
 		return out, nil
 	})
@@ -117,23 +128,33 @@ func who(ctx context.Context) (memory.Owner, memory.Author, error) {
 	return id.Owner, memory.Author{Kind: memory.ByPerson, Name: id.Owner.Name()}, nil
 }
 
-// checkBody refuses bodies that are not UTF-8, which the JSON decoder would
-// silently mend.
-func checkBody(next http.Handler) http.Handler {
+// checked refuses text that is not UTF-8, which decoders would silently mend, and
+// takes every body for JSON, whatever a client calls it: curl calls it a form.
+func checked(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Body == nil || r.Body == http.NoBody {
-			next.ServeHTTP(w, r)
-			return
-		}
 		data, err := httpx.ReadBody(r)
-		if err == nil && !utf8.Valid(data) {
-			err = memory.Errorf(memory.Invalid, "the body is not valid UTF-8")
+		if err == nil {
+			err = checkText(r, data)
 		}
 		if err != nil {
 			httpx.WriteError(w, r, err)
 			return
 		}
+		r.Header.Set("Content-Type", "application/json")
 		r.Body = io.NopCloser(bytes.NewReader(data))
 		next.ServeHTTP(w, r)
 	})
+}
+
+func checkText(r *http.Request, body []byte) error {
+	query, err := url.QueryUnescape(r.URL.RawQuery)
+	switch {
+	case err != nil:
+		return memory.Errorf(memory.Invalid, "the query is no URL's: %v", err)
+	case !utf8.ValidString(r.URL.Path), !utf8.ValidString(query):
+		return memory.Errorf(memory.Invalid, "the path or the query is not valid UTF-8")
+	case !utf8.Valid(body):
+		return memory.Errorf(memory.Invalid, "the body is not valid UTF-8")
+	}
+	return nil
 }

@@ -57,6 +57,9 @@ func (d *door) ingest(ctx context.Context, in *ingestInput) (*body[client.Added]
 	if err != nil {
 		return nil, err
 	}
+	if (in.Body.Text == "") == (len(in.Body.Messages) == 0) {
+		return nil, memory.Errorf(memory.Invalid, "give either messages or text")
+	}
 	talk := engine.Talk{
 		Conversation: in.Body.Conversation,
 		Project:      in.Body.Project,
@@ -77,14 +80,17 @@ func (d *door) ingest(ctx context.Context, in *ingestInput) (*body[client.Added]
 	return answer(client.Added{Conversation: kept.Conversation, Turns: kept.Turns, Job: kept.Job, Memories: views(kept.Learned)}), nil
 }
 
-type forgetInput struct{ Body client.ForgetRequest }
+type forgetInput struct {
+	idempotent
+	Body client.ForgetRequest
+}
 
 func (d *door) forget(ctx context.Context, in *forgetInput) (*body[client.Forgotten], error) {
 	owner, author, err := who(ctx)
 	if err != nil {
 		return nil, err
 	}
-	gone, r, err := d.engine.ForgetMatching(ctx, owner, engine.Matching{Query: in.Body.Query, IDs: in.Body.IDs, DryRun: in.Body.DryRun}, author)
+	gone, r, err := d.engine.ForgetMatching(ctx, owner, engine.Matching{Query: in.Body.Query, IDs: in.Body.IDs, DryRun: in.Body.DryRun, Idempotency: in.Key}, author)
 	if err != nil {
 		return nil, err
 	}
