@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -93,9 +92,9 @@ func (p *crashParent) kills(t *testing.T) int {
 	if p.crash.Kills > 0 {
 		return p.crash.Kills
 	}
-	n, err := strconv.Atoi(os.Getenv("LOCI_CRASH_KILLS"))
+	n, ok := number(t, "LOCI_CRASH_KILLS")
 	switch {
-	case err == nil:
+	case ok:
 		return n
 	case testing.Short():
 		return crashKills / 4

@@ -18,11 +18,11 @@ import (
 )
 
 // RunHistory makes random histories on two stores, the reference and the one
-// under test, and compares all that they answer. At the end of each history it
-// checks on the latter that every export as of a time equals the export taken
-// then, and on the way that undoing a run restores the export before it. A
-// difference is printed with its seed and a short script that shows it.
-// $LOCI_SEED makes the one history of that seed.
+// under test, and compares all that they answer. On the latter it also checks
+// that undoing a run restores the export before it and, at the end of each
+// history, that exports as of a time equal those taken then. A difference is
+// printed with its seed and a short script that shows it. $LOCI_SEED makes the
+// one history of that seed, $LOCI_HISTORIES so many.
 func RunHistory(t *testing.T, reference, open Open) {
 	play := func(script []step) string {
 		h := &history{want: newPlayer(t, reference), got: newPlayer(t, open)}
@@ -41,25 +41,38 @@ func RunHistory(t *testing.T, reference, open Open) {
 
 var scripts = rapid.SliceOfN(rapid.Custom(drawStep), 30, 40)
 
-const histories = 40
+const histories = 25
 
 func seeds(t *testing.T) []int {
-	if text := os.Getenv("LOCI_SEED"); text != "" {
-		seed, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatalf("LOCI_SEED is a number, not %q", text)
-		}
+	if seed, ok := number(t, "LOCI_SEED"); ok {
 		return []int{seed}
 	}
-	n := histories
-	if testing.Short() {
-		n /= 10
+	n, ok := number(t, "LOCI_HISTORIES")
+	switch {
+	case ok:
+	case testing.Short():
+		n = histories / 5
+	default:
+		n = histories
 	}
 	seeds := make([]int, n)
 	for i := range seeds {
 		seeds[i] = rand.IntN(1 << 30)
 	}
 	return seeds
+}
+
+// number reads a number from the environment, if it is there.
+func number(t *testing.T, name string) (int, bool) {
+	text := os.Getenv(name)
+	if text == "" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s is a number, not %q", name, text)
+	}
+	return n, true
 }
 
 // shorten leaves out steps, and changes of steps, as long as there is a
@@ -183,28 +196,23 @@ func (p *player) answered(a answer, err error) answer {
 	return a
 }
 
-// wrote remembers what is known now, for the end.
+// wrote remembers what is known now, for the end, after every few writes.
 func (p *player) wrote(owner memory.Owner, receipt memory.Receipt) {
-	if receipt.Again || p.past == nil {
+	if receipt.Again || p.past == nil || receipt.Version%4 != 0 {
 		return
 	}
 	p.past[owner] = append(p.past[owner], moment{receipt.At, p.export(owner, memory.At{})})
 }
 
-// remember compares what is known as of just before each write with what was
-// known after the one before it, and returns the first difference.
+// remember compares what is known as of the remembered moments with what was
+// known then, and returns the first difference.
 func (p *player) remember() string {
 	for o, moments := range p.past {
-		if len(moments) > 0 {
-			moments = append(moments, moment{at: moments[len(moments)-1].at.Add(time.Microsecond)})
-		}
-		earlier := export{}
 		for _, m := range moments {
-			now := p.export(o, memory.At{AsOf: before(m.at)})
-			if diff := difference(now, earlier, ignoreVersions); diff != "" {
-				return fmt.Sprintf("%s's export as of just before %v differs from the one taken then (-got +want):\n%s", o, m.at, diff)
+			now := p.export(o, memory.At{AsOf: m.at})
+			if diff := difference(now, m.known, ignoreVersions); diff != "" {
+				return fmt.Sprintf("%s's export as of %v differs from the one taken then (-got +want):\n%s", o, m.at, diff)
 			}
-			earlier = m.known
 		}
 	}
 	return ""
