@@ -2,7 +2,6 @@ package recall
 
 import (
 	"math"
-	"slices"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -24,8 +23,8 @@ type signal struct {
 var signals = []signal{
 	// How much of the question's words the best candidate and its neighbours have,
 	// and how much is known to the owner at all.
-	{"lexical", 6.8, func(l *lineup) float64 { return l.most("lexical") }},
-	{"known", 0.6, func(l *lineup) float64 { return l.most("known") }},
+	{"lexical", 6.8, func(l *lineup) float64 { return l.most(func(c *view) float64 { return c.lexical }) }},
+	{"known", 0.6, func(l *lineup) float64 { return l.most(func(c *view) float64 { return c.known }) }},
 	// How much of them the person asked about said.
 	{"speaker", 2.1, (*lineup).saidBySpeaker},
 	{"named", 0.6, func(l *lineup) float64 { return min(1, float64(len(l.named))) }},
@@ -33,8 +32,8 @@ var signals = []signal{
 	{"margin", 0.18, func(l *lineup) float64 { return l.best[0] - l.best[standout-1] }},
 	// A turn alone among turns about something else, and a conversation that has
 	// a bit of everything, are more often chance than the lexical score says.
-	{"peak", -3.9, func(l *lineup) float64 { return l.most("peak") }},
-	{"session", -1.4, func(l *lineup) float64 { return l.most("session") }},
+	{"peak", -3.9, func(l *lineup) float64 { return l.most(func(c *view) float64 { return c.peak }) }},
+	{"session", -1.4, func(l *lineup) float64 { return l.most(func(c *view) float64 { return c.session }) }},
 	// Of many words a smaller share is met.
 	{"words", 1.06, func(l *lineup) float64 { return math.Log1p(float64(len(l.words))) }},
 }
@@ -49,20 +48,20 @@ const standout = 10
 // logarithm of the odds per unit.
 const spread = 0.5
 
-// lineup is all candidates of a question with their fused scores.
+// lineup is all candidates of a question.
 type lineup struct {
 	*asked
-	candidates []memory.Candidate
-	best       [standout]float64 // the best fused scores in order, 0 where there are fewer
+	list []ranked
+	best [standout]float64 // the best fused scores in order, 0 where there are fewer
 }
 
-func newLineup(a *asked, candidates []memory.Candidate, fused []float64) *lineup {
-	l := &lineup{asked: a, candidates: candidates}
-	for _, x := range fused {
+func newLineup(a *asked, list []ranked) *lineup {
+	l := &lineup{asked: a, list: list}
+	for _, r := range list {
 		for i := range l.best {
-			if x > l.best[i] {
+			if r.fused > l.best[i] {
 				copy(l.best[i+1:], l.best[i:])
-				l.best[i] = x
+				l.best[i] = r.fused
 				break
 			}
 		}
@@ -79,35 +78,34 @@ func (l *lineup) odds() float64 {
 	return odds
 }
 
-// most returns the highest of a part that the searcher wrote.
-func (l *lineup) most(part string) float64 {
+// most returns the highest of a number that the searcher gave.
+func (l *lineup) most(number func(c *view) float64) float64 {
 	var most float64
-	for i := range l.candidates {
-		most = max(most, l.candidates[i].Why.Get(part))
+	for i := range l.list {
+		most = max(most, number(&l.list[i].view))
 	}
 	return most
 }
 
 // saidBySpeaker is the best own score of those whom the question is about.
 func (l *lineup) saidBySpeaker() float64 {
-	var most float64
-	for i := range l.candidates {
-		if c := &l.candidates[i]; speaker(l.asked, c) > 0 {
-			most = max(most, c.Why.Get("own"))
+	return l.most(func(c *view) float64 {
+		if speaker(l.asked, c) > 0 {
+			return c.own
 		}
-	}
-	return most
+		return 0
+	})
 }
 
 // Signals returns the names, weights and values of the signals that a question is
 // answered, and the constant beside them: what a fit of the weights needs.
 func Signals(q Query, candidates []memory.Candidate) (names []string, weights, values []float64, base float64) {
 	a := newAsked(q, candidates)
-	l := newLineup(a, candidates, fuseAll(a, candidates))
+	l := newLineup(a, fuse(a, candidates))
 	for _, s := range signals {
 		names, weights, values = append(names, s.name), append(weights, s.weight), append(values, s.value(l))
 	}
-	return slices.Clip(names), weights, values, answerBase
+	return names, weights, values, answerBase
 }
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }

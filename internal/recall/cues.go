@@ -10,7 +10,7 @@ import (
 type cue struct {
 	name   string
 	weight float64
-	value  func(q *asked, c *memory.Candidate) float64
+	value  func(q *asked, c *view) float64
 }
 
 // cues are the reasons. The weights are a listwise softmax fit (package bench, Fit)
@@ -22,31 +22,31 @@ var cues = []cue{
 	{"words", 6.2, words},
 	// The one who spoke is the one the question names; "I" names the user.
 	{"speaker", 1.85, speaker},
-	{"speaker_words", 1.2, func(q *asked, c *memory.Candidate) float64 { return speaker(q, c) * words(q, c) }},
+	{"speaker_words", 1.2, func(q *asked, c *view) float64 { return speaker(q, c) * words(q, c) }},
 	// The turn answers a question that has the words.
-	{"reply", 1.9, func(_ *asked, c *memory.Candidate) float64 { return unlessAssistant(c, c.Why.Get("reply")) }},
+	{"reply", 1.9, func(_ *asked, c *view) float64 { return unlessAssistant(c, c.reply) }},
 	// The turn is itself a question.
-	{"asks", -0.7, func(_ *asked, c *memory.Candidate) float64 { return unlessAssistant(c, marked(c, memory.MarkAsks)) }},
+	{"asks", -0.7, func(_ *asked, c *view) float64 { return unlessAssistant(c, marked(c, memory.MarkAsks)) }},
 	// The question is for a time and the candidate speaks of one, or for a time
 	// and has its month or year.
-	{"when", 2.6, func(q *asked, c *memory.Candidate) float64 {
+	{"when", 2.6, func(q *asked, c *view) float64 {
 		return q.gate(q.when) * marked(c, memory.MarkTimes) * words(q, c)
 	}},
-	{"date_said", 3.2, func(q *asked, c *memory.Candidate) float64 { return q.prompt * q.share(said(c)) }},
-	{"date_meant", 2.7, func(q *asked, c *memory.Candidate) float64 { return q.prompt * q.share(c.Dates) }},
+	{"date_said", 3.2, func(q *asked, c *view) float64 { return q.prompt * q.share(q.said(c)) }},
+	{"date_meant", 2.7, func(q *asked, c *view) float64 { return q.prompt * q.share(c.Dates) }},
 	// The conversation as a whole is about it.
-	{"session", 2.5, func(_ *asked, c *memory.Candidate) float64 { return c.Why.Get("session") }},
+	{"session", 2.5, func(_ *asked, c *view) float64 { return c.session }},
 	// The turn itself has the words, and not only its neighbours.
-	{"peak", 0.65, func(_ *asked, c *memory.Candidate) float64 { return c.Why.Get("peak") }},
-	{"number", 1.4, func(q *asked, c *memory.Candidate) float64 {
+	{"peak", 0.65, func(_ *asked, c *view) float64 { return c.peak }},
+	{"number", 1.4, func(q *asked, c *view) float64 {
 		return q.gate(q.count) * marked(c, memory.MarkNumbers) * words(q, c)
 	}},
-	{"place", 2.0, func(q *asked, c *memory.Candidate) float64 {
+	{"place", 2.0, func(q *asked, c *view) float64 {
 		return q.gate(q.where) * marked(c, memory.MarkPlaces) * words(q, c)
 	}},
-	{"title", 1.9, func(q *asked, c *memory.Candidate) float64 { return q.gate(q.title) * marked(c, memory.MarkQuotes) }},
+	{"title", 1.9, func(q *asked, c *view) float64 { return q.gate(q.title) * marked(c, memory.MarkQuotes) }},
 	// A vector can only help: what is no nearer than chance adds nothing.
-	{"vector", 1.3, func(_ *asked, c *memory.Candidate) float64 { return max(0, c.Why.Get("vector")-vectorFloor) }},
+	{"vector", 1.3, func(_ *asked, c *view) float64 { return max(0, c.vector-vectorFloor) }},
 }
 
 // Cues returns what every candidate gets from each cue before it is weighted, and
@@ -57,9 +57,10 @@ func Cues(q Query, candidates []memory.Candidate) (names []string, weights []flo
 		names, weights = append(names, cue.name), append(weights, cue.weight)
 	}
 	for i := range candidates {
+		v := newView(&candidates[i])
 		row := make([]float64, len(cues))
 		for j, cue := range cues {
-			row[j] = cue.value(a, &candidates[i])
+			row[j] = cue.value(a, &v)
 		}
 		values = append(values, row)
 	}
@@ -68,6 +69,35 @@ func Cues(q Query, candidates []memory.Candidate) (names []string, weights []flo
 
 // vectorFloor is the cosine of texts that have nothing in common but language.
 const vectorFloor = 0.2
+
+// view is a candidate with the searcher's numbers read out of its Why.
+type view struct {
+	*memory.Candidate
+	lexical, own, known, vector, reply, session, peak float64
+}
+
+func newView(c *memory.Candidate) view {
+	v := view{Candidate: c}
+	for _, p := range c.Why {
+		switch p.Name {
+		case "lexical":
+			v.lexical = p.Value
+		case "own":
+			v.own = p.Value
+		case "known":
+			v.known = p.Value
+		case "vector":
+			v.vector = p.Value
+		case "reply":
+			v.reply = p.Value
+		case "session":
+			v.session = p.Value
+		case "peak":
+			v.peak = p.Value
+		}
+	}
+	return v
+}
 
 // asked is a query with what depends on the candidates.
 type asked struct {
@@ -98,10 +128,10 @@ func (q *asked) gate(on bool) float64 {
 	return 0
 }
 
-func words(_ *asked, c *memory.Candidate) float64 { return c.Why.Get("lexical") }
+func words(_ *asked, c *view) float64 { return c.lexical }
 
 // speaker is 1 for whom the question is about, shared if it names several.
-func speaker(q *asked, c *memory.Candidate) float64 {
+func speaker(q *asked, c *view) float64 {
 	switch {
 	case q.named[c.Speaker]:
 		return 1 / float64(len(q.named))
@@ -111,7 +141,7 @@ func speaker(q *asked, c *memory.Candidate) float64 {
 	return 0
 }
 
-func marked(c *memory.Candidate, m memory.Marks) float64 {
+func marked(c *view, m memory.Marks) float64 {
 	if c.Marks&m != 0 {
 		return 1
 	}
@@ -120,14 +150,18 @@ func marked(c *memory.Candidate, m memory.Marks) float64 {
 
 // unlessAssistant leaves out cues that hold for people only: assistants end most
 // answers in a question and answer most questions.
-func unlessAssistant(c *memory.Candidate, x float64) float64 {
+func unlessAssistant(c *view, x float64) float64 {
 	if c.Role == memory.RoleAssistant {
 		return 0
 	}
 	return x
 }
 
-func said(c *memory.Candidate) []memory.Moment {
+// said returns the day the candidate was said on, if the question names any.
+func (q *asked) said(c *view) []memory.Moment {
+	if len(q.Dates) == 0 {
+		return nil
+	}
 	y, m, d := c.Said.Date()
 	return []memory.Moment{{Year: int16(y), Month: int8(m), Day: int8(d)}}
 }

@@ -49,12 +49,13 @@ type Cut struct {
 
 // ranked is a candidate on its way through the stages, with a number for each.
 type ranked struct {
-	*memory.Candidate
+	view
 	fused, relevance, recency, score, mmr float64
 }
 
 // Rank orders candidates by what they are worth to the query at now, and returns
-// those to show and those left out, both best first. Their Score is the blend of
+// those to show and, for a trace, the best of those left out, at most as many as
+// may be kept; both best first. Their Score is the blend of
 // relevance and recency; Why has a part for each cue and stage. The input is left
 // as it is.
 func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kept []memory.Candidate, cut []Cut) {
@@ -66,21 +67,24 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 		}
 		return cmp.Compare(x.ID, y.ID)
 	})
+	limit := o.Limit
+	if limit == 0 {
+		limit = defaultLimit
+	}
+	leave := func(r ranked, stage string) {
+		if len(cut) < limit {
+			cut = append(cut, Cut{r.explained(a), stage})
+		}
+	}
 	relevant := list[:0:0]
 	stage, least := "threshold", or(o.Threshold, DefaultThreshold)
 	if mostRelevant(list) < or(o.Answered, DefaultAnswered) {
 		stage, least = "answered", math.Inf(1)
 	}
 	for _, r := range list {
-		if r.relevance < least {
-			cut = append(cut, Cut{r.explained(a), stage})
-			continue
+		if r.relevance >= least {
+			relevant = append(relevant, r)
 		}
-		relevant = append(relevant, r)
-	}
-	limit := o.Limit
-	if limit == 0 {
-		limit = defaultLimit
 	}
 	diversify(relevant, or(o.Lambda, defaultLambda), limit)
 	for i, r := range relevant {
@@ -88,23 +92,38 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 			kept = append(kept, r.explained(a))
 			continue
 		}
-		cut = append(cut, Cut{r.explained(a), "limit"})
+		leave(r, "limit")
+	}
+	for _, r := range list {
+		if r.relevance < least {
+			leave(r, stage)
+		}
 	}
 	return kept, cut
 }
 
 // score takes candidates through fusion, calibration and the blend with recency.
 func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time) []ranked {
-	fused := fuseAll(a, candidates)
-	l := newLineup(a, candidates, fused)
+	list := fuse(a, candidates)
+	l := newLineup(a, list)
 	odds, w := l.odds(), or(o.Recency, defaultRecency)
-	list := make([]ranked, len(candidates))
-	for i := range candidates {
-		r := ranked{Candidate: &candidates[i], fused: fused[i]}
+	for i := range list {
+		r := &list[i]
 		r.relevance = sigmoid(odds + spread*(r.fused-l.best[0]))
 		r.recency = recency(now.Sub(r.At))
 		r.score = (1-w)*r.relevance + w*r.recency
-		list[i] = r
+	}
+	return list
+}
+
+func fuse(a *asked, candidates []memory.Candidate) []ranked {
+	list := make([]ranked, len(candidates))
+	for i := range candidates {
+		r := &list[i]
+		r.view = newView(&candidates[i])
+		for j := range cues {
+			r.fused += cues[j].weight * cues[j].value(a, &r.view)
+		}
 	}
 	return list
 }
@@ -115,16 +134,6 @@ func mostRelevant(list []ranked) float64 {
 		most = max(most, r.relevance)
 	}
 	return most
-}
-
-func fuseAll(a *asked, candidates []memory.Candidate) []float64 {
-	fused := make([]float64, len(candidates))
-	for i := range candidates {
-		for j := range cues {
-			fused[i] += cues[j].weight * cues[j].value(a, &candidates[i])
-		}
-	}
-	return fused
 }
 
 // recency is 1 for what is of now and fades with age.
@@ -138,7 +147,7 @@ func (r ranked) explained(a *asked) memory.Candidate {
 	why := make(memory.Why, len(c.Why), len(c.Why)+len(cues)+5)
 	copy(why, c.Why)
 	for i := range cues {
-		if x := cues[i].weight * cues[i].value(a, &c); x != 0 {
+		if x := cues[i].weight * cues[i].value(a, &r.view); x != 0 {
 			why = append(why, memory.Part{Name: "cue." + cues[i].name, Value: x})
 		}
 	}

@@ -64,21 +64,6 @@ func DotHalf(a []float32, b []uint16) float32 {
 	return s0 + s1
 }
 
-// DotHalves is [DotHalf] of two vectors of half-precision bits.
-func DotHalves(a, b []uint16) float32 {
-	b = b[:len(a)]
-	var s0, s1 float32
-	i := 0
-	for ; i+2 <= len(a); i += 2 {
-		s0 += finite(a[i]) * finite(b[i])
-		s1 += finite(a[i+1]) * finite(b[i+1])
-	}
-	for ; i < len(a); i++ {
-		s0 += finite(a[i]) * finite(b[i])
-	}
-	return s0 + s1
-}
-
 // finite decodes without a branch what is neither infinite nor no number: the bits
 // shifted into place lack only the difference of the exponents' bias.
 func finite(h uint16) float32 {
