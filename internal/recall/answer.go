@@ -2,8 +2,6 @@ package recall
 
 import (
 	"math"
-
-	"github.com/loci-memory/loci/memory"
 )
 
 // A fused score says which candidate is better, not whether any is good: the best
@@ -95,17 +93,6 @@ func (l *lineup) saidBySpeaker() float64 {
 		}
 		return 0
 	})
-}
-
-// Signals returns the names, weights and values of the signals that a question is
-// answered, and the constant beside them: what a fit of the weights needs.
-func Signals(q Query, candidates []memory.Candidate) (names []string, weights, values []float64, base float64) {
-	a := newAsked(q, candidates)
-	l := newLineup(a, fuse(a, candidates))
-	for _, s := range signals {
-		names, weights, values = append(names, s.name), append(weights, s.weight), append(values, s.value(l))
-	}
-	return names, weights, values, answerBase
 }
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
