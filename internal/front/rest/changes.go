@@ -33,7 +33,7 @@ func (d *door) changes(ctx context.Context, in *changesInput) (*body[client.Chan
 }
 
 type historyInput struct {
-	byID
+	ByID
 	Cursor string `query:"cursor"`
 }
 
@@ -58,7 +58,7 @@ func changePage(page memory.ChangePage, err error) (*body[client.Changes], error
 }
 
 type undoInput struct {
-	idempotent
+	Idempotent
 	Body client.UndoRequest
 }
 

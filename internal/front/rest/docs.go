@@ -16,15 +16,24 @@ var docsPage string
 
 var docsTemplate = template.Must(template.New("docs").Parse(docsPage))
 
+// operationsOf returns a path's operations by method.
+func operationsOf(item *huma.PathItem) map[string]*huma.Operation {
+	out := map[string]*huma.Operation{}
+	for _, op := range []*huma.Operation{item.Get, item.Post, item.Patch, item.Put, item.Delete} {
+		if op != nil {
+			out[op.Method] = op
+		}
+	}
+	return out
+}
+
 // docs lists the API's operations on a page that loads nothing from elsewhere.
 func docs(api *huma.OpenAPI) http.Handler {
 	type entry struct{ Method, Path, Summary string }
 	var entries []entry
 	for path, item := range api.Paths {
-		for _, op := range []*huma.Operation{item.Get, item.Post, item.Patch, item.Put, item.Delete} {
-			if op != nil {
-				entries = append(entries, entry{op.Method, path, op.Summary})
-			}
+		for method, op := range operationsOf(item) {
+			entries = append(entries, entry{method, path, op.Summary})
 		}
 	}
 	slices.SortFunc(entries, func(a, b entry) int {

@@ -31,11 +31,14 @@ func (d *door) memoryOperations(a adder) {
 	operation(a, http.MethodPost, "/api/memory/{id}/pin", "pin-memory", "Pin a fact, or unpin it", d.pin)
 }
 
-type byID struct {
+// ByID names a memory, a trace or a job. It is exported for the framework, which
+// reads no embedded struct that is not.
+type ByID struct {
 	ID string `path:"id" maxLength:"512"`
 }
 
-type idempotent struct {
+// Idempotent is what every write takes.
+type Idempotent struct {
 	Key string `header:"Idempotency-Key" maxLength:"256" doc:"The same key again returns the first result and writes nothing."`
 }
 
@@ -95,7 +98,7 @@ func views(memories []memory.Memory) []client.Memory {
 }
 
 type addInput struct {
-	idempotent
+	Idempotent
 	Body client.AddMemory
 }
 
@@ -140,7 +143,7 @@ func timeOf(t *time.Time) time.Time {
 	return *t
 }
 
-func (d *door) get(ctx context.Context, in *byID) (*body[client.Memory], error) {
+func (d *door) get(ctx context.Context, in *ByID) (*body[client.Memory], error) {
 	owner, _, err := who(ctx)
 	if err != nil {
 		return nil, err
@@ -153,8 +156,8 @@ func (d *door) get(ctx context.Context, in *byID) (*body[client.Memory], error) 
 }
 
 type editInput struct {
-	byID
-	idempotent
+	ByID
+	Idempotent
 	Body client.EditMemory
 }
 
@@ -173,8 +176,8 @@ func (d *door) edit(ctx context.Context, in *editInput) (*body[client.Memory], e
 }
 
 type pinInput struct {
-	byID
-	idempotent
+	ByID
+	Idempotent
 	Body *client.PinRequest
 }
 
@@ -196,8 +199,8 @@ func (d *door) changed(ctx context.Context, id string, edit engine.Edit) (*body[
 }
 
 type decideInput struct {
-	byID
-	idempotent
+	ByID
+	Idempotent
 }
 
 func (d *door) decide(action memory.Action) func(context.Context, *decideInput) (*body[client.Memory], error) {
@@ -214,7 +217,7 @@ func (d *door) decide(action memory.Action) func(context.Context, *decideInput) 
 	}
 }
 
-func (d *door) delete(ctx context.Context, in *byID) (*body[client.Receipt], error) {
+func (d *door) delete(ctx context.Context, in *ByID) (*body[client.Receipt], error) {
 	owner, author, err := who(ctx)
 	if err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ func (d *door) search(ctx context.Context, in *searchInput) (*body[client.Search
 }
 
 type ingestInput struct {
-	idempotent
+	Idempotent
 	Body client.AddMessages
 }
 
@@ -81,7 +81,7 @@ func (d *door) ingest(ctx context.Context, in *ingestInput) (*body[client.Added]
 }
 
 type forgetInput struct {
-	idempotent
+	Idempotent
 	Body client.ForgetRequest
 }
 
@@ -97,7 +97,7 @@ func (d *door) forget(ctx context.Context, in *forgetInput) (*body[client.Forgot
 	return answer(client.Forgotten{Memories: views(gone), Run: r.Run, DryRun: in.Body.DryRun}), nil
 }
 
-func (d *door) trace(ctx context.Context, in *byID) (*body[memory.Trace], error) {
+func (d *door) trace(ctx context.Context, in *ByID) (*body[memory.Trace], error) {
 	owner, _, err := who(ctx)
 	if err != nil {
 		return nil, err

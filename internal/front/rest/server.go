@@ -58,7 +58,7 @@ func (d *door) jobs(ctx context.Context, _ *struct{}) (*body[client.Jobs], error
 	return answer(out), nil
 }
 
-func (d *door) retry(ctx context.Context, in *byID) (*struct{}, error) {
+func (d *door) retry(ctx context.Context, in *ByID) (*struct{}, error) {
 	owner, _, err := who(ctx)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,154 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/model/embed"
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/store/inmem"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// rig is the door behind the guard, for several users.
+type rig struct {
+	t       *testing.T
+	engine  *engine.Engine
+	handler http.Handler
+	clock   *memtest.Clock
+	names   *strings.Replacer // {tea} in a path or body: that thing's id
+	woken   chan struct{}     // signalled when work is queued
+}
+
+const bensSecret = "Ben hides the key under the blue flowerpot"
+
+// health is how the rig's server says it is.
+var health = client.Health{Status: "ok", Version: "1", Store: "memory", Models: []string{"loci/recall"}}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{t: t, clock: &memtest.Clock{}, woken: make(chan struct{}, 100)}
+	store := inmem.Open(inmem.Options{Now: r.clock.Now})
+	ix := index.New(store, index.Options{Model: embed.Lexical{}.Fingerprint()})
+	r.engine = engine.New(engine.Parts{
+		Store: store, Searcher: ix, Embedder: embed.Lexical{}, Prompts: prompt.Default(),
+		Log: slog.New(slog.DiscardHandler), Now: r.clock.Now, Wake: func() { r.woken <- struct{}{} },
+	}, engine.Options{
+		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
+		LearnAfter: engine.AfterExchange, Rules: true, MaxText: 1 << 10,
+	})
+	t.Cleanup(func() {
+		r.engine.Close()
+		if err := errors.Join(ix.Close(), store.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	r.handler = httpx.Guard(httpx.Options{Multi: true, MaxBody: 64 << 10}, New(r.engine, Options{
+		Version: "1", MaxBody: 64 << 10, Health: func(context.Context) client.Health { return health },
+	}))
+	return r
+}
+
+// furnish gives ana a few memories of every kind, and ben a secret.
+func (r *rig) furnish() *rig {
+	r.t.Helper()
+	ana := memory.User(memory.DefaultNamespace, "ana")
+	tea := r.id("POST", "/api/memory", `{"content":"Ana drinks oolong tea in the morning","tags":["drinks"],"category":"food"}`)
+	r.clock.Advance(time.Hour)
+	before := r.clock.Now()
+	r.clock.Advance(time.Hour)
+	gone := r.id("POST", "/api/memory", `{"content":"Ana plays the cello"}`)
+	r.do("DELETE", "/api/memory/"+gone, "")
+	waiting := memtest.Fact(ana, "Ana may like climbing")
+	waiting.Status = memory.Pending
+	if _, err := r.engine.Store.Apply(context.Background(), ana, memtest.Run("waiting"), memtest.Add(waiting)); err != nil {
+		r.t.Fatal(err)
+	}
+	added := r.do("POST", "/api/memory/add", `{"infer":false,"conversation":"trip","messages":[{"role":"user","content":"We sail to Madeira in June","id":"m1"},{"role":"assistant","content":"Enjoy the trip to Madeira!"}]}`)
+	var said client.Added
+	r.decode(added, &said)
+	changes := r.do("GET", "/api/changes?fact="+tea, "")
+	var journal client.Changes
+	r.decode(changes, &journal)
+	r.as("ben", "POST", "/api/memory", `{"content":"`+bensSecret+`"}`)
+	secret := r.idAs("ben", "POST", "/api/memory", `{"content":"`+bensSecret+`"}`)
+	r.names = strings.NewReplacer("{tea}", tea, "{cello}", gone, "{climbing}", waiting.ID, "{turn}", said.Turns[0], "{secret}", secret,
+		"{before}", before.Format(time.RFC3339Nano), "{change}", journal.Changes[0].ID, "{run}", journal.Changes[0].Run)
+	return r
+}
+
+// do sends a request of ana's.
+func (r *rig) do(method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	r.t.Helper()
+	return r.as("ana", method, path, body, headers...)
+}
+
+func (r *rig) as(user, method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	r.t.Helper()
+	if r.names != nil {
+		path, body = r.names.Replace(path), r.names.Replace(body)
+	}
+	req := httptest.NewRequest(method, "http://localhost/", strings.NewReader(body))
+	req.URL.Path, req.URL.RawQuery, _ = strings.Cut(path, "?")
+	req.URL.Path, req.URL.RawPath = unescape(r.t, req.URL.Path), req.URL.Path
+	req.RemoteAddr = "127.0.0.1:1"
+	if user != "" {
+		req.Header.Set(httpx.HeaderUser, user)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	r.handler.ServeHTTP(w, req)
+	return w
+}
+
+// id returns the id of what a request answers with.
+func (r *rig) id(method, path, body string) string { return r.idAs("ana", method, path, body) }
+
+func (r *rig) idAs(user, method, path, body string) string {
+	r.t.Helper()
+	var m client.Memory
+	r.decode(r.as(user, method, path, body), &m)
+	if m.ID == "" {
+		r.t.Fatalf("%s %s %s: no id", method, path, body)
+	}
+	return m.ID
+}
+
+func (r *rig) decode(w *httptest.ResponseRecorder, to any) {
+	r.t.Helper()
+	if w.Code >= 300 {
+		r.t.Fatalf("status %d: %s", w.Code, w.Body)
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), to); err != nil {
+		r.t.Fatalf("%v: %s", err, w.Body)
+	}
+}
+
+// wantProblem reports what about an answer is not an error as the API tells them.
+func wantProblem(t *testing.T, name string, w *httptest.ResponseRecorder) {
+	t.Helper()
+	var p httpx.Problem
+	dec := json.NewDecoder(strings.NewReader(w.Body.String()))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&p); err != nil || w.Header().Get("Content-Type") != httpx.ProblemType {
+		t.Errorf("%s: %s in %q is no problem+json: %v", name, w.Body, w.Header().Get("Content-Type"), err)
+		return
+	}
+	if p.Status != w.Code || p.Title != http.StatusText(w.Code) || p.Detail == "" || (p.Code == "" && w.Code < 500) {
+		t.Errorf("%s: the problem is %+v of status %d; want its status, title, detail and code", name, p, w.Code)
+	}
+}

@@ -1,0 +1,286 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+// everyWrite is a request of each kind that writes.
+var everyWrite = []struct{ method, path, body string }{
+	{"POST", "/api/memory", `{"content":"Ana has two sisters"}`},
+	{"POST", "/api/memory/add", `{"text":"I live in Lisbon."}`},
+	{"PATCH", "/api/memory/{tea}", `{"content":"Ana drinks sencha tea"}`},
+	{"POST", "/api/memory/{tea}/pin", ""},
+	{"POST", "/api/memory/{climbing}/approve", ""},
+	{"POST", "/api/memory/{climbing}/reject", ""},
+	{"POST", "/api/memory/{cello}/restore", ""},
+	{"POST", "/api/memory/forget", `{"query":"oolong tea"}`},
+	{"POST", "/api/changes/undo", `{"change":"{change}"}`},
+}
+
+func TestTheSameKeyWritesOnce(t *testing.T) {
+	for _, c := range everyWrite {
+		r := newRig(t).furnish()
+		before := r.version()
+		first := r.do(c.method, c.path, c.body, "Idempotency-Key", "k1")
+		after := r.version()
+		again := r.do(c.method, c.path, c.body, "Idempotency-Key", "k1")
+		if first.Code >= 300 || again.Code >= 300 || before == after || r.version() != after {
+			t.Errorf("%s %s: answered %d and %d, versions %d, %d, %d; want one write", c.method, c.path, first.Code, again.Code, before, after, r.version())
+		}
+		if first.Body.String() != again.Body.String() {
+			t.Errorf("%s %s: answered\n%s and\n%s; want the same", c.method, c.path, first.Body, again.Body)
+		}
+		if other := r.as("ben", c.method, "/api/memory", `{"content":"Ben has a boat"}`, "Idempotency-Key", "k1"); c.path == "/api/memory" && other.Code != http.StatusCreated {
+			t.Errorf("ben's use of the same key: %d %s, want a write of his own", other.Code, other.Body)
+		}
+	}
+}
+
+func TestAKeyIsForOneKindOfRequest(t *testing.T) {
+	r := newRig(t).furnish()
+	r.do("PATCH", "/api/memory/{tea}", `{"content":"Ana drinks sencha tea"}`, "Idempotency-Key", "k1")
+	for _, c := range []struct{ method, path, body string }{
+		{"POST", "/api/memory/forget", `{"ids":["{tea}"]}`},
+		{"POST", "/api/memory/{climbing}/approve", ""},
+	} {
+		if w := r.do(c.method, c.path, c.body, "Idempotency-Key", "k1"); w.Code != http.StatusConflict {
+			t.Errorf("%s %s: %d %s, want a conflict", c.method, c.path, w.Code, w.Body)
+		}
+	}
+}
+
+// version is a number that every write of ana's raises.
+func (r *rig) version() int64 {
+	r.t.Helper()
+	v, err := r.engine.Store.Versions(context.Background(), []memory.Owner{memory.User(memory.DefaultNamespace, "ana")})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return v[0]
+}
+
+func TestRefusedRequestsWriteNothing(t *testing.T) {
+	r := newRig(t).furnish()
+	before := r.version()
+	for _, c := range everyWrite {
+		for name, body := range map[string]string{"cut off": strings.TrimSuffix(c.body, "}"), "bytes": c.body + "\xff", "unknown": `{"colour":"red"}`} {
+			if body == "" || (c.body == "" && !strings.HasSuffix(c.path, "/pin")) {
+				continue // a decision has no body that could be wrong
+			}
+			if w := r.do(c.method, c.path, body); w.Code < 400 || w.Code >= 500 {
+				t.Errorf("%s %s of a body %s: %d %s", c.method, c.path, name, w.Code, w.Body)
+			}
+		}
+	}
+	if after := r.version(); after != before {
+		t.Errorf("version %d after refusals, want %d", after, before)
+	}
+}
+
+func TestPagesHoldEverythingOnce(t *testing.T) {
+	r := newRig(t)
+	want := map[string]bool{}
+	for _, thing := range []string{"tea", "rain", "chess", "maps", "snow"} {
+		want[r.id("POST", "/api/memory", `{"content":"Ana likes `+thing+` a lot"}`)] = true
+	}
+	for _, list := range []string{"/api/memory?limit=2", "/api/changes?limit=2"} {
+		got := map[string]bool{}
+		for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
+			var page struct {
+				Memories []struct{ ID string }
+				Changes  []struct {
+					New string `json:"new_id"`
+				}
+				Next string `json:"next_cursor"`
+			}
+			r.decode(r.do("GET", list+"&cursor="+cursor, ""), &page)
+			for _, m := range page.Memories {
+				got[m.ID] = true
+			}
+			for _, c := range page.Changes {
+				got[c.New] = true
+			}
+			if cursor = page.Next; len(page.Memories)+len(page.Changes) > 2 || pages > 3 {
+				t.Fatalf("%s: page %d is %+v", list, pages, page)
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("%s: got %v, want %v", list, got, want)
+		}
+		for id := range want {
+			if !got[id] {
+				t.Errorf("%s: %s is missing", list, id)
+			}
+		}
+	}
+}
+
+func TestUndoBringsBackAndCanBeUndone(t *testing.T) {
+	r := newRig(t).furnish()
+	var gone, undone client.Receipt
+	r.decode(r.do("DELETE", "/api/memory/{tea}", ""), &gone)
+	r.decode(r.do("POST", "/api/changes/undo", `{"run":"`+gone.Run+`"}`), &undone)
+	if got := r.do("GET", "/api/memory", "").Body.String(); !strings.Contains(got, "oolong") {
+		t.Errorf("after undoing: %s, want the tea back", got)
+	}
+	r.do("POST", "/api/changes/undo", `{"run":"`+undone.Run+`"}`)
+	if got := r.do("GET", "/api/memory", "").Body.String(); strings.Contains(got, "oolong") {
+		t.Errorf("after undoing the undo: %s, want it gone", got)
+	}
+	w := r.do("POST", "/api/changes/undo", `{"run":"`+gone.Run+`"}`)
+	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), undone.Run) {
+		t.Errorf("undo of what was changed since: %d %s, want a conflict that lists the changes", w.Code, w.Body)
+	}
+}
+
+func TestTraceIsItsOwnersAlone(t *testing.T) {
+	r := newRig(t).furnish()
+	var found client.SearchAnswer
+	r.decode(r.do("POST", "/api/memory/search", `{"query":"what tea does Ana drink?"}`), &found)
+	var trace memory.Trace
+	r.decode(r.do("GET", "/api/traces/"+found.Trace, ""), &trace)
+	if trace.Question != "what tea does Ana drink?" || trace.Door != "search" || len(trace.Hits) != len(found.Hits) {
+		t.Errorf("trace %+v of %+v", trace, found)
+	}
+	if w := r.as("ben", "GET", "/api/traces/"+found.Trace, ""); w.Code != http.StatusNotFound {
+		t.Errorf("ben reads ana's trace: %d %s", w.Code, w.Body)
+	}
+}
+
+func TestNobodyInParticularHasNoMemory(t *testing.T) {
+	r := newRig(t).furnish()
+	for _, c := range append(everyWrite, []struct{ method, path, body string }{
+		{"GET", "/api/memory", ""}, {"GET", "/api/memory/{tea}", ""}, {"DELETE", "/api/memory/{tea}", ""}, {"GET", "/api/memory/{tea}/history", ""},
+		{"POST", "/api/memory/search", `{"query":"tea"}`}, {"GET", "/api/changes", ""}, {"GET", "/api/traces/x", ""}, {"GET", "/api/stats", ""}, {"GET", "/api/jobs", ""}, {"POST", "/api/jobs/x/retry", ""},
+	}...) {
+		w := r.as("", c.method, c.path, c.body)
+		if w.Code != http.StatusUnauthorized || strings.Contains(w.Body.String(), "oolong") {
+			t.Errorf("%s %s: %d %s", c.method, c.path, w.Code, w.Body)
+			continue
+		}
+		wantProblem(t, c.method+" "+c.path, w)
+	}
+	if w := r.as("", "GET", "/health", ""); w.Code != http.StatusOK {
+		t.Errorf("health: %d", w.Code)
+	}
+}
+
+func TestBodyIsJSONWhateverItIsCalled(t *testing.T) {
+	r := newRig(t)
+	for i, media := range []string{"", "application/json; charset=utf-8", "application/x-www-form-urlencoded", "text/plain"} {
+		headers := []string{}
+		if media != "" {
+			headers = []string{"Content-Type", media}
+		}
+		body := `{"content":"Ana likes number ` + strings.Repeat("I", i+1) + `"}`
+		if w := r.do("POST", "/api/memory", body, headers...); w.Code != http.StatusCreated {
+			t.Errorf("%q: %d %s", media, w.Code, w.Body)
+		}
+	}
+}
+
+// TestWaitingForLearning lets a client wait until its talk was learned from, and
+// one give up.
+func TestWaitingForLearning(t *testing.T) {
+	r := newRig(t)
+	learned := make(chan error, 1)
+	go func() {
+		<-r.woken
+		job, err := r.engine.Store.Claim(context.Background(), []memory.JobKind{memory.JobLearn}, time.Minute)
+		if err == nil {
+			_, err = r.engine.Learn(context.Background(), job)
+		}
+		learned <- err
+	}()
+	var added client.Added
+	r.decode(r.do("POST", "/api/memory/add", `{"text":"I live in Lisbon.","wait":true}`), &added)
+	if err := <-learned; err != nil {
+		t.Fatal(err)
+	}
+	if len(added.Memories) != 1 || !strings.Contains(added.Memories[0].Content, "Lisbon") || added.Memories[0].Provenance == nil {
+		t.Errorf("learned %+v, want where the user lives and why", added.Memories)
+	}
+}
+
+func TestHealthThatIsNotWell(t *testing.T) {
+	r := newRig(t)
+	well := health
+	defer func() { health = well }()
+	health.Status = "store: locked"
+	w := r.do("GET", "/health/ready", "")
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "locked") {
+		t.Errorf("ready: %d %s", w.Code, w.Body)
+	}
+	wantProblem(t, "ready", w)
+}
+
+func TestParkedJobsCanBeTriedAgain(t *testing.T) {
+	r := newRig(t)
+	ctx := context.Background()
+	r.do("POST", "/api/memory/add", `{"text":"I live in Lisbon."}`)
+	job, err := r.engine.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.engine.Store.Finish(ctx, job.Lease, memory.Outcome{Park: true, Cause: "the model is gone"}); err != nil {
+		t.Fatal(err)
+	}
+	var jobs client.Jobs
+	r.decode(r.do("GET", "/api/jobs", ""), &jobs)
+	if len(jobs.Jobs) != 1 || jobs.Jobs[0].State != memory.JobParked || jobs.Jobs[0].Error != "the model is gone" {
+		t.Fatalf("jobs: %+v", jobs)
+	}
+	if w := r.as("ben", "POST", "/api/jobs/"+job.ID+"/retry", ""); w.Code != http.StatusNotFound {
+		t.Errorf("ben retries ana's: %d", w.Code)
+	}
+	if w := r.do("POST", "/api/jobs/"+job.ID+"/retry", ""); w.Code != http.StatusNoContent {
+		t.Errorf("retry: %d %s", w.Code, w.Body)
+	}
+	if w := r.do("POST", "/api/jobs/"+job.ID+"/retry", ""); w.Code != http.StatusConflict {
+		t.Errorf("retry of what is queued: %d %s", w.Code, w.Body)
+	}
+}
+
+func TestEveryOperationIsDescribedAlike(t *testing.T) {
+	mux := http.NewServeMux()
+	api := document(mux, newRig(t).engine, Options{Version: "1"})
+	for path, item := range api.OpenAPI().Paths {
+		for method, op := range operationsOf(item) {
+			if op.BodyReadTimeout >= 0 {
+				t.Errorf("%s %s: a deadline of %v on its body would cancel what takes longer", method, path, op.BodyReadTimeout)
+			}
+			if op.Summary == "" || op.OperationID == "" {
+				t.Errorf("%s %s: no summary or id", method, path)
+			}
+			for status, answer := range op.Responses {
+				if status < "400" {
+					continue
+				}
+				if _, ok := answer.Content["application/problem+json"]; !ok || len(answer.Content) != 1 {
+					t.Errorf("%s %s: status %s is told in %v", method, path, status, answer.Content)
+				}
+			}
+		}
+	}
+	names := api.OpenAPI().Components.Schemas.Map()
+	for name := range names {
+		if strings.HasSuffix(name, "InputBody") || strings.HasSuffix(name, "OutputBody") || strings.HasPrefix(name, "Error") || strings.ContainsAny(name, "[]-_") {
+			t.Errorf("schema %s has no name of ours", name)
+		}
+	}
+	if names["Problem"] == nil {
+		t.Error("errors have no schema Problem")
+	}
+	why, err := json.Marshal(names["Hit"].Properties["why"])
+	if err != nil || !strings.Contains(string(why), `"additionalProperties":{"format":"double","type":"number"}`) {
+		t.Errorf("why is described as %s, %v; want an object of numbers", why, err)
+	}
+}
