@@ -1,8 +1,6 @@
 package recall
 
-import (
-	"math"
-)
+import "math"
 
 // A fused score says which candidate is better, not whether any is good: the best
 // of nothing is still the best. Whether the question has its answer among the
