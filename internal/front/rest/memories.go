@@ -217,12 +217,17 @@ func (d *door) decide(action memory.Action) func(context.Context, *decideInput) 
 	}
 }
 
-func (d *door) delete(ctx context.Context, in *ByID) (*body[client.Receipt], error) {
+type deleteInput struct {
+	ByID
+	Idempotent
+}
+
+func (d *door) delete(ctx context.Context, in *deleteInput) (*body[client.Receipt], error) {
 	owner, author, err := who(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r, err := d.engine.Forget(ctx, owner, []string{in.ID}, "forgotten by hand", author)
+	_, r, err := d.engine.ForgetMatching(ctx, owner, engine.Matching{IDs: []string{in.ID}, Idempotency: in.Key}, author)
 	if err != nil {
 		return nil, err
 	}

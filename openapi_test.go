@@ -1,0 +1,65 @@
+package loci
+
+//go:generate go test -run TestOpenAPIIsUpToDate -update .
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestOpenAPIIsUpToDate(t *testing.T) {
+	config, err := LoadConfig(Sources{Flags: map[string]string{"store": "memory"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Open(context.Background(), config, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	r := httptest.NewRequest(http.MethodGet, "http://localhost/openapi.json", nil)
+	r.RemoteAddr = "127.0.0.1:1"
+	w := httptest.NewRecorder()
+	l.Handler().ServeHTTP(w, r)
+	var b bytes.Buffer
+	if err := json.Indent(&b, bytes.Replace(w.Body.Bytes(), []byte(`"version":"`+Version()+`"`), []byte(`"version":"`+release+`"`), 1), "", "  "); err != nil {
+		t.Fatalf("%d %s: %v", w.Code, w.Body, err)
+	}
+	const file = "openapi.json"
+	if *update {
+		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(file)
+	if err != nil || !bytes.Equal(have, b.Bytes()) {
+		t.Errorf("%s is not what the server says (%v); run `make generate`", file, err)
+	}
+}
+
+func TestHealthTellsNoKey(t *testing.T) {
+	config, err := LoadConfig(Sources{Flags: map[string]string{
+		"store": "memory", "upstream.url": "http://127.0.0.1:1/v1?api-version=1&key=secret-1", "upstream.key": "secret-2", "api_key": "secret-3-0123456789",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Open(context.Background(), config, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	r := httptest.NewRequest(http.MethodGet, "http://localhost/health", nil)
+	r.RemoteAddr = "127.0.0.1:1"
+	w := httptest.NewRecorder()
+	l.Handler().ServeHTTP(w, r)
+	if got := w.Body.String(); w.Code != http.StatusOK || strings.Contains(got, "secret") || !strings.Contains(got, `"upstream":"http://127.0.0.1:1/v1"`) {
+		t.Errorf("health: %d %s, want the upstream and no key", w.Code, got)
+	}
+}
