@@ -355,6 +355,9 @@ func (e *Engine) ForgetMatching(ctx context.Context, owner memory.Owner, m Match
 		if gone, err = e.Store.Get(ctx, owner, m.IDs...); err != nil {
 			return nil, memory.Receipt{}, err
 		}
+		if unknown := missing(m.IDs, gone); len(unknown) > 0 {
+			return nil, memory.Receipt{}, memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(unknown, ", "))
+		}
 	}
 	if m.DryRun || len(gone) == 0 {
 		return gone, memory.Receipt{}, nil

@@ -175,6 +175,6 @@ func TestClientThatHangsUpBeforeTheAnswer(t *testing.T) {
 	<-asked
 	conn.Close()
 	<-told
-	r.engine.Close()
+	r.finish()
 	r.wantTurns("user: I live in Berlin.")
 }

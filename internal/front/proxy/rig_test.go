@@ -41,6 +41,7 @@ type rig struct {
 	store    *haltingStore
 	metrics  *obs.Metrics
 	handler  http.Handler
+	server   *httptest.Server // nil without a network
 	url      string
 	upstream *upstream
 }
@@ -107,12 +108,19 @@ func newRig(t testing.TB, change ...func(*setup)) *rig {
 	if !network {
 		return r
 	}
-	server := httptest.NewUnstartedServer(r.handler)
-	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
-	server.Start()
-	t.Cleanup(server.Close)
-	r.url = server.URL
+	r.server = httptest.NewUnstartedServer(r.handler)
+	r.server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	r.server.Start()
+	t.Cleanup(r.server.Close)
+	r.url = r.server.URL
 	return r
+}
+
+// finish waits until every request has come to its end, also those that nobody
+// waits for any more.
+func (r *rig) finish() {
+	r.server.Close()
+	r.engine.Close()
 }
 
 // client sends what a test says and nothing more.

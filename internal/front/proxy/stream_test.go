@@ -211,13 +211,6 @@ func TestFirstByteDoesNotWaitForTheStore(t *testing.T) {
 
 func TestClientThatHangsUpLeavesWhatWasSaid(t *testing.T) {
 	r := newRig(t)
-	stored := make(chan struct{})
-	r.store.onAppend = func(_ context.Context, b memory.Batch) error {
-		if isAnswer(b) {
-			defer close(stored)
-		}
-		return nil
-	}
 	r.upstream.answers(func(w http.ResponseWriter, req *http.Request) {
 		streams(delta("Hello"))(w, req)
 		<-req.Context().Done() // the proxy hangs up too
@@ -236,8 +229,7 @@ func TestClientThatHangsUpLeavesWhatWasSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	hangUp()
-	<-stored
-	r.engine.Close()
+	r.finish()
 	r.wantTurns("user: Hi", "assistant: Hello")
 	if got := r.failures(); got != "0" {
 		t.Errorf("exchanges that were not recorded: %s, want none", got)

@@ -24,8 +24,8 @@ func (d *Door) answerByUpstream(w http.ResponseWriter, r *http.Request, c *call)
 	}
 	resp, err := d.ask(r, c)
 	if err != nil {
+		c.record(r.Context(), wire.Answer{}) // first: the client may try again at once
 		d.refuseUpstream(w, r, err)
-		c.record(r.Context(), wire.Answer{})
 		return
 	}
 	defer closeBody(resp)
@@ -38,7 +38,7 @@ func (d *Door) answerByUpstream(w http.ResponseWriter, r *http.Request, c *call)
 	case resp.StatusCode == http.StatusOK:
 		d.passAnswer(w, r, c, resp)
 	default:
-		defer c.record(r.Context(), wire.Answer{})
+		c.record(r.Context(), wire.Answer{}) // first: the client may try again at once
 		pass(w, resp)
 	}
 }
@@ -83,8 +83,8 @@ func (d *Door) passStream(w http.ResponseWriter, r *http.Request, c *call, resp 
 func (d *Door) passAnswer(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
-		d.refuseUpstream(w, r, memory.Errorf(memory.Unavailable, "its answer was cut off: %w", err))
 		c.record(r.Context(), wire.Answer{})
+		d.refuseUpstream(w, r, memory.Errorf(memory.Unavailable, "its answer was cut off: %w", err))
 		return
 	}
 	if len(body) > maxAnswer {
