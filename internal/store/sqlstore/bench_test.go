@@ -104,24 +104,41 @@ func sampleBatch(ids *memtest.IDs, conversation string, size int, embed func() [
 // TestDiskPerMemory holds the mark of 2.5 KiB for a fact of about 60 characters
 // with a vector of 384 dimensions, its indexes and its journal included.
 func TestDiskPerMemory(t *testing.T) {
-	const facts, mark = 20_000, 2560
+	const facts, mark = 2_000, 2560
 	for _, perRun := range []int{1, 100} {
-		path := filepath.Join(t.TempDir(), "loci.db")
-		s := openFile(t, path)
-		fill(t, s, facts, perRun)
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		each := info.Size() / facts
+		each := diskPerMemory(t, facts, perRun)
 		t.Logf("%d facts, %d a run: %d bytes a memory", facts, perRun, each)
 		if each > mark {
 			t.Errorf("%d facts, %d a run: got %d bytes a memory, want at most %d", facts, perRun, each, mark)
 		}
 	}
+}
+
+// BenchmarkDisk says the same of more facts.
+func BenchmarkDisk(b *testing.B) {
+	for _, perRun := range []int{1, 100} {
+		b.Run(fmt.Sprintf("perRun=%d", perRun), func(b *testing.B) {
+			for range b.N {
+				b.ReportMetric(float64(diskPerMemory(b, 20_000, perRun)), "B/memory")
+			}
+		})
+	}
+}
+
+// diskPerMemory is how large a closed database is for each of its facts.
+func diskPerMemory(t testing.TB, facts, perRun int) int64 {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "loci.db")
+	s := openFile(t, path)
+	fill(t, s, facts, perRun)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size() / int64(facts)
 }
 
 func fill(t testing.TB, s *sqlstore.Store, facts, perRun int) {
@@ -150,7 +167,7 @@ func addFact(s *sqlstore.Store, f memory.Fact, embed func() []float32) error {
 // sampleFact is a fact as learning makes them, with all that it usually has.
 func sampleFact(ids *memtest.IDs, i int) memory.Fact {
 	f := memtest.Fact(ana, content(i))
-	f.Hash = f.Hash + f.Hash // as long as real ones are
+	f.Hash += f.Hash // as long as real ones
 	f.ID, f.Source, f.Trust, f.Category, f.Subject = ids.New(), memory.Extracted, memory.TrustUser, "preference", "user"
 	turn := ids.New()
 	f.Provenance = memory.Provenance{Conversation: "conversation-12", Turns: []string{turn}, Quote: &memory.Span{Turn: turn, Start: 12, End: 70}}

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -18,8 +17,7 @@ func scanConversation(owner memory.Owner, row scanner) (memory.Conversation, err
 
 // Conversations returns conversations: see [memory.Log].
 func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (memory.ConversationPage, error) {
-	var w where
-	w.and(`owner = ?`, owner)
+	w := ofOwner()
 	w.anyOf(`id`, q.IDs)
 	if q.Project != "" {
 		w.and(`project = ?`, q.Project)
@@ -30,8 +28,8 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 	limit := limited(q.Limit)
 	var page memory.ConversationPage
 	err := s.reads.see(ctx, owner, func(v *view) error {
-		rows, err := v.queryOnce(`SELECT `+conversationColumns+` FROM conversations `+w.text()+`
-			ORDER BY updated_at DESC, id DESC LIMIT `+strconv.Itoa(limit+1), w.args...)
+		rows, err := v.query(`SELECT `+conversationColumns+` FROM conversations `+w.text()+`
+			ORDER BY updated_at DESC, id DESC`+limitOf(limit+1), w.args...)
 		page.Conversations, err = collect(rows, err, func(row scanner) (memory.Conversation, error) {
 			return scanConversation(owner, row)
 		})

@@ -41,12 +41,12 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 	limit := limited(q.Limit)
 	var page memory.ChangePage
 	err = s.reads.see(ctx, owner, func(v *view) error {
-		rows, err := v.queryOnce(`SELECT j.version, j.ordinal, j.run, j.target, j.action, j.base, j.old_id, j.new_id, j.reason,
+		rows, err := v.query(`SELECT j.version, j.ordinal, j.run, j.target, j.action, j.base, j.old_id, j.new_id, j.reason,
 			CASE j.author WHEN '' THEN r.author ELSE j.author END, j.at, j.before,
 			(SELECT n.before FROM journal n WHERE n.owner = j.owner AND n.target = j.target
 				AND (n.version, n.ordinal) > (j.version, j.ordinal) ORDER BY n.version, n.ordinal LIMIT 1)
 			FROM journal j JOIN runs r ON r.owner = j.owner AND r.id = j.run `+where.text()+`
-			ORDER BY j.version DESC, j.ordinal DESC LIMIT `+strconv.Itoa(limit+1), where.args...)
+			ORDER BY j.version DESC, j.ordinal DESC`+limitOf(limit+1), where.args...)
 		entries, err := collect(rows, err, func(row scanner) (entry, error) { return scanEntry(owner, row) })
 		if err != nil {
 			return fmt.Errorf("read the journal: %w", err)
@@ -124,8 +124,7 @@ func (v *view) standing(targets []string) (map[string]memory.Image, error) {
 }
 
 func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
-	var w where
-	w.and(`j.owner = ?`, owner)
+	w := where{terms: []string{`j.owner = ?`}}
 	if q.Target != "" {
 		w.and(`j.target = ?`, q.Target)
 	}

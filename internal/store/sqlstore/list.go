@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/loci-memory/loci/memory"
@@ -121,16 +120,15 @@ func sourcesOf(q memory.Query) []source {
 	return all
 }
 
-// list returns memories of a table that match, among them the newest of all that
-// do, up to limit.
+// list returns memories of a table that match, among them the newest limit of all
+// that do.
 func (v *view) list(from source, q memory.Query, limit int) ([]memory.Memory, error) {
 	if from.table == links.table {
 		return v.listLinks(q)
 	}
 	var all []memory.Memory
 	for _, status := range statuses(q) { // each by itself, in the order of an index
-		var w where
-		w.and(`owner = ?`, v.owner)
+		w := ofOwner()
 		w.status(status, q)
 		w.scope(from, q)
 		table := from.table
@@ -146,8 +144,8 @@ func (v *view) list(from source, q memory.Query, limit int) ([]memory.Memory, er
 		if err := w.after(q.Cursor, `created_at`); err != nil {
 			return nil, err
 		}
-		rows, err := v.queryOnce(`SELECT `+from.columns+` FROM `+table+` `+w.text()+`
-			ORDER BY created_at DESC, id DESC LIMIT `+strconv.Itoa(limit), w.args...)
+		rows, err := v.query(`SELECT `+from.columns+` FROM `+table+` `+w.text()+`
+			ORDER BY created_at DESC, id DESC`+limitOf(limit), w.args...)
 		some, err := collect(rows, err, func(row scanner) (memory.Memory, error) { return from.scan(v.owner, row) })
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", from.table, err)
@@ -160,35 +158,39 @@ func (v *view) list(from source, q memory.Query, limit int) ([]memory.Memory, er
 // listLinks returns all links that match: they are few, and their facts are
 // copies that have no columns.
 func (v *view) listLinks(q memory.Query) ([]memory.Memory, error) {
-	var w where
-	w.and(`owner = ?`, v.owner)
+	w := ofOwner()
 	if err := w.after(q.Cursor, `fact_created_at`); err != nil {
 		return nil, err
 	}
-	rows, err := v.queryOnce(`SELECT `+links.columns+` FROM links `+w.text(), w.args...)
+	rows, err := v.query(`SELECT `+links.columns+` FROM links `+w.text(), w.args...)
 	all, err := collect(rows, err, func(row scanner) (memory.Memory, error) { return links.scan(v.owner, row) })
 	return slices.DeleteFunc(all, func(m memory.Memory) bool { return !q.Matches(m) }), wrap("list links", err)
 }
 
-// statuses returns those that q selects, each once.
+// statuses returns those that q selects, each once. There are no others than
+// these, which are safe to write into a query.
 func statuses(q memory.Query) []memory.Status {
-	switch {
-	case len(q.Statuses) > 0:
-		return slices.Compact(slices.Sorted(slices.Values(q.Statuses)))
-	case !q.At.ValidAt.IsZero():
+	if len(q.Statuses) == 0 && q.At.ValidAt.IsZero() {
+		return []memory.Status{memory.Active}
+	}
+	if len(q.Statuses) == 0 {
 		return []memory.Status{memory.Active, memory.Superseded}
 	}
-	return []memory.Status{memory.Active}
+	all := []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
+	return slices.DeleteFunc(all, func(s memory.Status) bool { return !slices.Contains(q.Statuses, s) })
 }
 
+// status narrows to one. It stands in the text: as an argument, whose value may
+// decide whether a partial index applies, it would have SQLite plan each time.
 func (w *where) status(s memory.Status, q memory.Query) {
+	term := `status = '` + string(s) + `'`
 	if q.Hash == "" && q.Tag == "" && q.Turn == "" && q.Subject == "" && q.Conversation == "" {
-		w.and(`status = ?`, s)
+		w.and(term)
 		return
 	}
 	// The plus keeps the database from walking all of that status in order of
 	// time: these find the few that they ask for sooner.
-	w.and(`+status = ?`, s)
+	w.and(`+` + term)
 	if q.Hash != "" && s.Live() {
 		w.and(`status IN ('active', 'pending')`) // in the words of the index on hashes
 	}

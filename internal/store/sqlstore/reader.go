@@ -21,7 +21,7 @@ func newReader(db *sql.DB) *reader { return &reader{db: db, statements: map[stri
 
 func (r *reader) close() error { return r.db.Close() }
 
-// prepare keeps the statement, so query must be one of a few fixed texts.
+// prepare returns the statement that is kept for a text.
 func (r *reader) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,18 +58,14 @@ func (r *reader) see(ctx context.Context, owner memory.Owner, with func(*view) e
 	return with(&view{ctx: ctx, r: r, tx: t, owner: owner})
 }
 
-// query runs a prepared statement whose first argument is the owner.
+// query runs a statement whose first argument is the owner. Statements are kept,
+// so values belong into args: what is left are few texts.
 func (v *view) query(query string, args ...any) (*sql.Rows, error) {
 	s, err := v.r.prepare(v.ctx, query)
 	if err != nil {
 		return nil, err
 	}
 	return v.tx.StmtContext(v.ctx, s).QueryContext(v.ctx, append([]any{string(v.owner)}, args...)...)
-}
-
-// queryOnce is query for a text that is built as needed and not kept.
-func (v *view) queryOnce(query string, args ...any) (*sql.Rows, error) {
-	return v.tx.QueryContext(v.ctx, query, args...)
 }
 
 // collect reads rows to their end.

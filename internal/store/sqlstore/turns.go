@@ -36,8 +36,7 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 // turns returns the present turns that match. With q.Last it leaves out what
 // cannot be among the last of one conversation.
 func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
-	var w where
-	w.and(`owner = ?`, v.owner)
+	w := ofOwner()
 	if q.Conversation != "" {
 		w.and(`conversation = ?`, q.Conversation)
 	}
@@ -54,10 +53,9 @@ func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
 	}
 	query := `SELECT ` + turnColumns + ` FROM turns ` + w.text()
 	if q.Last > 0 && q.Conversation != "" {
-		query += ` ORDER BY place DESC, id DESC LIMIT ?`
-		w.args = append(w.args, q.Last)
+		query += ` ORDER BY place DESC, id DESC` + limitOf(q.Last)
 	}
-	rows, err := v.queryOnce(query, w.args...)
+	rows, err := v.query(query, w.args...)
 	found, err := collect(rows, err, func(row scanner) (memory.Turn, error) {
 		t, err := scanTurn(v.owner, row)
 		return *t, err

@@ -20,11 +20,25 @@ func limited(limit int) int {
 	return min(limit, maxLimit)
 }
 
-// where is a condition in the making.
+// limitOf is a LIMIT of at least n rows. It is rounded up, for the kept texts to
+// stay few, and stands in the text: as an argument it would have SQLite plan the
+// statement each time it runs. Callers cut what is too much.
+func limitOf(n int) string {
+	rows := 1
+	for rows < n {
+		rows *= 2
+	}
+	return ` LIMIT ` + strconv.Itoa(rows)
+}
+
+// where is a condition in the making. Its first term is on the owner, who is not
+// among its arguments: [view.query] is given those that follow.
 type where struct {
 	terms []string
 	args  []any
 }
+
+func ofOwner() where { return where{terms: []string{`owner = ?`}} }
 
 func (w *where) and(term string, args ...any) {
 	w.terms = append(w.terms, term)
