@@ -21,12 +21,19 @@ func newReader(db *sql.DB) *reader { return &reader{db: db, statements: map[stri
 
 func (r *reader) close() error { return r.db.Close() }
 
-// prepare returns the statement that is kept for a text.
+// maxStatements bounds what is kept for the mixes of filters that people ask for.
+const maxStatements = 512
+
+// prepare returns the statement that is kept for a text, nil if there are too
+// many of them.
 func (r *reader) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s, ok := r.statements[query]; ok {
 		return s, nil
+	}
+	if len(r.statements) >= maxStatements {
+		return nil, nil
 	}
 	s, err := r.db.PrepareContext(ctx, query)
 	if err != nil {
@@ -61,11 +68,15 @@ func (r *reader) see(ctx context.Context, owner memory.Owner, with func(*view) e
 // query runs a statement whose first argument is the owner. Statements are kept,
 // so values belong into args: what is left are few texts.
 func (v *view) query(query string, args ...any) (*sql.Rows, error) {
+	args = append([]any{string(v.owner)}, args...)
 	s, err := v.r.prepare(v.ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	return v.tx.StmtContext(v.ctx, s).QueryContext(v.ctx, append([]any{string(v.owner)}, args...)...)
+	if s == nil {
+		return v.tx.QueryContext(v.ctx, query, args...)
+	}
+	return v.tx.StmtContext(v.ctx, s).QueryContext(v.ctx, args...)
 }
 
 // collect reads rows to their end.

@@ -11,6 +11,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
+const versionsOf = `SELECT owner, version FROM owners WHERE owner IN (SELECT value FROM json_each(?))`
+
 // Versions returns each owner's version: see [memory.Source].
 func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, error) {
 	names := make([]string, len(owners))
@@ -22,11 +24,7 @@ func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, e
 		names[i] = string(o)
 		place[names[i]] = append(place[names[i]], i)
 	}
-	statement, err := s.reads.prepare(ctx, `SELECT owner, version FROM owners WHERE owner IN (SELECT value FROM json_each(?))`)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := statement.QueryContext(ctx, cmp.Or(list(names), `[]`))
+	rows, err := s.versions.QueryContext(ctx, cmp.Or(list(names), `[]`))
 	versions := make([]int64, len(owners))
 	_, err = collect(rows, err, func(row scanner) (version int64, err error) {
 		var name string

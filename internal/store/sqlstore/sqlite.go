@@ -107,6 +107,10 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 		db.SetMaxIdleConns(pool.conns)
 		*pool.to = newReader(db)
 	}
+	s.versions, err = s.reads.db.PrepareContext(ctx, versionsOf)
+	if err != nil {
+		return errors.Join(err, s.reads.close(), s.follows.close(), s.writer.close())
+	}
 	return nil
 }
 

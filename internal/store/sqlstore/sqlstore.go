@@ -28,8 +28,9 @@ type Store struct {
 	reads  *reader
 	// follows is for Since alone: its connections stay busy while the caller's
 	// yield runs, which may itself read.
-	follows *reader
-	release func() error
+	follows  *reader
+	versions *sql.Stmt // of versionsOf, which every recall asks
+	release  func() error
 
 	closing sync.Once
 	closed  error
