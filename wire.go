@@ -28,14 +28,14 @@ import (
 )
 
 // wire puts the concrete parts together; it is the only place that names them.
-func wire(ctx context.Context, config Config, opts Options) (l *Loci, err error) {
+func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
 	if opts.Log == nil {
 		opts.Log = io.Discard
 	}
-	l = &Loci{config: config}
+	l := &Loci{config: config}
 	defer func() {
 		if err != nil {
 			_ = l.Close() // the first error says what is wrong

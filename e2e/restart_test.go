@@ -55,6 +55,36 @@ func TestKilledServerRemembersAfterRestart(t *testing.T) {
 	}
 }
 
+func TestQuestionThatAKillCutOffIsLearnedOnceAskedAgain(t *testing.T) {
+	t.Parallel()
+	never := make(chan string)
+	up := newUpstream(t, streams(never, nil))
+	data := t.TempDir()
+	before := serve(t, data, up.setting())
+	c := chat{client: before.sdk(), history: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(allergy)}}
+	cut := make(chan error, 1)
+	go func() {
+		_, err := c.tryStream(t.Context())
+		cut <- err
+	}()
+	eventually(t, before, "the question", patience, func() bool { return len(before.turns(t, nil)) == 1 })
+	before.kill(t)
+	if err := <-cut; err == nil {
+		t.Fatal("the client did not see that its answer was cut off")
+	}
+
+	after := serve(t, data, up.setting())
+	c.client = after.sdk()
+	c.send(t)
+	after.settle(t, nil, patience)
+	if turns := after.turns(t, nil); len(turns) != 2 || count(turns, "user", allergy) != 1 {
+		t.Errorf("one exchange had to leave two turns; there is:%s", contents(turns))
+	}
+	if facts := after.facts(t, nil); count(facts, "", allergyFact) != 1 {
+		t.Errorf("%q has to be known once; known is:%s", allergyFact, contents(facts))
+	}
+}
+
 var (
 	seed   = flag.Uint64("kill.seed", 1, "where the random kills begin")
 	rounds = flag.Int("kill.rounds", 15, "how often the server is killed")

@@ -128,16 +128,15 @@ func messages(t *testing.T, body []byte) []message {
 	}
 	var out []message
 	for _, raw := range in.Messages {
-		m := message{raw: raw}
-		var content json.RawMessage
-		fields := map[string]*json.RawMessage{"content": &content}
+		var fields struct {
+			Role    string
+			Content json.RawMessage
+		}
 		if err := json.Unmarshal(raw, &fields); err != nil {
 			t.Fatalf("a message that is none: %v\n%s", err, raw)
 		}
-		_ = json.Unmarshal(content, &m.Content) // parts and null have no text
-		if role := fields["role"]; role != nil {
-			_ = json.Unmarshal(*role, &m.Role)
-		}
+		m := message{raw: raw, Role: fields.Role}
+		_ = json.Unmarshal(fields.Content, &m.Content) // parts and null have no text
 		out = append(out, m)
 	}
 	return out

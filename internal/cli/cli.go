@@ -28,15 +28,17 @@ import (
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := root().ExecuteContext(ctx)
-	switch {
-	case err == nil:
+	cmd := root()
+	begun := false // cobra looks at the command line before that
+	cmd.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
+	err := cmd.ExecuteContext(ctx)
+	if err == nil {
 		return 0
-	case errors.Is(err, memory.Invalid):
-		fmt.Fprintln(os.Stderr, "loci:", err)
-		return 2
 	}
 	fmt.Fprintln(os.Stderr, "loci:", err)
+	if !begun || errors.Is(err, memory.Invalid) {
+		return 2
+	}
 	return 1
 }
 
@@ -69,7 +71,6 @@ func root() *cobra.Command {
 	}
 	p.StringVar(&g.config, "config", "", "settings file (YAML)")
 	p.StringArrayVar(&g.set, "set", nil, "a setting, as key=value; may be repeated")
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return memory.Errorf(memory.Invalid, "%w", err) })
 	cmd.AddCommand(serve(g), demo(g), add(g), search(g), list(g), forget(g), benchmark())
 	return cmd
 }

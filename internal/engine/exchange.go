@@ -351,9 +351,15 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
 			batch.Turns = []memory.Turn{x.turn(memory.RoleAssistant, "", a.Text, reply.Index, reply.Chain, now)}
 		}
 	}
-	learns := x.asked != "" && x.e.opts.LearnAfter == AfterExchange
+	asked := x.asked
+	if asked == "" && len(batch.Turns) > 0 {
+		// Asked again: the first try may have died before its answer was recorded.
+		// If not, the job is known by its id.
+		asked = x.at.Turns[x.in.Chat.LastUser()]
+	}
+	learns := asked != "" && x.e.opts.LearnAfter == AfterExchange
 	if learns {
-		batch.Jobs = []memory.Job{learnJob(x.in.Owner, x.conversation.ID, x.asked+"-end", now)}
+		batch.Jobs = []memory.Job{learnJob(x.in.Owner, x.conversation.ID, asked+"-end", now)}
 	}
 	if len(batch.Turns)+len(batch.Marks)+len(batch.Jobs) == 0 {
 		return nil
