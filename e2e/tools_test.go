@@ -17,12 +17,9 @@ func TestToolLoopCarriesOneBlockThroughout(t *testing.T) {
 	l.add(t, allergyFact, nil)
 	c := chat{client: l.sdk()}
 	answer := c.say(t, askAllergy)
-	for step := 1; len(answer.Choices[0].Message.ToolCalls) > 0; step++ {
-		if step > 2 {
-			t.Fatalf("step %d calls another tool: %s", step, answer.RawJSON())
-		}
-		// Memory changes meanwhile; what the loop was given does not.
-		l.add(t, strings.Repeat("very ", step)+"allergic to peanuts is what User is", nil)
+	for _, meanwhile := range []string{"User is allergic to shellfish", "User is allergic to walnuts"} {
+		// Memory changes; what the loop was given does not.
+		l.add(t, meanwhile, nil)
 		c.history = append(c.history, openai.ToolMessage("Rice, beans.", answer.Choices[0].Message.ToolCalls[0].ID))
 		answer = c.send(t)
 	}
@@ -48,8 +45,8 @@ func TestToolLoopCarriesOneBlockThroughout(t *testing.T) {
 	}
 
 	// The next message of the user's begins anew.
-	c.say(t, "So am I allergic to peanuts?")
-	if got := blockOf(t, up.last(t).Body); got == first {
-		t.Errorf("a new question still has the block of the old one: %s", got)
+	c.say(t, "So am I allergic to shellfish?")
+	if got := blockOf(t, up.last(t).Body); !strings.Contains(got, "allergic to shellfish") {
+		t.Errorf("a new question was not told what is new: %s", up.last(t).Body)
 	}
 }
