@@ -46,13 +46,6 @@ func newUpstream(t *testing.T, script ...answer) *upstream {
 // setting is how a server is told of it.
 func (u *upstream) setting() string { return "LOCI_UPSTREAM_URL=" + u.URL + "/v1" }
 
-// then adds to the script.
-func (u *upstream) then(script ...answer) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.script = append(u.script, script...)
-}
-
 func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
