@@ -3,80 +3,144 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
-	"sync"
 
 	"github.com/loci-memory/loci/memory"
 )
 
-// reader is a pool of connections that cannot write.
+// reader is a pool of connections that cannot write. Each keeps its own
+// statements: one prepared through the pool would want a second connection while
+// it holds the first, and enough of those at once wait for each other for ever.
 type reader struct {
-	db *sql.DB
-
-	mu         sync.Mutex // guards statements
-	statements map[string]*sql.Stmt
+	db     *sql.DB
+	free   chan *readConn
+	closed chan struct{} // closed by close
 }
 
-func newReader(db *sql.DB) *reader { return &reader{db: db, statements: map[string]*sql.Stmt{}} }
+// readConn is a connection with the statements it keeps. Its conn is nil until it
+// is used, and again after it broke.
+type readConn struct {
+	conn *sql.Conn
+	kept map[string]*sql.Stmt
+}
 
-func (r *reader) close() error { return r.db.Close() }
+// apart is how many connections are left for questions that need no snapshot.
+const apart = 2
 
-// maxStatements bounds what is kept for the mixes of filters that people ask for.
-const maxStatements = 512
+// newReader returns a reader of so many snapshots at a time.
+func newReader(db *sql.DB, conns int) *reader {
+	db.SetMaxOpenConns(conns + apart)
+	db.SetMaxIdleConns(conns + apart)
+	r := &reader{db: db, free: make(chan *readConn, conns), closed: make(chan struct{})}
+	for range conns {
+		r.free <- &readConn{}
+	}
+	return r
+}
 
-// prepare returns the statement that is kept for a text, nil if there are too
-// many of them.
-func (r *reader) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if s, ok := r.statements[query]; ok {
-		return s, nil
+// close waits for the snapshots under way. It is called once.
+func (r *reader) close() error {
+	close(r.closed)
+	for range cap(r.free) {
+		c := <-r.free
+		c.drop()
 	}
-	if len(r.statements) >= maxStatements {
-		return nil, nil
+	return r.db.Close()
+}
+
+// maxStatements bounds what a connection keeps for the mixes of filters that
+// people ask for.
+const maxStatements = 256
+
+// statement returns the statement that is kept for a text, making it if need be;
+// keep is false if there are too many and the caller must close it.
+func (c *readConn) statement(ctx context.Context, query string) (s *sql.Stmt, keep bool, err error) {
+	if s, ok := c.kept[query]; ok {
+		return s, true, nil
 	}
-	s, err := r.db.PrepareContext(ctx, query)
-	if err != nil {
-		return nil, fmt.Errorf("prepare %q: %w", query, err)
+	if s, err = c.conn.PrepareContext(ctx, query); err != nil {
+		return nil, false, fmt.Errorf("prepare %q: %w", query, err)
 	}
-	r.statements[query] = s
-	return s, nil
+	if len(c.kept) >= maxStatements {
+		return s, false, nil
+	}
+	c.kept[query] = s
+	return s, true, nil
+}
+
+func (c *readConn) exec(ctx context.Context, query string) error {
+	s, _, err := c.statement(ctx, query)
+	if err == nil {
+		_, err = s.ExecContext(ctx)
+	}
+	return err
+}
+
+// drop gives up the connection; the next use opens another.
+func (c *readConn) drop() {
+	if c.conn == nil {
+		return
+	}
+	_ = c.conn.Raw(func(any) error { return driver.ErrBadConn }) // the pool forgets it
+	_ = c.conn.Close()
+	c.conn, c.kept = nil, nil
 }
 
 // view is one owner's snapshot of the database: everything read through it was
-// there at the same moment.
+// there at the same moment. It is for one goroutine.
 type view struct {
 	ctx   context.Context
-	r     *reader
-	tx    *sql.Tx
+	conn  *readConn
 	owner memory.Owner
 }
 
-// see calls with with a snapshot.
-func (r *reader) see(ctx context.Context, owner memory.Owner, with func(*view) error) error {
+// see calls with with a snapshot. It waits for a free connection, so with must not
+// ask for another snapshot.
+func (r *reader) see(ctx context.Context, owner memory.Owner, with func(*view) error) (err error) {
 	if err := checkOwner(owner); err != nil {
 		return err
 	}
-	t, err := r.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
+	var c *readConn
+	select {
+	case c = <-r.free:
+	case <-r.closed:
+		return memory.Errorf(memory.Unavailable, "the store is closed")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { r.free <- c }()
+	if c.conn == nil {
+		conn, err := r.db.Conn(ctx)
+		if err != nil {
+			return fmt.Errorf("open a connection to read: %w", err)
+		}
+		c.conn, c.kept = conn, map[string]*sql.Stmt{}
+	}
+	if err := c.exec(ctx, "BEGIN"); err != nil {
+		c.drop()
 		return fmt.Errorf("begin to read: %w", err)
 	}
-	defer t.Rollback() //nolint:errcheck // it only read
-	return with(&view{ctx: ctx, r: r, tx: t, owner: owner})
+	defer func() {
+		if c.exec(context.WithoutCancel(ctx), "ROLLBACK") != nil {
+			c.drop()
+		}
+	}()
+	return with(&view{ctx: ctx, conn: c, owner: owner})
 }
 
 // query runs a statement whose first argument is the owner. Statements are kept,
 // so values belong into args: what is left are few texts.
 func (v *view) query(query string, args ...any) (*sql.Rows, error) {
 	args = append([]any{string(v.owner)}, args...)
-	s, err := v.r.prepare(v.ctx, query)
+	s, kept, err := v.conn.statement(v.ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	if s == nil {
-		return v.tx.QueryContext(v.ctx, query, args...)
+	if !kept {
+		defer s.Close() //nolint:errcheck // its rows hold what they need until they are closed
 	}
-	return v.tx.StmtContext(v.ctx, s).QueryContext(v.ctx, args...)
+	return s.QueryContext(v.ctx, args...)
 }
 
 // collect reads rows to their end.

@@ -45,8 +45,9 @@ func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, aft
 	var version int64
 	err := s.follows.see(ctx, owner, func(v *view) error {
 		var horizon int64
-		err := v.tx.QueryRowContext(ctx, `SELECT version, horizon FROM owners WHERE owner = ?`, owner).Scan(&version, &horizon)
-		if err != nil && !noRows(err) {
+		rows, err := v.query(`SELECT version, horizon FROM owners WHERE owner = ?1`)
+		_, err = collect(rows, err, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&version, &horizon) })
+		if err != nil {
 			return fmt.Errorf("read the owner's version: %w", err)
 		}
 		if after > version || after > 0 && after < horizon {

@@ -103,9 +103,7 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 		if err != nil {
 			return err
 		}
-		db.SetMaxOpenConns(pool.conns)
-		db.SetMaxIdleConns(pool.conns)
-		*pool.to = newReader(db)
+		*pool.to = newReader(db, pool.conns)
 	}
 	s.versions, err = s.reads.db.PrepareContext(ctx, versionsOf)
 	if err != nil {

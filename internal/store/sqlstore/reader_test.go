@@ -1,0 +1,70 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+func TestManyNewQuestionsAtOnceDoNotWaitForEachOther(t *testing.T) {
+	s, err := OpenSQLite(context.Background(), filepath.Join(t.TempDir(), "loci.db"), Options{Now: (&memtest.Clock{}).Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if _, err := s.Apply(ctx, memtest.Ana, memtest.Run("r"), memtest.Add(memtest.Fact(memtest.Ana, "User lives in Lisbon"))); err != nil {
+		t.Fatal(err)
+	}
+	const askers = 10 * readConns
+	errs := make([]error, askers)
+	var wg sync.WaitGroup
+	for i := range askers {
+		wg.Go(func() {
+			ids := make([]string, i) // another statement for each
+			for j := range ids {
+				ids[j] = memtest.ID(fmt.Sprint(j))
+			}
+			_, get := s.Get(ctx, memtest.Ana, ids...)
+			_, list := s.List(ctx, memtest.Ana, memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn}[:1+i%2], Pinned: i%3 == 0, Text: "lisbon"})
+			errs[i] = errors.Join(get, list)
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestACancelledReadLeavesTheConnectionUsable(t *testing.T) {
+	s, err := OpenSQLite(context.Background(), filepath.Join(t.TempDir(), "loci.db"), Options{Now: (&memtest.Clock{}).Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	stop := errors.New("stop")
+	for range 3 * followConns {
+		ctx, cancel := context.WithCancel(context.Background())
+		err := s.follows.see(ctx, memtest.Ana, func(v *view) error {
+			cancel()
+			_, err := v.query(`SELECT version FROM owners WHERE owner = ?1`)
+			return errors.Join(stop, err)
+		})
+		if !errors.Is(err, stop) {
+			t.Fatalf("got %v, want what the reader returned", err)
+		}
+	}
+	if _, err := s.Since(context.Background(), memtest.Ana, "", 0, func(memory.Item) error { return nil }); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
