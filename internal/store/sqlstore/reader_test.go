@@ -68,3 +68,38 @@ func TestACancelledReadLeavesTheConnectionUsable(t *testing.T) {
 		t.Errorf("afterwards: %v", err)
 	}
 }
+
+func TestWorkOfADeadProcessIsDueAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "loci.db")
+	clock := &memtest.Clock{}
+	open := func() *Store {
+		s, err := OpenSQLite(context.Background(), path, Options{Now: clock.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	ctx := context.Background()
+	s := open()
+	batch := memtest.Batch(memtest.Ana, "c", 0, "I live in Lisbon")
+	batch.Jobs = []memory.Job{memtest.Job(memtest.Ana, memory.JobLearn, "j")}
+	if _, err := s.Append(ctx, memtest.Ana, batch); err != nil {
+		t.Fatal(err)
+	}
+	dead, err := s.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil { // as after a kill, nobody finished the job
+		t.Fatal(err)
+	}
+	s = open()
+	defer s.Close()
+	job, err := s.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)
+	if err != nil || job.ID != dead.ID || job.Attempts != 1 {
+		t.Errorf("claimed %q with %d attempts, %v; want %q with 1", job.ID, job.Attempts, err, dead.ID)
+	}
+	if err := s.Finish(ctx, dead.Lease, memory.Outcome{Done: true}); !errors.Is(err, memory.LeaseLost) {
+		t.Errorf("the dead worker's last word: %v, want lease lost", err)
+	}
+}
