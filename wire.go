@@ -2,6 +2,7 @@ package loci
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -140,6 +141,9 @@ func openStore(ctx context.Context, config Config, opts Options) (memory.Store, 
 	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{Now: opts.Now})
 	if err != nil {
 		return nil, fmt.Errorf("open the memory in %s: %w", dir, err)
+	}
+	if err := store.EndLeases(ctx); err != nil {
+		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
 }

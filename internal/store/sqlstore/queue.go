@@ -123,6 +123,16 @@ func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Durati
 	return held, nil
 }
 
+// EndLeases lets every lease run out. It is for who just opened a file that only
+// one process has at a time: whoever held them is dead. What they were at is due
+// again at once, as a failed attempt.
+func (s *Store) EndLeases(ctx context.Context) error {
+	return s.write(ctx, func(t *tx) error {
+		_, err := t.exec(`UPDATE jobs SET lease_until = 1 WHERE state = 'running'`)
+		return wrap("end the leases", err)
+	})
+}
+
 // Finish ends an attempt: see [memory.Queue].
 func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome) error {
 	if err := checkOwner(held.Owner); err != nil {

@@ -95,6 +95,9 @@ func TestWorkOfADeadProcessIsDueAtOnce(t *testing.T) {
 	}
 	s = open()
 	defer s.Close()
+	if err := s.EndLeases(ctx); err != nil {
+		t.Fatal(err)
+	}
 	job, err := s.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)
 	if err != nil || job.ID != dead.ID || job.Attempts != 1 {
 		t.Errorf("claimed %q with %d attempts, %v; want %q with 1", job.ID, job.Attempts, err, dead.ID)

@@ -92,9 +92,6 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 	if err := prepare(ctx, db); err != nil {
 		return errors.Join(explain(err), db.Close())
 	}
-	if err := endLeases(ctx, db); err != nil {
-		return errors.Join(explain(err), db.Close())
-	}
 	if s.writer, err = startWriter(ctx, db, o.failpoint); err != nil {
 		return errors.Join(err, db.Close())
 	}
@@ -113,13 +110,6 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 		return errors.Join(err, s.reads.close(), s.follows.close(), s.writer.close())
 	}
 	return nil
-}
-
-// endLeases lets the leases of a process that died run out: the lock on the file
-// says that it is gone. What it was at is due again at once, as a failed attempt.
-func endLeases(ctx context.Context, db *sql.DB) error {
-	_, err := db.ExecContext(ctx, `UPDATE jobs SET lease_until = 1 WHERE state = 'running'`)
-	return err
 }
 
 // dsn names the file so that nothing in its path is taken for an option.
