@@ -20,7 +20,8 @@ type queue struct {
 	claims   int
 	extended int
 	outcomes []memory.Outcome
-	down     error // what every call returns while set
+	down     error  // what every call returns while set
+	missed   func() // called when a claim found nothing, before it says so
 }
 
 func (q *queue) add(jobs ...memory.Job) {
@@ -58,6 +59,11 @@ func (q *queue) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 		j.State = memory.JobRunning
 		j.Lease = memory.Lease{Owner: j.Owner, Job: j.ID, Token: strconv.Itoa(q.tokens), Until: now.Add(lease)}
 		return *j, nil
+	}
+	if q.missed != nil {
+		q.mu.Unlock()
+		q.missed()
+		q.mu.Lock()
 	}
 	return memory.Job{}, memory.Errorf(memory.NotFound, "nothing is due")
 }

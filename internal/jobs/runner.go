@@ -173,11 +173,12 @@ func (r *Runner) Drain(ctx context.Context) error {
 	}
 }
 
-// claim takes the next due job. Finding none while none is running is what those
-// who drain wait for, if they asked before the queue was looked into.
+// claim takes the next due job. Finding none is what those who drain wait for, if
+// they asked before the queue was looked into and none was running then: a job
+// that ran meanwhile may have held back the owner's next.
 func (r *Runner) claim(ctx context.Context) (memory.Job, bool) {
 	r.mu.Lock()
-	asked := len(r.waiters)
+	asked, idle := len(r.waiters), r.busy == 0
 	r.mu.Unlock()
 	job, err := r.queue.Claim(ctx, r.kinds, r.o.Lease)
 	r.mu.Lock()
@@ -187,7 +188,7 @@ func (r *Runner) claim(ctx context.Context) (memory.Job, bool) {
 		r.busy++
 		return job, true
 	case errors.Is(err, memory.NotFound):
-		if r.busy == 0 {
+		if idle {
 			r.answer(asked, nil)
 		}
 	case ctx.Err() == nil:

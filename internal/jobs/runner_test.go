@@ -322,6 +322,39 @@ func TestFinishThatFailsLeavesTheJobToItsLease(t *testing.T) {
 	})
 }
 
+// The owner's second job is held back by the first, which ends between the look
+// into the queue and its answer.
+func TestDrainWaitsForAJobThatWasHeldBack(t *testing.T) {
+	var ending chan struct{}
+	var first atomic.Bool
+	run(t, Options{}, func(context.Context, memory.Job) (End, error) {
+		if first.CompareAndSwap(false, true) {
+			<-ending
+		}
+		return Nothing, nil
+	}, func(t *testing.T, q *queue, r *Runner) {
+		ending = make(chan struct{})
+		misses := 0
+		q.missed = func() {
+			r.mu.Lock()
+			waits := len(r.waiters) > 0
+			r.mu.Unlock()
+			if !waits || !first.Load() {
+				return
+			}
+			if misses++; misses == 2 { // by then the waiter had asked before the look
+				close(ending)
+				time.Sleep(time.Millisecond) // until its worker is through
+			}
+		}
+		q.add(job("1", ana), job("2", ana))
+		drain(t, r)
+		if len(q.ended()) != 2 {
+			t.Errorf("%d jobs ended before Drain returned, want 2", len(q.ended()))
+		}
+	})
+}
+
 func TestDrainEndsWithItsContext(t *testing.T) {
 	run(t, Options{}, func(context.Context, memory.Job) (End, error) {
 		time.Sleep(time.Minute)
