@@ -128,7 +128,7 @@ func (r reference) search(s memory.Search) []refHit {
 				df++
 			}
 		}
-		idf := math.Log1p((float64(len(docs)) - df + .5) / (df + .5))
+		idf := math.Log1p((float64(len(docs)) + 300 - df - 1 + .5) / (df + 1 + .5))
 		sum += idf
 		bm25 := func(tf, length, total, count float64) float64 {
 			if tf == 0 {

@@ -62,7 +62,7 @@ func scoreWords(parts []*part, terms int) (known float64) {
 			p.blend(p.lists[t])
 			df += len(p.touched)
 		}
-		idf := math.Log1p((float64(docs) - float64(df) + 0.5) / (float64(df) + 0.5))
+		idf := inverse(docs, df)
 		sumIDF += idf
 		if df > 0 {
 			knownIDF += idf
@@ -82,6 +82,20 @@ func scoreWords(parts []*part, terms int) (known float64) {
 		}
 	}
 	return knownIDF / sumIDF
+}
+
+// Imagined memories beside the owner's own: a word that is in none of a dozen
+// memories is not thereby a rare word, and one that is in three of them not a
+// common one. With thousands of memories they do not matter.
+const (
+	imagined   = 300
+	imaginedDF = 1 // in how many of them a word is
+)
+
+// inverse is the inverse document frequency of a word, in df of docs documents.
+func inverse(docs, df int) float64 {
+	n, with := float64(docs)+imagined, float64(df)+imaginedDF
+	return math.Log1p((n - with + 0.5) / (with + 0.5))
 }
 
 // lengths are mean lengths of a kind of memory.

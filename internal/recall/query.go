@@ -37,7 +37,7 @@ const expandUpTo = 100
 // NewQuery reads a question asked at now.
 func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	words := text.Words(question)
-	q := Query{Asked: question, Text: question, words: map[string]bool{}}
+	q := Query{Asked: question, Text: searched(question), words: map[string]bool{}}
 	for _, w := range words {
 		q.words[w] = true
 	}
@@ -54,6 +54,19 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 		q.Text += " user personal information preferences"
 	}
 	return q
+}
+
+// present is what people add to a question about how things are now. What memory
+// holds is about now unless it says otherwise, so these words find nothing.
+var present = regexp.MustCompile(`(?i)\b(right now|now|currently|nowadays|these days|at the moment|at present|please)\b`)
+
+// searched is a question without such words, or all of it if it has no others.
+func searched(question string) string {
+	rest := present.ReplaceAllString(question, "")
+	if len(text.Words(rest)) == 0 {
+		return question
+	}
+	return rest
 }
 
 func (q *Query) any(words ...string) bool {
