@@ -328,9 +328,11 @@ func TestDrainWaitsForAJobThatWasHeldBack(t *testing.T) {
 	var ending chan struct{}
 	var first atomic.Bool
 	run(t, Options{}, func(context.Context, memory.Job) (End, error) {
-		if first.CompareAndSwap(false, true) {
-			<-ending
+		if !first.CompareAndSwap(false, true) {
+			time.Sleep(time.Minute)
+			return Nothing, nil
 		}
+		<-ending
 		return Nothing, nil
 	}, func(t *testing.T, q *queue, r *Runner) {
 		ending = make(chan struct{})
