@@ -48,6 +48,7 @@ type Hit struct {
 	Memory
 	Score float64     `json:"score" doc:"What it was ranked by, 0 to 1."`
 	Why   *memory.Why `json:"why,omitempty" doc:"Each part of the score, by stage."`
+	Now   []string    `json:"now,omitempty" doc:"Of a turn: the facts that took the place of what it says."`
 }
 
 // AddMemory is a fact to write down.

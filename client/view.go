@@ -37,6 +37,9 @@ func ViewHit(h memory.Hit, explain bool) Hit {
 	if explain {
 		v.Why = &h.Why
 	}
+	for _, f := range h.Now {
+		v.Now = append(v.Now, f.Content)
+	}
 	return v
 }
 

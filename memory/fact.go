@@ -282,7 +282,7 @@ func (m Memory) Visible(now time.Time) bool {
 	case m.Fact != nil:
 		return m.Fact.Visible(now)
 	case m.Turn != nil:
-		return m.Turn.Status == Active
+		return m.Turn.Status == Active && m.Turn.Tells()
 	case m.Summary != nil:
 		return m.Summary.Status == Active
 	}

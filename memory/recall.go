@@ -71,6 +71,7 @@ type Hit struct {
 	Memory Memory
 	Score  float64
 	Why    Why
+	Now    []Fact // of a turn: what took the place of facts that it taught
 }
 
 // Part is one stage's number.

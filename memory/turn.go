@@ -43,6 +43,17 @@ type Turn struct {
 	Version      int64     `json:"-"`
 }
 
+// RecallModel is the name of the built-in model that answers from memory, and of
+// its turns.
+const RecallModel = "loci/recall"
+
+// Tells reports whether the turn tells something of the user: what tools returned
+// and what the application instructed does not, and the built-in model only
+// repeats memory. Such turns are kept but never recalled.
+func (t *Turn) Tells() bool {
+	return t.Role != RoleTool && t.Role != RoleSystem && t.Name != RecallModel
+}
+
 // Conversation is a thread of turns.
 type Conversation struct {
 	ID           string    `json:"id"`

@@ -348,7 +348,11 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
 		reply := x.at.Answer(a.Digest)
 		batch.Marks = marks(reply.Leave, reply.Rejoin)
 		if reply.Known == "" {
-			batch.Turns = []memory.Turn{x.turn(memory.RoleAssistant, "", a.Text, reply.Index, reply.Chain, now)}
+			name := ""
+			if a.Model == memory.RecallModel {
+				name = memory.RecallModel
+			}
+			batch.Turns = []memory.Turn{x.turn(memory.RoleAssistant, name, a.Text, reply.Index, reply.Chain, now)}
 		}
 	}
 	asked := x.asked

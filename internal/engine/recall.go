@@ -50,6 +50,9 @@ const (
 	// listed is how many facts a question for whatever is known looks at.
 	listed = 500
 
+	// maxSuccessors is how often a fact may have been replaced since.
+	maxSuccessors = 8
+
 	// cutsTraced bounds what a trace keeps of what was left out.
 	cutsTraced = 20
 )
@@ -166,7 +169,56 @@ func (r *recalling) run(ctx context.Context) error {
 		return err
 	}
 	r.fit(hits, topK)
+	if r.then == nil {
+		r.overtaken(ctx)
+	}
 	return nil
+}
+
+// overtaken sets beside turns what took the place of the facts that they taught,
+// and a turn behind the fact that did, where that is a hit too (SPEC 3.10).
+func (r *recalling) overtaken(ctx context.Context) {
+	for i := range r.hits {
+		t := r.hits[i].Memory.Turn
+		if t == nil || t.LearnedAt.IsZero() {
+			continue
+		}
+		now, err := r.successors(ctx, t.ID)
+		if err != nil {
+			r.skip("successors", err)
+			return
+		}
+		r.hits[i].Now = now
+	}
+	r.hits = recall.Overtaken(r.hits)
+}
+
+// successors returns the facts that took the place of what a turn taught.
+func (r *recalling) successors(ctx context.Context, turn string) ([]memory.Fact, error) {
+	owner := r.q.Scope.Owner
+	page, err := r.e.Store.List(ctx, owner, memory.Query{Turn: turn, Statuses: []memory.Status{memory.Superseded}})
+	if err != nil {
+		return nil, err
+	}
+	var now []memory.Fact
+	for _, m := range page.Memories {
+		next := m.Fact.SupersededBy
+		for range maxSuccessors {
+			found, err := r.e.Store.Get(ctx, owner, next)
+			if err != nil {
+				return nil, err
+			}
+			if len(found) == 0 || found[0].Fact == nil {
+				break
+			}
+			if found[0].Fact.Visible(r.now) {
+				now = append(now, *found[0].Fact)
+				break
+			}
+			next = found[0].Fact.SupersededBy
+		}
+	}
+	return now, nil
 }
 
 // list answers a question for whatever is known: facts by importance.

@@ -134,7 +134,7 @@ func (s *contents) apply(item memory.Item, seen vocabulary) {
 		id = item.Memory.ID()
 	}
 	s.remove(id)
-	if !item.Removed && item.Memory.Content() != "" {
+	if t := item.Memory.Turn; !item.Removed && item.Memory.Content() != "" && (t == nil || t.Tells()) {
 		s.add(item.Memory, item.Vector, seen)
 	}
 	if s.dead > 256 && s.dead > len(s.docs)/3 {

@@ -109,11 +109,20 @@ func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time) [
 	odds, w := l.odds(), or(o.Recency, defaultRecency)
 	for i := range list {
 		r := &list[i]
-		r.relevance = sigmoid(odds + spread*(r.fused-l.best[0]))
+		if a.touches(&r.view) {
+			r.relevance = sigmoid(odds + spread*(r.fused-l.best[0]))
+		}
 		r.recency = recency(now.Sub(r.At))
 		r.score = (1-w)*r.relevance + w*r.recency
 	}
 	return list
+}
+
+// touches reports whether a candidate has anything of the question in it or next
+// to it: a word, a likeness, a date. What only has the right speaker is not about
+// it, however well another candidate answers.
+func (q *asked) touches(c *view) bool {
+	return c.lexical > 0 || c.vector > vectorFloor || len(q.Dates) > 0
 }
 
 func fuse(a *asked, candidates []memory.Candidate) []ranked {

@@ -53,13 +53,22 @@ func Render(core Core, hits []memory.Hit, o RenderOptions) Block {
 	lines, ids := core.lines(o.CoreBudget)
 	for _, h := range hits {
 		if id := h.Memory.ID(); !slices.Contains(ids, id) {
-			lines, ids = append(lines, line(h.Memory)), append(ids, id)
+			lines, ids = append(lines, line(h.Memory)+since(h.Now)), append(ids, id)
 		}
 	}
 	if len(lines) == 0 {
 		return Block{}
 	}
 	return Block{Text: FenceOpen + "\n" + Preamble + "\n" + strings.Join(lines, "\n") + "\n" + FenceClose, IDs: ids}
+}
+
+// since says what took the place of what a turn says.
+func since(now []memory.Fact) string {
+	var b strings.Builder
+	for _, f := range now {
+		b.WriteString(" [no longer so, since " + f.ObservedAt.UTC().Format(time.DateOnly) + ": " + shorten(oneLine(f.Content)) + "]")
+	}
+	return b.String()
 }
 
 // lines are the profile entries and pinned facts that the budget has room for.

@@ -12,7 +12,7 @@ import (
 )
 
 // Name is what the model is called.
-const Name = "loci/recall"
+const Name = memory.RecallModel
 
 const (
 	// who introduces every answer, so that nobody takes it for a language model's.
@@ -88,7 +88,11 @@ func lines(question string, hits []memory.Hit) []string {
 		if len(out) == most {
 			break
 		}
-		out = append(out, "- "+spoken(h.Memory, shortened(words)))
+		said := "- " + spoken(h.Memory, shortened(words))
+		for _, f := range h.Now {
+			said += ", but now: " + toUser(f.Content) + " (" + f.ObservedAt.Format("2006-01-02") + ")"
+		}
+		out = append(out, said)
 	}
 	return out
 }
