@@ -101,6 +101,64 @@ func TestTheSameKeyWritesOnce(t *testing.T) {
 	})
 }
 
+// failAfter lets so many batches through.
+type failAfter struct {
+	memory.Store
+	batches int
+}
+
+func (f *failAfter) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
+	if f.batches--; f.batches < 0 {
+		return memory.Receipt{}, memory.Errorf(memory.Unavailable, "cut off")
+	}
+	return f.Store.Append(ctx, owner, b)
+}
+
+func TestATalkCutOffIsTakenUpWhereItWas(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		if _, err := r.Ingest(ctx, ana, Talk{Conversation: "c", Messages: []Said{{Role: memory.RoleUser, Content: "before"}}}); err != nil {
+			t.Fatal(err)
+		}
+		talk := Talk{Conversation: "c", Idempotency: "k"}
+		for i := range 2*ingestBatch + 7 {
+			talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: fmt.Sprint("word ", i)})
+		}
+		whole := r.Store
+		r.Store = &failAfter{whole, 1}
+		if _, err := r.Ingest(ctx, ana, talk); !errors.Is(err, memory.Unavailable) {
+			t.Fatalf("the first time: %v, want it cut off", err)
+		}
+		r.Store = whole
+		if _, err := r.Ingest(ctx, ana, talk); err != nil {
+			t.Fatal(err)
+		}
+		turns, err := whole.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})
+		if err != nil || len(turns) != 1+len(talk.Messages) {
+			t.Fatalf("%d turns, %v; want %d", len(turns), err, 1+len(talk.Messages))
+		}
+		for i, turn := range turns[1:] {
+			if turn.Index != i+1 || turn.Parent != turns[i].ID || turn.Content != talk.Messages[i].Content {
+				t.Fatalf("turn %d is %q at %d after %s; want %q at %d after %s", i+1, turn.Content, turn.Index, turn.Parent, talk.Messages[i].Content, i+1, turns[i].ID)
+			}
+		}
+	})
+}
+
+func TestForgettingByQuestionTakesOnlyWhatIsMeant(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		r.note(t, ana, "User drinks oolong tea every morning")
+		r.note(t, ana, "User sails to Madeira in June")
+		for _, query := range []string{"oolong tea", "what I said about oolong tea"} {
+			gone, _, err := r.ForgetMatching(ctx, ana, Matching{Query: query, DryRun: true}, her)
+			if err != nil || len(gone) != 1 || gone[0].Content() != "User drinks oolong tea every morning" {
+				t.Errorf("%q: would forget %d memories, %v; want the tea alone", query, len(gone), err)
+			}
+		}
+	})
+}
+
 func TestHandWrittenFactsFoldOnlyIntoEqualOnes(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		first := r.note(t, ana, "User likes green tea")

@@ -331,37 +331,6 @@ func (e *Engine) sameFact(ctx context.Context, owner memory.Owner, id string, do
 
 var errOtherRequest = memory.Errorf(memory.Conflict, "this Idempotency-Key was used for another request")
 
-// Forget takes memories out of recall in one run that can be undone: facts with
-// the turns their quotes stand in, turns, summaries.
-func (e *Engine) Forget(ctx context.Context, owner memory.Owner, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
-	return e.forget(ctx, owner, newID(), ids, reason, author)
-}
-
-func (e *Engine) forget(ctx context.Context, owner memory.Owner, run string, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
-	for try := 1; ; try++ {
-		found, err := e.Store.Get(ctx, owner, ids...)
-		if err != nil {
-			return memory.Receipt{}, err
-		}
-		if len(found) < len(ids) {
-			return memory.Receipt{}, memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(missing(ids, found), ", "))
-		}
-		changes := learn.Forget(found, e.now(), reason, author)
-		receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: run, Kind: "forget", Author: author}, changes...)
-		if err == nil || !errors.Is(err, memory.Conflict) || try == maxConflicts {
-			return receipt, err
-		}
-	}
-}
-
-func missing(ids []string, found []memory.Memory) []string {
-	have := map[string]bool{}
-	for _, m := range found {
-		have[m.ID()] = true
-	}
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return have[id] })
-}
-
 // List returns a page of an owner's memory, newest first.
 func (e *Engine) List(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
 	return e.Store.List(ctx, owner, q)

@@ -85,7 +85,7 @@ func (e *Engine) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (Kep
 
 // turnsOf makes turns of a talk's messages.
 func (e *Engine) turnsOf(ctx context.Context, owner memory.Owner, conversation string, talk Talk) ([]memory.Turn, error) {
-	last, err := e.lastTurn(ctx, owner, conversation)
+	last, err := e.before(ctx, owner, conversation, talk.Idempotency)
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +119,29 @@ func (e *Engine) turnsOf(ctx context.Context, owner memory.Owner, conversation s
 		last = t
 	}
 	return turns, nil
+}
+
+// before returns the turn that a talk follows: the end of the conversation, or what
+// stood before it when a talk of this key was begun earlier and cut off.
+func (e *Engine) before(ctx context.Context, owner memory.Owner, conversation, key string) (memory.Turn, error) {
+	if key == "" {
+		return e.lastTurn(ctx, owner, conversation)
+	}
+	first, err := e.Store.Get(ctx, owner, turnID(owner, key, 0))
+	if err != nil {
+		return memory.Turn{}, err
+	}
+	if len(first) == 0 || first[0].Turn == nil {
+		return e.lastTurn(ctx, owner, conversation)
+	}
+	if first[0].Turn.Parent == "" {
+		return memory.Turn{Index: -1}, nil
+	}
+	parent, err := e.Get(ctx, owner, first[0].Turn.Parent)
+	if err != nil {
+		return memory.Turn{}, err
+	}
+	return *parent.Turn, nil
 }
 
 // lastTurn returns the end of a conversation's current path, or a turn at -1.

@@ -100,57 +100,6 @@ func (e *Engine) learnFrom(ctx context.Context, job memory.Job, turns []memory.T
 	return e.reconcile(ctx, scope, run, cands, dropped, said)
 }
 
-// forgetWish does what a user asked for in plain words (SPEC 3.11), in a run of
-// its own that can be undone. The turn that asked leaves recall as well, since it
-// repeats what is to be forgotten.
-func (e *Engine) forgetWish(ctx context.Context, scope memory.Scope, run string, wish learn.Command) error {
-	found, err := e.wished(ctx, scope, wish)
-	if err != nil || len(found) == 0 {
-		return err
-	}
-	author := memory.Author{Kind: memory.ByPerson, Name: scope.Owner.Name()}
-	changes := learn.Forget(found, e.now(), "the user asked to forget it", author)
-	if _, err := e.Store.Apply(ctx, scope.Owner, memory.Run{ID: run, Kind: "forget", Author: author}, changes...); err != nil {
-		return fmt.Errorf("forget what was asked: %w", err)
-	}
-	return nil
-}
-
-// wished returns the memories that a wish to forget means.
-func (e *Engine) wished(ctx context.Context, scope memory.Scope, wish learn.Command) ([]memory.Memory, error) {
-	var found []memory.Memory
-	if wish.All {
-		q := memory.Query{Limit: 500}
-		for {
-			page, err := e.Store.List(ctx, scope.Owner, q)
-			if err != nil {
-				return nil, fmt.Errorf("list what to forget: %w", err)
-			}
-			found = append(found, page.Memories...)
-			if q.Cursor = page.Next; q.Cursor == "" {
-				break
-			}
-		}
-	} else {
-		hits, err := e.Recall(ctx, Question{Scope: scope, Text: wish.What, Door: "forget"})
-		if err != nil {
-			return nil, fmt.Errorf("find what to forget: %w", err)
-		}
-		for _, h := range hits.Hits {
-			found = append(found, h.Memory)
-		}
-	}
-	meant := learn.Meant(wish, found)
-	if len(meant) == 0 {
-		return nil, nil
-	}
-	asked, err := e.Store.Get(ctx, scope.Owner, wish.Span.Turn)
-	if err != nil {
-		return nil, fmt.Errorf("read the turn that asked to forget: %w", err)
-	}
-	return append(meant, asked...), nil
-}
-
 // given recognises what these turns' requests were given from memory.
 func (e *Engine) given(owner memory.Owner, turns []memory.Turn) *learn.Given {
 	var texts []string

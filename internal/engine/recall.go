@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/index"
@@ -371,72 +370,4 @@ func (e *Engine) itemsAt(ctx context.Context, owner memory.Owner, at memory.At) 
 			return items, nil
 		}
 	}
-}
-
-// Matching says what to forget: what a question finds, or these ids.
-type Matching struct {
-	Query  string
-	IDs    []string
-	DryRun bool
-
-	Idempotency string // the same key again returns the first result
-}
-
-// ForgetMatching forgets what is meant, or only says what that would be.
-func (e *Engine) ForgetMatching(ctx context.Context, owner memory.Owner, m Matching, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
-	done, err := e.done(ctx, owner, m.Idempotency)
-	switch {
-	case err != nil:
-		return nil, memory.Receipt{}, err
-	case len(done) > 0:
-		return e.sameForgotten(ctx, owner, done)
-	}
-	var gone []memory.Memory
-	switch {
-	case (m.Query == "") == (len(m.IDs) == 0):
-		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "give either a query or ids")
-	case m.Query != "":
-		found, err := e.Recall(ctx, Question{Scope: memory.Scope{Owner: owner}, Text: m.Query, Door: "forget"})
-		if err != nil {
-			return nil, memory.Receipt{}, err
-		}
-		for _, h := range found.Hits {
-			gone = append(gone, h.Memory)
-		}
-	default:
-		if gone, err = e.Store.Get(ctx, owner, m.IDs...); err != nil {
-			return nil, memory.Receipt{}, err
-		}
-		if unknown := missing(m.IDs, gone); len(unknown) > 0 {
-			return nil, memory.Receipt{}, memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(unknown, ", "))
-		}
-	}
-	if m.DryRun || len(gone) == 0 {
-		return gone, memory.Receipt{}, nil
-	}
-	ids := make([]string, len(gone))
-	for i, g := range gone {
-		ids[i] = g.ID()
-	}
-	r, err := e.forget(ctx, owner, idFor(owner, m.Idempotency), ids, "forgotten by hand", author)
-	return gone, r, err
-}
-
-// sameForgotten returns what a request forgot when it came first.
-func (e *Engine) sameForgotten(ctx context.Context, owner memory.Owner, done []memory.Change) ([]memory.Memory, memory.Receipt, error) {
-	var ids []string
-	for _, c := range slices.Backward(done) {
-		if c.Action != memory.ActionRetire && c.Action != memory.ActionUnlink {
-			return nil, memory.Receipt{}, errOtherRequest
-		}
-		_, id, _ := strings.Cut(c.After.Target(), ":")
-		ids = append(ids, id)
-	}
-	gone, err := e.Store.Get(ctx, owner, ids...)
-	return gone, receiptOf(done), err
-}
-
-// receiptOf returns the receipt that a run had when it was applied.
-func receiptOf(done []memory.Change) memory.Receipt {
-	return memory.Receipt{Run: done[0].Run, Version: done[0].Version, At: done[0].At, Changes: len(done), Again: true}
 }

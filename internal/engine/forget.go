@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Forget takes memories out of recall in one run that can be undone: facts with
+// the turns their quotes stand in, turns, summaries.
+func (e *Engine) Forget(ctx context.Context, owner memory.Owner, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
+	return e.forget(ctx, owner, newID(), ids, reason, author)
+}
+
+func (e *Engine) forget(ctx context.Context, owner memory.Owner, run string, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
+	for try := 1; ; try++ {
+		found, err := e.Store.Get(ctx, owner, ids...)
+		if err != nil {
+			return memory.Receipt{}, err
+		}
+		if len(found) < len(ids) {
+			return memory.Receipt{}, memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(missing(ids, found), ", "))
+		}
+		changes := learn.Forget(found, e.now(), reason, author)
+		receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: run, Kind: "forget", Author: author}, changes...)
+		if err == nil || !errors.Is(err, memory.Conflict) || try == maxConflicts {
+			return receipt, err
+		}
+	}
+}
+
+func missing(ids []string, found []memory.Memory) []string {
+	have := map[string]bool{}
+	for _, m := range found {
+		have[m.ID()] = true
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return have[id] })
+}
+
+// Matching says what to forget: what a question finds, or these ids.
+type Matching struct {
+	Query  string
+	IDs    []string
+	DryRun bool
+
+	Idempotency string // the same key again returns the first result
+}
+
+// wishOf reads a query as the wish to forget that it is: "what I said about my
+// job" is about the job.
+func wishOf(query string) learn.Command {
+	said := learn.Said{Turn: memory.Turn{Role: memory.RoleUser}, Text: "Forget " + query}
+	if _, forget := learn.Commands([]learn.Said{said}); len(forget) > 0 {
+		return forget[0]
+	}
+	return learn.Command{What: query}
+}
+
+// ForgetMatching forgets what is meant, or only says what that would be. Of what a
+// question finds only that is meant which says what the question names.
+func (e *Engine) ForgetMatching(ctx context.Context, owner memory.Owner, m Matching, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
+	done, err := e.done(ctx, owner, m.Idempotency)
+	switch {
+	case err != nil:
+		return nil, memory.Receipt{}, err
+	case len(done) > 0:
+		return e.sameForgotten(ctx, owner, done)
+	}
+	var gone []memory.Memory
+	switch {
+	case (m.Query == "") == (len(m.IDs) == 0):
+		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "give either a query or ids")
+	case m.Query != "":
+		found, err := e.Recall(ctx, Question{Scope: memory.Scope{Owner: owner}, Text: m.Query, Door: "forget"})
+		if err != nil {
+			return nil, memory.Receipt{}, err
+		}
+		for _, h := range found.Hits {
+			gone = append(gone, h.Memory)
+		}
+		gone = learn.Meant(wishOf(m.Query), gone)
+	default:
+		if gone, err = e.Store.Get(ctx, owner, m.IDs...); err != nil {
+			return nil, memory.Receipt{}, err
+		}
+		if unknown := missing(m.IDs, gone); len(unknown) > 0 {
+			return nil, memory.Receipt{}, memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(unknown, ", "))
+		}
+	}
+	if m.DryRun || len(gone) == 0 {
+		return gone, memory.Receipt{}, nil
+	}
+	ids := make([]string, len(gone))
+	for i, g := range gone {
+		ids[i] = g.ID()
+	}
+	r, err := e.forget(ctx, owner, idFor(owner, m.Idempotency), ids, "forgotten by hand", author)
+	return gone, r, err
+}
+
+// sameForgotten returns what a request forgot when it came first.
+func (e *Engine) sameForgotten(ctx context.Context, owner memory.Owner, done []memory.Change) ([]memory.Memory, memory.Receipt, error) {
+	var ids []string
+	for _, c := range slices.Backward(done) {
+		if c.Action != memory.ActionRetire && c.Action != memory.ActionUnlink {
+			return nil, memory.Receipt{}, errOtherRequest
+		}
+		_, id, _ := strings.Cut(c.After.Target(), ":")
+		ids = append(ids, id)
+	}
+	gone, err := e.Store.Get(ctx, owner, ids...)
+	return gone, receiptOf(done), err
+}
+
+// receiptOf returns the receipt that a run had when it was applied.
+func receiptOf(done []memory.Change) memory.Receipt {
+	return memory.Receipt{Run: done[0].Run, Version: done[0].Version, At: done[0].At, Changes: len(done), Again: true}
+}
+
+// forgetWish does what a user asked for in plain words (SPEC 3.11), in a run of
+// its own that can be undone. The turn that asked leaves recall as well, since it
+// repeats what is to be forgotten.
+func (e *Engine) forgetWish(ctx context.Context, scope memory.Scope, run string, wish learn.Command) error {
+	found, err := e.wished(ctx, scope, wish)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	author := memory.Author{Kind: memory.ByPerson, Name: scope.Owner.Name()}
+	changes := learn.Forget(found, e.now(), "the user asked to forget it", author)
+	if _, err := e.Store.Apply(ctx, scope.Owner, memory.Run{ID: run, Kind: "forget", Author: author}, changes...); err != nil {
+		return fmt.Errorf("forget what was asked: %w", err)
+	}
+	return nil
+}
+
+// wished returns the memories that a wish to forget means.
+func (e *Engine) wished(ctx context.Context, scope memory.Scope, wish learn.Command) ([]memory.Memory, error) {
+	var found []memory.Memory
+	if wish.All {
+		q := memory.Query{Limit: 500}
+		for {
+			page, err := e.Store.List(ctx, scope.Owner, q)
+			if err != nil {
+				return nil, fmt.Errorf("list what to forget: %w", err)
+			}
+			found = append(found, page.Memories...)
+			if q.Cursor = page.Next; q.Cursor == "" {
+				break
+			}
+		}
+	} else {
+		hits, err := e.Recall(ctx, Question{Scope: scope, Text: wish.What, Door: "forget"})
+		if err != nil {
+			return nil, fmt.Errorf("find what to forget: %w", err)
+		}
+		for _, h := range hits.Hits {
+			found = append(found, h.Memory)
+		}
+	}
+	meant := learn.Meant(wish, found)
+	if len(meant) == 0 {
+		return nil, nil
+	}
+	asked, err := e.Store.Get(ctx, scope.Owner, wish.Span.Turn)
+	if err != nil {
+		return nil, fmt.Errorf("read the turn that asked to forget: %w", err)
+	}
+	return append(meant, asked...), nil
+}
