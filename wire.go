@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine"
@@ -88,9 +89,18 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	mux.Handle("/", rest.New(l.engine, rest.Options{Version: Version(), MaxBody: config.Limits.Body, Health: l.health}))
 	l.handler = httpx.Guard(httpx.Options{
 		Key: config.APIKey, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
-		Trusted: trusted, MaxBody: config.Limits.Body, Log: l.log, Now: opts.Now,
+		Trusted: trusted, MaxBody: config.Limits.Body, Log: l.log, Now: opts.Now, Refuse: refuse,
 	}, mux)
 	return l, nil
+}
+
+// refuse answers with an error in the shape of the door that was asked.
+func refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if strings.HasPrefix(r.URL.Path, "/v1/") {
+		proxy.Refuse(w, r, err)
+		return
+	}
+	httpx.WriteError(w, r, err)
 }
 
 func newLog(c LogConfig, w io.Writer) (*slog.Logger, error) {

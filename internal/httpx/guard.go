@@ -35,6 +35,10 @@ type Options struct {
 	BodyTime  time.Duration  // 0: DefaultBodyTime
 	Log       *slog.Logger   // nil: nothing is logged
 	Now       func() time.Time
+
+	// Refuse answers a request with an error, in the shape that its door speaks;
+	// nil: WriteError.
+	Refuse func(http.ResponseWriter, *http.Request, error)
 }
 
 // DefaultOpen is what may be asked without a key: whether the server lives.
@@ -54,6 +58,9 @@ func Guard(o Options, next http.Handler) http.Handler {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Refuse == nil {
+		o.Refuse = WriteError
 	}
 	if o.Trusted == nil {
 		o.Trusted = loopbackPrefixes
@@ -75,15 +82,15 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(context.WithValue(r.Context(), stateKey{}, st))
 	w.Header().Set(HeaderRequestID, st.id)
 	track := &tracker{ResponseWriter: w}
-	defer recoverTo(track, r)
+	defer g.recoverTo(track, r)
 
 	if err := g.checkSite(r); err != nil {
-		WriteError(track, r, err)
+		g.Refuse(track, r, err)
 		return
 	}
 	identity, err := g.identify(r)
 	if err != nil && !slices.Contains(g.Open, r.URL.Path) {
-		WriteError(track, r, err)
+		g.Refuse(track, r, err)
 		return
 	}
 	st.identity = identity
@@ -174,7 +181,7 @@ func RequestID(ctx context.Context) string { return stateOf(ctx).id }
 
 // recoverTo turns a door's panic into an answer. Once something was written only
 // cutting the connection tells the client that the answer is not whole.
-func recoverTo(w *tracker, r *http.Request) {
+func (g *guard) recoverTo(w *tracker, r *http.Request) {
 	v := recover()
 	if v == nil {
 		return
@@ -187,7 +194,7 @@ func recoverTo(w *tracker, r *http.Request) {
 	if w.wrote {
 		panic(http.ErrAbortHandler)
 	}
-	WriteError(w, r, fmt.Errorf("panic: %v", v))
+	g.Refuse(w, r, fmt.Errorf("panic: %v", v))
 }
 
 // tracker knows whether an answer has begun.

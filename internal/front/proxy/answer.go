@@ -68,8 +68,9 @@ func writeError(w http.ResponseWriter, status int, code, message string) {
 	writeJSON(w, status, body)
 }
 
-// refuse tells a client what is wrong with its request.
-func refuse(w http.ResponseWriter, r *http.Request, err error) {
+// Refuse tells a client what is wrong with its request, the way OpenAI's clients
+// read it.
+func Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := httpx.Tell(r.Context(), err)
 	writeError(w, p.Status, string(p.Code), p.Detail)
 }
@@ -80,7 +81,7 @@ func (d *Door) refuseUpstream(w http.ResponseWriter, r *http.Request, err error)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge), errors.Is(err, memory.Invalid):
-		refuse(w, r, err)
+		Refuse(w, r, err)
 	case r.Context().Err() == nil:
 		d.Log.Warn("upstream failed", "path", r.URL.Path, "err", err)
 		writeError(w, http.StatusBadGateway, "upstream_unavailable", "the upstream did not answer: "+err.Error())

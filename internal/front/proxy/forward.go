@@ -14,7 +14,7 @@ import (
 // forward sends any other request on as it is.
 func (d *Door) forward(w http.ResponseWriter, r *http.Request) {
 	if d.Upstream == nil {
-		refuse(w, r, memory.Errorf(memory.NotFound, "%s %s needs an upstream; set upstream.url (LOCI_UPSTREAM_URL)", r.Method, r.URL.Path))
+		Refuse(w, r, memory.Errorf(memory.NotFound, "%s %s needs an upstream; set upstream.url (LOCI_UPSTREAM_URL)", r.Method, r.URL.Path))
 		return
 	}
 	resp, err := d.Upstream.Do(r.Context(), r.Method, upstreamPath(r), r.Header, r.Body)

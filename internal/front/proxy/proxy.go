@@ -69,12 +69,12 @@ func (d *Door) chat(w http.ResponseWriter, r *http.Request) {
 	arrived := d.Now()
 	body, err := httpx.ReadBody(r)
 	if err != nil {
-		refuse(w, r, err)
+		Refuse(w, r, err)
 		return
 	}
 	c, err := d.read(r, body)
 	if err != nil {
-		refuse(w, r, err)
+		Refuse(w, r, err)
 		return
 	}
 	c.arrived = arrived
