@@ -13,8 +13,11 @@ import (
 	"testing"
 )
 
-func TestOpenAPIIsUpToDate(t *testing.T) {
-	config, err := LoadConfig(Sources{Flags: map[string]string{"store": "memory"}})
+// get asks a server with these settings and nothing in its memory.
+func get(t *testing.T, path string, settings map[string]string) *httptest.ResponseRecorder {
+	t.Helper()
+	settings["store"] = "memory"
+	config, err := LoadConfig(Sources{Flags: settings})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,10 +26,15 @@ func TestOpenAPIIsUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	r := httptest.NewRequest(http.MethodGet, "http://localhost/openapi.json", nil)
+	r := httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil)
 	r.RemoteAddr = "127.0.0.1:1"
 	w := httptest.NewRecorder()
 	l.Handler().ServeHTTP(w, r)
+	return w
+}
+
+func TestOpenAPIIsUpToDate(t *testing.T) {
+	w := get(t, "/openapi.json", map[string]string{})
 	var b bytes.Buffer
 	if err := json.Indent(&b, bytes.Replace(w.Body.Bytes(), []byte(`"version":"`+Version()+`"`), []byte(`"version":"`+release+`"`), 1), "", "  "); err != nil {
 		t.Fatalf("%d %s: %v", w.Code, w.Body, err)
@@ -44,21 +52,9 @@ func TestOpenAPIIsUpToDate(t *testing.T) {
 }
 
 func TestHealthTellsNoKey(t *testing.T) {
-	config, err := LoadConfig(Sources{Flags: map[string]string{
-		"store": "memory", "upstream.url": "http://127.0.0.1:1/v1?api-version=1&key=secret-1", "upstream.key": "secret-2", "api_key": "secret-3-0123456789",
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := Open(context.Background(), config, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	r := httptest.NewRequest(http.MethodGet, "http://localhost/health", nil)
-	r.RemoteAddr = "127.0.0.1:1"
-	w := httptest.NewRecorder()
-	l.Handler().ServeHTTP(w, r)
+	w := get(t, "/health", map[string]string{
+		"upstream.url": "http://127.0.0.1:1/v1?api-version=1&key=secret-1", "upstream.key": "secret-2", "api_key": "secret-3-0123456789",
+	})
 	if got := w.Body.String(); w.Code != http.StatusOK || strings.Contains(got, "secret") || !strings.Contains(got, `"upstream":"http://127.0.0.1:1/v1"`) {
 		t.Errorf("health: %d %s, want the upstream and no key", w.Code, got)
 	}
