@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/memory"
@@ -28,13 +29,18 @@ func (s *Server) Ingest(ctx context.Context, owner memory.Owner, turns []Turn) e
 		in := client.AddMessages{Infer: &infer, Conversation: turns[start].Session}
 		for end < len(turns) && turns[end].Session == in.Conversation {
 			t := turns[end]
+			if end++; strings.TrimSpace(t.Content) == "" {
+				continue // some data sets have turns in which nothing is said
+			}
 			in.Messages = append(in.Messages, client.Message{Role: t.Role, Name: t.Name, Content: t.Content, ID: t.Ref, CreatedAt: &t.At})
-			end++
+		}
+		start = end
+		if len(in.Messages) == 0 {
+			continue
 		}
 		if _, err := s.client(owner).AddMessages(ctx, in); err != nil {
 			return fmt.Errorf("add %d messages: %w", len(in.Messages), err)
 		}
-		start = end
 	}
 	return nil
 }
