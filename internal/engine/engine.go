@@ -13,6 +13,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -93,4 +94,17 @@ func idFor(owner memory.Owner, key string) string {
 	}
 	sum := sha256.Sum256([]byte(string(owner) + "\x00" + key))
 	return "key-" + hex.EncodeToString(sum[:16])
+}
+
+// derivedID returns the id that belongs to parts: the same for the same ones.
+func derivedID(owner memory.Owner, parts ...string) string {
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(string(owner)+"\x00"+strings.Join(parts, "\x00"))).String()
+}
+
+// clip returns the front of s, at most n bytes of whole characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -16,8 +15,10 @@ import (
 )
 
 const (
-	// recordTime is how long a chat waits for its turns to be stored (SPEC 3.1).
+	// recordTime is how long a chat waits for its turns to be stored (SPEC 3.1), and
+	// storeTime how long storing them may go on after the chat went on without.
 	recordTime = 2 * time.Second
+	storeTime  = 15 * time.Second
 
 	// learnGrace is when the user's turn is learned from if the exchange never
 	// comes to its end: the upstream or this process died.
@@ -46,9 +47,11 @@ type Exchange struct {
 	in Incoming
 
 	conversation memory.Conversation
+	mode         dialog.Mode
 	at           dialog.Alignment
 	chain        string // of the last user message's turn, "" without one
 	placed       bool   // whether it is known where the request belongs
+	unplaced     error  // why Open did not find out
 	reads        bool
 	writes       bool
 
@@ -69,29 +72,23 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Deadline)
 	defer cancel()
-	if err := x.guarded(func() error { return x.place(ctx) }); err != nil {
-		x.failed("find the conversation", err)
-		return x
-	}
-	x.placed = true
+	x.unplaced = x.guarded(func() error { return x.place(ctx) })
 	return x
 }
 
 // place chooses the conversation and lays the request on it.
 func (x *Exchange) place(ctx context.Context) error {
-	id, mode := x.in.Extras.ID, dialog.Window
+	id := x.in.Extras.ID
+	x.mode = dialog.Window
 	if id == "" {
-		id, mode = x.in.ChatID, dialog.Resend
+		id, x.mode = x.in.ChatID, dialog.Resend
 	}
 	var turns []memory.Turn
 	var err error
-	switch {
-	case id == "":
+	if id == "" {
 		id, turns, err = x.choose(ctx)
-	case mode == dialog.Window:
-		turns, err = x.branches(ctx, id, windowTurns)
-	default:
-		turns, err = x.branches(ctx, id, 0)
+	} else {
+		turns, err = x.branches(ctx, id)
 	}
 	if err != nil {
 		return err
@@ -99,10 +96,13 @@ func (x *Exchange) place(ctx context.Context) error {
 	now := x.e.now()
 	x.conversation = memory.Conversation{
 		ID: id, Owner: x.in.Owner, Project: x.in.Extras.Project, CreatedAt: now, UpdatedAt: now,
-		Title: title(x.in.Chat),
 	}
-	x.at = dialog.Align(turns, x.in.Chat.Messages, mode)
+	if len(turns) == 0 {
+		x.conversation.Title = title(x.in.Chat)
+	}
+	x.at = dialog.Align(turns, x.in.Chat.Messages, x.mode)
 	x.chain = chainOf(x.at, turns, x.in.Chat.LastUser())
+	x.placed = true
 	return nil
 }
 
@@ -124,12 +124,14 @@ func chainOf(at dialog.Alignment, turns []memory.Turn, message int) string {
 	return ""
 }
 
-// branches returns a conversation's turns, those of every branch; with last, only
-// the last so many.
-func (x *Exchange) branches(ctx context.Context, id string, last int) ([]memory.Turn, error) {
-	return x.e.Store.Turns(ctx, x.in.Owner, memory.TurnQuery{
-		Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}, Last: last,
-	})
+// branches returns a conversation's turns, those of every branch; of a named one,
+// which may never end, the last.
+func (x *Exchange) branches(ctx context.Context, id string) ([]memory.Turn, error) {
+	q := memory.TurnQuery{Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}}
+	if x.mode == dialog.Window {
+		q.Last = windowTurns
+	}
+	return x.e.Store.Turns(ctx, x.in.Owner, q)
 }
 
 // choose finds the conversation of a request that names none; a new one has a new
@@ -147,7 +149,7 @@ func (x *Exchange) choose(ctx context.Context) (id string, turns []memory.Turn, 
 	}
 	cands := make([]dialog.Candidate, 0, len(ids))
 	for _, c := range page.Conversations {
-		branches, err := x.branches(ctx, c.ID, 0)
+		branches, err := x.branches(ctx, c.ID)
 		if err != nil {
 			return "", nil, err
 		}
@@ -159,12 +161,17 @@ func (x *Exchange) choose(ctx context.Context) (id string, turns []memory.Turn, 
 	return newID(), nil, nil
 }
 
-const maxTitle = 80
+// maxTitle is how many letters a title has, and titleBytes how much of the first
+// message is looked at for it.
+const (
+	maxTitle   = 80
+	titleBytes = 1 << 10
+)
 
 func title(c *wire.Chat) string {
 	for _, m := range c.Messages {
 		if m.Role == memory.RoleUser {
-			words := []rune(strings.Join(strings.Fields(learn.Redact(m.Text, false)), " "))
+			words := []rune(strings.Join(strings.Fields(learn.Redact(clip(m.Text, titleBytes), false)), " "))
 			return string(words[:min(len(words), maxTitle)])
 		}
 	}
@@ -204,6 +211,9 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 		In:             x.conversation.ID,
 		Door:           "chat",
 	})
+	if x.unplaced != nil {
+		x.e.degrade(ctx, x.in.Owner, x.prepared.Trace, fmt.Sprintf("conversation: %v", x.unplaced))
+	}
 	if x.chain != "" {
 		x.e.blocks.put(pinnedBlock{owner: x.in.Owner, chain: x.chain, text: x.prepared.Block, hits: x.prepared.Hits, trace: x.prepared.Trace})
 	}
@@ -212,9 +222,9 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 
 // Withdraw says that the upstream refused the request with memory in it and got
 // it without. The steps of its tool loop, should there be one, go without as well.
-func (x *Exchange) Withdraw(why string) Prepared {
+func (x *Exchange) Withdraw(ctx context.Context, why string) Prepared {
 	x.prepared.Block, x.prepared.Hits = "", nil
-	x.e.traces.degrade(x.prepared.Trace, "prompt: "+why)
+	x.e.degrade(ctx, x.in.Owner, x.prepared.Trace, "prompt: "+why)
 	if x.chain != "" {
 		x.e.blocks.put(pinnedBlock{owner: x.in.Owner, chain: x.chain, trace: x.prepared.Trace})
 	}
@@ -234,16 +244,24 @@ func (x *Exchange) carried() map[string]bool {
 
 // RecordQuestion stores the request's new messages beside the upstream call, with
 // the job that will learn from them should the exchange never come to its end.
+// Where Open could not find out in time where they belong, there is time now.
 func (x *Exchange) RecordQuestion(ctx context.Context) {
 	x.question = make(chan error, 1)
-	if !x.writes || !x.placed {
+	if !x.writes {
 		x.question <- nil
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	x.e.background.Go(func() {
 		defer cancel()
-		x.question <- x.guarded(func() error { return x.storeQuestion(ctx) })
+		x.question <- x.guarded(func() error {
+			if !x.placed {
+				if err := x.place(ctx); err != nil {
+					return err
+				}
+			}
+			return x.storeQuestion(ctx)
+		})
 	})
 }
 
@@ -280,10 +298,12 @@ func (x *Exchange) storeQuestion(ctx context.Context) error {
 	return nil
 }
 
-// turn makes the next turn of the path; secrets do not reach the disk.
+// turn makes the next turn of the path; secrets do not reach the disk. Its id is
+// that of its place and words, so that two requests at once that say the same
+// store it once.
 func (x *Exchange) turn(role memory.Role, name, words string, index int, chain string, now time.Time) memory.Turn {
 	t := memory.Turn{
-		ID: newID(), Owner: x.in.Owner, Conversation: x.conversation.ID, Project: x.conversation.Project,
+		ID: derivedID(x.in.Owner, x.conversation.ID, x.parent, chain), Owner: x.in.Owner, Conversation: x.conversation.ID, Project: x.conversation.Project,
 		Index: index, Parent: x.parent, Chain: chain, Role: role, Name: name,
 		Content: learn.Redact(words, false), Status: memory.Active, CreatedAt: now,
 	}
@@ -320,24 +340,36 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 	if !x.writes || x.question == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, recordTime)
-	defer cancel()
-	select {
-	case err := <-x.question:
-		if err != nil {
-			x.failed("record the question", err)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+	stored := make(chan error, 1)
+	x.e.background.Go(func() {
+		defer cancel()
+		if err := <-x.question; err != nil {
+			stored <- fmt.Errorf("record the question: %w", err)
 			return
 		}
-	case <-ctx.Done():
-		x.failed("record the question", ctx.Err())
-		return
+		stored <- x.guarded(func() error { return x.storeAnswer(ctx, a) })
+	})
+	wait := time.NewTimer(recordTime)
+	defer wait.Stop()
+	select {
+	case err := <-stored:
+		if err != nil {
+			x.failed(ctx, err)
+		}
+	case <-wait.C:
+		x.failed(ctx, fmt.Errorf("storing the exchange took longer than %v", recordTime))
 	}
-	if !x.placed {
-		return
+}
+
+// aligned lays the request on its conversation as it is now, with the question and
+// with what another request has stored meanwhile.
+func (x *Exchange) aligned(ctx context.Context) (dialog.Alignment, error) {
+	turns, err := x.branches(ctx, x.conversation.ID)
+	if err != nil {
+		return dialog.Alignment{}, err
 	}
-	if err := x.guarded(func() error { return x.storeAnswer(ctx, a) }); err != nil {
-		x.failed("record the answer", err)
-	}
+	return dialog.Align(turns, x.in.Chat.Messages, x.mode), nil
 }
 
 func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
@@ -345,7 +377,12 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
 	batch := memory.Batch{Conversation: x.conversation, Run: newID()}
 	if !a.Empty() {
 		x.e.Metrics.Retrieved(len(x.prepared.Hits), recall.Used(x.in.Chat.Question(1), a.Text, x.prepared.Hits))
-		reply := x.at.Answer(a.Digest)
+		at, err := x.aligned(ctx)
+		if err != nil {
+			return err
+		}
+		reply := at.Answer(a.Digest)
+		x.parent = at.Parent
 		batch.Marks = marks(reply.Leave, reply.Rejoin)
 		if reply.Known == "" {
 			name := ""
@@ -389,11 +426,8 @@ func (x *Exchange) guarded(do func() error) (err error) {
 }
 
 // failed counts, logs and traces what memory could not do for this chat.
-func (x *Exchange) failed(what string, err error) {
-	if errors.Is(err, context.Canceled) {
-		return // the client left; there was nothing to record yet
-	}
+func (x *Exchange) failed(ctx context.Context, err error) {
 	x.e.Metrics.RecordFailed()
-	x.e.Log.Error("memory failed, the chat goes on", "what", what, "conversation", x.conversation.ID, "err", err)
-	x.e.traces.degrade(x.prepared.Trace, fmt.Sprintf("%s: %v", what, err))
+	x.e.Log.Error("memory failed, the chat goes on", "conversation", x.conversation.ID, "err", err)
+	x.e.degrade(ctx, x.in.Owner, x.prepared.Trace, fmt.Sprintf("record: %v", err))
 }

@@ -51,6 +51,9 @@ type Matching struct {
 	Idempotency string // the same key again returns the first result
 }
 
+// most is how many memories one question can forget: as many as search proposes.
+var most = candidates
+
 // wishOf reads a query as the wish to forget that it is: "what I said about my
 // job" is about the job.
 func wishOf(query string) learn.Command {
@@ -76,7 +79,7 @@ func (e *Engine) ForgetMatching(ctx context.Context, owner memory.Owner, m Match
 	case (m.Query == "") == (len(m.IDs) == 0):
 		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "give either a query or ids")
 	case m.Query != "":
-		found, err := e.Recall(ctx, Question{Scope: memory.Scope{Owner: owner}, Text: m.Query, Door: "forget"})
+		found, err := e.Recall(ctx, Question{Scope: memory.Scope{Owner: owner}, Text: m.Query, TopK: &most, Whole: true, Door: "forget"})
 		if err != nil {
 			return nil, memory.Receipt{}, err
 		}
@@ -154,7 +157,7 @@ func (e *Engine) wished(ctx context.Context, scope memory.Scope, wish learn.Comm
 			}
 		}
 	} else {
-		hits, err := e.Recall(ctx, Question{Scope: scope, Text: wish.What, Door: "forget"})
+		hits, err := e.Recall(ctx, Question{Scope: scope, Text: wish.What, TopK: &most, Whole: true, Door: "forget"})
 		if err != nil {
 			return nil, fmt.Errorf("find what to forget: %w", err)
 		}

@@ -3,11 +3,12 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/loci-memory/loci/internal/dialog"
+	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -78,7 +79,10 @@ func (e *Engine) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (Kep
 	}
 	e.Wake()
 	if talk.Wait && kept.Job != "" {
-		kept.Learned, err = e.learned(ctx, owner, kept.Job)
+		if err := e.finished(ctx, owner, kept.Job); err != nil {
+			return kept, err
+		}
+		kept.Learned, err = e.taught(ctx, owner, kept.Turns)
 	}
 	return kept, err
 }
@@ -106,7 +110,7 @@ func (e *Engine) turnsOf(ctx context.Context, owner memory.Owner, conversation s
 			Chain:        dialog.Chain(last.Chain, wire.Digest(m.Role, content, "", "")),
 			Role:         m.Role,
 			Name:         m.Name,
-			Content:      content,
+			Content:      learn.Redact(content, false),
 			Ref:          m.Ref,
 			Status:       memory.Active,
 			CreatedAt:    memory.Time(m.At),
@@ -133,6 +137,9 @@ func (e *Engine) before(ctx context.Context, owner memory.Owner, conversation, k
 	}
 	if len(first) == 0 || first[0].Turn == nil {
 		return e.lastTurn(ctx, owner, conversation)
+	}
+	if first[0].Turn.Conversation != conversation {
+		return memory.Turn{}, errOtherRequest
 	}
 	if first[0].Turn.Parent == "" {
 		return memory.Turn{Index: -1}, nil
@@ -161,7 +168,7 @@ func turnID(owner memory.Owner, key string, i int) string {
 	if key == "" {
 		return newID()
 	}
-	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "%s\x00%s\x00%d", owner, key, i)).String()
+	return derivedID(owner, key, strconv.Itoa(i))
 }
 
 func suffixed(key, suffix string) string {
@@ -202,49 +209,52 @@ func learnJob(owner memory.Owner, conversation, turn string, runAt time.Time) me
 	}
 }
 
-// waitStep is how often a caller who waits looks whether the job is done.
-const waitStep = 5 * time.Millisecond
+// How often a caller who waits looks whether the job is done: soon at first, since
+// rules are quick, and ever more seldom, since models are not.
+const (
+	firstLook   = 2 * time.Millisecond
+	seldomLooks = 250 * time.Millisecond
+)
 
-// learned waits for a job and returns the facts its run added.
-func (e *Engine) learned(ctx context.Context, owner memory.Owner, job string) ([]memory.Memory, error) {
-	tick := time.NewTicker(waitStep)
-	defer tick.Stop()
-	for {
+// finished waits for a job.
+func (e *Engine) finished(ctx context.Context, owner memory.Owner, job string) error {
+	for wait := firstLook; ; wait = min(2*wait, seldomLooks) {
 		unfinished, err := e.Store.Jobs(ctx, owner)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		state := memory.JobDone
-		for _, j := range unfinished {
-			if j.ID == job {
-				state = j.State
-			}
+		i := slices.IndexFunc(unfinished, func(j memory.Job) bool { return j.ID == job })
+		if i < 0 {
+			return nil
 		}
-		switch state {
-		case memory.JobDone:
-			return e.addedBy(ctx, owner, runOf(job))
-		case memory.JobParked:
-			return nil, memory.Errorf(memory.Unavailable, "learning failed and is parked; see /api/jobs")
+		if unfinished[i].State == memory.JobParked {
+			return memory.Errorf(memory.Unavailable, "learning failed and is parked; see /api/jobs")
 		}
+		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-tick.C:
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C:
 		}
 	}
 }
 
-// addedBy returns the facts that a run added, as they are now.
-func (e *Engine) addedBy(ctx context.Context, owner memory.Owner, run string) ([]memory.Memory, error) {
-	page, err := e.Store.Changes(ctx, owner, memory.ChangeQuery{Run: run, Action: memory.ActionAdd, Limit: 500})
-	if err != nil {
-		return nil, err
-	}
-	var ids []string
-	for _, c := range page.Changes {
-		if c.After.Fact != nil {
-			ids = append(ids, c.After.Fact.ID)
+// taught returns the live facts that rest on these turns, each once.
+func (e *Engine) taught(ctx context.Context, owner memory.Owner, turns []string) ([]memory.Memory, error) {
+	var out []memory.Memory
+	seen := map[string]bool{}
+	for _, id := range turns {
+		page, err := e.Store.List(ctx, owner, memory.Query{Turn: id, Statuses: []memory.Status{memory.Active, memory.Pending}})
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range page.Memories {
+			if !seen[m.ID()] {
+				seen[m.ID()] = true
+				out = append(out, m)
+			}
 		}
 	}
-	return e.Store.Get(ctx, owner, ids...)
+	return out, nil
 }

@@ -35,9 +35,9 @@ func runOf(job string) string { return "run-" + job }
 // Learn is the handler of learn jobs: it learns from all turns of the job's
 // conversation that were not learned from yet. Doing it again finds none left.
 func (e *Engine) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
-	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, Unlearned: true})
+	turns, err := e.unlearned(ctx, job)
 	if err != nil {
-		return "", fmt.Errorf("read turns: %w", err)
+		return "", err
 	}
 	if len(turns) == 0 || (e.LLM == nil && !e.opts.Rules) {
 		e.Metrics.Learned("nothing")
@@ -57,13 +57,44 @@ func (e *Engine) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 	return jobs.Applied, nil
 }
 
+// unlearned returns the turns to learn from: the user's and, where that is set,
+// the assistant's answers to them.
+func (e *Engine) unlearned(ctx context.Context, job memory.Job) ([]memory.Turn, error) {
+	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, Unlearned: true})
+	if err != nil {
+		return nil, fmt.Errorf("read turns: %w", err)
+	}
+	if !e.opts.Assistant || len(turns) == 0 {
+		return turns, nil
+	}
+	path, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation})
+	if err != nil {
+		return nil, fmt.Errorf("read the answers to turns: %w", err)
+	}
+	said := map[string]bool{}
+	for _, t := range turns {
+		said[t.ID] = true
+	}
+	var all []memory.Turn
+	answers := false
+	for _, t := range path {
+		if t.Role == memory.RoleUser {
+			answers = said[t.ID]
+		}
+		if said[t.ID] || answers && t.Role == memory.RoleAssistant && t.Tells() && t.LearnedAt.IsZero() {
+			all = append(all, t)
+		}
+	}
+	return all, nil
+}
+
 // inChunks parts turns into pieces that one call of a model reads.
 func inChunks(turns []memory.Turn) [][]memory.Turn {
 	var out [][]memory.Turn
 	size := 0
 	for _, t := range turns {
 		last := len(out) - 1
-		if last < 0 || len(out[last]) == learnTurns || size+len(t.Content) > learnBytes {
+		if last < 0 || len(out[last]) == learnTurns || size+len(t.Content) > learnBytes || apart(out[last], t) {
 			out, size = append(out, nil), 0
 			last++
 		}
@@ -71,6 +102,16 @@ func inChunks(turns []memory.Turn) [][]memory.Turn {
 		size += len(t.Content)
 	}
 	return out
+}
+
+// apart reports whether a turn must not be learned from together with those before
+// it: it is of another project, or asks to forget what they may teach.
+func apart(before []memory.Turn, t memory.Turn) bool {
+	if t.Project != before[0].Project || t.Agent != before[0].Agent {
+		return true
+	}
+	_, forget := learn.Commands([]learn.Said{{Turn: t, Text: t.Content}})
+	return len(forget) > 0
 }
 
 // learnFrom takes one chunk of turns all the way to the store.
@@ -84,11 +125,11 @@ func (e *Engine) learnFrom(ctx context.Context, job memory.Job, turns []memory.T
 		End:       recall.FenceClose,
 		Given:     e.given(job.Owner, turns),
 	})
-	cands, author, err := e.extract(ctx, job, said)
+	scope := memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent}
+	cands, author, err := e.extract(ctx, job, scope, said)
 	if err != nil {
 		return err
 	}
-	scope := memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent}
 	remember, forget := learn.Commands(said)
 	for i, wish := range forget {
 		if err := e.forgetWish(ctx, scope, fmt.Sprintf("%s-forget-%d", run.ID, i), wish); err != nil {
@@ -115,7 +156,7 @@ func (e *Engine) given(owner memory.Owner, turns []memory.Turn) *learn.Given {
 }
 
 // extract asks the model for candidates or, without one, the rules.
-func (e *Engine) extract(ctx context.Context, job memory.Job, said []learn.Said) ([]learn.Candidate, memory.Author, error) {
+func (e *Engine) extract(ctx context.Context, job memory.Job, scope memory.Scope, said []learn.Said) ([]learn.Candidate, memory.Author, error) {
 	byRule := memory.Author{Kind: memory.ByRule, Name: "rules"}
 	if len(said) == 0 {
 		return nil, byRule, nil
@@ -123,7 +164,7 @@ func (e *Engine) extract(ctx context.Context, job memory.Job, said []learn.Said)
 	if e.LLM == nil {
 		return learn.Rules(said), byRule, nil
 	}
-	cands, author, err := e.extractByModel(ctx, job.Owner, said)
+	cands, author, err := e.extractByModel(ctx, scope, said)
 	if err == nil {
 		return cands, author, nil
 	}
@@ -134,12 +175,12 @@ func (e *Engine) extract(ctx context.Context, job memory.Job, said []learn.Said)
 	return nil, memory.Author{}, err
 }
 
-func (e *Engine) extractByModel(ctx context.Context, owner memory.Owner, said []learn.Said) ([]learn.Candidate, memory.Author, error) {
+func (e *Engine) extractByModel(ctx context.Context, scope memory.Scope, said []learn.Said) ([]learn.Candidate, memory.Author, error) {
 	var words string
 	for _, s := range said {
 		words += s.Text + "\n"
 	}
-	known, err := e.neighbours(ctx, memory.Scope{Owner: owner}, words, 8)
+	known, err := e.neighbours(ctx, scope, words, 8)
 	if err != nil {
 		return nil, memory.Author{}, err
 	}
@@ -260,7 +301,7 @@ func (e *Engine) near(ctx context.Context, scope memory.Scope, c learn.Candidate
 			return nil, fmt.Errorf("list facts to compare with: %w", err)
 		}
 		for _, m := range page.Memories {
-			if !slices.ContainsFunc(near, func(n learn.Neighbour) bool { return n.Fact.ID == m.ID() }) {
+			if scope.Sees(m.Scope()) && !slices.ContainsFunc(near, func(n learn.Neighbour) bool { return n.Fact.ID == m.ID() }) {
 				near = append(near, learn.Neighbour{Fact: *m.Fact, Link: m.Link})
 			}
 		}
@@ -299,11 +340,14 @@ func (e *Engine) neighbours(ctx context.Context, scope memory.Scope, words strin
 	return out, nil
 }
 
+// rewords are the actions after which a fact may have other words than before.
+var rewords = map[memory.Action]bool{memory.ActionAdd: true, memory.ActionUpdate: true, memory.ActionUndo: true}
+
 // factVectors embeds the facts that changes add or reword.
 func (e *Engine) factVectors(ctx context.Context, changes []memory.Change) ([]memory.Vector, error) {
 	var out []memory.Vector
 	for _, c := range changes {
-		if c.After.Fact == nil || (c.Action != memory.ActionAdd && c.Action != memory.ActionUpdate) {
+		if c.After.Fact == nil || !c.After.Fact.Status.Live() || !rewords[c.Action] {
 			continue
 		}
 		v, err := e.vectors(ctx, c.After.Fact.ID, c.After.Fact.Content)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
@@ -26,6 +27,7 @@ type Question struct {
 	Exclude        map[string]bool
 	At             memory.At
 	Budget         int    // tokens; 0: any
+	Whole          bool   // also what says the same as a better hit
 	In             string // the conversation that asks, for the trace
 	Door           string
 }
@@ -45,6 +47,11 @@ const (
 	// spare is how many more than asked are read from the store, since some are
 	// folded into others or are gone by now.
 	spare = 8
+
+	// maxQuestion is how many bytes of a message are asked about; pasted files are
+	// no questions. tracedQuestion is how many of them a trace keeps.
+	maxQuestion    = 4 << 10
+	tracedQuestion = 2 << 10
 
 	// listed is how many facts a question for whatever is known looks at.
 	listed = 500
@@ -82,7 +89,7 @@ func (e *Engine) prepare(ctx context.Context, q Question) Prepared {
 		id := newID()
 		e.Metrics.Recalled(e.opts.Deadline, "deadline")
 		e.traces.add(memory.Trace{
-			ID: id, Owner: q.Scope.Owner, Conversation: q.In, Door: q.Door, Question: q.Text, At: e.now(),
+			ID: id, Owner: q.Scope.Owner, Conversation: q.In, Door: q.Door, Question: traced(q.Text), At: e.now(),
 			Hits: []memory.TraceHit{}, Degraded: []string{"deadline: recall took longer than " + e.opts.Deadline.String()}, Took: e.opts.Deadline,
 		})
 		return Prepared{Trace: id, Read: true}
@@ -145,8 +152,8 @@ func (r *recalling) run(ctx context.Context) error {
 	if topK == 0 {
 		return nil
 	}
-	query := recall.NewQuery(r.q.Text, r.now, recall.QueryOptions{})
-	if query.Broad && r.q.At == (memory.At{}) {
+	query := recall.NewQuery(clip(r.q.Text, maxQuestion), r.now, recall.QueryOptions{})
+	if query.Broad && r.lists() {
 		return r.list(ctx, topK)
 	}
 	cands, err := r.search(ctx, query)
@@ -220,15 +227,20 @@ func (r *recalling) successors(ctx context.Context, turn string) ([]memory.Fact,
 	return now, nil
 }
 
+// lists reports whether a question for whatever is known is answered by a list.
+func (r *recalling) lists() bool {
+	return r.q.At == (memory.At{}) && (len(r.q.Kinds) == 0 || slices.Contains(r.q.Kinds, memory.KindFact))
+}
+
 // list answers a question for whatever is known: facts by importance.
 func (r *recalling) list(ctx context.Context, topK int) error {
-	page, err := r.e.Store.List(ctx, r.q.Scope.Owner, memory.Query{Project: r.q.Scope.Project, Category: r.q.Category, Tag: r.q.Tag, Limit: listed})
+	page, err := r.e.Store.List(ctx, r.q.Scope.Owner, memory.Query{Conversation: r.q.Conversation, Category: r.q.Category, Tag: r.q.Tag, Limit: listed})
 	if err != nil {
 		return fmt.Errorf("list what is known: %w", err)
 	}
 	var visible []memory.Memory
 	for _, m := range page.Memories {
-		if m.Visible(r.now) {
+		if m.Visible(r.now) && r.q.Scope.Sees(m.Scope()) && !r.q.Exclude[m.ID()] {
 			visible = append(visible, m)
 		}
 	}
@@ -239,6 +251,10 @@ func (r *recalling) list(ctx context.Context, topK int) error {
 
 // fit keeps the hits that there is room for.
 func (r *recalling) fit(hits []memory.Hit, topK int) {
+	if r.q.Whole {
+		r.hits = hits
+		return
+	}
 	budget := r.q.Budget
 	if budget == 0 {
 		budget = math.MaxInt
@@ -331,7 +347,7 @@ func (r *recalling) core(ctx context.Context) recall.Core {
 // trace writes down what happened.
 func (r *recalling) trace(id, block string, took time.Duration) memory.Trace {
 	t := memory.Trace{
-		ID: id, Owner: r.q.Scope.Owner, Conversation: r.q.In, Door: r.q.Door, Question: r.q.Text, At: r.now,
+		ID: id, Owner: r.q.Scope.Owner, Conversation: r.q.In, Door: r.q.Door, Question: traced(r.q.Text), At: r.now,
 		Found: r.found, Hits: []memory.TraceHit{}, Block: block, Degraded: r.degraded, Took: took,
 	}
 	for _, h := range r.hits {
@@ -345,6 +361,9 @@ func (r *recalling) trace(id, block string, took time.Duration) memory.Trace {
 	}
 	return t
 }
+
+// traced is a question as a trace keeps it: no secrets, not all of a long one.
+func traced(question string) string { return learn.Redact(clip(question, tracedQuestion), false) }
 
 // itemsAt reads all of an owner's memory as it was.
 func (e *Engine) itemsAt(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.Item, error) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,8 +19,9 @@ const (
 // is bounded: under a flood the oldest unwritten ones are lost, never a request
 // delayed.
 type traceRing struct {
-	mu      sync.Mutex
-	pending []memory.Trace // guarded by mu
+	mu      sync.Mutex     // guards both
+	pending []memory.Trace // oldest first
+	writing []memory.Trace // taken, and not yet in the store
 }
 
 func newTraceRing() *traceRing { return &traceRing{} }
@@ -36,31 +38,42 @@ func (r *traceRing) add(t memory.Trace) {
 func (r *traceRing) find(owner memory.Owner, id string) (memory.Trace, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, t := range r.pending {
-		if t.ID == id && t.Owner == owner {
-			return t, true
+	for _, traces := range [][]memory.Trace{r.pending, r.writing} {
+		for _, t := range slices.Backward(traces) {
+			if t.ID == id && t.Owner == owner {
+				return t, true
+			}
 		}
 	}
 	return memory.Trace{}, false
 }
 
-// degrade adds to a trace that is still here what went wrong after it was made.
-func (r *traceRing) degrade(id, what string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i := range r.pending {
-		if r.pending[i].ID == id {
-			r.pending[i].Degraded = append(r.pending[i].Degraded, what)
-		}
-	}
-}
-
+// take returns what is to be written; it can still be found until it is done.
 func (r *traceRing) take() []memory.Trace {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := r.pending
-	r.pending = nil
-	return out
+	r.writing, r.pending = r.pending, nil
+	return r.writing
+}
+
+func (r *traceRing) done() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.writing = nil
+}
+
+// degrade adds to a trace what went wrong after it was made.
+func (e *Engine) degrade(ctx context.Context, owner memory.Owner, id, what string) {
+	if id == "" {
+		return
+	}
+	t, err := e.Trace(ctx, owner, id)
+	if err != nil {
+		e.Log.Warn("a trace was lost", "trace", id, "err", err)
+		return
+	}
+	t.Degraded = append(slices.Clone(t.Degraded), what)
+	e.traces.add(t)
 }
 
 // Trace returns what one request asked and was given.
@@ -93,5 +106,6 @@ func (e *Engine) writeTraces(ctx context.Context) {
 		if err := e.Store.SaveTraces(ctx, tracesKept, batch...); err != nil {
 			e.Log.Warn("traces were not written", "count", len(batch), "err", err)
 		}
+		e.traces.done()
 	}
 }

@@ -43,6 +43,9 @@ func (e *Engine) Undo(ctx context.Context, owner memory.Owner, u Undoing, author
 		if err != nil {
 			return memory.Receipt{}, err
 		}
+		if run.Vectors, err = e.factVectors(ctx, changes); err != nil {
+			return memory.Receipt{}, err
+		}
 		receipt, err := e.Store.Apply(ctx, owner, run, changes...)
 		if err == nil || !errors.Is(err, memory.Conflict) || try == maxConflicts {
 			return receipt, err

@@ -132,6 +132,7 @@ func (p *planner) replaceable(c Candidate, targets []string) (olds []*knownFact,
 		k := p.known[id]
 		switch {
 		case k.ends: // another candidate took its place
+		case k.Link == nil && !inside(k.Fact.Scope, p.o.Scope): // it holds elsewhere too
 		case !c.newer(&k.Fact):
 			newer = id
 		case rank(c.Trust) < rank(k.Fact.Trust) && rank(c.Trust) < rank(memory.TrustUser):
@@ -141,6 +142,11 @@ func (p *planner) replaceable(c Candidate, targets []string) (olds []*knownFact,
 		}
 	}
 	return olds, newer, stronger
+}
+
+// inside reports whether all who see a also see b: b is as wide or wider.
+func inside(a, b memory.Scope) bool {
+	return (b.Project == "" || a.Project == b.Project) && (b.Agent == "" || a.Agent == b.Agent) && (b.Conversation == "" || a.Conversation == b.Conversation)
 }
 
 // rank orders trust: more is higher.

@@ -39,7 +39,7 @@ func (d *Door) ask(r *http.Request, c *call) (*http.Response, error) {
 	if again.StatusCode < http.StatusMultipleChoices && placement != wire.User {
 		d.strict.add(c.Model)
 	}
-	c.prepared = c.exchange.Withdraw(fmt.Sprintf("the upstream refused it with status %d", resp.StatusCode))
+	c.prepared = c.exchange.Withdraw(r.Context(), fmt.Sprintf("the upstream refused it with status %d", resp.StatusCode))
 	return again, nil
 }
 

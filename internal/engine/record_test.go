@@ -1,0 +1,227 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+func decode(t *testing.T, messages string) *wire.Chat {
+	t.Helper()
+	chat, err := wire.Decode([]byte(`{"messages":` + messages + `}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chat
+}
+
+func answered(text string) wire.Answer {
+	return wire.Answer{Role: memory.RoleAssistant, Text: text, Digest: wire.Digest(memory.RoleAssistant, text, "", "")}
+}
+
+func (r *rig) path(t *testing.T, conversation string) []string {
+	t.Helper()
+	turns, err := r.Store.Turns(context.Background(), ana, memory.TurnQuery{Conversation: conversation})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, turn := range turns {
+		out = append(out, string(turn.Role)+": "+turn.Content)
+	}
+	return out
+}
+
+// A front end that asks two models at once, or a client that retries at once.
+func TestTwoRequestsAtOnceMakeOnePath(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		var opened []*Exchange
+		for range 2 {
+			x := r.Open(ctx, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I live in Lisbon."}]`), ChatID: "c"})
+			x.Prepare(ctx)
+			opened = append(opened, x)
+		}
+		var wg sync.WaitGroup
+		for i, x := range opened {
+			wg.Go(func() {
+				x.RecordQuestion(ctx)
+				x.RecordAnswer(ctx, answered(fmt.Sprint("Answer ", i)))
+			})
+		}
+		wg.Wait()
+		path := r.path(t, "c")
+		if len(path) != 2 || path[0] != "user: I live in Lisbon." || !strings.HasPrefix(path[1], "assistant: Answer ") {
+			t.Errorf("the current path is %q, want the question and one answer", path)
+		}
+	})
+}
+
+// slowStore takes its time with the first reading of turns.
+type slowStore struct {
+	memory.Store
+	once sync.Once
+}
+
+func (s *slowStore) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuery) ([]memory.Turn, error) {
+	s.once.Do(func() { <-ctx.Done() })
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return s.Store.Turns(ctx, owner, q)
+}
+
+func TestAStoreThatIsSlowToReadLosesNoTurn(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	ctx := context.Background()
+	r.Store, r.opts.Deadline = &slowStore{Store: r.Store}, 20*time.Millisecond
+	x := r.Open(ctx, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I live in Lisbon."}]`), ChatID: "c"})
+	p := x.Prepare(ctx)
+	x.RecordQuestion(ctx)
+	x.RecordAnswer(ctx, answered("OK."))
+	if path := r.path(t, "c"); len(path) != 2 {
+		t.Errorf("the path is %q, want two turns", path)
+	}
+	trace, err := r.Trace(ctx, ana, p.Trace)
+	if err != nil || !strings.Contains(strings.Join(trace.Degraded, " "), "conversation: ") {
+		t.Errorf("the trace says %q, %v; want it to name the conversation", trace.Degraded, err)
+	}
+}
+
+func TestAProjectsFactStandsBesideAnothersAndIsNotListedThere(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		for _, said := range []struct{ project, text string }{{"work", "I live in Berlin."}, {"novel", "I live in Lisbon."}, {"", "I am allergic to peanuts."}} {
+			if _, err := r.Ingest(ctx, ana, Talk{Project: said.project, Infer: true, Messages: []Said{{Role: memory.RoleUser, Content: said.text}}}); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.work(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found, err := r.Recall(ctx, Question{Scope: memory.Scope{Owner: ana, Project: "work"}, Text: "What do you know about me?"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, h := range found.Hits {
+			got = append(got, h.Memory.Content())
+		}
+		joined := strings.Join(got, " | ")
+		if len(got) != 2 || !strings.Contains(joined, "Berlin") || !strings.Contains(joined, "peanuts") {
+			t.Errorf("known in project work: %s; want Berlin and the peanuts", joined)
+		}
+	})
+}
+
+const secret = "sk-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"
+
+func TestSecretsReachNeitherTurnsNorTraces(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	ctx := context.Background()
+	kept, err := r.Ingest(ctx, ana, Talk{Messages: []Said{{Role: memory.RoleUser, Content: "my key is " + secret}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path := r.path(t, kept.Conversation); strings.Contains(strings.Join(path, ""), secret) {
+		t.Errorf("the turn says %q", path)
+	}
+	found, err := r.Recall(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "what of " + secret + strings.Repeat(" and more", 10_000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace, err := r.Trace(ctx, ana, found.Trace)
+	if err != nil || strings.Contains(trace.Question, secret) || len(trace.Question) > tracedQuestion {
+		t.Errorf("the trace's question has %d bytes: %.60q, %v", len(trace.Question), trace.Question, err)
+	}
+}
+
+func TestForgettingReachesWhatWasSaidInTheSameTalk(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		if _, err := r.Ingest(ctx, ana, Talk{Infer: true, Messages: []Said{
+			{Role: memory.RoleUser, Content: "I am allergic to peanuts."},
+			{Role: memory.RoleAssistant, Content: "Noted."},
+			{Role: memory.RoleUser, Content: "Please forget that I am allergic to peanuts."},
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.work(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if page, err := r.List(ctx, ana, memory.Query{}); err != nil || len(page.Memories) != 0 {
+			t.Errorf("%d facts are active, %v; want none", len(page.Memories), err)
+		}
+	})
+}
+
+func TestForgettingByQuestionFindsMoreThanRecallShows(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	for i := range 14 {
+		r.note(t, ana, fmt.Sprintf("Step %d of the Zephyr project is done", i))
+	}
+	r.note(t, ana, "User plays the cello")
+	gone, _, err := r.ForgetMatching(context.Background(), ana, Matching{Query: "everything about the Zephyr project"}, her)
+	if err != nil || len(gone) != 14 {
+		t.Errorf("forgot %d, %v; want the project's 14", len(gone), err)
+	}
+}
+
+func TestUndoneWordsHaveTheirVectorAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		f := r.note(t, ana, "User drinks oolong tea")
+		words := "User drinks sencha tea"
+		if _, err := r.EditFact(ctx, ana, f.ID, Edit{Content: &words}, her); err != nil {
+			t.Fatal(err)
+		}
+		page, err := r.Changes(ctx, ana, memory.ChangeQuery{Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Undo(ctx, ana, Undoing{Run: page.Changes[0].Run}, her); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Store.Since(ctx, ana, r.Embedder.Fingerprint(), 0, func(item memory.Item) error {
+			if item.Memory.Content() != f.Content || len(item.Vector) == 0 {
+				t.Errorf("%q has %d numbers, want %q with its vector", item.Memory.Content(), len(item.Vector), f.Content)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestTheAssistantIsLearnedFromWhereThatIsSet(t *testing.T) {
+	for _, set := range []bool{false, true} {
+		r := newRig(t, stores["inmem"])
+		r.opts.Assistant = set
+		ctx := context.Background()
+		if _, err := r.Ingest(ctx, ana, Talk{Infer: true, Messages: []Said{
+			{Role: memory.RoleUser, Content: "Tell me about yourself."},
+			{Role: memory.RoleAssistant, Content: "I live in Lisbon."},
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		turns, err := r.unlearned(ctx, memory.Job{Owner: ana, Conversation: r.onlyConversation(t)})
+		if err != nil || (len(turns) == 2) != set {
+			t.Errorf("with learn.assistant %v: %d turns to learn from, %v", set, len(turns), err)
+		}
+	}
+}
+
+func (r *rig) onlyConversation(t *testing.T) string {
+	t.Helper()
+	page, err := r.Store.Conversations(context.Background(), ana, memory.ConversationQuery{})
+	if err != nil || len(page.Conversations) != 1 {
+		t.Fatalf("%d conversations, %v", len(page.Conversations), err)
+	}
+	return page.Conversations[0].ID
+}
