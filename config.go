@@ -43,12 +43,18 @@ type UpstreamConfig struct {
 	Key string `koanf:"key" secret:"yes" doc:"Key for the upstream. Empty: the client's own Authorization is passed on."`
 }
 
+// Shown returns the base URL as it may be shown: its query may hold a key.
+func (u UpstreamConfig) Shown() string {
+	shown, _, _ := strings.Cut(u.URL, "?")
+	return shown
+}
+
 // LearnConfig is how facts are learned from what was said.
 type LearnConfig struct {
 	After     string        `koanf:"after" default:"exchange" valid:"exchange|user|never" doc:"When to learn: after each exchange, on each user message, or never by itself."`
 	Model     string        `koanf:"model" doc:"Model that learns. Empty: the built-in rules learn."`
 	URL       string        `koanf:"url" doc:"Base URL of the server that learns. Empty: upstream.url."`
-	Key       string        `koanf:"key" secret:"yes" doc:"Key for learn.url. Empty: upstream.key."`
+	Key       string        `koanf:"key" secret:"yes" doc:"Key for learn.url. Without a learn.url of its own: upstream.key."`
 	Rules     string        `koanf:"rules" default:"on" valid:"on|off" doc:"Whether the built-in rules learn when there is no model, or when it has failed for ten minutes."`
 	Assistant bool          `koanf:"assistant" default:"false" doc:"Learn from the assistant's turns too."`
 	Timeout   time.Duration `koanf:"timeout" default:"60s" doc:"How long one call of the learning model may take."`
@@ -61,14 +67,14 @@ type RecallConfig struct {
 	Threshold     float64       `koanf:"threshold" default:"-1" doc:"Least relevance, 0 to 1, of what is recalled. -1: the fitted one."`
 	RecencyWeight float64       `koanf:"recency_weight" default:"0.2" doc:"Weight of recency against relevance, 0 to 1."`
 	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Where the memory goes: a message of its own before the last user message, the system message, or the user message."`
-	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for recall."`
+	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall."`
 	IndexBytes    int64         `koanf:"index_bytes" default:"1073741824" doc:"Most memory that resident indexes take."`
 }
 
 // LimitsConfig is what one request may hold.
 type LimitsConfig struct {
 	Body int64 `koanf:"body" default:"33554432" doc:"Most bytes of a request's body."`
-	Text int   `koanf:"text" default:"1048576" doc:"Most bytes of one memory or message."`
+	Text int   `koanf:"text" default:"1048576" doc:"Most bytes of one memory or message given to /api. Chats are bounded by limits.body alone."`
 }
 
 // LogConfig is what is logged, to standard error.

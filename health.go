@@ -3,7 +3,6 @@ package loci
 import (
 	"context"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/client"
@@ -36,10 +35,9 @@ const healthTime = 2 * time.Second
 func (l *Loci) health(ctx context.Context) client.Health {
 	ctx, cancel := context.WithTimeout(ctx, healthTime)
 	defer cancel()
-	upstream, _, _ := strings.Cut(l.config.Upstream.URL, "?") // a query may hold a key
 	h := client.Health{
 		Status: "ok", Version: Version(), Profile: l.config.Profile, Store: l.config.Store,
-		Embedder: l.config.Embedder, Reranker: l.config.Reranker, Upstream: upstream,
+		Embedder: l.config.Embedder, Reranker: l.config.Reranker, Upstream: l.config.Upstream.Shown(),
 		Models: []string{responder.Name}, TopK: l.config.Recall.TopK, Threshold: l.config.Recall.Threshold,
 	}
 	if h.Threshold < 0 {

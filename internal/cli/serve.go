@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,20 +66,27 @@ func (s *server) url() string { return "http://" + s.listener.Addr().String() }
 
 // addresses prints what is where.
 func (s *server) addresses(w io.Writer, config loci.Config) {
-	upstream := config.Upstream.URL
+	upstream := config.Upstream.Shown()
 	if upstream == "" {
 		upstream = "none: the built-in model loci/recall answers (set LOCI_UPSTREAM_URL)"
 	}
 	fmt.Fprintf(w, "  chat (OpenAI)  %s/v1\n  memory (REST)  %s/api/memory   (%s/docs)\n  upstream       %s\n", s.url(), s.url(), s.url(), upstream)
 }
 
-// drainTime is how long requests under way may go on after the server is told to
-// stop.
-const drainTime = 10 * time.Second
+const (
+	// drainTime is how long requests under way may go on after the server is told
+	// to stop.
+	drainTime = 10 * time.Second
+
+	// lastWords is how long those that were then cut off have to store what was
+	// said so far.
+	lastWords = 3 * time.Second
+)
 
 // run serves until ctx ends, lets what is under way finish, and closes.
 func (s *server) run(ctx context.Context) error {
-	srv := httpx.NewServer(s.Handler(), s.Log())
+	requests := &counted{handler: s.Handler()}
+	srv := httpx.NewServer(requests, s.Log())
 	group, ctx := errgroup.WithContext(ctx)
 	// Learning goes on while the last requests come to their end.
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
@@ -95,9 +103,38 @@ func (s *server) run(ctx context.Context) error {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 		defer cancel()
 		if err := srv.Shutdown(last); err != nil {
-			return errors.Join(err, srv.Close())
+			s.Log().Warn("requests were cut off", "err", err)
+			err = srv.Close()
+			requests.wait(lastWords)
+			return err
 		}
 		return nil
 	})
 	return errors.Join(group.Wait(), s.Close())
+}
+
+// counted knows when every request has come to its end.
+type counted struct {
+	handler http.Handler
+	running sync.WaitGroup
+}
+
+// ServeHTTP implements http.Handler.
+func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.running.Add(1)
+	defer c.running.Done()
+	c.handler.ServeHTTP(w, r)
+}
+
+// wait returns when none is running, or after so long.
+func (c *counted) wait(most time.Duration) {
+	done := make(chan struct{})
+	go func() {
+		c.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(most):
+	}
 }

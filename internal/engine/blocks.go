@@ -20,7 +20,8 @@ type pinnedBlock struct {
 }
 
 // blockCache remembers the block each user turn was given, so that every step of
-// a tool loop, and a retry, carries the same bytes even if memory has changed.
+// a tool loop carries the same bytes even if memory has changed, and so that what
+// was injected is known again when it comes back.
 type blockCache struct {
 	mu    sync.Mutex // guards both
 	order *list.List // of pinnedBlock, newest first
