@@ -41,19 +41,19 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 	}
 	left := o.Budget
 	asked := termSet(o.Question)
-	var words []map[string]bool // of those kept
+	var told []telling // of those kept
 	for _, h := range distilled(hits) {
-		terms := termSet(h.Memory.Content())
+		says := tell(h.Memory.Content())
 		tokens := text.Tokens(line(h.Memory))
 		stage := ""
 		switch {
-		case echoes(h.Memory, terms, asked):
+		case echoes(h.Memory, says.terms, asked):
 			stage = "echo"
-		case slight(h, terms):
+		case slight(h, says.terms):
 			stage = "slight"
 		case slices.ContainsFunc(kept, func(k memory.Hit) bool { return sources(k.Memory, h.Memory) }):
 			stage = "source"
-		case repeated(kept, words, h, terms):
+		case slices.ContainsFunc(told, says.repeats):
 			stage = "duplicate"
 		case len(kept) >= o.TopK:
 			stage = "top_k"
@@ -65,7 +65,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 			continue
 		}
 		left -= tokens
-		kept, words = append(kept, h), append(words, terms)
+		kept, told = append(kept, h), append(told, says)
 	}
 	return kept, dropped
 }
@@ -139,19 +139,25 @@ func termSet(s string) map[string]bool {
 // them is enough, if they also agree in what a single word turns round.
 const sameShare = 0.9
 
-func repeated(kept []memory.Hit, words []map[string]bool, h memory.Hit, terms map[string]bool) bool {
-	content := h.Memory.Content()
-	for i, k := range kept {
-		other := k.Memory.Content()
-		if text.Normalize(other) == text.Normalize(content) {
-			return true
-		}
-		if overlap(words[i], terms) >= sameShare && text.Negated(other) == text.Negated(content) &&
-			slices.Equal(text.Numbers(other), text.Numbers(content)) {
-			return true
-		}
+// telling is what a text says, as far as comparing goes.
+type telling struct {
+	normal  string
+	terms   map[string]bool
+	negated bool
+	numbers []string
+}
+
+func tell(content string) telling {
+	return telling{text.Normalize(content), termSet(content), text.Negated(content), text.Numbers(content)}
+}
+
+func (t telling) repeats(other telling) bool {
+	if t.normal == other.normal {
+		return true
 	}
-	return false
+	few, many := min(len(t.terms), len(other.terms)), max(len(t.terms), len(other.terms))
+	return float64(few) >= sameShare*float64(many) && overlap(t.terms, other.terms) >= sameShare &&
+		t.negated == other.negated && slices.Equal(t.numbers, other.numbers)
 }
 
 // overlap is the share of all their words that two sets have in common.
