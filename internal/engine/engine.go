@@ -68,13 +68,14 @@ type Engine struct {
 	opts   Options
 	traces *traceRing
 	blocks *blockCache
+	writes *turnstile
 
 	background sync.WaitGroup // what was begun for a chat and may outlast it
 }
 
 // New returns an engine made of parts.
 func New(parts Parts, opts Options) *Engine {
-	return &Engine{Parts: parts, opts: opts, traces: newTraceRing(), blocks: newBlockCache()}
+	return &Engine{Parts: parts, opts: opts, traces: newTraceRing(), blocks: newBlockCache(), writes: newTurnstile()}
 }
 
 // Close waits for what was begun and is still under way.

@@ -373,6 +373,11 @@ func (x *Exchange) aligned(ctx context.Context) (dialog.Alignment, error) {
 }
 
 func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
+	leave, err := x.e.writes.enter(ctx, x.in.Owner, x.conversation.ID)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	now := x.e.now()
 	batch := memory.Batch{Conversation: x.conversation, Run: newID()}
 	if !a.Empty() {

@@ -54,9 +54,31 @@ func (e *Engine) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (Kep
 	if kept.Conversation == "" {
 		kept.Conversation = idFor(owner, suffixed(talk.Idempotency, "conversation"))
 	}
+	if err := e.keep(ctx, owner, talk, &kept); err != nil {
+		return Kept{}, err
+	}
+	e.Wake()
+	if !talk.Wait || kept.Job == "" {
+		return kept, nil
+	}
+	if err := e.finished(ctx, owner, kept.Job); err != nil {
+		return kept, err
+	}
+	learned, err := e.taught(ctx, owner, kept.Turns)
+	kept.Learned = learned
+	return kept, err
+}
+
+// keep stores the turns and the job of a talk, and says so in kept.
+func (e *Engine) keep(ctx context.Context, owner memory.Owner, talk Talk, kept *Kept) error {
+	leave, err := e.writes.enter(ctx, owner, kept.Conversation)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	turns, err := e.turnsOf(ctx, owner, kept.Conversation, talk)
 	if err != nil {
-		return Kept{}, err
+		return err
 	}
 	now := e.now()
 	conversation := memory.Conversation{ID: kept.Conversation, Owner: owner, Project: talk.Project, CreatedAt: turns[0].CreatedAt, UpdatedAt: now}
@@ -64,27 +86,20 @@ func (e *Engine) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (Kep
 		chunk := turns[start:min(start+ingestBatch, len(turns))]
 		batch := memory.Batch{Conversation: conversation, Turns: chunk}
 		if batch.Vectors, err = e.turnVectors(ctx, chunk); err != nil {
-			return Kept{}, err
+			return err
 		}
 		if start+ingestBatch >= len(turns) && talk.Infer {
 			job := learnJob(owner, kept.Conversation, chunk[len(chunk)-1].ID, now)
 			batch.Jobs, kept.Job = []memory.Job{job}, job.ID
 		}
 		if _, err := e.Store.Append(ctx, owner, batch); err != nil {
-			return Kept{}, fmt.Errorf("keep messages: %w", err)
+			return fmt.Errorf("keep messages: %w", err)
 		}
 		for _, t := range chunk {
 			kept.Turns = append(kept.Turns, t.ID)
 		}
 	}
-	e.Wake()
-	if talk.Wait && kept.Job != "" {
-		if err := e.finished(ctx, owner, kept.Job); err != nil {
-			return kept, err
-		}
-		kept.Learned, err = e.taught(ctx, owner, kept.Turns)
-	}
-	return kept, err
+	return nil
 }
 
 // turnsOf makes turns of a talk's messages.
