@@ -94,6 +94,14 @@ func TestTheSameKeyWritesOnce(t *testing.T) {
 				t.Errorf("after call %d: %d turns, %v; want 2", i+1, len(turns), err)
 			}
 		}
+		for _, other := range []Talk{
+			{Messages: []Said{{Role: memory.RoleUser, Content: "something else"}}, Idempotency: "k2"},
+			{Messages: talk.Messages, Conversation: "another", Idempotency: "k2"},
+		} {
+			if _, err := r.Ingest(ctx, ana, other); !errors.Is(err, memory.Conflict) {
+				t.Errorf("another talk under the same key: %v, want a conflict", err)
+			}
+		}
 		// The same key of somebody else is another key.
 		if _, created, err := r.Remember(ctx, ben, note, her); err != nil || !created {
 			t.Errorf("ben: created %v, %v; want created", created, err)

@@ -104,7 +104,8 @@ func (e *Engine) keep(ctx context.Context, owner memory.Owner, talk Talk, kept *
 
 // turnsOf makes turns of a talk's messages.
 func (e *Engine) turnsOf(ctx context.Context, owner memory.Owner, conversation string, talk Talk) ([]memory.Turn, error) {
-	last, err := e.before(ctx, owner, conversation, talk.Idempotency)
+	first := talk.Messages[0]
+	last, err := e.before(ctx, owner, conversation, talk.Idempotency, wire.Digest(first.Role, first.Content, "", ""))
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +142,9 @@ func (e *Engine) turnsOf(ctx context.Context, owner memory.Owner, conversation s
 }
 
 // before returns the turn that a talk follows: the end of the conversation, or what
-// stood before it when a talk of this key was begun earlier and cut off.
-func (e *Engine) before(ctx context.Context, owner memory.Owner, conversation, key string) (memory.Turn, error) {
+// stood before it when a talk of this key was begun earlier and cut off. opening
+// is the digest of its first message: a key stands for one talk.
+func (e *Engine) before(ctx context.Context, owner memory.Owner, conversation, key, opening string) (memory.Turn, error) {
 	if key == "" {
 		return e.lastTurn(ctx, owner, conversation)
 	}
@@ -153,17 +155,18 @@ func (e *Engine) before(ctx context.Context, owner memory.Owner, conversation, k
 	if len(first) == 0 || first[0].Turn == nil {
 		return e.lastTurn(ctx, owner, conversation)
 	}
-	if first[0].Turn.Conversation != conversation {
+	parent := memory.Turn{Index: -1}
+	if id := first[0].Turn.Parent; id != "" {
+		m, err := e.Get(ctx, owner, id)
+		if err != nil {
+			return memory.Turn{}, err
+		}
+		parent = *m.Turn
+	}
+	if first[0].Turn.Conversation != conversation || first[0].Turn.Chain != dialog.Chain(parent.Chain, opening) {
 		return memory.Turn{}, errOtherRequest
 	}
-	if first[0].Turn.Parent == "" {
-		return memory.Turn{Index: -1}, nil
-	}
-	parent, err := e.Get(ctx, owner, first[0].Turn.Parent)
-	if err != nil {
-		return memory.Turn{}, err
-	}
-	return *parent.Turn, nil
+	return parent, nil
 }
 
 // lastTurn returns the end of a conversation's current path, or a turn at -1.
