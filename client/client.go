@@ -167,12 +167,12 @@ func problem(status int, data []byte) error {
 	if json.Unmarshal(data, &p) != nil || p.Title == "" {
 		return memory.Errorf(memory.Unavailable, "the server answered %d: %.200s", status, data)
 	}
-	if p.Code == "" {
-		p.Code = memory.Invalid
-	}
 	message := p.Detail
 	if message == "" {
 		message = p.Title
+	}
+	if p.Code == "" { // the server's own failure: nothing in the request would mend it
+		return errors.New(message)
 	}
 	return &memory.Error{Code: p.Code, Err: errors.New(message)}
 }
