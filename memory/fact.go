@@ -243,6 +243,22 @@ func (m Memory) CreatedAt() time.Time {
 	return time.Time{}
 }
 
+// Version returns the version of the owner who sees it that wrote it, 0 for the
+// zero Memory.
+func (m Memory) Version() int64 {
+	switch {
+	case m.Link != nil:
+		return m.Link.Version
+	case m.Fact != nil:
+		return m.Fact.Version
+	case m.Turn != nil:
+		return m.Turn.Version
+	case m.Summary != nil:
+		return m.Summary.Version
+	}
+	return 0
+}
+
 // Scope returns where it belongs for the owner who sees it.
 func (m Memory) Scope() Scope {
 	switch {

@@ -205,7 +205,7 @@ func readAll(r *rig) (*found, error) {
 	}
 	for _, m := range memories {
 		f.memories[m.ID()]++
-		f.writes[memoryVersion(m)] = true
+		f.writes[m.Version()] = true
 		if m.Turn != nil {
 			f.turns[m.ID()] = *m.Turn
 		}

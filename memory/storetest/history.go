@@ -312,19 +312,7 @@ func (p *player) versionOf(owner memory.Owner, id string) int64 {
 	if err != nil || len(read) != 1 {
 		return 0
 	}
-	return memoryVersion(read[0])
-}
-
-func memoryVersion(m memory.Memory) int64 {
-	switch {
-	case m.Link != nil:
-		return m.Link.Version
-	case m.Fact != nil:
-		return m.Fact.Version
-	case m.Turn != nil:
-		return m.Turn.Version
-	}
-	return m.Summary.Version
+	return read[0].Version()
 }
 
 func (p *player) append(owner memory.Owner, s appendStep) answer {

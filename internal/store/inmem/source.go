@@ -54,7 +54,7 @@ func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, aft
 func (s *shelf) since(model string, after int64) []memory.Item {
 	var items []memory.Item
 	for _, m := range s.memories(time.Time{}) {
-		item := memory.Item{ID: m.ID(), Version: version(m)}
+		item := memory.Item{ID: m.ID(), Version: m.Version()}
 		switch {
 		case item.Version <= after:
 			continue
@@ -72,16 +72,4 @@ func (s *shelf) since(model string, after int64) []memory.Item {
 		return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.ID, b.ID))
 	})
 	return items
-}
-
-func version(m memory.Memory) int64 {
-	switch {
-	case m.Link != nil:
-		return m.Link.Version
-	case m.Fact != nil:
-		return m.Fact.Version
-	case m.Turn != nil:
-		return m.Turn.Version
-	}
-	return m.Summary.Version
 }

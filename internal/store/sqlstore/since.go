@@ -124,21 +124,9 @@ func (s *stream) advance() error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", s.from.table, err)
 	}
-	s.head = memory.Item{ID: m.ID(), Version: version(m)}
+	s.head = memory.Item{ID: m.ID(), Version: m.Version()}
 	if s.head.Removed = m.Status() != memory.Active || m.Turn != nil && m.Content() == ""; !s.head.Removed {
 		s.head.Memory, s.head.Vector = m, decodeHalves(data)
 	}
 	return nil
-}
-
-func version(m memory.Memory) int64 {
-	switch {
-	case m.Link != nil:
-		return m.Link.Version
-	case m.Fact != nil:
-		return m.Fact.Version
-	case m.Turn != nil:
-		return m.Turn.Version
-	}
-	return m.Summary.Version
 }
