@@ -69,53 +69,54 @@ func (e *Engine) Recall(ctx context.Context, q Question) (Found, error) {
 	started := e.Now()
 	r := recalling{e: e, q: q, now: memory.Time(started)}
 	err := r.run(ctx)
-	e.Metrics.Recalled(e.Now().Sub(started), r.degradedParts()...)
+	e.Metrics.Recalled(e.Now().Sub(started), r.parts...)
 	found := Found{Hits: r.hits, Trace: newID(), Degraded: r.degraded}
 	e.traces.add(r.trace(found.Trace, "", e.Now().Sub(started)))
 	return found, err
 }
 
 // prepare recalls for a chat: within the deadline, and with what is always in the
-// prompt.
+// prompt. Recall that comes too late is neither used nor counted.
 func (e *Engine) prepare(ctx context.Context, q Question) Prepared {
+	started := e.Now()
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Deadline)
 	defer cancel()
-	done := make(chan Prepared, 1)
-	e.background.Go(func() { done <- e.prepareNow(ctx, q) })
-	select {
-	case p := <-done:
-		return p
-	case <-ctx.Done():
-		id := newID()
-		e.Metrics.Recalled(e.opts.Deadline, "deadline")
-		e.traces.add(memory.Trace{
-			ID: id, Owner: q.Scope.Owner, Conversation: q.In, Door: q.Door, Question: traced(q.Text), At: e.now(),
-			Hits: []memory.TraceHit{}, Degraded: []string{"deadline: recall took longer than " + e.opts.Deadline.String()}, Took: e.opts.Deadline,
-		})
-		return Prepared{Trace: id, Read: true}
+	type outcome struct {
+		r     *recalling
+		block string
 	}
+	done := make(chan outcome, 1)
+	e.background.Go(func() {
+		r := &recalling{e: e, q: q, now: memory.Time(started)}
+		done <- outcome{r, r.block(ctx)}
+	})
+	var o outcome
+	select {
+	case o = <-done:
+	case <-ctx.Done():
+		o.r = &recalling{e: e, q: q, now: memory.Time(started)}
+		o.r.skip("deadline", fmt.Errorf("recall took longer than %v", e.opts.Deadline))
+	}
+	took := e.Now().Sub(started)
+	p := Prepared{Block: o.block, Hits: o.r.hits, Trace: newID(), Read: true}
+	e.Metrics.Recalled(took, o.r.parts...)
+	e.traces.add(o.r.trace(p.Trace, p.Block, took))
+	return p
 }
 
-func (e *Engine) prepareNow(ctx context.Context, q Question) (p Prepared) {
-	started := e.Now()
-	r := recalling{e: e, q: q, now: memory.Time(started)}
-	p = Prepared{Trace: newID(), Read: true}
+// block recalls and renders; what goes wrong is skipped, a panic included.
+func (r *recalling) block(ctx context.Context) (text string) {
 	defer func() {
 		if v := recover(); v != nil {
-			e.Log.Error("panic in recall", "panic", v)
+			r.e.Log.Error("panic in recall", "panic", v)
 			r.skip("recall", fmt.Errorf("panic: %v", v))
+			r.hits = nil // they are in no block
 		}
-		took := e.Now().Sub(started)
-		e.Metrics.Recalled(took, r.degradedParts()...)
-		e.traces.add(r.trace(p.Trace, p.Block, took))
 	}()
 	if err := r.run(ctx); err != nil {
 		r.skip("search", err)
 	}
-	core := r.core(ctx)
-	p.Hits = r.hits
-	p.Block = recall.Render(core, r.hits, recall.RenderOptions{}).Text
-	return p
+	return recall.Render(r.core(ctx), r.hits, recall.RenderOptions{}).Text
 }
 
 // recalling is one question on its way through the stages.
@@ -137,8 +138,6 @@ func (r *recalling) skip(part string, err error) {
 	r.degraded = append(r.degraded, part+": "+err.Error())
 	r.parts = append(r.parts, part)
 }
-
-func (r *recalling) degradedParts() []string { return r.parts }
 
 // run takes the question through query, search, rank, hydration and fit.
 func (r *recalling) run(ctx context.Context) error {
