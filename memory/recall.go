@@ -42,6 +42,7 @@ type Candidate struct {
 	Role         Role      // of a turn's speaker; a fact about the user has RoleUser
 	Speaker      string    // a turn's Name; a fact's Subject
 	Marks        Marks     // what its words show
+	Classes      uint32    // of things its words name, a bit for each; recall knows which
 	Dates        []Moment  // that its words mean, resolved
 	Vector       []uint16  // its own as float16, for redundancy; nil without one; not to be written to
 	Why          Why       // the searcher's parts

@@ -46,9 +46,10 @@ func (s *contents) take(from *contents, n int32) int32 {
 	d := from.docs[n]
 	if row := int(d.row); row != none {
 		d.row = int32(len(s.rowDoc))
-		s.quant = append(s.quant, from.quant[row*s.dims:(row+1)*s.dims]...)
+		one := from.quant.Rows(row, row+1, s.dims)
+		s.quant.Values = append(s.quant.Values, one.Values...)
+		s.quant.Scales, s.quant.Sums = append(s.quant.Scales, one.Scales...), append(s.quant.Sums, one.Sums...)
 		s.half = append(s.half, from.half[row*s.dims:(row+1)*s.dims]...)
-		s.scales = append(s.scales, from.scales[row])
 		s.rowDoc = append(s.rowDoc, to)
 	}
 	if tags, ok := from.tags[n]; ok {
@@ -86,6 +87,6 @@ func (s *contents) size() int64 {
 	const perDoc = unsafe.Sizeof(doc{}) + unsafe.Sizeof(neighbours{}) + 13 + mapEntry + 36
 	size := int64(len(s.docs)) * int64(perDoc)
 	size += int64(len(s.posts))*(mapEntry+listEntry+8) + int64(s.held)*5
-	size += int64(len(s.quant)) + int64(len(s.half))*2 + int64(len(s.rowDoc))*8
+	size += int64(len(s.quant.Values)) + int64(len(s.half))*2 + int64(len(s.rowDoc))*12
 	return size + int64(len(s.threads)+len(s.names.list))*(mapEntry+40)
 }

@@ -126,7 +126,7 @@ func pick[T any](p *player, of ...T) T { return of[p.IntN(len(of))] }
 func (p *player) words(n int) string {
 	var out []string
 	for range n {
-		out = append(out, pick(p, "Lisbon", "moved", "dog", "hiking", "peanuts", "Ana", "the", "May", "2026", "guitar", "coffee", "work", "4", "is", "book"))
+		out = append(out, pick(p, "Lisbon", "moved", "dog", "hiking", "peanuts", "Ana", "the", "May", "2026", "guitar", "coffee", "work", "job", "career", "occupation", "4", "is", "book"))
 	}
 	return strings.Join(out, " ")
 }

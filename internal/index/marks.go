@@ -11,8 +11,9 @@ import (
 // word is what the index knows of a word: its term, none for a stop word, and what
 // it shows.
 type word struct {
-	term  int32
-	marks memory.Marks
+	term    int32
+	marks   memory.Marks
+	classes text.Classes
 }
 
 // vocabulary remembers words while many memories are added: most have been seen.
@@ -25,7 +26,7 @@ func (s *contents) word(w string, seen vocabulary) word {
 	}
 	out := word{term: none}
 	if t := text.Term(w); t != "" {
-		out.term = s.term(t)
+		out.term, out.classes = s.term(t), text.ClassesOf(t)
 	}
 	if text.IsTime(w) {
 		out.marks |= memory.MarkTimes

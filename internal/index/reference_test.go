@@ -101,8 +101,11 @@ func distance(docs []*refDoc, i, j int) int {
 type refHit struct {
 	id                   string
 	lexical, own, vector float64
+	related              float64
 	hasVector            bool
 }
+
+func (h refHit) byWords() float64 { return h.lexical + relatedShare*h.related }
 
 func (r reference) search(s memory.Search) []refHit {
 	docs := r.docs(s.Scopes)
@@ -116,29 +119,43 @@ func (r reference) search(s memory.Search) []refHit {
 		own[kind(d)] += d.length
 	}
 	hits := make([]refHit, len(docs))
-	var sum float64
-	for _, term := range unique(text.Terms(s.Text)) {
+	frequencies := func(terms ...string) (tf []float64, idf float64) {
 		tf, df := make([]float64, len(docs)), 0.
 		for i, d := range docs {
-			tf[i] = d.counts[term]
-			for k, j := range d.nearby {
-				tf[i] += d.share[k] * docs[j].counts[term]
+			for _, term := range terms {
+				tf[i] += d.counts[term]
+				for k, j := range d.nearby {
+					tf[i] += d.share[k] * docs[j].counts[term]
+				}
 			}
 			if tf[i] > 0 {
 				df++
 			}
 		}
-		idf := math.Log1p((float64(len(docs)) + 300 - df - 1 + .5) / (df + 1 + .5))
-		sum += idf
-		bm25 := func(tf, length, total, count float64) float64 {
-			if tf == 0 {
-				return 0
-			}
-			return idf * tf * (k1 + 1) / (tf + k1*(1-b+b*length/(total/count)))
+		return tf, math.Log1p((float64(len(docs)) + 300 - df - 1 + .5) / (df + 1 + .5))
+	}
+	bm25 := func(idf, tf, length, total, count float64) float64 {
+		if tf == 0 {
+			return 0
 		}
+		return idf * tf * (k1 + 1) / (tf + k1*(1-b+b*length/(total/count)))
+	}
+	var sum float64
+	terms := unique(text.Terms(s.Text))
+	for _, term := range terms {
+		tf, idf := frequencies(term)
+		sum += idf
+		var others []string
+		for _, t := range text.Related(term) {
+			if !slices.Contains(terms, t) {
+				others = append(others, t)
+			}
+		}
+		otherTF, otherIDF := frequencies(others...)
 		for i, d := range docs {
-			hits[i].lexical += bm25(tf[i], d.blended, blended[kind(d)], count[kind(d)])
-			hits[i].own += bm25(d.counts[term], d.length, own[kind(d)], count[kind(d)])
+			hits[i].lexical += bm25(idf, tf[i], d.blended, blended[kind(d)], count[kind(d)])
+			hits[i].own += bm25(idf, d.counts[term], d.length, own[kind(d)], count[kind(d)])
+			hits[i].related += bm25(min(idf, otherIDF), otherTF[i], d.blended, blended[kind(d)], count[kind(d)])
 		}
 	}
 	var out []refHit
@@ -147,6 +164,7 @@ func (r reference) search(s memory.Search) []refHit {
 		if sum > 0 {
 			hits[i].lexical /= sum
 			hits[i].own /= sum
+			hits[i].related /= sum
 		}
 		if s.Vector != nil && d.Vector != nil {
 			hits[i].hasVector = true
@@ -188,14 +206,14 @@ func agree(t *testing.T, r reference, x memory.Searcher, s memory.Search) {
 	words, near := []refHit{}, []refHit{}
 	for _, h := range r.search(s) {
 		want[h.id] = h
-		if h.lexical > 0 {
+		if h.byWords() > 0 {
 			words = append(words, h)
 		}
 		if h.hasVector {
 			near = append(near, h)
 		}
 	}
-	slices.SortFunc(words, func(a, b refHit) int { return cmp.Compare(b.lexical, a.lexical) })
+	slices.SortFunc(words, func(a, b refHit) int { return cmp.Compare(b.byWords(), a.byWords()) })
 	found := map[string]bool{}
 	for _, c := range got {
 		h, ok := want[c.ID]
@@ -206,7 +224,7 @@ func agree(t *testing.T, r reference, x memory.Searcher, s memory.Search) {
 			t.Fatalf("search %+v found %s twice", s, c.ID)
 		}
 		found[c.ID] = true
-		for name, x := range map[string]float64{"lexical": h.lexical, "own": h.own, "vector": h.vector} {
+		for name, x := range map[string]float64{"lexical": h.lexical, "own": h.own, "related": h.related, "vector": h.vector} {
 			if math.Abs(c.Why.Get(name)-x) > 2e-3 {
 				t.Fatalf("search %q: %s of %s is %v, want %v", s.Text, name, c.ID, c.Why.Get(name), x)
 			}
@@ -216,8 +234,8 @@ func agree(t *testing.T, r reference, x memory.Searcher, s memory.Search) {
 	near = near[:min(len(near), s.Limit/4)]
 	words = words[:min(len(words), s.Limit-len(near))]
 	for _, h := range words {
-		if !found[h.id] && h.lexical > words[len(words)-1].lexical+1e-4 {
-			t.Fatalf("search %q: %s with %v by words is missing", s.Text, h.id, h.lexical)
+		if !found[h.id] && h.byWords() > words[len(words)-1].byWords()+1e-4 {
+			t.Fatalf("search %q: %s with %v by words is missing", s.Text, h.id, h.byWords())
 		}
 	}
 	for _, h := range near {

@@ -15,6 +15,7 @@ type scratch struct {
 	sum     []int32   // blended thirds of the term at hand, in units
 	lexical []float32 // blended BM25
 	own     []float32 // the document's own
+	related []float32 // blended BM25 of terms related to the question's
 	touched []int32   // documents with a sum
 	hits    []int32   // documents with a score
 	top3    [][3]float32
@@ -25,7 +26,7 @@ type scratch struct {
 func (x *scratch) fit(docs, threads int) {
 	if len(x.sum) < docs {
 		n := docs + docs/4 + 64
-		x.sum, x.lexical, x.own = make([]int32, n), make([]float32, n), make([]float32, n)
+		x.sum, x.lexical, x.own, x.related = make([]int32, n), make([]float32, n), make([]float32, n), make([]float32, n)
 	}
 	if len(x.top3) < threads {
 		x.top3 = make([][3]float32, threads+threads/4+16)
@@ -35,7 +36,7 @@ func (x *scratch) fit(docs, threads int) {
 // reset makes the sums zero again.
 func (x *scratch) reset() {
 	for _, n := range x.hits {
-		x.lexical[n], x.own[n] = 0, 0
+		x.lexical[n], x.own[n], x.related[n] = 0, 0, 0
 	}
 	for _, t := range x.ranked {
 		x.top3[t] = [3]float32{}
@@ -47,17 +48,18 @@ func (x *scratch) reset() {
 type part struct {
 	*contents
 	*scratch
-	lists   [][]uint32 // postings of the question's terms, nil for unknown ones
-	allowed []bool     // by scope
+	lists   [][]uint32   // postings of the question's terms, nil for unknown ones
+	synonym [][][]uint32 // postings of the terms related to each
+	allowed []bool       // by scope
 }
 
-// scoreWords fills lexical and own of every part, divided by the sum of idf, and
-// returns the share of that sum which known words have.
+// scoreWords fills lexical, own and related of every part, divided by the sum of
+// idf, and returns the share of that sum which known words have.
 func scoreWords(parts []*part, terms int) (known float64) {
 	docs, means := statistics(parts)
 	var sumIDF, knownIDF float64
 	for t := range terms {
-		df := 0
+		df, others := 0, 0
 		for _, p := range parts {
 			p.blend(p.lists[t])
 			df += len(p.touched)
@@ -68,8 +70,14 @@ func scoreWords(parts []*part, terms int) (known float64) {
 			knownIDF += idf
 		}
 		for _, p := range parts {
-			p.saturate(float32(idf), means)
+			p.saturate(p.lexical, float32(idf), means)
 			p.saturateOwn(p.lists[t], float32(idf), means)
+			p.blend(p.synonym[t]...)
+			others += len(p.touched)
+		}
+		// A rare word for a common one is no better found.
+		for _, p := range parts {
+			p.saturate(p.related, float32(min(idf, inverse(docs, others))), means)
 		}
 	}
 	if sumIDF == 0 {
@@ -79,6 +87,7 @@ func scoreWords(parts []*part, terms int) (known float64) {
 		for _, n := range p.hits {
 			p.lexical[n] /= float32(sumIDF)
 			p.own[n] /= float32(sumIDF)
+			p.related[n] /= float32(sumIDF)
 		}
 	}
 	return knownIDF / sumIDF
@@ -120,10 +129,18 @@ func statistics(parts []*part) (docs int, means [4]lengths) {
 	return docs, means
 }
 
-// blend spreads the postings of a term over the turns they count for. It is the
-// hot loop of a search, and written out for that.
-func (p *part) blend(list []uint32) {
-	sum, touched, link := p.sum, p.touched[:0], p.link
+// blend spreads the postings of terms, taken as one, over the turns they count
+// for.
+func (p *part) blend(lists ...[]uint32) {
+	p.touched = p.touched[:0]
+	for _, list := range lists {
+		p.spread(list)
+	}
+}
+
+// spread is the hot loop of a search, and written out for that.
+func (p *part) spread(list []uint32) {
+	sum, touched, link := p.sum, p.touched, p.link
 	for _, posting := range list {
 		n, count := int32(posting>>8), int32(posting&maxCount)
 		if p.kinds[n] == 0 {
@@ -153,7 +170,7 @@ func (p *part) blend(list []uint32) {
 }
 
 // saturate turns the sums of a term into score, and makes them zero again.
-func (p *part) saturate(idf float32, means [4]lengths) {
+func (p *part) saturate(score []float32, idf float32, means [4]lengths) {
 	var slope [4]float32
 	for kind, mean := range means {
 		if mean.blended > 0 {
@@ -163,10 +180,10 @@ func (p *part) saturate(idf float32, means [4]lengths) {
 	for _, n := range p.touched {
 		tf := float32(p.sum[n]) * (1.0 / unit)
 		p.sum[n] = 0
-		if p.lexical[n] == 0 {
+		if p.lexical[n] == 0 && p.related[n] == 0 {
 			p.hits = append(p.hits, n)
 		}
-		p.lexical[n] += idf * tf * (k1 + 1) / (tf + k1*(1-b) + slope[p.kinds[n]]*float32(p.blen[n]))
+		score[n] += idf * tf * (k1 + 1) / (tf + k1*(1-b) + slope[p.kinds[n]]*float32(p.blen[n]))
 	}
 }
 
@@ -186,6 +203,13 @@ func (p *part) saturateOwn(list []uint32, idf float32, means [4]lengths) {
 		p.own[n] += idf * tf * (k1 + 1) / (tf + k1*(1-b) + slope[p.kinds[n]]*float32(p.olen[n]))
 	}
 }
+
+// relatedShare is what a related word counts of the question's own, where
+// candidates are picked.
+const relatedShare = 0.4
+
+// byWords is the measure by which candidates are picked.
+func (p *part) byWords(n int32) float32 { return p.lexical[n] + relatedShare*p.related[n] }
 
 // rankThreads keeps the three best own scores of each conversation's turns.
 func (p *part) rankThreads() {

@@ -59,11 +59,16 @@ func unique(terms []string) []string {
 }
 
 func open(sh *shard, s memory.Search, terms []string) *part {
-	p := &part{contents: &sh.contents, scratch: scratches.Get().(*scratch), lists: make([][]uint32, len(terms)), allowed: make([]bool, len(sh.scopes))}
+	p := &part{contents: &sh.contents, scratch: scratches.Get().(*scratch), lists: make([][]uint32, len(terms)), synonym: make([][][]uint32, len(terms)), allowed: make([]bool, len(sh.scopes))}
 	p.fit(len(sh.docs), len(sh.threads))
 	for i, t := range terms {
 		if id, ok := sh.terms[t]; ok {
 			p.lists[i] = sh.posts[id]
+		}
+		for _, other := range text.Related(t) {
+			if id, ok := sh.terms[other]; ok && !slices.Contains(terms, other) {
+				p.synonym[i] = append(p.synonym[i], sh.posts[id])
+			}
 		}
 	}
 	for i, scope := range sh.scopes {
@@ -115,10 +120,11 @@ func pickWords(parts []*part, s memory.Search) []found {
 	var least float32 // that still counts, so that most cost one comparison
 	for _, p := range parts {
 		for _, n := range p.hits {
-			if p.lexical[n] < least {
+			score := p.byWords(n)
+			if score < least {
 				continue
 			}
-			if f := (found{p, n, p.lexical[n]}); top.Takes(f) && p.admits(n, &s) {
+			if f := (found{p, n, score}); top.Takes(f) && p.admits(n, &s) {
 				top.Push(f)
 				if worst, full := top.Worst(); full {
 					least = worst.score
@@ -144,7 +150,7 @@ func pickVectors(parts []*part, s memory.Search) []found {
 		for from := 0; from < len(p.rowDoc); from += scanBlock {
 			to := min(from+scanBlock, len(p.rowDoc))
 			out := p.cosine[:to-from]
-			vector.Scan(q, p.quant[from*p.dims:to*p.dims], p.scales[from:to], out)
+			vector.Scan(q, p.quant.Rows(from, to, p.dims), out)
 			for i, score := range out {
 				n := p.rowDoc[from+i]
 				if n == none {
@@ -190,7 +196,7 @@ func union(words, vectors []found, limit int) []found {
 		}
 		if len(out) < limit && !taken[f.part][f.n] {
 			taken[f.part][f.n] = true
-			f.score = f.lexical[f.n]
+			f.score = f.byWords(f.n)
 			out = append(out, f)
 		}
 	}
@@ -215,7 +221,7 @@ func candidates(list []found, s memory.Search, known float32) []memory.Candidate
 		backing = f.why(backing, cosine, known)
 		out[i] = f.candidate()
 		out[i].Why = backing[start:len(backing):len(backing)]
-		out[i].Score = float64(f.lexical[f.n]) + vectorShare*max(0, float64(cosine))
+		out[i].Score = float64(f.byWords(f.n)) + vectorShare*max(0, float64(cosine))
 	}
 	slices.SortStableFunc(out, func(a, b memory.Candidate) int {
 		switch {
@@ -230,7 +236,7 @@ func candidates(list []found, s memory.Search, known float32) []memory.Candidate
 }
 
 // maxParts is how many parts why may write.
-const maxParts = 7
+const maxParts = 8
 
 // why writes the raw numbers of a document; what is 0 is left out.
 func (f found) why(parts []memory.Part, cosine, known float32) []memory.Part {
@@ -242,6 +248,7 @@ func (f found) why(parts []memory.Part, cosine, known float32) []memory.Part {
 	n := f.n
 	add("lexical", f.lexical[n])
 	add("own", f.own[n])
+	add("related", f.related[n])
 	add("vector", cosine)
 	add("known", known)
 	d := &f.docs[n]
@@ -262,7 +269,7 @@ func (f found) candidate() memory.Candidate {
 	c := memory.Candidate{
 		ID: d.id, Kind: kindNames[d.kind], Scope: f.scopes[d.scope],
 		At: time.UnixMicro(d.at).UTC(), Said: time.UnixMicro(d.said).UTC(),
-		Role: d.role, Marks: d.marks, Dates: d.dates,
+		Role: d.role, Marks: d.marks, Classes: uint32(d.classes), Dates: d.dates,
 	}
 	if d.thread != none {
 		c.Conversation = f.convs.list[d.thread]

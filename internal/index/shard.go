@@ -61,8 +61,7 @@ type contents struct {
 	tags    map[int32][]string
 	expires map[int32]int64 // microseconds
 
-	quant  []int8
-	scales []float32
+	quant  vector.Block
 	half   []uint16
 	rowDoc []int32 // the document of a row, none for the dead
 
@@ -82,6 +81,7 @@ type doc struct {
 	speaker  int32
 	category int32
 	row      int32
+	classes  text.Classes
 	kind     kind
 	role     memory.Role
 	marks    memory.Marks
@@ -145,8 +145,8 @@ func (s *contents) apply(item memory.Item, seen vocabulary) {
 func (s *contents) add(m memory.Memory, vec []float32, seen vocabulary) {
 	n := int32(len(s.docs))
 	d, said := s.describe(m)
-	length, marks := s.post(n, m, said, seen)
-	d.marks = marks | marksOf(m.Content())
+	length, marks, classes := s.post(n, m, said, seen)
+	d.marks, d.classes = marks|marksOf(m.Content()), classes
 	if marks&(memory.MarkTimes|memory.MarkNumbers) != 0 {
 		d.dates = moments(m.Content(), said)
 	}
@@ -232,23 +232,27 @@ func (s *contents) thread(conversation string) int32 {
 
 // post adds the postings of a document and returns its own length and what its
 // words show.
-func (s *contents) post(n int32, m memory.Memory, said time.Time, seen vocabulary) (length int32, marks memory.Marks) {
-	count := func(w string, weight int32) memory.Marks {
+func (s *contents) post(n int32, m memory.Memory, said time.Time, seen vocabulary) (length int32, marks memory.Marks, classes text.Classes) {
+	count := func(w string, weight int32) word {
 		known := s.word(w, seen)
 		if known.term != none {
 			length += weight
 			s.count1(n, known.term, weight)
 		}
-		return known.marks
+		return known
 	}
-	text.EachWord(m.Content(), func(w string) { marks |= count(w, occurrence) })
+	text.EachWord(m.Content(), func(w string) {
+		known := count(w, occurrence)
+		marks |= known.marks
+		classes |= known.classes
+	})
 	if m.Turn != nil && m.Turn.Name != "" {
 		text.EachWord(m.Turn.Name, func(w string) { count(w, occurrence) })
 	}
 	for _, w := range dateWords(said) {
 		count(w, dated)
 	}
-	return length, marks
+	return length, marks, classes
 }
 
 // term returns the number of a term, a new one if need be.
@@ -290,8 +294,9 @@ func (s *contents) addVector(n int32, vec []float32) int32 {
 		return none
 	}
 	row := len(s.rowDoc)
-	s.quant = append(s.quant, make([]int8, s.dims)...)
-	s.scales = append(s.scales, vector.Quantize(vec, s.quant[row*s.dims:]))
+	s.quant.Values = append(s.quant.Values, make([]int8, s.dims)...)
+	scale, sum := vector.Quantize(vec, s.quant.Values[row*s.dims:])
+	s.quant.Scales, s.quant.Sums = append(s.quant.Scales, scale), append(s.quant.Sums, sum)
 	for _, x := range vec {
 		s.half = append(s.half, vector.EncodeHalf(x))
 	}

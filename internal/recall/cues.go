@@ -1,6 +1,8 @@
 package recall
 
 import (
+	"math/bits"
+
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -45,6 +47,10 @@ var cues = []cue{
 		return q.gate(q.where) * marked(c, memory.MarkPlaces) * words(q, c)
 	}},
 	{"title", 1.9, func(q *asked, c *view) float64 { return q.gate(q.title) * marked(c, memory.MarkQuotes) }},
+	// Other words for the question's.
+	{"related", 2.0, func(_ *asked, c *view) float64 { return c.related }},
+	// The question asks for a kind of thing, and the candidate names one.
+	{"class", 1.0, func(q *asked, c *view) float64 { return q.prompt * q.instances(c.Classes) }},
 	// A vector can only help: what is no nearer than chance adds nothing.
 	{"vector", 1.3, func(_ *asked, c *view) float64 { return max(0, c.vector-vectorFloor) }},
 }
@@ -73,7 +79,7 @@ const vectorFloor = 0.2
 // view is a candidate with the searcher's numbers read out of its Why.
 type view struct {
 	*memory.Candidate
-	lexical, own, known, vector, reply, session, peak float64
+	lexical, own, related, known, vector, reply, session, peak float64
 }
 
 func newView(c *memory.Candidate) view {
@@ -84,6 +90,8 @@ func newView(c *memory.Candidate) view {
 			v.lexical = p.Value
 		case "own":
 			v.own = p.Value
+		case "related":
+			v.related = p.Value
 		case "known":
 			v.known = p.Value
 		case "vector":
@@ -139,6 +147,14 @@ func speaker(q *asked, c *view) float64 {
 		return 1
 	}
 	return 0
+}
+
+// instances is the share of the classes asked for of which there is a member.
+func (q *asked) instances(of uint32) float64 {
+	if q.classes == 0 {
+		return 0
+	}
+	return float64(bits.OnesCount32(of&uint32(q.classes))) / float64(bits.OnesCount32(uint32(q.classes)))
 }
 
 func marked(c *view, m memory.Marks) float64 {

@@ -17,13 +17,14 @@ type Query struct {
 
 	Dates []memory.Moment // that the question names
 
-	words  map[string]bool
-	self   bool    // about the one who asks
-	when   bool    // for a time
-	count  bool    // for a number
-	where  bool    // for a place
-	title  bool    // for the name of a book, film, song …
-	prompt float64 // 1 for a question, fading to 0 for a long message, which asks for nothing in particular
+	words   map[string]bool
+	self    bool         // about the one who asks
+	when    bool         // for a time
+	count   bool         // for a number
+	where   bool         // for a place
+	title   bool         // for the name of a book, film, song …
+	classes text.Classes // of things it asks for
+	prompt  float64      // 1 for a question, fading to 0 for a long message, which asks for nothing in particular
 }
 
 // QueryOptions are the settings of [NewQuery]. The zero value means the defaults.
@@ -40,6 +41,9 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	q := Query{Asked: question, Text: searched(question), words: map[string]bool{}}
 	for _, w := range words {
 		q.words[w] = true
+	}
+	for _, term := range text.Terms(question) {
+		q.classes |= text.ClassesAsked(term)
 	}
 	lower := strings.Join(words, " ") + " "
 	q.self = q.any("i", "my", "me", "mine", "we", "our", "myself")

@@ -122,7 +122,7 @@ func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time) [
 // to it: a word, a likeness, a date. What only has the right speaker is not about
 // it, however well another candidate answers.
 func (q *asked) touches(c *view) bool {
-	return c.lexical > 0 || c.vector > vectorFloor || len(q.Dates) > 0
+	return c.lexical > 0 || c.related > 0 || c.vector > vectorFloor || len(q.Dates) > 0
 }
 
 func fuse(a *asked, candidates []memory.Candidate) []ranked {

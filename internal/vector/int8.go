@@ -2,9 +2,9 @@ package vector
 
 import "math"
 
-// Quantize writes v into dst as int8 and returns the scale that leads back:
-// v[i] ≈ scale * dst[i]. The largest value becomes ±127.
-func Quantize(v []float32, dst []int8) (scale float32) {
+// Quantize writes v into dst as int8 and returns the scale that leads back,
+// v[i] ≈ scale * dst[i], and the sum of dst. The largest value becomes ±127.
+func Quantize(v []float32, dst []int8) (scale float32, sum int32) {
 	dst = dst[:len(v)]
 	var most float32
 	for _, x := range v {
@@ -12,13 +12,26 @@ func Quantize(v []float32, dst []int8) (scale float32) {
 	}
 	if most == 0 {
 		clear(dst)
-		return 0
+		return 0, 0
 	}
 	scale = most / 127
 	for i, x := range v {
 		dst[i] = int8(math.RoundToEven(float64(x / scale)))
+		sum += int32(dst[i])
 	}
-	return scale
+	return scale, sum
+}
+
+// Block is quantized vectors of one length that lie one after the other.
+type Block struct {
+	Values []int8    // of all rows
+	Scales []float32 // of each row, as [Quantize] gives them
+	Sums   []int32   // of each row, as [Quantize] gives them
+}
+
+// Rows returns the rows from one to before another, of the length dims.
+func (b Block) Rows(from, to, dims int) Block {
+	return Block{b.Values[from*dims : to*dims], b.Scales[from:to], b.Sums[from:to]}
 }
 
 // Query is a question's vector made ready to be scanned with.
@@ -30,17 +43,17 @@ type Query struct {
 // NewQuery returns the query of v.
 func NewQuery(v []float32) Query {
 	q := Query{values: make([]int8, len(v))}
-	q.scale = Quantize(v, q.values)
+	q.scale, _ = Quantize(v, q.values)
 	return q
 }
 
-// Scan writes the inner products of the query with a block of quantized vectors
-// that lie one after the other: row i is block[i*dims:(i+1)*dims] with scales[i].
-// The scales say how many rows there are; out must hold as many.
-func Scan(q Query, block []int8, scales []float32, out []float32) {
+// Scan writes the inner products of the query with the rows of a block, which are
+// as long as the query. The scales say how many rows there are; out must hold as
+// many.
+func Scan(q Query, b Block, out []float32) {
 	dims := len(q.values)
-	for i, scale := range scales {
-		out[i] = float32(dotInt8(q.values, block[i*dims:(i+1)*dims])) * scale * q.scale
+	for i, scale := range b.Scales {
+		out[i] = float32(dotInt8(q.values, b.Values[i*dims:(i+1)*dims])) * scale * q.scale
 	}
 }
 

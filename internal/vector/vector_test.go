@@ -44,14 +44,18 @@ func TestNormalizeLeavesWhatHasNoLength(t *testing.T) {
 func TestQuantizeIsWithinHalfAStep(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	v, q := random(r, 384), make([]int8, 384)
-	scale := Quantize(v, q)
+	scale, sum := Quantize(v, q)
 	for i := range v {
+		sum -= int32(q[i])
 		if diff := math.Abs(float64(v[i] - scale*float32(q[i]))); diff > float64(scale)*0.501 {
 			t.Fatalf("value %v became %v: off by %v with scale %v", v[i], scale*float32(q[i]), diff, scale)
 		}
 	}
-	if scale := Quantize(make([]float32, 8), q); scale != 0 || q[0] != 0 {
-		t.Errorf("zeros quantize to %v with scale %v", q[:8], scale)
+	if sum != 0 {
+		t.Errorf("the sum is off by %d", sum)
+	}
+	if scale, sum := Quantize(make([]float32, 8), q); scale != 0 || q[0] != 0 || sum != 0 {
+		t.Errorf("zeros quantize to %v with scale %v, sum %d", q[:8], scale, sum)
 	}
 }
 
@@ -61,15 +65,15 @@ func TestScanMatchesTheExactProducts(t *testing.T) {
 		question := random(r, dims)
 		Normalize(question)
 		const rows = 20
-		block, scales, out := make([]int8, rows*dims), make([]float32, rows), make([]float32, rows)
+		block, out := newBlock(rows, dims), make([]float32, rows)
 		var exact []float32
 		for i := range rows {
 			v := random(r, dims)
 			Normalize(v)
-			scales[i] = Quantize(v, block[i*dims:(i+1)*dims])
+			block.Scales[i], block.Sums[i] = Quantize(v, block.Values[i*dims:(i+1)*dims])
 			exact = append(exact, Dot(question, v))
 		}
-		Scan(NewQuery(question), block, scales, out)
+		Scan(NewQuery(question), block, out)
 		for i := range out {
 			if diff := math.Abs(float64(out[i] - exact[i])); diff > 0.02 {
 				t.Errorf("%d dims, row %d: %v, want %v", dims, i, out[i], exact[i])
@@ -128,17 +132,21 @@ func FuzzHalf(f *testing.F) {
 	})
 }
 
+func newBlock(rows, dims int) Block {
+	return Block{make([]int8, rows*dims), make([]float32, rows), make([]int32, rows)}
+}
+
 func BenchmarkScan384(b *testing.B) {
 	const rows, dims = 1000, 384
 	r := rand.New(rand.NewPCG(1, 1))
-	block, scales, out := make([]int8, rows*dims), make([]float32, rows), make([]float32, rows)
+	block, out := newBlock(rows, dims), make([]float32, rows)
 	for i := range rows {
-		scales[i] = Quantize(random(r, dims), block[i*dims:(i+1)*dims])
+		block.Scales[i], block.Sums[i] = Quantize(random(r, dims), block.Values[i*dims:(i+1)*dims])
 	}
 	q := NewQuery(random(r, dims))
 	b.ReportAllocs()
 	for b.Loop() {
-		Scan(q, block, scales, out)
+		Scan(q, block, out)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/vector")
 }

@@ -1,0 +1,76 @@
+package text
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+	"sync"
+)
+
+//go:embed tables/synonyms.txt
+var synonymTable string
+
+//go:embed tables/classes.txt
+var classTable string
+
+// related maps a term to the other terms of its groups.
+var related = sync.OnceValue(func() map[string][]string {
+	m := map[string][]string{}
+	for line := range strings.Lines(synonymTable) {
+		var group []string
+		for word := range strings.FieldsSeq(line) {
+			if t := Term(word); t != "" && !slices.Contains(group, t) {
+				group = append(group, t)
+			}
+		}
+		for _, t := range group {
+			for _, other := range group {
+				if other != t && !slices.Contains(m[t], other) {
+					m[t] = append(m[t], other)
+				}
+			}
+		}
+	}
+	return m
+})
+
+// Related returns the terms that people use for the same thing as a term as
+// [Terms] gives it ("job": "work", "occupation"), never the term itself. The
+// slice is not to be written to.
+func Related(term string) []string { return related()[term] }
+
+// Classes are classes of everyday things (instruments, pets, countries …), a bit
+// for each line of the table.
+type Classes uint32
+
+type classes struct {
+	members map[string]Classes // by term
+	asked   map[string]Classes
+}
+
+var classesOnce = sync.OnceValue(func() classes {
+	c := classes{map[string]Classes{}, map[string]Classes{}}
+	bit := Classes(1)
+	for line := range strings.Lines(classTable) {
+		names, members, ok := strings.Cut(line, ":")
+		if !ok {
+			continue
+		}
+		for w := range strings.FieldsSeq(members) {
+			c.members[Term(w)] |= bit
+		}
+		for w := range strings.FieldsSeq(names) {
+			c.asked[Term(w)] |= bit
+		}
+		bit <<= 1
+	}
+	return c
+})
+
+// ClassesOf returns the classes that a term as [Terms] gives it is a member of
+// ("violin": instruments).
+func ClassesOf(term string) Classes { return classesOnce().members[term] }
+
+// ClassesAsked returns the classes that a term as [Terms] gives it asks for
+// ("instrument": instruments).
+func ClassesAsked(term string) Classes { return classesOnce().asked[term] }
