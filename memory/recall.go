@@ -41,6 +41,7 @@ type Candidate struct {
 	Said         time.Time // what its relative dates count from: a fact's ObservedAt, otherwise CreatedAt
 	Role         Role      // of a turn's speaker; a fact about the user has RoleUser
 	Speaker      string    // a turn's Name; a fact's Subject
+	Confidence   float64   // of a fact; 1 for what was said word for word
 	Marks        Marks     // what its words show
 	Classes      uint32    // of things its words name, a bit for each; recall knows which
 	Dates        []Moment  // that its words mean, resolved

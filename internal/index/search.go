@@ -269,7 +269,7 @@ func (f found) candidate() memory.Candidate {
 	c := memory.Candidate{
 		ID: d.id, Kind: kindNames[d.kind], Scope: f.scopes[d.scope],
 		At: time.UnixMicro(d.at).UTC(), Said: time.UnixMicro(d.said).UTC(),
-		Role: d.role, Marks: d.marks, Classes: uint32(d.classes), Dates: d.dates,
+		Role: d.role, Confidence: float64(d.sure), Marks: d.marks, Classes: uint32(d.classes), Dates: d.dates,
 	}
 	if d.thread != none {
 		c.Conversation = f.convs.list[d.thread]

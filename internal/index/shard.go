@@ -82,6 +82,7 @@ type doc struct {
 	category int32
 	row      int32
 	classes  text.Classes
+	sure     float32 // confidence
 	kind     kind
 	role     memory.Role
 	marks    memory.Marks
@@ -180,14 +181,14 @@ func (s *contents) add(m memory.Memory, vec []float32, seen vocabulary) {
 func (s *contents) describe(m memory.Memory) (doc, time.Time) {
 	d := doc{
 		id: strings.Clone(m.ID()), at: m.CreatedAt().UnixMicro(),
-		scope: s.scope(m.Scope()), thread: none, place: none, speaker: none, category: none, row: none,
+		scope: s.scope(m.Scope()), sure: 1, thread: none, place: none, speaker: none, category: none, row: none,
 	}
 	said := m.CreatedAt()
 	conversation := m.Scope().Conversation
 	switch {
 	case m.Fact != nil:
 		f := m.Fact
-		d.kind, d.at, said = fact, f.UpdatedAt.UnixMicro(), f.ObservedAt
+		d.kind, d.at, said, d.sure = fact, f.UpdatedAt.UnixMicro(), f.ObservedAt, float32(f.Confidence)
 		d.speaker, d.category = s.names.id(f.Subject), s.names.id(f.Category)
 		if f.Subject == "user" {
 			d.role = memory.RoleUser
