@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/index"
-	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
@@ -49,18 +48,11 @@ const (
 	spare = 8
 
 	// maxQuestion is how many bytes of a message are asked about; pasted files are
-	// no questions. tracedQuestion is how many of them a trace keeps.
-	maxQuestion    = 4 << 10
-	tracedQuestion = 2 << 10
+	// no questions.
+	maxQuestion = 4 << 10
 
 	// listed is how many facts a question for whatever is known looks at.
 	listed = 500
-
-	// maxSuccessors is how often a fact may have been replaced since.
-	maxSuccessors = 8
-
-	// cutsTraced bounds what a trace keeps of what was left out.
-	cutsTraced = 20
 )
 
 // Recall answers a question from memory. A part that fails is skipped and named;
@@ -180,52 +172,6 @@ func (r *recalling) run(ctx context.Context) error {
 	return nil
 }
 
-// overtaken sets beside turns what took the place of the facts that they taught,
-// and a turn behind the fact that did, where that is a hit too (SPEC 3.10).
-func (r *recalling) overtaken(ctx context.Context) {
-	for i := range r.hits {
-		t := r.hits[i].Memory.Turn
-		if t == nil || t.LearnedAt.IsZero() {
-			continue
-		}
-		now, err := r.successors(ctx, t.ID)
-		if err != nil {
-			r.skip("successors", err)
-			return
-		}
-		r.hits[i].Now = now
-	}
-	r.hits = recall.Overtaken(r.hits)
-}
-
-// successors returns the facts that took the place of what a turn taught.
-func (r *recalling) successors(ctx context.Context, turn string) ([]memory.Fact, error) {
-	owner := r.q.Scope.Owner
-	page, err := r.e.Store.List(ctx, owner, memory.Query{Turn: turn, Statuses: []memory.Status{memory.Superseded}})
-	if err != nil {
-		return nil, err
-	}
-	var now []memory.Fact
-	for _, m := range page.Memories {
-		next := m.Fact.SupersededBy
-		for range maxSuccessors {
-			found, err := r.e.Store.Get(ctx, owner, next)
-			if err != nil {
-				return nil, err
-			}
-			if len(found) == 0 || found[0].Fact == nil {
-				break
-			}
-			if found[0].Fact.Visible(r.now) {
-				now = append(now, *found[0].Fact)
-				break
-			}
-			next = found[0].Fact.SupersededBy
-		}
-	}
-	return now, nil
-}
-
 // lists reports whether a question for whatever is known is answered by a list.
 func (r *recalling) lists() bool {
 	return r.q.At == (memory.At{}) && (len(r.q.Kinds) == 0 || slices.Contains(r.q.Kinds, memory.KindFact))
@@ -294,75 +240,6 @@ func (r *recalling) search(ctx context.Context, query recall.Query) ([]memory.Ca
 	}
 	return index.Build(items).Search(ctx, s)
 }
-
-// hydrate reads candidates from the store as they are now; what may not be shown
-// any more ends here. In the past, what was found is what there was.
-func (r *recalling) hydrate(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
-	byID := r.then
-	if byID == nil {
-		ids := make([]string, len(cands))
-		for i, c := range cands {
-			ids[i] = c.ID
-		}
-		memories, err := r.e.Store.Get(ctx, r.q.Scope.Owner, ids...)
-		if err != nil {
-			return nil, fmt.Errorf("read what was found: %w", err)
-		}
-		byID = make(map[string]memory.Memory, len(memories))
-		for _, m := range memories {
-			if m.Visible(r.now) {
-				byID[m.ID()] = m
-			}
-		}
-	}
-	var hits []memory.Hit
-	for _, c := range cands {
-		if m, ok := byID[c.ID]; ok {
-			hits = append(hits, memory.Hit{Memory: m, Score: c.Score, Why: c.Why})
-		}
-	}
-	return hits, nil
-}
-
-// core reads what is always in the prompt: pinned facts and profile entries.
-func (r *recalling) core(ctx context.Context) recall.Core {
-	var core recall.Core
-	owner := r.q.Scope.Owner
-	page, err := r.e.Store.List(ctx, owner, memory.Query{Pinned: true})
-	if err != nil {
-		r.skip("pinned", err)
-	}
-	for _, m := range page.Memories {
-		if m.Visible(r.now) && r.q.Scope.Sees(m.Scope()) {
-			core.Pinned = append(core.Pinned, *m.Fact)
-		}
-	}
-	if core.Profile, err = r.e.Store.Profile(ctx, owner, memory.At{}); err != nil {
-		r.skip("profile", err)
-	}
-	return core
-}
-
-// trace writes down what happened.
-func (r *recalling) trace(id, block string, took time.Duration) memory.Trace {
-	t := memory.Trace{
-		ID: id, Owner: r.q.Scope.Owner, Conversation: r.q.In, Door: r.q.Door, Question: traced(r.q.Text), At: r.now,
-		Found: r.found, Hits: []memory.TraceHit{}, Block: block, Degraded: r.degraded, Took: took,
-	}
-	for _, h := range r.hits {
-		t.Hits = append(t.Hits, memory.TraceHit{ID: h.Memory.ID(), Kind: h.Memory.Kind(), Content: h.Memory.Content(), Score: h.Score, Why: h.Why})
-	}
-	for _, d := range r.dropped {
-		t.Cut = append(t.Cut, memory.TraceHit{ID: d.Hit.Memory.ID(), Kind: d.Hit.Memory.Kind(), Score: d.Hit.Score, Why: d.Hit.Why, Cut: d.Stage})
-	}
-	for _, c := range r.cut[:min(len(r.cut), cutsTraced)] {
-		t.Cut = append(t.Cut, memory.TraceHit{ID: c.Candidate.ID, Kind: c.Candidate.Kind, Score: c.Candidate.Score, Why: c.Candidate.Why, Cut: c.Stage})
-	}
-	return t
-}
-
-// traced is a question as a trace keeps it: no secrets, not all of a long one.
-func traced(question string) string { return learn.Redact(clip(question, tracedQuestion), false) }
 
 // itemsAt reads all of an owner's memory as it was.
 func (e *Engine) itemsAt(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.Item, error) {
