@@ -110,6 +110,7 @@ func (w *write) end() error {
 	_, err := w.exec(`INSERT INTO owners (owner, version, clock) VALUES (?, ?, ?)
 		ON CONFLICT (owner) DO UPDATE SET version = excluded.version, clock = excluded.clock`,
 		w.owner, w.version, micros(w.at))
+	w.headOf, w.head = w.owner, w.version
 	return wrap("raise the owner's version", err)
 }
 

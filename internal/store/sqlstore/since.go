@@ -15,17 +15,35 @@ const versionsOf = `SELECT owner, version FROM owners WHERE owner IN (SELECT val
 
 // Versions returns each owner's version: see [memory.Source].
 func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, error) {
-	names := make([]string, len(owners))
-	place := make(map[string][]int, len(owners))
-	for i, o := range owners {
+	for _, o := range owners {
 		if err := checkOwner(o); err != nil {
 			return nil, err
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	versions := make([]int64, len(owners))
+	commits, all := s.writer.heads.find(owners, versions)
+	if all {
+		return versions, nil
+	}
+	if err := s.readVersions(ctx, owners, versions); err != nil {
+		return nil, err
+	}
+	s.writer.heads.learn(owners, versions, commits)
+	return versions, nil
+}
+
+func (s *Store) readVersions(ctx context.Context, owners []memory.Owner, versions []int64) error {
+	clear(versions)
+	names := make([]string, len(owners))
+	place := make(map[string][]int, len(owners))
+	for i, o := range owners {
 		names[i] = string(o)
 		place[names[i]] = append(place[names[i]], i)
 	}
 	rows, err := s.versions.QueryContext(ctx, cmp.Or(list(names), `[]`))
-	versions := make([]int64, len(owners))
 	_, err = collect(rows, err, func(row scanner) (version int64, err error) {
 		var name string
 		err = row.Scan(&name, &version)
@@ -34,10 +52,7 @@ func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, e
 		}
 		return version, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read versions: %w", err)
-	}
-	return versions, nil
+	return wrap("read versions", err)
 }
 
 // Since yields what was written after a version: see [memory.Source].

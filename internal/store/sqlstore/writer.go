@@ -29,6 +29,8 @@ type writer struct {
 	statements map[string]*sql.Stmt
 	failpoint  func(point string)
 	done       chan struct{}
+	raised     map[memory.Owner]int64 // versions that the transaction under way has raised
+	heads      heads                  // versions as they were committed
 
 	mu     sync.RWMutex // guards closed against sends on calls
 	closed bool
@@ -54,7 +56,7 @@ func startWriter(ctx context.Context, db *sql.DB, failpoint func(string)) (*writ
 	}
 	w := &writer{
 		db: db, conn: conn, statements: map[string]*sql.Stmt{}, failpoint: failpoint,
-		done: make(chan struct{}), calls: make(chan *call, maxGroup),
+		done: make(chan struct{}), raised: map[memory.Owner]int64{}, calls: make(chan *call, maxGroup),
 	}
 	go w.run()
 	return w, nil
@@ -106,6 +108,7 @@ func (w *writer) run() {
 // commit runs first, and whatever else waits by then, in one transaction.
 func (w *writer) commit(first *call) {
 	group := make([]*call, 0, 8)
+	clear(w.raised)
 	err := w.exec("BEGIN IMMEDIATE")
 	for c := first; c != nil; c = w.waiting(len(group)) {
 		if !c.taken.CompareAndSwap(false, true) {
@@ -121,6 +124,7 @@ func (w *writer) commit(first *call) {
 		err = w.exec("COMMIT")
 		w.failpoint(afterCommit)
 	}
+	w.heads.committed(w.raised, err)
 	if err != nil {
 		_ = w.exec("ROLLBACK") // a failed statement may have rolled back already
 	}
@@ -155,17 +159,21 @@ func (w *writer) attempt(c *call) error {
 	if err := w.exec("SAVEPOINT call"); err != nil {
 		return err
 	}
-	if c.err = c.do(&tx{w}); c.err != nil {
+	t := &tx{w: w}
+	if c.err = c.do(t); c.err != nil {
 		// Some errors end the transaction; then there is no savepoint to go back to.
 		if err := w.exec("ROLLBACK TO call"); err != nil {
 			return errors.Join(c.err, err)
 		}
 	}
+	if c.err == nil && t.headOf != "" {
+		w.raised[t.headOf] = t.head
+	}
 	return w.exec("RELEASE call")
 }
 
 func (w *writer) exec(query string) error {
-	_, err := (&tx{w}).exec(query)
+	_, err := (&tx{w: w}).exec(query)
 	return err
 }
 
@@ -185,7 +193,11 @@ func (w *writer) close() error {
 }
 
 // tx is the writer's transaction as one call sees it.
-type tx struct{ w *writer }
+type tx struct {
+	w      *writer
+	headOf memory.Owner // whose version the call raised; "" for nobody's
+	head   int64        // to what
+}
 
 // exec runs a statement. Statements are prepared once and kept, so query must be
 // one of a few fixed texts. The caller's context does not reach the database:
