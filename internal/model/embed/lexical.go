@@ -5,6 +5,8 @@ package embed
 import (
 	"context"
 	"math"
+	"sync"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/internal/vector"
@@ -48,22 +50,14 @@ func (Lexical) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([]
 }
 
 func lexical(s string) []float32 {
-	counts := map[string]int{}
-	var order []string // so that the sums do not depend on the map's order
-	text.EachWord(s, func(w string) {
-		if text.Term(w) == "" {
-			return
-		}
-		if counts[w] == 0 {
-			order = append(order, w)
-		}
-		counts[w]++
-	})
+	c := counters.Get().(*counter)
+	defer c.done()
+	c.count(s)
 	v := make([]float32, lexicalDims)
-	for _, w := range order {
-		weight := float32(1 + math.Log(float64(counts[w])))
-		add(v, text.Term(w), weight)
-		addGrams(v, w, weight*gramWeight)
+	for _, w := range c.words {
+		weight := float32(1 + math.Log(float64(w.times)))
+		add(v, w.term, weight)
+		c.addGrams(v, w.word, weight*gramWeight)
 	}
 	if !vector.Normalize(v) {
 		add(v, "", 1)
@@ -71,17 +65,88 @@ func lexical(s string) []float32 {
 	return v
 }
 
+// counter counts the words of a text that have a term.
+type counter struct {
+	words []counted      // in the order of their first time, which the sums depend on
+	place map[string]int // in words, once there are more than few
+	gram  []byte         // scratch of addGrams
+	ends  []int
+}
+
+type counted struct {
+	word, term string
+	times      int
+}
+
+var counters = sync.Pool{New: func() any { return &counter{place: map[string]int{}} }}
+
+// few words are found sooner one by one than in a map; many are seldom.
+const few, many = 24, 4096
+
+// done keeps the counter for another text, unless it has grown large.
+func (c *counter) done() {
+	if len(c.words) > many {
+		return
+	}
+	clear(c.words) // lets go of the text
+	c.words = c.words[:0]
+	clear(c.place)
+	counters.Put(c)
+}
+
+func (c *counter) count(s string) {
+	text.EachWord(s, func(w string) {
+		if i, ok := c.find(w); ok {
+			c.words[i].times++
+			return
+		}
+		term := text.Term(w)
+		if term == "" {
+			return
+		}
+		c.words = append(c.words, counted{w, term, 1})
+		switch n := len(c.words); {
+		case n == few:
+			for i := range c.words {
+				c.place[c.words[i].word] = i
+			}
+		case n > few:
+			c.place[w] = n - 1
+		}
+	})
+}
+
+func (c *counter) find(word string) (int, bool) {
+	if len(c.words) >= few {
+		i, ok := c.place[word]
+		return i, ok
+	}
+	for i := range c.words {
+		if c.words[i].word == word {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
 // addGrams adds the runs of four characters of a word, its ends marked.
-func addGrams(v []float32, word string, weight float32) {
-	runes := append(append([]rune{'^'}, []rune(word)...), '$')
-	for i := 0; i+4 <= len(runes); i++ {
-		add(v, string(runes[i:i+4]), weight)
+func (c *counter) addGrams(v []float32, word string, weight float32) {
+	const run = 4
+	c.gram, c.ends = append(c.gram[:0], '^'), append(c.ends[:0], 0, 1)
+	for _, r := range word {
+		c.gram = utf8.AppendRune(c.gram, r)
+		c.ends = append(c.ends, len(c.gram))
+	}
+	c.gram = append(c.gram, '$')
+	c.ends = append(c.ends, len(c.gram))
+	for i := 0; i+run < len(c.ends); i++ {
+		add(v, c.gram[c.ends[i]:c.ends[i+run]], weight)
 	}
 }
 
 // add hashes a feature (FNV-1a, finished so that all bits depend on all) to its
 // dimension and sign.
-func add(v []float32, feature string, weight float32) {
+func add[T string | []byte](v []float32, feature T, weight float32) {
 	h := uint64(14695981039346656037)
 	for i := range len(feature) {
 		h = (h ^ uint64(feature[i])) * 1099511628211

@@ -2,10 +2,12 @@ package embed
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
 )
@@ -53,9 +55,74 @@ func TestLexicalStopsWithItsContext(t *testing.T) {
 	}
 }
 
+// plainly is the definition of the embedding, in as few words as it takes.
+func plainly(s string) []float32 {
+	counts := map[string]int{}
+	var order []string
+	text.EachWord(s, func(w string) {
+		if text.Term(w) == "" {
+			return
+		}
+		if counts[w] == 0 {
+			order = append(order, w)
+		}
+		counts[w]++
+	})
+	v := make([]float32, lexicalDims)
+	for _, w := range order {
+		weight := float32(1 + math.Log(float64(counts[w])))
+		add(v, text.Term(w), weight)
+		runes := append(append([]rune{'^'}, []rune(w)...), '$')
+		for i := 0; i+4 <= len(runes); i++ {
+			add(v, string(runes[i:i+4]), weight*gramWeight)
+		}
+	}
+	if !vector.Normalize(v) {
+		add(v, "", 1)
+	}
+	return v
+}
+
+func wantPlain(t *testing.T, s string) {
+	t.Helper()
+	if got := embed(t, s)[0]; !slices.Equal(got, plainly(s)) {
+		t.Errorf("%q: another vector than by definition", s)
+	}
+}
+
+func TestLexicalIsAsDefined(t *testing.T) {
+	long := ""
+	for i := range 3 * few {
+		long += fmt.Sprintf("word%d again word%d and ", i, i/2)
+	}
+	for _, s := range []string{"", "the of", sentence, "Ana's café wasn't open, Ana said", "猫が好き 猫", "\xff\xfe", long, long + sentence, "x"} {
+		wantPlain(t, s)
+	}
+}
+
+func FuzzLexicalIsAsDefined(f *testing.F) {
+	f.Add(sentence)
+	f.Fuzz(wantPlain)
+}
+
+const (
+	sentence = "User told Ana that the trip to Lisbon with the children was moved from May to the second week of June"
+	question = "When is the trip to Lisbon?"
+)
+
 func BenchmarkLexical(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		lexical("User told Ana that the trip to Lisbon with the children was moved from May to the second week of June")
+	for name, s := range map[string]string{"question": question, "sentence": sentence} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				lexical(s)
+			}
+		})
+		b.Run(name+" plainly", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				plainly(s)
+			}
+		})
 	}
 }
