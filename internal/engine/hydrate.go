@@ -104,4 +104,3 @@ func (r *recalling) successors(ctx context.Context, turn string) ([]memory.Fact,
 	}
 	return now, nil
 }
-

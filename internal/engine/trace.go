@@ -34,4 +34,3 @@ func (r *recalling) trace(id, block string, took time.Duration) memory.Trace {
 
 // traced is a question as a trace keeps it: no secrets, not all of a long one.
 func traced(question string) string { return learn.Redact(clip(question, tracedQuestion), false) }
-

@@ -11,17 +11,19 @@ import (
 
 const (
 	tracesKept    = 1000            // of each owner, in the store
-	tracesPending = 4096            // in memory, before the oldest are dropped
+	tracesPending = 1024            // in memory, at some 10 kB each, before the oldest are dropped
 	traceInterval = 2 * time.Second // between writes
+	tracesAtOnce  = 64              // in a transaction, so that other writes do not wait for long
 )
 
 // traceRing holds traces until they are written, off the path of requests. It
 // is bounded: under a flood the oldest unwritten ones are lost, never a request
 // delayed.
 type traceRing struct {
-	mu      sync.Mutex     // guards both
-	pending []memory.Trace // oldest first
-	writing []memory.Trace // taken, and not yet in the store
+	mu      sync.Mutex     // guards what follows
+	pending []memory.Trace // in a ring
+	oldest  int            // where it starts
+	writing []memory.Trace // taken, and not yet in the store, oldest first
 }
 
 func newTraceRing() *traceRing { return &traceRing{} }
@@ -29,16 +31,18 @@ func newTraceRing() *traceRing { return &traceRing{} }
 func (r *traceRing) add(t memory.Trace) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.pending) >= tracesPending {
-		r.pending = append(r.pending[:0], r.pending[tracesPending/2:]...)
+	if len(r.pending) < tracesPending {
+		r.pending = append(r.pending, t)
+		return
 	}
-	r.pending = append(r.pending, t)
+	r.pending[r.oldest] = t
+	r.oldest = (r.oldest + 1) % tracesPending
 }
 
 func (r *traceRing) find(owner memory.Owner, id string) (memory.Trace, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, traces := range [][]memory.Trace{r.pending, r.writing} {
+	for _, traces := range [][]memory.Trace{r.pending[:r.oldest], r.pending[r.oldest:], r.writing} {
 		for _, t := range slices.Backward(traces) {
 			if t.ID == id && t.Owner == owner {
 				return t, true
@@ -52,7 +56,9 @@ func (r *traceRing) find(owner memory.Owner, id string) (memory.Trace, bool) {
 func (r *traceRing) take() []memory.Trace {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.writing, r.pending = r.pending, nil
+	r.writing = slices.Concat(r.pending[r.oldest:], r.pending[:r.oldest])
+	clear(r.pending)
+	r.pending, r.oldest = r.pending[:0], 0
 	return r.writing
 }
 
@@ -102,10 +108,10 @@ func (e *Engine) Run(ctx context.Context) error {
 }
 
 func (e *Engine) writeTraces(ctx context.Context) {
-	if batch := e.traces.take(); len(batch) > 0 {
+	defer e.traces.done()
+	for batch := range slices.Chunk(e.traces.take(), tracesAtOnce) {
 		if err := e.Store.SaveTraces(ctx, tracesKept, batch...); err != nil {
 			e.Log.Warn("traces were not written", "count", len(batch), "err", err)
 		}
-		e.traces.done()
 	}
 }
