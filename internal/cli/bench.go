@@ -17,18 +17,16 @@ func benchmark() *cobra.Command {
 	return cmd
 }
 
-// withServer runs a server on a memory of its own, with an upstream that answers
-// at once, for as long as do takes.
+// withServer runs a server in this process, on a memory of its own, for as long as
+// do takes.
 func withServer(ctx context.Context, do func(context.Context, bench.Serving) error) (err error) {
 	dir, err := os.MkdirTemp("", "loci-bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	upstream := bench.Upstream()
-	defer upstream.Close()
 	config, err := loci.LoadConfig(loci.Sources{Flags: map[string]string{
-		"addr": "127.0.0.1:0", "data": dir, "log.level": "error", "upstream.url": upstream.URL + "/v1",
+		"addr": "127.0.0.1:0", "data": dir, "log.level": "error",
 	}})
 	if err != nil {
 		return err
@@ -40,7 +38,7 @@ func withServer(ctx context.Context, do func(context.Context, bench.Serving) err
 	serving, stop := context.WithCancel(ctx)
 	finished := make(chan error, 1)
 	go func() { finished <- s.run(serving) }()
-	err = do(ctx, bench.Serving{URL: s.url(), Upstream: upstream, Settle: s.Settle})
+	err = do(ctx, bench.Serving{URL: s.url()})
 	stop()
 	return errors.Join(err, <-finished)
 }

@@ -1,0 +1,110 @@
+package bench
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// talk makes everyday sentences, the same for the same seed. Their words are made up and drawn by Zipf's law, as people draw them; between
+// them stand the small words of English, as many as there are in speech.
+type talk struct {
+	words []string
+	zipf  *rand.Zipf
+	r     *rand.Rand
+}
+
+const (
+	// vocabularySize is about the words that someone uses.
+	vocabularySize = 20_000
+
+	// The exponent and the offset of Zipf's law (Mandelbrot's form), with the
+	// commonest words left to smallWords.
+	zipfExponent, zipfOffset = 1.1, 20
+)
+
+// smallWords are the commonest of English; they take up near half of what is said.
+var smallWords = strings.Fields("the to and a of in it is that my on was with for you at this have but be so we as not are about they just from had what all when up there one out if")
+
+func newTalk(seed uint64) *talk {
+	r := rand.New(rand.NewPCG(seed, 7))
+	return &talk{words: vocabulary(vocabularySize), zipf: rand.NewZipf(r, zipfExponent, zipfOffset, vocabularySize-1), r: r}
+}
+
+// vocabulary returns n words that can be spoken.
+func vocabulary(n int) []string {
+	const consonants, vowels = "bcdfghklmnprstvz", "aeiou"
+	r := rand.New(rand.NewPCG(1, 1))
+	words := make([]string, n)
+	for i := range words {
+		var b strings.Builder
+		for range 2 + r.IntN(3) {
+			b.WriteByte(consonants[r.IntN(len(consonants))])
+			b.WriteByte(vowels[r.IntN(len(vowels))])
+		}
+		words[i] = b.String()
+	}
+	return words
+}
+
+// word draws a word.
+func (t *talk) word() string { return t.words[t.zipf.Uint64()] }
+
+// sentence says something of 8 to 24 words.
+func (t *talk) sentence() string {
+	words := []string{"I"}
+	for range 7 + t.r.IntN(17) {
+		w := t.word()
+		switch x := t.r.Float64(); {
+		case x < 0.45:
+			w = smallWords[t.r.IntN(len(smallWords))]
+		case x < 0.48:
+			w = strings.ToUpper(w[:1]) + w[1:] // somebody's name
+		}
+		words = append(words, w)
+	}
+	return strings.Join(words, " ") + "."
+}
+
+// sentences says n things.
+func (t *talk) sentences(n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = t.sentence()
+	}
+	return out
+}
+
+// frames are how questions are put.
+var frames = []string{"What did I say about @?", "Do you remember @?", "When was that with @?", "Who told me about @?", "@?"}
+
+// question asks for 2 to 8 words of something that was said, as far as that has
+// so many. Something must have been said.
+func (t *talk) question(said []string) string {
+	var words []string
+	for len(words) < 2 { // what has fewer, nobody asks about
+		words = contentWords(said[t.r.IntN(len(said))])
+	}
+	n := min(2+t.r.IntN(7), len(words))
+	asked := make([]string, n)
+	for i, place := range t.r.Perm(len(words))[:n] {
+		asked[i] = words[place]
+	}
+	return strings.Replace(frames[t.r.IntN(len(frames))], "@", strings.Join(asked, " "), 1)
+}
+
+// contentWords returns the words of a sentence that are not small.
+func contentWords(s string) []string {
+	words := strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) })
+	return slices.DeleteFunc(words, func(w string) bool { return w == "I" || slices.Contains(smallWords, w) })
+}
+
+// questions asks n times.
+func (t *talk) questions(n int, said []string) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = t.question(said)
+	}
+	return out
+}
