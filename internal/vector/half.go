@@ -24,6 +24,16 @@ func EncodeHalf(x float32) uint16 {
 	return sign | uint16(roundShift(uint32(exp)<<23|frac, 13)) // a carry rises into the exponent
 }
 
+// EncodeHalves writes [EncodeHalf] of each value of v into dst. The values must be
+// finite. It panics if dst is shorter than v.
+func EncodeHalves(dst []uint16, v []float32) { encodeHalves(dst[:len(v)], v) }
+
+func encodeHalvesPortable(dst []uint16, v []float32) {
+	for i, x := range v {
+		dst[i] = EncodeHalf(x)
+	}
+}
+
 // roundShift returns x >> n, rounded to the nearest, ties to even.
 func roundShift(x uint32, n uint) uint32 {
 	half := uint32(1) << (n - 1)
@@ -46,22 +56,6 @@ func DecodeHalf(h uint16) float32 {
 		return math.Float32frombits(sign | 0x7f800000 | frac<<13)
 	}
 	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
-}
-
-// DotHalf returns the inner product of a with a vector of half-precision bits,
-// none of which may be infinite.
-func DotHalf(a []float32, b []uint16) float32 {
-	b = b[:len(a)]
-	var s0, s1 float32
-	i := 0
-	for ; i+2 <= len(a); i += 2 {
-		s0 += a[i] * finite(b[i])
-		s1 += a[i+1] * finite(b[i+1])
-	}
-	for ; i < len(a); i++ {
-		s0 += a[i] * finite(b[i])
-	}
-	return s0 + s1
 }
 
 // finite decodes without a branch what is neither infinite nor no number: the bits

@@ -2,24 +2,40 @@ package vector
 
 import "math"
 
+// tiny is the largest value of vectors that [Quantize] takes for zeros: with less,
+// the scale would be too small to be divided by exactly.
+const tiny = 127 * 0x1p-126
+
 // Quantize writes v into dst as int8 and returns the scale that leads back,
-// v[i] ≈ scale * dst[i], and the sum of dst. The largest value becomes ±127.
+// v[i] ≈ scale * dst[i], and the sum of dst. The largest value becomes ±127. The
+// values must be finite. It panics if dst is shorter than v.
 func Quantize(v []float32, dst []int8) (scale float32, sum int32) {
 	dst = dst[:len(v)]
-	var most float32
-	for _, x := range v {
-		most = max(most, x, -x)
-	}
-	if most == 0 {
+	most := largest(v)
+	if most < tiny {
 		clear(dst)
 		return 0, 0
 	}
 	scale = most / 127
+	return scale, round(dst, v, scale)
+}
+
+// largestPortable returns the largest of the values without their signs, 0 for none.
+func largestPortable(v []float32) float32 {
+	var most float32
+	for _, x := range v {
+		most = max(most, x, -x)
+	}
+	return most
+}
+
+// roundPortable writes v divided by scale, ties to even, and returns the sum.
+func roundPortable(dst []int8, v []float32, scale float32) (sum int32) {
 	for i, x := range v {
 		dst[i] = int8(math.RoundToEven(float64(x / scale)))
 		sum += int32(dst[i])
 	}
-	return scale, sum
+	return sum
 }
 
 // Block is quantized vectors of one length that lie one after the other.
@@ -34,23 +50,33 @@ func (b Block) Rows(from, to, dims int) Block {
 	return Block{b.Values[from*dims : to*dims], b.Scales[from:to], b.Sums[from:to]}
 }
 
+// padding is what the capacity of a query's values is a multiple of, zeros beyond
+// their length: kernels read whole registers of them.
+const padding = 64
+
 // Query is a question's vector made ready to be scanned with.
 type Query struct {
 	values []int8
 	scale  float32
 }
 
-// NewQuery returns the query of v.
+// NewQuery returns the query of v, which may be up to 65536 long.
 func NewQuery(v []float32) Query {
-	q := Query{values: make([]int8, len(v))}
+	q := Query{values: make([]int8, len(v), (len(v)+padding-1)/padding*padding)}
 	q.scale, _ = Quantize(v, q.values)
 	return q
 }
 
 // Scan writes the inner products of the query with the rows of a block, which are
 // as long as the query. The scales say how many rows there are; out must hold as
-// many.
+// many. It panics if the block or out is shorter than that.
 func Scan(q Query, b Block, out []float32) {
+	rows := len(b.Scales)
+	b.Values, b.Sums = b.Values[:rows*len(q.values)], b.Sums[:rows]
+	scan(q, b, out[:rows])
+}
+
+func scanPortable(q Query, b Block, out []float32) {
 	dims := len(q.values)
 	for i, scale := range b.Scales {
 		out[i] = float32(dotInt8(q.values, b.Values[i*dims:(i+1)*dims])) * scale * q.scale

@@ -135,18 +135,3 @@ func FuzzHalf(f *testing.F) {
 func newBlock(rows, dims int) Block {
 	return Block{make([]int8, rows*dims), make([]float32, rows), make([]int32, rows)}
 }
-
-func BenchmarkScan384(b *testing.B) {
-	const rows, dims = 1000, 384
-	r := rand.New(rand.NewPCG(1, 1))
-	block, out := newBlock(rows, dims), make([]float32, rows)
-	for i := range rows {
-		block.Scales[i], block.Sums[i] = Quantize(random(r, dims), block.Values[i*dims:(i+1)*dims])
-	}
-	q := NewQuery(random(r, dims))
-	b.ReportAllocs()
-	for b.Loop() {
-		Scan(q, block, out)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/vector")
-}

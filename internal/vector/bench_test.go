@@ -1,0 +1,135 @@
+package vector
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	benchDims  = 384
+	benchBlock = 512     // rows of a scan, as package index does it
+	hotRows    = 2 << 10 // 768 KiB: they fit the second cache
+	coldRows   = 4 << 18 // 384 MiB: several times the largest last cache
+)
+
+var bench = sync.OnceValue(func() Block {
+	b := newBlock(coldRows, benchDims)
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range b.Values {
+		b.Values[i] = int8(r.Uint32())
+	}
+	b.sumUp(benchDims)
+	for i := range b.Scales {
+		b.Scales[i] = r.Float32()
+	}
+	return b
+})
+
+// BenchmarkScan scans rows that are in the cache, and more rows than fit one: then
+// it also tells the share of the speed at which the same bytes can be read at all,
+// by one thread with the widest loads.
+func BenchmarkScan(b *testing.B) {
+	all := bench()
+	q := NewQuery(random(rand.New(rand.NewPCG(2, 2)), benchDims))
+	out := make([]float32, benchBlock)
+	scanAll := func(rows int) {
+		for from := 0; from < rows; from += benchBlock {
+			Scan(q, all.Rows(from, from+benchBlock, benchDims), out)
+		}
+	}
+	for _, name := range Tiers() {
+		b.Run("hot/"+name, func(b *testing.B) {
+			use(b, name)
+			b.ReportAllocs()
+			for b.Loop() {
+				scanAll(hotRows)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/hotRows, "ns/vector")
+		})
+	}
+	for _, name := range Tiers() {
+		b.Run("cold/"+name, func(b *testing.B) {
+			if testing.Short() {
+				b.Skip("it takes 384 MiB")
+			}
+			use(b, name)
+			var reading, scanning time.Duration
+			for b.Loop() {
+				start := time.Now()
+				read(all.Values)
+				between := time.Now()
+				scanAll(coldRows)
+				reading += between.Sub(start)
+				scanning += time.Since(between)
+			}
+			b.ReportMetric(float64(scanning.Nanoseconds())/float64(b.N)/coldRows, "ns/vector")
+			b.ReportMetric(float64(len(all.Values))*float64(b.N)/float64(scanning.Nanoseconds()), "GB/s")
+			if reading > time.Microsecond {
+				b.ReportMetric(float64(reading)/float64(scanning), "share")
+			}
+		})
+	}
+}
+
+func BenchmarkDot(b *testing.B) {
+	r := rand.New(rand.NewPCG(3, 3))
+	x, y, dst, bytes := random(r, benchDims), random(r, benchDims), make([]uint16, benchDims), make([]int8, benchDims)
+	h, g := randomHalves(r, benchDims), randomHalves(r, benchDims)
+	for _, op := range []struct {
+		name string
+		do   func()
+	}{
+		{"Dot", func() { Dot(x, y) }},
+		{"DotHalf", func() { DotHalf(x, h) }},
+		{"DotHalves", func() { DotHalves(g, h) }},
+		{"EncodeHalves", func() { EncodeHalves(dst, x) }},
+		{"Quantize", func() { Quantize(x, bytes) }},
+	} {
+		for _, name := range Tiers() {
+			b.Run(op.name+"/"+name, func(b *testing.B) {
+				use(b, name)
+				for b.Loop() {
+					op.do()
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkAbove filters blocks in which one score in a hundred is high enough,
+// beside a loop that asks a [Top] about each.
+func BenchmarkAbove(b *testing.B) {
+	r := rand.New(rand.NewPCG(4, 4))
+	scores := make([]float32, benchBlock)
+	for i := range scores {
+		scores[i] = r.Float32()
+	}
+	for _, name := range Tiers() {
+		b.Run(name, func(b *testing.B) {
+			use(b, name)
+			var found []int32
+			for b.Loop() {
+				found = Above(scores, 0.99, found)
+			}
+		})
+	}
+	b.Run("Takes", func(b *testing.B) {
+		type row struct {
+			at    *int
+			n     int32
+			score float32
+		}
+		top := NewTop(1, func(a, b row) bool { return a.score > b.score }, nil)
+		top.Push(row{nil, 0, 2})
+		kept := 0
+		for b.Loop() {
+			for i, x := range scores {
+				if top.Takes(row{nil, int32(i), x}) {
+					kept++
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package vector
+
+// lanes is how many sums of an inner product run side by side: value i belongs to
+// lane i mod lanes. Products are rounded before they are added, and in the end the
+// upper half of the lanes is added to the lower until one is left. Every tier keeps
+// to this order, or rounding would make one machine's ranking another's.
+const lanes = 32
+
+// Dot returns the inner product of two vectors of one length. It panics if b is
+// shorter than a.
+func Dot(a, b []float32) float32 { return dot(a, b[:len(a)]) }
+
+// DotHalf returns the inner product of a with a vector of half-precision bits,
+// none of which may be infinite. It panics if b is shorter than a.
+func DotHalf(a []float32, b []uint16) float32 { return dotHalf(a, b[:len(a)]) }
+
+// DotHalves returns the inner product of two vectors of half-precision bits, none
+// of which may be infinite. It panics if b is shorter than a.
+func DotHalves(a, b []uint16) float32 { return dotHalves(a, b[:len(a)]) }
+
+type piece [lanes]float32
+
+func dotPortable(a, b []float32) float32 {
+	var sums piece
+	for len(a) >= lanes && len(b) >= lanes {
+		sums.add((*piece)(a), (*piece)(b))
+		a, b = a[lanes:], b[lanes:]
+	}
+	var x, y piece
+	copy(x[:], a)
+	copy(y[:], b)
+	sums.add(&x, &y)
+	return sums.total()
+}
+
+func dotHalfPortable(a []float32, b []uint16) float32 {
+	var sums, y piece
+	for len(a) >= lanes && len(b) >= lanes {
+		y.decode(b[:lanes])
+		sums.add((*piece)(a), &y)
+		a, b = a[lanes:], b[lanes:]
+	}
+	var x piece
+	copy(x[:], a)
+	y.decode(b)
+	sums.add(&x, &y)
+	return sums.total()
+}
+
+func dotHalvesPortable(a, b []uint16) float32 {
+	var sums, x, y piece
+	for len(a) > 0 {
+		n := min(lanes, len(a))
+		x.decode(a[:n])
+		y.decode(b[:n])
+		sums.add(&x, &y)
+		a, b = a[n:], b[n:]
+	}
+	return sums.total()
+}
+
+// add adds the products of a and b. The conversion keeps the compiler from fusing
+// the two roundings into one where the processor could. Eight at a time need no
+// bounds checks.
+func (p *piece) add(a, b *piece) {
+	for i := 0; i < lanes; i += 8 {
+		s, x, y := (*[8]float32)(p[i:]), (*[8]float32)(a[i:]), (*[8]float32)(b[i:])
+		s[0] += float32(x[0] * y[0])
+		s[1] += float32(x[1] * y[1])
+		s[2] += float32(x[2] * y[2])
+		s[3] += float32(x[3] * y[3])
+		s[4] += float32(x[4] * y[4])
+		s[5] += float32(x[5] * y[5])
+		s[6] += float32(x[6] * y[6])
+		s[7] += float32(x[7] * y[7])
+	}
+}
+
+// total adds up the lanes, and leaves them in disorder.
+func (p *piece) total() float32 {
+	for half := lanes / 2; half > 0; half /= 2 {
+		for i := range half {
+			p[i] += p[i+half]
+		}
+	}
+	return p[0]
+}
+
+// decode fills the piece from up to so many half-precision bits, and with zeros.
+func (p *piece) decode(half []uint16) {
+	for i, h := range half {
+		p[i] = finite(h)
+	}
+	clear(p[len(half):])
+}

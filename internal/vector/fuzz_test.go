@@ -1,0 +1,111 @@
+package vector
+
+import (
+	"encoding/binary"
+	"math"
+	"testing"
+)
+
+// seeds are lengths around those at which kernels change their step.
+func seeds(f *testing.F) {
+	for _, n := range []int{0, 1, 15, 16, 31, 64, 129, 385, 1540} {
+		data := make([]byte, n)
+		for i := range data {
+			data[i] = byte(i*i + 77*i)
+		}
+		f.Add(data, uint16(n/3))
+	}
+}
+
+func FuzzScan(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, data []byte, dims uint16) {
+		n := int(dims % 400)
+		for len(data) < n {
+			data = append(data, byte(len(data)))
+		}
+		q := NewQuery(make([]float32, n))
+		q.scale = 0.75
+		for i := range q.values {
+			q.values[i] = int8(data[i])
+		}
+		data = data[n:]
+		rows := min(len(data)/max(n, 1), 20)
+		b := newBlock(rows, n)
+		for i := range b.Values {
+			b.Values[i] = int8(data[i])
+		}
+		for i := range b.Scales {
+			b.Scales[i] = 1 / float32(i+3)
+		}
+		b.sumUp(n)
+		for _, name := range Tiers() {
+			use(t, name)
+			checkScan(t, q, b)
+		}
+	})
+}
+
+// floats reads finite values, and halves finite half-precision bits.
+func floats(data []byte) []float32 {
+	var v []float32
+	for ; len(data) >= 4; data = data[4:] {
+		bits := binary.LittleEndian.Uint32(data)
+		if bits>>23&0xff == 0xff {
+			bits &^= 1 << 30
+		}
+		v = append(v, math.Float32frombits(bits))
+	}
+	return v
+}
+
+func halves(data []byte) []uint16 {
+	var v []uint16
+	for ; len(data) >= 2; data = data[2:] {
+		bits := binary.LittleEndian.Uint16(data)
+		if bits>>10&0x1f == 0x1f {
+			bits &^= 1 << 14
+		}
+		v = append(v, bits)
+	}
+	return v
+}
+
+func FuzzDots(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, data []byte, _ uint16) {
+		data = data[:min(len(data), 12000)/12*12]
+		a, b := floats(data[:len(data)/3]), floats(data[len(data)/3:])
+		c := halves(data)
+		n := len(a)
+		for _, name := range Tiers() {
+			use(t, name)
+			checkDots(t, a, b[:n], c[:n], c[n:2*n])
+		}
+	})
+}
+
+func FuzzConversions(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, data []byte, _ uint16) {
+		v := floats(data)
+		for _, name := range Tiers() {
+			use(t, name)
+			checkConversions(t, v)
+		}
+	})
+}
+
+func FuzzAbove(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, data []byte, least uint16) {
+		var scores []float32
+		for _, h := range halves(data) {
+			scores = append(scores, DecodeHalf(h))
+		}
+		for _, name := range Tiers() {
+			use(t, name)
+			checkAbove(t, scores, DecodeHalf(least), nil)
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package vector
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
+
+//go:generate go run -C kernels . -out ../kernels_amd64.s -stubs ../kernels_amd64.go -pkg vector
+
+func fastest() int32 {
+	x := cpu.X86
+	switch {
+	case !x.HasAVX2 || !x.HasF16C:
+		return portable
+	case !x.HasAVX512F || !x.HasAVX512BW || !x.HasAVX512VL || !x.HasAVX512VNNI:
+		return avx2
+	}
+	return avx512
+}
+
+func scan(q Query, b Block, out []float32) {
+	dims, t := len(q.values), tier.Load()
+	query, values, result := unsafe.SliceData(q.values), unsafe.SliceData(b.Values), unsafe.SliceData(out)
+	scales, sums := unsafe.SliceData(b.Scales), unsafe.SliceData(b.Sums)
+	switch {
+	case t == avx512:
+		scanAVX512(query, values, scales, sums, q.scale, dims, len(out), result)
+	case t == avx2 && dims >= 16:
+		scanAVX2(query, values, scales, sums, q.scale, dims, len(out), result)
+	default:
+		scanPortable(q, b, out)
+	}
+}
+
+func dot(a, b []float32) float32 {
+	if tier.Load() == portable || len(a) < lanes {
+		return dotPortable(a, b)
+	}
+	return dotAVX2(unsafe.SliceData(a), unsafe.SliceData(b), len(a))
+}
+
+func dotHalf(a []float32, b []uint16) float32 {
+	if tier.Load() == portable || len(a) < lanes {
+		return dotHalfPortable(a, b)
+	}
+	return dotHalfAVX2(unsafe.SliceData(a), unsafe.SliceData(b), len(a))
+}
+
+func dotHalves(a, b []uint16) float32 {
+	if tier.Load() == portable || len(a) < lanes {
+		return dotHalvesPortable(a, b)
+	}
+	return dotHalvesAVX2(unsafe.SliceData(a), unsafe.SliceData(b), len(a))
+}
+
+func encodeHalves(dst []uint16, v []float32) {
+	whole := 0
+	if tier.Load() != portable {
+		whole = len(v) &^ 7
+		encodeHalvesAVX2(unsafe.SliceData(dst), unsafe.SliceData(v), whole)
+	}
+	encodeHalvesPortable(dst[whole:], v[whole:])
+}
+
+func largest(v []float32) float32 {
+	if tier.Load() == portable {
+		return largestPortable(v)
+	}
+	whole := len(v) &^ 31
+	return max(largestAVX2(unsafe.SliceData(v), whole), largestPortable(v[whole:]))
+}
+
+func round(dst []int8, v []float32, scale float32) int32 {
+	if tier.Load() == portable {
+		return roundPortable(dst, v, scale)
+	}
+	whole := len(v) &^ 31
+	return roundAVX2(unsafe.SliceData(dst), unsafe.SliceData(v), scale, whole) + roundPortable(dst[whole:], v[whole:], scale)
+}
+
+// above writes into out, which is as long as scores, and returns how many.
+func above(scores []float32, least float32, out []int32) int {
+	if tier.Load() == portable {
+		return abovePortable(scores, 0, least, out)
+	}
+	whole := len(scores) &^ 15
+	n := aboveAVX2(unsafe.SliceData(scores), whole, least, unsafe.SliceData(out))
+	return n + abovePortable(scores[whole:], whole, least, out[n:])
+}

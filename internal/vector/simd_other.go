@@ -1,0 +1,23 @@
+//go:build !amd64
+
+package vector
+
+func fastest() int32 { return portable }
+
+func scan(q Query, b Block, out []float32) { scanPortable(q, b, out) }
+
+func dot(a, b []float32) float32 { return dotPortable(a, b) }
+
+func dotHalf(a []float32, b []uint16) float32 { return dotHalfPortable(a, b) }
+
+func dotHalves(a, b []uint16) float32 { return dotHalvesPortable(a, b) }
+
+func encodeHalves(dst []uint16, v []float32) { encodeHalvesPortable(dst, v) }
+
+func largest(v []float32) float32 { return largestPortable(v) }
+
+func round(dst []int8, v []float32, scale float32) int32 { return roundPortable(dst, v, scale) }
+
+func above(scores []float32, least float32, out []int32) int {
+	return abovePortable(scores, 0, least, out)
+}
