@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -111,6 +113,7 @@ func (w *write) end() error {
 		ON CONFLICT (owner) DO UPDATE SET version = excluded.version, clock = excluded.clock`,
 		w.owner, w.version, micros(w.at))
 	w.headOf, w.head = w.owner, w.version
+	w.changed = slices.AppendSeq(w.changed, maps.Keys(w.wrote))
 	return wrap("raise the owner's version", err)
 }
 
@@ -131,6 +134,7 @@ func (w *write) learned(turns []string) error {
 		if err != nil {
 			return fmt.Errorf("mark turn %s as learned: %w", id, err)
 		}
+		w.changed = append(w.changed, id)
 	}
 	return nil
 }

@@ -3,7 +3,9 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -39,9 +41,35 @@ var (
 
 // Get returns memories by id: see [memory.Facts].
 func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]memory.Memory, error) {
-	var found []memory.Memory
+	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
+		return nil, err
+	}
+	byID, missing, commits := s.writer.recent.find(owner, ids)
+	if len(missing) > 0 {
+		read, err := s.read(ctx, owner, missing)
+		if err != nil {
+			return nil, err
+		}
+		if !s.writer.recent.learn(owner, read, commits) && len(byID) > 0 {
+			// A commit came in between: what was known may be older than what was read.
+			if read, err = s.read(ctx, owner, ids); err != nil {
+				return nil, err
+			}
+			clear(byID)
+		}
+		maps.Copy(byID, read)
+	}
+	found := make([]memory.Memory, 0, len(ids))
+	for _, id := range ids {
+		found = append(found, byID[id]...)
+	}
+	return found, nil
+}
+
+// read reads memories from the database, by id.
+func (s *Store) read(ctx context.Context, owner memory.Owner, ids []string) (map[string][]memory.Memory, error) {
+	byID := make(map[string][]memory.Memory, len(ids))
 	err := s.reads.see(ctx, owner, func(v *view) error {
-		byID := map[string][]memory.Memory{}
 		for _, from := range []source{facts, links, turns, summaries} {
 			rows, err := v.query(`SELECT `+from.columns+` FROM `+from.table+`
 				WHERE owner = ? AND id IN (SELECT value FROM json_each(?))`, cmp.Or(list(ids), `[]`))
@@ -53,12 +81,9 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 				byID[m.ID()] = append(byID[m.ID()], m)
 			}
 		}
-		for _, id := range ids {
-			found = append(found, byID[id]...)
-		}
 		return nil
 	})
-	return found, err
+	return byID, err
 }
 
 // List returns the memories that match: see [memory.Facts].

@@ -30,7 +30,9 @@ type writer struct {
 	failpoint  func(point string)
 	done       chan struct{}
 	raised     map[memory.Owner]int64 // versions that the transaction under way has raised
+	changed    map[memoryKey]struct{} // memories that it has changed
 	heads      heads                  // versions as they were committed
+	recent     recent                 // memories as they were committed
 
 	mu     sync.RWMutex // guards closed against sends on calls
 	closed bool
@@ -56,7 +58,8 @@ func startWriter(ctx context.Context, db *sql.DB, failpoint func(string)) (*writ
 	}
 	w := &writer{
 		db: db, conn: conn, statements: map[string]*sql.Stmt{}, failpoint: failpoint,
-		done: make(chan struct{}), raised: map[memory.Owner]int64{}, calls: make(chan *call, maxGroup),
+		done: make(chan struct{}), raised: map[memory.Owner]int64{},
+		changed: map[memoryKey]struct{}{}, calls: make(chan *call, maxGroup),
 	}
 	go w.run()
 	return w, nil
@@ -109,6 +112,7 @@ func (w *writer) run() {
 func (w *writer) commit(first *call) {
 	group := make([]*call, 0, 8)
 	clear(w.raised)
+	clear(w.changed)
 	err := w.exec("BEGIN IMMEDIATE")
 	for c := first; c != nil; c = w.waiting(len(group)) {
 		if !c.taken.CompareAndSwap(false, true) {
@@ -119,12 +123,14 @@ func (w *writer) commit(first *call) {
 			err = w.attempt(c)
 		}
 	}
+	w.recent.committing()
 	if err == nil {
 		w.failpoint(beforeCommit)
 		err = w.exec("COMMIT")
 		w.failpoint(afterCommit)
 	}
 	w.heads.committed(w.raised, err)
+	w.recent.committed(w.changed, err)
 	if err != nil {
 		_ = w.exec("ROLLBACK") // a failed statement may have rolled back already
 	}
@@ -168,6 +174,9 @@ func (w *writer) attempt(c *call) error {
 	}
 	if c.err == nil && t.headOf != "" {
 		w.raised[t.headOf] = t.head
+		for _, id := range t.changed {
+			w.changed[memoryKey{t.headOf, id}] = struct{}{}
+		}
 	}
 	return w.exec("RELEASE call")
 }
@@ -194,9 +203,10 @@ func (w *writer) close() error {
 
 // tx is the writer's transaction as one call sees it.
 type tx struct {
-	w      *writer
-	headOf memory.Owner // whose version the call raised; "" for nobody's
-	head   int64        // to what
+	w       *writer
+	headOf  memory.Owner // who was written for; "" for nobody
+	head    int64        // the version since
+	changed []string     // ids of memories that were written
 }
 
 // exec runs a statement. Statements are prepared once and kept, so query must be

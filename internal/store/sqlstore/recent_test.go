@@ -1,0 +1,204 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// get reads by id and reports what fails.
+func (r *rig) get(ids ...string) []memory.Memory {
+	r.t.Helper()
+	found, err := r.Get(context.Background(), memtest.Ana, ids...)
+	if err != nil {
+		r.t.Error(err)
+	}
+	return found
+}
+
+// TestGetSeesEveryAcknowledgedWrite changes two facts together, again and again,
+// while others read one or both: they are always alike, and never older than what
+// was acknowledged before the question.
+func TestGetSeesEveryAcknowledgedWrite(t *testing.T) {
+	const writes = 150
+	r := newRig(t)
+	pair := [2]memory.Fact{memtest.Fact(memtest.Ana, "one"), memtest.Fact(memtest.Ana, "two")}
+	if _, err := r.Apply(t.Context(), memtest.Ana, memtest.Run("first"), memtest.Add(pair[0]), memtest.Add(pair[1])); err != nil {
+		t.Fatal(err)
+	}
+	var acknowledged atomic.Int64
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for {
+				before := acknowledged.Load()
+				ids := []string{pair[0].ID, pair[1].ID}
+				if n := rand.IntN(3); n < 2 {
+					ids = ids[n : n+1]
+				}
+				found := r.get(ids...)
+				for _, m := range found {
+					if got := m.Fact.ObservedSeq; got < before || got != found[0].Fact.ObservedSeq {
+						t.Errorf("got write %d beside %d, after %d was acknowledged", got, found[0].Fact.ObservedSeq, before)
+					}
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for i := range int64(writes) {
+		run := memtest.Run(fmt.Sprint("write ", i+1))
+		pair[0].ObservedSeq, pair[1].ObservedSeq = i+1, i+1
+		if _, err := r.Apply(t.Context(), memtest.Ana, run,
+			memtest.Change(memory.ActionUpdate, pair[0]), memtest.Change(memory.ActionUpdate, pair[1])); err != nil {
+			t.Fatal(err)
+		}
+		acknowledged.Store(i + 1)
+	}
+	close(done)
+	readers.Wait()
+	if t.Failed() {
+		return
+	}
+	if found := r.get(pair[0].ID, pair[1].ID); len(found) != 2 || found[0].Fact.ObservedSeq != writes {
+		t.Errorf("at the end: got %+v, want both at %d", found, writes)
+	}
+}
+
+func TestRecentIsWhatTheDatabaseSays(t *testing.T) {
+	r := newRig(t)
+	if _, err := r.Append(t.Context(), memtest.Ana, turnOf(memtest.Ana, "said")); err != nil {
+		t.Fatal(err)
+	}
+	fact := memtest.Fact(memtest.Ana, "one")
+	fact.Tags, fact.Provenance.Turns = []string{"a", "b"}, []string{"said"}
+	steps := []struct {
+		name string
+		do   func() error
+	}{
+		{"nothing", func() error { return nil }},
+		{"added", func() error {
+			_, err := r.Apply(t.Context(), memtest.Ana, memtest.Run("add"), memtest.Add(fact))
+			return err
+		}},
+		{"learned", func() error {
+			run := memtest.Run("learned")
+			run.Learned = []string{"said"}
+			_, err := r.Apply(t.Context(), memtest.Ana, run)
+			return err
+		}},
+		{"a vector", func() error {
+			run := memtest.Run("vector")
+			run.Vectors = []memory.Vector{{Memory: fact.ID, Model: "m", Values: []float32{1}}}
+			_, err := r.Apply(t.Context(), memtest.Ana, run)
+			return err
+		}},
+		{"retired", func() error {
+			_, err := r.Apply(t.Context(), memtest.Ana, memtest.Run("retired"), memtest.TurnMark(memory.ActionUpdate, "said", memory.Retired))
+			return err
+		}},
+	}
+	ids := []string{fact.ID, "said", "nobody"}
+	for _, step := range steps {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		for range 2 { // the second time from what is kept
+			read, err := r.read(t.Context(), memtest.Ana, ids)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []memory.Memory
+			for _, id := range ids {
+				want = append(want, read[id]...)
+			}
+			if got := r.get(ids...); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: got %+v, want %+v", step.name, got, want)
+			}
+		}
+	}
+}
+
+func TestRecentIsNotTheCallers(t *testing.T) {
+	r := newRig(t)
+	fact := memtest.Fact(memtest.Ana, "one")
+	fact.Tags = []string{"a", "b"}
+	if _, err := r.Apply(t.Context(), memtest.Ana, memtest.Run("add"), memtest.Add(fact)); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		got := r.get(fact.ID)[0].Fact
+		if got.Content != "one" || got.Tags[0] != "a" {
+			t.Errorf("got %q %q, which an earlier caller wrote", got.Content, got.Tags)
+		}
+		got.Content, got.Tags[0] = "mine", "mine"
+	}
+}
+
+func TestRecentIsBounded(t *testing.T) {
+	var c recent
+	turn := memtest.Turn(memtest.Ana, "talk", 0, memory.RoleUser, string(make([]byte, 10_000)))
+	each := sizeOf(memoryKey{memtest.Ana, "0000"}, []memory.Memory{{Turn: &turn}})
+	for i := range 5 * maxRecent / each {
+		id := fmt.Sprintf("%04d", i)
+		if !c.learn(memtest.Ana, map[string][]memory.Memory{id: {{Turn: &turn}}}, 0) {
+			t.Fatal("nothing was written, and it does not learn")
+		}
+		if _, missing, _ := c.find(memtest.Ana, []string{"0000"}); len(missing) > 0 {
+			t.Fatalf("what is asked for all the time is gone after %d others", i)
+		}
+	}
+	if n := len(c.young) + len(c.old); n > 2*(maxRecent/each+2) {
+		t.Errorf("%d memories of %d bytes are kept, want %d bytes at most", n, each, 2*maxRecent)
+	}
+}
+
+// BenchmarkGet reads what a recall shows, from the database and from what is kept.
+func BenchmarkGet(b *testing.B) {
+	s, err := OpenSQLite(b.Context(), b.TempDir()+"/loci.db", Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	var ids []string
+	batch := memory.Batch{Conversation: memtest.Conversation(memtest.Ana, "talk")}
+	for i := range 1000 {
+		turn := memtest.Turn(memtest.Ana, "talk", i, memory.RoleUser, fmt.Sprintf("This was said in turn %d, on the way to the harbour.", i))
+		turn.ID = fmt.Sprintf("turn %d", i)
+		batch.Turns = append(batch.Turns, turn)
+		if i%60 == 0 {
+			ids = append(ids, turn.ID)
+		}
+	}
+	if _, err := s.Append(b.Context(), memtest.Ana, batch); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("database", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if found, err := s.read(b.Context(), memtest.Ana, ids); err != nil || len(found) != len(ids) {
+				b.Fatal(found, err)
+			}
+		}
+	})
+	b.Run("kept", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if found, err := s.Get(b.Context(), memtest.Ana, ids...); err != nil || len(found) != len(ids) {
+				b.Fatal(found, err)
+			}
+		}
+	})
+}
