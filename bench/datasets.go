@@ -5,33 +5,49 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
 
-// readFile returns a file's bytes, unpacked if its name ends in .gz.
-func readFile(path string) ([]byte, error) {
+// openFile opens a file, unpacked if its name ends in .gz.
+func openFile(path string) (io.ReadCloser, error) {
 	f, err := os.Open(path)
+	if err != nil || !strings.HasSuffix(path, ".gz") {
+		return f, err
+	}
+	r, err := gzip.NewReader(bufio.NewReader(f))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("unpack %s: %w", path, err), f.Close())
+	}
+	return unpacked{r, f}, nil
+}
+
+// unpacked reads what was packed; closing it closes the file.
+type unpacked struct {
+	io.Reader
+	io.Closer
+}
+
+// readFile returns a file's bytes, unpacked.
+func readFile(path string) ([]byte, error) {
+	f, err := openFile(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	var r io.Reader = bufio.NewReader(f)
-	if strings.HasSuffix(path, ".gz") {
-		if r, err = gzip.NewReader(r); err != nil {
-			return nil, fmt.Errorf("unpack %s: %w", path, err)
-		}
-	}
-	return io.ReadAll(r)
+	return io.ReadAll(f)
 }
 
 // BEAM reads chats of the BEAM benchmark (JSON lines). Gold is messages; a
-// group of messages about one thing is a session.
+// group of messages about one thing is a session. Questions of the kind abstention
+// cannot be answered.
 func BEAM(path string) (Dataset, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -95,14 +111,44 @@ func (b beamChat) conversation() Conversation {
 			}
 		}
 	}
+	known := map[string]bool{}
+	for _, t := range c.Turns {
+		known[t.Ref] = true
+	}
 	for _, kind := range keys(b.Probing) {
-		for _, p := range b.Probing[kind] {
-			if gold := numbersIn(p.Source); len(gold) > 0 {
-				c.Questions = append(c.Questions, Question{Text: p.Question, Category: kind, Gold: gold})
+		for i, p := range b.Probing[kind] {
+			q := Question{ID: fmt.Sprint(c.Name, ":", kind, ":", i), Text: p.Question, Category: kind}
+			if kind == "abstention" {
+				c.Unanswerable = append(c.Unanswerable, q)
+				continue
 			}
+			q.Gold = c.only(numbersIn(p.Source), known)
+			c.ask(q)
 		}
 	}
 	return c
+}
+
+// only returns the gold that is known, and counts what is not.
+func (c *Conversation) only(gold []string, known map[string]bool) []string {
+	var out []string
+	for _, g := range distinct(gold) {
+		if known[g] {
+			out = append(out, g)
+		} else {
+			c.Excluded++
+		}
+	}
+	return out
+}
+
+// ask adds a question, or counts it if no gold is left.
+func (c *Conversation) ask(q Question) {
+	if len(q.Gold)+len(q.Sessions) == 0 {
+		c.WithoutGold++
+		return
+	}
+	c.Questions = append(c.Questions, q)
 }
 
 // numbersIn returns all numbers in a JSON value, each once: a list of ids, or an
@@ -125,7 +171,8 @@ func numbersIn(raw json.RawMessage) []string {
 }
 
 // RealMem reads one persona's dialogues of RealMem. Gold is sessions; a question
-// is asked when the sessions before its own are known.
+// is asked when the sessions before its own are known, and only those count as
+// gold.
 func RealMem(path string) (Conversation, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -135,7 +182,10 @@ func RealMem(path string) (Conversation, error) {
 	if err != nil {
 		return Conversation{}, fmt.Errorf("read %s: %w", path, err)
 	}
-	c.Name = path
+	c.Name, _, _ = strings.Cut(filepath.Base(path), ".")
+	for i := range c.Questions {
+		c.Questions[i].ID = c.Name + ":" + c.Questions[i].ID
+	}
 	return c, nil
 }
 
@@ -156,6 +206,7 @@ func parseRealMem(data []byte) (Conversation, error) {
 		return Conversation{}, fmt.Errorf("realmem: %w", err)
 	}
 	c := Conversation{Sessions: true}
+	known := map[string]bool{}
 	for _, d := range file.Dialogues {
 		before := len(c.Turns)
 		day, _, _ := strings.Cut(d.Time, " ")
@@ -166,8 +217,8 @@ func parseRealMem(data []byte) (Conversation, error) {
 			if t.Speaker == "Assistant" {
 				role = memory.RoleAssistant
 			}
-			if asked != "" && role == memory.RoleAssistant && len(t.Gold) > 0 && before > 0 {
-				c.Questions = append(c.Questions, Question{Text: asked, Category: "query", Gold: t.Gold, Before: before})
+			if asked != "" && role == memory.RoleAssistant {
+				c.ask(Question{ID: fmt.Sprint(len(c.Turns)), Text: asked, Category: "query", Gold: c.only(t.Gold, known), Before: before})
 			}
 			asked = ""
 			if t.Query {
@@ -177,6 +228,7 @@ func parseRealMem(data []byte) (Conversation, error) {
 				Ref: fmt.Sprint(len(c.Turns)), Session: d.Session, Role: role, Content: t.Content, At: at,
 			})
 		}
+		known[d.Session] = true
 	}
 	return c, nil
 }

@@ -3,9 +3,12 @@ package bench
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -14,9 +17,10 @@ import (
 var locomoKinds = map[int]string{1: "1 multi-hop", 2: "2 temporal", 3: "3 open-domain", 4: "4 single-hop", 5: "5 adversarial"}
 
 // LoCoMo reads the conversations of LoCoMo, as published or a part of them. Gold
-// is turns. Of the questions those of categories 1 to 4 with at least one turn of
-// evidence are kept; evidence that names no turn is left out. A caption of an
-// image stands in the turn that shared it.
+// is turns. The questions are those of categories 1 to 4; the adversarial ones of
+// category 5 cannot be answered. Evidence that is written wrong is repaired where
+// only one turn can be meant. A caption of an image stands in the turn that shared
+// it.
 func LoCoMo(path string) (Dataset, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -57,28 +61,48 @@ type locomoSample struct {
 
 func (s locomoSample) read() (Conversation, error) {
 	c := Conversation{Name: s.ID}
-	for n := 1; ; n++ {
+	for _, n := range s.sessions() {
 		session := fmt.Sprintf("session_%d", n)
-		raw, ok := s.Conversation[session]
-		if !ok {
-			if n == 1 {
-				return c, memory.Errorf(memory.Invalid, "no session_1")
-			}
-			break
-		}
-		turns, err := readSession(session, raw, s.Conversation[session+"_date_time"])
+		turns, err := readSession(session, s.Conversation[session], s.Conversation[session+"_date_time"])
 		if err != nil {
 			return c, err
 		}
 		c.Turns = append(c.Turns, turns...)
 	}
-	for _, q := range s.QA {
-		gold := evidence(q.Evidence, c.Turns)
-		if q.Category <= 4 && len(gold) > 0 {
-			c.Questions = append(c.Questions, Question{Text: q.Question, Category: locomoKinds[q.Category], Gold: gold})
+	if len(c.Turns) == 0 {
+		return c, memory.Errorf(memory.Invalid, "no sessions")
+	}
+	known := map[string]bool{}
+	for _, t := range c.Turns {
+		known[t.Ref] = true
+	}
+	for i, q := range s.QA {
+		question := Question{ID: fmt.Sprint(s.ID, ":", i), Text: q.Question, Category: locomoKinds[q.Category]}
+		if q.Category == 5 {
+			c.Unanswerable = append(c.Unanswerable, question)
+			continue
 		}
+		gold, repaired, excluded := evidence(q.Evidence, known)
+		c.Repaired += repaired
+		c.Excluded += excluded
+		question.Gold = gold
+		c.ask(question)
 	}
 	return c, nil
+}
+
+// sessions returns the numbers of the sessions, rising. Some are dated but not
+// there.
+func (s locomoSample) sessions() []int {
+	var out []int
+	for key := range s.Conversation {
+		digits, ok := strings.CutPrefix(key, "session_")
+		if n, err := strconv.Atoi(digits); ok && err == nil {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 func readSession(session string, raw, date json.RawMessage) ([]Turn, error) {
@@ -113,20 +137,35 @@ func readSession(session string, raw, date json.RawMessage) ([]Turn, error) {
 	return turns, nil
 }
 
-// evidence returns the turns that evidence names, each once. Several may stand in
-// one string.
-func evidence(named []string, turns []Turn) []string {
-	var out []string
+// evidence returns the turns that evidence names, each once, and how many ids had
+// to be repaired or excluded. Repaired are those that share a string with others
+// ("D8:6; D9:17") or are spelled oddly ("D:11:26", "D30:05"), and name a turn when
+// set right; excluded are those that name no turn even so.
+func evidence(named []string, known map[string]bool) (gold []string, repaired, excluded int) {
 	for _, field := range named {
-		for _, ref := range strings.FieldsFunc(field, func(r rune) bool { return r == ';' || r == ',' || r == ' ' }) {
-			known := slices.ContainsFunc(turns, func(t Turn) bool { return t.Ref == ref })
-			if known && !slices.Contains(out, ref) {
-				out = append(out, ref)
+		pieces := strings.FieldsFunc(field, func(r rune) bool { return r == ';' || r == ',' || unicode.IsSpace(r) })
+		for _, piece := range pieces {
+			ref := piece
+			if m := spelled.FindStringSubmatch(piece); m != nil && !known[ref] {
+				ref = "D" + m[1] + ":" + m[2]
+			}
+			switch {
+			case !known[ref]:
+				excluded++
+				continue
+			case ref != field:
+				repaired++
+			}
+			if !slices.Contains(gold, ref) {
+				gold = append(gold, ref)
 			}
 		}
 	}
-	return out
+	return gold, repaired, excluded
 }
+
+// spelled is a turn's id with a colon too many or zeros in front.
+var spelled = regexp.MustCompile(`^[Dd]:?0*([0-9]+):0*([0-9]+)$`)
 
 func keys[V any](m map[string]V) []string {
 	var out []string

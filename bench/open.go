@@ -1,30 +1,54 @@
 package bench
 
-import "github.com/loci-memory/loci/memory"
+import (
+	"slices"
+	"strings"
 
-// Open reads a data set by the name of its format: locomo, beam or realmem. The
-// files' conversations are put together.
-func Open(name string, files ...string) (Dataset, error) {
-	all := Dataset{Name: name}
+	"github.com/loci-memory/loci/memory"
+)
+
+// Formats are the names of the formats that [Open] reads.
+var Formats = []string{"locomo", "longmemeval", "beam", "realmem", "jsonl"}
+
+// Open reads the first limit conversations (0: all) of a data set in one of
+// [Formats]. The files' conversations are put together. [memory.Invalid] for
+// another format, or where there is no question.
+func Open(format string, limit int, files ...string) (Dataset, error) {
+	all := Dataset{Name: format}
+	if !slices.Contains(Formats, format) {
+		return all, memory.Errorf(memory.Invalid, "%q is no data set; valid: %s", format, strings.Join(Formats, ", "))
+	}
+	questions := 0
 	for _, f := range files {
-		set, err := openOne(name, f)
+		set, err := openOne(format, limit, f)
 		if err != nil {
 			return Dataset{}, err
 		}
 		all.Conversations = append(all.Conversations, set.Conversations...)
 	}
+	if limit > 0 {
+		all.Conversations = all.Conversations[:min(limit, len(all.Conversations))]
+	}
+	for _, c := range all.Conversations {
+		questions += len(c.Questions)
+	}
+	if questions == 0 {
+		return all, memory.Errorf(memory.Invalid, "no question with gold in %s", strings.Join(files, ", "))
+	}
 	return all, nil
 }
 
-func openOne(name, file string) (Dataset, error) {
-	switch name {
+func openOne(format string, limit int, file string) (Dataset, error) {
+	switch format {
 	case "locomo":
 		return LoCoMo(file)
+	case "longmemeval":
+		return LongMemEval(file, limit)
 	case "beam":
 		return BEAM(file)
-	case "realmem":
-		c, err := RealMem(file)
-		return Dataset{Conversations: []Conversation{c}}, err
+	case "jsonl":
+		return JSONL(file)
 	}
-	return Dataset{}, memory.Errorf(memory.Invalid, "%q is no data set; valid: locomo, beam, realmem", name)
+	c, err := RealMem(file)
+	return Dataset{Conversations: []Conversation{c}}, err
 }

@@ -2,15 +2,18 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
 	"slices"
-	"strings"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
 
-// Target is what is measured: the packages alone, or a server over HTTP.
+// Target is what is measured: the packages alone, or a server over HTTP. Several
+// owners may be spoken to at once; turns of one owner come in order.
 type Target interface {
 	// Ingest stores turns of one owner, in order.
 	Ingest(ctx context.Context, owner memory.Owner, turns []Turn) error
@@ -36,9 +39,11 @@ type Found struct {
 
 // Question is asked of one owner's turns.
 type Question struct {
+	ID       string // unique within its data set
 	Text     string
 	Category string
 	Gold     []string // refs of the turns, or their sessions, that answer; none: nothing does
+	Sessions []string // that answer, where the data set names them apart from turns; none: those of the turns
 	Before   int      // the first so many turns are known when it is asked; 0: all
 }
 
@@ -48,6 +53,15 @@ type Conversation struct {
 	Turns     []Turn
 	Questions []Question
 	Sessions  bool // gold is sessions; the best turn of each stands for it
+
+	// Unanswerable are questions that these turns do not answer, though they are
+	// about the same people and things.
+	Unanswerable []Question
+
+	// What was wrong with the gold: ids that did not stand as they should and were
+	// repaired, ids that name nothing (or nothing that was known when it was asked)
+	// and were left out, and answerable questions left out since no gold remains.
+	Repaired, Excluded, WithoutGold int
 }
 
 // Dataset is a named list of conversations.
@@ -56,236 +70,195 @@ type Dataset struct {
 	Conversations []Conversation
 }
 
-// How deep results are looked at.
-const (
-	recallAt = 10
-	mrrAt    = 20
-	// sessionDepth turns are fetched where sessions are ranked by their best turn.
-	sessionDepth = 200
-)
+// searchDepth turns are fetched for a question: enough for every k that is
+// measured, also where the best turn of each session counts. Asking for more does
+// not change what stands before.
+const searchDepth = 200
 
-// Measure is one score of a group of questions.
-type Measure struct {
-	Questions int
-	Recall    float64 // fraction of the gold among the first 10
-	MRR       float64 // 1 / rank of the first gold among the first 20
+// RetrievalOptions say how a data set is measured. The zero value means every
+// conversation apart, and some workers.
+type RetrievalOptions struct {
+	Pooled  bool // all conversations are one owner's
+	Workers int  // at once; 0: two for each processor. Figures do not depend on it
 }
 
-// Report is how a target did on a data set.
-type Report struct {
-	Dataset    string
-	All        Measure
-	Categories map[string]Measure
-	// Refusal is how well the best score tells a conversation's own questions from
-	// another's: the area under the curve, 0.5 for chance.
-	Refusal float64
-	// Answered is the share of own questions for which anything was found, Refused
-	// that of another's questions for which nothing was.
-	Answered, Refused float64
-}
-
-// String returns the report as a small table.
-func (r Report) String() string {
-	var b strings.Builder
-	line := func(name string, m Measure) {
-		fmt.Fprintf(&b, "%-28s %5d  recall@10 %.3f  MRR@20 %.3f\n", name, m.Questions, m.Recall, m.MRR)
-	}
-	line(r.Dataset, r.All)
-	for _, name := range keys(r.Categories) {
-		line("  "+name, r.Categories[name])
-	}
-	fmt.Fprintf(&b, "%-28s        AUC %.3f, answered %.3f, others refused %.3f\n", "  refusal", r.Refusal, r.Answered, r.Refused)
-	return b.String()
-}
-
-// Retrieval ingests a data set into a target, asks its questions and scores what
-// is found. Every conversation is an owner of its own.
+// Retrieval is [Measured] with every conversation an owner of its own.
 func Retrieval(ctx context.Context, target Target, set Dataset) (Report, error) {
-	report := Report{Dataset: set.Name, Categories: map[string]Measure{}}
-	var own []float64
-	for i, c := range set.Conversations {
-		owner := ownerOf(set, i)
-		known := 0
-		for _, q := range c.Questions {
-			upTo := q.Before
-			if upTo == 0 {
-				upTo = len(c.Turns)
+	return Measured(ctx, target, set, RetrievalOptions{})
+}
+
+// Measured ingests a data set into a target, asks every question once and scores
+// what is found. Conversations apart are also asked each other's questions. The
+// target should be empty.
+func Measured(ctx context.Context, target Target, set Dataset, o RetrievalOptions) (Report, error) {
+	if o.Workers == 0 {
+		o.Workers = 2 * runtime.GOMAXPROCS(0)
+	}
+	r := &retrieval{target: target, set: set, o: o}
+	owners, within := r.scoped(), 1
+	if o.Pooled {
+		owners, within = [][]stage{r.pooled()}, o.Workers
+	}
+	err := parallel(ctx, len(owners), o.Workers, func(ctx context.Context, i int) error {
+		for _, s := range owners[i] {
+			if err := r.run(ctx, s, within); err != nil {
+				return err
 			}
-			if upTo > known {
-				if err := target.Ingest(ctx, owner, c.Turns[known:upTo]); err != nil {
-					return report, fmt.Errorf("ingest %s %s: %w", set.Name, c.Name, err)
-				}
+		}
+		return nil
+	})
+	if err == nil && !o.Pooled {
+		err = r.run(ctx, stage{ask: r.others()}, o.Workers)
+	}
+	if err != nil {
+		return Report{}, err
+	}
+	return r.report(), nil
+}
+
+// retrieval is a data set on its way through a target.
+type retrieval struct {
+	target Target
+	set    Dataset
+	o      RetrievalOptions
+
+	own, unanswerable, foreign []*probe // in the order of the data set
+}
+
+// stage is turns to ingest and, when those are known, questions in any order.
+type stage struct {
+	owner memory.Owner
+	turns []Turn
+	ask   []*probe
+}
+
+// probe is one question to one owner, and what came of it.
+type probe struct {
+	conversation int // whose question it is
+	question     Question
+	owner        memory.Owner
+	text         string
+	found        []Found
+}
+
+func (r *retrieval) run(ctx context.Context, s stage, workers int) error {
+	if len(s.turns) > 0 {
+		if err := r.target.Ingest(ctx, s.owner, s.turns); err != nil {
+			return fmt.Errorf("ingest %s: %w", s.owner.Name(), err)
+		}
+	}
+	return parallel(ctx, len(s.ask), workers, func(ctx context.Context, i int) (err error) {
+		a := s.ask[i]
+		if a.found, err = r.target.Search(ctx, a.owner, a.text, searchDepth); err != nil {
+			return fmt.Errorf("search %q: %w", a.text, err)
+		}
+		return nil
+	})
+}
+
+// scoped returns the stages of each conversation.
+func (r *retrieval) scoped() [][]stage {
+	var owners [][]stage
+	for i, c := range r.set.Conversations {
+		owner := ownerOf(r.set, i)
+		asks := r.asks(i, owner)
+		slices.SortStableFunc(asks, func(a, b *probe) int { return c.known(a.question) - c.known(b.question) })
+		var stages []stage
+		known := 0
+		for _, a := range asks {
+			if upTo := c.known(a.question); upTo > known || len(stages) == 0 {
+				stages = append(stages, stage{owner: owner, turns: c.Turns[known:upTo]})
 				known = upTo
 			}
-			found, err := target.Search(ctx, owner, q.Text, depth(c))
-			if err != nil {
-				return report, fmt.Errorf("search %q: %w", q.Text, err)
+			last := &stages[len(stages)-1]
+			last.ask = append(last.ask, a)
+		}
+		// The rest is there for the questions of others.
+		owners = append(owners, append(stages, stage{owner: owner, turns: c.Turns[known:]}))
+	}
+	return owners
+}
+
+// asks returns the questions of one conversation, to be put to owner.
+func (r *retrieval) asks(conversation int, owner memory.Owner) []*probe {
+	ask := func(into *[]*probe, questions []Question) {
+		for _, q := range questions {
+			*into = append(*into, &probe{conversation: conversation, question: q, owner: owner, text: q.Text})
+		}
+	}
+	own, unanswerable := len(r.own), len(r.unanswerable)
+	ask(&r.own, r.set.Conversations[conversation].Questions)
+	ask(&r.unanswerable, r.set.Conversations[conversation].Unanswerable)
+	return slices.Concat(r.own[own:], r.unanswerable[unanswerable:])
+}
+
+// known is how many turns are known when a question is asked.
+func (c Conversation) known(q Question) int {
+	if q.Before <= 0 || q.Before > len(c.Turns) {
+		return len(c.Turns)
+	}
+	return q.Before
+}
+
+// others puts every question to the next conversation, its speakers' names swapped
+// in.
+func (r *retrieval) others() []*probe {
+	n := len(r.set.Conversations)
+	if n < 2 {
+		return nil
+	}
+	for i, c := range r.set.Conversations {
+		j := (i + 1) % n
+		rename := swap(speakers(c), speakers(r.set.Conversations[j]))
+		for _, q := range c.Questions {
+			r.foreign = append(r.foreign, &probe{conversation: i, question: q, owner: ownerOf(r.set, j), text: rename.Replace(q.Text)})
+		}
+	}
+	return r.foreign
+}
+
+func (r *retrieval) report() Report {
+	report := Report{Dataset: r.set.Name, Pooled: r.o.Pooled, Conversations: len(r.set.Conversations), Categories: map[string]Measure{}}
+	for _, c := range r.set.Conversations {
+		report.Repaired += c.Repaired
+		report.Excluded += c.Excluded
+		report.WithoutGold += c.WithoutGold
+	}
+	sessions := r.sessions()
+	for _, level := range []Level{TurnLevel, SessionLevel} {
+		for _, a := range r.own {
+			if o, ok := r.outcome(a, level, sessions); ok {
+				report.Outcomes = append(report.Outcomes, o)
 			}
-			own = append(own, best(found))
-			recall, rr := score(distinct(units(c, found)), q.Gold)
-			add(&report.All, recall, rr)
-			m := report.Categories[q.Category]
-			add(&m, recall, rr)
-			report.Categories[q.Category] = m
 		}
 	}
-	report.All = report.All.mean()
-	for k, m := range report.Categories {
-		report.Categories[k] = m.mean()
-	}
-	others, err := askOthers(ctx, target, set)
-	if err != nil {
-		return report, err
-	}
-	report.Refusal = areaUnderCurve(own, others)
-	report.Answered, report.Refused = 1-silent(own), silent(others)
-	return report, nil
+	report.own, report.unanswerable, report.foreign = bests(r.own), bests(r.unanswerable), bests(r.foreign)
+	report.summarise()
+	return report
 }
 
-func ownerOf(set Dataset, i int) memory.Owner {
-	return memory.User(memory.DefaultNamespace, fmt.Sprintf("%s-%d", set.Name, i))
-}
-
-func depth(c Conversation) int {
-	if c.Sessions {
-		return sessionDepth
-	}
-	return mrrAt
-}
-
-func best(found []Found) float64 {
-	if len(found) == 0 {
-		return 0
-	}
-	return found[0].Score
-}
-
-// units returns what was found in the unit of the gold, in order.
-func units(c Conversation, found []Found) []string {
-	out := make([]string, len(found))
-	session := map[string]string{}
-	if c.Sessions {
-		for _, t := range c.Turns {
-			session[t.Ref] = t.Session
-		}
-	}
-	for i, f := range found {
-		out[i] = f.Ref
-		if c.Sessions {
-			out[i] = session[f.Ref]
-		}
-	}
-	return out
-}
-
-// distinct returns list with only the first of equals.
-func distinct(list []string) []string {
-	var out []string
-	for _, s := range list {
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// silent is the share of best scores that are those of finding nothing.
-func silent(scores []float64) float64 {
-	none := 0
-	for _, x := range scores {
-		if x == 0 {
-			none++
-		}
-	}
-	return float64(none) / float64(max(1, len(scores)))
-}
-
-func score(found, gold []string) (recall, reciprocal float64) {
-	for rank, ref := range found[:min(len(found), mrrAt)] {
-		if !slices.Contains(gold, ref) {
-			continue
-		}
-		if reciprocal == 0 {
-			reciprocal = 1 / float64(rank+1)
-		}
-		if rank < recallAt {
-			recall += 1 / float64(len(gold))
-		}
-	}
-	return recall, reciprocal
-}
-
-func add(m *Measure, recall, reciprocal float64) {
-	m.Questions++
-	m.Recall += recall
-	m.MRR += reciprocal
-}
-
-// mean returns the sums of m by question.
-func (m Measure) mean() Measure {
-	if m.Questions > 0 {
-		m.Recall /= float64(m.Questions)
-		m.MRR /= float64(m.Questions)
-	}
-	return m
-}
-
-// askOthers puts every question to the next conversation, its speakers' names
-// swapped in, and returns the best scores.
-func askOthers(ctx context.Context, target Target, set Dataset) ([]float64, error) {
-	var out []float64
-	for i, c := range set.Conversations {
-		j := (i + 1) % len(set.Conversations)
-		if j == i {
+// parallel calls do for 0 to n-1, at most workers at once, and returns their
+// errors when all have returned. After an error no more are started.
+func parallel(ctx context.Context, n, workers int, do func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var group sync.WaitGroup
+	slots, errs := make(chan struct{}, workers), make([]error, n)
+	for i := range n {
+		slots <- struct{}{}
+		if ctx.Err() != nil {
 			break
 		}
-		rename := swap(speakers(c), speakers(set.Conversations[j]))
-		for _, q := range c.Questions {
-			found, err := target.Search(ctx, ownerOf(set, j), rename.Replace(q.Text), mrrAt)
-			if err != nil {
-				return nil, fmt.Errorf("search %q: %w", q.Text, err)
+		group.Go(func() {
+			defer func() { <-slots }()
+			if errs[i] = do(ctx, i); errs[i] != nil {
+				cancel()
 			}
-			out = append(out, best(found))
-		}
-	}
-	return out, nil
-}
-
-func speakers(c Conversation) []string {
-	var out []string
-	for _, t := range c.Turns {
-		if t.Name != "" && !slices.Contains(out, t.Name) {
-			out = append(out, t.Name)
-		}
-	}
-	return out
-}
-
-func swap(from, to []string) *strings.Replacer {
-	var pairs []string
-	for i := range min(len(from), len(to)) {
-		pairs = append(pairs, from[i], to[i])
-	}
-	return strings.NewReplacer(pairs...)
-}
-
-// areaUnderCurve returns the chance that a random one of high is above a random
-// one of low, ties counting half.
-func areaUnderCurve(high, low []float64) float64 {
-	if len(high) == 0 || len(low) == 0 {
-		return 0
-	}
-	low = slices.Sorted(slices.Values(low))
-	var sum float64
-	for _, x := range high {
-		below, _ := slices.BinarySearch(low, x)
-		through, _ := slices.BinarySearchFunc(low, x, func(e, x float64) int {
-			if e <= x {
-				return -1
-			}
-			return 1
 		})
-		sum += float64(below) + float64(through-below)/2
 	}
-	return sum / float64(len(high)) / float64(len(low))
+	group.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
 }

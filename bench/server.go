@@ -32,7 +32,11 @@ func (s *Server) Ingest(ctx context.Context, owner memory.Owner, turns []Turn) e
 			if end++; strings.TrimSpace(t.Content) == "" {
 				continue // some data sets have turns in which nothing is said
 			}
-			in.Messages = append(in.Messages, client.Message{Role: t.Role, Name: t.Name, Content: t.Content, ID: t.Ref, CreatedAt: &t.At})
+			m := client.Message{Role: t.Role, Name: t.Name, Content: t.Content, ID: t.Ref}
+			if !t.At.IsZero() {
+				m.CreatedAt = &t.At
+			}
+			in.Messages = append(in.Messages, m)
 		}
 		start = end
 		if len(in.Messages) == 0 {

@@ -2,37 +2,169 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/bench"
+	"github.com/loci-memory/loci/internal/model/embed"
 )
 
+const retrievalHelp = `Keep the conversations of a data set word for word, ask every question once through /api/memory/search, and score where the
+gold evidence stands, turn by turn and session by session (a session stands where its best turn does):
+
+  any@k, all@k, fraction@k   some, all, or what share of the gold is among the first k (5, 10, 20, 50)
+  mrr@20                     1 over the rank of the first gold among the first 20
+  ndcg@10                    gain of the gold among the first 10, by that of an ideal list
+  AUC                        how well the best score tells answerable questions from others
+  precision, recall          of abstaining, that is of finding nothing, at the server's own threshold
+
+The others are questions put to another conversation, and those that the data set itself calls unanswerable (category 5 of
+LoCoMo, abstention of BEAM, _abs of LongMemEval). Every conversation is a user of its own, or all are one with --pooled. In
+brackets stands the 95 % bootstrap interval. Nothing of your own memory is touched.
+
+Formats (a name ending in .gz is unpacked):
+  locomo        JSON list, as published
+  longmemeval   JSON list, as published; every question has a memory of its own
+  beam          JSON lines, a chat each
+  realmem       a JSON file for each persona
+  jsonl         your own: JSON lines of turns and questions. Of a turn, id and content are needed; of a question, its text
+                and gold (ids of turns), gold_sessions or unanswerable. With before (the id of a turn) it is asked when
+                only what stands above that turn is known. One conversation and session if you name none.
+
+  {"type":"turn","conversation":"c1","session":"s1","id":"t1","role":"user","name":"Mira","content":"I row.","at":"2024-03-03T07:05:00Z"}
+  {"type":"question","conversation":"c1","id":"q1","question":"What does Mira do?","category":"hobbies","gold":["t1"]}
+  {"type":"question","conversation":"c1","question":"What does Mira drive?","unanswerable":true}`
+
+// retrievalRun is what one run of the command is asked for.
+type retrievalRun struct {
+	format             string
+	limit              int
+	options            bench.RetrievalOptions
+	direct, json       bool
+	questions, compare string
+}
+
 func benchRetrieval() *cobra.Command {
-	var set string
+	var r retrievalRun
 	cmd := &cobra.Command{
-		Use:   "retrieval --set NAME FILE...",
-		Short: "Measure how well memory finds what was said, over HTTP, on a public data set",
-		Long: "Keep the conversations of a data set word for word, ask its questions through /api/memory/search, and score what is\n" +
-			"found: recall@10 as the fraction of the evidence, MRR@20, and how well questions put to the wrong conversation are\n" +
-			"told apart (AUC). Sets: locomo (JSON), beam (JSON lines), realmem (a JSON file for each persona); .gz is unpacked.",
-		Example: "  loci bench retrieval --set locomo locomo10.json",
-		Args:    cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, files []string) error {
-			data, err := bench.Open(set, files...)
-			if err != nil {
-				return err
-			}
-			return withServer(cmd.Context(), func(ctx context.Context, s bench.Serving) error {
-				report, err := bench.Retrieval(ctx, &bench.Server{URL: s.URL}, data)
-				if err == nil {
-					fmt.Fprint(cmd.OutOrStdout(), report)
-				}
-				return err
-			})
-		},
+		Use:   "retrieval --set FORMAT FILE...",
+		Short: "Measure how well memory finds what was said, on public data sets or your own",
+		Long:  retrievalHelp,
+		Example: "  loci bench retrieval --set locomo locomo10.json\n" +
+			"  loci bench retrieval --set locomo --questions before.jsonl locomo10.json\n" +
+			"  loci bench retrieval --set locomo --pooled --compare before.jsonl locomo10.json\n" +
+			"  loci bench retrieval --set jsonl --json mine.jsonl",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, files []string) error { return r.run(cmd, files) },
 	}
-	cmd.Flags().StringVar(&set, "set", "locomo", "the data set's format: locomo, beam or realmem")
+	f := cmd.Flags()
+	f.StringVar(&r.format, "set", "locomo", "the data set's format: "+strings.Join(bench.Formats, ", "))
+	f.BoolVar(&r.options.Pooled, "pooled", false, "all conversations in one memory")
+	f.BoolVar(&r.direct, "direct", false, "index and ranking alone, without server and HTTP")
+	f.IntVar(&r.limit, "limit", 0, "only the first so many conversations")
+	f.IntVar(&r.options.Workers, "workers", 0, "conversations at once; figures do not depend on it")
+	f.BoolVar(&r.json, "json", false, "print a JSON row for every measure")
+	f.StringVar(&r.questions, "questions", "", "write where the gold of each question stands, as JSON lines, to this `file`")
+	f.StringVar(&r.compare, "compare", "", "print what changed since the run that wrote this `file` by --questions")
 	return cmd
+}
+
+func (r retrievalRun) run(cmd *cobra.Command, files []string) error {
+	// Before the measuring, so that a wrong name does not cost it.
+	earlier, err := r.earlier()
+	if err != nil {
+		return err
+	}
+	set, err := bench.Open(r.format, r.limit, files...)
+	if err != nil {
+		return err
+	}
+	report, err := r.measure(cmd.Context(), set)
+	if err != nil {
+		return err
+	}
+	if err := r.keep(report); err != nil {
+		return err
+	}
+	var differences []bench.Difference
+	if r.compare != "" {
+		if differences, err = report.Compare(earlier); err != nil {
+			return fmt.Errorf("compare with %s: %w", r.compare, err)
+		}
+	}
+	return r.print(cmd.OutOrStdout(), report, differences)
+}
+
+func (r retrievalRun) measure(ctx context.Context, set bench.Dataset) (report bench.Report, err error) {
+	if r.direct {
+		d := &bench.Direct{Embedder: embed.Lexical{}}
+		defer func() { err = errors.Join(err, d.Close()) }()
+		return bench.Measured(ctx, d, set, r.options)
+	}
+	err = withServer(ctx, func(ctx context.Context, s bench.Serving) error {
+		transport := &http.Transport{MaxIdleConnsPerHost: 64}
+		defer transport.CloseIdleConnections()
+		report, err = bench.Measured(ctx, &bench.Server{URL: s.URL, HTTP: &http.Client{Transport: transport}}, set, r.options)
+		return err
+	})
+	return report, err
+}
+
+// earlier returns the questions of the run to compare with, none if there is none.
+func (r retrievalRun) earlier() ([]bench.Outcome, error) {
+	if r.compare == "" {
+		return nil, nil
+	}
+	f, err := os.Open(r.compare)
+	if err != nil {
+		return nil, fmt.Errorf("open the run to compare with: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	out, err := bench.ReadOutcomes(f)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", r.compare, err)
+	}
+	return out, nil
+}
+
+// keep writes the questions one by one, if that is asked for.
+func (r retrievalRun) keep(report bench.Report) error {
+	if r.questions == "" {
+		return nil
+	}
+	f, err := os.Create(r.questions)
+	if err != nil {
+		return fmt.Errorf("write questions: %w", err)
+	}
+	return errors.Join(report.WriteOutcomes(f), f.Close())
+}
+
+func (r retrievalRun) print(w io.Writer, report bench.Report, differences []bench.Difference) error {
+	if !r.json {
+		fmt.Fprint(w, report)
+		if len(differences) > 0 {
+			fmt.Fprintf(w, "\nless the run of %s\n", r.compare)
+		}
+		for _, d := range differences {
+			fmt.Fprintf(w, "%s\n", d)
+		}
+		return nil
+	}
+	enc := json.NewEncoder(w)
+	figures := append(report.Figures(loci.Version()), report.Differences(differences, r.compare, loci.Version())...)
+	for _, f := range figures {
+		f.Direct = r.direct
+		if err := enc.Encode(f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
