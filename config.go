@@ -30,9 +30,12 @@ type Config struct {
 	Embedder string `koanf:"embedder" default:"lexical" valid:"lexical" doc:"What turns text into vectors."`
 	Reranker string `koanf:"reranker" default:"none" valid:"none" doc:"What looks at the best candidates again."`
 
+	Bootstrap string `koanf:"bootstrap" doc:"File of facts for everybody, one a line: JSON objects with content, category and tags, or a Markdown or plain list. Read once at start; what a changed file no longer has leaves the global pool. Unset, the pool stays as it is."`
+
 	Upstream UpstreamConfig `koanf:"upstream"`
 	Learn    LearnConfig    `koanf:"learn"`
 	Recall   RecallConfig   `koanf:"recall"`
+	Index    IndexConfig    `koanf:"index"`
 	Limits   LimitsConfig   `koanf:"limits"`
 	Log      LogConfig      `koanf:"log"`
 }
@@ -68,7 +71,18 @@ type RecallConfig struct {
 	RecencyWeight float64       `koanf:"recency_weight" default:"0.2" doc:"Weight of recency against relevance, 0 to 1."`
 	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Where the memory goes: a message of its own before the last user message, the system message, or the user message."`
 	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall."`
-	IndexBytes    int64         `koanf:"index_bytes" default:"1073741824" doc:"Most memory that resident indexes take."`
+
+	Messages  int    `koanf:"messages" default:"1" doc:"How many of the last user messages are the question of a chat."`
+	Expand    bool   `koanf:"expand" default:"false" doc:"Add words about the user to short questions in the first person."`
+	Reach     string `koanf:"reach" default:"user" valid:"user|conversation" doc:"What a chat is answered from: everything of the user's, or its own conversation, which the 200 most recent memories of the others join while it has fewer than 50."`
+	SmallSet  int    `koanf:"small_set" default:"0" doc:"With no more facts than this a question gets all of them, without a search. 0: always search."`
+	Bootstrap int    `koanf:"bootstrap" default:"5" doc:"A user with fewer facts than this is answered from the global pool too. 0: never."`
+	Fallback  string `koanf:"fallback" default:"error" valid:"none|error|empty" doc:"When the 10 most recent facts stand in for what a search finds: never, when it fails, or also when it finds nothing."`
+}
+
+// IndexConfig is the index that searches run on.
+type IndexConfig struct {
+	Budget Bytes `koanf:"budget" default:"1GiB" doc:"Most memory that resident indexes take, all users together: bytes, or a number with KiB, MiB or GiB."`
 }
 
 // LimitsConfig is what one request may hold.
@@ -107,7 +121,9 @@ func (c *Config) check() error {
 		{"recall.threshold", c.Recall.Threshold, -1, 1},
 		{"recall.recency_weight", c.Recall.RecencyWeight, 0, 1},
 		{"recall.deadline", c.Recall.Deadline.Seconds(), 0.001, 60},
-		{"recall.index_bytes", float64(c.Recall.IndexBytes), 1 << 20, 1 << 40},
+		{"recall.messages", float64(c.Recall.Messages), 1, 10},
+		{"recall.small_set", float64(c.Recall.SmallSet), 0, 100},
+		{"recall.bootstrap", float64(c.Recall.Bootstrap), 0, 100},
 		{"learn.timeout", c.Learn.Timeout.Seconds(), 1, 3600},
 		{"limits.body", float64(c.Limits.Body), 1 << 10, 1 << 30},
 		{"limits.text", float64(c.Limits.Text), 1 << 10, 1 << 28},
@@ -116,8 +132,18 @@ func (c *Config) check() error {
 			return memory.Errorf(memory.Invalid, "%s: %v is out of range; valid is %v to %v", r.key, r.value, r.min, r.max)
 		}
 	}
+	if b := c.Index.Budget; b < minBudget || b > maxBudget {
+		return memory.Errorf(memory.Invalid, "index.budget: %v is out of range; valid is %v to %v", b, minBudget, maxBudget)
+	}
 	return nil
 }
+
+// The bounds of index.budget: less holds no owner worth the name, more is a
+// mistake.
+const (
+	minBudget Bytes = 1 << 20
+	maxBudget Bytes = 1 << 40
+)
 
 // dataDir returns the data folder with ~ resolved.
 func (c *Config) dataDir() (string, error) {

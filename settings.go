@@ -64,6 +64,7 @@ func decode(from, into any) error {
 	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
 		DecodeHook: mapstructure.ComposeDecodeHookFunc(
 			mapstructure.StringToTimeDurationHookFunc(),
+			mapstructure.TextUnmarshallerHookFunc(),
 			mapstructure.StringToSliceHookFunc(","),
 		),
 		WeaklyTypedInput: true,
@@ -135,7 +136,11 @@ func (s Setting) check(value any) error {
 	if text, isText := value.(string); len(s.Valid) > 0 && (!isText || !slices.Contains(s.Valid, text)) {
 		return memory.Errorf(memory.Invalid, "%s: %v is not possible here; valid: %s", s.Key, value, strings.Join(s.Valid, ", "))
 	}
-	if err := decode(value, reflect.New(s.kind).Interface()); err != nil {
+	err := decode(value, reflect.New(s.kind).Interface())
+	if err != nil && s.kind == reflect.TypeFor[Bytes]() {
+		return memory.Errorf(memory.Invalid, "%s: %v is no number of bytes; one looks like 512MiB", s.Key, value)
+	}
+	if err != nil {
 		return memory.Errorf(memory.Invalid, "%s: %v cannot be read as %s", s.Key, value, s.kind)
 	}
 	return nil

@@ -39,6 +39,7 @@ func TestSettingsComeFromTheStrongestSource(t *testing.T) {
 		{"duration of a file", c.Recall.Deadline, 2 * time.Second},
 		{"list of a file", strings.Join(c.Hosts, " "), "a.example b.example"},
 		{"default", c.Store, "sqlite"},
+		{"size of the default", c.Index.Budget, Bytes(1 << 30)},
 		{"default number", c.Recall.RecencyWeight, 0.2},
 	} {
 		if check.got != check.want {
@@ -72,6 +73,10 @@ func TestWrongSettingsStopTheStartByName(t *testing.T) {
 		"a file that is not there":     {Sources{File: "/nowhere/loci.yaml"}, []string{"/nowhere/loci.yaml"}},
 		"a list where text is wanted":  {Sources{File: write("addr: [a, b]\n")}, []string{"addr"}},
 		"a duration that is none":      {Sources{Env: []string{"LOCI_RECALL_DEADLINE=soon"}}, []string{"deadline", "soon"}},
+		"a size that is none":          {Sources{Env: []string{"LOCI_INDEX_BUDGET=plenty"}}, []string{"index.budget", "plenty", "512MiB"}},
+		"a size out of range":          {Sources{Env: []string{"LOCI_INDEX_BUDGET=1KiB"}}, []string{"index.budget", "1KiB", "1MiB to 1TiB"}},
+		"a rule that does not exist":   {Sources{Env: []string{"LOCI_RECALL_FALLBACK=always"}}, []string{"recall.fallback", "none, error, empty"}},
+		"no message for a question":    {Sources{Env: []string{"LOCI_RECALL_MESSAGES=0"}}, []string{"recall.messages", "1 to 10"}},
 		"a section given as one value": {Sources{File: write("recall: 5\n")}, []string{"recall"}},
 	} {
 		_, err := LoadConfig(c.sources)
@@ -101,5 +106,29 @@ func TestSettingsPageIsUpToDate(t *testing.T) {
 	have, err := os.ReadFile(page)
 	if err != nil || !bytes.Equal(have, b.Bytes()) {
 		t.Errorf("%s is not what the settings say (%v); run `make generate`", page, err)
+	}
+}
+
+func TestSizesAreReadWithUnits(t *testing.T) {
+	for text, want := range map[string]Bytes{"1073741824": 1 << 30, "512MiB": 512 << 20, "1.5 GiB": 3 << 29, "2TiB": 2 << 40, "64 KiB": 64 << 10, "70 B": 70} {
+		var b Bytes
+		if err := b.UnmarshalText([]byte(text)); err != nil || b != want {
+			t.Errorf("%q: got %d, %v; want %d", text, b, err, want)
+		}
+		if again := new(Bytes); again.UnmarshalText([]byte(b.String())) != nil || *again != b {
+			t.Errorf("%q is written as %s, which reads as %d", text, b, *again)
+		}
+	}
+	for _, text := range []string{"", "MiB", "lots", "1 GB", "NaN", "1e300", "Inf GiB"} {
+		if err := new(Bytes).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q was read as a size", text)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "loci.yaml")
+	if err := os.WriteFile(file, []byte("index:\n  budget: 8388608\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := LoadConfig(Sources{File: file}); err != nil || c.Index.Budget != 8<<20 {
+		t.Errorf("a plain number of a file: %d, %v; want 8 MiB", c.Index.Budget, err)
 	}
 }

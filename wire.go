@@ -59,10 +59,10 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		return nil, err
 	}
 	embedder := embed.Lexical{}
-	ix := index.New(store, index.Options{Model: embedder.Fingerprint(), Budget: config.Recall.IndexBytes})
+	ix := index.New(store, index.Options{Model: embedder.Fingerprint(), Budget: int64(config.Index.Budget)})
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(engine.Parts{
-		Store: store, Searcher: ix, Embedder: embedder, Prompts: prompts,
+		Store: store, Searcher: engine.Ruled{Searcher: ix, Rules: rules(config)}, Embedder: embedder, Prompts: prompts,
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, engineOptions(config))
@@ -74,6 +74,9 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		}
 		l.engine.LLM = learner
 		l.closers = append(l.closers, func() error { learner.Close(); return nil })
+	}
+	if err := bootstrap(ctx, l.engine, config.Bootstrap); err != nil {
+		return nil, err
 	}
 	l.runner = jobs.New(store, map[memory.JobKind]jobs.Handler{memory.JobLearn: l.engine.Learn}, jobs.Options{Now: opts.Now, Log: l.log, Metrics: metrics})
 	upstream, err := newUpstream(config)
@@ -165,6 +168,31 @@ func engineOptions(c Config) engine.Options {
 		LearnAfter: engine.Trigger(c.Learn.After), LearnModel: c.Learn.Model,
 		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text,
 	}
+}
+
+// rules of recall. A model upstream reads the chat; loci/recall does not.
+func rules(c Config) engine.Rules {
+	r := c.Recall
+	return engine.Rules{
+		SmallSet: r.SmallSet, Reach: engine.Reach(r.Reach), Bootstrap: r.Bootstrap, Fallback: engine.Fallback(r.Fallback),
+		Expand: r.Expand, Messages: r.Messages, Read: c.Upstream.URL != "",
+	}
+}
+
+// bootstrap fills the global pool from a file; without a path the pool stays as it
+// is.
+func bootstrap(ctx context.Context, e *engine.Engine, path string) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		return memory.Errorf(memory.Invalid, "bootstrap: %w", err)
+	}
+	if _, err := e.Bootstrap(ctx, memory.DefaultNamespace, file); err != nil {
+		return fmt.Errorf("bootstrap: %s: %w", path, err)
+	}
+	return nil
 }
 
 func learnerOptions(c Config) llm.Options {

@@ -24,6 +24,7 @@ type Question struct {
 	Tag            string
 	Conversation   string // search only what it said or taught
 	Exclude        map[string]bool
+	Said           []string // what the request says, to a model that reads it: not told again
 	At             memory.At
 	Budget         int    // tokens; 0: any
 	Whole          bool   // also what says the same as a better hit
@@ -108,7 +109,11 @@ func (r *recalling) block(ctx context.Context) (text string) {
 	if err := r.run(ctx); err != nil {
 		r.skip("search", err)
 	}
-	return recall.Render(r.core(ctx), r.hits, recall.RenderOptions{}).Text
+	var core recall.Core
+	if err := r.part(func() error { core = r.core(ctx); return nil }); err != nil {
+		r.skip("core", err)
+	}
+	return recall.Render(core, r.hits, recall.RenderOptions{}).Text
 }
 
 // recalling is one question on its way through the stages.
@@ -123,7 +128,8 @@ type recalling struct {
 	dropped  []recall.Dropped
 	hits     []memory.Hit
 	degraded []string
-	parts    []string // of degraded: which
+	parts    []string        // of degraded: which
+	carried  map[string]bool // by id, of what was looked at: whether the request holds it already
 }
 
 func (r *recalling) skip(part string, err error) {
@@ -143,15 +149,82 @@ func (r *recalling) run(ctx context.Context) error {
 	if topK == 0 {
 		return nil
 	}
-	query := recall.NewQuery(clip(r.q.Text, maxQuestion), r.now, recall.QueryOptions{})
+	query := recall.NewQuery(clip(r.q.Text, maxQuestion), r.now, recall.QueryOptions{Expand: r.e.rules().Expand})
 	if query.Broad && r.lists() {
-		return r.list(ctx, topK)
+		err := r.part(func() error { return r.list(ctx, topK) })
+		if err == nil {
+			return nil
+		}
+		r.skip("list", err)
 	}
-	cands, err := r.search(ctx, query)
-	if err != nil {
+	err := r.part(func() error { return r.find(ctx, query, topK) })
+	when := r.e.rules().Fallback
+	switch {
+	case !r.ruled() || when == FallbackNone || when == "":
+		return err
+	case err == nil && (len(r.hits) > 0 || when != FallbackEmpty), err != nil && !failed(ctx, err):
 		return err
 	}
-	r.found = len(cands)
+	if second := r.part(func() error { return r.recent(ctx, topK) }); second != nil {
+		r.skip("recent", second)
+		return err
+	}
+	if err != nil {
+		r.skip("search", err)
+	}
+	return nil
+}
+
+// find takes the query through search, rank, hydration and fit; few facts are all
+// shown.
+func (r *recalling) find(ctx context.Context, query recall.Query, topK int) error {
+	ctx, cancel := within(ctx, searchShare)
+	defer cancel()
+	hits, small := r.smallSet(ctx)
+	r.found = len(hits)
+	pool, joins := r.pool(ctx)
+	var scopes []memory.Scope
+	if !small {
+		scopes = append(scopes, r.q.Scope)
+	}
+	if joins {
+		scopes = append(scopes, pool)
+	}
+	if len(scopes) > 0 {
+		s := r.wanted(ctx, query)
+		s.Scopes = scopes
+		found, err := r.ranked(ctx, query, s, topK)
+		if err != nil && joins {
+			r.skip("bootstrap", err)
+			s.Scopes = scopes[:len(scopes)-1]
+			found, err = r.ranked(ctx, query, s, topK)
+		}
+		if err != nil {
+			return err
+		}
+		hits = append(hits, found...)
+	}
+	if small {
+		topK = r.atLeast(topK, len(hits))
+	}
+	r.fit(hits, topK)
+	if r.then == nil {
+		if err := r.part(func() error { r.overtaken(ctx); return nil }); err != nil {
+			r.skip("successors", err)
+		}
+	}
+	return nil
+}
+
+// ranked returns what is found, best first: at least topK memories that the
+// request does not carry itself, if there are so many.
+func (r *recalling) ranked(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
+	var cands []memory.Candidate
+	err := r.part(func() (err error) { cands, err = r.search(ctx, s); return err })
+	if err != nil {
+		return nil, err
+	}
+	r.found += len(cands)
 	opts := recall.Options{Limit: topK + spare, Threshold: r.q.ScoreThreshold, Recency: r.q.RecencyWeight}
 	if opts.Threshold == nil && r.e.opts.Threshold >= 0 {
 		opts.Threshold = &r.e.opts.Threshold
@@ -159,17 +232,17 @@ func (r *recalling) run(ctx context.Context) error {
 	if opts.Recency == nil {
 		opts.Recency = &r.e.opts.RecencyWeight
 	}
-	var kept []memory.Candidate
-	kept, r.cut = recall.Rank(query, cands, opts, r.now)
-	hits, err := r.hydrate(ctx, kept)
-	if err != nil {
-		return err
+	for ; ; opts.Limit *= 4 {
+		var kept []memory.Candidate
+		kept, r.cut = recall.Rank(query, cands, opts, r.now)
+		hits, err := r.read(ctx, kept)
+		if err != nil {
+			return nil, err
+		}
+		if fresh, _ := r.uncarried(hits); len(fresh) >= topK || len(fresh) == len(hits) || len(kept) < opts.Limit {
+			return hits, nil
+		}
 	}
-	r.fit(hits, topK)
-	if r.then == nil {
-		r.overtaken(ctx)
-	}
-	return nil
 }
 
 // lists reports whether a question for whatever is known is answered by a list.
@@ -200,18 +273,21 @@ func (r *recalling) fit(hits []memory.Hit, topK int) {
 		r.hits = hits
 		return
 	}
+	fresh, held := r.uncarried(hits)
 	budget := r.q.Budget
 	if budget == 0 {
 		budget = math.MaxInt
 	}
-	r.hits, r.dropped = recall.Fit(hits, recall.FitOptions{TopK: topK, Budget: budget, Question: r.q.Text})
+	r.hits, r.dropped = recall.Fit(fresh, recall.FitOptions{TopK: topK, Budget: budget, Question: r.q.Text})
+	for _, h := range held {
+		r.dropped = append(r.dropped, recall.Dropped{Hit: h, Stage: "carried"})
+	}
 }
 
-// search asks the resident index or, for another time than the present, one that
-// is built of what there was then.
-func (r *recalling) search(ctx context.Context, query recall.Query) ([]memory.Candidate, error) {
+// wanted is what the searcher is asked for. An embedder that fails, or takes too
+// long, leaves the words.
+func (r *recalling) wanted(ctx context.Context, query recall.Query) memory.Search {
 	s := memory.Search{
-		Scopes:       []memory.Scope{r.q.Scope},
 		Text:         query.Text,
 		Kinds:        r.q.Kinds,
 		Category:     r.q.Category,
@@ -221,15 +297,34 @@ func (r *recalling) search(ctx context.Context, query recall.Query) ([]memory.Ca
 		Now:          r.now,
 		Limit:        candidates,
 	}
-	vectors, err := r.e.Embedder.Embed(ctx, memory.AsQuestion, query.Text)
+	ctx, cancel := within(ctx, embedShare)
+	defer cancel()
+	err := r.part(func() error {
+		vectors, err := r.e.Embedder.Embed(ctx, memory.AsQuestion, query.Text)
+		if err == nil {
+			s.Vector = vectors[0]
+		}
+		return err
+	})
 	if err != nil {
 		r.skip("embedder", err)
-	} else {
-		s.Vector = vectors[0]
 	}
-	if r.q.At == (memory.At{}) {
-		return r.e.Searcher.Search(ctx, s)
+	return s
+}
+
+// search asks the resident index or, for another time than the present, one that
+// is built of what there was then.
+func (r *recalling) search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+	switch {
+	case r.q.At != (memory.At{}):
+		return r.searchPast(ctx, s)
+	case r.e.rules().Reach == ReachConversation && r.q.In != "" && r.ruled() && r.q.Conversation == "":
+		return r.searchConversation(ctx, s)
 	}
+	return r.e.Searcher.Search(ctx, s)
+}
+
+func (r *recalling) searchPast(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	items, err := r.e.itemsAt(ctx, r.q.Scope.Owner, r.q.At)
 	if err != nil {
 		return nil, fmt.Errorf("read memory as it was: %w", err)

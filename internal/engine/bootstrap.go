@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// bootstrapper makes the global pool's facts that come from a file. It is also
+// what they name as their Model, by which they are known again.
+var bootstrapper = memory.Author{Kind: memory.ByRule, Name: "bootstrap"}
+
+// Bootstrap makes a namespace's global pool hold the facts of a file, and no longer
+// what an earlier file had that this one has not. The same file again changes
+// nothing. A fact that somebody else wrote or has changed since is left as it is.
+// [memory.Invalid], naming the line, if the file cannot be read; see
+// [ReadBootstrap].
+func (e *Engine) Bootstrap(ctx context.Context, namespace string, file []byte) (memory.Receipt, error) {
+	notes, err := ReadBootstrap(file)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	owner := memory.Global(namespace)
+	want := map[string]memory.Fact{} // by id
+	var order []string
+	for i, n := range notes {
+		f, err := e.noted(owner, n)
+		if err != nil {
+			return memory.Receipt{}, fmt.Errorf("fact %d, %q: %w", i+1, clip(n.Content, 80), err)
+		}
+		f.ID, f.Source, f.Model = derivedID(owner, bootstrapper.Name, f.Hash), memory.FromFile, bootstrapper.Name
+		if _, again := want[f.ID]; !again {
+			want[f.ID], order = f, append(order, f.ID)
+		}
+	}
+	for try := 1; ; try++ {
+		receipt, err := e.bootstrap(ctx, owner, want, order)
+		if err == nil || try == maxConflicts || !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Duplicate) {
+			return receipt, err
+		}
+	}
+}
+
+// bootstrap applies what has to change for the pool to hold what is wanted.
+func (e *Engine) bootstrap(ctx context.Context, owner memory.Owner, want map[string]memory.Fact, order []string) (memory.Receipt, error) {
+	have, live, err := e.pooled(ctx, owner)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	run := memory.Run{ID: newID(), Kind: "import", Author: bootstrapper}
+	var changes []memory.Change
+	change := func(action memory.Action, f memory.Fact, base int64, reason string) {
+		changes = append(changes, memory.Change{Action: action, After: memory.Image{Fact: &f}, Base: base, Reason: reason, Author: bootstrapper})
+	}
+	for _, id := range slices.Sorted(maps.Keys(have)) {
+		f := have[id]
+		if _, wanted := want[id]; wanted || f.Status != memory.Active || f.Model != bootstrapper.Name {
+			continue
+		}
+		switch ours, err := e.untouched(ctx, f); {
+		case err != nil:
+			return memory.Receipt{}, err
+		case ours:
+			f.Status, f.UpdatedAt = memory.Retired, e.now()
+			change(memory.ActionRetire, f, f.Version, "no longer in the bootstrap file")
+		}
+	}
+	for _, id := range order {
+		f := want[id]
+		old, known := have[id]
+		switch {
+		case !known && live[f.Hash]:
+			continue // somebody told it to everybody
+		case !known:
+			change(memory.ActionAdd, f, 0, "in the bootstrap file")
+		case old.Status == memory.Active && old.Content == f.Content && old.Category == f.Category && slices.Equal(old.Tags, f.Tags):
+			continue
+		default:
+			ours, err := e.untouched(ctx, old)
+			if err != nil {
+				return memory.Receipt{}, err
+			}
+			if !ours || old.Status != memory.Active && live[f.Hash] {
+				continue
+			}
+			action := memory.ActionUpdate
+			if old.Status != memory.Active {
+				action = memory.ActionRestore
+			}
+			f.CreatedAt = old.CreatedAt
+			change(action, f, old.Version, "in the bootstrap file")
+		}
+		vectors, err := e.vectors(ctx, f.ID, f.Content)
+		if err != nil {
+			return memory.Receipt{}, err
+		}
+		run.Vectors = append(run.Vectors, vectors...)
+	}
+	if len(changes) == 0 {
+		return memory.Receipt{Again: true}, nil
+	}
+	return e.Store.Apply(ctx, owner, run, changes...)
+}
+
+// pooled returns all facts of the pool by id, and the hashes of those that live.
+func (e *Engine) pooled(ctx context.Context, owner memory.Owner) (facts map[string]memory.Fact, live map[string]bool, err error) {
+	facts, live = map[string]memory.Fact{}, map[string]bool{}
+	q := memory.Query{Limit: listed, Statuses: []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Retired, memory.Rejected}}
+	for {
+		page, err := e.Store.List(ctx, owner, q)
+		if err != nil {
+			return nil, nil, fmt.Errorf("list the global pool: %w", err)
+		}
+		for _, m := range page.Memories {
+			if m.Link != nil {
+				continue
+			}
+			facts[m.ID()] = *m.Fact
+			if m.Fact.Status.Live() {
+				live[m.Fact.Hash] = true
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return facts, live, nil
+		}
+	}
+}
+
+// untouched reports whether the last to change a fact was a file.
+func (e *Engine) untouched(ctx context.Context, f memory.Fact) (bool, error) {
+	page, err := e.Store.Changes(ctx, f.Scope.Owner, memory.ChangeQuery{Fact: f.ID, Limit: 1})
+	if err != nil {
+		return false, fmt.Errorf("read who changed %s: %w", f.ID, err)
+	}
+	return len(page.Changes) > 0 && page.Changes[0].Author == bootstrapper, nil
+}
+
+// listMark is what stands in front of an item of a Markdown list.
+var listMark = regexp.MustCompile(`^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?`)
+
+// ReadBootstrap reads facts from a file, one a line: a JSON object with content
+// and, if wanted, category and tags, or an item of a list, or plain text.
+// Empty lines, Markdown headings and comments of one line are passed over.
+func ReadBootstrap(file []byte) ([]Note, error) {
+	var notes []Note
+	number := 0
+	for line := range bytes.SplitSeq(bytes.TrimPrefix(file, []byte("\uFEFF")), []byte("\n")) {
+		number++
+		s := string(bytes.TrimSpace(line))
+		switch {
+		case s == "", strings.HasPrefix(s, "#"), strings.HasPrefix(s, "<!--") && strings.HasSuffix(s, "-->"):
+			continue
+		case s[0] == '{':
+			n, err := readNote(s)
+			if err != nil {
+				return nil, memory.Errorf(memory.Invalid, "line %d: %w", number, err)
+			}
+			notes = append(notes, n)
+		default:
+			notes = append(notes, Note{Content: s[len(listMark.FindString(s)):]})
+		}
+	}
+	return notes, nil
+}
+
+func readNote(s string) (Note, error) {
+	var in struct {
+		Content  string   `json:"content"`
+		Category string   `json:"category"`
+		Tags     []string `json:"tags"`
+	}
+	dec := json.NewDecoder(strings.NewReader(s))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&in); err != nil {
+		return Note{}, fmt.Errorf("it is no object of content, category and tags: %w", err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return Note{}, errors.New("something follows the object")
+	}
+	if strings.TrimSpace(in.Content) == "" {
+		return Note{}, errors.New("content is empty")
+	}
+	return Note{Content: in.Content, Category: in.Category, Tags: in.Tags}, nil
+}

@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Rules are what recall does beside searching (SPEC section 4). The zero Rules
+// search everything that the user has, and do nothing else. None of them holds for
+// a question to the past or for what is to be forgotten.
+type Rules struct {
+	SmallSet  int      // no more facts than this: all of them, and no search
+	Reach     Reach    // of a chat; "": ReachUser
+	Bootstrap int      // fewer facts of a user than this: the global pool joins in
+	Fallback  Fallback // "": FallbackNone
+	Expand    bool     // words about the user are added to short first-person questions
+	Messages  int      // how many of the last user messages are a chat's question; 0: one
+	Read      bool     // a model reads the chat: what it was told there, memory need not tell it
+}
+
+// Reach is what a question in a chat is searched in.
+type Reach string
+
+// The reaches.
+const (
+	ReachUser         Reach = "user"         // everything of the user's
+	ReachConversation Reach = "conversation" // the chat's own conversation; while that is short, recent ones too
+)
+
+// Fallback is when recent facts stand in for what search finds.
+type Fallback string
+
+// The fallbacks.
+const (
+	FallbackNone  Fallback = "none"
+	FallbackError Fallback = "error" // when search fails
+	FallbackEmpty Fallback = "empty" // also when it finds nothing
+)
+
+const (
+	// recents is how many of the newest facts stand in for a search (seed 1).
+	recents = 10
+
+	// searchShare and embedShare are how much of the time that a chat has left a
+	// search and its embedder may take: after a search that hangs there is time to
+	// read recent facts, after an embedder that hangs time to search by words.
+	searchShare = 0.8
+	embedShare  = 0.5
+)
+
+// Ruled is a searcher with the rules by which recall asks it.
+type Ruled struct {
+	memory.Searcher
+	Rules Rules
+}
+
+func (e *Engine) rules() Rules {
+	ruled, _ := e.Searcher.(Ruled)
+	return ruled.Rules
+}
+
+// question is what a chat asks memory.
+func (e *Engine) question(c *wire.Chat) string { return c.Question(max(1, e.rules().Messages)) }
+
+// ruled reports whether the rules hold for the question: it is about the present,
+// facts may answer it, and it asks for what helps rather than for all there is.
+func (r *recalling) ruled() bool { return r.lists() && !r.q.Whole }
+
+// few returns the facts that the question may be answered with, newest first.
+// all is false where there are more than most of them in its scope, or so many
+// others that it would take long to tell.
+func (r *recalling) few(ctx context.Context, most int) (facts []memory.Memory, all bool, err error) {
+	q := memory.Query{Category: r.q.Category, Tag: r.q.Tag, Conversation: r.q.Conversation, Limit: most + 1}
+	for looked := 0; ; {
+		page, err := r.e.Store.List(ctx, r.q.Scope.Owner, q)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, m := range page.Memories {
+			if m.Visible(r.now) && r.q.Scope.Sees(m.Scope()) {
+				facts = append(facts, m)
+			}
+		}
+		if len(facts) > most {
+			return facts[:most], false, nil
+		}
+		looked += len(page.Memories)
+		if q.Cursor = page.Next; q.Cursor == "" || looked > listed {
+			return facts, q.Cursor == "", nil
+		}
+		q.Limit = listed
+	}
+}
+
+// smallSet returns all facts as hits, if the rule holds.
+func (r *recalling) smallSet(ctx context.Context) (hits []memory.Hit, holds bool) {
+	most := r.e.rules().SmallSet
+	if most == 0 || !r.ruled() {
+		return nil, false
+	}
+	facts, all, err := r.few(ctx, most)
+	if err != nil {
+		r.skip("small_set", err)
+	}
+	if err != nil || !all {
+		return nil, false
+	}
+	for _, h := range recall.ByImportance(facts, r.now) {
+		if !r.q.Exclude[h.Memory.ID()] {
+			hits = append(hits, memory.Hit{Memory: h.Memory, Score: h.Score, Why: append(memory.Why{{Name: "small_set", Value: 1}}, h.Why...)})
+		}
+	}
+	return hits, true
+}
+
+// pool returns the scope of the global pool, if the user has so little that it
+// joins in (seed 3, 4.5).
+func (r *recalling) pool(ctx context.Context) (scope memory.Scope, joins bool) {
+	below, owner := r.e.rules().Bootstrap, r.q.Scope.Owner
+	if below == 0 || !r.ruled() || r.q.Conversation != "" || owner.Kind() != memory.UserKind {
+		return memory.Scope{}, false
+	}
+	scope = r.q.Scope
+	scope.Owner = memory.Global(owner.Namespace())
+	versions, err := r.e.Store.Versions(ctx, []memory.Owner{scope.Owner})
+	if err == nil && versions[0] == 0 {
+		return memory.Scope{}, false
+	}
+	var few bool
+	if err == nil {
+		_, few, err = r.few(ctx, below-1)
+	}
+	if err != nil {
+		r.skip("bootstrap", err)
+	}
+	return scope, few && err == nil
+}
+
+// read hydrates candidates of the user's and of the pool's, and marks the pool's.
+// A pool that cannot be read is left out.
+func (r *recalling) read(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
+	owner := r.q.Scope.Owner
+	var own, pool []memory.Candidate
+	place := make(map[string]int, len(cands))
+	for i, c := range cands {
+		place[c.ID] = i
+		if c.Scope.Owner == owner {
+			own = append(own, c)
+		} else {
+			pool = append(pool, c)
+		}
+	}
+	hits, err := r.hydrate(ctx, own)
+	if err != nil || len(pool) == 0 {
+		return hits, err
+	}
+	from := recalling{e: r.e, q: Question{Scope: memory.Scope{Owner: pool[0].Scope.Owner}}, now: r.now}
+	others, err := from.hydrate(ctx, pool)
+	if err != nil {
+		r.skip("bootstrap", err)
+	}
+	for _, h := range others {
+		h.Why = append(memory.Why{{Name: "bootstrap", Value: 1}}, h.Why...)
+		hits = append(hits, h)
+	}
+	slices.SortStableFunc(hits, func(a, b memory.Hit) int { return cmp.Compare(place[a.Memory.ID()], place[b.Memory.ID()]) })
+	return hits, nil
+}
+
+// recent answers with the newest facts, since search failed or found nothing.
+func (r *recalling) recent(ctx context.Context, topK int) error {
+	facts, _, err := r.few(ctx, recents)
+	if err != nil {
+		return fmt.Errorf("read recent facts: %w", err)
+	}
+	var hits []memory.Hit
+	for _, m := range facts {
+		if r.q.Exclude[m.ID()] {
+			continue
+		}
+		age := recall.ByImportance([]memory.Memory{m}, r.now)[0].Why.Get("recency")
+		hits = append(hits, memory.Hit{Memory: m, Score: age, Why: memory.Why{{Name: "recent", Value: 1}, {Name: "recency", Value: age}, {Name: "score", Value: age}}})
+	}
+	r.found += len(hits)
+	r.fit(hits, r.atLeast(topK, recents))
+	return nil
+}
+
+// atLeast is how many hits a rule may show: its own number, unless the request
+// asked for another.
+func (r *recalling) atLeast(topK, n int) int {
+	if r.q.TopK != nil {
+		return topK
+	}
+	return max(topK, n)
+}

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+func TestWhatTheRequestCarriesIsNotToldAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		r.note(t, ana, "User has a boat named Saudade")
+		r.note(t, ana, "User keeps the boat in Cascais harbour")
+		kept, err := r.Ingest(ctx, ana, Talk{Conversation: "c", Infer: true, Messages: []Said{{Role: memory.RoleUser, Content: "My dog is named Rex."}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.work(ctx); err != nil {
+			t.Fatal(err)
+		}
+		dog := map[string]bool{kept.Turns[0]: true}
+		for name, c := range map[string]struct {
+			question string
+			exclude  map[string]bool
+			said     []string
+			kind     memory.Kind
+			want     string // all hits have it
+			cut      string // that the trace says was cut
+		}{
+			"nothing is carried":              {question: "Rex the dog", want: "User has a dog named Rex"},
+			"a turn, and nobody reads":        {question: "Rex the dog", exclude: dog, want: "User has a dog named Rex"},
+			"a turn that taught the fact":     {question: "Rex the dog", exclude: dog, said: []string{"My dog is named Rex."}, cut: "User has a dog named Rex"},
+			"a turn by its words alone":       {question: "Rex the dog", kind: memory.KindTurn, said: []string{"My dog is named Rex."}, cut: "My dog is named Rex."},
+			"a turn that is not carried":      {question: "Rex the dog", kind: memory.KindTurn, said: []string{"My dog is named Rexy."}, want: "My dog is named Rex."},
+			"a memory pasted by the client":   {question: "What is the boat called?", said: []string{"Notes:\n- User has a boat named Saudade\n- more"}, want: "User keeps the boat in Cascais harbour", cut: "User has a boat named Saudade"},
+			"a part of a longer word":         {question: "Which harbour is the boat in?", said: []string{"User keeps the boat in Cascais harbourside"}, want: "User has a boat named Saudade | User keeps the boat in Cascais harbour"},
+			"words of another request":        {question: "What is the boat called?", said: []string{"What is the boat called?"}, want: "User has a boat named Saudade | User keeps the boat in Cascais harbour"},
+			"what it knows, with one carried": {question: "What do you know about me?", said: []string{"User has a boat named Saudade"}, want: "User has a dog named Rex | User keeps the boat in Cascais harbour", cut: "User has a boat named Saudade"},
+		} {
+			q := Question{Scope: memory.Scope{Owner: ana}, Text: c.question, Exclude: c.exclude, Said: c.said}
+			if c.kind != "" {
+				q.Kinds = []memory.Kind{c.kind}
+			}
+			p := r.prepare(ctx, q)
+			got := contents(p.Hits)
+			slices.Sort(got)
+			if strings.Join(got, " | ") != c.want {
+				t.Errorf("%s: %q, want %q", name, got, c.want)
+			}
+			trace, err := r.Trace(ctx, ana, p.Trace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if at := slices.IndexFunc(trace.Cut, func(h memory.TraceHit) bool { return h.Cut == "carried" }); (at >= 0) != (c.cut != "") {
+				t.Errorf("%s: the trace cut %v, want %q carried", name, trace.Cut, c.cut)
+			} else if at >= 0 {
+				if m, err := r.Get(ctx, ana, trace.Cut[at].ID); err != nil || m.Content() != c.cut {
+					t.Errorf("%s: the trace cut %q, %v; want %q", name, m.Content(), err, c.cut)
+				}
+			}
+		}
+	})
+}
+
+func TestWhatIsCarriedTakesNoOthersPlace(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		var said []string
+		for i := range 40 {
+			words := fmt.Sprintf("Harbour harbour harbour, said the harbour master %d", i)
+			r.note(t, ana, words)
+			said = append(said, words)
+		}
+		r.note(t, ana, "User keeps the boat in the harbour of Cascais")
+		p := r.prepare(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: "harbour", Said: said})
+		if got := contents(p.Hits); !slices.Equal(got, []string{"User keeps the boat in the harbour of Cascais"}) {
+			t.Errorf("got %q, want the one that is not carried", got)
+		}
+	})
+}
+
+func TestOnlyAModelThatReadsTheChatNeedsNoTelling(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	for _, c := range []struct {
+		reads bool
+		model string
+		want  int
+	}{{true, "m", 2}, {false, "m", 0}, {true, memory.RecallModel, 0}} {
+		r.rule(Rules{Read: c.reads})
+		chat := chatOf(t, `{"role":"system","content":"notes"},{"role":"user","content":"hello"}`)
+		chat.Model = c.model
+		if got := r.Open(context.Background(), Incoming{Owner: ana, Chat: chat}).said(); len(got) != c.want {
+			t.Errorf("%+v: says %q", c, got)
+		}
+	}
+}

@@ -1,0 +1,549 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// counted counts searches.
+type counted struct {
+	memory.Searcher
+	n atomic.Int32
+}
+
+func (c *counted) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+	c.n.Add(1)
+	return c.Searcher.Search(ctx, s)
+}
+
+// rule sets the rules of recall and returns a count of the searches.
+func (r *rig) rule(rules Rules) *counted {
+	if old, ok := r.Searcher.(Ruled); ok {
+		r.Searcher = old.Searcher
+	}
+	c := &counted{Searcher: r.Searcher}
+	r.Searcher = Ruled{c, rules}
+	return c
+}
+
+func (r *rig) find(t *testing.T, q Question) Found {
+	t.Helper()
+	if q.Scope.Owner == "" {
+		q.Scope.Owner = ana
+	}
+	found, err := r.Recall(context.Background(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func contents(hits []memory.Hit) []string {
+	var out []string
+	for _, h := range hits {
+		out = append(out, h.Memory.Content())
+	}
+	return out
+}
+
+func marked(hits []memory.Hit, mark string) []string {
+	return contents(slices.DeleteFunc(slices.Clone(hits), func(h memory.Hit) bool { return h.Why.Get(mark) == 0 }))
+}
+
+var pets = []string{"User has a dog named Rex", "User has a cat named Mirabel", "User sings in a choir", "User drinks oolong tea", "User was born in Porto"}
+
+func TestASmallSetIsShownWholeAndNotSearched(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		searches := r.rule(Rules{SmallSet: len(pets)})
+		for _, p := range pets {
+			r.note(t, ana, p)
+		}
+		r.note(t, ben, "User has a parrot")
+		for _, q := range []Question{{Text: "Who is the president of France?"}, {Text: "What do I drink?", In: "chat"}} {
+			got := contents(r.find(t, q).Hits)
+			slices.Sort(got)
+			if want := slices.Sorted(slices.Values(pets)); !slices.Equal(got, want) || searches.n.Load() != 0 {
+				t.Errorf("%q: %q after %d searches; want all of %q after none", q.Text, got, searches.n.Load(), want)
+			}
+		}
+		one := 1
+		if got := r.find(t, Question{Text: "x", TopK: &one}).Hits; len(got) != 1 || got[0].Why.Get("small_set") != 1 {
+			t.Errorf("asked for one: %v, want one that says it is of a small set", got)
+		}
+		if got := contents(r.find(t, Question{Text: "tea", Exclude: map[string]bool{r.find(t, Question{Text: "tea"}).Hits[0].Memory.ID(): true}}).Hits); len(got) != len(pets)-1 {
+			t.Errorf("with one in the request: %q, want the others", got)
+		}
+		r.note(t, ana, "User plays chess on Sundays")
+		if got := contents(r.find(t, Question{Text: "What do I drink?"}).Hits); len(got) == 0 || got[0] != "User drinks oolong tea" || slices.Contains(got, "User was born in Porto") || searches.n.Load() != 1 {
+			t.Errorf("with one fact more: %q after %d searches; want what is searched for", got, searches.n.Load())
+		}
+	})
+}
+
+func TestASmallSetIsOfTheScopeThatAsks(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		searches := r.rule(Rules{SmallSet: 2})
+		for i := range 6 {
+			if _, _, err := r.Remember(context.Background(), ana, Note{Content: fmt.Sprint("Rule ", i, " of the house"), Project: "house"}, her); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.note(t, ana, "User lives in Porto")
+		got := contents(r.find(t, Question{Scope: memory.Scope{Owner: ana, Project: "boat"}, Text: "engine"}).Hits)
+		if !slices.Equal(got, []string{"User lives in Porto"}) || searches.n.Load() != 0 {
+			t.Errorf("%q after %d searches, want the one fact that the project sees, after none", got, searches.n.Load())
+		}
+	})
+}
+
+func TestForgettingIsNotAskedByRules(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		r.rule(Rules{SmallSet: 50, Fallback: FallbackEmpty, Bootstrap: 50})
+		r.note(t, memory.Global(memory.DefaultNamespace), "Everybody drinks water")
+		r.note(t, ana, "User plays the cello")
+		for _, query := range []string{"water", "the moon landing"} {
+			gone, _, err := r.ForgetMatching(context.Background(), ana, Matching{Query: query, DryRun: true}, her)
+			if err != nil || len(gone) != 0 {
+				t.Errorf("%q would forget %d memories, %v; want none", query, len(gone), err)
+			}
+		}
+	})
+}
+
+// said keeps turns of a conversation, each a word and a number.
+func (r *rig) said(t *testing.T, conversation, format string, n int) {
+	t.Helper()
+	talk := Talk{Conversation: conversation}
+	for i := range n {
+		talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: fmt.Sprintf(format, i)})
+	}
+	if _, err := r.Ingest(context.Background(), ana, talk); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.Advance(time.Hour)
+}
+
+func TestAChatReachesAsFarAsTheRuleSays(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		all := 100
+		ask := func(in string) string {
+			return strings.Join(contents(r.find(t, Question{Text: "What of the lighthouse?", In: in, TopK: &all}).Hits), " | ")
+		}
+		r.said(t, "old", "The lighthouse of Nazaré has %d steps in all", 1)
+		r.said(t, "filler", "Something about cooking, number %d of many", recentOfUser)
+		r.said(t, "other", "Our lighthouse in Aveiro was painted red %d years ago", 1)
+		r.said(t, "long", "The lighthouse keeper wrote letter %d", fewInConversation)
+		r.said(t, "short", "The lighthouse museum opens at %d", 1)
+
+		r.rule(Rules{Reach: ReachUser})
+		if got := ask("short"); !strings.Contains(got, "Nazaré") || !strings.Contains(got, "Aveiro") {
+			t.Errorf("reach user found %s; want all conversations", got)
+		}
+		r.rule(Rules{Reach: ReachConversation})
+		if got := ask("long"); !strings.Contains(got, "keeper") || strings.Contains(got, "Aveiro") || strings.Contains(got, "museum") {
+			t.Errorf("a long conversation found %s; want its own alone", got)
+		}
+		if got := ask("short"); !strings.Contains(got, "museum") || !strings.Contains(got, "Aveiro") || strings.Contains(got, "Nazaré") {
+			t.Errorf("a short conversation found %s; want its own and the recent ones", got)
+		}
+		if got := ask("old"); !strings.Contains(got, "Nazaré") || !strings.Contains(got, "Aveiro") {
+			t.Errorf("an old short conversation found %s; want its own and the recent ones", got)
+		}
+		if got := ask("new"); !strings.Contains(got, "Aveiro") || strings.Contains(got, "Nazaré") {
+			t.Errorf("a new conversation found %s; want the recent ones", got)
+		}
+		if got := ask(""); !strings.Contains(got, "Nazaré") {
+			t.Errorf("a search outside of chats found %s; want everything", got)
+		}
+	})
+}
+
+func TestThePoolJoinsInForThoseWhoHaveLittle(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		const printer = "The office printer stands on the third floor"
+		r.rule(Rules{Bootstrap: 5, Reach: ReachConversation})
+		if _, err := r.Bootstrap(context.Background(), memory.DefaultNamespace, []byte("- "+printer)); err != nil {
+			t.Fatal(err)
+		}
+		q := Question{Text: "Where is the printer?"}
+		for i, p := range pets {
+			for _, in := range []string{"", "chat"} {
+				q.In = in
+				hits := r.find(t, q).Hits
+				if got := marked(hits, "bootstrap"); !slices.Equal(got, []string{printer}) {
+					t.Errorf("with %d facts of her own, in %q: of the pool %q, want the printer", i, in, got)
+				}
+			}
+			r.note(t, ana, p)
+		}
+		if got := r.ask(t, ana, q.Text, memory.At{}); len(got) > 0 {
+			t.Errorf("with %d facts of her own: %q, want nothing", len(pets), got)
+		}
+		for name, q := range map[string]Question{
+			"another namespace":   {Scope: memory.Scope{Owner: memory.User("other", "ana")}},
+			"a shared pool":       {Scope: memory.Scope{Owner: memory.Pool(memory.DefaultNamespace, "team")}},
+			"one conversation":    {Scope: memory.Scope{Owner: ben}, Conversation: "c"},
+			"turns alone":         {Scope: memory.Scope{Owner: ben}, Kinds: []memory.Kind{memory.KindTurn}},
+			"the past":            {Scope: memory.Scope{Owner: ben}, At: memory.At{AsOf: r.now()}},
+			"what it knows of me": {Scope: memory.Scope{Owner: ben}, Text: "What do you know about me?"},
+		} {
+			if q.Text == "" {
+				q.Text = "Where is the printer?"
+			}
+			if got := contents(r.find(t, q).Hits); len(got) > 0 {
+				t.Errorf("asked by %s: %q, want nothing", name, got)
+			}
+		}
+		if _, err := r.Recall(context.Background(), Question{Text: "printer"}); !errors.Is(err, memory.Invalid) {
+			t.Errorf("nobody asked: %v, want invalid", err)
+		}
+		r.rule(Rules{})
+		if got := r.ask(t, ben, q.Text, memory.At{}); len(got) > 0 {
+			t.Errorf("without the rule: %q, want nothing", got)
+		}
+	})
+}
+
+func TestASmallSetAndThePoolGoTogether(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		r.rule(Rules{SmallSet: 5, Bootstrap: 5})
+		r.note(t, memory.Global(memory.DefaultNamespace), "The office printer stands on the third floor")
+		r.note(t, ana, "User plays the cello")
+		found := r.find(t, Question{Text: "Where is the printer?"})
+		if own, pool := marked(found.Hits, "small_set"), marked(found.Hits, "bootstrap"); len(own) != 1 || len(pool) != 1 {
+			t.Errorf("own %q, of the pool %q; want one of each", own, pool)
+		}
+	})
+}
+
+// broken fails as it is told.
+type broken struct {
+	memory.Searcher
+	err   error
+	panic bool
+	hang  bool
+}
+
+func (b broken) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+	switch {
+	case b.panic:
+		panic("a bug")
+	case b.hang:
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case b.err != nil:
+		return nil, b.err
+	}
+	return b.Searcher.Search(ctx, s)
+}
+
+var errBroken = memory.Errorf(memory.Unavailable, "broken")
+
+func TestRecentFactsStandInForASearchThatFails(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		var all []string
+		for i := range 12 {
+			all = append([]string{r.note(t, ana, fmt.Sprintf("User read volume %d of the chronicle", i)).Content}, all...)
+			r.clock.Advance(time.Hour)
+		}
+		r.note(t, ben, "User reads nothing")
+		ix := r.Searcher
+		for _, c := range []struct {
+			when     Fallback
+			searcher memory.Searcher
+			question string
+			want     []string
+			degraded string
+			fails    bool
+		}{
+			{when: FallbackNone, searcher: broken{err: errBroken}, fails: true},
+			{when: FallbackError, searcher: broken{err: errBroken}, want: all[:recents], degraded: "search: broken"},
+			{when: FallbackError, searcher: broken{panic: true}, want: all[:recents], degraded: "search: panic: a bug"},
+			{when: FallbackError, searcher: ix, question: "quantum mechanics"},
+			{when: FallbackEmpty, searcher: ix, question: "quantum mechanics", want: all[:recents]},
+			{when: FallbackEmpty, searcher: broken{err: errBroken}, want: all[:recents], degraded: "search: broken"},
+			{when: FallbackEmpty, searcher: ix, question: "Which volume is number 3?", want: []string{"User read volume 3 of the chronicle"}},
+		} {
+			r.Searcher = Ruled{c.searcher, Rules{Fallback: c.when}}
+			if c.question == "" {
+				c.question = "Which volume is number 3?"
+			}
+			one := 1
+			q := Question{Scope: memory.Scope{Owner: ana}, Text: c.question}
+			if len(c.want) == 1 {
+				q.TopK = &one
+			}
+			found, err := r.Recall(context.Background(), q)
+			if got := contents(found.Hits); !slices.Equal(got, c.want) || (err != nil) != c.fails {
+				t.Errorf("%+v:\ngot  %q, %v\nwant %q", c, got, err, c.want)
+			}
+			if got := strings.Join(found.Degraded, "; "); got != c.degraded {
+				t.Errorf("%+v: degraded is %q, want %q", c, got, c.degraded)
+			}
+			trace, err := r.Trace(context.Background(), ana, found.Trace)
+			if err != nil || strings.Join(trace.Degraded, "; ") != c.degraded {
+				t.Errorf("%+v: its trace has %q, %v", c, trace.Degraded, err)
+			}
+		}
+		r.Searcher = Ruled{broken{err: errBroken}, Rules{Fallback: FallbackError}}
+		found := r.find(t, Question{Text: "x", Budget: 40})
+		if len(found.Hits) == 0 || len(found.Hits) >= recents || found.Hits[0].Why.Get("recent") != 1 {
+			t.Errorf("with little room: %q, want some of the recent ones, marked", contents(found.Hits))
+		}
+	})
+}
+
+// lame is a store of which some parts fail.
+type lame struct {
+	memory.Store
+	get, list, profile, versions error
+	panics                       bool
+}
+
+func (l *lame) fail(err error) error {
+	if err != nil && l.panics {
+		panic(err)
+	}
+	return err
+}
+
+func (l *lame) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]memory.Memory, error) {
+	if err := l.fail(l.get); err != nil {
+		return nil, err
+	}
+	return l.Store.Get(ctx, owner, ids...)
+}
+
+func (l *lame) List(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
+	if err := l.fail(l.list); err != nil {
+		return memory.Page{}, err
+	}
+	return l.Store.List(ctx, owner, q)
+}
+
+func (l *lame) Profile(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.ProfileEntry, error) {
+	if err := l.fail(l.profile); err != nil {
+		return nil, err
+	}
+	return l.Store.Profile(ctx, owner, at)
+}
+
+func (l *lame) Versions(ctx context.Context, owners []memory.Owner) ([]int64, error) {
+	if err := l.fail(l.versions); err != nil {
+		return nil, err
+	}
+	return l.Store.Versions(ctx, owners)
+}
+
+// mute is an embedder that fails as it is told.
+type mute struct {
+	memory.Embedder
+	err          error
+	panics, hang bool
+}
+
+func (m mute) Embed(ctx context.Context, _ memory.EmbedAs, _ ...string) ([][]float32, error) {
+	switch {
+	case m.panics:
+		panic("a bug")
+	case m.hang:
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return nil, m.err
+}
+
+func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		const dog, cello = "User has a dog named Rex", "User plays the cello"
+		r.note(t, ana, dog)
+		if _, _, err := r.Remember(ctx, ana, Note{Content: cello, Pinned: true}, her); err != nil {
+			t.Fatal(err)
+		}
+		whole := r.Parts
+		rules := Rules{SmallSet: 1, Bootstrap: 5, Fallback: FallbackError}
+		for name, c := range map[string]struct {
+			breaks func()
+			want   []string // in the block
+			named  []string // of what was skipped
+		}{
+			"nothing":                  {func() {}, []string{dog, cello}, nil},
+			"the embedder":             {func() { r.Embedder = mute{whole.Embedder, errBroken, false, false} }, []string{dog, cello}, []string{"embedder"}},
+			"the embedder, by a panic": {func() { r.Embedder = mute{whole.Embedder, nil, true, false} }, []string{dog, cello}, []string{"embedder"}},
+			"the search":               {func() { r.Searcher = Ruled{broken{err: errBroken}, rules} }, []string{dog, cello}, []string{"search"}},
+			"the search, by a panic":   {func() { r.Searcher = Ruled{broken{panic: true}, rules} }, []string{dog, cello}, []string{"search"}},
+			"Get":                      {func() { r.Store = &lame{Store: whole.Store, get: errBroken} }, []string{dog, cello}, []string{"search"}},
+			"Get, by a panic":          {func() { r.Store = &lame{Store: whole.Store, get: errBroken, panics: true} }, []string{dog, cello}, []string{"search"}},
+			"List":                     {func() { r.Store = &lame{Store: whole.Store, list: errBroken} }, []string{dog}, []string{"small_set", "pinned"}},
+			"Profile":                  {func() { r.Store = &lame{Store: whole.Store, profile: errBroken} }, []string{dog, cello}, []string{"profile"}},
+			"Profile, by a panic":      {func() { r.Store = &lame{Store: whole.Store, profile: errBroken, panics: true} }, []string{dog}, []string{"core"}},
+			"Versions":                 {func() { r.Store = &lame{Store: whole.Store, versions: errBroken} }, []string{dog, cello}, []string{"bootstrap"}},
+			"everything": {func() {
+				r.Store = &lame{Store: whole.Store, get: errBroken, list: errBroken, profile: errBroken}
+				r.Searcher = Ruled{broken{err: errBroken}, rules}
+				r.Embedder = mute{err: errBroken}
+			}, nil, []string{"small_set", "embedder", "recent", "search", "pinned", "profile"}},
+		} {
+			r.Parts = whole
+			r.Searcher = Ruled{whole.Searcher, rules}
+			c.breaks()
+			p := r.prepare(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "What is my dog called?", Budget: 1000, Door: "chat"})
+			for _, want := range []string{dog, cello} {
+				if strings.Contains(p.Block, want) != slices.Contains(c.want, want) {
+					t.Errorf("%s broke: the block should have %q and is\n%s", name, c.want, p.Block)
+				}
+			}
+			trace, err := r.Trace(ctx, ana, p.Trace)
+			var named []string
+			for _, d := range trace.Degraded {
+				part, _, _ := strings.Cut(d, ":")
+				named = append(named, part)
+			}
+			if err != nil || !slices.Equal(named, c.named) {
+				t.Errorf("%s broke: the trace names %q, %v; want %q", name, trace.Degraded, err, c.named)
+			}
+		}
+		r.Parts = whole
+	})
+}
+
+// With a clock of its own: nobody waits, and nothing depends on the machine.
+func TestWhatHangsInRecallLeavesTimeForTheRest(t *testing.T) {
+	for name, c := range map[string]struct {
+		breaks func(r *rig)
+		named  string
+		within time.Duration
+	}{
+		"the embedder": {func(r *rig) { r.Embedder = mute{r.Embedder, nil, false, true} }, "embedder", 100 * time.Millisecond},
+		"the search":   {func(r *rig) { r.Searcher = Ruled{broken{hang: true}, Rules{Fallback: FallbackError}} }, "search", 130 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, stores["inmem"])
+				r.opts.Deadline = 150 * time.Millisecond
+				r.note(t, ana, "User has a dog named Rex")
+				c.breaks(r)
+				began := time.Now()
+				p := r.prepare(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: "What is my dog called?"})
+				trace, err := r.Trace(context.Background(), ana, p.Trace)
+				if err != nil || len(trace.Degraded) != 1 || !strings.HasPrefix(trace.Degraded[0], c.named+": ") {
+					t.Errorf("the trace names %q, %v; want %s alone", trace.Degraded, err, c.named)
+				}
+				if took := time.Since(began); !strings.Contains(p.Block, "Rex") || took > c.within {
+					t.Errorf("after %v the block is %q; want the dog by %v", took, p.Block, c.within)
+				}
+			})
+		})
+	}
+}
+
+func TestTheCoreIsThereWhateverTheQuestion(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		for i := range 30 {
+			if _, _, err := r.Remember(ctx, ana, Note{Content: fmt.Sprintf("User must never miss appointment number %d at the clinic", i), Pinned: true}, her); err != nil {
+				t.Fatal(err)
+			}
+		}
+		zone := memory.ProfileEntry{Owner: ana, Key: "timezone", Value: "Europe/Lisbon", Status: memory.Active}
+		if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: "p", Kind: "manual", Author: her}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &zone}, Author: her}); err != nil {
+			t.Fatal(err)
+		}
+		for _, question := range []string{"quantum mechanics", "", "How high is Mount Everest?"} {
+			p := r.prepare(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: question, Budget: 1000})
+			lines := strings.Split(p.Block, "\n")
+			if len(lines) < 5 || !strings.Contains(p.Block, "timezone: Europe/Lisbon") || !strings.Contains(p.Block, "clinic") || len(p.Hits) > 0 {
+				t.Errorf("%q: the block is\n%s\nwith %d hits; want the profile and pinned facts", question, p.Block, len(p.Hits))
+				continue
+			}
+			tokens := 0
+			for _, l := range lines[2 : len(lines)-1] {
+				tokens += text.Tokens(l)
+			}
+			if tokens > 150 {
+				t.Errorf("%q: the core has %d tokens, more than 150", question, tokens)
+			}
+		}
+	})
+}
+
+func TestBroadQuestionsListWhatMatters(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		searches := r.rule(Rules{Fallback: FallbackError})
+		low := 0.3
+		if _, _, err := r.Remember(context.Background(), ana, Note{Content: "User may own a canoe", Confidence: &low}, her); err != nil {
+			t.Fatal(err)
+		}
+		r.note(t, ana, "User is a nurse")
+		if _, _, err := r.Remember(context.Background(), ana, Note{Content: "User is allergic to peanuts", Pinned: true}, her); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"User is allergic to peanuts", "User is a nurse", "User may own a canoe"}
+		for _, question := range []string{"What do you know about me?", "tell me everything you remember about me", "Who am I?"} {
+			if got := r.ask(t, ana, question, memory.At{}); !slices.Equal(got, want) || searches.n.Load() > 0 {
+				t.Errorf("%q: %q after %d searches, want %q after none", question, got, searches.n.Load(), want)
+			}
+		}
+		store := r.Store
+		r.Store = &lame{Store: store, list: errBroken}
+		found := r.find(t, Question{Text: "What do you know about me?"})
+		r.Store = store
+		if len(found.Degraded) == 0 || !strings.HasPrefix(found.Degraded[0], "list: ") || searches.n.Load() != 1 {
+			t.Errorf("when listing fails: skipped %q, %d searches; want the list named and a search", found.Degraded, searches.n.Load())
+		}
+	})
+}
+
+func TestShortQuestionsAboutOneselfAreExpandedBySetting(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		for _, p := range append(pets, "User's personal preferences are on the third page") {
+			r.note(t, ana, p)
+		}
+		found := func(question string) bool {
+			return slices.ContainsFunc(r.ask(t, ana, question, memory.At{}), func(s string) bool { return strings.Contains(s, "third page") })
+		}
+		const short = "What do I drink?"
+		if found(short) {
+			t.Error("a question was expanded without the rule")
+		}
+		r.rule(Rules{Expand: true})
+		if !found(short) {
+			t.Error("a short question in the first person was not expanded")
+		}
+		if found("What does she drink?") {
+			t.Error("a question about somebody else was expanded")
+		}
+	})
+}
+
+func chatOf(t *testing.T, messages string) *wire.Chat {
+	t.Helper()
+	chat, err := wire.Decode([]byte(`{"model":"m","messages":[` + messages + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chat
+}
+
+func TestTheLastMessagesAreTheQuestionBySetting(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	chat := chatOf(t, `{"role":"user","content":"one"},{"role":"assistant","content":"OK."},{"role":"user","content":"two"},{"role":"user","content":"three"}`)
+	for messages, want := range map[int]string{0: "three", 1: "three", 2: "two\nthree", 3: "one\ntwo\nthree", 9: "one\ntwo\nthree"} {
+		r.rule(Rules{Messages: messages})
+		if got := r.question(chat); got != want {
+			t.Errorf("%d messages: %q, want %q", messages, got, want)
+		}
+	}
+}
