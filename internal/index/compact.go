@@ -1,23 +1,25 @@
 package index
 
-import "unsafe"
-
 // compact forgets the dead, numbering the living anew in the same order. Slices
 // that candidates were given stay as they are.
 func (s *contents) compact() {
 	next := contents{
-		dims: s.dims, byID: s.byID, terms: map[string]int32{}, threads: s.threads, convs: s.convs, names: s.names, scopes: s.scopes,
+		version: s.version, steps: s.steps, dims: s.dims, byID: s.byID, odd: map[int32]string{}, terms: map[string]int32{},
+		threads: s.threads, convs: s.convs, names: s.names, scopes: s.scopes,
 		tags: map[int32][]string{}, expires: map[int32]int64{}, count: s.count, total: s.total, words: s.words,
 	}
 	renumbered := make([]int32, len(s.docs))
 	for n := range s.docs {
 		renumbered[n] = none
-		if s.docs[n].kind != 0 {
+		if s.kinds[n] != 0 {
 			renumbered[n] = next.take(s, int32(n))
 		}
 	}
 	for n, l := range next.link {
 		next.link[n] = neighbours{renumber(renumbered, l.prev), renumber(renumbered, l.next)}
+	}
+	for n := range next.docs {
+		next.near[n] = next.reach(int32(n))
 	}
 	for _, t := range next.threads {
 		for i := range t {
@@ -34,9 +36,9 @@ func (s *contents) compact() {
 		if list != nil {
 			next.terms[term] = int32(len(next.posts))
 			next.posts = append(next.posts, list)
-			next.held += len(list)
 		}
 	}
+	next.pack()
 	*s = next
 }
 
@@ -44,13 +46,17 @@ func (s *contents) compact() {
 func (s *contents) take(from *contents, n int32) int32 {
 	to := int32(len(s.docs))
 	d := from.docs[n]
-	if row := int(d.row); row != none {
-		d.row = int32(len(s.rowDoc))
-		one := from.quant.Rows(row, row+1, s.dims)
-		s.quant.Values = append(s.quant.Values, one.Values...)
-		s.quant.Scales, s.quant.Sums = append(s.quant.Scales, one.Scales...), append(s.quant.Sums, one.Sums...)
-		s.half = append(s.half, from.half[row*s.dims:(row+1)*s.dims]...)
-		s.rowDoc = append(s.rowDoc, to)
+	if row := d.row; row != none {
+		d.row = s.addHalf(to, from.half(row))
+		if i := row / chunkRows; i > 0 {
+			from.chunks[i-1] = chunk{} // rows are in the order of documents: it is done with
+		}
+	}
+	moments := from.momentsOf(n)
+	d.dates = int32(len(s.moments))
+	s.moments = append(s.moments, moments...)
+	if id, ok := from.odd[n]; ok {
+		s.odd[to] = id
 	}
 	if tags, ok := from.tags[n]; ok {
 		s.tags[to] = tags
@@ -60,8 +66,8 @@ func (s *contents) take(from *contents, n int32) int32 {
 	}
 	s.docs = append(s.docs, d)
 	s.kinds = append(s.kinds, from.kinds[n])
-	s.threadOf = append(s.threadOf, from.threadOf[n])
 	s.link = append(s.link, from.link[n])
+	s.near = append(s.near, 0)
 	s.olen = append(s.olen, from.olen[n])
 	s.blen = append(s.blen, from.blen[n])
 	s.byID[d.id] = to
@@ -75,18 +81,18 @@ func renumber(renumbered []int32, n int32) int32 {
 	return renumbered[n]
 }
 
-// Estimates of what Go keeps beside the bytes themselves, measured on large maps
-// and small slices.
-const (
-	mapEntry  = 48
-	listEntry = 48
-)
-
-// size estimates the resident bytes.
-func (s *contents) size() int64 {
-	const perDoc = unsafe.Sizeof(doc{}) + unsafe.Sizeof(neighbours{}) + 13 + mapEntry + 36
-	size := int64(len(s.docs)) * int64(perDoc)
-	size += int64(len(s.posts))*(mapEntry+listEntry+8) + int64(s.held)*5
-	size += int64(len(s.quant.Values)) + int64(len(s.half))*2 + int64(len(s.rowDoc))*12
-	return size + int64(len(s.threads)+len(s.names.list))*(mapEntry+40)
+// pack moves the postings next to each other, without the room that each list had
+// to grow. A list that grows afterwards moves out again.
+func (s *contents) pack() {
+	total := 0
+	for _, list := range s.posts {
+		total += len(list)
+	}
+	all := make([]uint32, 0, total)
+	for i, list := range s.posts {
+		from := len(all)
+		all = append(all, list...)
+		s.posts[i] = all[from:len(all):len(all)]
+	}
+	s.held = total
 }

@@ -147,7 +147,7 @@ func (p *player) item(owner memory.Owner) memory.Item {
 	p.next++
 	id := fmt.Sprintf("m%04d", p.next)
 	at := day.AddDate(0, 0, -p.IntN(60))
-	content := p.words(1 + p.IntN(12))
+	content := p.words(1+p.IntN(12)) + pick(p, "", "", "?")
 	var m memory.Memory
 	switch p.IntN(8) {
 	case 0, 1:
@@ -396,7 +396,7 @@ func big(n, dims int) (*source, memory.Owner) {
 }
 
 func BenchmarkSearch(b *testing.B) {
-	for _, bc := range []struct{ n, dims int }{{10_000, 0}, {10_000, 384}, {100_000, 0}} {
+	for _, bc := range []struct{ n, dims int }{{1000, 384}, {10_000, 0}, {10_000, 384}, {100_000, 0}, {100_000, 384}} {
 		b.Run(fmt.Sprintf("%d/%d", bc.n, bc.dims), func(b *testing.B) {
 			src, owner := big(bc.n, bc.dims)
 			ix := New(src, Options{})
@@ -406,7 +406,10 @@ func BenchmarkSearch(b *testing.B) {
 			s := memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Now: day}
 			if bc.dims > 0 {
 				s.Vector = make([]float32, bc.dims)
-				s.Vector[0] = 1
+				for i := range s.Vector {
+					s.Vector[i] = float32(r.NormFloat64())
+				}
+				vector.Normalize(s.Vector)
 			}
 			if _, err := ix.Search(context.Background(), s); err != nil { // loads
 				b.Fatal(err)

@@ -61,15 +61,14 @@ func marksOf(content string) memory.Marks {
 // maxMoments bounds what is kept of a long text full of dates.
 const maxMoments = 8
 
-// moments returns what the dates in a text mean. A span of days that is no whole
-// month or year is known by the day it begins on.
-func moments(content string, said time.Time) []memory.Moment {
+// appendMoments appends what the dates in a text mean. A span of days that is no
+// whole month or year is known by the day it begins on.
+func appendMoments(out []memory.Moment, content string, said time.Time) []memory.Moment {
 	if said.IsZero() {
-		return nil
+		return out
 	}
-	var out []memory.Moment
-	for _, d := range text.Resolve(content, said) {
-		if len(out) == maxMoments {
+	for i, d := range text.Resolve(content, said) {
+		if i == maxMoments {
 			break
 		}
 		m := memory.Moment{Year: int16(d.From.Year())}

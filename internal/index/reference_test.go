@@ -24,6 +24,7 @@ type refDoc struct {
 	length  float64
 	nearby  []int // neighbours among docs
 	share   []float64
+	apart   []int   // turns, from those neighbours
 	blended float64 // length
 }
 
@@ -38,6 +39,7 @@ func (r reference) docs(scopes []memory.Scope) []*refDoc {
 			for j := from; j < len(docs); j++ {
 				if d := distance(docs[from:], i-from, j-from); d > 0 && d <= 3 {
 					docs[i].nearby = append(docs[i].nearby, j)
+					docs[i].apart = append(docs[i].apart, d)
 					docs[i].share = append(docs[i].share, []float64{1. / 3, 1. / 3, .15}[d-1])
 				}
 			}
@@ -82,15 +84,12 @@ func distance(docs []*refDoc, i, j int) int {
 	if i == j || a == nil || b == nil || a.Conversation != b.Conversation {
 		return 0
 	}
-	before := func(x, y *memory.Turn) bool {
-		return cmp.Or(cmp.Compare(x.Index, y.Index), cmp.Compare(x.ID, y.ID)) < 0
-	}
-	if before(b, a) {
+	if comesBefore(b, a) {
 		a, b = b, a
 	}
 	between := 1
 	for _, d := range docs {
-		if t := d.Memory.Turn; t != nil && t.Conversation == a.Conversation && before(a, t) && before(t, b) {
+		if t := d.Memory.Turn; t != nil && t.Conversation == a.Conversation && comesBefore(a, t) && comesBefore(t, b) {
 			between++
 		}
 	}
@@ -99,10 +98,17 @@ func distance(docs []*refDoc, i, j int) int {
 
 // refHit is what the reference says of a memory.
 type refHit struct {
-	id                   string
-	lexical, own, vector float64
-	related              float64
-	hasVector            bool
+	id                            string
+	lexical, own, vector, related float64
+	known, reply, session, peak   float64
+	hasVector                     bool
+}
+
+func (h refHit) why() map[string]float64 {
+	return map[string]float64{
+		"lexical": h.lexical, "own": h.own, "related": h.related, "vector": h.vector,
+		"known": h.known, "reply": h.reply, "session": h.session, "peak": h.peak,
+	}
 }
 
 func (h refHit) byWords() float64 { return h.lexical + relatedShare*h.related }
@@ -140,11 +146,14 @@ func (r reference) search(s memory.Search) []refHit {
 		}
 		return idf * tf * (k1 + 1) / (tf + k1*(1-b+b*length/(total/count)))
 	}
-	var sum float64
+	var sum, known float64
 	terms := unique(text.Terms(s.Text))
 	for _, term := range terms {
 		tf, idf := frequencies(term)
 		sum += idf
+		if len(tf) > 0 && slices.Max(tf) > 0 {
+			known += idf
+		}
 		var others []string
 		for _, t := range text.Related(term) {
 			if !slices.Contains(terms, t) {
@@ -158,13 +167,19 @@ func (r reference) search(s memory.Search) []refHit {
 			hits[i].related += bm25(min(idf, otherIDF), otherTF[i], d.blended, blended[kind(d)], count[kind(d)])
 		}
 	}
+	for i, d := range docs {
+		if sum > 0 {
+			hits[i].own /= sum
+		}
+		hits[i].id = d.Memory.ID()
+	}
+	around(docs, hits)
 	var out []refHit
 	for i, d := range docs {
-		hits[i].id = d.Memory.ID()
 		if sum > 0 {
 			hits[i].lexical /= sum
-			hits[i].own /= sum
 			hits[i].related /= sum
+			hits[i].known = known / sum
 		}
 		if s.Vector != nil && d.Vector != nil {
 			hits[i].hasVector = true
@@ -175,6 +190,43 @@ func (r reference) search(s memory.Search) []refHit {
 		}
 	}
 	return out
+}
+
+// around fills what turns have of those around them.
+func around(docs []*refDoc, hits []refHit) {
+	for i, d := range docs {
+		if d.Memory.Turn == nil {
+			continue
+		}
+		var best float64
+		var all []float64
+		for j, other := range docs {
+			t := other.Memory.Turn
+			if t == nil || t.Owner != d.Memory.Turn.Owner || t.Conversation != d.Memory.Turn.Conversation {
+				continue
+			}
+			all = append(all, hits[j].own)
+			k := slices.Index(d.nearby, j)
+			if k < 0 {
+				continue
+			}
+			if d.apart[k] <= 2 {
+				best = max(best, hits[j].own)
+			}
+			if d.apart[k] == 1 && comesBefore(t, d.Memory.Turn) && text.Asks(t.Content) {
+				hits[i].reply = hits[j].own
+			}
+		}
+		slices.SortFunc(all, func(a, b float64) int { return cmp.Compare(b, a) })
+		for _, x := range all[:min(3, len(all))] {
+			hits[i].session += x / 3
+		}
+		hits[i].peak = max(0, hits[i].own-best)
+	}
+}
+
+func comesBefore(x, y *memory.Turn) bool {
+	return cmp.Or(cmp.Compare(x.Index, y.Index), cmp.Compare(x.ID, y.ID)) < 0
 }
 
 func refAdmits(m memory.Memory, s memory.Search) bool {
@@ -224,7 +276,7 @@ func agree(t *testing.T, r reference, x memory.Searcher, s memory.Search) {
 			t.Fatalf("search %+v found %s twice", s, c.ID)
 		}
 		found[c.ID] = true
-		for name, x := range map[string]float64{"lexical": h.lexical, "own": h.own, "related": h.related, "vector": h.vector} {
+		for name, x := range h.why() {
 			if math.Abs(c.Why.Get(name)-x) > 2e-3 {
 				t.Fatalf("search %q: %s of %s is %v, want %v", s.Text, name, c.ID, c.Why.Get(name), x)
 			}

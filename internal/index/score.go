@@ -1,6 +1,12 @@
 package index
 
-import "math"
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"slices"
+)
 
 // BM25's constants: k1 and b as fitted on conversations, where a word said twice
 // hardly means more than said once, and turns differ in length for no reason.
@@ -9,88 +15,121 @@ const (
 	b  = 0.5
 )
 
-// scratch is the working memory of one search in one shard. Between searches its
-// sums are zero.
-type scratch struct {
-	sum     []int32   // blended thirds of the term at hand, in units
-	lexical []float32 // blended BM25
-	own     []float32 // the document's own
-	related []float32 // blended BM25 of terms related to the question's
-	touched []int32   // documents with a sum
-	hits    []int32   // documents with a score
-	top3    [][3]float32
-	ranked  []int32 // threads with a top3
-	cosine  []float32
+// relatedShare is what a related word counts of the question's own, where
+// candidates are picked.
+const relatedShare = 0.4
+
+// words is what a search looks for together: a term of the question, or what is
+// related to one.
+type words struct {
+	related bool
+	idf     float64
+	df      int
 }
 
-func (x *scratch) fit(docs, threads int) {
-	if len(x.sum) < docs {
-		n := docs + docs/4 + 64
-		x.sum, x.lexical, x.own, x.related = make([]int32, n), make([]float32, n), make([]float32, n), make([]float32, n)
+// most is the most that the words can add to the measure candidates are picked by,
+// before it is divided.
+func (w *words) most() float64 {
+	if w.related {
+		return relatedShare * w.idf * (k1 + 1)
 	}
-	if len(x.top3) < threads {
-		x.top3 = make([][3]float32, threads+threads/4+16)
-	}
+	return w.idf * (k1 + 1)
 }
 
-// reset makes the sums zero again.
-func (x *scratch) reset() {
-	for _, n := range x.hits {
-		x.lexical[n], x.own[n], x.related[n] = 0, 0, 0
-	}
-	for _, t := range x.ranked {
-		x.top3[t] = [3]float32{}
-	}
-	x.hits, x.ranked, x.touched = x.hits[:0], x.ranked[:0], x.touched[:0]
-}
-
-// part is a shard in a search, locked for reading.
-type part struct {
-	*contents
-	*scratch
-	lists   [][]uint32   // postings of the question's terms, nil for unknown ones
-	synonym [][][]uint32 // postings of the terms related to each
-	allowed []bool       // by scope
-}
-
-// scoreWords fills lexical, own and related of every part, divided by the sum of
-// idf, and returns the share of that sum which known words have.
-func scoreWords(parts []*part, terms int) (known float64) {
+// scoreWords scores the documents of all parts by the terms' blended BM25, and
+// returns what it looked for, a term at 2i and what is related to it at 2i+1, with
+// the sum of the terms' idf and the share of it which known words have. Scores are
+// not divided by the sum. They are whole for all that may be among the
+// best limit by words that admits lets pass, and for those marked as wanted before.
+func scoreWords(parts []*part, terms, limit int) (list []words, sum, known float64) {
 	docs, means := statistics(parts)
-	var sumIDF, knownIDF float64
+	list = make([]words, 2*terms)
 	for t := range terms {
-		df, others := 0, 0
+		w, others := &list[2*t], &list[2*t+1]
 		for _, p := range parts {
-			p.blend(p.lists[t])
-			df += len(p.touched)
+			w.df += p.frequency(p.lists[2*t])
+			others.df += p.frequency(p.lists[2*t+1])
 		}
-		idf := inverse(docs, df)
-		sumIDF += idf
-		if df > 0 {
-			knownIDF += idf
-		}
-		for _, p := range parts {
-			p.saturate(p.lexical, float32(idf), means)
-			p.saturateOwn(p.lists[t], float32(idf), means)
-			p.blend(p.synonym[t]...)
-			others += len(p.touched)
-		}
+		w.idf = inverse(docs, w.df)
 		// A rare word for a common one is no better found.
-		for _, p := range parts {
-			p.saturate(p.related, float32(min(idf, inverse(docs, others))), means)
+		others.related, others.idf = true, min(w.idf, inverse(docs, others.df))
+		sum += w.idf
+		if w.df > 0 {
+			known += w.idf
 		}
 	}
-	if sumIDF == 0 {
-		return 0
+	if sum == 0 {
+		return list, 0, 0
+	}
+	scoreRareFirst(parts, list, means, limit)
+	return list, sum, known / sum
+}
+
+// scoreRareFirst adds up the words by what they can add. Once what is left cannot
+// lift a document into the best that has nothing yet, only those are scored on
+// that can still get there: a name that is in every turn costs little.
+func scoreRareFirst(parts []*part, list []words, means [4]lengths, limit int) {
+	order, left, added := make([]int, 0, len(list)), 0.0, 0.0
+	for i := range list {
+		if list[i].df > 0 {
+			order, left = append(order, i), left+list[i].most()
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(list[j].most(), list[i].most()) })
+	pruned := false
+	for _, i := range order {
+		w := &list[i]
+		if hits := hitsOf(parts); hits >= limit && w.df > 2*hits {
+			pruned = narrow(parts, float32(added), float32(left), limit) || pruned
+		}
+		for _, p := range parts {
+			p.score(p.lists[i], w, means, pruned)
+		}
+		left, added = left-w.most(), added+w.most()
 	}
 	for _, p := range parts {
-		for _, n := range p.hits {
-			p.lexical[n] /= float32(sumIDF)
-			p.own[n] /= float32(sumIDF)
-			p.related[n] /= float32(sumIDF)
+		p.pruned, p.most = pruned, float32(added)
+	}
+}
+
+// narrow leaves in live only the documents that can still be among the best limit,
+// when so much is added at most and so much is left, and reports whether it could
+// tell.
+func narrow(parts []*part, added, left float32, limit int) bool {
+	least := leastOfBest(parts, added, limit)
+	bound := left + least*1e-5 // sums of float32 stray by less
+	if least <= bound {
+		return false
+	}
+	for _, p := range parts {
+		p.keep(least - bound)
+	}
+	return true
+}
+
+// leastOfBest returns a measure which at least limit documents have that the search
+// may show, 0 if there are not so many. It is close to the largest such.
+func leastOfBest(parts []*part, most float32, limit int) float32 {
+	const bins = 1024
+	var histogram [bins]int32
+	scale := bins / most
+	for _, p := range parts {
+		for i, word := range p.among() {
+			for ; word != 0; word &= word - 1 {
+				n := int32(i<<6 + bits.TrailingZeros64(word) - lead)
+				if x := p.scores[n].byWords(); x > 0 && p.admits(n) {
+					histogram[min(bins-1, uint32(x*scale))]++
+				}
+			}
 		}
 	}
-	return knownIDF / sumIDF
+	count := int32(0)
+	for i := bins - 1; i > 0; i-- {
+		if count += histogram[i]; int(count) >= limit {
+			return float32(i) / scale * (1 - 1e-6)
+		}
+	}
+	return 0
 }
 
 // Imagined memories beside the owner's own: a word that is in none of a dozen
@@ -129,123 +168,163 @@ func statistics(parts []*part) (docs int, means [4]lengths) {
 	return docs, means
 }
 
-// blend spreads the postings of terms, taken as one, over the turns they count
-// for.
-func (p *part) blend(lists ...[]uint32) {
-	p.touched = p.touched[:0]
-	for _, list := range lists {
-		p.spread(list)
-	}
-}
+// lead is how far the bits and counts of documents are shifted, so that what
+// stands before the first document is something, too.
+const lead = len(shares)
 
-// spread is the hot loop of a search, and written out for that.
-func (p *part) spread(list []uint32) {
-	sum, touched, link := p.sum, p.touched, p.link
+// windowBits and windowBytes are, for every reach that is not far, the bits and
+// bytes of the neighbours and the document itself, which is the one at lead.
+var windowBits, windowBytes = func() (b [16]uint64, bytes [16]uint64) {
+	for r := range b {
+		for i := lead - r&3; i <= lead+r>>2; i++ {
+			b[r] |= 1 << i
+			bytes[r] |= 0xff << (8 * i)
+		}
+	}
+	return b, bytes
+}()
+
+// cover marks the documents for which the postings of a list count.
+func (p *part) cover(set []uint64, list []uint32) {
 	for _, posting := range list {
-		n, count := int32(posting>>8), int32(posting&maxCount)
-		if p.kinds[n] == 0 {
+		n := posting >> 8
+		r := p.near[n]
+		if r >= far {
+			if r == far {
+				mark(set, int32(n))
+				p.around(int32(n), func(m, _ int32) { mark(set, m) })
+			}
 			continue
 		}
-		if sum[n] == 0 {
-			touched = append(touched, n)
-		}
-		sum[n] += count * ownShare
-		prev, next := link[n].prev, link[n].next
-		for i := 0; i < len(shares) && prev != none; i++ {
-			if sum[prev] == 0 {
-				touched = append(touched, prev)
-			}
-			sum[prev] += count * shares[i]
-			prev = link[prev].prev
-		}
-		for i := 0; i < len(shares) && next != none; i++ {
-			if sum[next] == 0 {
-				touched = append(touched, next)
-			}
-			sum[next] += count * shares[i]
-			next = link[next].next
+		window, shift := windowBits[r], n&63
+		set[n>>6] |= window << shift
+		if shift > 64-2*uint32(lead)-1 {
+			set[n>>6+1] |= window >> (64 - shift)
 		}
 	}
-	p.touched = touched
 }
 
-// saturate turns the sums of a term into score, and makes them zero again.
-func (p *part) saturate(score []float32, idf float32, means [4]lengths) {
+func mark(set []uint64, n int32) {
+	i := uint32(n) + uint32(lead)
+	set[i>>6] |= 1 << (i & 63)
+}
+
+func marked(set []uint64, n int32) bool {
+	i := uint32(n) + uint32(lead)
+	return set[i>>6]>>(i&63)&1 == 1
+}
+
+// frequency returns in how many blended documents the words of the lists are.
+func (p *part) frequency(lists [][]uint32) int {
+	if len(lists) == 0 {
+		return 0
+	}
+	for _, list := range lists {
+		p.cover(p.covered, list)
+	}
+	df := 0
+	for i, word := range p.covered {
+		df += bits.OnesCount64(word)
+		p.covered[i] = 0
+	}
+	return df
+}
+
+// score adds the words' BM25 to all documents they are in, or to those that are
+// live.
+func (p *part) score(lists [][]uint32, w *words, means [4]lengths, pruned bool) {
+	for _, list := range lists {
+		p.fill(list)
+	}
+	among := p.live
+	if !pruned {
+		among = p.covered
+		for _, list := range lists {
+			p.cover(among, list)
+		}
+	}
 	var slope [4]float32
 	for kind, mean := range means {
 		if mean.blended > 0 {
 			slope[kind] = float32(k1 * b / mean.blended)
 		}
 	}
-	for _, n := range p.touched {
-		tf := float32(p.sum[n]) * (1.0 / unit)
-		p.sum[n] = 0
-		if p.lexical[n] == 0 && p.related[n] == 0 {
-			p.hits = append(p.hits, n)
+	idf := float32(w.idf)
+	for i, word := range among {
+		if word == 0 {
+			continue
 		}
-		score[n] += idf * tf * (k1 + 1) / (tf + k1*(1-b) + slope[p.kinds[n]]*float32(p.blen[n]))
+		if !pruned {
+			p.hits[i] |= word
+			among[i] = 0
+		}
+		for ; word != 0; word &= word - 1 {
+			n := i<<6 + bits.TrailingZeros64(word) - lead
+			sum := p.blended(n)
+			if sum == 0 {
+				continue
+			}
+			tf := float32(sum) * (1.0 / unit)
+			x := idf * tf * (k1 + 1) / (tf + k1*(1-b) + slope[p.kinds[n]]*float32(p.blen[n]))
+			if w.related {
+				p.scores[n].related += x
+			} else {
+				p.scores[n].lexical += x
+			}
+		}
+	}
+	for _, list := range lists {
+		p.empty(list)
 	}
 }
 
-func (p *part) saturateOwn(list []uint32, idf float32, means [4]lengths) {
-	var slope [4]float32
-	for kind, mean := range means {
-		if mean.own > 0 {
-			slope[kind] = float32(k1 * b / mean.own)
-		}
+// fill sets the counts of a list's documents. What is said more than maxCount
+// thirds, in whichever of the lists' words, counts as that.
+func (p *part) fill(list []uint32) {
+	counts := p.counts[lead:]
+	for _, posting := range list {
+		n := posting >> 8
+		counts[n] = uint8(min(maxCount, uint32(counts[n])+posting&maxCount))
+	}
+}
+
+func (p *part) empty(list []uint32) {
+	if len(list) > len(p.docs)/16 {
+		clear(p.counts)
+		return
 	}
 	for _, posting := range list {
-		n := int32(posting >> 8)
-		if p.kinds[n] == 0 {
-			continue
-		}
-		tf := float32(posting&maxCount) * (1.0 / occurrence)
-		p.own[n] += idf * tf * (k1 + 1) / (tf + k1*(1-b) + slope[p.kinds[n]]*float32(p.olen[n]))
+		p.counts[posting>>8+uint32(lead)] = 0
 	}
 }
 
-// relatedShare is what a related word counts of the question's own, where
-// candidates are picked.
-const relatedShare = 0.4
+// The shares of the seven documents of a window, as factors for a multiplication
+// whose upper sixteen bits are then the sum of products: the first for documents
+// 0, 2, 4 and 6, the second for 1, 3 and 5.
+const (
+	evenShares = farShare<<48 | nearShare<<32 | nearShare<<16 | farShare
+	oddShares  = nearShare<<48 | ownShare<<32 | nearShare<<16
+	evenBytes  = 0x00ff00ff00ff00ff
+)
 
-// byWords is the measure by which candidates are picked.
-func (p *part) byWords(n int32) float32 { return p.lexical[n] + relatedShare*p.related[n] }
-
-// rankThreads keeps the three best own scores of each conversation's turns.
-func (p *part) rankThreads() {
-	for _, n := range p.hits {
-		t, x := p.threadOf[n], p.own[n]
-		if x == 0 || t == none {
-			continue
-		}
-		top := &p.top3[t]
-		if top[0] == 0 {
-			p.ranked = append(p.ranked, t)
-		}
-		switch {
-		case x > top[0]:
-			top[0], top[1], top[2] = x, top[0], top[1]
-		case x > top[1]:
-			top[1], top[2] = x, top[1]
-		case x > top[2]:
-			top[2] = x
-		}
+// blended returns a document's blended count in units. It is the hot spot of a
+// search, and written out for that.
+func (p *part) blended(n int) uint32 {
+	r := p.near[n]
+	if r >= far {
+		return p.blendedFar(int32(n))
 	}
+	window := binary.LittleEndian.Uint64(p.counts[n:]) & windowBytes[r]
+	even, odd := window&evenBytes*evenShares>>48, window>>8&evenBytes*oddShares>>48
+	return uint32(even + odd)
 }
 
-// peak returns by how much a turn's own score exceeds the best within two turns.
-func (p *part) peak(n int32) float32 {
-	var best float32
-	prev, next := p.link[n].prev, p.link[n].next
-	for range 2 {
-		if prev != none {
-			best = max(best, p.own[prev])
-			prev = p.link[prev].prev
-		}
-		if next != none {
-			best = max(best, p.own[next])
-			next = p.link[next].next
-		}
+func (p *part) blendedFar(n int32) uint32 {
+	if p.near[n] == gone {
+		return 0
 	}
-	return max(0, p.own[n]-best)
+	counts := p.counts[lead:]
+	sum := uint32(counts[n]) * ownShare
+	p.around(n, func(m, share int32) { sum += uint32(counts[m]) * uint32(share) })
+	return sum
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/text"
-	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -38,32 +37,38 @@ type shard struct {
 }
 
 // contents are what one owner has. Documents are numbered as they come; a number
-// is not used again before compaction.
+// is not used again before compaction. Little in it holds pointers, so that there
+// is little for the garbage collector to walk.
 type contents struct {
-	dims     int // of vectors; 0 until the first
-	docs     []doc
-	link     []neighbours
-	olen     []int32 // own length in thirds; 0 also for the dead
-	blen     []int32 // blended length in units
-	kinds    []kind  // 0 for the dead
-	threadOf []int32 // a turn's conversation, none for the rest
-	dead     int
+	version int64 // of the store, that this is the state of
+	steps   int   // taken since the last checkpoint
 
-	byID  map[string]int32
+	dims  int // of vectors; 0 until the first
+	docs  []doc
+	kinds []kind // 0 for the dead
+	link  []neighbours
+	near  []reach
+	olen  []int32 // own length in thirds; 0 also for the dead
+	blen  []int32 // blended length in units
+	dead  int
+
+	byID  map[key]int32
+	odd   map[int32]string // ids that are no UUIDs
 	terms map[string]int32
 	posts [][]uint32 // by term: document << 8 | thirds, ascending
-	held  int        // postings in all
+	held  int        // postings there is room for
 
 	threads []thread // by conversation
 	convs   names
-	names   names // speakers, categories
+	names   names // speakers, categories, roles
 	scopes  []memory.Scope
+	moments []memory.Moment
 	tags    map[int32][]string
 	expires map[int32]int64 // microseconds
 
-	quant  vector.Block
-	half   []uint16
-	rowDoc []int32 // the document of a row, none for the dead
+	chunks   []chunk
+	rowDoc   []int32 // the document of a row, none for the dead
+	maxScale float32 // of the chunks' rows
 
 	count [4]int   // of living documents by kind
 	total [4]int64 // of their blended lengths
@@ -72,20 +77,20 @@ type contents struct {
 
 // doc is what a candidate shows of a memory beside its numbers.
 type doc struct {
-	id       string
+	id       key
 	at, said int64 // microseconds
-	dates    []memory.Moment
 	scope    int32
 	thread   int32 // conversation, none for a memory without
 	place    int32 // a turn's Index
 	speaker  int32
 	category int32
-	row      int32
+	role     int32
+	row      int32 // of its vector
+	dates    int32 // where its moments begin
 	classes  text.Classes
 	sure     float32 // confidence
-	kind     kind
-	role     memory.Role
 	marks    memory.Marks
+	dated    uint8 // how many moments it has
 }
 
 type kind uint8
@@ -122,10 +127,13 @@ func (n *names) id(s string) int32 {
 	return id
 }
 
-func newShard() *shard {
-	return &shard{contents: contents{
-		byID: map[string]int32{}, terms: map[string]int32{}, tags: map[int32][]string{}, expires: map[int32]int64{},
-	}}
+func newShard() *shard { return &shard{contents: newContents()} }
+
+func newContents() contents {
+	return contents{
+		byID: map[key]int32{}, odd: map[int32]string{}, terms: map[string]int32{},
+		tags: map[int32][]string{}, expires: map[int32]int64{},
+	}
 }
 
 // apply takes one step of [memory.Source].Since.
@@ -134,6 +142,7 @@ func (s *contents) apply(item memory.Item, seen vocabulary) {
 	if id == "" {
 		id = item.Memory.ID()
 	}
+	s.steps++
 	s.remove(id)
 	if t := item.Memory.Turn; !item.Removed && item.Memory.Content() != "" && (t == nil || t.Tells()) {
 		s.add(item.Memory, item.Vector, seen)
@@ -145,20 +154,27 @@ func (s *contents) apply(item memory.Item, seen vocabulary) {
 
 func (s *contents) add(m memory.Memory, vec []float32, seen vocabulary) {
 	n := int32(len(s.docs))
-	d, said := s.describe(m)
+	d, kind, said := s.describe(m)
+	k, uuid := keyOf(m.ID())
+	if d.id = k; !uuid {
+		s.odd[n] = strings.Clone(m.ID())
+	}
 	length, marks, classes := s.post(n, m, said, seen)
 	d.marks, d.classes = marks|marksOf(m.Content()), classes
+	d.dates = int32(len(s.moments))
 	if marks&(memory.MarkTimes|memory.MarkNumbers) != 0 {
-		d.dates = moments(m.Content(), said)
+		s.moments = appendMoments(s.moments, m.Content(), said)
+		d.dated = uint8(len(s.moments) - int(d.dates))
 	}
 	d.row = s.addVector(n, vec)
 	s.docs = append(s.docs, d)
 	s.byID[d.id] = n
-	s.kinds = append(s.kinds, d.kind)
+	s.kinds = append(s.kinds, kind)
 	s.link = append(s.link, neighbours{none, none})
+	s.near = append(s.near, 0)
 	s.olen, s.blen = append(s.olen, length), append(s.blen, 0)
-	s.count[d.kind]++
-	s.words[d.kind] += int64(length)
+	s.count[kind]++
+	s.words[kind] += int64(length)
 	if f := m.Fact; f != nil {
 		if len(f.Tags) > 0 {
 			s.tags[n] = slices.Clone(f.Tags)
@@ -167,47 +183,50 @@ func (s *contents) add(m memory.Memory, vec []float32, seen vocabulary) {
 			s.expires[n] = f.ExpiresAt.UnixMicro()
 		}
 	}
-	if d.kind == turn {
-		s.threadOf = append(s.threadOf, d.thread)
+	if kind == turn {
 		s.join(n)
-	} else {
-		s.threadOf = append(s.threadOf, none)
 	}
 	s.measureAround(n)
 }
 
-// describe returns what is known of a memory without its words, and when it was
-// said.
-func (s *contents) describe(m memory.Memory) (doc, time.Time) {
-	d := doc{
-		id: strings.Clone(m.ID()), at: m.CreatedAt().UnixMicro(),
-		scope: s.scope(m.Scope()), sure: 1, thread: none, place: none, speaker: none, category: none, row: none,
-	}
-	said := m.CreatedAt()
-	conversation := m.Scope().Conversation
+// describe returns what is known of a memory without its words and its id, and
+// when it was said.
+func (s *contents) describe(m memory.Memory) (doc, kind, time.Time) {
+	d := doc{at: m.CreatedAt().UnixMicro(), scope: s.scope(m.Scope()), sure: 1, thread: none, place: none, speaker: none, category: none, row: none}
+	said, conversation, kind := m.CreatedAt(), m.Scope().Conversation, summary
+	var role memory.Role
 	switch {
 	case m.Fact != nil:
 		f := m.Fact
-		d.kind, d.at, said, d.sure = fact, f.UpdatedAt.UnixMicro(), f.ObservedAt, float32(f.Confidence)
+		kind, d.at, said, d.sure = fact, f.UpdatedAt.UnixMicro(), f.ObservedAt, float32(f.Confidence)
 		d.speaker, d.category = s.names.id(f.Subject), s.names.id(f.Category)
 		if f.Subject == "user" {
-			d.role = memory.RoleUser
+			role = memory.RoleUser
 		}
 		if conversation == "" {
 			conversation = f.Provenance.Conversation
 		}
 	case m.Turn != nil:
-		d.kind, d.role, d.place = turn, m.Turn.Role, int32(m.Turn.Index)
+		kind, role, d.place = turn, m.Turn.Role, int32(m.Turn.Index)
 		d.speaker = s.names.id(m.Turn.Name)
 		conversation = m.Turn.Conversation
-	case m.Summary != nil:
-		d.kind = summary
 	}
+	d.role = s.names.id(string(role))
 	d.said = said.UnixMicro()
-	if conversation != "" {
+	if conversation != "" || kind == turn {
 		d.thread = s.thread(conversation)
 	}
-	return d, said
+	return d, kind, said
+}
+
+// momentsOf returns what the dates in a document mean, not to be written to.
+func (s *contents) momentsOf(n int32) []memory.Moment {
+	d := &s.docs[n]
+	if d.dated == 0 {
+		return nil
+	}
+	end := int(d.dates) + int(d.dated)
+	return s.moments[d.dates:end:end]
 }
 
 func (s *contents) scope(scope memory.Scope) int32 {
@@ -275,7 +294,7 @@ func (s *contents) count1(n, term int32, weight int32) {
 		return
 	}
 	s.posts[term] = append(list, uint32(n)<<8|uint32(weight))
-	s.held++
+	s.held += cap(s.posts[term]) - cap(list)
 }
 
 // dateWords are the words by which a day is asked for.
@@ -287,43 +306,27 @@ func dateWords(t time.Time) []string {
 	return []string{strings.ToLower(m.String()), strconv.Itoa(y), strconv.Itoa(d)}
 }
 
-func (s *contents) addVector(n int32, vec []float32) int32 {
-	if s.dims == 0 {
-		s.dims = len(vec)
-	}
-	if len(vec) == 0 || len(vec) != s.dims {
-		return none
-	}
-	row := len(s.rowDoc)
-	s.quant.Values = append(s.quant.Values, make([]int8, s.dims)...)
-	scale, sum := vector.Quantize(vec, s.quant.Values[row*s.dims:])
-	s.quant.Scales, s.quant.Sums = append(s.quant.Scales, scale), append(s.quant.Sums, sum)
-	for _, x := range vec {
-		s.half = append(s.half, vector.EncodeHalf(x))
-	}
-	s.rowDoc = append(s.rowDoc, n)
-	return int32(row)
-}
-
 func (s *contents) remove(id string) {
-	n, ok := s.byID[id]
+	k, _ := keyOf(id)
+	n, ok := s.byID[k]
 	if !ok {
 		return
 	}
-	delete(s.byID, id)
-	delete(s.tags, n)
-	delete(s.expires, n)
-	d := &s.docs[n]
-	s.count[d.kind]--
-	s.words[d.kind] -= int64(s.olen[n])
-	s.total[d.kind] -= int64(s.blen[n])
+	kind := s.kinds[n]
+	s.count[kind]--
+	s.words[kind] -= int64(s.olen[n])
+	s.total[kind] -= int64(s.blen[n])
 	s.olen[n], s.blen[n] = 0, 0
-	if d.row != none {
-		s.rowDoc[d.row] = none
+	if row := s.docs[n].row; row != none {
+		s.rowDoc[row] = none
 	}
-	if d.kind == turn {
+	if kind == turn {
 		s.leave(n)
 	}
-	d.kind, s.kinds[n], d.dates = 0, 0, nil
+	s.kinds[n], s.near[n] = 0, gone
+	delete(s.byID, k)
+	delete(s.odd, n)
+	delete(s.tags, n)
+	delete(s.expires, n)
 	s.dead++
 }

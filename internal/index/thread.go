@@ -33,7 +33,7 @@ func (s *contents) comes(a, b int32) bool {
 	if x, y := s.docs[a].place, s.docs[b].place; x != y {
 		return x < y
 	}
-	return s.docs[a].id < s.docs[b].id
+	return compareIDs(s, a, s, b) < 0
 }
 
 // leave takes a turn out of its conversation and closes the gap.
@@ -45,10 +45,14 @@ func (s *contents) leave(n int32) {
 	s.link[n] = neighbours{none, none}
 	if l.prev != none {
 		s.link[l.prev].next = l.next
-		s.measureAround(l.prev)
 	}
 	if l.next != none {
 		s.link[l.next].prev = l.prev
+	}
+	if l.prev != none {
+		s.measureAround(l.prev)
+	}
+	if l.next != none {
 		s.measureAround(l.next)
 	}
 }
@@ -62,9 +66,10 @@ func (s *contents) measureAround(n int32) {
 func (s *contents) measure(n int32) {
 	length := s.olen[n] * ownShare
 	s.around(n, func(m, share int32) { length += s.olen[m] * share })
-	kind := s.docs[n].kind
+	kind := s.kinds[n]
 	s.total[kind] += int64(length - s.blen[n])
 	s.blen[n] = length
+	s.near[n] = s.reach(n)
 }
 
 // around calls yield for the neighbours that count for document n, with their
@@ -81,4 +86,28 @@ func (s *contents) around(n int32, yield func(m, share int32)) {
 			next = s.link[next].next
 		}
 	}
+}
+
+// reach says where a document's neighbours are: how many right before it and right
+// after it by number (before | after<<2), as most are, or far.
+type reach uint8
+
+const (
+	far  reach = 1 << 4 // somewhere else: follow the links
+	gone reach = 1 << 5 // the document is dead
+)
+
+func (s *contents) reach(n int32) reach {
+	var before, after int32
+	for m := s.link[n].prev; m != none && before < int32(len(shares)); m = s.link[m].prev {
+		if before++; m != n-before {
+			return far
+		}
+	}
+	for m := s.link[n].next; m != none && after < int32(len(shares)); m = s.link[m].next {
+		if after++; m != n+after {
+			return far
+		}
+	}
+	return reach(before | after<<2)
 }

@@ -1,0 +1,82 @@
+package index
+
+import (
+	"slices"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// filter says which documents of a part a search may show.
+type filter struct {
+	everything bool // that is alive; nothing below is looked at
+	scopes     []bool
+	kinds      [4]bool
+	thread     int32 // none: any
+	category   int32 // none: any
+	tag        string
+	now        int64 // microseconds; 0: expiry is not judged
+	excluded   []int32
+}
+
+// nobody is a thread or category that no document has.
+const nobody = -2
+
+func newFilter(c *contents, s *memory.Search) filter {
+	f := filter{everything: len(s.Kinds) == 0, scopes: make([]bool, len(c.scopes)), thread: none, category: none, tag: s.Tag}
+	for i, scope := range c.scopes {
+		f.scopes[i] = slices.ContainsFunc(s.Scopes, func(asks memory.Scope) bool { return asks.Sees(scope) })
+		f.everything = f.everything && f.scopes[i]
+	}
+	for kind := fact; kind <= summary; kind++ {
+		f.kinds[kind] = len(s.Kinds) == 0 || slices.Contains(s.Kinds, kindNames[kind])
+	}
+	if s.Conversation != "" {
+		f.thread = c.convs.known(s.Conversation)
+	}
+	if s.Category != "" {
+		f.category = c.names.known(s.Category)
+	}
+	if len(c.expires) > 0 && !s.Now.IsZero() {
+		f.now = s.Now.UnixMicro()
+	}
+	for id, excluded := range s.Exclude {
+		k, _ := keyOf(id)
+		if n, ok := c.byID[k]; ok && excluded {
+			f.excluded = append(f.excluded, n)
+		}
+	}
+	slices.Sort(f.excluded)
+	f.everything = f.everything && f.thread == none && f.category == none && f.tag == "" && f.now == 0 && f.excluded == nil
+	return f
+}
+
+// known returns the number of a string, or nobody.
+func (n *names) known(s string) int32 {
+	if id, ok := n.ids[s]; ok {
+		return id
+	}
+	return nobody
+}
+
+// admits reports whether a search may be shown document n.
+func (p *part) admits(n int32) bool {
+	f, kind := &p.filter, p.kinds[n]
+	if kind == 0 || f.everything {
+		return kind != 0
+	}
+	d := &p.docs[n]
+	if !f.kinds[kind] || !f.scopes[d.scope] ||
+		f.thread != none && f.thread != d.thread || f.category != none && f.category != d.category {
+		return false
+	}
+	if f.tag != "" && !slices.Contains(p.tags[n], f.tag) {
+		return false
+	}
+	if f.now != 0 {
+		if end, ok := p.expires[n]; ok && f.now >= end {
+			return false
+		}
+	}
+	_, excluded := slices.BinarySearch(f.excluded, n)
+	return !excluded
+}

@@ -1,0 +1,85 @@
+package index
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// key is an id in sixteen bytes: those of a UUID in its usual form, or the first
+// of a hash of any other text, which is kept beside it (contents.odd).
+type key [16]byte
+
+// uuidLen is the length of a UUID as text.
+const uuidLen = 36
+
+// keyOf returns the key of an id and whether it is that of a UUID.
+func keyOf(id string) (k key, uuid bool) {
+	if k, ok := parseUUID(id); ok {
+		return k, true
+	}
+	sum := sha256.Sum256([]byte(id))
+	return key(sum[:len(k)]), false
+}
+
+// parseUUID reads a UUID in lower case with dashes; other spellings would not come
+// back as they went in.
+func parseUUID(id string) (k key, ok bool) {
+	if len(id) != uuidLen {
+		return k, false
+	}
+	digits := 0
+	for i := range uuidLen {
+		switch i {
+		case 8, 13, 18, 23:
+			if id[i] != '-' {
+				return k, false
+			}
+			continue
+		}
+		d, ok := digit(id[i])
+		if !ok {
+			return k, false
+		}
+		k[digits/2] = k[digits/2]<<4 | d
+		digits++
+	}
+	return k, true
+}
+
+func digit(c byte) (value byte, ok bool) {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0', true
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10, true
+	}
+	return 0, false
+}
+
+// appendUUID appends the text of a UUID.
+func appendUUID(b []byte, k key) []byte {
+	b = append(hex.AppendEncode(b, k[:4]), '-')
+	b = append(hex.AppendEncode(b, k[4:6]), '-')
+	b = append(hex.AppendEncode(b, k[6:8]), '-')
+	b = append(hex.AppendEncode(b, k[8:10]), '-')
+	return hex.AppendEncode(b, k[10:])
+}
+
+// id returns the id of a document.
+func (s *contents) id(n int32) string {
+	if id, odd := s.odd[n]; odd {
+		return id
+	}
+	return string(appendUUID(make([]byte, 0, uuidLen), s.docs[n].id))
+}
+
+// compareIDs compares the ids of two documents as texts: keys of UUIDs are in
+// their texts' order.
+func compareIDs(a *contents, n int32, b *contents, m int32) int {
+	if len(a.odd) == 0 && len(b.odd) == 0 {
+		return bytes.Compare(a.docs[n].id[:], b.docs[m].id[:])
+	}
+	return strings.Compare(a.id(n), b.id(m))
+}

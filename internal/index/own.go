@@ -1,0 +1,89 @@
+package index
+
+// scoreOwn fills own of what was found, of the rest of its conversations, and
+// session of those.
+func scoreOwn(parts []*part, asked []words, list []found) {
+	for _, f := range list {
+		parts[f.part].need(f.n)
+	}
+	_, means := statistics(parts)
+	for i, w := range asked {
+		if w.related {
+			continue
+		}
+		for _, p := range parts {
+			p.scoreOwn(p.lists[i], float32(w.idf), means)
+		}
+	}
+	for _, p := range parts {
+		for _, t := range p.ranked {
+			p.session[t] = p.bestOf(t)
+		}
+	}
+}
+
+// need marks a document, and the turns of its conversation if it is one.
+func (p *part) need(n int32) {
+	mark(p.needed, n)
+	t := p.docs[n].thread
+	if p.kinds[n] != turn || p.session[t] != 0 {
+		return
+	}
+	p.session[t] = -1 // asked for
+	p.ranked = append(p.ranked, t)
+	for _, m := range p.threads[t] {
+		mark(p.needed, m)
+	}
+}
+
+func (p *part) scoreOwn(lists [][]uint32, idf float32, means [4]lengths) {
+	var slope [4]float32
+	for kind, mean := range means {
+		if mean.own > 0 {
+			slope[kind] = float32(k1 * b / mean.own)
+		}
+	}
+	for _, list := range lists {
+		for _, posting := range list {
+			n := int32(posting >> 8)
+			if !marked(p.needed, n) {
+				continue
+			}
+			tf := float32(posting&maxCount) * (1.0 / occurrence)
+			p.own[n] += idf * tf * (k1 + 1) / (tf + k1*(1-b) + slope[p.kinds[n]]*float32(p.olen[n]))
+		}
+	}
+}
+
+// bestOf returns the mean of the three best own scores of a conversation's turns.
+func (p *part) bestOf(t int32) float32 {
+	var first, second, third float32
+	for _, n := range p.threads[t] {
+		switch x := p.own[n]; {
+		case x > first:
+			first, second, third = x, first, second
+		case x > second:
+			second, third = x, second
+		case x > third:
+			third = x
+		}
+	}
+	return (first + second + third) / 3
+}
+
+// peak returns by how much a turn's own score exceeds the best within two turns.
+func (p *part) peak(n int32) float32 {
+	var best float32
+	prev, next := p.link[n].prev, p.link[n].next
+	for range 2 {
+		if prev != none {
+			best = max(best, p.own[prev])
+			prev = p.link[prev].prev
+		}
+		if next != none {
+			best = max(best, p.own[next])
+			next = p.link[next].next
+		}
+	}
+	return max(0, p.own[n]-best)
+}

@@ -1,0 +1,196 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/memory"
+)
+
+func snapshotOf(src *source, owner memory.Owner) *Snapshot {
+	return Build(src.reference()[owner])
+}
+
+// all returns everything that a search may find, the best first.
+func all(t *testing.T, x memory.Searcher, s memory.Search) []memory.Candidate {
+	t.Helper()
+	s.Limit = 1 << 20
+	got, err := x.Search(context.Background(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// Common words are scored for few documents only, and nothing may be seen of that.
+func TestPruningChangesNothing(t *testing.T) {
+	src, owner := big(20_000, 16)
+	x := snapshotOf(src, owner)
+	r := rand.New(rand.NewPCG(3, 4))
+	zipf := rand.NewZipf(r, 1.2, 8, 20000)
+	pruned := 0
+	for i := range 60 {
+		s := memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Limit: 20}
+		s.Text = fmt.Sprintf("w%dq w%dq w%dq w%dq w%dq", zipf.Uint64(), zipf.Uint64(), zipf.Uint64(), r.IntN(3), 100+r.IntN(500))
+		switch i % 3 {
+		case 1:
+			s.Vector = make([]float32, 16)
+			s.Vector[r.IntN(16)] = 1
+		case 2:
+			s.Conversation = fmt.Sprint(r.IntN(600))
+		}
+		p := open(&x.shards[0].contents, &s, unique(text.Terms(s.Text)))
+		scoreWords([]*part{p}, len(p.lists)/2, s.Limit)
+		if p.pruned {
+			pruned++
+		}
+		p.reset()
+		got, err := x.Search(context.Background(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]memory.Candidate{}
+		whole := all(t, x, s)
+		for _, c := range whole {
+			want[c.ID] = c
+		}
+		byWords := func(c memory.Candidate) float64 { return c.Why.Get("lexical") + relatedShare*c.Why.Get("related") }
+		slices.SortStableFunc(whole, func(a, b memory.Candidate) int { return cmp.Compare(byWords(b), byWords(a)) })
+		found := map[string]bool{}
+		for _, c := range got {
+			found[c.ID] = true
+			if !slices.Equal(c.Why, want[c.ID].Why) || c.Score != want[c.ID].Score {
+				t.Fatalf("search %q: %s has %v, and %v when nothing is pruned", s.Text, c.ID, c.Why, want[c.ID].Why)
+			}
+		}
+		keep := s.Limit
+		if s.Vector != nil {
+			keep -= s.Limit / 4
+		}
+		for _, c := range whole[:min(keep, len(whole))] {
+			if byWords(c) > 0 && !found[c.ID] {
+				t.Fatalf("search %q: %s with %v by words is missing", s.Text, c.ID, byWords(c))
+			}
+		}
+	}
+	if pruned < 10 {
+		t.Errorf("%d of 60 searches were pruned: this shows nothing", pruned)
+	}
+}
+
+// What is found by vector is what float32 would find, whatever int8 lost.
+func TestNearestAreTheExactOnes(t *testing.T) {
+	src, owner := big(4000, 384)
+	x := snapshotOf(src, owner)
+	r := rand.New(rand.NewPCG(5, 6))
+	p := open(&x.shards[0].contents, &memory.Search{Scopes: []memory.Scope{{Owner: owner}}}, nil)
+	defer p.reset()
+	for i := range 40 {
+		v := make([]float32, 384)
+		for j := range v {
+			v[j] = float32(r.NormFloat64())
+			if i%2 == 1 && r.IntN(10) > 0 {
+				v[j] = 0 // as the lexical embedder's are
+			}
+		}
+		vector.Normalize(v)
+		got := pickVectors([]*part{p}, &memory.Search{Vector: v, Limit: 50})
+		var exact []float32
+		for n := range p.docs {
+			exact = append(exact, p.cosineOf(int32(n), v))
+		}
+		slices.Sort(exact)
+		slices.Reverse(exact)
+		for j, f := range got {
+			if f.cosine != exact[j] {
+				t.Fatalf("place %d has cosine %v, want %v", j, f.cosine, exact[j])
+			}
+		}
+		if len(got) != 50 {
+			t.Fatalf("%d found, want 50", len(got))
+		}
+	}
+}
+
+// However few pass a filter, all of them are found.
+func TestNarrowFiltersAreFilled(t *testing.T) {
+	src, owner := big(5000, 16)
+	var items []memory.Item
+	for i := range 7 {
+		v := make([]float32, 16)
+		v[i] = 1
+		items = append(items, memory.Item{Vector: v, Memory: memory.Memory{Fact: &memory.Fact{
+			ID: fmt.Sprintf("fact%d", i), Scope: memory.Scope{Owner: owner, Project: "p"}, Tags: []string{"rare"}, Category: "food",
+			Content: "w0q and nothing else", Status: memory.Active, Confidence: 0.5,
+		}}})
+	}
+	src.put(owner, items...)
+	x := snapshotOf(src, owner)
+	for name, s := range map[string]memory.Search{
+		"kind":     {Kinds: []memory.Kind{memory.KindFact}},
+		"tag":      {Tag: "rare"},
+		"category": {Category: "food"},
+	} {
+		for _, vec := range [][]float32{nil, append(make([]float32, 15), 1)} {
+			s.Scopes, s.Text, s.Vector, s.Limit = []memory.Scope{{Owner: owner}}, "w0q w1q", vec, 5
+			got, err := x.Search(context.Background(), s)
+			if err != nil || len(got) != 5 {
+				t.Errorf("%s: %d found, %v; want 5", name, len(got), err)
+			}
+			s.Limit = 50
+			if got := all(t, x, s); len(got) != 7 {
+				t.Errorf("%s: %d found in all, want 7", name, len(got))
+			}
+			s.Text = "nothing of it"
+			if got := all(t, x, s); vec != nil && len(got) != 7 {
+				t.Errorf("%s by vector: %d found, want 7", name, len(got))
+			}
+		}
+	}
+	conversation := memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Conversation: "77", Text: "w0q", Vector: append(make([]float32, 15), 1), Limit: 200}
+	if got := all(t, x, conversation); len(got) != 30 {
+		t.Errorf("%d found in a conversation of 30 turns", len(got))
+	}
+}
+
+func TestNthLargest(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 2000 {
+		x := make([]float32, 1+r.IntN(40))
+		for i := range x {
+			x[i] = float32(r.IntN(20) - 10)
+		}
+		sorted := slices.Clone(x)
+		slices.SortFunc(sorted, func(a, b float32) int { return cmp.Compare(b, a) })
+		n := 1 + r.IntN(len(x))
+		if got := nthLargest(slices.Clone(x), n); got != sorted[n-1] {
+			t.Fatalf("%d-th largest of %v = %v, want %v", n, x, got, sorted[n-1])
+		}
+	}
+}
+
+func TestIDsComeBackAsTheyWent(t *testing.T) {
+	for id, uuid := range map[string]bool{
+		"0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b":  true,
+		"0190A1B2-c3d4-7e5f-8a6b-7c8d9e0f1a2b":  false,
+		"0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2":   false,
+		"0190a1b2ac3d4-7e5f-8a6b-7c8d9e0f1a2b":  false,
+		"0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2bc": false,
+		"0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a-b":  false,
+		"":                                      false, "m0001": false,
+	} {
+		k, ok := keyOf(id)
+		if ok != uuid {
+			t.Errorf("keyOf(%q): a UUID is %v, want %v", id, ok, uuid)
+		}
+		if got := string(appendUUID(nil, k)); ok && got != id {
+			t.Errorf("%q came back as %q", id, got)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package index
+
+import (
+	"unsafe"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Estimates of what Go keeps beside the bytes themselves, measured on large maps
+// and small slices: an entry of a map from a key or a short text to a number, and
+// the room that growing slices have to spare.
+const (
+	keyEntry  = 40
+	textEntry = 80
+	listEntry = 64
+)
+
+// size estimates the resident bytes.
+func (s *contents) size() int64 {
+	const perDoc = int64(unsafe.Sizeof(doc{})+unsafe.Sizeof(kind(0))+unsafe.Sizeof(neighbours{})+unsafe.Sizeof(reach(0))+2*unsafe.Sizeof(int32(0))) + keyEntry
+	size := int64(cap(s.docs))*perDoc + int64(cap(s.moments))*int64(unsafe.Sizeof(memory.Moment{}))
+	size += int64(len(s.odd)+len(s.expires))*textEntry + int64(len(s.tags))*(2*textEntry)
+	size += int64(len(s.posts))*(textEntry+listEntry/2) + int64(s.held)*4
+	size += int64(len(s.chunks))*int64(unsafe.Sizeof(chunk{})) + int64(cap(s.rowDoc))*4
+	if len(s.chunks) > 0 {
+		rows := int64(max(len(s.chunks)-1, 1)) * chunkRows
+		if len(s.chunks) == 1 {
+			rows = int64(cap(s.chunks[0].half) / max(s.dims, 1))
+		} else {
+			rows += chunkRows
+		}
+		size += rows * (int64(s.dims)*3 + 8)
+	}
+	return size + int64(len(s.threads)+len(s.names.list))*(textEntry+listEntry)
+}
