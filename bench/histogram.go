@@ -29,7 +29,7 @@ func bucketOf(d time.Duration) int {
 
 // lower returns where a bucket begins.
 func lower(bucket int) time.Duration {
-	return time.Duration(math.Round(math.Pow(10, float64(bucket)/perDecade) * 1e3))
+	return time.Duration(math.Ceil(math.Pow(10, float64(bucket)/perDecade)*1e3 - 1e-6))
 }
 
 // histogramOf counts times, from the bucket of the shortest to that of the longest.

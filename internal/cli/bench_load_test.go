@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/bench"
+)
+
+// TestMain lets this binary be the program that a load run starts.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "serve" {
+		os.Exit(Main())
+	}
+	os.Exit(m.Run())
+}
+
+// benchLoadRun runs the command on very little, and returns its table and its rows.
+func benchLoadRun(t *testing.T, args ...string) (table string, rows []map[string]any, svg []byte) {
+	t.Helper()
+	dir := t.TempDir()
+	jsonFile, svgFile := filepath.Join(dir, "rows.jsonl"), filepath.Join(dir, "recall.svg")
+	var out bytes.Buffer
+	cmd := root()
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SetArgs(append([]string{"bench", "load", "--memories", "60", "--requests", "6", "--clients", "2", "--owners", "3", "--each", "5",
+		"--json", jsonFile, "--svg", svgFile}, args...))
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatalf("bench load %v: %v\n%s", args, err, &out)
+	}
+	svg, err := os.ReadFile(svgFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(jsonFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		row := map[string]any{}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatalf("row %q: %v", line, err)
+		}
+		rows = append(rows, row)
+	}
+	return out.String(), rows, svg
+}
+
+func TestBenchLoadMeasuresEveryPart(t *testing.T) {
+	t.Setenv("LOCI_NO_SUCH_SETTING", "would stop the server")
+	table, rows, svg := benchLoadRun(t)
+	measured := map[string]int{}
+	for _, r := range rows {
+		subject, _, _ := strings.Cut(r["subject"].(string), ",")
+		measured[subject]++
+		name := r["name"].(string)
+		if !strings.Contains(table, name) {
+			t.Errorf("the table has no row %q", name)
+		}
+		if strings.Contains(name, "added by") {
+			continue // a difference may be nothing
+		}
+		if r["n"] == nil && r["value"] == nil && r["note"] == nil {
+			t.Errorf("row %v measures nothing", r)
+		}
+	}
+	for _, part := range bench.Parts {
+		if measured[part] == 0 {
+			t.Errorf("%s was not measured:\n%s", part, table)
+		}
+	}
+	for dec := xml.NewDecoder(bytes.NewReader(svg)); ; {
+		if _, err := dec.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("the picture is no XML: %v", err)
+		}
+	}
+}
+
+func TestBenchLoadMeasuresOnlyWhatIsAsked(t *testing.T) {
+	_, rows, _ := benchLoadRun(t, "--only", "recall,add")
+	if len(rows) == 0 {
+		t.Fatal("no rows")
+	}
+	for _, r := range rows {
+		if s := r["subject"]; s != "recall" && s != "add" {
+			t.Errorf("a row of %v", s)
+		}
+	}
+}
+
+func TestBenchLoadHandsSettingsToTheServer(t *testing.T) {
+	cmd := root()
+	cmd.SetArgs([]string{"bench", "load", "--memories", "1", "--only", "bulk", "--set", "no.such.setting=1"})
+	err := cmd.ExecuteContext(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "no.such.setting") {
+		t.Errorf("%v, want what the server said about the setting", err)
+	}
+}
