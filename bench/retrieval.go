@@ -95,9 +95,11 @@ func Measured(ctx context.Context, target Target, set Dataset, o RetrievalOption
 		o.Workers = 2 * runtime.GOMAXPROCS(0)
 	}
 	r := &retrieval{target: target, set: set, o: o}
-	owners, within := r.scoped(), 1
+	owners, within := [][]stage(nil), 1
 	if o.Pooled {
 		owners, within = [][]stage{r.pooled()}, o.Workers
+	} else {
+		owners = r.scoped()
 	}
 	err := parallel(ctx, len(owners), o.Workers, func(ctx context.Context, i int) error {
 		for _, s := range owners[i] {
