@@ -31,6 +31,7 @@ type Config struct {
 	Reranker string `koanf:"reranker" default:"none" valid:"none" doc:"What looks at the best candidates again."`
 
 	Bootstrap string `koanf:"bootstrap" doc:"File of facts for everybody, one a line: JSON objects with content, category and tags, or a Markdown or plain list. Read once at start; what a changed file no longer has leaves the global pool. Unset, the pool stays as it is."`
+	SIMD      string `koanf:"simd" default:"auto" valid:"auto|portable|avx2|avx512" doc:"Instructions that vectors are compared with, for the whole process. auto: the fastest that this machine has. What is found is the same."`
 
 	Upstream UpstreamConfig `koanf:"upstream"`
 	Learn    LearnConfig    `koanf:"learn"`

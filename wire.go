@@ -25,6 +25,7 @@ import (
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/store/inmem"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
+	"github.com/loci-memory/loci/internal/vector"
 	wirefmt "github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -45,6 +46,9 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	}()
 	if l.log, err = newLog(config.Log, opts.Log); err != nil {
 		return nil, err
+	}
+	if err := vector.Use(config.SIMD); err != nil {
+		return nil, fmt.Errorf("simd: %w", err)
 	}
 	prompts, err := openPrompts(config.Prompts)
 	if err != nil {

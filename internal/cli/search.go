@@ -13,7 +13,7 @@ import (
 )
 
 func search(g *global) *cobra.Command {
-	var why bool
+	var why, cut bool
 	var kinds []string
 	var topK int
 	var q client.SearchRequest
@@ -35,12 +35,23 @@ func search(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), found, func(w io.Writer) { printHits(w, found, why) })
+				answer := searched{SearchAnswer: found}
+				if cut {
+					if answer.Cut, err = leftOut(ctx, c, found.Trace); err != nil {
+						return err
+					}
+				}
+				return g.print(cmd.OutOrStdout(), answer, func(w io.Writer) {
+					out := &explainer{w, map[string]bool{}}
+					out.hits(found, why)
+					out.cut(answer.Cut, why)
+				})
 			})
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&why, "why", false, "show how each score came about")
+	f.BoolVar(&why, "why", false, "show how each score came about, a row for each stage's number")
+	f.BoolVar(&cut, "cut", false, "show what was left out, and by which stage")
 	f.IntVar(&topK, "top-k", 0, "most hits")
 	f.StringSliceVar(&kinds, "kind", nil, "fact, turn, summary; all unless given")
 	f.StringVar(&q.Project, "project", "", "project")
@@ -48,18 +59,20 @@ func search(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-func printHits(w io.Writer, found client.SearchAnswer, why bool) {
+// searched is what a search found and, if asked for, left out.
+type searched struct {
+	client.SearchAnswer
+	Cut []left `json:"cut,omitempty"`
+}
+
+func (w *explainer) hits(found client.SearchAnswer, why bool) {
 	if len(found.Hits) == 0 {
 		fmt.Fprintln(w, "nothing relevant")
 	}
 	for _, h := range found.Hits {
 		fmt.Fprintf(w, "%.2f  %-7s %s  %s\n", h.Score, h.Kind, h.CreatedAt.Format("2006-01-02"), oneLine(h.Content, 120))
 		if why && h.Why != nil {
-			parts := make([]string, 0, len(*h.Why))
-			for _, p := range *h.Why {
-				parts = append(parts, fmt.Sprintf("%s %.3f", p.Name, p.Value))
-			}
-			fmt.Fprintf(w, "      %s\n", strings.Join(parts, " · "))
+			w.why(*h.Why)
 		}
 	}
 	for _, d := range found.Degraded {

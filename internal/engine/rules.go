@@ -146,6 +146,9 @@ func (r *recalling) pool(ctx context.Context) (scope memory.Scope, joins bool) {
 // A pool that cannot be read is left out.
 func (r *recalling) read(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
 	owner := r.q.Scope.Owner
+	if !slices.ContainsFunc(cands, func(c memory.Candidate) bool { return c.Scope.Owner != owner }) {
+		return r.hydrate(ctx, cands)
+	}
 	var own, pool []memory.Candidate
 	place := make(map[string]int, len(cands))
 	for i, c := range cands {
@@ -157,8 +160,8 @@ func (r *recalling) read(ctx context.Context, cands []memory.Candidate) ([]memor
 		}
 	}
 	hits, err := r.hydrate(ctx, own)
-	if err != nil || len(pool) == 0 {
-		return hits, err
+	if err != nil {
+		return nil, err
 	}
 	from := recalling{e: r.e, q: Question{Scope: memory.Scope{Owner: pool[0].Scope.Owner}}, now: r.now}
 	others, err := from.hydrate(ctx, pool)

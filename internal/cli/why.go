@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+// meanings say what the parts of a why are. A part that is not here is printed
+// without.
+var meanings = map[string]string{
+	"bootstrap": "from the global pool, since little is known of the user",
+	"small_set": "one of few facts, shown without a search",
+	"recent":    "one of the newest facts, since a search failed or found nothing",
+
+	"lexical":    "words of the question in it and in the turns around it",
+	"own":        "words of the question in it alone",
+	"related":    "other words for the question's",
+	"vector":     "cosine of its vector and the question's",
+	"known":      "how much of the question has words that memory knows",
+	"reply":      "words of the question in what it replies to",
+	"session":    "words of the question in the best of its conversation",
+	"peak":       "how far it stands out of the turns around it",
+	"fused":      "all that counts for and against it",
+	"relevance":  "chance that it answers the question",
+	"recency":    "1 for what is of today, 0.37 after 30 days",
+	"confidence": "how sure it is",
+	"pinned":     "always in the prompt",
+	"mmr":        "score less what better ones say already",
+	"score":      "what hits are ordered by",
+}
+
+// sections are the steps that a why is printed in, with the parts that belong to
+// each. Cues belong to the second; parts of no other name were counted by the
+// searcher, the first.
+var sections = []struct {
+	title string
+	parts []string
+}{
+	{"found", nil},
+	{"counted", []string{"fused"}},
+	{"judged", []string{"relevance", "recency", "confidence", "pinned", "mmr", "score"}},
+}
+
+func sectionOf(part string) int {
+	if strings.HasPrefix(part, cuePrefix) {
+		return 1
+	}
+	for i, s := range sections {
+		for _, name := range s.parts {
+			if name == part {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+// cuePrefix marks parts that are cues: what one of them adds to the sum.
+const cuePrefix = "cue."
+
+// explainer writes whys, and says what a part is where it comes first.
+type explainer struct {
+	io.Writer
+	said map[string]bool
+}
+
+// why writes a row for each stage's number.
+func (w *explainer) why(why memory.Why) {
+	for i, s := range sections {
+		title := s.title
+		for _, p := range why {
+			if sectionOf(p.Name) != i {
+				continue
+			}
+			name, cue := strings.CutPrefix(p.Name, cuePrefix)
+			number := fmt.Sprintf("%7.3f", p.Value)
+			if cue {
+				number = fmt.Sprintf("%+7.3f", p.Value)
+			}
+			meaning := ""
+			if !w.said[p.Name] {
+				meaning, w.said[p.Name] = meanings[p.Name], true
+			}
+			fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("      %-8s %-13s %s  %s", title, name, number, meaning), " "))
+			title = ""
+		}
+	}
+}
+
+// reasons say why a stage leaves something out, the last stage first.
+var reasons = []struct{ stage, reason string }{
+	{"budget", "no room left for it"},
+	{"top_k", "more than were asked for"},
+	{"duplicate", "says the same as a better hit"},
+	{"source", "a better hit was learned from it, or the other way round"},
+	{"slight", "too short to say anything by itself"},
+	{"echo", "the same question, asked before"},
+	{"carried", "the request holds it already"},
+	{"limit", "further back than is read from the store"},
+	{"threshold", "too little relevance"},
+	{"answered", "nothing that was found answers the question well enough"},
+}
+
+// left is what recall left out.
+type left struct {
+	client.Memory
+	Cut string     `json:"cut"` // the stage that did it
+	Why memory.Why `json:"why"`
+}
+
+// leftOut reads what recall left out of an answer, best first in each stage.
+func leftOut(ctx context.Context, c *client.Client, trace string) ([]left, error) {
+	t, err := c.Trace(ctx, trace)
+	if err != nil {
+		return nil, fmt.Errorf("read what was left out: %w", err)
+	}
+	var out []left
+	for _, h := range t.Cut {
+		m, err := c.Get(ctx, h.ID)
+		if err != nil { // of the global pool, or gone by now
+			m = client.Memory{ID: h.ID, Kind: h.Kind}
+		}
+		out = append(out, left{m, h.Cut, h.Why})
+	}
+	return out, nil
+}
+
+// cut writes what was left out, under the stage that did it.
+func (w *explainer) cut(cut []left, why bool) {
+	for _, r := range reasons {
+		title := fmt.Sprintf("left out by %s: %s\n", r.stage, r.reason)
+		for _, l := range cut {
+			if l.Cut != r.stage {
+				continue
+			}
+			fmt.Fprintf(w, "%s%.2f  %-7s %s  %s\n", title, l.Why.Get("score"), l.Kind, l.CreatedAt.Format("2006-01-02"), oneLine(l.Content, 120))
+			title = ""
+			if why {
+				w.why(l.Why)
+			}
+		}
+	}
+}
