@@ -5,11 +5,17 @@ import (
 	"slices"
 )
 
+// What questions that cannot be answered are.
+const (
+	PutToAnother     = "put to another conversation"
+	UnanswerableHere = "unanswerable in the data set"
+)
+
 // Abstention is how well a target keeps silent on questions that cannot be
 // answered. A question is abstained from where nothing is found for it at all,
 // which the target's own threshold decides.
 type Abstention struct {
-	Against   string // what the unanswerable questions are
+	Against   string // PutToAnother or UnanswerableHere
 	Questions int    // that cannot be answered
 
 	// AUC is the chance that the best score of an answerable question is above that

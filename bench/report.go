@@ -130,10 +130,10 @@ func (g group) estimates(clustered bool) []Estimate {
 func (r Report) Abstentions() []Abstention {
 	var out []Abstention
 	if len(r.own) > 0 && len(r.foreign) > 0 {
-		out = append(out, abstain("put to another conversation", r.own, r.foreign, r.Clustered()))
+		out = append(out, abstain(PutToAnother, r.own, r.foreign, r.Clustered()))
 	}
 	if len(r.own) > 0 && len(r.unanswerable) > 0 {
-		out = append(out, abstain("unanswerable in the data set", r.own, r.unanswerable, r.Clustered()))
+		out = append(out, abstain(UnanswerableHere, r.own, r.unanswerable, r.Clustered()))
 	}
 	return out
 }
