@@ -37,8 +37,9 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 	var due []memory.Job
 	for _, sh := range s.shelves {
 		sh.takeBack(now)
+		running := sh.running()
 		for _, j := range sh.jobs {
-			if j.State == memory.JobQueued && !j.RunAt.After(now) && slices.Contains(kinds, j.Kind) && !sh.isRunning(j.Kind) {
+			if j.State == memory.JobQueued && !j.RunAt.After(now) && slices.Contains(kinds, j.Kind) && !running[j.Kind] {
 				due = append(due, j)
 			}
 		}
@@ -75,14 +76,15 @@ func (s *shelf) takeBack(now time.Time) {
 	}
 }
 
-// isRunning reports whether a job of that kind is running.
-func (s *shelf) isRunning(kind memory.JobKind) bool {
+// running returns the kinds of which a job is running.
+func (s *shelf) running() map[memory.JobKind]bool {
+	kinds := map[memory.JobKind]bool{}
 	for _, j := range s.jobs {
-		if j.Kind == kind && j.State == memory.JobRunning {
-			return true
+		if j.State == memory.JobRunning {
+			kinds[j.Kind] = true
 		}
 	}
-	return false
+	return kinds
 }
 
 // Extend moves the end of a lease.

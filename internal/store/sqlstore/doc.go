@@ -19,7 +19,8 @@
 //
 // # Tables
 //
-// The owner is the first column of every table, primary key and index. Times are
+// The owner is the first column of every table, primary key and index, but for
+// the one by which workers, who serve all owners, find the next job. Times are
 // microseconds since the year 1 in UTC, so that 0 is the zero time; in a shell,
 // datetime(created_at/1000000 - 62135596800, 'unixepoch') shows one. Lists are
 // JSON arrays, "" for none. Everything else is as package memory says.

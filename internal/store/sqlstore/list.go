@@ -159,8 +159,11 @@ func (v *view) list(from source, q memory.Query, limit int) ([]memory.Memory, er
 		table := from.table
 		if from.table == facts.table {
 			w.fact(v.owner, q)
-			if q.Hash != "" && status.Live() {
+			switch {
+			case q.Hash != "" && status.Live():
 				table += byHash
+			case q.Pinned && q.Tag == "" && q.Turn == "" && q.Subject == "" && q.Conversation == "":
+				table += byPin
 			}
 		}
 		if q.Text != "" {

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -87,17 +88,54 @@ func (t *tx) claim(now time.Time, kinds string, lease time.Duration) (memory.Job
 	if err != nil {
 		return memory.Job{}, fmt.Errorf("take back leases: %w", err)
 	}
-	job, err := scanJob(row{t, `UPDATE jobs SET state = 'running', token = ?, lease_until = ?
-		WHERE (owner, id) = (
-			SELECT q.owner, q.id FROM jobs q
-			WHERE q.state = 'queued' AND q.run_at <= ? AND q.kind IN (SELECT value FROM json_each(?))
-			AND (q.owner, q.kind) NOT IN (SELECT owner, kind FROM jobs WHERE state = 'running')
-			ORDER BY q.run_at, q.created_at, q.owner, q.id LIMIT 1)
-		RETURNING ` + jobColumns, []any{rand.Text(), micros(memory.Time(now.Add(lease))), micros(now), kinds}})
+	owner, id, err := t.next(now, kinds)
 	if noRows(err) {
 		return memory.Job{}, nil
 	}
+	if err != nil {
+		return memory.Job{}, fmt.Errorf("look for the next job: %w", err)
+	}
+	job, err := scanJob(row{t, `UPDATE jobs SET state = 'running', token = ?, lease_until = ? WHERE owner = ? AND id = ?
+		RETURNING ` + jobColumns, []any{rand.Text(), micros(memory.Time(now.Add(lease))), owner, id}})
 	return job, wrap("claim a job", err)
+}
+
+// lookahead is how many of the longest due jobs are looked at one by one.
+const lookahead = 64
+
+// next returns the job that has been due the longest, of owners who have none of
+// its kind running; [sql.ErrNoRows] without one. It looks at the longest due and,
+// should their owners all be at work, at the first that each owner has: one owner
+// may have queued very many.
+func (t *tx) next(now time.Time, kinds string) (owner, id string, err error) {
+	due := micros(now)
+	err = t.row(`SELECT q.owner, q.id FROM (
+			SELECT owner, id, kind FROM jobs INDEXED BY jobs_due WHERE state = 'queued' AND run_at <= ?1
+			AND kind IN (SELECT value FROM json_each(?2)) ORDER BY run_at, created_at, owner, id LIMIT ?3) q
+		WHERE NOT EXISTS (SELECT 1 FROM jobs r WHERE r.owner = q.owner AND r.kind = q.kind AND r.state = 'running')
+		LIMIT 1`, []any{due, kinds, lookahead}, &owner, &id)
+	if !noRows(err) {
+		return owner, id, err
+	}
+	var more int
+	err = t.row(`SELECT count(*) FROM (SELECT 1 FROM jobs INDEXED BY jobs_due WHERE state = 'queued' AND run_at <= ?1
+		AND kind IN (SELECT value FROM json_each(?2)) LIMIT ?3)`, []any{due, kinds, lookahead}, &more)
+	if err != nil {
+		return "", "", err
+	}
+	if more < lookahead {
+		return "", "", sql.ErrNoRows
+	}
+	err = t.row(`WITH RECURSIVE waiting (owner) AS (
+			SELECT (SELECT min(owner) FROM jobs INDEXED BY jobs_queued WHERE state = 'queued')
+			UNION ALL SELECT (SELECT min(owner) FROM jobs INDEXED BY jobs_queued WHERE state = 'queued' AND owner > w.owner)
+			FROM waiting w WHERE w.owner IS NOT NULL)
+		SELECT q.owner, q.id FROM waiting w JOIN json_each(?2) k JOIN jobs q ON q.rowid = (
+			SELECT j.rowid FROM jobs j INDEXED BY jobs_queued WHERE j.owner = w.owner AND j.kind = k.value
+			AND j.state = 'queued' AND j.run_at <= ?1 ORDER BY j.run_at, j.created_at, j.id LIMIT 1)
+		WHERE NOT EXISTS (SELECT 1 FROM jobs r WHERE r.owner = q.owner AND r.kind = q.kind AND r.state = 'running')
+		ORDER BY q.run_at, q.created_at, q.owner, q.id LIMIT 1`, []any{due, kinds}, &owner, &id)
+	return owner, id, err
 }
 
 // Extend moves the end of a lease: see [memory.Queue].

@@ -22,6 +22,9 @@ func TestEveryKeyStartsWithOwner(t *testing.T) {
 			t.Errorf("table %s: got key %q, want one that starts with owner", table, key)
 		}
 		for _, index := range texts(t, db, `SELECT name FROM pragma_index_list(?)`, table) {
+			if index == "jobs_due" { // workers serve all owners
+				continue
+			}
 			if columns := texts(t, db, `SELECT name FROM pragma_index_info(?) ORDER BY seqno`, index); columns[0] != "owner" {
 				t.Errorf("index %s: got columns %q, want owner first", index, columns)
 			}

@@ -30,6 +30,8 @@ const (
 	// byHash makes a query of live facts use the index on their hashes, which the
 	// planner, knowing no numbers, takes for no better than the one on statuses.
 	byHash = " INDEXED BY facts_live"
+	// byPin is the same for pinned facts.
+	byPin = " INDEXED BY facts_pinned"
 )
 
 func init() {

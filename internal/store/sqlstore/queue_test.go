@@ -1,0 +1,160 @@
+package sqlstore
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+var anyKind = []memory.JobKind{memory.JobLearn, memory.JobSummarize}
+
+// enqueue queues jobs of one owner that become due one after the other.
+func enqueue(t testing.TB, s *Store, owner memory.Owner, kind memory.JobKind, first time.Time, n int) {
+	t.Helper()
+	run := memtest.Run(fmt.Sprint("queue ", kind, first))
+	for i := range n {
+		j := memtest.Job(owner, kind, fmt.Sprintf("%s %d after %v", kind, i, first))
+		j.RunAt = first.Add(time.Duration(i) * time.Millisecond)
+		run.Jobs = append(run.Jobs, j)
+	}
+	if _, err := s.Apply(t.Context(), owner, run); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestClaimPassesOverThoseAtWork has one owner at work with more due jobs than are
+// looked at one by one, and another whose only job is due later than all of them.
+func TestClaimPassesOverThoseAtWork(t *testing.T) {
+	r := newRig(t)
+	past := time.Now().Add(-time.Hour)
+	enqueue(t, r.Store, memtest.Ana, memory.JobLearn, past, 3*lookahead)
+	claim := func() (memory.Owner, string) {
+		j, err := r.Claim(t.Context(), anyKind, time.Minute)
+		if errors.Is(err, memory.NotFound) {
+			return "", ""
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j.Owner, j.ID
+	}
+	if owner, _ := claim(); owner != memtest.Ana {
+		t.Errorf("first: got a job of %q, want %q", owner, memtest.Ana)
+	}
+	if _, id := claim(); id != "" {
+		t.Errorf("with the only owner at work: got %s, want none", id)
+	}
+	enqueue(t, r.Store, memtest.Ben, memory.JobLearn, past.Add(time.Minute), 1)
+	enqueue(t, r.Store, memtest.Ana, memory.JobSummarize, past.Add(2*time.Minute), 1)
+	enqueue(t, r.Store, memtest.Team, memory.JobLearn, time.Now().Add(time.Hour), 1)
+	if owner, _ := claim(); owner != memtest.Ben {
+		t.Errorf("second: got a job of %q, want %q", owner, memtest.Ben)
+	}
+	if owner, id := claim(); owner != memtest.Ana {
+		t.Errorf("third: got %s of %q, want the other kind of %q", id, owner, memtest.Ana)
+	}
+	if _, id := claim(); id != "" {
+		t.Errorf("with all at work: got %s, want none", id)
+	}
+}
+
+// TestClaimIsTheOldestFree compares the order in which jobs are claimed, at random
+// while others run, with the plainest way to find the next.
+func TestClaimIsTheOldestFree(t *testing.T) {
+	r := newRig(t)
+	past := time.Now().Add(-time.Hour)
+	owners := []memory.Owner{memtest.Ana, memtest.Ben, memtest.Team}
+	for i, owner := range owners {
+		for k, kind := range anyKind {
+			enqueue(t, r.Store, owner, kind, past.Add(time.Duration(7*i+3*k)*time.Millisecond), lookahead)
+		}
+	}
+	chance := rand.New(rand.NewPCG(1, 2))
+	var held []memory.Lease
+	for step := range 300 {
+		if len(held) > 0 && chance.IntN(3) == 0 {
+			i := chance.IntN(len(held))
+			if err := r.Finish(t.Context(), held[i], memory.Outcome{Done: true}); err != nil {
+				t.Fatal(err)
+			}
+			held[i] = held[len(held)-1]
+			held = held[:len(held)-1]
+			continue
+		}
+		want := oldestFree(t, r.Store, owners)
+		j, err := r.Claim(t.Context(), anyKind, time.Hour)
+		if err != nil && !errors.Is(err, memory.NotFound) {
+			t.Fatal(err)
+		}
+		if j.ID != want {
+			t.Fatalf("step %d: claimed %q, want %q", step, j.ID, want)
+		}
+		if j.ID != "" {
+			held = append(held, j.Lease)
+		}
+	}
+}
+
+func oldestFree(t *testing.T, s *Store, owners []memory.Owner) string {
+	t.Helper()
+	var best memory.Job
+	for _, owner := range owners {
+		jobs, err := s.Jobs(t.Context(), owner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		running := map[memory.JobKind]bool{}
+		for _, j := range jobs {
+			running[j.Kind] = running[j.Kind] || j.State == memory.JobRunning
+		}
+		for _, j := range jobs {
+			if running[j.Kind] {
+				continue
+			}
+			if best.ID == "" || cmp.Or(j.RunAt.Compare(best.RunAt), j.CreatedAt.Compare(best.CreatedAt), cmp.Compare(j.Owner, best.Owner), cmp.Compare(j.ID, best.ID)) < 0 {
+				best = j
+			}
+		}
+	}
+	return best.ID
+}
+
+// BenchmarkNextJob looks for the next job among 20,000 that are due: of one owner
+// who is at work, so that there is none, and of very many.
+func BenchmarkNextJob(b *testing.B) {
+	for _, owners := range []int{1, 2000} {
+		s, err := OpenSQLite(b.Context(), filepath.Join(b.TempDir(), "loci.db"), Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer s.Close()
+		past := time.Now().Add(-time.Hour)
+		for i := range owners {
+			enqueue(b, s, memory.User("default", fmt.Sprint(i)), memory.JobLearn, past.Add(time.Duration(i)*time.Microsecond), 20_000/owners)
+		}
+		if _, err := s.Claim(b.Context(), anyKind, time.Hour); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("%d owners", owners), func(b *testing.B) {
+			b.ReportAllocs()
+			err := s.write(b.Context(), func(t *tx) error {
+				for b.Loop() {
+					if _, _, err := t.next(time.Now(), `["learn","summarize"]`); noRows(err) != (owners == 1) || err != nil && !noRows(err) {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
