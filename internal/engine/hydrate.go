@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
@@ -62,45 +64,120 @@ func (r *recalling) core(ctx context.Context) recall.Core {
 // overtaken sets beside turns what took the place of the facts that they taught,
 // and a turn behind the fact that did, where that is a hit too (SPEC 3.10).
 func (r *recalling) overtaken(ctx context.Context) {
-	for i := range r.hits {
-		t := r.hits[i].Memory.Turn
-		if t == nil || t.LearnedAt.IsZero() {
-			continue
+	var turns []string
+	for _, h := range r.hits {
+		if t := h.Memory.Turn; t != nil && !t.LearnedAt.IsZero() {
+			turns = append(turns, t.ID)
 		}
-		now, err := r.successors(ctx, t.ID)
+	}
+	if len(turns) > 0 {
+		now, err := r.successors(ctx, turns)
 		if err != nil {
 			r.skip("successors", err)
 			return
 		}
-		r.hits[i].Now = now
+		for i := range r.hits {
+			if t := r.hits[i].Memory.Turn; t != nil {
+				r.hits[i].Now = now[t.ID]
+			}
+		}
 	}
 	r.hits = recall.Overtaken(r.hits)
 }
 
-// successors returns the facts that took the place of what a turn taught.
-func (r *recalling) successors(ctx context.Context, turn string) ([]memory.Fact, error) {
-	owner := r.q.Scope.Owner
-	page, err := r.e.Store.List(ctx, owner, memory.Query{Turn: turn, Statuses: []memory.Status{memory.Superseded}})
-	if err != nil {
+// lineage is a store that finds at once, of each of many turns, the facts that took
+// the place of those that it taught: their ids, those of the newest taught first.
+type lineage interface {
+	SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error)
+}
+
+// supersededBy asks any store what [lineage] tells.
+func supersededBy(ctx context.Context, store memory.Store, owner memory.Owner, turns []string) (map[string][]string, error) {
+	if s, ok := store.(lineage); ok {
+		return s.SupersededBy(ctx, owner, turns)
+	}
+	next := map[string][]string{}
+	for _, turn := range turns {
+		page, err := store.List(ctx, owner, memory.Query{Turn: turn, Statuses: []memory.Status{memory.Superseded}})
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range page.Memories {
+			next[turn] = append(next[turn], m.Fact.SupersededBy)
+		}
+	}
+	return next, nil
+}
+
+// successors returns the facts that took the place of what turns taught, and of
+// those in turn, by turn.
+func (r *recalling) successors(ctx context.Context, turns []string) (map[string][]memory.Fact, error) {
+	next, err := supersededBy(ctx, r.e.Store, r.q.Scope.Owner, turns)
+	if err != nil || len(next) == 0 {
 		return nil, err
 	}
-	var now []memory.Fact
-	for _, m := range page.Memories {
-		next := m.Fact.SupersededBy
-		for range maxSuccessors {
-			found, err := r.e.Store.Get(ctx, owner, next)
-			if err != nil {
-				return nil, err
+	known := map[string]*memory.Fact{} // nil: there is no such fact
+	for range maxSuccessors {
+		missing := successorsMissing(next, known, r.now)
+		if len(missing) == 0 {
+			break
+		}
+		found, err := r.e.Store.Get(ctx, r.q.Scope.Owner, missing...)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range missing {
+			known[id] = nil
+		}
+		for _, m := range found {
+			if m.Fact != nil && known[m.ID()] == nil {
+				known[m.ID()] = m.Fact
 			}
-			if len(found) == 0 || found[0].Fact == nil {
-				break
+		}
+	}
+	now := map[string][]memory.Fact{}
+	for turn, ids := range next {
+		for _, id := range ids {
+			if f := lastOf(id, known, r.now); f != nil && f.Visible(r.now) {
+				now[turn] = append(now[turn], *f)
 			}
-			if found[0].Fact.Visible(r.now) {
-				now = append(now, *found[0].Fact)
-				break
-			}
-			next = found[0].Fact.SupersededBy
 		}
 	}
 	return now, nil
+}
+
+// lastOf follows a line of facts, each in the place of the one before, to the first
+// that may be seen or the last that is known; nil for none.
+func lastOf(id string, known map[string]*memory.Fact, now time.Time) *memory.Fact {
+	var last *memory.Fact
+	for range maxSuccessors {
+		f := known[id]
+		if f == nil {
+			return last
+		}
+		if last = f; f.Visible(now) {
+			return f
+		}
+		id = f.SupersededBy
+	}
+	return last
+}
+
+// successorsMissing returns the ids at the ends of the lines that were not read yet.
+func successorsMissing(next map[string][]string, known map[string]*memory.Fact, now time.Time) []string {
+	var missing []string
+	for _, ids := range next {
+		for _, id := range ids {
+			if last := lastOf(id, known, now); last != nil {
+				if last.Visible(now) {
+					continue
+				}
+				id = last.SupersededBy
+			}
+			if _, asked := known[id]; !asked && id != "" && !slices.Contains(missing, id) {
+				missing = append(missing, id)
+			}
+		}
+	}
+	return missing
 }

@@ -72,7 +72,7 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, ids []string) (map
 	err := s.reads.see(ctx, owner, func(v *view) error {
 		for _, from := range []source{facts, links, turns, summaries} {
 			rows, err := v.query(`SELECT `+from.columns+` FROM `+from.table+`
-				WHERE owner = ? AND id IN (SELECT value FROM json_each(?))`, cmp.Or(list(ids), `[]`))
+				WHERE owner = ? AND id IN (SELECT value FROM json_each(?))`, orNone(ids))
 			all, err := collect(rows, err, func(row scanner) (memory.Memory, error) { return from.scan(owner, row) })
 			if err != nil {
 				return fmt.Errorf("read %s: %w", from.table, err)

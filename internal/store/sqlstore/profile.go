@@ -12,7 +12,11 @@ import (
 // Profile returns the active profile entries: see [memory.Facts].
 func (s *Store) Profile(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.ProfileEntry, error) {
 	var entries []memory.ProfileEntry
-	err := s.reads.see(ctx, owner, func(v *view) error {
+	see := s.reads.see
+	if at.AsOf.IsZero() {
+		see = s.reads.look
+	}
+	err := see(ctx, owner, func(v *view) error {
 		rows, err := v.query(`SELECT ` + profileColumns + ` FROM profile WHERE owner = ?`)
 		entries, err = collect(rows, err, func(row scanner) (memory.ProfileEntry, error) { return scanProfile(owner, row) })
 		if err != nil {

@@ -213,7 +213,7 @@ func (s *Store) Jobs(ctx context.Context, owner memory.Owner, states ...memory.J
 		return nil, err
 	}
 	var jobs []memory.Job
-	err = s.reads.see(ctx, owner, func(v *view) error {
+	err = s.reads.look(ctx, owner, func(v *view) error {
 		rows, err := v.query(`SELECT `+jobColumns+` FROM jobs WHERE owner = ? AND state IN (SELECT value FROM json_each(?))
 			ORDER BY created_at DESC, id DESC`, wanted)
 		jobs, err = collect(rows, err, scanJob)

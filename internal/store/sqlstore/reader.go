@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 
 	"github.com/loci-memory/loci/memory"
@@ -97,7 +98,24 @@ type view struct {
 
 // see calls with with a snapshot. It waits for a free connection, so with must not
 // ask for another snapshot.
-func (r *reader) see(ctx context.Context, owner memory.Owner, with func(*view) error) (err error) {
+func (r *reader) see(ctx context.Context, owner memory.Owner, with func(*view) error) error {
+	return r.look(ctx, owner, func(v *view) error {
+		if err := v.conn.exec(ctx, "BEGIN"); err != nil {
+			v.conn.drop()
+			return fmt.Errorf("begin to read: %w", err)
+		}
+		defer func() {
+			if v.conn.exec(context.WithoutCancel(ctx), "ROLLBACK") != nil {
+				v.conn.drop()
+			}
+		}()
+		return with(v)
+	})
+}
+
+// look is see for who asks a single question: what one statement reads was there
+// at the same moment anyway.
+func (r *reader) look(ctx context.Context, owner memory.Owner, with func(*view) error) error {
 	if err := checkOwner(owner); err != nil {
 		return err
 	}
@@ -117,16 +135,11 @@ func (r *reader) see(ctx context.Context, owner memory.Owner, with func(*view) e
 		}
 		c.conn, c.kept = conn, map[string]*sql.Stmt{}
 	}
-	if err := c.exec(ctx, "BEGIN"); err != nil {
+	err := with(&view{ctx: ctx, conn: c, owner: owner})
+	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {
 		c.drop()
-		return fmt.Errorf("begin to read: %w", err)
 	}
-	defer func() {
-		if c.exec(context.WithoutCancel(ctx), "ROLLBACK") != nil {
-			c.drop()
-		}
-	}()
-	return with(&view{ctx: ctx, conn: c, owner: owner})
+	return err
 }
 
 // query runs a statement whose first argument is the owner. Statements are kept,

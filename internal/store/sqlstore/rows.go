@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -47,6 +48,9 @@ func list(texts []string) string {
 	data, _ := json.Marshal(texts) // strings always marshal
 	return string(data)
 }
+
+// orNone is a list of texts as json_each wants it.
+func orNone(texts []string) string { return cmp.Or(list(texts), `[]`) }
 
 // asList scans what list made.
 type asList struct{ texts *[]string }

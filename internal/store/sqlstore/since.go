@@ -43,7 +43,7 @@ func (s *Store) readVersions(ctx context.Context, owners []memory.Owner, version
 		names[i] = string(o)
 		place[names[i]] = append(place[names[i]], i)
 	}
-	rows, err := s.versions.QueryContext(ctx, cmp.Or(list(names), `[]`))
+	rows, err := s.versions.QueryContext(ctx, orNone(names))
 	_, err = collect(rows, err, func(row scanner) (version int64, err error) {
 		var name string
 		err = row.Scan(&name, &version)

@@ -152,7 +152,7 @@ func (t *tx) evictTraces(keep int, traces []memory.Trace) error {
 // Trace returns one: see [memory.Traces].
 func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memory.Trace, error) {
 	var trace memory.Trace
-	err := s.reads.see(ctx, owner, func(v *view) error {
+	err := s.reads.look(ctx, owner, func(v *view) error {
 		rows, err := v.query(`SELECT data FROM traces WHERE owner = ? AND id = ?`, id)
 		found, err := collect(rows, err, func(row scanner) (data string, err error) { return data, row.Scan(&data) })
 		if err != nil {

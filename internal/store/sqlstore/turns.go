@@ -11,7 +11,11 @@ import (
 // Turns returns turns in order: see [memory.Log].
 func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuery) ([]memory.Turn, error) {
 	var found []memory.Turn
-	err := s.reads.see(ctx, owner, func(v *view) (err error) {
+	see := s.reads.see
+	if q.AsOf.IsZero() {
+		see = s.reads.look
+	}
+	err := see(ctx, owner, func(v *view) (err error) {
 		if q.AsOf.IsZero() {
 			found, err = v.turns(q)
 			return err

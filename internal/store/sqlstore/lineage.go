@@ -1,0 +1,27 @@
+package sqlstore
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// SupersededBy returns, by turn, the ids of the facts that took the place of those
+// that rest on it, those of the newest first.
+func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error) {
+	next := map[string][]string{}
+	err := s.reads.look(ctx, owner, func(v *view) error {
+		rows, err := v.query(`SELECT t.turn, f.superseded_by
+			FROM fact_turns t CROSS JOIN facts f ON f.owner = t.owner AND f.id = t.fact
+			WHERE t.owner = ? AND t.turn IN (SELECT value FROM json_each(?)) AND +f.status = 'superseded'
+			ORDER BY f.created_at DESC, f.id DESC`, orNone(turns))
+		_, err = collect(rows, err, func(row scanner) (turn string, err error) {
+			var by string
+			err = row.Scan(&turn, &by)
+			next[turn] = append(next[turn], by)
+			return turn, err
+		})
+		return wrap("read what took the place of facts", err)
+	})
+	return next, err
+}
