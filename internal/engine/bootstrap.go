@@ -56,59 +56,79 @@ func (e *Engine) bootstrap(ctx context.Context, owner memory.Owner, want map[str
 	if err != nil {
 		return memory.Receipt{}, err
 	}
+	changes, err := e.leavePool(ctx, have, want)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
 	run := memory.Run{ID: newID(), Kind: "import", Author: bootstrapper}
-	var changes []memory.Change
-	change := func(action memory.Action, f memory.Fact, base int64, reason string) {
-		changes = append(changes, memory.Change{Action: action, After: memory.Image{Fact: &f}, Base: base, Reason: reason, Author: bootstrapper})
-	}
-	for _, id := range slices.Sorted(maps.Keys(have)) {
-		f := have[id]
-		if _, wanted := want[id]; wanted || f.Status != memory.Active || f.Model != bootstrapper.Name {
-			continue
-		}
-		switch ours, err := e.untouched(ctx, f); {
-		case err != nil:
-			return memory.Receipt{}, err
-		case ours:
-			f.Status, f.UpdatedAt = memory.Retired, e.now()
-			change(memory.ActionRetire, f, f.Version, "no longer in the bootstrap file")
-		}
-	}
 	for _, id := range order {
 		f := want[id]
-		old, known := have[id]
-		switch {
-		case !known && live[f.Hash]:
-			continue // somebody told it to everybody
-		case !known:
-			change(memory.ActionAdd, f, 0, "in the bootstrap file")
-		case old.Status == memory.Active && old.Content == f.Content && old.Category == f.Category && slices.Equal(old.Tags, f.Tags):
-			continue
-		default:
-			ours, err := e.untouched(ctx, old)
-			if err != nil {
-				return memory.Receipt{}, err
-			}
-			if !ours || old.Status != memory.Active && live[f.Hash] {
-				continue
-			}
-			action := memory.ActionUpdate
-			if old.Status != memory.Active {
-				action = memory.ActionRestore
-			}
-			f.CreatedAt = old.CreatedAt
-			change(action, f, old.Version, "in the bootstrap file")
-		}
-		vectors, err := e.vectors(ctx, f.ID, f.Content)
+		action, err := e.joinPool(ctx, f, have[id], live[f.Hash])
 		if err != nil {
 			return memory.Receipt{}, err
 		}
-		run.Vectors = append(run.Vectors, vectors...)
+		if action == "" {
+			continue
+		}
+		if old, known := have[id]; known {
+			f.CreatedAt = old.CreatedAt
+		}
+		changes = append(changes, memory.Change{Action: action, After: memory.Image{Fact: &f}, Base: have[id].Version, Reason: "in the bootstrap file", Author: bootstrapper})
+		v, err := e.vectors(ctx, f.ID, f.Content)
+		if err != nil {
+			return memory.Receipt{}, err
+		}
+		run.Vectors = append(run.Vectors, v...)
 	}
 	if len(changes) == 0 {
 		return memory.Receipt{Again: true}, nil
 	}
 	return e.Store.Apply(ctx, owner, run, changes...)
+}
+
+// leavePool returns the changes by which facts of an earlier file go that this one
+// has not.
+func (e *Engine) leavePool(ctx context.Context, have, want map[string]memory.Fact) ([]memory.Change, error) {
+	var changes []memory.Change
+	for _, id := range slices.Sorted(maps.Keys(have)) {
+		f := have[id]
+		if _, wanted := want[id]; wanted || f.Status != memory.Active || f.Model != bootstrapper.Name {
+			continue
+		}
+		ours, err := e.untouched(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		if ours {
+			f.Status, f.UpdatedAt = memory.Retired, e.now()
+			changes = append(changes, memory.Change{Action: memory.ActionRetire, After: memory.Image{Fact: &f}, Base: f.Version, Reason: "no longer in the bootstrap file", Author: bootstrapper})
+		}
+	}
+	return changes, nil
+}
+
+// joinPool returns how a wanted fact comes to be in the pool, "" if it is there or
+// somebody else decided about it. old is what has its id, zero for nothing; told is
+// whether a live fact has its words.
+func (e *Engine) joinPool(ctx context.Context, f, old memory.Fact, told bool) (memory.Action, error) {
+	switch {
+	case old.ID == "" && told:
+		return "", nil
+	case old.ID == "":
+		return memory.ActionAdd, nil
+	case old.Status == memory.Active && old.Content == f.Content && old.Category == f.Category && slices.Equal(old.Tags, f.Tags):
+		return "", nil
+	}
+	ours, err := e.untouched(ctx, old)
+	switch {
+	case err != nil || !ours:
+		return "", err
+	case old.Status == memory.Active:
+		return memory.ActionUpdate, nil
+	case told:
+		return "", nil
+	}
+	return memory.ActionRestore, nil
 }
 
 // pooled returns all facts of the pool by id, and the hashes of those that live.

@@ -158,11 +158,7 @@ func (r *recalling) run(ctx context.Context) error {
 		r.skip("list", err)
 	}
 	err := r.part(func() error { return r.find(ctx, query, topK) })
-	when := r.e.rules().Fallback
-	switch {
-	case !r.ruled() || when == FallbackNone || when == "":
-		return err
-	case err == nil && (len(r.hits) > 0 || when != FallbackEmpty), err != nil && !failed(ctx, err):
+	if !r.standsIn(ctx, err) {
 		return err
 	}
 	if second := r.part(func() error { return r.recent(ctx, topK) }); second != nil {
@@ -252,7 +248,9 @@ func (r *recalling) lists() bool {
 
 // list answers a question for whatever is known: facts by importance.
 func (r *recalling) list(ctx context.Context, topK int) error {
-	page, err := r.e.Store.List(ctx, r.q.Scope.Owner, memory.Query{Conversation: r.q.Conversation, Category: r.q.Category, Tag: r.q.Tag, Limit: listed})
+	q := r.filters()
+	q.Limit = listed
+	page, err := r.e.Store.List(ctx, r.q.Scope.Owner, q)
 	if err != nil {
 		return fmt.Errorf("list what is known: %w", err)
 	}

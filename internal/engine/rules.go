@@ -72,18 +72,18 @@ func (e *Engine) question(c *wire.Chat) string { return c.Question(max(1, e.rule
 // facts may answer it, and it asks for what helps rather than for all there is.
 func (r *recalling) ruled() bool { return r.lists() && !r.q.Whole }
 
-// few returns the facts that the question may be answered with, newest first.
-// all is false where there are more than most of them in its scope, or so many
-// others that it would take long to tell.
-func (r *recalling) few(ctx context.Context, most int) (facts []memory.Memory, all bool, err error) {
-	q := memory.Query{Category: r.q.Category, Tag: r.q.Tag, Conversation: r.q.Conversation, Limit: most + 1}
+// few returns the facts of a scope that a query selects, newest first. all is false
+// where there are more than most of them, or so many others that it would take long
+// to tell.
+func (r *recalling) few(ctx context.Context, scope memory.Scope, q memory.Query, most int) (facts []memory.Memory, all bool, err error) {
+	q.Limit = most + 1
 	for looked := 0; ; {
-		page, err := r.e.Store.List(ctx, r.q.Scope.Owner, q)
+		page, err := r.e.Store.List(ctx, scope.Owner, q)
 		if err != nil {
 			return nil, false, err
 		}
 		for _, m := range page.Memories {
-			if m.Visible(r.now) && r.q.Scope.Sees(m.Scope()) {
+			if m.Visible(r.now) && scope.Sees(m.Scope()) {
 				facts = append(facts, m)
 			}
 		}
@@ -98,13 +98,18 @@ func (r *recalling) few(ctx context.Context, most int) (facts []memory.Memory, a
 	}
 }
 
+// filters are what the question narrows facts by.
+func (r *recalling) filters() memory.Query {
+	return memory.Query{Category: r.q.Category, Tag: r.q.Tag, Conversation: r.q.Conversation}
+}
+
 // smallSet returns all facts as hits, if the rule holds.
 func (r *recalling) smallSet(ctx context.Context) (hits []memory.Hit, holds bool) {
 	most := r.e.rules().SmallSet
 	if most == 0 || !r.ruled() {
 		return nil, false
 	}
-	facts, all, err := r.few(ctx, most)
+	facts, all, err := r.few(ctx, r.q.Scope, r.filters(), most)
 	if err != nil {
 		r.skip("small_set", err)
 	}
@@ -134,7 +139,7 @@ func (r *recalling) pool(ctx context.Context) (scope memory.Scope, joins bool) {
 	}
 	var few bool
 	if err == nil {
-		_, few, err = r.few(ctx, below-1)
+		_, few, err = r.few(ctx, memory.Scope{Owner: owner}, memory.Query{}, below-1)
 	}
 	if err != nil {
 		r.skip("bootstrap", err)
@@ -176,9 +181,20 @@ func (r *recalling) read(ctx context.Context, cands []memory.Candidate) ([]memor
 	return hits, nil
 }
 
+// standsIn reports whether recent facts take the place of what search came to.
+func (r *recalling) standsIn(ctx context.Context, err error) bool {
+	switch r.e.rules().Fallback {
+	case FallbackError:
+		return r.ruled() && failed(ctx, err)
+	case FallbackEmpty:
+		return r.ruled() && (failed(ctx, err) || err == nil && len(r.hits)+len(r.dropped) == 0)
+	}
+	return false
+}
+
 // recent answers with the newest facts, since search failed or found nothing.
 func (r *recalling) recent(ctx context.Context, topK int) error {
-	facts, _, err := r.few(ctx, recents)
+	facts, _, err := r.few(ctx, r.q.Scope, r.filters(), recents)
 	if err != nil {
 		return fmt.Errorf("read recent facts: %w", err)
 	}

@@ -208,6 +208,10 @@ func TestThePoolJoinsInForThoseWhoHaveLittle(t *testing.T) {
 		if _, err := r.Recall(context.Background(), Question{Text: "printer"}); !errors.Is(err, memory.Invalid) {
 			t.Errorf("nobody asked: %v, want invalid", err)
 		}
+		q = Question{Text: "Where is the printer?", Tag: "none of hers", Scope: memory.Scope{Owner: ana, Project: "p"}}
+		if got := contents(r.find(t, q).Hits); len(got) > 0 {
+			t.Errorf("a narrow question of one who has many facts: %q, want nothing", got)
+		}
 		r.rule(Rules{})
 		if got := r.ask(t, ben, q.Text, memory.At{}); len(got) > 0 {
 			t.Errorf("without the rule: %q, want nothing", got)
