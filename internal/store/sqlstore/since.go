@@ -60,15 +60,28 @@ func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, aft
 	var version int64
 	err := s.follows.see(ctx, owner, func(v *view) error {
 		var horizon int64
-		rows, err := v.query(`SELECT version, horizon FROM owners WHERE owner = ?1`)
-		_, err = collect(rows, err, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&version, &horizon) })
+		changed := make([]bool, len(followed))
+		rows, err := v.query(changedSince, after)
+		_, err = collect(rows, err, func(row scanner) (struct{}, error) {
+			into := []any{&version, &horizon}
+			for i := range changed {
+				into = append(into, &changed[i])
+			}
+			return struct{}{}, row.Scan(into...)
+		})
 		if err != nil {
 			return fmt.Errorf("read the owner's version: %w", err)
 		}
 		if after > version || after > 0 && after < horizon {
 			return memory.Errorf(memory.Gone, "version %d of %s is not within %d to %d; start from 0", after, owner, horizon, version)
 		}
-		return v.since(model, after, yield)
+		var from []source
+		for i, table := range followed {
+			if changed[i] {
+				from = append(from, table)
+			}
+		}
+		return v.since(from, model, after, yield)
 	})
 	if err != nil {
 		return 0, err
@@ -76,10 +89,23 @@ func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, aft
 	return version, nil
 }
 
-// since merges what each table has, which is sorted alike.
-func (v *view) since(model string, after int64, yield func(memory.Item) error) error {
+// followed are the tables that Since reads, and changedSince asks which of them
+// have something newer: mostly one, the turns.
+var (
+	followed     = []source{facts, links, turns, summaries}
+	changedSince = func() string {
+		query := `SELECT version, horizon`
+		for _, s := range followed {
+			query += `, EXISTS (SELECT 1 FROM ` + s.table + ` WHERE owner = ?1 AND version > ?2)`
+		}
+		return query + ` FROM owners WHERE owner = ?1`
+	}()
+)
+
+// since merges what each of the tables has, which is sorted alike.
+func (v *view) since(tables []source, model string, after int64, yield func(memory.Item) error) error {
 	var streams []*stream
-	for _, from := range []source{facts, links, turns, summaries} {
+	for _, from := range tables {
 		s, err := v.stream(from, model, after)
 		if err != nil {
 			return fmt.Errorf("follow %s: %w", from.table, err)
