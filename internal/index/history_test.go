@@ -19,6 +19,7 @@ type source struct {
 	mu      sync.Mutex
 	owners  map[memory.Owner]*history
 	pulls   int
+	steps   int                    // yielded
 	erased  map[memory.Owner]int64 // Since from before this version is Gone
 	failing error
 }
@@ -75,10 +76,10 @@ func (s *source) Since(ctx context.Context, owner memory.Owner, _ string, after 
 	if s.failing != nil {
 		return 0, s.failing
 	}
-	if after > 0 && after < s.erased[owner] {
+	h := s.owners[owner]
+	if after > h.version || after > 0 && after < s.erased[owner] {
 		return 0, memory.Errorf(memory.Gone, "erased")
 	}
-	h := s.owners[owner]
 	last := map[string]int{}
 	for i, step := range h.steps {
 		last[step.ID] = i
@@ -87,6 +88,7 @@ func (s *source) Since(ctx context.Context, owner memory.Owner, _ string, after 
 		if step.Version <= after || last[step.ID] != i || after == 0 && step.Removed {
 			continue
 		}
+		s.steps++
 		if err := yield(step); err != nil {
 			return 0, err
 		}
@@ -425,21 +427,61 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-func BenchmarkFollowOneTurn(b *testing.B) {
-	src, owner := big(10_000, 0)
-	ix := New(src, Options{})
-	defer ix.Close()
-	if _, err := ix.current(context.Background(), []memory.Owner{owner}); err != nil {
-		b.Fatal(err)
+// BenchmarkLoad has an owner's memories brought into memory, from the store (here
+// one that costs nothing) and from a checkpoint.
+func BenchmarkLoad(b *testing.B) {
+	for _, n := range []int{100, 100_000} {
+		for _, from := range []string{"store", "checkpoint"} {
+			b.Run(fmt.Sprintf("%d/%s", n, from), func(b *testing.B) {
+				src, owner := big(n, 384)
+				opts := Options{}
+				if from == "checkpoint" {
+					opts.Dir = b.TempDir()
+				}
+				load := func() *Index {
+					ix := New(src, opts)
+					ix.least = 1
+					if _, err := ix.current(context.Background(), []memory.Owner{owner}); err != nil {
+						b.Fatal(err)
+					}
+					return ix
+				}
+				first := load()
+				if err := first.Close(); err != nil {
+					b.Fatal(err)
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					load()
+				}
+			})
+		}
 	}
-	sh := ix.entries[owner].shard
-	b.ReportAllocs()
-	i := 0
+}
+
+// BenchmarkFreeze is how long a checkpoint keeps writers from an owner of 100,000.
+func BenchmarkFreeze(b *testing.B) {
+	src, owner := big(100_000, 0)
+	sh := snapshotOf(src, owner).shards[0]
 	for b.Loop() {
-		i++
-		sh.apply(memory.Item{Memory: memory.Memory{Turn: &memory.Turn{
-			ID: fmt.Sprintf("new%d", i), Owner: owner, Conversation: fmt.Sprint("n", i/30), Index: i % 30, Role: memory.RoleUser,
-			Content: "I moved to Lisbon in May with the children and the dog", CreatedAt: day,
-		}}}, nil)
+		sh.freeze()
+	}
+}
+
+func BenchmarkFollowOneTurn(b *testing.B) {
+	for _, n := range []int{10_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			src, owner := big(n, 0)
+			sh := snapshotOf(src, owner).shards[0]
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				i++
+				sh.apply(memory.Item{Memory: memory.Memory{Turn: &memory.Turn{
+					ID: fmt.Sprintf("new%d", i), Owner: owner, Conversation: fmt.Sprint("n", i/30), Index: i % 30, Role: memory.RoleUser,
+					Content: "I moved to Lisbon in May with the children and the dog", CreatedAt: day,
+				}}}, nil)
+			}
+		})
 	}
 }

@@ -3,7 +3,6 @@ package index
 import (
 	"container/list"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 
@@ -18,6 +17,14 @@ const DefaultBudget = 1 << 30
 type Options struct {
 	Model  string // whose vectors it holds: the embedder's Fingerprint; "": none
 	Budget int64  // bytes; 0: DefaultBudget
+
+	// Dir is the folder for checkpoints of large owners; "": none are made. Nobody
+	// else may write to it. It may be emptied at any time while no index has it.
+	Dir string
+
+	// Report is told what went wrong with checkpoints; nil: nobody is. Searches do
+	// not fail for that. It may be called from several goroutines at once.
+	Report func(error)
 }
 
 // Index is a [memory.Searcher] that holds in memory what it searches. It is safe
@@ -26,9 +33,12 @@ type Index struct {
 	src  memory.Source
 	opts Options
 
-	ctx   context.Context // of loads, which outlive the search that began them
-	stop  context.CancelFunc
-	loads sync.WaitGroup
+	ctx  context.Context // of loads, which outlive the search that began them
+	stop context.CancelFunc
+	work sync.WaitGroup // loads and checkpoints
+
+	least int        // memories an owner has that gets checkpoints
+	disk  sync.Mutex // one checkpoint is written or removed at a time; taken before mu
 
 	mu      sync.Mutex // guards all below and the fields of entries
 	entries map[memory.Owner]*entry
@@ -43,6 +53,7 @@ type entry struct {
 	version int64
 	bytes   int64
 	load    *load // under way
+	saving  bool  // a checkpoint is being written, or waits for its turn
 	place   *list.Element
 }
 
@@ -59,15 +70,35 @@ func New(src memory.Source, opts Options) *Index {
 	if opts.Budget == 0 {
 		opts.Budget = DefaultBudget
 	}
+	if opts.Report == nil {
+		opts.Report = func(error) {}
+	}
 	ctx, stop := context.WithCancel(context.Background())
-	return &Index{src: src, opts: opts, ctx: ctx, stop: stop, entries: map[memory.Owner]*entry{}}
+	removeTemporary(opts.Dir)
+	return &Index{src: src, opts: opts, ctx: ctx, stop: stop, least: minCheckpoint, entries: map[memory.Owner]*entry{}}
 }
 
-// Close stops loads under way and waits for them. Searches fail afterwards.
+// Close stops loads under way and waits for them, and writes what checkpoints are
+// worth it, for some seconds at most. Searches fail afterwards. Closing twice is a
+// no-op.
 func (ix *Index) Close() error {
 	ix.stop()
-	ix.loads.Wait()
+	ix.work.Wait()
+	ix.saveAll()
 	return nil
+}
+
+// Drop forgets an owner, in memory and on disk. A search of it loads anew what the
+// store still has.
+func (ix *Index) Drop(owner memory.Owner) error {
+	ix.disk.Lock()
+	defer ix.disk.Unlock()
+	ix.mu.Lock()
+	if e := ix.entries[owner]; e != nil {
+		ix.forget(e)
+	}
+	ix.mu.Unlock()
+	return ix.removeCheckpoint(owner)
 }
 
 // Search finds candidates in all that was committed before it was called
@@ -125,111 +156,4 @@ func (ix *Index) current(ctx context.Context, owners []memory.Owner) ([]*shard, 
 		shards = append(shards, sh)
 	}
 	return shards, nil
-}
-
-// upTo returns the owner's shard once it is at version want or later. The pull
-// goes on when ctx ends, for whoever asks next.
-func (ix *Index) upTo(ctx context.Context, owner memory.Owner, want int64) (*shard, error) {
-	for {
-		sh, l := ix.shardOrLoad(owner, want)
-		if sh != nil {
-			return sh, nil
-		}
-		select {
-		case <-l.done:
-			if l.err != nil {
-				return nil, l.err
-			}
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
-func (ix *Index) shardOrLoad(owner memory.Owner, want int64) (*shard, *load) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	e := ix.entries[owner]
-	if e == nil {
-		e = &entry{owner: owner}
-		e.place = ix.recent.PushFront(e)
-		ix.entries[owner] = e
-	}
-	ix.recent.MoveToFront(e.place)
-	if e.shard != nil && e.version >= want {
-		return e.shard, nil
-	}
-	if e.load == nil {
-		e.load = &load{done: make(chan struct{})}
-		if ix.ctx.Err() != nil {
-			e.load.err = memory.Errorf(memory.Unavailable, "the index is closed")
-			close(e.load.done)
-			return nil, e.load
-		}
-		l, base, version := e.load, e.shard, e.version
-		ix.loads.Go(func() { ix.pull(e, l, base, version) })
-	}
-	return nil, e.load
-}
-
-// pull brings a shard, nil for one to be made, from a version to the store's.
-func (ix *Index) pull(e *entry, l *load, base *shard, version int64) {
-	sh, version, err := ix.follow(e.owner, base, version)
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	defer close(l.done)
-	e.load, l.err = nil, err
-	if err != nil {
-		return
-	}
-	e.shard, e.version = sh, version
-	if ix.entries[e.owner] != e { // evicted meanwhile: whoever waits still gets it
-		return
-	}
-	size := sh.size()
-	ix.used += size - e.bytes
-	e.bytes = size
-	ix.evict(e)
-}
-
-func (ix *Index) follow(owner memory.Owner, base *shard, version int64) (*shard, int64, error) {
-	if base != nil {
-		var items []memory.Item
-		next, err := ix.src.Since(ix.ctx, owner, ix.opts.Model, version, func(item memory.Item) error {
-			items = append(items, item)
-			return nil
-		})
-		if err == nil {
-			base.mu.Lock()
-			defer base.mu.Unlock()
-			for _, item := range items {
-				base.apply(item, nil)
-			}
-			return base, next, nil
-		}
-		if !errors.Is(err, memory.Gone) {
-			return nil, 0, err
-		}
-	}
-	fresh, seen := newShard(), vocabulary{}
-	next, err := ix.src.Since(ix.ctx, owner, ix.opts.Model, 0, func(item memory.Item) error {
-		fresh.apply(item, seen)
-		return nil
-	})
-	return fresh, next, err
-}
-
-// evict drops the owners used the longest ago until the budget is kept, but never
-// the one just loaded.
-func (ix *Index) evict(but *entry) {
-	for at := ix.recent.Back(); at != nil && ix.used > ix.opts.Budget; {
-		e := at.Value.(*entry)
-		at = at.Prev()
-		if e == but || e.load != nil {
-			continue
-		}
-		ix.recent.Remove(e.place)
-		delete(ix.entries, e.owner)
-		ix.used -= e.bytes
-	}
 }

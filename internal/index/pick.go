@@ -82,7 +82,7 @@ type picks struct {
 }
 
 func newPicks(limit int) picks {
-	return picks{limit: limit, least: float32(math.Inf(-1)), room: 4 * limit, list: make([]found, 0, 2*limit)}
+	return picks{limit: limit, least: float32(math.Inf(-1)), room: 4 * limit, list: make([]found, 0, min(2*limit, 1024))}
 }
 
 // offer takes one whose score and margin reach least.

@@ -30,12 +30,12 @@ func all(t *testing.T, x memory.Searcher, s memory.Search) []memory.Candidate {
 
 // Common words are scored for few documents only, and nothing may be seen of that.
 func TestPruningChangesNothing(t *testing.T) {
-	src, owner := big(20_000, 16)
+	src, owner := big(8000, 16)
 	x := snapshotOf(src, owner)
 	r := rand.New(rand.NewPCG(3, 4))
 	zipf := rand.NewZipf(r, 1.2, 8, 20000)
 	pruned := 0
-	for i := range 60 {
+	for i := range 45 {
 		s := memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Limit: 20}
 		s.Text = fmt.Sprintf("w%dq w%dq w%dq w%dq w%dq", zipf.Uint64(), zipf.Uint64(), zipf.Uint64(), r.IntN(3), 100+r.IntN(500))
 		switch i % 3 {
@@ -43,7 +43,7 @@ func TestPruningChangesNothing(t *testing.T) {
 			s.Vector = make([]float32, 16)
 			s.Vector[r.IntN(16)] = 1
 		case 2:
-			s.Conversation = fmt.Sprint(r.IntN(600))
+			s.Conversation = fmt.Sprint(r.IntN(8000 / 30))
 		}
 		p := open(&x.shards[0].contents, &s, unique(text.Terms(s.Text)))
 		scoreWords([]*part{p}, len(p.lists)/2, s.Limit)
@@ -73,14 +73,15 @@ func TestPruningChangesNothing(t *testing.T) {
 		if s.Vector != nil {
 			keep -= s.Limit / 4
 		}
-		for _, c := range whole[:min(keep, len(whole))] {
-			if byWords(c) > 0 && !found[c.ID] {
+		keep = min(keep, len(whole))
+		for _, c := range whole[:keep] { // equals may be others
+			if byWords(c) > byWords(whole[keep-1]) && !found[c.ID] {
 				t.Fatalf("search %q: %s with %v by words is missing", s.Text, c.ID, byWords(c))
 			}
 		}
 	}
 	if pruned < 10 {
-		t.Errorf("%d of 60 searches were pruned: this shows nothing", pruned)
+		t.Errorf("%d of 45 searches were pruned: this shows nothing", pruned)
 	}
 }
 

@@ -93,8 +93,8 @@ func union(words, vectors []found, limit int) []found {
 	}
 	keep := min(len(words), limit-min(limit/4, len(vectors)))
 	type place struct{ part, n int32 }
-	at := make(map[place]int, limit)
-	out := make([]found, 0, limit)
+	most := min(limit, len(words)+len(vectors))
+	at, out := make(map[place]int, most), make([]found, 0, most)
 	for _, list := range [][]found{words[:keep], vectors, words[keep:]} {
 		for _, f := range list {
 			if i, taken := at[place{f.part, f.n}]; taken {

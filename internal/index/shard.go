@@ -42,6 +42,7 @@ type shard struct {
 type contents struct {
 	version int64 // of the store, that this is the state of
 	steps   int   // taken since the last checkpoint
+	newest  newest
 
 	dims  int // of vectors; 0 until the first
 	docs  []doc
@@ -143,6 +144,7 @@ func (s *contents) apply(item memory.Item, seen vocabulary) {
 		id = item.Memory.ID()
 	}
 	s.steps++
+	s.newest.add(item.Version, id)
 	s.remove(id)
 	if t := item.Memory.Turn; !item.Removed && item.Memory.Content() != "" && (t == nil || t.Tells()) {
 		s.add(item.Memory, item.Vector, seen)

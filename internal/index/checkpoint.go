@@ -1,0 +1,203 @@
+package index
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// An owner with fewer memories than this is loaded from the store at once.
+const minCheckpoint = 5000
+
+// A checkpoint is written when one part in so many has changed since the last: 10
+// while the program runs, as writing takes some of the machine, 100 when it ends,
+// as what is missing is to be followed at the next start.
+const (
+	changedRunning = 10
+	changedAtEnd   = 100
+)
+
+// closeWithin bounds what Close writes.
+const closeWithin = 5 * time.Second
+
+const (
+	checkpointSuffix = ".idx"
+	temporarySuffix  = ".tmp"
+)
+
+// checkpointPath returns the file of an owner.
+func (ix *Index) checkpointPath(owner memory.Owner) string {
+	sum := sha256.Sum256([]byte(owner))
+	return filepath.Join(ix.opts.Dir, hex.EncodeToString(sum[:])+checkpointSuffix)
+}
+
+// worthSaving reports whether more than one part in so many has changed.
+func (ix *Index) worthSaving(sh *shard, parts int) bool {
+	if ix.opts.Dir == "" {
+		return false
+	}
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	return len(sh.docs) >= ix.least && sh.steps >= len(sh.docs)/parts
+}
+
+// saveBeside writes a checkpoint while searches go on.
+func (ix *Index) saveBeside(e *entry, sh *shard) {
+	err := ix.save(ix.ctx, e, sh)
+	ix.mu.Lock()
+	e.saving = false
+	ix.mu.Unlock()
+	if err != nil && ix.ctx.Err() == nil {
+		ix.opts.Report(err)
+	}
+}
+
+// saveAll writes the checkpoints that are worth it before the end.
+func (ix *Index) saveAll() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+	defer cancel()
+	ix.mu.Lock()
+	var entries []*entry
+	for at := ix.recent.Front(); at != nil; at = at.Next() {
+		entries = append(entries, at.Value.(*entry))
+	}
+	ix.mu.Unlock()
+	for _, e := range entries {
+		if e.shard == nil || !ix.worthSaving(e.shard, changedAtEnd) {
+			continue
+		}
+		if err := ix.save(ctx, e, e.shard); err != nil {
+			ix.opts.Report(err)
+		}
+	}
+}
+
+// save writes a checkpoint of a shard unless its owner was dropped or evicted
+// before its turn came.
+func (ix *Index) save(ctx context.Context, e *entry, sh *shard) error {
+	ix.disk.Lock()
+	defer ix.disk.Unlock()
+	ix.mu.Lock()
+	current := ix.entries[e.owner] == e && e.shard == sh
+	ix.mu.Unlock()
+	if !current {
+		return nil
+	}
+	sh.mu.RLock()
+	f := sh.freeze()
+	sh.mu.RUnlock()
+	err := ix.write(ctx, e.owner, f)
+	if ctx.Err() == nil { // where it cannot be written, it is not tried again at once
+		sh.mu.Lock()
+		sh.steps -= f.steps
+		sh.mu.Unlock()
+	}
+	if err != nil {
+		return fmt.Errorf("write a checkpoint of %s: %w", e.owner, err)
+	}
+	return nil
+}
+
+// write makes the checkpoint's file, whole or not at all.
+func (ix *Index) write(ctx context.Context, owner memory.Owner, f *frozen) (err error) {
+	if err := os.MkdirAll(ix.opts.Dir, 0o700); err != nil {
+		return err
+	}
+	path := ix.checkpointPath(owner)
+	tmp, err := os.CreateTemp(ix.opts.Dir, filepath.Base(path)+".*"+temporarySuffix) // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(tmp.Name()))
+		}
+	}()
+	h := header{Owner: owner, Model: ix.opts.Model, Language: language(), Version: f.version}
+	if err := errors.Join(encode(ctx, tmp, h, f), tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(ix.opts.Dir)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// restore returns the owner's shard from its checkpoint and what the store has
+// since then, nil if there is none that can be used. One that cannot is removed.
+func (ix *Index) restore(owner memory.Owner) *shard {
+	if ix.opts.Dir == "" {
+		return nil
+	}
+	sh, err := ix.readCheckpoint(owner)
+	if err == nil {
+		err = ix.rejoin(sh, owner)
+	}
+	switch {
+	case err == nil:
+		return sh
+	case errors.Is(err, fs.ErrNotExist) || ix.ctx.Err() != nil:
+		return nil
+	}
+	var damaged *unusable
+	if errors.As(err, &damaged) || errors.Is(err, memory.Gone) {
+		err = errors.Join(err, ix.removeCheckpoint(owner))
+	}
+	ix.opts.Report(fmt.Errorf("read the checkpoint of %s: %w", owner, err))
+	return nil
+}
+
+func (ix *Index) readCheckpoint(owner memory.Owner) (*shard, error) {
+	file, err := os.Open(ix.checkpointPath(owner))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	c, err := decode(ix.ctx, file, info.Size(), header{Owner: owner, Model: ix.opts.Model, Language: language()})
+	if err != nil {
+		return nil, err
+	}
+	return &shard{contents: *c}, nil
+}
+
+// removeCheckpoint removes an owner's file, if there is one.
+func (ix *Index) removeCheckpoint(owner memory.Owner) error {
+	if ix.opts.Dir == "" {
+		return nil
+	}
+	if err := os.Remove(ix.checkpointPath(owner)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// removeTemporary removes what a crash left behind while a checkpoint was written.
+func removeTemporary(dir string) {
+	if dir == "" {
+		return
+	}
+	left, _ := filepath.Glob(filepath.Join(dir, "*"+temporarySuffix)) // the pattern is right
+	for _, path := range left {
+		_ = os.Remove(path) // it does no harm but for the room it takes
+	}
+}

@@ -1,0 +1,152 @@
+package index
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"unsafe"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// unusable says why a checkpoint cannot be used and is to be removed.
+type unusable struct{ reason string }
+
+func (u *unusable) Error() string { return u.reason }
+
+func unusablef(format string, args ...any) error { return &unusable{fmt.Sprintf(format, args...)} }
+
+// decode reads a checkpoint of so many bytes. What is not whole, not as want says
+// or makes no sense is [unusable]; other errors are the reader's.
+func decode(ctx context.Context, r io.Reader, size int64, want header) (*contents, error) {
+	d := &decoder{ctx: ctx, r: bufio.NewReaderSize(r, 1<<16), left: size - 4, sum: crc32.New(castagnoli)}
+	var h header
+	var f frame
+	start := make([]byte, len(magic))
+	d.read(start)
+	if d.err == nil && string(start) != magic {
+		return nil, unusablef("it is no checkpoint")
+	}
+	d.json(&h)
+	if version := h.Version; d.err == nil {
+		if h.Version = 0; h != want.complete() {
+			return nil, unusablef("it is of another owner, model, language, machine or release")
+		}
+		h.Version = version
+	}
+	d.json(&f)
+	c := newContents()
+	c.version = h.Version
+	c.docs = numbers[doc](d)
+	c.kinds = numbers[kind](d)
+	c.olen = numbers[int32](d)
+	lengths := numbers[int32](d)
+	postings := numbers[uint32](d)
+	c.moments = numbers[memory.Moment](d)
+	c.chunks = d.vectors(f.Rows, f.Dims)
+	if d.err != nil {
+		return nil, d.err
+	}
+	sum := make([]byte, 4)
+	if _, err := io.ReadFull(d.r, sum); err != nil || d.left != 0 || string(sum) != string(bytesOf([]uint32{d.sum.Sum32()})) {
+		return nil, unusablef("it is torn or damaged")
+	}
+	if err := c.rebuild(&f, want.Owner, lengths, postings); err != nil {
+		return nil, err
+	}
+	return &c, nil
+}
+
+type decoder struct {
+	ctx  context.Context
+	r    *bufio.Reader
+	sum  hash.Hash32
+	at   int
+	left int64 // bytes before the checksum
+	err  error
+}
+
+// read fills b, in pieces, so that sums are made of what is still in the cache.
+func (d *decoder) read(b []byte) {
+	if d.err == nil && int64(len(b)) > d.left {
+		d.err = unusablef("it is torn")
+	}
+	d.left, d.at = d.left-int64(len(b)), d.at+len(b)
+	for len(b) > 0 && d.err == nil {
+		piece := b[:min(len(b), 1<<16)]
+		if d.err = d.ctx.Err(); d.err == nil {
+			_, d.err = io.ReadFull(d.r, piece)
+		}
+		d.sum.Write(piece)
+		b = b[len(piece):]
+	}
+}
+
+// length returns how many things of so many bytes follow, and makes sure that they
+// can.
+func (d *decoder) length(size int) int {
+	var n [1]int64
+	d.read(bytesOf(n[:]))
+	if d.err == nil && (n[0] < 0 || n[0] > d.left || n[0]%int64(size) != 0) {
+		d.err = unusablef("it has a list of %d bytes", n[0])
+	}
+	if d.err != nil {
+		return 0
+	}
+	return int(n[0]) / size
+}
+
+func (d *decoder) pad() { d.read(make([]byte, -d.at&7)) }
+
+func (d *decoder) json(x any) {
+	data := make([]byte, d.length(1))
+	d.read(data)
+	d.pad()
+	if d.err == nil && json.Unmarshal(data, x) != nil {
+		d.err = unusablef("its beginning makes no sense")
+	}
+}
+
+func numbers[T any](d *decoder) []T {
+	x := make([]T, d.length(int(unsafe.Sizeof(*new(T)))))
+	d.read(bytesOf(x))
+	d.pad()
+	return x
+}
+
+// vectors reads the float16 forms, piece by piece, while the int8 forms of those
+// before are made.
+func (d *decoder) vectors(rows, dims int) []chunk {
+	n := d.length(2)
+	if d.err == nil && (rows < 0 || dims < 0 || rows > n || rows > 0 && dims > n || rows*dims != n) {
+		d.err = unusablef("it has %d numbers for %d vectors of %d dims", n, rows, dims)
+	}
+	if d.err != nil || n == 0 {
+		return nil
+	}
+	chunks := make([]chunk, (rows+chunkRows-1)/chunkRows)
+	read := make(chan *chunk, len(chunks))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for c := range read {
+			c.quantize(dims)
+		}
+	}()
+	for i := range chunks {
+		// All have full size, so that the last can take more.
+		chunks[i] = newChunk(chunkRows, dims)
+		c := &chunks[i]
+		c.half = c.half[:min(chunkRows, rows-i*chunkRows)*dims]
+		d.read(bytesOf(c.half))
+		read <- c
+	}
+	close(read)
+	<-done
+	d.pad()
+	return chunks
+}

@@ -1,0 +1,165 @@
+package index
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"hash"
+	"hash/crc32"
+	"io"
+	"sync"
+	"unsafe"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// A checkpoint is a file that holds
+//
+//	magic      8 bytes
+//	header     JSON
+//	frame      JSON: what is small, and how much follows
+//	docs, kinds, olen, lengths of the posting lists, the lists, moments, vectors as
+//	           float16, each as it lies in memory
+//	checksum   CRC-32C of all before it, 4 bytes
+//
+// JSON and lists have their length in bytes before them, 8 bytes, and begin at a
+// multiple of 8. Numbers are in the machine's order of bytes, and the header says
+// which: a checkpoint is for the machine that wrote it. What can be derived from
+// the rest is: neighbours, lengths, int8 vectors.
+const magic = "loci.idx"
+
+// format is raised whenever the files' form or the meaning of what is in them
+// changes.
+const format = 1
+
+// header says what a checkpoint is of. All of it but the version must be as the
+// reader expects it.
+type header struct {
+	Format   int
+	Order    uint32 // byteOrder as the writer's machine has it
+	Doc      int    // bytes of a doc
+	Owner    memory.Owner
+	Model    string
+	Language string
+	Version  int64 `json:",omitempty"`
+}
+
+// byteOrder is another number on a machine of the other order of bytes.
+var byteOrder = func() uint32 { b := [4]byte{1, 2, 3, 4}; return *(*uint32)(unsafe.Pointer(&b)) }()
+
+func (h header) complete() header {
+	h.Format, h.Order, h.Doc = format, byteOrder, int(unsafe.Sizeof(doc{}))
+	return h
+}
+
+// language returns what words, marks and dates were made by.
+var language = sync.OnceValue(text.Fingerprint)
+
+// frame is what of a checkpoint is small or holds texts.
+type frame struct {
+	Dims    int
+	Rows    int
+	Odd     map[int32]string `json:",omitempty"`
+	Terms   []string
+	Convs   []string
+	Names   []string
+	Scopes  []memory.Scope
+	Tags    map[int32][]string `json:",omitempty"`
+	Expires map[int32]int64    `json:",omitempty"`
+	Newest  int64
+	IDs     []key
+}
+
+// encode writes a checkpoint. It ends early when ctx does.
+func encode(ctx context.Context, w io.Writer, h header, f *frozen) error {
+	e := &encoder{ctx: ctx, w: bufio.NewWriterSize(w, 1<<16), sum: crc32.New(castagnoli)}
+	rows := 0
+	for _, c := range f.chunks {
+		rows += len(c.quant.Scales)
+	}
+	e.write([]byte(magic))
+	e.json(h.complete())
+	e.json(frame{
+		Dims: f.dims, Rows: rows, Odd: f.odd, Terms: f.terms, Convs: f.convs, Names: f.names, Scopes: f.scopes,
+		Tags: f.tags, Expires: f.expires, Newest: f.newest.version, IDs: f.newest.ids,
+	})
+	section(e, f.docs)
+	section(e, f.kinds)
+	section(e, f.olen)
+	lengths, total := make([]int32, len(f.posts)), 0
+	for i, posts := range f.posts {
+		lengths[i] = int32(len(posts))
+		total += len(posts)
+	}
+	section(e, lengths)
+	e.length(total * int(unsafe.Sizeof(uint32(0))))
+	for _, posts := range f.posts {
+		e.write(bytesOf(posts))
+	}
+	e.pad()
+	section(e, f.moments)
+	e.length(rows * f.dims * int(unsafe.Sizeof(uint16(0))))
+	for _, c := range f.chunks {
+		e.write(bytesOf(c.half))
+	}
+	e.pad()
+	if e.err != nil {
+		return e.err
+	}
+	if _, err := e.w.Write(bytesOf([]uint32{e.sum.Sum32()})); err != nil {
+		return err
+	}
+	return e.w.Flush()
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+type encoder struct {
+	ctx context.Context
+	w   *bufio.Writer
+	sum hash.Hash32
+	at  int // bytes written
+	err error
+}
+
+func (e *encoder) write(b []byte) {
+	if e.err != nil {
+		return
+	}
+	if e.err = e.ctx.Err(); e.err != nil {
+		return
+	}
+	e.sum.Write(b)
+	e.at += len(b)
+	_, e.err = e.w.Write(b)
+}
+
+func (e *encoder) length(n int) { e.write(bytesOf([]int64{int64(n)})) }
+
+func (e *encoder) pad() { e.write(make([]byte, -e.at&7)) }
+
+func (e *encoder) json(x any) {
+	data, err := json.Marshal(x)
+	if err != nil && e.err == nil {
+		e.err = err
+	}
+	e.length(len(data))
+	e.write(data)
+	e.pad()
+}
+
+// section writes numbers, or structs of nothing but numbers.
+func section[T any](e *encoder, x []T) {
+	e.length(len(x) * int(unsafe.Sizeof(*new(T))))
+	e.write(bytesOf(x))
+	e.pad()
+}
+
+// bytesOf returns the memory of numbers, or of structs of nothing but numbers.
+func bytesOf[T any](x []T) []byte {
+	if len(x) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(x[0])))
+}
