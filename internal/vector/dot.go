@@ -21,12 +21,11 @@ func DotHalves(a, b []uint16) float32 { return dotHalves(a, b[:len(a)]) }
 type piece [lanes]float32
 
 func dotPortable(a, b []float32) float32 {
-	var sums piece
+	var sums, x, y piece
 	for len(a) >= lanes && len(b) >= lanes {
 		sums.add((*piece)(a), (*piece)(b))
 		a, b = a[lanes:], b[lanes:]
 	}
-	var x, y piece
 	copy(x[:], a)
 	copy(y[:], b)
 	sums.add(&x, &y)
@@ -34,26 +33,28 @@ func dotPortable(a, b []float32) float32 {
 }
 
 func dotHalfPortable(a []float32, b []uint16) float32 {
-	var sums, y piece
+	var sums, x piece
+	var y [lanes]uint16
 	for len(a) >= lanes && len(b) >= lanes {
-		y.decode(b[:lanes])
-		sums.add((*piece)(a), &y)
+		sums.addHalf((*piece)(a), (*[lanes]uint16)(b))
 		a, b = a[lanes:], b[lanes:]
 	}
-	var x piece
 	copy(x[:], a)
-	y.decode(b)
-	sums.add(&x, &y)
+	copy(y[:], b)
+	sums.addHalf(&x, &y)
 	return sums.total()
 }
 
 func dotHalvesPortable(a, b []uint16) float32 {
-	var sums, x, y piece
+	var sums, x piece
 	for len(a) > 0 {
 		n := min(lanes, len(a))
-		x.decode(a[:n])
-		y.decode(b[:n])
-		sums.add(&x, &y)
+		var y [lanes]uint16
+		copy(y[:], b[:n])
+		for i, h := range a[:n] {
+			x[i] = finite(h)
+		}
+		sums.addHalf(&x, &y) // beyond n, y is 0
 		a, b = a[n:], b[n:]
 	}
 	return sums.total()
@@ -76,6 +77,21 @@ func (p *piece) add(a, b *piece) {
 	}
 }
 
+// addHalf is add of half-precision bits.
+func (p *piece) addHalf(a *piece, b *[lanes]uint16) {
+	for i := 0; i < lanes; i += 8 {
+		s, x, y := (*[8]float32)(p[i:]), (*[8]float32)(a[i:]), (*[8]uint16)(b[i:])
+		s[0] += float32(x[0] * finite(y[0]))
+		s[1] += float32(x[1] * finite(y[1]))
+		s[2] += float32(x[2] * finite(y[2]))
+		s[3] += float32(x[3] * finite(y[3]))
+		s[4] += float32(x[4] * finite(y[4]))
+		s[5] += float32(x[5] * finite(y[5]))
+		s[6] += float32(x[6] * finite(y[6]))
+		s[7] += float32(x[7] * finite(y[7]))
+	}
+}
+
 // total adds up the lanes, and leaves them in disorder.
 func (p *piece) total() float32 {
 	for half := lanes / 2; half > 0; half /= 2 {
@@ -84,12 +100,4 @@ func (p *piece) total() float32 {
 		}
 	}
 	return p[0]
-}
-
-// decode fills the piece from up to so many half-precision bits, and with zeros.
-func (p *piece) decode(half []uint16) {
-	for i, h := range half {
-		p[i] = finite(h)
-	}
-	clear(p[len(half):])
 }

@@ -20,19 +20,23 @@ func Quantize(v []float32, dst []int8) (scale float32, sum int32) {
 	return scale, round(dst, v, scale)
 }
 
-// largestPortable returns the largest of the values without their signs, 0 for none.
+// largestPortable returns the largest of the values without their signs, 0 for
+// none. Bits without the sign are in the order of their values.
 func largestPortable(v []float32) float32 {
-	var most float32
+	var most uint32
 	for _, x := range v {
-		most = max(most, x, -x)
+		most = max(most, math.Float32bits(x)&^(1<<31))
 	}
-	return most
+	return math.Float32frombits(most)
 }
 
-// roundPortable writes v divided by scale, ties to even, and returns the sum.
+// roundPortable writes v divided by scale, ties to even, and returns the sum. A
+// number so large that its last bit counts ones rounds what is added to it, and the
+// integer is then in its low bits.
 func roundPortable(dst []int8, v []float32, scale float32) (sum int32) {
+	const ones = 3 << 22
 	for i, x := range v {
-		dst[i] = int8(math.RoundToEven(float64(x / scale)))
+		dst[i] = int8(math.Float32bits(x/scale + ones))
 		sum += int32(dst[i])
 	}
 	return sum

@@ -14,8 +14,9 @@ import (
 const together = 4
 
 // ahead is how many bytes before their use values are asked for. The processor's
-// own prefetching stops at the end of each page of 4 KiB; measured on one.
-const ahead = 2048
+// own prefetching stops at the end of each page, so one page. Without it AVX2 scans
+// at 0.7 of the speed of reading, with half the distance at 0.9.
+const ahead = 4096
 
 const scanSignature = "func(query, values *int8, scales *float32, sums *int32, scale float32, dims, rows int, out *float32)"
 
