@@ -32,7 +32,7 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 
 func (t *tx) append(now time.Time, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
 	marked := false
-	if b.Run != "" {
+	if b.Run != "" && (len(b.Marks) > 0 || len(b.Turns) == 0) {
 		var err error
 		if _, marked, err = t.receipt(owner, b.Run); err != nil {
 			return memory.Receipt{}, err
@@ -41,19 +41,19 @@ func (t *tx) append(now time.Time, owner memory.Owner, b memory.Batch) (memory.R
 	if marked {
 		b.Marks = nil
 	}
-	fresh, err := t.absent(owner, b.Turns)
-	if err != nil {
-		return memory.Receipt{}, err
-	}
-	if len(fresh) == 0 && (len(b.Turns) > 0 || marked) {
+	if len(b.Turns) == 0 && marked {
 		return t.unchanged(owner, b.Run)
 	}
 	w, err := t.begin(now, owner, true)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	if err := w.turns(b.Conversation, fresh); err != nil {
+	fresh, err := w.turns(b.Conversation, b.Turns)
+	if err != nil {
 		return memory.Receipt{}, err
+	}
+	if len(b.Turns) > 0 && fresh == 0 { // and nothing was written
+		return t.unchanged(owner, b.Run)
 	}
 	if err := w.changes(b.Run, memory.Author{}, b.Marks); err != nil {
 		return memory.Receipt{}, err
@@ -73,26 +73,6 @@ func (t *tx) append(now time.Time, owner memory.Owner, b memory.Batch) (memory.R
 	return receipt, w.end()
 }
 
-// absent returns the turns that the owner does not have, each once.
-func (t *tx) absent(owner memory.Owner, turns []memory.Turn) ([]memory.Turn, error) {
-	seen := make(map[string]bool, len(turns))
-	var absent []memory.Turn
-	for _, turn := range turns {
-		if seen[turn.ID] {
-			continue
-		}
-		seen[turn.ID] = true
-		var one int
-		err := t.row(`SELECT 1 FROM turns WHERE owner = ? AND id = ?`, []any{owner, turn.ID}, &one)
-		if noRows(err) {
-			absent = append(absent, turn)
-		} else if err != nil {
-			return nil, fmt.Errorf("look for turn %s: %w", turn.ID, err)
-		}
-	}
-	return absent, nil
-}
-
 // unchanged is the receipt of a batch that was there already.
 func (t *tx) unchanged(owner memory.Owner, run string) (memory.Receipt, error) {
 	r := memory.Receipt{Run: run, Again: true}
@@ -100,30 +80,43 @@ func (t *tx) unchanged(owner memory.Owner, run string) (memory.Receipt, error) {
 	return r, wrap("read the owner's version", err)
 }
 
-// turns writes turns that are not there yet, and their conversation.
-func (w *write) turns(c memory.Conversation, turns []memory.Turn) error {
+// turns writes the turns that are not there yet, and their conversation, and
+// returns how many those were. If there are none it writes nothing.
+func (w *write) turns(c memory.Conversation, turns []memory.Turn) (fresh int, err error) {
 	messages := 0
 	for _, t := range turns {
-		if err := w.turn(t); err != nil {
-			return err
+		written, err := w.turn(t)
+		if err != nil {
+			return 0, err
 		}
+		if !written {
+			continue
+		}
+		fresh++
 		if t.Status == memory.Active && (t.Role == memory.RoleUser || t.Role == memory.RoleAssistant) {
 			messages++
 		}
 	}
-	return w.converse(c, messages)
+	if len(turns) > 0 && fresh == 0 {
+		return 0, nil
+	}
+	return fresh, w.converse(c, messages)
 }
 
-func (w *write) turn(t memory.Turn) error {
+// turn writes a turn and reports whether it was not there yet.
+func (w *write) turn(t memory.Turn) (bool, error) {
 	t.CreatedAt, t.LearnedAt = memory.Time(t.CreatedAt), memory.Time(t.LearnedAt)
 	t.RecordedAt, t.Version = w.at, w.version
-	_, err := w.exec(`INSERT INTO turns (owner, `+turnColumns+`)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, turnValues(&t)...)
+	done, err := w.exec(`INSERT INTO turns (owner, `+turnColumns+`)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (owner, id) DO NOTHING`, turnValues(&t)...)
 	if err != nil {
-		return fmt.Errorf("write turn %s: %w", t.ID, err)
+		return false, fmt.Errorf("write turn %s: %w", t.ID, err)
 	}
-	w.wrote[t.ID] = true
-	return nil
+	n, err := done.RowsAffected()
+	if n > 0 {
+		w.wrote[t.ID] = true
+	}
+	return n > 0, err
 }
 
 // converse writes a new conversation, or brings an old one up to date.

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -109,22 +110,24 @@ const lookahead = 64
 // may have queued very many.
 func (t *tx) next(now time.Time, kinds string) (owner, id string, err error) {
 	due := micros(now)
-	err = t.row(`SELECT q.owner, q.id FROM (
-			SELECT owner, id, kind FROM jobs INDEXED BY jobs_due WHERE state = 'queued' AND run_at <= ?1
-			AND kind IN (SELECT value FROM json_each(?2)) ORDER BY run_at, created_at, owner, id LIMIT ?3) q
-		WHERE NOT EXISTS (SELECT 1 FROM jobs r WHERE r.owner = q.owner AND r.kind = q.kind AND r.state = 'running')
-		LIMIT 1`, []any{due, kinds, lookahead}, &owner, &id)
-	if !noRows(err) {
-		return owner, id, err
-	}
-	var more int
-	err = t.row(`SELECT count(*) FROM (SELECT 1 FROM jobs INDEXED BY jobs_due WHERE state = 'queued' AND run_at <= ?1
-		AND kind IN (SELECT value FROM json_each(?2)) LIMIT ?3)`, []any{due, kinds, lookahead}, &more)
+	rows, err := t.query(`SELECT q.owner, q.id, EXISTS (SELECT 1 FROM jobs r WHERE r.owner = q.owner AND r.kind = q.kind AND r.state = 'running')
+		FROM jobs q INDEXED BY jobs_due WHERE q.state = 'queued' AND q.run_at <= ?1
+		AND q.kind IN (SELECT value FROM json_each(?2)) ORDER BY q.run_at, q.created_at, q.owner, q.id LIMIT ?3`, due, kinds, lookahead)
 	if err != nil {
 		return "", "", err
 	}
-	if more < lookahead {
-		return "", "", sql.ErrNoRows
+	defer rows.Close()
+	for seen := 1; ; seen++ {
+		if !rows.Next() {
+			return "", "", cmp.Or(rows.Err(), sql.ErrNoRows)
+		}
+		var waits bool
+		if err := rows.Scan(&owner, &id, &waits); err != nil || !waits {
+			return owner, id, err
+		}
+		if seen == lookahead {
+			break
+		}
 	}
 	err = t.row(`WITH RECURSIVE waiting (owner) AS (
 			SELECT (SELECT min(owner) FROM jobs INDEXED BY jobs_queued WHERE state = 'queued')

@@ -120,7 +120,7 @@ func (w *writer) commit(first *call) {
 		}
 		group = append(group, c)
 		if err == nil {
-			err = w.attempt(c)
+			err = w.attempt(c, len(group) == 1)
 		}
 	}
 	w.recent.committing()
@@ -156,29 +156,47 @@ func (w *writer) waiting(taken int) *call {
 	}
 }
 
-// attempt runs one call under a savepoint. Its own failure stays its own; an
-// error is returned only when the whole transaction is lost.
-func (w *writer) attempt(c *call) error {
+// attempt runs one call so that its own failure stays its own: under a savepoint
+// or, as the first of its transaction, in a transaction that is begun anew if it
+// fails. An error is returned only when the whole transaction is lost.
+func (w *writer) attempt(c *call, first bool) error {
 	if c.err = c.ctx.Err(); c.err != nil {
 		return nil
 	}
-	if err := w.exec("SAVEPOINT call"); err != nil {
-		return err
+	if !first {
+		if err := w.exec("SAVEPOINT call"); err != nil {
+			return err
+		}
 	}
 	t := &tx{w: w}
 	if c.err = c.do(t); c.err != nil {
-		// Some errors end the transaction; then there is no savepoint to go back to.
-		if err := w.exec("ROLLBACK TO call"); err != nil {
-			return errors.Join(c.err, err)
-		}
+		return w.undo(c.err, first)
 	}
-	if c.err == nil && t.headOf != "" {
+	if t.headOf != "" {
 		w.raised[t.headOf] = t.head
 		for _, id := range t.changed {
 			w.changed[memoryKey{t.headOf, id}] = struct{}{}
 		}
 	}
+	if first {
+		return nil
+	}
 	return w.exec("RELEASE call")
+}
+
+// undo takes back what the call did that failed with cause.
+func (w *writer) undo(cause error, first bool) error {
+	steps := []string{"ROLLBACK TO call", "RELEASE call"}
+	if first {
+		steps = []string{"ROLLBACK", "BEGIN IMMEDIATE"}
+	}
+	for _, step := range steps {
+		// Some errors end the transaction; then there is nothing to go back to.
+		if err := w.exec(step); err != nil {
+			return errors.Join(cause, err)
+		}
+	}
+	return nil
 }
 
 func (w *writer) exec(query string) error {
@@ -230,6 +248,15 @@ func (t *tx) prepare(query string) (*sql.Stmt, error) {
 	}
 	t.w.statements[query] = s
 	return s, nil
+}
+
+// query is exec for rows; they must be closed before the next statement writes.
+func (t *tx) query(query string, args ...any) (*sql.Rows, error) {
+	s, err := t.prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.QueryContext(context.Background(), args...)
 }
 
 // row is a query for one row, which runs when it is scanned.
