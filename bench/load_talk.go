@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -29,14 +30,14 @@ var smallWords = strings.Fields("the to and a of in it is that my on was with fo
 
 func newTalk(seed uint64) *talk {
 	r := rand.New(rand.NewPCG(seed, 7))
-	return &talk{words: vocabulary(vocabularySize), zipf: rand.NewZipf(r, zipfExponent, zipfOffset, vocabularySize-1), r: r}
+	return &talk{words: vocabulary(), zipf: rand.NewZipf(r, zipfExponent, zipfOffset, vocabularySize-1), r: r}
 }
 
-// vocabulary returns n words that can be spoken.
-func vocabulary(n int) []string {
+// vocabulary is words that can be spoken.
+var vocabulary = sync.OnceValue(func() []string {
 	const consonants, vowels = "bcdfghklmnprstvz", "aeiou"
 	r := rand.New(rand.NewPCG(1, 1))
-	words := make([]string, n)
+	words := make([]string, vocabularySize)
 	for i := range words {
 		var b strings.Builder
 		for range 2 + r.IntN(3) {
@@ -46,7 +47,7 @@ func vocabulary(n int) []string {
 		words[i] = b.String()
 	}
 	return words
-}
+})
 
 // word draws a word.
 func (t *talk) word() string { return t.words[t.zipf.Uint64()] }
@@ -54,9 +55,10 @@ func (t *talk) word() string { return t.words[t.zipf.Uint64()] }
 // sentence says something of 8 to 24 words.
 func (t *talk) sentence() string {
 	words := []string{"I"}
-	for range 7 + t.r.IntN(17) {
+	for i := range 7 + t.r.IntN(17) {
 		w := t.word()
 		switch x := t.r.Float64(); {
+		case i < 2: // so that it can be asked about
 		case x < 0.45:
 			w = smallWords[t.r.IntN(len(smallWords))]
 		case x < 0.48:
@@ -82,10 +84,7 @@ var frames = []string{"What did I say about @?", "Do you remember @?", "When was
 // question asks for 2 to 8 words of something that was said, as far as that has
 // so many. Something must have been said.
 func (t *talk) question(said []string) string {
-	var words []string
-	for len(words) < 2 { // what has fewer, nobody asks about
-		words = contentWords(said[t.r.IntN(len(said))])
-	}
+	words := contentWords(said[t.r.IntN(len(said))])
 	n := min(2+t.r.IntN(7), len(words))
 	asked := make([]string, n)
 	for i, place := range t.r.Perm(len(words))[:n] {

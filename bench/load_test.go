@@ -171,6 +171,11 @@ func TestTalkIsTheSameForTheSameSeedAndAskedAboutInItsWords(t *testing.T) {
 	if !slices.Equal(said, newTalk(5).sentences(50)) || slices.Equal(said, newTalk(6).sentences(50)) {
 		t.Error("talk does not follow its seed")
 	}
+	for _, s := range said {
+		if len(contentWords(s)) < 2 {
+			t.Errorf("%q says too little to be asked about", s)
+		}
+	}
 	all := strings.Join(said, " ")
 	for _, q := range newTalk(7).questions(200, said) {
 		known := 0

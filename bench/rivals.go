@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,7 +84,7 @@ func (l *load) rivals(ctx context.Context) (err error) {
 		l.report(Row{Subject: "rivals", Name: "bulk add, " + r.Name(), Clients: 1, Count: len(said), Rate: float64(len(said)) / time.Since(started).Seconds(), Note: "a second"})
 	}
 	for _, clients := range []int{1, l.o.Clients} {
-		if err := l.recallBeside(ctx, others, clients); err != nil {
+		if err := l.recallBeside(ctx, append(slices.Clip(others), everyWord{fts}), clients); err != nil {
 			return err
 		}
 	}

@@ -10,11 +10,12 @@ import (
 	"strings"
 
 	_ "github.com/loci-memory/loci" // its store registers the driver "sqlite"
+	"github.com/loci-memory/loci/internal/text"
 )
 
-// fts5 is SQLite's full-text index, used as its manual says: the question's words
-// joined by OR, in order of bm25, stemmed by Porter. It is as durable as Loci: a
-// write-ahead log, synchronous=FULL.
+// fts5 is SQLite's full-text index: the question's words but the small ones, joined
+// by OR, in order of bm25, stemmed by Porter. It is as durable as Loci: a write-ahead
+// log, synchronous=FULL.
 type fts5 struct {
 	writer *sql.DB // one connection: SQLite has one writer at a time
 	reader *sql.DB
@@ -94,6 +95,19 @@ func anyOf(words []string) string {
 		quoted[i] = `"` + strings.ReplaceAll(w, `"`, `""`) + `"`
 	}
 	return strings.Join(quoted, " OR ")
+}
+
+// everyWord is the same index asked for small words too, as one does who knows of no
+// list of them.
+type everyWord struct{ *fts5 }
+
+// Name implements rival.
+func (everyWord) Name() string { return "SQLite FTS5, small words too" }
+
+// Search implements rival.
+func (e everyWord) Search(ctx context.Context, q document, k int) ([]string, error) {
+	q.Words = text.Words(q.Text)
+	return e.fts5.Search(ctx, q, k)
 }
 
 // Close implements rival.

@@ -40,19 +40,24 @@ func docsOf(t *testing.T, prefix string, texts ...string) []document {
 func TestRivalsFindWhatWasAdded(t *testing.T) {
 	ctx := context.Background()
 	said := docsOf(t, "d", "The violin stands in the hall.", "We sailed to Crete in a small boat.", "My sister grows tomatoes.", `She said "never again" about kayaks.`)
-	for _, r := range allRivals(t) {
-		if err := r.Add(ctx, said[:2]...); err != nil {
-			t.Fatalf("%s: %v", r.Name(), err)
+	all := allRivals(t)
+	for _, r := range all {
+		for _, half := range [][]document{said[:2], said[2:]} {
+			if err := r.Add(ctx, half...); err != nil {
+				t.Fatalf("%s: %v", r.Name(), err)
+			}
 		}
-		if err := r.Add(ctx, said[2:]...); err != nil {
-			t.Fatalf("%s: %v", r.Name(), err)
-		}
-		for question, want := range map[string]string{"Where is the violin?": "d0", `What "tomatoes" does my sister grow?`: "d2", "kayaks": "d3"} {
+	}
+	for _, r := range append(all, everyWord{all[2].(*fts5)}) {
+		for question, want := range map[string]string{"Where stands the violin?": "d0", `What "tomatoes" does my sister grow?`: "d2", "kayaks": "d3"} {
 			got, err := r.Search(ctx, docsOf(t, "q", question)[0], topK)
 			if err != nil || len(got) == 0 || len(got) > len(said) || got[0] != want {
 				t.Errorf("%s: %q finds %v, %v; want %s first", r.Name(), question, got, err, want)
 			}
 		}
+	}
+	if got, err := (everyWord{all[2].(*fts5)}).Search(ctx, docsOf(t, "q", "the?")[0], topK); err != nil || len(got) != 1 || got[0] != "d0" {
+		t.Errorf("a small word finds %v, %v; want d0", got, err)
 	}
 }
 

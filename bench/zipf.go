@@ -115,7 +115,7 @@ func (l *load) popular(ctx context.Context, clients int) error {
 	asked := make([]one, l.o.Requests+warmUp)
 	for i := range asked {
 		u := int(draw.Uint64())
-		asked[i] = one{user(u), newTalk(uint64(i)).question(l.saidBy(u)[:1])}
+		asked[i] = one{user(u), newTalk(uint64(i)).question(l.saidBy(u))}
 	}
 	row, err := l.measureOne(ctx, task{subject: "zipf", name: "recall, users by Zipf's law", clients: clients, do: timed(func(ctx context.Context, i int) error {
 		a := asked[i+warmUp]
