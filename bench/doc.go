@@ -1,4 +1,6 @@
-// Package bench measures Loci: how well it finds what was said ([Retrieval]). It
-// reads public data sets in their own formats, puts their conversations into a
-// [Target] and scores what the target finds. The data is not part of Loci.
+// Package bench measures Loci: how well it finds what was said ([Measured]), and
+// how fast it is ([Load]). Retrieval reads public data sets in their own formats,
+// or one's own lines ([Open]), puts their conversations into a [Target] and scores
+// where the gold stands in what the target finds ([Report]). The data is not part
+// of Loci.
 package bench

@@ -15,6 +15,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/bench"
 	"github.com/loci-memory/loci/internal/model/embed"
+	"github.com/loci-memory/loci/memory"
 )
 
 const retrievalHelp = `Keep the conversations of a data set word for word, ask every question once through /api/memory/search, and score where the
@@ -78,6 +79,9 @@ func benchRetrieval() *cobra.Command {
 }
 
 func (r retrievalRun) run(cmd *cobra.Command, files []string) error {
+	if r.limit < 0 || r.options.Workers < 0 {
+		return memory.Errorf(memory.Invalid, "--limit and --workers are not below 0")
+	}
 	// Before the measuring, so that a wrong name does not cost it.
 	earlier, err := r.earlier()
 	if err != nil {
