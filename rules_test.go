@@ -2,18 +2,20 @@ package loci
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/memory"
 )
 
 // openWith opens a memory in memory with these settings.
 func openWith(t *testing.T, flags map[string]string) *Loci {
 	t.Helper()
-	set := map[string]string{"store": "memory"}
+	set := map[string]string{"store": "memory", "data": t.TempDir()}
 	for k, v := range flags {
 		set[k] = v
 	}
@@ -81,6 +83,43 @@ func TestASettingChoosesTheInstructions(t *testing.T) {
 		openWith(t, map[string]string{"simd": tier})
 		if got := vector.Tier(); got != tier {
 			t.Errorf("simd %s: vectors are compared by %s", tier, got)
+		}
+	}
+}
+
+func TestLargeIndexesAreKeptInTheDataFolder(t *testing.T) {
+	ctx := context.Background()
+	var said []Message
+	for i := range 5_200 {
+		said = append(said, Message{Role: memory.RoleUser, Content: fmt.Sprintf("The keeper of lighthouse %d wrote a letter", i)})
+	}
+	for checkpoints, want := range map[string]int{"on": 1, "off": 0} {
+		data := t.TempDir()
+		flags := map[string]string{"store": "sqlite", "data": data, "index.checkpoints": checkpoints}
+		var first []memory.Hit
+		for i := range 2 {
+			l := openWith(t, flags)
+			if i == 0 {
+				if _, err := l.Record(ctx, "ana", "", said...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			hits, err := l.Recall(ctx, "ana", "What about lighthouse 4711?")
+			if err != nil || len(hits) == 0 {
+				t.Fatalf("%d hits, %v", len(hits), err)
+			}
+			if i == 0 {
+				first = hits
+			} else if len(first) != len(hits) || first[0].Memory.ID() != hits[0].Memory.ID() {
+				t.Errorf("checkpoints %s: after a start it found other things", checkpoints)
+			}
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			files, err := filepath.Glob(filepath.Join(data, "index", "*"))
+			if err != nil || len(files) != want {
+				t.Errorf("checkpoints %s: there are %q, want %d", checkpoints, files, want)
+			}
 		}
 	}
 }

@@ -63,7 +63,11 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		return nil, err
 	}
 	embedder := embed.Lexical{}
-	ix := index.New(store, index.Options{Model: embedder.Fingerprint(), Budget: int64(config.Index.Budget)})
+	indexed, err := indexOptions(config, embedder, l.log)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	ix := index.New(store, indexed)
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(engine.Parts{
 		Store: store, Searcher: engine.Ruled{Searcher: ix, Rules: rules(config)}, Embedder: embedder, Prompts: prompts,
@@ -144,8 +148,11 @@ func prefixes(in []string) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// databaseFile is what the data folder holds.
-const databaseFile = "loci.db"
+// What the data folder holds. The index can be deleted while Loci does not run.
+const (
+	databaseFile = "loci.db"
+	indexFolder  = "index"
+)
 
 func openStore(ctx context.Context, config Config, opts Options) (memory.Store, error) {
 	if config.Store == "memory" {
@@ -163,6 +170,20 @@ func openStore(ctx context.Context, config Config, opts Options) (memory.Store, 
 		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
+}
+
+// indexOptions keeps checkpoints beside what they are made from.
+func indexOptions(config Config, model memory.Embedder, log *slog.Logger) (index.Options, error) {
+	o := index.Options{
+		Model: model.Fingerprint(), Budget: int64(config.Index.Budget),
+		Report: func(err error) { log.Warn("a checkpoint of an index failed; searches go on without", "err", err) },
+	}
+	if config.Store == "memory" || config.Index.Checkpoints == "off" {
+		return o, nil
+	}
+	dir, err := config.dataDir()
+	o.Dir = filepath.Join(dir, indexFolder)
+	return o, err
 }
 
 func engineOptions(c Config) engine.Options {

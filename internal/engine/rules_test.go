@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
@@ -421,6 +423,24 @@ func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
 		}
 		r.Parts = whole
 	})
+}
+
+func TestWhatBreaksInRecallIsCounted(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	r.Metrics = obs.NewMetrics(r.Store.Totals)
+	r.note(t, ana, "User has a dog named Rex")
+	r.Searcher = Ruled{broken{panic: true}, Rules{Fallback: FallbackError}}
+	r.Embedder = mute{err: errBroken}
+	for range 3 {
+		r.prepare(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: "What is my dog called?"})
+	}
+	rec := httptest.NewRecorder()
+	r.Metrics.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	for _, part := range []string{"search", "embedder"} {
+		if want := `recall_degraded_total{part="` + part + `"} 3`; !strings.Contains(rec.Body.String(), want) {
+			t.Errorf("the metrics do not say %s", want)
+		}
+	}
 }
 
 // With a clock of its own: nobody waits, and nothing depends on the machine.
