@@ -5,7 +5,9 @@ package embed
 import (
 	"context"
 	"math"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/text"
@@ -40,14 +42,23 @@ func (Lexical) Dims() int { return lexicalDims }
 // are embedded alike.
 func (Lexical) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
-	for i, s := range texts {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+	var next atomic.Int64
+	work := func() {
+		for i := next.Add(1) - 1; i < int64(len(texts)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+			out[i] = lexical(texts[i])
 		}
-		out[i] = lexical(s)
 	}
-	return out, nil
+	var others sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(texts)/alone) - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
+	return out, ctx.Err()
 }
+
+// alone is how many texts one goroutine embeds before another is worth starting.
+const alone = 16
 
 func lexical(s string) []float32 {
 	c := counters.Get().(*counter)
