@@ -53,11 +53,12 @@ type lineup struct {
 
 func newLineup(a *asked, list []ranked) *lineup {
 	l := &lineup{asked: a, list: list}
-	for _, r := range list {
+	for i := range list {
+		fused := list[i].fused
 		for i := range l.best {
-			if r.fused > l.best[i] {
+			if fused > l.best[i] {
 				copy(l.best[i+1:], l.best[i:])
-				l.best[i] = r.fused
+				l.best[i] = fused
 				break
 			}
 		}

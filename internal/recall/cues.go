@@ -1,7 +1,9 @@
 package recall
 
 import (
+	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -34,7 +36,7 @@ var cues = []cue{
 	{"when", 2.6, func(q *asked, c *view) float64 {
 		return q.gate(q.when) * marked(c, memory.MarkTimes) * words(q, c)
 	}},
-	{"date_said", 3.2, func(q *asked, c *view) float64 { return q.prompt * q.share(q.said(c)) }},
+	{"date_said", 3.2, func(q *asked, c *view) float64 { return q.prompt * q.onDay(c) }},
 	{"date_meant", 2.7, func(q *asked, c *view) float64 { return q.prompt * q.share(c.Dates) }},
 	// The conversation as a whole is about it.
 	{"session", 2.5, func(_ *asked, c *view) float64 { return c.session }},
@@ -54,6 +56,15 @@ var cues = []cue{
 	// A vector can only help: what is no nearer than chance adds nothing.
 	{"vector", 1.3, func(_ *asked, c *view) float64 { return max(0, c.vector-vectorFloor) }},
 }
+
+// cueParts are the names of the cues' parts of Why.
+var cueParts = func() []string {
+	out := make([]string, len(cues))
+	for i := range cues {
+		out[i] = "cue." + cues[i].name
+	}
+	return out
+}()
 
 // Cues returns what every candidate gets from each cue before it is weighted, and
 // the cues' names and weights: what a fit of the weights needs.
@@ -85,23 +96,27 @@ type view struct {
 func newView(c *memory.Candidate) view {
 	v := view{Candidate: c}
 	for _, p := range c.Why {
+		x := p.Value
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			continue // of a broken vector, say; it shall not take the rest with it
+		}
 		switch p.Name {
 		case "lexical":
-			v.lexical = p.Value
+			v.lexical = x
 		case "own":
-			v.own = p.Value
+			v.own = x
 		case "related":
-			v.related = p.Value
+			v.related = x
 		case "known":
-			v.known = p.Value
+			v.known = x
 		case "vector":
-			v.vector = p.Value
+			v.vector = x
 		case "reply":
-			v.reply = p.Value
+			v.reply = x
 		case "session":
-			v.session = p.Value
+			v.session = x
 		case "peak":
-			v.peak = p.Value
+			v.peak = x
 		}
 	}
 	return v
@@ -110,20 +125,21 @@ func newView(c *memory.Candidate) view {
 // asked is a query with what depends on the candidates.
 type asked struct {
 	Query
-	named map[string]bool // speakers the question names
+	named []string // speakers the question names
 }
 
 func newAsked(q Query, candidates []memory.Candidate) *asked {
-	a := &asked{Query: q, named: map[string]bool{}}
-	seen := map[string]bool{}
+	a := &asked{Query: q}
+	var seen []string // talks have few speakers
+	last := ""
 	for i := range candidates {
 		name := candidates[i].Speaker
-		if candidates[i].Kind != memory.KindTurn || name == "" || seen[name] {
+		if candidates[i].Kind != memory.KindTurn || name == "" || name == last || slices.Contains(seen, name) {
 			continue
 		}
-		seen[name] = true
-		if first := text.Words(name); len(first) > 0 && q.words[first[0]] {
-			a.named[name] = true
+		seen, last = append(seen, name), name
+		if first := text.Words(name); len(first) > 0 && slices.Contains(q.words, first[0]) {
+			a.named = append(a.named, name)
 		}
 	}
 	return a
@@ -141,7 +157,7 @@ func words(_ *asked, c *view) float64 { return c.lexical }
 // speaker is 1 for whom the question is about, shared if it names several.
 func speaker(q *asked, c *view) float64 {
 	switch {
-	case q.named[c.Speaker]:
+	case c.Speaker != "" && slices.Contains(q.named, c.Speaker):
 		return 1 / float64(len(q.named))
 	case len(q.named) == 0 && q.self && c.Role == memory.RoleUser:
 		return 1
@@ -173,38 +189,41 @@ func unlessAssistant(c *view, x float64) float64 {
 	return x
 }
 
-// said returns the day the candidate was said on, if the question names any.
-func (q *asked) said(c *view) []memory.Moment {
+// onDay is how much of the dates that the question names is in the day that the
+// candidate was said on.
+func (q *asked) onDay(c *view) float64 {
 	if len(q.Dates) == 0 {
-		return nil
-	}
-	y, m, d := c.Said.Date()
-	return []memory.Moment{{Year: int16(y), Month: int8(m), Day: int8(d)}}
-}
-
-// share is how much of the dates that the question names is among dates: the
-// share of its years, months and days.
-func (q *asked) share(dates []memory.Moment) float64 {
-	if len(q.Dates) == 0 || len(dates) == 0 {
 		return 0
 	}
+	y, m, d := c.Said.Date()
+	return q.match(memory.Moment{Year: int16(y), Month: int8(m), Day: int8(d)})
+}
+
+// share is how much of the dates that the question names is in the best of dates.
+func (q *asked) share(dates []memory.Moment) float64 {
 	var best float64
-	for _, have := range dates {
-		var parts, met float64
-		for _, want := range q.Dates {
-			for _, p := range [][2]int{{int(want.Year), int(have.Year)}, {int(want.Month), int(have.Month)}, {int(want.Day), int(have.Day)}} {
-				if p[0] == 0 {
-					continue
-				}
-				parts++
-				if p[0] == p[1] {
-					met++
-				}
-			}
-		}
-		if parts > 0 {
-			best = max(best, met/parts)
-		}
+	for _, d := range dates {
+		best = max(best, q.match(d))
 	}
 	return best
+}
+
+// match is the share of the question's years, months and days that have has.
+func (q *asked) match(have memory.Moment) float64 {
+	var parts, met float64
+	for _, want := range q.Dates {
+		for _, p := range [...][2]int{{int(want.Year), int(have.Year)}, {int(want.Month), int(have.Month)}, {int(want.Day), int(have.Day)}} {
+			if p[0] == 0 {
+				continue
+			}
+			parts++
+			if p[0] == p[1] {
+				met++
+			}
+		}
+	}
+	if parts == 0 {
+		return 0
+	}
+	return met / parts
 }

@@ -12,40 +12,48 @@ const repeats = 0.75
 
 // diversify moves the best n to the front, each chosen for its score less its
 // redundancy with those before it (maximal marginal relevance). What is not
-// reached keeps its order.
-func diversify(list []ranked, lambda float64, n int) {
+// reached keeps its order. The list comes by score.
+//
+// Redundancy only grows as more are chosen, so that a candidate is compared with
+// those chosen since it was last looked at, and only while it may still win.
+func diversify(list []*ranked, lambda float64, n int) {
+	lambda = unit(lambda)
 	among := list[:min(len(list), max(n, diversifyAmong))]
-	redundant, vectors := make([]float64, len(among)), make([][]float32, len(among))
-	for i := range among {
-		vectors[i] = decode(among[i].Vector)
-	}
-	for i := range among[:min(n, len(among))] {
-		best := i
+	n = min(n, len(among))
+	chosen := make([][]float32, 0, n)
+	for i := range n {
+		best := -1
 		for j := i; j < len(among); j++ {
-			among[j].mmr = lambda*among[j].score - (1-lambda)*redundant[j]
-			if among[j].mmr > among[best].mmr {
+			r := among[j]
+			if best >= 0 && lambda*r.score <= among[best].mmr {
+				break // nor can any after it
+			}
+			if best >= 0 && lambda*r.score-(1-lambda)*r.redundant <= among[best].mmr {
+				continue
+			}
+			for ; r.compared < len(chosen); r.compared++ {
+				r.redundant = max(r.redundant, redundancy(chosen[r.compared], r.Vector))
+			}
+			r.mmr = lambda*r.score - (1-lambda)*r.redundant
+			if best < 0 || r.mmr > among[best].mmr {
 				best = j
 			}
 		}
 		// Rotated rather than swapped, so that equals keep their order.
-		chosen, its := among[best], vectors[best]
+		its := among[best]
 		copy(among[i+1:best+1], among[i:best])
-		copy(redundant[i+1:best+1], redundant[i:best])
-		copy(vectors[i+1:best+1], vectors[i:best])
-		among[i], vectors[i] = chosen, its
-		for j := i + 1; j < len(among); j++ {
-			redundant[j] = max(redundant[j], redundancy(its, vectors[j]))
-		}
+		among[i] = its
+		chosen = append(chosen, decode(its.Vector))
 	}
 }
 
 // redundancy is how far two vectors are alike beyond [repeats]: 1 for the same, 0
 // if either is missing or they are of different models.
-func redundancy(a, b []float32) float64 {
+func redundancy(a []float32, b []uint16) float64 {
 	if len(a) != len(b) || len(a) == 0 {
 		return 0
 	}
-	return max(0, (float64(vector.Dot(a, b))-repeats)/(1-repeats))
+	return unit((float64(vector.DotHalf(a, b)) - repeats) / (1 - repeats))
 }
 
 func decode(half []uint16) []float32 {

@@ -15,9 +15,9 @@ type Query struct {
 	Text  string // what to search for: the question, expanded by setting
 	Broad bool   // asks for whatever is known: list by importance instead of searching
 
-	Dates []memory.Moment // that the question names
+	Dates []memory.Moment // that a short question names
 
-	words   map[string]bool
+	words   []string
 	self    bool         // about the one who asks
 	when    bool         // for a time
 	count   bool         // for a number
@@ -37,27 +37,80 @@ const expandUpTo = 100
 
 // NewQuery reads a question asked at now.
 func NewQuery(question string, now time.Time, o QueryOptions) Query {
-	words := text.Words(question)
-	q := Query{Asked: question, Text: searched(question), words: map[string]bool{}}
-	for _, w := range words {
-		q.words[w] = true
+	q := Query{Asked: question, Text: question, words: text.Words(question)}
+	present := q.read()
+	if q.prompt = fade(len(q.words)); q.prompt > 0 {
+		if present {
+			q.Text = searched(question)
+		}
+		for _, term := range text.Terms(question) {
+			q.classes |= text.ClassesAsked(term)
+		}
+		q.Dates = momentsIn(question, now)
 	}
-	for _, term := range text.Terms(question) {
-		q.classes |= text.ClassesAsked(term)
-	}
-	lower := strings.Join(words, " ") + " "
-	q.self = q.any("i", "my", "me", "mine", "we", "our", "myself")
-	q.when = asksWhen.MatchString(lower)
-	q.count = asksCount.MatchString(lower)
-	q.where = asksWhere.MatchString(lower)
-	q.title = asksTitle.MatchString(lower)
-	q.Broad = asksAll.MatchString(lower) && len(words) <= broadUpTo
-	q.prompt = fade(len(words))
-	q.Dates = momentsIn(question, now)
 	if o.Expand && q.self && len(question) <= expandUpTo {
 		q.Text += " user personal information preferences"
 	}
 	return q
+}
+
+// read finds what the question asks for by its words, and reports whether it has
+// words about how things are now.
+func (q *Query) read() (present bool) {
+	mayBeBroad := false
+	for i, w := range q.words {
+		prev, next := q.at(i-1), q.at(i+1)
+		switch w {
+		case "i", "my", "me", "mine", "we", "our", "myself":
+			q.self = true
+		case "when":
+			q.when = true
+		case "where":
+			q.where = true
+		case "how":
+			q.count = q.count || measures[next]
+			q.when = q.when || next == "long" || next == "recently" || next == "many" && periods[q.at(i+2)]
+		case "what", "which":
+			q.when = q.when || times[next]
+			q.where = q.where || places[next] || places[q.at(i+2)]
+		case "of":
+			q.count = q.count || prev == "number" || prev == "amount" || prev == "total"
+		case "now", "currently", "nowadays", "days", "moment", "present", "please":
+			present = true
+		}
+		q.title = q.title || titled[w]
+		mayBeBroad = mayBeBroad || broad[w]
+	}
+	q.Broad = mayBeBroad && len(q.words) <= broadUpTo && asksAll.MatchString(strings.Join(q.words, " ")+" ")
+	return present
+}
+
+// at returns a word, "" beyond the ends.
+func (q *Query) at(i int) string {
+	if i < 0 || i >= len(q.words) {
+		return ""
+	}
+	return q.words[i]
+}
+
+// Words that questions ask with, folded.
+var (
+	measures = set("many much often old long far tall big") // how …
+	periods  = set("days weeks months years")               // how many …
+	times    = set("date day month year time season")       // what …
+	places   = set(`place places city cities town towns country countries state states area areas location locations
+		venue venues beach beaches park parks museum museums restaurant restaurants`)
+	titled = set(`book books novel movie movies film films song songs album band show series game games podcast title
+		titled called named name`)
+	broad = set("know remember recall have tell am learned describe summarize") // one of them is in each question of asksAll
+)
+
+func set(words string) map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		m[w] = true
+	}
+	return m
 }
 
 // present is what people add to a question about how things are now. What memory
@@ -73,24 +126,9 @@ func searched(question string) string {
 	return rest
 }
 
-func (q *Query) any(words ...string) bool {
-	for _, w := range words {
-		if q.words[w] {
-			return true
-		}
-	}
-	return false
-}
-
-// What a question asks for. They are matched against folded words with single
-// spaces between and after.
-var (
-	asksWhen  = regexp.MustCompile(`\bwhen\b|\b(what|which) (date|day|month|year|time|season)\b|\bhow (long|recently)\b|\b(since|until) when\b|\bhow many (days|weeks|months|years)\b`)
-	asksCount = regexp.MustCompile(`\bhow (many|much|often|old|long|far|tall|big)\b|\b(number|amount|total) of\b`)
-	asksWhere = regexp.MustCompile(`\bwhere\b|\b(what|which) (\w+ )?(place|city|town|country|state|area|location|venue|beach|park|museum|restaurant)s?\b`)
-	asksTitle = regexp.MustCompile(`\b(book|books|novel|movie|movies|film|films|song|songs|album|band|show|series|game|games|podcast|title|titled|called|named|name)\b`)
-	asksAll   = regexp.MustCompile(`^((so|hey|hi|please|and|ok|okay|well) )*((what|everything|anything)( all| else)? (do|can|did) you (know|remember|recall|tell me|have)( \w+)? (about me|of me)|(tell me |what is |list )?(everything|all)( that)? you (know|remember|have)( \w+)?( about me| of me)?|who am i|what have you learned about me|describe me|tell me about (me|myself)|summarize what you know( about me)?|what do you remember) $`)
-)
+// asksAll are the questions for whatever is known, matched against folded words
+// with single spaces between and after.
+var asksAll = regexp.MustCompile(`^((so|hey|hi|please|and|ok|okay|well) )*((what|everything|anything)( all| else)? (do|can|did) you (know|remember|recall|tell me|have)( \w+)? (about me|of me)|(tell me |what is |list )?(everything|all)( that)? you (know|remember|have)( \w+)?( about me| of me)?|who am i|what have you learned about me|describe me|tell me about (me|myself)|summarize what you know( about me)?|what do you remember) $`)
 
 // broadUpTo is how many words a question for everything may have; longer ones
 // name what they are after.

@@ -50,72 +50,110 @@ type Cut struct {
 // ranked is a candidate on its way through the stages, with a number for each.
 type ranked struct {
 	view
-	fused, relevance, recency, score, mmr float64
+	fused, relevance, recency, confidence, score, mmr float64
+
+	redundant float64 // with those chosen so far
+	compared  int     // with how many of them it has been compared
 }
 
 // Rank orders candidates by what they are worth to the query at now, and returns
 // those to show and, for a trace, the best of those left out, at most as many as
-// may be kept; both best first. Their Score is the blend of
-// relevance and recency; Why has a part for each cue and stage. The input is left
+// may be kept; both best first. Their Score is the blend of relevance and recency,
+// weighed by confidence; Why has a part for each cue and stage. The input is left
 // as it is.
 func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kept []memory.Candidate, cut []Cut) {
+	if len(candidates) == 0 {
+		return nil, nil
+	}
 	a := newAsked(q, candidates)
 	list := o.score(a, candidates, now)
-	slices.SortFunc(list, func(x, y ranked) int {
+	order := inOrder(list)
+	limit := o.Limit
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	stage, least := "threshold", or(o.Threshold, DefaultThreshold)
+	if mostRelevant(list) < or(o.Answered, DefaultAnswered) {
+		stage, least = "answered", math.Inf(1)
+	}
+	// A stable partition: the relevant first, each side in order.
+	slices.SortStableFunc(order, func(x, y *ranked) int { return boolean(x.relevance < least) - boolean(y.relevance < least) })
+	relevant := 0
+	for relevant < len(order) && order[relevant].relevance >= least {
+		relevant++
+	}
+	diversify(order[:relevant], or(o.Lambda, defaultLambda), limit)
+	showing := min(limit, relevant)
+	backing := make(memory.Why, 0, (showing+limit)*maxWhy)
+	for _, r := range order[:showing] {
+		var c memory.Candidate
+		c, backing = r.explained(a, backing)
+		kept = append(kept, c)
+	}
+	for i, r := range order[showing:min(len(order), showing+limit)] {
+		c := Cut{Stage: stage}
+		if showing+i < relevant {
+			c.Stage = "limit"
+		}
+		c.Candidate, backing = r.explained(a, backing)
+		cut = append(cut, c)
+	}
+	return kept, cut
+}
+
+// inOrder returns the candidates by score, best first, equal ones by id.
+func inOrder(list []ranked) []*ranked {
+	order := make([]*ranked, len(list))
+	for i := range list {
+		order[i] = &list[i]
+	}
+	slices.SortFunc(order, func(x, y *ranked) int {
 		if x.score != y.score {
 			return cmp.Compare(y.score, x.score)
 		}
 		return cmp.Compare(x.ID, y.ID)
 	})
-	limit := o.Limit
-	if limit == 0 {
-		limit = defaultLimit
-	}
-	leave := func(r ranked, stage string) {
-		if len(cut) < limit {
-			cut = append(cut, Cut{r.explained(a), stage})
-		}
-	}
-	relevant := list[:0:0]
-	stage, least := "threshold", or(o.Threshold, DefaultThreshold)
-	if mostRelevant(list) < or(o.Answered, DefaultAnswered) {
-		stage, least = "answered", math.Inf(1)
-	}
-	for _, r := range list {
-		if r.relevance >= least {
-			relevant = append(relevant, r)
-		}
-	}
-	diversify(relevant, or(o.Lambda, defaultLambda), limit)
-	for i, r := range relevant {
-		if i < limit {
-			kept = append(kept, r.explained(a))
-			continue
-		}
-		leave(r, "limit")
-	}
-	for _, r := range list {
-		if r.relevance < least {
-			leave(r, stage)
-		}
-	}
-	return kept, cut
+	return order
 }
 
-// score takes candidates through fusion, calibration and the blend with recency.
+func boolean(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// score takes candidates through fusion, calibration and the blend with recency
+// and confidence.
 func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time) []ranked {
 	list := fuse(a, candidates)
 	l := newLineup(a, list)
-	odds, w := l.odds(), or(o.Recency, defaultRecency)
+	odds, w := l.odds(), unit(or(o.Recency, defaultRecency))
 	for i := range list {
 		r := &list[i]
 		if a.touches(&r.view) {
 			r.relevance = sigmoid(odds + spread*(r.fused-l.best[0]))
 		}
 		r.recency = recency(now.Sub(r.At))
-		r.score = (1-w)*r.relevance + w*r.recency
+		r.confidence = sure(r.Confidence)
+		r.score = ((1-w)*r.relevance + w*r.recency) * r.confidence
 	}
 	return list
+}
+
+// doubtCosts is the share of its score that a fact of no confidence loses.
+const doubtCosts = 0.3
+
+// sure is what confidence multiplies a score by. A searcher that does not say how
+// sure it is says 0, and costs its candidates nothing against each other.
+func sure(confidence float64) float64 { return 1 - doubtCosts*(1-unit(confidence)) }
+
+// unit is x within 0 and 1, 0 if it is not a number.
+func unit(x float64) float64 {
+	if x > 0 {
+		return min(1, x)
+	}
+	return 0
 }
 
 // touches reports whether a candidate has anything of the question in it or next
@@ -139,8 +177,8 @@ func fuse(a *asked, candidates []memory.Candidate) []ranked {
 
 func mostRelevant(list []ranked) float64 {
 	var most float64
-	for _, r := range list {
-		most = max(most, r.relevance)
+	for i := range list {
+		most = max(most, list[i].relevance)
 	}
 	return most
 }
@@ -150,24 +188,36 @@ func recency(age time.Duration) float64 {
 	return math.Exp(-max(0, age.Hours()/24) / ageScale)
 }
 
-// explained returns the candidate with the numbers of cues and stages.
-func (r ranked) explained(a *asked) memory.Candidate {
-	c := *r.Candidate
-	why := make(memory.Why, len(c.Why), len(c.Why)+len(cues)+5)
-	copy(why, c.Why)
+// stages are the parts that Rank adds beside the cues, rawParts those of a
+// searcher.
+const (
+	stages   = 6
+	rawParts = 10
+)
+
+// maxWhy is room for the parts of a candidate's Why.
+var maxWhy = rawParts + len(cues) + stages
+
+// explained returns the candidate with the numbers of cues and stages, written
+// behind what is in backing already.
+func (r *ranked) explained(a *asked, backing memory.Why) (memory.Candidate, memory.Why) {
+	c, start := *r.Candidate, len(backing)
+	backing = append(backing, c.Why...)
 	for i := range cues {
 		if x := cues[i].weight * cues[i].value(a, &r.view); x != 0 {
-			why = append(why, memory.Part{Name: "cue." + cues[i].name, Value: x})
+			backing = append(backing, memory.Part{Name: cueParts[i], Value: x})
 		}
 	}
-	c.Why = append(why,
+	backing = append(backing,
 		memory.Part{Name: "fused", Value: r.fused},
 		memory.Part{Name: "relevance", Value: r.relevance},
 		memory.Part{Name: "recency", Value: r.recency},
+		memory.Part{Name: "confidence", Value: r.confidence},
 		memory.Part{Name: "mmr", Value: r.mmr},
 		memory.Part{Name: "score", Value: r.score})
+	c.Why = backing[start:len(backing):len(backing)]
 	c.Score = r.score
-	return c
+	return c, backing
 }
 
 func or(p *float64, fallback float64) float64 {

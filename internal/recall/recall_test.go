@@ -19,7 +19,7 @@ var now = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 // candidate is a user's turn with raw numbers, in pairs of name and value.
 func candidate(id string, pairs ...any) memory.Candidate {
-	c := memory.Candidate{ID: id, Kind: memory.KindTurn, Role: memory.RoleUser, At: now.AddDate(-1, 0, 0), Said: now.AddDate(-1, 0, 0)}
+	c := memory.Candidate{ID: id, Kind: memory.KindTurn, Role: memory.RoleUser, Confidence: 1, At: now.AddDate(-1, 0, 0), Said: now.AddDate(-1, 0, 0)}
 	for i := 0; i < len(pairs); i += 2 {
 		c.Why = c.Why.With(pairs[i].(string), pairs[i+1].(float64))
 	}
@@ -336,6 +336,20 @@ func FuzzRenderCannotBeClosed(f *testing.F) {
 	})
 }
 
+func BenchmarkNewQuery(b *testing.B) {
+	for name, q := range map[string]string{
+		"question": "When did Ana move to Lisbon, and which museums has she been to since May 2023?",
+		"message":  strings.Repeat("Could you please help me to plan what we cook on Sunday for my parents? ", 10),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				NewQuery(q, now, QueryOptions{})
+			}
+		})
+	}
+}
+
 func BenchmarkRank200(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var cs []memory.Candidate
@@ -346,8 +360,9 @@ func BenchmarkRank200(b *testing.B) {
 		}
 		cs = append(cs, c)
 	}
+	q := NewQuery("When did Ana move to Lisbon?", now, QueryOptions{})
 	b.ReportAllocs()
 	for b.Loop() {
-		Rank(NewQuery("When did Ana move to Lisbon?", now, QueryOptions{}), cs, Options{}, now)
+		Rank(q, cs, Options{}, now)
 	}
 }

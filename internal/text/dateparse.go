@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 var months = map[string]time.Month{
@@ -42,21 +43,57 @@ type dateParser struct {
 }
 
 // tokenize reports whether any word may be part of a date, so that most texts
-// cost one pass.
+// cost one pass and no memory.
 func (p *dateParser) tokenize() bool {
-	found := false
-	for _, w := range spans(p.s) {
-		low := strings.ToLower(w.Of(p.s))
-		p.toks = append(p.toks, token{w, low})
-		found = found || dateWords[low] || isDate(low)
+	if !mayDate(p.s) {
+		return false
 	}
-	return found
+	all := spans(p.s)
+	p.toks = make([]token, len(all))
+	for i, w := range all {
+		p.toks[i] = token{w, strings.ToLower(w.Of(p.s))}
+	}
+	return true
 }
 
-func isDate(low string) bool {
-	_, month := months[low]
-	_, day := weekdays[low]
-	_, season := seasons[low]
+// longestDateWord is what no word of a date is longer than, in bytes.
+const longestDateWord = 12
+
+// mayDate reports whether a word of s may be part of a date.
+func mayDate(s string) bool {
+	var low [longestDateWord]byte
+	for i := 0; i < len(s); {
+		if c := s[i]; c >= utf8.RuneSelf || !inWord[c] {
+			i++
+			continue
+		}
+		end := i
+		for end < len(s) && s[end] < utf8.RuneSelf && inWord[s[end]] {
+			end++
+		}
+		if n := end - i; n <= longestDateWord {
+			for j := range n {
+				low[j] = s[i+j]
+				if 'A' <= low[j] && low[j] <= 'Z' {
+					low[j] += 'a' - 'A'
+				}
+			}
+			if word := low[:n]; dateWords[string(word)] || isDate(word) || digitAt(s, end-1) && digitAt(s, i) && dotted(s, end) {
+				return true
+			}
+		}
+		i = end
+	}
+	return false
+}
+
+// dotted reports whether a point and a digit follow, as in 07.05.2023.
+func dotted(s string, i int) bool { return i < len(s) && s[i] == '.' && digitAt(s, i+1) }
+
+func isDate(low []byte) bool {
+	_, month := months[string(low)]
+	_, day := weekdays[string(low)]
+	_, season := seasons[string(low)]
 	return month || day || season || low[0] >= '0' && low[0] <= '9' && len(low) >= 4
 }
 

@@ -25,6 +25,15 @@ func Words(s string) []string {
 func EachWord(s string, yield func(word string)) {
 	s = Fold(s)
 	for i := 0; i < len(s); {
+		if c := s[i]; c < utf8.RuneSelf { // most of most texts, without decoding
+			if !inWord[c] {
+				i++
+				continue
+			}
+			end := wordEnd(s, i)
+			i = end + eachPart(s[i:end], s[end:], yield)
+			continue
+		}
 		r, n := utf8.DecodeRuneInString(s[i:])
 		if !wordRune(r) {
 			i += n
@@ -39,9 +48,17 @@ func EachWord(s string, yield func(word string)) {
 	}
 }
 
+// inWord are the ASCII letters and digits.
+var inWord = func() (table [utf8.RuneSelf]bool) {
+	for c := range table {
+		table[c] = 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z'
+	}
+	return table
+}()
+
 func wordRune(r rune) bool {
 	if r < utf8.RuneSelf {
-		return 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z'
+		return r >= 0 && inWord[r]
 	}
 	return unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
@@ -78,6 +95,10 @@ func eachPair(s string, i int, yield func(string)) int {
 // digits belongs to it.
 func wordEnd(s string, i int) int {
 	for i < len(s) {
+		if c := s[i]; c < utf8.RuneSelf && inWord[c] {
+			i++
+			continue
+		}
 		r, n := utf8.DecodeRuneInString(s[i:])
 		if wordRune(r) && !unspaced(r) || (r == '.' || r == ',') && digitAt(s, i-1) && digitAt(s, i+1) {
 			i += n
