@@ -228,7 +228,13 @@ func TestConversionsAgreeOnEveryTier(t *testing.T) {
 	onTiers(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(15, 16))
 		for n := range 200 {
-			checkConversions(t, random(r, n))
+			for _, size := range []float32{1, 1e30, 1e-36, 1e-44} {
+				v := random(r, n)
+				for i := range v {
+					v[i] *= size
+				}
+				checkConversions(t, v)
+			}
 		}
 		// Every half and its neighbourhood: where rounding turns.
 		for h := range 0x7c00 {
