@@ -74,7 +74,7 @@ func BenchmarkChatFirstByte(b *testing.B) {
 			streams(delta("Certainly,"), delta(" it is so."), "data: [DONE]\n\n")(w, req)
 		})
 		runner := jobs.New(store, map[memory.JobKind]jobs.Handler{memory.JobLearn: r.engine.Learn}, jobs.Options{})
-		r.engine.Wake = runner.Wake
+		r.engine.Wake, r.engine.Store = runner.Wake, store // as the program has them
 		ctx, stop := context.WithCancel(context.Background())
 		var running sync.WaitGroup
 		running.Go(func() { _ = runner.Run(ctx) })

@@ -66,20 +66,26 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 	return found, nil
 }
 
-// read reads memories from the database, by id.
+// read reads memories from the database, by id. Most are turns; an id is of one
+// memory, so that what was found is not looked for any further.
 func (s *Store) read(ctx context.Context, owner memory.Owner, ids []string) (map[string][]memory.Memory, error) {
 	byID := make(map[string][]memory.Memory, len(ids))
 	err := s.reads.see(ctx, owner, func(v *view) error {
-		for _, from := range []source{facts, links, turns, summaries} {
+		wanted := slices.Clone(ids)
+		for _, from := range []source{turns, facts, links, summaries} {
+			if len(wanted) == 0 {
+				return nil
+			}
 			rows, err := v.query(`SELECT `+from.columns+` FROM `+from.table+`
-				WHERE owner = ? AND id IN (SELECT value FROM json_each(?))`, orNone(ids))
+				WHERE owner = ? AND id IN (SELECT value FROM json_each(?))`, list(wanted))
 			all, err := collect(rows, err, func(row scanner) (memory.Memory, error) { return from.scan(owner, row) })
 			if err != nil {
 				return fmt.Errorf("read %s: %w", from.table, err)
 			}
 			for _, m := range all {
-				byID[m.ID()] = append(byID[m.ID()], m)
+				byID[m.ID()] = []memory.Memory{m}
 			}
+			wanted = slices.DeleteFunc(wanted, func(id string) bool { return byID[id] != nil })
 		}
 		return nil
 	})
