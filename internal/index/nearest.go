@@ -2,6 +2,8 @@ package index
 
 import (
 	"math"
+	"runtime"
+	"sync"
 
 	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
@@ -16,41 +18,36 @@ const roundings = 6
 const rounding = 0.2887
 
 // margin is how far the product of a question with a vector may be off, both of
-// them of unit length.
+// them of unit length, from the steps of their int8 forms.
 func margin(question, scale float32) float32 {
 	return roundings * rounding * float32(math.Sqrt(float64(question*question+scale*scale)))
 }
+
+// perScanner is how many chunks are worth a goroutine: some hundred microseconds of
+// scanning.
+const perScanner = 32
 
 // pickVectors returns the best by their exact cosine: all vectors are scanned as
 // int8, and those rescored that may be among the best for all that rounding can
 // do. Vectors of another length are of another model and left out.
 func pickVectors(parts []*part, s *memory.Search) []found {
-	best := newPicks(s.Limit)
-	q := vector.NewQuery(s.Vector)
-	scale := largest(s.Vector) / 127 // the step of the question's int8 form
-	for i, p := range parts {
-		if p.dims != len(s.Vector) {
-			continue
+	chunks := 0
+	for _, p := range parts {
+		chunks += len(p.chunks)
+	}
+	scanners := make([]scanner, max(1, min(runtime.GOMAXPROCS(0), chunks/perScanner)))
+	var wg sync.WaitGroup
+	for i := range scanners {
+		scanners[i] = scanner{query: vector.NewQuery(s.Vector), step: largest(s.Vector) / 127, dims: len(s.Vector), best: newPicks(s.Limit)}
+		if i > 0 {
+			wg.Go(func() { scanners[i].scan(parts, i, len(scanners)) })
 		}
-		if p.cosine == nil {
-			p.cosine = make([]float32, chunkRows)
-		}
-		most := margin(scale, p.maxScale)
-		for j := range p.chunks {
-			quant := &p.chunks[j].quant
-			rows := len(quant.Scales)
-			vector.Scan(q, *quant, p.cosine[:rows])
-			docs := p.rowDoc[j*chunkRows : j*chunkRows+rows]
-			for row, score := range p.cosine[:rows] {
-				if score+most < best.least || docs[row] == none {
-					continue
-				}
-				f := found{part: int32(i), n: docs[row], score: score, margin: margin(scale, quant.Scales[row])}
-				if f.score+f.margin >= best.least && p.admits(f.n) {
-					best.offer(f)
-				}
-			}
-		}
+	}
+	scanners[0].scan(parts, 0, len(scanners))
+	wg.Wait()
+	best := &scanners[0].best
+	for i := range scanners[1:] {
+		best.list = append(best.list, scanners[1+i].best.list...)
 	}
 	best.squeeze()
 	for i := range best.list {
@@ -59,6 +56,42 @@ func pickVectors(parts []*part, s *memory.Search) []found {
 		f.score = f.cosine
 	}
 	return sorted(parts, best.list, s.Limit)
+}
+
+// scanner scans a share of the chunks.
+type scanner struct {
+	query vector.Query
+	step  float32 // of the query's int8 form
+	dims  int
+	best  picks
+}
+
+// scan scans the share of one of so many scanners.
+func (x *scanner) scan(parts []*part, share, of int) {
+	scores, above := make([]float32, chunkRows), make([]int32, 0, chunkRows)
+	for i, p := range parts {
+		if p.dims != x.dims {
+			continue
+		}
+		most := margin(x.step, p.maxScale)
+		for j := share * len(p.chunks) / of; j < (share+1)*len(p.chunks)/of; j++ {
+			quant := &p.chunks[j].quant
+			scores = scores[:len(quant.Scales)]
+			vector.Scan(x.query, *quant, scores)
+			above = vector.Above(scores, x.best.least-most, above[:0])
+			for _, row := range above {
+				n := p.rowDoc[j*chunkRows+int(row)]
+				if n == none {
+					continue
+				}
+				f := found{part: int32(i), n: n, score: scores[row], margin: margin(x.step, quant.Scales[row])}
+				if f.score+f.margin >= x.best.least && p.admits(n) {
+					x.best.offer(f)
+				}
+			}
+		}
+	}
+	x.best.squeeze()
 }
 
 // cosineOf returns the exact cosine of a document's vector, 0 without one.

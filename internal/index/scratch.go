@@ -18,7 +18,6 @@ type scratch struct {
 	needed  []uint64  // documents whose own is asked for
 	session []float32 // by thread
 	ranked  []int32   // threads whose session is asked for
-	cosine  []float32
 }
 
 // score is the blended BM25 of a question's words, and of words related to them.
@@ -36,8 +35,8 @@ func (x *scratch) fit(docs, threads int) {
 		room := docs + docs/8
 		set := (room+2*lead)/64 + 2
 		*x = scratch{
-			session: x.session, cosine: x.cosine,
-			counts: make([]uint8, room+2*lead+8), scores: make([]score, room), own: make([]float32, room),
+			session: x.session,
+			counts:  make([]uint8, room+2*lead+8), scores: make([]score, room), own: make([]float32, room),
 			covered: make([]uint64, set), hits: make([]uint64, set), live: make([]uint64, set), wanted: make([]uint64, set), needed: make([]uint64, set),
 		}
 	}
