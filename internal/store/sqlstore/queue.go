@@ -67,6 +67,13 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 	if err != nil {
 		return memory.Job{}, err
 	}
+	var due bool
+	if err := s.due.QueryRowContext(ctx, micros(s.time())).Scan(&due); err != nil {
+		return memory.Job{}, fmt.Errorf("look whether a job is due: %w", err)
+	}
+	if !due {
+		return memory.Job{}, nothingDue(kinds)
+	}
 	var job memory.Job
 	err = s.write(ctx, func(t *tx) (err error) {
 		job, err = t.claim(s.time(), wanted, lease)
@@ -76,10 +83,19 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 		return memory.Job{}, err
 	}
 	if job.ID == "" {
-		return memory.Job{}, memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
+		return memory.Job{}, nothingDue(kinds)
 	}
 	return job, nil
 }
+
+func nothingDue(kinds []memory.JobKind) error {
+	return memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
+}
+
+// anyDue asks whether a claim has anything to do, so that one that has not need not
+// wait for the writer: most find nothing, since a worker looks again after each job.
+const anyDue = `SELECT EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_due WHERE state = 'queued' AND run_at <= ?1)
+	OR EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_until <= ?1)`
 
 // claim returns the zero Job if none is due: what it took back stays so.
 func (t *tx) claim(now time.Time, kinds string, lease time.Duration) (memory.Job, error) {

@@ -107,7 +107,9 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 		}
 		*pool.to = newReader(db, pool.conns)
 	}
-	s.versions, err = s.reads.db.PrepareContext(ctx, versionsOf)
+	if s.versions, err = s.reads.db.PrepareContext(ctx, versionsOf); err == nil {
+		s.due, err = s.reads.db.PrepareContext(ctx, anyDue)
+	}
 	if err != nil {
 		return errors.Join(err, s.reads.close(), s.follows.close(), s.writer.close())
 	}

@@ -29,7 +29,8 @@ type Store struct {
 	// follows is for Since alone: its connections stay busy while the caller's
 	// yield runs, which may itself read.
 	follows  *reader
-	versions *sql.Stmt // of versionsOf, which every recall asks
+	versions *sql.Stmt // of versionsOf
+	due      *sql.Stmt // of anyDue
 	release  func() error
 
 	closing sync.Once
