@@ -88,6 +88,13 @@ func (ix *Index) Close() error {
 	return nil
 }
 
+// Size estimates the resident bytes of all owners.
+func (ix *Index) Size() int64 {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	return ix.used
+}
+
 // Drop forgets an owner, in memory and on disk. A search of it loads anew what the
 // store still has.
 func (ix *Index) Drop(owner memory.Owner) error {
