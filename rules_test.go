@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
 )
@@ -90,36 +91,42 @@ func TestASettingChoosesTheInstructions(t *testing.T) {
 func TestLargeIndexesAreKeptInTheDataFolder(t *testing.T) {
 	ctx := context.Background()
 	var said []Message
-	for i := range 5_200 {
-		said = append(said, Message{Role: memory.RoleUser, Content: fmt.Sprintf("The keeper of lighthouse %d wrote a letter", i)})
+	for i := range 5_000 {
+		said = append(said, Message{Role: memory.RoleUser, Content: fmt.Sprint("Lighthouse ", i)})
 	}
-	for checkpoints, want := range map[string]int{"on": 1, "off": 0} {
-		data := t.TempDir()
-		flags := map[string]string{"store": "sqlite", "data": data, "index.checkpoints": checkpoints}
-		var first []memory.Hit
-		for i := range 2 {
-			l := openWith(t, flags)
-			if i == 0 {
-				if _, err := l.Record(ctx, "ana", "", said...); err != nil {
-					t.Fatal(err)
-				}
-			}
-			hits, err := l.Recall(ctx, "ana", "What about lighthouse 4711?")
-			if err != nil || len(hits) == 0 {
-				t.Fatalf("%d hits, %v", len(hits), err)
-			}
-			if i == 0 {
-				first = hits
-			} else if len(first) != len(hits) || first[0].Memory.ID() != hits[0].Memory.ID() {
-				t.Errorf("checkpoints %s: after a start it found other things", checkpoints)
-			}
-			if err := l.Close(); err != nil {
+	flags := map[string]string{"store": "sqlite", "data": t.TempDir()}
+	var found []string
+	for i := range 2 {
+		l := openWith(t, flags)
+		if i == 0 {
+			if _, err := l.Record(ctx, "ana", "", said...); err != nil {
 				t.Fatal(err)
 			}
-			files, err := filepath.Glob(filepath.Join(data, "index", "*"))
-			if err != nil || len(files) != want {
-				t.Errorf("checkpoints %s: there are %q, want %d", checkpoints, files, want)
-			}
+		}
+		hits, err := l.Recall(ctx, "ana", "What about lighthouse 4711?")
+		if err != nil || len(hits) == 0 {
+			t.Fatalf("%d hits, %v", len(hits), err)
+		}
+		found = append(found, hits[0].Memory.Content())
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if files, err := filepath.Glob(filepath.Join(flags["data"], "index", "*")); err != nil || len(files) != 1 {
+			t.Errorf("there are %q, %v; want one checkpoint", files, err)
+		}
+	}
+	if found[0] != "Lighthouse 4711" || found[1] != found[0] {
+		t.Errorf("found %q before and after a start", found)
+	}
+}
+
+func TestWhereThereAreNoCheckpoints(t *testing.T) {
+	for name, c := range map[string]Config{
+		"switched off": {Data: "data", Store: "sqlite", Index: IndexConfig{Checkpoints: "off"}},
+		"no data":      {Data: "data", Store: "memory", Index: IndexConfig{Checkpoints: "on"}},
+	} {
+		if o, err := indexOptions(c, embed.Lexical{}, nil); err != nil || o.Dir != "" {
+			t.Errorf("%s: the folder is %q, %v; want none", name, o.Dir, err)
 		}
 	}
 }
