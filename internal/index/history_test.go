@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -160,4 +161,3 @@ func TestWithoutScopesThereIsNoResult(t *testing.T) {
 		t.Errorf("found %v, %v", got, err)
 	}
 }
-

@@ -125,4 +125,3 @@ func (p *player) search() memory.Search {
 	}
 	return s
 }
-

@@ -101,4 +101,3 @@ func (s *source) reference() reference {
 	}
 	return r
 }
-
