@@ -63,7 +63,7 @@ func TestRivalsFindWhatWasAdded(t *testing.T) {
 
 func TestRivalsReturnTheTenBest(t *testing.T) {
 	ctx := context.Background()
-	said := newTalk(1).sentences(300)
+	said := newTalk(1).sentences(100)
 	asked := docsOf(t, "q", newTalk(2).questions(20, said)...)
 	all := allRivals(t)
 	for _, r := range all {

@@ -31,7 +31,7 @@ func benchLoadRun(t *testing.T, args ...string) (table string, rows []map[string
 	cmd := root()
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
-	cmd.SetArgs(append([]string{"bench", "load", "--memories", "60", "--requests", "6", "--clients", "2", "--owners", "3", "--each", "5",
+	cmd.SetArgs(append([]string{"bench", "load", "--memories", "60", "--requests", "4", "--clients", "2", "--owners", "3", "--each", "5",
 		"--json", jsonFile, "--svg", svgFile}, args...))
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		t.Fatalf("bench load %v: %v\n%s", args, err, &out)
