@@ -152,6 +152,17 @@ func TestSearchOfThePastIsRefused(t *testing.T) {
 	}
 }
 
+// An owner who has nothing that tells is searched with memory of its own.
+func TestAnOwnerWithoutMemoriesIsSearched(t *testing.T) {
+	var c contents
+	new(scratch).fit(len(c.docs), len(c.threads))
+	src, owner := newSource(), memory.User("default", "ana")
+	src.put(owner, memory.Item{ID: "gone", Removed: true})
+	ix := New(src, Options{})
+	defer ix.Close()
+	agree(t, src.reference(), ix, everything(owner))
+}
+
 func TestWithoutScopesThereIsNoResult(t *testing.T) {
 	src, p := newSource(), newPlayer(1)
 	src.put(p.owners[0], p.item(p.owners[0]))

@@ -31,7 +31,7 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // fit makes room for so many documents and threads.
 func (x *scratch) fit(docs, threads int) {
 	words := (docs+2*lead)/64 + 2
-	if cap(x.scores) < docs {
+	if cap(x.scores) < docs || x.covered == nil {
 		room := docs + docs/8
 		set := (room+2*lead)/64 + 2
 		*x = scratch{
