@@ -52,6 +52,11 @@ func (l *load) startEmpty(ctx context.Context) error {
 // nothing until the server has answered with some of them. The server that goes on
 // is not the one that was filled.
 func (l *load) startFull(ctx context.Context) error {
+	talk := newTalk(9)
+	// Once asked, the server may keep more in its folder than memories, to start by.
+	if _, err := l.ask(ctx, l.memory, talk.question(l.said)); err != nil {
+		return err
+	}
 	if err := l.stop(); err != nil {
 		return err
 	}
@@ -69,7 +74,6 @@ func (l *load) startFull(ctx context.Context) error {
 		return l.running(ctx, l.folder())
 	}
 	var took []time.Duration
-	talk := newTalk(9)
 	for range fullStarts {
 		if _, err := l.start(ctx, l.folder()); err != nil {
 			return err
