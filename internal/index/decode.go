@@ -133,8 +133,9 @@ func (d *decoder) vectors(rows, dims int) []chunk {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		values := make([]float32, dims)
 		for c := range read {
-			c.quantize(dims)
+			c.quantize(values)
 		}
 	}()
 	for i := range chunks {

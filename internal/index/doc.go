@@ -8,20 +8,32 @@
 //
 // A memory has one posting for each of its terms, with what it counts: an
 // occurrence in its words or its speaker's name 1, in the date it was said 1/3.
-// A turn is scored with its neighbours (k1 0.9, b 0.4): every posting counts fully
+// A turn is scored with its neighbours (k1 0.9, b 0.5): every posting counts fully
 // for its own turn, 1/3 for the turns one and two away in the same conversation
 // and 0.15 for those three away; the length is blended alike. No neighbour's text
 // is stored twice, and a turn that comes or goes changes nothing but its
 // neighbours' lengths. The frequency of a term is that of blended turns. Scores
 // are divided by the sum of the question's idf: 1 would be every word, many times.
 //
-// Sums are kept in whole numbers (a sixtieth of a third of an occurrence), so that
-// an index grown step by step and one built at once give the same scores.
+// Counts are kept in whole numbers (a sixtieth of a third of an occurrence), so
+// that an index grown step by step and one built at once give the same scores.
+//
+// A search first finds each term's frequency, as bits set for seven turns at a
+// time, and then adds up the terms' scores, the rarest first. Once so many
+// documents have more than the terms that are left could give, the rest are passed
+// over: what is found, and every number of it, is the same. The numbers of a
+// turn's own words, and of its conversation, are made for what was found alone.
 //
 // # Vectors
 //
-// Vectors are kept as int8 with a scale for the exact scan and as float16 for
-// rescoring the best.
+// Vectors are kept as float16 and, made of that, as int8 with a scale. All of an
+// owner's are scanned as int8; those that may be among the best, for all that
+// rounding can do, are scored again exactly.
+//
+// # Filters
+//
+// What a search is narrowed to is judged while candidates are picked, so that
+// however few pass, as many as were asked for are found.
 //
 // # Following
 //
@@ -29,4 +41,11 @@
 // pulls what is missing, one pull at a time for an owner. An owner is loaded when
 // first searched and dropped, least recently used first, when the budget is
 // exceeded. The index holds nothing that the store cannot give again.
+//
+// # Checkpoints
+//
+// What was loaded of a large owner is written to a file of its own beside
+// searches and when the index is closed, so that the next start reads that and
+// what is newer. A checkpoint that is not whole, not of this owner, model, language
+// or release, or not of the store's own history is removed, and the store is read.
 package index

@@ -68,8 +68,9 @@ type contents struct {
 	expires map[int32]int64 // microseconds
 
 	chunks   []chunk
-	rowDoc   []int32 // the document of a row, none for the dead
-	maxScale float32 // of the chunks' rows
+	rowDoc   []int32   // the document of a row, none for the dead
+	maxScale float32   // of the chunks' rows
+	floats   []float32 // room for one vector, for whoever writes
 
 	count [4]int   // of living documents by kind
 	total [4]int64 // of their blended lengths

@@ -27,17 +27,27 @@ func (s *contents) addVector(n int32, vec []float32) int32 {
 	if len(vec) == 0 || len(vec) != s.dims {
 		return none
 	}
-	half := make([]uint16, len(vec))
-	vector.EncodeHalves(half, vec)
-	return s.addHalf(n, half)
+	c := s.room()
+	from := len(c.half)
+	c.half = slices.Grow(c.half, s.dims)[:from+s.dims]
+	vector.EncodeHalves(c.half[from:], vec)
+	return s.quantizeLast(n)
 }
 
-// addHalf keeps a vector of float16. The int8 form is made of it and not of what
-// it came from, so that it is the same after a checkpoint.
+// addHalf keeps a vector of float16.
 func (s *contents) addHalf(n int32, half []uint16) int32 {
 	c := s.room()
 	c.half = append(c.half, half...)
-	s.maxScale = max(s.maxScale, c.quantize(s.dims))
+	return s.quantizeLast(n)
+}
+
+// quantizeLast makes the int8 form of the last float16 one, and not of what that
+// came from, so that it is the same after a checkpoint. It returns the row.
+func (s *contents) quantizeLast(n int32) int32 {
+	if len(s.floats) < s.dims {
+		s.floats = make([]float32, s.dims)
+	}
+	s.maxScale = max(s.maxScale, s.chunks[len(s.chunks)-1].quantize(s.floats[:s.dims]))
 	s.rowDoc = append(s.rowDoc, n)
 	return int32(len(s.rowDoc) - 1)
 }
@@ -63,9 +73,9 @@ func newChunk(rows, dims int) chunk {
 }
 
 // quantize makes the int8 forms of rows that have none, and returns the largest
-// scale of those.
-func (c *chunk) quantize(dims int) (most float32) {
-	values := make([]float32, dims)
+// scale of those. Values are room for one row.
+func (c *chunk) quantize(values []float32) (most float32) {
+	dims := len(values)
 	for row := len(c.quant.Scales); row < len(c.half)/dims; row++ {
 		for i, h := range c.half[row*dims : (row+1)*dims] {
 			values[i] = vector.DecodeHalf(h)
