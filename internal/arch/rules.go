@@ -57,6 +57,7 @@ var house = rules{
 		"github.com/google/uuid":              {"memory/memtest", "internal/engine", "internal/front/*", "internal/cli", "bench", "."},
 		"github.com/knadh/koanf":              {"."},
 		"github.com/go-viper/mapstructure/v2": {"."},
+		"github.com/philippgille/chromem-go":  {"bench"}, // to be measured beside it
 		"github.com/pressly/goose/v3":         {"internal/store/sqlstore"},
 		"github.com/prometheus/client_golang": {"internal/obs"},
 		"github.com/schollz/progressbar/v3":   {"internal/cli"},
