@@ -51,7 +51,7 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 		}
 	}
 	asked, sum, known := scoreWords(parts, len(terms), s.Limit)
-	list := union(sorted(parts, pickWords(parts, s.Limit), s.Limit), near, s.Limit)
+	list := union(parts, sorted(parts, pickWords(parts, s.Limit), s.Limit), near, s.Limit)
 	scoreOwn(parts, asked, list)
 	return candidates(parts, list, &s, float32(max(sum, math.SmallestNonzeroFloat32)), float32(known)), nil
 }
@@ -86,23 +86,17 @@ func open(c *contents, s *memory.Search, terms []string) *part {
 }
 
 // union takes the best by words and fills up with the best by vector, for which a
-// quarter of the places is kept.
-func union(words, vectors []found, limit int) []found {
+// quarter of the places is kept. What it took is marked as needed.
+func union(parts []*part, words, vectors []found, limit int) []found {
 	if len(vectors) == 0 {
 		return words
 	}
 	keep := min(len(words), limit-min(limit/4, len(vectors)))
-	type place struct{ part, n int32 }
-	most := min(limit, len(words)+len(vectors))
-	at, out := make(map[place]int, most), make([]found, 0, most)
+	out := make([]found, 0, min(limit, len(words)+len(vectors)))
 	for _, list := range [][]found{words[:keep], vectors, words[keep:]} {
 		for _, f := range list {
-			if i, taken := at[place{f.part, f.n}]; taken {
-				out[i].cosine = max(out[i].cosine, f.cosine)
-				continue
-			}
-			if len(out) < limit {
-				at[place{f.part, f.n}] = len(out)
+			if taken := parts[f.part].needed; len(out) < limit && !marked(taken, f.n) {
+				mark(taken, f.n)
 				out = append(out, f)
 			}
 		}

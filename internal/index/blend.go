@@ -1,0 +1,167 @@
+package index
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// lead is how far the bits and counts of documents are shifted, so that what
+// stands before the first document is something, too.
+const lead = len(shares)
+
+// windowBits and windowBytes are, for every reach that is not far, the bits and
+// bytes of the neighbours and the document itself, which is the one at lead.
+var windowBits, windowBytes = func() (b [16]uint64, bytes [16]uint64) {
+	for r := range b {
+		for i := lead - r&3; i <= lead+r>>2; i++ {
+			b[r] |= 1 << i
+			bytes[r] |= 0xff << (8 * i)
+		}
+	}
+	return b, bytes
+}()
+
+// cover marks the documents for which the postings of a list count.
+func (p *part) cover(set []uint64, list []uint32) {
+	for _, posting := range list {
+		n := posting >> 8
+		r := p.near[n]
+		if r >= far {
+			if r == far {
+				mark(set, int32(n))
+				p.around(int32(n), func(m, _ int32) { mark(set, m) })
+			}
+			continue
+		}
+		window, shift := windowBits[r], n&63
+		set[n>>6] |= window << shift
+		if shift > 64-2*uint32(lead)-1 {
+			set[n>>6+1] |= window >> (64 - shift)
+		}
+	}
+}
+
+func mark(set []uint64, n int32) {
+	i := uint32(n) + uint32(lead)
+	set[i>>6] |= 1 << (i & 63)
+}
+
+func marked(set []uint64, n int32) bool {
+	i := uint32(n) + uint32(lead)
+	return set[i>>6]>>(i&63)&1 == 1
+}
+
+// frequency returns in how many blended documents the words of the lists are.
+func (p *part) frequency(lists [][]uint32) int {
+	if len(lists) == 0 {
+		return 0
+	}
+	for _, list := range lists {
+		p.cover(p.covered, list)
+	}
+	df := 0
+	for i, word := range p.covered {
+		df += bits.OnesCount64(word)
+		p.covered[i] = 0
+	}
+	return df
+}
+
+// score adds the words' BM25 to all documents they are in, or to those that are
+// live.
+func (p *part) score(lists [][]uint32, w *words, means [4]lengths, pruned bool) {
+	for _, list := range lists {
+		p.fill(list)
+	}
+	among := p.live
+	if !pruned {
+		among = p.covered
+		for _, list := range lists {
+			p.cover(among, list)
+		}
+	}
+	var slope [4]float32
+	for kind, mean := range means {
+		if mean.blended > 0 {
+			slope[kind] = float32(k1 * b / mean.blended)
+		}
+	}
+	idf := float32(w.idf)
+	for i, word := range among {
+		if word == 0 {
+			continue
+		}
+		if !pruned {
+			p.hits[i] |= word
+			among[i] = 0
+		}
+		for ; word != 0; word &= word - 1 {
+			n := i<<6 + bits.TrailingZeros64(word) - lead
+			sum := p.blended(n)
+			if sum == 0 {
+				continue
+			}
+			tf := float32(sum) * (1.0 / unit)
+			x := idf * tf * (k1 + 1) / (tf + k1*(1-b) + slope[p.kinds[n]]*float32(p.blen[n]))
+			if w.related {
+				p.scores[n].related += x
+			} else {
+				p.scores[n].lexical += x
+			}
+		}
+	}
+	for _, list := range lists {
+		p.empty(list)
+	}
+}
+
+// fill sets the counts of a list's documents. What is said more than maxCount
+// thirds, in whichever of the lists' words, counts as that.
+func (p *part) fill(list []uint32) {
+	counts := p.counts[lead:]
+	for _, posting := range list {
+		n := posting >> 8
+		counts[n] = uint8(min(maxCount, uint32(counts[n])+posting&maxCount))
+	}
+}
+
+func (p *part) empty(list []uint32) {
+	if len(list) > len(p.docs)/16 {
+		clear(p.counts)
+		return
+	}
+	for _, posting := range list {
+		p.counts[posting>>8+uint32(lead)] = 0
+	}
+}
+
+// The shares of the seven documents of a window, as factors for a multiplication
+// whose upper sixteen bits are then the sum of products: the first for documents
+// 0, 2, 4 and 6, the second for 1, 3 and 5.
+const (
+	evenShares = farShare<<48 | nearShare<<32 | nearShare<<16 | farShare
+	oddShares  = nearShare<<48 | ownShare<<32 | nearShare<<16
+	evenBytes  = 0x00ff00ff00ff00ff
+)
+
+// blended returns a document's blended count in units. It is the hot spot of a
+// search, and written out for that.
+func (p *part) blended(n int) uint32 {
+	r := p.near[n]
+	if r >= far {
+		return p.blendedFar(int32(n))
+	}
+	window := binary.LittleEndian.Uint64(p.counts[n:]) & windowBytes[r]
+	even, odd := window&evenBytes*evenShares>>48, window>>8&evenBytes*oddShares>>48
+	return uint32(even + odd)
+}
+
+func (p *part) blendedFar(n int32) uint32 {
+	if p.near[n] == gone {
+		return 0
+	}
+	counts := p.counts[lead:]
+	sum := uint32(counts[n]) * ownShare
+	p.around(n, func(m, share int32) { sum += uint32(counts[m]) * uint32(share) })
+	return sum
+}

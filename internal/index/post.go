@@ -1,0 +1,66 @@
+package index
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// post adds the postings of a document and returns its own length and what its
+// words show.
+func (s *contents) post(n int32, m memory.Memory, said time.Time, seen vocabulary) (length int32, marks memory.Marks, classes text.Classes) {
+	count := func(w string, weight int32) word {
+		known := s.word(w, seen)
+		if known.term != none {
+			length += weight
+			s.count1(n, known.term, weight)
+		}
+		return known
+	}
+	text.EachWord(m.Content(), func(w string) {
+		known := count(w, occurrence)
+		marks |= known.marks
+		classes |= known.classes
+	})
+	if m.Turn != nil && m.Turn.Name != "" {
+		text.EachWord(m.Turn.Name, func(w string) { count(w, occurrence) })
+	}
+	for _, w := range dateWords(said) {
+		count(w, dated)
+	}
+	return length, marks, classes
+}
+
+// term returns the number of a term, a new one if need be.
+func (s *contents) term(t string) int32 {
+	id, ok := s.terms[t]
+	if !ok {
+		id = int32(len(s.posts))
+		s.terms[strings.Clone(t)] = id
+		s.posts = append(s.posts, nil)
+	}
+	return id
+}
+
+// count1 adds to the posting of a term in the newest document.
+func (s *contents) count1(n, term int32, weight int32) {
+	list := s.posts[term]
+	if last := len(list) - 1; last >= 0 && int32(list[last]>>8) == n {
+		list[last] = uint32(n)<<8 | min(maxCount, list[last]&maxCount+uint32(weight))
+		return
+	}
+	s.posts[term] = append(list, uint32(n)<<8|uint32(weight))
+	s.held += cap(s.posts[term]) - cap(list)
+}
+
+// dateWords are the words by which a day is asked for.
+func dateWords(t time.Time) []string {
+	if t.IsZero() {
+		return nil
+	}
+	y, m, d := t.UTC().Date()
+	return []string{strings.ToLower(m.String()), strconv.Itoa(y), strconv.Itoa(d)}
+}
