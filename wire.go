@@ -70,7 +70,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	ix := index.New(store, indexed)
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(engine.Parts{
-		Store: store, Searcher: engine.Ruled{Searcher: ix, Rules: rules(config)}, Embedder: embedder, Prompts: prompts,
+		Store: store, Searcher: ix, Embedder: embedder, Prompts: prompts,
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, engineOptions(config))
@@ -189,7 +189,7 @@ func indexOptions(config Config, model memory.Embedder, log *slog.Logger) (index
 func engineOptions(c Config) engine.Options {
 	return engine.Options{
 		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold,
-		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.Recall.Deadline,
+		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.Recall.Deadline, Recall: rules(c),
 		LearnAfter: engine.Trigger(c.Learn.After), LearnModel: c.Learn.Model,
 		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text,
 	}

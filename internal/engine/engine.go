@@ -45,6 +45,7 @@ type Options struct {
 	Threshold     float64       // below 0: the fitted one
 	RecencyWeight float64       // 0 to 1
 	Deadline      time.Duration // of recall in a chat
+	Recall        Rules
 	LearnAfter    Trigger
 	LearnModel    string
 	Rules         bool // learn by rule when there is no model or it keeps failing

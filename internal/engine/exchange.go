@@ -202,7 +202,8 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 	}
 	x.prepared = x.e.prepare(ctx, Question{
 		Scope:          memory.Scope{Owner: x.in.Owner, Project: x.in.Extras.Project},
-		Text:           x.in.Chat.Question(1),
+		Text:           x.e.question(x.in.Chat),
+		Said:           x.said(),
 		TopK:           topK,
 		ScoreThreshold: x.in.Extras.ScoreThreshold,
 		RecencyWeight:  x.in.Extras.RecencyWeight,

@@ -149,7 +149,7 @@ func (r *recalling) run(ctx context.Context) error {
 	if topK == 0 {
 		return nil
 	}
-	query := recall.NewQuery(clip(r.q.Text, maxQuestion), r.now, recall.QueryOptions{Expand: r.e.rules().Expand})
+	query := recall.NewQuery(clip(r.q.Text, maxQuestion), r.now, recall.QueryOptions{Expand: r.e.opts.Recall.Expand})
 	if query.Broad && r.lists() {
 		err := r.part(func() error { return r.list(ctx, topK) })
 		if err == nil {
@@ -316,7 +316,7 @@ func (r *recalling) search(ctx context.Context, s memory.Search) ([]memory.Candi
 	switch {
 	case r.q.At != (memory.At{}):
 		return r.searchPast(ctx, s)
-	case r.e.rules().Reach == ReachConversation && r.q.In != "" && r.ruled() && r.q.Conversation == "":
+	case r.e.opts.Recall.Reach == ReachConversation && r.q.In != "" && r.ruled() && r.q.Conversation == "":
 		return r.searchConversation(ctx, s)
 	}
 	return r.e.Searcher.Search(ctx, s)

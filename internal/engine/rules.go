@@ -54,19 +54,8 @@ const (
 	embedShare  = 0.5
 )
 
-// Ruled is a searcher with the rules by which recall asks it.
-type Ruled struct {
-	memory.Searcher
-	Rules Rules
-}
-
-func (e *Engine) rules() Rules {
-	ruled, _ := e.Searcher.(Ruled)
-	return ruled.Rules
-}
-
 // question is what a chat asks memory.
-func (e *Engine) question(c *wire.Chat) string { return c.Question(max(1, e.rules().Messages)) }
+func (e *Engine) question(c *wire.Chat) string { return c.Question(max(1, e.opts.Recall.Messages)) }
 
 // ruled reports whether the rules hold for the question: it is about the present,
 // facts may answer it, and it asks for what helps rather than for all there is.
@@ -105,7 +94,7 @@ func (r *recalling) filters() memory.Query {
 
 // smallSet returns all facts as hits, if the rule holds.
 func (r *recalling) smallSet(ctx context.Context) (hits []memory.Hit, holds bool) {
-	most := r.e.rules().SmallSet
+	most := r.e.opts.Recall.SmallSet
 	if most == 0 || !r.ruled() {
 		return nil, false
 	}
@@ -127,7 +116,7 @@ func (r *recalling) smallSet(ctx context.Context) (hits []memory.Hit, holds bool
 // pool returns the scope of the global pool, if the user has so little that it
 // joins in (seed 3, 4.5).
 func (r *recalling) pool(ctx context.Context) (scope memory.Scope, joins bool) {
-	below, owner := r.e.rules().Bootstrap, r.q.Scope.Owner
+	below, owner := r.e.opts.Recall.Bootstrap, r.q.Scope.Owner
 	if below == 0 || !r.ruled() || r.q.Conversation != "" || owner.Kind() != memory.UserKind {
 		return memory.Scope{}, false
 	}
@@ -183,7 +172,7 @@ func (r *recalling) read(ctx context.Context, cands []memory.Candidate) ([]memor
 
 // standsIn reports whether recent facts take the place of what search came to.
 func (r *recalling) standsIn(ctx context.Context, err error) bool {
-	switch r.e.rules().Fallback {
+	switch r.e.opts.Recall.Fallback {
 	case FallbackError:
 		return r.ruled() && failed(ctx, err)
 	case FallbackEmpty:

@@ -23,7 +23,7 @@ func BenchmarkRules(b *testing.B) {
 	near.Reach = ReachConversation
 	run := func(name string, rules Rules, said []string) {
 		b.Run(name, func(b *testing.B) {
-			r.Searcher = Ruled{ix, rules}
+			r.Searcher, r.opts.Recall = ix, rules
 			say := speaker(2)
 			b.ReportAllocs()
 			for b.Loop() {

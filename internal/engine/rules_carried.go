@@ -12,7 +12,7 @@ import (
 // said returns what the request says, if a model reads it. loci/recall answers from
 // memory alone and must be told.
 func (x *Exchange) said() []string {
-	if !x.e.rules().Read || x.in.Chat.Model == memory.RecallModel {
+	if !x.e.opts.Recall.Read || x.in.Chat.Model == memory.RecallModel {
 		return nil
 	}
 	var said []string

@@ -31,11 +31,8 @@ func (c *counted) Search(ctx context.Context, s memory.Search) ([]memory.Candida
 
 // rule sets the rules of recall and returns a count of the searches.
 func (r *rig) rule(rules Rules) *counted {
-	if old, ok := r.Searcher.(Ruled); ok {
-		r.Searcher = old.Searcher
-	}
 	c := &counted{Searcher: r.Searcher}
-	r.Searcher = Ruled{c, rules}
+	r.Searcher, r.opts.Recall = c, rules
 	return c
 }
 
@@ -281,7 +278,7 @@ func TestRecentFactsStandInForASearchThatFails(t *testing.T) {
 			{when: FallbackEmpty, searcher: broken{err: errBroken}, want: all[:recents], degraded: "search: broken"},
 			{when: FallbackEmpty, searcher: ix, question: "Which volume is number 3?", want: []string{"User read volume 3 of the chronicle"}},
 		} {
-			r.Searcher = Ruled{c.searcher, Rules{Fallback: c.when}}
+			r.Searcher, r.opts.Recall = c.searcher, Rules{Fallback: c.when}
 			if c.question == "" {
 				c.question = "Which volume is number 3?"
 			}
@@ -302,7 +299,7 @@ func TestRecentFactsStandInForASearchThatFails(t *testing.T) {
 				t.Errorf("%+v: its trace has %q, %v", c, trace.Degraded, err)
 			}
 		}
-		r.Searcher = Ruled{broken{err: errBroken}, Rules{Fallback: FallbackError}}
+		r.Searcher, r.opts.Recall = broken{err: errBroken}, Rules{Fallback: FallbackError}
 		found := r.find(t, Question{Text: "x", Budget: 40})
 		if len(found.Hits) == 0 || len(found.Hits) >= recents || found.Hits[0].Why.Get("recent") != 1 {
 			t.Errorf("with little room: %q, want some of the recent ones, marked", contents(found.Hits))
@@ -388,8 +385,8 @@ func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
 			"nothing":                  {func() {}, []string{dog, cello}, nil},
 			"the embedder":             {func() { r.Embedder = mute{whole.Embedder, errBroken, false, false} }, []string{dog, cello}, []string{"embedder"}},
 			"the embedder, by a panic": {func() { r.Embedder = mute{whole.Embedder, nil, true, false} }, []string{dog, cello}, []string{"embedder"}},
-			"the search":               {func() { r.Searcher = Ruled{broken{err: errBroken}, rules} }, []string{dog, cello}, []string{"search"}},
-			"the search, by a panic":   {func() { r.Searcher = Ruled{broken{panic: true}, rules} }, []string{dog, cello}, []string{"search"}},
+			"the search":               {func() { r.Searcher, r.opts.Recall = broken{err: errBroken}, rules }, []string{dog, cello}, []string{"search"}},
+			"the search, by a panic":   {func() { r.Searcher, r.opts.Recall = broken{panic: true}, rules }, []string{dog, cello}, []string{"search"}},
 			"Get":                      {func() { r.Store = &lame{Store: whole.Store, get: errBroken} }, []string{dog, cello}, []string{"search"}},
 			"Get, by a panic":          {func() { r.Store = &lame{Store: whole.Store, get: errBroken, panics: true} }, []string{dog, cello}, []string{"search"}},
 			"List":                     {func() { r.Store = &lame{Store: whole.Store, list: errBroken} }, []string{dog}, []string{"small_set", "pinned"}},
@@ -398,12 +395,12 @@ func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
 			"Versions":                 {func() { r.Store = &lame{Store: whole.Store, versions: errBroken} }, []string{dog, cello}, []string{"bootstrap"}},
 			"everything": {func() {
 				r.Store = &lame{Store: whole.Store, get: errBroken, list: errBroken, profile: errBroken}
-				r.Searcher = Ruled{broken{err: errBroken}, rules}
+				r.Searcher, r.opts.Recall = broken{err: errBroken}, rules
 				r.Embedder = mute{err: errBroken}
 			}, nil, []string{"small_set", "embedder", "recent", "search", "pinned", "profile"}},
 		} {
 			r.Parts = whole
-			r.Searcher = Ruled{whole.Searcher, rules}
+			r.Searcher, r.opts.Recall = whole.Searcher, rules
 			c.breaks()
 			p := r.prepare(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "What is my dog called?", Budget: 1000, Door: "chat"})
 			for _, want := range []string{dog, cello} {
@@ -429,7 +426,7 @@ func TestWhatBreaksInRecallIsCounted(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	r.Metrics = obs.NewMetrics(r.Store.Totals)
 	r.note(t, ana, "User has a dog named Rex")
-	r.Searcher = Ruled{broken{panic: true}, Rules{Fallback: FallbackError}}
+	r.Searcher, r.opts.Recall = broken{panic: true}, Rules{Fallback: FallbackError}
 	r.Embedder = mute{err: errBroken}
 	for range 3 {
 		r.prepare(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: "What is my dog called?"})
@@ -451,7 +448,7 @@ func TestWhatHangsInRecallLeavesTimeForTheRest(t *testing.T) {
 		within time.Duration
 	}{
 		"the embedder": {func(r *rig) { r.Embedder = mute{r.Embedder, nil, false, true} }, "embedder", 100 * time.Millisecond},
-		"the search":   {func(r *rig) { r.Searcher = Ruled{broken{hang: true}, Rules{Fallback: FallbackError}} }, "search", 130 * time.Millisecond},
+		"the search":   {func(r *rig) { r.Searcher, r.opts.Recall = broken{hang: true}, Rules{Fallback: FallbackError} }, "search", 130 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
