@@ -7,45 +7,75 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
 )
 
-// Example is a question with what every candidate gets from each cue: what
-// weights are fitted to.
+// Example is a question with what every candidate gets from each cue and what all
+// of them signal: what weights are fitted to.
 type Example struct {
 	Dataset, Conversation, Category string
 
-	Units  []string    // of the candidates: turns, or sessions where those are gold
-	Values [][]float64 // by candidate and cue
-	Gold   []string
+	Place    int  // of the conversation in its data set
+	Answered bool // that its conversation has the answer; if not, there are signals only
+
+	Units   []string    // of the candidates: turns, or sessions where those are gold
+	Values  [][]float64 // by candidate and cue
+	Gold    []string
+	Signals []float64
 }
 
-// Examples puts a data set into d and returns its questions as examples.
+// Examples puts a data set into d and returns its questions as examples: those of
+// each conversation, and then the same put to the next one.
 func Examples(ctx context.Context, d *Direct, set Dataset) ([]Example, error) {
 	var out []Example
 	for i, c := range set.Conversations {
 		owner, known := ownerOf(set, i), 0
 		for _, q := range c.Questions {
-			upTo := q.Before
-			if upTo == 0 {
-				upTo = len(c.Turns)
-			}
+			upTo := c.known(q)
 			if err := d.Ingest(ctx, owner, c.Turns[known:max(known, upTo)]); err != nil {
 				return nil, err
 			}
 			known = max(known, upTo)
-			query, candidates, err := d.Candidates(ctx, owner, q.Text)
-			if err != nil {
-				return nil, fmt.Errorf("search %q: %w", q.Text, err)
+			e := Example{Dataset: set.Name, Conversation: c.Name, Category: q.Category, Place: i, Answered: true, Gold: q.Gold}
+			if err := e.read(ctx, d, owner, c, q.Text); err != nil {
+				return nil, err
 			}
-			_, _, values := recall.Cues(query, candidates)
-			found := make([]Found, len(candidates))
-			for j := range candidates {
-				found[j].Ref = candidates[j].ID
+			out = append(out, e)
+		}
+	}
+	for i, c := range set.Conversations {
+		next := (i + 1) % len(set.Conversations)
+		if next == i {
+			break
+		}
+		rename := swap(speakers(c), speakers(set.Conversations[next]))
+		for _, q := range c.Questions {
+			e := Example{Dataset: set.Name, Conversation: c.Name, Category: q.Category, Place: i}
+			if err := e.read(ctx, d, ownerOf(set, next), c, rename.Replace(q.Text)); err != nil {
+				return nil, err
 			}
-			out = append(out, Example{set.Name, c.Name, q.Category, units(c, found), values, q.Gold})
+			out = append(out, e)
 		}
 	}
 	return out, nil
+}
+
+func (e *Example) read(ctx context.Context, d *Direct, owner memory.Owner, c Conversation, question string) error {
+	query, candidates, err := d.Candidates(ctx, owner, question)
+	if err != nil {
+		return fmt.Errorf("search %q: %w", question, err)
+	}
+	_, _, e.Signals = recall.Signals(query, candidates)
+	if !e.Answered {
+		return nil
+	}
+	_, _, e.Values = recall.Cues(query, candidates)
+	found := make([]Found, len(candidates))
+	for j := range candidates {
+		found[j].Ref = candidates[j].ID
+	}
+	e.Units = units(c, found)
+	return nil
 }
 
 // Fit returns weights by which the gold of the examples stands at the top: softmax
@@ -80,13 +110,14 @@ func Fit(examples []Example, share map[string]float64, start []float64) []float6
 // slope adds the slope of the loss, weighed by a, and returns 1 if the example has
 // gold among its candidates, else 0.
 func (e *Example) slope(w []float64, a float64, slope []float64) float64 {
-	gold := 0
-	for _, u := range e.Units {
-		if slices.Contains(e.Gold, u) {
-			gold++
+	gold := make([]bool, len(e.Units))
+	golds := 0
+	for i, u := range e.Units {
+		if gold[i] = slices.Contains(e.Gold, u); gold[i] {
+			golds++
 		}
 	}
-	if gold == 0 {
+	if golds == 0 {
 		return 0
 	}
 	p := e.scores(w)
@@ -98,8 +129,8 @@ func (e *Example) slope(w []float64, a float64, slope []float64) float64 {
 	}
 	for i, x := range e.Values {
 		d := p[i] / sum
-		if slices.Contains(e.Gold, e.Units[i]) {
-			d -= 1 / float64(gold)
+		if gold[i] {
+			d -= 1 / float64(golds)
 		}
 		for j := range x {
 			slope[j] += a * d * x[j]
@@ -111,11 +142,17 @@ func (e *Example) slope(w []float64, a float64, slope []float64) float64 {
 func (e *Example) scores(w []float64) []float64 {
 	out := make([]float64, len(e.Values))
 	for i, x := range e.Values {
-		for j := range x {
-			out[i] += w[j] * x[j]
-		}
+		out[i] = dot(w, x)
 	}
 	return out
+}
+
+func dot(w, x []float64) float64 {
+	var sum float64
+	for j := range x {
+		sum += w[j] * x[j]
+	}
+	return sum
 }
 
 // Evaluate measures weights on examples, by data set.
@@ -123,26 +160,11 @@ func Evaluate(examples []Example, w []float64) map[string]Measure {
 	out := map[string]Measure{}
 	for i := range examples {
 		e := &examples[i]
-		scores := e.scores(w)
-		order := make([]int, len(scores))
-		for j := range order {
-			order[j] = j
-		}
-		slices.SortStableFunc(order, func(a, b int) int {
-			if scores[a] > scores[b] {
-				return -1
-			}
-			if scores[a] < scores[b] {
-				return 1
-			}
-			return 0
-		})
-		var ranked []string
-		for _, j := range order {
-			ranked = append(ranked, e.Units[j])
+		if !e.Answered {
+			continue
 		}
 		m := out[e.Dataset]
-		recall, rr := score(distinct(ranked), e.Gold)
+		recall, rr := score(distinct(e.ranked(w)), e.Gold)
 		add(&m, recall, rr)
 		out[e.Dataset] = m
 	}
@@ -150,4 +172,123 @@ func Evaluate(examples []Example, w []float64) map[string]Measure {
 		out[k] = m.mean()
 	}
 	return out
+}
+
+// ranked returns the units in the order that weights give.
+func (e *Example) ranked(w []float64) []string {
+	scores := e.scores(w)
+	order := make([]int, len(scores))
+	for j := range order {
+		order[j] = j
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case scores[a] > scores[b]:
+			return -1
+		case scores[a] < scores[b]:
+			return 1
+		}
+		return 0
+	})
+	out := make([]string, len(order))
+	for i, j := range order {
+		out[i] = e.Units[j]
+	}
+	return out
+}
+
+// folds is how many parts a data set's conversations are dealt into. One part of
+// every set is left out at a time.
+const folds = 5
+
+// CrossValidate measures weights fitted to the other conversations, by data set:
+// none of a question's own conversation has been seen by its fit.
+func CrossValidate(examples []Example, share map[string]float64, start []float64) map[string]Measure {
+	sums := map[string]Measure{}
+	for fold := range folds {
+		in, out := split(examples, fold)
+		for set, m := range Evaluate(out, Fit(in, share, start)) {
+			sum, n := sums[set], float64(m.Questions)
+			sum.Questions += m.Questions
+			sum.Recall += m.Recall * n
+			sum.MRR += m.MRR * n
+			sums[set] = sum
+		}
+	}
+	for set, m := range sums {
+		sums[set] = m.mean()
+	}
+	return sums
+}
+
+func split(examples []Example, fold int) (in, out []Example) {
+	for _, e := range examples {
+		if e.Place%folds == fold {
+			out = append(out, e)
+		} else {
+			in = append(in, e)
+		}
+	}
+	return in, out
+}
+
+// FitAnswered returns the weights of signals that tell answered examples from
+// others: logistic regression by Newton's method, a little held to 0. share weighs
+// data sets.
+func FitAnswered(examples []Example, share map[string]float64) []float64 {
+	const steps, ridge = 12, 0.3
+	n := len(examples[0].Signals)
+	w := make([]float64, n)
+	for range steps {
+		slope, curve := make([]float64, n), make([][]float64, n)
+		for i := range curve {
+			curve[i] = make([]float64, n)
+			curve[i][i], slope[i] = ridge, ridge*w[i]
+		}
+		for i := range examples {
+			e := &examples[i]
+			a, p := share[e.Dataset], e.answered(w)
+			d := p
+			if e.Answered {
+				d--
+			}
+			for j, x := range e.Signals {
+				slope[j] += a * d * x
+				for k, y := range e.Signals {
+					curve[j][k] += a * p * (1 - p) * x * y
+				}
+			}
+		}
+		for j, d := range solve(curve, slope) {
+			w[j] -= d
+		}
+	}
+	return w
+}
+
+// answered is the chance that the example is answered, by weights of its signals.
+func (e *Example) answered(w []float64) float64 { return 1 / (1 + math.Exp(-dot(w, e.Signals))) }
+
+// solve returns x with a·x = b by elimination; a is symmetric and positive. Both
+// are overwritten.
+func solve(a [][]float64, b []float64) []float64 {
+	n := len(b)
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			f := a[j][i] / a[i][i]
+			for k := i; k < n; k++ {
+				a[j][k] -= f * a[i][k]
+			}
+			b[j] -= f * b[i]
+		}
+	}
+	x := make([]float64, n)
+	for i := n - 1; i >= 0; i-- {
+		x[i] = b[i]
+		for k := i + 1; k < n; k++ {
+			x[i] -= a[i][k] * x[k]
+		}
+		x[i] /= a[i][i]
+	}
+	return x
 }

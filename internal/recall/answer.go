@@ -1,6 +1,10 @@
 package recall
 
-import "math"
+import (
+	"math"
+
+	"github.com/loci-memory/loci/memory"
+)
 
 // A fused score says which candidate is better, not whether any is good: the best
 // of nothing is still the best. Whether the question has its answer among the
@@ -13,29 +17,45 @@ type signal struct {
 	value  func(l *lineup) float64
 }
 
-// signals have the weights of a logistic fit that tells the questions of
-// development conversations, between people and with assistants, from the same
-// questions put to another conversation.
+// signals have the weights of a logistic fit (package bench, FitAnswered) that
+// tells the questions of development conversations, between people and with
+// assistants, from the same questions put to another conversation.
 var signals = []signal{
-	// How much of the question's words the best candidate and its neighbours have,
-	// and how much is known to the owner at all.
-	{"lexical", 6.8, func(l *lineup) float64 { return l.most(func(c *view) float64 { return c.lexical }) }},
-	{"known", 0.6, func(l *lineup) float64 { return l.most(func(c *view) float64 { return c.known }) }},
-	// How much of them the person asked about said.
-	{"speaker", 2.1, (*lineup).saidBySpeaker},
-	{"named", 0.6, func(l *lineup) float64 { return min(1, float64(len(l.named))) }},
-	// How far the best stands out from the tenth.
-	{"margin", 0.18, func(l *lineup) float64 { return l.best[0] - l.best[standout-1] }},
-	// A turn alone among turns about something else, and a conversation that has
-	// a bit of everything, are more often chance than the lexical score says.
-	{"peak", -3.9, func(l *lineup) float64 { return l.most(func(c *view) float64 { return c.peak }) }},
-	{"session", -1.4, func(l *lineup) float64 { return l.most(func(c *view) float64 { return c.session }) }},
-	// Of many words a smaller share is met.
-	{"words", 1.06, func(l *lineup) float64 { return math.Log1p(float64(len(l.words))) }},
+	// How much of the question's words the best candidate and its neighbours have.
+	// To have much of many words says more than of a few.
+	{"lexical", -3.5, func(l *lineup) float64 { return l.lexical }},
+	{"lexical_words", 3.7, func(l *lineup) float64 { return l.lexical * math.Log1p(float64(max(len(l.words), fewWords))) }},
+	// How far the best stands out from the tenth and the fourth.
+	{"margin", 0.6, func(l *lineup) float64 { return l.best[0] - l.best[standout-1] }},
+	{"lead", -0.4, func(l *lineup) float64 { return l.best[0] - l.best[3] }},
+	// What the best has itself: words, and a thing of the kind asked for.
+	{"own", 1.75, func(l *lineup) float64 { return l.first.own }},
+	{"class", 0.75, func(l *lineup) float64 { return l.instances(l.first.Classes) }},
+	{"vector", 3.5, func(l *lineup) float64 {
+		if l.vector == 0 {
+			return usualVector
+		}
+		return l.vector
+	}},
+	// What those said whom the question is not about: the right words in the wrong
+	// mouth.
+	{"others", -2.9, func(l *lineup) float64 { return l.others }},
+	// What the one asked about said, where the question names one.
+	{"named", 1.1, func(l *lineup) float64 { return min(1, float64(len(l.named))) * l.speakers }},
+	// Other words than the question's are no sign of an answer.
+	{"related", -1.9, func(l *lineup) float64 { return l.related }},
 }
 
 // answerBase is the fit's constant.
-const answerBase = -6.64
+const answerBase = -5.1
+
+// fewWords is how many words a question counts as at least: in three words there
+// is little to miss, but the fit has seen hardly any of them.
+const fewWords = 5
+
+// usualVector is the best cosine of a usual question, for those without vectors:
+// that an embedder fails is no sign for or against an answer.
+const usualVector = 0.45
 
 // standout is which place the best is compared with.
 const standout = 10
@@ -44,26 +64,47 @@ const standout = 10
 // logarithm of the odds per unit.
 const spread = 0.5
 
-// lineup is all candidates of a question.
+// lineup is all candidates of a question, and the highest of their numbers.
 type lineup struct {
 	*asked
-	list []ranked
-	best [standout]float64 // the best fused scores in order, 0 where there are fewer
+	first *view             // the best by fused score, one without numbers if there is none
+	best  [standout]float64 // the best fused scores in order, 0 where there are fewer
+
+	lexical, related float64
+	vector           float64 // 0 if no candidate has one
+	speakers, others float64 // own words of those whom the question is about, and of the rest
 }
 
 func newLineup(a *asked, list []ranked) *lineup {
-	l := &lineup{asked: a, list: list}
+	l := &lineup{asked: a, first: &view{Candidate: &memory.Candidate{}}}
+	var top float64
 	for i := range list {
-		fused := list[i].fused
-		for i := range l.best {
-			if fused > l.best[i] {
-				copy(l.best[i+1:], l.best[i:])
-				l.best[i] = fused
-				break
-			}
+		r := &list[i]
+		if i == 0 || r.fused > top || r.fused == top && r.ID < l.first.ID {
+			l.first, top = &r.view, r.fused
+		}
+		l.place(r.fused)
+		l.lexical, l.related = max(l.lexical, r.lexical), max(l.related, r.related)
+		l.vector = max(l.vector, r.vector)
+		switch {
+		case speaker(a, &r.view) > 0:
+			l.speakers = max(l.speakers, r.own)
+		case r.Kind == memory.KindTurn:
+			l.others = max(l.others, r.own)
 		}
 	}
 	return l
+}
+
+// place sets a fused score in its place among the best.
+func (l *lineup) place(fused float64) {
+	for i := range l.best {
+		if fused > l.best[i] {
+			copy(l.best[i+1:], l.best[i:])
+			l.best[i] = fused
+			return
+		}
+	}
 }
 
 // odds returns the logarithm of the odds that the question is answered.
@@ -75,23 +116,17 @@ func (l *lineup) odds() float64 {
 	return odds
 }
 
-// most returns the highest of a number that the searcher gave.
-func (l *lineup) most(number func(c *view) float64) float64 {
-	var most float64
-	for i := range l.list {
-		most = max(most, number(&l.list[i].view))
+// Signals returns the signs that a question is answered by its candidates before
+// they are weighted, and their names and weights, a constant of 1 last: what a fit
+// of the weights needs. The sum of weights times values is the logarithm of the
+// odds.
+func Signals(q Query, candidates []memory.Candidate) (names []string, weights, values []float64) {
+	a := newAsked(q, candidates)
+	l := newLineup(a, fuse(a, candidates))
+	for _, s := range signals {
+		names, weights, values = append(names, s.name), append(weights, s.weight), append(values, s.value(l))
 	}
-	return most
-}
-
-// saidBySpeaker is the best own score of those whom the question is about.
-func (l *lineup) saidBySpeaker() float64 {
-	return l.most(func(c *view) float64 {
-		if speaker(l.asked, c) > 0 {
-			return c.own
-		}
-		return 0
-	})
+	return append(names, "constant"), append(weights, answerBase), append(values, 1)
 }
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
