@@ -9,6 +9,9 @@ import (
 // numeric reads 2023-05-07, 2023/05/07 and 07.05.2023, which the tokenizer gives
 // as one token or three.
 func (p *dateParser) numeric(i int) (Date, int) {
+	if !digitAt(p.toks[i].low, 0) { // parsing what is no number costs an error
+		return Date{}, 0
+	}
 	if y, m, d, ok := threeNumbers(strings.Split(p.toks[i].low, ".")); ok {
 		return dayOf(d, time.Month(m), y) // day first, as where points are used
 	}
@@ -151,7 +154,7 @@ func (p *dateParser) year(i int) (Date, int) {
 }
 
 func yearNumber(low string) (int, bool) {
-	if len(low) != 4 || low < "1900" || low > "2099" {
+	if len(low) != 4 || !digitAt(low, 3) || low < "1900" || low > "2099" {
 		return 0, false
 	}
 	year, err := strconv.Atoi(low)
@@ -159,6 +162,9 @@ func yearNumber(low string) (int, bool) {
 }
 
 func dayNumber(low string) (int, bool) {
+	if !digitAt(low, 0) {
+		return 0, false
+	}
 	for _, ending := range []string{"st", "nd", "rd", "th"} {
 		low = strings.TrimSuffix(low, ending)
 	}

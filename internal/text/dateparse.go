@@ -115,11 +115,15 @@ func (p *dateParser) low(i int) string {
 	return ""
 }
 
+// readers are tried in order.
+var readers = [...]func(*dateParser, int) (Date, int){
+	(*dateParser).numeric, (*dateParser).dayMonth, (*dateParser).monthDay, (*dateParser).named, (*dateParser).ofPeriod,
+	(*dateParser).ago, (*dateParser).ahead, (*dateParser).weekday, (*dateParser).season, (*dateParser).year,
+}
+
 func (p *dateParser) at(i int) (Date, int) {
-	for _, read := range []func(int) (Date, int){
-		p.numeric, p.dayMonth, p.monthDay, p.named, p.ofPeriod, p.ago, p.ahead, p.weekday, p.season, p.year,
-	} {
-		if d, n := read(i); n > 0 {
+	for _, read := range readers {
+		if d, n := read(p, i); n > 0 {
 			return d, n
 		}
 	}
@@ -170,10 +174,12 @@ func (p *dateParser) named(i int) (Date, int) {
 	return Date{}, 0
 }
 
+var steps = map[string]int{"last": -1, "past": -1, "previous": -1, "this": 0, "next": 1, "coming": 1}
+
 // ofPeriod reads last, this or next with a week, weekend, month, year, weekday,
 // month's name or season.
 func (p *dateParser) ofPeriod(i int) (Date, int) {
-	step, ok := map[string]int{"last": -1, "past": -1, "previous": -1, "this": 0, "next": 1, "coming": 1}[p.toks[i].low]
+	step, ok := steps[p.toks[i].low]
 	unit := p.low(i + 1)
 	if !ok || unit == "" {
 		return Date{}, 0
@@ -301,6 +307,9 @@ func (p *dateParser) count(i int) (count, n int) {
 		return 1, 1
 	case numberWords[low] != "":
 		low = numberWords[low]
+	}
+	if !digitAt(low, 0) {
+		return 0, 0
 	}
 	count, err := strconv.Atoi(low)
 	if err != nil || count <= 0 || count > 1000 {
