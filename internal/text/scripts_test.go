@@ -28,6 +28,7 @@ func TestQuestionsMeetMemoriesInEveryScript(t *testing.T) {
 		{"Cyrillic case", "МОСКВА?", "живу в городе москва", true},
 		{"Greek capitals", "ΑΘΗΝΑ", "ζω στην αθηνα", true},
 		{"a single character asked, a single one said", "猫？", "猫 dog", true},
+		{"a single character asked, one among kana said", "猫？", "うちの猫が好き", true},
 	} {
 		if got := shared(c.question, c.memory); got != c.want {
 			t.Errorf("%s: %q and %q share a term: %v, want %v (%q, %q)", c.rule, c.question, c.memory, got, c.want, Terms(c.question), Terms(c.memory))

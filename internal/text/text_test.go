@@ -22,7 +22,7 @@ func TestWordsAreFoldedAndCut(t *testing.T) {
 		"I can't, won't, shan't":    {"i", "can", "not", "will", "not", "shall", "not"},
 		"I'm we'll they've o'clock": {"i", "we", "they", "o", "clock"},
 		"paid 1,250.50 for 3 bikes": {"paid", "1250.50", "for", "3", "bikes"},
-		"東京に住む":                     {"東京", "京に", "に住", "住む"},
+		"東京に住む":                     {"東京", "京に", "に住", "住", "住む"},
 		"猫":                         {"猫"},
 		"":                          {},
 		"…—?!":                      {},

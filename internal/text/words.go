@@ -14,7 +14,7 @@ const maxWord = 48
 // digits and marks; a possessive or contracted ending is dropped ("Ana's",
 // "I'm"), n't becomes the word not, digits keep their decimal point and lose
 // their thousands commas. Text of scripts written without spaces becomes
-// overlapping pairs of characters.
+// overlapping pairs of characters, and single ones that are words.
 func Words(s string) []string {
 	out := make([]string, 0, len(s)/5)
 	EachWord(s, func(w string) { out = append(out, w) })
@@ -70,10 +70,11 @@ func unspaced(r rune) bool {
 		unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer)
 }
 
-// eachPair yields the pairs of the unspaced run at i, a lone character by
-// itself, and returns where the run ends.
+// eachPair yields the pairs of the unspaced run at i, and returns where the run
+// ends. A Chinese character that stands alone, or between Japanese kana as words of
+// one character do, is a word by itself too.
 func eachPair(s string, i int, yield func(string)) int {
-	prev, single := -1, true
+	prev, before := -1, false // where the last character is, and whether it is Chinese
 	for i < len(s) {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		if !unspaced(r) {
@@ -81,12 +82,13 @@ func eachPair(s string, i int, yield func(string)) int {
 		}
 		if prev >= 0 {
 			yield(s[prev : i+n])
-			single = false
 		}
-		prev, i = i, i+n
-	}
-	if single {
-		yield(s[prev:i])
+		next, _ := utf8.DecodeRuneInString(s[i+n:])
+		han := unicode.Is(unicode.Han, r)
+		if han && !before && !unicode.Is(unicode.Han, next) || prev < 0 && !unspaced(next) {
+			yield(s[i : i+n])
+		}
+		prev, before, i = i, han, i+n
 	}
 	return i
 }
