@@ -27,6 +27,11 @@ func margin(question, scale float32) float32 {
 // scanning.
 const perScanner = 32
 
+// nearest is how many are picked by vector where so many candidates are asked for:
+// most of them are among the best by words too, and twice as many changed nothing on
+// any data set.
+func nearest(limit int) int { return (limit + 1) / 2 }
+
 // pickVectors returns the best by their exact cosine: all vectors are scanned as
 // int8, and those rescored that may be among the best for all that rounding can
 // do. Vectors of another length are of another model and left out.
@@ -38,7 +43,7 @@ func pickVectors(parts []*part, s *memory.Search) []found {
 	scanners := make([]scanner, max(1, min(runtime.GOMAXPROCS(0), chunks/perScanner)))
 	var wg sync.WaitGroup
 	for i := range scanners {
-		scanners[i] = scanner{query: vector.NewQuery(s.Vector), step: largest(s.Vector) / 127, dims: len(s.Vector), best: newPicks(s.Limit)}
+		scanners[i] = scanner{query: vector.NewQuery(s.Vector), step: largest(s.Vector) / 127, dims: len(s.Vector), best: newPicks(nearest(s.Limit))}
 		if i > 0 {
 			wg.Go(func() { scanners[i].scan(parts, i, len(scanners)) })
 		}
@@ -55,7 +60,7 @@ func pickVectors(parts []*part, s *memory.Search) []found {
 		f.cosine = parts[f.part].cosineOf(f.n, s.Vector)
 		f.score = f.cosine
 	}
-	return sorted(parts, best.list, s.Limit)
+	return sorted(parts, best.list, nearest(s.Limit))
 }
 
 // scanner scans a share of the chunks.

@@ -101,7 +101,7 @@ func TestNearestAreTheExactOnes(t *testing.T) {
 			}
 		}
 		vector.Normalize(v)
-		got := pickVectors([]*part{p}, &memory.Search{Vector: v, Limit: 50})
+		got := pickVectors([]*part{p}, &memory.Search{Vector: v, Limit: 100})
 		var exact []float32
 		for n := range p.docs {
 			exact = append(exact, p.cosineOf(int32(n), v))
