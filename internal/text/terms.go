@@ -50,6 +50,13 @@ func Terms(s string) []string {
 
 // Term returns the term of one word as [Words] gives them, "" for a stop word.
 func Term(word string) string {
+	if !latin(word) {
+		return termOf(word) // digits and the like come in too many kinds to remember
+	}
+	return terms.term(word, termOf)
+}
+
+func termOf(word string) string {
 	if stopWords[word] {
 		return ""
 	}
@@ -70,11 +77,13 @@ var stemmers = sync.Pool{New: func() any { return snowballstem.NewEnv("") }}
 
 // stemmable reports whether a word is plain Latin letters: stemming anything else
 // by English rules would only spoil it.
-func stemmable(word string) bool {
+func stemmable(word string) bool { return len(word) > 2 && latin(word) }
+
+func latin(word string) bool {
 	for i := range len(word) {
 		if word[i] < 'a' || word[i] > 'z' {
 			return false
 		}
 	}
-	return len(word) > 2
+	return true
 }

@@ -1,0 +1,41 @@
+package text
+
+import (
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestTermsDoNotDependOnWhatIsRemembered asks for more words than are remembered,
+// several at once, so that they take each other's places.
+func TestTermsDoNotDependOnWhatIsRemembered(t *testing.T) {
+	var words []string
+	for i := range 3 * knownTerms {
+		w := []byte{'a' + byte(i%26), 'a' + byte(i/26%26), 'a' + byte(i/676%26), 'a' + byte(i/17576%26)}
+		words = append(words, string(w)+[]string{"ing", "s", "ed", ""}[i%4])
+	}
+	words = append(words, strings.Fields(stopTable)...)
+	words = append(words, strings.Fields(irregularTable)...)
+	words = append(words, strings.Repeat("longest", 7)[:maxWord], "", "x", "1990s", "café")
+	var clients sync.WaitGroup
+	for c := range 2 {
+		clients.Go(func() {
+			for i := range words {
+				w := words[(i*(2*c+1))%len(words)]
+				for range 2 { // made, then remembered
+					if got, want := Term(w), termOf(w); got != want {
+						t.Errorf("Term(%q) = %q, want %q", w, got, want)
+					}
+				}
+			}
+		})
+	}
+	clients.Wait()
+}
+
+func TestKnownTermsCostNothing(t *testing.T) {
+	Term("remembered")
+	if n := testing.AllocsPerRun(100, func() { Term("remembered") }); n != 0 {
+		t.Errorf("a known term costs %v allocations, want none", n)
+	}
+}
