@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"math"
 	"slices"
 
 	"github.com/loci-memory/loci/internal/text"
@@ -10,7 +11,7 @@ import (
 // FitOptions are the settings of [Fit]. The zero value means the defaults.
 type FitOptions struct {
 	TopK     int    // hits at most; 0: 8
-	Budget   int    // tokens at most; 0: 1500
+	Budget   int    // tokens at most; 0: 1500, math.MaxInt: any
 	Question string // what was asked; "": nothing in particular
 }
 
@@ -40,11 +41,12 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 		o.Budget = DefaultBudget
 	}
 	left := o.Budget
-	asked := termSet(o.Question)
-	var told []telling // of those kept
+	asked := termsOf(o.Question)
+	told := make([]telling, 0, min(o.TopK, len(hits))) // of those kept
+	kept = make([]memory.Hit, 0, min(o.TopK, len(hits)))
 	for _, h := range distilled(hits) {
 		says := tell(h.Memory.Content())
-		tokens := text.Tokens(line(h.Memory))
+		tokens := 0
 		stage := ""
 		switch {
 		case echoes(h.Memory, says.terms, asked):
@@ -57,8 +59,10 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 			stage = "duplicate"
 		case len(kept) >= o.TopK:
 			stage = "top_k"
-		case tokens > left && len(kept) > 0:
-			stage = "budget"
+		case o.Budget < math.MaxInt:
+			if tokens = text.Tokens(line(h.Memory)); tokens > left && len(kept) > 0 {
+				stage = "budget"
+			}
 		}
 		if stage != "" {
 			dropped = append(dropped, Dropped{h, stage})
@@ -82,7 +86,10 @@ func distilled(hits []memory.Hit) []memory.Hit {
 			continue
 		}
 		for j := i + 1; j < len(out); j++ {
-			if own := out[j].Why.Get("own"); own > 0 && own >= asGood*out[i].Why.Get("own") && sources(out[j].Memory, out[i].Memory) {
+			if !sources(out[j].Memory, out[i].Memory) {
+				continue
+			}
+			if own := out[j].Why.Get("own"); own > 0 && own >= asGood*out[i].Why.Get("own") {
 				fact := out[j]
 				copy(out[i+1:j+1], out[i:j])
 				out[i] = fact
@@ -103,12 +110,12 @@ func sources(a, b memory.Memory) bool {
 }
 
 // echoes reports whether a turn is a question of which every word was asked now.
-func echoes(m memory.Memory, terms, asked map[string]bool) bool {
+func echoes(m memory.Memory, said, asked terms) bool {
 	if m.Turn == nil || len(asked) == 0 || !text.Asks(m.Turn.Content) {
 		return false
 	}
-	for t := range terms {
-		if !asked[t] && !fillers[t] {
+	for _, t := range said {
+		if !asked.has(t) && !fillers.has(t) {
 			return false
 		}
 	}
@@ -116,60 +123,35 @@ func echoes(m memory.Memory, terms, asked map[string]bool) bool {
 }
 
 // fillers change nothing about what a question asks.
-var fillers = termSet("now still again currently today please actually really ok")
+var fillers = termsOf("now still again currently today please actually really ok")
 
 // slightTerms is how many words say nothing by themselves: "OK.", "Sounds good!".
 const slightTerms = 2
 
 // slight reports whether a turn was found by its neighbours alone and is too short
 // to say anything.
-func slight(h memory.Hit, terms map[string]bool) bool {
-	return h.Memory.Turn != nil && len(terms) <= slightTerms && len(h.Why) > 0 && h.Why.Get("own") == 0
-}
-
-func termSet(s string) map[string]bool {
-	set := map[string]bool{}
-	for _, t := range text.Terms(s) {
-		set[t] = true
-	}
-	return set
+func slight(h memory.Hit, said terms) bool {
+	return h.Memory.Turn != nil && len(said) <= slightTerms && len(h.Why) > 0 && h.Why.Get("own") == 0
 }
 
 // sameShare is the share of words two texts have in common from which on one of
 // them is enough, if they also agree in what a single word turns round.
 const sameShare = 0.9
 
-// telling is what a text says, as far as comparing goes.
+// telling is what a text says, as far as comparing goes. Few texts are alike in
+// their words; only of those the rest is read.
 type telling struct {
-	normal  string
-	terms   map[string]bool
-	negated bool
-	numbers []string
+	content string
+	terms   terms
 }
 
-func tell(content string) telling {
-	return telling{text.Normalize(content), termSet(content), text.Negated(content), text.Numbers(content)}
-}
+func tell(content string) telling { return telling{content, termsOf(content)} }
 
 func (t telling) repeats(other telling) bool {
-	if t.normal == other.normal {
-		return true
+	if len(t.terms)+len(other.terms) == 0 { // nothing but fillers or signs
+		return text.Normalize(t.content) == text.Normalize(other.content)
 	}
 	few, many := min(len(t.terms), len(other.terms)), max(len(t.terms), len(other.terms))
-	return float64(few) >= sameShare*float64(many) && overlap(t.terms, other.terms) >= sameShare &&
-		t.negated == other.negated && slices.Equal(t.numbers, other.numbers)
-}
-
-// overlap is the share of all their words that two sets have in common.
-func overlap(a, b map[string]bool) float64 {
-	common := 0
-	for t := range a {
-		if b[t] {
-			common++
-		}
-	}
-	if common == 0 {
-		return 0
-	}
-	return float64(common) / float64(len(a)+len(b)-common)
+	return float64(few) >= sameShare*float64(many) && t.terms.overlap(other.terms) >= sameShare &&
+		text.Negated(t.content) == text.Negated(other.content) && slices.Equal(text.Numbers(t.content), text.Numbers(other.content))
 }

@@ -120,20 +120,44 @@ func line(m memory.Memory) string {
 // is collapsed, invisible characters go, and the angle bracket of a memory tag
 // becomes one that is none.
 func oneLine(s string) string {
+	if isLine(s) {
+		return s
+	}
 	s = strings.Map(func(r rune) rune {
+		if r >= ' ' && r < 0x7f {
+			return r
+		}
 		if unicode.Is(unicode.Cf, r) || unicode.IsControl(r) && !unicode.IsSpace(r) {
 			return -1
 		}
 		return r
 	}, s)
-	return fenceTag.ReplaceAllString(strings.Join(strings.Fields(s), " "), "‹$1")
+	s = strings.Join(strings.Fields(s), " ")
+	if !strings.ContainsAny(s, "<＜﹤") {
+		return s
+	}
+	return fenceTag.ReplaceAllString(s, "‹$1")
+}
+
+// isLine reports whether s is one line already, as most of what people say: plain
+// ASCII, single spaces inside, and no bracket.
+func isLine(s string) bool {
+	last := byte(' ')
+	for i := range len(s) {
+		c := s[i]
+		if c < ' ' || c >= 0x7f || c == '<' || c == ' ' && last == ' ' {
+			return false
+		}
+		last = c
+	}
+	return s == "" || last != ' '
 }
 
 var fenceTag = regexp.MustCompile(`(?i)[<＜﹤]([\s/／\\]*(?:loci[-\s]*)?memory)`)
 
 // shorten cuts s off at a word once it has more than lineTokens.
 func shorten(s string) string {
-	if text.Tokens(s) <= lineTokens {
+	if len(s) <= lineTokens || text.Tokens(s) <= lineTokens { // a token has a byte at least
 		return s
 	}
 	end, tokens := 0, 0

@@ -7,16 +7,16 @@ import (
 // Used returns how many of the hits an answer made use of: it says at least half
 // of what the hit says beyond the question.
 func Used(question, answer string, hits []memory.Hit) int {
-	asked, said := termSet(question), termSet(answer)
+	asked, said := termsOf(question), termsOf(answer)
 	used := 0
 	for _, h := range hits {
 		own, repeated := 0, 0
-		for t := range termSet(h.Memory.Content()) {
-			if asked[t] {
+		for _, t := range termsOf(h.Memory.Content()) {
+			if asked.has(t) {
 				continue
 			}
 			own++
-			if said[t] {
+			if said.has(t) {
 				repeated++
 			}
 		}
