@@ -118,6 +118,40 @@ func TestSearchersShareOnePull(t *testing.T) {
 	}
 }
 
+func TestWarmBringsWhoIsResidentUpToDate(t *testing.T) {
+	src := newSource()
+	p := newPlayer(1)
+	owner := p.owners[0]
+	src.put(owner, p.item(owner))
+	ix := New(src, Options{})
+	defer ix.Close()
+	ix.Warm(owner)
+	ix.work.Wait()
+	if src.pulls != 0 {
+		t.Errorf("%d pulls for an owner whom nobody searched, want none", src.pulls)
+	}
+	s := memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: "Lisbon"}
+	if _, err := ix.Search(context.Background(), s); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		src.put(owner, p.item(owner))
+		ix.Warm(owner)
+		ix.work.Wait()
+	}
+	pulls := src.pulls
+	agree(t, src.reference(), ix, s)
+	if src.pulls != pulls || pulls != 4 {
+		t.Errorf("%d pulls to load and to warm, %d with the search that followed; want 4 and no more", pulls, src.pulls)
+	}
+	src.failing = memory.Errorf(memory.Unavailable, "down")
+	src.put(owner, p.item(owner))
+	ix.Warm(owner)
+	ix.work.Wait()
+	src.failing = nil
+	agree(t, src.reference(), ix, s)
+}
+
 func TestSearchFailsWithTheStoreAndRecovers(t *testing.T) {
 	src, p := newSource(), newPlayer(1)
 	src.put(p.owners[0], p.item(p.owners[0]))

@@ -95,6 +95,21 @@ func (ix *Index) Size() int64 {
 	return ix.used
 }
 
+// Warm begins to bring an owner who is resident up to date, so that the next search
+// need not. Of another it does nothing. It does not wait for the pull.
+func (ix *Index) Warm(owner memory.Owner) {
+	ix.mu.Lock()
+	e := ix.entries[owner]
+	resident := e != nil && e.shard != nil
+	ix.mu.Unlock()
+	if !resident {
+		return
+	}
+	if versions, err := ix.src.Versions(ix.ctx, []memory.Owner{owner}); err == nil && versions[0] > 0 {
+		ix.shardOrLoad(owner, versions[0]) // an error is for the search that needs it
+	}
+}
+
 // Drop forgets an owner, in memory and on disk. A search of it loads anew what the
 // store still has.
 func (ix *Index) Drop(owner memory.Owner) error {
