@@ -70,6 +70,7 @@ type Engine struct {
 	traces *traceRing
 	blocks *blockCache
 	writes *turnstile
+	lull   lull
 
 	background sync.WaitGroup // what was begun for a chat and may outlast it
 }

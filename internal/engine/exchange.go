@@ -349,7 +349,11 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 			stored <- fmt.Errorf("record the question: %w", err)
 			return
 		}
-		stored <- x.guarded(func() error { return x.storeAnswer(ctx, a) })
+		err := x.guarded(func() error { return x.storeAnswer(ctx, a) })
+		stored <- err
+		if err == nil {
+			x.e.warm(x.in.Owner) // after the chat may go on
+		}
 	})
 	wait := time.NewTimer(recordTime)
 	defer wait.Stop()

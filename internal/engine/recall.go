@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/index"
@@ -60,6 +61,7 @@ const (
 // only where nothing can be searched at all is it an error.
 func (e *Engine) Recall(ctx context.Context, q Question) (Found, error) {
 	started := e.Now()
+	defer e.lull.begin()()
 	r := recalling{e: e, q: q, now: memory.Time(started)}
 	err := r.run(ctx)
 	e.Metrics.Recalled(e.Now().Sub(started), r.parts...)
@@ -72,6 +74,7 @@ func (e *Engine) Recall(ctx context.Context, q Question) (Found, error) {
 // prompt. Recall that comes too late is neither used nor counted.
 func (e *Engine) prepare(ctx context.Context, q Question) Prepared {
 	started := e.Now()
+	defer e.lull.begin()()
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Deadline)
 	defer cancel()
 	type outcome struct {
@@ -106,13 +109,21 @@ func (r *recalling) block(ctx context.Context) (text string) {
 			r.hits = nil // they are in no block
 		}
 	}()
-	if err := r.run(ctx); err != nil {
+	var core recall.Core
+	beside := recalling{e: r.e, q: r.q, now: r.now} // not r itself, which searches meanwhile
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		if err := beside.part(func() error { core = beside.core(ctx); return nil }); err != nil {
+			beside.skip("core", err)
+		}
+	})
+	defer reading.Wait()
+	err := r.run(ctx)
+	reading.Wait()
+	if err != nil {
 		r.skip("search", err)
 	}
-	var core recall.Core
-	if err := r.part(func() error { core = r.core(ctx); return nil }); err != nil {
-		r.skip("core", err)
-	}
+	r.degraded, r.parts = append(r.degraded, beside.degraded...), append(r.parts, beside.parts...)
 	return recall.Render(core, r.hits, recall.RenderOptions{}).Text
 }
 

@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	// lullTime is how long nobody has waited for memory before what can wait goes on:
+	// longer than a client needs from one answer to its next question, far
+	// shorter than a person does.
+	lullTime = 2 * time.Millisecond
+
+	// lullPatience is how long it waits at most. Under questions without a pause ten
+	// jobs a second and worker still go on; most of the others then find their turns
+	// learned from already.
+	lullPatience = 100 * time.Millisecond
+)
+
+// lull knows whether questions wait for memory, so that learning takes the
+// processors between them rather than from them.
+type lull struct {
+	mu    sync.Mutex // guards what follows
+	asked int        // how many questions wait
+	last  time.Time  // when one last did
+}
+
+// begin says that a question waits until end is called.
+func (l *lull) begin() (end func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.asked--
+		l.last = time.Now()
+	}
+}
+
+// busy reports whether a question waits.
+func (l *lull) busy() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.asked > 0
+}
+
+// left is how long the lull has to go on before it is one.
+func (l *lull) left() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.asked > 0 {
+		return lullTime
+	}
+	return lullTime - time.Since(l.last)
+}
+
+// wait returns when there is a lull, ctx ends, or patience does.
+func (l *lull) wait(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lullPatience)
+	defer cancel()
+	for left := l.left(); left > 0; left = l.left() {
+		select {
+		case <-time.After(left):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// warmer is a searcher that can read what was written before it is asked. Warm
+// does not wait for that.
+type warmer interface{ Warm(memory.Owner) }
+
+// warm lets the searcher read what was just written for an owner, unless questions are
+// under way: their searches read it themselves.
+func (e *Engine) warm(owner memory.Owner) {
+	if w, ok := e.Searcher.(warmer); ok && !e.lull.busy() {
+		w.Warm(owner)
+	}
+}
