@@ -1,0 +1,116 @@
+package vector
+
+import "math/bits"
+
+// packed begins a row that was made shorter. As float16 it would be no number, so
+// that no row of finite values begins with it.
+const packed = 0xffff
+
+// Pack appends a row of half-precision bits to dst in the shorter of two forms, bit
+// for bit the same row either way. Its values must be finite.
+//
+//	raw     the row as it is
+//	packed  0xffff, dims, a bit for each value that is not all zero bits (value i is
+//	        bit i mod 16 of word i / 16), those values
+//
+// A row tells its form by its first word, so that rows that were never packed can
+// stand among packed ones. Embeddings of counted words have few values that are not
+// zero; those of models stay raw.
+func Pack(dst, row []uint16) []uint16 {
+	words := (len(row) + 15) / 16
+	size := 2 + words
+	for _, h := range row {
+		if h != 0 {
+			size++
+		}
+	}
+	if size >= len(row) || len(row) > 1<<16-1 {
+		return append(dst, row...)
+	}
+	at := len(dst) + 2
+	dst = append(append(dst, packed, uint16(len(row))), make([]uint16, words)...)
+	for i, h := range row {
+		if h != 0 {
+			dst[at+i/16] |= 1 << (i % 16)
+			dst = append(dst, h)
+		}
+	}
+	return dst
+}
+
+// Packed returns how many words the row that rows begin with takes, and how many
+// values it has. A raw row is taken to have dims values. ok is false if it is cut
+// off or no row of [Pack]; the other functions are for rows for which it is true.
+func Packed(rows []uint16, dims int) (size, values int, ok bool) {
+	if len(rows) == 0 || rows[0] != packed {
+		return dims, dims, dims <= len(rows)
+	}
+	if len(rows) < 2 {
+		return 0, 0, false
+	}
+	values = int(rows[1])
+	size = 2 + (values+15)/16
+	if len(rows) < size {
+		return 0, 0, false
+	}
+	bitmap := rows[2:size]
+	if rest := values % 16; rest > 0 && bitmap[len(bitmap)-1]>>rest != 0 {
+		return 0, 0, false
+	}
+	for _, word := range bitmap {
+		size += bits.OnesCount16(word)
+	}
+	return size, values, size <= len(rows)
+}
+
+// Dims returns how many values a row of [Pack] has.
+func Dims(row []uint16) int {
+	if len(row) == 0 || row[0] != packed {
+		return len(row)
+	}
+	return int(row[1])
+}
+
+// Unpack writes the values of a row of [Pack] into dst. It panics if dst is shorter
+// than the row's [Dims].
+func Unpack(dst []float32, row []uint16) {
+	if len(row) == 0 || row[0] != packed {
+		dst = dst[:len(row)]
+		for i, h := range row {
+			dst[i] = DecodeHalf(h)
+		}
+		return
+	}
+	dst = dst[:row[1]]
+	clear(dst)
+	words := (len(dst) + 15) / 16
+	values := row[2+words:]
+	for i, word := range row[2 : 2+words] {
+		for ; word != 0; word &= word - 1 {
+			dst[i*16+bits.TrailingZeros16(word)] = DecodeHalf(values[0])
+			values = values[1:]
+		}
+	}
+}
+
+// DotPacked is [DotHalf] of a row of [Pack], to the last bit: a sum of lanes begins
+// with 0, which adding a zero of either sign leaves as it is. a must be as long as
+// the row and finite.
+func DotPacked(a []float32, row []uint16) float32 {
+	if len(row) == 0 || row[0] != packed {
+		return DotHalf(a, row)
+	}
+	a = a[:row[1]]
+	words := (len(a) + 15) / 16
+	values := row[2+words:]
+	var sums piece
+	for i, word := range row[2 : 2+words] {
+		x, lane := a[i*16:], i%2*16
+		for ; word != 0; word &= word - 1 {
+			j := bits.TrailingZeros16(word)
+			sums[(lane+j)%lanes] += float32(x[j] * finite(values[0]))
+			values = values[1:]
+		}
+	}
+	return sums.total()
+}

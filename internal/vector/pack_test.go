@@ -1,0 +1,166 @@
+package vector
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// sparse returns a row of which one value in so many is not zero.
+func sparse(r *rand.Rand, dims, of int) []uint16 {
+	row := make([]uint16, dims)
+	for i := range row {
+		if r.IntN(of) == 0 {
+			row[i] = EncodeHalf(float32(r.NormFloat64()))
+		}
+	}
+	return row
+}
+
+// checkPack holds what is promised of a row, and returns how many words it takes.
+func checkPack(t *testing.T, a []float32, row []uint16) int {
+	t.Helper()
+	before := []uint16{1, 2, 3}
+	out := Pack(slices.Clone(before), row)
+	if !slices.Equal(out[:3], before) {
+		t.Fatalf("%v: what stood before became %v", row, out[:3])
+	}
+	got := out[3:]
+	if len(got) > len(row) {
+		t.Fatalf("%v: %d words became %d", row, len(row), len(got))
+	}
+	size, dims, ok := Packed(append(slices.Clone(got), 7, 7), len(row))
+	if !ok || size != len(got) || dims != len(row) || Dims(got) != len(row) {
+		t.Fatalf("%v became %v: %d words and %d values are seen, %v, Dims %d", row, got, size, dims, ok, Dims(got))
+	}
+	values := make([]float32, len(row))
+	for i := range values {
+		values[i] = 99 // is to be written over
+	}
+	Unpack(values, got)
+	for i, h := range row {
+		if math.Float32bits(values[i]) != math.Float32bits(DecodeHalf(h)) {
+			t.Fatalf("%v became %v: value %d is %v, want %v", row, got, i, values[i], DecodeHalf(h))
+		}
+	}
+	product, want := DotPacked(a, got), DotHalf(a, row)
+	if math.Float32bits(product) != math.Float32bits(want) && !(math.IsNaN(float64(product)) && math.IsNaN(float64(want))) {
+		t.Fatalf("%v became %v: its product with %v is %v, want %v", row, got, a, product, want)
+	}
+	return len(got)
+}
+
+func TestPackedRowsAreTheSameRows(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 15))
+	for _, name := range Tiers() {
+		use(t, name)
+		for _, dims := range []int{0, 1, 2, 15, 16, 17, 31, 32, 33, 100, 384, 1536, 1<<16 - 1, 1 << 16} {
+			for _, of := range []int{1, 2, 6, 1000} {
+				row := sparse(r, dims, of)
+				a := random(r, dims)
+				for i := range a {
+					if r.IntN(9) == 0 {
+						a[i] = float32(math.Copysign(0, -1))
+					}
+				}
+				size := checkPack(t, a, row)
+				switch dims {
+				case 384, 1536, 1<<16 - 1:
+					if packs := size < dims; packs != (of > 1 && dims > 2) {
+						t.Errorf("%d values, one in %d not zero, take %d words", dims, of, size)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestPackKeepsSignsOfZeros(t *testing.T) {
+	row := make([]uint16, 64)
+	row[40], row[41] = 0x8000, 1 // -0 and the smallest there is
+	a := random(rand.New(rand.NewPCG(1, 1)), 64)
+	if size := checkPack(t, a, row); size != 2+4+2 {
+		t.Errorf("two of 64 values take %d words, want 8", size)
+	}
+	allNegative := slices.Repeat([]uint16{0x8000}, 64)
+	checkPack(t, a, allNegative)
+}
+
+func TestWhatIsNoPackedRowIsSeen(t *testing.T) {
+	for name, rows := range map[string][]uint16{
+		"nothing":               {},
+		"a raw row cut off":     {1, 2, 3},
+		"a marker alone":        {packed},
+		"no bits":               {packed, 20, 1},
+		"bits beyond its dims":  {packed, 20, 0, 1 << 4, 1},
+		"values that are amiss": {packed, 20, 7, 0, 1, 1},
+	} {
+		if size, dims, ok := Packed(rows, 4); ok {
+			t.Errorf("%s: %v passes for a row of %d words, %d values", name, rows, size, dims)
+		}
+	}
+}
+
+func FuzzPack(f *testing.F) {
+	f.Add([]byte{1, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0}, uint16(3))
+	seeds(f)
+	f.Fuzz(func(t *testing.T, data []byte, stretch uint16) {
+		row := make([]uint16, 0, len(data))
+		for _, h := range halves(data) {
+			row = append(append(row, h), make([]uint16, stretch%20)...)
+		}
+		a := make([]float32, len(row))
+		for i := range a {
+			a[i] = float32(i%7-3) / 3
+		}
+		for _, name := range Tiers() {
+			use(t, name)
+			checkPack(t, a, row)
+		}
+	})
+}
+
+// FuzzUnpack is for what was not written by Pack: it is refused or safe to read.
+func FuzzUnpack(f *testing.F) {
+	f.Add([]byte{0xff, 0xff, 20, 0, 7, 0, 0, 0, 1, 0, 2, 0, 3, 0})
+	f.Add([]byte{0xff, 0xff, 0, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		rows := make([]uint16, len(data)/2)
+		for i := range rows {
+			rows[i] = uint16(data[2*i]) | uint16(data[2*i+1])<<8
+		}
+		size, dims, ok := Packed(rows, 3)
+		if !ok {
+			return
+		}
+		row := rows[:size]
+		if Dims(row) != dims {
+			t.Fatalf("%v has %d values by Packed, %d by Dims", row, dims, Dims(row))
+		}
+		values := make([]float32, dims)
+		Unpack(values, row)
+		DotPacked(values, row)
+	})
+}
+
+func BenchmarkDotPacked(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, of := range []int{1, 6} {
+		a, row := random(r, 384), sparse(r, 384, of)
+		short := Pack(nil, row)
+		var sum float32
+		b.Run(fmt.Sprintf("1 in %d/raw", of), func(b *testing.B) {
+			for b.Loop() {
+				sum += DotHalf(a, row)
+			}
+		})
+		b.Run(fmt.Sprintf("1 in %d/packed", of), func(b *testing.B) {
+			for b.Loop() {
+				sum += DotPacked(a, short)
+			}
+		})
+		_ = sum
+	}
+}
