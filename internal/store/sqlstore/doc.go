@@ -34,7 +34,7 @@
 //	fact_turns           owner, turn, fact (the turns that a fact rests on)
 //	links                owner, id | home, home_version, status, created_at, fact (its JSON), hash, fact_status,
 //	                     fact_created_at, version
-//	vectors              owner, memory, model | dims, data (float16, little endian)
+//	vectors              owner, memory, model | dims, data (float16 as [vector.Pack] has it, little endian)
 //	conversations        owner, id | project, agent, title, contexts, rules, message_count, created_at, updated_at
 //	turns                owner, id | conversation, project, agent, place (its index), parent, chain, role, name,
 //	                     content, ref, status, created_at, recorded_at, learned_at, no_learn, version

@@ -47,23 +47,32 @@ func (w *write) touch(id string) (bool, error) {
 	return false, nil
 }
 
-// encodeHalves returns the values as float16, little endian.
+// encodeHalves returns the values as float16 in the form of [vector.Pack], little
+// endian.
 func encodeHalves(values []float32) []byte {
-	data := make([]byte, 0, 2*len(values))
-	for _, x := range values {
-		data = binary.LittleEndian.AppendUint16(data, vector.EncodeHalf(x))
+	row := make([]uint16, len(values))
+	for i, x := range values {
+		row[i] = vector.EncodeHalf(x)
+	}
+	packed := vector.Pack(make([]uint16, 0, len(row)), row)
+	data := make([]byte, 0, 2*len(packed))
+	for _, word := range packed {
+		data = binary.LittleEndian.AppendUint16(data, word)
 	}
 	return data
 }
 
-// decodeHalves reads what encodeHalves wrote, nil for nothing.
+// decodeHalves reads what encodeHalves wrote, and rows that were never packed. It
+// is nil for nothing and for what is neither: such a memory is found by its words.
 func decodeHalves(data []byte) []float32 {
-	if len(data) == 0 {
+	row := make([]uint16, len(data)/2)
+	for i := range row {
+		row[i] = binary.LittleEndian.Uint16(data[2*i:])
+	}
+	if size, _, ok := vector.Packed(row, len(row)); !ok || size != len(row) || size == 0 {
 		return nil
 	}
-	values := make([]float32, len(data)/2)
-	for i := range values {
-		values[i] = vector.DecodeHalf(binary.LittleEndian.Uint16(data[2*i:]))
-	}
+	values := make([]float32, vector.Dims(row))
+	vector.Unpack(values, row)
 	return values
 }
