@@ -21,6 +21,7 @@ func diversify(list []*ranked, lambda float64, n int) {
 	among := list[:min(len(list), max(n, diversifyAmong))]
 	n = min(n, len(among))
 	chosen := make([][]float32, 0, n)
+	var backing []float32 // of chosen
 	for i := range n {
 		best := -1
 		for j := i; j < len(among); j++ {
@@ -43,23 +44,24 @@ func diversify(list []*ranked, lambda float64, n int) {
 		its := among[best]
 		copy(among[i+1:best+1], among[i:best])
 		among[i] = its
-		chosen = append(chosen, decode(its.Vector))
+		if backing == nil {
+			backing = make([]float32, 0, n*len(its.Vector))
+		}
+		from := len(backing)
+		for _, h := range its.Vector {
+			backing = append(backing, vector.DecodeHalf(h))
+		}
+		chosen = append(chosen, backing[from:])
 	}
 }
 
 // redundancy is how far two vectors are alike beyond [repeats]: 1 for the same, 0
 // if either is missing or they are of different models.
 func redundancy(a []float32, b []uint16) float64 {
-	if len(a) != len(b) || len(a) == 0 {
+	if len(a) != vector.Dims(b) || len(a) == 0 {
 		return 0
 	}
-	return unit((float64(vector.DotHalf(a, b)) - repeats) / (1 - repeats))
+	return unit((float64(vector.DotPacked(a, b)) - repeats) / (1 - repeats))
 }
 
-func decode(half []uint16) []float32 {
-	v := make([]float32, len(half))
-	for i, h := range half {
-		v[i] = vector.DecodeHalf(h)
-	}
-	return v
-}
+// decode returns the values of a candidate's vector, nil for what is none.

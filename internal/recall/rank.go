@@ -76,27 +76,26 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 	if mostRelevant(list) < or(o.Answered, DefaultAnswered) {
 		stage, least = "answered", math.Inf(1)
 	}
-	// A stable partition: the relevant first, each side in order.
-	slices.SortStableFunc(order, func(x, y *ranked) int { return boolean(x.relevance < least) - boolean(y.relevance < least) })
-	relevant := 0
-	for relevant < len(order) && order[relevant].relevance >= least {
-		relevant++
-	}
+	order, relevant := relevantFirst(order, least)
 	diversify(order[:relevant], or(o.Lambda, defaultLambda), limit)
 	showing := min(limit, relevant)
-	backing := make(memory.Why, 0, (showing+limit)*maxWhy)
-	for _, r := range order[:showing] {
-		var c memory.Candidate
-		c, backing = r.explained(a, backing)
-		kept = append(kept, c)
+	others := order[showing:min(len(order), showing+limit)]
+	backing := make(memory.Why, 0, (showing+len(others))*usualWhy)
+	if showing > 0 {
+		kept = make([]memory.Candidate, showing)
 	}
-	for i, r := range order[showing:min(len(order), showing+limit)] {
-		c := Cut{Stage: stage}
+	if len(others) > 0 {
+		cut = make([]Cut, len(others))
+	}
+	for i, r := range order[:showing] {
+		kept[i], backing = r.explained(a, backing)
+	}
+	for i, r := range others {
+		cut[i].Stage = stage
 		if showing+i < relevant {
-			c.Stage = "limit"
+			cut[i].Stage = "limit"
 		}
-		c.Candidate, backing = r.explained(a, backing)
-		cut = append(cut, c)
+		cut[i].Candidate, backing = r.explained(a, backing)
 	}
 	return kept, cut
 }
@@ -116,11 +115,22 @@ func inOrder(list []ranked) []*ranked {
 	return order
 }
 
-func boolean(b bool) int {
-	if b {
-		return 1
+// relevantFirst returns the candidates of at least that relevance before the
+// others, each side in the order it was in, and how many they are.
+func relevantFirst(order []*ranked, least float64) (_ []*ranked, relevant int) {
+	sides := make([]*ranked, 0, len(order))
+	for _, r := range order {
+		if r.relevance >= least {
+			sides = append(sides, r)
+		}
 	}
-	return 0
+	relevant = len(sides)
+	for _, r := range order {
+		if !(r.relevance >= least) { // what is no number is not relevant
+			sides = append(sides, r)
+		}
+	}
+	return sides, relevant
 }
 
 // score takes candidates through fusion, calibration and the blend with recency
@@ -188,15 +198,9 @@ func recency(age time.Duration) float64 {
 	return math.Exp(-max(0, age.Hours()/24) / ageScale)
 }
 
-// stages are the parts that Rank adds beside the cues, rawParts those of a
-// searcher.
-const (
-	stages   = 6
-	rawParts = 10
-)
-
-// maxWhy is room for the parts of a candidate's Why.
-var maxWhy = rawParts + len(cues) + stages
+// usualWhy is how many parts the Why of most candidates has at most: some six of
+// a searcher, six of Rank's stages, and the cues that hold.
+const usualWhy = 20
 
 // explained returns the candidate with the numbers of cues and stages, written
 // behind what is in backing already.

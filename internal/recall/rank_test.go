@@ -152,3 +152,11 @@ func TestDiversifyIsMaximalMarginalRelevance(t *testing.T) {
 		}
 	}
 }
+
+func decode(half []uint16) []float32 {
+	v := make([]float32, len(half))
+	for i, h := range half {
+		v[i] = vector.DecodeHalf(h)
+	}
+	return v
+}
