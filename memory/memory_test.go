@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"testing"
 	"time"
 )
@@ -74,6 +76,23 @@ func TestWhyKeepsItsOrderInJSON(t *testing.T) {
 	for _, bad := range []string{`{"a":"b"}`, `[1]`, `3`} {
 		if err := json.Unmarshal([]byte(bad), &back); err == nil {
 			t.Errorf("%s was read as %v, want an error", bad, back)
+		}
+	}
+}
+
+func TestWhyReadsBackAsWritten(t *testing.T) {
+	why := Why{{"cue.words", 1.0 / 3}, {"", 0}, {`a"b\c`, -1e-9}, {"größe", 1e21}, {"<x>", math.MaxFloat64}, {"tiny", math.SmallestNonzeroFloat64}, {"score", 12345678}}
+	data, err := json.Marshal(why)
+	if err != nil || !json.Valid(data) {
+		t.Fatalf("%s: %v", data, err)
+	}
+	var got Why
+	if err := json.Unmarshal(data, &got); err != nil || !slices.Equal(got, why) {
+		t.Errorf("read back %v (%v), want %v", got, err, why)
+	}
+	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		if _, err := (Why{{"x", x}}).MarshalJSON(); err == nil {
+			t.Errorf("%v is written, want an error", x)
 		}
 	}
 }

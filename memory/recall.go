@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
 	"time"
 )
 
@@ -45,7 +48,7 @@ type Candidate struct {
 	Marks        Marks     // what its words show
 	Classes      uint32    // of things its words name, a bit for each; recall knows which
 	Dates        []Moment  // that its words mean, resolved
-	Vector       []uint16  // its own as float16, for redundancy; nil without one; not to be written to
+	Vector       []uint16  // its own as float16 or packed by the searcher, for redundancy; nil without one; not to be written to
 	Why          Why       // the searcher's parts
 	Score        float64   // the searcher's measure
 }
@@ -110,26 +113,36 @@ func (w Why) With(name string, value float64) Why {
 
 // MarshalJSON writes an object in the order of the stages.
 func (w Why) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
+	b := append(make([]byte, 0, 32*len(w)+2), '{')
 	for i, p := range w {
 		if i > 0 {
-			b.WriteByte(',')
+			b = append(b, ',')
 		}
-		name, err := json.Marshal(p.Name)
-		if err != nil {
-			return nil, err
+		if isName(p.Name) {
+			b = append(append(append(b, '"'), p.Name...), '"')
+		} else {
+			name, err := json.Marshal(p.Name)
+			if err != nil {
+				return nil, err
+			}
+			b = append(b, name...)
 		}
-		value, err := json.Marshal(p.Value)
-		if err != nil {
-			return nil, err
+		if math.IsNaN(p.Value) || math.IsInf(p.Value, 0) {
+			return nil, fmt.Errorf("%s is %v, which JSON cannot say", p.Name, p.Value)
 		}
-		b.Write(name)
-		b.WriteByte(':')
-		b.Write(value)
+		b = strconv.AppendFloat(append(b, ':'), p.Value, 'g', -1, 64)
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	return append(b, '}'), nil
+}
+
+// isName reports whether a string is in JSON as it is, as the names of stages are.
+func isName(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return true
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.

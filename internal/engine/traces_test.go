@@ -2,8 +2,10 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -37,5 +39,38 @@ func TestRingKeepsTheNewestTraces(t *testing.T) {
 	r.done()
 	if _, ok := r.find(ana, id(more+1)); ok {
 		t.Error("a trace is kept after it was written")
+	}
+}
+
+// TestATraceKeepsRoundedCopies checks that what a caller was given keeps all of its
+// digits.
+func TestATraceKeepsRoundedCopies(t *testing.T) {
+	why := memory.Why{{Name: "own", Value: 1.0 / 3}, {Name: "recency", Value: .99999}}
+	fact := memory.Memory{Fact: &memory.Fact{ID: "f", Content: "tea"}}
+	var many memory.Why // more than fit beside others
+	for range partsAtOnce {
+		many = append(many, memory.Part{Name: "many", Value: 2.0 / 3})
+	}
+	r := recalling{
+		hits:    []memory.Hit{{Memory: fact, Score: 1.0 / 3, Why: why}, {Memory: fact}},
+		dropped: []recall.Dropped{{Hit: memory.Hit{Memory: fact, Why: many}, Stage: "budget"}},
+		cut:     []recall.Cut{{Candidate: memory.Candidate{ID: "c", Score: 2.0 / 3, Why: why}, Stage: "limit"}},
+	}
+	got := r.trace("id", "", 0)
+	want := memory.Why{{Name: "own", Value: .3333}, {Name: "recency", Value: 1}}
+	if h := got.Hits[0]; h.Score != .3333 || !slices.Equal(h.Why, want) {
+		t.Errorf("a hit of %v, %v; want .3333, %v", h.Score, h.Why, want)
+	}
+	if got.Hits[1].Why != nil {
+		t.Errorf("a hit without a why has %v", got.Hits[1].Why)
+	}
+	if c := got.Cut[0]; c.Cut != "budget" || len(c.Why) != partsAtOnce || c.Why[partsAtOnce-1].Value != .6667 {
+		t.Errorf("dropped: %s with %d parts", c.Cut, len(c.Why))
+	}
+	if c := got.Cut[1]; c.Cut != "limit" || c.Score != .6667 || !slices.Equal(c.Why, want) {
+		t.Errorf("cut: %+v, want rounded numbers", c)
+	}
+	if r.hits[0].Score != 1.0/3 || r.hits[0].Why.Get("own") != 1.0/3 {
+		t.Errorf("the hit itself was rounded: %v", r.hits[0])
 	}
 }
