@@ -53,8 +53,12 @@ func (c *Client) AddMessages(ctx context.Context, in AddMessages) (out Added, er
 	return out, err
 }
 
+// usualHits is how many hits most searches ask for at most.
+const usualHits = 10
+
 // Search asks memory a question.
 func (c *Client) Search(ctx context.Context, in SearchRequest) (out SearchAnswer, err error) {
+	out.Hits = make([]Hit, 0, usualHits) // an answer is read into it without growing
 	_, err = c.do(ctx, http.MethodPost, "/api/memory/search", in, &out)
 	return out, err
 }
