@@ -21,7 +21,6 @@ func diversify(list []*ranked, lambda float64, n int) {
 	among := list[:min(len(list), max(n, diversifyAmong))]
 	n = min(n, len(among))
 	chosen := make([][]float32, 0, n)
-	var backing []float32 // of chosen
 	for i := range n {
 		best := -1
 		for j := i; j < len(among); j++ {
@@ -44,14 +43,7 @@ func diversify(list []*ranked, lambda float64, n int) {
 		its := among[best]
 		copy(among[i+1:best+1], among[i:best])
 		among[i] = its
-		if backing == nil {
-			backing = make([]float32, 0, n*len(its.Vector))
-		}
-		from := len(backing)
-		for _, h := range its.Vector {
-			backing = append(backing, vector.DecodeHalf(h))
-		}
-		chosen = append(chosen, backing[from:])
+		chosen = append(chosen, decoded(its.Vector))
 	}
 }
 
@@ -64,4 +56,9 @@ func redundancy(a []float32, b []uint16) float64 {
 	return unit((float64(vector.DotPacked(a, b)) - repeats) / (1 - repeats))
 }
 
-// decode returns the values of a candidate's vector, nil for what is none.
+// decoded returns the values of a candidate's vector.
+func decoded(row []uint16) []float32 {
+	v := make([]float32, vector.Dims(row))
+	vector.Unpack(v, row)
+	return v
+}

@@ -114,7 +114,7 @@ func plainDiversify(list []*ranked, lambda float64, n int) []string {
 		for i, r := range rest {
 			var redundant float64
 			for _, c := range chosen {
-				redundant = max(redundant, redundancy(decode(c.Vector), r.Vector))
+				redundant = max(redundant, redundancy(decoded(c.Vector), r.Vector))
 			}
 			if x := lambda*r.score - (1-lambda)*redundant; x > most {
 				best, most = i, x
@@ -151,12 +151,4 @@ func TestDiversifyIsMaximalMarginalRelevance(t *testing.T) {
 			t.Fatalf("λ %.2f: chose %v, want %v", lambda, got, want)
 		}
 	}
-}
-
-func decode(half []uint16) []float32 {
-	v := make([]float32, len(half))
-	for i, h := range half {
-		v[i] = vector.DecodeHalf(h)
-	}
-	return v
 }
