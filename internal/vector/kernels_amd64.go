@@ -31,6 +31,12 @@ func dotHalfAVX2(a *float32, b *uint16, n int) float32
 //go:noescape
 func dotHalvesAVX2(a *uint16, b *uint16, n int) float32
 
+// dotPackedAVX512 is its portable namesake with AVX-512, bit for bit, of an even
+// number of words.
+//
+//go:noescape
+func dotPackedAVX512(a *float32, bits *uint16, values *uint16, words int) float32
+
 // aboveAVX2 is abovePortable with AVX2 for n a multiple of 16, and returns how many it wrote.
 //
 //go:noescape

@@ -545,6 +545,60 @@ sum:
 	VZEROUPPER
 	RET
 
+// func dotPackedAVX512(a *float32, bits *uint16, values *uint16, words int) float32
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, POPCNT, SSE
+TEXT ·dotPackedAVX512(SB), NOSPLIT, $0-36
+	MOVQ   a+0(FP), AX
+	MOVQ   bits+8(FP), CX
+	MOVQ   values+16(FP), DX
+	MOVQ   words+24(FP), BX
+	MOVL   $0x0000ffff, SI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+
+next:
+	SUBQ        $0x02, BX
+	JLT         sum
+	MOVWLZX     (CX), DI
+	KMOVW       DI, K1
+	POPCNTL     DI, DI
+	BZHIL       DI, SI, R8
+	KMOVW       R8, K2
+	VMOVDQU16.Z (DX), K2, Y2
+	VCVTPH2PS   Y2, Z2
+	VEXPANDPS.Z Z2, K1, Z2
+	VMULPS      (AX), Z2, Z2
+	VADDPS      Z2, Z0, Z0
+	LEAQ        (DX)(DI*2), DX
+	MOVWLZX     2(CX), DI
+	KMOVW       DI, K1
+	POPCNTL     DI, DI
+	BZHIL       DI, SI, R8
+	KMOVW       R8, K2
+	VMOVDQU16.Z (DX), K2, Y2
+	VCVTPH2PS   Y2, Z2
+	VEXPANDPS.Z Z2, K1, Z2
+	VMULPS      64(AX), Z2, Z2
+	VADDPS      Z2, Z1, Z1
+	LEAQ        (DX)(DI*2), DX
+	ADDQ        $0x04, CX
+	ADDQ        $0x00000080, AX
+	JMP         next
+
+sum:
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x01, X1, X0
+	VADDSS        X0, X1, X1
+	MOVSS         X1, ret+32(FP)
+	VZEROUPPER
+	RET
+
 // func aboveAVX2(scores *float32, n int, least float32, out *int32) int
 // Requires: AVX
 TEXT ·aboveAVX2(SB), NOSPLIT, $0-40

@@ -42,11 +42,8 @@ func Pack(dst, row []uint16) []uint16 {
 // values it has. A raw row is taken to have dims values. ok is false if it is cut
 // off or no row of [Pack]; the other functions are for rows for which it is true.
 func Packed(rows []uint16, dims int) (size, values int, ok bool) {
-	if len(rows) == 0 || rows[0] != packed {
+	if !isPacked(rows) {
 		return dims, dims, dims <= len(rows)
-	}
-	if len(rows) < 2 {
-		return 0, 0, false
 	}
 	values = int(rows[1])
 	size = 2 + (values+15)/16
@@ -65,7 +62,7 @@ func Packed(rows []uint16, dims int) (size, values int, ok bool) {
 
 // Dims returns how many values a row of [Pack] has.
 func Dims(row []uint16) int {
-	if len(row) == 0 || row[0] != packed {
+	if !isPacked(row) {
 		return len(row)
 	}
 	return int(row[1])
@@ -74,7 +71,7 @@ func Dims(row []uint16) int {
 // Unpack writes the values of a row of [Pack] into dst. It panics if dst is shorter
 // than the row's [Dims].
 func Unpack(dst []float32, row []uint16) {
-	if len(row) == 0 || row[0] != packed {
+	if !isPacked(row) {
 		dst = dst[:len(row)]
 		for i, h := range row {
 			dst[i] = DecodeHalf(h)
@@ -93,18 +90,22 @@ func Unpack(dst []float32, row []uint16) {
 	}
 }
 
-// DotPacked is [DotHalf] of a row of [Pack], to the last bit: a sum of lanes begins
-// with 0, which adding a zero of either sign leaves as it is. a must be as long as
-// the row and finite.
+// DotPacked is [DotHalf] of a with a row of [Pack], to the last bit: sums begin with
+// 0, which adding a zero of either sign leaves as it is. a must be finite and as
+// long as the row, or it panics.
 func DotPacked(a []float32, row []uint16) float32 {
-	if len(row) == 0 || row[0] != packed {
+	if !isPacked(row) {
 		return DotHalf(a, row)
 	}
 	a = a[:row[1]]
 	words := (len(a) + 15) / 16
-	values := row[2+words:]
+	return dotPacked(a, row[2:2+words], row[2+words:])
+}
+
+// dotPackedPortable is DotPacked of a row's bits and values.
+func dotPackedPortable(a []float32, bitmap, values []uint16) float32 {
 	var sums piece
-	for i, word := range row[2 : 2+words] {
+	for i, word := range bitmap {
 		x, lane := a[i*16:], i%2*16
 		for ; word != 0; word &= word - 1 {
 			j := bits.TrailingZeros16(word)
@@ -114,3 +115,5 @@ func DotPacked(a []float32, row []uint16) float32 {
 	}
 	return sums.total()
 }
+
+func isPacked(row []uint16) bool { return len(row) > 1 && row[0] == packed }

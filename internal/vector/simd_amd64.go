@@ -54,6 +54,13 @@ func dotHalves(a, b []uint16) float32 {
 	return dotHalvesAVX2(unsafe.SliceData(a), unsafe.SliceData(b), len(a))
 }
 
+func dotPacked(a []float32, bitmap, values []uint16) float32 {
+	if tier.Load() != avx512 || len(a)%lanes != 0 {
+		return dotPackedPortable(a, bitmap, values)
+	}
+	return dotPackedAVX512(unsafe.SliceData(a), unsafe.SliceData(bitmap), unsafe.SliceData(values), len(bitmap))
+}
+
 func encodeHalves(dst []uint16, v []float32) {
 	whole := 0
 	if tier.Load() != portable {

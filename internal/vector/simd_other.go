@@ -12,6 +12,10 @@ func dotHalf(a []float32, b []uint16) float32 { return dotHalfPortable(a, b) }
 
 func dotHalves(a, b []uint16) float32 { return dotHalvesPortable(a, b) }
 
+func dotPacked(a []float32, bitmap, values []uint16) float32 {
+	return dotPackedPortable(a, bitmap, values)
+}
+
 func encodeHalves(dst []uint16, v []float32) { encodeHalvesPortable(dst, v) }
 
 func largest(v []float32) float32 { return largestPortable(v) }

@@ -13,6 +13,7 @@ func main() {
 	scanAVX512()
 	scanAVX2()
 	dotKernels()
+	dotPacked()
 	above()
 	halves()
 	quantize()
