@@ -17,7 +17,10 @@ import (
 
 // big fills an owner with n short turns of a vocabulary like that of talk: few
 // words often, many rarely.
-func big(n, dims int) (*source, memory.Owner) {
+func big(n, dims int) (*source, memory.Owner) { return bigSparse(n, dims, 1) }
+
+// bigSparse is big with vectors of which one value in so many is not zero.
+func bigSparse(n, dims, of int) (*source, memory.Owner) {
 	r := rand.New(rand.NewPCG(42, 42))
 	zipf := rand.NewZipf(r, 1.2, 8, 20000)
 	src, owner := newSource(), memory.User("default", "big")
@@ -29,7 +32,7 @@ func big(n, dims int) (*source, memory.Owner) {
 		}
 		var v []float32
 		if dims > 0 {
-			v = unitVector(r, dims)
+			v = unitVector(r, dims, of)
 		}
 		items = append(items, memory.Item{Vector: v, Memory: memory.Memory{Turn: &memory.Turn{
 			ID: fmt.Sprintf("%08d-0000-7000-8000-000000000000", i), Owner: owner, Conversation: fmt.Sprint(i / 30), Index: i % 30,
@@ -41,9 +44,11 @@ func big(n, dims int) (*source, memory.Owner) {
 }
 
 func BenchmarkSearch(b *testing.B) {
-	for _, bc := range []struct{ n, dims int }{{1000, 384}, {10_000, 0}, {10_000, 384}, {100_000, 0}, {100_000, 384}} {
-		b.Run(fmt.Sprintf("%d/%d", bc.n, bc.dims), func(b *testing.B) {
-			src, owner := big(bc.n, bc.dims)
+	for _, bc := range []struct{ n, dims, of int }{
+		{1000, 384, 1}, {10_000, 0, 1}, {10_000, 384, 1}, {10_000, 384, 6}, {100_000, 0, 1}, {100_000, 384, 1}, {100_000, 384, 6},
+	} {
+		b.Run(fmt.Sprintf("%d/%d in %d", bc.n, bc.dims, bc.of), func(b *testing.B) {
+			src, owner := bigSparse(bc.n, bc.dims, bc.of)
 			ix := New(src, Options{Dir: b.TempDir()})
 			defer ix.Close()
 			s := memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Now: day}
@@ -54,7 +59,7 @@ func BenchmarkSearch(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 2))
 			zipf := rand.NewZipf(r, 1.2, 8, 20000)
 			if bc.dims > 0 {
-				s.Vector = unitVector(r, bc.dims)
+				s.Vector = unitVector(r, bc.dims, bc.of)
 				b.Run("naive scan", func(b *testing.B) { naive(b, src.owners[owner].steps, s.Vector) })
 			}
 			run := func(b *testing.B) {
@@ -86,10 +91,12 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-func unitVector(r *rand.Rand, dims int) []float32 {
+func unitVector(r *rand.Rand, dims, of int) []float32 {
 	v := make([]float32, dims)
 	for i := range v {
-		v[i] = float32(r.NormFloat64())
+		if of == 1 || r.IntN(of) == 0 {
+			v[i] = float32(r.NormFloat64())
+		}
 	}
 	vector.Normalize(v)
 	return v

@@ -186,11 +186,14 @@ func TestUnusableCheckpointsAreRemovedAndSearchesRight(t *testing.T) {
 		"other sum":      rewrite(func(b []byte) []byte { b[len(b)-1] ^= 4; return b }),
 		"zeros":          rewrite(func(b []byte) []byte { clear(b[len(b)/3:]); return b }),
 		"other magic":    rewrite(func(b []byte) []byte { b[0]++; return summed(b) }),
-		"other format":   replaced(`"Format":1`, `"Format":2`),
+		"other format":   replaced(`"Format":2`, `"Format":1`),
 		"other owner":    replaced("default/user/ana", "default/user/eve"),
 		"other model":    replaced(`"Model":"m"`, `"Model":"n"`),
 		"other language": replaced(language(), strings.Repeat("0", len(language()))),
 		"other scope":    replaced(`"owner":"default/user/ana"`, `"owner":"default/user/eve"`),
+		"fewer dims":     replaced(`"Dims":16`, `"Dims":15`),
+		"endless dims":   replaced(`"Dims":16`, `"Dims":9000000000000000000`),
+		"endless rows":   replaced(`"Rows":`, `"Rows":90000000`),
 		"future":         replaced(`"Version":60`, `"Version":61`),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -121,33 +121,44 @@ func numbers[T any](d *decoder) []T {
 // vectors reads the float16 forms, piece by piece, while the int8 forms of those
 // before are made.
 func (d *decoder) vectors(rows, dims int) []chunk {
-	n := d.length(2)
-	if d.err == nil && (rows < 0 || dims < 0 || rows > n || rows > 0 && dims > n || rows*dims != n) {
-		d.err = unusablef("it has %d numbers for %d vectors of %d dims", n, rows, dims)
+	words := numbers[int32](d)
+	left := d.length(2)
+	// A row takes a bit for each value at least.
+	if d.err == nil && (rows < 0 || dims < 0 || rows > left || dims/16 > left || len(words) != (rows+chunkRows-1)/chunkRows || rows > 0 && dims == 0) {
+		d.err = unusablef("it has %d vectors of %d dims in %d pieces, %d words", rows, dims, len(words), left)
 	}
-	if d.err != nil || n == 0 {
+	if d.err != nil {
 		return nil
 	}
-	chunks := make([]chunk, (rows+chunkRows-1)/chunkRows)
+	chunks := make([]chunk, len(words))
 	read := make(chan *chunk, len(chunks))
 	done := make(chan struct{})
+	whole := true
 	go func() {
 		defer close(done)
 		values := make([]float32, dims)
 		for c := range read {
-			c.quantize(values)
+			if whole = whole && c.split(min(chunkRows, rows), dims); whole {
+				c.quantize(values) // only of what is there, however many dims it is said to have
+			}
+			rows -= chunkRows
 		}
 	}()
 	for i := range chunks {
-		// All have full size, so that the last can take more.
-		chunks[i] = newChunk(chunkRows, dims)
-		c := &chunks[i]
-		c.half = c.half[:min(chunkRows, rows-i*chunkRows)*dims]
-		d.read(bytesOf(c.half))
-		read <- c
+		n := int(words[i])
+		if left -= n; n < 0 || left < 0 {
+			d.err = unusablef("it has a piece of %d words of vectors", n)
+			break
+		}
+		chunks[i].halves = make([]uint16, n)
+		d.read(bytesOf(chunks[i].halves))
+		read <- &chunks[i]
 	}
 	close(read)
 	<-done
+	if d.err == nil && (!whole || left > 0) {
+		d.err = unusablef("its vectors are not as long as it says")
+	}
 	d.pad()
 	return chunks
 }

@@ -19,8 +19,9 @@ import (
 //	magic      8 bytes
 //	header     JSON
 //	frame      JSON: what is small, and how much follows
-//	docs, kinds, olen, lengths of the posting lists, the lists, moments, vectors as
-//	           float16, each as it lies in memory
+//	docs, kinds, olen, lengths of the posting lists, the lists, moments, lengths of
+//	           the vectors of each chunk, the vectors as float16 of [vector.Pack], each
+//	           as it lies in memory
 //	checksum   CRC-32C of all before it, 4 bytes
 //
 // JSON and lists have their length in bytes before them, 8 bytes, and begin at a
@@ -31,7 +32,7 @@ const magic = "loci.idx"
 
 // format is raised whenever the files' form or the meaning of what is in them
 // changes.
-const format = 1
+const format = 2
 
 // header says what a checkpoint is of. All of it but the version must be as the
 // reader expects it.
@@ -76,7 +77,7 @@ func encode(ctx context.Context, w io.Writer, h header, f *frozen) error {
 	e := &encoder{ctx: ctx, w: bufio.NewWriterSize(w, 1<<16), sum: crc32.New(castagnoli)}
 	rows := 0
 	for _, c := range f.chunks {
-		rows += len(c.quant.Scales)
+		rows += len(c.ends)
 	}
 	e.write([]byte(magic))
 	e.json(h.complete())
@@ -99,9 +100,16 @@ func encode(ctx context.Context, w io.Writer, h header, f *frozen) error {
 	}
 	e.pad()
 	section(e, f.moments)
-	e.length(rows * f.dims * int(unsafe.Sizeof(uint16(0))))
+	words := make([]int32, len(f.chunks))
+	total = 0
+	for i, c := range f.chunks {
+		words[i] = int32(len(c.halves))
+		total += len(c.halves)
+	}
+	section(e, words)
+	e.length(total * int(unsafe.Sizeof(uint16(0))))
 	for _, c := range f.chunks {
-		e.write(bytesOf(c.half))
+		e.write(bytesOf(c.halves))
 	}
 	e.pad()
 	if e.err != nil {

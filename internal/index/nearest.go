@@ -105,7 +105,7 @@ func (p *part) cosineOf(n int32, v []float32) float32 {
 	if row == none || p.dims != len(v) {
 		return 0
 	}
-	return vector.DotHalf(v, p.half(row))
+	return vector.DotPacked(v, p.half(row))
 }
 
 func largest(v []float32) float32 {

@@ -87,7 +87,12 @@ func TestPruningChangesNothing(t *testing.T) {
 
 // What is found by vector is what float32 would find, whatever int8 lost.
 func TestNearestAreTheExactOnes(t *testing.T) {
-	src, owner := big(4000, 384)
+	t.Run("dense", func(t *testing.T) { testNearest(t, 1) })
+	t.Run("sparse", func(t *testing.T) { testNearest(t, 6) })
+}
+
+func testNearest(t *testing.T, of int) {
+	src, owner := bigSparse(4000, 384, of)
 	x := snapshotOf(src, owner)
 	r := rand.New(rand.NewPCG(5, 6))
 	p := open(&x.shards[0].contents, &memory.Search{Scopes: []memory.Scope{{Owner: owner}}}, nil)
@@ -104,7 +109,9 @@ func TestNearestAreTheExactOnes(t *testing.T) {
 		got := pickVectors([]*part{p}, &memory.Search{Vector: v, Limit: 100})
 		var exact []float32
 		for n := range p.docs {
-			exact = append(exact, p.cosineOf(int32(n), v))
+			half := make([]uint16, 384)
+			vector.EncodeHalves(half, src.owners[owner].steps[n].Vector)
+			exact = append(exact, vector.DotHalf(v, half))
 		}
 		slices.Sort(exact)
 		slices.Reverse(exact)

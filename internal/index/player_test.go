@@ -42,6 +42,9 @@ func (p *player) vector() []float32 {
 	for i := range v {
 		v[i] = float32(p.NormFloat64())
 	}
+	if p.IntN(2) == 0 { // is packed
+		clear(v[3:])
+	}
 	vector.Normalize(v)
 	return v
 }

@@ -70,6 +70,7 @@ type contents struct {
 	rowDoc   []int32   // the document of a row, none for the dead
 	maxScale float32   // of the chunks' rows
 	floats   []float32 // room for one vector, for whoever writes
+	halves   []uint16  // the same
 
 	count [4]int   // of living documents by kind
 	total [4]int64 // of their blended lengths

@@ -22,14 +22,9 @@ func (s *contents) size() int64 {
 	size += int64(len(s.odd)+len(s.expires))*textEntry + int64(len(s.tags))*(2*textEntry)
 	size += int64(len(s.posts))*(textEntry+listEntry/2) + int64(s.held)*4
 	size += int64(len(s.chunks))*int64(unsafe.Sizeof(chunk{})) + int64(cap(s.rowDoc))*4
-	if len(s.chunks) > 0 {
-		rows := int64(max(len(s.chunks)-1, 1)) * chunkRows
-		if len(s.chunks) == 1 {
-			rows = int64(cap(s.chunks[0].half) / max(s.dims, 1))
-		} else {
-			rows += chunkRows
-		}
-		size += rows * (int64(s.dims)*3 + 8)
+	for i := range s.chunks {
+		c := &s.chunks[i]
+		size += int64(cap(c.quant.Values)) + int64(cap(c.quant.Scales)+cap(c.quant.Sums)+cap(c.ends))*4 + int64(cap(c.halves))*2
 	}
 	return size + int64(len(s.threads)+len(s.names.list))*(textEntry+listEntry)
 }

@@ -14,8 +14,9 @@ const chunkRows = 512
 // chunk is up to chunkRows vectors, each as int8 for the scan and as float16 for
 // the exact cosine. What is in it never changes.
 type chunk struct {
-	quant vector.Block
-	half  []uint16
+	quant  vector.Block
+	halves []uint16 // rows of [vector.Pack], one after the other
+	ends   []uint32 // of each in halves
 }
 
 // addVector keeps the vector of document n and returns its row. Vectors of another
@@ -27,59 +28,78 @@ func (s *contents) addVector(n int32, vec []float32) int32 {
 	if len(vec) == 0 || len(vec) != s.dims {
 		return none
 	}
+	if len(s.halves) < s.dims {
+		s.halves = make([]uint16, s.dims)
+	}
+	vector.EncodeHalves(s.halves[:s.dims], vec)
 	c := s.room()
-	from := len(c.half)
-	c.half = slices.Grow(c.half, s.dims)[:from+s.dims]
-	vector.EncodeHalves(c.half[from:], vec)
-	return s.quantizeLast(n)
+	c.halves = vector.Pack(c.halves, s.halves[:s.dims])
+	return s.finishRow(n)
 }
 
-// addHalf keeps a vector of float16.
+// addHalf keeps a vector of float16, as [vector.Pack] has it.
 func (s *contents) addHalf(n int32, half []uint16) int32 {
 	c := s.room()
-	c.half = append(c.half, half...)
-	return s.quantizeLast(n)
+	c.halves = append(c.halves, half...)
+	return s.finishRow(n)
 }
 
-// quantizeLast makes the int8 form of the last float16 one, and not of what that
-// came from, so that it is the same after a checkpoint. It returns the row.
-func (s *contents) quantizeLast(n int32) int32 {
+// finishRow makes the int8 form of the last float16 one, and not of what that came
+// from, so that it is the same after a checkpoint. It returns the row.
+func (s *contents) finishRow(n int32) int32 {
 	if len(s.floats) < s.dims {
 		s.floats = make([]float32, s.dims)
 	}
-	s.maxScale = max(s.maxScale, s.chunks[len(s.chunks)-1].quantize(s.floats[:s.dims]))
+	c := &s.chunks[len(s.chunks)-1]
+	c.ends = append(c.ends, uint32(len(c.halves)))
+	s.maxScale = max(s.maxScale, c.quantize(s.floats[:s.dims]))
+	if len(c.ends) == chunkRows {
+		c.halves = trim(c.halves)
+	}
 	s.rowDoc = append(s.rowDoc, n)
 	return int32(len(s.rowDoc) - 1)
 }
 
+// trim returns x without the room to grow, if that is worth a copy.
+func trim(x []uint16) []uint16 {
+	if cap(x)-len(x) < len(x)/16 {
+		return x
+	}
+	return append(make([]uint16, 0, len(x)), x...)
+}
+
 // room returns the last chunk, a new one if that is full. The first chunk grows,
-// for most owners have less than one; those after it have their full size at once.
+// for most owners have less than one; those after it have their full size at once,
+// as far as the one before can tell.
 func (s *contents) room() *chunk {
 	if len(s.rowDoc) == len(s.chunks)*chunkRows {
 		var c chunk
-		if len(s.chunks) > 0 {
-			c = newChunk(chunkRows, s.dims)
+		if n := len(s.chunks); n > 0 {
+			words := len(s.chunks[n-1].halves)
+			c.halves = make([]uint16, 0, min(words+words/32, chunkRows*s.dims))
+			c.grow(s.dims)
 		}
 		s.chunks = append(s.chunks, c)
 	}
 	return &s.chunks[len(s.chunks)-1]
 }
 
-func newChunk(rows, dims int) chunk {
-	return chunk{
-		quant: vector.Block{Values: make([]int8, 0, rows*dims), Scales: make([]float32, 0, rows), Sums: make([]int32, 0, rows)},
-		half:  make([]uint16, 0, rows*dims),
+// grow gives all but the float16 forms the room for a full chunk.
+func (c *chunk) grow(dims int) {
+	c.quant = vector.Block{
+		Values: slices.Grow(c.quant.Values, chunkRows*dims-len(c.quant.Values)),
+		Scales: slices.Grow(c.quant.Scales, chunkRows-len(c.quant.Scales)),
+		Sums:   slices.Grow(c.quant.Sums, chunkRows-len(c.quant.Sums)),
 	}
+	c.ends = slices.Grow(c.ends, chunkRows-len(c.ends))
 }
 
 // quantize makes the int8 forms of rows that have none, and returns the largest
 // scale of those. Values are room for one row.
 func (c *chunk) quantize(values []float32) (most float32) {
 	dims := len(values)
-	for row := len(c.quant.Scales); row < len(c.half)/dims; row++ {
-		for i, h := range c.half[row*dims : (row+1)*dims] {
-			values[i] = vector.DecodeHalf(h)
-		}
+	for row := len(c.quant.Scales); row < len(c.ends); row++ {
+		vector.Unpack(values, c.half(row))
 		c.quant.Values = slices.Grow(c.quant.Values, dims)[:(row+1)*dims]
 		scale, sum := vector.Quantize(values, c.quant.Values[row*dims:])
 		most = max(most, scale)
@@ -88,8 +108,37 @@ func (c *chunk) quantize(values []float32) (most float32) {
 	return most
 }
 
-// half returns the float16 form of a row, not to be written to.
+// split finds where so many rows end, and reports whether that is what the chunk's
+// float16 form holds. If so, it has room for the int8 forms of a full chunk, so that
+// the last can take more.
+func (c *chunk) split(rows, dims int) bool {
+	at := 0
+	c.ends = make([]uint32, 0, chunkRows)
+	for range rows {
+		size, values, ok := vector.Packed(c.halves[at:], dims)
+		if !ok || values != dims {
+			return false
+		}
+		at += size
+		c.ends = append(c.ends, uint32(at))
+	}
+	if at != len(c.halves) {
+		return false
+	}
+	c.grow(dims)
+	return true
+}
+
+func (c *chunk) half(row int) []uint16 {
+	from := uint32(0)
+	if row > 0 {
+		from = c.ends[row-1]
+	}
+	return c.halves[from:c.ends[row]:c.ends[row]]
+}
+
+// half returns the float16 form of a row, as [vector.Pack] has it, not to be
+// written to.
 func (s *contents) half(row int32) []uint16 {
-	c, i := &s.chunks[row/chunkRows], int(row%chunkRows)*s.dims
-	return c.half[i : i+s.dims : i+s.dims]
+	return s.chunks[row/chunkRows].half(int(row % chunkRows))
 }
