@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/memory"
 )
@@ -36,6 +37,7 @@ type Options struct {
 type Loci struct {
 	config  Config
 	engine  *engine.Engine
+	index   *index.Index
 	runner  *jobs.Runner
 	handler http.Handler
 	log     *slog.Logger
@@ -52,6 +54,9 @@ func (l *Loci) Handler() http.Handler { return l.handler }
 
 // Log returns the log that the settings describe.
 func (l *Loci) Log() *slog.Logger { return l.log }
+
+// Resident returns how many bytes the index holds in memory, estimated.
+func (l *Loci) Resident() int64 { return l.index.Size() }
 
 // Run learns and keeps order until ctx ends; then it lets what is under way come
 // to its end. It may be called once.

@@ -67,14 +67,14 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	ix := index.New(store, indexed)
+	l.index = index.New(store, indexed)
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(engine.Parts{
-		Store: store, Searcher: ix, Embedder: embedder, Prompts: prompts,
+		Store: store, Searcher: l.index, Embedder: embedder, Prompts: prompts,
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, engineOptions(config))
-	l.closers = []func() error{func() error { l.engine.Close(); return nil }, ix.Close, store.Close}
+	l.closers = []func() error{func() error { l.engine.Close(); return nil }, l.index.Close, store.Close}
 	if config.Learn.Model != "" {
 		learner, err := llm.New(learnerOptions(config))
 		if err != nil {

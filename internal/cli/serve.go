@@ -92,6 +92,7 @@ func (s *server) run(ctx context.Context) error {
 	// Learning goes on while the last requests come to their end.
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error { return s.Run(working) })
+	group.Go(func() error { boundGarbage(working, s.Resident); return nil })
 	group.Go(func() error {
 		if err := srv.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve: %w", err)
