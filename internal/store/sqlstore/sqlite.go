@@ -23,6 +23,10 @@ const (
 	busyTimeout = 10 * time.Second
 	// Readers of one process; each has a page cache of its own.
 	readConns, followConns = 8, 4
+	// KiB of those caches, 8 MiB for all together. The system keeps the file's pages
+	// besides, once for all of them; the writer's hold what a large transaction
+	// changes.
+	readCache, writeCache = 320, 2000
 	// applicationID marks a database as ours; the first migration sets it.
 	applicationID = 1282368361
 	// containsFold is [memory.ContainsFold] in SQL.
@@ -86,7 +90,7 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	// Temporary files in memory: savepoints keep pages there, which die with the process anyway.
-	db, err := sql.Open("sqlite", dsn(path, "_pragma=synchronous(full)&_pragma=temp_store(memory)"))
+	db, err := sql.Open("sqlite", dsn(path, fmt.Sprintf("_pragma=cache_size(-%d)&_pragma=synchronous(full)&_pragma=temp_store(memory)", writeCache)))
 	if err != nil {
 		return err
 	}
@@ -101,7 +105,7 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 		to    **reader
 		conns int
 	}{{&s.reads, readConns}, {&s.follows, followConns}} {
-		db, err := sql.Open("sqlite", dsn(path, "_pragma=query_only(1)"))
+		db, err := sql.Open("sqlite", dsn(path, fmt.Sprintf("_pragma=cache_size(-%d)&_pragma=query_only(1)", readCache)))
 		if err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func TestVectorsThatMakeNoSenseAreNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	for _, data := range [][]byte{{}, {1}, {0xff, 0xff}, {0xff, 0xff, 20, 0, 1, 0}, {0xff, 0xff, 1, 0, 1, 0, 0, 0x3c, 0, 0}} {
+	for _, data := range [][]byte{{}, {1}, {0xff, 0xff, 20, 0, 1, 0}, {0xff, 0xff, 1, 0, 1, 0, 0, 0x3c, 0, 0}} {
 		if _, err := db.Exec(`UPDATE vectors SET data = ?`, data); err != nil {
 			t.Fatal(err)
 		}
