@@ -35,31 +35,31 @@ func single(attribute string) bool {
 
 // shape is how a fact of one attribute reads.
 type shape struct {
-	form                *regexp.Regexp
+	form                func() *regexp.Regexp
 	attribute, category string
 }
 
 // shapes find the attribute of a fact in the words that rules and most models
 // use. The first group, where an attribute ends in ":", is its key.
 var shapes = []shape{
-	{regexp.MustCompile(`(?i)^user(?:'s)? (?:first |full |real )?name is `), "name", "personal"},
-	{regexp.MustCompile(`(?i)^user is (?:called|named) `), "name", "personal"},
-	{regexp.MustCompile(`(?i)^user is \d+ years old`), "age", "personal"},
-	{regexp.MustCompile(`(?i)^user(?:'s birthday is| was born (?:on|in (?:19|20)\d\d))`), "birthday", "personal"},
-	{regexp.MustCompile(`(?i)^user (?:(?:no longer|currently|now) )?(?:lives?|resides?|is based|is living) (?:in|at|near|on)\b`), "home", "home"},
-	{regexp.MustCompile(`(?i)^user (?:does not|doesn't) live in\b`), "home", "home"},
-	{regexp.MustCompile(`(?i)^user (?:has )?(?:moved|relocated) (?:from .+ )?to\b`), "home", "home"},
-	{regexp.MustCompile(`(?i)^user (?:comes|is|is originally) from\b|^user grew up in\b|^user's hometown is\b`), "hometown", "personal"},
-	{regexp.MustCompile(`(?i)^user (?:(?:no longer|currently|now) )?works? (?:at|for)\b`), "employer", "work"},
-	{regexp.MustCompile(`(?i)^user (?:(?:no longer|currently|now) )?works? as\b|^user is (?:(?:no longer )?(?:an?|the) )(?:[a-z-]+ ){0,3}(?:engineer|developer|teacher|nurse|doctor|designer|manager|student|lawyer|writer|artist|chef|programmer|scientist|architect|accountant|consultant|analyst)\b`), "occupation", "work"},
-	{regexp.MustCompile(`(?i)^user is (?:no longer |not )?(?:an? )?(?:strict )?(?:vegan|vegetarian|pescatarian|omnivore|on a keto diet)\b`), "diet", "health"},
-	{regexp.MustCompile(`(?i)^user is (?:no longer |not )?allergic to (?:the )?(.+)`), "allergy:", "health"},
-	{regexp.MustCompile(`(?i)^user(?:'s favou?rite) (.+?) (?:is|are)\b`), "favourite:", "preference"},
-	{regexp.MustCompile(`(?i)^user (?:(?:no longer|really|still|now|always|never|strongly) )*(?:(?:does not|doesn't) )?(?:likes?|loves?|enjoys?|hates?|dislikes?|adores?|detests?|can't stand|cannot stand) (?:the )?(.+)`), "taste:", "preference"},
-	{regexp.MustCompile(`(?i)^user is (?:no longer )?(?:single|married|divorced|engaged|widowed)\b`), "marital status", "family"},
-	{regexp.MustCompile(`(?i)^user's (?:wife|husband|partner|girlfriend|boyfriend|fianc[ée]e?|spouse)(?:'s name is|(?: is|'s name is) (?:named|called)| is (?-i:[A-Z])\w+$)`), "partner", "family"},
-	{regexp.MustCompile(`(?i)^user's (mother|father|mom|mum|dad)(?:'s name)? is (?:called |named )?(?-i:[A-Z])`), "relative:", "family"},
-	{regexp.MustCompile(`(?i)^user(?:'s timezone is| is in the .+ time ?zone)`), "timezone", "personal"},
+	{late(`(?i)^user(?:'s)? (?:first |full |real )?name is `), "name", "personal"},
+	{late(`(?i)^user is (?:called|named) `), "name", "personal"},
+	{late(`(?i)^user is \d+ years old`), "age", "personal"},
+	{late(`(?i)^user(?:'s birthday is| was born (?:on|in (?:19|20)\d\d))`), "birthday", "personal"},
+	{late(`(?i)^user (?:(?:no longer|currently|now) )?(?:lives?|resides?|is based|is living) (?:in|at|near|on)\b`), "home", "home"},
+	{late(`(?i)^user (?:does not|doesn't) live in\b`), "home", "home"},
+	{late(`(?i)^user (?:has )?(?:moved|relocated) (?:from .+ )?to\b`), "home", "home"},
+	{late(`(?i)^user (?:comes|is|is originally) from\b|^user grew up in\b|^user's hometown is\b`), "hometown", "personal"},
+	{late(`(?i)^user (?:(?:no longer|currently|now) )?works? (?:at|for)\b`), "employer", "work"},
+	{late(`(?i)^user (?:(?:no longer|currently|now) )?works? as\b|^user is (?:(?:no longer )?(?:an?|the) )(?:[a-z-]+ ){0,3}(?:engineer|developer|teacher|nurse|doctor|designer|manager|student|lawyer|writer|artist|chef|programmer|scientist|architect|accountant|consultant|analyst)\b`), "occupation", "work"},
+	{late(`(?i)^user is (?:no longer |not )?(?:an? )?(?:strict )?(?:vegan|vegetarian|pescatarian|omnivore|on a keto diet)\b`), "diet", "health"},
+	{late(`(?i)^user is (?:no longer |not )?allergic to (?:the )?(.+)`), "allergy:", "health"},
+	{late(`(?i)^user(?:'s favou?rite) (.+?) (?:is|are)\b`), "favourite:", "preference"},
+	{late(`(?i)^user (?:(?:no longer|really|still|now|always|never|strongly) )*(?:(?:does not|doesn't) )?(?:likes?|loves?|enjoys?|hates?|dislikes?|adores?|detests?|can't stand|cannot stand) (?:the )?(.+)`), "taste:", "preference"},
+	{late(`(?i)^user is (?:no longer )?(?:single|married|divorced|engaged|widowed)\b`), "marital status", "family"},
+	{late(`(?i)^user's (?:wife|husband|partner|girlfriend|boyfriend|fianc[ée]e?|spouse)(?:'s name is|(?: is|'s name is) (?:named|called)| is (?-i:[A-Z])\w+$)`), "partner", "family"},
+	{late(`(?i)^user's (mother|father|mom|mum|dad)(?:'s name)? is (?:called |named )?(?-i:[A-Z])`), "relative:", "family"},
+	{late(`(?i)^user(?:'s timezone is| is in the .+ time ?zone)`), "timezone", "personal"},
 }
 
 // classified returns the candidate with subject, attribute and category: its own
@@ -98,7 +98,7 @@ func classify(fact string) (subject, attribute, category string) {
 		subject = "user"
 	}
 	for _, s := range shapes {
-		m := s.form.FindStringSubmatch(fact)
+		m := s.form().FindStringSubmatch(fact)
 		if m == nil {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 //go:embed tables/occupations.txt
@@ -30,7 +31,7 @@ type family struct {
 	category   string
 	attribute  string // may have ${groups}: what they say becomes a key
 	confidence float64
-	form       *regexp.Regexp
+	form       func() *regexp.Regexp
 	say        string
 }
 
@@ -45,8 +46,13 @@ var macros = strings.NewReplacer(
 	"{N}", `(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten)`,
 )
 
-func form(s string) *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^(?:` + macros.Replace(s) + `)`)
+func form(s string) func() *regexp.Regexp { return late(`(?i)^(?:` + macros.Replace(s) + `)`) }
+
+// late returns what compiles a regular expression when it is first asked for. A
+// hundred of them take megabytes and milliseconds, which a server that only
+// answers need not spend.
+func late(s string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
 }
 
 // families are tried in order; the first that matches a clause speaks for it.

@@ -57,7 +57,7 @@ func read(c clause, s Said) []Candidate {
 	}
 	c.text = kinIs.ReplaceAllString(c.text, "$1 is $2")
 	for _, f := range families {
-		m := f.form.FindStringSubmatchIndex(c.text)
+		m := f.form().FindStringSubmatchIndex(c.text)
 		if m == nil {
 			continue
 		}
@@ -78,7 +78,7 @@ func read(c clause, s Said) []Candidate {
 // nameless returns the clause without the name in it, if something is said after
 // the name.
 func nameless(f family, c clause, m []int) (clause, bool) {
-	i := 2 * f.form.SubexpIndex("name")
+	i := 2 * f.form().SubexpIndex("name")
 	rest := c.text[m[i+1]:]
 	if m[i] == 0 || !strings.HasPrefix(rest, " ") {
 		return c, false
@@ -92,7 +92,7 @@ var kinIs = regexp.MustCompile(`(?i)^((?:my|our) (?:[a-z]+ )?[a-z]+)['’]s (all
 
 func (f *family) read(c clause, m []int, s Said) []Candidate {
 	groups := map[string]string{}
-	for i, name := range f.form.SubexpNames() {
+	for i, name := range f.form().SubexpNames() {
 		if name == "" || m[2*i] < 0 {
 			continue
 		}

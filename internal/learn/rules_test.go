@@ -293,3 +293,14 @@ func BenchmarkRules(b *testing.B) {
 		})
 	}
 }
+
+// They are compiled when they are first needed, so that only this finds one that
+// cannot be.
+func TestEveryFormCompiles(t *testing.T) {
+	for _, f := range families {
+		f.form()
+	}
+	for _, s := range shapes {
+		s.form()
+	}
+}
