@@ -65,12 +65,9 @@ func holds(message, content string) bool {
 	if content == "" || strings.TrimSpace(message) == content {
 		return content != ""
 	}
-	if len(strings.Fields(content)) < quotable {
-		return false
-	}
 	for from := 0; ; {
 		at := strings.Index(message[from:], content)
-		if at < 0 {
+		if at < 0 || from == 0 && len(strings.Fields(content)) < quotable {
 			return false
 		}
 		start, end := from+at, from+at+len(content)
