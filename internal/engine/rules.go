@@ -102,7 +102,7 @@ func (r *recalling) smallSet(ctx context.Context) (hits []memory.Hit, holds bool
 	if err != nil {
 		r.skip("small_set", err)
 	}
-	if err != nil || !all {
+	if err != nil || !all || len(facts) == 0 { // without facts there may be talk
 		return nil, false
 	}
 	for _, h := range recall.ByImportance(facts, r.now) {

@@ -82,7 +82,9 @@ func New(src memory.Source, opts Options) *Index {
 // worth it, for some seconds at most. Searches fail afterwards. Closing twice is a
 // no-op.
 func (ix *Index) Close() error {
+	ix.mu.Lock() // no load begins once Wait has begun
 	ix.stop()
+	ix.mu.Unlock()
 	ix.work.Wait()
 	ix.saveAll()
 	return nil

@@ -73,7 +73,8 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 		limit = defaultLimit
 	}
 	stage, least := "threshold", or(o.Threshold, DefaultThreshold)
-	if mostRelevant(list) < or(o.Answered, DefaultAnswered) {
+	// Who sets the bar below this asks to see what is there.
+	if bar := or(o.Answered, DefaultAnswered); mostRelevant(list) < min(bar, or(o.Threshold, bar)) {
 		stage, least = "answered", math.Inf(1)
 	}
 	order, relevant := relevantFirst(order, least)
@@ -170,7 +171,7 @@ func unit(x float64) float64 {
 // to it: a word, a likeness, a date. What only has the right speaker is not about
 // it, however well another candidate answers.
 func (q *asked) touches(c *view) bool {
-	return c.lexical > 0 || c.related > 0 || c.vector > vectorFloor || len(q.Dates) > 0
+	return c.lexical > 0 || c.related > 0 || c.vector > vectorFloor || len(q.Dates) > 0 || q.instances(c.Classes) > 0
 }
 
 func fuse(a *asked, candidates []memory.Candidate) []ranked {
