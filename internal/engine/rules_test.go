@@ -90,6 +90,18 @@ func TestASmallSetIsShownWholeAndNotSearched(t *testing.T) {
 	})
 }
 
+func TestWithoutFactsTheTalkIsSearched(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		r.rule(Rules{SmallSet: 5, Fallback: FallbackEmpty})
+		if _, err := r.Ingest(context.Background(), ana, Talk{Messages: []Said{{Role: memory.RoleUser, Content: "My accordion is at the repair shop."}}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.find(t, Question{Text: "Where is my accordion?"}).Hits; len(got) != 1 {
+			t.Errorf("a turn and no facts: %d hits, want the turn", len(got))
+		}
+	})
+}
+
 func TestASmallSetIsOfTheScopeThatAsks(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		searches := r.rule(Rules{SmallSet: 2})

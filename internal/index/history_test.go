@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -115,6 +116,34 @@ func TestSearchersShareOnePull(t *testing.T) {
 	wg.Wait()
 	if src.pulls != 1 {
 		t.Errorf("%d pulls for eight searches, want 1", src.pulls)
+	}
+}
+
+func TestClosingWhileOwnersAreLoaded(t *testing.T) {
+	src := newSource()
+	p := newPlayer(2)
+	for i := range 80 {
+		owner := memory.User("default", fmt.Sprint("u", i))
+		src.put(owner, p.item(owner))
+	}
+	for range 50 {
+		ix := New(src, Options{})
+		var searches sync.WaitGroup
+		for i := range 4 {
+			searches.Go(func() {
+				for j := range 20 {
+					owner := memory.User("default", fmt.Sprint("u", 20*i+j))
+					_, err := ix.Search(context.Background(), memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: "Lisbon"})
+					if err != nil && !errors.Is(err, memory.Unavailable) && !errors.Is(err, context.Canceled) {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		if err := ix.Close(); err != nil { // what the race detector has to say counts here
+			t.Error(err)
+		}
+		searches.Wait()
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 
 // roundings is how many standard deviations of its rounding errors an int8 product
 // is taken to be off at most: what lies further off is seen once in a thousand
-// million.
+// million, if the errors of a vector's values are independent. A pair of vectors
+// made so that all err to one side may be missed.
 const roundings = 6
 
 // rounding is the standard deviation of an int8 value's rounding error.

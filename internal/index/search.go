@@ -35,15 +35,12 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 	parts := make([]*part, len(shards))
 	for i, sh := range shards {
 		parts[i] = open(&sh.contents, &s, terms)
-		defer func(x *scratch) {
-			x.reset()
-			scratches.Put(x)
-		}(parts[i].scratch)
 	}
 	var near []found
 	if s.Vector != nil {
 		near = pickVectors(parts, &s)
 		if err := ctx.Err(); err != nil {
+			release(parts)
 			return nil, err
 		}
 		for _, f := range near {
@@ -53,7 +50,18 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 	asked, sum, known := scoreWords(parts, len(terms), s.Limit)
 	list := union(parts, sorted(parts, pickWords(parts, s.Limit), s.Limit), near, s.Limit)
 	scoreOwn(parts, asked, list)
-	return candidates(parts, list, &s, float32(max(sum, math.SmallestNonzeroFloat32)), float32(known)), nil
+	out := candidates(parts, list, &s, float32(max(sum, math.SmallestNonzeroFloat32)), float32(known))
+	release(parts)
+	return out, nil
+}
+
+// release gives the working memory back. After a panic nobody calls it: what was
+// left half done is not used again.
+func release(parts []*part) {
+	for _, p := range parts {
+		p.reset()
+		scratches.Put(p.scratch)
+	}
 }
 
 func unique(terms []string) []string {

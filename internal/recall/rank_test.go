@@ -26,6 +26,17 @@ func TestConfidenceWeighsIn(t *testing.T) {
 	}
 }
 
+func TestALowBarShowsWhatIsThere(t *testing.T) {
+	far := []memory.Candidate{candidate("a"), candidate("b")} // nothing of the question
+	if kept, _ := Rank(NewQuery("Which tea?", now, QueryOptions{}), far, Options{}, now); len(kept) != 0 {
+		t.Errorf("by default %v are shown, want none", ids(kept))
+	}
+	zero := 0.0
+	if kept, _ := Rank(NewQuery("Which tea?", now, QueryOptions{}), far, Options{Threshold: &zero}, now); len(kept) != 2 {
+		t.Errorf("with a threshold of 0 %v are shown, want both", ids(kept))
+	}
+}
+
 // oddNumbers are what a broken searcher may write.
 var oddNumbers = []float64{0, 1, -1, .5, 1e300, -1e300, math.NaN(), math.Inf(1), math.Inf(-1), math.SmallestNonzeroFloat64}
 
