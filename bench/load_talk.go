@@ -8,8 +8,10 @@ import (
 	"unicode"
 )
 
-// talk makes everyday sentences, the same for the same seed. Their words are made up and drawn by Zipf's law, as people draw them; between
-// them stand the small words of English, as many as there are in speech.
+// talk makes everyday sentences, the same for the same seed. Their words are drawn
+// by Zipf's law, as people draw them; the commonest are everyday ones, which recall
+// knows other words for, the rest is made up. Between them stand the small words of
+// English, as many as there are in speech.
 type talk struct {
 	words []string
 	zipf  *rand.Zipf
@@ -28,17 +30,26 @@ const (
 // smallWords are the commonest of English; they take up near half of what is said.
 var smallWords = strings.Fields("the to and a of in it is that my on was with for you at this have but be so we as not are about they just from had what all when up there one out if")
 
+// everydayWords are what people talk about most.
+var everydayWords = strings.Fields(`work home friend week car dog family trip school movie book dinner music job wife
+	kid party house weekend game birthday phone coffee boss cat coach husband doctor lunch city beach team class food
+	garden concert restaurant run money partner project guitar mother father train hotel holiday son daughter brother
+	sister photo gym language wedding plan hike teacher computer bike flight exam meeting recipe museum neighbor baby
+	medicine swim paint office mountain lake album dance wine cook park buy learn start visit study live move help
+	enjoy plant apartment breakfast meal drink summer winter January Monday`)
+
 func newTalk(seed uint64) *talk {
 	r := rand.New(rand.NewPCG(seed, 7))
 	return &talk{words: vocabulary(), zipf: rand.NewZipf(r, zipfExponent, zipfOffset, vocabularySize-1), r: r}
 }
 
-// vocabulary is words that can be spoken.
+// vocabulary is words that can be spoken, the commonest first.
 var vocabulary = sync.OnceValue(func() []string {
 	const consonants, vowels = "bcdfghklmnprstvz", "aeiou"
 	r := rand.New(rand.NewPCG(1, 1))
 	words := make([]string, vocabularySize)
-	for i := range words {
+	for i := range words[copy(words, everydayWords):] {
+		i += len(everydayWords)
 		var b strings.Builder
 		for range 2 + r.IntN(3) {
 			b.WriteByte(consonants[r.IntN(len(consonants))])
