@@ -29,7 +29,7 @@ var signals = []signal{
 	{"margin", 0.6, func(l *lineup) float64 { return l.best[0] - l.best[standout-1] }},
 	{"lead", -0.4, func(l *lineup) float64 { return l.best[0] - l.best[3] }},
 	// What the best has itself: words, and a thing of the kind asked for.
-	{"own", 1.75, func(l *lineup) float64 { return l.first.own + l.scarce*l.hints(l.first) }},
+	{"own", 1.75, func(l *lineup) float64 { return l.hinted(l.first.own, l.first) }},
 	{"class", 0.75, func(l *lineup) float64 { return l.instances(l.first.Classes) }},
 	{"vector", 3.5, func(l *lineup) float64 {
 		if l.vector == 0 {
@@ -97,7 +97,7 @@ func newLineup(a *asked, list []ranked) *lineup {
 			l.first, top = &r.view, r.fused
 		}
 		l.place(r.fused)
-		l.lexical, l.related = max(l.lexical, r.lexical+l.scarce*l.hints(&r.view)), max(l.related, (1-l.scarce)*r.related)
+		l.lexical, l.related = max(l.lexical, l.hinted(r.lexical, &r.view)), max(l.related, (1-l.scarce)*r.related)
 		l.vector = max(l.vector, r.vector)
 		switch {
 		case speaker(a, &r.view) > 0:
@@ -109,9 +109,11 @@ func newLineup(a *asked, list []ranked) *lineup {
 	return l
 }
 
-// hints is what a candidate has of the question in other words.
-func (l *lineup) hints(c *view) float64 {
-	return inOtherWords * min(1, c.related+ofKind*l.instances(c.Classes))
+// hinted is a share of the question's words with what a candidate has of it in
+// other words, which stand for missing ones: together they are no more than all.
+func (l *lineup) hinted(share float64, c *view) float64 {
+	hints := inOtherWords * min(1, c.related+ofKind*l.instances(c.Classes))
+	return min(max(1, share), share+l.scarce*hints)
 }
 
 // place sets a fused score in its place among the best.
