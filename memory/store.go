@@ -24,6 +24,7 @@ type Store interface {
 	Queue
 	Source
 	Traces
+	Ledger
 	// Close waits for what is under way and releases everything. What was
 	// acknowledged is there when the store is opened again. Closing twice is a
 	// no-op.

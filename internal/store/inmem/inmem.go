@@ -53,6 +53,7 @@ type shelf struct {
 	vectors       map[vectorKey][]float32
 	jobs          map[string]memory.Job
 	traces        map[string]memory.Trace
+	spent         []memory.Usage
 }
 
 type vectorKey struct{ memory, model string }

@@ -50,6 +50,7 @@
 //	contexts             owner, id | name, content, hash, tokens, created_at, updated_at
 //	conversation_events  owner, conversation, ordinal | kind, at, data
 //	traces               owner, id | at, data (the trace's JSON)
+//	ledger               owner, day, purpose, model | calls, input_tokens, output_tokens, cost
 //	feedback             owner, memory, at, kind | trace
 //	api_keys             owner (the namespace's global one), hash | name, role, user, created_at, last_used_at,
 //	                     revoked_at

@@ -1,0 +1,47 @@
+package inmem
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Spend adds to what was spent.
+func (s *Store) Spend(ctx context.Context, owner memory.Owner, u memory.Usage) error {
+	if err := u.Check(); err != nil {
+		return err
+	}
+	u.Day = memory.DayOf(u.Day)
+	return s.write(ctx, owner, func(draft *shelf) error {
+		draft.spent = slices.Clone(draft.spent)
+		i := slices.IndexFunc(draft.spent, func(v memory.Usage) bool { return byDay(u, v) == 0 })
+		if i < 0 {
+			draft.spent = append(draft.spent, u)
+			return nil
+		}
+		draft.spent[i].Add(u)
+		return nil
+	})
+}
+
+// Spent returns what was spent from a day on.
+func (s *Store) Spent(ctx context.Context, owner memory.Owner, from time.Time) ([]memory.Usage, error) {
+	var out []memory.Usage
+	err := s.read(ctx, owner, func(sh *shelf) error {
+		for _, u := range sh.spent {
+			if !u.Day.Before(memory.DayOf(from)) {
+				out = append(out, u)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(out, byDay)
+	return out, err
+}
+
+func byDay(a, b memory.Usage) int {
+	return cmp.Or(a.Day.Compare(b.Day), cmp.Compare(a.Purpose, b.Purpose), cmp.Compare(a.Model, b.Model))
+}

@@ -1,0 +1,44 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Spend adds to what was spent: see [memory.Ledger].
+func (s *Store) Spend(ctx context.Context, owner memory.Owner, u memory.Usage) error {
+	if err := checkOwner(owner); err != nil {
+		return err
+	}
+	if err := u.Check(); err != nil {
+		return err
+	}
+	return s.write(ctx, func(t *tx) error {
+		_, err := t.exec(`INSERT INTO ledger (owner, day, purpose, model, calls, input_tokens, output_tokens, cost) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (owner, day, purpose, model) DO UPDATE SET calls = calls + excluded.calls,
+				input_tokens = input_tokens + excluded.input_tokens, output_tokens = output_tokens + excluded.output_tokens, cost = cost + excluded.cost`,
+			owner, micros(memory.DayOf(u.Day)), u.Purpose, u.Model, u.Calls, u.InputTokens, u.OutputTokens, u.Cost)
+		return wrap("write the ledger", err)
+	})
+}
+
+// Spent returns what was spent from a day on: see [memory.Ledger].
+func (s *Store) Spent(ctx context.Context, owner memory.Owner, from time.Time) ([]memory.Usage, error) {
+	var out []memory.Usage
+	err := s.reads.look(ctx, owner, func(v *view) error {
+		rows, err := v.query(`SELECT day, purpose, model, calls, input_tokens, output_tokens, cost FROM ledger
+			WHERE owner = ? AND day >= ? ORDER BY day, purpose, model`, micros(memory.DayOf(from)))
+		out, err = collect(rows, err, func(row scanner) (u memory.Usage, err error) {
+			err = row.Scan(asTime{&u.Day}, &u.Purpose, &u.Model, &u.Calls, &u.InputTokens, &u.OutputTokens, &u.Cost)
+			return u, err
+		})
+		if err != nil {
+			return fmt.Errorf("read the ledger: %w", err)
+		}
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,52 @@
+package memory
+
+import (
+	"context"
+	"time"
+)
+
+// Ledger is what models were paid for on an owner's account. Learning is stopped
+// by it, never a chat.
+type Ledger interface {
+	// Spend adds to what was spent on u's day by its model for its purpose. [Invalid]:
+	// a day that is zero, or a number below 0.
+	Spend(ctx context.Context, owner Owner, u Usage) error
+	// Spent returns what was spent from that day on, in order of day, purpose and
+	// model.
+	Spent(ctx context.Context, owner Owner, from time.Time) ([]Usage, error)
+}
+
+// Usage is what one model was asked for one purpose on a day.
+type Usage struct {
+	Day          time.Time `json:"day"`     // any time of the day in UTC; read back, its beginning
+	Purpose      string    `json:"purpose"` // the prompt's name
+	Model        string    `json:"model"`
+	Calls        int64     `json:"calls"`
+	InputTokens  int64     `json:"input_tokens"`
+	OutputTokens int64     `json:"output_tokens"`
+	Cost         float64   `json:"cost"` // by the prices that were set then, 0 without them
+}
+
+// DayOf returns the beginning of t's day in UTC; the zero time stays zero.
+func DayOf(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.UTC().Truncate(24 * time.Hour)
+}
+
+// Check reports, as [Invalid], what no ledger may take.
+func (u Usage) Check() error {
+	if u.Day.IsZero() || u.Calls < 0 || u.InputTokens < 0 || u.OutputTokens < 0 || !(u.Cost >= 0) {
+		return Errorf(Invalid, "usage needs a day and no number below 0; got %+v", u)
+	}
+	return nil
+}
+
+// Add adds what another usage of the same day, purpose and model has.
+func (u *Usage) Add(v Usage) {
+	u.Calls += v.Calls
+	u.InputTokens += v.InputTokens
+	u.OutputTokens += v.OutputTokens
+	u.Cost += v.Cost
+}
