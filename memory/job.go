@@ -10,6 +10,7 @@ const (
 	JobLearn     JobKind = "learn"     // learn facts from a conversation's turns
 	JobSummarize JobKind = "summarize" // write a conversation's rolling summary
 	JobEmbed     JobKind = "embed"     // give vectors to memories that lack them
+	JobUpkeep    JobKind = "upkeep"    // take out of recall what expired, faded or is too much
 )
 
 // JobState is where a job stands.

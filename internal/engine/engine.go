@@ -51,6 +51,23 @@ type Options struct {
 	Rules         bool // learn by rule when there is no model or it keeps failing
 	Assistant     bool // learn from the assistant's turns too
 	MaxText       int  // bytes of one memory or message
+	Learn         Learning
+}
+
+// Learning is what is learned from, and what becomes of it.
+type Learning struct {
+	Personal bool // blank personal identifiers before anything is learned or stored
+	Spending Spending
+	Review   Review
+	Summary  Summarizing
+	Upkeep   Upkeep
+}
+
+// Review is what waits for a person.
+type Review struct {
+	Confidence float64  // facts below it, 0 to 1
+	Categories []string // facts of these
+	Conflicts  bool     // facts that would take another's place
 }
 
 // Trigger is when learning starts.

@@ -35,6 +35,8 @@ type Metrics struct {
 	overhead     prometheus.Histogram
 	learnRuns    *prometheus.CounterVec
 	jobs         *prometheus.CounterVec
+	tokens       *prometheus.CounterVec
+	cost         *prometheus.CounterVec
 
 	added, replaced, ignored atomic.Int64 // facts decided on
 	injected, used           atomic.Int64 // memories put into prompts
@@ -52,8 +54,10 @@ func NewMetrics(totals func(context.Context) (memory.Counts, error)) *Metrics {
 		overhead:     prometheus.NewHistogram(prometheus.HistogramOpts{Name: "proxy_first_byte_overhead_seconds", Help: "First byte to the client less the upstream's.", Buckets: overheadBuckets}),
 		learnRuns:    counters("learn_runs_total", "Runs of learning, by how they ended.", "end"),
 		jobs:         counters("jobs_ended_total", "Attempts at jobs, by kind and how they ended.", "kind", "end"),
+		tokens:       counters("learn_tokens_total", "Tokens of the learning model, by what it was asked for.", "purpose", "model", "side"),
+		cost:         counters("learn_cost_total", "What the learning model cost, by the prices set.", "purpose", "model"),
 	}
-	m.registry.MustRegister(m.decisions, m.recordFailed, m.recall, m.degraded, m.overhead, m.learnRuns, m.jobs,
+	m.registry.MustRegister(m.decisions, m.recordFailed, m.recall, m.degraded, m.overhead, m.learnRuns, m.jobs, m.tokens, m.cost,
 		gauge("memory_replacement_rate", "Of what was stored, the share that replaced something.", m.replacementRate),
 		gauge("memory_dedup_rate", "Of what was extracted, the share that was known already.", m.dedupRate),
 		gauge("retrieval_hit_rate", "Of what was put into prompts, the share that answers used.", m.hitRate),
@@ -111,6 +115,16 @@ func (m *Metrics) Learned(end string) {
 	if m != nil {
 		m.learnRuns.WithLabelValues(end).Inc()
 	}
+}
+
+// Spent counts what one call of the learning model took.
+func (m *Metrics) Spent(u memory.Usage) {
+	if m == nil {
+		return
+	}
+	m.tokens.WithLabelValues(u.Purpose, u.Model, "input").Add(float64(u.InputTokens))
+	m.tokens.WithLabelValues(u.Purpose, u.Model, "output").Add(float64(u.OutputTokens))
+	m.cost.WithLabelValues(u.Purpose, u.Model).Add(u.Cost)
 }
 
 // Decided counts what a run of learning decided.

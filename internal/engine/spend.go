@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Spending is what the learning model costs and how much of it a user may have
+// in a day (UTC). It stops learning, never a chat.
+type Spending struct {
+	InputPrice, OutputPrice float64 // of a million tokens, in any currency
+	DayTokens               int64   // 0: any number
+	DayCost                 float64 // 0: any
+}
+
+// cost of a reply, in the currency of the prices.
+func (s Spending) cost(input, output int64) float64 {
+	return (float64(input)*s.InputPrice + float64(output)*s.OutputPrice) / 1e6
+}
+
+// complete asks the learning model on an owner's account. Where the owner has
+// spent what a day allows, the error is a [*jobs.PutOff].
+func (e *Engine) complete(ctx context.Context, owner memory.Owner, p memory.Prompt) (memory.Reply, error) {
+	if err := e.affords(ctx, owner); err != nil {
+		return memory.Reply{}, err
+	}
+	p.Model = cmp.Or(p.Model, e.opts.LearnModel)
+	reply, err := e.LLM.Complete(ctx, p)
+	if err != nil {
+		return memory.Reply{}, err
+	}
+	reply.Model = cmp.Or(reply.Model, p.Model)
+	u := memory.Usage{
+		Day: e.now(), Purpose: p.Name, Model: reply.Model, Calls: 1,
+		InputTokens: int64(reply.InputTokens), OutputTokens: int64(reply.OutputTokens),
+	}
+	if u.InputTokens+u.OutputTokens == 0 { // not every server counts
+		u.InputTokens, u.OutputTokens = int64(text.Tokens(p.System+p.User)), int64(text.Tokens(reply.Text))
+	}
+	u.Cost = e.opts.Learn.Spending.cost(u.InputTokens, u.OutputTokens)
+	e.Metrics.Spent(u)
+	if err := e.Store.Spend(context.WithoutCancel(ctx), owner, u); err != nil {
+		e.Log.Warn("what a model was paid for was not written down", "err", err)
+	}
+	return reply, nil
+}
+
+// affords reports, as a put-off until tomorrow, that an owner has spent what a day
+// allows.
+func (e *Engine) affords(ctx context.Context, owner memory.Owner) error {
+	most := e.opts.Learn.Spending
+	if most.DayTokens == 0 && most.DayCost == 0 {
+		return nil
+	}
+	today := memory.DayOf(e.now())
+	spent, err := e.Store.Spent(ctx, owner, today)
+	if err != nil {
+		return fmt.Errorf("read what was spent: %w", err)
+	}
+	var sum memory.Usage
+	for _, u := range spent {
+		sum.Add(u)
+	}
+	tokens := sum.InputTokens + sum.OutputTokens
+	switch {
+	case most.DayTokens > 0 && tokens >= most.DayTokens:
+		return &jobs.PutOff{Until: today.Add(24 * time.Hour), Why: fmt.Sprintf("%d of the %d tokens a day are spent", tokens, most.DayTokens)}
+	case most.DayCost > 0 && sum.Cost >= most.DayCost:
+		return &jobs.PutOff{Until: today.Add(24 * time.Hour), Why: fmt.Sprintf("%.4g of the %.4g that a day may cost are spent", sum.Cost, most.DayCost)}
+	}
+	return nil
+}
+
+// Spent returns what models were paid for on an owner's account from a day on.
+func (e *Engine) Spent(ctx context.Context, owner memory.Owner, from time.Time) ([]memory.Usage, error) {
+	return e.Store.Spent(ctx, owner, from)
+}

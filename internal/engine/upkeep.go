@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Upkeep is what leaves recall by itself. What leaves stays in the history and can
+// be taken back; what a person wrote, approved or pinned never leaves.
+type Upkeep struct {
+	User         int           // most facts and turns of a user; 0: any number
+	Conversation int           // most of a conversation: its turns and the facts that belong to it; 0: any number
+	HalfLife     time.Duration // in which a fact that is not said again loses half of its confidence; 0: it keeps it
+	Floor        float64       // confidence below which a fact leaves
+}
+
+// byUpkeep is who decides what leaves.
+var byUpkeep = memory.Author{Kind: memory.ByRule, Name: "upkeep"}
+
+// upkeepAtOnce is how many changes one transaction makes, so that other writes do
+// not wait for long.
+const upkeepAtOnce = 200
+
+// upkeepJob is the owner's job of a day or, where a number may not be passed, of
+// a run.
+func (e *Engine) upkeepJob(owner memory.Owner, run string) memory.Job {
+	id := "upkeep-" + e.now().Format(time.DateOnly)
+	if e.opts.Learn.Upkeep.User+e.opts.Learn.Upkeep.Conversation > 0 {
+		id = "upkeep-" + run
+	}
+	return memory.Job{ID: id, Owner: owner, Kind: memory.JobUpkeep}
+}
+
+// Tidy is the handler of upkeep jobs: expired and faded facts leave, and the oldest
+// memories where there are too many.
+func (e *Engine) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
+	e.lull.wait(ctx)
+	changes, err := e.Leaving(ctx, job.Owner)
+	if err != nil || len(changes) == 0 {
+		return jobs.Nothing, err
+	}
+	for len(changes) > 0 {
+		n := min(len(changes), upkeepAtOnce)
+		run := memory.Run{ID: newID(), Kind: "upkeep", Author: byUpkeep}
+		if n == len(changes) {
+			run.ID, run.Lease = runOf(job.ID), &job.Lease
+		}
+		if _, err := e.Store.Apply(ctx, job.Owner, run, changes[:n]...); err != nil {
+			return "", fmt.Errorf("apply upkeep: %w", err)
+		}
+		changes = changes[n:]
+	}
+	return jobs.Applied, nil
+}
+
+// Leaving returns the changes that upkeep would make now.
+func (e *Engine) Leaving(ctx context.Context, owner memory.Owner) ([]memory.Change, error) {
+	u, now := e.opts.Learn.Upkeep, e.now()
+	kinds := []memory.Kind{memory.KindFact}
+	if u.User+u.Conversation > 0 {
+		kinds = append(kinds, memory.KindTurn)
+	}
+	var out []memory.Change
+	all, conversations := crowd{most: u.User}, map[string]*crowd{}
+	err := e.everything(ctx, owner, memory.Query{Kinds: kinds}, func(m memory.Memory) {
+		if m.Link != nil {
+			return
+		}
+		if reason := u.over(m.Fact, now); reason != "" {
+			out = append(out, leaving(m, now, reason))
+			return
+		}
+		all.join(m)
+		if c := conversationOf(m); c != "" && u.Conversation > 0 {
+			if conversations[c] == nil {
+				conversations[c] = &crowd{most: u.Conversation}
+			}
+			conversations[c].join(m)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	gone := map[string]bool{}
+	for _, c := range slices.Sorted(maps.Keys(conversations)) {
+		conversations[c].thin(gone)
+	}
+	all.thin(gone)
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(gone)), 500) {
+		found, err := e.Store.Get(ctx, owner, ids...)
+		if err != nil {
+			return nil, fmt.Errorf("read what leaves: %w", err)
+		}
+		for _, m := range found {
+			out = append(out, leaving(m, now, "room for newer ones"))
+		}
+	}
+	return out, nil
+}
+
+// conversationOf returns the conversation that a memory counts in, "" for none.
+func conversationOf(m memory.Memory) string {
+	if m.Turn != nil {
+		return m.Turn.Conversation
+	}
+	return m.Fact.Scope.Conversation
+}
+
+// over says why a fact's time is over, "" if it is not.
+func (u Upkeep) over(f *memory.Fact, now time.Time) string {
+	switch {
+	case f == nil:
+		return ""
+	case !f.ExpiresAt.IsZero() && !now.Before(f.ExpiresAt):
+		return "expired"
+	case kept(f) || u.HalfLife <= 0:
+		return ""
+	case f.Confidence*math.Exp2(-now.Sub(f.ObservedAt).Hours()/u.HalfLife.Hours()) < u.Floor:
+		return "not said again for long"
+	}
+	return ""
+}
+
+// kept reports whether a fact stays whatever its age: a person stands behind it.
+func kept(f *memory.Fact) bool {
+	return f.Pinned || f.Source == memory.Manual || f.Trust == memory.TrustPerson
+}
+
+// leaving is the change by which a memory leaves.
+func leaving(m memory.Memory, now time.Time, reason string) memory.Change {
+	c := memory.Change{Action: memory.ActionRetire, Reason: reason, Author: byUpkeep}
+	if m.Turn != nil {
+		c.After.Turn = &memory.TurnMark{ID: m.Turn.ID, Status: memory.Retired}
+		return c
+	}
+	f := *m.Fact
+	c.Base = f.Version
+	f.Status, f.UpdatedAt = memory.Retired, now
+	c.After.Fact = &f
+	return c
+}
+
+// crowd is the memories of which there may be too many.
+type crowd struct {
+	most    int // 0: any number
+	count   int
+	leavers []leaver
+}
+
+// leaver is a memory that may leave.
+type leaver struct {
+	at time.Time
+	id string
+}
+
+// join counts a memory. Turns that are still to be learned from do not leave.
+func (c *crowd) join(m memory.Memory) {
+	c.count++
+	if c.most == 0 || m.Fact != nil && kept(m.Fact) || m.Turn != nil && m.Turn.Role == memory.RoleUser && m.Turn.LearnedAt.IsZero() && !m.Turn.NoLearn {
+		return
+	}
+	c.leavers = append(c.leavers, leaver{m.CreatedAt(), m.ID()})
+}
+
+// thin adds the oldest of those that may leave to those that are gone, until there
+// are not too many.
+func (c *crowd) thin(gone map[string]bool) {
+	left := c.count
+	for _, l := range c.leavers {
+		if gone[l.id] {
+			left--
+		}
+	}
+	slices.SortFunc(c.leavers, func(a, b leaver) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.id, b.id)) })
+	for _, l := range c.leavers {
+		if c.most == 0 || left <= c.most {
+			return
+		}
+		if !gone[l.id] {
+			gone[l.id] = true
+			left--
+		}
+	}
+}
+
+// everything calls yield for all memories that match, newest first.
+func (e *Engine) everything(ctx context.Context, owner memory.Owner, q memory.Query, yield func(memory.Memory)) error {
+	q.Limit = 500
+	for {
+		page, err := e.Store.List(ctx, owner, q)
+		if err != nil {
+			return fmt.Errorf("list memories: %w", err)
+		}
+		for _, m := range page.Memories {
+			yield(m)
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return nil
+		}
+	}
+}
