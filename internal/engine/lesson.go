@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
+)
+
+// lesson is what some turns say that is worth knowing, before it is compared with
+// what is known.
+type lesson struct {
+	scope   memory.Scope // where new facts belong
+	said    []learn.Said
+	cands   []learn.Candidate
+	dropped []learn.Dropped
+	forget  []learn.Command // what the user asks to forget
+	author  memory.Author   // who read it
+}
+
+// passedOver says of what was dropped that it is ignored, and why.
+func (l lesson) passedOver() []learn.Outcome {
+	out := make([]learn.Outcome, 0, len(l.dropped))
+	for _, d := range l.dropped {
+		out = append(out, learn.Outcome{Fact: d.Candidate.Text, Action: "ignore", Reason: d.Reason})
+	}
+	return out
+}
+
+// lesson reads turns of one project.
+func (e *Engine) lesson(ctx context.Context, job memory.Job, turns []memory.Turn) (lesson, error) {
+	l := lesson{scope: memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent}}
+	l.said = learn.Guard(turns, learn.GuardOptions{
+		Assistant: e.opts.Assistant,
+		Personal:  e.opts.Learn.Personal,
+		Begin:     recall.FenceOpen,
+		End:       recall.FenceClose,
+		Given:     e.given(job.Owner, turns),
+	})
+	cands, author, err := e.extract(ctx, job, l.scope, l.said)
+	if err != nil {
+		return lesson{}, err
+	}
+	remember, forget := learn.Commands(l.said)
+	l.cands, l.dropped = learn.Filter(append(cands, remember...), l.said)
+	l.forget, l.author = forget, author
+	return l, nil
+}
+
+// given recognises what these turns' requests were given from memory.
+func (e *Engine) given(owner memory.Owner, turns []memory.Turn) *learn.Given {
+	var texts []string
+	for _, t := range turns {
+		if b, ok := e.blocks.get(owner, t.Chain); ok {
+			texts = append(texts, b.text)
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	return learn.NewGiven(texts...)
+}
+
+// extract asks the model for candidates or, without one, the rules.
+func (e *Engine) extract(ctx context.Context, job memory.Job, scope memory.Scope, said []learn.Said) ([]learn.Candidate, memory.Author, error) {
+	byRule := memory.Author{Kind: memory.ByRule, Name: "rules"}
+	if len(said) == 0 {
+		return nil, byRule, nil
+	}
+	if e.LLM == nil {
+		return learn.Rules(said), byRule, nil
+	}
+	cands, author, err := e.extractByModel(ctx, scope, said)
+	if err == nil {
+		return cands, author, nil
+	}
+	if e.opts.Rules && e.now().Sub(job.CreatedAt) >= ruleAfter {
+		e.Log.Warn("the model keeps failing; the rules learn instead", "job", job.ID, "err", err)
+		return learn.Rules(said), byRule, nil
+	}
+	return nil, memory.Author{}, err
+}
+
+func (e *Engine) extractByModel(ctx context.Context, scope memory.Scope, said []learn.Said) ([]learn.Candidate, memory.Author, error) {
+	var words string
+	for _, s := range said {
+		words += s.Text + "\n"
+	}
+	known, err := e.neighbours(ctx, scope, words, 8)
+	if err != nil {
+		return nil, memory.Author{}, err
+	}
+	facts := make([]memory.Fact, 0, len(known))
+	for _, n := range known {
+		facts = append(facts, n.Fact)
+	}
+	ask, err := learn.AskFacts(said, facts, e.Prompts, e.now())
+	if err != nil {
+		return nil, memory.Author{}, fmt.Errorf("fill the extraction prompt: %w", err)
+	}
+	reply, err := e.complete(ctx, scope.Owner, ask)
+	if err != nil {
+		return nil, memory.Author{}, fmt.Errorf("ask for facts: %w", err)
+	}
+	cands, err := learn.ParseFacts(reply.Text)
+	if err != nil {
+		return nil, memory.Author{}, fmt.Errorf("read the model's facts: %w", err)
+	}
+	for i := range cands {
+		cands[i].Model = reply.Model + "+" + ask.Hash
+	}
+	return cands, memory.Author{Kind: memory.ByModel, Name: reply.Model, Prompt: ask.Hash}, nil
+}
