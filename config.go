@@ -35,6 +35,9 @@ type Config struct {
 
 	Upstream UpstreamConfig `koanf:"upstream"`
 	Learn    LearnConfig    `koanf:"learn"`
+	Review   ReviewConfig   `koanf:"review"`
+	Summary  SummaryConfig  `koanf:"summaries"`
+	Upkeep   UpkeepConfig   `koanf:"upkeep"`
 	Recall   RecallConfig   `koanf:"recall"`
 	Index    IndexConfig    `koanf:"index"`
 	Limits   LimitsConfig   `koanf:"limits"`
@@ -62,6 +65,39 @@ type LearnConfig struct {
 	Rules     string        `koanf:"rules" default:"on" valid:"on|off" doc:"Whether the built-in rules learn when there is no model, or when it has failed for ten minutes."`
 	Assistant bool          `koanf:"assistant" default:"false" doc:"Learn from the assistant's turns too."`
 	Timeout   time.Duration `koanf:"timeout" default:"60s" doc:"How long one call of the learning model may take."`
+	Personal  bool          `koanf:"personal" default:"false" doc:"Blank e-mail addresses, phone numbers and other personal identifiers before anything is stored, logged or learned. Secrets always are."`
+
+	Every     int           `koanf:"every" default:"1" doc:"With learn.after=exchange: how many user messages are learned from together."`
+	Exchanges int           `koanf:"exchanges" default:"1" doc:"With learn.after=exchange: the exchange of a conversation after which learning begins."`
+	Idle      time.Duration `koanf:"idle" default:"10m" doc:"How long a conversation rests before what learn.every left over is learned from."`
+
+	DayTokens   int64   `koanf:"day_tokens" default:"0" doc:"Tokens that the learning model may take for one user in a day (UTC). What is over waits for the next day; chats go on. 0: any number."`
+	DayCost     float64 `koanf:"day_cost" default:"0" doc:"The same in the currency of learn.input_price and learn.output_price. 0: any cost."`
+	InputPrice  float64 `koanf:"input_price" default:"0" doc:"What a million input tokens of the learning model cost."`
+	OutputPrice float64 `koanf:"output_price" default:"0" doc:"What a million output tokens of the learning model cost."`
+}
+
+// ReviewConfig is what waits for a person before it is remembered. What the user
+// asks to be remembered never waits.
+type ReviewConfig struct {
+	Confidence float64  `koanf:"confidence" default:"0" doc:"Facts of less confidence, 0 to 1, wait for a person."`
+	Categories []string `koanf:"categories" doc:"Facts of these categories wait for a person, with commas: health, family."`
+	Conflicts  bool     `koanf:"conflicts" default:"false" doc:"Facts that would take another's place wait for a person."`
+}
+
+// SummaryConfig is how conversations are summed up.
+type SummaryConfig struct {
+	Mode  string `koanf:"mode" default:"model" valid:"off|model|on" doc:"Whether conversations are summed up: never, where a model learns, or always. By rule where there is no model or it fails."`
+	Every int    `koanf:"every" default:"10" doc:"After how many exchanges a summary is written anew."`
+}
+
+// UpkeepConfig is what leaves recall by itself. It can be taken back; what a person
+// wrote, approved or pinned stays.
+type UpkeepConfig struct {
+	User         int           `koanf:"user" default:"0" doc:"Most facts and turns of a user; the oldest leave first. 0: any number."`
+	Conversation int           `koanf:"conversation" default:"0" doc:"Most turns of a conversation, with the facts that belong to it alone. 0: any number."`
+	HalfLife     time.Duration `koanf:"half_life" default:"0s" doc:"Time in which a learned fact that is not said again loses half of its confidence. 0s: it keeps it."`
+	Floor        float64       `koanf:"floor" default:"0.2" doc:"Confidence, 0 to 1, below which a fact that faded leaves."`
 }
 
 // RecallConfig is how memory is found and put into prompts.
@@ -127,12 +163,28 @@ func (c *Config) check() error {
 		{"recall.small_set", float64(c.Recall.SmallSet), 0, 100},
 		{"recall.bootstrap", float64(c.Recall.Bootstrap), 0, 100},
 		{"learn.timeout", c.Learn.Timeout.Seconds(), 1, 3600},
+		{"learn.every", float64(c.Learn.Every), 1, 50},
+		{"learn.exchanges", float64(c.Learn.Exchanges), 1, 50},
+		{"learn.idle", c.Learn.Idle.Seconds(), 1, 24 * 3600},
+		{"learn.day_tokens", float64(c.Learn.DayTokens), 0, 1e12},
+		{"learn.day_cost", c.Learn.DayCost, 0, 1e9},
+		{"learn.input_price", c.Learn.InputPrice, 0, 1e6},
+		{"learn.output_price", c.Learn.OutputPrice, 0, 1e6},
+		{"review.confidence", c.Review.Confidence, 0, 1},
+		{"summaries.every", float64(c.Summary.Every), 1, 1000},
+		{"upkeep.user", float64(c.Upkeep.User), 0, 1e9},
+		{"upkeep.conversation", float64(c.Upkeep.Conversation), 0, 1e9},
+		{"upkeep.half_life", c.Upkeep.HalfLife.Hours(), 0, 24 * 36500},
+		{"upkeep.floor", c.Upkeep.Floor, 0, 1},
 		{"limits.body", float64(c.Limits.Body), 1 << 10, 1 << 30},
 		{"limits.text", float64(c.Limits.Text), 1 << 10, 1 << 28},
 	} {
 		if r.value < r.min || r.value > r.max {
 			return memory.Errorf(memory.Invalid, "%s: %v is out of range; valid is %v to %v", r.key, r.value, r.min, r.max)
 		}
+	}
+	if c.Learn.DayCost > 0 && c.Learn.InputPrice+c.Learn.OutputPrice == 0 {
+		return memory.Errorf(memory.Invalid, "learn.day_cost: %v needs learn.input_price or learn.output_price", c.Learn.DayCost)
 	}
 	if b := c.Index.Budget; b < minBudget || b > maxBudget {
 		return memory.Errorf(memory.Invalid, "index.budget: %v is out of range; valid is %v to %v", b, minBudget, maxBudget)

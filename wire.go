@@ -86,7 +86,9 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	if err := bootstrap(ctx, l.engine, config.Bootstrap); err != nil {
 		return nil, err
 	}
-	l.runner = jobs.New(store, map[memory.JobKind]jobs.Handler{memory.JobLearn: l.engine.Learn}, jobs.Options{Now: opts.Now, Log: l.log, Metrics: metrics})
+	l.runner = jobs.New(store, map[memory.JobKind]jobs.Handler{
+		memory.JobLearn: l.engine.Learn, memory.JobUpkeep: l.engine.Tidy,
+	}, jobs.Options{Now: opts.Now, Log: l.log, Metrics: metrics})
 	upstream, err := newUpstream(config)
 	if err != nil {
 		return nil, err
@@ -192,7 +194,25 @@ func engineOptions(c Config) engine.Options {
 		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.Recall.Deadline, Recall: rules(c),
 		LearnAfter: engine.Trigger(c.Learn.After), LearnModel: c.Learn.Model,
 		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text,
+		Learn: learning(c),
 	}
+}
+
+// learning is when, from what and how facts are learned.
+func learning(c Config) engine.Learning {
+	l := engine.Learning{
+		Personal: c.Learn.Personal,
+		Spending: engine.Spending{
+			InputPrice: c.Learn.InputPrice, OutputPrice: c.Learn.OutputPrice,
+			DayTokens: c.Learn.DayTokens, DayCost: c.Learn.DayCost,
+		},
+		Review: engine.Review{Confidence: c.Review.Confidence, Categories: c.Review.Categories, Conflicts: c.Review.Conflicts},
+		Upkeep: engine.Upkeep{User: c.Upkeep.User, Conversation: c.Upkeep.Conversation, HalfLife: c.Upkeep.HalfLife, Floor: c.Upkeep.Floor},
+	}
+	if c.Summary.Mode == "on" || c.Summary.Mode == "model" && c.Learn.Model != "" {
+		l.Summary = engine.Summarizing{Every: c.Summary.Every}
+	}
+	return l
 }
 
 // rules of recall. A model upstream reads the chat; loci/recall does not.

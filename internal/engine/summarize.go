@@ -1,7 +1,6 @@
 package engine
 
-// Summarizing is whether and how often conversations are summarized.
+// Summarizing is how often conversations are summed up.
 type Summarizing struct {
-	Every int  // exchanges; 0: never
-	Rules bool // by rule where there is no model, or when it fails
+	Every int // exchanges; 0: never
 }
