@@ -135,23 +135,22 @@ func TestUnanswerableQuestionsOfGeneratedTalkAreTold(t *testing.T) {
 }
 
 func TestTheGateShutsWhenAStageIsBroken(t *testing.T) {
-	set := func(name string, to func(memory.Why) float64) func(*recall.Query, []memory.Candidate) {
+	change := func(by func(*memory.Measures)) func(*recall.Query, []memory.Candidate) {
 		return func(_ *recall.Query, list []memory.Candidate) {
 			for i := range list {
-				list[i].Why = list[i].Why.With(name, to(list[i].Why))
+				by(&list[i].Found)
 			}
 		}
 	}
-	nothing := func(memory.Why) float64 { return 0 }
 	half := generated()
 	half.Conversations = half.Conversations[:2]
 	for _, test := range []struct {
 		stage, kind string
 		target      Target
 	}{
-		{"neighbours", "reply", direct(t, set("lexical", func(w memory.Why) float64 { return w.Get("own") }))},
-		{"replies", "reply", direct(t, set("reply", nothing))},
-		{"synonyms", "synonym", direct(t, set("related", nothing))},
+		{"neighbours", "reply", direct(t, change(func(m *memory.Measures) { m.Lexical = m.Own }))},
+		{"replies", "reply", direct(t, change(func(m *memory.Measures) { m.Reply = 0 }))},
+		{"synonyms", "synonym", direct(t, change(func(m *memory.Measures) { m.Related = 0 }))},
 		{"dates", "date meant", direct(t, func(q *recall.Query, _ []memory.Candidate) { q.Dates = nil })},
 		{"speakers", "speaker", direct(t, func(_ *recall.Query, list []memory.Candidate) {
 			for i := range list {

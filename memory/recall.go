@@ -36,22 +36,47 @@ type Search struct {
 // Candidate is a memory that may answer, with the raw numbers it was found by.
 // Package recall makes hits of candidates.
 type Candidate struct {
-	ID           string
-	Kind         Kind
-	Scope        Scope
-	Conversation string    // that said or taught it
-	At           time.Time // for recency: a fact's UpdatedAt, a turn's or summary's CreatedAt
-	Said         time.Time // what its relative dates count from: a fact's ObservedAt, otherwise CreatedAt
-	Role         Role      // of a turn's speaker; a fact about the user has RoleUser
-	Speaker      string    // a turn's Name; a fact's Subject
-	Confidence   float64   // of a fact; 1 for what was said word for word
-	Marks        Marks     // what its words show
-	Classes      uint32    // of things its words name, a bit for each; recall knows which
-	Dates        []Moment  // that its words mean, resolved
-	Vector       []uint16  // its own as float16 or packed by the searcher, for redundancy; nil without one; not to be written to
-	Why          Why       // the searcher's parts
-	Score        float64   // the searcher's measure
+	ID         string
+	Owner      Owner
+	Kind       Kind
+	At         time.Time // for recency: a fact's UpdatedAt, a turn's or summary's CreatedAt
+	Said       time.Time // what its relative dates count from: a fact's ObservedAt, otherwise CreatedAt
+	Role       Role      // of a turn's speaker; a fact about the user has RoleUser
+	Speaker    string    // a turn's Name; a fact's Subject
+	Confidence float64   // of a fact; 1 for what was said word for word
+	Marks      Marks     // what its words show
+	Classes    uint32    // of things its words name, a bit for each; recall knows which
+	Dates      []Moment  // that its words mean, resolved
+	Vector     []uint16  // its own as float16 or packed by the searcher, for redundancy; nil without one; not to be written to
+	Found      Measures
+	Score      float64 // the searcher's measure
+	Why        Why     // how recall changed Score; nil from a searcher
 }
+
+// Measures are the raw numbers by which a searcher found a memory, 0 where it has
+// nothing of that. Those of words are BM25, divided so that 1 would be every word of
+// the question, many times; of a turn they count its neighbours too, but for Own.
+type Measures struct {
+	Lexical float32 // the question's words
+	Own     float32 // the same in the memory's own text alone
+	Related float32 // words related to the question's
+	Vector  float32 // cosine
+	Known   float32 // share of the question's words, by weight, that anything has
+	Reply   float32 // Own of the question that a turn replies to
+	Session float32 // mean of the best Own in a turn's conversation
+	Peak    float32 // by how much Own exceeds that of the turns around
+}
+
+// Each calls yield for each measure that is not 0, by the name of its part in [Why].
+func (m *Measures) Each(yield func(name string, value float64)) {
+	for i, x := range [...]float32{m.Lexical, m.Own, m.Related, m.Vector, m.Known, m.Reply, m.Session, m.Peak} {
+		if x != 0 {
+			yield(measureNames[i], float64(x))
+		}
+	}
+}
+
+var measureNames = [...]string{"lexical", "own", "related", "vector", "known", "reply", "session", "peak"}
 
 // Marks are what the words of a memory show whatever the question.
 type Marks uint8

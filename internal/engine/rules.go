@@ -140,14 +140,14 @@ func (r *recalling) pool(ctx context.Context) (scope memory.Scope, joins bool) {
 // A pool that cannot be read is left out.
 func (r *recalling) read(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
 	owner := r.q.Scope.Owner
-	if !slices.ContainsFunc(cands, func(c memory.Candidate) bool { return c.Scope.Owner != owner }) {
+	if !slices.ContainsFunc(cands, func(c memory.Candidate) bool { return c.Owner != owner }) {
 		return r.hydrate(ctx, cands)
 	}
 	var own, pool []memory.Candidate
 	place := make(map[string]int, len(cands))
 	for i, c := range cands {
 		place[c.ID] = i
-		if c.Scope.Owner == owner {
+		if c.Owner == owner {
 			own = append(own, c)
 		} else {
 			pool = append(pool, c)
@@ -157,7 +157,7 @@ func (r *recalling) read(ctx context.Context, cands []memory.Candidate) ([]memor
 	if err != nil {
 		return nil, err
 	}
-	from := recalling{e: r.e, q: Question{Scope: memory.Scope{Owner: pool[0].Scope.Owner}}, now: r.now}
+	from := recalling{e: r.e, q: Question{Scope: memory.Scope{Owner: pool[0].Owner}}, now: r.now}
 	others, err := from.hydrate(ctx, pool)
 	if err != nil {
 		r.skip("bootstrap", err)

@@ -10,9 +10,6 @@ import (
 // orders candidates; what they are worth is for recall to say.
 const vectorShare = 0.25
 
-// maxParts is how many parts why may write.
-const maxParts = 8
-
 // candidates returns what was found, the best first. sum is what the scores are
 // divided by, known the share of it that known words have.
 func candidates(parts []*part, list []found, s *memory.Search, sum, known float32) []memory.Candidate {
@@ -26,12 +23,11 @@ func candidates(parts []*part, list []found, s *memory.Search, sum, known float3
 	}
 	list = sorted(parts, list, len(list))
 	out := make([]memory.Candidate, len(list))
-	why, ids := make([]memory.Part, 0, len(list)*maxParts), make([]byte, 0, len(list)*uuidLen)
+	ids := make([]byte, 0, len(list)*uuidLen)
 	for i, f := range list {
-		p, start := parts[f.part], len(why)
-		why = p.why(why, f, sum, known)
+		p := parts[f.part]
 		out[i] = p.candidate(f.n)
-		out[i].Why, out[i].Score = why[start:len(why):len(why)], float64(f.score)
+		out[i].Found, out[i].Score = p.measures(f, sum, known), float64(f.score)
 		ids = appendUUID(ids, p.docs[f.n].id)
 	}
 	all := string(ids) // one allocation for all ids
@@ -45,41 +41,31 @@ func candidates(parts []*part, list []found, s *memory.Search, sum, known float3
 	return out
 }
 
-// why writes the raw numbers of a document; what is 0 is left out.
-func (p *part) why(parts []memory.Part, f found, sum, known float32) []memory.Part {
-	add := func(name string, x float32) {
-		if x != 0 {
-			parts = append(parts, memory.Part{Name: name, Value: float64(x)})
-		}
-	}
+// measures returns the raw numbers of a document.
+func (p *part) measures(f found, sum, known float32) memory.Measures {
 	n := f.n
-	add("lexical", p.scores[n].lexical/sum)
-	add("own", p.own[n]/sum)
-	add("related", p.scores[n].related/sum)
-	add("vector", f.cosine)
-	add("known", known)
+	m := memory.Measures{
+		Lexical: p.scores[n].lexical / sum, Own: p.own[n] / sum, Related: p.scores[n].related / sum,
+		Vector: f.cosine, Known: known,
+	}
 	if p.kinds[n] != turn {
-		return parts
+		return m
 	}
 	if prev := p.link[n].prev; prev != none && p.docs[prev].marks&memory.MarkAsks != 0 {
-		add("reply", p.own[prev]/sum)
+		m.Reply = p.own[prev] / sum
 	}
-	add("session", p.session[p.docs[n].thread]/sum)
-	add("peak", p.peak(n)/sum)
-	return parts
+	m.Session, m.Peak = p.session[p.docs[n].thread]/sum, p.peak(n)/sum
+	return m
 }
 
 // candidate returns what is known of a document but for its id and its numbers.
 func (p *part) candidate(n int32) memory.Candidate {
 	d := &p.docs[n]
 	c := memory.Candidate{
-		Kind: kindNames[p.kinds[n]], Scope: p.contents.scopes[d.scope],
+		Kind: kindNames[p.kinds[n]], Owner: p.contents.scopes[d.scope].Owner,
 		At: time.UnixMicro(d.at).UTC(), Said: time.UnixMicro(d.said).UTC(),
 		Role: memory.Role(p.names.list[d.role]), Confidence: float64(d.sure),
 		Marks: d.marks, Classes: uint32(d.classes), Dates: p.momentsOf(n),
-	}
-	if d.thread != none {
-		c.Conversation = p.convs.list[d.thread]
 	}
 	if d.speaker != none {
 		c.Speaker = p.names.list[d.speaker]

@@ -60,13 +60,13 @@ func TestPruningChangesNothing(t *testing.T) {
 		for _, c := range whole {
 			want[c.ID] = c
 		}
-		byWords := func(c memory.Candidate) float64 { return c.Why.Get("lexical") + relatedShare*c.Why.Get("related") }
+		byWords := func(c memory.Candidate) float64 { return float64(c.Found.Lexical + relatedShare*c.Found.Related) }
 		slices.SortStableFunc(whole, func(a, b memory.Candidate) int { return cmp.Compare(byWords(b), byWords(a)) })
 		found := map[string]bool{}
 		for _, c := range got {
 			found[c.ID] = true
-			if !slices.Equal(c.Why, want[c.ID].Why) || c.Score != want[c.ID].Score {
-				t.Fatalf("search %q: %s has %v, and %v when nothing is pruned", s.Text, c.ID, c.Why, want[c.ID].Why)
+			if c.Found != want[c.ID].Found || c.Score != want[c.ID].Score {
+				t.Fatalf("search %q: %s has %v, and %v when nothing is pruned", s.Text, c.ID, c.Found, want[c.ID].Found)
 			}
 		}
 		keep := s.Limit

@@ -104,11 +104,8 @@ type refHit struct {
 	hasVector                     bool
 }
 
-func (h refHit) why() map[string]float64 {
-	return map[string]float64{
-		"lexical": h.lexical, "own": h.own, "related": h.related, "vector": h.vector,
-		"known": h.known, "reply": h.reply, "session": h.session, "peak": h.peak,
-	}
+func (h refHit) numbers() [8]float64 {
+	return [8]float64{h.lexical, h.own, h.related, h.vector, h.known, h.reply, h.session, h.peak}
 }
 
 func (h refHit) byWords() float64 { return h.lexical + relatedShare*h.related }
@@ -276,9 +273,10 @@ func agree(t *testing.T, r reference, x memory.Searcher, s memory.Search) {
 			t.Fatalf("search %+v found %s twice", s, c.ID)
 		}
 		found[c.ID] = true
-		for name, x := range h.why() {
-			if math.Abs(c.Why.Get(name)-x) > 2e-3 {
-				t.Fatalf("search %q: %s of %s is %v, want %v", s.Text, name, c.ID, c.Why.Get(name), x)
+		m := c.Found
+		for i, got := range [8]float32{m.Lexical, m.Own, m.Related, m.Vector, m.Known, m.Reply, m.Session, m.Peak} {
+			if math.Abs(float64(got)-h.numbers()[i]) > 2e-3 {
+				t.Fatalf("search %q: %s has %+v, want %v", s.Text, c.ID, m, h.numbers())
 			}
 		}
 	}

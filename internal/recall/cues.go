@@ -1,7 +1,6 @@
 package recall
 
 import (
-	"math"
 	"math/bits"
 	"slices"
 
@@ -89,39 +88,26 @@ func Cues(q Query, candidates []memory.Candidate) (names []string, weights []flo
 // vectorFloor is the cosine of texts that have nothing in common but language.
 const vectorFloor = 0.2
 
-// view is a candidate with the searcher's numbers read out of its Why.
+// view is a candidate with the searcher's numbers ready to be reckoned with. One
+// that is not finite, of a broken vector, say, is 0: it shall not take the rest with it.
 type view struct {
 	*memory.Candidate
 	lexical, own, related, known, vector, reply, session, peak float64
 }
 
 func newView(c *memory.Candidate) view {
-	v := view{Candidate: c}
-	for _, p := range c.Why {
-		x := p.Value
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			continue // of a broken vector, say; it shall not take the rest with it
-		}
-		switch p.Name {
-		case "lexical":
-			v.lexical = x
-		case "own":
-			v.own = x
-		case "related":
-			v.related = x
-		case "known":
-			v.known = x
-		case "vector":
-			v.vector = x
-		case "reply":
-			v.reply = x
-		case "session":
-			v.session = x
-		case "peak":
-			v.peak = x
-		}
+	m := &c.Found
+	return view{
+		Candidate: c, lexical: finite(m.Lexical), own: finite(m.Own), related: finite(m.Related), known: finite(m.Known),
+		vector: finite(m.Vector), reply: finite(m.Reply), session: finite(m.Session), peak: finite(m.Peak),
 	}
-	return v
+}
+
+func finite(x float32) float64 {
+	if x-x != 0 { // no number, or infinite
+		return 0
+	}
+	return float64(x)
 }
 
 // asked is a query with what depends on the candidates.

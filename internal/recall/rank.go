@@ -207,7 +207,7 @@ const usualWhy = 20
 // behind what is in backing already.
 func (r *ranked) explained(a *asked, backing memory.Why) (memory.Candidate, memory.Why) {
 	c, start := *r.Candidate, len(backing)
-	backing = append(backing, c.Why...)
+	c.Found.Each(func(name string, x float64) { backing = append(backing, memory.Part{Name: name, Value: x}) })
 	for i := range cues {
 		if x := cues[i].weight * cues[i].value(a, &r.view); x != 0 {
 			backing = append(backing, memory.Part{Name: cueParts[i], Value: x})

@@ -53,7 +53,7 @@ func anyCandidates(r *rand.Rand, n int) []memory.Candidate {
 		c := candidate(fmt.Sprintf("m%03d", i))
 		for _, name := range []string{"lexical", "own", "related", "vector", "known", "reply", "session", "peak"} {
 			if r.IntN(4) > 0 {
-				c.Why = append(c.Why, memory.Part{Name: name, Value: pick()})
+				*measure(&c, name) = float32(pick())
 			}
 		}
 		c.Kind = []memory.Kind{memory.KindTurn, memory.KindFact, memory.KindSummary}[r.IntN(3)]

@@ -21,9 +21,18 @@ var now = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 func candidate(id string, pairs ...any) memory.Candidate {
 	c := memory.Candidate{ID: id, Kind: memory.KindTurn, Role: memory.RoleUser, Confidence: 1, At: now.AddDate(-1, 0, 0), Said: now.AddDate(-1, 0, 0)}
 	for i := 0; i < len(pairs); i += 2 {
-		c.Why = c.Why.With(pairs[i].(string), pairs[i+1].(float64))
+		*measure(&c, pairs[i].(string)) = float32(pairs[i+1].(float64))
 	}
 	return c
+}
+
+// measure is where a candidate has the number of that name.
+func measure(c *memory.Candidate, name string) *float32 {
+	m := &c.Found
+	return map[string]*float32{
+		"lexical": &m.Lexical, "own": &m.Own, "related": &m.Related, "vector": &m.Vector,
+		"known": &m.Known, "reply": &m.Reply, "session": &m.Session, "peak": &m.Peak,
+	}[name]
 }
 
 func ids(cs []memory.Candidate) []string {
@@ -57,10 +66,10 @@ func TestCuesPreferWhatTheQuestionAsksFor(t *testing.T) {
 		{"it quotes a title", "Which book did we read?", func(c *memory.Candidate) { c.Marks = memory.MarkQuotes }},
 		{"it was said then", "What did we cook in March 2026?", func(c *memory.Candidate) { c.Said = time.Date(2026, 3, 9, 0, 0, 0, 0, time.UTC) }},
 		{"it means then", "What did we cook in March 2026?", func(c *memory.Candidate) { c.Dates = []memory.Moment{{Year: 2026, Month: 3}} }},
-		{"it answers a question", "What did we cook?", func(c *memory.Candidate) { c.Why = c.Why.With("reply", .5) }},
-		{"its conversation is about it", "What did we cook?", func(c *memory.Candidate) { c.Why = c.Why.With("session", .5) }},
-		{"it has the words itself", "What did we cook?", func(c *memory.Candidate) { c.Why = c.Why.With("peak", .5) }},
-		{"its vector is near", "What did we cook?", func(c *memory.Candidate) { c.Why = c.Why.With("vector", .9) }},
+		{"it answers a question", "What did we cook?", func(c *memory.Candidate) { c.Found.Reply = .5 }},
+		{"its conversation is about it", "What did we cook?", func(c *memory.Candidate) { c.Found.Session = .5 }},
+		{"it has the words itself", "What did we cook?", func(c *memory.Candidate) { c.Found.Peak = .5 }},
+		{"its vector is near", "What did we cook?", func(c *memory.Candidate) { c.Found.Vector = .9 }},
 	} {
 		got := rank(test.question, base("a", func(*memory.Candidate) {}), base("b", test.better))
 		if got[0] != "b" {
@@ -142,7 +151,7 @@ func TestWhyExplainsTheScore(t *testing.T) {
 	if got, want := why.Get("score"), .8*why.Get("relevance")+.2*why.Get("recency"); math.Abs(got-want) > 1e-9 || got != kept[0].Score {
 		t.Errorf("score %v (%v), want %v", got, kept[0].Score, want)
 	}
-	if why.Get("lexical") != .9 || why.Get("mmr") == 0 {
+	if why.Get("lexical") != float64(float32(.9)) || why.Get("mmr") == 0 {
 		t.Errorf("why %v lacks a stage", why)
 	}
 }
