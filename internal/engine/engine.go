@@ -89,6 +89,8 @@ type Engine struct {
 	writes *turnstile
 	lull   lull
 
+	learned bell // after each job of learning
+
 	background sync.WaitGroup // what was begun for a chat and may outlast it
 }
 

@@ -126,7 +126,7 @@ func (e *Engine) turnsOf(ctx context.Context, owner memory.Owner, conversation s
 			Chain:        dialog.Chain(last.Chain, wire.Digest(m.Role, content, "", "")),
 			Role:         m.Role,
 			Name:         m.Name,
-			Content:      learn.Redact(content, false),
+			Content:      learn.Redact(content, e.opts.Learn.Personal),
 			Ref:          m.Ref,
 			Status:       memory.Active,
 			CreatedAt:    memory.Time(m.At),
@@ -227,16 +227,19 @@ func learnJob(owner memory.Owner, conversation, turn string, runAt time.Time) me
 	}
 }
 
-// How often a caller who waits looks whether the job is done: soon at first, since
-// rules are quick, and ever more seldom, since models are not.
+// How often a caller who waits looks whether the job is done, should another
+// process do it: soon at first, since rules are quick, and ever more seldom, since
+// models are not. What this process learns wakes the caller.
 const (
-	firstLook   = 2 * time.Millisecond
+	firstLook   = time.Millisecond
 	seldomLooks = 250 * time.Millisecond
 )
 
 // finished waits for a job.
 func (e *Engine) finished(ctx context.Context, owner memory.Owner, job string) error {
-	for wait := firstLook; ; wait = min(2*wait, seldomLooks) {
+	wait := firstLook
+	for {
+		rings := e.learned.next()
 		unfinished, err := e.Store.Jobs(ctx, owner)
 		if err != nil {
 			return err
@@ -253,7 +256,11 @@ func (e *Engine) finished(ctx context.Context, owner memory.Owner, job string) e
 		case <-ctx.Done():
 			timer.Stop()
 			return ctx.Err()
+		case <-rings: // it may be this one, which is about to be done
+			timer.Stop()
+			wait = firstLook
 		case <-timer.C:
+			wait = min(2*wait, seldomLooks)
 		}
 	}
 }

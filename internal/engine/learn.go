@@ -34,6 +34,7 @@ func runOf(job string) string { return "run-" + job }
 // Learn is the handler of learn jobs: it learns from all turns of the job's
 // conversation that were not learned from yet. Doing it again finds none left.
 func (e *Engine) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
+	defer e.learned.ring()
 	e.lull.wait(ctx)
 	turns, err := e.unlearned(ctx, job)
 	if err != nil {
