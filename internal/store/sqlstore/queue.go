@@ -31,12 +31,14 @@ func (w *write) enqueue(jobs []memory.Job) error {
 		if j.RunAt = memory.Time(j.RunAt); j.RunAt.IsZero() {
 			j.RunAt = w.at
 		}
+		at := micros(j.RunAt)
 		_, err := w.exec(`INSERT INTO jobs (`+jobColumns+`) VALUES (?, ?, ?, ?, ?, 'queued', 0, ?, ?, '', '', 0)
 			ON CONFLICT (owner, id) DO NOTHING`,
-			w.owner, j.ID, j.Kind, j.Conversation, list(j.Turns), micros(j.RunAt), micros(w.at))
+			w.owner, j.ID, j.Kind, j.Conversation, list(j.Turns), at, micros(w.at))
 		if err != nil {
 			return fmt.Errorf("queue job %s: %w", j.ID, err)
 		}
+		w.queue(func(d *due) { d.queued(worker{w.owner, j.Kind}, at) })
 	}
 	return nil
 }
@@ -44,6 +46,7 @@ func (w *write) enqueue(jobs []memory.Job) error {
 // complete ends a job whose lease was checked.
 func (t *tx) complete(owner memory.Owner, job string) error {
 	_, err := t.exec(`UPDATE jobs SET state = 'done', token = '', lease_until = 0 WHERE owner = ? AND id = ?`, owner, job)
+	t.queue(func(d *due) { d.ended(owner, job) })
 	return wrap("complete the job", err)
 }
 
@@ -67,11 +70,9 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 	if err != nil {
 		return memory.Job{}, err
 	}
-	var due bool
-	if err := s.due.QueryRowContext(ctx, micros(s.time())).Scan(&due); err != nil {
+	if idle, err := s.idle(ctx, wanted); err != nil {
 		return memory.Job{}, fmt.Errorf("look whether a job is due: %w", err)
-	}
-	if !due {
+	} else if idle {
 		return memory.Job{}, nothingDue(kinds)
 	}
 	var job memory.Job
@@ -92,29 +93,57 @@ func nothingDue(kinds []memory.JobKind) error {
 	return memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
 }
 
-// anyDue asks whether a claim has anything to do, so that one that has not need not
-// wait for the writer: most find nothing, since a worker looks again after each job.
-const anyDue = `SELECT EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_due WHERE state = 'queued' AND run_at <= ?1)
-	OR EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_until <= ?1)`
+// idle reports whether a claim has nothing to do and need not wait for the
+// writer.
+func (s *Store) idle(ctx context.Context, kinds string) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	now := micros(s.time())
+	commits, nothing := s.writer.due.find(kinds, now)
+	if nothing {
+		return true, nil
+	}
+	at, err := scanSoonest(s.soonest.QueryRowContext(ctx))
+	if err != nil || at <= now {
+		return false, err
+	}
+	s.writer.due.learn(at, commits)
+	return true, nil
+}
 
 // claim returns the zero Job if none is due: what it took back stays so.
 func (t *tx) claim(now time.Time, kinds string, lease time.Duration) (memory.Job, error) {
-	_, err := t.exec(`UPDATE jobs SET attempts = attempts + 1, token = '', lease_until = 0, error = 'the lease ran out',
-		state = CASE WHEN attempts + 1 >= ? THEN 'parked' ELSE 'queued' END
-		WHERE state = 'running' AND lease_until <= ?`, memory.MaxAttempts, micros(now))
-	if err != nil {
+	if err := t.takeBack(now); err != nil {
 		return memory.Job{}, fmt.Errorf("take back leases: %w", err)
 	}
 	owner, id, err := t.next(now, kinds)
 	if noRows(err) {
-		return memory.Job{}, nil
+		after, err := scanSoonest(row{t, nextOf, []any{micros(now)}})
+		t.queue(func(d *due) { d.nothing(kinds, after) })
+		return memory.Job{}, wrap("look when a job is due", err)
 	}
 	if err != nil {
 		return memory.Job{}, fmt.Errorf("look for the next job: %w", err)
 	}
 	job, err := scanJob(row{t, `UPDATE jobs SET state = 'running', token = ?, lease_until = ? WHERE owner = ? AND id = ?
 		RETURNING ` + jobColumns, []any{rand.Text(), micros(memory.Time(now.Add(lease))), owner, id}})
+	t.queue(func(d *due) { d.started(worker{job.Owner, job.Kind}, job.ID) })
 	return job, wrap("claim a job", err)
+}
+
+func (t *tx) takeBack(now time.Time) error {
+	done, err := t.exec(`UPDATE jobs SET attempts = attempts + 1, token = '', lease_until = 0, error = 'the lease ran out',
+		state = CASE WHEN attempts + 1 >= ? THEN 'parked' ELSE 'queued' END
+		WHERE state = 'running' AND lease_until <= ?`, memory.MaxAttempts, micros(now))
+	if err != nil {
+		return err
+	}
+	n, err := done.RowsAffected()
+	if n > 0 {
+		t.queue((*due).forget)
+	}
+	return err
 }
 
 // lookahead is how many of the longest due jobs are looked at one by one.
@@ -186,6 +215,7 @@ func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Durati
 func (s *Store) EndLeases(ctx context.Context) error {
 	return s.write(ctx, func(t *tx) error {
 		_, err := t.exec(`UPDATE jobs SET lease_until = 1 WHERE state = 'running'`)
+		t.queue((*due).forget)
 		return wrap("end the leases", err)
 	})
 }
@@ -219,6 +249,7 @@ func (t *tx) retry(now time.Time, held memory.Lease, attempts int, o memory.Outc
 	}
 	_, err := t.exec(`UPDATE jobs SET state = ?, attempts = ?, run_at = ?, error = ?, token = '', lease_until = 0
 		WHERE owner = ? AND id = ?`, state, attempts, micros(at), o.Cause, held.Owner, held.Job)
+	t.queue(func(d *due) { d.ended(held.Owner, held.Job) })
 	return wrap("finish the attempt", err)
 }
 
@@ -259,6 +290,7 @@ func (s *Store) Requeue(ctx context.Context, owner memory.Owner, job string) err
 		}
 		_, err = t.exec(`UPDATE jobs SET state = 'queued', attempts = 0, error = '', run_at = ? WHERE owner = ? AND id = ?`,
 			micros(s.time()), owner, job)
+		t.queue((*due).forget)
 		return wrap("requeue the job", err)
 	})
 }

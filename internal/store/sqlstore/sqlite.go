@@ -112,7 +112,7 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 		*pool.to = newReader(db, pool.conns)
 	}
 	if s.versions, err = s.reads.db.PrepareContext(ctx, versionsOf); err == nil {
-		s.due, err = s.reads.db.PrepareContext(ctx, anyDue)
+		s.soonest, err = s.reads.db.PrepareContext(ctx, soonest)
 	}
 	if err != nil {
 		return errors.Join(err, s.reads.close(), s.follows.close(), s.writer.close())

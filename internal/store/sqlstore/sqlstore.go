@@ -30,7 +30,7 @@ type Store struct {
 	// yield runs, which may itself read.
 	follows  *reader
 	versions *sql.Stmt // of versionsOf
-	due      *sql.Stmt // of anyDue
+	soonest  *sql.Stmt // of soonest
 	release  func() error
 
 	closing sync.Once

@@ -34,6 +34,8 @@ type writer struct {
 	changed    map[memoryKey]struct{} // memories that it has changed
 	heads      heads                  // versions as they were committed
 	recent     recent                 // memories as they were committed
+	queued     []func(*due)           // what the transaction under way did to the queue
+	due        due                    // the queue as it was committed
 
 	mu     sync.RWMutex // guards closed against sends on calls
 	closed bool
@@ -114,6 +116,7 @@ func (w *writer) commit(first *call) {
 	group := make([]*call, 0, 8)
 	clear(w.raised)
 	clear(w.changed)
+	w.queued = w.queued[:0]
 	err := w.exec("BEGIN IMMEDIATE")
 	for c := first; c != nil; c = w.waiting(len(group)) {
 		if !c.taken.CompareAndSwap(false, true) {
@@ -132,6 +135,7 @@ func (w *writer) commit(first *call) {
 	}
 	w.heads.committed(w.raised, err)
 	w.recent.committed(w.changed, err)
+	w.due.committed(w.queued, err)
 	if err != nil {
 		_ = w.exec("ROLLBACK") // a failed statement may have rolled back already
 	}
@@ -180,6 +184,7 @@ func (w *writer) attempt(c *call, first bool) error {
 	if c.err = c.do(t); c.err != nil {
 		return w.undo(c.err, first)
 	}
+	w.queued = append(w.queued, t.queued...)
 	if t.headOf != "" {
 		w.raised[t.headOf] = t.head
 		for _, id := range t.changed {
@@ -233,7 +238,11 @@ type tx struct {
 	headOf  memory.Owner // who was written for; "" for nobody
 	head    int64        // the version since
 	changed []string     // ids of memories that were written
+	queued  []func(*due) // what was done to the queue
 }
+
+// queue notes what the call does to the queue, should it be committed.
+func (t *tx) queue(step func(*due)) { t.queued = append(t.queued, step) }
 
 // exec runs a statement. Statements are prepared once and kept, so query must be
 // one of a few fixed texts. The caller's context does not reach the database:

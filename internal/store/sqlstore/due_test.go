@@ -1,0 +1,185 @@
+package sqlstore
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+func TestLookingInVainAsksTheDatabaseOnce(t *testing.T) {
+	r := newRig(t)
+	kinds, err := toJSON(anyKind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := func(want memory.Owner) memory.Job {
+		t.Helper()
+		j, err := r.Claim(t.Context(), anyKind, time.Minute)
+		if err != nil && !errors.Is(err, memory.NotFound) {
+			t.Fatal(err)
+		}
+		if j.Owner != want {
+			t.Fatalf("claimed a job of %q, want one of %q", j.Owner, want)
+		}
+		return j
+	}
+	known := func(want bool, when string) {
+		t.Helper()
+		if _, nothing := r.writer.due.find(kinds, micros(time.Now())); nothing != want {
+			t.Errorf("%s: it is known that nothing is due: %v, want %v", when, nothing, want)
+		}
+	}
+	past := time.Now().Add(-time.Hour)
+	known(false, "at first")
+	look("")
+	known(true, "after a look into an empty queue")
+	enqueue(t, r.Store, memtest.Ana, memory.JobLearn, time.Now().Add(time.Hour), 1)
+	known(true, "with a job due in an hour")
+	enqueue(t, r.Store, memtest.Ana, memory.JobLearn, past, 1)
+	known(false, "with a job that is due")
+	first := look(memtest.Ana)
+	enqueue(t, r.Store, memtest.Ana, memory.JobLearn, past.Add(time.Minute), 1)
+	look("")
+	known(true, "with a job that waits for its owner's")
+	enqueue(t, r.Store, memtest.Ana, memory.JobLearn, past.Add(2*time.Minute), 1)
+	known(true, "with another that waits")
+	if err := r.Finish(t.Context(), first.Lease, memory.Outcome{Done: true}); err != nil {
+		t.Fatal(err)
+	}
+	known(false, "with nobody to wait for")
+	look(memtest.Ana)
+	enqueue(t, r.Store, memtest.Ben, memory.JobLearn, past, 1)
+	known(false, "with a job of somebody else's")
+	look(memtest.Ben)
+}
+
+// TestClaimsOverlookNothing queues, claims, ends, abandons and parks jobs at random
+// while time passes, and compares each claim with what the list of all jobs says.
+func TestClaimsOverlookNothing(t *testing.T) {
+	for seed := range uint64(4) {
+		clock := new(memtest.Clock)
+		clock.Step(-1)
+		path := filepath.Join(t.TempDir(), "loci.db")
+		open := func() *Store {
+			s, err := OpenSQLite(t.Context(), path, Options{Now: clock.Now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		s := open()
+		defer func() { _ = s.Close() }()
+		chance := rand.New(rand.NewPCG(seed, 1))
+		owners := []memory.Owner{memtest.Ana, memtest.Ben, memtest.Team}
+		var held []memory.Lease
+		check := func(err error) {
+			t.Helper()
+			if err != nil && !errors.Is(err, memory.LeaseLost) && !errors.Is(err, memory.NotFound) {
+				t.Fatal(err)
+			}
+		}
+		for step := range 400 {
+			owner, now := owners[chance.IntN(len(owners))], clock.Now()
+			pick := func() memory.Lease {
+				if len(held) == 0 {
+					return memory.Lease{Owner: owner, Job: "none", Token: "none"}
+				}
+				return held[chance.IntN(len(held))]
+			}
+			switch chance.IntN(10) {
+			case 0, 1, 2:
+				run := memtest.Run(fmt.Sprint("queue ", step))
+				j := memtest.Job(owner, anyKind[chance.IntN(len(anyKind))], fmt.Sprint(step))
+				j.RunAt = now.Add(time.Duration(chance.IntN(9)-4) * time.Second)
+				run.Jobs = []memory.Job{j}
+				_, err := s.Apply(t.Context(), owner, run)
+				check(err)
+			case 3:
+				check(s.Finish(t.Context(), pick(), memory.Outcome{Done: true}))
+			case 4:
+				check(s.Finish(t.Context(), pick(), memory.Outcome{RetryAt: now.Add(2 * time.Second), Park: chance.IntN(3) == 0}))
+			case 5:
+				l := pick()
+				run := memtest.Run(fmt.Sprint("end ", step))
+				run.Lease = &l
+				_, err := s.Apply(t.Context(), l.Owner, run)
+				check(err)
+			case 6:
+				clock.Advance(time.Duration(chance.IntN(3)) * time.Second)
+			case 7:
+				for _, j := range jobsOf(t, s, owner, memory.JobParked) {
+					check(s.Requeue(t.Context(), owner, j.ID))
+				}
+			case 8:
+				if chance.IntN(8) == 0 {
+					if err := s.Close(); err != nil {
+						t.Fatal(err)
+					}
+					s = open()
+					check(s.EndLeases(t.Context()))
+				}
+				_, err := s.Extend(t.Context(), pick(), 3*time.Second)
+				check(err)
+			}
+			kinds := anyKind[:1+chance.IntN(len(anyKind))]
+			want := claimable(t, s, owners, kinds, clock.Now())
+			j, err := s.Claim(t.Context(), kinds, 3*time.Second)
+			check(err)
+			if j.ID != want {
+				t.Fatalf("seed %d, step %d: claimed %q of %v, want %q", seed, step, j.ID, kinds, want)
+			}
+			if err == nil {
+				held = append(held, j.Lease)
+			}
+		}
+	}
+}
+
+func jobsOf(t *testing.T, s *Store, owner memory.Owner, states ...memory.JobState) []memory.Job {
+	t.Helper()
+	jobs, err := s.Jobs(t.Context(), owner, states...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return jobs
+}
+
+// claimable returns the id of the job that a claim is to find, "" for none.
+func claimable(t *testing.T, s *Store, owners []memory.Owner, kinds []memory.JobKind, now time.Time) string {
+	t.Helper()
+	wanted := map[memory.JobKind]bool{}
+	for _, k := range kinds {
+		wanted[k] = true
+	}
+	var best memory.Job
+	for _, owner := range owners {
+		jobs := jobsOf(t, s, owner)
+		runs := map[memory.JobKind]bool{}
+		for i, j := range jobs {
+			if j.State != memory.JobRunning {
+				continue
+			}
+			if j.Lease.Until.After(now) {
+				runs[j.Kind] = true
+			} else if jobs[i].State = memory.JobQueued; j.Attempts+1 >= memory.MaxAttempts {
+				jobs[i].State = memory.JobParked
+			}
+		}
+		for _, j := range jobs {
+			if j.State != memory.JobQueued || j.RunAt.After(now) || !wanted[j.Kind] || runs[j.Kind] {
+				continue
+			}
+			if best.ID == "" || cmp.Or(j.RunAt.Compare(best.RunAt), j.CreatedAt.Compare(best.CreatedAt), cmp.Compare(j.Owner, best.Owner), cmp.Compare(j.ID, best.ID)) < 0 {
+				best = j
+			}
+		}
+	}
+	return best.ID
+}
