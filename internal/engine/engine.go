@@ -90,6 +90,7 @@ type Engine struct {
 	lull   lull
 
 	learned bell // after each job of learning
+	pauses  pauses
 
 	background sync.WaitGroup // what was begun for a chat and may outlast it
 }

@@ -50,6 +50,12 @@ func (e *Engine) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (Kep
 	if len(talk.Messages) == 0 {
 		return Kept{}, memory.Errorf(memory.Invalid, "messages: is empty; give messages or text")
 	}
+	switch e.Paused(ctx, owner) {
+	case PauseMemory:
+		return Kept{}, memory.Errorf(memory.Conflict, "memory is paused; resume it first")
+	case PauseLearning:
+		talk.Infer = false
+	}
 	kept := Kept{Conversation: talk.Conversation}
 	if kept.Conversation == "" {
 		kept.Conversation = idFor(owner, suffixed(talk.Idempotency, "conversation"))

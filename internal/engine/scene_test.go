@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/store/inmem"
@@ -116,19 +118,21 @@ func newRig(t testing.TB, open func(testing.TB, func() time.Time) memory.Store) 
 
 // work does what is due, as the job runner would.
 func (r *rig) work(ctx context.Context) error {
+	handlers := map[memory.JobKind]jobs.Handler{memory.JobLearn: r.Learn, memory.JobUpkeep: r.Tidy}
+	kinds := slices.Sorted(maps.Keys(handlers))
 	for {
-		job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)
+		job, err := r.Store.Claim(ctx, kinds, time.Minute)
 		if errors.Is(err, memory.NotFound) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		end, err := r.Learn(ctx, job)
+		end, err := handlers[job.Kind](ctx, job)
 		if err != nil {
-			return fmt.Errorf("learn: %w", err)
+			return fmt.Errorf("%s: %w", job.Kind, err)
 		}
-		if end == "nothing" {
+		if end == jobs.Nothing {
 			if err := r.Store.Finish(ctx, job.Lease, memory.Outcome{Done: true}); err != nil {
 				return err
 			}

@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// tidied does an owner's upkeep.
+func (r *rig) tidied(t *testing.T, owner memory.Owner) {
+	t.Helper()
+	ctx := context.Background()
+	job := memory.Job{ID: newID(), Owner: owner, Kind: memory.JobUpkeep}
+	if _, err := r.Store.Apply(ctx, owner, memory.Run{ID: newID(), Kind: "test", Jobs: []memory.Job{job}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.work(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *rig) contents(t *testing.T, owner memory.Owner, q memory.Query) []string {
+	t.Helper()
+	var out []string
+	if err := r.everything(context.Background(), owner, q, func(m memory.Memory) { out = append(out, m.Content()) }); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// learned puts facts into the store as learning would.
+func (r *rig) learn(t *testing.T, owner memory.Owner, confidence float64, contents ...string) {
+	t.Helper()
+	for _, c := range contents {
+		f, err := r.noted(owner, Note{Content: c, Confidence: &confidence})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Source, f.Trust = memory.Extracted, memory.TrustUser
+		if _, err := r.Store.Apply(context.Background(), owner, memory.Run{ID: newID(), Kind: "learn"}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}}); err != nil {
+			t.Fatal(err)
+		}
+		r.clock.Advance(time.Minute)
+	}
+}
+
+func TestExpiredFactsLeave(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		for i, c := range []string{"User parks in bay 12", "User has a guest this week"} {
+			if _, _, err := r.Remember(ctx, ana, Note{Content: c, ExpiresAt: r.now().Add(time.Duration(i*48+24) * time.Hour)}, her); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.clock.Advance(36 * time.Hour)
+		r.tidied(t, ana)
+		if got, want := r.contents(t, ana, memory.Query{}), []string{"User has a guest this week"}; !slices.Equal(got, want) {
+			t.Errorf("after a day and a half: %q, want %q", got, want)
+		}
+	})
+}
+
+func TestFactsThatAreNotSaidAgainFade(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		r.opts.Learn.Upkeep = Upkeep{HalfLife: 30 * 24 * time.Hour, Floor: 0.2}
+		r.learn(t, ana, 0.5, "User likes figs")
+		r.learn(t, ana, 0.9, "User lives in Lisbon")
+		r.note(t, ana, "User is allergic to peanuts")
+		r.clock.Advance(41 * 24 * time.Hour) // 0.5 is 0.19 by then, 0.9 is 0.35
+		r.tidied(t, ana)
+		if got, want := r.contents(t, ana, memory.Query{}), []string{"User is allergic to peanuts", "User lives in Lisbon"}; !slices.Equal(got, want) {
+			t.Errorf("after 41 days: %q, want %q", got, want)
+		}
+		r.clock.Advance(400 * 24 * time.Hour)
+		r.tidied(t, ana)
+		if got, want := r.contents(t, ana, memory.Query{}), []string{"User is allergic to peanuts"}; !slices.Equal(got, want) {
+			t.Errorf("what a person wrote stays: %q, want %q", got, want)
+		}
+	})
+}
+
+func TestTheOldestLeaveWhereThereAreTooMany(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		r.opts.Learn.Upkeep = Upkeep{User: 5, Conversation: 3}
+		pinned := true
+		if _, _, err := r.Remember(ctx, ana, Note{Content: "User is Ana", Pinned: pinned}, her); err != nil {
+			t.Fatal(err)
+		}
+		r.learn(t, ana, 1, "fact number 1", "fact number 2")
+		for _, c := range []string{"a", "b"} {
+			for i := range 4 {
+				r.clock.Advance(time.Minute)
+				if _, err := r.Ingest(ctx, ana, Talk{Conversation: c, Messages: []Said{{Role: memory.RoleUser, Content: fmt.Sprintf("%s says %d", c, i)}}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		would, err := r.Leaving(ctx, ana)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.tidied(t, ana)
+		if got, want := r.contents(t, ana, memory.Query{}), []string{"User is Ana"}; !slices.Equal(got, want) {
+			t.Errorf("facts: %q, want %q", got, want)
+		}
+		turns := r.contents(t, ana, memory.Query{Kinds: []memory.Kind{memory.KindTurn}})
+		if want := []string{"a says 3", "b says 1", "b says 2", "b says 3"}; !slices.Equal(turns, want) {
+			t.Errorf("turns: %q, want %q", turns, want)
+		}
+		if len(would) != 6 { // one of each conversation, then two facts and two turns
+			t.Errorf("the dry run names %d that leave, want 6", len(would))
+		}
+		if again, err := r.Leaving(ctx, ana); err != nil || len(again) > 0 {
+			t.Errorf("afterwards: %d leave and %v, want none", len(again), err)
+		}
+	})
+}
+
+func TestTurnsThatWereNotLearnedFromStay(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		r.opts.Learn.Upkeep = Upkeep{User: 1}
+		talk := Talk{Conversation: "c", Infer: true}
+		for i := range 3 {
+			talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: fmt.Sprintf("It rains on day %d.", i)})
+		}
+		if _, err := r.Ingest(ctx, ana, talk); err != nil {
+			t.Fatal(err)
+		}
+		if would, err := r.Leaving(ctx, ana); err != nil || len(would) > 0 {
+			t.Errorf("before learning: %d leave and %v, want none", len(would), err)
+		}
+		if err := r.work(ctx); err != nil { // learns, then tidies
+			t.Fatal(err)
+		}
+		if got := r.contents(t, ana, memory.Query{Kinds: []memory.Kind{memory.KindTurn}}); len(got) != 1 {
+			t.Errorf("after learning: %q, want one turn", got)
+		}
+	})
+}
