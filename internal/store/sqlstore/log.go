@@ -64,6 +64,7 @@ func (t *tx) append(now time.Time, owner memory.Owner, b memory.Batch) (memory.R
 	if err := w.enqueue(b.Jobs); err != nil {
 		return memory.Receipt{}, err
 	}
+	w.only = len(b.Marks) == 0 && len(w.wrote) == len(w.said)
 	receipt := memory.Receipt{Run: b.Run, Version: w.version, At: w.at, Changes: len(b.Marks)}
 	if len(b.Marks) > 0 {
 		if err := w.record(record, memory.Author{}, receipt); err != nil {
@@ -115,6 +116,9 @@ func (w *write) turn(t memory.Turn) (bool, error) {
 	n, err := done.RowsAffected()
 	if n > 0 {
 		w.wrote[t.ID] = true
+		if len(w.said) <= maxTail { // else it is forgotten anyway
+			w.said = append(w.said, said{turn: t})
+		}
 	}
 	return n > 0, err
 }

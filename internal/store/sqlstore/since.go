@@ -57,6 +57,22 @@ func (s *Store) readVersions(ctx context.Context, owners []memory.Owner, version
 
 // Since yields what was written after a version: see [memory.Source].
 func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (int64, error) {
+	if after <= 0 || ctx.Err() != nil {
+		return s.readSince(ctx, owner, model, after, yield)
+	}
+	turns, version, ok := s.writer.tails.since(owner, after)
+	if !ok {
+		return s.readSince(ctx, owner, model, after, yield)
+	}
+	for _, t := range turns {
+		if err := yield(t.item(model)); err != nil {
+			return 0, err
+		}
+	}
+	return version, nil
+}
+
+func (s *Store) readSince(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (int64, error) {
 	var version int64
 	err := s.follows.see(ctx, owner, func(v *view) error {
 		var horizon int64

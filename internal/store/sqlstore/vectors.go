@@ -19,14 +19,25 @@ func (w *write) vectors(vectors []memory.Vector) error {
 		if !there {
 			continue
 		}
+		data := encodeHalves(v.Values)
 		_, err = w.exec(`INSERT INTO vectors (owner, memory, model, dims, data) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (owner, memory, model) DO UPDATE SET dims = excluded.dims, data = excluded.data`,
-			w.owner, v.Memory, v.Model, len(v.Values), encodeHalves(v.Values))
+			w.owner, v.Memory, v.Model, len(v.Values), data)
 		if err != nil {
 			return fmt.Errorf("write the vector of %s: %w", v.Memory, err)
 		}
+		w.keep(v.Memory, packed{v.Model, data})
 	}
 	return nil
+}
+
+// keep puts a vector beside the turn that was added.
+func (w *write) keep(turn string, v packed) {
+	for i := range w.said {
+		if w.said[i].turn.ID == turn {
+			w.said[i].vectors = append(w.said[i].vectors, v)
+		}
+	}
 }
 
 // touch gives a memory the write's version and reports whether there is one.

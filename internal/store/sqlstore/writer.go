@@ -36,6 +36,8 @@ type writer struct {
 	recent     recent                 // memories as they were committed
 	queued     []func(*due)           // what the transaction under way did to the queue
 	due        due                    // the queue as it was committed
+	appended   []appended             // what the transaction under way wrote, by owner
+	tails      tails                  // what was said last, as it was committed
 
 	mu     sync.RWMutex // guards closed against sends on calls
 	closed bool
@@ -116,7 +118,7 @@ func (w *writer) commit(first *call) {
 	group := make([]*call, 0, 8)
 	clear(w.raised)
 	clear(w.changed)
-	w.queued = w.queued[:0]
+	w.queued, w.appended = w.queued[:0], w.appended[:0]
 	err := w.exec("BEGIN IMMEDIATE")
 	for c := first; c != nil; c = w.waiting(len(group)) {
 		if !c.taken.CompareAndSwap(false, true) {
@@ -136,6 +138,7 @@ func (w *writer) commit(first *call) {
 	w.heads.committed(w.raised, err)
 	w.recent.committed(w.changed, err)
 	w.due.committed(w.queued, err)
+	w.tails.committed(w.appended, err)
 	if err != nil {
 		_ = w.exec("ROLLBACK") // a failed statement may have rolled back already
 	}
@@ -187,6 +190,7 @@ func (w *writer) attempt(c *call, first bool) error {
 	w.queued = append(w.queued, t.queued...)
 	if t.headOf != "" {
 		w.raised[t.headOf] = t.head
+		w.appended = append(w.appended, appended{owner: t.headOf, version: t.head, only: t.only, turns: t.said})
 		for _, id := range t.changed {
 			w.changed[memoryKey{t.headOf, id}] = struct{}{}
 		}
@@ -239,6 +243,8 @@ type tx struct {
 	head    int64        // the version since
 	changed []string     // ids of memories that were written
 	queued  []func(*due) // what was done to the queue
+	said    []said       // turns that were added
+	only    bool         // and nothing else was written that recall may see
 }
 
 // queue notes what the call does to the queue, should it be committed.
