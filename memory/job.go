@@ -8,6 +8,7 @@ type JobKind string
 // The kinds of job.
 const (
 	JobLearn     JobKind = "learn"     // learn facts from a conversation's turns
+	JobRelearn   JobKind = "relearn"   // learn again from some turns
 	JobSummarize JobKind = "summarize" // write a conversation's rolling summary
 	JobEmbed     JobKind = "embed"     // give vectors to memories that lack them
 	JobUpkeep    JobKind = "upkeep"    // take out of recall what expired, faded or is too much

@@ -36,11 +36,22 @@ func runOf(job string) string { return "run-" + job }
 func (e *Engine) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 	defer e.learned.ring()
 	e.lull.wait(ctx)
+	if err := e.rebranch(ctx, job); err != nil {
+		return "", err
+	}
 	turns, err := e.unlearned(ctx, job)
 	if err != nil {
 		return "", err
 	}
-	if len(turns) == 0 || (e.LLM == nil && !e.opts.Rules) {
+	return e.learnAll(ctx, job, turns)
+}
+
+// learns reports whether anything learns: a model or the rules.
+func (e *Engine) learns() bool { return e.LLM != nil || e.opts.Rules }
+
+// learnAll learns from turns of one conversation, and completes the job.
+func (e *Engine) learnAll(ctx context.Context, job memory.Job, turns []memory.Turn) (jobs.End, error) {
+	if len(turns) == 0 || !e.learns() {
 		e.Metrics.Learned("nothing")
 		return jobs.Nothing, nil
 	}
