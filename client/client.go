@@ -99,9 +99,27 @@ func (c *Client) History(ctx context.Context, id string) (out Changes, err error
 	return out, err
 }
 
-// Undo takes changes back.
-func (c *Client) Undo(ctx context.Context, in UndoRequest) (out Receipt, err error) {
+// Changes returns a page of the journal.
+func (c *Client) Changes(ctx context.Context, q ChangesQuery) (out Changes, err error) {
+	_, err = c.do(ctx, http.MethodGet, "/api/changes"+queryString(q), nil, &out)
+	return out, err
+}
+
+// Undo takes changes back, or says what that would change.
+func (c *Client) Undo(ctx context.Context, in UndoRequest) (out Undone, err error) {
 	_, err = c.do(ctx, http.MethodPost, "/api/changes/undo", in, &out)
+	return out, err
+}
+
+// Review returns a page of what waits for a person.
+func (c *Client) Review(ctx context.Context, q ReviewQuery) (out Review, err error) {
+	_, err = c.do(ctx, http.MethodGet, "/api/review"+queryString(q), nil, &out)
+	return out, err
+}
+
+// Judge decides on what waits.
+func (c *Client) Judge(ctx context.Context, in ReviewRequest) (out Reviewed, err error) {
+	_, err = c.do(ctx, http.MethodPost, "/api/review", in, &out)
 	return out, err
 }
 
@@ -115,6 +133,12 @@ func (c *Client) Trace(ctx context.Context, id string) (out memory.Trace, err er
 func (c *Client) Jobs(ctx context.Context) (out Jobs, err error) {
 	_, err = c.do(ctx, http.MethodGet, "/api/jobs", nil, &out)
 	return out, err
+}
+
+// RetryJob lets a parked job run again.
+func (c *Client) RetryJob(ctx context.Context, id string) error {
+	_, err := c.do(ctx, http.MethodPost, "/api/jobs/"+url.PathEscape(id)+"/retry", nil, nil)
+	return err
 }
 
 // Health returns how the server is.
@@ -159,6 +183,9 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) (stat
 	}
 	if resp.StatusCode >= 300 {
 		return resp.StatusCode, problem(resp.StatusCode, data)
+	}
+	if out == nil {
+		return resp.StatusCode, nil
 	}
 	if err := json.Unmarshal(data, out); err != nil {
 		return resp.StatusCode, fmt.Errorf("read the answer of %s %s: %w", method, path, err)

@@ -83,8 +83,8 @@ type PinRequest struct {
 
 // ListQuery narrows a list of memories. Empty fields do not.
 type ListQuery struct {
-	Kind         string    `query:"kind" doc:"fact (unless said otherwise), turn, summary; several with commas."`
-	Status       string    `query:"status" doc:"active (unless said otherwise), pending, superseded, retired, rejected, replaced; several with commas."`
+	Kind         string    `query:"kind" doc:"fact (unless said otherwise), turn, summary; several with commas, or all."`
+	Status       string    `query:"status" doc:"active (unless said otherwise), pending, superseded, retired, rejected, replaced; several with commas, or all."`
 	Tag          string    `query:"tag"`
 	Category     string    `query:"category"`
 	Project      string    `query:"project"`
@@ -192,12 +192,31 @@ type Changes struct {
 	Next    string   `json:"next_cursor,omitempty"`
 }
 
+// ChangesQuery narrows the journal. Empty fields do not.
+type ChangesQuery struct {
+	Fact   string        `query:"fact" doc:"Changes of this fact, or in which it replaced or was replaced."`
+	Action memory.Action `query:"action" enum:"add,update,reinforce,replace,retire,restore,approve,reject,link,unlink,undo"`
+	Run    string        `query:"run"`
+	Since  time.Time     `query:"since" doc:"Recorded later than this."`
+	Limit  int           `query:"limit" minimum:"1" maximum:"500" default:"50"`
+	Cursor string        `query:"cursor" doc:"next_cursor of the page before."`
+}
+
 // UndoRequest names what to undo: exactly one of its first three fields.
 type UndoRequest struct {
 	Change  string     `json:"change,omitempty"`
 	Run     string     `json:"run,omitempty"`
 	ToTime  *time.Time `json:"to_time,omitempty" doc:"Undo everything recorded after."`
 	Cascade bool       `json:"cascade,omitempty" doc:"Undo later changes of the same things first, instead of refusing."`
+	DryRun  bool       `json:"dry_run,omitempty" doc:"Only say what would change."`
+}
+
+// Undone says what an undo changed, or would change.
+type Undone struct {
+	Receipt
+	DryRun bool     `json:"dry_run"`
+	Steps  []Change `json:"steps" doc:"What was changed or, in a dry run, would be."`
+	Later  []Change `json:"later,omitempty" doc:"In a dry run: later changes of the same things, newest first. Without cascade they refuse the undo; the steps are those with it."`
 }
 
 // Receipt says what a change of memory did.
@@ -205,6 +224,57 @@ type Receipt struct {
 	Run     string    `json:"run" doc:"To undo it by."`
 	Changes int       `json:"changes"`
 	At      time.Time `json:"at"`
+}
+
+// Quote is the words that a fact rests on, in the turn that they were said in. The
+// turn's whole content is Before, Words and After, one after the other.
+type Quote struct {
+	Turn         string      `json:"turn"`
+	Conversation string      `json:"conversation,omitempty"`
+	Role         memory.Role `json:"role"`
+	SaidAt       time.Time   `json:"said_at"`
+	Before       string      `json:"before,omitempty"`
+	Words        string      `json:"words,omitempty" doc:"The words themselves; none where only the turn is known."`
+	After        string      `json:"after,omitempty"`
+}
+
+// Waiting is a pending fact with what a person needs to decide on it.
+type Waiting struct {
+	Memory    Memory        `json:"memory"`
+	Reason    string        `json:"reason" doc:"Why it waits."`
+	Author    memory.Author `json:"author" doc:"Who or what proposed it."`
+	Quote     *Quote        `json:"quote,omitempty" doc:"What was said."`
+	Conflicts []Memory      `json:"conflicts,omitempty" doc:"Facts that it contradicts: approving it takes their place."`
+}
+
+// ReviewQuery asks for a page of what waits.
+type ReviewQuery struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
+	Cursor string `query:"cursor" doc:"next_cursor of the page before."`
+}
+
+// Review is a page of what waits for a person, newest first.
+type Review struct {
+	Waiting []Waiting `json:"waiting"`
+	Next    string    `json:"next_cursor,omitempty"`
+}
+
+// Judgement is what a person says of a pending fact.
+type Judgement struct {
+	ID      string        `json:"id"`
+	Action  memory.Action `json:"action" enum:"approve,reject"`
+	Content string        `json:"content,omitempty" doc:"Better words, to approve instead."`
+}
+
+// ReviewRequest decides on pending facts, on all of them or none.
+type ReviewRequest struct {
+	Judgements []Judgement `json:"judgements" minItems:"1" maxItems:"500"`
+}
+
+// Reviewed says what was decided.
+type Reviewed struct {
+	Receipt
+	Memories []Memory `json:"memories" doc:"The facts as they are now, in the order of the judgements."`
 }
 
 // Job is work that is under way or waiting.

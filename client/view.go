@@ -1,6 +1,10 @@
 package client
 
-import "github.com/loci-memory/loci/memory"
+import (
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/memory"
+)
 
 // View returns a memory as the API shows it.
 func View(m memory.Memory) Memory {
@@ -53,6 +57,18 @@ func ViewChange(c memory.Change) Change {
 		v.Before = &c.Before
 	}
 	return v
+}
+
+// ViewQuote returns the words that a fact rests on in their turn; none of them where
+// the span is not of the turn as it is.
+func ViewQuote(turn Memory, span *memory.Span) *Quote {
+	q := &Quote{Turn: turn.ID, Conversation: turn.Conversation, Role: turn.Role, SaidAt: turn.CreatedAt, Before: turn.Content}
+	s := turn.Content
+	if span != nil && span.Turn == turn.ID && 0 <= span.Start && span.Start < span.End && span.End <= len(s) &&
+		utf8.ValidString(s[:span.Start]) && utf8.ValidString(s[span.Start:span.End]) {
+		q.Before, q.Words, q.After = s[:span.Start], s[span.Start:span.End], s[span.End:]
+	}
+	return q
 }
 
 // ViewJob returns a job as the API shows it.

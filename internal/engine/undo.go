@@ -15,12 +15,24 @@ type Undoing struct {
 	Run         string
 	ToTime      time.Time // everything recorded after
 	Cascade     bool      // later changes of the same things are undone first
+	DryRun      bool      // only say what would change
 	Idempotency string
 }
 
+// Undone is what an undo changed or, in a dry run, would change.
+type Undone struct {
+	memory.Receipt // zero in a dry run
+	Changes        []memory.Change
+	// Later are the changes, newest first, that came after what is undone and are
+	// about the same things: cascade undoes them as well, without it they are a
+	// Conflict. Only a dry run tells them.
+	Later []memory.Change
+}
+
 // Undo takes changes back by new ones, in one run that can itself be undone. Later
-// changes of the same things are a Conflict, unless cascade takes them along.
-func (e *Engine) Undo(ctx context.Context, owner memory.Owner, u Undoing, author memory.Author) (memory.Receipt, error) {
+// changes of the same things are a Conflict, unless cascade takes them along. A dry
+// run shows them instead, and what would change with cascade.
+func (e *Engine) Undo(ctx context.Context, owner memory.Owner, u Undoing, author memory.Author) (Undone, error) {
 	named := 0
 	for _, given := range []bool{u.Change != "", u.Run != "", !u.ToTime.IsZero()} {
 		if given {
@@ -28,47 +40,95 @@ func (e *Engine) Undo(ctx context.Context, owner memory.Owner, u Undoing, author
 		}
 	}
 	if named != 1 {
-		return memory.Receipt{}, memory.Errorf(memory.Invalid, "give one of change, run and to_time")
+		return Undone{}, memory.Errorf(memory.Invalid, "give one of change, run and to_time")
 	}
 	run := memory.Run{ID: idFor(owner, u.Idempotency), Kind: "undo", Author: author}
 	done, err := e.done(ctx, owner, u.Idempotency)
 	switch {
 	case err != nil:
-		return memory.Receipt{}, err
+		return Undone{}, err
 	case len(done) > 0:
-		return receiptOf(done), nil
+		return Undone{Receipt: receiptOf(done), Changes: done}, nil
 	}
 	for try := 1; ; try++ {
-		changes, err := e.undoing(ctx, owner, u, author)
-		if err != nil {
-			return memory.Receipt{}, err
+		plan, err := e.undoing(ctx, owner, u, author)
+		if err != nil || u.DryRun {
+			return plan, err
 		}
-		if run.Vectors, err = e.factVectors(ctx, changes); err != nil {
-			return memory.Receipt{}, err
+		if run.Vectors, err = e.factVectors(ctx, plan.Changes); err != nil {
+			return Undone{}, err
 		}
-		receipt, err := e.Store.Apply(ctx, owner, run, changes...)
-		if err == nil || !errors.Is(err, memory.Conflict) || try == maxConflicts {
-			return receipt, err
+		plan.Receipt, err = e.Store.Apply(ctx, owner, run, plan.Changes...)
+		if err == nil {
+			changes, err := e.changes(ctx, owner, memory.ChangeQuery{Run: run.ID})
+			return Undone{Receipt: plan.Receipt, Changes: changes}, err
+		}
+		if !errors.Is(err, memory.Conflict) || try == maxConflicts {
+			return Undone{}, err
 		}
 	}
 }
 
-func (e *Engine) undoing(ctx context.Context, owner memory.Owner, u Undoing, author memory.Author) ([]memory.Change, error) {
+func (e *Engine) undoing(ctx context.Context, owner memory.Owner, u Undoing, author memory.Author) (Undone, error) {
 	targets, err := e.changes(ctx, owner, memory.ChangeQuery{ID: u.Change, Run: u.Run, After: u.ToTime})
 	if err != nil {
-		return nil, err
+		return Undone{}, err
 	}
 	if len(targets) == 0 && u.ToTime.IsZero() {
-		return nil, memory.Errorf(memory.NotFound, "there is no change %q or run %q", u.Change, u.Run)
+		return Undone{}, memory.Errorf(memory.NotFound, "there is no change or run %q", u.Change+u.Run)
 	}
 	journal := targets
 	if len(targets) > 0 && u.ToTime.IsZero() { // back to a time takes everything anyway
 		first := targets[len(targets)-1]
 		if journal, err = e.changes(ctx, owner, memory.ChangeQuery{After: first.At.Add(-time.Microsecond)}); err != nil {
-			return nil, err
+			return Undone{}, err
 		}
 	}
-	return learn.Undo(targets, journal, u.Cascade, e.now(), author)
+	changes, err := learn.Undo(targets, journal, u.Cascade || u.DryRun, e.now(), author)
+	if err != nil {
+		return Undone{}, err
+	}
+	for i := range changes {
+		changes[i].Before = newest(journal, changes[i].After.Target())
+	}
+	return Undone{Changes: changes, Later: later(targets, journal)}, nil
+}
+
+// newest returns the state that the journal, newest first, last gave a thing.
+func newest(journal []memory.Change, target string) memory.Image {
+	for _, c := range journal {
+		if c.After.Target() == target {
+			return c.After
+		}
+	}
+	return memory.Image{}
+}
+
+// later returns the changes of a journal, newest first, that came after targets and
+// are about the same things. Both sides of a replacement are one thing.
+func later(targets, journal []memory.Change) []memory.Change {
+	ours, things := map[string]bool{}, map[string]bool{}
+	for _, c := range targets {
+		ours[c.ID], things[c.After.Target()] = true, true
+		if c.OldID == "" || c.NewID == "" {
+			continue
+		}
+		for _, other := range journal {
+			if other.Run == c.Run && other.OldID != "" && other.NewID == c.NewID {
+				ours[other.ID], things[other.After.Target()] = true, true
+			}
+		}
+	}
+	var out []memory.Change
+	for _, c := range journal {
+		switch {
+		case c.ID == targets[len(targets)-1].ID:
+			return out
+		case !ours[c.ID] && things[c.After.Target()]:
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // changes returns all that a query selects of the journal, newest first.

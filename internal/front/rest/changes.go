@@ -15,20 +15,14 @@ func (d *door) changeOperations(a adder) {
 	operation(a, http.MethodPost, "/api/changes/undo", "undo-changes", "Take back a change, a run, or everything since a time", d.undo)
 }
 
-type changesInput struct {
-	Fact   string        `query:"fact" doc:"Changes of this fact, or in which it replaced or was replaced."`
-	Action memory.Action `query:"action" enum:"add,update,reinforce,replace,retire,restore,approve,reject,link,unlink,undo"`
-	Run    string        `query:"run"`
-	Limit  int           `query:"limit" minimum:"1" maximum:"500" default:"50"`
-	Cursor string        `query:"cursor"`
-}
-
-func (d *door) changes(ctx context.Context, in *changesInput) (*body[client.Changes], error) {
+func (d *door) changes(ctx context.Context, in *client.ChangesQuery) (*body[client.Changes], error) {
 	owner, _, err := who(ctx)
 	if err != nil {
 		return nil, err
 	}
-	page, err := d.engine.Changes(ctx, owner, memory.ChangeQuery{Fact: in.Fact, Action: in.Action, Run: in.Run, Limit: in.Limit, Cursor: in.Cursor})
+	page, err := d.engine.Changes(ctx, owner, memory.ChangeQuery{
+		Fact: in.Fact, Action: in.Action, Run: in.Run, After: in.Since, Limit: in.Limit, Cursor: in.Cursor,
+	})
 	return changePage(page, err)
 }
 
@@ -50,11 +44,15 @@ func changePage(page memory.ChangePage, err error) (*body[client.Changes], error
 	if err != nil {
 		return nil, err
 	}
-	out := client.Changes{Changes: []client.Change{}, Next: page.Next}
-	for _, c := range page.Changes {
-		out.Changes = append(out.Changes, client.ViewChange(c))
+	return answer(client.Changes{Changes: changeViews(page.Changes), Next: page.Next}), nil
+}
+
+func changeViews(changes []memory.Change) []client.Change {
+	out := make([]client.Change, 0, len(changes))
+	for _, c := range changes {
+		out = append(out, client.ViewChange(c))
 	}
-	return answer(out), nil
+	return out
 }
 
 type undoInput struct {
@@ -62,16 +60,21 @@ type undoInput struct {
 	Body client.UndoRequest
 }
 
-func (d *door) undo(ctx context.Context, in *undoInput) (*body[client.Receipt], error) {
+func (d *door) undo(ctx context.Context, in *undoInput) (*body[client.Undone], error) {
 	owner, author, err := who(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r, err := d.engine.Undo(ctx, owner, engine.Undoing{
-		Change: in.Body.Change, Run: in.Body.Run, ToTime: timeOf(in.Body.ToTime), Cascade: in.Body.Cascade, Idempotency: in.Key,
+	undone, err := d.engine.Undo(ctx, owner, engine.Undoing{
+		Change: in.Body.Change, Run: in.Body.Run, ToTime: timeOf(in.Body.ToTime),
+		Cascade: in.Body.Cascade, DryRun: in.Body.DryRun, Idempotency: in.Key,
 	}, author)
 	if err != nil {
 		return nil, err
 	}
-	return answer(receipt(r)), nil
+	out := client.Undone{Receipt: receipt(undone.Receipt), DryRun: in.Body.DryRun, Steps: changeViews(undone.Changes)}
+	if len(undone.Later) > 0 {
+		out.Later = changeViews(undone.Later)
+	}
+	return answer(out), nil
 }

@@ -28,6 +28,7 @@ func (d *door) memoryOperations(a adder) {
 	} {
 		operation(a, http.MethodPost, "/api/memory/{id}/"+string(v.action), string(v.action)+"-memory", v.summary, d.decide(v.action))
 	}
+	d.reviewOperations(a)
 	operation(a, http.MethodPost, "/api/memory/{id}/pin", "pin-memory", "Pin a fact, or unpin it", d.pin)
 }
 
@@ -73,13 +74,15 @@ func (d *door) list(ctx context.Context, in *client.ListQuery) (*body[client.Mem
 	return answer(client.Memories{Memories: views(page.Memories), Next: page.Next}), nil
 }
 
-// split reads a list with commas of valid words.
+// split reads a list with commas of valid words; "all" is every one of them.
 func split[T ~string](name, s string, valid ...T) ([]T, error) {
 	var out []T
 	for part := range strings.SplitSeq(s, ",") {
 		part = strings.TrimSpace(part)
 		switch {
 		case part == "":
+		case part == "all":
+			return valid, nil
 		case !slices.Contains(valid, T(part)):
 			return nil, memory.Errorf(memory.Invalid, "%s: %q is none of %v", name, part, valid)
 		default:
@@ -209,11 +212,18 @@ func (d *door) decide(action memory.Action) func(context.Context, *decideInput) 
 		if err != nil {
 			return nil, err
 		}
-		f, err := d.engine.Decide(ctx, owner, in.ID, engine.Decision{Action: action, Idempotency: in.Key}, author)
+		if action == memory.ActionRestore {
+			f, err := d.engine.Decide(ctx, owner, in.ID, engine.Decision{Action: action, Idempotency: in.Key}, author)
+			if err != nil {
+				return nil, err
+			}
+			return answer(client.View(memory.Memory{Fact: &f})), nil
+		}
+		facts, _, err := d.engine.Judge(ctx, owner, []engine.Judgement{{ID: in.ID, Action: action}}, in.Key, author)
 		if err != nil {
 			return nil, err
 		}
-		return answer(client.View(memory.Memory{Fact: &f})), nil
+		return answer(client.View(memory.Memory{Fact: &facts[0]})), nil
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
 )
 
 // everyWrite is a request of each kind that writes.
@@ -26,6 +27,7 @@ var everyWrite = []struct{ method, path, body string }{
 	{"POST", "/api/memory/{cello}/restore", ""},
 	{"POST", "/api/memory/forget", `{"query":"oolong tea"}`},
 	{"POST", "/api/changes/undo", `{"change":"{change}"}`},
+	{"POST", "/api/review", `{"judgements":[{"id":"{climbing}","action":"approve","content":"Ana likes climbing"}]}`},
 }
 
 func TestTheSameKeyWritesOnce(t *testing.T) {
@@ -59,6 +61,7 @@ func TestAKeyIsForOneKindOfRequest(t *testing.T) {
 	for _, c := range []struct{ method, path, body string }{
 		{"POST", "/api/memory/forget", `{"ids":["{tea}"]}`},
 		{"POST", "/api/memory/{climbing}/approve", ""},
+		{"POST", "/api/review", `{"judgements":[{"id":"{climbing}","action":"approve"}]}`},
 	} {
 		if w := r.do(c.method, c.path, c.body, "Idempotency-Key", "k1"); w.Code != http.StatusConflict {
 			t.Errorf("%s %s: %d %s, want a conflict", c.method, c.path, w.Code, w.Body)
@@ -150,6 +153,100 @@ func TestUndoBringsBackAndCanBeUndone(t *testing.T) {
 	}
 }
 
+func TestADryRunOfUndoShowsWhatStandsInItsWay(t *testing.T) {
+	r := newRig(t).furnish()
+	r.do("PATCH", "/api/memory/{tea}", `{"content":"Ana drinks sencha tea"}`)
+	before := r.version()
+	var would, undone client.Undone
+	r.decode(r.do("POST", "/api/changes/undo", `{"run":"{run}","dry_run":true}`), &would)
+	if r.version() != before {
+		t.Error("a dry run wrote something")
+	}
+	if len(would.Later) != 1 || would.Later[0].Action != memory.ActionUpdate {
+		t.Errorf("later changes %+v, want the edit", would.Later)
+	}
+	if len(would.Steps) != 1 || would.Steps[0].Before.Fact.Content != "Ana drinks sencha tea" || would.Steps[0].After.Fact.Status != memory.Retired {
+		t.Errorf("steps %+v, want that the tea as it is now leaves", would.Steps)
+	}
+	r.decode(r.do("POST", "/api/changes/undo", `{"run":"{run}","cascade":true}`), &undone)
+	if len(undone.Steps) != 1 || undone.Steps[0].Run != undone.Run || undone.Steps[0].Before.Fact.Content != "Ana drinks sencha tea" || undone.DryRun || undone.Later != nil {
+		t.Errorf("undone %+v, want the step that the dry run showed", undone)
+	}
+}
+
+// pend gives ana a pending fact with its reason.
+func (r *rig) pend(f memory.Fact, why memory.Change) {
+	r.t.Helper()
+	f.Status = memory.Pending
+	why.Action, why.After.Fact = memory.ActionAdd, &f
+	if _, err := r.engine.Store.Apply(context.Background(), f.Scope.Owner, memtest.Run("pend-"+f.ID), why); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func TestReviewShowsWhatAPersonNeedsToDecide(t *testing.T) {
+	r := newRig(t)
+	ana := memory.User(memory.DefaultNamespace, "ana")
+	berlin := r.id("POST", "/api/memory", `{"content":"User lives in Berlin"}`)
+	other := r.id("POST", "/api/memory", `{"content":"User owns a red bicycle"}`)
+	var said client.Added
+	r.decode(r.do("POST", "/api/memory/add", `{"infer":false,"conversation":"move","messages":[{"role":"user","content":"Hi! I moved to Łódź in May. Bye."}]}`), &said)
+	f := memtest.Fact(ana, "User lives in Łódź")
+	f.Subject, f.Attribute, f.ObservedAt = "user", "home", r.clock.Now().Add(-time.Hour)
+	f.Provenance = memory.Provenance{Conversation: "move", Turns: said.Turns, Quote: &memory.Span{Turn: said.Turns[0], Start: 4, End: 30}}
+	r.pend(f, memory.Change{OldID: other, NewID: f.ID, Reason: "it is doubtful", Author: memory.Author{Kind: memory.ByModel, Name: "m", Prompt: "p"}})
+
+	var page client.Review
+	r.decode(r.do("GET", "/api/review", ""), &page)
+	if len(page.Waiting) != 1 {
+		t.Fatalf("%d wait, want 1", len(page.Waiting))
+	}
+	w := page.Waiting[0]
+	if w.Memory.ID != f.ID || w.Reason != "it is doubtful" || w.Author.Prompt != "p" {
+		t.Errorf("waiting: %+v, want the fact, its reason and author", w)
+	}
+	if q := w.Quote; q == nil || q.Before != "Hi! " || q.Words != "I moved to Łódź in May." || q.After != " Bye." || q.Conversation != "move" || q.Role != memory.RoleUser {
+		t.Errorf("quote: %+v, want it in its turn", q)
+	}
+	if len(w.Conflicts) != 2 || w.Conflicts[0].ID != berlin || w.Conflicts[1].ID != other {
+		t.Errorf("conflicts: %+v, want the other home and what the journal names", w.Conflicts)
+	}
+
+	// Approving it takes the place of both, in one run that can be undone.
+	var decided client.Reviewed
+	r.decode(r.do("POST", "/api/review", `{"judgements":[{"id":"`+f.ID+`","action":"approve"}]}`), &decided)
+	list := r.do("GET", "/api/memory", "").Body.String()
+	if strings.Contains(list, "Berlin") || strings.Contains(list, "bicycle") || !strings.Contains(list, "Łódź") || decided.Changes != 3 {
+		t.Errorf("after approving with %d changes: %s", decided.Changes, list)
+	}
+	r.do("POST", "/api/changes/undo", `{"run":"`+decided.Run+`"}`)
+	list = r.do("GET", "/api/memory", "").Body.String()
+	if !strings.Contains(list, "Berlin") || !strings.Contains(list, "bicycle") || strings.Contains(list, "Łódź") {
+		t.Errorf("after undoing it: %s", list)
+	}
+	r.decode(r.do("GET", "/api/review", ""), &page)
+	if len(page.Waiting) != 1 || page.Waiting[0].Reason != "it is doubtful" {
+		t.Errorf("waiting after undoing it: %+v", page.Waiting)
+	}
+}
+
+func TestTwoApprovedFactsReplaceAnOldOneOnce(t *testing.T) {
+	r := newRig(t)
+	ana := memory.User(memory.DefaultNamespace, "ana")
+	r.id("POST", "/api/memory", `{"content":"User lives in Berlin"}`)
+	var ids []string
+	for _, town := range []string{"Porto", "Faro"} {
+		f := memtest.Fact(ana, "User lives in "+town)
+		f.Subject, f.Attribute = "user", "home"
+		r.pend(f, memory.Change{})
+		ids = append(ids, f.ID)
+	}
+	w := r.do("POST", "/api/review", `{"judgements":[{"id":"`+ids[0]+`","action":"approve"},{"id":"`+ids[1]+`","action":"approve"}]}`)
+	if got := r.do("GET", "/api/memory", "").Body.String(); w.Code != 200 || strings.Contains(got, "Berlin") {
+		t.Errorf("approving both: %d %s; then %s", w.Code, w.Body, got)
+	}
+}
+
 func TestTraceIsItsOwnersAlone(t *testing.T) {
 	r := newRig(t).furnish()
 	var found client.SearchAnswer
@@ -168,7 +265,7 @@ func TestNobodyInParticularHasNoMemory(t *testing.T) {
 	r := newRig(t).furnish()
 	for _, c := range append(everyWrite, []struct{ method, path, body string }{
 		{"GET", "/api/memory", ""}, {"GET", "/api/memory/{tea}", ""}, {"DELETE", "/api/memory/{tea}", ""}, {"GET", "/api/memory/{tea}/history", ""},
-		{"POST", "/api/memory/search", `{"query":"tea"}`}, {"GET", "/api/changes", ""}, {"GET", "/api/traces/x", ""}, {"GET", "/api/stats", ""}, {"GET", "/api/jobs", ""}, {"POST", "/api/jobs/x/retry", ""},
+		{"POST", "/api/memory/search", `{"query":"tea"}`}, {"GET", "/api/changes", ""}, {"GET", "/api/review", ""}, {"GET", "/api/traces/x", ""}, {"GET", "/api/stats", ""}, {"GET", "/api/jobs", ""}, {"POST", "/api/jobs/x/retry", ""},
 	}...) {
 		w := r.as("", c.method, c.path, c.body)
 		if w.Code != http.StatusUnauthorized || strings.Contains(w.Body.String(), "oolong") {

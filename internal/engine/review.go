@@ -1,0 +1,269 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Waiting is a pending fact with what a person needs to decide on it.
+type Waiting struct {
+	Fact   memory.Fact
+	Turn   *memory.Turn // that its words are from; nil if there is none
+	Reason string       // why it waits
+	Author memory.Author
+	// Conflicts are the active facts that it contradicts: those of the same subject
+	// and attribute, if only one value of that can hold, and the one that the
+	// journal says it would replace. Approving it takes their place.
+	Conflicts []memory.Fact
+}
+
+// WaitingPage is a piece of the list of what waits. Next is "" at its end.
+type WaitingPage struct {
+	Waiting []Waiting
+	Next    string
+}
+
+// Waiting returns the pending facts, newest first, each with its reason, the turn it
+// is from and what it contradicts. limit 0 means 50; at most 500.
+func (e *Engine) Waiting(ctx context.Context, owner memory.Owner, limit int, cursor string) (WaitingPage, error) {
+	page, err := e.Store.List(ctx, owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: limit, Cursor: cursor})
+	if err != nil {
+		return WaitingPage{}, err
+	}
+	out := WaitingPage{Next: page.Next}
+	for _, m := range page.Memories {
+		w := Waiting{Fact: *m.Fact}
+		why, err := e.proposed(ctx, owner, w.Fact.ID)
+		if err != nil {
+			return WaitingPage{}, err
+		}
+		w.Reason, w.Author = why.Reason, why.Author
+		if w.Conflicts, err = e.conflicts(ctx, w.Fact, why.OldID); err != nil {
+			return WaitingPage{}, err
+		}
+		if w.Turn, err = e.source(ctx, w.Fact); err != nil {
+			return WaitingPage{}, err
+		}
+		out.Waiting = append(out.Waiting, w)
+	}
+	return out, nil
+}
+
+// proposed returns the change that made a fact wait, the zero Change if the journal
+// has none. An undo that brought it back there says nothing of why.
+func (e *Engine) proposed(ctx context.Context, owner memory.Owner, id string) (memory.Change, error) {
+	changes, err := e.changes(ctx, owner, memory.ChangeQuery{Target: "fact:" + id})
+	if err != nil {
+		return memory.Change{}, fmt.Errorf("read why %s waits: %w", id, err)
+	}
+	for _, c := range changes {
+		if c.Action != memory.ActionUndo && c.After.Status() == memory.Pending && c.Before.Status() != memory.Pending {
+			return c, nil
+		}
+	}
+	return memory.Change{}, nil
+}
+
+// source returns the turn that a fact's words are from, nil without one.
+func (e *Engine) source(ctx context.Context, f memory.Fact) (*memory.Turn, error) {
+	id := ""
+	switch p := f.Provenance; {
+	case p.Quote != nil:
+		id = p.Quote.Turn
+	case len(p.Turns) > 0:
+		id = p.Turns[0]
+	default:
+		return nil, nil
+	}
+	found, err := e.Store.Get(ctx, f.Scope.Owner, id)
+	if err != nil {
+		return nil, fmt.Errorf("read the turn of %s: %w", f.ID, err)
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	return found[0].Turn, nil
+}
+
+// conflicts returns the owner's active facts that f contradicts, named among them
+// if it is one.
+func (e *Engine) conflicts(ctx context.Context, f memory.Fact, named string) ([]memory.Fact, error) {
+	c := learn.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute}
+	if f.Attribute != "" {
+		page, err := e.Store.List(ctx, f.Scope.Owner, memory.Query{Subject: f.Subject, Attribute: f.Attribute})
+		if err != nil {
+			return nil, fmt.Errorf("list what %s may contradict: %w", f.ID, err)
+		}
+		for _, m := range page.Memories {
+			if m.Link == nil && f.Scope.Sees(m.Fact.Scope) {
+				c.Near = append(c.Near, learn.Neighbour{Fact: *m.Fact})
+			}
+		}
+	}
+	var ids []string
+	for _, d := range learn.Reconcile([]learn.Candidate{c}) {
+		if d.Verdict == learn.Update {
+			ids = append(ids, d.Target)
+		}
+	}
+	if named != "" && named != f.ID && !slices.Contains(ids, named) {
+		ids = append(ids, named)
+	}
+	found, err := e.Store.Get(ctx, f.Scope.Owner, ids...)
+	if err != nil {
+		return nil, fmt.Errorf("read what %s contradicts: %w", f.ID, err)
+	}
+	var out []memory.Fact
+	for _, m := range found {
+		if m.Fact != nil && m.Link == nil && m.Fact.Status == memory.Active {
+			out = append(out, *m.Fact)
+		}
+	}
+	return out, nil
+}
+
+// Judgement is what a person says of a pending fact.
+type Judgement struct {
+	ID      string
+	Action  memory.Action // approve or reject
+	Content string        // better words to approve; "": those it has
+}
+
+// Judge approves and rejects pending facts, all or none, in one run that can be
+// undone. An approved fact takes the place of those it contradicts; a rejected one
+// is not learned again. It returns the facts as they are then, in the order of the
+// judgements. What is not pending is a Conflict.
+func (e *Engine) Judge(ctx context.Context, owner memory.Owner, judgements []Judgement, key string, author memory.Author) ([]memory.Fact, memory.Receipt, error) {
+	done, err := e.done(ctx, owner, key)
+	switch {
+	case err != nil:
+		return nil, memory.Receipt{}, err
+	case len(done) > 0:
+		return e.judged(ctx, owner, judgements, done)
+	}
+	run := memory.Run{ID: idFor(owner, key), Kind: "review", Author: author}
+	for try := 1; ; try++ {
+		j := judging{engine: e, owner: owner, author: author, met: map[string]bool{}}
+		for _, one := range judgements {
+			if err := j.judge(ctx, one); err != nil {
+				return nil, memory.Receipt{}, err
+			}
+		}
+		run.Vectors = j.vectors
+		receipt, err := e.Store.Apply(ctx, owner, run, append(j.ends, j.changes...)...)
+		if err == nil {
+			return j.facts, receipt, nil
+		}
+		if !errors.Is(err, memory.Conflict) || try == maxConflicts {
+			return nil, memory.Receipt{}, err
+		}
+	}
+}
+
+// judged returns what a request decided when it came first.
+func (e *Engine) judged(ctx context.Context, owner memory.Owner, judgements []Judgement, done []memory.Change) ([]memory.Fact, memory.Receipt, error) {
+	var facts []memory.Fact
+	for _, one := range judgements {
+		if !slices.ContainsFunc(done, func(c memory.Change) bool {
+			return c.Action == one.Action && c.After.Target() == "fact:"+one.ID
+		}) {
+			return nil, memory.Receipt{}, errOtherRequest
+		}
+		f, err := e.fact(ctx, owner, one.ID)
+		if err != nil {
+			return nil, memory.Receipt{}, err
+		}
+		facts = append(facts, f)
+	}
+	return facts, receiptOf(done), nil
+}
+
+// judging gathers what judgements change.
+type judging struct {
+	engine  *Engine
+	owner   memory.Owner
+	author  memory.Author
+	met     map[string]bool // ids that are judged or replaced
+	ends    []memory.Change // what is replaced: first, so that its words are free
+	changes []memory.Change
+	vectors []memory.Vector
+	facts   []memory.Fact
+}
+
+func (j *judging) judge(ctx context.Context, one Judgement) error {
+	f, err := j.engine.fact(ctx, j.owner, one.ID)
+	switch {
+	case err != nil:
+		return err
+	case j.met[f.ID]:
+		return memory.Errorf(memory.Invalid, "%s is judged twice", f.ID)
+	case f.Status != memory.Pending:
+		return memory.Errorf(memory.Conflict, "%s is %s; only what is pending can be approved or rejected", f.ID, f.Status)
+	}
+	j.met[f.ID] = true
+	change := memory.Change{Action: one.Action, Base: f.Version, Author: j.author, Reason: string(one.Action) + " by a person"}
+	switch one.Action {
+	case memory.ActionReject:
+		f.Status, f.UpdatedAt = memory.Rejected, j.engine.now()
+	case memory.ActionApprove:
+		if change.OldID, err = j.approve(ctx, &f, one.Content); err != nil {
+			return err
+		}
+		if change.OldID != "" {
+			change.NewID = f.ID
+		}
+	default:
+		return memory.Errorf(memory.Invalid, "%q is no judgement; valid: approve, reject", one.Action)
+	}
+	change.After.Fact = &f
+	j.changes, j.facts = append(j.changes, change), append(j.facts, f)
+	return nil
+}
+
+// approve makes f active and ends what it contradicts. It returns the id of the
+// first of those.
+func (j *judging) approve(ctx context.Context, f *memory.Fact, words string) (replaced string, err error) {
+	e, now := j.engine, j.engine.now()
+	f.Status, f.Confidence, f.Trust, f.UpdatedAt = memory.Active, 1, memory.TrustPerson, now
+	why, err := e.proposed(ctx, j.owner, f.ID)
+	if err != nil {
+		return "", err
+	}
+	if words != "" && words != f.Content {
+		if f.Content, err = e.checkText("content", words); err != nil {
+			return "", err
+		}
+		f.Hash = text.Hash(f.Content)
+		f.Subject, f.Attribute = learn.Classify(f.Content)
+		vectors, err := e.vectors(ctx, f.ID, f.Content)
+		if err != nil {
+			return "", err
+		}
+		j.vectors = append(j.vectors, vectors...)
+	}
+	olds, err := e.conflicts(ctx, *f, why.OldID)
+	if err != nil {
+		return "", err
+	}
+	for _, old := range olds {
+		if j.met[old.ID] {
+			continue
+		}
+		j.met[old.ID] = true
+		if !f.Newer(&old) { // that it holds, and the other does not, is said now
+			f.ObservedAt, f.ObservedSeq = now, 0
+		}
+		f.Pinned = f.Pinned || old.Pinned
+		j.ends = append(j.ends, memory.Replace(old, *f, now, "a person approved what replaces it", j.author)[0])
+		if replaced == "" {
+			replaced = old.ID
+		}
+	}
+	return replaced, nil
+}

@@ -1,0 +1,63 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/memory"
+)
+
+func (d *door) reviewOperations(a adder) {
+	operation(a, http.MethodGet, "/api/review", "list-review", "What waits for a person, newest first", d.review)
+	operation(a, http.MethodPost, "/api/review", "judge", "Approve or reject what waits, in one run", d.judge)
+}
+
+func (d *door) review(ctx context.Context, in *client.ReviewQuery) (*body[client.Review], error) {
+	owner, _, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	page, err := d.engine.Waiting(ctx, owner, in.Limit, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	out := client.Review{Waiting: make([]client.Waiting, 0, len(page.Waiting)), Next: page.Next}
+	for _, w := range page.Waiting {
+		v := client.Waiting{Memory: client.View(memory.Memory{Fact: &w.Fact}), Reason: w.Reason, Author: w.Author}
+		if w.Turn != nil {
+			v.Quote = client.ViewQuote(client.View(memory.Memory{Turn: w.Turn}), w.Fact.Provenance.Quote)
+		}
+		for _, f := range w.Conflicts {
+			v.Conflicts = append(v.Conflicts, client.View(memory.Memory{Fact: &f}))
+		}
+		out.Waiting = append(out.Waiting, v)
+	}
+	return answer(out), nil
+}
+
+type judgeInput struct {
+	Idempotent
+	Body client.ReviewRequest
+}
+
+func (d *door) judge(ctx context.Context, in *judgeInput) (*body[client.Reviewed], error) {
+	owner, author, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	judgements := make([]engine.Judgement, 0, len(in.Body.Judgements))
+	for _, j := range in.Body.Judgements {
+		judgements = append(judgements, engine.Judgement{ID: j.ID, Action: j.Action, Content: j.Content})
+	}
+	facts, r, err := d.engine.Judge(ctx, owner, judgements, in.Key, author)
+	if err != nil {
+		return nil, err
+	}
+	out := client.Reviewed{Receipt: receipt(r)}
+	for _, f := range facts {
+		out.Memories = append(out.Memories, client.View(memory.Memory{Fact: &f}))
+	}
+	return answer(out), nil
+}
