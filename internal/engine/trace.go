@@ -33,7 +33,7 @@ func (r *recalling) trace(id, block string, took time.Duration) memory.Trace {
 		t.Cut = append(t.Cut, memory.TraceHit{ID: d.Hit.Memory.ID(), Kind: d.Hit.Memory.Kind(), Score: rounded(d.Hit.Score), Why: parts.why(d.Hit.Why), Cut: d.Stage})
 	}
 	for _, c := range cut {
-		t.Cut = append(t.Cut, memory.TraceHit{ID: c.Candidate.ID, Kind: c.Candidate.Kind, Score: rounded(c.Candidate.Score), Why: parts.why(c.Candidate.Why), Cut: c.Stage})
+		t.Cut = append(t.Cut, memory.TraceHit{ID: c.ID, Kind: c.Kind, Score: rounded(c.Score), Why: parts.why(c.Why), Cut: c.Stage})
 	}
 	return t
 }

@@ -54,7 +54,7 @@ func TestATraceKeepsRoundedCopies(t *testing.T) {
 	r := recalling{
 		hits:    []memory.Hit{{Memory: fact, Score: 1.0 / 3, Why: why}, {Memory: fact}},
 		dropped: []recall.Dropped{{Hit: memory.Hit{Memory: fact, Why: many}, Stage: "budget"}},
-		cut:     []recall.Cut{{Candidate: memory.Candidate{ID: "c", Score: 2.0 / 3, Why: why}, Stage: "limit"}},
+		cut:     []recall.Cut{{ID: "c", Score: 2.0 / 3, Why: why, Stage: "limit"}},
 	}
 	got := r.trace("id", "", 0)
 	want := memory.Why{{Name: "own", Value: .3333}, {Name: "recency", Value: 1}}

@@ -142,7 +142,7 @@ func (l *lineup) odds() float64 {
 // odds.
 func Signals(q Query, candidates []memory.Candidate) (names []string, weights, values []float64) {
 	a := newAsked(q, candidates)
-	l := newLineup(a, fuse(a, candidates))
+	l := newLineup(a, fuse(a, candidates, make([]ranked, len(candidates))))
 	for _, s := range signals {
 		names, weights, values = append(names, s.name), append(weights, s.weight), append(values, s.value(l))
 	}

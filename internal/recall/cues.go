@@ -13,6 +13,7 @@ import (
 type cue struct {
 	name   string
 	weight float64
+	of     func(q *asked) bool // of which questions; it is 0 of others
 	value  func(q *asked, c *view) float64
 }
 
@@ -22,41 +23,46 @@ type cue struct {
 // each is worth and what fits of other conversations give.
 var cues = []cue{
 	// The words, with the neighbours' of a turn.
-	{"words", 5.8, words},
+	{"words", 5.8, every, words},
 	// The one who spoke is the one the question names; "I" names the user.
-	{"speaker", 1.7, speaker},
-	{"speaker_words", 1.6, func(q *asked, c *view) float64 { return speaker(q, c) * words(q, c) }},
+	{"speaker", 1.7, ofSomebody, speaker},
+	{"speaker_words", 1.6, ofSomebody, func(q *asked, c *view) float64 { return speaker(q, c) * words(q, c) }},
 	// The turn answers a question that has the words.
-	{"reply", 1.8, func(_ *asked, c *view) float64 { return unlessAssistant(c, c.reply) }},
+	{"reply", 1.8, every, func(_ *asked, c *view) float64 { return unlessAssistant(c, c.reply) }},
 	// The turn is itself a question.
-	{"asks", -0.5, func(_ *asked, c *view) float64 { return unlessAssistant(c, marked(c, memory.MarkAsks)) }},
+	{"asks", -0.5, every, func(_ *asked, c *view) float64 { return unlessAssistant(c, marked(c, memory.MarkAsks)) }},
 	// The question is for a time and the candidate speaks of one, or for a time
 	// and has its month or year.
-	{"when", 2.6, func(q *asked, c *view) float64 {
-		return q.gate(q.when) * marked(c, memory.MarkTimes) * words(q, c)
-	}},
-	{"date_said", 3.2, func(q *asked, c *view) float64 { return q.prompt * q.onDay(c) }},
-	{"date_meant", 2.7, func(q *asked, c *view) float64 { return q.prompt * q.share(c.Dates) }},
+	{"when", 2.6, forTime, func(q *asked, c *view) float64 { return q.prompt * marked(c, memory.MarkTimes) * words(q, c) }},
+	{"date_said", 3.2, ofDate, func(q *asked, c *view) float64 { return q.prompt * q.onDay(c) }},
+	{"date_meant", 2.7, ofDate, func(q *asked, c *view) float64 { return q.prompt * q.share(c.Dates) }},
 	// The conversation as a whole is about it; for a long message that counts more.
-	{"session", 2.5, func(_ *asked, c *view) float64 { return c.session }},
-	{"topic", 2.0, func(q *asked, c *view) float64 { return (1 - q.prompt) * c.session }},
+	{"session", 2.5, every, func(_ *asked, c *view) float64 { return c.session }},
+	{"topic", 2.0, long, func(q *asked, c *view) float64 { return (1 - q.prompt) * c.session }},
 	// The turn itself has the words, and not only its neighbours.
-	{"peak", 0.65, func(_ *asked, c *view) float64 { return c.peak }},
-	{"number", 1.4, func(q *asked, c *view) float64 {
-		return q.gate(q.count) * marked(c, memory.MarkNumbers) * words(q, c)
-	}},
-	{"place", 2.0, func(q *asked, c *view) float64 {
-		return q.gate(q.where) * marked(c, memory.MarkPlaces) * words(q, c)
-	}},
-	{"title", 1.9, func(q *asked, c *view) float64 { return q.gate(q.title) * marked(c, memory.MarkQuotes) }},
+	{"peak", 0.65, every, func(_ *asked, c *view) float64 { return c.peak }},
+	{"number", 1.4, forNumber, func(q *asked, c *view) float64 { return q.prompt * marked(c, memory.MarkNumbers) * words(q, c) }},
+	{"place", 2.0, forPlace, func(q *asked, c *view) float64 { return q.prompt * marked(c, memory.MarkPlaces) * words(q, c) }},
+	{"title", 1.9, forTitle, func(q *asked, c *view) float64 { return q.prompt * marked(c, memory.MarkQuotes) }},
 	// Other words for the question's. A long message has so many that something is
 	// always related.
-	{"related", 3.0, func(q *asked, c *view) float64 { return q.prompt * c.related }},
+	{"related", 3.0, every, func(q *asked, c *view) float64 { return q.prompt * c.related }},
 	// The question asks for a kind of thing, and the candidate names one.
-	{"class", 1.0, func(q *asked, c *view) float64 { return q.prompt * q.instances(c.Classes) }},
+	{"class", 1.0, forKind, func(q *asked, c *view) float64 { return q.prompt * q.instances(c.Classes) }},
 	// A vector can only help: what is no nearer than chance adds nothing.
-	{"vector", 1.5, func(_ *asked, c *view) float64 { return max(0, c.vector-vectorFloor) }},
+	{"vector", 1.5, every, func(_ *asked, c *view) float64 { return max(0, c.vector-vectorFloor) }},
 }
+
+// Questions that cues are of.
+func every(*asked) bool        { return true }
+func ofSomebody(q *asked) bool { return q.self || len(q.named) > 0 }
+func ofDate(q *asked) bool     { return len(q.Dates) > 0 }
+func long(q *asked) bool       { return q.prompt < 1 }
+func forTime(q *asked) bool    { return q.when }
+func forNumber(q *asked) bool  { return q.count }
+func forPlace(q *asked) bool   { return q.where }
+func forTitle(q *asked) bool   { return q.title }
+func forKind(q *asked) bool    { return q.classes != 0 }
 
 // cueParts are the names of the cues' parts of Why.
 var cueParts = func() []string {
@@ -77,8 +83,8 @@ func Cues(q Query, candidates []memory.Candidate) (names []string, weights []flo
 	for i := range candidates {
 		v := newView(&candidates[i])
 		row := make([]float64, len(cues))
-		for j, cue := range cues {
-			row[j] = cue.value(a, &v)
+		for _, j := range a.cues {
+			row[j] = cues[j].value(a, &v)
 		}
 		values = append(values, row)
 	}
@@ -114,6 +120,7 @@ func finite(x float32) float64 {
 type asked struct {
 	Query
 	named []string // speakers the question names
+	cues  []int    // those that are of it
 }
 
 func newAsked(q Query, candidates []memory.Candidate) *asked {
@@ -130,14 +137,13 @@ func newAsked(q Query, candidates []memory.Candidate) *asked {
 			a.named = append(a.named, name)
 		}
 	}
-	return a
-}
-
-func (q *asked) gate(on bool) float64 {
-	if on {
-		return q.prompt
+	a.cues = make([]int, 0, len(cues))
+	for i := range cues {
+		if cues[i].of(a) {
+			a.cues = append(a.cues, i)
+		}
 	}
-	return 0
+	return a
 }
 
 func words(_ *asked, c *view) float64 { return c.lexical }

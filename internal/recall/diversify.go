@@ -1,6 +1,10 @@
 package recall
 
-import "github.com/loci-memory/loci/internal/vector"
+import (
+	"slices"
+
+	"github.com/loci-memory/loci/internal/vector"
+)
 
 // diversifyAmong bounds the work: what stands further back is not reached.
 const diversifyAmong = 40
@@ -16,11 +20,12 @@ const repeats = 0.75
 //
 // Redundancy only grows as more are chosen, so that a candidate is compared with
 // those chosen since it was last looked at, and only while it may still win.
-func diversify(list []*ranked, lambda float64, n int) {
+func (m *room) diversify(list []*ranked, lambda float64, n int) {
 	lambda = unit(lambda)
 	among := list[:min(len(list), max(n, diversifyAmong))]
 	n = min(n, len(among))
-	chosen := make([][]float32, 0, n)
+	m.chosen = m.chosen[:0]
+	ends := make([]int, 1, n+1) // of the vectors in it
 	for i := range n {
 		best := -1
 		for j := i; j < len(among); j++ {
@@ -31,8 +36,8 @@ func diversify(list []*ranked, lambda float64, n int) {
 			if best >= 0 && lambda*r.score-(1-lambda)*r.redundant <= among[best].mmr {
 				continue
 			}
-			for ; r.compared < len(chosen); r.compared++ {
-				r.redundant = max(r.redundant, redundancy(chosen[r.compared], r.Vector))
+			for ; r.compared < i; r.compared++ {
+				r.redundant = max(r.redundant, redundancy(m.chosen[ends[r.compared]:ends[r.compared+1]], r.Vector))
 			}
 			r.mmr = lambda*r.score - (1-lambda)*r.redundant
 			if best < 0 || r.mmr > among[best].mmr {
@@ -43,7 +48,8 @@ func diversify(list []*ranked, lambda float64, n int) {
 		its := among[best]
 		copy(among[i+1:best+1], among[i:best])
 		among[i] = its
-		chosen = append(chosen, decoded(its.Vector))
+		m.choose(its.Vector)
+		ends = append(ends, len(m.chosen))
 	}
 }
 
@@ -56,9 +62,9 @@ func redundancy(a []float32, b []uint16) float64 {
 	return unit((float64(vector.DotPacked(a, b)) - repeats) / (1 - repeats))
 }
 
-// decoded returns the values of a candidate's vector.
-func decoded(row []uint16) []float32 {
-	v := make([]float32, vector.Dims(row))
-	vector.Unpack(v, row)
-	return v
+// choose adds the values of a candidate's vector.
+func (m *room) choose(row []uint16) {
+	start, dims := len(m.chosen), vector.Dims(row)
+	m.chosen = slices.Grow(m.chosen, dims)[:start+dims]
+	vector.Unpack(m.chosen[start:], row)
 }

@@ -44,8 +44,10 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 	asked := termsOf(o.Question)
 	told := make([]telling, 0, min(o.TopK, len(hits))) // of those kept
 	kept = make([]memory.Hit, 0, min(o.TopK, len(hits)))
+	room := make(terms, 0, usualTerms*len(hits))
 	for _, h := range distilled(hits) {
-		says := tell(h.Memory.Content())
+		says := telling{h.Memory.Content(), termsIn(room, h.Memory.Content())}
+		room = says.terms[len(says.terms):]
 		tokens := 0
 		stage := ""
 		switch {
@@ -73,6 +75,9 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 	}
 	return kept, dropped
 }
+
+// usualTerms is about how many terms a memory has.
+const usualTerms = 16
 
 // asGood is the share of its turn's own words for the question that a fact must
 // have to stand in for the turn.
@@ -144,8 +149,6 @@ type telling struct {
 	content string
 	terms   terms
 }
-
-func tell(content string) telling { return telling{content, termsOf(content)} }
 
 func (t telling) repeats(other telling) bool {
 	if len(t.terms)+len(other.terms) == 0 { // nothing but fillers or signs

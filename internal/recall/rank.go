@@ -1,9 +1,9 @@
 package recall
 
 import (
-	"cmp"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -43,8 +43,11 @@ const ageScale = 30
 
 // Cut is a candidate that was left out, and the stage that did it.
 type Cut struct {
-	Candidate memory.Candidate
-	Stage     string // "answered", "threshold" or "limit"
+	ID    string
+	Kind  memory.Kind
+	Score float64
+	Why   memory.Why
+	Stage string // "answered", "threshold" or "limit"
 }
 
 // ranked is a candidate on its way through the stages, with a number for each.
@@ -66,8 +69,9 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 		return nil, nil
 	}
 	a := newAsked(q, candidates)
-	list := o.score(a, candidates, now)
-	order := inOrder(list)
+	room := rooms.Get().(*room)
+	defer room.done()
+	list := o.score(a, candidates, now, room.places(len(candidates)))
 	limit := o.Limit
 	if limit <= 0 {
 		limit = defaultLimit
@@ -77,11 +81,18 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 	if bar := or(o.Answered, DefaultAnswered); mostRelevant(list) < min(bar, or(o.Threshold, bar)) {
 		stage, least = "answered", math.Inf(1)
 	}
-	order, relevant := relevantFirst(order, least)
-	diversify(order[:relevant], or(o.Lambda, defaultLambda), limit)
+	order, relevant := room.relevantFirst(list, least)
+	bestFirst(order[:relevant], max(2*limit, diversifyAmong)) // nobody looks further
+	bestFirst(order[relevant:], limit)
+	room.diversify(order[:relevant], or(o.Lambda, defaultLambda), limit)
 	showing := min(limit, relevant)
 	others := order[showing:min(len(order), showing+limit)]
 	backing := make(memory.Why, 0, (showing+len(others))*usualWhy)
+	why := func(r *ranked) memory.Why {
+		start := len(backing)
+		backing = r.explain(a, backing)
+		return backing[start:len(backing):len(backing)]
+	}
 	if showing > 0 {
 		kept = make([]memory.Candidate, showing)
 	}
@@ -89,55 +100,82 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 		cut = make([]Cut, len(others))
 	}
 	for i, r := range order[:showing] {
-		kept[i], backing = r.explained(a, backing)
+		kept[i] = *r.Candidate
+		kept[i].Score, kept[i].Why = r.score, why(r)
 	}
 	for i, r := range others {
-		cut[i].Stage = stage
+		cut[i] = Cut{ID: r.ID, Kind: r.Kind, Score: r.score, Why: why(r), Stage: stage}
 		if showing+i < relevant {
 			cut[i].Stage = "limit"
 		}
-		cut[i].Candidate, backing = r.explained(a, backing)
 	}
 	return kept, cut
 }
 
-// inOrder returns the candidates by score, best first, equal ones by id.
-func inOrder(list []ranked) []*ranked {
-	order := make([]*ranked, len(list))
-	for i := range list {
-		order[i] = &list[i]
-	}
-	slices.SortFunc(order, func(x, y *ranked) int {
-		if x.score != y.score {
-			return cmp.Compare(y.score, x.score)
-		}
-		return cmp.Compare(x.ID, y.ID)
-	})
-	return order
+// room is what one ranking after the other needs while it goes on.
+type room struct {
+	list   []ranked
+	order  []*ranked
+	chosen []float32 // vectors of what diversify chose, one behind the other
+}
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
+
+// places returns n zero places of the list.
+func (m *room) places(n int) []ranked {
+	m.list = slices.Grow(m.list[:0], n)[:n]
+	return m.list
+}
+
+// done lets go of the candidates.
+func (m *room) done() {
+	clear(m.list)
+	clear(m.order)
+	rooms.Put(m)
 }
 
 // relevantFirst returns the candidates of at least that relevance before the
-// others, each side in the order it was in, and how many they are.
-func relevantFirst(order []*ranked, least float64) (_ []*ranked, relevant int) {
-	sides := make([]*ranked, 0, len(order))
-	for _, r := range order {
-		if r.relevance >= least {
-			sides = append(sides, r)
+// others, and how many they are.
+func (m *room) relevantFirst(list []ranked, least float64) (_ []*ranked, relevant int) {
+	m.order = slices.Grow(m.order[:0], len(list))[:len(list)]
+	others := len(list)
+	for i := range list {
+		if r := &list[i]; r.relevance >= least {
+			m.order[relevant] = r
+			relevant++
+		} else { // or it is no number
+			others--
+			m.order[others] = r
 		}
 	}
-	relevant = len(sides)
-	for _, r := range order {
-		if !(r.relevance >= least) { // what is no number is not relevant
-			sides = append(sides, r)
+	return m.order, relevant
+}
+
+// bestFirst brings the best n, one at least, to the front, best first.
+func bestFirst(list []*ranked, n int) {
+	n = min(n, len(list))
+	for i, r := range list {
+		if i >= n && !r.before(list[n-1]) {
+			continue
 		}
+		place := min(i, n-1)
+		list[i] = list[place]
+		for ; place > 0 && r.before(list[place-1]); place-- {
+			list[place] = list[place-1]
+		}
+		list[place] = r
 	}
-	return sides, relevant
+}
+
+// before reports whether r comes before other: by score, equal ones by id.
+func (r *ranked) before(other *ranked) bool {
+	return r.score > other.score || r.score == other.score && r.ID < other.ID
 }
 
 // score takes candidates through fusion, calibration and the blend with recency
 // and confidence.
-func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time) []ranked {
-	list := fuse(a, candidates)
+func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time, places []ranked) []ranked {
+	list := fuse(a, candidates, places)
 	l := newLineup(a, list)
 	odds, w := l.odds(), unit(or(o.Recency, defaultRecency))
 	for i := range list {
@@ -174,16 +212,17 @@ func (q *asked) touches(c *view) bool {
 	return c.lexical > 0 || c.related > 0 || c.vector > vectorFloor || len(q.Dates) > 0 || q.instances(c.Classes) > 0
 }
 
-func fuse(a *asked, candidates []memory.Candidate) []ranked {
-	list := make([]ranked, len(candidates))
+// fuse puts the candidates into places, which are zero and as many, with what the
+// cues add up to.
+func fuse(a *asked, candidates []memory.Candidate, places []ranked) []ranked {
 	for i := range candidates {
-		r := &list[i]
+		r := &places[i]
 		r.view = newView(&candidates[i])
-		for j := range cues {
+		for _, j := range a.cues {
 			r.fused += cues[j].weight * cues[j].value(a, &r.view)
 		}
 	}
-	return list
+	return places
 }
 
 func mostRelevant(list []ranked) float64 {
@@ -203,26 +242,21 @@ func recency(age time.Duration) float64 {
 // a searcher, six of Rank's stages, and the cues that hold.
 const usualWhy = 20
 
-// explained returns the candidate with the numbers of cues and stages, written
-// behind what is in backing already.
-func (r *ranked) explained(a *asked, backing memory.Why) (memory.Candidate, memory.Why) {
-	c, start := *r.Candidate, len(backing)
-	c.Found.Each(func(name string, x float64) { backing = append(backing, memory.Part{Name: name, Value: x}) })
-	for i := range cues {
+// explain adds the numbers of the searcher, the cues and the stages.
+func (r *ranked) explain(a *asked, why memory.Why) memory.Why {
+	r.Found.Each(func(name string, x float64) { why = append(why, memory.Part{Name: name, Value: x}) })
+	for _, i := range a.cues {
 		if x := cues[i].weight * cues[i].value(a, &r.view); x != 0 {
-			backing = append(backing, memory.Part{Name: cueParts[i], Value: x})
+			why = append(why, memory.Part{Name: cueParts[i], Value: x})
 		}
 	}
-	backing = append(backing,
+	return append(why,
 		memory.Part{Name: "fused", Value: r.fused},
 		memory.Part{Name: "relevance", Value: r.relevance},
 		memory.Part{Name: "recency", Value: r.recency},
 		memory.Part{Name: "confidence", Value: r.confidence},
 		memory.Part{Name: "mmr", Value: r.mmr},
 		memory.Part{Name: "score", Value: r.score})
-	c.Why = backing[start:len(backing):len(backing)]
-	c.Score = r.score
-	return c, backing
 }
 
 func or(p *float64, fallback float64) float64 {

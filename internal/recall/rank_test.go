@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -108,8 +109,8 @@ func TestRankHoldsWhateverItIsGiven(t *testing.T) {
 			last = c.Why.Get("mmr")
 		}
 		for i := 1; i < len(cut); i++ {
-			if cut[i].Stage == cut[i-1].Stage && cut[i].Stage != "limit" && cut[i].Candidate.Score > cut[i-1].Candidate.Score {
-				t.Fatalf("what is cut is not in order: %v before %v", cut[i-1].Candidate.Score, cut[i].Candidate.Score)
+			if cut[i].Stage == cut[i-1].Stage && cut[i].Stage != "limit" && cut[i].Score > cut[i-1].Score {
+				t.Fatalf("what is cut is not in order: %v before %v", cut[i-1].Score, cut[i].Score)
 			}
 		}
 	}
@@ -125,7 +126,7 @@ func plainDiversify(list []*ranked, lambda float64, n int) []string {
 		for i, r := range rest {
 			var redundant float64
 			for _, c := range chosen {
-				redundant = max(redundant, redundancy(decoded(c.Vector), r.Vector))
+				redundant = max(redundant, redundancy(unpacked(c.Vector), r.Vector))
 			}
 			if x := lambda*r.score - (1-lambda)*redundant; x > most {
 				best, most = i, x
@@ -135,6 +136,45 @@ func plainDiversify(list []*ranked, lambda float64, n int) []string {
 		rest = slices.Delete(rest, best, best+1)
 	}
 	return out
+}
+
+func unpacked(row []uint16) []float32 {
+	v := make([]float32, vector.Dims(row))
+	vector.Unpack(v, row)
+	return v
+}
+
+func pointers(list []ranked) []*ranked {
+	out := make([]*ranked, len(list))
+	for i := range list {
+		out[i] = &list[i]
+	}
+	return out
+}
+
+func TestBestFirstAreInOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 500 {
+		list := make([]ranked, r.IntN(60))
+		for i := range list {
+			c := candidate(fmt.Sprintf("m%02d", i))
+			list[i] = ranked{view: newView(&c), score: math.Round(r.Float64()*8) / 8}
+		}
+		r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		got, want, n := pointers(list), pointers(list), 1+r.IntN(70)
+		bestFirst(got, n)
+		slices.SortFunc(want, func(a, b *ranked) int {
+			return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.ID, b.ID))
+		})
+		if n = min(n, len(list)); !slices.Equal(got[:n], want[:n]) {
+			t.Fatalf("the best %d of %d are not in order", n, len(list))
+		}
+		for _, x := range want[n:] {
+			if !slices.Contains(got[n:], x) {
+				t.Fatalf("%s is lost", x.ID)
+			}
+		}
+	}
 }
 
 func TestDiversifyIsMaximalMarginalRelevance(t *testing.T) {
@@ -150,10 +190,11 @@ func TestDiversifyIsMaximalMarginalRelevance(t *testing.T) {
 			}
 			list = append(list, ranked{view: newView(&c), score: math.Round(r.Float64()*8) / 8})
 		}
-		order := inOrder(list)
+		order := pointers(list)
+		bestFirst(order, len(order))
 		lambda, n := r.Float64(), r.IntN(25)
 		want := plainDiversify(order, lambda, n)
-		diversify(order, lambda, n)
+		new(room).diversify(order, lambda, n)
 		var got []string
 		for _, x := range order[:min(n, len(order))] {
 			got = append(got, x.ID)

@@ -7,28 +7,16 @@ import (
 )
 
 // terms is the set of a text's terms, as sorted hashes: comparing numbers is all
-// that comparing texts takes then. Two terms of one hash would count as the same,
-// which no talk is long enough to see.
+// that comparing texts takes then.
 type terms []uint64
 
-func termsOf(s string) terms {
-	set := make(terms, 0, len(s)/6)
-	text.EachWord(s, func(w string) {
-		if t := text.Term(w); t != "" {
-			set = append(set, hash(t))
-		}
-	})
+func termsOf(s string) terms { return termsIn(make(terms, 0, len(s)/6), s) }
+
+// termsIn puts the terms of a text where room has place for them.
+func termsIn(room terms, s string) terms {
+	set := text.TermHashes(room, s)
 	slices.Sort(set)
 	return slices.Compact(set)
-}
-
-// hash is FNV-1a of 64 bits.
-func hash(s string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	return h
 }
 
 func (t terms) has(term uint64) bool {
