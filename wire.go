@@ -201,7 +201,7 @@ func engineOptions(c Config) engine.Options {
 // learning is when, from what and how facts are learned.
 func learning(c Config) engine.Learning {
 	l := engine.Learning{
-		Personal: c.Learn.Personal,
+		Every: c.Learn.Every, Exchanges: c.Learn.Exchanges, Idle: c.Learn.Idle, Personal: c.Learn.Personal,
 		Spending: engine.Spending{
 			InputPrice: c.Learn.InputPrice, OutputPrice: c.Learn.OutputPrice,
 			DayTokens: c.Learn.DayTokens, DayCost: c.Learn.DayCost,

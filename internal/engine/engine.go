@@ -56,6 +56,10 @@ type Options struct {
 
 // Learning is what is learned from, and what becomes of it.
 type Learning struct {
+	Every     int           // user messages that are learned from together; 0 counts as 1
+	Exchanges int           // the exchange of a conversation after which learning begins; 0 counts as 1
+	Idle      time.Duration // how long a conversation rests before what a count left over is learned from
+
 	Personal bool // blank personal identifiers before anything is learned or stored
 	Spending Spending
 	Review   Review

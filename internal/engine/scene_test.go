@@ -52,7 +52,15 @@ var stores = map[string]func(t testing.TB, now func() time.Time) memory.Store{
 //	ask NAME: TEXT             asks memory; "expect hit" is about this
 //	remember NAME: TEXT        a person writes a fact down
 //	forget NAME: TEXT          a person forgets the fact of these words
-//	undo NAME                  a person takes their last change back
+//	undo NAME                  a person takes the run of their last change back
+//	edit NAME: TEXT            NAME's last message is edited to say TEXT
+//	approve NAME: TEXT         a person lets the pending fact of these words in
+//	reject NAME: TEXT          or refuses it
+//	pause NAME: WHAT           none, learning or memory
+//	mode WORD                  memory_mode of all chats from now on
+//	set KEY: VALUE             a setting of learning, from now on; see options
+//	restart                    the program ends and begins again on the same store
+//	as of -2d ask NAME: TEXT   asks what memory believed two days ago
 //	expect facts NAME: A | B   exactly these are active, in any order
 //	expect STATUS NAME: A | B  exactly these have the status
 //	expect hit N: TEXT         the N-th hit says TEXT
@@ -146,6 +154,7 @@ type scene struct {
 	reply string
 	hits  []memory.Hit
 	block string
+	mode  string
 	last  map[string]string // the last run of each person
 }
 
@@ -176,6 +185,31 @@ func (s *scene) step(line string) error {
 		chat := s.chats[name]
 		s.chats[name] = chat[:len(chat)-1]
 		return s.exchange(ctx, name)
+	case "edit":
+		chat := s.chats[name]
+		chat = append(chat[:len(chat)-2:len(chat)-2], chatMessage{"user", rest})
+		s.chats[name] = chat
+		return s.exchange(ctx, name)
+	case "approve", "reject":
+		return s.decide(ctx, owner, memory.Action(verb), rest, author)
+	case "pause":
+		return s.Pause(ctx, owner, Pause(rest), author)
+	case "mode":
+		s.mode = name
+	case "set":
+		return s.set(name, rest)
+	case "restart":
+		s.Close()
+		s.Engine = New(s.Parts, s.opts)
+	case "as":
+		span, who, _ := strings.Cut(strings.TrimPrefix(name, "of "), " ask ")
+		then, err := span2time(s.now(), span)
+		if err != nil {
+			return err
+		}
+		found, err := s.Recall(ctx, Question{Scope: memory.Scope{Owner: memory.User(memory.DefaultNamespace, who)}, Text: rest, At: memory.At{AsOf: then}, Door: "scene"})
+		s.hits = found.Hits
+		return err
 	case "llm":
 		if s.llm == nil {
 			s.llm = memtest.NewLLM()
@@ -209,16 +243,47 @@ func (s *scene) step(line string) error {
 }
 
 func (s *scene) pass(span string) error {
-	n, err := strconv.Atoi(strings.Trim(span, "+dh"))
+	then, err := span2time(s.now(), span)
 	if err != nil {
 		return err
 	}
-	unit := time.Hour
-	if strings.HasSuffix(span, "d") {
-		unit = 24 * time.Hour
-	}
-	s.clock.Advance(time.Duration(n) * unit)
+	s.clock.Advance(then.Sub(s.now()))
 	return s.work(context.Background())
+}
+
+// span2time returns the time at "+3d", "-2h" or "+20m" from now.
+func span2time(now time.Time, span string) (time.Time, error) {
+	n, err := strconv.Atoi(strings.TrimRight(span, "dhm"))
+	if err != nil {
+		return time.Time{}, err
+	}
+	units := map[byte]time.Duration{'d': 24 * time.Hour, 'h': time.Hour, 'm': time.Minute}
+	return now.Add(time.Duration(n) * units[span[len(span)-1]]), nil
+}
+
+// set changes a setting.
+func (s *scene) set(key, value string) error {
+	o := &s.opts
+	into := map[string]any{
+		"review.confidence": &o.Learn.Review.Confidence, "review.categories": &o.Learn.Review.Categories, "review.conflicts": &o.Learn.Review.Conflicts,
+		"upkeep.user": &o.Learn.Upkeep.User, "upkeep.conversation": &o.Learn.Upkeep.Conversation,
+		"learn.after": &o.LearnAfter, "learn.assistant": &o.Assistant, "learn.personal": &o.Learn.Personal,
+		"learn.every": &o.Learn.Every, "learn.exchanges": &o.Learn.Exchanges, "learn.idle": &o.Learn.Idle,
+		"summaries.every": &o.Learn.Summary.Every, "learn.rules": &o.Rules,
+	}[key]
+	if into == nil {
+		return fmt.Errorf("no such setting: %s", key)
+	}
+	return json.Unmarshal([]byte(value), into)
+}
+
+func (s *scene) decide(ctx context.Context, owner memory.Owner, action memory.Action, words string, author memory.Author) error {
+	page, err := s.List(ctx, owner, memory.Query{Text: words, Statuses: []memory.Status{memory.Pending}})
+	if err != nil || len(page.Memories) != 1 {
+		return fmt.Errorf("%d pending facts have these words (%v)", len(page.Memories), err)
+	}
+	_, err = s.Decide(ctx, owner, page.Memories[0].ID(), Decision{Action: action}, author)
+	return err
 }
 
 func (s *scene) say(ctx context.Context, name, text string) error {
@@ -236,7 +301,7 @@ func (s *scene) exchange(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	x := s.Open(ctx, Incoming{Owner: memory.User(memory.DefaultNamespace, name), Chat: chat})
+	x := s.Open(ctx, Incoming{Owner: memory.User(memory.DefaultNamespace, name), Chat: chat, Extras: wire.Extras{Mode: s.mode}})
 	s.block = x.Prepare(ctx).Block
 	x.RecordQuestion(ctx)
 	x.RecordAnswer(ctx, wire.Answer{Role: memory.RoleAssistant, Text: s.reply, Digest: wire.Digest(memory.RoleAssistant, s.reply, "", "")})
