@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/dialog"
@@ -23,6 +24,10 @@ const (
 	// learnGrace is when the user's turn is learned from if the exchange never
 	// comes to its end: the upstream or this process died.
 	learnGrace = 2 * time.Minute
+
+	// courtesy is how long storing the question leaves the processors to a stream's
+	// first byte: an answer that takes longer is still being thought about.
+	courtesy = 2 * time.Millisecond
 
 	// windowTurns is how much of a named conversation, which may never end, a
 	// request is laid on.
@@ -59,6 +64,8 @@ type Exchange struct {
 	asked    string     // id of the new user turn, "" if there is none to learn from
 	parent   string     // id of the turn that the answer follows
 	question chan error // the outcome of RecordQuestion; nil before
+	answered chan struct{}
+	once     sync.Once // closes answered
 }
 
 // Open finds the conversation that a request continues and which of its messages
@@ -66,7 +73,7 @@ type Exchange struct {
 func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 	mode := in.Extras.Mode
 	x := &Exchange{
-		e: e, in: in,
+		e: e, in: in, answered: make(chan struct{}),
 		reads:  mode != wire.ModeWrite && mode != wire.ModeOff,
 		writes: mode != wire.ModeRead && mode != wire.ModeOff,
 	}
@@ -244,8 +251,9 @@ func (x *Exchange) carried() map[string]bool {
 }
 
 // RecordQuestion stores the request's new messages beside the upstream call, with
-// the job that will learn from them should the exchange never come to its end.
-// Where Open could not find out in time where they belong, there is time now.
+// the job that will learn from them should the exchange never come to its end; of a
+// stream once it is [Exchange.Answered], or soon. Where Open could not find out in
+// time where they belong, there is time now.
 func (x *Exchange) RecordQuestion(ctx context.Context) {
 	x.question = make(chan error, 1)
 	if !x.writes {
@@ -255,6 +263,9 @@ func (x *Exchange) RecordQuestion(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	x.e.background.Go(func() {
 		defer cancel()
+		if x.in.Chat.Stream {
+			x.yield()
+		}
 		x.question <- x.guarded(func() error {
 			if !x.placed {
 				if err := x.place(ctx); err != nil {
@@ -264,6 +275,20 @@ func (x *Exchange) RecordQuestion(ctx context.Context) {
 			return x.storeQuestion(ctx)
 		})
 	})
+}
+
+// Answered says that the first of the answer is on its way to the client. It may be
+// called again, or not at all.
+func (x *Exchange) Answered() { x.once.Do(func() { close(x.answered) }) }
+
+// yield waits until the exchange is answered, or courtesy ends.
+func (x *Exchange) yield() {
+	wait := time.NewTimer(courtesy)
+	defer wait.Stop()
+	select {
+	case <-x.answered:
+	case <-wait.C:
+	}
 }
 
 func (x *Exchange) storeQuestion(ctx context.Context) error {
@@ -341,6 +366,7 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 	if !x.writes || x.question == nil {
 		return
 	}
+	x.Answered() // if it never was
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	stored := make(chan error, 1)
 	x.e.background.Go(func() {

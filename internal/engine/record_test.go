@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/loci-memory/loci/internal/wire"
@@ -91,6 +92,48 @@ func TestAStoreThatIsSlowToReadLosesNoTurn(t *testing.T) {
 	trace, err := r.Trace(ctx, ana, p.Trace)
 	if err != nil || !strings.Contains(strings.Join(trace.Degraded, " "), "conversation: ") {
 		t.Errorf("the trace says %q, %v; want it to name the conversation", trace.Degraded, err)
+	}
+}
+
+// A stream's question waits for the first byte, so that storing it takes no time
+// from that; any other request's does not.
+func TestAStreamsQuestionIsStoredBehindItsFirstByteOrSoon(t *testing.T) {
+	for name, c := range map[string]struct{ stream, answered bool }{
+		"answered":     {stream: true, answered: true},
+		"not answered": {stream: true},
+		"no stream":    {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, stores["inmem"])
+				ctx := context.Background()
+				chat := decode(t, `[{"role":"user","content":"I live in Lisbon."}]`)
+				chat.Stream = c.stream
+				x := r.Open(ctx, Incoming{Owner: ana, Chat: chat, ChatID: "c"})
+				x.Prepare(ctx)
+				x.RecordQuestion(ctx)
+				if c.stream {
+					time.Sleep(courtesy - 1)
+					synctest.Wait()
+					if path := r.path(t, "c"); len(path) > 0 {
+						t.Fatalf("before the first byte there is %q, want nothing", path)
+					}
+					if c.answered {
+						x.Answered()
+					} else {
+						time.Sleep(1)
+					}
+				}
+				synctest.Wait()
+				if path := r.path(t, "c"); len(path) != 1 {
+					t.Errorf("there is %q, want the question", path)
+				}
+				x.RecordAnswer(ctx, answered("OK."))
+				if path := r.path(t, "c"); len(path) != 2 {
+					t.Errorf("at the end there is %q, want two turns", path)
+				}
+			})
+		})
 	}
 }
 

@@ -63,6 +63,7 @@ func (d *Door) passStream(w http.ResponseWriter, r *http.Request, c *call, resp 
 			out.write(heard.pass(buf[:n]))
 			if first {
 				d.Metrics.FirstByte(c.overhead(d.Now()))
+				c.exchange.Answered()
 				first = false
 			}
 		}
