@@ -66,7 +66,7 @@ func (e *Engine) Recall(ctx context.Context, q Question) (Found, error) {
 	err := r.run(ctx)
 	e.Metrics.Recalled(e.Now().Sub(started), r.parts...)
 	found := Found{Hits: r.hits, Trace: newID(), Degraded: r.degraded}
-	e.traces.add(r.trace(found.Trace, "", e.Now().Sub(started)))
+	r.trace(found.Trace, "", e.Now().Sub(started))
 	return found, err
 }
 
@@ -96,7 +96,7 @@ func (e *Engine) prepare(ctx context.Context, q Question) Prepared {
 	took := e.Now().Sub(started)
 	p := Prepared{Block: o.block, Hits: o.r.hits, Trace: newID(), Read: true}
 	e.Metrics.Recalled(took, o.r.parts...)
-	e.traces.add(o.r.trace(p.Trace, p.Block, took))
+	o.r.trace(p.Trace, p.Block, took)
 	return p
 }
 

@@ -10,62 +10,94 @@ import (
 )
 
 const (
-	tracesKept    = 1000            // of each owner, in the store
-	tracesPending = 1024            // in memory, at some 10 kB each, before the oldest are dropped
-	traceInterval = 2 * time.Second // between writes
-	tracesAtOnce  = 64              // in a transaction, so that other writes do not wait for long
+	tracesKept    = 1000        // of each owner, in the store
+	traceBytes    = 4 << 20     // in memory: some 800 of 5 kB
+	traceInterval = time.Second // between writes
+	tracesAtOnce  = 64          // in a write, so that others do not wait for long
 )
 
-// traceRing holds traces until they are written, off the path of requests. It
-// is bounded: under a flood the oldest unwritten ones are lost, never a request
-// delayed.
+// traceRing holds traces, by the order they came in, until they are written: off
+// the path of requests, a few every now and then. It is bounded. Under a flood the
+// oldest are lost unwritten, never a request delayed; what an answer names can be
+// found for as long as some hundred others take to come.
 type traceRing struct {
-	mu      sync.Mutex     // guards what follows
-	pending []memory.Trace // in a ring
-	oldest  int            // where it starts
-	writing []memory.Trace // taken, and not yet in the store, oldest first
+	mu      sync.Mutex // guards what follows
+	waiting []packedTrace
+	lost    int // how many came before those, and are written or dropped
+	bytes   int // of those
+}
+
+// packedTrace is a trace with its memories as [tracePacker] writes them.
+type packedTrace struct {
+	memory.Trace
+	memories []byte
+}
+
+func (t *packedTrace) size() int {
+	const fixed = 300
+	return fixed + cap(t.memories) + len(t.Question) + len(t.Block)
 }
 
 func newTraceRing() *traceRing { return &traceRing{} }
 
-func (r *traceRing) add(t memory.Trace) {
+// add keeps a trace. memories is copied.
+func (r *traceRing) add(t memory.Trace, memories []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.pending) < tracesPending {
-		r.pending = append(r.pending, t)
-		return
+	var room []byte
+	for len(r.waiting) > 0 && r.bytes+len(memories) > traceBytes {
+		room = r.drop()
 	}
-	r.pending[r.oldest] = t
-	r.oldest = (r.oldest + 1) % tracesPending
+	if cap(room) > 2*len(memories) {
+		room = nil // of a trace of another kind
+	}
+	r.waiting = append(r.waiting, packedTrace{t, append(room[:0], memories...)})
+	r.bytes += r.waiting[len(r.waiting)-1].size()
+}
+
+// drop lets go of the oldest and returns the room that its memories had.
+func (r *traceRing) drop() []byte {
+	t := r.waiting[0]
+	r.waiting[0] = packedTrace{}
+	r.waiting = r.waiting[1:]
+	r.lost++
+	r.bytes -= t.size()
+	return t.memories
 }
 
 func (r *traceRing) find(owner memory.Owner, id string) (memory.Trace, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, traces := range [][]memory.Trace{r.pending[:r.oldest], r.pending[r.oldest:], r.writing} {
-		for _, t := range slices.Backward(traces) {
-			if t.ID == id && t.Owner == owner {
-				return t, true
-			}
+	for i := len(r.waiting) - 1; i >= 0; i-- {
+		if t := &r.waiting[i]; t.ID == id && t.Owner == owner {
+			return unpackTrace(t.Trace, t.memories), true
 		}
 	}
 	return memory.Trace{}, false
 }
 
-// take returns what is to be written; it can still be found until it is done.
-func (r *traceRing) take() []memory.Trace {
+// oldest returns the oldest n, which stay, and what to tell [traceRing.written].
+func (r *traceRing) oldest(n int) (traces []memory.Trace, upTo int) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.writing = slices.Concat(r.pending[r.oldest:], r.pending[:r.oldest])
-	clear(r.pending)
-	r.pending, r.oldest = r.pending[:0], 0
-	return r.writing
+	packed := slices.Clone(r.waiting[:min(n, len(r.waiting))])
+	for i := range packed {
+		packed[i].memories = slices.Clone(packed[i].memories)
+	}
+	upTo = r.lost + len(packed)
+	r.mu.Unlock()
+	for _, t := range packed {
+		traces = append(traces, unpackTrace(t.Trace, t.memories))
+	}
+	return traces, upTo
 }
 
-func (r *traceRing) done() {
+// written lets go of traces that are in the store now.
+func (r *traceRing) written(upTo int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.writing = nil
+	for r.lost < upTo {
+		r.drop()
+	}
 }
 
 // degrade adds to a trace what went wrong after it was made.
@@ -79,7 +111,7 @@ func (e *Engine) degrade(ctx context.Context, owner memory.Owner, id, what strin
 		return
 	}
 	t.Degraded = append(slices.Clone(t.Degraded), what)
-	e.traces.add(t)
+	e.traces.add(t, packTrace(t))
 }
 
 // Trace returns what one request asked and was given.
@@ -90,7 +122,7 @@ func (e *Engine) Trace(ctx context.Context, owner memory.Owner, id string) (memo
 	return e.Store.Trace(ctx, owner, id)
 }
 
-// Run writes traces every now and then until ctx ends, and once more then.
+// Run writes traces every now and then until ctx ends, and all that are left then.
 func (e *Engine) Run(ctx context.Context) error {
 	tick := time.NewTicker(traceInterval)
 	defer tick.Stop()
@@ -99,19 +131,30 @@ func (e *Engine) Run(ctx context.Context) error {
 		case <-tick.C:
 			e.writeTraces(ctx)
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), traceInterval)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTraces)
 			defer cancel()
-			e.writeTraces(last)
+			for last.Err() == nil && e.writeTraces(last) {
+			}
 			return nil
 		}
 	}
 }
 
-func (e *Engine) writeTraces(ctx context.Context) {
-	defer e.traces.done()
-	for batch := range slices.Chunk(e.traces.take(), tracesAtOnce) {
-		if err := e.Store.SaveTraces(ctx, tracesKept, batch...); err != nil {
-			e.Log.Warn("traces were not written", "count", len(batch), "err", err)
+// lastTraces is how long what is left may take to be written.
+const lastTraces = 2 * time.Second
+
+// writeTraces writes some of the oldest traces and reports whether there were any.
+func (e *Engine) writeTraces(ctx context.Context) (were bool) {
+	traces, upTo := e.traces.oldest(tracesAtOnce)
+	if len(traces) == 0 {
+		return false
+	}
+	if err := e.Store.SaveTraces(ctx, tracesKept, traces...); err != nil {
+		e.Log.Warn("traces were not written", "count", len(traces), "err", err)
+		if ctx.Err() != nil { // there may be another time
+			return false
 		}
 	}
+	e.traces.written(upTo)
+	return true
 }

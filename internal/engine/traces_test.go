@@ -2,75 +2,144 @@ package engine
 
 import (
 	"fmt"
+	"math"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
 )
+
+func traceID(i int) string { return fmt.Sprint("trace ", i) }
+
+// fill adds traces until some are lost, and returns how many there were.
+func fill(r *traceRing) (added int) {
+	memories := packTrace(memory.Trace{Hits: []memory.TraceHit{{ID: "m", Content: strings.Repeat("tea ", 1000)}}})
+	for ; r.lost < 10; added++ {
+		r.add(memory.Trace{ID: traceID(added), Owner: ana}, memories)
+	}
+	return added
+}
 
 func TestRingKeepsTheNewestTraces(t *testing.T) {
 	r := newTraceRing()
-	const more = 10
-	id := func(i int) string { return fmt.Sprint("trace ", i) }
-	for i := range tracesPending + more {
-		r.add(memory.Trace{ID: id(i), Owner: ana})
+	added := fill(r)
+	if r.bytes > traceBytes+5000 || added < traceBytes/5000 {
+		t.Errorf("%d bytes after %d traces, want some %d", r.bytes, added, traceBytes)
 	}
-	for i, kept := range map[int]bool{more - 1: false, more: true, tracesPending + more - 1: true} {
-		if _, ok := r.find(ana, id(i)); ok != kept {
-			t.Errorf("trace %d of %d: found %v, want %v", i, tracesPending+more, ok, kept)
+	for i, kept := range map[int]bool{9: false, 10: true, added - 1: true} {
+		got, ok := r.find(ana, traceID(i))
+		if ok != kept || kept && (len(got.Hits) != 1 || !strings.HasPrefix(got.Hits[0].Content, "tea tea")) {
+			t.Errorf("trace %d of %d: found %v with %d hits, want %v", i, added, ok, len(got.Hits), kept)
 		}
 	}
-	if _, ok := r.find(memory.User("default", "ben"), id(more)); ok {
+	if _, ok := r.find(memory.User("default", "ben"), traceID(added-1)); ok {
 		t.Error("another owner finds ana's trace")
 	}
+}
 
-	taken := r.take()
-	if len(taken) != tracesPending || taken[0].ID != id(more) || taken[len(taken)-1].ID != id(tracesPending+more-1) {
-		t.Errorf("took %d from %s to %s, want %d from %s", len(taken), taken[0].ID, taken[len(taken)-1].ID, tracesPending, id(more))
+func TestTracesAreWrittenOldestFirst(t *testing.T) {
+	r := newTraceRing()
+	added := fill(r)
+	traces, upTo := r.oldest(5)
+	if len(traces) != 5 || traces[0].ID != traceID(10) || traces[4].ID != traceID(14) {
+		t.Fatalf("got %d traces from %s, want 5 from %s", len(traces), traces[0].ID, traceID(10))
 	}
-	r.add(memory.Trace{ID: id(more), Owner: ana, Door: "again"})
-	if found, ok := r.find(ana, id(more)); !ok || found.Door != "again" {
+	r.add(memory.Trace{ID: traceID(12), Owner: ana, Door: "again"}, packTrace(memory.Trace{}))
+	if found, ok := r.find(ana, traceID(12)); !ok || found.Door != "again" {
 		t.Errorf("a trace added again while it is written: found %+v, %v; want the later", found, ok)
 	}
-	if _, ok := r.find(ana, id(more+1)); !ok {
+	if _, ok := r.find(ana, traceID(14)); !ok {
 		t.Error("a trace is not found while it is written")
 	}
-	r.done()
-	if _, ok := r.find(ana, id(more+1)); ok {
-		t.Error("a trace is kept after it was written")
+	r.written(upTo)
+	for i, kept := range map[int]bool{12: true, 14: false, 15: true, added - 1: true} {
+		if _, ok := r.find(ana, traceID(i)); ok != kept {
+			t.Errorf("trace %d after 10 to 14 were written: found %v, want %v", i, ok, kept)
+		}
+	}
+	all, upTo := r.oldest(2 * added)
+	if r.written(upTo); r.bytes != 0 || len(r.waiting) != 0 || len(all) != added-15+1 {
+		t.Errorf("after all %d were written %d with %d bytes are left", len(all), len(r.waiting), r.bytes)
+	}
+}
+
+// TestRingLosesWhatIsWritten drops traces in a flood while they are written: those
+// that came later stay.
+func TestRingLosesWhatIsWritten(t *testing.T) {
+	r := newTraceRing()
+	r.add(memory.Trace{ID: "first", Owner: ana}, nil)
+	_, upTo := r.oldest(1)
+	added := fill(r)
+	r.written(upTo)
+	if _, ok := r.find(ana, traceID(added-1)); !ok || len(r.waiting) < 100 {
+		t.Errorf("%d traces are left of %d, want the newest", len(r.waiting), added)
 	}
 }
 
 // TestATraceKeepsRoundedCopies checks that what a caller was given keeps all of its
 // digits.
 func TestATraceKeepsRoundedCopies(t *testing.T) {
-	why := memory.Why{{Name: "own", Value: 1.0 / 3}, {Name: "recency", Value: .99999}}
+	why := memory.Why{{Name: "own", Value: 1.0 / 3}, {Name: "recency", Value: .99999}, {Name: "no number", Value: math.NaN()}}
 	fact := memory.Memory{Fact: &memory.Fact{ID: "f", Content: "tea"}}
-	var many memory.Why // more than fit beside others
-	for range partsAtOnce {
-		many = append(many, memory.Part{Name: "many", Value: 2.0 / 3})
+	var many memory.Why
+	for i := range 1000 {
+		many = append(many, memory.Part{Name: fmt.Sprint("part ", i%300), Value: 2.0 / 3 * float64(1-2*(i%2))})
 	}
+	e := &Engine{traces: newTraceRing()}
 	r := recalling{
-		hits:    []memory.Hit{{Memory: fact, Score: 1.0 / 3, Why: why}, {Memory: fact}},
+		e: e, q: Question{Scope: memory.Scope{Owner: ana}, Text: "tea?", Door: "search"}, now: memtest.Epoch, found: 7, degraded: []string{"core: gone"},
+		hits:    []memory.Hit{{Memory: fact, Score: 1.0 / 3, Why: why}, {Memory: fact, Why: memory.Why{}}, {Memory: fact, Score: math.Inf(-1)}},
 		dropped: []recall.Dropped{{Hit: memory.Hit{Memory: fact, Why: many}, Stage: "budget"}},
-		cut:     []recall.Cut{{ID: "c", Score: 2.0 / 3, Why: why, Stage: "limit"}},
+		cut:     []recall.Cut{{ID: "c", Kind: memory.KindTurn, Score: 2.0 / 3, Why: why, Stage: "limit"}},
 	}
-	got := r.trace("id", "", 0)
-	want := memory.Why{{Name: "own", Value: .3333}, {Name: "recency", Value: 1}}
-	if h := got.Hits[0]; h.Score != .3333 || !slices.Equal(h.Why, want) {
-		t.Errorf("a hit of %v, %v; want .3333, %v", h.Score, h.Why, want)
+	r.trace("id", "block", 5)
+	got, ok := e.traces.find(ana, "id")
+	if !ok {
+		t.Fatal("the trace is not found")
 	}
-	if got.Hits[1].Why != nil {
-		t.Errorf("a hit without a why has %v", got.Hits[1].Why)
+	rounded := memory.Why{{Name: "own", Value: .3333}, {Name: "recency", Value: 1}, {Name: "no number"}}
+	wantMany := slices.Clone(many)
+	for i := range wantMany {
+		wantMany[i].Value = .6667 * float64(1-2*(i%2))
 	}
-	if c := got.Cut[0]; c.Cut != "budget" || len(c.Why) != partsAtOnce || c.Why[partsAtOnce-1].Value != .6667 {
-		t.Errorf("dropped: %s with %d parts", c.Cut, len(c.Why))
+	want := memory.Trace{
+		ID: "id", Owner: ana, Door: "search", Question: "tea?", At: memtest.Epoch, Found: 7, Block: "block", Degraded: []string{"core: gone"}, Took: 5,
+		Hits: []memory.TraceHit{
+			{ID: "f", Kind: memory.KindFact, Content: "tea", Score: .3333, Why: rounded},
+			{ID: "f", Kind: memory.KindFact, Content: "tea", Why: memory.Why{}},
+			{ID: "f", Kind: memory.KindFact, Content: "tea", Score: -mostUnits / perUnit},
+		},
+		Cut: []memory.TraceHit{
+			{ID: "f", Kind: memory.KindFact, Cut: "budget", Why: wantMany},
+			{ID: "c", Kind: memory.KindTurn, Cut: "limit", Score: .6667, Why: rounded},
+		},
 	}
-	if c := got.Cut[1]; c.Cut != "limit" || c.Score != .6667 || !slices.Equal(c.Why, want) {
-		t.Errorf("cut: %+v, want rounded numbers", c)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if again := unpackTrace(got, packTrace(got)); !reflect.DeepEqual(again, want) {
+		t.Errorf("packed again: got %+v, want %+v", again, want)
 	}
 	if r.hits[0].Score != 1.0/3 || r.hits[0].Why.Get("own") != 1.0/3 {
 		t.Errorf("the hit itself was rounded: %v", r.hits[0])
+	}
+}
+
+// TestEveryFieldOfATraceIsKept keeps a field that is added from being left out of
+// what is packed.
+func TestEveryFieldOfATraceIsKept(t *testing.T) {
+	hit := memory.TraceHit{ID: "m", Kind: memory.KindFact, Content: "tea", Score: .5, Why: memory.Why{{Name: "own", Value: .25}}, Cut: "limit"}
+	want := memory.Trace{Hits: []memory.TraceHit{hit}}
+	for i, field := range reflect.VisibleFields(reflect.TypeFor[memory.TraceHit]()) {
+		if reflect.ValueOf(hit).Field(i).IsZero() {
+			t.Errorf("the sample has no %s", field.Name)
+		}
+	}
+	if got := unpackTrace(memory.Trace{}, packTrace(want)); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
