@@ -61,6 +61,20 @@ func (e *Engine) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
 	return jobs.Applied, nil
 }
 
+// TidyNow does an owner's upkeep at once, in one run, and returns what left and the
+// run; in a dry run, what would leave.
+func (e *Engine) TidyNow(ctx context.Context, owner memory.Owner, dry bool, author memory.Author) ([]memory.Change, string, error) {
+	changes, err := e.Leaving(ctx, owner)
+	if err != nil || dry || len(changes) == 0 {
+		return changes, "", err
+	}
+	receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: newID(), Kind: "upkeep", Author: author}, changes...)
+	if err != nil {
+		return nil, "", fmt.Errorf("apply upkeep: %w", err)
+	}
+	return changes, receipt.Run, nil
+}
+
 // Leaving returns the changes that upkeep would make now.
 func (e *Engine) Leaving(ctx context.Context, owner memory.Owner) ([]memory.Change, error) {
 	u, now := e.opts.Learn.Upkeep, e.now()

@@ -67,6 +67,7 @@ func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
 	d.memoryOperations(add)
 	d.searchOperations(add)
 	d.changeOperations(add)
+	d.learningOperations(add)
 	d.serverOperations(add)
 	return api
 }

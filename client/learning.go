@@ -1,0 +1,106 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// PreviewRequest is talk that might be learned from.
+type PreviewRequest struct {
+	Messages     []Message `json:"messages,omitempty" maxItems:"1000"`
+	Text         string    `json:"text,omitempty" doc:"Short for one user message."`
+	Conversation string    `json:"conversation,omitempty" maxLength:"256" doc:"Which one it would continue."`
+	Project      string    `json:"project,omitempty" maxLength:"256"`
+}
+
+// Preview is what learning from talk would change.
+type Preview struct {
+	Changes   []Change   `json:"changes"`
+	Decisions []Decision `json:"decisions" doc:"What would become of each statement, those passed over too."`
+	Forgotten []Memory   `json:"forgotten,omitempty" doc:"What its wishes to forget mean."`
+}
+
+// Decision is what becomes of one statement.
+type Decision struct {
+	Fact   string `json:"fact"`
+	Action string `json:"action" doc:"add, replace, delete, reinforce, pending or ignore"`
+	Target string `json:"target_id,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// UpkeepRequest asks to take out of recall what expired, faded or is too much.
+type UpkeepRequest struct {
+	DryRun bool `json:"dry_run,omitempty" doc:"Only say what would leave."`
+}
+
+// Upkeep is what left, or would.
+type Upkeep struct {
+	Changes []Change `json:"changes"`
+	Run     string   `json:"run,omitempty" doc:"Undoes it."`
+	DryRun  bool     `json:"dry_run,omitempty"`
+}
+
+// Pause is what of their memory a user has put on hold.
+type Pause struct {
+	Pause string `json:"pause" enum:"none,learning,memory" doc:"learning: what is said is kept and never learned from; memory: chats neither read memory nor leave anything in it."`
+}
+
+// RelearnRequest says which turns are to be learned from again. Empty fields do not
+// narrow.
+type RelearnRequest struct {
+	Conversation string     `json:"conversation,omitempty" maxLength:"256"`
+	Since        *time.Time `json:"since,omitempty" doc:"Said at this time or later."`
+}
+
+// Relearning says how much is learned from again, in the background.
+type Relearning struct {
+	Turns int `json:"turns"`
+}
+
+// Usage is what models were paid for.
+type Usage struct {
+	Usage []memory.Usage `json:"usage" doc:"By day, purpose and model."`
+}
+
+// Preview says what learning from talk would change, and changes nothing.
+func (c *Client) Preview(ctx context.Context, in PreviewRequest) (out Preview, err error) {
+	_, err = c.do(ctx, http.MethodPost, "/api/memory/preview", in, &out)
+	return out, err
+}
+
+// Upkeep takes out of recall what expired, faded or is too much.
+func (c *Client) Upkeep(ctx context.Context, in UpkeepRequest) (out Upkeep, err error) {
+	_, err = c.do(ctx, http.MethodPost, "/api/upkeep", in, &out)
+	return out, err
+}
+
+// Paused says what is on hold.
+func (c *Client) Paused(ctx context.Context) (out Pause, err error) {
+	_, err = c.do(ctx, http.MethodGet, "/api/pause", nil, &out)
+	return out, err
+}
+
+// Pause puts memory on hold, or takes it off.
+func (c *Client) Pause(ctx context.Context, in Pause) (out Pause, err error) {
+	_, err = c.do(ctx, http.MethodPut, "/api/pause", in, &out)
+	return out, err
+}
+
+// Relearn queues learning again.
+func (c *Client) Relearn(ctx context.Context, in RelearnRequest) (out Relearning, err error) {
+	_, err = c.do(ctx, http.MethodPost, "/api/relearn", in, &out)
+	return out, err
+}
+
+// Usage says what models were paid for since a day; the zero time: ever.
+func (c *Client) Usage(ctx context.Context, since time.Time) (out Usage, err error) {
+	path := "/api/usage"
+	if !since.IsZero() {
+		path += "?since=" + since.UTC().Format(time.RFC3339)
+	}
+	_, err = c.do(ctx, http.MethodGet, path, nil, &out)
+	return out, err
+}

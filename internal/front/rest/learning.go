@@ -1,0 +1,131 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/memory"
+)
+
+func (d *door) learningOperations(a adder) {
+	operation(a, http.MethodPost, "/api/memory/preview", "preview-memory", "What learning from talk would change", d.preview)
+	operation(a, http.MethodPost, "/api/relearn", "relearn", "Learn again from what was said", d.relearn)
+	operation(a, http.MethodPost, "/api/upkeep", "upkeep", "Take out what expired, faded or is too much", d.upkeep)
+	operation(a, http.MethodGet, "/api/pause", "get-pause", "What is on hold", d.paused)
+	operation(a, http.MethodPut, "/api/pause", "set-pause", "Put memory on hold, or take it off", d.pause)
+	operation(a, http.MethodGet, "/api/usage", "get-usage", "What models were paid for", d.usage)
+}
+
+type previewInput struct{ Body client.PreviewRequest }
+
+func (d *door) preview(ctx context.Context, in *previewInput) (*body[client.Preview], error) {
+	owner, _, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if (in.Body.Text == "") == (len(in.Body.Messages) == 0) {
+		return nil, memory.Errorf(memory.Invalid, "give either messages or text")
+	}
+	p, err := d.engine.Preview(ctx, owner, engine.Talk{
+		Conversation: in.Body.Conversation, Project: in.Body.Project, Messages: said(in.Body.Messages, in.Body.Text),
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := client.Preview{Changes: viewChanges(p.Changes), Decisions: []client.Decision{}, Forgotten: views(p.Forgotten)}
+	for _, o := range p.Decisions {
+		out.Decisions = append(out.Decisions, client.Decision{Fact: o.Fact, Action: o.Action, Target: o.Target, Reason: o.Reason})
+	}
+	return answer(out), nil
+}
+
+// said returns messages, or a text as one, as the engine takes them.
+func said(messages []client.Message, text string) []engine.Said {
+	var out []engine.Said
+	for _, m := range messages {
+		out = append(out, engine.Said{Role: m.Role, Content: m.Content, Name: m.Name, Ref: m.ID, At: timeOf(m.CreatedAt)})
+	}
+	if text != "" {
+		out = append(out, engine.Said{Role: memory.RoleUser, Content: text})
+	}
+	return out
+}
+
+func viewChanges(changes []memory.Change) []client.Change {
+	out := make([]client.Change, 0, len(changes))
+	for _, c := range changes {
+		out = append(out, client.ViewChange(c))
+	}
+	return out
+}
+
+type relearnInput struct{ Body client.RelearnRequest }
+
+func (d *door) relearn(ctx context.Context, in *relearnInput) (*body[client.Relearning], error) {
+	owner, _, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n, err := d.engine.Relearn(ctx, owner, engine.Relearning{Conversation: in.Body.Conversation, Since: timeOf(in.Body.Since)})
+	if err != nil {
+		return nil, err
+	}
+	return answer(client.Relearning{Turns: n}), nil
+}
+
+type upkeepInput struct {
+	Body *client.UpkeepRequest
+}
+
+func (d *door) upkeep(ctx context.Context, in *upkeepInput) (*body[client.Upkeep], error) {
+	owner, author, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dry := in.Body != nil && in.Body.DryRun
+	changes, run, err := d.engine.TidyNow(ctx, owner, dry, author)
+	if err != nil {
+		return nil, err
+	}
+	return answer(client.Upkeep{Changes: viewChanges(changes), Run: run, DryRun: dry}), nil
+}
+
+func (d *door) paused(ctx context.Context, _ *struct{}) (*body[client.Pause], error) {
+	owner, _, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return answer(client.Pause{Pause: string(d.engine.Paused(ctx, owner))}), nil
+}
+
+type pauseInput struct{ Body client.Pause }
+
+func (d *door) pause(ctx context.Context, in *pauseInput) (*body[client.Pause], error) {
+	owner, author, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.engine.Pause(ctx, owner, engine.Pause(in.Body.Pause), author); err != nil {
+		return nil, err
+	}
+	return answer(in.Body), nil
+}
+
+type usageInput struct {
+	Since time.Time `query:"since" doc:"From this day on; ever unless given."`
+}
+
+func (d *door) usage(ctx context.Context, in *usageInput) (*body[client.Usage], error) {
+	owner, _, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	spent, err := d.engine.Spent(ctx, owner, in.Since)
+	if err != nil {
+		return nil, err
+	}
+	return answer(client.Usage{Usage: append([]memory.Usage{}, spent...)}), nil
+}
