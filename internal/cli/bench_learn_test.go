@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/bench"
+	"github.com/loci-memory/loci/memory"
+)
+
+const ownLesson = `{"id":"mira","turns":[{"content":"I live in Oslo."},{"role":"assistant","content":"Nice."},{"content":"I moved to Bergen."}],"gold":[{"text":"User lives in Oslo"},{"text":"User lives in Bergen","replaces":0},{"text":"User plays the cello"}]}
+`
+
+// learnOf runs the command on ownLesson.
+func learnOf(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "lessons.jsonl")
+	if err := os.WriteFile(file, []byte(ownLesson), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := benchLearn()
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	cmd.SetArgs(append(args, file))
+	err := cmd.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+func TestLearningIsPrintedForProgramsAndPeople(t *testing.T) {
+	out, err := learnOf(t, "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bench.LearnFigure{}
+	for line := range strings.Lines(out) {
+		var f bench.LearnFigure
+		if err := json.Unmarshal([]byte(line), &f); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		found[f.Metric] = f
+	}
+	for metric, want := range map[string]float64{"superseded": 1, "recall": 0.5, "precision": 1} {
+		if f := found[metric]; f.Value != want || f.By != "rules" || f.Version == "" {
+			t.Errorf("%s is %+v, want %v", metric, f, want)
+		}
+	}
+	out, err = learnOf(t, "--show")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"learned by rules: 1 lessons, 2 turns", "superseded", "missed: User plays the cello"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
+func TestWrongUseOfBenchLearnIsNamed(t *testing.T) {
+	for want, args := range map[string][]string{
+		"--upstream and --model":   {"--model", "m"},
+		"--limit":                  {"--limit", "-1"},
+		"--price-in":               {"--price-in", "-1"},
+		"--json prints":            {"--json", "--show"},
+		`"x" is no data set`:       {"--set", "x"},
+		`"nonsense" is no URL`:     {"--upstream", "nonsense", "--model", "m"},
+		"looks like http://localh": {"--upstream", "ftp://x", "--model", "m"},
+	} {
+		if _, err := learnOf(t, args...); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error %v, want %q", args, err, want)
+		}
+	}
+}
