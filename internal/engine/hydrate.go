@@ -16,28 +16,32 @@ const maxSuccessors = 8
 // hydrate reads candidates from the store as they are now; what may not be shown
 // any more ends here. In the past, what was found is what there was.
 func (r *recalling) hydrate(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
-	byID := r.then
-	if byID == nil {
-		ids := make([]string, len(cands))
-		for i, c := range cands {
-			ids[i] = c.ID
-		}
-		memories, err := r.e.Store.Get(ctx, r.q.Scope.Owner, ids...)
-		if err != nil {
-			return nil, fmt.Errorf("read what was found: %w", err)
-		}
-		byID = make(map[string]memory.Memory, len(memories))
-		for _, m := range memories {
-			if m.Visible(r.now) {
-				byID[m.ID()] = m
+	hits := make([]memory.Hit, 0, len(cands))
+	if r.then != nil {
+		for _, c := range cands {
+			if m, ok := r.then[c.ID]; ok {
+				hits = append(hits, memory.Hit{Memory: m, Score: c.Score, Why: c.Why})
 			}
 		}
+		return hits, nil
 	}
-	var hits []memory.Hit
-	for _, c := range cands {
-		if m, ok := byID[c.ID]; ok {
+	ids := make([]string, len(cands))
+	for i := range cands {
+		ids[i] = cands[i].ID
+	}
+	memories, err := r.e.Store.Get(ctx, r.q.Scope.Owner, ids...)
+	if err != nil {
+		return nil, fmt.Errorf("read what was found: %w", err)
+	}
+	for i := range cands { // in whose order they come, some left out
+		c := &cands[i]
+		if len(memories) == 0 || memories[0].ID() != c.ID {
+			continue
+		}
+		if m := memories[0]; m.Visible(r.now) {
 			hits = append(hits, memory.Hit{Memory: m, Score: c.Score, Why: c.Why})
 		}
+		memories = memories[1:]
 	}
 	return hits, nil
 }

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/loci-memory/loci/memory"
@@ -24,7 +23,7 @@ type recent struct {
 	size       int // of young
 }
 
-type generation map[memoryKey][]memory.Memory
+type generation map[memoryKey]kept
 
 type memoryKey struct {
 	owner memory.Owner
@@ -34,24 +33,29 @@ type memoryKey struct {
 // find returns copies of what is known, by id, and the ids that are not. commits is
 // what [recent.learn] wants to hear.
 func (r *recent) find(owner memory.Owner, ids []string) (found map[string][]memory.Memory, missing []string, commits uint64) {
-	found = make(map[string][]memory.Memory, len(ids))
+	known := make([]kept, len(ids))
 	r.mu.Lock()
-	for _, id := range ids {
+	for i, id := range ids {
 		key := memoryKey{owner, id}
-		known, ok := r.young[key]
+		k, ok := r.young[key]
 		if !ok {
-			if known, ok = r.old[key]; !ok {
+			if k, ok = r.old[key]; !ok {
 				missing = append(missing, id)
 				continue
 			}
-			r.keep(key, known)
+			r.keep(key, k)
 		}
-		found[id] = known
+		known[i] = k
 	}
 	commits = r.commits
 	r.mu.Unlock()
-	for id, known := range found { // nobody writes to what is kept
-		found[id] = copyMemories(known)
+	found = make(map[string][]memory.Memory, len(ids)-len(missing))
+	all := make([]memory.Memory, 0, len(ids))
+	for i, id := range ids {
+		start := len(all)
+		if all = known[i].appendTo(all, owner); len(all) > start {
+			found[id] = all[start:len(all):len(all)]
+		}
 	}
 	return found, missing, commits
 }
@@ -59,28 +63,32 @@ func (r *recent) find(owner memory.Owner, ids []string) (found map[string][]memo
 // learn keeps what was read from the database for the ids that find missed, and
 // reports whether both are of the same moment: that no commit came in between.
 func (r *recent) learn(owner memory.Owner, read map[string][]memory.Memory, commits uint64) bool {
-	kept := make(map[string][]memory.Memory, len(read))
+	known := make(map[string]kept, len(read))
 	for id, memories := range read {
-		kept[id] = copyMemories(memories)
+		known[id] = keptOf(memories)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if commits != r.commits || commits%2 == 1 {
 		return false
 	}
-	for id, memories := range kept {
-		r.keep(memoryKey{owner, id}, memories)
+	for id, k := range known {
+		r.keep(memoryKey{owner, id}, k)
 	}
 	return true
 }
 
 // keep puts memories among the young, and lets those be old once they are many.
-func (r *recent) keep(key memoryKey, memories []memory.Memory) {
+func (r *recent) keep(key memoryKey, k kept) {
 	if r.young == nil || r.size > maxRecent {
 		r.old, r.young, r.size = r.young, generation{}, 0
 	}
-	r.young[key] = memories
-	r.size += sizeOf(key, memories)
+	if k.turn != "" {
+		u := unpacker(k.turn)
+		key.id = u.text() // which takes no room of its own
+	}
+	r.young[key] = k
+	r.size += k.size(key)
 }
 
 // committing tells that a commit begins.
@@ -104,49 +112,4 @@ func (r *recent) committed(changed map[memoryKey]struct{}, failed error) {
 		delete(r.young, key)
 		delete(r.old, key)
 	}
-}
-
-// sizeOf estimates what memories take.
-func sizeOf(key memoryKey, memories []memory.Memory) int {
-	const fixed = 600 // of a fact's or a turn's fields
-	n := len(key.owner) + len(key.id)
-	for _, m := range memories {
-		n += fixed + len(m.Content())
-		if f := m.Fact; f != nil {
-			n += len(f.Metadata) + 40*len(f.Provenance.Turns)
-		}
-	}
-	return n
-}
-
-// copyMemories returns copies that share nothing that can be written to.
-func copyMemories(in []memory.Memory) []memory.Memory {
-	out := make([]memory.Memory, len(in))
-	for i, m := range in {
-		switch {
-		case m.Link != nil:
-			l := *m.Link
-			l.Fact = copyFact(l.Fact)
-			out[i] = memory.Memory{Fact: &l.Fact, Link: &l}
-		case m.Fact != nil:
-			f := copyFact(*m.Fact)
-			out[i] = memory.Memory{Fact: &f}
-		case m.Turn != nil:
-			t := *m.Turn
-			out[i] = memory.Memory{Turn: &t}
-		case m.Summary != nil:
-			s := *m.Summary
-			out[i] = memory.Memory{Summary: &s}
-		}
-	}
-	return out
-}
-
-func copyFact(f memory.Fact) memory.Fact {
-	f.Tags, f.Metadata, f.Provenance.Turns = slices.Clone(f.Tags), slices.Clone(f.Metadata), slices.Clone(f.Provenance.Turns)
-	if f.Provenance.Quote != nil {
-		quote := *f.Provenance.Quote
-		f.Provenance.Quote = &quote
-	}
-	return f
 }

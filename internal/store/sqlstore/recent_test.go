@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
@@ -150,9 +152,10 @@ func TestRecentIsNotTheCallers(t *testing.T) {
 func TestRecentIsBounded(t *testing.T) {
 	var c recent
 	turn := memtest.Turn(memtest.Ana, "talk", 0, memory.RoleUser, string(make([]byte, 10_000)))
-	each := sizeOf(memoryKey{memtest.Ana, "0000"}, []memory.Memory{{Turn: &turn}})
+	each := keptOf([]memory.Memory{{Turn: &turn}}).size(memoryKey{memtest.Ana, "0000"})
 	for i := range 5 * maxRecent / each {
 		id := fmt.Sprintf("%04d", i)
+		turn.ID = id
 		if !c.learn(memtest.Ana, map[string][]memory.Memory{id: {{Turn: &turn}}}, 0) {
 			t.Fatal("nothing was written, and it does not learn")
 		}
@@ -162,6 +165,28 @@ func TestRecentIsBounded(t *testing.T) {
 	}
 	if n := len(c.young) + len(c.old); n > 2*(maxRecent/each+2) {
 		t.Errorf("%d memories of %d bytes are kept, want %d bytes at most", n, each, 2*maxRecent)
+	}
+}
+
+// TestEveryFieldOfATurnIsKept keeps a field that is added from being left out of
+// what is packed.
+func TestEveryFieldOfATurnIsKept(t *testing.T) {
+	said := memtest.Epoch.Add(-time.Hour)
+	full := memory.Turn{
+		ID: "id", Owner: memtest.Ana, Conversation: "talk", Project: "house", Agent: "cook", Index: 300, Parent: "before", Chain: "c", Role: memory.RoleUser,
+		Name: "Ana", Content: strings.Repeat("“tea” ", 1000), Ref: "r", Status: memory.Active, CreatedAt: said, RecordedAt: memtest.Epoch, LearnedAt: said,
+		NoLearn: true, Version: 1 << 62,
+	}
+	for i, field := range reflect.VisibleFields(reflect.TypeFor[memory.Turn]()) {
+		if reflect.ValueOf(full).Field(i).IsZero() {
+			t.Errorf("the sample has no %s", field.Name)
+		}
+	}
+	odd := memory.Turn{Owner: memtest.Ana, ID: "x", Index: -1, Version: -1}
+	for _, want := range []memory.Turn{full, odd, {Owner: memtest.Ana}} {
+		if got := unpackTurn(want.Owner, packTurn(&want)); !reflect.DeepEqual(*got, want) {
+			t.Errorf("got %+v, want %+v", *got, want)
+		}
 	}
 }
 
