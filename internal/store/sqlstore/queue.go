@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -31,14 +32,13 @@ func (w *write) enqueue(jobs []memory.Job) error {
 		if j.RunAt = memory.Time(j.RunAt); j.RunAt.IsZero() {
 			j.RunAt = w.at
 		}
-		at := micros(j.RunAt)
 		_, err := w.exec(`INSERT INTO jobs (`+jobColumns+`) VALUES (?, ?, ?, ?, ?, 'queued', 0, ?, ?, '', '', 0)
 			ON CONFLICT (owner, id) DO NOTHING`,
-			w.owner, j.ID, j.Kind, j.Conversation, list(j.Turns), at, micros(w.at))
+			w.owner, j.ID, j.Kind, j.Conversation, list(j.Turns), micros(j.RunAt), micros(w.at))
 		if err != nil {
 			return fmt.Errorf("queue job %s: %w", j.ID, err)
 		}
-		w.queue(func(d *due) { d.queued(worker{w.owner, j.Kind}, at) })
+		w.queue(func(d *due) { d.queued(line{w.owner, j.Kind}) })
 	}
 	return nil
 }
@@ -66,18 +66,19 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 	if lease <= 0 {
 		return memory.Job{}, memory.Errorf(memory.Invalid, "a lease of %v is none", lease)
 	}
-	wanted, err := toJSON(kinds)
-	if err != nil {
+	c := claiming{kinds: kinds, lease: lease}
+	var err error
+	if c.wanted, err = toJSON(kinds); err != nil {
 		return memory.Job{}, err
 	}
-	if idle, err := s.idle(ctx, wanted); err != nil {
+	if idle, err := s.idle(ctx, c); err != nil {
 		return memory.Job{}, fmt.Errorf("look whether a job is due: %w", err)
 	} else if idle {
 		return memory.Job{}, nothingDue(kinds)
 	}
 	var job memory.Job
 	err = s.write(ctx, func(t *tx) (err error) {
-		job, err = t.claim(s.time(), wanted, lease)
+		job, err = t.claim(s.time(), c)
 		return err
 	})
 	if err != nil {
@@ -89,20 +90,26 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 	return job, nil
 }
 
+// claiming is what a claim wants.
+type claiming struct {
+	kinds  []memory.JobKind
+	wanted string // the kinds as JSON
+	lease  time.Duration
+}
+
 func nothingDue(kinds []memory.JobKind) error {
 	return memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
 }
 
-// idle reports whether a claim has nothing to do and need not wait for the
-// writer.
-func (s *Store) idle(ctx context.Context, kinds string) (bool, error) {
+// idle reports whether a claim has nothing to do and need not wait for the writer.
+func (s *Store) idle(ctx context.Context, c claiming) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
 	now := micros(s.time())
-	commits, nothing := s.writer.due.find(kinds, now)
-	if nothing {
-		return true, nil
+	lines, known, commits := s.writer.due.look(c.kinds, c.wanted, now)
+	if known {
+		return len(lines) == 0, nil
 	}
 	at, err := scanSoonest(s.soonest.QueryRowContext(ctx))
 	if err != nil || at <= now {
@@ -113,23 +120,67 @@ func (s *Store) idle(ctx context.Context, kinds string) (bool, error) {
 }
 
 // claim returns the zero Job if none is due: what it took back stays so.
-func (t *tx) claim(now time.Time, kinds string, lease time.Duration) (memory.Job, error) {
-	if err := t.takeBack(now); err != nil {
-		return memory.Job{}, fmt.Errorf("take back leases: %w", err)
+func (t *tx) claim(now time.Time, c claiming) (memory.Job, error) {
+	next, err := t.pick(now, c)
+	if err != nil || next.id == "" {
+		return memory.Job{}, wrap("look for the next job", err)
 	}
-	owner, id, err := t.next(now, kinds)
+	until := micros(memory.Time(now.Add(c.lease)))
+	job, err := scanJob(row{t, `UPDATE jobs SET state = 'running', token = ?, lease_until = ? WHERE owner = ? AND id = ?
+		RETURNING ` + jobColumns, []any{rand.Text(), until, next.owner, next.id}})
+	t.queue(func(d *due) { d.started(line{job.Owner, job.Kind}, job.ID, until) })
+	return job, wrap("claim a job", err)
+}
+
+// waiting is a job that is queued.
+type waiting struct {
+	owner          memory.Owner
+	id             string
+	runAt, created int64
+}
+
+func (w waiting) compare(v waiting) int {
+	return cmp.Or(cmp.Compare(w.runAt, v.runAt), cmp.Compare(w.created, v.created), cmp.Compare(w.owner, v.owner), cmp.Compare(w.id, v.id))
+}
+
+// pick returns the job to claim, the zero one for none. Leases are taken back first,
+// if any can have run out.
+func (t *tx) pick(now time.Time, c claiming) (waiting, error) {
+	if len(t.w.queued) == 0 { // else the queue is not as it was committed
+		if lines, known, _ := t.w.due.look(c.kinds, c.wanted, micros(now)); known {
+			return t.first(lines, micros(now))
+		}
+	}
+	if err := t.takeBack(now); err != nil {
+		return waiting{}, err
+	}
+	owner, id, err := t.next(now, c.wanted)
 	if noRows(err) {
 		after, err := scanSoonest(row{t, nextOf, []any{micros(now)}})
-		t.queue(func(d *due) { d.nothing(kinds, after) })
-		return memory.Job{}, wrap("look when a job is due", err)
+		t.queue(func(d *due) { d.nothing(c.wanted, after) })
+		return waiting{}, err
 	}
-	if err != nil {
-		return memory.Job{}, fmt.Errorf("look for the next job: %w", err)
+	return waiting{owner: owner, id: id}, err
+}
+
+// first returns the job that has been due the longest of those that are the first in
+// their lines, the zero one for none.
+func (t *tx) first(lines []line, now int64) (best waiting, err error) {
+	for _, l := range lines {
+		w := waiting{owner: l.owner, runAt: math.MaxInt64}
+		err := t.row(`SELECT id, run_at, created_at FROM jobs INDEXED BY jobs_queued WHERE owner = ?1 AND kind = ?2 AND state = 'queued'
+			AND NOT EXISTS (SELECT 1 FROM jobs WHERE owner = ?1 AND kind = ?2 AND state = 'running')
+			ORDER BY run_at, created_at, id LIMIT 1`, []any{l.owner, l.kind}, &w.id, &w.runAt, &w.created)
+		if err != nil && !noRows(err) {
+			return waiting{}, err
+		}
+		if w.runAt > now {
+			t.queue(func(d *due) { d.next(l, w.runAt) })
+		} else if best.id == "" || w.compare(best) < 0 {
+			best = w
+		}
 	}
-	job, err := scanJob(row{t, `UPDATE jobs SET state = 'running', token = ?, lease_until = ? WHERE owner = ? AND id = ?
-		RETURNING ` + jobColumns, []any{rand.Text(), micros(memory.Time(now.Add(lease))), owner, id}})
-	t.queue(func(d *due) { d.started(worker{job.Owner, job.Kind}, job.ID) })
-	return job, wrap("claim a job", err)
+	return best, nil
 }
 
 func (t *tx) takeBack(now time.Time) error {
@@ -137,7 +188,7 @@ func (t *tx) takeBack(now time.Time) error {
 		state = CASE WHEN attempts + 1 >= ? THEN 'parked' ELSE 'queued' END
 		WHERE state = 'running' AND lease_until <= ?`, memory.MaxAttempts, micros(now))
 	if err != nil {
-		return err
+		return fmt.Errorf("take back leases: %w", err)
 	}
 	n, err := done.RowsAffected()
 	if n > 0 {
@@ -153,7 +204,7 @@ const lookahead = 64
 // its kind running; [sql.ErrNoRows] without one. It looks at the longest due and,
 // should their owners all be at work, at the first that each owner has: one owner
 // may have queued very many.
-func (t *tx) next(now time.Time, kinds string) (owner, id string, err error) {
+func (t *tx) next(now time.Time, kinds string) (owner memory.Owner, id string, err error) {
 	due := micros(now)
 	rows, err := t.query(`SELECT q.owner, q.id, EXISTS (SELECT 1 FROM jobs r WHERE r.owner = q.owner AND r.kind = q.kind AND r.state = 'running')
 		FROM jobs q INDEXED BY jobs_due WHERE q.state = 'queued' AND q.run_at <= ?1
