@@ -60,8 +60,8 @@ type Relearning struct {
 	Turns int `json:"turns"`
 }
 
-// Usage is what models were paid for.
-type Usage struct {
+// UsageList is what models were paid for.
+type UsageList struct {
 	Usage []memory.Usage `json:"usage" doc:"By day, purpose and model."`
 }
 
@@ -96,7 +96,7 @@ func (c *Client) Relearn(ctx context.Context, in RelearnRequest) (out Relearning
 }
 
 // Usage says what models were paid for since a day; the zero time: ever.
-func (c *Client) Usage(ctx context.Context, since time.Time) (out Usage, err error) {
+func (c *Client) Usage(ctx context.Context, since time.Time) (out UsageList, err error) {
 	path := "/api/usage"
 	if !since.IsZero() {
 		path += "?since=" + since.UTC().Format(time.RFC3339)

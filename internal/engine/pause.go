@@ -28,18 +28,26 @@ const ownKeys = "loci."
 // pauseKey is the profile entry that holds a [Pause].
 const pauseKey = ownKeys + "pause"
 
-// Pause puts an owner's memory on hold, or takes it off.
-func (e *Engine) Pause(ctx context.Context, owner memory.Owner, p Pause, author memory.Author) error {
+// Pause puts an owner's memory on hold, or takes it off. The same key again does
+// nothing.
+func (e *Engine) Pause(ctx context.Context, owner memory.Owner, p Pause, key string, author memory.Author) error {
 	switch p {
 	case PauseNone, PauseLearning, PauseMemory:
 	default:
 		return memory.Errorf(memory.Invalid, "pause: %q is none of %s, %s and %s", p, PauseNone, PauseLearning, PauseMemory)
 	}
 	entry := memory.ProfileEntry{Owner: owner, Key: pauseKey, Value: string(p), Status: memory.Active, UpdatedAt: e.now()}
-	run := memory.Run{ID: newID(), Kind: "manual", Author: author}
-	var err error
+	done, err := e.done(ctx, owner, key)
+	switch {
+	case err != nil:
+		return err
+	case len(done) > 0 && (done[0].After.Profile == nil || done[0].After.Profile.Value != entry.Value):
+		return errOtherRequest
+	case len(done) > 0:
+		return nil
+	}
+	run := memory.Run{ID: idFor(owner, key), Kind: "manual", Author: author}
 	for _, action := range []memory.Action{memory.ActionUpdate, memory.ActionAdd} {
-		run.ID = newID()
 		_, err = e.Store.Apply(ctx, owner, run, memory.Change{Action: action, After: memory.Image{Profile: &entry}, Reason: "pause: " + string(p), Author: author})
 		if !errors.Is(err, memory.Conflict) { // there is an entry, or none yet
 			break

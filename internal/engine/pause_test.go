@@ -22,19 +22,19 @@ func TestPauseHoldsLearning(t *testing.T) {
 		if got := r.Paused(ctx, ana); got != PauseNone {
 			t.Errorf("at first: %q, want %q", got, PauseNone)
 		}
-		if err := r.Pause(ctx, ana, PauseLearning, her); err != nil {
+		if err := r.Pause(ctx, ana, PauseLearning, "", her); err != nil {
 			t.Fatal(err)
 		}
 		if err := say("I live in Porto."); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Pause(ctx, ana, PauseMemory, her); err != nil {
+		if err := r.Pause(ctx, ana, PauseMemory, "", her); err != nil {
 			t.Fatal(err)
 		}
 		if err := say("I have a cat named Miso."); !errors.Is(err, memory.Conflict) {
 			t.Errorf("talk while memory is paused: %v, want %s", err, memory.Conflict)
 		}
-		if err := r.Pause(ctx, ana, PauseNone, her); err != nil {
+		if err := r.Pause(ctx, ana, PauseNone, "", her); err != nil {
 			t.Fatal(err)
 		}
 		if err := say("I work as a nurse."); err != nil {
@@ -43,7 +43,7 @@ func TestPauseHoldsLearning(t *testing.T) {
 		if got := r.contents(t, ana, memory.Query{}); len(got) != 1 {
 			t.Errorf("facts: %q, want what was said after the pause alone", got)
 		}
-		if err := r.Pause(ctx, ana, "for ever", her); !errors.Is(err, memory.Invalid) {
+		if err := r.Pause(ctx, ana, "for ever", "", her); !errors.Is(err, memory.Invalid) {
 			t.Errorf("no such pause: %v, want %s", err, memory.Invalid)
 		}
 		if got := r.Paused(ctx, ben); got != PauseNone {
@@ -60,7 +60,7 @@ func TestPauseIsSeenElsewhere(t *testing.T) {
 		if got := there.Paused(ctx, ana); got != PauseNone {
 			t.Errorf("there, at first: %q, want %q", got, PauseNone)
 		}
-		if err := r.Pause(ctx, ana, PauseMemory, her); err != nil {
+		if err := r.Pause(ctx, ana, PauseMemory, "", her); err != nil {
 			t.Fatal(err)
 		}
 		r.clock.Advance(2 * time.Second)

@@ -15,6 +15,7 @@ import (
 type Relearning struct {
 	Conversation string
 	Since        time.Time
+	Idempotency  string // the same key again queues nothing new
 }
 
 // relearnAtOnce is how many turns one job learns from.
@@ -30,9 +31,7 @@ func (e *Engine) Relearn(ctx context.Context, owner memory.Owner, r Relearning) 
 	if err != nil {
 		return 0, fmt.Errorf("read turns: %w", err)
 	}
-	stamp := e.now().Format("20060102T150405.000000")
-	var run memory.Run
-	run.ID, run.Kind = newID(), "relearn"
+	run := memory.Run{ID: idFor(owner, r.Idempotency), Kind: "relearn"}
 	count := 0
 	for _, t := range turns {
 		if t.Role != memory.RoleUser || t.NoLearn || t.CreatedAt.Before(r.Since) {
@@ -42,7 +41,7 @@ func (e *Engine) Relearn(ctx context.Context, owner memory.Owner, r Relearning) 
 		last := len(run.Jobs) - 1
 		if last < 0 || run.Jobs[last].Conversation != t.Conversation || len(run.Jobs[last].Turns) == relearnAtOnce {
 			run.Jobs = append(run.Jobs, memory.Job{
-				ID: "relearn-" + stamp + "-" + t.ID, Owner: owner, Kind: memory.JobRelearn, Conversation: t.Conversation,
+				ID: run.ID + "-" + t.ID, Owner: owner, Kind: memory.JobRelearn, Conversation: t.Conversation,
 			})
 			last++
 		}

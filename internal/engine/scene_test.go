@@ -193,7 +193,7 @@ func (s *scene) step(line string) error {
 	case "approve", "reject":
 		return s.decide(ctx, owner, memory.Action(verb), rest, author)
 	case "pause":
-		return s.Pause(ctx, owner, Pause(rest), author)
+		return s.Pause(ctx, owner, Pause(rest), "", author)
 	case "mode":
 		s.mode = name
 	case "set":

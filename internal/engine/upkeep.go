@@ -62,13 +62,21 @@ func (e *Engine) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
 }
 
 // TidyNow does an owner's upkeep at once, in one run, and returns what left and the
-// run; in a dry run, what would leave.
-func (e *Engine) TidyNow(ctx context.Context, owner memory.Owner, dry bool, author memory.Author) ([]memory.Change, string, error) {
+// run; in a dry run, what would leave. The same key again returns the first result.
+func (e *Engine) TidyNow(ctx context.Context, owner memory.Owner, dry bool, key string, author memory.Author) ([]memory.Change, string, error) {
+	done, err := e.done(ctx, owner, key)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case len(done) > 0:
+		slices.Reverse(done)
+		return done, done[0].Run, nil
+	}
 	changes, err := e.Leaving(ctx, owner)
 	if err != nil || dry || len(changes) == 0 {
 		return changes, "", err
 	}
-	receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: newID(), Kind: "upkeep", Author: author}, changes...)
+	receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: idFor(owner, key), Kind: "upkeep", Author: author}, changes...)
 	if err != nil {
 		return nil, "", fmt.Errorf("apply upkeep: %w", err)
 	}

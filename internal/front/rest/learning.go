@@ -62,14 +62,17 @@ func viewChanges(changes []memory.Change) []client.Change {
 	return out
 }
 
-type relearnInput struct{ Body client.RelearnRequest }
+type relearnInput struct {
+	Idempotent
+	Body client.RelearnRequest
+}
 
 func (d *door) relearn(ctx context.Context, in *relearnInput) (*body[client.Relearning], error) {
 	owner, _, err := who(ctx)
 	if err != nil {
 		return nil, err
 	}
-	n, err := d.engine.Relearn(ctx, owner, engine.Relearning{Conversation: in.Body.Conversation, Since: timeOf(in.Body.Since)})
+	n, err := d.engine.Relearn(ctx, owner, engine.Relearning{Conversation: in.Body.Conversation, Since: timeOf(in.Body.Since), Idempotency: in.Key})
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +80,7 @@ func (d *door) relearn(ctx context.Context, in *relearnInput) (*body[client.Rele
 }
 
 type upkeepInput struct {
+	Idempotent
 	Body *client.UpkeepRequest
 }
 
@@ -86,7 +90,7 @@ func (d *door) upkeep(ctx context.Context, in *upkeepInput) (*body[client.Upkeep
 		return nil, err
 	}
 	dry := in.Body != nil && in.Body.DryRun
-	changes, run, err := d.engine.TidyNow(ctx, owner, dry, author)
+	changes, run, err := d.engine.TidyNow(ctx, owner, dry, in.Key, author)
 	if err != nil {
 		return nil, err
 	}
@@ -101,14 +105,17 @@ func (d *door) paused(ctx context.Context, _ *struct{}) (*body[client.Pause], er
 	return answer(client.Pause{Pause: string(d.engine.Paused(ctx, owner))}), nil
 }
 
-type pauseInput struct{ Body client.Pause }
+type pauseInput struct {
+	Idempotent
+	Body client.Pause
+}
 
 func (d *door) pause(ctx context.Context, in *pauseInput) (*body[client.Pause], error) {
 	owner, author, err := who(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.engine.Pause(ctx, owner, engine.Pause(in.Body.Pause), author); err != nil {
+	if err := d.engine.Pause(ctx, owner, engine.Pause(in.Body.Pause), in.Key, author); err != nil {
 		return nil, err
 	}
 	return answer(in.Body), nil
@@ -118,7 +125,7 @@ type usageInput struct {
 	Since time.Time `query:"since" doc:"From this day on; ever unless given."`
 }
 
-func (d *door) usage(ctx context.Context, in *usageInput) (*body[client.Usage], error) {
+func (d *door) usage(ctx context.Context, in *usageInput) (*body[client.UsageList], error) {
 	owner, _, err := who(ctx)
 	if err != nil {
 		return nil, err
@@ -127,5 +134,5 @@ func (d *door) usage(ctx context.Context, in *usageInput) (*body[client.Usage], 
 	if err != nil {
 		return nil, err
 	}
-	return answer(client.Usage{Usage: append([]memory.Usage{}, spent...)}), nil
+	return answer(client.UsageList{Usage: append([]memory.Usage{}, spent...)}), nil
 }
