@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -94,6 +95,24 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, ids []string) (map
 
 // List returns the memories that match: see [memory.Facts].
 func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
+	if !reflect.DeepEqual(q, memory.Query{Pinned: true}) {
+		return s.list(ctx, owner, q)
+	}
+	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
+		return memory.Page{}, err
+	}
+	facts, known, commits := s.writer.settled.pinnedFacts(owner)
+	if known {
+		return memory.Page{Memories: facts}, nil
+	}
+	page, err := s.list(ctx, owner, q)
+	if err == nil && page.Next == "" {
+		s.writer.settled.learnPinned(owner, page.Memories, commits)
+	}
+	return page, err
+}
+
+func (s *Store) list(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
 	limit := limited(q.Limit)
 	var found []memory.Memory
 	err := s.reads.see(ctx, owner, func(v *view) error {
@@ -168,6 +187,8 @@ func (v *view) list(from source, q memory.Query, limit int) ([]memory.Memory, er
 			switch {
 			case q.Hash != "" && status.Live():
 				table += byHash
+			case q.Hash != "":
+				table += byPastHash
 			case q.Pinned && q.Tag == "" && q.Turn == "" && q.Subject == "" && q.Conversation == "":
 				table += byPin
 			}
@@ -225,8 +246,12 @@ func (w *where) status(s memory.Status, q memory.Query) {
 	// The plus keeps the database from walking all of that status in order of
 	// time: these find the few that they ask for sooner.
 	w.and(`+` + term)
-	if q.Hash != "" && s.Live() {
-		w.and(`status IN ('active', 'pending')`) // in the words of the index on hashes
+	switch { // in the words of the indexes on hashes
+	case q.Hash == "":
+	case s.Live():
+		w.and(`status IN ('active', 'pending')`)
+	default:
+		w.and(`status NOT IN ('active', 'pending')`)
 	}
 }
 

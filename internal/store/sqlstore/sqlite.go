@@ -34,6 +34,8 @@ const (
 	// byHash makes a query of live facts use the index on their hashes, which the
 	// planner, knowing no numbers, takes for no better than the one on statuses.
 	byHash = " INDEXED BY facts_live"
+	// byPastHash is the same for facts that are not live.
+	byPastHash = " INDEXED BY facts_past"
 	// byPin is the same for pinned facts.
 	byPin = " INDEXED BY facts_pinned"
 )
