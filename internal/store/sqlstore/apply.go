@@ -101,7 +101,7 @@ func (t *tx) begin(now time.Time, owner memory.Owner, raises bool) (*write, erro
 	if !w.at.After(last) {
 		w.at = last.Add(time.Microsecond)
 	}
-	if raises {
+	if w.raised = raises; raises {
 		w.version++
 	}
 	return w, nil

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -9,7 +10,14 @@ import (
 // SupersededBy returns, by turn, the ids of the facts that took the place of those
 // that rest on it, those of the newest first.
 func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error) {
-	next := map[string][]string{}
+	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
+		return nil, err
+	}
+	next, known, commits := s.writer.settled.supersededBy(owner, turns)
+	if known {
+		return next, nil
+	}
+	next = map[string][]string{}
 	err := s.reads.look(ctx, owner, func(v *view) error {
 		rows, err := v.query(`SELECT t.turn, f.superseded_by
 			FROM fact_turns t CROSS JOIN facts f ON f.owner = t.owner AND f.id = t.fact
@@ -23,5 +31,8 @@ func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []st
 		})
 		return wrap("read what took the place of facts", err)
 	})
+	if err == nil {
+		s.writer.settled.learnNext(owner, turns, next, commits)
+	}
 	return next, err
 }

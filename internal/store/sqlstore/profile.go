@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -11,6 +12,24 @@ import (
 
 // Profile returns the active profile entries: see [memory.Facts].
 func (s *Store) Profile(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.ProfileEntry, error) {
+	if at != (memory.At{}) {
+		return s.readProfile(ctx, owner, at)
+	}
+	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
+		return nil, err
+	}
+	entries, known, commits := s.writer.settled.profileOf(owner)
+	if known {
+		return entries, nil
+	}
+	entries, err := s.readProfile(ctx, owner, at)
+	if err == nil {
+		s.writer.settled.learnProfile(owner, entries, commits)
+	}
+	return entries, err
+}
+
+func (s *Store) readProfile(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.ProfileEntry, error) {
 	var entries []memory.ProfileEntry
 	see := s.reads.see
 	if at.AsOf.IsZero() {

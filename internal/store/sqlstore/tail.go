@@ -48,6 +48,7 @@ type appended struct {
 	owner   memory.Owner
 	version int64
 	only    bool // nothing but the turns was written
+	facts   bool // facts may have changed
 	turns   []said
 }
 

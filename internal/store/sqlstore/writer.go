@@ -38,6 +38,7 @@ type writer struct {
 	due        due                    // the queue as it was committed
 	appended   []appended             // what the transaction under way wrote, by owner
 	tails      tails                  // what was said last, as it was committed
+	settled    settled                // what is asked about facts, as it was committed
 
 	mu     sync.RWMutex // guards closed against sends on calls
 	closed bool
@@ -139,6 +140,7 @@ func (w *writer) commit(first *call) {
 	w.recent.committed(w.changed, err)
 	w.due.committed(w.queued, err)
 	w.tails.committed(w.appended, err)
+	w.settled.committed(w.appended, err)
 	if err != nil {
 		_ = w.exec("ROLLBACK") // a failed statement may have rolled back already
 	}
@@ -190,7 +192,7 @@ func (w *writer) attempt(c *call, first bool) error {
 	w.queued = append(w.queued, t.queued...)
 	if t.headOf != "" {
 		w.raised[t.headOf] = t.head
-		w.appended = append(w.appended, appended{owner: t.headOf, version: t.head, only: t.only, turns: t.said})
+		w.appended = append(w.appended, appended{owner: t.headOf, version: t.head, only: t.only, facts: t.raised && !t.only, turns: t.said})
 		for _, id := range t.changed {
 			w.changed[memoryKey{t.headOf, id}] = struct{}{}
 		}
@@ -243,6 +245,7 @@ type tx struct {
 	head    int64        // the version since
 	changed []string     // ids of memories that were written
 	queued  []func(*due) // what was done to the queue
+	raised  bool         // whether the version is another than before
 	said    []said       // turns that were added
 	only    bool         // and nothing else was written that recall may see
 }

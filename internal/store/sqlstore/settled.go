@@ -1,0 +1,153 @@
+package sqlstore
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Bounds of what is kept: bytes of all owners, and pinned facts and turns of one.
+const (
+	maxSettled       = 4 << 20
+	maxSettledPinned = 64
+	maxSettledTurns  = 4096
+)
+
+// settled is what every chat asks about an owner's facts, which what is said in the
+// meantime does not change: the pinned ones, the profile, and what took the place of
+// those that a turn taught. Nobody else writes to the file while it is locked, and
+// the writer says whose facts each commit changes before its callers are told.
+type settled struct {
+	mu      sync.Mutex // guards what follows
+	commits uint64     // that changed facts
+	of      map[memory.Owner]*settledFacts
+	size    int // estimated
+}
+
+// settledFacts are one owner's. They are written to no more, but for next.
+type settledFacts struct {
+	pinned  *[]memory.Memory
+	profile *[]memory.ProfileEntry
+	next    map[string][]string // ids of the facts in the place of those that a turn taught
+}
+
+// find calls with what is known of an owner, if anything is. commits is what
+// [settled.learn] wants to hear.
+func (s *settled) find(owner memory.Owner, with func(*settledFacts)) (commits uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.of[owner]; f != nil {
+		with(f)
+	}
+	return s.commits
+}
+
+// learn lets with keep what was read from the database and say what it takes, unless
+// there was a commit since the caller asked.
+func (s *settled) learn(owner memory.Owner, commits uint64, with func(*settledFacts) (size int)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if commits != s.commits {
+		return
+	}
+	if s.of == nil || s.size > maxSettled {
+		s.of, s.size = map[memory.Owner]*settledFacts{}, 0
+	}
+	f := s.of[owner]
+	if f == nil {
+		f = &settledFacts{}
+		s.of[owner] = f
+		s.size += settledSize
+	}
+	s.size += with(f)
+}
+
+// settledSize is about what an owner takes beside what is kept.
+const settledSize = 200
+
+// committed tells what a transaction wrote. What a failed commit left behind, only
+// the database knows.
+func (s *settled) committed(writes []appended, failed error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range writes {
+		if failed != nil || w.facts {
+			s.commits++
+			delete(s.of, w.owner) // size is what all took since it was empty
+		}
+	}
+}
+
+// pinnedFacts returns copies of what [Store.List] says to {Pinned: true}.
+func (s *settled) pinnedFacts(owner memory.Owner) (found []memory.Memory, known bool, commits uint64) {
+	commits = s.find(owner, func(f *settledFacts) {
+		if f.pinned != nil {
+			found, known = *f.pinned, true
+		}
+	})
+	return copyMemories(found), known, commits
+}
+
+func (s *settled) learnPinned(owner memory.Owner, found []memory.Memory, commits uint64) {
+	if len(found) > maxSettledPinned {
+		return
+	}
+	kept := copyMemories(found)
+	s.learn(owner, commits, func(f *settledFacts) int {
+		f.pinned = &kept
+		return keptOf(kept).size(memoryKey{})
+	})
+}
+
+// profileOf returns a copy of what [Store.Profile] says of the present.
+func (s *settled) profileOf(owner memory.Owner) (entries []memory.ProfileEntry, known bool, commits uint64) {
+	commits = s.find(owner, func(f *settledFacts) {
+		if f.profile != nil {
+			entries, known = slices.Clone(*f.profile), true
+		}
+	})
+	return entries, known, commits
+}
+
+func (s *settled) learnProfile(owner memory.Owner, entries []memory.ProfileEntry, commits uint64) {
+	kept, size := slices.Clone(entries), 0
+	for _, e := range kept {
+		size += 200 + len(e.Key) + len(e.Value)
+	}
+	s.learn(owner, commits, func(f *settledFacts) int { f.profile = &kept; return size })
+}
+
+// supersededBy returns what [Store.SupersededBy] says, if that is known of all turns.
+func (s *settled) supersededBy(owner memory.Owner, turns []string) (next map[string][]string, known bool, commits uint64) {
+	commits = s.find(owner, func(f *settledFacts) {
+		next = map[string][]string{}
+		for _, turn := range turns {
+			ids, ok := f.next[turn]
+			if !ok {
+				return
+			}
+			if len(ids) > 0 {
+				next[turn] = slices.Clone(ids)
+			}
+		}
+		known = true
+	})
+	return next, known, commits
+}
+
+func (s *settled) learnNext(owner memory.Owner, turns []string, next map[string][]string, commits uint64) {
+	kept, size := map[string][]string{}, 0
+	for _, turn := range turns {
+		kept[turn] = slices.Clone(next[turn])
+		size += 150 + 50*len(next[turn])
+	}
+	s.learn(owner, commits, func(f *settledFacts) int {
+		if f.next == nil || len(f.next) > maxSettledTurns {
+			f.next = map[string][]string{}
+		}
+		maps.Copy(f.next, kept)
+		return size
+	})
+}
