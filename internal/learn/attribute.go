@@ -3,6 +3,7 @@ package learn
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/loci-memory/loci/internal/text"
 )
@@ -31,6 +32,12 @@ var singles = map[string]bool{
 
 func single(attribute string) bool {
 	return singles[attribute] || strings.Contains(attribute, ":")
+}
+
+// late returns what compiles a regular expression when it is first asked for. They
+// take megabytes and milliseconds, which a server that only answers need not spend.
+func late(s string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
 }
 
 // shape is how a fact of one attribute reads.

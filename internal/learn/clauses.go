@@ -1,165 +1,278 @@
 package learn
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// clause is one statement of a turn: a sentence, or a part of one with a subject
-// of its own.
+// clause is one statement of a turn: a sentence, or a part of one with a subject or
+// a verb of its own.
 type clause struct {
-	text string // without what leads up to it ("Well, actually, …")
+	said  *Said
+	words []word
+	joint string // the word that joins it to what stands before it
+	heir  bool   // its subject is that of the clause before it
+	first bool   // it begins its sentence, where people leave "I" out
 	text.Span
-	greeted bool // a greeting leads up to it
 }
 
-// clauses returns the statements of a turn that a person makes about the world.
-// Questions, hypothetical cases, what others said, and text that is handed over to
-// be worked on are left out.
-func clauses(s string) []clause {
-	s = maskForeign(s)
-	if joking.MatchString(s) || pretending.MatchString(s) {
-		return nil
+// text returns the turn's words from i up to j as they stand there, without the
+// signs of emphasis.
+func (c *clause) text(i, j int) string {
+	if i >= j {
+		return ""
 	}
-	var out []clause
-	for _, sentence := range text.Sentences(s) {
-		body := sentence.Of(s)
-		if text.Asks(body) {
-			body = body[:statedBefore(body)]
+	turn := c.said.Text
+	start, end := c.words[i].start, c.words[j-1].end
+	for end < len(turn) && turn[end] == '"' && strings.Count(turn[start:end], `"`)%2 == 1 {
+		end++
+	}
+	s := turn[start:end]
+	if start == c.words[i].end { // the second half of "wanna"
+		s = c.words[i].low + s
+	}
+	if strings.Contains(s, "*") {
+		s = strings.ReplaceAll(s, "*", "")
+	}
+	if end < len(turn) && turn[end] == '\'' && (strings.HasPrefix(s, "'") || strings.Contains(s, " '")) {
+		s += "'"
+	}
+	return s
+}
+
+// at returns the small letters of word i, "" past the end.
+func (c *clause) at(i int) string {
+	if i < 0 || i >= len(c.words) {
+		return ""
+	}
+	return c.words[i].low
+}
+
+// statements calls yield with each clause of a turn that a person says of the
+// world. Questions, hypothetical cases, what others said, and text that is handed
+// over to be worked on are left out. A clause is good until yield returns.
+func statements(s *Said, body string, yield func(c *clause)) {
+	sc := scanner{s: body}
+	for {
+		one, more := sc.next()
+		if !more {
+			return
 		}
-		plain := polite.ReplaceAllStringFunc(body, func(m string) string { return strings.Repeat(" ", len(m)) })
-		if strings.TrimSpace(plain) == "" || unreal.MatchString(plain) || reported.MatchString(plain) {
+		words := one.words
+		if one.asks {
+			words = words[:statedBefore(words)]
+		}
+		if len(words) == 0 || one.code || unreal(words) {
 			continue
 		}
-		for _, part := range split(plain) {
-			part.Start += sentence.Start
-			part.End += sentence.Start
-			out = append(out, part)
-		}
+		split(words, one.bullet, func(c *clause) {
+			c.said = s
+			yield(c)
+		})
 	}
-	return out
 }
 
-var (
-	joking     = regexp.MustCompile(`(?i)\b(?:just kidding|only kidding|i'?m kidding|jk|kidding aside|as a joke|joking)\b`)
-	pretending = regexp.MustCompile(`(?i)\b(?:role-?play|pretend (?:that|to|you|i|we)|imagine (?:that|you|i|we|a)|let['’]s (?:say|imagine|pretend|suppose)|act as (?:if|though|an?|my)|in (?:the|my|this|a) (?:story|novel|game|dream|movie|film|book|play)|my character|hypothetical)`)
-	unreal     = regexp.MustCompile(`(?i)\b(?:if|unless|would(?:n['’]t)?|could(?:n['’]t)?|might|maybe|perhaps|wish|suppose|supposing|imagine|whether|what if|as if|almost|nearly)\b`)
-	reported   = regexp.MustCompile(`(?i)\b(?:says?|said|told me|tells me|asked me|wrote|quot(?:e|es|ed|ing)|according to|claims?|claimed|they say|apparently|rumou?r)\b`)
-	polite     = regexp.MustCompile(`(?i)\b(?:if (?:it|that) (?:helps|matters|makes sense|is relevant)|if you(?:['’]re| are) (?:wondering|curious|interested|asking)|if you (?:must|need to|want to) know|in case (?:it|that) (?:helps|matters)|i(?:['’]d| would) say(?: that)?|i would (?:love|like) to (?:learn|become|visit|travel|move|see))\b,?`)
+// unsure are words of what is not so, or not yet.
+var unsure = table("could might maybe perhaps wish supposedly allegedly almost nearly apparently hypothetically")
 
-	fenced = regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`")
-	cited  = regexp.MustCompile(`(?m)^[ \t]*>.*$`)
-	spoken = regexp.MustCompile(`"[^"\n]*"|“[^”\n]*”|«[^»\n]*»`)
-	handed = regexp.MustCompile(`(?i)(?:^|[.!?\n]\s*|\b(?:please|you|me|help|to) )(?:translate|re-?write|rephrase|proof-?read|paraphrase|summari[sz]e|edit|fix|correct|polish|improve|write|draft|compose|generate|shorten|continue|analy[sz]e|review|grade|classify|explain)\b[^\n:.!?]{0,120}[:\n]`)
-)
+// cases are words that make a whole sentence a case and no statement.
+var cases = table("if unless whether suppose supposing imagine pretend pretending")
 
-// maskForeign blanks, byte for byte, what is in the turn but not said by its
-// speaker: code, citations, longer passages in quotation marks, and the text after
-// "translate this:" and its like.
-func maskForeign(s string) string {
-	b := []byte(s)
-	blank := func(form *regexp.Regexp, keep func(string) bool) {
-		for _, m := range form.FindAllIndex(b, -1) {
-			if keep == nil || !keep(string(b[m[0]:m[1]])) {
-				fill(b[m[0]:m[1]], ' ')
+// reports are verbs of those who tell what others say.
+var reports = table("says said wrote told tells asked claims claimed quote quoted according rumor rumour rumors")
+
+// unreal reports whether a sentence as a whole tells of no fact.
+func unreal(words []word) bool {
+	for i, w := range words {
+		switch {
+		case cases[w.low]:
+			if w.low == "if" && polite(words[i:]) {
+				continue
+			}
+			return true
+		case reports[w.low]:
+			if i > 0 && (words[i-1].low == "i" || words[i-1].low == "have") {
+				continue
+			}
+			return true
+		case w.low == "story" || w.low == "novel" || w.low == "dream" || w.low == "movie":
+			if i > 1 && words[i-2].low == "in" && (words[i-1].low == "the" || words[i-1].low == "my" || words[i-1].low == "this" || words[i-1].low == "a") {
+				return true
 			}
 		}
 	}
-	blank(fenced, nil)
-	blank(cited, nil)
-	blank(spoken, func(q string) bool { return len(strings.Fields(q)) <= 3 })
-	if m := handed.FindIndex(b); m != nil && len(strings.TrimSpace(string(b[m[1]:]))) > 0 {
-		fill(b[m[0]:], ' ')
-	}
-	return string(b)
+	return false
 }
 
-// statedBefore returns how much of a question is a statement before it: "I live in
-// Lisbon, what should I see?" has one up to the comma.
-func statedBefore(s string) int {
-	m := asks.FindStringIndex(s)
-	if m == nil {
+// polite reports whether an "if" is one of courtesy: "if it helps, I'm a nurse".
+func polite(words []word) bool {
+	if len(words) < 3 {
+		return false
+	}
+	switch words[1].low + " " + words[2].low {
+	case "it helps", "that helps", "it matters", "that matters", "you are", "you must", "you need", "you want", "it is", "that is":
+		return true
+	}
+	return false
+}
+
+// asking are words that a question begins with.
+var asking = table("what where when who how why which can could do does did is are should would will any have has tell am")
+
+// statedBefore returns how many words of a question are a statement before it: "I
+// live in Lisbon, what should I see?" has one up to the comma.
+func statedBefore(words []word) int {
+	for i := 1; i < len(words)-1; i++ {
+		if w := words[i].low; !words[i].mark() && w != "and" && w != "so" && w != "but" {
+			continue
+		}
+		j := i + 1
+		for j < len(words) && (words[j].low == "so" || words[j].low == "and" || words[j].low == "but" || words[j].low == "then" || words[j].mark()) {
+			j++
+		}
+		if j < len(words) && asking[words[j].low] {
+			return i
+		}
+	}
+	return 0
+}
+
+var (
+	// subjects are words that begin a clause.
+	subjects = table("i we he she it they you there please everyone nobody let")
+	// owners begin the subject of a clause, or a thing.
+	owners = table("my our his her their your this that the these those its")
+	// joints join clauses.
+	joints = table("and but so because though although while whereas plus since as when before after until then where which who also or")
+	// seconds are verbs in the present that may be a second one of a subject: few
+	// of them are nouns.
+	seconds = table("live work study love like hate enjoy prefer have own drive play speak am teach run dislike do can was want need use volunteer")
+)
+
+// split cuts a sentence into clauses.
+func split(words []word, bullet bool, yield func(c *clause)) {
+	var out clause
+	emit := func(i, j int, joint string, heir bool) {
+		if i < j {
+			out = clause{words: words[i:j], joint: joint, heir: heir, first: i == 0 && !bullet}
+			out.Start, out.End = words[i].start, words[j-1].end
+			yield(&out)
+		}
+	}
+	start, joint, heir := 0, "", false
+	for i := 1; i < len(words)-1; i++ {
+		w := words[i]
+		hard := w.mark() && w.low != ","
+		if !hard && w.low != "," && !joints[w.low] {
+			continue
+		}
+		j, joined := i, ""
+		for j < len(words) && (words[j].mark() || joints[words[j].low]) {
+			if !words[j].mark() {
+				joined = words[j].low
+			}
+			j++
+		}
+		if j == len(words) {
+			break
+		}
+		opens := hard || subjects[words[j].low] || owners[words[j].low] && verbSoon(words[j+1:])
+		second := !opens && (joined == "and" || joined == "but" || joined == "then" || joined == "so") && secondVerb(words[start:i], words[j:])
+		if !opens && !second {
+			i = j - 1
+			continue
+		}
+		if w.low == "," && joined == "" && opens && !hard && words[j].low == "that" {
+			i = j - 1
+			continue
+		}
+		emit(start, i, joint, heir)
+		start, joint, heir = j, joined, second
+		if hard && joined == "" {
+			joint = w.low
+		}
+		i = j - 1
+		if i < start {
+			i = start
+		}
+	}
+	emit(start, len(words), joint, heir)
+}
+
+// verbSoon reports whether a verb follows within a few words, as it does after a
+// subject.
+func verbSoon(words []word) bool {
+	for i, w := range words {
+		if i == 5 || w.mark() {
+			return false
+		}
+		switch w.low {
+		case "is", "are", "was", "were", "has", "have", "will", "can", "does", "did", "do", "had":
+			return true
+		}
+		if v, ok := verbs()[w.low]; ok && i > 0 && v.form&(preterite|thirdForm) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// secondVerb reports whether next begins with a second verb of the speaker's, in
+// the tense of the first: "I moved to Leeds and started a bakery".
+func secondVerb(before, next []word) bool {
+	i := 0
+	for i < len(next)-1 && adverb[next[i].low] {
+		i++
+	}
+	w := next[i].low
+	v, ok := verbOf(w)
+	if i == len(next)-1 && !ok {
+		return false
+	}
+	if seconds[w] && w != "was" && w != "can" && w != "do" && w != "am" {
+		return finite(before) == base
+	}
+	if w == "am" || w == "was" || w == "do" || w == "can" {
+		return i+1 < len(next) && finite(before) != 0
+	}
+	return ok && v.form&preterite != 0 && v.form&base == 0 && finite(before) == preterite
+}
+
+// finite returns the form of the verb after the first "I" of a clause: base,
+// preterite, or 0 without one.
+func finite(words []word) form {
+	for i, w := range words {
+		if w.low != "i" && w.low != "we" {
+			if i == 0 && !adverb[w.low] {
+				if v, ok := verbs()[w.low]; ok && v.form&preterite != 0 && v.form&base == 0 {
+					return preterite // "Moved to Leeds and started a bakery"
+				}
+			}
+			continue
+		}
+		for i++; i < len(words) && adverb[words[i].low]; i++ {
+		}
+		if i == len(words) {
+			return 0
+		}
+		switch w := words[i].low; w {
+		case "am", "are", "do", "have", "can":
+			return base
+		case "was", "were", "did", "had":
+			return preterite
+		default:
+			v, ok := verbOf(w)
+			switch {
+			case !ok:
+				return 0
+			case v.form&base != 0:
+				return base
+			case v.form&preterite != 0:
+				return preterite
+			}
+		}
 		return 0
 	}
-	return m[0]
-}
-
-var asks = regexp.MustCompile(`(?i)(?:[,;:—–]| -|\band|\bso|\bbut) +(?:so |and |but |then )*(?:what|where|when|who|how|why|which|can|could|do|does|did|is|are|should|would|will|any|have|has|tell|am)\b`)
-
-// cuts is where a statement with a subject of its own begins.
-var cuts = regexp.MustCompile(`(?i)(?:[,;:—–]+\s+(?:and |but |so |because |then |though |although |while |whereas |plus |where |which |also )*|\s+-+\s+|\s+(?:and|but|so|because|though|although|while|whereas|plus|since|as)\s+)(?:i|i['’]m|im|i['’]ve|i['’]ll|i['’]d|my|we|we['’]re|we['’]ve|our|he|she|it|they|he['’]s|she['’]s|it['’]s|they['’]re|his|her|their|you|the|there|that|this|please)\s`)
-
-// verbCut is where a second verb of the same subject begins.
-var verbCut = regexp.MustCompile(`(?i)(?:,\s+|\s+)(?:and|but)\s+((?:(?:` + adverbs + `)\s+)?(?:live|work|study|love|like|hate|enjoy|prefer|have|own|drive|play|speak|moved|am|don['’]t|do not|can['’]t|was born|grew up|teach|run|dislike)\s)`)
-
-func split(sentence string) []clause {
-	var out []clause
-	start := 0
-	greeted := false
-	for start < len(sentence) {
-		end, next := len(sentence), len(sentence)
-		if m := cuts.FindStringIndex(sentence[start:]); m != nil {
-			whole := sentence[start+m[0] : start+m[1]]
-			subject := strings.LastIndexByte(strings.TrimRight(whole, " \t\n"), ' ') + 1
-			end, next = start+m[0], start+m[0]+subject
-		}
-		for _, c := range splitVerbs(sentence, start, end) {
-			c.greeted = c.greeted || greeted
-			greeted = c.greeted && c.text == "" || greeting.MatchString(c.text) && len(strings.Fields(c.text)) < 3
-			out = append(out, c)
-		}
-		if next <= start {
-			break
-		}
-		start = next
-	}
-	return out
-}
-
-// splitVerbs cuts "I live in Lisbon and work as a nurse" in two and gives the
-// second the first's subject.
-func splitVerbs(sentence string, start, end int) []clause {
-	var out []clause
-	lead := ""
-	for {
-		c := opened(lead, sentence[start:end], start)
-		m := verbCut.FindStringSubmatchIndex(sentence[start:end])
-		if m == nil || !subjectOf.MatchString(c.text) || start+m[0] <= c.Start {
-			return append(out, c)
-		}
-		out = append(out, opened(lead, sentence[start:start+m[0]], start))
-		start += m[2]
-		lead = "I "
-	}
-}
-
-var subjectOf = regexp.MustCompile(`(?i)^(?:i|i['’]m|im|i['’]ve|we|we['’]re|we['’]ve)\s`)
-
-// opener is what people say before they say something.
-var opener = regexp.MustCompile(`(?i)^(?:(?:hi|hello|hey|good (?:morning|evening|afternoon))(?: (?:there|again|everyone|all|loci|assistant))?|well|so|yes|yeah|yep|yup|no|nope|oh|ah|ok|okay|sure|right|actually|btw|by the way|also|and|but|then|anyway|honestly|fyi|just so you know|you know|for the record|to be honest|tbh|in fact|as you know|as i (?:said|mentioned)|for context|for reference|some context|about me|a bit about me|unfortunately|sadly|luckily|fortunately|thankfully|lately|recently|these days|nowadays|currently|right now|at the moment|now|today|please|thanks(?: so much| a lot)?|thank you(?: so much)?|great|cool|nice|wow|haha|hmm|um|uh|correction|update|sorry|oops|wait|quick update|good news|great news|big news|first(?: of all)?|second(?:ly)?|finally|because|since|though|although|while|that|personally|of course|definitely|exactly|true|absolutely|just to (?:add|clarify|let you know)|for what it['’]s worth|note(?: that)?|besides|plus|in general|generally|overall|mostly|i guess|i mean|you see|guess what)(?:\s*[,:;.!…—–-]+\s*|\s+|$)`)
-
-var greeting = regexp.MustCompile(`(?i)^(?:hi|hello|hey|good (?:morning|evening|afternoon))\b`)
-
-// opened returns the clause that begins at start, without its openers. lead is a
-// subject to put before it.
-func opened(lead, s string, start int) clause {
-	c := clause{Span: text.Span{Start: start, End: start + len(s)}}
-	for {
-		trimmed := strings.TrimLeft(s, " \t\r\n-–—*•,;:.!…")
-		c.Start += len(s) - len(trimmed)
-		s = trimmed
-		m := opener.FindString(s)
-		if m == "" || lead != "" {
-			break
-		}
-		c.greeted = c.greeted || greeting.MatchString(m)
-		s = s[len(m):]
-		c.Start += len(m)
-	}
-	trimmed := strings.TrimRight(s, " \t\r\n.,;:!…)")
-	c.End -= len(s) - len(trimmed)
-	c.text = lead + trimmed
-	return c
+	return 0
 }

@@ -75,20 +75,14 @@ func remembering(that, what string, s Said) []Candidate {
 	switch {
 	case what == "", idiom.MatchString(what), toOther.MatchString(what), instructs(what):
 		return nil
-	case that == "to" && !own.MatchString(what), that == "" && !own.MatchString(what) && (refers(what, s.Turn.CreatedAt) || !states.MatchString(what)):
+	case that == "to" && !own.MatchString(what), that == "" && !own.MatchString(what) && (refers(what) || !states.MatchString(what)):
 		return nil // a hint to whoever reads, not a thing to know
 	}
 	if that == "to" {
 		will := text.Absolute("I will "+what, s.Turn.CreatedAt) // with its tense, so that "on Friday" is to come
 		return []Candidate{{Text: "User wants to be reminded to " + thirdPerson(strings.TrimPrefix(will, "I will ")), Subject: "user", Category: "plan", Model: "rule:remember"}}
 	}
-	var out []Candidate
-	for _, part := range split(what) {
-		if found := read(part, s); len(found) > 0 {
-			out = append(out, found...)
-		}
-	}
-	if len(out) > 0 {
+	if out := readPlain(what, s); len(out) > 0 {
 		return out
 	}
 	fact := thirdPerson(what)
@@ -96,6 +90,26 @@ func remembering(that, what string, s Said) []Candidate {
 		fact = string(unicode.ToUpper(first)) + fact[n:]
 	}
 	return []Candidate{{Text: fact, Subject: "user", Model: "rule:remember"}}
+}
+
+// readPlain returns what the rules read in words that stand by themselves.
+func readPlain(what string, s Said) []Candidate {
+	alone := Said{Turn: s.Turn, Text: what}
+	r := reader{said: &alone}
+	statements(&alone, what, r.clause)
+	return r.found
+}
+
+// refers reports whether words point at something said elsewhere.
+func refers(what string) bool {
+	sc := scanner{s: what}
+	one, _ := sc.next()
+	for i, w := range one.words {
+		if pointing[w.low] && !(i+1 < len(one.words) && pointed[one.words[i+1].low]) {
+			return true
+		}
+	}
+	return false
 }
 
 // toOther begins what is said to the assistant about itself.

@@ -46,20 +46,31 @@ func readGzip(t *testing.T, file string, into any) {
 
 // score counts how rules do against gold facts that name the turn they are from.
 type score struct {
-	turns, found, waiting, onGoldTurn, agreed int // of the rules' facts
-	gold, covered                             int // of the gold facts
-	rules                                     map[string][2]int
+	turns, waiting          int
+	found, agreed           int // of all facts: those that agree with some gold fact of their session
+	onGoldTurn, agreedThere int // of the facts on turns with gold: those that agree with it
+	gold, covered           int // of the gold facts: those that a fact of their turn agrees with
+	rules                   map[string][2]int
 }
 
-// add compares what the rules read in one turn with the gold of that turn. A fact
-// and a gold fact agree if half of the content words of the shorter stand in the
-// other: names, numbers and things, not the verb alone.
-func (s *score) add(said []Said, gold []string) []Candidate {
+// agrees reports whether a fact and a gold fact share half of the content words of
+// the shorter: names, numbers and things, not the verb alone.
+func agrees(fact, gold map[string]bool) bool {
+	return max(covered(fact, gold), covered(gold, fact)) >= 0.5
+}
+
+// add compares what the rules read in one turn with the gold of that turn and with
+// that of its session.
+func (s *score) add(said []Said, gold, session []string) {
 	s.turns++
 	s.gold += len(gold)
 	cands, _ := Filter(Rules(said), said)
 	if s.rules == nil {
 		s.rules = map[string][2]int{}
+	}
+	golden := make([]map[string]bool, len(gold))
+	for i, g := range gold {
+		golden[i] = termSet(g)
 	}
 	hit := make([]bool, len(gold))
 	for _, c := range cands {
@@ -68,49 +79,78 @@ func (s *score) add(said []Said, gold []string) []Candidate {
 			continue
 		}
 		s.found++
-		if len(gold) > 0 {
-			s.onGoldTurn++
-		}
-		agreed := false
-		for i, g := range gold {
-			a, b := termSet(c.Text), termSet(g)
-			if max(covered(a, b), covered(b, a)) >= 0.5 {
-				agreed, hit[i] = true, true
+		words := termSet(c.Text)
+		there, somewhere := false, false
+		for i, g := range golden {
+			if agrees(words, g) {
+				there, hit[i] = true, true
 			}
 		}
-		n := s.rules[c.Model]
-		n[0]++
-		if agreed {
+		for _, g := range session {
+			somewhere = somewhere || agrees(words, termSet(g))
+		}
+		if somewhere {
 			s.agreed++
+		}
+		if len(gold) > 0 {
+			s.onGoldTurn++
+			n := s.rules[c.Model]
 			n[1]++
+			if there {
+				s.agreedThere++
+				n[0]++
+			}
+			s.rules[c.Model] = n
 		}
-		s.rules[c.Model] = n
-		if os.Getenv("LOCI_SHOW") != "" {
-			fmt.Printf("%v\t%s\t%s\t<- %s\n", agreed, c.Model, c.Text, strings.ReplaceAll(c.Quote, "\n", " "))
-		}
+		show("%s\t%s\t%s\t<- %s\n", map[[2]bool]string{{true, true}: "agrees", {true, false}: "differs", {false, false}: "no gold"}[[2]bool{len(gold) > 0, there}], c.Model, c.Text, c.Quote)
 	}
-	for _, h := range hit {
+	for i, h := range hit {
 		if h {
 			s.covered++
+		} else {
+			show("missed\t\t%s\t<- %s\n", gold[i], said[0].Text)
 		}
 	}
-	return cands
+}
+
+// show prints what is measured, where LOCI_SHOW asks for it.
+func show(form string, args ...any) {
+	if os.Getenv("LOCI_SHOW") != "" {
+		line := fmt.Sprintf(form, args...)
+		fmt.Println(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\n", " "))
+	}
 }
 
 func (s *score) report(t *testing.T, name string) {
 	t.Helper()
 	share := func(a, b int) float64 { return 100 * float64(a) / float64(max(b, 1)) }
-	t.Logf("%s: %d turns, %d facts by rule (%.1f per 100 turns, %d waiting); of those on turns with gold %.1f %% agree with it; %d gold facts, %.1f %% found",
-		name, s.turns, s.found, share(s.found, s.turns), s.waiting, share(s.agreed, s.onGoldTurn), s.gold, share(s.covered, s.gold))
+	t.Logf("%s: %d turns, %d facts (%.1f per 100 turns, %d waiting); on turns with gold %d, of which %.1f %% agree with it; of all %.1f %% agree with gold of their session; %d gold facts, %.1f %% found",
+		name, s.turns, s.found, share(s.found, s.turns), s.waiting, s.onGoldTurn, share(s.agreedThere, s.onGoldTurn), share(s.agreed, s.found), s.gold, share(s.covered, s.gold))
 	var rules []string
 	for r, n := range s.rules {
-		rules = append(rules, fmt.Sprintf("%s %d/%d", strings.TrimPrefix(r, "rule:"), n[1], n[0]))
+		rules = append(rules, fmt.Sprintf("%s %d/%d", strings.TrimPrefix(r, "rule:"), n[0], n[1]))
 	}
 	sort.Strings(rules)
-	t.Logf("%s, agreed/found by rule: %s", name, strings.Join(rules, ", "))
+	t.Logf("%s, agreed/found by rule on turns with gold: %s", name, strings.Join(rules, ", "))
 	if s.found == 0 || s.turns == 0 {
 		t.Errorf("%s: the rules found nothing in %d turns", name, s.turns)
 	}
+}
+
+// halves keeps apart what rules were written by from what they are tried on: the
+// conversations with an even number and those with an odd one.
+type halves [2]score
+
+func (h *halves) report(t *testing.T, name string) {
+	t.Helper()
+	h[0].report(t, name+", even")
+	h[1].report(t, name+", odd")
+	var all score
+	for _, s := range h {
+		all.turns, all.waiting, all.found, all.agreed = all.turns+s.turns, all.waiting+s.waiting, all.found+s.found, all.agreed+s.agreed
+		all.onGoldTurn, all.agreedThere, all.gold, all.covered = all.onGoldTurn+s.onGoldTurn, all.agreedThere+s.agreedThere, all.gold+s.gold, all.covered+s.covered
+	}
+	all.report(t, name+", both")
 }
 
 func userTurn(id string, index int, content string, at time.Time) []Said {
@@ -124,9 +164,10 @@ func TestMeasureRulesOnLoCoMo(t *testing.T) {
 		Observation  map[string]map[string][][]json.RawMessage `json:"observation"`
 	}
 	readGzip(t, file, &data)
-	var s score
-	for _, c := range data {
-		gold := map[string][]string{}
+	var h halves
+	for n, c := range data {
+		s := &h[n%2]
+		gold, sessions := map[string][]string{}, map[string][]string{}
 		for _, bySpeaker := range c.Observation {
 			for speaker, facts := range bySpeaker {
 				for _, f := range facts {
@@ -142,7 +183,9 @@ func TestMeasureRulesOnLoCoMo(t *testing.T) {
 						continue
 					}
 					for _, id := range many {
-						gold[id] = append(gold[id], strings.ReplaceAll(words, speaker, "User"))
+						fact := strings.ReplaceAll(words, speaker, "User")
+						session, _, _ := strings.Cut(id, ":")
+						gold[id], sessions[session] = append(gold[id], fact), append(sessions[session], fact)
 					}
 				}
 			}
@@ -168,11 +211,11 @@ func TestMeasureRulesOnLoCoMo(t *testing.T) {
 				t.Fatal(err)
 			}
 			for n, turn := range turns {
-				s.add(userTurn(turn.ID, n, turn.Text, at), gold[turn.ID])
+				s.add(userTurn(turn.ID, n, turn.Text, at), gold[turn.ID], sessions[fmt.Sprintf("D%d", i)])
 			}
 		}
 	}
-	s.report(t, "LoCoMo observations")
+	h.report(t, "LoCoMo observations")
 }
 
 func TestMeasureRulesOnRealMem(t *testing.T) {
@@ -181,8 +224,9 @@ func TestMeasureRulesOnRealMem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s score
-	for _, file := range files {
+	var h halves
+	for n, file := range files {
+		s := &h[n%2]
 		var data struct {
 			Dialogues []struct {
 				Time   string `json:"current_time"`
@@ -206,17 +250,19 @@ func TestMeasureRulesOnRealMem(t *testing.T) {
 				t.Fatal(err)
 			}
 			gold := map[string][]string{}
+			var session []string
 			for _, m := range dialogue.Memory {
+				session = append(session, m.Content)
 				if m.Role == "User" {
 					gold[m.Source] = append(gold[m.Source], m.Content)
 				}
 			}
 			for n, turn := range dialogue.Turns {
 				if turn.Speaker == "User" {
-					s.add(userTurn(fmt.Sprintf("%d-%d", d, n), n, turn.Content, at), gold[turn.Content])
+					s.add(userTurn(fmt.Sprintf("%d-%d", d, n), n, turn.Content, at), gold[turn.Content], session)
 				}
 			}
 		}
 	}
-	s.report(t, "RealMem extracted memories")
+	h.report(t, "RealMem extracted memories")
 }

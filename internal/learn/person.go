@@ -1,16 +1,9 @@
 package learn
 
 import (
-	_ "embed"
 	"regexp"
 	"strings"
 )
-
-//go:embed tables/past.txt
-var pastTable string
-
-// pasts are past forms that do not end in "ed".
-var pasts = table(pastTable)
 
 func table(s string) map[string]bool {
 	m := map[string]bool{}
@@ -22,11 +15,6 @@ func table(s string) map[string]bool {
 
 // fixed are verbs that do not change with the person, and their negations.
 var fixed = table("will would can could may might must shall should cannot used had did was were wo ca")
-
-// past reports whether a verb is in the past.
-func past(verb string) bool {
-	return pasts[verb] || strings.HasSuffix(verb, "ed") && !strings.HasSuffix(verb, "eed")
-}
 
 // adverbs may stand between "I" and its verb.
 const adverbs = `really|also|still|currently|now|just|recently|actually|always|usually|generally|mostly|mainly|only|finally|definitely|absolutely|totally|both|originally|basically|already|even|truly|certainly|personally|often|sometimes|rarely|never|normally|typically|occasionally|frequently|regularly|kinda|finally|officially|happily|proudly|soon|mainly|primarily|particularly|especially|genuinely|strongly|deeply|simply|probably|gladly`
@@ -99,15 +87,22 @@ func third(verb string) string {
 	case "aren't":
 		return "isn't" + tail
 	}
-	switch {
-	case low == "", fixed[low], past(low), strings.HasSuffix(low, "n't"):
-		return verb
-	case strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss"):
-		return verb // agrees already
-	case strings.HasSuffix(low, "y") && len(low) > 1 && !strings.ContainsRune("aeiou", rune(low[len(low)-2])):
-		return core[:len(core)-1] + "ies" + tail
-	case strings.HasSuffix(low, "s"), strings.HasSuffix(low, "sh"), strings.HasSuffix(low, "ch"), strings.HasSuffix(low, "x"), strings.HasSuffix(low, "z"), strings.HasSuffix(low, "o"):
-		return core + "es" + tail
+	if low == "" || fixed[low] || past(low) || strings.HasSuffix(low, "n't") || strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
+		return verb // past forms and modals stay, and some agree already
 	}
-	return core + "s" + tail
+	return thirdOf(core) + tail
+}
+
+// thirdOf returns the form of a verb that ends in s.
+func thirdOf(v string) string {
+	n := len(v)
+	switch {
+	case v == "have":
+		return "has"
+	case strings.HasSuffix(v, "y") && n > 1 && !strings.ContainsRune(vowels, rune(v[n-2])):
+		return v[:n-1] + "ies"
+	case strings.HasSuffix(v, "s"), strings.HasSuffix(v, "sh"), strings.HasSuffix(v, "ch"), strings.HasSuffix(v, "x"), strings.HasSuffix(v, "z"), strings.HasSuffix(v, "o"):
+		return v + "es"
+	}
+	return v + "s"
 }

@@ -10,25 +10,30 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Rules reads facts from first-person English without a model: what people say
-// of their name, age, home, work, family, pets, health, diet, tastes, things,
-// studies, languages, plans, habits and what they ask to be remembered. Each
-// fact is in the third person and names the words it rests on. It would rather
-// miss a statement than invent one: questions, hypothetical cases, jokes and the
-// words of others are passed over.
+// Rules reads facts from first-person English without a model: what people say of
+// their name, age, home, work, family, pets, health, diet, tastes, things,
+// studies, languages, plans, goals, habits, of what they did, and what they ask to
+// be remembered. Each fact is in the third person and names the words it rests on.
+// It would rather miss a statement than invent one: questions, hypothetical cases,
+// jokes and the words of others are passed over.
+//
+// A turn is cut into clauses ([statements]), a clause into its subject, its verbs
+// and what follows ([predicate]). The verb finds the families that it may belong
+// to, and the first whose form takes the rest speaks for the clause. What no family
+// takes may still tell of something done, going on or done again and again, by
+// the classes of verbs in tables/verbs.txt.
 func Rules(said []Said) []Candidate {
 	var out []Candidate
-	for _, s := range said {
+	for i := range said {
+		s := &said[i]
 		if s.Turn.Role != memory.RoleUser {
 			continue
 		}
-		remembered, _ := commands(s)
+		remembered, _ := commands(*s)
 		out = append(out, remembered...)
-		for _, c := range clauses(s.Text) {
-			if !within(c.Span, remembered) {
-				out = append(out, read(c, s)...)
-			}
-		}
+		r := reader{said: s, spoken: remembered}
+		r.turn()
+		out = append(out, r.found...)
 	}
 	return out
 }
@@ -39,163 +44,383 @@ func within(span text.Span, cands []Candidate) bool {
 	})
 }
 
-// opens are the words that a clause about its speaker begins with, unless it ends
-// in "is my …".
-var opens = table("i i'm im i've ive i'd i'll we we're we've we'd we'll my our one call you please just everyone everybody people friends they this it's")
+// reader reads the clauses of one turn.
+type reader struct {
+	said   *Said
+	spoken []Candidate // what was asked to be remembered: its words are taken
+	found  []Candidate
 
-// ofSpeaker reports whether a clause may be about its speaker. Most are not, and
-// need not be held against every family.
-func ofSpeaker(clause string) bool {
-	first, rest, _ := strings.Cut(strings.ToLower(clause), " ")
-	return opens[strings.ReplaceAll(first, "’", "'")] || strings.Contains(rest, "my ") || strings.Contains(rest, "our ")
+	greeted bool
+	g       captured
 }
 
-// read returns what a clause says, by the first family that takes it.
-func read(c clause, s Said) []Candidate {
-	if !ofSpeaker(c.text) {
-		return nil
+func (r *reader) turn() {
+	body := maskForeign(r.said.Text)
+	if notMeant(body) {
+		return
 	}
-	c.text = kinIs.ReplaceAllString(c.text, "$1 is $2")
-	for _, f := range families {
-		m := f.form().FindStringSubmatchIndex(c.text)
-		if m == nil {
-			continue
+	statements(r.said, body, func(c *clause) {
+		if !within(c.Span, r.spoken) {
+			r.clause(c)
 		}
-		cands := f.read(c, m, s)
-		if len(cands) == 0 {
-			continue
-		}
-		if f.rule == "kin named" { // "my wife Maria is a doctor" says two things
-			if rest, ok := nameless(f, c, m); ok {
-				cands = append(cands, read(rest, s)...)
-			}
-		}
-		return cands
-	}
-	return nil
+	})
 }
 
-// nameless returns the clause without the name in it, if something is said after
-// the name.
-func nameless(f family, c clause, m []int) (clause, bool) {
-	i := 2 * f.form().SubexpIndex("name")
-	rest := c.text[m[i+1]:]
-	if m[i] == 0 || !strings.HasPrefix(rest, " ") {
-		return c, false
-	}
-	c.text = strings.TrimRight(c.text[:m[i]], " ,") + rest
-	return c, true
+// openers are words that people say before they say something.
+var openers = table(`well so yes yeah yep yup nope oh ah ok okay sure right actually btw also and but then anyway honestly fyi
+	unfortunately sadly luckily fortunately thankfully lately recently currently now today please thanks great cool nice wow haha hmm um uh
+	correction update sorry oops wait first second secondly finally because since though although while personally definitely exactly true
+	absolutely besides plus generally overall mostly guess awesome amazing lol omg man dude damn sweet nah no hi hello hey ps p.s totally
+	still sometimes basically alright anyways truthfully obviously clearly hopefully apart course`)
+
+// openings are phrases of the same kind.
+var openings = []string{
+	"by the way", "just so you know", "you know", "for the record", "to be honest", "in fact", "as you know", "as i said", "as i mentioned",
+	"for context", "for reference", "some context", "about me", "a bit about me", "these days", "right now", "at the moment", "thank you so much", "thank you",
+	"thanks so much", "thanks a lot", "quick update", "good news", "great news", "big news", "first of all", "of course", "just to add", "just to clarify",
+	"just to let you know", "for what it is worth", "in general", "i guess", "i mean", "you see", "guess what", "i think", "i believe", "i would say", "i would say that",
+	"as for me", "for me", "on the bright side", "on a brighter note", "on the plus side", "not gonna lie", "good morning", "good evening", "good afternoon", "the thing is", "the truth is",
+	"if it helps", "if that helps", "if it matters", "in case it helps", "if you are wondering", "if you are curious", "if you must know", "if you want to know", "note that", "in my spare time", "in my free time",
 }
 
-// kinIs is "my husband's allergic", with its verb in one letter.
-var kinIs = regexp.MustCompile(`(?i)^((?:my|our) (?:[a-z]+ )?[a-z]+)['’]s (allergic|an?|from|in|vegan|vegetarian|getting|working|living|turning|studying)\b`)
-
-func (f *family) read(c clause, m []int, s Said) []Candidate {
-	groups := map[string]string{}
-	for i, name := range f.form().SubexpNames() {
-		if name == "" || m[2*i] < 0 {
-			continue
-		}
-		raw := strings.TrimSpace(c.text[m[2*i]:m[2*i+1]])
-		groups[name] = raw
-		if accept := values[name]; accept != nil && raw != "" {
-			if groups[name] = accept(raw, s.Turn.CreatedAt); groups[name] == "" {
-				return nil
-			}
-		}
-	}
-	if !f.holds(c, groups, s.Turn.CreatedAt) {
-		return nil
-	}
-	facts := []Candidate{}
-	for _, g := range listed(f, groups) {
-		facts = append(facts, f.candidate(g))
-	}
-	if old := groups["old"]; old != "" {
-		facts = append(facts, Candidate{Text: "User no longer uses " + old, Subject: "user", Attribute: "uses:" + keyOf(old), Category: f.category, Confidence: f.confidence, Model: "rule:" + f.rule})
-	}
-	var out []Candidate
-	for _, said := range facts {
-		said.Span = &memory.Span{Turn: s.Turn.ID, Start: c.Start, End: c.End}
-		said.Quote, said.Turn = s.Text[c.Start:c.End], s.Turn.ID
-		said.ValidFrom = began(said.Attribute, said.Quote, s.Turn.CreatedAt)
-		out = append(out, said)
+var openingsBy = func() map[string][][]string {
+	out := map[string][][]string{}
+	for _, o := range openings {
+		words := strings.Fields(o)
+		out[words[0]] = append(out[words[0]], words)
 	}
 	return out
+}()
+
+// opened returns the place of the first word after what leads up to a clause, and
+// reports whether that was a greeting.
+func (c *clause) opened() (i int, greeted bool) {
+	for i < len(c.words) {
+		w := c.at(i)
+		if c.words[i].mark() {
+			i++
+			continue
+		}
+		if n := c.opening(i); n > 0 {
+			i += n
+			continue
+		}
+		if openers[w] && i+1 < len(c.words) && !(w == "no" && c.at(i+1) == "longer") {
+			greeted = greeted || w == "hi" || w == "hello" || w == "hey"
+			i++
+			if greeted && c.at(i) == "there" {
+				i++
+			}
+			// "Hey Mel, I …"
+			if i+1 < len(c.words) && c.words[i].capital && c.words[i+1].low == "," && c.at(i) != "i" && (w == "hi" || w == "hello" || w == "hey" || w == "thanks" || w == "wow" || w == "yeah" || w == "oh" || w == "yes") {
+				i += 2
+			}
+			continue
+		}
+		break
+	}
+	return i, greeted
 }
 
-// holds checks what a form alone cannot say.
-func (f *family) holds(c clause, g map[string]string, said time.Time) bool {
-	switch f.rule {
-	case "greeting":
-		return c.greeted && g["name"] != "" && !demonym.MatchString(g["name"]) && strings.ToUpper(g["name"][:1]) == g["name"][:1] && strings.Contains(c.text, g["name"])
-	case "switched":
-		return g["old"] != "" || strings.Contains(c.text, "switched")
-	case "kin named", "pet":
-		return g["name"] == "" || strings.Contains(c.text, g["name"]) // lower case names nobody here
-	case "event":
-		return happened(g["did"], c.text, said)
-	case "habit":
-		return regular(g["does"])
+func (c *clause) opening(i int) int {
+next:
+	for _, words := range openingsBy[c.at(i)] {
+		for k, w := range words {
+			if c.at(i+k) != w {
+				continue next
+			}
+		}
+		if w := c.at(i + len(words)); w == "" || c.words[i+len(words)-1].low == "think" && w == "about" || w == "of" {
+			continue
+		}
+		return len(words)
 	}
-	return true
+	return 0
 }
 
-// idle are verbs of talk and thought: what was thought on a day is no event.
-var idle = table("thought said asked wondered told meant wanted needed tried felt knew guessed hoped forgot saw heard noticed mentioned figured realized realised liked loved hated used looked seemed understood agreed assumed checked been talked discussed spoke covered")
-
-var goingOn = regexp.MustCompile(`(?i)^(?:\w+ ){1,3}\w+ing\b`)
-
-// happened reports whether a clause tells of something done in a time with a date.
-func happened(did, clause string, said time.Time) bool {
-	words := strings.Fields(strings.ToLower(did))
-	for len(words) > 1 && isAdverb.MatchString(words[0]) {
-		words = words[1:]
+// clause reads what a clause says.
+func (r *reader) clause(c *clause) {
+	if c.joint == "when" || c.joint == "before" || c.joint == "until" || c.joint == "where" || c.joint == "or" || c.joint == "which" || c.joint == "who" || c.joint == "whereas" && false {
+		return
 	}
-	verb := words[0]
-	if (verb == "was" || verb == "were") && goingOn.MatchString(did) {
+	for _, w := range c.words {
+		if unsure[w.low] {
+			return
+		}
+	}
+	i, greeted := c.opened()
+	if i >= len(c.words) || greeting(c) {
+		r.greeted = r.greeted || greeted || greeting(c)
+		return
+	}
+	greeted = greeted || r.greeted
+	r.greeted = false
+	if r.ofName(c, i, greeted) {
+		return
+	}
+	when := ""
+	if k := c.fronted(i); k > i {
+		when = c.text(i, k)
+		i = k
+		for c.at(i) == "," {
+			i++
+		}
+	}
+	p := predicate{who: "User", subject: "user"}
+	switch w := c.at(i); {
+	case w == "i" || w == "we":
+		i++
+	case c.heir:
+	case (w == "me" || w == "myself") && c.at(i+1) == "and":
+		j := c.before(i, 6, verbsSoon)
+		_ = j
+		return
+	case w == "my" || w == "our":
+		r.ofMine(c, i+1, when)
+		return
+	case c.first && when == "" && r.elides(c, i):
+		p.elided = true
+	default:
+		r.ofThing(c, i)
+		return
+	}
+	if !p.read(c, i) {
+		return
+	}
+	r.said1(c, &p, when)
+}
+
+var verbsSoon = table("are were have")
+
+func greeting(c *clause) bool {
+	switch c.at(0) {
+	case "hi", "hello", "hey":
+		return len(c.words) < 3
+	}
+	return false
+}
+
+// fronted returns the place after a date that stands before the subject: "Last
+// week I …".
+func (c *clause) fronted(i int) int {
+	j := i
+	for j < len(c.words) && j < i+8 && (timing[c.at(j)] || isDigit(c.at(j)) || c.at(j) == "," && j > i || isOrdinal(c.at(j))) {
+		j++
+	}
+	if j == i || j >= len(c.words) || c.at(j) != "i" && c.at(j) != "we" && c.at(j) != "my" && c.at(j) != "our" {
+		return i
+	}
+	end := j
+	for end > i && c.words[end-1].mark() {
+		end--
+	}
+	if end > i && len(c.dates(i, end)) > 0 {
+		return end
+	}
+	return i
+}
+
+func isOrdinal(w string) bool {
+	return len(w) > 2 && w[0] >= '0' && w[0] <= '9' && (strings.HasSuffix(w, "th") || strings.HasSuffix(w, "st") || strings.HasSuffix(w, "nd") || strings.HasSuffix(w, "rd"))
+}
+
+// elides reports whether a sentence leaves out "I": "Just got back from Rome".
+func (r *reader) elides(c *clause, i int) bool {
+	for adverb[c.at(i)] && i < len(c.words)-1 {
+		i++
+	}
+	w := c.at(i)
+	next := c.at(i + 1)
+	switch w {
+	case "been":
+		return next != ""
+	case "love", "hate", "loved", "enjoyed":
+		return next != "" && !pointing[next]
+	case "can":
+		return next == "not"
+	}
+	v, ok := verbs()[w]
+	if !ok || next == "" || c.words[i+1].mark() {
 		return false
 	}
-	if idle[verb] || !past(verb) {
-		return false
+	switch {
+	case v.form&gerund != 0:
+		if c.words[i].owner || c.subjectAhead(i+1) {
+			return false
+		}
+		return v.class&(ongoing|idle) != 0 && (v.lemma == "plan" || v.lemma == "hope" || v.lemma == "try" || v.lemma == "think" || v.lemma == "work" || v.lemma == "learn" || v.lemma == "train" || v.lemma == "study" || v.lemma == "look" || v.lemma == "consider" || v.lemma == "prepare" || v.lemma == "research" || v.lemma == "read" || v.lemma == "write") || w == "going" && next == "to" || w == "loving" || w == "enjoying"
+	case v.form&preterite != 0 && v.form&base == 0:
+		return v.class&(deed|light) != 0 && c.at(i+1) != "by"
 	}
-	for _, d := range text.Resolve(clause, said) {
-		if !d.From.After(said) {
+	return false
+}
+
+// subjectAhead reports whether what begins at i is the subject of a verb behind it:
+// "learning about birds relaxes me".
+func (c *clause) subjectAhead(i int) bool {
+	for ; i < len(c.words); i++ {
+		switch w := c.at(i); w {
+		case "is", "are", "was", "were", "has", "can", "will", "does":
 			return true
+		default:
+			if v, ok := verbs()[w]; ok && v.form == thirdForm && c.at(i+1) == "me" || helping[w] {
+				return true
+			}
+			if c.at(i+1) == "me" && strings.HasSuffix(w, "s") {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// regular reports whether a habit's verb is in the present.
-func regular(does string) bool {
-	verb, _, _ := strings.Cut(strings.ToLower(does), " ")
-	return !past(verb) && !fixed[verb] && verb != "think" && verb != "feel" && verb != "see" && verb != "want"
+// said1 turns what a clause says of a subject into facts.
+func (r *reader) said1(c *clause, p *predicate, when string) {
+	for _, f := range byVerb()[p.verb.lemma] {
+		if p.tense&f.tenses == 0 || !c.match(f.steps, p.rest, &r.g) || !holds1(f.family, c, p, &r.g) {
+			continue
+		}
+		r.add(c, p, f.family, when)
+		return
+	}
+	if f, said := r.news(c, p, when); f != nil {
+		r.fact(c, p, f, said, when)
+	}
+}
+
+// holds1 checks what a form alone cannot say.
+func holds1(f *family, c *clause, p *predicate, g *captured) bool {
+	switch f.rule {
+	case "work":
+		if f.attribute == "occupation" && p.neg != "" && p.neg != "no longer" {
+			return false
+		}
+	case "diet":
+		if strings.HasPrefix(f.attribute, "eats") {
+			return p.neg != ""
+		}
+	case "stopped":
+		return p.tense != present || p.neg != "" || p.verb.lemma == "smoke" || p.verb.lemma == "vape"
+	case "cannot":
+		return p.neg != ""
+	case "dislike":
+		return p.verb.lemma != "stand" || p.neg != ""
+	case "goal":
+		if p.tense == ability {
+			return p.neg != ""
+		}
+	case "past home", "past work":
+		return p.tense != perfect && p.neg == ""
+	case "has kin", "pet", "plan", "owns", "degree", "condition":
+		if p.neg != "" && f.rule != "has kin" && f.rule != "pet" {
+			return f.rule == "condition"
+		}
+	}
+	return p.neg == "" || p.tense == present || p.tense == ability || p.tense == progressive || p.tense == wish || f.rule == "decision"
+}
+
+// add makes facts of what a family has taken.
+func (r *reader) add(c *clause, p *predicate, f *family, when string) {
+	g := r.g
+	if old := g.get("old"); old != "" {
+		r.fact(c, p, f, "User uses "+g.get("tool"), when)
+		r.fact(c, p, &family{rule: f.rule, category: f.category, confidence: f.confidence, attribute: "uses:" + keyOf(old)}, "User no longer uses "+old, when)
+		return
+	}
+	for _, one := range listed(f, &g) {
+		r.g = one
+		r.fact(c, p, f, r.say(c, p, f), when)
+	}
+}
+
+// say returns a fact's words.
+func (r *reader) say(c *clause, p *predicate, f *family) string {
+	g := &r.g
+	kept := func(s string) string { return s }
+	say := f.say
+	if f.rule == "age" && p.subject != "user" {
+		say = "" // "turned 6 yesterday" says more of a child than "6 years old"
+	}
+	switch {
+	case say == "":
+		out := p.who + " " + p.says(0, "")
+		if lead := c.text(p.rest, g.end); lead != "" {
+			out += " " + thirdPerson(lead)
+		}
+		if g.n > 0 && g.end < len(c.words) && f.rule != "age" {
+			out += " " + g.said[g.n-1]
+		} else if f.rule == "age" {
+			out = p.who + " " + p.says(0, "") + " " + thirdPerson(c.text(p.rest, c.ending(p.rest)))
+		}
+		return out
+	case say[0] == '\'':
+		return p.who + filled(say, g, kept)
+	case say[0] == '@':
+		return p.who + " " + filled(say[1:], g, kept)
+	case say[0] == '=':
+		return p.who + " " + p.says(f.as, p.verb.lemma) + filled(say[1:], g, kept)
+	default:
+		lemma, tail, _ := strings.Cut(say, " ")
+		return strings.TrimRight(p.who+" "+p.says(f.as, lemma)+" "+filled(tail, g, kept), " ")
+	}
+}
+
+// fact adds one fact.
+func (r *reader) fact(c *clause, p *predicate, f *family, said, when string) {
+	quote := c.said.Text[c.Start:c.End]
+	if when != "" && f.category != "home" && f.category != "work" && f.category != "preference" {
+		said += " " + lowerFirst(when)
+	}
+	attribute := filled(f.attribute, &r.g, keyOf)
+	subject := p.subject
+	category := f.category
+	if subject != "user" {
+		category = "family"
+		if strings.HasSuffix(subject, "s") && p.plural || !single(kinAttribute(strings.TrimPrefix(subject, "user's "))) {
+			attribute = "" // of several sisters each may live elsewhere
+		}
+	}
+	confidence := f.confidence
+	if p.elided {
+		confidence -= 0.05
+	}
+	cand := Candidate{
+		Text: said, Subject: subject, Attribute: strings.TrimSuffix(attribute, ":"), Category: category, Confidence: confidence,
+		Model: "rule:" + f.rule, Quote: quote, Turn: c.said.Turn.ID,
+		Span: &memory.Span{Turn: c.said.Turn.ID, Start: c.Start, End: c.End},
+	}
+	cand.ValidFrom = began(cand.Attribute, quote, c.said.Turn.CreatedAt)
+	r.found = append(r.found, cand)
+}
+
+func lowerFirst(s string) string {
+	first, _, _ := strings.Cut(strings.ToLower(s), " ")
+	if timing[strings.Trim(first, ",")] && !months[first] && !strings.HasSuffix(first, "day") || first == "yesterday" || first == "today" {
+		return strings.ToLower(s[:1]) + s[1:]
+	}
+	return s
 }
 
 // listed gives each item of a list of things a fact of its own, where the
 // attribute is about one thing.
-func listed(f *family, g map[string]string) []map[string]string {
-	for _, group := range []string{"food", "thing", "general", "language"} {
-		if !strings.Contains(f.attribute, ":${"+group+"}") {
+func listed(f *family, g *captured) []captured {
+	for i := range g.n {
+		if !strings.Contains(f.attribute, ":<"+g.names[i]+">") {
 			continue
 		}
-		items := items(g[group])
-		if len(items) < 2 {
+		parts := items(g.said[i])
+		if len(parts) < 2 {
 			continue
 		}
-		var out []map[string]string
-		for _, item := range items {
-			one := map[string]string{}
-			for k, v := range g {
-				one[k] = v
-			}
-			one[group] = item
+		var out []captured
+		for _, item := range parts {
+			one := *g
+			one.said[i] = item
 			out = append(out, one)
 		}
 		return out
 	}
-	return []map[string]string{g}
+	return []captured{*g}
 }
 
 var listCut = regexp.MustCompile(`(?i)\s*,\s*(?:and |or |& )?|\s+(?:and|or|&)\s+`)
@@ -203,9 +428,12 @@ var listCut = regexp.MustCompile(`(?i)\s*,\s*(?:and |or |& )?|\s+(?:and|or|&)\s+
 // items cuts "peanuts, shrimp and soy" in three. What is no list of short items
 // stays whole.
 func items(s string) []string {
+	if !strings.ContainsAny(s, ",&") && !strings.Contains(s, " and ") && !strings.Contains(s, " or ") {
+		return nil
+	}
 	parts := listCut.Split(s, -1)
 	for i, p := range parts {
-		if n := len(strings.Fields(p)); n == 0 || n > 3 || i == 0 && article.MatchString(p) {
+		if n := len(strings.Fields(p)); n == 0 || n > 3 || i == 0 && determiner[strings.ToLower(strings.Fields(p)[0])] || strings.HasPrefix(p, "both ") {
 			return nil // "the blue and white combination" is one thing
 		}
 	}
@@ -214,56 +442,6 @@ func items(s string) []string {
 		return nil // and so is "electronic and rock music"
 	}
 	return parts
-}
-
-var article = regexp.MustCompile(`(?i)^(?:the|an?|my|our|both) `)
-
-var placeholder = regexp.MustCompile(`\$\{([a-z]+)(?::([a-z]+))?\}`)
-
-func (f *family) candidate(g map[string]string) Candidate {
-	said := placeholder.ReplaceAllStringFunc(f.say, func(p string) string {
-		m := placeholder.FindStringSubmatch(p)
-		return filled(m[1], m[2], g)
-	})
-	attribute := placeholder.ReplaceAllStringFunc(f.attribute, func(p string) string {
-		return keyOf(g[placeholder.FindStringSubmatch(p)[1]])
-	})
-	if kin := g["kin"]; kin != "" && f.rule == "kin named" {
-		attribute = kinAttribute(strings.ToLower(kin))
-	}
-	subject := "user"
-	if kin := strings.ToLower(g["kin"]); f.rule == "kin does" {
-		subject = "user's " + kin
-		if single(kinAttribute(kin)) { // of several sisters each may live elsewhere
-			_, attribute = Classify("User" + g["rest"])
-		}
-	}
-	return Candidate{
-		Text: said, Subject: subject, Attribute: strings.TrimSuffix(attribute, ":"), Category: f.category,
-		Confidence: f.confidence, Model: "rule:" + f.rule,
-	}
-}
-
-// filled returns a group as a fact says it.
-func filled(group, as string, g map[string]string) string {
-	switch {
-	case group == "verbs":
-		return third(strings.ToLower(g["verb"]))
-	case group == "likes":
-		return third(strings.TrimSuffix(strings.ToLower(g["verb"]), "d"))
-	case group == "to":
-		if g["name"] == "" {
-			return ""
-		}
-		return " to " + g["name"]
-	case as == "verb":
-		words := strings.Fields(g[group])
-		agreeVerb(words)
-		return strings.Join(words, " ")
-	case group == "kin" || group == "pet" || group == "kind" || group == "what":
-		return strings.ToLower(g[group])
-	}
-	return g[group]
 }
 
 // kinAttribute is single where a person has one such relative at a time.

@@ -1,289 +1,519 @@
 package learn
 
 import (
-	"regexp"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// values says of each kind of group what it accepts: it returns the piece of raw
-// that the group names, in the third person, or "" if it names nothing.
-var values = map[string]func(raw string, said time.Time) string{
-	"name":     properName,
-	"called":   called,
-	"place":    place,
-	"company":  company,
-	"firm":     firm,
-	"role":     role,
-	"language": language,
-	"thing":    thing,
-	"general":  general,
-	"food":     thing,
-	"field":    thing,
-	"kids":     phrase,
-	"pets":     phrase,
-	"how":      phrase,
-	"owned":    phrase,
-	"degree":   phrase,
-	"illness":  phrase,
-	"school":   school,
-	"day":      withDate,
-	"when":     withDate,
-	"plan":     planned,
-	"later":    plannedLater,
-	"did":      plainly,
-	"doing":    plainly,
-	"does":     plainly,
-	"goal":     plainly,
-	"size":     phrase,
-	"rest":     rest,
-	"age":      age,
-	"nation":   nation,
-	"tool":     tool,
-	"old":      tool,
-}
+// values say of each kind of thing that a form asks for what it accepts: they
+// return what the words from i on name, in the third person, or "" if they name
+// nothing of the kind.
+var values map[string]func(c *clause, i int) string
 
 var (
-	properRun = regexp.MustCompile(`^\p{Lu}[\p{L}'’.-]*(?: (?:(?:de|da|di|van|von|der|la|le|el|bin|al) )*\p{Lu}[\p{L}'’.-]*){0,3}`)
-	placeRun  = regexp.MustCompile(`^(?:the )?\p{Lu}[\p{L}'’.-]*(?:(?:,? |-)(?:(?:de|da|do|del|of|the|la|le|los|las|upon|am|an|der|and the) )*\p{Lu}[\p{L}'’.-]*)*`)
-	companies = regexp.MustCompile(`(?i)^(?:an?|the|my|our) (?:[\p{L}-]+ ){0,4}(?:company|startup|start-up|bank|hospital|school|university|college|clinic|firm|agency|hotel|restaurant|bakery|café|cafe|shop|store|library|museum|lab|laboratory|factory|farm|studio|bookstore|bookshop|pharmacy|nonprofit|non-profit|ngo|charity|council|government|ministry|airport|airline|garage|gym|salon|office|warehouse|theatre|theater|zoo|nursery|kindergarten|business)\b`)
-	settled   = regexp.MustCompile(`(?i)^(?:an?|the) (?:[\p{L}-]+ ){0,4}(?:city|town|village|country|countryside|suburbs?|coast|farm|apartment|flat|house|cottage|cabin|boat|van|island|mountains|dorm|neighbou?rhood|area|condo|studio|bungalow|mansion|townhouse|houseboat)\b(?: (?:in|near|of|outside|by) (?:the )?\p{Lu}[\p{L}'’.-]*(?:,? \p{Lu}[\p{L}'’.-]*)*)?`)
-
-	// notPlace are words that follow "live in" and name no place.
-	notPlace = table("fear peace harmony hope constant it this that my his her their our your a an the one two sin luxury poverty pain denial chaos darkness isolation different another which where what i we you he she they there here case time work school office bed person terms")
-	// notName are capitalised words that follow "I'm" or begin a clause and name nobody.
-	notName = table("he she it they we you this that there here who what today yesterday tomorrow i the a an my our his her their so sorry not just happy sad tired fine ok okay good great sure glad excited busy back new single married divorced engaged vegan vegetarian done ready late sick home german french dutch greek swiss thai czech welsh scots danish swedish norwegian finnish turkish catholic christian muslim jewish hindu buddhist atheist protestant mormon sikh arab latino latina hispanic asian black white gay bi trans queer lesbian straight lgbtq adhd also really still one both everyone nobody someone god yes no well actually")
-	demonym = regexp.MustCompile(`(?i)(?:ish|ese|[^v]ian|[^e]ean|ican|ing|ed)$`)
-	// vague begins what says nothing outside of its conversation.
-	vague   = regexp.MustCompile(`(?i)^(?:it|its|it['’]s|this|that|these|those|them|him|her|he|she|they|you|your|yours|how|when|what|where|why|who|which|whatever|everything|anything|something|nothing|all (?:of )?(?:this|that|it|these|the)|both|either|neither|some|any|one|ones|such|so|there|being able|me|us|i|user|each other|one another|myself|ourselves|the (?:way|idea|fact|thought|sound|look|same|one|ones|other|first|second|last|rest|concept|suggestions?|options?|question)|to (?:see|know|think|hear|say|add|thank|ask|hear|talk about|focus|ensure|make sure)|seeing|hearing|knowing|hanging|your)\b`)
-	conj    = regexp.MustCompile(`(?i)(?:\s*[,;:(–—]\s*(?:and |but |so |which |who |because |especially |though |although |as |where |when |while |since |then |or |it|that|too|not )?| - |\s+(?:but|because|so that|so|since|which|who|whom|when|whenever|while|although|though|whereas|as|after|before|until|unless|where|even though|that|too|as well|these days|nowadays|lately|anymore|any more|right now|at the moment|and (?:i|i'm|we|it|my|that|am|was|have|has|is|so|then|now|just|it's|they|he|she)))(?:\s|$)`)
-	endings = regexp.MustCompile(`(?i)[\s,;:.!–—-]+(?:and|or|but|so|too|also|as well|though|now|currently|anymore|any more|actually|honestly|again|already|haha|lol|please|thanks|i guess|i think|you know|these days|right now|in general|lately|together lately|recently|today|a lot|so much|very much|for a)?$`)
+	// stops end what a phrase names, in front of anything.
+	stops = table("because but so which whom whenever while whereas although though as until unless if since after before when where even or-else except plus")
+	// pointing words mean something said elsewhere.
+	pointing = table("it this that these those them him her there here you your yours he she they their his its theirs thing things stuff one ones yourself itself u ya ur")
+	// trailing words add nothing at the end of a phrase.
+	trailing = table("and or but so too also well now though currently anymore more any actually honestly again already haha lol please thanks guess think know days right moment lately recently today much lot very really as at just yet then while still even either ever soon anyway btw tho though far sometime someday sure yeah literally together")
+	// hanging words want another after them.
+	hanging = table("to for in on of at with about into from the a an and or my our than like by over through between without some his her their its not be very is are was were i we his toward towards during per every each who that which")
+	// empty words name no thing in particular.
+	empty = table("something anything everything nothing someone anyone everyone stuff thing things lot lots way ways bit time times fun blast chance moment break look idea ideas question questions point sense part much many more most all both some any none other others same such so amount people good great nice new best better well back up out off down really very super big little amazing awesome cool happy sure fine okay ok the a an of to in on at for with and or my our own is am are be being been has have had do does did not no i we me us user first last next few couple great incredible wonderful fantastic important special kind sort type experience situation able get got go going went make made take took give gave put let it's too just about from by into over day days feel feeling feelings hard through")
+	// timing words may be part of a date.
+	timing = table("yesterday today tomorrow tonight last next this past ago week weeks weekend weekends month months year years monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept oct nov dec morning afternoon evening night spring summer autumn fall winter christmas easter thanksgiving halloween new day days later soon recently lately earlier since in on at the a an few couple of back during around early late end beginning mid before by from to until other")
+	// pointed are times that "this" and "that" stand before.
+	pointed = table("week weekend month year morning afternoon evening summer winter spring autumn fall semester season term quarter coming past monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december christmas time day")
 )
 
-// cutAt returns s up to where something else begins.
-func cutAt(s string) string {
-	if m := conj.FindStringIndex(s); m != nil && m[0] > 0 {
-		s = s[:m[0]]
-	}
-	for {
-		short := endings.ReplaceAllString(s, "")
-		if short == s {
-			return s
+// dateHint reports whether the words of s may name a time.
+func dateHint(words []word) bool {
+	for _, w := range words {
+		switch w.low {
+		case "in", "on", "at", "the", "a", "an", "of", "to", "this", "from", "by", "new", "since", "back", "other", "before", "few", "day", "days", "during", "around", "may", "until", "couple", "end", "soon", "later", "lately", "recently", "fall", "march", "spring":
+			if w.low != "may" && w.low != "march" && w.low != "fall" && w.low != "spring" || !w.capital && w.low != "fall" && w.low != "spring" {
+				continue
+			}
+			return true
 		}
-		s = short
+		if timing[w.low] || w.low[0] >= '0' && w.low[0] <= '9' {
+			return true
+		}
 	}
+	return false
 }
 
-// undatedEnd returns s without a date phrase at its end.
-func undatedEnd(s string, said time.Time) string {
-	dates := text.Resolve(s, said)
-	if len(dates) == 0 {
-		return s
+// dates returns the dates among the words from i up to j.
+func (c *clause) dates(i, j int) []text.Date {
+	if i >= j || !dateHint(c.words[i:j]) {
+		return nil
 	}
-	last := dates[len(dates)-1]
-	if strings.Trim(s[last.End:], " .,!;") != "" || last.Start == 0 {
-		return s
-	}
-	return strings.TrimRight(strings.TrimSuffix(strings.TrimRight(s[:last.Start], " ,"), " since"), " ,")
+	return text.Resolve(c.text(i, j), c.said.Turn.CreatedAt)
 }
 
-func properName(raw string, _ time.Time) string {
-	name := strings.TrimRight(properRun.FindString(raw), ".'’-")
-	if name == "" {
+// ending returns where the phrase that begins at word i ends: before a conjunction,
+// a relative clause, or a comma that no list goes on after.
+func (c *clause) ending(i int) int {
+	j := i
+	for ; j < len(c.words); j++ {
+		w := c.words[j]
+		switch {
+		case w.mark() && w.low != ",", w.low == "that" && j > i && !pointed[c.at(j+1)], w.low == "who" && j > i:
+			return c.trimmed(i, j)
+		case w.low == "when" && c.at(j+1) == "i" && c.at(j+2) == "was", w.low == "as" && (c.at(j+1) == "a" || c.at(j+1) == "an" || c.at(j+1) == "my"), w.low == "since" && timing[c.at(j+1)]:
+			continue
+		case stops[w.low] && j > i:
+			return c.trimmed(i, j)
+		case w.low == ",":
+			if !c.listGoesOn(i, j) {
+				return c.trimmed(i, j)
+			}
+		case (w.low == "and" || w.low == "or") && c.newVerb(j+1):
+			return c.trimmed(i, j)
+		}
+	}
+	return c.trimmed(i, j)
+}
+
+// newVerb reports whether the word at i begins something of its own after "and".
+func (c *clause) newVerb(i int) bool {
+	for adverb[c.at(i)] {
+		i++
+	}
+	switch c.at(i) {
+	case "i", "we", "it", "he", "she", "they", "you", "that", "am", "was", "were", "have", "has", "had", "is", "are", "so", "then", "now", "just", "there", "this", "will", "can", "could", "would", "do", "did", "not", "":
+		return true
+	}
+	v, ok := verbs()[c.at(i)]
+	return ok && v.form&preterite != 0 && v.form&base == 0
+}
+
+// listGoesOn reports whether the comma at j stands in a list, an address or a date.
+func (c *clause) listGoesOn(i, j int) bool {
+	if j == i || j+1 >= len(c.words) {
+		return false
+	}
+	before, after := c.words[j-1], c.words[j+1]
+	if before.capital && after.capital && after.low != "i" || isDigit(after.low) && len(after.low) == 4 {
+		return true
+	}
+	n := 0
+	for k := j + 1; k < len(c.words); k++ {
+		w := c.words[k]
+		switch {
+		case w.low == "and" || w.low == "or":
+			return !c.newVerb(k+1) && n <= 5
+		case w.low == ",":
+			if n == 0 {
+				return false
+			}
+			n = 0
+			continue
+		case w.mark(), stops[w.low], subjects[w.low], pointing[w.low], asking[w.low]:
+			return false
+		}
+		if n++; n > 5 {
+			return false
+		}
+	}
+	return false
+}
+
+// trimmed returns j less the words before it that add nothing.
+func (c *clause) trimmed(i, j int) int {
+	if j < len(c.words) && j-2 > i && c.at(j-2) == "and" { // "growing and creating even more"
+		if v, ok := verbs()[c.at(j-1)]; ok && v.form == gerund {
+			j -= 2
+		}
+	}
+	for j > i && (c.words[j-1].mark() || trailing[c.words[j-1].low]) {
+		if t := c.words[j-1].low; (t == "today" || t == "moment" || t == "days" || t == "recently") && j-2 >= i {
+			if t == "today" {
+				return j
+			}
+			if p := c.at(j - 2); t == "days" && p != "these" {
+				return j
+			} else if t == "days" || t == "moment" {
+				j-- // "these days", "at the moment"
+				if t == "moment" {
+					j--
+				}
+			}
+		}
+		if t := c.words[j-1].low; (t == "more" || t == "better") && hasVerbBefore(c, i, j) {
+			return j // "read more"
+		}
+		j--
+	}
+	return max(i, j)
+}
+
+func hasVerbBefore(c *clause, i, j int) bool {
+	if j-2 < i {
+		return false
+	}
+	v, ok := verbs()[c.at(j-2)]
+	return ok && v.form&base != 0
+}
+
+// undated returns j less a date at the end of the words from i, and what leads to it.
+func (c *clause) undated(i, j int) int {
+	for _, d := range c.dates(i, j) {
+		from := c.words[i].start + d.Start
+		if c.words[i].start+d.End < c.words[j-1].end {
+			continue
+		}
+		for j > i && c.words[j-1].start >= from {
+			j--
+		}
+		for j > i && (hanging[c.at(j-1)] || c.words[j-1].mark() || c.at(j-1) == "since") {
+			j--
+		}
+		return j
+	}
+	return j
+}
+
+// standing reports whether the words mean the same outside of the conversation.
+func (c *clause) standing(i, j int) bool {
+	if i >= j || j-i > 24 || hanging[c.at(j-1)] || strings.HasSuffix(c.at(j-1), "-") {
+		return false
+	}
+	content := false
+	for k := i; k < j; k++ {
+		w := c.words[k].low
+		if pointing[w] {
+			if w == "this" && pointed[c.at(k+1)] || w == "one" && k+1 < j && c.at(k-1) != "the" && c.at(k-1) != "this" {
+				continue
+			}
+			return false
+		}
+		if !empty[w] && !c.words[k].mark() && !adverb[w] && !timing[w] {
+			content = true
+		}
+	}
+	return content
+}
+
+// vagueStart are words that begin what says nothing by itself.
+var vagueStart = table("how when what where why who which whatever everything anything something nothing neither such so me us i user myself ourselves seeing hearing knowing hanging all both either any some whether if being no not more")
+
+// vagueHead are what is at hand after "the".
+var vagueHead = table("way idea fact thought sound look same one ones other first second third last rest concept suggestion suggestions option options question result results answer response part feeling vibe vibes story photo picture pic energy advice support colors colours view views challenge following above point plan code version style")
+
+func (c *clause) vague(i int) bool {
+	first := c.at(i)
+	switch first {
+	case "on", "in", "at", "with", "for", "about", "of", "from":
+		i++
+		first = c.at(i)
+	}
+	if (first == "all" || first == "both" || first == "some" || first == "any") && c.at(i+1) != "of" && !pointing[c.at(i+1)] {
+		return false
+	}
+	return vagueStart[first] || first == "the" && vagueHead[c.at(i+1)] || first == "to" && idleTo[c.at(i+1)]
+}
+
+var idleTo = table("see know think hear say add thank ask talk focus ensure make tell point note mention share imagine understand get be")
+
+// thing accepts what means the same outside of the conversation, without its date.
+func thing(c *clause, i int) string {
+	j := c.ending(i)
+	j = c.trimmed(i, c.undated(i, j))
+	if j-i > 12 || c.vague(i) || !c.standing(i, j) || c.halved(i, j) {
 		return ""
 	}
-	after := strings.TrimSpace(raw[len(name):])
-	first, _, _ := strings.Cut(name, " ")
-	switch {
-	case notName[strings.ToLower(first)] || len(name) < 2 || name == strings.ToUpper(name) && len(name) < 4 && len(name) != 2:
+	return thirdPerson(c.text(i, j))
+}
+
+// general accepts a thing in general: "I like the second one" is about what is at
+// hand.
+func general(c *clause, i int) string {
+	if c.at(i) == "the" && i+1 < len(c.words) && !c.words[i+1].capital {
 		return ""
-	case after == "" || strings.IndexByte(",.;:!(-", after[0]) >= 0:
-		return name
 	}
-	switch word, _, _ := strings.Cut(strings.ToLower(after), " "); word {
-	case "and", "but", "by", "from", "who", "he", "she", "i", "because", "after", "since", "or", "—", "–", "too", "now", "here", "speaking",
-		"yesterday", "today", "last", "this", "in", "on", "when", "as", "is", "turned", "lives", "works", "has", "loves", "likes", "just", "was":
+	return thing(c, i)
+}
+
+// halved reports whether a comma between adjectives cut the phrase short: "a safe,
+// inviting place".
+func (c *clause) halved(i, j int) bool {
+	if c.at(j) != "," || c.at(j+1) == "and" || j-2 < i {
+		return false
+	}
+	switch c.at(j - 2) {
+	case "a", "an", "my", "our", "some":
+		return true
+	}
+	return false
+}
+
+// phrase accepts any words, without their date.
+func phrase(c *clause, i int) string {
+	j := c.ending(i)
+	return thirdPerson(c.text(i, c.trimmed(i, c.undated(i, j))))
+}
+
+// exact is a phrase that must mean something by itself, with its date.
+func exact(c *clause, i int) string {
+	j := c.ending(i)
+	if c.vague(i) || !c.standing(i, j) {
+		return ""
+	}
+	return thirdPerson(c.text(i, j))
+}
+
+// whole is exact without a look at how it begins.
+func whole(c *clause, i int) string {
+	j := c.ending(i)
+	if !c.standing(i, j) {
+		return ""
+	}
+	return thirdPerson(c.text(i, j))
+}
+
+// notName are capitalised words that follow "I'm" or begin a clause and name nobody.
+var notName = table("he she it they we you this that there here who what today yesterday tomorrow i the a an my our his her their so sorry not just happy sad tired fine ok okay good great sure glad excited busy back new single married divorced engaged vegan vegetarian done ready late sick home german french dutch greek swiss thai czech welsh scots danish swedish norwegian finnish turkish catholic christian muslim jewish hindu buddhist atheist protestant mormon sikh arab latino latina hispanic asian black white gay bi trans queer lesbian straight lgbtq adhd also really still one both everyone nobody someone god yes no well actually very all in on at from to too up down off out")
+
+func demonym(low string) bool {
+	for _, end := range []string{"ish", "ese", "ian", "ean", "ican", "ing", "ed"} {
+		if strings.HasSuffix(low, end) {
+			return low != "ian" && low != "brian" && low != "vivian" && low != "ed" && low != "jean" && low != "sean" && low != "dean"
+		}
+	}
+	return false
+}
+
+// afterName are words that may follow a name.
+var afterName = table("and but by from who he she i because after since or too now here speaking yesterday today last this in on when as is turned lives works has loves likes just was are were got wants goes")
+
+// properName accepts a person's name.
+func properName(c *clause, i int) string {
+	j := c.nameEnd(i)
+	if j == i {
+		return ""
+	}
+	name := strings.TrimRight(c.text(i, j), ".'’-")
+	if c.words[j-1].owner {
+		name = strings.TrimSuffix(strings.TrimSuffix(name, "'s"), "’s")
+	}
+	if len(name) < 2 || name == strings.ToUpper(name) && len(name) < 4 && len(name) != 2 {
+		return ""
+	}
+	if j == len(c.words) || c.words[j].mark() || afterName[c.at(j)] {
 		return name
 	}
 	return ""
+}
+
+// nameParts may stand between the parts of a name.
+var nameParts = table("de da di van von der la le el bin al")
+
+// nameEnd returns where the name that begins at word i ends, i without one.
+func (c *clause) nameEnd(i int) int {
+	if i >= len(c.words) || !c.words[i].capital || notName[c.at(i)] || c.words[i].mark() {
+		return i
+	}
+	j := i + 1
+	for j < len(c.words) && j-i < 5 && (c.words[j].capital && c.at(j) != "i" || nameParts[c.at(j)] && j+1 < len(c.words) && c.words[j+1].capital) {
+		j++
+	}
+	return j
 }
 
 // called accepts a name in small letters too: "my name is ana".
-func called(raw string, said time.Time) string {
-	if lowerName.MatchString(raw) && !notName[raw] && !demonym.MatchString(raw) {
-		raw = strings.ToUpper(raw[:1]) + raw[1:]
+func called(c *clause, i int) string {
+	if w := c.at(i); i == len(c.words)-1 && !c.words[i].capital && len(w) > 2 && isLetters(w) && !notName[w] && !demonym(w) {
+		return strings.ToUpper(w[:1]) + w[1:]
 	}
-	return properName(raw, said)
+	return properName(c, i)
 }
 
-var lowerName = regexp.MustCompile(`^[a-z]{3,}$`)
+func isLetters(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
+}
 
-func place(raw string, said time.Time) string {
-	raw = strings.TrimSpace(raw)
-	if m := settled.FindString(raw); m != "" {
-		return m
-	}
-	if run := placeRun.FindString(raw); run != "" {
-		return strings.TrimRight(undatedEnd(run, said), ".,'’- ")
-	}
-	s := undatedEnd(cutAt(raw), said)
-	words := strings.Fields(s)
-	if s != strings.ToLower(s) || len(words) == 0 {
-		return ""
-	}
-	for i, w := range words { // "lisbon with my wife": a preposition ends it
-		switch w {
-		case "in", "on", "at", "for", "with", "and", "from", "to", "near", "by", "about", "now", "of", "last", "next", "this":
-			words = words[:i]
-		default:
-			continue
+func isDigit(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+var (
+	// placeParts may stand between the parts of a place's name.
+	placeParts = table("de da do del of the la le los las upon am an der and")
+	// settledIn are kinds of places that people live in.
+	settledIn = table("city town village country countryside suburb suburbs coast farm apartment flat house cottage cabin boat van island mountains dorm neighborhood neighbourhood area condo studio bungalow mansion townhouse houseboat")
+	// notPlace are words that follow "live in" and name no place.
+	notPlace = table("fear peace harmony hope constant it this that my his her their our your a an the one two sin luxury poverty pain denial chaos darkness isolation different another which where what i we you he she they there here case time work school office bed person terms charge love trouble between new fact general need progress touch")
+	// afterPlace end a place written in small letters.
+	afterPlace = table("in on at for with and from to near by about now of last next this because but so since where when as while right these")
+)
+
+// place accepts where somebody may live.
+func place(c *clause, i int) string {
+	first := c.at(i)
+	if first == "a" || first == "an" || first == "the" {
+		for j := i + 1; j < len(c.words) && j < i+6; j++ {
+			if !settledIn[c.at(j)] {
+				continue
+			}
+			j++
+			if w := c.at(j); w == "in" || w == "near" || w == "of" || w == "outside" || w == "by" {
+				if end := c.placeEnd(j + 1); end > j+1 {
+					j = end
+				}
+			}
+			return c.text(i, j)
 		}
-		break
 	}
-	if len(words) == 0 || len(words) > 3 || notPlace[words[0]] || strings.Trim(strings.Join(words, ""), "abcdefghijklmnopqrstuvwxyzàáâãäåçèéêëìíîïñòóôõöøùúûüß'-") != "" {
+	if j := c.placeEnd(i); j > i {
+		return strings.TrimRight(c.text(i, c.undated(i, j)), ".,'’- ")
+	}
+	j := i
+	for j < len(c.words) && j < i+4 && !c.words[j].mark() && !afterPlace[c.at(j)] && isLetters(strings.ReplaceAll(c.at(j), "-", "")) && !adverb[c.at(j)] && !timing[c.at(j)] {
+		j++
+	}
+	if j == i || j-i > 3 || notPlace[first] || j < len(c.words) && !c.words[j].mark() && !afterPlace[c.at(j)] && !adverb[c.at(j)] && !timing[c.at(j)] {
 		return ""
 	}
-	return strings.Join(words, " ")
+	return c.text(i, j)
 }
 
-func company(raw string, said time.Time) string {
-	if m := companies.FindString(raw); m != "" {
-		return thirdPerson(m)
+// placeEnd returns where the name of a place that begins at word i ends, i
+// without one.
+func (c *clause) placeEnd(i int) int {
+	j := i
+	if c.at(j) == "the" && j+1 < len(c.words) {
+		j++
 	}
-	run := placeRun.FindString(raw)
-	return strings.TrimRight(undatedEnd(run, said), ".,'’- ")
+	if j >= len(c.words) || !c.words[j].capital || c.at(j) == "i" {
+		return i
+	}
+	for j++; j < len(c.words); j++ {
+		switch {
+		case c.words[j].capital && !c.words[j].mark() && c.at(j) != "i":
+		case c.at(j) == "," && j+1 < len(c.words) && c.words[j+1].capital && c.at(j+1) != "i":
+		case placeParts[c.at(j)] && j+1 < len(c.words) && c.words[j+1].capital && c.at(j+1) != "i" && (c.at(j) != "and" || false):
+		default:
+			return j
+		}
+	}
+	return j
+}
+
+// firms are kinds of places that people work at.
+var firms = table("company startup start-up bank hospital school university college clinic firm agency hotel restaurant bakery café cafe shop store library museum lab laboratory factory farm studio bookstore bookshop pharmacy nonprofit non-profit ngo charity council government ministry airport airline garage gym salon office warehouse theatre theater zoo nursery kindergarten business shelter bar pub center centre church corporation organization organisation")
+
+func company(c *clause, i int) string {
+	switch c.at(i) {
+	case "a", "an", "the", "my", "our":
+		for j := i + 1; j < len(c.words) && j < i+6 && !c.words[j].mark(); j++ {
+			if firms[c.at(j)] {
+				return thirdPerson(c.text(i, j+1))
+			}
+		}
+	}
+	j := c.placeEnd(i)
+	return strings.TrimRight(c.text(i, c.undated(i, max(i, j))), ".,'’- ")
 }
 
 // firm accepts a company by name alone: people join gyms too.
-func firm(raw string, said time.Time) string {
-	if properRun.MatchString(raw) {
-		return company(raw, said)
+func firm(c *clause, i int) string {
+	if i < len(c.words) && c.words[i].capital && c.at(i) != "i" {
+		return company(c, i)
 	}
 	return ""
 }
 
-// role accepts a phrase whose head is an occupation.
-func role(raw string, said time.Time) string {
-	s := undatedEnd(cutAt(raw), said)
-	head := s
-	if m := roleEnd.FindStringIndex(s); m != nil {
-		head = s[:m[0]]
+var schools = table("university college school academy institute polytechnic mit ucla eth harvard stanford oxford cambridge yale princeton berkeley")
+
+func school(c *clause, i int) string {
+	s := company(c, i)
+	for w := range strings.FieldsSeq(strings.ToLower(s)) {
+		if schools[w] {
+			return s
+		}
 	}
-	words := strings.Fields(strings.ToLower(head))
-	if len(words) == 0 || len(words) > 7 {
-		return ""
-	}
-	last := words[len(words)-1]
-	if !occupations[last] && !occupations[strings.TrimSuffix(last, "s")] {
-		return ""
-	}
-	return thirdPerson(s)
+	return ""
 }
 
-var roleEnd = regexp.MustCompile(`(?i)\s(?:at|for|in|with|of|and|who|on|from|by|specializing|specialising|specialized|working|based|here|to)\s`)
+// roleEnd are words after the head of a role.
+var roleEnd = table("at for in with of and who on from by specializing specialising specialized working based here to , now since - turned trying")
 
-func language(raw string, _ time.Time) string {
+// role accepts a phrase whose head is an occupation.
+func role(c *clause, i int) string {
+	if d := c.at(i); d != "a" && d != "an" && d != "the" && d != "now" && (i == 0 || c.at(i-1) != "now" && c.at(i-1) != "as" && c.at(i-1) != "is" && c.at(i-1) != "being") {
+		return ""
+	}
+	head := i
+	for head < len(c.words) && !roleEnd[c.at(head)] && !c.words[head].mark() {
+		head++
+	}
+	last := c.at(head - 1)
+	if head == i || head-i > 7 || c.words[head-1].owner || !occupations[last] && !occupations[strings.TrimSuffix(last, "s")] {
+		return ""
+	}
+	j := c.trimmed(i, c.undated(i, c.ending(i)))
+	if j < head || !c.standing(i, j) {
+		j = head
+	}
+	return thirdPerson(c.text(i, j))
+}
+
+func language(c *clause, i int) string {
 	var out []string
-	for _, w := range strings.FieldsFunc(raw, func(r rune) bool { return strings.ContainsRune(" ,.;!", r) }) {
-		low := strings.ToLower(w)
-		switch {
-		case languages[low]:
-			out = append(out, strings.ToUpper(low[:1])+low[1:])
-		case low == "and" || low == "fluently" || low == "both" || low == "fluent" || low == "some":
-		case len(out) > 0:
-			return strings.Join(out, " and ")
+	for ; i < len(c.words); i++ {
+		switch w := c.at(i); {
+		case languages[w]:
+			out = append(out, strings.ToUpper(w[:1])+w[1:])
+		case w == "and" || w == "," || w == "fluently" || w == "both" || w == "fluent" || w == "some":
 		default:
-			return ""
+			return strings.Join(out, " and ")
 		}
 	}
 	return strings.Join(out, " and ")
 }
 
-// thing accepts what means the same outside of the conversation.
-func thing(raw string, said time.Time) string {
-	s := undatedEnd(cutAt(raw), said)
-	if s == "" || vague.MatchString(s) || dangling.MatchString(s) || halved(s, raw[len(s):]) || len(strings.Fields(s)) > 10 || refers(s, said) {
-		return ""
-	}
-	return thirdPerson(s)
-}
-
-// general accepts a thing in general: "I like the second one" is about what is at
-// hand.
-func general(raw string, said time.Time) string {
-	if low := strings.ToLower(raw); strings.HasPrefix(low, "the ") && properRun.FindString(raw[4:]) == "" {
-		return ""
-	}
-	return thing(raw, said)
-}
-
-// halved reports whether a comma between adjectives cut s short: "a safe, inviting
-// place".
-func halved(s, after string) bool {
-	return strings.HasPrefix(after, ", ") && !strings.HasPrefix(after, ", and ") && adjectiveEnd.MatchString(s)
-}
-
-var adjectiveEnd = regexp.MustCompile(`(?i)\b(?:an?|my|our|some) [a-z-]+$`)
-
-// dangling is where a cut took away what a phrase needs.
-var dangling = regexp.MustCompile(`(?i)\b(?:to|for|in|on|of|at|with|about|into|from|the|an?|and|or|my|than|like)$`)
-
-var pointing = regexp.MustCompile(`(?i)\b(?:it|this|that|these|those|them|him|her|there|you|your|yours)\b`)
-
-// refers reports whether s points at something said elsewhere, dates aside.
-func refers(s string, said time.Time) bool {
-	last := 0
-	for _, d := range text.Resolve(s, said) {
-		if pointing.MatchString(s[last:d.Start]) {
-			return true
-		}
-		last = d.End
-	}
-	return pointing.MatchString(s[last:])
-}
-
-func phrase(raw string, said time.Time) string {
-	return thirdPerson(undatedEnd(cutAt(raw), said))
-}
-
-func school(raw string, said time.Time) string {
-	s := company(raw, said)
-	if !schools.MatchString(s) {
-		return ""
-	}
-	return s
-}
-
-var schools = regexp.MustCompile(`(?i)\b(?:university|college|school|academy|institute|polytechnic|mit|ucla|eth|harvard|stanford|oxford|cambridge|yale|princeton|berkeley)\b`)
-
-func withDate(raw string, said time.Time) string {
-	dates := text.Resolve(raw, said)
+// withDate accepts words with a date, up to the end of it.
+func withDate(c *clause, i int) string {
+	dates := c.dates(i, len(c.words))
 	if len(dates) == 0 {
 		return ""
 	}
-	return strings.TrimSpace(raw[:dates[len(dates)-1].End])
+	raw := c.text(i, len(c.words))
+	return thirdPerson(strings.TrimSpace(raw[:dates[len(dates)-1].End]))
+}
+
+// dated accepts what means something by itself and has a date.
+func dated(c *clause, i int) string {
+	if j := c.ending(i); len(c.dates(i, j)) > 0 || isDigit(strings.Trim(c.at(i), "$€£,.%")) {
+		return whole(c, i)
+	}
+	return ""
 }
 
 // planned accepts what is to happen on a day or in a time that has a date.
-func planned(raw string, said time.Time) string { return plannedFrom(raw, said, midnight(said)) }
+func planned(c *clause, i int) string { return c.plannedFrom(i, midnight(c.said.Turn.CreatedAt)) }
 
 // plannedLater leaves out what is done with the day: "I'll try it tonight".
-func plannedLater(raw string, said time.Time) string {
-	return plannedFrom(raw, said, midnight(said).AddDate(0, 0, 1))
+func plannedLater(c *clause, i int) string {
+	return c.plannedFrom(i, midnight(c.said.Turn.CreatedAt).AddDate(0, 0, 1))
 }
 
-func plannedFrom(raw string, said, from time.Time) string {
-	for _, d := range text.Resolve(raw, said) {
+func (c *clause) plannedFrom(i int, from time.Time) string {
+	for _, d := range c.dates(i, len(c.words)) {
 		if !d.To.After(from) {
 			continue
 		}
-		s := strings.TrimRight(raw[:max(d.End, len(cutAt(raw)))], " ,")
-		if len(strings.Fields(s)) > 20 || refers(s, said) {
+		j := c.ending(i)
+		for j < len(c.words) && c.words[j].start < c.words[i].start+d.End {
+			j++
+		}
+		if j-i > 22 || !c.standing(i, j) {
 			return ""
 		}
-		return thirdPerson(filler.ReplaceAllString(s, ""))
+		return thirdPerson(c.text(i, j))
 	}
 	return ""
 }
@@ -292,53 +522,56 @@ func midnight(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 }
 
-// plainly accepts a statement that stands by itself.
-func plainly(raw string, said time.Time) string {
-	s := filler.ReplaceAllString(cutAt(raw), "")
-	if n := len(strings.Fields(s)); n < 2 || n > 20 || dangling.MatchString(s) || refers(s, said) {
+// passing is how somebody is for a day.
+var passingState = table("so very really a-bit quite not too pretty here there tired happy sad angry mad upset sick busy late right wrong fine ok okay good great sure ready asking saying calling coming going trying being getting making doing amazing awesome funny annoying cute sweet nice worried excited over back out home asleep hungry driving finally still now just already like such adorable lovely incredible beautiful important stressed better")
+
+// state accepts what somebody is for longer than a day.
+func state(c *clause, i int) string {
+	if passingState[c.at(i)] || strings.HasSuffix(c.at(i), "ing") || c.vague(i) {
 		return ""
 	}
-	return thirdPerson(s)
+	return whole(c, i)
 }
 
-// filler is what a statement loses nothing by.
-var filler = regexp.MustCompile(`(?i)^(?:(?:just|actually|also|definitely|really|totally|basically|literally|honestly|recently|finally|even) )+`)
-
-// rest is what is said of somebody else.
-func rest(raw string, said time.Time) string {
-	s := cutAt(strings.TrimSpace(raw))
-	verb, what, _ := strings.Cut(s, " ")
-	if n := len(strings.Fields(what)); n < 1 || n > 14 || vague.MatchString(what) || refers(what, said) || (verb == "is" || verb == "has") && passingState.MatchString(what) {
-		return ""
+func ageEnd(c *clause, i int) int {
+	if n := c.at(i); isDigit(n) && (len(n) == 2 || len(n) == 3 && n <= "120" || len(n) == 1 && n >= "3") {
+		return i + 1
 	}
-	return " " + thirdPerson(s)
+	return i
 }
 
-// passingState is how somebody is for a day.
-var passingState = regexp.MustCompile(`(?i)^(?:so |very |really |a bit |quite |not |too |pretty )*(?:here|there|tired|happy|sad|angry|mad|upset|sick|busy|late|right|wrong|fine|ok|okay|good|great|sure|ready|asking|saying|calling|coming|going|trying|being|getting|making|doing|amazing|awesome|funny|annoying|cute|sweet|nice|worried|excited|over|back|out|home|asleep|hungry|driving|\w+ing|finally|still|now|just|already)\b`)
-
-func age(raw string, _ time.Time) string {
-	if len(raw) > 3 || len(raw) == 3 && raw > "120" || raw < "3" && len(raw) == 1 {
+func nation(c *clause, i int) string {
+	w := c.at(i)
+	if i != len(c.words)-1 || !nationals[w] {
 		return ""
 	}
-	return raw
-}
-
-func nation(raw string, _ time.Time) string {
-	if !nationals[strings.ToLower(raw)] {
-		return ""
-	}
-	return strings.ToUpper(raw[:1]) + raw[1:]
+	return strings.ToUpper(w[:1]) + w[1:]
 }
 
 // tool accepts what has a name of its own.
-func tool(raw string, said time.Time) string {
-	if !properRun.MatchString(raw) {
+func tool(c *clause, i int) string {
+	if i >= len(c.words) || !c.words[i].capital || c.at(i) == "i" {
 		return ""
 	}
-	s := thing(raw, said)
-	if len(strings.Fields(s)) > 5 {
+	j := i
+	for j < len(c.words) && j < i+6 && !c.words[j].mark() && !toolEnd[c.at(j)] && !stops[c.at(j)] {
+		j++
+	}
+	j = c.trimmed(i, c.undated(i, j))
+	if j == i || j-i > 5 || !c.standing(i, j) {
 		return ""
 	}
-	return s
+	return thirdPerson(c.text(i, j))
+}
+
+var toolEnd = table("to from in on at with and or now that")
+
+// size accepts a measure, a number or an address, up to the end of the clause.
+func size(c *clause, i int) string {
+	for j := i; j < len(c.words); j++ {
+		if strings.ContainsAny(c.at(j), "0123456789@/$€£") {
+			return phrase(c, i)
+		}
+	}
+	return ""
 }

@@ -1,0 +1,90 @@
+package learn
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	joking     = regexp.MustCompile(`(?i)\b(?:just kidding|only kidding|i'?m kidding|jk|kidding aside|as a joke|joking)\b`)
+	pretending = regexp.MustCompile(`(?i)\b(?:role-?play|pretend (?:that|to|you|i|we)|imagine (?:that|you|i|we|a)|let['’]s (?:say|imagine|pretend|suppose)|act as (?:if|though|an?|my)|my character|hypothetical)`)
+
+	fenced = regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`")
+	cited  = regexp.MustCompile(`(?m)^[ \t]*>.*$`)
+	spoken = regexp.MustCompile(`"[^"\n]*"|“[^”\n]*”|«[^»\n]*»`)
+	handed = regexp.MustCompile(`(?i)(?:^|[.!?\n]\s*|\b(?:please|you|me|help|to) )(?:translate|re-?write|rephrase|proof-?read|paraphrase|summari[sz]e|edit|fix|correct|polish|improve|write|draft|compose|generate|shorten|continue|analy[sz]e|review|grade|classify|explain|convert|answer)\b[^\n:.!?]{0,120}[:\n]`)
+	// letter begins what was pasted: a mail, a letter, a log.
+	letter = regexp.MustCompile(`(?m)^[ \t]*(?:(?:Subject|From|To|Cc|Date|Sent|Re|Fwd): .*|(?:Dear|To whom) [^\n]{0,60},?|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\n]*)$`)
+)
+
+// foreign says which of the forms above a text may hold, by the bytes that each
+// needs.
+type foreign struct{ tick, angle, quote, colon bool }
+
+func foreignIn(s string) (f foreign) {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '`':
+			f.tick = true
+		case '>':
+			f.angle = true
+		case '"', 0xe2, 0xc2: // quotation marks begin with these bytes
+			f.quote = true
+		case ':', '\n':
+			f.colon = true
+		}
+	}
+	return f
+}
+
+// notMeant reports whether a turn as a whole is a joke or a play.
+func notMeant(s string) bool {
+	return holds(s, "kidding", "jk", "joke", "joking") && joking.MatchString(s) ||
+		holds(s, "play", "pretend", "imagine", "let's", "let’s", "act as", "character", "hypothetical") && pretending.MatchString(s)
+}
+
+// holds reports whether s has one of the words, in small letters or with a capital.
+func holds(s string, words ...string) bool {
+	for _, w := range words {
+		if strings.Contains(s, w[1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// maskForeign blanks, byte for byte, what is in the turn but not said by its
+// speaker: code, citations, longer passages in quotation marks, mails and logs,
+// and the text after "translate this:" and its like.
+func maskForeign(s string) string {
+	in := foreignIn(s)
+	if in == (foreign{}) {
+		return s
+	}
+	b := []byte(s)
+	blank := func(form *regexp.Regexp, keep func(string) bool) {
+		for _, m := range form.FindAllIndex(b, -1) {
+			if keep == nil || !keep(string(b[m[0]:m[1]])) {
+				fill(b[m[0]:m[1]], ' ')
+			}
+		}
+	}
+	if in.tick {
+		blank(fenced, nil)
+	}
+	if in.angle {
+		blank(cited, nil)
+	}
+	if in.quote {
+		blank(spoken, func(q string) bool { return len(strings.Fields(q)) <= 3 })
+	}
+	if in.colon {
+		if m := letter.FindIndex(b); m != nil {
+			fill(b[m[0]:], ' ')
+		}
+		if m := handed.FindIndex(b); m != nil && len(strings.TrimSpace(string(b[m[1]:]))) > 0 {
+			fill(b[m[0]:], ' ')
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,535 @@
+package learn
+
+import "strings"
+
+// pieces are the kinds that a form may ask for in its middle: they return the
+// place after the words they accept from i on, or i.
+var pieces map[string]func(c *clause, i int) int
+
+func init() { // names itself through kids and pets
+	pieces = map[string]func(c *clause, i int) int{
+		"kin": kinEnd, "pet": petEnd, "city": func(c *clause, i int) int { return c.placeEnd(i) },
+		"where":   among(table("in near at outside by on")),
+		"atfor":   among(table("at for with")),
+		"count":   among(table("a an my our one two three four five six seven eight nine ten another")),
+		"marital": among(table("single married divorced engaged widowed separated")),
+		"measure": measureEnd, "age": ageEnd, "tall": tallEnd, "manner": mannerEnd, "big": bigEnd,
+		"kind":    func(c *clause, i int) int { return c.before(i, 4, table("is are has was")) },
+		"oldtool": func(c *clause, i int) int { return c.before(i, 6, table("to")) },
+		"contact": among(table("email e-mail phone mobile github website postal")),
+		"gadget":  among(gadgets),
+		"aimed":   func(c *clause, i int) int { return c.headed(i, 3, aims) },
+		"occasion": func(c *clause, i int) int {
+			return c.headed(i, 3, occasions)
+		},
+		"matter": func(c *clause, i int) int { return c.headed(i, 3, matters) },
+	}
+	values = map[string]func(c *clause, i int) string{
+		"name": properName, "called": called, "place": place, "company": company, "firm": firm, "role": role,
+		"language": language, "school": school, "thing": thing, "general": general, "phrase": phrase,
+		"tool": tool, "day": withDate, "plan": planned, "soon": planned, "later": plannedLater,
+		"nation": nation, "size": size, "all": whole, "exact": exact,
+		"born": born, "jobless": oneOf(jobless), "venture": headed(ventures, 4), "sort": sortOf, "pets": pets,
+		"allergen": allergen, "ailing": ailing, "diet": diet, "refused": refused, "habit": habitual,
+		"preferred": preferred, "degree": headed(degrees, 3), "device": device, "played": played,
+		"appointment": appointment, "aim": aimed, "doing": doing, "duty": duty, "awaited": awaited, "sought": sought,
+		"chosen": chosen, "project": project, "goal": goal, "matters": matterOf, "kids": kids, "illness": illness, "owned": owned,
+	}
+}
+
+func among(words map[string]bool) func(c *clause, i int) int {
+	return func(c *clause, i int) int {
+		if words[c.at(i)] {
+			return i + 1
+		}
+		return i
+	}
+}
+
+func oneOf(words map[string]bool) func(c *clause, i int) string {
+	return func(c *clause, i int) string {
+		if words[c.at(i)] {
+			return c.at(i)
+		}
+		return ""
+	}
+}
+
+// before returns the place of the first of the words that stands at most n words
+// after i, i without one.
+func (c *clause) before(i, n int, words map[string]bool) int {
+	for j := i + 1; j <= i+n && j < len(c.words) && !c.words[j-1].mark(); j++ {
+		if words[c.at(j)] {
+			return j
+		}
+	}
+	return i
+}
+
+// headed returns the place after the first of heads that stands at most n words
+// after i, i without one. A head before another noun is none: "my dog walker".
+func (c *clause) headed(i, n int, heads map[string]bool) int {
+	for j := i; j <= i+n && j < len(c.words) && !c.words[j].mark() && !hanging[c.at(j)] || j == i && (c.at(j) == "a" || c.at(j) == "an" || c.at(j) == "my" || c.at(j) == "our" || c.at(j) == "the"); j++ {
+		if heads[c.at(j)] && !heads[c.at(j+1)] {
+			return j + 1
+		}
+	}
+	return i
+}
+
+// headed accepts a phrase that begins with "a", "my" and their like and has one of
+// heads as its noun, with what is said of that.
+func headed(heads map[string]bool, n int) func(c *clause, i int) string {
+	return func(c *clause, i int) string {
+		if !determiner[c.at(i)] {
+			return ""
+		}
+		head := c.headed(i, n+1, heads)
+		if head == i {
+			return ""
+		}
+		if j := max(head, c.trimmed(i, c.undated(i, c.ending(i)))); c.standing(i, j) {
+			return thirdPerson(c.text(i, j))
+		}
+		return thirdPerson(c.text(i, head))
+	}
+}
+
+var determiner = table("a an my our the one two three four five six seven eight nine ten another no any some several 2 3 4 5 6 7 8 9 10")
+
+var (
+	ventures  = table("business company startup start-up shop store restaurant cafe café bakery studio agency farm gym salon practice clinic consultancy nonprofit non-profit podcast blog channel newsletter brand workshop")
+	degrees   = table("degree phd ph.d doctorate master masters bachelor bachelors mba diploma certificate certification apprenticeship internship license licence course bootcamp")
+	gadgets   = table("car bike bicycle motorcycle motorbike phone laptop computer guitar camera truck van boat tablet console pc")
+	devices   = table("car bike bicycle motorcycle motorbike phone laptop computer guitar piano violin keyboard drum camera truck van boat house apartment flat cottage cabin garden tablet console printer telescope kayak surfboard drone kindle macbook iphone thinkpad tesla toyota honda ford bmw prius jeep greenhouse rv campervan treadmill membership subscription allotment farm collection scooter smartwatch watch desk bookshelf tattoo")
+	jobless   = table("retired unemployed self-employed freelancing jobless")
+	aims      = table("goal goals dream dreams ambition ambitions resolution aim target objective mission plan priority priorities focus")
+	occasions = table("appointment interview exam flight wedding surgery operation deadline conference trip concert presentation party reunion race marathon anniversary graduation vacation holiday lease visa meeting competition tournament recital show exhibition audition gig booking reservation checkup check-up birthday due game match test class date hearing course contract semester")
+	matters   = table("budget income salary rent schedule routine diet workout shift commute allergy allergies size timeline deadline team school university college company employer industry major degree specialty speciality field business startup project app website novel book blog podcast channel target audience customers clients family parents family's background religion faith heritage strength strengths weakness weaknesses challenge challenges biggest obstacle constraint constraints limit savings debt loan mortgage favorite favourite preference preferences style wedding honeymoon destination boss landlord doctor dentist neighborhood neighbourhood hometown city apartment weight height inspiration motivation specialty interests interest skills skill pet-peeve guilty pleasure comfort fear phobia")
+	played    = func() func(c *clause, i int) string {
+		games := table("guitar piano violin cello drums bass flute saxophone sax trumpet clarinet ukulele harp tennis football soccer basketball chess golf rugby hockey volleyball badminton cricket squash padel poker baseball softball lacrosse keyboard banjo harmonica viola oboe d&d bridge pickleball")
+		return func(c *clause, i int) string {
+			j := i
+			if c.at(j) == "the" {
+				j++
+			}
+			if c.at(j) == "video" && c.at(j+1) == "games" || c.at(j) == "board" && c.at(j+1) == "games" {
+				return c.text(i, j+2)
+			}
+			if !games[c.at(j)] {
+				return ""
+			}
+			return c.text(i, j+1)
+		}
+	}()
+	sorts = table("mom mum dad mother father parent grandmother grandfather grandma grandpa introvert extrovert beginner freelancer veteran immigrant homeowner owl bird learner person twin survivor widow widower vegan vegetarian christian muslim jew buddhist hindu catholic atheist foodie bookworm minimalist perfectionist smoker nondrinker runner gamer reader hiker swimmer surfer cyclist collector gardener hobbyist volunteer member citizen resident native owner graduate dropout newbie novice refugee child sibling millennial insomniac")
+)
+
+// born accepts a year or a month and a year.
+func born(c *clause, i int) string {
+	if n := c.at(i); isDigit(n) && len(n) == 4 {
+		return n
+	}
+	if _, ok := months[c.at(i)]; ok {
+		return withDate(c, i)
+	}
+	return ""
+}
+
+var months = map[string]bool{"january": true, "february": true, "march": true, "april": true, "may": true, "june": true, "july": true, "august": true, "september": true, "october": true, "november": true, "december": true}
+
+func mannerEnd(c *clause, i int) int {
+	switch w := c.at(i); {
+	case w == "remotely", w == "full-time", w == "part-time", w == "freelance", w == "mostly":
+		return i + 1
+	case (w == "full" || w == "part") && c.at(i+1) == "time", w == "from" && c.at(i+1) == "home":
+		return i + 2
+	}
+	return i
+}
+
+func bigEnd(c *clause, i int) int {
+	j := i
+	for bigs[c.at(j)] {
+		j++
+	}
+	return j
+}
+
+var bigs = table("big huge massive die-hard avid lifelong real true such")
+
+func measureEnd(c *clause, i int) int {
+	two := c.at(i) + " " + c.at(i+1)
+	switch {
+	case two == "blood type", two == "shoe size", two == "clothing size":
+		return i + 2
+	case c.at(i) == "height", c.at(i) == "weight":
+		return i + 1
+	}
+	return i
+}
+
+func tallEnd(c *clause, i int) int {
+	if w := c.at(i); w == "" || w[0] < '0' || w[0] > '9' {
+		return i
+	}
+	return c.before(i, 4, table("tall"))
+}
+
+// sortOf accepts what kind of person somebody is: "a single mom of two".
+func sortOf(c *clause, i int) string {
+	if d := c.at(i); d != "a" && d != "an" && d != "the" {
+		return ""
+	}
+	head := i
+	for j := i + 1; j < len(c.words) && j < i+5 && !c.words[j].mark() && !hanging[c.at(j)]; j++ {
+		if sorts[c.at(j)] {
+			head = j + 1
+		}
+	}
+	if head == i || head < len(c.words) && !c.words[head].mark() && !hanging[c.at(head)] && !stops[c.at(head)] && c.at(head) != "and" && c.at(head) != "myself" {
+		return ""
+	}
+	if j := c.trimmed(i, c.undated(i, c.ending(i))); j >= head && c.standing(i, j) && j-i < 9 {
+		return thirdPerson(c.text(i, j))
+	}
+	return thirdPerson(c.text(i, head))
+}
+
+var (
+	kinWords  = table("wife husband partner spouse girlfriend boyfriend fiance fiancé fiancee fiancée mother father mom mum dad sister brother son daughter child kid baby uncle aunt cousin niece nephew friend roommate flatmate boss manager colleague coworker neighbor neighbour grandma grandpa grandmother grandfather therapist doctor teacher coach stepmother stepfather stepmom stepdad stepson stepdaughter stepsister stepbrother granddaughter grandson mother-in-law father-in-law sister-in-law brother-in-law mentor bestie buddy landlord teammate housemate")
+	kinPlural = table("kids children parents sons daughters sisters brothers siblings grandparents grandkids grandchildren friends cousins nieces nephews twins uncles aunts in-laws roommates colleagues coworkers teammates")
+	kinGroup  = table("family team")
+	kinLead   = table("older younger elder little big twin baby oldest youngest eldest best late step new ex old middle close good childhood only ex-")
+	petWords  = table("dog cat puppy kitten rabbit bunny parrot hamster horse pony turtle tortoise snake lizard goldfish fish ferret bird canary chicken goat retriever labrador poodle beagle husky corgi terrier shepherd dachshund bulldog collie spaniel tabby pup gecko iguana pug chihuahua dogs cats puppies kittens rabbits parrots hamsters horses turtles snakes birds chickens goats guinea pets pet")
+)
+
+// kinEnd returns the place after a relative, a friend or the like: "older sister".
+func kinEnd(c *clause, i int) int {
+	j := i
+	for kinLead[c.at(j)] && j < i+3 {
+		j++
+	}
+	if w := c.at(j); kinWords[w] || kinPlural[w] || kinGroup[w] {
+		return j + 1
+	}
+	if c.at(j) == "business" && c.at(j+1) == "partner" {
+		return j + 2
+	}
+	return i
+}
+
+// petEnd returns the place after an animal: "golden retriever".
+func petEnd(c *clause, i int) int {
+	for j := i; j < i+4 && j < len(c.words) && !c.words[j].mark() && !hanging[c.at(j)]; j++ {
+		if c.at(j) == "guinea" {
+			return j + 2
+		}
+		if petWords[c.at(j)] && !petWords[c.at(j+1)] {
+			return j + 1
+		}
+	}
+	return i
+}
+
+// pets accepts animals without a name: "two cats".
+func pets(c *clause, i int) string {
+	if !determiner[c.at(i)] || c.at(i) == "the" || c.at(i) == "my" {
+		return ""
+	}
+	j := petEnd(c, i+1)
+	if j == i+1 || c.words[j-1].owner {
+		return ""
+	}
+	if e := c.trimmed(i, c.undated(i, c.ending(i))); e > j && c.at(j) == "and" && c.standing(i, e) {
+		j = e
+	}
+	return thirdPerson(c.text(i, j))
+}
+
+// kids accepts relatives that somebody has: "two kids".
+func kids(c *clause, i int) string {
+	d := c.at(i)
+	if !determiner[d] || d == "the" {
+		return ""
+	}
+	j := i + 1
+	for ; j < len(c.words) && j < i+4; j++ {
+		w := c.at(j)
+		if kinPlural[w] || w == "wife" || w == "husband" || w == "girlfriend" || w == "boyfriend" || w == "partner" || w == "son" || w == "daughter" || w == "brother" || w == "sister" || w == "kid" || w == "child" || w == "baby" || w == "toddler" || w == "teenager" {
+			e := c.trimmed(i, c.ending(i))
+			if e < j+1 || !c.standing(i, e) {
+				e = j + 1
+			}
+			if d == "any" {
+				i++
+			}
+			return thirdPerson(c.text(i, e))
+		}
+		if c.words[j].mark() || hanging[w] {
+			return ""
+		}
+	}
+	return ""
+}
+
+// allergen accepts "a severe nut allergy" and gives "nut".
+func allergen(c *clause, i int) string {
+	j := i
+	for c.at(j) == "a" || c.at(j) == "an" || c.at(j) == "severe" || c.at(j) == "bad" || c.at(j) == "mild" || c.at(j) == "serious" {
+		j++
+	}
+	for k := j + 1; k < j+3; k++ {
+		if w := c.at(k); w == "allergy" || w == "allergies" {
+			return c.text(j, k)
+		}
+	}
+	return ""
+}
+
+// ailing accepts a condition in an adjective.
+func ailing(c *clause, i int) string {
+	switch w, next := c.at(i), c.at(i+1); {
+	case (w == "lactose" || w == "gluten" || w == "fructose") && next == "intolerant":
+		return c.text(i, i+2)
+	case w == "intolerant" && next == "to":
+		return exact(c, i)
+	case strings.HasSuffix(w, "-intolerant"), ailments[w]:
+		return c.text(i, i+1)
+	case (w == "color" || w == "colour") && next == "blind":
+		return c.text(i, i+2)
+	case (w == "a" || w == "an" || w == "recovering") && (next == "alcoholic" || next == "diabetic" || c.at(i+2) == "alcoholic"):
+		return phrase(c, i)
+	}
+	return ""
+}
+
+var ailments = table("coeliac celiac diabetic asthmatic dyslexic colorblind colourblind color-blind colour-blind deaf blind left-handed epileptic autistic anemic anaemic neurodivergent nearsighted short-sighted bipolar wheelchair-bound")
+
+var illnesses = table("diabetes asthma adhd add arthritis migraine migraines epilepsy anxiety depression insomnia ibs celiac coeliac cancer hypertension dyslexia autism ocd ptsd eczema hayfever endometriosis scoliosis tinnitus psoriasis anemia fibromyalgia gout malaria covid flu pneumonia bronchitis lupus parkinson's sciatica concussion")
+
+// illness accepts what a doctor has a name for.
+func illness(c *clause, i int) string {
+	j := i
+	if c.at(j) == "a" || c.at(j) == "an" {
+		j++
+	}
+	for k := j; k < j+4 && k < len(c.words) && !c.words[k].mark(); k++ {
+		w, next := c.at(k), c.at(k+1)
+		switch {
+		case illnesses[w]:
+			return c.text(j, k+1)
+		case (w == "intolerance" || w == "pressure" || w == "disease" || w == "condition" || w == "injury" || w == "disorder" || w == "syndrome" || w == "pain" || w == "fever" || w == "surgery") && k > j && c.at(j) != "the":
+			return thirdPerson(c.text(j, k+1))
+		}
+		_ = next
+	}
+	return ""
+}
+
+// diet accepts a way of eating.
+func diet(c *clause, i int) string {
+	j := i
+	for c.at(j) == "a" || c.at(j) == "an" || c.at(j) == "strict" || adverb[c.at(j)] {
+		j++
+	}
+	switch c.at(j) {
+	case "vegan", "vegetarian", "pescatarian", "pescetarian", "carnivore", "flexitarian", "gluten-free", "dairy-free", "sober", "plant-based":
+		if next := c.at(j + 1); next == "" || c.words[j+1].mark() || hanging[next] || stops[next] || timing[next] || next == "and" || adverb[next] || next == "anymore" || next == "any" {
+			return c.text(i, j+1)
+		}
+	case "on":
+		for k := j + 1; k < j+5; k++ {
+			if c.at(k) == "diet" && !pointing[c.at(k-1)] && k > j+1 {
+				return thirdPerson(c.text(i, k+1))
+			}
+		}
+	}
+	return ""
+}
+
+// refused accepts food of which somebody says that they do not eat it.
+func refused(c *clause, i int) string { return thing(c, i) }
+
+// habitual accepts a habit that people give up.
+func habitual(c *clause, i int) string {
+	switch c.at(i) {
+	case "smoking", "drinking", "eating", "vaping", "caffeine", "alcohol", "coffee", "sugar", "meat", "gluten", "dairy", "gambling", "soda", "taking", "playing", "going", "using", "watching", "buying", "working", "cigarettes", "running", "wearing":
+		return thing(c, i)
+	}
+	return ""
+}
+
+func preferred(c *clause, i int) string {
+	if c.at(i) == "not" {
+		return exact(c, i)
+	}
+	return whole2(c, i)
+}
+
+// whole2 accepts a thing with what it is held against.
+func whole2(c *clause, i int) string {
+	if c.vague(i) && c.at(i) != "to" || c.at(i) == "the" && i+1 < len(c.words) && vagueHead[c.at(i+1)] {
+		return ""
+	}
+	return exact(c, i)
+}
+
+func device(c *clause, i int) string {
+	d := c.at(i)
+	if d == "myself" {
+		i++
+		d = c.at(i)
+	}
+	if !determiner[d] || d == "the" || d == "any" || d == "no" {
+		return ""
+	}
+	j := c.headed(i, 5, devices)
+	if j == i {
+		return ""
+	}
+	return thirdPerson(c.text(i, j))
+}
+
+// owned accepts a thing that is one among others: "a red Toyota".
+func owned(c *clause, i int) string {
+	if !determiner[c.at(i)] || c.at(i) == "any" || c.at(i) == "no" || c.at(i) == "some" {
+		return ""
+	}
+	if c.at(i) == "the" || c.at(i) == "my" && c.at(i+1) != "own" {
+		return ""
+	}
+	return thing(c, i)
+}
+
+// appointment accepts an occasion on a day to come.
+func appointment(c *clause, i int) string {
+	if !determiner[c.at(i)] || c.at(i) == "the" {
+		return ""
+	}
+	if c.headed(i, 5, occasions) == i {
+		return ""
+	}
+	return planned(c, i)
+}
+
+// sought are things that people look for over weeks.
+func sought(c *clause, i int) string {
+	j := c.headed(i, 5, table("job apartment house flat home place internship roommate flatmate career work position role hobby volunteers therapist school daycare"))
+	if j == i || !determiner[c.at(i)] {
+		return ""
+	}
+	return exact(c, i)
+}
+
+// project accepts what somebody organises: an occasion, or what has a date.
+func project(c *clause, i int) string {
+	if determiner[c.at(i)] && c.headed(i, 4, occasions) > i {
+		return exact(c, i)
+	}
+	return planned(c, i)
+}
+
+// chosen accepts what was decided for, by a name that says what it is.
+func chosen(c *clause, i int) string {
+	if c.vague(i) || c.at(i) == "to" || particles[c.at(i)] || hanging[c.at(i)] && !determiner[c.at(i)] {
+		return ""
+	}
+	j := c.ending(i)
+	named := false
+	for k := i; k < j; k++ {
+		named = named || c.words[k].capital && !c.words[k].mark() || isDigit(c.at(k))
+	}
+	if !named && j-i < 3 || !c.standing(i, j) {
+		return ""
+	}
+	return thirdPerson(c.text(i, j))
+}
+
+// aimed accepts what somebody means to do, by its verb.
+func aimed(c *clause, i int) string {
+	for adverb[c.at(i)] && i < len(c.words)-1 {
+		i++
+	}
+	v, ok := verbs()[c.at(i)]
+	if !ok || v.form&base == 0 || v.class&aim == 0 {
+		return ""
+	}
+	switch next := c.at(i + 1); v.lemma {
+	case "see", "get", "do", "have", "use", "take": // mostly what is at hand
+		if next == "the" || next == "moving" || next == "started" || next == "going" || next == "back" || next == "this" || next == "up" {
+			return ""
+		}
+	case "make":
+		if next == "sure" {
+			return ""
+		}
+	case "move", "keep", "continue":
+		if next == "forward" || next == "on" || next == "going" || next == "with" || next == "moving" {
+			return ""
+		}
+	}
+	return c.act(i, v)
+}
+
+// duty accepts what somebody has to do, if it is more than a step of what is at hand.
+func duty(c *clause, i int) string {
+	if v, ok := verbs()[c.at(i)]; !ok || v.class&deed == 0 || v.class&idle != 0 {
+		return ""
+	}
+	return aimed(c, i)
+}
+
+// doing accepts what somebody means to do, as a gerund.
+func doing(c *clause, i int) string {
+	v, ok := verbs()[c.at(i)]
+	if !ok || v.form&gerund == 0 || v.class&(aim|deed|ongoing|routine|light) == 0 {
+		return ""
+	}
+	return c.act(i, v)
+}
+
+// act accepts a verb and what it is done to, if they mean something by themselves.
+func (c *clause) act(i int, v verb) string {
+	j := c.ending(i)
+	if !c.standing(i+1, j) && !(alone[v.lemma] && j-i < 3 && j > i) {
+		return ""
+	}
+	if c.vague(i+1) && c.at(i+1) != "to" {
+		return ""
+	}
+	return thirdPerson(c.text(i, j))
+}
+
+// alone are verbs that say enough without an object.
+var alone = table("graduate retire marry divorce remarry relocate adopt sail swim surf ski freelance emigrate volunteer meditate garden")
+
+// awaited accepts what somebody looks forward to.
+func awaited(c *clause, i int) string {
+	if said := doing(c, i); said != "" {
+		return said
+	}
+	return dated(c, i)
+}
+
+// goal accepts what a goal is: something to do or to be had.
+func goal(c *clause, i int) string {
+	if c.at(i) == "to" {
+		if said := aimed(c, i+1); said != "" {
+			return "to " + said
+		}
+		return ""
+	}
+	return whole2(c, i)
+}
+
+// matterOf accepts what something of the speaker's is.
+func matterOf(c *clause, i int) string {
+	if passingState[c.at(i)] && c.at(i) != "being" && c.at(i) != "not" || adverb[c.at(i)] && passingState[c.at(i+1)] {
+		return ""
+	}
+	if c.at(i) == "to" {
+		return goal(c, i)
+	}
+	return whole2(c, i)
+}

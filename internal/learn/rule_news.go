@@ -1,0 +1,255 @@
+package learn
+
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/internal/text"
+)
+
+// What no family takes is read by the class of its verb.
+var (
+	events     = &family{rule: "event", category: "event", confidence: 0.8}
+	eventsToo  = &family{rule: "event undated", category: "event", confidence: 0.7}
+	activities = &family{rule: "activity", category: "habit", confidence: 0.75}
+	since      = &family{rule: "since", category: "habit", confidence: 0.8}
+	regularly  = &family{rule: "habit", category: "habit", confidence: 0.8}
+	does       = &family{rule: "does", category: "habit", confidence: 0.7}
+	plans      = &family{rule: "plan", category: "plan", confidence: 0.8}
+	plansToo   = &family{rule: "plan undated", category: "plan", confidence: 0.65}
+	formerly   = &family{rule: "formerly", category: "habit", confidence: 0.8}
+	kinDoes    = &family{rule: "kin does", category: "family", confidence: 0.8}
+	ended      = &family{rule: "ended", category: "habit", confidence: 0.8}
+)
+
+// news returns what a clause tells of something done, going on, done regularly or
+// to be done, or nil.
+func (r *reader) news(c *clause, p *predicate, when string) (*family, string) {
+	v := p.verb
+	if v.lemma == "be" {
+		return r.being(c, p, when)
+	}
+	if v.class&idle != 0 && v.class&(deed|light|ongoing|routine) == 0 || v.lemma == "have to" || c.at(p.rest) == "that" {
+		return nil, ""
+	}
+	if next := c.at(p.rest); v.lemma == "move" && (next == "on" || next == "forward" || next == "past") {
+		return nil, ""
+	}
+	j := c.ending(p.rest)
+	if c.vague(p.rest) && c.at(p.rest) != "to" || !c.standing(p.rest, j) && !(alone[v.lemma] && j == p.rest) {
+		if !(j > p.rest && c.onlyDate(p.rest, j) && v.class&deed != 0 && alone[v.lemma]) {
+			return nil, ""
+		}
+	}
+	f := r.class(c, p, j, when)
+	if f == nil {
+		return nil, ""
+	}
+	if p.subject != "user" && f != kinDoes {
+		kin := *kinDoes
+		kin.confidence = min(kin.confidence, f.confidence)
+		f = &kin
+	}
+	said := p.who + " " + p.says(0, "")
+	if second, ok := verbs()[c.at(p.rest+1)]; p.tense == present && !p.plural && c.at(p.rest) == "and" && ok && second.form&base != 0 {
+		said += " and " + thirdOf(c.at(p.rest+1)) // "I practise and train every day"
+		p.rest += 2
+	}
+	if j > p.rest {
+		said += " " + thirdPerson(c.text(p.rest, j))
+	}
+	return f, said
+}
+
+func (c *clause) onlyDate(i, j int) bool { return len(c.dates(i, j)) > 0 }
+
+// class returns the family of a statement whose object is the words up to j, nil
+// if it is not worth knowing.
+func (r *reader) class(c *clause, p *predicate, j int, when string) *family {
+	v := p.verb
+	said := c.said.Turn.CreatedAt
+	var dates []text.Date
+	if when != "" {
+		dates = text.Resolve(when, said)
+	}
+	dates = append(dates, c.dates(p.rest, j)...)
+	switch p.tense {
+	case simplePast, perfect:
+		if p.neg == "not" || p.neg == "no longer" {
+			return nil
+		}
+		dated := false
+		for _, d := range dates {
+			dated = dated || !d.From.After(said)
+		}
+		known := c.names(p.rest, j)
+		switch {
+		case dated && (v.class&(deed|light) != 0 || v.class == 0):
+			return events
+		case c.agoish(p.rest, j) && v.class&(deed|light) != 0:
+			return events
+		case p.tense == perfect && p.neg == "never" && v.class&(deed|light) != 0:
+			return eventsToo
+		case v.class&deed != 0 && c.solid(p.rest, j, 1):
+			return eventsToo
+		case (v.class&light != 0 && v.class&idle == 0 || v.class == 0) && known && c.solid(p.rest, j, 2):
+			return eventsToo
+		}
+	case progressive, continued:
+		if p.neg != "" {
+			if p.neg == "no longer" && v.class&(ongoing|routine) != 0 {
+				return ended
+			}
+			return nil
+		}
+		for _, d := range dates {
+			if d.To.After(midnight(said)) && p.tense == progressive && v.class != 0 {
+				return plans
+			}
+		}
+		switch {
+		case p.tense == continued && c.sinceWhen(p.rest):
+			return since
+		case v.class&ongoing != 0 && v.lemma != "look" && v.lemma != "try" && v.lemma != "hope" && c.solid(p.rest, j, 1):
+			return activities
+		case p.tense == continued && v.class&(ongoing|routine) != 0:
+			return activities
+		}
+	case present:
+		often := p.often != "" || c.often(p.rest)
+		switch {
+		case p.neg == "no longer":
+			return ended
+		case p.neg != "":
+			if v.class&routine != 0 || v.lemma == "eat" || v.lemma == "drink" || v.lemma == "own" {
+				return does
+			}
+			return nil
+		case often && v.class&(routine|light|deed|ongoing|plain) != 0 && v.lemma != "need" && v.lemma != "want" && v.lemma != "find":
+			return regularly
+		case v.class&routine != 0 && c.solid(p.rest, j, 1):
+			return does
+		}
+	case usedTo:
+		return formerly
+	case future, goingTo:
+		if p.neg != "" || p.verb.lemma == "ask" {
+			return nil
+		}
+		from := midnight(said)
+		if p.tense == future {
+			from = from.AddDate(0, 0, 1)
+		}
+		for _, d := range dates {
+			if d.To.After(from) && (p.tense == goingTo || p.tense == future) {
+				return plans
+			}
+		}
+		if p.verb.class&aim != 0 && p.tense == goingTo && c.solid(p.rest, j, 1) && len(dates) == 0 {
+			return plansToo
+		}
+		if p.verb.class&deed != 0 && c.solid(p.rest, j, 1) && len(dates) == 0 {
+			return plansToo
+		}
+	}
+	return nil
+}
+
+// being reads what somebody is or was, where no family took it.
+func (r *reader) being(c *clause, p *predicate, when string) (*family, string) {
+	j := c.ending(p.rest)
+	if !c.standing(p.rest, j) {
+		return nil, ""
+	}
+	what := thirdPerson(c.text(p.rest, j))
+	if p.subject != "user" {
+		if state(c, p.rest) == "" || p.tense == simplePast && len(c.dates(p.rest, j)) == 0 && when == "" && c.at(p.rest) != "born" {
+			return nil, ""
+		}
+		return kinDoes, p.who + " " + p.says(0, "") + " " + what
+	}
+	if (p.tense == simplePast || p.tense == perfect) && p.neg == "" {
+		switch c.at(p.rest) {
+		case "in", "at", "to", "on":
+			if c.names(p.rest, j) && (p.tense == perfect || when != "" || len(c.dates(p.rest, j)) > 0) {
+				return events, p.who + " " + p.says(0, "") + " " + what
+			}
+		}
+	}
+	return nil, ""
+}
+
+// solid reports whether at least n of the words are content of their own.
+func (c *clause) solid(i, j, n int) bool {
+	for k := i; k < j; k++ {
+		if w := c.at(k); !empty[w] && !adverb[w] && !timing[w] && !c.words[k].mark() && len(w) > 2 {
+			if n--; n == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// names reports whether the words name somebody or something, or somebody close.
+func (c *clause) names(i, j int) bool {
+	for k := i; k < j; k++ {
+		w := c.at(k)
+		switch {
+		case c.words[k].capital && w != "i" && !months[w] && !timing[w]:
+			return true
+		case (w == "my" || w == "our") && (kinEnd(c, k+1) > k+1 || petEnd(c, k+1) > k+1):
+			return true
+		}
+	}
+	return false
+}
+
+// agoish reports whether the words tell a time in the past that has no date: "a
+// few years ago", "when I was ten", "recently".
+func (c *clause) agoish(i, j int) bool {
+	for k := i; k < len(c.words) && k <= j; k++ {
+		switch c.at(k) {
+		case "ago", "childhood":
+			return true
+		case "when":
+			return c.at(k+1) == "i" && c.at(k+2) == "was"
+		}
+	}
+	return false
+}
+
+// sinceWhen reports whether the words say for how long something has gone on.
+func (c *clause) sinceWhen(i int) bool {
+	for ; i < len(c.words); i++ {
+		switch c.at(i) {
+		case "years", "year", "months", "month", "weeks", "decade", "decades", "since", "childhood", "ages":
+			return true
+		}
+	}
+	return false
+}
+
+var spans = table("day night morning evening afternoon week weekend month year monday tuesday wednesday thursday friday saturday sunday summer winter spring autumn days weeks weekends mornings evenings nights mondays tuesdays wednesdays thursdays fridays saturdays sundays")
+
+// often reports whether the words say how often.
+func (c *clause) often(i int) bool {
+	for ; i < len(c.words); i++ {
+		switch w := c.at(i); {
+		case w == "every" || w == "each":
+			for k := i + 1; k < i+4; k++ {
+				if spans[c.at(k)] {
+					return true
+				}
+			}
+		case w == "once" || w == "twice" || w == "times":
+			if a := c.at(i + 1); (a == "a" || a == "an" || a == "per") && spans[c.at(i+2)] {
+				return true
+			}
+		case w == "on" && strings.HasSuffix(c.at(i+1), "days") && spans[c.at(i+1)], w == "daily", w == "weekly", w == "monthly":
+			return true
+		case w == "weekends" && (c.at(i-1) == "on" || c.at(i-1) == "the"):
+			return true
+		}
+	}
+	return false
+}

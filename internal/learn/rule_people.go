@@ -1,0 +1,417 @@
+package learn
+
+import (
+	"strings"
+)
+
+var (
+	callMe   = &family{rule: "name", category: "personal", attribute: "name", confidence: 0.95}
+	greets   = &family{rule: "greeting", category: "personal", attribute: "name", confidence: 0.85}
+	kinNamed = &family{rule: "kin named", category: "family", confidence: 0.9}
+	petNamed = &family{rule: "pet", category: "family", confidence: 0.9}
+	reversed = &family{rule: "favourite", category: "preference", attribute: "favourite:<kind>", confidence: 0.9}
+	belongs  = &family{rule: "matter", category: "personal", confidence: 0.75}
+	helps    = &family{rule: "helps", category: "preference", confidence: 0.7}
+	answers  = &family{rule: "answers", category: "preference", confidence: 0.85}
+)
+
+var user = predicate{who: "User", subject: "user"}
+
+// ofName reads who somebody is from what they say on meeting: "Hi, I'm Ana",
+// "call me Bob", "this is Ana speaking".
+func (r *reader) ofName(c *clause, i int, greeted bool) bool {
+	name := ""
+	f := callMe
+	switch {
+	case greeted && c.at(i) == "i" && c.at(i+1) == "am":
+		f, name = greets, properName(c, i+2)
+		if name == "" || demonym(c.at(i+2)) || nationals[c.at(i+2)] {
+			return false
+		}
+	case c.at(i) == "this" && c.at(i+1) == "is", c.at(i) == "it" && c.at(i+1) == "is":
+		if last := c.at(len(c.words) - 1); last == "here" || last == "speaking" {
+			name = properName(c, i+2)
+		}
+	default:
+		for j := i; j < i+5 && j < len(c.words)-2; j++ {
+			if w := c.at(j); (w == "call" || w == "calls") && c.at(j+1) == "me" && (j == i || calling[c.at(j-1)]) {
+				name = properName(c, j+2)
+				break
+			}
+			if !calling[c.at(j)] {
+				return false
+			}
+		}
+	}
+	if name == "" {
+		return false
+	}
+	r.g = captured{}
+	r.fact(c, &user, f, "User's name is "+name, "")
+	return true
+}
+
+var calling = table("you can please just everyone everybody people friends my they all may")
+
+// ofMine reads what is said of somebody or something of the speaker's. i is the
+// place after "my".
+func (r *reader) ofMine(c *clause, i int, when string) {
+	if j := kinEnd(c, i); j > i && c.at(j) != "tongue" {
+		r.ofKin(c, i, j, when)
+		return
+	}
+	if j := petEnd(c, i); j > i {
+		r.ofPet(c, i, j, when)
+		return
+	}
+	for _, f := range ofMine() {
+		if !c.match(f.steps, i, &r.g) {
+			continue
+		}
+		p := user
+		for j := i; j < r.g.end; j++ {
+			if c.at(j) == "not" {
+				return
+			}
+		}
+		said := ""
+		if f.say == "'s" {
+			p.who = "User's"
+			said = "User's " + thirdPerson(c.text(i, r.g.end)) + " " + r.g.said[r.g.n-1]
+		} else {
+			p.tense = present
+			said = r.say(c, &p, f.family)
+		}
+		p = user
+		r.fact(c, &p, f.family, said, when)
+		return
+	}
+	r.ofUs(c, i, when)
+}
+
+// ofUs reads "my wife and I moved to Leeds".
+func (r *reader) ofUs(c *clause, i int, when string) {}
+
+// ofKin reads what is said of a relative or a friend: words i up to j.
+func (r *reader) ofKin(c *clause, i, j int, when string) {
+	kin := lower(strings.Join(strings.Fields(c.text(i, j)), " "))
+	owner := c.words[j-1].owner
+	if owner {
+		kin = strings.TrimSuffix(strings.TrimSuffix(kin, "'s"), "’s")
+	}
+	last := kin[strings.LastIndexByte(kin, ' ')+1:]
+	p := predicate{who: "User's " + kin, subject: "user's " + kin, plural: kinPlural[last]}
+	if c.at(j) == "and" && c.at(j+1) == "i" {
+		both := predicate{who: "User and User's " + kin, subject: "user", plural: true}
+		if both.read(c, j+2) {
+			r.said1(c, &both, when)
+		}
+		return
+	}
+	if owner && isAfterKin[c.at(j)] { // "my husband's allergic"
+		p.tense, p.verb, p.word, p.rest = present, verb{lemma: "be"}, "is", j
+		if v, ok := verbOf(c.at(j)); ok && v.form == gerund {
+			p.main(c, j, progressive)
+		}
+		r.said1(c, &p, when)
+		return
+	}
+	if owner {
+		r.ofKinsOwn(c, kin, j)
+		return
+	}
+	name, next := c.nameAfter(j)
+	if name == "" && (c.at(j) == "called" || c.at(j) == "named") {
+		name, next = c.nameAfter(j + 1)
+	}
+	if name == "" && c.at(j) == "is" {
+		k := j + 1
+		if c.at(k) == "called" || c.at(k) == "named" {
+			k++
+		}
+		if n := properName(c, k); n != "" && !nationals[c.at(k)] && !demonym(c.at(k)) {
+			r.kinName(c, kin, n)
+			return
+		}
+	}
+	if name != "" && !p.plural && !kinGroup[last] {
+		r.kinName(c, kin, name)
+		j = next
+	}
+	for c.at(j) == "," {
+		j++
+	}
+	if w := c.at(j); w == "who" || w == "and" && c.at(j+1) == "i" {
+		j++
+	}
+	if p.read(c, j) && p.tense&(ability|wish) == 0 {
+		r.said1(c, &p, when)
+	}
+}
+
+var isAfterKin = table("allergic a an from in vegan vegetarian getting working living turning studying pregnant moving learning")
+
+func (r *reader) kinName(c *clause, kin, name string) {
+	r.g = captured{}
+	f := *kinNamed
+	f.attribute = kinAttribute(kin)
+	if f.attribute == kin {
+		f.attribute = kin + " name"
+	}
+	r.fact(c, &user, &f, "User's "+kin+" is named "+name, "")
+}
+
+// nameAfter returns the name that stands at j, between commas or not, and the
+// place after it.
+func (c *clause) nameAfter(j int) (name string, next int) {
+	k := j
+	if c.at(k) == "," {
+		k++
+	}
+	end := c.nameEnd(k)
+	if end == k || c.words[end-1].owner || c.at(k) == "i" {
+		return "", j
+	}
+	if end < len(c.words) && !c.words[end].mark() && !afterName[c.at(end)] {
+		if v, ok := verbs()[c.at(end)]; !ok || v.form&(preterite|thirdForm) == 0 {
+			return "", j
+		}
+	}
+	return c.text(k, end), end
+}
+
+// ofKinsOwn reads "my wife's name is Maria" and "my mom's birthday is on June 3rd".
+func (r *reader) ofKinsOwn(c *clause, kin string, j int) {
+	what := c.at(j)
+	if what == "first" && c.at(j+1) == "name" {
+		j++
+		what = "name"
+	}
+	k := j + 1
+	if what == "favorite" || what == "favourite" {
+		what += " " + c.at(k)
+		k++
+	}
+	if c.at(k) != "is" {
+		return
+	}
+	r.g = captured{}
+	switch {
+	case what == "name":
+		if name := properName(c, k+1); name != "" {
+			r.kinName(c, kin, name)
+		}
+	case what == "birthday", what == "anniversary", what == "address", what == "job", what == "email", strings.HasPrefix(what, "favo"):
+		if said := exact(c, k+1); said != "" {
+			f := *kinNamed
+			f.rule, f.attribute = "kin's", kin+"'s "+what
+			r.fact(c, &user, &f, "User's "+kin+"'s "+what+" is "+said, "")
+		}
+	}
+}
+
+// ofPet reads what is said of an animal of the speaker's: words i up to j.
+func (r *reader) ofPet(c *clause, i, j int, when string) {
+	pet := lower(c.text(i, j))
+	owner := c.words[j-1].owner
+	if owner {
+		pet = strings.TrimSuffix(strings.TrimSuffix(pet, "'s"), "’s")
+	}
+	name, next := "", j
+	switch {
+	case owner && c.at(j) == "name" && c.at(j+1) == "is":
+		name, next = properName(c, j+2), len(c.words)
+	case c.at(j) == "called", c.at(j) == "named":
+		name, next = properName(c, j+1), len(c.words)
+	case c.at(j) == "is" && (c.at(j+1) == "called" || c.at(j+1) == "named"):
+		name, next = properName(c, j+2), len(c.words)
+	default:
+		name, next = c.nameAfter(j)
+	}
+	r.g = captured{}
+	if name != "" {
+		f := *petNamed
+		f.attribute = "pet:" + keyOf(name)
+		r.fact(c, &user, &f, "User has a "+pet+" named "+name, "")
+	}
+	if next >= len(c.words) || owner {
+		return
+	}
+	for c.at(next) == "," {
+		next++
+	}
+	p := predicate{who: "User's " + pet, subject: "user's " + pet, plural: strings.HasSuffix(pet, "s")}
+	if p.read(c, next) && p.tense&(simplePast|perfect|present) != 0 {
+		r.said1(c, &p, when)
+	}
+}
+
+// ofThing reads what is said of something by its place in the speaker's life:
+// "green is my favourite colour", "Maria is my wife", "running helps me relax".
+func (r *reader) ofThing(c *clause, i int) {
+	if r.wished(c, i) || pointing[c.at(i)] && c.at(i) != "this" {
+		return
+	}
+	r.g = captured{}
+	for j := i + 1; j < len(c.words)-1 && j < i+14; j++ {
+		w := c.at(j)
+		if (w == "is" || w == "are" || w == "was") && (c.at(j+1) == "my" || c.at(j+1) == "our" || c.at(j+1) == "one" && c.at(j+2) == "of" && c.at(j+3) == "my") {
+			r.is(c, i, j)
+			return
+		}
+		if helping[w] && c.at(j+1) == "me" {
+			r.helps(c, i, j)
+			return
+		}
+		if c.words[j].mark() && w != "," {
+			return
+		}
+	}
+}
+
+var helping = table("helps makes gives keeps inspires motivates relaxes calms reminds brings allows lets means")
+
+// is reads "… is my favourite colour"; j is the place of the verb.
+func (r *reader) is(c *clause, i, j int) {
+	k := j + 2
+	one := c.at(j+1) == "one"
+	if one {
+		k = j + 4
+	}
+	if end := kinEnd(c, k); end > k && end == len(c.words) && !one {
+		if name := c.text(i, j); c.nameEnd(i) == j {
+			r.kinName(c, lower(c.text(k, end)), name)
+		}
+		return
+	}
+	if !c.standing(i, j) || c.vague(i) || j-i > 8 || c.at(i) == "the" && c.words[i+1].low == "one" {
+		return
+	}
+	thing := thirdPerson(c.text(i, j))
+	for c.at(k) == "absolute" || c.at(k) == "all-time" {
+		k++
+	}
+	switch w := c.at(k); {
+	case (w == "favorite" || w == "favourite" || w == "fave") && k+1 < len(c.words):
+		kind := lower(c.text(k+1, c.trimmed(k+1, c.ending(k+1))))
+		if kind == "" || len(strings.Fields(kind)) > 5 || pointing[kind] {
+			return
+		}
+		r.g.set("kind", kind)
+		f := *reversed
+		said := "User's favourite " + kind + " is " + thing
+		if one {
+			f.attribute, said = "", "One of User's favourite "+kind+" is "+thing
+		}
+		r.fact(c, &user, &f, said, "")
+	default:
+		end := c.headed(k, 3, mattersToo)
+		if end > k && c.trimmed(k, len(c.words)) == end {
+			r.fact(c, &user, belongs, "User's "+thirdPerson(c.text(k, end))+" is "+thing, "")
+		}
+	}
+}
+
+var mattersToo = table("goal goals dream dreams passion passions hobby hobbies priority priorities focus strength weakness challenge inspiration specialty deal-breaker dealbreaker must obsession escape happy-place hometown therapy outlet")
+
+// helps reads "running helps me relax"; j is the place of the verb.
+func (r *reader) helps(c *clause, i, j int) {
+	v, ok := verbs()[c.at(i)]
+	thing := ok && v.form&gerund != 0 && c.at(i) != "being" && c.at(i) != "having" && c.at(i) != "seeing"
+	if !thing || !c.standing(i, j) || j-i > 7 {
+		return
+	}
+	if end := c.ending(j + 2); c.standing(j+2, end) && end-j > 3 {
+		subject := thirdPerson(c.text(i, j))
+		r.fact(c, &user, helps, strings.ToUpper(subject[:1])+subject[1:]+" "+c.at(j)+" User "+thirdPerson(c.text(j+2, end)), "")
+	}
+}
+
+// wished reads how somebody wants to be answered, where it is said for more than
+// one answer: "please keep your answers short", "always answer in German".
+func (r *reader) wished(c *clause, i int) bool {
+	always := false
+	for j := range c.words {
+		switch w := c.at(j); w {
+		case "always":
+			always = true
+		case "from":
+			always = always || c.at(j+1) == "now" && c.at(j+2) == "on"
+		case "future":
+			always = always || c.at(j-1) == "in" || c.at(j-1) == "the"
+		case "never":
+			always = always || j <= i+1
+		}
+	}
+	for adverb[c.at(i)] || c.at(i) == "please" || c.at(i) == "from" || c.at(i) == "on" || c.at(i) == "in" || c.at(i) == "future" || c.at(i) == "the" || c.at(i) == "," {
+		i++
+		if i >= len(c.words) {
+			return false
+		}
+	}
+	say := ""
+	switch w := c.at(i); w {
+	case "keep", "make":
+		if w2 := c.at(i + 1); (w2 == "your" || w2 == "the" || w2 == "all") && replies[c.at(i+2)] || replies[c.at(i+1)] {
+			j := i + 2
+			if !replies[c.at(i+1)] {
+				j = i + 3
+			}
+			if said := c.text(j, c.trimmed(j, c.ending(j))); said != "" && len(strings.Fields(said)) < 7 {
+				say = "User prefers answers that are " + said
+			}
+		}
+	case "answer", "reply", "respond", "write", "talk", "speak":
+		j := i + 1
+		if (c.at(j) == "to" || c.at(j) == "with") && c.at(j+1) == "me" {
+			j += 2
+		}
+		if said := c.text(j, c.trimmed(j, c.ending(j))); always && c.at(j) == "in" && said != "" && len(strings.Fields(said)) < 7 && c.standing(j, c.ending(j)) {
+			say = "User prefers answers " + said
+		}
+	case "use":
+		if said := whole(c, i+1); always && said != "" && len(strings.Fields(said)) < 6 {
+			say = "User prefers answers that use " + said
+		}
+	case "do":
+		if c.at(i+1) != "not" {
+			return false
+		}
+		fallthrough
+	case "never", "avoid":
+		j := i + 1
+		if w == "do" {
+			j++
+		}
+		if c.at(j) == "ever" {
+			j++
+		}
+		if c.at(j) == "use" || c.at(j) == "using" {
+			j++
+		} else if w != "avoid" {
+			return false
+		}
+		if said := whole(c, j); said != "" && styles(c, j) {
+			say = "User prefers answers without " + said
+		}
+	}
+	if say == "" {
+		return false
+	}
+	r.g = captured{}
+	r.fact(c, &user, answers, say, "")
+	return true
+}
+
+var replies = table("answers replies responses explanations answer reply response messages")
+
+// styles reports whether a word from i on is about how text is written.
+func styles(c *clause, i int) bool {
+	for ; i < len(c.words); i++ {
+		switch c.at(i) {
+		case "emoji", "emojis", "jargon", "bullet", "bullets", "headings", "markdown", "tables", "slang", "exclamation", "abbreviations", "acronyms", "small-talk", "filler", "swearing":
+			return true
+		}
+	}
+	return false
+}
