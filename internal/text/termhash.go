@@ -2,11 +2,12 @@ package text
 
 import (
 	"hash/maphash"
+	"strings"
 	"sync/atomic"
 	"unicode/utf8"
 )
 
-// TermHashes returns a hash of each of the [Terms] of s, in order: what comparing
+// TermHashes returns a hash of each of the [Terms] of s, in no order: what comparing
 // texts takes. They are put where room has place for them. Two terms of one hash
 // count as the same, which among 2⁶⁴ no talk is long enough to see. Another
 // process has other hashes.
@@ -18,6 +19,18 @@ func TermHashes(room []uint64, s string) []uint64 {
 		}
 	}
 	var folded [maxWord]byte
+	var plain [32]plainWord
+	words := 0
+	look := func() { // for many at once: the processor waits for all of them together
+		for _, w := range plain[:words] {
+			term, ok := hashes.known(w.hash)
+			if !ok {
+				term = hashes.learn(w.hash, strings.ToLower(s[w.start:w.end]))
+			}
+			add(term)
+		}
+		words = 0
+	}
 	for i := 0; i < len(s); {
 		if s[i] == ' ' {
 			i++
@@ -37,15 +50,27 @@ func TermHashes(room []uint64, s string) []uint64 {
 			for end < len(s) && s[end] != ' ' {
 				end++
 			}
-			EachWord(s[start:end], func(w string) { add(hashes.ofWord(w)) })
+			EachWord(s[start:end], func(w string) { add(hashes.of(w)) })
 			i = end
 			continue
 		}
-		if n > 0 {
-			add(hashes.ofLetters(folded[:n]))
+		if n == 0 {
+			continue
 		}
+		if words == len(plain) {
+			look()
+		}
+		plain[words] = plainWord{maphash.Bytes(terms.seed, folded[:n]), start, start + n}
+		words++
 	}
+	look()
 	return out
+}
+
+// plainWord is a word of ASCII letters in a text, and the hash of it folded.
+type plainWord struct {
+	hash       uint64
+	start, end int
 }
 
 func letter(c byte) bool { return 'a' <= c|' ' && c|' ' <= 'z' }
@@ -66,20 +91,12 @@ type hashCache [1 << 12][4]struct{ check, term atomic.Uint64 }
 
 var hashes hashCache
 
-func (c *hashCache) ofWord(word string) uint64 {
+func (c *hashCache) of(word string) uint64 {
 	h := maphash.String(terms.seed, word)
 	if term, ok := c.known(h); ok {
 		return term
 	}
 	return c.learn(h, word)
-}
-
-func (c *hashCache) ofLetters(word []byte) uint64 {
-	h := maphash.Bytes(terms.seed, word)
-	if term, ok := c.known(h); ok {
-		return term
-	}
-	return c.learn(h, string(word))
 }
 
 func (c *hashCache) known(h uint64) (term uint64, ok bool) {
