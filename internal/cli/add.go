@@ -9,11 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
 )
 
 func add(g *global) *cobra.Command {
 	var note client.AddMemory
-	var said bool
+	var talk bool
 	cmd := &cobra.Command{
 		Use:     "add TEXT",
 		Short:   "Write a fact down, or learn from what was said",
@@ -22,7 +23,7 @@ func add(g *global) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := strings.Join(args, " ")
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if said {
+				if talk {
 					return learn(ctx, g, c, cmd.OutOrStdout(), client.AddMessages{Text: text, Project: note.Project, Wait: true})
 				}
 				note.Content = text
@@ -32,16 +33,16 @@ func add(g *global) *cobra.Command {
 				}
 				return g.print(cmd.OutOrStdout(), m, func(w io.Writer) {
 					if !created {
-						fmt.Fprintf(w, "known already: %s  %s\n", m.ID, m.Content)
+						fmt.Fprintf(w, "known already: %s  %s\n", m.ID, harmless(m.Content))
 						return
 					}
-					fmt.Fprintf(w, "%s  %s\n", m.ID, m.Content)
+					fmt.Fprintf(w, "%s  %s\n", m.ID, harmless(m.Content))
 				})
 			})
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&said, "said", false, "TEXT is something the user said: keep it and learn from it")
+	f.BoolVar(&talk, "said", false, "TEXT is something the user said: keep it and learn from it")
 	f.StringVar(&note.Category, "category", "", "category")
 	f.StringArrayVar(&note.Tags, "tag", nil, "tag; may be repeated")
 	f.StringVar(&note.Project, "project", "", "project")
@@ -54,12 +55,22 @@ func learn(ctx context.Context, g *global, c *client.Client, w io.Writer, talk c
 	if err != nil {
 		return err
 	}
-	return g.print(w, kept, func(w io.Writer) {
-		if len(kept.Memories) == 0 {
-			fmt.Fprintln(w, "kept; nothing to learn from it")
+	return g.print(w, kept, func(w io.Writer) { onSheet(w).learned(kept.Memories) })
+}
+
+func (s sheet) learned(memories []client.Memory) {
+	if len(memories) == 0 {
+		s.line("kept; nothing to learn from it")
+	}
+	waiting := false
+	for _, m := range memories {
+		mark := ""
+		if m.Status == memory.Pending {
+			waiting, mark = true, " (pending)"
 		}
-		for _, m := range kept.Memories {
-			fmt.Fprintf(w, "%s  %s\n", m.ID, m.Content)
-		}
-	})
+		s.line("%s  %s%s", m.ID, said(m.Content, 400), mark)
+	}
+	if waiting {
+		s.line("to decide on what is pending: loci review")
+	}
 }

@@ -71,7 +71,8 @@ func root() *cobra.Command {
 	}
 	p.StringVar(&g.config, "config", "", "settings file (YAML)")
 	p.StringArrayVar(&g.set, "set", nil, "a setting, as key=value; may be repeated")
-	cmd.AddCommand(serve(g), demo(g), add(g), search(g), list(g), forget(g), benchmark())
+	cmd.AddCommand(serve(g), demo(g), add(g), search(g), list(g), forget(g),
+		history(g), undo(g), review(g), prompts(g), jobs(g), benchmark())
 	return cmd
 }
 
@@ -139,6 +140,20 @@ func (g *global) withClient(cmd *cobra.Command, do func(context.Context, *client
 		return err
 	}
 	return errors.Join(do(cmd.Context(), c), done())
+}
+
+// onlyOne refuses a command line that sets more than one of these flags.
+func onlyOne(cmd *cobra.Command, names ...string) error {
+	given := 0
+	for _, name := range names {
+		if cmd.Flags().Changed(name) {
+			given++
+		}
+	}
+	if given > 1 {
+		return memory.Errorf(memory.Invalid, "give only one of --%s", strings.Join(names, ", --"))
+	}
+	return nil
 }
 
 // print writes v as JSON if asked, else what people prints.

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,16 +21,19 @@ func forget(g *global) *cobra.Command {
 		Long:    "Forget memories by --id, or those that a question finds. A question only shows what would go, until --yes is given.",
 		Example: "  loci forget --id 0199c5d2-…\n  loci forget \"what I said about my job\" --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in := client.ForgetRequest{Query: strings.Join(args, " "), IDs: ids, DryRun: len(ids) == 0 && !yes}
+			in := client.ForgetRequest{Query: strings.TrimSpace(strings.Join(args, " ")), IDs: ids, DryRun: len(ids) == 0 && !yes}
 			if (in.Query == "") == (len(ids) == 0) {
 				return memory.Errorf(memory.Invalid, "give a question or --id")
+			}
+			if slices.Contains(ids, "") {
+				return memory.Errorf(memory.Invalid, "--id is empty; loci list shows ids")
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				gone, err := c.Forget(ctx, in)
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), gone, func(w io.Writer) { printForgotten(w, gone) })
+				return g.print(cmd.OutOrStdout(), gone, func(w io.Writer) { onSheet(w).forgotten(gone) })
 			})
 		},
 	}
@@ -39,9 +42,9 @@ func forget(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-func printForgotten(w io.Writer, gone client.Forgotten) {
+func (s sheet) forgotten(gone client.Forgotten) {
 	if len(gone.Memories) == 0 {
-		fmt.Fprintln(w, "nothing matches")
+		s.line("nothing matches")
 		return
 	}
 	verb := "forgot"
@@ -49,9 +52,11 @@ func printForgotten(w io.Writer, gone client.Forgotten) {
 		verb = "would forget"
 	}
 	for _, m := range gone.Memories {
-		fmt.Fprintf(w, "%s %s %s  %s\n", verb, m.Kind, m.ID, oneLine(m.Content, 100))
+		s.line("%s %s %s  %s", verb, m.Kind, m.ID, said(m.Content, 100))
 	}
 	if gone.DryRun {
-		fmt.Fprintln(w, "add --yes to do it")
+		s.line("add --yes to do it")
+		return
 	}
+	s.line("to take this back: loci undo --run %s --yes", gone.Run)
 }

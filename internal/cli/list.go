@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -13,9 +12,11 @@ import (
 func list(g *global) *cobra.Command {
 	var q client.ListQuery
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List memories, newest first",
-		Example: "  loci list --kind fact --tag health",
+		Use:   "list",
+		Short: "List memories, newest first",
+		Long: "List memories, newest first. --as-of shows what was known at a time, --valid-at what was true then. A day or longer\n" +
+			"(2026-05-03, yesterday, \"last week\") means its end.",
+		Example: "  loci list --kind fact --tag health\n  loci list --as-of yesterday\n  loci list --status all --text Lisbon",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
@@ -23,34 +24,37 @@ func list(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), page, func(w io.Writer) { printMemories(w, page) })
+				return g.print(cmd.OutOrStdout(), page, func(w io.Writer) { onSheet(w).memories(page) })
 			})
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&q.Kind, "kind", "", "fact (unless given), turn, summary")
-	f.StringVar(&q.Status, "status", "", "active (unless given), pending, superseded, retired, rejected")
+	f.StringVar(&q.Kind, "kind", "", "fact (unless given), turn, summary, all; several with commas")
+	f.StringVar(&q.Status, "status", "", "active (unless given), pending, superseded, retired, rejected, replaced, all; several with commas")
 	f.StringVar(&q.Tag, "tag", "", "only with this tag")
 	f.StringVar(&q.Category, "category", "", "only of this category")
 	f.StringVar(&q.Project, "project", "", "only of this project")
+	f.StringVar(&q.Conversation, "conversation", "", "only said or learned in this conversation")
 	f.StringVar(&q.Text, "text", "", "only with these words")
+	f.Var(moment{at: &q.AsOf, end: true}, "as-of", "what was known then: 2026-05-03, yesterday, 90m (ago), …")
+	f.Var(moment{at: &q.ValidAt, end: true}, "valid-at", "what was true then")
 	f.IntVar(&q.Limit, "limit", 0, "most memories (50 unless given)")
 	f.StringVar(&q.Cursor, "cursor", "", "continue a list")
 	return onMemory(g, cmd)
 }
 
-func printMemories(w io.Writer, page client.Memories) {
+func (s sheet) memories(page client.Memories) {
 	if len(page.Memories) == 0 {
-		fmt.Fprintln(w, "nothing yet")
+		s.line("nothing yet")
 	}
 	for _, m := range page.Memories {
 		mark := ""
 		if m.Status != "active" {
 			mark = " (" + string(m.Status) + ")"
 		}
-		fmt.Fprintf(w, "%s  %s  %s%s\n", m.ID, m.CreatedAt.Format("2006-01-02"), oneLine(m.Content, 120), mark)
+		s.line("%s  %s  %s%s", m.ID, m.CreatedAt.Format("2006-01-02"), said(m.Content, 120), mark)
 	}
 	if page.Next != "" {
-		fmt.Fprintf(w, "more: --cursor %s\n", page.Next)
+		s.line("more: --cursor %s", page.Next)
 	}
 }

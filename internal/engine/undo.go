@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci/internal/learn"
@@ -21,8 +22,8 @@ type Undoing struct {
 
 // Undone is what an undo changed or, in a dry run, would change.
 type Undone struct {
-	memory.Receipt // zero in a dry run
-	Changes        []memory.Change
+	memory.Receipt                 // zero in a dry run
+	Changes        []memory.Change // in the order made
 	// Later are the changes, newest first, that came after what is undone and are
 	// about the same things: cascade undoes them as well, without it they are a
 	// Conflict. Only a dry run tells them.
@@ -48,7 +49,9 @@ func (e *Engine) Undo(ctx context.Context, owner memory.Owner, u Undoing, author
 	case err != nil:
 		return Undone{}, err
 	case len(done) > 0:
-		return Undone{Receipt: receiptOf(done), Changes: done}, nil
+		r := receiptOf(done)
+		slices.Reverse(done)
+		return Undone{Receipt: r, Changes: done}, nil
 	}
 	for try := 1; ; try++ {
 		plan, err := e.undoing(ctx, owner, u, author)
@@ -61,6 +64,7 @@ func (e *Engine) Undo(ctx context.Context, owner memory.Owner, u Undoing, author
 		plan.Receipt, err = e.Store.Apply(ctx, owner, run, plan.Changes...)
 		if err == nil {
 			changes, err := e.changes(ctx, owner, memory.ChangeQuery{Run: run.ID})
+			slices.Reverse(changes)
 			return Undone{Receipt: plan.Receipt, Changes: changes}, err
 		}
 		if !errors.Is(err, memory.Conflict) || try == maxConflicts {

@@ -1,0 +1,334 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+func history(g *global) *cobra.Command {
+	var q client.ChangesQuery
+	var action string
+	cmd := &cobra.Command{
+		Use:   "history [ID]",
+		Short: "What was changed, when, by whom and why; or one fact's life",
+		Long: "The journal, newest first: each run with what it changed. A run is undone by its id, one change of it as RUN/1.\n" +
+			"With the ID of a fact: the words it came from, what it replaced, what replaced it, and every change.",
+		Example: "  loci history\n  loci history --since yesterday --action retire\n  loci history 0199c5d2-…",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Action = memory.Action(action)
+			if len(args) > 0 && q != (client.ChangesQuery{}) {
+				return memory.Errorf(memory.Invalid, "give either the ID of a fact or flags that narrow the journal")
+			}
+			if len(args) > 0 && args[0] == "" {
+				return memory.Errorf(memory.Invalid, "the ID is empty; loci list shows ids")
+			}
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if len(args) > 0 {
+					l, err := lifeOf(ctx, c, args[0])
+					if err != nil {
+						return err
+					}
+					return g.print(cmd.OutOrStdout(), l, func(w io.Writer) { onSheet(w).life(l) })
+				}
+				page, err := c.Changes(ctx, q)
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), page, func(w io.Writer) { onSheet(w).journal(page) })
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&q.Run, "run", "", "only of this run")
+	f.StringVar(&action, "action", "", "only these: add, update, reinforce, replace, retire, restore, approve, reject, link, unlink, undo")
+	f.Var(moment{at: &q.Since}, "since", "only later than this: 2026-05-03, yesterday, 90m (ago), …")
+	f.IntVar(&q.Limit, "limit", 0, "most changes (50 unless given)")
+	f.StringVar(&q.Cursor, "cursor", "", "continue a list")
+	return onMemory(g, cmd)
+}
+
+// journal writes changes under the runs that made them.
+func (s sheet) journal(page client.Changes) {
+	if len(page.Changes) == 0 {
+		s.line("nothing was changed")
+	}
+	words := wordsOf(page.Changes)
+	run := ""
+	for _, c := range page.Changes {
+		if c.Run != run {
+			run = c.Run
+			s.line("%s  %s  %s", s.in(bold, when(c.CreatedAt)), by(c.Author), s.in(dim, c.Run))
+		}
+		_, id, _ := strings.Cut(c.Target, ":")
+		s.line("  %-3s %-10s %s  %s%s", ordinal(c), verb(c), s.in(dim, id), s.what(c, words), s.because(c))
+	}
+	if page.Next != "" {
+		s.line("more: --cursor %s", page.Next)
+	}
+}
+
+// wordsOf returns the words that facts have in a journal, newest first, by id.
+func wordsOf(changes []client.Change) map[string]string {
+	words := map[string]string{}
+	for _, c := range slices.Backward(changes) {
+		if c.After.Fact != nil {
+			words[c.After.Fact.ID] = c.After.Fact.Content
+		}
+	}
+	return words
+}
+
+// ordinal returns the place of a change in its run, as "/3".
+func ordinal(c client.Change) string { return strings.TrimPrefix(c.ID, c.Run) }
+
+// verbs say what an action did.
+var verbs = map[memory.Action]string{
+	memory.ActionAdd:       "added",
+	memory.ActionUpdate:    "edited",
+	memory.ActionReinforce: "confirmed",
+	memory.ActionReplace:   "replaced",
+	memory.ActionRetire:    "forgotten",
+	memory.ActionRestore:   "restored",
+	memory.ActionApprove:   "approved",
+	memory.ActionReject:    "rejected",
+	memory.ActionLink:      "shared",
+	memory.ActionUnlink:    "hidden",
+	memory.ActionUndo:      "undone",
+}
+
+// verb says what a change did.
+func verb(c client.Change) string {
+	switch to := c.After.Status(); {
+	case c.Action == memory.ActionAdd && to == memory.Pending:
+		return "proposed"
+	case c.Action == memory.ActionAdd && to == memory.Superseded:
+		return "noted"
+	case c.Action == memory.ActionUndo && sign(c) == '+':
+		return "back"
+	case c.Action == memory.ActionUndo && sign(c) == '-':
+		return "taken back"
+	}
+	if v := verbs[c.Action]; v != "" {
+		return v
+	}
+	return string(c.Action)
+}
+
+// sign says what a change does to what is known: '+' it comes, '-' it goes, '~' it
+// changes.
+func sign(c client.Change) byte {
+	before := c.Before != nil && c.Before.Status() == memory.Active
+	switch after := c.After.Status() == memory.Active; {
+	case after && !before:
+		return '+'
+	case before && !after:
+		return '-'
+	}
+	return '~'
+}
+
+// what says what a change is about, and how that differs from before.
+func (s sheet) what(c client.Change, words map[string]string) string {
+	switch i := c.After; {
+	case i.Fact != nil:
+		was := i.Fact.Content
+		if c.Before != nil && c.Before.Fact != nil {
+			was = c.Before.Fact.Content
+		}
+		if next := words[c.NewID]; c.Action == memory.ActionReplace && next != "" {
+			return s.diff(i.Fact.Content, next)
+		}
+		out := said(i.Fact.Content, 120)
+		if was != i.Fact.Content {
+			out = s.diff(was, i.Fact.Content)
+		}
+		if marks := marked(c); marks != "" {
+			out += " [" + marks + "]"
+		}
+		return out
+	case i.Link != nil:
+		return said(i.Link.Fact.Content, 120)
+	case i.Profile != nil:
+		return said(i.Profile.Key+" = "+i.Profile.Value, 120)
+	case i.Relation != nil:
+		return string(i.Relation.Kind)
+	case i.Summary != nil:
+		return "summary: " + said(i.Summary.Text, 120)
+	case i.Turn != nil:
+		return "a turn is " + string(i.Turn.Status)
+	}
+	return ""
+}
+
+// marked says which of a fact's marks a change of the same thing altered.
+func marked(c client.Change) string {
+	if c.Before == nil || c.Before.Fact == nil {
+		return ""
+	}
+	was, is := c.Before.Fact, c.After.Fact
+	var out []string
+	note := func(differs bool, format string, args ...any) {
+		if differs {
+			out = append(out, fmt.Sprintf(format, args...))
+		}
+	}
+	note(is.Pinned && !was.Pinned, "pinned")
+	note(was.Pinned && !is.Pinned, "unpinned")
+	note(is.Category != was.Category, "category %s", or(said(is.Category, 60), "none"))
+	note(!slices.Equal(is.Tags, was.Tags), "tags %s", or(said(strings.Join(is.Tags, ", "), 60), "none"))
+	note(is.Confidence != was.Confidence, "confidence %.2f → %.2f", was.Confidence, is.Confidence)
+	note(!is.ExpiresAt.Equal(was.ExpiresAt) && !is.ExpiresAt.IsZero(), "expires %s", when(is.ExpiresAt))
+	note(!is.ExpiresAt.Equal(was.ExpiresAt) && is.ExpiresAt.IsZero(), "never expires")
+	return strings.Join(out, ", ")
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// because returns the reason of a change.
+func (s sheet) because(c client.Change) string {
+	if c.Reason == "" {
+		return ""
+	}
+	return "  " + s.in(dim, "("+said(c.Reason, 120)+")")
+}
+
+// life is all that is known of one memory.
+type life struct {
+	Memory     client.Memory   `json:"memory"`
+	Quote      *client.Quote   `json:"quote,omitempty"`
+	Replaced   []client.Memory `json:"replaced,omitempty"`    // what it took the place of
+	ReplacedBy *client.Memory  `json:"replaced_by,omitempty"` // what took its place
+	Changes    []client.Change `json:"changes"`               // newest first
+}
+
+func lifeOf(ctx context.Context, c *client.Client, id string) (l life, err error) {
+	if l.Memory, err = c.Get(ctx, id); err != nil {
+		return life{}, err
+	}
+	l.Changes = []client.Change{}
+	q := client.ChangesQuery{Fact: id, Limit: 500}
+	for more := true; more; more = q.Cursor != "" {
+		page, err := c.Changes(ctx, q)
+		if err != nil {
+			return life{}, fmt.Errorf("read its changes: %w", err)
+		}
+		l.Changes = append(l.Changes, page.Changes...)
+		q.Cursor = page.Next
+	}
+	if p := l.Memory.Provenance; p != nil {
+		id := p.Turns[0]
+		if p.Quote != nil {
+			id = p.Quote.Turn
+		}
+		turn, err := found(c.Get(ctx, id))
+		if err != nil {
+			return life{}, fmt.Errorf("read the turn it is from: %w", err)
+		}
+		if turn != nil {
+			l.Quote = client.ViewQuote(*turn, p.Quote)
+		}
+	}
+	for _, old := range replacedBy(id, l.Changes) {
+		m, err := found(c.Get(ctx, old))
+		if err != nil {
+			return life{}, fmt.Errorf("read what it replaced: %w", err)
+		}
+		if m != nil {
+			l.Replaced = append(l.Replaced, *m)
+		}
+	}
+	if l.Memory.SupersededBy != "" {
+		if l.ReplacedBy, err = found(c.Get(ctx, l.Memory.SupersededBy)); err != nil {
+			return life{}, fmt.Errorf("read what replaced it: %w", err)
+		}
+	}
+	return l, nil
+}
+
+// found returns nil for what is not there, or is another owner's.
+func found(m client.Memory, err error) (*client.Memory, error) {
+	switch {
+	case errors.Is(err, memory.NotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &m, nil
+}
+
+// replacedBy returns the ids of what a fact took the place of, newest first.
+func replacedBy(id string, changes []client.Change) []string {
+	var out []string
+	for _, c := range changes {
+		if c.NewID == id && c.OldID != "" && c.OldID != id && !slices.Contains(out, c.OldID) {
+			out = append(out, c.OldID)
+		}
+	}
+	return out
+}
+
+// life writes a memory's life, oldest change first.
+func (s sheet) life(l life) {
+	m := l.Memory
+	s.line("%s  %s", m.ID, s.in(bold, said(m.Content, 400)))
+	s.line("%s", strings.Join(traits(m), ", "))
+	if l.Quote != nil {
+		s.line("said      %s", s.quote(*l.Quote))
+		s.line("          %s", s.in(dim, place(*l.Quote)))
+	}
+	for _, old := range l.Replaced {
+		s.line("replaced  %s  %s", s.in(dim, old.ID), s.diff(old.Content, m.Content))
+	}
+	if next := l.ReplacedBy; next != nil {
+		s.line("became    %s  %s", s.in(dim, next.ID), s.diff(m.Content, next.Content))
+	}
+	words := wordsOf(l.Changes)
+	for _, c := range slices.Backward(l.Changes) {
+		if kind, id, _ := strings.Cut(c.Target, ":"); id != m.ID || kind != "fact" && kind != "link" {
+			continue // the other side of a replacement
+		}
+		s.line("%s  %-10s %s%s  %s", when(c.CreatedAt), verb(c), by(c.Author), s.because(c), s.in(dim, c.ID))
+		if c.Before != nil && c.Action != memory.ActionReplace && c.After.Fact != nil && (c.Before.Fact.Content != c.After.Fact.Content || marked(c) != "") {
+			s.line("                  %s", s.what(c, words))
+		}
+	}
+}
+
+// traits say what is worth knowing of a memory beside its words.
+func traits(m client.Memory) []string {
+	out := []string{string(m.Kind), string(m.Status)}
+	if m.Pinned {
+		out = append(out, "pinned")
+	}
+	if m.Category != "" {
+		out = append(out, said(m.Category, 60))
+	}
+	for _, t := range m.Tags {
+		out = append(out, "#"+said(t, 60))
+	}
+	if m.Project != "" {
+		out = append(out, "project "+said(m.Project, 60))
+	}
+	if m.Kind == memory.KindFact {
+		out = append(out, fmt.Sprintf("confidence %.2f", m.Confidence), "said "+when(m.ObservedAt))
+	}
+	if m.Home != "" {
+		out = append(out, "seen by link to "+said(m.Home, 60))
+	}
+	return out
+}

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+func jobs(g *global) *cobra.Command {
+	var ids []string
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "jobs",
+		Short: "Work that is under way, waiting or parked",
+		Long: fmt.Sprintf("Unfinished work: what kind, how often it failed and why, when it is tried next. A job that failed %d times is parked\n"+
+			"and waits for --retry.", memory.MaxAttempts),
+		Example: "  loci jobs\n  loci jobs --retry learn-0199c5d2-…\n  loci jobs --all",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := onlyOne(cmd, "retry", "all"); err != nil {
+				return err
+			}
+			for _, id := range ids {
+				if id == "" {
+					return memory.Errorf(memory.Invalid, "--retry: the id is empty; loci jobs shows ids")
+				}
+			}
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				retried, err := retry(ctx, c, ids, all)
+				if err != nil {
+					return err
+				}
+				now, err := c.Jobs(ctx)
+				if err != nil {
+					return err
+				}
+				out := struct {
+					client.Jobs
+					Retried []string `json:"retried,omitempty"`
+				}{now, retried}
+				return g.print(cmd.OutOrStdout(), out, func(w io.Writer) {
+					for _, id := range retried {
+						fmt.Fprintf(w, "tried again: %s\n", id)
+					}
+					if all && len(retried) == 0 {
+						fmt.Fprintln(w, "no job is parked")
+					}
+					onSheet(w).jobs(now.Jobs, time.Now())
+				})
+			})
+		},
+	}
+	cmd.Flags().StringArrayVar(&ids, "retry", nil, "try this parked job again; may be repeated")
+	cmd.Flags().BoolVar(&all, "all", false, "try all parked jobs again")
+	return onMemory(g, cmd)
+}
+
+// retry lets parked jobs run again, these or all, and returns which.
+func retry(ctx context.Context, c *client.Client, ids []string, all bool) ([]string, error) {
+	if all {
+		now, err := c.Jobs(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, j := range now.Jobs {
+			if j.State == memory.JobParked {
+				ids = append(ids, j.ID)
+			}
+		}
+	}
+	for _, id := range ids {
+		if err := c.RetryJob(ctx, id); err != nil {
+			return nil, fmt.Errorf("try job %s again: %w", id, err)
+		}
+	}
+	return ids, nil
+}
+
+// jobs writes unfinished work as it is now.
+func (s sheet) jobs(jobs []client.Job, now time.Time) {
+	if len(jobs) == 0 {
+		s.line("no work is waiting")
+	}
+	parked := 0
+	for _, j := range jobs {
+		next := ""
+		switch {
+		case j.State == memory.JobParked:
+			parked++
+		case j.State == memory.JobQueued && j.RunAt.After(now):
+			next = "  next try " + when(j.RunAt)
+		case j.State == memory.JobQueued:
+			next = "  due now"
+		}
+		s.line("%-8s %-9s %s  since %s%s%s", s.state(j.State), j.Kind, j.ID, when(j.CreatedAt), next, failures(j.Attempts))
+		if j.Error != "" {
+			s.line("         %s", said(j.Error, 200))
+		}
+	}
+	if parked > 0 {
+		s.line("parked jobs wait for you: loci jobs --retry ID, or --all")
+	}
+}
+
+func (s sheet) state(state memory.JobState) string {
+	padded := fmt.Sprintf("%-8s", state)
+	if state == memory.JobParked {
+		return s.in(red, padded)
+	}
+	return padded
+}
+
+func failures(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "  failed once"
+	}
+	return fmt.Sprintf("  failed %d times", n)
+}

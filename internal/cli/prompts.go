@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/memory"
+)
+
+func prompts(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "prompts",
+		Short: "What Loci says to models, and how to change it",
+		Long: "Each prompt is a Markdown file. Files of the same names in the folder that the setting prompts names take the place of\n" +
+			"the built-in ones. No server is needed.",
+		Example: "  loci prompts list\n  loci prompts show extract\n  loci prompts eject ./prompts\n  loci prompts check ./prompts",
+	}
+	for _, sub := range []*cobra.Command{promptsList(g), promptsShow(g), promptsEject(g), promptsCheck(g)} {
+		sub.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
+		cmd.AddCommand(sub)
+	}
+	return cmd
+}
+
+// promptFile is a prompt as it is in use.
+type promptFile struct {
+	Name         string   `json:"name"`
+	Hash         string   `json:"hash"` // that facts and the journal carry
+	File         string   `json:"file,omitempty"`
+	Purpose      string   `json:"purpose"`
+	Placeholders []string `json:"placeholders"`
+	Source       string   `json:"source,omitempty"`
+}
+
+// promptsOf returns the prompts that these settings make, in order of name.
+func promptsOf(config loci.Config) ([]promptFile, error) {
+	set, err := openPrompts(config.Prompts)
+	if err != nil {
+		return nil, err
+	}
+	var out []promptFile
+	for _, name := range prompt.Names() {
+		p := promptFile{Name: name, Hash: set.Hash(name), Source: set.Source(name)}
+		p.Purpose = purpose(p.Source)
+		p.Placeholders = placeholders(prompt.Default().Source(name)) // those it needs
+		if config.Prompts != "" {
+			file := filepath.Join(config.Prompts, name+".md")
+			if _, err := os.Stat(file); err == nil {
+				p.File = file
+			}
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func openPrompts(dir string) (*prompt.Set, error) {
+	if dir == "" {
+		return prompt.Default(), nil
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, memory.Errorf(memory.Invalid, "prompts: %q is no folder; loci prompts eject %s makes it", dir, dir)
+	}
+	return prompt.Open(os.DirFS(dir))
+}
+
+// purpose returns the first sentence of the comment that a prompt begins with.
+func purpose(source string) string {
+	head, _, _ := strings.Cut(strings.TrimPrefix(source, "<!--"), "-->")
+	first, _, _ := strings.Cut(strings.Join(strings.Fields(head), " "), ". ")
+	return strings.TrimSuffix(strings.TrimPrefix(first, "What it is for: "), ".")
+}
+
+var placeholder = regexp.MustCompile(`\{\{-?\s*([A-Z][A-Z_]*)\s*-?\}\}`)
+
+// placeholders returns the placeholders of a prompt, each once, in order of name.
+func placeholders(source string) []string {
+	var out []string
+	for _, m := range placeholder.FindAllStringSubmatch(source, -1) {
+		out = append(out, "{{"+m[1]+"}}")
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func promptsList(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List prompts: hash, where each is from, placeholders",
+		Example: "  loci prompts list",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := g.load(cmd)
+			if err != nil {
+				return err
+			}
+			all, err := promptsOf(config)
+			if err != nil {
+				return err
+			}
+			for i := range all {
+				all[i].Source = ""
+			}
+			return g.print(cmd.OutOrStdout(), all, func(w io.Writer) { onSheet(w).prompts(all) })
+		},
+	}
+}
+
+func (s sheet) prompts(all []promptFile) {
+	for _, p := range all {
+		s.line("%-12s %s  %s", s.in(bold, p.Name), p.Hash, or(p.File, "built in"))
+		s.line("             %s", said(p.Purpose, 160))
+		s.line("             %s", strings.Join(p.Placeholders, " "))
+	}
+}
+
+func promptsShow(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show NAME",
+		Short:   "Print a prompt as it is in use",
+		Example: "  loci prompts show extract",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := g.load(cmd)
+			if err != nil {
+				return err
+			}
+			all, err := promptsOf(config)
+			if err != nil {
+				return err
+			}
+			i := slices.IndexFunc(all, func(p promptFile) bool { return p.Name == args[0] })
+			if i < 0 {
+				return memory.Errorf(memory.Invalid, "there is no prompt %q; there are %s", args[0], strings.Join(prompt.Names(), ", "))
+			}
+			return g.print(cmd.OutOrStdout(), all[i], func(w io.Writer) { fmt.Fprint(w, all[i].Source) })
+		},
+	}
+}
+
+func promptsEject(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "eject [DIR]",
+		Short: "Write the built-in prompts into a folder, to be changed there",
+		Long: "Write the built-in prompts into a folder: DIR, or the setting prompts, or prompts in the data folder. A file that is\n" +
+			"there already is left as it is.",
+		Example: "  loci prompts eject ./prompts\n  loci serve --set prompts=./prompts",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := g.load(cmd)
+			if err != nil {
+				return err
+			}
+			dir := or(config.Prompts, filepath.Join(config.Data, "prompts"))
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			if dir == "" {
+				return memory.Errorf(memory.Invalid, "the folder's name is empty")
+			}
+			done, err := eject(dir)
+			if err != nil {
+				return err
+			}
+			return g.print(cmd.OutOrStdout(), done, func(w io.Writer) {
+				for _, f := range done.Wrote {
+					fmt.Fprintf(w, "wrote %s\n", f)
+				}
+				for _, f := range done.Kept {
+					fmt.Fprintf(w, "kept %s as it is\n", f)
+				}
+				if config.Prompts != dir {
+					fmt.Fprintf(w, "to use them: loci serve --set prompts=%s\n", dir)
+				}
+			})
+		},
+	}
+}
+
+// ejected says which files were written, and which were there.
+type ejected struct {
+	Wrote []string `json:"wrote"`
+	Kept  []string `json:"kept"`
+}
+
+func eject(dir string) (done ejected, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return ejected{}, fmt.Errorf("make the folder: %w", err)
+	}
+	set := prompt.Default()
+	for _, name := range prompt.Names() {
+		file := filepath.Join(dir, name+".md")
+		f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if errors.Is(err, fs.ErrExist) {
+			done.Kept = append(done.Kept, file)
+			continue
+		}
+		if err == nil {
+			_, err = f.WriteString(set.Source(name))
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			return done, fmt.Errorf("write a prompt: %w", err)
+		}
+		done.Wrote = append(done.Wrote, file)
+	}
+	return done, nil
+}
+
+func promptsCheck(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check [DIR]",
+		Short: "Say what is wrong with a folder of prompts, by file and line",
+		Long: "Check the prompts of DIR or of the setting prompts, as a start does: each is read and filled once. What is wrong is\n" +
+			"printed as FILE:LINE: …, and the exit status is 2.",
+		Example: "  loci prompts check ./prompts",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := g.load(cmd)
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				config.Prompts = args[0]
+			}
+			if config.Prompts == "" {
+				return memory.Errorf(memory.Invalid, "which folder? Give one, or set prompts")
+			}
+			wrong := wrongIn(config.Prompts)
+			out := struct {
+				Wrong []string `json:"wrong"`
+			}{make([]string, 0, len(wrong))}
+			for _, err := range wrong {
+				out.Wrong = append(out.Wrong, err.Error())
+			}
+			if len(wrong) == 0 {
+				return g.print(cmd.OutOrStdout(), out, func(w io.Writer) { fmt.Fprintf(w, "%s: nothing is wrong\n", config.Prompts) })
+			}
+			if err := g.print(cmd.OutOrStdout(), out, func(w io.Writer) { fmt.Fprintln(w, strings.Join(out.Wrong, "\n")) }); err != nil {
+				return err
+			}
+			return memory.Errorf(memory.Invalid, "%s: a start with these prompts would be refused", config.Prompts)
+		},
+	}
+}
+
+// wrongIn returns what is wrong with a folder of prompts, one error a file.
+func wrongIn(dir string) []error {
+	_, whole := openPrompts(dir)
+	if whole == nil {
+		return nil
+	}
+	var out []error
+	folder := os.DirFS(dir)
+	files, err := fs.Glob(folder, "*.md")
+	if err != nil {
+		return []error{err}
+	}
+	for _, file := range files {
+		if _, err := prompt.Open(oneFile{folder, file}); err != nil {
+			out = append(out, fmt.Errorf("%s%c%w", filepath.Clean(dir), filepath.Separator, err)) // it begins with the file's name
+		}
+	}
+	if len(out) == 0 {
+		return []error{whole} // it is of no single file
+	}
+	return out
+}
+
+// oneFile is a folder of which only one file is seen.
+type oneFile struct {
+	fs.FS
+	name string
+}
+
+// Open implements fs.FS.
+func (o oneFile) Open(name string) (fs.File, error) {
+	if name != "." && name != o.name {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return o.FS.Open(name)
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (o oneFile) ReadDir(name string) ([]fs.DirEntry, error) {
+	all, err := fs.ReadDir(o.FS, name)
+	return slices.DeleteFunc(all, func(e fs.DirEntry) bool { return e.Name() != o.name }), err
+}

@@ -1,0 +1,329 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+func review(g *global) *cobra.Command {
+	var r reviewing
+	cmd := &cobra.Command{
+		Use:   "review",
+		Short: "Decide on facts that wait for a person",
+		Long: "Show each pending fact with the words it came from, why it waits and what it contradicts, and ask what to do:\n" +
+			"a approve, e edit and approve, r reject, s skip, q quit. An approved fact takes the place of those it contradicts;\n" +
+			"a rejected one is not learned again. Answers that do not come from a terminal are read by line; with the flags nothing\n" +
+			"is asked. What the flags decide is one run and is undone together.",
+		Example: "  loci review\n  loci review --list\n  loci review --approve 0199c5d2-… --reject 0199c5d3-…\n" +
+			"  loci review --edit 0199c5d2-…=\"User lives in Porto\"\n  loci review --all-reject",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := errors.Join(onlyOne(cmd, "all-approve", "all-reject"), r.check()); err != nil {
+				return err
+			}
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if r.decides() {
+					return r.decide(ctx, g, c, cmd.OutOrStdout())
+				}
+				waiting, err := waiting(ctx, c)
+				if err != nil {
+					return err
+				}
+				if g.json || r.list {
+					return g.print(cmd.OutOrStdout(), client.Review{Waiting: waiting}, func(w io.Writer) { onSheet(w).waiting(waiting) })
+				}
+				return ask(ctx, c, cmd.InOrStdin(), onSheet(cmd.OutOrStdout()), waiting)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&r.list, "list", false, "only show what waits, ask nothing")
+	f.StringArrayVar(&r.approve, "approve", nil, "approve this fact; may be repeated")
+	f.StringArrayVar(&r.reject, "reject", nil, "reject this fact; may be repeated")
+	f.StringArrayVar(&r.edit, "edit", nil, "approve a fact in other words, as ID=TEXT; may be repeated")
+	f.BoolVar(&r.allApprove, "all-approve", false, "approve all that waits and is not named otherwise")
+	f.BoolVar(&r.allReject, "all-reject", false, "reject all that waits and is not named otherwise")
+	return onMemory(g, cmd)
+}
+
+// reviewing is what the command line decides.
+type reviewing struct {
+	list                  bool
+	approve, reject, edit []string
+	allApprove, allReject bool
+	named                 []client.Judgement
+}
+
+func (r *reviewing) decides() bool { return len(r.named) > 0 || r.allApprove || r.allReject }
+
+// check reads the flags into judgements.
+func (r *reviewing) check() error {
+	for _, id := range r.approve {
+		r.named = append(r.named, client.Judgement{ID: id, Action: memory.ActionApprove})
+	}
+	for _, id := range r.reject {
+		r.named = append(r.named, client.Judgement{ID: id, Action: memory.ActionReject})
+	}
+	for _, pair := range r.edit {
+		id, words, ok := strings.Cut(pair, "=")
+		if words = strings.TrimSpace(words); !ok || words == "" {
+			return memory.Errorf(memory.Invalid, "--edit %s: write it as ID=TEXT", pair)
+		}
+		r.named = append(r.named, client.Judgement{ID: id, Action: memory.ActionApprove, Content: words})
+	}
+	for _, j := range r.named {
+		if j.ID == "" {
+			return memory.Errorf(memory.Invalid, "the id of a fact is empty; loci review --list shows ids")
+		}
+	}
+	if r.list && r.decides() {
+		return memory.Errorf(memory.Invalid, "--list only shows what waits; leave it out to decide")
+	}
+	return nil
+}
+
+// mostJudged is how many facts one request decides on.
+const mostJudged = 500
+
+// decide sends what the flags say, in one run if it is not more than one takes.
+func (r *reviewing) decide(ctx context.Context, g *global, c *client.Client, w io.Writer) error {
+	all := r.named
+	if r.allApprove || r.allReject {
+		action := memory.ActionApprove
+		if r.allReject {
+			action = memory.ActionReject
+		}
+		waiting, err := waiting(ctx, c)
+		if err != nil {
+			return err
+		}
+		for _, one := range waiting {
+			if !slices.ContainsFunc(all, func(j client.Judgement) bool { return j.ID == one.Memory.ID }) {
+				all = append(all, client.Judgement{ID: one.Memory.ID, Action: action})
+			}
+		}
+	}
+	done := []client.Reviewed{}
+	for part := range slices.Chunk(all, mostJudged) {
+		reviewed, err := c.Judge(ctx, client.ReviewRequest{Judgements: part})
+		if err != nil {
+			return err
+		}
+		done = append(done, reviewed)
+	}
+	return g.print(w, done, func(w io.Writer) {
+		s := onSheet(w)
+		if len(done) == 0 {
+			s.line("nothing waits")
+		}
+		for _, one := range done {
+			for _, m := range one.Memories {
+				s.judged(m)
+			}
+			s.line("to take this back: loci undo --run %s --yes", one.Run)
+		}
+	})
+}
+
+func (s sheet) judged(m client.Memory) {
+	verb := "approved"
+	if m.Status == memory.Rejected {
+		verb = "rejected"
+	}
+	s.line("%s %s  %s", verb, s.in(dim, m.ID), said(m.Content, 120))
+}
+
+// waiting returns all that waits, newest first.
+func waiting(ctx context.Context, c *client.Client) ([]client.Waiting, error) {
+	all := []client.Waiting{}
+	q := client.ReviewQuery{Limit: 500}
+	for {
+		page, err := c.Review(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Waiting...)
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return all, nil
+		}
+	}
+}
+
+func (s sheet) waiting(all []client.Waiting) {
+	if len(all) == 0 {
+		s.line("nothing waits")
+	}
+	for i, w := range all {
+		s.waits(w, fmt.Sprintf("%d of %d", i+1, len(all)))
+	}
+}
+
+// waits writes one fact that waits, under its number.
+func (s sheet) waits(w client.Waiting, number string) {
+	s.line("%s  %s", number, s.in(dim, w.Memory.ID))
+	s.line("  %-9s %s", "fact", s.in(bold, said(w.Memory.Content, 400)))
+	s.line("  %-9s %s  %s", "waits", or(said(w.Reason, 200), "nobody said why"), s.in(dim, "("+by(w.Author)+")"))
+	if w.Quote != nil {
+		s.line("  %-9s %s", "said", s.quote(*w.Quote))
+		s.line("  %-9s %s", "", s.in(dim, place(*w.Quote)))
+	}
+	for _, old := range w.Conflicts {
+		s.line("  %-9s %s  %s", "instead of", said(old.Content, 400), s.in(dim, "(said "+when(old.ObservedAt)+", "+old.ID+")"))
+		s.line("  %-9s %s", "", s.diff(old.Content, w.Memory.Content))
+	}
+}
+
+// answers reads what a person answers: a key on a terminal, a line elsewhere.
+type answers struct {
+	file  *os.File // the terminal, nil without one
+	lines *bufio.Reader
+}
+
+func answersFrom(r io.Reader) answers {
+	a := answers{lines: bufio.NewReader(r)}
+	if f, ok := r.(*os.File); ok && isTerminal(f) {
+		a.file = f
+	}
+	return a
+}
+
+// key returns the next answer's first letter, 'q' at the end of input or on an
+// interrupt.
+func (a answers) key(ctx context.Context) (byte, error) {
+	if a.file != nil {
+		if back, ok := keyByKey(a.file); ok {
+			defer back()
+			return a.pressed()
+		}
+	}
+	line, err := a.line(ctx)
+	if line == "" && errors.Is(err, io.EOF) {
+		return 'q', io.EOF
+	}
+	return (strings.ToLower(line) + "\n")[0], nil
+}
+
+func (a answers) pressed() (byte, error) {
+	key, err := a.lines.ReadByte()
+	switch {
+	case errors.Is(err, io.EOF), key == 3, key == 4: // interrupt, end of input
+		return 'q', nil
+	case err != nil:
+		return 0, fmt.Errorf("read a key: %w", err)
+	}
+	return strings.ToLower(string(key))[0], nil
+}
+
+// line returns the next line, trimmed. When ctx ends first, the reading goes on until
+// the process ends: a terminal's cannot be broken off.
+func (a answers) line(ctx context.Context) (string, error) {
+	type read struct {
+		line string
+		err  error
+	}
+	got := make(chan read, 1)
+	go func() {
+		line, err := a.lines.ReadString('\n')
+		got <- read{strings.TrimSpace(line), err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case r := <-got:
+		return r.line, r.err
+	}
+}
+
+const keys = "a approve, e edit, r reject, s skip, q quit"
+
+// ask shows what waits, one fact after the other, and does what is answered.
+func ask(ctx context.Context, c *client.Client, in io.Reader, s sheet, all []client.Waiting) error {
+	if len(all) == 0 {
+		s.line("nothing waits")
+		return nil
+	}
+	from := answersFrom(in)
+	decided, ended := 0, false
+	for i, w := range all {
+		s.waits(w, fmt.Sprintf("%d of %d", i+1, len(all)))
+		if ended {
+			continue // nobody answers any more; what is left is shown
+		}
+		j, err := from.judgement(ctx, s, w)
+		switch {
+		case errors.Is(err, io.EOF):
+			ended = true
+		case errors.Is(err, errQuit):
+			s.line("%d decided, %d wait", decided, len(all)-decided)
+			return nil
+		case err != nil:
+			return err
+		}
+		if j.ID == "" || ctx.Err() != nil {
+			continue
+		}
+		reviewed, err := c.Judge(ctx, client.ReviewRequest{Judgements: []client.Judgement{j}})
+		if errors.Is(err, memory.Conflict) || errors.Is(err, memory.Duplicate) || errors.Is(err, memory.NotFound) {
+			s.line("not done: %v", err) // somebody else decided; the rest can go on
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		decided++
+		s.judged(reviewed.Memories[0])
+	}
+	s.line("%d decided, %d wait", decided, len(all)-decided)
+	return ctx.Err()
+}
+
+var errQuit = errors.New("quit")
+
+// judgement asks until it has an answer. The zero Judgement is to skip.
+func (a answers) judgement(ctx context.Context, s sheet, w client.Waiting) (client.Judgement, error) {
+	j := client.Judgement{ID: w.Memory.ID, Action: memory.ActionApprove}
+	for {
+		fmt.Fprintf(s, "%s: ", keys)
+		key, err := a.key(ctx)
+		if err != nil {
+			fmt.Fprintln(s)
+			return client.Judgement{}, err
+		}
+		fmt.Fprintf(s, "%c\n", max(key, ' '))
+		switch key {
+		case 'a':
+			return j, nil
+		case 'r':
+			j.Action = memory.ActionReject
+			return j, nil
+		case 's':
+			return client.Judgement{}, nil
+		case 'q':
+			return client.Judgement{}, errQuit
+		case 'e':
+			fmt.Fprint(s, "better words: ")
+			words, err := a.line(ctx)
+			if a.file == nil {
+				fmt.Fprintln(s)
+			}
+			if words != "" {
+				j.Content = words
+				return j, nil
+			}
+			if err != nil {
+				return client.Judgement{}, io.EOF
+			}
+		}
+	}
+}

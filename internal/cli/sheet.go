@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+// sheet is what people read: lines of text, in colour on a terminal unless NO_COLOR
+// is set.
+type sheet struct {
+	io.Writer
+	colour bool
+}
+
+func onSheet(w io.Writer) sheet {
+	f, ok := w.(*os.File)
+	return sheet{w, ok && isTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+}
+
+// styles of a terminal (ECMA-48, select graphic rendition).
+const (
+	bold  = "1"
+	dim   = "2"
+	red   = "31"
+	green = "32"
+)
+
+func (s sheet) in(style, text string) string {
+	if !s.colour || text == "" {
+		return text
+	}
+	return "\x1b[" + style + "m" + text + "\x1b[0m"
+}
+
+// line writes one line; what a format leaves at its end is cut off.
+func (s sheet) line(format string, args ...any) {
+	fmt.Fprintln(s, strings.TrimRight(fmt.Sprintf(format, args...), " "))
+}
+
+// harmless returns text without control characters, which could move a terminal's
+// cursor or change what it shows: memory holds what others wrote.
+func harmless(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && !unicode.IsSpace(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return '�'
+		}
+		return r
+	}, text)
+}
+
+// said returns a text on one line of at most n characters.
+func said(text string, n int) string { return oneLine(harmless(text), n) }
+
+// when returns a time as people of this machine read it.
+func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+
+// by says who or what decided something.
+func by(a memory.Author) string {
+	name := said(a.Name, 60)
+	switch {
+	case a.Kind == "":
+		return "by nobody known"
+	case a.Kind == memory.ByRule && name != "rules":
+		return "by rule " + name
+	case a.Kind == memory.ByModel && a.Prompt != "":
+		return "by model " + name + ", prompt " + a.Prompt
+	case a.Kind == memory.ByModel:
+		return "by model " + name
+	case a.Kind == memory.ByPerson && name != "":
+		return "by person " + name
+	case name == "":
+		return "by a " + string(a.Kind)
+	}
+	return "by " + name
+}
+
+// around is how many characters of a turn are shown on each side of a quote.
+const around = 60
+
+// quote returns the words of a quote marked in what is around them in their turn.
+func (s sheet) quote(q client.Quote) string {
+	if q.Words == "" {
+		return said(q.Before, 2*around)
+	}
+	before, after := said(q.Before, len(q.Before)+1), said(q.After, len(q.After)+1)
+	if r := []rune(before); len(r) > around {
+		before = "…" + string(r[len(r)-around+1:])
+	}
+	after = oneLine(after, around)
+	out := "«" + s.in(bold, said(q.Words, 4*around)) + "»"
+	if before != "" {
+		out = before + " " + out
+	}
+	if after != "" && unicode.IsPunct([]rune(after)[0]) {
+		return out + after
+	}
+	return strings.TrimRight(out+" "+after, " ")
+}
+
+// place says where and when a quote was said.
+func place(q client.Quote) string {
+	out := string(q.Role) + ", " + when(q.SaidAt)
+	if q.Conversation != "" {
+		out += ", conversation " + said(q.Conversation, 60)
+	}
+	return out
+}

@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+func undo(g *global) *cobra.Command {
+	var in client.UndoRequest
+	var to time.Time
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "undo",
+		Short: "Take changes back; undoable",
+		Long: "Take back the last run, one --run, one --change, or everything since a time. It shows what would change, until --yes\n" +
+			"is given. An undo is a run of its own, so that it can be undone. loci history shows runs and changes.",
+		Example: "  loci undo\n  loci undo --yes\n  loci undo --run 0199c5d2-… --yes\n  loci undo --to \"2026-05-03 14:00\"",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := onlyOne(cmd, "run", "change", "to"); err != nil {
+				return err
+			}
+			if !to.IsZero() {
+				in.ToTime = &to
+			}
+			for name, empty := range map[string]bool{"change": in.Change == "", "run": in.Run == ""} {
+				if cmd.Flags().Changed(name) && empty {
+					return memory.Errorf(memory.Invalid, "--%s is empty; loci history shows the ids", name)
+				}
+			}
+			in.DryRun = !yes
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				what, err := meant(ctx, c, &in)
+				if err != nil {
+					return err
+				}
+				if what == "" {
+					return g.print(cmd.OutOrStdout(), client.Undone{DryRun: in.DryRun, Steps: []client.Change{}}, func(w io.Writer) { fmt.Fprintln(w, "nothing to undo") })
+				}
+				undone, err := c.Undo(ctx, in)
+				if errors.Is(err, memory.Conflict) {
+					return conflict(ctx, c, in, onSheet(cmd.ErrOrStderr()), err)
+				}
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), undone, func(w io.Writer) { onSheet(w).undone(undone, what, again(in, g.user)) })
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&in.Run, "run", "", "the run to take back")
+	f.StringVar(&in.Change, "change", "", "the one change to take back, as RUN/1")
+	f.Var(moment{at: &to, end: true}, "to", "take back everything since: yesterday (its end), \"2026-05-03 14:00\", 90m (ago), …")
+	f.BoolVar(&in.Cascade, "cascade", false, "take later changes of the same things back as well")
+	f.BoolVar(&yes, "yes", false, "do it")
+	return onMemory(g, cmd)
+}
+
+// meant says what is to be undone: without a name in the request it is the last
+// run, which then is named there. It is "" where there is none.
+func meant(ctx context.Context, c *client.Client, in *client.UndoRequest) (string, error) {
+	switch {
+	case in.ToTime != nil:
+		return "everything since " + in.ToTime.Local().Format("2006-01-02 15:04:05"), nil
+	case in.Change != "":
+		return "change " + in.Change, nil
+	}
+	page, err := c.Changes(ctx, client.ChangesQuery{Run: in.Run, Limit: 1})
+	if err != nil {
+		return "", fmt.Errorf("find the run: %w", err)
+	}
+	if len(page.Changes) == 0 {
+		if in.Run == "" {
+			return "", nil
+		}
+		return "run " + in.Run, nil
+	}
+	last := page.Changes[0]
+	in.Run = last.Run
+	return "run " + last.Run + " of " + when(last.CreatedAt) + " " + by(last.Author), nil
+}
+
+// again is the command line that does what a dry run showed.
+func again(in client.UndoRequest, user string) string {
+	words := []string{"loci undo"}
+	for _, flag := range []struct{ name, value string }{{"--run", in.Run}, {"--change", in.Change}, {"--user", user}} {
+		if flag.value != "" {
+			words = append(words, flag.name, flag.value)
+		}
+	}
+	if in.ToTime != nil {
+		words = append(words, "--to", in.ToTime.Format(time.RFC3339Nano))
+	}
+	if in.Cascade {
+		words = append(words, "--cascade")
+	}
+	return strings.Join(append(words, "--yes"), " ")
+}
+
+// conflict tells which later changes stand in the way of an undo.
+func conflict(ctx context.Context, c *client.Client, in client.UndoRequest, s sheet, refused error) error {
+	in.DryRun = true
+	would, err := c.Undo(ctx, in)
+	if err != nil || len(would.Later) == 0 {
+		return refused
+	}
+	s.later(would.Later)
+	return memory.Errorf(memory.Conflict, "it was changed again since; undo these changes first, or all of them with --cascade")
+}
+
+// undone writes what an undo did or would do, and how to go on.
+func (s sheet) undone(u client.Undone, what, command string) {
+	switch {
+	case len(u.Steps) == 0:
+		s.line("nothing to undo")
+		return
+	case u.DryRun:
+		s.line("would undo %s", what)
+	default:
+		s.line("undid %s", what)
+	}
+	for _, c := range u.Steps {
+		s.step(c)
+	}
+	switch {
+	case !u.DryRun:
+		s.line("to take this back: loci undo --run %s --yes", u.Run)
+	case len(u.Later) > 0 && !strings.Contains(command, " --cascade"):
+		s.later(u.Later)
+		s.line("to undo all of it: %s", strings.Replace(command, " --yes", " --cascade --yes", 1))
+	default:
+		s.line("to do it: %s", command)
+	}
+}
+
+// step writes what a change does to what is known.
+func (s sheet) step(c client.Change) {
+	switch sign := sign(c); sign {
+	case '+':
+		s.line("  %s", s.in(green, "+ "+s.plain().what(c, nil)))
+	case '-':
+		s.line("  %s", s.in(red, "- "+s.plain().what(c, nil)))
+	default:
+		status := ""
+		if c.Before != nil && c.Before.Status() != c.After.Status() {
+			status = fmt.Sprintf("  (%s → %s)", c.Before.Status(), c.After.Status())
+		}
+		s.line("  ~ %s%s", s.what(c, nil), status)
+	}
+}
+
+// plain returns the sheet without colour.
+func (s sheet) plain() sheet { return sheet{Writer: s.Writer} }
+
+func (s sheet) later(changes []client.Change) {
+	s.line("changed again since:")
+	words := wordsOf(changes)
+	for _, c := range changes {
+		s.line("  %s  %-10s %s  %s  %s", when(c.CreatedAt), verb(c), s.what(c, words), by(c.Author), s.in(dim, c.ID))
+	}
+}
