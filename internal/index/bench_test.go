@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,52 +46,103 @@ func bigSparse(n, dims, of int) (*source, memory.Owner) {
 	return src, owner
 }
 
+// lexical gives every item the vector of its words that a plain hashing embedder
+// would: what has words in common is near.
+func lexical(content string, dims int) []float32 {
+	v := make([]float32, dims)
+	for w := range strings.FieldsSeq(content) {
+		h := fnv.New64a()
+		h.Write([]byte(w))
+		r := rand.New(rand.NewPCG(h.Sum64(), 1))
+		for range 6 {
+			v[r.IntN(dims)] += float32(2*r.IntN(2) - 1)
+		}
+	}
+	vector.Normalize(v)
+	return v
+}
+
+// BenchmarkSearch has one client and eight at once ask for two to six words, with no
+// vectors, with those of words, and with such as a model makes, where every value
+// counts.
 func BenchmarkSearch(b *testing.B) {
-	for _, bc := range []struct{ n, dims, of int }{
-		{1000, 384, 1}, {10_000, 0, 1}, {10_000, 384, 1}, {10_000, 384, 6}, {100_000, 0, 1}, {100_000, 384, 1}, {100_000, 384, 6},
-	} {
-		b.Run(fmt.Sprintf("%d/%d in %d", bc.n, bc.dims, bc.of), func(b *testing.B) {
-			src, owner := bigSparse(bc.n, bc.dims, bc.of)
-			ix := New(src, Options{Dir: b.TempDir()})
-			defer ix.Close()
-			s := memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Now: day}
-			shards, err := ix.current(context.Background(), []memory.Owner{owner})
-			if err != nil {
-				b.Fatal(err)
-			}
-			r := rand.New(rand.NewPCG(1, 2))
-			zipf := rand.NewZipf(r, 1.2, 8, 20000)
-			if bc.dims > 0 {
-				s.Vector = unitVector(r, bc.dims, bc.of)
-				b.Run("naive scan", func(b *testing.B) { naive(b, src.owners[owner].steps, s.Vector) })
-			}
-			run := func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					s.Text = fmt.Sprintf("w%dq w%dq w%dq w%dq w%dq", zipf.Uint64(), zipf.Uint64(), zipf.Uint64(), zipf.Uint64(), zipf.Uint64())
-					if _, err := ix.Search(context.Background(), s); err != nil {
-						b.Fatal(err)
+	const dims = 384
+	for _, n := range []int{10_000, 100_000} {
+		for _, vectors := range []string{"none", "lexical", "dense"} {
+			b.Run(fmt.Sprintf("%d/%s", n, vectors), func(b *testing.B) {
+				src, owner := big(n, 0)
+				r := rand.New(rand.NewPCG(1, 2))
+				embed := map[string]func(string) []float32{
+					"none":    func(string) []float32 { return nil },
+					"lexical": func(s string) []float32 { return lexical(s, dims) },
+					"dense":   func(string) []float32 { return unitVector(r, dims, 1) },
+				}[vectors]
+				steps := src.owners[owner].steps
+				for i := range steps {
+					steps[i].Vector = embed(steps[i].Memory.Content())
+				}
+				zipf := rand.NewZipf(r, 1.2, 8, 20000)
+				questions := make([]memory.Search, 509)
+				for i := range questions {
+					var said strings.Builder
+					for range 2 + r.IntN(5) {
+						fmt.Fprintf(&said, "w%dq ", zipf.Uint64())
 					}
+					questions[i] = memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Now: day, Text: said.String(), Vector: embed(said.String())}
+				}
+				searchAll(b, src, owner, questions)
+			})
+		}
+	}
+}
+
+func searchAll(b *testing.B, src *source, owner memory.Owner, questions []memory.Search) {
+	ix := New(src, Options{Dir: b.TempDir()})
+	defer ix.Close()
+	shards, err := ix.current(context.Background(), []memory.Owner{owner})
+	if err != nil {
+		b.Fatal(err)
+	}
+	run := func(clients int) func(*testing.B) {
+		return func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetParallelism((clients + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0))
+			var next atomic.Int64
+			ask := func() {
+				if _, err := ix.Search(context.Background(), questions[next.Add(1)%int64(len(questions))]); err != nil {
+					b.Error(err)
 				}
 			}
-			b.Run("index", run)
-			if bc.n < minCheckpoint {
+			if clients == 1 {
+				for b.Loop() {
+					ask()
+				}
 				return
 			}
-			b.Run("index while a checkpoint is written", func(b *testing.B) {
-				ctx, stop := context.WithCancel(context.Background())
-				var wg sync.WaitGroup
-				wg.Go(func() {
-					for ctx.Err() == nil {
-						_ = ix.save(ctx, ix.entries[owner], shards[0]) // the last is cut off
-					}
-				})
-				run(b)
-				stop()
-				wg.Wait()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					ask()
+				}
 			})
-		})
+		}
 	}
+	if question := questions[0].Vector; question != nil {
+		b.Run("naive scan", func(b *testing.B) { naive(b, src.owners[owner].steps, question) })
+	}
+	b.Run("1 client", run(1))
+	b.Run("8 clients", run(8))
+	b.Run("1 client while a checkpoint is written", func(b *testing.B) {
+		ctx, stop := context.WithCancel(context.Background())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				_ = ix.save(ctx, ix.entries[owner], shards[0]) // the last is cut off
+			}
+		})
+		run(1)(b)
+		stop()
+		wg.Wait()
+	})
 }
 
 func unitVector(r *rand.Rand, dims, of int) []float32 {

@@ -69,12 +69,12 @@ func (p *part) frequency(lists [][]uint32) int {
 
 // score adds the words' BM25 to all documents they are in, or to those that are
 // live.
-func (p *part) score(lists [][]uint32, w *words, means [4]lengths, pruned bool) {
+func (p *part) score(lists [][]uint32, w *words, means [4]lengths) {
 	for _, list := range lists {
 		p.fill(list)
 	}
 	among := p.live
-	if !pruned {
+	if !p.pruned {
 		among = p.covered
 		for _, list := range lists {
 			p.cover(among, list)
@@ -86,12 +86,15 @@ func (p *part) score(lists [][]uint32, w *words, means [4]lengths, pruned bool) 
 			slope[kind] = float32(k1 * b / mean.blended)
 		}
 	}
-	idf := float32(w.idf)
+	idf, scores := float32(w.idf), p.lexical
+	if w.related {
+		scores, p.relates = p.related, p.relates || len(lists) > 0
+	}
 	for i, word := range among {
 		if word == 0 {
 			continue
 		}
-		if !pruned {
+		if !p.pruned {
 			p.hits[i] |= word
 			among[i] = 0
 		}
@@ -102,12 +105,7 @@ func (p *part) score(lists [][]uint32, w *words, means [4]lengths, pruned bool) 
 				continue
 			}
 			tf := float32(sum) * (1.0 / unit)
-			x := idf * tf * (k1 + 1) / (tf + k1*(1-b) + slope[p.kinds[n]]*float32(p.blen[n]))
-			if w.related {
-				p.scores[n].related += x
-			} else {
-				p.scores[n].lexical += x
-			}
+			scores[n] += idf * tf * (k1 + 1) / (tf + k1*(1-b) + slope[p.kinds[n]]*float32(p.blen[n]))
 		}
 	}
 	for _, list := range lists {

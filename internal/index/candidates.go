@@ -12,16 +12,19 @@ const vectorShare = 0.25
 
 // candidates returns what was found, the best first. sum is what the scores are
 // divided by, known the share of it that known words have.
-func candidates(parts []*part, list []found, s *memory.Search, sum, known float32) []memory.Candidate {
+func (d *desk) candidates(parts []*part, list []found, s *memory.Search, sum, known float32) []memory.Candidate {
 	for i := range list {
 		f := &list[i]
 		p := parts[f.part]
-		if f.cosine == unknown {
+		switch {
+		case marked(p.wanted, f.n):
+			f.cosine = p.cosines[f.n]
+		case f.cosine == unknown:
 			f.cosine = p.cosineOf(f.n, s.Vector)
 		}
-		f.score = p.scores[f.n].byWords()/sum + vectorShare*max(0, f.cosine)
+		f.score = p.byWords(f.n)/sum + vectorShare*max(0, f.cosine)
 	}
-	list = sorted(parts, list, len(list))
+	list = d.sorter.sort(parts, list, len(list))
 	out := make([]memory.Candidate, len(list))
 	ids := make([]byte, 0, len(list)*uuidLen)
 	for i, f := range list {
@@ -45,7 +48,7 @@ func candidates(parts []*part, list []found, s *memory.Search, sum, known float3
 func (p *part) measures(f found, sum, known float32) memory.Measures {
 	n := f.n
 	m := memory.Measures{
-		Lexical: p.scores[n].lexical / sum, Own: p.own[n] / sum, Related: p.scores[n].related / sum,
+		Lexical: p.lexical[n] / sum, Own: p.own[n] / sum, Related: p.related[n] / sum,
 		Vector: f.cosine, Known: known,
 	}
 	if p.kinds[n] != turn {

@@ -3,6 +3,7 @@ package index
 import (
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/loci-memory/loci/internal/vector"
@@ -33,27 +34,31 @@ const perScanner = 32
 // any data set.
 func nearest(limit int) int { return (limit + 1) / 2 }
 
-// pickVectors returns the best by their exact cosine: all vectors are scanned as
-// int8, and those rescored that may be among the best for all that rounding can
-// do. Vectors of another length are of another model and left out.
-func pickVectors(parts []*part, s *memory.Search) []found {
+// pickVectors returns the best by their exact cosine and marks them as wanted: all
+// vectors are scanned as int8, and those rescored that may be among the best for all
+// that rounding can do. Vectors of another length are of another model and left out.
+func (d *desk) pickVectors(parts []*part, s *memory.Search) []found {
 	chunks := 0
 	for _, p := range parts {
 		chunks += len(p.chunks)
 	}
-	scanners := make([]scanner, max(1, min(runtime.GOMAXPROCS(0), chunks/perScanner)))
+	of := max(1, min(runtime.GOMAXPROCS(0), chunks/perScanner))
+	d.scanners = slices.Grow(d.scanners[:0], of)[:of]
+	query, step := vector.NewQuery(s.Vector), largest(s.Vector)/127
 	var wg sync.WaitGroup
-	for i := range scanners {
-		scanners[i] = scanner{query: vector.NewQuery(s.Vector), step: largest(s.Vector) / 127, dims: len(s.Vector), best: newPicks(nearest(s.Limit))}
+	for i := range d.scanners {
+		x := &d.scanners[i]
+		x.query, x.step, x.dims = query, step, len(s.Vector)
+		x.best.begin(nearest(s.Limit), float32(math.Inf(-1)))
 		if i > 0 {
-			wg.Go(func() { scanners[i].scan(parts, i, len(scanners)) })
+			wg.Go(func() { x.scan(parts, i, of) })
 		}
 	}
-	scanners[0].scan(parts, 0, len(scanners))
+	d.scanners[0].scan(parts, 0, of)
 	wg.Wait()
-	best := &scanners[0].best
-	for i := range scanners[1:] {
-		best.list = append(best.list, scanners[1+i].best.list...)
+	best := &d.scanners[0].best
+	for i := range d.scanners[1:] {
+		best.list = append(best.list, d.scanners[1+i].best.list...)
 	}
 	best.squeeze()
 	for i := range best.list {
@@ -61,20 +66,27 @@ func pickVectors(parts []*part, s *memory.Search) []found {
 		f.cosine = parts[f.part].cosineOf(f.n, s.Vector)
 		f.score = f.cosine
 	}
-	return sorted(parts, best.list, nearest(s.Limit))
+	near := d.sorter.sort(parts, best.list, nearest(s.Limit))
+	for _, f := range near {
+		p := parts[f.part]
+		mark(p.wanted, f.n)
+		p.cosines[f.n] = f.cosine
+	}
+	return near
 }
 
 // scanner scans a share of the chunks.
 type scanner struct {
-	query vector.Query
-	step  float32 // of the query's int8 form
-	dims  int
-	best  picks
+	query  vector.Query
+	step   float32 // of the query's int8 form
+	dims   int
+	best   picks
+	scores [chunkRows]float32
+	above  []int32
 }
 
 // scan scans the share of one of so many scanners.
 func (x *scanner) scan(parts []*part, share, of int) {
-	scores, above := make([]float32, chunkRows), make([]int32, 0, chunkRows)
 	for i, p := range parts {
 		if p.dims != x.dims {
 			continue
@@ -82,19 +94,20 @@ func (x *scanner) scan(parts []*part, share, of int) {
 		most := margin(x.step, p.maxScale)
 		for j := share * len(p.chunks) / of; j < (share+1)*len(p.chunks)/of; j++ {
 			quant := &p.chunks[j].quant
-			scores = scores[:len(quant.Scales)]
+			scores := x.scores[:len(quant.Scales)]
 			vector.Scan(x.query, *quant, scores)
-			above = vector.Above(scores, x.best.least-most, above[:0])
-			for _, row := range above {
+			x.above = vector.Above(scores, x.best.least-most, x.above)
+			for _, row := range x.above {
 				n := p.rowDoc[j*chunkRows+int(row)]
 				if n == none {
 					continue
 				}
 				f := found{part: int32(i), n: n, score: scores[row], margin: margin(x.step, quant.Scales[row])}
 				if f.score+f.margin >= x.best.least && p.admits(n) {
-					x.best.offer(f)
+					x.best.list = append(x.best.list, f)
 				}
 			}
+			x.best.squeezeFull()
 		}
 	}
 	x.best.squeeze()

@@ -31,9 +31,16 @@ func (p *part) need(n int32) {
 	}
 	p.session[t] = -1 // asked for
 	p.ranked = append(p.ranked, t)
+	word, at := uint64(0), uint32(0) // neighbours are most often in one word
 	for _, m := range p.threads[t] {
-		mark(p.needed, m)
+		i := uint32(m) + uint32(lead)
+		if i>>6 != at {
+			p.needed[at] |= word
+			word, at = 0, i>>6
+		}
+		word |= 1 << (i & 63)
 	}
+	p.needed[at] |= word
 }
 
 func (p *part) scoreOwn(lists [][]uint32, idf float32, means [4]lengths) {
@@ -60,11 +67,12 @@ func (p *part) bestOf(t int32) float32 {
 	var first, second, third float32
 	for _, n := range p.threads[t] {
 		switch x := p.own[n]; {
+		case x <= third: // as most
 		case x > first:
 			first, second, third = x, first, second
 		case x > second:
 			second, third = x, second
-		case x > third:
+		default:
 			third = x
 		}
 	}

@@ -3,7 +3,6 @@ package index
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"slices"
 )
 
@@ -19,49 +18,54 @@ type found struct {
 const unknown = -2
 
 // pickWords returns the best by words, in no order.
-func pickWords(parts []*part, limit int) []found {
-	best := newPicks(limit)
-	best.least = leastOfBest(parts, parts[0].most, limit)
+func pickWords(parts []*part, best *picks) []found {
+	best.list = best.list[:0]
 	for i, p := range parts {
-		for j, word := range p.among() {
-			for ; word != 0; word &= word - 1 {
-				n := int32(j<<6 + bits.TrailingZeros64(word) - lead)
-				if x := p.scores[n].byWords(); x > 0 && x >= best.least && p.admits(n) {
-					best.offer(found{part: int32(i), n: n, score: x, cosine: unknown})
+		for block := range p.blocks() {
+			above, measures := p.reaching(block, best.least)
+			for _, j := range above {
+				if n := int32(block*blockDocs) + j; p.admits(n) {
+					best.list = append(best.list, found{part: int32(i), n: n, score: measures[j], cosine: unknown})
 				}
 			}
+			best.squeezeFull()
 		}
 	}
 	best.squeeze()
 	return best.list
 }
 
-// sorted orders found documents by score, and equal ones by id, and cuts off what
-// is beyond limit.
-func sorted(parts []*part, list []found, limit int) []found {
+// sorter orders found documents. It keeps its room for the next time.
+type sorter struct {
+	keys []uint64
+	list []found
+}
+
+// sort orders a list by score, and equal ones by id, and returns the best limit.
+func (x *sorter) sort(parts []*part, list []found, limit int) []found {
 	// Numbers sort several times faster than structs by a function.
-	keys := make([]uint64, len(list))
+	keys := slices.Grow(x.keys[:0], len(list))[:len(list)]
 	for i, f := range list {
 		keys[i] = uint64(^ascending(f.score))<<32 | uint64(i)
 	}
 	slices.Sort(keys)
-	out := make([]found, len(list))
+	x.keys, x.list = keys, append(x.list[:0], list...)
 	for i, key := range keys {
-		out[i] = list[uint32(key)]
+		list[i] = x.list[uint32(key)]
 	}
-	for i := 0; i < len(out); {
+	for i := 0; i < len(list); {
 		j := i + 1
-		for j < len(out) && out[j].score == out[i].score {
+		for j < len(list) && list[j].score == list[i].score {
 			j++
 		}
 		if j > i+1 {
-			slices.SortFunc(out[i:j], func(a, b found) int {
+			slices.SortFunc(list[i:j], func(a, b found) int {
 				return cmp.Or(compareIDs(parts[a.part].contents, a.n, parts[b.part].contents, b.n), cmp.Compare(a.part, b.part))
 			})
 		}
 		i = j
 	}
-	return out[:min(len(out), limit)]
+	return list[:min(len(list), limit)]
 }
 
 // ascending returns bits that are in the order of the numbers.
@@ -73,67 +77,78 @@ func ascending(x float32) uint32 {
 	return bits | 1<<31
 }
 
-// picks keeps what may be among the best of what is offered.
+// picks keeps what may be among the best limit of what is put on its list.
 type picks struct {
 	limit int
 	least float32 // that a score and its margin must reach
 	list  []found
-	room  int
+	full  int // length of the list at which it is worth a squeeze
+	sure  []float32
 }
 
-func newPicks(limit int) picks {
-	return picks{limit: limit, least: float32(math.Inf(-1)), room: 4 * limit, list: make([]found, 0, min(2*limit, 1024))}
+// begin empties the list. What was picked before is not used any more.
+func (k *picks) begin(limit int, least float32) {
+	k.limit, k.least, k.list, k.full = limit, least, k.list[:0], 2*limit
 }
 
-// offer takes one whose score and margin reach least.
-func (k *picks) offer(f found) {
-	k.list = append(k.list, f)
-	if len(k.list) >= k.room {
+func (k *picks) squeezeFull() {
+	if len(k.list) >= k.full {
 		k.squeeze()
-		k.room = max(k.room, 2*len(k.list))
+		k.full = max(2*k.limit, len(k.list)*3/2)
 	}
 }
 
 // squeeze drops what cannot be among the best.
 func (k *picks) squeeze() {
-	if len(k.list) <= k.limit {
+	if len(k.list) < k.limit {
 		return
 	}
-	sure := make([]float32, len(k.list))
+	k.sure = slices.Grow(k.sure[:0], len(k.list))[:len(k.list)]
 	for i, f := range k.list {
-		sure[i] = f.score - f.margin
+		k.sure[i] = f.score - f.margin
 	}
-	k.least = max(k.least, nthLargest(sure, k.limit))
-	k.list = slices.DeleteFunc(k.list, func(f found) bool { return f.score+f.margin < k.least })
+	k.least = max(k.least, nthLargest(k.sure, k.limit))
+	kept := 0
+	for _, f := range k.list {
+		k.list[kept] = f
+		kept += count(f.score+f.margin >= k.least)
+	}
+	k.list = k.list[:kept]
 }
 
 // nthLargest returns the n-th largest of x, whose order it changes. n is from 1 to
-// its length.
+// its length. What is larger than a number in the middle goes before the rest, by
+// steps that do not branch: which way they would go nobody could foretell.
 func nthLargest(x []float32, n int) float32 {
-	from, to, want := 0, len(x), n-1 // the wanted place is in x[from:to]
-	for to-from > 1 {
-		pivot := x[from+(to-from)/2]
-		i, j := from, to-1
-		for i <= j {
-			for x[i] > pivot {
-				i++
-			}
-			for x[j] < pivot {
-				j--
-			}
-			if i <= j {
-				x[i], x[j] = x[j], x[i]
-				i, j = i+1, j-1
-			}
+	for {
+		pivot := x[len(x)/2]
+		larger := 0
+		for i, v := range x {
+			x[i], x[larger] = x[larger], v
+			larger += count(v > pivot)
 		}
-		switch {
-		case want <= j:
-			to = j + 1
-		case want >= i:
-			from = i
-		default:
-			return x[want]
+		if n <= larger {
+			x = x[:larger]
+			continue
 		}
+		x, n = x[larger:], n-larger
+		same := 0
+		for i, v := range x {
+			x[i], x[same] = x[same], v
+			same += count(v == pivot)
+		}
+		if n <= same {
+			return pivot
+		}
+		x, n = x[same:], n-same
 	}
-	return x[want]
+}
+
+// count is 1 for what is true.
+func count(is bool) int {
+	n := 0
+	if is {
+		n = 1
+	}
+	return n
 }

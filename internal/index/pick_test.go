@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -46,7 +47,9 @@ func TestPruningChangesNothing(t *testing.T) {
 			s.Conversation = fmt.Sprint(r.IntN(8000 / 30))
 		}
 		p := open(&x.shards[0].contents, &s, unique(text.Terms(s.Text)))
-		scoreWords([]*part{p}, len(p.lists)/2, s.Limit)
+		best := new(picks)
+		best.begin(s.Limit, math.SmallestNonzeroFloat32)
+		scoreWords([]*part{p}, len(p.lists)/2, best)
 		if p.pruned {
 			pruned++
 		}
@@ -106,7 +109,7 @@ func testNearest(t *testing.T, of int) {
 			}
 		}
 		vector.Normalize(v)
-		got := pickVectors([]*part{p}, &memory.Search{Vector: v, Limit: 100})
+		got := new(desk).pickVectors([]*part{p}, &memory.Search{Vector: v, Limit: 100})
 		var exact []float32
 		for n := range p.docs {
 			half := make([]uint16, 384)

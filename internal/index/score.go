@@ -3,7 +3,6 @@ package index
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"slices"
 )
 
@@ -39,8 +38,8 @@ func (w *words) most() float64 {
 // returns what it looked for, a term at 2i and what is related to it at 2i+1, with
 // the sum of the terms' idf and the share of it which known words have. Scores are
 // not divided by the sum. They are whole for all that may be among the
-// best limit by words that admits lets pass, and for those marked as wanted before.
-func scoreWords(parts []*part, terms, limit int) (list []words, sum, known float64) {
+// best by words that admits lets pass, and for those marked as wanted before.
+func scoreWords(parts []*part, terms int, best *picks) (list []words, sum, known float64) {
 	docs, means := statistics(parts)
 	list = make([]words, 2*terms)
 	for t := range terms {
@@ -60,75 +59,46 @@ func scoreWords(parts []*part, terms, limit int) (list []words, sum, known float
 	if sum == 0 {
 		return list, 0, 0
 	}
-	scoreRareFirst(parts, list, means, limit)
+	scoreRareFirst(parts, list, means, best)
 	return list, sum, known / sum
 }
 
 // scoreRareFirst adds up the words by what they can add. Once what is left cannot
 // lift a document into the best that has nothing yet, only those are scored on
 // that can still get there: a name that is in every turn costs little.
-func scoreRareFirst(parts []*part, list []words, means [4]lengths, limit int) {
-	order, left, added := make([]int, 0, len(list)), 0.0, 0.0
+func scoreRareFirst(parts []*part, list []words, means [4]lengths, best *picks) {
+	order, left := make([]int, 0, len(list)), 0.0
 	for i := range list {
 		if list[i].df > 0 {
 			order, left = append(order, i), left+list[i].most()
 		}
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(list[j].most(), list[i].most()) })
-	pruned := false
 	for _, i := range order {
 		w := &list[i]
-		if hits := hitsOf(parts); hits >= limit && w.df > 2*hits {
-			pruned = narrow(parts, float32(added), float32(left), limit) || pruned
+		if hits := hitsOf(parts); hits >= best.limit && w.df > 2*hits {
+			narrow(parts, float32(left), best)
 		}
 		for _, p := range parts {
-			p.score(p.lists[i], w, means, pruned)
+			p.score(p.lists[i], w, means)
 		}
-		left, added = left-w.most(), added+w.most()
-	}
-	for _, p := range parts {
-		p.pruned, p.most = pruned, float32(added)
+		left -= w.most()
 	}
 }
 
-// narrow leaves in live only the documents that can still be among the best limit,
-// when so much is added at most and so much is left, and reports whether it could
-// tell.
-func narrow(parts []*part, added, left float32, limit int) bool {
-	least := leastOfBest(parts, added, limit)
-	bound := left + least*1e-5 // sums of float32 stray by less
-	if least <= bound {
-		return false
+// narrow leaves in live only the documents that can still be among the best when so
+// much is left that may be added, if it can tell.
+func narrow(parts []*part, left float32, best *picks) {
+	if len(pickWords(parts, best)) < best.limit {
+		return
+	}
+	bound := left + best.least*1e-5 // sums of float32 stray by less
+	if best.least <= bound {
+		return
 	}
 	for _, p := range parts {
-		p.keep(least - bound)
+		p.keep(best.least - bound)
 	}
-	return true
-}
-
-// leastOfBest returns a measure which at least limit documents have that the search
-// may show, 0 if there are not so many. It is close to the largest such.
-func leastOfBest(parts []*part, most float32, limit int) float32 {
-	const bins = 1024
-	var histogram [bins]int32
-	scale := bins / most
-	for _, p := range parts {
-		for i, word := range p.among() {
-			for ; word != 0; word &= word - 1 {
-				n := int32(i<<6 + bits.TrailingZeros64(word) - lead)
-				if x := p.scores[n].byWords(); x > 0 && p.admits(n) {
-					histogram[min(bins-1, uint32(x*scale))]++
-				}
-			}
-		}
-	}
-	count := int32(0)
-	for i := bins - 1; i > 0; i-- {
-		if count += histogram[i]; int(count) >= limit {
-			return float32(i) / scale * (1 - 1e-6)
-		}
-	}
-	return 0
 }
 
 // Imagined memories beside the owner's own: a word that is in none of a dozen

@@ -3,55 +3,64 @@ package index
 import (
 	"math/bits"
 	"sync"
+
+	"github.com/loci-memory/loci/internal/vector"
 )
 
 // scratch is the working memory of one search in one shard. Between searches all
-// of it is zero.
+// of it is zero, but for what says otherwise.
 type scratch struct {
-	counts  []uint8  // of the words at hand by document, in thirds
-	covered []uint64 // documents that the words at hand count for
-	hits    []uint64 // documents with a score
-	live    []uint64 // documents that are still scored, once some are not
-	wanted  []uint64 // documents that are scored whatever their words
-	scores  []score
+	counts  []uint8   // of the words at hand by document, in thirds
+	covered []uint64  // documents that the words at hand count for
+	hits    []uint64  // documents with a score
+	live    []uint64  // documents that are still scored, once some are not
+	wanted  []uint64  // documents that are scored whatever their words
+	lexical []float32 // blended BM25 of the question's words, by document
+	related []float32 // of words related to them
 	own     []float32 // BM25 of the document's own words
 	needed  []uint64  // documents whose own is asked for
 	session []float32 // by thread
 	ranked  []int32   // threads whose session is asked for
+
+	cosines  []float32          // of the documents that are wanted; of others anything
+	measured [blockDocs]float32 // of the block at hand; otherwise anything
+	above    []int32            // the same
 }
 
-// score is the blended BM25 of a question's words, and of words related to them.
-type score struct{ lexical, related float32 }
-
-// byWords is the measure by which candidates are picked.
-func (x score) byWords() float32 { return x.lexical + relatedShare*x.related }
-
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
+var scratches = sync.Pool{New: func() any { return &scratch{above: make([]int32, 0, blockDocs)} }}
 
 // fit makes room for so many documents and threads.
 func (x *scratch) fit(docs, threads int) {
 	words := (docs+2*lead)/64 + 2
-	if cap(x.scores) < docs || x.covered == nil {
+	if cap(x.lexical) < docs || x.covered == nil {
 		room := docs + docs/8
-		set := (room+2*lead)/64 + 2
+		floats := func() []float32 { return make([]float32, room) }
+		set := func() []uint64 { return make([]uint64, (room+2*lead)/64+2) }
 		*x = scratch{
-			session: x.session,
-			counts:  make([]uint8, room+2*lead+8), scores: make([]score, room), own: make([]float32, room),
-			covered: make([]uint64, set), hits: make([]uint64, set), live: make([]uint64, set), wanted: make([]uint64, set), needed: make([]uint64, set),
+			session: x.session, above: x.above, counts: make([]uint8, room+2*lead+8),
+			lexical: floats(), related: floats(), own: floats(), cosines: floats(),
+			covered: set(), hits: set(), live: set(), wanted: set(), needed: set(),
 		}
 	}
 	if len(x.session) < threads {
 		x.session = make([]float32, threads+threads/8)
 	}
-	x.counts, x.scores, x.own = x.counts[:docs+2*lead+8], x.scores[:docs], x.own[:docs]
+	x.counts = x.counts[:docs+2*lead+8]
+	x.lexical, x.related, x.own, x.cosines = x.lexical[:docs], x.related[:docs], x.own[:docs], x.cosines[:docs]
 	x.covered, x.hits, x.live, x.wanted, x.needed = x.covered[:words], x.hits[:words], x.live[:words], x.wanted[:words], x.needed[:words]
 }
 
 // reset makes everything zero again.
 func (x *scratch) reset() {
-	for i := range x.hits {
-		each(x.hits[i]|x.wanted[i]|x.live[i], i, func(n int32) { x.scores[n] = score{} })
-		each(x.needed[i], i, func(n int32) { x.own[n] = 0 })
+	for i := range x.hits { // of the documents of a word, all are cleared sooner than some
+		from, to := min(max(0, i<<6-lead), len(x.own)), min((i+1)<<6-lead, len(x.own))
+		if x.hits[i]|x.wanted[i]|x.live[i] != 0 {
+			clear(x.lexical[from:to])
+			clear(x.related[from:to])
+		}
+		if x.needed[i] != 0 {
+			clear(x.own[from:to])
+		}
 	}
 	for _, t := range x.ranked {
 		x.session[t] = 0
@@ -63,12 +72,8 @@ func (x *scratch) reset() {
 	clear(x.needed)
 }
 
-// each calls yield for the documents whose bits are in word i of a set.
-func each(word uint64, i int, yield func(n int32)) {
-	for ; word != 0; word &= word - 1 {
-		yield(int32(i<<6 + bits.TrailingZeros64(word) - lead))
-	}
-}
+// byWords is the measure by which candidates are picked.
+func (x *scratch) byWords(n int32) float32 { return x.lexical[n] + relatedShare*x.related[n] }
 
 // hitsOf returns how many documents have a score.
 func hitsOf(parts []*part) int {
@@ -81,24 +86,54 @@ func hitsOf(parts []*part) int {
 	return hits
 }
 
-// among returns the documents that may be among the best.
-func (p *part) among() []uint64 {
+// blockDocs is how many documents are compared with a bound together.
+const blockDocs = 512
+
+// blocks is how many there are.
+func (p *part) blocks() int { return (len(p.docs) + blockDocs - 1) / blockDocs }
+
+// reaching returns which documents of a block may be among the best and measure at
+// least so much, which is more than 0, counted from the block's first, and what each
+// of the block measures. It holds until the next call.
+func (p *part) reaching(block int, least float32) (above []int32, measures []float32) {
+	among := p.hits
 	if p.pruned {
-		return p.live
+		among = p.live
 	}
-	return p.hits
+	from, to := block*blockDocs, min((block+1)*blockDocs, len(p.docs))
+	if empty(among[from>>6 : (to-1+lead)>>6+1]) {
+		return nil, nil
+	}
+	measures = p.lexical[from:to]
+	if p.relates {
+		measures = p.measured[:to-from]
+		for i := range measures {
+			measures[i] = p.byWords(int32(from + i))
+		}
+	}
+	p.above = vector.Above(measures, least, p.above)
+	return p.above, measures
+}
+
+func empty(set []uint64) bool {
+	for _, word := range set {
+		if word != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // keep leaves live the hits whose measure is least or more, and those wanted.
 func (p *part) keep(least float32) {
-	for i, word := range p.hits {
-		live := p.wanted[i]
-		each(word, i, func(n int32) {
-			if p.scores[n].byWords() >= least {
-				j := uint32(n) + uint32(lead)
-				live |= 1 << (j & 63)
-			}
-		})
-		p.live[i] = live
+	next := p.covered
+	copy(next, p.wanted)
+	for block := range p.blocks() {
+		above, _ := p.reaching(block, least)
+		for _, i := range above {
+			mark(next, int32(block*blockDocs)+i)
+		}
 	}
+	clear(p.live)
+	p.live, p.covered, p.pruned = next, p.live, true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -20,8 +21,20 @@ type part struct {
 	filter filter
 	lists  [][][]uint32 // postings: at 2i of the question's term i, at 2i+1 of the terms related to it
 	pruned bool         // only what is live has whole scores
-	most   float32      // that a score can be
+
+	relates bool // something has a related word
 }
+
+// desk is the working memory of one search beside that of its parts. What is in it
+// between searches is not used.
+type desk struct {
+	words    picks
+	scanners []scanner
+	united   []found
+	sorter   sorter
+}
+
+var desks = sync.Pool{New: func() any { return new(desk) }}
 
 // search finds candidates in shards, which the caller has locked for reading.
 func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Candidate, error) {
@@ -36,32 +49,33 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 	for i, sh := range shards {
 		parts[i] = open(&sh.contents, &s, terms)
 	}
+	d := desks.Get().(*desk)
 	var near []found
 	if s.Vector != nil {
-		near = pickVectors(parts, &s)
+		near = d.pickVectors(parts, &s)
 		if err := ctx.Err(); err != nil {
-			release(parts)
+			d.release(parts)
 			return nil, err
 		}
-		for _, f := range near {
-			mark(parts[f.part].wanted, f.n)
-		}
 	}
-	asked, sum, known := scoreWords(parts, len(terms), s.Limit)
-	list := union(parts, sorted(parts, pickWords(parts, s.Limit), s.Limit), near, s.Limit)
+	d.words.begin(s.Limit, math.SmallestNonzeroFloat32)
+	asked, sum, known := scoreWords(parts, len(terms), &d.words)
+	words := d.sorter.sort(parts, pickWords(parts, &d.words), s.Limit)
+	list := d.unite(parts, words, near, s.Limit)
 	scoreOwn(parts, asked, list)
-	out := candidates(parts, list, &s, float32(max(sum, math.SmallestNonzeroFloat32)), float32(known))
-	release(parts)
+	out := d.candidates(parts, list, &s, float32(max(sum, math.SmallestNonzeroFloat32)), float32(known))
+	d.release(parts)
 	return out, nil
 }
 
 // release gives the working memory back. After a panic nobody calls it: what was
 // left half done is not used again.
-func release(parts []*part) {
+func (d *desk) release(parts []*part) {
 	for _, p := range parts {
 		p.reset()
 		scratches.Put(p.scratch)
 	}
+	desks.Put(d)
 }
 
 func unique(terms []string) []string {
@@ -93,14 +107,14 @@ func open(c *contents, s *memory.Search, terms []string) *part {
 	return p
 }
 
-// union takes the best by words and fills up with the best by vector, for which a
+// unite takes the best by words and fills up with the best by vector, for which a
 // quarter of the places is kept. What it took is marked as needed.
-func union(parts []*part, words, vectors []found, limit int) []found {
+func (d *desk) unite(parts []*part, words, vectors []found, limit int) []found {
 	if len(vectors) == 0 {
 		return words
 	}
 	keep := min(len(words), limit-min(limit/4, len(vectors)))
-	out := make([]found, 0, min(limit, len(words)+len(vectors)))
+	out := d.united[:0]
 	for _, list := range [][]found{words[:keep], vectors, words[keep:]} {
 		for _, f := range list {
 			if taken := parts[f.part].needed; len(out) < limit && !marked(taken, f.n) {
@@ -109,5 +123,6 @@ func union(parts []*part, words, vectors []found, limit int) []found {
 			}
 		}
 	}
+	d.united = out
 	return out
 }
