@@ -209,7 +209,10 @@ func (r *recalling) find(ctx context.Context, query recall.Query, topK int) erro
 		if err != nil {
 			return err
 		}
-		hits = append(hits, found...)
+		if len(hits) > 0 {
+			found = slices.Concat(hits, found)
+		}
+		hits = found
 	}
 	if small {
 		topK = r.atLeast(topK, len(hits))

@@ -26,7 +26,7 @@ func (r *recalling) part(do func() error) (err error) {
 func within(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
 	end, ok := ctx.Deadline()
 	if !ok {
-		return context.WithCancel(ctx)
+		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, time.Duration(share*float64(time.Until(end))))
 }

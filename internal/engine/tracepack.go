@@ -80,7 +80,7 @@ func packTrace(t memory.Trace) []byte {
 const perUnit, mostUnits = 1e4, 1 << 53
 
 func (p *tracePacker) number(x float64) {
-	if x = math.Round(x * perUnit); math.IsNaN(x) {
+	if x = math.RoundToEven(x * perUnit); math.IsNaN(x) {
 		x = 0
 	}
 	p.b = binary.AppendVarint(p.b, int64(max(-mostUnits, min(mostUnits, x))))

@@ -85,6 +85,9 @@ const asGood = 0.8
 
 // distilled puts facts in front of the turns that they can stand in for.
 func distilled(hits []memory.Hit) []memory.Hit {
+	if !slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.Memory.Fact != nil }) {
+		return hits
+	}
 	out := slices.Clone(hits)
 	for i := range out {
 		if out[i].Memory.Turn == nil {

@@ -9,6 +9,9 @@ import (
 // Overtaken moves turns of which a fact took the place behind that fact, where it
 // is a hit too: what holds now comes before what was said once.
 func Overtaken(hits []memory.Hit) []memory.Hit {
+	if !slices.ContainsFunc(hits, func(h memory.Hit) bool { return len(h.Now) > 0 }) {
+		return hits
+	}
 	out := slices.Clone(hits)
 	for i := 0; i < len(out); i++ {
 		last := -1

@@ -87,24 +87,19 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 	room.diversify(order[:relevant], or(o.Lambda, defaultLambda), limit)
 	showing := min(limit, relevant)
 	others := order[showing:min(len(order), showing+limit)]
-	backing := make(memory.Why, 0, (showing+len(others))*usualWhy)
-	why := func(r *ranked) memory.Why {
-		start := len(backing)
-		backing = r.explain(a, backing)
-		return backing[start:len(backing):len(backing)]
-	}
 	if showing > 0 {
 		kept = make([]memory.Candidate, showing)
 	}
 	if len(others) > 0 {
 		cut = make([]Cut, len(others))
 	}
+	whys := room.explain(a, order[:showing+len(others)])
 	for i, r := range order[:showing] {
 		kept[i] = *r.Candidate
-		kept[i].Score, kept[i].Why = r.score, why(r)
+		kept[i].Score, kept[i].Why = r.score, whys.next()
 	}
 	for i, r := range others {
-		cut[i] = Cut{ID: r.ID, Kind: r.Kind, Score: r.score, Why: why(r), Stage: stage}
+		cut[i] = Cut{ID: r.ID, Kind: r.Kind, Score: r.score, Why: whys.next(), Stage: stage}
 		if showing+i < relevant {
 			cut[i].Stage = "limit"
 		}
@@ -117,6 +112,8 @@ type room struct {
 	list   []ranked
 	order  []*ranked
 	chosen []float32 // vectors of what diversify chose, one behind the other
+	parts  memory.Why
+	ends   []int // of each one's parts
 }
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
@@ -238,9 +235,29 @@ func recency(age time.Duration) float64 {
 	return math.Exp(-max(0, age.Hours()/24) / ageScale)
 }
 
-// usualWhy is how many parts the Why of most candidates has at most: some six of
-// a searcher, six of Rank's stages, and the cues that hold.
-const usualWhy = 20
+// whys are explanations in one piece of memory.
+type whys struct {
+	parts memory.Why
+	ends  []int
+	start int
+}
+
+// explain returns why each of the list has its score.
+func (m *room) explain(a *asked, list []*ranked) *whys {
+	m.parts, m.ends = m.parts[:0], m.ends[:0]
+	for _, r := range list {
+		m.parts = r.explain(a, m.parts)
+		m.ends = append(m.ends, len(m.parts))
+	}
+	return &whys{parts: slices.Clone(m.parts), ends: m.ends}
+}
+
+func (w *whys) next() memory.Why {
+	end := w.ends[0]
+	why := w.parts[w.start:end:end]
+	w.start, w.ends = end, w.ends[1:]
+	return why
+}
 
 // explain adds the numbers of the searcher, the cues and the stages.
 func (r *ranked) explain(a *asked, why memory.Why) memory.Why {
