@@ -57,6 +57,7 @@ type Lease struct {
 type Outcome struct {
 	Done    bool      // nothing was left to do
 	RetryAt time.Time // otherwise: try again then; the store parks it after MaxAttempts
+	Later   bool      // not to be done before RetryAt: it did not fail, and is not counted
 	Park    bool      // do not try again
 	Cause   string    // what went wrong, for people
 }

@@ -143,9 +143,9 @@ type Queue interface {
 	Extend(ctx context.Context, held Lease, lease time.Duration) (Lease, error)
 
 	// Finish ends an attempt that no run completed. [LeaseLost] as above. Unless it
-	// is done the attempt failed: it is counted, its Cause becomes the job's Error,
-	// and the job is parked if the outcome says so or this was the last of
-	// [MaxAttempts]; otherwise it is due at RetryAt, or now without one.
+	// is done or for later the attempt failed: it is counted, and the job is parked
+	// if the outcome says so or this was the last of [MaxAttempts]. Its Cause becomes
+	// the job's Error, and it is due at RetryAt, or now without one.
 	Finish(ctx context.Context, held Lease, o Outcome) error
 
 	// Jobs returns an owner's jobs, newest first (CreatedAt, then ID, both

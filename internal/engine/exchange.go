@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,6 +38,10 @@ const (
 	shortlist = 8
 )
 
+// temporary begins the name that Open WebUI gives to a chat which is not to be
+// kept: memory is read for it, and nothing of it is written.
+const temporary = "local:"
+
 // Incoming is a chat request as a door received it.
 type Incoming struct {
 	Owner  memory.Owner
@@ -59,9 +64,12 @@ type Exchange struct {
 	unplaced     error  // why Open did not find out
 	reads        bool
 	writes       bool
+	learns       bool
 
 	prepared Prepared
 	asked    string     // id of the new user turn, "" if there is none to learn from
+	again    string     // id of the user turn that was asked again, instead
+	moved    []string   // turns that left the path, or came back to it
 	parent   string     // id of the turn that the answer follows
 	question chan error // the outcome of RecordQuestion; nil before
 	answered chan struct{}
@@ -72,13 +80,21 @@ type Exchange struct {
 // are new.
 func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 	mode := in.Extras.Mode
+	if mode == "" && strings.HasPrefix(in.ChatID, temporary) {
+		mode = wire.ModeRead
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.opts.Deadline)
+	defer cancel()
+	pause := e.Paused(ctx, in.Owner)
+	if pause == PauseMemory {
+		mode = wire.ModeOff
+	}
 	x := &Exchange{
 		e: e, in: in, answered: make(chan struct{}),
 		reads:  mode != wire.ModeWrite && mode != wire.ModeOff,
 		writes: mode != wire.ModeRead && mode != wire.ModeOff,
+		learns: pause == PauseNone,
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.opts.Deadline)
-	defer cancel()
 	x.unplaced = x.guarded(func() error { return x.place(ctx) })
 	return x
 }
@@ -105,7 +121,7 @@ func (x *Exchange) place(ctx context.Context) error {
 		ID: id, Owner: x.in.Owner, Project: x.in.Extras.Project, CreatedAt: now, UpdatedAt: now,
 	}
 	if len(turns) == 0 {
-		x.conversation.Title = title(x.in.Chat)
+		x.conversation.Title = title(x.in.Chat, x.e.opts.Learn.Personal)
 	}
 	x.at = dialog.Align(turns, x.in.Chat.Messages, x.mode)
 	x.chain = chainOf(x.at, turns, x.in.Chat.LastUser())
@@ -175,10 +191,10 @@ const (
 	titleBytes = 1 << 10
 )
 
-func title(c *wire.Chat) string {
+func title(c *wire.Chat, personal bool) string {
 	for _, m := range c.Messages {
 		if m.Role == memory.RoleUser {
-			words := []rune(strings.Join(strings.Fields(learn.Redact(clip(m.Text, titleBytes), false)), " "))
+			words := []rune(strings.Join(strings.Fields(learn.Redact(clip(m.Text, titleBytes), personal)), " "))
 			return string(words[:min(len(words), maxTitle)])
 		}
 	}
@@ -298,7 +314,7 @@ func (x *Exchange) storeQuestion(ctx context.Context) error {
 	for _, p := range x.at.New {
 		m := x.in.Chat.Messages[p.Message]
 		t := x.turn(m.Role, m.Name, m.Text, p.Index, p.Chain, now)
-		t.NoLearn = p.History
+		t.NoLearn = p.History || !x.learns
 		batch.Turns = append(batch.Turns, t)
 		if m.Role == memory.RoleUser && !p.History {
 			x.asked = t.ID
@@ -307,13 +323,10 @@ func (x *Exchange) storeQuestion(ctx context.Context) error {
 	if len(batch.Turns) == 0 && len(batch.Marks) == 0 {
 		return nil
 	}
-	if x.asked != "" {
-		switch x.e.opts.LearnAfter {
-		case AfterUser:
-			batch.Jobs = []memory.Job{learnJob(x.in.Owner, x.conversation.ID, x.asked, now)}
-		case AfterExchange:
-			batch.Jobs = []memory.Job{learnJob(x.in.Owner, x.conversation.ID, x.asked, now.Add(learnGrace))}
-		}
+	x.moved = slices.Concat(x.at.Leave, x.at.Rejoin)
+	var err error
+	if batch.Jobs, err = x.asksToLearn(ctx, now); err != nil {
+		return err
 	}
 	if err := x.append(ctx, batch); err != nil {
 		return err
@@ -331,7 +344,7 @@ func (x *Exchange) turn(role memory.Role, name, words string, index int, chain s
 	t := memory.Turn{
 		ID: derivedID(x.in.Owner, x.conversation.ID, x.parent, chain), Owner: x.in.Owner, Conversation: x.conversation.ID, Project: x.conversation.Project,
 		Index: index, Parent: x.parent, Chain: chain, Role: role, Name: name,
-		Content: learn.Redact(words, false), Status: memory.Active, CreatedAt: now,
+		Content: learn.Redact(words, x.e.opts.Learn.Personal), Status: memory.Active, CreatedAt: now,
 	}
 	x.parent = t.ID
 	return t
@@ -411,6 +424,7 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
 	defer leave()
 	now := x.e.now()
 	batch := memory.Batch{Conversation: x.conversation, Run: newID()}
+	exchanges := 0
 	if !a.Empty() {
 		x.e.Metrics.Retrieved(len(x.prepared.Hits), recall.Used(x.in.Chat.Question(1), a.Text, x.prepared.Hits))
 		at, err := x.aligned(ctx)
@@ -420,6 +434,8 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
 		reply := at.Answer(a.Digest)
 		x.parent = at.Parent
 		batch.Marks = marks(reply.Leave, reply.Rejoin)
+		x.moved = slices.Concat(x.moved, reply.Leave, reply.Rejoin)
+		exchanges = (reply.Index + 1) / 2
 		if reply.Known == "" {
 			name := ""
 			if a.Model == memory.RecallModel {
@@ -428,15 +444,13 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
 			batch.Turns = []memory.Turn{x.turn(memory.RoleAssistant, name, a.Text, reply.Index, reply.Chain, now)}
 		}
 	}
-	asked := x.asked
-	if asked == "" && len(batch.Turns) > 0 {
-		// Asked again: the first try may have died before its answer was recorded.
-		// If not, the job is known by its id.
-		asked = x.at.Turns[x.in.Chat.LastUser()]
+	if x.asked == "" && len(batch.Turns) > 0 {
+		// Asked again: the first try may have died before its answer was recorded, or
+		// this is another answer.
+		x.again, x.moved = x.at.Turns[x.in.Chat.LastUser()], append(x.moved, batch.Turns[0].ID)
 	}
-	learns := asked != "" && x.e.opts.LearnAfter == AfterExchange
-	if learns {
-		batch.Jobs = []memory.Job{learnJob(x.in.Owner, x.conversation.ID, asked+"-end", now)}
+	if batch.Jobs, err = x.endToLearn(ctx, exchanges, now); err != nil {
+		return err
 	}
 	if len(batch.Turns)+len(batch.Marks)+len(batch.Jobs) == 0 {
 		return nil
@@ -444,7 +458,7 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
 	if err := x.append(ctx, batch); err != nil {
 		return err
 	}
-	if learns {
+	if len(batch.Jobs) > 0 {
 		x.e.Wake()
 	}
 	return nil

@@ -59,9 +59,11 @@ func (r *recalling) core(ctx context.Context) recall.Core {
 			core.Pinned = append(core.Pinned, *m.Fact)
 		}
 	}
-	if core.Profile, err = r.e.Store.Profile(ctx, owner, memory.At{}); err != nil {
+	profile, err := r.e.Store.Profile(ctx, owner, memory.At{})
+	if err != nil {
 		r.skip("profile", err)
 	}
+	core.Profile = told(profile)
 	return core
 }
 

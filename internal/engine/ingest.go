@@ -225,14 +225,6 @@ func (e *Engine) turnVectors(ctx context.Context, turns []memory.Turn) ([]memory
 	return vectors, nil
 }
 
-// learnJob is the job that learns from a conversation up to a turn.
-func learnJob(owner memory.Owner, conversation, turn string, runAt time.Time) memory.Job {
-	return memory.Job{
-		ID: "learn-" + turn, Owner: owner, Kind: memory.JobLearn, Conversation: conversation,
-		Turns: []string{turn}, State: memory.JobQueued, RunAt: runAt, CreatedAt: runAt,
-	}
-}
-
 // How often a caller who waits looks whether the job is done, should another
 // process do it: soon at first, since rules are quick, and ever more seldom, since
 // models are not. What this process learns wakes the caller.

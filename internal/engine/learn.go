@@ -36,6 +36,9 @@ func runOf(job string) string { return "run-" + job }
 func (e *Engine) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 	defer e.learned.ring()
 	e.lull.wait(ctx)
+	if err := e.rests(ctx, job); err != nil {
+		return "", err
+	}
 	if err := e.rebranch(ctx, job); err != nil {
 		return "", err
 	}
@@ -77,7 +80,7 @@ func (e *Engine) unlearned(ctx context.Context, job memory.Job) ([]memory.Turn, 
 	if err != nil {
 		return nil, fmt.Errorf("read turns: %w", err)
 	}
-	if !e.opts.Assistant || len(turns) == 0 {
+	if !e.opts.Assistant || len(turns) == 0 && len(job.Turns) < 2 {
 		return turns, nil
 	}
 	path, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation})
@@ -94,7 +97,7 @@ func (e *Engine) unlearned(ctx context.Context, job memory.Job) ([]memory.Turn, 
 		if t.Role == memory.RoleUser {
 			answers = said[t.ID]
 		}
-		if said[t.ID] || answers && t.Role == memory.RoleAssistant && t.Tells() && t.LearnedAt.IsZero() {
+		if said[t.ID] || (answers || slices.Contains(job.Turns, t.ID)) && t.Role == memory.RoleAssistant && t.Tells() && t.LearnedAt.IsZero() {
 			all = append(all, t)
 		}
 	}

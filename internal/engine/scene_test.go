@@ -46,6 +46,7 @@ var stores = map[string]func(t testing.TB, now func() time.Time) memory.Store{
 //	user NAME: TEXT            NAME says TEXT in their current chat; what is due is learned
 //	reply TEXT                 what the assistant answers from now on ("OK." at first)
 //	new chat NAME              their next message begins another chat
+//	named chat NAME: ID        which the client names
 //	retry NAME                 their last request comes again
 //	llm PROMPT: REPLY          the model's next reply to that prompt; the first makes there be a model
 //	at +3d | +2h               time passes
@@ -137,6 +138,13 @@ func (r *rig) work(ctx context.Context) error {
 			return err
 		}
 		end, err := handlers[job.Kind](ctx, job)
+		var off *jobs.PutOff
+		if errors.As(err, &off) {
+			if err := r.Store.Finish(ctx, job.Lease, memory.Outcome{Later: true, RetryAt: off.Until}); err != nil {
+				return err
+			}
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", job.Kind, err)
 		}
@@ -151,6 +159,7 @@ func (r *rig) work(ctx context.Context) error {
 type scene struct {
 	*rig
 	chats map[string][]chatMessage // the current chat of each person
+	names map[string]string        // what the client calls it, "" for nothing
 	reply string
 	hits  []memory.Hit
 	block string
@@ -164,7 +173,7 @@ type chatMessage struct {
 }
 
 func newScene(t *testing.T, open func(testing.TB, func() time.Time) memory.Store) *scene {
-	return &scene{rig: newRig(t, open), chats: map[string][]chatMessage{}, reply: "OK.", last: map[string]string{}}
+	return &scene{rig: newRig(t, open), chats: map[string][]chatMessage{}, names: map[string]string{}, reply: "OK.", last: map[string]string{}}
 }
 
 func (s *scene) step(line string) error {
@@ -179,8 +188,10 @@ func (s *scene) step(line string) error {
 		return s.say(ctx, name, rest)
 	case "reply":
 		s.reply = strings.TrimPrefix(line, "reply ")
-	case "new":
-		delete(s.chats, strings.TrimPrefix(name, "chat "))
+	case "new", "named":
+		name = strings.TrimPrefix(name, "chat ")
+		delete(s.chats, name)
+		s.names[name] = rest
 	case "retry":
 		chat := s.chats[name]
 		s.chats[name] = chat[:len(chat)-1]
@@ -301,7 +312,7 @@ func (s *scene) exchange(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	x := s.Open(ctx, Incoming{Owner: memory.User(memory.DefaultNamespace, name), Chat: chat, Extras: wire.Extras{Mode: s.mode}})
+	x := s.Open(ctx, Incoming{Owner: memory.User(memory.DefaultNamespace, name), Chat: chat, ChatID: s.names[name], Extras: wire.Extras{Mode: s.mode}})
 	s.block = x.Prepare(ctx).Block
 	x.RecordQuestion(ctx)
 	x.RecordAnswer(ctx, wire.Answer{Role: memory.RoleAssistant, Text: s.reply, Digest: wire.Digest(memory.RoleAssistant, s.reply, "", "")})

@@ -22,11 +22,14 @@ func (r *Runner) work(ctx context.Context, job memory.Job) {
 	cancel(nil)
 	keeper.Wait()
 
+	var off *PutOff
 	log := r.o.Log.With("job", job.ID, "kind", job.Kind, "owner", job.Owner)
 	switch {
 	case errors.Is(err, memory.LeaseLost), err != nil && errors.Is(lost, memory.LeaseLost):
 		log.Warn("job went to another worker")
 		r.o.Metrics.JobEnded(job.Kind, "lost")
+	case errors.As(err, &off):
+		r.finish(ctx, job, memory.Outcome{Later: true, RetryAt: off.Until, Cause: off.Why}, "later")
 	case err != nil:
 		r.fail(ctx, job, err)
 	case end == Applied:

@@ -16,7 +16,7 @@ import (
 
 // Handler does one job. The error says that the attempt failed and is tried
 // again; one that is [memory.Invalid] parks the job, since trying again cannot
-// help. The context ends when the lease is lost or the runner stops.
+// help, and a [*PutOff] is no failure. The context ends when the lease is lost or the runner stops.
 type Handler func(ctx context.Context, job memory.Job) (End, error)
 
 // End is how a handler left its job.

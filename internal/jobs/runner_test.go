@@ -98,6 +98,26 @@ func TestFailureIsTriedAgainLaterAndLater(t *testing.T) {
 	})
 }
 
+func TestPutOffIsNoFailure(t *testing.T) {
+	tries := 0
+	var from time.Time
+	run(t, Options{}, func(context.Context, memory.Job) (End, error) {
+		if tries++; tries <= 2*memory.MaxAttempts {
+			return "", fmt.Errorf("wrapped: %w", &PutOff{Until: time.Now().Add(time.Minute), Why: "the talk goes on"})
+		}
+		return Nothing, nil
+	}, func(t *testing.T, q *queue, r *Runner) {
+		from = time.Now()
+		q.add(job("1", ana))
+		r.Wake()
+		time.Sleep(time.Hour)
+		drain(t, r)
+		if j := q.state("1"); j.State != memory.JobDone || j.Attempts != 0 || tries != 2*memory.MaxAttempts+1 {
+			t.Errorf("%v later: %d tries, job %+v; want it done without a failure", time.Since(from), tries, j)
+		}
+	})
+}
+
 func TestInvalidIsParkedAtOnce(t *testing.T) {
 	run(t, Options{}, func(context.Context, memory.Job) (End, error) {
 		return "", fmt.Errorf("read: %w", memory.Errorf(memory.Invalid, "no such conversation"))

@@ -154,8 +154,8 @@ func (m *Metrics) Retrieved(injected, used int) {
 	}
 }
 
-// JobEnded counts one attempt at a job by how it ended: "done", "retry", "parked"
-// or "lost".
+// JobEnded counts one attempt at a job by how it ended: "done", "later", "retry",
+// "parked" or "lost".
 func (m *Metrics) JobEnded(kind memory.JobKind, end string) {
 	if m != nil {
 		m.jobs.WithLabelValues(string(kind), end).Inc()

@@ -18,6 +18,7 @@ var queueRules = []rule{
 	{"ExtendKeepsTheLease", extendKeepsTheLease},
 	{"LateWorkerIsNoOp", lateWorkerIsNoOp},
 	{"FinishWithRetry", finishWithRetry},
+	{"LaterIsNoFailure", laterIsNoFailure},
 	{"ParkedAfterMaxAttempts", parkedAfterMaxAttempts},
 	{"RequeueParked", requeueParked},
 	{"JobsAreQueuedOnce", jobsAreQueuedOnce},
@@ -218,6 +219,21 @@ func finishWithRetry(r *rig) {
 	r.nothingDue("after parking")
 	if got := r.jobs(ana, memory.JobParked); len(got) != 1 || got[0].Error != "hopeless" || got[0].Attempts != 3 {
 		r.Errorf("parked jobs: got %+v, want the job with its cause", got)
+	}
+}
+
+func laterIsNoFailure(r *rig) {
+	r.enqueue(job(ana, "one"))
+	for i := range memory.MaxAttempts + 1 {
+		held := r.claim()
+		at := r.clock.Now().Add(time.Hour)
+		r.must("finish", r.Finish(r.Context(), held.Lease, memory.Outcome{Later: true, RetryAt: at, Cause: "the talk goes on"}))
+		got := r.jobs(ana)[0]
+		if got.State != memory.JobQueued || got.Attempts != 0 || got.Error != "the talk goes on" || !got.RunAt.Equal(memory.Time(at)) {
+			r.Errorf("put off %d times: got %+v, want it queued for %v without a failure", i+1, got, at)
+		}
+		r.nothingDue("before its time")
+		r.clock.Advance(time.Hour)
 	}
 }
 

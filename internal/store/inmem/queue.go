@@ -136,14 +136,16 @@ func (s *shelf) finish(j memory.Job, o memory.Outcome, now time.Time) {
 		s.jobs[j.ID] = j
 		return
 	}
-	j.Attempts++
+	if !o.Later {
+		j.Attempts++
+	}
 	j.Error = o.Cause
 	j.RunAt = memory.Time(o.RetryAt)
 	if j.RunAt.IsZero() {
 		j.RunAt = memory.Time(now)
 	}
 	j.State = memory.JobQueued
-	if o.Park || j.Attempts >= memory.MaxAttempts {
+	if !o.Later && (o.Park || j.Attempts >= memory.MaxAttempts) {
 		j.State = memory.JobParked
 	}
 	s.jobs[j.ID] = j

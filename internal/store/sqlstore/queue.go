@@ -285,13 +285,16 @@ func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome)
 		if o.Done {
 			return t.complete(held.Owner, held.Job)
 		}
-		return t.retry(now, held, failed+1, o)
+		if !o.Later {
+			failed++
+		}
+		return t.retry(now, held, failed, o)
 	})
 }
 
 func (t *tx) retry(now time.Time, held memory.Lease, attempts int, o memory.Outcome) error {
 	state := memory.JobQueued
-	if o.Park || attempts >= memory.MaxAttempts {
+	if !o.Later && (o.Park || attempts >= memory.MaxAttempts) {
 		state = memory.JobParked
 	}
 	at := memory.Time(o.RetryAt)

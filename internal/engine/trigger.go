@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/memory"
+)
+
+// counts reports whether learning waits for a number of messages or exchanges.
+func (l Learning) counts() bool { return l.Every > 1 || l.Exchanges > 1 }
+
+// learnJob is the job that learns from a conversation up to a turn, and lets facts
+// follow the turns that left the path or came back to it.
+func learnJob(owner memory.Owner, conversation, turn string, runAt time.Time, moved ...string) memory.Job {
+	return memory.Job{
+		ID: "learn-" + turn, Owner: owner, Kind: memory.JobLearn, Conversation: conversation,
+		Turns: append([]string{turn}, moved...), State: memory.JobQueued, RunAt: runAt, CreatedAt: runAt,
+	}
+}
+
+// restPrefix begins the ids of jobs that learn what a count left over: they wait
+// for the conversation to rest.
+const restPrefix = "rest-"
+
+// restJob is the job that learns from a conversation once it rests; first is the
+// first turn that is not learned from, so that there is one such job at a time.
+func (e *Engine) restJob(owner memory.Owner, conversation, first string, now time.Time) memory.Job {
+	j := learnJob(owner, conversation, first, now.Add(e.opts.Learn.Idle))
+	j.ID = restPrefix + first
+	return j
+}
+
+// rests returns a [*jobs.PutOff] if the job waits for a conversation to rest that
+// does not.
+func (e *Engine) rests(ctx context.Context, job memory.Job) error {
+	if !strings.HasPrefix(job.ID, restPrefix) {
+		return nil
+	}
+	last, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, Last: 1})
+	if err != nil {
+		return fmt.Errorf("read the last turn: %w", err)
+	}
+	if len(last) == 0 {
+		return nil
+	}
+	if until := last[0].RecordedAt.Add(e.opts.Learn.Idle); e.now().Before(until) {
+		return &jobs.PutOff{Until: until, Why: "the conversation goes on"}
+	}
+	return nil
+}
+
+// asksToLearn returns the job that a question is stored with: it learns should the
+// exchange never come to its end or, where learning counts, once the conversation
+// rests.
+func (x *Exchange) asksToLearn(ctx context.Context, now time.Time) ([]memory.Job, error) {
+	if !x.learns || x.asked == "" {
+		return nil, nil
+	}
+	switch x.e.opts.LearnAfter {
+	case AfterUser:
+		return []memory.Job{learnJob(x.in.Owner, x.conversation.ID, x.asked, now, x.moved...)}, nil
+	case AfterExchange:
+	default:
+		return nil, nil
+	}
+	if !x.e.opts.Learn.counts() {
+		return []memory.Job{learnJob(x.in.Owner, x.conversation.ID, x.asked, now.Add(learnGrace), x.moved...)}, nil
+	}
+	waiting, err := x.unlearned(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first := x.asked
+	if len(waiting) > 0 {
+		first = waiting[0].ID
+	}
+	return []memory.Job{x.e.restJob(x.in.Owner, x.conversation.ID, first, now)}, nil
+}
+
+// endToLearn returns the job that an answer is stored with: it learns from the
+// exchange, if enough has been said.
+func (x *Exchange) endToLearn(ctx context.Context, exchanges int, now time.Time) ([]memory.Job, error) {
+	asked := cmp.Or(x.asked, x.again)
+	if !x.learns || asked == "" || x.e.opts.LearnAfter != AfterExchange {
+		return nil, nil
+	}
+	if l := x.e.opts.Learn; l.counts() {
+		waiting, err := x.unlearned(ctx)
+		if err != nil || len(waiting) < l.Every || exchanges < l.Exchanges {
+			return nil, err
+		}
+	}
+	job := learnJob(x.in.Owner, x.conversation.ID, asked, now, x.moved...)
+	if job.ID += "-end"; len(x.moved) > 0 { // each time that turns move
+		job.ID += "-" + newID()
+	}
+	return []memory.Job{job}, nil
+}
+
+// unlearned returns the conversation's turns that were not learned from.
+func (x *Exchange) unlearned(ctx context.Context) ([]memory.Turn, error) {
+	turns, err := x.e.Store.Turns(ctx, x.in.Owner, memory.TurnQuery{Conversation: x.conversation.ID, Unlearned: true})
+	if err != nil {
+		return nil, fmt.Errorf("count what is not learned from: %w", err)
+	}
+	return turns, nil
+}
