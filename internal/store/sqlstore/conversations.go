@@ -18,7 +18,7 @@ func scanConversation(owner memory.Owner, row scanner) (memory.Conversation, err
 // Conversations returns conversations: see [memory.Log].
 func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (memory.ConversationPage, error) {
 	w := ofOwner()
-	w.anyOf(`id`, q.IDs)
+	w.oneOf(`id`, q.IDs)
 	if q.Project != "" {
 		w.and(`project = ?`, q.Project)
 	}

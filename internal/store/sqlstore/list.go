@@ -77,8 +77,9 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, ids []string) (map
 			if len(wanted) == 0 {
 				return nil
 			}
-			rows, err := v.query(`SELECT `+from.columns+` FROM `+from.table+`
-				WHERE owner = ? AND id IN (SELECT value FROM json_each(?))`, list(wanted))
+			w := ofOwner()
+			w.oneOf(`id`, wanted)
+			rows, err := v.query(`SELECT `+from.columns+` FROM `+from.table+` `+w.text(), w.args...)
 			all, err := collect(rows, err, func(row scanner) (memory.Memory, error) { return from.scan(owner, row) })
 			if err != nil {
 				return fmt.Errorf("read %s: %w", from.table, err)

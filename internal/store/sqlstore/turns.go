@@ -44,16 +44,20 @@ func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
 	if q.Conversation != "" {
 		w.and(`conversation = ?`, q.Conversation)
 	}
-	w.anyOf(`id`, q.IDs)
+	w.oneOf(`id`, q.IDs)
 	if len(q.Chains) > 0 {
 		w.and(`chain <> ''`) // in the words of the index
-		w.anyOf(`chain`, q.Chains)
+		w.oneOf(`chain`, q.Chains)
 	}
 	if q.Unlearned {
 		w.and(`role = 'user' AND learned_at = 0 AND no_learn = 0`)
 	}
 	if statuses := turnStatuses(q); len(statuses) > 0 {
-		w.anyOf(`status`, statuses)
+		if len(w.terms) > 1 {
+			w.oneOf(`+status`, statuses) // there are better indexes than that on it
+		} else {
+			w.anyOf(`status`, statuses)
+		}
 	}
 	query := `SELECT ` + turnColumns + ` FROM turns ` + w.text()
 	if q.Last > 0 && q.Conversation != "" {
