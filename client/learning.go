@@ -104,3 +104,19 @@ func (c *Client) Usage(ctx context.Context, since time.Time) (out UsageList, err
 	_, err = c.do(ctx, http.MethodGet, path, nil, &out)
 	return out, err
 }
+
+// Stats is how much a user has, and how well memory works for all.
+type Stats struct {
+	memory.Counts
+	Total       int     `json:"memory_total_count" doc:"Active facts, turns and summaries."`
+	Replacement float64 `json:"memory_replacement_rate" doc:"Of what was stored since the server's start, the share that replaced something; all users together."`
+	Dedup       float64 `json:"memory_dedup_rate" doc:"Of what was extracted since then, the share that was known already."`
+	Hit         float64 `json:"retrieval_hit_rate" doc:"Of what was put into prompts since then, the share that answers used."`
+	Pause       string  `json:"pause" doc:"What is on hold: none, learning or memory."`
+}
+
+// Stats says how much there is.
+func (c *Client) Stats(ctx context.Context) (out Stats, err error) {
+	_, err = c.do(ctx, http.MethodGet, "/api/stats", nil, &out)
+	return out, err
+}

@@ -30,7 +30,7 @@ func (d *door) ready(ctx context.Context, _ *struct{}) (*struct{}, error) {
 	return nil, nil
 }
 
-func (d *door) stats(ctx context.Context, _ *struct{}) (*body[memory.Counts], error) {
+func (d *door) stats(ctx context.Context, _ *struct{}) (*body[client.Stats], error) {
 	owner, _, err := who(ctx)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,12 @@ func (d *door) stats(ctx context.Context, _ *struct{}) (*body[memory.Counts], er
 	if err != nil {
 		return nil, err
 	}
-	return answer(counts), nil
+	rates := d.engine.Metrics.Rates()
+	return answer(client.Stats{
+		Counts: counts, Total: counts.Facts + counts.Turns + counts.Summaries,
+		Replacement: rates.Replacement, Dedup: rates.Dedup, Hit: rates.Hit,
+		Pause: string(d.engine.Paused(ctx, owner)),
+	}), nil
 }
 
 func (d *door) jobs(ctx context.Context, _ *struct{}) (*body[client.Jobs], error) {
