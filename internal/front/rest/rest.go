@@ -54,7 +54,8 @@ func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
 	config := huma.DefaultConfig("Loci", opts.Version)
 	config.Info.Description = "Long-term memory for LLM applications. Errors are problem+json; lists have cursors; writes take an Idempotency-Key."
 	config.CreateHooks = nil // no $schema fields in answers
-	config.DocsPath = ""     // its page loads scripts from elsewhere
+	config.Formats = map[string]huma.Format{"application/json": jsonFormat, "json": jsonFormat}
+	config.DocsPath = "" // its page loads scripts from elsewhere
 	config.SchemasPath = ""
 	config.OpenAPIPath = "/openapi"
 	config.RejectUnknownQueryParameters = true
