@@ -26,13 +26,14 @@ func (d *desk) candidates(parts []*part, list []found, s *memory.Search, sum, kn
 	}
 	list = d.sorter.sort(parts, list, len(list))
 	out := make([]memory.Candidate, len(list))
-	ids := make([]byte, 0, len(list)*uuidLen)
+	ids := d.ids[:0]
 	for i, f := range list {
 		p := parts[f.part]
 		out[i] = p.candidate(f.n)
 		out[i].Found, out[i].Score = p.measures(f, sum, known), float64(f.score)
 		ids = appendUUID(ids, p.docs[f.n].id)
 	}
+	d.ids = ids
 	all := string(ids) // one allocation for all ids
 	for i, f := range list {
 		if id, odd := parts[f.part].odd[f.n]; odd {

@@ -25,9 +25,9 @@ func margin(question, scale float32) float32 {
 	return roundings * rounding * float32(math.Sqrt(float64(question*question+scale*scale)))
 }
 
-// perScanner is how many chunks are worth a goroutine: some hundred microseconds of
+// perScanner is how many chunks are worth a goroutine: some fifty microseconds of
 // scanning.
-const perScanner = 32
+const perScanner = 8
 
 // nearest is how many are picked by vector where so many candidates are asked for:
 // most of them are among the best by words too, and twice as many changed nothing on
@@ -42,7 +42,7 @@ func (d *desk) pickVectors(parts []*part, s *memory.Search) []found {
 	for _, p := range parts {
 		chunks += len(p.chunks)
 	}
-	of := max(1, min(runtime.GOMAXPROCS(0), chunks/perScanner))
+	of := max(1, min(runtime.GOMAXPROCS(0)/int(max(1, searching.Load())), chunks/perScanner))
 	d.scanners = slices.Grow(d.scanners[:0], of)[:of]
 	query, step := vector.NewQuery(s.Vector), largest(s.Vector)/127
 	var wg sync.WaitGroup

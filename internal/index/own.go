@@ -1,10 +1,15 @@
 package index
 
+import "math"
+
 // scoreOwn fills own of what was found, of the rest of its conversations, and
 // session of those.
 func scoreOwn(parts []*part, asked []words, list []found) {
 	for _, f := range list {
 		parts[f.part].need(f.n)
+	}
+	for _, p := range parts {
+		p.needConversations()
 	}
 	_, means := statistics(parts)
 	for i, w := range asked {
@@ -22,7 +27,7 @@ func scoreOwn(parts []*part, asked []words, list []found) {
 	}
 }
 
-// need marks a document, and the turns of its conversation if it is one.
+// need marks a document, and asks for its conversation if it is a turn.
 func (p *part) need(n int32) {
 	mark(p.needed, n)
 	t := p.docs[n].thread
@@ -31,16 +36,26 @@ func (p *part) need(n int32) {
 	}
 	p.session[t] = -1 // asked for
 	p.ranked = append(p.ranked, t)
-	word, at := uint64(0), uint32(0) // neighbours are most often in one word
-	for _, m := range p.threads[t] {
-		i := uint32(m) + uint32(lead)
-		if i>>6 != at {
-			p.needed[at] |= word
-			word, at = 0, i>>6
-		}
-		word |= 1 << (i & 63)
+}
+
+// needConversations marks the turns of the conversations asked for: everything, if
+// they are much of that.
+func (p *part) needConversations() {
+	turns := 0
+	for _, t := range p.ranked {
+		turns += len(p.threads[t])
 	}
-	p.needed[at] |= word
+	if turns > len(p.docs)/4 {
+		for i := range p.needed {
+			p.needed[i] = math.MaxUint64
+		}
+		return
+	}
+	for _, t := range p.ranked {
+		for _, n := range p.threads[t] {
+			mark(p.needed, n)
+		}
+	}
 }
 
 func (p *part) scoreOwn(lists [][]uint32, idf float32, means [4]lengths) {

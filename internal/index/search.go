@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -32,15 +33,22 @@ type desk struct {
 	scanners []scanner
 	united   []found
 	sorter   sorter
+	ids      []byte
 }
 
 var desks = sync.Pool{New: func() any { return new(desk) }}
+
+// searching is how many searches are under way: one that is alone may use all of
+// the machine.
+var searching atomic.Int32
 
 // search finds candidates in shards, which the caller has locked for reading.
 func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Candidate, error) {
 	if len(shards) == 0 {
 		return nil, nil
 	}
+	searching.Add(1)
+	defer searching.Add(-1)
 	if s.Limit <= 0 {
 		s.Limit = defaultLimit
 	}
