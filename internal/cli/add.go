@@ -14,7 +14,7 @@ import (
 
 func add(g *global) *cobra.Command {
 	var note client.AddMemory
-	var talk bool
+	var talk, dry bool
 	cmd := &cobra.Command{
 		Use:     "add TEXT",
 		Short:   "Write a fact down, or learn from what was said",
@@ -23,7 +23,12 @@ func add(g *global) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := strings.Join(args, " ")
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if talk {
+				switch {
+				case talk && dry:
+					return would(ctx, g, c, cmd.OutOrStdout(), client.PreviewRequest{Text: text, Project: note.Project})
+				case dry:
+					return memory.Errorf(memory.Invalid, "--dry-run needs --said: a fact is written down as it stands")
+				case talk:
 					return learn(ctx, g, c, cmd.OutOrStdout(), client.AddMessages{Text: text, Project: note.Project, Wait: true})
 				}
 				note.Content = text
@@ -43,6 +48,7 @@ func add(g *global) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&talk, "said", false, "TEXT is something the user said: keep it and learn from it")
+	f.BoolVar(&dry, "dry-run", false, "with --said: only show what would be learned")
 	f.StringVar(&note.Category, "category", "", "category")
 	f.StringArrayVar(&note.Tags, "tag", nil, "tag; may be repeated")
 	f.StringVar(&note.Project, "project", "", "project")
@@ -56,6 +62,42 @@ func learn(ctx context.Context, g *global, c *client.Client, w io.Writer, talk c
 		return err
 	}
 	return g.print(w, kept, func(w io.Writer) { onSheet(w).learned(kept.Memories) })
+}
+
+// would shows what would be learned.
+func would(ctx context.Context, g *global, c *client.Client, w io.Writer, talk client.PreviewRequest) error {
+	p, err := c.Preview(ctx, talk)
+	if err != nil {
+		return err
+	}
+	return g.print(w, p, func(w io.Writer) { onSheet(w).preview(p) })
+}
+
+// preview writes what becomes of each statement, and what would change by it.
+func (s sheet) preview(p client.Preview) {
+	if len(p.Decisions)+len(p.Forgotten) == 0 {
+		s.line("nothing to learn from it")
+	}
+	for _, d := range p.Decisions {
+		reason := ""
+		if d.Reason != "" {
+			reason = "  (" + said(d.Reason, 120) + ")"
+		}
+		s.line("%-9s  %s%s", d.Action, said(d.Fact, 200), reason)
+	}
+	for _, c := range p.Changes {
+		switch what := s.what(c, nil); c.After.Status() {
+		case memory.Active:
+			s.line("  %s", s.in(green, "+ "+what))
+		case memory.Pending:
+			s.line("  ? %s", what)
+		default:
+			s.line("  %s", s.in(red, "- "+what))
+		}
+	}
+	for _, m := range p.Forgotten {
+		s.line("%s", s.in(red, "- "+said(m.Content, 200)))
+	}
 }
 
 func (s sheet) learned(memories []client.Memory) {

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/client"
+)
+
+func pause(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "pause [learning|memory|none]",
+		Short: "Put memory on hold, or see what is",
+		Long: "learning: what is said is kept and never learned from. memory: chats neither read memory nor leave anything in it.\n" +
+			"none: nothing is on hold. Without a word it says what is.",
+		Example:   "  loci pause\n  loci pause learning\n  loci pause none",
+		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: []string{"learning", "memory", "none"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				do := c.Paused
+				if len(args) > 0 {
+					do = func(ctx context.Context) (client.Pause, error) { return c.Pause(ctx, client.Pause{Pause: args[0]}) }
+				}
+				p, err := do(ctx)
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), p, func(w io.Writer) { fmt.Fprintln(w, pauses[p.Pause]) })
+			})
+		},
+	}
+	return onMemory(g, cmd)
+}
+
+// pauses says in words what is on hold.
+var pauses = map[string]string{
+	"none":     "nothing is on hold",
+	"learning": "learning is on hold: what is said is kept and never learned from",
+	"memory":   "memory is on hold: chats neither read it nor leave anything in it",
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/client"
+)
+
+func relearn(g *global) *cobra.Command {
+	var in client.RelearnRequest
+	var since time.Time
+	cmd := &cobra.Command{
+		Use:   "relearn",
+		Short: "Learn again from what was said",
+		Long: "Queue what the user said to be learned from again, by the model or the rules that are set now. What is known stays,\n" +
+			"what was forgotten, undone or rejected stays so. A running server does the work in the background.",
+		Example: "  loci relearn --since yesterday\n  loci relearn --conversation 0199c5d2-…",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !since.IsZero() {
+				in.Since = &since
+			}
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				out, err := c.Relearn(ctx, in)
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), out, func(w io.Writer) {
+					if out.Turns == 0 {
+						fmt.Fprintln(w, "nothing to learn from")
+						return
+					}
+					fmt.Fprintf(w, "%d turns are learned from again; loci jobs shows how far it is\n", out.Turns)
+				})
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&in.Conversation, "conversation", "", "only this conversation")
+	f.Var(moment{at: &since}, "since", "only what was said later than this: 2026-05-03, yesterday, 90m (ago), …")
+	return onMemory(g, cmd)
+}
