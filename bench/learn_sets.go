@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -123,8 +124,8 @@ func learnRealMem(data []byte, file string) ([]Lesson, error) {
 // learnBEAM makes a lesson of each chat. Its gold is the pairs of statements of
 // which the later one takes the earlier one's place: what was updated, and what
 // contradicts. The data set names their messages; the statement is the sentence
-// of the message that has most of the question's and the answer's terms, in the
-// third person. Pairs whose sides are the same message, or an update that comes
+// of the message that has most of the question's and the answer's terms, without
+// what it asks for and in the third person. Pairs whose sides are the same message, or an update that comes
 // before what it updates, are left out.
 func learnBEAM(data []byte, _ string) ([]Lesson, error) {
 	set, err := parseBEAM(data)
@@ -199,7 +200,7 @@ func (l *Lesson) statement(raw, or json.RawMessage, asked map[string]bool) (Gold
 		}
 		said, _, _ := strings.Cut(l.Turns[place].Content, "```") // code states nothing
 		for _, span := range text.Sentences(said) {
-			words := strings.TrimSpace(span.Of(said))
+			words := asserted(span.Of(said))
 			if n := sharedTerms(terms(words), asked); n > most {
 				best.Turn, best.Text, most = place, thirdPerson(words), n
 			}
@@ -207,6 +208,21 @@ func (l *Lesson) statement(raw, or json.RawMessage, asked map[string]bool) (Gold
 	}
 	return best, most > 0
 }
+
+// asserted returns the part of a sentence that asks for nothing, "" if it only asks.
+func asserted(sentence string) string {
+	s := strings.TrimSpace(sentence)
+	if strings.HasSuffix(s, "?") {
+		s = request.ReplaceAllString(s, "")
+	}
+	if strings.HasSuffix(s, "?") {
+		return ""
+	}
+	return strings.TrimSpace(s)
+}
+
+// request is where a sentence begins to ask.
+var request = regexp.MustCompile(`(?is)(?:^|[,;:–—-])\s*(?:(?:and|but|so|then|also|or) )*(?:can|could|would|should|will|how|what|which|why|where|who|do|does|is|are|am|any)\b[^,;]*(?:[,;][^?]*)?\?$`)
 
 // person turns the first person into the third.
 var person = strings.NewReplacer(
