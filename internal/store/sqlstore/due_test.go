@@ -61,6 +61,30 @@ func TestLookingInVainAsksTheDatabaseOnce(t *testing.T) {
 	look(memtest.Ben)
 }
 
+func TestAShortenedLeaseIsTakenBack(t *testing.T) {
+	clock := new(memtest.Clock)
+	s, err := OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), Options{Now: clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	enqueue(t, s, memtest.Ana, memory.JobLearn, clock.Now(), 1)
+	j, err := s.Claim(t.Context(), anyKind, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Claim(t.Context(), anyKind, time.Hour); !errors.Is(err, memory.NotFound) {
+		t.Fatalf("while it runs: got %v, want nothing", err)
+	}
+	if _, err := s.Extend(t.Context(), j.Lease, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(2 * time.Second)
+	if again, err := s.Claim(t.Context(), anyKind, time.Hour); err != nil || again.ID != j.ID {
+		t.Errorf("after its lease ran out: got %q, %v; want the job", again.ID, err)
+	}
+}
+
 // TestClaimsOverlookNothing queues, claims, ends, abandons and parks jobs at random
 // while time passes, and compares each claim with what the list of all jobs says.
 func TestClaimsOverlookNothing(t *testing.T) {
@@ -126,7 +150,7 @@ func TestClaimsOverlookNothing(t *testing.T) {
 					s = open()
 					check(s.EndLeases(t.Context()))
 				}
-				_, err := s.Extend(t.Context(), pick(), 3*time.Second)
+				_, err := s.Extend(t.Context(), pick(), time.Duration(1+chance.IntN(5))*time.Second)
 				check(err)
 			}
 			kinds := anyKind[:1+chance.IntN(len(anyKind))]

@@ -251,7 +251,9 @@ func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Durati
 			return err
 		}
 		held.Until = memory.Time(now.Add(lease))
-		_, err := t.exec(`UPDATE jobs SET lease_until = ? WHERE owner = ? AND id = ?`, micros(held.Until), held.Owner, held.Job)
+		until := micros(held.Until)
+		t.queue(func(d *due) { d.at = min(d.at, until) }) // it may be shorter than before
+		_, err := t.exec(`UPDATE jobs SET lease_until = ? WHERE owner = ? AND id = ?`, until, held.Owner, held.Job)
 		return wrap("extend the lease", err)
 	})
 	if err != nil {
