@@ -198,8 +198,8 @@ func answersFrom(r io.Reader) answers {
 	return a
 }
 
-// key returns the next answer's first letter, 'q' at the end of input or on an
-// interrupt.
+// key returns the next answer's first letter, a line break for an empty one; io.EOF
+// at the end of input. On a terminal an interrupt is a 'q'.
 func (a answers) key(ctx context.Context) (byte, error) {
 	if a.file != nil {
 		if back, ok := keyByKey(a.file); ok {
@@ -208,10 +208,10 @@ func (a answers) key(ctx context.Context) (byte, error) {
 		}
 	}
 	line, err := a.line(ctx)
-	if line == "" && errors.Is(err, io.EOF) {
-		return 'q', io.EOF
+	if err != nil && line == "" {
+		return 0, err
 	}
-	return (strings.ToLower(line) + "\n")[0], nil
+	return (strings.ToLower(line) + "\n")[0], nil // the last line may have no end
 }
 
 func (a answers) pressed() (byte, error) {
@@ -300,7 +300,7 @@ func (a answers) judgement(ctx context.Context, s sheet, w client.Waiting) (clie
 			fmt.Fprintln(s)
 			return client.Judgement{}, err
 		}
-		fmt.Fprintf(s, "%c\n", max(key, ' '))
+		fmt.Fprintf(s, "%c\n", max(key, ' ')) // what was typed is not seen
 		switch key {
 		case 'a':
 			return j, nil
@@ -322,7 +322,7 @@ func (a answers) judgement(ctx context.Context, s sheet, w client.Waiting) (clie
 				return j, nil
 			}
 			if err != nil {
-				return client.Judgement{}, io.EOF
+				return client.Judgement{}, err
 			}
 		}
 	}

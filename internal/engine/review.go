@@ -121,7 +121,7 @@ func (e *Engine) conflicts(ctx context.Context, f memory.Fact, named string) ([]
 	}
 	var out []memory.Fact
 	for _, m := range found {
-		if m.Fact != nil && m.Link == nil && m.Fact.Status == memory.Active {
+		if m.Fact != nil && m.Link == nil && m.Fact.Status == memory.Active && m.Fact.Hash != f.Hash {
 			out = append(out, *m.Fact)
 		}
 	}
