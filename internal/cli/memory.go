@@ -11,7 +11,7 @@ import (
 // (GOGC=100). Most of what a large index holds is bytes without pointers that never
 // become garbage: twice that would be a waste, and walking it costs little.
 const (
-	// leastRoom is for garbage however small the index is: at 400 recalls a second
+	// leastRoom is for garbage however small the index is: at 1,300 recalls a second
 	// some seven collections a second. Half of that saves little and makes them ten.
 	leastRoom = 24 << 20
 	// leastPercent is of what is in use, so that what a collection costs is spread
