@@ -18,6 +18,10 @@ var samples = []Data{
 		Known: []Line{{ID: "0", Text: "User lives in Berlin.", At: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}},
 		New:   []Line{{ID: "1", Text: "User lives in Lisbon.", At: time.Date(2026, 5, 3, 0, 0, 0, 0, time.UTC)}},
 	},
+	Summarize{
+		Previous: "- User looks for a flat in Lisbon.",
+		Turns:    []Turn{{ID: "t1", Role: "user", At: time.Date(2026, 5, 3, 9, 30, 0, 0, time.UTC), Text: "I took the one near the river."}},
+	},
 }
 
 // Extract fills extract.md.
@@ -48,13 +52,15 @@ type Line struct {
 	At   time.Time // when it was said; zero: not shown
 }
 
+// Summarize fills summarize.md.
+type Summarize struct {
+	Previous string
+	Turns    []Turn
+}
+
 func (Extract) name() string { return "extract" }
 
 func (d Extract) values() map[string]string {
-	var turns []string
-	for _, t := range d.Turns {
-		turns = append(turns, fmt.Sprintf("[%s] %s%s:\n%s", t.ID, t.Role, on(t.At), indent(t.Text)))
-	}
 	known := make([]string, len(d.Known))
 	for i, k := range d.Known {
 		known[i] = "- " + oneLine(k)
@@ -62,8 +68,26 @@ func (d Extract) values() map[string]string {
 	return map[string]string{
 		"TODAY": d.Today.Format(time.DateOnly),
 		"KNOWN": list(known),
-		"TURNS": strings.Join(turns, "\n\n"),
+		"TURNS": transcript(d.Turns),
 	}
+}
+
+func (Summarize) name() string { return "summarize" }
+
+func (d Summarize) values() map[string]string {
+	previous := d.Previous
+	if previous == "" {
+		previous = list(nil)
+	}
+	return map[string]string{"PREVIOUS": previous, "TURNS": transcript(d.Turns)}
+}
+
+func transcript(in []Turn) string {
+	turns := make([]string, len(in))
+	for i, t := range in {
+		turns[i] = fmt.Sprintf("[%s] %s%s:\n%s", t.ID, t.Role, on(t.At), indent(t.Text))
+	}
+	return strings.Join(turns, "\n\n")
 }
 
 func (Reconcile) name() string { return "reconcile" }

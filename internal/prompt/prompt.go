@@ -5,8 +5,8 @@
 // A file begins with a comment, <!-- … -->, that says what it is for and is not
 // sent. What follows is the system message and, below a line <!-- user -->, the
 // user message. A placeholder such as {{TURNS}} stands for data; the rest of
-// text/template works as well. NAME.schema.json is the JSON schema of the reply
-// and cannot be overridden, since the parsers are written for it.
+// text/template works as well. NAME.schema.json, where there is one, is the JSON
+// schema of the reply and cannot be overridden, since the parsers are written for it.
 package prompt
 
 import (
@@ -141,7 +141,7 @@ func load(overlay fs.FS, sample Data) (*prompt, error) {
 		return nil, fmt.Errorf("read prompt: %w", err)
 	}
 	schema, err := embedded.ReadFile(path.Join("templates", sample.name()+".schema.json"))
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without one the reply is plain text
 		return nil, fmt.Errorf("read prompt: %w", err)
 	}
 	sum := sha256.Sum256(source)

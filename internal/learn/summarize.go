@@ -1,0 +1,165 @@
+package learn
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// What a summary may be (SPEC 3.9).
+const (
+	summaryBullets     = 6
+	summaryTokens      = 120
+	summaryTemperature = 0.2
+)
+
+// AskSummary returns the prompt that asks a model to go on with a summary.
+func AskSummary(said []Said, previous string, p *prompt.Set) (memory.Prompt, error) {
+	d := prompt.Summarize{Previous: previous}
+	for i, s := range said {
+		d.Turns = append(d.Turns, prompt.Turn{ID: turnName(i), Role: string(s.Turn.Role), At: s.Turn.CreatedAt, Text: s.Text})
+	}
+	ask, err := p.Fill(d)
+	ask.Temperature, ask.MaxTokens = summaryTemperature, 2*summaryTokens
+	return ask, err
+}
+
+// ParseSummary returns the bullets of a model's reply, as many as a summary may
+// have. A reply without any is [memory.Invalid].
+func ParseSummary(reply string) (string, error) {
+	var list []string
+	room := summaryTokens
+	for line := range strings.Lines(answer(reply)) {
+		body, bullet := item(strings.TrimSpace(line))
+		body = Redact(tidy(body), false)
+		switch n := text.Tokens(body); {
+		case !bullet || body == "" || nothing(body) || instructs(body) || len(list) == summaryBullets || n > room:
+		default:
+			room -= n
+			list = append(list, body)
+		}
+	}
+	if len(list) == 0 {
+		return "", memory.Errorf(memory.Invalid, "the reply has no bullets")
+	}
+	return bullets(list), nil
+}
+
+// bullets writes a list as a summary, "" if it is empty.
+func bullets(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return "- " + strings.Join(list, "\n- ")
+}
+
+// Summarize sums up without a model: it picks, of the summary so far and of what
+// was said since, what tells most, in order. It returns "" if nothing does.
+func Summarize(said []Said, previous string) string {
+	var all []point
+	for line := range strings.Lines(previous) {
+		if body, bullet := item(strings.TrimSpace(line)); bullet {
+			all = append(all, point{body, weight(body) + keptFromBefore, len(all)})
+		}
+	}
+	asked := ""
+	for _, s := range said {
+		for _, span := range text.Sentences(s.Text) {
+			sentence := strings.Join(strings.Fields(span.Of(s.Text)), " ")
+			user := s.Turn.Role == memory.RoleUser
+			switch {
+			case instructs(sentence) || strings.Contains(sentence, "***"):
+			case text.Asks(sentence):
+				if user {
+					asked = sentence
+				}
+			case user:
+				all = append(all, point{saidBy(sentence, s.Turn.CreatedAt), weight(sentence), len(all)})
+			case asked != "" && weight(sentence) > 0: // the answer begins with what it comes to
+				all = append(all, point{clipWords(asked, 16) + " " + clipWords(sentence, 20), answered, len(all)})
+				asked = ""
+			}
+		}
+	}
+	return bullets(pick(all))
+}
+
+// point is a line that a summary may have.
+type point struct {
+	text   string
+	weight float64
+	place  int
+}
+
+// What a point weighs beside its own words: less with age, and an answer about as
+// much as a statement with a name in it.
+const (
+	keptFromBefore = -0.5
+	answered       = 1.5
+)
+
+// telling words make a sentence worth keeping: tasks, decisions, preferences,
+// constraints.
+var tellingWords = regexp.MustCompile(`(?i)\b(?:decid\w+|chose|choose|chosen|agreed|plan\w*|going to|will|need\w*|must|have to|want\w*|prefer\w*|like\w*|love\w*|hate\w*|avoid\w*|never|always|only|at most|at least|no more than|budget|deadline|due|by (?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|tomorrow|next)|allerg\w*|finished|done|booked|bought|moved|started|works?|lives?|todo|task|goal|instead)\b`)
+
+// weight is how much a sentence tells; 0 for small talk.
+func weight(s string) float64 {
+	words := len(text.Words(s))
+	if words < 4 || words > 60 {
+		return 0
+	}
+	w := 0.0
+	if tellingWords.MatchString(s) {
+		w++
+	}
+	return w + min(1, 0.5*float64(len(text.Names(s)))) + min(1, 0.5*float64(len(text.Numbers(s))))
+}
+
+// saidBy returns a user's sentence as somebody else reports it, with its dates.
+func saidBy(sentence string, at time.Time) string {
+	s := tidy(clipWords(text.Absolute(thirdPerson(sentence), at), 30))
+	if firstPerson(s) {
+		s = clipWords(sentence, 30)
+	}
+	return s
+}
+
+func clipWords(s string, n int) string {
+	words := strings.Fields(s)
+	if len(words) <= n {
+		return s
+	}
+	return strings.Join(words[:n], " ") + " …"
+}
+
+// pick returns what weighs most, in the order it was said, each once.
+func pick(all []point) []string {
+	byWeight := slices.Clone(all)
+	slices.SortStableFunc(byWeight, func(a, b point) int {
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(b.place, a.place)) // newer first
+	})
+	var picked []point
+	room := summaryTokens
+	for _, p := range byWeight {
+		n := text.Tokens(p.text)
+		repeats := slices.ContainsFunc(picked, func(q point) bool {
+			return covered(termSet(p.text), termSet(q.text)) >= 0.8
+		})
+		if p.weight > 0 && len(picked) < summaryBullets && n <= room && !repeats {
+			room -= n
+			picked = append(picked, p)
+		}
+	}
+	slices.SortFunc(picked, func(a, b point) int { return cmp.Compare(a.place, b.place) })
+	out := make([]string, len(picked))
+	for i, p := range picked {
+		out[i] = p.text
+	}
+	return out
+}
