@@ -87,7 +87,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		return nil, err
 	}
 	l.runner = jobs.New(store, map[memory.JobKind]jobs.Handler{
-		memory.JobLearn: l.engine.Learn, memory.JobRelearn: l.engine.LearnAgain, memory.JobUpkeep: l.engine.Tidy,
+		memory.JobLearn: l.engine.Learn, memory.JobRelearn: l.engine.LearnAgain, memory.JobUpkeep: l.engine.Tidy, memory.JobSummarize: l.engine.Summarize,
 	}, jobs.Options{Now: opts.Now, Log: l.log, Metrics: metrics})
 	upstream, err := newUpstream(config)
 	if err != nil {

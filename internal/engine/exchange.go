@@ -452,6 +452,9 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
 	if batch.Jobs, err = x.endToLearn(ctx, exchanges, now); err != nil {
 		return err
 	}
+	if x.learns && len(batch.Turns) > 0 && x.e.opts.Learn.Summary.due(exchanges-1, exchanges) {
+		batch.Jobs = append(batch.Jobs, summaryJob(x.in.Owner, x.conversation.ID, batch.Turns[0].ID))
+	}
 	if len(batch.Turns)+len(batch.Marks)+len(batch.Jobs) == 0 {
 		return nil
 	}

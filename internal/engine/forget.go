@@ -26,12 +26,67 @@ func (e *Engine) forget(ctx context.Context, owner memory.Owner, run string, ids
 		if len(found) < len(ids) {
 			return memory.Receipt{}, memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(missing(ids, found), ", "))
 		}
-		changes := learn.Forget(found, e.now(), reason, author)
-		receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: run, Kind: "forget", Author: author}, changes...)
+		receipt, err := e.forgetFound(ctx, owner, run, found, reason, author)
 		if err == nil || !errors.Is(err, memory.Conflict) || try == maxConflicts {
 			return receipt, err
 		}
 	}
+}
+
+// forgetFound forgets what was read, in a run of its own. Summaries of what was
+// forgotten go with it, and are written anew from what is left.
+func (e *Engine) forgetFound(ctx context.Context, owner memory.Owner, run string, found []memory.Memory, reason string, author memory.Author) (memory.Receipt, error) {
+	changes := learn.Forget(found, e.now(), reason, author)
+	summaries, jobs, err := e.summariesOf(ctx, owner, run, changes)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	changes = append(changes, learn.Forget(summaries, e.now(), reason, author)...)
+	receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: run, Kind: "forget", Author: author, Jobs: jobs}, changes...)
+	if err == nil && len(jobs) > 0 {
+		e.Wake()
+	}
+	return receipt, err
+}
+
+// summariesOf returns the summaries that were made of turns which changes forget and
+// are not forgotten by them already, and the jobs that write them anew.
+func (e *Engine) summariesOf(ctx context.Context, owner memory.Owner, run string, changes []memory.Change) ([]memory.Memory, []memory.Job, error) {
+	var turns []string
+	gone := map[string]bool{}
+	for _, c := range changes {
+		gone[c.After.Target()] = true
+		if c.After.Turn != nil {
+			turns = append(turns, c.After.Turn.ID)
+		}
+	}
+	found, err := e.Store.Get(ctx, owner, turns...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read what is forgotten: %w", err)
+	}
+	var summaries []memory.Memory
+	var jobs []memory.Job
+	seen := map[string]bool{}
+	for _, m := range found {
+		if m.Turn == nil || seen[m.Turn.Conversation] {
+			continue
+		}
+		seen[m.Turn.Conversation] = true
+		rebuild := false
+		err := e.everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: m.Turn.Conversation}, func(s memory.Memory) {
+			rebuild = true
+			if !gone["summary:"+s.ID()] {
+				summaries = append(summaries, s)
+			}
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		if rebuild {
+			jobs = append(jobs, summaryJob(owner, m.Turn.Conversation, run))
+		}
+	}
+	return summaries, jobs, nil
 }
 
 func missing(ids []string, found []memory.Memory) []string {
@@ -134,8 +189,7 @@ func (e *Engine) forgetWish(ctx context.Context, scope memory.Scope, run string,
 		return err
 	}
 	author := memory.Author{Kind: memory.ByPerson, Name: scope.Owner.Name()}
-	changes := learn.Forget(found, e.now(), "the user asked to forget it", author)
-	if _, err := e.Store.Apply(ctx, scope.Owner, memory.Run{ID: run, Kind: "forget", Author: author}, changes...); err != nil {
+	if _, err := e.forgetFound(ctx, scope.Owner, run, found, "the user asked to forget it", author); err != nil {
 		return fmt.Errorf("forget what was asked: %w", err)
 	}
 	return nil

@@ -97,6 +97,9 @@ func (e *Engine) keep(ctx context.Context, owner memory.Owner, talk Talk, kept *
 		if start+ingestBatch >= len(turns) && talk.Infer {
 			job := learnJob(owner, kept.Conversation, chunk[len(chunk)-1].ID, now)
 			batch.Jobs, kept.Job = []memory.Job{job}, job.ID
+			if e.opts.Learn.Summary.due(turns[0].Index/2, (chunk[len(chunk)-1].Index+1)/2) {
+				batch.Jobs = append(batch.Jobs, summaryJob(owner, kept.Conversation, chunk[len(chunk)-1].ID))
+			}
 		}
 		if _, err := e.Store.Append(ctx, owner, batch); err != nil {
 			return fmt.Errorf("keep messages: %w", err)

@@ -64,6 +64,8 @@ var stores = map[string]func(t testing.TB, now func() time.Time) memory.Store{
 //	as of -2d ask NAME: TEXT   asks what memory believed two days ago
 //	expect facts NAME: A | B   exactly these are active, in any order
 //	expect STATUS NAME: A | B  exactly these have the status
+//	expect summary NAME: TEXT  the one active summary has TEXT in it
+//	expect no summary NAME: TEXT  no active summary has
 //	expect hit N: TEXT         the N-th hit says TEXT
 //	expect no hit: TEXT        no hit has TEXT in it
 //	expect nothing             there are no hits
@@ -127,7 +129,7 @@ func newRig(t testing.TB, open func(testing.TB, func() time.Time) memory.Store) 
 
 // work does what is due, as the job runner would.
 func (r *rig) work(ctx context.Context) error {
-	handlers := map[memory.JobKind]jobs.Handler{memory.JobLearn: r.Learn, memory.JobUpkeep: r.Tidy}
+	handlers := map[memory.JobKind]jobs.Handler{memory.JobLearn: r.Learn, memory.JobUpkeep: r.Tidy, memory.JobRelearn: r.LearnAgain, memory.JobSummarize: r.Summarize}
 	kinds := slices.Sorted(maps.Keys(handlers))
 	for {
 		job, err := r.Store.Claim(ctx, kinds, time.Minute)
@@ -350,8 +352,26 @@ func (s *scene) expect(ctx context.Context, what, want string) error {
 		if strings.Contains(s.block, want) != (what == "block") {
 			return fmt.Errorf("the block is:\n%s", s.block)
 		}
+	case first == "summary", strings.HasPrefix(what, "no summary "):
+		return s.expectSummary(ctx, strings.TrimPrefix(what, "no "), want, first == "summary")
 	default:
 		return s.expectFacts(ctx, first, name, want)
+	}
+	return nil
+}
+
+func (s *scene) expectSummary(ctx context.Context, what, want string, there bool) error {
+	owner := memory.User(memory.DefaultNamespace, strings.TrimPrefix(what, "summary "))
+	page, err := s.List(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindSummary}})
+	if err != nil {
+		return err
+	}
+	all := ""
+	for _, m := range page.Memories {
+		all += m.Summary.Model + ":\n" + m.Summary.Text + "\n"
+	}
+	if strings.Contains(all, want) != there || there && len(page.Memories) != 1 {
+		return fmt.Errorf("there are %d summaries:\n%s", len(page.Memories), all)
 	}
 	return nil
 }

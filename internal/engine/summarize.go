@@ -1,6 +1,129 @@
 package engine
 
+import (
+	"context"
+	"fmt"
+
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
+)
+
 // Summarizing is how often conversations are summed up.
 type Summarizing struct {
 	Every int // exchanges; 0: never
+}
+
+// What a summary is made from: with one to go on from the last turns, without one
+// more of them, so that a summary which was forgotten with what it held is written
+// anew from what is left.
+const (
+	summaryTurns = 12
+	summaryFirst = 60
+	summaryLeast = 4 // turns below which there is nothing to sum up
+)
+
+// ruleBased is the model that a summary names which no model wrote.
+const ruleBased = "rule_based"
+
+// due reports whether a conversation that had so many exchanges before and has so
+// many after is to be summed up.
+func (s Summarizing) due(before, after int) bool {
+	return s.Every > 0 && after/s.Every > before/s.Every
+}
+
+// summaryJob is the job that sums a conversation up; after names what it follows.
+func summaryJob(owner memory.Owner, conversation, after string) memory.Job {
+	return memory.Job{ID: "summarize-" + conversation + "-" + after, Owner: owner, Kind: memory.JobSummarize, Conversation: conversation}
+}
+
+// Summarize is the handler of summarize jobs: the conversation's summary is written
+// anew, by the model or else by rule, and takes the place of the one before.
+func (e *Engine) Summarize(ctx context.Context, job memory.Job) (jobs.End, error) {
+	e.lull.wait(ctx)
+	before, err := e.summaries(ctx, job.Owner, job.Conversation)
+	if err != nil {
+		return "", err
+	}
+	last, previous := summaryFirst, ""
+	if len(before) > 0 {
+		last, previous = summaryTurns, before[0].Text
+	}
+	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, Last: last})
+	if err != nil {
+		return "", fmt.Errorf("read turns: %w", err)
+	}
+	said := learn.Guard(turns, learn.GuardOptions{
+		Assistant: true, Personal: e.opts.Learn.Personal,
+		Begin: recall.FenceOpen, End: recall.FenceClose, Given: e.given(job.Owner, turns),
+	})
+	if len(said) < summaryLeast {
+		return jobs.Nothing, nil
+	}
+	words, author := e.sumUp(ctx, job.Owner, said, previous)
+	if words == "" || words == previous {
+		return jobs.Nothing, nil
+	}
+	return jobs.Applied, e.writeSummary(ctx, job, turns[len(turns)-1], words, author, before)
+}
+
+// summaries returns a conversation's active summaries, newest first.
+func (e *Engine) summaries(ctx context.Context, owner memory.Owner, conversation string) ([]memory.Summary, error) {
+	var out []memory.Summary
+	err := e.everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: conversation}, func(m memory.Memory) {
+		out = append(out, *m.Summary)
+	})
+	return out, err
+}
+
+// sumUp asks the model; where there is none, or it fails, the rules do it.
+func (e *Engine) sumUp(ctx context.Context, owner memory.Owner, said []learn.Said, previous string) (string, memory.Author) {
+	byRule := memory.Author{Kind: memory.ByRule, Name: ruleBased}
+	if e.LLM == nil {
+		return learn.Summarize(said, previous), byRule
+	}
+	words, author, err := e.sumUpByModel(ctx, owner, said, previous)
+	if err != nil {
+		e.Log.Warn("the rules sum up, since the model could not", "err", err)
+		return learn.Summarize(said, previous), byRule
+	}
+	return words, author
+}
+
+func (e *Engine) sumUpByModel(ctx context.Context, owner memory.Owner, said []learn.Said, previous string) (string, memory.Author, error) {
+	ask, err := learn.AskSummary(said, previous, e.Prompts)
+	if err != nil {
+		return "", memory.Author{}, err
+	}
+	reply, err := e.complete(ctx, owner, ask)
+	if err != nil {
+		return "", memory.Author{}, err
+	}
+	words, err := learn.ParseSummary(reply.Text)
+	return words, memory.Author{Kind: memory.ByModel, Name: reply.Model, Prompt: ask.Hash}, err
+}
+
+// writeSummary puts a summary that reaches up to a turn in the place of others.
+func (e *Engine) writeSummary(ctx context.Context, job memory.Job, last memory.Turn, words string, author memory.Author, before []memory.Summary) error {
+	s := memory.Summary{
+		ID: newID(), Scope: memory.Scope{Owner: job.Owner, Project: last.Project, Agent: last.Agent, Conversation: job.Conversation},
+		Text: words, MessageCount: last.Index + 1, Model: author.Name, Status: memory.Active, CreatedAt: e.now(),
+	}
+	vectors, err := e.vectors(ctx, s.ID, s.Text)
+	if err != nil {
+		return err
+	}
+	var changes []memory.Change
+	for _, old := range before {
+		old.Status = memory.Retired
+		changes = append(changes, memory.Change{Action: memory.ActionRetire, After: memory.Image{Summary: &old}, Base: old.Version, NewID: s.ID, Reason: "summed up anew", Author: author})
+	}
+	changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Summary: &s}, NewID: s.ID, Reason: "summed up", Author: author})
+	run := memory.Run{ID: runOf(job.ID), Kind: "summarize", Author: author, Lease: &job.Lease, Vectors: vectors}
+	if _, err := e.Store.Apply(ctx, job.Owner, run, changes...); err != nil {
+		return fmt.Errorf("write the summary: %w", err)
+	}
+	e.warm(job.Owner)
+	return nil
 }
