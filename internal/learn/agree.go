@@ -2,10 +2,14 @@ package learn
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 
 	"github.com/loci-memory/loci/internal/text"
 )
+
+// denies are words that deny without a negation.
+var denies = regexp.MustCompile(`(?i)\b(?:quit|stop(?:ped|s)?|gave up|given up|used to|hates?|dislikes?|avoids?|avoiding|refuse|except|anymore|former|formerly|ex|cancel\w*|left|lost|broke|allerg\w*|intoleran\w*|vegan|vegetarian|free|rather than|instead of|but|barely|hardly|lack\w*|unable|isn)\b`)
 
 // common are terms that two facts may differ in and still say the same. Any other
 // word that only one of them has makes a difference.

@@ -24,6 +24,7 @@ type Dropped struct {
 // question or passing talk is dropped. What reads like an instruction, or is not
 // supported by its turn, is kept with Waits set.
 func Filter(cands []Candidate, said []Said) (kept []Candidate, dropped []Dropped) {
+	r := sources{said: said}
 	for _, c := range cands {
 		c.Text = tidy(c.Text)
 		if reason := worthless(c); reason != "" {
@@ -31,7 +32,7 @@ func Filter(cands []Candidate, said []Said) (kept []Candidate, dropped []Dropped
 			continue
 		}
 		c = classified(c)
-		i, found := source(&c, said)
+		i, found := r.source(&c)
 		if i < 0 {
 			dropped = append(dropped, Dropped{c, "there is no turn that it could be from"})
 			continue
@@ -100,35 +101,56 @@ var instruction = regexp.MustCompile(`(?i)` +
 
 func instructs(s string) bool { return instruction.MatchString(s) }
 
+// sources reads turns as statements, each when it is first needed.
+type sources struct {
+	said []Said
+	read [][]assertion
+}
+
+func (r *sources) assertions(i int) []assertion {
+	if r.read == nil {
+		r.read = make([][]assertion, len(r.said))
+	}
+	if r.read[i] == nil {
+		r.read[i] = assertions(r.said[i])
+	}
+	return r.read[i]
+}
+
 // source finds the turn that a candidate is from and the place of its quote.
 // supported reports whether the turn says so. Without any turn it returns -1.
-func source(c *Candidate, said []Said) (turn int, supported bool) {
-	named := named(c.Turn, said)
+func (r *sources) source(c *Candidate) (turn int, supported bool) {
+	named := named(c.Turn, r.said)
 	if c.Span != nil && named >= 0 {
 		return named, true // a rule read it there
 	}
-	order := candidatesFirst(named, len(said))
-	for _, i := range order {
-		if span, ok := locate(said[i].Text, c.Quote); ok {
-			c.Span = &memory.Span{Turn: said[i].Turn.ID, Start: span.Start, End: span.End}
-			piece := around(said[i].Text, span)
-			if !sameSense(c.Text, piece) {
-				return i, false
-			}
-			return i, supports(piece, said[i], *c, quoted) || supports(said[i].Text, said[i], *c, unquoted)
-		}
-	}
-	for _, i := range order {
-		if span, ok := bestSentence(said[i], *c); ok {
-			c.Span = &memory.Span{Turn: said[i].Turn.ID, Start: span.Start, End: span.End}
-			return i, true
-		}
-	}
+	order := candidatesFirst(named, len(r.said))
 	if len(order) == 0 {
 		return -1, false
 	}
+	at := func(i int, span text.Span) *memory.Span {
+		return &memory.Span{Turn: r.said[i].Turn.ID, Start: span.Start, End: span.End}
+	}
+	quoted := -1
 	for _, i := range order {
-		if supports(said[i].Text, said[i], *c, unquoted) {
+		span, ok := locate(r.said[i].Text, c.Quote)
+		if !ok {
+			continue
+		}
+		if _, ok := supports(c.Text, r.said[i], r.assertions(i), span); ok {
+			c.Span = at(i, span)
+			return i, true
+		}
+		if quoted < 0 {
+			quoted, c.Span = i, at(i, span)
+		}
+	}
+	if quoted >= 0 {
+		return quoted, false
+	}
+	for _, i := range order {
+		if span, ok := supports(c.Text, r.said[i], r.assertions(i), text.Span{}); ok {
+			c.Span = at(i, span)
 			return i, true
 		}
 	}

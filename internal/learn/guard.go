@@ -23,7 +23,8 @@ type GuardOptions struct {
 
 // Guard returns what of the turns may be learned from. System turns, tool
 // results and turns marked NoLearn are left out; injected blocks, repetitions of
-// injected memories and secrets are blanked. A turn with nothing left is left out.
+// injected memories, text that a user's message carries but its user did not write,
+// and secrets are blanked. A turn with nothing left is left out.
 func Guard(turns []memory.Turn, o GuardOptions) []Said {
 	var out []Said
 	for _, t := range turns {
@@ -32,6 +33,9 @@ func Guard(turns []memory.Turn, o GuardOptions) []Said {
 		}
 		b := []byte(t.Content)
 		blankFenced(b, o.Begin, o.End)
+		if t.Role == memory.RoleUser {
+			blankAttached(b)
+		}
 		o.Given.blank(b, t.Role)
 		for _, s := range secrets(string(b), o.Personal) {
 			fill(b[s.Start:s.End], '*')

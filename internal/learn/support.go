@@ -1,96 +1,677 @@
 package learn
 
 import (
-	"regexp"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
 )
 
-// Which part of a candidate's content words its source must share. A quote names
-// the place, so that fewer words do; without one the turn's own words decide.
-const (
-	quoted   = 0.3
-	unquoted = 0.5
-)
+// claim is what a candidate asserts, as far as it must be found in the words that
+// it is from.
+type claim struct {
+	text    string // without dates
+	folded  string
+	terms   []string // what must be there, in order
+	names   []string // folded words of names
+	numbers []string
+	dates   []text.Date
+	subject subject
+	at      time.Time // when the turn was said
+}
 
-// supports reports whether piece, a part of said, says what the candidate does:
-// all its names and numbers stand in the turn, enough of its content words stand
-// in the piece, and neither denies what the other asserts.
-func supports(piece string, said Said, c Candidate, share float64) bool {
-	claim := undated(c.Text, said)
-	turn := wordSet(said.Text + " " + said.Turn.Name)
-	for _, name := range text.Names(claim) {
+// readClaim reads a candidate's words as of the time they were said.
+func readClaim(s string, said Said) claim {
+	at := said.Turn.CreatedAt
+	c := claim{dates: text.Resolve(s, at), at: at}
+	c.text = without(s, c.dates)
+	c.folded = text.Fold(c.text)
+	for _, t := range text.Terms(c.text) {
+		if !silent[t] && !free[t] && !slices.Contains(c.terms, t) {
+			c.terms = append(c.terms, t)
+		}
+	}
+	if len(c.terms) == 0 { // "User is married": then the usual words count
+		for t := range termSet(c.text) {
+			c.terms = append(c.terms, t)
+		}
+	}
+	for _, name := range text.Names(c.text) {
 		for _, w := range text.Words(name) {
-			if !turn[w] && w != "user" && w != "s" {
+			if w != "user" && w != "s" {
+				c.names = append(c.names, w)
+			}
+		}
+	}
+	c.numbers = text.Numbers(c.text)
+	c.subject = claimSubject(c.folded, c.text)
+	return c
+}
+
+// without returns s less its dates: they may be worked out from words such as
+// "yesterday" and are compared as dates.
+func without(s string, dates []text.Date) string {
+	var b strings.Builder
+	last := 0
+	for _, d := range dates {
+		b.WriteString(s[last:d.Start])
+		last = d.End
+	}
+	b.WriteString(s[last:])
+	return b.String()
+}
+
+var (
+	ofUser    = lazily(`^(?:the )?user's\s+`)
+	isUser    = lazily(`^(?:the )?user\b`)
+	userAgain = lazily(`\buser\b`)
+)
+
+func claimSubject(folded, original string) subject {
+	if m := ofUser.FindString(folded); m != "" {
+		if persons := personsIn(firstWords(folded[len(m):], 4), 3); len(persons) > 0 {
+			return subject{who: someone, words: persons}
+		}
+		return subject{who: speaker}
+	}
+	if isUser.MatchString(folded) {
+		return subject{who: speaker}
+	}
+	return readSubject(original, memory.RoleUser)
+}
+
+// widest is how many statements a claim may be gathered from.
+const widest = 8
+
+// supports returns the part of what was said that supports a claim best: the
+// fewest statements next to each other that have all of it and say it of the same
+// person, in the same sense. prefer is where a quote stands, empty without one.
+func supports(fact string, said Said, all []assertion, prefer text.Span) (text.Span, bool) {
+	if span, ok := supportsWhole(readClaim(fact, said), said, all, prefer); ok {
+		return span, true
+	}
+	parts := claimParts(fact)
+	if len(parts) < 2 {
+		return text.Span{}, false
+	}
+	whole := text.Span{Start: -1}
+	for _, part := range parts { // two things in one fact may be said in two sentences
+		span, ok := supportsWhole(readClaim(part, said), said, all, prefer)
+		if !ok {
+			return text.Span{}, false
+		}
+		if whole.Start < 0 || span.Start < whole.Start {
+			whole.Start = span.Start
+		}
+		whole.End = max(whole.End, span.End)
+	}
+	return whole, true
+}
+
+var partCut = lazily(`\s*[,;]\s+(?:and |but |who |which )?|\s+(?:and|but|who|which)\s+`)
+
+var furtherVerb = lazily(`^(?:also |now |currently |really |no longer |not |does |has |is |was |\w+s |\w+ed |had )`)
+
+// claimParts cuts "User lives in Rome and works at Acme" in two, each with its
+// subject. What is no second furtherVerb stays with the first.
+func claimParts(fact string) []string {
+	lead := isUser.FindString(strings.ToLower(fact))
+	if lead == "" || strings.HasPrefix(strings.ToLower(fact[len(lead):]), "'s") {
+		return nil
+	}
+	var parts []string
+	last := 0
+	for _, m := range append(partCut.FindAllIndex(fact), []int{len(fact), len(fact)}) {
+		rest := fact[m[1]:]
+		if m[0] < len(fact) && !furtherVerb.MatchString(rest) && !strings.HasPrefix(strings.ToLower(rest), "user") {
+			continue
+		}
+		part := fact[last:m[0]]
+		if !isUser.MatchString(strings.ToLower(part)) {
+			part = "User " + part
+		}
+		parts = append(parts, part)
+		last = m[1]
+	}
+	return parts
+}
+
+func supportsWhole(c claim, said Said, all []assertion, prefer text.Span) (text.Span, bool) {
+	if len(c.terms) == 0 && len(c.numbers) == 0 {
+		return text.Span{}, false
+	}
+	for pass := range 2 { // first where the quote is
+		if pass == 0 && prefer.End == 0 {
+			continue
+		}
+		for width := 1; width <= widest; width++ {
+			for i := len(all) - width; i >= 0; i-- { // the newest first
+				w := all[i : i+width]
+				if w[width-1].sentence-w[0].sentence > 2 || pass == 0 && (w[width-1].End <= prefer.Start || w[0].Start >= prefer.End) {
+					continue
+				}
+				if c.heldBy(w, all[:i], said) {
+					return text.Span{Start: w[0].Start, End: w[width-1].End}, true
+				}
+			}
+		}
+	}
+	return text.Span{}, false
+}
+
+// heldBy reports whether statements next to each other say what the claim does.
+// before are those that a pronoun may point back to.
+func (c *claim) heldBy(w, before []assertion, said Said) bool {
+	g := gather(w, before, said)
+	return c.worded(g) && c.dated(g, said) && c.counted(g) && c.ofSame(w, g) && c.inSameSense(w, g) && c.inOrder(g)
+}
+
+// gathered is statements taken together.
+type gathered struct {
+	text, folded string
+	words        map[string]bool // folded, as text.Words gives them
+	terms        map[string]bool
+	order        []string        // the terms as they stand, less free ones
+	person       map[string]bool // terms of the sentence before, for "he" and "she"
+}
+
+func gather(w, before []assertion, said Said) *gathered {
+	g := &gathered{text: said.Text[w[0].Start:w[len(w)-1].End], terms: map[string]bool{}, person: map[string]bool{}}
+	if name := said.Turn.Name; name != "" {
+		g.text = name + ": " + g.text
+	}
+	g.folded = text.Fold(g.text)
+	g.words = wordSet(g.text)
+	for _, t := range text.Terms(g.text) {
+		if !silent[t] && !free[t] {
+			g.order = append(g.order, t)
+		}
+	}
+	for t := range termSet(g.text) {
+		g.terms[kin(t)] = true
+		g.terms[t] = true
+	}
+	if slices.ContainsFunc(w, func(s assertion) bool { return s.subject.who == somebody || pointsBack.MatchString(s.text) }) {
+		for i := len(before) - 1; i >= 0 && before[i].sentence >= w[0].sentence-1; i-- {
+			for t := range before[i].terms {
+				if people[t] {
+					g.person[kin(t)] = true
+				}
+			}
+			for _, name := range text.Names(said.Text[before[i].Start:before[i].End]) {
+				for _, word := range text.Words(name) {
+					g.person[word], g.person[text.Term(word)] = true, true
+				}
+			}
+		}
+	}
+	return g
+}
+
+var pointsBack = lazily(`\b(?:he|she|they|it|his|her|their|its|that|there|this|them|him|one)\b|^it's|^he's|^she's`)
+
+// worded reports whether the claim's words are there: each itself, or one that
+// says the same.
+func (c *claim) worded(g *gathered) bool {
+	for _, n := range c.names {
+		if !g.words[n] && !g.person[n] && !g.terms[text.Term(n)] {
+			return false
+		}
+	}
+	missing := 0
+	for i, t := range c.terms {
+		if g.has(t) {
+			continue
+		}
+		missing++
+		if missing*spare > len(c.terms) || c.exchanged(i, g) {
+			return false
+		}
+	}
+	folded := g.folded
+	if c.subject.who == speaker {
+		folded = anothers.ReplaceAllString(folded, "another's")
+	}
+	for _, e := range evidence {
+		if e.claim.MatchString(c.folded) && !e.said.MatchString(folded) {
+			return false
+		}
+	}
+	return true
+}
+
+// anothers is what belongs to a person of the user's.
+var anothers = lazily(`\b(?:my|our) (?:\w+[- ])?(?:brother|sister|mother|mom|mum|father|dad|parent|son|daughter|kid|child|wife|husband|partner|girlfriend|boyfriend|friend|uncle|aunt|cousin|grand\w+|boss|manager|colleague|coworker|neighbou?r|roommate|flatmate|landlord|teacher|doctor|ex)s?'s?\b`)
+
+// spare says that one in so many of a claim's words may be the model's own.
+const spare = 4
+
+// has reports whether the words say what a term of a claim does.
+func (g *gathered) has(t string) bool {
+	return g.terms[t] || g.terms[kin(t)] || g.person[kin(t)] || bridged(t, g.folded)
+}
+
+// exchanged reports whether another word stands where the claim's i-th should:
+// "coffee every morning" for "tea every morning".
+func (c *claim) exchanged(i int, g *gathered) bool {
+	if i > 0 {
+		if at := slices.Index(g.order, c.terms[i-1]); at >= 0 && at+1 < len(g.order) && !slices.Contains(c.terms, g.order[at+1]) {
+			return true
+		}
+	}
+	if i+1 < len(c.terms) {
+		if at := slices.Index(g.order, c.terms[i+1]); at > 0 && !slices.Contains(c.terms, g.order[at-1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// dated reports whether the claim's dates are those that were said.
+func (c *claim) dated(g *gathered, said Said) bool {
+	if len(c.dates) == 0 {
+		return true
+	}
+	known := text.Resolve(g.text, c.at)
+	for _, d := range c.dates {
+		if !slices.ContainsFunc(known, func(k text.Date) bool { return within2(d, k) || within2(k, d) }) && !sinceYears(d, g, c.at) {
+			return false
+		}
+	}
+	return true
+}
+
+// within2 reports whether a lies in b.
+func within2(a, b text.Date) bool { return !a.From.Before(b.From) && !a.To.After(b.To) }
+
+var forYears = lazily(`\b(\w+) years?\b`)
+
+// sinceYears reports whether a year follows from "for three years".
+func sinceYears(d text.Date, g *gathered, at time.Time) bool {
+	if d.Grain != text.Year || at.IsZero() {
+		return false
+	}
+	for _, m := range forYears.FindAllSubmatch(g.folded) {
+		for _, n := range text.Numbers(m[1]) {
+			if years := atoi(n); years > 0 && d.From.Year() == at.Year()-years {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func atoi(s string) int {
+	n := 0
+	for _, r := range s {
+		if r < '0' || r > '9' || n > 1<<20 {
+			return 0
+		}
+		n = n*10 + int(r-'0')
+	}
+	return n
+}
+
+// counted reports whether the claim's numbers are there and count the same things.
+func (c *claim) counted(g *gathered) bool {
+	if len(c.numbers) == 0 {
+		return true
+	}
+	said := counts(g.text)
+	for _, n := range counts(c.text) {
+		found, fits := false, false
+		for _, s := range said {
+			if s.number == n.number {
+				found = true
+				fits = fits || n.of == "" || s.of == n.of || !countedElsewhere(said, n)
+			}
+		}
+		if !found || !fits {
+			return false
+		}
+	}
+	for symbol, word := range currencies {
+		if strings.Contains(c.text, symbol) && !strings.Contains(g.text, symbol) && !strings.Contains(g.folded, word) {
+			return false
+		}
+	}
+	return true
+}
+
+var currencies = map[string]string{"$": "dollar", "€": "euro", "£": "pound", "¥": "yen"}
+
+// count is a number and the term after it: "3 cats".
+type count struct{ number, of string }
+
+func counts(s string) []count {
+	var out []count
+	words := text.Words(s)
+	for i, w := range words {
+		for _, n := range text.Numbers(w) {
+			c := count{number: n}
+			for j := i + 1; j < len(words) && j <= i+4 && c.of == "" && len(text.Numbers(words[j])) == 0; j++ {
+				c.of = text.Term(words[j])
+			}
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// countedElsewhere reports whether the thing of n is counted by another number.
+func countedElsewhere(said []count, n count) bool {
+	return slices.ContainsFunc(said, func(s count) bool { return s.of == n.of && s.number != n.number })
+}
+
+// ofSame reports whether the statements are about whom the claim is about.
+func (c *claim) ofSame(w []assertion, g *gathered) bool {
+	claimTerms := map[string]bool{}
+	for _, t := range c.terms {
+		claimTerms[t], claimTerms[kin(t)] = true, true
+	}
+	spoken := false // the speaker spoke of it before
+	for _, s := range w {
+		if !contributes(s, claimTerms) {
+			continue
+		}
+		switch s.subject.who {
+		case someone:
+			if !s.subject.about(claimTerms) {
+				return false
+			}
+			if c.subject.who == speaker && !s.subject.thing && !spoken && isUser.MatchString(c.folded) && !possesses.MatchString(c.folded) && !opines.MatchString(c.folded) {
+				return false // "my brother plays" says nothing that the user does
+			}
+		case somebody, listener:
+			if c.subject.who == speaker {
+				return false
+			}
+		case speaker:
+			spoken = true
+			if c.subject.who == someone && (!c.subject.about(s.terms) || doesItself(s, c)) {
 				return false
 			}
 		}
 	}
-	numbers := map[string]bool{}
-	for _, n := range text.Numbers(said.Text) {
-		numbers[n] = true
+	if c.subject.who == someone && !c.subject.about(g.terms) && !c.subject.about(g.person) {
+		return false
 	}
-	for _, n := range text.Numbers(claim) {
-		if !numbers[n] {
+	return true
+}
+
+// possesses is a claim that says who somebody is to the user.
+var possesses = lazily(`^(?:the )?user (?:also )?(?:has|had|lost|met|is (?:married|engaged|the|dating|friends|related|in a)|got|married|was|lives? with|adopted|received|knows|named)\b`)
+
+// opines is a claim about what the user thinks of something.
+var opines = lazily(`^(?:the )?user (?:believes?|thinks?|finds?|feels?|appreciates?|considers?|says|said|mentions?|mentioned|admires?|values?|is (?:proud|worried|concerned|happy|glad|sad|grateful|thankful) )\b`)
+
+// contributes reports whether a assertion has words of the claim.
+func contributes(s assertion, claimTerms map[string]bool) bool {
+	for t := range s.terms {
+		if claimTerms[t] || claimTerms[kin(t)] {
+			return true
+		}
+	}
+	return false
+}
+
+var tellsOf = lazily(`\b(?:told|tell|telling|asked|showed|wrote|texted|promised|reminded|think|know|knows) .*\bi\b`)
+
+var speakerDoes = lazily(`^(?:\w+ )*?(?:i|we)(?:'m|'ve| am| have| also| really| still| just| always| never)* (\w+)`)
+
+// doesItself reports whether the speaker does what the claim says another does: "I
+// told my son I live in Rome" is not about where the son lives.
+func doesItself(s assertion, c *claim) bool {
+	if userAgain.MatchString(strings.TrimPrefix(ofUser.ReplaceAllString(c.folded, ""), "user")) {
+		return true // and not what another does to the user
+	}
+	if tellsOf.MatchString(s.text) {
+		return true
+	}
+	m := speakerDoes.FindStringSubmatch(s.text)
+	if m == nil {
+		return false
+	}
+	t := text.Term(m[1])
+	return t != "" && slices.Contains(c.terms, t) && !free[t]
+}
+
+var (
+	always  = lazily(`\b(?:always|never|every|everything|everyone|everybody|only|all|nobody|constantly|entirely|completely|forever|most|best|favou?rite|exclusively|whenever|any)\b`)
+	often   = lazily(`\b(?:always|never|every|everything|everyone|each|daily|only|just|all|nobody|no one|constantly|entirely|completely|totally|forever|most|best|favou?rite|exclusively|whenever|any|nothing|none|not|n't|don't|doesn't|can't|won't|no|nothing but|weekdays|mornings|evenings|nights|mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays|weekends|love most|top|number one)\b`)
+	spoke   = lazily(`\b(?:says?|said|told|thinks?|believes?|claims?|heard|according|suggests?|suggested|recommends?|recommended|calls?)\b`)
+	asksFor = lazily(`\b(?:asks?|asked|asking|wonders?|wondering|curious|wants to know|interested in|inquir\w+|seeking|looking for)\b`)
+	maybe   = lazily(`\b(?:if|unless|would|could|might|may|maybe|perhaps|possibly|probably|wish(?:es)?|consider(?:s|ing)?|hypothetical|thinking|thinks|unsure|uncertain|wants?|hopes?|plans?|dreams?|interested|wonders?|wondering|not sure|potential(?:ly)?|prefers?|almost|nearly|likely)\b`)
+	meant   = lazily(`\b(?:is (?:moving|relocating|getting|leaving|starting|becoming|buying|switching|flying|joining)|wants?|wanted|needs?|plans?|planned|planning|going to|will|hop(?:es?|ing|ed)|intends?|intending|consider(?:s|ing|ed)?|thinking|about to|dreams?|looking|should|must|aims?|goals?|tr(?:y|ies|ying)|would|wish(?:es)?|decid(?:es|ed|ing)|upcoming|next|soon|shall|interest(?:s|ed)?|appl(?:y|ies|ying|ied)|scheduled|expects?|prepar(?:es|ing)|preferably|prefers?|has to|have to|seeks?|seeking|shopping|saving|due|deadline|starts|until|learning|working on|working towards?|excited|by)\b`)
+)
+
+// inSameSense reports whether the statements assert what the claim asserts: not as
+// a question, a wish, a guess or another's words, and neither denying what the other
+// asserts nor telling of the past what the claim tells of the present.
+func (c *claim) inSameSense(w []assertion, g *gathered) bool {
+	claimTerms := map[string]bool{}
+	for _, t := range c.terms {
+		claimTerms[t], claimTerms[kin(t)] = true, true
+	}
+	denies, asserts := false, false
+	shared, claimed := slices.ContainsFunc(w, c.shares), c.folded
+	if shared {
+		claimed = attribute.ReplaceAllString(claimed, "")
+	}
+	for _, s := range w {
+		if len(w) > 1 && !contributes(s, claimTerms) {
+			continue
+		}
+		switch {
+		case s.asks && !asksFor.MatchString(c.folded):
+			return false
+		case s.unreal && !maybe.MatchString(c.folded):
+			return false
+		case s.intends && !meant.MatchString(c.folded):
+			return false
+		case s.reported && !spoke.MatchString(c.folded):
+			return false
+		}
+		sense := s.sense
+		if shared {
+			sense = attribute.ReplaceAllString(sense, "")
+		}
+		if hasDenial(sense) {
+			denies = true
+		} else {
+			asserts = true
+		}
+	}
+	if denies && asserts || denies != hasDenial(claimed) { // of both, nobody knows which the claim means
+		return false
+	}
+	return c.degree(g) && c.tense(w, claimTerms) && c.called(g)
+}
+
+// attribute are words that deny something else ("vegetarian" says no to meat). If
+// both sides have one, it says the same on both.
+var attribute = lazily(`\b(?:allerg\w*|intoleran\w*|vegan\w*|vegetarian\w*|\w+[- ]free)\b`)
+
+// shares reports whether claim and assertion have such a word in common.
+func (c *claim) shares(s assertion) bool {
+	return slices.ContainsFunc(attribute.FindAllString(c.folded, -1), func(a string) bool {
+		return strings.Contains(s.sense, a[:min(len(a), 5)])
+	})
+}
+
+// degree reports whether the claim says no more than was said: "always" is more
+// than often, and a favourite is more than what is liked.
+func (c *claim) degree(g *gathered) bool {
+	for _, word := range always.FindAllString(c.folded, -1) {
+		if !often.MatchString(g.folded) {
+			return false
+		}
+		superlative := word == "best" || word == "most" || strings.HasPrefix(word, "favo")
+		if superlative && !superlatives.MatchString(g.folded) {
 			return false
 		}
 	}
-	return covered(termSet(claim), termSet(piece)) >= share && sameSense(claim, piece)
+	return true
 }
 
-// undated returns the claim without the dates in it: they were worked out from
-// words such as "yesterday" and do not stand in the turn.
-func undated(claim string, said Said) string {
-	var b strings.Builder
-	last := 0
-	for _, d := range text.Resolve(claim, said.Turn.CreatedAt) {
-		b.WriteString(claim[last:d.Start])
-		last = d.End
+var superlatives = lazily(`\b(?:best|most|favou?rites?|top|number one|\w+est|prefer|#1)\b`)
+
+var (
+	// denials turn a assertion around without a negation, or say that it is over.
+	denialForm = lazily(denialWords)
+	doubly     = lazily(`\b(?:can't|cannot|couldn't) (?:stand|bear|take)\b|\bnot (?:a fan|fond|keen|into|for me)\b|\bisn't for me\b|\bno longer\b|\b(?:don't|doesn't|not|didn't) (?:\w+ )?any ?more\b|\bnot only\b|\b(?:no problem|no doubt|no worries|why not|not to mention|can't wait|couldn't be happier|can't stop|can't live without|can't get enough)\b`)
+)
+
+const denialWords = `\b(?:quit|stop(?:ped|s|ping)?|gave up|giv(?:e|en|ing) up|used to|hat(?:e|es|ed|ing)|dislik\w*|detest\w*|despis\w*|loath\w*|avoid\w*|refus\w*|except|any ?more|former(?:ly)?|previous(?:ly)?|cancel\w*|left|lost|lose|broke up|allerg\w*|intoleran\w*|vegan|vegetarian|(?:gluten|dairy|sugar|lactose|meat|nut|alcohol|caffeine|smoke|drug|debt)[- ]?free|free (?:of|from)|rather than|instead of|barely|hardly|rarely|seldom|lack\w*|unable|ex-\w+|sold|resigned|fired|laid off|died|passed away|divorced|far from|skip\w*|deni(?:es|ed)|\w+n't|cannot|(?:everything|anything|everyone|all) but|no|not|havent|hasnt|wasnt|never|none|nothing|nobody|neither|nor|without|cant|dont|doesnt|didnt|isnt|wont)\b`
+
+var denyWords = map[string]string{"not only": "", "no problem": "", "no doubt": "", "no worries": "", "why not": "", "not to mention": "", "can't wait": "",
+	"couldn't be happier": "", "can't stop": "love", "can't live without": "love", "can't get enough": "love"}
+
+// hasDenial reports whether s denies or ends something. Two denials make none: not
+// allergic, never quit.
+func hasDenial(folded string) bool {
+	folded = withoutDoing.ReplaceAllString(folded, "")
+	folded = doubly.ReplaceAllStringFunc(folded, func(m string) string {
+		if with, ok := denyWords[m]; ok {
+			return with
+		}
+		return "hate"
+	})
+	negated, denied := false, false
+	for _, m := range denialForm.FindAllString(folded, -1) {
+		if negationWord.MatchString(m) {
+			negated = true
+		} else {
+			denied = true
+		}
 	}
-	b.WriteString(claim[last:])
-	return b.String()
+	return negated != denied
 }
 
-// denies are words that deny without a negation.
-var denies = regexp.MustCompile(`(?i)\b(?:quit|stop(?:ped|s)?|gave up|given up|used to|hates?|dislikes?|avoids?|avoiding|refuse|except|anymore|former|formerly|ex|cancel\w*|left|lost|broke|allerg\w*|intoleran\w*|vegan|vegetarian|free|rather than|instead of|but|barely|hardly|lack\w*|unable|isn)\b`)
+// withoutDoing says how something is done, not that it is not.
+var withoutDoing = lazily(`\bwithout \w+ing\b`)
 
-// sameSense reports whether claim and piece both deny or both assert, as far as
-// words tell.
-func sameSense(claim, piece string) bool {
-	if text.Negated(claim) == text.Negated(piece) {
+var negationWord = lazily(`^(?:not?|\w+n't|cannot|cant|dont|doesnt|didnt|isnt|wont|havent|hasnt|wasnt|never|none|nothing|nobody|neither|nor|without)$`)
+
+var (
+	wasState  = lazily(`\b(?:i|we|he|she|they|it|my \w+|our \w+) (?:also |once |originally |even )?(?:was|were|lived|worked|had|owned|studied|played|smoked|drove|taught|ran|drank|spoke|collected|sang)\b`)
+	notPast   = lazily(`\b(?:(?:was|were) (?:born|diagnosed|raised|promoted|accepted|married|given|named|hired|told|able|just|recently|thinking|wondering|going)|had (?:a|my|our|twins)? ?(?:\w+ )?(?:baby|son|daughter|twins|kid)|since i was|i've had|have had|(?:have|has|'ve|'s) (?:lived|worked|owned|studied|played|had|been))\b`)
+	isState   = lazily(`\b(?:is|has|lives?|works?|owns?|studies|plays|smokes|drives|teaches|runs|drinks|speaks|collects|sings|currently|now)\b`)
+	isPast    = lazily(`\b(?:was|were|had|used to|previously|formerly|once|in the past|former|no longer|as a (?:child|kid|teen\w*)|lived|worked|owned|studied|played|smoked|drove|taught|ran|spoke|\w{2,}ed)\b`)
+	departure = lazily(`\b(?:moved|moving|relocated|left|switched|changed|transferred|migrated|went)\b.*?\bfrom (\w+)`)
+)
+
+// tense reports whether what the claim says is so was not only so once.
+func (c *claim) tense(w []assertion, claimTerms map[string]bool) bool {
+	if isPast.MatchString(c.folded) || !isState.MatchString(c.folded) {
 		return true
 	}
-	return denial(claim) != denial(piece)
-}
-
-// denial returns the denying words of s.
-func denial(s string) string { return strings.ToLower(strings.Join(denies.FindAllString(s, -1), " ")) }
-
-// around returns the sentences that a span stands in.
-func around(s string, span text.Span) string {
-	start, end := span.Start, span.End
-	for _, sentence := range text.Sentences(s) {
-		if sentence.Start < span.End && span.Start < sentence.End {
-			start, end = min(start, sentence.Start), max(end, sentence.End)
+	for _, s := range w {
+		if contributes(s, claimTerms) && s.past {
+			return false
 		}
 	}
-	return s[start:end]
+	return true
 }
 
-// bestSentence returns the sentence of said that supports the candidate best, if
-// one does.
-func bestSentence(said Said, c Candidate) (text.Span, bool) {
-	var best text.Span
-	most := 0.0
-	claim := termSet(undated(c.Text, said))
-	for _, s := range text.Sentences(said.Text) {
-		piece := s.Of(said.Text)
-		if share := covered(claim, termSet(piece)); share > most && supports(piece, said, c, unquoted) {
-			best, most = s, share
+// called reports whether the user's name is said to be the user's: people name
+// others too.
+func (c *claim) called(g *gathered) bool {
+	if !namesUser.MatchString(c.folded) || len(c.names) == 0 {
+		return true
+	}
+	for _, m := range introduced.FindAllString(g.folded, -1) {
+		if strings.Contains(m, c.names[0]) {
+			return true
 		}
 	}
-	return best, most > 0
+	return false
+}
+
+var (
+	namesUser  = lazily(`^(?:the )?user(?:'s (?:first |last |full |nick)?name is| is (?:called|named))\b`)
+	introduced = lazily(`\b(?:name(?:'s| is)|i'm|im|i am|calls? me|this is|known as|go by|goes by|nickname is|as)(?: [\w'-]+){1,2}|^[\w'-]+ here\b`)
+)
+
+// pivots are words after which it matters what comes.
+var pivots = table("than over from to before after for by instead until with")
+
+// inOrder reports whether what stands after "than", "from" and their like in the
+// claim is not what stands elsewhere in the words: tea over coffee is not coffee
+// over tea.
+func (c *claim) inOrder(g *gathered) bool {
+	inClaim, inWords := following(c.text), following(g.text)
+	for pivot, terms := range inClaim {
+		there := inWords[pivot]
+		if len(there) == 0 {
+			continue
+		}
+		for t := range terms {
+			if !there[t] && g.terms[t] && elsewhere(inWords, pivot, t) {
+				return false
+			}
+		}
+	}
+	if inClaim["than"] != nil || inClaim["over"] != nil {
+		after := inWords["than"]
+		if after == nil {
+			after = inWords["over"]
+		}
+		for t := range after {
+			if firstIs(c.text, t, inClaim) {
+				return false
+			}
+		}
+	}
+	if m := departure.FindStringSubmatch(g.folded); m != nil && !leaves.MatchString(c.folded) {
+		if t := text.Term(m[1]); t != "" && slices.Contains(c.terms, t) {
+			return false
+		}
+	}
+	return true
+}
+
+var leaves = lazily(`\b(?:from|left|lived|used|previously|formerly|former|no longer|was|were|moved|switched|changed)\b`)
+
+// elsewhere reports whether a term follows another pivot.
+func elsewhere(after map[string]map[string]bool, pivot, term string) bool {
+	for p, terms := range after {
+		if p != pivot && terms[term] {
+			return true
+		}
+	}
+	return false
+}
+
+// firstIs reports whether t stands in s but not after "than" or "over".
+func firstIs(s, t string, after map[string]map[string]bool) bool {
+	return !after["than"][t] && !after["over"][t] && termSet(s)[t]
+}
+
+// following returns for each pivot of s the terms that come next after it.
+func following(s string) map[string]map[string]bool {
+	out := map[string]map[string]bool{}
+	words := text.Words(s)
+	for i, w := range words {
+		if !pivots[w] {
+			continue
+		}
+		for j := i + 1; j < len(words) && j <= i+3; j++ {
+			if pivots[words[j]] {
+				break
+			}
+			if t := text.Term(words[j]); t != "" && !free[t] {
+				if out[w] == nil {
+					out[w] = map[string]bool{}
+				}
+				out[w][t] = true
+				break
+			}
+		}
+	}
+	return out
 }
 
 func wordSet(s string) map[string]bool {

@@ -1,0 +1,66 @@
+package learn
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// pair is what was said and a fact.
+type pair struct{ said, fact string }
+
+func readPairs(t *testing.T, file string) []pair {
+	t.Helper()
+	b, err := os.ReadFile("testdata/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []pair
+	for line := range strings.Lines(string(b)) {
+		if said, fact, ok := strings.Cut(strings.TrimSpace(line), " => "); ok && !strings.HasPrefix(line, "#") {
+			out = append(out, pair{said, fact})
+		}
+	}
+	return out
+}
+
+// supported reports whether the fact would be active, with the whole turn as its
+// quote or without one.
+func supported(p pair, quote string) bool {
+	said := Guard([]memory.Turn{{ID: "T", Role: memory.RoleUser, Content: p.said, CreatedAt: time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)}}, GuardOptions{})
+	kept, _ := Filter([]Candidate{{Text: p.fact, Quote: quote, Turn: "t1", Confidence: 1}}, said)
+	return len(kept) == 1 && kept[0].Waits == ""
+}
+
+// TestNothingUnsupportedIsActive: a false accept is worse than a right fact that
+// waits for a person.
+func TestNothingUnsupportedIsActive(t *testing.T) {
+	pairs := readPairs(t, "support_wrong.txt")
+	for _, p := range pairs {
+		if supported(p, "") || supported(p, p.said) {
+			t.Errorf("%q is taken to support %q", p.said, p.fact)
+		}
+	}
+	if len(pairs) < 120 {
+		t.Errorf("%d rows, want 120", len(pairs))
+	}
+}
+
+// TestRightFactsSeldomWait measures the price of distrust.
+func TestRightFactsSeldomWait(t *testing.T) {
+	pairs := readPairs(t, "support_right.txt")
+	waiting := 0
+	for _, p := range pairs {
+		if !supported(p, p.said) {
+			waiting++
+			t.Logf("waits: %q => %q", p.said, p.fact)
+		}
+	}
+	t.Logf("%d of %d right facts wait for a person (%.1f %%)", waiting, len(pairs), 100*float64(waiting)/float64(len(pairs)))
+	if len(pairs) < 150 || waiting*20 > len(pairs) {
+		t.Errorf("%d of %d wait, want one in twenty at most of 150", waiting, len(pairs))
+	}
+}
