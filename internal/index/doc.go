@@ -27,8 +27,9 @@
 // # Vectors
 //
 // Vectors are kept as float16 and, made of that, as int8 with a scale. All of an
-// owner's are scanned as int8; those that may be among the best, for all that
-// rounding can do, are scored again exactly.
+// owner's are scanned as int8, but for the values that the question has none of;
+// those that may be among the best, for all that rounding can do, are scored again
+// exactly. A search that is alone scans with all processors.
 //
 // # Filters
 //

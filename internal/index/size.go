@@ -24,7 +24,7 @@ func (s *contents) size() int64 {
 	size += int64(len(s.chunks))*int64(unsafe.Sizeof(chunk{})) + int64(cap(s.rowDoc))*4
 	for i := range s.chunks {
 		c := &s.chunks[i]
-		size += int64(cap(c.quant.Values)) + int64(cap(c.quant.Scales)+cap(c.quant.Sums)+cap(c.ends))*4 + int64(cap(c.halves))*2
+		size += int64(cap(c.quant.Values)) + int64(cap(c.quant.Scales)+cap(c.ends))*4 + int64(cap(c.halves))*2
 	}
 	return size + int64(len(s.threads)+len(s.names.list))*(textEntry+listEntry)
 }

@@ -86,24 +86,16 @@ func (s *contents) room() *chunk {
 
 // grow gives all but the float16 forms the room for a full chunk.
 func (c *chunk) grow(dims int) {
-	c.quant = vector.Block{
-		Values: slices.Grow(c.quant.Values, chunkRows*dims-len(c.quant.Values)),
-		Scales: slices.Grow(c.quant.Scales, chunkRows-len(c.quant.Scales)),
-		Sums:   slices.Grow(c.quant.Sums, chunkRows-len(c.quant.Sums)),
-	}
+	c.quant.Grow(chunkRows-len(c.quant.Scales), dims)
 	c.ends = slices.Grow(c.ends, chunkRows-len(c.ends))
 }
 
 // quantize makes the int8 forms of rows that have none, and returns the largest
 // scale of those. Values are room for one row.
 func (c *chunk) quantize(values []float32) (most float32) {
-	dims := len(values)
 	for row := len(c.quant.Scales); row < len(c.ends); row++ {
 		vector.Unpack(values, c.half(row))
-		c.quant.Values = slices.Grow(c.quant.Values, dims)[:(row+1)*dims]
-		scale, sum := vector.Quantize(values, c.quant.Values[row*dims:])
-		most = max(most, scale)
-		c.quant.Scales, c.quant.Sums = append(c.quant.Scales, scale), append(c.quant.Sums, sum)
+		most = max(most, c.quant.Append(values))
 	}
 	return most
 }

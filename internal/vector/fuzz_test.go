@@ -24,24 +24,19 @@ func FuzzScan(f *testing.F) {
 		for len(data) < n {
 			data = append(data, byte(len(data)))
 		}
-		q := NewQuery(make([]float32, n))
-		q.scale = 0.75
-		for i := range q.values {
-			q.values[i] = int8(data[i])
+		var all []int8
+		for _, x := range data {
+			all = append(all, int8(x))
 		}
-		data = data[n:]
-		rows := min(len(data)/max(n, 1), 20)
-		b := newBlock(rows, n)
-		for i := range b.Values {
-			b.Values[i] = int8(data[i])
+		asked := all[:n]
+		var rows [][]int8
+		var scales []float32
+		for all = all[n:]; n > 0 && len(all) >= n && len(rows) < 90; all = all[n:] {
+			rows, scales = append(rows, all[:n]), append(scales, 1/float32(len(rows)+3))
 		}
-		for i := range b.Scales {
-			b.Scales[i] = 1 / float32(i+3)
-		}
-		b.sumUp(n)
 		for _, name := range Tiers() {
 			use(t, name)
-			checkScan(t, q, b)
+			checkScan(t, asked, 0.75, rows, scales)
 		}
 	})
 }

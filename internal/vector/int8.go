@@ -1,6 +1,9 @@
 package vector
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // tiny is the largest value of vectors that [Quantize] takes for zeros: with less,
 // the scale would be too small to be divided by exactly.
@@ -42,32 +45,95 @@ func roundPortable(dst []int8, v []float32, scale float32) (sum int32) {
 	return sum
 }
 
-// Block is quantized vectors of one length that lie one after the other.
+// Rows lie in tiles: the first four values of sixteen rows, then the next four, and so
+// on. A question of few words has few values that are not zero, and the rest of a tile
+// is not read.
+const (
+	tileRows = 16
+	quadLen  = 4
+	offset   = 128 // added to values, as kernels multiply bytes without a sign by bytes with one
+)
+
+// tileLen is how many bytes a tile of so long rows takes.
+func tileLen(dims int) int { return (dims + quadLen - 1) / quadLen * tileRows * quadLen }
+
+// Block is quantized vectors of one length. The zero value is empty.
 type Block struct {
-	Values []int8    // of all rows
+	Values []uint8   // of all rows, in whole tiles
 	Scales []float32 // of each row, as [Quantize] gives them
-	Sums   []int32   // of each row, as [Quantize] gives them
 }
 
-// Rows returns the rows from one to before another, of the length dims.
+// Grow makes room for so many rows more.
+func (b *Block) Grow(rows, dims int) {
+	tiles := (len(b.Scales) + rows + tileRows - 1) / tileRows
+	b.Values = slices.Grow(b.Values, max(0, tiles*tileLen(dims)-len(b.Values)))
+	b.Scales = slices.Grow(b.Scales, rows)
+}
+
+// Append quantizes v and adds it as the last row. All rows must be of one length. It
+// returns the scale.
+func (b *Block) Append(v []float32) (scale float32) {
+	values := make([]int8, len(v))
+	scale, _ = Quantize(v, values)
+	b.add(values, scale)
+	return scale
+}
+
+func (b *Block) add(values []int8, scale float32) {
+	row := len(b.Scales)
+	if row%tileRows == 0 {
+		b.Values = append(b.Values, make([]uint8, tileLen(len(values)))...)
+	}
+	tile := b.Values[row/tileRows*tileLen(len(values)):]
+	for i, x := range values {
+		tile[(i/quadLen*tileRows+row%tileRows)*quadLen+i%quadLen] = uint8(int(x) + offset)
+	}
+	b.Scales = append(b.Scales, scale)
+}
+
+// Rows returns the rows from one to before another, of the length dims. The first is
+// the first of a tile.
 func (b Block) Rows(from, to, dims int) Block {
-	return Block{b.Values[from*dims : to*dims], b.Scales[from:to], b.Sums[from:to]}
+	return Block{b.Values[from/tileRows*tileLen(dims) : (to+tileRows-1)/tileRows*tileLen(dims)], b.Scales[from:to]}
 }
-
-// padding is what the capacity of a query's values is a multiple of, zeros beyond
-// their length: kernels read whole registers of them.
-const padding = 64
 
 // Query is a question's vector made ready to be scanned with.
 type Query struct {
-	values []int8
+	dims   int
+	quads  []quad // those with a value that is not zero
 	scale  float32
+	excess int32 // that the offset of a row's values adds to a product
+}
+
+// quad is four values of a query, in both widths that kernels want them in, and where
+// in a tile the rows' are.
+type quad struct {
+	at    int32
+	bytes [quadLen]int8
+	words [quadLen]int16
 }
 
 // NewQuery returns the query of v, which may be up to 65536 long.
 func NewQuery(v []float32) Query {
-	q := Query{values: make([]int8, len(v), (len(v)+padding-1)/padding*padding)}
-	q.scale, _ = Quantize(v, q.values)
+	values := make([]int8, len(v))
+	scale, _ := Quantize(v, values)
+	return newQuery(values, scale)
+}
+
+func newQuery(values []int8, scale float32) Query {
+	q := Query{dims: len(values), scale: scale, quads: make([]quad, 0, (len(values)+quadLen-1)/quadLen)}
+	for from := 0; from < len(values); from += quadLen {
+		next := quad{at: int32(from * tileRows)}
+		copy(next.bytes[:], values[from:])
+		if next.bytes == [quadLen]int8{} {
+			continue
+		}
+		for i, x := range next.bytes {
+			next.words[i] = int16(x)
+			q.excess += offset * int32(x)
+		}
+		q.quads = append(q.quads, next)
+	}
 	return q
 }
 
@@ -75,33 +141,34 @@ func NewQuery(v []float32) Query {
 // as long as the query. The scales say how many rows there are; out must hold as
 // many. It panics if the block or out is shorter than that.
 func Scan(q Query, b Block, out []float32) {
-	rows := len(b.Scales)
-	b.Values, b.Sums = b.Values[:rows*len(q.values)], b.Sums[:rows]
-	scan(q, b, out[:rows])
-}
-
-func scanPortable(q Query, b Block, out []float32) {
-	dims := len(q.values)
-	for i, scale := range b.Scales {
-		out[i] = float32(dotInt8(q.values, b.Values[i*dims:(i+1)*dims])) * scale * q.scale
+	rows, tile := len(b.Scales), tileLen(q.dims)
+	whole, rest := rows/tileRows, rows%tileRows
+	values, out := b.Values[:(rows+tileRows-1)/tileRows*tile], out[:rows]
+	scan(q, values[:whole*tile], b.Scales[:whole*tileRows], out[:whole*tileRows])
+	if rest > 0 {
+		var scales, last [tileRows]float32
+		copy(scales[:], b.Scales[whole*tileRows:])
+		scan(q, values[whole*tile:], scales[:], last[:])
+		copy(out[whole*tileRows:], last[:rest])
 	}
 }
 
-// dotInt8 unrolls eight ways: the multiplications of one row do not wait for one
-// another, and the slices of fixed length need no bounds checks.
-func dotInt8(a, b []int8) int32 {
-	b = b[:len(a)]
-	var s0, s1, s2, s3 int32
-	for len(a) >= 8 && len(b) >= 8 {
-		x, y := (*[8]int8)(a), (*[8]int8)(b)
-		s0 += int32(x[0])*int32(y[0]) + int32(x[4])*int32(y[4])
-		s1 += int32(x[1])*int32(y[1]) + int32(x[5])*int32(y[5])
-		s2 += int32(x[2])*int32(y[2]) + int32(x[6])*int32(y[6])
-		s3 += int32(x[3])*int32(y[3]) + int32(x[7])*int32(y[7])
-		a, b = a[8:], b[8:]
+// scanPortable is Scan of whole tiles.
+func scanPortable(q Query, values []uint8, scales, out []float32) {
+	tile := tileLen(q.dims)
+	for first := 0; first < len(scales); first += tileRows {
+		var sums [tileRows]int32
+		for i := range q.quads {
+			quad := &q.quads[i]
+			x := (*[tileRows * quadLen]uint8)(values[quad.at:])
+			a, b, c, d := int32(quad.words[0]), int32(quad.words[1]), int32(quad.words[2]), int32(quad.words[3])
+			for row := range sums {
+				sums[row] += a*int32(x[row*quadLen]) + b*int32(x[row*quadLen+1]) + c*int32(x[row*quadLen+2]) + d*int32(x[row*quadLen+3])
+			}
+		}
+		for row, sum := range sums {
+			out[first+row] = float32(sum-q.excess) * scales[first+row] * q.scale
+		}
+		values = values[tile:]
 	}
-	for i := range a {
-		s0 += int32(a[i]) * int32(b[i])
-	}
-	return s0 + s1 + s2 + s3
 }

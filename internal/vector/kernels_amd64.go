@@ -4,17 +4,15 @@
 
 package vector
 
-// scanAVX512 is scanPortable with AVX-512 VNNI. It multiplies bytes without a sign by bytes with
-// one: the query's have 128 added, which counts 128 times the row's sum too much. The query is
-// padded to a multiple of 64.
+// scanAVX512 is scanPortable of so many tiles, of so many bytes each, with AVX-512 VNNI.
 //
 //go:noescape
-func scanAVX512(query *int8, values *int8, scales *float32, sums *int32, scale float32, dims int, rows int, out *float32)
+func scanAVX512(quads *int32, n int, values *uint8, tile int, tiles int, scales *float32, scale float32, excess int32, out *float32)
 
-// scanAVX2 is scanPortable with AVX2, for 16 dims or more. The sums stay unused.
+// scanAVX2 is scanPortable of so many tiles, of so many bytes each, with AVX2.
 //
 //go:noescape
-func scanAVX2(query *int8, values *int8, scales *float32, sums *int32, scale float32, dims int, rows int, out *float32)
+func scanAVX2(quads *int32, n int, values *uint8, tile int, tiles int, scales *float32, scale float32, excess int32, out *float32)
 
 // dotAVX2 is its portable namesake with AVX2, bit for bit.
 //
@@ -60,9 +58,9 @@ func roundAVX2(dst *int8, v *float32, scale float32, n int) int32
 // readAVX2 reads n bytes, a multiple of 512, and does nothing with them: the yardstick of benchmarks.
 //
 //go:noescape
-func readAVX2(p *int8, n int)
+func readAVX2(p *uint8, n int)
 
 // readAVX512 reads n bytes, a multiple of 512, and does nothing with them: the yardstick of benchmarks.
 //
 //go:noescape
-func readAVX512(p *int8, n int)
+func readAVX512(p *uint8, n int)

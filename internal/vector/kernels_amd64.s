@@ -4,304 +4,186 @@
 
 #include "textflag.h"
 
-// func scanAVX512(query *int8, values *int8, scales *float32, sums *int32, scale float32, dims int, rows int, out *float32)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, MMX+
+// func scanAVX512(quads *int32, n int, values *uint8, tile int, tiles int, scales *float32, scale float32, excess int32, out *float32)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·scanAVX512(SB), NOSPLIT, $0-64
-	MOVQ         query+0(FP), AX
-	MOVQ         scales+16(FP), DX
-	MOVQ         sums+24(FP), BX
-	MOVQ         out+56(FP), SI
-	MOVQ         dims+40(FP), DI
-	MOVQ         rows+48(FP), R8
-	MOVQ         values+8(FP), R9
-	VBROADCASTSS scale+32(FP), X0
-	MOVQ         DI, R10
-	ANDQ         $-64, R10
-	MOVQ         DI, CX
-	ANDQ         $0x3f, CX
-	MOVQ         $0x00000001, R11
-	SHLQ         CL, R11
-	DECQ         R11
-	KMOVQ        R11, K1
-	MOVL         $0x80808080, CX
-	VPBROADCASTD CX, Z1
+	MOVQ         quads+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         tile+24(FP), DI
+	MOVQ         tiles+32(FP), R8
+	MOVQ         scales+40(FP), R9
+	MOVQ         out+56(FP), R10
+	MOVQ         values+16(FP), R11
+	SHLQ         $0x04, CX
+	ADDQ         AX, CX
+	VBROADCASTSS scale+48(FP), Z0
+	VBROADCASTSS excess+52(FP), Z1
 
-four:
+tiles4:
 	CMPQ   R8, $0x04
-	JLT    fewer
-	LEAQ   (R9)(DI*1), R12
+	JLT    tiles4end
+	LEAQ   (R11)(DI*1), R12
 	LEAQ   (R12)(DI*1), R13
 	LEAQ   (R13)(DI*1), R14
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	XORQ   CX, CX
-	JMP    rows4check
+	MOVQ   AX, DX
+	JMP    tiles4check
 
-rows4:
-	VPXORD     (AX)(CX*1), Z1, Z6
-	PREFETCHT0 4096(R9)(CX*4)
-	VPDPBUSD   (R9)(CX*1), Z6, Z2
-	PREFETCHT0 4160(R9)(CX*4)
-	VPDPBUSD   (R12)(CX*1), Z6, Z3
-	PREFETCHT0 4224(R9)(CX*4)
-	VPDPBUSD   (R13)(CX*1), Z6, Z4
-	PREFETCHT0 4288(R9)(CX*4)
-	VPDPBUSD   (R14)(CX*1), Z6, Z5
-	ADDQ       $0x40, CX
+tiles4quad:
+	MOVLQSX      (DX), BX
+	LEAQ         (BX)(DI*4), SI
+	PREFETCHT0   (R11)(SI*1)
+	PREFETCHT0   (R12)(SI*1)
+	PREFETCHT0   (R13)(SI*1)
+	PREFETCHT0   (R14)(SI*1)
+	VPBROADCASTD 4(DX), Z6
+	VMOVDQU32    (R11)(BX*1), Z7
+	VPDPBUSD     Z6, Z7, Z2
+	VMOVDQU32    (R12)(BX*1), Z7
+	VPDPBUSD     Z6, Z7, Z3
+	VMOVDQU32    (R13)(BX*1), Z7
+	VPDPBUSD     Z6, Z7, Z4
+	VMOVDQU32    (R14)(BX*1), Z7
+	VPDPBUSD     Z6, Z7, Z5
+	ADDQ         $0x10, DX
 
-rows4check:
-	CMPQ       CX, R10
-	JLT        rows4
-	TESTQ      R11, R11
-	JZ         rows4sum
-	VPXORD     (AX)(CX*1), Z1, Z6
-	VMOVDQU8.Z (R9)(CX*1), K1, Z7
-	VPDPBUSD   Z7, Z6, Z2
-	VMOVDQU8.Z (R12)(CX*1), K1, Z7
-	VPDPBUSD   Z7, Z6, Z3
-	VMOVDQU8.Z (R13)(CX*1), K1, Z7
-	VPDPBUSD   Z7, Z6, Z4
-	VMOVDQU8.Z (R14)(CX*1), K1, Z7
-	VPDPBUSD   Z7, Z6, Z5
+tiles4check:
+	CMPQ      DX, CX
+	JLT       tiles4quad
+	VPSUBD    Z1, Z2, Z2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    (R9), Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VMOVUPS   Z2, (R10)
+	VPSUBD    Z1, Z3, Z3
+	VCVTDQ2PS Z3, Z3
+	VMULPS    64(R9), Z3, Z3
+	VMULPS    Z0, Z3, Z3
+	VMOVUPS   Z3, 64(R10)
+	VPSUBD    Z1, Z4, Z4
+	VCVTDQ2PS Z4, Z4
+	VMULPS    128(R9), Z4, Z4
+	VMULPS    Z0, Z4, Z4
+	VMOVUPS   Z4, 128(R10)
+	VPSUBD    Z1, Z5, Z5
+	VCVTDQ2PS Z5, Z5
+	VMULPS    192(R9), Z5, Z5
+	VMULPS    Z0, Z5, Z5
+	VMOVUPS   Z5, 192(R10)
+	LEAQ      (R14)(DI*1), R11
+	ADDQ      $+256, R9
+	ADDQ      $+256, R10
+	SUBQ      $0x04, R8
+	JMP       tiles4
 
-rows4sum:
-	VEXTRACTI64X4 $0x01, Z2, Y6
-	VPADDD        Y6, Y2, Y6
-	VEXTRACTI64X4 $0x01, Z3, Y7
-	VPADDD        Y7, Y3, Y7
-	VEXTRACTI64X4 $0x01, Z4, Y9
-	VPADDD        Y9, Y4, Y9
-	VEXTRACTI64X4 $0x01, Z5, Y10
-	VPADDD        Y10, Y5, Y10
-	VPUNPCKLDQ    Y7, Y6, Y11
-	VPUNPCKHDQ    Y7, Y6, Y6
-	VPADDD        Y11, Y6, Y11
-	VPUNPCKLDQ    Y10, Y9, Y6
-	VPUNPCKHDQ    Y10, Y9, Y7
-	VPADDD        Y6, Y7, Y6
-	VPUNPCKLQDQ   Y6, Y11, Y7
-	VPUNPCKHQDQ   Y6, Y11, Y6
-	VPADDD        Y7, Y6, Y7
-	VEXTRACTI128  $0x01, Y7, X6
-	VPADDD        X7, X6, X6
-	VMOVDQU       (BX), X7
-	VPSLLD        $0x07, X7, X7
-	VPSUBD        X7, X6, X6
-	VCVTDQ2PS     X6, X6
-	VMULPS        (DX), X6, X6
-	VMULPS        X0, X6, X6
-	VMOVUPS       X6, (SI)
-	LEAQ          (R14)(DI*1), R9
-	ADDQ          $0x10, DX
-	ADDQ          $0x10, BX
-	ADDQ          $0x10, SI
-	SUBQ          $0x04, R8
-	JMP           four
-
-fewer:
-one:
+tiles4end:
+tiles1:
 	CMPQ   R8, $0x01
-	JLT    none
-	VPXORD Z8, Z8, Z8
-	XORQ   CX, CX
-	JMP    rows1check
+	JLT    tiles1end
+	VPXORD Z2, Z2, Z2
+	MOVQ   AX, DX
+	JMP    tiles1check
 
-rows1:
-	VPXORD   (AX)(CX*1), Z1, Z2
-	VPDPBUSD (R9)(CX*1), Z2, Z8
-	ADDQ     $0x40, CX
+tiles1quad:
+	MOVLQSX      (DX), BX
+	LEAQ         (BX)(DI*4), SI
+	PREFETCHT0   (R11)(SI*1)
+	VPBROADCASTD 4(DX), Z3
+	VMOVDQU32    (R11)(BX*1), Z4
+	VPDPBUSD     Z3, Z4, Z2
+	ADDQ         $0x10, DX
 
-rows1check:
-	CMPQ       CX, R10
-	JLT        rows1
-	TESTQ      R11, R11
-	JZ         rows1sum
-	VPXORD     (AX)(CX*1), Z1, Z2
-	VMOVDQU8.Z (R9)(CX*1), K1, Z3
-	VPDPBUSD   Z3, Z2, Z8
+tiles1check:
+	CMPQ      DX, CX
+	JLT       tiles1quad
+	VPSUBD    Z1, Z2, Z2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    (R9), Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VMOVUPS   Z2, (R10)
+	LEAQ      (R11)(DI*1), R11
+	ADDQ      $+64, R9
+	ADDQ      $+64, R10
+	SUBQ      $0x01, R8
+	JMP       tiles1
 
-rows1sum:
-	VEXTRACTI64X4 $0x01, Z8, Y2
-	VPADDD        Y2, Y8, Y2
-	VPUNPCKLDQ    Y2, Y2, Y3
-	VPUNPCKHDQ    Y2, Y2, Y4
-	VPADDD        Y3, Y4, Y3
-	VPUNPCKLDQ    Y2, Y2, Y4
-	VPUNPCKHDQ    Y2, Y2, Y2
-	VPADDD        Y4, Y2, Y4
-	VPUNPCKLQDQ   Y4, Y3, Y2
-	VPUNPCKHQDQ   Y4, Y3, Y3
-	VPADDD        Y2, Y3, Y2
-	VEXTRACTI128  $0x01, Y2, X3
-	VPADDD        X2, X3, X3
-	VMOVD         (BX), X2
-	VPSLLD        $0x07, X2, X2
-	VPSUBD        X2, X3, X3
-	VCVTDQ2PS     X3, X3
-	VMULSS        (DX), X3, X3
-	VMULSS        X0, X3, X3
-	VMOVSS        X3, (SI)
-	LEAQ          (R9)(DI*1), R9
-	ADDQ          $0x04, DX
-	ADDQ          $0x04, BX
-	ADDQ          $0x04, SI
-	SUBQ          $0x01, R8
-	JMP           one
-
-none:
+tiles1end:
 	VZEROUPPER
 	RET
 
-// func scanAVX2(query *int8, values *int8, scales *float32, sums *int32, scale float32, dims int, rows int, out *float32)
+// func scanAVX2(quads *int32, n int, values *uint8, tile int, tiles int, scales *float32, scale float32, excess int32, out *float32)
 // Requires: AVX, AVX2, MMX+
 TEXT ·scanAVX2(SB), NOSPLIT, $0-64
-	MOVQ         query+0(FP), AX
-	MOVQ         scales+16(FP), CX
-	MOVQ         sums+24(FP), DX
-	MOVQ         out+56(FP), BX
-	MOVQ         dims+40(FP), SI
-	MOVQ         rows+48(FP), DI
-	MOVQ         values+8(FP), R9
-	VBROADCASTSS scale+32(FP), X0
-	LEAQ         -16(SI), R13
-	MOVQ         SI, R14
-	ANDQ         $0x0f, R14
-	LEAQ         window<>+0(SB), R8
-	VMOVDQU      (R8)(R14*2), Y1
+	MOVQ         quads+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         tile+24(FP), DI
+	MOVQ         tiles+32(FP), R8
+	MOVQ         scales+40(FP), R9
+	MOVQ         out+56(FP), R10
+	MOVQ         values+16(FP), R11
+	SHLQ         $0x04, CX
+	ADDQ         AX, CX
+	VBROADCASTSS scale+48(FP), Y0
+	VBROADCASTSS excess+52(FP), Y1
 
-four:
-	CMPQ  DI, $0x04
-	JLT   fewer
-	LEAQ  (R9)(SI*1), R10
-	LEAQ  (R10)(SI*1), R11
-	LEAQ  (R11)(SI*1), R12
+tiles1:
+	CMPQ  R8, $0x01
+	JLT   tiles1end
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
-	XORQ  R8, R8
+	MOVQ  AX, DX
+	JMP   tiles1check
 
-rows4:
-	VPMOVSXBW  (AX)(R8*1), Y6
-	PREFETCHT0 4096(R9)(R8*4)
-	VPMOVSXBW  (R9)(R8*1), Y7
-	VPMADDWD   Y6, Y7, Y7
-	VPADDD     Y7, Y2, Y2
-	VPMOVSXBW  (R10)(R8*1), Y7
-	VPMADDWD   Y6, Y7, Y7
-	VPADDD     Y7, Y3, Y3
-	VPMOVSXBW  (R11)(R8*1), Y7
-	VPMADDWD   Y6, Y7, Y7
-	VPADDD     Y7, Y4, Y4
-	VPMOVSXBW  (R12)(R8*1), Y7
-	VPMADDWD   Y6, Y7, Y7
-	VPADDD     Y7, Y5, Y5
-	ADDQ       $0x10, R8
-	CMPQ       R8, R13
-	JLE        rows4
-	TESTQ      R14, R14
-	JZ         rows4sum
-	MOVQ       R13, R8
-	VPMOVSXBW  (AX)(R8*1), Y6
-	VPAND      Y1, Y6, Y6
-	VPMOVSXBW  (R9)(R8*1), Y7
-	VPMADDWD   Y6, Y7, Y7
-	VPADDD     Y7, Y2, Y2
-	VPMOVSXBW  (R10)(R8*1), Y7
-	VPMADDWD   Y6, Y7, Y7
-	VPADDD     Y7, Y3, Y3
-	VPMOVSXBW  (R11)(R8*1), Y7
-	VPMADDWD   Y6, Y7, Y7
-	VPADDD     Y7, Y4, Y4
-	VPMOVSXBW  (R12)(R8*1), Y7
-	VPMADDWD   Y6, Y7, Y7
-	VPADDD     Y7, Y5, Y5
-
-rows4sum:
-	VPUNPCKLDQ   Y3, Y2, Y6
-	VPUNPCKHDQ   Y3, Y2, Y2
-	VPADDD       Y6, Y2, Y6
-	VPUNPCKLDQ   Y5, Y4, Y2
-	VPUNPCKHDQ   Y5, Y4, Y3
-	VPADDD       Y2, Y3, Y2
-	VPUNPCKLQDQ  Y2, Y6, Y3
-	VPUNPCKHQDQ  Y2, Y6, Y2
-	VPADDD       Y3, Y2, Y3
-	VEXTRACTI128 $0x01, Y3, X2
-	VPADDD       X3, X2, X2
-	VCVTDQ2PS    X2, X2
-	VMULPS       (CX), X2, X2
-	VMULPS       X0, X2, X2
-	VMOVUPS      X2, (BX)
-	LEAQ         (R12)(SI*1), R9
-	ADDQ         $0x10, CX
+tiles1quad:
+	MOVLQSX      (DX), BX
+	LEAQ         (BX)(DI*4), SI
+	PREFETCHT0   (R11)(SI*1)
+	VPBROADCASTQ 8(DX), Y6
+	VPMOVZXBW    (R11)(BX*1), Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y2, Y2
+	VPMOVZXBW    16(R11)(BX*1), Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y3, Y3
+	VPMOVZXBW    32(R11)(BX*1), Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y4, Y4
+	VPMOVZXBW    48(R11)(BX*1), Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y5, Y5
 	ADDQ         $0x10, DX
-	ADDQ         $0x10, BX
-	SUBQ         $0x04, DI
-	JMP          four
 
-fewer:
-one:
-	CMPQ  DI, $0x01
-	JLT   none
-	VPXOR Y2, Y2, Y2
-	XORQ  R8, R8
+tiles1check:
+	CMPQ      DX, CX
+	JLT       tiles1quad
+	VPHADDD   Y3, Y2, Y2
+	VPERMQ    $0xd8, Y2, Y2
+	VPSUBD    Y1, Y2, Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    (R9), Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VMOVUPS   Y2, (R10)
+	VPHADDD   Y5, Y4, Y2
+	VPERMQ    $0xd8, Y2, Y2
+	VPSUBD    Y1, Y2, Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    32(R9), Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VMOVUPS   Y2, 32(R10)
+	LEAQ      (R11)(DI*1), R11
+	ADDQ      $+64, R9
+	ADDQ      $+64, R10
+	SUBQ      $0x01, R8
+	JMP       tiles1
 
-rows1:
-	VPMOVSXBW (AX)(R8*1), Y3
-	VPMOVSXBW (R9)(R8*1), Y4
-	VPMADDWD  Y3, Y4, Y4
-	VPADDD    Y4, Y2, Y2
-	ADDQ      $0x10, R8
-	CMPQ      R8, R13
-	JLE       rows1
-	TESTQ     R14, R14
-	JZ        rows1sum
-	MOVQ      R13, R8
-	VPMOVSXBW (AX)(R8*1), Y3
-	VPAND     Y1, Y3, Y3
-	VPMOVSXBW (R9)(R8*1), Y4
-	VPMADDWD  Y3, Y4, Y4
-	VPADDD    Y4, Y2, Y2
-
-rows1sum:
-	VPUNPCKLDQ   Y2, Y2, Y3
-	VPUNPCKHDQ   Y2, Y2, Y4
-	VPADDD       Y3, Y4, Y3
-	VPUNPCKLDQ   Y2, Y2, Y4
-	VPUNPCKHDQ   Y2, Y2, Y2
-	VPADDD       Y4, Y2, Y4
-	VPUNPCKLQDQ  Y4, Y3, Y2
-	VPUNPCKHQDQ  Y4, Y3, Y3
-	VPADDD       Y2, Y3, Y2
-	VEXTRACTI128 $0x01, Y2, X3
-	VPADDD       X2, X3, X3
-	VCVTDQ2PS    X3, X3
-	VMULSS       (CX), X3, X3
-	VMULSS       X0, X3, X3
-	VMOVSS       X3, (BX)
-	LEAQ         (R9)(SI*1), R9
-	ADDQ         $0x04, CX
-	ADDQ         $0x04, DX
-	ADDQ         $0x04, BX
-	SUBQ         $0x01, DI
-	JMP          one
-
-none:
+tiles1end:
 	VZEROUPPER
 	RET
-
-DATA window<>+0(SB)/8, $0x0000000000000000
-DATA window<>+8(SB)/8, $0x0000000000000000
-DATA window<>+16(SB)/8, $0x0000000000000000
-DATA window<>+24(SB)/8, $0x0000000000000000
-DATA window<>+32(SB)/8, $0xffffffffffffffff
-DATA window<>+40(SB)/8, $0xffffffffffffffff
-DATA window<>+48(SB)/8, $0xffffffffffffffff
-DATA window<>+56(SB)/8, $0xffffffffffffffff
-GLOBL window<>(SB), RODATA|NOPTR, $64
 
 // func dotAVX2(a *float32, b *float32, n int) float32
 // Requires: AVX, SSE
@@ -758,7 +640,7 @@ DATA order<>+24(SB)/4, $0x00000003
 DATA order<>+28(SB)/4, $0x00000007
 GLOBL order<>(SB), RODATA|NOPTR, $32
 
-// func readAVX2(p *int8, n int)
+// func readAVX2(p *uint8, n int)
 // Requires: AVX
 TEXT ·readAVX2(SB), NOSPLIT, $0-16
 	MOVQ p+0(FP), AX
@@ -782,7 +664,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func readAVX512(p *int8, n int)
+// func readAVX512(p *uint8, n int)
 // Requires: AVX, AVX512F
 TEXT ·readAVX512(SB), NOSPLIT, $0-16
 	MOVQ p+0(FP), AX

@@ -19,18 +19,17 @@ func fastest() int32 {
 	return avx512
 }
 
-func scan(q Query, b Block, out []float32) {
-	dims, t := len(q.values), tier.Load()
-	query, values, result := unsafe.SliceData(q.values), unsafe.SliceData(b.Values), unsafe.SliceData(out)
-	scales, sums := unsafe.SliceData(b.Scales), unsafe.SliceData(b.Sums)
-	switch {
+func scan(q Query, values []uint8, scales, out []float32) {
+	kernel := scanAVX2
+	switch t := tier.Load(); {
+	case t == portable || len(scales) == 0:
+		scanPortable(q, values, scales, out)
+		return
 	case t == avx512:
-		scanAVX512(query, values, scales, sums, q.scale, dims, len(out), result)
-	case t == avx2 && dims >= 16:
-		scanAVX2(query, values, scales, sums, q.scale, dims, len(out), result)
-	default:
-		scanPortable(q, b, out)
+		kernel = scanAVX512
 	}
+	kernel((*int32)(unsafe.Pointer(unsafe.SliceData(q.quads))), len(q.quads), unsafe.SliceData(values), tileLen(q.dims), len(scales)/tileRows,
+		unsafe.SliceData(scales), q.scale, q.excess, unsafe.SliceData(out))
 }
 
 func dot(a, b []float32) float32 {

@@ -3,7 +3,7 @@ package vector
 import "unsafe"
 
 // read reads the bytes with the widest loads there are.
-func read(v []int8) {
+func read(v []uint8) {
 	if fastest() == avx512 {
 		readAVX512(unsafe.SliceData(v), len(v)&^511)
 	} else if fastest() == avx2 {

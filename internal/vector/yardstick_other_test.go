@@ -3,4 +3,4 @@
 package vector
 
 // read does nothing where there are no wide loads to compare with.
-func read([]int8) {}
+func read([]uint8) {}

@@ -12,7 +12,7 @@ func read() {
 
 // readWith emits loads of the given width, eight in a loop.
 func readWith(name string, width int, load func(Mem)) {
-	function(name, "func(p *int8, n int)",
+	function(name, "func(p *uint8, n int)",
 		name+" reads n bytes, a multiple of 512, and does nothing with them: the yardstick of benchmarks.")
 	p, n := Load(Param("p"), GP64()), Load(Param("n"), GP64())
 	Label("next")
