@@ -12,6 +12,9 @@ type Said struct {
 	// Text is the turn's content with what must not be learned blanked out, byte
 	// for byte, so that a place in one is the same place in the other.
 	Text string
+	// Before is what was said to the speaker just before, "" if nothing was: "Where
+	// do you live?" tells what "In Lisbon." means. Nothing is learned from it.
+	Before string
 }
 
 // Candidate is a statement that a model or a rule proposes to remember.

@@ -230,6 +230,13 @@ func secondVerb(before, next []word) bool {
 	if i == len(next)-1 && !ok {
 		return false
 	}
+	for k := 1; k < len(before); k++ { // "I want to help and teach": the second is no finite verb
+		if b := before[k-1].low; b == "to" || b == "can" || b == "will" {
+			if v, ok := verbs()[before[k].low]; ok && v.form&base != 0 && seconds[w] {
+				return false
+			}
+		}
+	}
 	if seconds[w] && w != "was" && w != "can" && w != "do" && w != "am" {
 		return finite(before) == base
 	}

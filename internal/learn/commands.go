@@ -39,7 +39,13 @@ var (
 	ofMemory     = regexp.MustCompile(`(?i)\b(?:memor(?:y|ies)|you know|you remember|about me|i (?:said|told)|my|i|i['’]m)\b`)
 )
 
+// commandWords are those that a wish about memory needs one of.
+var commandWords = []string{"remember", "memori", "note", "mind", "forget", "save", "store", "delete", "erase", "remove", "clear", "wipe"}
+
 func commands(s Said) (remember []Candidate, forget []Command) {
+	if !holds(s.Text, commandWords...) {
+		return nil, nil
+	}
 	body := maskForeign(s.Text)
 	for _, sentence := range text.Sentences(body) {
 		words := strings.TrimSpace(sentence.Of(body))

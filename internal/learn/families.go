@@ -46,7 +46,11 @@ var families = []family{
 	{"moved", "home", "home", 0.95, "move relocate immigrate emigrate", simplePast | perfect, "~ from >to <place>", present, "live in <place>"},
 	{"moved", "home", "home", 0.95, "move relocate immigrate emigrate", simplePast | perfect, "~ to <place>", present, "live in <place>"},
 	{"past home", "home", "past home:<place>", 0.9, "live reside", usedTo | simplePast | perfect, "~ <prep:where> <place>", usedTo, "live <prep> <place>"},
-	{"household", "family", "household", 0.85, "live", now, "alone|by|on|with <how:phrase>", present, ""},
+	{"household", "family", "household", 0.85, "live", now, "alone", present, "live alone"},
+	{"household", "family", "household", 0.85, "live", now, "by|on|with <how:phrase>", present, ""},
+
+	{"person", "family", "", 0.85, "be", present | perfect, "<thing:sort>", 0, ""},
+	{"person", "family", "", 0.85, "become", simplePast | perfect, "<thing:sort>", present, "be <thing>"},
 
 	// work
 	{"work", "work", "occupation", 0.95, "work start freelance", now | simplePast | perfect, "~ <manner:manner> as <role>", present, "work as <role>"},
@@ -63,6 +67,9 @@ var families = []family{
 	{"work", "work", "occupation", 0.9, "be", present, "<role>", 0, "be <role>"},
 	{"work", "work", "occupation", 0.9, "be", perfect, "<role>", 0, "be <role>"},
 	{"past work", "work", "past occupation:<role>", 0.85, "be", usedTo | simplePast, "<role>", 0, ""},
+	{"shifts", "work", "", 0.85, "work", present, "night|early|late|day|morning|weekend|rotating|long shifts|shift|nights|hours", 0, ""},
+	{"shifts", "work", "", 0.85, "work", now, "from home", 0, ""},
+	{"shifts", "work", "", 0.85, "work", present, "remotely|nights|part-time|full-time", 0, ""},
 	{"field", "work", "field", 0.85, "work", now, "~ in <field:thing>", present, "work in <field>"},
 	{"work", "work", "occupation", 0.9, "be", present, "~ <state:jobless>", 0, "be <state>"},
 	{"left", "work", "left:<company>", 0.9, "quit leave resign", simplePast | perfect, "my old|current? job|position|role at|with <company>", 0, "@no longer works at <company>"},
@@ -83,7 +90,6 @@ var families = []family{
 	{"broke up", "family", "partner", 0.85, "break split separate", simplePast | perfect, "up with <thing>", 0, ""},
 	{"expecting", "family", "pregnancy", 0.9, "be", present, "pregnant|expecting", 0, ""},
 	{"expecting", "family", "pregnancy", 0.9, "expect", progressive, "a|our|my|twins|another <thing:all>", 0, ""},
-	{"person", "family", "", 0.85, "be", present | perfect, "<thing:sort>", 0, ""},
 
 	// pets
 	{"pet", "family", "pet:<name>", 0.95, "have own adopt rescue buy get", present | simplePast | perfect, "<n:count> <pet> named|called <name>", present, "have a <pet> named <name>"},
@@ -97,18 +103,19 @@ var families = []family{
 	{"condition", "health", "condition:<illness>", 0.9, "have", present, "<illness>", 0, "have <illness>"},
 	{"condition", "health", "condition:<illness>", 0.85, "suffer", now, "from <illness:thing>", present, "have <illness>"},
 	{"condition", "health", "condition:<illness>", 0.9, "be get", simplePast | perfect, "diagnosed with <illness:thing>", present, "have <illness>"},
-	{"diet", "health", "diet", 0.95, "be", present | perfect, "<diet>", 0, "be <diet>"},
+	{"diet", "health", "diet", 0.95, "be", present, "<diet>", 0, "be <diet>"},
+	{"diet", "health", "diet", 0.9, "be", perfect, "<diet>", present, "be <diet>"},
 	{"diet", "health", "diet", 0.9, "go become turn", simplePast | perfect, "<diet>", present, "be <diet>"},
 	{"diet", "health", "eats:<food>", 0.9, "eat drink", present | ability, "<food:refused>", 0, ""},
 	{"stopped", "habit", "habit:<habit>", 0.85, "quit stop give", simplePast | perfect, "up? <habit>", 0, "@quit <habit>"},
-	{"stopped", "habit", "habit:<habit>", 0.9, "smoke vape drink", present, "$", 0, ""},
+	{"stopped", "habit", "habit:<habit>", 0.9, "smoke vape drink", present | usedTo, "$", 0, ""},
 	{"body", "health", "height", 0.9, "be", present, "<size:tall> tall", 0, "be <size> tall"},
 	{"body", "health", "weight", 0.9, "weigh", present, "about|around? <size>", 0, "weigh <size>"},
 
 	// tastes
 	{"dislike", "preference", "taste:<thing>", 0.9, "hate dislike detest despise loathe", present, "<thing>", 0, "@dislikes <thing>"},
 	{"dislike", "preference", "taste:<thing>", 0.9, "stand", ability, "<thing>", 0, "@dislikes <thing>"},
-	{"like", "preference", "taste:<thing>", 0.85, "love enjoy adore", present | usedTo, "both? <thing>", 0, "= <thing>"},
+	{"like", "preference", "taste:<thing>", 0.85, "love enjoy adore cherish value treasure", present | usedTo, "both? <thing>", 0, "= <thing>"},
 	{"like", "preference", "taste:<thing>", 0.8, "love enjoy", progressive, "<thing:general>", 0, ""},
 	{"like", "preference", "taste:<thing>", 0.85, "like", present | usedTo, "<thing:general>", 0, "= <thing>"},
 	{"like", "preference", "taste:<thing>", 0.85, "care", present, "for <thing>", 0, "like <thing>"},
@@ -125,10 +132,14 @@ var families = []family{
 	{"decision", "project", "", 0.85, "decide", simplePast | perfect, "to|on|against|not <did:exact>", 0, ""},
 	{"decision", "project", "", 0.8, "choose pick select settle confirm finalize finalise lock", simplePast | perfect, "on|in? <did:chosen>", 0, ""},
 	{"decision", "project", "", 0.75, "go", progressive | goingTo | future, "with|for <did:chosen>", 0, ""},
+	{"person", "personal", "", 0.75, "be", present, "~ <thing:trade>", 0, ""},
+	{"cannot", "personal", "", 0.7, "travel lift run drive walk stand sit", ability, "<thing:exact>", 0, ""},
+	{"activity", "habit", "", 0.75, "try", progressive | continued, "out <thing>", 0, ""},
 	{"skill", "personal", "", 0.75, "be", present, "~ good|great|bad|terrible|awful|skilled|experienced at|in|with <thing>", 0, ""},
 
 	// things
 	{"owns", "possession", "", 0.9, "own drive ride", present, "<thing:owned>", 0, ""},
+	{"has", "possession", "", 0.8, "have", present, "<thing:holding>", 0, ""},
 	{"owns", "possession", "", 0.85, "have buy get purchase order", present | simplePast | perfect, "<thing:device>", present, "have <thing>"},
 
 	// learning
@@ -137,7 +148,7 @@ var families = []family{
 	{"studies", "education", "", 0.9, "go attend study", now, "to|at? <school>", present, "study at <school>"},
 	{"studies", "education", "", 0.9, "be", present, "a|enrolled student? at|in <school>", present, "study at <school>"},
 	{"degree", "education", "", 0.9, "graduate", simplePast | perfect, "from|in|with <how:exact>", 0, ""},
-	{"degree", "education", "", 0.9, "have get earn finish complete", present | simplePast | perfect, "<thing:degree>", 0, ""},
+	{"degree", "education", "", 0.9, "have get earn", present | simplePast | perfect, "<thing:degree>", 0, ""},
 	{"language", "personal", "language:<language>", 0.95, "speak", present | ability, "fluent|some|a? little? bit? of? <language>", present, "speak <language>"},
 	{"language", "personal", "language:<language>", 0.95, "be", present, "~ fluent in <language>", present, "speak <language>"},
 	{"language", "education", "learning:<language>", 0.9, "learn study", now, "<language>", progressive, "@is learning <language>"},
@@ -181,8 +192,8 @@ var mine = []family{
 	{"body", "health", "<what>", 0.9, "", 0, "<what:measure> is <size:phrase>", 0, "'s <what> is <size>"},
 	{"favourite", "preference", "favourite:<kind>", 0.95, "", 0, "all-time|absolute? favorite|favourite|fave|fav <kind> is|are|has|was always|to? been|be? <thing:all>", 0, "'s favourite <kind> is <thing>"},
 	{"hobby", "preference", "hobby", 0.9, "", 0, "main|biggest|favorite|favourite? hobby|hobbies|passion|passions|pastime|pastimes is|are|include|includes <thing>", 0, "'s hobby is <thing>"},
-	{"goal", "goal", "", 0.85, "", 0, "<what:aimed> is|was <thing:goal>", 0, "'s <what> is <thing>"},
+	{"goal", "goal", "", 0.85, "", 0, "<what:aimed> for? this|next? year|season|week|month|trip|term? is|was <thing:goal>", 0, "'s <what> is <thing>"},
 	{"owns", "possession", "<own>", 0.85, "", 0, "<own:gadget> is <thing:owned>", 0, "'s <own> is <thing>"},
-	{"plan", "plan", "", 0.85, "", 0, "<what:occasion> is|starts|begins|ends|expires|takes <plan>", 0, "'s"},
-	{"matter", "personal", "<what>", 0.75, "", 0, "<what:matter> is|are <thing:matters>", 0, "'s"},
+	{"plan", "plan", "", 0.85, "", 0, "<what:occasion> is|starts|begins|ends|expires|takes <plan:upcoming>", 0, "'s"},
+	{"matter", "personal", "<what>", 0.75, "", 0, "<what:matter> is|are|was|includes|include <thing:matters>", 0, "'s"},
 }

@@ -13,8 +13,11 @@ var (
 	cited  = regexp.MustCompile(`(?m)^[ \t]*>.*$`)
 	spoken = regexp.MustCompile(`"[^"\n]*"|“[^”\n]*”|«[^»\n]*»`)
 	handed = regexp.MustCompile(`(?i)(?:^|[.!?\n]\s*|\b(?:please|you|me|help|to) )(?:translate|re-?write|rephrase|proof-?read|paraphrase|summari[sz]e|edit|fix|correct|polish|improve|write|draft|compose|generate|shorten|continue|analy[sz]e|review|grade|classify|explain|convert|answer)\b[^\n:.!?]{0,120}[:\n]`)
+	// handedWords are those that the form above needs one of.
+	handedWords = []string{"translate", "rewrite", "re-write", "rephrase", "proofread", "proof-read", "paraphrase", "summari", "edit", "fix", "correct", "polish", "improve", "write",
+		"draft", "compose", "generate", "shorten", "continue", "analy", "review", "grade", "classify", "explain", "convert", "answer"}
 	// letter begins what was pasted: a mail, a letter, a log.
-	letter = regexp.MustCompile(`(?m)^[ \t]*(?:(?:Subject|From|To|Cc|Date|Sent|Re|Fwd): .*|(?:Dear|To whom) [^\n]{0,60},?|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\n]*)$`)
+	letter = regexp.MustCompile(`(?m)^[ \t]*(?:(?:Subject|From|To|Cc|Date|Sent|Re|Fwd): .*|(?:Dear|To whom) [^\n,]{1,40}(?:,.*)?|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\n]*)$`)
 )
 
 // foreign says which of the forms above a text may hold, by the bytes that each
@@ -34,19 +37,31 @@ func foreignIn(s string) (f foreign) {
 			f.colon = true
 		}
 	}
+	f.colon = f.colon || strings.Contains(s, "Dear ")
 	return f
 }
 
 // notMeant reports whether a turn as a whole is a joke or a play.
 func notMeant(s string) bool {
-	return holds(s, "kidding", "jk", "joke", "joking") && joking.MatchString(s) ||
+	return holds(s, "kidding", "joke", "joking", "jk") && joking.MatchString(s) ||
 		holds(s, "play", "pretend", "imagine", "let's", "let’s", "act as", "character", "hypothetical") && pretending.MatchString(s)
 }
 
-// holds reports whether s has one of the words, in small letters or with a capital.
+// holds reports whether s has one of the words: in small letters, with a capital or
+// in capitals. It is much faster than the forms that it spares.
 func holds(s string, words ...string) bool {
 	for _, w := range words {
-		if strings.Contains(s, w[1:]) {
+		for rest := s; ; {
+			i := strings.Index(rest, w[1:])
+			if i < 0 {
+				break
+			}
+			if i > 0 && rest[i-1]|0x20 == w[0]|0x20 {
+				return true
+			}
+			rest = rest[i+1:]
+		}
+		if shouts := strings.ToUpper(w); strings.Contains(s, shouts) {
 			return true
 		}
 	}
@@ -79,11 +94,15 @@ func maskForeign(s string) string {
 		blank(spoken, func(q string) bool { return len(strings.Fields(q)) <= 3 })
 	}
 	if in.colon {
-		if m := letter.FindIndex(b); m != nil {
-			fill(b[m[0]:], ' ')
+		if holds(s, "Subject:", "From:", "To:", "Cc:", "Date:", "Sent:", "Re:", "Fwd:", "Dear", "To whom", ":0", ":1", ":2", ":3", ":4", ":5") {
+			if m := letter.FindIndex(b); m != nil {
+				fill(b[m[0]:], ' ')
+			}
 		}
-		if m := handed.FindIndex(b); m != nil && len(strings.TrimSpace(string(b[m[1]:]))) > 0 {
-			fill(b[m[0]:], ' ')
+		if holds(s, handedWords...) {
+			if m := handed.FindIndex(b); m != nil && len(strings.TrimSpace(string(b[m[1]:]))) > 0 {
+				fill(b[m[0]:], ' ')
+			}
 		}
 	}
 	return string(b)

@@ -14,8 +14,8 @@ func init() { // names itself through kids and pets
 		"count":   among(table("a an my our one two three four five six seven eight nine ten another")),
 		"marital": among(table("single married divorced engaged widowed separated")),
 		"measure": measureEnd, "age": ageEnd, "tall": tallEnd, "manner": mannerEnd, "big": bigEnd,
-		"kind":    func(c *clause, i int) int { return c.before(i, 4, table("is are has was")) },
-		"oldtool": func(c *clause, i int) int { return c.before(i, 6, table("to")) },
+		"kind":    func(c *clause, i int) int { return c.before(i, 4, copulas) },
+		"oldtool": func(c *clause, i int) int { return c.before(i, 6, onlyTo) },
 		"contact": among(table("email e-mail phone mobile github website postal")),
 		"gadget":  among(gadgets),
 		"aimed":   func(c *clause, i int) int { return c.headed(i, 3, aims) },
@@ -32,10 +32,15 @@ func init() { // names itself through kids and pets
 		"born": born, "jobless": oneOf(jobless), "venture": headed(ventures, 4), "sort": sortOf, "pets": pets,
 		"allergen": allergen, "ailing": ailing, "diet": diet, "refused": refused, "habit": habitual,
 		"preferred": preferred, "degree": headed(degrees, 3), "device": device, "played": played,
-		"appointment": appointment, "aim": aimed, "doing": doing, "duty": duty, "awaited": awaited, "sought": sought,
+		"appointment": appointment, "aim": aimed, "doing": doing, "duty": duty, "upcoming": upcoming, "holding": headed(holdings, 3), "trade": ofTrade, "awaited": awaited, "sought": sought,
 		"chosen": chosen, "project": project, "goal": goal, "matters": matterOf, "kids": kids, "illness": illness, "owned": owned,
 	}
 }
+
+var (
+	copulas = table("is are has was")
+	onlyTo  = table("to")
+)
 
 func among(words map[string]bool) func(c *clause, i int) int {
 	return func(c *clause, i int) int {
@@ -103,6 +108,7 @@ var (
 	gadgets   = table("car bike bicycle motorcycle motorbike phone laptop computer guitar camera truck van boat tablet console pc")
 	devices   = table("car bike bicycle motorcycle motorbike phone laptop computer guitar piano violin keyboard drum camera truck van boat house apartment flat cottage cabin garden tablet console printer telescope kayak surfboard drone kindle macbook iphone thinkpad tesla toyota honda ford bmw prius jeep greenhouse rv campervan treadmill membership subscription allotment farm collection scooter smartwatch watch desk bookshelf tattoo")
 	jobless   = table("retired unemployed self-employed freelancing jobless")
+	holdings  = table("budget deadline subscription membership background experience garden balcony business mortgage loan pension website blog podcast channel collection garage allotment farm cabin condition phobia scholarship visa tattoo sauna pool treadmill routine schedule commute")
 	aims      = table("goal goals dream dreams ambition ambitions resolution aim target objective mission plan priority priorities focus")
 	occasions = table("appointment interview exam flight wedding surgery operation deadline conference trip concert presentation party reunion race marathon anniversary graduation vacation holiday lease visa meeting competition tournament recital show exhibition audition gig booking reservation checkup check-up birthday due game match test class date hearing course contract semester")
 	matters   = table("budget income salary rent schedule routine diet workout shift commute allergy allergies size timeline deadline team school university college company employer industry major degree specialty speciality field business startup project app website novel book blog podcast channel target audience customers clients family parents family's background religion faith heritage strength strengths weakness weaknesses challenge challenges biggest obstacle constraint constraints limit savings debt loan mortgage favorite favourite preference preferences style wedding honeymoon destination boss landlord doctor dentist neighborhood neighbourhood hometown city apartment weight height inspiration motivation specialty interests interest skills skill pet-peeve guilty pleasure comfort fear phobia")
@@ -169,11 +175,13 @@ func measureEnd(c *clause, i int) int {
 	return i
 }
 
+var tall = table("tall")
+
 func tallEnd(c *clause, i int) int {
 	if w := c.at(i); w == "" || w[0] < '0' || w[0] > '9' {
 		return i
 	}
-	return c.before(i, 4, table("tall"))
+	return c.before(i, 4, tall)
 }
 
 // sortOf accepts what kind of person somebody is: "a single mom of two".
@@ -195,6 +203,30 @@ func sortOf(c *clause, i int) string {
 	}
 	return thirdPerson(c.text(i, head))
 }
+
+// ofTrade accepts a short phrase whose noun is made of a verb or a trade: "a slow
+// learner".
+func ofTrade(c *clause, i int) string {
+	if d := c.at(i); d != "a" && d != "an" {
+		return ""
+	}
+	j := i + 1
+	for j < len(c.words) && j < i+5 && !c.words[j].mark() && !hanging[c.at(j)] && !stops[c.at(j)] && c.at(j) != "and" {
+		j++
+	}
+	last := c.at(j - 1)
+	if j == i+1 || len(last) < 5 || notTrade[last] || !c.standing(i, j) || c.at(i+1) == "bit" || c.at(i+1) == "little" || j < len(c.words) && hanging[c.at(j)] && c.at(j) != "of" && c.at(j) != "in" && c.at(j) != "at" {
+		return ""
+	}
+	for _, end := range []string{"er", "ist", "ian", "eer", "ie", "tor", "man", "woman", "ant"} {
+		if strings.HasSuffix(last, end) {
+			return thirdPerson(c.text(i, j))
+		}
+	}
+	return ""
+}
+
+var notTrade = table("matter order number disaster winner loser sucker computer corner summer winter dinner paper letter answer offer factor human movie selfie zombie elephant believer stranger monster finger tower power number water shower better other whatever together forever however never another giant")
 
 var (
 	kinWords  = table("wife husband partner spouse girlfriend boyfriend fiance fiancé fiancee fiancée mother father mom mum dad sister brother son daughter child kid baby uncle aunt cousin niece nephew friend roommate flatmate boss manager colleague coworker neighbor neighbour grandma grandpa grandmother grandfather therapist doctor teacher coach stepmother stepfather stepmom stepdad stepson stepdaughter stepsister stepbrother granddaughter grandson mother-in-law father-in-law sister-in-law brother-in-law mentor bestie buddy landlord teammate housemate")
@@ -250,10 +282,13 @@ func pets(c *clause, i int) string {
 // kids accepts relatives that somebody has: "two kids".
 func kids(c *clause, i int) string {
 	d := c.at(i)
-	if !determiner[d] || d == "the" {
+	if !determiner[d] && !kinPlural[d] && !kinPlural[c.at(i+1)] || d == "the" || hanging[c.at(i)] && !determiner[d] {
 		return ""
 	}
 	j := i + 1
+	if !determiner[d] {
+		j = i
+	}
 	for ; j < len(c.words) && j < i+4; j++ {
 		w := c.at(j)
 		if kinPlural[w] || w == "wife" || w == "husband" || w == "girlfriend" || w == "boyfriend" || w == "partner" || w == "son" || w == "daughter" || w == "brother" || w == "sister" || w == "kid" || w == "child" || w == "baby" || w == "toddler" || w == "teenager" {
@@ -315,17 +350,18 @@ func illness(c *clause, i int) string {
 		j++
 	}
 	for k := j; k < j+4 && k < len(c.words) && !c.words[k].mark(); k++ {
-		w, next := c.at(k), c.at(k+1)
+		w := c.at(k)
 		switch {
 		case illnesses[w]:
 			return c.text(j, k+1)
 		case (w == "intolerance" || w == "pressure" || w == "disease" || w == "condition" || w == "injury" || w == "disorder" || w == "syndrome" || w == "pain" || w == "fever" || w == "surgery") && k > j && c.at(j) != "the":
-			return thirdPerson(c.text(j, k+1))
+			return thirdPerson(c.text(i, k+1))
 		}
-		_ = next
 	}
 	return ""
 }
+
+var diets = table("vegan vegetarian pescatarian sober")
 
 // diet accepts a way of eating.
 func diet(c *clause, i int) string {
@@ -334,6 +370,8 @@ func diet(c *clause, i int) string {
 		j++
 	}
 	switch c.at(j) {
+	case "vegans", "vegetarians":
+		return strings.TrimSuffix(c.at(j), "s")
 	case "vegan", "vegetarian", "pescatarian", "pescetarian", "carnivore", "flexitarian", "gluten-free", "dairy-free", "sober", "plant-based":
 		if next := c.at(j + 1); next == "" || c.words[j+1].mark() || hanging[next] || stops[next] || timing[next] || next == "and" || adverb[next] || next == "anymore" || next == "any" {
 			return c.text(i, j+1)
@@ -413,9 +451,11 @@ func appointment(c *clause, i int) string {
 	return planned(c, i)
 }
 
-// sought are things that people look for over weeks.
+var soughtAfter = table("job apartment house flat home place internship roommate flatmate career work position role hobby volunteers therapist school daycare")
+
+// sought accepts a thing that people look for over weeks.
 func sought(c *clause, i int) string {
-	j := c.headed(i, 5, table("job apartment house flat home place internship roommate flatmate career work position role hobby volunteers therapist school daycare"))
+	j := c.headed(i, 5, soughtAfter)
 	if j == i || !determiner[c.at(i)] {
 		return ""
 	}
@@ -508,6 +548,9 @@ var alone = table("graduate retire marry divorce remarry relocate adopt sail swi
 func awaited(c *clause, i int) string {
 	if said := doing(c, i); said != "" {
 		return said
+	}
+	if determiner[c.at(i)] && c.headed(i, 4, occasions) > i {
+		return exact(c, i)
 	}
 	return dated(c, i)
 }

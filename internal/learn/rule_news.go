@@ -36,7 +36,7 @@ func (r *reader) news(c *clause, p *predicate, when string) (*family, string) {
 	}
 	j := c.ending(p.rest)
 	if c.vague(p.rest) && c.at(p.rest) != "to" || !c.standing(p.rest, j) && !(alone[v.lemma] && j == p.rest) {
-		if !(j > p.rest && c.onlyDate(p.rest, j) && v.class&deed != 0 && alone[v.lemma]) {
+		if !(j > p.rest && (len(c.dates(p.rest, j)) > 0 || when != "") && v.class&deed != 0 && (alone[v.lemma] || p.subject != "user")) {
 			return nil, ""
 		}
 	}
@@ -60,8 +60,6 @@ func (r *reader) news(c *clause, p *predicate, when string) (*family, string) {
 	return f, said
 }
 
-func (c *clause) onlyDate(i, j int) bool { return len(c.dates(i, j)) > 0 }
-
 // class returns the family of a statement whose object is the words up to j, nil
 // if it is not worth knowing.
 func (r *reader) class(c *clause, p *predicate, j int, when string) *family {
@@ -74,6 +72,11 @@ func (r *reader) class(c *clause, p *predicate, j int, when string) *family {
 	dates = append(dates, c.dates(p.rest, j)...)
 	switch p.tense {
 	case simplePast, perfect:
+		if v.lemma == "get" {
+			if w, ok := verbs()[c.at(p.rest)]; ok && (w.class&deed != 0 || undergone[c.at(p.rest)]) && w.form&participle != 0 {
+				return eventsToo // "I got promoted at work"
+			}
+		}
 		if p.neg == "not" || p.neg == "no longer" {
 			return nil
 		}
@@ -115,7 +118,7 @@ func (r *reader) class(c *clause, p *predicate, j int, when string) *family {
 			return activities
 		}
 	case present:
-		often := p.often != "" || c.often(p.rest)
+		often := p.often != "" || c.often(p.rest) || when != "" && len(dates) == 0
 		switch {
 		case p.neg == "no longer":
 			return ended
@@ -144,10 +147,7 @@ func (r *reader) class(c *clause, p *predicate, j int, when string) *family {
 				return plans
 			}
 		}
-		if p.verb.class&aim != 0 && p.tense == goingTo && c.solid(p.rest, j, 1) && len(dates) == 0 {
-			return plansToo
-		}
-		if p.verb.class&deed != 0 && c.solid(p.rest, j, 1) && len(dates) == 0 {
+		if w := c.at(p.rest); p.verb.class&deed != 0 && c.solid(p.rest, j, 1) && len(dates) == 0 && !(strings.HasSuffix(w, "ing") && verbs()[w].class&deed == 0) && w != "up" && w != "with" {
 			return plansToo
 		}
 	}
@@ -167,8 +167,25 @@ func (r *reader) being(c *clause, p *predicate, when string) (*family, string) {
 		}
 		return kinDoes, p.who + " " + p.says(0, "") + " " + what
 	}
+	if p.tense == future && (c.at(p.rest) == "in" || c.at(p.rest) == "at") && c.names(p.rest, j) {
+		for _, d := range append(text.Resolve(when, r.said.Turn.CreatedAt), c.dates(p.rest, j)...) {
+			if d.To.After(midnight(r.said.Turn.CreatedAt).AddDate(0, 0, 1)) {
+				return plans, p.who + " " + p.says(0, "") + " " + what
+			}
+		}
+	}
+	if p.tense == perfect && p.neg == "never" && c.at(p.rest) == "to" && c.names(p.rest, j) {
+		return eventsToo, p.who + " " + p.says(0, "") + " " + what
+	}
 	if (p.tense == simplePast || p.tense == perfect) && p.neg == "" {
-		switch c.at(p.rest) {
+		w := c.at(p.rest)
+		v, ok := verbs()[w]
+		if undergone[w] || ok && v.form&participle != 0 && v.class&deed != 0 && (when != "" || len(c.dates(p.rest, j)) > 0) {
+			if c.solid(p.rest+1, j, 1) {
+				return eventsToo, p.who + " " + p.says(0, "") + " " + what
+			}
+		}
+		switch w {
 		case "in", "at", "to", "on":
 			if c.names(p.rest, j) && (p.tense == perfect || when != "" || len(c.dates(p.rest, j)) > 0) {
 				return events, p.who + " " + p.says(0, "") + " " + what
@@ -177,6 +194,9 @@ func (r *reader) being(c *clause, p *predicate, when string) (*family, string) {
 	}
 	return nil, ""
 }
+
+// undergone are participles of what happens to people.
+var undergone = table("accepted invited promoted awarded hired drafted elected nominated selected diagnosed injured involved sponsored featured certified evicted robbed hurt engaged scammed asked offered chosen born named licensed")
 
 // solid reports whether at least n of the words are content of their own.
 func (c *clause) solid(i, j, n int) bool {

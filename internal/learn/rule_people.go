@@ -11,6 +11,8 @@ var (
 	petNamed = &family{rule: "pet", category: "family", confidence: 0.9}
 	reversed = &family{rule: "favourite", category: "preference", attribute: "favourite:<kind>", confidence: 0.9}
 	belongs  = &family{rule: "matter", category: "personal", confidence: 0.75}
+	values_  = &family{rule: "values", category: "preference", confidence: 0.8}
+	choice   = &family{rule: "choice", category: "project", confidence: 0.7}
 	helps    = &family{rule: "helps", category: "preference", confidence: 0.7}
 	answers  = &family{rule: "answers", category: "preference", confidence: 0.85}
 )
@@ -89,8 +91,36 @@ func (r *reader) ofMine(c *clause, i int, when string) {
 	r.ofUs(c, i, when)
 }
 
-// ofUs reads "my wife and I moved to Leeds".
-func (r *reader) ofUs(c *clause, i int, when string) {}
+// ofUs reads news of something of the speaker's: "my car broke down last Friday".
+func (r *reader) ofUs(c *clause, i int, when string) {
+	for j := i + 1; j < i+4 && j < len(c.words)-1; j++ {
+		if hanging[c.at(j-1)] || pointing[c.at(j-1)] || c.words[j-1].mark() {
+			return
+		}
+		v, ok := verbs()[c.at(j)]
+		if ok && v.form == thirdForm && v.class&^idle != 0 && (ventures[c.at(j-1)] || matters[c.at(j-1)]) {
+			p := predicate{who: "User's " + thirdPerson(c.text(i, j)), subject: "user's " + lower(c.text(i, j))}
+			if end := c.ending(j + 1); c.standing(j+1, end) && p.read(c, j) && p.neg == "" && c.solid(j+1, end, 1) {
+				r.g = captured{}
+				r.fact(c, &user, belongs, p.who+" "+p.says(0, "")+" "+thirdPerson(c.text(j+1, end)), when)
+			}
+			return
+		}
+		if w := c.at(j); !(w == "was" || w == "were" || ok && v.form&preterite != 0 && v.form&base == 0) {
+			continue
+		}
+		what := thirdPerson(c.text(i, j))
+		p := predicate{who: "User's " + what, subject: "user's " + lower(what), plural: c.at(j) == "were"}
+		if !p.read(c, j) {
+			return
+		}
+		if f, said := r.news(c, &p, when); f != nil && f.confidence >= events.confidence {
+			r.g = captured{}
+			r.fact(c, &user, events, said, when)
+		}
+		return
+	}
+}
 
 // ofKin reads what is said of a relative or a friend: words i up to j.
 func (r *reader) ofKin(c *clause, i, j int, when string) {
@@ -249,14 +279,24 @@ func (r *reader) ofPet(c *clause, i, j int, when string) {
 // ofThing reads what is said of something by its place in the speaker's life:
 // "green is my favourite colour", "Maria is my wife", "running helps me relax".
 func (r *reader) ofThing(c *clause, i int) {
-	if r.wished(c, i) || pointing[c.at(i)] && c.at(i) != "this" {
+	if r.wished(c, i) || r.chose(c, i) || pointing[c.at(i)] && c.at(i) != "this" {
 		return
 	}
 	r.g = captured{}
-	for j := i + 1; j < len(c.words)-1 && j < i+14; j++ {
+	if c.at(i) == "the" {
+		if end := c.headed(i+1, 2, agreed); end > i+1 && (c.at(end) == "is" || c.at(end) == "are") {
+			r.ofMine(c, i+1, "")
+			return
+		}
+	}
+	for j := i + 1; j < len(c.words) && j < i+14; j++ {
 		w := c.at(j)
 		if (w == "is" || w == "are" || w == "was") && (c.at(j+1) == "my" || c.at(j+1) == "our" || c.at(j+1) == "one" && c.at(j+2) == "of" && c.at(j+3) == "my") {
 			r.is(c, i, j)
+			return
+		}
+		if w == "me" && c.at(j-1) == "to" && j == len(c.words)-1 {
+			r.matters(c, i, j-1)
 			return
 		}
 		if helping[w] && c.at(j+1) == "me" {
@@ -288,12 +328,21 @@ func (r *reader) is(c *clause, i, j int) {
 		return
 	}
 	thing := thirdPerson(c.text(i, j))
+	if v, ok := verbs()[c.at(i)]; ok && v.form == gerund {
+		thing = strings.ToLower(thing[:1]) + thing[1:]
+	}
 	for c.at(k) == "absolute" || c.at(k) == "all-time" {
 		k++
 	}
 	switch w := c.at(k); {
-	case (w == "favorite" || w == "favourite" || w == "fave") && k+1 < len(c.words):
+	case (w == "favorite" || w == "favourite" || w == "fave"):
 		kind := lower(c.text(k+1, c.trimmed(k+1, c.ending(k+1))))
+		if kind == "" && !one {
+			f := *reversed
+			f.attribute = "taste:" + keyOf(thing)
+			r.fact(c, &user, &f, "User loves "+thing, "")
+			return
+		}
 		if kind == "" || len(strings.Fields(kind)) > 5 || pointing[kind] {
 			return
 		}
@@ -317,7 +366,7 @@ var mattersToo = table("goal goals dream dreams passion passions hobby hobbies p
 // helps reads "running helps me relax"; j is the place of the verb.
 func (r *reader) helps(c *clause, i, j int) {
 	v, ok := verbs()[c.at(i)]
-	thing := ok && v.form&gerund != 0 && c.at(i) != "being" && c.at(i) != "having" && c.at(i) != "seeing"
+	thing := c.at(i) == "the" && j-i > 2 || ok && v.form&gerund != 0 && c.at(i) != "being" && c.at(i) != "having" && c.at(i) != "seeing"
 	if !thing || !c.standing(i, j) || j-i > 7 {
 		return
 	}
@@ -325,6 +374,53 @@ func (r *reader) helps(c *clause, i, j int) {
 		subject := thirdPerson(c.text(i, j))
 		r.fact(c, &user, helps, strings.ToUpper(subject[:1])+subject[1:]+" "+c.at(j)+" User "+thirdPerson(c.text(j+2, end)), "")
 	}
+}
+
+// agreed are the matters of a plan that people speak of as "the budget".
+var agreed = table("budget deadline goal priority aim target objective timeline")
+
+// matters reads "family time is important to me"; j is the place of "to".
+func (r *reader) matters(c *clause, i, j int) {
+	for k := i + 1; k < j && k < i+7; k++ {
+		if w := c.at(k); w != "is" && w != "are" && w != "matters" && w != "means" {
+			continue
+		}
+		dear := c.at(j-1) == "important" || c.at(j-1) == "precious" || c.at(j-1) == "matters" || c.at(j-1) == "special" || c.at(j-1) == "everything"
+		if dear && c.standing(i, k) && !c.vague(i) && c.at(i) != "the" {
+			what := thirdPerson(c.text(i, k))
+			r.fact(c, &user, values_, strings.ToUpper(what[:1])+what[1:]+" "+c.text(k, j)+" to User", "")
+		}
+		return
+	}
+}
+
+// chose reads what is to be done from what somebody proposes: "let's go with the
+// blue one" says nothing, "let's go with Plan B" does.
+func (r *reader) chose(c *clause, i int) bool {
+	if c.at(i) != "let" || c.at(i+1) != "us" {
+		return false
+	}
+	j := i + 2
+	for adverb[c.at(j)] && j < len(c.words)-1 {
+		j++
+	}
+	lead := c.at(j) + " " + c.at(j+1)
+	switch lead {
+	case "go with", "stick with", "stick to", "focus on", "start with", "aim for", "lock in", "go for", "settle on", "proceed with", "keep to":
+	default:
+		if c.at(j) != "prioritize" && c.at(j) != "prioritise" && c.at(j) != "use" && c.at(j) != "schedule" && c.at(j) != "book" && c.at(j) != "add" {
+			return true
+		}
+		lead = c.at(j)
+	}
+	k := j + len(strings.Fields(lead))
+	said := chosen(c, k)
+	if said == "" {
+		return true
+	}
+	r.g = captured{}
+	r.fact(c, &user, choice, "User wants to "+lead+" "+said, "")
+	return true
 }
 
 // wished reads how somebody wants to be answered, where it is said for more than
@@ -343,7 +439,7 @@ func (r *reader) wished(c *clause, i int) bool {
 			always = always || j <= i+1
 		}
 	}
-	for adverb[c.at(i)] || c.at(i) == "please" || c.at(i) == "from" || c.at(i) == "on" || c.at(i) == "in" || c.at(i) == "future" || c.at(i) == "the" || c.at(i) == "," {
+	for adverb[c.at(i)] && c.at(i) != "never" || c.at(i) == "please" || c.at(i) == "from" || c.at(i) == "on" || c.at(i) == "in" || c.at(i) == "future" || c.at(i) == "the" || c.at(i) == "," {
 		i++
 		if i >= len(c.words) {
 			return false

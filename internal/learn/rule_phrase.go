@@ -209,7 +209,8 @@ func (p *predicate) have(c *clause, i int) bool {
 		p.tense, p.verb, p.word, p.at, p.rest = present, verb{lemma: "have to"}, "has", i, j
 		return true
 	case "got":
-		if k := p.adverbs(c, j+1); c.at(k) == "a" || c.at(k) == "an" || c.at(k) == "my" || c.at(k) == "two" || c.at(k) == "three" || isDigit(c.at(k)) {
+		k := p.adverbs(c, j+1)
+		if v, ok := verbs()[c.at(k)]; k < len(c.words) && (!ok || v.form&participle == 0) && !undergone[c.at(k)] && c.at(k) != "to" && c.at(k) != "back" && !diets[c.at(k)] && c.at(k) != "married" {
 			p.tense, p.verb, p.word, p.at, p.rest = present, verb{lemma: "have"}, "have", i, k
 			return true
 		}
@@ -240,6 +241,10 @@ func (p *predicate) says(as tense, lemma string) string {
 	t := p.tense
 	if as != 0 {
 		t = as
+	}
+	often := p.often
+	if as != 0 && as != p.tense {
+		often = ""
 	}
 	if lemma == "" {
 		lemma = p.verb.lemma
@@ -277,13 +282,21 @@ func (p *predicate) says(as tense, lemma string) string {
 			return spaced("was", neg)
 		case perfect:
 			return spaced(has, neg, "been")
+		case usedTo:
+			return "used to be"
+		case future:
+			return spaced("will", neg, "be")
+		case goingTo:
+			return spaced(is, neg, "going to be")
+		case ability, wish:
+			return "would be"
 		}
 		return spaced(is, neg)
 	case t == present || t == ability && as == present:
 		if neg == "not" {
-			return spaced(does, "not", p.often, lemma)
+			return spaced(does, "not", often, lemma)
 		}
-		return spaced(neg, p.often, finite)
+		return spaced(neg, often, finite)
 	case t == simplePast:
 		if neg == "not" {
 			return "did not " + lemma

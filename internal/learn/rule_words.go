@@ -67,9 +67,12 @@ func (sc *scanner) next() (sentence, bool) {
 }
 
 func (sc *scanner) done(out sentence, signs int) sentence {
-	out.words, out.end, out.code = sc.words, sc.at, signs > 2 && signs*4 > len(sc.words)
+	out.words, out.end, out.code = sc.words, sc.at, signs > 2 && signs*4 > len(sc.words) || signs > 0 && keywords[sc.words[0].low]
 	return out
 }
+
+// keywords begin lines of code.
+var keywords = table("const var let def function func import class return select insert update public private static void int from print echo sudo git npm pip")
 
 // run reads one run of bytes without white space. It reports whether a sentence
 // ends with it, and how many signs of code it has.
@@ -92,6 +95,9 @@ func (sc *scanner) run(out *sentence) (end bool, signs int) {
 		return false, 0
 	}
 	sc.at = stop
+	if strings.HasPrefix(sc.s[start:stop], "//") || strings.HasSuffix(sc.s[start:stop], "();") {
+		signs += 3
+	}
 	for i := start; i < stop; i++ {
 		switch sc.s[i] {
 		case '{', '}', '<', '>', '=', '|', '\\', '[', ']', '`', '_', '#', '~', '^':

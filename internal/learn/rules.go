@@ -31,7 +31,7 @@ func Rules(said []Said) []Candidate {
 		}
 		remembered, _ := commands(*s)
 		out = append(out, remembered...)
-		r := reader{said: s, spoken: remembered}
+		r := reader{said: s, spoken: remembered, earlier: &out}
 		r.turn()
 		out = append(out, r.found...)
 	}
@@ -49,6 +49,8 @@ type reader struct {
 	said   *Said
 	spoken []Candidate // what was asked to be remembered: its words are taken
 	found  []Candidate
+	// earlier are the candidates of the turns before, which this one may correct.
+	earlier *[]Candidate
 
 	greeted bool
 	g       captured
@@ -59,6 +61,7 @@ func (r *reader) turn() {
 	if notMeant(body) {
 		return
 	}
+	r.answer(body)
 	statements(r.said, body, func(c *clause) {
 		if !within(c.Span, r.spoken) {
 			r.clause(c)
@@ -155,6 +158,9 @@ func (r *reader) clause(c *clause) {
 	}
 	greeted = greeted || r.greeted
 	r.greeted = false
+	if r.corrects(c, i) {
+		return
+	}
 	if r.ofName(c, i, greeted) {
 		return
 	}
@@ -204,7 +210,7 @@ func greeting(c *clause) bool {
 // week I …".
 func (c *clause) fronted(i int) int {
 	j := i
-	for j < len(c.words) && j < i+8 && (timing[c.at(j)] || isDigit(c.at(j)) || c.at(j) == "," && j > i || isOrdinal(c.at(j))) {
+	for j < len(c.words) && j < i+8 && (spans[c.at(j)] || c.at(j) == "every" || timing[c.at(j)] || isDigit(c.at(j)) || c.at(j) == "," && j > i || isOrdinal(c.at(j))) {
 		j++
 	}
 	if j == i || j >= len(c.words) || c.at(j) != "i" && c.at(j) != "we" && c.at(j) != "my" && c.at(j) != "our" {
@@ -214,10 +220,20 @@ func (c *clause) fronted(i int) int {
 	for end > i && c.words[end-1].mark() {
 		end--
 	}
-	if end > i && len(c.dates(i, end)) > 0 {
+	if end > i && (len(c.dates(i, end)) > 0 || regularTime(c.words[i:end])) {
 		return end
 	}
 	return i
+}
+
+// regularTime reports whether words say how often: "on weekends", "every morning".
+func regularTime(words []word) bool {
+	for i, w := range words {
+		if w.low == "every" || w.low == "each" || i > 0 && words[i-1].low == "on" && spans[w.low] && strings.HasSuffix(w.low, "s") {
+			return true
+		}
+	}
+	return false
 }
 
 func isOrdinal(w string) bool {
@@ -236,6 +252,9 @@ func (r *reader) elides(c *clause, i int) bool {
 		return next != ""
 	case "love", "hate", "loved", "enjoyed":
 		return next != "" && !pointing[next]
+	case "do":
+		third := c.at(i + 2)
+		return next == "not" && (third == "like" || third == "love" || third == "enjoy")
 	case "can":
 		return next == "not"
 	}
@@ -260,7 +279,7 @@ func (r *reader) elides(c *clause, i int) bool {
 func (c *clause) subjectAhead(i int) bool {
 	for ; i < len(c.words); i++ {
 		switch w := c.at(i); w {
-		case "is", "are", "was", "were", "has", "can", "will", "does":
+		case "is", "are", "was", "were", "has", "can", "will", "does", "would", "could", "should":
 			return true
 		default:
 			if v, ok := verbs()[w]; ok && v.form == thirdForm && c.at(i+1) == "me" || helping[w] {
@@ -368,10 +387,13 @@ func (r *reader) say(c *clause, p *predicate, f *family) string {
 // fact adds one fact.
 func (r *reader) fact(c *clause, p *predicate, f *family, said, when string) {
 	quote := c.said.Text[c.Start:c.End]
-	if when != "" && f.category != "home" && f.category != "work" && f.category != "preference" {
+	if when != "" && (f.category == "event" || f.category == "plan" || f.category == "habit" || f.category == "family" || f.category == "project") {
 		said += " " + lowerFirst(when)
 	}
 	attribute := filled(f.attribute, &r.g, keyOf)
+	if strings.HasSuffix(attribute, ":") {
+		attribute += keyOf(p.verb.lemma)
+	}
 	subject := p.subject
 	category := f.category
 	if subject != "user" {
@@ -389,7 +411,9 @@ func (r *reader) fact(c *clause, p *predicate, f *family, said, when string) {
 		Model: "rule:" + f.rule, Quote: quote, Turn: c.said.Turn.ID,
 		Span: &memory.Span{Turn: c.said.Turn.ID, Start: c.Start, End: c.End},
 	}
-	cand.ValidFrom = began(cand.Attribute, quote, c.said.Turn.CreatedAt)
+	if single(cand.Attribute) && dateHint(c.words) {
+		cand.ValidFrom = began(cand.Attribute, quote, c.said.Turn.CreatedAt)
+	}
 	r.found = append(r.found, cand)
 }
 

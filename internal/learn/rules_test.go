@@ -280,20 +280,23 @@ func BenchmarkRules(b *testing.B) {
 	for _, size := range []struct {
 		name string
 		text string
-	}{{"turn", turnOfChat}, {"100KiB", strings.Repeat(turnOfChat+"\n", 100<<10/len(turnOfChat))}} {
+	}{{"30 words", thirtyWords}, {"turn", turnOfChat}, {"100KiB", strings.Repeat(turnOfChat+"\n", 100<<10/len(turnOfChat))}} {
 		b.Run(size.name, func(b *testing.B) {
+			said := saying(size.text)
 			b.ReportAllocs()
 			b.SetBytes(int64(len(size.text)))
 			for b.Loop() {
-				said := saying(size.text)
-				kept, _ := Filter(Rules(said), said)
-				if len(kept) == 0 {
+				if len(Rules(said)) == 0 {
 					b.Fatal("nothing read")
 				}
 			}
 		})
 	}
 }
+
+// thirtyWords is a turn of the usual length that says one thing.
+const thirtyWords = "Thanks, that was helpful! By the way, I moved from Berlin to Lisbon last month, " +
+	"so what would you suggest for a rainy weekend in the city? I have no idea yet."
 
 // They are compiled when they are first needed, so that only this finds one that
 // cannot be.

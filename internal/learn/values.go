@@ -17,13 +17,13 @@ var (
 	// stops end what a phrase names, in front of anything.
 	stops = table("because but so which whom whenever while whereas although though as until unless if since after before when where even or-else except plus")
 	// pointing words mean something said elsewhere.
-	pointing = table("it this that these those them him her there here you your yours he she they their his its theirs thing things stuff one ones yourself itself u ya ur")
+	pointing = table("it this that these those them him her there here you your yours he she they their his its theirs thing things stuff something somewhere one ones yourself itself u ya ur")
 	// trailing words add nothing at the end of a phrase.
 	trailing = table("and or but so too also well now though currently anymore more any actually honestly again already haha lol please thanks guess think know days right moment lately recently today much lot very really as at just yet then while still even either ever soon anyway btw tho though far sometime someday sure yeah literally together")
 	// hanging words want another after them.
 	hanging = table("to for in on of at with about into from the a an and or my our than like by over through between without some his her their its not be very is are was were i we his toward towards during per every each who that which")
 	// empty words name no thing in particular.
-	empty = table("something anything everything nothing someone anyone everyone stuff thing things lot lots way ways bit time times fun blast chance moment break look idea ideas question questions point sense part much many more most all both some any none other others same such so amount people good great nice new best better well back up out off down really very super big little amazing awesome cool happy sure fine okay ok the a an of to in on at for with and or my our own is am are be being been has have had do does did not no i we me us user first last next few couple great incredible wonderful fantastic important special kind sort type experience situation able get got go going went make made take took give gave put let it's too just about from by into over day days feel feeling feelings hard through")
+	empty = table("something anything everything nothing someone anyone everyone stuff thing things lot lots way ways bit time times fun blast chance moment break look idea ideas question questions point sense part much many more most all both some any none other others same such so amount good great nice new best better well back up out off down really very super big little amazing awesome cool happy sure fine okay ok the a an of to in on at for with and or my our own is am are be being been has have had do does did not no i we me us user first last next few couple great incredible wonderful fantastic important special kind sort type experience situation able get got go going went make made take took give gave put let it's too just about from by into over day days feel feeling feelings hard through")
 	// timing words may be part of a date.
 	timing = table("yesterday today tomorrow tonight last next this past ago week weeks weekend weekends month months year years monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept oct nov dec morning afternoon evening night spring summer autumn fall winter christmas easter thanksgiving halloween new day days later soon recently lately earlier since in on at the a an few couple of back during around early late end beginning mid before by from to until other")
 	// pointed are times that "this" and "that" stand before.
@@ -62,7 +62,11 @@ func (c *clause) ending(i int) int {
 	for ; j < len(c.words); j++ {
 		w := c.words[j]
 		switch {
-		case w.mark() && w.low != ",", w.low == "that" && j > i && !pointed[c.at(j+1)], w.low == "who" && j > i:
+		case (w.low == "that" || w.low == "who") && j > i:
+			if !c.relates(i, j) {
+				return c.trimmed(i, j)
+			}
+		case w.mark() && w.low != ",":
 			return c.trimmed(i, j)
 		case w.low == "when" && c.at(j+1) == "i" && c.at(j+2) == "was", w.low == "as" && (c.at(j+1) == "a" || c.at(j+1) == "an" || c.at(j+1) == "my"), w.low == "since" && timing[c.at(j+1)]:
 			continue
@@ -77,6 +81,27 @@ func (c *clause) ending(i int) int {
 		}
 	}
 	return c.trimmed(i, j)
+}
+
+// relates reports whether the word at j begins a relative clause that says more of
+// the noun before it, in words that mean the same elsewhere: "kids who need a home".
+func (c *clause) relates(i, j int) bool {
+	v, ok := verbs()[c.at(j+1)]
+	if w := c.at(j + 1); !ok && w != "is" && w != "are" && w != "has" && w != "have" || v.form == gerund {
+		return false
+	}
+	if v, ok := verbs()[c.at(j-1)]; ok && v.form&(preterite|gerund) != 0 && j-1 == i || adverb[c.at(j-1)] || hanging[c.at(j-1)] {
+		return false
+	}
+	for k := j + 1; k < len(c.words); k++ {
+		if w := c.at(k); pointing[w] && !pointed[c.at(k+1)] || k > j+9 {
+			return false
+		}
+		if c.words[k].mark() {
+			return k > j+2
+		}
+	}
+	return len(c.words) > j+2
 }
 
 // newVerb reports whether the word at i begins something of its own after "and".
@@ -187,7 +212,10 @@ func (c *clause) standing(i, j int) bool {
 	for k := i; k < j; k++ {
 		w := c.words[k].low
 		if pointing[w] {
-			if w == "this" && pointed[c.at(k+1)] || w == "one" && k+1 < j && c.at(k-1) != "the" && c.at(k-1) != "this" {
+			if w == "that" && k > i && c.relates(i, k) {
+				continue
+			}
+			if w == "this" && pointed[c.at(k+1)] || w == "one" && k+1 < j && c.at(k-1) != "the" && c.at(k-1) != "this" && (!hanging[c.at(k+1)] || c.at(k+1) == "of") {
 				continue
 			}
 			return false
@@ -200,7 +228,7 @@ func (c *clause) standing(i, j int) bool {
 }
 
 // vagueStart are words that begin what says nothing by itself.
-var vagueStart = table("how when what where why who which whatever everything anything something nothing neither such so me us i user myself ourselves seeing hearing knowing hanging all both either any some whether if being no not more")
+var vagueStart = table("how when what where why who which whatever everything anything something nothing neither such so me us i user myself ourselves seeing hearing knowing hanging all both either any some whether if no not")
 
 // vagueHead are what is at hand after "the".
 var vagueHead = table("way idea fact thought sound look same one ones other first second third last rest concept suggestion suggestions option options question result results answer response part feeling vibe vibes story photo picture pic energy advice support colors colours view views challenge following above point plan code version style")
@@ -215,7 +243,7 @@ func (c *clause) vague(i int) bool {
 	if (first == "all" || first == "both" || first == "some" || first == "any") && c.at(i+1) != "of" && !pointing[c.at(i+1)] {
 		return false
 	}
-	return vagueStart[first] || first == "the" && vagueHead[c.at(i+1)] || first == "to" && idleTo[c.at(i+1)]
+	return vagueStart[first] || first == "the" && vagueHead[c.at(i+1)] && c.at(i+2) != "of" || first == "to" && idleTo[c.at(i+1)]
 }
 
 var idleTo = table("see know think hear say add thank ask talk focus ensure make tell point note mention share imagine understand get be")
@@ -223,6 +251,9 @@ var idleTo = table("see know think hear say add thank ask talk focus ensure make
 // thing accepts what means the same outside of the conversation, without its date.
 func thing(c *clause, i int) string {
 	j := c.ending(i)
+	if comma := c.before(i, 12, commas); j-i > 12 && comma > i {
+		j = comma
+	}
 	j = c.trimmed(i, c.undated(i, j))
 	if j-i > 12 || c.vague(i) || !c.standing(i, j) || c.halved(i, j) {
 		return ""
@@ -518,6 +549,22 @@ func (c *clause) plannedFrom(i int, from time.Time) string {
 	return ""
 }
 
+// upcoming accepts a date to come and what is said of it: "on Friday at 9am".
+func upcoming(c *clause, i int) string {
+	j := c.ending(i)
+	for k := i; k < j; k++ {
+		if pointing[c.at(k)] && !pointed[c.at(k+1)] {
+			return ""
+		}
+	}
+	for _, d := range c.dates(i, j) {
+		if d.To.After(midnight(c.said.Turn.CreatedAt)) {
+			return thirdPerson(c.text(i, j))
+		}
+	}
+	return ""
+}
+
 func midnight(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 }
@@ -575,3 +622,5 @@ func size(c *clause, i int) string {
 	}
 	return ""
 }
+
+var commas = table(",")
