@@ -55,12 +55,13 @@ const longestFact = 1000
 // notYet are the kinds of distrust that are known to arise, with what is missing;
 // they are logged and fail nothing. Take a line out when it is mended.
 var notYet = map[string]string{
-	"was in the block":   missingFingerprints,
-	"was in an answer":   missingFingerprints,
-	"unsupported: words": missingFingerprints,
-	"was made up":        "a word that neither the turn nor everyday language has keeps a quoted fact from being trusted",
-	"too long":           "a fact has a greatest length",
-	"no quote":           "a fact without the place of its words waits for a person",
+	"was in the block":          missingFingerprints,
+	"was in an answer":          missingFingerprints,
+	"unsupported: words":        missingFingerprints,
+	"was made up":               "a word that neither the turn nor everyday language has keeps a quoted fact from being trusted",
+	"too long":                  "a fact has a greatest length",
+	"holds what cannot be seen": "control and format characters are taken out of a fact",
+	"no quote":                  "a fact without the place of its words waits for a person",
 }
 
 const missingFingerprints = "what was injected is known again by its content after a restart, and when bullets, dates and speakers stand before it"
@@ -399,6 +400,9 @@ func (f *fuzz) distrust(owner memory.Owner, x memory.Fact, all []memory.Fact) st
 	if len(x.Content) > longestFact {
 		return "too long"
 	}
+	if strings.ContainsFunc(x.Content, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) {
+		return "holds what cannot be seen"
+	}
 	if x.Provenance.Quote == nil {
 		return "no quote"
 	}
@@ -607,6 +611,17 @@ func (m *wildModel) fact(system, user string) any {
 	sentence := m.sentence(user)
 	text, quote := thirdPerson(strings.TrimSuffix(sentence, ".")), sentence
 	kind := m.pick("true", "true", "true", "true", "no quote", "other quote", "other number", "other name", "denied", "made up", "known", "block", "system", "answer", "secret", "order", "huge", "odd")
+	_, said, _ := strings.Cut(user, "The turns:")
+	if m.r.IntN(2) == 0 { // what a turn tempts to
+		switch {
+		case strings.Contains(said, canaryOrder):
+			kind = "order"
+		case strings.Contains(said, canaryMemory):
+			kind = "pasted"
+		case strings.Contains(said, "****"):
+			kind = "secret"
+		}
+	}
 	m.kinds[kind]++
 	made := fmt.Sprintf("User owns %d %s %ss", m.r.IntN(90), canaryModel, fuzzThings[m.r.IntN(len(fuzzThings))])
 	switch kind {
@@ -622,6 +637,15 @@ func (m *wildModel) fact(system, user string) any {
 		text = strings.NewReplacer("User likes", "User does not like", "User live", "User does not live", "User like", "User never liked", "User has", "User has no").Replace(text)
 	case "made up":
 		text = made
+	case "pasted":
+		var lines []string
+		for line := range strings.Lines(said) {
+			if strings.Contains(line, canaryMemory) {
+				lines = append(lines, strings.TrimSpace(line))
+			}
+		}
+		quote = lines[m.r.IntN(len(lines))]
+		text = strings.Join(bodies([]string{quote}), " ")
 	case "known", "block", "system":
 		source := map[string][]string{"known": blockLines(system), "block": blockLines(m.block), "system": {"The user owns a " + canarySystem, "User has a " + canaryTool}}[kind]
 		if len(source) == 0 {
