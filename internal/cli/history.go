@@ -44,7 +44,11 @@ func history(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), page, func(w io.Writer) { onSheet(w).journal(page) })
+				words, err := wordsOf(ctx, c, page.Changes)
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), page, func(w io.Writer) { onSheet(w).journal(page, words) })
 			})
 		},
 	}
@@ -57,12 +61,12 @@ func history(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-// journal writes changes under the runs that made them.
-func (s sheet) journal(page client.Changes) {
+// journal writes changes under the runs that made them. words are those of what
+// they are about, by id.
+func (s sheet) journal(page client.Changes, words map[string]string) {
 	if len(page.Changes) == 0 {
 		s.line("nothing was changed")
 	}
-	words := wordsOf(page.Changes)
 	run := ""
 	for _, c := range page.Changes {
 		if c.Run != run {
@@ -77,8 +81,29 @@ func (s sheet) journal(page client.Changes) {
 	}
 }
 
-// wordsOf returns the words that facts have in a journal, newest first, by id.
-func wordsOf(changes []client.Change) map[string]string {
+// wordsOf returns the words of the facts and turns that changes, newest first, are
+// about, by id. A change of a turn does not hold them.
+func wordsOf(ctx context.Context, c *client.Client, changes []client.Change) (map[string]string, error) {
+	words := factWords(changes)
+	for _, change := range changes {
+		mark := change.After.Turn
+		if mark == nil || words[mark.ID] != "" {
+			continue
+		}
+		turn, err := found(c.Get(ctx, mark.ID))
+		if err != nil {
+			return nil, fmt.Errorf("read a turn: %w", err)
+		}
+		if turn != nil {
+			words[mark.ID] = turn.Content
+		}
+	}
+	return words, nil
+}
+
+// factWords returns the newest words that changes, newest first, gave to facts, by
+// id.
+func factWords(changes []client.Change) map[string]string {
 	words := map[string]string{}
 	for _, c := range slices.Backward(changes) {
 		if c.After.Fact != nil {
@@ -165,7 +190,7 @@ func (s sheet) what(c client.Change, words map[string]string) string {
 	case i.Summary != nil:
 		return "summary: " + said(i.Summary.Text, 120)
 	case i.Turn != nil:
-		return "a turn is " + string(i.Turn.Status)
+		return "turn: " + or(said(words[i.Turn.ID], 120), string(i.Turn.Status))
 	}
 	return ""
 }
@@ -297,7 +322,7 @@ func (s sheet) life(l life) {
 	if next := l.ReplacedBy; next != nil {
 		s.line("became    %s  %s", s.in(dim, next.ID), s.diff(m.Content, next.Content))
 	}
-	words := wordsOf(l.Changes)
+	words := factWords(l.Changes)
 	for _, c := range slices.Backward(l.Changes) {
 		if kind, id, _ := strings.Cut(c.Target, ":"); id != m.ID || kind != "fact" && kind != "link" {
 			continue // the other side of a replacement

@@ -82,13 +82,18 @@ func purpose(source string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(first, "What it is for: "), ".")
 }
 
-var placeholder = regexp.MustCompile(`\{\{-?\s*([A-Z][A-Z_]*)\s*-?\}\}`)
+var (
+	braces      = regexp.MustCompile(`\{\{[^}]*\}\}`)
+	placeholder = regexp.MustCompile(`\b[A-Z][A-Z_]+\b`)
+)
 
 // placeholders returns the placeholders of a prompt, each once, in order of name.
 func placeholders(source string) []string {
 	var out []string
-	for _, m := range placeholder.FindAllStringSubmatch(source, -1) {
-		out = append(out, "{{"+m[1]+"}}")
+	for _, a := range braces.FindAllString(source, -1) {
+		for _, name := range placeholder.FindAllString(a, -1) {
+			out = append(out, "{{"+name+"}}")
+		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -70,10 +70,12 @@ func TestJournalTellsRunsAndWhatTheyChanged(t *testing.T) {
 		replaced(step("r2/1", memory.ActionReplace, berlin, gone, model, "a newer home"), "f1", "f2"),
 		step("r1/1", memory.ActionAdd, nil, berlin, rules, ""),
 	}}
-	wantText(t, written(t, func(s sheet) { s.journal(page) }), `
+	words := factWords(page.Changes)
+	words["t1"] = "I moved to\nLisbon"
+	wantText(t, written(t, func(s sheet) { s.journal(page, words) }), `
 2026-05-03 15:00  by person ana  r4
   /2  added      timezone  timezone = Europe/Lisbon
-  /1  forgotten  t1  a turn is retired
+  /1  forgotten  t1  turn: I moved to Lisbon
 2026-05-03 14:02  by person ana  r3
   /1  edited     f2  User lives in Lisbon [pinned, tags place, now, confidence 0.90 → 1.00, expires 2026-05-03 20:00]  (edited by hand)
 2026-05-03 14:02  by model small, prompt c43299581fc5  r2
@@ -126,7 +128,7 @@ func TestAnUndoSaysWhatComesAndGoes(t *testing.T) {
 		step("", memory.ActionUndo, gone, berlin, ana, ""),
 		step("", memory.ActionUndo, waits, dropped, ana, ""),
 	}}
-	wantText(t, written(t, func(s sheet) { s.undone(would, "run r2", "loci undo --run r2 --yes") }), `
+	wantText(t, written(t, func(s sheet) { s.undone(would, "run r2", "loci undo --run r2 --yes", nil) }), `
 would undo run r2
   - User lives in Lisbon
   + User lives in Berlin
@@ -135,7 +137,7 @@ to do it: loci undo --run r2 --yes
 `)
 	would.Steps = would.Steps[:1]
 	would.Later = []client.Change{step("r3/1", memory.ActionUpdate, factOf("f2", "User lives in Porto", memory.Active), lisbon, ana, "edited by hand")}
-	wantText(t, written(t, func(s sheet) { s.undone(would, "run r2", "loci undo --run r2 --yes") }), `
+	wantText(t, written(t, func(s sheet) { s.undone(would, "run r2", "loci undo --run r2 --yes", nil) }), `
 would undo run r2
   - User lives in Lisbon
 changed again since:
@@ -143,12 +145,12 @@ changed again since:
 to undo all of it: loci undo --run r2 --cascade --yes
 `)
 	done := client.Undone{Receipt: client.Receipt{Run: "r9"}, Steps: would.Steps}
-	wantText(t, written(t, func(s sheet) { s.undone(done, "run r2", "") }), `
+	wantText(t, written(t, func(s sheet) { s.undone(done, "run r2", "", nil) }), `
 undid run r2
   - User lives in Lisbon
 to take this back: loci undo --run r9 --yes
 `)
-	if got := written(t, func(s sheet) { s.colour = true; s.undone(done, "run r2", "") }); !strings.Contains(got, "\x1b[31m- User lives in Lisbon\x1b[0m") {
+	if got := written(t, func(s sheet) { s.colour = true; s.undone(done, "run r2", "", nil) }); !strings.Contains(got, "\x1b[31m- User lives in Lisbon\x1b[0m") {
 		t.Errorf("in colour: %q", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,7 +54,11 @@ func undo(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), undone, func(w io.Writer) { onSheet(w).undone(undone, what, again(in, g.user)) })
+				words, err := wordsOf(ctx, c, slices.Concat(undone.Later, undone.Steps))
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), undone, func(w io.Writer) { onSheet(w).undone(undone, what, again(in, g.user), words) })
 			})
 		},
 	}
@@ -114,12 +119,16 @@ func conflict(ctx context.Context, c *client.Client, in client.UndoRequest, s sh
 	if err != nil || len(would.Later) == 0 {
 		return refused
 	}
-	s.later(would.Later)
+	words, err := wordsOf(ctx, c, would.Later)
+	if err != nil {
+		return refused
+	}
+	s.later(would.Later, words)
 	return memory.Errorf(memory.Conflict, "it was changed again since; undo these changes first, or all of them with --cascade")
 }
 
 // undone writes what an undo did or would do, and how to go on.
-func (s sheet) undone(u client.Undone, what, command string) {
+func (s sheet) undone(u client.Undone, what, command string, words map[string]string) {
 	switch {
 	case len(u.Steps) == 0:
 		s.line("nothing to undo")
@@ -130,13 +139,13 @@ func (s sheet) undone(u client.Undone, what, command string) {
 		s.line("undid %s", what)
 	}
 	for _, c := range u.Steps {
-		s.step(c)
+		s.step(c, words)
 	}
 	switch {
 	case !u.DryRun:
 		s.line("to take this back: loci undo --run %s --yes", u.Run)
 	case len(u.Later) > 0 && !strings.Contains(command, " --cascade"):
-		s.later(u.Later)
+		s.later(u.Later, words)
 		s.line("to undo all of it: %s", strings.Replace(command, " --yes", " --cascade --yes", 1))
 	default:
 		s.line("to do it: %s", command)
@@ -144,27 +153,26 @@ func (s sheet) undone(u client.Undone, what, command string) {
 }
 
 // step writes what a change does to what is known.
-func (s sheet) step(c client.Change) {
+func (s sheet) step(c client.Change, words map[string]string) {
 	switch sign := sign(c); sign {
 	case '+':
-		s.line("  %s", s.in(green, "+ "+s.plain().what(c, nil)))
+		s.line("  %s", s.in(green, "+ "+s.plain().what(c, words)))
 	case '-':
-		s.line("  %s", s.in(red, "- "+s.plain().what(c, nil)))
+		s.line("  %s", s.in(red, "- "+s.plain().what(c, words)))
 	default:
 		status := ""
 		if c.Before != nil && c.Before.Status() != c.After.Status() {
 			status = fmt.Sprintf("  (%s → %s)", c.Before.Status(), c.After.Status())
 		}
-		s.line("  ~ %s%s", s.what(c, nil), status)
+		s.line("  ~ %s%s", s.what(c, words), status)
 	}
 }
 
 // plain returns the sheet without colour.
 func (s sheet) plain() sheet { return sheet{Writer: s.Writer} }
 
-func (s sheet) later(changes []client.Change) {
+func (s sheet) later(changes []client.Change, words map[string]string) {
 	s.line("changed again since:")
-	words := wordsOf(changes)
 	for _, c := range changes {
 		s.line("  %s  %-10s %s  %s  %s", when(c.CreatedAt), verb(c), s.what(c, words), by(c.Author), s.in(dim, c.ID))
 	}

@@ -92,25 +92,22 @@ func (e *Engine) undoing(ctx context.Context, owner memory.Owner, u Undoing, aut
 	if err != nil {
 		return Undone{}, err
 	}
+	now := map[string]memory.Image{} // by thing
+	for _, c := range slices.Backward(journal) {
+		now[c.After.Target()] = c.After
+	}
 	for i := range changes {
-		changes[i].Before = newest(journal, changes[i].After.Target())
+		changes[i].Before = now[changes[i].After.Target()]
 	}
 	return Undone{Changes: changes, Later: later(targets, journal)}, nil
-}
-
-// newest returns the state that the journal, newest first, last gave a thing.
-func newest(journal []memory.Change, target string) memory.Image {
-	for _, c := range journal {
-		if c.After.Target() == target {
-			return c.After
-		}
-	}
-	return memory.Image{}
 }
 
 // later returns the changes of a journal, newest first, that came after targets and
 // are about the same things. Both sides of a replacement are one thing.
 func later(targets, journal []memory.Change) []memory.Change {
+	if len(targets) == len(journal) {
+		return nil
+	}
 	ours, things := map[string]bool{}, map[string]bool{}
 	for _, c := range targets {
 		ours[c.ID], things[c.After.Target()] = true, true
