@@ -211,12 +211,10 @@ func (e *Engine) decisions(ctx context.Context, l lesson, cands []learn.Candidat
 	}
 	ask, err := learn.AskDecisions(cands, e.Prompts)
 	if err == nil {
-		var reply memory.Reply
-		if reply, err = e.complete(ctx, l.scope.Owner, ask); err == nil {
-			var decisions []learn.Decision
-			if decisions, err = learn.ParseDecisions(reply.Text, cands); err == nil {
-				return decisions
-			}
+		var decisions []learn.Decision
+		decisions, _, err = askFor(ctx, e, l.scope.Owner, ask, func(reply string) ([]learn.Decision, error) { return learn.ParseDecisions(reply, cands) })
+		if err == nil {
+			return decisions
 		}
 	}
 	e.Log.Warn("the rules reconcile, since the model could not", "err", err)

@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
@@ -73,8 +75,9 @@ func (e *Engine) extract(ctx context.Context, job memory.Job, scope memory.Scope
 		return learn.Rules(said), byRule, nil
 	}
 	cands, author, err := e.extractByModel(ctx, scope, said)
-	if err == nil {
-		return cands, author, nil
+	var off *jobs.PutOff
+	if err == nil || errors.As(err, &off) {
+		return cands, author, err
 	}
 	if e.opts.Rules && e.now().Sub(job.CreatedAt) >= ruleAfter {
 		e.Log.Warn("the model keeps failing; the rules learn instead", "job", job.ID, "err", err)
@@ -100,13 +103,9 @@ func (e *Engine) extractByModel(ctx context.Context, scope memory.Scope, said []
 	if err != nil {
 		return nil, memory.Author{}, fmt.Errorf("fill the extraction prompt: %w", err)
 	}
-	reply, err := e.complete(ctx, scope.Owner, ask)
+	cands, reply, err := askFor(ctx, e, scope.Owner, ask, learn.ParseFacts)
 	if err != nil {
 		return nil, memory.Author{}, fmt.Errorf("ask for facts: %w", err)
-	}
-	cands, err := learn.ParseFacts(reply.Text)
-	if err != nil {
-		return nil, memory.Author{}, fmt.Errorf("read the model's facts: %w", err)
 	}
 	for i := range cands {
 		cands[i].Model = reply.Model + "+" + ask.Hash

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -49,6 +50,29 @@ func (e *Engine) complete(ctx context.Context, owner memory.Owner, p memory.Prom
 		e.Log.Warn("what a model was paid for was not written down", "err", err)
 	}
 	return reply, nil
+}
+
+// askFor asks the learning model and reads its reply; once more, should that not be
+// possible.
+func askFor[T any](ctx context.Context, e *Engine, owner memory.Owner, ask memory.Prompt, read func(string) (T, error)) (T, memory.Reply, error) {
+	var none T
+	reply, err := e.complete(ctx, owner, ask)
+	if err != nil {
+		return none, reply, err
+	}
+	out, unreadable := read(reply.Text)
+	if unreadable == nil {
+		return out, reply, nil
+	}
+	again, err := e.complete(ctx, owner, learn.AskRepair(ask, reply.Text, unreadable))
+	if err != nil {
+		return none, reply, fmt.Errorf("ask again after a reply that could not be read (%v): %w", unreadable, err)
+	}
+	if out, err = read(again.Text); err != nil {
+		// Another time it may do better: the job is not to be given up at once.
+		return none, again, memory.Errorf(memory.Unavailable, "read the model's second reply: %v", err)
+	}
+	return out, again, nil
 }
 
 // affords reports, as a put-off until tomorrow, that an owner has spent what a day

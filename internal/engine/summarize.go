@@ -96,11 +96,7 @@ func (e *Engine) sumUpByModel(ctx context.Context, owner memory.Owner, said []le
 	if err != nil {
 		return "", memory.Author{}, err
 	}
-	reply, err := e.complete(ctx, owner, ask)
-	if err != nil {
-		return "", memory.Author{}, err
-	}
-	words, err := learn.ParseSummary(reply.Text)
+	words, reply, err := askFor(ctx, e, owner, ask, learn.ParseSummary)
 	return words, memory.Author{Kind: memory.ByModel, Name: reply.Model, Prompt: ask.Hash}, err
 }
 
