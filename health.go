@@ -3,6 +3,7 @@ package loci
 import (
 	"context"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/client"
@@ -15,7 +16,10 @@ const release = "0.1.0"
 
 // Version returns what this build is: the release and, where it is known, the
 // commit.
-func Version() string {
+func Version() string { return version() }
+
+// version is read once: the build information is text that has to be parsed.
+var version = sync.OnceValue(func() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return release
@@ -26,7 +30,7 @@ func Version() string {
 		}
 	}
 	return release
-}
+})
 
 // healthTime bounds how long a health check waits for the store.
 const healthTime = 2 * time.Second
