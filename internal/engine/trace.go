@@ -34,12 +34,14 @@ func (r *recalling) trace(id, block string, took time.Duration) {
 		p.memory(c.ID, c.Kind, "", c.Stage, c.Score, c.Why)
 	}
 	r.e.traces.add(memory.Trace{
-		ID: id, Owner: r.q.Scope.Owner, Conversation: r.q.In, Door: r.q.Door, Question: traced(r.q.Text), At: r.now,
+		ID: id, Owner: r.q.Scope.Owner, Conversation: r.q.In, Door: r.q.Door, Question: traced(r.q.Text, r.e.opts.Learn.Personal), At: r.now,
 		Found: r.found, Block: block, Degraded: r.degraded, Took: took,
 	}, p.b)
 }
 
 // traced is a question as a trace keeps it: no secrets, not all of a long one.
-func traced(question string) string { return learn.Redact(clip(question, tracedQuestion), false) }
+func traced(question string, personal bool) string {
+	return learn.Redact(clip(question, tracedQuestion), personal)
+}
 
 var tracePackers = sync.Pool{New: func() any { return new(tracePacker) }}
