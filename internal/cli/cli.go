@@ -156,6 +156,11 @@ func onlyOne(cmd *cobra.Command, names ...string) error {
 	return nil
 }
 
+// takeBack says how a run is undone.
+func (g *global) takeBack(run string) string {
+	return "to take this back: " + again(client.UndoRequest{Run: run}, g.user)
+}
+
 // print writes v as JSON if asked, else what people prints.
 func (g *global) print(w io.Writer, v any, people func(io.Writer)) error {
 	if !g.json {

@@ -33,7 +33,7 @@ func forget(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), gone, func(w io.Writer) { onSheet(w).forgotten(gone) })
+				return g.print(cmd.OutOrStdout(), gone, func(w io.Writer) { onSheet(w).forgotten(gone, g.takeBack(gone.Run)) })
 			})
 		},
 	}
@@ -42,7 +42,7 @@ func forget(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-func (s sheet) forgotten(gone client.Forgotten) {
+func (s sheet) forgotten(gone client.Forgotten, takeBack string) {
 	if len(gone.Memories) == 0 {
 		s.line("nothing matches")
 		return
@@ -58,5 +58,5 @@ func (s sheet) forgotten(gone client.Forgotten) {
 		s.line("add --yes to do it")
 		return
 	}
-	s.line("to take this back: loci undo --run %s --yes", gone.Run)
+	s.line("%s", takeBack)
 }

@@ -255,7 +255,7 @@ func lifeOf(ctx context.Context, c *client.Client, id string) (l life, err error
 		l.Changes = append(l.Changes, page.Changes...)
 		q.Cursor = page.Next
 	}
-	if p := l.Memory.Provenance; p != nil {
+	if p := l.Memory.Provenance; p != nil && len(p.Turns) > 0 {
 		id := p.Turns[0]
 		if p.Quote != nil {
 			id = p.Quote.Turn

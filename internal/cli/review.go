@@ -131,7 +131,7 @@ func (r *reviewing) decide(ctx context.Context, g *global, c *client.Client, w i
 			for _, m := range one.Memories {
 				s.judged(m)
 			}
-			s.line("to take this back: loci undo --run %s --yes", one.Run)
+			s.line("%s", g.takeBack(one.Run))
 		}
 	})
 }

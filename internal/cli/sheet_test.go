@@ -145,7 +145,7 @@ changed again since:
 to undo all of it: loci undo --run r2 --cascade --yes
 `)
 	done := client.Undone{Receipt: client.Receipt{Run: "r9"}, Steps: would.Steps}
-	wantText(t, written(t, func(s sheet) { s.undone(done, "run r2", "", nil) }), `
+	wantText(t, written(t, func(s sheet) { s.undone(done, "run r2", "to take this back: loci undo --run r9 --yes", nil) }), `
 undid run r2
   - User lives in Lisbon
 to take this back: loci undo --run r9 --yes

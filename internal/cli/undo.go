@@ -58,7 +58,13 @@ func undo(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), undone, func(w io.Writer) { onSheet(w).undone(undone, what, again(in, g.user), words) })
+				return g.print(cmd.OutOrStdout(), undone, func(w io.Writer) {
+					next := again(in, g.user)
+					if !in.DryRun {
+						next = g.takeBack(undone.Run)
+					}
+					onSheet(w).undone(undone, what, next, words)
+				})
 			})
 		},
 	}
@@ -127,8 +133,9 @@ func conflict(ctx context.Context, c *client.Client, in client.UndoRequest, s sh
 	return memory.Errorf(memory.Conflict, "it was changed again since; undo these changes first, or all of them with --cascade")
 }
 
-// undone writes what an undo did or would do, and how to go on.
-func (s sheet) undone(u client.Undone, what, command string, words map[string]string) {
+// undone writes what an undo did or would do. next is the command line that does it,
+// or says how it is taken back.
+func (s sheet) undone(u client.Undone, what, next string, words map[string]string) {
 	switch {
 	case len(u.Steps) == 0:
 		s.line("nothing to undo")
@@ -143,12 +150,12 @@ func (s sheet) undone(u client.Undone, what, command string, words map[string]st
 	}
 	switch {
 	case !u.DryRun:
-		s.line("to take this back: loci undo --run %s --yes", u.Run)
-	case len(u.Later) > 0 && !strings.Contains(command, " --cascade"):
+		s.line("%s", next)
+	case len(u.Later) > 0 && !strings.Contains(next, " --cascade"):
 		s.later(u.Later, words)
-		s.line("to undo all of it: %s", strings.Replace(command, " --yes", " --cascade --yes", 1))
+		s.line("to undo all of it: %s", strings.Replace(next, " --yes", " --cascade --yes", 1))
 	default:
-		s.line("to do it: %s", command)
+		s.line("to do it: %s", next)
 	}
 }
 
