@@ -41,6 +41,9 @@ func (e *Engine) lesson(ctx context.Context, job memory.Job, turns []memory.Turn
 		End:       recall.FenceClose,
 		Given:     e.given(job.Owner, turns),
 	})
+	if err := e.answering(ctx, job.Owner, l.said); err != nil {
+		return lesson{}, err
+	}
 	cands, author, err := e.extract(ctx, job, l.scope, l.said)
 	if err != nil {
 		return lesson{}, err
@@ -49,6 +52,35 @@ func (e *Engine) lesson(ctx context.Context, job memory.Job, turns []memory.Turn
 	l.cands, l.dropped = learn.Filter(append(cands, remember...), l.said)
 	l.forget, l.author = forget, author
 	return l, nil
+}
+
+// answering sets beside what the user said what the assistant had said before.
+func (e *Engine) answering(ctx context.Context, owner memory.Owner, said []learn.Said) error {
+	var parents []string
+	for _, s := range said {
+		if s.Turn.Role == memory.RoleUser && s.Turn.Parent != "" {
+			parents = append(parents, s.Turn.Parent)
+		}
+	}
+	if len(parents) == 0 {
+		return nil
+	}
+	found, err := e.Store.Get(ctx, owner, parents...)
+	if err != nil {
+		return fmt.Errorf("read what was answered: %w", err)
+	}
+	before := map[string]string{}
+	for _, m := range found {
+		if m.Turn != nil && m.Turn.Role == memory.RoleAssistant && m.Turn.Status == memory.Active {
+			before[m.Turn.ID] = m.Turn.Content
+		}
+	}
+	for i := range said {
+		if s := &said[i]; s.Turn.Role == memory.RoleUser {
+			s.Before = before[s.Turn.Parent]
+		}
+	}
+	return nil
 }
 
 // given recognises what these turns' requests were given from memory.
