@@ -224,13 +224,28 @@ func asserted(sentence string) string {
 // request is where a sentence begins to ask.
 var request = regexp.MustCompile(`(?is)(?:^|[,;:–—-])\s*(?:(?:and|but|so|then|also|or) )*(?:can|could|would|should|will|how|what|which|why|where|who|do|does|is|are|am|any)\b[^,;]*(?:[,;][^?]*)?\?$`)
 
-// person turns the first person into the third.
-var person = strings.NewReplacer(
-	"I'm", "User is", "I’m", "User is", "I've", "User has", "I’ve", "User has", "I'd", "User would", "I'll", "User will",
-	" I am ", " User is ", " I have ", " User has ", " I ", " User ", " my ", " User's ", " me ", " User ", " me.", " User.", " me?", " User?",
-	"My ", "User's ", "I ", "User ", " we ", " they ", " our ", " their ",
-)
-
+// thirdPerson turns what the user says into what is said of them.
 func thirdPerson(s string) string {
-	return strings.TrimSpace(person.Replace(strings.Join(strings.Fields(s), " ")))
+	s = strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "’", "'")
+	for _, p := range persons {
+		s = p.first.ReplaceAllString(s, p.third)
+	}
+	return strings.TrimSpace(s)
 }
+
+// persons are how the first person becomes the third, longer forms first.
+var persons = func() (out []struct {
+	first *regexp.Regexp
+	third string
+}) {
+	for _, p := range [][2]string{
+		{`I'm|I am`, "User is"}, {`I've|I have`, "User has"}, {`I'd`, "User would"}, {`I'll`, "User will"}, {`I don't`, "User does not"},
+		{`I was`, "User was"}, {`I`, "User"}, {`[Mm]y`, "User's"}, {`me`, "User"}, {`[Ww]e`, "they"}, {`[Oo]ur`, "their"},
+	} {
+		out = append(out, struct {
+			first *regexp.Regexp
+			third string
+		}{regexp.MustCompile(`\b(?:` + p[0] + `)\b`), p[1]})
+	}
+	return out
+}()
