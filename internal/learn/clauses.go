@@ -35,6 +35,13 @@ func (c *clause) text(i, j int) string {
 	if strings.Contains(s, "*") {
 		s = strings.ReplaceAll(s, "*", "")
 	}
+	if strings.Count(s, `"`)%2 == 1 {
+		if start > 0 && turn[start-1] == '"' {
+			s = `"` + s
+		} else {
+			s = strings.ReplaceAll(s, `"`, "")
+		}
+	}
 	if end < len(turn) && turn[end] == '\'' && (strings.HasPrefix(s, "'") || strings.Contains(s, " '")) {
 		s += "'"
 	}

@@ -22,7 +22,15 @@ func init() { // names itself through kids and pets
 		"occasion": func(c *clause, i int) int {
 			return c.headed(i, 3, occasions)
 		},
-		"matter": func(c *clause, i int) int { return c.headed(i, 3, matters) },
+		"matter": func(c *clause, i int) int {
+			j := c.headed(i, 3, matters)
+			if j > i && (c.at(j) == "for" || c.at(j) == "of") { // "my income for the week"
+				if k := c.before(j, 4, copulas); k > j {
+					return k
+				}
+			}
+			return j
+		},
 	}
 	values = map[string]func(c *clause, i int) string{
 		"name": properName, "called": called, "place": place, "company": company, "firm": firm, "role": role,
@@ -32,7 +40,7 @@ func init() { // names itself through kids and pets
 		"born": born, "jobless": oneOf(jobless), "venture": headed(ventures, 4), "sort": sortOf, "pets": pets,
 		"allergen": allergen, "ailing": ailing, "diet": diet, "refused": refused, "habit": habitual,
 		"preferred": preferred, "degree": headed(degrees, 3), "device": device, "played": played,
-		"appointment": appointment, "aim": aimed, "doing": doing, "duty": duty, "upcoming": upcoming, "holding": headed(holdings, 3), "trade": ofTrade, "awaited": awaited, "sought": sought,
+		"appointment": appointment, "aim": aimed, "doing": doing, "duty": duty, "upcoming": upcoming, "holding": headed(holdings, 3), "trade": ofTrade, "found": finding, "sport": sport, "amount": amountOf, "awaited": awaited, "sought": sought,
 		"chosen": chosen, "project": project, "goal": goal, "matters": matterOf, "kids": kids, "illness": illness, "owned": owned,
 	}
 }
@@ -462,6 +470,50 @@ func sought(c *clause, i int) string {
 	return exact(c, i)
 }
 
+// amountOf accepts a time or a sum that somebody has.
+func amountOf(c *clause, i int) string {
+	if !c.amount(i) || c.at(i) == "to" || c.at(i) == "the" {
+		return ""
+	}
+	return whole(c, i)
+}
+
+// finding accepts a thing and what somebody holds of it: "running relaxing".
+func finding(c *clause, i int) string {
+	j := c.ending(i)
+	if j-i < 2 || c.vague(i) || !c.standing(i, j) {
+		return ""
+	}
+	switch w := c.at(j - 1); {
+	case strings.HasSuffix(w, "ing"), strings.HasSuffix(w, "ful"), strings.HasSuffix(w, "able"), strings.HasSuffix(w, "ive"),
+		w == "hard", w == "difficult", w == "easy", w == "fun", w == "important", w == "tedious", w == "confusing":
+		return thirdPerson(c.text(i, j))
+	}
+	return ""
+}
+
+var sports = table("yoga pilates karate judo crossfit gymnastics kickboxing boxing archery fencing taekwondo meditation weightlifting parkour ballet embroidery crosswords")
+
+// sport accepts what people "do": yoga, charity work.
+func sport(c *clause, i int) string {
+	j := i
+	for ; j < i+3 && j < len(c.words) && !c.words[j].mark(); j++ {
+		if w, next := c.at(j), c.at(j+1); sports[w] {
+			break
+		} else if (w == "charity" || w == "volunteer" || w == "freelance" || w == "community") && next == "work" || w == "martial" && next == "arts" || (w == "weight" || w == "strength") && next == "training" {
+			j++
+			break
+		}
+	}
+	if j >= i+3 || j >= len(c.words) || c.words[j].mark() || hanging[c.at(i)] {
+		return ""
+	}
+	if end := c.ending(i); c.standing(i, end) && end > j {
+		return thirdPerson(c.text(i, end))
+	}
+	return thirdPerson(c.text(i, j+1))
+}
+
 // project accepts what somebody organises: an occasion, or what has a date.
 func project(c *clause, i int) string {
 	if determiner[c.at(i)] && c.headed(i, 4, occasions) > i {
@@ -496,7 +548,11 @@ func aimed(c *clause, i int) string {
 		return ""
 	}
 	switch next := c.at(i + 1); v.lemma {
-	case "see", "get", "do", "have", "use", "take": // mostly what is at hand
+	case "see":
+		if !c.names(i+1, c.ending(i+1)) {
+			return ""
+		}
+	case "get", "do", "have", "use", "take": // mostly what is at hand
 		if next == "the" || next == "moving" || next == "started" || next == "going" || next == "back" || next == "this" || next == "up" {
 			return ""
 		}

@@ -31,6 +31,9 @@ func (r *reader) news(c *clause, p *predicate, when string) (*family, string) {
 	if v.class&idle != 0 && v.class&(deed|light|ongoing|routine) == 0 || v.lemma == "have to" || c.at(p.rest) == "that" {
 		return nil, ""
 	}
+	if (v.lemma == "start" || v.lemma == "begin") && c.at(p.rest) == "with" {
+		return nil, ""
+	}
 	if next := c.at(p.rest); v.lemma == "move" && (next == "on" || next == "forward" || next == "past") {
 		return nil, ""
 	}
@@ -85,7 +88,12 @@ func (r *reader) class(c *clause, p *predicate, j int, when string) *family {
 			dated = dated || !d.From.After(said)
 		}
 		known := c.names(p.rest, j)
+		if v.class == 0 && p.infin {
+			return nil // "I did flip through it"
+		}
 		switch {
+		case c.amount(p.rest) && counted[v.lemma]:
+			return eventsToo
 		case dated && (v.class&(deed|light) != 0 || v.class == 0):
 			return events
 		case c.agoish(p.rest, j) && v.class&(deed|light) != 0:
@@ -93,6 +101,8 @@ func (r *reader) class(c *clause, p *predicate, j int, when string) *family {
 		case p.tense == perfect && p.neg == "never" && v.class&(deed|light) != 0:
 			return eventsToo
 		case v.class&deed != 0 && c.solid(p.rest, j, 1):
+			return eventsToo
+		case attends[v.lemma] && p.neg == "" && c.attended(p.rest, j):
 			return eventsToo
 		case (v.class&light != 0 && v.class&idle == 0 || v.class == 0) && known && c.solid(p.rest, j, 2):
 			return eventsToo
@@ -197,6 +207,46 @@ func (r *reader) being(c *clause, p *predicate, when string) (*family, string) {
 
 // undergone are participles of what happens to people.
 var undergone = table("accepted invited promoted awarded hired drafted elected nominated selected diagnosed injured involved sponsored featured certified evicted robbed hurt engaged scammed asked offered chosen born named licensed")
+
+var attends = table("go have take give get host attend do lead join")
+
+// gatherings are what people go to, take or have beside the occasions.
+var gatherings = table("hike hikes picnic tour workshop lesson lessons retreat fair festival ceremony accident seminar webinar bootcamp pilgrimage sleepover barbecue bbq brunch fundraiser parade cruise safari expedition road-trip checkup diagnosis setback injury")
+
+// attended reports whether the words begin with an occasion: "on a tour of Lisbon".
+func (c *clause) attended(i, j int) bool {
+	if w := c.at(i); w == "on" || w == "to" || w == "for" || w == "at" || w == "through" {
+		i++
+	}
+	if !determiner[c.at(i)] || c.at(i) == "the" {
+		return false
+	}
+	return c.headed(i, 5, occasions) > i && c.solid(i, j, 2) || c.headed(i, 5, gatherings) > i && c.solid(i, j, 1)
+}
+
+// counted are verbs whose news is a number.
+var counted = table("pay spend save earn run lift walk lose gain drive allocate deposit transfer invest borrow owe score read swim cycle hike raise cost make set put receive")
+
+var units = table("minutes minute hours hour mins hrs days weeks months years euros dollars pounds naira yen usd eur gbp ngn jpy aud kg kilos km miles pages words reps laps steps lbs percent pages books")
+
+// amount reports whether a number with a unit stands at i or soon after.
+func (c *clause) amount(i int) bool {
+	for k := i; k < i+4 && k < len(c.words); k++ {
+		w := c.at(k)
+		digit := w[0] >= '0' && w[0] <= '9' || countWords[w]
+		switch {
+		case strings.HasPrefix(w, "$"), strings.HasPrefix(w, "€"), strings.HasPrefix(w, "£"), strings.HasPrefix(w, "¥"):
+			return true
+		case digit && (units[c.at(k+1)] || units[strings.TrimLeft(w, "0123456789.,")] || k > i && units[c.at(k-1)]):
+			return true
+		case w == "that", w == "it", c.words[k].mark():
+			return false
+		}
+	}
+	return false
+}
+
+var countWords = table("two three four five six seven eight nine ten fifteen twenty thirty forty fifty sixty ninety hundred")
 
 // solid reports whether at least n of the words are content of their own.
 func (c *clause) solid(i, j, n int) bool {

@@ -295,6 +295,13 @@ func (r *reader) ofThing(c *clause, i int) {
 			r.is(c, i, j)
 			return
 		}
+		if (w == "is" || w == "are") && firmly(c, j+1) {
+			if c.standing(i, j) && !c.vague(i) && j-i < 9 {
+				what := thirdPerson(c.text(i, j))
+				r.fact(c, &user, choice, strings.ToUpper(what[:1])+what[1:]+" "+w+" "+strings.ToLower(c.text(j+1, len(c.words)))+" for User", "")
+			}
+			return
+		}
 		if w == "me" && c.at(j-1) == "to" && j == len(c.words)-1 {
 			r.matters(c, i, j-1)
 			return
@@ -379,6 +386,15 @@ func (r *reader) helps(c *clause, i, j int) {
 // agreed are the matters of a plan that people speak of as "the budget".
 var agreed = table("budget deadline goal priority aim target objective timeline")
 
+// firmly reports whether the clause ends in what somebody insists on: "a must".
+func firmly(c *clause, i int) bool {
+	for adverb[c.at(i)] || c.at(i) == "a" || c.at(i) == "an" {
+		i++
+	}
+	w := c.at(i)
+	return i == len(c.words)-1 && (w == "must" || w == "deal-breaker" || w == "dealbreaker" || w == "non-negotiable" || w == "no-go" || w == "must-have" || w == "off-limits")
+}
+
 // matters reads "family time is important to me"; j is the place of "to".
 func (r *reader) matters(c *clause, i, j int) {
 	for k := i + 1; k < j && k < i+7; k++ {
@@ -406,7 +422,7 @@ func (r *reader) chose(c *clause, i int) bool {
 	}
 	lead := c.at(j) + " " + c.at(j+1)
 	switch lead {
-	case "go with", "stick with", "stick to", "focus on", "start with", "aim for", "lock in", "go for", "settle on", "proceed with", "keep to":
+	case "go with", "stick with", "stick to", "focus on", "aim for", "lock in", "go for", "settle on", "proceed with", "keep to":
 	default:
 		if c.at(j) != "prioritize" && c.at(j) != "prioritise" && c.at(j) != "use" && c.at(j) != "schedule" && c.at(j) != "book" && c.at(j) != "add" {
 			return true

@@ -269,7 +269,7 @@ func (r *reader) elides(c *clause, i int) bool {
 		}
 		return v.class&(ongoing|idle) != 0 && (v.lemma == "plan" || v.lemma == "hope" || v.lemma == "try" || v.lemma == "think" || v.lemma == "work" || v.lemma == "learn" || v.lemma == "train" || v.lemma == "study" || v.lemma == "look" || v.lemma == "consider" || v.lemma == "prepare" || v.lemma == "research" || v.lemma == "read" || v.lemma == "write") || w == "going" && next == "to" || w == "loving" || w == "enjoying"
 	case v.form&preterite != 0 && v.form&base == 0:
-		return v.class&(deed|light) != 0 && c.at(i+1) != "by"
+		return v.class&(deed|light) != 0 && next != "by" && (next != "for" || v.lemma == "apply")
 	}
 	return false
 }

@@ -113,6 +113,10 @@ func (c *clause) newVerb(i int) bool {
 	case "i", "we", "it", "he", "she", "they", "you", "that", "am", "was", "were", "have", "has", "had", "is", "are", "so", "then", "now", "just", "there", "this", "will", "can", "could", "would", "do", "did", "not", "":
 		return true
 	}
+	switch c.at(i) {
+	case "get", "go", "come":
+		return true
+	}
 	v, ok := verbs()[c.at(i)]
 	return ok && v.form&preterite != 0 && v.form&base == 0
 }
@@ -150,7 +154,7 @@ func (c *clause) listGoesOn(i, j int) bool {
 
 // trimmed returns j less the words before it that add nothing.
 func (c *clause) trimmed(i, j int) int {
-	if j < len(c.words) && j-2 > i && c.at(j-2) == "and" { // "growing and creating even more"
+	if j < len(c.words) && j-2 > i && (c.at(j-2) == "and" || c.at(j-2) == "or") { // "growing and creating even more"
 		if v, ok := verbs()[c.at(j-1)]; ok && v.form == gerund {
 			j -= 2
 		}
@@ -240,6 +244,9 @@ func (c *clause) vague(i int) bool {
 		i++
 		first = c.at(i)
 	}
+	if first == "all" && c.at(i+1) == "the" {
+		return true
+	}
 	if (first == "all" || first == "both" || first == "some" || first == "any") && c.at(i+1) != "of" && !pointing[c.at(i+1)] {
 		return false
 	}
@@ -255,6 +262,9 @@ func thing(c *clause, i int) string {
 		j = comma
 	}
 	j = c.trimmed(i, c.undated(i, j))
+	if c.at(i) == "the" && j-1 > i && vagueHead[c.at(j-1)] && c.at(i+1) != "feeling" {
+		return ""
+	}
 	if j-i > 12 || c.vague(i) || !c.standing(i, j) || c.halved(i, j) {
 		return ""
 	}
@@ -574,6 +584,9 @@ var passingState = table("so very really a-bit quite not too pretty here there t
 
 // state accepts what somebody is for longer than a day.
 func state(c *clause, i int) string {
+	if w := c.at(i); w == "on" || w == "at" || w == "in" {
+		return "" // of a moment, mostly
+	}
 	if passingState[c.at(i)] || strings.HasSuffix(c.at(i), "ing") || c.vague(i) {
 		return ""
 	}
