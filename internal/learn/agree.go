@@ -2,14 +2,10 @@ package learn
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 
 	"github.com/loci-memory/loci/internal/text"
 )
-
-// denies are words that deny without a negation.
-var denies = regexp.MustCompile(`(?i)\b(?:quit|stop(?:ped|s)?|gave up|given up|used to|hates?|dislikes?|avoids?|avoiding|refuse|except|anymore|former|formerly|ex|cancel\w*|left|lost|broke|allerg\w*|intoleran\w*|vegan|vegetarian|free|rather than|instead of|but|barely|hardly|lack\w*|unable|isn)\b`)
 
 // common are terms that two facts may differ in and still say the same. Any other
 // word that only one of them has makes a difference.
@@ -47,14 +43,44 @@ func termSet(s string) map[string]bool {
 	return set
 }
 
-// agree reports whether two facts that look alike say the same: numbers, dates,
-// names, negation and all but common words (SPEC 3.6).
+// agree reports whether two facts that look alike say the same: of the same person
+// and time, as a fact or as a plan, with the same numbers, dates, names, order,
+// negation and all but common words (SPEC 3.6).
 func agree(a, b string) bool {
-	return text.Negated(a) == text.Negated(b) &&
-		denies.MatchString(a) == denies.MatchString(b) &&
-		slices.Equal(numbers(a), numbers(b)) &&
+	return slices.Equal(numbers(a), numbers(b)) &&
 		maps.Equal(nameSet(a), nameSet(b)) &&
-		!differs(termSet(a), termSet(b)) && !differs(termSet(b), termSet(a))
+		!differs(termSet(a), termSet(b)) && !differs(termSet(b), termSet(a)) &&
+		sameSense(text.Fold(a), text.Fold(b)) && sameOrder(a, b)
+}
+
+// sameSense reports whether two folded facts both deny or both assert, of then or of
+// now, what is or what is wanted, and as often.
+func sameSense(a, b string) bool {
+	return hasDenial(a) == hasDenial(b) && text.Negated(a) == text.Negated(b) &&
+		bygone.MatchString(a) == bygone.MatchString(b) &&
+		intent.MatchString(a) == intent.MatchString(b) &&
+		unlikely.MatchString(a) == unlikely.MatchString(b) &&
+		claimSubject(a, a).same(claimSubject(b, b))
+}
+
+// bygone is what was: with stems alone "lived" and "lives" are one.
+var bygone = lazily(`\b(?:was|were|had|did|used to|previously|formerly|former|once|no longer|any ?more|lived|worked|owned|studied|played|taught|drove|smoked|ran|drank)\b`)
+
+// same reports whether two facts are about the same person.
+func (s subject) same(other subject) bool {
+	return s.who == other.who && slices.Equal(s.words, other.words)
+}
+
+// sameOrder reports whether what stands after "than", "from" and their like does in
+// both.
+func sameOrder(a, b string) bool {
+	x, y := following(a), following(b)
+	for pivot, terms := range x {
+		if y[pivot] != nil && !maps.Equal(terms, y[pivot]) {
+			return false
+		}
+	}
+	return true
 }
 
 func differs(a, b map[string]bool) bool {

@@ -2,6 +2,7 @@ package learn
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/text"
@@ -33,13 +34,16 @@ func (p *planner) add(c Candidate, v *verdict) {
 		next.Content, next.Hash = words, text.Hash(words)
 	}
 	if reason := p.waits(c); reason != "" {
-		p.addPending(next, reason)
+		p.addPending(next, "", reason)
 		return
 	}
 	olds, newer, stronger := p.replaceable(c, v.targets)
 	switch {
 	case stronger != "":
-		p.addPending(next, "it contradicts what was said with more weight")
+		p.addPending(next, stronger, "it contradicts what was said with more weight")
+		return
+	case newer == "" && len(olds) > 0 && p.o.ReviewConflicts && !c.Remember:
+		p.addPending(next, olds[0].Fact.ID, "it contradicts what is known")
 		return
 	case newer != "":
 		p.addPast(c, newer, p.known[newer].Fact.ObservedAt, "what is known is newer")
@@ -95,10 +99,14 @@ func (p *planner) author() string {
 }
 
 // words returns the model's wording of an update if it holds: it must be free,
-// read like a fact and bring in no name or number that neither side has.
+// read like a fact, not be what was refused, and bring in no name or number that neither side has.
 func (p *planner) words(c Candidate, v *verdict) string {
 	s := tidy(v.text)
 	if s == "" || p.o.Free == nil || !p.o.Free(s) || worthless(Candidate{Text: s}) != "" || instructs(s) {
+		return ""
+	}
+	reworded := c
+	if reworded.Text = s; unwanted(reworded) != "" {
 		return ""
 	}
 	both := c.Text
@@ -135,13 +143,23 @@ func (p *planner) replaceable(c Candidate, targets []string) (olds []*knownFact,
 		case k.Link == nil && !inside(k.Fact.Scope, p.o.Scope): // it holds elsewhere too
 		case !c.newer(&k.Fact):
 			newer = id
-		case rank(c.Trust) < rank(k.Fact.Trust) && rank(c.Trust) < rank(memory.TrustUser):
+		case rank(c.Trust) < rank(k.Fact.Trust) && rank(c.Trust) < rank(memory.TrustUser), p.guarded(c, k):
 			stronger = id
 		default:
 			olds = append(olds, k)
 		}
 	}
 	return olds, newer, stronger
+}
+
+// guarded reports whether a person made the fact theirs and the candidate is a
+// model's reading of what was said. What the user asks to be remembered is theirs
+// too, and a rule reads only plain words.
+func (p *planner) guarded(c Candidate, k *knownFact) bool {
+	if c.Remember || p.o.Author.Kind != memory.ByModel || strings.HasPrefix(c.Model, "rule:") {
+		return false
+	}
+	return k.Fact.Pinned || k.Fact.Source == memory.Manual || k.Fact.Trust == memory.TrustPerson
 }
 
 // inside reports whether all who see a also see b: b is as wide or wider.
@@ -189,7 +207,7 @@ func (p *planner) replace(olds []*knownFact, next memory.Fact, reason string) {
 	for _, k := range olds {
 		change := p.unlink(k, reason)
 		if k.Link == nil {
-			change = memory.Replace(k.Fact, next, p.o.Now, reason, p.o.Author)[0]
+			change = replaced(k.Fact, next, p.o.Now, reason, p.o.Author)
 			p.free(k)
 		}
 		k.change, k.ends = &change, true
@@ -198,6 +216,16 @@ func (p *planner) replace(olds []*knownFact, next memory.Fact, reason string) {
 	p.adds = append(p.adds, add)
 	p.hashes[next.Hash] = true
 	p.outcomes = append(p.outcomes, outcome)
+}
+
+// replaced is the old side of a replacement. What began after it is said to have
+// ended never held.
+func replaced(old, next memory.Fact, at time.Time, reason string, author memory.Author) memory.Change {
+	change := memory.Replace(old, next, at, reason, author)[0]
+	if gone := change.After.Fact; gone.ValidTo.Before(gone.ValidFrom) {
+		gone.ValidTo = gone.ValidFrom
+	}
+	return change
 }
 
 // free gives the words of a fact that ends back to others.
@@ -217,15 +245,17 @@ func (p *planner) unlink(k *knownFact, reason string) memory.Change {
 	return memory.Change{Action: memory.ActionUnlink, After: memory.Image{Link: &link}, Base: k.Link.Version, Reason: reason, Author: p.o.Author}
 }
 
-func (p *planner) addPending(next memory.Fact, reason string) {
+// addPending adds a fact that waits. instead is the fact that it would take the
+// place of, "" without one.
+func (p *planner) addPending(next memory.Fact, instead, reason string) {
 	if p.hashes[next.Hash] {
 		p.outcomes = append(p.outcomes, Outcome{Fact: next.Content, Action: "ignore", Reason: "redundant"})
 		return
 	}
 	next.Status = memory.Pending
-	p.adds = append(p.adds, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &next}, NewID: next.ID, Reason: reason, Author: p.o.Author})
+	p.adds = append(p.adds, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &next}, OldID: instead, NewID: next.ID, Reason: reason, Author: p.o.Author})
 	p.hashes[next.Hash] = true
-	p.outcomes = append(p.outcomes, Outcome{Fact: next.Content, Action: "pending", Reason: reason})
+	p.outcomes = append(p.outcomes, Outcome{Fact: next.Content, Action: "pending", Target: instead, Reason: reason})
 }
 
 // addPast records a statement that something known or said with it is newer than:
@@ -237,6 +267,9 @@ func (p *planner) addPast(c Candidate, by string, until time.Time, reason string
 	}
 	past := p.fact(c)
 	past.Status, past.SupersededBy, past.ValidTo = memory.Superseded, by, until
+	if past.ValidFrom.After(until) {
+		past.ValidFrom = time.Time{}
+	}
 	p.adds = append(p.adds, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &past}, OldID: past.ID, NewID: by, Reason: reason, Author: p.o.Author})
 	p.outcomes = append(p.outcomes, Outcome{Fact: c.Text, Action: "ignore", Target: by, Reason: reason})
 }
@@ -252,7 +285,13 @@ func recorded(c Candidate) bool {
 // end retires a known fact because of what the candidate says.
 func (p *planner) end(id string, c Candidate, reason string) {
 	k := p.known[id]
-	if k.ends || !c.newer(&k.Fact) || p.waits(c) != "" || rank(c.Trust) < rank(memory.TrustUser) {
+	switch {
+	case k.ends || !c.newer(&k.Fact) || p.waits(c) != "" || rank(c.Trust) < rank(memory.TrustUser):
+		return
+	case k.Link == nil && !inside(k.Fact.Scope, p.o.Scope): // it holds elsewhere too
+		return
+	case p.guarded(c, k) || p.o.ReviewConflicts && !c.Remember:
+		p.ignore(c, id, "only a person may end it")
 		return
 	}
 	reason = reasonOr(reason, "no longer holds")
@@ -262,6 +301,9 @@ func (p *planner) end(id string, c Candidate, reason string) {
 		gone.Status, gone.UpdatedAt = memory.Retired, p.o.Now
 		if gone.ValidTo.IsZero() {
 			gone.ValidTo = c.ObservedAt
+		}
+		if gone.ValidTo.Before(gone.ValidFrom) {
+			gone.ValidTo = gone.ValidFrom
 		}
 		change = memory.Change{Action: memory.ActionRetire, After: memory.Image{Fact: &gone}, Base: k.Fact.Version, OldID: id, Reason: reason, Author: p.o.Author}
 		p.free(k)

@@ -27,8 +27,9 @@ type Again struct {
 }
 
 // Dedupe parts new candidates from those that a live fact of their Near says
-// already, and from those that a person rejected or forgot. Of candidates that say
-// the same, the first stays with the highest confidence of them.
+// already, from those that a person rejected or forgot, and from those that only
+// hand back what memory gave. Of candidates that say the same, the first stays with
+// the highest confidence of them.
 func Dedupe(cands []Candidate, o DedupeOptions) (fresh []Candidate, again []Again, dropped []Dropped) {
 	if o.Near == 0 {
 		o.Near = 0.90
@@ -36,6 +37,10 @@ func Dedupe(cands []Candidate, o DedupeOptions) (fresh []Candidate, again []Agai
 	for _, c := range cands {
 		if reason := unwanted(c); reason != "" {
 			dropped = append(dropped, Dropped{c, reason})
+			continue
+		}
+		if n, ok := echo(c); ok {
+			dropped = append(dropped, Dropped{c, echoOf(n)})
 			continue
 		}
 		if n, exact, ok := known(c, o); ok {
@@ -53,7 +58,7 @@ func Dedupe(cands []Candidate, o DedupeOptions) (fresh []Candidate, again []Agai
 }
 
 // unwanted says why a candidate must not come back: a person rejected it, or it
-// was forgotten or undone and this is the turn it came from.
+// was forgotten, undone or overtaken and this is the turn it came from.
 func unwanted(c Candidate) string {
 	if c.Remember {
 		return ""
@@ -61,18 +66,39 @@ func unwanted(c Candidate) string {
 	hash := text.Hash(c.Text)
 	for _, n := range c.Near {
 		f := n.Fact
-		if text.Hash(f.Content) != hash {
+		same := text.Hash(f.Content) == hash
+		here := c.Turn != "" && slices.Contains(f.Provenance.Turns, c.Turn)
+		if f.Status.Live() || !same && !(here && agree(f.Content, c.Text)) {
 			continue
 		}
-		if f.Status == memory.Rejected {
+		switch {
+		case f.Status == memory.Rejected:
 			return "a person rejected it"
-		}
-		if f.Status == memory.Retired && slices.Contains(f.Provenance.Turns, c.Turn) {
+		case f.Status == memory.Retired && here:
 			return "it was forgotten"
+		case f.Status == memory.Superseded && here:
+			return "what took its place is newer"
 		}
 	}
 	return ""
 }
+
+// echo returns the fact that a candidate repeats, if nobody but a model or a pasted
+// text says it: that tells nothing about the fact, be it current or not.
+func echo(c Candidate) (Neighbour, bool) {
+	if c.Remember || rank(c.Trust) >= rank(memory.TrustUser) && c.Waits != unsupported {
+		return Neighbour{}, false
+	}
+	said := termSet(c.Text)
+	for _, n := range c.Near {
+		if covered(said, termSet(n.Fact.Content)) >= 0.8 && sameSense(text.Fold(c.Text), text.Fold(n.Fact.Content)) {
+			return n, true
+		}
+	}
+	return Neighbour{}, false
+}
+
+func echoOf(n Neighbour) string { return "an echo of memory: " + n.Fact.ID }
 
 func known(c Candidate, o DedupeOptions) (n Neighbour, exact, ok bool) {
 	hash := text.Hash(c.Text)

@@ -13,6 +13,9 @@ import (
 // minLength is the fewest letters a fact has (SPEC 3.5).
 const minLength = 10
 
+// unsupported is why a candidate waits that its turn does not say.
+const unsupported = "the turn does not say so"
+
 // Dropped is a candidate that is not remembered, and why.
 type Dropped struct {
 	Candidate Candidate
@@ -42,7 +45,7 @@ func Filter(cands []Candidate, said []Said) (kept []Candidate, dropped []Dropped
 		case instructs(c.Text):
 			c.Waits = "it reads like an instruction"
 		case c.Waits == "" && !found:
-			c.Waits = "the turn does not say so"
+			c.Waits = unsupported
 		}
 		kept = append(kept, c)
 	}

@@ -20,8 +20,12 @@ type PlanOptions struct {
 	MinConfidence float64
 	// Review names categories that always wait for a person.
 	Review []string
-	// Free reports whether no live fact of the scope has these words. A model may
-	// only reword a fact to words that are free; with nil it may not reword.
+	// ReviewConflicts lets a replacement wait for a person: the new fact is added as
+	// pending, and its change names the fact that it contradicts, see [Approve].
+	ReviewConflicts bool
+	// Free reports whether no live fact of the scope has these words and none with
+	// them was rejected or forgotten. A model may only reword a fact to words that are
+	// free; with nil it may not reword.
 	Free func(words string) bool
 }
 
@@ -45,7 +49,8 @@ const maxTurns = 16
 // say: no thing is changed twice, only what was said strictly later replaces, no
 // live fact gets the words of another, and of two candidates that cannot both
 // hold the later one does. What a person should look at first is added as
-// pending and replaces nothing. If the decisions add nothing, the candidates that
+// pending and replaces nothing; so is what a model read and contradicts a fact that
+// a person wrote, approved or pinned. If the decisions add nothing, the candidates that
 // no known fact was said to repeat are added (seed 4's safeguard).
 //
 // The order of changes is the order in which they can be applied.
@@ -108,7 +113,7 @@ func newPlanner(cands []Candidate, again []Again, o PlanOptions) *planner {
 		o.Source = memory.Extracted
 	}
 	o.Now = memory.Time(o.Now)
-	p := &planner{o: o, cands: cands, known: map[string]*knownFact{}, hashes: map[string]bool{}, verdicts: make([]verdict, len(cands))}
+	p := &planner{o: o, cands: slices.Clone(cands), known: map[string]*knownFact{}, hashes: map[string]bool{}, verdicts: make([]verdict, len(cands))}
 	for _, c := range cands {
 		for _, n := range c.Near {
 			p.meet(n)
@@ -119,6 +124,9 @@ func newPlanner(cands []Candidate, again []Again, o PlanOptions) *planner {
 	}
 	for i := range p.verdicts {
 		p.verdicts[i].loser = -1
+		if c := &p.cands[i]; c.ObservedAt.After(o.Now) { // a clock that runs ahead must not make a fact the newest for ever
+			c.ObservedAt = o.Now
+		}
 	}
 	return p
 }

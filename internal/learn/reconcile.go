@@ -47,7 +47,7 @@ func sameAttribute(c Candidate, n Neighbour) bool {
 // refined reports whether known says what is said and more.
 func refined(said, known string) bool {
 	a, b := termSet(said), termSet(known)
-	return len(a) < len(b) && !differs(a, b) && text.Negated(said) == text.Negated(known) && denies.MatchString(said) == denies.MatchString(known)
+	return len(a) < len(b) && !differs(a, b) && sameSense(text.Fold(said), text.Fold(known))
 }
 
 // sameThing reports whether what a negation ends is what is known: having left
