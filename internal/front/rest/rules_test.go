@@ -27,6 +27,7 @@ var everyWrite = []struct{ method, path, body string }{
 	{"POST", "/api/memory/{cello}/restore", ""},
 	{"POST", "/api/memory/forget", `{"query":"oolong tea"}`},
 	{"POST", "/api/changes/undo", `{"change":"{change}"}`},
+	{"PUT", "/api/pause", `{"pause":"learning"}`},
 	{"POST", "/api/review", `{"judgements":[{"id":"{climbing}","action":"approve","content":"Ana likes climbing"}]}`},
 }
 
