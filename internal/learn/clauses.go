@@ -151,10 +151,10 @@ var (
 	// owners begin the subject of a clause, or a thing.
 	owners = table("my our his her their your this that the these those its")
 	// joints join clauses.
-	joints = table("and but so because though although while whereas plus since as when before after until then where which who also or")
+	joints = wordList("joints")
 	// seconds are verbs in the present that may be a second one of a subject: few
 	// of them are nouns.
-	seconds = table("live work study love like hate enjoy prefer have own drive play speak am teach run dislike do can was want need use volunteer")
+	seconds = wordList("seconds")
 )
 
 // split cuts a sentence into clauses.

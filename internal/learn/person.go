@@ -5,6 +5,7 @@ import (
 	"strings"
 )
 
+// table returns the words of s.
 func table(s string) map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(s) {

@@ -169,14 +169,12 @@ func completed(question, answer []word, body string) string {
 // corrects reads "sorry, I meant Porto" and "it's Ana, not Anna" and puts right what
 // was said before.
 func (r *reader) corrects(c *clause, i int) bool {
-	j := i
+	var j int
 	switch w, next := c.at(i), c.at(i+1); {
 	case w == "i" && (next == "meant" || next == "mean"), w == "make" && next == "that", w == "it" && next == "is":
 		j = i + 2
 	case w == "that" && next == "should" && c.at(i+2) == "be":
 		j = i + 3
-	case w == "not" && i > 0:
-		return false
 	default:
 		return false
 	}

@@ -72,7 +72,7 @@ func compile(form string) []step {
 }
 
 // particles may stand between a verb and what the form asks for.
-var particles = table("out over up down back here right together away home around off house in-with")
+var particles = table("out over up down back here right together away home around off house")
 
 // captured are the words that a form has taken, by name.
 type captured struct {

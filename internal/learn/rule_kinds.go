@@ -38,7 +38,7 @@ func init() { // names itself through kids and pets
 		"tool": tool, "day": withDate, "plan": planned, "soon": planned, "later": plannedLater,
 		"nation": nation, "size": size, "all": whole, "exact": exact,
 		"born": born, "jobless": oneOf(jobless), "venture": headed(ventures, 4), "sort": sortOf, "pets": pets,
-		"allergen": allergen, "ailing": ailing, "diet": diet, "refused": refused, "habit": habitual,
+		"allergen": allergen, "ailing": ailing, "diet": diet, "refused": thing, "habit": habitual,
 		"preferred": preferred, "degree": headed(degrees, 3), "device": device, "played": played,
 		"appointment": appointment, "aim": aimed, "doing": doing, "duty": duty, "upcoming": upcoming, "holding": headed(holdings, 3), "trade": ofTrade, "found": finding, "sport": sport, "amount": amountOf, "awaited": awaited, "sought": sought,
 		"chosen": chosen, "project": project, "goal": goal, "matters": matterOf, "kids": kids, "illness": illness, "owned": owned,
@@ -108,18 +108,18 @@ func headed(heads map[string]bool, n int) func(c *clause, i int) string {
 	}
 }
 
-var determiner = table("a an my our the one two three four five six seven eight nine ten another no any some several 2 3 4 5 6 7 8 9 10")
+var determiner = wordList("determiner")
 
 var (
-	ventures  = table("business company startup start-up shop store restaurant cafe café bakery studio agency farm gym salon practice clinic consultancy nonprofit non-profit podcast blog channel newsletter brand workshop")
-	degrees   = table("degree phd ph.d doctorate master masters bachelor bachelors mba diploma certificate certification apprenticeship internship license licence course bootcamp")
+	ventures  = wordList("ventures")
+	degrees   = wordList("degrees")
 	gadgets   = table("car bike bicycle motorcycle motorbike phone laptop computer guitar camera truck van boat tablet console pc")
-	devices   = table("car bike bicycle motorcycle motorbike phone laptop computer guitar piano violin keyboard drum camera truck van boat house apartment flat cottage cabin garden tablet console printer telescope kayak surfboard drone kindle macbook iphone thinkpad tesla toyota honda ford bmw prius jeep greenhouse rv campervan treadmill membership subscription allotment farm collection scooter smartwatch watch desk bookshelf tattoo")
+	devices   = wordList("devices")
 	jobless   = table("retired unemployed self-employed freelancing jobless")
-	holdings  = table("budget deadline subscription membership background experience garden balcony business mortgage loan pension website blog podcast channel collection garage allotment farm cabin condition phobia scholarship visa tattoo sauna pool treadmill routine schedule commute")
-	aims      = table("goal goals dream dreams ambition ambitions resolution aim target objective mission plan priority priorities focus")
-	occasions = table("appointment interview exam flight wedding surgery operation deadline conference trip concert presentation party reunion race marathon anniversary graduation vacation holiday lease visa meeting competition tournament recital show exhibition audition gig booking reservation checkup check-up birthday due game match test class date hearing course contract semester")
-	matters   = table("budget income salary rent schedule routine diet workout shift commute allergy allergies size timeline deadline team school university college company employer industry major degree specialty speciality field business startup project app website novel book blog podcast channel target audience customers clients family parents family's background religion faith heritage strength strengths weakness weaknesses challenge challenges biggest obstacle constraint constraints limit savings debt loan mortgage favorite favourite preference preferences style wedding honeymoon destination boss landlord doctor dentist neighborhood neighbourhood hometown city apartment weight height inspiration motivation specialty interests interest skills skill pet-peeve guilty pleasure comfort fear phobia")
+	holdings  = wordList("holdings")
+	aims      = wordList("aims")
+	occasions = wordList("occasions")
+	matters   = wordList("matters")
 	played    = func() func(c *clause, i int) string {
 		games := table("guitar piano violin cello drums bass flute saxophone sax trumpet clarinet ukulele harp tennis football soccer basketball chess golf rugby hockey volleyball badminton cricket squash padel poker baseball softball lacrosse keyboard banjo harmonica viola oboe d&d bridge pickleball")
 		return func(c *clause, i int) string {
@@ -136,7 +136,7 @@ var (
 			return c.text(i, j+1)
 		}
 	}()
-	sorts = table("mom mum dad mother father parent grandmother grandfather grandma grandpa introvert extrovert beginner freelancer veteran immigrant homeowner owl bird learner person twin survivor widow widower vegan vegetarian christian muslim jew buddhist hindu catholic atheist foodie bookworm minimalist perfectionist smoker nondrinker runner gamer reader hiker swimmer surfer cyclist collector gardener hobbyist volunteer member citizen resident native owner graduate dropout newbie novice refugee child sibling millennial insomniac")
+	sorts = wordList("sorts")
 )
 
 // born accepts a year or a month and a year.
@@ -234,14 +234,14 @@ func ofTrade(c *clause, i int) string {
 	return ""
 }
 
-var notTrade = table("matter order number disaster winner loser sucker computer corner summer winter dinner paper letter answer offer factor human movie selfie zombie elephant believer stranger monster finger tower power number water shower better other whatever together forever however never another giant")
+var notTrade = wordList("notTrade")
 
 var (
-	kinWords  = table("wife husband partner spouse girlfriend boyfriend fiance fiancé fiancee fiancée mother father mom mum dad sister brother son daughter child kid baby uncle aunt cousin niece nephew friend roommate flatmate boss manager colleague coworker neighbor neighbour grandma grandpa grandmother grandfather therapist doctor teacher coach stepmother stepfather stepmom stepdad stepson stepdaughter stepsister stepbrother granddaughter grandson mother-in-law father-in-law sister-in-law brother-in-law mentor bestie buddy landlord teammate housemate")
-	kinPlural = table("kids children parents sons daughters sisters brothers siblings grandparents grandkids grandchildren friends cousins nieces nephews twins uncles aunts in-laws roommates colleagues coworkers teammates")
+	kinWords  = wordList("kinWords")
+	kinPlural = wordList("kinPlural")
 	kinGroup  = table("family team")
-	kinLead   = table("older younger elder little big twin baby oldest youngest eldest best late step new ex old middle close good childhood only ex-")
-	petWords  = table("dog cat puppy kitten rabbit bunny parrot hamster horse pony turtle tortoise snake lizard goldfish fish ferret bird canary chicken goat retriever labrador poodle beagle husky corgi terrier shepherd dachshund bulldog collie spaniel tabby pup gecko iguana pug chihuahua dogs cats puppies kittens rabbits parrots hamsters horses turtles snakes birds chickens goats guinea pets pet")
+	kinLead   = wordList("kinLead")
+	petWords  = wordList("petWords")
 )
 
 // kinEnd returns the place after a relative, a friend or the like: "older sister".
@@ -347,9 +347,9 @@ func ailing(c *clause, i int) string {
 	return ""
 }
 
-var ailments = table("coeliac celiac diabetic asthmatic dyslexic colorblind colourblind color-blind colour-blind deaf blind left-handed epileptic autistic anemic anaemic neurodivergent nearsighted short-sighted bipolar wheelchair-bound")
+var ailments = wordList("ailments")
 
-var illnesses = table("diabetes asthma adhd add arthritis migraine migraines epilepsy anxiety depression insomnia ibs celiac coeliac cancer hypertension dyslexia autism ocd ptsd eczema hayfever endometriosis scoliosis tinnitus psoriasis anemia fibromyalgia gout malaria covid flu pneumonia bronchitis lupus parkinson's sciatica concussion")
+var illnesses = wordList("illnesses")
 
 // illness accepts what a doctor has a name for.
 func illness(c *clause, i int) string {
@@ -394,9 +394,6 @@ func diet(c *clause, i int) string {
 	return ""
 }
 
-// refused accepts food of which somebody says that they do not eat it.
-func refused(c *clause, i int) string { return thing(c, i) }
-
 // habitual accepts a habit that people give up.
 func habitual(c *clause, i int) string {
 	switch c.at(i) {
@@ -410,11 +407,11 @@ func preferred(c *clause, i int) string {
 	if c.at(i) == "not" {
 		return exact(c, i)
 	}
-	return whole2(c, i)
+	return compared(c, i)
 }
 
-// whole2 accepts a thing with what it is held against.
-func whole2(c *clause, i int) string {
+// compared accepts a thing with what it is held against: "tea over coffee".
+func compared(c *clause, i int) string {
 	if c.vague(i) && c.at(i) != "to" || c.at(i) == "the" && i+1 < len(c.words) && vagueHead[c.at(i+1)] {
 		return ""
 	}
@@ -459,7 +456,7 @@ func appointment(c *clause, i int) string {
 	return planned(c, i)
 }
 
-var soughtAfter = table("job apartment house flat home place internship roommate flatmate career work position role hobby volunteers therapist school daycare")
+var soughtAfter = wordList("soughtAfter")
 
 // sought accepts a thing that people look for over weeks.
 func sought(c *clause, i int) string {
@@ -492,7 +489,7 @@ func finding(c *clause, i int) string {
 	return ""
 }
 
-var sports = table("yoga pilates karate judo crossfit gymnastics kickboxing boxing archery fencing taekwondo meditation weightlifting parkour ballet embroidery crosswords")
+var sports = wordList("sports")
 
 // sport accepts what people "do": yoga, charity work.
 func sport(c *clause, i int) string {
@@ -598,7 +595,7 @@ func (c *clause) act(i int, v verb) string {
 }
 
 // alone are verbs that say enough without an object.
-var alone = table("graduate retire marry divorce remarry relocate adopt sail swim surf ski freelance emigrate volunteer meditate garden")
+var alone = wordList("alone")
 
 // awaited accepts what somebody looks forward to.
 func awaited(c *clause, i int) string {
@@ -619,7 +616,7 @@ func goal(c *clause, i int) string {
 		}
 		return ""
 	}
-	return whole2(c, i)
+	return compared(c, i)
 }
 
 // matterOf accepts what something of the speaker's is.
@@ -630,5 +627,5 @@ func matterOf(c *clause, i int) string {
 	if c.at(i) == "to" {
 		return goal(c, i)
 	}
-	return whole2(c, i)
+	return compared(c, i)
 }

@@ -206,12 +206,12 @@ func (r *reader) being(c *clause, p *predicate, when string) (*family, string) {
 }
 
 // undergone are participles of what happens to people.
-var undergone = table("accepted invited promoted awarded hired drafted elected nominated selected diagnosed injured involved sponsored featured certified evicted robbed hurt engaged scammed asked offered chosen born named licensed")
+var undergone = wordList("undergone")
 
 var attends = table("go have take give get host attend do lead join")
 
 // gatherings are what people go to, take or have beside the occasions.
-var gatherings = table("hike hikes picnic tour workshop lesson lessons retreat fair festival ceremony accident seminar webinar bootcamp pilgrimage sleepover barbecue bbq brunch fundraiser parade cruise safari expedition road-trip checkup diagnosis setback injury")
+var gatherings = wordList("gatherings")
 
 // attended reports whether the words begin with an occasion: "on a tour of Lisbon".
 func (c *clause) attended(i, j int) bool {
@@ -225,9 +225,9 @@ func (c *clause) attended(i, j int) bool {
 }
 
 // counted are verbs whose news is a number.
-var counted = table("pay spend save earn run lift walk lose gain drive allocate deposit transfer invest borrow owe score read swim cycle hike raise cost make set put receive")
+var counted = wordList("counted")
 
-var units = table("minutes minute hours hour mins hrs days weeks months years euros dollars pounds naira yen usd eur gbp ngn jpy aud kg kilos km miles pages words reps laps steps lbs percent pages books")
+var units = wordList("units")
 
 // amount reports whether a number with a unit stands at i or soon after.
 func (c *clause) amount(i int) bool {
@@ -299,7 +299,7 @@ func (c *clause) sinceWhen(i int) bool {
 	return false
 }
 
-var spans = table("day night morning evening afternoon week weekend month year monday tuesday wednesday thursday friday saturday sunday summer winter spring autumn days weeks weekends mornings evenings nights mondays tuesdays wednesdays thursdays fridays saturdays sundays")
+var spans = wordList("spans")
 
 // often reports whether the words say how often.
 func (c *clause) often(i int) bool {

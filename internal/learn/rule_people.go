@@ -11,7 +11,7 @@ var (
 	petNamed = &family{rule: "pet", category: "family", confidence: 0.9}
 	reversed = &family{rule: "favourite", category: "preference", attribute: "favourite:<kind>", confidence: 0.9}
 	belongs  = &family{rule: "matter", category: "personal", confidence: 0.75}
-	values_  = &family{rule: "values", category: "preference", confidence: 0.8}
+	dear     = &family{rule: "values", category: "preference", confidence: 0.8}
 	choice   = &family{rule: "choice", category: "project", confidence: 0.7}
 	helps    = &family{rule: "helps", category: "preference", confidence: 0.7}
 	answers  = &family{rule: "answers", category: "preference", confidence: 0.85}
@@ -134,7 +134,7 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 	if c.at(j) == "and" && c.at(j+1) == "i" {
 		both := predicate{who: "User and User's " + kin, subject: "user", plural: true}
 		if both.read(c, j+2) {
-			r.said1(c, &both, when)
+			r.facts(c, &both, when)
 		}
 		return
 	}
@@ -143,7 +143,7 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 		if v, ok := verbOf(c.at(j)); ok && v.form == gerund {
 			p.main(c, j, progressive)
 		}
-		r.said1(c, &p, when)
+		r.facts(c, &p, when)
 		return
 	}
 	if owner {
@@ -175,7 +175,7 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 		j++
 	}
 	if p.read(c, j) && p.tense&(ability|wish) == 0 {
-		r.said1(c, &p, when)
+		r.facts(c, &p, when)
 	}
 }
 
@@ -247,7 +247,8 @@ func (r *reader) ofPet(c *clause, i, j int, when string) {
 	if owner {
 		pet = strings.TrimSuffix(strings.TrimSuffix(pet, "'s"), "’s")
 	}
-	name, next := "", j
+	var name string
+	var next int
 	switch {
 	case owner && c.at(j) == "name" && c.at(j+1) == "is":
 		name, next = properName(c, j+2), len(c.words)
@@ -272,7 +273,7 @@ func (r *reader) ofPet(c *clause, i, j int, when string) {
 	}
 	p := predicate{who: "User's " + pet, subject: "user's " + pet, plural: strings.HasSuffix(pet, "s")}
 	if p.read(c, next) && p.tense&(simplePast|perfect|present) != 0 {
-		r.said1(c, &p, when)
+		r.facts(c, &p, when)
 	}
 }
 
@@ -368,7 +369,7 @@ func (r *reader) is(c *clause, i, j int) {
 	}
 }
 
-var mattersToo = table("goal goals dream dreams passion passions hobby hobbies priority priorities focus strength weakness challenge inspiration specialty deal-breaker dealbreaker must obsession escape happy-place hometown therapy outlet")
+var mattersToo = wordList("mattersToo")
 
 // helps reads "running helps me relax"; j is the place of the verb.
 func (r *reader) helps(c *clause, i, j int) {
@@ -395,16 +396,17 @@ func firmly(c *clause, i int) bool {
 	return i == len(c.words)-1 && (w == "must" || w == "deal-breaker" || w == "dealbreaker" || w == "non-negotiable" || w == "no-go" || w == "must-have" || w == "off-limits")
 }
 
+var precious = table("important precious matters special everything")
+
 // matters reads "family time is important to me"; j is the place of "to".
 func (r *reader) matters(c *clause, i, j int) {
 	for k := i + 1; k < j && k < i+7; k++ {
 		if w := c.at(k); w != "is" && w != "are" && w != "matters" && w != "means" {
 			continue
 		}
-		dear := c.at(j-1) == "important" || c.at(j-1) == "precious" || c.at(j-1) == "matters" || c.at(j-1) == "special" || c.at(j-1) == "everything"
-		if dear && c.standing(i, k) && !c.vague(i) && c.at(i) != "the" {
+		if precious[c.at(j-1)] && c.standing(i, k) && !c.vague(i) && c.at(i) != "the" {
 			what := thirdPerson(c.text(i, k))
-			r.fact(c, &user, values_, strings.ToUpper(what[:1])+what[1:]+" "+c.text(k, j)+" to User", "")
+			r.fact(c, &user, dear, strings.ToUpper(what[:1])+what[1:]+" "+c.text(k, j)+" to User", "")
 		}
 		return
 	}

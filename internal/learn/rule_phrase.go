@@ -37,11 +37,7 @@ type predicate struct {
 }
 
 // adverb are words that may stand around a verb and say little.
-var adverb = table(`really also still currently now just recently actually always usually generally mostly mainly only
-	finally definitely absolutely totally both originally basically already even truly certainly personally often sometimes
-	rarely never normally typically occasionally frequently regularly kinda officially happily proudly soon primarily
-	particularly especially genuinely strongly deeply simply probably gladly successfully then so super too kind lately all thoroughly
-	eventually quickly slowly ever almost initially previously formerly once ultimately seriously pretty very temporarily permanently severely highly deathly mildly quite`)
+var adverb = wordList("adverb")
 
 // habits are the adverbs that say how often.
 var habits = table("always usually normally typically generally often rarely sometimes regularly frequently occasionally")

@@ -1,10 +1,42 @@
 package learn
 
 import (
+	_ "embed"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
+
+//go:embed tables/words.txt
+var wordTable string
+
+// lists are the lists of tables/words.txt by name.
+var lists = sync.OnceValue(func() map[string]map[string]bool {
+	out, name := map[string]map[string]bool{}, ""
+	for line := range strings.SplitSeq(wordTable, "\n") {
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if line[0] != ' ' {
+			name, line, _ = strings.Cut(line, ":")
+			out[name] = map[string]bool{}
+		}
+		for w := range strings.FieldsSeq(line) {
+			out[name][w] = true
+		}
+	}
+	return out
+})
+
+// wordList returns a list of tables/words.txt. Without it the program is built wrong.
+func wordList(name string) map[string]bool {
+	list := lists()[name]
+	if len(list) == 0 {
+		panic("tables/words.txt has no list " + name)
+	}
+	return list
+}
 
 // word is a word or a mark of a turn. Contractions are two words: "I'm" is "i" and
 // "am", and "don't" is "do" and "not".
@@ -72,7 +104,7 @@ func (sc *scanner) done(out sentence, signs int) sentence {
 }
 
 // keywords begin lines of code.
-var keywords = table("const var let def function func import class return select insert update public private static void int from print echo sudo git npm pip")
+var keywords = wordList("keywords")
 
 // run reads one run of bytes without white space. It reports whether a sentence
 // ends with it, and how many signs of code it has.

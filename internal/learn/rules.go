@@ -70,11 +70,7 @@ func (r *reader) turn() {
 }
 
 // openers are words that people say before they say something.
-var openers = table(`well so yes yeah yep yup nope oh ah ok okay sure right actually btw also and but then anyway honestly fyi
-	unfortunately sadly luckily fortunately thankfully lately recently currently now today please thanks great cool nice wow haha hmm um uh
-	correction update sorry oops wait first second secondly finally because since though although while personally definitely exactly true
-	absolutely besides plus generally overall mostly guess awesome amazing lol omg man dude damn sweet nah no hi hello hey ps p.s totally
-	still sometimes basically alright anyways truthfully obviously clearly hopefully apart course`)
+var openers = wordList("openers")
 
 // openings are phrases of the same kind.
 var openings = []string{
@@ -141,9 +137,12 @@ next:
 	return 0
 }
 
+// hanged are joints of clauses that say nothing by themselves: "when I was in Rome".
+var hanged = table("when before until where or which who")
+
 // clause reads what a clause says.
 func (r *reader) clause(c *clause) {
-	if c.joint == "when" || c.joint == "before" || c.joint == "until" || c.joint == "where" || c.joint == "or" || c.joint == "which" || c.joint == "who" || c.joint == "whereas" && false {
+	if hanged[c.joint] {
 		return
 	}
 	for _, w := range c.words {
@@ -177,10 +176,6 @@ func (r *reader) clause(c *clause) {
 	case w == "i" || w == "we":
 		i++
 	case c.heir:
-	case (w == "me" || w == "myself") && c.at(i+1) == "and":
-		j := c.before(i, 6, verbsSoon)
-		_ = j
-		return
 	case w == "my" || w == "our":
 		r.ofMine(c, i+1, when)
 		return
@@ -193,10 +188,8 @@ func (r *reader) clause(c *clause) {
 	if !p.read(c, i) {
 		return
 	}
-	r.said1(c, &p, when)
+	r.facts(c, &p, when)
 }
-
-var verbsSoon = table("are were have")
 
 func greeting(c *clause) bool {
 	switch c.at(0) {
@@ -293,10 +286,10 @@ func (c *clause) subjectAhead(i int) bool {
 	return false
 }
 
-// said1 turns what a clause says of a subject into facts.
-func (r *reader) said1(c *clause, p *predicate, when string) {
+// facts turns what a clause says of a subject into facts.
+func (r *reader) facts(c *clause, p *predicate, when string) {
 	for _, f := range byVerb()[p.verb.lemma] {
-		if p.tense&f.tenses == 0 || !c.match(f.steps, p.rest, &r.g) || !holds1(f.family, c, p, &r.g) {
+		if p.tense&f.tenses == 0 || !c.match(f.steps, p.rest, &r.g) || !fits(f.family, c, p, &r.g) {
 			continue
 		}
 		r.add(c, p, f.family, when)
@@ -307,8 +300,8 @@ func (r *reader) said1(c *clause, p *predicate, when string) {
 	}
 }
 
-// holds1 checks what a form alone cannot say.
-func holds1(f *family, c *clause, p *predicate, g *captured) bool {
+// fits checks what a form alone cannot say.
+func fits(f *family, c *clause, p *predicate, g *captured) bool {
 	switch f.rule {
 	case "work":
 		if f.attribute == "occupation" && p.neg != "" && p.neg != "no longer" {

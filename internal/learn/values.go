@@ -15,19 +15,19 @@ var values map[string]func(c *clause, i int) string
 
 var (
 	// stops end what a phrase names, in front of anything.
-	stops = table("because but so which whom whenever while whereas although though as until unless if since after before when where even or-else except plus")
+	stops = wordList("stops")
 	// pointing words mean something said elsewhere.
-	pointing = table("it this that these those them him her there here you your yours he she they their his its theirs thing things stuff something somewhere one ones yourself itself u ya ur")
+	pointing = wordList("pointing")
 	// trailing words add nothing at the end of a phrase.
-	trailing = table("and or but so too also well now though currently anymore more any actually honestly again already haha lol please thanks guess think know days right moment lately recently today much lot very really as at just yet then while still even either ever soon anyway btw tho though far sometime someday sure yeah literally together")
+	trailing = wordList("trailing")
 	// hanging words want another after them.
-	hanging = table("to for in on of at with about into from the a an and or my our than like by over through between without some his her their its not be very is are was were i we his toward towards during per every each who that which")
+	hanging = wordList("hanging")
 	// empty words name no thing in particular.
-	empty = table("something anything everything nothing someone anyone everyone stuff thing things lot lots way ways bit time times fun blast chance moment break look idea ideas question questions point sense part much many more most all both some any none other others same such so amount good great nice new best better well back up out off down really very super big little amazing awesome cool happy sure fine okay ok the a an of to in on at for with and or my our own is am are be being been has have had do does did not no i we me us user first last next few couple great incredible wonderful fantastic important special kind sort type experience situation able get got go going went make made take took give gave put let it's too just about from by into over day days feel feeling feelings hard through")
+	empty = wordList("empty")
 	// timing words may be part of a date.
-	timing = table("yesterday today tomorrow tonight last next this past ago week weeks weekend weekends month months year years monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept oct nov dec morning afternoon evening night spring summer autumn fall winter christmas easter thanksgiving halloween new day days later soon recently lately earlier since in on at the a an few couple of back during around early late end beginning mid before by from to until other")
+	timing = wordList("timing")
 	// pointed are times that "this" and "that" stand before.
-	pointed = table("week weekend month year morning afternoon evening summer winter spring autumn fall semester season term quarter coming past monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december christmas time day")
+	pointed = wordList("pointed")
 )
 
 // dateHint reports whether the words of s may name a time.
@@ -232,10 +232,10 @@ func (c *clause) standing(i, j int) bool {
 }
 
 // vagueStart are words that begin what says nothing by itself.
-var vagueStart = table("how when what where why who which whatever everything anything something nothing neither such so me us i user myself ourselves seeing hearing knowing hanging all both either any some whether if no not")
+var vagueStart = wordList("vagueStart")
 
 // vagueHead are what is at hand after "the".
-var vagueHead = table("way idea fact thought sound look same one ones other first second third last rest concept suggestion suggestions option options question result results answer response part feeling vibe vibes story photo picture pic energy advice support colors colours view views challenge following above point plan code version style")
+var vagueHead = wordList("vagueHead")
 
 func (c *clause) vague(i int) bool {
 	first := c.at(i)
@@ -253,7 +253,7 @@ func (c *clause) vague(i int) bool {
 	return vagueStart[first] || first == "the" && vagueHead[c.at(i+1)] && c.at(i+2) != "of" || first == "to" && idleTo[c.at(i+1)]
 }
 
-var idleTo = table("see know think hear say add thank ask talk focus ensure make tell point note mention share imagine understand get be")
+var idleTo = wordList("idleTo")
 
 // thing accepts what means the same outside of the conversation, without its date.
 func thing(c *clause, i int) string {
@@ -318,7 +318,7 @@ func whole(c *clause, i int) string {
 }
 
 // notName are capitalised words that follow "I'm" or begin a clause and name nobody.
-var notName = table("he she it they we you this that there here who what today yesterday tomorrow i the a an my our his her their so sorry not just happy sad tired fine ok okay good great sure glad excited busy back new single married divorced engaged vegan vegetarian done ready late sick home german french dutch greek swiss thai czech welsh scots danish swedish norwegian finnish turkish catholic christian muslim jewish hindu buddhist atheist protestant mormon sikh arab latino latina hispanic asian black white gay bi trans queer lesbian straight lgbtq adhd also really still one both everyone nobody someone god yes no well actually very all in on at from to too up down off out")
+var notName = wordList("notName")
 
 func demonym(low string) bool {
 	for _, end := range []string{"ish", "ese", "ian", "ean", "ican", "ing", "ed"} {
@@ -330,7 +330,7 @@ func demonym(low string) bool {
 }
 
 // afterName are words that may follow a name.
-var afterName = table("and but by from who he she i because after since or too now here speaking yesterday today last this in on when as is turned lives works has loves likes just was are were got wants goes")
+var afterName = wordList("afterName")
 
 // properName accepts a person's name.
 func properName(c *clause, i int) string {
@@ -384,11 +384,11 @@ var (
 	// placeParts may stand between the parts of a place's name.
 	placeParts = table("de da do del of the la le los las upon am an der and")
 	// settledIn are kinds of places that people live in.
-	settledIn = table("city town village country countryside suburb suburbs coast farm apartment flat house cottage cabin boat van island mountains dorm neighborhood neighbourhood area condo studio bungalow mansion townhouse houseboat")
+	settledIn = wordList("settledIn")
 	// notPlace are words that follow "live in" and name no place.
-	notPlace = table("fear peace harmony hope constant it this that my his her their our your a an the one two sin luxury poverty pain denial chaos darkness isolation different another which where what i we you he she they there here case time work school office bed person terms charge love trouble between new fact general need progress touch")
+	notPlace = wordList("notPlace")
 	// afterPlace end a place written in small letters.
-	afterPlace = table("in on at for with and from to near by about now of last next this because but so since where when as while right these")
+	afterPlace = wordList("afterPlace")
 )
 
 // place accepts where somebody may live.
@@ -435,7 +435,7 @@ func (c *clause) placeEnd(i int) int {
 		switch {
 		case c.words[j].capital && !c.words[j].mark() && c.at(j) != "i":
 		case c.at(j) == "," && j+1 < len(c.words) && c.words[j+1].capital && c.at(j+1) != "i":
-		case placeParts[c.at(j)] && j+1 < len(c.words) && c.words[j+1].capital && c.at(j+1) != "i" && (c.at(j) != "and" || false):
+		case placeParts[c.at(j)] && j+1 < len(c.words) && c.words[j+1].capital && c.at(j+1) != "i":
 		default:
 			return j
 		}
@@ -444,7 +444,7 @@ func (c *clause) placeEnd(i int) int {
 }
 
 // firms are kinds of places that people work at.
-var firms = table("company startup start-up bank hospital school university college clinic firm agency hotel restaurant bakery café cafe shop store library museum lab laboratory factory farm studio bookstore bookshop pharmacy nonprofit non-profit ngo charity council government ministry airport airline garage gym salon office warehouse theatre theater zoo nursery kindergarten business shelter bar pub center centre church corporation organization organisation")
+var firms = wordList("firms")
 
 func company(c *clause, i int) string {
 	switch c.at(i) {
@@ -467,7 +467,7 @@ func firm(c *clause, i int) string {
 	return ""
 }
 
-var schools = table("university college school academy institute polytechnic mit ucla eth harvard stanford oxford cambridge yale princeton berkeley")
+var schools = wordList("schools")
 
 func school(c *clause, i int) string {
 	s := company(c, i)
@@ -480,7 +480,7 @@ func school(c *clause, i int) string {
 }
 
 // roleEnd are words after the head of a role.
-var roleEnd = table("at for in with of and who on from by specializing specialising specialized working based here to , now since - turned trying")
+var roleEnd = wordList("roleEnd")
 
 // role accepts a phrase whose head is an occupation.
 func role(c *clause, i int) string {
@@ -580,7 +580,7 @@ func midnight(t time.Time) time.Time {
 }
 
 // passing is how somebody is for a day.
-var passingState = table("so very really a-bit quite not too pretty here there tired happy sad angry mad upset sick busy late right wrong fine ok okay good great sure ready asking saying calling coming going trying being getting making doing amazing awesome funny annoying cute sweet nice worried excited over back out home asleep hungry driving finally still now just already like such adorable lovely incredible beautiful important stressed better")
+var passingState = wordList("passingState")
 
 // state accepts what somebody is for longer than a day.
 func state(c *clause, i int) string {
