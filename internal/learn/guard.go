@@ -37,14 +37,24 @@ func Guard(turns []memory.Turn, o GuardOptions) []Said {
 			blankAttached(b)
 		}
 		o.Given.blank(b, t.Role)
-		for _, s := range secrets(string(b), o.Personal) {
-			fill(b[s.Start:s.End], '*')
-		}
+		blankSecrets(b, o.Personal)
 		if said := string(b); strings.TrimSpace(said) != "" {
 			out = append(out, Said{Turn: t, Text: said})
 		}
 	}
 	return out
+}
+
+func blankSecrets(b []byte, personal bool) {
+	for range rounds {
+		found := secrets(string(b), personal)
+		if len(found) == 0 {
+			return
+		}
+		for _, s := range found {
+			fill(b[s.Start:s.End], '*')
+		}
+	}
 }
 
 // blankFenced blanks what stands between begin and end, and all after a begin

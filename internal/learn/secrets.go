@@ -1,20 +1,24 @@
 package learn
 
 import (
-	"regexp"
+	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// secret is one form that a secret takes. The first group, where there is one, is
-// the secret itself; holds, where there is one, must agree.
+// secret is one form that a secret takes: an expression, whose first group, where
+// there is one, is the secret itself and with which holds must agree; or what finds
+// it.
 type secret struct {
 	name  string
 	needs needs
-	form  *regexp.Regexp
+	form  pattern
 	holds func(string) bool
+	scan  func(string) []text.Span
 }
 
 // needs is what a text has that holds a form of secret, so that most texts are
@@ -25,29 +29,52 @@ type needs struct {
 	folded bool     // they stand in any case
 }
 
-var secretForms = []secret{
-	{"private key", needs{anyOf: []string{"-----BEGIN "}}, regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`), nil},
-	{"api key", needs{digits: 1, anyOf: []string{"sk-", "sk_", "pk-", "pk_", "rk-", "rk_"}}, regexp.MustCompile(`\b(?:sk|pk|rk)[-_](?:[A-Za-z]+[-_])*[A-Za-z0-9_-]{16,}`), hasDigit},
-	{"api key", needs{anyOf: []string{"AKIA", "ASIA"}}, regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`), nil},
-	{"api key", needs{anyOf: []string{"AIza"}}, regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{30,}`), nil},
-	{"api key", needs{digits: 1, anyOf: []string{"hf-", "hf_", "gsk", "npm", "glpat", "dop_v1"}}, regexp.MustCompile(`\b(?:hf|gsk|npm|glpat|dop_v1)[-_][A-Za-z0-9_-]{16,}`), hasDigit},
-	{"token", needs{anyOf: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"}}, regexp.MustCompile(`\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})`), nil},
-	{"token", needs{anyOf: []string{"xox"}}, regexp.MustCompile(`\bxox[a-z]-[A-Za-z0-9-]{10,}`), nil},
-	{"token", needs{anyOf: []string{"eyJ"}}, regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`), nil},
-	{"token", needs{digits: 1, anyOf: []string{"bearer"}, folded: true}, regexp.MustCompile(`(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{16,})`), hasDigit},
-	{"password", needs{anyOf: []string{"://"}}, regexp.MustCompile(`\b[a-z][a-z0-9+.-]*://[^\s/:@]+:([^\s/@]+)@`), nil},
-	{"password", needs{anyOf: []string{"pass", "pwd"}, folded: true}, regexp.MustCompile(`(?i)\b(?:password|passwort|passphrase|passcode|passwd|pwd)\b["']?\s*(?:is|was|:|=|->)\s*["'“]?([^\s"'”,;]{4,})`), looksSecret},
-	{"pin", needs{digits: 4, anyOf: []string{"pin"}, folded: true}, regexp.MustCompile(`(?i)\bpin(?:\s+(?:code|number))?\b\s*(?:is|:|=)\s*(\d{4,8})\b`), nil},
-	{"secret", needs{digits: 1, anyOf: []string{"key", "secret", "token"}, folded: true}, regexp.MustCompile(`(?i)\b[a-z0-9_-]*(?:api[_ -]?key|secret|token|access[_ -]?key)\b["']?\s*(?:is|:|=)\s*["'“]?([A-Za-z0-9_./+=-]{12,})`), hasDigit},
-	{"card number", needs{digits: 13}, regexp.MustCompile(`\b\d(?:[ -]?\d){12,18}\b`), luhn},
+// vendors are how keys and tokens of services begin.
+var vendors = []string{
+	"AGE-SECRET-KEY-", "AIza", "ATATT3", "EAAA", "GOCSPX-", "SG.", "dapi", "dop_v1_", "doo_v1_", "figd_", "fw_",
+	"glpat-", "glrt-", "gldt-", "gsk_", "gsk-", "hf_", "hf-", "hvs.", "key-", "lin_api_", "npm_", "npm-", "nvapi-", "ntn_", "pplx-", "pscale_", "pypi-", "r8_", "rubygems_",
+	"sbp_", "secret_", "shp", "sntrys_", "sq0", "tskey-", "vercel_", "whsec_", "xai-", "xapp-", "ya29.",
 }
 
+var secretForms = []secret{
+	{name: "private key", needs: needs{anyOf: []string{"-----BEGIN ", "PuTTY-User-Key"}}, form: lazily(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$)|PuTTY-User-Key-File.*?(?:Private-MAC: \w+|$)`)},
+	{name: "api key", needs: needs{digits: 1, anyOf: []string{"sk-", "sk_", "pk-", "pk_", "rk-", "rk_"}}, form: lazily(`\b(?:sk|pk|rk)[-_](?:[A-Za-z]+[-_])*[A-Za-z0-9_-]{16,}`), holds: hasDigit},
+	{name: "api key", needs: needs{anyOf: []string{"AKIA", "ASIA"}}, form: lazily(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`)},
+	{name: "token", needs: needs{anyOf: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "xox"}}, form: lazily(`\b(?:(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{20,}|xox[a-z]-[A-Za-z0-9-]{10,})`)},
+	{name: "api key", needs: needs{digits: 1, anyOf: vendors}, form: lazily(`\b(?:AIza[A-Za-z0-9_-]{30,}|AGE-SECRET-KEY-1[A-Z0-9]{40,}|xapp-[A-Za-z0-9-]{20,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|(?:hvs|ya29)\.[A-Za-z0-9_-]{20,}|dapi[0-9a-f]{32}|key-[0-9a-f]{32}|shp(?:at|ca|pa|ss)_[0-9a-f]{32}|sq0[a-z]{3}-[A-Za-z0-9_-]{20,}|(?:hf|npm)[-_][A-Za-z0-9_-]{16,}|(?:ATATT3|EAAA)[A-Za-z0-9_=-]{30,}|(?:GOCSPX-|do[op]_v1_|figd_|fw_|gl(?:pat|rt|dt)-|gsk[-_]|lin_api_|nvapi-|ntn_|pplx-|pscale_[a-z]+_|pypi-|r8_|rubygems_|sbp_|secret_|sntrys_|tskey-[a-z]+-|vercel_|whsec_|xai-)[A-Za-z0-9_-]{16,})`), holds: hasDigit},
+	{name: "token", needs: needs{anyOf: []string{"eyJ"}}, form: lazily(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)},
+	{name: "token", needs: needs{digits: 1, anyOf: []string{"bearer", "basic", "cookie"}, folded: true}, form: lazily(`(?i)\b(?:bearer|authorization: basic|cookie: [^=\s]{1,40}=)\s*([A-Za-z0-9._~+/=%-]{16,})`), holds: hasDigit},
+	{name: "token", needs: needs{digits: 9, anyOf: []string{":"}}, form: lazily(`\b\d{8,10}:[A-Za-z0-9_-]{35}\b`)},
+	{name: "secret", needs: needs{anyOf: []string{"hooks.slack.com", "discord", "sig=", "_key=", "token=", "secret=", "apikey="}, folded: true}, form: lazily(`(?i)(?:hooks\.slack\.com/services/|discord(?:app)?\.com/api/webhooks/|[?&;](?:sig|api_?key|access_?key|key|token|access_token|secret|client_secret)=)([A-Za-z0-9%_./+=-]{12,})`)},
+	{name: "password", needs: needs{anyOf: []string{"://"}}, form: lazily(`\b[a-z][a-z0-9+.-]*://[^\s/:@]*:([^\s/@]+)@`)},
+	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazily(`(?i)(?:\b|_)(?:` + passwordForm + `)["']?(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s*(?::|=|->|=>)\s*["'“]?([^\s"'”,;<>]{3,})`), holds: given},
+	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazily(`(?i)\b(?:` + passwordForm + `)(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s+(?:is|was|ist|es|est)\s+(?:now\s+|still\s+)?["'“]?([^\s"'”,;<>]{4,})`), holds: looksSecret},
+	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazily(`(?i)\bmy (?:\w+ )?(?:` + passwordForm + `) (?:is|was) ["'“]?([a-z]{5,})["'”]?\s*(?:$|[.!,;\n])`), holds: noAdjective},
+	{name: "pin", needs: needs{digits: 4, anyOf: []string{"pin"}, folded: true}, form: lazily(`(?i)\bpin(?:\s+(?:code|number))?\b(?:\s+(?:for|to|of)(?:\s+\w+){1,3}?)?\s*(?:is|:|=)\s*(\d{4,8})\b`)},
+	{name: "security code", needs: needs{digits: 3, anyOf: []string{"cvv", "cvc", "otp", "code", "passcode"}, folded: true}, form: lazily(`(?i)\b(?:cvv2?|cvc2?|security code|verification code|one[- ]time (?:code|password)|otp|2fa code)\s*(?:is|:|=)?\s*(\d{3,8})\b`)},
+	{name: "seed phrase", needs: needs{anyOf: []string{"phrase", "mnemonic"}, folded: true}, form: lazily(`(?i)\b(?:seed|recovery|backup|wallet|secret)\s+(?:recovery\s+)?(?:phrase|words?|mnemonic)\b[^:\n]{0,30}?(?:\bis|:|=)\s*((?:[a-z]{3,8}[ ,]+){11,23}[a-z]{3,8})`)},
+	{name: "secret", needs: needs{digits: 1, anyOf: []string{"key", "secret", "token"}, folded: true}, form: lazily(`(?i)\b[a-z0-9_-]*(?:api[_ -]?key|secret|token|access[_ -]?key|account[_ -]?key|private[_ -]?key|encryption[_ -]?key)\b["']?\s*(?:is|:|=|=>)\s*["'“]?([A-Za-z0-9_./+=-]{12,})`), holds: hasDigit},
+	{name: "card number", needs: needs{digits: 13}, scan: cards},
+}
+
+const passwordForm = `password|passwort|kennwort|passphrase|passcode|passwd|pwd|pass word|contraseña|mot de passe|senha|wachtwoord|lösenord`
+
+var passwordWords = []string{"pass", "pwd", "kennwort", "contraseña", "senha", "wachtwoord", "lösenord"}
+
 var personalForms = []secret{
-	{"email", needs{anyOf: []string{"@"}}, regexp.MustCompile(`\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+\b`), nil},
-	{"bank account", needs{digits: 2}, regexp.MustCompile(`\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b`), iban},
-	{"social security number", needs{digits: 9}, regexp.MustCompile(`\b\d{3}-\d{2}-\d{4}\b`), nil},
-	{"phone number", needs{digits: 5, anyOf: []string{"+"}}, regexp.MustCompile(`(?:\+\d{1,3}[ .-]?)(?:\(?\d{1,4}\)?[ .-]?){2,5}\d{2,4}\b`), nil},
-	{"phone number", needs{digits: 10}, regexp.MustCompile(`\(?\b\d{3}\)?[ .-]\d{3}[ .-]\d{4}\b`), nil},
+	{name: "email", needs: needs{anyOf: []string{"@"}}, form: lazily(`\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+\b`)},
+	{name: "bank account", needs: needs{digits: 8}, scan: ibans},
+	{name: "social security number", needs: needs{digits: 9}, form: lazily(`\b\d{3}-\d{2}-\d{4}\b`), holds: issuedNumber},
+	{name: "identity number", needs: needs{digits: 1, anyOf: []string{"ssn", "social security", "national insurance", "passport", "licen", "national id", "tax id"}, folded: true}, form: lazily(`(?i)\b(?:ssn|social security (?:number|no\.?)|national insurance (?:number|no\.?)|passport (?:number|no\.?)|driver'?s licen[cs]e(?: number)?|national id|tax id)\s*(?:is|:|=|#)?\s*([A-Z0-9][A-Z0-9 -]{6,14}\d)\b`)},
+	{name: "phone number", needs: needs{digits: 5, anyOf: []string{"+"}}, form: lazily(`(?:\+\d{1,3}[ .-]?)(?:\(?\d{1,4}\)?[ .-]?){2,5}\d{2,4}\b`)},
+	{name: "phone number", needs: needs{digits: 10}, form: lazily(`\(?\b\d{3}\)?[ .-]\d{3}[ .-]\d{4}\b`)},
+	{name: "phone number", needs: needs{digits: 7, anyOf: []string{"phone", "mobile", "cell", "whatsapp", "call", "number", "tel"}, folded: true}, form: lazily(`(?i)\b(?:phone|mobile|cell|cellphone|whatsapp|telephone|tel|(?:call|text|reach) me (?:at|on)|my number)\b(?: (?:number|no\.?))?\s*(?:is|:|=)?\s*(\(?\d[\d ()./-]{5,16}\d)\b`)},
+	{name: "address", needs: needs{digits: 1, anyOf: streets}, form: lazily(`\b\d{1,5}[A-Za-z]? (?:(?:N|S|E|W|North|South|East|West)\.? )?(?:\p{Lu}[\p{L}'’.-]* ){1,4}(?:Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive|Dr|Court|Ct|Place|Pl|Square|Terrace|Parkway|Pkwy|Highway|Hwy|Close|Crescent)\b\.?(?:,? (?:Apt|Apartment|Unit|Suite|Flat|#)\.? ?\w{1,6})?|\b(?:Rua|Calle|Via|Rue|Avenida|Av\.) (?:\p{Lu}[\p{L}'’-]* ?|d[aeo]s? ){1,4},? ?\d{1,4}\b|\b\p{Lu}[\p{L}-]*(?:straße|strasse|str\.|gasse|weg|platz|allee|straat|laan) \d{1,4}[a-z]?\b`)},
+}
+
+var streets = []string{
+	"St", "Ave", "Road", "Rd", "Boulevard", "Blvd", "Lane", "Ln", "Dr", "Court", "Ct", "Pl", "Square", "Terrace", "Parkway", "Pkwy", "H",
+	"Cl", "Cr", "Rua", "Calle", "Via", "Rue", "Av", "str", "gasse", "weg", "platz", "allee", "laan",
 }
 
 // traits are what [needs] are held against.
@@ -90,7 +117,13 @@ func (n needs) in(t *traits) bool {
 // find returns where the form stands in s.
 func (form *secret) find(s string) []foundSecret {
 	var found []foundSecret
-	for _, m := range form.form.FindAllStringSubmatchIndex(s, -1) {
+	if form.scan != nil {
+		for _, span := range form.scan(s) {
+			found = append(found, foundSecret{span, form.name})
+		}
+		return found
+	}
+	for _, m := range form.form.FindAllSubmatchIndex(s) {
 		span := text.Span{Start: m[0], End: m[1]}
 		if len(m) > 2 && m[2] >= 0 {
 			span = text.Span{Start: m[2], End: m[3]}
@@ -107,20 +140,27 @@ func (form *secret) find(s string) []foundSecret {
 // phone and bank accounts and social security numbers. It is for text that will
 // be written down. Redacting twice equals once.
 func Redact(s string, personal bool) string {
-	found := secrets(s, personal)
-	if len(found) == 0 {
-		return s
+	for range rounds {
+		found := secrets(s, personal)
+		if len(found) == 0 {
+			break
+		}
+		var b strings.Builder
+		last := 0
+		for _, f := range found {
+			b.WriteString(s[last:f.Start])
+			b.WriteString("[" + f.name + "]")
+			last = f.End
+		}
+		b.WriteString(s[last:])
+		s = b.String()
 	}
-	var b strings.Builder
-	last := 0
-	for _, f := range found {
-		b.WriteString(s[last:f.Start])
-		b.WriteString("[" + f.name + "]")
-		last = f.End
-	}
-	b.WriteString(s[last:])
-	return b.String()
+	return s
 }
+
+// rounds is how often a text is looked through: what one secret covered may only
+// show once that is gone.
+const rounds = 6
 
 type foundSecret struct {
 	text.Span
@@ -145,14 +185,16 @@ func secrets(s string, personal bool) []foundSecret {
 		return nil
 	}
 	slices.SortStableFunc(found, func(a, b foundSecret) int { return a.Start - b.Start })
-	end := 0
-	return slices.DeleteFunc(found, func(f foundSecret) bool {
-		if f.Start < end {
-			return true
+	out := found[:1]
+	for _, f := range found[1:] {
+		switch last := &out[len(out)-1]; {
+		case f.Start >= last.End:
+			out = append(out, f)
+		case f.End > last.End: // of two that overlap, nothing is left to be seen
+			last.End = f.End
 		}
-		end = f.End
-		return false
-	})
+	}
+	return out
 }
 
 func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
@@ -160,43 +202,188 @@ func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
 // looksSecret tells a password from the next word of a sentence about passwords.
 func looksSecret(s string) bool {
 	s = strings.TrimRight(s, ".!?)")
-	if s == "" || strings.HasPrefix(s, "[") {
+	if s == "" || placeholding(s) {
 		return false
 	}
-	return strings.ContainsAny(s, "0123456789!@#$%^&*_+=~") || strings.ToLower(s[1:]) != s[1:]
+	_, first := utf8.DecodeRuneInString(s)
+	return strings.ContainsAny(s, "0123456789!@#$%^&*_+=~") || strings.ContainsFunc(s[first:], unicode.IsUpper)
 }
 
-// luhn checks the sum of a card number.
-func luhn(s string) bool {
-	sum, double, digits := 0, false, 0
-	for i := len(s) - 1; i >= 0; i-- {
-		if s[i] < '0' || s[i] > '9' {
+// given tells what stands after "password:" from a form's placeholder.
+func given(s string) bool {
+	s = strings.TrimRight(s, ".!?)")
+	return len(s) >= 3 && !placeholding(s) && noAdjective(s)
+}
+
+// placeholding reports whether s only stands where a secret would.
+func placeholding(s string) bool {
+	switch strings.ToLower(strings.Trim(s, "*.-_x")) {
+	case "", "required", "optional", "string", "null", "none", "nil", "true", "false", "your_password", "yourpassword", "password", "changeme", "hidden", "redacted", "secret":
+		return true
+	}
+	return strings.IndexByte("[<{($", s[0]) >= 0 || strings.HasPrefix(s, "%") || strings.HasPrefix(s, "process.env") || strings.HasPrefix(s, "os.")
+}
+
+// noAdjective tells a plain word that is a password from what people say of one.
+func noAdjective(s string) bool { return !ofPasswords[strings.ToLower(s)] }
+
+var ofPasswords = table(`wrong weak secure strong expired lost correct incorrect needed required invalid hidden visible encrypted saved stored reset working
+	broken missing empty unknown safe simple complex short different outdated compromised leaked changed forgotten always never still really very also
+	actually something somewhere nothing probably being hashed protected rejected accepted too long the not set gone same written shared easy hard
+	here there what where when how manager reset policy`)
+
+// cards are card numbers: of a length and beginning that are issued, alone or in
+// the groups that they are printed in, and with a right sum.
+func cards(s string) []text.Span {
+	var out []text.Span
+	for i := 0; i < len(s); {
+		if !digit(s[i]) || i > 0 && (digit(s[i-1]) || isLetter(s[i-1])) {
+			i++
 			continue
 		}
-		d := int(s[i] - '0')
-		if double {
+		if end := cardAt(s, i); end > 0 {
+			out = append(out, text.Span{Start: i, End: end})
+			i = end
+			continue
+		}
+		for i < len(s) && digit(s[i]) {
+			i++
+		}
+	}
+	return out
+}
+
+// cardAt returns where the card number that begins at i ends, 0 without one.
+func cardAt(s string, i int) int {
+	var digits []byte
+	var groups []int
+	run, sep := 0, byte(0)
+	for j := i; j <= len(s) && len(digits) <= 19; j++ {
+		if j < len(s) && digit(s[j]) {
+			digits = append(digits, s[j])
+			run++
+			continue
+		}
+		if run == 0 {
+			return 0
+		}
+		groups = append(groups, run)
+		if issued(digits) && printed(groups) && luhn(digits) && (j == len(s) || !isLetter(s[j])) {
+			return j
+		}
+		if j == len(s) || s[j] != ' ' && s[j] != '-' || sep != 0 && s[j] != sep {
+			return 0
+		}
+		run, sep = 0, s[j]
+	}
+	return 0
+}
+
+// printed reports whether a number is in one piece or in the groups of cards.
+func printed(groups []int) bool {
+	switch fmt.Sprint(groups) {
+	case "[4 4 4 4]", "[4 6 5]", "[4 6 4]", "[4 4 4 4 3]", "[4 4 4 1]", "[8 8]":
+		return true
+	}
+	return len(groups) == 1
+}
+
+// issued reports whether numbers of this length and beginning are issued.
+func issued(d []byte) bool {
+	begins := func(n int) int {
+		v := 0
+		for _, c := range d[:n] {
+			v = v*10 + int(c-'0')
+		}
+		return v
+	}
+	n := len(d)
+	if n < 13 || n > 19 {
+		return false
+	}
+	two, four := begins(2), begins(4)
+	switch {
+	case d[0] == '4':
+		return n == 13 || n == 16 || n == 19
+	case two >= 51 && two <= 55, four >= 2221 && four <= 2720:
+		return n == 16
+	case two == 34, two == 37:
+		return n == 15
+	case two == 36, two == 38, two == 39, four/10 >= 300 && four/10 <= 305:
+		return n == 14
+	case four == 6011, two == 65, four/10 >= 644 && four/10 <= 649, two == 62, four >= 3528 && four <= 3589:
+		return n >= 16
+	}
+	return false
+}
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }
+
+// luhn checks the sum of a card number.
+func luhn(digits []byte) bool {
+	sum := 0
+	for i := range digits {
+		d := int(digits[len(digits)-1-i] - '0')
+		if i%2 == 1 {
 			d *= 2
 		}
 		sum += d/10 + d%10
-		double = !double
-		digits++
 	}
-	return sum%10 == 0 && digits >= 13 && strings.IndexByte("3456", s[0]) >= 0
+	return sum%10 == 0
 }
 
-// iban checks the sum of a bank account's number.
-func iban(s string) bool {
-	s = strings.ReplaceAll(s, " ", "")
-	if len(s) < 15 {
-		return false
+var ibanForm = lazily(`(?i)\b[a-z]{2}\d{2}[ -]?[a-z0-9][a-z0-9 -]{9,40}`)
+
+// ibanLengths are the lengths of account numbers by country.
+var ibanLengths = map[string]int{
+	"AD": 24, "AE": 23, "AT": 20, "BA": 20, "BE": 16, "BG": 22, "BR": 29, "CH": 21, "CY": 28, "CZ": 24, "DE": 22, "DK": 18, "EE": 20, "ES": 24, "FI": 18,
+	"FR": 27, "GB": 22, "GE": 22, "GR": 27, "HR": 21, "HU": 28, "IE": 22, "IL": 23, "IS": 26, "IT": 27, "LI": 21, "LT": 20, "LU": 20, "LV": 21, "MC": 27,
+	"MD": 24, "MT": 31, "NL": 18, "NO": 15, "PL": 28, "PT": 25, "RO": 24, "RS": 22, "SA": 24, "SE": 24, "SI": 19, "SK": 24, "SM": 27, "TR": 26, "UA": 29,
+}
+
+// ibans are account numbers with a right sum.
+func ibans(s string) []text.Span {
+	var out []text.Span
+	for _, m := range ibanForm.FindAllIndex(s) {
+		var number []byte
+		for i := m[0]; i < m[1]; i++ {
+			if s[i] == ' ' || s[i] == '-' {
+				continue
+			}
+			number = append(number, s[i]&^(0x20*b2i(isLetter(s[i]))))
+			if want := ibanLengths[string(number[:min(2, len(number))])]; len(number) == want {
+				if checked(number) {
+					out = append(out, text.Span{Start: m[0], End: i + 1})
+				}
+				break
+			}
+		}
 	}
+	return out
+}
+
+func b2i(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// checked reports whether the sum of an account number is right.
+func checked(number []byte) bool {
 	rest := 0
-	for _, c := range s[4:] + s[:4] {
-		if c >= 'A' {
-			rest = (rest*100 + int(c-'A') + 10) % 97
+	for _, c := range slices.Concat(number[4:], number[:4]) {
+		if digit(c) {
+			rest = (rest*10 + int(c-'0')) % 97
 			continue
 		}
-		rest = (rest*10 + int(c-'0')) % 97
+		rest = (rest*100 + int(c-'A') + 10) % 97
 	}
 	return rest == 1
+}
+
+// issuedNumber reports whether a social security number can have been given to
+// anybody.
+func issuedNumber(s string) bool {
+	return s[:3] != "000" && s[:3] != "666" && s[0] != '9' && s[4:6] != "00" && s[7:] != "0000"
 }
