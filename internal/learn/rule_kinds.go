@@ -40,7 +40,7 @@ func init() { // names itself through kids and pets
 		"born": born, "jobless": oneOf(jobless), "venture": headed(ventures, 4), "sort": sortOf, "pets": pets,
 		"allergen": allergen, "ailing": ailing, "diet": diet, "refused": thing, "habit": habitual,
 		"preferred": preferred, "degree": headed(degrees, 3), "device": device, "played": played,
-		"appointment": appointment, "aim": aimed, "doing": doing, "duty": duty, "upcoming": upcoming, "holding": headed(holdings, 3), "trade": ofTrade, "found": finding, "sport": sport, "amount": amountOf, "awaited": awaited, "sought": sought,
+		"appointment": appointment, "aim": aimed, "doing": doing, "duty": duty, "upcoming": upcoming, "holding": holding, "trade": ofTrade, "found": finding, "sport": sport, "amount": amountOf, "awaited": awaited, "sought": sought,
 		"chosen": chosen, "project": project, "goal": goal, "matters": matterOf, "kids": kids, "illness": illness, "owned": owned,
 	}
 }
@@ -467,6 +467,14 @@ func sought(c *clause, i int) string {
 	return exact(c, i)
 }
 
+// holding accepts something that people have for years.
+func holding(c *clause, i int) string {
+	if c.at(i) == "the" || c.at(i) == "any" || c.at(i) == "no" {
+		return ""
+	}
+	return headed(holdings, 3)(c, i)
+}
+
 // amountOf accepts a time or a sum that somebody has.
 func amountOf(c *clause, i int) string {
 	if !c.amount(i) || c.at(i) == "to" || c.at(i) == "the" {
@@ -545,6 +553,10 @@ func aimed(c *clause, i int) string {
 		return ""
 	}
 	switch next := c.at(i + 1); v.lemma {
+	case "be": // "a mother", not "clear"
+		if !determiner[c.at(i+1)] && c.at(i+1) != "more" && c.at(i+1) != "known" {
+			return ""
+		}
 	case "see":
 		if !c.names(i+1, c.ending(i+1)) {
 			return ""

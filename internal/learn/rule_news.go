@@ -9,9 +9,9 @@ import (
 // What no family takes is read by the class of its verb.
 var (
 	events     = &family{rule: "event", category: "event", confidence: 0.8}
-	eventsToo  = &family{rule: "event undated", category: "event", confidence: 0.7}
-	activities = &family{rule: "activity", category: "habit", confidence: 0.75}
-	since      = &family{rule: "since", category: "habit", confidence: 0.8}
+	eventsToo  = &family{rule: "event undated", category: "event", confidence: 0.8}
+	activities = &family{rule: "activity", category: "habit", confidence: 0.85}
+	since      = &family{rule: "since", category: "habit", confidence: 0.85}
 	regularly  = &family{rule: "habit", category: "habit", confidence: 0.8}
 	does       = &family{rule: "does", category: "habit", confidence: 0.7}
 	plans      = &family{rule: "plan", category: "plan", confidence: 0.8}
@@ -31,8 +31,11 @@ func (r *reader) news(c *clause, p *predicate, when string) (*family, string) {
 	if v.class&idle != 0 && v.class&(deed|light|ongoing|routine) == 0 || v.lemma == "have to" || c.at(p.rest) == "that" {
 		return nil, ""
 	}
-	if (v.lemma == "start" || v.lemma == "begin") && c.at(p.rest) == "with" {
-		return nil, ""
+	if v.lemma == "start" || v.lemma == "begin" {
+		then := verbs()[c.at(p.rest+1)]
+		if c.at(p.rest) == "with" || c.at(p.rest) == "to" && then.class&idle != 0 && then.class&(deed|light|routine) == 0 {
+			return nil, ""
+		}
 	}
 	if next := c.at(p.rest); v.lemma == "move" && (next == "on" || next == "forward" || next == "past") {
 		return nil, ""

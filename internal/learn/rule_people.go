@@ -10,10 +10,10 @@ var (
 	kinNamed = &family{rule: "kin named", category: "family", confidence: 0.9}
 	petNamed = &family{rule: "pet", category: "family", confidence: 0.9}
 	reversed = &family{rule: "favourite", category: "preference", attribute: "favourite:<kind>", confidence: 0.9}
-	belongs  = &family{rule: "matter", category: "personal", confidence: 0.75}
-	dear     = &family{rule: "values", category: "preference", confidence: 0.8}
-	choice   = &family{rule: "choice", category: "project", confidence: 0.7}
-	helps    = &family{rule: "helps", category: "preference", confidence: 0.7}
+	belongs  = &family{rule: "matter", category: "personal", confidence: 0.85}
+	dear     = &family{rule: "values", category: "preference", confidence: 0.7}
+	choice   = &family{rule: "choice", category: "project", confidence: 0.6}
+	helps    = &family{rule: "helps", category: "preference", confidence: 0.65}
 	answers  = &family{rule: "answers", category: "preference", confidence: 0.85}
 )
 
@@ -114,7 +114,7 @@ func (r *reader) ofUs(c *clause, i int, when string) {
 		if !p.read(c, j) {
 			return
 		}
-		if f, said := r.news(c, &p, when); f != nil && f.confidence >= events.confidence {
+		if f, said := r.news(c, &p, when); f != nil && (when != "" || len(c.dates(j, len(c.words))) > 0) {
 			r.g = captured{}
 			r.fact(c, &user, events, said, when)
 		}

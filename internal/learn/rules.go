@@ -244,7 +244,8 @@ func (r *reader) elides(c *clause, i int) bool {
 	case "been":
 		return next != ""
 	case "love", "hate", "loved", "enjoyed":
-		return next != "" && !pointing[next]
+		after, ok := verbs()[next] // "Love is all" and "Love brings joy" have a subject
+		return i+2 < len(c.words) && !pointing[next] && !joints[next] && next != "is" && next != "was" && !(ok && after.form == thirdForm)
 	case "do":
 		third := c.at(i + 2)
 		return next == "not" && (third == "like" || third == "love" || third == "enjoy")
@@ -257,7 +258,7 @@ func (r *reader) elides(c *clause, i int) bool {
 	}
 	switch {
 	case v.form&gerund != 0:
-		if c.words[i].owner || c.subjectAhead(i+1) {
+		if c.words[i].owner || joints[next] || c.subjectAhead(i+1) {
 			return false
 		}
 		return v.class&(ongoing|idle) != 0 && (v.lemma == "plan" || v.lemma == "hope" || v.lemma == "try" || v.lemma == "think" || v.lemma == "work" || v.lemma == "learn" || v.lemma == "train" || v.lemma == "study" || v.lemma == "look" || v.lemma == "consider" || v.lemma == "prepare" || v.lemma == "research" || v.lemma == "read" || v.lemma == "write") || w == "going" && next == "to" || w == "loving" || w == "enjoying"
@@ -311,6 +312,8 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 		if strings.HasPrefix(f.attribute, "eats") {
 			return p.neg != ""
 		}
+	case "need", "has", "limit":
+		return p.neg == ""
 	case "stopped":
 		return p.tense != present || p.neg != "" || p.verb.lemma == "smoke" || p.verb.lemma == "vape"
 	case "cannot":

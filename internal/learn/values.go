@@ -271,10 +271,13 @@ func thing(c *clause, i int) string {
 	return thirdPerson(c.text(i, j))
 }
 
+// shared are things that "the" makes nobody's in particular.
+var shared = table("ocean sea beach mountains outdoors rain snow sun moon stars night city countryside forest woods theater theatre opera ballet gym violin piano guitar drums cello blues arts winter summer spring autumn fall water wind cold heat quiet")
+
 // general accepts a thing in general: "I like the second one" is about what is at
 // hand.
 func general(c *clause, i int) string {
-	if c.at(i) == "the" && i+1 < len(c.words) && !c.words[i+1].capital {
+	if c.at(i) == "the" && i+1 < len(c.words) && !c.words[i+1].capital && !shared[c.at(i+1)] && c.at(i+2) != "of" {
 		return ""
 	}
 	return thing(c, i)
