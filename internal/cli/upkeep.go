@@ -24,7 +24,7 @@ func upkeep(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), left, func(w io.Writer) { onSheet(w).left(left) })
+				return g.print(cmd.OutOrStdout(), left, func(w io.Writer) { onSheet(w).left(left, g.takeBack(left.Run)) })
 			})
 		},
 	}
@@ -33,7 +33,7 @@ func upkeep(g *global) *cobra.Command {
 }
 
 // left writes what upkeep took out or would take out.
-func (s sheet) left(u client.Upkeep) {
+func (s sheet) left(u client.Upkeep, takeBack string) {
 	if len(u.Changes) == 0 {
 		s.line("nothing leaves")
 		return
@@ -49,5 +49,5 @@ func (s sheet) left(u client.Upkeep) {
 		s.line("to do it: loci upkeep --yes")
 		return
 	}
-	s.line("to take this back: loci undo --run %s --yes", u.Run)
+	s.line("%s", takeBack)
 }
