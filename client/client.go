@@ -150,6 +150,16 @@ func (c *Client) Health(ctx context.Context) (out Health, err error) {
 // maxAnswer bounds what is read of an answer.
 const maxAnswer = 256 << 20
 
+// readAnswer reads a body, into one piece of memory where its length is known.
+func readAnswer(resp *http.Response) ([]byte, error) {
+	if n := resp.ContentLength; 0 < n && n <= maxAnswer {
+		data := make([]byte, n)
+		_, err := io.ReadFull(resp.Body, data)
+		return data, err
+	}
+	return io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+}
+
 func (c *Client) do(ctx context.Context, method, path string, in, out any) (status int, err error) {
 	var body io.Reader
 	if in != nil {
@@ -177,7 +187,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) (stat
 		return 0, &memory.Error{Code: memory.Unavailable, Err: err}
 	}
 	defer func() { _ = resp.Body.Close() }() // nothing is lost with a body that was read
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	data, err := readAnswer(resp)
 	if err != nil {
 		return resp.StatusCode, memory.Errorf(memory.Unavailable, "read answer: %w", err)
 	}
