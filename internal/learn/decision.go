@@ -54,15 +54,21 @@ func ParseDecisions(reply string, cands []Candidate) ([]Decision, error) {
 		r.targets[strconv.Itoa(i)] = n.Fact.ID
 		r.targets[n.Fact.ID] = n.Fact.ID
 	}
-	each(answer(reply), func(v any) bool {
-		r.read(v)
-		return !r.found
+	cut := each(answer(reply), func(v any) bool {
+		r.read(v, 0)
+		return len(r.out) < maxDecisions
 	})
 	if !r.found {
+		r.lines(answer(reply))
+	}
+	if !r.found || cut && len(r.out) == 0 {
 		return nil, memory.Errorf(memory.Invalid, "reply has no decisions: %.80q", reply)
 	}
 	return r.out, nil
 }
+
+// maxDecisions bounds what is read of a reply.
+const maxDecisions = 256
 
 type decisionReader struct {
 	cands   []Candidate
@@ -71,30 +77,83 @@ type decisionReader struct {
 	found   bool
 }
 
-func (r *decisionReader) read(v any) {
+func (r *decisionReader) read(v any, depth int) {
+	if depth > maxWraps || len(r.out) >= maxDecisions {
+		return
+	}
 	switch v := v.(type) {
+	case string:
+		if inner, ok := unwrapped(v); ok {
+			r.read(inner, depth+1)
+		}
 	case []any:
 		r.found = r.found || len(v) == 0
 		for _, item := range v {
-			r.read(item)
+			r.read(item, depth+1)
 		}
-	case map[string]any:
-		for _, key := range decisionKeys {
-			if list, ok := v[key].([]any); ok {
-				r.found = true
-				r.read(list)
-				return
-			}
+	case object:
+		r.readObject(v, depth)
+	}
+}
+
+func (r *decisionReader) readObject(o object, depth int) {
+	for _, key := range decisionKeys {
+		switch list, _ := o.get(key); list := list.(type) {
+		case []any:
+			r.found = true
+			r.read(list, depth+1)
+			return
+		case object:
+			r.read(list, depth+1)
+			return
 		}
-		verdict, ok := verdicts[lower(one(v, verdictKeys))]
-		r.found = r.found || ok
-		if ok {
-			r.decide(v, verdict)
+	}
+	if verdict, ok := verdicts[lower(one(o, verdictKeys))]; ok {
+		r.found = true
+		r.decide(o, verdict)
+		return
+	}
+	for _, key := range wrapKeys {
+		if v, there := o.get(key); there {
+			r.read(v, depth+1)
+		}
+	}
+	for _, e := range o { // {"1": "ADD", "2": {"event": "NONE", "id": "0"}}
+		if _, err := strconv.Atoi(strings.Trim(e.key, "[]# ")); err != nil {
+			continue
+		}
+		switch v := e.value.(type) {
+		case object:
+			r.read(append(object{{"new", e.key}}, v...), depth+1)
+		case string:
+			r.line(e.key + ": " + v)
+		case bare:
+			r.line(e.key + ": " + string(v))
 		}
 	}
 }
 
-func (r *decisionReader) decide(m map[string]any, verdict Verdict) {
+// decided is a decision in a line: "1. UPDATE 0".
+var decided = lazily(`(?i)^\W*(?:new |fact |candidate )?(\d{1,3})\W+([a-z-]{3,9})\b(?:\W+(?:id |target |fact |of |on )?\[?(\d{1,3})\]?)?\W*$`)
+
+func (r *decisionReader) lines(s string) {
+	for line := range strings.Lines(s) {
+		r.line(line)
+	}
+}
+
+func (r *decisionReader) line(s string) {
+	m := decided.FindStringSubmatch(strings.TrimSpace(s))
+	if m == nil {
+		return
+	}
+	if verdict, ok := verdicts[lower(m[2])]; ok && len(r.out) < maxDecisions {
+		r.found = true
+		r.decide(object{{"new", m[1]}, {"id", m[3]}}, verdict)
+	}
+}
+
+func (r *decisionReader) decide(m object, verdict Verdict) {
 	d := Decision{
 		Verdict: verdict,
 		Target:  r.targets[strings.Trim(one(m, targetKeys), "[]# ")],

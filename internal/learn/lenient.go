@@ -9,14 +9,33 @@ import (
 const maxDepth = 32
 
 // lenient reads JSON as models write it: with trailing or missing commas,
-// comments, single quotes, bare words, line breaks in strings, and cut off at any
-// point. Values are map[string]any (keys in lower case), []any, string, nil, and
-// bare for numbers, booleans and words without quotation marks. A string that was
-// cut off is left out, so that what remains is whole.
+// comments, single and curly quotes, quotes in quotes, bare words, line breaks in
+// strings, and cut off at any point. Values are object, []any, string, nil, and bare
+// for numbers, booleans and words without quotation marks. A string that was cut off
+// is left out, so that what remains is whole.
 type lenient struct {
 	s     string
 	i     int
 	depth int
+	cut   bool // something was not closed
+}
+
+// object is a JSON object in the order written, with keys in lower case.
+type object []entry
+
+type entry struct {
+	key   string
+	value any
+}
+
+// get returns the first value of a key.
+func (o object) get(key string) (v any, ok bool) {
+	for _, e := range o {
+		if e.key == key {
+			return e.value, true
+		}
+	}
+	return nil, false
 }
 
 // bare is what stands without quotation marks.
@@ -34,16 +53,22 @@ func (l *lenient) value() (v any, ok bool) {
 	case '[':
 		return l.array(), true
 	case '"', '\'':
-		return l.text(c)
+		return l.text(string(c))
+	}
+	for open, end := range map[string]string{"“": "”", "‘": "’", "„": "“"} {
+		if strings.HasPrefix(l.s[l.i:], open) {
+			l.i += len(open) - 1
+			return l.text(end)
+		}
 	}
 	return l.word()
 }
 
-func (l *lenient) object() map[string]any {
+func (l *lenient) object() object {
 	l.i++
 	l.depth++
 	defer func() { l.depth-- }()
-	out := map[string]any{}
+	out := object{}
 	for !l.closed('}') {
 		start := l.i
 		key, ok := l.value()
@@ -56,7 +81,7 @@ func (l *lenient) object() map[string]any {
 			continue
 		}
 		if v, ok := l.value(); ok {
-			out[strings.ToLower(name)] = v
+			out = append(out, entry{strings.ToLower(strings.TrimSpace(name)), v})
 		}
 	}
 	return out
@@ -96,6 +121,7 @@ func (l *lenient) closed(bracket byte) bool {
 	for {
 		l.space()
 		if l.i >= len(l.s) {
+			l.cut = true
 			return true
 		}
 		if l.take(bracket) {
@@ -140,21 +166,46 @@ func length(s, end string) int {
 	return len(s)
 }
 
-func (l *lenient) text(quote byte) (any, bool) {
+// text reads a string up to the quotation mark that ends it.
+func (l *lenient) text(end string) (any, bool) {
 	var b strings.Builder
 	for l.i++; l.i < len(l.s); l.i++ {
-		switch c := l.s[l.i]; c {
-		case quote:
-			l.i++
+		switch {
+		case strings.HasPrefix(l.s[l.i:], end) && !l.inner(end):
+			l.i += len(end)
 			return b.String(), true
-		case '\\':
+		case l.s[l.i] == '\\':
 			l.escape(&b)
 		default:
-			b.WriteByte(c)
+			b.WriteByte(l.s[l.i])
 		}
 	}
+	l.cut = true
 	return nil, false
 }
+
+// inner reports whether the quotation mark at l.i stands in the middle of a text,
+// as in 'User's dog' and "the "best" one": a word goes on behind it, and another
+// mark ends the text on this line.
+func (l *lenient) inner(end string) bool {
+	rest := l.s[l.i+len(end):]
+	after := strings.TrimPrefix(rest, " ")
+	if after == "" || !isLetter(after[0]) && !digit(after[0]) {
+		return false
+	}
+	rest = rest[:min(len(rest), innerReach)]
+	if i := strings.IndexByte(rest, '\n'); i >= 0 {
+		rest = rest[:i]
+	}
+	i := strings.Index(rest, end)
+	if i < 0 {
+		return false
+	}
+	return !strings.HasPrefix(strings.TrimLeft(rest[i+len(end):], " "), ":") // then it begins a key
+}
+
+// innerReach is how far behind a mark the end of its text is looked for.
+const innerReach = 300
 
 // escape reads the escape at l.i and leaves l.i on its last byte.
 func (l *lenient) escape(b *strings.Builder) {

@@ -2,9 +2,13 @@ package learn
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -20,126 +24,296 @@ var (
 	confidenceKeys = []string{"confidence", "score", "certainty"}
 )
 
+// What a reply may hold: more facts are invention, and longer ones are no facts.
+const (
+	maxReply = 256 << 10 // bytes
+	maxFacts = 64
+	maxFact  = 1000 // bytes
+)
+
 // ParseFacts reads a model's reply to the extraction prompt in any of the shapes
-// that models use: an object or array of facts, objects or plain sentences,
-// fenced or with prose around, cut off, a list with bullets, one line, or
-// NOTHING. A reply without facts gives none; [memory.Invalid] means that it
-// could not be read at all.
+// that models use: an object or array of facts, objects or plain sentences, by
+// category or name, fenced or with prose around, a call of a tool, JSON in a string,
+// line by line, cut off, a list with bullets, a table, YAML, one line, or NOTHING. A
+// reply without facts, such as a refusal, gives none; [memory.Invalid] means that it
+// could not be read at all, or ended before its first fact. What only repeats the
+// prompt's examples is left out.
 func ParseFacts(reply string) ([]Candidate, error) {
 	reply = answer(reply)
 	if reply == "" || nothing(reply) {
 		return nil, nil
 	}
+	if thinking(reply) {
+		return nil, memory.Errorf(memory.Invalid, "reply ends before its answer: %.80q", reply)
+	}
 	found := false
 	var out []Candidate
-	each(reply, func(v any) bool {
-		cands, isList := facts(v)
+	cut := each(reply, func(v any) bool {
+		cands, isList := facts(v, 0)
 		found = found || isList
 		out = append(out, cands...)
-		return len(out) == 0
+		return len(out) < maxFacts
 	})
-	if found {
-		return out, nil
+	switch {
+	case len(out) > 0:
+		return distinct(out), nil
+	case found && !cut:
+		return nil, nil
+	case cut:
+		return nil, memory.Errorf(memory.Invalid, "reply ends before its first fact: %.80q", reply)
 	}
 	return plainFacts(reply)
 }
 
+// distinct returns the candidates that can be facts, each once.
+func distinct(in []Candidate) []Candidate {
+	seen := map[string]bool{}
+	var out []Candidate
+	for _, c := range in {
+		hash := text.Hash(c.Text)
+		if seen[hash] || len(c.Text) > maxFact || nothing(c.Text) || examples()[hash] || len(out) == maxFacts {
+			continue
+		}
+		seen[hash] = true
+		out = append(out, c)
+	}
+	return out
+}
+
+// examples are the hashes of what the embedded prompts show as examples.
+var examples = sync.OnceValue(func() map[string]bool {
+	m := map[string]bool{}
+	for _, s := range []string{"…", "...", "fact", "text", "string", "a fact", "the fact", "<fact>", "<text>", "fact text", "one short sentence"} {
+		m[text.Hash(s)] = true
+	}
+	each(prompt.Default().Source("extract"), func(v any) bool {
+		cands, _ := facts(v, 0)
+		for _, c := range cands {
+			m[text.Hash(c.Text)] = true
+		}
+		return true
+	})
+	return m
+})
+
+// thoughts is what models think aloud between.
+var thoughts = []struct{ open, end string }{
+	{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<thought>", "</thought>"}, {"<reasoning>", "</reasoning>"}, {"<reflection>", "</reflection>"},
+	{"<scratchpad>", "</scratchpad>"}, {"<analysis>", "</analysis>"}, {"◁think▷", "◁/think▷"}, {"[THINK]", "[/THINK]"}, {"<|channel|>analysis", "<|channel|>final<|message|>"},
+}
+
 // answer takes off what a model thinks aloud before it answers.
 func answer(reply string) string {
+	if len(reply) > maxReply {
+		reply = reply[:maxReply]
+	}
 	reply = strings.ToValidUTF8(strings.TrimPrefix(reply, "\ufeff"), "\ufffd")
-	if i := strings.LastIndex(reply, "</think>"); i >= 0 {
-		reply = reply[i+len("</think>"):]
+	for _, t := range thoughts {
+		if i := strings.LastIndex(reply, t.end); i >= 0 {
+			reply = reply[i+len(t.end):]
+		}
 	}
 	return strings.TrimSpace(reply)
 }
 
-// nothing reports whether the reply says that there is nothing to remember.
-func nothing(s string) bool {
-	switch strings.ToLower(strings.Trim(s, " \t\r\n.!\"'`*")) {
-	case "nothing", "none", "null", "no", "n/a", "no facts", "no new facts", "no memories", "nothing to remember", "nothing new":
-		return true
+// thinking reports whether the reply ended while the model was thinking.
+func thinking(reply string) bool {
+	for _, t := range thoughts {
+		if strings.HasPrefix(reply, t.open) {
+			return true
+		}
 	}
 	return false
 }
 
+// refusal is what models say instead of facts when there are none, or when they
+// will not look.
+var refusal = lazily(`(?i)^\W*(?:` +
+	`there (?:is|are|was|were) (?:no|nothing)\b.{0,60}\b(?:facts?|information|memor\w+|details?|remember\w*|worth|personal)\b` +
+	`|no (?:new |other |further |more |relevant |personal |memorable |additional |significant |durable |lasting |user )*(?:facts?|memor\w+|information|details?)\b` +
+	`|nothing (?:to|new|worth|of|relevant|personal|in|was|is|here)\b` +
+	`|i(?: am|['’]m)? (?:so |very |really )?(?:sorry|unable|afraid|not able)\b|sorry\b|apolog` +
+	`|i (?:do not|don['’]t|did not|didn['’]t|cannot|can['’]t|can not|could not|couldn['’]t|will not|won['’]t|was unable)\b.{0,60}\b(?:help|assist|find|see|extract|identify|provide|process|comply|do that|fulfil|determine|any|enough)\b` +
+	`|as an? (?:ai|large language model|language model|assistant)\b` +
+	`|(?:the |this )(?:user|conversation|message|text|turns?|input|statement) (?:does not|doesn['’]t|did not|didn['’]t|contains? no|has no|has not|hasn['’]t|only)\b.{0,60}\b(?:share|provide|contain|mention|reveal|include|disclose|information|facts?|details?|personal|asks?|asked)\w*\b` +
+	`|(?:based on|from|given) .{0,80}\b(?:no|nothing)\b)`)
+
+// nothing reports whether the reply says that there is nothing to remember.
+func nothing(s string) bool {
+	switch strings.ToLower(strings.Trim(s, " \t\r\n.!\"'`*")) {
+	case "nothing", "none", "null", "no", "n/a", "no facts", "no new facts", "no memories", "nothing to remember", "nothing new", "nil", "empty":
+		return true
+	}
+	return !strings.ContainsAny(s, "{[\n") && refusal.MatchString(s)
+}
+
 // maxStarts bounds how many brackets in prose are tried as the start of JSON.
-const maxStarts = 64
+const maxStarts = 256
 
 // each calls yield for the outermost JSON values that begin with a bracket, until
-// it returns false.
-func each(s string, yield func(v any) bool) {
+// it returns false. cut reports whether the last of them was not closed.
+func each(s string, yield func(v any) bool) (cut bool) {
 	for start, tries := 0, 0; tries < maxStarts; tries++ {
 		i := strings.IndexAny(s[start:], "{[")
 		if i < 0 {
-			return
+			return cut
 		}
 		l := lenient{s: s, i: start + i}
 		v, ok := l.value()
+		cut = l.cut
 		if ok && !yield(v) {
-			return
+			return cut
 		}
-		start = min(l.i, len(s))
+		start = min(max(l.i, start+i+1), len(s))
 	}
+	return cut
 }
+
+// maxWraps bounds how deep facts are looked for: a reply in a call in a string.
+const maxWraps = 6
+
+// wrapKeys hold an answer in an answer: a call of a tool, a whole response.
+var wrapKeys = []string{"arguments", "function", "tool_calls", "choices", "message", "content", "result", "response", "answer", "parameters", "input", "json", "text", "value", "output"}
+
+// asideKeys hold what a model says beside its facts.
+var asideKeys = table("error reason reasoning explanation note notes thought thoughts thinking analysis status title name role type id model comment summary usage rationale instructions schema format prompt question")
 
 // facts gathers candidates from a value. isList reports whether the value has the
 // form of an answer, be it an empty one.
-func facts(v any) (out []Candidate, isList bool) {
+func facts(v any, depth int) (out []Candidate, isList bool) {
+	if depth > maxWraps {
+		return nil, false
+	}
 	switch v := v.(type) {
+	case string:
+		if inner, ok := unwrapped(v); ok {
+			return facts(inner, depth+1)
+		}
+		return nil, nothing(v)
 	case []any:
 		isList = len(v) == 0
 		for _, item := range v {
-			if s, ok := item.(string); ok {
-				item = map[string]any{"text": s}
+			if s, ok := item.(string); ok && strings.TrimSpace(s) != "" {
+				if inner, wrapped := unwrapped(s); wrapped {
+					item = inner
+				} else {
+					out = append(out, Candidate{Text: strings.TrimSpace(s), Confidence: 1})
+					continue
+				}
 			}
-			more, _ := facts(item)
+			more, _ := facts(item, depth+1)
 			out = append(out, more...)
 		}
 		return out, isList || len(out) > 0
-	case map[string]any:
-		for _, key := range listKeys {
-			list, there := v[key]
-			switch list.(type) {
-			case []any, map[string]any:
-				out, _ = facts(list)
-				return out, true
-			case nil:
-				if there {
-					return nil, true
-				}
-			}
-		}
-		if len(v) == 0 {
-			return nil, true
-		}
-		if c, ok := oneFact(v); ok {
-			return []Candidate{c}, true
-		}
+	case object:
+		return factsIn(v, depth)
 	}
 	return nil, false
 }
 
-func oneFact(m map[string]any) (Candidate, bool) {
-	text := one(m, textKeys)
-	if text == "" {
+// unwrapped reads JSON that stands in a string.
+func unwrapped(s string) (any, bool) {
+	s = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(s), "```json"), "```"))
+	if s == "" || s[0] != '{' && s[0] != '[' {
+		return nil, false
+	}
+	l := lenient{s: s}
+	return l.value()
+}
+
+func factsIn(o object, depth int) (out []Candidate, isList bool) {
+	if _, schema := o.get("properties"); schema {
+		return nil, false // the schema of the reply, not a reply
+	}
+	if len(o) == 0 {
+		return nil, true
+	}
+	for _, key := range listKeys {
+		list, there := o.get(key)
+		if !there {
+			continue
+		}
+		switch list := list.(type) {
+		case []any, object:
+			more, _ := facts(list, depth+1)
+			out, isList = append(out, more...), true
+		case string:
+			if more, ok := facts(list, depth+1); ok {
+				out, isList = append(out, more...), true
+			} else if strings.HasSuffix(key, "s") && wordy(list) {
+				out, isList = append(out, Candidate{Text: strings.TrimSpace(list), Confidence: 1}), true
+			}
+		case nil:
+			isList = true
+		}
+	}
+	if isList {
+		return out, true
+	}
+	if c, ok := oneFact(o); ok {
+		return []Candidate{c}, true
+	}
+	for _, key := range wrapKeys {
+		if v, there := o.get(key); there {
+			if more, ok := facts(v, depth+1); ok {
+				return more, true
+			}
+		}
+	}
+	return namedFacts(o)
+}
+
+// wordy reports whether s can be a fact rather than a label or a code.
+func wordy(s string) bool { return len(strings.Fields(s)) >= 3 }
+
+// namedFacts are facts under names of their own or in lists by category: {"fact1": "…"},
+// {"work": ["…"]}.
+func namedFacts(o object) (out []Candidate, isList bool) {
+	for _, e := range o {
+		if asideKeys[e.key] {
+			continue
+		}
+		switch v := e.value.(type) {
+		case string:
+			if wordy(v) {
+				out = append(out, Candidate{Text: strings.TrimSpace(v), Confidence: 1})
+			}
+		case []any:
+			more, ok := facts(v, maxWraps-1)
+			isList = isList || ok
+			for _, c := range more {
+				if c.Category == "" {
+					c.Category = e.key
+				}
+				out = append(out, c)
+			}
+		}
+	}
+	return out, isList || len(out) > 0
+}
+
+func oneFact(o object) (Candidate, bool) {
+	words := one(o, textKeys)
+	if words == "" || words[0] == '{' || words[0] == '[' || strings.HasPrefix(words, "```") {
 		return Candidate{}, false
 	}
 	return Candidate{
-		Text:       text,
-		Quote:      one(m, quoteKeys),
-		Turn:       one(m, turnKeys),
-		Subject:    lower(one(m, subjectKeys)),
-		Attribute:  lower(one(m, attributeKeys)),
-		Category:   lower(one(m, categoryKeys)),
-		Confidence: confidence(one(m, confidenceKeys)),
-		Tags:       words(m["tags"]),
+		Text:       words,
+		Quote:      one(o, quoteKeys),
+		Turn:       one(o, turnKeys),
+		Subject:    lower(one(o, subjectKeys)),
+		Attribute:  lower(one(o, attributeKeys)),
+		Category:   lower(one(o, categoryKeys)),
+		Confidence: confidence(one(o, confidenceKeys)),
+		Tags:       tagsIn(o),
 	}, true
 }
 
 // one returns the first of the keys that holds a text.
-func one(m map[string]any, keys []string) string {
+func one(o object, keys []string) string {
 	for _, key := range keys {
-		if s, ok := textOf(m[key]); ok && strings.TrimSpace(s) != "" {
+		v, _ := o.get(key)
+		if s, ok := textOf(v); ok && strings.TrimSpace(s) != "" {
 			return strings.TrimSpace(s)
 		}
 	}
@@ -148,7 +322,8 @@ func one(m map[string]any, keys []string) string {
 
 func lower(s string) string { return strings.ToLower(s) }
 
-func words(v any) []string {
+func tagsIn(o object) []string {
+	v, _ := o.get("tags")
 	list, _ := v.([]any)
 	var out []string
 	for _, item := range list {
@@ -181,29 +356,102 @@ func confidence(s string) float64 {
 	return min(max(f, 0), 1)
 }
 
-// plainFacts reads a reply without JSON: lines with bullets, or a single line.
+// keyed is a line of YAML or of a form: "text: User lives in Lisbon".
+var keyed = lazily(`^(?i)(?:\*\*)?"?([a-z_]{2,20})"?(?:\*\*)?\s*:\s*(.*)$`)
+
+// plainFacts reads a reply without JSON: rows of a table, lines of YAML, lines with
+// bullets, or a single line.
 func plainFacts(reply string) ([]Candidate, error) {
 	var out []Candidate
-	var plain []string
+	var plain, columns []string
 	for line := range strings.Lines(reply) {
 		line = strings.TrimSpace(line)
-		switch text, bullet := item(line); {
-		case line == "" || strings.HasPrefix(line, "```"):
-		case bullet && !nothing(text):
-			out = append(out, Candidate{Text: text, Confidence: 1})
+		if line == "" || strings.HasPrefix(line, "```") || line == "---" {
+			continue
+		}
+		if strings.HasPrefix(line, "|") {
+			out, columns = row(out, columns, line)
+			continue
+		}
+		body, bullet := item(line)
+		if m := keyed.FindStringSubmatch(body); m != nil && set(&out, bullet, strings.ToLower(m[1]), strings.Trim(m[2], `"' `)) {
+			continue
+		}
+		switch {
+		case bullet && !nothing(body):
+			out = append(out, Candidate{Text: body, Confidence: 1})
 		case !bullet:
 			plain = append(plain, line)
 		}
 	}
 	switch {
 	case len(out) > 0:
-		return out, nil
+		return distinct(out), nil
 	case len(plain) == 0 || nothing(plain[0]) || strings.Contains(plain[0], "NOTHING"):
 		return nil, nil
-	case len(plain) == 1 && !strings.ContainsAny(plain[0], "{}[]"):
-		return []Candidate{{Text: plain[0], Confidence: 1}}, nil
+	case len(plain) == 1 && !strings.ContainsAny(plain[0], "{}[]<>"):
+		return distinct([]Candidate{{Text: plain[0], Confidence: 1}}), nil
 	}
 	return nil, memory.Errorf(memory.Invalid, "reply has no list of facts: %.80q", reply)
+}
+
+// set reads one line of YAML. It reports whether the key is one of a fact's.
+func set(out *[]Candidate, bullet bool, key, value string) bool {
+	if slices.Contains(listKeys, key) && value == "" {
+		return true
+	}
+	if value == "" || strings.ContainsAny(value, "{[") {
+		return false
+	}
+	if slices.Contains(textKeys, key) {
+		*out = append(*out, Candidate{Text: value, Confidence: 1})
+		return true
+	}
+	if len(*out) == 0 || bullet {
+		return false
+	}
+	switch c := &(*out)[len(*out)-1]; {
+	case slices.Contains(quoteKeys, key):
+		c.Quote = value
+	case slices.Contains(turnKeys, key):
+		c.Turn = value
+	case slices.Contains(categoryKeys, key):
+		c.Category = lower(value)
+	case slices.Contains(subjectKeys, key):
+		c.Subject = lower(value)
+	case slices.Contains(attributeKeys, key):
+		c.Attribute = lower(value)
+	case slices.Contains(confidenceKeys, key):
+		c.Confidence = confidence(value)
+	default:
+		return false
+	}
+	return true
+}
+
+// row reads one row of a Markdown table, the first of which names its columns.
+func row(out []Candidate, columns []string, line string) ([]Candidate, []string) {
+	cells := strings.Split(strings.Trim(line, "| "), "|")
+	for i := range cells {
+		cells[i] = strings.TrimSpace(cells[i])
+	}
+	if columns == nil {
+		for i := range cells {
+			cells[i] = strings.TrimSuffix(strings.ToLower(strings.Trim(cells[i], "* ")), "s")
+		}
+		return out, cells
+	}
+	if strings.Trim(line, "|-: ") == "" {
+		return out, columns
+	}
+	var o object
+	for i, cell := range cells[:min(len(cells), len(columns))] {
+		o = append(o, entry{columns[i], cell})
+	}
+	if c, ok := oneFact(o); ok {
+		out = append(out, c)
+	}
+	return out, columns
 }
 
 // item takes a bullet or number off a line.

@@ -79,7 +79,7 @@ func TestParseFactsReadsTheFields(t *testing.T) {
 }
 
 func TestParseFactsRefusesWhatHoldsNoFacts(t *testing.T) {
-	for _, reply := range []string{"I am sorry.\nI cannot do that.", memtest.Garbage, `{"error": {"message": 5}}`} {
+	for _, reply := range []string{"The weather is nice.\nLet us talk.", "<think>the user lives in Lis", `{"facts": [{"te`, "{", memtest.Garbage, `{"error": {"message": 5}}`} {
 		got, err := ParseFacts(reply)
 		if !errors.Is(err, memory.Invalid) {
 			t.Errorf("ParseFacts(%q) = %v, %v; want invalid", reply, got, err)
