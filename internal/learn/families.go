@@ -175,6 +175,7 @@ var families = []family{
 	{"goal", "goal", "", 0.7, "try look aim work train prepare", progressive | continued, "to <aim>", 0, ""},
 	{"goal", "goal", "", 0.7, "aim", present | progressive | continued, "for <thing:chosen>", 0, ""},
 	{"goal", "goal", "", 0.7, "target", progressive | continued, "<thing:chosen>", 0, ""},
+	{"goal", "goal", "", 0.7, "be", present, "~ excited|thrilled|stoked|nervous about|for <thing:awaited>", 0, ""},
 	{"limit", "project", "", 0.75, "have", present, "~ <thing:amount>", 0, ""},
 	{"goal", "goal", "", 0.7, "look", progressive, "forward to <aim:awaited>", 0, ""},
 	{"goal", "goal", "", 0.7, "look", progressive | continued, "into <thing>", 0, ""},

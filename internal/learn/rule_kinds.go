@@ -600,7 +600,7 @@ func (c *clause) act(i int, v verb) string {
 	if !c.standing(i+1, j) && !(alone[v.lemma] && j-i < 3 && j > i) {
 		return ""
 	}
-	if c.vague(i+1) && c.at(i+1) != "to" {
+	if c.vague(i+1) && c.at(i+1) != "to" || c.halved(i, j) {
 		return ""
 	}
 	return thirdPerson(c.text(i, j))

@@ -37,7 +37,7 @@ func (r *reader) news(c *clause, p *predicate, when string) (*family, string) {
 			return nil, ""
 		}
 	}
-	if next := c.at(p.rest); v.lemma == "move" && (next == "on" || next == "forward" || next == "past") {
+	if next := c.at(p.rest); v.lemma == "move" && next != "to" && next != "from" && next != "in" && next != "into" && next != "out" && next != "back" && next != "my" && next != "our" {
 		return nil, ""
 	}
 	j := c.ending(p.rest)

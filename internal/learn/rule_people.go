@@ -296,6 +296,9 @@ func (r *reader) ofThing(c *clause, i int) {
 			r.is(c, i, j)
 			return
 		}
+		if (w == "is" || w == "helps") && r.means(c, i, j) {
+			return
+		}
 		if (w == "is" || w == "are") && firmly(c, j+1) {
 			if c.standing(i, j) && !c.vague(i) && j-i < 9 {
 				what := thirdPerson(c.text(i, j))
@@ -386,6 +389,23 @@ func (r *reader) helps(c *clause, i, j int) {
 
 // agreed are the matters of a plan that people speak of as "the budget".
 var agreed = table("budget deadline goal priority aim target objective timeline")
+
+// means reads what doing something is to the speaker: "painting is my way to relax".
+func (r *reader) means(c *clause, i, j int) bool {
+	v, ok := verbs()[c.at(i)]
+	end := c.ending(j + 1)
+	if !ok || v.form != gerund || v.class&(deed|light|routine|ongoing) == 0 || !c.standing(i, j) || !c.standing(j+1, end) || c.at(j+1) == "my" {
+		return false
+	}
+	for k := j + 1; k < end; k++ {
+		if w := c.at(k); w == "my" || w == "me" {
+			what := thirdPerson(c.text(i, j))
+			r.fact(c, &user, helps, strings.ToUpper(what[:1])+what[1:]+" "+c.at(j)+" "+thirdPerson(c.text(j+1, end)), "")
+			return true
+		}
+	}
+	return false
+}
 
 // firmly reports whether the clause ends in what somebody insists on: "a must".
 func firmly(c *clause, i int) bool {
@@ -517,7 +537,7 @@ func (r *reader) wished(c *clause, i int) bool {
 	return true
 }
 
-var replies = table("answers replies responses explanations answer reply response messages")
+var replies = table("answers replies responses explanations messages")
 
 // styles reports whether a word from i on is about how text is written.
 func styles(c *clause, i int) bool {

@@ -56,8 +56,25 @@ func (c *clause) dates(i, j int) []text.Date {
 }
 
 // ending returns where the phrase that begins at word i ends: before a conjunction,
-// a relative clause, or a comma that no list goes on after.
+// a relative clause, a comma that no list goes on after, or what is joined to it and
+// points elsewhere ("fell and hurt his ankle").
 func (c *clause) ending(i int) int {
+	j, joint := c.extent(i), i
+	for k := i; k < j; k++ {
+		switch w := c.at(k); {
+		case w == "and" || w == ",":
+			joint = k
+		case pointing[w] && joint > i && !(w == "this" && pointed[c.at(k+1)]) && !(w == "that" && c.relates(i, k)) && w != "one":
+			if joint-2 >= i && (c.at(joint-2) == "a" || c.at(joint-2) == "an") {
+				return j // "a safe and loving home for them" has no half
+			}
+			return c.trimmed(i, joint)
+		}
+	}
+	return j
+}
+
+func (c *clause) extent(i int) int {
 	j := i
 	for ; j < len(c.words); j++ {
 		w := c.words[j]
@@ -118,7 +135,7 @@ func (c *clause) newVerb(i int) bool {
 		return true
 	}
 	v, ok := verbs()[c.at(i)]
-	return ok && v.form&preterite != 0 && v.form&base == 0
+	return ok && v.form&preterite != 0 && (v.form&base == 0 || owners[c.at(i+1)])
 }
 
 // listGoesOn reports whether the comma at j stands in a list, an address or a date.
@@ -290,7 +307,7 @@ func (c *clause) halved(i, j int) bool {
 		return false
 	}
 	switch c.at(j - 2) {
-	case "a", "an", "my", "our", "some":
+	case "a", "an":
 		return true
 	}
 	return false
