@@ -14,7 +14,9 @@ var byDialog = memory.Author{Kind: memory.ByRule, Name: "dialog"}
 
 // rebranch lets facts follow their turns: what an edited message or a regenerated
 // answer had taught is taken back, with what it replaced, and comes again with it.
-// What rests on other turns too, or was changed since, stays.
+// What rests on other turns too, or was decided by a person since, stays. Turns
+// leave from the last to the first, so that what one replaced is back before the
+// turn that taught it leaves, and come back the other way round.
 func (e *Engine) rebranch(ctx context.Context, job memory.Job) error {
 	if len(job.Turns) < 2 { // the first is what the job learns from
 		return nil
@@ -25,13 +27,18 @@ func (e *Engine) rebranch(ctx context.Context, job memory.Job) error {
 	if err != nil {
 		return fmt.Errorf("read turns that left or came back: %w", err)
 	}
-	for _, t := range turns {
-		follow := e.leaveWith
-		if t.Status == memory.Active {
-			follow = e.returnWith
+	for _, t := range slices.Backward(turns) {
+		if t.Status == memory.Replaced {
+			if err := e.leaveWith(ctx, job, t); err != nil {
+				return fmt.Errorf("leave with turn %s: %w", t.ID, err)
+			}
 		}
-		if err := follow(ctx, job, t); err != nil && !errors.Is(err, memory.Conflict) {
-			return fmt.Errorf("follow turn %s: %w", t.ID, err)
+	}
+	for _, t := range turns {
+		if t.Status == memory.Active {
+			if err := e.returnWith(ctx, job, t); err != nil {
+				return fmt.Errorf("return with turn %s: %w", t.ID, err)
+			}
 		}
 	}
 	return nil
@@ -49,34 +56,90 @@ func (e *Engine) taughtBy(ctx context.Context, t memory.Turn, statuses ...memory
 	return out, err
 }
 
-// leaveWith takes back what only a turn that left has taught.
+// leaveWith takes out of recall what only turns have taught that are not on the
+// path, and brings back what that had replaced.
 func (e *Engine) leaveWith(ctx context.Context, job memory.Job, t memory.Turn) error {
 	facts, err := e.taughtBy(ctx, t, memory.Active, memory.Pending)
 	if err != nil {
 		return err
 	}
 	for _, f := range facts {
-		others := slices.DeleteFunc(slices.Clone(f.Provenance.Turns), func(id string) bool { return id == t.ID })
-		if f.Source != memory.Extracted || len(others) > 0 {
-			continue
-		}
-		changes, err := e.changes(ctx, job.Owner, memory.ChangeQuery{Fact: f.ID, Action: memory.ActionAdd})
+		stands, err := e.stands(ctx, f)
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(changes, func(c memory.Change) bool { return c.After.Target() == "fact:"+f.ID })
-		if i < 0 {
+		journal, err := e.changes(ctx, job.Owner, memory.ChangeQuery{Fact: f.ID})
+		if err != nil {
+			return err
+		}
+		if stands || slices.ContainsFunc(journal, func(c memory.Change) bool { return about(c, f) && c.Author.Kind == memory.ByPerson }) {
 			continue
 		}
-		u := Undoing{Change: changes[i].ID, Idempotency: job.ID + " leaves " + f.ID}
-		if _, err := e.Undo(ctx, job.Owner, u, byDialog); err != nil && !errors.Is(err, memory.Conflict) {
+		back, err := e.replacedBy(ctx, f, journal)
+		if err != nil {
+			return err
+		}
+		gone := f
+		gone.Status, gone.UpdatedAt = memory.Retired, e.now()
+		out := memory.Change{Action: memory.ActionRetire, After: memory.Image{Fact: &gone}, Base: f.Version, Reason: "its message was edited or regenerated"}
+		run := idFor(job.Owner, job.ID+" leaves "+f.ID)
+		err = e.follow(ctx, job, run, append([]memory.Change{out}, back...))
+		if errors.Is(err, memory.Duplicate) { // what would come back was said again
+			err = e.follow(ctx, job, run, []memory.Change{out})
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// returnWith brings back what had left with a turn.
+// about reports whether a change is one of the fact itself.
+func about(c memory.Change, f memory.Fact) bool { return c.After.Target() == "fact:"+f.ID }
+
+// stands reports whether a fact rests on more than turns that are off the path.
+func (e *Engine) stands(ctx context.Context, f memory.Fact) (bool, error) {
+	if f.Source != memory.Extracted || len(f.Provenance.Turns) == 0 {
+		return true, nil
+	}
+	found, err := e.Store.Get(ctx, f.Scope.Owner, f.Provenance.Turns...)
+	if err != nil {
+		return false, fmt.Errorf("read the turns of %s: %w", f.ID, err)
+	}
+	return slices.ContainsFunc(found, func(m memory.Memory) bool { return m.Turn != nil && m.Turn.Status != memory.Replaced }), nil
+}
+
+// replacedBy returns the changes that bring back what a fact took the place of, as
+// far as it still stands.
+func (e *Engine) replacedBy(ctx context.Context, f memory.Fact, journal []memory.Change) ([]memory.Change, error) {
+	var back []memory.Change
+	for _, c := range journal {
+		if c.Action != memory.ActionReplace || c.NewID != f.ID || c.Before.Fact == nil {
+			continue
+		}
+		found, err := e.Store.Get(ctx, f.Scope.Owner, c.OldID)
+		if err != nil {
+			return nil, fmt.Errorf("read what %s replaced: %w", f.ID, err)
+		}
+		if len(found) == 0 || found[0].Fact == nil || found[0].Fact.Status != memory.Superseded || found[0].Fact.SupersededBy != f.ID ||
+			slices.ContainsFunc(back, func(b memory.Change) bool { return b.After.Fact.ID == c.OldID }) {
+			continue
+		}
+		old := *c.Before.Fact
+		stands, err := e.stands(ctx, old)
+		if err != nil {
+			return nil, err
+		}
+		if stands {
+			old.UpdatedAt = e.now()
+			back = append(back, memory.Change{Action: memory.ActionRestore, After: memory.Image{Fact: &old}, Base: found[0].Fact.Version, Reason: "what replaced it was edited or regenerated"})
+		}
+	}
+	return back, nil
+}
+
+// returnWith brings back what had left with a turn, in the place of what it
+// contradicts, or behind what was said since.
 func (e *Engine) returnWith(ctx context.Context, job memory.Job, t memory.Turn) error {
 	facts, err := e.taughtBy(ctx, t, memory.Retired)
 	if err != nil {
@@ -87,13 +150,60 @@ func (e *Engine) returnWith(ctx context.Context, job memory.Job, t memory.Turn) 
 		if err != nil {
 			return err
 		}
-		if len(page.Changes) == 0 || page.Changes[0].Author != byDialog {
+		if len(page.Changes) == 0 || page.Changes[0].Author != byDialog || page.Changes[0].Before.Fact == nil {
 			continue // somebody decided that since
 		}
-		u := Undoing{Run: page.Changes[0].Run, Idempotency: job.ID + " returns " + f.ID}
-		if _, err := e.Undo(ctx, job.Owner, u, byDialog); err != nil && !errors.Is(err, memory.Conflict) {
+		changes, err := e.returning(ctx, f, *page.Changes[0].Before.Fact)
+		if err != nil {
+			return err
+		}
+		err = e.follow(ctx, job, idFor(job.Owner, job.ID+" returns "+f.ID), changes)
+		if err != nil && !errors.Is(err, memory.Duplicate) { // or else it was said again
 			return err
 		}
 	}
 	return nil
+}
+
+// returning returns the changes by which a fact comes back as it was.
+func (e *Engine) returning(ctx context.Context, f, was memory.Fact) ([]memory.Change, error) {
+	replaced, err := e.changes(ctx, f.Scope.Owner, memory.ChangeQuery{Fact: f.ID, Action: memory.ActionReplace})
+	if err != nil {
+		return nil, err
+	}
+	named := ""
+	for _, c := range replaced {
+		if c.NewID == f.ID {
+			named = c.OldID
+		}
+	}
+	var against []memory.Fact
+	if was.Status == memory.Active { // what is pending takes no place
+		if against, err = e.conflicts(ctx, was, named); err != nil {
+			return nil, err
+		}
+	}
+	next := was
+	next.UpdatedAt = e.now()
+	reason := "the chat went back to its message"
+	var changes []memory.Change
+	for _, old := range against {
+		if !next.Newer(&old) {
+			next.Status, next.SupersededBy, next.ValidTo = memory.Superseded, old.ID, old.ObservedAt
+			changes = nil
+			break
+		}
+		changes = append(changes, memory.Replace(old, next, e.now(), reason, byDialog)[0])
+	}
+	return append(changes, memory.Change{Action: memory.ActionRestore, After: memory.Image{Fact: &next}, Base: f.Version, Reason: reason}), nil
+}
+
+// follow applies changes while the job is still held. Should somebody else have been
+// quicker, the job is tried again.
+func (e *Engine) follow(ctx context.Context, job memory.Job, run string, changes []memory.Change) error {
+	if err := e.holds(ctx, job); err != nil {
+		return err
+	}
+	_, err := e.Store.Apply(ctx, job.Owner, memory.Run{ID: run, Kind: "branch", Author: byDialog}, changes...)
+	return err
 }

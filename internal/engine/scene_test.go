@@ -47,6 +47,7 @@ var stores = map[string]func(t testing.TB, now func() time.Time) memory.Store{
 //	reply TEXT                 what the assistant answers from now on ("OK." at first)
 //	new chat NAME              their next message begins another chat
 //	named chat NAME: ID        which the client names
+//	open NAME: A | B           NAME's chat is what it was when it said A and B, the last again
 //	retry NAME                 their last request comes again
 //	llm PROMPT: REPLY          the model's next reply to that prompt; the first makes there be a model
 //	at +3d | +2h               time passes
@@ -55,6 +56,8 @@ var stores = map[string]func(t testing.TB, now func() time.Time) memory.Store{
 //	forget NAME: TEXT          a person forgets the fact of these words
 //	undo NAME                  a person takes the run of their last change back
 //	edit NAME: TEXT            NAME's last message is edited to say TEXT
+//	edit NAME N: TEXT          NAME's N-th message of the chat is, and what followed is gone
+//	correct NAME: OLD | NEW    a person gives the fact of these words other ones
 //	approve NAME: TEXT         a person lets the pending fact of these words in
 //	reject NAME: TEXT          or refuses it
 //	pause NAME: WHAT           none, learning or memory
@@ -194,15 +197,31 @@ func (s *scene) step(line string) error {
 		name = strings.TrimPrefix(name, "chat ")
 		delete(s.chats, name)
 		s.names[name] = rest
+	case "open":
+		for said := range strings.SplitSeq(rest, " | ") {
+			s.chats[name] = append(s.chats[name], chatMessage{"user", said}, chatMessage{"assistant", s.reply})
+		}
+		s.chats[name] = s.chats[name][:len(s.chats[name])-1]
+		return s.exchange(ctx, name)
 	case "retry":
 		chat := s.chats[name]
 		s.chats[name] = chat[:len(chat)-1]
 		return s.exchange(ctx, name)
 	case "edit":
+		name, place, _ := strings.Cut(name, " ")
 		chat := s.chats[name]
-		chat = append(chat[:len(chat)-2:len(chat)-2], chatMessage{"user", rest})
-		s.chats[name] = chat
+		from := len(chat) - 2
+		if place != "" {
+			n, err := strconv.Atoi(place)
+			if err != nil || n < 1 || 2*n > len(chat) {
+				return fmt.Errorf("there is no message %q", place)
+			}
+			from = 2 * (n - 1)
+		}
+		s.chats[name] = append(chat[:from:from], chatMessage{"user", rest})
 		return s.exchange(ctx, name)
+	case "correct":
+		return s.correct(ctx, owner, rest, author)
 	case "approve", "reject":
 		return s.decide(ctx, owner, memory.Action(verb), rest, author)
 	case "pause":
@@ -328,6 +347,16 @@ func (s *scene) forget(ctx context.Context, owner memory.Owner, words string, au
 		return fmt.Errorf("%d facts have these words (%v)", len(page.Memories), err)
 	}
 	_, err = s.Forget(ctx, owner, []string{page.Memories[0].ID()}, "a person asked", author)
+	return err
+}
+
+func (s *scene) correct(ctx context.Context, owner memory.Owner, words string, author memory.Author) error {
+	before, after, _ := strings.Cut(words, " | ")
+	page, err := s.List(ctx, owner, memory.Query{Text: before})
+	if err != nil || len(page.Memories) != 1 {
+		return fmt.Errorf("%d facts have these words (%v)", len(page.Memories), err)
+	}
+	_, err = s.EditFact(ctx, owner, page.Memories[0].ID(), Edit{Content: &after}, author)
 	return err
 }
 

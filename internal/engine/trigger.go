@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,16 +84,28 @@ func (x *Exchange) asksToLearn(ctx context.Context, now time.Time) ([]memory.Job
 }
 
 // endToLearn returns the job that an answer is stored with: it learns from the
-// exchange, if enough has been said.
+// exchange, if enough has been said or turns moved that had taught something.
 func (x *Exchange) endToLearn(ctx context.Context, exchanges int, now time.Time) ([]memory.Job, error) {
 	asked := cmp.Or(x.asked, x.again)
-	if !x.learns || asked == "" || x.e.opts.LearnAfter != AfterExchange {
+	if last := x.in.Chat.LastUser(); asked == "" && len(x.moved) > 0 && last >= 0 {
+		asked = x.at.Turns[last] // the chat went back to where it was, with the answer that it had
+	}
+	if !x.learns || asked == "" || x.e.opts.LearnAfter == Never {
 		return nil, nil
+	}
+	if x.e.opts.LearnAfter == AfterUser && (x.asked != "" || len(x.moved) == 0) {
+		return nil, nil // the question's job does it
 	}
 	if l := x.e.opts.Learn; l.counts() {
 		waiting, err := x.unlearned(ctx)
-		if err != nil || len(waiting) < l.Every || exchanges < l.Exchanges {
+		if err != nil {
 			return nil, err
+		}
+		if len(waiting) < l.Every || exchanges < l.Exchanges {
+			taught, err := x.taught(ctx)
+			if err != nil || !taught {
+				return nil, err
+			}
 		}
 	}
 	job := learnJob(x.in.Owner, x.conversation.ID, asked, now, x.moved...)
@@ -109,4 +122,16 @@ func (x *Exchange) unlearned(ctx context.Context) ([]memory.Turn, error) {
 		return nil, fmt.Errorf("count what is not learned from: %w", err)
 	}
 	return turns, nil
+}
+
+// taught reports whether a turn was learned from that left the path or came back to
+// it: its facts follow at once, whatever learning waits for.
+func (x *Exchange) taught(ctx context.Context) (bool, error) {
+	turns, err := x.e.Store.Turns(ctx, x.in.Owner, memory.TurnQuery{
+		Conversation: x.conversation.ID, IDs: x.moved, Statuses: []memory.Status{memory.Active, memory.Replaced},
+	})
+	if err != nil {
+		return false, fmt.Errorf("read turns that left or came back: %w", err)
+	}
+	return len(x.moved) > 0 && slices.ContainsFunc(turns, func(t memory.Turn) bool { return !t.LearnedAt.IsZero() }), nil
 }
