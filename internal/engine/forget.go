@@ -180,38 +180,48 @@ func receiptOf(done []memory.Change) memory.Receipt {
 	return memory.Receipt{Run: done[0].Run, Version: done[0].Version, At: done[0].At, Changes: len(done), Again: true}
 }
 
-// forgetWish does what a user asked for in plain words (SPEC 3.11), in a run of
-// its own that can be undone. The turn that asked leaves recall as well, since it
-// repeats what is to be forgotten.
-func (e *Engine) forgetWish(ctx context.Context, scope memory.Scope, run string, wish learn.Command) error {
-	found, err := e.wished(ctx, scope, wish)
-	if err != nil || len(found) == 0 {
+// grant plans what a lesson asks to forget in plain words (SPEC 3.11). The turns
+// that ask leave recall as well, since they repeat what is to be forgotten.
+func (e *Engine) grant(ctx context.Context, l lesson, run string, p *planned) error {
+	var found []memory.Memory
+	for _, wish := range l.forget {
+		meant, err := e.wished(ctx, l, wish)
+		if err != nil {
+			return err
+		}
+		found = append(found, meant...)
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	author := memory.Author{Kind: memory.ByPerson, Name: l.scope.Owner.Name()}
+	const reason = "the user asked to forget it"
+	p.changes = learn.Forget(found, e.now(), reason, author)
+	summaries, jobs, err := e.summariesOf(ctx, l.scope.Owner, run, p.changes)
+	if err != nil {
 		return err
 	}
-	author := memory.Author{Kind: memory.ByPerson, Name: scope.Owner.Name()}
-	if _, err := e.forgetFound(ctx, scope.Owner, run, found, "the user asked to forget it", author); err != nil {
-		return fmt.Errorf("forget what was asked: %w", err)
+	p.changes, p.jobs = append(p.changes, learn.Forget(summaries, e.now(), reason, author)...), jobs
+	p.forgotten = found
+	for _, m := range found {
+		p.gone[m.ID()] = true
 	}
 	return nil
 }
 
-// wished returns the memories that a wish to forget means.
-func (e *Engine) wished(ctx context.Context, scope memory.Scope, wish learn.Command) ([]memory.Memory, error) {
+// wished returns the memories that a wish to forget means: what was said before it.
+func (e *Engine) wished(ctx context.Context, l lesson, wish learn.Command) ([]memory.Memory, error) {
 	var found []memory.Memory
 	if wish.All {
-		q := memory.Query{Limit: 500}
-		for {
-			page, err := e.Store.List(ctx, scope.Owner, q)
-			if err != nil {
-				return nil, fmt.Errorf("list what to forget: %w", err)
-			}
-			found = append(found, page.Memories...)
-			if q.Cursor = page.Next; q.Cursor == "" {
-				break
-			}
+		q := memory.Query{
+			Kinds:    []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary},
+			Statuses: []memory.Status{memory.Active, memory.Pending},
+		}
+		if err := e.everything(ctx, l.scope.Owner, q, func(m memory.Memory) { found = append(found, m) }); err != nil {
+			return nil, err
 		}
 	} else {
-		hits, err := e.Recall(ctx, Question{Scope: scope, Text: wish.What, TopK: &most, Whole: true, Door: "forget"})
+		hits, err := e.Recall(ctx, Question{Scope: l.scope, Text: wish.What, TopK: &most, Whole: true, Door: "forget"})
 		if err != nil {
 			return nil, fmt.Errorf("find what to forget: %w", err)
 		}
@@ -219,13 +229,26 @@ func (e *Engine) wished(ctx context.Context, scope memory.Scope, wish learn.Comm
 			found = append(found, h.Memory)
 		}
 	}
-	meant := learn.Meant(wish, found)
+	asked := l.turn(wish.Span.Turn)
+	meant := slices.DeleteFunc(learn.Meant(wish, found), func(m memory.Memory) bool { return saidAfter(m, asked) })
 	if len(meant) == 0 {
 		return nil, nil
 	}
-	asked, err := e.Store.Get(ctx, scope.Owner, wish.Span.Turn)
+	stored, err := e.Store.Get(ctx, l.scope.Owner, asked.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read the turn that asked to forget: %w", err)
 	}
-	return append(meant, asked...), nil
+	return append(meant, stored...), nil
+}
+
+// saidAfter reports whether a memory was said after a turn: a wish that is read
+// late, or again, is not about that.
+func saidAfter(m memory.Memory, t memory.Turn) bool {
+	switch {
+	case m.Fact != nil:
+		return m.Fact.ObservedAt.After(t.CreatedAt)
+	case m.Turn != nil && m.Turn.Conversation == t.Conversation:
+		return m.Turn.Index > t.Index
+	}
+	return m.CreatedAt().After(t.CreatedAt)
 }

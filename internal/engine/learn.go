@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
@@ -20,9 +19,10 @@ const (
 	learnTurns = 16
 	learnBytes = 24 << 10
 
-	// ruleAfter is how long a model that fails is tried before the rules learn
-	// instead (SPEC 3.4).
-	ruleAfter = 10 * time.Minute
+	// patience is how many attempts a model that fails gets before the rules learn
+	// instead: all but the last. The delays between them make it more than ten minutes
+	// (SPEC 3.4); how old a job is says nothing, since it may have waited for its turn.
+	patience = memory.MaxAttempts - 1
 
 	// nearest is how many known facts each candidate is compared with (SPEC 3.6).
 	nearest = 5
@@ -130,7 +130,9 @@ func apart(before []memory.Turn, t memory.Turn) bool {
 	return len(forget) > 0
 }
 
-// learnFrom takes one chunk of turns all the way to the store.
+// learnFrom takes one chunk of turns all the way to the store. What they ask to
+// forget goes in the same run: a wish is granted once, and with what it stands
+// beside.
 func (e *Engine) learnFrom(ctx context.Context, job memory.Job, turns []memory.Turn, run memory.Run) error {
 	for _, t := range turns {
 		run.Learned = append(run.Learned, t.ID)
@@ -139,31 +141,28 @@ func (e *Engine) learnFrom(ctx context.Context, job memory.Job, turns []memory.T
 	if err != nil {
 		return err
 	}
-	for i, wish := range l.forget {
-		if err := e.forgetWish(ctx, l.scope, fmt.Sprintf("%s-forget-%d", run.ID, i), wish); err != nil {
-			return err
-		}
-	}
 	run.Author = l.author
-	run.Jobs = []memory.Job{e.upkeepJob(job.Owner, run.ID)}
-	return e.apply(ctx, l, run)
+	return e.apply(ctx, job, l, run)
 }
 
 // apply compares what a lesson says with what is known and applies what follows.
 // When another run was quicker it compares again.
-func (e *Engine) apply(ctx context.Context, l lesson, run memory.Run) error {
+func (e *Engine) apply(ctx context.Context, job memory.Job, l lesson, run memory.Run) error {
 	for try := 1; ; try++ {
-		changes, outcomes, err := e.plan(ctx, l)
+		p, err := e.plan(ctx, l, run.ID)
 		if err != nil {
 			return err
 		}
 		attempt := run
-		if attempt.Vectors, err = e.factVectors(ctx, changes); err != nil {
+		attempt.Jobs = append(p.jobs, e.upkeepJob(job.Owner, run.ID))
+		if attempt.Vectors, err = e.factVectors(ctx, p.changes); err != nil {
 			return err
 		}
-		_, err = e.Store.Apply(ctx, l.scope.Owner, attempt, changes...)
+		receipt, err := e.commit(ctx, job, p, attempt)
 		if err == nil {
-			e.decided(ctx, l, outcomes)
+			if !receipt.Again { // or else it was said then
+				e.decided(ctx, l, p.outcomes)
+			}
 			return nil
 		}
 		if !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Duplicate) || try == maxConflicts {
@@ -172,34 +171,122 @@ func (e *Engine) apply(ctx context.Context, l lesson, run memory.Run) error {
 	}
 }
 
-// plan returns what a lesson changes, and what becomes of each of its statements.
-func (e *Engine) plan(ctx context.Context, l lesson) ([]memory.Change, []learn.Outcome, error) {
-	cands := slices.Clone(l.cands)
-	for i := range cands {
-		near, err := e.near(ctx, l.scope, cands[i])
-		if err != nil {
-			return nil, nil, err
-		}
-		cands[i].Near = near
+// commit applies a plan. [memory.Conflict]: what it was compared with has changed
+// since. [memory.LeaseLost]: the job is another's.
+func (e *Engine) commit(ctx context.Context, job memory.Job, p planned, run memory.Run) (memory.Receipt, error) {
+	if err := e.unmoved(ctx, job.Owner, p); err != nil {
+		return memory.Receipt{}, err
 	}
-	fresh, again, dropped := learn.Dedupe(cands, learn.DedupeOptions{Scope: l.scope})
+	if run.Lease == nil {
+		if err := e.holds(ctx, job); err != nil {
+			return memory.Receipt{}, err
+		}
+	}
+	return e.Store.Apply(ctx, job.Owner, run, p.changes...)
+}
+
+// holds makes sure that a job is still this learner's, and that it stays so while
+// one more transaction is made which does not complete it. [memory.LeaseLost] if it
+// is not. What was never claimed cannot be lost.
+func (e *Engine) holds(ctx context.Context, job memory.Job) error {
+	if job.Lease == (memory.Lease{}) {
+		return nil
+	}
+	if _, err := e.Store.Extend(ctx, job.Lease, jobs.DefaultLease); err != nil {
+		return fmt.Errorf("hold the job: %w", err)
+	}
+	return nil
+}
+
+// planned is what a lesson changes, and what becomes of each of its statements.
+type planned struct {
+	scope     memory.Scope
+	version   int64             // the owner's, before anything was compared
+	cands     []learn.Candidate // each with what it was compared with
+	forgotten []memory.Memory   // what it asks to forget
+	gone      map[string]bool   // the ids of those
+	changes   []memory.Change
+	outcomes  []learn.Outcome
+	jobs      []memory.Job
+}
+
+// plan compares a lesson with what is known.
+func (e *Engine) plan(ctx context.Context, l lesson, run string) (planned, error) {
+	p := planned{scope: l.scope, cands: slices.Clone(l.cands), gone: map[string]bool{}}
+	var err error
+	if p.version, err = e.version(ctx, l.scope.Owner); err != nil {
+		return planned{}, err
+	}
+	if err := e.grant(ctx, l, run, &p); err != nil {
+		return planned{}, err
+	}
+	for i := range p.cands {
+		if p.cands[i].Near, err = e.near(ctx, l.scope, p.cands[i], p.gone); err != nil {
+			return planned{}, err
+		}
+	}
+	fresh, again, dropped := learn.Dedupe(p.cands, learn.DedupeOptions{Scope: l.scope})
 	decisions := e.decisions(ctx, l, fresh)
 	changes, outcomes := learn.Plan(fresh, decisions, again, learn.PlanOptions{
 		Now: e.now(), NewID: newID, Scope: l.scope, Author: l.author,
 		MinConfidence: e.opts.Learn.Review.Confidence, Review: e.opts.Learn.Review.Categories,
-		Free: func(words string) bool { return e.free(ctx, l.scope, words) },
+		ReviewConflicts: e.opts.Learn.Review.Conflicts,
+		Free:            func(words string) bool { return e.free(ctx, l.scope, words) },
 	})
+	p.changes, p.outcomes = append(p.changes, changes...), outcomes
 	for _, d := range dropped {
-		outcomes = append(outcomes, learn.Outcome{Fact: d.Candidate.Text, Action: "ignore", Reason: d.Reason})
+		p.outcomes = append(p.outcomes, learn.Outcome{Fact: d.Candidate.Text, Action: "ignore", Reason: d.Reason})
 	}
-	return changes, outcomes, nil
+	return p, nil
 }
 
-// free reports whether no live fact of the scope has these words. Where that
-// cannot be known they are taken.
+// version returns the owner's version.
+func (e *Engine) version(ctx context.Context, owner memory.Owner) (int64, error) {
+	versions, err := e.Store.Versions(ctx, []memory.Owner{owner})
+	if err != nil {
+		return 0, fmt.Errorf("read the version: %w", err)
+	}
+	return versions[0], nil
+}
+
+// unmoved returns a [memory.Conflict] if somebody has written what a plan would have
+// been compared with: two that learn contradicting things at once would otherwise
+// both add theirs.
+func (e *Engine) unmoved(ctx context.Context, owner memory.Owner, p planned) error {
+	if now, err := e.version(ctx, owner); err != nil || now == p.version {
+		return err
+	}
+	for _, c := range p.cands {
+		near, err := e.near(ctx, p.scope, c, p.gone)
+		if err != nil {
+			return err
+		}
+		if !sameNear(near, c.Near) {
+			return memory.Errorf(memory.Conflict, "what is near %q has changed", c.Text)
+		}
+	}
+	return nil
+}
+
+// sameNear reports whether two searches found the same facts in the same state.
+func sameNear(a, b []learn.Neighbour) bool {
+	state := map[string]int64{}
+	for _, n := range a {
+		state[n.Fact.ID] = n.Fact.Version
+	}
+	for _, n := range b {
+		if v, ok := state[n.Fact.ID]; !ok || v != n.Fact.Version {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// free reports whether no live fact of the scope has these words, and none with
+// them was refused or forgotten. Where that cannot be known they are taken.
 func (e *Engine) free(ctx context.Context, scope memory.Scope, words string) bool {
-	_, err := e.twin(ctx, memory.Fact{Scope: scope, Hash: text.Hash(words)})
-	return errors.Is(err, memory.Conflict)
+	page, err := e.Store.List(ctx, scope.Owner, memory.Query{Hash: text.Hash(words), Statuses: compared})
+	return err == nil && !slices.ContainsFunc(page.Memories, func(m memory.Memory) bool { return m.Fact.Scope == scope })
 }
 
 // decisions asks the model what the candidates do to what is near them; the rules

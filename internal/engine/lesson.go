@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
@@ -51,7 +52,31 @@ func (e *Engine) lesson(ctx context.Context, job memory.Job, turns []memory.Turn
 	remember, forget := learn.Commands(l.said)
 	l.cands, l.dropped = learn.Filter(append(cands, remember...), l.said)
 	l.forget, l.author = forget, author
+	l.leaveOut()
 	return l, nil
+}
+
+// leaveOut drops what only a wish to forget says.
+func (l *lesson) leaveOut() {
+	l.cands = slices.DeleteFunc(l.cands, func(c learn.Candidate) bool {
+		wish := slices.ContainsFunc(l.forget, func(w learn.Command) bool {
+			return w.Span.Turn == c.Turn && (c.Span == nil || c.Span.Start < w.Span.End && w.Span.Start < c.Span.End)
+		})
+		if wish {
+			l.dropped = append(l.dropped, learn.Dropped{Candidate: c, Reason: "it is asked to be forgotten"})
+		}
+		return wish
+	})
+}
+
+// turn returns one of the turns that are read.
+func (l lesson) turn(id string) memory.Turn {
+	for _, s := range l.said {
+		if s.Turn.ID == id {
+			return s.Turn
+		}
+	}
+	return memory.Turn{ID: id}
 }
 
 // answering sets beside what the user said what the assistant had said before.
@@ -111,7 +136,7 @@ func (e *Engine) extract(ctx context.Context, job memory.Job, scope memory.Scope
 	if err == nil || errors.As(err, &off) {
 		return cands, author, err
 	}
-	if e.opts.Rules && e.now().Sub(job.CreatedAt) >= ruleAfter {
+	if e.opts.Rules && job.Attempts >= patience {
 		e.Log.Warn("the model keeps failing; the rules learn instead", "job", job.ID, "err", err)
 		return learn.Rules(said), byRule, nil
 	}

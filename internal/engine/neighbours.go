@@ -10,16 +10,25 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
+// compared are the facts that a candidate is compared with: live ones, and those
+// that a person took away, which do not come back.
+var compared = []memory.Status{memory.Active, memory.Pending, memory.Retired, memory.Rejected}
+
 // near returns the facts a candidate is compared with: the most similar, those
-// about the same thing, and those of the same words that were refused before.
-func (e *Engine) near(ctx context.Context, scope memory.Scope, c learn.Candidate) ([]learn.Neighbour, error) {
+// about the same thing, those of the same words that were refused before, and those
+// that its turn taught and that are out of recall. What is about to be forgotten
+// counts as forgotten.
+func (e *Engine) near(ctx context.Context, scope memory.Scope, c learn.Candidate, gone map[string]bool) ([]learn.Neighbour, error) {
 	near, err := e.neighbours(ctx, scope, c.Text, nearest)
 	if err != nil {
 		return nil, err
 	}
-	queries := []memory.Query{{Hash: text.Hash(c.Text), Statuses: []memory.Status{memory.Active, memory.Pending, memory.Retired, memory.Rejected}}}
+	queries := []memory.Query{{Hash: text.Hash(c.Text), Statuses: compared}}
 	if c.Attribute != "" {
-		queries = append(queries, memory.Query{Subject: c.Subject, Attribute: c.Attribute, Statuses: []memory.Status{memory.Active, memory.Pending}})
+		queries = append(queries, memory.Query{Subject: c.Subject, Attribute: c.Attribute, Statuses: compared})
+	}
+	if c.Turn != "" {
+		queries = append(queries, memory.Query{Turn: c.Turn, Statuses: []memory.Status{memory.Superseded, memory.Retired, memory.Rejected}})
 	}
 	for _, q := range queries {
 		page, err := e.Store.List(ctx, scope.Owner, q)
@@ -30,6 +39,11 @@ func (e *Engine) near(ctx context.Context, scope memory.Scope, c learn.Candidate
 			if scope.Sees(m.Scope()) && !slices.ContainsFunc(near, func(n learn.Neighbour) bool { return n.Fact.ID == m.ID() }) {
 				near = append(near, learn.Neighbour{Fact: *m.Fact, Link: m.Link})
 			}
+		}
+	}
+	for i := range near {
+		if gone[near[i].Fact.ID] {
+			near[i].Fact.Status = memory.Retired
 		}
 	}
 	return near, nil

@@ -35,19 +35,12 @@ func (e *Engine) Preview(ctx context.Context, owner memory.Owner, talk Talk) (Pr
 		if err != nil {
 			return Preview{}, err
 		}
-		for _, wish := range l.forget {
-			found, err := e.wished(ctx, l.scope, wish)
-			if err != nil {
-				return Preview{}, err
-			}
-			out.Forgotten = append(out.Forgotten, found...)
-		}
-		changes, outcomes, err := e.plan(ctx, l)
+		p, err := e.plan(ctx, l, newID())
 		if err != nil {
 			return Preview{}, err
 		}
-		out.Changes = append(out.Changes, changes...)
-		out.Decisions = append(append(out.Decisions, outcomes...), l.passedOver()...)
+		out.Changes, out.Forgotten = append(out.Changes, p.changes...), append(out.Forgotten, p.forgotten...)
+		out.Decisions = append(append(out.Decisions, p.outcomes...), l.passedOver()...)
 	}
 	return out, nil
 }
