@@ -76,11 +76,16 @@ func unwanted(c Candidate) string {
 			return "a person rejected it"
 		case f.Status == memory.Retired && here:
 			return "it was forgotten"
-		case f.Status == memory.Superseded && here:
+		case f.Status == memory.Superseded && here && lives(c.Near, f.SupersededBy):
 			return "what took its place is newer"
 		}
 	}
 	return ""
+}
+
+// lives reports whether a fact is among those near and live.
+func lives(near []Neighbour, id string) bool {
+	return slices.ContainsFunc(near, func(n Neighbour) bool { return n.Fact.ID == id && n.Fact.Status.Live() })
 }
 
 // echo returns the fact that a candidate repeats, if nobody but a model or a pasted

@@ -86,7 +86,11 @@ var examples = sync.OnceValue(func() map[string]bool {
 	for _, s := range []string{"…", "...", "fact", "text", "string", "a fact", "the fact", "<fact>", "<text>", "fact text", "one short sentence"} {
 		m[text.Hash(s)] = true
 	}
-	each(prompt.Default().Source("extract"), func(v any) bool {
+	source := prompt.Default().Source("extract")
+	for _, shown := range quotedFact.FindAllSubmatch(source) {
+		m[text.Hash(shown[1])] = true
+	}
+	each(source, func(v any) bool {
 		cands, _ := facts(v, 0)
 		for _, c := range cands {
 			m[text.Hash(c.Text)] = true
@@ -95,6 +99,8 @@ var examples = sync.OnceValue(func() map[string]bool {
 	})
 	return m
 })
+
+var quotedFact = lazily(`"(User [^"\n]{8,})"`)
 
 // thoughts is what models think aloud between.
 var thoughts = []struct{ open, end string }{

@@ -165,7 +165,9 @@ func TestForgottenInOtherWordsStaysForgotten(t *testing.T) {
 	for _, status := range []memory.Status{memory.Retired, memory.Rejected, memory.Superseded} {
 		f := withStatus(fact("User lives in Lisbon"), status)
 		f.Provenance.Turns = []string{"turn-5"}
-		_, _, dropped := Dedupe([]Candidate{later(5, "User currently lives in Lisbon", f)}, DedupeOptions{})
+		next := fact("User lives in Porto")
+		f.SupersededBy = next.ID
+		_, _, dropped := Dedupe([]Candidate{later(5, "User currently lives in Lisbon", f, next)}, DedupeOptions{})
 		if len(dropped) != 1 {
 			t.Errorf("%s: learned again from the same turn in other words", status)
 		}

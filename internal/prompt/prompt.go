@@ -38,7 +38,14 @@ type Data interface {
 
 // Set is all prompts, checked.
 type Set struct {
-	prompts map[string]*prompt
+	prompts  map[string]*prompt
+	variants []variant
+}
+
+// variant is a prompt for models whose name begins with model.
+type variant struct {
+	name, model string
+	prompt      *prompt
 }
 
 type prompt struct {
@@ -67,13 +74,88 @@ func Open(overlay fs.FS) (*Set, error) {
 	}
 	s := &Set{prompts: map[string]*prompt{}}
 	for _, sample := range samples {
-		p, err := load(overlay, sample)
+		p, err := load(overlay, sample, sample.name()+".md")
 		if err != nil {
 			return nil, err
 		}
 		s.prompts[sample.name()] = p
+		models, err := variantsOf(overlay, sample.name())
+		if err != nil {
+			return nil, err
+		}
+		for _, model := range models {
+			p, err := load(overlay, sample, sample.name()+"@"+model+".md")
+			if err != nil {
+				return nil, err
+			}
+			s.variants = append(s.variants, variant{sample.name(), model, p})
+		}
 	}
 	return s, nil
+}
+
+// variantsOf returns the models that have a prompt of their own, in order.
+func variantsOf(overlay fs.FS, name string) ([]string, error) {
+	own, err := fs.Glob(embedded, "templates/"+name+"@*.md")
+	if err != nil {
+		return nil, fmt.Errorf("list prompts: %w", err)
+	}
+	if overlay != nil {
+		more, err := fs.Glob(overlay, name+"@*.md")
+		if err != nil {
+			return nil, fmt.Errorf("list prompts: %w", err)
+		}
+		own = append(own, more...)
+	}
+	for i, file := range own {
+		_, model, _ := strings.Cut(strings.TrimSuffix(path.Base(file), ".md"), "@")
+		own[i] = model
+	}
+	slices.Sort(own)
+	return slices.Compact(own), nil
+}
+
+// For returns the set as a model is to be asked: of its prompts those that have a
+// variant for it take the one with the longest name that the model's begins with.
+// Both are compared in lower case, without what stands before the last "/", and with
+// "-" for what a file name may not hold: extract@qwen2.5-7b.md is for qwen/qwen2.5:7b.
+func (s *Set) For(model string) *Set {
+	if len(s.variants) == 0 || model == "" {
+		return s
+	}
+	model = fileName(model)
+	own := &Set{prompts: map[string]*prompt{}, variants: s.variants}
+	longest := map[string]int{}
+	for name, p := range s.prompts {
+		own.prompts[name] = p
+	}
+	for _, v := range s.variants {
+		if prefix := fileName(v.model); strings.HasPrefix(model, prefix) && len(prefix) > longest[v.name] {
+			own.prompts[v.name], longest[v.name] = v.prompt, len(prefix)
+		}
+	}
+	return own
+}
+
+// fileName returns a model's name as it can stand in the name of a file.
+func fileName(model string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(model[strings.LastIndexByte(model, '/')+1:]))
+}
+
+// Placeholders returns what a prompt needs, in order: "{{TURNS}}". It is empty for
+// an unknown name.
+func Placeholders(name string) []string {
+	for _, sample := range samples {
+		if sample.name() == name {
+			return names(sample)
+		}
+	}
+	return nil
 }
 
 // Names returns the names of all prompts in order.
@@ -126,7 +208,7 @@ func checkNames(overlay fs.FS) error {
 		return fmt.Errorf("list prompts: %w", err)
 	}
 	for _, file := range files {
-		name := strings.TrimSuffix(file, ".md")
+		name, _, _ := strings.Cut(strings.TrimSuffix(file, ".md"), "@")
 		if name != "README" && !slices.Contains(Names(), name) {
 			return memory.Errorf(memory.Invalid, "%s: no prompt has this name; there are %s", file, strings.Join(Names(), ", "))
 		}
@@ -134,8 +216,7 @@ func checkNames(overlay fs.FS) error {
 	return nil
 }
 
-func load(overlay fs.FS, sample Data) (*prompt, error) {
-	file := sample.name() + ".md"
+func load(overlay fs.FS, sample Data, file string) (*prompt, error) {
 	source, err := read(overlay, file)
 	if err != nil {
 		return nil, fmt.Errorf("read prompt: %w", err)

@@ -109,6 +109,50 @@ func TestOverlayTakesThePlaceOfOneFile(t *testing.T) {
 	}
 }
 
+func TestAModelHasTheVariantWithTheLongestName(t *testing.T) {
+	file := func(mark string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte("<!-- c -->\n" + mark + " {{KNOWN}}\n<!-- user -->\n{{NEW}}\n")}
+	}
+	s, err := Open(fstest.MapFS{"reconcile@qwen.md": file("any qwen"), "reconcile@qwen2.5-7b.md": file("that qwen"), "reconcile@gemma.md": file("gemma")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for model, want := range map[string]string{
+		"qwen2.5:7b-instruct": "that qwen", "Qwen/Qwen2.5-7B": "that qwen", "qwen3": "any qwen", "google/gemma-2": "gemma", "gpt-4o-mini": "You keep", "": "You keep",
+	} {
+		p, err := s.For(model).Fill(Reconcile{New: []Line{{ID: "1", Text: "User sails."}}})
+		if err != nil || !strings.HasPrefix(p.System, want) {
+			t.Errorf("%q is told %.40q, %v; want %q", model, p.System, err, want)
+		}
+	}
+	if s.For("qwen3").Hash("reconcile") == s.Hash("reconcile") || s.For("qwen3").Hash("extract") != s.Hash("extract") {
+		t.Error("the hash is not that of the file in use")
+	}
+	for file, text := range map[string]string{"reconcile@x.md": "<!-- c -->\n{{KNOWN}}\n", "nothing@x.md": "<!-- c -->"} {
+		if _, err := Open(fstest.MapFS{file: {Data: []byte(text)}}); !errors.Is(err, memory.Invalid) || !strings.HasPrefix(err.Error(), file) {
+			t.Errorf("broken %s: %v, want invalid with its name", file, err)
+		}
+	}
+}
+
+// TestReadmeNamesEveryPlaceholder keeps the list for people whole.
+func TestReadmeNamesEveryPlaceholder(t *testing.T) {
+	readme, err := embedded.ReadFile("templates/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range Names() {
+		for _, p := range Placeholders(name) {
+			if source := Default().Source(name); !strings.Contains(string(readme), "`"+p+"`") || !strings.Contains(source, p+" ") {
+				t.Errorf("%s: %s is not explained in README.md and in the prompt's own comment", name, p)
+			}
+		}
+	}
+	if Placeholders("none") != nil {
+		t.Error("an unknown prompt has placeholders")
+	}
+}
+
 func TestBrokenOverlayIsRefusedWithFileAndLine(t *testing.T) {
 	good := "<!-- c -->\n{{KNOWN}} {{TODAY}}\n<!-- user -->\n{{TURNS}}\n"
 	cases := []struct{ name, file, text, want string }{
