@@ -91,8 +91,8 @@ func (s *scripted) reply(promptName, _, user string) (int, string) {
 		_, turns, _ := strings.Cut(user, "The turns:")
 		var facts []map[string]any
 		given := map[string]bool{}
-		for line, gold := range s.said {
-			for _, g := range gold {
+		for _, line := range keys(s.said) { // in one order, so that chance falls alike each time
+			for _, g := range s.said[line] {
 				if strings.Contains(turns, line) && !given[g] {
 					given[g] = true
 					facts = append(facts, map[string]any{"text": g, "quote": s.quotes[g], "turn": "t1", "subject": "user", "confidence": 0.9})
