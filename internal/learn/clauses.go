@@ -184,7 +184,11 @@ func split(words []word, bullet bool, yield func(c *clause)) {
 		if j == len(words) {
 			break
 		}
-		opens := hard || subjects[words[j].low] || owners[words[j].low] && verbSoon(words[j+1:])
+		s := j // "but now I live in Oslo"
+		for s < len(words)-1 && adverb[words[s].low] {
+			s++
+		}
+		opens := hard || (words[s].low == "i" || words[s].low == "we") || subjects[words[j].low] || owners[words[j].low] && verbSoon(words[j+1:])
 		second := !opens && (joined == "and" || joined == "but" || joined == "then" || joined == "so") && secondVerb(words[start:i], words[j:])
 		if !opens && !second {
 			i = j - 1

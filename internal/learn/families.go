@@ -100,7 +100,7 @@ var families = []family{
 	{"allergy", "health", "allergy:<food>", 0.95, "have", present, "a|an? severe|bad|mild|serious? allergy to <food:thing>", present, "be allergic to <food>"},
 	{"allergy", "health", "allergy:<food>", 0.95, "have", present, "<food:allergen>", 0, "have a <food> allergy"},
 	{"condition", "health", "condition:<state>", 0.9, "be", present, "~ <state:ailing>", 0, "be <state>"},
-	{"condition", "health", "condition:<illness>", 0.9, "have", present, "<illness>", 0, "have <illness>"},
+	{"condition", "health", "condition:<illness>", 0.9, "have", present | perfect, "<illness>", present, "have <illness>"},
 	{"condition", "health", "condition:<illness>", 0.85, "suffer", now, "from <illness:thing>", present, "have <illness>"},
 	{"condition", "health", "condition:<illness>", 0.9, "be get", simplePast | perfect, "diagnosed with <illness:thing>", present, "have <illness>"},
 	{"diet", "health", "diet", 0.95, "be", present, "<diet>", 0, "be <diet>"},

@@ -17,10 +17,9 @@ const (
 	goingTo                       // I am going to run
 	ability                       // I can run
 	wish                          // I would love to run
-	anyTense    tense = 1<<iota - 1
 )
 
-// phrase is the subject and the verbs of a clause.
+// predicate is the subject and the verbs of a clause.
 type predicate struct {
 	who     string // as a fact says it: "User", "User's sister"
 	subject string // as a fact's subject: "user", "user's sister"

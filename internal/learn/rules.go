@@ -304,6 +304,8 @@ func (r *reader) facts(c *clause, p *predicate, when string) {
 // fits checks what a form alone cannot say.
 func fits(f *family, c *clause, p *predicate, g *captured) bool {
 	switch f.rule {
+	case "age":
+		return p.neg == ""
 	case "work":
 		if f.attribute == "occupation" && p.neg != "" && p.neg != "no longer" {
 			return false

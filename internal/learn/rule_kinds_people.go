@@ -1,0 +1,205 @@
+package learn
+
+import "strings"
+
+// sortOf accepts what kind of person somebody is: "a single mom of two".
+func sortOf(c *clause, i int) string {
+	if d := c.at(i); d != "a" && d != "an" && d != "the" {
+		return ""
+	}
+	head := i
+	for j := i + 1; j < len(c.words) && j < i+5 && !c.words[j].mark() && !hanging[c.at(j)]; j++ {
+		if sorts[c.at(j)] {
+			head = j + 1
+		}
+	}
+	if head == i || head < len(c.words) && !c.words[head].mark() && !hanging[c.at(head)] && !stops[c.at(head)] && c.at(head) != "and" && c.at(head) != "myself" {
+		return ""
+	}
+	if j := c.trimmed(i, c.undated(i, c.ending(i))); j >= head && c.standing(i, j) && j-i < 9 {
+		return thirdPerson(c.text(i, j))
+	}
+	return thirdPerson(c.text(i, head))
+}
+
+// ofTrade accepts a short phrase whose noun is made of a verb or a trade: "a slow
+// learner".
+func ofTrade(c *clause, i int) string {
+	if d := c.at(i); d != "a" && d != "an" {
+		return ""
+	}
+	j := i + 1
+	for j < len(c.words) && j < i+5 && !c.words[j].mark() && !hanging[c.at(j)] && !stops[c.at(j)] && c.at(j) != "and" {
+		j++
+	}
+	last := c.at(j - 1)
+	if j == i+1 || len(last) < 5 || notTrade[last] || !c.standing(i, j) || c.at(i+1) == "bit" || c.at(i+1) == "little" || j < len(c.words) && hanging[c.at(j)] && c.at(j) != "of" && c.at(j) != "in" && c.at(j) != "at" {
+		return ""
+	}
+	for _, end := range []string{"er", "ist", "ian", "eer", "ie", "tor", "man", "woman", "ant"} {
+		if strings.HasSuffix(last, end) {
+			return thirdPerson(c.text(i, j))
+		}
+	}
+	return ""
+}
+
+var notTrade = wordList("notTrade")
+
+var (
+	kinWords  = wordList("kinWords")
+	kinPlural = wordList("kinPlural")
+	kinGroup  = table("family team")
+	kinLead   = wordList("kinLead")
+	petWords  = wordList("petWords")
+)
+
+// kinEnd returns the place after a relative, a friend or the like: "older sister".
+func kinEnd(c *clause, i int) int {
+	j := i
+	for kinLead[c.at(j)] && j < i+3 {
+		j++
+	}
+	if w := c.at(j); kinWords[w] || kinPlural[w] || kinGroup[w] {
+		return j + 1
+	}
+	if c.at(j) == "business" && c.at(j+1) == "partner" {
+		return j + 2
+	}
+	return i
+}
+
+// petEnd returns the place after an animal: "golden retriever".
+func petEnd(c *clause, i int) int {
+	for j := i; j < i+4 && j < len(c.words) && !c.words[j].mark() && !hanging[c.at(j)]; j++ {
+		if c.at(j) == "guinea" {
+			return j + 2
+		}
+		if petWords[c.at(j)] && !petWords[c.at(j+1)] {
+			return j + 1
+		}
+	}
+	return i
+}
+
+// pets accepts animals without a name: "two cats".
+func pets(c *clause, i int) string {
+	if !determiner[c.at(i)] || c.at(i) == "the" || c.at(i) == "my" {
+		return ""
+	}
+	j := petEnd(c, i+1)
+	if j == i+1 || c.words[j-1].owner {
+		return ""
+	}
+	if e := c.trimmed(i, c.undated(i, c.ending(i))); e > j && c.at(j) == "and" && c.standing(i, e) {
+		j = e
+	}
+	return thirdPerson(c.text(i, j))
+}
+
+// kids accepts relatives that somebody has: "two kids".
+func kids(c *clause, i int) string {
+	d := c.at(i)
+	if !determiner[d] && !kinPlural[d] && !kinPlural[c.at(i+1)] || d == "the" || hanging[c.at(i)] && !determiner[d] {
+		return ""
+	}
+	j := i + 1
+	if !determiner[d] {
+		j = i
+	}
+	for ; j < len(c.words) && j < i+4; j++ {
+		w := c.at(j)
+		if kinPlural[w] || w == "wife" || w == "husband" || w == "girlfriend" || w == "boyfriend" || w == "partner" || w == "son" || w == "daughter" || w == "brother" || w == "sister" || w == "kid" || w == "child" || w == "baby" || w == "toddler" || w == "teenager" {
+			e := c.trimmed(i, c.ending(i))
+			if e < j+1 || !c.standing(i, e) {
+				e = j + 1
+			}
+			if d == "any" {
+				i++
+			}
+			return thirdPerson(c.text(i, e))
+		}
+		if c.words[j].mark() || hanging[w] {
+			return ""
+		}
+	}
+	return ""
+}
+
+// allergen accepts "a severe nut allergy" and gives "nut".
+func allergen(c *clause, i int) string {
+	j := i
+	for c.at(j) == "a" || c.at(j) == "an" || c.at(j) == "severe" || c.at(j) == "bad" || c.at(j) == "mild" || c.at(j) == "serious" {
+		j++
+	}
+	for k := j + 1; k < j+3; k++ {
+		if w := c.at(k); w == "allergy" || w == "allergies" {
+			return c.text(j, k)
+		}
+	}
+	return ""
+}
+
+// ailing accepts a condition in an adjective.
+func ailing(c *clause, i int) string {
+	switch w, next := c.at(i), c.at(i+1); {
+	case (w == "lactose" || w == "gluten" || w == "fructose") && next == "intolerant":
+		return c.text(i, i+2)
+	case w == "intolerant" && next == "to":
+		return exact(c, i)
+	case strings.HasSuffix(w, "-intolerant"), ailments[w]:
+		return c.text(i, i+1)
+	case (w == "color" || w == "colour") && next == "blind":
+		return c.text(i, i+2)
+	case (w == "a" || w == "an" || w == "recovering") && (next == "alcoholic" || next == "diabetic" || c.at(i+2) == "alcoholic"):
+		return phrase(c, i)
+	}
+	return ""
+}
+
+var ailments = wordList("ailments")
+
+var illnesses = wordList("illnesses")
+
+// illness accepts what a doctor has a name for.
+func illness(c *clause, i int) string {
+	j := i
+	if c.at(j) == "a" || c.at(j) == "an" {
+		j++
+	}
+	for k := j; k < j+4 && k < len(c.words) && !c.words[k].mark(); k++ {
+		w := c.at(k)
+		switch {
+		case illnesses[w]:
+			return c.text(j, k+1)
+		case (w == "intolerance" || w == "pressure" || w == "disease" || w == "condition" || w == "injury" || w == "disorder" || w == "syndrome" || w == "pain" || w == "fever" || w == "surgery") && k > j && c.at(j) != "the":
+			return thirdPerson(c.text(i, k+1))
+		}
+	}
+	return ""
+}
+
+var diets = table("vegan vegetarian pescatarian sober")
+
+// diet accepts a way of eating.
+func diet(c *clause, i int) string {
+	j := i
+	for c.at(j) == "a" || c.at(j) == "an" || c.at(j) == "strict" || adverb[c.at(j)] {
+		j++
+	}
+	switch c.at(j) {
+	case "vegans", "vegetarians":
+		return strings.TrimSuffix(c.at(j), "s")
+	case "vegan", "vegetarian", "pescatarian", "pescetarian", "carnivore", "flexitarian", "gluten-free", "dairy-free", "sober", "plant-based":
+		if next := c.at(j + 1); next == "" || c.words[j+1].mark() || hanging[next] || stops[next] || timing[next] || next == "and" || adverb[next] || next == "anymore" || next == "any" {
+			return c.text(i, j+1)
+		}
+	case "on":
+		for k := j + 1; k < j+5; k++ {
+			if c.at(k) == "diet" && !pointing[c.at(k-1)] && k > j+1 {
+				return thirdPerson(c.text(i, k+1))
+			}
+		}
+	}
+	return ""
+}
