@@ -71,9 +71,16 @@ func (s subject) same(other subject) bool {
 	return s.who == other.who && slices.Equal(s.words, other.words)
 }
 
+// directions are stop words that two facts must share: out of the water is not in
+// it.
+var directions = table("out off into onto away up down under over behind front inside outside without before after until since against")
+
 // sameOrder reports whether what stands after "than", "from" and their like does in
-// both.
+// both, and whether both go the same way.
 func sameOrder(a, b string) bool {
+	if !maps.Equal(directed(a), directed(b)) {
+		return false
+	}
 	x, y := following(a), following(b)
 	for pivot, terms := range x {
 		if y[pivot] != nil && !maps.Equal(terms, y[pivot]) {
@@ -81,6 +88,16 @@ func sameOrder(a, b string) bool {
 		}
 	}
 	return true
+}
+
+func directed(s string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range text.Words(s) {
+		if directions[w] {
+			set[w] = true
+		}
+	}
+	return set
 }
 
 func differs(a, b map[string]bool) bool {

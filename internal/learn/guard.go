@@ -2,6 +2,7 @@ package learn
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/text"
@@ -102,6 +103,7 @@ type Given struct {
 	lines    map[string]bool
 	shingles map[string]bool
 	terms    []map[string]bool
+	ids      []string
 }
 
 // NewGiven returns what recognises the given texts: the injected memories' words
@@ -127,6 +129,39 @@ func NewGiven(texts ...string) *Given {
 	return g
 }
 
+// Recalled returns what recognises memories when nothing is left of the block that
+// held them: after a restart, in a pruned history, in another process. found is what
+// a search for the turn's [Suspects] gives; blocks are those that are still known.
+func Recalled(found []memory.Memory, blocks ...string) *Given {
+	for _, m := range found {
+		blocks = append(blocks, m.Content())
+	}
+	g := NewGiven(blocks...)
+	for _, m := range found {
+		g.ids = append(g.ids, m.ID())
+	}
+	return g
+}
+
+// maxSuspects bounds how much is searched for on a turn's account.
+const maxSuspects = 8
+
+// Suspects returns the sentences of a turn that may have come out of memory, longest
+// first: what an assistant says, and what a user's message has in the third person
+// or as a line of a list. Most turns of a user have none.
+func Suspects(t memory.Turn) []string {
+	var out []string
+	for _, span := range text.Sentences(t.Content) {
+		s := span.Of(t.Content)
+		body, dressed := undress(s)
+		if len(text.Words(body)) >= 3 && (t.Role == memory.RoleAssistant || dressed || isUser.MatchString(strings.ToLower(body))) {
+			out = append(out, body)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b string) int { return len(b) - len(a) })
+	return out[:min(len(out), maxSuspects)]
+}
+
 // undress takes bullets, numbers, dates and labels in brackets off a line as it
 // stands in a block. dressed reports whether there were any.
 func undress(line string) (body string, dressed bool) {
@@ -138,12 +173,21 @@ func undress(line string) (body string, dressed bool) {
 				rest, bullet = strings.TrimLeft(rest[end+1:], " :-"), true
 			}
 		}
+		if m := written.FindString(rest); m != "" {
+			rest, bullet = rest[len(m):], true
+		}
+		if i := strings.Index(rest, " [no longer so, since "); i > 0 {
+			rest, bullet = rest[:i], true
+		}
 		if !bullet {
 			return body, dressed
 		}
 		body, dressed = rest, true
 	}
 }
+
+// written is what a block writes before a memory: its date, and who said it.
+var written = lazily(`^(?:\d{4}-\d\d-\d\d |summary: |[\p{L}\d_.-]{1,30} said: )`)
 
 func (g *Given) blank(b []byte, role memory.Role) {
 	if g == nil {
@@ -152,7 +196,7 @@ func (g *Given) blank(b []byte, role memory.Role) {
 	s := string(b)
 	at := 0
 	for line := range strings.Lines(s) {
-		if g.hasLine(line) {
+		if g.hasLine(line) || g.hasID(line) {
 			fill(b[at:at+len(line)], ' ')
 		}
 		at += len(line)
@@ -170,6 +214,11 @@ func (g *Given) hasLine(line string) bool {
 		return false
 	}
 	return dressed || len(text.Words(body)) >= longEnough(body)
+}
+
+// hasID reports whether a line names a memory as nobody does from memory.
+func (g *Given) hasID(line string) bool {
+	return slices.ContainsFunc(g.ids, func(id string) bool { return id != "" && strings.Contains(line, id) })
 }
 
 // hasSentence reports whether nearly all of a sentence's shingles are known.
@@ -196,7 +245,7 @@ func longEnough(s string) int {
 }
 
 // repeats reports whether a sentence says no more than one of the given memories,
-// in whatever words around it.
+// or all of one, in whatever words around it.
 func (g *Given) repeats(s string) bool {
 	said := termSet(s)
 	if len(said) == 0 {
@@ -209,7 +258,7 @@ func (g *Given) repeats(s string) bool {
 				shared++
 			}
 		}
-		if shared >= 2 && shared*5 >= len(said)*4 || shared == len(said) && shared*2 >= len(known) {
+		if shared >= 2 && shared*5 >= len(said)*4 || shared == len(said) && shared*2 >= len(known) || shared >= 3 && shared == len(known) {
 			return true
 		}
 	}

@@ -245,7 +245,7 @@ func mails(s string) []text.Span {
 
 var (
 	handing = lazily(`(?i)(?:^|[.!?\n]\s*|\b(?:please|you|me|help|to) )(?:(?:translate|re-?write|rephrase|proof-?read|paraphrase|summari[sz]e|edit|correct|polish|improve|shorten|grade|classify|convert|fix (?:the |my |this )?(?:grammar|spelling|text|typos))\b[^\n:.!?"“]{0,120}[:\n"“]|(?:write|draft|compose|generate|continue|complete|finish|analy[sz]e|review|explain)\b[^\n:.!?]{0,80}:|(?:role-?play|pretend)\b)|\btl;?dr\b`)
-	asText  = lazily(`(?i)\b(?:translate|rephrase|rewrite|say|write|spell|pronounce|mean|means)\b[^\n"“]{0,40}$`)
+	asText  = lazily(`(?i)\b(?:translate|rephrase|rewrite|spell|pronounce)\b[^\n"“]{0,40}$`)
 )
 
 // handedOver is text that somebody is asked to work on: "translate this: …".

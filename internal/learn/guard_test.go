@@ -70,6 +70,42 @@ func TestInjectedTextIsNotLearnedAgain(t *testing.T) {
 	}
 }
 
+// TestMemoriesAreKnownWithoutTheirBlock: the cache of blocks may have forgotten them.
+func TestMemoriesAreKnownWithoutTheirBlock(t *testing.T) {
+	known := memtest.Fact(memtest.Ana, "User lives in Lisbon with two cats")
+	turn := memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, "The blue door on the left needs a new lock")
+	o := GuardOptions{Assistant: true, Given: Recalled([]memory.Memory{{Fact: &known}, {Turn: &turn}})}
+	for said, want := range map[string]string{
+		"- 2026-05-03 User lives in Lisbon with two cats\nok":                                                     "ok",
+		"2026-05-03 User lives in Lisbon with two cats [no longer so, since 2026-05-09: User lives in Porto]\nok": "ok",
+		"user said: The blue door on the left needs a new lock\nok":                                               "ok",
+		"see " + known.ID + " it says that she sings\nok":                                                         "ok",
+		"I live in Lisbon with my two cats":                                                                       "I live in Lisbon with my two cats",
+		"The red door on the left is fine":                                                                        "The red door on the left is fine",
+	} {
+		if got := guarded(o, memory.RoleUser, said); got != want {
+			t.Errorf("Guard(%q) = %q, want %q", said, got, want)
+		}
+	}
+	if got := guarded(o, memory.RoleAssistant, "Since you live in Lisbon with two cats, try this. The museum opens at nine."); got != "The museum opens at nine." {
+		t.Errorf("the assistant's repetition is kept: %q", got)
+	}
+	for _, c := range []struct {
+		role    memory.Role
+		content string
+		want    int
+	}{
+		{memory.RoleUser, "I live in Lisbon. Where should I eat?", 0},
+		{memory.RoleUser, "- 2026-05-03 User lives in Lisbon\nis it true?", 1},
+		{memory.RoleUser, "The user likes long walks.", 1},
+		{memory.RoleAssistant, "You live in Lisbon. Ok. Go to the river.", 2},
+	} {
+		if got := Suspects(memory.Turn{Role: c.role, Content: c.content}); len(got) != c.want {
+			t.Errorf("Suspects(%q) = %q, want %d", c.content, got, c.want)
+		}
+	}
+}
+
 func TestWhatWasSaidBeforeMayBeSaidAgain(t *testing.T) {
 	o := GuardOptions{Given: NewGiven("I live in Lisbon")}
 	if got := guarded(o, memory.RoleUser, "I live in Lisbon"); got != "I live in Lisbon" {

@@ -1,0 +1,81 @@
+package learn
+
+import (
+	"compress/gzip"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func readGzipText(t *testing.T, file string) string {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestMeasureAgreeOnSICK counts pairs that would be folded were they as similar as
+// can be: of contradictions none may be.
+func TestMeasureAgreeOnSICK(t *testing.T) {
+	all, same, opposed := map[string]int{}, map[string]int{}, 0
+	for _, part := range []string{"train", "trial", "test_annotated"} {
+		for line := range strings.Lines(readGzipText(t, sharedData(t, "data/sick/SICK_"+part+".txt.gz"))) {
+			f := strings.Split(strings.TrimSpace(line), "\t")
+			if len(f) < 5 || f[0] == "pair_ID" {
+				continue
+			}
+			all[f[4]]++
+			if agree(f[1], f[2]) {
+				same[f[4]]++
+			}
+			if f[4] == "CONTRADICTION" && opposite(f[1], f[2]) {
+				opposed++
+			}
+		}
+	}
+	for _, label := range []string{"ENTAILMENT", "NEUTRAL", "CONTRADICTION"} {
+		t.Logf("%s: %d of %d pairs would be folded (%.1f %%)", label, same[label], all[label], 100*float64(same[label])/float64(max(1, all[label])))
+	}
+	t.Logf("of the contradictions the rules see %d (%.1f %%)", opposed, 100*float64(opposed)/float64(max(1, all["CONTRADICTION"])))
+	if same["CONTRADICTION"]*200 > all["CONTRADICTION"] {
+		t.Errorf("%d contradictions of %d are taken for the same", same["CONTRADICTION"], all["CONTRADICTION"])
+	}
+}
+
+// TestMeasureAgreeOnSTS counts the same by how similar people find two sentences.
+func TestMeasureAgreeOnSTS(t *testing.T) {
+	var all, same [6]int
+	for _, part := range []string{"dev", "test"} {
+		for line := range strings.Lines(readGzipText(t, sharedData(t, "data/stsb/sts-"+part+".csv.gz"))) {
+			f := strings.Split(strings.TrimSpace(line), "\t")
+			if len(f) < 7 {
+				continue
+			}
+			score, err := strconv.ParseFloat(f[4], 64)
+			if err != nil {
+				continue
+			}
+			all[int(score)]++
+			if agree(f[5], f[6]) {
+				same[int(score)]++
+			}
+		}
+	}
+	t.Logf("folded of all pairs, by similarity from 0 to 5: %v of %v", same, all)
+	if same[0]+same[1]+same[2] > 0 {
+		t.Errorf("pairs that people find unlike are folded: %v", same)
+	}
+}
