@@ -93,7 +93,7 @@ func supports(fact string, said Said, all []assertion, prefer text.Span) (text.S
 		return span, true
 	}
 	parts := claimParts(fact)
-	if len(parts) < 2 {
+	if len(parts) < 2 || len(parts) > 4 {
 		return text.Span{}, false
 	}
 	whole := text.Span{Start: -1}
@@ -138,9 +138,21 @@ func claimParts(fact string) []string {
 	return parts
 }
 
+// What bounds the search in a long turn: from how many statements on only those are
+// looked at that share a word with the claim, and how often statements are put
+// together for one claim.
+const (
+	shortTurn  = 40
+	maxWindows = 600
+)
+
 func supportsWhole(c claim, said Said, all []assertion, prefer text.Span) (text.Span, bool) {
 	if len(c.terms) == 0 && len(c.numbers) == 0 {
 		return text.Span{}, false
+	}
+	tries, terms := 0, map[string]bool{}
+	for _, t := range c.terms {
+		terms[t], terms[kin(t)] = true, true
 	}
 	for pass := range 2 { // first where the quote is
 		if pass == 0 && prefer.End == 0 {
@@ -151,6 +163,12 @@ func supportsWhole(c claim, said Said, all []assertion, prefer text.Span) (text.
 				w := all[i : i+width]
 				if w[width-1].sentence-w[0].sentence > 2 || pass == 0 && (w[width-1].End <= prefer.Start || w[0].Start >= prefer.End) {
 					continue
+				}
+				if len(all) > shortTurn && !slices.ContainsFunc(w, func(s assertion) bool { return contributes(s, terms) }) {
+					continue
+				}
+				if tries++; tries > maxWindows {
+					return text.Span{}, false
 				}
 				if c.heldBy(w, all[:i], said) {
 					return text.Span{Start: w[0].Start, End: w[width-1].End}, true
@@ -524,7 +542,7 @@ var (
 	doubly     = lazily(`\b(?:can't|cannot|couldn't) (?:stand|bear|take)\b|\bnot (?:a fan|fond|keen|into|for me)\b|\bisn't for me\b|\bno longer\b|\b(?:don't|doesn't|not|didn't) (?:\w+ )?any ?more\b|\bnot only\b|\b(?:no problem|no doubt|no worries|why not|not to mention|can't wait|couldn't be happier|can't stop|can't live without|can't get enough)\b`)
 )
 
-const denialWords = `\b(?:quit|stop(?:ped|s|ping)?|gave up|giv(?:e|en|ing) up|used to|hat(?:e|es|ed|ing)|dislik\w*|detest\w*|despis\w*|loath\w*|avoid\w*|refus\w*|except|any ?more|former(?:ly)?|previous(?:ly)?|cancel\w*|left|lost|lose|broke up|allerg\w*|intoleran\w*|vegan|vegetarian|(?:gluten|dairy|sugar|lactose|meat|nut|alcohol|caffeine|smoke|drug|debt)[- ]?free|free (?:of|from)|rather than|instead of|barely|hardly|rarely|seldom|lack\w*|unable|ex-\w+|sold|resigned|fired|laid off|died|passed away|divorced|far from|skip\w*|deni(?:es|ed)|\w+n't|cannot|(?:everything|anything|everyone|all) but|no|not|havent|hasnt|wasnt|never|none|nothing|nobody|neither|nor|without|cant|dont|doesnt|didnt|isnt|wont)\b`
+const denialWords = `\b(?:quit|stop(?:ped|s|ping)?|gave up|giv(?:e|en|ing) up|used to|hat(?:e|es|ed|ing)|dislik\w*|detest\w*|despis\w*|loath\w*|avoid\w*|refus\w*|except|any ?more|former(?:ly)?|previous(?:ly)?|cancel\w*|left|lost|lose|broke up|allerg\w*|intoleran\w*|vegan|vegetarian|(?:gluten|dairy|sugar|lactose|meat|nut|alcohol|caffeine|smoke|drug|debt)[- ]?free|free (?:of|from)|rather than|instead of|barely|hardly|rarely|seldom|lack\w*|unable|ex-\w+|sold|gave (?:away|my|our|his|her|their|user's)|donat\w*|threw (?:away|out)|resigned|fired|laid off|died|passed away|divorced|far from|skip\w*|deni(?:es|ed)|\w+n't|cannot|(?:everything|anything|everyone|all) but|no|not|havent|hasnt|wasnt|never|none|nothing|nobody|neither|nor|without|cant|dont|doesnt|didnt|isnt|wont)\b`
 
 var denyWords = map[string]string{"not only": "", "no problem": "", "no doubt": "", "no worries": "", "why not": "", "not to mention": "", "can't wait": "",
 	"couldn't be happier": "", "can't stop": "love", "can't live without": "love", "can't get enough": "love"}
@@ -559,8 +577,8 @@ var (
 	wasState  = lazily(`\b(?:i|we|he|she|they|it|my \w+|our \w+) (?:also |once |originally |even )?(?:was|were|lived|worked|had|owned|studied|played|smoked|drove|taught|ran|drank|spoke|collected|sang)\b`)
 	notPast   = lazily(`\b(?:(?:was|were) (?:born|diagnosed|raised|promoted|accepted|married|given|named|hired|told|able|just|recently|thinking|wondering|going)|had (?:a|my|our|twins)? ?(?:\w+ )?(?:baby|son|daughter|twins|kid)|since i was|i've had|have had|(?:have|has|'ve|'s) (?:lived|worked|owned|studied|played|had|been))\b`)
 	isState   = lazily(`\b(?:is|has|lives?|works?|owns?|studies|plays|smokes|drives|teaches|runs|drinks|speaks|collects|sings|currently|now)\b`)
-	isPast    = lazily(`\b(?:was|were|had|used to|previously|formerly|once|in the past|former|no longer|as a (?:child|kid|teen\w*)|lived|worked|owned|studied|played|smoked|drove|taught|ran|spoke|\w{2,}ed)\b`)
-	departure = lazily(`\b(?:moved|moving|relocated|left|switched|changed|transferred|migrated|went)\b.*?\bfrom (\w+)`)
+	isPast    = lazily(`\b(?:was|were|had|used to|previously|formerly|once|in the past|former|no longer|as a (?:child|kid|teen\w*)|lived|worked|owned|studied|played|smoked|drove|taught|ran|spoke)\b|\b(?:user|he|she|they|who|(?:user's|his|her|their) [\w ]{2,30}?) (?:\w+ly |also )?\w{2,}ed\b`)
+	departure = lazily(`\b(?:moved|moving|relocated|left|switched|changed|transferred|migrated|went)\b.*?\b(?:from|out of) (\w+)`)
 )
 
 // tense reports whether what the claim says is so was not only so once.

@@ -94,6 +94,12 @@ func accepted(fact string, said []Said) bool {
 
 func TestMeasureSupportOnLoCoMo(t *testing.T) {
 	all := observations(t)
+	if os.Getenv("LOCI_ALL") == "" { // a fifth is enough to see it move
+		for i := range len(all) / 5 {
+			all[i] = all[5*i]
+		}
+		all = all[:len(all)/5]
+	}
 	r := rand.New(rand.NewPCG(1, 2))
 	right, foreign, denied, swapped, swappable := 0, 0, 0, 0, 0
 	show := func(kind, fact string, turns []Said) {
@@ -126,6 +132,9 @@ func TestMeasureSupportOnLoCoMo(t *testing.T) {
 	n := len(all)
 	t.Logf("%d observations: %.1f %% accepted of their own turns; wrong ones accepted: of another turn %d, with a negation added %d, with another number %d of %d",
 		n, 100*float64(right)/float64(n), foreign, denied, swapped, swappable)
+	if foreign+swapped > 0 || denied*50 > n {
+		t.Errorf("too many wrong ones are accepted")
+	}
 }
 
 func swapNumber(s string) (string, bool) {

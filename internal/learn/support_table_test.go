@@ -64,3 +64,16 @@ func TestRightFactsSeldomWait(t *testing.T) {
 		t.Errorf("%d of %d wait, want one in twenty at most of 150", waiting, len(pairs))
 	}
 }
+
+func BenchmarkFilter(b *testing.B) {
+	short := "I moved to Lisbon in May with my brother Tom. He works at Acme, and I teach maths at a school near the river. We have two cats."
+	for name, turn := range map[string]string{"a turn": short, "32 KiB": strings.Repeat(short+"\n", 256), "32 KiB, all alike": strings.Repeat("I like Lisbon, ", 2200)} {
+		b.Run(name, func(b *testing.B) {
+			said := []Said{{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: turn}, Text: turn}}
+			cands := []Candidate{{Text: "User lives in Lisbon"}, {Text: "User's brother Tom works at Acme"}, {Text: "User likes the opera in Lisbon"}}
+			for b.Loop() {
+				Filter(cands, said)
+			}
+		})
+	}
+}

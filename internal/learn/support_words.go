@@ -27,7 +27,7 @@ var evidence = []struct{ claim, said pattern }{
 	{lazily(`\b(?:user|he|she|who|\w+) (?:also |currently |now |still )*(?:has|owns?|keeps?)\b (?:a|an|two|three|four|five|\d+|his|her|their|many|several|some|no|pets?|children|kids)\b`),
 		lazily(`\b(?:have|has|had|having|own|owns|owned|got|get|getting|gets|my|our|mine|ours|'ve|bought|buy|adopt(?:ed|ing)?|adopt|inherited|received|given|gave me|built|raise|with (?:a|an|my|our|two|three|\d+)|suffer\w*|diagnosed|keep|keeps|run|runs|drive|drives|mom of|dad of|mother of|father of|parent of|there(?:'s| is| are)|want|need|as an?|i'm an?|born|am an?|plays?|play)\b|'ve|^(?:a|an|two|three|\d+) `)},
 	{lazily(`\b(?:lives?|resides?|living|residing|based|located|home (?:is )?in)\b`),
-		lazily(`\b(?:live|lives|lived|living|reside|resides|home|house|flat|apartment|move|moved|moving|relocat\w+|based|settled|rent|renting|stay|staying|here in|located|hometown|place in|grew up|out of|share an?|room(?:mate|mates)?|neighbou?rhood|resident)\b|^(?:here )?in `)},
+		lazily(`\b(?:live|lives|lived|living|reside|resides|home|house|flat|apartment|move|moved|moving|relocat\w+|based|settled|rent|renting|stay|staying|here in|located|place in|out of|share an?|room(?:mate|mates)?|neighbou?rhood|resident)\b|^(?:here )?in `)},
 	{lazily(`\b(?:works?|working|employed|employ|job|occupation|profession|employer)\b`),
 		lazily(`\b(?:work|works|worked|working|job|employ\w*|hire|hired|join|joined|joining|position|role|for a living|career|profession|started at|start at|shift|boss|manager|office|company|firm|i'm an?|im an?|am an?|i've been an?|as an?|teach|run|running|build|intern\w*|freelanc\w*|project|projects|doing|business|do)\b`)},
 	{lazily(`\b(?:likes?|loves?|enjoys?|enjoyed|fond|fan|prefers?|adores?|passionate|interested)\b`),
