@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 )
 
-// Embedder turns texts into vectors.
+// Embedder turns texts into vectors. One whose vectors are made of words alone, so
+// that no two texts are near which share none, may say so by a method
+// OfWords() bool: to see what is nearly the same, words are enough then.
 type Embedder interface {
 	// Fingerprint names the model so that vectors of different models never meet:
 	// it changes with weights, pooling, prefix and dims.

@@ -49,6 +49,12 @@ func (e *Engine) near(ctx context.Context, scope memory.Scope, c learn.Candidate
 	return near, nil
 }
 
+// ofWords reports whether texts that share no word cannot be near.
+func ofWords(e memory.Embedder) bool {
+	w, ok := e.(interface{ OfWords() bool })
+	return ok && w.OfWords()
+}
+
 // neighbours returns the most similar facts, best first.
 func (e *Engine) neighbours(ctx context.Context, scope memory.Scope, words string, n int) ([]learn.Neighbour, error) {
 	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, words)
@@ -56,7 +62,7 @@ func (e *Engine) neighbours(ctx context.Context, scope memory.Scope, words strin
 		return nil, fmt.Errorf("embed to compare: %w", err)
 	}
 	found, err := e.Searcher.Search(ctx, memory.Search{
-		Scopes: []memory.Scope{scope}, Text: words, Vector: vectors[0],
+		Scopes: []memory.Scope{scope}, Text: words, Vector: vectors[0], ByWords: ofWords(e.Embedder),
 		Kinds: []memory.Kind{memory.KindFact}, Now: e.now(), Limit: n,
 	})
 	if err != nil {

@@ -59,7 +59,7 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 	}
 	d := desks.Get().(*desk)
 	var near []found
-	if s.Vector != nil {
+	if s.Vector != nil && !s.ByWords {
 		near = d.pickVectors(parts, &s)
 		if err := ctx.Err(); err != nil {
 			d.release(parts)

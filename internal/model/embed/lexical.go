@@ -37,6 +37,9 @@ func (Lexical) Fingerprint() string { return "lexical-v1:384" }
 // Dims is 384.
 func (Lexical) Dims() int { return lexicalDims }
 
+// OfWords reports that what shares no word is not near: see [memory.Embedder].
+func (Lexical) OfWords() bool { return true }
+
 // Embed returns a unit vector for each text. A text without words gets the vector
 // of the empty word, so that every vector has unit length. Question and document
 // are embedded alike.
