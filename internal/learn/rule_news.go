@@ -92,7 +92,7 @@ func (r *reader) class(c *clause, p *predicate, j int, when string) *family {
 		}
 		known := c.names(p.rest, j)
 		if v.class == 0 && p.infin {
-			return nil // "I did flip through it"
+			return nil // "I did leaf through it"
 		}
 		switch {
 		case c.amount(p.rest) && counted[v.lemma]:

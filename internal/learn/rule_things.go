@@ -143,7 +143,7 @@ func firmly(c *clause, i int) bool {
 
 var precious = table("important precious matters special everything")
 
-// matters reads "family time is important to me"; j is the place of "to".
+// matters reads "a tidy desk is important to me"; j is the place of "to".
 func (r *reader) matters(c *clause, i, j int) {
 	for k := i + 1; k < j && k < i+7; k++ {
 		if w := c.at(k); w != "is" && w != "are" && w != "matters" && w != "means" {

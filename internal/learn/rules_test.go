@@ -220,7 +220,7 @@ func TestRulesReadWhatPeopleSayOfThemselves(t *testing.T) {
 		"habits and events": {
 			{"I go to the gym every morning", "User goes to the gym every morning"},
 			{"I run 5 km three times a week", "User runs 5 km three times a week"},
-			{"I ran a charity race last Saturday", "User ran a charity race on 2026-05-02"},
+			{"I ran a half marathon last Saturday", "User ran a half marathon on 2026-05-02"},
 			{"I've been painting for 5 years", "User has been painting for 5 years"},
 			{"I was thinking about it yesterday", ""},
 			{"I asked you yesterday", ""},

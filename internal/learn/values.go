@@ -66,7 +66,7 @@ func (c *clause) ending(i int) int {
 			joint = k
 		case pointing[w] && joint > i && !(w == "this" && pointed[c.at(k+1)]) && !(w == "that" && c.relates(i, k)) && w != "one":
 			if joint-2 >= i && (c.at(joint-2) == "a" || c.at(joint-2) == "an") {
-				return j // "a safe and loving home for them" has no half
+				return j // "a quiet and sunny flat for them" has no half
 			}
 			return c.trimmed(i, joint)
 		}
@@ -101,7 +101,7 @@ func (c *clause) extent(i int) int {
 }
 
 // relates reports whether the word at j begins a relative clause that says more of
-// the noun before it, in words that mean the same elsewhere: "kids who need a home".
+// the noun before it, in words that mean the same elsewhere: "dogs that need a walk".
 func (c *clause) relates(i, j int) bool {
 	v, ok := verbs()[c.at(j+1)]
 	if w := c.at(j + 1); !ok && w != "is" && w != "are" && w != "has" && w != "have" || v.form == gerund {
@@ -171,7 +171,7 @@ func (c *clause) listGoesOn(i, j int) bool {
 
 // trimmed returns j less the words before it that add nothing.
 func (c *clause) trimmed(i, j int) int {
-	if j < len(c.words) && j-2 > i && (c.at(j-2) == "and" || c.at(j-2) == "or") { // "growing and creating even more"
+	if j < len(c.words) && j-2 > i && (c.at(j-2) == "and" || c.at(j-2) == "or") { // "baking and cooking even more"
 		if v, ok := verbs()[c.at(j-1)]; ok && v.form == gerund {
 			j -= 2
 		}
@@ -300,8 +300,8 @@ func general(c *clause, i int) string {
 	return thing(c, i)
 }
 
-// halved reports whether a comma between adjectives cut the phrase short: "a safe,
-// inviting place".
+// halved reports whether a comma between adjectives cut the phrase short: "a
+// small, sunny flat".
 func (c *clause) halved(i, j int) bool {
 	if c.at(j) != "," || c.at(j+1) == "and" || j-2 < i {
 		return false
