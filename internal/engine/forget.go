@@ -225,6 +225,9 @@ func (e *Engine) wished(ctx context.Context, l lesson, wish learn.Command) ([]me
 		if err != nil {
 			return nil, fmt.Errorf("find what to forget: %w", err)
 		}
+		if len(hits.Degraded) > 0 { // half a search is no reason to forget half: the job is tried again
+			return nil, memory.Errorf(memory.Unavailable, "find what to forget: %s", strings.Join(hits.Degraded, "; "))
+		}
 		for _, h := range hits.Hits {
 			found = append(found, h.Memory)
 		}

@@ -174,7 +174,8 @@ func (e *Engine) apply(ctx context.Context, job memory.Job, l lesson, run memory
 // commit applies a plan. [memory.Conflict]: what it was compared with has changed
 // since. [memory.LeaseLost]: the job is another's.
 func (e *Engine) commit(ctx context.Context, job memory.Job, p planned, run memory.Run) (memory.Receipt, error) {
-	if err := e.unmoved(ctx, job.Owner, p); err != nil {
+	version, err := e.unmoved(ctx, job.Owner, p, run.Learned)
+	if err != nil {
 		return memory.Receipt{}, err
 	}
 	if run.Lease == nil {
@@ -182,7 +183,11 @@ func (e *Engine) commit(ctx context.Context, job memory.Job, p planned, run memo
 			return memory.Receipt{}, err
 		}
 	}
-	return e.Store.Apply(ctx, job.Owner, run, p.changes...)
+	receipt, err := e.Store.Apply(ctx, job.Owner, run, p.changes...)
+	if err == nil && !receipt.Again && len(p.changes) > 0 && receipt.Version != version+1 {
+		e.settle(ctx, p, run)
+	}
+	return receipt, err
 }
 
 // holds makes sure that a job is still this learner's, and that it stays so while
@@ -251,21 +256,33 @@ func (e *Engine) version(ctx context.Context, owner memory.Owner) (int64, error)
 
 // unmoved returns a [memory.Conflict] if somebody has written what a plan would have
 // been compared with: two that learn contradicting things at once would otherwise
-// both add theirs.
-func (e *Engine) unmoved(ctx context.Context, owner memory.Owner, p planned) error {
-	if now, err := e.version(ctx, owner); err != nil || now == p.version {
-		return err
+// both add theirs. [memory.Unavailable]: a turn that is learned from was forgotten or
+// edited since it was read; the job reads anew what is left. Otherwise it returns the
+// version that this is true of.
+func (e *Engine) unmoved(ctx context.Context, owner memory.Owner, p planned, turns []string) (version int64, err error) {
+	found, err := e.Store.Get(ctx, owner, turns...)
+	if err != nil {
+		return 0, fmt.Errorf("read the turns again: %w", err)
+	}
+	for _, m := range found {
+		if m.Turn != nil && m.Turn.Status != memory.Active {
+			return 0, memory.Errorf(memory.Unavailable, "turn %s is %s since it was read", m.ID(), m.Turn.Status)
+		}
+	}
+	version, err = e.version(ctx, owner)
+	if err != nil || version == p.version {
+		return version, err
 	}
 	for _, c := range p.cands {
 		near, err := e.near(ctx, p.scope, c, p.gone)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if !sameNear(near, c.Near) {
-			return memory.Errorf(memory.Conflict, "what is near %q has changed", c.Text)
+			return 0, memory.Errorf(memory.Conflict, "what is near %q has changed", c.Text)
 		}
 	}
-	return nil
+	return version, nil
 }
 
 // sameNear reports whether two searches found the same facts in the same state.

@@ -169,6 +169,7 @@ type scene struct {
 	hits  []memory.Hit
 	block string
 	mode  string
+	idle  bool              // nothing is learned meanwhile
 	last  map[string]string // the last run of each person
 }
 
@@ -323,8 +324,15 @@ func (s *scene) say(ctx context.Context, name, text string) error {
 	return s.exchange(ctx, name)
 }
 
-// exchange sends the person's chat as a client that names no conversation would.
+// exchange sends the person's chat as it is now, and does what is due.
 func (s *scene) exchange(ctx context.Context, name string) error {
+	if err := s.send(ctx, name); err != nil || s.idle {
+		return err
+	}
+	return s.work(ctx)
+}
+
+func (s *scene) send(ctx context.Context, name string) error {
 	body, err := json.Marshal(map[string]any{"model": "m", "messages": s.chats[name]})
 	if err != nil {
 		return err
@@ -338,7 +346,7 @@ func (s *scene) exchange(ctx context.Context, name string) error {
 	x.RecordQuestion(ctx)
 	x.RecordAnswer(ctx, wire.Answer{Role: memory.RoleAssistant, Text: s.reply, Digest: wire.Digest(memory.RoleAssistant, s.reply, "", "")})
 	s.chats[name] = append(s.chats[name], chatMessage{"assistant", s.reply})
-	return s.work(ctx)
+	return nil
 }
 
 func (s *scene) forget(ctx context.Context, owner memory.Owner, words string, author memory.Author) error {

@@ -42,6 +42,10 @@ func summaryJob(owner memory.Owner, conversation, after string) memory.Job {
 // anew, by the model or else by rule, and takes the place of the one before.
 func (e *Engine) Summarize(ctx context.Context, job memory.Job) (jobs.End, error) {
 	e.lull.wait(ctx)
+	version, err := e.version(ctx, job.Owner)
+	if err != nil {
+		return "", err
+	}
 	before, err := e.summaries(ctx, job.Owner, job.Conversation)
 	if err != nil {
 		return "", err
@@ -65,7 +69,40 @@ func (e *Engine) Summarize(ctx context.Context, job memory.Job) (jobs.End, error
 	if words == "" || words == previous {
 		return jobs.Nothing, nil
 	}
-	return jobs.Applied, e.writeSummary(ctx, job, turns[len(turns)-1], words, author, before)
+	written, err := e.writeSummary(ctx, job, turns[len(turns)-1], words, author, before)
+	if err != nil {
+		return "", err
+	}
+	if written.Version != version+1 {
+		err = e.recheck(ctx, job, written.Run, turns)
+	}
+	return jobs.Applied, err
+}
+
+// recheck takes a summary back if something was forgotten meanwhile of what it was
+// made from, and has it written anew from what is left.
+func (e *Engine) recheck(ctx context.Context, job memory.Job, run string, turns []memory.Turn) error {
+	ids := make([]string, len(turns))
+	for i, t := range turns {
+		ids[i] = t.ID
+	}
+	left, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, IDs: ids})
+	if err != nil || len(left) == len(turns) {
+		return err
+	}
+	made, err := e.summaries(ctx, job.Owner, job.Conversation)
+	if err != nil {
+		return err
+	}
+	var stale []memory.Memory
+	for _, s := range made {
+		stale = append(stale, memory.Memory{Summary: &s})
+	}
+	author := memory.Author{Kind: memory.ByRule, Name: "summaries"}
+	changes := learn.Forget(stale, e.now(), "some of what it was made from is forgotten", author)
+	again := summaryJob(job.Owner, job.Conversation, run)
+	_, err = e.Store.Apply(ctx, job.Owner, memory.Run{ID: run + "-recheck", Kind: "summarize", Author: author, Jobs: []memory.Job{again}}, changes...)
+	return err
 }
 
 // summaries returns a conversation's active summaries, newest first.
@@ -101,14 +138,14 @@ func (e *Engine) sumUpByModel(ctx context.Context, owner memory.Owner, said []le
 }
 
 // writeSummary puts a summary that reaches up to a turn in the place of others.
-func (e *Engine) writeSummary(ctx context.Context, job memory.Job, last memory.Turn, words string, author memory.Author, before []memory.Summary) error {
+func (e *Engine) writeSummary(ctx context.Context, job memory.Job, last memory.Turn, words string, author memory.Author, before []memory.Summary) (memory.Receipt, error) {
 	s := memory.Summary{
 		ID: newID(), Scope: memory.Scope{Owner: job.Owner, Project: last.Project, Agent: last.Agent, Conversation: job.Conversation},
 		Text: words, MessageCount: last.Index + 1, Model: author.Name, Status: memory.Active, CreatedAt: e.now(),
 	}
 	vectors, err := e.vectors(ctx, s.ID, s.Text)
 	if err != nil {
-		return err
+		return memory.Receipt{}, err
 	}
 	var changes []memory.Change
 	for _, old := range before {
@@ -117,9 +154,10 @@ func (e *Engine) writeSummary(ctx context.Context, job memory.Job, last memory.T
 	}
 	changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Summary: &s}, NewID: s.ID, Reason: "summed up", Author: author})
 	run := memory.Run{ID: runOf(job.ID), Kind: "summarize", Author: author, Lease: &job.Lease, Vectors: vectors}
-	if _, err := e.Store.Apply(ctx, job.Owner, run, changes...); err != nil {
-		return fmt.Errorf("write the summary: %w", err)
+	receipt, err := e.Store.Apply(ctx, job.Owner, run, changes...)
+	if err != nil {
+		return memory.Receipt{}, fmt.Errorf("write the summary: %w", err)
 	}
 	e.warm(job.Owner)
-	return nil
+	return receipt, nil
 }

@@ -52,6 +52,8 @@ func (e *Engine) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
 		run := memory.Run{ID: newID(), Kind: "upkeep", Author: byUpkeep}
 		if n == len(changes) {
 			run.ID, run.Lease = runOf(job.ID), &job.Lease
+		} else if err := e.holds(ctx, job); err != nil {
+			return "", err
 		}
 		if _, err := e.Store.Apply(ctx, job.Owner, run, changes[:n]...); err != nil {
 			return "", fmt.Errorf("apply upkeep: %w", err)
