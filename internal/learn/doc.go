@@ -9,8 +9,12 @@
 //	            ─Reconcile────────────────────────→ []Decision
 //	[]Decision ─Plan→ []memory.Change ─Facts.Apply→ store
 //
-// Forget and Undo make changes as well. Whatever a model replies, Plan returns
-// changes that a store accepts, or none.
+// Forget, Undo and Approve make changes as well. Whatever a model replies, Plan
+// returns changes that a store accepts, or none.
+//
+// Nothing that a model says is believed: Guard leaves of a message only what its
+// user wrote themselves, Filter holds each candidate against the statements of its
+// turn and lets wait what they do not say, Dedupe drops what only hands memory back.
 //
 // It knows no clock, no store and no model, and it does not decide when to learn.
 package learn
