@@ -60,6 +60,7 @@ var stores = map[string]func(t testing.TB, now func() time.Time) memory.Store{
 //	correct NAME: OLD | NEW    a person gives the fact of these words other ones
 //	approve NAME: TEXT         a person lets the pending fact of these words in
 //	reject NAME: TEXT          or refuses it
+//	relearn NAME               all that NAME said is learned from again
 //	pause NAME: WHAT           none, learning or memory
 //	mode WORD                  memory_mode of all chats from now on
 //	set KEY: VALUE             a setting of learning, from now on; see options
@@ -225,6 +226,11 @@ func (s *scene) step(line string) error {
 		return s.correct(ctx, owner, rest, author)
 	case "approve", "reject":
 		return s.decide(ctx, owner, memory.Action(verb), rest, author)
+	case "relearn":
+		if _, err := s.Relearn(ctx, owner, Relearning{}); err != nil {
+			return err
+		}
+		return s.work(ctx)
 	case "pause":
 		return s.Pause(ctx, owner, Pause(rest), "", author)
 	case "mode":

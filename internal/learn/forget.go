@@ -7,9 +7,9 @@ import (
 )
 
 // Forget returns the changes that take memories out of recall: facts are retired
-// with the turns of their own that their quotes stand in, links are unlinked,
-// turns and summaries are retired. What is out of recall already stays as it is.
-// Each thing is changed once, in the order found.
+// with the turns of their own that say them, links are unlinked, turns and summaries
+// are retired. What is out of recall already stays as it is. Each thing is changed
+// once, in the order found.
 func Forget(found []memory.Memory, now time.Time, reason string, author memory.Author) []memory.Change {
 	f := forgetter{now: memory.Time(now), reason: reason, author: author, done: map[string]bool{}}
 	for _, m := range found {
@@ -51,8 +51,14 @@ func (f *forgetter) fact(fact memory.Fact) {
 	fact.Status, fact.UpdatedAt = memory.Retired, f.now
 	f.change(memory.ActionRetire, memory.Image{Fact: &fact}, fact.Version)
 	// Only what was extracted here names turns that are here.
-	if quote := fact.Provenance.Quote; quote != nil && fact.Source == memory.Extracted {
+	if fact.Source != memory.Extracted {
+		return
+	}
+	if quote := fact.Provenance.Quote; quote != nil {
 		f.turn(quote.Turn)
+	}
+	for _, id := range fact.Provenance.Turns { // it was said again there
+		f.turn(id)
 	}
 }
 
