@@ -95,7 +95,7 @@ func elements(s string) []text.Span {
 	if strings.IndexByte(s, '<') < 0 {
 		return nil
 	}
-	lower := strings.ToLower(s)
+	lower := lowerASCII(s)
 	closes := map[string]int{} // by name: where the last closing tag is
 	var out []text.Span
 	end := 0
@@ -136,6 +136,17 @@ func elements(s string) []text.Span {
 		}
 	}
 	return out
+}
+
+// lowerASCII returns s with small ASCII letters, byte for byte.
+func lowerASCII(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c | 0x20
+		}
+	}
+	return string(b)
 }
 
 var (

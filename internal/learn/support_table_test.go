@@ -77,3 +77,20 @@ func BenchmarkFilter(b *testing.B) {
 		})
 	}
 }
+
+func FuzzSupport(f *testing.F) {
+	f.Add("My wife and I moved to Oslo in 2020, where she works", "User and User's wife moved to Oslo in 2020")
+	f.Add("I'm 34 \xff and “Ünal” lives with me?", "User's brother ÜNAL is 34, and likes tea over coffee")
+	f.Fuzz(func(t *testing.T, said, fact string) {
+		turn := Said{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: said}, Text: said}
+		kept, _ := Filter([]Candidate{{Text: fact, Quote: said}, {Text: fact}}, []Said{turn})
+		for _, c := range kept {
+			if c.Span != nil && (c.Span.Start < 0 || c.Span.End > len(said) || c.Span.Start > c.Span.End) {
+				t.Fatalf("%q is supported by %+v of %q", fact, c.Span, said)
+			}
+			if c.Waits == "" && c.Span == nil {
+				t.Fatalf("%q is supported by nothing in %q", fact, said)
+			}
+		}
+	})
+}
