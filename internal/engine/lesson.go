@@ -40,7 +40,7 @@ func (e *Engine) lesson(ctx context.Context, job memory.Job, turns []memory.Turn
 		Personal:  e.opts.Learn.Personal,
 		Begin:     recall.FenceOpen,
 		End:       recall.FenceClose,
-		Given:     e.given(job.Owner, turns),
+		Given:     e.given(ctx, l.scope, turns),
 	})
 	if err := e.answering(ctx, job.Owner, l.said); err != nil {
 		return lesson{}, err
@@ -108,18 +108,57 @@ func (e *Engine) answering(ctx context.Context, owner memory.Owner, said []learn
 	return nil
 }
 
-// given recognises what these turns' requests were given from memory.
-func (e *Engine) given(owner memory.Owner, turns []memory.Turn) *learn.Given {
-	var texts []string
+// suspectsFound is how many memories one suspect sentence is compared with.
+const suspectsFound = 4
+
+// given recognises what came out of memory: what these turns' requests were given
+// and, where that is not known any more, what memory held before them. A searcher
+// that fails leaves the second out.
+func (e *Engine) given(ctx context.Context, scope memory.Scope, turns []memory.Turn) *learn.Given {
+	blocks := e.blocksOf(scope.Owner, turns)
+	var found []memory.Memory
 	for _, t := range turns {
-		if b, ok := e.blocks.get(owner, t.Chain); ok {
-			texts = append(texts, b.text)
+		for _, sentence := range learn.Suspects(t) {
+			like, err := e.like(ctx, scope, sentence)
+			if err != nil {
+				e.Log.Warn("what came out of memory may be learned again", "turn", t.ID, "err", err)
+				continue
+			}
+			for _, m := range like {
+				if m.Version() < turns[0].Version {
+					found = append(found, m)
+				}
+			}
 		}
 	}
-	if len(texts) == 0 {
+	if len(blocks)+len(found) == 0 {
 		return nil
 	}
-	return learn.NewGiven(texts...)
+	return learn.Recalled(found, blocks...)
+}
+
+// blocksOf returns what these turns' requests were given, as far as it is known.
+func (e *Engine) blocksOf(owner memory.Owner, turns []memory.Turn) []string {
+	var blocks []string
+	for _, t := range turns {
+		if b, ok := e.blocks.get(owner, t.Chain); ok && b.text != "" {
+			blocks = append(blocks, b.text)
+		}
+	}
+	return blocks
+}
+
+// like returns memories of any kind that share most words with a sentence.
+func (e *Engine) like(ctx context.Context, scope memory.Scope, sentence string) ([]memory.Memory, error) {
+	cands, err := e.Searcher.Search(ctx, memory.Search{Scopes: []memory.Scope{scope}, Text: sentence, ByWords: true, Now: e.now(), Limit: suspectsFound})
+	if err != nil {
+		return nil, fmt.Errorf("search for what may have come out of memory: %w", err)
+	}
+	ids := make([]string, len(cands))
+	for i, c := range cands {
+		ids[i] = c.ID
+	}
+	return e.Store.Get(ctx, scope.Owner, ids...)
 }
 
 // extract asks the model for candidates or, without one, the rules.
