@@ -36,17 +36,71 @@ func (e *Engine) forget(ctx context.Context, owner memory.Owner, run string, ids
 // forgetFound forgets what was read, in a run of its own. Summaries of what was
 // forgotten go with it, and are written anew from what is left.
 func (e *Engine) forgetFound(ctx context.Context, owner memory.Owner, run string, found []memory.Memory, reason string, author memory.Author) (memory.Receipt, error) {
-	changes := learn.Forget(found, e.now(), reason, author)
-	summaries, jobs, err := e.summariesOf(ctx, owner, run, changes)
+	changes, jobs, err := e.forgetting(ctx, owner, run, found, reason, author)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	changes = append(changes, learn.Forget(summaries, e.now(), reason, author)...)
 	receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: run, Kind: "forget", Author: author, Jobs: jobs}, changes...)
 	if err == nil && len(jobs) > 0 {
 		e.Wake()
 	}
 	return receipt, err
+}
+
+// forgetting returns the changes by which memories are forgotten, with the turns that
+// say the same and the summaries of all those, and the jobs that follow.
+func (e *Engine) forgetting(ctx context.Context, owner memory.Owner, run string, found []memory.Memory, reason string, author memory.Author) ([]memory.Change, []memory.Job, error) {
+	for _, m := range slices.Clone(found) {
+		if m.Fact == nil || m.Link != nil {
+			continue
+		}
+		turns, err := e.sayingSo(ctx, *m.Fact)
+		if err != nil {
+			return nil, nil, err
+		}
+		found = append(found, turns...)
+	}
+	changes := learn.Forget(found, e.now(), reason, author)
+	summaries, jobs, err := e.summariesOf(ctx, owner, run, changes)
+	return append(changes, learn.Forget(summaries, e.now(), reason, author)...), jobs, err
+}
+
+// saying is how many turns are looked at for whether they say a fact.
+const saying = 30
+
+// sayingSo returns the turns that say a fact, whether it was learned from them or
+// not: what was said while learning was paused, before Loci was there, or by the
+// assistant.
+func (e *Engine) sayingSo(ctx context.Context, f memory.Fact) ([]memory.Memory, error) {
+	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, f.Content)
+	if err != nil {
+		return nil, fmt.Errorf("embed what is forgotten: %w", err)
+	}
+	found, err := e.Searcher.Search(ctx, memory.Search{
+		Scopes: []memory.Scope{{Owner: f.Scope.Owner}}, Text: f.Content, Vector: vectors[0],
+		Kinds: []memory.Kind{memory.KindTurn}, Now: e.now(), Limit: saying,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("search who said what is forgotten: %w", err)
+	}
+	ids := make([]string, len(found))
+	for i, c := range found {
+		ids[i] = c.ID
+	}
+	turns, err := e.Store.Get(ctx, f.Scope.Owner, ids...)
+	if err != nil {
+		return nil, fmt.Errorf("read who said what is forgotten: %w", err)
+	}
+	return slices.DeleteFunc(turns, func(m memory.Memory) bool { return m.Turn == nil || !says(*m.Turn, f) }), nil
+}
+
+// says reports whether a turn says a fact.
+func says(t memory.Turn, f memory.Fact) bool {
+	if t.Role == memory.RoleUser {
+		kept, _ := learn.Filter([]learn.Candidate{{Text: f.Content, Turn: t.ID}}, []learn.Said{{Turn: t, Text: t.Content}})
+		return len(kept) == 1 && kept[0].Waits == ""
+	}
+	return len(learn.Meant(learn.Command{What: f.Content}, []memory.Memory{{Turn: &t}})) > 0
 }
 
 // summariesOf returns the summaries that were made of turns which changes forget and
@@ -196,12 +250,10 @@ func (e *Engine) grant(ctx context.Context, l lesson, run string, p *planned) er
 	}
 	author := memory.Author{Kind: memory.ByPerson, Name: l.scope.Owner.Name()}
 	const reason = "the user asked to forget it"
-	p.changes = learn.Forget(found, e.now(), reason, author)
-	summaries, jobs, err := e.summariesOf(ctx, l.scope.Owner, run, p.changes)
-	if err != nil {
+	var err error
+	if p.changes, p.jobs, err = e.forgetting(ctx, l.scope.Owner, run, found, reason, author); err != nil {
 		return err
 	}
-	p.changes, p.jobs = append(p.changes, learn.Forget(summaries, e.now(), reason, author)...), jobs
 	p.forgotten = found
 	for _, m := range found {
 		p.gone[m.ID()] = true

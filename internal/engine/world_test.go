@@ -63,7 +63,7 @@ func (r *rig) unsound(t *testing.T, owner memory.Owner) (wrong []string) {
 			say("two live facts say %q", f.Content)
 		}
 		live[key] = id
-		if f.Status == memory.Active && f.Source == memory.Extracted && f.Trust == memory.TrustUser {
+		if f.Status == memory.Active && f.Source == memory.Extracted && f.Trust == memory.TrustUser && last["fact:"+id].Author.Kind != memory.ByPerson {
 			if subject, attribute := learn.Classify(f.Content); attribute == "home" && !text.Negated(f.Content) {
 				if homes[subject] != "" {
 					say("%q and %q are both active", homes[subject], f.Content)
