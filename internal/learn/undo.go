@@ -146,7 +146,7 @@ func retired(i memory.Image, now time.Time) memory.Image {
 	switch {
 	case i.Fact != nil:
 		f := *i.Fact
-		f.Status, f.UpdatedAt = memory.Retired, now
+		f.Status, f.SupersededBy, f.UpdatedAt = memory.Retired, "", now
 		i.Fact = &f
 	case i.Link != nil:
 		l := *i.Link
