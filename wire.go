@@ -70,7 +70,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	l.index = index.New(store, indexed)
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(engine.Parts{
-		Store: store, Searcher: l.index, Embedder: embedder, Prompts: prompts,
+		Store: store, Searcher: l.index, Embedder: embedder, Prompts: prompts.For(config.Learn.Model),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, engineOptions(config))
