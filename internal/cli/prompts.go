@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -40,6 +39,7 @@ type promptFile struct {
 	File         string   `json:"file,omitempty"`
 	Purpose      string   `json:"purpose"`
 	Placeholders []string `json:"placeholders"`
+	Variants     []string `json:"variants,omitempty"`
 	Source       string   `json:"source,omitempty"`
 }
 
@@ -50,12 +50,12 @@ func promptsOf(config loci.Config) ([]promptFile, error) {
 		return nil, err
 	}
 	var out []promptFile
+	set = set.For(config.Learn.Model)
 	for _, name := range prompt.Names() {
-		p := promptFile{Name: name, Hash: set.Hash(name), Source: set.Source(name)}
+		p := promptFile{Name: name, Hash: set.Hash(name), Source: set.Source(name), Placeholders: prompt.Placeholders(name), Variants: set.Variants(name)}
 		p.Purpose = purpose(p.Source)
-		p.Placeholders = placeholders(prompt.Default().Source(name)) // those it needs
 		if config.Prompts != "" {
-			file := filepath.Join(config.Prompts, name+".md")
+			file := filepath.Join(config.Prompts, set.File(name))
 			if _, err := os.Stat(file); err == nil {
 				p.File = file
 			}
@@ -80,23 +80,6 @@ func purpose(source string) string {
 	head, _, _ := strings.Cut(strings.TrimPrefix(source, "<!--"), "-->")
 	first, _, _ := strings.Cut(strings.Join(strings.Fields(head), " "), ". ")
 	return strings.TrimSuffix(strings.TrimPrefix(first, "What it is for: "), ".")
-}
-
-var (
-	braces      = regexp.MustCompile(`\{\{[^}]*\}\}`)
-	placeholder = regexp.MustCompile(`\b[A-Z][A-Z_]+\b`)
-)
-
-// placeholders returns the placeholders of a prompt, each once, in order of name.
-func placeholders(source string) []string {
-	var out []string
-	for _, a := range braces.FindAllString(source, -1) {
-		for _, name := range placeholder.FindAllString(a, -1) {
-			out = append(out, "{{"+name+"}}")
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 func promptsList(g *global) *cobra.Command {
@@ -127,6 +110,9 @@ func (s sheet) prompts(all []promptFile) {
 		s.line("%-12s %s  %s", s.in(bold, p.Name), p.Hash, or(p.File, "built in"))
 		s.line("             %s", said(p.Purpose, 160))
 		s.line("             %s", strings.Join(p.Placeholders, " "))
+		if len(p.Variants) > 0 {
+			s.line("             variants for %s", strings.Join(p.Variants, ", "))
+		}
 	}
 }
 

@@ -49,6 +49,7 @@ type variant struct {
 }
 
 type prompt struct {
+	file         string
 	source       string
 	hash         string
 	system, user *template.Template
@@ -176,6 +177,27 @@ func (s *Set) Source(name string) string {
 	return ""
 }
 
+// File returns the name of a prompt's file, "extract@qwen2.5-7b.md" where a variant is
+// in use, "" for an unknown name.
+func (s *Set) File(name string) string {
+	if p := s.prompts[name]; p != nil {
+		return p.file
+	}
+	return ""
+}
+
+// Variants returns the models, as their files name them, that have a variant of a
+// prompt, in order.
+func (s *Set) Variants(name string) []string {
+	var out []string
+	for _, v := range s.variants {
+		if v.name == name {
+			out = append(out, v.model)
+		}
+	}
+	return out
+}
+
 // Hash returns the hash of a prompt's file, "" for an unknown name. It changes
 // with any letter of it, and every fact a model made carries it.
 func (s *Set) Hash(name string) string {
@@ -226,7 +248,7 @@ func load(overlay fs.FS, sample Data, file string) (*prompt, error) {
 		return nil, fmt.Errorf("read prompt: %w", err)
 	}
 	sum := sha256.Sum256(source)
-	p := &prompt{source: string(source), hash: hex.EncodeToString(sum[:6]), schema: schema}
+	p := &prompt{file: file, source: string(source), hash: hex.EncodeToString(sum[:6]), schema: schema}
 	system, user, err := parts(file, p.source)
 	if err != nil {
 		return nil, err
