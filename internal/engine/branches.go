@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -41,7 +42,27 @@ func (e *Engine) rebranch(ctx context.Context, job memory.Job) error {
 			}
 		}
 	}
-	return nil
+	return e.resummarize(ctx, job, turns)
+}
+
+// resummarize takes summaries out of recall that turns were summed up in which moved,
+// and has them written anew from the path as it is.
+func (e *Engine) resummarize(ctx context.Context, job memory.Job, moved []memory.Turn) error {
+	made, err := e.summaries(ctx, job.Owner, job.Conversation)
+	if err != nil || len(moved) == 0 {
+		return err
+	}
+	var stale []memory.Memory
+	for _, s := range made {
+		if moved[0].Index < s.MessageCount && s.CreatedAt.Before(job.CreatedAt) {
+			stale = append(stale, memory.Memory{Summary: &s})
+		}
+	}
+	if len(stale) == 0 {
+		return nil
+	}
+	changes := learn.Forget(stale, e.now(), "the chat was edited or regenerated", byDialog)
+	return e.follow(ctx, job, idFor(job.Owner, job.ID+" sums up anew"), changes, summaryJob(job.Owner, job.Conversation, job.ID))
 }
 
 // taughtBy returns an owner's own facts that name a turn and have one of the
@@ -200,10 +221,10 @@ func (e *Engine) returning(ctx context.Context, f, was memory.Fact) ([]memory.Ch
 
 // follow applies changes while the job is still held. Should somebody else have been
 // quicker, the job is tried again.
-func (e *Engine) follow(ctx context.Context, job memory.Job, run string, changes []memory.Change) error {
+func (e *Engine) follow(ctx context.Context, job memory.Job, run string, changes []memory.Change, after ...memory.Job) error {
 	if err := e.holds(ctx, job); err != nil {
 		return err
 	}
-	_, err := e.Store.Apply(ctx, job.Owner, memory.Run{ID: run, Kind: "branch", Author: byDialog}, changes...)
+	_, err := e.Store.Apply(ctx, job.Owner, memory.Run{ID: run, Kind: "branch", Author: byDialog, Jobs: after}, changes...)
 	return err
 }

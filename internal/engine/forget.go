@@ -70,7 +70,7 @@ const saying = 30
 
 // sayingSo returns the turns that say a fact, whether it was learned from them or
 // not: what was said while learning was paused, before Loci was there, or by the
-// assistant.
+// assistant. So do summaries, even those of turns that have left recall since.
 func (e *Engine) sayingSo(ctx context.Context, f memory.Fact) ([]memory.Memory, error) {
 	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, f.Content)
 	if err != nil {
@@ -78,7 +78,7 @@ func (e *Engine) sayingSo(ctx context.Context, f memory.Fact) ([]memory.Memory, 
 	}
 	found, err := e.Searcher.Search(ctx, memory.Search{
 		Scopes: []memory.Scope{{Owner: f.Scope.Owner}}, Text: f.Content, Vector: vectors[0],
-		Kinds: []memory.Kind{memory.KindTurn}, Now: e.now(), Limit: saying,
+		Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Now: e.now(), Limit: saying,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("search who said what is forgotten: %w", err)
@@ -91,53 +91,60 @@ func (e *Engine) sayingSo(ctx context.Context, f memory.Fact) ([]memory.Memory, 
 	if err != nil {
 		return nil, fmt.Errorf("read who said what is forgotten: %w", err)
 	}
-	return slices.DeleteFunc(turns, func(m memory.Memory) bool { return m.Turn == nil || !says(*m.Turn, f) }), nil
+	return slices.DeleteFunc(turns, func(m memory.Memory) bool { return !says(m, f) }), nil
 }
 
-// says reports whether a turn says a fact.
-func says(t memory.Turn, f memory.Fact) bool {
-	if t.Role == memory.RoleUser {
-		kept, _ := learn.Filter([]learn.Candidate{{Text: f.Content, Turn: t.ID}}, []learn.Said{{Turn: t, Text: t.Content}})
-		return len(kept) == 1 && kept[0].Waits == ""
+// says reports whether a turn or a summary says a fact, or wishes it forgotten.
+func says(m memory.Memory, f memory.Fact) bool {
+	if t := m.Turn; t != nil && t.Role == memory.RoleUser {
+		said := []learn.Said{{Turn: *t, Text: t.Content}}
+		kept, _ := learn.Filter([]learn.Candidate{{Text: f.Content, Turn: t.ID}}, said)
+		_, forget := learn.Commands(said)
+		return len(kept) == 1 && kept[0].Waits == "" || slices.ContainsFunc(forget, func(w learn.Command) bool {
+			return !w.All && len(learn.Meant(w, []memory.Memory{{Fact: &f}})) > 0
+		})
 	}
-	return len(learn.Meant(learn.Command{What: f.Content}, []memory.Memory{{Turn: &t}})) > 0
+	return len(learn.Meant(learn.Command{What: f.Content}, []memory.Memory{m})) > 0
 }
 
 // summariesOf returns the summaries that were made of turns which changes forget and
 // are not forgotten by them already, and the jobs that write them anew.
 func (e *Engine) summariesOf(ctx context.Context, owner memory.Owner, run string, changes []memory.Change) ([]memory.Memory, []memory.Job, error) {
-	var turns []string
+	var turns, conversations []string
 	gone := map[string]bool{}
 	for _, c := range changes {
 		gone[c.After.Target()] = true
-		if c.After.Turn != nil {
+		switch {
+		case c.After.Turn != nil:
 			turns = append(turns, c.After.Turn.ID)
+		case c.After.Summary != nil:
+			conversations = append(conversations, c.After.Summary.Scope.Conversation)
 		}
 	}
 	found, err := e.Store.Get(ctx, owner, turns...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read what is forgotten: %w", err)
 	}
+	for _, m := range found {
+		if m.Turn != nil {
+			conversations = append(conversations, m.Turn.Conversation)
+		}
+	}
+	slices.Sort(conversations)
 	var summaries []memory.Memory
 	var jobs []memory.Job
-	seen := map[string]bool{}
-	for _, m := range found {
-		if m.Turn == nil || seen[m.Turn.Conversation] {
-			continue
-		}
-		seen[m.Turn.Conversation] = true
-		rebuild := false
-		err := e.everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: m.Turn.Conversation}, func(s memory.Memory) {
-			rebuild = true
-			if !gone["summary:"+s.ID()] {
-				summaries = append(summaries, s)
-			}
-		})
+	for _, c := range slices.Compact(conversations) {
+		made, err := e.summaries(ctx, owner, c)
 		if err != nil {
 			return nil, nil, err
 		}
-		if rebuild {
-			jobs = append(jobs, summaryJob(owner, m.Turn.Conversation, run))
+		for _, s := range made {
+			if !gone["summary:"+s.ID] {
+				summaries = append(summaries, memory.Memory{Summary: &s})
+			}
+		}
+		if len(made) > 0 {
+			jobs = append(jobs, summaryJob(owner, c, run))
 		}
 	}
 	return summaries, jobs, nil
@@ -302,7 +309,7 @@ func saidAfter(m memory.Memory, t memory.Turn) bool {
 	switch {
 	case m.Fact != nil:
 		return m.Fact.ObservedAt.After(t.CreatedAt)
-	case m.Turn != nil && m.Turn.Conversation == t.Conversation:
+	case m.Turn != nil && m.Turn.Conversation == t.Conversation && m.Turn.CreatedAt.Equal(t.CreatedAt):
 		return m.Turn.Index > t.Index
 	}
 	return m.CreatedAt().After(t.CreatedAt)
