@@ -68,9 +68,11 @@ var stores = map[string]func(t testing.TB, now func() time.Time) memory.Store{
 //	as of -2d ask NAME: TEXT   asks what memory believed two days ago
 //	expect facts NAME: A | B   exactly these are active, in any order
 //	expect STATUS NAME: A | B  exactly these have the status
+//	expect confidence NAME: N TEXT  the one active fact of these words is that sure
 //	expect summary NAME: TEXT  the one active summary has TEXT in it
 //	expect no summary NAME: TEXT  no active summary has
 //	expect hit N: TEXT         the N-th hit says TEXT
+//	expect any hit: TEXT       one of the hits says TEXT
 //	expect no hit: TEXT        no hit has TEXT in it
 //	expect nothing             there are no hits
 //	expect block: TEXT         what the last chat was given has TEXT in it
@@ -308,6 +310,7 @@ func (s *scene) set(key, value string) error {
 		"upkeep.user": &o.Learn.Upkeep.User, "upkeep.conversation": &o.Learn.Upkeep.Conversation,
 		"learn.after": &o.LearnAfter, "learn.assistant": &o.Assistant, "learn.personal": &o.Learn.Personal,
 		"learn.every": &o.Learn.Every, "learn.exchanges": &o.Learn.Exchanges, "learn.idle": &o.Learn.Idle,
+		"spending.tokens": &o.Learn.Spending.DayTokens,
 		"summaries.every": &o.Learn.Summary.Every, "learn.rules": &o.Rules,
 	}[key]
 	if into == nil {
@@ -381,6 +384,10 @@ func (s *scene) expect(ctx context.Context, what, want string) error {
 		if err != nil || n < 1 || n > len(s.hits) || s.hits[n-1].Memory.Content() != want {
 			return fmt.Errorf("hits are:\n%s", s.shown())
 		}
+	case what == "any hit":
+		if !slices.ContainsFunc(s.hits, func(h memory.Hit) bool { return h.Memory.Content() == want }) {
+			return fmt.Errorf("hits are:\n%s", s.shown())
+		}
 	case what == "no hit":
 		for _, h := range s.hits {
 			if strings.Contains(h.Memory.Content(), want) {
@@ -394,6 +401,18 @@ func (s *scene) expect(ctx context.Context, what, want string) error {
 	case what == "block", what == "no block":
 		if strings.Contains(s.block, want) != (what == "block") {
 			return fmt.Errorf("the block is:\n%s", s.block)
+		}
+	case first == "confidence":
+		page, err := s.List(ctx, memory.User(memory.DefaultNamespace, name), memory.Query{})
+		if err != nil {
+			return err
+		}
+		var have []string
+		for _, m := range page.Memories {
+			have = append(have, fmt.Sprintf("%.4f %s", m.Fact.Confidence, m.Content()))
+		}
+		if !slices.Contains(have, want) {
+			return fmt.Errorf("there are: %s", strings.Join(have, " | "))
 		}
 	case first == "summary", strings.HasPrefix(what, "no summary "):
 		return s.expectSummary(ctx, strings.TrimPrefix(what, "no "), want, first == "summary")
