@@ -21,6 +21,7 @@ type upstream struct {
 	got    []request         // guarded by mu, as are the next two
 	script []answer          // of chats, in order; then acknowledge
 	at     map[string]answer // of other paths
+	pupil  *pupil            // answers what learning asks; nil: nobody does
 }
 
 // request is one request as the upstream got it.
@@ -56,6 +57,9 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // next keeps a request and returns its answer.
 func (u *upstream) next(r request) answer {
+	if u.pupil != nil && r.Path == chatPath && modelOf(r.Body) == pupilModel {
+		return u.pupil.next(r)
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.got = append(u.got, r)
