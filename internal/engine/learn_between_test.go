@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// A person forgets while a summary of it is being written: it does not stay in it.
+func TestWhatIsForgottenWhileItIsSummedUpIsNotInTheSummary(t *testing.T) {
+	for _, llm := range []memory.LLM{nil, answering(func(p memory.Prompt) string {
+		if p.Name != "summarize" {
+			return "NOTHING"
+		}
+		if strings.Contains(p.User, "peanuts") {
+			return "- allergic to peanuts"
+		}
+		return "- plays the cello"
+	})} {
+		onEach(t, func(t *testing.T, r *rig) {
+			ctx := context.Background()
+			r.LLM = llm
+			r.opts.Learn.Summary.Every = 3
+			s := &scene{rig: r, chats: map[string][]chatMessage{}, names: map[string]string{"ana": "c"}, reply: "I see what you mean.", last: map[string]string{}}
+			for _, line := range []string{"user ana: I am allergic to peanuts.", "user ana: I play the cello in an orchestra."} {
+				if err := s.step(line); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var turn string
+			for _, found := range r.turns(t, ana) {
+				if strings.Contains(found.Content, "peanuts") {
+					turn = found.ID
+				}
+			}
+			forgotten := false
+			other := r.second(t)
+			r.hook(func(call string) error {
+				if call == "Apply summarize" && !forgotten {
+					forgotten = true
+					_, err := other.Forget(ctx, ana, []string{turn}, "a person asked", her)
+					return err
+				}
+				return nil
+			}, func(string) error { return nil })
+			if err := s.step("user ana: I need a flat in Lisbon by May."); err != nil {
+				t.Fatal(err)
+			}
+			if !forgotten {
+				t.Fatal("nothing was summed up")
+			}
+			got := r.contents(t, ana, memory.Query{Kinds: []memory.Kind{memory.KindSummary}})
+			if len(got) != 1 || strings.Contains(got[0], "peanuts") {
+				t.Errorf("summaries %q, want one without what was forgotten", got)
+			}
+		})
+	}
+}
+
+// turns returns an owner's turns in recall.
+func (r *rig) turns(t *testing.T, owner memory.Owner) []memory.Turn {
+	t.Helper()
+	turns, err := r.Store.Turns(context.Background(), owner, memory.TurnQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return turns
+}
+
+// A pause that begins between a question and its answer: what was said before it is
+// learned, and what is said in it is not.
+func TestAPauseBetweenQuestionAndAnswer(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		ask := func(messages string, between Pause) {
+			x := r.Open(ctx, Incoming{Owner: ana, Chat: decode(t, messages), ChatID: "c"})
+			x.Prepare(ctx)
+			x.RecordQuestion(ctx)
+			if between != "" {
+				if err := r.Pause(ctx, ana, between, "", her); err != nil {
+					t.Fatal(err)
+				}
+			}
+			x.RecordAnswer(ctx, answered("OK."))
+			if err := r.work(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ask(`[{"role":"user","content":"I live in Lisbon."}]`, PauseLearning)
+		ask(`[{"role":"user","content":"I live in Lisbon."},{"role":"assistant","content":"OK."},{"role":"user","content":"I play the cello."}]`, PauseNone)
+		ask(`[{"role":"user","content":"I live in Lisbon."},{"role":"assistant","content":"OK."},{"role":"user","content":"I play the cello."},{"role":"assistant","content":"OK."},{"role":"user","content":"I work as a nurse."}]`, "")
+		got := r.contents(t, ana, memory.Query{})
+		if want := []string{"User lives in Lisbon", "User works as a nurse"}; !slices.Equal(got, want) {
+			t.Errorf("facts %q, want %q", got, want)
+		}
+		if path := r.path(t, "c"); len(path) != 6 {
+			t.Errorf("path %q, want all that was said", path)
+		}
+	})
+}
+
+// A wish that is read late is about what was known when it was made.
+func TestAWishIsAboutWhatWasSaidBeforeIt(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		r.note(t, ana, "User's birthday is March 9")
+		r.clock.Advance(time.Minute)
+		job := r.told(t, ana, "c", "Please forget my birthday.")
+		r.clock.Advance(time.Minute)
+		r.note(t, ana, "User's birthday is May 3")
+		if _, err := r.Learn(ctx, job); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := r.contents(t, ana, memory.Query{}), []string{"User's birthday is May 3"}; !slices.Equal(got, want) {
+			t.Errorf("facts %q, want %q", got, want)
+		}
+	})
+}
