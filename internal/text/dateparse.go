@@ -117,7 +117,7 @@ func (p *dateParser) low(i int) string {
 
 // readers are tried in order.
 var readers = [...]func(*dateParser, int) (Date, int){
-	(*dateParser).numeric, (*dateParser).dayMonth, (*dateParser).monthDay, (*dateParser).named, (*dateParser).ofPeriod,
+	(*dateParser).numeric, (*dateParser).dayMonth, (*dateParser).monthDay, (*dateParser).named, (*dateParser).ofPeriod, (*dateParser).within,
 	(*dateParser).ago, (*dateParser).ahead, (*dateParser).weekday, (*dateParser).season, (*dateParser).year,
 }
 
@@ -184,11 +184,17 @@ func (p *dateParser) ofPeriod(i int) (Date, int) {
 	if !ok || unit == "" {
 		return Date{}, 0
 	}
-	if d, ok := p.period(unit, step); ok {
-		d.Relative = true
-		return d, 2
+	d, ok := p.period(unit, step)
+	if !ok {
+		return Date{}, 0
 	}
-	return Date{}, 0
+	d.Relative = true
+	if wd, ok := weekdays[unit]; ok {
+		if named, n := p.dated(i + 2); n > 0 && named.From.Weekday() == wd { // "next Friday, May 15"
+			return named, n + 2
+		}
+	}
+	return d, 2
 }
 
 func (p *dateParser) period(unit string, step int) (Date, bool) {
@@ -277,10 +283,14 @@ func (p *dateParser) ahead(i int) (Date, int) {
 		if n == 0 {
 			return Date{}, 0
 		}
-		if d, ok := p.shifted(p.low(i+1+n), count); ok {
-			return d, n + 2
+		d, ok := p.shifted(p.low(i+1+n), count)
+		if !ok {
+			return Date{}, 0
 		}
-		return Date{}, 0
+		if k := i + n + 2; k < len(p.toks) && p.toks[k].low == "time" && strings.Trim(p.s[p.toks[k-1].End:p.toks[k].Start], " '’") == "" {
+			return d, n + 3 // "in two weeks' time"
+		}
+		return d, n + 2
 	}
 	count, n := p.count(i)
 	if n == 0 || p.low(i+n+1) != "from" || p.low(i+n+2) != "now" {
@@ -340,13 +350,36 @@ func (p *dateParser) weekday(i int) (Date, int) {
 	if !ok {
 		return Date{}, 0
 	}
+	if d, n := p.dated(i + 1); n > 0 && d.From.Weekday() == wd && !(i > 0 && p.toks[i-1].low == "every") { // "Friday, May 8"
+		return d, n + 1
+	}
+	if d, n := p.ofWeek(wd, i+1); n > 0 {
+		return d, n + 1
+	}
 	step := 0
-	if p.past(i) {
+	if p.past(i) && !p.moved(i) {
 		step = -1
 	}
 	d := p.days(p.weekdayAt(wd, step), 1)
 	d.Relative = true
 	return d, 1
+}
+
+// moving are verbs of what is put on another day.
+var moving = dateTable("move moves moved moving push pushes pushed pushing change changes changed changing shift shifts shifted shifting postpone postponed reschedule rescheduled rescheduling extend extended extending delay delayed")
+
+// moved reports whether the words before token i tell of something that was put on
+// another day: what it was moved from and to is to come.
+func (p *dateParser) moved(i int) bool {
+	if i == 0 || p.toks[i-1].low != "to" && p.toks[i-1].low != "from" && p.toks[i-1].low != "until" {
+		return false
+	}
+	for j := i - 1; j >= 0 && j > i-10; j-- {
+		if moving[p.toks[j].low] {
+			return true
+		}
+	}
+	return false
 }
 
 // past reports whether the words near before token i are in a past tense.

@@ -1,6 +1,8 @@
 package text
 
 import (
+	"os"
+	"strings"
 	"testing"
 	"time"
 )
@@ -52,19 +54,71 @@ func TestResolveReadsDates(t *testing.T) {
 	}
 }
 
-func TestAbsoluteWritesRelativeDatesOut(t *testing.T) {
-	for in, want := range map[string]string{
-		"I ran yesterday.":                  "I ran on 2026-05-03.",
-		"Yesterday I ran":                   "On 2026-05-03 I ran",
-		"I moved last month":                "I moved in April 2026",
-		"I live here since last year":       "I live here since 2025",
-		"We meet next week or on Friday":    "We meet in the week of 2026-05-11 or on 2026-05-08",
-		"Born on 7 May 1990, moved in 2023": "Born on 7 May 1990, moved in 2023",
-		"last summer and last winter":       "in summer 2025 and in winter 2026",
-		"nothing":                           "nothing",
-	} {
+// TestAbsoluteReadsLikeEnglish holds the phrases of testdata/dates.txt, said on a
+// Monday, against what is written for them. What is written stays when it is written
+// again, and has the dates of the phrase.
+func TestAbsoluteReadsLikeEnglish(t *testing.T) {
+	data, err := os.ReadFile("testdata/dates.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(data)) {
+		in, want, ok := strings.Cut(strings.TrimSpace(line), " => ")
+		if !ok {
+			continue
+		}
+		n++
 		if got := Absolute(in, said); got != want {
 			t.Errorf("Absolute(%q) = %q, want %q", in, got, want)
+		}
+		keepsDates(t, in, said)
+	}
+	if n < 120 {
+		t.Errorf("%d phrases, want at least 120", n)
+	}
+}
+
+// keepsDates checks that what Absolute writes has the dates of s and is final.
+func keepsDates(t *testing.T, s string, said time.Time) {
+	t.Helper()
+	once := Absolute(s, said)
+	if twice := Absolute(once, said); twice != once {
+		t.Errorf("of %q on %s: %q is written again as %q", s, said.Format(time.DateOnly), once, twice)
+	}
+	if had, has := datesIn(s, said), datesIn(once, said); had != has {
+		t.Errorf("%q said on %s has%s, but %q has%s", s, said.Format(time.DateOnly), had, once, has)
+	}
+}
+
+func datesIn(s string, said time.Time) string {
+	out := ""
+	for _, d := range Resolve(s, said) {
+		out += " " + d.From.Format(time.DateOnly) + "/" + d.To.Format(time.DateOnly)
+	}
+	return out
+}
+
+// TestAbsoluteKeepsTheDates puts phrases into sentences, two by two and on many days.
+func TestAbsoluteKeepsTheDates(t *testing.T) {
+	phrases := []string{
+		"yesterday", "tomorrow evening", "last night", "the day before yesterday", "last week", "next weekend", "this month", "next year", "last summer",
+		"last Friday", "on Tuesday", "Monday", "next March", "in May", "on May 7", "July 15-27", "3-5 August", "two weeks ago", "over a year ago", "in 3 days",
+		"for the next week", "in the past month", "since last year", "yesterday's", "next week's", "Friday, May 8", "Tuesday next week", "every Friday", "mid-June",
+		"7 May 2023", "in 2021", "a few years ago", "early next month", "on 31 December",
+	}
+	frames := []string{"I ran %s", "%s was hard", "my %s trip", "the %s deadline is %s", "between %s and %s", "%s we met, and %s too.", "%s, %s"}
+	for _, frame := range frames {
+		for i, a := range phrases {
+			for _, b := range phrases {
+				words := strings.Replace(strings.Replace(frame, "%s", a, 1), "%s", b, 1)
+				for day := range 4 {
+					keepsDates(t, words, said.AddDate(0, day*(i+1), day*(i+2)))
+				}
+				if strings.Count(frame, "%s") == 1 {
+					break
+				}
+			}
 		}
 	}
 }
