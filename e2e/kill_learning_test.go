@@ -8,12 +8,9 @@ import (
 
 // TestKilledWhileLearningLearnsOnce kills a server at two points of learning at
 // once: ana's facts are being extracted; ben's are extracted, and being compared
-// with what is known. It takes the minute that a lease lasts.
+// with what is known.
 func TestKilledWhileLearningLearnsOnce(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it waits for a lease to run out")
-	}
 	p := life()
 	up := teach(t, p)
 	data := t.TempDir()

@@ -127,6 +127,7 @@ type remembered struct {
 	Role         string    `json:"role"`
 	Conversation string    `json:"conversation"`
 	LearnedAt    time.Time `json:"learned_at"`
+	UpdatedAt    time.Time `json:"updated_at"`
 }
 
 // user is the header that says whose memory a request is about.

@@ -191,6 +191,21 @@ func TestWhatMemorySaidNeverBecomesMemory(t *testing.T) {
 			if len(facts) != len(known) {
 				t.Errorf("there were %d facts and there are %d:%s", len(known), len(facts), contents(facts))
 			}
+			for i, f := range facts {
+				if f.UpdatedAt != known[i].UpdatedAt {
+					t.Errorf("what memory said made a fact surer: %s", f.Content)
+				}
+			}
+			if test.pupil == nil {
+				return
+			}
+			for _, lesson := range test.pupil.lessons("extract") {
+				for _, turn := range turnsIn(lesson.User) {
+					if strings.Contains(turn.text, "peanuts") {
+						t.Fatalf("the model that learns was given what memory said:\n%s", lesson.User)
+					}
+				}
+			}
 		})
 	}
 }
