@@ -19,9 +19,11 @@ func add(g *global) *cobra.Command {
 		Use:     "add TEXT",
 		Short:   "Write a fact down, or learn from what was said",
 		Example: "  loci add \"User is allergic to peanuts\" --tag health\n  loci add --said \"I moved to Lisbon in May\"",
-		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := strings.Join(args, " ")
+			if len(args) == 0 {
+				return memory.Errorf(memory.Invalid, "nothing to add; for example: loci add \"User is allergic to peanuts\"")
+			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				switch {
 				case talk && dry:
@@ -61,7 +63,12 @@ func learn(ctx context.Context, g *global, c *client.Client, w io.Writer, talk c
 	if err != nil {
 		return err
 	}
-	return g.print(w, kept, func(w io.Writer) { onSheet(w).learned(kept.Memories) })
+	held := false
+	if len(kept.Memories) == 0 && !g.json {
+		p, err := c.Paused(ctx)
+		held = err == nil && p.Pause == "learning" // it was kept; why nothing came of it is beside that
+	}
+	return g.print(w, kept, func(w io.Writer) { onSheet(w).learned(kept.Memories, held) })
 }
 
 // would shows what would be learned.
@@ -100,8 +107,12 @@ func (s sheet) preview(p client.Preview) {
 	}
 }
 
-func (s sheet) learned(memories []client.Memory) {
-	if len(memories) == 0 {
+// learned writes what was learned; held is whether learning is on hold.
+func (s sheet) learned(memories []client.Memory, held bool) {
+	switch {
+	case held:
+		s.line("kept; learning is on hold, and loci pause none ends that")
+	case len(memories) == 0:
 		s.line("kept; nothing to learn from it")
 	}
 	waiting := false

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
 )
 
 func pause(g *global) *cobra.Command {
@@ -17,9 +18,12 @@ func pause(g *global) *cobra.Command {
 		Long: "learning: what is said is kept and never learned from. memory: chats neither read memory nor leave anything in it.\n" +
 			"none: nothing is on hold. Without a word it says what is.",
 		Example:   "  loci pause\n  loci pause learning\n  loci pause none",
-		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		Args:      cobra.MaximumNArgs(1),
 		ValidArgs: []string{"learning", "memory", "none"},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && pauses[args[0]] == "" {
+				return memory.Errorf(memory.Invalid, "pause %s: it is learning, memory or none", args[0])
+			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				do := c.Paused
 				if len(args) > 0 {

@@ -31,11 +31,14 @@ func relearn(g *global) *cobra.Command {
 					return err
 				}
 				return g.print(cmd.OutOrStdout(), out, func(w io.Writer) {
-					if out.Turns == 0 {
+					switch out.Turns {
+					case 0:
 						fmt.Fprintln(w, "nothing to learn from")
-						return
+					case 1:
+						fmt.Fprintln(w, "1 turn is learned from again; loci jobs shows when that is done")
+					default:
+						fmt.Fprintf(w, "%d turns are learned from again; loci jobs shows when that is done\n", out.Turns)
 					}
-					fmt.Fprintf(w, "%d turns are learned from again; loci jobs shows how far it is\n", out.Turns)
 				})
 			})
 		},
