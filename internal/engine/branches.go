@@ -30,7 +30,7 @@ func (e *Engine) rebranch(ctx context.Context, job memory.Job) error {
 	}
 	for _, t := range slices.Backward(turns) {
 		if t.Status == memory.Replaced {
-			if err := e.leaveWith(ctx, job, t); err != nil {
+			if err := e.leaveWith(ctx, job, t, turns); err != nil {
 				return fmt.Errorf("leave with turn %s: %w", t.ID, err)
 			}
 		}
@@ -78,14 +78,14 @@ func (e *Engine) taughtBy(ctx context.Context, t memory.Turn, statuses ...memory
 }
 
 // leaveWith takes out of recall what only turns have taught that are not on the
-// path, and brings back what that had replaced.
-func (e *Engine) leaveWith(ctx context.Context, job memory.Job, t memory.Turn) error {
+// path, and brings back what that had replaced, even if it is to leave next.
+func (e *Engine) leaveWith(ctx context.Context, job memory.Job, t memory.Turn, moved []memory.Turn) error {
 	facts, err := e.taughtBy(ctx, t, memory.Active, memory.Pending)
 	if err != nil {
 		return err
 	}
 	for _, f := range facts {
-		stands, err := e.stands(ctx, f)
+		stands, err := e.stands(ctx, f, nil)
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (e *Engine) leaveWith(ctx context.Context, job memory.Job, t memory.Turn) e
 		if stands || slices.ContainsFunc(journal, func(c memory.Change) bool { return about(c, f) && c.Author.Kind == memory.ByPerson }) {
 			continue
 		}
-		back, err := e.replacedBy(ctx, f, journal)
+		back, err := e.replacedBy(ctx, f, journal, moved)
 		if err != nil {
 			return err
 		}
@@ -118,8 +118,9 @@ func (e *Engine) leaveWith(ctx context.Context, job memory.Job, t memory.Turn) e
 // about reports whether a change is one of the fact itself.
 func about(c memory.Change, f memory.Fact) bool { return c.After.Target() == "fact:"+f.ID }
 
-// stands reports whether a fact rests on more than turns that are off the path.
-func (e *Engine) stands(ctx context.Context, f memory.Fact) (bool, error) {
+// stands reports whether a fact rests on more than turns that are off the path; those
+// that moved just now may count as if they were on it.
+func (e *Engine) stands(ctx context.Context, f memory.Fact, moved []memory.Turn) (bool, error) {
 	if f.Source != memory.Extracted || len(f.Provenance.Turns) == 0 {
 		return true, nil
 	}
@@ -127,12 +128,14 @@ func (e *Engine) stands(ctx context.Context, f memory.Fact) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read the turns of %s: %w", f.ID, err)
 	}
-	return slices.ContainsFunc(found, func(m memory.Memory) bool { return m.Turn != nil && m.Turn.Status != memory.Replaced }), nil
+	return slices.ContainsFunc(found, func(m memory.Memory) bool {
+		return m.Turn != nil && (m.Turn.Status != memory.Replaced || slices.ContainsFunc(moved, func(t memory.Turn) bool { return t.ID == m.ID() }))
+	}), nil
 }
 
 // replacedBy returns the changes that bring back what a fact took the place of, as
 // far as it still stands.
-func (e *Engine) replacedBy(ctx context.Context, f memory.Fact, journal []memory.Change) ([]memory.Change, error) {
+func (e *Engine) replacedBy(ctx context.Context, f memory.Fact, journal []memory.Change, moved []memory.Turn) ([]memory.Change, error) {
 	var back []memory.Change
 	for _, c := range journal {
 		if c.Action != memory.ActionReplace || c.NewID != f.ID || c.Before.Fact == nil {
@@ -147,7 +150,7 @@ func (e *Engine) replacedBy(ctx context.Context, f memory.Fact, journal []memory
 			continue
 		}
 		old := *c.Before.Fact
-		stands, err := e.stands(ctx, old)
+		stands, err := e.stands(ctx, old, moved)
 		if err != nil {
 			return nil, err
 		}
