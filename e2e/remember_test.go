@@ -218,3 +218,35 @@ func repeats(w http.ResponseWriter, r *http.Request, body []byte) {
 	}
 	says(strings.TrimPrefix(told, "I know nothing.\n"))(w, r, body)
 }
+
+func TestWhatWasForgottenIsNotLearnedFromOldAnswers(t *testing.T) {
+	t.Parallel()
+	for name, p := range map[string]*pupil{"with a model": {believes: true}, "by rule": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			up := newUpstream(t)
+			up.at[chatPath] = repeats
+			settings := []string{up.setting()}
+			if up.pupil = p; p != nil {
+				settings = up.learning()
+			}
+			data := t.TempDir()
+			l := serve(t, data, settings...)
+			l.add(t, allergyFact, nil)
+			c := chat{client: l.sdk()}
+			told := c.say(t, "What do you know about me?").Choices[0].Message.Content
+			if !strings.Contains(told, "peanuts") {
+				t.Fatalf("the upstream had to repeat what is known: %q", told)
+			}
+			l.tell(t, "Forget that I am allergic to peanuts.")
+			l.tell(t, "Yesterday you wrote:\n"+told)
+			l.stop(t)
+			l = serve(t, data, settings...)
+			l.tell(t, "Once you wrote:\n"+told)
+			if facts := l.facts(t, nil); len(facts) > 0 {
+				t.Errorf("it was forgotten, and only memory has said it since:%s", contents(facts))
+			}
+			l.prints(t, "review --list", "nothing waits")
+		})
+	}
+}
