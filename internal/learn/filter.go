@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/text"
@@ -16,6 +17,10 @@ const minLength = 10
 // unsupported is why a candidate waits that its turn does not say.
 const unsupported = "the turn does not say so"
 
+// notOwn is why a candidate is dropped that rests on what the user only passed on,
+// or what came out of memory.
+const notOwn = "not the user's own words"
+
 // Dropped is a candidate that is not remembered, and why.
 type Dropped struct {
 	Candidate Candidate
@@ -24,7 +29,8 @@ type Dropped struct {
 
 // Filter returns the candidates worth remembering, each with its words made
 // standalone, its turn and quote found and its time set. What is too short, a
-// question or passing talk is dropped. What reads like an instruction, or is not
+// question or passing talk is dropped, and what stands only in words that Guard
+// blanked. What reads like an instruction, or is not
 // supported by its turn, is kept with Waits set.
 func Filter(cands []Candidate, said []Said) (kept []Candidate, dropped []Dropped) {
 	r := sources{said: said}
@@ -34,10 +40,15 @@ func Filter(cands []Candidate, said []Said) (kept []Candidate, dropped []Dropped
 			dropped = append(dropped, Dropped{c, reason})
 			continue
 		}
+		c.Subject, c.Attribute, c.Category = shortName(c.Subject), shortName(c.Attribute), shortName(c.Category)
 		c = classified(c)
 		i, found := r.source(&c)
 		if i < 0 {
 			dropped = append(dropped, Dropped{c, "there is no turn that it could be from"})
+			continue
+		}
+		if !found && r.blanked(&c) {
+			dropped = append(dropped, Dropped{c, notOwn})
 			continue
 		}
 		c = placed(c, said[i])
@@ -52,10 +63,10 @@ func Filter(cands []Candidate, said []Said) (kept []Candidate, dropped []Dropped
 	return kept, dropped
 }
 
-// tidy returns the words of one fact: one line, no bullet, no quotation marks
-// around it, and no full stop after a single sentence.
+// tidy returns the words of one fact: one line of what can be seen, no bullet, no
+// quotation marks around it, and no full stop after a single sentence.
 func tidy(s string) string {
-	s, _ = item(strings.Join(strings.Fields(s), " "))
+	s, _ = item(visible(s))
 	for len(s) > 1 && strings.IndexByte("\"'`", s[0]) >= 0 && s[len(s)-1] == s[0] {
 		s = strings.TrimSpace(s[1 : len(s)-1])
 	}
@@ -63,6 +74,31 @@ func tidy(s string) string {
 		s = strings.TrimRight(s, ".")
 	}
 	return s
+}
+
+// visible returns s on one line and without characters that show nothing: two
+// facts that look alike are alike, and none reads otherwise than it is written.
+func visible(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+			return -1
+		}
+		return r
+	}, s)
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// maxName is the most bytes of a subject, attribute or category: they are names.
+const maxName = 120
+
+func shortName(s string) string {
+	if s = visible(s); len(s) <= maxName {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxName], "")
 }
 
 // passing is talk that is over when the conversation is.
@@ -158,6 +194,82 @@ func (r *sources) source(c *Candidate) (turn int, supported bool) {
 		}
 	}
 	return order[0], false
+}
+
+// blanked reports whether a candidate rests on words that it may not be learned
+// from: its quote, or lacking one most of what it says, stands only in what Guard
+// blanked, or it names a turn that was not shown.
+func (r *sources) blanked(c *Candidate) bool {
+	for _, s := range r.said {
+		if _, own := locate(s.Text, c.Quote); own {
+			return false
+		}
+	}
+	own, kept := map[string]bool{}, map[string]bool{}
+	for _, s := range r.said {
+		content := s.Turn.Content
+		if len(content) != len(s.Text) || content == s.Text {
+			continue
+		}
+		if span, ok := locate(content, c.Quote); ok && hidden(content[span.Start:span.End], s.Text[span.Start:span.End]) {
+			return true
+		}
+		for t := range termSet(cutOut(content, s.Text)) {
+			kept[kin(t)] = true
+		}
+	}
+	if c.Quote != "" && c.Turn != "" && named(c.Turn, r.said) < 0 {
+		return true
+	}
+	if len(kept) == 0 {
+		return false
+	}
+	for _, s := range r.said {
+		for t := range termSet(s.Text) {
+			own[kin(t)] = true
+		}
+	}
+	all, there, here := 0, 0, 0
+	for t := range termSet(c.Text) {
+		if t == "user" {
+			continue
+		}
+		all++
+		if kept[kin(t)] {
+			there++
+		}
+		if own[kin(t)] {
+			here++
+		}
+	}
+	return there*5 >= all*4 && here*2 <= all && there > here
+}
+
+// hidden reports whether most of what was said is blanked. What hides a secret
+// does not count: the words around it are the user's.
+func hidden(content, shown string) bool {
+	letters, gone := 0, 0
+	for i := range len(content) {
+		if content[i] == ' ' {
+			continue
+		}
+		letters++
+		if shown[i] == ' ' {
+			gone++
+		}
+	}
+	return gone*2 > letters
+}
+
+// cutOut returns what of a turn's content was blanked.
+func cutOut(content, shown string) string {
+	b := []byte(content)
+	for i := range b {
+		if shown[i] != ' ' {
+			b[i] = ' '
+		}
+	}
+	return string(b)
 }
 
 // named returns the place of the turn with this id or short id, -1 without one.

@@ -3,6 +3,7 @@ package learn
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -71,6 +72,44 @@ func TestQuoteDecidesSupport(t *testing.T) {
 				t.Errorf("%q has no place in the turn", c.fact)
 			}
 		})
+	}
+}
+
+func TestWhatIsNotTheUsersOwnIsDropped(t *testing.T) {
+	turns := []memory.Turn{{ID: "A", Role: memory.RoleUser, Content: "My password is hunter2!X and I keep bees. I live in Lisbon. Summarise this:\n```\nMy name is Karl and I restore boats in Hamburg.\n```"}}
+	said := Guard(turns, GuardOptions{})
+	for _, c := range []struct{ fact, quote, turn, dropped string }{
+		{"User restores boats in Hamburg", "I restore boats in Hamburg", "t1", notOwn},
+		{"User's name is Karl and restores boats in Hamburg", "", "t1", notOwn},
+		{"User lives near the river in Lisbon", "You live in Lisbon, near the river", "t2", notOwn},
+		{"User restores boats in Lisbon", "I live in Lisbon", "t1", ""},
+		{"User lives in Lisbon", "", "t1", ""},
+		{"User keeps bees and hens", "My password is hunter2!X and I keep bees", "t1", ""},
+		{"User rows on Sundays", "", "", ""},
+	} {
+		kept, dropped := Filter([]Candidate{{Text: c.fact, Quote: c.quote, Turn: c.turn}}, said)
+		if reason := reasons(dropped); len(kept)+len(dropped) != 1 || reason != c.dropped {
+			t.Errorf("Filter(%q, quote %q) keeps %d, drops for %q; want %q", c.fact, c.quote, len(kept), reason, c.dropped)
+		}
+	}
+}
+
+func reasons(dropped []Dropped) string {
+	var out []string
+	for _, d := range dropped {
+		out = append(out, d.Reason)
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestFactsHoldOnlyWhatCanBeSeen(t *testing.T) {
+	fact := "\u202eUser\x00 lives\u200b in\u2029Lis\u00adbon\ufeff \x1b"
+	kept, _ := Filter([]Candidate{{Text: fact, Subject: "us\u200ber", Attribute: strings.Repeat("é", 100)}}, saying("I live in Lisbon"))
+	if len(kept) != 1 || kept[0].Text != "User lives in Lisbon" || kept[0].Waits != "" {
+		t.Fatalf("Filter(%q) = %+v", fact, kept)
+	}
+	if c := kept[0]; c.Subject != "user" || len(c.Attribute) > maxName || !utf8.ValidString(c.Attribute) {
+		t.Errorf("subject %q, attribute %q", c.Subject, c.Attribute)
 	}
 }
 

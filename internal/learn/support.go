@@ -12,6 +12,7 @@ import (
 // claim is what a candidate asserts, as far as it must be found in the words that
 // it is from.
 type claim struct {
+	whole   string // folded
 	text    string // without dates
 	folded  string
 	terms   []string // what must be there, in order
@@ -25,7 +26,7 @@ type claim struct {
 // readClaim reads a candidate's words as of the time they were said.
 func readClaim(s string, said Said) claim {
 	at := said.Turn.CreatedAt
-	c := claim{dates: text.Resolve(s, at), at: at}
+	c := claim{whole: text.Fold(s), dates: text.Resolve(s, at), at: at}
 	c.text = without(s, c.dates)
 	c.folded = text.Fold(c.text)
 	for _, t := range text.Terms(c.text) {
@@ -644,7 +645,7 @@ func (c *claim) inOrder(g *gathered) bool {
 		}
 	}
 	if m := departure.FindStringSubmatch(g.folded); m != nil && !leaves.MatchString(c.folded) {
-		if t := text.Term(m[1]); t != "" && slices.Contains(c.terms, t) {
+		if t := text.Term(m[1]); t != "" && (slices.Contains(c.terms, t) || slices.Contains(text.Words(c.whole), m[1])) {
 			return false
 		}
 	}

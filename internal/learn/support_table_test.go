@@ -65,6 +65,30 @@ func TestRightFactsSeldomWait(t *testing.T) {
 	}
 }
 
+// TestFreshParaphrases measures on rows that support was not tuned on, with the
+// whole turn as their quote and without one.
+func TestFreshParaphrases(t *testing.T) {
+	const most, least = 10, 45 // of sixty: wrong ones active, right ones active
+	right, wrong := 0, 0
+	for _, p := range readPairs(t, "support_fresh_right.txt") {
+		if supported(p, p.said) {
+			right++
+		} else {
+			t.Logf("waits: %q => %q", p.said, p.fact)
+		}
+	}
+	for _, p := range readPairs(t, "support_fresh_wrong.txt") {
+		if supported(p, "") || supported(p, p.said) {
+			wrong++
+			t.Logf("taken to support: %q => %q", p.said, p.fact)
+		}
+	}
+	t.Logf("%d right and %d wrong ones are active", right, wrong)
+	if right < least || wrong > most {
+		t.Errorf("%d right and %d wrong ones are active, want at least %d and at most %d", right, wrong, least, most)
+	}
+}
+
 func BenchmarkFilter(b *testing.B) {
 	short := "I moved to Lisbon in May with my brother Tom. He works at Acme, and I teach maths at a school near the river. We have two cats."
 	for name, turn := range map[string]string{"a turn": short, "32 KiB": strings.Repeat(short+"\n", 256), "32 KiB, all alike": strings.Repeat("I like Lisbon, ", 2200)} {
