@@ -62,7 +62,7 @@ func (c *Client) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, e
 	m := c.mannerOf(p.Model)
 	for {
 		got, err := c.chat(ctx, p, m)
-		next, again := m.after(p, got, err)
+		next, again := m.after(p, err)
 		switch {
 		case again:
 			m = next

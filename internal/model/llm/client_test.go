@@ -131,7 +131,6 @@ func TestWhatTheServerRefusesIsLeftOutAndRemembered(t *testing.T) {
 		{"takes json_object", []answer{refuses(400, "unknown response_format"), ok}, []string{"json_schema", "json_object", "json_object"}, true},
 		{"takes neither", []answer{refuses(422, "no"), refuses(400, "no"), ok}, []string{"json_schema", "json_object", "", ""}, true},
 		{"does not know how", []answer{refuses(501, "no"), ok}, []string{"json_schema", "json_object", "json_object"}, true},
-		{"takes a schema and talks all the same", []answer{says("Sure! Here are the facts"), ok}, []string{"json_schema", "json_object", "json_object"}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &script{answers: tt.answers}
@@ -150,6 +149,22 @@ func TestWhatTheServerRefusesIsLeftOutAndRemembered(t *testing.T) {
 				t.Errorf("the schema is in words: %v, want %v: %s", got, tt.words, last)
 			}
 		})
+	}
+}
+
+// Who reads the reply knows many shapes, and pays for each question.
+func TestAReplyBesideTheSchemaIsReturned(t *testing.T) {
+	s := &script{answers: []answer{says("Sure! Here are the facts"), says(`{"facts":[]}`)}}
+	c := client(t, s)
+	got, err := c.Complete(t.Context(), memory.Prompt{User: "Hi", Schema: schema})
+	if err != nil || got.Text != "Sure! Here are the facts" || len(s.asked) != 1 {
+		t.Errorf("asked %d times: %q, %v; want the reply as it is", len(s.asked), got.Text, err)
+	}
+	if _, err := c.Complete(t.Context(), memory.Prompt{User: "Hi", Schema: schema}); err != nil {
+		t.Fatal(err)
+	}
+	if f := s.formats(); f[len(f)-1] != "json_schema" {
+		t.Errorf("the next question asks by %q, want json_schema", f[len(f)-1])
 	}
 }
 

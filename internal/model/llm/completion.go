@@ -11,7 +11,6 @@ import (
 type completion struct {
 	Model   string `json:"model"`
 	Choices []struct {
-		Finish  string `json:"finish_reason"`
 		Message struct {
 			Content content `json:"content"`
 			Refusal string  `json:"refusal"`
@@ -61,9 +60,6 @@ func (g completion) text() string {
 	}
 	return text
 }
-
-// cut reports whether the model was stopped by its limit.
-func (g completion) cut() bool { return g.Choices[0].Finish == "length" }
 
 func (g completion) reply() (memory.Reply, error) {
 	text := g.text()

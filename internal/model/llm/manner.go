@@ -101,16 +101,9 @@ func schemaName(prompt string) string {
 }
 
 // after returns the manner to ask in next, and whether to ask again: when the
-// server refused something that can be left out, or took a schema and then did
-// not keep to it.
-func (m manner) after(p memory.Prompt, got completion, err error) (manner, bool) {
-	if err == nil {
-		ignored := p.Schema != nil && m.format < byWords && !got.cut() && !json.Valid([]byte(got.text()))
-		if ignored {
-			m.format++
-		}
-		return m, ignored
-	}
+// server refused something that can be left out. A server that takes a schema and
+// does not keep to it is answered by who reads the reply.
+func (m manner) after(p memory.Prompt, err error) (manner, bool) {
 	f := asFailure(err)
 	if f == nil {
 		return m, false
