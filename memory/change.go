@@ -145,6 +145,7 @@ type Run struct {
 	ID      string   `json:"id"`   // the caller's; applying the same id again is a no-op that returns the first receipt
 	Kind    string   `json:"kind"` // "learn", "manual", "import", "forget", "undo", …
 	Author  Author   `json:"author"`
+	Base    int64    `json:"-"`                 // the owner's version that it was planned on, if nothing may have been written since; 0: whatever is there
 	Lease   *Lease   `json:"-"`                 // of the job this run completes; nil without one
 	Learned []string `json:"learned,omitempty"` // turns whose LearnedAt is set
 	Vectors []Vector `json:"-"`                 // of the memories it adds or rewords

@@ -52,7 +52,7 @@ func (e *Engine) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (Kep
 	}
 	switch e.Paused(ctx, owner) {
 	case PauseMemory:
-		return Kept{}, memory.Errorf(memory.Conflict, "memory is paused; resume it first")
+		return Kept{}, memory.Errorf(memory.Conflict, "memory is paused; loci pause none, or PUT /api/pause, takes it off")
 	case PauseLearning:
 		talk.Infer = false
 	}

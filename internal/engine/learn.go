@@ -183,11 +183,10 @@ func (e *Engine) commit(ctx context.Context, job memory.Job, p planned, run memo
 			return memory.Receipt{}, err
 		}
 	}
-	receipt, err := e.Store.Apply(ctx, job.Owner, run, p.changes...)
-	if err == nil && !receipt.Again && len(p.changes) > 0 && receipt.Version != version+1 {
-		e.settle(ctx, p, run)
+	if len(p.changes) > 0 {
+		run.Base = version
 	}
-	return receipt, err
+	return e.Store.Apply(ctx, job.Owner, run, p.changes...)
 }
 
 // holds makes sure that a job is still this learner's, and that it stays so while

@@ -23,6 +23,7 @@ var changeRules = []rule{
 	{"EmptyRunCompletesJob", emptyRunCompletesJob},
 	{"LearnedMarks", learnedMarks},
 	{"StaleBaseIsConflict", staleBaseIsConflict},
+	{"StaleRunIsConflict", staleRunIsConflict},
 	{"ConflictWhereTheTargetIsNotAsPlanned", conflictWhereTheTargetIsNotAsPlanned},
 	{"DuplicateIsRefusedPerScope", duplicateIsRefusedPerScope},
 	{"WrongChangesAreInvalid", wrongChangesAreInvalid},
@@ -359,6 +360,32 @@ func learnedMarks(r *rig) {
 	r.same("after", len(r.turns(ana, unlearned)), 0)
 	r.same("as of before", len(r.turns(ana, memory.TurnQuery{Unlearned: true, AsOf: before(one.At)})), 1)
 	r.same("as of then", len(r.turns(ana, memory.TurnQuery{Unlearned: true, AsOf: one.At})), 0)
+}
+
+func staleRunIsConflict(r *rig) {
+	r.add(ana, "Ana drinks tea")
+	versions, err := r.Versions(r.Context(), []memory.Owner{ana})
+	r.must("read the version", err)
+	planned := r.run()
+	planned.Base = versions[0]
+	r.add(ana, "Ana plays the cello")
+	was := r.snapshot(ana)
+	_, err = r.Apply(r.Context(), ana, planned, memtest.Add(memtest.Fact(ana, "Ana drinks coffee")))
+	r.wantCode("a run planned before another was applied", err, memory.Conflict)
+	empty := r.run()
+	empty.Base = versions[0]
+	_, err = r.Apply(r.Context(), ana, empty)
+	r.wantCode("such a run without changes", err, memory.Conflict)
+	r.same("after the conflicts", r.snapshot(ana), was)
+
+	planned.Base++
+	receipt, err := r.Apply(r.Context(), ana, planned, memtest.Add(memtest.Fact(ana, "Ana drinks coffee")))
+	r.must("apply what was planned anew", err)
+	again, err := r.Apply(r.Context(), ana, planned, memtest.Add(memtest.Fact(ana, "Ana drinks coffee")))
+	r.must("apply it again", err)
+	if !again.Again || again.Version != receipt.Version {
+		r.Errorf("the second receipt is %+v, want the first, %+v", again, receipt)
+	}
 }
 
 func staleBaseIsConflict(r *rig) {

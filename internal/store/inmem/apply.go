@@ -38,6 +38,9 @@ func (s *shelf) apply(owner memory.Owner, run memory.Run, changes []memory.Chang
 		}
 		s.finish(job, memory.Outcome{Done: true}, now)
 	}
+	if run.Base != 0 && run.Base != s.version {
+		return memory.Receipt{}, movedOn(run, s.version)
+	}
 	at := s.tick(now)
 	if len(changes)+len(run.Vectors) > 0 {
 		s.version++
@@ -56,6 +59,10 @@ func (s *shelf) apply(owner memory.Owner, run memory.Run, changes []memory.Chang
 	receipt := memory.Receipt{Run: run.ID, Version: s.version, At: at, Changes: len(changes)}
 	s.runs[run.ID] = receipt
 	return receipt, nil
+}
+
+func movedOn(run memory.Run, version int64) error {
+	return memory.Errorf(memory.Conflict, "run %s was planned on version %d; the owner's is %d", run.ID, run.Base, version)
 }
 
 // change makes changes and journals them under the shelf's version and time.

@@ -38,9 +38,17 @@ func (t *tx) apply(now time.Time, owner memory.Owner, run memory.Run, changes []
 			return memory.Receipt{}, err
 		}
 	}
-	w, err := t.begin(now, owner, len(changes)+len(run.Vectors) > 0)
+	raises := len(changes)+len(run.Vectors) > 0
+	w, err := t.begin(now, owner, raises)
 	if err != nil {
 		return memory.Receipt{}, err
+	}
+	was := w.version
+	if raises {
+		was--
+	}
+	if run.Base != 0 && run.Base != was {
+		return memory.Receipt{}, memory.Errorf(memory.Conflict, "run %s was planned on version %d; the owner's is %d", run.ID, run.Base, was)
 	}
 	if err := w.changes(run.ID, run.Author, changes); err != nil {
 		return memory.Receipt{}, err
