@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -93,6 +94,10 @@ func (s sheet) jobs(jobs []client.Job, now time.Time) {
 		switch {
 		case j.State == memory.JobParked:
 			parked++
+		case j.State == memory.JobQueued && j.RunAt.After(now) && j.Attempts == 0 && j.Error == "" && strings.HasPrefix(j.ID, "learn-"):
+			next = "  in case the exchange breaks off, " + when(j.RunAt)
+		case j.State == memory.JobQueued && j.RunAt.After(now) && j.Attempts == 0:
+			next = "  not before " + when(j.RunAt)
 		case j.State == memory.JobQueued && j.RunAt.After(now):
 			next = "  next try " + when(j.RunAt)
 		case j.State == memory.JobQueued:

@@ -21,8 +21,10 @@ func search(g *global) *cobra.Command {
 		Use:     "search QUESTION",
 		Short:   "Ask memory a question",
 		Example: "  loci search \"where does she live?\" --why",
-		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if strings.TrimSpace(strings.Join(args, "")) == "" {
+				return memory.Errorf(memory.Invalid, "ask something: loci search \"where do I live?\"")
+			}
 			q.Query, q.Explain = strings.Join(args, " "), why || g.json
 			for _, k := range kinds {
 				q.Kinds = append(q.Kinds, memory.Kind(k))

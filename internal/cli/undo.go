@@ -86,9 +86,12 @@ func meant(ctx context.Context, c *client.Client, in *client.UndoRequest) (strin
 	case in.Change != "":
 		return "change " + in.Change, nil
 	}
-	page, err := c.Changes(ctx, client.ChangesQuery{Run: in.Run, Limit: 1})
+	page, err := c.Changes(ctx, client.ChangesQuery{Run: in.Run})
 	if err != nil {
 		return "", fmt.Errorf("find the run: %w", err)
+	}
+	if in.Run == "" { // a pause is not what people mean by their last change
+		page.Changes = slices.DeleteFunc(page.Changes, func(c client.Change) bool { return strings.HasPrefix(c.Target, "profile:loci.") })
 	}
 	if len(page.Changes) == 0 {
 		if in.Run == "" {
