@@ -206,5 +206,5 @@ var mine = []family{
 	{"goal", "goal", "", 0.85, "", 0, "<what:aimed> for? this|next? year|season|week|month|trip|term? is|was <thing:goal>", 0, "'s <what> is <thing>"},
 	{"owns", "possession", "<own>", 0.85, "", 0, "<own:gadget> is <thing:owned>", 0, "'s <own> is <thing>"},
 	{"plan", "plan", "", 0.85, "", 0, "<what:occasion> is|starts|begins|ends|expires|takes <plan:upcoming>", 0, "'s"},
-	{"matter", "personal", "<what>", 0.85, "", 0, "<what:matter> ~ is|are|was|includes|include <thing:matters>", 0, "'s"},
+	{"matter", "personal", "<what>", 0.85, "", 0, "<what:matter> ~ is|are|was|includes|include now|currently? <thing:matters>", 0, "'s"},
 }

@@ -2,6 +2,9 @@ package learn
 
 import (
 	"regexp"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/internal/text"
 )
@@ -9,13 +12,26 @@ import (
 // Reconcile decides by rule what each candidate does to the facts near it: it
 // takes the place of what has the same subject and a single-valued attribute, or
 // says the opposite in the same words; it is left out where a fact says the same
-// and more; otherwise it is added. Whether it may replace is for Plan to judge.
+// and more; otherwise it is added. Of two candidates of which one ends what is known
+// and the other says what is so instead ("no longer works at Acme", "works at
+// Bosch"), the other takes its place. Whether it may replace is for Plan to judge.
 func Reconcile(cands []Candidate) []Decision {
 	var out []Decision
 	for i, c := range cands {
-		out = append(out, reconcile(i, c)...)
+		decisions := reconcile(i, c)
+		if succeeded(cands, c) {
+			decisions = []Decision{{Candidate: i, Verdict: Add}}
+		}
+		out = append(out, decisions...)
 	}
 	return out
+}
+
+// succeeded reports whether a candidate denies what another one says otherwise.
+func succeeded(cands []Candidate, c Candidate) bool {
+	return single(c.Attribute) && text.Negated(c.Text) && slices.ContainsFunc(cands, func(o Candidate) bool {
+		return o.Subject == c.Subject && o.Attribute == c.Attribute && !text.Negated(o.Text) && o.Waits == "" && !sameThing(c.Text, o.Text)
+	})
 }
 
 func reconcile(i int, c Candidate) []Decision {
@@ -41,7 +57,22 @@ func reconcile(i int, c Candidate) []Decision {
 }
 
 func sameAttribute(c Candidate, n Neighbour) bool {
+	if strings.HasPrefix(c.Attribute, "date:") && strings.HasPrefix(c.Text, "User has ") {
+		return false // "a meeting with Dana" may be one more
+	}
+	if c.Subject == n.Fact.Subject && strings.Contains(c.Text, " is now ") && vaguer(c.Attribute, n.Fact.Attribute) {
+		return true
+	}
 	return c.Attribute != "" && c.Subject == n.Fact.Subject && c.Attribute == n.Fact.Attribute && single(c.Attribute)
+}
+
+// vaguer reports whether an attribute names what another does with fewer words, two
+// at least: "the new sprint deadline" is that of the first sprint.
+func vaguer(a, b string) bool {
+	words, ok := strings.CutPrefix(a, "date:")
+	of, also := strings.CutPrefix(b, "date:")
+	few, more := strings.Fields(words), strings.Fields(of)
+	return ok && also && len(few) > 1 && len(few) < len(more) && !slices.ContainsFunc(few, func(w string) bool { return !slices.Contains(more, w) })
 }
 
 // refined reports whether known says what is said and more.
@@ -63,7 +94,51 @@ var over = regexp.MustCompile(`(?i)\b(?:used to|formerly|previously|quit|stopped
 // words.
 func opposite(said, known string) bool {
 	a, b := termSet(over.ReplaceAllString(said, "")), termSet(over.ReplaceAllString(known, ""))
-	return denied(said) != denied(known) && covered(a, b) >= 0.75 && covered(b, a) >= 0.75
+	if denied(said) == denied(known) {
+		return false
+	}
+	return covered(a, b) >= 0.75 && covered(b, a) >= 0.75 || ofKind(said, known) || ofKind(known, said)
+}
+
+// kindDenied is what says that nothing of a kind was ever done.
+var kindDenied = regexp.MustCompile(`\bhas never `)
+
+// ofKind reports whether one says that something was never done which the other
+// says was: the same deed, and at least three of four of the words that tell to
+// what ("never attended any workshops or trainings on CVs", "attended a workshop on
+// CVs on 3 May").
+func ofKind(never, did string) bool {
+	at := kindDenied.FindStringIndex(never)
+	if at == nil || denied(did) {
+		return false
+	}
+	deed, rest, _ := strings.Cut(never[at[1]:], " ")
+	folded := text.Fold(did)
+	if intent.MatchString(folded) || unlikely.MatchString(folded) {
+		return false // meaning to go to Rome agrees with never having been there
+	}
+	lemma, same := lemmaOf(lower(deed)), false
+	done, all := termSet(without(did, text.Resolve(did, time.Time{}))), termSet(rest)
+	for _, w := range text.Words(did) {
+		if l := lemmaOf(w); l == lemma || deeds[l] != 0 && deeds[l] == deeds[lemma] {
+			same = true
+			delete(done, text.Term(w))
+		}
+	}
+	return same && len(done) > 0 && covered(done, all) >= 0.6
+}
+
+func lemmaOf(w string) string {
+	if v, ok := verbs()[w]; ok {
+		return v.lemma
+	}
+	return w
+}
+
+// deeds are verbs for much the same: those of one number.
+var deeds = map[string]int{
+	"be": 1, "go": 1, "visit": 1, "travel": 1, "work": 2, "collaborate": 2, "attend": 3, "join": 3, "take": 3, "enroll": 3, "enrol": 3,
+	"meet": 4, "see": 4, "use": 5, "try": 5, "write": 6, "publish": 6, "buy": 7, "purchase": 7, "get": 7, "obtain": 7,
 }
 
 func denied(s string) bool { return text.Negated(s) || over.MatchString(s) }

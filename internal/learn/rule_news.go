@@ -41,6 +41,10 @@ func (r *reader) news(c *clause, p *predicate, when string) (*family, string) {
 		return nil, ""
 	}
 	j := c.ending(p.rest)
+	end := j
+	if p.tense == perfect && p.neg == "never" {
+		j = c.beforeThis(p.rest, j)
+	}
 	if c.vague(p.rest) && c.at(p.rest) != "to" || !c.standing(p.rest, j) && !(alone[v.lemma] && j == p.rest) {
 		if !(j > p.rest && (len(c.dates(p.rest, j)) > 0 || when != "") && v.class&deed != 0 && (alone[v.lemma] || p.subject != "user")) {
 			return nil, ""
@@ -60,8 +64,8 @@ func (r *reader) news(c *clause, p *predicate, when string) (*family, string) {
 		said += " and " + thirdOf(c.at(p.rest+1)) // "I practise and train every day"
 		p.rest += 2
 	}
-	if j > p.rest {
-		said += " " + thirdPerson(c.text(p.rest, j))
+	if end > p.rest {
+		said += " " + thirdPerson(c.text(p.rest, end))
 	}
 	return f, said
 }
@@ -101,7 +105,7 @@ func (r *reader) class(c *clause, p *predicate, j int, when string) *family {
 			return events
 		case c.agoish(p.rest, j) && v.class&(deed|light) != 0:
 			return events
-		case p.tense == perfect && p.neg == "never" && v.class&(deed|light) != 0:
+		case p.tense == perfect && p.neg == "never" && (v.class&(deed|light) != 0 || v.class&idle == 0 && c.kind(p.rest, j)):
 			return eventsToo
 		case v.class&deed != 0 && c.solid(p.rest, j, 1):
 			return eventsToo
@@ -206,6 +210,23 @@ func (r *reader) being(c *clause, p *predicate, when string) (*family, string) {
 		}
 	}
 	return nil, ""
+}
+
+// beforeThis returns where what was never done ends before the case at hand: "never
+// used a lathe in this project".
+func (c *clause) beforeThis(i, j int) int {
+	for k := i + 1; k+1 < j; k++ {
+		if (c.at(k) == "in" || c.at(k) == "for") && c.at(k+1) == "this" && j-k < 5 {
+			return k
+		}
+	}
+	return j
+}
+
+// kind reports whether the words tell of a kind of thing: "any tests", "a licence",
+// "my lessons".
+func (c *clause) kind(i, j int) bool {
+	return (c.at(i) == "any" || determiner[c.at(i)] || c.names(i, j)) && c.solid(i, j, 2)
 }
 
 // undergone are participles of what happens to people.

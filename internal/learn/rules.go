@@ -35,6 +35,40 @@ func Rules(said []Said) []Candidate {
 		r.turn()
 		out = append(out, r.found...)
 	}
+	return lasting(out)
+}
+
+// fewWords is how many statements later what was said may be taken back.
+const fewWords = 32
+
+// lasting leaves out what the same talk ends later, and an end that did not last: "I
+// work at Acme. I left Acme."
+func lasting(cands []Candidate) []Candidate {
+	gone := map[int]bool{}
+	for i, d := range cands {
+		if d.Attribute == "" || !text.Negated(d.Text) {
+			continue
+		}
+		d = classified(d) // what is left is an employer no more
+		about := func(o Candidate) bool {
+			return o.Subject == d.Subject && o.Attribute == d.Attribute && single(d.Attribute) && !text.Negated(o.Text) && sameThing(d.Text, o.Text)
+		}
+		for j := max(0, i-fewWords); j < i; j++ {
+			gone[j] = gone[j] || about(cands[j]) && !cands[j].Remember
+		}
+		if later := cands[i+1 : min(i+1+fewWords, len(cands))]; !d.Remember && slices.ContainsFunc(later, about) {
+			gone[i] = true
+		}
+	}
+	if len(gone) == 0 {
+		return cands
+	}
+	var out []Candidate
+	for i, c := range cands {
+		if !gone[i] {
+			out = append(out, c)
+		}
+	}
 	return out
 }
 
@@ -157,7 +191,7 @@ func (r *reader) clause(c *clause) {
 	}
 	greeted = greeted || r.greeted
 	r.greeted = false
-	if r.corrects(c, i) {
+	if r.corrects(c, i) || r.appointed(c, i) {
 		return
 	}
 	if r.ofName(c, i, greeted) {
@@ -391,6 +425,9 @@ func (r *reader) fact(c *clause, p *predicate, f *family, said, when string) {
 	attribute := filled(f.attribute, &r.g, keyOf)
 	if strings.HasSuffix(attribute, ":") {
 		attribute += keyOf(p.verb.lemma)
+	}
+	if attribute == "" || f.rule == "matter" {
+		attribute = r.figure(f, said, attribute)
 	}
 	subject := p.subject
 	category := f.category

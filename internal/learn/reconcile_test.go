@@ -1,0 +1,84 @@
+package learn
+
+import (
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// replaces reports whether what is said later takes the place of a known fact.
+func replaces(t *testing.T, known, said string) bool {
+	t.Helper()
+	s := saying(said)
+	cands, _ := Filter(Rules(s), s)
+	subject, attribute := Classify(known)
+	if before := saying(known); attribute == "" { // as the rules read it
+		if read, _ := Filter(Rules(before), before); len(read) > 0 {
+			known, subject, attribute = read[0].Text, read[0].Subject, read[0].Attribute
+		}
+	}
+	n := Neighbour{Fact: memory.Fact{ID: "K", Content: known, Subject: subject, Attribute: attribute, Status: memory.Active}}
+	for i := range cands {
+		cands[i].Near = []Neighbour{n}
+	}
+	for _, d := range Reconcile(cands) {
+		if d.Verdict == Update && d.Target == "K" {
+			return true
+		}
+	}
+	return false
+}
+
+func TestNewerStatementsOfOneThingReplace(t *testing.T) {
+	for _, c := range []struct {
+		known, said string
+		want        bool
+	}{
+		{"My rent is 900 euros", "My rent is now 950 euros", true},
+		{"My budget is 300 euros", "My rent is 950 euros", false},
+		{"My deadline for the report is 3 June", "The deadline for the report moved to 9 June", true},
+		{"My deadline for the report is 3 June", "The report deadline was pushed to 9 June", true},
+		{"I have a deadline of 1 June for the first sprint", "I'm glad about the new sprint deadline of 5 June", true},
+		{"I have a deadline of 1 June for the first sprint", "My deadline for the grant is 5 June", false},
+		{"I have a meeting with Dana on 3 June", "My meeting with Dana was moved to 4 June", true},
+		{"I have a meeting with Dana on 3 June", "I have a meeting with Dana on 10 June", false},
+		{"I have a meeting with Dana on 3 June", "My meeting with Omar was moved to 4 June", false},
+		{"My flight is on 3 June", "My flight is on 5 June", true},
+		{"I've completed 12 crossword puzzles", "I've completed 15 crossword puzzles", true},
+		{"I've completed 12 crossword puzzles", "I've completed 15 chess puzzles", false},
+
+		{"I visited Crete last year", "I've never been to Crete", true},
+		{"I've never been to Crete", "I visited Crete yesterday", true},
+		{"I've never been to Crete", "I'm going to visit Crete next year", false},
+		{"I've never been to Crete", "I visited Malta yesterday", false},
+		{"I attended a workshop on oil painting yesterday", "I've never attended any workshops or courses about oil painting", true},
+		{"I attended a workshop on oil painting yesterday", "I've never attended any workshops about pottery", false},
+		{"I've completed 12 crossword puzzles", "I've never completed any chess puzzles", false},
+
+		{"I work at Acme", "I no longer work at Acme. I work at Bosch now.", true},
+	} {
+		if got := replaces(t, c.known, c.said); got != c.want {
+			t.Errorf("%q after %q: replaces is %t, want %t", c.said, c.known, got, c.want)
+		}
+	}
+}
+
+// TestTheNewPlaceTakesTheOldOnes: of a batch that ends one job and tells of another,
+// the other job takes the place of the first.
+func TestTheNewPlaceTakesTheOldOnes(t *testing.T) {
+	known := Neighbour{Fact: memory.Fact{ID: "K", Content: "User works at Acme", Subject: "user", Attribute: "employer", Status: memory.Active}}
+	cands := []Candidate{
+		{Text: "User no longer works at Acme", Subject: "user", Attribute: "employer", Near: []Neighbour{known}},
+		{Text: "User works at Bosch", Subject: "user", Attribute: "employer", Near: []Neighbour{known}},
+	}
+	for _, d := range Reconcile(cands) {
+		if want := d.Candidate == 1; (d.Verdict == Update) != want {
+			t.Errorf("%q: verdict %s, target %q", cands[d.Candidate].Text, d.Verdict, d.Target)
+		}
+	}
+	for _, d := range Reconcile(cands[:1]) {
+		if d.Verdict != Update {
+			t.Errorf("alone, %q has verdict %s, want %s", cands[0].Text, d.Verdict, Update)
+		}
+	}
+}
