@@ -70,10 +70,13 @@ func Summarize(said []Said, previous string) string {
 	}
 	asked := ""
 	for _, s := range said {
+		_, wishes := Commands([]Said{s})
 		for _, span := range text.Sentences(s.Text) {
 			sentence := strings.Join(strings.Fields(span.Of(s.Text)), " ")
 			user := s.Turn.Role == memory.RoleUser
 			switch {
+			case slices.ContainsFunc(wishes, func(w Command) bool { return w.Span.Start < span.End && span.Start < w.Span.End }):
+				// What is to be forgotten is not kept here.
 			case instructs(sentence) || strings.Contains(sentence, "***"):
 			case text.Asks(sentence):
 				if user {

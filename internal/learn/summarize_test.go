@@ -33,6 +33,7 @@ func TestSummarizeKeepsWhatTells(t *testing.T) {
 		"How far is Sintra from Lisbon?",
 		"> Sintra is about 30 km away. Trains go every half an hour.",
 		"Thanks, that is nice of you.",
+		"Please forget that I will never like Sintra.",
 		"I decided to take the one near the river. My key for it is sk-proj-abcdefghijklmnopqrstuvwxyz123456.",
 	), "- User works at Acme\n- User plans a trip to Porto in June")
 	for _, want := range []string{"1200", "2026-05-08", "near the river", "Sintra is about 30 km away", "Porto"} {
@@ -40,7 +41,7 @@ func TestSummarizeKeepsWhatTells(t *testing.T) {
 			t.Errorf("the summary lacks %q:\n%s", want, got)
 		}
 	}
-	for _, not := range []string{"Hello", "Thanks", "sk-proj", "half an hour"} {
+	for _, not := range []string{"Hello", "Thanks", "sk-proj", "half an hour", "forget"} {
 		if strings.Contains(got, not) {
 			t.Errorf("the summary has %q:\n%s", not, got)
 		}
