@@ -13,6 +13,10 @@ import (
 // candidate wins over come after it, since they name the fact it became.
 func (p *planner) carryOut(i int) {
 	v, c := &p.verdicts[i], p.cands[i]
+	if reason := p.waits(c); reason != "" && !v.add && len(v.deletes) > 0 {
+		p.addPending(p.fact(c), v.deletes[0], reason) // a person may let it take the place
+		return
+	}
 	for _, id := range v.deletes {
 		p.end(id, c, v.reason)
 	}
@@ -286,7 +290,13 @@ func recorded(c Candidate) bool {
 func (p *planner) end(id string, c Candidate, reason string) {
 	k := p.known[id]
 	switch {
-	case k.ends || !c.newer(&k.Fact) || p.waits(c) != "" || rank(c.Trust) < rank(memory.TrustUser):
+	case k.ends || p.waits(c) != "":
+		return
+	case !c.newer(&k.Fact):
+		p.ignore(c, id, "what is known is newer")
+		return
+	case rank(c.Trust) < rank(memory.TrustUser):
+		p.ignore(c, id, "it contradicts what was said with more weight")
 		return
 	case k.Link == nil && !inside(k.Fact.Scope, p.o.Scope): // it holds elsewhere too
 		return
