@@ -33,8 +33,8 @@ func TestNewerStatementsWin(t *testing.T) {
 		superseded, recalled, alone float64
 	}{
 		{"rules", -1, 0.05, 0.90, 0.10},
-		{"right", 0, 0.50, 0.90, 0.05},
-		{"wrong in 3 of 10", 0.3, 0.40, 0.90, 0.05},
+		{"right", 0, 0.85, 0.90, 0.05},
+		{"wrong in 3 of 10", 0.3, 0.60, 0.90, 0.05},
 	} {
 		o := LearnOptions{}
 		if c.wrong >= 0 {

@@ -90,6 +90,9 @@ const widest = 8
 // fewest statements next to each other that have all of it and say it of the same
 // person, in the same sense. prefer is where a quote stands, empty without one.
 func supports(fact string, said Said, all []assertion, prefer text.Span) (text.Span, bool) {
+	if span, ok := repeated(fact, said, all); ok {
+		return span, true
+	}
 	if span, ok := supportsWhole(readClaim(fact, said), said, all, prefer); ok {
 		return span, true
 	}
@@ -98,8 +101,11 @@ func supports(fact string, said Said, all []assertion, prefer text.Span) (text.S
 		return text.Span{}, false
 	}
 	whole := text.Span{Start: -1}
-	for _, part := range parts { // two things in one fact may be said in two sentences
+	for i, part := range parts { // two things in one fact may be said in two sentences
 		span, ok := supportsWhole(readClaim(part, said), said, all, prefer)
+		if !ok && i > 0 && framing.MatchString(part) && !hasDenial(text.Fold(part)) {
+			continue
+		}
 		if !ok {
 			return text.Span{}, false
 		}
@@ -111,9 +117,13 @@ func supports(fact string, said Said, all []assertion, prefer text.Span) (text.S
 	return whole, true
 }
 
+// framing is a part of a claim that says how the rest is felt: a model's own words,
+// often, and nothing that anybody would act on.
+var framing = lazily(`^User (?:finding|finds|found|feeling|feels|felt|expressing|expresses|expressed|is excited|was excited|is grateful|appreciates|appreciating|considers|considering|showing|describing|described|enjoying|shared|mentioned) `)
+
 var partCut = lazily(`\s*[,;]\s+(?:and |but |who |which )?|\s+(?:and|but|who|which)\s+`)
 
-var furtherVerb = lazily(`^(?:also |now |currently |really |no longer |not |does |has |is |was |\w+s |\w+ed |had )`)
+var furtherVerb = lazily(`^(?:also |now |currently |really |no longer |not |does |has |is |was |found |felt |\w+s |\w+ed |\w+ing |had )`)
 
 // claimParts cuts "User lives in Rome and works at Acme" in two, each with its
 // subject. What is no second furtherVerb stays with the first.
@@ -194,10 +204,11 @@ type gathered struct {
 	terms        map[string]bool
 	order        []string        // the terms as they stand, less free ones
 	person       map[string]bool // terms of the sentence before, for "he" and "she"
+	turn         string          // all that was said
 }
 
 func gather(w, before []assertion, said Said) *gathered {
-	g := &gathered{text: said.Text[w[0].Start:w[len(w)-1].End], terms: map[string]bool{}, person: map[string]bool{}}
+	g := &gathered{turn: said.Text, text: said.Text[w[0].Start:w[len(w)-1].End], terms: map[string]bool{}, person: map[string]bool{}}
 	if name := said.Turn.Name; name != "" {
 		g.text = name + ": " + g.text
 	}
@@ -229,13 +240,21 @@ func gather(w, before []assertion, said Said) *gathered {
 	return g
 }
 
+// addresses reports whether the statements speak to somebody whom the turn names:
+// "Thanks, Tim! … I value your help."
+func (g *gathered) addresses(name string) bool {
+	return toYou.MatchString(g.folded) && strings.Contains(strings.ToLower(g.turn), name)
+}
+
+var toYou = lazily(`\b(?:you|your|yours|you're|you've)\b`)
+
 var pointsBack = lazily(`\b(?:he|she|they|it|his|her|their|its|that|there|this|them|him|one)\b|^it's|^he's|^she's`)
 
 // worded reports whether the claim's words are there: each itself, or one that
 // says the same.
 func (c *claim) worded(g *gathered) bool {
 	for _, n := range c.names {
-		if !g.words[n] && !g.person[n] && !g.terms[text.Term(n)] {
+		if !g.words[n] && !g.person[n] && !g.terms[text.Term(n)] && !(opines.MatchString(c.folded) && g.addresses(n)) {
 			return false
 		}
 	}
@@ -245,7 +264,7 @@ func (c *claim) worded(g *gathered) bool {
 			continue
 		}
 		missing++
-		if missing*spare > len(c.terms) || c.exchanged(i, g) {
+		if missing > c.spare() || c.exchanged(i, g) {
 			return false
 		}
 	}
@@ -264,8 +283,19 @@ func (c *claim) worded(g *gathered) bool {
 // anothers is what belongs to a person of the user's.
 var anothers = lazily(`\b(?:my|our) (?:\w+[- ])?(?:brother|sister|mother|mom|mum|father|dad|parent|son|daughter|kid|child|wife|husband|partner|girlfriend|boyfriend|friend|uncle|aunt|cousin|grand\w+|boss|manager|colleague|coworker|neighbou?r|roommate|flatmate|landlord|teacher|doctor|ex)s?'s?\b`)
 
-// spare says that one in so many of a claim's words may be the model's own.
-const spare = 4
+// spare returns how many of a claim's words may be the model's own. The longer the
+// claim, the less one word decides; of what somebody thinks of a thing, less than
+// of what is so.
+func (c *claim) spare() int {
+	switch n := len(c.terms); {
+	case n >= longClaim:
+		return n / 2
+	case n >= 3 && opines.MatchString(c.folded):
+		return 1
+	default:
+		return n / 4
+	}
+}
 
 // has reports whether the words say what a term of a claim does.
 func (g *gathered) has(t string) bool {
@@ -273,20 +303,30 @@ func (g *gathered) has(t string) bool {
 }
 
 // exchanged reports whether another word stands where the claim's i-th should:
-// "coffee every morning" for "tea every morning".
+// "coffee every morning" for "tea every morning". In a short claim one neighbour
+// tells, in a long one both must.
 func (c *claim) exchanged(i int, g *gathered) bool {
+	left, right := i == 0, i+1 == len(c.terms)
+	lone := len(c.terms) < longClaim
 	if i > 0 {
-		if at := slices.Index(g.order, c.terms[i-1]); at >= 0 && at+1 < len(g.order) && !slices.Contains(c.terms, g.order[at+1]) {
+		at := slices.Index(g.order, c.terms[i-1])
+		left = at >= 0 && at+1 < len(g.order) && !slices.Contains(c.terms, g.order[at+1])
+		if left && lone {
 			return true
 		}
 	}
 	if i+1 < len(c.terms) {
-		if at := slices.Index(g.order, c.terms[i+1]); at > 0 && !slices.Contains(c.terms, g.order[at-1]) {
+		at := slices.Index(g.order, c.terms[i+1])
+		right = at > 0 && !slices.Contains(c.terms, g.order[at-1])
+		if right && lone {
 			return true
 		}
 	}
-	return false
+	return left && right && !lone
 }
+
+// longClaim is from how many words on a claim may be worded freely.
+const longClaim = 6
 
 // dated reports whether the claim's dates are those that were said.
 func (c *claim) dated(g *gathered, said Said) bool {
@@ -335,6 +375,11 @@ func atoi(s string) int {
 
 // counted reports whether the claim's numbers are there and count the same things.
 func (c *claim) counted(g *gathered) bool {
+	for _, w := range text.Words(c.text) { // the first is not the second
+		if ordinals[w] && !g.words[w] && anyOf(g.words, ordinals) {
+			return false
+		}
+	}
 	if len(c.numbers) == 0 {
 		return true
 	}
@@ -357,6 +402,17 @@ func (c *claim) counted(g *gathered) bool {
 		}
 	}
 	return true
+}
+
+var ordinals = table("first second third fourth fifth sixth seventh eighth ninth tenth last")
+
+func anyOf(words, of map[string]bool) bool {
+	for w := range of {
+		if words[w] {
+			return true
+		}
+	}
+	return false
 }
 
 var currencies = map[string]string{"$": "dollar", "€": "euro", "£": "pound", "¥": "yen"}
@@ -397,14 +453,14 @@ func (c *claim) ofSame(w []assertion, g *gathered) bool {
 		}
 		switch s.subject.who {
 		case someone:
-			if !s.subject.about(claimTerms) {
+			if !s.subject.about(claimTerms) && !(s.subject.thing && opines.MatchString(c.folded)) {
 				return false
 			}
 			if c.subject.who == speaker && !s.subject.thing && !spoken && isUser.MatchString(c.folded) && !possesses.MatchString(c.folded) && !opines.MatchString(c.folded) {
 				return false // "my brother plays" says nothing that the user does
 			}
 		case somebody, listener:
-			if c.subject.who == speaker {
+			if c.subject.who == speaker && !(s.subject.who == somebody && spoken && isCalled.MatchString(s.text)) && !(s.subject.who == listener && opines.MatchString(c.folded)) {
 				return false
 			}
 		case speaker:
@@ -420,11 +476,25 @@ func (c *claim) ofSame(w []assertion, g *gathered) bool {
 	return true
 }
 
+// isCalled gives a name to whom the sentence before introduced.
+var isCalled = lazily(`^(?:he|she|it|they)(?:'s| is|'re| are|'s been) (?:called|named)\b|^(?:his|her|its|their) names? (?:is|are)\b`)
+
 // possesses is a claim that says who somebody is to the user.
 var possesses = lazily(`^(?:the )?user (?:also )?(?:has|had|lost|met|is (?:married|engaged|the|dating|friends|related|in a)|got|married|was|lives? with|adopted|received|knows|named)\b`)
 
 // opines is a claim about what the user thinks of something.
-var opines = lazily(`^(?:the )?user (?:believes?|thinks?|finds?|feels?|appreciates?|considers?|says|said|mentions?|mentioned|admires?|values?|is (?:proud|worried|concerned|happy|glad|sad|grateful|thankful) )\b`)
+var opines = lazily(`^(?:the )?user (?:believes?|thinks?|finds?|feels?|appreciates?|considers?|says|said|mentions?|mentioned|admires?|values?|acknowledge[sd]?|congratulate[sd]?|commend(?:s|ed)|compliment(?:s|ed)|encourage[sd]?|supports?|suggest(?:s|ed)|recommend(?:s|ed)|advise[sd]?|express(?:es|ed)|emphasi[sz]e[sd]?|describe[sd]?|cherish\w*|enjoy(?:s|ed)|is (?:proud|worried|concerned|happy|glad|sad|grateful|thankful) )\b`)
+
+// share is how many words of the claim an assertion has.
+func (s *assertion) share(claimTerms map[string]bool) int {
+	n := 0
+	for t := range s.terms {
+		if claimTerms[t] || claimTerms[kin(t)] {
+			n++
+		}
+	}
+	return n
+}
 
 // contributes reports whether a assertion has words of the claim.
 func contributes(s assertion, claimTerms map[string]bool) bool {
@@ -459,7 +529,7 @@ func doesItself(s assertion, c *claim) bool {
 
 var (
 	always  = lazily(`\b(?:always|never|every|everything|everyone|everybody|only|all|nobody|constantly|entirely|completely|forever|most|best|favou?rite|exclusively|whenever|any)\b`)
-	often   = lazily(`\b(?:always|never|every|everything|everyone|each|daily|only|just|all|nobody|no one|constantly|entirely|completely|totally|forever|most|best|favou?rite|exclusively|whenever|any|nothing|none|not|n't|don't|doesn't|can't|won't|no|nothing but|weekdays|mornings|evenings|nights|mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays|weekends|love most|top|number one)\b`)
+	often   = lazily(`\b(?:always|never|every|everything|everyone|everybody|each|daily|only|just|all|nobody|no one|constantly|entirely|completely|totally|forever|most|best|favou?rite|exclusively|whenever|any|nothing|none|not|n't|don't|doesn't|can't|won't|no|nothing but|weekdays|mornings|evenings|nights|mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays|weekends|love most|top|number one)\b`)
 	spoke   = lazily(`\b(?:says?|said|told|thinks?|believes?|claims?|heard|according|suggests?|suggested|recommends?|recommended|calls?)\b`)
 	asksFor = lazily(`\b(?:asks?|asked|asking|wonders?|wondering|curious|wants to know|interested in|inquir\w+|seeking|looking for)\b`)
 	maybe   = lazily(`\b(?:if|unless|would|could|might|may|maybe|perhaps|possibly|probably|wish(?:es)?|consider(?:s|ing)?|hypothetical|thinking|thinks|unsure|uncertain|wants?|hopes?|plans?|dreams?|interested|wonders?|wondering|not sure|potential(?:ly)?|prefers?|almost|nearly|likely)\b`)
@@ -475,11 +545,18 @@ func (c *claim) inSameSense(w []assertion, g *gathered) bool {
 		claimTerms[t], claimTerms[kin(t)] = true, true
 	}
 	denies, asserts := false, false
+	most := 0
+	for _, s := range w {
+		most = max(most, s.share(claimTerms))
+	}
 	shared, claimed := slices.ContainsFunc(w, c.shares), c.folded
 	if shared {
 		claimed = attribute.ReplaceAllString(claimed, "")
 	}
 	for _, s := range w {
+		if len(w) > 1 && s.share(claimTerms)*2 <= most/2 { // what the claim says is said elsewhere
+			continue
+		}
 		if len(w) > 1 && !contributes(s, claimTerms) {
 			continue
 		}
@@ -627,6 +704,9 @@ func (c *claim) inOrder(g *gathered) bool {
 		if len(there) == 0 {
 			continue
 		}
+		if sides[pivot] && c.turned(terms, there, g) {
+			return false
+		}
 		for t := range terms {
 			if !there[t] && g.terms[t] && elsewhere(inWords, pivot, t) {
 				return false
@@ -650,6 +730,22 @@ func (c *claim) inOrder(g *gathered) bool {
 		}
 	}
 	return true
+}
+
+// sides are pivots that have one thing on each side: sugar for honey.
+var sides = table("for instead than over")
+
+// turned reports whether what follows a pivot in the claim stands before it in the
+// words, and the other way round.
+func (c *claim) turned(inClaim, inWords map[string]bool, g *gathered) bool {
+	for t := range inClaim {
+		for w := range inWords {
+			if !inClaim[w] && !inWords[t] && slices.Contains(g.order, t) && slices.Contains(c.terms, w) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 var leaves = lazily(`\b(?:from|left|lived|used|previously|formerly|former|no longer|was|were|moved|switched|changed)\b`)

@@ -19,7 +19,12 @@ var free = termTable(`named called name person someone current currently now als
 	old age aged years year since about around approximately roughly least born keep keeps keeping dislike dislikes hate hates dislike avoid avoids longer
 	stop stopped quit quits experience experiences experienced need needs needed think thinks thought believe believes find finds found try tries trying tried
 	start starts started begin began begins look looking looks give gives gave come comes came fan favorite favourite both together own self married
-	cannot able unable desire aim aims goal seek seeks seeking thank thankful grateful appreciate appreciates value values suffers suffer relationship home where`)
+	cannot able unable desire aim aims goal seek seeks seeking thank thankful grateful appreciate appreciates value values suffers suffer relationship home where
+	oneself himself herself themselves while including includes due particularly especially significant significantly various toward towards through other
+	others acknowledge acknowledges emphasize emphasizes emphasise encourage encourages encouraged suggest suggests suggested recommend recommends importance
+	important advise advises advised conversation discuss discusses discussed involve involved involves focus focused focuses participate participated
+	engage engaged engages willing willingness especially commend commends congratulate congratulates offer offers offered receive received admire admires admired admiration gratitude agree agrees during along help helps helping bring brings show shows
+	showed continue continues`)
 
 // evidence says what must have been said for the free words of a claim: nobody has
 // a dog because they saw one.
@@ -99,7 +104,7 @@ meat: meat|beef|pork|chicken|steak|vegetarian|vegan
 developer programmer: develop\w*|program\w*|coder|code|coding|software engineer|engineer
 engineer: engineer\w*
 software: software|program\w*|cod(?:e|ing)|app|apps|developer
-teacher teaches taught: teach\w*|taught|teacher|class|classes
+teacher teaches taught: teach\w*|taught|teacher
 nurse: nurse|nursing
 doctor physician: doctor|physician|gp|dr
 student study studies studied studying: stud\w+|student|major\w*|degree|enrolled|class|classes|course|school|university|college|phd|master'?s|bachelor'?s|learn\w*
@@ -178,7 +183,7 @@ support supportive supports supported: support\w*|help\w*|encourag\w+
 create creates created creating creative: creat\w+|ma[dk]e|making|built|design\w*
 join joined joining joins: join\w*|signed up|sign up|became (?:a )?(?:part|member)
 win won: w[io]n|winning|first place|champion\w*
-family: family|relatives|kids|children|parents|wife|husband|fam
+family: we|our|us|family|relatives|kids|children|parents|wife|husband|fam
 city town: city|town
 country: country|nation
 girlfriend: girlfriend|gf|girl
