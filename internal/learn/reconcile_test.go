@@ -82,3 +82,16 @@ func TestTheNewPlaceTakesTheOldOnes(t *testing.T) {
 		}
 	}
 }
+
+func TestADayIsPutRight(t *testing.T) {
+	for said, want := range map[string]string{
+		"My appointment is on June 12. Actually it's the 14th, not the 12th.": "User's appointment is on 2026-06-14",
+		"My flight is on June 12. No, it's on June 14, not June 12":           "User's flight is on 2026-06-14",
+		"My appointment is on June 12. Sorry, I meant June 14":                "User's appointment is on 2026-06-14",
+		"My appointment is on June 12. It's the 14th, not the 11th.":          "User's appointment is on 2026-06-12",
+	} {
+		if got := learned(said); got != want {
+			t.Errorf("from %q\n got %q\nwant %q", said, got, want)
+		}
+	}
+}

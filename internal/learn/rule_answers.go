@@ -1,8 +1,11 @@
 package learn
 
 import (
+	"strconv"
 	"strings"
+	"time"
 
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -178,7 +181,7 @@ func (r *reader) corrects(c *clause, i int) bool {
 	default:
 		return false
 	}
-	for j < len(c.words) && (c.words[j].mark() || c.at(j) == "to" || c.at(j) == "say" || adverb[c.at(j)]) {
+	for j < len(c.words) && (c.words[j].mark() || c.at(j) == "to" || c.at(j) == "say" || c.at(j) == "on" || adverb[c.at(j)]) {
 		j++
 	}
 	end, wrong := len(c.words), ""
@@ -193,7 +196,7 @@ func (r *reader) corrects(c *clause, i int) bool {
 		end--
 	}
 	right := c.text(j, end)
-	if right == "" || end-j > 5 || wrong == "" && c.at(i) == "it" || !c.standing(j, end) && !isDigit(right) {
+	if right == "" || end-j > 5 || wrong == "" && c.at(i) == "it" || !c.standing(j, end) && !isDigit(right) && len(c.dates(j, end)) == 0 && !isOrdinal(c.at(end-1)) {
 		return false
 	}
 	return r.correct(c, right, wrong)
@@ -208,6 +211,10 @@ func (r *reader) correct(c *clause, right, wrong string) bool {
 		}
 		for k := len(*list) - 1; k >= 0; k-- {
 			old := (*list)[k]
+			if fixed, ok := redated(old, right, wrong, r.said.Turn.CreatedAt); ok {
+				r.put(list, k, fixed, c)
+				return true
+			}
 			value := wrong
 			if value == "" {
 				value = lastValue(old.Text, right)
@@ -223,14 +230,49 @@ func (r *reader) correct(c *clause, right, wrong string) bool {
 			if key, found := strings.CutSuffix(old.Attribute, ":"+keyOf(value)); found {
 				fixed.Attribute = key + ":" + keyOf(right)
 			}
-			fixed.Span = &memory.Span{Turn: r.said.Turn.ID, Start: c.Start, End: c.End}
-			fixed.Turn, fixed.Quote = r.said.Turn.ID, r.said.Text[c.Start:c.End]
-			*list = append((*list)[:k], (*list)[k+1:]...)
-			r.found = append(r.found, fixed)
+			r.put(list, k, fixed, c)
 			return true
 		}
 	}
 	return false
+}
+
+// put takes candidate k of a list out and adds what was said instead.
+func (r *reader) put(list *[]Candidate, k int, fixed Candidate, c *clause) {
+	fixed.Span = &memory.Span{Turn: r.said.Turn.ID, Start: c.Start, End: c.End}
+	fixed.Turn, fixed.Quote = r.said.Turn.ID, r.said.Text[c.Start:c.End]
+	*list = append((*list)[:k], (*list)[k+1:]...)
+	r.found = append(r.found, fixed)
+}
+
+// redated returns what was said with the day of it put right: "it's the 14th, not
+// the 12th", "I meant 14 June". The wrong day, where one is named, must be its day.
+func redated(old Candidate, right, wrong string, said time.Time) (Candidate, bool) {
+	dates := text.Resolve(old.Text, said)
+	if !single(old.Attribute) || len(dates) != 1 || dates[0].Grain != text.Day {
+		return old, false
+	}
+	was := dates[0].From
+	now, ok := dayIn(right, was, said)
+	if before, named := dayIn(wrong, was, said); !ok || wrong != "" && (!named || !before.Equal(was)) {
+		return old, false
+	}
+	old.Text = old.Text[:dates[0].Start] + "on " + now.Format(time.DateOnly) + old.Text[dates[0].End:]
+	return old, true
+}
+
+// dayIn reads a day: a date, or the day of the month of was.
+func dayIn(s string, was, said time.Time) (time.Time, bool) {
+	s = strings.TrimPrefix(strings.TrimPrefix(lower(s), "on "), "the ")
+	if dates := text.Resolve(s, said); len(dates) == 1 && dates[0].Of(s) == s && dates[0].Grain == text.Day {
+		return dates[0].From, true
+	}
+	if !isOrdinal(s) {
+		return time.Time{}, false
+	}
+	day, err := strconv.Atoi(strings.TrimRight(s, "sthndr"))
+	then := time.Date(was.Year(), was.Month(), day, 0, 0, 0, 0, time.UTC)
+	return then, err == nil && then.Month() == was.Month()
 }
 
 // lastValue returns the last words of a fact that have the shape of value: a number,

@@ -16,7 +16,7 @@ var (
 	appointments = &family{rule: "appointed", category: "plan", confidence: 0.85}
 	restless     = table("moved pushed postponed rescheduled shifted extended delayed")
 	// fresh are words of a thing that do not tell it from another.
-	fresh = table("new updated current revised original final next upcoming my our the a an is are of for with to on in at user's")
+	fresh = table("new updated current revised original next upcoming my our the a an is are of for with to on in at user's")
 )
 
 // attributeOf returns the attribute of a thing of which there is one, "" for no thing.
@@ -161,7 +161,7 @@ func (r *reader) due(c *clause, i, k int) bool {
 	for c.at(after) == "," {
 		after++
 	}
-	if c.at(after) == "for" {
+	if v, ok := verbs()[c.at(after+1)]; c.at(after) == "for" || c.at(after) == "to" && ok && v.form&base != 0 {
 		end := c.ending(after + 1)
 		for e := after + 1; e < end; e++ {
 			if c.at(e) == "," {
