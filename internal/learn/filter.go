@@ -120,6 +120,8 @@ func worthless(c Candidate) string {
 		return "too short"
 	case text.Asks(s):
 		return "a question"
+	case saysNothing(s), transcribed.MatchString(strings.ToLower(s)):
+		return "nothing to remember"
 	case c.Remember:
 		return ""
 	case passing.MatchString(s):
@@ -127,6 +129,22 @@ func worthless(c Candidate) string {
 	}
 	return ""
 }
+
+// transcribed is a line of a conversation, not a fact.
+var transcribed = lazily(`^(?:user|assistant|context)(?: said)?: `)
+
+// saysNothing reports whether a text is a lone word, or words without a meaning of
+// their own.
+func saysNothing(s string) bool {
+	for t := range termSet(s) {
+		if !telling[t] && !wanting[t] {
+			return len(strings.Fields(s)) < 2
+		}
+	}
+	return true
+}
+
+var wanting = termTable("what who where when why how which would could do does did")
 
 // instruction is text that would steer a model rather than describe a person.
 var instruction = regexp.MustCompile(`(?i)` +

@@ -103,13 +103,15 @@ type Given struct {
 	lines    map[string]bool
 	shingles map[string]bool
 	terms    []map[string]bool
+	denies   []bool          // whether the memory of the same place in terms does
+	all      map[string]bool // the terms of all lines
 	ids      []string
 }
 
 // NewGiven returns what recognises the given texts: the injected memories' words
 // and the lines of the block that held them.
 func NewGiven(texts ...string) *Given {
-	g := &Given{lines: map[string]bool{}, shingles: map[string]bool{}}
+	g := &Given{lines: map[string]bool{}, shingles: map[string]bool{}, all: map[string]bool{}}
 	for _, s := range texts {
 		for line := range strings.Lines(s) {
 			body, _ := undress(line)
@@ -122,7 +124,10 @@ func NewGiven(texts ...string) *Given {
 				g.shingles[strings.Join(ws[i:i+shingle], " ")] = true
 			}
 			if set := termSet(body); len(set) >= 2 {
-				g.terms = append(g.terms, set)
+				g.terms, g.denies = append(g.terms, set), append(g.denies, hasDenial(text.Fold(body)))
+			}
+			for t := range termSet(line) {
+				g.all[t] = true
 			}
 		}
 	}
@@ -154,7 +159,7 @@ func Suspects(t memory.Turn) []string {
 	for _, span := range text.Sentences(t.Content) {
 		s := span.Of(t.Content)
 		body, dressed := undress(s)
-		if len(text.Words(body)) >= 3 && (t.Role == memory.RoleAssistant || dressed || isUser.MatchString(strings.ToLower(body))) {
+		if len(text.Words(body)) >= 3 && (t.Role == memory.RoleAssistant || dressed || isUser.MatchString(strings.ToLower(body)) || speaksToYou(body)) {
 			out = append(out, body)
 		}
 	}
@@ -202,7 +207,7 @@ func (g *Given) blank(b []byte, role memory.Role) {
 		at += len(line)
 	}
 	for _, span := range text.Sentences(s) {
-		if g.hasSentence(span.Of(s)) || role == memory.RoleAssistant && g.repeats(span.Of(s)) {
+		if sentence := span.Of(s); g.hasSentence(sentence) || role == memory.RoleAssistant && g.repeats(sentence) || g.saysNothingNew(sentence, role) {
 			fill(b[span.Start:span.End], ' ')
 		}
 	}
@@ -263,6 +268,50 @@ func (g *Given) repeats(s string) bool {
 		}
 	}
 	return false
+}
+
+// telling are terms of who said or knows something.
+var telling = termTable("user you assistant say said tell told remember know mention summary memory")
+
+// speaksToYou reports whether a sentence tells somebody of themselves: in a user's
+// turn that is a reply sent back.
+func speaksToYou(s string) bool {
+	return toYou.MatchString(text.Fold(s)) && (!firstPerson(s) || addressed.MatchString(text.Fold(strings.TrimSpace(s))))
+}
+
+// saysNothingNew reports whether all words of a sentence are known: of one memory
+// or, if an assistant says it or it is sent back to one, of several. What a person
+// says in the first person is new even if it was said before: it may be so again.
+func (g *Given) saysNothingNew(s string, role memory.Role) bool {
+	body, dressed := undress(s)
+	back := role == memory.RoleAssistant || speaksToYou(body) || isUser.MatchString(strings.ToLower(body))
+	if !back && (!dressed || firstPerson(body)) {
+		return false
+	}
+	said := termSet(body)
+	for t := range telling {
+		delete(said, t)
+	}
+	if len(said) == 0 || text.Asks(body) {
+		return false
+	}
+	denies, sameSense := hasDenial(text.Fold(body)), false
+	for i, known := range g.terms {
+		if g.denies[i] == denies && subset(said, known) {
+			return true
+		}
+		sameSense = sameSense || g.denies[i] == denies
+	}
+	return back && sameSense && subset(said, g.all)
+}
+
+func subset(of, whole map[string]bool) bool {
+	for t := range of {
+		if !whole[t] {
+			return false
+		}
+	}
+	return true
 }
 
 func firstPerson(s string) bool {
