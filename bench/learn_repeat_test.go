@@ -85,12 +85,9 @@ func TestRepeatedMemoriesTeachNothing(t *testing.T) {
 	}
 }
 
-// repeatsTeach are the ways to learn that are known to learn from repetitions, until
-// what was injected is recognised by its content after a restart too; they are
-// logged and fail nothing. Take a line out when it is mended.
-var repeatsTeach = map[string]bool{
-	"model=true/assistant=false": true, "model=true/assistant=true": true,
-}
+// repeatsTeach are the ways to learn that are known to learn from repetitions; they
+// are logged and fail nothing. Take a line out when it is mended.
+var repeatsTeach = map[string]bool{}
 
 // echoing is the program with an assistant that repeats its memories.
 type echoing struct {

@@ -273,9 +273,12 @@ func (g *Given) repeats(s string) bool {
 // telling are terms of who said or knows something.
 var telling = termTable("user you assistant say said tell told remember know mention summary memory")
 
+var iRemember = lazily(`(?i)^\s*i remember (?:that )?`)
+
 // speaksToYou reports whether a sentence tells somebody of themselves: in a user's
 // turn that is a reply sent back.
 func speaksToYou(s string) bool {
+	s = iRemember.ReplaceAllString(s, "")
 	return toYou.MatchString(text.Fold(s)) && (!firstPerson(s) || addressed.MatchString(text.Fold(strings.TrimSpace(s))))
 }
 
