@@ -311,10 +311,17 @@ func (x *Exchange) storeQuestion(ctx context.Context) error {
 	now := x.e.now()
 	batch := memory.Batch{Conversation: x.conversation, Run: newID(), Marks: marks(x.at.Leave, x.at.Rejoin)}
 	x.parent = x.at.Parent
+	forgotten, err := x.forgotten(ctx)
+	if err != nil {
+		return err
+	}
 	for _, p := range x.at.New {
 		m := x.in.Chat.Messages[p.Message]
 		t := x.turn(m.Role, m.Name, m.Text, p.Index, p.Chain, now)
 		t.NoLearn = p.History || !x.learns
+		if p.History && forgotten[string(t.Role)+t.Content] {
+			t.Status = memory.Retired
+		}
 		batch.Turns = append(batch.Turns, t)
 		if m.Role == memory.RoleUser && !p.History {
 			x.asked = t.ID
@@ -324,7 +331,6 @@ func (x *Exchange) storeQuestion(ctx context.Context) error {
 		return nil
 	}
 	x.moved = slices.Concat(x.at.Leave, x.at.Rejoin)
-	var err error
 	if batch.Jobs, err = x.asksToLearn(ctx, now); err != nil {
 		return err
 	}
@@ -335,6 +341,20 @@ func (x *Exchange) storeQuestion(ctx context.Context) error {
 		x.e.Wake()
 	}
 	return nil
+}
+
+// forgotten returns what an owner has forgotten of what was said, by role and words,
+// if the request sends a history that is to be stored anew: a client that names no
+// conversation, or another one, does not bring it back.
+func (x *Exchange) forgotten(ctx context.Context) (map[string]bool, error) {
+	if !slices.ContainsFunc(x.at.New, func(p dialog.Place) bool { return p.History }) {
+		return nil, nil
+	}
+	gone := map[string]bool{}
+	err := x.e.everything(ctx, x.in.Owner, memory.Query{Kinds: []memory.Kind{memory.KindTurn}, Statuses: []memory.Status{memory.Retired}}, func(m memory.Memory) {
+		gone[string(m.Turn.Role)+m.Turn.Content] = true
+	})
+	return gone, err
 }
 
 // turn makes the next turn of the path; secrets do not reach the disk. Its id is

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
@@ -182,10 +183,30 @@ func (e *Engine) extract(ctx context.Context, job memory.Job, scope memory.Scope
 	return nil, memory.Author{}, err
 }
 
+// extractByModel asks a model, for long talk several times.
 func (e *Engine) extractByModel(ctx context.Context, scope memory.Scope, said []learn.Said) ([]learn.Candidate, memory.Author, error) {
+	var cands []learn.Candidate
+	var author memory.Author
+	for _, piece := range learn.Pieces(said, learnBytes) {
+		more, by, err := e.askForFacts(ctx, scope, piece)
+		if err != nil {
+			return nil, memory.Author{}, err
+		}
+		cands, author = append(cands, learn.Whose(more, piece)...), by
+	}
+	return cands, author, nil
+}
+
+// knownBytes is how much of what is said is searched for, to tell the model what is
+// known already.
+const knownBytes = 2 << 10
+
+func (e *Engine) askForFacts(ctx context.Context, scope memory.Scope, said []learn.Said) ([]learn.Candidate, memory.Author, error) {
 	var words string
 	for _, s := range said {
-		words += s.Text + "\n"
+		if len(words) < knownBytes {
+			words += clip(strings.TrimSpace(s.Text), knownBytes) + "\n"
+		}
 	}
 	known, err := e.neighbours(ctx, scope, words, 8)
 	if err != nil {

@@ -58,6 +58,7 @@ var stores = map[string]func(t testing.TB, now func() time.Time) memory.Store{
 //	edit NAME: TEXT            NAME's last message is edited to say TEXT
 //	edit NAME N: TEXT          NAME's N-th message of the chat is, and what followed is gone
 //	correct NAME: OLD | NEW    a person gives the fact of these words other ones
+//	drop NAME: N               NAME's client leaves out the first N messages from now on
 //	approve NAME: TEXT         a person lets the pending fact of these words in
 //	reject NAME: TEXT          or refuses it
 //	relearn NAME               all that NAME said is learned from again
@@ -226,6 +227,12 @@ func (s *scene) step(line string) error {
 		return s.exchange(ctx, name)
 	case "correct":
 		return s.correct(ctx, owner, rest, author)
+	case "drop":
+		n, err := strconv.Atoi(rest)
+		if err != nil {
+			return err
+		}
+		s.chats[name] = s.chats[name][n:]
 	case "approve", "reject":
 		return s.decide(ctx, owner, memory.Action(verb), rest, author)
 	case "relearn":

@@ -38,7 +38,11 @@ func (p *planner) add(c Candidate, v *verdict) {
 		next.Content, next.Hash = words, text.Hash(words)
 	}
 	if reason := p.waits(c); reason != "" {
-		p.addPending(next, "", reason)
+		instead := ""
+		if len(v.targets) > 0 {
+			instead = v.targets[0]
+		}
+		p.addPending(next, instead, reason)
 		return
 	}
 	olds, newer, stronger := p.replaceable(c, v.targets)

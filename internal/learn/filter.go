@@ -116,6 +116,8 @@ func worthless(c Candidate) string {
 		return "empty"
 	case nothing(s):
 		return "nothing to remember"
+	case len(s) > maxFact:
+		return "too long"
 	case utf8.RuneCountInString(s) < minLength:
 		return "too short"
 	case text.Asks(s):

@@ -205,11 +205,17 @@ func (p *planner) judge(decisions []Decision) {
 	}
 }
 
-// target returns the decision's target if it is valid, "" otherwise. What is said
-// to be repeated must share a word with what repeats it.
+// target returns the decision's target if it is valid, "" otherwise. What is
+// repeated, replaced or ended must have to do with what is said: an attribute of the
+// same subject, or a word. A model that names a wrong id takes nothing away.
 func (p *planner) target(d Decision) string {
 	id := p.near(d.Candidate, d.Target)
-	if id != "" && d.Verdict == None && covered(termSet(p.known[id].Fact.Content), termSet(p.cands[d.Candidate].Text)) == 0 {
+	if id == "" {
+		return ""
+	}
+	f, c := p.known[id].Fact, p.cands[d.Candidate]
+	same := d.Verdict != None && c.Attribute != "" && c.Attribute == f.Attribute && c.Subject == f.Subject
+	if !same && covered(termSet(f.Content), termSet(c.Text)) == 0 {
 		return ""
 	}
 	return id

@@ -33,10 +33,14 @@ func Rules(said []Said) []Candidate {
 		out = append(out, remembered...)
 		r := reader{said: s, spoken: remembered, earlier: &out}
 		r.turn()
-		out = append(out, r.found...)
+		out = append(out, r.found[:min(len(r.found), maxRead)]...)
 	}
 	return lasting(out)
 }
+
+// maxRead bounds the facts of one turn: what has more is no talk, and each is held
+// against all others.
+const maxRead = 3 * maxFacts
 
 // fewWords is how many statements later what was said may be taken back.
 const fewWords = 32
