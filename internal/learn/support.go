@@ -335,7 +335,7 @@ func (c *claim) dated(g *gathered, said Said) bool {
 	}
 	known := text.Resolve(g.text, c.at)
 	for _, d := range c.dates {
-		if !slices.ContainsFunc(known, func(k text.Date) bool { return within2(d, k) || within2(k, d) }) && !sinceYears(d, g, c.at) {
+		if !slices.ContainsFunc(known, func(k text.Date) bool { return within2(d, k) || within2(k, d) || yearApart(d, k) }) && !sinceYears(d, g, c.at) {
 			return false
 		}
 	}
@@ -344,6 +344,12 @@ func (c *claim) dated(g *gathered, said Said) bool {
 
 // within2 reports whether a lies in b.
 func within2(a, b text.Date) bool { return !a.From.Before(b.From) && !a.To.After(b.To) }
+
+// yearApart reports whether two dates are the same day or month of years that nobody
+// named: "in March" is of one year or another by the words around it.
+func yearApart(a, b text.Date) bool {
+	return a.Relative && b.Relative && a.Grain == b.Grain && a.From.Month() == b.From.Month() && a.From.Day() == b.From.Day()
+}
 
 var forYears = lazily(`\b(\w+) years?\b`)
 

@@ -70,7 +70,7 @@ func (p *dateParser) monthDay(i int) (Date, int) {
 	if !p.bareMonth(i) {
 		return Date{}, 0
 	}
-	d := monthOf(p.nearestYear(m), m)
+	d := monthOf(p.yearOfMonth(i, m), m)
 	d.Relative = true
 	return d, 1
 }
@@ -101,7 +101,7 @@ func (p *dateParser) withYear(i, n, day int, m time.Month) (Date, int) {
 	if ok {
 		n++
 	} else {
-		year = p.nearestYear(m)
+		year = p.yearOfMonth(i, m)
 	}
 	d, valid := dayOf(year, m, day)
 	if valid == 0 {
@@ -109,6 +109,21 @@ func (p *dateParser) withYear(i, n, day int, m time.Month) (Date, int) {
 	}
 	d.Relative = !ok
 	return d, n
+}
+
+// yearOfMonth returns the year of a month without one at token i: the last such month
+// where the words before it are about the past, the next where they are about what
+// is to come, and otherwise the nearest.
+func (p *dateParser) yearOfMonth(i int, m time.Month) int {
+	switch t := p.tense(i); {
+	case t == comes && m < p.day.Month():
+		return p.day.Year() + 1
+	case t == passed && m > p.day.Month():
+		return p.day.Year() - 1
+	case t != untold:
+		return p.day.Year()
+	}
+	return p.nearestYear(m)
 }
 
 // nearestYear returns the year in which month m is nearest to p.day.

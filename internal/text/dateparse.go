@@ -383,21 +383,42 @@ func (p *dateParser) moved(i int) bool {
 }
 
 // past reports whether the words near before token i are in a past tense.
-func (p *dateParser) past(i int) bool {
+func (p *dateParser) past(i int) bool { return p.tense(i) == passed }
+
+// tense is what the words before a date say of when it is.
+type tense int
+
+const (
+	untold tense = iota
+	passed
+	comes
+)
+
+// tense returns what the nearest word before token i says that tells.
+func (p *dateParser) tense(i int) tense {
 	for j := i - 1; j >= 0 && j >= i-12; j-- {
 		low := p.toks[j].low
 		switch low {
-		case "will", "going", "ll", "plan", "planning", "tomorrow", "want":
-			return false
+		case "will", "going", "gonna", "shall", "ll", "plan", "plans", "planning", "hope", "hoping", "tomorrow", "want", "upcoming", "due":
+			return comes
 		case "was", "were", "did", "had", "got", "said":
-			return true
+			return passed
+		}
+		if strings.HasSuffix(low, "ing") && j > 0 && present[p.toks[j-1].low] { // "I'm flying to Rome"
+			return comes
 		}
 		if base, ok := irregular[low]; ok && base != low && stemmable(low) && !strings.HasSuffix(low, "s") {
-			return true
+			return passed
 		}
-		if len(low) > 4 && strings.HasSuffix(low, "ed") {
-			return true
+		if len(low) > 4 && strings.HasSuffix(low, "ed") && !(j > 0 && becoming[p.toks[j-1].low]) {
+			return passed
 		}
 	}
-	return false
+	return untold
 }
+
+// becoming are words after which a participle tells of no past: "getting married".
+var becoming = dateTable("get getting gets be being")
+
+// present are the forms of "be" before what is going on or to come.
+var present = dateTable("am is are m re")
