@@ -174,11 +174,78 @@ var most = candidates
 // job" is about the job.
 func wishOf(query string) learn.Command {
 	said := learn.Said{Turn: memory.Turn{Role: memory.RoleUser}, Text: "Forget " + query}
-	if _, forget := learn.Commands([]learn.Said{said}); len(forget) > 0 {
+	if _, forget := learn.Commands([]learn.Said{said}); len(forget) > 0 && !forget[0].Name {
 		return forget[0]
 	}
-	return learn.Command{What: query}
+	return learn.Command{What: query} // whoever asks here means memory, by a mere name as well
 }
+
+// meant returns the memories of a scope that a wish to forget is about. Facts are all
+// looked at, since "my job" has no word of "User works as a nurse"; of turns and
+// summaries, those that a search finds.
+func (e *Engine) meant(ctx context.Context, scope memory.Scope, wish learn.Command) ([]memory.Memory, error) {
+	var found []memory.Memory
+	have := map[string]bool{}
+	add := func(m memory.Memory) {
+		if !have[m.ID()] && scope.Sees(m.Scope()) {
+			have[m.ID()] = true
+			found = append(found, m)
+		}
+	}
+	q := memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: []memory.Status{memory.Active, memory.Pending}}
+	if wish.All {
+		q.Kinds = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}
+		err := e.everything(ctx, scope.Owner, q, func(m memory.Memory) { found = append(found, m) })
+		return found, err
+	}
+	hits, err := e.Recall(ctx, Question{Scope: scope, Text: wish.What, TopK: &most, Whole: true, Door: "forget"})
+	if err != nil {
+		return nil, fmt.Errorf("find what to forget: %w", err)
+	}
+	if len(hits.Degraded) > 0 { // half a search is no reason to forget half: it is tried again
+		return nil, memory.Errorf(memory.Unavailable, "find what to forget: %s", strings.Join(hits.Degraded, "; "))
+	}
+	for _, h := range hits.Hits {
+		add(h.Memory)
+	}
+	if err := e.everything(ctx, scope.Owner, q, add); err != nil {
+		return nil, err
+	}
+	if found, err = e.withQuoted(ctx, scope.Owner, found, have); err != nil {
+		return nil, err
+	}
+	return learn.Meant(wish, found), nil
+}
+
+// withQuoted adds the turns that the found facts were learned from, since a turn may
+// name what its fact does not. Those out of recall already say nothing.
+func (e *Engine) withQuoted(ctx context.Context, owner memory.Owner, found []memory.Memory, have map[string]bool) ([]memory.Memory, error) {
+	var ids []string
+	for _, m := range found {
+		if m.Fact == nil || m.Fact.Source != memory.Extracted || m.Fact.Provenance.Quote == nil {
+			continue
+		}
+		if id := m.Fact.Provenance.Quote.Turn; !have[id] {
+			have[id] = true
+			ids = append(ids, id)
+		}
+	}
+	for some := range slices.Chunk(ids, quotedAtOnce) {
+		turns, err := e.Store.Get(ctx, owner, some...)
+		if err != nil {
+			return nil, fmt.Errorf("read the words behind what to forget: %w", err)
+		}
+		for _, m := range turns {
+			if m.Turn != nil && m.Turn.Status == memory.Active {
+				found = append(found, m)
+			}
+		}
+	}
+	return found, nil
+}
+
+// quotedAtOnce is how many turns are read in one query.
+const quotedAtOnce = 200
 
 // ForgetMatching forgets what is meant, or only says what that would be. Of what a
 // question finds only that is meant which says what the question names.
@@ -195,14 +262,9 @@ func (e *Engine) ForgetMatching(ctx context.Context, owner memory.Owner, m Match
 	case (m.Query == "") == (len(m.IDs) == 0):
 		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "give either a query or ids")
 	case m.Query != "":
-		found, err := e.Recall(ctx, Question{Scope: memory.Scope{Owner: owner}, Text: m.Query, TopK: &most, Whole: true, Door: "forget"})
-		if err != nil {
+		if gone, err = e.meant(ctx, memory.Scope{Owner: owner}, wishOf(m.Query)); err != nil {
 			return nil, memory.Receipt{}, err
 		}
-		for _, h := range found.Hits {
-			gone = append(gone, h.Memory)
-		}
-		gone = learn.Meant(wishOf(m.Query), gone)
 	default:
 		if gone, err = e.Store.Get(ctx, owner, m.IDs...); err != nil {
 			return nil, memory.Receipt{}, err
@@ -270,30 +332,13 @@ func (e *Engine) grant(ctx context.Context, l lesson, run string, p *planned) er
 
 // wished returns the memories that a wish to forget means: what was said before it.
 func (e *Engine) wished(ctx context.Context, l lesson, wish learn.Command) ([]memory.Memory, error) {
-	var found []memory.Memory
-	if wish.All {
-		q := memory.Query{
-			Kinds:    []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary},
-			Statuses: []memory.Status{memory.Active, memory.Pending},
-		}
-		if err := e.everything(ctx, l.scope.Owner, q, func(m memory.Memory) { found = append(found, m) }); err != nil {
-			return nil, err
-		}
-	} else {
-		hits, err := e.Recall(ctx, Question{Scope: l.scope, Text: wish.What, TopK: &most, Whole: true, Door: "forget"})
-		if err != nil {
-			return nil, fmt.Errorf("find what to forget: %w", err)
-		}
-		if len(hits.Degraded) > 0 { // half a search is no reason to forget half: the job is tried again
-			return nil, memory.Errorf(memory.Unavailable, "find what to forget: %s", strings.Join(hits.Degraded, "; "))
-		}
-		for _, h := range hits.Hits {
-			found = append(found, h.Memory)
-		}
+	found, err := e.meant(ctx, l.scope, wish)
+	if err != nil {
+		return nil, err
 	}
 	asked := l.turn(wish.Span.Turn)
-	meant := slices.DeleteFunc(learn.Meant(wish, found), func(m memory.Memory) bool { return saidAfter(m, asked) })
-	if len(meant) == 0 {
+	meant := slices.DeleteFunc(found, func(m memory.Memory) bool { return saidAfter(m, asked) })
+	if len(meant) == 0 && !wish.Unsaid {
 		return nil, nil
 	}
 	stored, err := e.Store.Get(ctx, l.scope.Owner, asked.ID)

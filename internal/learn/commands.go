@@ -14,7 +14,13 @@ import (
 type Command struct {
 	What string // what to forget, "" with All
 	All  bool   // everything
-	Span memory.Span
+	// Name is set where nothing but a name tells that memory is meant: "forget about
+	// Eva" is about memory if Eva is somebody that is known.
+	Name bool
+	// Unsaid is set where the wish may be the first to say what it is about: "don't
+	// remember that I smoke". It goes itself then, whatever else is known.
+	Unsaid bool
+	Span   memory.Span
 }
 
 // Commands returns what the user asks to be remembered, as candidates that never
@@ -32,15 +38,20 @@ func Commands(said []Said) (remember []Candidate, forget []Command) {
 
 var (
 	rememberForm = regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to)[, ]+)*(?:remember|memori[sz]e|note down|(?:make|take) (?:a )?note|keep in mind|don['’]t forget|do not forget|(?:save|store)(?: this)? (?:to|in) (?:your )?memory)(?::\s*|\s+)(?:(?:for (?:later|next time|the future|me)|please|this|the following)[:,]?\s+)*(?P<that>that\s+|of\s+|:\s*|to\s+|about\s+)?(?P<what>.+)$`)
-	forgetForm   = regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|now|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to|you can|you should)[, ]+)*(?:forget|delete|erase|remove|clear|wipe)\s+(?:from (?:your )?memory )?(?P<what>.+)$`)
+	forgetForm   = regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|now|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to|you can|you should)[, ]+)*(?:(?P<strict>drop|scrap|(?P<unsaid>don['’]t|do not|stop) (?:remember(?:ing)?|memori[sz](?:e|ing)|stor(?:e|ing)|sav(?:e|ing)|keep(?:ing)?(?: in mind)?))|forget|delete|erase|remove|clear|wipe)\s+(?:from (?:your )?memory )?(?P<what>.+)$`)
 	forgetAll    = regexp.MustCompile(`(?i)^(?:everything|all)(?: (?:that )?(?:you (?:know|remember|have|stored)|i(?:['’]ve| have)? (?:said|told you)|of (?:it|that|this)))*(?: about me| so far| from your memory| in (?:your )?memory)*$|^(?:all|everything in) (?:of )?(?:my|your) (?:memory|memories|data)$|^me$|^(?:my|your) memor(?:y|ies)$`)
-	forgetAbout  = regexp.MustCompile(`(?i)^(?:about |that |what (?:i|you) (?:said|told you|know|remember) about |what (?:i|you) (?:said|know|remember) of |everything (?:you know )?about |all (?:you know )?about |anything about |the (?:fact|memory) (?:that|about|of) |my memory (?:of|about) )+`)
-	idiom        = regexp.MustCompile(`(?i)^(?:about )?(?:(?:it|this|that|this one|that one|it all|what i (?:just )?said)(?:,? (?:please|then|now|for now))?|the (?:last|previous|above) (?:one|message|part|question|step|line|paragraph|sentence)s?\b.*|the \w+ (?:column|row|file|line|word|function|variable|tag|element|space|comma)s?\b.*)$`)
+	forgetAbout  = regexp.MustCompile(`(?i)^(?:about |that |(?:what|everything|anything|all|the things?) (?:that )?(?:i|you)(?:['’]ve| have)? (?:just )?(?:said|told you|mentioned|know|remember) (?:about |of )|everything (?:you know )?about |all (?:you know )?about |anything about |the (?:fact|memory) (?:that|about|of) |my memory (?:of|about) )+`)
+	idiom        = regexp.MustCompile(`(?i)^(?:about )?(?:(?:it|this|that|this one|that one|it all|what i (?:just )?said)(?:,? (?:please|then|now|for now))?(?:[,;:–—-].*| (?:and|but|let['’]?s|let us|i['’]ll|we)\b.*)?|the (?:last|previous|above) (?:one|message|part|question|step|line|paragraph|sentence)s?\b.*|the \w+ (?:column|row|file|line|word|function|variable|tag|element|space|comma)s?\b.*)$`)
 	ofMemory     = regexp.MustCompile(`(?i)\b(?:memor(?:y|ies)|you know|you remember|about me|i (?:said|told)|my|i|i['’]m)\b`)
+
+	// plainly is how a wish about memory goes on after verbs that are mostly about
+	// other things: "drop the table" is none, "don't remember where it was" neither.
+	plainly = regexp.MustCompile(`(?i)^(?:(?:about )?(?:my|our) |that (?:i|i['’]m|i['’]ve|i['’]d|my|our|we)\b|(?:what|everything|anything|all|the things?) (?:that )?(?:i|you)(?:['’]ve| have)? (?:just )?(?:said|told|mentioned|know|remember)|the (?:fact|memory) )|\bmemory\b`)
+	aName   = regexp.MustCompile(`^(?:about )?((?:\p{Lu}[\p{L}'’-]+)(?: \p{Lu}[\p{L}'’-]+){0,2})$`)
 )
 
 // commandWords are those that a wish about memory needs one of.
-var commandWords = []string{"remember", "memori", "note", "mind", "forget", "save", "store", "delete", "erase", "remove", "clear", "wipe"}
+var commandWords = []string{"remember", "memori", "note", "mind", "forget", "save", "store", "delete", "erase", "remove", "clear", "wipe", "drop", "scrap"}
 
 func commands(s Said) (remember []Candidate, forget []Command) {
 	if !holds(s.Text, commandWords...) {
@@ -50,7 +61,7 @@ func commands(s Said) (remember []Candidate, forget []Command) {
 	for _, sentence := range text.Sentences(body) {
 		words := strings.TrimSpace(sentence.Of(body))
 		if m := forgetForm.FindStringSubmatch(words); m != nil && !rememberForm.MatchString(words) {
-			if c, ok := forgetting(m[forgetForm.SubexpIndex("what")], words); ok {
+			if c, ok := forgetting(m, words); ok {
 				c.Span = memory.Span{Turn: s.Turn.ID, Start: sentence.Start, End: sentence.End}
 				forget = append(forget, c)
 			}
@@ -127,17 +138,29 @@ var states = regexp.MustCompile(`(?i)\b(?:is|are|was|has|have|lives|works)\b`)
 // own are the words of somebody who speaks of their own things.
 var own = regexp.MustCompile(`(?i)\b(?:i|i['’]m|my|me|mine|our)\b`)
 
-func forgetting(what, words string) (Command, bool) {
-	what = strings.TrimRight(strings.TrimSpace(what), " .!?")
-	if forgetAll.MatchString(what) {
-		return Command{All: true}, true
-	}
-	if idiom.MatchString(what) || !ofMemory.MatchString(words) {
+// forgetting reads what [forgetForm] found in a sentence.
+func forgetting(m []string, words string) (Command, bool) {
+	part := func(name string) string { return m[forgetForm.SubexpIndex(name)] }
+	what, unsaid := strings.TrimRight(strings.TrimSpace(part("what")), " .!?"), part("unsaid") != ""
+	if part("strict") != "" && (!plainly.MatchString(what) || text.Asks(words)) {
 		return Command{}, false
+	}
+	if forgetAll.MatchString(what) {
+		return Command{All: true}, !unsaid
+	}
+	if idiom.MatchString(what) {
+		return Command{}, false
+	}
+	if !ofMemory.MatchString(words) {
+		name := aName.FindStringSubmatch(what)
+		if name == nil {
+			return Command{}, false
+		}
+		return Command{What: name[1], Name: true}, true
 	}
 	what = strings.TrimSpace(forgetAbout.ReplaceAllString(what, ""))
 	for _, end := range []string{" from your memory", " from memory", " please", " in your memory"} {
 		what = strings.TrimSuffix(what, end)
 	}
-	return Command{What: what}, what != ""
+	return Command{What: what, Unsaid: unsaid}, what != ""
 }

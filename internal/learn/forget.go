@@ -79,30 +79,3 @@ func (f *forgetter) summary(s memory.Summary) {
 		f.change(memory.ActionRetire, memory.Image{Summary: &s}, s.Version)
 	}
 }
-
-// Meant returns those of the found memories that a wish to forget is about: they
-// say what it names, in as many words as it has. A wish for everything means all.
-func Meant(wish Command, found []memory.Memory) []memory.Memory {
-	if wish.All {
-		return found
-	}
-	said := termSet(thirdPerson(wish.What))
-	var out []memory.Memory
-	for _, m := range found {
-		content := termSet(m.Content())
-		if m.Fact != nil {
-			content = union(content, termSet(m.Fact.Attribute+" "+m.Fact.Category+" "+m.Fact.Subject))
-		}
-		if covered(said, content) >= 0.6 {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
-func union(a, b map[string]bool) map[string]bool {
-	for t := range b {
-		a[t] = true
-	}
-	return a
-}

@@ -1,9 +1,11 @@
 package proxy
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/text"
@@ -13,7 +15,7 @@ import (
 
 // answerLocally lets the built-in model answer, in the format that was asked for.
 func (d *Door) answerLocally(w http.ResponseWriter, r *http.Request, c *call) {
-	reply := responder.Respond(c.Question(1), c.prepared.Hits)
+	reply := responder.Respond(c.Question(1), c.prepared.Hits, d.outlook(r.Context(), c))
 	a := wire.Answer{
 		Role: memory.RoleAssistant, Text: reply, Finish: "stop", Model: responder.Name,
 		ID:           "chatcmpl-" + httpx.RequestID(r.Context()),
@@ -32,6 +34,30 @@ func (d *Door) answerLocally(w http.ResponseWriter, r *http.Request, c *call) {
 	c.record(r.Context(), a)
 	body, _ := c.withHits(wire.EncodeAnswer(a, d.Now()))
 	writeJSON(w, http.StatusOK, body)
+}
+
+// outlook asks the engine what will become of what is said, so that the answer
+// promises no more.
+func (d *Door) outlook(ctx context.Context, c *call) responder.Outlook {
+	if !c.memory {
+		return responder.Outlook{Unkept: "Memory is off for this request"}
+	}
+	f, err := c.exchange.Foresee(ctx)
+	o := responder.Outlook{Forget: f.Forget, Found: f.Found, Unsure: err != nil}
+	if err != nil {
+		d.Log.Warn("the answer cannot tell what will be forgotten", "err", err)
+	}
+	switch {
+	case f.Paused == engine.PauseMemory:
+		o.Unkept = "Memory is paused"
+	case !f.Kept:
+		o.Unkept = "This chat leaves nothing in memory"
+	case f.Paused == engine.PauseLearning:
+		o.Unlearned = "Learning is paused"
+	case !f.Learned:
+		o.Unlearned = "Learning is off"
+	}
+	return o
 }
 
 func inputTokens(c *call) int {

@@ -23,15 +23,30 @@ const (
 	fallback = "I know nothing about that yet."
 )
 
+// Outlook is what will become of what is said. The zero value is the usual: it is
+// kept and learned from, and nothing is to be forgotten.
+type Outlook struct {
+	Unkept    string // why nothing of it is kept: "Memory is paused"; "" if it is kept
+	Unlearned string // why it is kept but not learned from: "Learning is paused"; "" if it is
+	Forget    string // what is asked to be forgotten, "" for nothing
+	Found     int    // how many memories that is about
+	Unsure    bool   // that is not known: memory could not be searched
+}
+
 // Respond answers a question from the hits, best first. A statement is
-// acknowledged. Without hits it says that it knows nothing.
-func Respond(question string, hits []memory.Hit) string {
-	if !asks(question) {
-		return acknowledge(question, hits)
+// acknowledged. Without hits it says that it knows nothing. It promises only what
+// the outlook holds.
+func Respond(question string, hits []memory.Hit, o Outlook) string {
+	if !asks(question) || o.Forget != "" {
+		return acknowledge(question, hits, o)
 	}
 	lines := lines(question, hits)
 	if len(lines) == 0 {
-		return fallback + " (" + who + " Tell me, and I will remember it.)"
+		promise := " Tell me, and I will remember it."
+		if o.Unkept != "" {
+			promise = " " + o.Unkept + "."
+		}
+		return fallback + " (" + who + promise + ")"
 	}
 	return "From memory:\n" + strings.Join(lines, "\n") + "\n(" + who + ")"
 }
@@ -53,17 +68,39 @@ func asks(s string) bool {
 	return false
 }
 
-var wish = regexp.MustCompile(`(?i)^(?:please |ok(?:ay)?,? |hey,? |can you )*(remember|forget)\b`)
+var wish = regexp.MustCompile(`(?i)^(?:please |ok(?:ay)?,? |hey,? |can you )*remember\b`)
 
-func acknowledge(said string, hits []memory.Hit) string {
-	head := "Noted. I keep what you say and learn what will matter later."
-	switch m := wish.FindStringSubmatch(strings.TrimSpace(said)); {
-	case strings.TrimSpace(said) == "":
+// head says what will become of what was said, and never more than that.
+func head(said string, o Outlook) string {
+	switch {
+	case o.Forget != "" && o.Unkept != "":
+		return o.Unkept + ", so nothing is forgotten now, and nothing of this is kept."
+	case o.Forget != "" && o.Unlearned != "":
+		return o.Unlearned + ", so nothing is forgotten now. You can still remove it from the list of memories."
+	case o.Forget != "" && o.Unsure:
+		return "I will look for what you ask me to forget; whether there is any of it I cannot tell now."
+	case o.Forget != "" && o.Found == 0:
+		return "I found nothing to forget about “" + shortened(o.Forget) + "”."
+	case o.Forget != "":
+		return "I will forget that."
+	case o.Unkept != "":
+		return o.Unkept + ", so nothing of this is kept."
+	case o.Unlearned != "":
+		return o.Unlearned + ": I keep what you say and learn nothing from it."
+	case wish.MatchString(said):
+		return "I will remember that."
+	}
+	return "Noted. I keep what you say and learn what will matter later."
+}
+
+func acknowledge(said string, hits []memory.Hit, o Outlook) string {
+	said = strings.TrimSpace(said)
+	if said == "" {
 		return "There was nothing to answer. (" + who + ")"
-	case m != nil && strings.EqualFold(m[1], "remember"):
-		head = "I will remember that."
-	case m != nil:
-		head = "I will forget that."
+	}
+	head := head(said, o)
+	if o.Forget != "" {
+		return head + " (" + who + ")" // and does not repeat it
 	}
 	related := lines(said, hits)
 	if len(related) > 3 {

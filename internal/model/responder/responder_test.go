@@ -28,7 +28,7 @@ func TestAnswersRepeatMemoryAndSaySo(t *testing.T) {
 		fact("user lives in Lisbon."),
 		turn(memory.RoleUser, "where do I live?"),
 	}
-	got := Respond("Where do I live?", hits)
+	got := Respond("Where do I live?", hits, Outlook{})
 	want := "From memory:\n" +
 		"- You live in Lisbon (2026-05-03)\n" +
 		"- Your dog is named Rex (2026-05-03)\n" +
@@ -43,7 +43,7 @@ func TestAnswersRepeatMemoryAndSaySo(t *testing.T) {
 
 func TestWithoutMemoryItSaysThatItKnowsNothing(t *testing.T) {
 	for _, question := range []string{"Where do I live?", "tell me about my dog", "Hi. What is my name? Thanks."} {
-		if got := Respond(question, nil); !strings.HasPrefix(got, fallback) || !strings.Contains(got, Name) {
+		if got := Respond(question, nil, Outlook{}); !strings.HasPrefix(got, fallback) || !strings.Contains(got, Name) {
 			t.Errorf("Respond(%q) = %q, want it to say that it knows nothing, and its name", question, got)
 		}
 	}
@@ -53,14 +53,14 @@ func TestStatementsAreAcknowledged(t *testing.T) {
 	for said, want := range map[string]string{
 		"I moved to Lisbon.":                 "Noted.",
 		"Remember that the gate code is 12.": "I will remember that.",
-		"please forget my address":           "I will forget that.",
+		"Forget it, something else.":         "Noted.",
 		"  ":                                 "There was nothing to answer.",
 	} {
-		if got := Respond(said, nil); !strings.HasPrefix(got, want) || !strings.Contains(got, Name) {
+		if got := Respond(said, nil, Outlook{}); !strings.HasPrefix(got, want) || !strings.Contains(got, Name) {
 			t.Errorf("Respond(%q) = %q, want it to begin %q and to say who answers", said, got, want)
 		}
 	}
-	got := Respond("I moved to Lisbon.", []memory.Hit{fact("User has a dog"), turn(memory.RoleUser, "I moved to Lisbon.")})
+	got := Respond("I moved to Lisbon.", []memory.Hit{fact("User has a dog"), turn(memory.RoleUser, "I moved to Lisbon.")}, Outlook{})
 	if !strings.Contains(got, "You have a dog") || strings.Contains(got, "you said") {
 		t.Errorf("got %q, want the dog and not what was just said", got)
 	}
@@ -71,7 +71,7 @@ func TestLinesAreFewAndShort(t *testing.T) {
 	for _, c := range "abcdefghij" {
 		hits = append(hits, turn(memory.RoleUser, strings.Repeat(string(c)+"é", 400)))
 	}
-	got := Respond("what did I say?", hits)
+	got := Respond("what did I say?", hits, Outlook{})
 	if n := strings.Count(got, "\n- "); n != most {
 		t.Errorf("%d lines, want %d", n, most)
 	}
@@ -102,5 +102,44 @@ func TestFactsAreSaidToTheUser(t *testing.T) {
 		if got := toUser(fact); got != want {
 			t.Errorf("toUser(%q) = %q, want %q", fact, got, want)
 		}
+	}
+}
+
+// TestPromisesNoMoreThanWillBe: the whole answer, for each thing said and what will
+// become of it.
+func TestPromisesNoMoreThanWillBe(t *testing.T) {
+	const (
+		off, idle = "Memory is paused", "Learning is paused"
+		end       = " (" + who + ")"
+	)
+	known := []memory.Hit{fact("User has a dog")}
+	for _, c := range []struct {
+		said string
+		o    Outlook
+		want string
+	}{
+		{"Forget my job", Outlook{Forget: "my job", Found: 2}, "I will forget that."},
+		{"Can you forget my job?", Outlook{Forget: "my job", Found: 2}, "I will forget that."},
+		{"Forget my job", Outlook{Forget: "my job"}, "I found nothing to forget about “my job”."},
+		{"Forget my job", Outlook{Forget: "my job", Unsure: true}, "I will look for what you ask me to forget; whether there is any of it I cannot tell now."},
+		{"Forget my job", Outlook{Forget: "my job", Unkept: off, Unlearned: off}, "Memory is paused, so nothing is forgotten now, and nothing of this is kept."},
+		{"Forget my job", Outlook{Forget: "my job", Unlearned: idle}, "Learning is paused, so nothing is forgotten now. You can still remove it from the list of memories."},
+		{"Remember that I ski.", Outlook{Unkept: off}, "Memory is paused, so nothing of this is kept."},
+		{"I ski.", Outlook{Unkept: off}, "Memory is paused, so nothing of this is kept."},
+		{"Remember that I ski.", Outlook{Unlearned: idle}, "Learning is paused: I keep what you say and learn nothing from it."},
+		{"I ski.", Outlook{Unlearned: idle}, "Learning is paused: I keep what you say and learn nothing from it."},
+		{"Remember that I ski.", Outlook{}, "I will remember that."},
+		{"Forget it, let's talk about something else", Outlook{}, "Noted. I keep what you say and learn what will matter later."},
+	} {
+		hits := known
+		if c.o.Forget == "" {
+			hits = nil
+		}
+		if got := Respond(c.said, hits, c.o); got != c.want+end {
+			t.Errorf("Respond(%q, %+v) =\n%s\nwant\n%s", c.said, c.o, got, c.want+end)
+		}
+	}
+	if got := Respond("Where do I live?", nil, Outlook{Unkept: off}); strings.Contains(got, "I will remember") || !strings.Contains(got, off) {
+		t.Errorf("a question while memory is paused is answered %q", got)
 	}
 }

@@ -1,0 +1,51 @@
+package proxy
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/memory"
+)
+
+// TestTheBuiltInModelPromisesWhatWillBe: what it answers to a wish, by what is known
+// and what is on hold.
+func TestTheBuiltInModelPromisesWhatWillBe(t *testing.T) {
+	const chat = `{"model":"loci/recall","messages":[{"role":"user","content":"SAID"}]}`
+	for _, c := range []struct {
+		name, said string
+		pause      engine.Pause
+		mode       string
+		want       string
+	}{
+		{"known", "Forget my job", engine.PauseNone, "", "I will forget that."},
+		{"known, asked politely", "Can you forget my job?", engine.PauseNone, "", "I will forget that."},
+		{"unknown", "Forget my diagnosis", engine.PauseNone, "", "I found nothing to forget about “my diagnosis”."},
+		{"an idiom", "Forget it, let's talk about something else", engine.PauseNone, "", "Noted."},
+		{"a name of somebody", "Forget about Rex", engine.PauseNone, "", "I will forget that."},
+		{"a name of nobody", "Forget about Paris", engine.PauseNone, "", "Noted."},
+		{"learning is paused", "Forget my job", engine.PauseLearning, "", "Learning is paused, so nothing is forgotten now."},
+		{"memory is paused", "Remember that I ski.", engine.PauseMemory, "", "Memory is paused, so nothing of this is kept."},
+		{"memory is paused, a wish", "Forget my job", engine.PauseMemory, "", "Memory is paused, so nothing is forgotten now"},
+		{"read only", "I ski every winter.", engine.PauseNone, "read", "This chat leaves nothing in memory, so nothing of this is kept."},
+		{"off", "Remember that I ski.", engine.PauseNone, "off", "Memory is off for this request, so nothing of this is kept."},
+		{"as usual", "Remember that I ski.", engine.PauseNone, "", "I will remember that."},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, func(s *setup) { s.alone = true })
+			r.know("User works as a nurse")
+			r.know("User has a dog named Rex")
+			if err := r.engine.Pause(context.Background(), nobody, c.pause, "", memory.Author{Kind: memory.ByPerson}); err != nil {
+				t.Fatal(err)
+			}
+			var headers []string
+			if c.mode != "" {
+				headers = []string{"X-Loci-Mode", c.mode}
+			}
+			if _, got := r.chat(strings.Replace(chat, "SAID", c.said, 1), headers...); !strings.Contains(got, `"content":"`+c.want) {
+				t.Errorf("answered\n%s\nwant %q", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,173 @@
+package learn
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// enough is which part of the terms of a wish a memory has that it is about.
+const enough = 0.6
+
+// Meant returns those of the found memories that a wish to forget is about. A wish
+// for everything means all. Otherwise a memory is meant that
+//   - says what the rules read in the wish ("I hate dill": "User dislikes dill"),
+//   - is of the attribute that the wish calls by an everyday name ("my job"),
+//   - has as good as all words of the wish, and its names and numbers, or
+//   - is a fact whose quoted words have them, if each turn that it was learned from
+//     is meant as well.
+func Meant(wish Command, found []memory.Memory) []memory.Memory {
+	if wish.All {
+		return found
+	}
+	if wish.Name && !slices.ContainsFunc(found, func(m memory.Memory) bool { return introduces(m, wish.What) }) {
+		return nil
+	}
+	g := gistOf(wish)
+	turns := map[string]string{} // content of the turns that are meant, by id
+	meant := make([]bool, len(found))
+	for i, m := range found {
+		if meant[i] = g.at(m); meant[i] && m.Turn != nil {
+			turns[m.Turn.ID] = m.Turn.Content
+		}
+	}
+	var out []memory.Memory
+	for i, m := range found {
+		if meant[i] || m.Fact != nil && g.quotedIn(*m.Fact, turns) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// introduces reports whether a fact says of a name whose it is.
+func introduces(m memory.Memory, name string) bool {
+	if m.Fact == nil {
+		return false
+	}
+	who := regexp.QuoteMeta(text.Fold(name))
+	says := regexp.MustCompile(`(?:\b(?:named|called|name is)|^user's(?: \w+){1,2}| user's(?: \w+){1,2}) ` + who + `\b`)
+	return says.MatchString(text.Fold(m.Fact.Content))
+}
+
+// gist is what a wish to forget is about.
+type gist struct {
+	terms   map[string]bool
+	weighty map[string]bool // less those that two facts may differ in
+	exact   []string        // names and numbers, folded
+	reads   []Candidate     // what the rules read in it
+	daily   *everyday       // the attribute that it calls by its everyday name
+}
+
+func gistOf(wish Command) gist {
+	g := gist{terms: termSet(thirdPerson(wish.What)), exact: text.Numbers(wish.What), daily: everydayOf(wish.What)}
+	g.weighty = weighty(g.terms)
+	for _, name := range text.Names(wish.What) {
+		g.exact = append(g.exact, text.Fold(name))
+	}
+	g.reads = readPlain(wish.What, Said{Turn: memory.Turn{Role: memory.RoleUser}})
+	return g
+}
+
+func weighty(terms map[string]bool) map[string]bool {
+	out := map[string]bool{}
+	for t := range terms {
+		if !common[t] && !feelings[t] {
+			out[t] = true
+		}
+	}
+	if len(out) == 0 {
+		return terms
+	}
+	return out
+}
+
+// feelings are terms of verbs that attribute and sign tell as well.
+var feelings = termSet("like love enjoy adore hate dislike detest loathe stand")
+
+// at reports whether a memory is meant by what it says itself.
+func (g gist) at(m memory.Memory) bool {
+	if m.Fact != nil {
+		f := *m.Fact
+		c := classified(Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute, Category: f.Category})
+		return g.named(f.Content, f.Attribute+" "+f.Category+" "+f.Subject) || g.states(c)
+	}
+	if g.named(m.Content(), "") {
+		return true
+	}
+	if m.Turn == nil || m.Turn.Role != memory.RoleUser {
+		return false
+	}
+	return slices.ContainsFunc(readPlain(m.Turn.Content, Said{Turn: *m.Turn}), func(c Candidate) bool { return g.states(classified(c)) })
+}
+
+// states reports whether a statement is one that the wish reads as, or of the
+// attribute that it names.
+func (g gist) states(c Candidate) bool {
+	return g.daily != nil && g.daily.has(c) || slices.ContainsFunc(g.reads, func(r Candidate) bool {
+		r = classified(r)
+		return text.Hash(r.Text) == text.Hash(c.Text) ||
+			r.Attribute != "" && r.Attribute == c.Attribute && r.Subject == c.Subject && averse(r.Text) == averse(c.Text) &&
+				covered(weighty(termSet(r.Text)), termSet(c.Text)) == 1
+	})
+}
+
+var aversion = lazily(`\b(?:dislikes?|hates?|detests?|loathes?|not|no longer|never|cannot|can't|doesn't|isn't)\b`)
+
+// averse reports whether a fact is against what it is about.
+func averse(fact string) bool { return aversion.MatchString(text.Fold(fact)) }
+
+// named reports whether words, with others that classify them, have what the wish
+// names. Of an everyday name only what is said of the user counts.
+func (g gist) named(words, classes string) bool {
+	if g.daily != nil {
+		var own []string
+		for _, s := range text.Sentences(words) {
+			if sentence := s.Of(words); !g.daily.says(sentence) {
+				if !ofOthers(sentence) {
+					own = append(own, sentence)
+				}
+			} else {
+				return true
+			}
+		}
+		if len(own) == 0 || strings.Contains(classes, "'s") {
+			return false
+		}
+		words = strings.Join(own, " ")
+	}
+	folded := text.Fold(words)
+	for _, e := range g.exact {
+		if !strings.Contains(folded, e) {
+			return false
+		}
+	}
+	content := union(termSet(words), termSet(classes))
+	return covered(g.terms, content) >= enough && covered(g.weighty, content) >= enough
+}
+
+func union(a, b map[string]bool) map[string]bool {
+	for t := range b {
+		a[t] = true
+	}
+	return a
+}
+
+// quotedIn reports whether the words that a fact rests on are meant, and no turn
+// speaks for it that is not.
+func (g gist) quotedIn(f memory.Fact, turns map[string]string) bool {
+	q := f.Provenance.Quote
+	if f.Source != memory.Extracted || q == nil {
+		return false
+	}
+	for _, id := range f.Provenance.Turns {
+		if _, ok := turns[id]; !ok {
+			return false
+		}
+	}
+	said, ok := turns[q.Turn]
+	return ok && q.Start >= 0 && q.Start < q.End && q.End <= len(said) && g.named(said[q.Start:q.End], "")
+}

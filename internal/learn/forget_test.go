@@ -1,0 +1,151 @@
+package learn
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// afterTalk returns what the rules make of talk: the turns and the facts read in them.
+func afterTalk(told ...string) []memory.Memory {
+	var out []memory.Memory
+	for i, words := range told {
+		turn := memory.Turn{ID: fmt.Sprintf("turn-%d", i), Role: memory.RoleUser, Content: words, Status: memory.Active, CreatedAt: time.Date(2026, 5, 3, 9, 0, 0, 0, time.UTC)}
+		out = append(out, memory.Memory{Turn: &turn})
+		for j, c := range Rules([]Said{{Turn: turn, Text: words}}) {
+			out = append(out, memory.Memory{Fact: &memory.Fact{
+				ID: fmt.Sprintf("fact-%d-%d", i, j), Content: c.Text, Subject: c.Subject, Attribute: c.Attribute, Category: c.Category,
+				Status: memory.Active, Source: memory.Extracted, Provenance: memory.Provenance{Quote: c.Span, Turns: []string{turn.ID}},
+			}})
+		}
+	}
+	return out
+}
+
+// TestWhatAWishMeans: what was told, the wish, and how what goes begins, facts and
+// turns. Whatever else there is stays.
+func TestWhatAWishMeans(t *testing.T) {
+	for _, c := range []struct{ told, wish, goes string }{
+		// by what the rules read in the wish
+		{"I hate dill", "forget that I hate dill", "I hate dill|User dislikes dill"},
+		{"I hate dill/I hate cilantro", "forget that I hate dill", "I hate dill|User dislikes dill"},
+		{"I can't stand dill", "forget that I hate dill", "I can't stand dill|User dislikes dill"},
+		{"I love dill", "forget that I hate dill", ""},
+		{"I hate cilantro but I love dill", "Forget that I love dill.", "I hate cilantro but|User loves dill"},
+		{"I live in Berlin/I hate Berlin", "forget that I live in Berlin", "I live in Berlin|User lives in Berlin"},
+		{"I live in Berlin", "forget that I live in Rome", ""},
+		{"I work at Google", "forget that I work at Google", "I work at Google|User works at Google"},
+		{"I work at Google", "forget that I work at Apple", ""},
+		{"I was diagnosed with HIV", "forget that I have HIV", "I was diagnosed|User has HIV"},
+		{"I have diabetes", "forget that I have HIV", ""},
+		{"I was diagnosed with HIV", "don't remember that I have HIV", "I was diagnosed|User has HIV"},
+		{"I have a dog named Rex/I have a dog named Max", "forget that I have a dog named Rex", "I have a dog named Rex|User has a dog named Rex"},
+		{"My wife is named Eva", "forget that my wife is named Eva", "My wife is|User's wife is"},
+		{"My wife is named Eva/My sister is named Ann", "delete that my wife is named Eva", "My wife is|User's wife is"},
+		// by the everyday name of an attribute
+		{"I work at Google", "forget my job", "I work at|User works at"},
+		{"I work as a nurse at St Mary's", "forget my job", "I work as|User works as"},
+		{"My job is stressful", "forget my job", "My job is"},
+		{"I work as a nurse/My sister works at Google", "please forget my job", "I work as|User works as"},
+		{"I work at Google", "erase where I work", "I work at|User works at"},
+		{"I live in Leeds/I work out every Friday", "forget my job", ""},
+		{"I earn 90k a year", "Forget my salary", "I earn 90k"},
+		{"My salary is 90k", "forget how much I earn", "My salary is|User's salary is"},
+		{"My salary is 90k/I have a dog named Rex", "Remove my income", "My salary is|User's salary is"},
+		{"I live in Leeds", "Forget my address.", "I live in|User lives in"},
+		{"I live in Leeds/My mother lives in York", "forget where I live", "I live in|User lives in"},
+		{"I live in Leeds", "forget my old address", ""},
+		{"I used to live in York/I live in Leeds", "forget my old address", "I used to|User used to"},
+		{"I'm 34 years old", "forget my age", "I'm 34|User is 34"},
+		{"I'm 34 years old", "forget how old I am", "I'm 34|User is 34"},
+		{"My birthday is May 3/My sister's birthday is June 1", "Forget my birthday", "My birthday|User's birthday"},
+		{"My birthday is May 3/My sister's birthday is June 1", "Forget my sister's birthday", "My sister's|User's sister's"},
+		{"I am vegan/I'm allergic to nuts", "forget my diet", "I am vegan|User is vegan"},
+		{"I am vegan/I'm allergic to nuts", "delete my allergies", "I'm allergic|User is allergic"},
+		{"I was diagnosed with HIV", "Forget what I told you about my diagnosis.", "I was diagnosed|User has HIV"},
+		{"I have diabetes/I hate dill", "forget my illness", "I have diabetes|User has diabetes"},
+		{"I have diabetes/I'm allergic to nuts/I hate dill", "forget everything about my health", "I have diabetes|User has diabetes|I'm allergic|User is allergic"},
+		{"My phone number is 555 1234/My email is a@b.example", "forget my phone number", "My phone|User's phone"},
+		{"My email is a@b.example/I live in Leeds", "stop remembering my email address", "My email|User's email"},
+		// by a name
+		{"My wife is named Eva", "Forget about Eva", "My wife is|User's wife is"},
+		{"I have a dog named Rex/My son Max is 5", "forget Rex", "I have a dog|User has a dog"},
+		{"I use Python every day", "Forget about Python", ""},
+		{"I hate my boss Carl", "scrap what I said about Carl", "I hate my boss|User dislikes"},
+		{"I hate my boss Carl", "Forget about Carl.", "I hate my boss|User dislikes"},
+		{"My boss is called Carl/I have a dog named Rex", "drop everything I told you about Carl", "My boss is|User's boss is"},
+		// about the same thing in other words
+		{"I play the cello every Friday", "forget about my cello", "I play the cello|User plays the cello"},
+		{"I play the cello every Friday", "forget what I said about the piano", ""},
+	} {
+		t.Run(c.told+": "+c.wish, func(t *testing.T) {
+			_, wishes := Commands([]Said{{Turn: memory.Turn{Role: memory.RoleUser}, Text: c.wish}})
+			if len(wishes) != 1 {
+				t.Fatalf("%d wishes", len(wishes))
+			}
+			var want []string
+			for w := range strings.SplitSeq(c.goes, "|") {
+				if w != "" {
+					want = append(want, w)
+				}
+			}
+			var goes []string
+			for _, m := range Meant(wishes[0], afterTalk(strings.Split(c.told, "/")...)) {
+				goes = append(goes, m.Content())
+			}
+			ok := len(goes) == len(want)
+			for i := 0; ok && i < len(want); i++ {
+				ok = strings.HasPrefix(goes[i], want[i])
+			}
+			if !ok {
+				t.Errorf("%q goes, want %q", goes, want)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoWishToForget(t *testing.T) {
+	for _, words := range []string{
+		"Forget it, let's talk about something else", "Forget it, I live in Berlin", "forget that, and tell me a joke", "Never mind, forget this.",
+		"drop the users table", "Drop my first paragraph?", "scrap that idea", "don't remember where I put my keys", "Don't you remember my name?",
+		"Delete the second line", "don't forget that I hate dill", "forget about python", "I don't remember my old address", "Remove the last column",
+	} {
+		if _, wishes := Commands([]Said{{Turn: memory.Turn{Role: memory.RoleUser}, Text: words}}); len(wishes) > 0 {
+			t.Errorf("%q is read as the wish %+v", words, wishes)
+		}
+	}
+}
+
+// TestFactsBesideWhatGoesStay: a turn goes whole, but a fact only with its own words.
+func TestFactsBesideWhatGoesStay(t *testing.T) {
+	found := afterTalk("I live in Berlin and I have a dog named Rex.", "I was told. I hate my boss Carl.")
+	for _, m := range Meant(Command{What: "I live in Berlin"}, found) {
+		if strings.Contains(m.Content(), "dog") && m.Fact != nil {
+			t.Errorf("%q goes with its turn", m.Content())
+		}
+	}
+	// A fact that another turn speaks for as well stays.
+	quoted := memory.Memory{Fact: &memory.Fact{
+		ID: "f", Content: "User is unhappy at the office", Source: memory.Extracted, Subject: "user",
+		Provenance: memory.Provenance{Quote: &memory.Span{Turn: "turn-1", Start: 12, End: 31}, Turns: []string{"turn-1"}},
+	}}
+	wish := Command{What: "Carl"}
+	goes := func() bool {
+		for _, m := range Meant(wish, append(found, quoted)) {
+			if m.Fact != nil && m.Fact.ID == "f" {
+				return true
+			}
+		}
+		return false
+	}
+	if !goes() {
+		t.Error("a fact stays whose words are to be forgotten")
+	}
+	quoted.Fact.Provenance.Turns = append(quoted.Fact.Provenance.Turns, "turn-0")
+	if goes() {
+		t.Error("a fact goes that another turn speaks for")
+	}
+}
