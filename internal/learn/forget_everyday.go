@@ -15,6 +15,7 @@ type everyday struct {
 	attributes []string       // each the attribute or, with ":" at its end, what it begins with
 	category   string         // all of it, where it is not ""
 	said       *regexp.Regexp // how it is said, in the first or the third person; nil: in no other way
+	only       bool           // its words alone say nothing: "a dog named Rex" is no name of the user's
 }
 
 // callsOwn begins what somebody calls their own.
@@ -33,26 +34,26 @@ func saidSo(form string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + for
 // Wishes to forget are rare: the forms are compiled when there is one.
 var everydays = sync.OnceValue(func() []everyday {
 	return []everyday{
-		{callsIt(`job|work|profession|occupation|career|role|employment|job title`, `what i do(?: for (?:a living|work))?`), []string{"occupation", "employer", "field", "left:"}, "", saidSo(`\b(?:i|user) (?:currently |now )?works? (?:at|for|as)\b|\b(?:my|user's) job\b`)},
-		{callsIt(`employer|company|workplace|firm`, `where i work|who(?:m)? i work for`), []string{"employer", "left:"}, "", saidSo(`\b(?:i|user) (?:currently |now )?works? (?:at|for)\b`)},
-		{callsIt(`(?:old|former|previous|last|past) (?:job|work|employer|company)`, `where i (?:used to work|worked)`), []string{"past employer:", "past occupation:", "left:"}, "", nil},
-		{callsIt(`salary|pay|wages?|income|earnings|paycheck`, `(?:how much|what) i (?:earn|make|get paid)`), []string{"salary", "income", "value:salari", "value:incom", "value:wage"}, "", saidSo(`\b(?:i|user) (?:\w+ )?earns? |\b(?:my|user's) (?:\w+ )?(?:salary|income|wage|pay) |\b(?:i|user) (?:\w+ )?(?:makes?|gets? paid|(?:am|is) paid) [$€£]?\d`)},
-		{callsIt(`home|address|home address|house|apartment|flat|city|town|place|residence|location`, `where i live`), []string{"home", "address", "household"}, "", saidSo(`\b(?:i|user) (?:\w+ )?lives? (?:in|at|on|near)\b|\b(?:i|user) (?:\w+ )?moved to\b|\b(?:my|user's) (?:home )?address\b`)},
-		{callsIt(`(?:old|former|previous|last|past) (?:home|address|house|apartment|flat|city|place)`, `where i (?:used to live|lived)`), []string{"past home:"}, "", saidSo(`\b(?:i|user) used to live\b`)},
-		{callsIt(`age`, `how old i am`), []string{"age"}, "", saidSo(`\b(?:i am|i'm|user is) \d+ (?:years|yrs|yo)\b`)},
-		{callsIt(`birthday|birth date|birthdate|date of birth|dob`, `when i was born`), []string{"birthday"}, "", saidSo(`\b(?:i|user) was born (?:on|in (?:19|20)\d\d)`)},
-		{callsIt(`name|first name|full name|real name`, `what i am called`), []string{"name"}, "", nil},
-		{callsIt(`diet|eating habits`, `what i eat`), []string{"diet", "eats:"}, "", nil},
-		{callsIt(`allergy|allergies`, `what i am allergic to`), []string{"allergy:"}, "", saidSo(`\b(?:i am|i'm|user is) (?:\w+ )?allergic\b`)},
-		{callsIt(`diagnosis|diagnoses|illness(?:es)?|disease|sickness|(?:medical )?conditions?`, ``), []string{"condition:", "condition"}, "", saidSo(`\b(?:i|user) (?:was|got|has been|have been) diagnosed\b`)},
-		{callsIt(`health|health (?:issues|problems|data)|medical (?:history|data)`, ``), nil, "health", nil},
-		{callsIt(`marriage|divorce|marital status|relationship status`, ``), []string{"marital status"}, "", nil},
-		{callsIt(`phone|(?:phone|mobile|cell) number|mobile`, ``), []string{"phone", "mobile"}, "", nil},
-		{callsIt(`e-?mail(?: address)?`, ``), []string{"email"}, "", nil},
-		{callsIt(`pets?|animals`, ``), []string{"pet:"}, "", nil},
-		{callsIt(`hobby|hobbies|pastimes?`, ``), []string{"hobby", "plays:"}, "", nil},
-		{callsIt(`nationality|citizenship`, ``), []string{"nationality"}, "", nil},
-		{callsIt(`hometown|home town`, `where i (?:am|come) from|where i grew up`), []string{"hometown", "birthplace"}, "", nil},
+		{callsIt(`job|work|profession|occupation|career|role|employment|job title`, `what i do(?: for (?:a living|work))?`), []string{"occupation", "employer", "field", "left:"}, "", saidSo(`\b(?:i|user) (?:currently |now )?works? (?:at|for|as)\b|\b(?:my|user's) job\b`), false},
+		{callsIt(`employer|company|workplace|firm`, `where i work|who(?:m)? i work for`), []string{"employer", "left:"}, "", saidSo(`\b(?:i|user) (?:currently |now )?works? (?:at|for)\b`), false},
+		{callsIt(`(?:old|former|previous|last|past) (?:job|work|employer|company)`, `where i (?:used to work|worked)`), []string{"past employer:", "past occupation:", "left:"}, "", nil, false},
+		{callsIt(`salary|pay|wages?|income|earnings|paycheck`, `(?:how much|what) i (?:earn|make|get paid)`), []string{"salary", "income", "value:salari", "value:incom", "value:wage"}, "", saidSo(`\b(?:i|user) (?:\w+ )?earns? |\b(?:my|user's) (?:\w+ )?(?:salary|income|wage|pay) |\b(?:i|user) (?:\w+ )?(?:makes?|gets? paid|(?:am|is) paid) [$€£]?\d`), false},
+		{callsIt(`home|address|home address|house|apartment|flat|city|town|place|residence|location`, `where i live`), []string{"home", "address", "household"}, "", saidSo(`\b(?:i|user) (?:\w+ )?lives? (?:in|at|on|near)\b|\b(?:my|user's) (?:home )?address\b`), false},
+		{callsIt(`(?:old|former|previous|last|past) (?:home|address|house|apartment|flat|city|place)`, `where i (?:used to live|lived)`), []string{"past home:"}, "", saidSo(`\b(?:i|user) used to live\b`), false},
+		{callsIt(`age`, `how old i am`), []string{"age"}, "", saidSo(`\b(?:i am|i'm|user is) \d+ (?:years|yrs|yo)\b`), false},
+		{callsIt(`birthday|birth date|birthdate|date of birth|dob`, `when i was born`), []string{"birthday"}, "", saidSo(`\b(?:i|user) was born (?:on|in (?:19|20)\d\d)`), false},
+		{callsIt(`name|first name|full name|real name`, `what i am called`), []string{"name"}, "", saidSo(`\b(?:my|user's) (?:\w+ )?name is\b|\bcall me\b`), true},
+		{callsIt(`diet|eating habits`, `what i eat`), []string{"diet", "eats:"}, "", nil, false},
+		{callsIt(`allergy|allergies`, `what i am allergic to`), []string{"allergy:"}, "", saidSo(`\b(?:i am|i'm|user is) (?:\w+ )?allergic\b`), false},
+		{callsIt(`diagnosis|diagnoses|illness(?:es)?|disease|sickness|(?:medical )?conditions?`, ``), []string{"condition:", "condition"}, "", saidSo(`\b(?:i|user) (?:was|got|has been|have been) diagnosed\b`), false},
+		{callsIt(`health|health (?:issues|problems|data)|medical (?:history|data)`, ``), nil, "health", nil, false},
+		{callsIt(`marriage|divorce|marital status|relationship status`, ``), []string{"marital status"}, "", nil, false},
+		{callsIt(`phone|(?:phone|mobile|cell) number|mobile`, ``), []string{"phone", "mobile"}, "", nil, false},
+		{callsIt(`e-?mail(?: address)?`, ``), []string{"email"}, "", nil, false},
+		{callsIt(`pets?|animals`, ``), []string{"pet:"}, "", nil, false},
+		{callsIt(`hobby|hobbies|pastimes?`, ``), []string{"hobby", "plays:"}, "", nil, false},
+		{callsIt(`nationality|citizenship`, ``), []string{"nationality"}, "", nil, false},
+		{callsIt(`hometown|home town`, `where i (?:am|come) from|where i grew up`), []string{"hometown", "birthplace"}, "", nil, false},
 	}
 })
 
@@ -84,14 +85,14 @@ func (e *everyday) says(sentence string) bool {
 // possessed is what is somebody's of the user: "my sister's birthday".
 var possessed = regexp.MustCompile(`(?i)\b(?:my|our|user['’]s) (?:\w+ )?(\w+)['’]s\b`)
 
-// ofOthers reports whether a sentence is about people of the user's.
-func ofOthers(sentence string) bool {
-	if possessed.MatchString(sentence) {
-		return true
-	}
+// ofOthers reports whether a sentence is about people of the user's, or their things.
+func ofOthers(sentence string) bool { return possessed.MatchString(sentence) || ofKin(sentence) }
+
+// ofKin reports whether the subject of a sentence is somebody of the user's.
+func ofKin(sentence string) bool {
 	m := begins.FindStringSubmatch(sentence)
 	return m != nil && kinWords[strings.ToLower(m[1])]
 }
 
-// begins is a sentence whose subject is somebody of the user's.
+// begins takes the noun of a subject that is the user's.
 var begins = regexp.MustCompile(`(?i)^\W*(?:my|our|user['’]s) (?:(?:little|older|younger|big|best|elder|late) )?(\w+)\b`)

@@ -43,14 +43,18 @@ func Meant(wish Command, found []memory.Memory) []memory.Memory {
 	return out
 }
 
-// introduces reports whether a fact says of a name whose it is.
+// introduces reports whether a memory says of a name whose it is: a fact that
+// somebody or something is called so, or "my boss Carl".
 func introduces(m memory.Memory, name string) bool {
-	if m.Fact == nil {
+	if m.Fact == nil && (m.Turn == nil || m.Turn.Role != memory.RoleUser) {
 		return false
 	}
-	who := regexp.QuoteMeta(text.Fold(name))
-	says := regexp.MustCompile(`(?:\b(?:named|called|name is)|^user's(?: \w+){1,2}| user's(?: \w+){1,2}) ` + who + `\b`)
-	return says.MatchString(text.Fold(m.Fact.Content))
+	who, words := regexp.QuoteMeta(text.Fold(name)), text.Fold(m.Content())
+	if m.Fact != nil && regexp.MustCompile(`\b(?:named|called|name is) `+who+`\b`).MatchString(words) {
+		return true
+	}
+	of := regexp.MustCompile(`\b(?:user's|my|our) (?:\w+ )?(\w+) ` + who + `\b`)
+	return slices.ContainsFunc(of.FindAllStringSubmatch(words, -1), func(found []string) bool { return kinWords[found[1]] })
 }
 
 // gist is what a wish to forget is about.
@@ -60,17 +64,22 @@ type gist struct {
 	exact   []string        // names and numbers, folded
 	reads   []Candidate     // what the rules read in it
 	daily   *everyday       // the attribute that it calls by its everyday name
+	own     bool            // it is about the user, and nobody else
 }
 
 func gistOf(wish Command) gist {
 	g := gist{terms: termSet(thirdPerson(wish.What)), exact: text.Numbers(wish.What), daily: everydayOf(wish.What)}
 	g.weighty = weighty(g.terms)
+	g.own = g.daily != nil || ownWish.MatchString(wish.What) && !slices.ContainsFunc(text.Words(wish.What), func(w string) bool { return kinWords[w] })
 	for _, name := range text.Names(wish.What) {
 		g.exact = append(g.exact, text.Fold(name))
 	}
 	g.reads = readPlain(wish.What, Said{Turn: memory.Turn{Role: memory.RoleUser}})
 	return g
 }
+
+// ownWish begins a wish about the user's own.
+var ownWish = regexp.MustCompile(`(?i)^(?:i|i['’](?:m|ve|d)|my)\b`)
 
 func weighty(terms map[string]bool) map[string]bool {
 	out := map[string]bool{}
@@ -110,7 +119,7 @@ func (g gist) states(c Candidate) bool {
 	return g.daily != nil && g.daily.has(c) || slices.ContainsFunc(g.reads, func(r Candidate) bool {
 		r = classified(r)
 		return text.Hash(r.Text) == text.Hash(c.Text) ||
-			r.Attribute != "" && r.Attribute == c.Attribute && r.Subject == c.Subject && averse(r.Text) == averse(c.Text) &&
+			r.Attribute != "" && r.Attribute == c.Attribute && r.Subject == c.Subject && averse(r.Text) == averse(c.Text) && ofKin(r.Text) == ofKin(c.Text) &&
 				covered(weighty(termSet(r.Text)), termSet(c.Text)) == 1
 	})
 }
@@ -121,23 +130,16 @@ var aversion = lazily(`\b(?:dislikes?|hates?|detests?|loathes?|not|no longer|nev
 func averse(fact string) bool { return aversion.MatchString(text.Fold(fact)) }
 
 // named reports whether words, with others that classify them, have what the wish
-// names. Of an everyday name only what is said of the user counts.
+// names. To a wish about the user what is said of their people does not count.
 func (g gist) named(words, classes string) bool {
-	if g.daily != nil {
-		var own []string
-		for _, s := range text.Sentences(words) {
-			if sentence := s.Of(words); !g.daily.says(sentence) {
-				if !ofOthers(sentence) {
-					own = append(own, sentence)
-				}
-			} else {
-				return true
-			}
+	if g.own {
+		var told bool
+		if words, told = g.ofUser(words); told || words == "" {
+			return told
 		}
-		if len(own) == 0 || strings.Contains(classes, "'s") {
-			return false
-		}
-		words = strings.Join(own, " ")
+	}
+	if g.daily != nil && (g.daily.only || strings.Contains(classes, "'s")) {
+		return false
 	}
 	folded := text.Fold(words)
 	for _, e := range g.exact {
@@ -147,6 +149,23 @@ func (g gist) named(words, classes string) bool {
 	}
 	content := union(termSet(words), termSet(classes))
 	return covered(g.terms, content) >= enough && covered(g.weighty, content) >= enough
+}
+
+// ofUser returns the sentences that are not about people of the user's, and reports
+// whether one of them tells what the wish calls by its everyday name.
+func (g gist) ofUser(words string) (rest string, told bool) {
+	var own []string
+	for _, s := range text.Sentences(words) {
+		sentence := s.Of(words)
+		if ofKin(sentence) || g.daily != nil && ofOthers(sentence) {
+			continue
+		}
+		if g.daily != nil && g.daily.says(sentence) {
+			return "", true
+		}
+		own = append(own, sentence)
+	}
+	return strings.Join(own, " "), false
 }
 
 func union(a, b map[string]bool) map[string]bool {
