@@ -399,8 +399,10 @@ func (p *dateParser) tense(i int) tense {
 	for j := i - 1; j >= 0 && j >= i-12; j-- {
 		low := p.toks[j].low
 		switch low {
-		case "will", "going", "gonna", "shall", "ll", "plan", "plans", "planning", "hope", "hoping", "tomorrow", "want", "upcoming", "due":
+		case "will", "going", "gonna", "shall", "ll", "plan", "plans", "planning", "hope", "hoping", "tomorrow", "want", "upcoming", "due", "scheduled", "booked":
 			return comes
+		case "married", "engaged", "excited": // how one is or becomes
+			continue
 		case "was", "were", "did", "had", "got", "said":
 			return passed
 		}
