@@ -6,7 +6,7 @@ SKIPPED   := tmp/skipped
 # The race detector needs a C compiler, which nothing else here does.
 HAS_CC     = $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo yes)
 RACE       = $(if $(HAS_CC),-race,)
-TEST_FLAGS ?=
+TEST_FLAGS ?= -timeout 30m
 
 .DEFAULT_GOAL := help
 .PHONY: help test setup check-fmt check-tidy vet lint drift unit e2e demo build bench fmt cover generate clean

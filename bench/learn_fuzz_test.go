@@ -35,7 +35,7 @@ import (
 
 // fuzzTurns is how many messages users send, or LOCI_FUZZ_TURNS; a run that long
 // is on SQLite.
-const fuzzTurns = 1000
+const fuzzTurns = 200
 
 // What nobody says about themselves, by where it comes from. None of it may be in a
 // fact that was learned.

@@ -24,7 +24,7 @@ import (
 
 // repeatTurns is how many exchanges each way to learn has after all was told, or
 // LOCI_FUZZ_TURNS.
-const repeatTurns = 100
+const repeatTurns = 30
 
 // toldOnce is all that the user says about themselves.
 var toldOnce = []string{
