@@ -17,6 +17,7 @@ type hooked struct {
 
 // hook puts hooks on all parts of an engine.
 func (r *rig) hook(before, after func(call string) error) {
+	r.background.Wait() // what an exchange began may still read the parts
 	h := &hooked{r.Store, before, after}
 	r.Store = h
 	r.Searcher = hookedSearcher{h, r.Searcher}
