@@ -199,8 +199,8 @@ const (
 	maxBudget Bytes = 1 << 40
 )
 
-// dataDir returns the data folder with ~ resolved.
-func (c *Config) dataDir() (string, error) {
+// DataDir returns the data folder with ~ resolved.
+func (c *Config) DataDir() (string, error) {
 	rest, ok := strings.CutPrefix(c.Data, "~")
 	if !ok || (rest != "" && rest[0] != '/' && rest[0] != os.PathSeparator) {
 		return c.Data, nil

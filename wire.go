@@ -160,7 +160,7 @@ func openStore(ctx context.Context, config Config, opts Options) (memory.Store, 
 	if config.Store == "memory" {
 		return inmem.Open(inmem.Options{Now: opts.Now}), nil
 	}
-	dir, err := config.dataDir()
+	dir, err := config.DataDir()
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func indexOptions(config Config, model memory.Embedder, log *slog.Logger) (index
 	if config.Store == "memory" || config.Index.Checkpoints == "off" {
 		return o, nil
 	}
-	dir, err := config.dataDir()
+	dir, err := config.DataDir()
 	o.Dir = filepath.Join(dir, indexFolder)
 	return o, err
 }

@@ -153,12 +153,9 @@ func promptsEject(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			dir := or(config.Prompts, filepath.Join(config.Data, "prompts"))
-			if len(args) > 0 {
-				dir = args[0]
-			}
-			if dir == "" {
-				return memory.Errorf(memory.Invalid, "the folder's name is empty")
+			dir, err := ejectTo(config, args)
+			if err != nil {
+				return err
 			}
 			done, err := eject(dir)
 			if err != nil {
@@ -177,6 +174,20 @@ func promptsEject(g *global) *cobra.Command {
 			})
 		},
 	}
+}
+
+// ejectTo returns the folder that prompts are written into.
+func ejectTo(config loci.Config, args []string) (string, error) {
+	switch {
+	case len(args) > 0 && args[0] == "":
+		return "", memory.Errorf(memory.Invalid, "the folder's name is empty")
+	case len(args) > 0:
+		return args[0], nil
+	case config.Prompts != "":
+		return config.Prompts, nil
+	}
+	data, err := config.DataDir()
+	return filepath.Join(data, "prompts"), err
 }
 
 // ejected says which files were written, and which were there.

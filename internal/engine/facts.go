@@ -242,33 +242,16 @@ func set[T any](field *T, to *T) {
 	}
 }
 
-// Decision is what a person says of a fact: that it is approved, rejected or
-// restored.
-type Decision struct {
-	Action      memory.Action
-	Idempotency string // the same key again returns the first result
-}
-
-// Decide approves, rejects or restores a fact.
-func (e *Engine) Decide(ctx context.Context, owner memory.Owner, id string, d Decision, author memory.Author) (memory.Fact, error) {
-	return e.change(ctx, owner, id, d.Idempotency, author, func(f *memory.Fact) (memory.Action, string, error) {
-		from, to := []memory.Status{memory.Pending}, memory.Active
-		switch d.Action {
-		case memory.ActionApprove:
-			f.Confidence, f.Trust = 1, memory.TrustPerson
-		case memory.ActionReject:
-			to = memory.Rejected
-		case memory.ActionRestore:
-			from = []memory.Status{memory.Superseded, memory.Retired, memory.Rejected}
-			f.SupersededBy, f.ValidTo = "", time.Time{}
-		default:
-			return "", "", memory.Errorf(memory.Invalid, "%q is no decision; valid: approve, reject, restore", d.Action)
-		}
+// Restore brings a forgotten, superseded or rejected fact back. The same key again
+// returns the first result.
+func (e *Engine) Restore(ctx context.Context, owner memory.Owner, id, key string, author memory.Author) (memory.Fact, error) {
+	return e.change(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
+		from := []memory.Status{memory.Superseded, memory.Retired, memory.Rejected}
 		if !slices.Contains(from, f.Status) {
-			return "", "", memory.Errorf(memory.Conflict, "%s is %s; %s needs it to be one of %v", id, f.Status, d.Action, from)
+			return "", "", memory.Errorf(memory.Conflict, "%s is %s; restore needs it to be one of %v", id, f.Status, from)
 		}
-		f.Status = to
-		return d.Action, string(d.Action) + " by a person", nil
+		f.Status, f.SupersededBy, f.ValidTo = memory.Active, "", time.Time{}
+		return memory.ActionRestore, "restore by a person", nil
 	})
 }
 

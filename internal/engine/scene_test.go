@@ -331,7 +331,7 @@ func (s *scene) decide(ctx context.Context, owner memory.Owner, action memory.Ac
 	if err != nil || len(page.Memories) != 1 {
 		return fmt.Errorf("%d pending facts have these words (%v)", len(page.Memories), err)
 	}
-	_, err = s.Decide(ctx, owner, page.Memories[0].ID(), Decision{Action: action}, author)
+	_, _, err = s.Judge(ctx, owner, []Judgement{{ID: page.Memories[0].ID(), Action: action}}, "", author)
 	return err
 }
 

@@ -35,7 +35,7 @@ func (d *door) preview(ctx context.Context, in *previewInput) (*body[client.Prev
 	if err != nil {
 		return nil, err
 	}
-	out := client.Preview{Changes: viewChanges(p.Changes), Decisions: []client.Decision{}, Forgotten: views(p.Forgotten)}
+	out := client.Preview{Changes: changeViews(p.Changes), Decisions: []client.Decision{}, Forgotten: views(p.Forgotten)}
 	for _, o := range p.Decisions {
 		out.Decisions = append(out.Decisions, client.Decision{Fact: o.Fact, Action: o.Action, Target: o.Target, Reason: o.Reason})
 	}
@@ -50,14 +50,6 @@ func said(messages []client.Message, text string) []engine.Said {
 	}
 	if text != "" {
 		out = append(out, engine.Said{Role: memory.RoleUser, Content: text})
-	}
-	return out
-}
-
-func viewChanges(changes []memory.Change) []client.Change {
-	out := make([]client.Change, 0, len(changes))
-	for _, c := range changes {
-		out = append(out, client.ViewChange(c))
 	}
 	return out
 }
@@ -94,7 +86,7 @@ func (d *door) upkeep(ctx context.Context, in *upkeepInput) (*body[client.Upkeep
 	if err != nil {
 		return nil, err
 	}
-	return answer(client.Upkeep{Changes: viewChanges(changes), Run: run, DryRun: dry}), nil
+	return answer(client.Upkeep{Changes: changeViews(changes), Run: run, DryRun: dry}), nil
 }
 
 func (d *door) paused(ctx context.Context, _ *struct{}) (*body[client.Pause], error) {

@@ -213,7 +213,7 @@ func (d *door) decide(action memory.Action) func(context.Context, *decideInput) 
 			return nil, err
 		}
 		if action == memory.ActionRestore {
-			f, err := d.engine.Decide(ctx, owner, in.ID, engine.Decision{Action: action, Idempotency: in.Key}, author)
+			f, err := d.engine.Restore(ctx, owner, in.ID, in.Key, author)
 			if err != nil {
 				return nil, err
 			}

@@ -66,12 +66,7 @@ func (d *door) ingest(ctx context.Context, in *ingestInput) (*body[client.Added]
 		Infer:        in.Body.Infer == nil || *in.Body.Infer,
 		Wait:         in.Body.Wait,
 		Idempotency:  in.Key,
-	}
-	for _, m := range in.Body.Messages {
-		talk.Messages = append(talk.Messages, engine.Said{Role: m.Role, Content: m.Content, Name: m.Name, Ref: m.ID, At: timeOf(m.CreatedAt)})
-	}
-	if in.Body.Text != "" {
-		talk.Messages = append(talk.Messages, engine.Said{Role: memory.RoleUser, Content: in.Body.Text})
+		Messages:     said(in.Body.Messages, in.Body.Text),
 	}
 	kept, err := d.engine.Ingest(ctx, owner, talk)
 	if err != nil {
