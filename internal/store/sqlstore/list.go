@@ -67,31 +67,48 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 	return found, nil
 }
 
-// read reads memories from the database, by id. Most are turns; an id is of one
-// memory, so that what was found is not looked for any further.
+// read reads memories from the database, by id. Most are turns: they are asked for
+// alone, which needs no snapshot. An id is of one memory, so that what was found is
+// not looked for any further.
 func (s *Store) read(ctx context.Context, owner memory.Owner, ids []string) (map[string][]memory.Memory, error) {
 	byID := make(map[string][]memory.Memory, len(ids))
-	err := s.reads.see(ctx, owner, func(v *view) error {
-		wanted := slices.Clone(ids)
-		for _, from := range []source{turns, facts, links, summaries} {
-			if len(wanted) == 0 {
-				return nil
+	err := s.reads.look(ctx, owner, func(v *view) error { return v.brief().byID(turns, ids, byID) })
+	if err != nil || len(byID) == len(ids) {
+		return byID, err
+	}
+	err = s.reads.see(ctx, owner, func(v *view) error {
+		for _, from := range []source{facts, links, summaries} {
+			if err := v.brief().byID(from, ids, byID); err != nil {
+				return err
 			}
-			w := ofOwner()
-			w.oneOf(`id`, wanted)
-			rows, err := v.query(`SELECT `+from.columns+` FROM `+from.table+` `+w.text(), w.args...)
-			all, err := collect(rows, err, func(row scanner) (memory.Memory, error) { return from.scan(owner, row) })
-			if err != nil {
-				return fmt.Errorf("read %s: %w", from.table, err)
-			}
-			for _, m := range all {
-				byID[m.ID()] = []memory.Memory{m}
-			}
-			wanted = slices.DeleteFunc(wanted, func(id string) bool { return byID[id] != nil })
 		}
 		return nil
 	})
 	return byID, err
+}
+
+// byID adds what a table has of the ids that were not found yet.
+func (v *view) byID(from source, ids []string, found map[string][]memory.Memory) error {
+	missing := make([]string, 0, len(ids)-len(found))
+	for _, id := range ids {
+		if found[id] == nil {
+			missing = append(missing, id)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	w := ofOwner()
+	w.oneOf(`id`, missing)
+	rows, err := v.query(`SELECT `+from.columns+` FROM `+from.table+` `+w.text(), w.args...)
+	all, err := collect(rows, err, func(row scanner) (memory.Memory, error) { return from.scan(v.owner, row) })
+	if err != nil {
+		return fmt.Errorf("read %s: %w", from.table, err)
+	}
+	for _, m := range all {
+		found[m.ID()] = []memory.Memory{m}
+	}
+	return nil
 }
 
 // List returns the memories that match: see [memory.Facts].

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -15,8 +16,11 @@ import (
 // it holds the first, and enough of those at once wait for each other for ever.
 type reader struct {
 	db     *sql.DB
-	free   chan *readConn
+	tokens chan struct{} // one for each free connection
 	closed chan struct{} // closed by close
+
+	mu   sync.Mutex  // guards what follows
+	free []*readConn // the last used last: its pages are at hand
 }
 
 // readConn is a connection with the statements it keeps. Its conn is nil until it
@@ -33,9 +37,9 @@ const apart = 2
 func newReader(db *sql.DB, conns int) *reader {
 	db.SetMaxOpenConns(conns + apart)
 	db.SetMaxIdleConns(conns + apart)
-	r := &reader{db: db, free: make(chan *readConn, conns), closed: make(chan struct{})}
+	r := &reader{db: db, tokens: make(chan struct{}, conns), closed: make(chan struct{})}
 	for range conns {
-		r.free <- &readConn{}
+		r.give(&readConn{})
 	}
 	return r
 }
@@ -43,11 +47,28 @@ func newReader(db *sql.DB, conns int) *reader {
 // close waits for the snapshots under way. It is called once.
 func (r *reader) close() error {
 	close(r.closed)
-	for range cap(r.free) {
-		c := <-r.free
-		c.drop()
+	for range cap(r.tokens) {
+		<-r.tokens
+		r.take().drop()
 	}
 	return r.db.Close()
+}
+
+// take takes a free connection, for which the caller has a token.
+func (r *reader) take() *readConn {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last := len(r.free) - 1
+	c := r.free[last]
+	r.free = r.free[:last]
+	return c
+}
+
+func (r *reader) give(c *readConn) {
+	r.mu.Lock()
+	r.free = append(r.free, c)
+	r.mu.Unlock()
+	r.tokens <- struct{}{}
 }
 
 // maxStatements bounds what a connection keeps for the mixes of filters that
@@ -119,15 +140,15 @@ func (r *reader) look(ctx context.Context, owner memory.Owner, with func(*view) 
 	if err := checkOwner(owner); err != nil {
 		return err
 	}
-	var c *readConn
 	select {
-	case c = <-r.free:
+	case <-r.tokens:
 	case <-r.closed:
 		return memory.Errorf(memory.Unavailable, "the store is closed")
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { r.free <- c }()
+	c := r.take()
+	defer r.give(c)
 	if c.conn == nil {
 		conn, err := r.db.Conn(ctx)
 		if err != nil {
@@ -140,6 +161,12 @@ func (r *reader) look(ctx context.Context, owner memory.Owner, with func(*view) 
 		c.drop()
 	}
 	return err
+}
+
+// brief is the view for what reads few rows by an index: to watch for the end of
+// ctx would take longer.
+func (v *view) brief() *view {
+	return &view{ctx: context.WithoutCancel(v.ctx), conn: v.conn, owner: v.owner}
 }
 
 // query runs a statement whose first argument is the owner. Statements are kept,

@@ -7,7 +7,7 @@ import (
 )
 
 // maxRecent bounds the bytes of one generation of [recent]; there are two.
-const maxRecent = 4 << 20
+const maxRecent = 12 << 20
 
 // recent are memories that were read not long ago, as they stand: recall comes
 // back to the same ones. Nobody else writes to the file while it is locked, and

@@ -17,6 +17,9 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 	}
 	err := see(ctx, owner, func(v *view) (err error) {
 		if q.AsOf.IsZero() {
+			if len(q.Chains) > 0 || q.Last > 0 || len(q.IDs) > 0 {
+				v = v.brief()
+			}
 			found, err = v.turns(q)
 			return err
 		}
