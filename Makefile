@@ -55,8 +55,8 @@ drift: ## fail if a generated file is not what its generator makes
 	@echo "== generated files"
 	@mkdir -p tmp; git ls-files -co --exclude-standard | sort > tmp/files; \
 	xargs -d '\n' sha256sum < tmp/files > tmp/before 2>/dev/null; \
-	if (cd internal/vector/kernels && $(GO) mod download) > tmp/generate.log 2>&1; then $(MAKE) --no-print-directory generate || exit 1; \
-	else echo "  generated files: the kernels' generator needs to be fetched from the Go module proxy once; then: make drift: $$(tail -n 1 tmp/generate.log)" | tee -a $(SKIPPED); fi; \
+	if (for k in vector tensor; do (cd internal/$$k/kernels && $(GO) mod download) || exit 1; done) > tmp/generate.log 2>&1; then $(MAKE) --no-print-directory generate || exit 1; \
+	else echo "  generated files: the kernels' generators need to be fetched from the Go module proxy once; then: make drift: $$(tail -n 1 tmp/generate.log)" | tee -a $(SKIPPED); fi; \
 	git ls-files -co --exclude-standard | sort > tmp/files; xargs -d '\n' sha256sum < tmp/files > tmp/after 2>/dev/null; \
 	if ! diff tmp/before tmp/after > tmp/drift; then echo "generated files have drifted; they are made anew, look at them and commit:"; sed -n 's/^> [0-9a-f]*  /  /p' tmp/drift; exit 1; fi
 

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// panelBytes is how far apart in a panel the columns' values of one k and the next
+// lie: 32 columns of float32.
+const panelBytes = 32 * 4
+
+const tileSignature = "func(rows int, a *float32, lda int, panel *float32, depth int, c *float32, ldc int, add int)"
+
+// A tile is as many rows as there are registers for its sums, besides those that
+// hold a value of a and the values of the panel.
+const (
+	rowsAVX512 = 12
+	rowsAVX2   = 6
+)
+
+func tileAVX512() {
+	function("tileAVX512", tileSignature,
+		"tileAVX512 computes up to 12 rows of 32 columns: c = a · panel, or c += a · panel where",
+		"add is not 0. lda and ldc are in bytes. Each sum runs over k in order, fused.")
+	tile(rowsAVX512, func() VecVirtual { return ZMM() }, 64)
+}
+
+func tileAVX2() {
+	function("tileAVX2", tileSignature,
+		"tileAVX2 computes up to 6 rows of 16 columns as [tileAVX512] does, bit for bit.")
+	tile(rowsAVX2, func() VecVirtual { return YMM() }, 32)
+}
+
+// tile emits a variant for each number of rows up to most. Two registers of the
+// given width, in bytes, make up a row of the tile.
+func tile(most int, register func() VecVirtual, width int) {
+	n := Load(Param("rows"), GP64())
+	for rows := most; rows > 0; rows-- {
+		next := fmt.Sprintf("below%d", rows)
+		if rows > 1 {
+			CMPQ(n, U8(rows))
+			JLT(LabelRef(next))
+		}
+		tileRows(rows, register, width)
+		Label(next)
+	}
+}
+
+func tileRows(rows int, register func() VecVirtual, width int) {
+	a, panel := loadRows("a", "lda", rows), Load(Param("panel"), GP64())
+	depth := Load(Param("depth"), GP64())
+	sums := make([][2]VecVirtual, rows)
+	for i := range sums {
+		for j := range sums[i] {
+			sums[i][j] = register()
+			clear512(sums[i][j], width)
+		}
+	}
+	column := [2]VecVirtual{register(), register()}
+	loop, done, store := fmt.Sprintf("k%d", rows), fmt.Sprintf("done%d", rows), fmt.Sprintf("store%d", rows)
+	TESTQ(depth, depth)
+	JZ(LabelRef(done))
+	Label(loop)
+	for j := range column {
+		VMOVUPS(Mem{Base: panel, Disp: j * width}, column[j])
+	}
+	value := register()
+	for i := range sums {
+		VBROADCASTSS(a.row(i), value)
+		for j := range column {
+			VFMADD231PS(column[j], value, sums[i][j])
+		}
+	}
+	a.advance(4)
+	ADDQ(U32(panelBytes), panel)
+	DECQ(depth)
+	JNZ(LabelRef(loop))
+	Label(done)
+
+	c := loadRows("c", "ldc", rows)
+	add := Load(Param("add"), GP64())
+	TESTQ(add, add)
+	JZ(LabelRef(store))
+	for i := range sums {
+		for j := range sums[i] {
+			VADDPS(c.row(i).Offset(j*width), sums[i][j], sums[i][j])
+		}
+	}
+	Label(store)
+	for i := range sums {
+		for j := range sums[i] {
+			VMOVUPS(sums[i][j], c.row(i).Offset(j*width))
+		}
+	}
+	VZEROUPPER()
+	RET()
+}
+
+func clear512(v VecVirtual, width int) {
+	if width == 64 {
+		VPXORD(v, v, v)
+		return
+	}
+	VXORPS(v, v, v)
+}
+
+// rowsAt addresses rows that lie a stride apart with one register for three rows:
+// an index counts once or twice.
+type rowsAt struct {
+	bases  []Register
+	stride Register
+}
+
+func loadRows(name, stride string, rows int) rowsAt {
+	r := rowsAt{stride: Load(Param(stride), GP64())}
+	for i := 0; i < rows; i += 3 {
+		base := GP64()
+		if i == 0 {
+			Load(Param(name), base)
+		} else {
+			LEAQ(Mem{Base: r.bases[i/3-1], Index: r.stride, Scale: 2}, base)
+			ADDQ(r.stride, base)
+		}
+		r.bases = append(r.bases, base)
+	}
+	return r
+}
+
+func (r rowsAt) row(i int) Mem {
+	m := Mem{Base: r.bases[i/3]}
+	if i%3 > 0 {
+		m.Index, m.Scale = r.stride, uint8(i%3)
+	}
+	return m
+}
+
+func (r rowsAt) advance(bytes int) {
+	for _, base := range r.bases {
+		ADDQ(U8(bytes), base)
+	}
+}

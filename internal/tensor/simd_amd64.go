@@ -1,0 +1,74 @@
+package tensor
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+
+	"github.com/loci-memory/loci/internal/vector"
+)
+
+//go:generate go run -C kernels . -out ../kernels_amd64.s -stubs ../kernels_amd64.go -pkg tensor
+
+// simd reports whether the tier in use has AVX2 and the processor FMA, and whether
+// it has AVX-512.
+func simd() (avx2, avx512 bool) {
+	switch vector.Tier() {
+	case "avx512":
+		return cpu.X86.HasFMA, cpu.X86.HasFMA
+	case "avx2":
+		return cpu.X86.HasFMA, false
+	}
+	return false, false
+}
+
+func multiply(dst, a Matrix, w *Weights, add bool) {
+	switch avx2, avx512 := simd(); {
+	case avx512:
+		inTiles(dst, a, w, add, 12, func(dst, a Matrix, panel []float32, depth int, add bool) {
+			tileAVX512(a.Rows, unsafe.SliceData(a.Data), 4*a.Stride, unsafe.SliceData(panel), depth, unsafe.SliceData(dst.Data), 4*dst.Stride, number(add))
+		})
+	case avx2:
+		inTiles(dst, a, w, add, 6, func(dst, a Matrix, panel []float32, depth int, add bool) {
+			for half := 0; half < columns; half += columns / 2 {
+				tileAVX2(a.Rows, unsafe.SliceData(a.Data), 4*a.Stride, unsafe.SliceData(panel[half:]), depth, unsafe.SliceData(dst.Data[half:]), 4*dst.Stride, number(add))
+			}
+		})
+	default:
+		multiplyPortable(dst, a, w, add)
+	}
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// gelu does the first values and returns how many.
+func gelu(x, bias []float32) int {
+	n := len(x) &^ (Lane - 1)
+	if avx2, _ := simd(); !avx2 || n == 0 {
+		return 0
+	}
+	geluAVX2(unsafe.SliceData(x), unsafe.SliceData(bias), n)
+	return n
+}
+
+// softmax takes a multiple of Lane values.
+func softmax(x []float32, scale float32) {
+	if avx2, _ := simd(); !avx2 {
+		softmaxPortable(x, scale)
+		return
+	}
+	softmaxAVX2(unsafe.SliceData(x), scale, len(x))
+}
+
+func layerNorm(x, bias, gain, shift []float32, eps float32) {
+	if avx2, _ := simd(); !avx2 || len(x) == 0 || len(x)%Lane != 0 {
+		layerNormPortable(x, bias, gain, shift, eps)
+		return
+	}
+	layerNormAVX2(unsafe.SliceData(x), unsafe.SliceData(bias), unsafe.SliceData(gain), unsafe.SliceData(shift), eps, len(x))
+}

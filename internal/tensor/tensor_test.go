@@ -1,0 +1,339 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/vector"
+)
+
+// onTiers runs the test on every tier there is here.
+func onTiers(t *testing.T, test func(t *testing.T)) {
+	for _, name := range vector.Tiers() {
+		t.Run(name, func(t *testing.T) {
+			use(t, name)
+			test(t)
+		})
+	}
+}
+
+func use(t testing.TB, name string) {
+	t.Helper()
+	before := vector.Tier()
+	if err := vector.Use(name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { vector.Use(before) })
+}
+
+func random(r *rand.Rand, n int) []float32 {
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(r.NormFloat64())
+	}
+	return v
+}
+
+// plainMultiply is the definition of [Multiply], in float64. weights are columns one
+// after the other.
+func plainMultiply(dst, a Matrix, weights []float32, depth int, add bool) [][]float64 {
+	var out [][]float64
+	for i := range a.Rows {
+		var row []float64
+		for j := range len(weights) / depth {
+			var sum float64
+			if add {
+				sum = float64(dst.Data[i*dst.Stride+j])
+			}
+			for k := range depth {
+				sum += float64(a.Data[i*a.Stride+k]) * float64(weights[j*depth+k])
+			}
+			row = append(row, sum)
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// checkProduct multiplies random matrices of the given shape between pages that may
+// not be touched.
+func checkProduct(t *testing.T, seed uint64, rows, depth, width, apart int, add bool) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 1))
+	columnsOf := random(r, depth*width)
+	w := Pack(columnsOf, depth)
+	_, w.panels = guarded(t, w.panels)
+	size := func(width int) int { return (rows-1)*(width+apart) + width }
+	first, last := guarded(t, random(r, size(depth)))
+	dstFirst, dstLast := guarded(t, random(r, size(width)))
+	for _, p := range [][2][]float32{{first, dstFirst}, {last, dstLast}} {
+		a, dst := Matrix{p[0], depth + apart, rows}, Matrix{p[1], width + apart, rows}
+		want, before := plainMultiply(dst, a, columnsOf, depth, add), slices.Clone(dst.Data)
+		Multiply(dst, a, w, add)
+		for i := range dst.Data {
+			row, column := i/dst.Stride, i%dst.Stride
+			if column >= width {
+				if dst.Data[i] != before[i] {
+					t.Fatalf("%d×%d·%d: wrote between the rows", rows, depth, width)
+				}
+				continue
+			}
+			if got, want := float64(dst.Data[i]), want[row][column]; math.Abs(got-want) > 1e-6*float64(depth+10) {
+				t.Fatalf("%d×%d·%d add %v: [%d, %d] = %v, want %v", rows, depth, width, add, row, column, got, want)
+			}
+		}
+	}
+}
+
+func TestMultiplyOnEveryShape(t *testing.T) {
+	onTiers(t, func(t *testing.T) {
+		for rows := 1; rows <= 27; rows++ {
+			for _, width := range []int{1, 31, 32, 33, 96} {
+				checkProduct(t, uint64(rows), rows, 7, width, rows%3, rows%2 == 0)
+			}
+		}
+		checkProduct(t, 1, rowsAtOnce+5, 64, 40, 0, false)
+		checkProduct(t, 1, 3, 384, 64, 5, true)
+	})
+}
+
+func FuzzMultiply(f *testing.F) {
+	f.Add(uint64(1), uint8(13), uint8(5), uint8(40), uint8(1), true)
+	f.Fuzz(func(t *testing.T, seed uint64, rows, depth, width, apart uint8, add bool) {
+		if rows == 0 || depth == 0 || width == 0 {
+			return
+		}
+		for _, name := range vector.Tiers() {
+			use(t, name)
+			checkProduct(t, seed, int(rows), int(depth), int(width), int(apart%9), add)
+		}
+	})
+}
+
+func TestVectorTiersMultiplyToTheSameBits(t *testing.T) {
+	if len(vector.Tiers()) < 3 {
+		t.Skip("this machine has no two tiers to compare")
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	w, a := Pack(random(r, 100*70), 100), Matrix{random(r, 25*100), 100, 25}
+	var got [2][]float32
+	for i, name := range vector.Tiers()[1:] {
+		use(t, name)
+		got[i] = make([]float32, 25*70)
+		Multiply(Matrix{got[i], 70, 25}, a, w, false)
+	}
+	if !slices.Equal(got[0], got[1]) {
+		t.Error("AVX2 and AVX-512 multiply differently")
+	}
+}
+
+func TestPacksOfColumnsAndRowsAreOne(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 3))
+	const depth, width = 9, 45
+	rowsOf := random(r, depth*width)
+	columnsOf := make([]float32, len(rowsOf))
+	for i, x := range rowsOf {
+		columnsOf[i%width*depth+i/width] = x
+	}
+	want := Pack(columnsOf, depth)
+	got := &Weights{panels: random(r, 1000)} // what was there before does not show
+	got.PackRows(rowsOf, width, depth, width)
+	if !slices.Equal(got.panels, want.panels) || got.Depth() != depth || got.Width() != width {
+		t.Error("the same matrix is packed in two ways")
+	}
+	if got.Whole().Width() != 64 {
+		t.Errorf("with its zeros it is %d wide, want 64", got.Width())
+	}
+}
+
+func TestMultiplyRefusesWhatIsTooSmall(t *testing.T) {
+	w := Pack(make([]float32, 12), 4)
+	small, right := Matrix{make([]float32, 7), 4, 2}, Matrix{make([]float32, 8), 4, 2}
+	for name, do := range map[string]func(){
+		"a":       func() { Multiply(right, small, w, false) },
+		"dst":     func() { Multiply(Matrix{make([]float32, 6), 4, 2}, right, w, false) },
+		"stride":  func() { Multiply(Matrix{make([]float32, 8), 2, 2}, right, w, false) },
+		"weights": func() { Pack(make([]float32, 5), 2) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: taken", name)
+				}
+			}()
+			do()
+		}()
+	}
+}
+
+func TestGELU(t *testing.T) {
+	onTiers(t, func(t *testing.T) {
+		for _, n := range []int{0, 1, 7, 8, 9, 64, 4003} {
+			x := make([]float32, n)
+			for i := range x {
+				x[i] = float32(i-n/2) / 128
+			}
+			bias := random(rand.New(rand.NewPCG(1, 4)), n)
+			want := slices.Clone(x)
+			geluPortable(want, bias)
+			_, got := guarded(t, x)
+			_, bias = guarded(t, bias)
+			GELU(got, bias)
+			for i := range got {
+				if off := math.Abs(float64(got[i] - want[i])); off > 2e-7*max(1, math.Abs(float64(x[i]+bias[i]))) {
+					t.Fatalf("GELU(%v + %v) = %v, want %v", x[i], bias[i], got[i], want[i])
+				}
+			}
+		}
+	})
+}
+
+func TestGELUOfWhatIsLarge(t *testing.T) {
+	onTiers(t, func(t *testing.T) {
+		x := []float32{-1e30, -100, -20, 0, 20, 100, 1e15, 3e38}
+		GELU(x, make([]float32, len(x)))
+		want := []float32{0, 0, 0, 0, 20, 100, 1e15, 3e38}
+		for i := range x {
+			if math.Abs(float64(x[i]-want[i])) > 1e-6 {
+				t.Errorf("GELU = %v, want %v", x, want)
+			}
+		}
+	})
+}
+
+func TestSoftmax(t *testing.T) {
+	onTiers(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(1, 5))
+		for n := 1; n < 70; n++ {
+			for _, room := range []int{0, Lane} {
+				x := random(r, n+room)
+				for i := range x {
+					x[i] *= 30
+				}
+				want := slices.Clone(x[:n])
+				softmaxPortable(want, 0.177)
+				_, got := guarded(t, x)
+				Softmax(got, n, 0.177)
+				for i := range want {
+					if math.Abs(float64(got[i]-want[i])) > 1e-6 {
+						t.Fatalf("softmax of %d: %v, want %v", n, got[:n], want)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestSoftmaxOfExtremes(t *testing.T) {
+	onTiers(t, func(t *testing.T) {
+		x := []float32{-3e38, 1e5, 1e5, -1e10, 0, 0, 0, 0}
+		Softmax(x, 4, 1)
+		if x[0] > 1e-30 || math.Abs(float64(x[1]-0.5)) > 1e-6 || math.Abs(float64(x[2]-0.5)) > 1e-6 || x[3] > 1e-30 {
+			t.Errorf("got %v, want 0, 0.5, 0.5, 0", x[:4])
+		}
+	})
+}
+
+func TestNorm(t *testing.T) {
+	onTiers(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(1, 6))
+		for _, n := range []int{1, 5, 8, 16, 30, 384} {
+			x, bias, gain, shift := random(r, n), random(r, n), random(r, n), random(r, n)
+			x[0] += 50
+			want := slices.Clone(x)
+			layerNormPortable(want, bias, gain, shift, 1e-12)
+			_, got := guarded(t, x)
+			_, bias = guarded(t, bias)
+			_, gain = guarded(t, gain)
+			_, shift = guarded(t, shift)
+			norm := Norm{gain, shift, 1e-12}
+			norm.Apply(got, bias)
+			for i := range want {
+				if off := math.Abs(float64(got[i] - want[i])); off > 1e-5 && n > 1 {
+					t.Fatalf("of %d: %v, want %v", n, got, want)
+				}
+			}
+		}
+	})
+}
+
+func FuzzRows(f *testing.F) {
+	f.Add(uint64(1), uint8(9), float32(3))
+	f.Fuzz(func(t *testing.T, seed uint64, size uint8, scale float32) {
+		n := int(size)
+		if n == 0 || !(scale > 1e-3 && scale < 1e3) {
+			return
+		}
+		r := rand.New(rand.NewPCG(seed, 2))
+		x, bias := random(r, n+Lane), random(r, n)
+		for _, name := range vector.Tiers() {
+			use(t, name)
+			got, want := slices.Clone(x), slices.Clone(x[:n])
+			GELU(got[:n], bias)
+			geluPortable(want, bias)
+			near(t, "GELU", got[:n], want, 1e-6)
+			copy(got, x)
+			copy(want, x)
+			Softmax(got, n, scale)
+			softmaxPortable(want, scale)
+			near(t, "softmax", got[:n], want, 1e-5*float64(max(1, scale)))
+		}
+	})
+}
+
+func near(t *testing.T, what string, got, want []float32, off float64) {
+	t.Helper()
+	for i := range want {
+		if !(math.Abs(float64(got[i]-want[i])) <= off) {
+			t.Fatalf("%s on %s: %v, want %v", what, vector.Tier(), got, want)
+		}
+	}
+}
+
+// BenchmarkMultiply is the larger product of a layer of MiniLM-L6, for so many tokens.
+func BenchmarkMultiply(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 7))
+	const depth, width = 384, 1536
+	w := Pack(random(r, depth*width), depth)
+	for _, name := range vector.Tiers() {
+		for _, rows := range []int{1, 16, 32, 128} {
+			b.Run(fmt.Sprintf("%s/%d", name, rows), func(b *testing.B) {
+				use(b, name)
+				a, dst := Matrix{random(r, rows*depth), depth, rows}, Matrix{make([]float32, rows*width), width, rows}
+				for b.Loop() {
+					Multiply(dst, a, w, false)
+				}
+				b.ReportMetric(2*depth*width*float64(rows)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
+			})
+		}
+	}
+}
+
+func BenchmarkRows(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 8))
+	x, bias := random(r, 1536), random(r, 1536)
+	norm := Norm{random(r, 384), random(r, 384), 1e-12}
+	for _, name := range vector.Tiers() {
+		use(b, name)
+		b.Run(name+"/GELU", func(b *testing.B) {
+			y := make([]float32, len(x))
+			for b.Loop() {
+				copy(y, x)
+				GELU(y, bias)
+			}
+		})
+		b.Run(name+"/Softmax", func(b *testing.B) {
+			for b.Loop() {
+				Softmax(x, 64, 0.2)
+			}
+		})
+		b.Run(name+"/Norm", func(b *testing.B) {
+			for b.Loop() {
+				norm.Apply(x[:384], bias)
+			}
+		})
+	}
+}
