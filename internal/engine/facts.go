@@ -34,7 +34,8 @@ type Note struct {
 const maxConflicts = 10
 
 // Remember writes a fact by hand. It is folded only into an exactly equal live
-// fact of the same scope, which is then returned with created false.
+// fact of the same scope, which is then returned with created false. What it
+// contradicts is superseded in the same run.
 func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, author memory.Author) (fact memory.Fact, created bool, err error) {
 	fact, err = e.noted(owner, n)
 	if err != nil {
@@ -44,20 +45,36 @@ func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, autho
 	if run.Vectors, err = e.vectors(ctx, fact.ID, fact.Content); err != nil {
 		return memory.Fact{}, false, err
 	}
-	change := memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &fact}, NewID: fact.ID, Reason: "written by hand", Author: author}
-	receipt, err := e.Store.Apply(ctx, owner, run, change)
-	switch {
-	case errors.Is(err, memory.Duplicate):
-		twin, err := e.twin(ctx, fact)
-		return twin, false, err
-	case err != nil:
-		return memory.Fact{}, false, err
-	case receipt.Again:
-		first, err := e.firstOf(ctx, owner, run.ID)
-		return first, false, err
+	for try := 1; ; try++ {
+		next := fact
+		if fact.Attribute != "" && try < maxConflicts { // or two that contradict, written at once, would both stand
+			if run.Base, err = e.version(ctx, owner); err != nil {
+				return memory.Fact{}, false, err
+			}
+		}
+		olds, err := e.conflicts(ctx, next, "")
+		if err != nil {
+			return memory.Fact{}, false, err
+		}
+		ends := e.prevail(&next, olds, "a person wrote what replaces it", author)
+		changes := replacing(ends, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &next}, NewID: next.ID, Reason: "written by hand", Author: author})
+		receipt, err := e.Store.Apply(ctx, owner, run, changes...)
+		switch {
+		case errors.Is(err, memory.Conflict) && try < maxConflicts: // somebody wrote meanwhile
+			run.Base = 0
+			continue
+		case errors.Is(err, memory.Duplicate):
+			twin, err := e.twin(ctx, next)
+			return twin, false, err
+		case err != nil:
+			return memory.Fact{}, false, err
+		case receipt.Again:
+			first, err := e.firstOf(ctx, owner, run.ID)
+			return first, false, err
+		}
+		next.Version = receipt.Version
+		return next, true, nil
 	}
-	fact.Version = receipt.Version
-	return fact, true, nil
 }
 
 func (e *Engine) noted(owner memory.Owner, n Note) (memory.Fact, error) {
@@ -208,7 +225,8 @@ type Edit struct {
 	Idempotency string // the same key again returns the first result
 }
 
-// EditFact changes a live fact in place; new words get a new vector.
+// EditFact changes a live fact in place; new words get a new vector, and what they
+// contradict is superseded.
 func (e *Engine) EditFact(ctx context.Context, owner memory.Owner, id string, edit Edit, author memory.Author) (memory.Fact, error) {
 	return e.change(ctx, owner, id, edit.Idempotency, author, func(f *memory.Fact) (memory.Action, string, error) {
 		if !f.Status.Live() {
@@ -242,8 +260,8 @@ func set[T any](field *T, to *T) {
 	}
 }
 
-// Restore brings a forgotten, superseded or rejected fact back. The same key again
-// returns the first result.
+// Restore brings a forgotten, superseded or rejected fact back, in the place of what
+// it contradicts. The same key again returns the first result.
 func (e *Engine) Restore(ctx context.Context, owner memory.Owner, id, key string, author memory.Author) (memory.Fact, error) {
 	return e.change(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
 		from := []memory.Status{memory.Superseded, memory.Retired, memory.Rejected}
@@ -256,7 +274,8 @@ func (e *Engine) Restore(ctx context.Context, owner memory.Owner, id, key string
 }
 
 // change reads a fact, lets edit work on a copy, and applies that; when somebody
-// else was quicker it does so again. With a key that was used it does nothing.
+// else was quicker it does so again. What comes back or has other words then
+// supersedes what it contradicts. With a key that was used it does nothing.
 func (e *Engine) change(ctx context.Context, owner memory.Owner, id, key string, author memory.Author, edit func(*memory.Fact) (memory.Action, string, error)) (memory.Fact, error) {
 	run := memory.Run{ID: idFor(owner, key), Kind: "manual", Author: author}
 	done, err := e.done(ctx, owner, key)
@@ -282,9 +301,17 @@ func (e *Engine) change(ctx context.Context, owner memory.Owner, id, key string,
 				return memory.Fact{}, err
 			}
 		}
-		receipt, err := e.Store.Apply(ctx, owner, run, memory.Change{
+		var ends []memory.Change
+		if next.Status == memory.Active && (was.Status != memory.Active || next.Content != was.Content) {
+			olds, err := e.conflicts(ctx, next, "")
+			if err != nil {
+				return memory.Fact{}, err
+			}
+			ends = e.prevail(&next, olds, reason+" what replaces it", author)
+		}
+		receipt, err := e.Store.Apply(ctx, owner, run, replacing(ends, memory.Change{
 			Action: action, After: memory.Image{Fact: &next}, Base: was.Version, Reason: reason, Author: author,
-		})
+		})...)
 		if err == nil {
 			next.Version = receipt.Version
 			return next, nil

@@ -17,9 +17,8 @@ type Waiting struct {
 	Turn   *memory.Turn // that its words are from; nil if there is none
 	Reason string       // why it waits
 	Author memory.Author
-	// Conflicts are the active facts that it contradicts: those of the same subject
-	// and attribute, if only one value of that can hold, and the one that the
-	// journal says it would replace. Approving it takes their place.
+	// Conflicts are the active facts that it contradicts, and the one that the journal
+	// says it would replace. Approving it takes their place.
 	Conflicts []memory.Fact
 }
 
@@ -89,43 +88,6 @@ func (e *Engine) source(ctx context.Context, f memory.Fact) (*memory.Turn, error
 		return nil, nil
 	}
 	return found[0].Turn, nil
-}
-
-// conflicts returns the owner's active facts that f contradicts, named among them
-// if it is one.
-func (e *Engine) conflicts(ctx context.Context, f memory.Fact, named string) ([]memory.Fact, error) {
-	c := learn.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute}
-	if f.Attribute != "" {
-		page, err := e.Store.List(ctx, f.Scope.Owner, memory.Query{Subject: f.Subject, Attribute: f.Attribute})
-		if err != nil {
-			return nil, fmt.Errorf("list what %s may contradict: %w", f.ID, err)
-		}
-		for _, m := range page.Memories {
-			if m.Link == nil && f.Scope.Sees(m.Fact.Scope) {
-				c.Near = append(c.Near, learn.Neighbour{Fact: *m.Fact})
-			}
-		}
-	}
-	var ids []string
-	for _, d := range learn.Reconcile([]learn.Candidate{c}) {
-		if d.Verdict == learn.Update {
-			ids = append(ids, d.Target)
-		}
-	}
-	if named != "" && named != f.ID && !slices.Contains(ids, named) {
-		ids = append(ids, named)
-	}
-	found, err := e.Store.Get(ctx, f.Scope.Owner, ids...)
-	if err != nil {
-		return nil, fmt.Errorf("read what %s contradicts: %w", f.ID, err)
-	}
-	var out []memory.Fact
-	for _, m := range found {
-		if m.Fact != nil && m.Link == nil && m.Fact.Status == memory.Active && m.Fact.Hash != f.Hash {
-			out = append(out, *m.Fact)
-		}
-	}
-	return out, nil
 }
 
 // Judgement is what a person says of a pending fact.
@@ -251,19 +213,13 @@ func (j *judging) approve(ctx context.Context, f *memory.Fact, words string) (re
 	if err != nil {
 		return "", err
 	}
+	olds = slices.DeleteFunc(olds, func(old memory.Fact) bool { return j.met[old.ID] })
 	for _, old := range olds {
-		if j.met[old.ID] {
-			continue
-		}
 		j.met[old.ID] = true
-		if !f.Newer(&old) { // that it holds, and the other does not, is said now
-			f.ObservedAt, f.ObservedSeq = now, 0
-		}
-		f.Pinned = f.Pinned || old.Pinned
-		j.ends = append(j.ends, memory.Replace(old, *f, now, "a person approved what replaces it", j.author)[0])
-		if replaced == "" {
-			replaced = old.ID
-		}
+	}
+	ends := e.prevail(f, olds, "a person approved what replaces it", j.author)
+	if j.ends = append(j.ends, ends...); len(ends) > 0 {
+		replaced = ends[0].OldID
 	}
 	return replaced, nil
 }

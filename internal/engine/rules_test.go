@@ -25,7 +25,9 @@ type counted struct {
 }
 
 func (c *counted) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
-	c.n.Add(1)
+	if s.Limit != mostAlike { // which is for what is written, to be compared with what is known
+		c.n.Add(1)
+	}
 	return c.Searcher.Search(ctx, s)
 }
 

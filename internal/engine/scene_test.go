@@ -53,6 +53,8 @@ var stores = map[string]func(t testing.TB, now func() time.Time) memory.Store{
 //	at +3d | +2h               time passes
 //	ask NAME: TEXT             asks memory; "expect hit" is about this
 //	remember NAME: TEXT        a person writes a fact down
+//	remember NAME in P: TEXT   which holds in project P
+//	restore NAME: TEXT         a person brings back the fact of these words
 //	forget NAME: TEXT          a person forgets the fact of these words
 //	undo NAME                  a person takes the run of their last change back
 //	edit NAME: TEXT            NAME's last message is edited to say TEXT
@@ -271,7 +273,15 @@ func (s *scene) step(line string) error {
 		s.hits = found.Hits
 		return err
 	case "remember":
-		_, _, err := s.Remember(ctx, owner, Note{Content: rest}, author)
+		who, project, _ := strings.Cut(name, " in ")
+		_, _, err := s.Remember(ctx, memory.User(memory.DefaultNamespace, who), Note{Content: rest, Project: project}, author)
+		return err
+	case "restore":
+		page, err := s.List(ctx, owner, memory.Query{Text: rest, Statuses: []memory.Status{memory.Superseded, memory.Retired, memory.Rejected}})
+		if err != nil || len(page.Memories) != 1 {
+			return fmt.Errorf("%d facts have these words (%v)", len(page.Memories), err)
+		}
+		_, err = s.Restore(ctx, owner, page.Memories[0].ID(), "", author)
 		return err
 	case "forget":
 		return s.forget(ctx, owner, rest, author)

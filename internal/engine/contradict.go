@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/memory"
+)
+
+// conflicts returns the owner's active facts that cannot hold beside f, by the rules
+// that reconcile what is learned ([learn.Reconcile]): those of the same subject and
+// attribute, if only one value of that can hold, and those that say the opposite. A
+// fact that is seen where f is not is left out: what holds in one project says
+// nothing of the others. named is one more, by its id; "" for none.
+func (e *Engine) conflicts(ctx context.Context, f memory.Fact, named string) ([]memory.Fact, error) {
+	near, err := e.inSameWords(ctx, f)
+	if err != nil { // what a person writes is written, found to contradict or not
+		e.Log.Warn("a fact was not compared with those in the same words", "fact", f.ID, "err", err)
+	}
+	if f.Attribute != "" {
+		q := memory.Query{Subject: f.Subject, Attribute: f.Attribute}
+		err := e.everything(ctx, f.Scope.Owner, q, func(m memory.Memory) {
+			near = append(near, learn.Neighbour{Fact: *m.Fact, Link: m.Link})
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list what %s may contradict: %w", f.ID, err)
+		}
+	}
+	c := learn.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute}
+	for _, n := range near {
+		if n.Link == nil && n.Fact.ID != f.ID {
+			c.Near = append(c.Near, n)
+		}
+	}
+	var ids []string
+	for _, d := range learn.Reconcile([]learn.Candidate{c}) {
+		if d.Verdict == learn.Update && !slices.Contains(ids, d.Target) {
+			ids = append(ids, d.Target)
+		}
+	}
+	if named != "" && named != f.ID && !slices.Contains(ids, named) {
+		ids = append(ids, named)
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found, err := e.Store.Get(ctx, f.Scope.Owner, ids...)
+	if err != nil {
+		return nil, fmt.Errorf("read what %s contradicts: %w", f.ID, err)
+	}
+	var out []memory.Fact
+	for _, m := range found {
+		if m.Fact != nil && m.Link == nil && m.Fact.Status == memory.Active && m.Fact.Hash != f.Hash && narrower(m.Fact.Scope, f.Scope) {
+			out = append(out, *m.Fact)
+		}
+	}
+	return out, nil
+}
+
+// mostAlike is how many facts are looked at for whether they say the opposite: it is
+// said in the same words, so that there are few.
+const mostAlike = 3
+
+// inSameWords returns the facts that share most words with f: one that says the
+// opposite is among them.
+func (e *Engine) inSameWords(ctx context.Context, f memory.Fact) ([]learn.Neighbour, error) {
+	found, err := e.Searcher.Search(ctx, memory.Search{
+		Scopes: []memory.Scope{f.Scope}, Text: f.Content, ByWords: true,
+		Kinds: []memory.Kind{memory.KindFact}, Now: e.now(), Limit: mostAlike,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("search for what %s may contradict: %w", f.ID, err)
+	}
+	ids := make([]string, len(found))
+	for i, c := range found {
+		ids[i] = c.ID
+	}
+	memories, err := e.Store.Get(ctx, f.Scope.Owner, ids...)
+	if err != nil {
+		return nil, fmt.Errorf("read what %s may contradict: %w", f.ID, err)
+	}
+	var near []learn.Neighbour
+	for _, m := range memories {
+		if m.Fact != nil {
+			near = append(near, learn.Neighbour{Fact: *m.Fact, Link: m.Link})
+		}
+	}
+	return near, nil
+}
+
+// narrower reports whether all who see what belongs to a see what belongs to b.
+func narrower(a, b memory.Scope) bool {
+	return a.Owner == b.Owner && (b.Project == "" || a.Project == b.Project) &&
+		(b.Agent == "" || a.Agent == b.Agent) && (b.Conversation == "" || a.Conversation == b.Conversation)
+}
+
+// prevail returns the changes by which a person's fact takes the place of others, and
+// lets it be the newest: that it holds, and they do not, is said now, whenever each of
+// them was observed. It stays pinned if one of them was.
+func (e *Engine) prevail(f *memory.Fact, olds []memory.Fact, reason string, author memory.Author) []memory.Change {
+	now := e.now()
+	for _, old := range olds {
+		if !f.Newer(&old) {
+			f.ObservedAt, f.ObservedSeq = now, 0
+		}
+		f.Pinned = f.Pinned || old.Pinned
+	}
+	var ends []memory.Change
+	for _, old := range olds {
+		end := memory.Replace(old, *f, now, reason, author)[0]
+		if gone := end.After.Fact; gone.ValidTo.Before(gone.ValidFrom) { // it never held
+			gone.ValidTo = gone.ValidFrom
+		}
+		ends = append(ends, end)
+	}
+	return ends
+}
+
+// replacing returns change as the second side of a replacement by the changes ends,
+// after them: so that words are free, and one undo takes back both sides.
+func replacing(ends []memory.Change, change memory.Change) []memory.Change {
+	if len(ends) > 0 {
+		change.OldID, change.NewID = ends[0].OldID, ends[0].NewID
+	}
+	return append(ends, change)
+}

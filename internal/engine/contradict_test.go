@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// TestWrittenAtOnceOneHolds writes contradicting facts at the same time: one of them
+// holds in the end, and the journal knows all.
+func TestWrittenAtOnceOneHolds(t *testing.T) {
+	const writers = 6
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, open)
+			author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
+			if _, _, err := r.Remember(context.Background(), ana, Note{Content: "User plays the cello"}, author); err != nil {
+				t.Fatal(err)
+			}
+			var wait sync.WaitGroup
+			for i := range writers {
+				wait.Go(func() {
+					if _, _, err := r.Remember(context.Background(), ana, Note{Content: fmt.Sprintf("User lives in Town%c", 'A'+i)}, author); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wait.Wait()
+			for status, want := range map[memory.Status]int{memory.Active: 2, memory.Superseded: writers - 1} {
+				page, err := r.List(context.Background(), ana, memory.Query{Statuses: []memory.Status{status}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(page.Memories) != want {
+					t.Errorf("%d facts are %s, want %d", len(page.Memories), status, want)
+				}
+			}
+		})
+	}
+}
+
+// TestAPersonPrevailsWhateverTheTimes writes facts whose times of observation are the
+// other way round: what is written last holds, and is the newest from then on.
+func TestAPersonPrevailsWhateverTheTimes(t *testing.T) {
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			r, ctx := newRig(t, open), context.Background()
+			author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
+			first, _, err := r.Remember(ctx, ana, Note{Content: "User lives in Rome", ObservedAt: r.now().AddDate(0, 1, 0), Pinned: true}, author)
+			if err != nil {
+				t.Fatal(err)
+			}
+			second, _, err := r.Remember(ctx, ana, Note{Content: "User lives in Oslo", ObservedAt: r.now().AddDate(-1, 0, 0)}, author)
+			if err != nil {
+				t.Fatal(err)
+			}
+			was, err := r.fact(ctx, ana, first.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if was.Status != memory.Superseded || was.SupersededBy != second.ID {
+				t.Errorf("the first is %s by %q, want superseded by %s", was.Status, was.SupersededBy, second.ID)
+			}
+			if !second.Pinned || second.ObservedAt.Before(second.CreatedAt) {
+				t.Errorf("the second is pinned %v and observed at %v, want it pinned and as new as its writing at %v", second.Pinned, second.ObservedAt, second.CreatedAt)
+			}
+		})
+	}
+}
+
+// TestWithoutASearchItIsWritten writes a fact while nothing can be searched: it is
+// written, and takes the place of what has the same attribute.
+func TestWithoutASearchItIsWritten(t *testing.T) {
+	r, ctx := newRig(t, stores["inmem"]), context.Background()
+	author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
+	r.Searcher = failing{}
+	for _, words := range []string{"User lives in Rome", "User lives in Oslo"} {
+		if _, _, err := r.Remember(ctx, ana, Note{Content: words}, author); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page, err := r.List(ctx, ana, memory.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(page.Memories) != 1 || page.Memories[0].Content() != "User lives in Oslo" {
+		t.Errorf("there are %d facts, want the one written last", len(page.Memories))
+	}
+}
+
+type failing struct{}
+
+func (failing) Search(context.Context, memory.Search) ([]memory.Candidate, error) {
+	return nil, errors.New("broken")
+}
