@@ -9,7 +9,7 @@
 //	            ─Reconcile────────────────────────→ []Decision
 //	[]Decision ─Plan→ []memory.Change ─Facts.Apply→ store
 //
-// Forget, Undo and Approve make changes as well. Whatever a model replies, Plan
+// Forget and Undo make changes as well. Whatever a model replies, Plan
 // returns changes that a store accepts, or none.
 //
 // Nothing that a model says is believed: Guard leaves of a message only what its

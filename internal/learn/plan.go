@@ -3,6 +3,7 @@ package learn
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/text"
@@ -21,7 +22,7 @@ type PlanOptions struct {
 	// Review names categories that always wait for a person.
 	Review []string
 	// ReviewConflicts lets a replacement wait for a person: the new fact is added as
-	// pending, and its change names the fact that it contradicts, see [Approve].
+	// pending, and its change names the fact that it contradicts.
 	ReviewConflicts bool
 	// Free reports whether no live fact of the scope has these words and none with
 	// them was rejected or forgotten. A model may only reword a fact to words that are
@@ -267,6 +268,9 @@ func (p *planner) settle() {
 	last := map[string]int{}
 	for i, c := range p.cands {
 		subject, attribute := Classify(c.Text)
+		if attribute == "" && dayOrValue(c) {
+			subject, attribute = c.Subject, c.Attribute
+		}
 		if !p.verdicts[i].add || !single(attribute) || text.Negated(c.Text) || p.waits(c) != "" {
 			continue
 		}
@@ -291,6 +295,12 @@ func (p *planner) settle() {
 			}
 		}
 	}
+}
+
+// dayOrValue reports whether a candidate says the one day or value that something has,
+// which no words of its own tell. "User has a meeting with Dana" may be one more.
+func dayOrValue(c Candidate) bool {
+	return strings.HasPrefix(c.Attribute, "value:") || strings.HasPrefix(c.Attribute, "date:") && !strings.HasPrefix(c.Text, "User has ")
 }
 
 func (p *planner) winner(i int) int {

@@ -79,44 +79,11 @@ func TestAPersonsFactIsNotReplacedByAModel(t *testing.T) {
 			if changes, _ := Plan([]Candidate{c}, []Decision{{0, Delete, berlin.ID, "", ""}}, nil, byModel()); strings.Contains(told(changes), "retire ") {
 				t.Errorf("a model ended it:\n%s", told(changes))
 			}
-			approved := told(Approve(*changes[0].After.Fact, &berlin, memtest.Epoch.Add(2*time.Hour), memory.Author{Kind: memory.ByPerson}))
-			if want := lines("replace superseded User lives in Berlin", "approve active User lives in Lisbon"); approved != want {
-				t.Errorf("approving gives\n%s\nwant\n%s", approved, want)
-			}
 			c.Remember = true
 			if changes, _ := Plan([]Candidate{c}, update, nil, byModel()); !strings.Contains(told(changes), "replace superseded") {
 				t.Errorf("the user asked to remember it, and it waits:\n%s", told(changes))
 			}
 		})
-	}
-}
-
-func TestApprovedPlanFitsTheStore(t *testing.T) {
-	ctx := context.Background()
-	store := inmem.Open(inmem.Options{})
-	berlin := fact("User lives in Berlin")
-	berlin.Pinned = true
-	apply := func(run string, changes ...memory.Change) {
-		t.Helper()
-		if _, err := store.Apply(ctx, memtest.Ana, memory.Run{ID: run, Kind: "test"}, changes...); err != nil {
-			t.Fatalf("%s: %v\n%s", run, err, told(changes))
-		}
-	}
-	read := func(id string) memory.Fact {
-		found, err := store.Get(ctx, memtest.Ana, id)
-		if err != nil || len(found) != 1 {
-			t.Fatalf("read %s: %v, %v", id, found, err)
-		}
-		return *found[0].Fact
-	}
-	apply("before", memtest.Add(berlin))
-	berlin = read(berlin.ID)
-	plan, _ := Plan([]Candidate{later(5, "User lives in Lisbon", berlin)}, nil, nil, byModel())
-	apply("learn", plan...)
-	pending := read(plan[0].NewID)
-	apply("approve", Approve(pending, &berlin, memtest.Epoch.Add(2*time.Hour), memory.Author{Kind: memory.ByPerson})...)
-	if old, now := read(berlin.ID), read(pending.ID); old.Status != memory.Superseded || old.SupersededBy != now.ID || now.Status != memory.Active || now.Trust != memory.TrustPerson {
-		t.Errorf("after approving: %+v and %+v", old, now)
 	}
 }
 
@@ -128,11 +95,6 @@ func TestConflictsMayWait(t *testing.T) {
 	changes, _ := Plan(c, Reconcile(c), nil, o)
 	if got, want := told(changes), lines("add pending User lives in Lisbon", "add active User has a dog"); got != want || changes[0].OldID != berlin.ID {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-	gone := berlin
-	gone.Status = memory.Retired
-	if got, want := told(Approve(*changes[0].After.Fact, &gone, o.Now, memory.Author{})), "approve active User lives in Lisbon"; got != want {
-		t.Errorf("approved after the other had gone: got\n%s\nwant\n%s", got, want)
 	}
 }
 

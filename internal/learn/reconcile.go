@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
 )
 
 // Reconcile decides by rule what each candidate does to the facts near it: it
@@ -36,15 +37,24 @@ func succeeded(cands []Candidate, c Candidate) bool {
 
 func reconcile(i int, c Candidate) []Decision {
 	var out []Decision
+	end, isEnd := endOf(c.Text, c.ObservedAt)
 	for _, n := range c.Near {
 		if !n.Fact.Status.Live() {
 			continue
 		}
 		known := n.Fact.Content
 		switch {
+		case isEnd && end.ends(&c, &n.Fact):
+			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "it is over"})
+		case denies(c, n.Fact):
+			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "says the opposite"})
+		case c.Subject == n.Fact.Subject && recounts(c.Text, c.Quote, known):
+			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "another number"})
+		case retimed(c, n.Fact):
+			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "at other times"})
 		case sameAttribute(c, n) && refined(c.Text, known):
 			return []Decision{{Candidate: i, Verdict: None, Target: n.Fact.ID, Reason: "known in more detail"}}
-		case sameAttribute(c, n) && (!text.Negated(c.Text) || sameThing(c.Text, known)):
+		case sameAttribute(c, n) && (!text.Negated(c.Text) || !denied(known) && sameThing(c.Text, known)):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "a newer " + label(c.Attribute)})
 		case opposite(c.Text, known):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "says the opposite"})
@@ -63,7 +73,20 @@ func sameAttribute(c Candidate, n Neighbour) bool {
 	if c.Subject == n.Fact.Subject && strings.Contains(c.Text, " is now ") && vaguer(c.Attribute, n.Fact.Attribute) {
 		return true
 	}
+	if someOf(c.Subject) && !changed.MatchString(c.Quote) {
+		return false // "my sister lives in Oslo" may be of another sister
+	}
 	return c.Attribute != "" && c.Subject == n.Fact.Subject && c.Attribute == n.Fact.Attribute && single(c.Attribute)
+}
+
+// denies reports whether a candidate says that the user does or has what the known
+// fact says they do not.
+func denies(c Candidate, f memory.Fact) bool {
+	if c.Subject != f.Subject || !text.Negated(f.Content) || denied(c.Text) {
+		return false
+	}
+	end, isEnd := endOf(f.Content, f.ObservedAt)
+	return isEnd && end.sort == undone && end.ends(&Candidate{Subject: f.Subject}, &memory.Fact{Content: c.Text, Subject: c.Subject, Attribute: c.Attribute, Category: c.Category})
 }
 
 // vaguer reports whether an attribute names what another does with fewer words, two
@@ -84,7 +107,8 @@ func refined(said, known string) bool {
 // sameThing reports whether what a negation ends is what is known: having left
 // Berlin says nothing against living in Lisbon.
 func sameThing(said, known string) bool {
-	return covered(termSet(known), termSet(said)) >= 0.75
+	a, b := termSet(said), termSet(known)
+	return covered(b, a) >= 0.75 || covered(a, b) == 1
 }
 
 // over is what says that something was and is no more.

@@ -164,9 +164,24 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 			return
 		}
 	}
+	if p.plural && name != "" && r.kinNames(c, kin, j) {
+		return
+	}
 	if name != "" && !p.plural && !kinGroup[last] {
-		r.kinName(c, kin, name)
+		p.who += " " + name
+		if !oneAtATime(kin) { // of several friends each has facts of their own
+			p.subject += " " + lower(name)
+		}
 		j = next
+		if found := len(r.found); acquaintances[last] {
+			defer func() {
+				if len(r.found) == found {
+					r.kinName(c, kin, name)
+				}
+			}()
+		} else {
+			r.kinName(c, kin, name)
+		}
 	}
 	for c.at(j) == "," {
 		j++
@@ -181,7 +196,51 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 
 var isAfterKin = table("allergic a an from in vegan vegetarian getting working living turning studying pregnant moving learning")
 
+// acquaintances are people of whom it is enough to say their names with what is said
+// of them.
+var acquaintances = table("friend colleague coworker neighbor neighbour roommate flatmate cousin teammate buddy classmate housemate uncle aunt niece nephew")
+
+// kinNames reads the names of several: "my sons Tom and Leo", "our kids Mia (4) and
+// Tom (7)". j is the place of the first name.
+func (r *reader) kinNames(c *clause, kin string, j int) bool {
+	var names []string
+	named, end := 0, j
+	for k := j; k < len(c.words); {
+		if n := c.nameEnd(k); n > k {
+			one := c.text(k, n)
+			named++
+			if c.at(n) == "(" && isDigit(c.at(n+1)) && (c.at(n+2) == ")" || n+2 == len(c.words)) {
+				one += " (" + c.at(n+1) + ")"
+				n = min(n+3, len(c.words))
+			}
+			names, k, end = append(names, one), n, n
+			continue
+		}
+		if w := c.at(k); w != "and" && w != "," && w != "are" && w != "is" && w != "called" && w != "named" {
+			break
+		}
+		k++
+	}
+	if named < 2 {
+		return false
+	}
+	r.g = captured{}
+	f := *kinNamed
+	f.attribute = kin + " name"
+	last := len(names) - 1
+	r.fact(c, &user, &f, "User's "+kin+" are "+strings.Join(names[:last], ", ")+" and "+names[last], "")
+	p := predicate{who: "User's " + kin, subject: "user's " + kin, plural: true}
+	if p.read(c, end) && p.tense&(ability|wish) == 0 {
+		r.facts(c, &p, "")
+	}
+	return true
+}
+
+// oneAtATime reports whether a person has one such relative at most at a time.
+func oneAtATime(kin string) bool { return single(kinAttribute(kin)) }
+
 func (r *reader) kinName(c *clause, kin, name string) {
+	kin = strings.TrimPrefix(kin, "new ")
 	r.g = captured{}
 	f := *kinNamed
 	f.attribute = kinAttribute(kin)

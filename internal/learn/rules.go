@@ -437,9 +437,6 @@ func (r *reader) fact(c *clause, p *predicate, f *family, said, when string) {
 	category := f.category
 	if subject != "user" {
 		category = "family"
-		if strings.HasSuffix(subject, "s") && p.plural || !single(kinAttribute(strings.TrimPrefix(subject, "user's "))) {
-			attribute = "" // of several sisters each may live elsewhere
-		}
 	}
 	confidence := f.confidence
 	if p.elided {
@@ -516,8 +513,13 @@ func kinAttribute(kin string) string {
 		return "relative:mother"
 	case "father", "dad":
 		return "relative:father"
-	case "boss", "manager", "best friend", "therapist", "doctor":
+	case "boss", "manager", "supervisor":
+		return "relative:boss"
+	case "best friend", "therapist", "doctor", "dentist", "landlord":
 		return "relative:" + kin
+	}
+	if newer, ok := strings.CutPrefix(kin, "new "); ok && newer != "friend" {
+		return kinAttribute(newer)
 	}
 	return kin
 }

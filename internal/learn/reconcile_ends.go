@@ -1,0 +1,313 @@
+package learn
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// What is over is told in words of its own: a dog that somebody has is ending by "no
+// longer has a dog", by "User's dog died" and by "gave Rex away". The forms here read
+// from such a statement what it ends, and a known fact is over if it says just that.
+
+// endSort is in what way something is over.
+type endSort int
+
+const (
+	undone    endSort = iota + 1 // no longer done or had: "no longer has a dog", "quit running"
+	parted                    // given away, sold, left: "sold User's car"
+	died                      // "User's dog died"
+	calledOff                 // "User's trip to Rome is cancelled"
+	unplanned                 // "is no longer going to Japan", "will not run the marathon"
+)
+
+var endForms = []struct {
+	form pattern
+	sort endSort
+}{
+	{lazily(`^user(?:'s [\w' -]+?)? (?:is|are) (?:no longer|not) going to (?P<what>.+)$|^user(?:'s [\w' -]+?)? will not (?P<what2>.+)$`), unplanned},
+	{lazily(`^user(?:'s [\w' -]+?)? (?:is |are )?(?:no longer|does not|do not|doesn't|cannot) (?P<what>.+)$`), undone},
+	{lazily(`^user(?:'s [\w' -]+?)? (?:has |have )?(?:quit|stopped|gave up|given up) (?P<what>.+)$`), undone},
+	{lazily(`^user (?:has )?(?:cancelled|canceled|called off) (?P<what>.+)$`), calledOff},
+	{lazily(`^user(?:'s [\w' -]+?)? (?:has )?(?:sold|gave away|given away|got rid of|donated|returned|closed|closed down|shut down|dropped out of|moved out of|graduated from) (?P<what>.+)$`), parted},
+	{lazily(`^user gave (?P<what>.+) away\b`), parted},
+	{lazily(`^user's (?P<what>[\w' -]+?) (?:has |have |sadly )?(?:died|passed away|was put (?:down|to sleep)|ran away)\b`), died},
+	{lazily(`^user's (?P<what>[\w' -]+?) (?:is|are|was|were|has been) (?:now )?(?:cancelled|canceled|called off|off)$`), calledOff},
+}
+
+// ending is what a statement says has come to an end.
+type ending struct {
+	sort  endSort
+	verb  string          // the base form of the verb, of what is no longer done
+	terms map[string]bool // of the rest
+	at    time.Time       // when it ending, if a day is named
+}
+
+// endOf reads what a statement ends, false if it ends nothing.
+func endOf(said string, at time.Time) (ending, bool) {
+	dates := text.Resolve(said, at)
+	folded := text.Fold(strings.TrimSpace(without(said, dates)))
+	for hanging[lastWord(folded)] {
+		folded = strings.TrimSpace(strings.TrimSuffix(folded, lastWord(folded)))
+	}
+	for _, f := range endForms {
+		m := f.form.FindStringSubmatch(folded)
+		if m == nil {
+			continue
+		}
+		what := m[1]
+		if what == "" && len(m) > 2 {
+			what = m[2]
+		}
+		e := ending{sort: f.sort}
+		if len(dates) == 1 {
+			e.at = dates[0].To
+		}
+		if e.sort == undone || e.sort == unplanned {
+			first, rest, _ := strings.Cut(what, " ")
+			if !articles[first] && !owners[first] && first != "user's" {
+				e.verb, what = baseVerb(first), rest
+			}
+		}
+		e.terms = termSet(what)
+		for t := range articleTerms {
+			delete(e.terms, t)
+		}
+		return e, len(e.terms) > 0 || e.verb != ""
+	}
+	return ending{}, false
+}
+
+var (
+	articles     = table("a an the any his her their that")
+	articleTerms = termTable("any again anymore more all place home")
+	havingForm       = lazily(`^user (?:also |still |now |currently |only )*(?:has|owns|drives|rides|keeps|adopted|bought|rents|is renting|runs|uses|lives with|lives in|works at) (.+)$|^user's (?:car|bike|phone|laptop|computer) is (.+)$`)
+	objectEnd    = lazily(` (?:named|called|with|in|at|of|for|from|that|who|which|on|to|since)\b|[,(]`)
+	many         = lazily(`^(?:two|three|four|five|six|seven|eight|nine|ten|several|many|\d+) `)
+	mainVerb     = lazily(`^user(?:'s [\w-]+(?: [\w-]+)??)? (?:(?:is|are|has|have|been|also|still|now|currently|usually|always|often|regularly|sometimes|really|goes|go|both) )*([\w-]+)`)
+	// activity are verbs of what is named by a noun when it is given up: "quit tennis".
+	activity = table("play take attend do practise practice study learn eat drink use smoke work go have join coach teach sing love")
+	journeys = termTable("trip flight visit journey holiday vacation travel stay tour")
+	visits   = table("go visit fly travel move trip come see")
+	schooled = termTable("school university college degree course class studies")
+)
+
+func lastWord(s string) string { return s[strings.LastIndexByte(s, ' ')+1:] }
+
+// ends reports whether what is over is what the known fact says is so.
+func (e *ending) ends(c *Candidate, f *memory.Fact) bool {
+	if denied(f.Content) || !e.at.IsZero() && f.ObservedAt.Sub(e.at) > outlived {
+		return false
+	}
+	known := text.Fold(f.Content)
+	if e.sort == died {
+		return e.buried(c, f, known)
+	}
+	if f.Subject != c.Subject && !(e.sort == calledOff && strings.HasPrefix(known, "user")) {
+		return false
+	}
+	terms := termSet(known)
+	has := func(want map[string]bool) bool {
+		for t := range want {
+			if !terms[t] && !bridged(t, known) {
+				return false
+			}
+		}
+		return true
+	}
+	switch e.sort {
+	case calledOff:
+		if m := havingForm.FindStringSubmatch(known); m != nil && e.holding(known) {
+			return true
+		}
+		return toCome(f, known) && has(e.terms) || toCome(f, known) && anyOf(e.terms, journeys) && beyondJourney(e.terms) && has(less(e.terms, journeys))
+	case unplanned:
+		if visits[e.verb] {
+			return toCome(f, known) && has(e.terms)
+		}
+		return toCome(f, known) && (e.verb == "" || terms[text.Term(e.verb)]) && has(e.terms)
+	case parted:
+		if rest := less(e.terms, schooled); studying.MatchString(known) && (len(rest) == 0 || has(rest)) {
+			return true
+		}
+		return e.holding(known)
+	}
+	if !has(e.terms) && e.verb != "" && !(toCome(f, known) && visits[e.verb] && has(e.terms)) {
+		return false
+	}
+	switch e.verb {
+	case "have", "own", "drive", "keep":
+		return e.holding(known)
+	case "":
+		m := mainVerb.FindStringSubmatch(known)
+		return m != nil && has(e.terms) && activity[baseVerb(m[1])]
+	}
+	return e.doing(known, terms)
+}
+
+// outlived is how long after its end a fact may have been said for the end still to be
+// news: who was laid off years ago works where they say they do.
+const outlived = 180 * 24 * time.Hour
+
+var studying = lazily(`^user (?:is |now |currently )*(?:studies|studying|a student|enrolled|majors)\b`)
+
+func less(terms, gone map[string]bool) map[string]bool {
+	out := map[string]bool{}
+	for t := range terms {
+		if !gone[t] {
+			out[t] = true
+		}
+	}
+	return out
+}
+
+// beyondJourney reports whether more is said than that it is a journey.
+func beyondJourney(terms map[string]bool) bool { return len(less(terms, journeys)) > 0 }
+
+// toCome reports whether a fact tells of what is to come.
+func toCome(f *memory.Fact, folded string) bool {
+	return f.Category == "plan" || f.Category == "goal" || strings.HasPrefix(f.Attribute, "date:") || intent.MatchString(folded)
+}
+
+// baseVerb returns the base form of a verb, or the term of a word that is none.
+func baseVerb(word string) string {
+	if v, ok := verbs()[word]; ok {
+		return v.lemma
+	}
+	return text.Term(word)
+}
+
+// holding reports whether a known fact says that the user has what is over: a thing of
+// that kind, or one of that name.
+func (e *ending) holding(known string) bool {
+	m := havingForm.FindStringSubmatch(known)
+	if m == nil {
+		return false
+	}
+	object := m[1] + m[2]
+	if strings.Contains(object, " and ") || e.sort != undone && many.MatchString(object) {
+		return false // of several, who knows which
+	}
+	head, rest := object, ""
+	if at := objectEnd.FindStringIndex(object); at != nil {
+		head, rest = object[:at[0]], object[at[0]:]
+	}
+	last := text.Term(lastWord(strings.TrimSpace(head)))
+	all := termSet(head + " " + rest)
+	ofKind := e.terms[last]
+	for t := range e.terms {
+		if bridged(t, head) {
+			ofKind = true
+		} else if !all[t] {
+			return false
+		}
+	}
+	return ofKind || covered(e.terms, termSet(rest)) == 1
+}
+
+// doing reports whether a known fact says that the user does what is over.
+func (e *ending) doing(known string, terms map[string]bool) bool {
+	at := mainVerb().FindStringSubmatchIndex(known)
+	if at == nil {
+		return false
+	}
+	word := known[at[2]:at[3]]
+	if baseVerb(word) != e.verb {
+		return false
+	}
+	if len(e.terms) > 0 {
+		return true
+	}
+	next, _, _ := strings.Cut(strings.TrimSpace(known[at[3]:]), " ")
+	return !articles[next] && next != "user's" // "runs a bakery" goes on after "quit running"
+}
+
+// buried reports whether a known fact is of one who died: that the user has them, or
+// how they are.
+func (e *ending) buried(c *Candidate, f *memory.Fact, known string) bool {
+	if f.Subject == c.Subject && f.Subject != "user" {
+		return !isPast.MatchString(known)
+	}
+	return f.Subject == "user" && e.holding(known)
+}
+
+// counting is a fact that says no more than how many of something the user has.
+var counting = regexp.MustCompile(`^User (?:only )?has (?:only |now )?(\w+) ([\w-]+(?: [\w-]+)?)$`)
+
+// recounts reports whether a fact says another number of what the known one counts. "A
+// dog" may be one of two, "one dog" is not.
+func recounts(said, quote, known string) bool {
+	a, b := counting.FindStringSubmatch(said), counting.FindStringSubmatch(known)
+	if a == nil || b == nil {
+		return false
+	}
+	m, n := howMany(a[1]), howMany(b[1])
+	if m == 0 || n == 0 || m == n || kin(text.Term(lastWord(a[2]))) != kin(text.Term(lastWord(b[2]))) {
+		return false
+	}
+	if strings.Contains(b[2], " ") && !strings.EqualFold(a[2], b[2]) {
+		return false // "a red car" may be a second one
+	}
+	return m > n || a[1] != "a" && a[1] != "an" || onlyNow.MatchString(quote)
+}
+
+var onlyNow = lazily(`(?i)\b(?:only|just)\b.*\b(?:now|left)\b|\bnow only\b`)
+
+func howMany(w string) int {
+	switch w = strings.ToLower(w); w {
+	case "a", "an", "one":
+		return 1
+	case "no":
+		return 0
+	}
+	if n := text.Numbers(w); len(n) == 1 {
+		return atoi(n[0])
+	}
+	return 0
+}
+
+// changed are words by which people tell that something is otherwise than before.
+var changed = lazily(`(?i)\b(?:now|no longer|any ?more|just|moved?|relocated|became|switched|quit|left|new|turn(?:s|ed)|got|these days|gave up|stopped|started|instead|since|again|after all)\b`)
+
+// together reports whether a kind of relative is spoken of as one: "my parents".
+var together = table("parents kids children grandparents in-laws grandkids grandchildren twins")
+
+// someOf reports whether a subject may be one of several: "my sister" without a name
+// may be another sister than the one spoken of before.
+func someOf(subject string) bool {
+	of, ok := strings.CutPrefix(subject, "user's ")
+	if !ok || oneAtATime(of) {
+		return false
+	}
+	last := lastWord(of)
+	return (kinWords[last] || kinPlural[last] || petWords[last]) && !together[last] && !oneOfThem[strings.Fields(of)[0]]
+}
+
+var oneOfThem = table("older younger elder oldest youngest eldest big little middle only")
+
+// sameTimes are words of when something is done.
+var sameTimes = lazily(`\b(?:mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?|mornings?|evenings?|nights?|afternoons?|weekends?|daily|weekly|every|each|once|twice|times?|an?|per|day|week|month|year|two|three|four|five|six|usually|always|often|on|in|at|the|around|about|\d+(?:[:.]\d\d)?(?:am|pm|km|miles)?)\b`)
+
+// retimed reports whether two facts tell of the same habit at other times, of which the
+// later is how it is now.
+func retimed(c Candidate, f memory.Fact) bool {
+	if c.Category != "habit" || f.Category != "habit" || !nowSo.MatchString(c.Quote) || alsoSo.MatchString(c.Quote) || c.Subject != f.Subject {
+		return false
+	}
+	squeeze := func(s string) []string {
+		terms := text.Terms(sameTimes.ReplaceAllString(text.Fold(s), " "))
+		slices.Sort(terms)
+		return terms
+	}
+	a, b := squeeze(c.Text), squeeze(f.Content)
+	return len(a) > 1 && slices.Equal(a, b) && text.Fold(c.Text) != text.Fold(f.Content)
+}
+
+var (
+	nowSo  = lazily(`(?i)\b(?:now|these days|instead|nowadays)\b`)
+	alsoSo = lazily(`(?i)\b(?:also|too|as well)\b`)
+)
