@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
@@ -29,53 +30,101 @@ func margin(question, scale float32) float32 {
 // scanning.
 const perScanner = 8
 
+// nearing is the vectors' side of a search while the words' side goes on. The
+// scanners take one chunk after the other; who waits for them is one of them.
+type nearing struct {
+	parts   []*part
+	s       *memory.Search
+	scanner []scanner
+	next    atomic.Int32 // the chunk to be scanned next, counted through all parts
+	others  sync.WaitGroup
+	joined  bool
+	best    []found
+}
+
 // nearest is how many are picked by vector where so many candidates are asked for:
 // most of them are among the best by words too, and twice as many changed nothing on
 // any data set.
 func nearest(limit int) int { return (limit + 1) / 2 }
 
-// pickVectors returns the best by their exact cosine and marks them as wanted: all
-// vectors are scanned as int8, and those rescored that may be among the best for all
-// that rounding can do. Vectors of another length are of another model and left out.
-func (d *desk) pickVectors(parts []*part, s *memory.Search) []found {
+// begin starts the scanners that are worth a goroutine, unless the machine is busy
+// with other searches: then it scans all at once, since scores of words are best used
+// while they are at hand. Without a vector there is nothing to do.
+func (x *nearing) begin(parts []*part, s *memory.Search, by *sorter) {
+	x.parts, x.s, x.scanner, x.joined, x.best = parts, s, x.scanner[:0], false, nil
+	if s.Vector == nil || s.ByWords {
+		x.joined = true
+		return
+	}
 	chunks := 0
 	for _, p := range parts {
 		chunks += len(p.chunks)
 	}
 	of := max(1, min(runtime.GOMAXPROCS(0)/int(max(1, searching.Load())), chunks/perScanner))
-	d.scanners = slices.Grow(d.scanners[:0], of)[:of]
+	x.scanner = slices.Grow(x.scanner, of)[:of]
+	x.next.Store(0)
 	query, step := vector.NewQuery(s.Vector), largest(s.Vector)/127
-	var wg sync.WaitGroup
-	for i := range d.scanners {
-		x := &d.scanners[i]
-		x.query, x.step, x.dims = query, step, len(s.Vector)
-		x.best.begin(nearest(s.Limit), float32(math.Inf(-1)))
+	for i := range x.scanner {
+		one := &x.scanner[i]
+		one.query, one.step, one.dims = query, step, len(s.Vector)
+		one.best.begin(nearest(s.Limit), float32(math.Inf(-1)))
 		if i > 0 {
-			wg.Go(func() { x.scan(parts, i, of) })
+			x.others.Go(func() { x.scan(one) })
 		}
 	}
-	d.scanners[0].scan(parts, 0, of)
-	wg.Wait()
-	best := &d.scanners[0].best
-	for i := range d.scanners[1:] {
-		best.list = append(best.list, d.scanners[1+i].best.list...)
+	if of == 1 {
+		x.join(by)
+	}
+}
+
+// join helps the scanners to the end, and returns the best by their exact cosine,
+// marked as wanted: all vectors are scanned as int8, and those rescored that may be
+// among the best for all that rounding can do. Vectors of another length are of
+// another model and left out. It may be called again.
+func (x *nearing) join(by *sorter) []found {
+	if x.joined {
+		return x.best
+	}
+	x.joined = true
+	x.scan(&x.scanner[0])
+	x.others.Wait()
+	best := &x.scanner[0].best
+	for i := range x.scanner[1:] {
+		best.list = append(best.list, x.scanner[1+i].best.list...)
 	}
 	best.squeeze()
 	for i := range best.list {
 		f := &best.list[i]
-		f.cosine = parts[f.part].cosineOf(f.n, s.Vector)
+		f.cosine = x.parts[f.part].cosineOf(f.n, x.s.Vector)
 		f.score = f.cosine
 	}
-	near := d.sorter.sort(parts, best.list, nearest(s.Limit))
-	for _, f := range near {
-		p := parts[f.part]
+	x.best = by.sort(x.parts, best.list, nearest(x.s.Limit))
+	for _, f := range x.best {
+		p := x.parts[f.part]
 		mark(p.wanted, f.n)
 		p.cosines[f.n] = f.cosine
 	}
-	return near
+	return x.best
 }
 
-// scanner scans a share of the chunks.
+// scan takes chunks until none is left.
+func (x *nearing) scan(one *scanner) {
+	for {
+		j, i := int(x.next.Add(1)-1), 0
+		for i < len(x.parts) && j >= len(x.parts[i].chunks) {
+			j, i = j-len(x.parts[i].chunks), i+1
+		}
+		if i == len(x.parts) {
+			break
+		}
+		if p := x.parts[i]; p.dims == one.dims {
+			one.scan(p, int32(i), j)
+		}
+	}
+	one.best.squeeze()
+}
+
+// scanner scans some of the chunks.
 type scanner struct {
 	query  vector.Query
 	step   float32 // of the query's int8 form
@@ -85,32 +134,23 @@ type scanner struct {
 	above  []int32
 }
 
-// scan scans the share of one of so many scanners.
-func (x *scanner) scan(parts []*part, share, of int) {
-	for i, p := range parts {
-		if p.dims != x.dims {
+// scan scans chunk j of p, which is part i.
+func (x *scanner) scan(p *part, i int32, j int) {
+	quant := &p.chunks[j].quant
+	scores := x.scores[:len(quant.Scales)]
+	vector.Scan(x.query, *quant, scores)
+	x.above = vector.Above(scores, x.best.least-margin(x.step, p.maxScale), x.above)
+	for _, row := range x.above {
+		n := p.rowDoc[j*chunkRows+int(row)]
+		if n == none {
 			continue
 		}
-		most := margin(x.step, p.maxScale)
-		for j := share * len(p.chunks) / of; j < (share+1)*len(p.chunks)/of; j++ {
-			quant := &p.chunks[j].quant
-			scores := x.scores[:len(quant.Scales)]
-			vector.Scan(x.query, *quant, scores)
-			x.above = vector.Above(scores, x.best.least-most, x.above)
-			for _, row := range x.above {
-				n := p.rowDoc[j*chunkRows+int(row)]
-				if n == none {
-					continue
-				}
-				f := found{part: int32(i), n: n, score: scores[row], margin: margin(x.step, quant.Scales[row])}
-				if f.score+f.margin >= x.best.least && p.admits(n) {
-					x.best.list = append(x.best.list, f)
-				}
-			}
-			x.best.squeezeFull()
+		f := found{part: i, n: n, score: scores[row], margin: margin(x.step, quant.Scales[row])}
+		if f.score+f.margin >= x.best.least && p.admits(n) {
+			x.best.list = append(x.best.list, f)
 		}
 	}
-	x.best.squeeze()
+	x.best.squeezeFull()
 }
 
 // cosineOf returns the exact cosine of a document's vector, 0 without one.

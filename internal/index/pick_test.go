@@ -49,7 +49,7 @@ func TestPruningChangesNothing(t *testing.T) {
 		p := open(&x.shards[0].contents, &s, unique(text.Terms(s.Text)))
 		best := new(picks)
 		best.begin(s.Limit, math.SmallestNonzeroFloat32)
-		scoreWords([]*part{p}, len(p.lists)/2, best)
+		scoreWords([]*part{p}, len(p.lists)/2, best, func() {})
 		if p.pruned {
 			pruned++
 		}
@@ -95,7 +95,7 @@ func TestNearestAreTheExactOnes(t *testing.T) {
 }
 
 func testNearest(t *testing.T, of int) {
-	src, owner := bigSparse(4000, 384, of)
+	src, owner := bigSparse(2*perScanner*chunkRows, 384, of) // enough for two scanners
 	x := snapshotOf(src, owner)
 	r := rand.New(rand.NewPCG(5, 6))
 	p := open(&x.shards[0].contents, &memory.Search{Scopes: []memory.Scope{{Owner: owner}}}, nil)
@@ -109,7 +109,10 @@ func testNearest(t *testing.T, of int) {
 			}
 		}
 		vector.Normalize(v)
-		got := new(desk).pickVectors([]*part{p}, &memory.Search{Vector: v, Limit: 100})
+		var near nearing
+		var by sorter
+		near.begin([]*part{p}, &memory.Search{Vector: v, Limit: 100}, &by)
+		got := near.join(&by)
 		var exact []float32
 		for n := range p.docs {
 			half := make([]uint16, 384)

@@ -38,8 +38,9 @@ func (w *words) most() float64 {
 // returns what it looked for, a term at 2i and what is related to it at 2i+1, with
 // the sum of the terms' idf and the share of it which known words have. Scores are
 // not divided by the sum. They are whole for all that may be among the
-// best by words that admits lets pass, and for those marked as wanted before.
-func scoreWords(parts []*part, terms int, best *picks) (list []words, sum, known float64) {
+// best by words that admits lets pass, and for those that are marked as wanted once
+// wanted returns: it is called before some are left out.
+func scoreWords(parts []*part, terms int, best *picks, wanted func()) (list []words, sum, known float64) {
 	docs, means := statistics(parts)
 	list = make([]words, 2*terms)
 	for t := range terms {
@@ -59,14 +60,14 @@ func scoreWords(parts []*part, terms int, best *picks) (list []words, sum, known
 	if sum == 0 {
 		return list, 0, 0
 	}
-	scoreRareFirst(parts, list, means, best)
+	scoreRareFirst(parts, list, means, best, wanted)
 	return list, sum, known / sum
 }
 
 // scoreRareFirst adds up the words by what they can add. Once what is left cannot
 // lift a document into the best that has nothing yet, only those are scored on
 // that can still get there: a name that is in every turn costs little.
-func scoreRareFirst(parts []*part, list []words, means [4]lengths, best *picks) {
+func scoreRareFirst(parts []*part, list []words, means [4]lengths, best *picks, wanted func()) {
 	order, left := make([]int, 0, len(list)), 0.0
 	for i := range list {
 		if list[i].df > 0 {
@@ -77,7 +78,7 @@ func scoreRareFirst(parts []*part, list []words, means [4]lengths, best *picks) 
 	for _, i := range order {
 		w := &list[i]
 		if hits := hitsOf(parts); hits >= best.limit && w.df > 2*hits {
-			narrow(parts, float32(left), best)
+			narrow(parts, float32(left), best, wanted)
 		}
 		for _, p := range parts {
 			p.score(p.lists[i], w, means)
@@ -88,7 +89,7 @@ func scoreRareFirst(parts []*part, list []words, means [4]lengths, best *picks) 
 
 // narrow leaves in live only the documents that can still be among the best when so
 // much is left that may be added, if it can tell.
-func narrow(parts []*part, left float32, best *picks) {
+func narrow(parts []*part, left float32, best *picks, wanted func()) {
 	if len(pickWords(parts, best)) < best.limit {
 		return
 	}
@@ -96,6 +97,7 @@ func narrow(parts []*part, left float32, best *picks) {
 	if best.least <= bound {
 		return
 	}
+	wanted()
 	for _, p := range parts {
 		p.keep(best.least - bound)
 	}

@@ -29,11 +29,11 @@ type part struct {
 // desk is the working memory of one search beside that of its parts. What is in it
 // between searches is not used.
 type desk struct {
-	words    picks
-	scanners []scanner
-	united   []found
-	sorter   sorter
-	ids      []byte
+	words   picks
+	vectors nearing
+	united  []found
+	sorter  sorter
+	ids     []byte
 }
 
 var desks = sync.Pool{New: func() any { return new(desk) }}
@@ -58,17 +58,16 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 		parts[i] = open(&sh.contents, &s, terms)
 	}
 	d := desks.Get().(*desk)
-	var near []found
-	if s.Vector != nil && !s.ByWords {
-		near = d.pickVectors(parts, &s)
-		if err := ctx.Err(); err != nil {
-			d.release(parts)
-			return nil, err
-		}
-	}
+	d.vectors.begin(parts, &s, &d.sorter)
+	defer d.vectors.others.Wait() // after a panic, too: they read what the locks guard
 	d.words.begin(s.Limit, math.SmallestNonzeroFloat32)
-	asked, sum, known := scoreWords(parts, len(terms), &d.words)
+	asked, sum, known := scoreWords(parts, len(terms), &d.words, func() { d.vectors.join(&d.sorter) })
 	words := d.sorter.sort(parts, pickWords(parts, &d.words), s.Limit)
+	near := d.vectors.join(&d.sorter)
+	if err := ctx.Err(); err != nil {
+		d.release(parts)
+		return nil, err
+	}
 	list := d.unite(parts, words, near, s.Limit)
 	scoreOwn(parts, asked, list)
 	out := d.candidates(parts, list, &s, float32(max(sum, math.SmallestNonzeroFloat32)), float32(known))
@@ -83,6 +82,7 @@ func (d *desk) release(parts []*part) {
 		p.reset()
 		scratches.Put(p.scratch)
 	}
+	d.vectors.parts, d.vectors.s = nil, nil // an evicted owner is not to stay
 	desks.Put(d)
 }
 
