@@ -19,6 +19,7 @@ const (
 	ActionLink      Action = "link"      // another owner's fact becomes visible
 	ActionUnlink    Action = "unlink"    // and stops being so
 	ActionUndo      Action = "undo"      // an earlier change is taken back
+	ActionErase     Action = "erase"     // its words are removed for good, see [Eraser]
 )
 
 // AuthorKind is who or what decided a change.

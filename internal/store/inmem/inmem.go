@@ -45,6 +45,8 @@ func (s *Store) Close() error { return nil }
 type shelf struct {
 	version       int64
 	at            time.Time               // of the last write
+	horizon       int64                   // Since from before it is Gone
+	erased        time.Time               // traces of before are not kept
 	things        map[string]memory.Image // what is, by target; all but turns
 	turns         map[string]memory.Turn
 	conversations map[string]memory.Conversation

@@ -37,6 +37,9 @@ func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, aft
 		if after > version {
 			return memory.Errorf(memory.Gone, "%s is at version %d, not yet at %d", owner, version, after)
 		}
+		if after > 0 && after < sh.horizon {
+			return memory.Errorf(memory.Gone, "what %s had at version %d was erased", owner, after)
+		}
 		items = sh.since(model, after)
 		return nil
 	})

@@ -16,6 +16,9 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 	}
 	for _, t := range traces {
 		err := s.write(ctx, t.Owner, func(draft *shelf) error {
+			if t.At.Before(draft.erased) {
+				return nil
+			}
 			draft.traces[t.ID] = copyTrace(t)
 			draft.evictTraces(keep)
 			return nil

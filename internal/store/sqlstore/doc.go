@@ -27,6 +27,13 @@
 // what stood at a time is what stands, but for targets that changed later: there
 // it is what the first of those changes found. The present never reads the journal.
 //
+// # How it erases
+//
+// The rows of what is erased, and the images in the journal, lose their words in one
+// transaction. Then the file is written anew (VACUUM) and the log is emptied, since
+// SQLite leaves the old bytes in free pages. A mark in the file, its user_version,
+// says until then that this is to be done, at the next start if need be.
+//
 // # Tables
 //
 // The owner is the first column of every table, primary key and index, but for

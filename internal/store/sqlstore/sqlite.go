@@ -103,6 +103,8 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 	if s.writer, err = startWriter(ctx, db, o.failpoint); err != nil {
 		return errors.Join(err, db.Close())
 	}
+	// What an erasure left to do. Should it fail, the mark stays for the next start.
+	_ = s.writer.scrub(ctx)
 	for _, pool := range []struct {
 		to    **reader
 		conns int

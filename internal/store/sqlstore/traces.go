@@ -26,6 +26,9 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 	}
 	return s.write(ctx, func(t *tx) error {
 		for i, trace := range traces {
+			if trace.At.Before(t.w.erased[trace.Owner]) {
+				continue
+			}
 			_, err := t.exec(`INSERT INTO traces (owner, id, at, data) VALUES (?, ?, ?, ?)
 				ON CONFLICT (owner, id) DO UPDATE SET at = excluded.at, data = excluded.data`,
 				trace.Owner, trace.ID, micros(trace.At), data[i])

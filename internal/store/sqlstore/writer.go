@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -30,15 +31,16 @@ type writer struct {
 	statements map[string]*sql.Stmt
 	failpoint  func(point string)
 	done       chan struct{}
-	raised     map[memory.Owner]int64 // versions that the transaction under way has raised
-	changed    map[memoryKey]struct{} // memories that it has changed
-	heads      heads                  // versions as they were committed
-	recent     recent                 // memories as they were committed
-	queued     []func(*due)           // what the transaction under way did to the queue
-	due        due                    // the queue as it was committed
-	appended   []appended             // what the transaction under way wrote, by owner
-	tails      tails                  // what was said last, as it was committed
-	settled    settled                // what is asked about facts, as it was committed
+	raised     map[memory.Owner]int64     // versions that the transaction under way has raised
+	changed    map[memoryKey]struct{}     // memories that it has changed
+	heads      heads                      // versions as they were committed
+	recent     recent                     // memories as they were committed
+	queued     []func(*due)               // what the transaction under way did to the queue
+	due        due                        // the queue as it was committed
+	appended   []appended                 // what the transaction under way wrote, by owner
+	tails      tails                      // what was said last, as it was committed
+	settled    settled                    // what is asked about facts, as it was committed
+	erased     map[memory.Owner]time.Time // when something of theirs was; traces of before are not written
 
 	mu     sync.RWMutex // guards closed against sends on calls
 	closed bool
@@ -49,6 +51,7 @@ type writer struct {
 type call struct {
 	ctx   context.Context
 	do    func(*tx) error
+	alone bool        // in no transaction
 	taken atomic.Bool // by the writer, or by its caller who gives it up
 	err   error
 	done  chan struct{}
@@ -65,7 +68,7 @@ func startWriter(ctx context.Context, db *sql.DB, failpoint func(string)) (*writ
 	w := &writer{
 		db: db, conn: conn, statements: map[string]*sql.Stmt{}, failpoint: failpoint,
 		done: make(chan struct{}), raised: map[memory.Owner]int64{},
-		changed: map[memoryKey]struct{}{}, calls: make(chan *call, maxGroup),
+		changed: map[memoryKey]struct{}{}, erased: map[memory.Owner]time.Time{}, calls: make(chan *call, maxGroup),
 	}
 	go w.run()
 	return w, nil
@@ -77,15 +80,18 @@ func (w *writer) do(ctx context.Context, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c := &call{ctx: ctx, do: do, done: make(chan struct{})}
+	return w.submit(&call{ctx: ctx, do: do, done: make(chan struct{})})
+}
+
+func (w *writer) submit(c *call) error {
 	if err := w.send(c); err != nil {
 		return err
 	}
 	select {
 	case <-c.done:
-	case <-ctx.Done():
+	case <-c.ctx.Done():
 		if c.taken.CompareAndSwap(false, true) {
-			return ctx.Err()
+			return c.ctx.Err()
 		}
 		<-c.done
 	}
@@ -109,19 +115,36 @@ func (w *writer) send(c *call) error {
 func (w *writer) run() {
 	defer close(w.done)
 	for first := range w.calls {
+		if first.alone {
+			w.apart(first)
+			continue
+		}
 		w.commit(first)
 		w.failpoint(betweenGroup)
+	}
+}
+
+// apart runs a call between transactions.
+func (w *writer) apart(c *call) {
+	if c.taken.CompareAndSwap(false, true) {
+		c.err = c.do(&tx{w: w})
+		close(c.done)
 	}
 }
 
 // commit runs first, and whatever else waits by then, in one transaction.
 func (w *writer) commit(first *call) {
 	group := make([]*call, 0, 8)
+	var alone []*call
 	clear(w.raised)
 	clear(w.changed)
 	w.queued, w.appended = w.queued[:0], w.appended[:0]
 	err := w.exec("BEGIN IMMEDIATE")
 	for c := first; c != nil; c = w.waiting(len(group)) {
+		if c.alone {
+			alone = append(alone, c)
+			continue
+		}
 		if !c.taken.CompareAndSwap(false, true) {
 			continue
 		}
@@ -149,6 +172,9 @@ func (w *writer) commit(first *call) {
 			c.err = fmt.Errorf("commit: %w", err)
 		}
 		close(c.done)
+	}
+	for _, c := range alone {
+		w.apart(c)
 	}
 }
 

@@ -1,0 +1,131 @@
+package inmem
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+var _ memory.Eraser = (*Store)(nil)
+
+// Erase removes words for good.
+func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
+	var receipt memory.Receipt
+	err := s.write(ctx, owner, func(draft *shelf) error {
+		if first, ok := draft.runs[run.ID]; ok {
+			first.Again = true
+			receipt = first
+			return nil
+		}
+		if err := run.Check(owner); err != nil {
+			return err
+		}
+		receipt = draft.erase(owner, run, ids, s)
+		return nil
+	})
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	return receipt, nil
+}
+
+func (s *shelf) erase(owner memory.Owner, run memory.Run, ids []string, store *Store) memory.Receipt {
+	things := s.toErase(ids)
+	at := s.tick(store.now())
+	if len(things) > 0 {
+		s.version++
+		s.horizon, s.erased, s.traces = s.version, at, map[string]memory.Trace{}
+		for id, j := range s.jobs {
+			j.Error = ""
+			s.jobs[id] = j
+		}
+	}
+	gone := map[string]bool{} // ids and targets
+	for i, before := range things {
+		after := s.blank(before)
+		gone[after.Target()] = true
+		_, id, _ := strings.Cut(after.Target(), ":")
+		gone[id] = true
+		s.forgetVectors(after)
+		s.journal = append(s.journal, memory.Change{
+			Action: memory.ActionErase, After: after, Author: run.Author, Owner: owner, Run: run.ID,
+			ID: fmt.Sprintf("%s/%d", run.ID, i+1), Version: s.version, At: at, Before: before.Erased(),
+		})
+	}
+	s.journal = slices.Clone(s.journal)
+	for i, c := range s.journal {
+		if gone[c.After.Target()] {
+			c.Before, c.After = c.Before.Erased(), c.After.Erased()
+		}
+		if gone[c.After.Target()] || gone[c.OldID] || gone[c.NewID] {
+			c.Reason = ""
+		}
+		s.journal[i] = c
+	}
+	s.queue(run.Jobs)
+	receipt := memory.Receipt{Run: run.ID, Version: s.version, At: at, Changes: len(things)}
+	s.runs[run.ID] = receipt
+	return receipt
+}
+
+// toErase returns what is there of ids and has words or is not retired, each once.
+func (s *shelf) toErase(ids []string) []memory.Image {
+	var out []memory.Image
+	for i, id := range ids {
+		if slices.Contains(ids[:i], id) {
+			continue
+		}
+		for _, target := range []string{"fact:" + id, "link:" + id, "turn:" + id, "summary:" + id} {
+			image := s.present(target)
+			if image.IsZero() || image.Target() != target {
+				continue
+			}
+			said := words(image)
+			if image.Turn != nil {
+				said = s.turns[id].Content
+			}
+			if said != "" || image.Status() != memory.Retired {
+				out = append(out, image)
+			}
+		}
+	}
+	return out
+}
+
+// blank takes the words of a thing away and returns what is left of it.
+func (s *shelf) blank(before memory.Image) memory.Image {
+	after := copyImage(before.Erased())
+	switch {
+	case after.Fact != nil:
+		after.Fact.Status, after.Fact.UpdatedAt = memory.Retired, s.at
+	case after.Link != nil:
+		after.Link.Status = memory.Retired
+	case after.Summary != nil:
+		after.Summary.Status = memory.Retired
+	case after.Turn != nil:
+		t := s.turns[after.Turn.ID]
+		s.untitle(t)
+		s.turns[t.ID] = t.Erased()
+		for key := range s.vectors {
+			if key.memory == t.ID {
+				delete(s.vectors, key)
+			}
+		}
+		after.Turn.Status = memory.Retired
+	}
+	after = stamp(after, s.version)
+	s.put(after)
+	return after
+}
+
+// untitle takes away the title of a turn's conversation if it stands in the turn.
+func (s *shelf) untitle(t memory.Turn) {
+	c, ok := s.conversations[t.Conversation]
+	if ok && strings.Contains(strings.Join(strings.Fields(t.Content), " "), c.Title) {
+		c.Title = ""
+		s.conversations[c.ID] = c
+	}
+}

@@ -1,0 +1,211 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+var _ memory.Eraser = (*Store)(nil)
+
+// Erase removes words for good: see [memory.Eraser]. The rows lose them in one
+// transaction; then the file is written anew, so that no free page has them, and the
+// log is emptied. A mark in the file says that this is still to be done, so that it
+// is done at the next start should the program die in between.
+func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
+	if err := checkOwner(owner); err != nil {
+		return memory.Receipt{}, err
+	}
+	if err := run.Check(owner); err != nil {
+		return memory.Receipt{}, err
+	}
+	var receipt memory.Receipt
+	err := s.write(ctx, func(t *tx) (err error) {
+		receipt, err = t.erase(s.time(), owner, run, ids)
+		return err
+	})
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	if err := s.writer.scrub(ctx); err != nil {
+		return memory.Receipt{}, memory.Errorf(memory.Unavailable, "the words are erased, but may still be in the file's free pages or its log; erase again to remove them there: %w", err)
+	}
+	return receipt, nil
+}
+
+func (t *tx) erase(now time.Time, owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
+	if first, found, err := t.receipt(owner, run.ID); found || err != nil {
+		return first, err
+	}
+	e := &eraser{}
+	things, err := e.find(&write{tx: t, owner: owner}, ids)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	if e.write, err = t.begin(now, owner, len(things) > 0); err != nil {
+		return memory.Receipt{}, err
+	}
+	for i, before := range things {
+		if err := e.thing(run, i+1, before); err != nil {
+			return memory.Receipt{}, fmt.Errorf("erase %s: %w", before.Target(), err)
+		}
+	}
+	if err := e.enqueue(run.Jobs); err != nil {
+		return memory.Receipt{}, err
+	}
+	receipt := memory.Receipt{Run: run.ID, Version: e.version, At: e.at, Changes: len(things)}
+	if err := e.record(run.Kind, run.Author, receipt); err != nil {
+		return memory.Receipt{}, err
+	}
+	if err := e.end(); err != nil || len(things) == 0 {
+		return receipt, err
+	}
+	return receipt, e.rest()
+}
+
+// eraser is a write that erases.
+type eraser struct{ *write }
+
+// find returns what there is of ids and has words or is not retired, each once.
+func (e *eraser) find(w *write, ids []string) ([]memory.Image, error) {
+	var out []memory.Image
+	for i, id := range ids {
+		if slices.Contains(ids[:i], id) {
+			continue
+		}
+		for _, like := range []memory.Image{
+			{Fact: &memory.Fact{ID: id}}, {Link: &memory.Link{Fact: memory.Fact{ID: id}}},
+			{Turn: &memory.TurnMark{ID: id}}, {Summary: &memory.Summary{ID: id}},
+		} {
+			found, err := w.load(like)
+			if err != nil {
+				return nil, err
+			}
+			if found.IsZero() {
+				continue
+			}
+			said, err := w.words(found.Image)
+			if err != nil {
+				return nil, err
+			}
+			if said != "" || found.Status() != memory.Retired {
+				out = append(out, found.Image)
+			}
+		}
+	}
+	return out, nil
+}
+
+// words returns what a thing says.
+func (w *write) words(i memory.Image) (string, error) {
+	switch {
+	case i.Fact != nil:
+		return i.Fact.Content, nil
+	case i.Link != nil:
+		return i.Link.Fact.Content, nil
+	case i.Summary != nil:
+		return i.Summary.Text, nil
+	}
+	var said string
+	err := w.row(`SELECT content FROM turns WHERE owner = ? AND id = ?`, []any{w.owner, i.Turn.ID}, &said)
+	return said, wrap("read what the turn says", err)
+}
+
+// thing takes the words of one thing away, here and in the journal, and journals that.
+func (e *eraser) thing(run memory.Run, ordinal int, before memory.Image) error {
+	after := stamped(before.Erased(), e.version)
+	switch {
+	case after.Fact != nil:
+		after.Fact.Status, after.Fact.UpdatedAt = memory.Retired, e.at
+	case after.Link != nil:
+		after.Link.Status = memory.Retired
+	case after.Summary != nil:
+		after.Summary.Status = memory.Retired
+	case after.Turn != nil:
+		after = memory.Image{Turn: &memory.TurnMark{ID: before.Turn.ID, Status: memory.Retired}}
+		if err := e.turn(after.Turn.ID); err != nil {
+			return err
+		}
+	}
+	id := memoryID(after)
+	if err := e.save(memory.Change{Before: before, After: after}); err != nil {
+		return err
+	}
+	if _, err := e.exec(`DELETE FROM vectors WHERE owner = ? AND memory = ?`, e.owner, id); err != nil {
+		return fmt.Errorf("erase vectors: %w", err)
+	}
+	if err := e.past(after.Target(), id); err != nil {
+		return err
+	}
+	return e.journal(run.ID, run.Author, ordinal, memory.Change{Action: memory.ActionErase, Before: before.Erased(), After: after, Author: run.Author})
+}
+
+// turn takes a turn's words away, and the title of its conversation if that stands in
+// them.
+func (e *eraser) turn(id string) error {
+	var conversation, said, title string
+	err := e.row(`SELECT t.conversation, t.content, c.title FROM turns t
+		JOIN conversations c ON c.owner = t.owner AND c.id = t.conversation WHERE t.owner = ? AND t.id = ?`,
+		[]any{e.owner, id}, &conversation, &said, &title)
+	if err != nil {
+		return fmt.Errorf("read the turn's conversation: %w", err)
+	}
+	if strings.Contains(strings.Join(strings.Fields(said), " "), title) {
+		if _, err := e.exec(`UPDATE conversations SET title = '' WHERE owner = ? AND id = ?`, e.owner, conversation); err != nil {
+			return fmt.Errorf("erase the title: %w", err)
+		}
+	}
+	_, err = e.exec(`UPDATE turns SET content = '', no_learn = 1 WHERE owner = ? AND id = ?`, e.owner, id)
+	return wrap("erase the turn", err)
+}
+
+// past takes the words of a thing out of the journal.
+func (e *eraser) past(target, id string) error {
+	rows, err := e.query(`SELECT version, ordinal, before FROM journal WHERE owner = ? AND target = ?`, e.owner, target)
+	type entry struct {
+		version int64
+		ordinal int
+		before  memory.Image
+	}
+	entries, err := collect(rows, err, func(row scanner) (n entry, err error) {
+		return n, row.Scan(&n.version, &n.ordinal, asImage{&n.before})
+	})
+	if err != nil {
+		return fmt.Errorf("read the journal: %w", err)
+	}
+	for _, n := range entries {
+		before, err := encodeImage(n.before.Erased())
+		if err != nil {
+			return err
+		}
+		if _, err := e.exec(`UPDATE journal SET before = ?, reason = '' WHERE owner = ? AND version = ? AND ordinal = ?`, before, e.owner, n.version, n.ordinal); err != nil {
+			return fmt.Errorf("erase the journal: %w", err)
+		}
+	}
+	for _, side := range []string{"old_id", "new_id"} {
+		if _, err := e.exec(`UPDATE journal SET reason = '' WHERE owner = ? AND `+side+` = ? AND `+side+` <> ''`, e.owner, id); err != nil {
+			return fmt.Errorf("erase reasons: %w", err)
+		}
+	}
+	return nil
+}
+
+// rest removes what else may have the words, and lets followers begin anew.
+func (e *eraser) rest() error {
+	e.w.erased[e.owner] = e.at
+	for _, statement := range []string{
+		`DELETE FROM traces WHERE owner = ?`,
+		`UPDATE jobs SET error = '' WHERE owner = ? AND error <> ''`,
+		`UPDATE owners SET horizon = version WHERE owner = ?`,
+	} {
+		if _, err := e.exec(statement, e.owner); err != nil {
+			return fmt.Errorf("erase the rest: %w", err)
+		}
+	}
+	_, err := e.exec(toScrub)
+	return wrap("mark the file", err)
+}

@@ -1,0 +1,64 @@
+package memory
+
+import "context"
+
+// Eraser is a [Store] that can remove words for good. It stands apart, so that a
+// store around another claims it only if it removes what it keeps itself as well.
+type Eraser interface {
+	// Erase removes the words of an owner's facts, links, turns and summaries, in one
+	// transaction: what is left of each is as [Image.Erased] and [Turn.Erased] say, and
+	// retired. Ids that the owner does not have, and what was erased before, are left
+	// out; an id asked twice counts once. With them go
+	//
+	//   - their vectors;
+	//   - in the journal, the words of every image of them, and the reasons of all
+	//     changes that are about them or name them as OldID or NewID. Ids, times,
+	//     authors and statuses stay;
+	//   - titles of conversations that stand in an erased turn;
+	//   - all traces of the owner, and what jobs of theirs say of their last failure.
+	//     Traces of before are not written later either.
+	//
+	// Each thing is journalled as [ActionErase], in the order of the ids, which no undo
+	// takes back. The version rises by one; Since from any before it is [Gone]. Without
+	// a thing to erase the version stays. Of the run, the id, the kind, the author and
+	// the jobs count; a run that was applied before is a no-op that returns its receipt
+	// with Again set.
+	//
+	// When it returns without an error, run again or not, nothing that the store keeps
+	// has the words: no free page, no log. [Unavailable]: they are gone from memory, but
+	// may still be in such a place; the same call again sees to it.
+	Erase(ctx context.Context, owner Owner, run Run, ids ...string) (Receipt, error)
+}
+
+// Erased returns the image without its words and all that tells of them. Ids, times,
+// status, scope, trust and the turns that a fact rests on stay.
+func (i Image) Erased() Image {
+	switch {
+	case i.Fact != nil:
+		f := i.Fact.erased()
+		return Image{Fact: &f}
+	case i.Link != nil:
+		l := *i.Link
+		l.Fact = l.Fact.erased()
+		return Image{Link: &l}
+	case i.Summary != nil:
+		s := *i.Summary
+		s.Text = ""
+		return Image{Summary: &s}
+	}
+	return i
+}
+
+func (f Fact) erased() Fact {
+	f.Content, f.Category, f.Tags, f.Subject, f.Attribute = "", "", nil, "", ""
+	f.Metadata, f.Hash, f.Provenance.Quote = nil, "", nil
+	return f
+}
+
+// Erased returns the turn without its words. It is not learned from any more. Chain
+// stays: by it the turn is known again when a client sends it again, and not stored
+// anew.
+func (t Turn) Erased() Turn {
+	t.Content, t.NoLearn = "", true
+	return t
+}

@@ -1,0 +1,171 @@
+package storetest
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// eraseRules hold of stores that are a [memory.Eraser].
+var eraseRules = []rule{
+	{"EraseRemovesWords", eraseRemovesWords},
+	{"EraseOnceAndOfTheOwner", eraseOnceAndOfTheOwner},
+	{"EraseLeavesNoTraceOfBefore", eraseLeavesNoTraceOfBefore},
+}
+
+// erase erases what must be erased; it skips the test of a store that cannot.
+func (r *rig) erase(owner memory.Owner, run memory.Run, ids ...string) memory.Receipt {
+	r.Helper()
+	e, ok := r.Store.(memory.Eraser)
+	if !ok {
+		r.Skip("this store erases nothing")
+	}
+	receipt, err := e.Erase(r.Context(), owner, run, ids...)
+	if err != nil {
+		r.Fatalf("erase %q: %v", ids, err)
+	}
+	return receipt
+}
+
+// secretWord stands in all that the rules erase, and nowhere else.
+const secretWord = "marzipan"
+
+func eraseRemovesWords(r *rig) {
+	other := r.add(ana, "Ana plays chess")[0]
+	fact := memtest.Fact(ana, "Ana likes marzipan")
+	fact.Category, fact.Tags, fact.Subject, fact.Attribute = "marzipan", []string{"marzipan"}, "marzipan", "taste:marzipan"
+	fact.Metadata = json.RawMessage(`{"a":"marzipan"}`)
+	batch := memtest.Batch(ana, "c", 0, "I like  marzipan", "Marzipan it is", "and chess")
+	batch.Conversation.Title = "I like marzipan"
+	batch.Vectors = []memory.Vector{memtest.Vector(batch.Turns[0].ID, "marzipan")}
+	fact.Provenance = memory.Provenance{Conversation: "c", Turns: []string{batch.Turns[0].ID}, Quote: &memory.Span{Turn: batch.Turns[0].ID, End: 4}}
+	summary := memtest.Summary(ana, "c", "marzipan")
+	link := memtest.Link(ana, memtest.Fact(team, "Team likes marzipan"))
+	r.append(ana, batch)
+	run := r.run()
+	run.Vectors = []memory.Vector{memtest.Vector(fact.ID, fact.Content), memtest.Vector(other.ID, other.Content)}
+	first := r.applyRun(ana, run, memtest.Add(fact), memtest.Change(memory.ActionAdd, summary), memtest.Change(memory.ActionLink, link))
+	reworded := fact
+	reworded.Content, reworded.Hash = "Ana loves marzipan", memtest.Hash("Ana loves marzipan")
+	edited := memtest.Change(memory.ActionUpdate, reworded)
+	edited.Reason = "marzipan again"
+	r.apply(ana, edited)
+	about := memtest.Change(memory.ActionUpdate, other)
+	about.OldID, about.Reason = fact.ID, "marzipan is no game"
+	r.apply(ana, about)
+	before := r.version(ana)
+
+	erasing := memory.Run{ID: "erase", Kind: "erase", Author: memtest.Person, Jobs: []memory.Job{memtest.Job(ana, memory.JobSummarize, "anew")}}
+	ids := []string{fact.ID, batch.Turns[0].ID, batch.Turns[1].ID, summary.ID, link.Fact.ID, fact.ID}
+	receipt := r.erase(ana, erasing, ids...)
+	if receipt.Changes != 5 || receipt.Version != before+1 || receipt.Again || r.version(ana) != before+1 {
+		r.Errorf("receipt %+v after version %d; want five changes and one version more", receipt, before)
+	}
+
+	wantFact, wantTurn := *memory.Image{Fact: &reworded}.Erased().Fact, batch.Turns[0].Erased()
+	wantFact.Status, wantFact.UpdatedAt, wantFact.Version = memory.Retired, receipt.At, receipt.Version
+	r.same("what is left of the fact", r.fact(ana, fact.ID), wantFact)
+	gotTurn := *r.get(ana, batch.Turns[0].ID)[0].Turn
+	wantTurn.Status, wantTurn.Version, wantTurn.RecordedAt = memory.Retired, receipt.Version, gotTurn.RecordedAt
+	r.same("what is left of the turn", gotTurn, wantTurn)
+	for _, m := range r.get(ana, ids...) {
+		if m.Content() != "" || m.Status() != memory.Retired {
+			r.Errorf("%s %s is %s and says %q, want it retired without words", m.Kind(), m.ID(), m.Status(), m.Content())
+		}
+	}
+	for _, asOf := range []time.Time{{}, first.At} {
+		q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Text: secretWord, At: memory.At{AsOf: asOf},
+			Statuses: []memory.Status{memory.Active, memory.Retired}}
+		r.lists("what has the word", ana, q)
+		for _, t := range r.turns(ana, memory.TurnQuery{Conversation: "c", AsOf: asOf, Statuses: []memory.Status{memory.Active, memory.Retired}}) {
+			r.lacksWord("turn", t)
+		}
+	}
+	changes := r.changes(ana, memory.ChangeQuery{})
+	for _, c := range changes {
+		r.lacksWord("change "+c.ID, c)
+	}
+	var targets []string
+	for _, c := range r.changes(ana, memory.ChangeQuery{Run: "erase"}) {
+		targets = append([]string{c.After.Target()}, targets...)
+		if c.Action != memory.ActionErase || c.Before.IsZero() || c.After.Status() != memory.Retired || c.Author != memtest.Person {
+			r.Errorf("journalled %+v; want an erase by %v that retires", c, memtest.Person)
+		}
+	}
+	r.same("journalled in order", targets, []string{"fact:" + fact.ID, "turn:" + batch.Turns[0].ID, "turn:" + batch.Turns[1].ID, "summary:" + summary.ID, "link:" + link.Fact.ID})
+	for _, c := range r.changes(ana, memory.ChangeQuery{Run: run.ID}) {
+		if c.At != first.At || c.Author == (memory.Author{}) {
+			r.Errorf("%s is of %v by %v; want its time and its author to stay", c.ID, c.At, c.Author)
+		}
+	}
+	if title := r.conversation("c").Title; title != "" {
+		r.Errorf("the title is %q, want none", title)
+	}
+	if n := r.conversation("c").MessageCount; n != 1 {
+		r.Errorf("the conversation counts %d messages, want the one that is left", n)
+	}
+	items, _ := r.since(ana, 0)
+	r.same("what an index is told", itemIDs(items), []string{batch.Turns[2].ID, other.ID})
+	_, err := r.Since(r.Context(), ana, model, before, func(memory.Item) error { return nil })
+	r.wantCode("since before", err, memory.Gone)
+	if items, _ := r.since(ana, receipt.Version); len(items) != 0 {
+		r.Errorf("since then: %d items, want none", len(items))
+	}
+	r.same("the job that follows", len(r.jobs(ana)), 1)
+	r.refuse("bringing it back", memory.Invalid, ana, memtest.Change(memory.ActionErase, other))
+}
+
+// lacksWord checks that nothing of a value has the word that was erased.
+func (r *rig) lacksWord(what string, v any) {
+	r.Helper()
+	data, err := json.Marshal(v)
+	if r.must("marshal", err); strings.Contains(strings.ToLower(string(data)), secretWord) {
+		r.Errorf("%s still says %s: %s", what, secretWord, data)
+	}
+}
+
+func eraseOnceAndOfTheOwner(r *rig) {
+	mine, his := r.add(ana, "Ana likes marzipan")[0], r.add(ben, "Ben likes marzipan")[0]
+	run := memory.Run{ID: "erase", Kind: "erase", Author: memtest.Person}
+	first := r.erase(ana, run, mine.ID, his.ID, "nothing")
+	r.same("his stays", r.fact(ben, his.ID), his)
+	if first.Changes != 1 {
+		r.Errorf("receipt %+v, want one change", first)
+	}
+	again := r.erase(ana, run, his.ID)
+	first.Again = true
+	r.same("the same run again", again, first)
+	if other := r.erase(ana, memory.Run{ID: "other", Kind: "erase"}, mine.ID); other.Changes != 0 || other.Version != first.Version || r.version(ana) != first.Version {
+		r.Errorf("what was erased before: receipt %+v, want no change at version %d", other, first.Version)
+	}
+	if fresh := r.add(ana, "Ana likes marzipan after all")[0]; fresh.Content == "" {
+		r.Error("what is written later has no words")
+	}
+	e := r.Store.(memory.Eraser)
+	_, err := e.Erase(r.Context(), "nobody", run, mine.ID)
+	r.wantCode("nobody", err, memory.Invalid)
+	_, err = e.Erase(r.Context(), ana, memory.Run{}, mine.ID)
+	r.wantCode("a run without an id", err, memory.Invalid)
+}
+
+func eraseLeavesNoTraceOfBefore(r *rig) {
+	fact := r.add(ana, "Ana likes marzipan")[0]
+	trace := func(owner memory.Owner, id string) memory.Trace {
+		return memory.Trace{ID: id, Owner: owner, Question: secretWord, At: memory.Time(r.clock.Now())}
+	}
+	late := trace(ana, "late")
+	r.must("save", r.SaveTraces(r.Context(), 9, trace(ana, "mine"), trace(ben, "his")))
+	r.erase(ana, r.run(), fact.ID)
+	r.must("save", r.SaveTraces(r.Context(), 9, late, trace(ana, "new")))
+	for id, owner := range map[string]memory.Owner{"mine": ana, "late": ana} {
+		_, err := r.Trace(r.Context(), owner, id)
+		r.wantCode("the trace "+id, err, memory.NotFound)
+	}
+	for id, owner := range map[string]memory.Owner{"new": ana, "his": ben} {
+		_, err := r.Trace(r.Context(), owner, id)
+		r.must("the trace "+id, err)
+	}
+}
