@@ -136,6 +136,7 @@ type recalling struct {
 	found    int
 	then     map[string]memory.Memory // what there was, of a question to the past
 	cut      []recall.Cut
+	spare    []memory.Candidate // that were not read, since there was enough without
 	dropped  []recall.Dropped
 	hits     []memory.Hit
 	degraded []string
@@ -218,6 +219,14 @@ func (r *recalling) find(ctx context.Context, query recall.Query, topK int) erro
 		topK = r.atLeast(topK, len(hits))
 	}
 	r.fit(hits, topK)
+	if len(r.hits) < topK && len(r.spare) > 0 {
+		more, err := r.read(ctx, r.spare)
+		if err != nil {
+			return err
+		}
+		r.spare = nil
+		r.fit(slices.Concat(hits, more), topK)
+	}
 	if r.then == nil {
 		if err := r.part(func() error { r.overtaken(ctx); return nil }); err != nil {
 			r.skip("successors", err)
@@ -227,7 +236,8 @@ func (r *recalling) find(ctx context.Context, query recall.Query, topK int) erro
 }
 
 // ranked returns what is found, best first: at least topK memories that the
-// request does not carry itself, if there are so many.
+// request does not carry itself, if there are so many. What it left to be read, should
+// some of them be folded into others, is spare.
 func (r *recalling) ranked(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
 	var cands []memory.Candidate
 	err := r.part(func() (err error) { cands, err = r.search(ctx, s); return err })
@@ -245,14 +255,36 @@ func (r *recalling) ranked(ctx context.Context, query recall.Query, s memory.Sea
 	for ; ; opts.Limit *= 4 {
 		var kept []memory.Candidate
 		kept, r.cut = recall.Rank(query, cands, opts, r.now)
-		hits, err := r.read(ctx, kept)
+		first := r.enough(kept, topK)
+		hits, err := r.read(ctx, kept[:first])
 		if err != nil {
 			return nil, err
+		}
+		if first < len(kept) {
+			if _, held := r.uncarried(hits); len(hits) == first && len(held) == 0 {
+				r.spare = kept[first:]
+				return hits, nil
+			}
+			more, err := r.read(ctx, kept[first:])
+			if err != nil {
+				return nil, err
+			}
+			hits = slices.Concat(hits, more)
 		}
 		if fresh, _ := r.uncarried(hits); len(fresh) >= topK || len(fresh) == len(hits) || len(kept) < opts.Limit {
 			return hits, nil
 		}
 	}
+}
+
+// enough is how many candidates are read at first: as many as are asked for, unless a
+// fact behind them may stand in for a turn among them.
+func (r *recalling) enough(kept []memory.Candidate, topK int) int {
+	if r.q.Whole || r.then != nil || len(kept) <= topK ||
+		slices.ContainsFunc(kept[topK:], func(c memory.Candidate) bool { return c.Kind == memory.KindFact }) {
+		return len(kept)
+	}
+	return topK
 }
 
 // lists reports whether a question for whatever is known is answered by a list.

@@ -26,9 +26,13 @@ func (r *recalling) trace(id, block string, took time.Duration) {
 	for _, h := range r.hits {
 		p.memory(h.Memory.ID(), h.Memory.Kind(), h.Memory.Content(), "", h.Score, h.Why)
 	}
-	p.count(len(r.dropped) + len(cut))
+	p.count(len(r.dropped) + len(r.spare) + len(cut))
 	for _, d := range r.dropped {
 		p.memory(d.Hit.Memory.ID(), d.Hit.Memory.Kind(), "", d.Stage, d.Hit.Score, d.Hit.Why)
+	}
+	for i := range r.spare {
+		c := &r.spare[i]
+		p.memory(c.ID, c.Kind, "", "top_k", c.Score, c.Why)
 	}
 	for _, c := range cut {
 		p.memory(c.ID, c.Kind, "", c.Stage, c.Score, c.Why)

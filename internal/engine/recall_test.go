@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// readStore counts the memories that are read by id.
+type readStore struct {
+	memory.Store
+	read int
+}
+
+func (s *readStore) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]memory.Memory, error) {
+	s.read += len(ids)
+	return s.Store.Get(ctx, owner, ids...)
+}
+
+// Only what is asked for is read, and more where some of it is not shown.
+func TestWhatIsReadIsWhatIsNeeded(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	talk := Talk{}
+	for i := range 40 {
+		talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: fmt.Sprintf("The red lantern number %d hangs over door %d.", 100+i, 500+i)})
+	}
+	for _, asked := range []string{"Where is the blue kettle?", "Where is the kettle now?", "Is the kettle blue?"} {
+		talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: asked}) // which is no answer to the same question
+	}
+	talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: "The blue kettle is in the cellar."})
+	talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: "A kettle was bought on the market."})
+	if _, err := r.Ingest(context.Background(), ana, talk); err != nil {
+		t.Fatal(err)
+	}
+	counted := &readStore{Store: r.Store}
+	r.Store = counted
+	const topK = 3
+	ask := func(question string) (contents map[string]bool, hits int) {
+		counted.read = 0
+		k := topK
+		found, err := r.Recall(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: question, TopK: &k})
+		if err != nil {
+			t.Fatal(err)
+		}
+		contents = map[string]bool{}
+		for _, h := range found.Hits {
+			contents[h.Memory.Content()] = true
+		}
+		return contents, len(found.Hits)
+	}
+	if _, hits := ask("Where does the red lantern hang?"); hits != topK || counted.read != topK {
+		t.Errorf("of what differs %d were read for %d hits, want %d", counted.read, hits, topK)
+	}
+	contents, _ := ask("Where is the blue kettle?")
+	if counted.read <= topK {
+		t.Errorf("of what is asked again %d were read: this shows nothing", counted.read)
+	}
+	if !contents["The blue kettle is in the cellar."] || !contents["A kettle was bought on the market."] {
+		t.Errorf("got %v, want both of what is said about kettles", contents)
+	}
+}
