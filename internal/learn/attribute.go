@@ -23,15 +23,16 @@ var aliases = map[string]string{
 }
 
 // singles are the attributes that have one value at a time: a newer one takes the
-// older one's place. So does one with a key of its own, "taste:coffee".
+// older one's place. So does one with a key of its own, "taste:coffee", but for what
+// people may have several of, "has:car".
 var singles = map[string]bool{
 	"name": true, "age": true, "birthday": true, "home": true, "hometown": true, "employer": true, "occupation": true,
 	"partner": true, "marital status": true, "diet": true, "timezone": true, "height": true, "weight": true,
-	"nationality": true, "pronouns": true, "email": true, "phone": true, "blood type": true, "native language": true,
+	"nationality": true, "religion": true, "pronouns": true, "working time": true, "whereabouts": true, "school year": true, "pregnancy": true, "email": true, "phone": true, "blood type": true, "native language": true,
 }
 
 func single(attribute string) bool {
-	return singles[attribute] || strings.Contains(attribute, ":")
+	return singles[attribute] || strings.Contains(attribute, ":") && !strings.HasPrefix(attribute, "has:")
 }
 
 // late returns what compiles a regular expression when it is first asked for. They

@@ -48,11 +48,13 @@ func reconcile(i int, c Candidate) []Decision {
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "it is over"})
 		case denies(c, n.Fact):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "says the opposite"})
+		case unpairs(c, n.Fact), putOff(c, n.Fact):
+			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "it is over"})
 		case c.Subject == n.Fact.Subject && recounts(c.Text, c.Quote, known):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "another number"})
 		case retimed(c, n.Fact):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "at other times"})
-		case sameAttribute(c, n) && refined(c.Text, known):
+		case sameAttribute(c, n) && c.Attribute != "household" && refined(c.Text, known):
 			return []Decision{{Candidate: i, Verdict: None, Target: n.Fact.ID, Reason: "known in more detail"}}
 		case sameAttribute(c, n) && (!text.Negated(c.Text) || !denied(known) && sameThing(c.Text, known)):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "a newer " + label(c.Attribute)})
@@ -71,6 +73,9 @@ func sameAttribute(c Candidate, n Neighbour) bool {
 		return false // "a meeting with Dana" may be one more
 	}
 	if c.Subject == n.Fact.Subject && strings.Contains(c.Text, " is now ") && vaguer(c.Attribute, n.Fact.Attribute) {
+		return true
+	}
+	if c.Attribute == "household" && n.Fact.Attribute == "household" && c.Subject == n.Fact.Subject && strings.HasSuffix(c.Text, " alone") != strings.HasSuffix(n.Fact.Content, " alone") {
 		return true
 	}
 	if someOf(c.Subject) && !changed.MatchString(c.Quote) {

@@ -19,24 +19,25 @@ type endSort int
 
 const (
 	undone    endSort = iota + 1 // no longer done or had: "no longer has a dog", "quit running"
-	parted                    // given away, sold, left: "sold User's car"
-	died                      // "User's dog died"
-	calledOff                 // "User's trip to Rome is cancelled"
-	unplanned                 // "is no longer going to Japan", "will not run the marathon"
+	parted                       // given away, sold, left: "sold User's car"
+	died                         // "User's dog died"
+	calledOff                    // "User's trip to Rome is cancelled"
+	unplanned                    // "is no longer going to Japan", "will not run the marathon"
 )
 
 var endForms = []struct {
-	form pattern
-	sort endSort
+	form  pattern
+	sort  endSort
+	given bool // what is over stands as a gerund or a noun
 }{
-	{lazily(`^user(?:'s [\w' -]+?)? (?:is|are) (?:no longer|not) going to (?P<what>.+)$|^user(?:'s [\w' -]+?)? will not (?P<what2>.+)$`), unplanned},
-	{lazily(`^user(?:'s [\w' -]+?)? (?:is |are )?(?:no longer|does not|do not|doesn't|cannot) (?P<what>.+)$`), undone},
-	{lazily(`^user(?:'s [\w' -]+?)? (?:has |have )?(?:quit|stopped|gave up|given up) (?P<what>.+)$`), undone},
-	{lazily(`^user (?:has )?(?:cancelled|canceled|called off) (?P<what>.+)$`), calledOff},
-	{lazily(`^user(?:'s [\w' -]+?)? (?:has )?(?:sold|gave away|given away|got rid of|donated|returned|closed|closed down|shut down|dropped out of|moved out of|graduated from) (?P<what>.+)$`), parted},
-	{lazily(`^user gave (?P<what>.+) away\b`), parted},
-	{lazily(`^user's (?P<what>[\w' -]+?) (?:has |have |sadly )?(?:died|passed away|was put (?:down|to sleep)|ran away)\b`), died},
-	{lazily(`^user's (?P<what>[\w' -]+?) (?:is|are|was|were|has been) (?:now )?(?:cancelled|canceled|called off|off)$`), calledOff},
+	{lazily(`^user(?:'s [\w' -]+?)? (?:is|are) (?:no longer|not) going to (?P<what>.+)$|^user(?:'s [\w' -]+?)? will not (?P<what2>.+)$`), unplanned, false},
+	{lazily(`^user(?:'s [\w' -]+?)? (?:is |are )?(?:no longer|does not|do not|doesn't|cannot) (?P<what>.+)$`), undone, false},
+	{lazily(`^user(?:'s [\w' -]+?)? (?:has |have )?(?:quit|stopped|gave up|given up) (?P<what>.+)$`), undone, true},
+	{lazily(`^user (?:has )?(?:cancelled|canceled|called off) (?P<what>.+)$`), calledOff, false},
+	{lazily(`^user(?:'s [\w' -]+?)? (?:has )?(?:sold|gave away|given away|got rid of|donated|returned|closed|closed down|shut down|dropped out of|moved out of|graduated from) (?P<what>.+)$`), parted, false},
+	{lazily(`^user gave (?P<what>.+) away\b`), parted, false},
+	{lazily(`^user's (?P<what>[\w' -]+?) (?:has |have |sadly )?(?:died|passed away|was put (?:down|to sleep)|ran away)\b`), died, false},
+	{lazily(`^user's (?P<what>[\w' -]+?) (?:is|are|was|were|has been) (?:now )?(?:cancelled|canceled|called off|off)$`), calledOff, false},
 }
 
 // ending is what a statement says has come to an end.
@@ -69,7 +70,9 @@ func endOf(said string, at time.Time) (ending, bool) {
 		}
 		if e.sort == undone || e.sort == unplanned {
 			first, rest, _ := strings.Cut(what, " ")
-			if !articles[first] && !owners[first] && first != "user's" {
+			v, known := verbOf(first)
+			noun := f.given && (!known || v.form&gerund == 0) // "quit tennis"
+			if !articles[first] && !owners[first] && first != "user's" && !noun {
 				e.verb, what = baseVerb(first), rest
 			}
 		}
@@ -85,10 +88,10 @@ func endOf(said string, at time.Time) (ending, bool) {
 var (
 	articles     = table("a an the any his her their that")
 	articleTerms = termTable("any again anymore more all place home")
-	havingForm       = lazily(`^user (?:also |still |now |currently |only )*(?:has|owns|drives|rides|keeps|adopted|bought|rents|is renting|runs|uses|lives with|lives in|works at) (.+)$|^user's (?:car|bike|phone|laptop|computer) is (.+)$`)
+	havingForm   = lazily(`^user (?:also |still |now |currently |only )*(?:has|owns|drives|rides|keeps|adopted|bought|rents|is renting|runs|uses|lives with|lives in|works at) (.+)$|^user's (?:car|bike|phone|laptop|computer) is (.+)$`)
 	objectEnd    = lazily(` (?:named|called|with|in|at|of|for|from|that|who|which|on|to|since)\b|[,(]`)
 	many         = lazily(`^(?:two|three|four|five|six|seven|eight|nine|ten|several|many|\d+) `)
-	mainVerb     = lazily(`^user(?:'s [\w-]+(?: [\w-]+)??)? (?:(?:is|are|has|have|been|also|still|now|currently|usually|always|often|regularly|sometimes|really|goes|go|both) )*([\w-]+)`)
+	mainVerb     = lazily(`^user(?:'s [\w-]+(?: [\w-]+)??)? (?:(?:is|are|has|have|been|also|still|now|currently|usually|always|often|regularly|sometimes|really|both) )*([\w-]+)`)
 	// activity are verbs of what is named by a noun when it is given up: "quit tennis".
 	activity = table("play take attend do practise practice study learn eat drink use smoke work go have join coach teach sing love")
 	journeys = termTable("trip flight visit journey holiday vacation travel stay tour")
@@ -216,6 +219,9 @@ func (e *ending) doing(known string, terms map[string]bool) bool {
 		return false
 	}
 	word := known[at[2]:at[3]]
+	if next, _, _ := strings.Cut(strings.TrimSpace(known[at[3]:]), " "); (word == "goes" || word == "go") && baseVerb(next) == e.verb {
+		return true // "goes running"
+	}
 	if baseVerb(word) != e.verb {
 		return false
 	}
@@ -233,6 +239,38 @@ func (e *ending) buried(c *Candidate, f *memory.Fact, known string) bool {
 		return !isPast.MatchString(known)
 	}
 	return f.Subject == "user" && e.holding(known)
+}
+
+// noCouple says that a couple is none any more.
+var noCouple = lazily(`\b(?:divorced|broke up|broken up|split up|separated|left user)\b`)
+
+// unpairs reports whether a candidate ends that somebody whom both name is the user's
+// partner.
+func unpairs(c Candidate, f memory.Fact) bool {
+	if f.Attribute != "partner" || c.Subject != f.Subject || !noCouple.MatchString(text.Fold(c.Text)) || noCouple.MatchString(text.Fold(f.Content)) {
+		return false
+	}
+	known := nameSet(f.Content)
+	for name := range nameSet(c.Text) {
+		if known[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// putOff reports whether a candidate gives what a known plan is about another day.
+func putOff(c Candidate, f memory.Fact) bool {
+	of, ok := strings.CutPrefix(c.Attribute, "date:")
+	if !ok || c.Subject != f.Subject || !strings.Contains(c.Text, " is now ") || f.Attribute != "" && !strings.HasPrefix(f.Attribute, "date:") {
+		return false
+	}
+	known := text.Fold(f.Content)
+	if !toCome(&f, known) || len(strings.Fields(of)) < 2 || len(text.Resolve(f.Content, f.ObservedAt)) == 0 {
+		return false
+	}
+	terms := termSet(known)
+	return !slices.ContainsFunc(strings.Fields(of), func(t string) bool { return !terms[t] })
 }
 
 // counting is a fact that says no more than how many of something the user has.

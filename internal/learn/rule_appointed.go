@@ -42,7 +42,10 @@ func attributeOf(kind, thing string) string {
 func (r *reader) appointed(c *clause, i int) bool {
 	deadline := -1
 	for k := i; k < len(c.words); k++ {
-		if restless[c.at(k)] && r.putOff(c, i, k) {
+		switch w := c.at(k); {
+		case restless[w] && r.putOff(c, i, k),
+			(w == "cancelled" || w == "canceled" || w == "called" || w == "off") && r.cancelled(c, i, k),
+			w == "now" && r.nowOn(c, i, k):
 			return true
 		}
 		if c.at(k) == "deadline" && deadline < 0 {
@@ -194,6 +197,12 @@ func (r *reader) figure(f *family, said, attribute string) string {
 	}
 	what, is, found := strings.Cut(strings.TrimPrefix(said, "User's "), " is ")
 	switch {
+	case f.rule == "has kin", f.rule == "owns", f.rule == "has", f.category == "event" && soldForm.MatchString(said):
+		return kindHad(said, attribute)
+	case f.rule == "prefer":
+		return pairOf(said, attribute)
+	case strings.HasPrefix(f.rule, "plan") && strings.Contains(said, " getting married"):
+		return attributeOf("date", "wedding")
 	case f.rule == "matter" && found && is != "" && strings.ContainsAny(is, "0123456789"):
 		if occasions[occasion(what)] {
 			return attributeOf("date", what)
@@ -207,6 +216,46 @@ func (r *reader) figure(f *family, said, attribute string) string {
 		}
 	}
 	return attribute
+}
+
+// soldForm is what says that a thing is another's now.
+var soldForm = lazily(`^User (?:has )?(?:sold|crashed|totalled|totaled|lost) (?:User's|the) `)
+
+// kindHad returns the attribute of things and people that are told under several names:
+// a Toyota is a car, a daughter a child, and who has a girlfriend is not single.
+func kindHad(said, attribute string) string {
+	for _, w := range text.Words(said) {
+		switch {
+		case cars[w]:
+			return "has:car"
+		case offspring[w]:
+			return "has:kid"
+		case partners[w] && !text.Negated(said):
+			return "marital status"
+		}
+	}
+	return attribute
+}
+
+var (
+	cars      = table("car cars toyota honda ford bmw prius jeep tesla volvo audi mazda nissan volkswagen vw skoda fiat renault peugeot kia hyundai subaru mercedes")
+	offspring = table("kid kids child children son sons daughter daughters twins baby")
+)
+
+// pairOf returns the attribute of a choice between two: "tea over coffee" and "coffee
+// over tea" are of one.
+func pairOf(said, attribute string) string {
+	a, b, ok := strings.Cut(said, " over ")
+	if !ok {
+		return attribute
+	}
+	_, a, _ = strings.Cut(a, "prefers ")
+	terms := append(text.Terms(a), text.Terms(b)...)
+	slices.Sort(terms)
+	if len(terms) == 0 || len(terms) > 6 {
+		return attribute
+	}
+	return "choice:" + strings.Join(terms, " ")
 }
 
 // soFar is how often something was done up to now.

@@ -16,6 +16,9 @@ func init() { // names itself through kids and pets
 		"measure": measureEnd, "age": ageEnd, "tall": tallEnd, "manner": mannerEnd, "big": bigEnd,
 		"kind":    func(c *clause, i int) int { return c.before(i, 4, copulas) },
 		"oldtool": func(c *clause, i int) int { return c.before(i, 6, onlyTo) },
+		"inon":    among(table("in on")),
+		"animal":  among(table("meat fish dairy eggs")),
+		"vital":   vitalEnd,
 		"contact": among(table("email e-mail phone mobile github website postal")),
 		"gadget":  among(gadgets),
 		"aimed":   func(c *clause, i int) int { return c.headed(i, 3, aims) },
@@ -37,7 +40,8 @@ func init() { // names itself through kids and pets
 		"language": language, "school": school, "thing": thing, "general": general, "phrase": phrase,
 		"tool": tool, "day": withDate, "plan": planned, "soon": planned, "later": plannedLater,
 		"nation": nation, "size": size, "all": whole, "exact": exact,
-		"born": born, "jobless": oneOf(jobless), "venture": headed(ventures, 4), "sort": sortOf, "pets": pets,
+		"born": born, "jobless": oneOf(jobless), "workless": oneOf(table("unemployed jobless")), "faith": faith, "zone": zone, "grade": grade, "dieting": dieting,
+		"restricted": restricted, "ours": ofOurs, "whereabouts": whereabouts, "level": level, "venture": headed(ventures, 4), "sort": sortOf, "pets": pets,
 		"allergen": allergen, "ailing": ailing, "diet": diet, "refused": thing, "habit": habitual,
 		"preferred": preferred, "degree": headed(degrees, 3), "device": device, "played": played,
 		"appointment": appointment, "aim": aimed, "doing": doing, "duty": duty, "upcoming": upcoming, "holding": holding, "trade": ofTrade, "found": finding, "sport": sport, "amount": amountOf, "awaited": awaited, "sought": sought,
@@ -115,7 +119,7 @@ var (
 	degrees   = wordList("degrees")
 	gadgets   = table("car bike bicycle motorcycle motorbike phone laptop computer guitar camera truck van boat tablet console pc")
 	devices   = wordList("devices")
-	jobless   = table("retired unemployed self-employed freelancing jobless")
+	jobless   = table("retired self-employed freelancing")
 	holdings  = wordList("holdings")
 	aims      = wordList("aims")
 	occasions = wordList("occasions")
@@ -198,7 +202,7 @@ func habitual(c *clause, i int) string {
 	case "smoking", "drinking", "eating", "vaping", "caffeine", "alcohol", "coffee", "sugar", "meat", "gluten", "dairy", "gambling", "soda", "taking", "playing", "going", "using", "watching", "buying", "working", "cigarettes", "running", "wearing":
 		return thing(c, i)
 	}
-	return ""
+	return played(c, i)
 }
 
 func preferred(c *clause, i int) string {

@@ -57,7 +57,7 @@ var (
 // kinEnd returns the place after a relative, a friend or the like: "older sister".
 func kinEnd(c *clause, i int) int {
 	j := i
-	for kinLead[c.at(j)] && j < i+3 {
+	for kinLead[c.at(j)] && j < i+3 && !(c.at(j) == "ex" && !kinWords[c.at(j+1)]) {
 		j++
 	}
 	if w := c.at(j); kinWords[w] || kinPlural[w] || kinGroup[w] {
@@ -88,13 +88,19 @@ func pets(c *clause, i int) string {
 		return ""
 	}
 	j := petEnd(c, i+1)
-	if j == i+1 || c.words[j-1].owner {
+	if j == i+1 || c.words[j-1].owner || j < len(c.words) && !afterPet(c, j) {
 		return ""
 	}
 	if e := c.trimmed(i, c.undated(i, c.ending(i))); e > j && c.at(j) == "and" && c.standing(i, e) {
 		j = e
 	}
 	return thirdPerson(c.text(i, j))
+}
+
+// afterPet reports whether an animal's name ends before word j: "a dog walker" is none.
+func afterPet(c *clause, j int) bool {
+	w := c.at(j)
+	return c.words[j].mark() || hanging[w] || stops[w] || timing[w] || adverb[w] || trailing[w] || c.words[j].capital || joints[w] || past(w) || w == "today" || w == "called" || w == "named" || w == "who" || w == "that" || pointing[w]
 }
 
 // kids accepts relatives that somebody has: "two kids".

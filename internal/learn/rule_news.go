@@ -18,6 +18,7 @@ var (
 	plansToo   = &family{rule: "plan undated", category: "plan", confidence: 0.65}
 	formerly   = &family{rule: "formerly", category: "habit", confidence: 0.8}
 	kinDoes    = &family{rule: "kin does", category: "family", confidence: 0.8}
+	dropped    = &family{rule: "dropped", category: "plan", confidence: 0.75}
 	ended      = &family{rule: "ended", category: "habit", confidence: 0.8}
 )
 
@@ -116,7 +117,7 @@ func (r *reader) class(c *clause, p *predicate, j int, when string) *family {
 		}
 	case progressive, continued:
 		if p.neg != "" {
-			if p.neg == "no longer" && v.class&(ongoing|routine) != 0 {
+			if p.neg == "no longer" && (v.class&(ongoing|routine) != 0 || journeying[v.lemma] && c.names(p.rest, j)) {
 				return ended
 			}
 			return nil
@@ -152,6 +153,9 @@ func (r *reader) class(c *clause, p *predicate, j int, when string) *family {
 	case usedTo:
 		return formerly
 	case future, goingTo:
+		if p.neg != "" && v.class&(deed|aim) != 0 && v.class&idle == 0 && (p.neg == "no longer" || c.afterAll()) && c.solid(p.rest, j, 1) {
+			return dropped
+		}
 		if p.neg != "" || p.verb.lemma == "ask" {
 			return nil
 		}
@@ -227,6 +231,18 @@ func (c *clause) beforeThis(i, j int) int {
 // "my lessons".
 func (c *clause) kind(i, j int) bool {
 	return (c.at(i) == "any" || determiner[c.at(i)] || c.names(i, j)) && c.solid(i, j, 2)
+}
+
+var journeying = table("go fly travel move")
+
+// afterAll reports whether a clause takes a plan back.
+func (c *clause) afterAll() bool {
+	for i := range c.words {
+		if c.at(i) == "after" && c.at(i+1) == "all" {
+			return true
+		}
+	}
+	return false
 }
 
 // undergone are participles of what happens to people.

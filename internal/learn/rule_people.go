@@ -10,6 +10,7 @@ var (
 	kinNamed = &family{rule: "kin named", category: "family", confidence: 0.9}
 	petNamed = &family{rule: "pet", category: "family", confidence: 0.9}
 	reversed = &family{rule: "favourite", category: "preference", attribute: "favourite:<kind>", confidence: 0.9}
+	native   = &family{rule: "native language", category: "personal", attribute: "native language", confidence: 0.95}
 	belongs  = &family{rule: "matter", category: "personal", confidence: 0.85}
 	dear     = &family{rule: "values", category: "preference", confidence: 0.7}
 	choice   = &family{rule: "choice", category: "project", confidence: 0.6}
@@ -30,6 +31,8 @@ func (r *reader) ofName(c *clause, i int, greeted bool) bool {
 		if name == "" || demonym(c.at(i+2)) || nationals[c.at(i+2)] {
 			return false
 		}
+	case c.nameEnd(i) > i && c.at(c.nameEnd(i)) == "here" && c.first && !kinWords[c.at(i)] && (c.nameEnd(i)+1 == len(c.words) || c.words[c.nameEnd(i)+1].mark() || stops[c.at(c.nameEnd(i)+1)]):
+		f, name = greets, c.text(i, c.nameEnd(i))
 	case c.at(i) == "this" && c.at(i+1) == "is", c.at(i) == "it" && c.at(i+1) == "is":
 		if last := c.at(len(c.words) - 1); last == "here" || last == "speaking" {
 			name = properName(c, i+2)
@@ -189,7 +192,10 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 	if w := c.at(j); w == "who" || w == "and" && c.at(j+1) == "i" {
 		j++
 	}
-	if p.read(c, j) && p.tense&(ability|wish) == 0 {
+	if j == len(c.words) && !p.plural {
+		r.other = p.who
+	}
+	if p.read(c, j) && p.tense&(ability|wish) == 0 && !r.leftBy(c, &p, kin, when) {
 		r.facts(c, &p, when)
 	}
 }
@@ -331,6 +337,9 @@ func (r *reader) ofPet(c *clause, i, j int, when string) {
 		next++
 	}
 	p := predicate{who: "User's " + pet, subject: "user's " + pet, plural: strings.HasSuffix(pet, "s")}
+	if name != "" {
+		p.who, p.subject = p.who+" "+name, p.subject+" "+lower(name)
+	}
 	if p.read(c, next) && p.tense&(simplePast|perfect|present) != 0 {
 		r.facts(c, &p, when)
 	}

@@ -63,6 +63,10 @@ func (r *reader) is(c *clause, i, j int) {
 	if !c.standing(i, j) || c.vague(i) || j-i > 8 || c.at(i) == "the" && c.words[i+1].low == "one" {
 		return
 	}
+	if two := c.at(k) + " " + c.at(k+1); j == i+1 && languages[c.at(i)] && (two == "native language" || two == "first language" || two == "mother tongue") {
+		r.fact(c, &user, native, "User's native language is "+c.text(i, j), "")
+		return
+	}
 	thing := thirdPerson(c.text(i, j))
 	if v, ok := verbs()[c.at(i)]; ok && v.form == gerund {
 		thing = strings.ToLower(thing[:1]) + thing[1:]

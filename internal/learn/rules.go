@@ -91,6 +91,7 @@ type reader struct {
 	earlier *[]Candidate
 
 	greeted bool
+	other   string // whom the clause before named and said nothing of: "Ravi and I …"
 	g       captured
 }
 
@@ -188,6 +189,11 @@ func (r *reader) clause(c *clause) {
 			return
 		}
 	}
+	defer func(before string) {
+		if r.other == before {
+			r.other = ""
+		}
+	}(r.other)
 	i, greeted := c.opened()
 	if i >= len(c.words) || greeting(c) {
 		r.greeted = r.greeted || greeted || greeting(c)
@@ -195,7 +201,11 @@ func (r *reader) clause(c *clause) {
 	}
 	greeted = greeted || r.greeted
 	r.greeted = false
-	if r.corrects(c, i) || r.appointed(c, i) {
+	if r.corrects(c, i) {
+		return
+	}
+	c.unsaid(i)
+	if r.appointed(c, i) {
 		return
 	}
 	if r.ofName(c, i, greeted) {
@@ -210,6 +220,7 @@ func (r *reader) clause(c *clause) {
 		}
 	}
 	p := predicate{who: "User", subject: "user"}
+	couple := c.at(i) == "we" || c.at(i) == "i" && c.joint == "and" && r.other != ""
 	switch w := c.at(i); {
 	case w == "i" || w == "we":
 		i++
@@ -219,14 +230,29 @@ func (r *reader) clause(c *clause) {
 		return
 	case c.first && when == "" && r.elides(c, i):
 		p.elided = true
+	case when == "" && c.nameEnd(i) == len(c.words):
+		r.other = c.text(i, len(c.words))
+		return
+	case c.first && when == "" && r.brief(c, i):
+		return
 	default:
 		r.ofThing(c, i)
 		return
 	}
-	if !p.read(c, i) {
+	if !p.read(c, i) || r.apart(c, &p, couple, when) {
 		return
 	}
 	r.facts(c, &p, when)
+}
+
+// unsaid takes off what a clause sets right at its end: "on 9 May, not 7 May".
+func (c *clause) unsaid(i int) {
+	for k := i + 2; k+1 < len(c.words); k++ {
+		if c.at(k) == "," && c.at(k+1) == "not" && len(c.words)-k < 6 && c.at(k+2) != "any" && c.at(k+2) != "really" {
+			c.words = c.words[:k]
+			return
+		}
+	}
 }
 
 func greeting(c *clause) bool {
@@ -342,8 +368,12 @@ func (r *reader) facts(c *clause, p *predicate, when string) {
 // fits checks what a form alone cannot say.
 func fits(f *family, c *clause, p *predicate, g *captured) bool {
 	switch f.rule {
-	case "age":
+	case "age", "eats again", "dating", "birth", "whereabouts", "timezone", "disposed", "native language", "wakes":
 		return p.neg == ""
+	case "no more":
+		return p.neg != ""
+	case "again":
+		return p.neg == "" && c.at(len(c.words)-1) == "again"
 	case "work":
 		if f.attribute == "occupation" && p.neg != "" && p.neg != "no longer" {
 			return false
@@ -397,6 +427,12 @@ func (r *reader) say(c *clause, p *predicate, f *family) string {
 		say = "" // "turned 6 yesterday" says more of a child than "6 years old"
 	}
 	switch {
+	case f.rule == "lost job": // with its day: it may be long ago
+		end := c.ending(p.rest)
+		if !c.standing(p.rest, end) {
+			end = g.end
+		}
+		return p.who + " " + p.says(0, "") + " " + thirdPerson(c.text(p.rest, max(end, g.end)))
 	case say == "":
 		out := p.who + " " + p.says(0, "")
 		if lead := c.text(p.rest, g.end); lead != "" {
@@ -433,6 +469,9 @@ func (r *reader) fact(c *clause, p *predicate, f *family, said, when string) {
 	if attribute == "" || f.rule == "matter" {
 		attribute = r.figure(f, said, attribute)
 	}
+	if f.rule == "lost job" && longAgo(said, c.said.Turn.CreatedAt) {
+		attribute = "" // it says nothing against the work that somebody has
+	}
 	subject := p.subject
 	category := f.category
 	if subject != "user" {
@@ -451,6 +490,13 @@ func (r *reader) fact(c *clause, p *predicate, f *family, said, when string) {
 		cand.ValidFrom = began(cand.Attribute, quote, c.said.Turn.CreatedAt)
 	}
 	r.found = append(r.found, cand)
+}
+
+// longAgo reports whether words tell of a day that is past for so long that it is no
+// news.
+func longAgo(said string, now time.Time) bool {
+	dates := text.Resolve(said, now)
+	return len(dates) > 0 && now.Sub(dates[0].To) > outlived
 }
 
 func lowerFirst(s string) string {

@@ -122,11 +122,11 @@ func TestRulesReadWhatPeopleSayOfThemselves(t *testing.T) {
 		},
 		"family": {
 			{"My wife's name is Maria", "User's wife is named Maria"},
-			{"My wife Maria is a doctor", "User's wife is named Maria; User's wife is a doctor"},
-			{"My daughter Emma turned 6 yesterday", "User's daughter is named Emma; User's daughter turned 6 on 2026-05-03"},
+			{"My wife Maria is a doctor", "User's wife is named Maria; User's wife Maria is a doctor"},
+			{"My daughter Emma turned 6 yesterday", "User's daughter is named Emma; User's daughter Emma turned 6 on 2026-05-03"},
 			{"My husband's allergic to shellfish", "User's husband is allergic to shellfish"},
 			{"My mom's birthday is on June 3rd", "User's mom's birthday is on June 3rd"},
-			{"I broke up with my girlfriend", "User broke up with User's girlfriend"},
+			{"I broke up with my girlfriend", "User broke up with User's girlfriend; User is single"},
 			{"My friend says I'm a great cook", ""},
 			{"My wife is a doctor", "User's wife is a doctor"},
 			{"My best friend is called Tom", "User's best friend is named Tom"},
@@ -259,7 +259,7 @@ func TestRelativesHaveAttributesOfTheirOwn(t *testing.T) {
 	for said, want := range map[string]string{
 		"My mother lives in Madrid":      "user's mother/home",
 		"My wife works at Acme":          "user's wife/employer",
-		"My sister lives in Madrid":      "user's sister/",
+		"My sister lives in Madrid":      "user's sister/home",
 		"My husband is allergic to nuts": "user's husband/allergy:nut",
 		"I live in Madrid":               "user/home",
 	} {

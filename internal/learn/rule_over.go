@@ -1,0 +1,182 @@
+package learn
+
+import (
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/text"
+)
+
+// Some things end in words of their own: couples break up, and what was planned is off.
+var (
+	brokeUp     = &family{rule: "broke up", category: "family", attribute: "partner", confidence: 0.85}
+	newlySingle = &family{rule: "broke up", category: "family", attribute: "marital status", confidence: 0.7}
+	put         = &family{rule: "cancelled", category: "plan", confidence: 0.85}
+	gaveUp      = &family{rule: "cancelled", category: "possession", confidence: 0.8}
+)
+
+var partners = table("wife husband partner spouse girlfriend boyfriend fiance fiancé fiancee fiancée")
+
+// apart reads that a couple is none any more: "we broke up", "Ravi and I split up", "I
+// broke up with Ravi". It reports whether the clause says so.
+func (r *reader) apart(c *clause, p *predicate, couple bool, when string) bool {
+	if p.neg != "" || p.subject != "user" {
+		return false
+	}
+	j := p.rest
+	if p.verb.lemma == "be" && couple && r.other != "" && (c.at(j) == "divorced" || c.at(j) == "separated") && p.tense&(present|perfect) != 0 {
+		r.g = captured{}
+		r.fact(c, &user, &family{rule: "marriage", category: "family", attribute: "marital status", confidence: 0.9}, "User is "+c.at(j)+" from "+r.other, when)
+		return true
+	}
+	if p.tense&(simplePast|perfect) == 0 && p.word != "split" {
+		return false
+	}
+	switch p.verb.lemma {
+	case "break", "split":
+		if c.at(j) != "up" {
+			return false
+		}
+		j++
+	case "separate", "divorce":
+	default:
+		return false
+	}
+	whom := ""
+	switch {
+	case c.at(j) == "with" || c.at(j) == "from" && p.verb.lemma == "separate":
+		k := j + 1
+		if c.at(k) == "my" && partners[c.at(k+1)] {
+			whom = thirdPerson(c.text(k, k+2))
+		} else if end := c.nameEnd(k); end > k {
+			whom = c.text(k, end)
+		} else {
+			return false
+		}
+	case couple && (j == len(c.words) || c.words[j].mark() || timing[c.at(j)] || stops[c.at(j)] || hanging[c.at(j)] || adverb[c.at(j)]):
+		whom = r.other
+		if whom == "" {
+			whom = "User's partner"
+		}
+	default:
+		return false
+	}
+	if p.word == "split" {
+		p.tense = simplePast
+	}
+	with := map[string]string{"separate": " from ", "divorce": " "}[p.verb.lemma]
+	if with == "" {
+		with = " up with "
+	}
+	r.separated(c, "User "+p.says(0, "")+with+whom, when)
+	return true
+}
+
+// leftBy reads that a partner left: "my girlfriend left me".
+func (r *reader) leftBy(c *clause, p *predicate, kin, when string) bool {
+	if p.tense&(simplePast|perfect) == 0 || p.neg != "" || !oneAtATime(kin) || kinAttribute(kin) != "partner" {
+		return false
+	}
+	j := p.rest
+	switch {
+	case (p.verb.lemma == "leave" || p.verb.lemma == "dump" || p.verb.lemma == "divorce") && c.at(j) == "me":
+	case p.verb.lemma == "break" && c.at(j) == "up" && c.at(j+1) == "with" && c.at(j+2) == "me":
+		j += 2
+	default:
+		return false
+	}
+	r.separated(c, p.who+" "+c.text(p.at, j)+" User", when)
+	return true
+}
+
+// separated adds that a couple is none, and that the user is single if it is news.
+func (r *reader) separated(c *clause, said, when string) {
+	r.g = captured{}
+	dates := append(text.Resolve(when, c.said.Turn.CreatedAt), c.dates(0, len(c.words))...)
+	if len(dates) > 0 && when == "" {
+		said += " " + dates[0].String()
+	}
+	r.fact(c, &user, brokeUp, said, when)
+	if len(dates) == 0 || c.said.Turn.CreatedAt.Sub(dates[0].From) < recent {
+		r.fact(c, &user, newlySingle, "User is single", "")
+	}
+}
+
+// recent is for how long a break-up tells that somebody is single.
+const recent = 90 * 24 * time.Hour
+
+// cancelled reads what will not take place or is given up: "the trip to Rome is off",
+// "I cancelled my gym membership". k is the place of "cancelled", "off" or "called".
+func (r *reader) cancelled(c *clause, i, k int) bool {
+	after := k + 1
+	switch c.at(k) {
+	case "called":
+		if c.at(k+1) != "off" {
+			return false
+		}
+		after = k + 2
+	case "off":
+		if w := c.at(k - 1); w != "is" && w != "are" && !adverb[w] || k+1 < len(c.words) && !c.words[k+1].mark() && !timing[c.at(k+1)] {
+			return false
+		}
+	}
+	from, until := i, k
+	byUs := c.at(i) == "i" || c.at(i) == "we" || c.heir
+	if byUs {
+		from, until = after, c.ending(after)
+		for j := i + 1; j < k; j++ {
+			if w := c.at(j); !adverb[w] && w != "have" && w != "had" && w != "to" && w != "am" {
+				return false
+			}
+		}
+	}
+	for until > from && (helpers[c.at(until-1)] || adverb[c.at(until-1)]) {
+		until--
+	}
+	until = c.undated(from, until)
+	det := c.at(from)
+	if det != "my" && det != "our" && det != "the" || until-from < 2 || until-from > 8 || !c.standing(from+1, until) {
+		return false
+	}
+	thing := thirdPerson(c.text(from+1, until))
+	r.g = captured{}
+	head := c.headed(from+1, 3, dayed())
+	if end := c.headed(from+1, 3, trips); end > from+1 {
+		head = end
+	}
+	switch {
+	case c.at(from+1) == "engagement":
+		r.fact(c, &user, newlySingle, "User is no longer engaged", "")
+	case head > from+1 && head <= until && (det != "the" || ownOccasions[c.at(head-1)]):
+		f := *put
+		f.attribute = attributeOf("date", thing)
+		r.fact(c, &user, &f, "User's "+thing+" is cancelled", "")
+	case byUs && det != "the":
+		r.fact(c, &user, gaveUp, "User cancelled User's "+thing, "")
+	default:
+		return false
+	}
+	return true
+}
+
+var (
+	trips = table("trip flight holiday vacation honeymoon journey cruise tour visit move reunion housewarming")
+	// ownOccasions are occasions that are the speaker's when they say "the".
+	ownOccasions = table("trip flight holiday vacation honeymoon wedding interview appointment surgery operation exam party reunion move cruise visit")
+)
+
+// nowOn reads what has another day than was known: "the trip to Crete is now in August".
+// k is the place of "now".
+func (r *reader) nowOn(c *clause, i, k int) bool {
+	det := c.at(i)
+	if c.at(k-1) != "is" || c.at(k+1) != "on" && c.at(k+1) != "in" || det != "the" && det != "my" && det != "our" || k-1-i < 2 || k-i > 9 || !c.standing(i+1, k-1) {
+		return false
+	}
+	end := c.ending(k + 2)
+	dates := c.dates(k+2, end)
+	if len(dates) == 0 || dates[0].Start > 0 || c.headed(i+1, 3, dayed()) == i+1 && c.headed(i+1, 3, trips) == i+1 {
+		return false
+	}
+	r.dates(c, thirdPerson(c.text(i+1, k-1)), " is now "+c.at(k+1)+" "+strings.TrimSpace(c.text(k+2, end)))
+	return true
+}
