@@ -42,6 +42,8 @@ type Config struct {
 	Index    IndexConfig    `koanf:"index"`
 	Limits   LimitsConfig   `koanf:"limits"`
 	Log      LogConfig      `koanf:"log"`
+
+	from map[string]string // which source each key's value is from; nil where no source was read
 }
 
 // UpstreamConfig is the OpenAI-compatible server that answers chats.

@@ -34,15 +34,22 @@ var envNotSettings = []string{"LOCI_SHARED"}
 // cannot be stops it with [memory.Invalid], naming the key and what is valid.
 func LoadConfig(s Sources) (Config, error) {
 	k := koanf.New(".")
-	for _, read := range []func() (map[string]any, error){
-		func() (map[string]any, error) { return defaults(), nil },
-		func() (map[string]any, error) { return fromFile(s.File) },
-		func() (map[string]any, error) { return fromEnv(s.Env) },
-		func() (map[string]any, error) { return fromFlags(s.Flags) },
+	from := map[string]string{}
+	for _, source := range []struct {
+		name string
+		read func() (map[string]any, error)
+	}{
+		{fromDefault, func() (map[string]any, error) { return defaults(), nil }},
+		{"file", func() (map[string]any, error) { return fromFile(s.File) }},
+		{"environment", func() (map[string]any, error) { return fromEnv(s.Env) }},
+		{"flag", func() (map[string]any, error) { return fromFlags(s.Flags) }},
 	} {
-		values, err := read()
+		values, err := source.read()
 		if err != nil {
 			return Config{}, err
+		}
+		for _, key := range keysOf(values) {
+			from[key] = source.name
 		}
 		if err := k.Load(layer(values), nil); err != nil {
 			return Config{}, fmt.Errorf("read settings: %w", err)
@@ -53,7 +60,7 @@ func LoadConfig(s Sources) (Config, error) {
 			return Config{}, err
 		}
 	}
-	var c Config
+	c := Config{from: from}
 	if err := decode(k.Raw(), &c); err != nil {
 		return Config{}, memory.Errorf(memory.Invalid, "read settings: %w", err)
 	}
@@ -75,6 +82,16 @@ func decode(from, into any) error {
 		return err
 	}
 	return d.Decode(from)
+}
+
+// fromDefault is where a value is from that nobody set.
+const fromDefault = "default"
+
+// keysOf returns the keys that a source has, with dots.
+func keysOf(values map[string]any) []string {
+	k := koanf.New(".")
+	_ = k.Load(layer(values), nil) // a map cannot fail
+	return k.Keys()
 }
 
 // layer hands a nested map to koanf.
@@ -122,7 +139,7 @@ func settingsOf(t reflect.Type, prefix string) []Setting {
 func fields(t reflect.Type) func(func(reflect.StructField) bool) {
 	return func(yield func(reflect.StructField) bool) {
 		for i := range t.NumField() {
-			if !yield(t.Field(i)) {
+			if f := t.Field(i); f.IsExported() && !yield(f) {
 				return
 			}
 		}

@@ -10,12 +10,13 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/front/proxy"
 	"github.com/loci-memory/loci/internal/front/rest"
+	"github.com/loci-memory/loci/internal/front/web"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
@@ -99,21 +100,14 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 	}))
 	mux.Handle("GET /metrics", metrics.Handler())
-	mux.Handle("/", rest.New(l.engine, rest.Options{Version: Version(), MaxBody: config.Limits.Body, Health: l.health}))
-	l.handler = httpx.Guard(httpx.Options{
+	page := web.New(l.engine, web.Options{Key: config.APIKey, Recency: config.Recall.RecencyWeight, Health: l.health, Settings: shownSettings(config)})
+	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{Version: Version(), MaxBody: config.Limits.Body, Health: l.health})))
+	l.handler = page.SignedIn(httpx.Guard(httpx.Options{
 		Key: config.APIKey, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
-		Trusted: trusted, MaxBody: config.Limits.Body, Log: l.log, Now: opts.Now, Refuse: refuse,
-	}, mux)
+		Trusted: trusted, MaxBody: config.Limits.Body, Log: l.log, Now: opts.Now, Refuse: refuser(page),
+		Open: slices.Concat(httpx.DefaultOpen, page.OpenPaths()),
+	}, mux))
 	return l, nil
-}
-
-// refuse answers with an error in the shape of the door that was asked.
-func refuse(w http.ResponseWriter, r *http.Request, err error) {
-	if strings.HasPrefix(r.URL.Path, "/v1/") {
-		proxy.Refuse(w, r, err)
-		return
-	}
-	httpx.WriteError(w, r, err)
 }
 
 func newLog(c LogConfig, w io.Writer) (*slog.Logger, error) {

@@ -1,0 +1,175 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// remember writes a fact down.
+func (p *Page) remember(r *http.Request, v visit) (done, error) {
+	f, created, err := p.engine.Remember(r.Context(), v.owner, engine.Note{
+		Content: r.PostFormValue("content"), Category: strings.TrimSpace(r.PostFormValue("category")), Tags: tagsOf(r.PostFormValue("tags")),
+	}, v.author)
+	if err != nil {
+		return done{}, err
+	}
+	if !created {
+		return done{Say: "That is remembered already."}, nil
+	}
+	return p.did(r, v, "Remembered.", f.ID)
+}
+
+// tagsOf reads tags with commas.
+func tagsOf(s string) []string { return strings.Split(s, ",") }
+
+// change does to one memory what its form says.
+func (p *Page) change(r *http.Request, v visit) (done, error) {
+	id, err := httpx.PathValue(r, "id")
+	if err != nil {
+		return done{}, err
+	}
+	switch do := r.PostFormValue("do"); do {
+	case "edit":
+		return p.edit(r, v, id)
+	case "pin", "unpin":
+		return p.pin(r, v, do == "pin", id)
+	case "forget":
+		return p.forget(r, v, id)
+	case "restore":
+		if _, err := p.engine.Restore(r.Context(), v.owner, id, "", v.author); err != nil {
+			return done{}, err
+		}
+		return p.did(r, v, "Restored.", id)
+	case "approve", "reject":
+		return p.decide(r, v, engine.Judgement{ID: id, Action: memory.Action(do)})
+	default:
+		return done{}, memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
+	}
+}
+
+// edit changes the fields that the form has.
+func (p *Page) edit(r *http.Request, v visit, id string) (done, error) {
+	var e engine.Edit
+	if c, ok := field(r, "content"); ok {
+		e.Content = &c
+	}
+	if c, ok := field(r, "category"); ok {
+		e.Category = &c
+	}
+	if s, ok := field(r, "tags"); ok {
+		tags := tagsOf(s)
+		e.Tags = &tags
+	}
+	if s, ok := field(r, "confidence"); ok {
+		c, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			return done{}, memory.Errorf(memory.Invalid, "confidence: %q is no number from 0 to 100", clip(20, s))
+		}
+		c /= 100
+		e.Confidence = &c
+	}
+	was, err := p.engine.Get(r.Context(), v.owner, id)
+	if err != nil {
+		return done{}, err
+	}
+	if f := was.Fact; f != nil && e.Content != nil && f.Content == *e.Content {
+		e.Content = nil // the words stay whose they were
+	}
+	if _, err := p.engine.EditFact(r.Context(), v.owner, id, e, v.author); err != nil {
+		return done{}, err
+	}
+	return p.did(r, v, "Saved.", id)
+}
+
+// field returns a value of the form, and whether the form has it.
+func field(r *http.Request, name string) (string, bool) {
+	values, ok := r.PostForm[name]
+	if !ok || len(values) == 0 {
+		return "", false
+	}
+	return strings.TrimSpace(values[0]), true
+}
+
+func (p *Page) pin(r *http.Request, v visit, pinned bool, ids ...string) (done, error) {
+	for _, id := range ids {
+		if _, err := p.engine.EditFact(r.Context(), v.owner, id, engine.Edit{Pinned: &pinned}, v.author); err != nil {
+			return done{}, err
+		}
+	}
+	if pinned {
+		return p.did(r, v, "Pinned: in every prompt.", ids...)
+	}
+	return p.did(r, v, "Unpinned.", ids...)
+}
+
+func (p *Page) forget(r *http.Request, v visit, ids ...string) (done, error) {
+	gone, receipt, err := p.engine.ForgetMatching(r.Context(), v.owner, engine.Matching{IDs: ids}, v.author)
+	if err != nil {
+		return done{}, err
+	}
+	d := done{Say: plural(len(gone), "memory") + " forgotten.", Runs: []string{receipt.Run}}
+	if len(gone) == 1 {
+		d.Say = "Forgotten: " + clip(60, gone[0].Content())
+	}
+	return d, nil
+}
+
+// bulk does one thing to all that is chosen. Pins and tags are a run for each.
+func (p *Page) bulk(r *http.Request, v visit) (done, error) {
+	ids := r.PostForm["id"]
+	if len(ids) == 0 {
+		return done{Say: "Nothing was chosen."}, nil
+	}
+	if len(ids) > listed+hits {
+		return done{}, memory.Errorf(memory.Invalid, "choose at most %d at a time", listed+hits)
+	}
+	switch do := r.PostFormValue("do"); do {
+	case "forget":
+		return p.forget(r, v, ids...)
+	case "pin", "unpin":
+		return p.pin(r, v, do == "pin", ids...)
+	case "tag":
+		return p.tag(r, v, tagsOf(r.PostFormValue("tag")), ids...)
+	default:
+		return done{}, memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
+	}
+}
+
+// tag adds tags to facts.
+func (p *Page) tag(r *http.Request, v visit, add []string, ids ...string) (done, error) {
+	found, err := p.engine.Store.Get(r.Context(), v.owner, ids...)
+	if err != nil {
+		return done{}, err
+	}
+	for _, m := range found {
+		if m.Fact == nil {
+			return done{}, memory.Errorf(memory.Invalid, "only facts have tags")
+		}
+		tags := slices.Concat(m.Fact.Tags, add)
+		if _, err := p.engine.EditFact(r.Context(), v.owner, m.ID(), engine.Edit{Tags: &tags}, v.author); err != nil {
+			return done{}, err
+		}
+	}
+	return p.did(r, v, "Tagged.", ids...)
+}
+
+// did says what was done to facts, each by the run that the journal has last.
+func (p *Page) did(r *http.Request, v visit, say string, ids ...string) (done, error) {
+	d := done{Say: say}
+	for _, id := range ids {
+		page, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{Fact: id, Limit: 1})
+		if err != nil {
+			return done{}, err
+		}
+		if len(page.Changes) > 0 {
+			d.Runs = append(d.Runs, page.Changes[0].Run)
+		}
+	}
+	return d, nil
+}

@@ -1,0 +1,195 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	// conversationsAtOnce is how many conversations a page lists, and turnsAtOnce how
+	// many turns of one it shows unless all are asked for.
+	conversationsAtOnce = 30
+	turnsAtOnce         = 200
+)
+
+// conversationsView is the list of conversations.
+type conversationsView struct {
+	Conversations []conversation
+	Next          string
+}
+
+func (conversationsView) title() string { return "Conversations" }
+
+// conversation is one with the words said last.
+type conversation struct {
+	memory.Conversation
+	Last string
+}
+
+func (p *Page) conversations(r *http.Request, v visit) (any, error) {
+	page, err := p.engine.Store.Conversations(r.Context(), v.owner, memory.ConversationQuery{Limit: conversationsAtOnce, Cursor: r.FormValue("cursor")})
+	if err != nil {
+		return nil, err
+	}
+	view := conversationsView{Next: page.Next}
+	for _, c := range page.Conversations {
+		turns, err := p.engine.Store.Turns(r.Context(), v.owner, memory.TurnQuery{Conversation: c.ID, Last: 2})
+		if err != nil {
+			return nil, err
+		}
+		one := conversation{Conversation: c}
+		for _, t := range slices.Backward(turns) {
+			if one.Last == "" || t.Role == memory.RoleUser {
+				one.Last = clip(160, t.Content)
+			}
+		}
+		view.Conversations = append(view.Conversations, one)
+	}
+	return view, nil
+}
+
+// transcriptView is one conversation, word for word.
+type transcriptView struct {
+	memory.Conversation
+	Here      string
+	Turns     []said
+	Earlier   int // turns before those shown
+	Off       int // turns that left the path: edited or asked again
+	Summaries []client.Memory
+	Facts     int
+	Turn      string // the one that is pointed at
+}
+
+func (v transcriptView) title() string {
+	if v.Title != "" {
+		return clip(60, v.Title)
+	}
+	return "Conversation"
+}
+
+// said is a turn with what was learned from it.
+type said struct {
+	memory.Turn
+	Learned []client.Memory
+}
+
+func (p *Page) transcript(r *http.Request, v visit) (any, error) {
+	id, err := httpx.PathValue(r, "id")
+	if err != nil {
+		return nil, err
+	}
+	ctx, store := r.Context(), p.engine.Store
+	found, err := store.Conversations(ctx, v.owner, memory.ConversationQuery{IDs: []string{id}})
+	if err != nil {
+		return nil, err
+	}
+	if len(found.Conversations) == 0 {
+		return nil, memory.Errorf(memory.NotFound, "there is no conversation %q", clip(60, id))
+	}
+	view := transcriptView{Conversation: found.Conversations[0], Here: here(r), Turn: r.FormValue("turn")}
+	turns, err := store.Turns(ctx, v.owner, memory.TurnQuery{Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
+	if err != nil {
+		return nil, err
+	}
+	learned, err := p.learnedIn(r, v, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range turns {
+		switch {
+		case t.Status == memory.Replaced && t.ID != view.Turn:
+			view.Off++
+		case t.Content != "":
+			view.Turns = append(view.Turns, said{t, learned[t.ID]})
+			view.Facts += len(learned[t.ID])
+		}
+	}
+	if n := len(view.Turns) - turnsAtOnce; n > 0 && r.FormValue("all") == "" && view.Turn == "" {
+		view.Turns, view.Earlier = view.Turns[n:], n
+	}
+	page, err := p.engine.List(ctx, v.owner, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: id})
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range page.Memories {
+		view.Summaries = append(view.Summaries, client.View(m))
+	}
+	return view, nil
+}
+
+// learnedIn returns the facts that a conversation taught, by the turn that each rests
+// on. Of very many only the newest are told.
+func (p *Page) learnedIn(r *http.Request, v visit, conversation string) (map[string][]client.Memory, error) {
+	page, err := p.engine.List(r.Context(), v.owner, memory.Query{
+		Conversation: conversation, Limit: facets,
+		Statuses: []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Retired, memory.Rejected},
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]client.Memory{}
+	for _, m := range slices.Backward(page.Memories) {
+		turn := ""
+		switch f := m.Fact.Provenance; {
+		case f.Quote != nil:
+			turn = f.Quote.Turn
+		case len(f.Turns) > 0:
+			turn = f.Turns[0]
+		}
+		out[turn] = append(out[turn], client.View(m))
+	}
+	return out, nil
+}
+
+// traceView is what one request asked and was given.
+type traceView struct {
+	memory.Trace
+	Hits, Cut []row
+}
+
+func (traceView) title() string { return "Trace" }
+
+func (p *Page) trace(r *http.Request, v visit) (any, error) {
+	id, err := httpx.PathValue(r, "id")
+	if err != nil {
+		return nil, err
+	}
+	t, err := p.engine.Trace(r.Context(), v.owner, id)
+	if errors.Is(err, memory.NotFound) {
+		return nil, memory.Errorf(memory.NotFound, "this trace is gone: only the newest are kept")
+	}
+	if err != nil {
+		return nil, err
+	}
+	view := traceView{Trace: t}
+	for _, h := range t.Hits {
+		view.Hits = append(view.Hits, row{
+			Memory: client.Memory{ID: h.ID, Kind: h.Kind, Content: h.Content, Status: memory.Active}, Why: barOf(h.Score, h.Why, p.Recency),
+		})
+	}
+	if err := p.place(r, v, view.Hits); err != nil {
+		return nil, err
+	}
+	view.Cut, err = p.cut(r, v, t, here(r))
+	return view, err
+}
+
+// place completes rows of which only the id is known with what is there of them now.
+func (p *Page) place(r *http.Request, v visit, rows []row) error {
+	for i, one := range rows {
+		found, err := p.engine.Store.Get(r.Context(), v.owner, one.ID)
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			rows[i].Memory = client.View(found[0])
+			rows[i].Content = one.Content // as it was told
+		}
+	}
+	return nil
+}

@@ -1,0 +1,24 @@
+// Package web is the page: a door for people, at / beside the API. It decodes,
+// calls the engine's verbs, and renders HTML; it decides nothing and keeps nothing
+// but what can be counted again from the journal.
+//
+// Every view is whole without JavaScript: links, and forms that POST and come back
+// with 303. The script only makes that quick (it fetches the same pages and swaps
+// their main part) and adds keys and live changes. Nothing is loaded from elsewhere,
+// nothing inline is run (see headers), and the text of a memory is never markup:
+// html/template escapes it, and no template declares anything safe.
+//
+//	/                     memories: list, search with why, edit, pin, forget, bulk
+//	/memories/{id}        one fact's life
+//	/review               what waits for a person
+//	/conversations[/{id}] transcripts, summaries, what was learned from each turn
+//	/traces/{id}          what one answer was given
+//	/time                 memory as of a day, and what changed since
+//	/insights /jobs /settings
+//	/undo                 what an undo would take along
+//	/signin /signout /events /assets/…
+//
+// Who asks is found out by [httpx.Guard], as for every door. A browser sends no
+// header of ours, so [Page.SignedIn] stands before the guard and turns the page's
+// cookie into those headers, for the page's own paths alone.
+package web

@@ -1,0 +1,129 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// funcs are what templates can say beside values.
+func (p *Page) funcs() template.FuncMap {
+	return template.FuncMap{
+		"age":     func(t time.Time) string { return age(p.engine.Now(), t) },
+		"date":    func(t time.Time) string { return t.In(p.Zone).Format("2 Jan 2006") },
+		"clock":   func(t time.Time) string { return t.In(p.Zone).Format("2 Jan 2006, 15:04") },
+		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"seg":     url.PathEscape,
+		"percent": percent,
+		"count":   func(n any) string { return count(whole(n)) },
+		"plural":  func(n any, thing string) string { return plural(whole(n), thing) },
+		"clip":    clip,
+		"asset":   func(name string) string { return "/assets/" + name + "?" + p.files[name].mark },
+		"author":  author,
+		"acted":   func(a memory.Action) string { return acted[a] },
+		"args":    func(of ...any) []any { return of },
+		"seconds": func(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) },
+		"under":   func(path, view string) bool { return strings.HasPrefix(path, view+"/") },
+		"column":  func(i int) float64 { return float64(i) * chartWidth / spentDays },
+		"under1":  func(x float64) float64 { return 1 - x },
+		"score":   func(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) },
+		"scale":   func(x, to float64) string { return strconv.FormatFloat(math.Round(x*to*10)/10, 'f', -1, 64) },
+	}
+}
+
+// age is how long ago a time was, in its largest unit.
+func age(now, t time.Time) string {
+	const day = 24 * time.Hour
+	switch d := now.Sub(t); {
+	case d < -time.Minute:
+		return "to come"
+	case d < time.Minute:
+		return "now"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < day:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	case d < 60*day:
+		return plural(int(d/day), "day")
+	case d < 730*day:
+		return plural(int(d/(30*day)), "month")
+	default:
+		return plural(int(d/(365*day)), "year")
+	}
+}
+
+func percent(x float64) string { return strconv.Itoa(int(math.Round(x*100))) + " %" }
+
+// whole is a number that a template has.
+func whole(n any) int {
+	if n, ok := n.(int64); ok {
+		return int(n)
+	}
+	return n.(int)
+}
+
+// plural is a number of things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	if strings.HasSuffix(thing, "y") {
+		thing = strings.TrimSuffix(thing, "y") + "ie"
+	}
+	return count(n) + " " + thing + "s"
+}
+
+// count is a number with its thousands apart.
+func count(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:]
+	}
+	return s
+}
+
+// clip is the front of a text, for labels.
+func clip(n int, s string) string {
+	letters := []rune(strings.Join(strings.Fields(s), " "))
+	if len(letters) <= n {
+		return string(letters)
+	}
+	return strings.TrimSpace(string(letters[:n])) + "…"
+}
+
+// author says who decided something.
+func author(a memory.Author) string {
+	switch a.Kind {
+	case memory.ByPerson:
+		if a.Name == "" || a.Name == "default" {
+			return "you"
+		}
+		return a.Name
+	case memory.ByRule:
+		return "a rule" + named(a.Name)
+	case memory.ByModel:
+		return "a model" + named(a.Name)
+	}
+	return "somebody"
+}
+
+func named(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " (" + name + ")"
+}
+
+// acted are the actions as a history tells them.
+var acted = map[memory.Action]string{
+	memory.ActionAdd: "added", memory.ActionUpdate: "edited", memory.ActionReinforce: "said again",
+	memory.ActionReplace: "replaced", memory.ActionRetire: "forgotten", memory.ActionRestore: "restored",
+	memory.ActionApprove: "approved", memory.ActionReject: "rejected", memory.ActionLink: "linked",
+	memory.ActionUnlink: "unlinked", memory.ActionUndo: "undone",
+}

@@ -1,0 +1,69 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// policy lets the page load its own files alone, run no script and use no style
+// that stands in the page, send forms to itself, and be framed by nobody.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+func headers(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	// With no-referrer browsers would send forms with "Origin: null", which no
+	// check can tell from a foreign one.
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store") // memories are nobody else's business
+}
+
+// sameOrigin refuses what another site's page makes a browser send. Browsers say
+// with every POST where it is from; one that does not say is refused too.
+func sameOrigin(r *http.Request) error {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return nil
+	}
+	if r.Header.Get("Sec-Fetch-Site") == "same-origin" {
+		return nil
+	}
+	u, err := url.Parse(r.Header.Get("Origin"))
+	if r.Header.Get("Sec-Fetch-Site") == "" && err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host) {
+		return nil
+	}
+	return memory.Errorf(memory.Forbidden, "this form was not sent by Loci's own page")
+}
+
+// local returns a path of this server as it may be redirected to; anything else is
+// the first page.
+func local(to string) string {
+	u, err := url.Parse(to)
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") || strings.Contains(to, "\\") {
+		return "/"
+	}
+	return to
+}
+
+// readForm reads a posted form; its values can be trusted to be text.
+func readForm(r *http.Request) error {
+	if err := r.ParseForm(); err != nil {
+		if p := httpx.ProblemOf(err); p.Code == memory.TooLarge {
+			return p
+		}
+		return memory.Errorf(memory.Invalid, "the form cannot be read: %v", err)
+	}
+	for _, values := range r.Form {
+		for _, v := range values {
+			if !utf8.ValidString(v) {
+				return memory.Errorf(memory.Invalid, "the form is not valid UTF-8")
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/obs"
+	"github.com/loci-memory/loci/memory"
+)
+
+// insightsView is how much there is and how it came about.
+type insightsView struct {
+	memory.Counts
+	First, Last time.Time
+	Growth      line
+	Categories  []amount
+	Decisions   []amount
+	Authors     []amount
+	Rates       obs.Rates
+	Spent       []spent
+	Days        []amount // tokens by day
+	Tokens      int64
+	Cost        float64
+}
+
+func (insightsView) title() string { return "Insights" }
+
+// spent is what one model was paid for one purpose.
+type spent struct {
+	Purpose, Model       string
+	Calls, Input, Output int64
+	Cost                 float64
+}
+
+// spentDays is how many days of spending are told.
+const spentDays = 30
+
+func (p *Page) insights(r *http.Request, v visit) (any, error) {
+	ctx := r.Context()
+	var view insightsView
+	var err error
+	if view.Counts, err = p.engine.Stats(ctx, v.owner); err != nil {
+		return nil, err
+	}
+	var counting error
+	err = p.survey(ctx, v.owner, func(s *survey) {
+		if counting = p.countFacts(ctx, v.owner, s); counting == nil {
+			view.fill(s, midnight(v.now.In(p.Zone)))
+		}
+	})
+	if err := cmp.Or(err, counting); err != nil {
+		return nil, err
+	}
+	view.Rates = p.engine.Metrics.Rates()
+	from := memory.DayOf(v.now).AddDate(0, 0, 1-spentDays)
+	usage, err := p.engine.Spent(ctx, v.owner, from)
+	if err != nil {
+		return nil, err
+	}
+	view.spend(usage, from)
+	return view, nil
+}
+
+// fill takes what the journal and the facts tell.
+func (v *insightsView) fill(s *survey, today time.Time) {
+	days, active := s.growth(today)
+	v.Growth = lineOf(active)
+	if len(days) > 0 {
+		v.First, v.Last = days[0], days[len(days)-1]
+	}
+	for _, name := range most(s.kinds, 10) {
+		a := amount{Name: name, Count: s.kinds[name], Link: "/?category=" + url.QueryEscape(name)}
+		if name == "" {
+			a.Name, a.Link = "no category", ""
+		}
+		v.Categories = append(v.Categories, a)
+	}
+	actions, authors := map[string]int{}, map[string]int{}
+	for key, n := range s.actions {
+		actions[key[0]] += n
+		authors[key[1]] += n
+	}
+	for _, name := range most(actions, len(acted)) {
+		v.Decisions = append(v.Decisions, amount{Name: cmp.Or(acted[memory.Action(name)], name), Count: actions[name]})
+	}
+	names := map[string]string{"person": "people", "model": "models", "rule": "rules"}
+	for _, name := range most(authors, 3) {
+		v.Authors = append(v.Authors, amount{Name: cmp.Or(names[name], "others"), Count: authors[name]})
+	}
+	v.Categories, v.Decisions, v.Authors = amounts(v.Categories), amounts(v.Decisions), amounts(v.Authors)
+}
+
+// spend sums usage up by purpose and model, and by day.
+func (v *insightsView) spend(usage []memory.Usage, from time.Time) {
+	if len(usage) == 0 {
+		return
+	}
+	v.Days = make([]amount, spentDays)
+	for i := range v.Days {
+		v.Days[i].Name = from.AddDate(0, 0, i).Format("2 Jan")
+	}
+	for _, u := range usage {
+		i := slices.IndexFunc(v.Spent, func(s spent) bool { return s.Purpose == u.Purpose && s.Model == u.Model })
+		if i < 0 {
+			i = len(v.Spent)
+			v.Spent = append(v.Spent, spent{Purpose: u.Purpose, Model: u.Model})
+		}
+		s, tokens := &v.Spent[i], u.InputTokens+u.OutputTokens
+		s.Calls, s.Input, s.Output, s.Cost = s.Calls+u.Calls, s.Input+u.InputTokens, s.Output+u.OutputTokens, s.Cost+u.Cost
+		v.Tokens, v.Cost = v.Tokens+tokens, v.Cost+u.Cost
+		if day := int(u.Day.Sub(from).Hours() / 24); day >= 0 && day < len(v.Days) {
+			v.Days[day].Count += int(tokens)
+		}
+	}
+	v.Days = amounts(v.Days)
+	slices.SortFunc(v.Spent, func(a, b spent) int {
+		return cmp.Or(cmp.Compare(b.Input+b.Output, a.Input+a.Output), strings.Compare(a.Purpose, b.Purpose), strings.Compare(a.Model, b.Model))
+	})
+}

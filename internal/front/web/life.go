@@ -1,0 +1,149 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// lifeView is one fact's life.
+type lifeView struct {
+	row
+	Here     string
+	Quote    *client.Quote
+	Before   []client.Memory // what it took the place of
+	After    []client.Memory // what took its place, the next first
+	Changes  []step
+	Next     string // cursor of older changes
+	Metadata string
+}
+
+func (v lifeView) title() string { return clip(60, v.Content) }
+
+// step is a change as a history tells it.
+type step struct {
+	client.Change
+	About        string // what it is about, in words
+	At           string // where that is looked at, "" for nowhere
+	Was, Is      string // the words before and after, where they changed
+	Took, TookBy string // the other side of a replacement
+}
+
+func (p *Page) life(r *http.Request, v visit) (any, error) {
+	id, err := httpx.PathValue(r, "id")
+	if err != nil {
+		return nil, err
+	}
+	m, err := p.engine.Get(r.Context(), v.owner, id)
+	if err != nil {
+		return nil, err
+	}
+	if m.Fact == nil {
+		return elsewhere(lookAt(client.View(m))), nil
+	}
+	page, err := p.engine.History(r.Context(), v.owner, id, r.FormValue("cursor"))
+	if err != nil {
+		return nil, err
+	}
+	view := lifeView{Here: here(r), Next: page.Next, Metadata: string(m.Fact.Metadata)}
+	view.row = row{Memory: client.View(m), Back: view.Here, EditAt: "/memories/" + r.PathValue("id") + "?edit=1", Editing: r.FormValue("edit") != ""}
+	for _, c := range page.Changes {
+		view.Changes = append(view.Changes, stepOf(c))
+	}
+	if view.Quote, err = p.quote(r, v, *m.Fact); err != nil {
+		return nil, err
+	}
+	if view.Before, view.After, err = p.chain(r, v, *m.Fact, page.Changes); err != nil {
+		return nil, err
+	}
+	return view, nil
+}
+
+// quote returns the words that a fact rests on, nil without any.
+func (p *Page) quote(r *http.Request, v visit, f memory.Fact) (*client.Quote, error) {
+	from := ""
+	switch {
+	case f.Provenance.Quote != nil:
+		from = f.Provenance.Quote.Turn
+	case len(f.Provenance.Turns) > 0:
+		from = f.Provenance.Turns[0]
+	default:
+		return nil, nil
+	}
+	found, err := p.engine.Store.Get(r.Context(), v.owner, from)
+	if err != nil || len(found) == 0 || found[0].Turn == nil {
+		return nil, err
+	}
+	return client.ViewQuote(client.View(found[0]), f.Provenance.Quote), nil
+}
+
+// longest is how many links of a chain of replacements are followed.
+const longest = 20
+
+// chain returns what a fact took the place of, and what took its place and so on.
+func (p *Page) chain(r *http.Request, v visit, f memory.Fact, changes []memory.Change) (before, after []client.Memory, err error) {
+	var olds []string
+	for _, c := range changes {
+		if c.NewID == f.ID && c.OldID != "" && !slices.Contains(olds, c.OldID) {
+			olds = append(olds, c.OldID)
+		}
+	}
+	found, err := p.engine.Store.Get(r.Context(), v.owner, olds...)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, m := range found {
+		before = append(before, client.View(m))
+	}
+	for next := f.SupersededBy; next != "" && len(after) < longest; {
+		found, err := p.engine.Store.Get(r.Context(), v.owner, next)
+		if err != nil || len(found) == 0 || found[0].Fact == nil {
+			return before, after, err
+		}
+		after = append(after, client.View(found[0]))
+		next = found[0].Fact.SupersededBy
+	}
+	return before, after, nil
+}
+
+func stepOf(c memory.Change) step {
+	s := step{Change: client.ViewChange(c)}
+	was, is := wordsOf(c.Before), wordsOf(c.After)
+	s.About = is
+	if f := c.After.Fact; f != nil {
+		s.At = "/memories/" + f.ID
+	}
+	if was != "" && was != is {
+		s.Was, s.Is = was, is
+	}
+	if c.OldID != "" && c.NewID != "" && c.After.Fact != nil {
+		if c.After.Fact.ID == c.OldID {
+			s.TookBy = c.NewID
+		} else {
+			s.Took = c.OldID
+		}
+	}
+	return s
+}
+
+// wordsOf says what an image shows.
+func wordsOf(i memory.Image) string {
+	switch {
+	case i.Fact != nil:
+		return i.Fact.Content
+	case i.Link != nil:
+		return i.Link.Fact.Content
+	case i.Profile != nil:
+		return i.Profile.Key + " = " + i.Profile.Value
+	case i.Relation != nil:
+		return "relation: " + string(i.Relation.Kind)
+	case i.Summary != nil:
+		return i.Summary.Text
+	case i.Turn != nil:
+		return "a turn: " + string(i.Turn.Status)
+	}
+	return ""
+}

@@ -1,0 +1,246 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	// listed is how many memories a page of the list has, and hits how many a search
+	// finds at most.
+	listed = 40
+	hits   = 20
+
+	// facets is how many of the newest facts are looked at for categories and tags to
+	// choose from.
+	facets = 500
+)
+
+// asking is what the list of memories is narrowed by.
+type asking struct {
+	Q, Kind, Status, Category, Tag, AsOf, Cursor, Edit string
+}
+
+func askingOf(q url.Values) asking {
+	return asking{
+		Q: strings.TrimSpace(q.Get("q")), Kind: q.Get("kind"), Status: q.Get("status"), Category: q.Get("category"),
+		Tag: strings.TrimSpace(q.Get("tag")), AsOf: q.Get("as_of"), Cursor: q.Get("cursor"), Edit: q.Get("edit"),
+	}
+}
+
+// Narrow reports whether more than words narrows the list.
+func (a asking) Narrow() bool { return a.Kind+a.Status+a.Category+a.Tag+a.AsOf != "" }
+
+// Any reports whether anything narrows it.
+func (a asking) Any() bool { return a.Q != "" || a.Narrow() }
+
+// With returns the address of the list with one thing else.
+func (a asking) With(key, value string) string {
+	q := url.Values{}
+	for k, v := range map[string]string{"q": a.Q, "kind": a.Kind, "status": a.Status, "category": a.Category, "tag": a.Tag, "as_of": a.AsOf, "cursor": a.Cursor} {
+		if v != "" {
+			q.Set(k, v)
+		}
+	}
+	if key != "cursor" && key != "edit" {
+		q.Del("cursor")
+	}
+	q.Set(key, value)
+	if value == "" {
+		q.Del(key)
+	}
+	return (&url.URL{Path: "/", RawQuery: q.Encode()}).String()
+}
+
+// row is one memory in a list.
+type row struct {
+	client.Memory
+	Back    string   // where its forms come back to
+	EditAt  string   // the address at which it is open to be edited
+	Editing bool     // it is
+	Why     *bar     // of a hit
+	Cut     string   // why recall left it out
+	Now     []string // of a turn: the facts that took the place of what it says
+	Since   string   // of a past: what became of it
+}
+
+// Lives reports whether it is a fact that can be changed.
+func (r row) Lives() bool { return r.Kind == memory.KindFact && r.Status.Live() && r.Home == "" }
+
+// Ended reports whether it is a fact that can be brought back.
+func (r row) Ended() bool {
+	return r.Kind == memory.KindFact && r.Home == "" && slices.Contains([]memory.Status{memory.Superseded, memory.Retired, memory.Rejected}, r.Status)
+}
+
+// At is where a memory is looked at closely.
+func (r row) At() string { return lookAt(r.Memory) }
+
+func lookAt(m client.Memory) string {
+	switch {
+	case m.Kind == memory.KindTurn:
+		return "/conversations/" + url.PathEscape(m.Conversation) + "?turn=" + url.QueryEscape(m.ID) + "#t-" + url.PathEscape(m.ID)
+	case m.Kind == memory.KindSummary:
+		return "/conversations/" + url.PathEscape(m.Conversation)
+	}
+	return "/memories/" + url.PathEscape(m.ID)
+}
+
+// memoriesView is the list, or what a search found.
+type memoriesView struct {
+	Asking     asking
+	Here       string
+	Rows       []row
+	Cut        []row // what recall left out of a search
+	Searched   bool
+	Found      int // candidates
+	Took       time.Duration
+	Trace      string
+	Degraded   []string
+	Total      int // active facts
+	Next       string
+	Categories []string
+	Tags       []string
+}
+
+func (memoriesView) title() string { return "Memories" }
+
+func (p *Page) memories(r *http.Request, v visit) (any, error) {
+	a := askingOf(r.URL.Query())
+	at, err := p.asOf(a.AsOf)
+	if err != nil {
+		return nil, err
+	}
+	view := memoriesView{Asking: a, Here: here(r)}
+	counts, err := p.engine.Stats(r.Context(), v.owner)
+	if err != nil {
+		return nil, err
+	}
+	view.Total = counts.Facts
+	if view.Categories, view.Tags, err = p.facets(r, v, a); err != nil {
+		return nil, err
+	}
+	if a.Q != "" && (a.Status == "" || a.Status == string(memory.Active)) {
+		return p.search(r, v, view, at)
+	}
+	q := memory.Query{Category: a.Category, Tag: a.Tag, Text: a.Q, At: at, Limit: listed, Cursor: a.Cursor}
+	if a.Kind != "" {
+		q.Kinds = []memory.Kind{memory.Kind(a.Kind)}
+	}
+	if a.Status != "" {
+		q.Statuses = []memory.Status{memory.Status(a.Status)}
+	}
+	page, err := p.engine.List(r.Context(), v.owner, q)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range page.Memories {
+		view.Rows = append(view.Rows, rowOf(m, a, view.Here))
+	}
+	view.Next = page.Next
+	return view, nil
+}
+
+func rowOf(m memory.Memory, a asking, here string) row {
+	return row{Memory: client.View(m), Back: here, EditAt: a.With("edit", m.ID()) + "#m-" + m.ID(), Editing: a.Edit == m.ID()}
+}
+
+// asOf reads a day as the moment that it ends, "" as the present.
+func (p *Page) asOf(day string) (memory.At, error) {
+	if day == "" {
+		return memory.At{}, nil
+	}
+	t, err := time.ParseInLocation(time.DateOnly, day, p.Zone)
+	if err != nil {
+		return memory.At{}, memory.Errorf(memory.Invalid, "%q is no day; one looks like 2026-11-21", clip(20, day))
+	}
+	return memory.At{AsOf: t.AddDate(0, 0, 1).Add(-time.Microsecond)}, nil
+}
+
+// search asks memory, and its trace for what was left out.
+func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At) (any, error) {
+	a, most, recency := view.Asking, hits, p.Recency
+	q := engine.Question{
+		Scope: memory.Scope{Owner: v.owner}, Text: a.Q, TopK: &most, RecencyWeight: &recency,
+		Category: a.Category, Tag: a.Tag, At: at, Door: "page",
+	}
+	if a.Kind != "" {
+		q.Kinds = []memory.Kind{memory.Kind(a.Kind)}
+	}
+	found, err := p.engine.Recall(r.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	view.Searched, view.Trace, view.Degraded = true, found.Trace, found.Degraded
+	for _, h := range found.Hits {
+		one := rowOf(h.Memory, a, view.Here)
+		one.Why = barOf(h.Score, h.Why, recency)
+		for _, f := range h.Now {
+			one.Now = append(one.Now, f.Content)
+		}
+		view.Rows = append(view.Rows, one)
+	}
+	t, err := p.engine.Trace(r.Context(), v.owner, found.Trace)
+	if err != nil { // under a flood of requests the oldest are lost
+		return view, nil
+	}
+	view.Found, view.Took = t.Found, t.Took
+	if view.Cut, err = p.cut(r, v, t, view.Here); err != nil {
+		return nil, fmt.Errorf("read what was left out: %w", err)
+	}
+	return view, nil
+}
+
+// cut returns what a trace left out and is still there, best first.
+func (p *Page) cut(r *http.Request, v visit, t memory.Trace, here string) ([]row, error) {
+	ids := make([]string, 0, len(t.Cut))
+	for _, c := range t.Cut {
+		ids = append(ids, c.ID)
+	}
+	found, err := p.engine.Store.Get(r.Context(), v.owner, ids...)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]memory.Memory{}
+	for _, m := range found {
+		known[m.ID()] = m
+	}
+	var out []row
+	for _, c := range t.Cut {
+		if m, ok := known[c.ID]; ok {
+			out = append(out, row{Memory: client.View(m), Back: here, Why: barOf(c.Score, c.Why, p.Recency), Cut: leftOut(c.Cut)})
+		}
+	}
+	return out, nil
+}
+
+// facets returns the categories and tags that can be chosen, those chosen included.
+func (p *Page) facets(r *http.Request, v visit, a asking) (categories, tags []string, err error) {
+	page, err := p.engine.List(r.Context(), v.owner, memory.Query{Limit: facets})
+	if err != nil {
+		return nil, nil, err
+	}
+	categories, tags = []string{a.Category}, []string{a.Tag}
+	for _, m := range page.Memories {
+		categories = append(categories, m.Fact.Category)
+		tags = append(tags, m.Fact.Tags...)
+	}
+	return distinct(categories), distinct(tags), nil
+}
+
+// distinct returns what is not "", in order, each once.
+func distinct(in []string) []string {
+	slices.Sort(in)
+	in = slices.Compact(in)
+	if len(in) > 0 && in[0] == "" {
+		in = in[1:]
+	}
+	return in
+}

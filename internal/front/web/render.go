@@ -1,0 +1,134 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+// parse reads the templates: each view with the layout and the parts all share.
+func (p *Page) parse() map[string]*template.Template {
+	shared := template.Must(template.New("layout.html").Funcs(p.funcs()).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
+	out := map[string]*template.Template{}
+	names, err := templateFiles.ReadDir("templates")
+	if err != nil {
+		panic(err) // they are embedded
+	}
+	for _, f := range names {
+		name := strings.TrimSuffix(f.Name(), ".html")
+		if name != "layout" && name != "parts" {
+			out[name] = template.Must(template.Must(shared.Clone()).ParseFS(templateFiles, path.Join("templates", f.Name())))
+		}
+	}
+	return out
+}
+
+// frame is what the layout shows around a view.
+type frame struct {
+	Title   string
+	Here    string // path and query, to come back to
+	At      string // path
+	User    string
+	Signed  bool // there is a session to leave
+	Bare    bool // no navigation: nobody is signed in
+	Pending int
+	Parked  int
+	Paused  string // what is on hold, "" for nothing
+	Done    *done
+	Body    any
+}
+
+// titled is what views tell the layout of themselves.
+type titled interface{ title() string }
+
+func (p *Page) frame(w http.ResponseWriter, r *http.Request, v visit, body any) frame {
+	f := frame{Here: here(r), At: r.URL.Path, User: v.owner.Name(), Done: takeDone(w, r), Body: body}
+	if t, ok := body.(titled); ok {
+		f.Title = t.title()
+	}
+	if _, err := r.Cookie(sessionCookie); err == nil {
+		f.Signed = true
+	}
+	// The counts are marks beside the navigation: a store that cannot say leaves
+	// them out.
+	if counts, err := p.engine.Stats(r.Context(), v.owner); err == nil {
+		f.Pending, f.Parked = counts.Pending, counts.JobsParked
+	}
+	if paused := p.engine.Paused(r.Context(), v.owner); paused != engine.PauseNone {
+		f.Paused = string(paused)
+	}
+	return f
+}
+
+// here returns the path and query of a view, without what is open in it.
+func here(r *http.Request) string {
+	q := r.URL.Query()
+	q.Del("edit")
+	return (&url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: q.Encode()}).String()
+}
+
+// render writes a page, whole or not at all.
+func (p *Page) render(w http.ResponseWriter, r *http.Request, status int, name string, f frame) {
+	var b bytes.Buffer
+	if err := p.templates[name].ExecuteTemplate(&b, "layout.html", f); err != nil {
+		httpx.WriteError(w, r, fmt.Errorf("render %s: %w", name, err))
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // a browser that is gone is no error of ours
+}
+
+// refusal is what a page says that cannot be shown.
+type refusal struct{ Title, Detail, Back string }
+
+// Refuse answers a request for the page with an error; who is not known is asked to
+// sign in.
+func (p *Page) Refuse(w http.ResponseWriter, r *http.Request, err error) {
+	headers(w.Header())
+	if r.Method == http.MethodGet && errors.Is(err, memory.Unauthorized) && r.URL.Path != "/events" {
+		http.Redirect(w, r, "/signin?next="+url.QueryEscape(here(r)), http.StatusSeeOther)
+		return
+	}
+	problem := httpx.Tell(r.Context(), err)
+	f := frame{Title: cmp.Or(titles[problem.Status], problem.Title), Bare: true}
+	f.Body = refusal{Title: f.Title, Detail: problem.Detail, Back: back(r)}
+	if v, err := p.visitOf(r); err == nil {
+		f.Bare, f.User, f.At = false, v.owner.Name(), r.URL.Path
+	}
+	p.render(w, r, problem.Status, "error", f)
+}
+
+// titles are statuses in the words of people.
+var titles = map[int]string{
+	http.StatusBadRequest:            "That does not work",
+	http.StatusUnauthorized:          "Please sign in",
+	http.StatusForbidden:             "Not allowed",
+	http.StatusNotFound:              "Nothing here",
+	http.StatusConflict:              "Something changed meanwhile",
+	http.StatusRequestEntityTooLarge: "That is too long",
+	http.StatusInternalServerError:   "Something went wrong",
+	http.StatusServiceUnavailable:    "Loci cannot answer just now",
+}
+
+// back is where a page that cannot be shown leads to.
+func back(r *http.Request) string {
+	if r.Method == http.MethodPost && r.PostForm != nil {
+		return local(r.PostForm.Get("back"))
+	}
+	return "/"
+}

@@ -1,0 +1,83 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/memory"
+)
+
+// waitingAtOnce is how many waiting facts a page has.
+const waitingAtOnce = 20
+
+// reviewView is what waits for a person.
+type reviewView struct {
+	Here    string
+	Waiting []client.Waiting
+	Editing string // the id of the one that is open to be edited
+	Total   int
+	Next    string
+}
+
+func (reviewView) title() string { return "Review" }
+
+func (p *Page) review(r *http.Request, v visit) (any, error) {
+	page, err := p.engine.Waiting(r.Context(), v.owner, waitingAtOnce, r.FormValue("cursor"))
+	if err != nil {
+		return nil, err
+	}
+	counts, err := p.engine.Stats(r.Context(), v.owner)
+	if err != nil {
+		return nil, err
+	}
+	view := reviewView{Here: here(r), Editing: r.FormValue("edit"), Total: counts.Pending, Next: page.Next}
+	for _, w := range page.Waiting {
+		one := client.Waiting{Memory: client.View(memory.Memory{Fact: &w.Fact}), Reason: w.Reason, Author: w.Author}
+		if w.Turn != nil {
+			one.Quote = client.ViewQuote(client.View(memory.Memory{Turn: w.Turn}), w.Fact.Provenance.Quote)
+		}
+		for _, f := range w.Conflicts {
+			one.Conflicts = append(one.Conflicts, client.View(memory.Memory{Fact: &f}))
+		}
+		view.Waiting = append(view.Waiting, one)
+	}
+	return view, nil
+}
+
+// judge decides on what is chosen, in one run; words are for a single one.
+func (p *Page) judge(r *http.Request, v visit) (done, error) {
+	action := memory.Action(r.PostFormValue("do"))
+	ids := r.PostForm["id"]
+	if len(ids) == 0 {
+		return done{Say: "Nothing was chosen."}, nil
+	}
+	var all []engine.Judgement
+	for _, id := range ids {
+		all = append(all, engine.Judgement{ID: id, Action: action})
+	}
+	if words, ok := field(r, "content"); ok && len(all) == 1 {
+		all[0].Content = words
+	}
+	return p.decide(r, v, all...)
+}
+
+func (p *Page) decide(r *http.Request, v visit, all ...engine.Judgement) (done, error) {
+	facts, receipt, err := p.engine.Judge(r.Context(), v.owner, all, "", v.author)
+	if err != nil {
+		return done{}, err
+	}
+	d := done{Say: plural(len(facts), "fact") + " " + acted[all[0].Action] + ".", Runs: []string{receipt.Run}}
+	if len(facts) == 1 {
+		d.Say = capital(acted[all[0].Action]) + ": " + clip(60, facts[0].Content)
+	}
+	return d, nil
+}
+
+// capital begins one of our own words with a capital.
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return string(s[0]-'a'+'A') + s[1:]
+}

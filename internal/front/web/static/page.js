@@ -1,0 +1,218 @@
+// What makes the page quick. Every view works without it: this file fetches the same
+// pages and swaps their parts, so that there is one way to render.
+"use strict";
+document.documentElement.classList.add("js");
+const $ = (what, from = document) => from.querySelector(what);
+const all = (what, from = document) => [...from.querySelectorAll(what)];
+
+// --- Fetching and swapping ---
+
+let asked = null; // the last request; what it answers is not shown once there is a later one
+let posting = Promise.resolve(); // ends with the last form sent: forms are sent one by one and never given up
+let waiting = 0; // requests under way
+
+// visit fetches a page and shows it. parts are the ids to swap; what a failed request
+// says is told in the toast and nothing is lost.
+async function visit(url, { body, parts = ["main"], history: how = "push", focus } = {}) {
+  asked?.abort();
+  const mine = asked = new AbortController();
+  const before = posting;
+  let ended;
+  if (body) posting = new Promise((resolve) => { ended = resolve; });
+  waiting++;
+  let answer, text;
+  try {
+    await before;
+    answer = await fetch(url, body ? { method: "POST", body } : { signal: mine.signal });
+    text = await answer.text();
+  } catch (e) {
+    if (e.name !== "AbortError") tell("The server cannot be reached.");
+    return false;
+  } finally {
+    waiting--;
+    ended?.();
+  }
+  if (mine !== asked) return false;
+  const page = new DOMParser().parseFromString(text, "text/html");
+  if (!answer.ok || !$("#nav", page)) {
+    const problem = $("[data-problem]", page);
+    if (problem && answer.status !== 401) tell(problem.textContent);
+    else location.assign("/signin?next=" + encodeURIComponent(location.pathname + location.search));
+    return false;
+  }
+  const was = current();
+  for (const id of [...parts, "nav", "toast"]) {
+    const from = page.getElementById(id), to = document.getElementById(id);
+    if (from && to) to.replaceWith(from);
+  }
+  document.title = page.title;
+  const there = new URL(answer.url);
+  if (how === "push" && there.pathname + there.search !== location.pathname + location.search) history.pushState(null, "", there);
+  else if (how !== "keep") history.replaceState(null, "", there);
+  settle(focus === undefined ? was : focus, parts[0] === "main" && how === "push" && !body);
+  return true;
+}
+
+// settle puts the focus where work goes on: a field that was opened, the thing asked
+// for, the row that took its place, or the view's beginning; false leaves it.
+function settle(to, fresh) {
+  const field = to !== false || fresh ? $("#main [autofocus]") : null;
+  if (field) { field.focus(); field.setSelectionRange?.(field.value.length, field.value.length); }
+  else if (to && document.getElementById(to.id)) document.getElementById(to.id).focus({ preventScroll: false });
+  else if (to && to.place >= 0 && rows().length) rows()[Math.min(to.place, rows().length - 1)].focus();
+  else if (fresh) { $("#main").focus({ preventScroll: true }); scrollTo(0, 0); }
+  fade();
+}
+
+// current is the row that has the focus, by id and place.
+function current() {
+  const row = document.activeElement?.closest?.("[data-row]");
+  return row ? { id: row.id, place: rows().indexOf(row) } : null;
+}
+
+let fading;
+// fade takes the toast away when it can have been read; one that has the focus stays.
+function fade() {
+  clearTimeout(fading);
+  fading = setTimeout(() => { const t = $("#toast"); if (t && !t.contains(document.activeElement)) t.replaceChildren(); else fade(); }, 12000);
+}
+
+function tell(text) {
+  const p = document.createElement("p");
+  p.className = "wrong";
+  p.textContent = text;
+  $("#toast").replaceChildren(p);
+  fade();
+}
+
+// --- Links and forms ---
+
+document.addEventListener("submit", (e) => {
+  const form = e.target;
+  if (form.method === "dialog" || form.matches(".signin, [action='/signout']")) return;
+  e.preventDefault();
+  if (form.matches("[data-live]")) return live(form, "push");
+  if (form.matches("[data-slide]")) return slide(form);
+  const body = new URLSearchParams(new FormData(form, e.submitter));
+  visit(form.action, { body, history: "replace" });
+});
+
+document.addEventListener("click", (e) => {
+  if (e.target.closest("[data-help]")) return $("#keys").showModal();
+  const link = e.target.closest("#main a, #nav a, .brand");
+  if (!link || e.defaultPrevented || e.button || e.metaKey || e.ctrlKey || e.shiftKey || link.origin !== location.origin || link.pathname.startsWith("/docs")) return;
+  e.preventDefault();
+  const id = link.hash && decodeURIComponent(link.hash.slice(1));
+  const stay = link.matches("[data-edit], [data-cancel]");
+  visit(link.href, { history: stay ? "replace" : "push", focus: id ? { id } : stay ? current() : false });
+});
+
+addEventListener("popstate", () => visit(location.href, { history: "keep" }));
+
+// --- Search as one types, the slider ---
+
+let typing;
+document.addEventListener("input", (e) => {
+  const form = e.target.form;
+  if (form?.matches("[data-slide]")) {
+    clearTimeout(typing);
+    typing = setTimeout(() => slide(form), 60);
+  } else if (e.target.matches("[data-search]")) {
+    clearTimeout(typing);
+    typing = setTimeout(() => live(form, "replace"), 90);
+  }
+});
+document.addEventListener("change", (e) => {
+  const form = e.target.form;
+  if (form?.matches("[data-live]") && !e.target.matches("[data-search]")) live(form, "push", ["main"]);
+});
+
+function addressOf(form) {
+  const q = new URLSearchParams();
+  for (const [k, v] of new FormData(form)) if (v) q.set(k, v);
+  return form.getAttribute("action") + (q.size ? "?" + q : "");
+}
+
+function live(form, how, parts = ["results"]) {
+  clearTimeout(typing);
+  visit(addressOf(form), { parts, history: how, focus: false });
+}
+
+async function slide(form) {
+  if (await visit(addressOf(form), { parts: ["then"], history: "replace", focus: false })) {
+    $("[type=range]", form).setAttribute("aria-valuetext", $("#then").dataset.day);
+  }
+}
+
+// --- Keys ---
+
+const rows = () => all("#main [data-row]").filter((r) => r.offsetParent);
+let going = 0; // when g was pressed
+
+document.addEventListener("keydown", (e) => {
+  if (e.metaKey || e.ctrlKey || e.altKey || $("dialog[open]")) return;
+  const field = e.target.closest("input:not([type=checkbox], [type=radio], [type=range]), textarea, select");
+  if (field) {
+    if (e.key === "Escape") { const cancel = field.form && $("[data-cancel]", field.form); cancel ? cancel.click() : field.blur(); }
+    if (e.key === "Enter" && field.matches(".edit textarea") && !e.shiftKey) { e.preventDefault(); field.form.requestSubmit(); }
+    if (e.key === "ArrowDown" && field.matches("[data-search]")) { e.preventDefault(); step(1); }
+    return;
+  }
+  if (e.key >= "1" && e.key <= "7" && Date.now() - going < 1500) return all("#nav a")[e.key - 1]?.click();
+  const act = keys[e.key];
+  if (act && act(e) !== false) e.preventDefault();
+});
+
+const press = (what) => {
+  const row = document.activeElement?.closest?.("[data-row]") ?? (rows().length === 1 ? rows()[0] : null);
+  const button = row && $(what, row);
+  if (!button) return false;
+  button.click();
+};
+const keys = {
+  "/": () => { const s = $("[data-search]"); if (s) { s.focus(); s.select(); } else visit("/").then(() => $("[data-search]")?.focus()); },
+  j: () => step(1), k: () => step(-1),
+  e: () => press("[data-edit]"), p: () => press("[data-pin]"), a: () => press("[data-approve]"), r: () => press("[data-reject]"),
+  Delete: () => press("[data-forget]"), x: () => press("input.choose"), Enter: (e) => e.target.matches("[data-row]") ? press("a.words") : false,
+  u: () => { const undo = $("#toast [data-undo]"); return undo ? undo.requestSubmit() : false; },
+  g: () => { going = Date.now(); },
+  "?": () => $("#keys")?.showModal(),
+};
+
+// step moves the focus from row to row.
+function step(by) {
+  const list = rows(), at = current();
+  if (list.length) list[Math.min(Math.max(at ? at.place + by : 0, 0), list.length - 1)].focus();
+}
+
+// --- Live changes ---
+
+let stream = null, seen = null;
+
+// listen follows the memory's version while the page is looked at.
+function listen() {
+  if (document.hidden || !$("#nav")) { stream?.close(); stream = null; return; }
+  if (stream) return;
+  stream = new EventSource("/events");
+  stream.addEventListener("version", (e) => {
+    if (seen !== null && seen !== e.data) refresh();
+    seen = e.data;
+  });
+}
+
+// refresh shows what changed elsewhere, unless somebody is in the middle of something.
+function refresh() {
+  const busy = $("#main form.edit:not(.add .edit)") || $(".choose:checked") || $("details[open]:not(.group, .summary)") || waiting;
+  if (busy || !$("#main")) return;
+  const typed = document.activeElement?.matches?.("input, textarea, select");
+  const part = ["results", "then"].find((id) => document.getElementById(id));
+  const done = $("#toast").cloneNode(true);
+  visit(location.href, { parts: [typed && part || "main"], history: "keep", focus: typed ? false : undefined }).then((ok) => {
+    if (ok && !$("#toast").firstElementChild) { $("#toast").replaceWith(done); fade(); }
+  });
+}
+
+document.addEventListener("visibilitychange", listen);
+for (const b of all("[data-help]")) b.hidden = false;
+listen();
+fade();

@@ -1,0 +1,150 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+// changesAtOnce is how many changes a page of the timeline has.
+const changesAtOnce = 40
+
+// timeView is memory as of a day, and what changed since.
+type timeView struct {
+	Here   string
+	Empty  bool
+	First  time.Time
+	Day    time.Time // whose end is meant
+	Today  bool
+	N, Max int // the day's place from the first, 0, to today
+	Growth line
+	Facts  int // active then
+	Rows   []row
+	More   int // facts then that are not listed
+	Since  []onDay
+	SinceT string // the moment, to undo back to
+	Next   string
+}
+
+func (timeView) title() string { return "Time" }
+
+// onDay is what changed on one day.
+type onDay struct {
+	Day   time.Time
+	Steps []step
+}
+
+func (p *Page) time(r *http.Request, v visit) (any, error) {
+	today := midnight(v.now.In(p.Zone))
+	var days []time.Time
+	var active []float64
+	if err := p.survey(r.Context(), v.owner, func(s *survey) { days, active = s.growth(today) }); err != nil {
+		return nil, err
+	}
+	view := timeView{Here: here(r)}
+	if len(days) == 0 {
+		view.Empty = true
+		return view, nil
+	}
+	n, err := p.dayMeant(r, days)
+	if err != nil {
+		return nil, err
+	}
+	view.First, view.Day, view.N, view.Max = days[0], days[n], n, len(days)-1
+	view.Today = n == view.Max
+	view.Growth, view.Facts = lineOf(active), int(active[n])
+	var at memory.At
+	if !view.Today {
+		at.AsOf = view.Day.AddDate(0, 0, 1).Add(-time.Microsecond)
+		view.SinceT = at.AsOf.Format(time.RFC3339Nano)
+	}
+	page, err := p.engine.List(r.Context(), v.owner, memory.Query{At: at, Limit: listed})
+	if err != nil {
+		return nil, err
+	}
+	if view.Rows, err = p.pastRows(r, v, page.Memories, view.Here); err != nil {
+		return nil, err
+	}
+	view.More = max(view.Facts-len(view.Rows), 0)
+	changes, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{After: at.AsOf, Limit: changesAtOnce, Cursor: r.FormValue("cursor")})
+	if err != nil {
+		return nil, err
+	}
+	view.Since, view.Next = p.byDay(changes.Changes), changes.Next
+	return view, nil
+}
+
+// dayMeant returns which of days a request means: by its place, by its date, or the
+// last.
+func (p *Page) dayMeant(r *http.Request, days []time.Time) (int, error) {
+	last := len(days) - 1
+	if s := r.FormValue("n"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			return 0, memory.Errorf(memory.Invalid, "%q is no number of a day", clip(20, s))
+		}
+		return min(max(n, 0), last), nil
+	}
+	if s := r.FormValue("day"); s != "" {
+		at, err := p.asOf(s)
+		if err != nil {
+			return 0, err
+		}
+		i := slices.IndexFunc(days, func(d time.Time) bool { return !d.AddDate(0, 0, 1).Add(-time.Microsecond).Before(at.AsOf) })
+		if i < 0 {
+			return last, nil
+		}
+		return i, nil
+	}
+	return last, nil
+}
+
+// pastRows returns facts as they were, each with what became of it.
+func (p *Page) pastRows(r *http.Request, v visit, then []memory.Memory, here string) ([]row, error) {
+	ids := make([]string, 0, len(then))
+	for _, m := range then {
+		ids = append(ids, m.ID())
+	}
+	found, err := p.engine.Store.Get(r.Context(), v.owner, ids...)
+	if err != nil {
+		return nil, err
+	}
+	now := map[string]memory.Memory{}
+	for _, m := range found {
+		now[m.ID()] = m
+	}
+	var out []row
+	for _, m := range then {
+		one := row{Memory: client.View(m), Back: here}
+		switch is := now[m.ID()]; {
+		case is.Fact == nil:
+			one.Since = "gone"
+		case is.Status() == memory.Superseded:
+			one.Since = "replaced since"
+		case is.Status() != memory.Active:
+			one.Since = "forgotten since"
+		case is.Content() != m.Content():
+			one.Since = "edited since"
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// byDay groups changes, newest first, by the day they were made on.
+func (p *Page) byDay(changes []memory.Change) []onDay {
+	var out []onDay
+	for _, c := range changes {
+		day := midnight(c.At.In(p.Zone))
+		if len(out) == 0 || !out[len(out)-1].Day.Equal(day) {
+			out = append(out, onDay{Day: day})
+		}
+		last := &out[len(out)-1]
+		last.Steps = append(last.Steps, stepOf(c))
+	}
+	return out
+}

@@ -1,0 +1,86 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/memory"
+)
+
+// undoView is what an undo would do, and what it would take along.
+type undoView struct {
+	Change, Run, To string
+	Back            string
+	Steps, Later    []client.Change
+}
+
+func (undoView) title() string { return "Undo" }
+
+func (p *Page) undoing(r *http.Request, v visit) (any, error) {
+	view := undoView{Change: r.FormValue("change"), Run: r.FormValue("run"), To: r.FormValue("to"), Back: local(r.FormValue("back"))}
+	u, err := undoOf(view.Change, view.Run, view.To)
+	if err != nil {
+		return nil, err
+	}
+	u.DryRun = true
+	would, err := p.engine.Undo(r.Context(), v.owner, u, v.author)
+	if err != nil {
+		return nil, err
+	}
+	view.Steps, view.Later = changesOf(would.Changes), changesOf(would.Later)
+	return view, nil
+}
+
+// undo takes back a change, everything since a time, or runs, the last first. Where
+// later changes stand in the way of one it asks whether to take them along.
+func (p *Page) undo(r *http.Request, v visit) (done, error) {
+	runs := r.PostForm["run"]
+	if len(runs) == 0 {
+		runs = []string{""}
+	}
+	if len(runs) > listed+hits {
+		return done{}, memory.Errorf(memory.Invalid, "undo at most %d at a time", listed+hits)
+	}
+	d := done{Say: "Undone."}
+	for _, run := range slices.Backward(runs) {
+		u, err := undoOf(r.PostFormValue("change"), run, r.PostFormValue("to"))
+		if err != nil {
+			return done{}, err
+		}
+		u.Cascade = r.PostFormValue("cascade") != ""
+		undone, err := p.engine.Undo(r.Context(), v.owner, u, v.author)
+		if errors.Is(err, memory.Conflict) && !u.Cascade && len(runs) == 1 {
+			return done{to: "/undo?" + url.Values{"change": {u.Change}, "run": {u.Run}, "to": {r.PostFormValue("to")}, "back": {local(r.PostFormValue("back"))}}.Encode()}, nil
+		}
+		if err != nil {
+			return done{}, err
+		}
+		d.Runs = append(d.Runs, undone.Run)
+	}
+	return d, nil
+}
+
+func undoOf(change, run, to string) (engine.Undoing, error) {
+	u := engine.Undoing{Change: change, Run: run}
+	if to != "" {
+		t, err := time.Parse(time.RFC3339Nano, to)
+		if err != nil {
+			return u, memory.Errorf(memory.Invalid, "%q is no time", clip(30, to))
+		}
+		u.ToTime = t
+	}
+	return u, nil
+}
+
+func changesOf(in []memory.Change) []client.Change {
+	out := make([]client.Change, 0, len(in))
+	for _, c := range in {
+		out = append(out, client.ViewChange(c))
+	}
+	return out
+}

@@ -1,0 +1,168 @@
+package web
+
+import (
+	"context"
+	"html/template"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Options are what the page needs beside the engine.
+type Options struct {
+	Key      string                              // that [httpx.Guard] asks for; "": none
+	Recency  float64                             // weight of recency in a score, 0 to 1
+	Health   func(context.Context) client.Health // how the server is
+	Settings []Setting
+	Zone     *time.Location // of the days and times shown; nil: the server's
+}
+
+// Setting is a setting as the page shows it.
+type Setting struct {
+	Key, Value, From, Doc string
+}
+
+// Page serves the page.
+type Page struct {
+	Options
+	engine    *engine.Engine
+	mux       *http.ServeMux
+	templates map[string]*template.Template
+	files     map[string]asset
+	surveys   surveys
+	ending    sync.Once     // registers the next with the server
+	done      chan struct{} // closed when the server shuts down: streams end then
+}
+
+// New returns the page on an engine.
+func New(e *engine.Engine, opts Options) *Page {
+	if opts.Zone == nil {
+		opts.Zone = time.Local
+	}
+	p := &Page{Options: opts, engine: e, mux: http.NewServeMux(), done: make(chan struct{})}
+	p.files = assets()
+	p.templates = p.parse()
+
+	p.show("GET /{$}", "memories", p.memories)
+	p.act("POST /memories", p.remember)
+	p.act("POST /memories/bulk", p.bulk)
+	p.show("GET /memories/{id}", "life", p.life)
+	p.act("POST /memories/{id}", p.change)
+	p.show("GET /review", "review", p.review)
+	p.act("POST /review", p.judge)
+	p.show("GET /conversations", "conversations", p.conversations)
+	p.show("GET /conversations/{id}", "transcript", p.transcript)
+	p.show("GET /traces/{id}", "trace", p.trace)
+	p.show("GET /time", "time", p.time)
+	p.show("GET /insights", "insights", p.insights)
+	p.show("GET /jobs", "jobs", p.jobs)
+	p.act("POST /jobs/{id}", p.retry)
+	p.show("GET /settings", "settings", p.settings)
+	p.act("POST /settings", p.pause)
+	p.show("GET /undo", "undo", p.undoing)
+	p.act("POST /undo", p.undo)
+	p.mux.HandleFunc("GET /signin", p.askKey)
+	p.mux.HandleFunc("POST /signin", p.signIn)
+	p.mux.HandleFunc("POST /signout", p.signOut)
+	p.mux.HandleFunc("GET /events", p.events)
+	p.mux.HandleFunc("GET /assets/{file}", p.asset)
+	return p
+}
+
+// Or returns a handler that serves the page's paths, and all others by next.
+func (p *Page) Or(next http.Handler) http.Handler {
+	page := squeezed(p)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p.Owns(r) {
+			page.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Owns reports whether a request is for the page.
+func (p *Page) Owns(r *http.Request) bool {
+	_, pattern := p.mux.Handler(r)
+	return pattern != ""
+}
+
+// ServeHTTP serves the page's paths, with what keeps other sites out.
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	headers(w.Header())
+	if err := sameOrigin(r); err != nil {
+		p.Refuse(w, r, err)
+		return
+	}
+	p.mux.ServeHTTP(w, r)
+}
+
+// visit is one look at the page, or one thing done on it.
+type visit struct {
+	owner  memory.Owner
+	author memory.Author
+	now    time.Time
+}
+
+func (p *Page) visitOf(r *http.Request) (visit, error) {
+	id := httpx.IdentityOf(r.Context())
+	if id.Owner == "" {
+		return visit{}, memory.Errorf(memory.Unauthorized, "whose memory? Several users share this server: sign in and name one")
+	}
+	return visit{owner: id.Owner, author: memory.Author{Kind: memory.ByPerson, Name: id.Owner.Name()}, now: p.engine.Now()}, nil
+}
+
+// show registers a view: a template and what it is filled with.
+func (p *Page) show(pattern, name string, fill func(*http.Request, visit) (any, error)) {
+	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		v, err := p.visitOf(r)
+		if err != nil {
+			p.Refuse(w, r, err)
+			return
+		}
+		body, err := fill(r, v)
+		if err != nil {
+			p.Refuse(w, r, err)
+			return
+		}
+		if to, ok := body.(elsewhere); ok {
+			http.Redirect(w, r, string(to), http.StatusSeeOther)
+			return
+		}
+		p.render(w, r, http.StatusOK, name, p.frame(w, r, v, body))
+	})
+}
+
+// elsewhere is what a view returns that is shown at another path.
+type elsewhere string
+
+// act registers something that a form does. It goes back to where the form was and
+// says there what was done.
+func (p *Page) act(pattern string, do func(*http.Request, visit) (done, error)) {
+	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		v, err := p.visitOf(r)
+		if err == nil {
+			err = readForm(r)
+		}
+		if err != nil {
+			p.Refuse(w, r, err)
+			return
+		}
+		d, err := do(r, v)
+		if err != nil {
+			p.Refuse(w, r, err)
+			return
+		}
+		back := d.to
+		if back == "" {
+			back = local(r.PostFormValue("back"))
+		}
+		d.keep(w)
+		http.Redirect(w, r, back, http.StatusSeeOther)
+	})
+}

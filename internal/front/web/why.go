@@ -1,0 +1,97 @@
+package web
+
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// bar is how a score came about, as a stacked bar: segments from left to right that
+// together are as long as the score, of 1.
+type bar struct {
+	Score    float64
+	Segments []segment
+	Parts    []memory.Part // every number, in the order of the stages
+}
+
+// segment is what one kind of reason adds.
+type segment struct {
+	Name, Class string
+	From, Size  float64
+}
+
+// reasons are the kinds of reason, and which of recall's cues are of each; the last
+// takes all others, which are about what a question asks for: a person, a time, a
+// number, a place.
+var reasons = []struct {
+	name, class string
+	cues        []string
+}{
+	{"words", "w-words", []string{"words", "related", "class", "title", "peak"}},
+	{"meaning", "w-vector", []string{"vector"}},
+	{"talk around it", "w-talk", []string{"session", "topic", "reply"}},
+	{"what is asked for", "w-asked", nil},
+}
+
+// barOf splits a score: relevance by the cues that speak for the memory, and beside
+// it recency, whose weight is 0 to 1.
+func barOf(score float64, why memory.Why, recency float64) *bar {
+	b := &bar{Score: score, Parts: why}
+	shares, sum := make([]float64, len(reasons)), 0.0
+	for _, part := range why {
+		cue, ok := strings.CutPrefix(part.Name, "cue.")
+		if !ok || part.Value <= 0 {
+			continue
+		}
+		shares[reasonOf(cue)] += part.Value
+		sum += part.Value
+	}
+	relevant, recent := (1-recency)*why.Get("relevance"), recency*why.Get("recency")
+	length := min(max(score, 0), 1)
+	if relevant+recent <= 0 || sum <= 0 {
+		b.add("score", "w-words", length)
+		return b
+	}
+	unit := length / (relevant + recent)
+	for i, r := range reasons {
+		b.add(r.name, r.class, unit*relevant*shares[i]/sum)
+	}
+	b.add("recency", "w-recency", unit*recent)
+	return b
+}
+
+func reasonOf(cue string) int {
+	for i, r := range reasons {
+		for _, c := range r.cues {
+			if c == cue {
+				return i
+			}
+		}
+	}
+	return len(reasons) - 1
+}
+
+func (b *bar) add(name, class string, size float64) {
+	if size < 0.005 {
+		return
+	}
+	from := 0.0
+	if n := len(b.Segments); n > 0 {
+		from = b.Segments[n-1].From + b.Segments[n-1].Size
+	}
+	b.Segments = append(b.Segments, segment{name, class, from, size})
+}
+
+// stages are the reasons why recall leaves something out, in words.
+var stages = map[string]string{
+	"answered": "the question answers itself", "threshold": "not relevant enough", "limit": "others are better",
+	"duplicate": "says the same as a better one", "echo": "only asks the same", "slight": "says next to nothing",
+	"source": "told by its fact or its turn", "top_k": "no more were asked for", "budget": "no room left",
+}
+
+func leftOut(stage string) string {
+	if s := stages[stage]; s != "" {
+		return s
+	}
+	return stage
+}
