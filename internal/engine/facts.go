@@ -264,6 +264,9 @@ func set[T any](field *T, to *T) {
 // it contradicts. The same key again returns the first result.
 func (e *Engine) Restore(ctx context.Context, owner memory.Owner, id, key string, author memory.Author) (memory.Fact, error) {
 	return e.change(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
+		if wasErased(*f) {
+			return "", "", errErased("fact:" + id)
+		}
 		from := []memory.Status{memory.Superseded, memory.Retired, memory.Rejected}
 		if !slices.Contains(from, f.Status) {
 			return "", "", memory.Errorf(memory.Conflict, "%s is %s; restore needs it to be one of %v", id, f.Status, from)

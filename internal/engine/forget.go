@@ -162,6 +162,7 @@ func missing(ids []string, found []memory.Memory) []string {
 type Matching struct {
 	Query  string
 	IDs    []string
+	Erase  bool // remove the words for good, see [Engine.saidElsewhere]; it cannot be undone
 	DryRun bool
 
 	Idempotency string // the same key again returns the first result
@@ -247,22 +248,24 @@ func (e *Engine) withQuoted(ctx context.Context, owner memory.Owner, found []mem
 // quotedAtOnce is how many turns are read in one query.
 const quotedAtOnce = 200
 
-// ForgetMatching forgets what is meant, or only says what that would be. Of what a
-// question finds only that is meant which says what the question names.
+// ForgetMatching forgets or erases what is meant, or only says what that would be. Of
+// what a question finds only that is meant which says what the question names. What
+// has left recall already is not forgotten once more, but is erased. What was erased
+// comes back without its words.
 func (e *Engine) ForgetMatching(ctx context.Context, owner memory.Owner, m Matching, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
 	done, err := e.done(ctx, owner, m.Idempotency)
 	switch {
 	case err != nil:
 		return nil, memory.Receipt{}, err
 	case len(done) > 0:
-		return e.sameForgotten(ctx, owner, done)
+		return e.sameForgotten(ctx, owner, done, m.Erase)
 	}
 	var gone []memory.Memory
 	switch {
 	case (m.Query == "") == (len(m.IDs) == 0):
 		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "give either a query or ids")
 	case m.Query != "":
-		if gone, err = e.meant(ctx, memory.Scope{Owner: owner}, wishOf(m.Query)); err != nil {
+		if gone, err = e.asked(ctx, owner, m); err != nil {
 			return nil, memory.Receipt{}, err
 		}
 	default:
@@ -273,6 +276,11 @@ func (e *Engine) ForgetMatching(ctx context.Context, owner memory.Owner, m Match
 			return nil, memory.Receipt{}, memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(unknown, ", "))
 		}
 	}
+	if m.Erase {
+		if gone, err = e.saidElsewhere(ctx, owner, gone); err != nil {
+			return nil, memory.Receipt{}, err
+		}
+	}
 	if m.DryRun || len(gone) == 0 {
 		return gone, memory.Receipt{}, nil
 	}
@@ -280,15 +288,40 @@ func (e *Engine) ForgetMatching(ctx context.Context, owner memory.Owner, m Match
 	for i, g := range gone {
 		ids[i] = g.ID()
 	}
-	r, err := e.forget(ctx, owner, idFor(owner, m.Idempotency), ids, "forgotten by hand", author)
+	run := idFor(owner, m.Idempotency)
+	if m.Erase {
+		r, err := e.erase(ctx, owner, run, gone, author)
+		if err != nil {
+			return nil, memory.Receipt{}, err
+		}
+		left, err := e.Store.Get(ctx, owner, ids...)
+		return left, r, err
+	}
+	r, err := e.forget(ctx, owner, run, ids, "forgotten by hand", author)
 	return gone, r, err
 }
 
-// sameForgotten returns what a request forgot when it came first.
-func (e *Engine) sameForgotten(ctx context.Context, owner memory.Owner, done []memory.Change) ([]memory.Memory, memory.Receipt, error) {
+// asked returns the memories that a query means.
+func (e *Engine) asked(ctx context.Context, owner memory.Owner, m Matching) ([]memory.Memory, error) {
+	wish := wishOf(m.Query)
+	found, err := e.meant(ctx, memory.Scope{Owner: owner}, wish)
+	if err != nil || !m.Erase {
+		return found, err
+	}
+	left, err := e.ended(ctx, owner, func(left []memory.Memory) []memory.Memory {
+		if wish.All {
+			return left
+		}
+		return learn.Meant(wish, left)
+	})
+	return append(found, left...), err
+}
+
+// sameForgotten returns what a request forgot or erased when it came first.
+func (e *Engine) sameForgotten(ctx context.Context, owner memory.Owner, done []memory.Change, erased bool) ([]memory.Memory, memory.Receipt, error) {
 	var ids []string
 	for _, c := range slices.Backward(done) {
-		if c.Action != memory.ActionRetire && c.Action != memory.ActionUnlink {
+		if forgot := c.Action == memory.ActionRetire || c.Action == memory.ActionUnlink; erased != (c.Action == memory.ActionErase) || !erased && !forgot {
 			return nil, memory.Receipt{}, errOtherRequest
 		}
 		_, id, _ := strings.Cut(c.After.Target(), ":")

@@ -167,6 +167,19 @@ func (r *rig) work(ctx context.Context) error {
 	}
 }
 
+// play does the steps of a script.
+func play(t *testing.T, s *scene, script string) {
+	t.Helper()
+	for i, line := range strings.Split(script, "\n") {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		if err := s.step(line); err != nil {
+			t.Fatalf("%d: %s\n%v", i+1, line, err)
+		}
+	}
+}
+
 type scene struct {
 	*rig
 	chats map[string][]chatMessage // the current chat of each person

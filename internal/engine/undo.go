@@ -32,7 +32,9 @@ type Undone struct {
 
 // Undo takes changes back by new ones, in one run that can itself be undone. Later
 // changes of the same things are a Conflict, unless cascade takes them along. A dry
-// run shows them instead, and what would change with cascade.
+// run shows them instead, and what would change with cascade. What was erased does
+// not come back: it is a Conflict or, where everything since a time is undone, left
+// as it is; so is then what only followed the path of its chat.
 func (e *Engine) Undo(ctx context.Context, owner memory.Owner, u Undoing, author memory.Author) (Undone, error) {
 	named := 0
 	for _, given := range []bool{u.Change != "", u.Run != "", !u.ToTime.IsZero()} {
@@ -88,8 +90,26 @@ func (e *Engine) undoing(ctx context.Context, owner memory.Owner, u Undoing, aut
 			return Undone{}, err
 		}
 	}
+	erased := map[string]bool{}
+	for _, c := range journal {
+		if c.Action == memory.ActionErase {
+			erased[c.After.Target()] = true
+		}
+	}
+	if u.ToTime.IsZero() {
+		err = comesBack(targets, erased)
+	} else {
+		targets = goingBack(targets, erased)
+		journal = targets
+	}
+	if err != nil {
+		return Undone{}, err
+	}
 	changes, err := learn.Undo(targets, journal, u.Cascade || u.DryRun, e.now(), author)
 	if err != nil {
+		return Undone{}, err
+	}
+	if err := comesBack(changes, erased); err != nil {
 		return Undone{}, err
 	}
 	now := map[string]memory.Image{} // by thing
@@ -100,6 +120,32 @@ func (e *Engine) undoing(ctx context.Context, owner memory.Owner, u Undoing, aut
 		changes[i].Before = now[changes[i].After.Target()]
 	}
 	return Undone{Changes: changes, Later: later(targets, journal)}, nil
+}
+
+// comesBack returns a [memory.Conflict] if changes are about a thing that was erased.
+func comesBack(changes []memory.Change, erased map[string]bool) error {
+	for _, c := range changes {
+		if target := c.After.Target(); erased[target] {
+			return errErased(target)
+		}
+	}
+	return nil
+}
+
+// goingBack returns those of all changes since a time that are undone: none of what
+// was erased, and none of what nobody decided about but the chat, which goes on from
+// where it is.
+func goingBack(changes []memory.Change, erased map[string]bool) []memory.Change {
+	decided := map[string]bool{}
+	for _, c := range changes {
+		if target := c.After.Target(); c.Author != byDialog && !erased[target] {
+			decided[target] = true
+		}
+	}
+	return slices.DeleteFunc(changes, func(c memory.Change) bool {
+		target := c.After.Target()
+		return erased[target] || !decided[target]
+	})
 }
 
 // later returns the changes of a journal, newest first, that came after targets and

@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// everyStatus is the statuses of all that there ever was.
+var everyStatus = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
+
+// erase removes the words of memories for good, with all that says the same (see
+// [Engine.saidElsewhere]). What is left are ids and times. It cannot be undone.
+func (e *Engine) erase(ctx context.Context, owner memory.Owner, run string, gone []memory.Memory, author memory.Author) (memory.Receipt, error) {
+	eraser, ok := e.Store.(memory.Eraser)
+	if !ok {
+		return memory.Receipt{}, memory.Errorf(memory.Unavailable, "what is kept in this store cannot be erased by Loci: forget it, and remove its words from the files yourself")
+	}
+	ids := make([]string, len(gone))
+	conversations := map[string]bool{}
+	erasing := memory.Run{ID: run, Kind: "erase", Author: author}
+	for i, m := range gone {
+		ids[i] = m.ID()
+		if s := m.Summary; s != nil && s.Status == memory.Active && !conversations[s.Scope.Conversation] {
+			conversations[s.Scope.Conversation] = true
+			erasing.Jobs = append(erasing.Jobs, summaryJob(owner, s.Scope.Conversation, run))
+		}
+	}
+	receipt, err := eraser.Erase(ctx, owner, erasing, ids...)
+	// Indexes keep words as well, in memory and on disk. Where one could not be told,
+	// the store does: what it followed so far is gone.
+	if d, ok := e.Searcher.(interface{ Drop(memory.Owner) error }); ok {
+		err = errors.Join(err, d.Drop(owner))
+	}
+	if err != nil {
+		return memory.Receipt{}, fmt.Errorf("erase: %w", err)
+	}
+	if len(erasing.Jobs) > 0 {
+		e.Wake()
+	}
+	return receipt, nil
+}
+
+// saidElsewhere returns memories with all that says the same, whatever became of it,
+// each once:
+//
+//   - of a fact, the turns that it was learned from, other turns and summaries that say
+//     it, and facts of the same words;
+//   - of a turn, the facts that rest on it and on nothing that stays;
+//   - of a turn, every summary of its conversation, which may hold it in other words.
+func (e *Engine) saidElsewhere(ctx context.Context, owner memory.Owner, found []memory.Memory) ([]memory.Memory, error) {
+	b := bundle{have: map[string]bool{}}
+	for _, m := range found {
+		b.add(m)
+	}
+	var facts []memory.Fact
+	from, turns := map[string]bool{}, map[string]bool{} // turns: that facts are from; that are meant themselves
+	for _, m := range found {
+		switch {
+		case m.Turn != nil:
+			turns[m.Turn.ID] = true
+		case m.Fact != nil && m.Link == nil && m.Fact.Content != "":
+			facts = append(facts, *m.Fact)
+			if m.Fact.Source != memory.Extracted {
+				continue
+			}
+			for _, id := range m.Fact.Provenance.Turns {
+				from[id] = true
+			}
+			if q := m.Fact.Provenance.Quote; q != nil {
+				from[q.Turn] = true
+			}
+		}
+	}
+	var summaries []memory.Memory
+	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: everyStatus}
+	err := e.everything(ctx, owner, q, func(m memory.Memory) {
+		switch {
+		case m.Link != nil || m.Content() == "":
+		case m.Fact != nil:
+			if restsOn(*m.Fact, turns) || slices.ContainsFunc(facts, func(f memory.Fact) bool { return f.Hash == m.Fact.Hash }) {
+				b.add(m)
+			}
+		case from[m.ID()] || sayOne(m, facts):
+			b.add(m)
+		case m.Summary != nil:
+			summaries = append(summaries, m)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find who else says what is erased: %w", err)
+	}
+	conversations := map[string]bool{}
+	for _, m := range b.all {
+		if m.Turn != nil {
+			conversations[m.Turn.Conversation] = true
+		}
+	}
+	for _, s := range summaries {
+		if conversations[s.Summary.Scope.Conversation] {
+			b.add(s)
+		}
+	}
+	return b.all, nil
+}
+
+// bundle is memories, each once.
+type bundle struct {
+	all  []memory.Memory
+	have map[string]bool
+}
+
+func (b *bundle) add(m memory.Memory) {
+	if !b.have[m.ID()] {
+		b.have[m.ID()] = true
+		b.all = append(b.all, m)
+	}
+}
+
+// restsOn reports whether a fact was learned from these turns and from no others.
+func restsOn(f memory.Fact, turns map[string]bool) bool {
+	return f.Source == memory.Extracted && len(f.Provenance.Turns) > 0 &&
+		!slices.ContainsFunc(f.Provenance.Turns, func(id string) bool { return !turns[id] })
+}
+
+// sayOne reports whether a turn or a summary says one of the facts. What shares no
+// word with one does not, which is soon seen.
+func sayOne(m memory.Memory, facts []memory.Fact) bool {
+	if len(facts) == 0 {
+		return false
+	}
+	terms := text.Terms(m.Content())
+	return slices.ContainsFunc(facts, func(f memory.Fact) bool {
+		return slices.ContainsFunc(text.Terms(f.Content), func(t string) bool { return slices.Contains(terms, t) }) && says(m, f)
+	})
+}
+
+// ended returns the memories of all statuses that a wish to erase means and that have
+// left recall already.
+func (e *Engine) ended(ctx context.Context, owner memory.Owner, means func([]memory.Memory) []memory.Memory) ([]memory.Memory, error) {
+	var left []memory.Memory
+	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: []memory.Status{memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}}
+	err := e.everything(ctx, owner, q, func(m memory.Memory) {
+		if m.Link == nil && m.Content() != "" {
+			left = append(left, m)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list what left recall: %w", err)
+	}
+	return means(left), nil
+}
+
+// wasErased reports whether nothing is left of a fact but its id and its times.
+func wasErased(f memory.Fact) bool { return f.Status == memory.Retired && f.Content == "" }
+
+// errErased is about a thing whose words are gone.
+func errErased(target string) error {
+	return memory.Errorf(memory.Conflict, "%s was erased: its words are gone for good", strings.Replace(target, ":", " ", 1))
+}

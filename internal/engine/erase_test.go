@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/store/sqlstore"
+	"github.com/loci-memory/loci/memory"
+)
+
+// TestErasedWordsAreGone tells, edits, recalls, sums up and forgets a fact, in chats
+// and by hand, and erases it: no file of the store has the words.
+func TestErasedWordsAreGone(t *testing.T) {
+	dir := t.TempDir()
+	s := newScene(t, func(t testing.TB, now func() time.Time) memory.Store {
+		store, err := sqlstore.OpenSQLite(context.Background(), filepath.Join(dir, "loci.db"), sqlstore.Options{Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	})
+	dropped := 0
+	s.Searcher = dropping{s.Searcher, &dropped}
+	ctx, author := context.Background(), memory.Author{Kind: memory.ByPerson, Name: "ana"}
+	play(t, s, `set summaries.every: 2
+		user ana: I am allergic to marzipan.
+		user ana: I play chess.
+		new chat ana
+		reply I will remember that you are allergic to marzipan.
+		user ana: Please remember that I am allergic to marzipan.
+		ask ana: What am I allergic to?
+		expect any hit: User is allergic to marzipan
+		forget ana: marzipan`)
+	for s.writeTraces(ctx) {
+	}
+	if !inFolder(t, dir, "marzipan") {
+		t.Fatal("no file has the word before")
+	}
+	page, err := s.List(ctx, ana, memory.Query{Text: "marzipan", Statuses: []memory.Status{memory.Retired}})
+	if err != nil || len(page.Memories) != 1 {
+		t.Fatalf("%d facts are forgotten (%v), want one", len(page.Memories), err)
+	}
+	would, r, err := s.ForgetMatching(ctx, ana, Matching{Query: "my marzipan allergy", Erase: true, DryRun: true}, author)
+	if err != nil || len(would) < 4 || r.Changes != 0 || !inFolder(t, dir, "marzipan") {
+		t.Errorf("preview: %d memories, %+v, %v; want the fact, what was said of it, and no change", len(would), r, err)
+	}
+	gone, r, err := s.ForgetMatching(ctx, ana, Matching{IDs: []string{page.Memories[0].ID()}, Erase: true, Idempotency: "k"}, author)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(gone) != len(would) || r.Changes != len(would) || dropped != 1 {
+		t.Errorf("erased %d memories by %d changes, dropped the index %d times; want what was foreseen, %d, and once", len(gone), r.Changes, dropped, len(would))
+	}
+	if inFolder(t, dir, "marzipan") {
+		t.Error("a file still has the word")
+	}
+	if err := s.work(ctx); err != nil {
+		t.Fatal(err)
+	}
+	play(t, s, `expect facts ana: User plays chess
+		expect no summary ana: marzipan
+		ask ana: What am I allergic to?
+		expect no hit: marzipan`)
+	for s.writeTraces(ctx) {
+	}
+	if inFolder(t, dir, "marzipan") {
+		t.Error("a file has the word again")
+	}
+	again, r, err := s.ForgetMatching(ctx, ana, Matching{IDs: []string{page.Memories[0].ID()}, Erase: true, Idempotency: "k"}, author)
+	if err != nil || !r.Again || len(again) != len(gone) {
+		t.Errorf("the same key again: %d memories, %+v, %v; want the first result", len(again), r, err)
+	}
+	if _, _, err := s.ForgetMatching(ctx, ana, Matching{IDs: []string{page.Memories[0].ID()}, Idempotency: "k"}, author); !errors.Is(err, memory.Conflict) {
+		t.Errorf("the same key to forget: %v, want a conflict", err)
+	}
+}
+
+// TestWhatIsErasedDoesNotComeBack tries every way back.
+func TestWhatIsErasedDoesNotComeBack(t *testing.T) {
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, open)
+			ctx, author := context.Background(), memory.Author{Kind: memory.ByPerson, Name: "ana"}
+			play(t, s, `remember ana: User lives in Rome`)
+			start := s.now()
+			play(t, s, `at +1d
+				remember ana: User plays chess
+				remember ana: User lives in Oslo`)
+			page, err := s.List(ctx, ana, memory.Query{Text: "Oslo"})
+			if err != nil || len(page.Memories) != 1 {
+				t.Fatal(page, err)
+			}
+			oslo := page.Memories[0].ID()
+			written, err := s.Changes(ctx, ana, memory.ChangeQuery{Target: "fact:" + oslo})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, erased, err := s.ForgetMatching(ctx, ana, Matching{IDs: []string{oslo}, Erase: true}, author)
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := "User lives in Lima"
+			for what, try := range map[string]func() error{
+				"undo the erasure":   func() error { _, err := s.Undo(ctx, ana, Undoing{Run: erased.Run}, author); return err },
+				"undo what wrote it": func() error { _, err := s.Undo(ctx, ana, Undoing{Run: written.Changes[0].Run}, author); return err },
+				"undo what wrote it, cascade": func() error {
+					_, err := s.Undo(ctx, ana, Undoing{Run: written.Changes[0].Run, Cascade: true}, author)
+					return err
+				},
+				"see what that would be": func() error {
+					_, err := s.Undo(ctx, ana, Undoing{Run: written.Changes[0].Run, DryRun: true}, author)
+					return err
+				},
+				"restore it": func() error { _, err := s.Restore(ctx, ana, oslo, "", author); return err },
+				"edit it":    func() error { _, err := s.EditFact(ctx, ana, oslo, Edit{Content: &other}, author); return err },
+			} {
+				if err := try(); !errors.Is(err, memory.Conflict) {
+					t.Errorf("%s: %v, want a conflict", what, err)
+				}
+			}
+			if _, err := s.Undo(ctx, ana, Undoing{ToTime: start}, author); err != nil {
+				t.Errorf("undo all since: %v", err)
+			}
+			play(t, s, `expect facts ana: User lives in Rome`)
+		})
+	}
+}
+
+// TestAStoreThatErasesNothingSaysSo wraps one that can.
+func TestAStoreThatErasesNothingSaysSo(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
+	f, _, err := r.Remember(context.Background(), ana, Note{Content: "User plays chess"}, author)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Store = struct{ memory.Store }{r.Store}
+	_, _, err = r.ForgetMatching(context.Background(), ana, Matching{IDs: []string{f.ID}, Erase: true}, author)
+	if !errors.Is(err, memory.Unavailable) {
+		t.Errorf("erase: %v, want unavailable", err)
+	}
+}
+
+// dropping counts how often an index is told to forget an owner.
+type dropping struct {
+	memory.Searcher
+	times *int
+}
+
+func (d dropping) Drop(owner memory.Owner) error {
+	*d.times++
+	return d.Searcher.(interface{ Drop(memory.Owner) error }).Drop(owner)
+}
+
+func inFolder(t *testing.T, dir, word string) bool {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(bytes.ToLower(data), []byte(word)) {
+			return true
+		}
+	}
+	return false
+}
