@@ -87,6 +87,13 @@ func (c *Client) Delete(ctx context.Context, id string) (out Receipt, err error)
 	return out, err
 }
 
+// Erase removes the words of one memory for good, with all that says the same. It
+// cannot be undone; Forget with Erase and DryRun says what would go.
+func (c *Client) Erase(ctx context.Context, id string) (out Receipt, err error) {
+	_, err = c.do(ctx, http.MethodDelete, "/api/memory/"+url.PathEscape(id)+"?erase=true", nil, &out)
+	return out, err
+}
+
 // Forget forgets what a query finds, or says what that would be.
 func (c *Client) Forget(ctx context.Context, in ForgetRequest) (out Forgotten, err error) {
 	_, err = c.do(ctx, http.MethodPost, "/api/memory/forget", in, &out)

@@ -161,13 +161,15 @@ type SearchAnswer struct {
 type ForgetRequest struct {
 	Query  string   `json:"query,omitempty" maxLength:"100000"`
 	IDs    []string `json:"ids,omitempty" maxItems:"500" doc:"Give these or a query."`
+	Erase  bool     `json:"erase,omitempty" doc:"Remove the words for good, with all that says the same, forgotten or not. It cannot be undone."`
 	DryRun bool     `json:"dry_run,omitempty" doc:"Only say what would go."`
 }
 
 // Forgotten says what went, or would go.
 type Forgotten struct {
-	Memories []Memory `json:"memories"`
-	Run      string   `json:"run,omitempty" doc:"To undo it by."`
+	Memories []Memory `json:"memories" doc:"What was erased comes without its words."`
+	Run      string   `json:"run,omitempty" doc:"To undo it by, if it was forgotten."`
+	Erased   bool     `json:"erased,omitempty" doc:"Or would be erased, in a dry run."`
 	DryRun   bool     `json:"dry_run"`
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -14,14 +15,14 @@ import (
 
 func forget(g *global) *cobra.Command {
 	var ids []string
-	var yes bool
+	var yes, erase bool
 	cmd := &cobra.Command{
 		Use:     "forget [QUESTION]",
 		Short:   "Forget memories; undoable",
-		Long:    "Forget memories by --id, or those that a question finds. A question only shows what would go, until --yes is given.",
-		Example: "  loci forget --id 0199c5d2-…\n  loci forget \"what I said about my job\" --yes",
+		Long:    "Forget memories by --id, or those that a question finds. A question only shows what would go, until --yes is given.\n\n--erase removes the words for good, with all that says the same: what was said of it, also where it was forgotten before, summaries, the history. Ids and times stay; nothing brings the words back. It only shows what would go until --yes is given. Backups, logs and commits elsewhere are not reached.",
+		Example: "  loci forget --id 0199c5d2-…\n  loci forget \"what I said about my job\" --yes\n  loci forget --erase \"my allergy\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in := client.ForgetRequest{Query: strings.TrimSpace(strings.Join(args, " ")), IDs: ids, DryRun: len(ids) == 0 && !yes}
+			in := client.ForgetRequest{Query: strings.TrimSpace(strings.Join(args, " ")), IDs: ids, Erase: erase, DryRun: (len(ids) == 0 || erase) && !yes}
 			if (in.Query == "") == (len(ids) == 0) {
 				return memory.Errorf(memory.Invalid, "give a question or --id")
 			}
@@ -39,6 +40,7 @@ func forget(g *global) *cobra.Command {
 	}
 	cmd.Flags().StringSliceVar(&ids, "id", nil, "id of a memory; may be repeated")
 	cmd.Flags().BoolVar(&yes, "yes", false, "forget what the question finds")
+	cmd.Flags().BoolVar(&erase, "erase", false, "remove the words for good; it cannot be undone")
 	return onMemory(g, cmd)
 }
 
@@ -48,15 +50,25 @@ func (s sheet) forgotten(gone client.Forgotten, takeBack string) {
 		return
 	}
 	verb := "forgot"
-	if gone.DryRun {
+	switch {
+	case gone.Erased && gone.DryRun:
+		verb = "would erase"
+	case gone.Erased:
+		verb = "erased"
+	case gone.DryRun:
 		verb = "would forget"
 	}
 	for _, m := range gone.Memories {
-		s.line("%s %s %s  %s", verb, m.Kind, m.ID, said(m.Content, 100))
+		s.line("%s", strings.TrimRight(fmt.Sprintf("%s %s %s  %s", verb, m.Kind, m.ID, said(m.Content, 100)), " "))
 	}
-	if gone.DryRun {
+	switch {
+	case gone.DryRun && gone.Erased:
+		s.line("add --yes to do it; it cannot be undone")
+	case gone.DryRun:
 		s.line("add --yes to do it")
-		return
+	case gone.Erased:
+		s.line("the words are gone for good")
+	default:
+		s.line("%s", takeBack)
 	}
-	s.line("%s", takeBack)
 }

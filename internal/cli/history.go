@@ -129,6 +129,7 @@ var verbs = map[memory.Action]string{
 	memory.ActionLink:      "shared",
 	memory.ActionUnlink:    "hidden",
 	memory.ActionUndo:      "undone",
+	memory.ActionErase:     "erased",
 }
 
 // verb says what a change did.

@@ -17,7 +17,7 @@ func (d *door) memoryOperations(a adder) {
 	operation(a, http.MethodPost, "/api/memory", "add-memory", "Write a fact down", d.add, created)
 	operation(a, http.MethodGet, "/api/memory/{id}", "get-memory", "Get one memory", d.get)
 	operation(a, http.MethodPatch, "/api/memory/{id}", "edit-memory", "Change a fact", d.edit)
-	operation(a, http.MethodDelete, "/api/memory/{id}", "delete-memory", "Forget one memory; undoable", d.delete)
+	operation(a, http.MethodDelete, "/api/memory/{id}", "delete-memory", "Forget one memory, undoable; or erase it", d.delete)
 	for _, v := range []struct {
 		action  memory.Action
 		summary string
@@ -230,6 +230,7 @@ func (d *door) decide(action memory.Action) func(context.Context, *decideInput) 
 type deleteInput struct {
 	ByID
 	Idempotent
+	Erase bool `query:"erase" doc:"Remove its words for good, with all that says the same. It cannot be undone."`
 }
 
 func (d *door) delete(ctx context.Context, in *deleteInput) (*body[client.Receipt], error) {
@@ -237,7 +238,7 @@ func (d *door) delete(ctx context.Context, in *deleteInput) (*body[client.Receip
 	if err != nil {
 		return nil, err
 	}
-	_, r, err := d.engine.ForgetMatching(ctx, owner, engine.Matching{IDs: []string{in.ID}, Idempotency: in.Key}, author)
+	_, r, err := d.engine.ForgetMatching(ctx, owner, engine.Matching{IDs: []string{in.ID}, Erase: in.Erase, Idempotency: in.Key}, author)
 	if err != nil {
 		return nil, err
 	}

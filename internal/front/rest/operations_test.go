@@ -85,6 +85,10 @@ func TestOperations(t *testing.T) {
 		{"edit an unknown field", "PATCH", "/api/memory/{tea}", `{"status":"retired"}`, 422, []string{"status"}, nil},
 
 		{"delete", "DELETE", "/api/memory/{tea}", "", 200, []string{`"run":`, `"changes":1`}, []string{"oolong"}},
+		{"erase", "DELETE", "/api/memory/{tea}?erase=true", "", 200, []string{`"run":`, `"changes":1`}, []string{"oolong"}},
+		{"erase what is gone", "DELETE", "/api/memory/{cello}?erase=true", "", 200, []string{`"changes":1`}, []string{"cello"}},
+		{"erase perhaps", "DELETE", "/api/memory/{tea}?erase=perhaps", "", 422, []string{"erase"}, nil},
+		{"erase ben's", "DELETE", "/api/memory/{secret}?erase=true", "", 404, []string{"not_found"}, nil},
 		{"delete nothing", "DELETE", "/api/memory/" + none, "", 404, []string{none}, nil},
 		{"delete ben's", "DELETE", "/api/memory/{secret}", "", 404, []string{"not_found"}, nil},
 
@@ -135,6 +139,8 @@ func TestOperations(t *testing.T) {
 
 		{"say what to forget", "POST", "/api/memory/forget", `{"query":"oolong tea","dry_run":true}`, 200, []string{"oolong", `"dry_run":true`}, []string{`"run"`}},
 		{"forget", "POST", "/api/memory/forget", `{"query":"oolong tea"}`, 200, []string{"oolong", `"run":`, `"dry_run":false`}, nil},
+		{"say what to erase", "POST", "/api/memory/forget", `{"query":"cello","erase":true,"dry_run":true}`, 200, []string{"cello", `"erased":true`, `"dry_run":true`}, []string{`"run"`, "oolong"}},
+		{"erase by a query", "POST", "/api/memory/forget", `{"query":"oolong tea","erase":true}`, 200, []string{`"id":"{tea}"`, `"content":""`, `"erased":true`}, []string{"oolong", `"run"`}},
 		{"forget by ids", "POST", "/api/memory/forget", `{"ids":["{tea}"]}`, 200, []string{"oolong", `"run":`}, nil},
 		{"forget ben's", "POST", "/api/memory/forget", `{"ids":["{secret}"]}`, 404, []string{"not_found"}, nil},
 		{"forget what?", "POST", "/api/memory/forget", `{}`, 400, []string{"query", "ids"}, nil},

@@ -12,7 +12,7 @@ import (
 func (d *door) searchOperations(a adder) {
 	operation(a, http.MethodPost, "/api/memory/search", "search-memory", "Ask memory a question", d.search)
 	operation(a, http.MethodPost, "/api/memory/add", "add-messages", "Keep talk, and learn from it", d.ingest)
-	operation(a, http.MethodPost, "/api/memory/forget", "forget-memories", "Forget what a query finds; undoable", d.forget)
+	operation(a, http.MethodPost, "/api/memory/forget", "forget-memories", "Forget what a query finds, undoable; or erase it", d.forget)
 	operation(a, http.MethodGet, "/api/traces/{id}", "get-trace", "What one request asked and was given", d.trace)
 }
 
@@ -85,11 +85,16 @@ func (d *door) forget(ctx context.Context, in *forgetInput) (*body[client.Forgot
 	if err != nil {
 		return nil, err
 	}
-	gone, r, err := d.engine.ForgetMatching(ctx, owner, engine.Matching{Query: in.Body.Query, IDs: in.Body.IDs, DryRun: in.Body.DryRun, Idempotency: in.Key}, author)
+	b := in.Body
+	gone, r, err := d.engine.ForgetMatching(ctx, owner, engine.Matching{Query: b.Query, IDs: b.IDs, Erase: b.Erase, DryRun: b.DryRun, Idempotency: in.Key}, author)
 	if err != nil {
 		return nil, err
 	}
-	return answer(client.Forgotten{Memories: views(gone), Run: r.Run, DryRun: in.Body.DryRun}), nil
+	out := client.Forgotten{Memories: views(gone), Run: r.Run, Erased: b.Erase, DryRun: b.DryRun}
+	if b.Erase { // there is nothing to undo
+		out.Run = ""
+	}
+	return answer(out), nil
 }
 
 func (d *door) trace(ctx context.Context, in *ByID) (*body[memory.Trace], error) {
