@@ -91,8 +91,13 @@ var reports = table("says said wrote told tells asked claims claimed quote quote
 
 // unreal reports whether a sentence as a whole tells of no fact.
 func unreal(words []word) bool {
+	if first, second := words[0].low, words[min(1, len(words)-1)].low; first == "yeah" && second == "right" || first == "oh" && second == "sure" || first == "yeah" && second == "sure" {
+		return true // nobody means what follows
+	}
 	for i, w := range words {
 		switch {
+		case w.low == "not" && i == len(words)-3 && words[i+1].low == "really" && words[i+2].mark(), w.low == "(" && i+2 < len(words) && words[i+1].low == "not" && words[i+2].low == "really":
+			return true
 		case cases[w.low]:
 			if w.low == "if" && polite(words[i:]) {
 				continue
@@ -170,6 +175,10 @@ func split(words []word, bullet bool, yield func(c *clause)) {
 	start, joint, heir := 0, "", false
 	for i := 1; i < len(words)-1; i++ {
 		w := words[i]
+		if w.low == "(" && i+2 < len(words) && isDigit(words[i+1].low) && words[i+2].low == ")" { // "Tom (7)"
+			i += 2
+			continue
+		}
 		hard := w.mark() && w.low != ","
 		if !hard && w.low != "," && !joints[w.low] {
 			continue

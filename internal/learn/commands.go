@@ -92,8 +92,11 @@ func remembering(that, what string, s Said) []Candidate {
 	switch {
 	case what == "", idiom.MatchString(what), toOther.MatchString(what), instructs(what):
 		return nil
-	case that == "to" && !own.MatchString(what), that == "" && !own.MatchString(what) && (refers(what) || !states.MatchString(what)):
+	case that == "to" && !own.MatchString(what) && !errand.MatchString(what), that == "" && !own.MatchString(what) && (refers(what) || !states.MatchString(what)):
 		return nil // a hint to whoever reads, not a thing to know
+	}
+	if name := callingMe.FindStringSubmatch(what); that == "to" && name != nil {
+		return readPlain(what, s)
 	}
 	if that == "to" {
 		will := text.Absolute("I will "+what, s.Turn.CreatedAt) // with its tense, so that "on Friday" is to come
@@ -116,6 +119,13 @@ func readPlain(what string, s Said) []Candidate {
 	statements(&alone, what, r.clause)
 	return r.found
 }
+
+// callingMe is a wish about the user's name: "remember to call me Max". "Call me at
+// nine" is none.
+var callingMe = regexp.MustCompile(`^(?:call|address) me \p{Lu}[\p{L}'’-]+(?: \p{Lu}[\p{L}'’-]+)?$`)
+
+// errand is what people do to others who have a name.
+var errand = regexp.MustCompile(`^(?:call|phone|ring|text|message|email|e-mail|visit|meet|pay) \p{Lu}\p{Ll}`)
 
 // refers reports whether words point at something said elsewhere.
 func refers(what string) bool {

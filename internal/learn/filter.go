@@ -122,6 +122,8 @@ func worthless(c Candidate) string {
 		return "too short"
 	case text.Asks(s):
 		return "a question"
+	case strings.Contains(s, "****"): // where Guard blanked a secret
+		return "a secret"
 	case saysNothing(s), transcribed.MatchString(strings.ToLower(s)):
 		return "nothing to remember"
 	case c.Remember:

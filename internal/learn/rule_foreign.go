@@ -7,7 +7,18 @@ import (
 
 var (
 	joking     = regexp.MustCompile(`(?i)\b(?:just kidding|only kidding|i'?m kidding|jk|kidding aside|as a joke|joking)\b`)
-	pretending = regexp.MustCompile(`(?i)\b(?:role-?play|pretend (?:that|to|you|i|we)|imagine (?:that|you|i|we|a)|let['’]s (?:say|imagine|pretend|suppose)|act as (?:if|though|an?|my)|my character|hypothetical)`)
+	pretending = regexp.MustCompile(`(?i)\b(?:role-?play|pretend (?:that|to|you|i|we)|imagine (?:that|you|i|we|a)|let['’]s (?:say|imagine|pretend|suppose)|act as (?:if|though|an?|my)|my character|hypothetical|for the sake of argument|^say (?:i['’]?m|i am|i have|that i|we) )`)
+	// mocking says that a turn means the opposite of its words.
+	mocking = regexp.MustCompile(`(?i)(?:^|\s)/s\s*$|\bnot!\s*$`)
+
+	// playing begins a play that goes on in the turns after it, ending is its end.
+	playing    = regexp.MustCompile(`(?i)\brole[- ]?play(?:s|ing)?\b|\bpretend (?:that )?(?:you|i|we)\b|\blet['’]?s play (?:a game|that|pretend|make-believe)|^(?:ok,? )?you (?:be|play) the\b|\bact (?:like|as if|as though) (?:i|you|we)\b`)
+	playEnding = regexp.MustCompile(`(?i)\b(?:end|stop|quit|exit|finish|done with|enough of|out of|no more)(?: of)?(?: the| this| our)? (?:role[- ]?play(?:ing)?|character|game|playing|pretending)\b|\bback to (?:reality|normal|real life)\b|\b(?:in real life|for real now|seriously now|jokes aside|\(?ooc\b)`)
+	// acting is how somebody in a play begins: with what they do.
+	acting = regexp.MustCompile(`^\s*\*[a-z]+s\b[^*\n]{0,80}\*`)
+	// passedOn leads up to the words of somebody else.
+	passedOn    = regexp.MustCompile(`(?i)(?:\b(?:sent|wrote|texted|messaged|forwarded|emailed|e-mailed|posted|replied|tweeted|received|got)(?: (?:to|me|us|back|this|that|the following|it|in|a|an|text|message|email|note|reply|letter)){0,5}|\b(?:message|text|email|note|letter|draft|bio|reply|post|caption)\b[^\n:.!?]{0,30}\bfrom (?:a|an|my|our|the|him|her|them)\b[^\n:.!?]{0,30}|\bto quote\b[^\n:.!?]{0,40}|\bin the words of\b[^\n:.!?]{0,40}|\b(?:persona|lyrics|(?:movie|film|song) (?:quote|line))\b[^\n:.!?]{0,20}):`)
+	passedWords = []string{"sent", "wrote", "text", "messag", "forward", "email", "e-mail", "post", "repl", "tweet", "received", "got", "note", "letter", "draft", "bio", "caption", "quote", "words", "persona", "lyrics"}
 
 	fenced = regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`")
 	cited  = regexp.MustCompile(`(?m)^[ \t]*>.*$`)
@@ -44,7 +55,30 @@ func foreignIn(s string) (f foreign) {
 // notMeant reports whether a turn as a whole is a joke or a play.
 func notMeant(s string) bool {
 	return holds(s, "kidding", "joke", "joking", "jk") && joking.MatchString(s) ||
-		holds(s, "play", "pretend", "imagine", "let's", "let’s", "act as", "character", "hypothetical") && pretending.MatchString(s)
+		holds(s, "play", "pretend", "imagine", "let's", "let’s", "act as", "character", "hypothetical", "sake of", "say ") && pretending.MatchString(s) ||
+		strings.Contains(s, "*") && acting.MatchString(s) || (strings.Contains(s, "/s") || holds(s, "not!")) && mocking.MatchString(s)
+}
+
+// shortWish is how long a message may be to be looked at whole, with what Guard blanked
+// in it: longer ones carry what others wrote.
+const shortWish = 300
+
+// plays reports whether a turn belongs to a play, and whether those after it do. before
+// says whether the turn before it left a play going.
+func plays(s *Said, before bool) (this, after bool) {
+	text := s.Text
+	if len(s.Turn.Content) < shortWish { // "you are my boss" may be blanked
+		text = s.Turn.Content
+	}
+	switch {
+	case before:
+		return true, !playEnding.MatchString(text)
+	case holds(text, "roleplay", "role-play", "role play", "pretend", "let's play", "let’s play", "lets play", "you be", "you play", "act like", "act as") && playing.MatchString(text):
+		return true, true
+	case strings.Contains(s.Before, "*") && acting.MatchString(s.Before):
+		return true, true
+	}
+	return false, false
 }
 
 // holds reports whether s has one of the words: in small letters, with a capital or
@@ -97,6 +131,15 @@ func maskForeign(s string) string {
 		if holds(s, "Subject:", "From:", "To:", "Cc:", "Date:", "Sent:", "Re:", "Fwd:", "Dear", "To whom", ":0", ":1", ":2", ":3", ":4", ":5") {
 			if m := letter.FindIndex(b); m != nil {
 				fill(b[m[0]:], ' ')
+			}
+		}
+		if strings.Contains(s, ":") && holds(s, passedWords...) {
+			if m := passedOn.FindIndex(b); m != nil && len(strings.TrimSpace(string(b[m[1]:]))) > 0 {
+				end := len(b)
+				if p := strings.Index(string(b[m[1]:]), "\n\n"); p > 1 {
+					end = m[1] + p
+				}
+				fill(b[m[0]:end], ' ')
 			}
 		}
 		if holds(s, handedWords...) {

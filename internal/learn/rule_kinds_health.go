@@ -49,3 +49,47 @@ func restricted(c *clause, i int) string {
 	}
 	return ""
 }
+
+// drugs are medicines that people take for long.
+var drugs = table("antidepressants insulin metformin statins medication medications meds steroids warfarin lithium levothyroxine ibuprofen antihistamines lisinopril sertraline prozac ritalin adderall methotrexate prednisone")
+
+// drug accepts a medicine that somebody takes: "blood pressure medication". "Meds" alone
+// tell too little.
+func drug(c *clause, i int) string {
+	j := i
+	for j < i+3 && c.at(j) != "" && !drugs[c.at(j)] && c.at(j) != "thinners" && c.at(j) != "blockers" && !c.words[j].mark() && !hanging[c.at(j)] {
+		j++
+	}
+	w := c.at(j)
+	if w == "thinners" || w == "blockers" || drugs[w] && (j > i || !strings.HasPrefix(w, "med")) && (j == i || c.at(i) != "the") {
+		return thirdPerson(c.text(i, j+1))
+	}
+	return ""
+}
+
+// aid accepts what somebody needs to see, hear or walk.
+func aid(c *clause, i int) string {
+	j := i
+	if c.at(j) == "a" || c.at(j) == "an" || c.at(j) == "my" {
+		j++
+	}
+	switch w := c.at(j); {
+	case w == "glasses", w == "contacts", w == "braces", w == "dentures", w == "wheelchair", w == "walker", w == "cane", w == "inhaler", w == "cpap", w == "crutches":
+		return thirdPerson(c.text(i, j+1))
+	case w == "hearing" && strings.HasPrefix(c.at(j+1), "aid"), w == "contact" && c.at(j+1) == "lenses", w == "reading" && c.at(j+1) == "glasses":
+		return thirdPerson(c.text(i, j+2))
+	}
+	return ""
+}
+
+// dueDay accepts the day on which a child is to come: "in May", "on 3 June".
+func dueDay(c *clause, i int) string {
+	if c.at(i) != "in" && c.at(i) != "on" {
+		return ""
+	}
+	dates := c.dates(i, len(c.words))
+	if len(dates) == 0 || dates[0].Start > 3 {
+		return ""
+	}
+	return c.text(i, len(c.words))[:dates[0].End]
+}

@@ -125,7 +125,7 @@ func kids(c *clause, i int) string {
 			}
 			return thirdPerson(c.text(i, e))
 		}
-		if c.words[j].mark() || hanging[w] {
+		if c.words[j].mark() || hanging[w] || w == "million" || w == "hundred" || w == "thousand" || w == "billion" {
 			return ""
 		}
 	}
@@ -153,6 +153,12 @@ func ailing(c *clause, i int) string {
 		return c.text(i, i+2)
 	case w == "intolerant" && next == "to":
 		return exact(c, i)
+	case w == "hard" && next == "of" && c.at(i+2) == "hearing":
+		return c.text(i, i+3)
+	case (w == "deaf" || w == "blind") && next == "in" && (c.at(i+2) == "one" || c.at(i+2) == "my"):
+		return thirdPerson(c.text(i, min(i+4, len(c.words))))
+	case w == "a" && next == "type" && c.at(i+3) == "diabetic":
+		return c.text(i, i+4)
 	case strings.HasSuffix(w, "-intolerant"), ailments[w]:
 		return c.text(i, i+1)
 	case (w == "color" || w == "colour") && next == "blind":
@@ -165,6 +171,9 @@ func ailing(c *clause, i int) string {
 
 var ailments = wordList("ailments")
 
+// eponyms are illnesses that are called after a doctor.
+var eponyms = table("alzheimer parkinson crohn hashimoto tourette sjogren raynaud")
+
 var illnesses = wordList("illnesses")
 
 // illness accepts what a doctor has a name for.
@@ -176,7 +185,10 @@ func illness(c *clause, i int) string {
 	for k := j; k < j+4 && k < len(c.words) && !c.words[k].mark(); k++ {
 		w := c.at(k)
 		switch {
-		case illnesses[w]:
+		case illnesses[w], c.words[k].owner && eponyms[w]:
+			if next := c.at(k + 1); next == "disease" || next == "syndrome" {
+				k++
+			}
 			return c.text(j, k+1)
 		case (w == "intolerance" || w == "pressure" || w == "disease" || w == "condition" || w == "injury" || w == "disorder" || w == "syndrome" || w == "pain" || w == "fever" || w == "surgery") && k > j && c.at(j) != "the":
 			return thirdPerson(c.text(i, k+1))

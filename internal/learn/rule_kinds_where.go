@@ -5,7 +5,7 @@ import "strings"
 // faith accepts a religion that somebody is of.
 func faith(c *clause, i int) string {
 	j := i
-	for adverb[c.at(j)] || c.at(j) == "devout" || c.at(j) == "practicing" || c.at(j) == "practising" || c.at(j) == "roman" {
+	for c.at(j) == "a" || c.at(j) == "an" || adverb[c.at(j)] || c.at(j) == "devout" || c.at(j) == "practicing" || c.at(j) == "practising" || c.at(j) == "roman" {
 		j++
 	}
 	if !faiths[c.at(j)] || j+1 < len(c.words) && !c.words[j+1].mark() && c.at(j+1) != "and" {

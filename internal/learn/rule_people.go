@@ -167,7 +167,7 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 			return
 		}
 	}
-	if p.plural && name != "" && r.kinNames(c, kin, j) {
+	if p.plural && r.kinNames(c, kin, j) {
 		return
 	}
 	if name != "" && !p.plural && !kinGroup[last] {
@@ -235,11 +235,24 @@ func (r *reader) kinNames(c *clause, kin string, j int) bool {
 	f.attribute = kin + " name"
 	last := len(names) - 1
 	r.fact(c, &user, &f, "User's "+kin+" are "+strings.Join(names[:last], ", ")+" and "+names[last], "")
+	if end == len(c.words) || c.words[end].mark() {
+		return true
+	}
 	p := predicate{who: "User's " + kin, subject: "user's " + kin, plural: true}
 	if p.read(c, end) && p.tense&(ability|wish) == 0 {
 		r.facts(c, &p, "")
 	}
 	return true
+}
+
+// kidNames reads the names of those that somebody has: "two kids, Tom (7) and Mia (4)".
+func (r *reader) kidNames(c *clause, p *predicate) {
+	for j := p.rest; j < len(c.words) && j < p.rest+4; j++ {
+		if kinPlural[c.at(j)] {
+			r.kinNames(c, lower(c.text(j, j+1)), j+1)
+			return
+		}
+	}
 }
 
 // oneAtATime reports whether a person has one such relative at most at a time.

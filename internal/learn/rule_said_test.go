@@ -209,3 +209,34 @@ func FuzzRules(f *testing.F) {
 		}
 	})
 }
+
+// TestNothingIsReadInAPlay: what people say as somebody else goes on over turns, until
+// they stop.
+func TestNothingIsReadInAPlay(t *testing.T) {
+	for _, c := range []struct {
+		said []string
+		want string
+	}{
+		{[]string{"Let's roleplay.", "I'm a knight and I live in a castle."}, ""},
+		{[]string{"Let's do a roleplay: you are a detective.", "I'm Sam Spade and I live in Frisco.", "I drink whiskey every night."}, ""},
+		{[]string{"Pretend you are my boss.", "I quit my job at Acme."}, ""},
+		{[]string{"You be the waiter.", "I'm allergic to nuts."}, ""},
+		{[]string{"Act like I'm your teacher.", "I live in Oslo."}, ""},
+		{[]string{"Let's roleplay a job interview.", "I work at Google.", "OK, end of roleplay.", "I live in Leeds."}, "\tuser/home: User lives in Leeds\n"},
+		{[]string{"I hated the role play at school.", "I live in Leeds."}, ""},
+		{[]string{"What does act mean?", "I live in Leeds."}, "\tuser/home: User lives in Leeds\n"},
+	} {
+		var turns []Said
+		for i, s := range c.said {
+			turns = append(turns, Guard([]memory.Turn{{ID: fmt.Sprint(i), Index: i, Role: memory.RoleUser, Content: s, CreatedAt: monday}}, GuardOptions{})...)
+		}
+		if got := read(turns...); got != c.want {
+			t.Errorf("from %q\n got\n%swant\n%s", c.said, got, c.want)
+		}
+	}
+	said := saying("I live in the old tower")
+	said[0].Before = "*bows deeply* Welcome, traveller. Where do you live?"
+	if got := read(said...); got != "" {
+		t.Errorf("to an assistant that plays: %s", got)
+	}
+}

@@ -117,7 +117,7 @@ func (r *reader) helps(c *clause, i, j int) {
 }
 
 // agreed are the matters of a plan that people speak of as "the budget".
-var agreed = table("budget deadline goal priority aim target objective timeline")
+var agreed = table("baby budget deadline goal priority aim target objective timeline")
 
 // means reads what doing something is to the speaker: "painting is my way to relax".
 func (r *reader) means(c *clause, i, j int) bool {

@@ -303,4 +303,4 @@ var slurred = map[string]string{
 var denials = map[string]string{"can": "can", "won": "will", "ain": "am", "shan": "shall"}
 
 // isShort are words after which 's is "is", not a genitive.
-var isShort = table("it he she that there here what who where how when this everything everyone name which")
+var isShort = table("it he she that there here what who where how when this everything everyone name which birthday anniversary")

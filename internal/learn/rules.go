@@ -24,9 +24,15 @@ import (
 // the classes of verbs in tables/verbs.txt.
 func Rules(said []Said) []Candidate {
 	var out []Candidate
+	conversation, inPlay := "", false
 	for i := range said {
 		s := &said[i]
 		if s.Turn.Role != memory.RoleUser {
+			continue
+		}
+		var played bool
+		if played, inPlay = plays(s, inPlay && s.Turn.Conversation == conversation); played {
+			conversation = s.Turn.Conversation
 			continue
 		}
 		remembered, _ := commands(*s)
@@ -370,8 +376,14 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 	switch f.rule {
 	case "age", "eats again", "dating", "birth", "whereabouts", "timezone", "disposed", "native language", "wakes":
 		return p.neg == ""
-	case "no more":
+	case "no more", "no driver":
 		return p.neg != ""
+	case "home long": // "for ten years": still
+		return p.neg == "" && c.sinceWhen(p.rest) && !c.has("before")
+	case "owns":
+		if p.neg != "" { // "I don't have a car", but nothing of what is not at hand
+			return p.tense == present && p.verb.lemma == "have" && c.trimmed(p.rest, len(c.words)) == c.headed(p.rest, 5, devices)
+		}
 	case "again":
 		return p.neg == "" && c.at(len(c.words)-1) == "again"
 	case "work":
@@ -396,7 +408,7 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 		}
 	case "past home", "past work":
 		return p.tense != perfect && p.neg == ""
-	case "has kin", "pet", "plan", "owns", "degree", "condition":
+	case "has kin", "pet", "plan", "degree", "condition":
 		if p.neg != "" && f.rule != "has kin" && f.rule != "pet" {
 			return f.rule == "condition"
 		}
@@ -407,6 +419,9 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 // add makes facts of what a family has taken.
 func (r *reader) add(c *clause, p *predicate, f *family, when string) {
 	g := r.g
+	if f.rule == "has kin" && p.subject == "user" {
+		defer r.kidNames(c, p)
+	}
 	if old := g.get("old"); old != "" {
 		r.fact(c, p, f, "User uses "+g.get("tool"), when)
 		r.fact(c, p, &family{rule: f.rule, category: f.category, confidence: f.confidence, attribute: "uses:" + keyOf(old)}, "User no longer uses "+old, when)
@@ -490,6 +505,11 @@ func (r *reader) fact(c *clause, p *predicate, f *family, said, when string) {
 		cand.ValidFrom = began(cand.Attribute, quote, c.said.Turn.CreatedAt)
 	}
 	r.found = append(r.found, cand)
+}
+
+// has reports whether a word is in the clause.
+func (c *clause) has(w string) bool {
+	return slices.ContainsFunc(c.words, func(o word) bool { return o.low == w })
 }
 
 // longAgo reports whether words tell of a day that is past for so long that it is no
