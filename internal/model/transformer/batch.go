@@ -1,0 +1,156 @@
+package transformer
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// groupTokens is how many tokens pass through the layers together: enough for each
+// weight that is read to be used many times, and few enough for what is in between
+// to stay near the processor.
+const groupTokens = 192
+
+// cut appends a text's tokens as one sequence, or, if they are too many, as several
+// of nearly one length.
+func (m *Model) cut(to []sequence, ids []int32) []sequence {
+	room := m.most - 2
+	if m.truncate && len(ids) > room {
+		ids = ids[:room]
+	}
+	for left := (len(ids) + room - 1) / room; left > 1; left-- {
+		n := (len(ids) + left - 1) / left
+		to = append(to, m.single(ids[:n]))
+		ids = ids[n:]
+	}
+	return append(to, m.single(ids))
+}
+
+func (m *Model) single(ids []int32) sequence {
+	all := slices.Concat([]int32{m.tokens.cls}, ids, []int32{m.tokens.sep})
+	return sequence{all, len(all)}
+}
+
+// pair is two texts as one sequence, the longer cut until both have room.
+func (m *Model) pair(a, b []int32) sequence {
+	room := m.most - 3
+	short, long := min(len(a), len(b)), max(len(a), len(b))
+	if short+long > room {
+		if long = max(short, room-short); short+long > room {
+			short, long = room/2, room-room/2
+		}
+	}
+	if len(a) <= len(b) {
+		a, b = a[:short], b[:long]
+	} else {
+		a, b = a[:long], b[:short]
+	}
+	all := slices.Concat([]int32{m.tokens.cls}, a, []int32{m.tokens.sep}, b, []int32{m.tokens.sep})
+	return sequence{all, len(a) + 2}
+}
+
+// encode passes sequences through the encoder in groups, several at once, and gives
+// each sequence's rows, or the first one, to take, which may be called by several
+// goroutines at once. The rows are lost when take returns.
+func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, take func(i int, rows []float32)) error {
+	ends := groups(texts, cap(m.free))
+	return parallel(ctx, len(ends), cap(m.free), func(g int) error {
+		start := 0
+		if g > 0 {
+			start = ends[g-1]
+		}
+		var r *run
+		select {
+		case r = <-m.free:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		defer func() { m.free <- r }()
+		rows, err := m.encoder.encode(ctx, r, texts[start:ends[g]], firstOnly)
+		if err != nil {
+			return err
+		}
+		for i := start; i < ends[g]; i++ {
+			n := m.dims
+			if !firstOnly {
+				n *= len(texts[i].ids)
+			}
+			take(i, rows[:n])
+			rows = rows[n:]
+		}
+		return nil
+	})
+}
+
+// groups returns where each group of texts ends: at most groupTokens, or one text,
+// and no more than each of so many workers' share.
+func groups(texts []sequence, workers int) (ends []int) {
+	total, tokens := 0, 0
+	for _, t := range texts {
+		total += len(t.ids)
+	}
+	most := min(groupTokens, (total+workers-1)/workers)
+	for i, t := range texts {
+		if tokens > 0 && tokens+len(t.ids) > most {
+			ends = append(ends, i)
+			tokens = 0
+		}
+		tokens += len(t.ids)
+	}
+	if len(texts) > 0 {
+		ends = append(ends, len(texts))
+	}
+	return ends
+}
+
+// parallel calls do for 0 to n-1 on at most so many goroutines, and waits for them.
+// It returns the first error, after which, or after the context's end, it begins
+// nothing more.
+func parallel(ctx context.Context, n, workers int, do func(i int) error) error {
+	var next atomic.Int64
+	var failed error
+	var once sync.Once
+	work := func() {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= n {
+				return
+			}
+			err := ctx.Err()
+			if err == nil {
+				err = do(i)
+			}
+			if err != nil {
+				once.Do(func() { failed = err })
+				next.Store(int64(n))
+			}
+		}
+	}
+	var others sync.WaitGroup
+	for range min(workers, n) - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
+	return failed
+}
+
+// alone is how many texts of a static model one goroutine embeds before another is
+// worth starting.
+const alone = 16
+
+func (m *Model) embedStatic(ctx context.Context, n int, tokens func(i int) []int32) ([][]float32, error) {
+	out := make([][]float32, n)
+	err := parallel(ctx, (n+alone-1)/alone, runtime.GOMAXPROCS(0), func(block int) error {
+		for i := block * alone; i < min(n, (block+1)*alone); i++ {
+			out[i] = m.static.embed(tokens(i))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}

@@ -1,0 +1,179 @@
+package transformer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// maxJSON is more than the largest tokenizer.json of the models that can be read.
+const maxJSON = 64 << 20
+
+// config is what config.json says of a model.
+type config struct {
+	Type         string   `json:"model_type"`
+	Architecture []string `json:"architectures"`
+	Hidden       int      `json:"hidden_size"`
+	Inner        int      `json:"intermediate_size"`
+	Layers       int      `json:"num_hidden_layers"`
+	Heads        int      `json:"num_attention_heads"`
+	Activation   string   `json:"hidden_act"`
+	Eps          *float32 `json:"layer_norm_eps"`
+	Positions    int      `json:"max_position_embeddings"`
+	PositionType string   `json:"position_embedding_type"`
+	Types        int      `json:"type_vocab_size"`
+	Vocabulary   int      `json:"vocab_size"`
+	Normalize    *bool    `json:"normalize"`  // of a static model
+	Length       int      `json:"seq_length"` // of a static model
+}
+
+// bert fails unless the config is that of a BERT which can be run. What it says of
+// sizes is held against the tensors' before memory is taken for them.
+func (c *config) bert() error {
+	switch {
+	case c.Type != "bert":
+		return fmt.Errorf("config.json: model_type %q is not supported: only bert and model2vec are", c.Type)
+	case c.Activation != "gelu":
+		return fmt.Errorf("config.json: hidden_act %q is not supported: only gelu is", c.Activation)
+	case c.PositionType != "" && c.PositionType != "absolute":
+		return fmt.Errorf("config.json: position_embedding_type %q is not supported: only absolute is", c.PositionType)
+	}
+	for name, v := range map[string]struct{ is, most int }{
+		"hidden_size": {c.Hidden, 1 << 14}, "intermediate_size": {c.Inner, 1 << 16}, "num_hidden_layers": {c.Layers, 1 << 8},
+		"num_attention_heads": {c.Heads, 1 << 10}, "max_position_embeddings": {c.Positions, 1 << 16},
+		"type_vocab_size": {c.Types, 1 << 8}, "vocab_size": {c.Vocabulary, 1 << 22},
+	} {
+		if v.is < 1 || v.is > v.most {
+			return fmt.Errorf("config.json: %s is %d, want 1 to %d", name, v.is, v.most)
+		}
+	}
+	if c.Hidden%c.Heads != 0 {
+		return fmt.Errorf("config.json: hidden_size %d is no multiple of num_attention_heads %d", c.Hidden, c.Heads)
+	}
+	return nil
+}
+
+func (c *config) eps() float32 {
+	if c.Eps == nil {
+		return 1e-12
+	}
+	return *c.Eps
+}
+
+// Poolings: how the vectors of a text's tokens become one.
+const (
+	meanPooling = "mean"
+	clsPooling  = "cls" // the first token's
+)
+
+// pooling reads which pooling a sentence-transformers folder asks for; one that does
+// not say is meant to be averaged.
+func pooling(dir fs.FS) (string, error) {
+	var modules []struct {
+		Path, Type string
+	}
+	if err := readJSON(dir, "modules.json", &modules); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	file := "1_Pooling/config.json"
+	for _, m := range modules {
+		switch m.Type[strings.LastIndex(m.Type, ".")+1:] {
+		case "Pooling":
+			file = strings.Trim(m.Path, "/") + "/config.json"
+		case "Transformer", "Normalize": // every vector is made as long as 1
+		default:
+			return "", fmt.Errorf("modules.json: a module of type %q is not supported", m.Type)
+		}
+	}
+	var ways map[string]any
+	if err := readJSON(dir, file, &ways); errors.Is(err, fs.ErrNotExist) {
+		return meanPooling, nil
+	} else if err != nil {
+		return "", err
+	}
+	var found []string
+	for name, on := range ways {
+		if way, ok := strings.CutPrefix(name, "pooling_mode_"); ok && on == true {
+			found = append(found, way)
+		}
+	}
+	slices.Sort(found)
+	switch strings.Join(found, " ") {
+	case "cls_token":
+		return clsPooling, nil
+	case "mean_tokens":
+		return meanPooling, nil
+	}
+	return "", fmt.Errorf("%s: pooling by %q is not supported: either cls_token or mean_tokens is", file, found)
+}
+
+// prompts reads what is to stand before a question and before a document.
+func prompts(dir fs.FS) (question, document string, err error) {
+	var said struct {
+		Prompts map[string]string `json:"prompts"`
+	}
+	if err := readJSON(dir, "config_sentence_transformers.json", &said); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", "", err
+	}
+	document = said.Prompts["document"]
+	if document == "" {
+		document = said.Prompts["passage"]
+	}
+	return said.Prompts["query"], document, nil
+}
+
+// longest returns how many tokens of a text the model was made for, no more than it
+// has positions.
+func longest(dir fs.FS, positions int) (int, error) {
+	var sentence struct {
+		Length int `json:"max_seq_length"`
+	}
+	var tokenizer struct {
+		Length float64 `json:"model_max_length"` // 1e30 where nobody set it
+	}
+	for file, to := range map[string]any{"sentence_bert_config.json": &sentence, "tokenizer_config.json": &tokenizer} {
+		if err := readJSON(dir, file, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return 0, err
+		}
+	}
+	n := positions
+	if sentence.Length > 0 {
+		n = min(n, sentence.Length)
+	} else if tokenizer.Length > 0 && tokenizer.Length < float64(n) {
+		n = int(tokenizer.Length)
+	}
+	if n < 8 {
+		return 0, fmt.Errorf("texts of %d tokens are too short to be of use", n)
+	}
+	return n, nil
+}
+
+// readJSON reads a file of a model's folder.
+func readJSON(dir fs.FS, name string, to any) error {
+	b, err := readFile(dir, name)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, to); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// readFile reads a file that is not out of all proportion.
+func readFile(dir fs.FS, name string) ([]byte, error) {
+	f, err := dir.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxJSON+1))
+	if err == nil && len(b) > maxJSON {
+		err = fmt.Errorf("%s is larger than %d MiB", name, maxJSON>>20)
+	}
+	return b, err
+}

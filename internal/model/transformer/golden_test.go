@@ -1,0 +1,367 @@
+package transformer
+
+import (
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/memory"
+)
+
+// golden is one line of what other implementations gave: Hugging Face's tokenizers
+// for ids and types, ONNX Runtime for vectors and scores. tools/golden-models makes
+// them, and the tiny models too.
+type golden struct {
+	Text   string
+	Pair   string
+	IDs    []int32
+	Types  []int32
+	Vector []float32
+	Score  float32
+}
+
+func goldens(t testing.TB, name string) []golden {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []golden
+	if err := json.Unmarshal(b, &out); err != nil || len(out) == 0 {
+		t.Fatalf("%s: %d lines, %v", name, len(out), err)
+	}
+	return out
+}
+
+func openTest(t testing.TB, name string) *Model {
+	t.Helper()
+	m, err := Open(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// onTiers runs the test on every tier there is here.
+func onTiers(t *testing.T, test func(t *testing.T)) {
+	before := vector.Tier()
+	defer vector.Use(before)
+	for _, name := range vector.Tiers() {
+		if err := vector.Use(name); err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, test)
+	}
+}
+
+func TestTokensAreThoseOfTheirAuthors(t *testing.T) {
+	for _, name := range []string{"mean", "cls"} {
+		m := openTest(t, name)
+		m.truncate = true
+		for _, g := range goldens(t, name+"/golden.json") {
+			got := m.cut(nil, m.tokens.ids(nil, m.prefix[memory.AsQuestion]+g.Text))
+			if len(got) != 1 || !slices.Equal(got[0].ids, g.IDs) {
+				t.Errorf("%s: %q: %v, want %v", name, g.Text, got[0].ids, g.IDs)
+			}
+		}
+	}
+	m := openTest(t, "cross")
+	for _, g := range goldens(t, "cross/golden.json") {
+		got := m.pair(m.tokens.ids(nil, g.Text), m.tokens.ids(nil, g.Pair))
+		if first := slices.Index(g.Types, 1); !slices.Equal(got.ids, g.IDs) || got.first != first {
+			t.Errorf("%q with %q: %v of which %d are the first's, want %v of which %d are", g.Text, g.Pair, got.ids, got.first, g.IDs, first)
+		}
+	}
+	for _, name := range []string{"static", "unigram"} {
+		m := openTest(t, name)
+		for _, g := range goldens(t, name+"/golden.json") {
+			if got := m.tokens.ids(nil, g.Text); !slices.Equal(got, g.IDs) {
+				t.Errorf("%s: %q: %v, want %v", name, g.Text, got, g.IDs)
+			}
+		}
+	}
+}
+
+func TestEmbedderGivesWhatONNXRuntimeDoes(t *testing.T) {
+	onTiers(t, func(t *testing.T) {
+		for _, name := range []string{"mean", "cls"} {
+			m := openTest(t, name)
+			m.truncate = true
+			var texts []string
+			var want [][]float32
+			for _, g := range goldens(t, name+"/golden.json") {
+				if g.Vector != nil {
+					texts, want = append(texts, g.Text), append(want, g.Vector)
+				}
+			}
+			got, err := m.Embed(context.Background(), memory.AsQuestion, texts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range want {
+				checkVector(t, name+": "+texts[i], got[i], want[i])
+			}
+		}
+	})
+}
+
+func TestStaticModelGivesTheMean(t *testing.T) {
+	for _, name := range []string{"static", "unigram"} {
+		m := openTest(t, name)
+		for _, g := range goldens(t, name+"/golden.json") {
+			got, err := m.Embed(context.Background(), memory.AsDocument, g.Text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkVector(t, name+": "+g.Text, got[0], g.Vector)
+		}
+	}
+}
+
+func TestCrossEncoderGivesWhatONNXRuntimeDoes(t *testing.T) {
+	onTiers(t, func(t *testing.T) {
+		m := openTest(t, "cross")
+		for _, g := range goldens(t, "cross/golden.json") {
+			got, err := m.Rerank(context.Background(), g.Text, g.Pair)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if off := math.Abs(float64(got[0] - g.Score)); !(off < 2e-6) {
+				t.Errorf("%q with %q: %v, want %v", g.Text, g.Pair, got[0], g.Score)
+			}
+		}
+	})
+}
+
+// worst is how far a value may be from what another order of adding gives.
+const worst = 2e-6
+
+func checkVector(t testing.TB, what string, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
+	}
+	for k := range want {
+		if !(math.Abs(float64(got[k]-want[k])) < worst) {
+			t.Fatalf("%s: value %d is %v, want %v", what, k, got[k], want[k])
+		}
+	}
+}
+
+// published returns a folder of other people's models, or skips the test.
+func published(t testing.TB, name string) string {
+	t.Helper()
+	dir, _ := os.Getwd()
+	candidates := []string{os.Getenv("LOCI_SHARED")}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		candidates = append(candidates, filepath.Join(dir, "shared"))
+	}
+	for _, c := range candidates {
+		if _, err := os.Stat(filepath.Join(c, name)); c != "" && err == nil {
+			return filepath.Join(c, name)
+		}
+	}
+	t.Skipf("no development data: set LOCI_SHARED to a folder with %s in it", name)
+	return ""
+}
+
+// unpacked copies a folder and takes what is packed in it apart.
+func unpacked(t testing.TB, dir string) string {
+	t.Helper()
+	to := t.TempDir()
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %d files, %v", dir, len(files), err)
+	}
+	for _, file := range files {
+		if info, err := os.Stat(file); err != nil || info.IsDir() {
+			continue
+		}
+		name := filepath.Base(file)
+		if filepath.Ext(name) == ".gz" {
+			name = name[:len(name)-len(".gz")]
+		}
+		if err := os.WriteFile(filepath.Join(to, name), unzip(t, file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+func unzip(t testing.TB, file string) []byte {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var r io.Reader = f
+	if filepath.Ext(file) == ".gz" {
+		if r, err = gzip.NewReader(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestPublishedTokenizers(t *testing.T) {
+	dir := unpacked(t, published(t, "models/all-MiniLM-L6-v2-tokenizer-only"))
+	whole, err := readTokenizer(os.DirFS(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "tokenizer.json")); err != nil {
+		t.Fatal(err)
+	}
+	words, err := readTokenizer(os.DirFS(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cross, err := readTokenizer(os.DirFS(unpacked(t, published(t, "models/ms-marco-MiniLM-L12-v2-tokenizer-only"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tokens := range map[string]*tokenizer{"tokenizer.json": whole, "vocab.txt": words, "cross-encoder": cross} {
+		m := &Model{tokens: tokens, most: 512}
+		for _, g := range goldens(t, "published.json") {
+			if got := m.cut(nil, tokens.ids(nil, g.Text))[0].ids; !slices.Equal(got, g.IDs) {
+				t.Errorf("%s: %q: %v, want %v", name, g.Text, got, g.IDs)
+			}
+		}
+	}
+}
+
+// TestReferenceTextsAreCutAsPublished covers far more texts than goldens could be
+// kept of: only a hash of their tokens is.
+func TestReferenceTextsAreCutAsPublished(t *testing.T) {
+	tokens, err := readTokenizer(os.DirFS(unpacked(t, published(t, "models/all-MiniLM-L6-v2-tokenizer-only"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Model{tokens: tokens, most: math.MaxInt32}
+	hash := sha256.New()
+	texts, _ := referenceTexts(t)
+	for _, text := range texts[:len(texts)-100] {
+		if err := binary.Write(hash, binary.LittleEndian, m.cut(nil, tokens.ids(nil, text))[0].ids); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var want struct{ SHA256 string }
+	if err := json.Unmarshal(unzip(t, filepath.Join("testdata", "reference.json")), &want); err != nil {
+		t.Fatal(err)
+	}
+	if got := hex.EncodeToString(hash.Sum(nil)); got != want.SHA256 {
+		t.Errorf("the tokens hash to %s, want %s", got, want.SHA256)
+	}
+}
+
+// referenceTexts returns 2,683 long and 100 short texts and what all-MiniLM-L6-v2
+// makes of them.
+func referenceTexts(t testing.TB) (texts []string, vectors [][]float32) {
+	dir := published(t, "data/minilm-reference")
+	var long struct {
+		Dim    int
+		Chunks []string
+	}
+	if err := json.Unmarshal(unzip(t, filepath.Join(dir, "capjs_code_chunks.json.gz")), &long); err != nil {
+		t.Fatal(err)
+	}
+	raw := unzip(t, filepath.Join(dir, "capjs_code_chunks.f32.bin.gz"))
+	for i := range long.Chunks {
+		v := make([]float32, long.Dim)
+		if _, err := binary.Decode(raw[i*4*long.Dim:], binary.LittleEndian, v); err != nil {
+			t.Fatal(err)
+		}
+		vectors = append(vectors, v)
+	}
+	var short []struct {
+		Text   string
+		Vector []float32 `json:"teacher_emb"`
+	}
+	if err := json.Unmarshal(unzip(t, filepath.Join(dir, "minilm_l6_v2_100texts.json.gz")), &short); err != nil {
+		t.Fatal(err)
+	}
+	texts = long.Chunks
+	for _, s := range short {
+		texts, vectors = append(texts, s.Text), append(vectors, s.Vector)
+	}
+	return texts, vectors
+}
+
+// TestRealWeights embeds the reference texts by the model itself, where it is.
+func TestRealWeights(t *testing.T) {
+	dir := filepath.Join(os.Getenv("LOCI_MODELS_DIR"), "all-MiniLM-L6-v2")
+	if _, err := os.Stat(filepath.Join(dir, weightsFile)); err != nil {
+		t.Skip("no weights: set LOCI_MODELS_DIR to a folder with all-MiniLM-L6-v2 in it")
+	}
+	texts, want := referenceTexts(t)
+	m, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.truncate = true // as those who made the vectors did
+	got, err := m.Embed(context.Background(), memory.AsDocument, texts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range texts {
+		if cosine := vector.Dot(got[i], want[i]); cosine < 0.999 {
+			t.Errorf("text %d of %d tokens: cosine %v", i, len(m.tokens.ids(nil, texts[i])), cosine)
+		}
+	}
+}
+
+// TestModel2vecFixtures opens the fixtures of model2vec's own tests, and wants what
+// they want.
+func TestModel2vecFixtures(t *testing.T) {
+	root := published(t, "models/model2vec-fixtures")
+	tokenizer := unzip(t, filepath.Join(root, "float32", "tokenizer.json.gz"))
+	long := strings.TrimSpace(strings.Repeat("hello ", 512)) // they cut the text there
+	for folder, cases := range map[string]map[string]string{
+		"float32":               {"hello world": "embeddings_short.json", long: "embeddings_long.json"},
+		"float16":               {"hello world": "embeddings_short.json", long: "embeddings_long.json"},
+		"int8":                  {},
+		"sentence-transformers": {"hello world": "embeddings_short.json"},
+		"vocab-quantized":       {strings.TrimSpace(strings.Repeat("hello ", 1000)): "embeddings_vocab_quantized.json"},
+	} {
+		dir := unpacked(t, filepath.Join(root, folder))
+		if _, err := os.Stat(filepath.Join(dir, "tokenizer.json")); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "tokenizer.json"), tokenizer, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m, err := Open(dir)
+		if err != nil {
+			t.Errorf("%s: %v", folder, err)
+			continue
+		}
+		for text, file := range cases {
+			var want [][]float32
+			if err := json.Unmarshal(unzip(t, filepath.Join(root, file)), &want); err != nil {
+				t.Fatal(err)
+			}
+			got, err := m.Embed(context.Background(), memory.AsDocument, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cosine := vector.Dot(got[0], want[0]); cosine < 0.9999 {
+				t.Errorf("%s: %s: %v, want %v", folder, file, got[0], want[0])
+			}
+		}
+	}
+}

@@ -1,0 +1,270 @@
+package transformer
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// file returns a safetensors file with the given header and so many bytes of values.
+func file(header string, values int) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	return append(append(b, header...), make([]byte, values)...)
+}
+
+func TestTensorsThatLieAreRefused(t *testing.T) {
+	huge := binary.LittleEndian.AppendUint64(nil, math.MaxUint64)
+	for name, b := range map[string][]byte{
+		"nothing":                 nil,
+		"half a length":           {1, 2, 3},
+		"a length and no header":  huge,
+		"a header past the end":   append([]byte{200, 0, 0, 0, 0, 0, 0, 0}, "{}"...),
+		"no JSON":                 file("{", 0),
+		"values past the end":     file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, 7),
+		"values before the start": file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[-8,0]}}`, 8),
+		"end before begin":        file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}}`, 8),
+		"too few bytes":           file(`{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}}`, 8),
+		"too many bytes":          file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,8]}}`, 8),
+		"a shape that overflows":  file(`{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`, 8),
+		"a shape of 2⁶³ bytes":    file(`{"a":{"dtype":"F64","shape":[1152921504606846976],"data_offsets":[0,0]}}`, 8),
+		"a shape below nothing":   file(`{"a":{"dtype":"F32","shape":[-1,-2],"data_offsets":[0,8]}}`, 8),
+		"one offset":              file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0]}}`, 8),
+		"offsets of text":         file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":["0","8"]}}`, 8),
+	} {
+		if got, err := readTensors(bytes.NewReader(b), int64(len(b))); err == nil {
+			t.Errorf("%s: read as %v", name, got.entries)
+		}
+	}
+}
+
+func TestTensorsAreReadInEveryKind(t *testing.T) {
+	header := `{"__metadata__":{"format":"pt"},
+		"f64":{"dtype":"F64","shape":[1],"data_offsets":[0,8]},"f32":{"dtype":"F32","shape":[1,1],"data_offsets":[8,12]},
+		"f16":{"dtype":"F16","shape":[1],"data_offsets":[12,14]},"bf16":{"dtype":"BF16","shape":[1],"data_offsets":[14,16]},
+		"i8":{"dtype":"I8","shape":[1],"data_offsets":[16,17]},"u8":{"dtype":"U8","shape":[1],"data_offsets":[17,18]},
+		"i32":{"dtype":"I32","shape":[2],"data_offsets":[18,26]}}`
+	b := file(header, 0)
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(-1.5))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(-1.5))
+	b = binary.LittleEndian.AppendUint16(b, 0xbe00)
+	b = binary.LittleEndian.AppendUint16(b, 0xbfc0)
+	b = append(b, 0xfe, 7)
+	b = binary.LittleEndian.AppendUint64(b, 0xffffffff_00000003)
+	from, err := readTensors(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]float32{"f64": -1.5, "f16": -1.5, "bf16": -1.5, "i8": -2} {
+		if got, err := from.floats(name, 1); err != nil || got[0] != want {
+			t.Errorf("%s: %v, %v, want %v", name, got, err, want)
+		}
+	}
+	if got, err := from.ints("i32"); err != nil || got[0] != 3 || got[1] != -1 {
+		t.Errorf("i32: %v, %v", got, err)
+	}
+	for name, shape := range map[string][]int64{"f32": {1}, "f16": {2}, "u8": {1}, "i32": {2}, "none": {1}} {
+		if got, err := from.floats(name, shape...); err == nil {
+			t.Errorf("%s as %v: %v", name, shape, got)
+		}
+	}
+}
+
+func FuzzTensors(f *testing.F) {
+	for _, name := range []string{"cls", "unigram"} {
+		b, err := os.ReadFile(filepath.Join("testdata", name, weightsFile))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b[:min(len(b), 6000)])
+	}
+	f.Add(file(`{"a":{"dtype":"F16","shape":[2,2],"data_offsets":[0,8]},"b":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}}`, 8))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		from, err := readTensors(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			return
+		}
+		for name, e := range from.entries {
+			if got, err := from.floats(name, e.shape...); err == nil && len(got) > len(b) {
+				t.Errorf("%q: %d values of %d bytes", name, len(got), len(b))
+			}
+			if got, err := from.ints(name); err == nil && len(got) > len(b) {
+				t.Errorf("%q: %d values of %d bytes", name, len(got), len(b))
+			}
+		}
+	})
+}
+
+// folder reads a model into memory, so that parts of it can be changed.
+func folder(t testing.TB, name string) fstest.MapFS {
+	t.Helper()
+	out := fstest.MapFS{}
+	root := os.DirFS(filepath.Join("testdata", name))
+	if err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := fs.ReadFile(root, path)
+		out[path] = &fstest.MapFile{Data: b}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// changed returns the folder with one field of one file set, or, with nil, deleted.
+func changed(t testing.TB, dir fstest.MapFS, file string, value any, path ...string) fstest.MapFS {
+	t.Helper()
+	var all map[string]any
+	if err := json.Unmarshal(dir[file].Data, &all); err != nil {
+		t.Fatal(err)
+	}
+	at := all
+	for _, key := range path[:len(path)-1] {
+		at = at[key].(map[string]any)
+	}
+	at[path[len(path)-1]] = value
+	b, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := maps.Clone(dir)
+	out[file] = &fstest.MapFile{Data: b}
+	return out
+}
+
+func TestFoldersThatCannotBeDoneAreRefused(t *testing.T) {
+	mean, cross, static, unigram := folder(t, "mean"), folder(t, "cross"), folder(t, "static"), folder(t, "unigram")
+	without := func(dir fstest.MapFS, files ...string) fstest.MapFS {
+		out := maps.Clone(dir)
+		for _, f := range files {
+			delete(out, f)
+		}
+		return out
+	}
+	cut := maps.Clone(mean)
+	cut[weightsFile] = &fstest.MapFile{Data: mean[weightsFile].Data[:40000]}
+	for want, dir := range map[string]fstest.MapFS{
+		"model_type":            changed(t, mean, "config.json", "gpt2", "model_type"),
+		"hidden_act":            changed(t, mean, "config.json", "relu", "hidden_act"),
+		"absolute":              changed(t, mean, "config.json", "relative_key", "position_embedding_type"),
+		"hidden_size is":        changed(t, mean, "config.json", 1<<40, "hidden_size"),
+		"hidden_size 32":        changed(t, mean, "config.json", 5, "num_attention_heads"),
+		"num_hidden_layers":     changed(t, mean, "config.json", -1, "num_hidden_layers"),
+		"layer.2":               changed(t, mean, "config.json", 3, "num_hidden_layers"),
+		"want [":                changed(t, mean, "config.json", 65, "intermediate_size"),
+		"vocab_size is":         changed(t, mean, "config.json", 3, "vocab_size"),
+		"position_embeddings":   changed(t, mean, "config.json", 1000, "max_position_embeddings"),
+		"too short":             changed(t, mean, "sentence_bert_config.json", 3, "max_seq_length"),
+		"pooling by":            changed(t, mean, "1_Pooling/config.json", true, "pooling_mode_max_tokens"),
+		"bytes":                 cut,
+		"no such file":          without(mean, weightsFile),
+		"vocab.txt":             without(mean, "tokenizer.json"),
+		"BPE":                   changed(t, mean, "tokenizer.json", "BPE", "model", "type"),
+		"unknown token":         changed(t, mean, "tokenizer.json", "[XXX]", "model", "unk_token"),
+		"BertPreTokenizer":      changed(t, mean, "tokenizer.json", nil, "pre_tokenizer"),
+		"normalizer":            changed(t, mean, "tokenizer.json", "NFKC", "normalizer", "type"),
+		"template":              changed(t, mean, "tokenizer.json", []any{}, "post_processor", "pair"),
+		"around":                changed(t, mean, "tokenizer.json", nil, "post_processor"),
+		"added token":           changed(t, mean, "tokenizer.json", []any{map[string]any{"id": 1, "content": "x", "normalized": true}}, "added_tokens"),
+		"number 9999":           changed(t, mean, "tokenizer.json", []any{map[string]any{"id": 9999, "content": "x"}}, "added_tokens"),
+		"has number -5":         changed(t, mean, "tokenizer.json", -5, "model", "vocab", "hello"),
+		"token_type":            changed(t, cross, "config.json", 1, "type_vocab_size"),
+		"vectors for":           changed(t, static, "tokenizer.json", 5000, "model", "vocab", "hello"),
+		"score":                 changed(t, unigram, "tokenizer.json", []any{[]any{"a", "b"}, []any{"c", 1}}, "model", "vocab"),
+		"the unknown token has": changed(t, unigram, "tokenizer.json", 100000, "model", "unk_id"),
+	} {
+		m, err := open(dir)
+		if err == nil || !strings.Contains(err.Error(), want) && !(want == "no such file" && strings.Contains(err.Error(), "exist")) {
+			t.Errorf("want an error with %q, got %v, %v", want, m, err)
+		}
+	}
+}
+
+// FuzzConfig changes what a folder says of itself: it is refused, or it works.
+func FuzzConfig(f *testing.F) {
+	for _, name := range []string{"cls", "cross", "static", "unigram"} {
+		dir := folder(f, name)
+		tokens := dir["tokenizer.json"]
+		if tokens == nil {
+			tokens = &fstest.MapFile{Data: []byte("{}")}
+		}
+		f.Add(name == "cross", dir["config.json"].Data, tokens.Data, dir[weightsFile].Data[:200])
+	}
+	dirs := map[bool]fstest.MapFS{true: folder(f, "cross"), false: folder(f, "unigram")}
+	f.Fuzz(func(t *testing.T, cross bool, config, tokenizer, header []byte) {
+		dir := maps.Clone(dirs[cross])
+		weights := bytes.Clone(dir[weightsFile].Data)
+		copy(weights, header)
+		dir["config.json"], dir["tokenizer.json"], dir[weightsFile] = &fstest.MapFile{Data: config}, &fstest.MapFile{Data: tokenizer}, &fstest.MapFile{Data: weights}
+		m, err := open(dir)
+		if err != nil {
+			return
+		}
+		if m.Reranks() {
+			_, err = m.Rerank(context.Background(), "one [SEP]", "two", "")
+		} else {
+			_, err = m.Embed(context.Background(), memory.AsQuestion, "one [SEP]", "two", "")
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func FuzzTokenizer(f *testing.F) {
+	for _, name := range []string{"mean", "unigram"} {
+		for _, g := range goldens(f, name+"/golden.json") {
+			f.Add(g.Text)
+		}
+	}
+	f.Add("\xff\xc3\x28 a\xe2\x82")
+	models := []*Model{openTest(f, "mean"), openTest(f, "cls"), openTest(f, "unigram")}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, m := range models {
+			ids := m.tokens.ids(nil, text)
+			for _, id := range ids {
+				if id < 0 || id >= m.tokens.size {
+					t.Fatalf("%q: token %d of %d", text, id, m.tokens.size)
+				}
+			}
+		}
+		checkPieces(t, models[0].tokens, text)
+	})
+}
+
+// checkPieces holds that tokens, without unknown ones among them, put together give
+// the text without its spaces.
+func checkPieces(t *testing.T, tokens *tokenizer, text string) {
+	if at, special := tokens.nextSpecial(text); special != nil {
+		text = text[:at]
+	}
+	w := tokens.words.(*wordPiece)
+	names := map[int32]string{}
+	for s, id := range w.first {
+		names[id] = strings.TrimPrefix(s, "##")
+	}
+	names[w.first["#"]] = "#"
+	normalized := string(tokens.normalize[0](nil, text))
+	var b strings.Builder
+	for _, id := range tokens.ids(nil, text) {
+		if id == tokens.unknown {
+			return
+		}
+		b.WriteString(names[id])
+	}
+	if want := strings.Join(strings.Fields(normalized), ""); b.String() != want {
+		t.Errorf("%q: its tokens make %q, want %q", text, b.String(), want)
+	}
+}

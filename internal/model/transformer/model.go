@@ -1,0 +1,281 @@
+package transformer
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"runtime"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Model is a model that has been read: an embedder, or a cross-encoder. It may be
+// used by several goroutines at once; together they keep no more processors busy,
+// and no more working memory, than there are processors.
+type Model struct {
+	tokens      *tokenizer
+	encoder     *encoder // of these two
+	static      *static  // there is one
+	head        *head    // of a cross-encoder; nil: an embedder
+	pooling     string
+	prefix      map[memory.EmbedAs]string
+	most        int  // tokens of a sequence, those around the text counted
+	truncate    bool // long texts instead of embedding them part by part
+	dims        int
+	fingerprint string
+	free        chan *run // as many as may work at once
+}
+
+var _ memory.Embedder = (*Model)(nil)
+
+// head is what a cross-encoder makes of the first token: one number.
+type head struct {
+	pooler dense
+	weight []float32
+	bias   float32
+}
+
+// Open reads the model in a folder. That takes a moment: for all-MiniLM-L6-v2 a tenth
+// of a second and 90 MB.
+func Open(dir string) (*Model, error) {
+	m, err := open(os.DirFS(dir))
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", dir, err)
+	}
+	return m, nil
+}
+
+const weightsFile = "model.safetensors"
+
+func open(dir fs.FS) (*Model, error) {
+	m := &Model{free: make(chan *run, runtime.GOMAXPROCS(0))}
+	for range cap(m.free) {
+		m.free <- &run{}
+	}
+	var c config
+	if err := readJSON(dir, "config.json", &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	f, err := dir.Open(weightsFile)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	file, ok := f.(io.ReaderAt)
+	info, err := f.Stat()
+	if err != nil || !ok {
+		return nil, fmt.Errorf("%s cannot be read: %w", weightsFile, err)
+	}
+	weights, err := readTensors(file, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", weightsFile, err)
+	}
+	if m.tokens, err = readTokenizer(dir); err != nil {
+		return nil, err
+	}
+	question, document, err := prompts(dir)
+	if err != nil {
+		return nil, err
+	}
+	m.prefix = map[memory.EmbedAs]string{memory.AsQuestion: question, memory.AsDocument: document}
+	if _, no := weights.named(staticNames...); no == nil {
+		err = m.readStatic(weights)
+	} else if err = m.readBERT(dir, weights, &c); err == nil {
+		m.most, err = longest(dir, c.Positions)
+	}
+	if err != nil {
+		return nil, err
+	}
+	sum, err := fingerprint(dir)
+	m.fingerprint = fmt.Sprintf("%s:%d:%x", m.pooling, m.dims, sum[:8])
+	return m, err
+}
+
+func (m *Model) readStatic(weights *tensors) (err error) {
+	if m.static, err = readStatic(weights, m.tokens); err != nil {
+		return fmt.Errorf("%s: %w", weightsFile, err)
+	}
+	m.pooling, m.dims = "static", m.static.dims
+	return nil
+}
+
+func (m *Model) readBERT(dir fs.FS, weights *tensors, c *config) error {
+	if err := c.bert(); err != nil {
+		return err
+	}
+	if c.Vocabulary < int(m.tokens.size) {
+		return fmt.Errorf("config.json: vocab_size is %d, and the tokenizer has %d tokens", c.Vocabulary, m.tokens.size)
+	}
+	if m.tokens.cls < 0 {
+		return errors.New("the tokenizer puts no tokens around a text, which BERT needs")
+	}
+	name, err := weights.named("embeddings.word_embeddings.weight", "bert.embeddings.word_embeddings.weight")
+	if err != nil {
+		return fmt.Errorf("%s: %w", weightsFile, err)
+	}
+	prefix := name[:len(name)-len("embeddings.word_embeddings.weight")]
+	if m.encoder, err = readEncoder(weights, prefix, c); err != nil {
+		return fmt.Errorf("%s: %w", weightsFile, err)
+	}
+	m.dims = c.Hidden
+	if !weights.has("classifier.weight") {
+		m.pooling, err = pooling(dir)
+		return err
+	}
+	if c.Types < 2 {
+		return fmt.Errorf("config.json: type_vocab_size is %d, and a cross-encoder needs 2", c.Types)
+	}
+	m.pooling = "cross"
+	if m.head, err = readHead(weights, prefix, c.Hidden); err != nil {
+		return fmt.Errorf("%s: %w", weightsFile, err)
+	}
+	return nil
+}
+
+func readHead(from *tensors, prefix string, hidden int) (*head, error) {
+	l := &loader{from: from, prefix: prefix}
+	h := &head{pooler: l.dense(hidden, hidden, "pooler.dense")}
+	l.prefix = ""
+	h.weight = l.floats("classifier.weight", 1, int64(hidden))
+	if bias := l.floats("classifier.bias", 1); l.err == nil {
+		h.bias = bias[0]
+	}
+	return h, l.err
+}
+
+// fingerprint hashes the files that vectors depend on, and how they are made here.
+func fingerprint(dir fs.FS) (sum [sha256.Size]byte, err error) {
+	h := sha256.New()
+	fmt.Fprintln(h, "loci 1: parts of long texts are averaged by their tokens")
+	for _, name := range []string{
+		"config.json", "tokenizer.json", "vocab.txt", "tokenizer_config.json", "modules.json", "1_Pooling/config.json",
+		"sentence_bert_config.json", "config_sentence_transformers.json", weightsFile,
+	} {
+		if err := addFile(h, dir, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return sum, err
+		}
+	}
+	h.Sum(sum[:0])
+	return sum, nil
+}
+
+func addFile(h hash.Hash, dir fs.FS, name string) error {
+	f, err := dir.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(h, name, info.Size())
+	_, err = io.Copy(h, f)
+	return err
+}
+
+// Fingerprint names the pooling, the dims and a hash of the folder's files.
+func (m *Model) Fingerprint() string { return m.fingerprint }
+
+// Dims is the length of its vectors.
+func (m *Model) Dims() int { return m.dims }
+
+// Reranks reports whether this is a cross-encoder, which has [Model.Rerank] and no
+// [Model.Embed].
+func (m *Model) Reranks() bool { return m.head != nil }
+
+// Embed returns one unit vector for each text, in order. A text that is longer than
+// the model was made for is cut into parts of equal length, whose vectors are
+// averaged. It returns early with the context's error when that ends. A
+// cross-encoder returns [memory.Invalid].
+func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
+	if m.head != nil {
+		return nil, memory.Errorf(memory.Invalid, "a cross-encoder compares texts and does not embed them")
+	}
+	tokens := func(i int) []int32 { return m.tokens.ids(nil, m.prefix[as]+texts[i]) }
+	if m.static != nil {
+		return m.embedStatic(ctx, len(texts), tokens)
+	}
+	var parts []sequence
+	var of []int // the text that each is a part of
+	for i := range texts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		parts = m.cut(parts, tokens(i))
+		for len(of) < len(parts) {
+			of = append(of, i)
+		}
+	}
+	vectors := make([][]float32, len(parts))
+	if err := m.encode(ctx, parts, m.pooling == clsPooling, func(i int, rows []float32) {
+		vectors[i] = unit(mean(rows, m.dims))
+	}); err != nil {
+		return nil, err
+	}
+	out := make([][]float32, len(texts))
+	for i, v := range vectors {
+		if out[of[i]] == nil {
+			out[of[i]] = make([]float32, m.dims)
+		}
+		for k, x := range v {
+			out[of[i]][k] += x * float32(len(parts[i].ids))
+		}
+	}
+	for _, v := range out {
+		unit(v)
+	}
+	return out, nil
+}
+
+// mean returns the mean of rows.
+func mean(rows []float32, width int) []float32 {
+	v := make([]float32, width)
+	for at := 0; at < len(rows); at += width {
+		for k, x := range rows[at:][:width] {
+			v[k] += x
+		}
+	}
+	for k := range v {
+		v[k] *= float32(width) / float32(len(rows))
+	}
+	return v
+}
+
+// Rerank says how well each text answers the question, from 0 to 1, in order: the
+// sigmoid of what the model was trained to give. Of a pair that is longer than the
+// model was made for, the longer side is cut. It returns early with the context's
+// error when that ends. An embedder returns [memory.Invalid].
+func (m *Model) Rerank(ctx context.Context, question string, texts ...string) ([]float32, error) {
+	if m.head == nil {
+		return nil, memory.Errorf(memory.Invalid, "an embedder does not compare texts: it has no classifier")
+	}
+	asked := m.tokens.ids(nil, question)
+	pairs := make([]sequence, len(texts))
+	for i, text := range texts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		pairs[i] = m.pair(asked, m.tokens.ids(nil, text))
+	}
+	first := make([]float32, len(texts)*m.dims)
+	if err := m.encode(ctx, pairs, true, func(i int, rows []float32) { copy(first[i*m.dims:], rows) }); err != nil {
+		return nil, err
+	}
+	pooled := m.head.pooler.apply(make([]float32, len(first)), first)
+	out := make([]float32, len(texts))
+	for i := range out {
+		logit := float64(m.head.bias)
+		for k, x := range pooled[i*m.dims:][:m.dims] {
+			logit += math.Tanh(float64(x)) * float64(m.head.weight[k])
+		}
+		out[i] = float32(1 / (1 + math.Exp(-logit)))
+	}
+	return out, nil
+}

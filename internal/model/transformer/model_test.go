@@ -1,0 +1,387 @@
+package transformer
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/memory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func embed(t testing.TB, m *Model, texts ...string) [][]float32 {
+	t.Helper()
+	got, err := m.Embed(context.Background(), memory.AsDocument, texts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestEmbedKeepsOrderAndCompany(t *testing.T) {
+	for _, name := range []string{"mean", "cls", "static", "unigram"} {
+		m := openTest(t, name)
+		var texts []string
+		for i := range 60 {
+			texts = append(texts, strings.Repeat("the quick brown fox ", i%17)+fmt.Sprint(i))
+		}
+		together := embed(t, m, texts...)
+		if len(together) != len(texts) {
+			t.Fatalf("%s: %d vectors of %d texts", name, len(together), len(texts))
+		}
+		for i, text := range texts {
+			checkVector(t, name+": "+text, together[i], embed(t, m, text)[0])
+			if length := vector.Dot(together[i], together[i]); math.Abs(float64(length-1)) > 1e-5 {
+				t.Errorf("%s: %q has length %v", name, text, length)
+			}
+		}
+	}
+}
+
+func TestEmbedOfNothing(t *testing.T) {
+	for _, name := range []string{"mean", "static", "unigram"} {
+		m := openTest(t, name)
+		if got := embed(t, m); len(got) != 0 {
+			t.Errorf("%s: no texts give %v", name, got)
+		}
+		if got := embed(t, m, "", "\x00")[0]; len(got) != m.Dims() || math.Abs(float64(vector.Dot(got, got)-1)) > 1e-5 {
+			t.Errorf("%s: the empty text gives %v", name, got)
+		}
+	}
+	if got, err := openTest(t, "cross").Rerank(context.Background(), "anything"); err != nil || len(got) != 0 {
+		t.Errorf("no texts rank %v, %v", got, err)
+	}
+}
+
+func TestLongTextsAreTheMeanOfTheirParts(t *testing.T) {
+	m := openTest(t, "mean")
+	words := make([]string, 100)
+	for i := range words {
+		words[i] = []string{"hello", "world", "dog", "fox", "the"}[i%5]
+	}
+	parts := m.cut(nil, m.tokens.ids(nil, strings.Join(words, " ")))
+	var sizes []int
+	for _, p := range parts {
+		sizes = append(sizes, len(p.ids))
+	}
+	if !slices.Equal(sizes, []int{36, 35, 35}) { // 100 tokens, and two around each part
+		t.Fatalf("parts of %v tokens", sizes)
+	}
+	want := make([]float32, m.Dims())
+	for i, ends := range [][2]int{{0, 34}, {34, 67}, {67, 100}} {
+		part := words[ends[0]:ends[1]]
+		for k, x := range embed(t, m, strings.Join(part, " "))[0] {
+			want[k] += x * float32(sizes[i])
+		}
+	}
+	checkVector(t, "a long text", embed(t, m, strings.Join(words, " "))[0], unit(want))
+}
+
+func TestQuestionsHaveTheirPrefix(t *testing.T) {
+	m := openTest(t, "cls")
+	question, err := m.Embed(context.Background(), memory.AsQuestion, "hello")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkVector(t, "a question", question[0], embed(t, m, "the text: hello")[0])
+	if slices.Equal(question[0], embed(t, m, "hello")[0]) {
+		t.Error("a question is embedded as a document")
+	}
+}
+
+func TestFingerprintFollowsWhatVectorsDependOn(t *testing.T) {
+	dir := folder(t, "cls")
+	seen := map[string]string{}
+	weights := folder(t, "cls")
+	weights[weightsFile].Data[len(weights[weightsFile].Data)-300] ^= 1
+	for name, dir := range map[string]fstest.MapFS{
+		"as it is": dir,
+		"weights":  weights,
+		"prefix":   changed(t, dir, "config_sentence_transformers.json", "q: ", "prompts", "query"),
+		"pooling":  changed(t, changed(t, dir, "1_Pooling/config.json", false, "pooling_mode_cls_token"), "1_Pooling/config.json", true, "pooling_mode_mean_tokens"),
+		"accents":  changed(t, dir, "tokenizer_config.json", true, "strip_accents"),
+		"length":   changed(t, dir, "tokenizer_config.json", 20, "model_max_length"),
+	} {
+		m, err := open(dir)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if other, ok := seen[m.Fingerprint()]; ok {
+			t.Errorf("%s and %s have the fingerprint %s", name, other, m.Fingerprint())
+		}
+		seen[m.Fingerprint()] = name
+	}
+	again, err := open(dir)
+	if err != nil || seen[again.Fingerprint()] != "as it is" {
+		t.Errorf("the same folder has another fingerprint, %s, %v", again.Fingerprint(), err)
+	}
+}
+
+func TestEachModelDoesWhatItCan(t *testing.T) {
+	cross, mean := openTest(t, "cross"), openTest(t, "mean")
+	if _, err := cross.Embed(context.Background(), memory.AsDocument, "a"); !errors.Is(err, memory.Invalid) || !cross.Reranks() {
+		t.Errorf("a cross-encoder embeds: %v", err)
+	}
+	if _, err := mean.Rerank(context.Background(), "a", "b"); !errors.Is(err, memory.Invalid) || mean.Reranks() {
+		t.Errorf("an embedder ranks: %v", err)
+	}
+}
+
+// endsAfter is a context that ends when it has been asked so many times.
+type endsAfter struct {
+	context.Context
+	asked chan struct{}
+}
+
+func (c endsAfter) Err() error {
+	select {
+	case <-c.asked:
+		return nil
+	default:
+		return context.Canceled
+	}
+}
+
+func TestEndedContextsEndTheWork(t *testing.T) {
+	texts := slices.Repeat([]string{"the quick brown fox"}, 200)
+	for _, name := range []string{"mean", "cross", "static"} {
+		m := openTest(t, name)
+		for n := range 40 {
+			ctx := endsAfter{context.Background(), make(chan struct{}, n)}
+			for range n {
+				ctx.asked <- struct{}{}
+			}
+			var err error
+			if m.Reranks() {
+				_, err = m.Rerank(ctx, "dog", texts...)
+			} else if name == "static" {
+				_, err = m.Embed(ctx, memory.AsDocument, slices.Repeat(texts, 10)...)
+			} else {
+				_, err = m.Embed(ctx, memory.AsDocument, texts...)
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("%s: after %d questions: %v", name, n, err)
+			}
+		}
+		if len(m.free) != cap(m.free) {
+			t.Errorf("%s: %d of %d are free after the end", name, len(m.free), cap(m.free))
+		}
+	}
+}
+
+func TestWaitingForAProcessorEndsWithTheContext(t *testing.T) {
+	m := openTest(t, "mean")
+	for range cap(m.free) {
+		<-m.free
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	if _, err := m.Embed(ctx, memory.AsDocument, "hello"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("while all are busy: %v", err)
+	}
+}
+
+func TestManyAtOnceGetTheSame(t *testing.T) {
+	m, cross := openTest(t, "mean"), openTest(t, "cross")
+	texts := []string{"hello world", "the lazy dog", strings.Repeat("fox ", 90)}
+	want := embed(t, m, texts...)
+	ranks, err := cross.Rerank(context.Background(), "dog", texts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			got, err := m.Embed(context.Background(), memory.AsDocument, texts...)
+			if err != nil || !slices.EqualFunc(got, want, slices.Equal) {
+				t.Errorf("got %v, %v", got, err)
+			}
+			if got, err := cross.Rerank(context.Background(), "dog", texts...); err != nil || !slices.Equal(got, ranks) {
+				t.Errorf("got %v, %v, want %v", got, err, ranks)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestGroups(t *testing.T) {
+	of := func(sizes ...int) (out []sequence) {
+		for _, n := range sizes {
+			out = append(out, sequence{ids: make([]int32, n)})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		texts   []sequence
+		workers int
+		want    []int
+	}{
+		{nil, 2, nil},
+		{of(5), 2, []int{1}},
+		{of(5, 5), 2, []int{1, 2}},
+		{of(5, 5), 1, []int{2}},
+		{of(groupTokens, 1, groupTokens), 1, []int{1, 2, 3}},
+		{of(10*groupTokens, 1), 1, []int{1, 2}},
+		{of(60, 60, 60, 60), 1, []int{3, 4}},
+	} {
+		if got := groups(c.texts, c.workers); !slices.Equal(got, c.want) {
+			t.Errorf("%d texts for %d: groups end at %v, want %v", len(c.texts), c.workers, got, c.want)
+		}
+	}
+}
+
+// miniLM returns a folder with a model of all-MiniLM-L6-v2's shape and weights by
+// chance, and a vocabulary of its own; with a classifier it is one of the
+// cross-encoder's shape.
+func miniLM(t testing.TB, cross bool) fstest.MapFS {
+	dir := fstest.MapFS{}
+	for name, f := range folder(t, map[bool]string{true: "cross", false: "mean"}[cross]) {
+		dir[name] = f
+	}
+	const hidden, inner, words, positions = 384, 1536, 30522, 512
+	dir["config.json"] = &fstest.MapFile{Data: fmt.Appendf(nil, `{"model_type":"bert","hidden_act":"gelu","hidden_size":%d,"intermediate_size":%d,
+		"num_hidden_layers":6,"num_attention_heads":12,"max_position_embeddings":%d,"type_vocab_size":2,"vocab_size":%d}`, hidden, inner, positions, words)}
+	dir["sentence_bert_config.json"] = &fstest.MapFile{Data: []byte(`{"max_seq_length":256}`)}
+	r := rand.New(rand.NewPCG(1, 2))
+	header, values, prefix := map[string]any{}, []byte(nil), ""
+	add := func(name string, shape ...int) {
+		n := 1
+		for _, d := range shape {
+			n *= d
+		}
+		at := len(values)
+		values = slices.Grow(values, 4*n)
+		for range n {
+			values = binary.LittleEndian.AppendUint32(values, math.Float32bits(float32(r.NormFloat64()*0.05)))
+		}
+		header[prefix+name] = map[string]any{"dtype": "F32", "shape": shape, "data_offsets": []int{at, len(values)}}
+	}
+	dense := func(name string, in, out int) { add(name+".weight", out, in); add(name+".bias", out) }
+	norm := func(name string) { add(name+".weight", hidden); add(name+".bias", hidden) }
+	if cross {
+		dense("classifier", hidden, 1)
+		prefix = "bert."
+		dense("pooler.dense", hidden, hidden)
+	}
+	add("embeddings.word_embeddings.weight", words, hidden)
+	add("embeddings.position_embeddings.weight", positions, hidden)
+	add("embeddings.token_type_embeddings.weight", 2, hidden)
+	norm("embeddings.LayerNorm")
+	for i := range 6 {
+		at := fmt.Sprintf("encoder.layer.%d.", i)
+		for _, part := range []string{"query", "key", "value"} {
+			dense(at+"attention.self."+part, hidden, hidden)
+		}
+		dense(at+"attention.output.dense", hidden, hidden)
+		norm(at + "attention.output.LayerNorm")
+		dense(at+"intermediate.dense", hidden, inner)
+		dense(at+"output.dense", inner, hidden)
+		norm(at + "output.LayerNorm")
+	}
+	head, err := json.Marshal(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir[weightsFile] = &fstest.MapFile{Data: bytes.Join([][]byte{binary.LittleEndian.AppendUint64(nil, uint64(len(head))), head, values}, nil)}
+	return dir
+}
+
+// only makes the model use so many processors.
+func (m *Model) only(workers int) *Model {
+	m.free = make(chan *run, workers)
+	for range workers {
+		m.free <- &run{}
+	}
+	return m
+}
+
+// sentence returns a text of so many tokens, those around it counted.
+func sentence(tokens int) string { return strings.TrimSpace(strings.Repeat("dog ", tokens-2)) }
+
+// BenchmarkEmbed has the shape of all-MiniLM-L6-v2; tools/golden-models/bench.mjs
+// gives the same to ONNX Runtime.
+func BenchmarkEmbed(b *testing.B) {
+	m, err := open(miniLM(b, false))
+	if err != nil {
+		b.Fatal(err)
+	}
+	before := vector.Tier()
+	defer vector.Use(before)
+	for _, tier := range vector.Tiers() {
+		if err := vector.Use(tier); err != nil {
+			b.Fatal(err)
+		}
+		for _, tokens := range []int{8, 16, 32, 128, 256} {
+			b.Run(fmt.Sprintf("%s/1x%d", tier, tokens), func(b *testing.B) {
+				m.only(1)
+				for b.Loop() {
+					embed(b, m, sentence(tokens))
+				}
+			})
+		}
+		for workers := 1; workers <= runtime.GOMAXPROCS(0); workers *= 2 {
+			b.Run(fmt.Sprintf("%s/24x64/workers=%d", tier, workers), func(b *testing.B) {
+				m.only(workers)
+				for b.Loop() {
+					embed(b, m, slices.Repeat([]string{sentence(64)}, 24)...)
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkRerank is 24 pairs of 64 tokens in the shape of ms-marco-MiniLM-L-6-v2.
+func BenchmarkRerank(b *testing.B) {
+	m, err := open(changed(b, miniLM(b, true), "sentence_bert_config.json", 512, "max_seq_length"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for workers := 1; workers <= runtime.GOMAXPROCS(0); workers *= 2 {
+		b.Run(fmt.Sprintf("24x64/workers=%d", workers), func(b *testing.B) {
+			m.only(workers)
+			for b.Loop() {
+				if _, err := m.Rerank(context.Background(), sentence(12), slices.Repeat([]string{sentence(53)}, 24)...); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkOpen(b *testing.B) {
+	dir := miniLM(b, false)
+	for b.Loop() {
+		if _, err := open(dir); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkStatic(b *testing.B) {
+	for _, name := range []string{"static", "unigram"} {
+		m := openTest(b, name)
+		texts := slices.Repeat([]string{"the quick brown fox jumps over the lazy dog in lisbon, hello world"}, 1000)
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				embed(b, m, texts...)
+			}
+			b.ReportMetric(float64(len(texts)*b.N)/b.Elapsed().Seconds(), "texts/s")
+		})
+	}
+}

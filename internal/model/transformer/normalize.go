@@ -1,0 +1,213 @@
+package transformer
+
+import (
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// normalizerFile is a normalizer of tokenizer.json.
+type normalizerFile struct {
+	Type        string           `json:"type"`
+	Normalizers []normalizerFile `json:"normalizers"` // of a Sequence
+
+	// Of a BertNormalizer.
+	CleanText bool  `json:"clean_text"`
+	Chinese   bool  `json:"handle_chinese_chars"`
+	Accents   *bool `json:"strip_accents"` // nil: as Lowercase
+	Lowercase bool  `json:"lowercase"`
+
+	// Of a Replace.
+	Pattern struct {
+		String, Regex string
+	} `json:"pattern"`
+	Content string `json:"content"`
+
+	// Of a Strip.
+	Left  bool `json:"strip_left"`
+	Right bool `json:"strip_right"`
+}
+
+// steps returns the normalizer as functions of which each appends what it makes of a
+// text. There is always one.
+func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
+	if n == nil {
+		return []func([]byte, string) []byte{func(dst []byte, s string) []byte { return append(dst, s...) }}, nil
+	}
+	one := func(step func(dst []byte, s string) []byte) ([]func([]byte, string) []byte, error) {
+		return []func([]byte, string) []byte{step}, nil
+	}
+	switch n.Type {
+	case "BertNormalizer":
+		return one(n.bert())
+	case "Sequence":
+		var all []func([]byte, string) []byte
+		for i := range n.Normalizers {
+			steps, err := n.Normalizers[i].steps()
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, steps...)
+		}
+		if len(all) > 0 {
+			return all, nil
+		}
+	case "Replace":
+		switch {
+		case n.Pattern.String != "":
+			return one(func(dst []byte, s string) []byte {
+				return append(dst, strings.ReplaceAll(s, n.Pattern.String, n.Content)...)
+			})
+		case n.Pattern.Regex == `\s+`:
+			return one(func(dst []byte, s string) []byte { return replaceSpaces(dst, s, n.Content) })
+		}
+	case "Strip":
+		return one(func(dst []byte, s string) []byte {
+			if n.Left {
+				s = strings.TrimLeftFunc(s, unicode.IsSpace)
+			}
+			if n.Right {
+				s = strings.TrimRightFunc(s, unicode.IsSpace)
+			}
+			return append(dst, s...)
+		})
+	}
+	return nil, fmt.Errorf("the normalizer %s with the pattern %q is not supported", n.Type, n.Pattern.String+n.Pattern.Regex)
+}
+
+// replaceSpaces puts something in the place of each run of spaces.
+func replaceSpaces(dst []byte, s, by string) []byte {
+	inside := false
+	for _, r := range s {
+		space := unicode.IsSpace(r)
+		switch {
+		case !space:
+			dst = utf8.AppendRune(dst, r)
+		case !inside:
+			dst = append(dst, by...)
+		}
+		inside = space
+	}
+	return dst
+}
+
+// bert returns the normalizer of BERT: control characters go, every space becomes
+// a plain one, Chinese characters stand alone, accents and capitals go. Bytes that
+// are no text count as characters that stand for none, which go too.
+func (n *normalizerFile) bert() func(dst []byte, s string) []byte {
+	clean, chinese, lower := n.CleanText, n.Chinese, n.Lowercase
+	strip := lower
+	if n.Accents != nil {
+		strip = *n.Accents
+	}
+	return func(dst []byte, s string) []byte {
+		for i := 0; i < len(s); {
+			if c := s[i]; c < utf8.RuneSelf {
+				i++
+				switch {
+				case clean && (c == '\t' || c == '\n' || c == '\r'):
+					c = ' '
+				case clean && (c < ' ' || c == 0x7f):
+					continue
+				case lower && c >= 'A' && c <= 'Z':
+					c += 'a' - 'A'
+				}
+				dst = append(dst, c)
+				continue
+			}
+			r, size := utf8.DecodeRuneInString(s[i:])
+			i += size
+			if clean {
+				if r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co) {
+					continue
+				}
+				if unicode.IsSpace(r) {
+					r = ' '
+				}
+			}
+			if chinese && isChinese(r) {
+				dst = append(dst, ' ')
+				dst = plain(dst, r, strip, lower)
+				dst = append(dst, ' ')
+				continue
+			}
+			dst = plain(dst, r, strip, lower)
+		}
+		return dst
+	}
+}
+
+// plain appends a character, without its accents and in lower case if that is asked.
+func plain(dst []byte, r rune, strip, lower bool) []byte {
+	if !strip {
+		return lowered(dst, r, lower)
+	}
+	if unicode.Is(unicode.Mn, r) {
+		return dst
+	}
+	if r >= hangul && r < hangul+hangulCount {
+		r -= hangul
+		dst = utf8.AppendRune(dst, 0x1100+r/(21*28))
+		dst = utf8.AppendRune(dst, 0x1161+r/28%21)
+		if r%28 != 0 {
+			dst = utf8.AppendRune(dst, 0x11a7+r%28)
+		}
+		return dst
+	}
+	if parts, ok := unaccented()[r]; ok {
+		for _, p := range parts {
+			dst = lowered(dst, p, lower)
+		}
+		return dst
+	}
+	return lowered(dst, r, lower)
+}
+
+// The Korean syllables, which come apart by arithmetic.
+const (
+	hangul      = 0xac00
+	hangulCount = 19 * 21 * 28
+)
+
+func lowered(dst []byte, r rune, lower bool) []byte {
+	switch {
+	case !lower:
+	case r == 'İ': // the one letter that becomes two
+		return append(dst, "i̇"...)
+	default:
+		r = unicode.ToLower(r)
+	}
+	return utf8.AppendRune(dst, r)
+}
+
+// isChinese is about the blocks that BERT knows, which later ones are not part of.
+func isChinese(r rune) bool {
+	return r >= 0x4e00 && r <= 0x9fff || r >= 0x3400 && r <= 0x4dbf || r >= 0x20000 && r <= 0x2a6df ||
+		r >= 0x2a700 && r <= 0x2b73f || r >= 0x2b740 && r <= 0x2b81f || r >= 0x2b920 && r <= 0x2ceaf ||
+		r >= 0xf900 && r <= 0xfaff || r >= 0x2f800 && r <= 0x2fa1f
+}
+
+//go:embed unaccented.txt
+var unaccentedLines string
+
+// unaccented maps a character to what is left of its canonical decomposition without
+// the marks that take no room (Mn). What is left to itself is not in it.
+var unaccented = sync.OnceValue(func() map[rune][]rune {
+	out := map[rune][]rune{}
+	for line := range strings.Lines(unaccentedLines) {
+		var runes []rune
+		for _, hex := range strings.Fields(line) {
+			r, err := strconv.ParseUint(hex, 16, 32)
+			if err != nil {
+				panic("transformer: unaccented.txt: " + err.Error())
+			}
+			runes = append(runes, rune(r))
+		}
+		out[runes[0]] = runes[1:]
+	}
+	return out
+})

@@ -1,0 +1,179 @@
+package transformer
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/loci-memory/loci/internal/vector"
+)
+
+// The header of the largest models takes well below a mebibyte.
+const maxHeader = 8 << 20
+
+// tensors are the arrays of a safetensors file: eight bytes with the header's
+// length, the header in JSON, then the values, little-endian. What the header says
+// is checked against the size of the file before memory is taken for it.
+type tensors struct {
+	file    io.ReaderAt
+	entries map[string]entry
+}
+
+// entry is one array.
+type entry struct {
+	kind  string
+	shape []int64
+	at    int64 // in the file, in bytes
+	n     int64 // how many values
+}
+
+// sizes are the bytes of a value of each kind that can be read.
+var sizes = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I8": 1, "I32": 4, "I64": 8}
+
+func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
+	var length [8]byte
+	if _, err := file.ReadAt(length[:], 0); err != nil {
+		return nil, fmt.Errorf("read the header's length: %w", err)
+	}
+	n := binary.LittleEndian.Uint64(length[:])
+	if n > maxHeader || int64(n) > size-8 {
+		return nil, fmt.Errorf("a header of %d bytes in a file of %d", n, size)
+	}
+	header := make([]byte, n)
+	if _, err := file.ReadAt(header, 8); err != nil && n > 0 {
+		return nil, fmt.Errorf("read the header: %w", err)
+	}
+	var parts map[string]json.RawMessage
+	if err := json.Unmarshal(header, &parts); err != nil {
+		return nil, fmt.Errorf("parse the header: %w", err)
+	}
+	t := &tensors{file: file, entries: map[string]entry{}}
+	for name, raw := range parts {
+		if name == "__metadata__" {
+			continue
+		}
+		e, err := parseEntry(raw, 8+int64(n), size)
+		if err != nil {
+			return nil, fmt.Errorf("tensor %q: %w", name, err)
+		}
+		t.entries[name] = e
+	}
+	return t, nil
+}
+
+// parseEntry reads what the header says of an array; values begin at start.
+func parseEntry(raw []byte, start, size int64) (entry, error) {
+	var said struct {
+		Kind    string  `json:"dtype"`
+		Shape   []int64 `json:"shape"`
+		Offsets []int64 `json:"data_offsets"`
+	}
+	if err := json.Unmarshal(raw, &said); err != nil {
+		return entry{}, err
+	}
+	if len(said.Offsets) != 2 || len(said.Shape) > 8 {
+		return entry{}, fmt.Errorf("%d offsets and %d axes", len(said.Offsets), len(said.Shape))
+	}
+	begin, end := said.Offsets[0], said.Offsets[1]
+	if begin < 0 || end < begin || end > size-start {
+		return entry{}, fmt.Errorf("bytes %d to %d of %d", begin, end, size-start)
+	}
+	n := int64(1)
+	for _, d := range said.Shape {
+		if d < 0 || d > 0 && n > math.MaxInt64/d {
+			return entry{}, fmt.Errorf("shape %v", said.Shape)
+		}
+		n *= d
+	}
+	// Other kinds may lie in the file as long as nobody wants to read them.
+	if width, ok := sizes[said.Kind]; ok && (n > size || n*width != end-begin) {
+		return entry{}, fmt.Errorf("%d bytes for %v values of %s", end-begin, said.Shape, said.Kind)
+	}
+	return entry{said.Kind, said.Shape, start + begin, n}, nil
+}
+
+// has reports whether there is an array of that name.
+func (t *tensors) has(name string) bool {
+	_, ok := t.entries[name]
+	return ok
+}
+
+// named returns the first of the names under which there is an array.
+func (t *tensors) named(names ...string) (string, error) {
+	for _, name := range names {
+		if t.has(name) {
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("there is no tensor %q", names[0])
+}
+
+// floats reads an array, which must have the given shape; -1 stands for any length.
+// Values of I8 are whole numbers: who stored them so gives no scale.
+func (t *tensors) floats(name string, shape ...int64) ([]float32, error) {
+	e, err := t.entry(name, shape)
+	if err != nil {
+		return nil, err
+	}
+	decode, ok := decoders[e.kind]
+	if !ok {
+		return nil, fmt.Errorf("tensor %q holds %s, which cannot be read as numbers", name, e.kind)
+	}
+	return read(t.file, e, decode)
+}
+
+// ints reads an array of whole numbers of one axis.
+func (t *tensors) ints(name string) ([]int64, error) {
+	e, err := t.entry(name, []int64{-1})
+	if err != nil {
+		return nil, err
+	}
+	switch e.kind {
+	case "I32":
+		return read(t.file, e, func(b []byte) int64 { return int64(int32(binary.LittleEndian.Uint32(b))) })
+	case "I64":
+		return read(t.file, e, func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) })
+	}
+	return nil, fmt.Errorf("tensor %q holds %s, want whole numbers", name, e.kind)
+}
+
+func (t *tensors) entry(name string, shape []int64) (entry, error) {
+	e, ok := t.entries[name]
+	if !ok {
+		return e, fmt.Errorf("there is no tensor %q", name)
+	}
+	if !slices.EqualFunc(e.shape, shape, func(is, want int64) bool { return is == want || want < 0 }) {
+		return e, fmt.Errorf("tensor %q has shape %v, want %v", name, e.shape, shape)
+	}
+	return e, nil
+}
+
+var decoders = map[string]func([]byte) float32{
+	"F64": func(b []byte) float32 { return float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) },
+	"F32": func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) },
+	"F16": func(b []byte) float32 { return vector.DecodeHalf(binary.LittleEndian.Uint16(b)) },
+	"BF16": func(b []byte) float32 {
+		return math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16)
+	},
+	"I8": func(b []byte) float32 { return float32(int8(b[0])) },
+}
+
+// read decodes an array piece by piece, so that it is never in memory twice.
+func read[T any](file io.ReaderAt, e entry, decode func([]byte) T) ([]T, error) {
+	width := sizes[e.kind]
+	out := make([]T, 0, e.n)
+	piece := make([]byte, min(e.n*width, 1<<20))
+	for at := e.at; int64(len(out)) < e.n; at += int64(len(piece)) {
+		piece = piece[:min(int64(len(piece)), (e.n-int64(len(out)))*width)]
+		if _, err := file.ReadAt(piece, at); err != nil {
+			return nil, err
+		}
+		for i := int64(0); i < int64(len(piece)); i += width {
+			out = append(out, decode(piece[i:i+width]))
+		}
+	}
+	return out, nil
+}

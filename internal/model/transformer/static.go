@@ -1,0 +1,97 @@
+package transformer
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/loci-memory/loci/internal/vector"
+)
+
+// static is a model2vec: a vector for each token, or for each kind of token, and
+// how much each token weighs. A text's vector is the mean of its tokens'.
+type static struct {
+	dims    int
+	vectors []float32
+	row     []int32   // of each token; nil: its number
+	weights []float32 // of each token; nil: 1
+	unknown int32     // a token that does not count
+}
+
+// staticNames are those under which the vectors of static models are found.
+var staticNames = []string{"embeddings", "embedding.weight", "0"}
+
+func readStatic(from *tensors, t *tokenizer) (*static, error) {
+	name, err := from.named(staticNames...)
+	if err != nil {
+		return nil, err
+	}
+	s := &static{unknown: t.unknown}
+	if s.vectors, err = from.floats(name, -1, -1); err != nil {
+		return nil, err
+	}
+	shape := from.entries[name].shape
+	s.dims = int(shape[1])
+	if len(s.vectors) == 0 {
+		return nil, errors.New("a model without vectors")
+	}
+	rows := shape[0]
+	if from.has("weights") {
+		if s.weights, err = from.floats("weights", -1); err != nil {
+			return nil, err
+		}
+		if len(s.weights) < int(t.size) {
+			return nil, fmt.Errorf("weights for %d tokens of %d", len(s.weights), t.size)
+		}
+	}
+	if !from.has("mapping") {
+		if rows < int64(t.size) {
+			return nil, fmt.Errorf("vectors for %d tokens of %d", rows, t.size)
+		}
+		return s, nil
+	}
+	mapping, err := from.ints("mapping")
+	if err != nil {
+		return nil, err
+	}
+	if len(mapping) < int(t.size) {
+		return nil, fmt.Errorf("a mapping of %d tokens of %d", len(mapping), t.size)
+	}
+	for token, row := range mapping {
+		if row < 0 || row >= rows {
+			return nil, fmt.Errorf("token %d has vector %d of %d", token, row, rows)
+		}
+		s.row = append(s.row, int32(row))
+	}
+	return s, nil
+}
+
+// embed returns the unit vector of a text's tokens.
+func (s *static) embed(ids []int32) []float32 {
+	sum := make([]float32, s.dims)
+	for _, id := range ids {
+		if id == s.unknown {
+			continue
+		}
+		row, weight := int(id), float32(1)
+		if s.row != nil {
+			row = int(s.row[id])
+		}
+		if s.weights != nil {
+			weight = s.weights[id]
+		}
+		for k, x := range s.vectors[row*s.dims:][:s.dims] {
+			sum[k] += weight * x
+		}
+	}
+	return unit(sum)
+}
+
+// unit makes v as long as 1. What has no direction, as a text without a known token,
+// gets the first axis': every vector has unit length.
+func unit(v []float32) []float32 {
+	if !vector.Normalize(v) {
+		clear(v)
+		v[0] = 1
+	}
+	return v
+}

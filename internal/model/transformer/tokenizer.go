@@ -1,0 +1,286 @@
+package transformer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// tokenizer turns texts into the numbers of their tokens, as the model's own does:
+// special tokens are cut out of the text as it is, the rest is normalized and given
+// to the model of words.
+type tokenizer struct {
+	special   []special // longest first
+	starts    [256]bool // the bytes with which special tokens start
+	normalize []func(dst []byte, s string) []byte
+	words     interface {
+		// add appends the tokens of a normalized text to ids.
+		add(ids []int32, text []byte) []int32
+	}
+	unknown  int32
+	size     int32 // every token is below
+	cls, sep int32 // around a text; -1 in a model that needs none
+}
+
+type special struct {
+	text string
+	id   int32
+}
+
+// ids appends the tokens of a text, without those around it.
+func (t *tokenizer) ids(ids []int32, text string) []int32 {
+	var buffers [2][]byte
+	for text != "" {
+		at, token := t.nextSpecial(text)
+		s := text[:at]
+		for i, normalize := range t.normalize {
+			b := normalize(buffers[i%2][:0], s)
+			buffers[i%2] = b
+			if i+1 == len(t.normalize) {
+				ids = t.words.add(ids, b)
+				break
+			}
+			s = string(b)
+		}
+		if token == nil {
+			break
+		}
+		ids = append(ids, token.id)
+		text = text[at+len(token.text):]
+	}
+	return ids
+}
+
+// nextSpecial returns where the first special token begins, or the end.
+func (t *tokenizer) nextSpecial(text string) (int, *special) {
+	for at := range len(text) {
+		if !t.starts[text[at]] {
+			continue
+		}
+		for i := range t.special {
+			if strings.HasPrefix(text[at:], t.special[i].text) {
+				return at, &t.special[i]
+			}
+		}
+	}
+	return len(text), nil
+}
+
+// tokenizerFile is tokenizer.json, as far as it is read.
+type tokenizerFile struct {
+	Added []struct {
+		ID         int32  `json:"id"`
+		Content    string `json:"content"`
+		SingleWord bool   `json:"single_word"`
+		Normalized bool   `json:"normalized"`
+	} `json:"added_tokens"`
+	Normalizer   *normalizerFile `json:"normalizer"`
+	PreTokenizer *struct {
+		Type          string `json:"type"`
+		Replacement   string `json:"replacement"`
+		PrependScheme string `json:"prepend_scheme"`
+		Split         *bool  `json:"split"`
+	} `json:"pre_tokenizer"`
+	PostProcessor *processorFile `json:"post_processor"`
+	Model         struct {
+		Type     string          `json:"type"`
+		Unknown  string          `json:"unk_token"`
+		Prefix   string          `json:"continuing_subword_prefix"`
+		Most     int             `json:"max_input_chars_per_word"`
+		UnkID    *int32          `json:"unk_id"`
+		Fallback bool            `json:"byte_fallback"`
+		Vocab    json.RawMessage `json:"vocab"`
+	} `json:"model"`
+}
+
+// readTokenizer reads tokenizer.json, or vocab.txt where there is none.
+func readTokenizer(dir fs.FS) (*tokenizer, error) {
+	var file tokenizerFile
+	switch err := readJSON(dir, "tokenizer.json", &file); {
+	case errors.Is(err, fs.ErrNotExist):
+		return readVocabulary(dir)
+	case err != nil:
+		return nil, err
+	}
+	t, err := file.tokenizer()
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer.json: %w", err)
+	}
+	return t, nil
+}
+
+func (f *tokenizerFile) tokenizer() (*tokenizer, error) {
+	t := &tokenizer{cls: -1, sep: -1}
+	var err error
+	switch f.Model.Type {
+	case "WordPiece", "": // the first tokenizers named no type
+		err = f.wordPiece(t)
+	case "Unigram":
+		err = f.unigram(t)
+	default:
+		err = fmt.Errorf("a model of type %q is not supported: only WordPiece and Unigram are", f.Model.Type)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range f.Added {
+		if a.Content == "" || a.SingleWord || a.Normalized {
+			return nil, fmt.Errorf("the added token %q is not supported: it is looked for in words or in normalized text", a.Content)
+		}
+		if a.ID < 0 || a.ID >= t.size {
+			return nil, fmt.Errorf("the added token %q has number %d of %d", a.Content, a.ID, t.size)
+		}
+		t.addSpecial(a.Content, a.ID)
+	}
+	if t.normalize, err = f.Normalizer.steps(); err != nil {
+		return nil, err
+	}
+	if f.PostProcessor != nil {
+		if t.cls, t.sep, err = f.PostProcessor.around(); err != nil {
+			return nil, err
+		}
+		if t.cls >= t.size || t.sep >= t.size {
+			return nil, fmt.Errorf("post_processor: tokens %d and %d of %d", t.cls, t.sep, t.size)
+		}
+	}
+	return t, nil
+}
+
+func (t *tokenizer) addSpecial(text string, id int32) {
+	t.special = append(t.special, special{text, id})
+	slices.SortStableFunc(t.special, func(a, b special) int { return len(b.text) - len(a.text) })
+	t.starts[text[0]] = true
+}
+
+// readVocabulary makes the tokenizer of BERT from its words, one a line.
+func readVocabulary(dir fs.FS) (*tokenizer, error) {
+	b, err := readFile(dir, "vocab.txt")
+	if err != nil {
+		return nil, err
+	}
+	said := struct {
+		Lower   *bool `json:"do_lower_case"`
+		Accents *bool `json:"strip_accents"`
+		Chinese *bool `json:"tokenize_chinese_chars"`
+	}{}
+	if err := readJSON(dir, "tokenizer_config.json", &said); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	vocab := map[string]int32{}
+	for i, line := range strings.Split(strings.TrimSuffix(string(b), "\n"), "\n") {
+		vocab[strings.TrimRight(line, "\r")] = int32(i)
+	}
+	t := &tokenizer{}
+	for _, name := range []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"} {
+		id, ok := vocab[name]
+		if !ok {
+			return nil, fmt.Errorf("vocab.txt: there is no %s", name)
+		}
+		t.addSpecial(name, id)
+	}
+	t.cls, t.sep = vocab["[CLS]"], vocab["[SEP]"]
+	if err := t.setWordPiece(vocab, "[UNK]", "##", 100); err != nil {
+		return nil, fmt.Errorf("vocab.txt: %w", err)
+	}
+	lower := said.Lower == nil || *said.Lower
+	n := normalizerFile{
+		Type: "BertNormalizer", CleanText: true, Chinese: said.Chinese == nil || *said.Chinese, Accents: said.Accents, Lowercase: lower,
+	}
+	t.normalize, err = n.steps()
+	return t, err
+}
+
+// processorFile says which tokens stand around a text and between two.
+type processorFile struct {
+	Type   string          `json:"type"`
+	Single []templatePiece `json:"single"`
+	Pair   []templatePiece `json:"pair"`
+	Tokens map[string]struct {
+		IDs []int32 `json:"ids"`
+	} `json:"special_tokens"`
+	CLS json.RawMessage `json:"cls"`
+	SEP json.RawMessage `json:"sep"`
+}
+
+type templatePiece struct {
+	Special, Sequence *struct {
+		ID   string `json:"id"`
+		Type int32  `json:"type_id"`
+	}
+}
+
+// UnmarshalJSON gives the fields the names they have in the file.
+func (p *templatePiece) UnmarshalJSON(b []byte) error {
+	type part = struct {
+		ID   string `json:"id"`
+		Type int32  `json:"type_id"`
+	}
+	var both struct {
+		SpecialToken, Sequence *part
+	}
+	if err := json.Unmarshal(b, &both); err != nil {
+		return err
+	}
+	p.Special, p.Sequence = both.SpecialToken, both.Sequence
+	return nil
+}
+
+// around returns the tokens before and after a text; -1 where there are none.
+func (p *processorFile) around() (cls, sep int32, err error) {
+	switch p.Type {
+	case "TemplateProcessing":
+		return p.template()
+	case "BertProcessing":
+		if cls, err = numbered(p.CLS); err == nil {
+			sep, err = numbered(p.SEP)
+		}
+		return cls, sep, err
+	}
+	return 0, 0, fmt.Errorf("a post_processor of type %q is not supported: only TemplateProcessing and BertProcessing are", p.Type)
+}
+
+// template takes BERT's template, [CLS] A [SEP] and [CLS] A [SEP] B [SEP] with B of
+// type 1, or one without tokens of its own.
+func (p *processorFile) template() (cls, sep int32, err error) {
+	shape := func(pieces []templatePiece) string {
+		var b strings.Builder
+		for _, piece := range pieces {
+			switch {
+			case piece.Special != nil:
+				fmt.Fprintf(&b, "%s:%d ", piece.Special.ID, piece.Special.Type)
+			case piece.Sequence != nil:
+				fmt.Fprintf(&b, "$%s:%d ", piece.Sequence.ID, piece.Sequence.Type)
+			}
+		}
+		return b.String()
+	}
+	single := shape(p.Single)
+	if single == "$A:0 " {
+		return -1, -1, nil
+	}
+	if len(p.Single) == 3 && p.Single[0].Special != nil && p.Single[2].Special != nil {
+		first, last := p.Single[0].Special.ID, p.Single[2].Special.ID
+		pair := fmt.Sprintf("%s$B:1 %s:1 ", single, last)
+		if single == fmt.Sprintf("%s:0 $A:0 %s:0 ", first, last) && shape(p.Pair) == pair &&
+			len(p.Tokens[first].IDs) == 1 && len(p.Tokens[last].IDs) == 1 {
+			cls, sep = p.Tokens[first].IDs[0], p.Tokens[last].IDs[0]
+			if cls >= 0 && sep >= 0 {
+				return cls, sep, nil
+			}
+		}
+	}
+	return 0, 0, errors.New("post_processor: a template other than BERT's is not supported")
+}
+
+// numbered reads ["[SEP]", 102].
+func numbered(raw json.RawMessage) (int32, error) {
+	var name string
+	var id int32
+	if err := json.Unmarshal(raw, &[]any{&name, &id}); err != nil || id < 0 {
+		return 0, fmt.Errorf("post_processor: %s is no token with its number", raw)
+	}
+	return id, nil
+}
