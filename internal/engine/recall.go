@@ -27,9 +27,11 @@ type Question struct {
 	Exclude        map[string]bool
 	Said           []string // what the request says, to a model that reads it: not told again
 	At             memory.At
-	Budget         int    // tokens; 0: any
-	Whole          bool   // also what says the same as a better hit
-	In             string // the conversation that asks, for the trace
+	Budget         int                                         // tokens; 0: any
+	Whole          bool                                        // also what says the same as a better hit
+	Placed         func() (in string, exclude map[string]bool) // waits for In and Exclude of a chat; nil: they are set
+	Carries        int                                         // how many memories Placed may exclude
+	In             string                                      // the conversation that asks, for the trace
 	Door           string
 }
 
@@ -52,6 +54,10 @@ const (
 	// maxQuestion is how many bytes of a message are asked about; pasted files are
 	// no questions.
 	maxQuestion = 4 << 10
+
+	// maxCarried is how many candidates more a chat asks for, since the request may
+	// carry some of them.
+	maxCarried = 100
 
 	// listed is how many facts a question for whatever is known looks at.
 	listed = 500
@@ -93,6 +99,7 @@ func (e *Engine) prepare(ctx context.Context, q Question) Prepared {
 		o.r = &recalling{e: e, q: q, now: memory.Time(started)}
 		o.r.skip("deadline", fmt.Errorf("recall took longer than %v", e.opts.Deadline))
 	}
+	o.r.placed()
 	took := e.Now().Sub(started)
 	p := Prepared{Block: o.block, Hits: o.r.hits, Trace: newID(), Read: true}
 	e.Metrics.Recalled(took, o.r.parts...)
@@ -149,6 +156,15 @@ func (r *recalling) skip(part string, err error) {
 	r.parts = append(r.parts, part)
 }
 
+// placed waits until it is known where the question was asked and what the request
+// holds already.
+func (r *recalling) placed() {
+	if r.q.Placed != nil {
+		r.q.In, r.q.Exclude = r.q.Placed()
+		r.q.Placed = nil
+	}
+}
+
 // run takes the question through query, search, rank, hydration and fit.
 func (r *recalling) run(ctx context.Context) error {
 	if !r.q.Scope.Owner.Valid() {
@@ -188,6 +204,9 @@ func (r *recalling) run(ctx context.Context) error {
 func (r *recalling) find(ctx context.Context, query recall.Query, topK int) error {
 	ctx, cancel := within(ctx, searchShare)
 	defer cancel()
+	if rules := r.e.opts.Recall; rules.SmallSet > 0 || rules.Reach == ReachConversation {
+		r.placed()
+	}
 	hits, small := r.smallSet(ctx)
 	r.found = len(hits)
 	pool, joins := r.pool(ctx)
@@ -244,6 +263,10 @@ func (r *recalling) ranked(ctx context.Context, query recall.Query, s memory.Sea
 	if err != nil {
 		return nil, err
 	}
+	if r.q.Placed != nil {
+		r.placed()
+		cands = r.without(cands)
+	}
 	r.found += len(cands)
 	opts := recall.Options{Limit: topK + spare, Threshold: r.q.ScoreThreshold, Recency: r.q.RecencyWeight}
 	if opts.Threshold == nil && r.e.opts.Threshold >= 0 {
@@ -277,6 +300,13 @@ func (r *recalling) ranked(ctx context.Context, query recall.Query, s memory.Sea
 	}
 }
 
+// without returns candidates that the request does not carry, at most as many as
+// are asked for without one.
+func (r *recalling) without(cands []memory.Candidate) []memory.Candidate {
+	cands = slices.DeleteFunc(cands, func(c memory.Candidate) bool { return r.q.Exclude[c.ID] })
+	return cands[:min(len(cands), candidates)]
+}
+
 // enough is how many candidates are read at first: as many as are asked for, unless a
 // fact behind them may stand in for a turn among them.
 func (r *recalling) enough(kept []memory.Candidate, topK int) int {
@@ -294,6 +324,7 @@ func (r *recalling) lists() bool {
 
 // list answers a question for whatever is known: facts by importance.
 func (r *recalling) list(ctx context.Context, topK int) error {
+	r.placed()
 	q := r.filters()
 	q.Limit = listed
 	page, err := r.e.Store.List(ctx, r.q.Scope.Owner, q)
@@ -339,7 +370,7 @@ func (r *recalling) wanted(ctx context.Context, query recall.Query) memory.Searc
 		Conversation: r.q.Conversation,
 		Exclude:      r.q.Exclude,
 		Now:          r.now,
-		Limit:        candidates,
+		Limit:        candidates + min(r.q.Carries, maxCarried),
 	}
 	ctx, cancel := within(ctx, embedShare)
 	defer cancel()

@@ -183,6 +183,7 @@ func (r *recalling) standsIn(ctx context.Context, err error) bool {
 
 // recent answers with the newest facts, since search failed or found nothing.
 func (r *recalling) recent(ctx context.Context, topK int) error {
+	r.placed()
 	facts, _, err := r.few(ctx, r.q.Scope, r.filters(), recents)
 	if err != nil {
 		return fmt.Errorf("read recent facts: %w", err)
