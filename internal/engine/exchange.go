@@ -56,6 +56,7 @@ type Exchange struct {
 	e  *Engine
 	in Incoming
 
+	placing      chan struct{} // closed once the next six are known
 	conversation memory.Conversation
 	mode         dialog.Mode
 	at           dialog.Alignment
@@ -76,26 +77,29 @@ type Exchange struct {
 	once     sync.Once // closes answered
 }
 
-// Open finds the conversation that a request continues and which of its messages
-// are new.
+// Open begins to find the conversation that a request continues and which of its
+// messages are new: a search for what matters to it goes on meanwhile.
 func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 	mode := in.Extras.Mode
 	if mode == "" && strings.HasPrefix(in.ChatID, temporary) {
 		mode = wire.ModeRead
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Deadline)
-	defer cancel()
 	pause := e.Paused(ctx, in.Owner)
 	if pause == PauseMemory {
 		mode = wire.ModeOff
 	}
 	x := &Exchange{
-		e: e, in: in, answered: make(chan struct{}),
+		e: e, in: in, placing: make(chan struct{}), answered: make(chan struct{}),
 		reads:  mode != wire.ModeWrite && mode != wire.ModeOff,
 		writes: mode != wire.ModeRead && mode != wire.ModeOff,
 		learns: pause == PauseNone,
 	}
-	x.unplaced = x.guarded(func() error { return x.place(ctx) })
+	e.background.Go(func() {
+		defer cancel()
+		defer close(x.placing)
+		x.unplaced = x.guarded(func() error { return x.place(ctx) })
+	})
 	return x
 }
 
@@ -218,6 +222,7 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 		return Prepared{}
 	}
 	if x.in.Chat.ToolLoop() {
+		<-x.placing
 		if b, ok := x.e.blocks.get(x.in.Owner, x.chain); ok {
 			x.prepared = Prepared{Block: b.text, Hits: b.hits, Trace: b.trace, Read: true}
 			return x.prepared
@@ -230,11 +235,15 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 		TopK:           topK,
 		ScoreThreshold: x.in.Extras.ScoreThreshold,
 		RecencyWeight:  x.in.Extras.RecencyWeight,
-		Exclude:        x.carried(),
 		Budget:         x.e.opts.Budget,
-		In:             x.conversation.ID,
 		Door:           "chat",
+		Placed: func() (string, map[string]bool) {
+			<-x.placing
+			return x.conversation.ID, x.carried()
+		},
+		Carries: len(x.in.Chat.Messages),
 	})
+	<-x.placing
 	if x.unplaced != nil {
 		x.e.degrade(ctx, x.in.Owner, x.prepared.Trace, fmt.Sprintf("conversation: %v", x.unplaced))
 	}
@@ -272,7 +281,7 @@ func (x *Exchange) carried() map[string]bool {
 // time where they belong, there is time now.
 func (x *Exchange) RecordQuestion(ctx context.Context) {
 	x.question = make(chan error, 1)
-	if !x.writes {
+	if !x.stores() {
 		x.question <- nil
 		return
 	}
@@ -282,6 +291,7 @@ func (x *Exchange) RecordQuestion(ctx context.Context) {
 		if x.in.Chat.Stream {
 			x.yield()
 		}
+		<-x.placing
 		x.question <- x.guarded(func() error {
 			if !x.placed {
 				if err := x.place(ctx); err != nil {
@@ -327,6 +337,9 @@ func (x *Exchange) storeQuestion(ctx context.Context) error {
 			x.asked = t.ID
 		}
 	}
+	if x.hides() {
+		batch.Marks, batch.Conversation.Title = nil, ""
+	}
 	if len(batch.Turns) == 0 && len(batch.Marks) == 0 {
 		return nil
 	}
@@ -367,6 +380,9 @@ func (x *Exchange) turn(role memory.Role, name, words string, index int, chain s
 		Content: learn.Redact(words, x.e.opts.Learn.Personal), Status: memory.Active, CreatedAt: now,
 	}
 	x.parent = t.ID
+	if x.hides() {
+		return hidden(t)
+	}
 	return t
 }
 
@@ -396,7 +412,7 @@ func (x *Exchange) append(ctx context.Context, batch memory.Batch) error {
 // stores nothing and lets the question be learned from. It waits at most two
 // seconds; then the exchange counts as not recorded and the chat goes on.
 func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
-	if !x.writes || x.question == nil {
+	if !x.stores() || x.question == nil {
 		return
 	}
 	x.Answered() // if it never was
@@ -472,7 +488,10 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
 	if batch.Jobs, err = x.endToLearn(ctx, exchanges, now); err != nil {
 		return err
 	}
-	if x.learns && len(batch.Turns) > 0 && x.e.opts.Learn.Summary.due(exchanges-1, exchanges) {
+	if x.hides() {
+		batch.Marks, batch.Conversation.Title = nil, ""
+	}
+	if x.learns && x.writes && len(batch.Turns) > 0 && x.e.opts.Learn.Summary.due(exchanges-1, exchanges) {
 		batch.Jobs = append(batch.Jobs, summaryJob(x.in.Owner, x.conversation.ID, batch.Turns[0].ID))
 	}
 	if len(batch.Turns)+len(batch.Marks)+len(batch.Jobs) == 0 {

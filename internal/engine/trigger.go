@@ -59,7 +59,7 @@ func (e *Engine) rests(ctx context.Context, job memory.Job) error {
 // exchange never come to its end or, where learning counts, once the conversation
 // rests.
 func (x *Exchange) asksToLearn(ctx context.Context, now time.Time) ([]memory.Job, error) {
-	if !x.learns || x.asked == "" {
+	if !x.learns || x.asked == "" || x.hides() {
 		return nil, nil
 	}
 	switch x.e.opts.LearnAfter {
@@ -90,7 +90,7 @@ func (x *Exchange) endToLearn(ctx context.Context, exchanges int, now time.Time)
 	if last := x.in.Chat.LastUser(); asked == "" && len(x.moved) > 0 && last >= 0 {
 		asked = x.at.Turns[last] // the chat went back to where it was, with the answer that it had
 	}
-	if !x.learns || asked == "" || x.e.opts.LearnAfter == Never {
+	if !x.learns || asked == "" || x.hides() || x.e.opts.LearnAfter == Never {
 		return nil, nil
 	}
 	if x.e.opts.LearnAfter == AfterUser && (x.asked != "" || len(x.moved) == 0) {
