@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -68,7 +69,12 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// proxy measures streamed chats through Loci beside a gateway without memory and
+// doors are the ways to the upstream that are compared. The gateway lives in the
+// measuring process, where one goroutine wakes the other; Loci with memory off says
+// what it takes to go through another process.
+var doors = []string{"the upstream alone", "a gateway without memory", "Loci, memory off", "Loci"}
+
+// proxy measures streamed chats through Loci beside gateways without memory and
 // beside the upstream itself: the time to the first event, and the whole exchange,
 // which Loci ends only when what was said is stored.
 func (l *load) proxy(ctx context.Context) error {
@@ -93,22 +99,23 @@ func (l *load) proxy(ctx context.Context) error {
 		{"fast", "upstream answers at once", 1, 0},
 		{slowModel, fmt.Sprintf("upstream answers after %v", thinkTime), proxyClients, thinkTime},
 	} {
-		doors := []*chats{
-			l.chats(l.upstream.URL, setting.model, setting.clients),
-			l.chats(plain.URL, setting.model, setting.clients),
-			l.chats(l.serving.url, setting.model, setting.clients),
+		through := []*chats{
+			l.chats(l.upstream.URL, setting.model, "", setting.clients),
+			l.chats(plain.URL, setting.model, "", setting.clients),
+			l.chats(l.serving.url, setting.model, wire.ModeOff, setting.clients),
+			l.chats(l.serving.url, setting.model, "", setting.clients),
 		}
 		tasks := make([]task, len(doors))
-		for i, d := range doors {
-			tasks[i] = task{subject: "proxy, " + setting.name, name: []string{"the upstream alone", "a gateway without memory", "Loci"}[i], clients: setting.clients, spread: setting.spread, do: d.chat}
+		for i, c := range through {
+			tasks[i] = task{subject: "proxy, " + setting.name, name: doors[i], clients: setting.clients, spread: setting.spread, do: c.chat}
 		}
 		whole, err := l.measure(ctx, tasks...)
 		if err != nil {
 			return err
 		}
 		first := make([]Row, len(doors))
-		for i, d := range doors {
-			first[i] = d.firstBytes(whole[i])
+		for i, c := range through {
+			first[i] = c.firstBytes(whole[i])
 		}
 		l.reportProxy(first, whole)
 		if err := l.settle(ctx); err != nil {
@@ -118,7 +125,7 @@ func (l *load) proxy(ctx context.Context) error {
 	return nil
 }
 
-// reportProxy reports what the upstream alone, a gateway and Loci took.
+// reportProxy reports what each of the doors took.
 func (l *load) reportProxy(first, whole []Row) {
 	for _, of := range []struct {
 		name string
@@ -131,11 +138,11 @@ func (l *load) reportProxy(first, whole []Row) {
 			}
 			l.report(r)
 		}
-		gateway := of.rows[1].less(of.rows[0], of.name+", added by the gateway")
-		own := of.rows[2].less(of.rows[0], of.name+", added by Loci")
-		own.Note = "percentiles less the upstream's"
-		l.report(gateway)
-		l.report(own)
+		for i, name := range []string{"the gateway", "Loci, memory off", "Loci"} {
+			added := of.rows[1+i].less(of.rows[0], of.name+", added by "+name)
+			added.Note = "percentiles less the upstream's"
+			l.report(added)
+		}
 	}
 }
 
@@ -144,6 +151,7 @@ type chats struct {
 	l     *load
 	base  string
 	model string
+	mode  string         // of memory; "" as it comes
 	talks []conversation // of each client
 }
 
@@ -159,8 +167,8 @@ type chatMessage struct {
 	Content string      `json:"content"`
 }
 
-func (l *load) chats(base, model string, clients int) *chats {
-	c := &chats{l: l, base: base, model: model, talks: make([]conversation, clients)}
+func (l *load) chats(base, model string, mode string, clients int) *chats {
+	c := &chats{l: l, base: base, model: model, mode: mode, talks: make([]conversation, clients)}
 	for i := range c.talks {
 		c.talks[i].talk = newTalk(uint64(100 + i))
 	}
@@ -179,7 +187,11 @@ func (c *chats) chat(ctx context.Context, clientNo, i int) (time.Duration, error
 		content = v.talk.sentence()
 	}
 	v.messages = append(v.messages, chatMessage{memory.RoleUser, content})
-	body, err := json.Marshal(map[string]any{"model": c.model, "stream": true, "messages": v.messages})
+	request := map[string]any{"model": c.model, "stream": true, "messages": v.messages}
+	if c.mode != "" {
+		request["memory_mode"] = c.mode
+	}
+	body, err := json.Marshal(request)
 	if err != nil {
 		return 0, err
 	}
