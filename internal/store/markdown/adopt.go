@@ -1,0 +1,5 @@
+package markdown
+
+import "context"
+
+func (s *Store) adopt(ctx context.Context) error { return nil }

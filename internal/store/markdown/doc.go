@@ -1,0 +1,46 @@
+// Package markdown is the vault: a [memory.Store] around another store, whose truth
+// is a folder of Markdown files that people read, edit and keep in git. The store
+// within is its index: it answers every read, judges every write, and can be thrown
+// away.
+//
+// # How it writes
+//
+// A write is committed in the store within, which finds conflicts and duplicates and
+// gives version and time; then one line of what happened is synced to the journal,
+// many callers' lines by one sync; only then the caller is told. Lines of an owner
+// are in the order of their versions. The files follow in the background: what a
+// line was about is written as it now stands, beside its place, synced, and renamed.
+//
+// A crash between commit and line leaves the store within ahead by what nobody was
+// told of: at the next start the journal is brought up from it. A store within that
+// was deleted, or is older, has the journal replayed into it under the times of then,
+// so that versions, times, ids and journal come out the same. Vectors are not in the
+// journal: whoever opens the vault embeds what has none. Nor are traces and what
+// models cost, and a job that a replay brings back begins anew.
+//
+// # Folder
+//
+//	entries/CONVERSATION/turns/ROLE/TIME__ID.md
+//	entries/CONVERSATION/facts/TIME__ID.md          facts of that conversation alone
+//	entries/CONVERSATION/summaries/summary.md       the current summary; earlier ones as TIME__ID.md
+//	entries/CONVERSATION/conversation.md            title, rules, contexts
+//	entries/global/facts/TIME__ID.md                facts of no conversation
+//	entries/global/profile/KEY.md                   profile entries
+//	deleted/entries/…                               the same, of what was replaced, forgotten or rejected
+//	users/NAME/… pools/NAME/… everyone/…            the same, of other owners than [Options].Home
+//	namespaces/NAME/users/NAME/…                    and of other namespaces
+//	….conflict-TIME.md                              a person's words where Loci changed the file meanwhile
+//	.loci/journal.jsonl                             what happened: a line for each commit
+//	.loci/memory_index.json, .loci/memory_index.log what Loci last wrote to each file
+//	.loci/lock                                      held while a process has the vault open
+//
+// Names are escaped so that no two meet on a disk that folds case, none leaves its
+// folder, and none is too long. Relations and links between owners are in the journal
+// alone.
+//
+// # Files
+//
+// A file is front matter between two lines of "---", then a memory's words byte for
+// byte and one line end. Keys that are not Loci's, comments and the order of keys
+// survive when Loci writes a file anew.
+package markdown

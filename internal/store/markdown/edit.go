@@ -1,0 +1,7 @@
+package markdown
+
+// Edit is what a person did to a file.
+type Edit struct {
+	Path string
+	SHA  string
+}

@@ -1,0 +1,328 @@
+package markdown
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// maxFront bounds front matter.
+const maxFront = 64 << 10
+
+// page is a file in two: what stands between two lines of "---" at its beginning,
+// and the rest. The rest is a memory's words and one line end, whether they end in
+// one themselves or not: so they come back byte for byte, and editors that end
+// every file in a line end change nothing.
+type page struct {
+	mark  string // before the first line: nothing, or the sign that some editors begin UTF-8 with
+	front string // the lines between, each with its end; "" without front matter
+	end   string // how its lines end
+	has   bool   // there is front matter
+	body  string
+}
+
+const byteOrderMark = "\ufeff"
+
+// split reads a file's two parts. It takes any text.
+func split(text string) page {
+	p := page{end: "\n"}
+	rest := text
+	if t, ok := strings.CutPrefix(text, byteOrderMark); ok {
+		p.mark, rest = byteOrderMark, t
+	}
+	first, after, ok := cutLine(rest)
+	if !ok || strings.TrimRight(first, " \t\r\n") != "---" {
+		p.body = rest
+		return p
+	}
+	if strings.HasSuffix(first, "\r\n") {
+		p.end = "\r\n"
+	}
+	var front strings.Builder
+	for after != "" {
+		l, next, _ := cutLine(after)
+		if strings.TrimRight(l, " \t\r\n") == "---" {
+			p.has, p.front, p.body = true, front.String(), next
+			return p
+		}
+		front.WriteString(l)
+		after = next
+	}
+	p.body, p.end = rest, "\n" // it never ended: the file is all words
+	return p
+}
+
+// cutLine returns the first line with its end, and what follows.
+func cutLine(text string) (first, rest string, ended bool) {
+	if i := strings.IndexByte(text, '\n'); i >= 0 {
+		return text[:i+1], text[i+1:], true
+	}
+	return text, "", false
+}
+
+// words returns what the body says: all but the line end that closes the file.
+func (p page) words() string {
+	if w, ok := strings.CutSuffix(p.body, "\r\n"); ok && p.end == "\r\n" {
+		return w
+	}
+	return strings.TrimSuffix(p.body, "\n")
+}
+
+// String puts the file together.
+func (p page) String() string {
+	if !p.has {
+		return p.mark + p.body
+	}
+	return p.mark + "---" + p.end + p.front + "---" + p.end + p.body
+}
+
+// field is a key of front matter that is Loci's, with its value in YAML on one
+// line. A value "" means that the key is not to be there.
+type field struct{ key, value string }
+
+// with returns the page with these fields and words, everything else as it was:
+// lines of other keys, comments, order, and lines whose value stays the same.
+func (p page) with(fields []field, words string) page {
+	out := page{mark: p.mark, end: p.end, has: true}
+	old := map[string]string{} // what stands there means
+	if values, err := readFront(p.front); err == nil {
+		for key, v := range values {
+			old[key] = v.meaning()
+		}
+	}
+	left := slices.Clone(fields)
+	var front strings.Builder
+	for _, piece := range pieces(p.front) {
+		i := slices.IndexFunc(left, func(f field) bool { return f.key == piece.key })
+		switch {
+		case piece.key == "" || i < 0 && !slices.ContainsFunc(fields, func(f field) bool { return f.key == piece.key }):
+			front.WriteString(piece.text)
+			continue
+		case i < 0: // twice
+			continue
+		}
+		f := left[i]
+		left = slices.Delete(left, i, i+1)
+		if f.value == "" {
+			continue
+		}
+		if was, ok := old[f.key]; ok && was == meaningOf(f.value) {
+			front.WriteString(piece.text)
+			if !strings.HasSuffix(piece.text, "\n") {
+				front.WriteString(p.end)
+			}
+			continue
+		}
+		front.WriteString(f.key + ": " + f.value + piece.comment() + p.end)
+	}
+	for _, f := range left {
+		if f.value != "" {
+			front.WriteString(f.key + ": " + f.value + p.end)
+		}
+	}
+	out.front = front.String()
+	out.body = words + p.bodyEnd(words)
+	return out
+}
+
+// bodyEnd closes the file as it was closed, if its words would be read back so.
+func (p page) bodyEnd(words string) string {
+	end := "\n"
+	if p.has && p.end == "\r\n" {
+		end = "\r\n"
+	}
+	if p.has && p.body == words && (page{end: p.end, body: words}).words() == words {
+		return "" // an editor that leaves the end away
+	}
+	return end
+}
+
+// piece is a key with all its lines, or lines of none.
+type piece struct{ key, text string }
+
+var (
+	keyLine     = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*):(?:[ \t\r\n]|$)`)
+	lineComment = regexp.MustCompile(`[ \t]+#[^"'\r\n]*[\r\n]*$`)
+)
+
+// pieces cuts front matter at its top-level keys. Comments and blank lines after
+// a key's lines are pieces of their own.
+func pieces(front string) []piece {
+	var out []piece
+	var loose strings.Builder // lines that may belong to the last key or stand alone
+	flush := func() {
+		if loose.Len() > 0 {
+			out = append(out, piece{text: loose.String()})
+			loose.Reset()
+		}
+	}
+	for front != "" {
+		l, rest, _ := cutLine(front)
+		front = rest
+		switch m := keyLine.FindStringSubmatch(l); {
+		case m != nil:
+			flush()
+			out = append(out, piece{m[1], l})
+		case strings.TrimSpace(l) == "" || l[0] == '#':
+			loose.WriteString(l)
+		case (l[0] == ' ' || l[0] == '\t' || strings.HasPrefix(l, "-")) && len(out) > 0 && out[len(out)-1].key != "":
+			out[len(out)-1].text += loose.String() + l
+			loose.Reset()
+		default: // a key that is written in another way: not Loci's
+			flush()
+			out = append(out, piece{text: l})
+		}
+	}
+	flush()
+	return out
+}
+
+// comment is what stands behind a value on its line, for people.
+func (p piece) comment() string {
+	if strings.Count(p.text, "\n") > 1 {
+		return ""
+	}
+	return strings.TrimRight(lineComment.FindString(p.text), "\r\n")
+}
+
+// value is a YAML scalar's text or a list of them.
+type value struct {
+	text string
+	list []string
+	many bool
+}
+
+func (v value) meaning() string {
+	if v.many {
+		return "list\x00" + strings.Join(v.list, "\x00")
+	}
+	return "text\x00" + v.text
+}
+
+// meaningOf reads one value.
+func meaningOf(yaml string) string {
+	values, err := readFront("x: " + yaml + "\n")
+	if err != nil {
+		return ""
+	}
+	return values["x"].meaning()
+}
+
+// readFront reads the top-level keys whose values are scalars or lists of them;
+// others are left out. Aliases are not followed.
+func readFront(front string) (values frontMatter, err error) {
+	if len(front) > maxFront {
+		return nil, fmt.Errorf("front matter of %d bytes; at most %d", len(front), maxFront)
+	}
+	defer func() {
+		if p := recover(); p != nil { // a fault of the parser is one of the file's
+			values, err = nil, fmt.Errorf("front matter that cannot be read: %v", p)
+		}
+	}()
+	values = frontMatter{}
+	if strings.TrimSpace(front) == "" {
+		return values, nil
+	}
+	file, err := parser.ParseBytes(bytes.ReplaceAll([]byte(front), []byte("\r\n"), []byte("\n")), 0)
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, fmt.Errorf("front matter is not YAML: %s", first)
+	}
+	for _, doc := range file.Docs {
+		switch body := doc.Body.(type) {
+		case nil, *ast.CommentGroupNode:
+		case *ast.MappingNode:
+			for _, pair := range body.Values {
+				values.add(pair)
+			}
+		case *ast.MappingValueNode:
+			values.add(body)
+		default:
+			return nil, fmt.Errorf("front matter is not keys and values but a %s", body.Type())
+		}
+	}
+	return values, nil
+}
+
+// frontMatter is what front matter says, by key.
+type frontMatter map[string]value
+
+func (m frontMatter) add(pair *ast.MappingValueNode) {
+	key, ok := scalar(pair.Key)
+	if !ok {
+		return
+	}
+	if text, ok := scalar(pair.Value); ok {
+		m[key] = value{text: text}
+		return
+	}
+	seq, ok := pair.Value.(*ast.SequenceNode)
+	if !ok {
+		return
+	}
+	v := value{many: true}
+	for _, item := range seq.Values {
+		text, ok := scalar(item)
+		if !ok {
+			return
+		}
+		v.list = append(v.list, text)
+	}
+	m[key] = v
+}
+
+// scalar returns a scalar's text: of a string what it says, of other scalars how
+// they are written.
+func scalar(n ast.Node) (string, bool) {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.LiteralNode:
+		return n.Value.Value, true
+	case *ast.NullNode:
+		return "", true
+	case *ast.MappingKeyNode:
+		return "", false
+	case ast.ScalarNode:
+		return n.GetToken().Value, true
+	}
+	return "", false
+}
+
+// quoted is a text in YAML, on one line.
+func quoted(text string) string {
+	if plain.MatchString(text) && !words[strings.ToLower(text)] {
+		return text
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b) // a JSON string is a YAML one
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text) // a string can always be said
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+var plain = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./+-]*$`)
+
+// words mean something else in YAML.
+var words = map[string]bool{
+	"true": true, "false": true, "null": true, "yes": true, "no": true, "on": true, "off": true, "y": true, "n": true,
+	"inf": true, "nan": true, "nil": true,
+}
+
+// listed is a list in YAML, "" for none.
+func listed(texts []string) string {
+	if len(texts) == 0 {
+		return ""
+	}
+	quotes := make([]string, len(texts))
+	for i, t := range texts {
+		quotes[i] = quoted(t)
+	}
+	return "[" + strings.Join(quotes, ", ") + "]"
+}

@@ -1,0 +1,181 @@
+package markdown
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	indexFile = "memory_index.json"
+	indexLog  = "memory_index.log"
+)
+
+// record is what Loci last wrote to a file.
+type record struct {
+	Path    string       `json:"path"` // from the vault's top, with slashes
+	Owner   memory.Owner `json:"owner,omitempty"`
+	Target  string       `json:"id,omitempty"` // as [memory.Image.Target] writes it; "" in the log: the file was taken away
+	SHA     string       `json:"sha256,omitempty"`
+	State   string       `json:"state,omitempty"` // hash of all that Loci has to say in it
+	Version int64        `json:"version,omitempty"`
+	Size    int64        `json:"size"`
+	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970
+
+	earlier []string // hashes of what may still be there, should a crash have come between
+}
+
+// own reports whether Loci wrote what has this hash.
+func (r *record) own(sha string) bool { return r.SHA == sha || slices.Contains(r.earlier, sha) }
+
+// key names a thing in the vault.
+type key struct {
+	owner  memory.Owner
+	target string
+}
+
+// head is where an owner stands in the journal.
+type head struct {
+	Version int64     `json:"version"`
+	At      time.Time `json:"at"`
+}
+
+// index is the snapshot of the files: what Loci last wrote, and up to where in the
+// journal. Between two snapshots a log says what is about to be written.
+type index struct {
+	Journal int64                 `json:"journal"` // everything before this byte is in the files
+	Heads   map[memory.Owner]head `json:"heads"`
+	Files   []*record             `json:"files"`
+
+	paths   map[string]*record
+	targets map[key]*record
+	log     *os.File
+	logged  int // lines of the log
+}
+
+// openIndex reads the snapshot and its log. One that cannot be read is as none:
+// the journal and the files are read instead.
+func openIndex(snapshot, log string) (*index, error) {
+	x := &index{}
+	data, err := os.ReadFile(snapshot)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, x); err != nil {
+		x = &index{}
+	}
+	files := x.Files
+	x.Files, x.paths, x.targets = nil, map[string]*record{}, map[key]*record{}
+	if x.Heads == nil {
+		x.Heads = map[memory.Owner]head{}
+	}
+	for _, r := range files {
+		x.put(r)
+	}
+	if x.log, err = os.OpenFile(log, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+		return nil, err
+	}
+	lines := bufio.NewReader(x.log)
+	for {
+		text, err := lines.ReadBytes('\n')
+		if err != nil {
+			return x, nil // the half of a line is of a file that was not touched
+		}
+		var r record
+		if json.Unmarshal(bytes.TrimSpace(text), &r) != nil {
+			continue
+		}
+		x.logged++
+		if old := x.paths[r.Path]; old != nil {
+			r.earlier = append(old.earlier, old.SHA)
+		}
+		if r.Target == "" {
+			x.drop(r.Path)
+			continue
+		}
+		x.put(&r)
+	}
+}
+
+func (x *index) put(r *record) {
+	if old := x.targets[key{r.Owner, r.Target}]; old != nil && old.Path != r.Path && x.paths[old.Path] == old {
+		delete(x.paths, old.Path)
+	}
+	if old := x.paths[r.Path]; old != nil && x.targets[key{old.Owner, old.Target}] == old {
+		delete(x.targets, key{old.Owner, old.Target})
+	}
+	x.paths[r.Path], x.targets[key{r.Owner, r.Target}] = r, r
+}
+
+func (x *index) drop(path string) {
+	if r := x.paths[path]; r != nil {
+		delete(x.paths, path)
+		if k := (key{r.Owner, r.Target}); x.targets[k] == r {
+			delete(x.targets, k)
+		}
+	}
+}
+
+// note writes records to the log, so that they are there before the files change.
+func (x *index) note(records ...*record) error {
+	var b bytes.Buffer
+	for _, r := range records {
+		text, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		b.Write(append(text, '\n'))
+	}
+	if _, err := x.log.Write(b.Bytes()); err != nil {
+		return err
+	}
+	x.logged += len(records)
+	return x.log.Sync()
+}
+
+// save writes the snapshot anew and empties the log.
+func (x *index) save(snapshot string) error {
+	out := *x
+	for _, r := range x.paths {
+		r.earlier = nil
+		out.Files = append(out.Files, r)
+	}
+	slices.SortFunc(out.Files, func(a, b *record) int { return strings.Compare(a.Path, b.Path) })
+	text, err := json.Marshal(&out)
+	if err != nil {
+		return err
+	}
+	if err := replaceFile(snapshot, text); err != nil {
+		return err
+	}
+	x.logged = 0
+	return x.log.Truncate(0)
+}
+
+// replaceFile writes a file whole or not at all.
+func replaceFile(path string, text []byte) error {
+	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,30 @@
+package markdown
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// lockFile takes the lock that keeps a second writer off, and returns what gives
+// it back. The system gives it back when the process ends, however it ends. The
+// lock lies far behind the text, which others may so read.
+func lockFile(path string) (release func() error, err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
+		0, 1, 0, &windows.Overlapped{Offset: 1 << 30})
+	if err != nil {
+		if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+			err = heldBy(f)
+		}
+		return nil, errors.Join(err, f.Close())
+	}
+	if err := sign(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f.Close, nil
+}

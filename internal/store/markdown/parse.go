@@ -1,0 +1,319 @@
+package markdown
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// parse reads what a file says that lies at p. Keys that are missing leave what
+// base says, if they are always written, and otherwise mean nothing; base is what
+// Loci has, the zero thing without any. Text that is not UTF-8, or front matter
+// that cannot be read, is an error; so is a value that does not fit its key.
+func (p place) parse(file string, base thing) (thing, error) {
+	if !utf8.ValidString(file) {
+		return thing{}, fmt.Errorf("it is not UTF-8 text")
+	}
+	pg := split(file)
+	if !pg.has && (strings.HasPrefix(file, "---\n") || strings.HasPrefix(file, "---\r\n")) {
+		return thing{}, fmt.Errorf("its front matter has no end; it may be half written")
+	}
+	values, err := readFront(pg.front)
+	if err != nil {
+		return thing{}, err
+	}
+	r := reader{values: values}
+	var t thing
+	switch {
+	case p.folder == "facts":
+		f := r.fact(p, base.fact, pg.words())
+		t.fact = &f
+	case p.folder == "summaries":
+		m := r.summary(p, base.summary, pg.words())
+		t.summary = &m
+	case p.folder == "profile":
+		e := r.profile(p, base.profile, pg.words())
+		t.profile = &e
+	case p.folder == "":
+		c := r.conversation(p, base.conversation, pg.words())
+		t.conversation = &c
+	default:
+		u := r.turn(p, base.turn, pg.words())
+		t.turn = &u
+	}
+	return t, r.err
+}
+
+// reader reads values and keeps the first error.
+type reader struct {
+	values frontMatter
+	err    error
+}
+
+func (r *reader) fail(key, want string) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%s is %s, not %q", key, want, r.values[key].text)
+	}
+}
+
+// text is an optional key's.
+func (r *reader) text(key string) string { return r.values[key].text }
+
+// keep is a key's that is always there.
+func (r *reader) keep(key, base string) string {
+	if v, ok := r.values[key]; ok && v.text != "" {
+		return v.text
+	}
+	return base
+}
+
+func (r *reader) list(key string) []string {
+	v := r.values[key]
+	if v.many {
+		return v.list
+	}
+	if v.text == "" {
+		return nil
+	}
+	var out []string // "a, b": as Obsidian reads tags on one line
+	for _, t := range strings.Split(v.text, ",") {
+		if t = strings.TrimSpace(t); t != "" {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func (r *reader) time(key string, base time.Time) time.Time {
+	v := r.text(key)
+	if v == "" {
+		return base
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
+		if t, err := time.Parse(layout, v); err == nil {
+			return memory.Time(t)
+		}
+	}
+	r.fail(key, "a time like 2026-01-31T12:00:00Z or a day")
+	return base
+}
+
+func (r *reader) number(key string, base int64) int64 {
+	v := r.text(key)
+	if v == "" {
+		return base
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil {
+		r.fail(key, "a whole number")
+	}
+	return n
+}
+
+func (r *reader) bool(key string) bool {
+	switch strings.ToLower(r.text(key)) {
+	case "", "false", "no", "off":
+		return false
+	case "true", "yes", "on":
+		return true
+	}
+	r.fail(key, "true or false")
+	return false
+}
+
+func (r *reader) oneOf(key, base string, allowed ...string) string {
+	v := r.keep(key, base)
+	for _, a := range allowed {
+		if v == a {
+			return v
+		}
+	}
+	r.fail(key, "one of "+strings.Join(allowed, ", "))
+	return base
+}
+
+// conversationOf is whose conversation a file's folder is, the key's where the
+// folder's name cannot be read back.
+func (r *reader) conversationOf(p place) string {
+	if p.conversation == globalFolder {
+		return ""
+	}
+	if id, ok := unescape(p.conversation); ok {
+		return id
+	}
+	return r.text("conversation_id")
+}
+
+// created is the time that a file's name begins with, if it does.
+func (p place) created() time.Time {
+	stamp, _, _ := strings.Cut(p.name, "__")
+	t, err := time.Parse("2006-01-02T15-04-05Z", stamp)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+func (r *reader) fact(p place, base *memory.Fact, words string) memory.Fact {
+	f := memory.Fact{Confidence: 1, Status: memory.Active, Source: memory.FromFile, Trust: memory.TrustPerson, CreatedAt: p.created()}
+	if p.deleted {
+		f.Status = memory.Retired
+	}
+	if base != nil {
+		f = *base
+	}
+	f.Scope = memory.Scope{Owner: p.owner, Project: r.text("project"), Agent: r.text("agent"), Conversation: r.conversationOf(p)}
+	f.ID = r.keep("id", f.ID)
+	f.Content = words
+	f.CreatedAt = r.time("created_at", f.CreatedAt)
+	f.UpdatedAt = r.time("updated_at", or(f.UpdatedAt, f.CreatedAt))
+	f.Status = memory.Status(r.oneOf("status", string(f.Status), "active", "pending", "superseded", "retired", "rejected"))
+	f.SupersededBy = idOfLink(r.text("superseded_by"))
+	f.Category, f.Tags, f.Pinned = r.text("category"), r.list("tags"), r.bool("pinned")
+	f.Subject, f.Attribute = r.text("subject"), r.text("attribute")
+	f.Confidence = r.confidence(f.Confidence)
+	f.ObservedAt = r.time("observed_at", or(f.ObservedAt, f.CreatedAt))
+	f.ObservedSeq = r.number("observed_seq", 0)
+	f.ValidFrom, f.ValidTo, f.ExpiresAt = r.time("valid_from", time.Time{}), r.time("valid_to", time.Time{}), r.time("expires_at", time.Time{})
+	f.Source = memory.FactSource(r.keep("source", string(f.Source)))
+	f.Trust = memory.Trust(r.oneOf("trust", string(f.Trust), "person", "user", "assistant", "untrusted"))
+	f.Model = r.text("model")
+	f.Provenance = memory.Provenance{Conversation: r.text("from_conversation"), Quote: r.quote()}
+	for _, link := range r.list("from_turns") {
+		f.Provenance.Turns = append(f.Provenance.Turns, idOfLink(link))
+	}
+	f.Metadata = r.metadata()
+	if base == nil || base.Content != words {
+		f.Hash = text.Hash(words)
+	}
+	return f
+}
+
+func (r *reader) confidence(base float64) float64 {
+	v := r.text("confidence")
+	if v == "" {
+		return base
+	}
+	c, err := strconv.ParseFloat(v, 64)
+	if err != nil || !(c >= 0 && c <= 1) {
+		r.fail("confidence", "a number from 0 to 1")
+		return base
+	}
+	return c
+}
+
+// quote reads "START-END LINK".
+func (r *reader) quote() *memory.Span {
+	v := r.text("quote")
+	if v == "" {
+		return nil
+	}
+	span, link, _ := strings.Cut(v, " ")
+	from, to, _ := strings.Cut(span, "-")
+	start, err1 := strconv.Atoi(from)
+	end, err2 := strconv.Atoi(to)
+	if err1 != nil || err2 != nil {
+		r.fail("quote", "two numbers and a turn, like 0-12 [[turn]]")
+		return nil
+	}
+	return &memory.Span{Turn: idOfLink(link), Start: start, End: end}
+}
+
+func (r *reader) metadata() json.RawMessage {
+	v := strings.TrimSpace(r.text("metadata"))
+	if v == "" {
+		return nil
+	}
+	if !json.Valid([]byte(v)) || v[0] != '{' {
+		r.fail("metadata", "a JSON object in quotes")
+		return nil
+	}
+	return json.RawMessage(v)
+}
+
+func (r *reader) turn(p place, base *memory.Turn, words string) memory.Turn {
+	_, role, _ := strings.Cut(p.folder, "/")
+	role, _ = unescape(role)
+	t := memory.Turn{Status: memory.Active, CreatedAt: p.created()}
+	if p.deleted {
+		t.Status = memory.Replaced
+	}
+	if base != nil {
+		t = *base
+	}
+	t.ID, t.Owner, t.Conversation = r.keep("id", t.ID), p.owner, r.conversationOf(p)
+	if p.conversation == globalFolder {
+		t.Conversation = r.text("conversation_id")
+	}
+	t.Role = memory.Role(r.keep("role", role))
+	t.Content = words
+	t.CreatedAt = r.time("created_at", t.CreatedAt)
+	t.Status = memory.Status(r.oneOf("status", string(t.Status), "active", "replaced", "retired"))
+	t.Index = int(r.number("index", int64(t.Index)))
+	t.Parent, t.Name, t.Ref = idOfLink(r.text("parent")), r.text("name"), r.text("ref")
+	t.Project, t.Agent = r.text("project"), r.text("agent")
+	t.LearnedAt, t.NoLearn, t.Chain = r.time("learned_at", time.Time{}), r.bool("no_learn"), r.text("chain")
+	return t
+}
+
+func (r *reader) summary(p place, base *memory.Summary, words string) memory.Summary {
+	m := memory.Summary{Status: memory.Active, CreatedAt: p.created()}
+	if p.deleted {
+		m.Status = memory.Retired
+	}
+	if base != nil {
+		m = *base
+	}
+	m.ID = r.keep("id", m.ID)
+	m.Scope = memory.Scope{Owner: p.owner, Project: r.text("project"), Agent: r.text("agent"), Conversation: r.conversationOf(p)}
+	m.Text = words
+	m.CreatedAt = r.time("created_at", m.CreatedAt)
+	m.Status = memory.Status(r.oneOf("status", string(m.Status), "active", "retired"))
+	m.MessageCount = int(r.number("message_count", int64(m.MessageCount)))
+	m.Model = r.text("model")
+	return m
+}
+
+func (r *reader) profile(p place, base *memory.ProfileEntry, words string) memory.ProfileEntry {
+	e := memory.ProfileEntry{Status: memory.Active}
+	e.Key, _ = unescape(p.name)
+	if p.deleted {
+		e.Status = memory.Retired
+	}
+	if base != nil {
+		e = *base
+	}
+	e.Owner = p.owner
+	e.Key = r.keep("id", e.Key)
+	e.Value = words
+	e.Status = memory.Status(r.oneOf("status", string(e.Status), "active", "retired"))
+	e.UpdatedAt = r.time("updated_at", e.UpdatedAt)
+	e.Tokens = int(r.number("token_count", 0))
+	return e
+}
+
+func (r *reader) conversation(p place, base *memory.Conversation, words string) memory.Conversation {
+	var c memory.Conversation
+	if base != nil {
+		c = *base
+	}
+	c.Owner = p.owner
+	c.ID = r.conversationOf(p)
+	c.Title, c.Project, c.Agent = r.text("title"), r.text("project"), r.text("agent")
+	c.Contexts, c.Rules = r.list("contexts"), words
+	c.CreatedAt, c.UpdatedAt = r.time("created_at", c.CreatedAt), r.time("updated_at", c.UpdatedAt)
+	return c
+}
+
+func or(t, u time.Time) time.Time {
+	if t.IsZero() {
+		return u
+	}
+	return t
+}

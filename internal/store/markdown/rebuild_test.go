@@ -1,0 +1,347 @@
+package markdown
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/loci-memory/loci/internal/store/inmem"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+	"github.com/loci-memory/loci/memory/storetest"
+)
+
+// known is everything that can be read of an owner, but for vectors and jobs that
+// are done.
+type known struct {
+	Memories      []memory.Memory
+	Profile       []memory.ProfileEntry
+	Relations     []memory.Relation
+	Turns         []memory.Turn
+	Journal       []memory.Change
+	Conversations []memory.Conversation
+	Version       int64
+	Jobs          []memory.Job
+}
+
+func export(t *testing.T, s memory.Store, owner memory.Owner, at memory.At) known {
+	t.Helper()
+	ctx := context.Background()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var k known
+	for q := (memory.Query{Kinds: allKinds, Statuses: allStatuses, At: at, Limit: 500}); ; {
+		page, err := s.List(ctx, owner, q)
+		must(err)
+		k.Memories = append(k.Memories, page.Memories...)
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	var err error
+	k.Profile, err = s.Profile(ctx, owner, at)
+	must(err)
+	for _, m := range k.Memories {
+		relations, err := s.Relations(ctx, owner, m.ID(), at)
+		must(err)
+		k.Relations = append(k.Relations, relations...)
+	}
+	k.Turns, err = s.Turns(ctx, owner, memory.TurnQuery{Statuses: allStatuses, AsOf: at.AsOf})
+	must(err)
+	if !at.AsOf.IsZero() {
+		forgetVersions(&k) // they say nothing of the past
+		return k
+	}
+	for q := (memory.ChangeQuery{Limit: 500}); ; {
+		page, err := s.Changes(ctx, owner, q)
+		must(err)
+		k.Journal = append(k.Journal, page.Changes...)
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	conversations, err := s.Conversations(ctx, owner, memory.ConversationQuery{Limit: 500})
+	must(err)
+	k.Conversations = conversations.Conversations
+	versions, err := s.Versions(ctx, []memory.Owner{owner})
+	must(err)
+	k.Version = versions[0]
+	k.Jobs, err = s.Jobs(ctx, owner)
+	must(err)
+	for i := range k.Jobs { // a replayed job begins anew, when it was first due
+		j := &k.Jobs[i]
+		j.State, j.Attempts, j.Error, j.Lease, j.RunAt = "", 0, "", memory.Lease{}, time.Time{}
+	}
+	return k
+}
+
+// exports are an owner's export and those as of some times.
+func exports(t *testing.T, s memory.Store, owner memory.Owner) []known {
+	t.Helper()
+	all := []known{export(t, s, owner, memory.At{})}
+	journal := all[0].Journal
+	for i := 0; i < len(journal); i += 1 + len(journal)/5 {
+		all = append(all, export(t, s, owner, memory.At{AsOf: journal[i].At}))
+	}
+	return all
+}
+
+func differ(got, want any) string {
+	return cmp.Diff(got, want, cmpopts.EquateEmpty(),
+		cmp.FilterValues(func(a, b json.RawMessage) bool { return len(a)+len(b) > 0 }, cmp.Comparer(func(a, b json.RawMessage) bool {
+			return compact(a) == compact(b)
+		})))
+}
+
+func compact(raw json.RawMessage) string {
+	var b bytes.Buffer
+	_ = json.Compact(&b, raw)
+	return b.String()
+}
+
+// ending is a vault in a random history; when the history ends, it is put to the
+// test.
+type ending struct {
+	*Store
+	t     *testing.T
+	dir   string
+	now   func() time.Time
+	check func(e *ending, was map[memory.Owner][]known)
+
+	forget func(*known) // what is not compared
+}
+
+func (e *ending) Close() error {
+	was := map[memory.Owner][]known{}
+	for _, o := range e.orders.owners() {
+		was[o] = exports(e.t, e.Store, o)
+	}
+	if err := e.Store.Close(); err != nil {
+		e.t.Error(err)
+	}
+	e.check(e, was)
+	return nil
+}
+
+// reopen opens the vault around a store, compares what it has, and closes it.
+func (e *ending) reopen(what string, within Within, was map[memory.Owner][]known) {
+	e.t.Helper()
+	s, err := Open(context.Background(), e.dir, within, Options{Now: e.now})
+	if err != nil {
+		e.t.Fatalf("%s: %v", what, err)
+	}
+	for o, want := range was {
+		got := exports(e.t, s, o)
+		for i := range got {
+			if e.forget != nil {
+				e.forget(&got[i])
+			}
+		}
+		if diff := differ(got, want); diff != "" {
+			e.t.Fatalf("%s: what %s has (-got +want):\n%s", what, o, diff)
+		}
+	}
+	if err := s.Close(); err != nil {
+		e.t.Error(err)
+	}
+}
+
+func histories(t *testing.T, check func(e *ending, was map[memory.Owner][]known)) {
+	reference := func(_ *testing.T, now func() time.Time) memory.Store {
+		return inmem.Open(inmem.Options{Now: now})
+	}
+	storetest.RunHistory(t, reference, func(t *testing.T, now func() time.Time) memory.Store {
+		dir := t.TempDir()
+		s, err := Open(t.Context(), dir, inSQLite(filepath.Join(dir, "db", "loci.db")), Options{Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &ending{Store: s, t: t, dir: dir, now: now, check: check}
+	})
+}
+
+// TestRebuildFromJournal deletes the database after random histories.
+func TestRebuildFromJournal(t *testing.T) {
+	histories(t, func(e *ending, was map[memory.Owner][]known) {
+		if err := os.RemoveAll(filepath.Join(e.dir, "db")); err != nil {
+			e.t.Fatal(err)
+		}
+		e.reopen("the database is deleted", inSQLite(filepath.Join(e.dir, "db", "loci.db")), was)
+		e.reopen("another kind of store", inMemory, was)
+	})
+}
+
+// TestOlderDatabaseCatchesUp replays only what a database lacks.
+func TestOlderDatabaseCatchesUp(t *testing.T) {
+	histories(t, func(e *ending, was map[memory.Owner][]known) {
+		journal := filepath.Join(e.dir, ownFolder, journalFile)
+		whole := readFile(e.t, journal)
+		writeFile(e.t, journal, cutLines(whole, rand.IntN(bytes.Count(whole, []byte("\n"))+1)))
+		older := inSQLite(filepath.Join(e.dir, "older", "loci.db"))
+		e.reopen("the beginning of the journal", older, nil)
+		writeFile(e.t, journal, whole)
+		for o := range was {
+			for i := range was[o] {
+				forgetJobs(&was[o][i])
+			}
+		}
+		e.forget = forgetJobs // one that was done since may be done again
+		e.reopen("an older database", older, was)
+	})
+}
+
+// TestJournalIsBroughtUp loses the last lines of a journal, as a crash would after
+// the commit within.
+func TestJournalIsBroughtUp(t *testing.T) {
+	histories(t, func(e *ending, was map[memory.Owner][]known) {
+		journal := filepath.Join(e.dir, ownFolder, journalFile)
+		whole := readFile(e.t, journal)
+		lines := bytes.Count(whole, []byte("\n"))
+		short := cutLines(whole, lines-1-rand.IntN(2))
+		half := append(slices.Clone(short), whole[len(short):len(short)+(len(whole)-len(short))/2]...)
+		writeFile(e.t, journal, bytes.TrimSuffix(half, []byte("\n")))
+		for o := range was { // an owner is named before the first write
+			if !bytes.Contains(short, []byte(`"`+string(o)+`"`)) {
+				writeFile(e.t, journal, whole)
+			}
+		}
+		writeFile(e.t, filepath.Join(e.dir, ownFolder, openFile), nil)
+		e.reopen("a journal that lacks its end", inSQLite(filepath.Join(e.dir, "db", "loci.db")), was)
+		for o := range was {
+			for i := range was[o] {
+				forgetUnseen(&was[o][i])
+			}
+		}
+		e.forget = forgetUnseen
+		e.reopen("after it was brought up", inMemory, was)
+	})
+}
+
+// TestVaultAroundOldDatabase begins with a database that has a history.
+func TestVaultAroundOldDatabase(t *testing.T) {
+	histories(t, func(e *ending, was map[memory.Owner][]known) {
+		if err := os.RemoveAll(filepath.Join(e.dir, ownFolder)); err != nil {
+			e.t.Fatal(err)
+		}
+		if err := os.RemoveAll(filepath.Join(e.dir, "entries")); err != nil {
+			e.t.Fatal(err)
+		}
+		s, err := Open(context.Background(), e.dir, inSQLite(filepath.Join(e.dir, "db", "loci.db")), Options{Now: e.now, Owners: []memory.Owner{memtest.Ana, memtest.Ben}})
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			e.t.Fatal(err)
+		}
+		for o := range was {
+			for i := range was[o] {
+				forgetUnseen(&was[o][i])
+			}
+		}
+		s, err = Open(context.Background(), e.dir, inMemory, Options{Now: e.now})
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		defer s.Close()
+		for o, want := range was {
+			got := exports(e.t, s, o)
+			for i := range got {
+				forgetUnseen(&got[i])
+			}
+			if diff := differ(got, want); diff != "" {
+				e.t.Fatalf("what %s has (-got +want):\n%s", o, diff)
+			}
+		}
+	})
+}
+
+func forgetVersions(k *known) {
+	for _, m := range k.Memories {
+		switch {
+		case m.Link != nil:
+			m.Link.Version = 0
+		case m.Fact != nil:
+			m.Fact.Version = 0
+		case m.Turn != nil:
+			m.Turn.Version = 0
+		case m.Summary != nil:
+			m.Summary.Version = 0
+		}
+	}
+	for i := range k.Profile {
+		k.Profile[i].Version = 0
+	}
+	for i := range k.Relations {
+		k.Relations[i].Version = 0
+	}
+	for i := range k.Turns {
+		k.Turns[i].Version = 0
+	}
+}
+
+// forgetUnseen leaves out what cannot be found of a write that only gave a
+// turn or a fact of old a vector.
+func forgetUnseen(k *known) {
+	for _, m := range k.Memories {
+		if m.Turn != nil {
+			m.Turn.Version = 0
+		}
+	}
+	for i := range k.Turns {
+		k.Turns[i].Version = 0
+	}
+	for i := range k.Journal {
+		c := &k.Journal[i]
+		c.Base = 0
+		if f := c.Before.Fact; f != nil {
+			f.Version = 0
+		}
+	}
+	// A batch without turns leaves nothing by which to tell its conversation.
+	k.Conversations = slices.DeleteFunc(k.Conversations, func(c memory.Conversation) bool { return c.MessageCount == 0 })
+	slices.SortFunc(k.Conversations, func(a, b memory.Conversation) int { return strings.Compare(a.ID, b.ID) })
+	for i := range k.Conversations {
+		k.Conversations[i].Title, k.Conversations[i].UpdatedAt = "", time.Time{}
+	}
+	forgetJobs(k) // that one is done may have been in the lines that were lost
+}
+
+func forgetJobs(k *known) { k.Jobs = nil }
+
+func cutLines(text []byte, n int) []byte {
+	end := 0
+	for range n {
+		end += bytes.IndexByte(text[end:], '\n') + 1
+	}
+	return slices.Clone(text[:end])
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func writeFile(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,276 @@
+package markdown
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// begin reads the journal and makes the store within, the journal and the list of
+// files that are due agree.
+func (s *Store) begin(ctx context.Context) error {
+	size, err := s.readHeads()
+	if err != nil {
+		return err
+	}
+	if s.journal, err = openJournal(s.own(journalFile), size, s.opts.failpoint, s.files.journalled); err != nil {
+		return err
+	}
+	if err := syncFolder(s.own()); err != nil {
+		return err
+	}
+	for _, owner := range s.opts.Owners {
+		s.orders.get(owner)
+	}
+	owners := s.orders.owners()
+	versions, err := s.Store.Versions(ctx, owners)
+	if err != nil {
+		return fmt.Errorf("ask the store within for its versions: %w", err)
+	}
+	crashed, err := s.marked()
+	if err != nil {
+		return err
+	}
+	behind := map[memory.Owner]int64{}
+	empty := size == 0
+	for i, owner := range owners {
+		o := s.orders.get(owner)
+		switch {
+		case versions[i] > o.head, versions[i] == o.head && crashed:
+			empty = empty && versions[i] == 0
+			if err := s.bringUp(ctx, owner, o); err != nil {
+				return fmt.Errorf("bring the journal of %s up to the database: %w", owner, err)
+			}
+		case versions[i] < o.head:
+			behind[owner] = versions[i]
+		}
+	}
+	if err := s.replay(ctx, behind, size); err != nil {
+		return err
+	}
+	if empty {
+		return s.adopt(ctx)
+	}
+	return nil
+}
+
+// marked leaves a sign that the vault is open, and reports whether the last one to
+// open it left its own.
+func (s *Store) marked() (bool, error) {
+	_, err := os.Stat(s.own(openFile))
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return true, err
+	}
+	return false, os.WriteFile(s.own(openFile), nil, 0o600)
+}
+
+// readHeads learns from the journal where each owner stands and which files are
+// due, beginning where the snapshot of the files ends, and returns the size of
+// what is whole.
+func (s *Store) readHeads() (int64, error) {
+	path := s.own(journalFile)
+	from := s.files.index.Journal
+	if info, err := os.Stat(path); err != nil || info.Size() < from {
+		from = 0
+	}
+	if from == 0 {
+		clear(s.files.index.Heads)
+	}
+	for owner, h := range s.files.index.Heads {
+		o := s.orders.get(owner)
+		o.known, o.head, o.at = true, h.Version, h.At
+	}
+	size, err := readJournal(path, from, func(e entry, begin, end int64) error {
+		o := s.orders.get(e.Owner)
+		o.known = true
+		o.head = max(o.head, e.Version)
+		if e.commits() && e.At.After(o.at) {
+			o.at = e.At
+		}
+		s.files.due(e.Owner, e.targets(), begin)
+		s.files.noteHead(e.Owner, o.head, o.at)
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read the journal: %w", err)
+	}
+	s.files.journalledTo(size)
+	return size, nil
+}
+
+// ref is where in the journal an entry lies.
+type ref struct {
+	at      time.Time
+	offset  int64
+	length  int
+	owner   memory.Owner
+	version int64
+}
+
+// replay gives the store within what the journal has beyond the versions that it
+// is at, under the owners' times of then.
+func (s *Store) replay(ctx context.Context, behind map[memory.Owner]int64, size int64) error {
+	if len(behind) == 0 {
+		return nil
+	}
+	path := s.own(journalFile)
+	var refs []ref
+	done := map[[2]string]bool{} // owner and job
+	_, err := readJournal(path, 0, func(e entry, begin, end int64) error {
+		if begin >= size {
+			return nil // brought up just now
+		}
+		job := e.Done
+		if e.Run != nil {
+			job = cmp.Or(e.Run.Job, job)
+		}
+		if job != "" {
+			done[[2]string{string(e.Owner), job}] = true
+		}
+		version, ok := behind[e.Owner]
+		if !ok || e.Run == nil && e.Batch == nil || e.Version < version || e.raises() && e.Version == version {
+			return nil
+		}
+		refs = append(refs, ref{e.At, begin, int(end - begin), e.Owner, e.Version})
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read the journal: %w", err)
+	}
+	slices.SortStableFunc(refs, func(a, b ref) int {
+		return cmp.Or(cmp.Compare(a.owner, b.owner), a.at.Compare(b.at))
+	})
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	defer s.clock.replay.Store(nil)
+	for i, r := range refs {
+		e, err := readLine(f, r.offset, r.length)
+		if err != nil {
+			return fmt.Errorf("read the journal at byte %d: %w", r.offset, err)
+		}
+		e.Jobs = slices.DeleteFunc(e.Jobs, func(j memory.Job) bool { return done[[2]string{string(e.Owner), j.ID}] })
+		if err := s.again(ctx, e); err != nil {
+			return fmt.Errorf("replay the journal's line at byte %d: %w", r.offset, err)
+		}
+		s.opts.Progress("replaying the journal", i+1, len(refs))
+	}
+	return nil
+}
+
+// again does once more, within, what an entry says.
+func (s *Store) again(ctx context.Context, e entry) error {
+	s.clock.replay.Store(&e.At)
+	receipt, err := s.repeat(ctx, e)
+	if err != nil {
+		return err
+	}
+	if !receipt.Again && (receipt.Version != e.Version || !receipt.At.Equal(e.At)) {
+		return memory.Errorf(memory.Conflict, "the database is of another history: version %d of %s at %v is %d at %v there; move the database away to have it built anew",
+			e.Version, e.Owner, e.At, receipt.Version, receipt.At)
+	}
+	return nil
+}
+
+func (s *Store) repeat(ctx context.Context, e entry) (memory.Receipt, error) {
+	// The vector is a sign that there was one: no model has this name.
+	vectors := make([]memory.Vector, 0, len(e.Touched))
+	for _, id := range e.Touched {
+		vectors = append(vectors, memory.Vector{Memory: id, Model: "replayed", Values: []float32{1}})
+	}
+	if e.Batch != nil {
+		b := memory.Batch{
+			Conversation: e.Batch.Conversation, Run: e.Batch.Run, Marks: e.changes(), Vectors: vectors, Jobs: e.Jobs,
+		}
+		for _, t := range e.Batch.Turns {
+			b.Turns = append(b.Turns, t.turn())
+		}
+		return s.Store.Append(ctx, e.Owner, b)
+	}
+	if e.Raises && len(vectors) == 0 {
+		vectors = []memory.Vector{{Memory: "\x00", Model: "replayed", Values: []float32{1}}} // of what nobody has
+	}
+	run := memory.Run{
+		ID: e.Run.ID, Kind: e.Run.Kind, Author: e.Run.Author, Learned: e.Run.Learned, Vectors: vectors, Jobs: e.Jobs,
+	}
+	return s.Store.Apply(ctx, e.Owner, run, e.changes()...)
+}
+
+// newTicket puts a line together.
+func newTicket(owner memory.Owner, version int64, at time.Time, b body, text []byte) (*ticket, error) {
+	out, err := line(owner, version, at, text)
+	if err != nil {
+		return nil, err
+	}
+	return &ticket{
+		text: out, owner: owner, version: version, at: at, raises: b.raises(), commits: b.commits(), targets: b.targets(), synced: make(chan struct{}),
+	}, nil
+}
+
+// heal brings lines that wait for one that will never come into the journal,
+// after those that the store within knows instead: a call failed within, though
+// what it wrote is there.
+func (s *Store) heal(owner memory.Owner, o *order) {
+	err := s.bringUp(context.Background(), owner, o)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err == nil && !o.stuck() {
+		return
+	}
+	for _, t := range o.early {
+		t.err = errors.Join(memory.Errorf(memory.Unavailable, "the vault's journal lacks what came before; start again"), err)
+		close(t.synced)
+	}
+	o.early = nil
+}
+
+// bringUp puts into the journal what the store within has beyond it.
+func (s *Store) bringUp(ctx context.Context, owner memory.Owner, o *order) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	entries, err := s.beyond(ctx, owner, o.head, o.at)
+	if err != nil {
+		return err
+	}
+	known := map[int64]bool{}
+	for _, t := range o.early {
+		known[t.version] = known[t.version] || t.raises
+	}
+	for i, e := range entries {
+		if e.raises() && known[e.Version] {
+			continue
+		}
+		text, err := e.encode()
+		if err != nil {
+			return err
+		}
+		t, err := newTicket(owner, e.Version, e.At, e.body, text)
+		if err != nil {
+			return err
+		}
+		o.early = append(o.early, t)
+		s.opts.Progress("bringing the journal up", i+1, len(entries))
+	}
+	slices.SortStableFunc(o.early, func(a, b *ticket) int { return a.at.Compare(b.at) })
+	waiting := slices.Clone(o.early)
+	o.known = true
+	o.follow(s.journal)
+	for _, t := range waiting {
+		if slices.Contains(o.early, t) {
+			return fmt.Errorf("version %d of %s is missing in the database too", o.head+1, owner)
+		}
+		if err := t.wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,400 @@
+package markdown
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// maxFile bounds a file that is read. A memory that is longer is written and never
+// read back.
+const maxFile = 1 << 20
+
+// syncers is how many files are synced at once: disks take several together.
+const syncers = 8
+
+// write writes the files of these things as they now stand, and returns those that
+// it could not.
+func (f *files) write(ctx context.Context, batch []item) (failed []item, err error) {
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	var plans []*plan
+	for _, owner := range ownersOf(batch) {
+		ps, err := f.plan(ctx, owner, batch)
+		if err != nil {
+			return batch, err
+		}
+		plans = append(plans, ps...)
+	}
+	if err := f.commit(plans); err != nil {
+		return batch, err
+	}
+	if f.index.logged > max(minLog, len(f.index.paths)) {
+		return nil, f.snapshotDuring(batch)
+	}
+	return nil, nil
+}
+
+// snapshotDuring is snapshot while a batch is not out of hand yet: all of it is
+// written.
+func (f *files) snapshotDuring([]item) error { return f.snapshot() }
+
+func ownersOf(batch []item) []memory.Owner {
+	var owners []memory.Owner
+	for _, i := range batch {
+		if !slices.Contains(owners, i.owner) {
+			owners = append(owners, i.owner)
+		}
+	}
+	return owners
+}
+
+// plan is a file to be written or taken away.
+type plan struct {
+	item
+	old  *record // what was written before, nil for nothing
+	next *record // nil: the file goes
+	text string
+	temp string
+}
+
+// plan decides on an owner's files.
+func (f *files) plan(ctx context.Context, owner memory.Owner, batch []item) ([]*plan, error) {
+	l := &loader{f: f, owner: owner, things: map[string]thing{}, called: map[string]string{}}
+	var items []item
+	for _, i := range batch {
+		if i.owner == owner {
+			items = append(items, i)
+		}
+	}
+	items, err := l.load(ctx, items)
+	if err != nil {
+		return nil, fmt.Errorf("read what the files of %s show: %w", owner, err)
+	}
+	var plans []*plan
+	for _, i := range items {
+		p, err := f.planOne(i, l)
+		if err != nil {
+			return nil, err
+		}
+		if p != nil {
+			plans = append(plans, p)
+		}
+	}
+	return plans, nil
+}
+
+// planOne decides on one file; nil means that there is nothing to do now.
+func (f *files) planOne(i item, l *loader) (*plan, error) {
+	old := f.index.targets[i.key]
+	t, there := l.things[i.target]
+	if !there {
+		if old == nil {
+			return nil, nil
+		}
+		return &plan{item: i, old: old}, nil
+	}
+	folder, name := f.s.place(i.owner, t)
+	at := path.Join(folder, name+".md")
+	if old != nil && path.Dir(old.Path) == folder && t.summary == nil {
+		at = old.Path // a person may have given it another name
+	}
+	fields, words := t.fields(l.link), t.words()
+	next := &record{Path: at, Owner: i.owner, Target: i.target, State: stateOf(at, fields, words), Version: t.version()}
+	if old != nil && old.State == next.State {
+		return nil, nil
+	}
+	base, verdict, err := f.base(i, old, at, t, fields, l)
+	if err != nil || verdict == wait {
+		return nil, err
+	}
+	text := split(base).with(fields, words)
+	p := &plan{item: i, old: old, next: next, text: text.String()}
+	next.SHA, next.Size = hashOf(p.text), int64(len(p.text))
+	return p, nil
+}
+
+func stateOf(at string, fields []field, words string) string {
+	var b strings.Builder
+	b.WriteString(at)
+	for _, f := range fields {
+		b.WriteString("\x00" + f.key + "\x00" + f.value)
+	}
+	return hashOf(b.String() + "\x00" + words)[:32]
+}
+
+func (t thing) version() int64 {
+	switch {
+	case t.fact != nil:
+		return t.fact.Version
+	case t.turn != nil:
+		return t.turn.Version
+	case t.summary != nil:
+		return t.summary.Version
+	case t.profile != nil:
+		return t.profile.Version
+	}
+	return 0
+}
+
+// verdict is what is to be done about a file that lies where one is to be written.
+type verdict int
+
+const (
+	rewrite verdict = iota
+	wait
+)
+
+// base returns the text that is written over, whose other lines stay. If it is not
+// what Loci wrote, nor says what Loci says, a person's hand was quicker: it is kept
+// beside, under a name that says so, unless somebody is looking at it right now.
+func (f *files) base(i item, old *record, at string, t thing, fields []field, l *loader) (string, verdict, error) {
+	from := at
+	if old != nil {
+		from = old.Path
+		if at != from {
+			if err := f.clear(i, at, t, l); err != nil {
+				return "", rewrite, err
+			}
+		}
+	}
+	text, err := f.read(from)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", rewrite, nil
+	case err != nil:
+		return "", rewrite, f.aside(from)
+	case old != nil && old.own(hashOf(text)):
+		return text, rewrite, nil
+	}
+	if f.saysTheSame(i, from, text, t, fields, l) {
+		return text, rewrite, nil
+	}
+	if e, given := f.open[from]; given && e.SHA == hashOf(text) {
+		f.parked = append(f.parked, i)
+		return "", wait, nil
+	}
+	return text, rewrite, f.aside(from)
+}
+
+// clear makes room at a path that a file is to move to.
+func (f *files) clear(i item, at string, t thing, l *loader) error {
+	text, err := f.read(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		if r := f.index.paths[at]; r != nil && r.own(hashOf(text)) {
+			return nil // its own plan has moved it, or will
+		}
+		if f.saysTheSame(i, at, text, t, t.fields(l.link), l) {
+			return nil
+		}
+	}
+	return f.aside(at)
+}
+
+// saysTheSame reports whether a file says nothing that Loci does not say.
+func (f *files) saysTheSame(i item, at, text string, t thing, fields []field, l *loader) bool {
+	p, ok := f.s.placeOf(at)
+	if !ok {
+		return false
+	}
+	p.owner = i.owner
+	read, err := p.parse(text, t)
+	if err != nil {
+		return false
+	}
+	return read.target() == i.target && sameWords(read.words(), t.words()) && slices.Equal(read.fields(l.link), fields)
+}
+
+// sameWords reports whether texts are the same but for how lines end.
+func sameWords(a, b string) bool {
+	plain := func(s string) string { return strings.TrimRight(strings.ReplaceAll(s, "\r\n", "\n"), "\n") }
+	return a == b || plain(a) == plain(b)
+}
+
+// aside gives a file another name, which says that there was a conflict.
+func (f *files) aside(at string) error {
+	stamp := f.s.clock.now().UTC().Format("2006-01-02T15-04-05")
+	for n := 1; ; n++ {
+		name := strings.TrimSuffix(at, ".md") + conflictMark + stamp
+		if n > 1 {
+			name += fmt.Sprintf("-%d", n)
+		}
+		name += ".md"
+		if _, err := f.root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			f.s.opts.Log.Warn("a file was edited while its memory changed: both are kept", "file", at, "edited", name)
+			return wrapPath(at, f.root.Rename(at, name))
+		}
+	}
+}
+
+// Errors of files that are not read.
+var (
+	errNotFile = errors.New("it is not a plain file")
+	errTooLong = fmt.Errorf("it has more than %d bytes", maxFile)
+)
+
+// read returns a file's text. Links are not followed.
+func (f *files) read(at string) (string, error) {
+	info, err := f.root.Lstat(at)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", errNotFile
+	}
+	if info.Size() > maxFile {
+		return "", errTooLong
+	}
+	file, err := f.root.Open(at)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err != nil {
+		return "", err
+	}
+	if len(text) > maxFile {
+		return "", errTooLong
+	}
+	return string(text), nil
+}
+
+// commit writes the plans: all files beside their places, then what they are to be
+// into the log, then each takes its place.
+func (f *files) commit(plans []*plan) error {
+	if len(plans) == 0 {
+		return nil
+	}
+	if err := f.prepare(plans); err != nil {
+		return err
+	}
+	var notes []*record
+	for _, p := range plans {
+		if p.old != nil && (p.next == nil || p.next.Path != p.old.Path) {
+			notes = append(notes, &record{Path: p.old.Path})
+		}
+		if p.next != nil {
+			notes = append(notes, p.next)
+		}
+	}
+	if err := f.index.note(notes...); err != nil {
+		return fmt.Errorf("write the log of the files: %w", err)
+	}
+	f.s.opts.failpoint(beforeFiles)
+	folders := map[string]bool{}
+	for _, p := range plans {
+		if err := f.place(p, folders); err != nil {
+			return err
+		}
+		f.s.opts.failpoint(betweenFiles)
+	}
+	for folder := range folders {
+		if err := f.syncFolder(folder); err != nil {
+			return err
+		}
+	}
+	f.s.opts.failpoint(afterFiles)
+	return nil
+}
+
+// prepare writes the files under names that nobody looks at.
+func (f *files) prepare(plans []*plan) error {
+	var group errgroup.Group
+	group.SetLimit(syncers)
+	made := map[string]bool{}
+	for n, p := range plans {
+		if p.next == nil {
+			continue
+		}
+		folder := path.Dir(p.next.Path)
+		if !made[folder] {
+			if err := f.makeFolder(folder); err != nil {
+				return err
+			}
+			made[folder] = true
+		}
+		p.temp = path.Join(folder, fmt.Sprintf(".%d.tmp", n))
+		group.Go(func() error { return wrapPath(p.next.Path, f.writeTemp(p)) })
+	}
+	return group.Wait()
+}
+
+// makeFolder makes a folder that lasts.
+func (f *files) makeFolder(folder string) error {
+	if _, err := f.root.Stat(folder); err == nil {
+		return nil
+	}
+	if err := f.root.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	for up := path.Dir(folder); ; up = path.Dir(up) {
+		if err := f.syncFolder(up); err != nil || up == "." {
+			return err
+		}
+	}
+}
+
+func (f *files) syncFolder(folder string) error { return syncFolder(f.full(folder)) }
+
+func (f *files) writeTemp(p *plan) error {
+	file, err := f.root.OpenFile(p.temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(p.text)
+	err = errors.Join(err, file.Sync())
+	if info, statErr := file.Stat(); statErr == nil {
+		p.next.Mtime = info.ModTime().UnixNano() // a rename leaves it
+	}
+	return errors.Join(err, file.Close())
+}
+
+// place gives a file its name and takes the old one away.
+func (f *files) place(p *plan, folders map[string]bool) error {
+	if p.next != nil {
+		if err := f.root.Rename(p.temp, p.next.Path); err != nil {
+			return wrapPath(p.next.Path, err)
+		}
+		folders[path.Dir(p.next.Path)] = true
+	}
+	if p.old != nil && (p.next == nil || p.next.Path != p.old.Path) {
+		if err := f.remove(p); err != nil {
+			return wrapPath(p.old.Path, err)
+		}
+		folders[path.Dir(p.old.Path)] = true
+		if f.index.paths[p.old.Path] == p.old {
+			f.index.drop(p.old.Path)
+		}
+	}
+	if p.next != nil {
+		f.index.put(p.next)
+	}
+	return nil
+}
+
+// remove takes the file away that a memory no longer has, if it is still as Loci
+// wrote it or what was just moved. Another file's may lie there by now.
+func (f *files) remove(p *plan) error {
+	if r := f.index.paths[p.old.Path]; r != nil && r != p.old {
+		return nil
+	}
+	err := f.root.Remove(p.old.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
