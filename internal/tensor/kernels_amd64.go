@@ -5,15 +5,16 @@
 package tensor
 
 // tileAVX512 computes up to 12 rows of 32 columns: c = a · panel, or c += a · panel where
-// add is not 0. lda and ldc are in bytes. Each sum runs over k in order, fused.
+// add is not 0. lda and ldc are in bytes. Each sum runs over k in order, fused. What lies so
+// many bytes ahead of the panel is fetched, wherever that is.
 //
 //go:noescape
-func tileAVX512(rows int, a *float32, lda int, panel *float32, depth int, c *float32, ldc int, add int)
+func tileAVX512(rows int, a *float32, lda int, panel *float32, depth int, ahead int, c *float32, ldc int, add int)
 
 // tileAVX2 computes up to 6 rows of 16 columns as [tileAVX512] does, bit for bit.
 //
 //go:noescape
-func tileAVX2(rows int, a *float32, lda int, panel *float32, depth int, c *float32, ldc int, add int)
+func tileAVX2(rows int, a *float32, lda int, panel *float32, depth int, ahead int, c *float32, ldc int, add int)
 
 // geluAVX2 is geluPortable with AVX2, to within 2e-7 of the larger of 1 and |x|. n is a multiple of 8.
 //

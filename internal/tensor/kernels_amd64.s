@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func tileAVX512(rows int, a *float32, lda int, panel *float32, depth int, c *float32, ldc int, add int)
-// Requires: AVX, AVX512F
-TEXT ·tileAVX512(SB), NOSPLIT, $0-64
+// func tileAVX512(rows int, a *float32, lda int, panel *float32, depth int, ahead int, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tileAVX512(SB), NOSPLIT, $0-72
 	MOVQ   rows+0(FP), AX
 	CMPQ   AX, $0x0c
 	JLT    below12
@@ -20,6 +20,7 @@ TEXT ·tileAVX512(SB), NOSPLIT, $0-64
 	ADDQ   AX, SI
 	MOVQ   panel+24(FP), DI
 	MOVQ   depth+32(FP), R8
+	MOVQ   ahead+40(FP), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -50,6 +51,8 @@ TEXT ·tileAVX512(SB), NOSPLIT, $0-64
 k12:
 	VMOVUPS      (DI), Z24
 	VMOVUPS      64(DI), Z25
+	PREFETCHT1   (DI)(R9*1)
+	PREFETCHT1   64(DI)(R9*1)
 	VBROADCASTSS (CX), Z26
 	VFMADD231PS  Z24, Z26, Z0
 	VFMADD231PS  Z25, Z26, Z1
@@ -95,15 +98,15 @@ k12:
 	JNZ          k12
 
 done12:
-	MOVQ   ldc+48(FP), AX
-	MOVQ   c+40(FP), CX
+	MOVQ   ldc+56(FP), AX
+	MOVQ   c+48(FP), CX
 	LEAQ   (CX)(AX*2), DX
 	ADDQ   AX, DX
 	LEAQ   (DX)(AX*2), BX
 	ADDQ   AX, BX
 	LEAQ   (BX)(AX*2), SI
 	ADDQ   AX, SI
-	MOVQ   add+56(FP), DI
+	MOVQ   add+64(FP), DI
 	TESTQ  DI, DI
 	JZ     store12
 	VADDPS (CX), Z0, Z0
@@ -172,6 +175,7 @@ below12:
 	ADDQ   AX, SI
 	MOVQ   panel+24(FP), DI
 	MOVQ   depth+32(FP), R8
+	MOVQ   ahead+40(FP), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -200,6 +204,8 @@ below12:
 k11:
 	VMOVUPS      (DI), Z22
 	VMOVUPS      64(DI), Z23
+	PREFETCHT1   (DI)(R9*1)
+	PREFETCHT1   64(DI)(R9*1)
 	VBROADCASTSS (CX), Z24
 	VFMADD231PS  Z22, Z24, Z0
 	VFMADD231PS  Z23, Z24, Z1
@@ -242,15 +248,15 @@ k11:
 	JNZ          k11
 
 done11:
-	MOVQ   ldc+48(FP), AX
-	MOVQ   c+40(FP), CX
+	MOVQ   ldc+56(FP), AX
+	MOVQ   c+48(FP), CX
 	LEAQ   (CX)(AX*2), DX
 	ADDQ   AX, DX
 	LEAQ   (DX)(AX*2), BX
 	ADDQ   AX, BX
 	LEAQ   (BX)(AX*2), SI
 	ADDQ   AX, SI
-	MOVQ   add+56(FP), DI
+	MOVQ   add+64(FP), DI
 	TESTQ  DI, DI
 	JZ     store11
 	VADDPS (CX), Z0, Z0
@@ -315,6 +321,7 @@ below11:
 	ADDQ   AX, SI
 	MOVQ   panel+24(FP), DI
 	MOVQ   depth+32(FP), R8
+	MOVQ   ahead+40(FP), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -341,6 +348,8 @@ below11:
 k10:
 	VMOVUPS      (DI), Z20
 	VMOVUPS      64(DI), Z21
+	PREFETCHT1   (DI)(R9*1)
+	PREFETCHT1   64(DI)(R9*1)
 	VBROADCASTSS (CX), Z22
 	VFMADD231PS  Z20, Z22, Z0
 	VFMADD231PS  Z21, Z22, Z1
@@ -380,15 +389,15 @@ k10:
 	JNZ          k10
 
 done10:
-	MOVQ   ldc+48(FP), AX
-	MOVQ   c+40(FP), CX
+	MOVQ   ldc+56(FP), AX
+	MOVQ   c+48(FP), CX
 	LEAQ   (CX)(AX*2), DX
 	ADDQ   AX, DX
 	LEAQ   (DX)(AX*2), BX
 	ADDQ   AX, BX
 	LEAQ   (BX)(AX*2), SI
 	ADDQ   AX, SI
-	MOVQ   add+56(FP), DI
+	MOVQ   add+64(FP), DI
 	TESTQ  DI, DI
 	JZ     store10
 	VADDPS (CX), Z0, Z0
@@ -447,6 +456,7 @@ below10:
 	ADDQ   AX, BX
 	MOVQ   panel+24(FP), SI
 	MOVQ   depth+32(FP), DI
+	MOVQ   ahead+40(FP), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -471,6 +481,8 @@ below10:
 k9:
 	VMOVUPS      (SI), Z18
 	VMOVUPS      64(SI), Z19
+	PREFETCHT1   (SI)(R8*1)
+	PREFETCHT1   64(SI)(R8*1)
 	VBROADCASTSS (CX), Z20
 	VFMADD231PS  Z18, Z20, Z0
 	VFMADD231PS  Z19, Z20, Z1
@@ -506,13 +518,13 @@ k9:
 	JNZ          k9
 
 done9:
-	MOVQ   ldc+48(FP), AX
-	MOVQ   c+40(FP), CX
+	MOVQ   ldc+56(FP), AX
+	MOVQ   c+48(FP), CX
 	LEAQ   (CX)(AX*2), DX
 	ADDQ   AX, DX
 	LEAQ   (DX)(AX*2), BX
 	ADDQ   AX, BX
-	MOVQ   add+56(FP), SI
+	MOVQ   add+64(FP), SI
 	TESTQ  SI, SI
 	JZ     store9
 	VADDPS (CX), Z0, Z0
@@ -567,6 +579,7 @@ below9:
 	ADDQ   AX, BX
 	MOVQ   panel+24(FP), SI
 	MOVQ   depth+32(FP), DI
+	MOVQ   ahead+40(FP), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -589,6 +602,8 @@ below9:
 k8:
 	VMOVUPS      (SI), Z16
 	VMOVUPS      64(SI), Z17
+	PREFETCHT1   (SI)(R8*1)
+	PREFETCHT1   64(SI)(R8*1)
 	VBROADCASTSS (CX), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
@@ -621,13 +636,13 @@ k8:
 	JNZ          k8
 
 done8:
-	MOVQ   ldc+48(FP), AX
-	MOVQ   c+40(FP), CX
+	MOVQ   ldc+56(FP), AX
+	MOVQ   c+48(FP), CX
 	LEAQ   (CX)(AX*2), DX
 	ADDQ   AX, DX
 	LEAQ   (DX)(AX*2), BX
 	ADDQ   AX, BX
-	MOVQ   add+56(FP), SI
+	MOVQ   add+64(FP), SI
 	TESTQ  SI, SI
 	JZ     store8
 	VADDPS (CX), Z0, Z0
@@ -678,6 +693,7 @@ below8:
 	ADDQ   AX, BX
 	MOVQ   panel+24(FP), SI
 	MOVQ   depth+32(FP), DI
+	MOVQ   ahead+40(FP), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -698,6 +714,8 @@ below8:
 k7:
 	VMOVUPS      (SI), Z14
 	VMOVUPS      64(SI), Z15
+	PREFETCHT1   (SI)(R8*1)
+	PREFETCHT1   64(SI)(R8*1)
 	VBROADCASTSS (CX), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
@@ -727,13 +745,13 @@ k7:
 	JNZ          k7
 
 done7:
-	MOVQ   ldc+48(FP), AX
-	MOVQ   c+40(FP), CX
+	MOVQ   ldc+56(FP), AX
+	MOVQ   c+48(FP), CX
 	LEAQ   (CX)(AX*2), DX
 	ADDQ   AX, DX
 	LEAQ   (DX)(AX*2), BX
 	ADDQ   AX, BX
-	MOVQ   add+56(FP), SI
+	MOVQ   add+64(FP), SI
 	TESTQ  SI, SI
 	JZ     store7
 	VADDPS (CX), Z0, Z0
@@ -778,6 +796,7 @@ below7:
 	ADDQ   AX, DX
 	MOVQ   panel+24(FP), BX
 	MOVQ   depth+32(FP), SI
+	MOVQ   ahead+40(FP), DI
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -796,6 +815,8 @@ below7:
 k6:
 	VMOVUPS      (BX), Z12
 	VMOVUPS      64(BX), Z13
+	PREFETCHT1   (BX)(DI*1)
+	PREFETCHT1   64(BX)(DI*1)
 	VBROADCASTSS (CX), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
@@ -821,11 +842,11 @@ k6:
 	JNZ          k6
 
 done6:
-	MOVQ   ldc+48(FP), AX
-	MOVQ   c+40(FP), CX
+	MOVQ   ldc+56(FP), AX
+	MOVQ   c+48(FP), CX
 	LEAQ   (CX)(AX*2), DX
 	ADDQ   AX, DX
-	MOVQ   add+56(FP), BX
+	MOVQ   add+64(FP), BX
 	TESTQ  BX, BX
 	JZ     store6
 	VADDPS (CX), Z0, Z0
@@ -866,6 +887,7 @@ below6:
 	ADDQ   AX, DX
 	MOVQ   panel+24(FP), BX
 	MOVQ   depth+32(FP), SI
+	MOVQ   ahead+40(FP), DI
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -882,6 +904,8 @@ below6:
 k5:
 	VMOVUPS      (BX), Z10
 	VMOVUPS      64(BX), Z11
+	PREFETCHT1   (BX)(DI*1)
+	PREFETCHT1   64(BX)(DI*1)
 	VBROADCASTSS (CX), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
@@ -904,11 +928,11 @@ k5:
 	JNZ          k5
 
 done5:
-	MOVQ   ldc+48(FP), AX
-	MOVQ   c+40(FP), CX
+	MOVQ   ldc+56(FP), AX
+	MOVQ   c+48(FP), CX
 	LEAQ   (CX)(AX*2), DX
 	ADDQ   AX, DX
-	MOVQ   add+56(FP), BX
+	MOVQ   add+64(FP), BX
 	TESTQ  BX, BX
 	JZ     store5
 	VADDPS (CX), Z0, Z0
@@ -945,6 +969,7 @@ below5:
 	ADDQ   AX, DX
 	MOVQ   panel+24(FP), BX
 	MOVQ   depth+32(FP), SI
+	MOVQ   ahead+40(FP), DI
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -959,6 +984,8 @@ below5:
 k4:
 	VMOVUPS      (BX), Z8
 	VMOVUPS      64(BX), Z9
+	PREFETCHT1   (BX)(DI*1)
+	PREFETCHT1   64(BX)(DI*1)
 	VBROADCASTSS (CX), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
@@ -978,11 +1005,11 @@ k4:
 	JNZ          k4
 
 done4:
-	MOVQ   ldc+48(FP), AX
-	MOVQ   c+40(FP), CX
+	MOVQ   ldc+56(FP), AX
+	MOVQ   c+48(FP), CX
 	LEAQ   (CX)(AX*2), DX
 	ADDQ   AX, DX
-	MOVQ   add+56(FP), BX
+	MOVQ   add+64(FP), BX
 	TESTQ  BX, BX
 	JZ     store4
 	VADDPS (CX), Z0, Z0
@@ -1013,6 +1040,7 @@ below4:
 	MOVQ   a+8(FP), CX
 	MOVQ   panel+24(FP), DX
 	MOVQ   depth+32(FP), BX
+	MOVQ   ahead+40(FP), SI
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1025,6 +1053,8 @@ below4:
 k3:
 	VMOVUPS      (DX), Z6
 	VMOVUPS      64(DX), Z7
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VBROADCASTSS (CX), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
@@ -1040,9 +1070,9 @@ k3:
 	JNZ          k3
 
 done3:
-	MOVQ   ldc+48(FP), AX
-	MOVQ   c+40(FP), CX
-	MOVQ   add+56(FP), DX
+	MOVQ   ldc+56(FP), AX
+	MOVQ   c+48(FP), CX
+	MOVQ   add+64(FP), DX
 	TESTQ  DX, DX
 	JZ     store3
 	VADDPS (CX), Z0, Z0
@@ -1069,6 +1099,7 @@ below3:
 	MOVQ   a+8(FP), CX
 	MOVQ   panel+24(FP), DX
 	MOVQ   depth+32(FP), BX
+	MOVQ   ahead+40(FP), SI
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1079,6 +1110,8 @@ below3:
 k2:
 	VMOVUPS      (DX), Z4
 	VMOVUPS      64(DX), Z5
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VBROADCASTSS (CX), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
@@ -1091,9 +1124,9 @@ k2:
 	JNZ          k2
 
 done2:
-	MOVQ   ldc+48(FP), AX
-	MOVQ   c+40(FP), CX
-	MOVQ   add+56(FP), DX
+	MOVQ   ldc+56(FP), AX
+	MOVQ   c+48(FP), CX
+	MOVQ   add+64(FP), DX
 	TESTQ  DX, DX
 	JZ     store2
 	VADDPS (CX), Z0, Z0
@@ -1114,6 +1147,7 @@ below2:
 	MOVQ   a+8(FP), AX
 	MOVQ   panel+24(FP), CX
 	MOVQ   depth+32(FP), DX
+	MOVQ   ahead+40(FP), BX
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	TESTQ  DX, DX
@@ -1122,6 +1156,8 @@ below2:
 k1:
 	VMOVUPS      (CX), Z2
 	VMOVUPS      64(CX), Z3
+	PREFETCHT1   (CX)(BX*1)
+	PREFETCHT1   64(CX)(BX*1)
 	VBROADCASTSS (AX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
@@ -1131,9 +1167,9 @@ k1:
 	JNZ          k1
 
 done1:
-	MOVQ   ldc+48(FP), AX
-	MOVQ   c+40(FP), AX
-	MOVQ   add+56(FP), CX
+	MOVQ   ldc+56(FP), AX
+	MOVQ   c+48(FP), AX
+	MOVQ   add+64(FP), CX
 	TESTQ  CX, CX
 	JZ     store1
 	VADDPS (AX), Z0, Z0
@@ -1145,9 +1181,9 @@ store1:
 	VZEROUPPER
 	RET
 
-// func tileAVX2(rows int, a *float32, lda int, panel *float32, depth int, c *float32, ldc int, add int)
-// Requires: AVX, FMA3
-TEXT ·tileAVX2(SB), NOSPLIT, $0-64
+// func tileAVX2(rows int, a *float32, lda int, panel *float32, depth int, ahead int, c *float32, ldc int, add int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tileAVX2(SB), NOSPLIT, $0-72
 	MOVQ   rows+0(FP), AX
 	CMPQ   AX, $0x06
 	JLT    below6
@@ -1157,6 +1193,7 @@ TEXT ·tileAVX2(SB), NOSPLIT, $0-64
 	ADDQ   AX, DX
 	MOVQ   panel+24(FP), BX
 	MOVQ   depth+32(FP), SI
+	MOVQ   ahead+40(FP), DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1175,6 +1212,8 @@ TEXT ·tileAVX2(SB), NOSPLIT, $0-64
 k6:
 	VMOVUPS      (BX), Y12
 	VMOVUPS      32(BX), Y13
+	PREFETCHT1   (BX)(DI*1)
+	PREFETCHT1   64(BX)(DI*1)
 	VBROADCASTSS (CX), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
@@ -1200,11 +1239,11 @@ k6:
 	JNZ          k6
 
 done6:
-	MOVQ   ldc+48(FP), AX
-	MOVQ   c+40(FP), CX
+	MOVQ   ldc+56(FP), AX
+	MOVQ   c+48(FP), CX
 	LEAQ   (CX)(AX*2), DX
 	ADDQ   AX, DX
-	MOVQ   add+56(FP), BX
+	MOVQ   add+64(FP), BX
 	TESTQ  BX, BX
 	JZ     store6
 	VADDPS (CX), Y0, Y0
@@ -1245,6 +1284,7 @@ below6:
 	ADDQ   AX, DX
 	MOVQ   panel+24(FP), BX
 	MOVQ   depth+32(FP), SI
+	MOVQ   ahead+40(FP), DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1261,6 +1301,8 @@ below6:
 k5:
 	VMOVUPS      (BX), Y10
 	VMOVUPS      32(BX), Y11
+	PREFETCHT1   (BX)(DI*1)
+	PREFETCHT1   64(BX)(DI*1)
 	VBROADCASTSS (CX), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
@@ -1283,11 +1325,11 @@ k5:
 	JNZ          k5
 
 done5:
-	MOVQ   ldc+48(FP), AX
-	MOVQ   c+40(FP), CX
+	MOVQ   ldc+56(FP), AX
+	MOVQ   c+48(FP), CX
 	LEAQ   (CX)(AX*2), DX
 	ADDQ   AX, DX
-	MOVQ   add+56(FP), BX
+	MOVQ   add+64(FP), BX
 	TESTQ  BX, BX
 	JZ     store5
 	VADDPS (CX), Y0, Y0
@@ -1324,6 +1366,7 @@ below5:
 	ADDQ   AX, DX
 	MOVQ   panel+24(FP), BX
 	MOVQ   depth+32(FP), SI
+	MOVQ   ahead+40(FP), DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1338,6 +1381,8 @@ below5:
 k4:
 	VMOVUPS      (BX), Y8
 	VMOVUPS      32(BX), Y9
+	PREFETCHT1   (BX)(DI*1)
+	PREFETCHT1   64(BX)(DI*1)
 	VBROADCASTSS (CX), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -1357,11 +1402,11 @@ k4:
 	JNZ          k4
 
 done4:
-	MOVQ   ldc+48(FP), AX
-	MOVQ   c+40(FP), CX
+	MOVQ   ldc+56(FP), AX
+	MOVQ   c+48(FP), CX
 	LEAQ   (CX)(AX*2), DX
 	ADDQ   AX, DX
-	MOVQ   add+56(FP), BX
+	MOVQ   add+64(FP), BX
 	TESTQ  BX, BX
 	JZ     store4
 	VADDPS (CX), Y0, Y0
@@ -1392,6 +1437,7 @@ below4:
 	MOVQ   a+8(FP), CX
 	MOVQ   panel+24(FP), DX
 	MOVQ   depth+32(FP), BX
+	MOVQ   ahead+40(FP), SI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1404,6 +1450,8 @@ below4:
 k3:
 	VMOVUPS      (DX), Y6
 	VMOVUPS      32(DX), Y7
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VBROADCASTSS (CX), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
@@ -1419,9 +1467,9 @@ k3:
 	JNZ          k3
 
 done3:
-	MOVQ   ldc+48(FP), AX
-	MOVQ   c+40(FP), CX
-	MOVQ   add+56(FP), DX
+	MOVQ   ldc+56(FP), AX
+	MOVQ   c+48(FP), CX
+	MOVQ   add+64(FP), DX
 	TESTQ  DX, DX
 	JZ     store3
 	VADDPS (CX), Y0, Y0
@@ -1448,6 +1496,7 @@ below3:
 	MOVQ   a+8(FP), CX
 	MOVQ   panel+24(FP), DX
 	MOVQ   depth+32(FP), BX
+	MOVQ   ahead+40(FP), SI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1458,6 +1507,8 @@ below3:
 k2:
 	VMOVUPS      (DX), Y4
 	VMOVUPS      32(DX), Y5
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VBROADCASTSS (CX), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
@@ -1470,9 +1521,9 @@ k2:
 	JNZ          k2
 
 done2:
-	MOVQ   ldc+48(FP), AX
-	MOVQ   c+40(FP), CX
-	MOVQ   add+56(FP), DX
+	MOVQ   ldc+56(FP), AX
+	MOVQ   c+48(FP), CX
+	MOVQ   add+64(FP), DX
 	TESTQ  DX, DX
 	JZ     store2
 	VADDPS (CX), Y0, Y0
@@ -1493,6 +1544,7 @@ below2:
 	MOVQ   a+8(FP), AX
 	MOVQ   panel+24(FP), CX
 	MOVQ   depth+32(FP), DX
+	MOVQ   ahead+40(FP), BX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	TESTQ  DX, DX
@@ -1501,6 +1553,8 @@ below2:
 k1:
 	VMOVUPS      (CX), Y2
 	VMOVUPS      32(CX), Y3
+	PREFETCHT1   (CX)(BX*1)
+	PREFETCHT1   64(CX)(BX*1)
 	VBROADCASTSS (AX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
@@ -1510,9 +1564,9 @@ k1:
 	JNZ          k1
 
 done1:
-	MOVQ   ldc+48(FP), AX
-	MOVQ   c+40(FP), AX
-	MOVQ   add+56(FP), CX
+	MOVQ   ldc+56(FP), AX
+	MOVQ   c+48(FP), AX
+	MOVQ   add+64(FP), CX
 	TESTQ  CX, CX
 	JZ     store1
 	VADDPS (AX), Y0, Y0

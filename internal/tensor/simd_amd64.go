@@ -25,13 +25,13 @@ func simd() (avx2, avx512 bool) {
 func multiply(dst, a Matrix, w *Weights, add bool) {
 	switch avx2, avx512 := simd(); {
 	case avx512:
-		inTiles(dst, a, w, add, 12, func(dst, a Matrix, panel []float32, depth int, add bool) {
-			tileAVX512(a.Rows, unsafe.SliceData(a.Data), 4*a.Stride, unsafe.SliceData(panel), depth, unsafe.SliceData(dst.Data), 4*dst.Stride, number(add))
+		inTiles(dst, a, w, add, 12, func(dst, a Matrix, panel []float32, depth, ahead int, add bool) {
+			tileAVX512(a.Rows, unsafe.SliceData(a.Data), 4*a.Stride, unsafe.SliceData(panel), depth, 4*ahead, unsafe.SliceData(dst.Data), 4*dst.Stride, number(add))
 		})
 	case avx2:
-		inTiles(dst, a, w, add, 6, func(dst, a Matrix, panel []float32, depth int, add bool) {
+		inTiles(dst, a, w, add, 6, func(dst, a Matrix, panel []float32, depth, ahead int, add bool) {
 			for half := 0; half < columns; half += columns / 2 {
-				tileAVX2(a.Rows, unsafe.SliceData(a.Data), 4*a.Stride, unsafe.SliceData(panel[half:]), depth, unsafe.SliceData(dst.Data[half:]), 4*dst.Stride, number(add))
+				tileAVX2(a.Rows, unsafe.SliceData(a.Data), 4*a.Stride, unsafe.SliceData(panel[half:]), depth, 4*ahead, unsafe.SliceData(dst.Data[half:]), 4*dst.Stride, number(add))
 			}
 		})
 	default:

@@ -108,8 +108,9 @@ func Multiply(dst, a Matrix, w *Weights, add bool) {
 // the next rows are: that many stay in the processor's second cache.
 const rowsAtOnce = 96
 
-// tile computes one tile of a product: rows of a times one panel.
-type tile func(dst, a Matrix, panel []float32, depth int, add bool)
+// tile computes one tile of a product: rows of a times one panel. It may have fetched
+// what lies so many values ahead of the panel.
+type tile func(dst, a Matrix, panel []float32, depth, ahead int, add bool)
 
 // inTiles multiplies by tiles of at most so many rows and all columns of a panel.
 func inTiles(dst, a Matrix, w *Weights, add bool, most int, each tile) {
@@ -129,11 +130,15 @@ func inTiles(dst, a Matrix, w *Weights, add bool, most int, each tile) {
 				n := min(height, bottom-row)
 				from := Matrix{a.Data[row*a.Stride:], a.Stride, n}
 				to := Matrix{dst.Data[row*dst.Stride+left:], dst.Stride, n}
+				ahead := 0
+				if row == top { // the first tile has the next panel fetched
+					ahead = len(panel)
+				}
 				if width == columns {
-					each(to, from, panel, w.depth, add)
+					each(to, from, panel, w.depth, ahead, add)
 					continue
 				}
-				each(Matrix{edge, columns, n}, from, panel, w.depth, false)
+				each(Matrix{edge, columns, n}, from, panel, w.depth, ahead, false)
 				for i := range n {
 					put(to.Data[i*to.Stride:][:width], edge[i*columns:], add)
 				}
@@ -157,7 +162,7 @@ func multiplyPortable(dst, a Matrix, w *Weights, add bool) {
 }
 
 // rowPortable multiplies one row with a panel, four columns at a time.
-func rowPortable(dst, a Matrix, panel []float32, depth int, add bool) {
+func rowPortable(dst, a Matrix, panel []float32, depth, _ int, add bool) {
 	row, out := a.Data[:depth], dst.Data[:columns]
 	for j := 0; j < columns; j += 4 {
 		var s0, s1, s2, s3 float32

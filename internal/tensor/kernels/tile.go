@@ -12,7 +12,7 @@ import (
 // lie: 32 columns of float32.
 const panelBytes = 32 * 4
 
-const tileSignature = "func(rows int, a *float32, lda int, panel *float32, depth int, c *float32, ldc int, add int)"
+const tileSignature = "func(rows int, a *float32, lda int, panel *float32, depth int, ahead int, c *float32, ldc int, add int)"
 
 // A tile is as many rows as there are registers for its sums, besides those that
 // hold a value of a and the values of the panel.
@@ -24,7 +24,8 @@ const (
 func tileAVX512() {
 	function("tileAVX512", tileSignature,
 		"tileAVX512 computes up to 12 rows of 32 columns: c = a · panel, or c += a · panel where",
-		"add is not 0. lda and ldc are in bytes. Each sum runs over k in order, fused.")
+		"add is not 0. lda and ldc are in bytes. Each sum runs over k in order, fused. What lies so",
+		"many bytes ahead of the panel is fetched, wherever that is.")
 	tile(rowsAVX512, func() VecVirtual { return ZMM() }, 64)
 }
 
@@ -51,7 +52,7 @@ func tile(most int, register func() VecVirtual, width int) {
 
 func tileRows(rows int, register func() VecVirtual, width int) {
 	a, panel := loadRows("a", "lda", rows), Load(Param("panel"), GP64())
-	depth := Load(Param("depth"), GP64())
+	depth, ahead := Load(Param("depth"), GP64()), Load(Param("ahead"), GP64())
 	sums := make([][2]VecVirtual, rows)
 	for i := range sums {
 		for j := range sums[i] {
@@ -66,6 +67,9 @@ func tileRows(rows int, register func() VecVirtual, width int) {
 	Label(loop)
 	for j := range column {
 		VMOVUPS(Mem{Base: panel, Disp: j * width}, column[j])
+	}
+	for at := 0; at < panelBytes; at += 64 {
+		PREFETCHT1(Mem{Base: panel, Index: ahead, Scale: 1, Disp: at})
 	}
 	value := register()
 	for i := range sums {
