@@ -170,7 +170,7 @@ func readFile(dir fs.FS, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	b, err := io.ReadAll(io.LimitReader(f, maxJSON+1))
 	if err == nil && len(b) > maxJSON {
 		err = fmt.Errorf("%s is larger than %d MiB", name, maxJSON>>20)

@@ -66,7 +66,7 @@ func open(dir fs.FS) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	file, ok := f.(io.ReaderAt)
 	info, err := f.Stat()
 	if err != nil || !ok {
@@ -170,7 +170,7 @@ func addFile(h hash.Hash, dir fs.FS, name string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	info, err := f.Stat()
 	if err != nil {
 		return err

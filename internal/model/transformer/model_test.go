@@ -314,6 +314,18 @@ func (m *Model) only(workers int) *Model {
 // sentence returns a text of so many tokens, those around it counted.
 func sentence(tokens int) string { return strings.TrimSpace(strings.Repeat("dog ", tokens-2)) }
 
+// best runs the loop and reports its fastest round too, which says more on a machine
+// that has other things to do.
+func best(b *testing.B, do func()) {
+	fastest := time.Duration(math.MaxInt64)
+	for b.Loop() {
+		start := time.Now()
+		do()
+		fastest = min(fastest, time.Since(start))
+	}
+	b.ReportMetric(float64(fastest.Microseconds())/1000, "best-ms")
+}
+
 // BenchmarkEmbed has the shape of all-MiniLM-L6-v2; tools/golden-models/bench.mjs
 // gives the same to ONNX Runtime.
 func BenchmarkEmbed(b *testing.B) {
@@ -330,17 +342,13 @@ func BenchmarkEmbed(b *testing.B) {
 		for _, tokens := range []int{8, 16, 32, 128, 256} {
 			b.Run(fmt.Sprintf("%s/1x%d", tier, tokens), func(b *testing.B) {
 				m.only(1)
-				for b.Loop() {
-					embed(b, m, sentence(tokens))
-				}
+				best(b, func() { embed(b, m, sentence(tokens)) })
 			})
 		}
 		for workers := 1; workers <= runtime.GOMAXPROCS(0); workers *= 2 {
 			b.Run(fmt.Sprintf("%s/24x64/workers=%d", tier, workers), func(b *testing.B) {
 				m.only(workers)
-				for b.Loop() {
-					embed(b, m, slices.Repeat([]string{sentence(64)}, 24)...)
-				}
+				best(b, func() { embed(b, m, slices.Repeat([]string{sentence(64)}, 24)...) })
 			})
 		}
 	}
@@ -355,11 +363,11 @@ func BenchmarkRerank(b *testing.B) {
 	for workers := 1; workers <= runtime.GOMAXPROCS(0); workers *= 2 {
 		b.Run(fmt.Sprintf("24x64/workers=%d", workers), func(b *testing.B) {
 			m.only(workers)
-			for b.Loop() {
+			best(b, func() {
 				if _, err := m.Rerank(context.Background(), sentence(12), slices.Repeat([]string{sentence(53)}, 24)...); err != nil {
 					b.Fatal(err)
 				}
-			}
+			})
 		})
 	}
 }

@@ -27,10 +27,10 @@ const unknownBelow = 10
 func (f *tokenizerFile) unigram(t *tokenizer) error {
 	pre := f.PreTokenizer
 	if pre == nil || pre.Type != "Metaspace" || pre.Replacement == "" || pre.PrependScheme != "always" || pre.Split == nil || *pre.Split {
-		return errors.New("Unigram is supported with Metaspace that does not split and always prepends, and with nothing else")
+		return errors.New("a model of type Unigram is supported with Metaspace that does not split and always prepends, and with nothing else")
 	}
 	if f.Model.UnkID == nil || f.Model.Fallback {
-		return errors.New("Unigram without an unknown token, or with bytes for it, is not supported")
+		return errors.New("a model of type Unigram without an unknown token, or with bytes for it, is not supported")
 	}
 	var vocab [][2]any
 	if err := json.Unmarshal(f.Model.Vocab, &vocab); err != nil {
