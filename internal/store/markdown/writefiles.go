@@ -176,6 +176,8 @@ func (f *files) base(i item, old *record, at string, t thing, fields []field, l 
 		return "", rewrite, f.aside(from)
 	case old != nil && old.own(hashOf(text)):
 		return text, rewrite, nil
+	case old == nil && f.index.paths[at] != nil && f.index.paths[at].own(hashOf(text)):
+		return "", rewrite, nil // another memory's, which leaves the name
 	}
 	if f.saysTheSame(i, from, text, t, fields, l) {
 		return text, rewrite, nil
