@@ -13,6 +13,7 @@ import (
 type Foresight struct {
 	Kept    bool  // what is said is kept
 	Learned bool  // and learned from
+	Granted bool  // wishes to forget are granted, whether it is learned from or not
 	Paused  Pause // what the user has put on hold
 
 	Forget string // what the user asks to be forgotten, "everything" for all; "" for nothing
@@ -36,6 +37,7 @@ func (x *Exchange) foresee(ctx context.Context) (Foresight, error) {
 		Kept: x.writes, Paused: pause,
 		Learned: x.writes && x.learns && x.e.learns() && x.e.opts.LearnAfter != Never,
 	}
+	f.Granted = f.Learned || x.writes && pause == PauseLearning
 	t := memory.Turn{Role: memory.RoleUser, Content: x.in.Chat.Question(1)}
 	_, wishes := learn.Commands([]learn.Said{{Turn: t, Text: t.Content}})
 	var about []string
@@ -61,7 +63,7 @@ func (x *Exchange) foresee(ctx context.Context) (Foresight, error) {
 // foreseen returns how many memories a wish will take out of recall: earlier wishes
 // and answers of the built-in model, which repeat what is known, are none.
 func (x *Exchange) foreseen(ctx context.Context, f Foresight, wish learn.Command) (int, error) {
-	if !f.Learned {
+	if !f.Granted {
 		return 0, nil
 	}
 	found, err := x.e.meant(ctx, memory.Scope{Owner: x.in.Owner, Project: x.in.Extras.Project}, wish)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
@@ -38,6 +39,9 @@ func (e *Engine) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 	e.lull.wait(ctx)
 	if err := e.rests(ctx, job); err != nil {
 		return "", err
+	}
+	if strings.HasPrefix(job.ID, forgetPrefix) {
+		return e.forgetOnly(ctx, job)
 	}
 	if err := e.rebranch(ctx, job); err != nil {
 		return "", err

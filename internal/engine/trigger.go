@@ -59,6 +59,11 @@ func (e *Engine) rests(ctx context.Context, job memory.Job) error {
 // exchange never come to its end or, where learning counts, once the conversation
 // rests.
 func (x *Exchange) asksToLearn(ctx context.Context, now time.Time) ([]memory.Job, error) {
+	if x.asksToForget() {
+		job := learnJob(x.in.Owner, x.conversation.ID, x.asked, now)
+		job.ID = forgetPrefix + x.asked
+		return []memory.Job{job}, nil
+	}
 	if !x.learns || x.asked == "" || x.hides() {
 		return nil, nil
 	}

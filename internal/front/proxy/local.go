@@ -52,6 +52,7 @@ func (d *Door) outlook(ctx context.Context, c *call) responder.Outlook {
 		o.Unkept = "Memory is paused"
 	case !f.Kept:
 		o.Unkept = "This chat leaves nothing in memory"
+	case f.Granted && f.Forget != "": // that is done whether anything is learned or not
 	case f.Paused == engine.PauseLearning:
 		o.Unlearned = "Learning is paused"
 	case !f.Learned:
