@@ -43,8 +43,9 @@ type Found struct {
 }
 
 const (
-	// candidates is how many the searcher proposes: past 100 the cues find nothing
-	// more (docs/benchmarks.md).
+	// candidates is how many the searcher proposes. Past 100 the cues find nothing
+	// more, but what tells questions without an answer looks at those behind, too
+	// (docs/ranking.md).
 	candidates = 200
 
 	// spare is how many more than asked are read from the store, since some are
