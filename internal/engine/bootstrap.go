@@ -134,25 +134,19 @@ func (e *Engine) joinPool(ctx context.Context, f, old memory.Fact, told bool) (m
 // pooled returns all facts of the pool by id, and the hashes of those that live.
 func (e *Engine) pooled(ctx context.Context, owner memory.Owner) (facts map[string]memory.Fact, live map[string]bool, err error) {
 	facts, live = map[string]memory.Fact{}, map[string]bool{}
-	q := memory.Query{Limit: listed, Statuses: []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Retired, memory.Rejected}}
-	for {
-		page, err := e.Store.List(ctx, owner, q)
-		if err != nil {
-			return nil, nil, fmt.Errorf("list the global pool: %w", err)
+	err = e.everything(ctx, owner, memory.Query{Statuses: everyStatus}, func(m memory.Memory) {
+		if m.Link != nil {
+			return
 		}
-		for _, m := range page.Memories {
-			if m.Link != nil {
-				continue
-			}
-			facts[m.ID()] = *m.Fact
-			if m.Fact.Status.Live() {
-				live[m.Fact.Hash] = true
-			}
+		facts[m.ID()] = *m.Fact
+		if m.Fact.Status.Live() {
+			live[m.Fact.Hash] = true
 		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return facts, live, nil
-		}
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the global pool: %w", err)
 	}
+	return facts, live, nil
 }
 
 // untouched reports whether the last to change a fact was a file.

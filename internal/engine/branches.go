@@ -33,12 +33,18 @@ func (e *Engine) rebranch(ctx context.Context, job memory.Job) error {
 			if err := e.leaveWith(ctx, job, t, turns); err != nil {
 				return fmt.Errorf("leave with turn %s: %w", t.ID, err)
 			}
+			if err := e.endings(ctx, job, t); err != nil {
+				return fmt.Errorf("give back what turn %s ended: %w", t.ID, err)
+			}
 		}
 	}
 	for _, t := range turns {
 		if t.Status == memory.Active {
 			if err := e.returnWith(ctx, job, t); err != nil {
 				return fmt.Errorf("return with turn %s: %w", t.ID, err)
+			}
+			if err := e.endings(ctx, job, t); err != nil {
+				return fmt.Errorf("end what turn %s ended: %w", t.ID, err)
 			}
 		}
 	}
