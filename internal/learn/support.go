@@ -27,7 +27,7 @@ type claim struct {
 func readClaim(s string, said Said) claim {
 	at := said.Turn.CreatedAt
 	c := claim{whole: text.Fold(s), dates: text.Resolve(s, at), at: at}
-	c.text = without(s, c.dates)
+	c.text = oneWay(without(s, c.dates))
 	c.folded = text.Fold(c.text)
 	for _, t := range text.Terms(c.text) {
 		if !silent[t] && !free[t] && !slices.Contains(c.terms, t) {
@@ -199,18 +199,22 @@ func (c *claim) heldBy(w, before []assertion, said Said) bool {
 
 // gathered is statements taken together.
 type gathered struct {
-	text, folded string
-	words        map[string]bool // folded, as text.Words gives them
-	terms        map[string]bool
-	order        []string        // the terms as they stand, less free ones
-	person       map[string]bool // terms of the sentence before, for "he" and "she"
-	turn         string          // all that was said
+	raw, text, folded string          // as it was said, and as [oneWay] writes it
+	words             map[string]bool // folded, as text.Words gives them
+	terms             map[string]bool
+	order             []string        // the terms as they stand, less free ones
+	person            map[string]bool // terms of the sentence before, for "he" and "she"
+	turn              string          // all that was said
 }
 
 func gather(w, before []assertion, said Said) *gathered {
 	g := &gathered{turn: said.Text, text: said.Text[w[0].Start:w[len(w)-1].End], terms: map[string]bool{}, person: map[string]bool{}}
 	if name := said.Turn.Name; name != "" {
 		g.text = name + ": " + g.text
+	}
+	g.raw = g.text
+	if slices.ContainsFunc(w, func(s assertion) bool { return s.unplain }) {
+		g.text = oneWay(g.text)
 	}
 	g.folded = text.Fold(g.text)
 	g.words = wordSet(g.text)
@@ -333,7 +337,10 @@ func (c *claim) dated(g *gathered, said Said) bool {
 	if len(c.dates) == 0 {
 		return true
 	}
-	known := text.Resolve(g.text, c.at)
+	known := text.Resolve(g.raw, c.at)
+	if g.raw != g.text {
+		known = append(known, text.Resolve(g.text, c.at)...)
+	}
 	for _, d := range c.dates {
 		if !slices.ContainsFunc(known, func(k text.Date) bool { return within2(d, k) || within2(k, d) || yearApart(d, k) }) && !sinceYears(d, g, c.at) {
 			return false
@@ -402,8 +409,8 @@ func (c *claim) counted(g *gathered) bool {
 			return false
 		}
 	}
-	for symbol, word := range currencies {
-		if strings.Contains(c.text, symbol) && !strings.Contains(g.text, symbol) && !strings.Contains(g.folded, word) {
+	for _, word := range currencies { // 500 dollars are not 500 euros
+		if strings.Contains(c.folded, word) && !strings.Contains(g.folded, word) {
 			return false
 		}
 	}
@@ -421,7 +428,7 @@ func anyOf(words, of map[string]bool) bool {
 	return false
 }
 
-var currencies = map[string]string{"$": "dollar", "€": "euro", "£": "pound", "¥": "yen"}
+var currencies = []string{" dollars", " euros", " pounds", " yen"}
 
 // count is a number and the term after it: "3 cats".
 type count struct{ number, of string }
@@ -623,7 +630,7 @@ var superlatives = lazily(`\b(?:best|most|favou?rites?|top|number one|\w+est|pre
 var (
 	// denials turn a assertion around without a negation, or say that it is over.
 	denialForm = lazily(denialWords)
-	doubly     = lazily(`\b(?:can't|cannot|couldn't) (?:stand|bear|take)\b|\bnot (?:a fan|fond|keen|into|for me)\b|\bisn't for me\b|\bno longer\b|\b(?:don't|doesn't|not|didn't) (?:\w+ )?any ?more\b|\bnot only\b|\b(?:no problem|no doubt|no worries|why not|not to mention|can't wait|couldn't be happier|can't stop|can't live without|can't get enough)\b`)
+	doubly     = lazily(`\b(?:can't|cannot|couldn't) (?:stand|bear|take)\b|\bnot (?:a fan|fond|keen|into|for me)\b|\bisn't for me\b|\bno longer\b|\b(?:don't|doesn't|do not|does not|not|didn't|can't|cannot|won't) (?:[\w'-]+ ){0,6}any ?(?:more|longer)\b|\bnot only\b|\b(?:no problem|no doubt|no worries|why not|not to mention|can't wait|couldn't be happier|can't stop|can't live without|can't get enough)\b`)
 )
 
 const denialWords = `\b(?:quit|stop(?:ped|s|ping)?|gave up|giv(?:e|en|ing) up|used to|hat(?:e|es|ed|ing)|dislik\w*|detest\w*|despis\w*|loath\w*|avoid\w*|refus\w*|except|any ?more|former(?:ly)?|previous(?:ly)?|cancel\w*|left|lost|lose|broke up|allerg\w*|intoleran\w*|vegan|vegetarian|(?:gluten|dairy|sugar|lactose|meat|nut|alcohol|caffeine|smoke|drug|debt)[- ]?free|free (?:of|from)|rather than|instead of|barely|hardly|rarely|seldom|lack\w*|unable|ex-\w+|sold|gave (?:away|my|our|his|her|their|user's)|donat\w*|threw (?:away|out)|resigned|fired|laid off|died|passed away|divorced|far from|skip\w*|deni(?:es|ed)|\w+n't|cannot|(?:everything|anything|everyone|all) but|no|not|havent|hasnt|wasnt|never|none|nothing|nobody|neither|nor|without|cant|dont|doesnt|didnt|isnt|wont)\b`
@@ -639,6 +646,9 @@ func hasDenial(folded string) bool {
 		if with, ok := denyWords[m]; ok {
 			return with
 		}
+		if strings.HasSuffix(m, "more") && unsureOf.MatchString(m) {
+			return m // "I don't think I can any more"
+		}
 		return "hate"
 	})
 	negated, denied := false, false
@@ -651,6 +661,8 @@ func hasDenial(folded string) bool {
 	}
 	return negated != denied
 }
+
+var unsureOf = lazily(`\b(?:think|know|believe|feel|i|you|we|he|she|they)\b`)
 
 // withoutDoing says how something is done, not that it is not.
 var withoutDoing = lazily(`\bwithout \w+ing\b`)

@@ -22,6 +22,7 @@ type assertion struct {
 	reported bool   // what another person says or thinks
 	sense    string // the words that tell whether it denies: of a list, its beginning too
 	past     bool   // tells of a state that was
+	unplain  bool   // [oneWay] writes it otherwise
 }
 
 // subject is whom a assertion or a claim is about.
@@ -91,6 +92,19 @@ var sameKin = func() map[string]string {
 	return m
 }()
 
+// wider are the terms for a relative that hold for several: a wife is a spouse.
+var wider = func() map[string][]string {
+	m := map[string][]string{}
+	for narrow, wide := range map[string]string{"wife husband": "spouse partner", "girlfriend boyfriend fiance fiancee": "partner", "son daughter": "kid child", "brother sister": "sibling", "mother father": "parent"} {
+		for n := range strings.FieldsSeq(narrow) {
+			for w := range strings.FieldsSeq(wide) {
+				m[text.Term(n)] = append(m[text.Term(n)], text.Term(w))
+			}
+		}
+	}
+	return m
+}()
+
 func kin(term string) string {
 	if same, ok := sameKin[term]; ok {
 		return same
@@ -111,9 +125,10 @@ func assertions(s Said) []assertion {
 		unreal, reported := false, false
 		for i, part := range parts {
 			piece := part.Of(body)
+			plainly := oneWay(piece)
 			st := assertion{
 				Span:     text.Span{Start: sentence.Start + part.Start, End: sentence.Start + part.End},
-				sentence: n, text: text.Fold(piece), terms: termSet(piece),
+				sentence: n, text: text.Fold(plainly), terms: termSet(plainly), unplain: plainly != piece,
 			}
 			st.subject = readSubject(piece, s.Turn.Role)
 			own := st.subject.who != unknown
@@ -327,7 +342,7 @@ func (s subject) about(terms map[string]bool) bool {
 			return true
 		}
 		for t := range terms {
-			if kin(t) == w {
+			if kin(t) == w || slices.Contains(wider[w], t) || slices.Contains(wider[t], w) {
 				return true
 			}
 		}

@@ -34,13 +34,13 @@ var evidence = []struct{ claim, said pattern }{
 	{lazily(`\b(?:lives?|resides?|living|residing|based|located|home (?:is )?in)\b`),
 		lazily(`\b(?:live|lives|lived|living|reside|resides|home|house|flat|apartment|move|moved|moving|relocat\w+|based|settled|rent|renting|stay|staying|here in|located|place in|out of|share an?|room(?:mate|mates)?|neighbou?rhood|resident)\b|^(?:here )?in `)},
 	{lazily(`\b(?:works?|working|employed|employ|job|occupation|profession|employer)\b`),
-		lazily(`\b(?:work|works|worked|working|job|employ\w*|hire|hired|join|joined|joining|position|role|for a living|career|profession|started at|start at|shift|boss|manager|office|company|firm|i'm an?|im an?|am an?|i've been an?|as an?|teach|run|running|build|intern\w*|freelanc\w*|project|projects|doing|business|do)\b`)},
+		lazily(`\b(?:work|works|worked|working|job|employ\w*|hire|hired|join|joined|joining|position|role|for a living|career|profession|started at|start at|shift|boss|manager|office|company|firm|i'm an?|im an?|am an?|i've been an?|as an?|teach|run|running|build|intern\w*|freelanc\w*|project|projects|doing|business|do|laid off|let go|fired)\b`)},
 	{lazily(`\b(?:likes?|loves?|enjoys?|enjoyed|fond|fan|prefers?|adores?|passionate|interested)\b`),
 		lazily(`\b(?:like|likes|liked|love|loves|loved|loving|enjoy\w*|ador\w+|prefer\w*|fan|favou?rite|into|passion\w*|obsess\w*|fond|great|best|fun|crav\w+|addict\w*|interest\w*|apprecia\w+|cool|amazing|awesome|happy|hobby|hobbies|thing|hate|hates|dislike\w*|detest\w*|despise\w*|can't stand|cannot stand|stand|sucker|joy|relax\w*|keen|excited|beautiful|always|usually|please|rather|instead|want|would like|'d like|wonderful|fantastic|incredible|thrill\w*|delicious|yummy|hooked|nothing beats|can't get enough|mind|over|don't|better|keep it|as opposed|brings? me|helps? me|therapeutic|free time|weekends?|blast|fulfilling|rewarding|satisfying|soothing|peaceful|soft spot|sweet tooth|my go-to|go-to)\b`)},
 	{lazily(`\b(?:dislikes?|hates?|detests?)\b`),
 		lazily(`\b(?:hate\w*|dislike\w*|detest\w*|despis\w*|loath\w*|can't stand|cannot stand|can't bear|don't|not|gross|awful|terrible|worst|disgust\w*|boring|annoy\w*|never|sick of|tired of|stand)\b`)},
 	{lazily(`\b(?:prefers?|preferred|favou?rite)\b`),
-		lazily(`\b(?:prefer\w*|rather|favou?rite|like|love|better|over|instead|please|always|best|want|only|keep|don't|more|most|top|never|enjoy|use|go with|go-to|should)\b`)},
+		lazily(`\b(?:prefer\w*|rather|favou?rite|like|love|better|over|instead|please|always|best|want|only|keep|don't|more|most|top|never|enjoy|use|go with|go-to|should|call me|calls me|go by)\b`)},
 	{lazily(`\b(?:uses?|using)\b`),
 		lazily(`\b(?:us(?:e|es|ed|ing)|with|on|in|my|our|switch\w*|migrat\w*|have|run|running|code|coding|write|writing|work\w*|built|build\w*|via|through|rely|prefer|drive|take|play|have|got|bought)\b`)},
 	{lazily(`\bmarried\b`), lazily(`\b(?:married|marry|marriage|wife|husband|wedding|spouse|wed|anniversary|hubby|newlywed\w*)\b`)},
@@ -48,7 +48,7 @@ var evidence = []struct{ claim, said pattern }{
 	{lazily(`^(?:the )?user (?:was )?born\b|\bbirthday\b`), lazily(`\b(?:born|birthday|bday|birth|turn(?:ed|ing|s)?)\b`)},
 	{lazily(`\byears old\b|\baged\b|\bage\b`), lazily(`\b(?:years? old|i'm|im|i am|turn(?:ed|ing|s)?|age|aged|yo|y/o|is|he's|she's|birthday|-year-old)\b|year-old`)},
 	{lazily(`^(?:the )?user (?:is|was) (?:also |now |currently |not |no longer )*(?:an?|the) `),
-		lazily(`\b(?:i'm|im|i am|i've been|we're|we are|was|were|be|become|became|becoming|being|as an?|as the|myself|for a living|work(?:s|ing)? as|call me|is my|am|turned|my (?:job|work|role|profession|day job|title|career|business)|identify|i (?:also )?(?:teach|study|run|lead|write|code|play|sell|cook|manage|freelance|volunteer)|fan|love|lover|parent|mother of|father of|my (?:kid|son|daughter|child|wife|husband)\w*)\b|^(?:an?|the) `)},
+		lazily(`\b(?:i'm|im|i am|i've been|have been an?|we're|we are|was|were|be|become|became|becoming|being|as an?|as the|myself|for a living|work(?:s|ing)? as|call me|is my|am|turned|my (?:job|work|role|profession|day job|title|career|business)|identify|i (?:also )?(?:teach|study|run|lead|write|code|play|sell|cook|manage|freelance|volunteer)|fan|love|lover|parent|mother of|father of|my (?:kid|son|daughter|child|wife|husband)\w*)\b|^(?:an?|the) `)},
 	{lazily(`^(?:the )?user is (?:also |now |currently |not |no longer |an? )*(?:vegan|vegetarian|pescatarian|single|divorced|widowed|pregnant|retired|unemployed|homeless|diabetic|autistic|deaf|blind|gay|lesbian|bisexual|trans|muslim|christian|jewish|catholic|hindu|buddhist|atheist|religious|disabled)\b`),
 		lazily(`\b(?:i'm|im|i am|i've|i have been|we're|we are|was|were|became|become|turned|been|being|going|gone|went|as an?|diet|don't eat|identify|my)\b`)},
 	{lazily(`\b(?:wants?|hopes?|plans?|intends?|goal|aims?|wishes|considering|considers)\b`), lazily(intentWords + `|\b(?:if|maybe|would|could|might|wish|idea|someday|one day|eventually|let's|ready to|time to|excited|can't wait|working (?:on|towards?)|by|saving|save|sign(?:ed)? up|booked|scheduled|organi[sz]ing|set(?:ting)? up|i'm \w+ing)\b`)},
@@ -84,7 +84,11 @@ func bridged(term, folded string) bool {
 const bridgeTable = `
 child children kid kids: son|daughter|sons|daughters|twins|baby|toddler|kids?|child|children|boys|girls|mom of|dad of|mother of|father of|parent
 parents: mom|mum|mother|dad|father|folks
-spouse partner: wife|husband|girlfriend|boyfriend|fiancee?|partner|spouse|hubby
+spouse partner: wife|husband|girlfriend|boyfriend|fiancee?|partner|spouse|hubby|married to
+died die death: died|dies|die|death|lost (?:my|his|her|our|their) \w+(?:$| (?:in \d{4}|last|to|when|this|\d+ |a few)\b)
+lost lose: lost|lose|losing|laid off|fired|let go|made redundant
+hometown: hometown|grew up|raised|born in|originally from|i'm from|hail from
+follow follows following: follow\w*|vegan|vegetarian|pescatarian|keto|diet
 sibling siblings: brothers?|sisters?
 pet pets: dogs?|cats?|puppy|puppies|kittens?|hamsters?|rabbits?|parrots?|goldfish|pets?
 car vehicle: car|truck|suv|tesla|toyota|honda|ford|bmw|audi|sedan|van
