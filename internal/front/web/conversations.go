@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"slices"
@@ -66,10 +67,15 @@ type transcriptView struct {
 }
 
 func (v transcriptView) title() string {
-	if v.Title != "" {
-		return clip(60, v.Title)
+	return clip(60, v.Head())
+}
+
+// Head is the title or, without one, how it begins.
+func (v transcriptView) Head() string {
+	if v.Title == "" && v.Earlier == 0 && len(v.Turns) > 0 {
+		return clip(100, v.Turns[0].Content)
 	}
-	return "Conversation"
+	return cmp.Or(clip(120, v.Title), "Conversation")
 }
 
 // said is a turn with what was learned from it.

@@ -46,15 +46,15 @@ func age(now, t time.Time) string {
 	case d < time.Minute:
 		return "now"
 	case d < time.Hour:
-		return fmt.Sprintf("%d min", d/time.Minute)
+		return fmt.Sprintf("%d min ago", d/time.Minute)
 	case d < day:
-		return fmt.Sprintf("%d h", d/time.Hour)
+		return fmt.Sprintf("%d h ago", d/time.Hour)
 	case d < 60*day:
-		return plural(int(d/day), "day")
+		return plural(int(d/day), "day") + " ago"
 	case d < 730*day:
-		return plural(int(d/(30*day)), "month")
+		return plural(int(d/(30*day)), "month") + " ago"
 	default:
-		return plural(int(d/(365*day)), "year")
+		return plural(int(d/(365*day)), "year") + " ago"
 	}
 }
 
@@ -73,8 +73,8 @@ func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
-	if strings.HasSuffix(thing, "y") {
-		thing = strings.TrimSuffix(thing, "y") + "ie"
+	if stem, ok := strings.CutSuffix(thing, "ry"); ok {
+		thing = stem + "rie"
 	}
 	return count(n) + " " + thing + "s"
 }
@@ -106,18 +106,14 @@ func author(a memory.Author) string {
 		}
 		return a.Name
 	case memory.ByRule:
-		return "a rule" + named(a.Name)
+		if a.Name == "" || a.Name == "rules" {
+			return "the rules"
+		}
+		return "the rule " + a.Name
 	case memory.ByModel:
-		return "a model" + named(a.Name)
+		return strings.TrimSpace("the model " + a.Name)
 	}
 	return "somebody"
-}
-
-func named(name string) string {
-	if name == "" {
-		return ""
-	}
-	return " (" + name + ")"
 }
 
 // acted are the actions as a history tells them.

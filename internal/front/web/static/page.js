@@ -61,7 +61,14 @@ function settle(to, fresh) {
   else if (to && document.getElementById(to.id)) document.getElementById(to.id).focus({ preventScroll: false });
   else if (to && to.place >= 0 && rows().length) rows()[Math.min(to.place, rows().length - 1)].focus();
   else if (fresh) { $("#main").focus({ preventScroll: true }); scrollTo(0, 0); }
+  shown();
   fade();
+}
+
+// shown brings the view's own link into sight where the links do not fit.
+function shown() {
+  const nav = $("#nav"), link = $("#nav [aria-current]");
+  if (link) nav.scrollLeft = link.offsetLeft - nav.offsetLeft - (nav.clientWidth - link.offsetWidth) / 2;
 }
 
 // current is the row that has the focus, by id and place.
@@ -215,4 +222,5 @@ function refresh() {
 document.addEventListener("visibilitychange", listen);
 for (const b of all("[data-help]")) b.hidden = false;
 listen();
+shown();
 fade();

@@ -1,0 +1,130 @@
+package e2e
+
+import (
+	"encoding/json"
+	"flag"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+var screens = flag.String("screens", "", "folder to write pictures of the page to; none: they are not taken")
+
+// TestScreens takes the pictures that are in docs. `make screens` runs it.
+func TestScreens(t *testing.T) {
+	if *screens == "" {
+		t.Skip("make screens takes pictures of the page")
+	}
+	if err := os.MkdirAll(*screens, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l := demo(t)
+	furnish(t, l)
+	fact := l.facts(t, nil)
+	moved := ""
+	for _, f := range fact {
+		if f.Content == "User lives in Lisbon" {
+			moved = f.ID
+		}
+	}
+	conversation := l.turns(t, nil)[0].Conversation
+	desk := browse(t, l, deskWidth, deskHeight)
+	for _, s := range []struct{ name, path string }{
+		{"memories", "/"}, {"search", "/?q=Where+do+I+live%3F"}, {"life", "/memories/" + moved}, {"conversations", "/conversations"},
+		{"transcript", "/conversations/" + conversation}, {"time", "/time?n=8"}, {"insights", "/insights"}, {"jobs", "/jobs"}, {"settings", "/settings"},
+	} {
+		desk.take(s.name, s.path)
+	}
+	desk.dark(true)
+	desk.take("memories-dark", "/")
+	desk.take("life-dark", "/memories/"+moved)
+	desk.take("insights-dark", "/insights")
+	phone := browse(t, l, phoneWidth, phoneHeight)
+	phone.take("memories-phone", "/")
+	phone.take("search-phone", "/?q=Where+do+I+live%3F")
+	phone.take("life-phone", "/memories/"+moved)
+	phone.take("time-phone", "/time?n=8")
+	phone.take("settings-phone", "/settings")
+	careful := serve(t, t.TempDir(), "LOCI_REVIEW_CONFLICTS=true", "LOCI_REVIEW_CATEGORIES=health")
+	waiting(t, careful)
+	desk.l, phone.l = careful, careful
+	desk.dark(false)
+	desk.take("review", "/review")
+	phone.dark(true)
+	phone.take("review-phone-dark", "/review")
+}
+
+func (b *browser) take(name, path string) {
+	b.t.Helper()
+	b.open(path)
+	b.until("the script runs", `document.documentElement.classList.contains("js") && document.readyState === "complete"`)
+	if err := os.WriteFile(filepath.Join(*screens, name+".png"), b.shot(), 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// demo starts a server that remembers the chats of loci demo, from twelve days ago on.
+func demo(t *testing.T) *loci {
+	t.Helper()
+	l := &loci{cmd: exec.Command(binary, "demo", "--addr", "127.0.0.1:0"), log: &transcript{address: make(chan string, 1), ended: make(chan struct{})}}
+	l.cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
+	stdout, err := l.cmd.StdoutPipe()
+	if err == nil {
+		err = l.cmd.Start()
+	}
+	if err != nil {
+		t.Fatalf("start loci demo: %v", err)
+	}
+	go l.log.follow(stdout)
+	t.Cleanup(func() { l.stop(t) })
+	select {
+	case l.url = <-l.log.address:
+	case <-time.After(patience):
+		t.Fatalf("loci demo did not say where it listens:\n%s", l.log)
+	}
+	return l
+}
+
+// furnish adds what a person might have said and written.
+func furnish(t *testing.T, l *loci) {
+	t.Helper()
+	for _, note := range []map[string]any{
+		{"content": "User's sister Mia visits every August", "category": "family", "tags": []string{"visits"}},
+		{"content": "User is training for a half marathon in spring", "category": "health", "tags": []string{"running", "goals"}, "confidence": 0.9},
+		{"content": "User prefers answers with short paragraphs and no lists", "category": "preference", "pinned": true},
+		{"content": "User's project Atlas ships on 4 December", "category": "work", "tags": []string{"atlas"}},
+		{"content": "User drinks coffee without milk", "category": "food", "confidence": 0.7},
+		{"content": "يفضل المستخدم الشاي بالنعناع 🍵", "category": "food"},
+	} {
+		l.post(t, "/api/memory", note)
+	}
+	l.post(t, "/api/memory/add", map[string]any{"wait": true, "conversation": "garden", "messages": []map[string]string{
+		{"role": "user", "content": "We want to plant tomatoes on the balcony. My wife Joana loves gardening, and I'm vegetarian now."},
+		{"role": "assistant", "content": "Lovely! Start the tomatoes indoors, six weeks before the last frost."},
+		{"role": "user", "content": "I work at a hospital near the river, so I can only water in the evening."},
+	}})
+}
+
+// waiting lets a server that is set to ask learn what it asks about.
+func waiting(t *testing.T, l *loci) {
+	t.Helper()
+	for _, says := range []string{"I live in Berlin and my name is Ana.", "I moved to Lisbon in May, the light is wonderful.", "I'm allergic to peanuts."} {
+		l.post(t, "/api/memory/add", map[string]any{"wait": true, "text": says})
+	}
+}
+
+func (l *loci) post(t *testing.T, path string, body any) []byte {
+	t.Helper()
+	data, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, answer := l.request(t, http.MethodPost, path, data, nil)
+	if status >= 300 {
+		t.Fatalf("POST %s: status %d: %s", path, status, answer)
+	}
+	return answer
+}
