@@ -42,13 +42,14 @@ func (c *config) bert() error {
 	case c.PositionType != "" && c.PositionType != "absolute":
 		return fmt.Errorf("config.json: position_embedding_type %q is not supported: only absolute is", c.PositionType)
 	}
-	for name, v := range map[string]struct{ is, most int }{
-		"hidden_size": {c.Hidden, 1 << 14}, "intermediate_size": {c.Inner, 1 << 16}, "num_hidden_layers": {c.Layers, 1 << 8},
-		"num_attention_heads": {c.Heads, 1 << 10}, "max_position_embeddings": {c.Positions, 1 << 16},
-		"type_vocab_size": {c.Types, 1 << 8}, "vocab_size": {c.Vocabulary, 1 << 22},
+	// Weights of less than 32 columns would take many times their room.
+	for name, v := range map[string]struct{ is, least, most int }{
+		"hidden_size": {c.Hidden, 32, 1 << 14}, "intermediate_size": {c.Inner, 32, 1 << 16}, "num_hidden_layers": {c.Layers, 1, 1 << 8},
+		"num_attention_heads": {c.Heads, 1, 1 << 10}, "max_position_embeddings": {c.Positions, 8, 1 << 16},
+		"type_vocab_size": {c.Types, 1, 1 << 8}, "vocab_size": {c.Vocabulary, 1, 1 << 22},
 	} {
-		if v.is < 1 || v.is > v.most {
-			return fmt.Errorf("config.json: %s is %d, want 1 to %d", name, v.is, v.most)
+		if v.is < v.least || v.is > v.most {
+			return fmt.Errorf("config.json: %s is %d, want %d to %d", name, v.is, v.least, v.most)
 		}
 	}
 	if c.Hidden%c.Heads != 0 {

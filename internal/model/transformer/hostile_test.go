@@ -39,6 +39,7 @@ func TestTensorsThatLieAreRefused(t *testing.T) {
 		"a shape that overflows":  file(`{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`, 8),
 		"a shape of 2⁶³ bytes":    file(`{"a":{"dtype":"F64","shape":[1152921504606846976],"data_offsets":[0,0]}}`, 8),
 		"a shape below nothing":   file(`{"a":{"dtype":"F32","shape":[-1,-2],"data_offsets":[0,8]}}`, 8),
+		"two at one place":        file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, 8),
 		"one offset":              file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0]}}`, 8),
 		"offsets of text":         file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":["0","8"]}}`, 8),
 	} {
@@ -174,7 +175,9 @@ func TestFoldersThatCannotBeDoneAreRefused(t *testing.T) {
 		"BPE":                   changed(t, mean, "tokenizer.json", "BPE", "model", "type"),
 		"unknown token":         changed(t, mean, "tokenizer.json", "[XXX]", "model", "unk_token"),
 		"BertPreTokenizer":      changed(t, mean, "tokenizer.json", nil, "pre_tokenizer"),
-		"normalizer":            changed(t, mean, "tokenizer.json", "NFKC", "normalizer", "type"),
+		"normalizer NFKC":       changed(t, mean, "tokenizer.json", "NFKC", "normalizer", "type"),
+		"normalizer Replace":    changed(t, mean, "tokenizer.json", map[string]any{"type": "Replace", "pattern": map[string]any{"String": "a"}, "content": "aa"}, "normalizer"),
+		"10000 characters":      changed(t, mean, "tokenizer.json", 10000, "model", "max_input_chars_per_word"),
 		"template":              changed(t, mean, "tokenizer.json", []any{}, "post_processor", "pair"),
 		"around":                changed(t, mean, "tokenizer.json", nil, "post_processor"),
 		"added token":           changed(t, mean, "tokenizer.json", []any{map[string]any{"id": 1, "content": "x", "normalized": true}}, "added_tokens"),

@@ -275,7 +275,9 @@ func (m *Model) Rerank(ctx context.Context, question string, texts ...string) ([
 		for k, x := range pooled[i*m.dims:][:m.dims] {
 			logit += math.Tanh(float64(x)) * float64(m.head.weight[k])
 		}
-		out[i] = float32(1 / (1 + math.Exp(-logit)))
+		if !math.IsNaN(logit) { // which broken weights give
+			out[i] = float32(1 / (1 + math.Exp(-logit)))
+		}
 	}
 	return out, nil
 }

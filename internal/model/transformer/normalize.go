@@ -56,14 +56,14 @@ func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 		if len(all) > 0 {
 			return all, nil
 		}
-	case "Replace":
+	case "Replace": // by more than spaces, texts could grow without end
 		switch {
-		case n.Pattern.String != "":
+		case n.Pattern.String != "" && strings.Trim(n.Content, " ") == n.Pattern.String && len(n.Content) < 64:
 			return one(func(dst []byte, s string) []byte {
 				return append(dst, strings.ReplaceAll(s, n.Pattern.String, n.Content)...)
 			})
-		case n.Pattern.Regex == `\s+`:
-			return one(func(dst []byte, s string) []byte { return replaceSpaces(dst, s, n.Content) })
+		case n.Pattern.Regex == `\s+` && n.Content == " ":
+			return one(joinSpaces)
 		}
 	case "Strip":
 		return one(func(dst []byte, s string) []byte {
@@ -79,8 +79,8 @@ func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 	return nil, fmt.Errorf("the normalizer %s with the pattern %q is not supported", n.Type, n.Pattern.String+n.Pattern.Regex)
 }
 
-// replaceSpaces puts something in the place of each run of spaces.
-func replaceSpaces(dst []byte, s, by string) []byte {
+// joinSpaces makes one plain space of each run of spaces.
+func joinSpaces(dst []byte, s string) []byte {
 	inside := false
 	for _, r := range s {
 		space := unicode.IsSpace(r)
@@ -88,7 +88,7 @@ func replaceSpaces(dst []byte, s, by string) []byte {
 		case !space:
 			dst = utf8.AppendRune(dst, r)
 		case !inside:
-			dst = append(dst, by...)
+			dst = append(dst, ' ')
 		}
 		inside = space
 	}

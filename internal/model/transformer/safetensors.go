@@ -1,10 +1,12 @@
 package transformer
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 
@@ -27,6 +29,7 @@ type entry struct {
 	kind  string
 	shape []int64
 	at    int64 // in the file, in bytes
+	end   int64
 	n     int64 // how many values
 }
 
@@ -61,7 +64,18 @@ func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
 		}
 		t.entries[name] = e
 	}
-	return t, nil
+	return t, t.apart()
+}
+
+// apart fails if two arrays share bytes: a small file could stand for a large model.
+func (t *tensors) apart() error {
+	all := slices.SortedFunc(maps.Values(t.entries), func(a, b entry) int { return cmp.Compare(a.at, b.at) })
+	for i, e := range all {
+		if i > 0 && all[i-1].end > e.at {
+			return fmt.Errorf("two tensors lie at byte %d", e.at)
+		}
+	}
+	return nil
 }
 
 // parseEntry reads what the header says of an array; values begin at start.
@@ -92,7 +106,7 @@ func parseEntry(raw []byte, start, size int64) (entry, error) {
 	if width, ok := sizes[said.Kind]; ok && (n > size || n*width != end-begin) {
 		return entry{}, fmt.Errorf("%d bytes for %v values of %s", end-begin, said.Shape, said.Kind)
 	}
-	return entry{said.Kind, said.Shape, start + begin, n}, nil
+	return entry{said.Kind, said.Shape, start + begin, start + end, n}, nil
 }
 
 // has reports whether there is an array of that name.

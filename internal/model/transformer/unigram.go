@@ -21,6 +21,9 @@ type unigram struct {
 	least   float64 // the score of a character that no token has
 }
 
+// maxNodes is more than the tokens of half a million words need.
+const maxNodes = 1 << 23
+
 // unknownBelow is how much less probable an unknown character is than any token.
 const unknownBelow = 10
 
@@ -48,7 +51,9 @@ func (f *tokenizerFile) unigram(t *tokenizer) error {
 		}
 		u.scores = append(u.scores, score)
 		u.least = min(u.least, score-unknownBelow)
-		u.insert(token, int32(id))
+		if u.insert(token, int32(id)); len(u.tokens) > maxNodes {
+			return errors.New("the vocabulary is too large")
+		}
 	}
 	t.words, t.unknown, t.size = u, u.unknown, int32(len(vocab))
 	return nil
@@ -56,7 +61,7 @@ func (f *tokenizerFile) unigram(t *tokenizer) error {
 
 func (u *unigram) insert(token string, id int32) {
 	node := int32(0)
-	for i := range len(token) {
+	for i := range min(len(token), maxNodes) {
 		key := uint64(node)<<8 | uint64(token[i])
 		after, ok := u.next[key]
 		if !ok {

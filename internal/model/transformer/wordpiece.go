@@ -32,7 +32,7 @@ func (f *tokenizerFile) wordPiece(t *tokenizer) error {
 
 func (t *tokenizer) setWordPiece(vocab map[string]int32, unknown, prefix string, most int) error {
 	id, ok := vocab[unknown]
-	if !ok || prefix == "" || most < 1 {
+	if !ok || prefix == "" || most < 1 || most > 1000 {
 		return fmt.Errorf("WordPiece with the unknown token %q, the prefix %q and at most %d characters", unknown, prefix, most)
 	}
 	w := &wordPiece{first: map[string]int32{}, rest: map[string]int32{}, most: most, unknown: id}
