@@ -158,7 +158,7 @@ func (e *Engine) apply(ctx context.Context, job memory.Job, l lesson, run memory
 			return err
 		}
 		attempt := run
-		attempt.Jobs = append(p.jobs, e.upkeepJob(job.Owner, run.ID))
+		attempt.Jobs = append(p.jobs, e.upkeepJobs(job.Owner, run.ID, job.Conversation)...)
 		if attempt.Vectors, err = e.factVectors(ctx, p.changes); err != nil {
 			return err
 		}

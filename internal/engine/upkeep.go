@@ -29,21 +29,34 @@ var byUpkeep = memory.Author{Kind: memory.ByRule, Name: "upkeep"}
 // not wait for long.
 const upkeepAtOnce = 200
 
-// upkeepJob is the owner's job of a day or, where a number may not be passed, of
-// a run.
-func (e *Engine) upkeepJob(owner memory.Owner, run string) memory.Job {
-	id := "upkeep-" + e.now().Format(time.DateOnly)
+// upkeepJobs are the owner's job of a day and, where a number may not be passed, of
+// a run that added to a conversation.
+func (e *Engine) upkeepJobs(owner memory.Owner, run, conversation string) []memory.Job {
+	out := []memory.Job{{ID: "upkeep-" + e.now().Format(time.DateOnly), Owner: owner, Kind: memory.JobUpkeep}}
 	if e.opts.Learn.Upkeep.User+e.opts.Learn.Upkeep.Conversation > 0 {
-		id = "upkeep-" + run
+		out = append(out, memory.Job{ID: "upkeep-" + run, Owner: owner, Kind: memory.JobUpkeep, Conversation: conversation})
 	}
-	return memory.Job{ID: id, Owner: owner, Kind: memory.JobUpkeep}
+	return out
 }
 
 // Tidy is the handler of upkeep jobs: expired and faded facts leave, and the oldest
-// memories where there are too many.
+// memories where there are too many. The job of a run, which names a conversation,
+// reads no more than it must: all there is only where that is too much.
 func (e *Engine) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
 	e.lull.wait(ctx)
-	changes, err := e.Leaving(ctx, job.Owner)
+	within := memory.Query{}
+	if job.Conversation != "" {
+		full, err := e.full(ctx, job.Owner)
+		switch {
+		case err != nil:
+			return "", err
+		case !full && e.opts.Learn.Upkeep.Conversation == 0:
+			return jobs.Nothing, nil
+		case !full:
+			within.Conversation = job.Conversation
+		}
+	}
+	changes, err := e.leavingFrom(ctx, job.Owner, within)
 	if err != nil || len(changes) == 0 {
 		return jobs.Nothing, err
 	}
@@ -85,16 +98,34 @@ func (e *Engine) TidyNow(ctx context.Context, owner memory.Owner, dry bool, key 
 	return changes, receipt.Run, nil
 }
 
+// full reports whether a user has more memories than there may be.
+func (e *Engine) full(ctx context.Context, owner memory.Owner) (bool, error) {
+	most := e.opts.Learn.Upkeep.User
+	if most == 0 {
+		return false, nil
+	}
+	n, err := e.Store.Counts(ctx, owner)
+	if err != nil {
+		return false, fmt.Errorf("count memories: %w", err)
+	}
+	return n.Facts+n.Turns > most, nil
+}
+
 // Leaving returns the changes that upkeep would make now.
 func (e *Engine) Leaving(ctx context.Context, owner memory.Owner) ([]memory.Change, error) {
+	return e.leavingFrom(ctx, owner, memory.Query{})
+}
+
+// leavingFrom returns those of Leaving that a look at what within selects tells.
+func (e *Engine) leavingFrom(ctx context.Context, owner memory.Owner, within memory.Query) ([]memory.Change, error) {
 	u, now := e.opts.Learn.Upkeep, e.now()
-	kinds := []memory.Kind{memory.KindFact}
+	within.Kinds = []memory.Kind{memory.KindFact}
 	if u.User+u.Conversation > 0 {
-		kinds = append(kinds, memory.KindTurn)
+		within.Kinds = append(within.Kinds, memory.KindTurn)
 	}
 	var out []memory.Change
 	all, conversations := crowd{most: u.User}, map[string]*crowd{}
-	err := e.everything(ctx, owner, memory.Query{Kinds: kinds}, func(m memory.Memory) {
+	err := e.everything(ctx, owner, within, func(m memory.Memory) {
 		if m.Link != nil {
 			return
 		}
@@ -194,8 +225,12 @@ func (c *crowd) join(m memory.Memory) {
 	c.leavers = append(c.leavers, leaver{m.CreatedAt(), m.ID()})
 }
 
-// thin adds the oldest of those that may leave to those that are gone, until there
-// are not too many.
+// slack is the part of a number that leaves at once when it is passed, one in so
+// many: all that there is need not be read for each one more.
+const slack = 100
+
+// thin adds the oldest of those that may leave to those that are gone if there are
+// too many, until there is some room again.
 func (c *crowd) thin(gone map[string]bool) {
 	left := c.count
 	for _, l := range c.leavers {
@@ -203,9 +238,12 @@ func (c *crowd) thin(gone map[string]bool) {
 			left--
 		}
 	}
+	if c.most == 0 || left <= c.most {
+		return
+	}
 	slices.SortFunc(c.leavers, func(a, b leaver) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.id, b.id)) })
 	for _, l := range c.leavers {
-		if c.most == 0 || left <= c.most {
+		if left <= c.most-c.most/slack {
 			return
 		}
 		if !gone[l.id] {
