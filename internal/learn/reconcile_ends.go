@@ -110,7 +110,7 @@ func (e *ending) ends(c *Candidate, f *memory.Fact) bool {
 	if e.sort == died {
 		return e.buried(c, f, known)
 	}
-	if f.Subject != c.Subject && !(e.sort == calledOff && strings.HasPrefix(known, "user")) {
+	if f.Subject != c.Subject {
 		return false
 	}
 	terms := termSet(known)
