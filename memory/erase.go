@@ -51,7 +51,7 @@ func (i Image) Erased() Image {
 
 func (f Fact) erased() Fact {
 	f.Content, f.Category, f.Tags, f.Subject, f.Attribute = "", "", nil, "", ""
-	f.Metadata, f.Hash, f.Provenance.Quote = nil, "", nil
+	f.Metadata, f.Hash, f.Provenance.Quote, f.Model = nil, "", nil, "" // a rule's name tells its subject
 	return f
 }
 

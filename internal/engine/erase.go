@@ -52,7 +52,8 @@ func (e *Engine) erase(ctx context.Context, owner memory.Owner, run string, gone
 //   - of a fact, the turns that it was learned from, other turns and summaries that say
 //     it, and facts of the same words;
 //   - of a turn, the facts that rest on it and on nothing that stays;
-//   - of a turn, every summary of its conversation, which may hold it in other words.
+//   - of a turn, the answers to it that take up one of its words, and every summary of
+//     its conversation, which may hold it in other words.
 func (e *Engine) saidElsewhere(ctx context.Context, owner memory.Owner, found []memory.Memory) ([]memory.Memory, error) {
 	b := bundle{have: map[string]bool{}}
 	for _, m := range found {
@@ -96,9 +97,13 @@ func (e *Engine) saidElsewhere(ctx context.Context, owner memory.Owner, found []
 		return nil, fmt.Errorf("find who else says what is erased: %w", err)
 	}
 	conversations := map[string]bool{}
-	for _, m := range b.all {
-		if m.Turn != nil {
-			conversations[m.Turn.Conversation] = true
+	for _, m := range slices.Clone(b.all) {
+		if m.Turn == nil || conversations[m.Turn.Conversation] {
+			continue
+		}
+		conversations[m.Turn.Conversation] = true
+		if err := e.answersTo(ctx, owner, m.Turn.Conversation, &b); err != nil {
+			return nil, err
 		}
 	}
 	for _, s := range summaries {
@@ -107,6 +112,27 @@ func (e *Engine) saidElsewhere(ctx context.Context, owner memory.Owner, found []
 		}
 	}
 	return b.all, nil
+}
+
+// answersTo adds the answers to those turns of a conversation that a bundle has which
+// take up one of their words: what they say without them is little.
+func (e *Engine) answersTo(ctx context.Context, owner memory.Owner, conversation string, b *bundle) error {
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation, Statuses: everyStatus})
+	if err != nil {
+		return fmt.Errorf("read the answers to what is erased: %w", err)
+	}
+	asked := map[string][]string{} // terms, by id
+	for _, t := range turns {
+		if b.have[t.ID] {
+			asked[t.ID] = text.Terms(t.Content)
+		}
+	}
+	for _, t := range turns {
+		if t.Role == memory.RoleAssistant && slices.ContainsFunc(text.Terms(t.Content), func(w string) bool { return slices.Contains(asked[t.Parent], w) }) {
+			b.add(memory.Memory{Turn: &t})
+		}
+	}
+	return nil
 }
 
 // bundle is memories, each once.

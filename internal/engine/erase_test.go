@@ -28,7 +28,9 @@ func TestErasedWordsAreGone(t *testing.T) {
 	s.Searcher = dropping{s.Searcher, &dropped}
 	ctx, author := context.Background(), memory.Author{Kind: memory.ByPerson, Name: "ana"}
 	play(t, s, `set summaries.every: 2
+		reply Noted, no marzipan for you.
 		user ana: I am allergic to marzipan.
+		reply Noted.
 		user ana: I play chess.
 		new chat ana
 		reply I will remember that you are allergic to marzipan.
