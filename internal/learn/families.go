@@ -102,6 +102,7 @@ var families = []family{
 	{"marriage", "family", "marital status", 0.9, "get", simplePast | perfect, "<state:marital> to <name>", 0, "@is <state> to <name>"},
 	{"marriage", "family", "marital status", 0.9, "get", simplePast | perfect, "<state:marital>", 0, "@is <state>"},
 	{"has kin", "family", "", 0.9, "have", present, "<kids>", 0, ""},
+	{"dating", "family", "marital status", 0.8, "see date", progressive, "someone|somebody $", 0, ""},
 	{"dating", "family", "partner", 0.85, "date", progressive | continued, "<who:name>", 0, "@is dating <who>"},
 	{"expecting", "family", "pregnancy", 0.9, "be", present, "pregnant|expecting", 0, ""},
 	{"expecting", "family", "pregnancy", 0.85, "be", present, "due <when:dueday>", 0, "'s baby is due <when>"},
@@ -243,7 +244,7 @@ var mine = []family{
 	{"vital", "health", "<what>", 0.85, "", 0, "<what:vital> is|are <size:level>", 0, "'s <what> is <size>"},
 	{"matter", "personal", "", 0.85, "", 0, "<what:matter> went|rose|increased|dropped|fell|came|goes up|down? to <size>", 0, "'s <what> is now <size>"},
 	{"goal", "goal", "", 0.85, "", 0, "<what:aimed> for? this|next? year|season|week|month|trip|term? is|was <thing:goal>", 0, "'s <what> is <thing>"},
-	{"owns", "possession", "<own>", 0.85, "", 0, "<own:gadget> is <thing:owned>", 0, "'s <own> is <thing>"},
+	{"owns", "possession", "own:<own>", 0.85, "", 0, "<own:gadget> is <thing:owned>", 0, "'s <own> is <thing>"},
 	{"plan", "plan", "", 0.85, "", 0, "<what:occasion> is|starts|begins|ends|expires|takes <plan:upcoming>", 0, "'s"},
 	{"matter", "personal", "<what>", 0.85, "", 0, "<what:matter> ~ is|are|was|includes|include now|currently? <thing:matters>", 0, "'s"},
 }

@@ -56,7 +56,7 @@ func reconcile(i int, c Candidate) []Decision {
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "at other times"})
 		case sameAttribute(c, n) && c.Attribute != "household" && refined(c.Text, known):
 			return []Decision{{Candidate: i, Verdict: None, Target: n.Fact.ID, Reason: "known in more detail"}}
-		case sameAttribute(c, n) && (!text.Negated(c.Text) || !denied(known) && sameThing(c.Text, known)):
+		case sameAttribute(c, n) && (!text.Negated(c.Text) || !denied(known) && (strings.Contains(c.Attribute, ":") || sameThing(c.Text, known))):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "a newer " + label(c.Attribute)})
 		case opposite(c.Text, known):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "says the opposite"})

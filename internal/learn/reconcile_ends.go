@@ -209,7 +209,7 @@ func (e *ending) holding(known string) bool {
 			return false
 		}
 	}
-	return ofKind || covered(e.terms, termSet(rest)) == 1
+	return ofKind || e.sort == calledOff || covered(e.terms, termSet(rest)) == 1
 }
 
 // doing reports whether a known fact says that the user does what is over.

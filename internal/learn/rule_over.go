@@ -135,6 +135,11 @@ func (r *reader) cancelled(c *clause, i, k int) bool {
 	}
 	until = c.undated(from, until)
 	det := c.at(from)
+	if byUs && c.at(k) != "off" && c.nameEnd(from) > from && until-from < 5 { // "we cancelled Malta"
+		r.g = captured{}
+		r.fact(c, &user, gaveUp, "User cancelled "+c.text(from, until), "")
+		return true
+	}
 	if det != "my" && det != "our" && det != "the" || until-from < 2 || until-from > 8 || !c.standing(from+1, until) {
 		return false
 	}
@@ -164,6 +169,27 @@ var (
 	// ownOccasions are occasions that are the speaker's when they say "the".
 	ownOccasions = table("trip flight holiday vacation honeymoon wedding interview appointment surgery operation exam party reunion move cruise visit")
 )
+
+// dismissed reads who ended somebody's work: "Intel laid me off".
+func (r *reader) dismissed(c *clause, i int) bool {
+	j := c.placeEnd(i)
+	if j == i {
+		return false
+	}
+	for c.at(j) == "just" || c.at(j) == "has" || c.at(j) == "have" {
+		j++
+	}
+	switch c.at(j) + " " + c.at(j+1) + " " + c.at(j+2) {
+	case "laid me off", "let me go", "made me redundant":
+	default:
+		if c.at(j) != "fired" || c.at(j+1) != "me" {
+			return false
+		}
+	}
+	r.g = captured{}
+	r.fact(c, &user, &family{rule: "left", category: "work", attribute: "employer", confidence: 0.85}, "User no longer works at "+c.text(i, c.placeEnd(i)), "")
+	return true
+}
 
 // nowOn reads what has another day than was known: "the trip to Crete is now in August".
 // k is the place of "now".

@@ -239,7 +239,7 @@ func (r *reader) clause(c *clause) {
 	case when == "" && c.nameEnd(i) == len(c.words):
 		r.other = c.text(i, len(c.words))
 		return
-	case c.first && when == "" && r.brief(c, i):
+	case when == "" && r.dismissed(c, i), c.first && when == "" && r.brief(c, i):
 		return
 	default:
 		r.ofThing(c, i)
