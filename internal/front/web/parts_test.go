@@ -1,0 +1,155 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+func TestTheBarIsAsLongAsTheScore(t *testing.T) {
+	why := memory.Why{{Name: "lexical", Value: 0.8}, {Name: "cue.words", Value: 4}, {Name: "cue.vector", Value: 1}, {Name: "cue.asks", Value: -0.5},
+		{Name: "cue.session", Value: 1}, {Name: "cue.place", Value: 2}, {Name: "relevance", Value: 0.9}, {Name: "recency", Value: 0.5}}
+	for _, c := range []struct {
+		score   float64
+		why     memory.Why
+		recency float64
+		names   string
+	}{
+		{0.8, why, 0.2, "words meaning talk around it what is asked for recency"},
+		{0.8, why, 0, "words meaning talk around it what is asked for"},
+		{0.3, nil, 0.2, "score"},
+		{7, why, 0.2, "words meaning talk around it what is asked for recency"},
+		{-1, why, 0.2, ""},
+	} {
+		b := barOf(c.score, c.why, c.recency)
+		sum, names := 0.0, []string{}
+		for _, s := range b.Segments {
+			if math.Abs(s.From-sum) > 1e-9 {
+				t.Errorf("score %v: %s begins at %v, want %v", c.score, s.Name, s.From, sum)
+			}
+			sum += s.Size
+			names = append(names, s.Name)
+		}
+		if want := min(max(c.score, 0), 1); math.Abs(sum-want) > 1e-9 || strings.Join(names, " ") != c.names {
+			t.Errorf("score %v: the bar is %v long and of %q, want %v of %q", c.score, sum, names, want, c.names)
+		}
+	}
+	if b := barOf(1, why, 0); math.Abs(b.Segments[0].Size-0.5) > 1e-9 {
+		t.Errorf("words are half of what speaks for it; their segment is %v", b.Segments[0].Size)
+	}
+}
+
+func TestGrowthCountsWhatWasActiveAtTheEndOfEachDay(t *testing.T) {
+	r := newRig(t, "")
+	r.fact("one")
+	gone := r.fact("two")
+	r.clock.Advance(48 * time.Hour)
+	if _, err := r.engine.Forget(t.Context(), memtest.Ana, []string{gone.ID}, "no more", memory.Author{Kind: memory.ByPerson}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // what was counted is not counted again
+		var days []time.Time
+		var active []float64
+		err := r.page.survey(t.Context(), memtest.Ana, func(s *survey) { days, active = s.growth(midnight(r.clock.Now().UTC())) })
+		if err != nil || len(days) != 3 || active[0] != 2 || active[1] != 2 || active[2] != 1 {
+			t.Fatalf("growth is %v on %v, %v", active, days, err)
+		}
+	}
+}
+
+func TestALineStaysInItsChart(t *testing.T) {
+	many := make([]float64, 5000)
+	many[4999] = 9
+	for _, values := range [][]float64{nil, {3}, {0, 0}, {1, 5, 2}, many} {
+		l := lineOf(values)
+		if (l.Line == "") != (len(values) == 0) || strings.Contains(l.Line, "NaN") || strings.Contains(l.Line, "-") {
+			t.Errorf("%d values: %+v", len(values), l)
+		}
+		if n := strings.Count(l.Line, "L"); n >= maxPoints {
+			t.Errorf("%d values are drawn with %d points", len(values), n)
+		}
+	}
+	if got := lineOf(many).Most; got != 9 {
+		t.Errorf("the last value is lost: the most is %v", got)
+	}
+}
+
+func TestAgesAreInTheirLargestUnit(t *testing.T) {
+	now := memtest.Epoch
+	for ago, want := range map[time.Duration]string{
+		-time.Hour: "to come", 0: "now", time.Minute: "1 min ago", 3 * time.Hour: "3 h ago", 24 * time.Hour: "1 day ago", 59 * 24 * time.Hour: "59 days ago",
+		60 * 24 * time.Hour: "2 months ago", 800 * 24 * time.Hour: "2 years ago",
+	} {
+		if got := age(now, now.Add(-ago)); got != want {
+			t.Errorf("%s ago is told as %q, want %q", ago, got, want)
+		}
+	}
+	for n, want := range map[int]string{0: "0 memories", 1: "1 memory", 12345: "12\u202f345 memories"} {
+		if got := plural(n, "memory"); got != want {
+			t.Errorf("plural(%d) = %q, want %q", n, got, want)
+		}
+	}
+	if got := plural(4, "day"); got != "4 days" {
+		t.Errorf("plural of day is %q", got)
+	}
+}
+
+// listener reads a stream's lines; everything that was written is there once the
+// writer waits.
+type listener struct {
+	*httptest.ResponseRecorder
+	flushed int
+}
+
+func (l *listener) Flush() { l.flushed++ }
+
+func TestEventsTellOfEachChangeAndEndWithTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		w := &listener{ResponseRecorder: httptest.NewRecorder()}
+		server := &http.Server{Handler: r.handler}
+		req := httptest.NewRequest(http.MethodGet, "http://localhost/events", nil).WithContext(context.WithValue(ctx, http.ServerContextKey, server))
+		req.RemoteAddr = "127.0.0.1:1"
+		req.Header.Set("X-Loci-User", "ana")
+		ended := make(chan struct{})
+		go func() { defer close(ended); r.handler.ServeHTTP(w, req) }()
+		versions := func() int {
+			synctest.Wait()
+			n := 0
+			lines := bufio.NewScanner(strings.NewReader(w.Body.String()))
+			for lines.Scan() {
+				if lines.Text() == "event: version" {
+					n++
+				}
+			}
+			return n
+		}
+		if n := versions(); n != 1 || w.Header().Get("Content-Type") != "text/event-stream" || w.flushed != 1 {
+			t.Fatalf("at first %d versions, %d flushed, %v", n, w.flushed, w.Header())
+		}
+		time.Sleep(5 * eventsEvery)
+		if n := versions(); n != 1 {
+			t.Errorf("without a change there are %d versions", n)
+		}
+		r.fact("User likes figs")
+		time.Sleep(2 * eventsEvery)
+		if n := versions(); n != 2 {
+			t.Errorf("after a change there are %d versions", n)
+		}
+		if err := server.Shutdown(ctx); err != nil {
+			t.Fatal(err)
+		}
+		<-ended
+	})
+}

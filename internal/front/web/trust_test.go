@@ -1,0 +1,187 @@
+package web
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+const key = "a key of this server"
+
+func TestWithoutAKeyThereIsOnlyTheSignIn(t *testing.T) {
+	r := newRig(t, key)
+	f := r.fact("User hides the key under the blue flowerpot")
+	for _, path := range []string{"/", "/memories/" + f.ID, "/time?n=1", "/review", "/insights", "/settings", "/undo?run=x"} {
+		w := r.get(path)
+		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/signin?next="+url.QueryEscape(path) || strings.Contains(w.Body.String(), "flowerpot") {
+			t.Errorf("GET %s: status %d to %s: %s", path, w.Code, w.Header().Get("Location"), w.Body)
+		}
+	}
+	if w := r.get("/events"); w.Code != http.StatusUnauthorized {
+		t.Errorf("GET /events: status %d", w.Code)
+	}
+	if w := r.post("/memories/"+f.ID, url.Values{"do": {"forget"}}); w.Code != http.StatusUnauthorized || r.now(f.ID).Status != memory.Active {
+		t.Errorf("POST: status %d, and the fact is %s", w.Code, r.now(f.ID).Status)
+	}
+	r.shows("/signin", "Sign in to Loci", `name="key"`, `type="password"`)
+	for _, path := range []string{"/assets/page.css", "/assets/page.js", "/assets/icon.svg"} {
+		if w := r.get(path); w.Code != http.StatusOK {
+			t.Errorf("GET %s: status %d", path, w.Code)
+		}
+	}
+}
+
+func TestTheRightKeySignsInAndNoOther(t *testing.T) {
+	r := newRig(t, key)
+	r.fact("User hides the key under the blue flowerpot")
+	for _, wrong := range []string{"", "another key", key + " ", key[:5]} {
+		w := r.post("/signin", url.Values{"key": {wrong}, "user": {"ana"}})
+		if w.Code != http.StatusUnauthorized || len(r.cookies) > 0 || !strings.Contains(w.Body.String(), "not this server") {
+			t.Errorf("%q: status %d, cookies %v", wrong, w.Code, r.cookies)
+		}
+	}
+	if to := r.sent("/signin", url.Values{"key": {key}, "user": {"ana"}, "next": {"/?q=key"}}); to != "/?q=key" {
+		t.Errorf("it leads to %s", to)
+	}
+	c := r.cookies[0]
+	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || strings.Contains(c.Value, key) || c.Secure {
+		t.Errorf("the cookie is %+v", c)
+	}
+	r.shows("/", "flowerpot", "Sign out", ">ana<")
+	if w := r.get("/api/memory"); w.Code != http.StatusUnauthorized {
+		t.Errorf("the page's cookie opens the API: status %d", w.Code)
+	}
+	r.sent("/signout", nil)
+	if w := r.get("/"); w.Code != http.StatusSeeOther {
+		t.Errorf("signed out: status %d", w.Code)
+	}
+}
+
+func TestACookieThatIsNotOursTellsNothing(t *testing.T) {
+	r := newRig(t, key)
+	good := r.page.sign(r.clock.Now().Add(time.Hour), "ana")
+	other := &Page{Options: Options{Key: "another key"}}
+	for name, value := range map[string]string{
+		"none": "", "no text": "%%%", "no mac": strings.Join(strings.Split(good, ".")[:2], "."), "mac of nothing": "1..",
+		"another key's": other.sign(r.clock.Now().Add(time.Hour), "ana"), "run out": r.page.sign(r.clock.Now().Add(-time.Second), "ana"),
+		"another user": strings.Replace(good, "YW5h", "YmVu", 1), "longer": strings.Replace(good, "1", "9", 1),
+	} {
+		r.cookies = []*http.Cookie{{Name: sessionCookie, Value: value}}
+		if w := r.get("/"); w.Code != http.StatusSeeOther {
+			t.Errorf("%s: status %d", name, w.Code)
+		}
+	}
+	r.cookies = []*http.Cookie{{Name: sessionCookie, Value: good}}
+	r.shows("/")
+}
+
+func TestNobodySeesAnothersMemory(t *testing.T) {
+	r := newRig(t, "")
+	f := r.fact("User hides the key under the blue flowerpot")
+	for _, path := range []string{"/", "/?q=where+is+the+key", "/time", "/review", "/insights", "/memories/" + f.ID} {
+		if w := r.get(path, httpx.HeaderUser, "ben"); strings.Contains(w.Body.String(), "flowerpot") {
+			t.Errorf("ben sees it at %s", path)
+		}
+	}
+	if w := r.post("/memories/"+f.ID, url.Values{"do": {"forget"}}, httpx.HeaderUser, "ben"); w.Code != http.StatusNotFound {
+		t.Errorf("ben forgets it: status %d", w.Code)
+	}
+	if r.now(f.ID).Status != memory.Active {
+		t.Error("ben has forgotten ana's memory")
+	}
+	if w := r.get("/", httpx.HeaderUser, ""); w.Code != http.StatusSeeOther {
+		t.Errorf("nobody in particular: status %d", w.Code)
+	}
+	r.shows("/signin", "Whose memory?")
+	r.sent("/signin", url.Values{"user": {"ana"}})
+	if w := r.get("/", httpx.HeaderUser, ""); !strings.Contains(w.Body.String(), "flowerpot") {
+		t.Errorf("ana does not see it: %s", w.Body)
+	}
+	if w := r.post("/signin", url.Values{"user": {strings.Repeat("x", 300)}}); w.Code != http.StatusUnauthorized {
+		t.Errorf("no name of a user: status %d", w.Code)
+	}
+}
+
+func TestOnlyThePageItselfSendsForms(t *testing.T) {
+	r := newRig(t, "")
+	f := r.fact("User likes figs")
+	for name, headers := range map[string][]string{
+		"another site":            {"Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site"},
+		"another port":            {"Origin", "http://localhost:8080", "Sec-Fetch-Site", "same-site"},
+		"a page without origin":   {"Origin", "null", "Sec-Fetch-Site", ""},
+		"nothing said":            {"Origin", "", "Sec-Fetch-Site", ""},
+		"typed by hand":           {"Origin", "", "Sec-Fetch-Site", "none"},
+		"same site, not origin":   {"Origin", "", "Sec-Fetch-Site", "same-site"},
+		"origin ours, site isn't": {"Origin", "http://localhost", "Sec-Fetch-Site", "cross-site"},
+	} {
+		for _, path := range []string{"/memories/" + f.ID, "/memories/bulk", "/undo", "/signin", "/settings"} {
+			if w := r.post(path, url.Values{"do": {"forget"}, "id": {f.ID}}, headers...); w.Code != http.StatusForbidden {
+				t.Errorf("%s, POST %s: status %d", name, path, w.Code)
+			}
+		}
+	}
+	if s := r.now(f.ID).Status; s != memory.Active {
+		t.Errorf("the fact is %s", s)
+	}
+	if w := r.post("/memories/"+f.ID, url.Values{"do": {"forget"}}, "Sec-Fetch-Site", ""); w.Code != http.StatusSeeOther {
+		t.Errorf("a browser that only says the origin: status %d", w.Code)
+	}
+}
+
+func TestEveryAnswerHasThePolicy(t *testing.T) {
+	r := newRig(t, "")
+	for _, w := range []*httptest.ResponseRecorder{r.get("/"), r.get("/memories/none"), r.get("/signin"), r.get("/assets/page.js"), r.post("/undo", nil), r.get("/", "Host", "evil.example")} {
+		h := w.Header()
+		if h.Get("Content-Security-Policy") != policy || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "same-origin" {
+			t.Errorf("status %d has %v", w.Code, h)
+		}
+	}
+	for _, word := range []string{"unsafe", "*", "http:", "data:"} {
+		if strings.Contains(policy, word) {
+			t.Errorf("the policy allows %s", word)
+		}
+	}
+}
+
+func TestOnlyPathsOfThisServerAreGoneBackTo(t *testing.T) {
+	for in, want := range map[string]string{
+		"/": "/", "/?q=a+b&tag=c#m-1": "/?q=a+b&tag=c#m-1", "/memories/a%2Fb": "/memories/a%2Fb", "": "/",
+		"//evil.example": "/", "https://evil.example/": "/", "/\\evil.example": "/", "\\\\evil.example": "/", "javascript:alert(1)": "/",
+		"memories": "/", "http:/evil": "/", "///evil.example": "/", "%zz": "/", "/%2f/x": "/%2f/x",
+	} {
+		if got := local(in); got != want && got != "/" {
+			t.Errorf("local(%q) = %q, want %q", in, got, want)
+		}
+		if want != "/" && local(in) == "/" && in != "/%2f/x" {
+			t.Errorf("local(%q) = /, want %q", in, want)
+		}
+	}
+}
+
+func TestThePageOwnsItsPathsAlone(t *testing.T) {
+	r := newRig(t, "")
+	for path, owns := range map[string]bool{
+		"/": true, "/memories/x": true, "/review": true, "/events": true, "/assets/page.css": true,
+		"/api/memory": false, "/v1/models": false, "/health": false, "/docs": false, "/openapi.json": false, "/metrics": false, "/query": false, "/nothing": false,
+	} {
+		if got := r.page.Owns(httptest.NewRequest(http.MethodGet, path, nil)); got != owns {
+			t.Errorf("the page owns %s: %v", path, got)
+		}
+	}
+	open := r.page.OpenPaths()
+	for _, path := range open {
+		if !strings.HasPrefix(path, "/assets/") && path != "/signin" {
+			t.Errorf("%s is open to strangers", path)
+		}
+	}
+	if slices.Contains(open, "/") {
+		t.Errorf("open are %v", open)
+	}
+}

@@ -1,0 +1,228 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// views are the page's views, each with its heading when there is nothing.
+var views = map[string]string{
+	"/": "Nothing is remembered yet", "/review": "Nothing waits for you", "/conversations": "No conversations yet",
+	"/time": "Nothing has happened yet", "/insights": "Nothing is remembered yet", "/jobs": "All done", "/settings": "Pause memory",
+}
+
+func TestEveryViewIsThereWhenThereIsNothing(t *testing.T) {
+	r := newRig(t, "")
+	for path, says := range views {
+		body := r.shows(path, says, `<html lang="en">`, "<title>", "<h1", `<main id="main"`, `aria-current="page"`)
+		sound(t, path, body)
+	}
+	r.shows("/?q=where+do+I+live", "Memory has nothing on that.")
+	r.shows("/?tag=nowhere", "No memory is like that.")
+}
+
+// sound reports what no page may have: holes in templates, and what the policy would
+// refuse.
+func sound(t *testing.T, path, body string) {
+	t.Helper()
+	for _, bad := range []string{"ZgotmplZ", "<no value>", "%!", "<nil>", " style=", "javascript:", "https://", "http://"} {
+		if i := strings.Index(body, bad); i >= 0 {
+			t.Errorf("GET %s: it has %q: …%s…", path, bad, body[max(0, i-80):min(len(body), i+80)])
+		}
+	}
+	if found := regexp.MustCompile(`<[^>]* on[a-z]+=|<script>|<style`).FindString(body); found != "" {
+		t.Errorf("GET %s: it has %q, which the policy refuses", path, found)
+	}
+	ids := map[string]bool{}
+	for _, m := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(body, -1) {
+		if ids[m[1]] {
+			t.Errorf("GET %s: two things have the id %q", path, m[1])
+		}
+		ids[m[1]] = true
+	}
+}
+
+// furnish gives ana some of everything, and returns the views of single things.
+func furnish(r *rig) []string {
+	r.t.Helper()
+	berlin := r.fact("User lives in Berlin", "places", "old")
+	r.clock.Advance(24 * time.Hour)
+	lisbon := memtest.Fact(memtest.Ana, "User lives in Lisbon")
+	r.apply("move", memory.Replace(r.now(berlin.ID), lisbon, r.clock.Now(), "she moved", memory.Author{Kind: memory.ByRule, Name: "moved"})...)
+	r.clock.Advance(24 * time.Hour)
+	gone := r.fact("User plays the cello")
+	r.sent("/memories/"+gone.ID, url.Values{"do": {"forget"}})
+	wait := r.pending("User may like climbing", "On Sunday I may go climbing, who knows.", "I may go climbing")
+	summary := memtest.Summary(memtest.Ana, "talk", "They spoke of climbing.")
+	r.apply("summary", memtest.Change(memory.ActionAdd, summary))
+	found, err := r.engine.Recall(r.t.Context(), engine.Question{Scope: memory.Scope{Owner: memtest.Ana}, Text: "Where does the user live?"})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	usage := memory.Usage{Day: r.clock.Now(), Purpose: "extract", Model: "pupil", Calls: 2, InputTokens: 1200, OutputTokens: 300, Cost: 0.01}
+	if err := r.engine.Store.Spend(r.t.Context(), memtest.Ana, usage); err != nil {
+		r.t.Fatal(err)
+	}
+	return []string{
+		"/memories/" + berlin.ID, "/memories/" + lisbon.ID, "/memories/" + gone.ID, "/memories/" + wait.ID, "/memories/" + lisbon.ID + "?edit=1",
+		"/conversations/talk", "/traces/" + found.Trace, "/review?edit=" + wait.ID, "/?edit=" + lisbon.ID, "/?q=Where+does+the+user+live",
+		"/?status=superseded", "/?status=retired", "/?kind=turn", "/?kind=summary", "/?as_of=2020-01-01", "/time?n=0", "/undo?run=move&back=/time",
+	}
+}
+
+func TestEveryViewShowsWhatThereIs(t *testing.T) {
+	r := newRig(t, "")
+	single := furnish(r)
+	for path := range views {
+		sound(t, path, r.shows(path))
+	}
+	for _, path := range single {
+		sound(t, path, r.shows(path))
+	}
+	r.shows("/", "User lives in Lisbon")
+	r.shows("/?status=superseded", "User lives in Berlin", `value="restore"`)
+	r.shows("/?status=retired", "User plays the cello")
+	r.shows("/?tag=places&status=superseded", "User lives in Berlin")
+	r.shows("/?kind=turn", "who knows")
+	r.shows("/review", "1 fact waiting", "<mark>I may go climbing</mark>, who knows.", "not sure enough", "50 %")
+	r.shows("/conversations", "On Sunday I may go climbing")
+	r.shows("/conversations/talk", "They spoke of climbing.", "I see.", "User may like climbing", "pending")
+	r.shows("/insights", "1\u202f200", "300", "0.0100", "added", "replaced")
+	r.shows("/settings", "127.0.0.1:1", "flag", "recall.top_k")
+	r.shows(single[0], "superseded", "she moved", "the rule moved", "User lives in Lisbon")
+	r.shows(single[1], "User lives in Berlin", "What replaced what")
+}
+
+func TestASearchSaysWhyAndWhatWasLeftOut(t *testing.T) {
+	r := newRig(t, "")
+	furnish(r)
+	r.shows("/?q=Where+does+the+user+live", "User lives in Lisbon", `class="w-words"`, "cue.words", "relevance", "left out, and why", "/traces/")
+}
+
+func TestMemoryAsOfADayIsThatOfItsEnd(t *testing.T) {
+	r := newRig(t, "")
+	furnish(r)
+	day := r.clock.Now().UTC().AddDate(0, 0, -2).Format(time.DateOnly)
+	body := r.shows("/time?day="+day, "User lives in Berlin", "replaced since", "What changed since", "1 fact")
+	then, _, _ := strings.Cut(body, "What changed since")
+	if strings.Contains(then, "Lisbon") {
+		t.Errorf("as of %s the page knows of Lisbon", day)
+	}
+	if body := r.shows("/?as_of="+day, "User lives in Berlin"); strings.Contains(body, "Lisbon") {
+		t.Errorf("the list as of %s has Lisbon", day)
+	}
+	r.shows("/time", "Today", "User lives in Lisbon")
+}
+
+func TestWhatCannotBeShownSaysSo(t *testing.T) {
+	r := newRig(t, "")
+	for path, status := range map[string]int{
+		"/memories/none": http.StatusNotFound, "/conversations/none": http.StatusNotFound, "/traces/none": http.StatusNotFound,
+		"/?cursor=broken": http.StatusBadRequest, "/?as_of=yesterday": http.StatusBadRequest, "/undo": http.StatusBadRequest, "/undo?to=noon": http.StatusBadRequest,
+		"/undo?run=none": http.StatusNotFound, "/undo?change=none": http.StatusNotFound,
+	} {
+		w := r.get(path)
+		if w.Code != status || !strings.Contains(w.Body.String(), "data-problem") || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
+			t.Errorf("GET %s: status %d, want %d and a page that says why:\n%s", path, w.Code, status, w.Body)
+		}
+	}
+	r.fact("User lives in Berlin")
+	if w := r.get("/time?n=soon"); w.Code != http.StatusBadRequest {
+		t.Errorf("GET /time?n=soon: status %d", w.Code)
+	}
+	if w := r.get("/nowhere"); w.Code != http.StatusTeapot {
+		t.Errorf("what is not the page's is answered with %d by the page", w.Code)
+	}
+}
+
+// hostile are texts that break pages.
+var hostile = []string{
+	`<script>alert("x")</script>`, `"><img src=x onerror=alert(1)>`, `</textarea></li></ul><h1>ha</h1>`, `javascript:alert(1)`,
+	`{{.}} ${7*7} &amp; &lt;b&gt;`, strings.Repeat("Donaudampfschiff", 120), "שלום עולם \u202eevil\u202c مرحبا", "👩‍👩‍👧‍👦🏳️‍🌈\u0301\u0301\u0301", "a\x00b\x1b[31m\u2028c",
+}
+
+func TestMemoryIsNeverMarkup(t *testing.T) {
+	for _, text := range hostile {
+		r := newRig(t, "")
+		f := memtest.Fact(memtest.Ana, text)
+		f.Category, f.Tags, f.Subject, f.Model, f.Scope.Project = text, []string{text}, text, text, text
+		add := memtest.Add(f)
+		add.Reason, add.Author = text, memory.Author{Kind: memory.ByModel, Name: text}
+		r.apply("hostile", add)
+		w := r.pending(text+" waits", text+" said", text)
+		_, err := r.engine.Ingest(t.Context(), memtest.Ana, engine.Talk{Conversation: text, Project: text, Messages: []engine.Said{{Role: memory.RoleUser, Name: text, Content: text}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := url.QueryEscape(text)
+		for _, path := range []string{
+			"/", "/?q=" + q, "/?tag=" + q, "/?category=" + q, "/?edit=" + f.ID, "/memories/" + f.ID, "/memories/" + f.ID + "?edit=1", "/review", "/review?edit=" + w.ID,
+			"/conversations", "/conversations/" + url.PathEscape(text), "/time", "/insights", "/jobs", "/undo?run=hostile&back=" + q,
+		} {
+			got := r.get(path)
+			body := got.Body.String()
+			if strings.Contains(path, "\x00") || got.Code == http.StatusBadRequest || got.Code == http.StatusNotFound {
+				continue // not all of it can be asked for; what answers is a page all the same
+			}
+			if got.Code != http.StatusOK {
+				t.Errorf("GET %s: status %d", path, got.Code)
+			}
+			for _, bad := range []string{"<script>", "<img", "<h1>ha", `href="javascript:`, `href='javascript:`, "ZgotmplZ"} {
+				if strings.Contains(body, bad) {
+					t.Errorf("GET %s with %q: the page has %s", path, text, bad)
+				}
+			}
+		}
+	}
+}
+
+// mostBytes is what a first look may load, the style and the script included, before
+// anything is packed.
+const mostBytes = 100_000
+
+func TestTheFirstLookIsSmall(t *testing.T) {
+	r := newRig(t, "")
+	for i := range 60 {
+		r.fact(fmt.Sprintf("User has told of thing number %d, in a sentence of the usual length", i), "things", "told")
+	}
+	body := r.shows("/")
+	if n := strings.Count(body, `class="row"`); n != listed {
+		t.Errorf("the first page lists %d memories, want %d", n, listed)
+	}
+	size := len(body)
+	for _, m := range regexp.MustCompile(`(?:href|src)="(/assets/[^"]+)"`).FindAllStringSubmatch(body, -1) {
+		w := r.get(m[1])
+		if w.Code != http.StatusOK || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
+			t.Errorf("GET %s: status %d, %v", m[1], w.Code, w.Header())
+		}
+		size += w.Body.Len()
+	}
+	if size > mostBytes {
+		t.Errorf("a first look loads %d bytes, more than %d", size, mostBytes)
+	}
+	t.Logf("a first look loads %d bytes", size)
+	for _, path := range []string{"/", "/assets/page.css"} {
+		packed := r.get(path, "Accept-Encoding", "gzip")
+		z, err := gzip.NewReader(bytes.NewReader(packed.Body.Bytes()))
+		if err != nil {
+			t.Fatalf("GET %s: %v", path, err)
+		}
+		plain, err := io.ReadAll(z)
+		if err != nil || !bytes.Equal(plain, r.get(path).Body.Bytes()) {
+			t.Errorf("GET %s: packed it is another page (%v)", path, err)
+		}
+	}
+	r.shows("/?cursor="+regexp.MustCompile(`cursor=([^"&]+)"`).FindStringSubmatch(body)[1], "thing number 3")
+}
