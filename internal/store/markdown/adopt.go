@@ -1,5 +1,170 @@
 package markdown
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
-func (s *Store) adopt(ctx context.Context) error { return nil }
+	"github.com/loci-memory/loci/memory"
+)
+
+// adoptRun begins the ids of the runs that take over a folder without a journal.
+const adoptRun = "vault-adopt-"
+
+// maxRun bounds how many changes or turns go into one commit.
+const maxRun = 500
+
+// adopt makes memory of the files of a folder that has no journal. What was when is
+// not known any more: only how it stands. User turns that nothing was learned from
+// are queued to be learned from. Files that name no id, or that cannot be taken over,
+// are left for [Store.Scan] to tell of.
+func (s *Store) adopt(ctx context.Context) error {
+	byOwner, err := s.readFolder(ctx)
+	if err != nil {
+		return fmt.Errorf("read the folder: %w", err)
+	}
+	total, done := 0, 0
+	for _, things := range byOwner {
+		total += len(things)
+	}
+	for _, owner := range slices.Sorted(maps.Keys(byOwner)) {
+		things := byOwner[owner]
+		if err := s.adoptTurns(ctx, owner, things); err != nil {
+			return fmt.Errorf("take over the turns of %s: %w", owner, err)
+		}
+		if err := s.adoptRest(ctx, owner, things); err != nil {
+			return fmt.Errorf("take over the files of %s: %w", owner, err)
+		}
+		done += len(things)
+		s.opts.Progress("taking over files", done, total)
+	}
+	return nil
+}
+
+// readFolder reads all files that say what they are.
+func (s *Store) readFolder(ctx context.Context) (map[memory.Owner][]thing, error) {
+	f := s.files
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	sc := &scan{f: f, seen: map[string]bool{}}
+	if err := sc.walk(ctx); err != nil {
+		return nil, err
+	}
+	out := map[memory.Owner][]thing{}
+	taken := map[key]bool{}
+	for i, c := range sc.changed {
+		t, err := c.p.parse(c.text, thing{})
+		k := key{c.p.owner, t.target()}
+		if _, id, _ := strings.Cut(k.target, ":"); err != nil || c.p.owner == "" || id == "" || taken[k] {
+			continue
+		}
+		taken[k] = true
+		out[c.p.owner] = append(out[c.p.owner], t)
+		s.opts.Progress("reading files", i+1, len(sc.changed))
+	}
+	return out, nil
+}
+
+// adoptTurns appends conversations as they were: a batch ends where what follows
+// was said at another time, so that the order of what is said stays.
+func (s *Store) adoptTurns(ctx context.Context, owner memory.Owner, things []thing) error {
+	conversations := map[string]memory.Conversation{}
+	turns := map[string][]memory.Turn{}
+	for _, t := range things {
+		switch {
+		case t.conversation != nil:
+			conversations[t.conversation.ID] = *t.conversation
+		case t.turn != nil:
+			turns[t.turn.Conversation] = append(turns[t.turn.Conversation], *t.turn)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(turns)) {
+		said := turns[id]
+		slices.SortFunc(said, func(a, b memory.Turn) int {
+			return cmp.Or(cmp.Compare(a.Index, b.Index), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+		})
+		c, ok := conversations[id]
+		if !ok {
+			c = memory.Conversation{ID: id, Owner: owner, Project: said[0].Project, Agent: said[0].Agent}
+			c.CreatedAt, c.UpdatedAt = said[0].CreatedAt, said[len(said)-1].CreatedAt
+		}
+		delete(conversations, id)
+		for piece := range slices.Chunk(said, maxRun) {
+			b := memory.Batch{Conversation: c, Turns: piece, Jobs: s.learnJobs(piece)}
+			if _, err := s.Append(ctx, owner, b); err != nil {
+				return err
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(conversations)) {
+		if _, err := s.Append(ctx, owner, memory.Batch{Conversation: conversations[id]}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// learnJobs are the jobs that learn from turns which nothing was learned from.
+func (s *Store) learnJobs(turns []memory.Turn) []memory.Job {
+	var open []memory.Turn
+	for _, t := range turns {
+		if t.Role == memory.RoleUser && t.Status == memory.Active && t.LearnedAt.IsZero() && !t.NoLearn && t.Content != "" {
+			open = append(open, t)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	if s.opts.Jobs != nil {
+		return s.opts.Jobs(open)
+	}
+	var jobs []memory.Job
+	for _, t := range open {
+		jobs = append(jobs, memory.Job{
+			ID: "learn-" + t.ID, Owner: t.Owner, Kind: memory.JobLearn, Conversation: t.Conversation, Turns: []string{t.ID},
+		})
+	}
+	return jobs
+}
+
+// adoptRest adds facts, summaries and profile entries, many at a time. If some of
+// them cannot stand together each is tried by itself.
+func (s *Store) adoptRest(ctx context.Context, owner memory.Owner, things []thing) error {
+	var changes []memory.Change
+	for _, t := range things {
+		if i := (memory.Image{Fact: t.fact, Summary: t.summary, Profile: t.profile}); !i.IsZero() {
+			changes = append(changes, memory.Change{Action: memory.ActionAdd, After: i, Reason: "was in the vault"})
+		}
+	}
+	n := 0
+	for piece := range slices.Chunk(changes, maxRun) {
+		n++
+		err := s.adoptRun(ctx, owner, n, piece)
+		if !errors.Is(err, memory.Duplicate) && !errors.Is(err, memory.Invalid) {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		for _, c := range piece {
+			n++
+			if err := s.adoptRun(ctx, owner, n, []memory.Change{c}); err != nil {
+				if !errors.Is(err, memory.Duplicate) && !errors.Is(err, memory.Invalid) {
+					return err
+				}
+				s.opts.Log.Warn("a file of the vault is not taken over", "what", c.After.Target(), "error", err)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) adoptRun(ctx context.Context, owner memory.Owner, n int, changes []memory.Change) error {
+	run := memory.Run{ID: fmt.Sprintf("%s%d", adoptRun, n), Kind: "import", Author: memory.Author{Kind: memory.ByRule, Name: "vault"}}
+	_, err := s.Apply(ctx, owner, run, changes...)
+	return err
+}

@@ -1,7 +1,189 @@
 package markdown
 
-// Edit is what a person did to a file.
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// EditKind is what a person did to a file.
+type EditKind string
+
+// The kinds of edit.
+const (
+	Added   EditKind = "added"   // a file that Loci did not write
+	Edited  EditKind = "edited"  // other words or front matter
+	Moved   EditKind = "moved"   // to another folder or name; its words may be others too
+	Deleted EditKind = "deleted" // it is gone
+)
+
+// Edit is what a person did to a file, as a value: nothing is changed yet. Whoever
+// makes changes of it answers with [Store.Accept] after they are applied, or with
+// [Store.Refuse]; until then Loci leaves the file alone. Unanswered, it comes again
+// with the next scan after a start.
 type Edit struct {
-	Path string
-	SHA  string
+	Kind   EditKind
+	Owner  memory.Owner // whose folder it is in
+	Target string       // the memory's, as [memory.Image.Target] writes it; of an added file without an id ""
+	Path   string       // from the vault's top, with slashes; of a deleted file where it was
+	From   string       // where a moved file was
+	SHA    string       // sha256 of the file, in hex; of a deleted file as Loci wrote it
+	Was    Content      // what Loci knows of the memory now; zero for an added one
+	Says   Content      // what the file says; zero for a deleted one
+}
+
+// Content is what a file shows. One field is set at most. A fact has the Hash of its
+// words, and the folder has the last word on its conversation and on whether it is
+// forgotten.
+type Content struct {
+	Fact         *memory.Fact
+	Turn         *memory.Turn
+	Summary      *memory.Summary
+	Profile      *memory.ProfileEntry
+	Conversation *memory.Conversation
+}
+
+func (t thing) content() Content {
+	return Content{t.fact, t.turn, t.summary, t.profile, t.conversation}
+}
+
+// Run is an id for the run that makes the edit's changes: the same edit of the same
+// state has the same, so that a crash before Accept makes nothing twice.
+func (e Edit) Run() string {
+	state := e.Was.version()
+	return "file-" + hashOf(string(e.Kind) + "\x00" + e.Path + "\x00" + e.From + "\x00" + e.SHA + "\x00" + number64(state))[:24]
+}
+
+func (c Content) version() int64 {
+	return thing{fact: c.Fact, turn: c.Turn, summary: c.Summary, profile: c.Profile}.version()
+}
+
+// Accept says that an edit's changes are applied: from now on the file counts as
+// what Loci knows, and is written anew with what Loci adds. target is the memory's,
+// of use for an added file, whose name becomes Loci's. [memory.Conflict]: the file
+// was changed again since; the next scan says how.
+func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f := s.files
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	if e.Target != "" {
+		target = e.Target
+	}
+	k := key{e.Owner, target}
+	f.answered(e)
+	defer f.release()
+	if e.Kind == Deleted {
+		if _, err := f.root.Lstat(e.Path); !errors.Is(err, fs.ErrNotExist) {
+			return changedAgain(e)
+		}
+		if r := f.index.targets[k]; r != nil && r.Path == e.Path {
+			f.index.drop(e.Path)
+			return f.index.note(&record{Path: e.Path})
+		}
+		return nil
+	}
+	text, err := f.read(e.Path)
+	if err != nil || hashOf(text) != e.SHA {
+		return changedAgain(e)
+	}
+	next := &record{Path: e.Path, Owner: e.Owner, Target: target, SHA: e.SHA, Size: int64(len(text))}
+	notes := []*record{next}
+	if old := f.index.targets[k]; old != nil && old.Path != e.Path {
+		if text, err := f.read(old.Path); err == nil && old.own(hashOf(text)) { // written before a crash, for want of this answer
+			if err := f.root.Remove(old.Path); err != nil {
+				return err
+			}
+		}
+		f.index.drop(old.Path)
+		notes = []*record{{Path: old.Path}, next}
+	}
+	if err := f.index.note(notes...); err != nil {
+		return err
+	}
+	f.index.put(next)
+	f.parked = append(f.parked, item{k, f.now()})
+	return nil
+}
+
+// Refuse says that an edit is not taken over: the person's file is kept beside
+// under a name that says so, and Loci writes its own again.
+func (s *Store) Refuse(ctx context.Context, e Edit) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f := s.files
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	f.answered(e)
+	defer f.release()
+	if e.Kind != Deleted {
+		text, err := f.read(e.Path)
+		if err != nil || hashOf(text) != e.SHA {
+			return changedAgain(e)
+		}
+		if err := f.aside(e.Path); err != nil {
+			return err
+		}
+	}
+	k := key{e.Owner, e.Target}
+	if r := f.index.targets[k]; r != nil {
+		r.State = ""
+		f.parked = append(f.parked, item{k, f.now()})
+	}
+	return nil
+}
+
+func changedAgain(e Edit) error {
+	return memory.Errorf(memory.Conflict, "%s was changed again", e.Path)
+}
+
+// answered ends the wait for an edit; f.disk is held.
+func (f *files) answered(e Edit) { delete(f.open, openKey(e)) }
+
+// openKey is under which an edit waits: its memory or, where it has none yet, its
+// path.
+func openKey(e Edit) key {
+	if e.Target == "" {
+		return key{e.Owner, "\x00" + path.Clean(e.Path)}
+	}
+	return key{e.Owner, e.Target}
+}
+
+// release makes due again what waited for answers; f.disk is held.
+func (f *files) release() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, i := range f.parked {
+		f.enqueue(i)
+	}
+	f.parked = nil
+}
+
+// waits reports whether a thing's file waits for the answer to an edit: its own or,
+// where it has no file yet, that of an added file which says the same.
+func (f *files) waits(k key, t thing) bool {
+	if _, own := f.open[k]; own || f.index.targets[k] != nil {
+		return own
+	}
+	kind, _, _ := strings.Cut(k.target, ":")
+	for _, e := range f.open {
+		says := thing{fact: e.Says.Fact, turn: e.Says.Turn, summary: e.Says.Summary, profile: e.Says.Profile, conversation: e.Says.Conversation}
+		if e.Kind == Added && e.Owner == k.owner && strings.HasPrefix(says.target(), kind+":") && sameWords(says.words(), t.words()) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *files) now() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.size
 }

@@ -33,9 +33,9 @@ type files struct {
 	root  *os.Root
 	index *index // guarded by disk
 
-	disk   sync.Mutex      // held while files are read or written
-	open   map[string]Edit // by path: edits that were given out and not answered; guarded by disk
-	parked []item          // due, but waiting for the answer to an edit; guarded by disk
+	disk   sync.Mutex   // held while files are read or written
+	open   map[key]Edit // edits that were given out and not answered; guarded by disk
+	parked []item       // due, but waiting for the answer to an edit; guarded by disk
 
 	mu     sync.Mutex // guards what follows
 	queue  []item     // in the order in which they became due
@@ -69,10 +69,15 @@ func openFiles(s *Store) (*files, error) {
 		return nil, errors.Join(err, root.Close())
 	}
 	f := &files{
-		s: s, root: root, index: x, open: map[string]Edit{}, queued: map[key]bool{}, heads: map[memory.Owner]head{},
+		s: s, root: root, index: x, open: map[key]Edit{}, queued: map[key]bool{}, heads: map[memory.Owner]head{},
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	f.idle = sync.NewCond(&f.mu)
+	for k, r := range x.targets {
+		if r.State == "" { // an edit that was accepted, and then the process ended
+			f.enqueue(item{k, x.Journal})
+		}
+	}
 	return f, nil
 }
 

@@ -29,6 +29,9 @@ func tree(t *testing.T, dir string) map[string]string {
 			}
 			return nil
 		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
 		files[name] = string(readFile(t, filepath.Join(dir, name)))
 		return nil
 	})

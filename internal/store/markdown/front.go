@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -131,6 +132,31 @@ func (p page) with(fields []field, words string) page {
 	return out
 }
 
+// rewritten is with, unless what comes out would not say these fields and all that
+// other keys said: then front matter is written in a way that is not understood here,
+// and it must not be touched.
+func (p page) rewritten(fields []field, words string) (out page, ok bool) {
+	was, err := readFront(p.front)
+	if err != nil {
+		return page{}, false
+	}
+	out = p.with(fields, words)
+	now, err := readFront(out.front)
+	if err != nil {
+		return page{}, false
+	}
+	for _, f := range fields {
+		v, there := now[f.key]
+		if there != (f.value != "") || there && v.meaning() != meaningOf(f.value) {
+			return page{}, false
+		}
+		delete(was, f.key)
+		delete(now, f.key)
+	}
+	same := func(a, b value) bool { return a.meaning() == b.meaning() }
+	return out, maps.EqualFunc(was, now, same)
+}
+
 // bodyEnd closes the file as it was closed, if its words would be read back so.
 func (p page) bodyEnd(words string) string {
 	end := "\n"
@@ -148,6 +174,7 @@ type piece struct{ key, text string }
 
 var (
 	keyLine     = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*):(?:[ \t\r\n]|$)`)
+	otherKey    = regexp.MustCompile(`^[^\s\-\]}][^:]*:(?:[ \t\r\n]|$)`)
 	lineComment = regexp.MustCompile(`[ \t]+#[^"'\r\n]*[\r\n]*$`)
 )
 
@@ -171,7 +198,7 @@ func pieces(front string) []piece {
 			out = append(out, piece{m[1], l})
 		case strings.TrimSpace(l) == "" || l[0] == '#':
 			loose.WriteString(l)
-		case (l[0] == ' ' || l[0] == '\t' || strings.HasPrefix(l, "-")) && len(out) > 0 && out[len(out)-1].key != "":
+		case !otherKey.MatchString(l) && len(out) > 0 && out[len(out)-1].key != "":
 			out[len(out)-1].text += loose.String() + l
 			loose.Reset()
 		default: // a key that is written in another way: not Loci's

@@ -47,7 +47,31 @@ func (p place) parse(file string, base thing) (thing, error) {
 		u := r.turn(p, base.turn, pg.words())
 		t.turn = &u
 	}
+	p.settle(&t)
 	return t, r.err
+}
+
+// settle lets the folder decide whether something is forgotten: a person who moves
+// a file there or back means it.
+func (p place) settle(t *thing) {
+	switch {
+	case t.fact != nil && p.deleted && t.fact.Status.Live():
+		t.fact.Status = memory.Retired
+	case t.fact != nil && !p.deleted && !t.fact.Status.Live():
+		t.fact.Status = memory.Active
+	case t.turn != nil && p.deleted && t.turn.Status == memory.Active:
+		t.turn.Status = memory.Retired
+	case t.turn != nil && !p.deleted:
+		t.turn.Status = memory.Active
+	case t.summary != nil && p.deleted:
+		t.summary.Status = memory.Retired
+	case t.summary != nil:
+		t.summary.Status = memory.Active
+	case t.profile != nil && p.deleted:
+		t.profile.Status = memory.Retired
+	case t.profile != nil:
+		t.profile.Status = memory.Active
+	}
 }
 
 // reader reads values and keeps the first error.

@@ -114,8 +114,7 @@ type place struct {
 	name         string // of the file, without ".md"
 }
 
-// placeOf reads a path. It is not ok if nothing of Loci's belongs there. An owner
-// with a name so long that it cannot be read back is "".
+// placeOf reads a path. It is not ok if nothing of Loci's belongs there.
 func (s *Store) placeOf(name string) (p place, ok bool) {
 	base, isFile := strings.CutSuffix(name, ".md")
 	parts := strings.Split(base, "/")
@@ -138,25 +137,39 @@ func (s *Store) placeOf(name string) (p place, ok bool) {
 	return p, p.folder == "" && p.name == conversationName
 }
 
-// ownerOf reads whose folder a path is in, and returns the rest of it.
+// ownerOf reads whose folder a path is in, and returns the rest of it. A name that
+// was cut is that of an owner whom the journal knows, or "".
 func (s *Store) ownerOf(parts []string) (memory.Owner, []string) {
-	namespace := memory.DefaultNamespace
-	rest := parts
+	namespace, rest, whole := memory.DefaultNamespace, parts, true
 	if len(rest) > 2 && rest[0] == "namespaces" {
-		namespace, _ = unescape(rest[1])
+		namespace, whole = unescape(rest[1])
 		rest = rest[2:]
 	}
+	var owner memory.Owner
 	switch {
-	case len(rest) > 2 && rest[0] == "users":
-		name, _ := unescape(rest[1])
-		return memory.User(namespace, name), rest[2:]
-	case len(rest) > 2 && rest[0] == "pools":
-		name, _ := unescape(rest[1])
-		return memory.Pool(namespace, name), rest[2:]
+	case len(rest) > 2 && (rest[0] == "users" || rest[0] == "pools"):
+		name, ok := unescape(rest[1])
+		whole = whole && ok
+		owner = memory.User(namespace, name)
+		if rest[0] == "pools" {
+			owner = memory.Pool(namespace, name)
+		}
+		rest = rest[2:]
 	case len(rest) > 1 && rest[0] == "everyone":
-		return memory.Global(namespace), rest[1:]
+		owner, rest = memory.Global(namespace), rest[1:]
+	default:
+		return s.opts.Home, parts
 	}
-	return s.opts.Home, parts
+	if whole {
+		return owner, rest
+	}
+	folder := strings.Join(parts[:len(parts)-len(rest)], "/")
+	for _, known := range s.orders.owners() {
+		if s.ownerFolder(known) == folder {
+			return known, rest
+		}
+	}
+	return "", rest
 }
 
 // folderOf is where a conversation's things lie.

@@ -26,7 +26,7 @@ func (s *Store) begin(ctx context.Context) error {
 	if err := syncFolder(s.own()); err != nil {
 		return err
 	}
-	for _, owner := range s.opts.Owners {
+	for _, owner := range append(s.opts.Owners, s.opts.Home) {
 		s.orders.get(owner)
 	}
 	owners := s.orders.owners()

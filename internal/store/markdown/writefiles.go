@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,14 +41,10 @@ func (f *files) write(ctx context.Context, batch []item) (failed []item, err err
 		return batch, err
 	}
 	if f.index.logged > max(minLog, len(f.index.paths)) {
-		return nil, f.snapshotDuring(batch)
+		return nil, f.snapshot()
 	}
 	return nil, nil
 }
-
-// snapshotDuring is snapshot while a batch is not out of hand yet: all of it is
-// written.
-func (f *files) snapshotDuring([]item) error { return f.snapshot() }
 
 func ownersOf(batch []item) []memory.Owner {
 	var owners []memory.Owner
@@ -98,6 +95,10 @@ func (f *files) plan(ctx context.Context, owner memory.Owner, batch []item) ([]*
 func (f *files) planOne(i item, l *loader) (*plan, error) {
 	old := f.index.targets[i.key]
 	t, there := l.things[i.target]
+	if f.waits(i.key, t) {
+		f.parked = append(f.parked, i)
+		return nil, nil
+	}
 	if !there {
 		if old == nil {
 			return nil, nil
@@ -114,14 +115,27 @@ func (f *files) planOne(i item, l *loader) (*plan, error) {
 	if old != nil && old.State == next.State {
 		return nil, nil
 	}
-	base, verdict, err := f.base(i, old, at, t, fields, l)
-	if err != nil || verdict == wait {
+	base, err := f.base(i, old, at, t, l)
+	if err != nil {
 		return nil, err
 	}
-	text := split(base).with(fields, words)
+	text, ok := split(base).rewritten(fields, words)
+	if !ok { // front matter that is not understood is kept beside, too
+		if err := f.aside(cmp.Or(from(old), at)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		text = page{end: "\n"}.with(fields, words)
+	}
 	p := &plan{item: i, old: old, next: next, text: text.String()}
 	next.SHA, next.Size = hashOf(p.text), int64(len(p.text))
 	return p, nil
+}
+
+func from(r *record) string {
+	if r == nil {
+		return ""
+	}
+	return r.Path
 }
 
 func stateOf(at string, fields []field, words string) string {
@@ -147,46 +161,34 @@ func (t thing) version() int64 {
 	return 0
 }
 
-// verdict is what is to be done about a file that lies where one is to be written.
-type verdict int
-
-const (
-	rewrite verdict = iota
-	wait
-)
-
 // base returns the text that is written over, whose other lines stay. If it is not
 // what Loci wrote, nor says what Loci says, a person's hand was quicker: it is kept
-// beside, under a name that says so, unless somebody is looking at it right now.
-func (f *files) base(i item, old *record, at string, t thing, fields []field, l *loader) (string, verdict, error) {
+// beside, under a name that says so.
+func (f *files) base(i item, old *record, at string, t thing, l *loader) (string, error) {
 	from := at
 	if old != nil {
 		from = old.Path
 		if at != from {
 			if err := f.clear(i, at, t, l); err != nil {
-				return "", rewrite, err
+				return "", err
 			}
 		}
 	}
 	text, err := f.read(from)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", rewrite, nil
+		return "", nil
 	case err != nil:
-		return "", rewrite, f.aside(from)
+		return "", f.aside(from)
 	case old != nil && old.own(hashOf(text)):
-		return text, rewrite, nil
+		return text, nil
 	case old == nil && f.index.paths[at] != nil && f.index.paths[at].own(hashOf(text)):
-		return "", rewrite, nil // another memory's, which leaves the name
+		return "", nil // another memory's, which leaves the name
 	}
-	if f.saysTheSame(i, from, text, t, fields, l) {
-		return text, rewrite, nil
+	if f.saysTheSame(i, from, text, t, l) {
+		return text, nil
 	}
-	if e, given := f.open[from]; given && e.SHA == hashOf(text) {
-		f.parked = append(f.parked, i)
-		return "", wait, nil
-	}
-	return text, rewrite, f.aside(from)
+	return text, f.aside(from)
 }
 
 // clear makes room at a path that a file is to move to.
@@ -199,7 +201,7 @@ func (f *files) clear(i item, at string, t thing, l *loader) error {
 		if r := f.index.paths[at]; r != nil && r.own(hashOf(text)) {
 			return nil // its own plan has moved it, or will
 		}
-		if f.saysTheSame(i, at, text, t, t.fields(l.link), l) {
+		if f.saysTheSame(i, at, text, t, l) {
 			return nil
 		}
 	}
@@ -207,7 +209,7 @@ func (f *files) clear(i item, at string, t thing, l *loader) error {
 }
 
 // saysTheSame reports whether a file says nothing that Loci does not say.
-func (f *files) saysTheSame(i item, at, text string, t thing, fields []field, l *loader) bool {
+func (f *files) saysTheSame(i item, at, text string, t thing, l *loader) bool {
 	p, ok := f.s.placeOf(at)
 	if !ok {
 		return false
@@ -217,7 +219,7 @@ func (f *files) saysTheSame(i item, at, text string, t thing, fields []field, l 
 	if err != nil {
 		return false
 	}
-	return read.target() == i.target && sameWords(read.words(), t.words()) && slices.Equal(read.fields(l.link), fields)
+	return read.target() == i.target && !adds(read, t, l.link)
 }
 
 // sameWords reports whether texts are the same but for how lines end.

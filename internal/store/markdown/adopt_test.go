@@ -1,0 +1,87 @@
+package markdown
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// TestFolderAloneIsEnough takes everything away but the files after random
+// histories. What can be seen now comes back; what was seen before does not.
+func TestFolderAloneIsEnough(t *testing.T) {
+	histories(t, func(e *ending, was map[memory.Owner][]known) {
+		for _, dir := range []string{ownFolder, "db"} {
+			if err := os.RemoveAll(filepath.Join(e.dir, dir)); err != nil {
+				e.t.Fatal(err)
+			}
+		}
+		before := tree(e.t, e.dir)
+		s, err := Open(context.Background(), e.dir, inMemory, Options{Now: e.now})
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		defer s.Close()
+		for o, want := range was {
+			got := export(e.t, s, o, memory.At{})
+			if diff := differ(present(got), present(want[0])); diff != "" {
+				e.t.Fatalf("what %s has (-got +want):\n%s", o, diff)
+			}
+		}
+		if err := s.Settle(context.Background()); err != nil {
+			e.t.Fatal(err)
+		}
+		after := tree(e.t, e.dir)
+		if diff := differ(keysOf(after), keysOf(before)); diff != "" {
+			e.t.Errorf("files (-got +want):\n%s", diff)
+		}
+	})
+}
+
+// present is what files alone can say: no relations, no links, no history, and
+// neither when turns were recorded nor when they were learned from.
+func present(k known) known {
+	forgetVersions(&k)
+	out := known{Profile: k.Profile}
+	for _, m := range k.Memories {
+		if m.Link != nil {
+			continue
+		}
+		if m.Turn != nil {
+			m.Turn.RecordedAt, m.Turn.LearnedAt = time.Time{}, time.Time{}
+		}
+		if m.Fact != nil {
+			m.Fact.Hash = ""
+		}
+		out.Memories = append(out.Memories, m)
+	}
+	for _, c := range k.Conversations {
+		out.Conversations = append(out.Conversations, c)
+	}
+	return out
+}
+
+func TestTurnsFromFilesAreQueuedToLearn(t *testing.T) {
+	v := newVault(t)
+	b := memtest.Batch(memtest.Ana, "c", 0, "I drink tea", "noted", "and milk")
+	b.Turns[0].LearnedAt = memtest.Epoch
+	if _, err := v.Append(t.Context(), memtest.Ana, b); err != nil {
+		t.Fatal(err)
+	}
+	v.settled()
+	if err := v.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(v.path(ownFolder)); err != nil {
+		t.Fatal(err)
+	}
+	v.reopen()
+	jobs, err := v.Jobs(t.Context(), memtest.Ana)
+	if err != nil || len(jobs) != 1 || jobs[0].Turns[0] != b.Turns[2].ID || jobs[0].Kind != memory.JobLearn {
+		t.Errorf("jobs: %+v, %v", jobs, err)
+	}
+}

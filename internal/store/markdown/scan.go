@@ -1,0 +1,385 @@
+package markdown
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Report is how the folder differs from what Loci last wrote.
+type Report struct {
+	Edits     []Edit    // deleted ones first, then in order of path
+	Problems  []Problem // what was not read, and is left as it is
+	Conflicts []string  // files that hold a person's words where Loci changed a memory meanwhile
+	Held      []Edit    // so much was deleted at once that it waits to be confirmed
+	Files     int       // that were looked at
+}
+
+// Problem is a file or folder that is not read, for people.
+type Problem struct {
+	Path string
+	Why  string
+}
+
+// ScanOptions say how a scan goes. The zero value is the default.
+type ScanOptions struct {
+	Confirm bool // take over deletions even if they are many
+	// quiet leaves out files that were written so shortly ago that they may be half
+	// written. Watch sets it.
+	quiet time.Duration
+}
+
+// Deleting is held back from more than a fifth of the files on, if it is more than
+// a few: a mount that vanished, or a folder that somebody moved away, looks so.
+const (
+	heldShare = 5
+	heldFew   = 2
+)
+
+// Scan compares the folder with what Loci last wrote to it. It changes nothing but
+// its notes of files that say the same as before.
+func (s *Store) Scan(ctx context.Context, o ScanOptions) (Report, error) {
+	f := s.files
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	sc := &scan{f: f, o: o, seen: map[string]bool{}, loaders: map[memory.Owner]*loader{}}
+	if err := sc.walk(ctx); err != nil {
+		return Report{}, err
+	}
+	if err := sc.compare(ctx); err != nil {
+		return Report{}, err
+	}
+	return sc.report, nil
+}
+
+// scan is one comparison under way.
+type scan struct {
+	f       *files
+	o       ScanOptions
+	report  Report
+	seen    map[string]bool // paths of records whose file is there, or cannot be judged
+	blind   []string        // folders that could not be read
+	changed []found
+	loaders map[memory.Owner]*loader
+	adopted []*record
+}
+
+// found is a file that is not as Loci wrote it.
+type found struct {
+	path string
+	p    place
+	text string
+	sha  string
+	info fs.FileInfo
+	old  *record // of the memory that was at the path
+}
+
+func (s *scan) problem(name string, why any) {
+	s.report.Problems = append(s.report.Problems, Problem{name, fmt.Sprint(why)})
+	s.seen[name] = true
+}
+
+func (s *scan) walk(ctx context.Context) error {
+	return fs.WalkDir(s.f.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && errors.Is(err, fs.ErrNotExist):
+			return nil // it went while we were looking
+		case err != nil:
+			s.problem(name, err)
+			s.blind = append(s.blind, name+"/")
+			return fs.SkipDir
+		case name == ".":
+			return nil
+		case strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir():
+			return nil
+		}
+		if _, ok := s.f.s.placeOf(name); !ok {
+			if d.Type()&fs.ModeSymlink != 0 && s.leadsToRecords(name) {
+				s.problem(name, "it is a link: what lies behind it is not read")
+				s.blind = append(s.blind, name+"/")
+			}
+			return nil
+		}
+		s.look(name, d)
+		return nil
+	})
+}
+
+// leadsToRecords reports whether files of Loci's were under a path.
+func (s *scan) leadsToRecords(name string) bool {
+	if name == "entries" || name == "deleted" {
+		return true
+	}
+	for p := range s.f.index.paths {
+		if strings.HasPrefix(p, name+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *scan) look(name string, d fs.DirEntry) {
+	if strings.Contains(path.Base(name), conflictMark) {
+		s.report.Conflicts = append(s.report.Conflicts, name)
+		return
+	}
+	s.report.Files++
+	info, err := d.Info()
+	if err != nil {
+		return // it went
+	}
+	old := s.f.index.paths[name]
+	if old != nil && info.Size() == old.Size && info.ModTime().UnixNano() == old.Mtime && info.Mode().IsRegular() {
+		s.seen[name] = true
+		return
+	}
+	if s.o.quiet > 0 && time.Since(info.ModTime()) < s.o.quiet {
+		s.seen[name] = true
+		return
+	}
+	text, err := s.f.read(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return
+	case err != nil:
+		s.problem(name, err)
+		return
+	case strings.TrimSpace(text) == "":
+		s.problem(name, "it is empty; it may be half written")
+		return
+	}
+	sha := hashOf(text)
+	s.seen[name] = true
+	if old != nil && old.own(sha) {
+		if old.SHA == sha {
+			old.Size, old.Mtime = info.Size(), info.ModTime().UnixNano()
+		}
+		return
+	}
+	p, _ := s.f.s.placeOf(name)
+	s.changed = append(s.changed, found{name, p, text, sha, info, old})
+}
+
+// compare makes edits of what was found.
+func (s *scan) compare(ctx context.Context) error {
+	gone := s.gone()
+	for _, c := range s.changed {
+		if err := s.compareOne(ctx, c, gone); err != nil {
+			return err
+		}
+	}
+	if err := s.f.index.note(s.adopted...); err != nil {
+		return err
+	}
+	for _, r := range s.adopted {
+		s.f.index.put(r)
+	}
+	var deleted []Edit
+	for _, name := range slices.Sorted(maps.Keys(gone)) {
+		r := gone[name]
+		e := Edit{Kind: Deleted, Owner: r.Owner, Target: r.Target, Path: r.Path, SHA: r.SHA}
+		t, err := s.known(ctx, key{r.Owner, r.Target})
+		if err != nil {
+			return err
+		}
+		if t == (thing{}) || t.conversation != nil {
+			continue // nothing to forget: it is written again when it is due
+		}
+		e.Was = t.content()
+		deleted = append(deleted, e)
+	}
+	if known := len(s.f.index.paths); !s.o.Confirm && len(deleted) > heldFew && len(deleted)*heldShare > known {
+		s.report.Held = deleted
+		deleted = nil
+	}
+	s.report.Edits = append(deleted, s.report.Edits...)
+	clear(s.f.open)
+	for _, e := range s.report.Edits {
+		s.f.open[openKey(e)] = e
+	}
+	s.f.release()
+	return nil
+}
+
+// gone are the records whose files are not there, by path.
+func (s *scan) gone() map[string]*record {
+	gone := map[string]*record{}
+	for name, r := range s.f.index.paths {
+		blind := slices.ContainsFunc(s.blind, func(dir string) bool { return strings.HasPrefix(name, dir) || dir == "./" })
+		if !s.seen[name] && !blind {
+			gone[name] = r
+		}
+	}
+	return gone
+}
+
+func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record) error {
+	k, base, err := s.whose(ctx, c)
+	if err != nil || k.owner == "" {
+		return err
+	}
+	c.p.owner = k.owner
+	says, err := c.p.parse(c.text, base)
+	if err != nil {
+		s.problem(c.path, err)
+		return nil
+	}
+	e := Edit{Kind: Edited, Owner: k.owner, Target: k.target, Path: c.path, SHA: c.sha, Was: base.content(), Says: says.content()}
+	if base == (thing{}) {
+		e.Kind, e.Target = Added, ""
+		s.report.Edits = append(s.report.Edits, e)
+		return nil
+	}
+	r := s.f.index.targets[k]
+	if r != nil && r.Path != c.path {
+		if gone[r.Path] == nil {
+			s.problem(c.path, fmt.Sprintf("%s has the same id; without one it becomes a memory of its own", r.Path))
+			return nil
+		}
+		delete(gone, r.Path)
+		e.Kind, e.From = Moved, r.Path
+	}
+	l, err := s.loader(ctx, k)
+	if err != nil {
+		return err
+	}
+	if adds(says, base, l.link) {
+		s.report.Edits = append(s.report.Edits, e)
+		return nil
+	}
+	if e.Kind == Moved {
+		s.adopted = append(s.adopted, &record{Path: e.From})
+	}
+	folder, name := s.f.s.place(k.owner, base)
+	at := path.Join(folder, name+".md")
+	if folder == path.Dir(c.path) && base.summary == nil {
+		at = c.path
+	}
+	s.adopted = append(s.adopted, &record{
+		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, State: stateOf(at, base.fields(l.link), base.words()),
+		Version: base.version(), Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(),
+	})
+	return nil
+}
+
+// whose finds the memory that a file is of: that which was at the path, or which
+// has the id that it names. A file whose owner cannot be told is a problem.
+func (s *scan) whose(ctx context.Context, c found) (key, thing, error) {
+	if c.p.owner == "" && c.old == nil {
+		s.problem(c.path, "whose folder this is cannot be read from its name")
+		return key{}, thing{}, nil
+	}
+	id := ""
+	if values, err := readFront(split(c.text).front); err == nil {
+		id = values["id"].text
+	}
+	if c.old != nil {
+		if _, was, _ := strings.Cut(c.old.Target, ":"); id != "" && id != was {
+			s.problem(c.path, fmt.Sprintf("its id was %q and is %q now", was, id))
+			return key{}, thing{}, nil
+		}
+		k := key{c.old.Owner, c.old.Target}
+		t, err := s.known(ctx, k)
+		return k, t, err
+	}
+	k := key{c.p.owner, c.p.target(id)}
+	if id == "" {
+		return k, thing{}, nil
+	}
+	t, err := s.known(ctx, k)
+	return k, t, err
+}
+
+// target is that of a memory with an id whose file lies in the folder.
+func (p place) target(id string) string {
+	switch p.folder {
+	case "facts":
+		return factTarget + id
+	case "summaries":
+		return summaryTarget + id
+	case "profile":
+		return profileTarget + id
+	case "":
+		return conversationTarget + id
+	}
+	return turnTarget + id
+}
+
+// known is what Loci has of a memory, zero for nothing.
+func (s *scan) known(ctx context.Context, k key) (thing, error) {
+	l, err := s.loader(ctx, k)
+	if err != nil {
+		return thing{}, err
+	}
+	return l.things[k.target], nil
+}
+
+// loader has read a thing and what it refers to.
+func (s *scan) loader(ctx context.Context, k key) (*loader, error) {
+	l := s.loaders[k.owner]
+	if l == nil {
+		l = &loader{f: s.f, owner: k.owner, things: map[string]thing{}, called: map[string]string{}}
+		s.loaders[k.owner] = l
+		if err := s.readAhead(ctx, l, k.owner); err != nil {
+			return nil, err
+		}
+	}
+	if _, ok := l.things[k.target]; ok {
+		return l, nil
+	}
+	_, err := l.load(ctx, []item{{key: k}})
+	return l, err
+}
+
+// readAhead reads at once the memories of an owner whose files changed.
+func (s *scan) readAhead(ctx context.Context, l *loader, owner memory.Owner) error {
+	var items []item
+	for _, c := range s.changed {
+		if c.old != nil && c.old.Owner == owner {
+			items = append(items, item{key: key{owner, c.old.Target}})
+		} else if c.old == nil && c.p.owner == owner {
+			if values, err := readFront(split(c.text).front); err == nil && values["id"].text != "" {
+				items = append(items, item{key: key{owner, c.p.target(values["id"].text)}})
+			}
+		}
+	}
+	for batch := range slices.Chunk(items, maxBatch) {
+		if _, err := l.load(ctx, batch); err != nil {
+			return fmt.Errorf("read what the files of %s show: %w", owner, err)
+		}
+	}
+	return nil
+}
+
+// adds reports whether a file says what Loci does not know. What Loci alone keeps
+// count of does not matter.
+func adds(says, known thing, link names) bool {
+	if !sameWords(says.words(), known.words()) || says.target() != known.target() {
+		return true
+	}
+	ours := known.fields(link)
+	for i, f := range says.fields(link) {
+		if f != ours[i] && !kept[f.key] {
+			return true
+		}
+	}
+	return false
+}
+
+// kept are keys that Loci keeps count of.
+var kept = map[string]bool{"updated_at": true, "source": true, "trust": true, "model": true}

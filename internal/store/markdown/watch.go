@@ -1,0 +1,164 @@
+package markdown
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// How often the folder is looked at: once it has been quiet for debounce, however
+// busy it is every patience, and in any case, since network folders say nothing,
+// every rescan; every poll where the system cannot tell of changes.
+const (
+	debounce = 200 * time.Millisecond
+	patience = time.Second
+	rescan   = 30 * time.Second
+	poll     = 2 * time.Second
+)
+
+// Watch calls yield with a report, at once and whenever the folder differs from what
+// Loci last wrote, until the context ends, whose error it returns, or yield fails.
+// What yield does not answer comes again with the next look. A report that says the
+// same as the last one is not given again.
+func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
+	w := &watcher{s: s}
+	if events, err := fsnotify.NewWatcher(); err == nil {
+		w.events = events
+		defer events.Close() //nolint:errcheck // nothing is lost with it
+		w.blind = !w.addAll(".")
+	} else {
+		w.blind = true
+	}
+	last := ""
+	for {
+		report, err := s.Scan(ctx, ScanOptions{quiet: w.quiet()})
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			s.opts.Log.Warn("the vault cannot be read", "error", err)
+		}
+		if now := report.signature(); err == nil && now != last {
+			if now != "" {
+				if err := yield(report); err != nil {
+					return err
+				}
+			}
+			last = now
+		}
+		if err := w.wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// signature is the same for reports that say the same, and "" if there is nothing
+// to tell.
+func (r Report) signature() string {
+	var b strings.Builder
+	for _, e := range append(r.Edits, r.Held...) {
+		b.WriteString(e.Run() + "\n")
+	}
+	for _, p := range r.Problems {
+		b.WriteString(p.Path + p.Why + "\n")
+	}
+	return b.String() + strings.Join(r.Conflicts, "\n")
+}
+
+// watcher hears of changes as far as the system tells.
+type watcher struct {
+	s      *Store
+	events *fsnotify.Watcher
+	blind  bool // some folders are not watched: the system watches only so many
+}
+
+// quiet is how long a file must have been left alone to be read: without events
+// there is no other sign that its writer is done.
+func (w *watcher) quiet() time.Duration {
+	if w.blind {
+		return debounce
+	}
+	return 0
+}
+
+// addAll watches a folder and those under it, and reports whether it could.
+func (w *watcher) addAll(folder string) bool {
+	err := fs.WalkDir(w.s.files.root.FS(), folder, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case !d.IsDir():
+			return nil
+		case name != "." && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		}
+		return w.events.Add(w.s.files.full(name))
+	})
+	if err != nil {
+		w.s.opts.Log.Info("not every folder of the vault can be watched; it is read every few seconds instead", "error", err)
+	}
+	return err == nil
+}
+
+// wait returns when it is time to look again.
+func (w *watcher) wait(ctx context.Context) error {
+	every := rescan
+	if w.blind {
+		every = poll
+	}
+	look := time.NewTimer(every)
+	defer look.Stop()
+	var events chan fsnotify.Event
+	var faults chan error
+	if w.events != nil {
+		events, faults = w.events.Events, w.events.Errors
+	}
+	var until time.Time // it waits no longer than that
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-look.C:
+			return nil
+		case <-faults: // such as that events were lost
+			look.Reset(debounce)
+		case e, ok := <-events:
+			if !ok {
+				events, faults, w.blind = nil, nil, true
+				continue
+			}
+			if !w.matters(e) {
+				continue
+			}
+			if until.IsZero() {
+				until = time.Now().Add(patience)
+			}
+			look.Reset(min(debounce, max(0, time.Until(until))))
+		}
+	}
+}
+
+// matters reports whether an event may be of an edit, and watches new folders.
+func (w *watcher) matters(e fsnotify.Event) bool {
+	name, err := filepath.Rel(w.s.dir, e.Name)
+	if err != nil {
+		return false
+	}
+	name = filepath.ToSlash(name)
+	if strings.HasPrefix(filepath.Base(name), ".") || e.Op == fsnotify.Chmod {
+		return false
+	}
+	if e.Has(fsnotify.Create) {
+		if info, err := w.s.files.root.Lstat(name); err == nil && info.IsDir() {
+			w.blind = !w.addAll(name) || w.blind
+		}
+	}
+	return true
+}
