@@ -61,14 +61,16 @@ func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, ta
 		if g > 0 {
 			start = ends[g-1]
 		}
-		var r *run
-		select {
-		case r = <-m.free:
-		case <-ctx.Done():
-			return ctx.Err()
+		team, err := m.take(ctx, texts, len(ends))
+		if err != nil {
+			return err
 		}
-		defer func() { m.free <- r }()
-		rows, err := m.encoder.encode(ctx, r, texts[start:ends[g]], firstOnly)
+		defer func() {
+			for _, r := range team {
+				m.free <- r
+			}
+		}()
+		rows, err := m.encoder.encode(ctx, team, texts[start:ends[g]], firstOnly)
 		if err != nil {
 			return err
 		}
@@ -82,6 +84,29 @@ func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, ta
 		}
 		return nil
 	})
+}
+
+// helpedRows is how many rows of a text are worth another goroutine.
+const helpedRows = 4
+
+// take waits for a run, and, if there is one text alone, takes such others as are
+// free: a question is answered sooner.
+func (m *Model) take(ctx context.Context, texts []sequence, groups int) (team []*run, err error) {
+	select {
+	case r := <-m.free:
+		team = append(team, r)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	for groups == 1 && len(texts[0].ids) >= (len(team)+1)*helpedRows {
+		select {
+		case r := <-m.free:
+			team = append(team, r)
+		default:
+			return team, nil
+		}
+	}
+	return team, nil
 }
 
 // groups returns where each group of texts ends: at most groupTokens, or one text,

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"github.com/loci-memory/loci/internal/tensor"
 )
@@ -100,10 +103,11 @@ type sequence struct {
 	first int // of the tokens are of type 0, the others of type 1
 }
 
-// run is what one pass through the encoder works in; it is used again.
+// run is what one goroutine works in; it is used again.
 type run struct {
-	x, q, both, seen, inner, scores []float32
-	keys, values                    tensor.Weights
+	x, q, seen, first, inner, scores []float32
+	both                             [2][]float32
+	keys, values                     tensor.Weights
 }
 
 // grown returns a slice of n values whose content does not matter.
@@ -122,71 +126,152 @@ const (
 	questionRows = 48
 )
 
+// pass is one way of a group of sequences through the layers, by one goroutine or
+// several, each of which computes its share of the rows. They wait for each other
+// once a layer: until the keys and values of all rows are there. Those of the next
+// layer go elsewhere, as some may still read the last.
+type pass struct {
+	*encoder
+	texts     []sequence
+	tokens    int
+	team      []*run
+	firstOnly bool
+	arrived   atomic.Int64
+	ended     atomic.Int64 // the layer before which the context was found to have ended
+}
+
 // encode passes sequences, of different lengths and without padding, through the
-// layers. It returns the vectors of all tokens, one sequence after the other, or,
-// if only the first token of each matters, these alone: the last layer then has
-// little to do. The result is part of r.
-func (e *encoder) encode(ctx context.Context, r *run, texts []sequence, firstOnly bool) ([]float32, error) {
-	x := e.embed(r, texts)
-	for i := range e.layers {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		x = e.layer(r, &e.layers[i], x, texts, firstOnly && i == len(e.layers)-1)
+// layers, with as many goroutines as there are runs. It returns the vectors of all
+// tokens, one sequence after the other, or, if only the first token of each matters,
+// these alone: the last layer then has little to do. The result is part of the
+// first run.
+func (e *encoder) encode(ctx context.Context, team []*run, texts []sequence, firstOnly bool) ([]float32, error) {
+	p := &pass{encoder: e, texts: texts, team: team, firstOnly: firstOnly}
+	p.ended.Store(-1)
+	for _, t := range texts {
+		p.tokens += len(t.ids)
+	}
+	lead := team[0]
+	x := grown(&lead.x, p.tokens*e.hidden)
+	grown(&lead.q, len(x))
+	grown(&lead.seen, len(x))
+	for i := range min(len(team), len(lead.both)) {
+		grown(&lead.both[i], 2*len(x))
+	}
+	if firstOnly {
+		x = grown(&lead.first, len(texts)*e.hidden)
+	}
+	var others sync.WaitGroup
+	for i := 1; i < len(team); i++ {
+		others.Go(func() { p.work(ctx, i) })
+	}
+	p.work(ctx, 0)
+	others.Wait()
+	if p.ended.Load() >= 0 {
+		return nil, ctx.Err()
 	}
 	return x, nil
 }
 
-// embed looks up each token and adds where it stands and what it is of.
-func (e *encoder) embed(r *run, texts []sequence) []float32 {
-	total, h := 0, e.hidden
-	for _, t := range texts {
-		total += len(t.ids)
-	}
-	x := grown(&r.x, total*h)
-	at := x
-	for _, t := range texts {
-		for i, id := range t.ids {
-			kind := e.types[:h]
-			if i >= t.first {
-				kind = e.types[h:]
-			}
-			word, position := e.words[int(id)*h:][:h], e.positions[i*h:][:h]
-			for k := range at[:h] {
-				at[k] = word[k] + position[k] + kind[k]
-			}
-			e.norm.Apply(at[:h], e.none)
-			at = at[h:]
-		}
-	}
-	return x
+// share returns which of so many rows are the given member's.
+func (p *pass) share(rows, member int) (from, to int) {
+	return rows * member / len(p.team), rows * (member + 1) / len(p.team)
 }
 
-func (e *encoder) layer(r *run, l *layer, x []float32, texts []sequence, firstOnly bool) []float32 {
+func (p *pass) work(ctx context.Context, member int) {
+	h, lead, own := p.hidden, p.team[0], p.team[member]
+	from, to := p.share(p.tokens, member)
+	x := lead.x[from*h : to*h]
+	p.embed(x, from)
+	for i := range p.layers {
+		l, all := &p.layers[i], lead.both[i%min(len(p.team), len(lead.both))]
+		l.both.apply(all[2*from*h:2*to*h], x)
+		if member == 0 && ctx.Err() != nil {
+			p.ended.Store(int64(i))
+		}
+		if p.await(i + 1); p.ended.Load() == int64(i) {
+			return
+		}
+		if p.firstOnly && i == len(p.layers)-1 {
+			p.firsts(own, l, member, all)
+			return
+		}
+		q, seen := l.query.apply(lead.q[from*h:to*h], x), lead.seen[from*h:to*h]
+		start := 0
+		for _, t := range p.texts {
+			end := start + len(t.ids)
+			if low, high := max(start, from), min(end, to); low < high {
+				p.attend(own, seen[(low-from)*h:(high-from)*h], q[(low-from)*h:(high-from)*h], all[2*start*h:2*end*h])
+			}
+			start = end
+		}
+		p.finish(own, l, x, seen)
+	}
+}
+
+// firsts does what is left of the last layer for the first token of each sequence.
+func (p *pass) firsts(own *run, l *layer, member int, both []float32) {
+	h, lead := p.hidden, p.team[0]
+	from, to := p.share(len(p.texts), member)
+	x, seen := lead.first[from*h:to*h], lead.seen[from*h:to*h]
+	start := 0
+	for i, t := range p.texts {
+		if i >= from && i < to {
+			copy(lead.first[i*h:][:h], lead.x[start*h:])
+		}
+		start += len(t.ids)
+	}
+	q := l.query.apply(lead.q[from*h:to*h], x)
+	start = 0
+	for i, t := range p.texts {
+		end := start + len(t.ids)
+		if i >= from && i < to {
+			p.attend(own, seen[(i-from)*h:][:h], q[(i-from)*h:][:h], both[2*start*h:2*end*h])
+		}
+		start = end
+	}
+	p.finish(own, l, x, seen)
+}
+
+// await waits until every member has come here so many times. It does not sleep: the
+// others are nearly there.
+func (p *pass) await(times int) {
+	p.arrived.Add(1)
+	for p.arrived.Load() < int64(times*len(p.team)) {
+		runtime.Gosched()
+	}
+}
+
+// embed looks up the tokens of the rows of x, of which the first has the given number,
+// and adds where each stands and what it is of.
+func (p *pass) embed(x []float32, from int) {
+	h, row := p.hidden, 0
+	for _, t := range p.texts {
+		for i, id := range t.ids {
+			if row++; row <= from || len(x) == 0 {
+				continue
+			}
+			kind := p.types[:h]
+			if i >= t.first {
+				kind = p.types[h:]
+			}
+			word, position := p.words[int(id)*h:][:h], p.positions[i*h:][:h]
+			for k := range x[:h] {
+				x[k] = word[k] + position[k] + kind[k]
+			}
+			p.norm.Apply(x[:h], p.none)
+			x = x[h:]
+		}
+	}
+}
+
+// finish takes rows from what attention saw to the layer's end. Each row is on its own.
+func (e *encoder) finish(own *run, l *layer, x, seen []float32) {
 	h := e.hidden
-	both := l.both.apply(grown(&r.both, 2*len(x)), x)
-	if firstOnly {
-		at := 0
-		for i, t := range texts { // what lies there is of a row before, or of this one
-			copy(x[i*h:][:h], x[at:])
-			at += len(t.ids) * h
-		}
-		x = x[:len(texts)*h]
-	}
-	q := l.query.apply(grown(&r.q, len(x)), x)
-	seen := grown(&r.seen, len(x))
-	for _, t := range texts {
-		rows := len(t.ids)
-		if firstOnly {
-			rows = 1
-		}
-		e.attend(r, seen[:rows*h], q[:rows*h], both[:len(t.ids)*2*h])
-		seen, q, both = seen[rows*h:], q[rows*h:], both[len(t.ids)*2*h:]
-	}
-	tensor.Multiply(e.rows(x), e.rows(r.seen), l.out.weights, true)
+	tensor.Multiply(e.rows(x), e.rows(seen), l.out.weights, true)
 	e.normalize(x, &l.attended, l.out.bias)
 
-	inner := grown(&r.inner, min(innerRows, len(x)/h)*e.inner)
+	inner := grown(&own.inner, min(innerRows, len(x)/h)*e.inner)
 	for rest := x; len(rest) > 0; {
 		n := min(innerRows, len(rest)/h)
 		some := e.rows(rest[:n*h])
@@ -198,7 +283,6 @@ func (e *encoder) layer(r *run, l *layer, x []float32, texts []sequence, firstOn
 		rest = rest[n*h:]
 	}
 	e.normalize(x, &l.done, l.down.bias)
-	return x
 }
 
 // attend lets each question see the values of one sequence, as far as its keys are

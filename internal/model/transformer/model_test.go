@@ -220,6 +220,31 @@ func TestManyAtOnceGetTheSame(t *testing.T) {
 	all.Wait()
 }
 
+func TestManyGoroutinesGiveTheSameBits(t *testing.T) {
+	texts := []string{"", "hello", "the quick brown fox jumps over the lazy dog in lisbon", strings.Repeat("fox ", 46), strings.Repeat("dog ", 90)}
+	for _, name := range []string{"mean", "cls"} {
+		m := openTest(t, name)
+		for _, text := range texts {
+			want := embed(t, m.only(1), text)
+			for workers := 2; workers < 8; workers++ {
+				if got := embed(t, m.only(workers), text); !slices.Equal(got[0], want[0]) {
+					t.Errorf("%s: %q by %d: %v, want %v", name, text, workers, got[0], want[0])
+				}
+				if len(m.free) != workers {
+					t.Errorf("%s: %d of %d are free after the end", name, len(m.free), workers)
+				}
+			}
+		}
+	}
+	m := openTest(t, "cross")
+	for _, text := range texts {
+		want, _ := m.only(1).Rerank(context.Background(), "dog", text)
+		if got, err := m.only(5).Rerank(context.Background(), "dog", text); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
+		}
+	}
+}
+
 func TestGroups(t *testing.T) {
 	of := func(sizes ...int) (out []sequence) {
 		for _, n := range sizes {
@@ -339,17 +364,14 @@ func BenchmarkEmbed(b *testing.B) {
 		if err := vector.Use(tier); err != nil {
 			b.Fatal(err)
 		}
-		for _, tokens := range []int{8, 16, 32, 128, 256} {
-			b.Run(fmt.Sprintf("%s/1x%d", tier, tokens), func(b *testing.B) {
-				m.only(1)
-				best(b, func() { embed(b, m, sentence(tokens)) })
-			})
-		}
-		for workers := 1; workers <= runtime.GOMAXPROCS(0); workers *= 2 {
-			b.Run(fmt.Sprintf("%s/24x64/workers=%d", tier, workers), func(b *testing.B) {
-				m.only(workers)
-				best(b, func() { embed(b, m, slices.Repeat([]string{sentence(64)}, 24)...) })
-			})
+		for _, shape := range [][2]int{{1, 8}, {1, 16}, {1, 32}, {1, 128}, {1, 256}, {24, 64}} {
+			texts := slices.Repeat([]string{sentence(shape[1])}, shape[0])
+			for workers := 1; workers <= runtime.GOMAXPROCS(0); workers *= 2 {
+				b.Run(fmt.Sprintf("%s/%dx%d/workers=%d", tier, shape[0], shape[1], workers), func(b *testing.B) {
+					m.only(workers)
+					best(b, func() { embed(b, m, texts...) })
+				})
+			}
 		}
 	}
 }

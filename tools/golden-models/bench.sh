@@ -1,0 +1,15 @@
+#!/bin/sh
+# Stands this repository's encoder beside ONNX Runtime, taking turns, on one thread
+# and then on two: sh bench.sh [rounds]. Look at the best times: what else the machine
+# does only ever adds to them.
+set -eu
+cd "$(dirname "$0")"
+[ -d node_modules ] || npm install --ignore-scripts --no-audit --no-fund
+go test -C ../.. -c -o "${TMPDIR:-/tmp}/transformer.test" ./internal/model/transformer
+for threads in 1 2; do
+	for _ in $(seq "${1:-2}"); do
+		(cd ../../internal/model/transformer && "${TMPDIR:-/tmp}/transformer.test" -test.run '^$' -test.bench "(Embed/avx512|Rerank).*/workers=$threads\$" -test.benchtime 500ms | grep best-ms)
+		node bench.mjs "$threads" 0.5
+	done
+done
+rm "${TMPDIR:-/tmp}/transformer.test"
