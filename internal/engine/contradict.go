@@ -28,18 +28,7 @@ func (e *Engine) conflicts(ctx context.Context, f memory.Fact, named string) ([]
 			return nil, fmt.Errorf("list what %s may contradict: %w", f.ID, err)
 		}
 	}
-	c := learn.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute}
-	for _, n := range near {
-		if n.Link == nil && n.Fact.ID != f.ID {
-			c.Near = append(c.Near, n)
-		}
-	}
-	var ids []string
-	for _, d := range learn.Reconcile([]learn.Candidate{c}) {
-		if d.Verdict == learn.Update && !slices.Contains(ids, d.Target) {
-			ids = append(ids, d.Target)
-		}
-	}
+	ids := contradicted(f, near)
 	if named != "" && named != f.ID && !slices.Contains(ids, named) {
 		ids = append(ids, named)
 	}
@@ -57,6 +46,22 @@ func (e *Engine) conflicts(ctx context.Context, f memory.Fact, named string) ([]
 		}
 	}
 	return out, nil
+}
+
+// contradicted returns the ids of those of the owner's facts that cannot hold beside f.
+func contradicted(f memory.Fact, near []learn.Neighbour) (ids []string) {
+	c := learn.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute}
+	for _, n := range near {
+		if n.Link == nil && n.Fact.ID != f.ID {
+			c.Near = append(c.Near, n)
+		}
+	}
+	for _, d := range learn.Reconcile([]learn.Candidate{c}) {
+		if d.Verdict == learn.Update && !slices.Contains(ids, d.Target) {
+			ids = append(ids, d.Target)
+		}
+	}
+	return ids
 }
 
 // mostAlike is how many facts are looked at for whether they say the opposite: it is

@@ -97,3 +97,43 @@ type failing struct{}
 func (failing) Search(context.Context, memory.Search) ([]memory.Candidate, error) {
 	return nil, errors.New("broken")
 }
+
+// TestOfTwoApprovedTogetherTheNewerHolds approves contradicting facts in one request,
+// in either order.
+func TestOfTwoApprovedTogetherTheNewerHolds(t *testing.T) {
+	for name, open := range stores {
+		for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}} {
+			t.Run(fmt.Sprint(name, order), func(t *testing.T) {
+				s, ctx := newScene(t, open), context.Background()
+				author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
+				play(t, s, `set review.confidence: 1.0
+					user ana: I live in Rome.
+					at +1d
+					user ana: I play the cello.
+					user ana: I live in Oslo.
+					expect pending ana: User lives in Rome | User plays the cello | User lives in Oslo`)
+				page, err := s.Waiting(ctx, ana, 0, "")
+				if err != nil || len(page.Waiting) != 3 {
+					t.Fatal(page, err)
+				}
+				var judgements []Judgement
+				for _, i := range order {
+					judgements = append(judgements, Judgement{ID: page.Waiting[i].Fact.ID, Action: memory.ActionApprove})
+				}
+				facts, _, err := s.Judge(ctx, ana, judgements, "", author)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, f := range facts {
+					if f.ID != judgements[i].ID {
+						t.Errorf("fact %d is %s, want that of the judgement, %s", i, f.ID, judgements[i].ID)
+					}
+				}
+				play(t, s, `expect facts ana: User plays the cello | User lives in Oslo
+					expect superseded ana: User lives in Rome
+					undo ana
+					expect pending ana: User lives in Rome | User plays the cello | User lives in Oslo`)
+			})
+		}
+	}
+}

@@ -98,7 +98,8 @@ type Judgement struct {
 }
 
 // Judge approves and rejects pending facts, all or none, in one run that can be
-// undone. An approved fact takes the place of those it contradicts; a rejected one
+// undone. An approved fact takes the place of those it contradicts; of two that are
+// approved together and contradict each other the newer one holds. A rejected fact
 // is not learned again. It returns the facts as they are then, in the order of the
 // judgements. What is not pending is a Conflict.
 func (e *Engine) Judge(ctx context.Context, owner memory.Owner, judgements []Judgement, key string, author memory.Author) ([]memory.Fact, memory.Receipt, error) {
@@ -120,7 +121,11 @@ func (e *Engine) Judge(ctx context.Context, owner memory.Owner, judgements []Jud
 		run.Vectors = j.vectors
 		receipt, err := e.Store.Apply(ctx, owner, run, append(j.ends, j.changes...)...)
 		if err == nil {
-			return j.facts, receipt, nil
+			facts := make([]memory.Fact, len(j.facts))
+			for i, f := range j.facts {
+				facts[i] = *f
+			}
+			return facts, receipt, nil
 		}
 		if !errors.Is(err, memory.Conflict) || try == maxConflicts {
 			return nil, memory.Receipt{}, err
@@ -155,7 +160,7 @@ type judging struct {
 	ends    []memory.Change // what is replaced: first, so that its words are free
 	changes []memory.Change
 	vectors []memory.Vector
-	facts   []memory.Fact
+	facts   []*memory.Fact // those of the judgements, as they are then
 }
 
 func (j *judging) judge(ctx context.Context, one Judgement) error {
@@ -184,8 +189,26 @@ func (j *judging) judge(ctx context.Context, one Judgement) error {
 		return memory.Errorf(memory.Invalid, "%q is no judgement; valid: approve, reject", one.Action)
 	}
 	change.After.Fact = &f
-	j.changes, j.facts = append(j.changes, change), append(j.facts, f)
+	j.changes, j.facts = append(j.changes, change), append(j.facts, &f)
+	j.settle(&f)
 	return nil
+}
+
+// settle lets the newer of two facts hold that are approved together and contradict
+// each other. The other one was true before.
+func (j *judging) settle(f *memory.Fact) {
+	for _, other := range j.facts[:len(j.facts)-1] {
+		if f.Status != memory.Active || other.Status != memory.Active || len(contradicted(*f, []learn.Neighbour{{Fact: *other}})) == 0 {
+			continue
+		}
+		newer, older := f, other
+		if !f.Newer(other) {
+			newer, older = other, f
+		}
+		if narrower(older.Scope, newer.Scope) {
+			*older = *memory.Replace(*older, *newer, older.UpdatedAt, "", j.author)[0].After.Fact
+		}
+	}
 }
 
 // approve makes f active and ends what it contradicts. It returns the id of the
