@@ -13,10 +13,10 @@ import (
 // maxJSON is more than the largest tokenizer.json of the models that can be read.
 const maxJSON = 64 << 20
 
-// config is what config.json says of a model.
+// config is what config.json says of a BERT. Of a static model it says nothing that
+// matters here.
 type config struct {
 	Type         string   `json:"model_type"`
-	Architecture []string `json:"architectures"`
 	Hidden       int      `json:"hidden_size"`
 	Inner        int      `json:"intermediate_size"`
 	Layers       int      `json:"num_hidden_layers"`
@@ -27,8 +27,6 @@ type config struct {
 	PositionType string   `json:"position_embedding_type"`
 	Types        int      `json:"type_vocab_size"`
 	Vocabulary   int      `json:"vocab_size"`
-	Normalize    *bool    `json:"normalize"`  // of a static model
-	Length       int      `json:"seq_length"` // of a static model
 }
 
 // bert fails unless the config is that of a BERT which can be run. What it says of

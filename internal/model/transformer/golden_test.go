@@ -70,7 +70,7 @@ func TestTokensAreThoseOfTheirAuthors(t *testing.T) {
 		m := openTest(t, name)
 		m.truncate = true
 		for _, g := range goldens(t, name+"/golden.json") {
-			got := m.cut(nil, m.tokens.ids(nil, m.prefix[memory.AsQuestion]+g.Text))
+			got := m.cut(nil, m.tokens.ids(m.prefix[memory.AsQuestion]+g.Text))
 			if len(got) != 1 || !slices.Equal(got[0].ids, g.IDs) {
 				t.Errorf("%s: %q: %v, want %v", name, g.Text, got[0].ids, g.IDs)
 			}
@@ -78,7 +78,7 @@ func TestTokensAreThoseOfTheirAuthors(t *testing.T) {
 	}
 	m := openTest(t, "cross")
 	for _, g := range goldens(t, "cross/golden.json") {
-		got := m.pair(m.tokens.ids(nil, g.Text), m.tokens.ids(nil, g.Pair))
+		got := m.pair(m.tokens.ids(g.Text), m.tokens.ids(g.Pair))
 		if first := slices.Index(g.Types, 1); !slices.Equal(got.ids, g.IDs) || got.first != first {
 			t.Errorf("%q with %q: %v of which %d are the first's, want %v of which %d are", g.Text, g.Pair, got.ids, got.first, g.IDs, first)
 		}
@@ -86,7 +86,7 @@ func TestTokensAreThoseOfTheirAuthors(t *testing.T) {
 	for _, name := range []string{"static", "unigram"} {
 		m := openTest(t, name)
 		for _, g := range goldens(t, name+"/golden.json") {
-			if got := m.tokens.ids(nil, g.Text); !slices.Equal(got, g.IDs) {
+			if got := m.tokens.ids(g.Text); !slices.Equal(got, g.IDs) {
 				t.Errorf("%s: %q: %v, want %v", name, g.Text, got, g.IDs)
 			}
 		}
@@ -239,7 +239,7 @@ func TestPublishedTokenizers(t *testing.T) {
 	for name, tokens := range map[string]*tokenizer{"tokenizer.json": whole, "vocab.txt": words, "cross-encoder": cross} {
 		m := &Model{tokens: tokens, most: 512}
 		for _, g := range goldens(t, "published.json") {
-			if got := m.cut(nil, tokens.ids(nil, g.Text))[0].ids; !slices.Equal(got, g.IDs) {
+			if got := m.cut(nil, tokens.ids(g.Text))[0].ids; !slices.Equal(got, g.IDs) {
 				t.Errorf("%s: %q: %v, want %v", name, g.Text, got, g.IDs)
 			}
 		}
@@ -257,7 +257,7 @@ func TestReferenceTextsAreCutAsPublished(t *testing.T) {
 	hash := sha256.New()
 	texts, _ := referenceTexts(t)
 	for _, text := range texts[:len(texts)-100] {
-		if err := binary.Write(hash, binary.LittleEndian, m.cut(nil, tokens.ids(nil, text))[0].ids); err != nil {
+		if err := binary.Write(hash, binary.LittleEndian, m.cut(nil, tokens.ids(text))[0].ids); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -321,7 +321,7 @@ func TestRealWeights(t *testing.T) {
 	}
 	for i := range texts {
 		if cosine := vector.Dot(got[i], want[i]); cosine < 0.999 {
-			t.Errorf("text %d of %d tokens: cosine %v", i, len(m.tokens.ids(nil, texts[i])), cosine)
+			t.Errorf("text %d of %d tokens: cosine %v", i, len(m.tokens.ids(texts[i])), cosine)
 		}
 	}
 }

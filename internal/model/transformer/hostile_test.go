@@ -239,7 +239,7 @@ func FuzzTokenizer(f *testing.F) {
 	models := []*Model{openTest(f, "mean"), openTest(f, "cls"), openTest(f, "unigram")}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, m := range models {
-			ids := m.tokens.ids(nil, text)
+			ids := m.tokens.ids(text)
 			for _, id := range ids {
 				if id < 0 || id >= m.tokens.size {
 					t.Fatalf("%q: token %d of %d", text, id, m.tokens.size)
@@ -264,7 +264,7 @@ func checkPieces(t *testing.T, tokens *tokenizer, text string) {
 	names[w.first["#"]] = "#"
 	normalized := string(tokens.normalize[0](nil, text))
 	var b strings.Builder
-	for _, id := range tokens.ids(nil, text) {
+	for _, id := range tokens.ids(text) {
 		if id == tokens.unknown {
 			return
 		}

@@ -41,8 +41,8 @@ type head struct {
 	bias   float32
 }
 
-// Open reads the model in a folder. That takes a moment: for all-MiniLM-L6-v2 a tenth
-// of a second and 90 MB.
+// Open reads the model in a folder. That takes a moment: for all-MiniLM-L6-v2 a
+// fraction of a second, and 90 MB that stay.
 func Open(dir string) (*Model, error) {
 	m, err := open(os.DirFS(dir))
 	if err != nil {
@@ -58,24 +58,7 @@ func open(dir fs.FS) (*Model, error) {
 	for range cap(m.free) {
 		m.free <- &run{}
 	}
-	var c config
-	if err := readJSON(dir, "config.json", &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	f, err := dir.Open(weightsFile)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	file, ok := f.(io.ReaderAt)
-	info, err := f.Stat()
-	if err != nil || !ok {
-		return nil, fmt.Errorf("%s cannot be read: %w", weightsFile, err)
-	}
-	weights, err := readTensors(file, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", weightsFile, err)
-	}
+	var err error
 	if m.tokens, err = readTokenizer(dir); err != nil {
 		return nil, err
 	}
@@ -84,17 +67,44 @@ func open(dir fs.FS) (*Model, error) {
 		return nil, err
 	}
 	m.prefix = map[memory.EmbedAs]string{memory.AsQuestion: question, memory.AsDocument: document}
-	if _, no := weights.named(staticNames...); no == nil {
-		err = m.readStatic(weights)
-	} else if err = m.readBERT(dir, weights, &c); err == nil {
-		m.most, err = longest(dir, c.Positions)
-	}
-	if err != nil {
+	if err := m.readWeights(dir); err != nil {
 		return nil, err
 	}
 	sum, err := fingerprint(dir)
 	m.fingerprint = fmt.Sprintf("%s:%d:%x", m.pooling, m.dims, sum[:8])
 	return m, err
+}
+
+func (m *Model) readWeights(dir fs.FS) error {
+	f, err := dir.Open(weightsFile)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	file, ok := f.(io.ReaderAt)
+	if !ok {
+		return fmt.Errorf("%s cannot be read in places", weightsFile)
+	}
+	weights, err := readTensors(file, info.Size())
+	if err != nil {
+		return fmt.Errorf("%s: %w", weightsFile, err)
+	}
+	if _, no := weights.named(staticNames...); no == nil {
+		return m.readStatic(weights)
+	}
+	var c config
+	if err := readJSON(dir, "config.json", &c); err != nil {
+		return err
+	}
+	if err := m.readBERT(dir, weights, &c); err != nil {
+		return err
+	}
+	m.most, err = longest(dir, c.Positions)
+	return err
 }
 
 func (m *Model) readStatic(weights *tensors) (err error) {
@@ -198,7 +208,7 @@ func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	if m.head != nil {
 		return nil, memory.Errorf(memory.Invalid, "a cross-encoder compares texts and does not embed them")
 	}
-	tokens := func(i int) []int32 { return m.tokens.ids(nil, m.prefix[as]+texts[i]) }
+	tokens := func(i int) []int32 { return m.tokens.ids(m.prefix[as]+texts[i]) }
 	if m.static != nil {
 		return m.embedStatic(ctx, len(texts), tokens)
 	}
@@ -256,13 +266,13 @@ func (m *Model) Rerank(ctx context.Context, question string, texts ...string) ([
 	if m.head == nil {
 		return nil, memory.Errorf(memory.Invalid, "an embedder does not compare texts: it has no classifier")
 	}
-	asked := m.tokens.ids(nil, question)
+	asked := m.tokens.ids(question)
 	pairs := make([]sequence, len(texts))
 	for i, text := range texts {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		pairs[i] = m.pair(asked, m.tokens.ids(nil, text))
+		pairs[i] = m.pair(asked, m.tokens.ids(text))
 	}
 	first := make([]float32, len(texts)*m.dims)
 	if err := m.encode(ctx, pairs, true, func(i int, rows []float32) { copy(first[i*m.dims:], rows) }); err != nil {

@@ -75,7 +75,7 @@ func TestLongTextsAreTheMeanOfTheirParts(t *testing.T) {
 	for i := range words {
 		words[i] = []string{"hello", "world", "dog", "fox", "the"}[i%5]
 	}
-	parts := m.cut(nil, m.tokens.ids(nil, strings.Join(words, " ")))
+	parts := m.cut(nil, m.tokens.ids(strings.Join(words, " ")))
 	var sizes []int
 	for _, p := range parts {
 		sizes = append(sizes, len(p.ids))

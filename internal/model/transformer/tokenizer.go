@@ -30,8 +30,8 @@ type special struct {
 	id   int32
 }
 
-// ids appends the tokens of a text, without those around it.
-func (t *tokenizer) ids(ids []int32, text string) []int32 {
+// ids returns the tokens of a text, without those around it.
+func (t *tokenizer) ids(text string) (ids []int32) {
 	var buffers [2][]byte
 	for text != "" {
 		at, token := t.nextSpecial(text)
@@ -126,6 +126,10 @@ func (f *tokenizerFile) tokenizer() (*tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(f.Added) > maxAdded {
+		return nil, fmt.Errorf("%d added tokens, and no more than %d are supported", len(f.Added), maxAdded)
+	}
+	var added []special
 	for _, a := range f.Added {
 		if a.Content == "" || a.SingleWord || a.Normalized {
 			return nil, fmt.Errorf("the added token %q is not supported: it is looked for in words or in normalized text", a.Content)
@@ -133,8 +137,9 @@ func (f *tokenizerFile) tokenizer() (*tokenizer, error) {
 		if a.ID < 0 || a.ID >= t.size {
 			return nil, fmt.Errorf("the added token %q has number %d of %d", a.Content, a.ID, t.size)
 		}
-		t.addSpecial(a.Content, a.ID)
+		added = append(added, special{a.Content, a.ID})
 	}
+	t.lookFor(added)
 	if t.normalize, err = f.Normalizer.steps(); err != nil {
 		return nil, err
 	}
@@ -149,10 +154,15 @@ func (f *tokenizerFile) tokenizer() (*tokenizer, error) {
 	return t, nil
 }
 
-func (t *tokenizer) addSpecial(text string, id int32) {
-	t.special = append(t.special, special{text, id})
+// maxAdded is how many special tokens a tokenizer may look for at each place.
+const maxAdded = 1000
+
+func (t *tokenizer) lookFor(tokens []special) {
+	t.special = tokens
 	slices.SortStableFunc(t.special, func(a, b special) int { return len(b.text) - len(a.text) })
-	t.starts[text[0]] = true
+	for _, s := range tokens {
+		t.starts[s.text[0]] = true
+	}
 }
 
 // readVocabulary makes the tokenizer of BERT from its words, one a line.
@@ -174,13 +184,15 @@ func readVocabulary(dir fs.FS) (*tokenizer, error) {
 		vocab[strings.TrimRight(line, "\r")] = int32(i)
 	}
 	t := &tokenizer{}
+	var added []special
 	for _, name := range []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"} {
 		id, ok := vocab[name]
 		if !ok {
 			return nil, fmt.Errorf("vocab.txt: there is no %s", name)
 		}
-		t.addSpecial(name, id)
+		added = append(added, special{name, id})
 	}
+	t.lookFor(added)
 	t.cls, t.sep = vocab["[CLS]"], vocab["[SEP]"]
 	if err := t.setWordPiece(vocab, "[UNK]", "##", 100); err != nil {
 		return nil, fmt.Errorf("vocab.txt: %w", err)
