@@ -208,7 +208,7 @@ func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	if m.head != nil {
 		return nil, memory.Errorf(memory.Invalid, "a cross-encoder compares texts and does not embed them")
 	}
-	tokens := func(i int) []int32 { return m.tokens.ids(m.prefix[as]+texts[i]) }
+	tokens := func(i int) []int32 { return m.tokens.ids(m.prefix[as] + texts[i]) }
 	if m.static != nil {
 		return m.embedStatic(ctx, len(texts), tokens)
 	}
