@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,8 +11,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A person forgets while a summary of it is being written: it does not stay in it.
+// A person forgets or erases while a summary of it is being written: it does not stay
+// in it and, if it was erased, in no summary that there was.
 func TestWhatIsForgottenWhileItIsSummedUpIsNotInTheSummary(t *testing.T) {
+	for _, erase := range []bool{false, true} {
+		t.Run(fmt.Sprint("erase ", erase), func(t *testing.T) { forgetWhileSummingUp(t, erase) })
+	}
+}
+
+func forgetWhileSummingUp(t *testing.T, erase bool) {
 	for _, llm := range []memory.LLM{nil, answering(func(p memory.Prompt) string {
 		if p.Name != "summarize" {
 			return "NOTHING"
@@ -42,7 +50,7 @@ func TestWhatIsForgottenWhileItIsSummedUpIsNotInTheSummary(t *testing.T) {
 			r.hook(func(call string) error {
 				if call == "Apply summarize" && !forgotten {
 					forgotten = true
-					_, err := other.Forget(ctx, ana, []string{turn}, "a person asked", her)
+					_, _, err := other.ForgetMatching(ctx, ana, Matching{IDs: []string{turn}, Erase: erase}, her)
 					return err
 				}
 				return nil
@@ -56,6 +64,10 @@ func TestWhatIsForgottenWhileItIsSummedUpIsNotInTheSummary(t *testing.T) {
 			got := r.contents(t, ana, memory.Query{Kinds: []memory.Kind{memory.KindSummary}})
 			if len(got) != 1 || strings.Contains(got[0], "peanuts") {
 				t.Errorf("summaries %q, want one without what was forgotten", got)
+			}
+			all := r.contents(t, ana, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Statuses: everyStatus})
+			if kept := slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, "peanuts") }); kept == erase {
+				t.Errorf("of all summaries, %q, one has the words: %v; want %v", all, kept, !erase)
 			}
 		})
 	}

@@ -46,6 +46,12 @@ func (h *hooked) Apply(ctx context.Context, owner memory.Owner, run memory.Run, 
 	return through(h, "Apply "+run.Kind, func() (memory.Receipt, error) { return h.Store.Apply(ctx, owner, run, changes...) })
 }
 
+func (h *hooked) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
+	return through(h, "Erase", func() (memory.Receipt, error) {
+		return h.Store.(memory.Eraser).Erase(ctx, owner, run, ids...)
+	})
+}
+
 func (h *hooked) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]memory.Memory, error) {
 	return through(h, "Get", func() ([]memory.Memory, error) { return h.Store.Get(ctx, owner, ids...) })
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
@@ -80,7 +81,8 @@ func (e *Engine) Summarize(ctx context.Context, job memory.Job) (jobs.End, error
 }
 
 // recheck takes a summary back if something was forgotten meanwhile of what it was
-// made from, and has it written anew from what is left.
+// made from, and has it written anew from what is left. If it was erased, so is the
+// summary.
 func (e *Engine) recheck(ctx context.Context, job memory.Job, run string, turns []memory.Turn) error {
 	ids := make([]string, len(turns))
 	for i, t := range turns {
@@ -99,6 +101,16 @@ func (e *Engine) recheck(ctx context.Context, job memory.Job, run string, turns 
 		stale = append(stale, memory.Memory{Summary: &s})
 	}
 	author := memory.Author{Kind: memory.ByRule, Name: "summaries"}
+	now, err := e.Store.Get(ctx, job.Owner, ids...)
+	if err != nil {
+		return fmt.Errorf("read what became of turns: %w", err)
+	}
+	if slices.ContainsFunc(turns, func(t memory.Turn) bool {
+		return t.Content != "" && slices.ContainsFunc(now, func(m memory.Memory) bool { return m.ID() == t.ID && m.Content() == "" })
+	}) {
+		_, err := e.erase(ctx, job.Owner, run+"-recheck", stale, author)
+		return err
+	}
 	changes := learn.Forget(stale, e.now(), "some of what it was made from is forgotten", author)
 	again := summaryJob(job.Owner, job.Conversation, run)
 	_, err = e.Store.Apply(ctx, job.Owner, memory.Run{ID: run + "-recheck", Kind: "summarize", Author: author, Jobs: []memory.Job{again}}, changes...)
