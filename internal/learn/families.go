@@ -40,7 +40,7 @@ var families = []family{
 	{"hometown", "personal", "hometown", 0.9, "grow", simplePast, "up in|near|on <place>", 0, "@grew up in <place>"},
 	{"nationality", "personal", "nationality", 0.9, "be", present, "<nation>", 0, "be <nation>"},
 
-	{"hometown", "personal", "hometown", 0.9, "raise", simplePast, "in <place>", 0, "@grew up in <place>"},
+	{"hometown", "personal", "hometown", 0.9, "raise", simplePast, "in <place:city>", 0, "@grew up in <place>"},
 	{"name", "personal", "name", 0.9, "go", present, "by <name>", 0, "'s name is <name>"},
 	{"native language", "personal", "native language", 0.9, "be", present, "a|an? native <language>", 0, "'s native language is <language>"},
 	{"religion", "personal", "religion", 0.85, "be", present, "<faith>", 0, "be <faith>"},
@@ -51,7 +51,7 @@ var families = []family{
 	{"home", "home", "home", 0.95, "be", now | perfect, "~ based|located <prep:where> <place>", present, "live <prep> <place>"},
 	{"moved", "home", "home", 0.95, "move relocate immigrate emigrate", simplePast | perfect, "~ from >to <place>", present, "live in <place>"},
 	{"moved", "home", "home", 0.95, "move relocate immigrate emigrate", simplePast | perfect, "~ to <place>", present, "live in <place>"},
-	{"home long", "home", "home", 0.9, "live reside", perfect, "~ <prep:where> <place>", present, "live <prep> <place>"},
+	{"home long", "home", "home", 0.9, "live reside", perfect, "~ <prep:where> <place:city> for|since", present, "live <prep> <place>"},
 	{"past home", "home", "past home:<place>", 0.9, "live reside", usedTo | simplePast | perfect, "~ <prep:where> <place>", usedTo, "live <prep> <place>"},
 	{"household", "family", "household", 0.85, "live", now, "alone", present, "live alone"},
 	{"household", "family", "household", 0.85, "move", simplePast | perfect, "back? in with <how:phrase>", present, "live with <how>"},

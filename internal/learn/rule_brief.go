@@ -4,11 +4,12 @@ import "strings"
 
 // brief reads what people say of themselves in a list of few words: "nurse, night
 // shifts, two kids", "34, vegan, living in Cork". Each item must be one that somebody
-// says of themselves, and there must be two at least, of which one is an age, a work or
-// relatives.
+// says of themselves, and one at least must be of a person: "nurse, night shifts" may be
+// an offer of work, "doctor, lawyer" a choice.
 func (r *reader) brief(c *clause, i int) bool {
 	var said []string
 	telling, from := false, i
+	once := map[string]bool{}
 	for k := i; k <= len(c.words); k++ {
 		if k < len(c.words) && !c.words[k].mark() && !(c.at(k) == "and" && k > from) {
 			continue
@@ -18,9 +19,11 @@ func (r *reader) brief(c *clause, i int) bool {
 			continue
 		}
 		lead, tells := c.item(from, k)
-		if lead == "" || len(said) == 8 {
+		if lead == "" || len(said) == 8 || strings.HasPrefix(lead, "I am") && lead != "I am" && once["work"] || isDigit(c.at(from)) && lead == "I am" && once["age"] {
 			return false
 		}
+		once["work"] = once["work"] || strings.HasPrefix(lead, "I am") && lead != "I am"
+		once["age"] = once["age"] || isDigit(c.at(from)) && lead == "I am"
 		telling = telling || tells
 		said, from = append(said, lead+" "+lowerUnlessName(c, from, k)), k+1
 	}
@@ -58,19 +61,19 @@ func (c *clause) item(i, j int) (lead string, telling bool) {
 	case occupations[last] && j-i < 4 && !hanging[first]:
 		switch {
 		case first == "a" || first == "an":
-			return "I am", true
+			return "I am", false
 		case strings.ContainsRune(vowels, rune(first[0])):
-			return "I am an", true
+			return "I am an", false
 		}
-		return "I am a", true
+		return "I am a", false
 	case (last == "shifts" || last == "shift") && j-i == 2, last == "remotely" && j-i == 1, last == "part-time" && j-i == 1:
 		return "I work", false
 	case determiner[first] && first != "the" && first != "my" && j-i > 1 && (kinPlural[last] || petWords[last] || kinWords[last] && first != "a"):
 		return "I have", kinPlural[last]
 	case j-i == 1 && (diets[first] || first == "single" || first == "married" || first == "divorced" || first == "engaged" || first == "widowed" || ailments[first]):
-		return "I am", false
+		return "I am", true
 	case (first == "living" || first == "based" || first == "from") && c.placeEnd(i+1)+c.placeEnd(i+2) > 2*i+3:
-		return "I am", false
+		return "I am", true
 	case first == "allergic" && c.at(i+1) == "to":
 		return "I am", false
 	}

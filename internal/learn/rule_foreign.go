@@ -9,10 +9,10 @@ var (
 	joking     = regexp.MustCompile(`(?i)\b(?:just kidding|only kidding|i'?m kidding|jk|kidding aside|as a joke|joking)\b`)
 	pretending = regexp.MustCompile(`(?i)\b(?:role-?play|pretend (?:that|to|you|i|we)|imagine (?:that|you|i|we|a)|let['’]s (?:say|imagine|pretend|suppose)|act as (?:if|though|an?|my)|my character|hypothetical|for the sake of argument|^say (?:i['’]?m|i am|i have|that i|we) )`)
 	// mocking says that a turn means the opposite of its words.
-	mocking = regexp.MustCompile(`(?i)(?:^|\s)/s\s*$|\bnot!\s*$`)
+	mocking = regexp.MustCompile(`(?i)(?:^|\s)/s\s*$|[.!?]\s+not!\s*$`)
 
 	// playing begins a play that goes on in the turns after it, ending is its end.
-	playing    = regexp.MustCompile(`(?i)\brole[- ]?play(?:s|ing)?\b|\bpretend (?:that )?(?:you|i|we)\b|\blet['’]?s play (?:a game|that|pretend|make-believe)|^(?:ok,? )?you (?:be|play) the\b|\bact (?:like|as if|as though) (?:i|you|we)\b`)
+	playing    = regexp.MustCompile(`(?i)^role[- ]?play|\b(?:let['’]?s|can we|could we|shall we|want to|wanna|like to|start|begin|do|for) (?:[\w'’]+ ){0,3}role[- ]?play(?:ing)?\b|\bpretend (?:that )?(?:you|i|we)\b|\blet['’]?s play (?:a game|that|pretend|make-believe)|^(?:ok,? )?you (?:be|play) the\b|\bact (?:like|as if|as though) (?:i|you|we)\b`)
 	playEnding = regexp.MustCompile(`(?i)\b(?:end|stop|quit|exit|finish|done with|enough of|out of|no more)(?: of)?(?: the| this| our)? (?:role[- ]?play(?:ing)?|character|game|playing|pretending)\b|\bback to (?:reality|normal|real life)\b|\b(?:in real life|for real now|seriously now|jokes aside|\(?ooc\b)`)
 	// acting is how somebody in a play begins: with what they do.
 	acting = regexp.MustCompile(`^\s*\*[a-z]+s\b[^*\n]{0,80}\*`)

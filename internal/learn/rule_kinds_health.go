@@ -1,6 +1,9 @@
 package learn
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // vitals are what is measured of a body.
 var vitals = table("cholesterol eyesight vision hearing bmi triglycerides")
@@ -57,11 +60,14 @@ var drugs = table("antidepressants insulin metformin statins medication medicati
 // tell too little.
 func drug(c *clause, i int) string {
 	j := i
+	if determiner[c.at(i)] || c.at(i) == "the" || pointing[c.at(i)] {
+		return ""
+	}
 	for j < i+3 && c.at(j) != "" && !drugs[c.at(j)] && c.at(j) != "thinners" && c.at(j) != "blockers" && !c.words[j].mark() && !hanging[c.at(j)] {
 		j++
 	}
 	w := c.at(j)
-	if w == "thinners" || w == "blockers" || drugs[w] && (j > i || !strings.HasPrefix(w, "med")) && (j == i || c.at(i) != "the") {
+	if w == "thinners" || w == "blockers" || drugs[w] && (j > i || !strings.HasPrefix(w, "med")) {
 		return thirdPerson(c.text(i, j+1))
 	}
 	return ""
@@ -82,14 +88,18 @@ func aid(c *clause, i int) string {
 	return ""
 }
 
+// expecting is how far off the day is that somebody with child is due, for those who
+// say no more.
+const expecting = 21 * 24 * time.Hour
+
 // dueDay accepts the day on which a child is to come: "in May", "on 3 June".
 func dueDay(c *clause, i int) string {
 	if c.at(i) != "in" && c.at(i) != "on" {
 		return ""
 	}
 	dates := c.dates(i, len(c.words))
-	if len(dates) == 0 || dates[0].Start > 3 {
-		return ""
+	if len(dates) == 0 || dates[0].Start > 3 || dates[0].To.Sub(c.said.Turn.CreatedAt) < expecting {
+		return "" // who is due on Friday may be so at work
 	}
 	return c.text(i, len(c.words))[:dates[0].End]
 }

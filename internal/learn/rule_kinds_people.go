@@ -100,7 +100,7 @@ func pets(c *clause, i int) string {
 // afterPet reports whether an animal's name ends before word j: "a dog walker" is none.
 func afterPet(c *clause, j int) bool {
 	w := c.at(j)
-	return c.words[j].mark() || hanging[w] || stops[w] || timing[w] || adverb[w] || trailing[w] || c.words[j].capital || joints[w] || past(w) || w == "today" || w == "called" || w == "named" || w == "who" || w == "that" || pointing[w]
+	return c.words[j].mark() || hanging[w] || stops[w] || timing[w] || adverb[w] || trailing[w] || c.words[j].capital || joints[w] || past(w) || countWords[w] || isDigit(w) || w == "today" || w == "called" || w == "named" || w == "who" || w == "that" || pointing[w]
 }
 
 // kids accepts relatives that somebody has: "two kids".

@@ -17,7 +17,9 @@ func faith(c *clause, i int) string {
 var faiths = table("catholic christian protestant muslim jewish hindu buddhist sikh atheist agnostic mormon orthodox quaker lutheran methodist")
 
 // zones are short names of time zones.
-var zones = table("cet cest eet eest wet west gmt utc bst est edt eastern cst cdt mst mdt pst pdt pacific ist jst kst aest aedt nzst sgt hkt msk")
+var zones = table("cet cest eet eest wet west gmt utc bst est edt eastern cst cdt central mst mdt mountain pst pdt pacific ist jst kst aest aedt nzst sgt hkt msk")
+
+var longZones = table("eastern central mountain pacific")
 
 // zone accepts a time zone: "CET", "GMT+2", "Eastern time".
 func zone(c *clause, i int) string {
@@ -32,22 +34,19 @@ func zone(c *clause, i int) string {
 		if isDigit(c.at(j)) || strings.HasPrefix(c.at(j), "+") {
 			j++
 		}
-	case timed(i + 1), timed(i+2) && c.words[i+1].capital: // "Lisbon time"
+	case timed(i+1) && (c.at(i+1) == "timezone" || c.at(i+2) == "zone"): // "the Lisbon time zone"
 		j = i + 1
-		if timed(i + 2) {
-			j++
-		}
 	default:
 		return ""
 	}
 	if end := j; timed(end) {
 		end++
-		if c.at(end) == "zone" || c.at(end-1) == "timezone" || zones[w] && w != "eastern" && w != "pacific" {
+		if c.at(end) == "zone" || c.at(end-1) == "timezone" || zones[w] && !longZones[w] {
 			return c.text(i, j)
 		}
 		return c.text(i, end)
 	}
-	if w == "eastern" || w == "pacific" || w == "west" || w == "wet" {
+	if longZones[w] || w == "west" || w == "wet" {
 		return ""
 	}
 	return c.text(i, j)
@@ -69,10 +68,18 @@ func grade(c *clause, i int) string {
 // notWhere are names after "I'm in" that are no places.
 var notWhere = table("it hr sales marketing finance engineering accounting english math maths spanish french german monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december")
 
+// programs are what people are "in" who sit before a screen, and more that is no place.
+var programs = table("excel word powerpoint outlook vim emacs vscode visual vs python java javascript typescript rust go c react vue angular docker kubernetes linux windows photoshop figma slack teams zoom gmail chrome firefox safari github gitlab jira notion terminal unity blender xcode android sql chapter part section step level season episode class group team plan phase stage row line love debug power slytherin gryffindor hufflepuff ravenclaw")
+
+var shortPlaces = table("nyc la sf dc uk usa us uae nz")
+
+// acronym reports whether a word is in capitals.
+func acronym(w string) bool { return len(w) > 1 && len(w) < 6 && w == strings.ToUpper(w) }
+
 // whereabouts accepts the place where somebody is, which need not be their home.
 func whereabouts(c *clause, i int) string {
 	j := c.placeEnd(i)
-	if j == i || notWhere[c.at(i)] || c.at(i) == "the" {
+	if j == i || notWhere[c.at(i)] || programs[c.at(i)] || c.at(i) == "the" || acronym(c.text(i, i+1)) && !shortPlaces[c.at(i)] {
 		return ""
 	}
 	for k := j; k < len(c.words); k++ {
@@ -87,6 +94,9 @@ func whereabouts(c *clause, i int) string {
 func ofOurs(c *clause, i int) string {
 	if c.at(i) != "my" && c.at(i) != "our" {
 		return ""
+	}
+	if c.headed(i, 4, devices) == i && c.headed(i, 4, holdings) == i && petEnd(c, i+1) == i+1 {
+		return "" // doubts are got rid of too
 	}
 	return thing(c, i)
 }

@@ -53,7 +53,7 @@ func (r *reader) apart(c *clause, p *predicate, couple bool, when string) bool {
 		} else {
 			return false
 		}
-	case couple && (j == len(c.words) || c.words[j].mark() || timing[c.at(j)] || stops[c.at(j)] || hanging[c.at(j)] || adverb[c.at(j)]):
+	case couple && (j == len(c.words) || c.words[j].mark() || timing[c.at(j)] && c.at(j) != "the" && c.at(j) != "a" && c.at(j) != "to" && len(c.dates(j, len(c.words))) > 0 || stops[c.at(j)] || c.at(j) == "after" || adverb[c.at(j)]):
 		whom = r.other
 		if whom == "" {
 			whom = "User's partner"
@@ -80,6 +80,9 @@ func (r *reader) leftBy(c *clause, p *predicate, kin, when string) bool {
 	j := p.rest
 	switch {
 	case (p.verb.lemma == "leave" || p.verb.lemma == "dump" || p.verb.lemma == "divorce") && c.at(j) == "me":
+		if w := c.at(j + 1); w != "" && !c.words[j+1].mark() && !stops[w] && w != "after" && !adverb[w] && w != "for" && !(timing[w] && w != "a" && w != "the" && len(c.dates(j+1, len(c.words))) > 0) {
+			return false // a note, or in charge
+		}
 	case p.verb.lemma == "break" && c.at(j) == "up" && c.at(j+1) == "with" && c.at(j+2) == "me":
 		j += 2
 	default:
@@ -135,7 +138,7 @@ func (r *reader) cancelled(c *clause, i, k int) bool {
 	}
 	until = c.undated(from, until)
 	det := c.at(from)
-	if byUs && c.at(k) != "off" && c.nameEnd(from) > from && until-from < 5 { // "we cancelled Malta"
+	if byUs && c.at(k) != "off" && c.nameEnd(from) > from && until-from < 5 && !timing[det] { // "we cancelled Malta"
 		r.g = captured{}
 		r.fact(c, &user, gaveUp, "User cancelled "+c.text(from, until), "")
 		return true
@@ -152,11 +155,13 @@ func (r *reader) cancelled(c *clause, i, k int) bool {
 	switch {
 	case c.at(from+1) == "engagement":
 		r.fact(c, &user, newlySingle, "User is no longer engaged", "")
+	case c.at(k) == "off" && head > from+1 && !ownOccasions[c.at(head-1)] && c.at(head-1) != "meeting" && c.at(head-1) != "concert" && c.at(head-1) != "conference":
+		return false // my game is off today
 	case head > from+1 && head <= until && (det != "the" || ownOccasions[c.at(head-1)]):
 		f := *put
 		f.attribute = attributeOf("date", thing)
 		r.fact(c, &user, &f, "User's "+thing+" is cancelled", "")
-	case byUs && det != "the":
+	case byUs && det != "the" && c.headed(from, 4, holdings) > from:
 		r.fact(c, &user, gaveUp, "User cancelled User's "+thing, "")
 	default:
 		return false

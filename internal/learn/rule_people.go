@@ -31,7 +31,7 @@ func (r *reader) ofName(c *clause, i int, greeted bool) bool {
 		if name == "" || demonym(c.at(i+2)) || nationals[c.at(i+2)] {
 			return false
 		}
-	case c.nameEnd(i) > i && c.at(c.nameEnd(i)) == "here" && c.first && !kinWords[c.at(i)] && (c.nameEnd(i)+1 == len(c.words) || c.words[c.nameEnd(i)+1].mark() || stops[c.at(c.nameEnd(i)+1)]):
+	case c.first && c.hereIs(i, greeted):
 		f, name = greets, c.text(i, c.nameEnd(i))
 	case c.at(i) == "this" && c.at(i+1) == "is", c.at(i) == "it" && c.at(i+1) == "is":
 		if last := c.at(len(c.words) - 1); last == "here" || last == "speaking" {
@@ -55,6 +55,22 @@ func (r *reader) ofName(c *clause, i int, greeted bool) bool {
 	r.fact(c, &user, f, "User's name is "+name, "")
 	return true
 }
+
+// hereIs reports whether somebody tells who writes: "Derek here, a quick question".
+// "Same here" and "Sunny here" are of no one: a word that begins a sentence is a name if
+// a greeting stands before it or more follows, and if we know it as no other word.
+func (c *clause) hereIs(i int, greeted bool) bool {
+	end := c.nameEnd(i)
+	w := c.at(i)
+	if end == i || end > i+2 || c.at(end) != "here" || !greeted && c.at(end+1) != "," && c.at(end+1) != "-" && end == i+1 {
+		return false
+	}
+	_, known := verbs()[w]
+	return !known && !notHere[w] && !kinWords[w] && !kinPlural[w] && !occupations[w] && !nationals[w] && !demonym(w) && !sorts[w] && !timing[w] && !adverb[w] && !openers[w] && !empty[w] && !stops[w] && !trailing[w] && !vagueStart[w] && !pointing[w]
+}
+
+// notHere are words before "here" that are of no one.
+var notHere = table("same right over out in up down all everyone nothing everything sunny rainy cold hot warm snowy cloudy winter summer spring autumn morning evening night raining snowing newbie noob beginner student developer parent american british european long first big quick question")
 
 var calling = table("you can please just everyone everybody people friends my they all may")
 
@@ -212,7 +228,7 @@ func (r *reader) kinNames(c *clause, kin string, j int) bool {
 	var names []string
 	named, end := 0, j
 	for k := j; k < len(c.words); {
-		if n := c.nameEnd(k); n > k {
+		if n := c.nameEnd(k); n > k && !nationals[c.at(k)] && !demonym(c.at(k)) && !languages[c.at(k)] {
 			one := c.text(k, n)
 			named++
 			if c.at(n) == "(" && isDigit(c.at(n+1)) && (c.at(n+2) == ")" || n+2 == len(c.words)) {

@@ -223,7 +223,7 @@ func TestNothingIsReadInAPlay(t *testing.T) {
 		{[]string{"You be the waiter.", "I'm allergic to nuts."}, ""},
 		{[]string{"Act like I'm your teacher.", "I live in Oslo."}, ""},
 		{[]string{"Let's roleplay a job interview.", "I work at Google.", "OK, end of roleplay.", "I live in Leeds."}, "\tuser/home: User lives in Leeds\n"},
-		{[]string{"I hated the role play at school.", "I live in Leeds."}, ""},
+		{[]string{"I hated the role play at school.", "I live in Leeds."}, "\tuser/home: User lives in Leeds\n"},
 		{[]string{"What does act mean?", "I live in Leeds."}, "\tuser/home: User lives in Leeds\n"},
 	} {
 		var turns []Said

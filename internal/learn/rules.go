@@ -374,7 +374,10 @@ func (r *reader) facts(c *clause, p *predicate, when string) {
 // fits checks what a form alone cannot say.
 func fits(f *family, c *clause, p *predicate, g *captured) bool {
 	switch f.rule {
-	case "age", "eats again", "dating", "birth", "whereabouts", "timezone", "disposed", "native language", "wakes":
+	case "birth": // but a baby shower is none
+		w := c.at(g.end)
+		return p.neg == "" && (w == "" || c.words[g.end].mark() || timing[w] || hanging[w] || stops[w] || adverb[w] || w == "girl" || w == "boy" || w == "named" || w == "called" || w == "and")
+	case "age", "eats again", "dating", "whereabouts", "timezone", "disposed", "native language", "wakes":
 		return p.neg == ""
 	case "no more", "no driver":
 		return p.neg != ""
