@@ -180,6 +180,7 @@ func (f *files) drain() error {
 		if len(batch) == 0 {
 			break
 		}
+		began, size := time.Now(), f.now()
 		failed, err := f.write(context.Background(), batch)
 		left = append(left, failed...)
 		if err != nil {
@@ -191,6 +192,7 @@ func (f *files) drain() error {
 		if len(errs) > 0 {
 			break
 		}
+		f.rest(size, time.Since(began))
 	}
 	f.mu.Lock()
 	for _, i := range left {
@@ -204,6 +206,22 @@ func (f *files) drain() error {
 	f.idle.Broadcast()
 	f.mu.Unlock()
 	return err
+}
+
+// rest leaves the disk and the processor to those who write memories, as long as
+// they do: files take a quarter of the time, and lag behind.
+func (f *files) rest(size int64, took time.Duration) {
+	if f.now() == size {
+		return
+	}
+	pause := time.NewTimer(min(3*took, time.Second))
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-f.stop:
+	case <-f.hurry:
+		poke(f.hurry) // for the next one
+	}
 }
 
 func (f *files) take() []item {

@@ -90,37 +90,28 @@ type field struct{ key, value string }
 // with returns the page with these fields and words, everything else as it was:
 // lines of other keys, comments, order, and lines whose value stays the same.
 func (p page) with(fields []field, words string) page {
-	out := page{mark: p.mark, end: p.end, has: true}
-	old := map[string]string{} // what stands there means
-	if values, err := readFront(p.front); err == nil {
-		for key, v := range values {
-			old[key] = v.meaning()
-		}
-	}
+	out := page{mark: p.mark, end: p.end, has: true, body: words + p.bodyEnd(words)}
 	left := slices.Clone(fields)
 	var front strings.Builder
 	for _, piece := range pieces(p.front) {
+		ours := slices.ContainsFunc(fields, func(f field) bool { return f.key == piece.key })
 		i := slices.IndexFunc(left, func(f field) bool { return f.key == piece.key })
 		switch {
-		case piece.key == "" || i < 0 && !slices.ContainsFunc(fields, func(f field) bool { return f.key == piece.key }):
+		case piece.key == "" || !ours:
 			front.WriteString(piece.text)
 			continue
-		case i < 0: // twice
+		case i < 0: // it stands there twice
 			continue
 		}
 		f := left[i]
 		left = slices.Delete(left, i, i+1)
-		if f.value == "" {
-			continue
+		switch {
+		case f.value == "":
+		case piece.says(f):
+			front.WriteString(strings.TrimRight(piece.text, "\r\n") + p.end)
+		default:
+			front.WriteString(f.key + ": " + f.value + piece.comment() + p.end)
 		}
-		if was, ok := old[f.key]; ok && was == meaningOf(f.value) {
-			front.WriteString(piece.text)
-			if !strings.HasSuffix(piece.text, "\n") {
-				front.WriteString(p.end)
-			}
-			continue
-		}
-		front.WriteString(f.key + ": " + f.value + piece.comment() + p.end)
 	}
 	for _, f := range left {
 		if f.value != "" {
@@ -128,33 +119,60 @@ func (p page) with(fields []field, words string) page {
 		}
 	}
 	out.front = front.String()
-	out.body = words + p.bodyEnd(words)
 	return out
+}
+
+// says reports whether the piece has the field's value, however it is written.
+func (p piece) says(f field) bool {
+	ours := f.key + ": " + f.value
+	if strings.TrimRight(p.text, "\r\n") == ours {
+		return true
+	}
+	stands, err := readFront(p.text)
+	if err != nil || len(stands) != 1 {
+		return false
+	}
+	wanted, err := readFront(ours + "\n")
+	return err == nil && stands[f.key].meaning() == wanted[f.key].meaning()
 }
 
 // rewritten is with, unless what comes out would not say these fields and all that
 // other keys said: then front matter is written in a way that is not understood here,
 // and it must not be touched.
 func (p page) rewritten(fields []field, words string) (out page, ok bool) {
-	was, err := readFront(p.front)
-	if err != nil {
-		return page{}, false
-	}
 	out = p.with(fields, words)
+	if !p.has {
+		return out, true
+	}
 	now, err := readFront(out.front)
 	if err != nil {
 		return page{}, false
 	}
+	var ours strings.Builder
 	for _, f := range fields {
-		v, there := now[f.key]
-		if there != (f.value != "") || there && v.meaning() != meaningOf(f.value) {
-			return page{}, false
+		if f.value != "" {
+			ours.WriteString(f.key + ": " + f.value + "\n")
 		}
-		delete(was, f.key)
-		delete(now, f.key)
+	}
+	wanted, err := readFront(ours.String())
+	if err != nil {
+		return page{}, false
 	}
 	same := func(a, b value) bool { return a.meaning() == b.meaning() }
-	return out, maps.EqualFunc(was, now, same)
+	if out.front == p.front && len(now) == len(wanted) {
+		return out, maps.EqualFunc(now, wanted, same)
+	}
+	was, err := readFront(p.front)
+	if err != nil {
+		return page{}, false
+	}
+	for _, f := range fields {
+		delete(was, f.key)
+	}
+	for key, v := range wanted {
+		was[key] = v
+	}
+	return out, maps.EqualFunc(now, was, same)
 }
 
 // bodyEnd closes the file as it was closed, if its words would be read back so.
@@ -230,15 +248,6 @@ func (v value) meaning() string {
 		return "list\x00" + strings.Join(v.list, "\x00")
 	}
 	return "text\x00" + v.text
-}
-
-// meaningOf reads one value.
-func meaningOf(yaml string) string {
-	values, err := readFront("x: " + yaml + "\n")
-	if err != nil {
-		return ""
-	}
-	return values["x"].meaning()
 }
 
 // readFront reads the top-level keys whose values are scalars or lists of them;

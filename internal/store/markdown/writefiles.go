@@ -59,10 +59,11 @@ func ownersOf(batch []item) []memory.Owner {
 // plan is a file to be written or taken away.
 type plan struct {
 	item
-	old  *record // what was written before, nil for nothing
-	next *record // nil: the file goes
-	text string
-	temp string
+	old   *record // what was written before, nil for nothing
+	next  *record // nil: the file goes
+	text  string
+	temp  string
+	there bool // the file says so already
 }
 
 // plan decides on an owner's files.
@@ -128,6 +129,11 @@ func (f *files) planOne(i item, l *loader) (*plan, error) {
 	}
 	p := &plan{item: i, old: old, next: next, text: text.String()}
 	next.SHA, next.Size = hashOf(p.text), int64(len(p.text))
+	if p.text == base && (old == nil || old.Path == at) {
+		if info, err := f.root.Lstat(at); err == nil {
+			p.there, next.Mtime = true, info.ModTime().UnixNano()
+		}
+	}
 	return p, nil
 }
 
@@ -321,7 +327,7 @@ func (f *files) prepare(plans []*plan) error {
 	group.SetLimit(syncers)
 	made := map[string]bool{}
 	for n, p := range plans {
-		if p.next == nil {
+		if p.next == nil || p.there {
 			continue
 		}
 		folder := path.Dir(p.next.Path)
@@ -369,7 +375,7 @@ func (f *files) writeTemp(p *plan) error {
 
 // place gives a file its name and takes the old one away.
 func (f *files) place(p *plan, folders map[string]bool) error {
-	if p.next != nil {
+	if p.next != nil && !p.there {
 		if err := f.root.Rename(p.temp, p.next.Path); err != nil {
 			return wrapPath(p.next.Path, err)
 		}
