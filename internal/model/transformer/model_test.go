@@ -245,6 +245,32 @@ func TestManyGoroutinesGiveTheSameBits(t *testing.T) {
 	}
 }
 
+func TestVectorTiersGiveTheSameBits(t *testing.T) {
+	if len(vector.Tiers()) < 3 {
+		t.Skip("this machine has no two tiers to compare")
+	}
+	before := vector.Tier()
+	defer vector.Use(before)
+	m, cross := openTest(t, "mean"), openTest(t, "cross")
+	const text = "the quick brown fox jumps over the lazy dog in lisbon"
+	var vectors [][]float32
+	var scores []float32
+	for _, name := range vector.Tiers()[1:] {
+		if err := vector.Use(name); err != nil {
+			t.Fatal(err)
+		}
+		vectors = append(vectors, embed(t, m, text)...)
+		got, err := cross.Rerank(context.Background(), "hello world", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scores = append(scores, got...)
+	}
+	if !slices.Equal(vectors[0], vectors[1]) || scores[0] != scores[1] {
+		t.Errorf("%v: vectors %v, scores %v", vector.Tiers()[1:], vectors, scores)
+	}
+}
+
 func TestGroups(t *testing.T) {
 	of := func(sizes ...int) (out []sequence) {
 		for _, n := range sizes {
