@@ -79,7 +79,7 @@ func (m *Measures) Each(yield func(name string, value float64)) {
 
 var measureNames = [...]string{"lexical", "own", "related", "vector", "known", "reply", "session", "peak"}
 
-// Marks are what the words of a memory show whatever the question.
+// Marks are what a memory shows whatever the question.
 type Marks uint8
 
 // The marks.
@@ -89,6 +89,7 @@ const (
 	MarkNumbers                   // names a number
 	MarkPlaces                    // seems to name a place
 	MarkQuotes                    // holds something in quotation marks
+	MarkOther                     // is a fact about somebody or something else than the user
 )
 
 // Moment is a year, a month of a year, or a day. Parts that are not known are 0.

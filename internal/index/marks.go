@@ -58,6 +58,14 @@ func marksOf(content string) memory.Marks {
 	return m
 }
 
+// marksOfSubject returns what a memory shows by whom it is about.
+func marksOfSubject(m memory.Memory) memory.Marks {
+	if m.Fact == nil || m.Fact.Subject == "" || strings.EqualFold(m.Fact.Subject, "user") {
+		return 0
+	}
+	return memory.MarkOther
+}
+
 // maxMoments bounds what is kept of a long text full of dates.
 const maxMoments = 8
 

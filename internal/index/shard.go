@@ -163,7 +163,7 @@ func (s *contents) add(m memory.Memory, vec []float32, seen vocabulary) {
 		s.odd[n] = strings.Clone(m.ID())
 	}
 	length, marks, classes := s.post(n, m, said, seen)
-	d.marks, d.classes = marks|marksOf(m.Content()), classes
+	d.marks, d.classes = marks|marksOf(m.Content())|marksOfSubject(m), classes
 	d.dates = int32(len(s.moments))
 	if marks&(memory.MarkTimes|memory.MarkNumbers) != 0 {
 		s.moments = appendMoments(s.moments, m.Content(), said)

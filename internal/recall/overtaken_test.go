@@ -18,7 +18,7 @@ func TestOvertakenTurnsStandBehindWhatHoldsNow(t *testing.T) {
 	for _, h := range Overtaken(hits) {
 		got = append(got, h.Memory.ID())
 	}
-	if want := "other lisbon older old elsewhere"; strings.Join(got, " ") != want {
+	if want := "lisbon old older other elsewhere"; strings.Join(got, " ") != want {
 		t.Errorf("got %q, want %q", strings.Join(got, " "), want)
 	}
 	block := Render(Core{}, []memory.Hit{turn("old", lisbon)}, RenderOptions{}).Text

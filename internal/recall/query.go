@@ -19,6 +19,7 @@ type Query struct {
 
 	words   []string
 	self    bool         // about the one who asks
+	owns    bool         // or about what they have: their people, their things
 	when    bool         // for a time
 	count   bool         // for a number
 	where   bool         // for a place
@@ -61,8 +62,10 @@ func (q *Query) read() (present bool) {
 	for i, w := range q.words {
 		prev, next := q.at(i-1), q.at(i+1)
 		switch w {
-		case "i", "my", "me", "mine", "we", "our", "myself":
+		case "i", "me", "we", "myself":
 			q.self = true
+		case "my", "mine", "our":
+			q.self, q.owns = true, true
 		case "when":
 			q.when = true
 		case "where":

@@ -79,6 +79,13 @@ func TestCuesPreferWhatTheQuestionAsksFor(t *testing.T) {
 	if got := rank("What did we cook?", base("a", func(c *memory.Candidate) { c.Marks = memory.MarkAsks }), base("b", func(*memory.Candidate) {})); got[0] != "b" {
 		t.Errorf("a question ranks before a statement: %v", got)
 	}
+	about := func(c *memory.Candidate) { c.Kind, c.Marks = memory.KindFact, memory.MarkOther }
+	if got := rank("What did I cook?", base("a", about), base("b", func(c *memory.Candidate) { c.Kind = memory.KindFact })); got[0] != "b" {
+		t.Errorf("what somebody else did ranks before what the user did: %v", got)
+	}
+	if got := rank("What did my sister cook?", base("a", about), base("b", func(c *memory.Candidate) { c.Kind = memory.KindFact })); got[0] != "a" {
+		t.Errorf("asked about a sister, a fact about her gives way: %v", got)
+	}
 	if got := rank("What did I cook?", base("a", func(c *memory.Candidate) { c.Role = memory.RoleAssistant }), base("b", func(*memory.Candidate) {})); got[0] != "b" {
 		t.Errorf("the assistant's words rank before the user's: %v", got)
 	}
