@@ -3,9 +3,11 @@ package engine
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -15,7 +17,11 @@ import (
 // fact that is seen where f is not is left out: what holds in one project says
 // nothing of the others. named is one more, by its id; "" for none.
 func (e *Engine) conflicts(ctx context.Context, f memory.Fact, named string) ([]memory.Fact, error) {
-	near, err := e.inSameWords(ctx, f)
+	var near []learn.Neighbour
+	var err error
+	if f.Subject != "" || denies(f.Content) {
+		near, err = e.opposed(ctx, f)
+	}
 	if err != nil { // what a person writes is written, found to contradict or not
 		e.Log.Warn("a fact was not compared with those in the same words", "fact", f.ID, "err", err)
 	}
@@ -68,9 +74,10 @@ func contradicted(f memory.Fact, near []learn.Neighbour) (ids []string) {
 // said in the same words, so that there are few.
 const mostAlike = 3
 
-// inSameWords returns the facts that share most words with f: one that says the
-// opposite is among them.
-func (e *Engine) inSameWords(ctx context.Context, f memory.Fact) ([]learn.Neighbour, error) {
+// opposed returns those of the facts that share most words with f of which one denies
+// or ends something and the other does not. It costs a search; so what is about nobody
+// that is known and denies nothing is not looked at.
+func (e *Engine) opposed(ctx context.Context, f memory.Fact) ([]learn.Neighbour, error) {
 	found, err := e.Searcher.Search(ctx, memory.Search{
 		Scopes: []memory.Scope{f.Scope}, Text: f.Content, ByWords: true,
 		Kinds: []memory.Kind{memory.KindFact}, Now: e.now(), Limit: mostAlike,
@@ -88,12 +95,18 @@ func (e *Engine) inSameWords(ctx context.Context, f memory.Fact) ([]learn.Neighb
 	}
 	var near []learn.Neighbour
 	for _, m := range memories {
-		if m.Fact != nil {
+		if m.Fact != nil && denies(m.Fact.Content) != denies(f.Content) {
 			near = append(near, learn.Neighbour{Fact: *m.Fact, Link: m.Link})
 		}
 	}
 	return near, nil
 }
+
+// over is what says that something was and is no more.
+var over = regexp.MustCompile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up|no longer)\b`)
+
+// denies reports whether a fact denies something, or says that it is over.
+func denies(s string) bool { return text.Negated(s) || over.MatchString(s) }
 
 // narrower reports whether all who see what belongs to a see what belongs to b.
 func narrower(a, b memory.Scope) bool {
