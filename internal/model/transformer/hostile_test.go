@@ -127,6 +127,33 @@ func folder(t testing.TB, name string) fstest.MapFS {
 	return out
 }
 
+// reheaded returns the folder with the header of its tensors changed.
+func reheaded(t testing.TB, dir fstest.MapFS, change func(header map[string]any)) fstest.MapFS {
+	t.Helper()
+	b := dir[weightsFile].Data
+	n := binary.LittleEndian.Uint64(b)
+	var header map[string]any
+	if err := json.Unmarshal(b[8:8+n], &header); err != nil {
+		t.Fatal(err)
+	}
+	change(header)
+	text, err := json.Marshal(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := maps.Clone(dir)
+	out[weightsFile] = &fstest.MapFile{Data: append(file(string(text), 0), b[8+n:]...)}
+	return out
+}
+
+// renamed gives a tensor another name.
+func renamed(from, to string) func(header map[string]any) {
+	return func(header map[string]any) {
+		header[to] = header[from]
+		delete(header, from)
+	}
+}
+
 // changed returns the folder with one field of one file set, or, with nil, deleted.
 func changed(t testing.TB, dir fstest.MapFS, file string, value any, path ...string) fstest.MapFS {
 	t.Helper()
@@ -160,40 +187,104 @@ func TestFoldersThatCannotBeDoneAreRefused(t *testing.T) {
 	cut := maps.Clone(mean)
 	cut[weightsFile] = &fstest.MapFile{Data: mean[weightsFile].Data[:40000]}
 	for want, dir := range map[string]fstest.MapFS{
-		"model_type":            changed(t, mean, "config.json", "gpt2", "model_type"),
-		"hidden_act":            changed(t, mean, "config.json", "relu", "hidden_act"),
-		"absolute":              changed(t, mean, "config.json", "relative_key", "position_embedding_type"),
-		"hidden_size is":        changed(t, mean, "config.json", 1<<40, "hidden_size"),
-		"hidden_size 32":        changed(t, mean, "config.json", 5, "num_attention_heads"),
-		"num_hidden_layers":     changed(t, mean, "config.json", -1, "num_hidden_layers"),
-		"layer.2":               changed(t, mean, "config.json", 3, "num_hidden_layers"),
-		"want [":                changed(t, mean, "config.json", 65, "intermediate_size"),
-		"vocab_size is":         changed(t, mean, "config.json", 3, "vocab_size"),
-		"position_embeddings":   changed(t, mean, "config.json", 1000, "max_position_embeddings"),
-		"too short":             changed(t, mean, "sentence_bert_config.json", 3, "max_seq_length"),
-		"pooling by":            changed(t, mean, "1_Pooling/config.json", true, "pooling_mode_max_tokens"),
-		"bytes":                 cut,
-		"no such file":          without(mean, weightsFile),
-		"vocab.txt":             without(mean, "tokenizer.json"),
-		"BPE":                   changed(t, mean, "tokenizer.json", "BPE", "model", "type"),
-		"unknown token":         changed(t, mean, "tokenizer.json", "[XXX]", "model", "unk_token"),
-		"BertPreTokenizer":      changed(t, mean, "tokenizer.json", nil, "pre_tokenizer"),
-		"normalizer NFKC":       changed(t, mean, "tokenizer.json", "NFKC", "normalizer", "type"),
-		"normalizer Replace":    changed(t, mean, "tokenizer.json", map[string]any{"type": "Replace", "pattern": map[string]any{"String": "a"}, "content": "aa"}, "normalizer"),
-		"10000 characters":      changed(t, mean, "tokenizer.json", 10000, "model", "max_input_chars_per_word"),
-		"template":              changed(t, mean, "tokenizer.json", []any{}, "post_processor", "pair"),
-		"around":                changed(t, mean, "tokenizer.json", nil, "post_processor"),
-		"added token":           changed(t, mean, "tokenizer.json", []any{map[string]any{"id": 1, "content": "x", "normalized": true}}, "added_tokens"),
-		"number 9999":           changed(t, mean, "tokenizer.json", []any{map[string]any{"id": 9999, "content": "x"}}, "added_tokens"),
-		"has number -5":         changed(t, mean, "tokenizer.json", -5, "model", "vocab", "hello"),
-		"token_type":            changed(t, cross, "config.json", 1, "type_vocab_size"),
-		"vectors for":           changed(t, static, "tokenizer.json", 5000, "model", "vocab", "hello"),
-		"score":                 changed(t, unigram, "tokenizer.json", []any{[]any{"a", "b"}, []any{"c", 1}}, "model", "vocab"),
+		"model_type":          changed(t, mean, "config.json", "gpt2", "model_type"),
+		"hidden_act":          changed(t, mean, "config.json", "relu", "hidden_act"),
+		"absolute":            changed(t, mean, "config.json", "relative_key", "position_embedding_type"),
+		"hidden_size is":      changed(t, mean, "config.json", 1<<40, "hidden_size"),
+		"hidden_size 32":      changed(t, mean, "config.json", 5, "num_attention_heads"),
+		"num_hidden_layers":   changed(t, mean, "config.json", -1, "num_hidden_layers"),
+		"layer.2":             changed(t, mean, "config.json", 3, "num_hidden_layers"),
+		"want [":              changed(t, mean, "config.json", 65, "intermediate_size"),
+		"vocab_size is":       changed(t, mean, "config.json", 3, "vocab_size"),
+		"position_embeddings": changed(t, mean, "config.json", 1000, "max_position_embeddings"),
+		"too short":           changed(t, mean, "sentence_bert_config.json", 3, "max_seq_length"),
+		"pooling by":          changed(t, mean, "1_Pooling/config.json", true, "pooling_mode_max_tokens"),
+		"bytes":               cut,
+		"no such file":        without(mean, weightsFile),
+		"vocab.txt":           without(mean, "tokenizer.json"),
+		"BPE":                 changed(t, mean, "tokenizer.json", "BPE", "model", "type"),
+		"unknown token":       changed(t, mean, "tokenizer.json", "[XXX]", "model", "unk_token"),
+		"BertPreTokenizer":    changed(t, mean, "tokenizer.json", nil, "pre_tokenizer"),
+		"normalizer NFKC":     changed(t, mean, "tokenizer.json", "NFKC", "normalizer", "type"),
+		"normalizer Replace":  changed(t, mean, "tokenizer.json", map[string]any{"type": "Replace", "pattern": map[string]any{"String": "a"}, "content": "aa"}, "normalizer"),
+		"10000 characters":    changed(t, mean, "tokenizer.json", 10000, "model", "max_input_chars_per_word"),
+		"template":            changed(t, mean, "tokenizer.json", []any{}, "post_processor", "pair"),
+		"around":              changed(t, mean, "tokenizer.json", nil, "post_processor"),
+		"added token":         changed(t, mean, "tokenizer.json", []any{map[string]any{"id": 1, "content": "x", "normalized": true}}, "added_tokens"),
+		"number 9999":         changed(t, mean, "tokenizer.json", []any{map[string]any{"id": 9999, "content": "x"}}, "added_tokens"),
+		"has number -5":       changed(t, mean, "tokenizer.json", -5, "model", "vocab", "hello"),
+		"token_type":          changed(t, cross, "config.json", 1, "type_vocab_size"),
+		"vectors for":         changed(t, static, "tokenizer.json", 5000, "model", "vocab", "hello"),
+		"score":               changed(t, unigram, "tokenizer.json", []any{[]any{"a", "b"}, []any{"c", 1}}, "model", "vocab"),
+		"no tensor":           reheaded(t, mean, renamed("encoder.layer.1.output.dense.bias", "x")),
+		"cannot be read":      reheaded(t, mean, func(h map[string]any) { h["embeddings.LayerNorm.bias"].(map[string]any)["dtype"] = "U32" }),
+		"weights for": reheaded(t, unigram, func(h map[string]any) {
+			h["weights"] = map[string]any{"dtype": "F64", "shape": []int{1}, "data_offsets": []int{0, 8}}
+		}),
+		"a mapping of": reheaded(t, unigram, func(h map[string]any) {
+			h["mapping"] = map[string]any{"dtype": "I32", "shape": []int{0}, "data_offsets": []int{0, 0}}
+		}),
+		"want whole numbers": reheaded(t, unigram, func(h map[string]any) { h["mapping"].(map[string]any)["dtype"] = "F32" }),
+		"has vector":         reheaded(t, unigram, func(h map[string]any) { e := h["embeddings"].(map[string]any); e["shape"] = []int{3, 128} }),
+		"without vectors": reheaded(t, static, func(h map[string]any) {
+			h["embeddings"] = map[string]any{"dtype": "I8", "shape": []int{5, 0}, "data_offsets": []int{0, 0}}
+		}),
+		"no token with":         changed(t, mean, "tokenizer.json", map[string]any{"type": "BertProcessing", "cls": []any{"[CLS]", -2}, "sep": []any{"[SEP]", 3}}, "post_processor"),
+		"RobertaProcessing":     changed(t, mean, "tokenizer.json", "RobertaProcessing", "post_processor", "type"),
+		"tokens 2 and 5000":     changed(t, mean, "tokenizer.json", map[string]any{"type": "BertProcessing", "cls": []any{"[CLS]", 2}, "sep": []any{"[SEP]", 5000}}, "post_processor"),
 		"the unknown token has": changed(t, unigram, "tokenizer.json", 100000, "model", "unk_id"),
 	} {
 		m, err := open(dir)
 		if err == nil || !strings.Contains(err.Error(), want) && !(want == "no such file" && strings.Contains(err.Error(), "exist")) {
 			t.Errorf("want an error with %q, got %v, %v", want, m, err)
+		}
+	}
+}
+
+// TestOlderFoldersAreRead names things as the first checkpoints and tokenizers do.
+func TestOlderFoldersAreRead(t *testing.T) {
+	dir := folder(t, "mean")
+	older := reheaded(t, dir, func(h map[string]any) {
+		for name := range maps.Clone(h) {
+			if at, ok := strings.CutSuffix(name, "LayerNorm.weight"); ok {
+				renamed(name, at+"LayerNorm.gamma")(h)
+				renamed(at+"LayerNorm.bias", at+"LayerNorm.beta")(h)
+			}
+		}
+	})
+	older = changed(t, older, "tokenizer.json", map[string]any{"type": "BertProcessing", "cls": []any{"[CLS]", 2}, "sep": []any{"[SEP]", 3}}, "post_processor")
+	older = changed(t, older, "config.json", nil, "layer_norm_eps")
+	delete(older, "modules.json")
+	delete(older, "1_Pooling/config.json")
+	m, err := open(older)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkVector(t, "an older folder", embed(t, m, "hello world")[0], embed(t, now, "hello world")[0])
+}
+
+func TestNormalizersKeepWhatTheyAreToldTo(t *testing.T) {
+	yes, no := true, false
+	for _, c := range []struct {
+		n        normalizerFile
+		in, want string
+	}{
+		{normalizerFile{Accents: &no, Lowercase: true}, "İ É Σ", "i̇ é σ"},
+		{normalizerFile{Accents: &yes}, "İ É Σ", "I E Σ"},
+		{normalizerFile{CleanText: true}, "a\tÉ\x00\u00a0東", "a É 東"},
+		{normalizerFile{Chinese: true}, "a\x00東b", "a\x00 東 b"},
+	} {
+		c.n.Type = "BertNormalizer"
+		steps, err := c.n.steps()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(steps[0](nil, c.in)); got != c.want {
+			t.Errorf("%+v of %q: %q, want %q", c.n, c.in, got, c.want)
 		}
 	}
 }

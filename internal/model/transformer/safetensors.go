@@ -69,7 +69,7 @@ func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
 
 // apart fails if two arrays share bytes: a small file could stand for a large model.
 func (t *tensors) apart() error {
-	all := slices.SortedFunc(maps.Values(t.entries), func(a, b entry) int { return cmp.Compare(a.at, b.at) })
+	all := slices.SortedFunc(maps.Values(t.entries), func(a, b entry) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.end, b.end)) })
 	for i, e := range all {
 		if i > 0 && all[i-1].end > e.at {
 			return fmt.Errorf("two tensors lie at byte %d", e.at)

@@ -218,26 +218,10 @@ type processorFile struct {
 }
 
 type templatePiece struct {
-	Special, Sequence *struct {
+	SpecialToken, Sequence *struct {
 		ID   string `json:"id"`
 		Type int32  `json:"type_id"`
 	}
-}
-
-// UnmarshalJSON gives the fields the names they have in the file.
-func (p *templatePiece) UnmarshalJSON(b []byte) error {
-	type part = struct {
-		ID   string `json:"id"`
-		Type int32  `json:"type_id"`
-	}
-	var both struct {
-		SpecialToken, Sequence *part
-	}
-	if err := json.Unmarshal(b, &both); err != nil {
-		return err
-	}
-	p.Special, p.Sequence = both.SpecialToken, both.Sequence
-	return nil
 }
 
 // around returns the tokens before and after a text; -1 where there are none.
@@ -261,8 +245,8 @@ func (p *processorFile) template() (cls, sep int32, err error) {
 		var b strings.Builder
 		for _, piece := range pieces {
 			switch {
-			case piece.Special != nil:
-				fmt.Fprintf(&b, "%s:%d ", piece.Special.ID, piece.Special.Type)
+			case piece.SpecialToken != nil:
+				fmt.Fprintf(&b, "%s:%d ", piece.SpecialToken.ID, piece.SpecialToken.Type)
 			case piece.Sequence != nil:
 				fmt.Fprintf(&b, "$%s:%d ", piece.Sequence.ID, piece.Sequence.Type)
 			}
@@ -273,8 +257,8 @@ func (p *processorFile) template() (cls, sep int32, err error) {
 	if single == "$A:0 " {
 		return -1, -1, nil
 	}
-	if len(p.Single) == 3 && p.Single[0].Special != nil && p.Single[2].Special != nil {
-		first, last := p.Single[0].Special.ID, p.Single[2].Special.ID
+	if len(p.Single) == 3 && p.Single[0].SpecialToken != nil && p.Single[2].SpecialToken != nil {
+		first, last := p.Single[0].SpecialToken.ID, p.Single[2].SpecialToken.ID
 		pair := fmt.Sprintf("%s$B:1 %s:1 ", single, last)
 		if single == fmt.Sprintf("%s:0 $A:0 %s:0 ", first, last) && shape(p.Pair) == pair &&
 			len(p.Tokens[first].IDs) == 1 && len(p.Tokens[last].IDs) == 1 {
