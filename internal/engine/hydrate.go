@@ -68,7 +68,7 @@ func (r *recalling) core(ctx context.Context) recall.Core {
 }
 
 // overtaken sets beside turns what took the place of the facts that they taught,
-// and a turn behind the fact that did, where that is a hit too (SPEC 3.10).
+// and the fact that did in front of the turn, where it is a hit too (SPEC 3.10).
 func (r *recalling) overtaken(ctx context.Context) {
 	var turns []string
 	for _, h := range r.hits {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -186,7 +187,7 @@ func TestUnusableCheckpointsAreRemovedAndSearchesRight(t *testing.T) {
 		"other sum":      rewrite(func(b []byte) []byte { b[len(b)-1] ^= 4; return b }),
 		"zeros":          rewrite(func(b []byte) []byte { clear(b[len(b)/3:]); return b }),
 		"other magic":    rewrite(func(b []byte) []byte { b[0]++; return summed(b) }),
-		"other format":   replaced(`"Format":2`, `"Format":1`),
+		"other format":   replaced(`"Format":`+strconv.Itoa(format), `"Format":1`),
 		"other owner":    replaced("default/user/ana", "default/user/eve"),
 		"other model":    replaced(`"Model":"m"`, `"Model":"n"`),
 		"other language": replaced(language(), strings.Repeat("0", len(language()))),
