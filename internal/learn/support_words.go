@@ -36,11 +36,11 @@ var evidence = []struct{ claim, said pattern }{
 	{lazily(`\b(?:works?|working|employed|employ|job|occupation|profession|employer)\b`),
 		lazily(`\b(?:work|works|worked|working|job|employ\w*|hire|hired|join|joined|joining|position|role|for a living|career|profession|started at|start at|shift|boss|manager|office|company|firm|i'm an?|im an?|am an?|i've been an?|as an?|teach|run|running|build|intern\w*|freelanc\w*|project|projects|doing|business|do|laid off|let go|fired)\b`)},
 	{lazily(`\b(?:likes?|loves?|enjoys?|enjoyed|fond|fan|prefers?|adores?|passionate|interested)\b`),
-		lazily(`\b(?:like|likes|liked|love|loves|loved|loving|enjoy\w*|ador\w+|prefer\w*|fan|favou?rite|into|passion\w*|obsess\w*|fond|great|best|fun|crav\w+|addict\w*|interest\w*|apprecia\w+|cool|amazing|awesome|happy|hobby|hobbies|thing|hate|hates|dislike\w*|detest\w*|despise\w*|can't stand|cannot stand|stand|sucker|joy|relax\w*|keen|excited|beautiful|always|usually|please|rather|instead|want|would like|'d like|wonderful|fantastic|incredible|thrill\w*|delicious|yummy|hooked|nothing beats|can't get enough|mind|over|don't|better|keep it|as opposed|brings? me|helps? me|therapeutic|free time|weekends?|blast|fulfilling|rewarding|satisfying|soothing|peaceful|soft spot|sweet tooth|my go-to|go-to)\b`)},
+		lazily(`\b(?:like|likes|liked|love|loves|loved|loving|enjoy\w*|ador\w+|prefer\w*|fan|favou?rite|into|passion\w*|obsess\w*|fond|great|best|fun|crav\w+|addict\w*|interest\w*|apprecia\w+|cool|amazing|awesome|happy|hobby|hobbies|thing|hate|hates|dislike\w*|detest\w*|despise\w*|can't stand|cannot stand|stand|sucker|joy|relax\w*|keen|excited|beautiful|always|usually|please|rather|instead|want|would like|'d like|wonderful|fantastic|incredible|thrill\w*|delicious|yummy|hooked|nothing beats|can't get enough|mind|over|don't|better|keep it|as opposed|brings? me|helps? me|therapeutic|free time|weekends?|blast|fulfilling|rewarding|satisfying|soothing|peaceful|soft spot|sweet tooth|my go-to|go-to|calls? me \w{3,}|go by)\b`)},
 	{lazily(`\b(?:dislikes?|hates?|detests?)\b`),
 		lazily(`\b(?:hate\w*|dislike\w*|detest\w*|despis\w*|loath\w*|can't stand|cannot stand|can't bear|don't|not|gross|awful|terrible|worst|disgust\w*|boring|annoy\w*|never|sick of|tired of|stand)\b`)},
 	{lazily(`\b(?:prefers?|preferred|favou?rite)\b`),
-		lazily(`\b(?:prefer\w*|rather|favou?rite|like|love|better|over|instead|please|always|best|want|only|keep|don't|more|most|top|never|enjoy|use|go with|go-to|should|call me|calls me|go by)\b`)},
+		lazily(`\b(?:prefer\w*|rather|favou?rite|like|love|better|over|instead|please|always|best|want|only|keep|don't|more|most|top|never|enjoy|use|go with|go-to|should|calls? me \w{3,}|go by)\b`)},
 	{lazily(`\b(?:uses?|using)\b`),
 		lazily(`\b(?:us(?:e|es|ed|ing)|with|on|in|my|our|switch\w*|migrat\w*|have|run|running|code|coding|write|writing|work\w*|built|build\w*|via|through|rely|prefer|drive|take|play|have|got|bought)\b`)},
 	{lazily(`\bmarried\b`), lazily(`\b(?:married|marry|marriage|wife|husband|wedding|spouse|wed|anniversary|hubby|newlywed\w*)\b`)},
@@ -88,6 +88,7 @@ spouse partner: wife|husband|girlfriend|boyfriend|fiancee?|partner|spouse|hubby|
 died die death: died|dies|die|death|lost (?:my|his|her|our|their) \w+(?:$| (?:in \d{4}|last|to|when|this|\d+ |a few)\b)
 lost lose: lost|lose|losing|laid off|fired|let go|made redundant
 hometown: hometown|grew up|raised|born in|originally from|i'm from|hail from
+diet: diet|eat|eats|ate|eating|food|meals?|cook\w*|vegan|vegetarian|pescatarian|keto
 follow follows following: follow\w*|vegan|vegetarian|pescatarian|keto|diet
 sibling siblings: brothers?|sisters?
 pet pets: dogs?|cats?|puppy|puppies|kittens?|hamsters?|rabbits?|parrots?|goldfish|pets?
@@ -102,7 +103,7 @@ father: dad|father|papa
 vegetarian: vegetarian|don't eat (?:any )?meat|no meat|meat-?free|veggie
 vegan: vegan|plant[- ]based
 smoke smoker smokes smoking: smok\w+|cigarettes?|cigs?
-eat eats eating food diet: eat|eats|ate|eating|food|meals?|diet|cook\w*|have
+eat eats eating food: eat|eats|ate|eating|food|meals?|diet|cook\w*|have
 drink drinks drinking beverage: drinks?|drank|drinking|have|coffee|tea|wine|beer|alcohol|water
 meat: meat|beef|pork|chicken|steak|vegetarian|vegan
 developer programmer: develop\w*|program\w*|coder|code|coding|software engineer|engineer
