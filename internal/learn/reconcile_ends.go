@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// What is over is told in words of its own: a dog that somebody has is ending by "no
+// What is over is told in words of its own: a dog that somebody has is ended by "no
 // longer has a dog", by "User's dog died" and by "gave Rex away". The forms here read
 // from such a statement what it ends, and a known fact is over if it says just that.
 
@@ -34,7 +34,8 @@ var endForms = []struct {
 	{lazily(`^user(?:'s [\w' -]+?)? (?:is |are )?(?:no longer|does not|do not|doesn't|cannot) (?P<what>.+)$`), undone, false},
 	{lazily(`^user(?:'s [\w' -]+?)? (?:has |have )?(?:quit|stopped|gave up|given up) (?P<what>.+)$`), undone, true},
 	{lazily(`^user (?:has )?(?:cancelled|canceled|called off) (?P<what>.+)$`), calledOff, false},
-	{lazily(`^user(?:'s [\w' -]+?)? (?:has )?(?:sold|gave away|given away|got rid of|donated|returned|closed|closed down|shut down|dropped out of|moved out of|graduated from) (?P<what>.+)$`), parted, false},
+	{lazily(`^user(?:'s [\w' -]+?)? (?:has )?(?:sold|gave away|given away|got rid of|donated|returned|closed|closed down|shut down) (?P<what>(?:user's|the|an?|his|her|their|both|all|most|one) .+)$`), parted, false},
+	{lazily(`^user(?:'s [\w' -]+?)? (?:has )?(?:dropped out of|moved out of|graduated from) (?P<what>.+)$`), parted, false},
 	{lazily(`^user gave (?P<what>.+) away\b`), parted, false},
 	{lazily(`^user's (?P<what>[\w' -]+?) (?:has |have |sadly )?(?:died|passed away|was put (?:down|to sleep)|ran away)\b`), died, false},
 	{lazily(`^user's (?P<what>[\w' -]+?) (?:is|are|was|were|has been) (?:now )?(?:cancelled|canceled|called off|off)$`), calledOff, false},
@@ -45,7 +46,7 @@ type ending struct {
 	sort  endSort
 	verb  string          // the base form of the verb, of what is no longer done
 	terms map[string]bool // of the rest
-	at    time.Time       // when it ending, if a day is named
+	at    time.Time       // when it ended, if a day is named
 }
 
 // endOf reads what a statement ends, false if it ends nothing.
@@ -70,6 +71,9 @@ func endOf(said string, at time.Time) (ending, bool) {
 		}
 		if e.sort == undone || e.sort == unplanned {
 			first, rest, _ := strings.Cut(what, " ")
+			if f.given && hanging[first] && !articles[first] && !owners[first] {
+				return ending{}, false // who stopped by a shop ended nothing
+			}
 			v, known := verbOf(first)
 			noun := f.given && (!known || v.form&gerund == 0) // "quit tennis"
 			if !articles[first] && !owners[first] && first != "user's" && !noun {
@@ -142,6 +146,9 @@ func (e *ending) ends(c *Candidate, f *memory.Fact) bool {
 	if !has(e.terms) && e.verb != "" && !(toCome(f, known) && visits[e.verb] && has(e.terms)) {
 		return false
 	}
+	if withoutForm.MatchString(known) {
+		return false // gluten-free bread has none
+	}
 	switch e.verb {
 	case "have", "own", "drive", "keep":
 		return e.holding(known)
@@ -151,6 +158,8 @@ func (e *ending) ends(c *Candidate, f *memory.Fact) bool {
 	}
 	return e.doing(known, terms)
 }
+
+var withoutForm = lazily(`[- ]free\b`)
 
 // outlived is how long after its end a fact may have been said for the end still to be
 // news: who was laid off years ago works where they say they do.
@@ -203,7 +212,7 @@ func (e *ending) holding(known string) bool {
 	all := termSet(head + " " + rest)
 	ofKind := e.terms[last]
 	for t := range e.terms {
-		if bridged(t, head) {
+		if bridged(t, lastWord(strings.TrimSpace(head))) {
 			ofKind = true
 		} else if !all[t] {
 			return false
@@ -229,7 +238,8 @@ func (e *ending) doing(known string, terms map[string]bool) bool {
 		return true
 	}
 	next, _, _ := strings.Cut(strings.TrimSpace(known[at[3]:]), " ")
-	return !articles[next] && next != "user's" // "runs a bakery" goes on after "quit running"
+	// "Runs a bakery" goes on after "quit running", and "drinks tea" after "does not drink".
+	return !articles[next] && (next == "" || timing[next] || hanging[next] || isDigit(next) || countWords[next] || next == "every" || next == "daily" || next == "once" || next == "twice")
 }
 
 // buried reports whether a known fact is of one who died: that the user has them, or
