@@ -57,6 +57,7 @@ func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, autho
 			return memory.Fact{}, false, err
 		}
 		ends := e.prevail(&next, olds, "a person wrote what replaces it", author)
+		run.Learned = e.repeats(ctx, ends)
 		changes := replacing(ends, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &next}, NewID: next.ID, Reason: "written by hand", Author: author})
 		receipt, err := e.Store.Apply(ctx, owner, run, changes...)
 		switch {
@@ -311,6 +312,7 @@ func (e *Engine) change(ctx context.Context, owner memory.Owner, id, key string,
 				return memory.Fact{}, err
 			}
 			ends = e.prevail(&next, olds, reason+" what replaces it", author)
+			run.Learned = e.repeats(ctx, ends)
 		}
 		receipt, err := e.Store.Apply(ctx, owner, run, replacing(ends, memory.Change{
 			Action: action, After: memory.Image{Fact: &next}, Base: was.Version, Reason: reason, Author: author,

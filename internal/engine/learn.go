@@ -158,6 +158,7 @@ func (e *Engine) apply(ctx context.Context, job memory.Job, l lesson, run memory
 			return err
 		}
 		attempt := run
+		attempt.Learned = slices.Concat(run.Learned, p.repeats)
 		attempt.Jobs = append(p.jobs, e.upkeepJobs(job.Owner, run.ID, job.Conversation)...)
 		if attempt.Vectors, err = e.factVectors(ctx, p.changes); err != nil {
 			return err
@@ -216,6 +217,7 @@ type planned struct {
 	changes   []memory.Change
 	outcomes  []learn.Outcome
 	jobs      []memory.Job
+	repeats   []string // ids of the answers that repeat what is replaced
 }
 
 // plan compares a lesson with what is known.
@@ -241,6 +243,7 @@ func (e *Engine) plan(ctx context.Context, l lesson, run string) (planned, error
 		ReviewConflicts: e.opts.Learn.Review.Conflicts,
 		Free:            func(words string) bool { return e.free(ctx, l.scope, words) },
 	})
+	p.repeats = e.repeats(ctx, changes)
 	p.changes, p.outcomes = append(p.changes, changes...), outcomes
 	for _, d := range dropped {
 		p.outcomes = append(p.outcomes, learn.Outcome{Fact: d.Candidate.Text, Action: "ignore", Reason: d.Reason})

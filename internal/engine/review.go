@@ -118,7 +118,7 @@ func (e *Engine) Judge(ctx context.Context, owner memory.Owner, judgements []Jud
 				return nil, memory.Receipt{}, err
 			}
 		}
-		run.Vectors = j.vectors
+		run.Vectors, run.Learned = j.vectors, j.repeats
 		receipt, err := e.Store.Apply(ctx, owner, run, append(j.ends, j.changes...)...)
 		if err == nil {
 			facts := make([]memory.Fact, len(j.facts))
@@ -160,6 +160,7 @@ type judging struct {
 	ends    []memory.Change // what is replaced: first, so that its words are free
 	changes []memory.Change
 	vectors []memory.Vector
+	repeats []string       // ids of the answers that repeat what is replaced
 	facts   []*memory.Fact // those of the judgements, as they are then
 }
 
@@ -241,6 +242,7 @@ func (j *judging) approve(ctx context.Context, f *memory.Fact, words string) (re
 		j.met[old.ID] = true
 	}
 	ends := e.prevail(f, olds, "a person approved what replaces it", j.author)
+	j.repeats = append(j.repeats, e.repeats(ctx, ends)...)
 	if j.ends = append(j.ends, ends...); len(ends) > 0 {
 		replaced = ends[0].OldID
 	}
