@@ -371,54 +371,6 @@ func (r *reader) facts(c *clause, p *predicate, when string) {
 	}
 }
 
-// fits checks what a form alone cannot say.
-func fits(f *family, c *clause, p *predicate, g *captured) bool {
-	switch f.rule {
-	case "birth": // but a baby shower is none
-		w := c.at(g.end)
-		return p.neg == "" && (w == "" || c.words[g.end].mark() || timing[w] || hanging[w] || stops[w] || adverb[w] || w == "girl" || w == "boy" || w == "named" || w == "called" || w == "and")
-	case "age", "eats again", "dating", "whereabouts", "timezone", "disposed", "native language", "wakes":
-		return p.neg == ""
-	case "no more", "no driver":
-		return p.neg != ""
-	case "home long": // "for ten years": still
-		return p.neg == "" && c.sinceWhen(p.rest) && !c.has("before")
-	case "owns":
-		if p.neg != "" { // "I don't have a car", but nothing of what is not at hand
-			return p.tense == present && p.verb.lemma == "have" && c.trimmed(p.rest, len(c.words)) == c.headed(p.rest, 5, devices)
-		}
-	case "again":
-		return p.neg == "" && c.at(len(c.words)-1) == "again"
-	case "work":
-		if f.attribute == "occupation" && p.neg != "" && p.neg != "no longer" {
-			return false
-		}
-	case "diet":
-		if strings.HasPrefix(f.attribute, "eats") {
-			return p.neg != ""
-		}
-	case "need", "has", "limit":
-		return p.neg == ""
-	case "stopped":
-		return p.tense != present || p.neg != "" || p.verb.lemma == "smoke" || p.verb.lemma == "vape"
-	case "cannot":
-		return p.neg != ""
-	case "dislike":
-		return p.verb.lemma != "stand" || p.neg != ""
-	case "goal":
-		if p.tense == ability {
-			return p.neg != ""
-		}
-	case "past home", "past work":
-		return p.tense != perfect && p.neg == ""
-	case "has kin", "pet", "plan", "degree", "condition":
-		if p.neg != "" && f.rule != "has kin" && f.rule != "pet" {
-			return f.rule == "condition"
-		}
-	}
-	return p.neg == "" || p.tense == present || p.tense == ability || p.tense == progressive || p.tense == wish || f.rule == "decision"
-}
-
 // add makes facts of what a family has taken.
 func (r *reader) add(c *clause, p *predicate, f *family, when string) {
 	g := r.g
@@ -508,18 +460,6 @@ func (r *reader) fact(c *clause, p *predicate, f *family, said, when string) {
 		cand.ValidFrom = began(cand.Attribute, quote, c.said.Turn.CreatedAt)
 	}
 	r.found = append(r.found, cand)
-}
-
-// has reports whether a word is in the clause.
-func (c *clause) has(w string) bool {
-	return slices.ContainsFunc(c.words, func(o word) bool { return o.low == w })
-}
-
-// longAgo reports whether words tell of a day that is past for so long that it is no
-// news.
-func longAgo(said string, now time.Time) bool {
-	dates := text.Resolve(said, now)
-	return len(dates) > 0 && now.Sub(dates[0].To) > outlived
 }
 
 func lowerFirst(s string) string {
