@@ -16,15 +16,25 @@ func tileAVX512(rows int, a *float32, lda int, panel *float32, depth int, ahead 
 //go:noescape
 func tileAVX2(rows int, a *float32, lda int, panel *float32, depth int, ahead int, c *float32, ldc int, add int)
 
-// geluAVX2 is geluPortable with AVX2, to within 2e-7 of the larger of 1 and |x|. n is a multiple of 8.
+// geluAVX2 is geluPortable to within 2e-7 of the larger of 1 and |x|. n is a multiple of 16.
 //
 //go:noescape
 func geluAVX2(x *float32, bias *float32, n int)
 
-// softmaxAVX2 is softmaxPortable with AVX2, of no more than 1e-6 apart. n is a multiple of 8.
+// softmaxAVX2 is softmaxPortable, of no more than 1e-6 apart. n is a multiple of 16.
 //
 //go:noescape
 func softmaxAVX2(x *float32, scale float32, n int)
+
+// geluAVX512 is geluPortable to within 2e-7 of the larger of 1 and |x|. n is a multiple of 16.
+//
+//go:noescape
+func geluAVX512(x *float32, bias *float32, n int)
+
+// softmaxAVX512 is softmaxPortable, of no more than 1e-6 apart. n is a multiple of 16.
+//
+//go:noescape
+func softmaxAVX512(x *float32, scale float32, n int)
 
 // layerNormAVX2 is layerNormPortable with AVX2. n is a multiple of 8.
 //

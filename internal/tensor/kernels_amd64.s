@@ -1588,38 +1588,38 @@ TEXT ·geluAVX2(SB), NOSPLIT, $0-24
 gelu:
 	VMOVUPS      (AX), Y0
 	VADDPS       (CX), Y0, Y0
-	VANDPS       eight_7fffffff<>+0(SB), Y0, Y1
-	VMOVUPS      eight_3f800000<>+0(SB), Y3
-	VMOVUPS      eight_3e6d3388<>+0(SB), Y2
-	VFMADD213PS  Y3, Y1, Y2
-	VDIVPS       Y2, Y3, Y2
+	VPAND        filled_7fffffff<>+0(SB), Y0, Y1
+	VMOVUPS      filled_3f800000<>+0(SB), Y2
+	VMOVUPS      filled_3e6d3388<>+0(SB), Y3
+	VFMADD213PS  Y2, Y1, Y3
+	VDIVPS       Y3, Y2, Y3
 	VMULPS       Y0, Y0, Y1
-	VMULPS       eight_bf000000<>+0(SB), Y1, Y1
-	VMAXPS       eight_c2ae0000<>+0(SB), Y1, Y1
-	VMULPS       eight_3fb8aa3b<>+0(SB), Y1, Y4
+	VMULPS       filled_bf000000<>+0(SB), Y1, Y1
+	VMAXPS       filled_c2ae0000<>+0(SB), Y1, Y1
+	VMULPS       filled_3fb8aa3b<>+0(SB), Y1, Y4
 	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS eight_3f318000<>+0(SB), Y4, Y1
-	VFNMADD231PS eight_b95e8083<>+0(SB), Y4, Y1
-	VMOVUPS      eight_39500d01<>+0(SB), Y5
-	VFMADD213PS  eight_3ab60b61<>+0(SB), Y1, Y5
-	VFMADD213PS  eight_3c088889<>+0(SB), Y1, Y5
-	VFMADD213PS  eight_3d2aaaab<>+0(SB), Y1, Y5
-	VFMADD213PS  eight_3e2aaaab<>+0(SB), Y1, Y5
-	VFMADD213PS  eight_3f000000<>+0(SB), Y1, Y5
-	VFMADD213PS  eight_3f800000<>+0(SB), Y1, Y5
-	VFMADD213PS  eight_3f800000<>+0(SB), Y1, Y5
+	VFNMADD231PS filled_3f318000<>+0(SB), Y4, Y1
+	VFNMADD231PS filled_b95e8083<>+0(SB), Y4, Y1
+	VMOVUPS      filled_39500d01<>+0(SB), Y5
+	VFMADD213PS  filled_3ab60b61<>+0(SB), Y1, Y5
+	VFMADD213PS  filled_3c088889<>+0(SB), Y1, Y5
+	VFMADD213PS  filled_3d2aaaab<>+0(SB), Y1, Y5
+	VFMADD213PS  filled_3e2aaaab<>+0(SB), Y1, Y5
+	VFMADD213PS  filled_3f000000<>+0(SB), Y1, Y5
+	VFMADD213PS  filled_3f800000<>+0(SB), Y1, Y5
+	VFMADD213PS  filled_3f800000<>+0(SB), Y1, Y5
 	VCVTPS2DQ    Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VPADDD       Y4, Y5, Y5
-	VMOVUPS      eight_3f07dc22<>+0(SB), Y1
-	VFMADD213PS  eight_bf3a00e3<>+0(SB), Y2, Y1
-	VFMADD213PS  eight_3f35f0e3<>+0(SB), Y2, Y1
-	VFMADD213PS  eight_be11a98e<>+0(SB), Y2, Y1
-	VFMADD213PS  eight_3e027906<>+0(SB), Y2, Y1
-	VMULPS       Y2, Y1, Y1
+	VMOVUPS      filled_3f07dc22<>+0(SB), Y1
+	VFMADD213PS  filled_bf3a00e3<>+0(SB), Y3, Y1
+	VFMADD213PS  filled_3f35f0e3<>+0(SB), Y3, Y1
+	VFMADD213PS  filled_be11a98e<>+0(SB), Y3, Y1
+	VFMADD213PS  filled_3e027906<>+0(SB), Y3, Y1
+	VMULPS       Y3, Y1, Y1
 	VMULPS       Y5, Y1, Y1
-	VSUBPS       Y1, Y3, Y3
-	VBLENDVPS    Y0, Y1, Y3, Y1
+	VSUBPS       Y1, Y2, Y2
+	VBLENDVPS    Y0, Y1, Y2, Y1
 	VMULPS       Y0, Y1, Y0
 	VMOVUPS      Y0, (AX)
 	ADDQ         $0x20, AX
@@ -1629,195 +1629,347 @@ gelu:
 	VZEROUPPER
 	RET
 
-DATA eight_7fffffff<>+0(SB)/4, $0x7fffffff
-DATA eight_7fffffff<>+4(SB)/4, $0x7fffffff
-DATA eight_7fffffff<>+8(SB)/4, $0x7fffffff
-DATA eight_7fffffff<>+12(SB)/4, $0x7fffffff
-DATA eight_7fffffff<>+16(SB)/4, $0x7fffffff
-DATA eight_7fffffff<>+20(SB)/4, $0x7fffffff
-DATA eight_7fffffff<>+24(SB)/4, $0x7fffffff
-DATA eight_7fffffff<>+28(SB)/4, $0x7fffffff
-GLOBL eight_7fffffff<>(SB), RODATA|NOPTR, $32
+DATA filled_7fffffff<>+0(SB)/4, $0x7fffffff
+DATA filled_7fffffff<>+4(SB)/4, $0x7fffffff
+DATA filled_7fffffff<>+8(SB)/4, $0x7fffffff
+DATA filled_7fffffff<>+12(SB)/4, $0x7fffffff
+DATA filled_7fffffff<>+16(SB)/4, $0x7fffffff
+DATA filled_7fffffff<>+20(SB)/4, $0x7fffffff
+DATA filled_7fffffff<>+24(SB)/4, $0x7fffffff
+DATA filled_7fffffff<>+28(SB)/4, $0x7fffffff
+DATA filled_7fffffff<>+32(SB)/4, $0x7fffffff
+DATA filled_7fffffff<>+36(SB)/4, $0x7fffffff
+DATA filled_7fffffff<>+40(SB)/4, $0x7fffffff
+DATA filled_7fffffff<>+44(SB)/4, $0x7fffffff
+DATA filled_7fffffff<>+48(SB)/4, $0x7fffffff
+DATA filled_7fffffff<>+52(SB)/4, $0x7fffffff
+DATA filled_7fffffff<>+56(SB)/4, $0x7fffffff
+DATA filled_7fffffff<>+60(SB)/4, $0x7fffffff
+GLOBL filled_7fffffff<>(SB), RODATA|NOPTR, $64
 
-DATA eight_3f800000<>+0(SB)/4, $0x3f800000
-DATA eight_3f800000<>+4(SB)/4, $0x3f800000
-DATA eight_3f800000<>+8(SB)/4, $0x3f800000
-DATA eight_3f800000<>+12(SB)/4, $0x3f800000
-DATA eight_3f800000<>+16(SB)/4, $0x3f800000
-DATA eight_3f800000<>+20(SB)/4, $0x3f800000
-DATA eight_3f800000<>+24(SB)/4, $0x3f800000
-DATA eight_3f800000<>+28(SB)/4, $0x3f800000
-GLOBL eight_3f800000<>(SB), RODATA|NOPTR, $32
+DATA filled_3f800000<>+0(SB)/4, $0x3f800000
+DATA filled_3f800000<>+4(SB)/4, $0x3f800000
+DATA filled_3f800000<>+8(SB)/4, $0x3f800000
+DATA filled_3f800000<>+12(SB)/4, $0x3f800000
+DATA filled_3f800000<>+16(SB)/4, $0x3f800000
+DATA filled_3f800000<>+20(SB)/4, $0x3f800000
+DATA filled_3f800000<>+24(SB)/4, $0x3f800000
+DATA filled_3f800000<>+28(SB)/4, $0x3f800000
+DATA filled_3f800000<>+32(SB)/4, $0x3f800000
+DATA filled_3f800000<>+36(SB)/4, $0x3f800000
+DATA filled_3f800000<>+40(SB)/4, $0x3f800000
+DATA filled_3f800000<>+44(SB)/4, $0x3f800000
+DATA filled_3f800000<>+48(SB)/4, $0x3f800000
+DATA filled_3f800000<>+52(SB)/4, $0x3f800000
+DATA filled_3f800000<>+56(SB)/4, $0x3f800000
+DATA filled_3f800000<>+60(SB)/4, $0x3f800000
+GLOBL filled_3f800000<>(SB), RODATA|NOPTR, $64
 
-DATA eight_3e6d3388<>+0(SB)/4, $0x3e6d3388
-DATA eight_3e6d3388<>+4(SB)/4, $0x3e6d3388
-DATA eight_3e6d3388<>+8(SB)/4, $0x3e6d3388
-DATA eight_3e6d3388<>+12(SB)/4, $0x3e6d3388
-DATA eight_3e6d3388<>+16(SB)/4, $0x3e6d3388
-DATA eight_3e6d3388<>+20(SB)/4, $0x3e6d3388
-DATA eight_3e6d3388<>+24(SB)/4, $0x3e6d3388
-DATA eight_3e6d3388<>+28(SB)/4, $0x3e6d3388
-GLOBL eight_3e6d3388<>(SB), RODATA|NOPTR, $32
+DATA filled_3e6d3388<>+0(SB)/4, $0x3e6d3388
+DATA filled_3e6d3388<>+4(SB)/4, $0x3e6d3388
+DATA filled_3e6d3388<>+8(SB)/4, $0x3e6d3388
+DATA filled_3e6d3388<>+12(SB)/4, $0x3e6d3388
+DATA filled_3e6d3388<>+16(SB)/4, $0x3e6d3388
+DATA filled_3e6d3388<>+20(SB)/4, $0x3e6d3388
+DATA filled_3e6d3388<>+24(SB)/4, $0x3e6d3388
+DATA filled_3e6d3388<>+28(SB)/4, $0x3e6d3388
+DATA filled_3e6d3388<>+32(SB)/4, $0x3e6d3388
+DATA filled_3e6d3388<>+36(SB)/4, $0x3e6d3388
+DATA filled_3e6d3388<>+40(SB)/4, $0x3e6d3388
+DATA filled_3e6d3388<>+44(SB)/4, $0x3e6d3388
+DATA filled_3e6d3388<>+48(SB)/4, $0x3e6d3388
+DATA filled_3e6d3388<>+52(SB)/4, $0x3e6d3388
+DATA filled_3e6d3388<>+56(SB)/4, $0x3e6d3388
+DATA filled_3e6d3388<>+60(SB)/4, $0x3e6d3388
+GLOBL filled_3e6d3388<>(SB), RODATA|NOPTR, $64
 
-DATA eight_bf000000<>+0(SB)/4, $0xbf000000
-DATA eight_bf000000<>+4(SB)/4, $0xbf000000
-DATA eight_bf000000<>+8(SB)/4, $0xbf000000
-DATA eight_bf000000<>+12(SB)/4, $0xbf000000
-DATA eight_bf000000<>+16(SB)/4, $0xbf000000
-DATA eight_bf000000<>+20(SB)/4, $0xbf000000
-DATA eight_bf000000<>+24(SB)/4, $0xbf000000
-DATA eight_bf000000<>+28(SB)/4, $0xbf000000
-GLOBL eight_bf000000<>(SB), RODATA|NOPTR, $32
+DATA filled_bf000000<>+0(SB)/4, $0xbf000000
+DATA filled_bf000000<>+4(SB)/4, $0xbf000000
+DATA filled_bf000000<>+8(SB)/4, $0xbf000000
+DATA filled_bf000000<>+12(SB)/4, $0xbf000000
+DATA filled_bf000000<>+16(SB)/4, $0xbf000000
+DATA filled_bf000000<>+20(SB)/4, $0xbf000000
+DATA filled_bf000000<>+24(SB)/4, $0xbf000000
+DATA filled_bf000000<>+28(SB)/4, $0xbf000000
+DATA filled_bf000000<>+32(SB)/4, $0xbf000000
+DATA filled_bf000000<>+36(SB)/4, $0xbf000000
+DATA filled_bf000000<>+40(SB)/4, $0xbf000000
+DATA filled_bf000000<>+44(SB)/4, $0xbf000000
+DATA filled_bf000000<>+48(SB)/4, $0xbf000000
+DATA filled_bf000000<>+52(SB)/4, $0xbf000000
+DATA filled_bf000000<>+56(SB)/4, $0xbf000000
+DATA filled_bf000000<>+60(SB)/4, $0xbf000000
+GLOBL filled_bf000000<>(SB), RODATA|NOPTR, $64
 
-DATA eight_c2ae0000<>+0(SB)/4, $0xc2ae0000
-DATA eight_c2ae0000<>+4(SB)/4, $0xc2ae0000
-DATA eight_c2ae0000<>+8(SB)/4, $0xc2ae0000
-DATA eight_c2ae0000<>+12(SB)/4, $0xc2ae0000
-DATA eight_c2ae0000<>+16(SB)/4, $0xc2ae0000
-DATA eight_c2ae0000<>+20(SB)/4, $0xc2ae0000
-DATA eight_c2ae0000<>+24(SB)/4, $0xc2ae0000
-DATA eight_c2ae0000<>+28(SB)/4, $0xc2ae0000
-GLOBL eight_c2ae0000<>(SB), RODATA|NOPTR, $32
+DATA filled_c2ae0000<>+0(SB)/4, $0xc2ae0000
+DATA filled_c2ae0000<>+4(SB)/4, $0xc2ae0000
+DATA filled_c2ae0000<>+8(SB)/4, $0xc2ae0000
+DATA filled_c2ae0000<>+12(SB)/4, $0xc2ae0000
+DATA filled_c2ae0000<>+16(SB)/4, $0xc2ae0000
+DATA filled_c2ae0000<>+20(SB)/4, $0xc2ae0000
+DATA filled_c2ae0000<>+24(SB)/4, $0xc2ae0000
+DATA filled_c2ae0000<>+28(SB)/4, $0xc2ae0000
+DATA filled_c2ae0000<>+32(SB)/4, $0xc2ae0000
+DATA filled_c2ae0000<>+36(SB)/4, $0xc2ae0000
+DATA filled_c2ae0000<>+40(SB)/4, $0xc2ae0000
+DATA filled_c2ae0000<>+44(SB)/4, $0xc2ae0000
+DATA filled_c2ae0000<>+48(SB)/4, $0xc2ae0000
+DATA filled_c2ae0000<>+52(SB)/4, $0xc2ae0000
+DATA filled_c2ae0000<>+56(SB)/4, $0xc2ae0000
+DATA filled_c2ae0000<>+60(SB)/4, $0xc2ae0000
+GLOBL filled_c2ae0000<>(SB), RODATA|NOPTR, $64
 
-DATA eight_3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
-DATA eight_3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
-DATA eight_3fb8aa3b<>+8(SB)/4, $0x3fb8aa3b
-DATA eight_3fb8aa3b<>+12(SB)/4, $0x3fb8aa3b
-DATA eight_3fb8aa3b<>+16(SB)/4, $0x3fb8aa3b
-DATA eight_3fb8aa3b<>+20(SB)/4, $0x3fb8aa3b
-DATA eight_3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
-DATA eight_3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
-GLOBL eight_3fb8aa3b<>(SB), RODATA|NOPTR, $32
+DATA filled_3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
+DATA filled_3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
+DATA filled_3fb8aa3b<>+8(SB)/4, $0x3fb8aa3b
+DATA filled_3fb8aa3b<>+12(SB)/4, $0x3fb8aa3b
+DATA filled_3fb8aa3b<>+16(SB)/4, $0x3fb8aa3b
+DATA filled_3fb8aa3b<>+20(SB)/4, $0x3fb8aa3b
+DATA filled_3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
+DATA filled_3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
+DATA filled_3fb8aa3b<>+32(SB)/4, $0x3fb8aa3b
+DATA filled_3fb8aa3b<>+36(SB)/4, $0x3fb8aa3b
+DATA filled_3fb8aa3b<>+40(SB)/4, $0x3fb8aa3b
+DATA filled_3fb8aa3b<>+44(SB)/4, $0x3fb8aa3b
+DATA filled_3fb8aa3b<>+48(SB)/4, $0x3fb8aa3b
+DATA filled_3fb8aa3b<>+52(SB)/4, $0x3fb8aa3b
+DATA filled_3fb8aa3b<>+56(SB)/4, $0x3fb8aa3b
+DATA filled_3fb8aa3b<>+60(SB)/4, $0x3fb8aa3b
+GLOBL filled_3fb8aa3b<>(SB), RODATA|NOPTR, $64
 
-DATA eight_3f318000<>+0(SB)/4, $0x3f318000
-DATA eight_3f318000<>+4(SB)/4, $0x3f318000
-DATA eight_3f318000<>+8(SB)/4, $0x3f318000
-DATA eight_3f318000<>+12(SB)/4, $0x3f318000
-DATA eight_3f318000<>+16(SB)/4, $0x3f318000
-DATA eight_3f318000<>+20(SB)/4, $0x3f318000
-DATA eight_3f318000<>+24(SB)/4, $0x3f318000
-DATA eight_3f318000<>+28(SB)/4, $0x3f318000
-GLOBL eight_3f318000<>(SB), RODATA|NOPTR, $32
+DATA filled_3f318000<>+0(SB)/4, $0x3f318000
+DATA filled_3f318000<>+4(SB)/4, $0x3f318000
+DATA filled_3f318000<>+8(SB)/4, $0x3f318000
+DATA filled_3f318000<>+12(SB)/4, $0x3f318000
+DATA filled_3f318000<>+16(SB)/4, $0x3f318000
+DATA filled_3f318000<>+20(SB)/4, $0x3f318000
+DATA filled_3f318000<>+24(SB)/4, $0x3f318000
+DATA filled_3f318000<>+28(SB)/4, $0x3f318000
+DATA filled_3f318000<>+32(SB)/4, $0x3f318000
+DATA filled_3f318000<>+36(SB)/4, $0x3f318000
+DATA filled_3f318000<>+40(SB)/4, $0x3f318000
+DATA filled_3f318000<>+44(SB)/4, $0x3f318000
+DATA filled_3f318000<>+48(SB)/4, $0x3f318000
+DATA filled_3f318000<>+52(SB)/4, $0x3f318000
+DATA filled_3f318000<>+56(SB)/4, $0x3f318000
+DATA filled_3f318000<>+60(SB)/4, $0x3f318000
+GLOBL filled_3f318000<>(SB), RODATA|NOPTR, $64
 
-DATA eight_b95e8083<>+0(SB)/4, $0xb95e8083
-DATA eight_b95e8083<>+4(SB)/4, $0xb95e8083
-DATA eight_b95e8083<>+8(SB)/4, $0xb95e8083
-DATA eight_b95e8083<>+12(SB)/4, $0xb95e8083
-DATA eight_b95e8083<>+16(SB)/4, $0xb95e8083
-DATA eight_b95e8083<>+20(SB)/4, $0xb95e8083
-DATA eight_b95e8083<>+24(SB)/4, $0xb95e8083
-DATA eight_b95e8083<>+28(SB)/4, $0xb95e8083
-GLOBL eight_b95e8083<>(SB), RODATA|NOPTR, $32
+DATA filled_b95e8083<>+0(SB)/4, $0xb95e8083
+DATA filled_b95e8083<>+4(SB)/4, $0xb95e8083
+DATA filled_b95e8083<>+8(SB)/4, $0xb95e8083
+DATA filled_b95e8083<>+12(SB)/4, $0xb95e8083
+DATA filled_b95e8083<>+16(SB)/4, $0xb95e8083
+DATA filled_b95e8083<>+20(SB)/4, $0xb95e8083
+DATA filled_b95e8083<>+24(SB)/4, $0xb95e8083
+DATA filled_b95e8083<>+28(SB)/4, $0xb95e8083
+DATA filled_b95e8083<>+32(SB)/4, $0xb95e8083
+DATA filled_b95e8083<>+36(SB)/4, $0xb95e8083
+DATA filled_b95e8083<>+40(SB)/4, $0xb95e8083
+DATA filled_b95e8083<>+44(SB)/4, $0xb95e8083
+DATA filled_b95e8083<>+48(SB)/4, $0xb95e8083
+DATA filled_b95e8083<>+52(SB)/4, $0xb95e8083
+DATA filled_b95e8083<>+56(SB)/4, $0xb95e8083
+DATA filled_b95e8083<>+60(SB)/4, $0xb95e8083
+GLOBL filled_b95e8083<>(SB), RODATA|NOPTR, $64
 
-DATA eight_39500d01<>+0(SB)/4, $0x39500d01
-DATA eight_39500d01<>+4(SB)/4, $0x39500d01
-DATA eight_39500d01<>+8(SB)/4, $0x39500d01
-DATA eight_39500d01<>+12(SB)/4, $0x39500d01
-DATA eight_39500d01<>+16(SB)/4, $0x39500d01
-DATA eight_39500d01<>+20(SB)/4, $0x39500d01
-DATA eight_39500d01<>+24(SB)/4, $0x39500d01
-DATA eight_39500d01<>+28(SB)/4, $0x39500d01
-GLOBL eight_39500d01<>(SB), RODATA|NOPTR, $32
+DATA filled_39500d01<>+0(SB)/4, $0x39500d01
+DATA filled_39500d01<>+4(SB)/4, $0x39500d01
+DATA filled_39500d01<>+8(SB)/4, $0x39500d01
+DATA filled_39500d01<>+12(SB)/4, $0x39500d01
+DATA filled_39500d01<>+16(SB)/4, $0x39500d01
+DATA filled_39500d01<>+20(SB)/4, $0x39500d01
+DATA filled_39500d01<>+24(SB)/4, $0x39500d01
+DATA filled_39500d01<>+28(SB)/4, $0x39500d01
+DATA filled_39500d01<>+32(SB)/4, $0x39500d01
+DATA filled_39500d01<>+36(SB)/4, $0x39500d01
+DATA filled_39500d01<>+40(SB)/4, $0x39500d01
+DATA filled_39500d01<>+44(SB)/4, $0x39500d01
+DATA filled_39500d01<>+48(SB)/4, $0x39500d01
+DATA filled_39500d01<>+52(SB)/4, $0x39500d01
+DATA filled_39500d01<>+56(SB)/4, $0x39500d01
+DATA filled_39500d01<>+60(SB)/4, $0x39500d01
+GLOBL filled_39500d01<>(SB), RODATA|NOPTR, $64
 
-DATA eight_3ab60b61<>+0(SB)/4, $0x3ab60b61
-DATA eight_3ab60b61<>+4(SB)/4, $0x3ab60b61
-DATA eight_3ab60b61<>+8(SB)/4, $0x3ab60b61
-DATA eight_3ab60b61<>+12(SB)/4, $0x3ab60b61
-DATA eight_3ab60b61<>+16(SB)/4, $0x3ab60b61
-DATA eight_3ab60b61<>+20(SB)/4, $0x3ab60b61
-DATA eight_3ab60b61<>+24(SB)/4, $0x3ab60b61
-DATA eight_3ab60b61<>+28(SB)/4, $0x3ab60b61
-GLOBL eight_3ab60b61<>(SB), RODATA|NOPTR, $32
+DATA filled_3ab60b61<>+0(SB)/4, $0x3ab60b61
+DATA filled_3ab60b61<>+4(SB)/4, $0x3ab60b61
+DATA filled_3ab60b61<>+8(SB)/4, $0x3ab60b61
+DATA filled_3ab60b61<>+12(SB)/4, $0x3ab60b61
+DATA filled_3ab60b61<>+16(SB)/4, $0x3ab60b61
+DATA filled_3ab60b61<>+20(SB)/4, $0x3ab60b61
+DATA filled_3ab60b61<>+24(SB)/4, $0x3ab60b61
+DATA filled_3ab60b61<>+28(SB)/4, $0x3ab60b61
+DATA filled_3ab60b61<>+32(SB)/4, $0x3ab60b61
+DATA filled_3ab60b61<>+36(SB)/4, $0x3ab60b61
+DATA filled_3ab60b61<>+40(SB)/4, $0x3ab60b61
+DATA filled_3ab60b61<>+44(SB)/4, $0x3ab60b61
+DATA filled_3ab60b61<>+48(SB)/4, $0x3ab60b61
+DATA filled_3ab60b61<>+52(SB)/4, $0x3ab60b61
+DATA filled_3ab60b61<>+56(SB)/4, $0x3ab60b61
+DATA filled_3ab60b61<>+60(SB)/4, $0x3ab60b61
+GLOBL filled_3ab60b61<>(SB), RODATA|NOPTR, $64
 
-DATA eight_3c088889<>+0(SB)/4, $0x3c088889
-DATA eight_3c088889<>+4(SB)/4, $0x3c088889
-DATA eight_3c088889<>+8(SB)/4, $0x3c088889
-DATA eight_3c088889<>+12(SB)/4, $0x3c088889
-DATA eight_3c088889<>+16(SB)/4, $0x3c088889
-DATA eight_3c088889<>+20(SB)/4, $0x3c088889
-DATA eight_3c088889<>+24(SB)/4, $0x3c088889
-DATA eight_3c088889<>+28(SB)/4, $0x3c088889
-GLOBL eight_3c088889<>(SB), RODATA|NOPTR, $32
+DATA filled_3c088889<>+0(SB)/4, $0x3c088889
+DATA filled_3c088889<>+4(SB)/4, $0x3c088889
+DATA filled_3c088889<>+8(SB)/4, $0x3c088889
+DATA filled_3c088889<>+12(SB)/4, $0x3c088889
+DATA filled_3c088889<>+16(SB)/4, $0x3c088889
+DATA filled_3c088889<>+20(SB)/4, $0x3c088889
+DATA filled_3c088889<>+24(SB)/4, $0x3c088889
+DATA filled_3c088889<>+28(SB)/4, $0x3c088889
+DATA filled_3c088889<>+32(SB)/4, $0x3c088889
+DATA filled_3c088889<>+36(SB)/4, $0x3c088889
+DATA filled_3c088889<>+40(SB)/4, $0x3c088889
+DATA filled_3c088889<>+44(SB)/4, $0x3c088889
+DATA filled_3c088889<>+48(SB)/4, $0x3c088889
+DATA filled_3c088889<>+52(SB)/4, $0x3c088889
+DATA filled_3c088889<>+56(SB)/4, $0x3c088889
+DATA filled_3c088889<>+60(SB)/4, $0x3c088889
+GLOBL filled_3c088889<>(SB), RODATA|NOPTR, $64
 
-DATA eight_3d2aaaab<>+0(SB)/4, $0x3d2aaaab
-DATA eight_3d2aaaab<>+4(SB)/4, $0x3d2aaaab
-DATA eight_3d2aaaab<>+8(SB)/4, $0x3d2aaaab
-DATA eight_3d2aaaab<>+12(SB)/4, $0x3d2aaaab
-DATA eight_3d2aaaab<>+16(SB)/4, $0x3d2aaaab
-DATA eight_3d2aaaab<>+20(SB)/4, $0x3d2aaaab
-DATA eight_3d2aaaab<>+24(SB)/4, $0x3d2aaaab
-DATA eight_3d2aaaab<>+28(SB)/4, $0x3d2aaaab
-GLOBL eight_3d2aaaab<>(SB), RODATA|NOPTR, $32
+DATA filled_3d2aaaab<>+0(SB)/4, $0x3d2aaaab
+DATA filled_3d2aaaab<>+4(SB)/4, $0x3d2aaaab
+DATA filled_3d2aaaab<>+8(SB)/4, $0x3d2aaaab
+DATA filled_3d2aaaab<>+12(SB)/4, $0x3d2aaaab
+DATA filled_3d2aaaab<>+16(SB)/4, $0x3d2aaaab
+DATA filled_3d2aaaab<>+20(SB)/4, $0x3d2aaaab
+DATA filled_3d2aaaab<>+24(SB)/4, $0x3d2aaaab
+DATA filled_3d2aaaab<>+28(SB)/4, $0x3d2aaaab
+DATA filled_3d2aaaab<>+32(SB)/4, $0x3d2aaaab
+DATA filled_3d2aaaab<>+36(SB)/4, $0x3d2aaaab
+DATA filled_3d2aaaab<>+40(SB)/4, $0x3d2aaaab
+DATA filled_3d2aaaab<>+44(SB)/4, $0x3d2aaaab
+DATA filled_3d2aaaab<>+48(SB)/4, $0x3d2aaaab
+DATA filled_3d2aaaab<>+52(SB)/4, $0x3d2aaaab
+DATA filled_3d2aaaab<>+56(SB)/4, $0x3d2aaaab
+DATA filled_3d2aaaab<>+60(SB)/4, $0x3d2aaaab
+GLOBL filled_3d2aaaab<>(SB), RODATA|NOPTR, $64
 
-DATA eight_3e2aaaab<>+0(SB)/4, $0x3e2aaaab
-DATA eight_3e2aaaab<>+4(SB)/4, $0x3e2aaaab
-DATA eight_3e2aaaab<>+8(SB)/4, $0x3e2aaaab
-DATA eight_3e2aaaab<>+12(SB)/4, $0x3e2aaaab
-DATA eight_3e2aaaab<>+16(SB)/4, $0x3e2aaaab
-DATA eight_3e2aaaab<>+20(SB)/4, $0x3e2aaaab
-DATA eight_3e2aaaab<>+24(SB)/4, $0x3e2aaaab
-DATA eight_3e2aaaab<>+28(SB)/4, $0x3e2aaaab
-GLOBL eight_3e2aaaab<>(SB), RODATA|NOPTR, $32
+DATA filled_3e2aaaab<>+0(SB)/4, $0x3e2aaaab
+DATA filled_3e2aaaab<>+4(SB)/4, $0x3e2aaaab
+DATA filled_3e2aaaab<>+8(SB)/4, $0x3e2aaaab
+DATA filled_3e2aaaab<>+12(SB)/4, $0x3e2aaaab
+DATA filled_3e2aaaab<>+16(SB)/4, $0x3e2aaaab
+DATA filled_3e2aaaab<>+20(SB)/4, $0x3e2aaaab
+DATA filled_3e2aaaab<>+24(SB)/4, $0x3e2aaaab
+DATA filled_3e2aaaab<>+28(SB)/4, $0x3e2aaaab
+DATA filled_3e2aaaab<>+32(SB)/4, $0x3e2aaaab
+DATA filled_3e2aaaab<>+36(SB)/4, $0x3e2aaaab
+DATA filled_3e2aaaab<>+40(SB)/4, $0x3e2aaaab
+DATA filled_3e2aaaab<>+44(SB)/4, $0x3e2aaaab
+DATA filled_3e2aaaab<>+48(SB)/4, $0x3e2aaaab
+DATA filled_3e2aaaab<>+52(SB)/4, $0x3e2aaaab
+DATA filled_3e2aaaab<>+56(SB)/4, $0x3e2aaaab
+DATA filled_3e2aaaab<>+60(SB)/4, $0x3e2aaaab
+GLOBL filled_3e2aaaab<>(SB), RODATA|NOPTR, $64
 
-DATA eight_3f000000<>+0(SB)/4, $0x3f000000
-DATA eight_3f000000<>+4(SB)/4, $0x3f000000
-DATA eight_3f000000<>+8(SB)/4, $0x3f000000
-DATA eight_3f000000<>+12(SB)/4, $0x3f000000
-DATA eight_3f000000<>+16(SB)/4, $0x3f000000
-DATA eight_3f000000<>+20(SB)/4, $0x3f000000
-DATA eight_3f000000<>+24(SB)/4, $0x3f000000
-DATA eight_3f000000<>+28(SB)/4, $0x3f000000
-GLOBL eight_3f000000<>(SB), RODATA|NOPTR, $32
+DATA filled_3f000000<>+0(SB)/4, $0x3f000000
+DATA filled_3f000000<>+4(SB)/4, $0x3f000000
+DATA filled_3f000000<>+8(SB)/4, $0x3f000000
+DATA filled_3f000000<>+12(SB)/4, $0x3f000000
+DATA filled_3f000000<>+16(SB)/4, $0x3f000000
+DATA filled_3f000000<>+20(SB)/4, $0x3f000000
+DATA filled_3f000000<>+24(SB)/4, $0x3f000000
+DATA filled_3f000000<>+28(SB)/4, $0x3f000000
+DATA filled_3f000000<>+32(SB)/4, $0x3f000000
+DATA filled_3f000000<>+36(SB)/4, $0x3f000000
+DATA filled_3f000000<>+40(SB)/4, $0x3f000000
+DATA filled_3f000000<>+44(SB)/4, $0x3f000000
+DATA filled_3f000000<>+48(SB)/4, $0x3f000000
+DATA filled_3f000000<>+52(SB)/4, $0x3f000000
+DATA filled_3f000000<>+56(SB)/4, $0x3f000000
+DATA filled_3f000000<>+60(SB)/4, $0x3f000000
+GLOBL filled_3f000000<>(SB), RODATA|NOPTR, $64
 
-DATA eight_3f07dc22<>+0(SB)/4, $0x3f07dc22
-DATA eight_3f07dc22<>+4(SB)/4, $0x3f07dc22
-DATA eight_3f07dc22<>+8(SB)/4, $0x3f07dc22
-DATA eight_3f07dc22<>+12(SB)/4, $0x3f07dc22
-DATA eight_3f07dc22<>+16(SB)/4, $0x3f07dc22
-DATA eight_3f07dc22<>+20(SB)/4, $0x3f07dc22
-DATA eight_3f07dc22<>+24(SB)/4, $0x3f07dc22
-DATA eight_3f07dc22<>+28(SB)/4, $0x3f07dc22
-GLOBL eight_3f07dc22<>(SB), RODATA|NOPTR, $32
+DATA filled_3f07dc22<>+0(SB)/4, $0x3f07dc22
+DATA filled_3f07dc22<>+4(SB)/4, $0x3f07dc22
+DATA filled_3f07dc22<>+8(SB)/4, $0x3f07dc22
+DATA filled_3f07dc22<>+12(SB)/4, $0x3f07dc22
+DATA filled_3f07dc22<>+16(SB)/4, $0x3f07dc22
+DATA filled_3f07dc22<>+20(SB)/4, $0x3f07dc22
+DATA filled_3f07dc22<>+24(SB)/4, $0x3f07dc22
+DATA filled_3f07dc22<>+28(SB)/4, $0x3f07dc22
+DATA filled_3f07dc22<>+32(SB)/4, $0x3f07dc22
+DATA filled_3f07dc22<>+36(SB)/4, $0x3f07dc22
+DATA filled_3f07dc22<>+40(SB)/4, $0x3f07dc22
+DATA filled_3f07dc22<>+44(SB)/4, $0x3f07dc22
+DATA filled_3f07dc22<>+48(SB)/4, $0x3f07dc22
+DATA filled_3f07dc22<>+52(SB)/4, $0x3f07dc22
+DATA filled_3f07dc22<>+56(SB)/4, $0x3f07dc22
+DATA filled_3f07dc22<>+60(SB)/4, $0x3f07dc22
+GLOBL filled_3f07dc22<>(SB), RODATA|NOPTR, $64
 
-DATA eight_bf3a00e3<>+0(SB)/4, $0xbf3a00e3
-DATA eight_bf3a00e3<>+4(SB)/4, $0xbf3a00e3
-DATA eight_bf3a00e3<>+8(SB)/4, $0xbf3a00e3
-DATA eight_bf3a00e3<>+12(SB)/4, $0xbf3a00e3
-DATA eight_bf3a00e3<>+16(SB)/4, $0xbf3a00e3
-DATA eight_bf3a00e3<>+20(SB)/4, $0xbf3a00e3
-DATA eight_bf3a00e3<>+24(SB)/4, $0xbf3a00e3
-DATA eight_bf3a00e3<>+28(SB)/4, $0xbf3a00e3
-GLOBL eight_bf3a00e3<>(SB), RODATA|NOPTR, $32
+DATA filled_bf3a00e3<>+0(SB)/4, $0xbf3a00e3
+DATA filled_bf3a00e3<>+4(SB)/4, $0xbf3a00e3
+DATA filled_bf3a00e3<>+8(SB)/4, $0xbf3a00e3
+DATA filled_bf3a00e3<>+12(SB)/4, $0xbf3a00e3
+DATA filled_bf3a00e3<>+16(SB)/4, $0xbf3a00e3
+DATA filled_bf3a00e3<>+20(SB)/4, $0xbf3a00e3
+DATA filled_bf3a00e3<>+24(SB)/4, $0xbf3a00e3
+DATA filled_bf3a00e3<>+28(SB)/4, $0xbf3a00e3
+DATA filled_bf3a00e3<>+32(SB)/4, $0xbf3a00e3
+DATA filled_bf3a00e3<>+36(SB)/4, $0xbf3a00e3
+DATA filled_bf3a00e3<>+40(SB)/4, $0xbf3a00e3
+DATA filled_bf3a00e3<>+44(SB)/4, $0xbf3a00e3
+DATA filled_bf3a00e3<>+48(SB)/4, $0xbf3a00e3
+DATA filled_bf3a00e3<>+52(SB)/4, $0xbf3a00e3
+DATA filled_bf3a00e3<>+56(SB)/4, $0xbf3a00e3
+DATA filled_bf3a00e3<>+60(SB)/4, $0xbf3a00e3
+GLOBL filled_bf3a00e3<>(SB), RODATA|NOPTR, $64
 
-DATA eight_3f35f0e3<>+0(SB)/4, $0x3f35f0e3
-DATA eight_3f35f0e3<>+4(SB)/4, $0x3f35f0e3
-DATA eight_3f35f0e3<>+8(SB)/4, $0x3f35f0e3
-DATA eight_3f35f0e3<>+12(SB)/4, $0x3f35f0e3
-DATA eight_3f35f0e3<>+16(SB)/4, $0x3f35f0e3
-DATA eight_3f35f0e3<>+20(SB)/4, $0x3f35f0e3
-DATA eight_3f35f0e3<>+24(SB)/4, $0x3f35f0e3
-DATA eight_3f35f0e3<>+28(SB)/4, $0x3f35f0e3
-GLOBL eight_3f35f0e3<>(SB), RODATA|NOPTR, $32
+DATA filled_3f35f0e3<>+0(SB)/4, $0x3f35f0e3
+DATA filled_3f35f0e3<>+4(SB)/4, $0x3f35f0e3
+DATA filled_3f35f0e3<>+8(SB)/4, $0x3f35f0e3
+DATA filled_3f35f0e3<>+12(SB)/4, $0x3f35f0e3
+DATA filled_3f35f0e3<>+16(SB)/4, $0x3f35f0e3
+DATA filled_3f35f0e3<>+20(SB)/4, $0x3f35f0e3
+DATA filled_3f35f0e3<>+24(SB)/4, $0x3f35f0e3
+DATA filled_3f35f0e3<>+28(SB)/4, $0x3f35f0e3
+DATA filled_3f35f0e3<>+32(SB)/4, $0x3f35f0e3
+DATA filled_3f35f0e3<>+36(SB)/4, $0x3f35f0e3
+DATA filled_3f35f0e3<>+40(SB)/4, $0x3f35f0e3
+DATA filled_3f35f0e3<>+44(SB)/4, $0x3f35f0e3
+DATA filled_3f35f0e3<>+48(SB)/4, $0x3f35f0e3
+DATA filled_3f35f0e3<>+52(SB)/4, $0x3f35f0e3
+DATA filled_3f35f0e3<>+56(SB)/4, $0x3f35f0e3
+DATA filled_3f35f0e3<>+60(SB)/4, $0x3f35f0e3
+GLOBL filled_3f35f0e3<>(SB), RODATA|NOPTR, $64
 
-DATA eight_be11a98e<>+0(SB)/4, $0xbe11a98e
-DATA eight_be11a98e<>+4(SB)/4, $0xbe11a98e
-DATA eight_be11a98e<>+8(SB)/4, $0xbe11a98e
-DATA eight_be11a98e<>+12(SB)/4, $0xbe11a98e
-DATA eight_be11a98e<>+16(SB)/4, $0xbe11a98e
-DATA eight_be11a98e<>+20(SB)/4, $0xbe11a98e
-DATA eight_be11a98e<>+24(SB)/4, $0xbe11a98e
-DATA eight_be11a98e<>+28(SB)/4, $0xbe11a98e
-GLOBL eight_be11a98e<>(SB), RODATA|NOPTR, $32
+DATA filled_be11a98e<>+0(SB)/4, $0xbe11a98e
+DATA filled_be11a98e<>+4(SB)/4, $0xbe11a98e
+DATA filled_be11a98e<>+8(SB)/4, $0xbe11a98e
+DATA filled_be11a98e<>+12(SB)/4, $0xbe11a98e
+DATA filled_be11a98e<>+16(SB)/4, $0xbe11a98e
+DATA filled_be11a98e<>+20(SB)/4, $0xbe11a98e
+DATA filled_be11a98e<>+24(SB)/4, $0xbe11a98e
+DATA filled_be11a98e<>+28(SB)/4, $0xbe11a98e
+DATA filled_be11a98e<>+32(SB)/4, $0xbe11a98e
+DATA filled_be11a98e<>+36(SB)/4, $0xbe11a98e
+DATA filled_be11a98e<>+40(SB)/4, $0xbe11a98e
+DATA filled_be11a98e<>+44(SB)/4, $0xbe11a98e
+DATA filled_be11a98e<>+48(SB)/4, $0xbe11a98e
+DATA filled_be11a98e<>+52(SB)/4, $0xbe11a98e
+DATA filled_be11a98e<>+56(SB)/4, $0xbe11a98e
+DATA filled_be11a98e<>+60(SB)/4, $0xbe11a98e
+GLOBL filled_be11a98e<>(SB), RODATA|NOPTR, $64
 
-DATA eight_3e027906<>+0(SB)/4, $0x3e027906
-DATA eight_3e027906<>+4(SB)/4, $0x3e027906
-DATA eight_3e027906<>+8(SB)/4, $0x3e027906
-DATA eight_3e027906<>+12(SB)/4, $0x3e027906
-DATA eight_3e027906<>+16(SB)/4, $0x3e027906
-DATA eight_3e027906<>+20(SB)/4, $0x3e027906
-DATA eight_3e027906<>+24(SB)/4, $0x3e027906
-DATA eight_3e027906<>+28(SB)/4, $0x3e027906
-GLOBL eight_3e027906<>(SB), RODATA|NOPTR, $32
+DATA filled_3e027906<>+0(SB)/4, $0x3e027906
+DATA filled_3e027906<>+4(SB)/4, $0x3e027906
+DATA filled_3e027906<>+8(SB)/4, $0x3e027906
+DATA filled_3e027906<>+12(SB)/4, $0x3e027906
+DATA filled_3e027906<>+16(SB)/4, $0x3e027906
+DATA filled_3e027906<>+20(SB)/4, $0x3e027906
+DATA filled_3e027906<>+24(SB)/4, $0x3e027906
+DATA filled_3e027906<>+28(SB)/4, $0x3e027906
+DATA filled_3e027906<>+32(SB)/4, $0x3e027906
+DATA filled_3e027906<>+36(SB)/4, $0x3e027906
+DATA filled_3e027906<>+40(SB)/4, $0x3e027906
+DATA filled_3e027906<>+44(SB)/4, $0x3e027906
+DATA filled_3e027906<>+48(SB)/4, $0x3e027906
+DATA filled_3e027906<>+52(SB)/4, $0x3e027906
+DATA filled_3e027906<>+56(SB)/4, $0x3e027906
+DATA filled_3e027906<>+60(SB)/4, $0x3e027906
+GLOBL filled_3e027906<>(SB), RODATA|NOPTR, $64
 
 // func softmaxAVX2(x *float32, scale float32, n int)
 // Requires: AVX, AVX2, FMA3
@@ -1826,14 +1978,17 @@ TEXT ·softmaxAVX2(SB), NOSPLIT, $0-24
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS scale+8(FP), Y0
 	LEAQ         (AX)(CX*4), CX
-	VMOVUPS      eight_ff800000<>+0(SB), Y1
+	VMOVUPS      filled_ff800000<>+0(SB), Y1
+	VMOVUPS      filled_ff800000<>+0(SB), Y2
 	MOVQ         AX, DX
 
 most:
 	VMAXPS     (DX), Y1, Y1
-	ADDQ       $0x20, DX
+	VMAXPS     32(DX), Y2, Y2
+	ADDQ       $0x40, DX
 	CMPQ       DX, CX
 	JLT        most
+	VMAXPS     Y2, Y1, Y1
 	VPERM2F128 $0x01, Y1, Y1, Y2
 	VMAXPS     Y2, Y1, Y1
 	VPERMILPS  $0x4e, Y1, Y2
@@ -1842,59 +1997,217 @@ most:
 	VMAXPS     Y2, Y1, Y1
 	VMULPS     Y0, Y1, Y1
 	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
 	MOVQ       AX, DX
 
 exp:
-	VMOVUPS      (DX), Y3
-	VFMSUB213PS  Y1, Y0, Y3
-	VMAXPS       eight_c2ae0000<>+0(SB), Y3, Y3
-	VMULPS       eight_3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS eight_3f318000<>+0(SB), Y4, Y3
-	VFNMADD231PS eight_b95e8083<>+0(SB), Y4, Y3
-	VMOVUPS      eight_39500d01<>+0(SB), Y5
-	VFMADD213PS  eight_3ab60b61<>+0(SB), Y3, Y5
-	VFMADD213PS  eight_3c088889<>+0(SB), Y3, Y5
-	VFMADD213PS  eight_3d2aaaab<>+0(SB), Y3, Y5
-	VFMADD213PS  eight_3e2aaaab<>+0(SB), Y3, Y5
-	VFMADD213PS  eight_3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  eight_3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  eight_3f800000<>+0(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VADDPS       Y5, Y2, Y2
-	VMOVUPS      Y5, (DX)
-	ADDQ         $0x20, DX
+	VMOVUPS      (DX), Y4
+	VFMSUB213PS  Y1, Y0, Y4
+	VMAXPS       filled_c2ae0000<>+0(SB), Y4, Y4
+	VMULPS       filled_3fb8aa3b<>+0(SB), Y4, Y5
+	VROUNDPS     $0x08, Y5, Y5
+	VFNMADD231PS filled_3f318000<>+0(SB), Y5, Y4
+	VFNMADD231PS filled_b95e8083<>+0(SB), Y5, Y4
+	VMOVUPS      filled_39500d01<>+0(SB), Y6
+	VFMADD213PS  filled_3ab60b61<>+0(SB), Y4, Y6
+	VFMADD213PS  filled_3c088889<>+0(SB), Y4, Y6
+	VFMADD213PS  filled_3d2aaaab<>+0(SB), Y4, Y6
+	VFMADD213PS  filled_3e2aaaab<>+0(SB), Y4, Y6
+	VFMADD213PS  filled_3f000000<>+0(SB), Y4, Y6
+	VFMADD213PS  filled_3f800000<>+0(SB), Y4, Y6
+	VFMADD213PS  filled_3f800000<>+0(SB), Y4, Y6
+	VCVTPS2DQ    Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VADDPS       Y6, Y2, Y2
+	VMOVUPS      Y6, (DX)
+	VMOVUPS      32(DX), Y4
+	VFMSUB213PS  Y1, Y0, Y4
+	VMAXPS       filled_c2ae0000<>+0(SB), Y4, Y4
+	VMULPS       filled_3fb8aa3b<>+0(SB), Y4, Y5
+	VROUNDPS     $0x08, Y5, Y5
+	VFNMADD231PS filled_3f318000<>+0(SB), Y5, Y4
+	VFNMADD231PS filled_b95e8083<>+0(SB), Y5, Y4
+	VMOVUPS      filled_39500d01<>+0(SB), Y6
+	VFMADD213PS  filled_3ab60b61<>+0(SB), Y4, Y6
+	VFMADD213PS  filled_3c088889<>+0(SB), Y4, Y6
+	VFMADD213PS  filled_3d2aaaab<>+0(SB), Y4, Y6
+	VFMADD213PS  filled_3e2aaaab<>+0(SB), Y4, Y6
+	VFMADD213PS  filled_3f000000<>+0(SB), Y4, Y6
+	VFMADD213PS  filled_3f800000<>+0(SB), Y4, Y6
+	VFMADD213PS  filled_3f800000<>+0(SB), Y4, Y6
+	VCVTPS2DQ    Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VADDPS       Y6, Y3, Y3
+	VMOVUPS      Y6, 32(DX)
+	ADDQ         $0x40, DX
 	CMPQ         DX, CX
 	JLT          exp
-	VPERM2F128   $0x01, Y2, Y2, Y0
-	VADDPS       Y0, Y2, Y2
-	VPERMILPS    $0x4e, Y2, Y0
-	VADDPS       Y0, Y2, Y2
-	VPERMILPS    $0xb1, Y2, Y0
-	VADDPS       Y0, Y2, Y2
-	VMOVUPS      eight_3f800000<>+0(SB), Y0
-	VDIVPS       Y2, Y0, Y2
+	VADDPS       Y3, Y2, Y0
+	VPERM2F128   $0x01, Y0, Y0, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERMILPS    $0x4e, Y0, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERMILPS    $0xb1, Y0, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      filled_3f800000<>+0(SB), Y1
+	VDIVPS       Y0, Y1, Y0
 
 scale:
-	VMULPS  (AX), Y2, Y0
-	VMOVUPS Y0, (AX)
-	ADDQ    $0x20, AX
+	VMULPS  (AX), Y0, Y1
+	VMOVUPS Y1, (AX)
+	VMULPS  32(AX), Y0, Y1
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $0x40, AX
 	CMPQ    AX, CX
 	JLT     scale
 	VZEROUPPER
 	RET
 
-DATA eight_ff800000<>+0(SB)/4, $0xff800000
-DATA eight_ff800000<>+4(SB)/4, $0xff800000
-DATA eight_ff800000<>+8(SB)/4, $0xff800000
-DATA eight_ff800000<>+12(SB)/4, $0xff800000
-DATA eight_ff800000<>+16(SB)/4, $0xff800000
-DATA eight_ff800000<>+20(SB)/4, $0xff800000
-DATA eight_ff800000<>+24(SB)/4, $0xff800000
-DATA eight_ff800000<>+28(SB)/4, $0xff800000
-GLOBL eight_ff800000<>(SB), RODATA|NOPTR, $32
+DATA filled_ff800000<>+0(SB)/4, $0xff800000
+DATA filled_ff800000<>+4(SB)/4, $0xff800000
+DATA filled_ff800000<>+8(SB)/4, $0xff800000
+DATA filled_ff800000<>+12(SB)/4, $0xff800000
+DATA filled_ff800000<>+16(SB)/4, $0xff800000
+DATA filled_ff800000<>+20(SB)/4, $0xff800000
+DATA filled_ff800000<>+24(SB)/4, $0xff800000
+DATA filled_ff800000<>+28(SB)/4, $0xff800000
+DATA filled_ff800000<>+32(SB)/4, $0xff800000
+DATA filled_ff800000<>+36(SB)/4, $0xff800000
+DATA filled_ff800000<>+40(SB)/4, $0xff800000
+DATA filled_ff800000<>+44(SB)/4, $0xff800000
+DATA filled_ff800000<>+48(SB)/4, $0xff800000
+DATA filled_ff800000<>+52(SB)/4, $0xff800000
+DATA filled_ff800000<>+56(SB)/4, $0xff800000
+DATA filled_ff800000<>+60(SB)/4, $0xff800000
+GLOBL filled_ff800000<>(SB), RODATA|NOPTR, $64
+
+// func geluAVX512(x *float32, bias *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·geluAVX512(SB), NOSPLIT, $0-24
+	MOVQ x+0(FP), AX
+	MOVQ bias+8(FP), CX
+	MOVQ n+16(FP), DX
+
+gelu:
+	VMOVUPS      (AX), Z0
+	VADDPS       (CX), Z0, Z0
+	VPANDD       filled_7fffffff<>+0(SB), Z0, Z1
+	VMOVUPS      filled_3f800000<>+0(SB), Z2
+	VMOVUPS      filled_3e6d3388<>+0(SB), Z3
+	VFMADD213PS  Z2, Z1, Z3
+	VDIVPS       Z3, Z2, Z3
+	VMULPS       Z0, Z0, Z1
+	VMULPS       filled_bf000000<>+0(SB), Z1, Z1
+	VMAXPS       filled_c2ae0000<>+0(SB), Z1, Z1
+	VMULPS       filled_3fb8aa3b<>+0(SB), Z1, Z5
+	VRNDSCALEPS  $0x08, Z5, Z5
+	VFNMADD231PS filled_3f318000<>+0(SB), Z5, Z1
+	VFNMADD231PS filled_b95e8083<>+0(SB), Z5, Z1
+	VMOVUPS      filled_39500d01<>+0(SB), Z6
+	VFMADD213PS  filled_3ab60b61<>+0(SB), Z1, Z6
+	VFMADD213PS  filled_3c088889<>+0(SB), Z1, Z6
+	VFMADD213PS  filled_3d2aaaab<>+0(SB), Z1, Z6
+	VFMADD213PS  filled_3e2aaaab<>+0(SB), Z1, Z6
+	VFMADD213PS  filled_3f000000<>+0(SB), Z1, Z6
+	VFMADD213PS  filled_3f800000<>+0(SB), Z1, Z6
+	VFMADD213PS  filled_3f800000<>+0(SB), Z1, Z6
+	VCVTPS2DQ    Z5, Z5
+	VPSLLD       $0x17, Z5, Z5
+	VPADDD       Z5, Z6, Z6
+	VMOVUPS      filled_3f07dc22<>+0(SB), Z1
+	VFMADD213PS  filled_bf3a00e3<>+0(SB), Z3, Z1
+	VFMADD213PS  filled_3f35f0e3<>+0(SB), Z3, Z1
+	VFMADD213PS  filled_be11a98e<>+0(SB), Z3, Z1
+	VFMADD213PS  filled_3e027906<>+0(SB), Z3, Z1
+	VMULPS       Z3, Z1, Z1
+	VMULPS       Z6, Z1, Z1
+	VSUBPS       Z1, Z2, Z2
+	VPXORD       Z4, Z4, Z4
+	VCMPPS       $0x01, Z4, Z0, K1
+	VBLENDMPS    Z1, Z2, K1, Z1
+	VMULPS       Z0, Z1, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, CX
+	SUBQ         $0x10, DX
+	JNZ          gelu
+	VZEROUPPER
+	RET
+
+// func softmaxAVX512(x *float32, scale float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·softmaxAVX512(SB), NOSPLIT, $0-24
+	MOVQ         x+0(FP), AX
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS scale+8(FP), Z0
+	LEAQ         (AX)(CX*4), CX
+	VMOVUPS      filled_ff800000<>+0(SB), Z1
+	MOVQ         AX, DX
+
+most:
+	VMAXPS        (DX), Z1, Z1
+	ADDQ          $0x40, DX
+	CMPQ          DX, CX
+	JLT           most
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VMAXPS        Y2, Y1, Y2
+	VPERM2F128    $0x01, Y2, Y2, Y1
+	VMAXPS        Y1, Y2, Y2
+	VPERMILPS     $0x4e, Y2, Y1
+	VMAXPS        Y1, Y2, Y2
+	VPERMILPS     $0xb1, Y2, Y1
+	VMAXPS        Y1, Y2, Y2
+	VBROADCASTSS  X2, Z1
+	VMULPS        Z0, Z1, Z1
+	VPXORD        Z3, Z3, Z3
+	MOVQ          AX, DX
+
+exp:
+	VMOVUPS       (DX), Z2
+	VFMSUB213PS   Z1, Z0, Z2
+	VMAXPS        filled_c2ae0000<>+0(SB), Z2, Z2
+	VMULPS        filled_3fb8aa3b<>+0(SB), Z2, Z4
+	VRNDSCALEPS   $0x08, Z4, Z4
+	VFNMADD231PS  filled_3f318000<>+0(SB), Z4, Z2
+	VFNMADD231PS  filled_b95e8083<>+0(SB), Z4, Z2
+	VMOVUPS       filled_39500d01<>+0(SB), Z5
+	VFMADD213PS   filled_3ab60b61<>+0(SB), Z2, Z5
+	VFMADD213PS   filled_3c088889<>+0(SB), Z2, Z5
+	VFMADD213PS   filled_3d2aaaab<>+0(SB), Z2, Z5
+	VFMADD213PS   filled_3e2aaaab<>+0(SB), Z2, Z5
+	VFMADD213PS   filled_3f000000<>+0(SB), Z2, Z5
+	VFMADD213PS   filled_3f800000<>+0(SB), Z2, Z5
+	VFMADD213PS   filled_3f800000<>+0(SB), Z2, Z5
+	VCVTPS2DQ     Z4, Z4
+	VPSLLD        $0x17, Z4, Z4
+	VPADDD        Z4, Z5, Z5
+	VADDPS        Z5, Z3, Z3
+	VMOVUPS       Z5, (DX)
+	ADDQ          $0x40, DX
+	CMPQ          DX, CX
+	JLT           exp
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y0, Y3, Y0
+	VPERM2F128    $0x01, Y0, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0x4e, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0xb1, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VBROADCASTSS  X0, Z0
+	VMOVUPS       filled_3f800000<>+0(SB), Z1
+	VDIVPS        Z0, Z1, Z0
+
+scale:
+	VMULPS  (AX), Z0, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    $0x40, AX
+	CMPQ    AX, CX
+	JLT     scale
+	VZEROUPPER
+	RET
 
 // func layerNormAVX2(x *float32, bias *float32, gain *float32, shift *float32, eps float32, n int)
 // Requires: AVX, AVX2, FMA3
@@ -1905,7 +2218,7 @@ TEXT ·layerNormAVX2(SB), NOSPLIT, $0-48
 	MOVQ         shift+24(FP), BX
 	MOVQ         n+40(FP), SI
 	VCVTSI2SSQ   SI, X0, X0
-	VMOVSS       eight_3f800000<>+0(SB), X1
+	VMOVSS       filled_3f800000<>+0(SB), X1
 	VDIVSS       X0, X1, X0
 	VBROADCASTSS X0, Y0
 	VXORPS       Y1, Y1, Y1
@@ -1946,7 +2259,7 @@ spread:
 	VBROADCASTSS eps+32(FP), Y1
 	VFMADD213PS  Y1, Y0, Y2
 	VSQRTPS      Y2, Y2
-	VMOVUPS      eight_3f800000<>+0(SB), Y1
+	VMOVUPS      filled_3f800000<>+0(SB), Y1
 	VDIVPS       Y2, Y1, Y2
 	XORQ         CX, CX
 

@@ -18,7 +18,7 @@ func geluPortable(x, bias []float32) {
 }
 
 // Lane is the number of values up to which [Softmax] may write beyond a row.
-const Lane = 8
+const Lane = 16
 
 // Softmax replaces x[:n] by e^(scale·x), scaled so that they add up to 1. A slice
 // that is long enough for n rounded up to a multiple of [Lane] is faster; what it

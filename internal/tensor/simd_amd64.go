@@ -49,24 +49,31 @@ func number(b bool) int {
 // gelu does the first values and returns how many.
 func gelu(x, bias []float32) int {
 	n := len(x) &^ (Lane - 1)
-	if avx2, _ := simd(); !avx2 || n == 0 {
+	switch avx2, avx512 := simd(); {
+	case !avx2 || n == 0:
 		return 0
+	case avx512:
+		geluAVX512(unsafe.SliceData(x), unsafe.SliceData(bias), n)
+	default:
+		geluAVX2(unsafe.SliceData(x), unsafe.SliceData(bias), n)
 	}
-	geluAVX2(unsafe.SliceData(x), unsafe.SliceData(bias), n)
 	return n
 }
 
 // softmax takes a multiple of Lane values.
 func softmax(x []float32, scale float32) {
-	if avx2, _ := simd(); !avx2 {
+	switch avx2, avx512 := simd(); {
+	case !avx2:
 		softmaxPortable(x, scale)
-		return
+	case avx512:
+		softmaxAVX512(unsafe.SliceData(x), scale, len(x))
+	default:
+		softmaxAVX2(unsafe.SliceData(x), scale, len(x))
 	}
-	softmaxAVX2(unsafe.SliceData(x), scale, len(x))
 }
 
 func layerNorm(x, bias, gain, shift []float32, eps float32) {
-	if avx2, _ := simd(); !avx2 || len(x) == 0 || len(x)%Lane != 0 {
+	if avx2, _ := simd(); !avx2 || len(x) == 0 || len(x)%8 != 0 {
 		layerNormPortable(x, bias, gain, shift, eps)
 		return
 	}

@@ -113,20 +113,28 @@ func FuzzMultiply(f *testing.F) {
 	})
 }
 
-func TestVectorTiersMultiplyToTheSameBits(t *testing.T) {
+func TestVectorTiersGiveTheSameBits(t *testing.T) {
 	if len(vector.Tiers()) < 3 {
 		t.Skip("this machine has no two tiers to compare")
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	w, a := Pack(random(r, 100*70), 100), Matrix{random(r, 25*100), 100, 25}
-	var got [2][]float32
+	row, bias := random(r, 200), random(r, 200)
+	norm := Norm{random(r, 200), random(r, 200), 1e-12}
+	var got [2][][]float32
 	for i, name := range vector.Tiers()[1:] {
 		use(t, name)
-		got[i] = make([]float32, 25*70)
-		Multiply(Matrix{got[i], 70, 25}, a, w, false)
+		product, gelu, soft, normal := make([]float32, 25*70), slices.Clone(row), slices.Clone(row), slices.Clone(row)
+		Multiply(Matrix{product, 70, 25}, a, w, false)
+		GELU(gelu, bias)
+		Softmax(soft, 180, 0.3)
+		norm.Apply(normal, bias)
+		got[i] = [][]float32{product, gelu, soft[:180], normal}
 	}
-	if !slices.Equal(got[0], got[1]) {
-		t.Error("AVX2 and AVX-512 multiply differently")
+	for i, what := range []string{"multiply", "GELU", "softmax", "norm"} {
+		if !slices.Equal(got[0][i], got[1][i]) {
+			t.Errorf("%s: %v and %v", what, got[0][i], got[1][i])
+		}
 	}
 }
 

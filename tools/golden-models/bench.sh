@@ -5,11 +5,14 @@
 set -eu
 cd "$(dirname "$0")"
 [ -d node_modules ] || npm install --ignore-scripts --no-audit --no-fund
-go test -C ../.. -c -o "${TMPDIR:-/tmp}/transformer.test" ./internal/model/transformer
+test="${TMPDIR:-/tmp}/transformer.test"
+go test -C ../.. -c -o "$test" ./internal/model/transformer
 for threads in 1 2; do
 	for _ in $(seq "${1:-2}"); do
-		(cd ../../internal/model/transformer && "${TMPDIR:-/tmp}/transformer.test" -test.run '^$' -test.bench "(Embed/avx512|Rerank).*/workers=$threads\$" -test.benchtime 500ms | grep best-ms)
+		for name in Embed/avx512 Rerank; do
+			(cd ../../internal/model/transformer && "$test" -test.run '^$' -test.bench "$name/.*/workers=$threads\$" -test.benchtime 500ms | grep best-ms)
+		done
 		node bench.mjs "$threads" 0.5
 	done
 done
-rm "${TMPDIR:-/tmp}/transformer.test"
+rm "$test"

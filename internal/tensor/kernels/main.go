@@ -12,8 +12,10 @@ func main() {
 	ConstraintExpr("amd64")
 	tileAVX512()
 	tileAVX2()
-	gelu()
-	softmax()
+	for _, w := range []wide{avx2, avx512} {
+		w.gelu()
+		w.softmax()
+	}
 	layerNorm()
 	Generate()
 }

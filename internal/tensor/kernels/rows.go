@@ -12,18 +12,45 @@ import (
 // lane is eight float32: what a YMM register holds.
 const lane = 32
 
-// constants are the eightfold constants emitted so far, by their bits.
+// wide is the registers of one tier.
+type wide struct {
+	name  string
+	bytes int
+}
+
+var avx2, avx512 = wide{"AVX2", lane}, wide{"AVX512", 2 * lane}
+
+func (w wide) register() VecVirtual {
+	if w == avx512 {
+		return ZMM()
+	}
+	return YMM()
+}
+
+func (w wide) zero() VecVirtual {
+	v := w.register()
+	zeroed(v, w.bytes)
+	return v
+}
+
+func (w wide) constant(x float32) VecVirtual {
+	v := w.register()
+	VMOVUPS(filled(x), v)
+	return v
+}
+
+// constants are those emitted so far, by their bits.
 var constants = map[uint32]Mem{}
 
-// eight returns a constant that fills a register.
-func eight(x float32) Mem { return eightBits(math.Float32bits(x)) }
+// filled returns a constant that fills a register of any width.
+func filled(x float32) Mem { return filledBits(math.Float32bits(x)) }
 
-func eightBits(bits uint32) Mem {
+func filledBits(bits uint32) Mem {
 	if m, ok := constants[bits]; ok {
 		return m
 	}
-	m := GLOBL(fmt.Sprintf("eight_%08x", bits), RODATA|NOPTR)
-	for i := range 8 {
+	m := GLOBL(fmt.Sprintf("filled_%08x", bits), RODATA|NOPTR)
+	for i := range avx512.bytes / 4 {
 		DATA(4*i, U32(bits))
 	}
 	constants[bits] = m
@@ -32,15 +59,19 @@ func eightBits(bits uint32) Mem {
 
 // exp emits e^x for x in [-87, 87], to within two units in the last place: with
 // x = n·ln 2 + r, Taylor's series of e^r up to r⁷, and n added to the exponent.
-func exp(x VecVirtual) VecVirtual {
-	n, e := YMM(), YMM()
-	VMULPS(eight(math.Log2E), x, n)
-	VROUNDPS(U8(8), n, n)                  // to the nearest, quietly
-	VFNMADD231PS(eight(0.693359375), n, x) // the first bits of ln 2, exact with any n
-	VFNMADD231PS(eight(math.Ln2-0.693359375), n, x)
-	VMOVUPS(eight(1.0/5040), e)
+func (w wide) exp(x VecVirtual) VecVirtual {
+	n := w.register()
+	VMULPS(filled(math.Log2E), x, n)
+	if w == avx512 {
+		VRNDSCALEPS(U8(8), n, n) // to the nearest, quietly
+	} else {
+		VROUNDPS(U8(8), n, n)
+	}
+	VFNMADD231PS(filled(0.693359375), n, x) // the first bits of ln 2, exact with any n
+	VFNMADD231PS(filled(math.Ln2-0.693359375), n, x)
+	e := w.constant(1.0 / 5040)
 	for _, c := range []float32{1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 1.0 / 2, 1, 1} {
-		VFMADD213PS(eight(c), x, e)
+		VFMADD213PS(filled(c), x, e)
 	}
 	VCVTPS2DQ(n, n)
 	VPSLLD(U8(23), n, n)
@@ -49,89 +80,122 @@ func exp(x VecVirtual) VecVirtual {
 }
 
 // gelu follows 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions.
-func gelu() {
-	function("geluAVX2", "func(x *float32, bias *float32, n int)",
-		"geluAVX2 is geluPortable with AVX2, to within 2e-7 of the larger of 1 and |x|. n is a multiple of 8.")
+func (w wide) gelu() {
+	name := "gelu" + w.name
+	function(name, "func(x *float32, bias *float32, n int)",
+		name+" is geluPortable to within 2e-7 of the larger of 1 and |x|. n is a multiple of 16.")
 	at, bias, n := Load(Param("x"), GP64()), Load(Param("bias"), GP64()), Load(Param("n"), GP64())
 	Label("gelu")
-	x, size := YMM(), YMM()
+	x, size := w.register(), w.register()
 	VMOVUPS(Mem{Base: at}, x)
 	VADDPS(Mem{Base: bias}, x, x)
-	VANDPS(eightBits(0x7fffffff), x, size)
+	if w == avx512 {
+		VPANDD(filledBits(0x7fffffff), x, size)
+	} else {
+		VPAND(filledBits(0x7fffffff), x, size)
+	}
 
-	t, upper := YMM(), YMM() // t = 1 / (1 + p·|x|/√2)
-	VMOVUPS(eight(1), upper)
-	VMOVUPS(eight(0.3275911/math.Sqrt2), t)
+	upper, t := w.constant(1), w.constant(0.3275911/math.Sqrt2) // t = 1 / (1 + p·|x|/√2)
 	VFMADD213PS(upper, size, t)
 	VDIVPS(t, upper, t)
 
-	power := YMM() // -x²/2, no smaller than what exp takes
+	power := w.register() // -x²/2, no smaller than what exp takes
 	VMULPS(x, x, power)
-	VMULPS(eight(-0.5), power, power)
-	VMAXPS(eight(-87), power, power)
-	e := exp(power)
+	VMULPS(filled(-0.5), power, power)
+	VMAXPS(filled(-87), power, power)
+	e := w.exp(power)
 
-	tail := YMM() // the part of the normal distribution beyond |x|
-	VMOVUPS(eight(1.061405429/2), tail)
+	tail := w.constant(1.061405429 / 2) // the part of the normal distribution beyond |x|
 	for _, c := range []float32{-1.453152027 / 2, 1.421413741 / 2, -0.284496736 / 2, 0.254829592 / 2} {
-		VFMADD213PS(eight(c), t, tail)
+		VFMADD213PS(filled(c), t, tail)
 	}
 	VMULPS(t, tail, tail)
 	VMULPS(e, tail, tail)
 
 	VSUBPS(tail, upper, upper) // 1 - tail, for what is not negative
-	VBLENDVPS(x, tail, upper, tail)
+	if w == avx512 {
+		negative := K()
+		VCMPPS(U8(1), w.zero(), x, negative)
+		VBLENDMPS(tail, upper, negative, tail)
+	} else {
+		VBLENDVPS(x, tail, upper, tail)
+	}
 	VMULPS(x, tail, x)
 	VMOVUPS(x, Mem{Base: at})
-	ADDQ(U8(lane), at)
-	ADDQ(U8(lane), bias)
-	SUBQ(U8(8), n)
+	ADDQ(U8(w.bytes), at)
+	ADDQ(U8(w.bytes), bias)
+	SUBQ(U8(w.bytes/4), n)
 	JNZ(LabelRef("gelu"))
 	VZEROUPPER()
 	RET()
 }
 
-func softmax() {
-	function("softmaxAVX2", "func(x *float32, scale float32, n int)",
-		"softmaxAVX2 is softmaxPortable with AVX2, of no more than 1e-6 apart. n is a multiple of 8.")
+// softmax keeps sixteen sums, in two registers where one has no room for them, so
+// that every tier adds in one order.
+func (w wide) softmax() {
+	name := "softmax" + w.name
+	function(name, "func(x *float32, scale float32, n int)",
+		name+" is softmaxPortable, of no more than 1e-6 apart. n is a multiple of 16.")
 	x, n := Load(Param("x"), GP64()), Load(Param("n"), GP64())
-	scale := YMM()
+	scale := w.register()
 	VBROADCASTSS(param("scale"), scale)
 	end := GP64()
 	LEAQ(Mem{Base: x, Index: n, Scale: 4}, end)
-	each := func(label string, do func(at Mem)) {
+	parts := avx512.bytes / w.bytes
+	each := func(label string, do func(part int, at Mem)) {
 		at := GP64()
 		MOVQ(x, at)
 		Label(label)
-		do(Mem{Base: at})
-		ADDQ(U8(lane), at)
+		for part := range parts {
+			do(part, Mem{Base: at, Disp: part * w.bytes})
+		}
+		ADDQ(U8(avx512.bytes), at)
 		CMPQ(at, end)
 		JLT(LabelRef(label))
 	}
+	// all combines the values of the registers into each place of the first.
+	all := func(v []VecVirtual, with func(...Op)) VecVirtual {
+		half := YMM()
+		if w == avx512 {
+			VEXTRACTF64X4(U8(1), v[0], half)
+			with(half, v[0].AsY(), half)
+		} else {
+			with(v[1], v[0], half)
+		}
+		across(half, with)
+		if w == avx2 {
+			return half
+		}
+		whole := ZMM()
+		VBROADCASTSS(half.AsX(), whole)
+		return whole
+	}
+	start := func(v func() VecVirtual) (out []VecVirtual) {
+		for range parts {
+			out = append(out, v())
+		}
+		return out
+	}
 
-	most := YMM()
-	VMOVUPS(eight(float32(math.Inf(-1))), most)
-	each("most", func(at Mem) { VMAXPS(at, most, most) })
-	across(most, VMAXPS)
-	VMULPS(scale, most, most)
+	most := start(func() VecVirtual { return w.constant(float32(math.Inf(-1))) })
+	each("most", func(part int, at Mem) { VMAXPS(at, most[part], most[part]) })
+	peak := all(most, VMAXPS)
+	VMULPS(scale, peak, peak)
 
-	sum := YMM()
-	VXORPS(sum, sum, sum)
-	each("exp", func(at Mem) {
-		v := YMM()
+	sums := start(w.zero)
+	each("exp", func(part int, at Mem) {
+		v := w.register()
 		VMOVUPS(at, v)
-		VFMSUB213PS(most, scale, v)
-		VMAXPS(eight(-87), v, v)
-		e := exp(v)
-		VADDPS(e, sum, sum)
+		VFMSUB213PS(peak, scale, v)
+		VMAXPS(filled(-87), v, v)
+		e := w.exp(v)
+		VADDPS(e, sums[part], sums[part])
 		VMOVUPS(e, at)
 	})
-	across(sum, VADDPS)
-	one := YMM()
-	VMOVUPS(eight(1), one)
-	VDIVPS(sum, one, sum)
-	each("scale", func(at Mem) {
-		v := YMM()
+	sum := all(sums, VADDPS)
+	VDIVPS(sum, w.constant(1), sum)
+	each("scale", func(part int, at Mem) {
+		v := w.register()
 		VMULPS(at, sum, v)
 		VMOVUPS(v, at)
 	})
@@ -156,7 +220,7 @@ func layerNorm() {
 	at := func(base, i Register) Mem { return Mem{Base: base, Index: i, Scale: 4} }
 	count, one := XMM(), XMM()
 	VCVTSI2SSQ(n, count, count)
-	VMOVSS(eight(1), one)
+	VMOVSS(filled(1), one)
 	VDIVSS(count, one, count)
 	part := YMM() // 1/n
 	VBROADCASTSS(count, part)
@@ -187,7 +251,7 @@ func layerNorm() {
 	VBROADCASTSS(param("eps"), eps)
 	VFMADD213PS(eps, part, spread)
 	VSQRTPS(spread, spread)
-	VMOVUPS(eight(1), eps)
+	VMOVUPS(filled(1), eps)
 	VDIVPS(spread, eps, spread)
 	each("norm", func(i Register) {
 		v := YMM()

@@ -57,7 +57,7 @@ func tileRows(rows int, register func() VecVirtual, width int) {
 	for i := range sums {
 		for j := range sums[i] {
 			sums[i][j] = register()
-			clear512(sums[i][j], width)
+			zeroed(sums[i][j], width)
 		}
 	}
 	column := [2]VecVirtual{register(), register()}
@@ -103,7 +103,7 @@ func tileRows(rows int, register func() VecVirtual, width int) {
 	RET()
 }
 
-func clear512(v VecVirtual, width int) {
+func zeroed(v VecVirtual, width int) {
 	if width == 64 {
 		VPXORD(v, v, v)
 		return
