@@ -86,8 +86,12 @@ func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, ta
 	})
 }
 
-// helpedRows is how many rows of a text are worth another goroutine.
-const helpedRows = 4
+// helpedRows is how many rows of a text are worth another goroutine, of which no more
+// than mostTogether read the weights at once.
+const (
+	helpedRows   = 4
+	mostTogether = 4
+)
 
 // take waits for a run, and, if there is one text alone, takes such others as are
 // free: a question is answered sooner.
@@ -98,7 +102,7 @@ func (m *Model) take(ctx context.Context, texts []sequence, groups int) (team []
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	for groups == 1 && len(texts[0].ids) >= (len(team)+1)*helpedRows {
+	for groups == 1 && len(team) < mostTogether && len(texts[0].ids) >= (len(team)+1)*helpedRows {
 		select {
 		case r := <-m.free:
 			team = append(team, r)
@@ -109,14 +113,15 @@ func (m *Model) take(ctx context.Context, texts []sequence, groups int) (team []
 	return team, nil
 }
 
-// groups returns where each group of texts ends: at most groupTokens, or one text,
-// and no more than each of so many workers' share.
+// groups returns where each group of texts ends: at most groupTokens, or one text, and
+// as many for each of so many workers as for the others.
 func groups(texts []sequence, workers int) (ends []int) {
 	total, tokens := 0, 0
 	for _, t := range texts {
 		total += len(t.ids)
 	}
-	most := min(groupTokens, (total+workers-1)/workers)
+	rounds := max(1, (total+workers*groupTokens-1)/(workers*groupTokens))
+	most := (total + rounds*workers - 1) / (rounds * workers)
 	for i, t := range texts {
 		if tokens > 0 && tokens+len(t.ids) > most {
 			ends = append(ends, i)

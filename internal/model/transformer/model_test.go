@@ -289,7 +289,8 @@ func TestGroups(t *testing.T) {
 		{of(5, 5), 1, []int{2}},
 		{of(groupTokens, 1, groupTokens), 1, []int{1, 2, 3}},
 		{of(10*groupTokens, 1), 1, []int{1, 2}},
-		{of(60, 60, 60, 60), 1, []int{3, 4}},
+		{of(60, 60, 60, 60), 1, []int{2, 4}},
+		{of(64, 64, 64, 64, 64, 64, 64, 64), 2, []int{2, 4, 6, 8}},
 	} {
 		if got := groups(c.texts, c.workers); !slices.Equal(got, c.want) {
 			t.Errorf("%d texts for %d: groups end at %v, want %v", len(c.texts), c.workers, got, c.want)
