@@ -59,9 +59,7 @@ func present(k known) known {
 		}
 		out.Memories = append(out.Memories, m)
 	}
-	for _, c := range k.Conversations {
-		out.Conversations = append(out.Conversations, c)
-	}
+	out.Conversations = k.Conversations
 	return out
 }
 

@@ -40,8 +40,7 @@ type files struct {
 	mu     sync.Mutex // guards what follows
 	queue  []item     // in the order in which they became due
 	queued map[key]bool
-	busy   int // items taken from the queue and not yet written
-	low    int64
+	busy   int   // items taken from the queue and not yet written
 	size   int64 // of the journal that has been looked at
 	failed error // why files could not be written the last time
 	heads  map[memory.Owner]head
@@ -73,12 +72,39 @@ func openFiles(s *Store) (*files, error) {
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	f.idle = sync.NewCond(&f.mu)
+	for _, old := range x.leaving {
+		if err := f.leave(old); err != nil {
+			return nil, errors.Join(wrapPath(old.Path, err), x.log.Close(), root.Close())
+		}
+	}
+	x.leaving = nil
 	for k, r := range x.targets {
-		if r.State == "" { // an edit that was accepted, and then the process ended
+		if r.Unsure || r.State == "" { // a file that was noted or accepted, and then the process ended
 			f.enqueue(item{k, x.Journal})
 		}
 	}
 	return f, nil
+}
+
+// leave ends what a crash cut short: the file that was to go goes, if the one that
+// took its place is there; if not, it is still the memory's.
+func (f *files) leave(old *record) error {
+	text, err := f.read(old.Path)
+	if err != nil || !old.own(hashOf(text)) || f.index.paths[old.Path] != nil {
+		return nil // it went, or is somebody else's by now
+	}
+	k := key{old.Owner, old.Target}
+	next := f.index.targets[k]
+	if next != nil {
+		text, err := f.read(next.Path)
+		if err != nil || hashOf(text) != next.SHA {
+			f.index.drop(next.Path)
+			f.index.put(old)
+			f.enqueue(item{k, f.index.Journal})
+			return nil
+		}
+	}
+	return f.root.Remove(old.Path)
 }
 
 func (f *files) start() {
@@ -155,7 +181,7 @@ func (f *files) run() {
 		case <-f.hurry:
 		case <-retry:
 		case <-f.wake:
-			pause := time.NewTimer(lull)
+			pause := time.NewTimer(f.s.opts.lull)
 			select {
 			case <-f.stop:
 			case <-f.hurry:

@@ -32,11 +32,14 @@ type record struct {
 	Size    int64        `json:"size"`
 	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970
 
-	earlier []string // hashes of what may still be there, should a crash have come between
+	// Unsure: it was noted, and then there was a crash, so that the file may not have
+	// been written, and may still be what has an earlier hash.
+	Unsure  bool     `json:"unsure,omitempty"`
+	Earlier []string `json:"earlier,omitempty"`
 }
 
 // own reports whether Loci wrote what has this hash.
-func (r *record) own(sha string) bool { return r.SHA == sha || slices.Contains(r.earlier, sha) }
+func (r *record) own(sha string) bool { return r.SHA == sha || slices.Contains(r.Earlier, sha) }
 
 // key names a thing in the vault.
 type key struct {
@@ -60,7 +63,8 @@ type index struct {
 	paths   map[string]*record
 	targets map[key]*record
 	log     *os.File
-	logged  int // lines of the log
+	logged  int       // lines of the log
+	leaving []*record // of files that were about to be taken away when there was a crash
 }
 
 // openIndex reads the snapshot and its log. One that cannot be read is as none:
@@ -97,12 +101,16 @@ func openIndex(snapshot, log string) (*index, error) {
 		}
 		x.logged++
 		if old := x.paths[r.Path]; old != nil {
-			r.earlier = append(old.earlier, old.SHA)
+			r.Earlier = append(old.Earlier, old.SHA)
+			if r.Target == "" {
+				x.leaving = append(x.leaving, old)
+			}
 		}
 		if r.Target == "" {
 			x.drop(r.Path)
 			continue
 		}
+		r.Unsure = true
 		x.put(&r)
 	}
 }
@@ -147,7 +155,9 @@ func (x *index) note(records ...*record) error {
 func (x *index) save(snapshot string) error {
 	out := *x
 	for _, r := range x.paths {
-		r.earlier = nil
+		if !r.Unsure {
+			r.Earlier = nil
+		}
 		out.Files = append(out.Files, r)
 	}
 	slices.SortFunc(out.Files, func(a, b *record) int { return strings.Compare(a.Path, b.Path) })

@@ -2,7 +2,12 @@ package markdown
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,16 +28,86 @@ func TestCrashAroundMemory(t *testing.T) {
 	crash(t, func(string) Within { return inMemory }, func(s *Store) memory.Store { return derived{s} })
 }
 
-func crash(t *testing.T, within func(path string) Within, as func(*Store) memory.Store) {
+// TestCrashAmongFiles kills vaults at the points around their files alone.
+func TestCrashAmongFiles(t *testing.T) {
+	crash(t, func(string) Within { return inMemory }, func(s *Store) memory.Store { return derived{s} }, beforeFiles, betweenFiles, afterFiles)
+}
+
+// crash counts all points, or those that are named.
+func crash(t *testing.T, within func(path string) Within, as func(*Store) memory.Store, points ...string) {
 	storetest.RunCrash(t, storetest.Crash{
 		Open: func(path string, now func() time.Time, point func()) (memory.Store, error) {
-			s, err := Open(context.Background(), path, within(path), Options{Now: now, failpoint: func(string) { point() }})
+			s, err := Open(context.Background(), path, within(path), Options{Now: now, lull: 1, failpoint: func(name string) {
+				if len(points) == 0 || slices.Contains(points, name) {
+					point()
+				}
+			}})
 			if err != nil {
 				return nil, err
+			}
+			if err := untouched(s); err != nil {
+				return nil, errors.Join(err, s.Close())
 			}
 			return as(s), nil
 		},
 	})
+}
+
+// untouched checks that no file of Loci's looks as if a person had edited it,
+// wherever the process was killed.
+func untouched(s *Store) error {
+	if err := s.Settle(context.Background()); err != nil {
+		return err
+	}
+	r, err := s.Scan(context.Background(), ScanOptions{})
+	if err == nil && len(r.Edits)+len(r.Problems)+len(r.Conflicts)+len(r.Held) > 0 {
+		err = fmt.Errorf("nobody edited a file, but %+v", r)
+	}
+	return err
+}
+
+// TestCrashWhileAFileMoves copies the vault at every point while a file that has a
+// person's lines moves, and opens each copy.
+func TestCrashWhileAFileMoves(t *testing.T) {
+	v := newVault(t)
+	v.apply(memtest.Add(tea()))
+	v.write(teaFile, strings.Replace(v.read(teaFile), "---\n", "---\nmine: 1\n", 1))
+	v.quiet()
+	if err := v.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var copies []string
+	s, err := Open(t.Context(), v.dir, inMemory, Options{Now: v.now.Now, Home: memtest.Ana, failpoint: func(point string) {
+		dir := filepath.Join(t.TempDir(), strings.ReplaceAll(point, " ", "-"))
+		if err := os.CopyFS(dir, os.DirFS(v.dir)); err != nil {
+			t.Error(err)
+		}
+		copies = append(copies, dir)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Store = s
+	v.apply(memtest.Retire(v.fact("tea")))
+	if len(copies) < 6 {
+		t.Fatalf("it passed %d points", len(copies))
+	}
+	for _, dir := range copies {
+		c := &vault{T: t, dir: dir, now: v.now}
+		c.reopen()
+		want := teaFile
+		if c.fact("tea").Status == memory.Retired {
+			want = "deleted/" + teaFile
+		}
+		c.settled()
+		c.quiet()
+		if got := keysOf(tree(t, dir)); !slices.Equal(got, []string{want}) || !strings.Contains(c.read(want), "mine: 1\n") {
+			t.Errorf("%s: files %q, want %s with its lines", filepath.Base(dir), got, want)
+		}
+		if err := c.Store.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // derived makes anew what no journal keeps: vectors, and jobs that are done.

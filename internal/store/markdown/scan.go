@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -104,6 +105,9 @@ func (s *scan) walk(ctx context.Context) error {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
+			if tempName.MatchString(d.Name()) { // left by a crash: nobody writes while we look
+				return s.f.root.Remove(name)
+			}
 			return nil
 		case d.IsDir():
 			return nil
@@ -119,6 +123,8 @@ func (s *scan) walk(ctx context.Context) error {
 		return nil
 	})
 }
+
+var tempName = regexp.MustCompile(`^\.\d+\.tmp$`)
 
 // leadsToRecords reports whether files of Loci's were under a path.
 func (s *scan) leadsToRecords(name string) bool {
@@ -203,7 +209,7 @@ func (s *scan) compare(ctx context.Context) error {
 		e.Was = t.content()
 		deleted = append(deleted, e)
 	}
-	if known := len(s.f.index.paths); !s.o.Confirm && len(deleted) > heldFew && len(deleted)*heldShare > known {
+	if !s.o.Confirm && s.tooMany(deleted) {
 		s.report.Held = deleted
 		deleted = nil
 	}
@@ -214,6 +220,19 @@ func (s *scan) compare(ctx context.Context) error {
 	}
 	s.f.release()
 	return nil
+}
+
+// tooMany reports whether so much is deleted at once, or in such a way, that nobody
+// may have meant it.
+func (s *scan) tooMany(deleted []Edit) bool {
+	if len(deleted) > heldFew && len(deleted)*heldShare > len(s.f.index.paths) {
+		return true
+	}
+	return slices.ContainsFunc(deleted, func(e Edit) bool {
+		folder, _, _ := strings.Cut(e.Path, "entries/")
+		_, err := s.f.root.Lstat(path.Join(folder, "entries"))
+		return errors.Is(err, fs.ErrNotExist)
+	})
 }
 
 // gone are the records whose files are not there, by path.

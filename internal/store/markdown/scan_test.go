@@ -306,6 +306,28 @@ func TestManyDeletionsAreHeld(t *testing.T) {
 	}
 }
 
+func TestRestsOfACrashGo(t *testing.T) {
+	v := newVault(t)
+	v.apply(memtest.Add(tea()))
+	v.write("entries/global/facts/.7.tmp", "half")
+	v.write("entries/global/facts/.mine.tmp", "whole")
+	v.quiet()
+	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{"entries/global/facts/.mine.tmp", teaFile}) {
+		t.Errorf("files: %q", got)
+	}
+}
+
+func TestVanishedFolderIsHeld(t *testing.T) {
+	v := newVault(t)
+	v.apply(memtest.Add(tea()))
+	if err := os.RemoveAll(v.path("entries")); err != nil {
+		t.Fatal(err)
+	}
+	if r := v.scan(); len(r.Edits) > 0 || len(r.Held) != 1 {
+		t.Errorf("report: %+v", r)
+	}
+}
+
 func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
 	v := newVault(t)
 	v.apply(memtest.Add(tea()))

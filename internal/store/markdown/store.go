@@ -25,6 +25,7 @@ type Options struct {
 
 	// failpoint is called at the named points of a write; tests kill there.
 	failpoint func(point string)
+	lull      time.Duration // 0: lull; tests make it short
 }
 
 // The points that tests kill at.
@@ -97,6 +98,9 @@ func Open(ctx context.Context, dir string, within Within, o Options) (*Store, er
 	}
 	if o.failpoint == nil {
 		o.failpoint = func(string) {}
+	}
+	if o.lull == 0 {
+		o.lull = lull
 	}
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}

@@ -127,7 +127,8 @@ func (w *watcher) wait(ctx context.Context) error {
 			return ctx.Err()
 		case <-look.C:
 			return nil
-		case <-faults: // such as that events were lost
+		case err := <-faults: // such as that events were lost
+			w.s.opts.Log.Debug("the vault is read again", "error", err)
 			look.Reset(debounce)
 		case e, ok := <-events:
 			if !ok {

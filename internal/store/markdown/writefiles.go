@@ -113,7 +113,7 @@ func (f *files) planOne(i item, l *loader) (*plan, error) {
 	}
 	fields, words := t.fields(l.link), t.words()
 	next := &record{Path: at, Owner: i.owner, Target: i.target, State: stateOf(at, fields, words), Version: t.version()}
-	if old != nil && old.State == next.State {
+	if old != nil && old.State == next.State && f.written(old) {
 		return nil, nil
 	}
 	base, err := f.base(i, old, at, t, l)
@@ -135,6 +135,20 @@ func (f *files) planOne(i item, l *loader) (*plan, error) {
 		}
 	}
 	return p, nil
+}
+
+// written reports whether a file was written as it was noted. What a person did to
+// it since is for a scan to tell.
+func (f *files) written(r *record) bool {
+	if !r.Unsure {
+		return true
+	}
+	text, err := f.read(r.Path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && hashOf(text) != r.SHA && r.own(hashOf(text)) {
+		return false
+	}
+	r.Unsure = false
+	return true
 }
 
 func from(r *record) string {
@@ -380,6 +394,7 @@ func (f *files) place(p *plan, folders map[string]bool) error {
 			return wrapPath(p.next.Path, err)
 		}
 		folders[path.Dir(p.next.Path)] = true
+		f.s.opts.failpoint(betweenFiles)
 	}
 	if p.old != nil && (p.next == nil || p.next.Path != p.old.Path) {
 		if err := f.remove(p); err != nil {
