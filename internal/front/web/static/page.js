@@ -11,9 +11,9 @@ let asked = null; // the last request; what it answers is not shown once there i
 let posting = Promise.resolve(); // ends with the last form sent: forms are sent one by one and never given up
 let waiting = 0; // requests under way
 
-// visit fetches a page and shows it. parts are the ids to swap; what a failed request
-// says is told in the toast and nothing is lost.
-async function visit(url, { body, parts = ["main"], history: how = "push", focus } = {}) {
+// visit fetches a page and shows it. parts are the ids to swap, unless somebody says
+// not to by then; what a failed request says is told in the toast and nothing is lost.
+async function visit(url, { body, parts = ["main"], toast = true, history: how = "push", focus, unless } = {}) {
   asked?.abort();
   const mine = asked = new AbortController();
   const before = posting;
@@ -32,7 +32,7 @@ async function visit(url, { body, parts = ["main"], history: how = "push", focus
     waiting--;
     ended?.();
   }
-  if (mine !== asked) return false;
+  if (mine !== asked || unless?.()) return false;
   const page = new DOMParser().parseFromString(text, "text/html");
   if (!answer.ok || !$("#nav", page)) {
     const problem = $("[data-problem]", page);
@@ -41,7 +41,7 @@ async function visit(url, { body, parts = ["main"], history: how = "push", focus
     return false;
   }
   const was = current();
-  for (const id of [...parts, "nav", "toast"]) {
+  for (const id of [...parts, "nav", ...toast ? ["toast"] : []]) {
     const from = page.getElementById(id), to = document.getElementById(id);
     if (from && to) to.replaceWith(from);
   }
@@ -85,10 +85,10 @@ function fade() {
 }
 
 function tell(text) {
-  const p = document.createElement("p");
-  p.className = "wrong";
-  p.textContent = text;
-  $("#toast").replaceChildren(p);
+  const wrong = document.createElement("div");
+  wrong.className = "wrong";
+  wrong.textContent = text;
+  $("#toast").replaceChildren(wrong);
   fade();
 }
 
@@ -207,16 +207,21 @@ function listen() {
   });
 }
 
-// refresh shows what changed elsewhere, unless somebody is in the middle of something.
+// busy reports whether somebody is in the middle of something that must not be swapped.
+const busy = () => $("#main form.edit:not(.add .edit)") || $(".choose:checked") || $("#main details[open]:not(.group, .summary, .left)");
+
+let later; // a refresh that had to wait
+
+// refresh shows what changed elsewhere, as soon as nobody is in the middle of something.
 function refresh() {
-  const busy = $("#main form.edit:not(.add .edit)") || $(".choose:checked") || $("details[open]:not(.group, .summary)") || waiting;
-  if (busy || !$("#main")) return;
+  clearTimeout(later);
+  if (busy() || waiting) {
+    later = setTimeout(refresh, 2000);
+    return;
+  }
   const typed = document.activeElement?.matches?.("input, textarea, select");
   const part = ["results", "then"].find((id) => document.getElementById(id));
-  const done = $("#toast").cloneNode(true);
-  visit(location.href, { parts: [typed && part || "main"], history: "keep", focus: typed ? false : undefined }).then((ok) => {
-    if (ok && !$("#toast").firstElementChild) { $("#toast").replaceWith(done); fade(); }
-  });
+  visit(location.href, { parts: [typed && part || "main"], toast: false, history: "keep", focus: typed ? false : undefined, unless: busy });
 }
 
 document.addEventListener("visibilitychange", listen);

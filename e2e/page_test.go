@@ -1,0 +1,241 @@
+package e2e
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// write writes a fact down and returns its id.
+func (l *loci) write(t *testing.T, content string) string {
+	t.Helper()
+	var m remembered
+	if err := json.Unmarshal(l.post(t, "/api/memory", map[string]string{"content": content}), &m); err != nil {
+		t.Fatal(err)
+	}
+	return m.ID
+}
+
+// withStatus returns the contents of facts that have a status.
+func (l *loci) withStatus(t *testing.T, status string) string {
+	t.Helper()
+	code, body := l.request(t, http.MethodGet, "/api/memory?status="+status, nil, nil)
+	var page struct{ Memories []remembered }
+	if err := json.Unmarshal(body, &page); err != nil || code != http.StatusOK {
+		t.Fatalf("list %s facts: status %d, %v", status, code, err)
+	}
+	var out []string
+	for _, m := range page.Memories {
+		out = append(out, m.Content)
+	}
+	return strings.Join(out, "; ")
+}
+
+func TestPageFindsWhileOneTypesAndSaysWhy(t *testing.T) {
+	t.Parallel()
+	l := serve(t, t.TempDir())
+	l.write(t, "User is allergic to peanuts")
+	l.write(t, "User lives in Lisbon")
+	b := browse(t, l, deskWidth, deskHeight)
+	b.open("/")
+	b.see("#results", "User lives in Lisbon")
+	b.key("/")
+	b.press("what am I allergic to")
+	b.see("#results .found", "hit")
+	b.see("#results .rows .words", "peanuts")
+	b.until("the question stays in the field that has the focus", `document.activeElement.matches("[data-search]") && document.activeElement.value === "what am I allergic to"`)
+	b.until("the address can be shared", `location.search.includes("allergic")`)
+	b.click(".row .why summary")
+	b.see(".row .why .legend", "words")
+	b.see(".row .why .numbers", "relevance")
+}
+
+func TestPageEditsInItsPlaceAndUndoes(t *testing.T) {
+	t.Parallel()
+	l := serve(t, t.TempDir())
+	l.write(t, "User likes green tea")
+	l.write(t, "User lives in Lisbon")
+	b := browse(t, l, deskWidth, deskHeight)
+	b.open("/")
+	b.see(".rows", "green tea")
+	b.key("j")
+	b.key("j")
+	b.until("the second memory has the focus", `document.activeElement.innerText.includes("green tea")`)
+	b.key("e")
+	b.until("the words have the focus", `document.activeElement.matches("textarea[name=content]")`)
+	b.press(" with mint")
+	b.press(kb.Enter)
+	b.see("#toast", "Saved.")
+	b.see(".rows", "User likes green tea with mint")
+	b.key("u")
+	b.see("#toast", "Undone.")
+	b.unsee(".rows", "mint")
+	b.click(".row:first-child [data-forget]")
+	b.see("#toast", "Forgotten: User lives in Lisbon")
+	b.unsee(".rows", "Lisbon")
+	if gone := l.withStatus(t, "retired"); gone != "User lives in Lisbon" {
+		t.Errorf("forgotten are %q", gone)
+	}
+	b.click("#toast button")
+	b.see(".rows", "User lives in Lisbon")
+	b.click(".row:nth-child(1) .choose")
+	b.click(".row:nth-child(2) .choose")
+	b.click(".bulk [value=forget]")
+	b.see("#toast", "2 memories forgotten.")
+	b.see("#results", "Nothing is remembered yet")
+	b.key("u")
+	b.see(".rows", "green tea")
+}
+
+func TestPageDecidesByKeyOnWhatWaits(t *testing.T) {
+	t.Parallel()
+	l := serve(t, t.TempDir(), "LOCI_REVIEW_CONFLICTS=true", "LOCI_REVIEW_CATEGORIES=health")
+	waiting(t, l)
+	b := browse(t, l, deskWidth, deskHeight)
+	b.open("/")
+	b.see("#nav", "2")
+	b.key("g")
+	b.key("2")
+	b.see("h1", "Review")
+	b.see(".against", "User lives in Berlin")
+	b.see(".wait mark", "I moved to Lisbon in May")
+	b.key("j")
+	b.key("r")
+	b.see("#toast", "Rejected: User is allergic to peanuts")
+	b.see(".cards", "User lives in Lisbon")
+	b.unsee(".cards", "peanuts")
+	b.key("a")
+	b.see("#toast", "Approved: User lives in Lisbon")
+	b.see("main", "Nothing waits for you")
+	if now := l.withStatus(t, "active"); !strings.Contains(now, "Lisbon") || strings.Contains(now, "Berlin") {
+		t.Errorf("active are %q", now)
+	}
+	b.key("u")
+	b.see(".cards", "User lives in Lisbon")
+	if now := l.withStatus(t, "active"); strings.Contains(now, "Lisbon") || !strings.Contains(now, "Berlin") {
+		t.Errorf("after the undo active are %q", now)
+	}
+}
+
+func TestPageShowsMemoryAsOfADay(t *testing.T) {
+	t.Parallel()
+	chromium(t)
+	l := demo(t)
+	b := browse(t, l, deskWidth, deskHeight)
+	b.open("/time")
+	b.see("#then", "User lives in Lisbon")
+	eval[bool](b, `(r => { r.value = 0; r.dispatchEvent(new Event("input", { bubbles: true })); return true })(document.querySelector("[type=range]"))`)
+	b.see("#then h2", "As of")
+	b.see("#then .rows", "User lives in Berlin")
+	b.see("#then .rows", "replaced since")
+	b.unsee("#then .rows", "Lisbon")
+	b.see("#then .steps", "User lives in Lisbon")
+	b.open("/?q=Lisbon")
+	b.click("#results .row a.words")
+	b.see("mark", "I moved to Lisbon")
+	b.see(".chain", "User lives in Berlin")
+	b.click(".quote figcaption a")
+	b.see(".turn.here", "I moved to Lisbon last week!")
+	b.see(".turn.here .learned", "User lives in Lisbon")
+}
+
+func TestPageFitsAPhoneAndTheNight(t *testing.T) {
+	t.Parallel()
+	l := serve(t, t.TempDir(), "LOCI_REVIEW_CONFLICTS=true")
+	waiting(t, l)
+	l.write(t, "User once wrote "+strings.Repeat("Donaudampfschifffahrt", 30))
+	id := l.write(t, "<script>document.title = 'taken'</script> <b>bold</b>")
+	b := browse(t, l, phoneWidth, phoneHeight)
+	for _, path := range []string{"/", "/?q=where+do+I+live", "/memories/" + id, "/review", "/conversations", "/time", "/insights", "/jobs", "/settings"} {
+		b.open(path)
+		b.until(path+" is no wider than the screen", `document.documentElement.scrollWidth <= innerWidth`)
+		if hidden := eval[string](b, unnamed); hidden != "" {
+			t.Errorf("%s: these have no name for who cannot see them: %s", path, hidden)
+		}
+		for _, dark := range []bool{false, true} {
+			b.dark(dark)
+			if pale := eval[string](b, contrast); pale != "" {
+				t.Errorf("%s, dark %v: too little contrast: %s", path, dark, pale)
+			}
+		}
+	}
+	b.open("/")
+	b.see(".rows", "<b>bold</b>")
+	if title := eval[string](b, "document.title"); !strings.HasPrefix(title, "Memories") {
+		t.Errorf("the title is %q: a memory's text was run", title)
+	}
+}
+
+// unnamed lists controls that a screen reader cannot name, and pictures without words.
+const unnamed = `[...document.querySelectorAll("a, button, input:not([type=hidden]), select, textarea, summary, [role=img]")]
+	.filter(e => e.checkVisibility() && !(e.innerText || "").trim() && !e.getAttribute("aria-label") && !(e.labels && e.labels.length && e.labels[0].textContent.trim()))
+	.map(e => e.outerHTML.slice(0, 120)).join("\n")`
+
+// contrast lists texts whose colour is less than 4.5 to 1 from what is behind them.
+const contrast = `(() => {
+	const parts = c => c.match(/[\d.]+/g).map(Number);
+	const light = c => { const [r, g, b] = parts(c).slice(0, 3).map(v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
+	const behind = e => { for (; e; e = e.parentElement) { const c = parts(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > .5) return "rgb(" + c.slice(0, 3) + ")"; } return "rgb(255,255,255)"; };
+	const out = new Set();
+	const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	for (let n; n = walk.nextNode();) {
+		const e = n.parentElement;
+		if (!n.textContent.trim() || !e.offsetParent || e.closest("option, .hide, .skip, kbd")) continue;
+		const a = light(getComputedStyle(e).color), b = light(behind(e));
+		const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+		if (ratio < 4.5) out.add(ratio.toFixed(2) + " " + n.textContent.trim().slice(0, 30) + " ." + e.className);
+	}
+	return [...out].join("\n");
+})()`
+
+func TestPageTellsOfChangesFromElsewhere(t *testing.T) {
+	t.Parallel()
+	l := serve(t, t.TempDir())
+	b := browse(t, l, deskWidth, deskHeight)
+	b.open("/")
+	b.see("#results", "Nothing is remembered yet")
+	b.until("changes are listened to", "stream !== null && seen !== null")
+	l.write(t, "User likes figs")
+	b.see(".rows", "User likes figs")
+	b.click("#nav a[href='/insights']")
+	b.see("h1", "Insights")
+	b.key("?")
+	b.see("dialog[open]", "go to a view")
+}
+
+func TestPageAsksForTheKey(t *testing.T) {
+	t.Parallel()
+	l := serve(t, t.TempDir(), "LOCI_API_KEY=a-key-of-this-server")
+	b := browse(t, l, deskWidth, deskHeight)
+	b.open("/?q=figs")
+	b.see("h1", "Sign in to Loci")
+	const ready = `document.activeElement.name === "key" && document.readyState === "complete"`
+	b.until("the key is asked for", ready)
+	b.press("another key" + kb.Enter)
+	b.see("[role=alert]", "not this server's key")
+	b.until("the key is asked for again", ready)
+	b.press("a-key-of-this-server" + kb.Enter)
+	b.see("h1", "Memories")
+	b.until("it goes on where it was asked for", `location.search === "?q=figs"`)
+	if cookie := eval[string](b, "document.cookie"); cookie != "" {
+		t.Errorf("a script of the page reads the cookie %q", cookie)
+	}
+	b.click("footer form button")
+	b.see("h1", "Sign in to Loci")
+}
+
+func TestPageEndsWithItsServerWhileItIsLookedAt(t *testing.T) {
+	t.Parallel()
+	l := serve(t, t.TempDir())
+	b := browse(t, l, deskWidth, deskHeight)
+	b.open("/")
+	b.until("changes are listened to", "stream !== null && seen !== null")
+	b.lost = true
+	l.stop(t)
+	if strings.Contains(l.log.String(), "cut off") {
+		t.Errorf("the server waited for the page, and cut it off:\n%s", l.log)
+	}
+}
