@@ -160,13 +160,19 @@ func (e *ending) reopen(what string, within Within, was map[memory.Owner][]known
 	}
 }
 
-func histories(t *testing.T, check func(e *ending, was map[memory.Owner][]known)) {
+// histories plays them on vaults around a store in the vault's folder "db", or
+// around one in memory.
+func histories(t *testing.T, onDisk bool, check func(e *ending, was map[memory.Owner][]known)) {
 	reference := func(_ *testing.T, now func() time.Time) memory.Store {
 		return inmem.Open(inmem.Options{Now: now})
 	}
 	storetest.RunHistory(t, reference, func(t *testing.T, now func() time.Time) memory.Store {
 		dir := t.TempDir()
-		s, err := Open(t.Context(), dir, inSQLite(filepath.Join(dir, "db", "loci.db")), Options{Now: now})
+		within := Within(inMemory)
+		if onDisk {
+			within = inSQLite(filepath.Join(dir, "db", "loci.db"))
+		}
+		s, err := Open(t.Context(), dir, within, Options{Now: now})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +182,7 @@ func histories(t *testing.T, check func(e *ending, was map[memory.Owner][]known)
 
 // TestRebuildFromJournal deletes the database after random histories.
 func TestRebuildFromJournal(t *testing.T) {
-	histories(t, func(e *ending, was map[memory.Owner][]known) {
+	histories(t, true, func(e *ending, was map[memory.Owner][]known) {
 		if err := os.RemoveAll(filepath.Join(e.dir, "db")); err != nil {
 			e.t.Fatal(err)
 		}
@@ -187,7 +193,7 @@ func TestRebuildFromJournal(t *testing.T) {
 
 // TestOlderDatabaseCatchesUp replays only what a database lacks.
 func TestOlderDatabaseCatchesUp(t *testing.T) {
-	histories(t, func(e *ending, was map[memory.Owner][]known) {
+	histories(t, false, func(e *ending, was map[memory.Owner][]known) {
 		journal := filepath.Join(e.dir, ownFolder, journalFile)
 		whole := readFile(e.t, journal)
 		writeFile(e.t, journal, cutLines(whole, rand.IntN(bytes.Count(whole, []byte("\n"))+1)))
@@ -207,7 +213,7 @@ func TestOlderDatabaseCatchesUp(t *testing.T) {
 // TestJournalIsBroughtUp loses the last lines of a journal, as a crash would after
 // the commit within.
 func TestJournalIsBroughtUp(t *testing.T) {
-	histories(t, func(e *ending, was map[memory.Owner][]known) {
+	histories(t, true, func(e *ending, was map[memory.Owner][]known) {
 		journal := filepath.Join(e.dir, ownFolder, journalFile)
 		whole := readFile(e.t, journal)
 		lines := bytes.Count(whole, []byte("\n"))
@@ -233,7 +239,7 @@ func TestJournalIsBroughtUp(t *testing.T) {
 
 // TestVaultAroundOldDatabase begins with a database that has a history.
 func TestVaultAroundOldDatabase(t *testing.T) {
-	histories(t, func(e *ending, was map[memory.Owner][]known) {
+	histories(t, true, func(e *ending, was map[memory.Owner][]known) {
 		if err := os.RemoveAll(filepath.Join(e.dir, ownFolder)); err != nil {
 			e.t.Fatal(err)
 		}
