@@ -9,7 +9,7 @@ RACE       = $(if $(HAS_CC),-race,)
 TEST_FLAGS ?= -timeout 30m
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup check-fmt check-tidy vet lint drift unit e2e demo build bench fmt cover generate clean
+.PHONY: help test setup check-fmt check-tidy vet lint drift unit e2e screens demo build bench fmt cover generate clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,8 +69,13 @@ unit: ## run the tests, with the race detector and coverage
 e2e: ## drive a running server with other people's clients
 	@echo "== e2e"
 	@if [ ! -f e2e/go.mod ]; then exit 0; fi; \
+	found=; for c in "$$CHROMIUM" chromium chromium-browser google-chrome; do command -v "$$c" >/dev/null 2>&1 && found=yes; done; \
+	if [ -z "$$found" ]; then echo "  page: it is not tried in a browser: install chromium, or name one in CHROMIUM" | tee -a $(SKIPPED); fi; \
 	if (cd e2e && $(GO) mod download) > tmp/e2e.log 2>&1; then cd e2e && $(GO) vet ./... && $(GO) test ./...; \
 	else echo "  e2e: its clients need to be fetched from the Go module proxy once; then: make e2e: $$(tail -n 1 tmp/e2e.log)" | tee -a $(SKIPPED); fi
+
+screens: ## take the pictures of the page that are in docs/page
+	@cd e2e && $(GO) test -count=1 -run '^TestScreens$$' -screens ../docs/page .
 
 demo: ## show a person being remembered, on a real server
 	@$(GO) run ./cmd/loci demo

@@ -61,7 +61,16 @@ func (b *browser) take(name, path string) {
 	b.t.Helper()
 	b.open(path)
 	b.until("the script runs", `document.documentElement.classList.contains("js") && document.readyState === "complete"`)
-	if err := os.WriteFile(filepath.Join(*screens, name+".png"), b.shot(), 0o644); err != nil {
+	b.keep(name)
+}
+
+func (b *browser) keep(name string) {
+	b.t.Helper()
+	picture, err := small(b.shot())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(*screens, name+".png"), picture, 0o644)
+	}
+	if err != nil {
 		b.t.Fatal(err)
 	}
 }

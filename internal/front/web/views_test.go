@@ -45,6 +45,12 @@ func sound(t *testing.T, path, body string) {
 	if found := regexp.MustCompile(`<[^>]* on[a-z]+=|<script>|<style`).FindString(body); found != "" {
 		t.Errorf("GET %s: it has %q, which the policy refuses", path, found)
 	}
+	for _, p := range strings.Split(body, "<p")[1:] {
+		p, _, _ = strings.Cut(p, "</p>")
+		if found := regexp.MustCompile(`<(form|div|ul|ol|dl|p|details|section|figure|h[1-6])[ >]`).FindString(p); found != "" && !strings.HasPrefix(p, "ath") && !strings.HasPrefix(p, "re") {
+			t.Errorf("GET %s: %s ends the paragraph that it stands in: <p%s", path, found, p)
+		}
+	}
 	ids := map[string]bool{}
 	for _, m := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(body, -1) {
 		if ids[m[1]] {
