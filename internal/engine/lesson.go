@@ -46,6 +46,9 @@ func (e *Engine) lesson(ctx context.Context, job memory.Job, turns []memory.Turn
 	if err := e.answering(ctx, job.Owner, l.said); err != nil {
 		return lesson{}, err
 	}
+	if err := e.playing(ctx, job.Owner, l.said); err != nil {
+		return lesson{}, err
+	}
 	cands, author, err := e.extract(ctx, job, l.scope, l.said)
 	if err != nil {
 		return lesson{}, err
@@ -105,6 +108,31 @@ func (e *Engine) answering(ctx context.Context, owner memory.Owner, said []learn
 		if s := &said[i]; s.Turn.Role == memory.RoleUser {
 			s.Before = before[s.Turn.Parent]
 		}
+	}
+	return nil
+}
+
+// playable is how many turns back the beginning of a role play is looked for.
+const playable = 24
+
+// playing marks what the user said first in each conversation, if that stands in a
+// role play which began before.
+func (e *Engine) playing(ctx context.Context, owner memory.Owner, said []learn.Said) error {
+	looked := map[string]bool{}
+	for i := range said {
+		s := &said[i]
+		if s.Turn.Role != memory.RoleUser || looked[s.Turn.Conversation] {
+			continue
+		}
+		looked[s.Turn.Conversation] = true
+		if s.Turn.Index == 0 {
+			continue
+		}
+		turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: s.Turn.Conversation, Last: playable})
+		if err != nil {
+			return fmt.Errorf("read what was said before: %w", err)
+		}
+		s.Playing = learn.Playing(slices.DeleteFunc(turns, func(t memory.Turn) bool { return t.Index >= s.Turn.Index }))
 	}
 	return nil
 }

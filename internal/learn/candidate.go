@@ -15,6 +15,8 @@ type Said struct {
 	// Before is what was said to the speaker just before, "" if nothing was: "Where
 	// do you live?" tells what "In Lisbon." means. Nothing is learned from it.
 	Before string
+	// Playing says that what was said before left a role play going ([Playing]).
+	Playing bool
 }
 
 // Candidate is a statement that a model or a rule proposes to remember.

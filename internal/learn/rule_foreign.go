@@ -3,6 +3,8 @@ package learn
 import (
 	"regexp"
 	"strings"
+
+	"github.com/loci-memory/loci/memory"
 )
 
 var (
@@ -11,8 +13,9 @@ var (
 	// mocking says that a turn means the opposite of its words.
 	mocking = regexp.MustCompile(`(?i)(?:^|\s)/s\s*$|[.!?]\s+not!\s*$`)
 
-	// playing begins a play that goes on in the turns after it, ending is its end.
-	playing    = regexp.MustCompile(`(?i)^role[- ]?play|\b(?:let['’]?s|can we|could we|shall we|want to|wanna|like to|start|begin|do|for) (?:[\w'’]+ ){0,3}role[- ]?play(?:ing)?\b|\bpretend (?:that )?(?:you|i|we)\b|\blet['’]?s play (?:a game|that|pretend|make-believe)|^(?:ok,? )?you (?:be|play) the\b|\bact (?:like|as if|as though) (?:i|you|we)\b`)
+	// playing begins a play that goes on in the turns after it, playEnding is its end.
+	// Who only tells the model whom to play speaks for themselves.
+	playing    = regexp.MustCompile(`(?i)^role[- ]?play|\b(?:let['’]?s|can we|could we|shall we|want to|wanna|like to|start|begin|do|for) (?:[\w'’]+ ){0,3}role[- ]?play(?:ing)?\b|\bpretend (?:that )?(?:i|we|you(?:['’]re| are) (?:my|our))\b|\blet['’]?s play (?:a game|that|pretend|make-believe)|^(?:ok,? )?you (?:be|play) the\b|\bact (?:like|as if|as though) (?:i|we)\b`)
 	playEnding = regexp.MustCompile(`(?i)\b(?:end|stop|quit|exit|finish|done with|enough of|out of|no more)(?: of)?(?: the| this| our)? (?:role[- ]?play(?:ing)?|character|game|playing|pretending)\b|\bback to (?:reality|normal|real life)\b|\b(?:in real life|for real now|seriously now|jokes aside|\(?ooc\b)`)
 	// acting is how somebody in a play begins: with what they do.
 	acting = regexp.MustCompile(`^\s*\*[a-z]+s\b[^*\n]{0,80}\*`)
@@ -79,6 +82,18 @@ func plays(s *Said, before bool) (this, after bool) {
 		return true, true
 	}
 	return false, false
+}
+
+// Playing reports whether a conversation's turns, in their order, leave a role play
+// going: what the user says next is then said in it.
+func Playing(turns []memory.Turn) bool {
+	going := false
+	for i := range turns {
+		if t := &turns[i]; t.Role == memory.RoleUser {
+			_, going = plays(&Said{Turn: *t, Text: t.Content}, going)
+		}
+	}
+	return going
 }
 
 // holds reports whether s has one of the words: in small letters, with a capital or

@@ -31,7 +31,7 @@ func Rules(said []Said) []Candidate {
 			continue
 		}
 		var played bool
-		if played, inPlay = plays(s, inPlay && s.Turn.Conversation == conversation); played {
+		if played, inPlay = plays(s, s.Playing || inPlay && s.Turn.Conversation == conversation); played {
 			conversation = s.Turn.Conversation
 			continue
 		}
