@@ -235,12 +235,12 @@ func (f *files) drain() error {
 }
 
 // rest leaves the disk and the processor to those who write memories, as long as
-// they do: files take a quarter of the time, and lag behind.
+// they do: files take a tenth of the time, and lag behind.
 func (f *files) rest(size int64, took time.Duration) {
 	if f.now() == size {
 		return
 	}
-	pause := time.NewTimer(min(3*took, time.Second))
+	pause := time.NewTimer(min(9*took, 2*time.Second))
 	defer pause.Stop()
 	select {
 	case <-pause.C:

@@ -332,6 +332,38 @@ func TestEditWhileLociChangedItKeepsBoth(t *testing.T) {
 	}
 }
 
+func TestEditInTheLastMomentIsKept(t *testing.T) {
+	v := newVault(t)
+	v.apply(memtest.Add(tea()))
+	for _, change := range []func() memory.Change{
+		func() memory.Change {
+			f := v.fact("tea")
+			f.Confidence = 0.5
+			return memtest.Change(memory.ActionUpdate, f)
+		},
+		func() memory.Change { return memtest.Retire(v.fact("tea")) },
+	} {
+		mine := ""
+		v.files.disk.Lock()
+		v.opts.failpoint = func(point string) {
+			if point == beforeFiles {
+				mine = strings.Replace(v.read(teaFile), "Ana drinks tea", "Ana drinks green tea", 1)
+				v.write(teaFile, mine)
+			}
+		}
+		v.files.disk.Unlock()
+		v.apply(change())
+		v.files.disk.Lock()
+		v.opts.failpoint = func(string) {}
+		v.files.disk.Unlock()
+		r := v.scan()
+		if len(r.Conflicts) != 1 || len(r.Edits) > 0 || v.read(r.Conflicts[0]) != mine || mine == "" {
+			t.Fatalf("report %+v", r)
+		}
+		v.remove(r.Conflicts[0])
+	}
+}
+
 func TestFileOfAnotherUserLiesApart(t *testing.T) {
 	v := newVault(t)
 	f := memtest.Fact(memory.User(memory.DefaultNamespace, "../Ben"), "Ben drinks milk")

@@ -63,7 +63,8 @@ type plan struct {
 	next  *record // nil: the file goes
 	text  string
 	temp  string
-	there bool // the file says so already
+	there bool                   // the file says so already
+	seen  map[string]fs.FileInfo // how its paths were when they were read
 }
 
 // plan decides on an owner's files.
@@ -104,7 +105,7 @@ func (f *files) planOne(i item, l *loader) (*plan, error) {
 		if old == nil {
 			return nil, nil
 		}
-		return &plan{item: i, old: old}, nil
+		return &plan{item: i, old: old, seen: f.look(old.Path)}, nil
 	}
 	folder, name := f.s.place(i.owner, t)
 	at := path.Join(folder, name+".md")
@@ -116,6 +117,7 @@ func (f *files) planOne(i item, l *loader) (*plan, error) {
 	if old != nil && old.State == next.State && f.written(old) {
 		return nil, nil
 	}
+	seen := f.look(from(old), at)
 	base, err := f.base(i, old, at, t, l)
 	if err != nil {
 		return nil, err
@@ -127,7 +129,7 @@ func (f *files) planOne(i item, l *loader) (*plan, error) {
 		}
 		text = page{end: "\n"}.with(fields, words)
 	}
-	p := &plan{item: i, old: old, next: next, text: text.String()}
+	p := &plan{item: i, old: old, next: next, text: text.String(), seen: seen}
 	next.SHA, next.Size = hashOf(p.text), int64(len(p.text))
 	if p.text == base && (old == nil || old.Path == at) {
 		if info, err := f.root.Lstat(at); err == nil {
@@ -149,6 +151,32 @@ func (f *files) written(r *record) bool {
 	}
 	r.Unsure = false
 	return true
+}
+
+// look notes how files are before they are read.
+func (f *files) look(paths ...string) map[string]fs.FileInfo {
+	seen := map[string]fs.FileInfo{}
+	for _, at := range paths {
+		if info, err := f.root.Lstat(at); err == nil {
+			seen[at] = info
+		}
+	}
+	return seen
+}
+
+// keep saves what a person wrote to a path since it was read.
+func (f *files) keep(p *plan, at string) error {
+	info, err := f.root.Lstat(at)
+	if err != nil {
+		return nil // there is nothing
+	}
+	if was := p.seen[at]; was != nil && os.SameFile(was, info) && was.ModTime().Equal(info.ModTime()) && was.Size() == info.Size() {
+		return nil
+	}
+	if r := f.index.paths[at]; r != nil && r.Mtime == info.ModTime().UnixNano() && r.Size == info.Size() {
+		return nil // Loci's own, of this batch
+	}
+	return f.aside(at)
 }
 
 func from(r *record) string {
@@ -390,6 +418,9 @@ func (f *files) writeTemp(p *plan) error {
 // place gives a file its name and takes the old one away.
 func (f *files) place(p *plan, folders map[string]bool) error {
 	if p.next != nil && !p.there {
+		if err := f.keep(p, p.next.Path); err != nil {
+			return err
+		}
 		if err := f.root.Rename(p.temp, p.next.Path); err != nil {
 			return wrapPath(p.next.Path, err)
 		}
@@ -416,6 +447,9 @@ func (f *files) place(p *plan, folders map[string]bool) error {
 func (f *files) remove(p *plan) error {
 	if r := f.index.paths[p.old.Path]; r != nil && r != p.old {
 		return nil
+	}
+	if err := f.keep(p, p.old.Path); err != nil {
+		return err
 	}
 	err := f.root.Remove(p.old.Path)
 	if errors.Is(err, fs.ErrNotExist) {
