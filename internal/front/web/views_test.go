@@ -232,3 +232,38 @@ func TestTheFirstLookIsSmall(t *testing.T) {
 	}
 	r.shows("/?cursor="+regexp.MustCompile(`cursor=([^"&]+)"`).FindStringSubmatch(body)[1], "thing number 3")
 }
+
+func TestOfALongConversationTheEndIsShown(t *testing.T) {
+	r := newRig(t, "")
+	var said []engine.Said
+	for i := range turnsAtOnce + 7 {
+		said = append(said, engine.Said{Role: memory.RoleUser, Content: fmt.Sprintf("turn %d of many", i)})
+	}
+	kept, err := r.engine.Ingest(t.Context(), memtest.Ana, engine.Talk{Conversation: "long", Messages: said})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body := r.shows("/conversations/long", "Show 7 earlier turns", "turn 206 of many"); strings.Contains(body, "turn 6 of many") {
+		t.Error("all of it is shown")
+	}
+	r.shows("/conversations/long?all=1", "turn 0 of many", "turn 206 of many")
+	r.shows("/conversations/long?turn="+kept.Turns[1], `class="turn r-user here" id="t-`+kept.Turns[1]+`"`)
+	w := r.get("/memories/" + kept.Turns[1])
+	if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || !strings.HasPrefix(to, "/conversations/long?turn="+kept.Turns[1]) {
+		t.Errorf("a turn is shown at %q, status %d", to, w.Code)
+	}
+	if w := r.post("/memories/bulk", url.Values{"do": {"tag"}, "tag": {"x"}, "id": {kept.Turns[1]}}); w.Code != http.StatusBadRequest {
+		t.Errorf("a tag on a turn: status %d", w.Code)
+	}
+}
+
+func TestTheTimelineTellsWhoDecidedWhat(t *testing.T) {
+	r := newRig(t, "")
+	r.sent("/settings", url.Values{"pause": {"learning"}})
+	for i, author := range []memory.Author{{Kind: memory.ByRule, Name: "rules"}, {Kind: memory.ByRule, Name: "upkeep"}, {Kind: memory.ByModel, Name: "pupil"}, {}} {
+		add := memtest.Add(memtest.Fact(memtest.Ana, fmt.Sprintf("fact %d", i)))
+		add.Author = author
+		r.apply(fmt.Sprint("run", i), add)
+	}
+	r.shows("/time", "by the rules", "by the rule upkeep", "by the model pupil", "by ana", "pause = learning", "fact 3")
+}

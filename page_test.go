@@ -1,0 +1,68 @@
+package loci
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/front/web"
+)
+
+func TestThePageSaysWhereSettingsAreFromAndNoSecret(t *testing.T) {
+	file := t.TempDir() + "/loci.yaml"
+	if err := os.WriteFile(file, []byte("recall:\n  top_k: 5\n  budget: 900\nreview:\n  categories: [health, family]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config, err := LoadConfig(Sources{
+		File:  file,
+		Env:   []string{"LOCI_RECALL_BUDGET=800", "LOCI_API_KEY=hunter2hunter2", "LOCI_UPSTREAM_URL=http://localhost:1/v1?key=hunter2"},
+		Flags: map[string]string{"recall.threshold": "0.5"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]web.Setting{}
+	for _, s := range shownSettings(config) {
+		got[s.Key] = s
+		if strings.Contains(s.Value, "hunter2") {
+			t.Errorf("%s is shown as %q", s.Key, s.Value)
+		}
+	}
+	if len(got) != len(settings()) {
+		t.Errorf("%d settings are shown of %d", len(got), len(settings()))
+	}
+	for key, want := range map[string][2]string{
+		"recall.top_k": {"5", "file"}, "recall.budget": {"800", "environment"}, "recall.threshold": {"0.5", "flag"}, "recall.recency_weight": {"0.2", "default"},
+		"review.categories": {"health, family", "file"}, "api_key": {"set", "environment"}, "jwt_secret": {"", "default"}, "upstream.url": {"http://localhost:1/v1", "environment"},
+	} {
+		if s := got[key]; s.Value != want[0] || s.From != want[1] {
+			t.Errorf("%s is shown as %q from %s, want %q from %s", key, s.Value, s.From, want[0], want[1])
+		}
+	}
+}
+
+func TestThePageStandsBesideTheAPIBehindTheSameGuard(t *testing.T) {
+	l := openWith(t, map[string]string{"api_key": "a key"})
+	for path, want := range map[string]struct {
+		status int
+		kind   string
+	}{
+		"/":                 {http.StatusSeeOther, "text/html"},
+		"/signin":           {http.StatusOK, "text/html"},
+		"/assets/page.js":   {http.StatusOK, "text/javascript"},
+		"/api/memory":       {http.StatusUnauthorized, "application/problem+json"},
+		"/v1/models":        {http.StatusUnauthorized, "application/json"},
+		"/health":           {http.StatusOK, "application/json"},
+		"/assets/page.css/": {http.StatusUnauthorized, "application/problem+json"},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil)
+		r.RemoteAddr = "127.0.0.1:1"
+		w := httptest.NewRecorder()
+		l.Handler().ServeHTTP(w, r)
+		if w.Code != want.status || !strings.HasPrefix(w.Header().Get("Content-Type"), want.kind) {
+			t.Errorf("GET %s: status %d in %s, want %d in %s", path, w.Code, w.Header().Get("Content-Type"), want.status, want.kind)
+		}
+	}
+}
