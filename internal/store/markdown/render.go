@@ -82,8 +82,8 @@ func (s *Store) place(owner memory.Owner, t thing) (folder, name string) {
 // names says what the file of a memory is called, for links.
 type names func(id string) string
 
-// fields is its front matter. It is the seed's, and everything else that would be
-// missing if there were nothing but the file.
+// fields is its front matter: what people and other programs look for, and everything
+// else that would be missing if there were nothing but the file.
 func (t thing) fields(link names) []field {
 	switch {
 	case t.fact != nil:
