@@ -35,7 +35,7 @@ type surveys struct {
 // maxSurveys bounds the owners that are kept, at some 10 kB each.
 const maxSurveys = 256
 
-// with calls see with an owner's survey, brought up to date.
+// survey calls see with an owner's survey, brought up to date.
 func (p *Page) survey(ctx context.Context, owner memory.Owner, see func(*survey)) error {
 	p.surveys.mu.Lock()
 	defer p.surveys.mu.Unlock()
