@@ -137,7 +137,7 @@ func (r *reader) see(ctx context.Context, owner memory.Owner, with func(*view) e
 // look is see for who asks a single question: what one statement reads was there
 // at the same moment anyway.
 func (r *reader) look(ctx context.Context, owner memory.Owner, with func(*view) error) error {
-	if err := checkOwner(owner); err != nil {
+	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return err
 	}
 	select {
