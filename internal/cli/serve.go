@@ -71,7 +71,7 @@ func (s *server) addresses(w io.Writer, config loci.Config) {
 	if upstream == "" {
 		upstream = "none: the built-in model loci/recall answers (set LOCI_UPSTREAM_URL)"
 	}
-	fmt.Fprintf(w, "  chat (OpenAI)  %s/v1\n  memory (REST)  %s/api/memory   (%s/docs)\n  upstream       %s\n  vectors        compared by %s\n", s.url(), s.url(), s.url(), upstream, vector.Tier())
+	fmt.Fprintf(w, "  page           %s/\n  chat (OpenAI)  %s/v1\n  memory (REST)  %s/api/memory   (%s/docs)\n  upstream       %s\n  vectors        compared by %s\n", s.url(), s.url(), s.url(), s.url(), upstream, vector.Tier())
 }
 
 const (
