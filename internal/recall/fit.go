@@ -25,7 +25,7 @@ const (
 // Dropped is a hit that was left out, and the stage that did it.
 type Dropped struct {
 	Hit   memory.Hit
-	Stage string // "duplicate", "echo", "slight", "source" (of a fact that stays, or the other way round), "top_k" or "budget"
+	Stage string // "duplicate", "echo", "slight", "neighbour", "source" (of a fact that stays, or the other way round), "top_k" or "budget"
 }
 
 // Fit returns the hits that go into the block, in their order, and those left out.
@@ -55,6 +55,8 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 			stage = "echo"
 		case slight(h, says.terms):
 			stage = "slight"
+		case besides(h):
+			stage = "neighbour"
 		case slices.ContainsFunc(kept, func(k memory.Hit) bool { return sources(k.Memory, h.Memory) }):
 			stage = "source"
 		case slices.ContainsFunc(told, says.repeats):
@@ -140,6 +142,16 @@ const slightTerms = 2
 // to say anything.
 func slight(h memory.Hit, said terms) bool {
 	return h.Memory.Turn != nil && len(said) <= slightTerms && len(h.Why) > 0 && h.Why.Get("own") == 0
+}
+
+// besides reports whether a turn has nothing to do with the question but that it
+// stands beside what has: no word of it, none that is related, nothing near in meaning,
+// and it answers nobody who asked.
+func besides(h memory.Hit) bool {
+	if h.Memory.Turn == nil || len(h.Why) == 0 {
+		return false
+	}
+	return h.Why.Get("own") == 0 && h.Why.Get("related") == 0 && h.Why.Get("reply") == 0 && h.Why.Get("vector") < vectorFloor
 }
 
 // sameShare is the share of words two texts have in common from which on one of

@@ -27,6 +27,8 @@ func plainFit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dro
 			stage = "echo"
 		case h.Memory.Turn != nil && len(plainTerms(h.Memory.Content())) <= slightTerms && len(h.Why) > 0 && h.Why.Get("own") == 0:
 			stage = "slight"
+		case h.Memory.Turn != nil && len(h.Why) > 0 && h.Why.Get("own")+h.Why.Get("related")+h.Why.Get("reply") == 0 && h.Why.Get("vector") < vectorFloor:
+			stage = "neighbour"
 		case slices.ContainsFunc(kept, func(k memory.Hit) bool { return sources(k.Memory, h.Memory) }):
 			stage = "source"
 		case slices.ContainsFunc(kept, func(k memory.Hit) bool { return plainRepeats(h.Memory.Content(), k.Memory.Content()) }):
@@ -107,6 +109,9 @@ func anyHits(r *rand.Rand, n int) []memory.Hit {
 		}
 		if r.IntN(4) > 0 {
 			h.Why = memory.Why{{Name: "own", Value: float64(r.IntN(3)) / 2}}
+			if other := []string{"related", "reply", "vector", "lexical"}[r.IntN(4)]; r.IntN(2) == 0 {
+				h.Why = append(h.Why, memory.Part{Name: other, Value: float64(1+r.IntN(3)) / 8})
+			}
 		}
 		out = append(out, h)
 	}
@@ -128,7 +133,7 @@ func TestFitKeepsAndDropsWhatPlainComparingDoes(t *testing.T) {
 			stages[d.Stage]++
 		}
 	}
-	for _, stage := range []string{"echo", "slight", "source", "duplicate", "top_k", "budget"} {
+	for _, stage := range []string{"echo", "slight", "neighbour", "source", "duplicate", "top_k", "budget"} {
 		if stages[stage] == 0 {
 			t.Errorf("nothing was dropped as %s: the test does not reach it (%v)", stage, stages)
 		}

@@ -84,9 +84,10 @@ func (b *bar) add(name, class string, size float64) {
 
 // stages are the reasons why recall leaves something out, in words.
 var stages = map[string]string{
-	"answered": "the question answers itself", "threshold": "not relevant enough", "limit": "others are better",
+	"answered": "nothing answers the question well enough", "threshold": "not relevant enough", "limit": "others are better",
 	"duplicate": "says the same as a better one", "echo": "only asks the same", "slight": "says next to nothing",
-	"source": "told by its fact or its turn", "top_k": "no more were asked for", "budget": "no room left",
+	"neighbour": "only stands beside what answers",
+	"source":    "told by its fact or its turn", "top_k": "no more were asked for", "budget": "no room left",
 }
 
 func leftOut(stage string) string {
