@@ -95,6 +95,7 @@ func (s *Store) adoptTurns(ctx context.Context, owner memory.Owner, things []thi
 		delete(conversations, id)
 		for piece := range slices.Chunk(said, maxRun) {
 			b := memory.Batch{Conversation: c, Turns: piece, Jobs: s.learnJobs(piece)}
+			b.Vectors = s.vectors(ctx, wordsOf(nil, piece))
 			if _, err := s.Append(ctx, owner, b); err != nil {
 				return err
 			}
@@ -165,6 +166,7 @@ func (s *Store) adoptRest(ctx context.Context, owner memory.Owner, things []thin
 
 func (s *Store) adoptRun(ctx context.Context, owner memory.Owner, n int, changes []memory.Change) error {
 	run := memory.Run{ID: fmt.Sprintf("%s%d", adoptRun, n), Kind: "import", Author: memory.Author{Kind: memory.ByRule, Name: "vault"}}
+	run.Vectors = s.vectors(ctx, wordsOf(changes, nil))
 	_, err := s.Apply(ctx, owner, run, changes...)
 	return err
 }

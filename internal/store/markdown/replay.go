@@ -187,6 +187,7 @@ func (s *Store) repeat(ctx context.Context, e entry) (memory.Receipt, error) {
 	for _, id := range e.Touched {
 		vectors = append(vectors, memory.Vector{Memory: id, Model: "replayed", Values: []float32{1}})
 	}
+	vectors = append(vectors, s.vectors(ctx, e.words())...)
 	if e.Batch != nil {
 		b := memory.Batch{
 			Conversation: e.Batch.Conversation, Run: e.Batch.Run, Marks: e.changes(), Vectors: vectors, Jobs: e.Jobs,

@@ -21,6 +21,7 @@ type Options struct {
 	Owners   []memory.Owner                         // who may have something in the store within that the journal does not know
 	Progress func(what string, done, total int)     // told while a long start goes on; nil: nobody
 	Jobs     func(turns []memory.Turn) []memory.Job // what learns from turns that come from files alone; nil: a learn job for each
+	Embedder memory.Embedder                        // gives what a replay or a folder brings its vectors; nil: it has none
 	Log      *slog.Logger                           // nil: none
 
 	// failpoint is called at the named points of a write; tests kill there.
