@@ -32,6 +32,19 @@ func Chains(msgs []wire.Message) []string {
 	return out
 }
 
+// Telling returns those of the [Chains] that hold the request's last answer, none if it
+// has no answer. A conversation that shares it is chosen before all that do not, so
+// that the others need not be looked for unless none of those is.
+func Telling(msgs []wire.Message) []string {
+	hist := history(msgs)
+	for i := len(hist) - 1; i >= 0; i-- {
+		if msgs[hist[i]].Role == memory.RoleAssistant {
+			return Chains(msgs)[i:]
+		}
+	}
+	return nil
+}
+
 // Shortlist returns the conversations, at most limit, that share the most with a
 // request, given the stored turns that end one of its [Chains]: the deepest
 // first, then those with the latest turn.

@@ -64,9 +64,20 @@ func (w *world) ask(name string, mode Mode, msgs []wire.Message) {
 	c.Conversation.UpdatedAt = w.now
 }
 
-// find does what the engine does for a request without an id.
+// find does what the engine does for a request without an id. What it finds by the last
+// answer alone is what it would find among all.
 func (w *world) find(msgs []wire.Message) int {
-	chains := Chains(msgs)
+	among := w.among(msgs, Chains(msgs))
+	if telling := Telling(msgs); len(telling) > 0 {
+		if i := w.among(msgs, telling); i >= 0 && i != among {
+			panic(fmt.Sprintf("by its last answer the request belongs to conversation %d, by all of it to %d", i, among))
+		}
+	}
+	return among
+}
+
+// among chooses among the conversations that hold one of these chains.
+func (w *world) among(msgs []wire.Message, chains []string) int {
 	var ends []memory.Turn
 	for _, c := range w.convs {
 		for _, t := range c.Turns {

@@ -165,9 +165,24 @@ func (x *Exchange) branches(ctx context.Context, id string) ([]memory.Turn, erro
 // id and no turns.
 func (x *Exchange) choose(ctx context.Context) (id string, turns []memory.Turn, err error) {
 	msgs := x.in.Chat.Messages
-	known, err := x.e.Store.Turns(ctx, x.in.Owner, memory.TurnQuery{Chains: dialog.Chains(msgs)})
+	if telling := dialog.Telling(msgs); len(telling) > 0 {
+		if id, turns, err = x.chosen(ctx, telling); err != nil || id != "" {
+			return id, turns, err
+		}
+	}
+	if id, turns, err = x.chosen(ctx, dialog.Chains(msgs)); id == "" {
+		id = newID()
+	}
+	return id, turns, err
+}
+
+// chosen finds the conversation among those that hold one of these chains, "" for
+// none.
+func (x *Exchange) chosen(ctx context.Context, chains []string) (id string, turns []memory.Turn, err error) {
+	msgs := x.in.Chat.Messages
+	known, err := x.e.Store.Turns(ctx, x.in.Owner, memory.TurnQuery{Chains: chains})
 	if err != nil || len(known) == 0 {
-		return newID(), nil, err
+		return "", nil, err
 	}
 	ids := dialog.Shortlist(known, shortlist)
 	page, err := x.e.Store.Conversations(ctx, x.in.Owner, memory.ConversationQuery{IDs: ids})
@@ -185,7 +200,7 @@ func (x *Exchange) choose(ctx context.Context) (id string, turns []memory.Turn, 
 	if i := dialog.Choose(cands, msgs, x.e.now()); i >= 0 {
 		return cands[i].Conversation.ID, cands[i].Turns, nil
 	}
-	return newID(), nil, nil
+	return "", nil, nil
 }
 
 // maxTitle is how many letters a title has, and titleBytes how much of the first
