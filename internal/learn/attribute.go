@@ -17,7 +17,7 @@ var aliases = map[string]string{
 	"first name": "name", "full name": "name", "user name": "name",
 	"date of birth": "birthday", "birth date": "birthday", "birthdate": "birthday", "dob": "birthday",
 	"dietary preference": "diet", "dietary restriction": "diet", "eating habits": "diet",
-	"place of birth": "hometown", "birthplace": "hometown", "origin": "hometown",
+	"place of birth": "birthplace", "origin": "hometown",
 	"relationship status": "marital status", "civil status": "marital status",
 	"time zone": "timezone",
 }
@@ -26,7 +26,7 @@ var aliases = map[string]string{
 // older one's place. So does one with a key of its own, "taste:coffee", but for what
 // people may have several of, "has:car".
 var singles = map[string]bool{
-	"name": true, "age": true, "birthday": true, "home": true, "hometown": true, "employer": true, "occupation": true,
+	"name": true, "age": true, "birthday": true, "home": true, "hometown": true, "birthplace": true, "employer": true, "occupation": true,
 	"partner": true, "marital status": true, "diet": true, "timezone": true, "height": true, "weight": true,
 	"nationality": true, "religion": true, "pronouns": true, "working time": true, "whereabouts": true, "school year": true, "pregnancy": true, "leave": true, "email": true, "phone": true, "blood type": true, "native language": true,
 }

@@ -11,6 +11,7 @@ import (
 type clause struct {
 	said  *Said
 	words []word
+	all   []word // the clause's words and the rest of its sentence's
 	joint string // the word that joins it to what stands before it
 	heir  bool   // its subject is that of the clause before it
 	first bool   // it begins its sentence, where people leave "I" out
@@ -167,7 +168,7 @@ func split(words []word, bullet bool, yield func(c *clause)) {
 	var out clause
 	emit := func(i, j int, joint string, heir bool) {
 		if i < j {
-			out = clause{words: words[i:j], joint: joint, heir: heir, first: i == 0 && !bullet}
+			out = clause{words: words[i:j], all: words[i:], joint: joint, heir: heir, first: i == 0 && !bullet}
 			out.Start, out.End = words[i].start, words[j-1].end
 			yield(&out)
 		}

@@ -23,7 +23,13 @@ func init() { // names itself through kids and pets
 		"gadget":  among(gadgets),
 		"aimed":   func(c *clause, i int) int { return c.headed(i, 3, aims) },
 		"occasion": func(c *clause, i int) int {
-			return c.headed(i, 3, occasions)
+			j := c.headed(i, 3, occasions)
+			if w := c.at(j); j > i && (w == "to" || w == "with" || w == "for" || w == "in" || w == "at") { // "my flight to Oslo"
+				if k := c.before(j, 5, copulas); k > j && c.standing(i, k) {
+					return k
+				}
+			}
+			return j
 		},
 		"matter": func(c *clause, i int) int {
 			j := c.headed(i, 3, matters)
@@ -233,7 +239,25 @@ func device(c *clause, i int) string {
 	if j == i {
 		return ""
 	}
-	return thirdPerson(c.text(i, j))
+	return thirdPerson(c.text(i, c.placed(j)))
+}
+
+// placed returns the place after where a thing is, how old it is or what it is called:
+// "a house in Delft", "a cello from 1910", "a boat named Ida".
+func (c *clause) placed(j int) int {
+	switch w := c.at(j); {
+	case w == "in" || w == "near":
+		if end := c.placeEnd(j + 1); end > j+1 && !timing[c.at(j+1)] {
+			return end
+		}
+	case w == "from" && isDigit(c.at(j+1)) && len(c.at(j+1)) == 4:
+		return j + 2
+	case w == "called" || w == "named":
+		if end := c.nameEnd(j + 1); end > j+1 {
+			return end
+		}
+	}
+	return j
 }
 
 // owned accepts a thing that is one among others: "a red Toyota".

@@ -63,7 +63,8 @@ func kinEnd(c *clause, i int) int {
 	if w := c.at(j); kinWords[w] || kinPlural[w] || kinGroup[w] {
 		return j + 1
 	}
-	if c.at(j) == "business" && c.at(j+1) == "partner" {
+	switch c.at(j) + " " + c.at(j+1) {
+	case "business partner", "team lead", "team leader", "line manager", "project manager":
 		return j + 2
 	}
 	return i

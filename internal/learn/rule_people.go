@@ -77,6 +77,18 @@ var calling = table("you can please just everyone everybody people friends my th
 // ofMine reads what is said of somebody or something of the speaker's. i is the
 // place after "my".
 func (r *reader) ofMine(c *clause, i int, when string) {
+	if age, k := c.yearOld(i); k > i && kinEnd(c, k) > k {
+		j := kinEnd(c, k)
+		r.ofKin(c, k, j, when)
+		r.ageOf(c, being{kind: lower(c.text(k, j)), name: r.met.name}, age)
+		return
+	}
+	if howMany(c.at(i)) > 1 { // "my two cats, Miso and Tofu"
+		j := max(kinEnd(c, i+1), petEnd(c, i+1))
+		if people, _ := c.wide().namesAt(j, true); j > i+1 && len(people) > 1 {
+			i++
+		}
+	}
 	if j := kinEnd(c, i); j > i && c.at(j) != "tongue" {
 		r.ofKin(c, i, j, when)
 		return
@@ -173,6 +185,14 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 	if name == "" && (c.at(j) == "called" || c.at(j) == "named") {
 		name, next = c.nameAfter(j + 1)
 	}
+	if at := c.wide(); name == "" && !p.plural && (at.at(j) == "(" || at.at(j) == "-") {
+		if people, end := at.namesAt(j, false); len(people) == 1 {
+			name, next = people[0].name, c.spend(r, end)
+			if age := people[0].age; age != "" {
+				r.ageOf(c, being{kind: kin, name: name}, age)
+			}
+		}
+	}
 	if name == "" && c.at(j) == "is" {
 		k := j + 1
 		if c.at(k) == "called" || c.at(k) == "named" {
@@ -180,6 +200,7 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 		}
 		if n := properName(c, k); n != "" && !nationals[c.at(k)] && !demonym(c.at(k)) {
 			r.kinName(c, kin, n)
+			r.met = being{kind: kin, name: n}
 			return
 		}
 	}
@@ -192,6 +213,11 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 			p.subject += " " + lower(name)
 		}
 		j = next
+		r.met = being{kind: kin, name: name}
+		if age, end := c.wide().ageAfter(j); age != "" {
+			r.ageOf(c, r.met, age)
+			j = c.spend(r, end)
+		}
 		if found := len(r.found); acquaintances[last] {
 			defer func() {
 				if len(r.found) == found {
@@ -222,53 +248,20 @@ var isAfterKin = table("allergic a an from in vegan vegetarian getting working l
 // of them.
 var acquaintances = table("friend colleague coworker neighbor neighbour roommate flatmate cousin teammate buddy classmate housemate uncle aunt niece nephew")
 
-// kinNames reads the names of several: "my sons Tom and Leo", "our kids Mia (4) and
-// Tom (7)". j is the place of the first name.
+// kinNames reads the names of several: "my sons Tom and Leo", "our kids, Mia (4) and
+// Tom (7), go to Hill Primary". j is the place after the relatives.
 func (r *reader) kinNames(c *clause, kin string, j int) bool {
-	var names []string
-	named, end := 0, j
-	for k := j; k < len(c.words); {
-		if n := c.nameEnd(k); n > k && !nationals[c.at(k)] && !demonym(c.at(k)) && !languages[c.at(k)] {
-			one := c.text(k, n)
-			named++
-			if c.at(n) == "(" && isDigit(c.at(n+1)) && (c.at(n+2) == ")" || n+2 == len(c.words)) {
-				one += " (" + c.at(n+1) + ")"
-				n = min(n+3, len(c.words))
-			}
-			names, k, end = append(names, one), n, n
-			continue
-		}
-		if w := c.at(k); w != "and" && w != "," && w != "are" && w != "is" && w != "called" && w != "named" {
-			break
-		}
-		k++
-	}
-	if named < 2 {
+	people, end := c.wide().namesAt(j, true)
+	if len(people) < 2 {
 		return false
 	}
-	r.g = captured{}
-	f := *kinNamed
-	f.attribute = kin + " name"
-	last := len(names) - 1
-	r.fact(c, &user, &f, "User's "+kin+" are "+strings.Join(names[:last], ", ")+" and "+names[last], "")
-	if end == len(c.words) || c.words[end].mark() {
-		return true
-	}
+	r.kinsNamed(c, kin, people)
+	end = c.spend(r, end)
 	p := predicate{who: "User's " + kin, subject: "user's " + kin, plural: true}
 	if p.read(c, end) && p.tense&(ability|wish) == 0 {
 		r.facts(c, &p, "")
 	}
 	return true
-}
-
-// kidNames reads the names of those that somebody has: "two kids, Tom (7) and Mia (4)".
-func (r *reader) kidNames(c *clause, p *predicate) {
-	for j := p.rest; j < len(c.words) && j < p.rest+4; j++ {
-		if kinPlural[c.at(j)] {
-			r.kinNames(c, lower(c.text(j, j+1)), j+1)
-			return
-		}
-	}
 }
 
 // oneAtATime reports whether a person has one such relative at most at a time.
@@ -324,6 +317,7 @@ func (r *reader) ofKinsOwn(c *clause, kin string, j int) {
 	case what == "name":
 		if name := properName(c, k+1); name != "" {
 			r.kinName(c, kin, name)
+			r.met = being{kind: kin, name: name}
 		}
 	case what == "birthday", what == "anniversary", what == "address", what == "job", what == "email", strings.HasPrefix(what, "favo"):
 		if said := exact(c, k+1); said != "" {
@@ -340,6 +334,9 @@ func (r *reader) ofPet(c *clause, i, j int, when string) {
 	owner := c.words[j-1].owner
 	if owner {
 		pet = strings.TrimSuffix(strings.TrimSuffix(pet, "'s"), "’s")
+	}
+	if !owner && strings.HasSuffix(pet, "s") && r.kinNames(c, pet, j) {
+		return
 	}
 	var name string
 	var next int
@@ -358,6 +355,11 @@ func (r *reader) ofPet(c *clause, i, j int, when string) {
 		f := *petNamed
 		f.attribute = "pet:" + keyOf(name)
 		r.fact(c, &user, &f, "User has a "+pet+" named "+name, "")
+		r.met = being{kind: pet, name: name, pet: true}
+		if age, end := c.wide().ageAfter(next); age != "" {
+			r.ageOf(c, r.met, age)
+			next = c.spend(r, end)
+		}
 	}
 	if next >= len(c.words) || owner {
 		return

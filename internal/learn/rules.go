@@ -98,6 +98,9 @@ type reader struct {
 
 	greeted bool
 	other   string // whom the clause before named and said nothing of: "Ravi and I …"
+	taken   int    // the byte of the turn up to which a statement before has read
+	last    lately // what the clause before told, for those that go on from it
+	met     being  // whom "he", "she" and "it" are in the next clause
 	g       captured
 }
 
@@ -187,7 +190,10 @@ var hanged = table("when before until where or which who")
 
 // clause reads what a clause says.
 func (r *reader) clause(c *clause) {
-	if hanged[c.joint] {
+	for len(c.words) > 0 && c.words[0].start < r.taken {
+		c.words, c.all = c.words[1:], c.all[1:]
+	}
+	if len(c.words) == 0 || hanged[c.joint] {
 		return
 	}
 	for _, w := range c.words {
@@ -200,6 +206,8 @@ func (r *reader) clause(c *clause) {
 			r.other = ""
 		}
 	}(r.other)
+	last, met := r.last, r.met
+	r.last, r.met = lately{}, being{}
 	i, greeted := c.opened()
 	if i >= len(c.words) || greeting(c) {
 		r.greeted = r.greeted || greeted || greeting(c)
@@ -214,7 +222,7 @@ func (r *reader) clause(c *clause) {
 	if r.appointed(c, i) {
 		return
 	}
-	if r.ofName(c, i, greeted) {
+	if r.ofName(c, i, greeted) || r.likewise(c, i, &last) || r.ofMet(c, i, met) {
 		return
 	}
 	when := ""
@@ -256,6 +264,7 @@ func (c *clause) unsaid(i int) {
 	for k := i + 2; k+1 < len(c.words); k++ {
 		if c.at(k) == "," && c.at(k+1) == "not" && len(c.words)-k < 6 && c.at(k+2) != "any" && c.at(k+2) != "really" {
 			c.words = c.words[:k]
+			c.all = c.words
 			return
 		}
 	}
@@ -359,6 +368,14 @@ func (c *clause) subjectAhead(i int) bool {
 
 // facts turns what a clause says of a subject into facts.
 func (r *reader) facts(c *clause, p *predicate, when string) {
+	defer func(found int) {
+		if len(r.found) > found {
+			r.last = lately{p: *p, rest: c.text(p.rest, c.ending(p.rest)), start: c.Start}
+		}
+	}(len(r.found))
+	if r.hasNamed(c, p) || r.born(c, p, when) {
+		return
+	}
 	for _, f := range byVerb()[p.verb.lemma] {
 		if p.tense&f.tenses == 0 || !c.match(f.steps, p.rest, &r.g) || !fits(f.family, c, p, &r.g) {
 			continue
@@ -374,9 +391,6 @@ func (r *reader) facts(c *clause, p *predicate, when string) {
 // add makes facts of what a family has taken.
 func (r *reader) add(c *clause, p *predicate, f *family, when string) {
 	g := r.g
-	if f.rule == "has kin" && p.subject == "user" {
-		defer r.kidNames(c, p)
-	}
 	if old := g.get("old"); old != "" {
 		r.fact(c, p, f, "User uses "+g.get("tool"), when)
 		r.fact(c, p, &family{rule: f.rule, category: f.category, confidence: f.confidence, attribute: "uses:" + keyOf(old)}, "User no longer uses "+old, when)
@@ -435,6 +449,9 @@ func (r *reader) fact(c *clause, p *predicate, f *family, said, when string) {
 	attribute := filled(f.attribute, &r.g, keyOf)
 	if strings.HasSuffix(attribute, ":") {
 		attribute += keyOf(p.verb.lemma)
+	}
+	if attribute == "employer" && r.g.get("prep") == "with" {
+		attribute = "" // "works with Anna" is at no firm
 	}
 	if attribute == "" || f.rule == "matter" {
 		attribute = r.figure(f, said, attribute)

@@ -59,7 +59,7 @@ func TestRulesReadWhatPeopleSayOfThemselves(t *testing.T) {
 			{"I am 34", "User is 34 years old"},
 			{"I turned 40 last week!", "User is 40 years old"},
 			{"My birthday is on 7 May", "User's birthday is 7 May"},
-			{"I was born on 3 March 1990 in Porto", "User was born on 3 March 1990"},
+			{"I was born on 3 March 1990 in Porto", "User was born on 3 March 1990; User was born in Porto"},
 			{"I'm 5 minutes late", ""},
 			{"I'm 90% sure", ""},
 			{"My son is 4 years old", "User's son is 4 years old"},
