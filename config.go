@@ -20,6 +20,7 @@ type Config struct {
 	Data    string   `koanf:"data" default:"~/.loci" doc:"Folder of the database and everything else that Loci keeps."`
 	Profile string   `koanf:"profile" default:"default" valid:"default" doc:"Settings that are loaded together."`
 	Store   string   `koanf:"store" default:"sqlite" valid:"sqlite|memory" doc:"Where memory is kept: sqlite in the data folder, or memory, which is gone at exit."`
+	Vault   string   `koanf:"vault" doc:"Folder of Markdown files that memory is kept in, to be read and edited; store is then its index, and can be deleted. Empty: none. See docs/vault.md."`
 	Users   string   `koanf:"users" default:"single" valid:"single|multi" doc:"Who a request without a user belongs to: single means user default, multi means nobody, and it passes without memory."`
 	APIKey  string   `koanf:"api_key" secret:"yes" doc:"Key that clients must send, as bearer or X-Loci-Key. It may act for any user."`
 	Trusted []string `koanf:"trusted" doc:"Addresses or networks whose user headers are believed. Empty: loopback, as long as no api_key is set."`
@@ -27,12 +28,17 @@ type Config struct {
 	JWT     string   `koanf:"jwt_secret" secret:"yes" doc:"Secret that X-OpenWebUI-User-Jwt is signed with (HS256)."`
 	Prompts string   `koanf:"prompts" doc:"Folder of prompt files that take the place of the built-in ones."`
 
-	Embedder string `koanf:"embedder" default:"lexical" valid:"lexical" doc:"What turns text into vectors."`
-	Reranker string `koanf:"reranker" default:"none" valid:"none" doc:"What looks at the best candidates again."`
+	VaultGit bool `koanf:"vault_git" default:"false" doc:"Commit the files of the vault to git, with messages that say what was learned. What git refuses is logged; memory goes on."`
+
+	Embedder  string `koanf:"embedder" default:"lexical" doc:"What turns text into vectors: lexical (words alone, without a model), local:NAME (a folder in models_dir, see loci models) or remote:MODEL (at embed.url). After a change memories get vectors anew in the background, and are found by their words until then."`
+	Reranker  string `koanf:"reranker" default:"none" doc:"What reads the best candidates again beside the question: none, local:NAME (a cross-encoder in models_dir) or remote:MODEL (at embed.url, by its /rerank)."`
+	ModelsDir string `koanf:"models_dir" doc:"Folder of local models, a folder each. Empty: models in the data folder."`
+	ModelsURL string `koanf:"models_url" default:"https://huggingface.co" doc:"Where loci models pull gets models: a hub, or a mirror of one."`
 
 	Bootstrap string `koanf:"bootstrap" doc:"File of facts for everybody, one a line: JSON objects with content, category and tags, or a Markdown or plain list. Read once at start; what a changed file no longer has leaves the global pool. Unset, the pool stays as it is."`
 	SIMD      string `koanf:"simd" default:"auto" valid:"auto|portable|avx2|avx512" doc:"Instructions that vectors are compared with, for the whole process. auto: the fastest that this machine has. What is found is the same."`
 
+	Embed    EmbedConfig    `koanf:"embed"`
 	Upstream UpstreamConfig `koanf:"upstream"`
 	Learn    LearnConfig    `koanf:"learn"`
 	Review   ReviewConfig   `koanf:"review"`
@@ -44,6 +50,12 @@ type Config struct {
 	Log      LogConfig      `koanf:"log"`
 
 	from map[string]string // which source each key's value is from; nil where no source was read
+}
+
+// EmbedConfig is the server of remote embedders and rerankers.
+type EmbedConfig struct {
+	URL string `koanf:"url" secret:"yes" doc:"Base URL of the server that remote:MODEL is asked at, ending in /v1. Empty: upstream.url."`
+	Key string `koanf:"key" secret:"yes" doc:"Key for embed.url. Without an embed.url of its own: upstream.key."`
 }
 
 // UpstreamConfig is the OpenAI-compatible server that answers chats.
@@ -109,7 +121,7 @@ type RecallConfig struct {
 	Threshold     float64       `koanf:"threshold" default:"-1" doc:"Least relevance, 0 to 1, of what is recalled. -1: the fitted one."`
 	RecencyWeight float64       `koanf:"recency_weight" default:"0.2" doc:"Weight of recency against relevance, 0 to 1."`
 	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Where the memory goes: a message of its own before the last user message, the system message, or the user message."`
-	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall."`
+	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall. With a remote embedder 400ms, unless it is set."`
 
 	Messages  int    `koanf:"messages" default:"1" doc:"How many of the last user messages are the question of a chat."`
 	Expand    bool   `koanf:"expand" default:"false" doc:"Add words about the user to short questions in the first person."`
@@ -139,7 +151,7 @@ type LogConfig struct {
 
 // check refuses what the tags cannot express. Every message names the key.
 func (c *Config) check() error {
-	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL} {
+	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL, "embed.url": c.Embed.URL, "models_url": c.ModelsURL} {
 		if base == "" {
 			continue
 		}
@@ -147,6 +159,12 @@ func (c *Config) check() error {
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 			return memory.Errorf(memory.Invalid, "%s: %q is no URL; one looks like http://localhost:11434/v1", key, base)
 		}
+	}
+	if err := c.checkModels(); err != nil {
+		return err
+	}
+	if c.VaultGit && c.Vault == "" {
+		return memory.Errorf(memory.Invalid, "vault_git: needs vault")
 	}
 	if c.Learn.Model != "" && c.Learn.URL == "" && c.Upstream.URL == "" {
 		return memory.Errorf(memory.Invalid, "learn.model: %q needs learn.url or upstream.url", c.Learn.Model)
@@ -202,14 +220,20 @@ const (
 )
 
 // DataDir returns the data folder with ~ resolved.
-func (c *Config) DataDir() (string, error) {
-	rest, ok := strings.CutPrefix(c.Data, "~")
+func (c *Config) DataDir() (string, error) { return atHome("data", c.Data) }
+
+// VaultDir returns the vault with ~ resolved, "" without one.
+func (c *Config) VaultDir() (string, error) { return atHome("vault", c.Vault) }
+
+// atHome resolves the ~ of a setting.
+func atHome(key, path string) (string, error) {
+	rest, ok := strings.CutPrefix(path, "~")
 	if !ok || (rest != "" && rest[0] != '/' && rest[0] != os.PathSeparator) {
-		return c.Data, nil
+		return path, nil
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("find the home folder for data %q: %w", c.Data, err)
+		return "", fmt.Errorf("find the home folder for %s %q: %w", key, path, err)
 	}
 	return filepath.Join(home, rest), nil
 }

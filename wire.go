@@ -20,7 +20,6 @@ import (
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
-	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/prompt"
@@ -59,23 +58,28 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	if err != nil {
 		return nil, err
 	}
-	store, err := openStore(ctx, config, opts)
+	models, err := openModels(config)
 	if err != nil {
 		return nil, err
 	}
-	embedder := embed.Lexical{}
+	store, err := openStore(ctx, config, opts)
+	if err != nil {
+		return nil, errors.Join(err, models.Close())
+	}
+	embedder := models.embedder
 	indexed, err := indexOptions(config, embedder, l.log)
 	if err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, errors.Join(err, store.Close(), models.Close())
 	}
+	indexed.Lacking = func(owner memory.Owner, some int) { l.engine.Lacking(owner, some) }
 	l.index = index.New(store, indexed)
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(engine.Parts{
-		Store: store, Searcher: l.index, Embedder: embedder, Prompts: prompts.For(config.Learn.Model),
+		Store: store, Searcher: l.index, Embedder: embedder, Reranker: models.reranker, Prompts: prompts.For(config.Learn.Model),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, engineOptions(config))
-	l.closers = []func() error{func() error { l.engine.Close(); return nil }, l.index.Close, store.Close}
+	l.closers = []func() error{func() error { l.engine.Close(); return nil }, l.index.Close, store.Close, models.Close}
 	if config.Learn.Model != "" {
 		learner, err := llm.New(learnerOptions(config))
 		if err != nil {
@@ -89,7 +93,15 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	}
 	l.runner = jobs.New(store, map[memory.JobKind]jobs.Handler{
 		memory.JobLearn: l.engine.Learn, memory.JobRelearn: l.engine.LearnAgain, memory.JobUpkeep: l.engine.Tidy, memory.JobSummarize: l.engine.Summarize,
+		memory.JobEmbed: l.engine.GiveVectors,
 	}, jobs.Options{Now: opts.Now, Log: l.log, Metrics: metrics})
+	if err := l.vectorsAtStart(ctx); err != nil {
+		return nil, err
+	}
+	l.vault = newVault(store, l.engine, config, l.log)
+	if err := l.vault.catchUp(ctx); err != nil {
+		return nil, err
+	}
 	upstream, err := newUpstream(config)
 	if err != nil {
 		return nil, err
@@ -151,14 +163,22 @@ const (
 )
 
 func openStore(ctx context.Context, config Config, opts Options) (memory.Store, error) {
+	within := func(now func() time.Time) (memory.Store, error) { return openDatabase(ctx, config, now) }
+	if config.Vault == "" {
+		return within(opts.Now)
+	}
+	return openVault(ctx, config, opts, within)
+}
+
+func openDatabase(ctx context.Context, config Config, now func() time.Time) (memory.Store, error) {
 	if config.Store == "memory" {
-		return inmem.Open(inmem.Options{Now: opts.Now}), nil
+		return inmem.Open(inmem.Options{Now: now}), nil
 	}
 	dir, err := config.DataDir()
 	if err != nil {
 		return nil, err
 	}
-	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{Now: opts.Now})
+	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{Now: now})
 	if err != nil {
 		return nil, fmt.Errorf("open the memory in %s: %w", dir, err)
 	}
@@ -185,7 +205,7 @@ func indexOptions(config Config, model memory.Embedder, log *slog.Logger) (index
 func engineOptions(c Config) engine.Options {
 	return engine.Options{
 		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold,
-		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.Recall.Deadline, Recall: rules(c),
+		RecencyWeight: c.Recall.RecencyWeight, Deadline: recallDeadline(c), Recall: rules(c),
 		LearnAfter: engine.Trigger(c.Learn.After), LearnModel: c.Learn.Model,
 		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text,
 		Learn: learning(c),

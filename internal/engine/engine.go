@@ -24,12 +24,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Parts are what an engine is made of. All but LLM are required.
+// Parts are what an engine is made of. All but LLM and Reranker are required.
 type Parts struct {
 	Store    memory.Store
 	Searcher memory.Searcher
 	Embedder memory.Embedder
-	LLM      memory.LLM // learns; nil: the rules do
+	LLM      memory.LLM      // learns; nil: the rules do
+	Reranker memory.Reranker // reads the best candidates again; nil: none does
 	Prompts  *prompt.Set
 	Metrics  *obs.Metrics
 	Log      *slog.Logger
@@ -95,12 +96,16 @@ type Engine struct {
 
 	learned bell // after each job of learning
 	pauses  pauses
+	giving  vectoring
 
 	background sync.WaitGroup // what was begun for a chat and may outlast it
 }
 
 // New returns an engine made of parts.
 func New(parts Parts, opts Options) *Engine {
+	if remote(parts.Embedder) {
+		parts.Store = embedLater(parts.Store)
+	}
 	return &Engine{Parts: parts, opts: opts, traces: newTraceRing(), blocks: newBlockCache(), writes: newTurnstile()}
 }
 

@@ -205,7 +205,8 @@ func suffixed(key, suffix string) string {
 	return key + "\x00" + suffix
 }
 
-// turnVectors embeds what turns say, where they say anything.
+// turnVectors embeds what turns say, where they say anything; nil where a job does so
+// later.
 func (e *Engine) turnVectors(ctx context.Context, turns []memory.Turn) ([]memory.Vector, error) {
 	var said []memory.Turn
 	var texts []string
@@ -214,7 +215,7 @@ func (e *Engine) turnVectors(ctx context.Context, turns []memory.Turn) ([]memory
 			said, texts = append(said, t), append(texts, t.Content)
 		}
 	}
-	if len(texts) == 0 {
+	if len(texts) == 0 || remote(e.Embedder) {
 		return nil, nil
 	}
 	values, err := e.Embedder.Embed(ctx, memory.AsDocument, texts...)

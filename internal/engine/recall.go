@@ -425,11 +425,15 @@ func (e *Engine) itemsAt(ctx context.Context, owner memory.Owner, at memory.At) 
 			if m.Turn != nil && m.Turn.Content == "" {
 				continue
 			}
-			vectors, err := e.vectors(ctx, m.ID(), m.Content())
-			if err != nil {
-				return nil, err
+			item := memory.Item{Memory: m, ID: m.ID()}
+			if ofWords(e.Embedder) { // others take long; words find in the past
+				vectors, err := e.vectors(ctx, m.ID(), m.Content())
+				if err != nil {
+					return nil, err
+				}
+				item.Vector = vectors[0].Values
 			}
-			items = append(items, memory.Item{Memory: m, Vector: vectors[0].Values, ID: m.ID()})
+			items = append(items, item)
 		}
 		if q.Cursor = page.Next; q.Cursor == "" {
 			slices.Reverse(items) // oldest first, as the store's versions are

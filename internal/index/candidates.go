@@ -74,7 +74,7 @@ func (p *part) candidate(n int32) memory.Candidate {
 	if d.speaker != none {
 		c.Speaker = p.names.list[d.speaker]
 	}
-	if d.row != none {
+	if d.row != none && !p.resting {
 		c.Vector = p.half(d.row)
 	}
 	return c

@@ -4,7 +4,7 @@ package index
 // that candidates were given stay as they are.
 func (s *contents) compact() {
 	next := contents{
-		version: s.version, steps: s.steps, newest: s.newest, dims: s.dims, byID: s.byID, odd: map[int32]string{}, terms: map[string]int32{},
+		version: s.version, steps: s.steps, newest: s.newest, dims: s.dims, bare: s.bare, resting: s.resting, byID: s.byID, odd: map[int32]string{}, terms: map[string]int32{},
 		threads: s.threads, convs: s.convs, names: s.names, scopes: s.scopes,
 		tags: map[int32][]string{}, expires: map[int32]int64{}, count: s.count, total: s.total, words: s.words,
 	}

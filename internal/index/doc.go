@@ -31,6 +31,10 @@
 // those that may be among the best, for all that rounding can do, are scored again
 // exactly. A search that is alone scans with all processors.
 //
+// All are of one model, and used only once nearly all of the owner's memories have
+// one ([Options].Lacking): after a change of model words alone find until then, so
+// that what has a vector already is not preferred to what has none.
+//
 // # Filters
 //
 // What a search is narrowed to is judged while candidates are picked: however few

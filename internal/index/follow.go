@@ -49,24 +49,29 @@ func (ix *Index) shardOrLoad(owner memory.Owner, want int64) (*shard, *load) {
 			return nil, e.load
 		}
 		l, base := e.load, e.shard
-		ix.work.Go(func() { ix.pull(e, l, base) })
+		ix.work.Go(func() {
+			if bare := ix.pull(e, l, base); bare > 0 {
+				ix.opts.Lacking(owner, bare)
+			}
+		})
 	}
 	return nil, e.load
 }
 
-// pull brings a shard, nil for one to be made, to the store's version.
-func (ix *Index) pull(e *entry, l *load, base *shard) {
-	sh, err := ix.follow(e.owner, base)
+// pull brings a shard, nil for one to be made, to the store's version, and returns how
+// many memories have no vector, if somebody is to be told.
+func (ix *Index) pull(e *entry, l *load, base *shard) (bare int) {
+	sh, bare, err := ix.whole(e.owner, base)
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	defer close(l.done)
 	e.load, l.err = nil, err
 	if err != nil {
-		return
+		return 0
 	}
 	e.shard, e.version = sh, sh.version // only pulls change it, one at a time
 	if ix.entries[e.owner] != e {       // evicted meanwhile: whoever waits still gets it
-		return
+		return bare
 	}
 	size := sh.size()
 	ix.used += size - e.bytes
@@ -76,7 +81,33 @@ func (ix *Index) pull(e *entry, l *load, base *shard) {
 		e.saving = true
 		ix.work.Go(func() { ix.saveBeside(e, sh) })
 	}
+	return bare
 }
+
+// whole brings base up to the store's version as follow does, and decides whether its
+// vectors are used. Once they are, they are as long as the shard lives: what is
+// written without a vector gets one soon.
+func (ix *Index) whole(owner memory.Owner, base *shard) (sh *shard, bare int, err error) {
+	before := 0
+	if base != nil {
+		before = base.bare // only pulls change it, one at a time
+	}
+	if sh, err = ix.follow(owner, base); err != nil || ix.opts.Lacking == nil {
+		return sh, 0, err
+	}
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh != base || sh.resting {
+		sh.resting = sh.bare > len(sh.byID)/bareShare
+	}
+	if sh == base && sh.bare <= before {
+		return sh, 0, nil
+	}
+	return sh, sh.bare, nil
+}
+
+// bareShare is of how many memories one may have no vector for the others' to be used.
+const bareShare = 100
 
 // follow brings base up to the store's version, or returns a new shard that is.
 func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {

@@ -22,6 +22,13 @@ type Options struct {
 	// else may write to it. It may be emptied at any time while no index has it.
 	Dir string
 
+	// Lacking is told of an owner some of whose memories have no vector of Model: when
+	// that owner is loaded, and when there are more of them. While more than one in
+	// a hundred has none, the vectors of all rest, and words alone find: then the
+	// model is another than before. nil: vectors are used as they are. It may take
+	// its time; no search waits for it.
+	Lacking func(owner memory.Owner, memories int)
+
 	// Report is told what went wrong with checkpoints; nil: nobody is. Searches do
 	// not fail for that. It may be called from several goroutines at once.
 	Report func(error)

@@ -117,7 +117,7 @@ func (x *nearing) scan(one *scanner) {
 		if i == len(x.parts) {
 			break
 		}
-		if p := x.parts[i]; p.dims == one.dims {
+		if p := x.parts[i]; p.dims == one.dims && !p.resting {
 			one.scan(p, int32(i), j)
 		}
 	}
@@ -156,7 +156,7 @@ func (x *scanner) scan(p *part, i int32, j int) {
 // cosineOf returns the exact cosine of a document's vector, 0 without one.
 func (p *part) cosineOf(n int32, v []float32) float32 {
 	row := p.docs[n].row
-	if row == none || p.dims != len(v) {
+	if row == none || p.dims != len(v) || p.resting {
 		return 0
 	}
 	return vector.DotPacked(v, p.half(row))

@@ -110,6 +110,8 @@ func (s *contents) placeDocs(rows int) error {
 		s.byID[d.id] = n
 		if d.row != none {
 			s.rowDoc[d.row] = n
+		} else {
+			s.bare++
 		}
 		s.count[s.kinds[i]]++
 		s.words[s.kinds[i]] += int64(s.olen[i])

@@ -43,7 +43,10 @@ type contents struct {
 	steps   int   // taken since the last checkpoint
 	newest  newest
 
-	dims  int // of vectors; 0 until the first
+	dims    int  // of vectors; 0 until the first
+	bare    int  // living documents without one
+	resting bool // too many are: vectors are not looked at
+
 	docs  []doc
 	kinds []kind // 0 for the dead
 	link  []neighbours
@@ -169,7 +172,9 @@ func (s *contents) add(m memory.Memory, vec []float32, seen vocabulary) {
 		s.moments = appendMoments(s.moments, m.Content(), said)
 		d.dated = uint8(len(s.moments) - int(d.dates))
 	}
-	d.row = s.addVector(n, vec)
+	if d.row = s.addVector(n, vec); d.row == none {
+		s.bare++
+	}
 	s.docs = append(s.docs, d)
 	s.byID[d.id] = n
 	s.kinds = append(s.kinds, kind)
@@ -266,6 +271,8 @@ func (s *contents) remove(id string) {
 	s.olen[n], s.blen[n] = 0, 0
 	if row := s.docs[n].row; row != none {
 		s.rowDoc[row] = none
+	} else {
+		s.bare--
 	}
 	if kind == turn {
 		s.leave(n)

@@ -1,0 +1,357 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Vectors is how far an owner's memories have vectors of the embedder.
+type Vectors struct {
+	Model    string // the embedder's Fingerprint
+	Memories int    // that have one or are to get one
+	Lacking  int    // of those, how many have none
+	UnderWay bool   // a job gives them now
+}
+
+// vectoring is what is known of giving vectors. The zero vectoring knows nothing.
+type vectoring struct {
+	mu     sync.Mutex               // guards what follows
+	queued map[memory.Owner]bool    // a job was queued and has not begun
+	upTo   map[memory.Owner]int64   // everything written until that version has a vector
+	now    map[memory.Owner]Vectors // jobs under way
+}
+
+// mostKnown bounds the owners of whom upTo is remembered; without it a job looks at
+// everything.
+const mostKnown = 10_000
+
+// queue reports whether a job is to be queued: none was that has not begun.
+func (v *vectoring) queue(owner memory.Owner) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.queued[owner] {
+		return false
+	}
+	if v.queued == nil {
+		v.queued = map[memory.Owner]bool{}
+	}
+	v.queued[owner] = true
+	return true
+}
+
+// begin says that a job has begun, and returns from where on it has to look.
+func (v *vectoring) begin(owner memory.Owner) (after int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.queued, owner)
+	return v.upTo[owner]
+}
+
+// goesOn says how far a job is.
+func (v *vectoring) goesOn(owner memory.Owner, is Vectors) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.now == nil {
+		v.now = map[memory.Owner]Vectors{}
+	}
+	v.now[owner] = is
+}
+
+// end says that a job has ended, and until which version everything has a vector; 0 if
+// it did not get there.
+func (v *vectoring) end(owner memory.Owner, upTo int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.now, owner)
+	if upTo == 0 {
+		return
+	}
+	if v.upTo == nil || len(v.upTo) >= mostKnown {
+		v.upTo = map[memory.Owner]int64{}
+	}
+	v.upTo[owner] = upTo
+}
+
+func (v *vectoring) underWay(owner memory.Owner) (Vectors, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	is, ok := v.now[owner]
+	return is, ok
+}
+
+// remote reports whether no write is to wait for an embedder.
+func remote(e memory.Embedder) bool {
+	r, ok := e.(interface{ Remote() bool })
+	return ok && r.Remote()
+}
+
+// embedJob is the job that gives vectors to what a run or batch writes.
+func embedJob(owner memory.Owner, of string) memory.Job {
+	return memory.Job{ID: "embed-" + of, Owner: owner, Kind: memory.JobEmbed}
+}
+
+// Lacking queues a job that gives an owner's memories the vectors that they lack,
+// unless one waits already. It is what an index is told by.
+func (e *Engine) Lacking(owner memory.Owner, memories int) {
+	e.Log.Info("memories have no vector of this embedder yet and are found by their words", "owner", owner, "memories", memories, "model", e.Embedder.Fingerprint())
+	if err := e.queueVectors(context.Background(), owner, newID()); err != nil {
+		e.Log.Warn("the job that gives memories their vectors was not queued; the next search tries again", "owner", owner, "err", err)
+	}
+}
+
+// CatchUp queues the job for owners who have anything, whether something lacks or not.
+func (e *Engine) CatchUp(ctx context.Context, owners ...memory.Owner) error {
+	versions, err := e.Store.Versions(ctx, owners)
+	if err != nil {
+		return fmt.Errorf("read versions: %w", err)
+	}
+	for i, owner := range owners {
+		if versions[i] > 0 {
+			if err := e.queueVectors(ctx, owner, newID()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (e *Engine) queueVectors(ctx context.Context, owner memory.Owner, id string) error {
+	if !e.giving.queue(owner) {
+		return nil
+	}
+	run := memory.Run{ID: id, Kind: "embed", Author: byEmbedder, Jobs: []memory.Job{embedJob(owner, id)}}
+	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
+		e.giving.begin(owner)
+		return fmt.Errorf("queue the embedding: %w", err)
+	}
+	e.Wake()
+	return nil
+}
+
+var byEmbedder = memory.Author{Kind: memory.ByRule, Name: "embedder"}
+
+// Vectors says how far an owner's memories have vectors of the embedder.
+func (e *Engine) Vectors(ctx context.Context, owner memory.Owner) (Vectors, error) {
+	if is, ok := e.giving.underWay(owner); ok {
+		return is, nil
+	}
+	is, _, _, err := e.lacking(ctx, owner, 0)
+	return is, err
+}
+
+// Reembed queues the job that gives an owner's memories the vectors that they lack,
+// and returns how many those are. Vectors by other embedders stay, so that going back
+// to one costs little. In a dry run, and where nothing lacks, nothing is queued.
+func (e *Engine) Reembed(ctx context.Context, owner memory.Owner, dry bool, key string) (Vectors, error) {
+	is, err := e.Vectors(ctx, owner)
+	if err != nil || dry || is.Lacking == 0 || is.UnderWay {
+		return is, err
+	}
+	is.UnderWay = true
+	return is, e.queueVectors(ctx, owner, idFor(owner, key))
+}
+
+// embedAtOnce is how many memories get vectors in one transaction: what a kill costs.
+const embedAtOnce = 128
+
+// embedderRests is how long a job waits for an embedder that cannot be had.
+const embedderRests = time.Minute
+
+// GiveVectors is the handler of embed jobs: what has no vector of the embedder gets
+// one. Killed midway, the next attempt goes on where it was.
+func (e *Engine) GiveVectors(ctx context.Context, job memory.Job) (jobs.End, error) {
+	owner := job.Owner
+	is, ids, upTo, err := e.lacking(ctx, owner, e.giving.begin(owner))
+	if err != nil {
+		return "", err
+	}
+	done := int64(0)
+	defer func() { e.giving.end(owner, done) }()
+	is.UnderWay = true
+	for batch := range slices.Chunk(ids, embedAtOnce) {
+		e.giving.goesOn(owner, is)
+		e.lull.wait(ctx)
+		err := e.giveVectors(ctx, owner, batch)
+		switch {
+		case ctx.Err() != nil: // told to stop: that is no failure
+			return "", &jobs.PutOff{Until: e.now(), Why: "it was stopped; it goes on where it was"}
+		case errors.Is(err, memory.Unavailable):
+			return "", &jobs.PutOff{Until: e.now().Add(embedderRests), Why: err.Error()}
+		case err != nil:
+			return "", err
+		}
+		is.Lacking -= len(batch)
+	}
+	done = upTo
+	if len(ids) > 0 {
+		e.Log.Info("memories have vectors", "owner", owner, "memories", len(ids), "model", is.Model)
+	}
+	return jobs.Nothing, nil
+}
+
+// lacking returns the ids of memories written after a version that have no vector of
+// the embedder, the count of what it saw, and the version that this is the state of.
+func (e *Engine) lacking(ctx context.Context, owner memory.Owner, after int64) (is Vectors, ids []string, upTo int64, err error) {
+	is = Vectors{Model: e.Embedder.Fingerprint()}
+	upTo, err = e.Store.Since(ctx, owner, is.Model, after, func(item memory.Item) error {
+		if item.Removed || !embeds(item.Memory) {
+			return nil
+		}
+		is.Memories++
+		if item.Vector == nil {
+			is.Lacking++
+			ids = append(ids, item.ID)
+		}
+		return nil
+	})
+	if errors.Is(err, memory.Gone) && after > 0 {
+		return e.lacking(ctx, owner, 0)
+	}
+	if err != nil {
+		return is, nil, 0, fmt.Errorf("look for memories without vectors: %w", err)
+	}
+	return is, ids, upTo, nil
+}
+
+// embeds reports whether a memory is to have a vector: there is something to find.
+func embeds(m memory.Memory) bool {
+	return m.Content() != "" && m.Status() == memory.Active && (m.Turn == nil || m.Turn.Tells())
+}
+
+// giveVectors embeds memories and writes the vectors of those that still say the same.
+func (e *Engine) giveVectors(ctx context.Context, owner memory.Owner, ids []string) error {
+	texts := map[string]string{}
+	found, err := e.Store.Get(ctx, owner, ids...)
+	if err != nil {
+		return fmt.Errorf("read what is to be embedded: %w", err)
+	}
+	var order []string
+	for _, m := range found {
+		if embeds(m) {
+			order, texts[m.ID()] = append(order, m.ID()), m.Content()
+		}
+	}
+	vectors, err := e.embedAll(ctx, order, texts)
+	if err != nil {
+		return err
+	}
+	for len(vectors) > 0 {
+		err := e.writeVectors(ctx, owner, vectors, texts)
+		if !errors.Is(err, memory.Conflict) { // somebody wrote meanwhile: look again
+			return err
+		}
+	}
+	return nil
+}
+
+// embedAll embeds texts; one by one if some are such as the embedder does not take,
+// which are left out.
+func (e *Engine) embedAll(ctx context.Context, ids []string, texts map[string]string) ([]memory.Vector, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	model := e.Embedder.Fingerprint()
+	inputs := make([]string, len(ids))
+	for i, id := range ids {
+		inputs[i] = texts[id]
+	}
+	values, err := e.Embedder.Embed(ctx, memory.AsDocument, inputs...)
+	if errors.Is(err, memory.Invalid) {
+		if len(ids) == 1 {
+			e.Log.Warn("the embedder does not take a memory; it is found by its words", "memory", ids[0], "err", err)
+			return nil, nil
+		}
+		var out []memory.Vector
+		for i := range ids {
+			one, err := e.embedAll(ctx, ids[i:i+1], texts)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, one...)
+		}
+		return out, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("embed memories: %w", err)
+	}
+	out := make([]memory.Vector, len(ids))
+	for i, id := range ids {
+		out[i] = memory.Vector{Memory: id, Model: model, Values: values[i]}
+	}
+	return out, nil
+}
+
+// writeVectors writes those of memories that say what was embedded. A Conflict says
+// that the owner's memory changed between reading and writing.
+func (e *Engine) writeVectors(ctx context.Context, owner memory.Owner, vectors []memory.Vector, texts map[string]string) error {
+	versions, err := e.Store.Versions(ctx, []memory.Owner{owner})
+	if err != nil {
+		return fmt.Errorf("read the version: %w", err)
+	}
+	ids := make([]string, len(vectors))
+	for i, v := range vectors {
+		ids[i] = v.Memory
+	}
+	found, err := e.Store.Get(ctx, owner, ids...)
+	if err != nil {
+		return fmt.Errorf("read what was embedded: %w", err)
+	}
+	same := map[string]bool{}
+	for _, m := range found {
+		same[m.ID()] = m.Content() == texts[m.ID()]
+	}
+	vectors = slices.DeleteFunc(slices.Clone(vectors), func(v memory.Vector) bool { return !same[v.Memory] })
+	if len(vectors) == 0 {
+		return nil
+	}
+	run := memory.Run{ID: newID(), Kind: "embed", Author: byEmbedder, Base: versions[0], Vectors: vectors}
+	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
+		return fmt.Errorf("write vectors: %w", err)
+	}
+	return nil
+}
+
+// laterStore is a store whose writes bring with them the job that gives what they
+// write a vector, in the same transaction.
+type laterStore struct{ memory.Store }
+
+// erasingLater is a laterStore of a store that erases.
+type erasingLater struct {
+	laterStore
+	memory.Eraser
+}
+
+func embedLater(s memory.Store) memory.Store {
+	if eraser, ok := s.(memory.Eraser); ok {
+		return erasingLater{laterStore{s}, eraser}
+	}
+	return laterStore{s}
+}
+
+// Append implements [memory.Log].
+func (s laterStore) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
+	for i := range b.Turns {
+		if t := &b.Turns[i]; t.Content != "" && t.Tells() {
+			b.Jobs = append(slices.Clip(b.Jobs), embedJob(owner, t.ID))
+			break
+		}
+	}
+	return s.Store.Append(ctx, owner, b)
+}
+
+// Apply implements [memory.Facts].
+func (s laterStore) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
+	if slices.ContainsFunc(changes, func(c memory.Change) bool {
+		return c.After.Status() == memory.Active && (c.After.Fact != nil || c.After.Link != nil || c.After.Summary != nil || c.After.Turn != nil)
+	}) {
+		run.Jobs = append(slices.Clip(run.Jobs), embedJob(owner, run.ID))
+	}
+	return s.Store.Apply(ctx, owner, run, changes...)
+}
