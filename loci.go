@@ -39,6 +39,7 @@ type Loci struct {
 	engine  *engine.Engine
 	index   *index.Index
 	runner  *jobs.Runner
+	vault   *vault
 	handler http.Handler
 	log     *slog.Logger
 	closers []func() error // in the order they are to be called
@@ -64,6 +65,7 @@ func (l *Loci) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return l.engine.Run(ctx) })
 	group.Go(func() error { return l.runner.Run(ctx) })
+	group.Go(func() error { return l.vault.run(ctx) })
 	return group.Wait()
 }
 

@@ -47,6 +47,7 @@ type files struct {
 	idle   *sync.Cond // nothing is due any more, or it cannot be written
 
 	wake, hurry chan struct{}
+	wrote       chan struct{} // holds a token when something was
 	stop        chan struct{}
 	done        chan struct{}
 	started     bool
@@ -69,7 +70,7 @@ func openFiles(s *Store) (*files, error) {
 	}
 	f := &files{
 		s: s, root: root, index: x, open: map[key]Edit{}, queued: map[key]bool{}, heads: map[memory.Owner]head{},
-		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), wrote: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	f.idle = sync.NewCond(&f.mu)
 	for _, old := range x.leaving {
@@ -215,6 +216,7 @@ func (f *files) drain() error {
 		f.mu.Lock()
 		f.busy = 0
 		f.mu.Unlock()
+		poke(f.wrote)
 		if len(errs) > 0 {
 			break
 		}

@@ -138,6 +138,16 @@ func (s *Store) open(ctx context.Context, within Within) error {
 	return nil
 }
 
+// Dir is the vault's folder.
+func (s *Store) Dir() string { return s.dir }
+
+// Known returns the owners that the vault has met, in order.
+func (s *Store) Known() []memory.Owner { return s.orders.owners() }
+
+// Written holds a token when files were written since it was last taken. It is for
+// one reader.
+func (s *Store) Written() <-chan struct{} { return s.files.wrote }
+
 // own returns a path in the vault's own folder.
 func (s *Store) own(name ...string) string {
 	return filepath.Join(append([]string{s.dir, ownFolder}, name...)...)

@@ -24,7 +24,7 @@ const (
 // Watch calls yield with a report, at once and whenever the folder differs from what
 // Loci last wrote, until the context ends, whose error it returns, or yield fails.
 // What yield does not answer comes again with the next look. A report that says the
-// same as the last one is not given again.
+// same as the last one, and was answered, is not given again.
 func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 	w := &watcher{s: s}
 	if events, err := fsnotify.NewWatcher(); err == nil {
@@ -49,12 +49,21 @@ func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 					return err
 				}
 			}
-			last = now
+			if last = now; s.unanswered() {
+				last = ""
+			}
 		}
 		if err := w.wait(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+// unanswered reports whether edits wait for an answer.
+func (s *Store) unanswered() bool {
+	s.files.disk.Lock()
+	defer s.files.disk.Unlock()
+	return len(s.files.open) > 0
 }
 
 // signature is the same for reports that say the same, and "" if there is nothing

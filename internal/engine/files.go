@@ -1,0 +1,335 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// FileEdit is what a person did to one file of a vault, as values: what Loci knew of
+// the memory, and what the file says. An added file has no Was, a deleted one says
+// nothing.
+type FileEdit struct {
+	Owner memory.Owner
+	Key   string // names the edit: the same edit of the same state again changes nothing more
+	Was   FileContent
+	Says  FileContent
+}
+
+// FileContent is what a file shows. One field is set at most.
+type FileContent struct {
+	Fact         *memory.Fact
+	Turn         *memory.Turn
+	Summary      *memory.Summary
+	Profile      *memory.ProfileEntry
+	Conversation *memory.Conversation
+}
+
+// byFile is who edits files.
+var byFile = memory.Author{Kind: memory.ByPerson, Name: "file"}
+
+// inFile is why, in the journal.
+const inFile = "edited in a file"
+
+// errSaid is of a file whose words nobody may change.
+var errSaid = memory.Errorf(memory.Invalid, "what was said is not edited: delete the file to forget it")
+
+// TakeFile makes changes of an edit and returns the target of the memory. Whatever a
+// file and the memory it is of differ in is taken over but for what Loci keeps count
+// of: a fact's source, provenance and times of writing. New words come from a person,
+// are embedded anew, and end what they contradict. A deleted file is forgotten with the
+// turns that say the same, as [Engine.Forget] does; one that is back is restored.
+//
+// [memory.Invalid]: nothing can be made of it; [memory.Conflict]: Loci changed the
+// same words meanwhile; [memory.Duplicate]: another live fact says it.
+func (e *Engine) TakeFile(ctx context.Context, edit FileEdit) (target string, err error) {
+	switch was, says := edit.Was, edit.Says; {
+	case says.Conversation != nil || was.Conversation != nil:
+		return "", memory.Errorf(memory.Invalid, "a conversation is not edited by its file")
+	case says == FileContent{}:
+		return edit.forget(ctx, e)
+	case says.Fact != nil && was.Fact == nil:
+		return e.addFile(ctx, edit.Owner, edit.Key, *says.Fact)
+	case says.Fact != nil:
+		return "fact:" + was.Fact.ID, e.editFile(ctx, edit)
+	case says.Turn != nil:
+		return e.turnFile(ctx, edit)
+	case says.Summary != nil:
+		return e.summaryFile(ctx, edit)
+	case says.Profile != nil:
+		return e.profileFile(ctx, edit)
+	}
+	return "", memory.Errorf(memory.Invalid, "it is the file of nothing that Loci knows")
+}
+
+// run is a run of changes by an edit.
+func (f FileEdit) run() memory.Run {
+	return memory.Run{ID: idFor(f.Owner, f.Key), Kind: "manual", Author: byFile}
+}
+
+// forget takes what a file was of out of recall.
+func (f FileEdit) forget(ctx context.Context, e *Engine) (string, error) {
+	id := ""
+	switch was := f.Was; {
+	case was.Fact != nil:
+		if id = was.Fact.ID; !was.Fact.Status.Live() {
+			return "fact:" + id, nil
+		}
+	case was.Turn != nil:
+		if id = was.Turn.ID; was.Turn.Status != memory.Active {
+			return "turn:" + id, nil
+		}
+	case was.Summary != nil:
+		if id = was.Summary.ID; was.Summary.Status != memory.Active {
+			return "summary:" + id, nil
+		}
+	case was.Profile != nil:
+		gone := *was.Profile
+		gone.Status, gone.UpdatedAt = memory.Retired, e.now()
+		return e.applyFile(ctx, f, memory.ActionRetire, memory.Image{Profile: &gone}, was.Profile.Status == memory.Active)
+	}
+	_, err := e.forget(ctx, f.Owner, f.run().ID, []string{id}, "its file was deleted", byFile)
+	return f.Was.target(), err
+}
+
+func (c FileContent) target() string {
+	i := memory.Image{Fact: c.Fact, Summary: c.Summary, Profile: c.Profile}
+	if c.Turn != nil {
+		i = memory.Image{Turn: &memory.TurnMark{ID: c.Turn.ID}}
+	}
+	return i.Target()
+}
+
+// applyFile makes the one change of an edit, if there is one to make.
+func (e *Engine) applyFile(ctx context.Context, f FileEdit, action memory.Action, after memory.Image, needed bool) (string, error) {
+	if !needed {
+		return after.Target(), nil
+	}
+	run := f.run()
+	if s := after.Summary; s != nil && s.Status == memory.Active {
+		var err error
+		if run.Vectors, err = e.vectors(ctx, s.ID, s.Text); err != nil {
+			return "", err
+		}
+	}
+	_, err := e.Store.Apply(ctx, f.Owner, run, memory.Change{Action: action, After: after, Reason: inFile, Author: byFile})
+	return after.Target(), err
+}
+
+// addFile makes a fact of a file that Loci did not write. One that names an id, such
+// as a file that was brought back from elsewhere, keeps it.
+func (e *Engine) addFile(ctx context.Context, owner memory.Owner, key string, f memory.Fact) (string, error) {
+	content, err := e.checkText("the file", f.Content)
+	if err != nil {
+		return "", err
+	}
+	run := memory.Run{ID: idFor(owner, key), Kind: "manual", Author: byFile}
+	f.Content, f.Hash, f.Tags = content, text.Hash(content), tags(f.Tags)
+	f.Source, f.Trust, f.SupersededBy = memory.FromFile, memory.TrustPerson, ""
+	if f.ID == "" {
+		f.ID = derivedID(owner, "file", key)
+	}
+	now := e.now()
+	for _, t := range []*time.Time{&f.CreatedAt, &f.ObservedAt} {
+		if t.IsZero() {
+			*t = now
+		}
+	}
+	f.UpdatedAt = now
+	if f.Attribute == "" {
+		f.Subject, f.Attribute = learn.Classify(content)
+	}
+	if run.Vectors, err = e.vectors(ctx, f.ID, content); err != nil {
+		return "", err
+	}
+	var ends []memory.Change
+	if f.Status == memory.Active {
+		olds, err := e.conflicts(ctx, f, "")
+		if err != nil {
+			return "", err
+		}
+		ends = e.prevail(&f, olds, "a file says what replaces it", byFile)
+		run.Learned = e.repeats(ctx, ends)
+	}
+	_, err = e.Store.Apply(ctx, owner, run, replacing(ends, memory.Change{
+		Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID, Reason: "written in a file", Author: byFile,
+	})...)
+	return "fact:" + f.ID, err
+}
+
+// editFile changes a fact as its file was.
+func (e *Engine) editFile(ctx context.Context, edit FileEdit) error {
+	was, says := edit.Was.Fact, edit.Says.Fact
+	if was.Status.Live() && !says.Status.Live() && says.Status != memory.Rejected {
+		return e.forgetEdited(ctx, edit)
+	}
+	merged, err := e.merged(*was, *was, *says)
+	if err != nil || sameButTimes(merged, *was) {
+		return err
+	}
+	_, err = e.change(ctx, edit.Owner, was.ID, edit.Key, byFile, func(f *memory.Fact) (memory.Action, string, error) {
+		if wasErased(*f) {
+			return "", "", errErased("fact:" + f.ID)
+		}
+		before := f.Status
+		next, err := e.merged(*f, *was, *says)
+		*f = next
+		return actionOf(before, f.Status), inFile, err
+	})
+	return err
+}
+
+// forgetEdited forgets a fact whose file was moved away, or whose status says so. That
+// its words were changed as well is lost on nobody: the journal has what they were.
+func (e *Engine) forgetEdited(ctx context.Context, edit FileEdit) error {
+	_, err := e.forget(ctx, edit.Owner, edit.run().ID, []string{edit.Was.Fact.ID}, "its file was moved to what is deleted", byFile)
+	return err
+}
+
+func actionOf(was, is memory.Status) memory.Action {
+	switch {
+	case was == memory.Pending && is == memory.Active:
+		return memory.ActionApprove
+	case was.Live() && is == memory.Rejected:
+		return memory.ActionReject
+	case !was.Live() && is.Live():
+		return memory.ActionRestore
+	}
+	return memory.ActionUpdate
+}
+
+// merged returns a fact with what a person changed between was and says. What Loci
+// changed meanwhile stays, but the same words cannot be changed by both.
+func (e *Engine) merged(f, was, says memory.Fact) (memory.Fact, error) {
+	if content, err := e.checkText("the file", says.Content); err != nil {
+		return f, err
+	} else if content != strings.TrimSpace(was.Content) {
+		if f.Content != was.Content {
+			return f, memory.Errorf(memory.Conflict, "Loci changed the words of %s meanwhile", f.ID)
+		}
+		f.Content, f.Hash = content, text.Hash(content)
+		f.Source, f.Trust = memory.FromFile, memory.TrustPerson
+		f.Subject, f.Attribute = learn.Classify(content)
+	}
+	if says.Subject != was.Subject || says.Attribute != was.Attribute {
+		f.Subject, f.Attribute = says.Subject, says.Attribute
+	}
+	if says.Status != was.Status {
+		f.Status = says.Status
+		if f.Status == memory.Active {
+			f.Trust = memory.TrustPerson
+		}
+		if f.Status.Live() && !was.Status.Live() {
+			f.SupersededBy, f.ValidTo = "", time.Time{}
+			was.ValidTo, says.ValidTo = time.Time{}, time.Time{}
+		}
+	}
+	if !slices.Equal(tags(says.Tags), tags(was.Tags)) {
+		f.Tags = tags(says.Tags)
+	}
+	if !bytes.Equal(says.Metadata, was.Metadata) {
+		f.Metadata = says.Metadata
+	}
+	take(&f.Category, was.Category, says.Category)
+	take(&f.Pinned, was.Pinned, says.Pinned)
+	take(&f.Confidence, was.Confidence, says.Confidence)
+	take(&f.Scope, was.Scope, says.Scope)
+	for _, t := range []struct{ to, was, says *time.Time }{
+		{&f.ObservedAt, &was.ObservedAt, &says.ObservedAt}, {&f.ValidFrom, &was.ValidFrom, &says.ValidFrom},
+		{&f.ValidTo, &was.ValidTo, &says.ValidTo}, {&f.ExpiresAt, &was.ExpiresAt, &says.ExpiresAt},
+	} {
+		if !t.says.Equal(*t.was) {
+			*t.to = memory.Time(*t.says)
+		}
+	}
+	return f, checkFact(f)
+}
+
+// take sets a field to what a person made of it.
+func take[T comparable](field *T, was, says T) {
+	if says != was {
+		*field = says
+	}
+}
+
+// sameButTimes reports whether nothing is to be written.
+func sameButTimes(f, g memory.Fact) bool {
+	return f.Content == g.Content && f.Status == g.Status && f.Category == g.Category && f.Pinned == g.Pinned && f.Confidence == g.Confidence &&
+		f.Scope == g.Scope && f.Subject == g.Subject && f.Attribute == g.Attribute && slices.Equal(f.Tags, g.Tags) && bytes.Equal(f.Metadata, g.Metadata) &&
+		f.ObservedAt.Equal(g.ObservedAt) && f.ValidFrom.Equal(g.ValidFrom) && f.ValidTo.Equal(g.ValidTo) && f.ExpiresAt.Equal(g.ExpiresAt)
+}
+
+// turnFile forgets a turn whose file was moved away, and brings it back. Its words
+// are what was said.
+func (e *Engine) turnFile(ctx context.Context, edit FileEdit) (string, error) {
+	was, says := edit.Was.Turn, edit.Says.Turn
+	switch {
+	case was == nil:
+		return "", memory.Errorf(memory.Invalid, "what was said comes from chats: write facts into a facts folder")
+	case strings.TrimSpace(says.Content) != strings.TrimSpace(was.Content):
+		return "", errSaid
+	case was.Status == memory.Active && says.Status != memory.Active:
+		return edit.forget(ctx, e)
+	case was.Status == memory.Retired && says.Status == memory.Active && was.Content != "":
+		mark := &memory.TurnMark{ID: was.ID, Status: memory.Active}
+		return e.applyFile(ctx, edit, memory.ActionRestore, memory.Image{Turn: mark}, true)
+	case was.Status != says.Status:
+		return "", memory.Errorf(memory.Invalid, "another turn took its place in the chat, or its words were erased")
+	}
+	return "", errSaid
+}
+
+// summaryFile rewords a summary, forgets it or brings it back.
+func (e *Engine) summaryFile(ctx context.Context, edit FileEdit) (string, error) {
+	was, says := edit.Was.Summary, edit.Says.Summary
+	if was == nil {
+		return "", memory.Errorf(memory.Invalid, "summaries are made of what was said: edit the one that is there")
+	}
+	if was.Text == "" {
+		return "", errErased("summary:" + was.ID)
+	}
+	if was.Status == memory.Active && says.Status != memory.Active {
+		return edit.forget(ctx, e)
+	}
+	words, err := e.checkText("the file", says.Text)
+	if err != nil {
+		return "", err
+	}
+	next := *was
+	next.Text, next.Status = words, says.Status
+	action := memory.ActionUpdate
+	if was.Status != says.Status {
+		action = memory.ActionRestore
+	}
+	return e.applyFile(ctx, edit, action, memory.Image{Summary: &next}, next != *was)
+}
+
+// profileFile writes an entry of the profile.
+func (e *Engine) profileFile(ctx context.Context, edit FileEdit) (string, error) {
+	says := *edit.Says.Profile
+	value, err := e.checkText("the file", says.Value)
+	if err != nil {
+		return "", err
+	}
+	next := memory.ProfileEntry{Owner: edit.Owner, Key: says.Key}
+	action := memory.ActionAdd
+	needed := true
+	if was := edit.Was.Profile; was != nil {
+		next = *was
+		action, needed = memory.ActionUpdate, was.Value != value || was.Status != says.Status
+		switch {
+		case was.Status != memory.Active && says.Status == memory.Active:
+			action = memory.ActionRestore
+		case was.Status == memory.Active && says.Status != memory.Active:
+			action = memory.ActionRetire
+		}
+	}
+	next.Value, next.Status, next.UpdatedAt = value, says.Status, e.now()
+	return e.applyFile(ctx, edit, action, memory.Image{Profile: &next}, needed)
+}

@@ -1,0 +1,199 @@
+package loci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/model/embed"
+	"github.com/loci-memory/loci/internal/store/markdown"
+	"github.com/loci-memory/loci/memory"
+)
+
+// vault lets what a person does to files of a vault become changes. It is nil, and
+// then does nothing, where memory is in no vault.
+type vault struct {
+	store  *markdown.Store
+	engine *engine.Engine
+	log    *slog.Logger
+	git    *vaultGit // nil: none
+
+	mu      sync.Mutex        // held while a report is taken; guards refused
+	refused map[string]string // why, by path of the file that was refused
+}
+
+// openVault opens the vault around the store that within opens.
+func openVault(ctx context.Context, config Config, opts Options, within markdown.Within) (memory.Store, error) {
+	dir, err := config.VaultDir()
+	if err != nil {
+		return nil, err
+	}
+	log, err := newLog(config.Log, opts.Log)
+	if err != nil {
+		return nil, err
+	}
+	if err := dropStale(config); err != nil {
+		return nil, err
+	}
+	o := markdown.Options{
+		Now: opts.Now, Home: memory.User(memory.DefaultNamespace, defaultUser), Log: log, Progress: progress(log),
+		Owners: []memory.Owner{memory.Global(memory.DefaultNamespace)},
+	}
+	if config.Embedder == lexicalEmbedder { // what other models embed gets its vectors in the background
+		o.Embedder = embed.Lexical{}
+	}
+	store, err := markdown.Open(ctx, dir, within, o)
+	if err != nil {
+		return nil, err // as an interface, a nil store would be one
+	}
+	return store, nil
+}
+
+const (
+	defaultUser     = "default"
+	lexicalEmbedder = "lexical"
+)
+
+// dropStale removes indexes of a database that is not there: the one that is made of
+// the vault may count its versions otherwise.
+func dropStale(config Config) error {
+	dir, err := config.DataDir()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, databaseFile)); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return os.RemoveAll(filepath.Join(dir, indexFolder))
+}
+
+// progress tells of a long start now and then.
+func progress(log *slog.Logger) func(what string, done, total int) {
+	const seldom = 2 * time.Second
+	last := time.Now()
+	return func(what string, done, total int) {
+		if time.Since(last) > seldom {
+			last = time.Now()
+			log.Info("opening the vault", "step", what, "done", done, "of", total)
+		}
+	}
+}
+
+// newVault returns the vault that a store is, or nil.
+func newVault(store memory.Store, e *engine.Engine, config Config, log *slog.Logger) *vault {
+	files, ok := store.(*markdown.Store)
+	if !ok {
+		return nil
+	}
+	v := &vault{store: files, engine: e, log: log, refused: map[string]string{}}
+	if config.VaultGit {
+		v.git = newVaultGit(files, log)
+	}
+	return v
+}
+
+// catchUp takes over what was done to the files while Loci did not run.
+func (v *vault) catchUp(ctx context.Context) error {
+	if v == nil {
+		return nil
+	}
+	if _, err := v.look(ctx, false); err != nil {
+		return fmt.Errorf("read the vault: %w", err)
+	}
+	return nil
+}
+
+// run follows the files until the context ends.
+func (v *vault) run(ctx context.Context) error {
+	if v == nil {
+		return nil
+	}
+	if v.git != nil {
+		committing := make(chan struct{})
+		defer func() { <-committing }()
+		go func() {
+			defer close(committing)
+			v.git.run(ctx)
+		}()
+	}
+	err := v.store.Watch(ctx, func(r markdown.Report) error {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		return v.take(ctx, r)
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// look compares the folder with memory once and takes over what a person did. With
+// confirm that includes deletions which are held back for being so many.
+func (v *vault) look(ctx context.Context, confirm bool) (markdown.Report, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	r, err := v.store.Scan(ctx, markdown.ScanOptions{Confirm: confirm})
+	if err != nil {
+		return r, err
+	}
+	return r, v.take(ctx, r)
+}
+
+// take makes changes of a report's edits; v.mu is held. What cannot be taken over is
+// refused, which keeps the person's words beside; what cannot be now comes again.
+func (v *vault) take(ctx context.Context, r markdown.Report) error {
+	for _, p := range r.Problems {
+		v.log.Warn("a file of the vault is left alone", "file", p.Path, "why", p.Why)
+	}
+	if n := len(r.Held); n > 0 {
+		v.log.Warn("so many files are gone at once that they are not forgotten: loci doctor --confirm does it", "files", n)
+	}
+	for _, e := range r.Edits {
+		if err := v.takeOne(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *vault) takeOne(ctx context.Context, e markdown.Edit) error {
+	target, err := v.engine.TakeFile(ctx, engine.FileEdit{
+		Owner: e.Owner, Key: e.Run(), Was: engine.FileContent(e.Was), Says: engine.FileContent(e.Says),
+	})
+	switch {
+	case err == nil:
+		delete(v.refused, e.Path)
+		v.log.Info("a file of the vault was taken over", "file", e.Path, "edit", e.Kind)
+		err = v.store.Accept(ctx, e, target)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case final(err):
+		v.refused[e.Path] = err.Error()
+		v.log.Warn("a file of the vault is not taken over; it is kept beside", "file", e.Path, "why", err)
+		err = v.store.Refuse(ctx, e)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil && !errors.Is(err, memory.Conflict): // a conflict is that it was changed again: the next look tells how
+		v.log.Warn("a file of the vault waits", "file", e.Path, "why", err)
+	}
+	return nil
+}
+
+// final reports whether an edit is refused for what it is.
+func final(err error) bool {
+	for _, code := range []memory.Code{memory.Invalid, memory.Conflict, memory.Duplicate, memory.TooLarge, memory.NotFound, memory.Forbidden} {
+		if errors.Is(err, code) {
+			return true
+		}
+	}
+	return false
+}

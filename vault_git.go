@@ -1,0 +1,221 @@
+package loci
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/store/markdown"
+	"github.com/loci-memory/loci/memory"
+)
+
+// What git is asked to do waits until the files have been quiet for gitLull, so that
+// a chat's changes are one commit, and may take gitTime.
+const (
+	gitLull = 2 * time.Second
+	gitTime = time.Minute
+)
+
+// ownFiles are what git is not to keep: they are of this disk alone.
+const ownFiles = ":(exclude).loci"
+
+// vaultGit commits the files of a vault to git. Whatever goes wrong with git is
+// logged, and memory goes on.
+type vaultGit struct {
+	store *markdown.Store
+	log   *slog.Logger
+	since time.Time // up to when the journal is told of in commits
+}
+
+func newVaultGit(store *markdown.Store, log *slog.Logger) *vaultGit {
+	return &vaultGit{store: store, log: log}
+}
+
+// run commits what is there, and then what is written, until the context ends; what
+// is left then is committed by the next start.
+func (g *vaultGit) run(ctx context.Context) {
+	if err := g.prepare(ctx); err != nil {
+		g.log.Warn("the vault is not committed to git", "err", err)
+		return
+	}
+	for {
+		if err := g.commit(ctx); err != nil && ctx.Err() == nil {
+			g.log.Warn("the vault was not committed to git; it is tried again with the next change", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.store.Written():
+		}
+		if !g.quiet(ctx) {
+			return
+		}
+	}
+}
+
+// quiet waits until nothing was written for a while.
+func (g *vaultGit) quiet(ctx context.Context) bool {
+	lull := time.NewTimer(gitLull)
+	defer lull.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-g.store.Written():
+			lull.Reset(gitLull)
+		case <-lull.C:
+			return true
+		}
+	}
+}
+
+// prepare makes a repository of the vault if it is in none.
+func (g *vaultGit) prepare(ctx context.Context) error {
+	if _, err := exec.LookPath("git"); err != nil {
+		return fmt.Errorf("there is no git here: %w", err)
+	}
+	if _, err := g.git(ctx, "rev-parse", "--git-dir"); err != nil {
+		_, err := g.git(ctx, "init", "--quiet")
+		return err
+	}
+	if at, err := g.git(ctx, "log", "-1", "--format=%ct"); err == nil { // what is newer is not told of yet
+		if n, err := strconv.ParseInt(at, 10, 64); err == nil {
+			g.since = time.Unix(n, 0)
+		}
+	}
+	return nil
+}
+
+func (g *vaultGit) commit(ctx context.Context) error {
+	if _, err := g.git(ctx, "add", "--all", "--", ".", ownFiles); err != nil {
+		return err
+	}
+	staged, err := g.git(ctx, "diff", "--cached", "--name-only", "--", ".")
+	if err != nil || staged == "" {
+		return err
+	}
+	message, until, err := g.message(ctx)
+	if err != nil {
+		return err
+	}
+	args := []string{"commit", "--quiet", "--no-verify", "--message", message, "--", "."}
+	if name, _ := g.git(ctx, "config", "user.email"); name == "" {
+		args = append([]string{"-c", "user.name=Loci", "-c", "user.email=loci@localhost"}, args...)
+	}
+	if _, err := g.git(ctx, args...); err != nil {
+		return err
+	}
+	g.since = until
+	return nil
+}
+
+// git runs a command in the vault and returns what it says.
+func (g *vaultGit) git(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, gitTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", g.store.Dir(), "-c", "commit.gpgSign=false"}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0")
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(said.String()))
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+// told is how many changes a message tells of.
+const told = 20
+
+// message says what changed since the last commit, oldest first, and until when.
+func (g *vaultGit) message(ctx context.Context) (string, time.Time, error) {
+	var lines []string
+	until := g.since
+	for _, owner := range g.store.Known() {
+		page, err := g.store.Changes(ctx, owner, memory.ChangeQuery{After: g.since, Limit: 500})
+		if err != nil {
+			return "", until, err
+		}
+		for _, c := range slices.Backward(page.Changes) {
+			if c.At.After(until) {
+				until = c.At
+			}
+			if line := changeLine(c, page.Changes); line != "" {
+				lines = append(lines, line)
+			}
+		}
+	}
+	switch {
+	case g.since.IsZero():
+		return "begin the vault", until, nil
+	case len(lines) == 0:
+		return "follow the chats", until, nil
+	case len(lines) == 1:
+		return lines[0], until, nil
+	}
+	subject := fmt.Sprintf("%s, and %d more", lines[0], len(lines)-1)
+	if len(lines) > told {
+		lines = append(lines[:told], "…")
+	}
+	return subject + "\n\n" + strings.Join(lines, "\n"), until, nil
+}
+
+// changeLine says what a change did, "" where another one of its run does.
+func changeLine(c memory.Change, all []memory.Change) string {
+	f := c.After.Fact
+	switch {
+	case c.After.Summary != nil && c.Action == memory.ActionAdd:
+		return "summed up: " + oneLine(c.After.Summary.Text)
+	case c.After.Profile != nil:
+		return "profile: " + oneLine(c.After.Profile.Key+" is "+c.After.Profile.Value)
+	case f == nil:
+		return ""
+	}
+	what := oneLine(cmp.Or(f.Content, f.ID))
+	other := func(id string) string { // the fact on the other side of a replacement
+		for _, o := range all {
+			if o.Run == c.Run && o.After.Fact != nil && o.After.Fact.ID == id && id != f.ID {
+				return oneLine(o.After.Fact.Content)
+			}
+		}
+		return ""
+	}
+	if c.Action == memory.ActionReplace {
+		if other(c.NewID) != "" {
+			return ""
+		}
+		return "no longer: " + what
+	}
+	verb := pastOf[c.Action]
+	if c.Action == memory.ActionAdd && c.Author.Kind == memory.ByPerson {
+		verb = "written"
+	}
+	if verb == "" {
+		return ""
+	}
+	if old := other(c.OldID); old != "" {
+		what += " (replaces " + old + ")"
+	}
+	return verb + ": " + what
+}
+
+var pastOf = map[memory.Action]string{
+	memory.ActionAdd: "learned", memory.ActionUpdate: "edited", memory.ActionReinforce: "said again", memory.ActionRetire: "forgotten",
+	memory.ActionRestore: "restored", memory.ActionApprove: "approved", memory.ActionReject: "rejected", memory.ActionUndo: "undone",
+	memory.ActionErase: "erased",
+}
+
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 100 {
+		s = string(r[:99]) + "…"
+	}
+	return s
+}
