@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Export writes what an owner has to w, as it goes. What is written meanwhile may be
+// in it or not; as of a time it is whole. Left out are facts seen by link, which
+// belong to others, what was erased, and Loci's own settings. An error after the
+// first byte leaves an export that is not whole.
+func (e *Engine) Export(ctx context.Context, owner memory.Owner, t Taking, w io.Writer) error {
+	if err := t.check(); err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(w, 64<<10)
+	walk := walker{e: e, owner: owner, Taking: t}
+	var err error
+	switch t.Format {
+	case Zip:
+		err = walk.zip(ctx, out)
+	case Markdown:
+		err = walk.page(ctx, out)
+	default:
+		err = walk.jsonl(ctx, out)
+	}
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	return out.Flush()
+}
+
+// check reports as [memory.Invalid] what no export can hold, before anything is written.
+func (t Taking) check() error {
+	if f := []Format{"", JSONL, Markdown, Zip}; !slices.Contains(f, t.Format) {
+		return memory.Errorf(memory.Invalid, "format: %q is none of %v", t.Format, f[1:])
+	}
+	for _, p := range t.Parts {
+		if !slices.Contains(allParts, p) {
+			return memory.Errorf(memory.Invalid, "parts: %q is none of %v", p, allParts)
+		}
+	}
+	return nil
+}
+
+func (t Taking) has(p Part) bool { return len(t.Parts) == 0 || slices.Contains(t.Parts, p) }
+
+// statuses are those of what was true at a time, if that is asked, else every one.
+func (t Taking) statuses() []memory.Status {
+	if len(t.Statuses) == 0 && t.At.ValidAt.IsZero() {
+		return everyStatus
+	}
+	return t.Statuses
+}
+
+// walker goes through an owner's memory.
+type walker struct {
+	Taking
+	e     *Engine
+	owner memory.Owner
+}
+
+func (w walker) header() record {
+	return record{Header: &header{
+		Type: "header", Format: formatName, Version: formatVersion, ExportedAt: w.e.now(),
+		AsOf: memory.Time(w.At.AsOf), ValidAt: memory.Time(w.At.ValidAt), Project: w.Project,
+	}}
+}
+
+func (w walker) jsonl(ctx context.Context, out io.Writer) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	write := func(r record) error { return enc.Encode(r.value(r.words())) }
+	if err := write(w.header()); err != nil {
+		return err
+	}
+	for _, section := range []func(context.Context, func(record) error) error{w.talk, w.facts, w.summaries, w.profile} {
+		if err := section(ctx, write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// talk yields each conversation, oldest first, and its turns.
+func (w walker) talk(ctx context.Context, yield func(record) error) error {
+	if !w.has(TurnPart) {
+		return nil
+	}
+	all, err := w.conversations(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		turns, err := w.turns(ctx, all[i].ID)
+		if err != nil {
+			return err
+		}
+		if len(turns) == 0 && !w.At.AsOf.IsZero() {
+			continue // it may not have been there yet
+		}
+		if err := yield(record{Conversation: &all[i]}); err != nil {
+			return err
+		}
+		for j := range turns {
+			if err := yield(record{Turn: &turns[j]}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// conversations returns all of them, some 200 bytes each. When they were last
+// changed is not known of the past.
+func (w walker) conversations(ctx context.Context) ([]memory.Conversation, error) {
+	q := memory.ConversationQuery{Project: w.Project, Limit: 500}
+	var all []memory.Conversation
+	for {
+		page, err := w.e.Store.Conversations(ctx, w.owner, q)
+		if err != nil {
+			return nil, fmt.Errorf("list conversations: %w", err)
+		}
+		for _, c := range page.Conversations {
+			if !w.At.AsOf.IsZero() {
+				c.UpdatedAt = time.Time{}
+			}
+			all = append(all, c)
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	slices.SortFunc(all, func(a, b memory.Conversation) int {
+		if n := a.CreatedAt.Compare(b.CreatedAt); n != 0 {
+			return n
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return all, nil
+}
+
+func (w walker) turns(ctx context.Context, conversation string) ([]memory.Turn, error) {
+	turns, err := w.e.Store.Turns(ctx, w.owner, memory.TurnQuery{Conversation: conversation, Statuses: w.statuses(), AsOf: w.At.AsOf})
+	if err != nil {
+		return nil, fmt.Errorf("list turns: %w", err)
+	}
+	return turns, nil
+}
+
+// facts yields the owner's own facts, newest first, each followed by the relations
+// that begin at it.
+func (w walker) facts(ctx context.Context, yield func(record) error) error {
+	if !w.has(FactPart) {
+		return nil
+	}
+	return w.factsOf(ctx, memory.Query{Statuses: w.statuses()}, yield)
+}
+
+func (w walker) factsOf(ctx context.Context, q memory.Query, yield func(record) error) error {
+	return w.list(ctx, q, func(m memory.Memory) error {
+		if m.Link != nil || wasErased(*m.Fact) {
+			return nil
+		}
+		if err := yield(record{Fact: m.Fact}); err != nil || !w.has(RelationPart) {
+			return err
+		}
+		relations, err := w.e.Store.Relations(ctx, w.owner, m.Fact.ID, w.At)
+		if err != nil {
+			return fmt.Errorf("list relations: %w", err)
+		}
+		for _, r := range relations {
+			if r.From != m.Fact.ID {
+				continue
+			}
+			if err := yield(record{Relation: &r}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// summaries yields them, newest first.
+func (w walker) summaries(ctx context.Context, yield func(record) error) error {
+	if !w.has(SummaryPart) {
+		return nil
+	}
+	return w.summariesOf(ctx, "", yield)
+}
+
+func (w walker) summariesOf(ctx context.Context, conversation string, yield func(record) error) error {
+	q := memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: conversation, Statuses: w.statuses()}
+	return w.list(ctx, q, func(m memory.Memory) error {
+		if m.Summary.Text == "" { // erased
+			return nil
+		}
+		return yield(record{Summary: m.Summary})
+	})
+}
+
+func (w walker) profile(ctx context.Context, yield func(record) error) error {
+	if !w.has(ProfilePart) || w.Project != "" {
+		return nil
+	}
+	entries, err := w.e.Store.Profile(ctx, w.owner, w.At)
+	if err != nil {
+		return fmt.Errorf("list the profile: %w", err)
+	}
+	for _, p := range told(entries) {
+		if err := yield(record{Profile: &p}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list goes through what matches, page by page.
+func (w walker) list(ctx context.Context, q memory.Query, yield func(memory.Memory) error) error {
+	q.Project, q.At, q.Limit = w.Project, w.At, 500
+	for {
+		page, err := w.e.Store.List(ctx, w.owner, q)
+		if err != nil {
+			return fmt.Errorf("list memories: %w", err)
+		}
+		for _, m := range page.Memories {
+			if err := yield(m); err != nil {
+				return err
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return nil
+		}
+	}
+}

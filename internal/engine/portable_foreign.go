@@ -1,0 +1,328 @@
+package engine
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// What other programs export, where its form is public. Ids are made anew from
+// theirs, so that a file read twice counts once and no id of theirs is one of ours.
+
+// items reads a JSON list one element at a time, or the list in an object's first
+// field that is one.
+func (r reading) items(in io.Reader, use func(n int, item []byte) error) error {
+	dec := json.NewDecoder(bufio.NewReaderSize(in, 64<<10))
+	if err := intoList(dec); err != nil {
+		return memory.Errorf(memory.Invalid, "is no JSON list: %v", err)
+	}
+	for n := 1; dec.More(); n++ {
+		var item json.RawMessage
+		if err := dec.Decode(&item); err != nil {
+			var syntax *json.SyntaxError
+			if errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) { // where the next begins cannot be told
+				return r.bad(n, memory.Errorf(memory.Invalid, "is not JSON, and all that follows is left out: %v", err))
+			}
+			return fmt.Errorf("read: %w", err)
+		}
+		err := error(errNotText)
+		if utf8.Valid(item) {
+			err = use(n, item)
+		}
+		if err != nil {
+			if err = r.judge(n, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// intoList goes to the first element of the list, or of the first list in an object.
+func intoList(dec *json.Decoder) error {
+	tok, err := dec.Token()
+	switch {
+	case err != nil:
+		return err
+	case tok == json.Delim('['):
+		return nil
+	case tok != json.Delim('{'):
+		return fmt.Errorf("it begins with %v", tok)
+	}
+	for dec.More() {
+		if _, err := dec.Token(); err != nil { // a key
+			return err
+		}
+		for depth := 0; ; {
+			tok, err := dec.Token()
+			switch {
+			case err != nil:
+				return err
+			case tok == json.Delim('[') && depth == 0:
+				return nil
+			case tok == json.Delim('{'), tok == json.Delim('['):
+				depth++
+			case tok == json.Delim('}'), tok == json.Delim(']'):
+				depth--
+			}
+			if depth == 0 {
+				break
+			}
+		}
+	}
+	return errors.New("there is no list in it")
+}
+
+// chatGPT reads a conversation of conversations.json: a tree of messages, of which the
+// path to the current one is taken, and of that what the two sides said in words.
+func (r reading) chatGPT(n int, item []byte) error {
+	var c struct {
+		ID             string  `json:"id"`
+		ConversationID string  `json:"conversation_id"`
+		Title          string  `json:"title"`
+		Created        float64 `json:"create_time"`
+		Updated        float64 `json:"update_time"`
+		Current        string  `json:"current_node"`
+		Mapping        map[string]struct {
+			Parent  string `json:"parent"`
+			Message *struct {
+				ID      string   `json:"id"`
+				Created *float64 `json:"create_time"`
+				Author  struct {
+					Role memory.Role `json:"role"`
+				} `json:"author"`
+				Content struct {
+					Parts []json.RawMessage `json:"parts"`
+				} `json:"content"`
+			} `json:"message"`
+		} `json:"mapping"`
+	}
+	if err := json.Unmarshal(item, &c); err != nil {
+		return wrong{memory.Errorf(memory.Invalid, "is no conversation: %v", err)}
+	}
+	if c.ConversationID == "" {
+		c.ConversationID = c.ID
+	}
+	if c.ConversationID == "" || len(c.Mapping) == 0 {
+		return wrong{memory.Errorf(memory.Invalid, "is no conversation: it has no id or no mapping")}
+	}
+	conversation := memory.Conversation{
+		ID: derivedID(r.owner, "chatgpt", c.ConversationID), Owner: r.owner, Project: r.project, Title: c.Title,
+		CreatedAt: unix(c.Created), UpdatedAt: unix(c.Updated),
+	}
+	var path []memory.Turn
+	last := conversation.CreatedAt
+	met := map[string]bool{}
+	for at := c.Current; at != "" && !met[at]; at = c.Mapping[at].Parent {
+		met[at] = true
+		m := c.Mapping[at].Message
+		if m == nil || m.Author.Role != memory.RoleUser && m.Author.Role != memory.RoleAssistant {
+			continue
+		}
+		t := memory.Turn{
+			ID: derivedID(r.owner, "chatgpt", c.ConversationID, at), Owner: r.owner, Conversation: conversation.ID, Project: r.project,
+			Role: m.Author.Role, Content: partsOf(m.Content.Parts), Ref: clip(m.ID, 256), Status: memory.Active,
+		}
+		if m.Created != nil {
+			t.CreatedAt = unix(*m.Created)
+		}
+		if t.Content != "" {
+			path = append(path, t)
+		}
+	}
+	if err := r.give(record{line: n, size: 200, made: true, Conversation: &conversation}); err != nil {
+		return err
+	}
+	slices.Reverse(path)
+	for i := range path {
+		t := &path[i]
+		t.Index = i
+		if i > 0 {
+			t.Parent = path[i-1].ID
+		}
+		if t.CreatedAt.IsZero() {
+			t.CreatedAt = last
+		}
+		last = t.CreatedAt
+		if err := r.give(record{line: n, size: len(t.Content), made: true, Turn: t}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// partsOf returns the text among the parts of a message; images and files are objects.
+func partsOf(parts []json.RawMessage) string {
+	var texts []string
+	for _, p := range parts {
+		var s string
+		if json.Unmarshal(p, &s) == nil && strings.TrimSpace(s) != "" {
+			texts = append(texts, s)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// unix reads seconds since 1970 as programs write them; what is no time of people's
+// is none.
+func unix(seconds float64) time.Time {
+	if !(seconds > 0 && seconds < 1e11) {
+		return time.Time{}
+	}
+	whole, part := math.Modf(seconds)
+	return memory.Time(time.Unix(int64(whole), int64(part*1e9)))
+}
+
+// mem0 reads a memory as mem0's get_all gives it.
+func (r reading) mem0(n int, item []byte) error {
+	var m struct {
+		ID         string          `json:"id"`
+		Memory     string          `json:"memory"`
+		Text       string          `json:"text"`
+		Categories []string        `json:"categories"`
+		Metadata   json.RawMessage `json:"metadata"`
+		Created    string          `json:"created_at"`
+		Updated    string          `json:"updated_at"`
+		Expires    string          `json:"expiration_date"`
+	}
+	if err := json.Unmarshal(item, &m); err != nil {
+		return wrong{memory.Errorf(memory.Invalid, "is no memory: %v", err)}
+	}
+	if m.Memory == "" {
+		m.Memory = m.Text
+	}
+	f := memory.Fact{
+		Content: m.Memory, Tags: m.Categories, Trust: memory.TrustUser, Scope: memory.Scope{Project: r.project},
+		CreatedAt: someTime(m.Created), UpdatedAt: someTime(m.Updated), ExpiresAt: someTime(m.Expires),
+	}
+	if len(m.Categories) > 0 {
+		f.Category = m.Categories[0]
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(m.Metadata), []byte("{")) && len(m.Metadata) > 2 {
+		f.Metadata = m.Metadata
+	}
+	return r.give(record{line: n, size: len(item), made: true, Fact: &f})
+}
+
+// someTime reads a time in any of the ways that programs write it; zero for none.
+func someTime(s string) time.Time {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999", "2006-01-02 15:04:05.999999", "2006-01-02"} {
+		if t, err := time.Parse(layout, strings.TrimSpace(s)); err == nil {
+			return memory.Time(t)
+		}
+	}
+	return time.Time{}
+}
+
+// maxNote bounds a note, which is read whole.
+const maxNote = 1 << 20
+
+var (
+	observation = regexp.MustCompile(`^[-*]\s+\[([^\]\[()]{1,80})\]\s+(\S.*)$`)
+	hashtag     = regexp.MustCompile(`(?:^|\s)#([\p{L}\d_/-]+)`)
+	inBrackets  = regexp.MustCompile(`\s*\([^()]*\)\s*$`)
+)
+
+// note reads one Markdown file with front matter: of agent-cli a memory, by its role
+// a fact, a turn or a summary; of basic-memory a note, whose observations are facts
+// about its title.
+func (r reading) note(in io.Reader) error {
+	text, err := io.ReadAll(io.LimitReader(in, maxNote+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("read: %w", err)
+	case len(text) > maxNote:
+		return r.bad(1, memory.Errorf(memory.TooLarge, "a note of more than %d bytes", maxNote))
+	case !utf8.Valid(text):
+		return r.bad(1, errNotText)
+	}
+	front, body, first := frontMatter(string(text))
+	if front == nil {
+		return r.bad(1, memory.Errorf(memory.Invalid, "there is no front matter; --from list reads plain lists"))
+	}
+	if front["conversation_id"] != "" {
+		return r.agentCLI(front, strings.TrimSpace(body))
+	}
+	about, n := front["title"], first
+	for line := range strings.Lines(body) {
+		n++
+		m := observation.FindStringSubmatch(strings.TrimSpace(line))
+		if m == nil || strings.TrimSpace(m[1]) == "" || m[1] == "x" {
+			continue
+		}
+		words := inBrackets.ReplaceAllString(m[2], "")
+		f := memory.Fact{
+			Category: m[1], Trust: memory.TrustUser, Scope: memory.Scope{Project: r.project},
+			CreatedAt: someTime(front["created"]), UpdatedAt: someTime(front["modified"]),
+		}
+		for _, tag := range hashtag.FindAllStringSubmatch(words, -1) {
+			f.Tags = append(f.Tags, tag[1])
+		}
+		f.Content = strings.TrimSpace(hashtag.ReplaceAllString(words, ""))
+		if about != "" {
+			f.Content = about + ": " + f.Content
+		}
+		if err := r.give(record{line: n, size: len(line), made: true, Fact: &f}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r reading) agentCLI(front map[string]string, words string) error {
+	at := someTime(front["created_at"])
+	rec := record{line: 1, size: len(words), made: true}
+	conversation := front["conversation_id"]
+	if conversation == "global" { // the user's own, not of a chat
+		conversation = ""
+	}
+	switch role := memory.Role(front["role"]); role {
+	case memory.RoleUser, memory.RoleAssistant:
+		c := memory.Conversation{ID: derivedID(r.owner, "agent-cli", front["conversation_id"]), Owner: r.owner, Project: r.project, Title: front["conversation_id"], CreatedAt: at, UpdatedAt: at}
+		if err := r.give(record{line: 1, size: 200, made: true, Conversation: &c}); err != nil {
+			return err
+		}
+		rec.Turn = &memory.Turn{
+			ID: derivedID(r.owner, "agent-cli", front["id"], words), Owner: r.owner, Conversation: c.ID, Project: r.project, Index: loose,
+			Role: role, Content: words, Ref: clip(front["id"], 256), Status: memory.Active, CreatedAt: at,
+		}
+	case "summary":
+		return nil // it is written anew from the turns
+	default:
+		rec.Fact = &memory.Fact{Content: words, Trust: memory.TrustUser, Scope: memory.Scope{Project: r.project}, CreatedAt: at}
+		if conversation != "" {
+			rec.Fact.Provenance.Conversation = derivedID(r.owner, "agent-cli", conversation)
+		}
+	}
+	return r.give(rec)
+}
+
+// frontMatter reads the plain keys of front matter, nil without any, and says on
+// which line the body begins less one.
+func frontMatter(text string) (front map[string]string, body string, first int) {
+	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
+	rest, ok := strings.CutPrefix(text, "---\n")
+	head, body, closed := strings.Cut(rest, "\n---\n")
+	if !ok || !closed {
+		return nil, text, 0
+	}
+	front = map[string]string{}
+	for line := range strings.Lines(head) {
+		key, value, ok := strings.Cut(strings.TrimRight(line, "\n"), ":")
+		if ok && key == strings.TrimSpace(key) {
+			front[key] = strings.Trim(strings.TrimSpace(value), `"'`)
+		}
+	}
+	return front, body, 2 + strings.Count(head, "\n") + 1
+}

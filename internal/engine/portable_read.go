@@ -1,0 +1,302 @@
+package engine
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// reading turns a file into records, one by one. take is given each; bad is told of
+// each piece that cannot be read, and reading goes on behind it unless bad returns an
+// error.
+type reading struct {
+	owner   memory.Owner
+	project string
+	take    func(record) error
+	bad     func(line int, err error) error
+}
+
+// read reads a file of a format.
+func (r reading) read(format Format, in io.Reader) error {
+	switch format {
+	case "", JSONL:
+		return r.jsonl(in)
+	case Markdown:
+		return r.markdown(in)
+	case List:
+		return r.list(in)
+	case ChatGPT:
+		return r.items(in, r.chatGPT)
+	case Mem0:
+		return r.items(in, r.mem0)
+	case BasicMemory, AgentCLI:
+		return r.note(in)
+	}
+	return memory.Errorf(memory.Invalid, "format: %q is none of %v", format,
+		[]Format{JSONL, Markdown, List, ChatGPT, Mem0, BasicMemory, AgentCLI})
+}
+
+var (
+	errLongLine = memory.Errorf(memory.TooLarge, "is longer than %d bytes", maxLine)
+	errNotText  = memory.Errorf(memory.Invalid, "is not valid UTF-8")
+)
+
+// lineReader reads text line by line and holds one of them.
+type lineReader struct {
+	in *bufio.Reader
+	n  int // of the last line, from 1
+	b  []byte
+}
+
+func newLineReader(in io.Reader) *lineReader { return &lineReader{in: bufio.NewReaderSize(in, 64<<10)} }
+
+// next returns a line without its end, which is good until the next call. io.EOF
+// follows the last. A line that is too long or not text is an error with a code, and
+// the one behind it can be read.
+func (l *lineReader) next() ([]byte, error) {
+	l.b, l.n = l.b[:0], l.n+1
+	long := false
+	for {
+		part, err := l.in.ReadSlice('\n')
+		if !long && len(l.b)+len(part) > maxLine {
+			l.b, long = l.b[:0], true
+		}
+		if !long {
+			l.b = append(l.b, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err == io.EOF && len(l.b) == 0 && !long:
+			return nil, io.EOF
+		case err != nil && err != io.EOF:
+			return nil, fmt.Errorf("read: %w", err)
+		case long:
+			return nil, errLongLine
+		}
+		line := bytes.TrimSuffix(bytes.TrimSuffix(l.b, []byte("\n")), []byte("\r"))
+		if l.n == 1 {
+			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+		}
+		if !utf8.Valid(line) {
+			return nil, errNotText
+		}
+		return line, nil
+	}
+}
+
+// each gives every line to use, which may say what is wrong with it.
+func (r reading) each(in io.Reader, use func(n int, line []byte) error) error {
+	l := newLineReader(in)
+	for {
+		line, err := l.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = use(l.n, line)
+		}
+		if err != nil {
+			if err = r.judge(l.n, err); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// wrong is what is wrong with a piece of the file, where another error ends it all.
+type wrong struct{ error }
+
+func (b wrong) Unwrap() error { return b.error }
+
+// judge tells bad of what is wrong with a line and returns what ends the reading.
+func (r reading) judge(line int, err error) error {
+	var b wrong
+	switch {
+	case errors.As(err, &b):
+		return r.bad(line, b.error)
+	case err == errLongLine, err == errNotText:
+		return r.bad(line, err)
+	}
+	return err
+}
+
+// jsonl reads lines of JSON, each a thing.
+func (r reading) jsonl(in io.Reader) error {
+	return r.each(in, func(n int, line []byte) error {
+		if len(bytes.TrimSpace(line)) == 0 {
+			return nil
+		}
+		rec, carried, err := readRecord(r.owner, line)
+		switch {
+		case err != nil:
+			return wrong{err}
+		case rec.words() != nil && !carried:
+			return wrong{memory.Errorf(memory.Invalid, "has no words")}
+		}
+		rec.line, rec.size = n, len(line)
+		return r.give(rec)
+	})
+}
+
+// give hands a record on; a header is only looked at.
+func (r reading) give(rec record) error {
+	if h := rec.Header; h != nil {
+		if h.Format != formatName || h.Version > formatVersion {
+			return memory.Errorf(memory.Invalid, "line %d: this is version %d of format %.40q; this server reads %q up to version %d", rec.line, h.Version, h.Format, formatName, formatVersion)
+		}
+		return nil
+	}
+	return r.take(rec)
+}
+
+var (
+	comment = regexp.MustCompile(`<!-- loci (\{.*\}) -->\s*$`)
+	heading = regexp.MustCompile(`^(#{1,6})\s+(.*?)\s*$`)
+	bullet  = regexp.MustCompile(`^(?:[-*+•]|\d{1,4}[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)`)
+)
+
+// pageReader reads the Markdown that Export writes. Words win over what their
+// comment carries of them: people edit words. An item without a comment under the
+// facts is a fact that somebody wrote there.
+type pageReader struct {
+	reading
+	inFacts  int    // level of the heading of facts that it stands under, 0 for none
+	category string // of the heading below that
+
+	open    record // whose quotation follows
+	carried bool
+	quoted  []string
+}
+
+func (r reading) markdown(in io.Reader) error {
+	p := &pageReader{reading: r}
+	if err := r.each(in, p.line); err != nil {
+		return err
+	}
+	return p.close()
+}
+
+func (p *pageReader) line(n int, line []byte) error {
+	text := string(line)
+	if p.open.words() != nil {
+		if rest, ok := strings.CutPrefix(text, ">"); ok {
+			p.quoted = append(p.quoted, strings.TrimPrefix(rest, " "))
+			p.open.size += len(line)
+			if p.open.size > maxLine {
+				p.open = record{}
+				return errLongLine
+			}
+			return nil
+		}
+		if text != "" || len(p.quoted) > 0 {
+			if err := p.close(); err != nil {
+				return err
+			}
+		}
+	}
+	if strings.HasPrefix(text, ">") || strings.TrimSpace(text) == "" {
+		return nil
+	}
+	m := comment.FindStringSubmatchIndex(text)
+	if m == nil {
+		return p.bare(n, text)
+	}
+	rec, carried, err := readRecord(p.owner, []byte(unescaped(text[m[2]:m[3]])))
+	if err != nil {
+		return wrong{err}
+	}
+	rec.line, rec.size = n, len(text)
+	before := strings.TrimSpace(text[:m[0]])
+	switch {
+	case rec.Turn != nil, rec.Summary != nil:
+		p.open, p.carried, p.quoted = rec, carried, nil
+		return nil
+	case rec.Fact != nil:
+		before = strings.TrimPrefix(before, "- ")
+	case rec.Profile != nil:
+		before = strings.TrimPrefix(strings.TrimPrefix(before, "- "), strings.TrimSpace(profileLead(rec.Profile.Key)))
+	default:
+		p.heading(text[:m[0]])
+		return p.give(rec)
+	}
+	settle(&rec, carried, strings.TrimSpace(before))
+	return p.give(rec)
+}
+
+// settle gives a record the words that stand on the page, or those it carries where
+// the page shows just these.
+func settle(rec *record, carried bool, words string) {
+	if w := rec.words(); !carried || shown(*w) != shown(words) {
+		*w = words
+	}
+}
+
+// close ends a quotation.
+func (p *pageReader) close() error {
+	rec := p.open
+	if rec.words() == nil {
+		return nil
+	}
+	settle(&rec, p.carried, strings.Join(p.quoted, "\n"))
+	p.open, p.quoted = record{}, nil
+	return p.give(rec)
+}
+
+func (p *pageReader) heading(text string) bool {
+	m := heading.FindStringSubmatch(text)
+	if m == nil {
+		return false
+	}
+	switch level := len(m[1]); {
+	case m[2] == factsHeading:
+		p.inFacts, p.category = level, ""
+	case level <= p.inFacts:
+		p.inFacts = 0
+	case m[2] == otherCategory:
+		p.category = ""
+	default:
+		p.category = m[2]
+	}
+	return true
+}
+
+// bare reads a line without a comment.
+func (p *pageReader) bare(n int, text string) error {
+	if p.heading(text) || p.inFacts == 0 {
+		return nil
+	}
+	m := bullet.FindStringSubmatch(text)
+	if m == nil {
+		return nil
+	}
+	return p.give(record{line: n, size: len(text), made: true, Fact: &memory.Fact{Content: m[1], Category: p.category, Trust: memory.TrustPerson, Scope: memory.Scope{Project: p.project}}})
+}
+
+// list reads a fact a line. In a text with headings they are categories; with
+// bullets anywhere, lines without one are not facts but talk about them.
+func (r reading) list(in io.Reader) error {
+	category, bullets := "", false
+	return r.each(in, func(n int, line []byte) error {
+		text := strings.TrimSpace(string(line))
+		if m := heading.FindStringSubmatch(text); m != nil {
+			category = m[2]
+			return nil
+		}
+		m := bullet.FindStringSubmatch(text)
+		switch {
+		case m != nil:
+			bullets, text = true, m[1]
+		case text == "", bullets, strings.HasPrefix(text, "<!--"), strings.HasPrefix(text, "```"), strings.Trim(text, "-=*_ ") == "":
+			return nil
+		}
+		return r.give(record{line: n, size: len(text), made: true, Fact: &memory.Fact{Content: text, Category: category, Trust: memory.TrustPerson, Scope: memory.Scope{Project: r.project}}})
+	})
+}

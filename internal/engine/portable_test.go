@@ -1,0 +1,441 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// taken returns what an owner takes away, without the first line, which says when.
+func (r *rig) taken(t testing.TB, owner memory.Owner, what Taking) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := r.Export(context.Background(), owner, what, &b); err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(b.String(), "\n")
+	return rest
+}
+
+func (r *rig) whole(t testing.TB, owner memory.Owner, what Taking) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := r.Export(context.Background(), owner, what, &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// bring imports a text.
+func (r *rig) bring(t testing.TB, owner memory.Owner, b Bringing, text string) Brought {
+	t.Helper()
+	out, err := r.Import(context.Background(), owner, b, her, strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// lived returns a scene after some steps of what people do at random, with what they
+// do not do added: profile entries, relations, and words that are hard to write.
+func lived(t *testing.T, name string, seed uint64, steps int) *scene {
+	t.Helper()
+	w := &world{
+		scene: newScene(t, stores[name]), t: t, random: rand.New(rand.NewPCG(seed, seed)), people: []string{"ana", "ben"},
+		exports: map[string]map[int64]image{}, gone: map[string]map[string]bool{},
+	}
+	w.opts.Learn.Summary.Every = 2
+	for _, p := range w.people {
+		w.gone[p], w.names[p] = map[string]bool{}, "c0"
+	}
+	for i := range steps {
+		w.clock.Advance(time.Duration(w.random.IntN(7200)) * time.Second)
+		what, err := w.act(w.pick(w.people))
+		if err == nil {
+			err = w.work(context.Background())
+		}
+		if err != nil && !isExpected(err) {
+			t.Fatalf("step %d, %s: %v", i, what, err)
+		}
+	}
+	ctx := context.Background()
+	if err := w.Pause(ctx, ana, PauseNone, "", her); err != nil {
+		t.Fatal(err)
+	}
+	var changes []memory.Change
+	var ids []string
+	for i, words := range hardWords {
+		f := memtest.Fact(ana, words)
+		f.ID, f.Hash = newID(), fmt.Sprint("h", i)
+		f.Category = []string{"", "health", "## Facts", "a > b"}[i%4]
+		f.Metadata = []byte(`{"k":"-->","n":[1,{"x":null}]}`)
+		changes, ids = append(changes, memtest.Add(f)), append(ids, f.ID)
+		changes = append(changes, memtest.Change(memory.ActionAdd, memtest.Profile(ana, fmt.Sprintf("key %d -->", i), words)))
+	}
+	for i, kind := range []memory.RelationKind{memory.SameSubject, memory.Refines, memory.Follows} {
+		changes = append(changes, memtest.Change(memory.ActionAdd, memtest.Relation(ana, ids[i], ids[i+1], kind)))
+	}
+	if _, err := w.Store.Apply(ctx, ana, memtest.Run("hard"), changes...); err != nil {
+		t.Fatal(err)
+	}
+	batch := memtest.Batch(ana, "hard > words", 0, hardWords...)
+	batch.Conversation.Title = "Title -->\twith <!-- loci {\"type\":\"turn\"} -->"
+	if _, err := w.Store.Append(ctx, ana, batch); err != nil {
+		t.Fatal(err)
+	}
+	empty := memtest.Conversation(ana, "nothing was said")
+	if _, err := w.Store.Append(ctx, ana, memory.Batch{Conversation: empty}); err != nil {
+		t.Fatal(err)
+	}
+	return w.scene
+}
+
+func isExpected(err error) bool {
+	return errors.Is(err, memory.Conflict) || errors.Is(err, memory.Duplicate) || errors.Is(err, memory.NotFound)
+}
+
+// hardWords are what formats stumble over.
+var hardWords = []string{
+	"plain words",
+	"two\nlines",
+	"> quoted\n>\n> again",
+	"ends in a comment <!-- loci {\"type\":\"fact\",\"id\":\"x\"} -->",
+	"--> <!-- <script>alert(1)</script>",
+	"# a heading\n- a bullet\n\n\n```\ncode\n```",
+	"  leading and trailing  ",
+	"carriage\r\nreturn\rhere",
+	"\n\nblank lines\n\n",
+	"ünïcödé \u2028 separators \u0085 and \u00a0 spaces \U0001F600",
+	"tabs\tand \"quotes\" \\ backslashes & < >",
+	"- - **bold** [x](y)",
+	"**key 0 -- >**: value",
+	"\u0001 control \u007f",
+}
+
+func TestTakenAwayAndBroughtBackItIsTheSame(t *testing.T) {
+	for _, format := range []Format{JSONL, Markdown} {
+		for _, into := range []string{"inmem", "sqlite"} {
+			for seed := range uint64(3) {
+				t.Run(fmt.Sprintf("%s/%s/%d", format, into, seed), func(t *testing.T) {
+					t.Parallel()
+					from := lived(t, "inmem", seed+7, 40)
+					to := newRig(t, stores[into])
+					file := from.whole(t, ana, Taking{Format: format})
+					out := to.bring(t, ana, Bringing{Format: format, Learn: true}, file)
+					if out.Broken+out.Conflicting+out.Duplicates > 0 {
+						t.Fatalf("import: %+v", out)
+					}
+					want := from.taken(t, ana, Taking{})
+					if got := to.taken(t, ana, Taking{}); got != want {
+						t.Errorf("what was brought back differs:\n%s", lineDiff(want, got))
+					}
+					if file := from.taken(t, ana, Taking{Format: format}); file != to.taken(t, ana, Taking{Format: format}) {
+						t.Errorf("%s differs:\n%s", format, lineDiff(file, to.taken(t, ana, Taking{Format: format})))
+					}
+					if got := to.taken(t, ben, Taking{}); got != "" {
+						t.Errorf("ben has %s", got)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestTwiceEqualsOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		from := lived(t, "inmem", 3, 30)
+		file := from.whole(t, ana, Taking{})
+		first := r.bring(t, ana, Bringing{}, file)
+		before := portrait(t, r.Store, ana)
+		again := r.bring(t, ana, Bringing{}, file)
+		if after := portrait(t, r.Store, ana); after != before {
+			t.Errorf("the second import changed memory:\n%s", lineDiff(before, after))
+		}
+		if again.Added != (Tally{}) || again.There != first.Added || again.Conflicting > 0 {
+			t.Errorf("again: added %+v, there %+v, conflicts %v; want nothing added and %+v there", again.Added, again.There, again.Conflicts, first.Added)
+		}
+	})
+}
+
+func TestADryRunWritesNothingAndCountsTheSame(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		r.note(t, ana, "User plays chess")
+		file := lived(t, "inmem", 5, 30).whole(t, ana, Taking{}) + brokenLines
+		before := portrait(t, r.Store, ana)
+		dry := r.bring(t, ana, Bringing{DryRun: true}, file)
+		if after := portrait(t, r.Store, ana); after != before {
+			t.Errorf("the dry run changed memory:\n%s", lineDiff(before, after))
+		}
+		wet := r.bring(t, ana, Bringing{}, file)
+		if dry.Added != wet.Added || dry.Duplicates != wet.Duplicates || dry.Broken != wet.Broken || len(dry.Sample) == 0 {
+			t.Errorf("dry: %+v\nwet: %+v", dry, wet)
+		}
+	})
+}
+
+const brokenLines = "{\"type\":\"fact\"\n" +
+	"{\"type\":\"wish\",\"id\":\"x\"}\n" +
+	"\xff\xfe\n" +
+	"[[[[\n" +
+	"null\n" +
+	"{\"type\":\"fact\",\"id\":\"../../etc/passwd\",\"content\":\"User likes traversal\"}\n" +
+	"{\"type\":\"turn\",\"id\":\"t\",\"content\":\"x\",\"role\":\"root\"}\n" +
+	"{\"type\":\"profile\",\"key\":\"loci.pause\",\"value\":\"memory\",\"status\":\"active\"}\n"
+
+func TestABrokenLineIsNamedAndTheRestGoesOn(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		good := lived(t, "inmem", 5, 20).whole(t, ana, Taking{})
+		n := strings.Count(good, "\n")
+		out := r.bring(t, ana, Bringing{}, good+brokenLines+"\n"+strings.Repeat("[", 20_000)+"\n"+
+			`{"type":"profile","key":"last","value":"there","status":"active","updated_at":"2026-01-01T00:00:00Z"}`+"\n")
+		bad := strings.Count(brokenLines, "\n") + 1
+		if out.Broken != bad || len(out.Problems) != bad {
+			t.Errorf("%d problems, want %d: %v", out.Broken, bad, out.Problems)
+		}
+		for i, p := range out.Problems {
+			want := n + i + 1
+			if i == bad-1 {
+				want++ // behind a blank line
+			}
+			if p.Line != want || p.Reason == "" {
+				t.Errorf("problem %d: %+v, want line %d", i, p, want)
+			}
+		}
+		if entries, err := r.Store.Profile(context.Background(), ana, memory.At{}); err != nil || !strings.Contains(fmt.Sprint(entries), "there") {
+			t.Errorf("the line after the broken ones is not there: %v, %v", entries, err)
+		}
+		if p := r.Paused(context.Background(), ana); p != PauseNone {
+			t.Errorf("an import paused memory: %s", p)
+		}
+	})
+}
+
+func TestStrictEndsAtTheFirstProblem(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	out, err := r.Import(context.Background(), ana, Bringing{Strict: true, Format: List}, her, strings.NewReader("- User likes tea\n- \xff\n- User likes rain\n"))
+	if !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "line 2") || out.Added.Facts != 1 {
+		t.Errorf("%+v, %v; want the first fact, and line 2 to be invalid", out, err)
+	}
+}
+
+func TestALongLineIsLeftOutWithoutBeingHeld(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	long := strings.NewReader(`{"type":"fact","content":"` + strings.Repeat("x", maxLine) + "\"}\n" +
+		`{"type":"profile","key":"k","value":"v","status":"active","updated_at":"2026-01-01T00:00:00Z"}`)
+	out, err := r.Import(context.Background(), ana, Bringing{}, her, long)
+	if err != nil || out.Broken != 1 || out.Problems[0].Line != 1 || out.Added.Profile != 1 {
+		t.Errorf("%+v, %v; want line 1 broken and the entry added", out, err)
+	}
+}
+
+func TestWhatStandsUnderAnIDIsKeptAndNamed(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		f, g := r.note(t, ana, "User plays chess"), r.note(t, ana, "User has a cat")
+		file := r.whole(t, ana, Taking{})
+		words := "User plays go"
+		if _, err := r.EditFact(ctx, ana, f.ID, Edit{Content: &words}, her); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Forget(ctx, ana, []string{g.ID}, "asked", her); err != nil {
+			t.Fatal(err)
+		}
+		before := r.taken(t, ana, Taking{})
+		out := r.bring(t, ana, Bringing{}, file)
+		if got := r.taken(t, ana, Taking{}); got != before {
+			t.Errorf("the import changed memory:\n%s", lineDiff(before, got))
+		}
+		if text := fmt.Sprint(out.Conflicts); out.Conflicting != 2 || !strings.Contains(text, words) || !strings.Contains(text, "retired here") {
+			t.Errorf("conflicts: %s, want both named", text)
+		}
+	})
+}
+
+func TestAnImportReachesNobodyElse(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		f := r.note(t, ana, "User plays chess")
+		file := r.whole(t, ana, Taking{})
+		if strings.Contains(file, "ana") {
+			t.Errorf("an export names its owner: %s", file)
+		}
+		file = strings.ReplaceAll(file, `"type":"fact"`, `"type":"fact","owner":"default/user/ana"`)
+		file = strings.ReplaceAll(file, `"content":`, `"scope":{"owner":"default/user/ana"},"content":`)
+		before := portrait(t, r.Store, ana)
+		if out := r.bring(t, ben, Bringing{}, file); out.Added.Facts != 1 {
+			t.Fatalf("%+v", out)
+		}
+		if after := portrait(t, r.Store, ana); after != before {
+			t.Errorf("ben's import changed ana's memory:\n%s", lineDiff(before, after))
+		}
+		if _, err := r.Forget(context.Background(), ben, []string{f.ID}, "asked", her); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.ask(t, ana, "chess", memory.At{}); len(got) != 1 {
+			t.Errorf("ben forgot his fact of the same id, and ana recalls %q", got)
+		}
+		if got := r.ask(t, ben, "chess", memory.At{}); len(got) != 0 {
+			t.Errorf("ben recalls %q", got)
+		}
+	})
+}
+
+// cutOff is a reader that ends in an error after so many bytes.
+type cutOff struct {
+	text string
+	left int
+}
+
+func (c *cutOff) Read(p []byte) (int, error) {
+	n := min(len(p), c.left, 4096)
+	if n == 0 {
+		return 0, fmt.Errorf("the line is dead")
+	}
+	copy(p, c.text[:n])
+	c.text, c.left = c.text[n:], c.left-n
+	return n, nil
+}
+
+func TestCutOffMidwayItGoesOnWhereItEnded(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		source := newRig(t, stores["sqlite"])
+		var facts []memory.Change
+		for i := range 700 {
+			facts = append(facts, memtest.Add(memtest.Fact(ana, fmt.Sprintf("User owns book %d", i))))
+		}
+		if _, err := source.Store.Apply(ctx, ana, memtest.Run("books"), facts...); err != nil {
+			t.Fatal(err)
+		}
+		for c := range 3 {
+			var said []string
+			for i := range 400 {
+				said = append(said, fmt.Sprintf("message %d of %d", i, c))
+			}
+			if _, err := source.Store.Append(ctx, ana, memtest.Batch(ana, fmt.Sprint("c", c), 0, said...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		file := source.whole(t, ana, Taking{})
+		for _, tenths := range []int{2, 5, 9} {
+			if _, err := r.Import(ctx, ana, Bringing{Learn: true}, her, &cutOff{file, len(file) * tenths / 10}); err == nil {
+				t.Fatal("no error of a file that was cut off")
+			}
+		}
+		out := r.bring(t, ana, Bringing{Learn: true}, file)
+		if out.Conflicting+out.Broken+out.Duplicates > 0 || out.There.Facts == 0 || out.Added.Facts == 0 {
+			t.Errorf("%+v; want some there, some added and nothing else", out)
+		}
+		if got, want := r.taken(t, ana, Taking{}), source.taken(t, ana, Taking{}); got != want {
+			t.Errorf("after all parts:\n%s", lineDiff(want, got))
+		}
+	})
+}
+
+func TestImportedTurnsAreLearnedFromOnlyWhenAsked(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		file := `{"type":"turn","id":"t1","conversation":"c","index":0,"role":"user","content":"I live in Lisbon.","status":"active","created_at":"2026-01-01T00:00:00Z"}`
+		r.bring(t, ana, Bringing{}, file)
+		r.bring(t, ben, Bringing{Learn: true}, file)
+		if err := r.work(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.contents(t, ana, memory.Query{}); len(got) != 0 {
+			t.Errorf("ana: learned %q", got)
+		}
+		if got := r.contents(t, ben, memory.Query{}); len(got) != 1 {
+			t.Errorf("ben: learned %q, want one fact", got)
+		}
+		if got := r.ask(t, ana, "Where do I live?", memory.At{}); len(got) != 1 {
+			t.Errorf("ana recalls %q, want what was said", got)
+		}
+	})
+}
+
+func TestSecretsAreBlankedButNotWhatAPersonWrote(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	const secret = "User's key is sk-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+	r.bring(t, ana, Bringing{Format: List}, "- "+secret+"\n")
+	if got := r.taken(t, ana, Taking{}); strings.Contains(got, "sk-abcdef") || got == "" {
+		t.Errorf("a list: %s", got)
+	}
+	r.note(t, ben, secret)
+	file := r.whole(t, ben, Taking{})
+	to := newRig(t, stores["inmem"])
+	to.bring(t, ben, Bringing{}, file)
+	if got := to.taken(t, ben, Taking{}); !strings.Contains(got, "sk-abcdef") {
+		t.Errorf("what ben wrote came back as %s", got)
+	}
+	to.bring(t, ana, Bringing{}, strings.ReplaceAll(file, `"trust":"person"`, `"trust":"user"`))
+	if got := to.taken(t, ana, Taking{}); strings.Contains(got, "sk-abcdef") || got == "" {
+		t.Errorf("what was learned came back as %s", got)
+	}
+}
+
+func TestAnExportAsOfThenIsTheOneTakenThen(t *testing.T) {
+	undated := regexp.MustCompile(`,"updated_at":"[^"]*"}\n`)
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		f := r.note(t, ana, "User lives in Berlin")
+		if _, err := r.Ingest(ctx, ana, Talk{Conversation: "c", Messages: []Said{{Role: memory.RoleUser, Content: "Hello there"}}}); err != nil {
+			t.Fatal(err)
+		}
+		then, at := r.taken(t, ana, Taking{}), r.now()
+		r.clock.Advance(time.Hour)
+		r.note(t, ana, "User lives in Lisbon")
+		if _, err := r.Ingest(ctx, ana, Talk{Conversation: "d", Messages: []Said{{Role: memory.RoleUser, Content: "Good bye"}}}); err != nil {
+			t.Fatal(err)
+		}
+		got := r.taken(t, ana, Taking{At: memory.At{AsOf: at}})
+		if want := undated.ReplaceAllString(then, "}\n"); got != want {
+			t.Errorf("as of then:\n%s", lineDiff(want, got))
+		}
+		valid := r.taken(t, ana, Taking{At: memory.At{ValidAt: at}, Parts: []Part{FactPart}})
+		if !strings.Contains(valid, f.Content) || strings.Contains(valid, "Lisbon") || strings.Count(valid, "\n") != 1 {
+			t.Errorf("valid then: %s", valid)
+		}
+	})
+}
+
+func TestAnExportHoldsWhatIsAskedFor(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		s := lived(t, "inmem", 4, 30)
+		types := func(what Taking) string {
+			var out []string
+			for _, kind := range []string{"conversation", "turn", "fact", "summary", "profile", "relation"} {
+				if strings.Contains(s.taken(t, ana, what), `{"type":"`+kind+`"`) {
+					out = append(out, kind)
+				}
+			}
+			return strings.Join(out, " ")
+		}
+		for _, c := range []struct {
+			what Taking
+			want string
+		}{
+			{Taking{}, "conversation turn fact summary profile relation"},
+			{Taking{Parts: []Part{FactPart}}, "fact"},
+			{Taking{Parts: []Part{FactPart, RelationPart}}, "fact relation"},
+			{Taking{Parts: []Part{TurnPart}}, "conversation turn"},
+			{Taking{Parts: []Part{ProfilePart, SummaryPart}}, "summary profile"},
+			{Taking{Project: "no such project"}, ""},
+			{Taking{Statuses: []memory.Status{memory.Rejected}, Parts: []Part{FactPart}}, ""},
+		} {
+			if got := types(c.what); got != c.want {
+				t.Errorf("%+v: %q, want %q", c.what, got, c.want)
+			}
+		}
+		if err := s.Export(context.Background(), ana, Taking{Parts: []Part{"wishes"}}, &bytes.Buffer{}); !errors.Is(err, memory.Invalid) {
+			t.Errorf("an unknown part: %v", err)
+		}
+	})
+}
