@@ -115,13 +115,10 @@ func (v *vault) run(ctx context.Context) error {
 	if v == nil {
 		return nil
 	}
+	var committing sync.WaitGroup
+	defer committing.Wait()
 	if v.git != nil {
-		committing := make(chan struct{})
-		defer func() { <-committing }()
-		go func() {
-			defer close(committing)
-			v.git.run(ctx)
-		}()
+		committing.Go(func() { v.git.run(ctx) })
 	}
 	err := v.store.Watch(ctx, func(r markdown.Report) error {
 		v.mu.Lock()

@@ -39,24 +39,22 @@ func newVaultGit(store *markdown.Store, log *slog.Logger) *vaultGit {
 	return &vaultGit{store: store, log: log}
 }
 
-// run commits what is there, and then what is written, until the context ends; what
-// is left then is committed by the next start.
+// run commits what is written until the context ends, and then what is left.
 func (g *vaultGit) run(ctx context.Context) {
-	if err := g.prepare(ctx); err != nil {
+	lasting := context.WithoutCancel(ctx) // git is let finish: a killed one leaves its locks
+	if err := g.prepare(lasting); err != nil {
 		g.log.Warn("the vault is not committed to git", "err", err)
 		return
 	}
-	for {
-		if err := g.commit(ctx); err != nil && ctx.Err() == nil {
-			g.log.Warn("the vault was not committed to git; it is tried again with the next change", "err", err)
-		}
+	for ended := false; !ended; {
 		select {
 		case <-ctx.Done():
-			return
+			ended = true
 		case <-g.store.Written():
+			ended = !g.quiet(ctx)
 		}
-		if !g.quiet(ctx) {
-			return
+		if err := g.commit(lasting); err != nil {
+			g.log.Warn("the vault was not committed to git; it is tried again with the next change", "err", err)
 		}
 	}
 }
@@ -94,7 +92,13 @@ func (g *vaultGit) prepare(ctx context.Context) error {
 	return nil
 }
 
+// commit commits what differs from the last commit.
 func (g *vaultGit) commit(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, gitTime)
+	defer cancel()
+	if err := g.store.Settle(ctx); err != nil {
+		return err
+	}
 	if _, err := g.git(ctx, "add", "--all", "--", ".", ownFiles); err != nil {
 		return err
 	}
@@ -119,8 +123,6 @@ func (g *vaultGit) commit(ctx context.Context) error {
 
 // git runs a command in the vault and returns what it says.
 func (g *vaultGit) git(ctx context.Context, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, gitTime)
-	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", g.store.Dir(), "-c", "commit.gpgSign=false"}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0")
 	var out, said bytes.Buffer
