@@ -39,7 +39,7 @@ func (d *Door) answerLocally(w http.ResponseWriter, r *http.Request, c *call) {
 // outlook asks the engine what will become of what is said, so that the answer
 // promises no more.
 func (d *Door) outlook(ctx context.Context, c *call) responder.Outlook {
-	if !c.memory {
+	if !c.memory || c.off {
 		return responder.Outlook{Unkept: "Memory is off for this request"}
 	}
 	f, err := c.exchange.Foresee(ctx)

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -48,5 +49,32 @@ func TestTheBuiltInModelPromisesWhatWillBe(t *testing.T) {
 				t.Errorf("answered\n%s\nwant %q", got, c.want)
 			}
 		})
+	}
+}
+
+// What was said while memory was off is not stored when the chat goes on with it.
+func TestWhatIsSaidWithMemoryOffStaysUnsaid(t *testing.T) {
+	r := newRig(t, func(s *setup) { s.alone = true })
+	const first = `{"role":"user","content":"I am allergic to kiwis, between us."}`
+	_, got := r.chat(`{"memory_mode":"off","messages":[` + first + `]}`)
+	if !strings.Contains(got, "Memory is off for this request") {
+		t.Errorf("the answer is %s", got)
+	}
+	var answer struct{ Choices []struct{ Message json.RawMessage } }
+	if err := json.Unmarshal([]byte(got), &answer); err != nil || len(answer.Choices) != 1 {
+		t.Fatalf("the answer is %s (%v)", got, err)
+	}
+	r.chat(`{"messages":[` + first + `,` + string(answer.Choices[0].Message) + `,{"role":"user","content":"I work as a nurse."}]}`)
+	r.finish()
+	turns, err := r.store.Turns(t.Context(), nobody, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := ""
+	for _, turn := range turns {
+		said += string(turn.Role) + ": " + turn.Content + "\n"
+	}
+	if strings.Contains(said, "kiwis") || !strings.Contains(said, "user: I work as a nurse.") {
+		t.Errorf("stored is:\n%s", said)
 	}
 }

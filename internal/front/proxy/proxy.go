@@ -92,6 +92,7 @@ type call struct {
 	sent     time.Time // to the upstream
 	answered time.Time // by the upstream: its headers were there
 	memory   bool      // whether memory takes part at all
+	off      bool      // it was asked to take part by hiding what is said alone
 	exchange *engine.Exchange
 	prepared engine.Prepared
 }
@@ -111,7 +112,8 @@ func (d *Door) read(r *http.Request, body []byte) (*call, error) {
 		return nil, err
 	}
 	c := &call{Chat: chat}
-	c.memory = who.Owner != "" && extras.Mode != wire.ModeOff && !wire.FrontEndTask(chat) && chat.LastUser() >= 0
+	c.off = extras.Mode == wire.ModeOff
+	c.memory = who.Owner != "" && !wire.FrontEndTask(chat) && chat.LastUser() >= 0
 	if !c.memory {
 		return c, nil
 	}
