@@ -1,0 +1,338 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/model/embed"
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/store/sqlstore"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// alike is an embedder by whose vectors all texts are alike, so that whatever is
+// compared by vector shows a cosine of 1.
+type alike struct {
+	name      string
+	far       bool                           // Remote
+	fails     func(documents []string) error // nil: never
+	documents atomic.Int64
+}
+
+func (a *alike) Fingerprint() string { return "alike:" + a.name }
+func (a *alike) Dims() int           { return 8 }
+func (a *alike) Remote() bool        { return a.far }
+
+func (a *alike) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
+	if a.fails != nil {
+		if err := a.fails(texts); err != nil {
+			return nil, err
+		}
+	}
+	if as == memory.AsDocument {
+		a.documents.Add(int64(len(texts)))
+	}
+	out := make([][]float32, len(texts))
+	for i := range out {
+		out[i] = []float32{1, 0, 0, 0, 0, 0, 0, 0}
+	}
+	return out, ctx.Err()
+}
+
+// restarted is a rig that says when work was queued.
+type restarted struct {
+	*rig
+	woken chan struct{}
+}
+
+// again is an engine with another embedder on a store that others were on before, as
+// after a start.
+func again(t *testing.T, store memory.Store, clock *memtest.Clock, by memory.Embedder) *restarted {
+	t.Helper()
+	woken := make(chan struct{}, 1000)
+	var e *Engine
+	ix := index.New(store, index.Options{Model: by.Fingerprint(), Lacking: func(owner memory.Owner, n int) { e.Lacking(owner, n) }})
+	e = New(Parts{
+		Store: store, Searcher: ix, Embedder: by, Prompts: prompt.Default(),
+		Log: slog.New(slog.DiscardHandler), Now: clock.Now, Wake: func() { woken <- struct{}{} },
+	}, Options{TopK: 8, Budget: 1500, Threshold: 0, RecencyWeight: 0.2, Deadline: 10 * time.Second, LearnAfter: AfterExchange, Rules: true, MaxText: 1 << 20})
+	t.Cleanup(func() {
+		e.Close()
+		if err := ix.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &restarted{&rig{Engine: e, clock: clock}, woken}
+}
+
+// give does the embed jobs that are due and returns the first error.
+func (r *rig) give(ctx context.Context) error {
+	for {
+		job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobEmbed}, time.Minute)
+		if errors.Is(err, memory.NotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		outcome := memory.Outcome{Done: true}
+		_, err = r.GiveVectors(ctx, job)
+		if off := (*jobs.PutOff)(nil); errors.As(err, &off) {
+			outcome, err = memory.Outcome{Later: true, RetryAt: off.Until, Cause: off.Why}, nil
+		} else if err != nil {
+			outcome = memory.Outcome{RetryAt: r.now(), Cause: err.Error()}
+		}
+		if err := errors.Join(err, r.Store.Finish(context.WithoutCancel(ctx), job.Lease, outcome)); err != nil {
+			return err
+		}
+	}
+}
+
+// compared returns how many hits a question has, and how many of them were compared by
+// vector.
+func (r *rig) compared(t *testing.T, question string) (hits, byVector int) {
+	t.Helper()
+	found, err := r.Recall(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: question, Whole: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range found.Hits {
+		if h.Why.Get("vector") > 0 {
+			byVector++
+		}
+	}
+	return len(found.Hits), byVector
+}
+
+// teas notes so many facts.
+func (r *rig) teas(t *testing.T, n int) {
+	t.Helper()
+	for i := range n {
+		r.note(t, ana, fmt.Sprintf("Ana's tea number %d is oolong", i))
+	}
+}
+
+func TestAnotherEmbedderGivesVectorsAnewAndTheOldOnesStay(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		old, next := &alike{name: "old"}, &alike{name: "next"}
+		before := again(t, r.Store, r.clock, old)
+		before.teas(t, 5)
+		if hits, by := before.compared(t, "oolong tea"); hits != 5 || by != 5 {
+			t.Fatalf("by the old embedder: %d of %d hits compared by vector, want 5 of 5", by, hits)
+		}
+
+		after := again(t, r.Store, r.clock, next)
+		if hits, by := after.compared(t, "oolong tea"); hits != 5 || by != 0 {
+			t.Errorf("by the next, before it gave vectors: %d of %d hits compared by vector, want 0 of 5", by, hits)
+		}
+		if v, err := after.Reembed(ctx, ana, true, ""); err != nil || v.Lacking != 5 || v.Memories != 5 || v.Model != "alike:next" || next.documents.Load() != 0 {
+			t.Errorf("dry run: %+v, %v, and %d texts embedded; want 5 of 5 lacking, none embedded", v, err, next.documents.Load())
+		}
+		after.waits(t)
+		if err := after.give(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if hits, by := after.compared(t, "oolong tea"); hits != 5 || by != 5 || next.documents.Load() != 5 {
+			t.Errorf("by the next: %d of %d hits compared by vector, %d texts embedded; want 5 of 5, and 5", by, hits, next.documents.Load())
+		}
+
+		back := again(t, r.Store, r.clock, old)
+		embedded := old.documents.Load()
+		if hits, by := back.compared(t, "oolong tea"); hits != 5 || by != 5 || old.documents.Load() != embedded {
+			t.Errorf("back to the old: %d of %d hits compared by vector, %d texts embedded again; want 5 of 5, and none", by, hits, old.documents.Load()-embedded)
+		}
+	})
+}
+
+// waits returns when the index has said that ana's memories lack vectors and a job was
+// queued for that: it says so beside the search that saw it.
+func (r *restarted) waits(t *testing.T) {
+	t.Helper()
+	for range r.woken {
+		queued, err := r.Store.Jobs(context.Background(), ana)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(queued, func(j memory.Job) bool { return j.Kind == memory.JobEmbed }) {
+			return
+		}
+	}
+}
+
+func TestRecallComparesAllByVectorOrNone(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		const many = 3 * embedAtOnce
+		ctx := context.Background()
+		again(t, r.Store, r.clock, embed.Lexical{}).teas(t, many)
+		next := &alike{name: "next"}
+		after := again(t, r.Store, r.clock, next)
+		steps := 0
+		next.fails = func(documents []string) error {
+			if len(documents) > 1 {
+				steps++
+				if hits, by := after.compared(t, "oolong tea"); hits == 0 || by != 0 {
+					t.Errorf("with %d of %d embedded: %d of %d hits compared by vector, want none", next.documents.Load(), many, by, hits)
+				}
+			}
+			return nil
+		}
+		if _, err := after.Reembed(ctx, ana, false, ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := after.give(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if hits, by := after.compared(t, "oolong tea"); hits == 0 || by != hits || steps < 3 {
+			t.Errorf("at the end: %d of %d hits compared by vector after %d steps, want all after 3", by, hits, steps)
+		}
+	})
+}
+
+func TestReembeddingKilledMidwayGoesOnWhereItWas(t *testing.T) {
+	ctx := context.Background()
+	file := filepath.Join(t.TempDir(), "loci.db")
+	clock := &memtest.Clock{}
+	open := func() *sqlstore.Store {
+		store, err := sqlstore.OpenSQLite(ctx, file, sqlstore.Options{Now: clock.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
+	const many = 2*embedAtOnce + 7
+	store := open()
+	again(t, store, clock, embed.Lexical{}).teas(t, many)
+	next := &alike{name: "next"}
+	first := again(t, store, clock, next)
+	dying := errors.New("killed")
+	next.fails = func(documents []string) error {
+		if next.documents.Load() > 0 {
+			return dying
+		}
+		return nil
+	}
+	if _, err := first.Reembed(ctx, ana, false, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.give(ctx); !errors.Is(err, dying) {
+		t.Fatalf("the first time: %v, want it killed", err)
+	}
+	if v, err := first.Vectors(ctx, ana); err != nil || v.Lacking != many-embedAtOnce {
+		t.Errorf("after the kill: %+v, %v; want %d lacking", v, err, many-embedAtOnce)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	store = open()
+	defer store.Close()
+	next.fails = nil
+	second := again(t, store, clock, next)
+	if err := second.give(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := second.Vectors(ctx, ana); err != nil || v.Lacking != 0 || next.documents.Load() != many {
+		t.Errorf("resumed: %+v, %v, and %d texts embedded in all; want none lacking and %d, each once", v, err, next.documents.Load(), many)
+	}
+	if hits, by := second.compared(t, "oolong tea"); hits == 0 || by != hits {
+		t.Errorf("resumed: %d of %d hits compared by vector, want all", by, hits)
+	}
+}
+
+func TestNoWriteWaitsForARemoteEmbedder(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		away := memory.Errorf(memory.Unavailable, "nobody is there")
+		server := &alike{name: "server", far: true, fails: func([]string) error { return away }}
+		far := again(t, r.Store, r.clock, server)
+		far.note(t, ana, "Ana's tea is oolong")
+		if _, err := far.Ingest(ctx, ana, Talk{Messages: []Said{{Role: memory.RoleUser, Content: "I bought a pot for my tea"}}}); err != nil {
+			t.Fatal(err)
+		}
+		if queued, err := far.Store.Jobs(ctx, ana); err != nil || len(queued) != 2 || queued[0].Kind != memory.JobEmbed {
+			t.Fatalf("jobs: %+v, %v; want one to embed for each write", queued, err)
+		}
+		found, err := far.Recall(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "tea", Whole: true})
+		if err != nil || len(found.Hits) != 2 || !slices.ContainsFunc(found.Degraded, func(s string) bool { return s == "embedder: nobody is there" }) {
+			t.Errorf("while it is away: %d hits, degraded %q, %v; want 2 by words, and that said", len(found.Hits), found.Degraded, err)
+		}
+		if err := far.give(ctx); err != nil {
+			t.Fatalf("while it is away: %v, want the jobs put off", err)
+		}
+		queued, err := far.Store.Jobs(ctx, ana)
+		if err != nil || len(queued) < 2 || queued[0].Attempts != 0 || !queued[0].RunAt.After(far.now()) {
+			t.Fatalf("jobs put off: %+v, %v; want them later, without a failure", queued, err)
+		}
+		server.fails = nil
+		r.clock.Advance(2 * embedderRests)
+		if err := far.give(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if hits, by := far.compared(t, "tea"); hits != 2 || by != 2 || server.documents.Load() != 2 {
+			t.Errorf("when it is back: %d of %d hits compared by vector, %d texts embedded; want 2 of 2, each once", by, hits, server.documents.Load())
+		}
+	})
+}
+
+func TestWhatTheEmbedderDoesNotTakeIsFoundByItsWords(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		server := &alike{name: "server", far: true, fails: func(texts []string) error {
+			if slices.Contains(texts, "Ana's tea is unspeakable") {
+				return memory.Errorf(memory.Invalid, "this text is too much")
+			}
+			return nil
+		}}
+		far := again(t, r.Store, r.clock, server)
+		far.note(t, ana, "Ana's tea is unspeakable")
+		far.note(t, ana, "Ana's other tea is oolong")
+		if err := far.give(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if v, err := far.Vectors(ctx, ana); err != nil || v.Lacking != 1 || v.Memories != 2 {
+			t.Errorf("%+v, %v; want one of two lacking", v, err)
+		}
+		if hits, _ := far.compared(t, "tea"); hits != 2 {
+			t.Errorf("%d hits, want 2", hits)
+		}
+	})
+}
+
+func TestWhatWasRewordedMeanwhileKeepsNoVectorOfItsOldWords(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		f := again(t, r.Store, r.clock, embed.Lexical{}).note(t, ana, "Ana's tea is oolong")
+		next := &alike{name: "next", far: true}
+		after := again(t, r.Store, r.clock, next)
+		next.fails = func([]string) error {
+			next.fails = nil
+			words := "Ana's tea is sencha"
+			_, err := after.EditFact(ctx, ana, f.ID, Edit{Content: &words}, her)
+			return err
+		}
+		if _, err := after.Reembed(ctx, ana, false, ""); err != nil {
+			t.Fatal(err)
+		}
+		job, err := after.Store.Claim(ctx, []memory.JobKind{memory.JobEmbed}, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := after.GiveVectors(ctx, job); err != nil {
+			t.Fatal(err)
+		}
+		if v, err := after.Vectors(ctx, ana); err != nil || v.Lacking != 1 {
+			t.Errorf("%+v, %v; want the vector of the old words left out", v, err)
+		}
+	})
+}
