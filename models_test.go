@@ -1,0 +1,151 @@
+package loci
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// tinyModels are random models that the encoder is tested with: mean and cls give
+// vectors, cross compares texts.
+const tinyModels = "internal/model/transformer/testdata"
+
+// openModelled opens a memory with these settings and returns its error, if any, as the
+// start would.
+func openModelled(t *testing.T, settings map[string]string) (*Loci, error) {
+	t.Helper()
+	config, err := LoadConfig(Sources{Flags: settings})
+	if err != nil {
+		return nil, err
+	}
+	l, err := Open(context.Background(), config, Options{})
+	if err == nil {
+		t.Cleanup(func() {
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return l, err
+}
+
+func TestModelsThatCannotBeStopTheStart(t *testing.T) {
+	broken := t.TempDir()
+	if err := os.CopyFS(filepath.Join(broken, "torn"), os.DirFS(filepath.Join(tinyModels, "mean"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(broken, "torn", "model.safetensors"), 1000); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		settings map[string]string
+		want     []string
+	}{
+		"no such kind":       {map[string]string{"embedder": "magic"}, []string{"embedder: \"magic\"", "lexical, local:NAME", "remote:MODEL"}},
+		"no name":            {map[string]string{"embedder": "local:"}, []string{"embedder: \"local:\""}},
+		"outside the folder": {map[string]string{"embedder": "local:../x"}, []string{"embedder: \"local:../x\""}},
+		"no such folder":     {map[string]string{"embedder": "local:nobody"}, []string{"embedder: there is no model nobody in " + tinyModels, "loci models pull nobody"}},
+		"torn":               {map[string]string{"embedder": "local:torn", "models_dir": broken}, []string{"embedder: model ", "model.safetensors", "loci models verify torn"}},
+		"compares only":      {map[string]string{"embedder": "local:cross"}, []string{"embedder: cross is a cross-encoder"}},
+		"gives vectors only": {map[string]string{"reranker": "local:mean"}, []string{"reranker: mean gives vectors"}},
+		"asks nobody":        {map[string]string{"embedder": "remote:m"}, []string{"embedder: \"remote:m\" needs embed.url or upstream.url"}},
+		"no such reranker":   {map[string]string{"reranker": "lexical"}, []string{"reranker: \"lexical\"", "none, local:NAME"}},
+		"no URL":             {map[string]string{"embedder": "remote:m", "embed.url": "nowhere"}, []string{"embed.url"}},
+	} {
+		settings := map[string]string{"store": "memory", "models_dir": tinyModels}
+		for k, v := range c.settings {
+			settings[k] = v
+		}
+		_, err := openModelled(t, settings)
+		if !errors.Is(err, memory.Invalid) {
+			t.Errorf("%s: %v, want it invalid", name, err)
+			continue
+		}
+		for _, want := range c.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %q does not say %q", name, err, want)
+			}
+		}
+	}
+}
+
+func TestALocalEmbedderGivesVectorsAtOnce(t *testing.T) {
+	ctx := context.Background()
+	l, err := openModelled(t, map[string]string{"store": "memory", "models_dir": tinyModels, "embedder": "local:mean", "reranker": "local:cross", "recall.threshold": "0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := l.Remember(ctx, "ana", "User is allergic to peanuts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits, err := l.Recall(ctx, "ana", "what about peanuts?")
+	if err != nil || len(hits) != 1 || hits[0].Memory.ID() != f.ID || hits[0].Why.Get("vector") == 0 {
+		t.Errorf("%+v, %v; want the fact, found by its vector too", hits, err)
+	}
+	if jobs, err := l.engine.Store.Jobs(ctx, memory.User(memory.DefaultNamespace, "ana")); err != nil || len(jobs) > 1 {
+		t.Errorf("jobs: %+v, %v; want none to embed", jobs, err)
+	}
+}
+
+func TestModelsAreInTheDataFolderUnlessSet(t *testing.T) {
+	for _, c := range []struct {
+		settings map[string]string
+		want     string
+	}{
+		{map[string]string{"data": "here"}, filepath.Join("here", "models")},
+		{map[string]string{"data": "here", "models_dir": "far"}, "far"},
+	} {
+		config, err := LoadConfig(Sources{Flags: c.settings})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := config.ModelsFolder(); err != nil || got != c.want {
+			t.Errorf("%v: %s, %v; want %s", c.settings, got, err, c.want)
+		}
+	}
+}
+
+func TestARemoteEmbedderHasMoreTime(t *testing.T) {
+	for _, c := range []struct {
+		settings map[string]string
+		want     string
+	}{
+		{map[string]string{}, "150ms"},
+		{map[string]string{"embedder": "remote:m", "embed.url": "http://localhost:1/v1"}, "400ms"},
+		{map[string]string{"embedder": "remote:m", "embed.url": "http://localhost:1/v1", "recall.deadline": "150ms"}, "150ms"},
+	} {
+		config, err := LoadConfig(Sources{Flags: c.settings})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := recallDeadline(config).String(); got != c.want {
+			t.Errorf("%v: %s, want %s", c.settings, got, c.want)
+		}
+	}
+}
+
+// Where real weights are, every model of the folder opens.
+func TestModelsOfTheFolderOpen(t *testing.T) {
+	dir := os.Getenv("LOCI_MODELS_DIR")
+	if dir == "" {
+		t.Skip("no real models: set LOCI_MODELS_DIR to a folder of them")
+	}
+	folders, err := fs.ReadDir(os.DirFS(dir), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range folders {
+		if f.IsDir() && !strings.HasPrefix(f.Name(), ".") {
+			if _, err := openLocal(Config{ModelsDir: dir}, "embedder", f.Name()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
