@@ -56,7 +56,9 @@ type Exchange struct {
 	e  *Engine
 	in Incoming
 
-	placing      chan struct{} // closed once the next six are known
+	placing      chan struct{}   // closed once the rest of these is known
+	here         string          // the conversation as Open found it, "" if it did not, and
+	carried      map[string]bool // what the request holds of it; both are not written again
 	conversation memory.Conversation
 	mode         dialog.Mode
 	at           dialog.Alignment
@@ -99,6 +101,7 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 		defer cancel()
 		defer close(x.placing)
 		x.unplaced = x.guarded(func() error { return x.place(ctx) })
+		x.here, x.carried = x.conversation.ID, carried(x.at)
 	})
 	return x
 }
@@ -252,9 +255,9 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 		RecencyWeight:  x.in.Extras.RecencyWeight,
 		Budget:         x.e.opts.Budget,
 		Door:           "chat",
-		Placed: func() (string, map[string]bool) {
+		Placed: func() (string, map[string]bool) { // also for a recall that is too late, while RecordQuestion places anew
 			<-x.placing
-			return x.conversation.ID, x.carried()
+			return x.here, x.carried
 		},
 		Carries: len(x.in.Chat.Messages),
 	})
@@ -279,10 +282,10 @@ func (x *Exchange) Withdraw(ctx context.Context, why string) Prepared {
 	return x.prepared
 }
 
-// carried is what the request holds already and recall must not repeat.
-func (x *Exchange) carried() map[string]bool {
+// carried is what a request holds already and recall must not repeat.
+func carried(at dialog.Alignment) map[string]bool {
 	out := map[string]bool{}
-	for _, id := range x.at.Turns {
+	for _, id := range at.Turns {
 		if id != "" {
 			out[id] = true
 		}
