@@ -1,0 +1,187 @@
+package hub
+
+import (
+	"crypto/sha1" //nolint:gosec // git's own name for a file; larger ones have a SHA-256
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	weightsFile  = "model.safetensors"
+	manifestFile = "loci.json"
+	pullFolder   = ".pull"
+)
+
+// Files are those of a published folder that a model is opened with. Of the ones
+// after the first two a folder has some.
+var Files = []string{
+	weightsFile, "config.json", "tokenizer.json", "vocab.txt", "tokenizer_config.json", "modules.json", "1_Pooling/config.json",
+	"sentence_bert_config.json", "config_sentence_transformers.json",
+}
+
+// Manifest is what loci.json says of a model that was pulled.
+type Manifest struct {
+	Repository string `json:"repository"`
+	Commit     string `json:"commit"`
+	Files      []File `json:"files"`
+}
+
+// File is one file of a model. It has one of the hashes.
+type File struct {
+	Name   string `json:"name"` // with slashes
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256,omitempty"`
+	Blob   string `json:"blob,omitempty"` // git's SHA-1 of "blob SIZE\0" and the content
+}
+
+// Model is a model that is there.
+type Model struct {
+	Name  string // as local:NAME takes it
+	Dir   string
+	Bytes int64
+}
+
+// List returns the models in a folder in order of name; none where there is no folder.
+func List(dir string) ([]Model, error) {
+	var out []Model
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case path == "." && errors.Is(err, fs.ErrNotExist):
+			return fs.SkipAll
+		case err != nil:
+			return err
+		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != "." || strings.Count(path, "/") > 1):
+			return fs.SkipDir
+		case d.IsDir() || d.Name() != weightsFile || !strings.Contains(path, "/"):
+			return nil
+		}
+		name := strings.TrimSuffix(path, "/"+weightsFile)
+		m := Model{Name: name, Dir: filepath.Join(dir, filepath.FromSlash(name))}
+		m.Bytes, err = size(m.Dir)
+		out = append(out, m)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list models: %w", err)
+	}
+	slices.SortFunc(out, func(a, b Model) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+func size(dir string) (bytes int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			bytes += info.Size()
+		}
+		return err
+	})
+	return bytes, err
+}
+
+// Find returns the folder of a model, or [memory.NotFound].
+func Find(dir, name string) (string, error) {
+	if !filepath.IsLocal(name) || strings.HasPrefix(name, ".") {
+		return "", memory.Errorf(memory.Invalid, "%q is no name of a model", name)
+	}
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return "", memory.Errorf(memory.NotFound, "there is no model %s in %s; loci models list shows what is there, loci models pull %s gets it", name, dir, name)
+	}
+	return path, nil
+}
+
+// Remove removes a model.
+func Remove(dir, name string) error {
+	path, err := Find(dir, name)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(path, weightsFile)); err != nil {
+		return memory.Errorf(memory.Conflict, "%s is no model: it has no %s; remove it yourself", path, weightsFile)
+	}
+	if err := os.RemoveAll(path); err != nil {
+		return fmt.Errorf("remove %s: %w", name, err)
+	}
+	return nil
+}
+
+// Verify holds the files of a model's folder against the hashes that it was pulled
+// with, and returns those: nil for a folder that was put there by hand, which has
+// none. What differs or is missing is an error that names all of it.
+func Verify(path string) (*Manifest, error) {
+	data, err := os.ReadFile(filepath.Join(path, manifestFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var m Manifest
+	if err == nil {
+		err = json.Unmarshal(data, &m)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the hashes: %w", err)
+	}
+	var wrong []error
+	for _, f := range m.Files {
+		if !filepath.IsLocal(f.Name) {
+			wrong = append(wrong, fmt.Errorf("%s: it is outside the model's folder", f.Name))
+			continue
+		}
+		if err := f.verify(filepath.Join(path, filepath.FromSlash(f.Name))); err != nil {
+			wrong = append(wrong, err)
+		}
+	}
+	return &m, errors.Join(wrong...)
+}
+
+// verify reads the file at path and compares.
+func (f File) verify(path string) error {
+	r, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Name, err)
+	}
+	defer func() { _ = r.Close() }() // it was only read
+	h, want := f.hash()
+	if h == nil {
+		return fmt.Errorf("%s: no hash of it is known", f.Name)
+	}
+	n, err := io.Copy(h, r)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", f.Name, err)
+	case n != f.Size:
+		return fmt.Errorf("%s: it has %d bytes, and should have %d", f.Name, n, f.Size)
+	case hex.EncodeToString(h.Sum(nil)) != want:
+		return fmt.Errorf("%s: it is damaged: its hash is not what it should be", f.Name)
+	}
+	return nil
+}
+
+// hash returns what the file's content is to be written to and the sum it must have
+// then; nil where no hash is known.
+func (f File) hash() (hash.Hash, string) {
+	switch {
+	case f.SHA256 != "":
+		return sha256.New(), f.SHA256
+	case f.Blob != "":
+		h := sha1.New() //nolint:gosec // see the import
+		fmt.Fprintf(h, "blob %d\x00", f.Size)
+		return h, f.Blob
+	}
+	return nil, ""
+}

@@ -1,0 +1,285 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// published are the repositories of models that are known by their last name.
+var published = map[string]string{
+	"all-MiniLM-L6-v2":        "sentence-transformers/all-MiniLM-L6-v2",
+	"all-MiniLM-L12-v2":       "sentence-transformers/all-MiniLM-L12-v2",
+	"bge-small-en-v1.5":       "BAAI/bge-small-en-v1.5",
+	"ms-marco-MiniLM-L-6-v2":  "cross-encoder/ms-marco-MiniLM-L-6-v2",
+	"ms-marco-MiniLM-L-12-v2": "cross-encoder/ms-marco-MiniLM-L-12-v2",
+	"potion-base-8M":          "minishlab/potion-base-8M",
+}
+
+// Repository returns where a model is published, and the name it gets here. A name
+// without an organisation must be one of those known.
+func Repository(name string) (repository, local string, err error) {
+	if repository, ok := published[name]; ok {
+		return repository, name, nil
+	}
+	organisation, last, ok := strings.Cut(name, "/")
+	if !ok || !plain(organisation) || !plain(last) {
+		return "", "", memory.Errorf(memory.Invalid, "%q is no model's name; write it as ORGANISATION/NAME, as the hub does. Known by name alone: %s",
+			name, strings.Join(slices.Sorted(maps.Keys(published)), ", "))
+	}
+	return name, last, nil
+}
+
+// plain reports whether a part of a name can be a folder's and needs no escaping.
+func plain(s string) bool {
+	return s != "" && s[0] != '.' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
+}
+
+// Progress is told how much of a file is there.
+type Progress func(file string, done, size int64)
+
+// Puller gets models. The zero values of its options are of no use but for Progress.
+type Puller struct {
+	Dir      string // of models
+	URL      string // of the hub
+	Client   *http.Client
+	Progress Progress // nil: nobody is told
+}
+
+// NewClient returns a client for a hub: it gives up a server that is silent, not a file
+// that is large.
+func NewClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: 30 * time.Second,
+		ForceAttemptHTTP2:     true,
+	}}
+}
+
+// Pull gets a model and returns the name it has here. What was begun before and broken
+// off goes on where it was; what is there already is not fetched again. A file whose
+// hash is not the published one is thrown away.
+func (p Puller) Pull(ctx context.Context, name string) (string, error) {
+	repository, local, err := Repository(name)
+	if err != nil {
+		return "", err
+	}
+	to := filepath.Join(p.Dir, local)
+	if _, err := os.Stat(to); err == nil {
+		return "", memory.Errorf(memory.Conflict, "%s is there already, in %s; loci models verify %s says whether it is whole, loci models remove %s makes room", local, to, local, local)
+	}
+	m, err := p.manifest(ctx, repository)
+	if err != nil {
+		return "", p.explain(err, local)
+	}
+	staging := filepath.Join(p.Dir, pullFolder, local+"@"+m.Commit)
+	for _, f := range m.Files {
+		if err := p.fetch(ctx, m, f, filepath.Join(staging, filepath.FromSlash(f.Name))); err != nil {
+			return "", p.explain(fmt.Errorf("%s: %w", f.Name, err), local)
+		}
+	}
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(staging, manifestFile), append(data, '\n'), 0o644); err != nil {
+		return "", fmt.Errorf("pull %s: %w", local, err)
+	}
+	if err := os.Rename(staging, to); err != nil {
+		return "", fmt.Errorf("pull %s: %w", local, err)
+	}
+	_ = os.Remove(filepath.Join(p.Dir, pullFolder)) // if nothing else is being pulled
+	return local, nil
+}
+
+// offline is that a hub cannot be reached.
+type offline struct{ err error }
+
+func (o *offline) Error() string { return o.err.Error() }
+func (o *offline) Unwrap() error { return o.err }
+
+// explain says what to do about a failure.
+func (p Puller) explain(err error, local string) error {
+	var away *offline
+	if !errors.As(err, &away) {
+		return fmt.Errorf("pull %s: %w", local, err)
+	}
+	return memory.Errorf(memory.Unavailable, "pull %s: %v. Run it again to go on where it was. Without a way to %s: set models_url (LOCI_MODELS_URL) to a mirror, or copy these files from a machine that has them into %s: %s",
+		local, err, p.URL, filepath.Join(p.Dir, local), strings.Join(Files, ", "))
+}
+
+// maxListing is far above what a hub says of a model.
+const maxListing = 8 << 20
+
+// manifest asks the hub for the files of a repository's main branch.
+func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, error) {
+	resp, err := p.get(ctx, p.URL+"/api/models/"+repository+"/revision/main?blobs=true", 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }() // it was read, or is of no use
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusUnauthorized, http.StatusNotFound:
+		return nil, memory.Errorf(memory.NotFound, "%s has no model %s that everybody may read", p.URL, repository)
+	default:
+		return nil, &offline{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
+	}
+	var said struct {
+		SHA      string `json:"sha"`
+		Siblings []struct {
+			Name string `json:"rfilename"`
+			Size int64  `json:"size"`
+			Blob string `json:"blobId"`
+			LFS  *struct {
+				SHA256 string `json:"sha256"`
+				Size   int64  `json:"size"`
+			} `json:"lfs"`
+		} `json:"siblings"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxListing)).Decode(&said); err != nil {
+		return nil, fmt.Errorf("read what %s says of %s: %w", p.URL, repository, err)
+	}
+	if !plain(said.SHA) {
+		return nil, fmt.Errorf("%s names no commit of %s", p.URL, repository)
+	}
+	m := &Manifest{Repository: repository, Commit: said.SHA}
+	for _, s := range said.Siblings {
+		if !slices.Contains(Files, s.Name) {
+			continue
+		}
+		f := File{Name: s.Name, Size: s.Size, Blob: s.Blob}
+		if s.LFS != nil {
+			f = File{Name: s.Name, Size: s.LFS.Size, SHA256: s.LFS.SHA256}
+		}
+		if h, _ := f.hash(); h == nil || f.Size <= 0 {
+			return nil, fmt.Errorf("%s gives no size or hash of %s", p.URL, s.Name)
+		}
+		m.Files = append(m.Files, f)
+	}
+	slices.SortFunc(m.Files, func(a, b File) int { return cmp.Compare(a.Size, b.Size) }) // what is wrong shows before the large one
+	for _, name := range Files[:2] {
+		if !slices.ContainsFunc(m.Files, func(f File) bool { return f.Name == name }) {
+			return nil, memory.Errorf(memory.Invalid, "%s has no %s: Loci cannot run it", repository, name)
+		}
+	}
+	return m, nil
+}
+
+// get asks for an address from a byte on.
+func (p Puller) get(ctx context.Context, address string, from int64) (*http.Response, error) {
+	if _, err := url.Parse(address); err != nil {
+		return nil, memory.Errorf(memory.Invalid, "models_url: %v", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, memory.Errorf(memory.Invalid, "models_url: %v", err)
+	}
+	req.Header.Set("User-Agent", "loci")
+	req.Header.Set("Accept-Encoding", "identity") // sizes and ranges are of the file itself
+	if from > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
+	}
+	resp, err := p.Client.Do(req)
+	if err != nil {
+		return nil, &offline{err}
+	}
+	return resp, nil
+}
+
+// fetch gets one file unless it is there, going on where an earlier attempt was.
+func (p Puller) fetch(ctx context.Context, m *Manifest, f File, to string) error {
+	if f.verify(to) == nil {
+		p.tell(f, f.Size)
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	part := to + ".part"
+	if err := p.append(ctx, m, f, part); err != nil {
+		return err
+	}
+	if err := f.verify(part); err != nil {
+		return errors.Join(fmt.Errorf("what %s gave is not what is published: %w", p.URL, err), os.Remove(part))
+	}
+	return os.Rename(part, to)
+}
+
+// append gets what a part of a file lacks.
+func (p Puller) append(ctx context.Context, m *Manifest, f File, part string) (err error) {
+	w, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	have, err := w.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	if have >= f.Size { // whole, or of no use: its hash says which
+		return nil
+	}
+	resp, err := p.get(ctx, p.URL+"/"+m.Repository+"/resolve/"+m.Commit+"/"+f.Name, have)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }() // it was read, or is of no use
+	switch {
+	case resp.StatusCode == http.StatusPartialContent && have > 0 && strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", have)):
+	case resp.StatusCode == http.StatusOK: // from the beginning
+		if have, err = w.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		if err := w.Truncate(0); err != nil {
+			return err
+		}
+	default:
+		return &offline{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
+	}
+	n, err := io.Copy(w, &told{r: io.LimitReader(resp.Body, f.Size-have), tell: func(n int64) { p.tell(f, have+n) }})
+	if err != nil {
+		return &offline{fmt.Errorf("it broke off after %d of %d bytes: %w", have+n, f.Size, err)}
+	}
+	if have+n < f.Size {
+		return &offline{fmt.Errorf("it broke off after %d of %d bytes", have+n, f.Size)}
+	}
+	return nil
+}
+
+func (p Puller) tell(f File, done int64) {
+	if p.Progress != nil {
+		p.Progress(f.Name, done, f.Size)
+	}
+}
+
+// told is a reader that says how much was read.
+type told struct {
+	r    io.Reader
+	n    int64
+	tell func(int64)
+}
+
+// Read implements [io.Reader].
+func (t *told) Read(b []byte) (int, error) {
+	n, err := t.r.Read(b)
+	t.n += int64(n)
+	t.tell(t.n)
+	return n, err
+}
