@@ -13,7 +13,8 @@ type Mode int
 const (
 	// Resend is for clients that send the whole history each time: those whose
 	// conversation was chosen by [Choose], and those known to. What differs from
-	// what is stored is an edit.
+	// what is stored is an edit, but for messages that are missing at the beginning:
+	// such a client leaves out what a model has no room for.
 	Resend Mode = iota
 	// Window is for clients that name the conversation. They may send all of it,
 	// its last messages or only the newest one, so that what is missing was not
@@ -64,6 +65,8 @@ func Align(turns []memory.Turn, msgs []wire.Message, mode Mode) Alignment {
 		on, parent = t.overlap(msgs, hist)
 	} else if on = t.walk(start, msgs, hist); len(on) > 0 {
 		parent = on[len(on)-1]
+	} else {
+		on, parent = t.trimmed(msgs, hist)
 	}
 	a := Alignment{Turns: make([]string, len(msgs)), Parent: t.id(parent), tree: t, parent: parent}
 	for k, i := range on {

@@ -14,17 +14,49 @@ const maxSteps = 20_000
 // one that can be trusted it returns the end of the current path, where all of
 // the request is added.
 func (t *tree) overlap(msgs []wire.Message, hist []int) (on []int, parent int) {
-	parent = t.leaf()
-	froms := append([]int{start}, t.path[:max(0, len(t.path)-1)]...)
 	steps := 0
-	for i := len(froms) - 1; i >= 0 && steps < maxSteps; i-- {
+	if on, _ = t.longest(msgs, hist, &steps); len(on) > 0 {
+		return on, on[len(on)-1]
+	}
+	return nil, t.leaf()
+}
+
+// longest returns the longest run of stored turns that say what the messages begin
+// with and can be trusted, of several the latest, and how many turns of the current
+// path stand before it.
+func (t *tree) longest(msgs []wire.Message, hist []int, steps *int) (on []int, before int) {
+	froms := append([]int{start}, t.path[:max(0, len(t.path)-1)]...)
+	for i := len(froms) - 1; i >= 0 && *steps < maxSteps; i-- {
 		run := t.walk(froms[i], msgs, hist)
-		steps += len(run) + 1
+		*steps += len(run) + 1
 		if len(run) > len(on) && t.trusted(run, msgs, hist) {
-			on, parent = run, run[len(run)-1]
+			on, before = run, i
 		}
 	}
-	return on, parent
+	return on, before
+}
+
+// trimmed lays a request that shares no beginning with its conversation on its end, as
+// a client sends it that leaves out the oldest messages. Messages before the ones that
+// are known take the place of as many turns: they were edited. Where these are all
+// that stand before, or nothing is known, the first message was edited, and the
+// request begins at [start].
+func (t *tree) trimmed(msgs []wire.Message, hist []int) (on []int, parent int) {
+	steps := 0
+	for k := range hist {
+		run, before := t.longest(msgs, hist[k:], &steps)
+		switch {
+		case len(run) == 0:
+		case k == 0:
+			return run, run[len(run)-1]
+		case !t.speaks(run, memory.RoleUser) || !t.speaks(run, memory.RoleAssistant):
+		case before <= k:
+			return nil, start
+		default:
+			return nil, t.path[before-k-1]
+		}
+	}
+	return nil, start
 }
 
 // trusted reports whether a run of turns that say what the request begins with is
