@@ -31,6 +31,7 @@ type Candidate struct {
 	Quote      string // the words that support it, as named by a model
 	Remember   bool   // the user asked for it to be remembered
 	Waits      string // why a person should look first; "" if nobody needs to
+	Who        string // the name of somebody whom only memory may know; "" if the words say who it is
 	Model      string // the model and its prompt's hash, or the rule, that made it
 
 	// Filter fills these from the turn. Rules fill Span and ValidFrom themselves.

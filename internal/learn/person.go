@@ -25,8 +25,7 @@ var isAdverb = regexp.MustCompile(`(?i)^(?:` + adverbs + `)$`)
 // thirdPerson says a piece of first-person English of the user: "I love my job"
 // becomes "User loves User's job". Other words stay as they are.
 func thirdPerson(s string) string {
-	s = strings.NewReplacer("’", "'", "`", "'").Replace(s)
-	words := strings.Split(s, " ")
+	words := strings.Split(plainQuotes.Replace(s), " ")
 	for i := 0; i < len(words); i++ {
 		core := strings.Trim(words[i], `.,;:!?"()`)
 		said, ok := pronouns[strings.ToLower(core)]
@@ -40,6 +39,8 @@ func thirdPerson(s string) string {
 	}
 	return strings.Join(words, " ")
 }
+
+var plainQuotes = strings.NewReplacer("’", "'", "`", "'")
 
 var pronouns = map[string]string{
 	"i": "User", "i'm": "User is", "im": "User is", "i've": "User has", "ive": "User has", "i'll": "User will", "i'd": "User would",

@@ -54,10 +54,12 @@ func reconcile(i int, c Candidate) []Decision {
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "another number"})
 		case retimed(c, n.Fact):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "at other times"})
-		case sameAttribute(c, n) && c.Attribute != "household" && refined(c.Text, known):
+		case sameAttribute(c, n) && c.Attribute != "household" && refined(c.Text, known) && marital.FindString(text.Fold(c.Text)) == marital.FindString(text.Fold(known)):
 			return []Decision{{Candidate: i, Verdict: None, Target: n.Fact.ID, Reason: "known in more detail"}}
 		case sameAttribute(c, n) && (!text.Negated(c.Text) || !denied(known) && (strings.Contains(c.Attribute, ":") || sameThing(c.Text, known))):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "a newer " + label(c.Attribute)})
+		case overtaken(&c, &n.Fact) != "":
+			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: overtaken(&c, &n.Fact)})
 		case opposite(c.Text, known):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "says the opposite"})
 		}
@@ -67,6 +69,9 @@ func reconcile(i int, c Candidate) []Decision {
 	}
 	return out
 }
+
+// marital are words of which one holds at a time, and which say little to [termSet].
+var marital = lazily(`\b(?:single|married|divorced|engaged|widowed|separated)\b`)
 
 func sameAttribute(c Candidate, n Neighbour) bool {
 	if strings.HasPrefix(c.Attribute, "date:") && strings.HasPrefix(c.Text, "User has ") {

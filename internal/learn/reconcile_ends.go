@@ -22,6 +22,7 @@ const (
 	parted                       // given away, sold, left: "sold User's car"
 	died                         // "User's dog died"
 	calledOff                    // "User's trip to Rome is cancelled"
+	movedOut                     // "Nina moved out"
 	unplanned                    // "is no longer going to Japan", "will not run the marathon"
 )
 
@@ -32,13 +33,20 @@ var endForms = []struct {
 }{
 	{lazily(`^user(?:'s [\w' -]+?)? (?:is|are) (?:no longer|not) going to (?P<what>.+)$|^user(?:'s [\w' -]+?)? will not (?P<what2>.+)$`), unplanned, false},
 	{lazily(`^user(?:'s [\w' -]+?)? (?:is |are )?(?:no longer|does not|do not|doesn't|cannot) (?P<what>.+)$`), undone, false},
-	{lazily(`^user(?:'s [\w' -]+?)? (?:has |have )?(?:quit|stopped|gave up|given up) (?P<what>.+)$`), undone, true},
+	{lazily(`^user(?:'s [\w' -]+?)? (?:has |have )?(?:finally )?(?:quit|stopped|gave up on|given up on|gave up|given up|is done with|came off) (?P<what>.+)$`), undone, true},
 	{lazily(`^user (?:has )?(?:cancelled|canceled|called off) (?P<what>.+)$`), calledOff, false},
 	{lazily(`^user(?:'s [\w' -]+?)? (?:has )?(?:sold|gave away|given away|got rid of|donated|returned|closed|closed down|shut down) (?P<what>(?:user's|the|an?|his|her|their|both|all|most|one) .+)$`), parted, false},
 	{lazily(`^user(?:'s [\w' -]+?)? (?:has )?(?:dropped out of|moved out of|graduated from) (?P<what>.+)$`), parted, false},
 	{lazily(`^user gave (?P<what>.+) away\b`), parted, false},
 	{lazily(`^user's (?P<what>[\w' -]+?) (?:has |have |sadly )?(?:died|passed away|was put (?:down|to sleep)|ran away)\b`), died, false},
 	{lazily(`^user's (?P<what>[\w' -]+?) (?:is|are|was|were|has been) (?:now )?(?:cancelled|canceled|called off|off)$`), calledOff, false},
+	{lazily(`^user (?:has )?handed (?P<what>.+?) over to .+$`), undone, true},
+	{lazily(`^user(?:'s [\w' -]+?)? (?:has|have) not (?:[\w]+ly )?(?P<what>.+?) (?:since|for|in)$|^user(?:'s [\w' -]+?)? (?:has|have) not (?:[\w]+ly )?(?P<what2>.+?) (?:since|for|in) .+$`), undone, false},
+	{lazily(`^user (?:has )?(?:left|resigned from|stepped down from|was kicked out of) (?P<what>(?:the|user's|an?) .+?)(?: (?:over|because|after|for|due|since|when|and)\b.*)?$`), parted, false},
+	{lazily(`^user (?:has )?replaced (?P<what>(?:user's|the) .+?) (?:with|by) .+$`), parted, false},
+	{lazily(`^user (?:has )?(?:got|had) (?P<what>user's .+?) (?:off|out|removed)$`), parted, false},
+	{lazily(`^(?P<what>[\w' -]+?) (?:has )?moved out\b`), movedOut, false},
+	{lazily(`^user (?:has )?dropped (?P<what>.+)$`), undone, true},
 }
 
 // ending is what a statement says has come to an end.
@@ -92,12 +100,12 @@ func endOf(said string, at time.Time) (ending, bool) {
 var (
 	articles     = table("a an the any his her their that")
 	articleTerms = termTable("any again anymore more all place home")
-	havingForm   = lazily(`^user (?:also |still |now |currently |only )*(?:has|owns|drives|rides|keeps|adopted|bought|rents|is renting|runs|uses|lives with|lives in|works at) (.+)$|^user's (?:car|bike|phone|laptop|computer) is (.+)$`)
+	havingForm   = lazily(`^user (?:also |still |now |currently |only )*(?:has|owns|drives|rides|keeps|adopted|bought|rents|is renting|runs|uses|subscribes to|lives with|lives in|works at) (.+)$|^user's (?:car|bike|phone|laptop|computer) is (.+)$`)
 	objectEnd    = lazily(` (?:named|called|with|in|at|of|for|from|that|who|which|on|to|since)\b|[,(]`)
 	many         = lazily(`^(?:two|three|four|five|six|seven|eight|nine|ten|several|many|\d+) `)
 	mainVerb     = lazily(`^user(?:'s [\w-]+(?: [\w-]+)??)? (?:(?:is|are|has|have|been|also|still|now|currently|usually|always|often|regularly|sometimes|really|both) )*([\w-]+)`)
 	// activity are verbs of what is named by a noun when it is given up: "quit tennis".
-	activity = table("play take attend do practise practice study learn eat drink use smoke work go have join coach teach sing love")
+	activity = table("play take attend do practise practice study learn eat drink use smoke work go have join coach teach sing love on lead run volunteer attend train")
 	journeys = termTable("trip flight visit journey holiday vacation travel stay tour")
 	visits   = table("go visit fly travel move trip come see")
 	schooled = termTable("school university college degree course class studies")
@@ -111,8 +119,12 @@ func (e *ending) ends(c *Candidate, f *memory.Fact) bool {
 		return false
 	}
 	known := text.Fold(f.Content)
-	if e.sort == died {
+	switch e.sort {
+	case died:
 		return e.buried(c, f, known)
+	case movedOut:
+		m := livesWith.FindStringSubmatch(known)
+		return m != nil && f.Subject == "user" && covered(less(e.terms, map[string]bool{"user": true}), termSet(m[1])) == 1
 	}
 	if f.Subject != c.Subject {
 		return false
@@ -141,7 +153,7 @@ func (e *ending) ends(c *Candidate, f *memory.Fact) bool {
 		if rest := less(e.terms, schooled); studying.MatchString(known) && (len(rest) == 0 || has(rest)) {
 			return true
 		}
-		return e.holding(known)
+		return e.holding(known) || e.member(known)
 	}
 	if !has(e.terms) && e.verb != "" && !(toCome(f, known) && visits[e.verb] && has(e.terms)) {
 		return false
@@ -221,6 +233,17 @@ func (e *ending) holding(known string) bool {
 	return ofKind || e.sort == calledOff || covered(e.terms, termSet(rest)) == 1
 }
 
+var (
+	livesWith  = lazily(`^user (?:lives with|shares .+ with) ([\w' -]+)$`)
+	memberForm = lazily(`^user (?:also |still |now |currently )*(?:is (?:a )?(?:active )?(?:member|part|volunteer|player|captain|treasurer|secretary|president|chair) (?:of|in|at|for)|is in|is on|plays [\w ]*?(?:in|for|with)|sings in|belongs to|volunteers (?:at|for|with|in)|coaches|attends|trains at|dances in) (.+)$`)
+)
+
+// member reports whether a known fact says that the user belongs to what they left.
+func (e *ending) member(known string) bool {
+	m := memberForm.FindStringSubmatch(known)
+	return m != nil && covered(e.terms, termSet(m[1])) == 1
+}
+
 // doing reports whether a known fact says that the user does what is over.
 func (e *ending) doing(known string, terms map[string]bool) bool {
 	at := mainVerb().FindStringSubmatchIndex(known)
@@ -228,6 +251,9 @@ func (e *ending) doing(known string, terms map[string]bool) bool {
 		return false
 	}
 	word := known[at[2]:at[3]]
+	if word == "on" && e.verb == "take" {
+		return true // "is on antibiotics"
+	}
 	if next, _, _ := strings.Cut(strings.TrimSpace(known[at[3]:]), " "); (word == "goes" || word == "go") && baseVerb(next) == e.verb {
 		return true // "goes running"
 	}
@@ -238,6 +264,9 @@ func (e *ending) doing(known string, terms map[string]bool) bool {
 		return true
 	}
 	next, _, _ := strings.Cut(strings.TrimSpace(known[at[3]:]), " ")
+	if next == "a" && rate(known[at[3]:]) {
+		return true // "smokes a pack a day"
+	}
 	// "Runs a bakery" goes on after "quit running", and "drinks tea" after "does not drink".
 	return !articles[next] && (next == "" || timing[next] || hanging[next] || isDigit(next) || countWords[next] || next == "every" || next == "daily" || next == "once" || next == "twice")
 }
@@ -338,15 +367,19 @@ func someOf(subject string) bool {
 var oneOfThem = table("older younger elder oldest youngest eldest big little middle only")
 
 // sameTimes are words of when something is done.
-var sameTimes = lazily(`\b(?:mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?|mornings?|evenings?|nights?|afternoons?|weekends?|daily|weekly|every|each|once|twice|times?|an?|per|day|week|month|year|two|three|four|five|six|usually|always|often|on|in|at|the|around|about|\d+(?:[:.]\d\d)?(?:am|pm|km|miles)?)\b`)
+var sameTimes = lazily(`\b(?:mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?|mornings?|evenings?|nights?|afternoons?|usually|instead|weekends?|daily|weekly|every|each|once|twice|times?|an?|per|day|week|month|year|two|three|four|five|six|usually|always|often|on|in|at|the|around|about|\d+(?:[:.]\d\d)?(?:am|pm|km|miles)?)\b`)
 
 // retimed reports whether two facts tell of the same habit at other times, of which the
 // later is how it is now.
 func retimed(c Candidate, f memory.Fact) bool {
-	if c.Category != "habit" || f.Category != "habit" || !nowSo.MatchString(c.Quote) || alsoSo.MatchString(c.Quote) || c.Subject != f.Subject {
+	if c.Category != f.Category || c.Category != "habit" && c.Category != "plan" || !nowSo.MatchString(c.Quote) || alsoSo.MatchString(c.Quote) || c.Subject != f.Subject {
 		return false
 	}
 	squeeze := func(s string) []string {
+		if c.Category == "plan" {
+			s = without(s, text.Resolve(s, c.ObservedAt))
+		}
+		s = switchedTo.ReplaceAllString(s, "User ")
 		terms := text.Terms(sameTimes.ReplaceAllString(text.Fold(s), " "))
 		slices.Sort(terms)
 		return terms
@@ -356,6 +389,7 @@ func retimed(c Candidate, f memory.Fact) bool {
 }
 
 var (
-	nowSo  = lazily(`(?i)\b(?:now|these days|instead|nowadays)\b`)
-	alsoSo = lazily(`(?i)\b(?:also|too|as well)\b`)
+	switchedTo = lazily(`^User (?:has )?(?:switched|changed) to `)
+	nowSo      = lazily(`(?i)\b(?:now|these days|instead|nowadays|switched to|changed to|rebook(?:ed)?|rescheduled|postponed)\b`)
+	alsoSo     = lazily(`(?i)\b(?:also|too|as well)\b`)
 )

@@ -45,6 +45,7 @@ func (r *reader) appointed(c *clause, i int) bool {
 		switch w := c.at(k); {
 		case restless[w] && r.putOff(c, i, k),
 			(w == "cancelled" || w == "canceled" || w == "called" || w == "off") && r.cancelled(c, i, k),
+			remeasure[w] && k > i && r.raised(c, i, k),
 			w == "now" && r.nowOn(c, i, k):
 			return true
 		}
@@ -199,6 +200,8 @@ func (r *reader) figure(f *family, said, attribute string) string {
 	switch {
 	case f.rule == "has kin", f.rule == "owns", f.rule == "has", f.category == "event" && soldForm.MatchString(said):
 		return kindHad(said, attribute)
+	case f.rule == "answers" && answersLong.MatchString(said), f.rule == "prefer" && answersLong.MatchString(said):
+		return "answers:length"
 	case f.rule == "prefer":
 		return pairOf(said, attribute)
 	case strings.HasPrefix(f.rule, "plan") && strings.Contains(said, " getting married"):
@@ -217,6 +220,9 @@ func (r *reader) figure(f *family, said, attribute string) string {
 	}
 	return attribute
 }
+
+// answersLong is a wish for how long answers are.
+var answersLong = lazily(`\b(?:short|shorter|long|longer|brief|concise|detailed|details)\b.*\b(?:answers|replies|responses|explanations)\b|\b(?:answers|replies|responses|explanations)\b.*\b(?:short|shorter|long|longer|brief|concise|detailed)\b`)
 
 // soldForm is what says that a thing is another's now.
 var soldForm = lazily(`^User (?:has )?(?:sold|crashed|totalled|totaled|lost) (?:User's|the) `)

@@ -13,8 +13,24 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 	switch f.rule {
 	case "birth": // but a baby shower is none
 		w := c.at(g.end)
-		return p.neg == "" && (w == "" || c.words[g.end].mark() || timing[w] || hanging[w] || stops[w] || adverb[w] || w == "girl" || w == "boy" || w == "named" || w == "called" || w == "and")
+		return p.neg == "" && (w == "" || c.words[g.end].mark() || timing[w] || hanging[w] || stops[w] || adverb[w] || w == "girl" || w == "boy" || w == "named" || w == "called" || w == "and" || p.verb.lemma == "give" && w == "to")
 	case "age", "eats again", "dating", "whereabouts", "timezone", "disposed", "native language", "wakes":
+		return p.neg == ""
+	case "commute":
+		w := c.at(g.end)
+		return p.neg == "" && p.often != "sometimes" && p.often != "rarely" && p.often != "occasionally" && (w == "" || w == "now" || w == "every" || w == "these" || w == "instead")
+	case "moved tool":
+		return p.neg == "" && (products[firstLow(g.get("old"))] || products[firstLow(g.get("tool"))])
+	case "moved":
+		if products[firstLow(g.get("place"))] {
+			return false
+		}
+	case "contact":
+		return f.attribute != "phone" || p.verb.lemma != "" || digits(g.get("size")) > 5
+	case "got off":
+		j := c.trimmed(p.rest, len(c.words))
+		return p.neg == "" && (c.at(j-1) == "off" || c.at(j-1) == "out" || c.at(j-1) == "removed")
+	case "team", "replaced":
 		return p.neg == ""
 	case "no more", "no driver":
 		return p.neg != ""
@@ -59,6 +75,22 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 // has reports whether a word is in the clause.
 func (c *clause) has(w string) bool {
 	return slices.ContainsFunc(c.words, func(o word) bool { return o.low == w })
+}
+
+func firstLow(s string) string {
+	first, _, _ := strings.Cut(lower(s), " ")
+	return first
+}
+
+// digits counts the digits of s.
+func digits(s string) int {
+	n := 0
+	for _, r := range s {
+		if r >= '0' && r <= '9' {
+			n++
+		}
+	}
+	return n
 }
 
 // longAgo reports whether words tell of a day that is past for so long that it is no

@@ -14,14 +14,15 @@ func init() { // names itself through kids and pets
 		"count":   among(table("a an my our one two three four five six seven eight nine ten another")),
 		"marital": among(table("single married divorced engaged widowed separated")),
 		"measure": measureEnd, "age": ageEnd, "tall": tallEnd, "manner": mannerEnd, "big": bigEnd,
-		"kind":    func(c *clause, i int) int { return c.before(i, 4, copulas) },
-		"oldtool": func(c *clause, i int) int { return c.before(i, 6, onlyTo) },
-		"leave":   among(table("maternity paternity parental sick medical family")),
-		"animal":  among(table("meat fish dairy eggs")),
-		"vital":   vitalEnd,
-		"contact": among(table("email e-mail phone mobile github website postal")),
-		"gadget":  among(gadgets),
-		"aimed":   func(c *clause, i int) int { return c.headed(i, 3, aims) },
+		"kind":      func(c *clause, i int) int { return c.before(i, 4, kindEnds) },
+		"oldtool":   func(c *clause, i int) int { return c.before(i, 6, onlyTo) },
+		"leave":     among(table("maternity paternity parental sick medical family")),
+		"animal":    among(table("meat fish dairy eggs")),
+		"vital":     vitalEnd,
+		"contact":   among(table("email e-mail phone mobile github website postal")),
+		"gadget":    among(gadgets),
+		"workplace": workplaceEnd, "vehicle": vehicleEnd, "team": teamEnd, "hospital": hospitalEnd, "body": bodyEnd,
+		"aimed": func(c *clause, i int) int { return c.headed(i, 3, aims) },
 		"occasion": func(c *clause, i int) int {
 			j := c.headed(i, 3, occasions)
 			if w := c.at(j); j > i && (w == "to" || w == "with" || w == "for" || w == "in" || w == "at") { // "my flight to Oslo"
@@ -51,13 +52,15 @@ func init() { // names itself through kids and pets
 		"allergen": allergen, "ailing": ailing, "diet": diet, "refused": thing, "habit": habitual,
 		"preferred": preferred, "degree": headed(degrees, 3), "device": device, "played": played,
 		"appointment": appointment, "aim": aimed, "doing": doing, "duty": duty, "upcoming": upcoming, "holding": holding, "trade": ofTrade, "found": finding, "sport": sport, "amount": amountOf, "awaited": awaited, "sought": sought,
-		"chosen": chosen, "project": project, "goal": goal, "matters": matterOf, "kids": kids, "illness": illness, "owned": owned,
+		"chosen": chosen, "project": project, "goal": goal, "matters": matterOf, "kids": kids, "pursued": pursued, "subject": subjectOf, "lengthy": lengthy, "illness": illness, "owned": owned,
 	}
 }
 
 var (
 	copulas = table("is are has was")
-	onlyTo  = table("to")
+	// kindEnds are words before which the kind of a favourite ends: "band these days is".
+	kindEnds = table("is are has was these nowadays currently lately now")
+	onlyTo   = table("to")
 )
 
 func among(words map[string]bool) func(c *clause, i int) int {

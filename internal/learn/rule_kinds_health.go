@@ -54,7 +54,7 @@ func restricted(c *clause, i int) string {
 }
 
 // drugs are medicines that people take for long.
-var drugs = table("antidepressants insulin metformin statins medication medications meds steroids warfarin lithium levothyroxine ibuprofen antihistamines lisinopril sertraline prozac ritalin adderall methotrexate prednisone")
+var drugs = table("antibiotics painkillers beta-blockers blockers antidepressants insulin metformin statins medication medications meds steroids warfarin lithium levothyroxine ibuprofen antihistamines lisinopril sertraline prozac ritalin adderall methotrexate prednisone")
 
 // drug accepts a medicine that somebody takes: "blood pressure medication". "Meds" alone
 // tell too little.

@@ -191,6 +191,8 @@ func illness(c *clause, i int) string {
 				k++
 			}
 			return c.text(j, k+1)
+		case (w == "broken" || w == "sprained" || w == "torn" || w == "fractured" || w == "twisted" || w == "dislocated") && bodyEnd(c, k+1) > k+1:
+			return thirdPerson(c.text(i, bodyEnd(c, k+1)))
 		case (w == "intolerance" || w == "pressure" || w == "disease" || w == "condition" || w == "injury" || w == "disorder" || w == "syndrome" || w == "pain" || w == "fever" || w == "surgery") && k > j && c.at(j) != "the":
 			return thirdPerson(c.text(i, k+1))
 		}

@@ -1,6 +1,10 @@
 package learn
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/internal/text"
+)
 
 // People tell the names of those close to them beside what they say: "two cats, Miso
 // and Tofu", "a daughter (Mia, 7)", "a dog called Rex and a parrot, Kiwi". Such names
@@ -171,6 +175,9 @@ var hasOne = table("have own adopt rescue get buy foster")
 // named Kiwi". It reports false where no name is told.
 func (r *reader) hasNamed(c *clause, p *predicate) bool {
 	if p.subject != "user" || p.neg != "" || !hasOne[p.verb.lemma] || p.tense&(present|simplePast|perfect) == 0 || p.verb.lemma == "have" && p.tense != present {
+		return false
+	}
+	if !determiner[c.at(p.rest)] {
 		return false
 	}
 	wide := c.wide()
@@ -479,14 +486,15 @@ func (r *reader) born(c *clause, p *predicate, when string) bool {
 // lately is what a clause told, for one that goes on from it: "… but my wife doesn't".
 type lately struct {
 	p     predicate
-	rest  string
+	rest  text.Span // what followed its verb
 	start int
+	told  bool
 }
 
 // likewise reads who does, or does not do, what the clause before told: "I'm a
 // vegetarian but my wife isn't", "I don't eat meat, my husband does".
 func (r *reader) likewise(c *clause, i int, last *lately) bool {
-	if last.rest == "" || last.p.neg == "never" || last.p.tense&(present) == 0 {
+	if !last.told || last.rest.End == 0 || last.p.neg == "never" || last.p.tense&(present) == 0 {
 		return false
 	}
 	j := i
@@ -538,7 +546,7 @@ func (r *reader) likewise(c *clause, i int, last *lately) bool {
 		return false
 	}
 	found := len(r.found)
-	for _, cand := range readPlain(who+" "+said+" "+last.rest, *r.said) {
+	for _, cand := range readPlain(who+" "+said+" "+r.said.Text[last.rest.Start:last.rest.End], *r.said) {
 		cand.Span.Start, cand.Span.End = last.start, c.End
 		cand.Quote = r.said.Text[last.start:c.End]
 		r.found = append(r.found, cand)

@@ -46,6 +46,12 @@ func (r *reader) news(c *clause, p *predicate, when string) (*family, string) {
 	if p.tense == perfect && p.neg == "never" {
 		j = c.beforeThis(p.rest, j)
 	}
+	if p.tense == perfect && p.neg == "not" && v.class&(deed|light|routine|plain) != 0 && c.longSince(p.rest) {
+		if end := c.ending(p.rest); c.at(p.rest) == "since" || c.standing(p.rest, end) {
+			return ended, p.who + " " + p.says(0, "") + " " + thirdPerson(c.text(p.rest, end)) // "I haven't smoked since New Year"
+		}
+		return nil, ""
+	}
 	if c.vague(p.rest) && c.at(p.rest) != "to" || !c.standing(p.rest, j) && !(alone[v.lemma] && j == p.rest) {
 		if !(j > p.rest && (len(c.dates(p.rest, j)) > 0 || when != "") && v.class&deed != 0 && (alone[v.lemma] || p.subject != "user")) {
 			return nil, ""
@@ -339,10 +345,28 @@ func (c *clause) sinceWhen(i int) bool {
 	return false
 }
 
+// longSince reports whether the words end in how long ago something was last done.
+func (c *clause) longSince(i int) bool {
+	for ; i+1 < len(c.words); i++ {
+		w := c.at(i)
+		if w != "since" && w != "in" && w != "for" {
+			continue
+		}
+		for k := i + 1; k < len(c.words) && k < i+4; k++ {
+			switch n := c.at(k); {
+			case n == "years", n == "months", n == "year", n == "month", n == "weeks" && w != "since", n == "ages", n == "decades", months[n] && w == "since", isDigit(n) && len(n) == 4:
+				return true
+			}
+		}
+	}
+	return false
+}
+
 var spans = wordList("spans")
 
 // often reports whether the words say how often.
 func (c *clause) often(i int) bool {
+	from := i
 	for ; i < len(c.words); i++ {
 		switch w := c.at(i); {
 		case w == "every" || w == "each":
@@ -355,6 +379,8 @@ func (c *clause) often(i int) bool {
 			if a := c.at(i + 1); (a == "a" || a == "an" || a == "per") && spans[c.at(i+2)] {
 				return true
 			}
+		case (w == "a" || w == "per") && spans[c.at(i+1)] && i > from+1 && (i+2 == len(c.words) || c.words[i+2].mark() || hanging[c.at(i+2)] || trailing[c.at(i+2)]):
+			return true // "three coffees a day"
 		case w == "on" && strings.HasSuffix(c.at(i+1), "days") && spans[c.at(i+1)], w == "daily", w == "weekly", w == "monthly":
 			return true
 		case w == "weekends" && (c.at(i-1) == "on" || c.at(i-1) == "the"):

@@ -83,13 +83,13 @@ func (r *reader) ofMine(c *clause, i int, when string) {
 		r.ageOf(c, being{kind: lower(c.text(k, j)), name: r.met.name}, age)
 		return
 	}
-	if howMany(c.at(i)) > 1 { // "my two cats, Miso and Tofu"
+	if d := c.at(i); determiner[d] && howMany(d) > 1 { // "my two cats, Miso and Tofu"
 		j := max(kinEnd(c, i+1), petEnd(c, i+1))
 		if people, _ := c.wide().namesAt(j, true); j > i+1 && len(people) > 1 {
 			i++
 		}
 	}
-	if j := kinEnd(c, i); j > i && c.at(j) != "tongue" {
+	if j := kinEnd(c, i); j > i && c.at(j) != "tongue" && !(occasions[c.at(j)] && !c.words[j-1].owner) {
 		r.ofKin(c, i, j, when)
 		return
 	}
@@ -185,7 +185,8 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 	if name == "" && (c.at(j) == "called" || c.at(j) == "named") {
 		name, next = c.nameAfter(j + 1)
 	}
-	if at := c.wide(); name == "" && !p.plural && (at.at(j) == "(" || at.at(j) == "-") {
+	if j < len(c.all) && name == "" && !p.plural && (c.all[j].low == "(" || c.all[j].low == "-") {
+		at := c.wide()
 		if people, end := at.namesAt(j, false); len(people) == 1 {
 			name, next = people[0].name, c.spend(r, end)
 			if age := people[0].age; age != "" {

@@ -103,6 +103,9 @@ func (p *predicate) verbs(c *clause, i int) bool {
 		return p.main(c, j, future)
 	case "would":
 		j := p.adverbs(c, i+1)
+		if c.at(j) == "rather" {
+			return p.main(c, j+1, wish)
+		}
 		if l := c.at(j); l == "love" || l == "like" || l == "prefer" {
 			return p.main(c, j, wish)
 		}

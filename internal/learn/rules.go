@@ -100,8 +100,11 @@ type reader struct {
 	other   string // whom the clause before named and said nothing of: "Ravi and I …"
 	taken   int    // the byte of the turn up to which a statement before has read
 	last    lately // what the clause before told, for those that go on from it
-	met     being  // whom "he", "she" and "it" are in the next clause
-	g       captured
+	vacant  string // whose place somebody left in the clause before: "boss"
+	// strangers is how many statements about somebody named were read.
+	strangers int
+	met       being // whom "he", "she" and "it" are in the next clause
+	g         captured
 }
 
 func (r *reader) turn() {
@@ -222,7 +225,7 @@ func (r *reader) clause(c *clause) {
 	if r.appointed(c, i) {
 		return
 	}
-	if r.ofName(c, i, greeted) || r.likewise(c, i, &last) || r.ofMet(c, i, met) {
+	if r.noLonger(c, i) || r.ofName(c, i, greeted) || r.likewise(c, i, &last) || r.ofMet(c, i, met) {
 		return
 	}
 	when := ""
@@ -237,6 +240,9 @@ func (r *reader) clause(c *clause) {
 	couple := c.at(i) == "we" || c.at(i) == "i" && c.joint == "and" && r.other != ""
 	switch w := c.at(i); {
 	case w == "i" || w == "we":
+		if _, put := c.putDown(i); put && r.ofNamed(c, i, when) {
+			return
+		}
 		i++
 	case c.heir:
 	case w == "my" || w == "our":
@@ -247,10 +253,13 @@ func (r *reader) clause(c *clause) {
 	case when == "" && c.nameEnd(i) == len(c.words):
 		r.other = c.text(i, len(c.words))
 		return
-	case when == "" && r.dismissed(c, i), c.first && when == "" && r.brief(c, i):
+	case when == "" && (r.dismissed(c, i) || r.turnedMeDown(c, i)), r.theNew(c, i), c.first && when == "" && r.brief(c, i):
 		return
 	default:
-		r.ofThing(c, i)
+		found := len(r.found)
+		if r.ofThing(c, i); len(r.found) == found {
+			r.ofNamed(c, i, when)
+		}
 		return
 	}
 	if !p.read(c, i) || r.apart(c, &p, couple, when) {
@@ -370,10 +379,13 @@ func (c *clause) subjectAhead(i int) bool {
 func (r *reader) facts(c *clause, p *predicate, when string) {
 	defer func(found int) {
 		if len(r.found) > found {
-			r.last = lately{p: *p, rest: c.text(p.rest, c.ending(p.rest)), start: c.Start}
+			r.last = lately{p: *p, start: c.Start, told: true}
+			if end := c.ending(p.rest); end > p.rest {
+				r.last.rest = text.Span{Start: c.words[p.rest].start, End: c.words[end-1].end}
+			}
 		}
 	}(len(r.found))
-	if r.hasNamed(c, p) || r.born(c, p, when) {
+	if r.hasNamed(c, p) || r.born(c, p, when) || r.downTo(c, p) {
 		return
 	}
 	for _, f := range byVerb()[p.verb.lemma] {
@@ -460,6 +472,9 @@ func (r *reader) fact(c *clause, p *predicate, f *family, said, when string) {
 		attribute = "" // it says nothing against the work that somebody has
 	}
 	subject := p.subject
+	if partnersOwn(subject) && attribute == "pregnancy" || justBorn(subject, said, when, c.said.Turn.CreatedAt) {
+		subject, attribute = "user", "pregnancy" // a couple has one between them
+	}
 	category := f.category
 	if subject != "user" {
 		category = "family"

@@ -20,12 +20,24 @@ func saying(content string) []Said {
 	}}, GuardOptions{})
 }
 
+// reading returns what the rules read in turns and the filter keeps, less what is said
+// of people whom nobody has told of.
+func reading(said []Said) []Candidate {
+	kept, _ := Filter(Rules(said), said)
+	var out []Candidate
+	for i, c := range kept {
+		if c, known := byItsName(c, kept[:i]); known {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // learned returns the words of the facts that the rules read and the filter keeps.
 func learned(content string) string {
 	said := saying(content)
-	kept, _ := Filter(Rules(said), said)
 	var out []string
-	for _, c := range kept {
+	for _, c := range reading(said) {
 		fact := c.Text
 		if c.Waits != "" {
 			fact += " [waits: " + c.Waits + "]"
