@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,8 @@ type Vectors struct {
 	Model    string // the embedder's Fingerprint
 	Memories int    // that have one or are to get one
 	Lacking  int    // of those, how many have none
-	UnderWay bool   // a job gives them now
+	UnderWay bool   // a job gives them, or is to
+	Error    string // of that job, while it waits to be tried again
 }
 
 // vectoring is what is known of giving vectors. The zero vectoring knows nothing.
@@ -143,7 +145,20 @@ func (e *Engine) Vectors(ctx context.Context, owner memory.Owner) (Vectors, erro
 		return is, nil
 	}
 	is, _, _, err := e.lacking(ctx, owner, 0)
-	return is, err
+	if err != nil {
+		return is, err
+	}
+	waiting, err := e.Store.Jobs(ctx, owner)
+	if err != nil {
+		return is, fmt.Errorf("read jobs: %w", err)
+	}
+	for _, j := range waiting {
+		if j.Kind == memory.JobEmbed && j.State != memory.JobParked {
+			is.UnderWay = true
+			is.Error = cmp.Or(is.Error, j.Error)
+		}
+	}
+	return is, nil
 }
 
 // Reembed queues the job that gives an owner's memories the vectors that they lack,

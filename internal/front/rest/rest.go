@@ -69,6 +69,7 @@ func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
 	d.searchOperations(add)
 	d.changeOperations(add)
 	d.learningOperations(add)
+	d.vectorOperations(add)
 	d.serverOperations(add)
 	return api
 }

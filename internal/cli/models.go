@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/model/hub"
+	"github.com/loci-memory/loci/internal/model/transformer"
+	"github.com/loci-memory/loci/memory"
+)
+
+func models(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "models",
+		Short: "Local models that embed and rerank",
+		Long: "Models that Loci runs itself: sentence encoders (embedder: local:NAME) and cross-encoders (reranker: local:NAME).\n" +
+			"They lie in models_dir, a folder each, as the hub publishes them; docs/models.md says which fit.",
+		Example: "  loci models list\n  loci models pull all-MiniLM-L6-v2\n  loci models verify all-MiniLM-L6-v2\n  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci serve",
+	}
+	cmd.AddCommand(modelsList(g), modelsPull(g), modelsVerify(g), modelsRemove(g))
+	return cmd
+}
+
+// localModel is what is known of a model that is there.
+type localModel struct {
+	Name        string `json:"name"`
+	Dir         string `json:"dir"`
+	Bytes       int64  `json:"bytes"`
+	Kind        string `json:"kind,omitempty"` // embedder or reranker
+	Dims        int    `json:"dims,omitempty"` // of an embedder's vectors
+	Fingerprint string `json:"fingerprint,omitempty"`
+	InUse       bool   `json:"in_use"`
+	Repository  string `json:"repository,omitempty"`
+	Commit      string `json:"commit,omitempty"`
+	Error       string `json:"error,omitempty"` // why it cannot be used
+}
+
+// look opens a model.
+func look(m hub.Model, inUse []string) localModel {
+	out := localModel{Name: m.Name, Dir: m.Dir, Bytes: m.Bytes, InUse: slices.Contains(inUse, m.Name)}
+	opened, err := transformer.Open(m.Dir)
+	if err != nil {
+		out.Error = err.Error()
+		return out
+	}
+	out.Kind, out.Dims, out.Fingerprint = "embedder", opened.Dims(), opened.Fingerprint()
+	if opened.Reranks() {
+		out.Kind, out.Dims = "reranker", 0
+	}
+	return out
+}
+
+func modelsList(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "Models that are there",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, dir, err := g.modelsFolder(cmd)
+			if err != nil {
+				return err
+			}
+			found, err := hub.List(dir)
+			if err != nil {
+				return err
+			}
+			all := []localModel{}
+			for _, m := range found {
+				all = append(all, look(m, config.ModelsInUse()))
+			}
+			return g.print(cmd.OutOrStdout(), struct {
+				Dir    string  `json:"dir"`
+				Models []localModel `json:"models"`
+			}{dir, all}, func(w io.Writer) { printModels(w, dir, all) })
+		},
+	}
+	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
+	return cmd
+}
+
+func printModels(w io.Writer, dir string, all []localModel) {
+	if len(all) == 0 {
+		fmt.Fprintf(w, "no model is in %s; get one with: loci models pull all-MiniLM-L6-v2\n", dir)
+		return
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "model\tkind\tdims\tsize\tfingerprint\t")
+	for _, m := range all {
+		use, dims := "", "-"
+		if m.InUse {
+			use = "in use"
+		}
+		if m.Dims > 0 {
+			dims = fmt.Sprint(m.Dims)
+		}
+		if m.Error != "" {
+			m.Kind, m.Fingerprint = "broken", "-"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Kind, dims, megabytes(m.Bytes), m.Fingerprint, use)
+	}
+	_ = t.Flush() // an error of w shows when the next line is written
+	for _, m := range all {
+		if m.Error != "" {
+			fmt.Fprintf(w, "%s\n", m.Error)
+		}
+	}
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+func modelsPull(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:     "pull NAME",
+		Short:   "Get a model from the hub",
+		Long:    "Get a model from the hub at models_url into models_dir. What broke off goes on where it was; every file is held against its published hash.",
+		Example: "  loci models pull all-MiniLM-L6-v2\n  loci models pull BAAI/bge-small-en-v1.5\n  LOCI_MODELS_URL=https://mirror.example loci models pull all-MiniLM-L6-v2",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, dir, err := g.modelsFolder(cmd)
+			if err != nil {
+				return err
+			}
+			bar := &progress{w: cmd.ErrOrStderr()}
+			bar.live = isTerminal(os.Stderr) && bar.w == os.Stderr
+			name, err := hub.Puller{Dir: dir, URL: strings.TrimRight(config.ModelsURL, "/"), Client: hub.NewClient(), Progress: bar.file}.Pull(cmd.Context(), args[0])
+			bar.end()
+			if err != nil {
+				return err
+			}
+			m := look(hub.Model{Name: name, Dir: filepath.Join(dir, name)}, nil)
+			if m.Error != "" {
+				return fmt.Errorf("%s is there and whole, and Loci cannot run it: %s", name, m.Error)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is there: %s\n", name, m.what())
+			return nil
+		},
+	}
+}
+
+// what says what a model is and how to use it.
+func (m localModel) what() string {
+	if m.Kind == "embedder" {
+		return fmt.Sprintf("an embedder of %d dims; use it with LOCI_EMBEDDER=local:%s", m.Dims, m.Name)
+	}
+	return fmt.Sprintf("a reranker; use it with LOCI_RERANKER=local:%s", m.Name)
+}
+
+func modelsVerify(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify [NAME...]",
+		Short: "Say whether models are whole and can be run; all of them unless named",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			_, dir, err := g.modelsFolder(cmd)
+			if err != nil {
+				return err
+			}
+			if len(names) == 0 {
+				all, err := hub.List(dir)
+				if err != nil {
+					return err
+				}
+				for _, m := range all {
+					names = append(names, m.Name)
+				}
+			}
+			broken := 0
+			for _, name := range names {
+				path, err := hub.Find(dir, name)
+				if err != nil {
+					return err
+				}
+				said, err := verify(hub.Model{Name: name, Dir: path})
+				if err != nil {
+					broken++
+					said = fmt.Sprintf("broken\n  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", name, said)
+			}
+			if broken > 0 {
+				return fmt.Errorf("%d of %d models are broken; loci models remove NAME and loci models pull NAME get one again", broken, len(names))
+			}
+			return nil
+		},
+	}
+}
+
+func verify(m hub.Model) (string, error) {
+	published, err := hub.Verify(m.Dir)
+	if err != nil {
+		return "", err
+	}
+	is := look(m, nil)
+	if is.Error != "" {
+		return "", errors.New(is.Error)
+	}
+	if published == nil {
+		return "can be run; its files were put there by hand, and no hashes are known: " + is.what(), nil
+	}
+	return fmt.Sprintf("whole, as %s published it (%.10s): %s", published.Repository, published.Commit, is.what()), nil
+}
+
+func modelsRemove(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Remove a model that is not in use",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, dir, err := g.modelsFolder(cmd)
+			if err != nil {
+				return err
+			}
+			name := filepath.ToSlash(filepath.Clean(args[0]))
+			if slices.Contains(config.ModelsInUse(), name) {
+				return memory.Errorf(memory.Conflict, "%s is in use: the settings name it as embedder or reranker", name)
+			}
+			if err := hub.Remove(dir, name); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", name)
+			return nil
+		},
+	}
+}
+
+// modelsFolder returns the settings and where models are.
+func (g *global) modelsFolder(cmd *cobra.Command) (loci.Config, string, error) {
+	config, err := g.load(cmd)
+	if err != nil {
+		return config, "", err
+	}
+	dir, err := config.ModelsFolder()
+	return config, dir, err
+}
+
+// progress shows how far long work is: on a terminal a line that changes, elsewhere a
+// line for each thing that is done.
+type progress struct {
+	w     io.Writer
+	live  bool
+	last  time.Time // when it was shown
+	shown bool      // a line is open
+	done  string    // what was said to be done
+}
+
+// refresh is how often a line changes: often enough to be seen moving.
+const refresh = 100 * time.Millisecond
+
+// file says how much of a file is there.
+func (p *progress) file(name string, done, size int64) {
+	p.at(name, done, size, func(n int64) string { return megabytes(n) })
+}
+
+// at says how much of something is done, of so much.
+func (p *progress) at(name string, done, of int64, unit func(int64) string) {
+	if done >= of {
+		if p.done == name {
+			return
+		}
+		p.done = name
+		p.open()
+		fmt.Fprintf(p.w, "%s  %s\n", name, unit(of))
+		p.shown = false
+		return
+	}
+	if !p.live || time.Since(p.last) < refresh {
+		return
+	}
+	p.last = time.Now()
+	const width = 30
+	full := int(width * done / max(1, of))
+	p.open()
+	fmt.Fprintf(p.w, "%s  [%s%s] %s of %s", name, strings.Repeat("=", full), strings.Repeat(" ", width-full), unit(done), unit(of))
+	p.shown = true
+}
+
+// open goes to the beginning of an empty line.
+func (p *progress) open() {
+	if p.shown {
+		fmt.Fprint(p.w, "\r\033[K")
+	}
+}
+
+// end leaves the line that changes.
+func (p *progress) end() {
+	if p.shown {
+		fmt.Fprintln(p.w)
+		p.shown = false
+	}
+}
