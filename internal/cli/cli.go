@@ -72,7 +72,7 @@ func root() *cobra.Command {
 	p.StringVar(&g.config, "config", "", "settings file (YAML)")
 	p.StringArrayVar(&g.set, "set", nil, "a setting, as key=value; may be repeated")
 	cmd.AddCommand(serve(g), demo(g), add(g), search(g), list(g), forget(g),
-		history(g), undo(g), review(g), pause(g), relearn(g), upkeep(g), prompts(g), jobs(g), usage(g), benchmark())
+		history(g), undo(g), review(g), pause(g), relearn(g), upkeep(g), prompts(g), jobs(g), usage(g), export(g), imports(g), benchmark())
 	cmd.AddCommand(models(g), reembed(g))
 	return cmd
 }
@@ -127,7 +127,7 @@ func (g *global) connect(cmd *cobra.Command) (c *client.Client, done func() erro
 	running, stop := context.WithCancel(ctx)
 	finished := make(chan error, 1)
 	go func() { finished <- l.Run(running) }()
-	opts.HTTP = &http.Client{Transport: inProcess{l.Handler()}}
+	opts.HTTP = &http.Client{Transport: streaming{inProcess{l.Handler()}}}
 	return client.New("http://localhost", opts), func() error {
 		stop()
 		return errors.Join(<-finished, l.Close())

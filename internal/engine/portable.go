@@ -63,6 +63,7 @@ type Bringing struct {
 	DryRun      bool
 	Strict      bool // end at the first problem; what stood before it stays
 	Learn       bool // from turns that wait for it
+	First       int  // what the first line is called, for a part of a file; 0: 1
 	Idempotency string
 }
 

@@ -18,7 +18,7 @@ import (
 // belong to others, what was erased, and Loci's own settings. An error after the
 // first byte leaves an export that is not whole.
 func (e *Engine) Export(ctx context.Context, owner memory.Owner, t Taking, w io.Writer) error {
-	if err := t.check(); err != nil {
+	if err := t.Check(); err != nil {
 		return err
 	}
 	out := bufio.NewWriterSize(w, 64<<10)
@@ -38,8 +38,8 @@ func (e *Engine) Export(ctx context.Context, owner memory.Owner, t Taking, w io.
 	return out.Flush()
 }
 
-// check reports as [memory.Invalid] what no export can hold, before anything is written.
-func (t Taking) check() error {
+// Check reports as [memory.Invalid] what no export can hold, before anything is written.
+func (t Taking) Check() error {
 	if f := []Format{"", JSONL, Markdown, Zip}; !slices.Contains(f, t.Format) {
 		return memory.Errorf(memory.Invalid, "format: %q is none of %v", t.Format, f[1:])
 	}

@@ -71,12 +71,13 @@ func (w walker) zip(ctx context.Context, out io.Writer) error {
 		write(p)
 		return p.err
 	}
-	var err error
-	if w.has(ProfilePart) && w.Project == "" {
-		err = file("profile.md", func(p *pageWriter) { p.comment(head); w.profilePage(ctx, p, 1) })
+	entries := 0
+	err := w.profile(ctx, func(record) error { entries++; return nil })
+	if err == nil && entries > 0 {
+		err = file("profile.md", func(p *pageWriter) { p.keep(p.comment(head)); w.profilePage(ctx, p, 1) })
 	}
 	if err == nil && w.has(FactPart) {
-		err = file("facts.md", func(p *pageWriter) { p.comment(head); w.factsPage(ctx, p, 1) })
+		err = file("facts.md", func(p *pageWriter) { p.keep(p.comment(head)); w.factsPage(ctx, p, 1) })
 	}
 	if err == nil {
 		names := map[string]int{}
@@ -86,7 +87,7 @@ func (w walker) zip(ctx context.Context, out io.Writer) error {
 				name = fmt.Sprintf("%s (%d)", name, names[name])
 			}
 			return file("conversations/"+name+".md", func(p *pageWriter) {
-				p.comment(head)
+				p.keep(p.comment(head))
 				p.keep(w.talkPage(ctx, p, 1, c))
 			})
 		})
@@ -98,10 +99,10 @@ func (w walker) zip(ctx context.Context, out io.Writer) error {
 }
 
 // fileName is a name that every file system takes: a day, and letters and digits of
-// the title.
+// the title, or the time where there is none.
 func fileName(c *memory.Conversation) string {
 	var b strings.Builder
-	for _, r := range shownTitle(c) {
+	for _, r := range shown(c.Title) {
 		switch {
 		case b.Len() >= 60:
 		case unicode.IsLetter(r), unicode.IsDigit(r):
@@ -110,14 +111,17 @@ func fileName(c *memory.Conversation) string {
 			b.WriteByte('-')
 		}
 	}
-	return c.CreatedAt.Format("2006-01-02") + " " + strings.Trim(b.String(), "-")
+	if name := strings.Trim(b.String(), "-"); name != "" {
+		return c.CreatedAt.Format("2006-01-02 ") + name
+	}
+	return c.CreatedAt.Format("2006-01-02 15.04")
 }
 
 func shownTitle(c *memory.Conversation) string {
 	if title := shown(c.Title); title != "" {
 		return title
 	}
-	return "Conversation " + shown(clip(c.ID, 60))
+	return "Conversation of " + c.CreatedAt.Format("2006-01-02 15:04")
 }
 
 // eachTalk goes through the conversations that there is something of.

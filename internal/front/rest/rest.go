@@ -69,6 +69,7 @@ func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
 	d.searchOperations(add)
 	d.changeOperations(add)
 	d.learningOperations(add)
+	d.portableOperations(add)
 	d.vectorOperations(add)
 	d.serverOperations(add)
 	return api
@@ -135,6 +136,10 @@ func who(ctx context.Context) (memory.Owner, memory.Author, error) {
 // takes every body for JSON, whatever a client calls it: curl calls it a form.
 func checked(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == importPath { // read line by line, and checked so
+			streamed(w, r, next)
+			return
+		}
 		data, err := httpx.ReadBody(r)
 		if err == nil {
 			err = checkText(r, data)

@@ -1,0 +1,148 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// ExportQuery says what an export holds. Empty fields do not narrow.
+type ExportQuery struct {
+	Format  string    `query:"format" enum:"jsonl,markdown,zip" default:"jsonl" doc:"jsonl: one JSON object a line. markdown: one page for people. zip: Markdown files."`
+	Parts   string    `query:"parts" doc:"turns, facts, summaries, profile, relations; several with commas, all unless given."`
+	Status  string    `query:"status" doc:"active, pending, superseded, retired, rejected, replaced; several with commas, all unless given."`
+	Project string    `query:"project"`
+	AsOf    time.Time `query:"as_of" doc:"What was known then."`
+	ValidAt time.Time `query:"valid_at" doc:"What was true then."`
+}
+
+// ImportQuery says how what is sent is to be read.
+type ImportQuery struct {
+	Format  string `query:"format" enum:"jsonl,markdown,list,chatgpt,mem0,basic-memory,agent-cli" default:"jsonl" doc:"What is sent; docs/portable.md tells of each."`
+	Project string `query:"project" maxLength:"256" doc:"What others' facts and chats belong to."`
+	DryRun  bool   `query:"dry_run" doc:"Only say what would be added."`
+	Strict  bool   `query:"strict" doc:"End at the first line that cannot be read; what stood before it stays."`
+	Learn   bool   `query:"learn" doc:"Learn from turns that wait for it."`
+	First   int    `query:"first_line" doc:"What to call the first line, where a part of a file is sent; 1 unless given."`
+}
+
+// Imported says what an import did, or would do.
+type Imported struct {
+	DryRun      bool             `json:"dry_run"`
+	Read        int              `json:"read" doc:"Records that were read."`
+	Added       Tally            `json:"added"`
+	There       Tally            `json:"there" doc:"What was there already."`
+	Duplicates  int              `json:"duplicates" doc:"Facts that a live one says already, left out."`
+	Waiting     int              `json:"waiting" doc:"Of the added facts, those that wait for a person."`
+	Redacted    int              `json:"redacted" doc:"Texts that had secrets blanked."`
+	Conflicting int              `json:"conflicting" doc:"How many conflicts there are."`
+	Conflicts   []ImportTrouble  `json:"conflicts,omitempty" doc:"What is other here than in the file, and was left as it is; the first hundred."`
+	Broken      int              `json:"broken" doc:"How many lines could not be read."`
+	Problems    []ImportTrouble  `json:"problems,omitempty" doc:"The first hundred of them."`
+	Sample      []ImportedSample `json:"sample,omitempty" doc:"Some of what was added."`
+	Runs        []string         `json:"runs,omitempty" doc:"Runs that undo takes; the first hundred."`
+	Jobs        int              `json:"jobs,omitempty" doc:"Learning that was queued."`
+}
+
+// Tally counts by kind.
+type Tally struct {
+	Conversations int `json:"conversations"`
+	Turns         int `json:"turns"`
+	Facts         int `json:"facts"`
+	Summaries     int `json:"summaries"`
+	Profile       int `json:"profile"`
+	Relations     int `json:"relations"`
+}
+
+// Sum is how much it is of all kinds.
+func (t Tally) Sum() int {
+	return t.Conversations + t.Turns + t.Facts + t.Summaries + t.Profile + t.Relations
+}
+
+// ImportTrouble is a line that was left out.
+type ImportTrouble struct {
+	Line   int    `json:"line" doc:"From 1; of a JSON list the place in it."`
+	Target string `json:"target,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// ImportedSample is something that was added.
+type ImportedSample struct {
+	Target  string        `json:"target"`
+	Content string        `json:"content,omitempty"`
+	Status  memory.Status `json:"status"`
+}
+
+// Export returns a stream of what memory holds, which must be closed. What it yields
+// is whole only if it ends in io.EOF.
+func (c *Client) Export(ctx context.Context, q ExportQuery) (io.ReadCloser, error) {
+	resp, err := c.send(ctx, http.MethodGet, "/api/export"+queryString(q), nil, "", "")
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+// Import sends a file, or a part of one, to be brought into memory. key, if not "",
+// makes sending it again write nothing.
+func (c *Client) Import(ctx context.Context, q ImportQuery, file io.Reader, key string) (out Imported, err error) {
+	resp, err := c.send(ctx, http.MethodPost, "/api/import"+queryString(q), file, importType(q.Format), key)
+	if err != nil {
+		return out, err
+	}
+	defer func() { _ = resp.Body.Close() }() // nothing is lost with a body that was read
+	data, err := readAnswer(resp)
+	if err != nil {
+		return out, memory.Errorf(memory.Unavailable, "read answer: %w", err)
+	}
+	if err := json.Unmarshal(data, &out); err != nil {
+		return out, fmt.Errorf("read the answer of POST /api/import: %w", err)
+	}
+	return out, nil
+}
+
+// importType is the media type of a format.
+func importType(format string) string {
+	switch format {
+	case "chatgpt", "mem0":
+		return "application/json"
+	case "", "jsonl":
+		return "application/x-ndjson"
+	}
+	return "text/markdown"
+}
+
+// send makes a request whose body or answer is a stream. An answer of 300 or more is
+// an error.
+func (c *Client) send(ctx context.Context, method, path string, body io.Reader, media, key string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range map[string]string{"Content-Type": media, "Idempotency-Key": key, "X-Loci-Key": c.opts.Key, "X-Loci-User": c.opts.User} {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	resp, err := c.opts.HTTP.Do(req)
+	if err != nil {
+		return nil, &memory.Error{Code: memory.Unavailable, Err: err}
+	}
+	if resp.StatusCode < 300 {
+		return resp, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblemText))
+	_ = resp.Body.Close() // the answer is an error anyway
+	if err != nil {
+		return nil, memory.Errorf(memory.Unavailable, "read answer: %w", err)
+	}
+	return nil, problem(resp.StatusCode, data)
+}
+
+// maxProblemText bounds what is read of an error.
+const maxProblemText = 1 << 20

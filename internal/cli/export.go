@@ -1,0 +1,332 @@
+package cli
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+func export(g *global) *cobra.Command {
+	var q client.ExportQuery
+	var noTurns, force bool
+	cmd := &cobra.Command{
+		Use:   "export [PATH]",
+		Short: "Take memory away, as JSON lines or Markdown",
+		Long: "Take memory away. PATH says how by its name: .jsonl (one JSON object a line), .md (one page), .zip (Markdown files), or a folder\n" +
+			"of Markdown files. Without PATH, JSON lines are written to the standard output. loci import brings all of them back.",
+		Example: "  loci export memory.jsonl\n  loci export my-memory/\n  loci export --as-of \"last week\" --no-turns facts.md",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := onlyOne(cmd, "kinds", "no-turns"); err != nil {
+				return err
+			}
+			if noTurns {
+				q.Parts = "facts,summaries,profile,relations"
+			}
+			path := ""
+			if len(args) == 1 && args[0] != "-" {
+				path = args[0]
+			}
+			if q.Format == "" {
+				q.Format = formatOfPath(path)
+			}
+			if err := writable(path, force); err != nil {
+				return err
+			}
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				written, err := take(ctx, c, q, path, cmd)
+				if err != nil || path == "" {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), written, func(w io.Writer) {
+					fmt.Fprintf(w, "%s  %s\n", written.Path, size(written.Bytes))
+				})
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&q.Format, "format", "", "jsonl, markdown, zip; by PATH unless given")
+	f.StringVar(&q.Parts, "kinds", "", "turns, facts, summaries, profile, relations; several with commas, all unless given")
+	f.BoolVar(&noTurns, "no-turns", false, "everything but what was said")
+	f.StringVar(&q.Status, "status", "", "active, pending, superseded, retired, rejected, replaced; several with commas, all unless given")
+	f.StringVar(&q.Project, "project", "", "only of this project; without the profile")
+	f.Var(moment{at: &q.AsOf, end: true}, "as-of", "what was known then: 2026-05-03, yesterday, 90m (ago), …")
+	f.Var(moment{at: &q.ValidAt, end: true}, "valid-at", "what was true then")
+	f.BoolVar(&force, "force", false, "write over what is at PATH")
+	return onMemory(g, cmd)
+}
+
+// exported is what an export says of itself.
+type exported struct {
+	Path  string `json:"path"`
+	Bytes int64  `json:"bytes"`
+}
+
+// formatOfPath is what a path's name asks for.
+func formatOfPath(path string) string {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".md", ".markdown":
+		return "markdown"
+	case ".zip":
+		return "zip"
+	}
+	if isFolder(path) {
+		return "zip" // which is unpacked there
+	}
+	return "jsonl"
+}
+
+// isFolder reports whether a path is a folder, or is written as one.
+func isFolder(path string) bool {
+	if path == "" {
+		return false
+	}
+	info, err := os.Stat(path)
+	return os.IsPathSeparator(path[len(path)-1]) || err == nil && info.IsDir() || filepath.Ext(path) == "" && errors.Is(err, os.ErrNotExist)
+}
+
+// writable refuses to write over what is there.
+func writable(path string, force bool) error {
+	if path == "" || force {
+		return nil
+	}
+	if isFolder(path) {
+		names, err := os.ReadDir(path)
+		if err == nil && len(names) > 0 {
+			return memory.Errorf(memory.Invalid, "%s is not empty; --force writes into it", path)
+		}
+		return nil
+	}
+	if _, err := os.Stat(path); err == nil {
+		return memory.Errorf(memory.Invalid, "%s is there already; --force writes over it", path)
+	}
+	return nil
+}
+
+// take writes an export to a path, "" for the standard output. A file is there whole
+// or not at all.
+func take(ctx context.Context, c *client.Client, q client.ExportQuery, path string, cmd *cobra.Command) (_ exported, err error) {
+	stream, err := c.Export(ctx, q)
+	if err != nil {
+		return exported{}, err
+	}
+	defer func() { err = errors.Join(err, stream.Close()) }()
+	shown := gaugeOn(cmd.ErrOrStderr(), "exported", 0)
+	if path == "" {
+		n, err := io.Copy(cmd.OutOrStdout(), shown.reading(stream))
+		return exported{Bytes: n}, err
+	}
+	folder := isFolder(path) && q.Format == "zip"
+	dir := filepath.Dir(path)
+	if folder {
+		dir = path
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return exported{}, err
+		}
+	}
+	temp, err := os.CreateTemp(dir, ".loci-export-*")
+	if err != nil {
+		return exported{}, err
+	}
+	defer func() { _ = os.Remove(temp.Name()) }() // gone already if all went well
+	n, err := io.Copy(temp, shown.reading(stream))
+	shown.done()
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return exported{}, fmt.Errorf("export: %w", err)
+	}
+	if folder {
+		n, err = unpack(temp.Name(), dir)
+		return exported{path, n}, err
+	}
+	return exported{path, n}, os.Rename(temp.Name(), path)
+}
+
+// unpack writes the files of a zip under a folder.
+func unpack(archive, dir string) (total int64, err error) {
+	z, err := zip.OpenReader(archive)
+	if err != nil {
+		return 0, fmt.Errorf("read what the server sent: %w", err)
+	}
+	defer func() { err = errors.Join(err, z.Close()) }()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	for _, f := range z.File {
+		n, err := unpackOne(root, f)
+		if err != nil {
+			return total, fmt.Errorf("write %s: %w", f.Name, err)
+		}
+		total += n
+	}
+	return total, nil
+}
+
+func unpackOne(root *os.Root, f *zip.File) (n int64, err error) {
+	name := filepath.FromSlash(f.Name)
+	if !filepath.IsLocal(name) {
+		return 0, errors.New("its name leads out of the folder")
+	}
+	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return 0, err
+	}
+	from, err := f.Open()
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	to, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	n, err = io.Copy(to, from)
+	return n, errors.Join(err, to.Close())
+}
+
+// size says how large something is.
+func size(n int64) string {
+	switch {
+	case n >= 10<<20:
+		return fmt.Sprintf("%d MiB", n>>20)
+	case n >= 10<<10:
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// gauge tells a person at a terminal how far long work is, some times a second.
+type gauge struct {
+	w     io.Writer // nil: nobody looks
+	verb  string
+	total int64 // bytes; 0: nobody knows
+	read  int64
+	next  time.Time
+}
+
+// tick is how often a line of progress is written.
+const tick = 200 * time.Millisecond
+
+func gaugeOn(w io.Writer, verb string, total int64) *gauge {
+	p := &gauge{verb: verb, total: total, next: time.Now().Add(tick)}
+	if f, ok := w.(*os.File); ok && isTerminal(f) {
+		p.w = w
+	}
+	return p
+}
+
+// add notes that so many bytes more are through.
+func (p *gauge) add(n int64) {
+	p.read += n
+	if p.w == nil || time.Now().Before(p.next) {
+		return
+	}
+	p.next = time.Now().Add(tick)
+	if p.total <= 0 {
+		fmt.Fprintf(p.w, "\r%s %s\x1b[K", p.verb, size(p.read))
+		return
+	}
+	const width = 30
+	full := int(min(p.read, p.total) * width / p.total)
+	fmt.Fprintf(p.w, "\r%s [%s%s] %d%% of %s\x1b[K", p.verb, strings.Repeat("#", full), strings.Repeat(".", width-full), min(p.read, p.total)*100/p.total, size(p.total))
+}
+
+// done takes the line away.
+func (p *gauge) done() {
+	if p.w != nil {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
+
+func (p *gauge) reading(r io.Reader) io.Reader { return &gaugeReader{r, p} }
+
+type gaugeReader struct {
+	io.Reader
+	p *gauge
+}
+
+func (r *gaugeReader) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	r.p.add(int64(n))
+	return n, err
+}
+
+// streaming answers an export in this process as it is written, and everything else
+// as inProcess does.
+type streaming struct{ inProcess }
+
+// RoundTrip implements http.RoundTripper.
+func (s streaming) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Path != "/api/export" {
+		return s.inProcess.RoundTrip(req)
+	}
+	inner := req.Clone(req.Context())
+	inner.RemoteAddr, inner.RequestURI, inner.Body = "127.0.0.1:0", req.URL.RequestURI(), http.NoBody
+	from, to := io.Pipe()
+	w := &pipeWriter{header: http.Header{}, to: to, begun: make(chan struct{})}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() {
+			if recover() != nil { // how a handler cuts its answer off
+				w.WriteHeader(http.StatusInternalServerError)
+				_ = to.CloseWithError(io.ErrUnexpectedEOF)
+				return
+			}
+			w.WriteHeader(http.StatusOK)
+			_ = to.Close() // never fails
+		}()
+		s.handler.ServeHTTP(w, inner)
+	}()
+	<-w.begun
+	return &http.Response{
+		Status: http.StatusText(w.status), StatusCode: w.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.header, Body: pipeBody{from, ended}, Request: req, ContentLength: -1,
+	}, nil
+}
+
+// pipeBody waits, when it is closed, for who writes it.
+type pipeBody struct {
+	*io.PipeReader
+	ended chan struct{}
+}
+
+func (b pipeBody) Close() error {
+	err := b.PipeReader.Close()
+	<-b.ended
+	return err
+}
+
+// pipeWriter is an answer that is read while it is written.
+type pipeWriter struct {
+	header http.Header
+	status int
+	begun  chan struct{} // closed when the status is known
+	to     *io.PipeWriter
+}
+
+func (w *pipeWriter) Header() http.Header { return w.header }
+
+func (w *pipeWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+		close(w.begun)
+	}
+}
+
+func (w *pipeWriter) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.to.Write(p)
+}

@@ -1,0 +1,211 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/loci-memory/loci/internal/dialog"
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// talkIn is a conversation on its way in.
+type talkIn struct {
+	memory.Conversation
+	line    int
+	named   bool           // the file has a line for it
+	stored  bool           // it is in the store
+	counted bool           // it is among what was added or there
+	path    map[int]string // of one that was stored before: active turns by index
+	last    memory.Turn    // of made turns: the one before; of a stored one without path: its end
+	known   bool           // last is known
+}
+
+// loose is the index of a turn that goes to the end of its conversation.
+const loose = -1
+
+// talk appends the batch's turns to their conversations.
+func (i *importer) talk(ctx context.Context, batch []record, there map[string]memory.Memory) error {
+	var order []string
+	turns := map[string][]record{}
+	for _, r := range batch {
+		switch {
+		case r.Conversation != nil:
+			id := r.Conversation.ID
+			if t := i.talks[id]; t == nil || !t.named {
+				i.talks[id] = &talkIn{Conversation: *r.Conversation, line: r.line, named: true}
+			}
+			if !slices.Contains(order, id) {
+				order = append(order, id)
+			}
+		case r.Turn != nil:
+			id := r.Turn.Conversation
+			if _, met := turns[id]; !met && !slices.Contains(order, id) {
+				order = append(order, id)
+			}
+			turns[id] = append(turns[id], r)
+		}
+	}
+	if err := i.meet(ctx, order, turns); err != nil {
+		return err
+	}
+	for _, id := range order {
+		if err := i.say(ctx, i.talks[id], turns[id], there); err != nil {
+			return err
+		}
+	}
+	for id := range i.talks { // bounded: what follows begins with its conversation's line
+		if len(order) > 0 && id != order[len(order)-1] {
+			delete(i.talks, id)
+		}
+	}
+	return nil
+}
+
+// meet finds out which conversations are there.
+func (i *importer) meet(ctx context.Context, order []string, turns map[string][]record) error {
+	var unknown []string
+	for _, id := range order {
+		if i.talks[id] == nil {
+			first := turns[id][0].Turn
+			i.talks[id] = &talkIn{Conversation: memory.Conversation{
+				ID: id, Owner: i.owner, Project: first.Project, Agent: first.Agent, CreatedAt: first.CreatedAt, UpdatedAt: first.CreatedAt,
+			}}
+		}
+		if !i.talks[id].known {
+			unknown = append(unknown, id)
+		}
+	}
+	for part := range slices.Chunk(unknown, 500) {
+		page, err := i.e.Store.Conversations(ctx, i.owner, memory.ConversationQuery{IDs: part, Limit: 500})
+		if err != nil {
+			return fmt.Errorf("look up conversations: %w", err)
+		}
+		for _, c := range page.Conversations {
+			i.talks[c.ID].stored = true
+		}
+	}
+	for _, id := range unknown {
+		t := i.talks[id]
+		t.known, t.last = true, memory.Turn{Index: -1}
+		if !t.stored {
+			continue
+		}
+		path, err := i.e.Store.Turns(ctx, i.owner, memory.TurnQuery{Conversation: id})
+		if err != nil {
+			return fmt.Errorf("look up turns: %w", err)
+		}
+		t.path = make(map[int]string, len(path))
+		for _, turn := range path {
+			t.path[turn.Index] = turn.ID
+			t.last = turn
+		}
+	}
+	return nil
+}
+
+// say appends turns to one conversation.
+func (i *importer) say(ctx context.Context, t *talkIn, said []record, there map[string]memory.Memory) error {
+	batch := memory.Batch{Conversation: t.Conversation}
+	met := map[string]bool{}
+	var sample []record
+	for _, r := range said {
+		turn := r.Turn
+		if old, ok := there[turn.ID]; ok || met[turn.ID] {
+			i.known(r, old)
+			if r.made && old.Turn != nil {
+				t.last = *old.Turn
+			}
+			continue
+		}
+		if r.made {
+			follow(turn, t)
+		}
+		if id, taken := t.path[turn.Index]; taken && turn.Status == memory.Active && id != turn.ID {
+			i.conflict(r, "turn %d of conversation %.60s is another one here", turn.Index, t.ID)
+			continue
+		}
+		met[turn.ID], t.last = true, *turn
+		if t.path != nil && turn.Status == memory.Active {
+			t.path[turn.Index] = turn.ID
+		}
+		batch.Turns, sample = append(batch.Turns, *turn), append(sample, r)
+	}
+	if batch.Conversation.UpdatedAt.IsZero() && len(batch.Turns) > 0 { // an export of the past does not know
+		batch.Conversation.UpdatedAt = t.last.CreatedAt
+	}
+	isNew := !t.stored
+	if len(batch.Turns) == 0 && (!isNew || !t.named) {
+		if t.named && !t.counted {
+			t.counted = true
+			i.out.There.Conversations++
+		}
+		return nil
+	}
+	if !i.DryRun {
+		if err := i.appended(ctx, &batch); err != nil {
+			return err
+		}
+	}
+	t.stored, t.counted = true, true
+	if isNew {
+		i.out.Added.Conversations++
+	}
+	i.out.Added.Turns += len(sample)
+	return nil
+}
+
+// follow puts a made turn at the end of its conversation.
+func follow(turn *memory.Turn, t *talkIn) {
+	turn.Index, turn.Parent = t.last.Index+1, t.last.ID
+	turn.Chain = dialog.Chain(t.last.Chain, wire.Digest(turn.Role, turn.Content, "", ""))
+	if turn.CreatedAt.IsZero() {
+		turn.CreatedAt = t.CreatedAt
+	}
+}
+
+// known counts a turn whose id is there, or names how it differs.
+func (i *importer) known(r record, old memory.Memory) {
+	switch turn := old.Turn; {
+	case old.Kind() == "":
+		i.conflict(r, "stands in the file twice; the first is taken")
+	case turn == nil:
+		i.conflict(r, "is a %s here", old.Kind())
+	case r.made:
+		i.out.There.Turns++
+	case turn.Conversation != r.Turn.Conversation:
+		i.conflict(r, "is of conversation %.60s here", turn.Conversation)
+	case turn.Content != r.Turn.Content:
+		i.conflict(r, "says %q here and %q in the file", clip(turn.Content, 120), clip(r.Turn.Content, 120))
+	case turn.Status != r.Turn.Status:
+		i.conflict(r, "is %s here and %s in the file", turn.Status, r.Turn.Status)
+	default:
+		i.out.There.Turns++
+	}
+}
+
+// appended writes a batch of turns, with the learning that it waits for.
+func (i *importer) appended(ctx context.Context, b *memory.Batch) error {
+	leave, err := i.e.writes.enter(ctx, i.owner, b.Conversation.ID)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if b.Vectors, err = i.e.turnVectors(ctx, b.Turns); err != nil {
+		return err
+	}
+	if i.Learn {
+		for _, t := range slices.Backward(b.Turns) {
+			if t.Role == memory.RoleUser && t.Status == memory.Active && t.LearnedAt.IsZero() && !t.NoLearn {
+				b.Jobs = []memory.Job{learnJob(i.owner, b.Conversation.ID, t.ID, i.e.now())}
+				i.out.Jobs++
+				break
+			}
+		}
+	}
+	if _, err := i.e.Store.Append(ctx, i.owner, *b); err != nil {
+		return fmt.Errorf("write turns: %w", err)
+	}
+	return nil
+}

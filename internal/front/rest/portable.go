@@ -1,0 +1,162 @@
+package rest
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+const importPath = "/api/import"
+
+// mediaTypes of what is exported.
+var mediaTypes = map[engine.Format]string{
+	engine.JSONL:    "application/x-ndjson",
+	engine.Markdown: "text/markdown; charset=utf-8",
+	engine.Zip:      "application/zip",
+}
+
+func (d *door) portableOperations(a adder) {
+	operation(a, http.MethodGet, "/api/export", "export", "Take memory away, as a stream", d.export, func(op *huma.Operation) {
+		op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: streams("application/x-ndjson", "text/markdown", "application/zip")}}
+	})
+	operation(a, http.MethodPost, importPath, "import", "Bring memory back, or from elsewhere; the body is read as a stream", d.bring, func(op *huma.Operation) {
+		op.RequestBody = &huma.RequestBody{Required: true, Content: streams("application/x-ndjson", "text/markdown", "text/plain")}
+		op.Middlewares = append(op.Middlewares, withBody)
+	})
+}
+
+// streams describes bodies that are read and written as they go.
+func streams(media ...string) map[string]*huma.MediaType {
+	out := map[string]*huma.MediaType{}
+	for _, m := range media {
+		out[m] = &huma.MediaType{Schema: &huma.Schema{Type: "string", Format: "binary"}}
+	}
+	return out
+}
+
+type bodyKey struct{}
+
+// withBody hands a request's body to the handler as it comes in.
+func withBody(ctx huma.Context, next func(huma.Context)) {
+	r, _ := humago.Unwrap(ctx)
+	next(huma.WithValue(ctx, bodyKey{}, io.Reader(r.Body)))
+}
+
+// streamed serves a request whose body is checked by who reads it.
+func streamed(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if err := checkText(r, nil); err != nil {
+		httpx.WriteError(w, r, err)
+		return
+	}
+	next.ServeHTTP(w, r)
+}
+
+func (d *door) export(ctx context.Context, in *client.ExportQuery) (*huma.StreamResponse, error) {
+	owner, _, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := split("parts", in.Parts, engine.TurnPart, engine.FactPart, engine.SummaryPart, engine.ProfilePart, engine.RelationPart)
+	if err != nil {
+		return nil, err
+	}
+	statuses, err := split("status", in.Status, memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected)
+	if err != nil {
+		return nil, err
+	}
+	what := engine.Taking{
+		Format: engine.Format(in.Format), Parts: parts, Statuses: statuses, Project: in.Project,
+		At: memory.At{AsOf: in.AsOf, ValidAt: in.ValidAt},
+	}
+	if err := what.Check(); err != nil {
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: func(c huma.Context) {
+		r, w := humago.Unwrap(c)
+		out := &begun{ResponseWriter: w}
+		w.Header().Set("Content-Type", mediaTypes[what.Format])
+		w.Header().Set("Cache-Control", "no-store")
+		err := d.engine.Export(c.Context(), owner, what, out)
+		switch {
+		case err == nil:
+		case !out.wrote:
+			httpx.WriteError(w, r, err)
+		default:
+			httpx.Tell(c.Context(), err)
+			panic(http.ErrAbortHandler) // or what is cut off would look whole
+		}
+	}}, nil
+}
+
+// begun knows whether anything was written.
+type begun struct {
+	http.ResponseWriter
+	wrote bool
+}
+
+func (b *begun) Write(p []byte) (int, error) {
+	b.wrote = true
+	return b.ResponseWriter.Write(p)
+}
+
+// importInput is exported in its parts for the framework, as ByID is.
+type importInput struct {
+	Idempotent
+	client.ImportQuery
+}
+
+func (d *door) bring(ctx context.Context, in *importInput) (*body[client.Imported], error) {
+	owner, author, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	file, ok := ctx.Value(bodyKey{}).(io.Reader)
+	if !ok {
+		return nil, memory.Errorf(memory.Invalid, "there is no body")
+	}
+	out, err := d.engine.Import(ctx, owner, engine.Bringing{
+		Format: engine.Format(in.Format), Project: in.Project,
+		DryRun: in.DryRun, Strict: in.Strict, Learn: in.Learn, First: in.First, Idempotency: in.Key,
+	}, author, file)
+	if err != nil {
+		return nil, err
+	}
+	return answer(imported(out, in.DryRun)), nil
+}
+
+func imported(b engine.Brought, dry bool) client.Imported {
+	out := client.Imported{
+		DryRun: dry, Read: b.Read, Added: client.Tally(b.Added), There: client.Tally(b.There), Duplicates: b.Duplicates,
+		Waiting: b.Waiting, Redacted: b.Redacted, Conflicting: b.Conflicting, Broken: b.Broken,
+		Conflicts: troubles(b.Conflicts), Problems: troubles(b.Problems), Runs: b.Runs, Jobs: b.Jobs,
+	}
+	for _, i := range b.Sample {
+		s := client.ImportedSample{Target: i.Target(), Status: i.Status()}
+		switch {
+		case i.Fact != nil:
+			s.Content = i.Fact.Content
+		case i.Summary != nil:
+			s.Content = i.Summary.Text
+		case i.Profile != nil:
+			s.Content = i.Profile.Value
+		}
+		out.Sample = append(out.Sample, s)
+	}
+	return out
+}
+
+func troubles(in []engine.Trouble) []client.ImportTrouble {
+	var out []client.ImportTrouble
+	for _, t := range in {
+		out = append(out, client.ImportTrouble(t))
+	}
+	return out
+}
