@@ -89,7 +89,7 @@ const (
 	MarkNumbers                   // names a number
 	MarkPlaces                    // seems to name a place
 	MarkQuotes                    // holds something in quotation marks
-	MarkOther                     // is a fact about somebody or something else than the user
+	MarkOther                     // is about somebody or something else than the user
 )
 
 // Moment is a year, a month of a year, or a day. Parts that are not known are 0.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/loci-memory/loci/memory"
@@ -59,5 +60,22 @@ func TestWhatIsReadIsWhatIsNeeded(t *testing.T) {
 	}
 	if !contents["The blue kettle is in the cellar."] || !contents["A kettle was bought on the market."] {
 		t.Errorf("got %v, want both of what is said about kettles", contents)
+	}
+}
+
+// Who the user is comes first, however long ago it was said and whatever was said since.
+func TestWhatIsKnownBeginsWithWhoTheUserIs(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	for _, fact := range []string{"User's name is Ana", "User lives in Porto", "User is allergic to nuts"} {
+		r.note(t, ana, fact)
+	}
+	for i := range listed + 20 {
+		r.note(t, ana, fmt.Sprintf("User went to shop number %d", i))
+	}
+	known := r.ask(t, ana, "What do you know about me?", memory.At{})
+	for _, fact := range []string{"User's name is Ana", "User lives in Porto"} {
+		if !slices.Contains(known[:min(len(known), 3)], fact) {
+			t.Errorf("asked for all that is known, %q is not among the first of %q", fact, known)
+		}
 	}
 }

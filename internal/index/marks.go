@@ -60,10 +60,12 @@ func marksOf(content string) memory.Marks {
 
 // marksOfSubject returns what a memory shows by whom it is about.
 func marksOfSubject(m memory.Memory) memory.Marks {
-	if m.Fact == nil || m.Fact.Subject == "" || strings.EqualFold(m.Fact.Subject, "user") {
-		return 0
+	switch {
+	case m.Fact != nil && m.Fact.Subject != "" && !strings.EqualFold(m.Fact.Subject, "user"),
+		m.Turn != nil && m.Turn.Role == memory.RoleUser && text.AboutAnother(m.Turn.Content):
+		return memory.MarkOther
 	}
-	return memory.MarkOther
+	return 0
 }
 
 // maxMoments bounds what is kept of a long text full of dates.

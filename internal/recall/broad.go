@@ -3,14 +3,16 @@ package recall
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
 
 // ByImportance returns hits of memories in the order in which they answer a
-// [Query] that is Broad: pinned facts, then by confidence and recency; turns and
-// summaries after facts. Score is the importance, 0 to 1.
+// [Query] that is Broad: pinned facts, then by what they are about, the user before
+// others, by confidence and recency; turns and summaries after facts. Score is the
+// importance, 0 to 1.
 func ByImportance(memories []memory.Memory, now time.Time) []memory.Hit {
 	hits := make([]memory.Hit, len(memories))
 	for i, m := range memories {
@@ -24,15 +26,47 @@ func ByImportance(memories []memory.Memory, now time.Time) []memory.Hit {
 }
 
 func importance(m memory.Memory, now time.Time) (float64, memory.Why) {
-	var pinned, confidence float64
+	var pinned, confidence, matter float64
 	at := m.CreatedAt()
 	if m.Fact != nil {
-		confidence, at = m.Fact.Confidence, m.Fact.UpdatedAt
+		confidence, at, matter = m.Fact.Confidence, m.Fact.UpdatedAt, matters(m.Fact)
 		if m.Fact.Pinned {
 			pinned = 1
 		}
 	}
 	recent := recency(now.Sub(at))
-	score := 0.5*pinned + 0.3*confidence + 0.2*recent
-	return score, memory.Why{{Name: "pinned", Value: pinned}, {Name: "confidence", Value: confidence}, {Name: "recency", Value: recent}, {Name: "score", Value: score}}
+	score := 0.5*pinned + 0.25*matter + 0.15*confidence + 0.1*recent
+	return score, memory.Why{{Name: "pinned", Value: pinned}, {Name: "matter", Value: matter}, {Name: "confidence", Value: confidence}, {Name: "recency", Value: recent}, {Name: "score", Value: score}}
+}
+
+// Identity are the attributes of the user that say who somebody is.
+var Identity = []string{"name", "age", "birthday", "home", "occupation", "employer", "partner", "pronouns"}
+
+// What facts of an attribute, by its family, or else of a category matter to somebody
+// who asks what is known: who the user is, what may harm them, how they live.
+var (
+	attributeMatters = map[string]float64{
+		"name": 1, "allergy": 1, "condition": 0.95, "pronouns": 0.95, "diet": 0.9, "home": 0.9, "occupation": 0.9, "employer": 0.85, "age": 0.85,
+		"birthday": 0.8, "partner": 0.85, "spouse": 0.85, "language": 0.6,
+	}
+	categoryMatters = map[string]float64{"personal": 0.85, "health": 0.85, "home": 0.8, "work": 0.75, "family": 0.7, "education": 0.6, "goal": 0.55, "plan": 0.5, "preference": 0.5}
+)
+
+const (
+	otherMatters = 0.3 // of any other fact
+	lessOfOthers = 0.6 // share that a fact about somebody else has
+)
+
+func matters(f *memory.Fact) float64 {
+	family, _, _ := strings.Cut(f.Attribute, ":")
+	m, ok := attributeMatters[family]
+	if !ok {
+		if m, ok = categoryMatters[f.Category]; !ok {
+			m = otherMatters
+		}
+	}
+	if f.Subject != "" && !strings.EqualFold(f.Subject, "user") {
+		m *= lessOfOthers
+	}
+	return m
 }

@@ -157,7 +157,7 @@ func speaker(q *asked, c *view) float64 {
 	switch {
 	case c.Speaker != "" && slices.Contains(q.named, c.Speaker):
 		return 1 / float64(len(q.named))
-	case len(q.named) == 0 && q.self && c.Role == memory.RoleUser:
+	case len(q.named) == 0 && q.self && c.Role == memory.RoleUser && (q.owns || c.Marks&memory.MarkOther == 0):
 		return 1
 	}
 	return 0

@@ -85,13 +85,14 @@ const usualTerms = 16
 // have to stand in for the turn.
 const asGood = 0.8
 
-// distilled puts facts in front of the turns that they can stand in for.
+// distilled puts facts in front of the turns that they can stand in for: where the
+// turn stood, but behind what has a better score than the fact.
 func distilled(hits []memory.Hit) []memory.Hit {
 	if !slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.Memory.Fact != nil }) {
 		return hits
 	}
 	out := slices.Clone(hits)
-	for i := range out {
+	for i := 0; i < len(out); i++ {
 		if out[i].Memory.Turn == nil {
 			continue
 		}
@@ -100,9 +101,18 @@ func distilled(hits []memory.Hit) []memory.Hit {
 				continue
 			}
 			if own := out[j].Why.Get("own"); own > 0 && own >= asGood*out[i].Why.Get("own") {
-				fact := out[j]
-				copy(out[i+1:j+1], out[i:j])
-				out[i] = fact
+				fact, turn := out[j], out[i]
+				at := i
+				for k := i + 1; k < j; k++ {
+					if out[k].Score > fact.Score {
+						at = k
+					}
+				}
+				better, rest := out[i+1:at+1], out[at+1:j]
+				copy(out[i:], slices.Concat(better, []memory.Hit{fact, turn}, rest))
+				if len(better) > 0 {
+					i-- // another stands here now
+				}
 				break
 			}
 		}
@@ -146,10 +156,15 @@ func slight(h memory.Hit, said terms) bool {
 
 // besides reports whether a turn has nothing to do with the question but that it
 // stands beside what has: no word of it, none that is related, nothing near in meaning,
-// and it answers nobody who asked.
+// nothing of the kind that is asked for, and it answers nobody who asked.
 func besides(h memory.Hit) bool {
 	if h.Memory.Turn == nil || len(h.Why) == 0 {
 		return false
+	}
+	for _, asked := range [...]string{"cue.number", "cue.when", "cue.date_said", "cue.date_meant", "cue.place", "cue.title", "cue.class"} {
+		if h.Why.Get(asked) > 0 {
+			return false
+		}
 	}
 	return h.Why.Get("own") == 0 && h.Why.Get("related") == 0 && h.Why.Get("reply") == 0 && h.Why.Get("vector") < vectorFloor
 }

@@ -19,7 +19,7 @@ type Query struct {
 
 	words   []string
 	self    bool         // about the one who asks
-	owns    bool         // or about what they have: their people, their things
+	owns    bool         // or about somebody of theirs
 	when    bool         // for a time
 	count   bool         // for a number
 	where   bool         // for a place
@@ -39,12 +39,12 @@ const expandUpTo = 100
 // NewQuery reads a question asked at now.
 func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	q := Query{Asked: question, Text: question, words: text.Words(question)}
-	present := q.read()
+	reword := q.read()
 	if q.prompt = fade(len(q.words)); q.prompt > 0 {
-		if present {
+		if reword {
 			q.Text = searched(question)
 		}
-		for _, term := range text.Terms(question) {
+		for _, term := range text.Terms(q.Text) {
 			q.classes |= text.ClassesAsked(term)
 		}
 		q.Dates = momentsIn(question, now)
@@ -56,16 +56,19 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 }
 
 // read finds what the question asks for by its words, and reports whether it has
-// words about how things are now.
-func (q *Query) read() (present bool) {
+// words that are not searched for as they stand.
+func (q *Query) read() (reword bool) {
 	mayBeBroad := false
 	for i, w := range q.words {
 		prev, next := q.at(i-1), q.at(i+1)
 		switch w {
 		case "i", "me", "we", "myself":
 			q.self = true
-		case "my", "mine", "our":
-			q.self, q.owns = true, true
+		case "mine":
+			q.self = true
+		case "my", "our":
+			q.self = true
+			q.owns = q.owns || text.IsPerson(text.Term(next)) || text.IsPerson(text.Term(q.at(i+2)))
 		case "when":
 			q.when = true
 		case "where":
@@ -79,13 +82,17 @@ func (q *Query) read() (present bool) {
 		case "of":
 			q.count = q.count || prev == "number" || prev == "amount" || prev == "total"
 		case "now", "currently", "nowadays", "days", "moment", "present", "please":
-			present = true
+			reword = true
+		case "living":
+			reword = reword || prev == "a" && q.at(i-2) == "for"
+		case "based":
+			reword = reword || prev == "i"
 		}
 		q.title = q.title || titled[w]
 		mayBeBroad = mayBeBroad || broad[w]
 	}
 	q.Broad = mayBeBroad && len(q.words) <= broadUpTo && asksAll.MatchString(strings.Join(q.words, " ")+" ")
-	return present
+	return reword
 }
 
 // at returns a word, "" beyond the ends.
@@ -116,13 +123,21 @@ func set(words string) map[string]bool {
 	return m
 }
 
+// What people say of their job and home in words that mean other things, too.
+var (
+	forALiving = regexp.MustCompile(`(?i)\bfor a living\b`)
+	amBased    = regexp.MustCompile(`(?i)\bam I based\b`)
+)
+
 // present is what people add to a question about how things are now. What memory
 // holds is about now unless it says otherwise, so these words find nothing.
 var present = regexp.MustCompile(`(?i)\b(right now|now|currently|nowadays|these days|at the moment|at present|please)\b`)
 
-// searched is a question without such words, or all of it if it has no others.
+// searched is a question without such words, or all of it if it has no others, and
+// with plain ones for those of jobs and homes.
 func searched(question string) string {
 	rest := present.ReplaceAllString(question, "")
+	rest = amBased.ReplaceAllString(forALiving.ReplaceAllString(rest, "as a job"), "do I live")
 	if len(text.Words(rest)) == 0 {
 		return question
 	}

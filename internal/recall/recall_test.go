@@ -83,6 +83,9 @@ func TestCuesPreferWhatTheQuestionAsksFor(t *testing.T) {
 	if got := rank("What did I cook?", base("a", about), base("b", func(c *memory.Candidate) { c.Kind = memory.KindFact })); got[0] != "b" {
 		t.Errorf("what somebody else did ranks before what the user did: %v", got)
 	}
+	if got := rank("What is my profession?", base("a", about), base("b", func(c *memory.Candidate) { c.Kind = memory.KindFact })); got[0] != "b" {
+		t.Errorf("somebody else's ranks before the user's own: %v", got)
+	}
 	if got := rank("What did my sister cook?", base("a", about), base("b", func(c *memory.Candidate) { c.Kind = memory.KindFact })); got[0] != "a" {
 		t.Errorf("asked about a sister, a fact about her gives way: %v", got)
 	}
@@ -380,5 +383,22 @@ func BenchmarkRank200(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		Rank(q, cs, Options{}, now)
+	}
+}
+
+func TestAFactStandsForItsTurnBehindWhatIsBetter(t *testing.T) {
+	turn := func(id string, score float64) memory.Hit {
+		return memory.Hit{Score: score, Memory: memory.Memory{Turn: &memory.Turn{ID: id, Content: "My brother lives in Toronto, " + id, Role: memory.RoleUser}}, Why: memory.Why{{Name: "own", Value: 1}}}
+	}
+	fact := func(id, from string, score float64) memory.Hit {
+		return memory.Hit{Score: score, Memory: memory.Memory{Fact: &memory.Fact{ID: id, Content: "Somebody lives somewhere, " + id, Provenance: memory.Provenance{Turns: []string{from}}}}, Why: memory.Why{{Name: "own", Value: 1}}}
+	}
+	kept, dropped := Fit([]memory.Hit{turn("a", .99), fact("own", "x", .97), turn("b", .5), fact("brother", "a", .93)}, FitOptions{})
+	var got []string
+	for _, h := range kept {
+		got = append(got, h.Memory.ID())
+	}
+	if want := "own brother b"; strings.Join(got, " ") != want || len(dropped) != 1 || dropped[0].Stage != "source" {
+		t.Errorf("kept %q, dropped %v; want %q and the turn", got, dropped, want)
 	}
 }

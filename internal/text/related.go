@@ -71,6 +71,36 @@ var classesOnce = sync.OnceValue(func() classes {
 // ("violin": instruments).
 func ClassesOf(term string) Classes { return classesOnce().members[term] }
 
+// IsPerson reports whether a term as [Terms] gives it is what one calls somebody of
+// one's own: a relative, a partner, a pet, somebody one works or lives with.
+func IsPerson(term string) bool {
+	own := ClassesAsked(Term("relative")) | ClassesAsked(Term("partner")) | ClassesAsked(Term("pet"))
+	return ClassesOf(term)&own != 0 || others()[term]
+}
+
+var others = sync.OnceValue(func() map[string]bool {
+	m := map[string]bool{}
+	for word := range strings.FieldsSeq("friend buddy boss manager supervisor colleague coworker teammate roommate flatmate housemate neighbor neighbour landlord teacher coach tutor doctor dentist therapist") {
+		m[Term(word)] = true
+	}
+	return m
+})
+
+// AboutAnother reports whether a text speaks of somebody of the speaker's ("My sister
+// lives in Bruges") and not of the speaker.
+func AboutAnother(content string) bool {
+	const opening = 40                                                                                                    // bytes
+	if start := content[:min(len(content), opening)]; !strings.Contains(start, "y ") && !strings.Contains(start, "ur ") { // "my", "our": most texts have neither
+		return false
+	}
+	words := Words(content)
+	own := slices.IndexFunc(words, func(w string) bool { return w == "my" || w == "our" })
+	if own < 0 || own > 3 || slices.ContainsFunc(words, func(w string) bool { return w == "i" || w == "me" || w == "we" || w == "us" || w == "myself" }) {
+		return false
+	}
+	return slices.ContainsFunc(words[own+1:min(own+3, len(words))], func(w string) bool { return IsPerson(Term(w)) })
+}
+
 // ClassesAsked returns the classes that a term as [Terms] gives it asks for
 // ("instrument": instruments).
 func ClassesAsked(term string) Classes { return classesOnce().asked[term] }

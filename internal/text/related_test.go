@@ -67,3 +67,14 @@ func TestClassesAreListsOfSingleWords(t *testing.T) {
 		t.Error("a trombone is a sport")
 	}
 }
+
+func TestAboutAnother(t *testing.T) {
+	for content, want := range map[string]bool{
+		"My sister lives in Bruges.": true, "So my little brother plays the piano": true, "Our cat is ill": true, "My boss is leaving": true,
+		"I live in Bruges.": false, "My sister and I live in Bruges.": false, "My job is fine": false, "My sister told me to rest": false, "Rome": false, "": false,
+	} {
+		if got := AboutAnother(content); got != want {
+			t.Errorf("%q: got %v, want %v", content, got, want)
+		}
+	}
+}

@@ -60,7 +60,9 @@ func TestWhatIsSaidWithMemoryOffStaysUnsaid(t *testing.T) {
 	if !strings.Contains(got, "Memory is off for this request") {
 		t.Errorf("the answer is %s", got)
 	}
-	var answer struct{ Choices []struct{ Message json.RawMessage } }
+	var answer struct {
+		Choices []struct{ Message json.RawMessage }
+	}
 	if err := json.Unmarshal([]byte(got), &answer); err != nil || len(answer.Choices) != 1 {
 		t.Fatalf("the answer is %s (%v)", got, err)
 	}
