@@ -28,23 +28,33 @@ func (e *Engine) rebranch(ctx context.Context, job memory.Job) error {
 	if err != nil {
 		return fmt.Errorf("read turns that left or came back: %w", err)
 	}
+	s, err := e.sayings(ctx, job.Owner, job.Conversation)
+	if err != nil {
+		return err
+	}
 	for _, t := range slices.Backward(turns) {
-		if t.Status == memory.Replaced {
-			if err := e.leaveWith(ctx, job, t, turns); err != nil {
-				return fmt.Errorf("leave with turn %s: %w", t.ID, err)
+		if t.Status != memory.Replaced || s.said(t) {
+			continue
+		}
+		for _, one := range s.copies(t) {
+			if err := e.leaveWith(ctx, job, one, turns); err != nil {
+				return fmt.Errorf("leave with turn %s: %w", one.ID, err)
 			}
-			if err := e.endings(ctx, job, t); err != nil {
-				return fmt.Errorf("give back what turn %s ended: %w", t.ID, err)
+			if err := e.endings(ctx, job, one); err != nil {
+				return fmt.Errorf("give back what turn %s ended: %w", one.ID, err)
 			}
 		}
 	}
 	for _, t := range turns {
-		if t.Status == memory.Active {
-			if err := e.returnWith(ctx, job, t); err != nil {
-				return fmt.Errorf("return with turn %s: %w", t.ID, err)
+		if t.Status != memory.Active {
+			continue
+		}
+		for _, one := range s.copies(t) {
+			if err := e.returnWith(ctx, job, one); err != nil {
+				return fmt.Errorf("return with turn %s: %w", one.ID, err)
 			}
-			if err := e.endings(ctx, job, t); err != nil {
-				return fmt.Errorf("end what turn %s ended: %w", t.ID, err)
+			if err := e.endings(ctx, job, one); err != nil {
+				return fmt.Errorf("end what turn %s ended: %w", one.ID, err)
 			}
 		}
 	}
@@ -125,7 +135,8 @@ func (e *Engine) leaveWith(ctx context.Context, job memory.Job, t memory.Turn, m
 func about(c memory.Change, f memory.Fact) bool { return c.After.Target() == "fact:"+f.ID }
 
 // stands reports whether a fact rests on more than turns that are off the path; those
-// that moved just now may count as if they were on it.
+// that moved just now may count as if they were on it. What is said on the path of the
+// same chat in the same words will do.
 func (e *Engine) stands(ctx context.Context, f memory.Fact, moved []memory.Turn) (bool, error) {
 	if f.Source != memory.Extracted || len(f.Provenance.Turns) == 0 {
 		return true, nil
@@ -134,9 +145,21 @@ func (e *Engine) stands(ctx context.Context, f memory.Fact, moved []memory.Turn)
 	if err != nil {
 		return false, fmt.Errorf("read the turns of %s: %w", f.ID, err)
 	}
-	return slices.ContainsFunc(found, func(m memory.Memory) bool {
-		return m.Turn != nil && (m.Turn.Status != memory.Replaced || slices.ContainsFunc(moved, func(t memory.Turn) bool { return t.ID == m.ID() }))
-	}), nil
+	for _, m := range found {
+		if m.Turn != nil && (m.Turn.Status != memory.Replaced || slices.ContainsFunc(moved, func(t memory.Turn) bool { return t.ID == m.ID() })) {
+			return true, nil
+		}
+	}
+	for _, m := range found {
+		if m.Turn == nil {
+			continue
+		}
+		s, err := e.sayings(ctx, f.Scope.Owner, m.Turn.Conversation)
+		if err != nil || s.said(*m.Turn) {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // replacedBy returns the changes that bring back what a fact took the place of, as

@@ -59,6 +59,8 @@ var stores = map[string]func(t testing.TB, now func() time.Time) memory.Store{
 //	undo NAME                  a person takes the run of their last change back
 //	edit NAME: TEXT            NAME's last message is edited to say TEXT
 //	edit NAME N: TEXT          NAME's N-th message of the chat is, and what followed is gone
+//	amend NAME N: TEXT         the N-th message of NAME's chat, theirs or an answer, reads so
+//	                           from now on, and what followed is kept
 //	correct NAME: OLD | NEW    a person gives the fact of these words other ones
 //	drop NAME: N               NAME's client leaves out the first N messages from now on
 //	approve NAME: TEXT         a person lets the pending fact of these words in
@@ -240,6 +242,13 @@ func (s *scene) step(line string) error {
 		}
 		s.chats[name] = append(chat[:from:from], chatMessage{"user", rest})
 		return s.exchange(ctx, name)
+	case "amend":
+		name, place, _ := strings.Cut(name, " ")
+		n, err := strconv.Atoi(place)
+		if err != nil || n < 1 || n > len(s.chats[name]) {
+			return fmt.Errorf("there is no message %q", place)
+		}
+		s.chats[name][n-1].Content = rest
 	case "correct":
 		return s.correct(ctx, owner, rest, author)
 	case "drop":
