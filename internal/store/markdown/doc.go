@@ -18,6 +18,10 @@
 // journal: whoever opens the vault embeds what has none. Nor are traces and what
 // models cost, and a job that a replay brings back begins anew.
 //
+// Erasing takes words out of the store within, then out of every line of the journal,
+// then out of the files; a crash in between is made good at the next start. The lines
+// stay, with ids, times and a mark where words were, so that a replay counts as before.
+//
 // # Folder
 //
 //	entries/CONVERSATION/turns/ROLE/TIME__ID.md
@@ -33,6 +37,7 @@
 //	.loci/journal.jsonl                             what happened: a line for each commit
 //	.loci/memory_index.json, .loci/memory_index.log what Loci last wrote to each file
 //	.loci/lock                                      held while a process has the vault open
+//	.loci/erasing                                   there while words are being erased, and after a crash meanwhile
 //
 // Names are escaped so that no two meet on a disk that folds case, none leaves its
 // folder, and none is too long. Relations and links between owners are in the journal

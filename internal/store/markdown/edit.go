@@ -128,7 +128,13 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 		if err != nil || hashOf(text) != e.SHA {
 			return changedAgain(e)
 		}
-		if err := f.aside(e.Path); err != nil {
+		says := thing{fact: e.Was.Fact, turn: e.Was.Turn, summary: e.Was.Summary}
+		if says.erased() { // its words are to be nowhere
+			err = f.root.Remove(e.Path)
+		} else {
+			err = f.aside(e.Path)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -29,6 +29,9 @@ type body struct {
 	Touched []string     `json:"touched,omitempty"` // memories that got a vector and nothing else; the owner may not have them
 	Raises  bool         `json:"raises,omitempty"`  // of a run without changes: the version rose all the same, for vectors
 	Done    string       `json:"done,omitempty"`    // a job that no run completed and that needs no doing
+
+	Erased   []string `json:"erased,omitempty"`   // of a run that erases, instead of changes: targets, in order
+	Untitled []string `json:"untitled,omitempty"` // conversations that lost their title by it
 }
 
 type runLine struct {
@@ -206,6 +209,10 @@ func (b body) targets() []string {
 	var out []string
 	for _, c := range b.Changes {
 		out = append(out, c.After.image().Target())
+	}
+	out = append(out, b.Erased...)
+	for _, id := range b.Untitled {
+		out = append(out, conversationTarget+id)
 	}
 	if b.Run != nil {
 		for _, id := range b.Run.Learned {

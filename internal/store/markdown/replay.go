@@ -52,6 +52,14 @@ func (s *Store) begin(ctx context.Context) error {
 			behind[owner] = versions[i]
 		}
 	}
+	if s.erasing() {
+		if err := s.blankJournal(); err != nil {
+			return fmt.Errorf("erase: %w", err)
+		}
+		if info, err := os.Stat(s.own(journalFile)); err == nil && len(behind) > 0 {
+			size = info.Size()
+		}
+	}
 	if err := s.replay(ctx, behind, size); err != nil {
 		return err
 	}
@@ -182,6 +190,13 @@ func (s *Store) again(ctx context.Context, e entry) error {
 }
 
 func (s *Store) repeat(ctx context.Context, e entry) (memory.Receipt, error) {
+	if len(e.Erased) > 0 {
+		eraser, ok := s.Store.(memory.Eraser)
+		if !ok {
+			return memory.Receipt{}, memory.Errorf(memory.Unavailable, "the store within erases nothing")
+		}
+		return eraser.Erase(ctx, e.Owner, memory.Run{ID: e.Run.ID, Kind: e.Run.Kind, Author: e.Run.Author, Jobs: e.Jobs}, e.erasedIDs()...)
+	}
 	// The vector is a sign that there was one: no model has this name.
 	vectors := make([]memory.Vector, 0, len(e.Touched))
 	for _, id := range e.Touched {
@@ -249,6 +264,13 @@ func (s *Store) bringUp(ctx context.Context, owner memory.Owner, o *order) error
 	for i, e := range entries {
 		if e.raises() && known[e.Version] {
 			continue
+		}
+		if isErasure(e.Changes) {
+			author := e.Changes[0].Author
+			if err := s.fillErasure(ctx, owner, &e.body, e.Changes); err != nil {
+				return err
+			}
+			e.Run.Kind, e.Run.Author = "erase", author
 		}
 		text, err := e.encode()
 		if err != nil {

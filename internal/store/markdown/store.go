@@ -135,6 +135,9 @@ func (s *Store) open(ctx context.Context, within Within) error {
 		return err
 	}
 	s.files.start()
+	if s.erasing() { // a crash was in between
+		return s.endErasing(ctx)
+	}
 	return nil
 }
 

@@ -59,12 +59,13 @@ func ownersOf(batch []item) []memory.Owner {
 // plan is a file to be written or taken away.
 type plan struct {
 	item
-	old   *record // what was written before, nil for nothing
-	next  *record // nil: the file goes
-	text  string
-	temp  string
-	there bool                   // the file says so already
-	seen  map[string]fs.FileInfo // how its paths were when they were read
+	old    *record // what was written before, nil for nothing
+	next   *record // nil: the file goes
+	text   string
+	temp   string
+	there  bool                   // the file says so already
+	erased bool                   // whatever else its paths hold goes
+	seen   map[string]fs.FileInfo // how its paths were when they were read
 }
 
 // plan decides on an owner's files.
@@ -97,7 +98,7 @@ func (f *files) plan(ctx context.Context, owner memory.Owner, batch []item) ([]*
 func (f *files) planOne(i item, l *loader) (*plan, error) {
 	old := f.index.targets[i.key]
 	t, there := l.things[i.target]
-	if f.waits(i.key, t) {
+	if !t.erased() && f.waits(i.key, t) {
 		f.parked = append(f.parked, i)
 		return nil, nil
 	}
@@ -112,10 +113,20 @@ func (f *files) planOne(i item, l *loader) (*plan, error) {
 	if old != nil && path.Dir(old.Path) == folder && t.summary == nil {
 		at = old.Path // a person may have given it another name
 	}
+	if t.erased() {
+		if err := f.removeBeside(from(old), at); err != nil {
+			return nil, err
+		}
+	}
 	fields, words := t.fields(l.link), t.words()
 	next := &record{Path: at, Owner: i.owner, Target: i.target, State: stateOf(at, fields, words), Version: t.version()}
 	if old != nil && old.State == next.State && f.written(old) {
 		return nil, nil
+	}
+	if t.erased() { // nothing stays of the file, not even what a person added
+		text := page{end: "\n"}.with(fields, words).String()
+		next.SHA, next.Size = hashOf(text), int64(len(text))
+		return &plan{item: i, old: old, next: next, text: text, erased: true}, nil
 	}
 	seen := f.look(from(old), at)
 	base, err := f.base(i, old, at, t, l)
@@ -166,6 +177,9 @@ func (f *files) look(paths ...string) map[string]fs.FileInfo {
 
 // keep saves what a person wrote to a path since it was read.
 func (f *files) keep(p *plan, at string) error {
+	if p.erased {
+		return nil
+	}
 	info, err := f.root.Lstat(at)
 	if err != nil {
 		return nil // there is nothing
