@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -196,9 +197,9 @@ func TestOlderDatabaseCatchesUp(t *testing.T) {
 	histories(t, false, func(e *ending, was map[memory.Owner][]known) {
 		journal := filepath.Join(e.dir, ownFolder, journalFile)
 		whole := readFile(e.t, journal)
-		writeFile(e.t, journal, cutLines(whole, rand.IntN(bytes.Count(whole, []byte("\n"))+1)))
-		older := inSQLite(filepath.Join(e.dir, "older", "loci.db"))
-		e.reopen("the beginning of the journal", older, nil)
+		writeFile(e.t, journal, cutLines(whole, older(e.t, whole)))
+		within := inSQLite(filepath.Join(e.dir, "older", "loci.db"))
+		e.reopen("the beginning of the journal", within, nil)
 		writeFile(e.t, journal, whole)
 		for o := range was {
 			for i := range was[o] {
@@ -206,8 +207,31 @@ func TestOlderDatabaseCatchesUp(t *testing.T) {
 			}
 		}
 		e.forget = forgetJobs // one that was done since may be done again
-		e.reopen("an older database", older, was)
+		e.reopen("an older database", within, was)
 	})
+}
+
+// older is how many lines of a journal an older database may have: what it lacks of an
+// owner raises the version, by which it is known to be older.
+func older(t *testing.T, journal []byte) int {
+	t.Helper()
+	lines := bytes.SplitAfter(bytes.TrimSuffix(journal, []byte("\n")), []byte("\n"))
+	n := rand.IntN(len(lines) + 1)
+	for ; n > 0; n-- {
+		lacks, raised := map[memory.Owner]bool{}, map[memory.Owner]bool{}
+		for _, text := range lines[n:] {
+			entry, err := readEntry(bytes.TrimSpace(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lacks[entry.Owner] = true
+			raised[entry.Owner] = raised[entry.Owner] || entry.raises()
+		}
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(lacks)), func(o memory.Owner) bool { return !raised[o] }) {
+			break
+		}
+	}
+	return n
 }
 
 // TestJournalIsBroughtUp loses the last lines of a journal, as a crash would after
