@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -141,6 +142,22 @@ func (v *vault) look(ctx context.Context, confirm bool) (markdown.Report, error)
 		return r, err
 	}
 	return r, v.take(ctx, r)
+}
+
+// examine is look, with why files were refused, by the paths that they have since.
+func (v *vault) examine(ctx context.Context, confirm bool) (markdown.Report, map[string]string, error) {
+	if _, err := v.look(ctx, confirm); err != nil {
+		return markdown.Report{}, nil, err
+	}
+	r, err := v.look(ctx, false) // what was just taken over or refused is told of as it is now
+	why := map[string]string{}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, path := range r.Conflicts {
+		was, _, _ := strings.Cut(path, ".conflict-")
+		why[path] = v.refused[was+".md"]
+	}
+	return r, why, err
 }
 
 // take makes changes of a report's edits; v.mu is held. What cannot be taken over is

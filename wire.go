@@ -113,7 +113,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	}))
 	mux.Handle("GET /metrics", metrics.Handler())
 	page := web.New(l.engine, web.Options{Key: config.APIKey, Recency: config.Recall.RecencyWeight, Health: l.health, Settings: shownSettings(config)})
-	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{Version: Version(), MaxBody: config.Limits.Body, Health: l.health})))
+	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{Version: Version(), MaxBody: config.Limits.Body, Health: l.health, Doctor: l.Doctor})))
 	l.handler = page.SignedIn(httpx.Guard(httpx.Options{
 		Key: config.APIKey, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
 		Trusted: trusted, MaxBody: config.Limits.Body, Log: l.log, Now: opts.Now, Refuse: refuser(page),

@@ -29,6 +29,8 @@ type Options struct {
 	Version string
 	MaxBody int64                               // bytes of a request
 	Health  func(context.Context) client.Health // how the server is
+
+	Doctor func(ctx context.Context, confirm bool) (client.Checkup, error) // what is wrong with it; nil: nobody looks
 }
 
 // door carries the engine to the handlers.
@@ -69,9 +71,10 @@ func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
 	d.searchOperations(add)
 	d.changeOperations(add)
 	d.learningOperations(add)
-	d.portableOperations(add)
 	d.vectorOperations(add)
+	d.portableOperations(add)
 	d.serverOperations(add)
+	d.doctorOperations(add)
 	return api
 }
 

@@ -1,0 +1,130 @@
+package loci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Doctor looks at the vault, the database, the index and the models, and says what is
+// wrong. With confirm, files that are gone from the vault at once are forgotten.
+func (l *Loci) Doctor(ctx context.Context, confirm bool) (client.Checkup, error) {
+	c := checkup{Checkup: client.Checkup{Checked: []string{}, Findings: []client.Finding{}}}
+	if err := l.doctorVault(ctx, &c, confirm); err != nil {
+		return client.Checkup{}, err
+	}
+	l.doctorDatabase(ctx, &c)
+	l.doctorIndex(ctx, &c)
+	l.doctorModels(&c)
+	return c.Checkup, ctx.Err()
+}
+
+// checkup is filled part by part.
+type checkup struct{ client.Checkup }
+
+func (c *checkup) looked(format string, args ...any) {
+	c.Checked = append(c.Checked, fmt.Sprintf(format, args...))
+}
+
+func (c *checkup) found(part, path, what, do string) {
+	c.Findings = append(c.Findings, client.Finding{Part: part, Path: path, What: what, Do: do})
+}
+
+func (l *Loci) doctorVault(ctx context.Context, c *checkup, confirm bool) error {
+	if l.vault == nil {
+		if confirm {
+			return memory.Errorf(memory.Invalid, "there is no vault in which to confirm anything")
+		}
+		return nil
+	}
+	r, refused, err := l.vault.examine(ctx, confirm)
+	if err != nil {
+		return err
+	}
+	c.looked("vault %s: %d files", l.vault.store.Dir(), r.Files)
+	for _, p := range r.Problems {
+		c.found("vault", p.Path, p.Why, "mend it or take it out of the vault; it is left as it is")
+	}
+	for _, path := range r.Conflicts {
+		what := "a person's words, which Loci did not take over"
+		if why := refused[path]; why != "" {
+			what += ": " + why
+		}
+		c.found("vault", path, what, "copy what you need of it into the memory's own file, then delete it")
+	}
+	if c.Held = len(r.Held); c.Held > 0 {
+		c.found("vault", "", fmt.Sprintf("%d files are gone at once, such as %s", c.Held, r.Held[0].Path),
+			"bring them back; or, if you mean it, forget them: loci doctor --confirm")
+	}
+	if err := l.vault.store.Ping(ctx); err != nil {
+		c.found("vault", ".loci/journal.jsonl", err.Error(), "")
+	}
+	if err := l.vault.store.Settle(ctx); err != nil {
+		c.found("vault", "", "files cannot be written: "+err.Error(), "see to it that Loci may write there, and that there is room")
+	}
+	return nil
+}
+
+func (l *Loci) doctorDatabase(ctx context.Context, c *checkup) {
+	totals, err := l.engine.Store.Totals(ctx)
+	if err != nil {
+		c.found("database", databaseFile, err.Error(), "")
+		return
+	}
+	c.looked("database: %d facts, %d turns, %d jobs waiting", totals.Facts, totals.Turns, totals.JobsQueued)
+	if totals.JobsParked > 0 {
+		c.found("database", "", fmt.Sprintf("%d jobs failed too often", totals.JobsParked), "see them with loci jobs")
+	}
+}
+
+// doctorIndex asks the index something, and looks whether its folder can be written.
+func (l *Loci) doctorIndex(ctx context.Context, c *checkup) {
+	_, err := l.engine.Searcher.Search(ctx, memory.Search{
+		Scopes: []memory.Scope{{Owner: userOf(defaultUser)}}, Text: "memory", ByWords: true, Kinds: []memory.Kind{memory.KindFact}, Now: l.engine.Now(), Limit: 1,
+	})
+	if err != nil {
+		c.found("index", "", "a search fails: "+err.Error(), "stop Loci and delete the folder index in the data folder; it is made anew")
+		return
+	}
+	c.looked("index: %d bytes in memory", l.index.Size())
+	if l.config.Store == "memory" || l.config.Index.Checkpoints == "off" {
+		return
+	}
+	dir, err := l.config.DataDir()
+	if err != nil {
+		return
+	}
+	info, err := os.Stat(filepath.Join(dir, indexFolder))
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // it is made when there is something to keep
+	case err != nil:
+		c.found("index", indexFolder, err.Error(), "")
+	case !info.IsDir():
+		c.found("index", indexFolder, "it is no folder", "stop Loci and delete it; it is made anew")
+	}
+}
+
+func (l *Loci) doctorModels(c *checkup) {
+	names := l.config.ModelsInUse()
+	if len(names) == 0 {
+		return
+	}
+	dir, err := l.config.ModelsFolder()
+	if err != nil {
+		c.found("models", "", err.Error(), "")
+		return
+	}
+	c.looked("models in %s: %s", dir, strings.Join(names, ", "))
+	for _, name := range names {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.IsDir() {
+			c.found("models", name, "it is not there", "get it: loci models pull "+name)
+		}
+	}
+}
