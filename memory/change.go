@@ -146,11 +146,22 @@ type Run struct {
 	ID      string   `json:"id"`   // the caller's; applying the same id again is a no-op that returns the first receipt
 	Kind    string   `json:"kind"` // "learn", "manual", "import", "forget", "undo", …
 	Author  Author   `json:"author"`
-	Base    int64    `json:"-"`                 // the owner's version that it was planned on, if nothing may have been written since; 0: whatever is there
+	Base    int64    `json:"-"`                 // the owner's version that it was planned on, if nothing may have been written since, see [PlannedOn]; 0: whatever is there
 	Lease   *Lease   `json:"-"`                 // of the job this run completes; nil without one
 	Learned []string `json:"learned,omitempty"` // turns whose LearnedAt is set
 	Vectors []Vector `json:"-"`                 // of the memories it adds or rewords
 	Jobs    []Job    `json:"-"`                 // follow-up work, queued in the same transaction
+}
+
+// Unwritten is the [Run.Base] of what was planned before the owner was written at all.
+const Unwritten int64 = -1
+
+// PlannedOn returns the Base of a run that was planned on a version of the owner.
+func PlannedOn(version int64) int64 {
+	if version == 0 {
+		return Unwritten
+	}
+	return version
 }
 
 // Receipt says what a run did.

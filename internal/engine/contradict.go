@@ -54,6 +54,24 @@ func (e *Engine) conflicts(ctx context.Context, f memory.Fact, named string) ([]
 	return out, nil
 }
 
+// deciding lets one person's decision at a time be made about an owner's facts, so that
+// the next one is compared with it; leave must be called. A learner, or another
+// process, may still come in between: see [Engine.plannedOn].
+func (e *Engine) deciding(ctx context.Context, owner memory.Owner) (leave func(), err error) {
+	return e.writes.enter(ctx, owner, "\x00decisions") // which is no conversation
+}
+
+// plannedOn returns the base of a run that makes a fact active: of two that contradict
+// each other and are written at once the second one is planned again. What
+// [Engine.conflicts] compares with nothing has none.
+func (e *Engine) plannedOn(ctx context.Context, f memory.Fact) (int64, error) {
+	if f.Subject == "" && f.Attribute == "" && !denies(f.Content) {
+		return 0, nil
+	}
+	version, err := e.version(ctx, f.Scope.Owner)
+	return memory.PlannedOn(version), err
+}
+
 // contradicted returns the ids of those of the owner's facts that cannot hold beside f.
 func contradicted(f memory.Fact, near []learn.Neighbour) (ids []string) {
 	c := learn.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute}

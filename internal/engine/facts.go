@@ -45,12 +45,15 @@ func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, autho
 	if run.Vectors, err = e.vectors(ctx, fact.ID, fact.Content); err != nil {
 		return memory.Fact{}, false, err
 	}
+	leave, err := e.deciding(ctx, owner)
+	if err != nil {
+		return memory.Fact{}, false, err
+	}
+	defer leave()
 	for try := 1; ; try++ {
 		next := fact
-		if fact.Attribute != "" && try < maxConflicts { // or two that contradict, written at once, would both stand
-			if run.Base, err = e.version(ctx, owner); err != nil {
-				return memory.Fact{}, false, err
-			}
+		if run.Base, err = e.plannedOn(ctx, next); err != nil {
+			return memory.Fact{}, false, err
 		}
 		olds, err := e.conflicts(ctx, next, "")
 		if err != nil {
@@ -62,7 +65,6 @@ func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, autho
 		receipt, err := e.Store.Apply(ctx, owner, run, changes...)
 		switch {
 		case errors.Is(err, memory.Conflict) && try < maxConflicts: // somebody wrote meanwhile
-			run.Base = 0
 			continue
 		case errors.Is(err, memory.Duplicate):
 			twin, err := e.twin(ctx, next)
@@ -292,7 +294,13 @@ func (e *Engine) change(ctx context.Context, owner memory.Owner, id, key string,
 	case len(done) > 0:
 		return e.sameFact(ctx, owner, id, done[0])
 	}
+	leave, err := e.deciding(ctx, owner)
+	if err != nil {
+		return memory.Fact{}, err
+	}
+	defer leave()
 	for try := 1; ; try++ {
+		run.Base = 0
 		was, err := e.fact(ctx, owner, id)
 		if err != nil {
 			return memory.Fact{}, err
@@ -310,6 +318,9 @@ func (e *Engine) change(ctx context.Context, owner memory.Owner, id, key string,
 		}
 		var ends []memory.Change
 		if next.Status == memory.Active && (was.Status != memory.Active || next.Content != was.Content) {
+			if run.Base, err = e.plannedOn(ctx, next); err != nil {
+				return memory.Fact{}, err
+			}
 			olds, err := e.conflicts(ctx, next, "")
 			if err != nil {
 				return memory.Fact{}, err

@@ -111,7 +111,17 @@ func (e *Engine) Judge(ctx context.Context, owner memory.Owner, judgements []Jud
 		return e.judged(ctx, owner, judgements, done)
 	}
 	run := memory.Run{ID: idFor(owner, key), Kind: "review", Author: author}
+	leave, err := e.deciding(ctx, owner)
+	if err != nil {
+		return nil, memory.Receipt{}, err
+	}
+	defer leave()
 	for try := 1; ; try++ {
+		version, err := e.version(ctx, owner)
+		if err != nil {
+			return nil, memory.Receipt{}, err
+		}
+		run.Base = memory.PlannedOn(version)
 		j := judging{engine: e, owner: owner, author: author, met: map[string]bool{}}
 		for _, one := range judgements {
 			if err := j.judge(ctx, one); err != nil {

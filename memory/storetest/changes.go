@@ -363,6 +363,13 @@ func learnedMarks(r *rig) {
 }
 
 func staleRunIsConflict(r *rig) {
+	first, second := r.run(), r.run()
+	first.Base, second.Base = memory.PlannedOn(0), memory.PlannedOn(0)
+	_, err := r.Apply(r.Context(), ben, first, memtest.Add(memtest.Fact(ben, "Ben lives in Berlin")))
+	r.must("apply what was planned on nothing", err)
+	_, err = r.Apply(r.Context(), ben, second, memtest.Add(memtest.Fact(ben, "Ben lives in Lisbon")))
+	r.wantCode("a run planned on nothing after another was applied", err, memory.Conflict)
+
 	r.add(ana, "Ana drinks tea")
 	versions, err := r.Versions(r.Context(), []memory.Owner{ana})
 	r.must("read the version", err)

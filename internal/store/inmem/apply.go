@@ -38,7 +38,7 @@ func (s *shelf) apply(owner memory.Owner, run memory.Run, changes []memory.Chang
 		}
 		s.finish(job, memory.Outcome{Done: true}, now)
 	}
-	if run.Base != 0 && run.Base != s.version {
+	if run.Base != 0 && run.Base != memory.PlannedOn(s.version) {
 		return memory.Receipt{}, movedOn(run, s.version)
 	}
 	at := s.tick(now)

@@ -47,7 +47,7 @@ func (t *tx) apply(now time.Time, owner memory.Owner, run memory.Run, changes []
 	if raises {
 		was--
 	}
-	if run.Base != 0 && run.Base != was {
+	if run.Base != 0 && run.Base != memory.PlannedOn(was) {
 		return memory.Receipt{}, memory.Errorf(memory.Conflict, "run %s was planned on version %d; the owner's is %d", run.ID, run.Base, was)
 	}
 	if err := w.changes(run.ID, run.Author, changes); err != nil {

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// TestDecisionsAtOnceLeaveOneHome lets two processes on one store write, correct and
+// approve where somebody lives, all at once: one home is active in the end.
+func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
+	ctx := context.Background()
+	person := memory.Author{Kind: memory.ByPerson, Name: "ana"}
+	homes := []string{"User lives in Berlin", "User lives in Lisbon", "User lives in Rome"}
+	atOnce := func(t *testing.T, r *rig, decide func(e *Engine, i int) error) {
+		t.Helper()
+		engines := []*Engine{r.Engine, r.second(t).Engine}
+		var done sync.WaitGroup
+		begin := make(chan struct{})
+		errs := make([]error, len(homes))
+		for i := range homes {
+			done.Go(func() {
+				<-begin
+				errs[i] = decide(engines[i%len(engines)], i)
+			})
+		}
+		close(begin)
+		done.Wait()
+		for i, err := range errs {
+			if err != nil {
+				t.Errorf("decision %d: %v", i, err)
+			}
+		}
+	}
+	live := func(t *testing.T, r *rig, owner memory.Owner) {
+		t.Helper()
+		page, err := r.List(ctx, owner, memory.Query{Attribute: "home"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var active []string
+		for _, m := range page.Memories {
+			active = append(active, m.Content())
+		}
+		if len(active) != 1 {
+			t.Errorf("%s lives in %q, want one home", owner, active)
+		}
+	}
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, open)
+			for round := range 5 {
+				written := memory.User(memory.DefaultNamespace, fmt.Sprintf("writes%d", round))
+				atOnce(t, r, func(e *Engine, i int) error {
+					_, _, err := e.Remember(ctx, written, Note{Content: homes[i]}, person)
+					return err
+				})
+				live(t, r, written)
+
+				corrected := memory.User(memory.DefaultNamespace, fmt.Sprintf("corrects%d", round))
+				ids := make([]string, len(homes))
+				for i := range homes {
+					f, _, err := r.Remember(ctx, corrected, Note{Content: fmt.Sprintf("User has %d cats and %d dogs", i, i)}, person)
+					if err != nil {
+						t.Fatal(err)
+					}
+					ids[i] = f.ID
+				}
+				atOnce(t, r, func(e *Engine, i int) error {
+					_, err := e.EditFact(ctx, corrected, ids[i], Edit{Content: &homes[i]}, person)
+					return err
+				})
+				live(t, r, corrected)
+
+				approved := memory.User(memory.DefaultNamespace, fmt.Sprintf("approves%d", round))
+				run := memory.Run{ID: newID(), Kind: "learn", Author: memory.Author{Kind: memory.ByRule}}
+				var changes []memory.Change
+				for i, words := range homes {
+					f, err := r.noted(approved, Note{Content: words})
+					if err != nil {
+						t.Fatal(err)
+					}
+					f.Status, ids[i] = memory.Pending, f.ID
+					changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}})
+				}
+				if _, err := r.Store.Apply(ctx, approved, run, changes...); err != nil {
+					t.Fatal(err)
+				}
+				atOnce(t, r, func(e *Engine, i int) error {
+					_, _, err := e.Judge(ctx, approved, []Judgement{{ID: ids[i], Action: memory.ActionApprove}}, "", person)
+					return err
+				})
+				live(t, r, approved)
+			}
+		})
+	}
+}
