@@ -79,7 +79,7 @@ func modelsList(g *global) *cobra.Command {
 				all = append(all, look(m, config.ModelsInUse()))
 			}
 			return g.print(cmd.OutOrStdout(), struct {
-				Dir    string  `json:"dir"`
+				Dir    string       `json:"dir"`
 				Models []localModel `json:"models"`
 			}{dir, all}, func(w io.Writer) { printModels(w, dir, all) })
 		},

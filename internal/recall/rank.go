@@ -17,6 +17,10 @@ type Options struct {
 	Threshold *float64 // relevance that each must have; nil: DefaultThreshold
 	Recency   *float64 // weight of recency in the score, 0 to 1; nil: 0.2
 	Lambda    *float64 // weight of the score against redundancy; nil: 0.7
+
+	// Reranked is what a reranker said of some candidates, 0 to 1 by id; nil: none
+	// was asked. A Threshold that is not nil is then one on this number.
+	Reranked map[string]float32
 }
 
 // The defaults. Loci shows a handful of memories; twenty leave room for what
@@ -54,6 +58,11 @@ type Cut struct {
 type ranked struct {
 	view
 	fused, relevance, recency, confidence, score, mmr float64
+
+	behind   float64 // the best, in log-odds; 0 or less
+	reranked bool    // a reranker was shown it
+	rerank   float64 // and said this
+	judged   float64 // the number that the threshold is on
 
 	redundant float64 // with those chosen so far
 	compared  int     // with how many of them it has been compared
@@ -137,7 +146,7 @@ func (m *room) relevantFirst(list []ranked, least float64) (_ []*ranked, relevan
 	m.order = slices.Grow(m.order[:0], len(list))[:len(list)]
 	others := len(list)
 	for i := range list {
-		if r := &list[i]; r.relevance >= least {
+		if r := &list[i]; r.judged >= least {
 			m.order[relevant] = r
 			relevant++
 		} else { // or it is no number
@@ -176,9 +185,19 @@ func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time, p
 	l := newLineup(a, list)
 	odds, w := l.odds(), unit(or(o.Recency, defaultRecency))
 	for i := range list {
+		list[i].behind = spread * (list[i].fused - l.best[0])
+	}
+	if o.Reranked != nil {
+		o.rerank(list)
+	}
+	for i := range list {
 		r := &list[i]
 		if a.touches(&r.view) {
-			r.relevance = sigmoid(odds + spread*(r.fused-l.best[0]))
+			r.relevance = sigmoid(odds + r.behind)
+		}
+		r.judged = r.relevance
+		if o.Reranked != nil && o.Threshold != nil {
+			r.judged = r.rerank
 		}
 		r.recency = recency(now.Sub(r.At))
 		r.confidence = sure(r.Confidence)
@@ -267,8 +286,11 @@ func (r *ranked) explain(a *asked, why memory.Why) memory.Why {
 			why = append(why, memory.Part{Name: cueParts[i], Value: x})
 		}
 	}
+	why = append(why, memory.Part{Name: "fused", Value: r.fused})
+	if r.reranked {
+		why = append(why, memory.Part{Name: "rerank", Value: r.rerank})
+	}
 	return append(why,
-		memory.Part{Name: "fused", Value: r.fused},
 		memory.Part{Name: "relevance", Value: r.relevance},
 		memory.Part{Name: "recency", Value: r.recency},
 		memory.Part{Name: "confidence", Value: r.confidence},

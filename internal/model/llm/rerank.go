@@ -31,6 +31,9 @@ func NewReranker(o Options) (*Reranker, error) {
 // Fingerprint names the model.
 func (r *Reranker) Fingerprint() string { return "remote:" + r.client.model }
 
+// Remote reports that a request costs more than a text.
+func (r *Reranker) Remote() bool { return true }
+
 // Close gives back idle connections.
 func (r *Reranker) Close() { r.client.Close() }
 

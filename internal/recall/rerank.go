@@ -1,0 +1,46 @@
+package recall
+
+import "math"
+
+// rerankShare is what a reranker's log-odds count beside those of fusion, of which one
+// unit is spread. Fusion sees what a pair of texts does not show (who speaks, when,
+// what stands around), a reranker what words do not: neither replaces the other. It is
+// set by hand: no published reranker's weights were at hand to fit it.
+const rerankShare = 0.5
+
+// surest bounds a reranker's log-odds: what is beyond is as good as certain.
+const surest = 12
+
+// rerank moves candidates by what a reranker said of some of them. The others, which
+// it was not shown since they stood behind, count as the worst that it was shown. A
+// reranker that says the same of all moves nothing.
+func (o Options) rerank(list []ranked) {
+	lowest, best := math.Inf(1), math.Inf(-1)
+	for i := range list {
+		r := &list[i]
+		if said, ok := o.Reranked[r.ID]; ok {
+			r.reranked, r.rerank = true, unit(float64(said))
+			lowest, best = min(lowest, logit(r.rerank)), max(best, logit(r.rerank))
+		}
+	}
+	if best < lowest {
+		return // it was shown none of these
+	}
+	nearest := math.Inf(-1)
+	for i := range list {
+		r, x := &list[i], lowest
+		if r.reranked {
+			x = logit(r.rerank)
+		}
+		r.behind += rerankShare * (x - best)
+		nearest = max(nearest, r.behind)
+	}
+	for i := range list {
+		list[i].behind -= nearest
+	}
+}
+
+// logit is the logarithm of the odds that x is a chance of.
+func logit(x float64) float64 {
+	return max(-surest, min(surest, math.Log(x)-math.Log1p(-x)))
+}

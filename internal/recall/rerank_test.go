@@ -1,0 +1,97 @@
+package recall
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// teas are candidates, each a little worse by its words than the one before.
+func teas(n int) (Query, []memory.Candidate, time.Time) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	q := NewQuery("which tea does she like?", now, QueryOptions{})
+	var out []memory.Candidate
+	for i := range n {
+		share := 0.6 - 0.02*float32(i)
+		out = append(out, memory.Candidate{
+			ID: fmt.Sprintf("tea-%02d", i), Kind: memory.KindTurn, At: now, Role: memory.RoleUser, Confidence: 1,
+			Found: memory.Measures{Lexical: share, Own: share, Known: 1},
+		})
+	}
+	return q, out, now
+}
+
+func TestARerankerThatSaysTheSameOfAllMovesNothing(t *testing.T) {
+	q, cands, now := teas(12)
+	want, _ := Rank(q, cands, Options{}, now)
+	for _, said := range []float32{0, 0.001, 0.5, 1} {
+		o := Options{Reranked: map[string]float32{}}
+		for _, c := range cands[:5] {
+			o.Reranked[c.ID] = said
+		}
+		got, _ := Rank(q, cands, o, now)
+		if !slices.Equal(ids(got), ids(want)) {
+			t.Errorf("%v of each: %v, want %v", said, ids(got), ids(want))
+		}
+		for i := range got {
+			if got[i].Score != want[i].Score {
+				t.Errorf("%v of each: %s has %v, want %v", said, got[i].ID, got[i].Score, want[i].Score)
+			}
+		}
+	}
+}
+
+func TestARerankerLiftsWhatAnswersAndSaysSo(t *testing.T) {
+	q, cands, now := teas(12)
+	o := Options{Reranked: map[string]float32{}}
+	for _, c := range cands[:8] {
+		o.Reranked[c.ID] = 0.01
+	}
+	o.Reranked["tea-06"] = 0.99
+	got, _ := Rank(q, cands, o, now)
+	if got[0].ID != "tea-06" || got[0].Why.Get("rerank") < 0.98 || got[0].Why.Get("rerank") > 1 {
+		t.Errorf("first is %s with %v, want tea-06 with its 0.99", got[0].ID, got[0].Why)
+	}
+	before, _ := Rank(q, cands, Options{}, now)
+	if got[0].Why.Get("relevance") != before[0].Why.Get("relevance") {
+		t.Errorf("the best has relevance %v, and without a reranker %v: whether there is an answer is not for it to say",
+			got[0].Why.Get("relevance"), before[0].Why.Get("relevance"))
+	}
+	for _, c := range got {
+		if c.ID >= "tea-08" && c.Why.Get("rerank") != 0 {
+			t.Errorf("%s was not shown, and has %v", c.ID, c.Why)
+		}
+	}
+}
+
+func TestWhatTheRerankerWasNotShownDoesNotPassWhatStoodBeforeIt(t *testing.T) {
+	q, cands, now := teas(12)
+	o := Options{Reranked: map[string]float32{}, Limit: 12}
+	for i, c := range cands[:4] {
+		o.Reranked[c.ID] = 0.2 * float32(i+1)
+	}
+	got, _ := Rank(q, cands, o, now)
+	list := ids(got)
+	for _, c := range cands[4:] {
+		for _, shown := range cands[:4] {
+			if slices.Index(list, c.ID) < slices.Index(list, shown.ID) && slices.Contains(list, c.ID) {
+				t.Errorf("%s, not shown, is before %s: %v", c.ID, shown.ID, list)
+			}
+		}
+	}
+}
+
+func TestAThresholdThatIsSetIsOnTheRerankersNumber(t *testing.T) {
+	q, cands, now := teas(6)
+	least := 0.35
+	o := Options{Threshold: &least, Reranked: map[string]float32{"tea-00": 0.2, "tea-01": 0.36, "tea-02": 0.9}}
+	got, _ := Rank(q, cands, o, now)
+	list := ids(got)
+	slices.Sort(list)
+	if !slices.Equal(list, []string{"tea-01", "tea-02"}) {
+		t.Errorf("%v, want tea-01 and tea-02: at least 0.35 by the reranker", list)
+	}
+}
