@@ -8,8 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,9 +23,6 @@ const (
 	gitLull = 2 * time.Second
 	gitTime = time.Minute
 )
-
-// ownFiles are what git is not to keep: they are of this disk alone.
-const ownFiles = ":(exclude).loci"
 
 // vaultGit commits the files of a vault to git. Whatever goes wrong with git is
 // logged, and memory goes on.
@@ -80,17 +77,23 @@ func (g *vaultGit) prepare(ctx context.Context) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		return fmt.Errorf("there is no git here: %w", err)
 	}
-	if _, err := g.git(ctx, "rev-parse", "--git-dir"); err != nil {
-		_, err := g.git(ctx, "init", "--quiet")
+	if err := os.WriteFile(g.own(".gitignore"), []byte("*\n"), 0o600); err != nil { // what is there is of this disk alone
 		return err
 	}
-	if at, err := g.git(ctx, "log", "-1", "--format=%ct"); err == nil { // what is newer is not told of yet
-		if n, err := strconv.ParseInt(at, 10, 64); err == nil {
-			g.since = time.Unix(n, 0)
-		}
+	if until, err := os.ReadFile(g.own(untilFile)); err == nil {
+		g.since, _ = time.Parse(time.RFC3339Nano, strings.TrimSpace(string(until)))
 	}
-	return nil
+	if _, err := g.git(ctx, "rev-parse", "--git-dir"); err == nil {
+		return nil
+	}
+	_, err := g.git(ctx, "init", "--quiet")
+	return err
 }
+
+// untilFile says up to when the journal is told of in commits.
+const untilFile = "git-until"
+
+func (g *vaultGit) own(name string) string { return filepath.Join(g.store.Dir(), ".loci", name) }
 
 // commit commits what differs from the last commit.
 func (g *vaultGit) commit(ctx context.Context) error {
@@ -99,7 +102,7 @@ func (g *vaultGit) commit(ctx context.Context) error {
 	if err := g.store.Settle(ctx); err != nil {
 		return err
 	}
-	if _, err := g.git(ctx, "add", "--all", "--", ".", ownFiles); err != nil {
+	if _, err := g.git(ctx, "add", "--all", "--", "."); err != nil {
 		return err
 	}
 	staged, err := g.git(ctx, "diff", "--cached", "--name-only", "--", ".")
@@ -118,19 +121,30 @@ func (g *vaultGit) commit(ctx context.Context) error {
 		return err
 	}
 	g.since = until
-	return nil
+	return os.WriteFile(g.own(untilFile), []byte(until.Format(time.RFC3339Nano)+"\n"), 0o600)
 }
 
 // git runs a command in the vault and returns what it says.
 func (g *vaultGit) git(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", g.store.Dir(), "-c", "commit.gpgSign=false"}, args...)...)
-	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0")
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), elsewhere), "GIT_TERMINAL_PROMPT=0")
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(said.String()))
 	}
 	return strings.TrimSpace(out.String()), nil
+}
+
+// elsewhere reports whether a variable points git at another repository, as it does in
+// programs that git itself has begun.
+func elsewhere(variable string) bool {
+	for _, name := range []string{"GIT_DIR=", "GIT_INDEX_FILE=", "GIT_WORK_TREE="} {
+		if strings.HasPrefix(variable, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // told is how many changes a message tells of.

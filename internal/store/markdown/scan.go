@@ -58,6 +58,7 @@ func (s *Store) Scan(ctx context.Context, o ScanOptions) (Report, error) {
 	if err := sc.compare(ctx); err != nil {
 		return Report{}, err
 	}
+	slices.SortStableFunc(sc.report.Problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
 	return sc.report, nil
 }
 
