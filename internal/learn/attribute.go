@@ -54,7 +54,7 @@ var shapes = []shape{
 	{late(`(?i)^user is (?:called|named) `), "name", "personal"},
 	{late(`(?i)^user is \d+ years old`), "age", "personal"},
 	{late(`(?i)^user(?:'s birthday is| was born (?:on|in (?:19|20)\d\d))`), "birthday", "personal"},
-	{late(`(?i)^user (?:(?:no longer|currently|now) )?(?:lives?|resides?|is based|is living) (?:in|at|near|on)\b`), "home", "home"},
+	{late(`(?i)^user (?:(?:no longer|currently|now) )?(?:lives?|resides?|is based|is living) (?:(?:in|at|near)\b|on (?-i:an? |the |\pL?\d|[A-Z]))`), "home", "home"},
 	{late(`(?i)^user (?:does not|doesn't) live in\b`), "home", "home"},
 	{late(`(?i)^user (?:has )?(?:moved|relocated) (?:from .+ )?to\b`), "home", "home"},
 	{late(`(?i)^user (?:comes|is|is originally) from\b|^user grew up in\b|^user's hometown is\b`), "hometown", "personal"},

@@ -15,6 +15,9 @@ type Said struct {
 	// Before is what was said to the speaker just before, "" if nothing was: "Where
 	// do you live?" tells what "In Lisbon." means. Nothing is learned from it.
 	Before string
+	// Known are the facts learned from the user's turn just before, which this one may put
+	// right: "sorry, I meant Porto".
+	Known []memory.Fact
 	// Playing says that what was said before left a role play going ([Playing]).
 	Playing bool
 }

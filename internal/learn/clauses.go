@@ -62,12 +62,16 @@ func (c *clause) at(i int) string {
 // over to be worked on are left out. A clause is good until yield returns.
 func statements(s *Said, body string, yield func(c *clause)) {
 	sc := scanner{s: body}
+	coded := false
 	for {
 		one, more := sc.next()
 		if !more {
 			return
 		}
 		words := one.words
+		if coded = coded || one.code; len(words) > 0 && remarks(body, words[0].start, coded) {
+			continue
+		}
 		if one.asks {
 			words = words[:statedBefore(words)]
 		}
@@ -79,6 +83,30 @@ func statements(s *Said, body string, yield func(c *clause)) {
 			yield(c)
 		})
 	}
+}
+
+// remarks reports whether what begins at a place of a turn stands behind the sign of a
+// comment in code: on a line after code that begins with one, or after the end of a
+// statement on its line.
+func remarks(body string, at int, coded bool) bool {
+	from := strings.LastIndexByte(body[:at], '\n') + 1
+	line := body[from:]
+	if end := strings.IndexByte(line, '\n'); end >= 0 {
+		line = line[:end]
+	}
+	lead := strings.TrimSpace(body[from:at])
+	if coded && (lead == "#" || lead == "//" || lead == "--" || lead == "/*" || lead == "*" || lead == ";") {
+		return true
+	}
+	if !strings.ContainsAny(line, ";)}") {
+		return false
+	}
+	for _, sign := range []string{"; --", "; //", "; #", ") //", "} //", ") #", "); --"} {
+		if strings.Contains(line, sign) {
+			return true
+		}
+	}
+	return false
 }
 
 // unsure are words of what is not so, or not yet.
@@ -94,6 +122,9 @@ var reports = table("says said wrote told tells asked claims claimed quote quote
 func unreal(words []word) bool {
 	if first, second := words[0].low, words[min(1, len(words)-1)].low; first == "yeah" && second == "right" || first == "oh" && second == "sure" || first == "yeah" && second == "sure" {
 		return true // nobody means what follows
+	}
+	if first := words[0].low; (first == "example" || first == "examples" || first == "sample") && len(words) > 2 && (words[1].low == ":" || words[2].low == ":" || words[1].low == "-") {
+		return true
 	}
 	for i, w := range words {
 		switch {

@@ -106,7 +106,7 @@ var families = []family{
 
 	// family
 	{"marriage", "family", "marital status", 0.9, "be", present, "<state:marital> to <name>", 0, "be <state> to <name>"},
-	{"marriage", "family", "marital status", 0.9, "be", present, "<state:marital> $", 0, "be <state>"},
+	{"marriage", "family", "marital status", 0.9, "be", present, "<state:marital> again|now? $", 0, "be <state>"},
 	{"marriage", "family", "marital status", 0.9, "be", perfect, "~ <state:marital> for|since", 0, "@is <state>"},
 	{"marriage", "family", "marital status", 0.9, "get", simplePast | perfect, "<state:marital> to <name>", 0, "@is <state> to <name>"},
 	{"marriage", "family", "marital status", 0.9, "get", simplePast | perfect, "<state:marital>", 0, "@is <state>"},
@@ -115,7 +115,8 @@ var families = []family{
 	{"dating", "family", "partner", 0.85, "date", progressive | continued, "<who:name>", 0, "@is dating <who>"},
 	{"expecting", "family", "pregnancy", 0.9, "be", present, "pregnant|expecting", 0, ""},
 	{"expecting", "family", "pregnancy", 0.85, "be", present, "due <when:dueday>", 0, "'s baby is due <when>"},
-	{"birth", "family", "pregnancy", 0.85, "give", simplePast | perfect, "birth", 0, ""},
+	{"birth", "family", "pregnancy", 0.85, "give", simplePast | perfect, "birth to <what:exact>", 0, "@gave birth to <what>"},
+	{"birth", "family", "pregnancy", 0.85, "give", simplePast | perfect, "birth", 0, "@gave birth"},
 	{"birth", "family", "pregnancy", 0.85, "have suffer", simplePast | perfect, "a|another miscarriage|stillbirth", 0, ""},
 	{"birth", "family", "pregnancy", 0.85, "lose", simplePast | perfect, "the|our|my baby|pregnancy", 0, ""},
 	{"birth", "family", "pregnancy", 0.85, "have", simplePast, "a|our|the|my baby|son|daughter|twins", 0, ""},
@@ -140,6 +141,7 @@ var families = []family{
 	{"eats again", "health", "diet", 0.8, "start", simplePast | perfect, "eating|having <food:animal> again", 0, "@eats <food> again"},
 	{"eats again", "health", "diet", 0.8, "eat", progressive, "<food:animal> again", 0, "@eats <food> again"},
 	{"eats again", "health", "diet", 0.8, "eat", present, "<food:animal> again|now $", 0, "eat <food> again"},
+	{"got over", "health", "condition:<illness>", 0.85, "be get", present | simplePast | perfect, "over my? <illness>", 0, "@is over <illness>"},
 	{"no more", "health", "condition:<illness>", 0.85, "get", present, "<illness>", present, "have <illness>"},
 	{"no more", "health", "eats:<food>", 0.85, "have", ability, "<food:restricted>", 0, ""},
 	{"past diet", "health", "", 0.85, "be", usedTo, "<diet>", 0, ""},

@@ -51,6 +51,10 @@ func Filter(cands []Candidate, said []Said) (kept []Candidate, dropped []Dropped
 			dropped = append(dropped, Dropped{c, notOwn})
 			continue
 		}
+		if !c.Remember && Unsaid(said[i].Turn.Content) {
+			dropped = append(dropped, Dropped{c, "said not to be remembered"})
+			continue
+		}
 		c = placed(c, said[i])
 		switch {
 		case instructs(c.Text):

@@ -38,7 +38,7 @@ var endForms = []struct {
 	{lazily(`^user(?:'s [\w' -]+?)? (?:has )?(?:sold|gave away|given away|got rid of|donated|returned|closed|closed down|shut down) (?P<what>(?:user's|the|an?|his|her|their|both|all|most|one) .+)$`), parted, false},
 	{lazily(`^user(?:'s [\w' -]+?)? (?:has )?(?:dropped out of|moved out of|graduated from) (?P<what>.+)$`), parted, false},
 	{lazily(`^user gave (?P<what>.+) away\b`), parted, false},
-	{lazily(`^user's (?P<what>[\w' -]+?) (?:has |have |sadly )?(?:died|passed away|was put (?:down|to sleep)|ran away)\b`), died, false},
+	{lazily(`^user's (?P<what>[\pL\d' -]+?) (?:has |have |sadly )?(?:died|passed away|was put (?:down|to sleep)|ran away)\b`), died, false},
 	{lazily(`^user's (?P<what>[\w' -]+?) (?:is|are|was|were|has been) (?:now )?(?:cancelled|canceled|called off|off)$`), calledOff, false},
 	{lazily(`^user (?:has )?handed (?P<what>.+?) over to .+$`), undone, true},
 	{lazily(`^user(?:'s [\w' -]+?)? (?:has|have) not (?:[\w]+ly )?(?P<what>.+?) (?:since|for|in)$|^user(?:'s [\w' -]+?)? (?:has|have) not (?:[\w]+ly )?(?P<what2>.+?) (?:since|for|in) .+$`), undone, false},
@@ -46,6 +46,8 @@ var endForms = []struct {
 	{lazily(`^user (?:has )?replaced (?P<what>(?:user's|the) .+?) (?:with|by) .+$`), parted, false},
 	{lazily(`^user (?:has )?(?:got|had) (?P<what>user's .+?) (?:off|out|removed)$`), parted, false},
 	{lazily(`^(?P<what>[\w' -]+?) (?:has )?moved out\b`), movedOut, false},
+	{lazily(`^user is (?:no longer|not) (?P<what>\w+ing .+)$`), unplanned, false},
+	{lazily(`^user's (?P<what>[\w' -]+?) (?:was|were|got|has been) stolen$`), parted, false},
 	{lazily(`^user (?:has )?dropped (?P<what>.+)$`), undone, true},
 }
 
@@ -105,7 +107,7 @@ var (
 	many         = lazily(`^(?:two|three|four|five|six|seven|eight|nine|ten|several|many|\d+) `)
 	mainVerb     = lazily(`^user(?:'s [\w-]+(?: [\w-]+)??)? (?:(?:is|are|has|have|been|also|still|now|currently|usually|always|often|regularly|sometimes|really|both) )*([\w-]+)`)
 	// activity are verbs of what is named by a noun when it is given up: "quit tennis".
-	activity = table("play take attend do practise practice study learn eat drink use smoke work go have join coach teach sing love on lead run volunteer attend train")
+	activity = table("play take attend do practise practice study learn eat drink use smoke work go have join coach teach sing love lead run volunteer attend train")
 	journeys = termTable("trip flight visit journey holiday vacation travel stay tour")
 	visits   = table("go visit fly travel move trip come see")
 	schooled = termTable("school university college degree course class studies")
@@ -166,7 +168,7 @@ func (e *ending) ends(c *Candidate, f *memory.Fact) bool {
 		return e.holding(known)
 	case "":
 		m := mainVerb.FindStringSubmatch(known)
-		return m != nil && has(e.terms) && activity[baseVerb(m[1])]
+		return m != nil && has(e.terms) && (activity[baseVerb(m[1])] || m[1] == "on")
 	}
 	return e.doing(known, terms)
 }

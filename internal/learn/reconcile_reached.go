@@ -223,6 +223,9 @@ func remeasured(c *Candidate, f *memory.Fact) bool {
 	if m := nowForm.FindStringSubmatch(said); m != nil {
 		what := termSet(m[1])
 		value, had := amountForm.FindStringSubmatch(m[2]), amountForm.FindAllSubmatch(known)
+		if bare := bareNumber.FindString(m[2]); value == nil && bare != "" && len(what) > 0 && covered(what, terms) == 1 {
+			return anyNumber.MatchString(known) && !strings.Contains(known, bare) // "upped to 75"
+		}
 		if value == nil || len(what) == 0 || covered(what, terms) < 1 {
 			return false
 		}
@@ -234,6 +237,11 @@ func remeasured(c *Candidate, f *memory.Fact) bool {
 	}
 	return false
 }
+
+var (
+	bareNumber = lazily(`^\d[\d.,]*$`)
+	anyNumber  = lazily(`\b\d[\d.,]*`)
+)
 
 var numberWords = lazily(`\b(?:\d[\d.,]*|one|a|an|per|half)\b`)
 

@@ -196,16 +196,56 @@ func (r *reader) corrects(c *clause, i int) bool {
 		end--
 	}
 	right := c.text(j, end)
-	if right == "" || end-j > 5 || wrong == "" && c.at(i) == "it" || !c.standing(j, end) && !isDigit(right) && len(c.dates(j, end)) == 0 && !isOrdinal(c.at(end-1)) {
+	if right == "" || end-j > 5 || wrong == "" && c.at(i) == "it" && !r.actually(c, i, right) || !c.standing(j, end) && !isDigit(right) && len(c.dates(j, end)) == 0 && !isOrdinal(c.at(end-1)) {
 		return false
 	}
 	return r.correct(c, right, wrong)
 }
 
+// actually reports whether "it's the 26th" puts a day right that was said just before.
+func (r *reader) actually(c *clause, i int, right string) bool {
+	if len(r.said.Known) == 0 || len(r.found) > 0 || i == 0 {
+		return false
+	}
+	if w := c.at(0); w != "actually" && w != "no" && w != "sorry" && w != "oops" && w != "wait" && w != "correction" {
+		return false
+	}
+	dates := text.Resolve(right, c.said.Turn.CreatedAt)
+	return len(dates) == 1 && dates[0].Start < 5 && dates[0].End == len(right)
+}
+
+// noWait takes ", no wait, Portishead" off a clause and returns what was meant, "" where
+// nothing is put right.
+func (c *clause) noWait() string {
+	for k := 2; k+2 < len(c.words); k++ {
+		if c.at(k-1) != "," || !(c.at(k) == "no" && c.at(k+1) == "wait" || c.at(k) == "i" && c.at(k+1) == "mean" || c.at(k) == "no" && c.at(k+1) == "sorry" || c.at(k) == "wait" && c.at(k+1) == "no") {
+			continue
+		}
+		from := k + 2
+		for from < len(c.words) && c.words[from].mark() {
+			from++
+		}
+		if n := len(c.words) - from; n == 0 || n > 4 {
+			return ""
+		}
+		right := c.text(from, len(c.words))
+		c.words = c.words[:k-1]
+		c.all = c.words
+		return right
+	}
+	return ""
+}
+
 // correct replaces the value of what was said last: the one named as wrong, or,
 // where none is, one of the same shape.
 func (r *reader) correct(c *clause, right, wrong string) bool {
-	for _, list := range []*[]Candidate{&r.found, r.earlier} {
+	known := make([]Candidate, 0, len(r.said.Known))
+	for _, f := range r.said.Known {
+		if f.Status.Live() {
+			known = append(known, Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute, Category: f.Category, Confidence: 0.85, Model: "rule:corrected"})
+		}
+	}
+	for _, list := range []*[]Candidate{&r.found, r.earlier, &known} {
 		if list == nil {
 			continue
 		}

@@ -2,6 +2,8 @@ package learn
 
 import (
 	"strings"
+
+	"github.com/loci-memory/loci/internal/text"
 )
 
 // What changes is told in words of its own: a sum is raised, somebody new takes a post,
@@ -204,6 +206,7 @@ func (r *reader) ofNamed(c *clause, i int, when string) bool {
 	p := predicate{who: name, subject: lower(name)}
 	r.g = captured{}
 	switch {
+	case put == 0 && r.gone(c, &p, c.nameEnd(i), when):
 	case put > 0:
 		said := name + " was put down"
 		if dates := c.dates(0, len(c.words)); len(dates) > 0 {
@@ -215,18 +218,6 @@ func (r *reader) ofNamed(c *clause, i int, when string) bool {
 	case p.verb.lemma == "move" && c.at(p.rest) == "out" && p.tense&(simplePast|perfect) != 0 && p.neg == "":
 		end := c.ending(p.rest)
 		r.fact(c, &p, kinDoes, name+" moved out"+strings.TrimPrefix(thirdPerson(c.text(p.rest, max(end, p.rest+1))), "out"), when)
-	case p.verb.lemma == "pass" && c.at(p.rest) == "away" && p.neg == "":
-		said := name + " passed away"
-		if dates := c.dates(p.rest, len(c.words)); len(dates) > 0 {
-			said += " " + dates[0].String()
-		}
-		r.fact(c, &p, kinDoes, said, when)
-	case p.verb.lemma == "die" && p.neg == "":
-		said := name + " died"
-		if dates := c.dates(p.rest, len(c.words)); len(dates) > 0 {
-			said += " " + dates[0].String()
-		}
-		r.fact(c, &p, kinDoes, said, when)
 	default:
 		r.facts(c, &p, when)
 	}
@@ -377,4 +368,80 @@ func lengthy(c *clause, i int) string {
 		return ""
 	}
 	return thirdPerson(c.text(i, j))
+}
+
+// prescribed reads what a doctor has put the speaker on or taken them off: "they took me
+// off lisinopril".
+func (r *reader) prescribed(c *clause, i int) bool {
+	for k := i + 1; k+3 < len(c.words) && k < i+6; k++ {
+		w, way := c.at(k), c.at(k+2)
+		on := (w == "put" || w == "started") && way == "on"
+		off := (w == "took" || w == "taken") && way == "off"
+		if c.at(k+1) != "me" || !on && !off || c.at(i) == "you" || c.has("not") {
+			continue
+		}
+		j := k + 3
+		if c.at(j) == "my" || c.at(j) == "the" {
+			j++
+		}
+		name := drug(c, j)
+		if name == "" {
+			return false
+		}
+		r.g = captured{}
+		f := &family{rule: "medicine", category: "health", attribute: "medicine:" + keyOf(name), confidence: 0.85}
+		if on {
+			r.fact(c, &user, f, "User takes "+name, "")
+		} else {
+			r.fact(c, &user, f, "User no longer takes "+name, "")
+		}
+		return true
+	}
+	return false
+}
+
+// starts are families of what may begin on a day to come: "accepted a job at Acme
+// starting 1 June".
+var starts = table("work moved")
+
+// toStart adds a statement of something that begins later in its own words, as a plan.
+func (r *reader) toStart(c *clause, p *predicate, when string) bool {
+	said := c.said.Turn.CreatedAt
+	dates := c.dates(p.rest, len(c.words))
+	if len(dates) == 0 || dates[0].From.Before(midnight(said).AddDate(0, 0, 1)) {
+		return false
+	}
+	end := len(c.words)
+	if e := c.ending(p.rest); e > p.rest && len(c.dates(p.rest, e)) > 0 {
+		end = e
+	}
+	if !c.standing(p.rest, end) {
+		return true
+	}
+	r.g = captured{}
+	rest := strings.TrimPrefix(text.Absolute("will "+c.text(p.rest, end), said), "will ") // the day is to come, though the verb is past
+	r.fact(c, p, plans, p.who+" "+p.says(0, "")+" "+thirdPerson(rest), when)
+	return true
+}
+
+// stolen reads "my bike got stolen". i is the place after "my".
+func (r *reader) stolen(c *clause, i int, when string) bool {
+	k := i
+	for k < len(c.words) && k < i+5 && c.at(k) != "stolen" {
+		k++
+	}
+	until := k
+	for until > i && (helpers[c.at(until-1)] || adverb[c.at(until-1)]) {
+		until--
+	}
+	if c.at(k) != "stolen" || until == k || until == i || !c.standing(i, until) || c.has("not") || c.has("almost") {
+		return false
+	}
+	said := "User's " + thirdPerson(c.text(i, until)) + " was stolen"
+	if dates := c.dates(k, len(c.words)); len(dates) > 0 {
+		said += " " + dates[0].String()
+	}
+	r.g = captured{}
+	r.fact(c, &user, events, said, when)
+	return true
 }

@@ -14,8 +14,21 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 	case "birth": // but a baby shower is none
 		w := c.at(g.end)
 		return p.neg == "" && (w == "" || c.words[g.end].mark() || timing[w] || hanging[w] || stops[w] || adverb[w] || w == "girl" || w == "boy" || w == "named" || w == "called" || w == "and" || p.verb.lemma == "give" && w == "to")
-	case "age", "eats again", "dating", "whereabouts", "timezone", "disposed", "native language", "wakes":
+	case "age", "eats again", "dating", "whereabouts", "timezone", "disposed", "native language":
 		return p.neg == ""
+	case "wakes": // "at nine on weekends" is another time beside the usual one
+		return p.neg == "" && !c.has("weekends") && !c.has("weekend") && !c.has("sundays") && !c.has("saturdays") && !c.has("holidays") && !c.has("when")
+	case "home":
+		if prep := g.get("prep"); prep == "on" || prep == "by" { // "on pizza"
+			k := p.rest
+			for k < g.end && c.at(k) != prep {
+				k++
+			}
+			first := k + 1
+			return first < len(c.words) && (c.words[first].capital || c.at(first) == "the" || c.at(first) == "a" || c.at(first) == "an") && (p.neg == "" || p.tense == present || p.tense == progressive)
+		}
+	case "household":
+		return c.at(p.rest) != "on" || c.at(p.rest+1) == "my" || c.at(p.rest+1) == "our"
 	case "commute":
 		w := c.at(g.end)
 		return p.neg == "" && p.often != "sometimes" && p.often != "rarely" && p.often != "occasionally" && (w == "" || w == "now" || w == "every" || w == "these" || w == "instead")

@@ -60,6 +60,13 @@ var drugs = table("antibiotics painkillers beta-blockers blockers antidepressant
 // tell too little.
 func drug(c *clause, i int) string {
 	j := i
+	if strings.ContainsAny(c.at(i), "0123456789") { // "50 mcg of levothyroxine"
+		for k := i + 1; k < i+3; k++ {
+			if c.at(k) == "of" && drugs[c.at(k+1)] {
+				return c.text(i, k+2)
+			}
+		}
+	}
 	if determiner[c.at(i)] || c.at(i) == "the" || pointing[c.at(i)] {
 		return ""
 	}

@@ -174,6 +174,12 @@ var hasOne = table("have own adopt rescue get buy foster")
 // hasNamed reads those that somebody has, with their names: "a dog, Rex, and a parrot
 // named Kiwi". It reports false where no name is told.
 func (r *reader) hasNamed(c *clause, p *predicate) bool {
+	if p.subject == "user" && p.neg == "not" && p.verb.lemma == "have" && p.tense == present && determiner[c.at(p.rest)] && howMany(c.at(p.rest)) > 1 {
+		if end := c.ending(p.rest + 1); end > p.rest+1 { // "I don't have two cats, I have three"
+			r.last = lately{p: *p, start: c.Start, told: true, rest: text.Span{Start: c.words[p.rest+1].start, End: c.words[end-1].end}}
+		}
+		return true
+	}
 	if p.subject != "user" || p.neg != "" || !hasOne[p.verb.lemma] || p.tense&(present|simplePast|perfect) == 0 || p.verb.lemma == "have" && p.tense != present {
 		return false
 	}
@@ -497,6 +503,9 @@ func (r *reader) likewise(c *clause, i int, last *lately) bool {
 	if !last.told || last.rest.End == 0 || last.p.neg == "never" || last.p.tense&(present) == 0 {
 		return false
 	}
+	if w := c.at(i); (w == "i" || w == "we") && c.at(i+1) == "have" && last.p.verb.lemma == "have" && last.p.neg == "not" && i+3 == len(c.words) && howMany(c.at(i+2)) > 0 {
+		return r.goesOn(c, last, "I have "+c.at(i+2)+" ")
+	}
 	j := i
 	switch w := c.at(i); {
 	case w == "i" || w == "we":
@@ -545,8 +554,13 @@ func (r *reader) likewise(c *clause, i int, last *lately) bool {
 	default:
 		return false
 	}
+	return r.goesOn(c, last, who+" "+said+" ")
+}
+
+// goesOn reads what a clause says with the end of the one before.
+func (r *reader) goesOn(c *clause, last *lately, lead string) bool {
 	found := len(r.found)
-	for _, cand := range readPlain(who+" "+said+" "+r.said.Text[last.rest.Start:last.rest.End], *r.said) {
+	for _, cand := range readPlain(lead+r.said.Text[last.rest.Start:last.rest.End], *r.said) {
 		cand.Span.Start, cand.Span.End = last.start, c.End
 		cand.Quote = r.said.Text[last.start:c.End]
 		r.found = append(r.found, cand)

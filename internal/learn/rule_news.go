@@ -123,6 +123,9 @@ func (r *reader) class(c *clause, p *predicate, j int, when string) *family {
 		}
 	case progressive, continued:
 		if p.neg != "" {
+			if p.neg == "not" && p.tense == progressive && c.afterAll() && c.solid(p.rest, j, 1) {
+				return dropped
+			}
 			if p.neg == "no longer" && (v.class&(ongoing|routine) != 0 || journeying[v.lemma] && c.names(p.rest, j)) {
 				return ended
 			}

@@ -55,6 +55,9 @@ func (r *reader) apart(c *clause, p *predicate, couple bool, when string) bool {
 		}
 	case couple && (j == len(c.words) || c.words[j].mark() || timing[c.at(j)] && c.at(j) != "the" && c.at(j) != "a" && c.at(j) != "to" && len(c.dates(j, len(c.words))) > 0 || stops[c.at(j)] || c.at(j) == "after" || adverb[c.at(j)]):
 		whom = r.other
+		if of, kin := strings.CutPrefix(whom, "User's "); kin && !partners[firstLow(of)] {
+			return false // "my business partner and I"
+		}
 		if whom == "" {
 			whom = "User's partner"
 		}

@@ -2,6 +2,8 @@ package learn
 
 import (
 	"strings"
+
+	"github.com/loci-memory/loci/internal/text"
 )
 
 var (
@@ -124,6 +126,9 @@ func (r *reader) ofMine(c *clause, i int, when string) {
 
 // ofUs reads news of something of the speaker's: "my car broke down last Friday".
 func (r *reader) ofUs(c *clause, i int, when string) {
+	if r.stolen(c, i, when) {
+		return
+	}
 	for j := i + 1; j < i+4 && j < len(c.words)-1; j++ {
 		if hanging[c.at(j-1)] || pointing[c.at(j-1)] || c.words[j-1].mark() {
 			return
@@ -237,6 +242,9 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 	}
 	if j == len(c.words) && !p.plural {
 		r.other = p.who
+	}
+	if r.gone(c, &p, j, when) {
+		return
 	}
 	if p.read(c, j) && p.tense&(ability|wish) == 0 && !r.leftBy(c, &p, kin, when) {
 		r.facts(c, &p, when)
@@ -352,6 +360,9 @@ func (r *reader) ofPet(c *clause, i, j int, when string) {
 		name, next = c.nameAfter(j)
 	}
 	r.g = captured{}
+	if name != "" && r.gone(c, &predicate{who: "User's " + pet + " " + name, subject: "user's " + pet + " " + lower(name)}, next, when) {
+		return
+	}
 	if name != "" {
 		f := *petNamed
 		f.attribute = "pet:" + keyOf(name)
@@ -372,7 +383,43 @@ func (r *reader) ofPet(c *clause, i, j int, when string) {
 	if name != "" {
 		p.who, p.subject = p.who+" "+name, p.subject+" "+lower(name)
 	}
-	if p.read(c, next) && p.tense&(simplePast|perfect|present) != 0 {
+	if !r.gone(c, &p, next, when) && p.read(c, next) && p.tense&(simplePast|perfect|present) != 0 {
 		r.facts(c, &p, when)
 	}
+}
+
+// gone reads that somebody died or, of an animal, is away for good. i is the place of
+// the verb.
+func (r *reader) gone(c *clause, p *predicate, i int, when string) bool {
+	for i < len(c.words) && (c.words[i].mark() || adverb[c.at(i)]) {
+		i++
+	}
+	q := *p
+	if !q.read(c, i) || q.neg != "" || q.tense&(simplePast|perfect) == 0 {
+		return false
+	}
+	verb := ""
+	switch next := c.at(q.rest); {
+	case q.verb.lemma == "die":
+		verb = "died"
+	case q.verb.lemma == "pass" && next == "away":
+		verb = "passed away"
+	case q.verb.lemma == "run" && next == "away":
+		verb = "ran away"
+	case q.verb.lemma == "be" && next == "put" && (c.at(q.rest+1) == "down" || c.at(q.rest+1) == "to" && c.at(q.rest+2) == "sleep"):
+		verb = "was put down"
+	default:
+		return false
+	}
+	said := p.who + " " + verb
+	if dates := c.dates(q.rest, len(c.words)); len(dates) > 0 && when == "" {
+		d := dates[0]
+		if d.Grain == text.Day && d.From.After(c.said.Turn.CreatedAt) { // "on Sunday" is the last one
+			d.From, d.To = d.From.AddDate(0, 0, -7), d.To.AddDate(0, 0, -7)
+		}
+		said += " " + d.String()
+	}
+	r.g = captured{}
+	r.fact(c, p, kinDoes, said, when)
+	return true
 }

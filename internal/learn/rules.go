@@ -30,6 +30,9 @@ func Rules(said []Said) []Candidate {
 		if s.Turn.Role != memory.RoleUser {
 			continue
 		}
+		if Unsaid(s.Turn.Content) {
+			continue
+		}
 		var played bool
 		if played, inPlay = plays(s, s.Playing || inPlay && s.Turn.Conversation == conversation); played {
 			conversation = s.Turn.Conversation
@@ -129,7 +132,7 @@ var openings = []string{
 	"for context", "for reference", "some context", "about me", "a bit about me", "these days", "right now", "at the moment", "thank you so much", "thank you",
 	"thanks so much", "thanks a lot", "quick update", "good news", "great news", "big news", "first of all", "of course", "just to add", "just to clarify",
 	"just to let you know", "for what it is worth", "in general", "i guess", "i mean", "you see", "guess what", "i think", "i believe", "i would say", "i would say that",
-	"as for me", "for me", "on the bright side", "on a brighter note", "on the plus side", "not gonna lie", "good morning", "good evening", "good afternoon", "the thing is", "the truth is",
+	"as for me", "for me", "on the bright side", "on a brighter note", "on the plus side", "not gonna lie", "it turns out", "it turns out that", "turns out", "good morning", "good evening", "good afternoon", "the thing is", "the truth is",
 	"if it helps", "if that helps", "if it matters", "in case it helps", "if you are wondering", "if you are curious", "if you must know", "if you want to know", "note that", "in my spare time", "in my free time",
 }
 
@@ -222,8 +225,15 @@ func (r *reader) clause(c *clause) {
 		return
 	}
 	c.unsaid(i)
-	if r.appointed(c, i) {
+	if r.appointed(c, i) || r.prescribed(c, i) {
 		return
+	}
+	if right := c.noWait(); right != "" {
+		defer func(found int) {
+			if len(r.found) > found {
+				r.correct(c, right, "")
+			}
+		}(len(r.found))
 	}
 	if r.noLonger(c, i) || r.ofName(c, i, greeted) || r.likewise(c, i, &last) || r.ofMet(c, i, met) {
 		return
@@ -378,7 +388,7 @@ func (c *clause) subjectAhead(i int) bool {
 // facts turns what a clause says of a subject into facts.
 func (r *reader) facts(c *clause, p *predicate, when string) {
 	defer func(found int) {
-		if len(r.found) > found {
+		if len(r.found) > found && !r.last.told {
 			r.last = lately{p: *p, start: c.Start, told: true}
 			if end := c.ending(p.rest); end > p.rest {
 				r.last.rest = text.Span{Start: c.words[p.rest].start, End: c.words[end-1].end}
@@ -392,6 +402,9 @@ func (r *reader) facts(c *clause, p *predicate, when string) {
 		if p.tense&f.tenses == 0 || !c.match(f.steps, p.rest, &r.g) || !fits(f.family, c, p, &r.g) {
 			continue
 		}
+		if p.neg != "" && p.neg != "no longer" && r.qualified(c, p, f.family) {
+			return
+		}
 		r.add(c, p, f.family, when)
 		return
 	}
@@ -403,6 +416,9 @@ func (r *reader) facts(c *clause, p *predicate, when string) {
 // add makes facts of what a family has taken.
 func (r *reader) add(c *clause, p *predicate, f *family, when string) {
 	g := r.g
+	if starts[f.rule] && f.attribute != "" && p.tense&(simplePast|perfect) != 0 && r.toStart(c, p, when) {
+		return
+	}
 	if old := g.get("old"); old != "" {
 		r.fact(c, p, f, "User uses "+g.get("tool"), when)
 		r.fact(c, p, &family{rule: f.rule, category: f.category, confidence: f.confidence, attribute: "uses:" + keyOf(old)}, "User no longer uses "+old, when)
@@ -461,6 +477,9 @@ func (r *reader) fact(c *clause, p *predicate, f *family, said, when string) {
 	attribute := filled(f.attribute, &r.g, keyOf)
 	if strings.HasSuffix(attribute, ":") {
 		attribute += keyOf(p.verb.lemma)
+	}
+	if name := r.g.get("drug"); f.rule == "medicine" && name != "" {
+		attribute = "medicine:" + keyOf(lastWord(name))
 	}
 	if attribute == "employer" && r.g.get("prep") == "with" {
 		attribute = "" // "works with Anna" is at no firm

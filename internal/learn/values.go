@@ -512,7 +512,7 @@ func role(c *clause, i int) string {
 		head++
 	}
 	last := c.at(head - 1)
-	if head == i || head-i > 7 || c.words[head-1].owner || !occupations[last] && !occupations[strings.TrimSuffix(last, "s")] {
+	if head == i || head-i > 7 || c.words[head-1].owner || !occupations[last] && !occupations[strings.TrimSuffix(last, "s")] && !c.asA(i, head) {
 		return ""
 	}
 	j := c.trimmed(i, c.undated(i, c.ending(i)))
@@ -520,6 +520,19 @@ func role(c *clause, i int) string {
 		j = head
 	}
 	return thirdPerson(c.text(i, j))
+}
+
+// asA reports whether the words up to head are what somebody works as, whatever it is.
+func (c *clause) asA(i, head int) bool {
+	if c.at(i-1) != "as" || c.at(i) != "a" && c.at(i) != "an" || head-i > 4 || head-i < 2 || !c.standing(i, head) {
+		return false
+	}
+	for k := i - 2; k >= 0 && k > i-5; k-- {
+		if v, ok := verbs()[c.at(k)]; ok && v.lemma == "work" {
+			return !notTrade[c.at(head-1)] && !c.has("treat") && c.at(head-1) != "team" && c.at(head-1) != "couple" && c.at(head-1) != "group"
+		}
+	}
+	return false
 }
 
 func language(c *clause, i int) string {

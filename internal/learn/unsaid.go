@@ -1,0 +1,30 @@
+package learn
+
+import "strings"
+
+// People may say a thing and wish that nobody keeps it: "don't remember this: …", "off
+// the record, …". Nothing is learned from such a turn, by rule or by a model.
+
+var unsaidForm = lazily(`(?i)(?:^|[.!?\n(]\s*)(?:(?:please|pls|ok|okay|hey|hi|oh|and|but|also|loci|just)[, ]+)*` +
+	`(?:(?:do not|don['’]?t|never) (?:you )?(?:ever )?(?:remember|memori[sz]e|save|store|keep|note|record|learn|log)(?: down)? ` +
+	`(?:(?:this|that|it|any of (?:this|that|it)|the following|what (?:i|follows)\b[^.:,;!?]*|anything(?: of this)?)(?: (?:please|to|in|into|for|from|about|one|but|though|ok|okay)\b|\s*[:,;.!?)–—-]|\s*$)|(?:that )?(?:i|i['’]m|i['’]ve|my|we|our)\b)` +
+	`|(?:(?:do not|don['’]?t) write (?:this|that|it) down|no need to (?:remember|save|store|keep) (?:this|that|it))` +
+	`|(?:strictly |totally |completely )?(?:off the record|not for the record|not for your memory|(?:just |strictly )?between (?:us|you and me|ourselves))\s*(?:[:,;.!?)–—-]|$|but\b|i['’ ]))` +
+	`|\b(?:this|that|it)(?:['’]s| is| stays| must stay| should stay)(?: all| strictly| totally| completely| just)? (?:off the record|between (?:us|you and me)|not to be (?:remembered|saved|stored))\b` +
+	`|\bkeep (?:this|that|it|what i (?:say|said|tell you)) (?:strictly |just )?(?:between (?:us|you and me)|to yourself|off the record|out of (?:your )?memory|private|secret)\b` +
+	`|[,;:(–—-]\s*(?:but )?(?:strictly )?(?:off the record|between (?:us|you and me))\s*(?:[.!?)]|$)`)
+
+// unsaidWords are those that such a wish needs one of.
+var unsaidWords = []string{"n't ", "n’t ", "dont ", "not ", "ever ", "the record", "between ", "keep ", "no need to "}
+
+// Unsaid reports whether who says this wishes that it is not remembered: "don't remember
+// this: I take Prozac", "off the record, …". It is for the whole turn.
+func Unsaid(said string) bool {
+	low := strings.ToLower(said)
+	for _, w := range unsaidWords {
+		if strings.Contains(low, w) {
+			return unsaidForm.MatchString(said)
+		}
+	}
+	return false
+}
