@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/memory"
@@ -42,7 +43,7 @@ func ViewHit(h memory.Hit, explain bool) Hit {
 		v.Why = &h.Why
 	}
 	for _, f := range h.Now {
-		v.Now = append(v.Now, f.Content)
+		v.Now = append(v.Now, cmp.Or(f.Content, "(forgotten)"))
 	}
 	return v
 }

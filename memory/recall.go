@@ -103,7 +103,7 @@ type Hit struct {
 	Memory Memory
 	Score  float64
 	Why    Why
-	Now    []Fact // of a turn: what took the place of facts that it taught
+	Now    []Fact // of a turn: what took the place of facts that it taught; without words where that is out of recall
 }
 
 // Part is one stage's number.

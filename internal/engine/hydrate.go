@@ -116,7 +116,8 @@ func supersededBy(ctx context.Context, store memory.Store, owner memory.Owner, t
 }
 
 // successors returns the facts that took the place of what turns taught, and of
-// those in turn, by turn.
+// those in turn, by turn. Of one that may not be seen any more there is only when it
+// began: what it replaced is no longer so for all that.
 func (r *recalling) successors(ctx context.Context, turns []string) (map[string][]memory.Fact, error) {
 	next, err := supersededBy(ctx, r.e.Store, r.q.Scope.Owner, turns)
 	if err != nil || len(next) == 0 {
@@ -144,9 +145,14 @@ func (r *recalling) successors(ctx context.Context, turns []string) (map[string]
 	now := map[string][]memory.Fact{}
 	for turn, ids := range next {
 		for _, id := range ids {
-			if f := lastOf(id, known, r.now); f != nil && f.Visible(r.now) {
-				now[turn] = append(now[turn], *f)
+			f := lastOf(id, known, r.now)
+			switch {
+			case f == nil:
+				f = &memory.Fact{}
+			case !f.Visible(r.now):
+				f = &memory.Fact{ObservedAt: f.ObservedAt}
 			}
+			now[turn] = append(now[turn], *f)
 		}
 	}
 	return now, nil

@@ -62,11 +62,19 @@ func Render(core Core, hits []memory.Hit, o RenderOptions) Block {
 	return Block{Text: FenceOpen + "\n" + Preamble + "\n" + strings.Join(lines, "\n") + "\n" + FenceClose, IDs: ids}
 }
 
-// since says what took the place of what a turn says.
+// since says what took the place of what a turn says, or only that something did
+// that is forgotten: a fact without words.
 func since(now []memory.Fact) string {
 	var b strings.Builder
 	for _, f := range now {
-		b.WriteString(" [no longer so, since " + f.ObservedAt.UTC().Format(time.DateOnly) + ": " + shorten(oneLine(f.Content)) + "]")
+		b.WriteString(" [no longer so")
+		if !f.ObservedAt.IsZero() {
+			b.WriteString(", since " + f.ObservedAt.UTC().Format(time.DateOnly))
+		}
+		if f.Content != "" {
+			b.WriteString(": " + shorten(oneLine(f.Content)))
+		}
+		b.WriteString("]")
 	}
 	return b.String()
 }

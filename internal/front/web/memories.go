@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -183,7 +184,7 @@ func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At)
 		one := rowOf(h.Memory, a, view.Here)
 		one.Why = barOf(h.Score, h.Why, recency)
 		for _, f := range h.Now {
-			one.Now = append(one.Now, f.Content)
+			one.Now = append(one.Now, cmp.Or(f.Content, "(forgotten)"))
 		}
 		view.Rows = append(view.Rows, one)
 	}
