@@ -86,22 +86,57 @@ func meant(ctx context.Context, c *client.Client, in *client.UndoRequest) (strin
 	case in.Change != "":
 		return "change " + in.Change, nil
 	}
-	page, err := c.Changes(ctx, client.ChangesQuery{Run: in.Run})
+	if in.Run == "" {
+		last, err := lastUndoable(ctx, c)
+		if err != nil || last.Run == "" {
+			return "", err
+		}
+		in.Run = last.Run
+		return runOf(last), nil
+	}
+	page, err := c.Changes(ctx, client.ChangesQuery{Run: in.Run, Limit: 1})
 	if err != nil {
 		return "", fmt.Errorf("find the run: %w", err)
 	}
-	if in.Run == "" { // a pause is not what people mean by their last change
-		page.Changes = slices.DeleteFunc(page.Changes, func(c client.Change) bool { return strings.HasPrefix(c.Target, "profile:loci.") })
-	}
 	if len(page.Changes) == 0 {
-		if in.Run == "" {
-			return "", nil
-		}
 		return "run " + in.Run, nil
 	}
-	last := page.Changes[0]
-	in.Run = last.Run
-	return "run " + last.Run + " of " + when(last.CreatedAt) + " " + by(last.Author), nil
+	return runOf(page.Changes[0]), nil
+}
+
+func runOf(c client.Change) string {
+	return "run " + c.Run + " of " + when(c.CreatedAt) + " " + by(c.Author)
+}
+
+// lastUndoable returns a change of the last run that can be undone, the zero Change if
+// there is none: not one that erased, or whose things were erased since, and not a
+// pause, which is not what people mean by their last change.
+func lastUndoable(ctx context.Context, c *client.Client) (client.Change, error) {
+	var last client.Change
+	erased := map[string]bool{} // targets; what erases comes before all else of them
+	q := client.ChangesQuery{Limit: 500}
+	for {
+		page, err := c.Changes(ctx, q)
+		if err != nil {
+			return client.Change{}, fmt.Errorf("find the last run: %w", err)
+		}
+		for _, one := range page.Changes {
+			if one.Action == memory.ActionErase {
+				erased[one.Target] = true
+			}
+			switch {
+			case last.Run != "" && one.Run != last.Run:
+				return last, nil
+			case erased[one.Target]:
+				erased["run "+one.Run], last = true, client.Change{}
+			case !erased["run "+one.Run] && !strings.HasPrefix(one.Target, "profile:loci."):
+				last = one
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return last, nil
+		}
+	}
 }
 
 // again is the command line that does what a dry run showed.
