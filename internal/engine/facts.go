@@ -383,7 +383,16 @@ func (e *Engine) Stats(ctx context.Context, owner memory.Owner) (memory.Counts, 
 	return e.Store.Counts(ctx, owner)
 }
 
-// Jobs returns an owner's unfinished jobs, newest first.
+// Jobs returns an owner's unfinished jobs, newest first: all that there is still
+// something to do for, see [Engine.needless].
 func (e *Engine) Jobs(ctx context.Context, owner memory.Owner) ([]memory.Job, error) {
-	return e.Store.Jobs(ctx, owner)
+	all, err := e.Store.Jobs(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	needless, err := e.needless(ctx, owner, all)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(j memory.Job) bool { return needless[j.ID] }), nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -53,6 +54,33 @@ func (e *Engine) rests(ctx context.Context, job memory.Job) error {
 		return &jobs.PutOff{Until: until, Why: "the conversation goes on"}
 	}
 	return nil
+}
+
+// needless returns the ids of those jobs that wait in case an exchange never comes to
+// its end, and are about one that did and was learned from: they will find nothing.
+func (e *Engine) needless(ctx context.Context, owner memory.Owner, all []memory.Job) (map[string]bool, error) {
+	waits := map[string]string{} // turn to job
+	for _, j := range all {
+		if j.Kind == memory.JobLearn && j.State == memory.JobQueued && j.RunAt.After(e.now()) && len(j.Turns) > 0 && j.ID == learnJob(owner, "", j.Turns[0], j.RunAt).ID {
+			waits[j.Turns[0]] = j.ID
+		}
+	}
+	if len(waits) == 0 {
+		return nil, nil
+	}
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{
+		IDs: slices.Collect(maps.Keys(waits)), Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read what jobs are about: %w", err)
+	}
+	needless := map[string]bool{}
+	for _, t := range turns {
+		if !t.LearnedAt.IsZero() {
+			needless[waits[t.ID]] = true
+		}
+	}
+	return needless, nil
 }
 
 // asksToLearn returns the job that a question is stored with: it learns should the
