@@ -267,7 +267,7 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 	}
 	r := s.f.index.targets[k]
 	if r != nil && r.Path != c.path {
-		if gone[r.Path] == nil {
+		if gone[r.Path] == nil && !s.putBack(c, r) {
 			s.problem(c.path, fmt.Sprintf("%s has the same id; without one it becomes a memory of its own", r.Path))
 			return nil
 		}
@@ -295,6 +295,17 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 		Version: base.version(), Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(),
 	})
 	return nil
+}
+
+// putBack reports whether a file is of a memory that was forgotten, and whose own file
+// is still among what is deleted: a person took theirs out of a bin, or out of git.
+func (s *scan) putBack(c found, r *record) bool {
+	p, ok := s.f.s.placeOf(r.Path)
+	if !ok || !p.deleted || c.p.deleted {
+		return false
+	}
+	text, err := s.f.read(r.Path)
+	return err == nil && r.own(hashOf(text))
 }
 
 // whose finds the memory that a file is of: that which was at the path, or which

@@ -397,3 +397,27 @@ func TestWatchSeesEdits(t *testing.T) {
 		t.Errorf("watch ended with %v", err)
 	}
 }
+
+// TestForgottenFileThatIsPutBackIsRestored takes a file out of a bin: Loci's own is
+// among what is deleted meanwhile.
+func TestForgottenFileThatIsPutBackIsRestored(t *testing.T) {
+	v := newVault(t)
+	v.apply(memtest.Add(tea()))
+	text := v.read(teaFile)
+	v.apply(memtest.Add(memtest.Fact(memtest.Ana, "another")))
+	v.remove(teaFile)
+	v.take(v.edit())
+	if _, ok := tree(t, v.dir)["deleted/"+teaFile]; !ok {
+		t.Fatalf("files: %q", keysOf(tree(t, v.dir)))
+	}
+	v.write(teaFile, text)
+	e := v.edit()
+	if e.Kind != Moved || e.From != "deleted/"+teaFile || e.Says.Fact.Status != memory.Active {
+		t.Errorf("the edit is %+v", e)
+	}
+	v.take(e)
+	if files := tree(t, v.dir); v.fact("tea").Status != memory.Active || files[teaFile] == "" || files["deleted/"+teaFile] != "" {
+		t.Errorf("it is %s; files: %q", v.fact("tea").Status, keysOf(files))
+	}
+	v.quiet()
+}
