@@ -95,7 +95,11 @@ func openModels(c Config) (_ *models, err error) {
 		if model.Reranks() {
 			return nil, memory.Errorf(memory.Invalid, "embedder: %s is a cross-encoder, which compares texts and gives them no vectors; it can be the reranker", name)
 		}
-		m.embedder = embed.NewCache(model)
+		cache := embed.NewCache(model)
+		if err := cache.Measure(context.Background()); err != nil {
+			return nil, fmt.Errorf("embedder: %s: %w", name, err)
+		}
+		m.embedder = cache
 	}
 	if name, ok := strings.CutPrefix(c.Embedder, remoteModel); ok {
 		remote, err := llm.NewEmbedder(embedOptions(c, name))

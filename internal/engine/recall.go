@@ -276,6 +276,7 @@ func (r *recalling) ranked(ctx context.Context, query recall.Query, s memory.Sea
 	if opts.Recency == nil {
 		opts.Recency = &r.e.opts.RecencyWeight
 	}
+	opts.Background = background(r.e.Embedder)
 	opts.Reranked = r.rerank(ctx, query, cands, opts)
 	for ; ; opts.Limit *= 4 {
 		var kept []memory.Candidate

@@ -190,6 +190,11 @@ func (e *Engine) GiveVectors(ctx context.Context, job memory.Job) (jobs.End, err
 	done := int64(0)
 	defer func() { e.giving.end(owner, done) }()
 	is.UnderWay = true
+	if m, ok := e.Embedder.(interface{ Measure(context.Context) error }); ok {
+		if err := m.Measure(ctx); err != nil { // cosines count as they come until a job can
+			e.Log.Warn("the embedder was not measured", "err", err)
+		}
+	}
 	for batch := range slices.Chunk(ids, embedAtOnce) {
 		e.giving.goesOn(owner, is)
 		e.lull.wait(ctx)

@@ -88,3 +88,12 @@ func (r *recalling) readAgain(ctx context.Context, query recall.Query, cands []m
 	}
 	return nil
 }
+
+// background returns the cosine of unrelated texts by an embedder that knows, else 0.
+func background(e memory.Embedder) float64 {
+	b, ok := e.(interface{ Background() float64 })
+	if !ok {
+		return 0
+	}
+	return b.Background()
+}

@@ -125,6 +125,8 @@ type asked struct {
 	Query
 	named []string // speakers the question names
 	cues  []int    // those that are of it
+
+	stretch float64 // of cosines; 0: they are as they are
 }
 
 func newAsked(q Query, candidates []memory.Candidate) *asked {

@@ -18,6 +18,9 @@ type Options struct {
 	Recency   *float64 // weight of recency in the score, 0 to 1; nil: 0.2
 	Lambda    *float64 // weight of the score against redundancy; nil: 0.7
 
+	// Background is the cosine of unrelated texts by the embedder: see [stretchOf].
+	Background float64
+
 	// Reranked is what a reranker said of some candidates, 0 to 1 by id; nil: none
 	// was asked. A Threshold that is not nil is then one on this number.
 	Reranked map[string]float32
@@ -78,7 +81,9 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 		return nil, nil
 	}
 	a := newAsked(q, candidates)
+	a.stretch = stretchOf(o.Background)
 	room := rooms.Get().(*room)
+	room.stretch = a.stretch
 	defer room.done()
 	list := o.score(a, candidates, now, room.places(len(candidates)))
 	limit := o.Limit
@@ -123,6 +128,8 @@ type room struct {
 	chosen []float32 // vectors of what diversify chose, one behind the other
 	parts  memory.Why
 	ends   []int // of each one's parts
+
+	stretch float64 // of cosines
 }
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
@@ -234,6 +241,7 @@ func fuse(a *asked, candidates []memory.Candidate, places []ranked) []ranked {
 	for i := range candidates {
 		r := &places[i]
 		r.view = newView(&candidates[i])
+		r.vector = stretched(r.vector, a.stretch)
 		for _, j := range a.cues {
 			r.fused += cues[j].weight * cues[j].value(a, &r.view)
 		}

@@ -126,7 +126,7 @@ func plainDiversify(list []*ranked, lambda float64, n int) []string {
 		for i, r := range rest {
 			var redundant float64
 			for _, c := range chosen {
-				redundant = max(redundant, redundancy(unpacked(c.Vector), r.Vector))
+				redundant = max(redundant, redundancy(unpacked(c.Vector), r.Vector, 1))
 			}
 			if x := lambda*r.score - (1-lambda)*redundant; x > most {
 				best, most = i, x

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -14,6 +15,8 @@ import (
 type Cache struct {
 	memory.Embedder
 	most int
+
+	background atomic.Uint64 // bits of a float64; 0: not measured
 
 	mu     sync.Mutex // guards what follows
 	recent list.List  // of *answered, the last asked first
