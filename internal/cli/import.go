@@ -287,7 +287,7 @@ func (s sheet) imported(b *bringing) {
 	o := b.out
 	if o.DryRun {
 		for _, m := range o.Sample {
-			s.line("%s", s.in(green, "+ "+said(strings.TrimSpace(kindOf(m.Target)+"  "+m.Content), 160)))
+			s.line("%s", s.in(green, "+ "+kindOf(m.Target)+"  "+said(m.Content, 160)))
 		}
 		if n := o.Added.Sum() - len(o.Sample); n > 0 && len(o.Sample) > 0 {
 			s.line("  … and %d more", n)

@@ -162,31 +162,29 @@ func (w walker) facts(ctx context.Context, yield func(record) error) error {
 	if !w.has(FactPart) {
 		return nil
 	}
-	return w.factsOf(ctx, memory.Query{Statuses: w.statuses()}, yield)
+	return w.list(ctx, memory.Query{Statuses: w.statuses()}, func(m memory.Memory) error { return w.fact(ctx, m, yield) })
 }
 
-func (w walker) factsOf(ctx context.Context, q memory.Query, yield func(record) error) error {
-	return w.list(ctx, q, func(m memory.Memory) error {
-		if m.Link != nil || wasErased(*m.Fact) {
-			return nil
+func (w walker) fact(ctx context.Context, m memory.Memory, yield func(record) error) error {
+	if m.Link != nil || m.Fact == nil || wasErased(*m.Fact) {
+		return nil
+	}
+	if err := yield(record{Fact: m.Fact}); err != nil || !w.has(RelationPart) {
+		return err
+	}
+	relations, err := w.e.Store.Relations(ctx, w.owner, m.Fact.ID, w.At)
+	if err != nil {
+		return fmt.Errorf("list relations: %w", err)
+	}
+	for _, r := range relations {
+		if r.From != m.Fact.ID {
+			continue
 		}
-		if err := yield(record{Fact: m.Fact}); err != nil || !w.has(RelationPart) {
+		if err := yield(record{Relation: &r}); err != nil {
 			return err
 		}
-		relations, err := w.e.Store.Relations(ctx, w.owner, m.Fact.ID, w.At)
-		if err != nil {
-			return fmt.Errorf("list relations: %w", err)
-		}
-		for _, r := range relations {
-			if r.From != m.Fact.ID {
-				continue
-			}
-			if err := yield(record{Relation: &r}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // summaries yields them, newest first.
@@ -223,21 +221,64 @@ func (w walker) profile(ctx context.Context, yield func(record) error) error {
 	return nil
 }
 
-// list goes through what matches, page by page.
+// list goes through what matches, newest first, page by page. Each status is a list of
+// its own, which stores can read in order without sorting all of them for each page;
+// of the past there is no such order.
 func (w walker) list(ctx context.Context, q memory.Query, yield func(memory.Memory) error) error {
 	q.Project, q.At, q.Limit = w.Project, w.At, 500
+	lists := []*pages{{Query: q}}
+	if len(q.Statuses) > 1 && q.At.AsOf.IsZero() {
+		lists = nil
+		for _, s := range q.Statuses {
+			one := q
+			one.Statuses = []memory.Status{s}
+			lists = append(lists, &pages{Query: one})
+		}
+	}
 	for {
-		page, err := w.e.Store.List(ctx, w.owner, q)
+		var newest *pages
+		for _, l := range lists {
+			if err := l.fill(ctx, w); err != nil {
+				return err
+			}
+			if len(l.ahead) > 0 && (newest == nil || newer(l.ahead[0], newest.ahead[0])) {
+				newest = l
+			}
+		}
+		if newest == nil {
+			return nil
+		}
+		m := newest.ahead[0]
+		newest.ahead = newest.ahead[1:]
+		if err := yield(m); err != nil {
+			return err
+		}
+	}
+}
+
+// newer reports whether a stands before b in a list.
+func newer(a, b memory.Memory) bool {
+	if n := a.CreatedAt().Compare(b.CreatedAt()); n != 0 {
+		return n > 0
+	}
+	return a.ID() > b.ID()
+}
+
+// pages is a list that is read page by page.
+type pages struct {
+	memory.Query
+	ahead []memory.Memory // of the page that is read
+	ended bool
+}
+
+// fill reads the next page where nothing is left of the last.
+func (p *pages) fill(ctx context.Context, w walker) error {
+	for len(p.ahead) == 0 && !p.ended {
+		page, err := w.e.Store.List(ctx, w.owner, p.Query)
 		if err != nil {
 			return fmt.Errorf("list memories: %w", err)
 		}
-		for _, m := range page.Memories {
-			if err := yield(m); err != nil {
-				return err
-			}
-		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return nil
-		}
+		p.ahead, p.Cursor, p.ended = page.Memories, page.Next, page.Next == ""
 	}
+	return nil
 }

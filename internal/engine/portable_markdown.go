@@ -2,10 +2,12 @@ package engine
 
 import (
 	"archive/zip"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -30,20 +32,18 @@ const (
 	talkHeading    = "Conversations"
 )
 
-// standings are the groups of facts, by what became of them.
-var standings = []struct {
+// standing is a part of the page for facts that became the same.
+type standing struct {
 	heading  string
 	statuses []memory.Status
-}{
+}
+
+var standings = []standing{
 	{factsHeading, []memory.Status{memory.Active}},
 	{"Facts that wait for you", []memory.Status{memory.Pending}},
 	{"Facts that were replaced", []memory.Status{memory.Superseded}},
 	{"Facts that were forgotten or refused", []memory.Status{memory.Retired, memory.Rejected}},
 }
-
-// maxCategories bounds how often facts are gone through: once for each category. Those
-// of all others stand together.
-const maxCategories = 64
 
 // page writes everything as one file.
 func (w walker) page(ctx context.Context, out io.Writer) error {
@@ -179,37 +179,78 @@ func (w walker) profilePage(ctx context.Context, p *pageWriter, level int) {
 // profileLead stands before the value of a profile entry.
 func profileLead(key string) string { return "**" + shown(key) + "**: " }
 
+// factsPage writes facts by what became of them and by category. It goes through them
+// once and keeps their ids, some 60 bytes each; of the past, facts themselves.
 func (w walker) factsPage(ctx context.Context, p *pageWriter, level int) {
-	if !w.has(FactPart) {
+	if !w.has(FactPart) || p.err != nil {
 		return
 	}
-	names, err := w.categories(ctx)
-	p.keep(err)
-	for _, s := range standings {
-		statuses := w.among(s.statuses)
-		if len(statuses) == 0 {
-			continue
+	groups := map[group][]paged{}
+	p.keep(w.list(ctx, memory.Query{Statuses: w.statuses()}, func(m memory.Memory) error {
+		if m.Link != nil || wasErased(*m.Fact) {
+			return nil
 		}
-		for _, name := range append(names, "") {
-			q := memory.Query{Statuses: statuses, Category: name}
-			inside := false
-			p.keep(w.factsOf(ctx, q, func(r record) error {
-				if r.Fact != nil {
-					inside = name != "" || !slices.Contains(names, r.Fact.Category)
-				}
-				if !inside {
-					return nil
-				}
-				p.begin(level, s.heading)
-				p.begin(level+1, otherIfNone(name))
-				if r.Relation != nil {
-					return p.comment(r)
-				}
-				return p.item("", r)
-			}))
-			p.end()
+		g := group{slices.IndexFunc(standings, func(s standing) bool { return slices.Contains(s.statuses, m.Fact.Status) }), m.Fact.Category}
+		k := paged{id: m.Fact.ID}
+		if !w.At.AsOf.IsZero() {
+			k = paged{past: m.Fact}
+		}
+		groups[g] = append(groups[g], k)
+		return nil
+	}))
+	for _, g := range slices.SortedFunc(maps.Keys(groups), group.compare) {
+		for part := range slices.Chunk(groups[g], 500) {
+			p.keep(w.group(ctx, p, level, g, part))
+		}
+		p.end()
+	}
+}
+
+// group is where a fact stands on the page.
+type group struct {
+	standing int // in standings
+	category string
+}
+
+func (g group) compare(h group) int {
+	return cmp.Or(cmp.Compare(g.standing, h.standing), -cmp.Compare(min(len(g.category), 1), min(len(h.category), 1)), cmp.Compare(g.category, h.category))
+}
+
+// paged is a fact that is to be written later.
+type paged struct {
+	id   string
+	past *memory.Fact // as it was, where that is asked
+}
+
+func (w walker) group(ctx context.Context, p *pageWriter, level int, g group, part []paged) error {
+	var facts []memory.Memory
+	var ids []string
+	for _, k := range part {
+		if k.past != nil {
+			facts = append(facts, memory.Memory{Fact: k.past})
+		} else {
+			ids = append(ids, k.id)
 		}
 	}
+	if len(ids) > 0 {
+		var err error
+		if facts, err = w.e.Store.Get(ctx, w.owner, ids...); err != nil {
+			return fmt.Errorf("read facts: %w", err)
+		}
+	}
+	for _, m := range facts {
+		if err := w.fact(ctx, m, func(r record) error {
+			p.begin(level, standings[g.standing].heading)
+			p.begin(level+1, otherIfNone(g.category))
+			if r.Relation != nil {
+				return p.comment(r)
+			}
+			return p.item("", r)
+		}); err != nil {
+			return err
+		}
+	}
+	return p.err
 }
 
 func otherIfNone(category string) string {
@@ -217,38 +258,6 @@ func otherIfNone(category string) string {
 		return otherCategory
 	}
 	return shown(category)
-}
-
-// among returns those of the statuses that were asked for.
-func (w walker) among(statuses []memory.Status) []memory.Status {
-	asked := w.Statuses
-	if len(asked) == 0 && !w.At.ValidAt.IsZero() {
-		asked = []memory.Status{memory.Active, memory.Superseded}
-	}
-	if len(asked) == 0 {
-		return statuses
-	}
-	var out []memory.Status
-	for _, s := range statuses {
-		if slices.Contains(asked, s) {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// categories returns the names of the facts' categories in order, the first so many
-// that were met.
-func (w walker) categories(ctx context.Context) ([]string, error) {
-	var names []string
-	err := w.list(ctx, memory.Query{Statuses: w.statuses()}, func(m memory.Memory) error {
-		if c := m.Fact.Category; c != "" && m.Link == nil && len(names) < maxCategories && !slices.Contains(names, c) {
-			names = append(names, c)
-		}
-		return nil
-	})
-	slices.Sort(names)
-	return names, err
 }
 
 // pageWriter writes Markdown. It keeps the first error and writes nothing after it.

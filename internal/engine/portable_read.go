@@ -281,7 +281,8 @@ func (p *pageReader) bare(n int, text string) error {
 }
 
 // list reads a fact a line. In a text with headings they are categories; with
-// bullets anywhere, lines without one are not facts but talk about them.
+// bullets, lines without one that follow are not facts but talk about them; nor is a line
+// that ends in a colon.
 func (r reading) list(in io.Reader) error {
 	category, bullets := "", false
 	return r.each(in, func(n int, line []byte) error {
@@ -294,7 +295,7 @@ func (r reading) list(in io.Reader) error {
 		switch {
 		case m != nil:
 			bullets, text = true, m[1]
-		case text == "", bullets, strings.HasPrefix(text, "<!--"), strings.HasPrefix(text, "```"), strings.Trim(text, "-=*_ ") == "":
+		case text == "", bullets, strings.HasPrefix(text, "<!--"), strings.HasPrefix(text, "```"), strings.Trim(text, "-=*_ ") == "", strings.HasSuffix(text, ":"):
 			return nil
 		}
 		return r.give(record{line: n, size: len(text), made: true, Fact: &memory.Fact{Content: text, Category: category, Trust: memory.TrustPerson, Scope: memory.Scope{Project: r.project}}})
