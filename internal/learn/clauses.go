@@ -113,7 +113,7 @@ func remarks(body string, at int, coded bool) bool {
 var unsure = table("could might maybe perhaps wish supposedly allegedly almost nearly apparently hypothetically")
 
 // cases are words that make a whole sentence a case and no statement.
-var cases = table("if unless whether suppose supposing imagine pretend pretending")
+var cases = table("assume assuming if unless whether suppose supposing imagine pretend pretending")
 
 // reports are verbs of those who tell what others say.
 var reports = table("says said wrote told tells asked claims claimed quote quoted according rumor rumour rumors")

@@ -48,6 +48,7 @@ var endForms = []struct {
 	{lazily(`^(?P<what>[\w' -]+?) (?:has )?moved out\b`), movedOut, false},
 	{lazily(`^user is (?:no longer|not) (?P<what>\w+ing .+)$`), unplanned, false},
 	{lazily(`^user's (?P<what>[\w' -]+?) (?:was|were|got|has been) stolen$`), parted, false},
+	{lazily(`^user (?:has )?(?:traded|swapped|exchanged|part-exchanged) (?P<what>(?:user's|the) .+?) (?:in )?for .+$`), parted, false},
 	{lazily(`^user (?:has )?dropped (?P<what>.+)$`), undone, true},
 }
 

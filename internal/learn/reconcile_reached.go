@@ -87,29 +87,33 @@ func reached(c *Candidate, f *memory.Fact) bool {
 	if meant == "learn" || meant == "be" || earlier(c, f) {
 		return false
 	}
-	done := doneForm.FindStringSubmatch(text.Fold(without(c.Text, text.Resolve(c.Text, c.ObservedAt))))
-	if done == nil || !didSo(c.Quote, meant) {
+	after, did := didSo(c.Quote, meant)
+	if !did {
 		return false
 	}
-	return sameObject(object, done[1], known)
+	done := doneForm.FindStringSubmatch(text.Fold(without(c.Text, text.Resolve(c.Text, c.ObservedAt))))
+	return done != nil && sameObject(object, done[1]) || sameObject(object, after)
 }
 
 // doneForm is what somebody did, or has since.
 var doneForm = lazily(`^user (?:has |finally |just |already |now )*(?:[\w-]+)((?: (?:to|a|an|the|user's|new|our|his|her) .+| .+))$`)
 
-// didSo reports whether words have a verb in the past for what was meant.
-func didSo(quote, meant string) bool {
-	for _, w := range text.Words(quote) {
-		if v, ok := verbs()[w]; ok && v.form&(preterite|participle) != 0 && (v.form&base == 0 || v.lemma == "quit" || v.lemma == "run") && deedOf(v.lemma) == meant {
-			return true
+// didSo reports whether words have a verb in the past for what was meant, and returns
+// what stands after it.
+func didSo(quote, meant string) (after string, did bool) {
+	words := strings.Fields(text.Fold(quote))
+	for i, w := range words {
+		v, ok := verbs()[strings.Trim(w, ".,;:!?()")]
+		if ok && v.form&(preterite|participle) != 0 && (v.form&base == 0 || v.lemma == "quit" || v.lemma == "run") && deedOf(v.lemma) == meant {
+			return strings.TrimRight(strings.Join(words[i+1:], " "), ".!"), true
 		}
 	}
-	return false
+	return "", false
 }
 
 // sameObject reports whether what was done is what was meant: the same noun with the
 // same words before it, and nothing named that differs.
-func sameObject(meant, did, known string) bool {
+func sameObject(meant, did string) bool {
 	headOf := func(s string) (head, rest map[string]bool) {
 		s = strings.TrimSpace(s)
 		for _, lead := range []string{"to ", "for ", "in ", "at ", "myself ", "themself "} {
@@ -144,7 +148,7 @@ func earlier(c *Candidate, f *memory.Fact) bool {
 }
 
 var (
-	completedForm = lazily(`^user (?:has |have )?(?:finally |just |now |successfully )*(?P<verb>finished|completed|handed in|submitted|turned in|wrapped up|passed|aced|published|defended|delivered|sat|took|ran|did|got through|is done with|is finished with|is through with) (?P<what>.+)$`)
+	completedForm = lazily(`^user (?:has |have )?(?:finally |just |now |successfully )*(?P<verb>finished|completed|handed in|submitted|turned in|wrapped up|passed|aced|published|defended|delivered|sat|took|ran|did|got through|is done with|is finished with|is through with) (?P<what>.+)$|^user's (?P<what2>.+?) is finished$`)
 	underway      = lazily(`^user (?:is|has been) (?:still |currently |also |now |busy )*(?P<verb>writing|working on|preparing|training|reading|studying|building|renovating|knitting|sewing|painting|revising|editing|translating|taking|doing|practising|practicing|cramming|restoring|drafting|remodeling|remodelling|planning|organizing|organising|rehearsing|sitting)(?: for| on)? (?P<what>.+)$|^user (?:wants|plans|hopes|needs|intends|aims|has) to (?P<verb2>finish|complete|pass|submit|hand in|run|write|take) (?P<what2>.+)$|^user has (?P<what3>(?:an? |user's )?(?:[\w-]+ ){0,3}(?:exam|test|deadline|assignment|presentation)\b.*)$`)
 	attempted     = table("sat took ran did")
 )
@@ -163,7 +167,7 @@ func finished(c *Candidate, f *memory.Fact) bool {
 	if attempted[did[1]] && !aspired.MatchString(going[1]+going[3]) {
 		return false
 	}
-	what := did[2]
+	what := did[2] + did[3]
 	if first, rest, ok := strings.Cut(what, " "); ok && strings.HasSuffix(first, "ing") {
 		if v, known := verbOf(first); known && v.form&gerund != 0 {
 			what = rest // "finished reading Dune"
@@ -175,6 +179,9 @@ func finished(c *Candidate, f *memory.Fact) bool {
 	}
 	terms, known := less(termSet(what), newness), termSet(going[2]+going[4]+going[5])
 	delete(terms, "user")
+	if doing := text.Term(going[1]); len(terms) > 1 {
+		delete(terms, doing) // "the kitchen renovation" is what was renovated
+	}
 	return len(terms) > 0 && covered(terms, known) == 1
 }
 

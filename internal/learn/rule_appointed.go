@@ -245,7 +245,7 @@ func kindHad(said, attribute string) string {
 
 var (
 	cars      = table("car cars toyota honda ford bmw prius jeep tesla volvo audi mazda nissan volkswagen vw skoda fiat renault peugeot kia hyundai subaru mercedes")
-	offspring = table("kid kids child children son sons daughter daughters twins baby")
+	offspring = table("boys girls kid kids child children son sons daughter daughters twins baby")
 )
 
 // pairOf returns the attribute of a choice between two: "tea over coffee" and "coffee

@@ -389,7 +389,7 @@ func (r *reader) prescribed(c *clause, i int) bool {
 			return false
 		}
 		r.g = captured{}
-		f := &family{rule: "medicine", category: "health", attribute: "medicine:" + keyOf(name), confidence: 0.85}
+		f := &family{rule: "medicine", category: "health", attribute: "medicine:" + keyOf(drugIn(name)), confidence: 0.85}
 		if on {
 			r.fact(c, &user, f, "User takes "+name, "")
 		} else {
@@ -444,4 +444,17 @@ func (r *reader) stolen(c *clause, i int, when string) bool {
 	r.g = captured{}
 	r.fact(c, &user, events, said, when)
 	return true
+}
+
+// undertakings are what people work on until it is finished.
+var undertakings = table("renovation renovations thesis dissertation manuscript novel course training treatment chemo chemotherapy therapy degree phd internship apprenticeship project kitchen extension divorce move exams finals sabbatical")
+
+// undertakingEnd returns the place after such a thing: "kitchen renovation".
+func undertakingEnd(c *clause, i int) int {
+	for j := i; j < i+3 && j < len(c.words) && !c.words[j].mark() && !hanging[c.at(j)]; j++ {
+		if w := c.at(j + 1); undertakings[c.at(j)] && (w == "is" || w == "are") {
+			return j + 1
+		}
+	}
+	return i
 }

@@ -38,8 +38,10 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 		if products[firstLow(g.get("place"))] {
 			return false
 		}
-	case "contact":
-		return f.attribute != "phone" || p.verb.lemma != "" || digits(g.get("size")) > 5
+	case "switched":
+		if p.subject != "user" && !strings.HasSuffix(p.subject, " team") && !products[firstLow(g.get("tool"))] {
+			return false // a child switches schools
+		}
 	case "got off":
 		j := c.trimmed(p.rest, len(c.words))
 		return p.neg == "" && (c.at(j-1) == "off" || c.at(j-1) == "out" || c.at(j-1) == "removed")

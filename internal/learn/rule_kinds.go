@@ -21,7 +21,7 @@ func init() { // names itself through kids and pets
 		"vital":     vitalEnd,
 		"contact":   among(table("email e-mail phone mobile github website postal")),
 		"gadget":    among(gadgets),
-		"workplace": workplaceEnd, "vehicle": vehicleEnd, "team": teamEnd, "hospital": hospitalEnd, "body": bodyEnd,
+		"workplace": workplaceEnd, "undertaking": undertakingEnd, "ride": among(table("cycling biking driving walking commuting running")), "vehicle": vehicleEnd, "team": teamEnd, "hospital": hospitalEnd, "body": bodyEnd,
 		"aimed": func(c *clause, i int) int { return c.headed(i, 3, aims) },
 		"occasion": func(c *clause, i int) int {
 			j := c.headed(i, 3, occasions)

@@ -28,7 +28,7 @@ func level(c *clause, i int) string {
 		j++
 	}
 	switch w := c.at(j); {
-	case w == "high", w == "low", w == "elevated", w == "normal", w == "borderline", w == "poor", w == "bad", w == "good", isDigit(strings.SplitN(w, "/", 2)[0]):
+	case w == "high", w == "low", w == "elevated", w == "normal", w == "borderline", w == "poor", w == "bad", w == "good", w == "back" && c.at(j+1) == "to" && c.at(j+2) == "normal", isDigit(strings.SplitN(w, "/", 2)[0]):
 		return phrase(c, i)
 	}
 	return ""
@@ -56,6 +56,16 @@ func restricted(c *clause, i int) string {
 // drugs are medicines that people take for long.
 var drugs = table("antibiotics painkillers beta-blockers blockers antidepressants insulin metformin statins medication medications meds steroids warfarin lithium levothyroxine ibuprofen antihistamines lisinopril sertraline prozac ritalin adderall methotrexate prednisone")
 
+// drugIn returns the medicine among the words of what somebody takes.
+func drugIn(what string) string {
+	for w := range strings.FieldsSeq(lower(what)) {
+		if drugs[w] {
+			return w
+		}
+	}
+	return what
+}
+
 // drug accepts a medicine that somebody takes: "blood pressure medication". "Meds" alone
 // tell too little.
 func drug(c *clause, i int) string {
@@ -63,7 +73,7 @@ func drug(c *clause, i int) string {
 	if strings.ContainsAny(c.at(i), "0123456789") { // "50 mcg of levothyroxine"
 		for k := i + 1; k < i+3; k++ {
 			if c.at(k) == "of" && drugs[c.at(k+1)] {
-				return c.text(i, k+2)
+				return thirdPerson(c.text(i, max(k+2, c.trimmed(i, c.ending(i)))))
 			}
 		}
 	}

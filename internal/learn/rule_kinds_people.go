@@ -63,6 +63,9 @@ func kinEnd(c *clause, i int) int {
 	if w := c.at(j); kinWords[w] || kinPlural[w] || kinGroup[w] {
 		return j + 1
 	}
+	if j > i && c.at(j-1) == "baby" && (j == len(c.words) || c.words[j].mark() || c.at(j) == "named" || c.at(j) == "called") {
+		return j
+	}
 	switch c.at(j) + " " + c.at(j+1) {
 	case "business partner", "team lead", "team leader", "line manager", "project manager":
 		return j + 2

@@ -70,6 +70,8 @@ func (c *clause) leadsName(j int) (next int, bare bool) {
 		return j + 3, false
 	case (c.at(j) == "is" || c.at(j) == "are") && (c.at(j+1) == "called" || c.at(j+1) == "named"):
 		return j + 2, false
+	case c.at(j) == "names" && c.at(j+1) == "are":
+		return j + 2, false
 	case c.at(j) == "called", c.at(j) == "named", c.at(j) == "are", c.at(j) == "namely":
 		return j + 1, false
 	}
@@ -83,7 +85,7 @@ func (c *clause) namesAt(j int, several bool) (out []mention, next int) {
 	k, bare := c.leadsName(j)
 	for k < len(c.words) {
 		end := c.nameEnd(k)
-		if end == k || c.words[end-1].owner || nationals[c.at(k)] || demonym(c.at(k)) || languages[c.at(k)] || timing[c.at(k)] {
+		if end == k || c.words[end-1].owner || nationals[c.at(k)] || demonym(c.at(k)) || languages[c.at(k)] || timing[c.at(k)] && !(len(out) > 0 && girls[c.at(k)] && !isDigit(c.at(end))) {
 			break
 		}
 		said := mention{name: c.text(k, end)}
@@ -111,6 +113,9 @@ func (c *clause) namesAt(j int, several bool) (out []mention, next int) {
 	}
 	return out, next
 }
+
+// girls are months that are names too.
+var girls = table("april may june august")
 
 // ageAfter reads how old somebody is from what follows their name: "(7)", ", 7,", "who
 // is 7", ", aged 7". It returns the place after it, or j.
@@ -248,7 +253,7 @@ func (c *clause) member(i int) (member, int) {
 	if end == k || end > len(c.words) || c.words[end-1].owner || m.det == "my" || m.det == "our" {
 		return m, i
 	}
-	m.whole, m.kind = lower(c.text(i+1, end)), lower(c.text(k, end))
+	m.whole, m.kind = c.text(i+1, end), lower(c.text(k, end))
 	last := lastWord(m.kind)
 	m.many = kinPlural[last] || m.pet && m.det != "a" && m.det != "an" && m.det != "one" && m.det != "another"
 	if _, bare := c.leadsName(end); bare && c.at(end) != "," && c.nameEnd(end) == end {

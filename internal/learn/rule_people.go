@@ -103,6 +103,9 @@ func (r *reader) ofMine(c *clause, i int, when string) {
 		if !c.match(f.steps, i, &r.g) {
 			continue
 		}
+		if f.rule == "contact" && digits(r.g.get("size")) < 6 && !strings.Contains(r.g.get("size"), "@") && !strings.Contains(r.g.get("size"), "/") && r.g.get("what") != "postal" {
+			return // "my phone is at 3 percent"
+		}
 		p := user
 		for j := i; j < r.g.end; j++ {
 			if c.at(j) == "not" {
@@ -182,6 +185,13 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 		r.facts(c, &p, when)
 		return
 	}
+	if owner && (c.at(j) == "called" || c.at(j) == "named") { // "my mum's called Pat"
+		if n := properName(c, j+1); n != "" {
+			r.kinName(c, kin, n)
+			r.met = being{kind: kin, name: n}
+		}
+		return
+	}
 	if owner {
 		r.ofKinsOwn(c, kin, j)
 		return
@@ -190,7 +200,7 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 	if name == "" && (c.at(j) == "called" || c.at(j) == "named") {
 		name, next = c.nameAfter(j + 1)
 	}
-	if j < len(c.all) && name == "" && !p.plural && (c.all[j].low == "(" || c.all[j].low == "-") {
+	if j < len(c.all) && name == "" && !p.plural && (c.all[j].low == "(" || c.all[j].low == "-" || c.at(j) == "," && c.at(j+1) == "who" && (c.at(j+3) == "called" || c.at(j+3) == "named")) {
 		at := c.wide()
 		if people, end := at.namesAt(j, false); len(people) == 1 {
 			name, next = people[0].name, c.spend(r, end)
@@ -418,6 +428,9 @@ func (r *reader) gone(c *clause, p *predicate, i int, when string) bool {
 			d.From, d.To = d.From.AddDate(0, 0, -7), d.To.AddDate(0, 0, -7)
 		}
 		said += " " + d.String()
+	}
+	if len(said) < minLength {
+		said = strings.Replace(said, " "+verb, " has "+verb, 1) // no fact is shorter
 	}
 	r.g = captured{}
 	r.fact(c, p, kinDoes, said, when)

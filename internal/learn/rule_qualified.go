@@ -26,7 +26,7 @@ func (r *reader) qualified(c *clause, p *predicate, f *family) bool {
 			_, rest, found = strings.Cut(full, value)
 		}
 	}
-	for _, w := range strings.Fields(strings.TrimSuffix(lower(value), " at all"))[1:] {
+	for _, w := range strings.Fields(afterAll.ReplaceAllString(lower(value), ""))[1:] {
 		if narrowing[w] && w != "and" && w != "from" {
 			r.instead(c, p, rest)
 			return true
@@ -34,6 +34,9 @@ func (r *reader) qualified(c *clause, p *predicate, f *family) bool {
 	}
 	words := strings.Fields(lower(rest))
 	if len(words) == 0 || !found && r.g.end < len(c.words) {
+		return false
+	}
+	if len(words) > 1 && words[0] == "after" && strings.HasPrefix(words[1], "all") {
 		return false
 	}
 	first := strings.Trim(words[0], ".,;:!?()")
@@ -48,6 +51,9 @@ func (r *reader) qualified(c *clause, p *predicate, f *family) bool {
 	}
 	return false
 }
+
+// afterAll is what only stresses a denial.
+var afterAll = lazily(` (?:at|after) all\b.*$`)
 
 // narrowable are families of what may hold in part.
 var narrowable = table("language diet allergy condition like dislike does uses medicine plays aids cannot no-more")

@@ -10,6 +10,10 @@ func (r *reader) ofThing(c *clause, i int) {
 	}
 	r.g = captured{}
 	if c.at(i) == "the" {
+		if undertakingEnd(c, i+1) > i+1 {
+			r.ofMine(c, i+1, "")
+			return
+		}
 		if end := c.headed(i+1, 2, agreed); end > i+1 && (c.at(end) == "is" || c.at(end) == "are") {
 			r.ofMine(c, i+1, "")
 			return

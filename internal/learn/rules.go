@@ -420,8 +420,8 @@ func (r *reader) add(c *clause, p *predicate, f *family, when string) {
 		return
 	}
 	if old := g.get("old"); old != "" {
-		r.fact(c, p, f, "User uses "+g.get("tool"), when)
-		r.fact(c, p, &family{rule: f.rule, category: f.category, confidence: f.confidence, attribute: "uses:" + keyOf(old)}, "User no longer uses "+old, when)
+		r.fact(c, p, f, p.who+" uses "+g.get("tool"), when)
+		r.fact(c, p, &family{rule: f.rule, category: f.category, confidence: f.confidence, attribute: "uses:" + keyOf(old)}, p.who+" no longer uses "+old, when)
 		return
 	}
 	for _, one := range listed(f, &g) {
@@ -479,7 +479,7 @@ func (r *reader) fact(c *clause, p *predicate, f *family, said, when string) {
 		attribute += keyOf(p.verb.lemma)
 	}
 	if name := r.g.get("drug"); f.rule == "medicine" && name != "" {
-		attribute = "medicine:" + keyOf(lastWord(name))
+		attribute = "medicine:" + keyOf(drugIn(name))
 	}
 	if attribute == "employer" && r.g.get("prep") == "with" {
 		attribute = "" // "works with Anna" is at no firm
