@@ -72,14 +72,14 @@ func printVectors(w io.Writer, first, is client.Vectors, dry bool) {
 	given := first.Lacking - is.Lacking
 	switch {
 	case first.Lacking == 0:
-		fmt.Fprintf(w, "nothing to do: all %d memories have a vector by %s\n", is.Memories, is.Model)
+		fmt.Fprintf(w, "nothing to do: no memory of %d lacks a vector by %s\n", is.Memories, is.Model)
 	case dry:
-		fmt.Fprintf(w, "%d of %d memories have no vector by %s; to give them one: loci reembed\n", is.Lacking, is.Memories, is.Model)
+		fmt.Fprintf(w, "%d of %d memories lack a vector by %s; to give them one: loci reembed\n", is.Lacking, is.Memories, is.Model)
 	case is.Lacking == 0:
-		fmt.Fprintf(w, "%d memories got a vector by %s\n", given, is.Model)
+		fmt.Fprintf(w, "%d embedded by %s\n", given, is.Model)
 	case is.Error != "":
-		fmt.Fprintf(w, "%d memories got a vector by %s; %d wait: %s\n", given, is.Model, is.Lacking, said(is.Error, 200))
+		fmt.Fprintf(w, "%d embedded by %s; %d wait: %s\n", given, is.Model, is.Lacking, said(is.Error, 200))
 	default:
-		fmt.Fprintf(w, "%d memories got a vector by %s; %d are such as it does not take, and are found by their words\n", given, is.Model, is.Lacking)
+		fmt.Fprintf(w, "%d embedded by %s; what it does not take is found by its words: %d\n", given, is.Model, is.Lacking)
 	}
 }

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+// onModels runs a command line on a folder of tiny models.
+func onModels(t *testing.T, dir string, args ...string) (string, error) {
+	t.Helper()
+	cmd := root()
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SetArgs(append(args, "--set", "models_dir="+dir))
+	err := cmd.ExecuteContext(context.Background())
+	return out.String(), err
+}
+
+func TestModelsAreListedAsWhatTheyAre(t *testing.T) {
+	const dir = "../model/transformer/testdata"
+	got, err := onModels(t, dir, "models", "list", "--json", "--set", "reranker=local:cross")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct{ Models []localModel }
+	if err := json.Unmarshal([]byte(got), &list); err != nil {
+		t.Fatal(err)
+	}
+	is := map[string]localModel{}
+	for _, m := range list.Models {
+		is[m.Name] = m
+	}
+	for name, want := range map[string]localModel{
+		"cross":  {Kind: "reranker", InUse: true},
+		"mean":   {Kind: "embedder", Dims: is["mean"].Dims},
+		"static": {Kind: "embedder", Dims: is["static"].Dims},
+	} {
+		m := is[name]
+		if m.Kind != want.Kind || m.InUse != want.InUse || (m.Dims > 0) != (want.Kind == "embedder") || m.Bytes == 0 || m.Fingerprint == "" || m.Error != "" {
+			t.Errorf("%s: %+v, want kind %s, in use: %v", name, m, want.Kind, want.InUse)
+		}
+	}
+	if got, err := onModels(t, dir, "models", "verify", "cross"); err != nil || !strings.Contains(got, "LOCI_RERANKER=local:cross") {
+		t.Errorf("verify: %q, %v", got, err)
+	}
+}
+
+func TestAModelInUseIsNotRemoved(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "cross"), os.DirFS("../model/transformer/testdata/cross")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := onModels(t, dir, "models", "remove", "cross", "--set", "reranker=local:cross"); !errors.Is(err, memory.Conflict) {
+		t.Errorf("in use: %q, %v; want a conflict", got, err)
+	}
+	if got, err := onModels(t, dir, "models", "remove", "cross"); err != nil || got != "removed cross\n" {
+		t.Errorf("not in use: %q, %v", got, err)
+	}
+}
+
+func TestReembedSaysHowItEnded(t *testing.T) {
+	for name, c := range map[string]struct {
+		first, then client.Vectors
+		args        []string
+		want        string
+	}{
+		"nothing to do": {client.Vectors{Model: "m", Memories: 5}, client.Vectors{}, nil, "nothing to do: no memory of 5 lacks a vector by m\n"},
+		"dry":           {client.Vectors{Model: "m", Memories: 5, Lacking: 3}, client.Vectors{}, []string{"--dry-run"}, "3 of 5 memories lack a vector by m; to give them one: loci reembed\n"},
+		"done":          {client.Vectors{Model: "m", Memories: 5, Lacking: 3, UnderWay: true}, client.Vectors{Model: "m", Memories: 5}, nil, "3 embedded by m\n"},
+		"waits":         {client.Vectors{Model: "m", Memories: 5, Lacking: 3, UnderWay: true}, client.Vectors{Model: "m", Memories: 5, Lacking: 2, UnderWay: true, Error: "away"}, nil, "1 embedded by m; 2 wait: away\n"},
+		"refused":       {client.Vectors{Model: "m", Memories: 5, Lacking: 3, UnderWay: true}, client.Vectors{Model: "m", Memories: 5, Lacking: 1}, nil, "2 embedded by m; what it does not take is found by its words: 1\n"},
+	} {
+		s := newStandIn(t, map[string]any{"POST /api/reembed": c.first, "GET /api/reembed": c.then})
+		got, err := s.loci(t, append([]string{"reembed"}, c.args...)...)
+		if err != nil || got != c.want {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
+		}
+	}
+}
+
+func TestProgressIsALineForEachThingDone(t *testing.T) {
+	var b bytes.Buffer
+	p := &progress{w: &b}
+	for _, done := range []int64{0, 1e6, 2e6, 2e6} {
+		p.file("weights", done, 2e6)
+	}
+	p.end()
+	if got := b.String(); got != "weights  2.0 MB\n" {
+		t.Errorf("not on a terminal: %q", got)
+	}
+	b.Reset()
+	p = &progress{w: &b, live: true}
+	p.file("weights", 1e6, 2e6)
+	p.end()
+	if got := b.String(); !strings.Contains(got, "["+strings.Repeat("=", 15)+strings.Repeat(" ", 15)+"] 1.0 MB of 2.0 MB\n") {
+		t.Errorf("on a terminal, broken off: %q", got)
+	}
+}
