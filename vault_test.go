@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -100,11 +101,20 @@ func TestErasedWordsAreInNoFile(t *testing.T) {
 	dir := t.TempDir()
 	l := vaultAt(t, dir)
 	defer closed(t, l)
-	fact := l.remember(t, "User likes marzipan")
-	if _, err := l.engine.Store.(memory.Eraser).Erase(context.Background(), userOf("default"), memory.Run{ID: "erase", Kind: "erase", Author: byProgram}, fact.ID); err != nil {
+	ctx := context.Background()
+	if _, err := l.Record(ctx, "default", "chat", Message{Role: memory.RoleUser, Content: "I like marzipan very much."}); err != nil {
 		t.Fatal(err)
 	}
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	l.remember(t, "User likes marzipan")
+	l.remember(t, "User plays chess")
+	if err := l.vault.store.Settle(ctx); err != nil {
+		t.Fatal(err)
+	}
+	gone, _, err := l.engine.ForgetMatching(ctx, userOf("default"), engine.Matching{Query: "marzipan", Erase: true}, byProgram)
+	if err != nil || len(gone) != 2 {
+		t.Fatalf("erased %d memories, want the fact and what was said: %v", len(gone), err)
+	}
+	err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
