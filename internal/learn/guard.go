@@ -167,8 +167,12 @@ func Suspects(t memory.Turn) []string {
 	return out[:min(len(out), maxSuspects)]
 }
 
+// maxLeadIn is how long the words before a list that begins on their line may be:
+// "Yesterday you wrote: - …".
+const maxLeadIn = 60
+
 // undress takes bullets, numbers, dates and labels in brackets off a line as it
-// stands in a block. dressed reports whether there were any.
+// stands in a block, with what leads in to it on the same line. dressed reports whether there were any.
 func undress(line string) (body string, dressed bool) {
 	body = strings.TrimSpace(line)
 	for {
@@ -183,6 +187,9 @@ func undress(line string) (body string, dressed bool) {
 		}
 		if i := strings.Index(rest, " [no longer so, since "); i > 0 {
 			rest, bullet = rest[:i], true
+		}
+		if i := strings.Index(rest, ": "); !bullet && i > 0 && i <= maxLeadIn {
+			rest, bullet = item(strings.TrimSpace(rest[i+1:]))
 		}
 		if !bullet {
 			return body, dressed

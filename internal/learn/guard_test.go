@@ -77,6 +77,7 @@ func TestMemoriesAreKnownWithoutTheirBlock(t *testing.T) {
 	o := GuardOptions{Assistant: true, Given: Recalled([]memory.Memory{{Fact: &known}, {Turn: &turn}})}
 	for said, want := range map[string]string{
 		"- 2026-05-03 User lives in Lisbon with two cats\nok":                                                     "ok",
+		"Yesterday you wrote: - User lives in Lisbon with two cats\nok":                                           "ok",
 		"2026-05-03 User lives in Lisbon with two cats [no longer so, since 2026-05-09: User lives in Porto]\nok": "ok",
 		"user said: The blue door on the left needs a new lock\nok":                                               "ok",
 		"see " + known.ID + " it says that she sings\nok":                                                         "ok",
