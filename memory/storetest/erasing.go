@@ -14,6 +14,7 @@ var eraseRules = []rule{
 	{"EraseRemovesWords", eraseRemovesWords},
 	{"EraseOnceAndOfTheOwner", eraseOnceAndOfTheOwner},
 	{"EraseLeavesNoTraceOfBefore", eraseLeavesNoTraceOfBefore},
+	{"WhatIsOutOfRecallIsKnownAgain", whatIsOutOfRecallIsKnownAgain},
 }
 
 // erase erases what must be erased; it skips the test of a store that cannot.
@@ -168,4 +169,37 @@ func eraseLeavesNoTraceOfBefore(r *rig) {
 		_, err := r.Trace(r.Context(), owner, id)
 		r.must("the trace "+id, err)
 	}
+}
+
+func whatIsOutOfRecallIsKnownAgain(r *rig) {
+	store, ok := r.Store.(memory.Tombstones)
+	if !ok {
+		r.Skip("this store knows nothing again")
+	}
+	batch := memtest.Batch(ana, "c", 0, "I like tea.", "Noted.", "I like marzipan", "I see.", "I like chess")
+	batch.Turns[4].Status = memory.Retired
+	r.append(ana, batch)
+	hidden := memory.Turn{ID: "hidden", Role: memory.RoleUser, Content: "I like whisky"}
+	r.must("bury", store.Bury(r.Context(), ana, hidden, hidden, memory.Turn{ID: "none"}))
+	mark := func(status memory.Status) {
+		r.apply(ana, memory.Change{Action: memory.ActionUpdate, After: memory.Image{Turn: &memory.TurnMark{ID: batch.Turns[0].ID, Status: status}}})
+	}
+	buried := func(owner memory.Owner, what string, want ...bool) {
+		r.Helper()
+		var said []memory.Turn
+		for _, words := range []string{"i like  TEA", "I like marzipan.", "I like chess", "I like whisky!", "", "I like rain"} {
+			said = append(said, memory.Turn{Role: memory.RoleUser, Content: words})
+		}
+		said = append(said, memory.Turn{Role: memory.RoleAssistant, Content: "I like whisky"})
+		got, err := store.Buried(r.Context(), owner, said...)
+		r.must("look for what was said", err)
+		r.same(what, got, append(want, make([]bool, len(said)-len(want))...))
+	}
+	buried(ana, "at first", false, false, true, true)
+	mark(memory.Retired)
+	r.erase(ana, memory.Run{ID: "erase", Kind: "erase", Author: memtest.Person}, batch.Turns[2].ID)
+	buried(ana, "forgotten and erased", true, true, true, true)
+	mark(memory.Active)
+	buried(ana, "and back", false, true, true, true)
+	buried(ben, "of somebody else")
 }

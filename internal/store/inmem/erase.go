@@ -108,6 +108,7 @@ func (s *shelf) blank(before memory.Image) memory.Image {
 	case after.Turn != nil:
 		t := s.turns[after.Turn.ID]
 		s.untitle(t)
+		s.bury(t)
 		s.turns[t.ID] = t.Erased()
 		for key := range s.vectors {
 			if key.memory == t.ID {

@@ -56,6 +56,7 @@ type shelf struct {
 	jobs          map[string]memory.Job
 	traces        map[string]memory.Trace
 	spent         []memory.Usage
+	tombs         map[string]string // of turns that are kept without words: a hash of them, by id
 }
 
 type vectorKey struct{ memory, model string }
@@ -69,6 +70,7 @@ func (s *shelf) clone() *shelf {
 	c.vectors = cloneMap(s.vectors)
 	c.jobs = cloneMap(s.jobs)
 	c.traces = cloneMap(s.traces)
+	c.tombs = cloneMap(s.tombs)
 	return &c
 }
 

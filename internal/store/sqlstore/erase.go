@@ -148,11 +148,15 @@ func (e *eraser) thing(run memory.Run, ordinal int, before memory.Image) error {
 // them.
 func (e *eraser) turn(id string) error {
 	var conversation, said, title string
-	err := e.row(`SELECT t.conversation, t.content, c.title FROM turns t
+	var role memory.Role
+	err := e.row(`SELECT t.conversation, t.role, t.content, c.title FROM turns t
 		JOIN conversations c ON c.owner = t.owner AND c.id = t.conversation WHERE t.owner = ? AND t.id = ?`,
-		[]any{e.owner, id}, &conversation, &said, &title)
+		[]any{e.owner, id}, &conversation, &role, &said, &title)
 	if err != nil {
 		return fmt.Errorf("read the turn's conversation: %w", err)
+	}
+	if err := e.bury(e.owner, id, role, said); err != nil {
+		return err
 	}
 	if strings.Contains(strings.Join(strings.Fields(said), " "), title) {
 		if _, err := e.exec(`UPDATE conversations SET title = '' WHERE owner = ? AND id = ?`, e.owner, conversation); err != nil {

@@ -200,6 +200,9 @@ func (w *write) saveMark(before, after *memory.TurnMark) error {
 	if err != nil {
 		return fmt.Errorf("mark the turn: %w", err)
 	}
+	if err := w.remember(before.Status, after); err != nil {
+		return err
+	}
 	var more int
 	if after.Status == memory.Active {
 		more++
@@ -214,6 +217,24 @@ func (w *write) saveMark(before, after *memory.TurnMark) error {
 		(SELECT conversation FROM turns WHERE owner = ? AND id = ? AND role IN ('user', 'assistant'))`,
 		more, w.owner, w.owner, after.ID)
 	return wrap("count the conversation's turns", err)
+}
+
+// remember keeps the mark of a turn that leaves recall, and drops that of one that is
+// back.
+func (w *write) remember(was memory.Status, after *memory.TurnMark) error {
+	switch {
+	case after.Status == memory.Retired:
+		var role memory.Role
+		var words string
+		err := w.row(`SELECT role, content FROM turns WHERE owner = ? AND id = ?`, []any{w.owner, after.ID}, &role, &words)
+		if err != nil {
+			return fmt.Errorf("read what leaves recall: %w", err)
+		}
+		return w.bury(w.owner, after.ID, role, words)
+	case was == memory.Retired:
+		return w.unbury(w.owner, after.ID)
+	}
+	return nil
 }
 
 // stamped returns a copy of the image as it is kept: at a version, with times of

@@ -116,6 +116,11 @@ func (w *write) turn(t memory.Turn) (bool, error) {
 	n, err := done.RowsAffected()
 	if n > 0 {
 		w.wrote[t.ID] = true
+		if t.Status == memory.Retired {
+			if err := w.bury(w.owner, t.ID, t.Role, t.Content); err != nil {
+				return false, err
+			}
+		}
 		if len(w.said) <= maxTail { // else it is forgotten anyway
 			w.said = append(w.said, said{turn: t})
 		}
