@@ -70,11 +70,13 @@ type Exchange struct {
 	learns       bool
 
 	prepared Prepared
-	asked    string     // id of the new user turn, "" if there is none to learn from
-	again    string     // id of the user turn that was asked again, instead
-	moved    []string   // turns that left the path, or came back to it
-	parent   string     // id of the turn that the answer follows
-	question chan error // the outcome of RecordQuestion; nil before
+	asked    string        // id of the new user turn, "" if there is none to learn from
+	again    string        // id of the user turn that was asked again, instead
+	unsaid   []memory.Turn // those to be stored without their words, with them
+	private  bool          // whether what the user said last is said in confidence
+	moved    []string      // turns that left the path, or came back to it
+	parent   string        // id of the turn that the answer follows
+	question chan error    // the outcome of RecordQuestion; nil before
 	answered chan struct{}
 	once     sync.Once // closes answered
 }
@@ -339,29 +341,29 @@ func (x *Exchange) storeQuestion(ctx context.Context) error {
 	now := x.e.now()
 	batch := memory.Batch{Conversation: x.conversation, Run: newID(), Marks: marks(x.at.Leave, x.at.Rejoin)}
 	x.parent = x.at.Parent
-	forgotten, err := x.forgotten(ctx)
-	if err != nil {
-		return err
-	}
 	for _, p := range x.at.New {
 		m := x.in.Chat.Messages[p.Message]
 		t := x.turn(m.Role, m.Name, m.Text, p.Index, p.Chain, now)
 		t.NoLearn = p.History || !x.learns
-		if p.History && forgotten[string(t.Role)+t.Content] {
-			t.Status = memory.Retired
-		}
 		batch.Turns = append(batch.Turns, t)
 		if m.Role == memory.RoleUser && !p.History {
 			x.asked = t.ID
 		}
 	}
 	if x.hides() {
-		batch.Marks, batch.Conversation.Title = nil, ""
+		batch.Marks = nil
+	}
+	if len(x.unsaid) > 0 {
+		batch.Conversation.Title = ""
 	}
 	if len(batch.Turns) == 0 && len(batch.Marks) == 0 {
 		return nil
 	}
 	x.moved = slices.Concat(x.at.Leave, x.at.Rejoin)
+	if err := x.hideForgotten(ctx, batch.Turns); err != nil {
+		return err
+	}
+	var err error
 	if batch.Jobs, err = x.asksToLearn(ctx, now); err != nil {
 		return err
 	}
@@ -374,20 +376,6 @@ func (x *Exchange) storeQuestion(ctx context.Context) error {
 	return nil
 }
 
-// forgotten returns what an owner has forgotten of what was said, by role and words,
-// if the request sends a history that is to be stored anew: a client that names no
-// conversation, or another one, does not bring it back.
-func (x *Exchange) forgotten(ctx context.Context) (map[string]bool, error) {
-	if !slices.ContainsFunc(x.at.New, func(p dialog.Place) bool { return p.History }) {
-		return nil, nil
-	}
-	gone := map[string]bool{}
-	err := x.e.everything(ctx, x.in.Owner, memory.Query{Kinds: []memory.Kind{memory.KindTurn}, Statuses: []memory.Status{memory.Retired}}, func(m memory.Memory) {
-		gone[string(m.Turn.Role)+m.Turn.Content] = true
-	})
-	return gone, err
-}
-
 // turn makes the next turn of the path; secrets do not reach the disk. Its id is
 // that of its place and words, so that two requests at once that say the same
 // store it once.
@@ -398,7 +386,8 @@ func (x *Exchange) turn(role memory.Role, name, words string, index int, chain s
 		Content: learn.Redact(words, x.e.opts.Learn.Personal), Status: memory.Active, CreatedAt: now,
 	}
 	x.parent = t.ID
-	if x.hides() {
+	if x.hides() || x.inConfidence(role, words) {
+		x.unsaid = append(x.unsaid, t)
 		return hidden(t)
 	}
 	return t
@@ -417,7 +406,10 @@ func marks(leave, rejoin []string) []memory.Change {
 }
 
 func (x *Exchange) append(ctx context.Context, batch memory.Batch) error {
-	var err error
+	err := x.bury(ctx)
+	if err != nil {
+		return err
+	}
 	if batch.Vectors, err = x.e.turnVectors(ctx, batch.Turns); err != nil {
 		return err
 	}
@@ -486,7 +478,7 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
 			return err
 		}
 		reply := at.Answer(a.Digest)
-		x.parent = at.Parent
+		x.parent, x.private = at.Parent, x.asksInConfidence()
 		batch.Marks = marks(reply.Leave, reply.Rejoin)
 		x.moved = slices.Concat(x.moved, reply.Leave, reply.Rejoin)
 		exchanges = (reply.Index + 1) / 2
@@ -507,7 +499,10 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
 		return err
 	}
 	if x.hides() {
-		batch.Marks, batch.Conversation.Title = nil, ""
+		batch.Marks = nil
+	}
+	if len(x.unsaid) > 0 {
+		batch.Conversation.Title = ""
 	}
 	if x.learns && x.writes && len(batch.Turns) > 0 && x.e.opts.Learn.Summary.due(exchanges-1, exchanges) {
 		batch.Jobs = append(batch.Jobs, summaryJob(x.in.Owner, x.conversation.ID, batch.Turns[0].ID))

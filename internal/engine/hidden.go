@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"context"
+	"fmt"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -30,4 +33,86 @@ func hidden(t memory.Turn) memory.Turn {
 	t = t.Erased()
 	t.Name, t.Status = "", memory.Retired
 	return t
+}
+
+// inConfidence reports whether a message is hidden since the user wishes that it is not
+// remembered, or answers one that is: the answer may repeat it.
+func (x *Exchange) inConfidence(role memory.Role, words string) bool {
+	if role == memory.RoleUser {
+		x.private = confidential(words)
+	}
+	return x.private
+}
+
+// asksInConfidence reports that of the last thing that the user said.
+func (x *Exchange) asksInConfidence() bool {
+	last := x.in.Chat.LastUser()
+	return last >= 0 && confidential(x.in.Chat.Messages[last].Text)
+}
+
+// confidential reports whether a user's words are not to be remembered. Where they wish
+// something to be forgotten that may be known already they are read first, and leave
+// recall then: see [Engine.grant].
+func confidential(words string) bool {
+	if !learn.Unsaid(words) {
+		return false
+	}
+	_, forget := learn.Commands([]learn.Said{{Turn: memory.Turn{Role: memory.RoleUser}, Text: words}})
+	return len(forget) == 0
+}
+
+// bury lets the words of turns that are stored without them be known again.
+func (x *Exchange) bury(ctx context.Context) error {
+	s, ok := x.e.Store.(memory.Tombstones)
+	if !ok || len(x.unsaid) == 0 {
+		return nil
+	}
+	if err := s.Bury(ctx, x.in.Owner, x.unsaid...); err != nil {
+		return fmt.Errorf("mark what is hidden: %w", err)
+	}
+	x.unsaid = nil
+	return nil
+}
+
+// hideForgotten hides those of the new turns that are history, which are to be stored anew,
+// whose words the owner has forgotten, erased or hidden: a client that names no
+// conversation, or another one, or edits what stood before, does not bring them back.
+func (x *Exchange) hideForgotten(ctx context.Context, turns []memory.Turn) error {
+	var history []memory.Turn
+	var at []int
+	for i, t := range turns {
+		if x.at.New[i].History && t.Content != "" {
+			history, at = append(history, t), append(at, i)
+		}
+	}
+	if len(history) == 0 {
+		return nil
+	}
+	gone, err := x.forgotten(ctx, history)
+	if err != nil {
+		return fmt.Errorf("look for what was forgotten: %w", err)
+	}
+	for i, known := range gone {
+		if known {
+			turns[at[i]] = hidden(turns[at[i]])
+		}
+	}
+	return nil
+}
+
+// forgotten reports which of the turns say what is forgotten. A store that keeps no
+// marks is asked for all that is out of recall.
+func (x *Exchange) forgotten(ctx context.Context, turns []memory.Turn) ([]bool, error) {
+	if s, ok := x.e.Store.(memory.Tombstones); ok {
+		return s.Buried(ctx, x.in.Owner, turns...)
+	}
+	gone := map[string]bool{}
+	err := x.e.everything(ctx, x.in.Owner, memory.Query{Kinds: []memory.Kind{memory.KindTurn}, Statuses: []memory.Status{memory.Retired}}, func(m memory.Memory) {
+		gone[spoken(*m.Turn)] = true
+	})
+	out := make([]bool, len(turns))
+	for i, t := range turns {
+		out[i] = gone[spoken(t)]
+	}
+	return out, err
 }

@@ -56,6 +56,7 @@ var stores = map[string]func(t testing.TB, now func() time.Time) memory.Store{
 //	remember NAME in P: TEXT   which holds in project P
 //	restore NAME: TEXT         a person brings back the fact of these words
 //	forget NAME: TEXT          a person forgets the fact of these words
+//	erase NAME: TEXT           a person erases what the text means
 //	undo NAME                  a person takes the run of their last change back
 //	edit NAME: TEXT            NAME's last message is edited to say TEXT
 //	edit NAME N: TEXT          NAME's N-th message of the chat is, and what followed is gone
@@ -249,6 +250,9 @@ func (s *scene) step(line string) error {
 			return fmt.Errorf("there is no message %q", place)
 		}
 		s.chats[name][n-1].Content = rest
+	case "erase":
+		_, _, err := s.ForgetMatching(ctx, owner, Matching{Query: rest, Erase: true}, author)
+		return err
 	case "correct":
 		return s.correct(ctx, owner, rest, author)
 	case "drop":
