@@ -144,15 +144,19 @@ func (r *recalling) successors(ctx context.Context, turns []string) (map[string]
 	}
 	now := map[string][]memory.Fact{}
 	for turn, ids := range next {
+		var gone *memory.Fact
 		for _, id := range ids {
-			f := lastOf(id, known, r.now)
-			switch {
-			case f == nil:
-				f = &memory.Fact{}
-			case !f.Visible(r.now):
-				f = &memory.Fact{ObservedAt: f.ObservedAt}
+			switch f := lastOf(id, known, r.now); {
+			case f != nil && f.Visible(r.now):
+				now[turn] = append(now[turn], *f)
+			case f != nil:
+				gone = &memory.Fact{ObservedAt: f.ObservedAt}
+			case gone == nil:
+				gone = &memory.Fact{}
 			}
-			now[turn] = append(now[turn], *f)
+		}
+		if gone != nil {
+			now[turn] = append(now[turn], *gone)
 		}
 	}
 	return now, nil
