@@ -90,7 +90,7 @@ func (d *door) export(ctx context.Context, in *client.ExportQuery) (*huma.Stream
 		case !out.wrote:
 			httpx.WriteError(w, r, err)
 		default:
-			httpx.Tell(c.Context(), err)
+			_ = httpx.Tell(c.Context(), err) // it logs; nobody can be told any more
 			panic(http.ErrAbortHandler) // or what is cut off would look whole
 		}
 	}}, nil
