@@ -13,9 +13,11 @@ const (
 	// reranked is how many candidates a reranker is shown at most.
 	reranked = 24
 
-	// rerankAtOnce is how many a local one is shown at a time, the best first: after
-	// each it is seen whether there is time for as many more.
+	// rerankAtOnce and rerankBytes are how much a local one is shown at a time, the best
+	// first: after each it is seen whether there is time for as much more. It is what
+	// takes some 50 ms on two processors.
 	rerankAtOnce = 8
+	rerankBytes  = 2400
 
 	// rerankText is how many bytes of a memory it is shown: some 200 tokens. What a
 	// pair costs grows with its length.
@@ -24,12 +26,12 @@ const (
 	// rerankTime is how long it may take where nobody set an end, and rerankTimeShare
 	// how much of what is left it may take where somebody did.
 	rerankTime      = time.Second
-	rerankTimeShare = 0.7
+	rerankTimeShare = 0.6
 )
 
 // rerank asks the reranker about the best candidates and returns what it said, by id;
 // nil without one. One that fails, or has no time, is skipped; of one whose time runs
-// out midway, what it said by then counts.
+// out midway, what it said by then counts. It is not waited for beyond its time.
 func (r *recalling) rerank(ctx context.Context, query recall.Query, cands []memory.Candidate, opts recall.Options) map[string]float32 {
 	if r.e.Reranker == nil || len(cands) == 0 {
 		return nil
@@ -41,49 +43,80 @@ func (r *recalling) rerank(ctx context.Context, query recall.Query, cands []memo
 	}
 	asking, cancel := within(ctx, rerankTimeShare)
 	defer cancel()
-	said := map[string]float32{}
-	err := r.part(func() error { return r.readAgain(asking, query, cands, opts, said) })
-	if len(said) > 0 {
-		return said
-	}
-	if err != nil {
-		r.skip("reranker", err)
-	}
-	return nil
-}
-
-// readAgain shows the reranker the candidates that would be shown without it and those
-// behind, and writes what it said to said as
-// it comes.
-func (r *recalling) readAgain(ctx context.Context, query recall.Query, cands []memory.Candidate, opts recall.Options, said map[string]float32) error {
 	none := 0.0
 	opts.Limit, opts.Threshold = reranked, &none
-	best, _ := recall.Rank(query, cands, opts, r.now)
+	best, _ := recall.Rank(query, cands, opts, r.now) // as they would be shown without it, and those behind
 	hits, err := r.read(ctx, best)
 	if err != nil {
-		return fmt.Errorf("read what is to be reranked: %w", err)
+		r.skip("reranker", fmt.Errorf("read what is to be reranked: %w", err))
+		return nil
 	}
-	atOnce := rerankAtOnce
-	if far, ok := r.e.Reranker.(interface{ Remote() bool }); ok && far.Remote() {
-		atOnce = reranked // a request costs more than a text
+	answers := make(chan answer, reranked+1) // as many as there can be: nobody waits to send
+	question := clip(query.Asked, rerankText)
+	r.e.background.Go(func() {
+		defer close(answers)
+		if err := r.part(func() error { return r.e.readAgain(asking, question, hits, answers) }); err != nil {
+			answers <- answer{err: err}
+		}
+	})
+	said := map[string]float32{}
+	for {
+		select {
+		case a, more := <-answers:
+			if !more {
+				return said
+			}
+			if err = a.err; err == nil {
+				said[a.id] = a.score
+				continue
+			}
+		case <-asking.Done():
+			err = asking.Err()
+			for len(answers) > 0 { // what came at the same moment counts
+				if a := <-answers; a.err == nil {
+					said[a.id] = a.score
+				}
+			}
+		}
+		if len(said) > 0 {
+			return said
+		}
+		r.skip("reranker", err)
+		return nil
+	}
+}
+
+// answer is what a reranker said of one memory, or that it failed.
+type answer struct {
+	id    string
+	score float32
+	err   error
+}
+
+// readAgain shows the reranker hits, the best first, and hands on what it says as it
+// comes.
+func (e *Engine) readAgain(ctx context.Context, question string, hits []memory.Hit, to chan<- answer) error {
+	atOnce, most := rerankAtOnce, rerankBytes
+	if far, ok := e.Reranker.(interface{ Remote() bool }); ok && far.Remote() {
+		atOnce, most = reranked, reranked*rerankText // a request costs more than a text
 	}
 	end, _ := ctx.Deadline()
 	for len(hits) > 0 {
-		n := min(len(hits), atOnce)
-		texts := make([]string, n)
-		for i, h := range hits[:n] {
-			texts[i] = clip(h.Memory.Content(), rerankText)
+		var texts []string
+		for size := 0; len(texts) < min(len(hits), atOnce) && size < most; {
+			text := clip(hits[len(texts)].Memory.Content(), rerankText)
+			texts, size = append(texts, text), size+len(text)
 		}
 		began := time.Now()
-		scores, err := r.e.Reranker.Rerank(ctx, clip(query.Asked, rerankText), texts...)
+		scores, err := e.Reranker.Rerank(ctx, question, texts...)
 		if err != nil {
 			return err
 		}
-		for i, h := range hits[:n] {
-			said[h.Memory.ID()] = scores[i]
+		for i, score := range scores {
+			to <- answer{id: hits[i].Memory.ID(), score: score}
 		}
-		if hits = hits[n:]; time.Until(end) < time.Since(began) {
-			return nil // as many more would come too late
+		if hits = hits[len(texts):]; time.Until(end) < time.Since(began) {
+			return nil // as much more would come too late
 		}
 	}
 	return nil

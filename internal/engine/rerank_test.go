@@ -103,6 +103,7 @@ func TestARerankerWhoseTimeRunsOutCountsForWhatItSaw(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		found, err := r.Recall(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "Which garden does the tea come from?"})
+		synctest.Wait() // until the reranker has been told to stop
 		if err != nil || len(x.calls) != 2 || len(found.Degraded) > 0 || found.Hits[0].Memory.Content() != without[6] {
 			t.Errorf("first is %v after %v texts, degraded %q, %v; want %q", found.Hits[0].Why, x.calls, found.Degraded, err, without[6])
 		}
