@@ -83,7 +83,8 @@ func (l lesson) turn(id string) memory.Turn {
 	return memory.Turn{ID: id}
 }
 
-// answering sets beside what the user said what the assistant had said before.
+// answering sets beside what the user said what the assistant had said before, and what
+// was learned from what the user had said before that.
 func (e *Engine) answering(ctx context.Context, owner memory.Owner, said []learn.Said) error {
 	var parents []string
 	for _, s := range said {
@@ -98,15 +99,27 @@ func (e *Engine) answering(ctx context.Context, owner memory.Owner, said []learn
 	if err != nil {
 		return fmt.Errorf("read what was answered: %w", err)
 	}
-	before := map[string]string{}
+	before := map[string]memory.Turn{}
 	for _, m := range found {
-		if m.Turn != nil && m.Turn.Role == memory.RoleAssistant && m.Turn.Status == memory.Active {
-			before[m.Turn.ID] = m.Turn.Content
+		if m.Turn != nil && m.Turn.Status == memory.Active {
+			before[m.Turn.ID] = *m.Turn
 		}
 	}
 	for i := range said {
-		if s := &said[i]; s.Turn.Role == memory.RoleUser {
-			s.Before = before[s.Turn.Parent]
+		s := &said[i]
+		parent, ok := before[s.Turn.Parent]
+		if s.Turn.Role != memory.RoleUser || !ok {
+			continue
+		}
+		if parent.Role == memory.RoleAssistant {
+			s.Before = parent.Content
+			parent = memory.Turn{ID: parent.Parent, Owner: owner}
+		}
+		if parent.ID == "" {
+			continue
+		}
+		if s.Known, err = e.taughtBy(ctx, parent, memory.Active); err != nil {
+			return fmt.Errorf("read what was learned just before: %w", err)
 		}
 	}
 	return nil
