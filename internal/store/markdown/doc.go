@@ -39,6 +39,7 @@
 //	.loci/journal.jsonl                             what happened: a line for each commit
 //	.loci/memory_index.json, .loci/memory_index.log what Loci last wrote to each file
 //	.loci/lock                                      held while a process has the vault open
+//	.loci/buried.jsonl, .loci/key                   keyed hashes of what was said and is to stay forgotten
 //	.loci/erasing                                   there while words are being erased, and after a crash meanwhile
 //
 // Names are escaped so that no two meet on a disk that folds case, none leaves its

@@ -49,6 +49,9 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	if err := s.beginErasing(); err != nil {
 		return memory.Receipt{}, err
 	}
+	if err := s.buryErased(ctx, owner, ids); err != nil {
+		return memory.Receipt{}, fmt.Errorf("mark what is erased: %w", err)
+	}
 	receipt, err := inner.Erase(ctx, owner, run, ids...)
 	if err != nil { // they may be gone within all the same
 		return memory.Receipt{}, errors.Join(err, s.bringUp(context.WithoutCancel(ctx), owner, order))

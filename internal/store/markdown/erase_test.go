@@ -101,6 +101,10 @@ func TestNoFileHasWhatWasErased(t *testing.T) {
 	if left := whoSays(t, v.dir); len(left) > 0 {
 		t.Errorf("after a replay these have it: %q", left)
 	}
+	said := []memory.Turn{{Role: memory.RoleUser, Content: "I like " + secret}, {Role: memory.RoleUser, Content: "I play chess"}}
+	if known, err := v.Buried(t.Context(), memtest.Ana, said...); err != nil || !known[0] || known[1] {
+		t.Errorf("known again after a replay: %v, %v; want what was erased alone", known, err)
+	}
 	again, err := v.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), ids...)
 	if err != nil || !again.Again || again.Version != receipt.Version {
 		t.Errorf("the same run again: %+v, %v", again, err)

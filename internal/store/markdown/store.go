@@ -61,6 +61,7 @@ type Store struct {
 	orders  orders
 	journal *journal
 	files   *files
+	marks   marks
 	unlock  func() error
 
 	mu       sync.RWMutex // guards closed against writes under way
@@ -110,6 +111,7 @@ func Open(ctx context.Context, dir string, within Within, o Options) (*Store, er
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{dir: dir, opts: o, clock: clock{now: o.Now}, orders: orders{of: map[memory.Owner]*order{}}}
+	s.marks.path = s.own
 	if err := s.open(ctx, within); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the vault %s: %w", dir, err), s.release())
 	}
