@@ -62,14 +62,14 @@ func (c *clause) at(i int) string {
 // over to be worked on are left out. A clause is good until yield returns.
 func statements(s *Said, body string, yield func(c *clause)) {
 	sc := scanner{s: body}
-	coded := false
+	coded, signs := false, strings.ContainsAny(body, ";})#")
 	for {
 		one, more := sc.next()
 		if !more {
 			return
 		}
 		words := one.words
-		if coded = coded || one.code; len(words) > 0 && remarks(body, words[0].start, coded) {
+		if coded = coded || one.code; (signs || coded) && len(words) > 0 && remarks(body, words[0].start, coded) {
 			continue
 		}
 		if one.asks {

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/text"
@@ -404,8 +405,13 @@ func (r *reader) prescribed(c *clause, i int) bool {
 // starting 1 June".
 var starts = table("work moved")
 
+var laterWords = table("starting start starts beginning effective next tomorrow")
+
 // toStart adds a statement of something that begins later in its own words, as a plan.
 func (r *reader) toStart(c *clause, p *predicate, when string) bool {
+	if !slices.ContainsFunc(c.words[p.rest:], func(w word) bool { return laterWords[w.low] }) {
+		return false
+	}
 	said := c.said.Turn.CreatedAt
 	dates := c.dates(p.rest, len(c.words))
 	if len(dates) == 0 || dates[0].From.Before(midnight(said).AddDate(0, 0, 1)) {

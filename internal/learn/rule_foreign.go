@@ -99,6 +99,7 @@ func Playing(turns []memory.Turn) bool {
 // holds reports whether s has one of the words: in small letters, with a capital or
 // in capitals. It is much faster than the forms that it spares.
 func holds(s string, words ...string) bool {
+	loud := shouts(s)
 	for _, w := range words {
 		for rest := s; ; {
 			i := strings.Index(rest, w[1:])
@@ -110,7 +111,17 @@ func holds(s string, words ...string) bool {
 			}
 			rest = rest[i+1:]
 		}
-		if shouts := strings.ToUpper(w); strings.Contains(s, shouts) {
+		if loud && strings.Contains(s, strings.ToUpper(w)) {
+			return true
+		}
+	}
+	return false
+}
+
+// shouts reports whether two letters next to each other are capitals.
+func shouts(s string) bool {
+	for i := 1; i < len(s); i++ {
+		if s[i] >= 'A' && s[i] <= 'Z' && s[i-1] >= 'A' && s[i-1] <= 'Z' {
 			return true
 		}
 	}

@@ -511,7 +511,7 @@ func (r *reader) likewise(c *clause, i int, last *lately) bool {
 	if w := c.at(i); (w == "i" || w == "we") && c.at(i+1) == "have" && last.p.verb.lemma == "have" && last.p.neg == "not" && i+3 == len(c.words) && howMany(c.at(i+2)) > 0 {
 		return r.goesOn(c, last, "I have "+c.at(i+2)+" ")
 	}
-	j := i
+	var j int
 	switch w := c.at(i); {
 	case w == "i" || w == "we":
 		j = i + 1

@@ -1,6 +1,9 @@
 package learn
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // People may say a thing and wish that nobody keeps it: "don't remember this: …", "off
 // the record, …". Nothing is learned from such a turn, by rule or by a model.
@@ -14,17 +17,15 @@ var unsaidForm = lazily(`(?i)(?:^|[.!?\n(]\s*)(?:(?:please|pls|ok|okay|hey|hi|oh
 	`|\bkeep (?:this|that|it|what i (?:say|said|tell you)) (?:strictly |just )?(?:between (?:us|you and me)|to yourself|off the record|out of (?:your )?memory|private|secret)\b` +
 	`|[,;:(–—-]\s*(?:but )?(?:strictly )?(?:off the record|between (?:us|you and me))\s*(?:[.!?)]|$)`)
 
-// unsaidWords are those that such a wish needs one of.
-var unsaidWords = []string{"n't ", "n’t ", "dont ", "not ", "ever ", "the record", "between ", "keep ", "no need to "}
+// Such a wish needs a word of each of these lists, here without their first letters.
+var (
+	keepingWords = []string{"emember", "emor", "ave ", "tore ", "eep ", "ote ", "ecord", "earn ", "og ", "rite ", "etween ", "EMEMBER", "AVE ", "TORE ", "ECORD"}
+	privateWords = []string{"ot ", "n't ", "n’t ", "ont ", "ever ", "the record", "etween ", "eep ", "o need", "OT ", "N'T ", "N’T "}
+)
 
 // Unsaid reports whether who says this wishes that it is not remembered: "don't remember
 // this: I take Prozac", "off the record, …". It is for the whole turn.
 func Unsaid(said string) bool {
-	low := strings.ToLower(said)
-	for _, w := range unsaidWords {
-		if strings.Contains(low, w) {
-			return unsaidForm.MatchString(said)
-		}
-	}
-	return false
+	has := func(word string) bool { return strings.Contains(said, word) }
+	return slices.ContainsFunc(keepingWords, has) && slices.ContainsFunc(privateWords, has) && unsaidForm.MatchString(said)
 }
