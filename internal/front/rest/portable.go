@@ -91,7 +91,7 @@ func (d *door) export(ctx context.Context, in *client.ExportQuery) (*huma.Stream
 			httpx.WriteError(w, r, err)
 		default:
 			_ = httpx.Tell(c.Context(), err) // it logs; nobody can be told any more
-			panic(http.ErrAbortHandler) // or what is cut off would look whole
+			panic(http.ErrAbortHandler)      // or what is cut off would look whole
 		}
 	}}, nil
 }
