@@ -129,8 +129,16 @@ func (e *Engine) Judge(ctx context.Context, owner memory.Owner, judgements []Jud
 			}
 		}
 		run.Vectors, run.Learned = j.vectors, j.repeats
-		receipt, err := e.Store.Apply(ctx, owner, run, append(j.ends, j.changes...)...)
+		stale, after, err := e.rejected(ctx, owner, run.ID, j.changes, author)
+		if err != nil {
+			return nil, memory.Receipt{}, err
+		}
+		run.Jobs = after
+		receipt, err := e.Store.Apply(ctx, owner, run, slices.Concat(j.ends, j.changes, stale)...)
 		if err == nil {
+			if len(after) > 0 {
+				e.Wake()
+			}
 			facts := make([]memory.Fact, len(j.facts))
 			for i, f := range j.facts {
 				facts[i] = *f

@@ -66,6 +66,9 @@ func (e *Engine) Summarize(ctx context.Context, job memory.Job) (jobs.End, error
 	if len(said) < summaryLeast {
 		return jobs.Nothing, nil
 	}
+	if err := e.leaveOutRefused(ctx, job, said); err != nil {
+		return "", err
+	}
 	words, author := e.sumUp(ctx, job.Owner, said, previous)
 	if words == "" || words == previous {
 		return jobs.Nothing, nil
@@ -78,6 +81,51 @@ func (e *Engine) Summarize(ctx context.Context, job memory.Job) (jobs.End, error
 		err = e.recheck(ctx, job, written.Run, turns)
 	}
 	return jobs.Applied, err
+}
+
+// leaveOutRefused blanks the sentences that facts are from which wait for a person, or
+// were rejected: a summary would state them all the same.
+func (e *Engine) leaveOutRefused(ctx context.Context, job memory.Job, said []learn.Said) error {
+	quotes := map[string][]memory.Span{} // by turn
+	q := memory.Query{Conversation: job.Conversation, Statuses: []memory.Status{memory.Pending, memory.Rejected}}
+	err := e.everything(ctx, job.Owner, q, func(m memory.Memory) {
+		if quote := m.Fact.Provenance.Quote; m.Link == nil && quote != nil {
+			quotes[quote.Turn] = append(quotes[quote.Turn], *quote)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("read what waits or was rejected: %w", err)
+	}
+	for i, s := range said {
+		said[i] = learn.Without(s, quotes[s.Turn.ID])
+	}
+	return nil
+}
+
+// rejected returns the changes by which the summaries of those conversations leave
+// recall that rejected facts are from, and the jobs that write them anew without.
+func (e *Engine) rejected(ctx context.Context, owner memory.Owner, run string, changes []memory.Change, author memory.Author) ([]memory.Change, []memory.Job, error) {
+	var stale []memory.Memory
+	var after []memory.Job
+	looked := map[string]bool{"": true}
+	for _, c := range changes {
+		if c.Action != memory.ActionReject || looked[c.After.Fact.Provenance.Conversation] {
+			continue
+		}
+		conversation := c.After.Fact.Provenance.Conversation
+		looked[conversation] = true
+		made, err := e.summaries(ctx, owner, conversation)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read the summaries of what is rejected: %w", err)
+		}
+		for _, s := range made {
+			stale = append(stale, memory.Memory{Summary: &s})
+		}
+		if len(made) > 0 {
+			after = append(after, summaryJob(owner, conversation, run))
+		}
+	}
+	return learn.Forget(stale, e.now(), "some of what it was made from is rejected", author), after, nil
 }
 
 // recheck takes a summary back if something was forgotten meanwhile of what it was

@@ -93,6 +93,21 @@ func Summarize(said []Said, previous string) string {
 	return bullets(pick(all))
 }
 
+// Without returns what is said with the sentences blanked that these spans of the turn
+// stand in, byte for byte.
+func Without(s Said, spans []memory.Span) Said {
+	blank := []byte(s.Text)
+	for _, sentence := range text.Sentences(s.Turn.Content) {
+		if slices.ContainsFunc(spans, func(q memory.Span) bool { return q.Start < sentence.End && sentence.Start < q.End }) {
+			for i := sentence.Start; i < min(sentence.End, len(blank)); i++ {
+				blank[i] = ' '
+			}
+		}
+	}
+	s.Text = string(blank)
+	return s
+}
+
 // point is a line that a summary may have.
 type point struct {
 	text   string
