@@ -60,7 +60,7 @@ func Align(turns []memory.Turn, msgs []wire.Message, mode Mode) Alignment {
 	t := newTree(turns)
 	hist := history(msgs)
 	var on []int
-	parent := start
+	var parent int
 	if mode == Window {
 		on, parent = t.overlap(msgs, hist)
 	} else if on = t.walk(start, msgs, hist); len(on) > 0 {
