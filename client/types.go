@@ -197,7 +197,7 @@ type Changes struct {
 // ChangesQuery narrows the journal. Empty fields do not.
 type ChangesQuery struct {
 	Fact   string        `query:"fact" doc:"Changes of this fact, or in which it replaced or was replaced."`
-	Action memory.Action `query:"action" enum:"add,update,reinforce,replace,retire,restore,approve,reject,link,unlink,undo"`
+	Action memory.Action `query:"action" enum:"add,update,reinforce,replace,retire,restore,approve,reject,link,unlink,undo,erase"`
 	Run    string        `query:"run"`
 	Since  time.Time     `query:"since" doc:"Recorded later than this."`
 	Limit  int           `query:"limit" minimum:"1" maximum:"500" default:"50"`

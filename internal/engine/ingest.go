@@ -86,6 +86,11 @@ func (e *Engine) keep(ctx context.Context, owner memory.Owner, talk Talk, kept *
 	if err != nil {
 		return err
 	}
+	if talk.Infer { // else it is kept word for word, whatever it says
+		if err := e.hideUnsaid(ctx, owner, turns); err != nil {
+			return err
+		}
+	}
 	now := e.now()
 	conversation := memory.Conversation{ID: kept.Conversation, Owner: owner, Project: talk.Project, CreatedAt: turns[0].CreatedAt, UpdatedAt: now}
 	for start := 0; start < len(turns); start += ingestBatch {
@@ -107,6 +112,30 @@ func (e *Engine) keep(ctx context.Context, owner memory.Owner, talk Talk, kept *
 		for _, t := range chunk {
 			kept.Turns = append(kept.Turns, t.ID)
 		}
+	}
+	return nil
+}
+
+// hideUnsaid leaves no words in turns that the user wishes not to be remembered, and in
+// the answers to them.
+func (e *Engine) hideUnsaid(ctx context.Context, owner memory.Owner, turns []memory.Turn) error {
+	var unsaid []memory.Turn
+	private := false
+	for i, t := range turns {
+		if t.Role == memory.RoleUser {
+			private = confidential(t.Content)
+		}
+		if private {
+			unsaid = append(unsaid, t)
+			turns[i] = hidden(t)
+		}
+	}
+	s, ok := e.Store.(memory.Tombstones)
+	if !ok || len(unsaid) == 0 {
+		return nil
+	}
+	if err := s.Bury(ctx, owner, unsaid...); err != nil {
+		return fmt.Errorf("mark what is hidden: %w", err)
 	}
 	return nil
 }

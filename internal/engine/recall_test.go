@@ -79,3 +79,23 @@ func TestWhatIsKnownBeginsWithWhoTheUserIs(t *testing.T) {
 		}
 	}
 }
+
+// What a program hands in is hidden as well where the user asks for it, unless it is to be
+// kept word for word.
+func TestHandedInWordsAreHiddenWhereTheyAskForIt(t *testing.T) {
+	r := newRig(t, stores["sqlite"])
+	for infer, want := range map[bool]int{true: 1, false: 3} {
+		kept, err := r.Ingest(context.Background(), ana, Talk{Infer: infer, Messages: []Said{
+			{Role: memory.RoleUser, Content: "Don't remember this: I take Prozac."},
+			{Role: memory.RoleAssistant, Content: "I will not keep that you take Prozac."},
+			{Role: memory.RoleUser, Content: "I live in Porto."},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		turns, err := r.Store.Turns(context.Background(), ana, memory.TurnQuery{Conversation: kept.Conversation})
+		if err != nil || len(turns) != want {
+			t.Errorf("infer %v: %d turns have words (%v), want %d: %v", infer, len(turns), err, want, turns)
+		}
+	}
+}
