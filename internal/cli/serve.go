@@ -72,6 +72,9 @@ func (s *server) addresses(w io.Writer, config loci.Config) {
 		upstream = "none: the built-in model loci/recall answers (set LOCI_UPSTREAM_URL)"
 	}
 	fmt.Fprintf(w, "  page           %s/\n  chat (OpenAI)  %s/v1\n  memory (REST)  %s/api/memory   (%s/docs)\n  upstream       %s\n  vectors        compared by %s\n", s.url(), s.url(), s.url(), s.url(), upstream, vector.Tier())
+	if dir, err := config.VaultDir(); err == nil && dir != "" {
+		fmt.Fprintf(w, "  vault          %s\n", dir)
+	}
 }
 
 const (
