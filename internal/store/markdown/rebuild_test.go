@@ -375,3 +375,35 @@ func writeFile(t *testing.T, path string, text []byte) {
 		t.Fatal(err)
 	}
 }
+
+// TestJobsOfAnUnwrittenOwnerAreRebuilt deletes the database of an owner of whom there is
+// nothing but a job: a run that changes nothing leaves the version at 0.
+func TestJobsOfAnUnwrittenOwnerAreRebuilt(t *testing.T) {
+	dir := t.TempDir()
+	within := inSQLite(filepath.Join(dir, "db", "loci.db"))
+	s, err := Open(t.Context(), dir, within, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := memtest.Run("queues")
+	run.Jobs = []memory.Job{{ID: "job", Owner: memtest.Ben, Kind: memory.JobLearn}}
+	if _, err := s.Apply(t.Context(), memtest.Ben, run); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "db")); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(t.Context(), dir, within, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := s.Jobs(t.Context(), memtest.Ben)
+	if err != nil || len(jobs) != 1 || jobs[0].ID != "job" {
+		t.Errorf("the job is gone: %v, %v", jobs, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

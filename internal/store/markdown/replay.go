@@ -51,6 +51,9 @@ func (s *Store) begin(ctx context.Context) error {
 		case versions[i] < o.head:
 			behind[owner] = versions[i]
 		}
+		if versions[i] == 0 && o.head == 0 && !o.at.IsZero() {
+			behind[owner] = 0 // runs that changed nothing, but queued jobs: done again they are no-ops
+		}
 	}
 	if s.erasing() {
 		if err := s.blankJournal(); err != nil {
