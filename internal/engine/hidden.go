@@ -63,15 +63,23 @@ func confidential(words string) bool {
 
 // bury lets the words of turns that are stored without them be known again.
 func (x *Exchange) bury(ctx context.Context) error {
-	s, ok := x.e.Store.(memory.Tombstones)
-	if !ok || len(x.unsaid) == 0 {
-		return nil
+	marked, err := x.e.bury(ctx, x.in.Owner, x.unsaid)
+	if marked {
+		x.unsaid = nil
 	}
-	if err := s.Bury(ctx, x.in.Owner, x.unsaid...); err != nil {
-		return fmt.Errorf("mark what is hidden: %w", err)
+	return err
+}
+
+// bury marks turns, and reports whether it did: some stores keep no marks.
+func (e *Engine) bury(ctx context.Context, owner memory.Owner, turns []memory.Turn) (marked bool, err error) {
+	s, ok := e.Store.(memory.Tombstones)
+	if !ok || len(turns) == 0 {
+		return false, nil
 	}
-	x.unsaid = nil
-	return nil
+	if err := s.Bury(ctx, owner, turns...); err != nil {
+		return false, fmt.Errorf("mark what is hidden: %w", err)
+	}
+	return true, nil
 }
 
 // hideForgotten hides those of the new turns that are history, which are to be stored anew,

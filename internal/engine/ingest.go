@@ -130,14 +130,8 @@ func (e *Engine) hideUnsaid(ctx context.Context, owner memory.Owner, turns []mem
 			turns[i] = hidden(t)
 		}
 	}
-	s, ok := e.Store.(memory.Tombstones)
-	if !ok || len(unsaid) == 0 {
-		return nil
-	}
-	if err := s.Bury(ctx, owner, unsaid...); err != nil {
-		return fmt.Errorf("mark what is hidden: %w", err)
-	}
-	return nil
+	_, err := e.bury(ctx, owner, unsaid)
+	return err
 }
 
 // turnsOf makes turns of a talk's messages.

@@ -74,9 +74,12 @@ func ClassesOf(term string) Classes { return classesOnce().members[term] }
 // IsPerson reports whether a term as [Terms] gives it is what one calls somebody of
 // one's own: a relative, a partner, a pet, somebody one works or lives with.
 func IsPerson(term string) bool {
-	own := ClassesAsked(Term("relative")) | ClassesAsked(Term("partner")) | ClassesAsked(Term("pet"))
-	return ClassesOf(term)&own != 0 || others()[term]
+	return ClassesOf(term)&ownPeople() != 0 || others()[term]
 }
+
+var ownPeople = sync.OnceValue(func() Classes {
+	return ClassesAsked(Term("relative")) | ClassesAsked(Term("partner")) | ClassesAsked(Term("pet"))
+})
 
 var others = sync.OnceValue(func() map[string]bool {
 	m := map[string]bool{}

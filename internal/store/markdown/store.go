@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -122,7 +123,7 @@ func (s *Store) open(ctx context.Context, within Within) error {
 	if err := os.MkdirAll(s.own(), 0o700); err != nil {
 		return err
 	}
-	unlock, err := lockFile(s.own(lockName))
+	unlock, err := filelock.Take(s.own(lockName), "has the vault open; only one may")
 	if err != nil {
 		return err
 	}

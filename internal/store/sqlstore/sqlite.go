@@ -15,6 +15,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -72,7 +73,7 @@ func openSQLite(ctx context.Context, path string, o Options) (_ *Store, err erro
 		return nil, err
 	}
 	s := &Store{now: o.Now}
-	if s.release, err = lockFile(path + ".lock"); err != nil {
+	if s.release, err = filelock.Take(path+".lock", "has it open; only one may write"); err != nil {
 		return nil, err
 	}
 	if err := s.connect(ctx, path, o); err != nil {

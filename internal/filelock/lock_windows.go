@@ -1,4 +1,4 @@
-package sqlstore
+package filelock
 
 import (
 	"errors"
@@ -7,10 +7,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockFile takes the lock that keeps a second writer off, and returns what gives
-// it back. The system gives it back when the process ends, however it ends. The
+// Take takes the lock and returns what gives it back. Where another process has it,
+// the error is [memory.Conflict]: who that is, and what it means ("has it open; …").
+// The system gives it back when the process ends, however it ends. The
 // lock lies far behind the text, which others may so read.
-func lockFile(path string) (release func() error, err error) {
+func Take(path, means string) (release func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -19,7 +20,7 @@ func lockFile(path string) (release func() error, err error) {
 		0, 1, 0, &windows.Overlapped{Offset: 1 << 30})
 	if err != nil {
 		if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
-			err = heldBy(f)
+			err = heldBy(f, means)
 		}
 		return nil, errors.Join(err, f.Close())
 	}

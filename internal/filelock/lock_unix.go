@@ -1,6 +1,6 @@
 //go:build unix
 
-package sqlstore
+package filelock
 
 import (
 	"errors"
@@ -9,17 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile takes the lock that keeps a second writer off, and returns what gives
-// it back. The kernel gives it back when the process ends, however it ends; the
+// Take takes the lock and returns what gives it back. Where another process has it,
+// the error is [memory.Conflict]: who that is, and what it means ("has it open; …").
+// The kernel gives it back when the process ends, however it ends; the
 // file stays and says who was the last to hold it.
-func lockFile(path string) (release func() error, err error) {
+func Take(path, means string) (release func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = heldBy(f)
+			err = heldBy(f, means)
 		}
 		return nil, errors.Join(err, f.Close())
 	}

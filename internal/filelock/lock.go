@@ -1,4 +1,6 @@
-package markdown
+// Package filelock keeps a second process off a file or folder. The lock file says who
+// holds it, or was the last to.
+package filelock
 
 import (
 	"cmp"
@@ -20,9 +22,9 @@ func sign(f *os.File) error {
 	return err
 }
 
-// heldBy is the error of a lock that somebody else holds.
-func heldBy(f *os.File) error {
+// heldBy is the error of a lock that somebody else holds: who it is, and what that means.
+func heldBy(f *os.File, means string) error {
 	text, _ := io.ReadAll(io.LimitReader(f, 1<<10))
 	who := cmp.Or(strings.TrimSpace(string(text)), "another process")
-	return memory.Errorf(memory.Conflict, "%s has the vault open; only one may", who)
+	return memory.Errorf(memory.Conflict, "%s %s", who, means)
 }
