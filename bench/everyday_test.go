@@ -1,0 +1,201 @@
+package bench
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+var held = flag.Bool("held", false, "tell of the everyday questions that are held back, too")
+
+// everydayNow is when the questions are asked: a week after the talk ends.
+var everydayNow = time.Date(2025, 9, 21, 19, 0, 0, 0, time.UTC)
+
+// everydayQuestion is one line of testdata/everyday-questions.txt.
+type everydayQuestion struct {
+	kind, text string
+	answers    []string // names of the turns that answer; none: nobody said
+	held       bool     // not looked at while recall was mended
+}
+
+func everydayQuestions(t *testing.T) (out []everydayQuestion) {
+	t.Helper()
+	file, err := os.ReadFile("testdata/everyday-questions.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind, n := "", 0
+	for line := range strings.Lines(string(file)) {
+		line = strings.TrimSpace(line)
+		if name, ok := strings.CutPrefix(line, "# "); ok {
+			kind, n = name, 0
+			continue
+		}
+		text, answers, ok := strings.Cut(line, " | ")
+		if !ok {
+			continue
+		}
+		q := everydayQuestion{kind: kind, text: text, held: n%2 == 1}
+		if answers != "-" {
+			q.answers = strings.Split(answers, ",")
+		}
+		out = append(out, q)
+		n++
+	}
+	return out
+}
+
+// tellEveryday has a user tell testdata/everyday-talk.txt, and returns the names of the
+// turns by their ids.
+func tellEveryday(t *testing.T, p *pupil, user string) map[string]string {
+	t.Helper()
+	file, err := os.ReadFile("testdata/everyday-talk.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var turns []Turn
+	var names []string
+	var at time.Time
+	for line := range strings.Lines(string(file)) {
+		line = strings.TrimSuffix(line, "\n")
+		if day, ok := strings.CutPrefix(line, "= "); ok {
+			if at, err = time.Parse(time.DateOnly, day); err != nil {
+				t.Fatal(err)
+			}
+			at = at.Add(19 * time.Hour)
+			continue
+		}
+		who, rest, ok := strings.Cut(line, ":")
+		name, words, named := strings.Cut(rest, " ")
+		if !ok || !named || at.IsZero() {
+			continue
+		}
+		role := memory.RoleUser
+		if who == "a" {
+			role = memory.RoleAssistant
+		}
+		at = at.Add(time.Minute)
+		turns = append(turns, Turn{Session: at.Format(time.DateOnly), At: at, Role: role, Content: strings.ReplaceAll(words, `\n`, "\n")})
+		names = append(names, name)
+	}
+	p.ahead.Store(int64(time.Until(everydayNow)))
+	ids := map[string]int{}
+	for start := 0; start < len(turns); {
+		end := start + 1
+		for end < len(turns) && turns[end].Session == turns[start].Session && turns[end].Role != memory.RoleUser {
+			end++
+		}
+		if err := p.tell(t.Context(), p.as(user), turns, start, end, ids, &LessonOutcome{}); err != nil {
+			t.Fatal(err)
+		}
+		start = end
+	}
+	p.ahead.Store(int64(time.Until(everydayNow)))
+	out := map[string]string{}
+	for id, place := range ids {
+		out[id] = names[place]
+	}
+	return out
+}
+
+// everydayFigures are how many questions were answered at which place, and what was
+// refused.
+type everydayFigures struct {
+	answerable, first, third, eighth, silenced int // silenced: refused though there is an answer
+	unanswerable, refused                      int
+}
+
+func (f everydayFigures) String() string {
+	return fmt.Sprintf("of %d with an answer: first %d, in three %d, in eight %d, refused %d; of %d without: refused %d",
+		f.answerable, f.first, f.third, f.eighth, f.silenced, f.unanswerable, f.refused)
+}
+
+// count adds a question by the place of its first right hit, from 0 on.
+func (f *everydayFigures) count(q everydayQuestion, place, hits int) {
+	if len(q.answers) == 0 {
+		f.unanswerable++
+		if hits == 0 {
+			f.refused++
+		}
+		return
+	}
+	f.answerable++
+	switch {
+	case hits == 0:
+		f.silenced++
+	case place == 0:
+		f.first++
+	}
+	if place >= 0 && place < 3 {
+		f.third++
+	}
+	if place >= 0 && place < 8 {
+		f.eighth++
+	}
+}
+
+// toldIn returns the names of the turns that a hit is, or was learned from.
+func toldIn(h client.Hit, names map[string]string) (out []string) {
+	ids := []string{h.ID}
+	if h.Provenance != nil {
+		ids = append(ids, h.Provenance.Turns...)
+	}
+	for _, id := range ids {
+		if name := names[id]; name != "" && name != "-" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// TestEverydayQuestions puts a person's everyday questions to the program, which was told
+// eight months of their talk and learned by the rules. It is a gate for what was reached:
+// the questions that were held back while recall was mended are the measure.
+func TestEverydayQuestions(t *testing.T) {
+	p, err := openPupil(t.Context(), LearnOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := p.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	names := tellEveryday(t, p, "everyday")
+	c := p.as("everyday")
+	var seen, unseen everydayFigures
+	for _, q := range everydayQuestions(t) {
+		found, err := c.Search(t.Context(), client.SearchRequest{Query: q.text, Explain: *held || testing.Verbose()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		place := slices.IndexFunc(found.Hits, func(h client.Hit) bool {
+			return slices.ContainsFunc(toldIn(h, names), func(name string) bool { return slices.Contains(q.answers, name) })
+		})
+		figures := &seen
+		if q.held {
+			figures = &unseen
+		}
+		figures.count(q, place, len(found.Hits))
+		if q.held && !*held || place == 0 || len(q.answers)+len(found.Hits) == 0 {
+			continue
+		}
+		var b strings.Builder
+		for i, h := range found.Hits {
+			if i == 4 {
+				break
+			}
+			fmt.Fprintf(&b, "\n    %d %.2f %s %v: %.90q", i+1, h.Score, h.Kind, toldIn(h, names), h.Content)
+		}
+		t.Logf("%s: %q wants %v, has it at %d of %d%s", q.kind, q.text, q.answers, place+1, len(found.Hits), b.String())
+	}
+	t.Logf("looked at: %v", seen)
+	t.Logf("held back: %v", unseen)
+}
