@@ -138,8 +138,16 @@ func (w *traces) readTurns(ctx context.Context, s memory.Store) error {
 			e.Batch.Turns = append(e.Batch.Turns, turnLine{was, was.Chain})
 		}
 	}
+	for _, t := range turns {
+		if t.LearnedAt.After(w.at) && !t.LearnedAt.Equal(t.RecordedAt) {
+			e := w.run(t.LearnedAt)
+			if e.Run != nil {
+				e.Run.Learned = append(e.Run.Learned, t.ID)
+			}
+		}
+	}
 	for _, e := range w.writes { // marks alone are a batch that went back to what was said
-		if e.Batch != nil || !e.marksOnly() {
+		if e.Batch != nil || e.learns() || !e.marksOnly() {
 			continue
 		}
 		if c, ok := w.convs[of[e.Changes[0].After.Turn.ID]]; ok {
@@ -155,16 +163,11 @@ func (w *traces) readTurns(ctx context.Context, s memory.Store) error {
 	slices.SortFunc(w.bare, func(a, b memory.Conversation) int {
 		return cmp.Or(cmp.Compare(min(a.MessageCount, 1), min(b.MessageCount, 1)), b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(a.ID, b.ID))
 	})
-	for _, t := range turns {
-		if t.LearnedAt.After(w.at) && !t.LearnedAt.Equal(t.RecordedAt) {
-			e := w.run(t.LearnedAt)
-			if e.Run != nil {
-				e.Run.Learned = append(e.Run.Learned, t.ID)
-			}
-		}
-	}
 	return nil
 }
+
+// learns reports whether a write marked turns as learned from, as no batch does.
+func (e *entry) learns() bool { return e.Run != nil && len(e.Run.Learned) > 0 }
 
 // marksOnly reports whether all that a write shows is marks on turns.
 func (e *entry) marksOnly() bool {
@@ -275,7 +278,7 @@ func (w *traces) fill(after, to int64, from, until time.Time) {
 		e.Version = after
 		e.Touched = w.touched[after]
 		switch {
-		case len(w.bare) > 0:
+		case len(w.bare) > 0 && !e.learns():
 			e.Batch, e.Run = &batchLine{Conversation: w.bare[0]}, nil
 			w.bare = w.bare[1:]
 		case e.Run == nil:

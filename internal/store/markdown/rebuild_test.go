@@ -134,6 +134,12 @@ func (e *ending) Close() error {
 	if err := e.Store.Close(); err != nil {
 		e.t.Error(err)
 	}
+	journal, err := os.ReadFile(filepath.Join(e.dir, ownFolder, journalFile))
+	defer func() {
+		if e.t.Failed() { // no history is played twice: this one can be made a test of its own
+			e.t.Logf("what happened (%v):\n%s", err, journal)
+		}
+	}()
 	e.check(e, was)
 	return nil
 }
@@ -405,5 +411,75 @@ func TestJobsOfAnUnwrittenOwnerAreRebuilt(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLearnedMarksAreBroughtUp makes a vault around a database in which runs that marked
+// turns as learned from look, by what they left, as batches do.
+func TestLearnedMarksAreBroughtUp(t *testing.T) {
+	said := memtest.Batch(memtest.Ana, "c", 0, "I drink tea")
+	turn := said.Turns[0].ID
+	learns := memtest.Run("learns")
+	learns.Learned = []string{turn}
+	bare := memory.Batch{Conversation: memory.Conversation{ID: "d", Owner: memtest.Ana}, Jobs: []memory.Job{memtest.Job(memtest.Ana, memory.JobLearn, turn)}}
+	for name, write := range map[string]func(s memory.Store) error{
+		"a run that marks the turn otherwise, too": func(s memory.Store) error {
+			mark := memory.Change{Action: memory.ActionUpdate, After: memory.Image{Turn: &memory.TurnMark{ID: turn, Status: memory.Replaced}}}
+			_, err := s.Apply(t.Context(), memtest.Ana, learns, mark)
+			return err
+		},
+		"a run that gave a vector, before a batch without turns": func(s memory.Store) error {
+			run := learns
+			run.Vectors = []memory.Vector{memtest.Vector("nobody's", "tea")}
+			_, err := s.Apply(t.Context(), memtest.Ana, run)
+			if err == nil {
+				_, err = s.Append(t.Context(), memtest.Ana, bare)
+			}
+			if err == nil {
+				_, err = s.Apply(t.Context(), memtest.Ana, memtest.Run("adds"), memtest.Add(memtest.Fact(memtest.Ana, "Ana drinks tea")))
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := new(memtest.Clock)
+			clock.Step(-1)
+			within := inSQLite(filepath.Join(t.TempDir(), "loci.db"))
+			s, err := within(clock.Now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Append(t.Context(), memtest.Ana, said); err != nil {
+				t.Fatal(err)
+			}
+			if err := write(s); err != nil {
+				t.Fatal(err)
+			}
+			learned := func(s memory.Store) time.Time {
+				t.Helper()
+				turns, err := s.Turns(t.Context(), memtest.Ana, memory.TurnQuery{Statuses: allStatuses})
+				if err != nil || len(turns) != 1 {
+					t.Fatalf("turns: %v, %v", turns, err)
+				}
+				return turns[0].LearnedAt
+			}
+			want := learned(s)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			for _, w := range []Within{within, inMemory} {
+				v, err := Open(t.Context(), dir, w, Options{Now: clock.Now, Owners: []memory.Owner{memtest.Ana}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := learned(v); !got.Equal(want) || got.IsZero() {
+					t.Errorf("learned from at %v, was %v", got, want)
+				}
+				if err := v.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
 	}
 }
