@@ -85,13 +85,13 @@ func tellEveryday(t *testing.T, p *pupil, user string) map[string]string {
 		turns = append(turns, Turn{Session: at.Format(time.DateOnly), At: at, Role: role, Content: strings.ReplaceAll(words, `\n`, "\n")})
 		names = append(names, name)
 	}
-	p.ahead.Store(int64(time.Until(everydayNow)))
 	ids := map[string]int{}
 	for start := 0; start < len(turns); {
 		end := start + 1
 		for end < len(turns) && turns[end].Session == turns[start].Session && turns[end].Role != memory.RoleUser {
 			end++
 		}
+		p.ahead.Store(int64(time.Until(turns[end-1].At.Add(time.Second))))
 		if err := p.tell(t.Context(), p.as(user), turns, start, end, ids, &LessonOutcome{}); err != nil {
 			t.Fatal(err)
 		}
@@ -155,6 +155,20 @@ func toldIn(h client.Hit, names map[string]string) (out []string) {
 	return out
 }
 
+// parts are what a hit has by the stages of recall.
+func parts(h client.Hit) string {
+	if h.Why == nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, p := range *h.Why {
+		if p.Value != 0 {
+			fmt.Fprintf(&b, " %s %.2f", p.Name, p.Value)
+		}
+	}
+	return "\n       " + b.String()
+}
+
 // TestEverydayQuestions puts a person's everyday questions to the program, which was told
 // eight months of their talk and learned by the rules. It is a gate for what was reached:
 // the questions that were held back while recall was mended are the measure.
@@ -192,7 +206,7 @@ func TestEverydayQuestions(t *testing.T) {
 			if i == 4 {
 				break
 			}
-			fmt.Fprintf(&b, "\n    %d %.2f %s %v: %.90q", i+1, h.Score, h.Kind, toldIn(h, names), h.Content)
+			fmt.Fprintf(&b, "\n    %d %.2f %s %v: %.90q%s", i+1, h.Score, h.Kind, toldIn(h, names), h.Content, parts(h))
 		}
 		t.Logf("%s: %q wants %v, has it at %d of %d%s", q.kind, q.text, q.answers, place+1, len(found.Hits), b.String())
 	}

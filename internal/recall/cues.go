@@ -30,6 +30,14 @@ var cues = []cue{
 	// It is about somebody else, and the question about nobody but the user: "where do
 	// I live?" is not answered by where a sister does. Chosen by hand: no set has facts.
 	{"other", -1.5, ofUserAlone, func(_ *asked, c *view) float64 { return marked(c, memory.MarkOther) }},
+	// A fact stands by itself. What a turn has from the talk around it, a fact has
+	// from its own words. Chosen by hand, too.
+	{"fact", 2.0, every, func(_ *asked, c *view) float64 {
+		if c.Kind == memory.KindFact {
+			return c.own
+		}
+		return 0
+	}},
 	// The turn answers a question that has the words.
 	{"reply", 1.8, every, func(_ *asked, c *view) float64 { return unlessAssistant(c, c.reply) }},
 	// The turn is itself a question.

@@ -58,17 +58,14 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 // read finds what the question asks for by its words, and reports whether it has
 // words that are not searched for as they stand.
 func (q *Query) read() (reword bool) {
-	mayBeBroad := false
+	mayBeBroad, names := false, false
 	for i, w := range q.words {
 		prev, next := q.at(i-1), q.at(i+1)
 		switch w {
 		case "i", "me", "we", "myself":
 			q.self = true
-		case "mine":
+		case "mine", "my", "our":
 			q.self = true
-		case "my", "our":
-			q.self = true
-			q.owns = q.owns || text.IsPerson(text.Term(next)) || text.IsPerson(text.Term(q.at(i+2)))
 		case "when":
 			q.when = true
 		case "where":
@@ -81,16 +78,14 @@ func (q *Query) read() (reword bool) {
 			q.where = q.where || places[next] || places[q.at(i+2)]
 		case "of":
 			q.count = q.count || prev == "number" || prev == "amount" || prev == "total"
-		case "now", "currently", "nowadays", "days", "moment", "present", "please":
-			reword = true
-		case "living":
-			reword = reword || prev == "a" && q.at(i-2) == "for"
-		case "based":
-			reword = reword || prev == "i"
 		}
+		reword = reword || rewords[w]
+		names = names || naming[w]
+		q.owns = q.owns || text.IsPerson(text.Term(w))
 		q.title = q.title || titled[w]
 		mayBeBroad = mayBeBroad || broad[w]
 	}
+	q.title = q.title || names && !q.owns
 	q.Broad = mayBeBroad && len(q.words) <= broadUpTo && asksAll.MatchString(strings.Join(q.words, " ")+" ")
 	return reword
 }
@@ -111,7 +106,10 @@ var (
 	places   = set(`place places city cities town towns country countries state states area areas location locations
 		venue venues beach beaches park parks museum museums restaurant restaurants`)
 	titled = set(`book books novel movie movies film films song songs album band show series game games podcast title
-		titled called named name`)
+		titled`)
+	naming  = set("called named name names") // of a title, or of somebody
+	rewords = set(`now currently nowadays days moment present please still ever again anymore living work based commute get go going kind kinds sort sorts
+		type types called named name names old`)  // one of them is in each form of everyday
 	broad = set("know remember recall have tell am learned describe summarize") // one of them is in each question of asksAll
 )
 
@@ -123,25 +121,39 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// What people say of their job and home in words that mean other things, too.
-var (
-	forALiving = regexp.MustCompile(`(?i)\bfor a living\b`)
-	amBased    = regexp.MustCompile(`(?i)\bam I based\b`)
-)
+// form is what people ask in words that find nothing, or something else, and what to
+// search for instead.
+type form struct {
+	asked *regexp.Regexp
+	plain string
+}
 
-// present is what people add to a question about how things are now. What memory
-// holds is about now unless it says otherwise, so these words find nothing.
-var present = regexp.MustCompile(`(?i)\b(right now|now|currently|nowadays|these days|at the moment|at present|please)\b`)
+// everyday are the forms, applied one after the other.
+var everyday = []form{
+	// What memory holds is about now unless it says otherwise.
+	{regexp.MustCompile(`(?i)\b(?:right now|now|currently|nowadays|these days|at the moment|at present|please|still|ever|again|any ?more)\b`), ""},
+	{regexp.MustCompile(`(?i)\bfor (?:a living|work)\b`), "as a job"},
+	{regexp.MustCompile(`(?i)\bam I based\b`), "do I live"},
+	{regexp.MustCompile(`(?i)\bhow (do|did|does|can) (\w+) (?:get|go|travel) to (?:work|the office)\b`), "how $1 $2 commute"},
+	{regexp.MustCompile(`(?i)\bhow old am I\b`), "my age, birthday, how old"},
+	// To go or get somewhere is what one does anywhere.
+	{regexp.MustCompile(`(?i)\b(do|did|does|should|can|could|will|would|are|were|is|was|am) (I|we|you|he|she|they|it|my \w+|\w+) (?:go|going|get|getting)\b`), "$1 $2"},
+	{regexp.MustCompile(`(?i)\b(?:kind|sort|type)s? of\b`), ""},
+	{regexp.MustCompile(`(?i)\b(?:called|named|names?)\b(?: of\b)?`), ""},
+}
 
-// searched is a question without such words, or all of it if it has no others, and
-// with plain ones for those of jobs and homes.
+// searched is a question in plain words. A form that leaves it without any is not
+// applied: who asks for their name asks for a name.
 func searched(question string) string {
-	rest := present.ReplaceAllString(question, "")
-	rest = amBased.ReplaceAllString(forALiving.ReplaceAllString(rest, "as a job"), "do I live")
-	if len(text.Words(rest)) == 0 {
-		return question
+	for _, f := range everyday {
+		if !f.asked.MatchString(question) {
+			continue
+		}
+		if rest := f.asked.ReplaceAllString(question, f.plain); len(text.Terms(rest)) > 0 {
+			question = rest
+		}
 	}
-	return rest
+	return question
 }
 
 // asksAll are the questions for whatever is known, matched against folded words

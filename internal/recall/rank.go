@@ -206,11 +206,26 @@ func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time, p
 		if o.Reranked != nil && o.Threshold != nil {
 			r.judged = r.rerank
 		}
+	}
+	most := mostRelevant(list)
+	for i := range list {
+		r := &list[i]
 		r.recency = recency(now.Sub(r.At))
 		r.confidence = sure(r.Confidence)
-		r.score = ((1-w)*r.relevance + w*r.recency) * r.confidence
+		r.score = ((1-w)*r.relevance + w*r.recency*timely(r.relevance, most, w)) * r.confidence
 	}
 	return list
+}
+
+// timely is how much a candidate's recency counts: all of it for one as relevant as the
+// best, and less for one that is less so. Of two that answer the newer comes first, but
+// what was said yesterday about something else does not come before an answer of last
+// year. It is 1 where nothing but recency counts.
+func timely(relevance, most, weight float64) float64 {
+	if most == 0 {
+		return 1
+	}
+	return weight + (1-weight)*relevance/most
 }
 
 // doubtCosts is the share of its score that a fact of no confidence loses.
