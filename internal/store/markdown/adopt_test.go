@@ -14,6 +14,7 @@ import (
 // TestFolderAloneIsEnough takes everything away but the files after random
 // histories. What can be seen now comes back; what was seen before does not.
 func TestFolderAloneIsEnough(t *testing.T) {
+	t.Parallel()
 	histories(t, false, func(e *ending, was map[memory.Owner][]known) {
 		for _, dir := range []string{ownFolder, "db"} {
 			if err := os.RemoveAll(filepath.Join(e.dir, dir)); err != nil {

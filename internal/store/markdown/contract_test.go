@@ -54,12 +54,28 @@ func aroundSQLite(t *testing.T, now func() time.Time) memory.Store {
 	return opened(t, s, err)
 }
 
-func TestContractAroundMemory(t *testing.T)   { storetest.Run(t, aroundMemory) }
-func TestContractAroundSQLite(t *testing.T)   { storetest.Run(t, aroundSQLite) }
-func TestConcurrentAroundMemory(t *testing.T) { storetest.RunConcurrent(t, aroundMemory) }
-func TestConcurrentAroundSQLite(t *testing.T) { storetest.RunConcurrent(t, aroundSQLite) }
+func TestContractAroundMemory(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, aroundMemory)
+}
+
+func TestContractAroundSQLite(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, aroundSQLite)
+}
+
+func TestConcurrentAroundMemory(t *testing.T) {
+	t.Parallel()
+	storetest.RunConcurrent(t, aroundMemory)
+}
+
+func TestConcurrentAroundSQLite(t *testing.T) {
+	t.Parallel()
+	storetest.RunConcurrent(t, aroundSQLite)
+}
 
 func TestReopenAroundSQLite(t *testing.T) {
+	t.Parallel()
 	storetest.RunReopen(t, func(path string, now func() time.Time) (memory.Store, error) {
 		return Open(context.Background(), path, inSQLite(path+".db"), Options{Now: now})
 	})

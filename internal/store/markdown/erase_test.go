@@ -68,6 +68,7 @@ func sweet(v *vault) []string {
 // that a person added to them, beside them and in the journal, and replays what is
 // left.
 func TestNoFileHasWhatWasErased(t *testing.T) {
+	t.Parallel()
 	v := newVault(t)
 	ids := sweet(v)
 	v.settled()
@@ -114,6 +115,7 @@ func TestNoFileHasWhatWasErased(t *testing.T) {
 // TestEraseIsFinishedAfterACrash copies the vault and its database at every point of
 // an erasure, and opens each copy: the words are gone everywhere, or nothing is.
 func TestEraseIsFinishedAfterACrash(t *testing.T) {
+	t.Parallel()
 	v := newVault(t)
 	if err := v.Store.Close(); err != nil {
 		t.Fatal(err)

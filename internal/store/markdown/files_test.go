@@ -44,6 +44,7 @@ func tree(t *testing.T, dir string) map[string]string {
 // TestFilesSayEverything reads the files alone after random histories: each memory
 // has one, where it belongs, and it says all that is known of it.
 func TestFilesSayEverything(t *testing.T) {
+	t.Parallel()
 	histories(t, false, func(e *ending, was map[memory.Owner][]known) {
 		files := tree(e.t, e.dir)
 		for o, k := range was {

@@ -19,17 +19,20 @@ import (
 // TestCrashAroundSQLite kills vaults between commit and journal, and between files
 // and their index.
 func TestCrashAroundSQLite(t *testing.T) {
+	t.Parallel()
 	crash(t, func(path string) Within { return inSQLite(path + ".db") }, func(s *Store) memory.Store { return s })
 }
 
 // TestCrashAroundMemory kills vaults whose store within is gone with the process:
 // the journal alone has what was acknowledged.
 func TestCrashAroundMemory(t *testing.T) {
+	t.Parallel()
 	crash(t, func(string) Within { return inMemory }, func(s *Store) memory.Store { return derived{s} })
 }
 
 // TestCrashAmongFiles kills vaults at the points around their files alone.
 func TestCrashAmongFiles(t *testing.T) {
+	t.Parallel()
 	crash(t, func(string) Within { return inMemory }, func(s *Store) memory.Store { return derived{s} }, beforeFiles, betweenFiles, afterFiles)
 }
 
@@ -69,6 +72,7 @@ func untouched(s *Store) error {
 // TestCrashWhileAFileMoves copies the vault at every point while a file that has a
 // person's lines moves, and opens each copy.
 func TestCrashWhileAFileMoves(t *testing.T) {
+	t.Parallel()
 	v := newVault(t)
 	v.apply(memtest.Add(tea()))
 	v.write(teaFile, strings.Replace(v.read(teaFile), "---\n", "---\nmine: 1\n", 1))

@@ -189,6 +189,7 @@ func histories(t *testing.T, onDisk bool, check func(e *ending, was map[memory.O
 
 // TestRebuildFromJournal deletes the database after random histories.
 func TestRebuildFromJournal(t *testing.T) {
+	t.Parallel()
 	histories(t, true, func(e *ending, was map[memory.Owner][]known) {
 		if err := os.RemoveAll(filepath.Join(e.dir, "db")); err != nil {
 			e.t.Fatal(err)
@@ -200,6 +201,7 @@ func TestRebuildFromJournal(t *testing.T) {
 
 // TestOlderDatabaseCatchesUp replays only what a database lacks.
 func TestOlderDatabaseCatchesUp(t *testing.T) {
+	t.Parallel()
 	histories(t, false, func(e *ending, was map[memory.Owner][]known) {
 		journal := filepath.Join(e.dir, ownFolder, journalFile)
 		whole := readFile(e.t, journal)
@@ -243,6 +245,7 @@ func older(t *testing.T, journal []byte) int {
 // TestJournalIsBroughtUp loses the last lines of a journal, as a crash would after
 // the commit within.
 func TestJournalIsBroughtUp(t *testing.T) {
+	t.Parallel()
 	histories(t, true, func(e *ending, was map[memory.Owner][]known) {
 		journal := filepath.Join(e.dir, ownFolder, journalFile)
 		whole := readFile(e.t, journal)
@@ -269,6 +272,7 @@ func TestJournalIsBroughtUp(t *testing.T) {
 
 // TestVaultAroundOldDatabase begins with a database that has a history.
 func TestVaultAroundOldDatabase(t *testing.T) {
+	t.Parallel()
 	histories(t, true, func(e *ending, was map[memory.Owner][]known) {
 		if err := os.RemoveAll(filepath.Join(e.dir, ownFolder)); err != nil {
 			e.t.Fatal(err)
@@ -385,6 +389,7 @@ func writeFile(t *testing.T, path string, text []byte) {
 // TestJobsOfAnUnwrittenOwnerAreRebuilt deletes the database of an owner of whom there is
 // nothing but a job: a run that changes nothing leaves the version at 0.
 func TestJobsOfAnUnwrittenOwnerAreRebuilt(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	within := inSQLite(filepath.Join(dir, "db", "loci.db"))
 	s, err := Open(t.Context(), dir, within, Options{})
@@ -417,6 +422,7 @@ func TestJobsOfAnUnwrittenOwnerAreRebuilt(t *testing.T) {
 // TestLearnedMarksAreBroughtUp makes a vault around a database in which runs that marked
 // turns as learned from look, by what they left, as batches do.
 func TestLearnedMarksAreBroughtUp(t *testing.T) {
+	t.Parallel()
 	said := memtest.Batch(memtest.Ana, "c", 0, "I drink tea")
 	turn := said.Turns[0].ID
 	learns := memtest.Run("learns")
