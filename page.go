@@ -28,7 +28,7 @@ func shownSettings(c Config) []web.Setting {
 			shown = "set"
 		case s.Key == "upstream.url":
 			shown = c.Upstream.Shown()
-		case s.Key == "learn.url": // a query may hold a key here too
+		case s.Key == "learn.url", s.Key == "embed.url": // a query may hold a key here too
 			shown = UpstreamConfig{URL: shown}.Shown()
 		}
 		from := c.from[s.Key]

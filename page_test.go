@@ -17,7 +17,7 @@ func TestThePageSaysWhereSettingsAreFromAndNoSecret(t *testing.T) {
 	}
 	config, err := LoadConfig(Sources{
 		File:  file,
-		Env:   []string{"LOCI_RECALL_BUDGET=800", "LOCI_API_KEY=hunter2hunter2", "LOCI_UPSTREAM_URL=http://localhost:1/v1?key=hunter2"},
+		Env:   []string{"LOCI_RECALL_BUDGET=800", "LOCI_API_KEY=hunter2hunter2", "LOCI_UPSTREAM_URL=http://localhost:1/v1?key=hunter2", "LOCI_EMBED_URL=http://localhost:1/v1?key=hunter2"},
 		Flags: map[string]string{"recall.threshold": "0.5"},
 	})
 	if err != nil {

@@ -107,12 +107,13 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/v1/", proxy.New(l.engine, proxy.Options{
+	chat := proxy.New(l.engine, proxy.Options{
 		Upstream: upstream, Placement: wirefmt.Placement(config.Recall.Placement),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
-	}))
+	})
 	mux.Handle("GET /metrics", metrics.Handler())
-	page := web.New(l.engine, web.Options{Key: config.APIKey, Recency: config.Recall.RecencyWeight, Health: l.health, Settings: shownSettings(config)})
+	page := web.New(l.engine, web.Options{Key: config.APIKey, Recency: config.Recall.RecencyWeight, Health: l.health, Settings: shownSettings(config), Chat: chat})
+	mux.Handle("/v1/", page.Noting(chat))
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{Version: Version(), MaxBody: config.Limits.Body, Health: l.health, Doctor: l.Doctor})))
 	l.handler = page.SignedIn(httpx.Guard(httpx.Options{
 		Key: config.APIKey, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,

@@ -82,6 +82,13 @@ func (v transcriptView) Head() string {
 type said struct {
 	memory.Turn
 	Learned []client.Memory
+	Given   *given // what memory gave to it, of an answer; nil where that is not known
+}
+
+// given is how much memory gave to an answer.
+type given struct {
+	Trace string
+	Hits  int
 }
 
 func (p *Page) transcript(r *http.Request, v visit) (any, error) {
@@ -106,12 +113,23 @@ func (p *Page) transcript(r *http.Request, v visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	traces := p.answered(ctx, v.owner, id, turns)
+	var next *given // of the answer to come
 	for _, t := range turns {
+		if one, ok := traces[t.ID]; ok {
+			next = &given{one.id, one.hits}
+		} else if t.Role == memory.RoleUser {
+			next = nil
+		}
 		switch {
 		case t.Status == memory.Replaced && t.ID != view.Turn:
 			view.Off++
 		case t.Content != "":
-			view.Turns = append(view.Turns, said{t, learned[t.ID]})
+			one := said{Turn: t, Learned: learned[t.ID]}
+			if t.Role == memory.RoleAssistant {
+				one.Given, next = next, nil
+			}
+			view.Turns = append(view.Turns, one)
 			view.Facts += len(learned[t.ID])
 		}
 	}

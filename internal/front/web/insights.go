@@ -20,7 +20,10 @@ type insightsView struct {
 	Categories  []amount
 	Decisions   []amount
 	Authors     []amount
+	Again       int // times that something known was said once more, and not stored again
+	Replaced    int // facts that were out of date
 	Rates       obs.Rates
+	Recall      latency
 	Spent       []spent
 	Days        []amount // tokens by day
 	Tokens      int64
@@ -28,6 +31,31 @@ type insightsView struct {
 }
 
 func (insightsView) title() string { return "Insights" }
+
+// latency is how long recall took, of the answers that are known.
+type latency struct {
+	Answers           int
+	Half, Most, Worst time.Duration // the median, the 95th of a hundred, the longest
+	Line              line          // from the oldest to the newest, in milliseconds
+}
+
+func latencyOf(answers []note) latency {
+	l := latency{Answers: len(answers)}
+	if l.Answers == 0 {
+		return l
+	}
+	var took []time.Duration
+	var ms []float64
+	for _, a := range answers {
+		took = append(took, a.took)
+		ms = append(ms, float64(a.took.Microseconds())/1000)
+	}
+	l.Line = lineOf(ms)
+	slices.Sort(took)
+	at := func(share float64) time.Duration { return took[min(len(took)-1, int(share*float64(len(took))))] }
+	l.Half, l.Most, l.Worst = at(0.5), at(0.95), took[len(took)-1]
+	return l
+}
 
 // spent is what one model was paid for one purpose.
 type spent struct {
@@ -56,6 +84,7 @@ func (p *Page) insights(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	view.Rates = p.engine.Metrics.Rates()
+	view.Recall = latencyOf(p.noted(ctx, v.owner))
 	from := memory.DayOf(v.now).AddDate(0, 0, 1-spentDays)
 	usage, err := p.engine.Spent(ctx, v.owner, from)
 	if err != nil {
@@ -84,6 +113,7 @@ func (v *insightsView) fill(s *survey, today time.Time) {
 		actions[key[0]] += n
 		authors[key[1]] += n
 	}
+	v.Again, v.Replaced = actions[string(memory.ActionReinforce)], actions[string(memory.ActionReplace)]
 	for _, name := range most(actions, len(acted)) {
 		v.Decisions = append(v.Decisions, amount{Name: cmp.Or(acted[memory.Action(name)], name), Count: actions[name]})
 	}

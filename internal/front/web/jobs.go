@@ -4,14 +4,22 @@ import (
 	"net/http"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/httpx"
 )
 
 // jobsView is work that is under way, waiting or parked.
 type jobsView struct {
-	Here string
-	Jobs []client.Job
+	Here    string
+	Jobs    []client.Job
+	Vectors engine.Vectors
 }
+
+// Done is how many memories have a vector of the embedder.
+func (v jobsView) Done() int { return v.Vectors.Memories - v.Vectors.Lacking }
+
+// Share is how many of all that is, 0 to 1.
+func (v jobsView) Share() float64 { return float64(v.Done()) / float64(max(1, v.Vectors.Memories)) }
 
 func (jobsView) title() string { return "Jobs" }
 
@@ -24,7 +32,17 @@ func (p *Page) jobs(r *http.Request, v visit) (any, error) {
 	for _, j := range jobs {
 		view.Jobs = append(view.Jobs, client.ViewJob(j))
 	}
-	return view, nil
+	view.Vectors, err = p.engine.Vectors(r.Context(), v.owner)
+	return view, err
+}
+
+// reembed lets memories get the vectors that they lack.
+func (p *Page) reembed(r *http.Request, v visit) (done, error) {
+	is, err := p.engine.Reembed(r.Context(), v.owner, false, "")
+	if err == nil && is.Lacking == 0 {
+		return done{Say: "Nothing lacks a vector."}, nil
+	}
+	return done{Say: "Memories get their vectors now."}, err
 }
 
 // retry lets a parked job run again.

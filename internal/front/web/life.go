@@ -19,6 +19,7 @@ type lifeView struct {
 	Changes  []step
 	Next     string // cursor of older changes
 	Metadata string
+	Ties     *relationsView // nil for a fact of somebody else's
 }
 
 func (v lifeView) title() string { return clip(60, v.Content) }
@@ -58,6 +59,11 @@ func (p *Page) life(r *http.Request, v visit) (any, error) {
 	}
 	if view.Before, view.After, err = p.chain(r, v, *m.Fact, page.Changes); err != nil {
 		return nil, err
+	}
+	if m.Link == nil {
+		if view.Ties, err = p.relations(r, v, *m.Fact); err != nil {
+			return nil, err
+		}
 	}
 	return view, nil
 }

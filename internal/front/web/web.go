@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"hash/maphash"
 	"html/template"
 	"net/http"
 	"sync"
@@ -19,6 +20,7 @@ type Options struct {
 	Recency  float64                             // weight of recency in a score, 0 to 1
 	Health   func(context.Context) client.Health // how the server is
 	Settings []Setting
+	Chat     http.Handler   // of /v1, that the playground talks to as any client does; nil: there is none
 	Zone     *time.Location // of the days and times shown; nil: the server's
 }
 
@@ -35,6 +37,9 @@ type Page struct {
 	templates map[string]*template.Template
 	files     map[string]asset
 	surveys   surveys
+	notes     notes
+	guesses   *guesses
+	chat      http.Handler  // Options.Chat with its traces noted
 	ending    sync.Once     // registers the next with the server
 	done      chan struct{} // closed when the server shuts down: streams end then
 }
@@ -45,6 +50,8 @@ func New(e *engine.Engine, opts Options) *Page {
 		opts.Zone = time.Local
 	}
 	p := &Page{Options: opts, engine: e, mux: http.NewServeMux(), done: make(chan struct{})}
+	p.guesses = &guesses{seed: maphash.MakeSeed()}
+	p.chat = p.Noting(opts.Chat)
 	p.files = assets()
 	p.templates = p.parse()
 
@@ -53,14 +60,26 @@ func New(e *engine.Engine, opts Options) *Page {
 	p.act("POST /memories/bulk", p.bulk)
 	p.show("GET /memories/{id}", "life", p.life)
 	p.act("POST /memories/{id}", p.change)
+	p.act("POST /memories/{id}/relations", p.relate)
+	p.show("GET /profile", "profile", p.profile)
+	p.act("POST /profile", p.setEntry)
 	p.show("GET /review", "review", p.review)
 	p.act("POST /review", p.judge)
 	p.show("GET /conversations", "conversations", p.conversations)
 	p.show("GET /conversations/{id}", "transcript", p.transcript)
 	p.show("GET /traces/{id}", "trace", p.trace)
+	p.show("GET /playground", "playground", p.playground)
+	p.mux.HandleFunc("POST /playground", p.say)
 	p.show("GET /time", "time", p.time)
 	p.show("GET /insights", "insights", p.insights)
+	p.show("GET /data", "data", p.data)
+	p.mux.HandleFunc("GET /data/export", p.export)
+	p.mux.HandleFunc("POST /data/import", p.bring)
+	p.show("GET /erase", "erase", p.erasing)
+	p.mux.HandleFunc("POST /erase", p.erase)
+	p.show("GET /erased/{run}", "erased", p.erased)
 	p.show("GET /jobs", "jobs", p.jobs)
+	p.act("POST /jobs", p.reembed)
 	p.act("POST /jobs/{id}", p.retry)
 	p.show("GET /settings", "settings", p.settings)
 	p.act("POST /settings", p.pause)

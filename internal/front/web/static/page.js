@@ -33,23 +33,29 @@ async function visit(url, { body, parts = ["main"], toast = true, history: how =
     ended?.();
   }
   if (mine !== asked || unless?.()) return false;
-  const page = new DOMParser().parseFromString(text, "text/html");
-  if (!answer.ok || !$("#nav", page)) {
-    const problem = $("[data-problem]", page);
-    if (problem && answer.status !== 401) tell(problem.textContent);
-    else location.assign("/signin?next=" + encodeURIComponent(location.pathname + location.search));
-    return false;
-  }
   const was = current();
-  for (const id of [...parts, "nav", ...toast ? ["toast"] : []]) {
-    const from = page.getElementById(id), to = document.getElementById(id);
-    if (from && to) to.replaceWith(from);
-  }
-  document.title = page.title;
+  if (!show(text, answer.status, [...parts, "nav", ...toast ? ["toast"] : []])) return false;
   const there = new URL(answer.url);
   if (how === "push" && there.pathname + there.search !== location.pathname + location.search) history.pushState(null, "", there);
   else if (how !== "keep") history.replaceState(null, "", there);
   settle(focus === undefined ? was : focus, parts[0] === "main" && how === "push" && !body);
+  return true;
+}
+
+// show swaps parts for those of a page; what an answer that is none says is told.
+function show(text, status, parts) {
+  const page = new DOMParser().parseFromString(text, "text/html");
+  if (status >= 400 || !$("#nav", page)) {
+    const problem = $("[data-problem]", page);
+    if (problem && status !== 401) tell(problem.textContent);
+    else location.assign("/signin?next=" + encodeURIComponent(location.pathname + location.search));
+    return false;
+  }
+  for (const id of parts) {
+    const from = page.getElementById(id), to = document.getElementById(id);
+    if (from && to) to.replaceWith(from);
+  }
+  document.title = page.title;
   return true;
 }
 
@@ -96,22 +102,30 @@ function tell(text) {
 
 document.addEventListener("submit", (e) => {
   const form = e.target;
-  if (form.method === "dialog" || form.matches(".signin, [action='/signout']")) return;
+  if (form.method === "dialog" || form.matches(".signin, [action='/signout'], [data-whole]")) return;
   e.preventDefault();
   if (form.matches("[data-live]")) return live(form, "push");
   if (form.matches("[data-slide]")) return slide(form);
+  if (form.matches("[data-say]")) return say(form);
+  if (form.matches("[data-bring]")) return bring(form, e.submitter);
+  if (form.method === "get") return visit(addressOf(form));
   const body = new URLSearchParams(new FormData(form, e.submitter));
-  visit(form.action, { body, history: "replace" });
+  visit(form.action, { body, parts: partsOf(form), history: "replace" });
 });
 
+// partsOf is what changes when something is done: of a chat, the talk alone, so that
+// what is being typed stays.
+const partsOf = (of) => of.closest("#talk") ? ["talk"] : ["main"];
+
 document.addEventListener("click", (e) => {
+  if (e.target.closest("[data-stop]")) return speaking?.abort();
   if (e.target.closest("[data-help]")) return $("#keys").showModal();
   const link = e.target.closest("#main a, #nav a, .brand");
   if (!link || e.defaultPrevented || e.button || e.metaKey || e.ctrlKey || e.shiftKey || link.origin !== location.origin || link.pathname.startsWith("/docs")) return;
   e.preventDefault();
   const id = link.hash && decodeURIComponent(link.hash.slice(1));
   const stay = link.matches("[data-edit], [data-cancel]");
-  visit(link.href, { history: stay ? "replace" : "push", focus: id ? { id } : stay ? current() : false });
+  visit(link.href, { parts: stay ? partsOf(link) : ["main"], history: stay ? "replace" : "push", focus: id ? { id } : stay ? current() : false });
 });
 
 addEventListener("popstate", () => visit(location.href, { history: "keep" }));
@@ -140,7 +154,7 @@ function addressOf(form) {
   return form.getAttribute("action") + (q.size ? "?" + q : "");
 }
 
-function live(form, how, parts = ["results"]) {
+function live(form, how, parts = [form.dataset.live || "results"]) {
   clearTimeout(typing);
   visit(addressOf(form), { parts, history: how, focus: false });
 }
@@ -149,6 +163,85 @@ async function slide(form) {
   if (await visit(addressOf(form), { parts: ["then"], history: "replace", focus: false })) {
     $("[type=range]", form).setAttribute("aria-valuetext", $("#then").dataset.day);
   }
+}
+
+// --- The playground ---
+
+let speaking = null; // what stops the answer that is under way
+
+// say sends what was typed and writes the answer down as it comes. At its end the
+// server shows the chat with what memory gave and took; a temporary chat is nowhere
+// but here.
+async function say(form) {
+  const box = $("textarea", form), words = box.value.trim(), history = form.elements.history;
+  if (!words || speaking) return;
+  const body = new URLSearchParams(new FormData(form));
+  const one = $("#exchange").content.firstElementChild.cloneNode(true), answer = $("[data-answer]", one), stop = $("[data-stop]", form);
+  $("[data-asked]", one).textContent = words;
+  $("#talk .empty")?.remove();
+  $("#talk .chat").append(one);
+  box.value = "";
+  stop.hidden = false;
+  speaking = new AbortController();
+  let said = "", wrong = "";
+  const heard = (more) => { answer.textContent = said += more; one.scrollIntoView({ block: "nearest" }); };
+  heard("");
+  try {
+    const reply = await fetch(form.action, { method: "POST", body, headers: { Accept: "text/event-stream" }, signal: speaking.signal });
+    if (!reply.ok) wrong = problemOf(await reply.text());
+    else if (!reply.headers.get("Content-Type")?.startsWith("text/event-stream")) heard((await reply.json()).choices[0].message.content);
+    else wrong = await hear(reply, heard);
+  } catch (e) {
+    if (e.name !== "AbortError") wrong = "The answer was cut off.";
+  }
+  speaking = null;
+  stop.hidden = true;
+  answer.classList.remove("speaking");
+  if (wrong) tell(wrong);
+  if (wrong && !said) { one.remove(); box.value ||= words; return; }
+  if (history) history.value = JSON.stringify([...JSON.parse(history.value || "[]"), { role: "user", content: words }, { role: "assistant", content: said }]);
+  else if (await visit("/playground?" + new URLSearchParams({ conversation: body.get("conversation"), model: body.get("model") }), { parts: ["talk"], toast: false, history: "replace", focus: false })) $("#talk .exchange:last-child")?.scrollIntoView({ block: "nearest" });
+}
+
+// hear reads a stream to its end and returns what went wrong, "" for nothing.
+async function hear(reply, heard) {
+  const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "", wrong = "";
+  for (let piece; !(piece = await reader.read()).done;) {
+    const lines = (rest + piece.value).split("\n");
+    rest = lines.pop();
+    for (const line of lines) {
+      if (!line.startsWith("data: {")) continue;
+      const event = JSON.parse(line.slice(6));
+      if (event.error) wrong = event.error.message || "The answer was cut off.";
+      heard(event.choices?.[0]?.delta?.content ?? "");
+    }
+  }
+  return wrong;
+}
+
+function problemOf(text) {
+  try { return JSON.parse(text).error.message; } catch { return $("[data-problem]", new DOMParser().parseFromString(text, "text/html"))?.textContent || "The model did not answer."; }
+}
+
+// --- Import ---
+
+// bring sends a file and shows how far that is: it is read as it is sent.
+function bring(form, button) {
+  const ask = new XMLHttpRequest(), row = $(".progress", form), body = new FormData(form);
+  const under = (way) => { row.hidden = !way; for (const b of all("button", form)) b.disabled = way; };
+  ask.open("POST", button?.formAction || form.action);
+  ask.upload.onprogress = (e) => { $("progress", row).value = e.loaded / e.total; $("[data-progress]", row).textContent = Math.round(100 * e.loaded / e.total) + " %"; };
+  ask.onloadend = () => {
+    under(false);
+    if (!ask.status) return tell("The server cannot be reached.");
+    const dry = ask.responseURL.includes("do=look");
+    if (!show(ask.responseText, ask.status, ["brought", "nav"])) return;
+    if (!dry) form.reset();
+    $("#brought").focus();
+  };
+  under(true);
+  ask.send(body);
 }
 
 // --- Keys ---
@@ -161,11 +254,11 @@ document.addEventListener("keydown", (e) => {
   const field = e.target.closest("input:not([type=checkbox], [type=radio], [type=range]), textarea, select");
   if (field) {
     if (e.key === "Escape") { const cancel = field.form && $("[data-cancel]", field.form); cancel ? cancel.click() : field.blur(); }
-    if (e.key === "Enter" && field.matches(".edit textarea") && !e.shiftKey) { e.preventDefault(); field.form.requestSubmit(); }
+    if (e.key === "Enter" && field.matches(".edit textarea, .say textarea") && !e.shiftKey && !e.isComposing) { e.preventDefault(); field.form.requestSubmit(); }
     if (e.key === "ArrowDown" && field.matches("[data-search]")) { e.preventDefault(); step(1); }
     return;
   }
-  if (e.key >= "1" && e.key <= "7" && Date.now() - going < 1500) return all("#nav a")[e.key - 1]?.click();
+  if (e.key >= "1" && e.key <= "9" && Date.now() - going < 1500) return all("#nav a")[e.key - 1]?.click();
   const act = keys[e.key];
   if (act && act(e) !== false) e.preventDefault();
 });
@@ -208,7 +301,7 @@ function listen() {
 }
 
 // busy reports whether somebody is in the middle of something that must not be swapped.
-const busy = () => $("#main form.edit:not(.add .edit)") || $(".choose:checked") || $("#main details[open]:not(.group, .summary, .left)");
+const busy = () => speaking || $("#main form.edit:not(.add .edit, .card)") || $(".choose:checked") || $("#main details[open]:not(.group, .summary, .left)") || $("[data-bring] [type=file]")?.value;
 
 let later; // a refresh that had to wait
 
@@ -220,8 +313,8 @@ function refresh() {
     return;
   }
   const typed = document.activeElement?.matches?.("input, textarea, select");
-  const part = ["results", "then"].find((id) => document.getElementById(id));
-  visit(location.href, { parts: [typed && part || "main"], toast: false, history: "keep", focus: typed ? false : undefined, unless: busy });
+  const part = ["results", "then", "talk"].find((id) => document.getElementById(id));
+  visit(location.href, { parts: [(typed || part === "talk") && part || "main"], toast: false, history: "keep", focus: typed ? false : undefined, unless: busy });
 }
 
 document.addEventListener("visibilitychange", listen);

@@ -1,0 +1,199 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// question is a chat completion that the playground asks for.
+type question struct {
+	Model        string    `json:"model"`
+	Messages     []message `json:"messages"`
+	Stream       bool      `json:"stream"`
+	Conversation string    `json:"memory_id,omitempty"`
+	Mode         string    `json:"memory_mode,omitempty"`
+	temporary    bool
+}
+
+// maxHistory is how many messages of a temporary chat its page may send back.
+const maxHistory = 200
+
+// decode reads the messages of a temporary chat.
+func decode(history string) ([]message, error) {
+	if history == "" {
+		return nil, nil
+	}
+	var out []message
+	if err := json.Unmarshal([]byte(history), &out); err != nil || len(out) > maxHistory {
+		return nil, memory.Errorf(memory.Invalid, "what was said so far cannot be read")
+	}
+	for _, m := range out {
+		if m.Role != memory.RoleUser && m.Role != memory.RoleAssistant {
+			return nil, memory.Errorf(memory.Invalid, "what was said so far cannot be read")
+		}
+	}
+	return out, nil
+}
+
+func encode(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // strings always encode
+	}
+	return string(data)
+}
+
+// ask sends a question through the chat's door, as whom the page is shown to.
+func (p *Page) ask(w http.ResponseWriter, r *http.Request, q question) {
+	p.send(r.Context(), w, http.MethodPost, "/v1/chat/completions", []byte(encode(q)))
+}
+
+func (p *Page) send(ctx context.Context, w http.ResponseWriter, method, path string, body []byte) {
+	r, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body))
+	if err != nil {
+		panic(err) // the paths are our own
+	}
+	if len(body) > 0 {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	p.chat.ServeHTTP(w, r)
+}
+
+// answer asks and waits for the whole answer. wrong says why there is none.
+func (p *Page) answer(r *http.Request, q question) (text, wrong string) {
+	a := p.fetch(r.Context(), http.MethodPost, "/v1/chat/completions", []byte(encode(q)))
+	var said struct {
+		Choices []struct {
+			Message struct {
+				Content string `json:"content"`
+			} `json:"message"`
+		} `json:"choices"`
+	}
+	if a.status == http.StatusOK && json.Unmarshal(a.body.Bytes(), &said) == nil && len(said.Choices) > 0 {
+		return said.Choices[0].Message.Content, ""
+	}
+	return "", a.problem()
+}
+
+// modelsWait is how long a page waits for the list of the upstream's models.
+const modelsWait = 3 * time.Second
+
+// models lists what can be talked to, Loci's own model last, and says why the
+// upstream's are not among them.
+func (p *Page) models(r *http.Request) (names []string, unlisted string) {
+	if p.Chat == nil {
+		return []string{memory.RecallModel}, ""
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), modelsWait)
+	defer cancel()
+	a := p.fetch(ctx, http.MethodGet, "/v1/models", nil)
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if a.status != http.StatusOK || json.Unmarshal(a.body.Bytes(), &list) != nil {
+		return []string{memory.RecallModel}, a.problem()
+	}
+	for _, m := range list.Data {
+		if m.ID != "" && m.ID != memory.RecallModel {
+			names = append(names, m.ID)
+		}
+	}
+	return append(names, memory.RecallModel), ""
+}
+
+// fetched is an answer that was waited for.
+type fetched struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (p *Page) fetch(ctx context.Context, method, path string, body []byte) (f *fetched) {
+	f = &fetched{header: http.Header{}}
+	defer func() {
+		switch cut := recover(); cut {
+		case nil:
+		case http.ErrAbortHandler: // the answer was cut off
+			f.status = http.StatusBadGateway
+			f.body.Reset()
+		default:
+			panic(cut)
+		}
+	}()
+	p.send(ctx, f, method, path, body)
+	return f
+}
+
+// maxFetched is how much of an answer is kept.
+const maxFetched = 8 << 20
+
+// Header, WriteHeader and Write are http.ResponseWriter's.
+func (f *fetched) Header() http.Header { return f.header }
+
+// WriteHeader keeps the first status.
+func (f *fetched) WriteHeader(status int) {
+	if f.status == 0 {
+		f.status = status
+	}
+}
+
+func (f *fetched) Write(p []byte) (int, error) {
+	f.WriteHeader(http.StatusOK)
+	if f.body.Len() < maxFetched {
+		f.body.Write(p)
+	}
+	return len(p), nil
+}
+
+// problem says what an answer that is none says of itself.
+func (f *fetched) problem() string {
+	var said struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(f.body.Bytes(), &said) == nil && said.Error.Message != "" {
+		return clip(400, said.Error.Message)
+	}
+	return "The model did not answer."
+}
+
+// streamed passes an answer on as it comes. Of its headers it keeps those that say
+// what it is: others are between Loci and the upstream.
+type streamed struct {
+	to     http.ResponseWriter
+	header http.Header
+	begun  bool
+}
+
+// Header is what the answer says of itself, most of which ends here.
+func (s *streamed) Header() http.Header { return s.header }
+
+// WriteHeader begins the answer.
+func (s *streamed) WriteHeader(status int) {
+	if s.begun {
+		return
+	}
+	s.begun = true
+	for _, name := range []string{"Content-Type", "Content-Encoding"} {
+		if v := s.header.Get(name); v != "" {
+			s.to.Header().Set(name, v)
+		}
+	}
+	s.to.WriteHeader(status)
+}
+
+func (s *streamed) Write(p []byte) (int, error) {
+	s.WriteHeader(http.StatusOK)
+	return s.to.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (s *streamed) Unwrap() http.ResponseWriter { return s.to }

@@ -1,0 +1,47 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// profileView is what is known of a user as keys and values.
+type profileView struct {
+	Here    string
+	Entries []memory.ProfileEntry
+	Editing string // the key of the entry that is open
+}
+
+func (profileView) title() string { return "Profile" }
+
+func (p *Page) profile(r *http.Request, v visit) (any, error) {
+	entries, err := p.engine.Profile(r.Context(), v.owner)
+	return profileView{Here: here(r), Entries: entries, Editing: r.FormValue("edit")}, err
+}
+
+// setEntry writes an entry of the profile, or drops it.
+func (p *Page) setEntry(r *http.Request, v visit) (done, error) {
+	key := r.PostFormValue("key")
+	var receipt memory.Receipt
+	var err error
+	say := "Saved."
+	switch do := r.PostFormValue("do"); do {
+	case "set":
+		receipt, err = p.engine.SetProfile(r.Context(), v.owner, key, r.PostFormValue("value"), v.author)
+	case "drop":
+		say = "Forgotten: " + clip(60, key)
+		receipt, err = p.engine.DropProfile(r.Context(), v.owner, key, v.author)
+	default:
+		err = memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
+	}
+	return did(say, receipt), err
+}
+
+// did says what a run did; a receipt without one is of what was so already.
+func did(say string, receipt memory.Receipt) done {
+	if receipt.Run == "" {
+		return done{Say: "It is so already."}
+	}
+	return done{Say: say, Runs: []string{receipt.Run}}
+}

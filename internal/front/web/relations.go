@@ -1,0 +1,106 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// relationsView is what a fact is tied to.
+type relationsView struct {
+	Graph *graph
+	Ties  []tie
+	Find  string        // what another fact is looked for by
+	Found []memory.Fact // to choose from
+}
+
+// tie is a relation of a fact, told from its side.
+type tie struct {
+	memory.Relation
+	Out   bool // it is the first of the two
+	Other memory.Fact
+}
+
+// Says is the relation in words, told from the fact's side.
+func (t tie) Says() string {
+	words := kindWords[t.Kind]
+	if words == "" {
+		words = string(t.Kind)
+	}
+	return words
+}
+
+// Kinds are the relations to choose from, with their words.
+func (relationsView) Kinds() [][2]string {
+	var out [][2]string
+	for _, k := range engine.RelationKinds {
+		out = append(out, [2]string{string(k), kindWords[k]})
+	}
+	return out
+}
+
+// foundFacts is how many facts are offered to be related.
+const foundFacts = 8
+
+// relations reads what a fact is tied to and, where another one is looked for, what
+// is found.
+func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsView, error) {
+	view := &relationsView{Find: strings.TrimSpace(r.FormValue("find"))}
+	related, err := p.engine.Related(r.Context(), v.owner, f.ID, graphSteps, graphsFacts)
+	if err != nil {
+		return nil, err
+	}
+	view.Graph = graphOf(related)
+	known := map[string]memory.Fact{}
+	for _, one := range related.Facts {
+		known[one.ID] = one
+	}
+	for _, t := range related.Relations {
+		switch f.ID {
+		case t.From:
+			view.Ties = append(view.Ties, tie{t, true, known[t.To]})
+		case t.To:
+			view.Ties = append(view.Ties, tie{t, false, known[t.From]})
+		}
+	}
+	if view.Find == "" {
+		return view, nil
+	}
+	most := foundFacts + 1
+	found, err := p.engine.Recall(r.Context(), engine.Question{
+		Scope: memory.Scope{Owner: v.owner}, Text: view.Find, TopK: &most, Kinds: []memory.Kind{memory.KindFact}, Door: "page",
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range found.Hits {
+		if one := h.Memory.Fact; one != nil && h.Memory.Link == nil && one.ID != f.ID && len(view.Found) < foundFacts {
+			view.Found = append(view.Found, *one)
+		}
+	}
+	return view, nil
+}
+
+// relate ties a fact to another, or ends that.
+func (p *Page) relate(r *http.Request, v visit) (done, error) {
+	id, err := httpx.PathValue(r, "id")
+	if err != nil {
+		return done{}, err
+	}
+	from, to, kind := id, r.PostFormValue("other"), memory.RelationKind(r.PostFormValue("kind"))
+	if to == "" {
+		return done{}, memory.Errorf(memory.Invalid, "choose the other fact")
+	}
+	if r.PostFormValue("way") == "in" {
+		from, to = to, from
+	}
+	if r.PostFormValue("do") == "unrelate" {
+		receipt, err := p.engine.Unrelate(r.Context(), v.owner, from, to, kind, v.author)
+		return did("They are related no more.", receipt), err
+	}
+	receipt, err := p.engine.Relate(r.Context(), v.owner, from, to, kind, v.author)
+	return did("Related.", receipt), err
+}
