@@ -57,7 +57,7 @@ func commands(s Said) (remember []Candidate, forget []Command) {
 	if !holds(s.Text, commandWords...) {
 		return nil, nil
 	}
-	body := maskForeign(s.Text)
+	body := text.Own(s.Text)
 	for _, sentence := range text.Sentences(body) {
 		words := strings.TrimSpace(sentence.Of(body))
 		if m := forgetForm.FindStringSubmatch(words); m != nil && !rememberForm.MatchString(words) {

@@ -111,7 +111,7 @@ type reader struct {
 }
 
 func (r *reader) turn() {
-	body := maskForeign(r.said.Text)
+	body := text.Own(r.said.Text)
 	if notMeant(body) {
 		return
 	}

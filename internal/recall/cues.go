@@ -31,13 +31,9 @@ var cues = []cue{
 	// I live?" is not answered by where a sister does. Chosen by hand: no set has facts.
 	{"other", -1.5, ofUserAlone, func(_ *asked, c *view) float64 { return marked(c, memory.MarkOther) }},
 	// A fact stands by itself. What a turn has from the talk around it, a fact has
-	// from its own words. Chosen by hand, too.
-	{"fact", 2.0, every, func(_ *asked, c *view) float64 {
-		if c.Kind == memory.KindFact {
-			return c.own
-		}
-		return 0
-	}},
+	// from its own words, and in so few of them others for the question's are no
+	// chance. Chosen by hand, too.
+	{"fact", 2.0, every, distinct},
 	// The turn answers a question that has the words.
 	{"reply", 1.8, every, func(_ *asked, c *view) float64 { return unlessAssistant(c, c.reply) }},
 	// The turn is itself a question.
@@ -169,8 +165,18 @@ func speaker(q *asked, c *view) float64 {
 		return 1 / float64(len(q.named))
 	case len(q.named) == 0 && q.self && c.Role == memory.RoleUser && (q.owns || c.Marks&memory.MarkOther == 0):
 		return 1
+	case q.owns && c.Kind == memory.KindFact && c.Marks&memory.MarkOther != 0:
+		return 1 // a fact about one of theirs is the user's word, too
 	}
 	return 0
+}
+
+// distinct is how much of the question a fact has by itself.
+func distinct(q *asked, c *view) float64 {
+	if c.Kind != memory.KindFact {
+		return 0
+	}
+	return min(1, c.own+q.prompt*inOtherWords*min(1, c.related+ofKind*q.instances(c.Classes)))
 }
 
 // instances is the share of the classes asked for of which there is a member.

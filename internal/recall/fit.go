@@ -31,7 +31,8 @@ type Dropped struct {
 // Fit returns the hits that go into the block, in their order, and those left out.
 // What says the same as a better hit does not take room. Of a fact and the turn
 // that it came from only one does: the fact if it answers nearly as well, since it
-// is short and kept up to date, else the better one. A hit that is too long for what is
+// is short and kept up to date, else the better one. What others wrote and a turn hands on
+// comes behind the user's own words, where the question is about the user. A hit that is too long for what is
 // left of the budget gives way to shorter ones after it; the first always stays.
 func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped) {
 	if o.TopK == 0 {
@@ -45,7 +46,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 	told := make([]telling, 0, min(o.TopK, len(hits))) // of those kept
 	kept = make([]memory.Hit, 0, min(o.TopK, len(hits)))
 	room := make(terms, 0, usualTerms*len(hits))
-	for _, h := range distilled(hits) {
+	for _, h := range distilled(ownFirst(hits, o.Question, asked)) {
 		says := telling{h.Memory.Content(), termsIn(room, h.Memory.Content())}
 		room = says.terms[len(says.terms):]
 		tokens := 0

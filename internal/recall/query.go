@@ -109,7 +109,7 @@ var (
 		titled`)
 	naming  = set("called named name names") // of a title, or of somebody
 	rewords = set(`now currently nowadays days moment present please still ever again anymore living work based commute get go going kind kinds sort sorts
-		type types called named name names old`)  // one of them is in each form of everyday
+		type types called named name names old much many like love enjoy`)  // one of them is in each form of everyday
 	broad = set("know remember recall have tell am learned describe summarize") // one of them is in each question of asksAll
 )
 
@@ -136,8 +136,12 @@ var everyday = []form{
 	{regexp.MustCompile(`(?i)\bam I based\b`), "do I live"},
 	{regexp.MustCompile(`(?i)\bhow (do|did|does|can) (\w+) (?:get|go|travel) to (?:work|the office)\b`), "how $1 $2 commute"},
 	{regexp.MustCompile(`(?i)\bhow old am I\b`), "my age, birthday, how old"},
+	{regexp.MustCompile(`(?i)\bhow old (is|are|was|were)\b`), "$1"},
+	{regexp.MustCompile(`(?i)\bhow (?:much|many)\b`), "how"},
+	{regexp.MustCompile(`(?i)\b(do|does|did)(?:n['’]?t| not) (I|we|he|she|they|my \w+|\w+) (?:like|love|enjoy)\b`), "$1 $2 hate"},
+	{regexp.MustCompile(`(?i)\b(I|we|he|she|they|my \w+|\w+) (do|does|did)(?:n['’]?t| not) (?:like|love|enjoy)\b`), "$1 $2 hate"},
 	// To go or get somewhere is what one does anywhere.
-	{regexp.MustCompile(`(?i)\b(do|did|does|should|can|could|will|would|are|were|is|was|am) (I|we|you|he|she|they|it|my \w+|\w+) (?:go|going|get|getting)\b`), "$1 $2"},
+	{regexp.MustCompile(`(?i)\b(do|did|does|should|can|could|will|would|are|were|is|was|am) (I|we|you|he|she|they|it|my \w+|\w+)\s+(?:go|going|get|getting)\b`), "$1 $2"},
 	{regexp.MustCompile(`(?i)\b(?:kind|sort|type)s? of\b`), ""},
 	{regexp.MustCompile(`(?i)\b(?:called|named|names?)\b(?: of\b)?`), ""},
 }
