@@ -12,13 +12,13 @@ import (
 )
 
 // Config is everything that can be set. [LoadConfig] reads it from flags,
-// environment, file and defaults, in that order of precedence; each field's tag
+// environment, file, profile and defaults, in that order of precedence; each field's tag
 // holds its key, its default, what it means and, for a closed choice, what is
 // valid. docs/settings.md is generated from these tags.
 type Config struct {
 	Addr    string   `koanf:"addr" default:"127.0.0.1:7077" doc:"Address to listen on. Anything but loopback needs api_key."`
 	Data    string   `koanf:"data" default:"~/.loci" doc:"Folder of the database and everything else that Loci keeps."`
-	Profile string   `koanf:"profile" default:"default" valid:"default" doc:"Settings that are loaded together."`
+	Profile string   `koanf:"profile" default:"default" valid:"default|agent-cli|assistant|desktop|openwebui|platform" doc:"Settings that are loaded together; any of them can be set otherwise. See docs/profiles.md."`
 	Store   string   `koanf:"store" default:"sqlite" valid:"sqlite|memory" doc:"Where memory is kept: sqlite in the data folder, or memory, which is gone at exit."`
 	Vault   string   `koanf:"vault" doc:"Folder of Markdown files that memory is kept in, to be read and edited; store is then its index, and can be deleted. Empty: none. See docs/vault.md."`
 	Users   string   `koanf:"users" default:"single" valid:"single|multi" doc:"Who a request without a user belongs to: single means user default, multi means nobody, and it passes without memory."`
@@ -46,10 +46,12 @@ type Config struct {
 	Upkeep   UpkeepConfig   `koanf:"upkeep"`
 	Recall   RecallConfig   `koanf:"recall"`
 	Index    IndexConfig    `koanf:"index"`
+	Query    QueryConfig    `koanf:"query"`
 	Limits   LimitsConfig   `koanf:"limits"`
 	Log      LogConfig      `koanf:"log"`
 
-	from map[string]string // which source each key's value is from; nil where no source was read
+	from  map[string]string // which source each key's value is from; nil where no source was read
+	lacks []string          // models that the profile names and that are not at hand
 }
 
 // EmbedConfig is the server of remote embedders and rerankers.
@@ -80,6 +82,10 @@ type LearnConfig struct {
 	Assistant bool          `koanf:"assistant" default:"false" doc:"Learn from the assistant's turns too."`
 	Timeout   time.Duration `koanf:"timeout" default:"60s" doc:"How long one call of the learning model may take."`
 	Personal  bool          `koanf:"personal" default:"false" doc:"Blank e-mail addresses, phone numbers and other personal identifiers before anything is stored, logged or learned. Secrets always are."`
+
+	Prefer  []string `koanf:"prefer" doc:"Models that learn where learn.model is empty, or is not among those that its server lists at start: the first of these that is. smallest is the one with the fewest parameters in its name."`
+	Reply   string   `koanf:"reply" default:"facts" valid:"facts|line|memories" doc:"What the learning model is asked to reply: facts with their quotes (extract.md, reconcile.md), one line or NOTHING (memory_extraction.md, reconcile.md), or a list of sentences and whether each replaces a known one (memory_formation.md, conflict_resolution.md)."`
+	Context int      `koanf:"context" default:"0" doc:"How many messages the learning model reads together: those that are learned from and, where they are fewer, what was said before them. 0: only those that are learned from."`
 
 	Every     int           `koanf:"every" default:"1" doc:"With learn.after=exchange: how many user messages are learned from together."`
 	Exchanges int           `koanf:"exchanges" default:"1" doc:"With learn.after=exchange: the exchange of a conversation after which learning begins."`
@@ -137,6 +143,12 @@ type IndexConfig struct {
 	Checkpoints string `koanf:"checkpoints" default:"on" valid:"on|off" doc:"Whether indexes of large memories are kept in the data folder, under index, so that the first search after a start is quick. What is there can be deleted while Loci does not run."`
 }
 
+// QueryConfig is how POST /query is answered.
+type QueryConfig struct {
+	Model   string `koanf:"model" doc:"Model at upstream.url that answers POST /query and describes its images. Empty: the one that learns there; without any, the built-in loci/recall."`
+	Intents string `koanf:"intents" default:"keywords" valid:"keywords|embedding" doc:"How the intent of a query is found: by its words, or also by the embedder where it has none of them."`
+}
+
 // LimitsConfig is what one request may hold.
 type LimitsConfig struct {
 	Body int64 `koanf:"body" default:"33554432" doc:"Most bytes of a request's body."`
@@ -185,6 +197,7 @@ func (c *Config) check() error {
 		{"learn.timeout", c.Learn.Timeout.Seconds(), 1, 3600},
 		{"learn.every", float64(c.Learn.Every), 1, 50},
 		{"learn.exchanges", float64(c.Learn.Exchanges), 1, 50},
+		{"learn.context", float64(c.Learn.Context), 0, 16},
 		{"learn.idle", c.Learn.Idle.Seconds(), 1, 24 * 3600},
 		{"learn.day_tokens", float64(c.Learn.DayTokens), 0, 1e12},
 		{"learn.day_cost", c.Learn.DayCost, 0, 1e9},

@@ -33,25 +33,38 @@ var envNotSettings = []string{"LOCI_SHARED"}
 // LoadConfig reads the settings. A key that does not exist or a value that
 // cannot be stops it with [memory.Invalid], naming the key and what is valid.
 func LoadConfig(s Sources) (Config, error) {
+	file, err := fromFile(s.File)
+	if err != nil {
+		return Config{}, err
+	}
+	env, err := fromEnv(s.Env)
+	if err != nil {
+		return Config{}, err
+	}
+	flags, err := fromFlags(s.Flags)
+	if err != nil {
+		return Config{}, err
+	}
+	name, err := profileNamed([]map[string]any{file, env, flags})
+	if err != nil {
+		return Config{}, err
+	}
+	profile, err := fromProfile(name)
+	if err != nil {
+		return Config{}, err
+	}
 	k := koanf.New(".")
 	from := map[string]string{}
 	for _, source := range []struct {
-		name string
-		read func() (map[string]any, error)
+		name   string
+		values map[string]any
 	}{
-		{fromDefault, func() (map[string]any, error) { return defaults(), nil }},
-		{"file", func() (map[string]any, error) { return fromFile(s.File) }},
-		{"environment", func() (map[string]any, error) { return fromEnv(s.Env) }},
-		{"flag", func() (map[string]any, error) { return fromFlags(s.Flags) }},
+		{fromDefault, defaults()}, {profileSource(name), profile}, {"file", file}, {"environment", env}, {"flag", flags},
 	} {
-		values, err := source.read()
-		if err != nil {
-			return Config{}, err
-		}
-		for _, key := range keysOf(values) {
+		for _, key := range keysOf(source.values) {
 			from[key] = source.name
 		}
-		if err := k.Load(layer(values), nil); err != nil {
+		if err := k.Load(layer(source.values), nil); err != nil {
 			return Config{}, fmt.Errorf("read settings: %w", err)
 		}
 	}
@@ -63,6 +76,9 @@ func LoadConfig(s Sources) (Config, error) {
 	c := Config{from: from}
 	if err := decode(k.Raw(), &c); err != nil {
 		return Config{}, memory.Errorf(memory.Invalid, "read settings: %w", err)
+	}
+	if err := c.settle(); err != nil {
+		return Config{}, err
 	}
 	return c, c.check()
 }
@@ -269,8 +285,8 @@ func WriteSettings(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("# Settings\n\n" +
 		"Made by `make generate` from the fields of `Config`. A flag (`--set key=value`, and the named ones of `loci serve`) wins over the\n" +
-		"environment, that over the file (`--config loci.yaml`), that over the default. A key that does not exist or a value that cannot be\n" +
-		"stops the start.\n\n| key | environment | default | meaning |\n|---|---|---|---|\n")
+		"environment, that over the file (`--config loci.yaml`), that over the profile (docs/profiles.md), that over the default. A key that does\n" +
+		"not exist or a value that cannot be stops the start.\n\n| key | environment | default | meaning |\n|---|---|---|---|\n")
 	for _, s := range settings() {
 		doc := s.Doc
 		if len(s.Valid) > 0 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/front/proxy"
+	"github.com/loci-memory/loci/internal/front/query"
 	"github.com/loci-memory/loci/internal/front/rest"
 	"github.com/loci-memory/loci/internal/front/web"
 	"github.com/loci-memory/loci/internal/httpx"
@@ -54,6 +55,10 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	if err != nil {
 		return nil, err
 	}
+	if config.Learn.Model, err = chooseLearner(ctx, config); err != nil {
+		return nil, err
+	}
+	l.config = config
 	trusted, err := prefixes(config.Trusted)
 	if err != nil {
 		return nil, err
@@ -75,7 +80,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	l.index = index.New(store, indexed)
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(engine.Parts{
-		Store: store, Searcher: l.index, Embedder: embedder, Reranker: models.reranker, Prompts: prompts.For(config.Learn.Model),
+		Store: store, Searcher: l.index, Embedder: embedder, Reranker: models.reranker, Prompts: prompts.For(config.Learn.Model).In(prompt.Form(config.Learn.Reply)),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, engineOptions(config))
@@ -112,6 +117,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 	})
 	mux.Handle("GET /metrics", metrics.Handler())
+	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: queryModel(config), MaxText: config.Limits.Text}))
 	page := web.New(l.engine, web.Options{Key: config.APIKey, Recency: config.Recall.RecencyWeight, Health: l.health, Settings: shownSettings(config), Chat: chat})
 	mux.Handle("/v1/", page.Noting(chat))
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{Version: Version(), MaxBody: config.Limits.Body, Health: l.health, Doctor: l.Doctor})))
@@ -207,7 +213,7 @@ func engineOptions(c Config) engine.Options {
 	return engine.Options{
 		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold,
 		RecencyWeight: c.Recall.RecencyWeight, Deadline: recallDeadline(c), Recall: rules(c),
-		LearnAfter: engine.Trigger(c.Learn.After), LearnModel: c.Learn.Model,
+		LearnAfter: engine.Trigger(c.Learn.After), LearnModel: c.Learn.Model, Intents: c.Query.Intents,
 		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text,
 		Learn: learning(c),
 	}
@@ -216,7 +222,7 @@ func engineOptions(c Config) engine.Options {
 // learning is when, from what and how facts are learned.
 func learning(c Config) engine.Learning {
 	l := engine.Learning{
-		Every: c.Learn.Every, Exchanges: c.Learn.Exchanges, Idle: c.Learn.Idle, Personal: c.Learn.Personal,
+		Every: c.Learn.Every, Exchanges: c.Learn.Exchanges, Idle: c.Learn.Idle, Context: c.Learn.Context, Personal: c.Learn.Personal,
 		Spending: engine.Spending{
 			InputPrice: c.Learn.InputPrice, OutputPrice: c.Learn.OutputPrice,
 			DayTokens: c.Learn.DayTokens, DayCost: c.Learn.DayCost,
@@ -264,6 +270,14 @@ func learnerOptions(c Config) llm.Options {
 		}
 	}
 	return o
+}
+
+// queryModel returns the upstream's model that answers queries, "" for none.
+func queryModel(c Config) string {
+	if c.Query.Model == "" && c.Learn.URL == "" {
+		return c.Learn.Model
+	}
+	return c.Query.Model
 }
 
 // newUpstream returns nil, as an interface, where none is set.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -74,6 +75,12 @@ func (s *server) addresses(w io.Writer, config loci.Config) {
 	fmt.Fprintf(w, "  page           %s/\n  chat (OpenAI)  %s/v1\n  memory (REST)  %s/api/memory   (%s/docs)\n  upstream       %s\n  vectors        compared by %s\n", s.url(), s.url(), s.url(), s.url(), upstream, vector.Tier())
 	if dir, err := config.VaultDir(); err == nil && dir != "" {
 		fmt.Fprintf(w, "  vault          %s\n", dir)
+	}
+	if sets := config.ProfileSets(); len(sets) > 0 {
+		fmt.Fprintf(w, "  profile        %s sets %s\n", config.Profile, strings.Join(sets, " "))
+	}
+	for _, lack := range config.ProfileLacks() {
+		fmt.Fprintf(w, "                 not at hand: %s\n", lack)
 	}
 }
 

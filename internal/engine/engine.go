@@ -49,9 +49,10 @@ type Options struct {
 	Recall        Rules
 	LearnAfter    Trigger
 	LearnModel    string
-	Rules         bool // learn by rule when there is no model or it keeps failing
-	Assistant     bool // learn from the assistant's turns too
-	MaxText       int  // bytes of one memory or message
+	Rules         bool   // learn by rule when there is no model or it keeps failing
+	Assistant     bool   // learn from the assistant's turns too
+	MaxText       int    // bytes of one memory or message
+	Intents       string // how the intent of a query is found; "": by keywords
 	Learn         Learning
 }
 
@@ -60,6 +61,7 @@ type Learning struct {
 	Every     int           // user messages that are learned from together; 0 counts as 1
 	Exchanges int           // the exchange of a conversation after which learning begins; 0 counts as 1
 	Idle      time.Duration // how long a conversation rests before what a count left over is learned from
+	Context   int           // messages that the model reads together; 0: only those that are learned from
 
 	Personal bool // blank personal identifiers before anything is learned or stored
 	Spending Spending

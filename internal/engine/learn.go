@@ -10,6 +10,7 @@ import (
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/obs"
+	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -319,16 +320,46 @@ func (e *Engine) decisions(ctx context.Context, l lesson, cands []learn.Candidat
 	if e.LLM == nil || l.author.Kind != memory.ByModel || !near {
 		return learn.Reconcile(cands)
 	}
+	ask := e.askForDecisions
+	if e.Prompts.Form() == prompt.InMemories {
+		ask = e.askOneByOne
+	}
+	decisions, err := ask(ctx, l.scope.Owner, cands)
+	if err != nil {
+		e.Log.Warn("the rules reconcile, since the model could not", "err", err)
+		return learn.Reconcile(cands)
+	}
+	return decisions
+}
+
+func (e *Engine) askForDecisions(ctx context.Context, owner memory.Owner, cands []learn.Candidate) ([]learn.Decision, error) {
 	ask, err := learn.AskDecisions(cands, e.Prompts)
-	if err == nil {
-		var decisions []learn.Decision
-		decisions, _, err = askFor(ctx, e, l.scope.Owner, ask, func(reply string) ([]learn.Decision, error) { return learn.ParseDecisions(reply, cands) })
-		if err == nil {
-			return decisions
+	if err != nil {
+		return nil, err
+	}
+	decisions, _, err := askFor(ctx, e, owner, ask, func(reply string) ([]learn.Decision, error) { return learn.ParseDecisions(reply, cands) })
+	return decisions, err
+}
+
+// askOneByOne asks about each candidate that has known facts near it by itself: the
+// prompt compares one new fact with what is known. The others are new.
+func (e *Engine) askOneByOne(ctx context.Context, owner memory.Owner, cands []learn.Candidate) ([]learn.Decision, error) {
+	var out []learn.Decision
+	for i, c := range cands {
+		if !slices.ContainsFunc(c.Near, func(n learn.Neighbour) bool { return n.Fact.Status.Live() }) {
+			out = append(out, learn.Decision{Candidate: i, Verdict: learn.Add})
+			continue
+		}
+		decisions, err := e.askForDecisions(ctx, owner, cands[i:i+1])
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range decisions {
+			d.Candidate = i
+			out = append(out, d)
 		}
 	}
-	e.Log.Warn("the rules reconcile, since the model could not", "err", err)
-	return learn.Reconcile(cands)
+	return out, nil
 }
 
 // rewords are the actions after which a fact may have other words than before.

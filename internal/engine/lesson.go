@@ -9,6 +9,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
@@ -238,6 +239,27 @@ func (e *Engine) extractByModel(ctx context.Context, scope memory.Scope, said []
 	return cands, author, nil
 }
 
+// saidBefore returns what was said in the same conversation just before, where the
+// model reads more messages together than those that are learned from. Secrets and
+// what memory gave are blanked there as everywhere.
+func (e *Engine) saidBefore(ctx context.Context, owner memory.Owner, said []learn.Said) ([]learn.Said, error) {
+	room := e.opts.Learn.Context - len(said)
+	if room <= 0 {
+		return nil, nil
+	}
+	first := said[0].Turn
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: first.Conversation, Last: room + len(said) + learnTurns})
+	if err != nil {
+		return nil, fmt.Errorf("read what was said before: %w", err)
+	}
+	turns = slices.DeleteFunc(turns, func(t memory.Turn) bool { return t.Index >= first.Index })
+	turns = turns[max(0, len(turns)-room):]
+	return learn.Guard(turns, learn.GuardOptions{
+		Assistant: true, Personal: e.opts.Learn.Personal,
+		Begin: recall.FenceOpen, End: recall.FenceClose, Given: learn.NewGiven(e.blocksOf(owner, turns)...),
+	}), nil
+}
+
 // knownBytes is how much of what is said is searched for, to tell the model what is
 // known already.
 const knownBytes = 2 << 10
@@ -257,11 +279,19 @@ func (e *Engine) askForFacts(ctx context.Context, scope memory.Scope, said []lea
 	for _, n := range known {
 		facts = append(facts, n.Fact)
 	}
-	ask, err := learn.AskFacts(said, facts, e.Prompts, e.now())
+	before, err := e.saidBefore(ctx, scope.Owner, said)
+	if err != nil {
+		return nil, memory.Author{}, err
+	}
+	ask, err := learn.AskFacts(said, before, facts, e.Prompts, e.now())
 	if err != nil {
 		return nil, memory.Author{}, fmt.Errorf("fill the extraction prompt: %w", err)
 	}
-	cands, reply, err := askFor(ctx, e, scope.Owner, ask, learn.ParseFacts)
+	read := learn.ParseFacts
+	if e.Prompts.Form() == prompt.InLine {
+		read = learn.ParseLine
+	}
+	cands, reply, err := askFor(ctx, e, scope.Owner, ask, read)
 	if err != nil {
 		return nil, memory.Author{}, fmt.Errorf("ask for facts: %w", err)
 	}

@@ -8,11 +8,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// AskFacts returns the prompt that asks a model for the facts in said. known is
-// what is remembered already and near to it; now is the date for a model when no
-// turn has one.
-func AskFacts(said []Said, known []memory.Fact, p *prompt.Set, now time.Time) (memory.Prompt, error) {
+// AskFacts returns the prompt that asks a model for the facts in said. before is what
+// was said just before, so that it can be understood; known is what is remembered
+// already and near to it; now is the date for a model when no turn has one.
+func AskFacts(said, before []Said, known []memory.Fact, p *prompt.Set, now time.Time) (memory.Prompt, error) {
 	d := prompt.Extract{Today: now}
+	for i, s := range before {
+		d.Before = append(d.Before, prompt.Turn{ID: "b" + strconv.Itoa(i+1), Role: string(s.Turn.Role), At: s.Turn.CreatedAt, Text: s.Text})
+	}
 	for i, s := range said {
 		d.Turns = append(d.Turns, prompt.Turn{ID: turnName(i), Role: string(s.Turn.Role), At: s.Turn.CreatedAt, Text: s.Text})
 		if !s.Turn.CreatedAt.IsZero() {

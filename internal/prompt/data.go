@@ -9,26 +9,46 @@ import (
 // samples has one of each kind of data: they are the list of prompts, and what
 // prompts are tried with when they are opened.
 var samples = []Data{
-	Extract{
-		Today: time.Date(2026, 5, 3, 0, 0, 0, 0, time.UTC),
-		Known: []string{"User has a dog named Rex."},
-		Turns: []Turn{{ID: "t1", Role: "user", At: time.Date(2026, 5, 3, 9, 30, 0, 0, time.UTC), Text: "I moved to Lisbon."}},
-	},
-	Reconcile{
-		Known: []Line{{ID: "0", Text: "User lives in Berlin.", At: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}},
-		New:   []Line{{ID: "1", Text: "User lives in Lisbon.", At: time.Date(2026, 5, 3, 0, 0, 0, 0, time.UTC)}},
-	},
+	sampleExtract,
+	memoryExtraction{sampleExtract},
+	memoryFormation{sampleExtract},
+	sampleReconcile,
+	conflictResolution{sampleReconcile},
 	Summarize{
 		Previous: "- User looks for a flat in Lisbon.",
 		Turns:    []Turn{{ID: "t1", Role: "user", At: time.Date(2026, 5, 3, 9, 30, 0, 0, time.UTC), Text: "I took the one near the river."}},
 	},
+	Write{
+		History: []string{"user: I moved to Lisbon."}, Summaries: []string{"- Looked for a flat."}, Facts: []string{"timezone: Europe/Lisbon"},
+		Similar: []string{"[0.71] user: The flat is small."}, Recent: []string{"assistant: Congratulations!"},
+		Images: "A plan of a flat.", Location: "Faro", Query: "Which flat did I take?",
+	},
+	Describe{Query: "How large is this flat?"},
 }
 
-// Extract fills extract.md.
+var (
+	sampleExtract = Extract{
+		Today:   time.Date(2026, 5, 3, 0, 0, 0, 0, time.UTC),
+		Known:   []string{"User has a dog named Rex."},
+		Context: "The house rules allow dogs.",
+		Turns: []Turn{
+			{ID: "t1", Role: "user", At: time.Date(2026, 5, 3, 9, 30, 0, 0, time.UTC), Text: "I moved to Lisbon."},
+			{ID: "t2", Role: "assistant", At: time.Date(2026, 5, 3, 9, 31, 0, 0, time.UTC), Text: "How do you like it?"},
+		},
+	}
+	sampleReconcile = Reconcile{
+		Known: []Line{{ID: "0", Text: "User lives in Berlin.", At: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}},
+		New:   []Line{{ID: "1", Text: "User lives in Lisbon.", At: time.Date(2026, 5, 3, 0, 0, 0, 0, time.UTC)}},
+	}
+)
+
+// Extract fills extract.md, or the prompt that the form puts in its place.
 type Extract struct {
-	Today time.Time
-	Known []string
-	Turns []Turn
+	Today   time.Time
+	Known   []string
+	Context string // documents that the user attached; memory_extraction.md alone shows them
+	Before  []Turn // said before Turns, and not to be learned from again; extract.md alone shows them
+	Turns   []Turn
 }
 
 // Turn is one turn to read, under the short id that the reply names it by.
@@ -61,15 +81,25 @@ type Summarize struct {
 func (Extract) name() string { return "extract" }
 
 func (d Extract) values() map[string]string {
-	known := make([]string, len(d.Known))
-	for i, k := range d.Known {
-		known[i] = "- " + oneLine(k)
+	turns := transcript(d.Turns)
+	if len(d.Before) > 0 {
+		turns = "Said before, so that the turns below can be understood; write down nothing from here:\n\n" +
+			transcript(d.Before) + "\n\nThe turns to read:\n\n" + turns
 	}
 	return map[string]string{
 		"TODAY": d.Today.Format(time.DateOnly),
-		"KNOWN": list(known),
-		"TURNS": transcript(d.Turns),
+		"KNOWN": list(known(d.Known)),
+		"TURNS": turns,
 	}
+}
+
+// known lists facts, one a line.
+func known(facts []string) []string {
+	out := make([]string, len(facts))
+	for i, k := range facts {
+		out[i] = "- " + oneLine(k)
+	}
+	return out
 }
 
 func (Summarize) name() string { return "summarize" }

@@ -38,6 +38,7 @@ type Data interface {
 
 // Set is all prompts, checked.
 type Set struct {
+	form     Form
 	prompts  map[string]*prompt
 	variants []variant
 }
@@ -125,7 +126,7 @@ func (s *Set) For(model string) *Set {
 		return s
 	}
 	model = fileName(model)
-	own := &Set{prompts: map[string]*prompt{}, variants: s.variants}
+	own := &Set{prompts: map[string]*prompt{}, variants: s.variants, form: s.form}
 	longest := map[string]int{}
 	for name, p := range s.prompts {
 		own.prompts[name] = p
@@ -209,6 +210,7 @@ func (s *Set) Hash(name string) string {
 
 // Fill returns the prompt with data in its placeholders.
 func (s *Set) Fill(data Data) (memory.Prompt, error) {
+	data = s.inForm(data)
 	p := s.prompts[data.name()]
 	system, err := render(p.system, data)
 	if err != nil {

@@ -41,7 +41,18 @@ func TestPromptsReadAsTheirGoldens(t *testing.T) {
 				{ID: "t2", Role: "assistant", At: day(5, 3), Text: "Congratulations!"},
 			},
 		},
-		"summarize-first": Summarize{Turns: []Turn{{ID: "t1", Role: "user", Text: "Hello."}}},
+		"extract-said-before": Extract{
+			Today: day(5, 3), Before: []Turn{{ID: "b1", Role: "user", At: day(5, 2), Text: "I look for a flat."}},
+			Turns: []Turn{{ID: "t1", Role: "user", At: day(5, 3), Text: "I took the small one."}},
+		},
+		"memory_extraction":       memoryExtraction{sampleExtract},
+		"memory_extraction-empty": memoryExtraction{Extract{Turns: []Turn{{Role: "user", Text: "Hello\nthere"}}}},
+		"memory_formation":        memoryFormation{sampleExtract},
+		"conflict_resolution":     conflictResolution{sampleReconcile},
+		"write":                   samples[6],
+		"write-nothing-known":     Write{Query: "Where am I?"},
+		"describe":                Describe{Query: "How large is this flat?"},
+		"summarize-first":         Summarize{Turns: []Turn{{ID: "t1", Role: "user", Text: "Hello."}}},
 	}
 	for name, data := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -67,6 +78,22 @@ func TestPromptsReadAsTheirGoldens(t *testing.T) {
 				t.Errorf("%s (-want +got); go test -update rewrites it:\n%s", file, diff)
 			}
 		})
+	}
+}
+
+func TestAFormPutsItsPromptsInThePlaceOfOthers(t *testing.T) {
+	for form, want := range map[Form][2]string{
+		"": {"extract", "reconcile"}, InFacts: {"extract", "reconcile"}, InLine: {"memory_extraction", "reconcile"}, InMemories: {"memory_formation", "conflict_resolution"},
+	} {
+		s := Default().In(form).For("some-model")
+		for i, data := range []Data{sampleExtract, sampleReconcile} {
+			if p, err := s.Fill(data); err != nil || p.Name != want[i] || p.Hash != s.Hash(want[i]) {
+				t.Errorf("in form %q %T fills %s, %v; want %s", form, data, p.Name, err, want[i])
+			}
+		}
+		if form != "" && s.Form() != form {
+			t.Errorf("a set in form %q says it is in %q", form, s.Form())
+		}
 	}
 }
 
@@ -165,7 +192,7 @@ func TestBrokenOverlayIsRefusedWithFileAndLine(t *testing.T) {
 		{"unclosed action", "extract.md", "<!-- c -->\n{{KNOWN\n<!-- user -->\n{{TURNS}}", "extract.md:3: unclosed action started at extract.md:2"},
 		{"fails when filled", "extract.md", "<!-- c -->\n{{KNOWN}}{{TODAY}}\n<!-- user -->\n{{TURNS}}{{index TURNS 99999}}", "extract.md:4:"},
 		{"nothing to the user", "extract.md", "<!-- c -->\n{{KNOWN}}{{TODAY}}{{TURNS}}\n<!-- user -->\n", "extract.md:4: the user message is empty"},
-		{"unknown name", "extarct.md", good, "extarct.md: no prompt has this name; there are extract, reconcile"},
+		{"unknown name", "extarct.md", good, "extarct.md: no prompt has this name; there are conflict_resolution, describe, extract, "},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,0 +1,274 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/model/responder"
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Querying is a query to a session, to be answered whole (seed 2's POST /query).
+type Querying struct {
+	Owner     memory.Owner // "": nobody in particular, and no memory
+	Session   string       // the conversation; "": a new one
+	Text      string
+	UseMemory bool
+	TopK      int // similar messages; 0: the setting
+	Images    []string
+	Location  string
+}
+
+// Queried is the answer to a query, and how it came about.
+type Queried struct {
+	Session    string
+	Response   string
+	Model      string
+	Around     Around
+	Cited      []memory.Hit // similar messages that the writer was shown
+	Intent     Intent
+	Agents     []string // in the order they worked
+	NeedMemory bool
+	Reason     string // why memory was read, or not
+	Trace      string // "" where it was not read
+}
+
+// Writer completes a prompt with a model that can see images, given as URLs. nil
+// where there is none: then [responder] answers.
+type Writer func(ctx context.Context, p memory.Prompt, images ...string) (memory.Reply, error)
+
+// The names of the parts that work on a query, as the answer lists them.
+const (
+	agentMemory      = "MemoryAgent"      // read what memory has
+	agentCoordinator = "CoordinatorAgent" // chose the route by the intent
+	agentVision      = "VisionAgent"      // described images
+	agentWriter      = "WriterAgent"      // wrote the answer
+	agentRecall      = "RecallAgent"      // answered from memory without a model
+)
+
+// Query answers a query of a session: it reads memory, lets a model describe images
+// and write, and records both sides as a chat does. Memory may fail, the answer may
+// not: only a writer that fails is an error.
+func (e *Engine) Query(ctx context.Context, q Querying, write Writer) (Queried, error) {
+	out := Queried{Session: cmp.Or(q.Session, newID()), Intent: e.intent(ctx, q)}
+	out.NeedMemory, out.Reason = e.needs(ctx, q, out.Intent)
+	if out.NeedMemory {
+		out.Around = e.around(ctx, q, out.Session)
+		out.Agents, out.Trace = append(out.Agents, agentMemory), out.Around.trace
+	}
+	out.Agents = append(out.Agents, agentCoordinator)
+	x, err := e.openQuery(ctx, q, out.Session)
+	if err != nil {
+		return out, err
+	}
+	if x != nil {
+		x.RecordQuestion(ctx)
+	}
+	reply, err := e.answerQuery(ctx, q, &out, write)
+	if x != nil {
+		a := wire.Answer{Role: memory.RoleAssistant, Text: reply.Text, Model: reply.Model}
+		a.Digest = wire.Digest(a.Role, a.Text, "", "")
+		x.RecordAnswer(ctx, a) // an empty one lets the question be learned from
+	}
+	out.Response, out.Model = reply.Text, reply.Model
+	return out, err
+}
+
+// needs decides whether memory is read for a query, and says why.
+func (e *Engine) needs(ctx context.Context, q Querying, intent Intent) (need bool, why string) {
+	switch {
+	case !q.UseMemory:
+		return false, "use_memory is false"
+	case q.Owner == "":
+		return false, "no user is named, so there is no memory to read"
+	case e.Paused(ctx, q.Owner) == PauseMemory:
+		return false, "memory is paused"
+	case intent == IntentMemory || intent == IntentSummary:
+		return true, "the query asks for what was said before"
+	}
+	return true, "use_memory is true"
+}
+
+// openQuery begins to record a query as a chat of one message, nil for nobody.
+func (e *Engine) openQuery(ctx context.Context, q Querying, session string) (*Exchange, error) {
+	if q.Owner == "" {
+		return nil, nil
+	}
+	chat, err := wire.Decode(oneMessage(q.Text))
+	if err != nil {
+		return nil, err
+	}
+	return e.Open(ctx, Incoming{Owner: q.Owner, Chat: chat, Extras: wire.Extras{ID: session}}), nil
+}
+
+// answerQuery describes the images, assembles the prompt and writes.
+func (e *Engine) answerQuery(ctx context.Context, q Querying, out *Queried, write Writer) (memory.Reply, error) {
+	if write == nil {
+		out.Agents = append(out.Agents, agentRecall)
+		out.Cited = out.Around.Similar
+		return memory.Reply{Text: responder.Respond(q.Text, out.Around.known(), responder.Outlook{}), Model: responder.Name}, nil
+	}
+	images := ""
+	if len(q.Images) > 0 {
+		seen, err := e.describe(ctx, q, write)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return memory.Reply{}, err
+		case err != nil: // the query is answered without them, and says so
+			e.Log.Warn("images were not described", "err", err)
+			images = "(There are images that could not be read.)"
+		default:
+			images, out.Agents = seen, append(out.Agents, agentVision)
+		}
+	}
+	fill := out.Around.assemble()
+	fill.Query, fill.Images, fill.Location = q.Text, images, oneLine(q.Location)
+	out.Cited = out.Around.Similar[:min(writtenSimilar, len(out.Around.Similar))]
+	ask, err := e.Prompts.Fill(fill)
+	if err != nil {
+		return memory.Reply{}, fmt.Errorf("fill the prompt: %w", err)
+	}
+	out.Agents = append(out.Agents, agentWriter)
+	reply, err := write(ctx, ask)
+	if err != nil {
+		return memory.Reply{}, fmt.Errorf("write the answer: %w", err)
+	}
+	return reply, nil
+}
+
+func (e *Engine) describe(ctx context.Context, q Querying, write Writer) (string, error) {
+	ask, err := e.Prompts.Fill(prompt.Describe{Query: q.Text})
+	if err != nil {
+		return "", fmt.Errorf("fill the prompt: %w", err)
+	}
+	reply, err := write(ctx, ask, q.Images...)
+	if err != nil {
+		return "", fmt.Errorf("describe images: %w", err)
+	}
+	return strings.TrimSpace(reply.Text), nil
+}
+
+// Around is what memory holds around a query (seed 2's memory_context).
+type Around struct {
+	Similar   []memory.Hit          // turns, the most similar first; Similarity says how much
+	Recent    []memory.Turn         // of the session, oldest first
+	Summaries []memory.Summary      // the session's first, then the newest of the user's others
+	Profile   []memory.ProfileEntry // the latest first
+	Dims      int                   // of the query's embedding
+
+	trace string
+}
+
+// How much is read around a query (seed 2, "Complete Memory Bundle").
+const (
+	recentPairs   = 6
+	nearSummaries = 3
+	nearEntries   = 8
+)
+
+// Similarity is how near a hit's words are to the query, 0 to 1: what the threshold is
+// on.
+func Similarity(h memory.Hit) float64 { return h.Why.Get("relevance") }
+
+// around reads what memory holds around a query, within the deadline of a chat's
+// recall. Parts that fail are skipped and named in the trace.
+func (e *Engine) around(ctx context.Context, q Querying, session string) Around {
+	started := e.Now()
+	defer e.lull.begin()()
+	ctx, cancel := context.WithTimeout(ctx, e.opts.Deadline)
+	defer cancel()
+	a := Around{Dims: e.Embedder.Dims(), trace: newID()}
+	r := &recalling{e: e, now: memory.Time(started), q: Question{
+		Scope: memory.Scope{Owner: q.Owner}, Text: q.Text, In: session, Door: "query",
+	}}
+	for _, part := range []struct {
+		name string
+		read func() error
+	}{
+		{"search", func() error { return r.similar(ctx, cmp.Or(q.TopK, e.opts.TopK)) }},
+		{"recent", func() (err error) { a.Recent, err = e.recentTurns(ctx, q.Owner, session, 2*recentPairs); return err }},
+		{"summaries", func() (err error) { a.Summaries, err = e.nearSummaries(ctx, q.Owner, session); return err }},
+		{"profile", func() (err error) { a.Profile, err = e.latestEntries(ctx, q.Owner); return err }},
+	} {
+		if err := r.part(part.read); err != nil {
+			r.skip(part.name, err)
+		}
+	}
+	a.Similar = r.hits
+	took := e.Now().Sub(started)
+	e.Metrics.Recalled(took, r.parts...)
+	r.trace(a.trace, "", took)
+	return a
+}
+
+// similar finds turns, the most similar first, by the rules of reach and threshold.
+func (r *recalling) similar(ctx context.Context, topK int) error {
+	query := recall.NewQuery(clip(r.q.Text, maxQuestion), r.now, recall.QueryOptions{Expand: r.e.opts.Recall.Expand})
+	s := r.wanted(ctx, query)
+	s.Scopes, s.Kinds = []memory.Scope{r.q.Scope}, []memory.Kind{memory.KindTurn}
+	hits, err := r.ranked(ctx, query, s, topK)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(hits, func(a, b memory.Hit) int { return cmp.Compare(Similarity(b), Similarity(a)) })
+	r.hits = hits[:min(topK, len(hits))]
+	r.overtaken(ctx)
+	return nil
+}
+
+// recentTurns returns the last turns of a session that tell something, oldest first.
+func (e *Engine) recentTurns(ctx context.Context, owner memory.Owner, session string, most int) ([]memory.Turn, error) {
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: session, Last: most})
+	if err != nil {
+		return nil, fmt.Errorf("read the session: %w", err)
+	}
+	return slices.DeleteFunc(turns, func(t memory.Turn) bool {
+		return t.Content == "" || t.Role != memory.RoleUser && t.Role != memory.RoleAssistant
+	}), nil
+}
+
+// nearSummaries returns the session's summary, then the newest of the user's others.
+func (e *Engine) nearSummaries(ctx context.Context, owner memory.Owner, session string) ([]memory.Summary, error) {
+	own, err := e.summaries(ctx, owner, session)
+	if err != nil {
+		return nil, fmt.Errorf("read the session's summary: %w", err)
+	}
+	page, err := e.Store.List(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Limit: nearSummaries + len(own)})
+	if err != nil {
+		return nil, fmt.Errorf("read summaries: %w", err)
+	}
+	for _, m := range page.Memories {
+		if m.Summary != nil && m.Summary.Scope.Conversation != session {
+			own = append(own, *m.Summary)
+		}
+	}
+	return own[:min(nearSummaries, len(own))], nil
+}
+
+// latestEntries returns the profile entries that were written last.
+func (e *Engine) latestEntries(ctx context.Context, owner memory.Owner) ([]memory.ProfileEntry, error) {
+	entries, err := e.Store.Profile(ctx, owner, memory.At{})
+	if err != nil {
+		return nil, fmt.Errorf("read the profile: %w", err)
+	}
+	entries = told(entries)
+	slices.SortStableFunc(entries, func(a, b memory.ProfileEntry) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
+	return entries[:min(nearEntries, len(entries))], nil
+}
+
+// known are the hits that an answer without a model may repeat: what was said, and the
+// profile entries that the query names.
+func (a Around) known() []memory.Hit {
+	hits := slices.Clone(a.Similar)
+	for _, p := range a.Profile {
+		f := memory.Fact{Content: p.Key + ": " + p.Value, ObservedAt: p.UpdatedAt, CreatedAt: p.UpdatedAt, Status: memory.Active}
+		hits = append(hits, memory.Hit{Memory: memory.Memory{Fact: &f}})
+	}
+	return hits
+}

@@ -1,0 +1,98 @@
+package query
+
+import (
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/memory"
+)
+
+// response is the answer to POST /query, in seed 2's fields, with the session that it
+// was kept in.
+type response struct {
+	Response      string        `json:"response"`
+	Citations     []citation    `json:"citations"`
+	MemoryContext memoryContext `json:"memory_context"`
+	Intent        engine.Intent `json:"intent"`
+	AgentsUsed    []string      `json:"agents_used"`
+	NeedMemory    bool          `json:"need_memory"`
+	MemoryReason  string        `json:"memory_reason"`
+	SessionID     string        `json:"session_id"`
+	Model         string        `json:"model"`
+}
+
+// citation is a message that the answer was written with.
+type citation struct {
+	ID         string      `json:"id"`
+	SessionID  string      `json:"session_id"`
+	Role       memory.Role `json:"role"`
+	Content    string      `json:"content"`
+	Similarity float64     `json:"similarity"`
+	Timestamp  time.Time   `json:"timestamp"`
+}
+
+// memoryContext is what memory held around the query. It is empty, but there, where
+// memory was not read.
+type memoryContext struct {
+	Context        []similar `json:"context"`
+	RecentMessages []message `json:"recent_messages"`
+	Summaries      []summary `json:"summaries"`
+	Memories       []entry   `json:"memories"`
+	EmbeddingDim   int       `json:"query_embedding_dim"`
+}
+
+type similar struct {
+	Role       memory.Role `json:"role"`
+	Content    string      `json:"content"`
+	Similarity float64     `json:"similarity"`
+	Timestamp  time.Time   `json:"timestamp"`
+	SessionID  string      `json:"session_id"`
+}
+
+type message struct {
+	Role      memory.Role `json:"role"`
+	Content   string      `json:"content"`
+	Timestamp time.Time   `json:"timestamp"`
+}
+
+type summary struct {
+	SessionID    string    `json:"session_id"`
+	Summary      string    `json:"summary"`
+	MessageCount int       `json:"message_count"`
+	Model        string    `json:"model"`
+	Timestamp    time.Time `json:"timestamp"`
+}
+
+type entry struct {
+	Key        string    `json:"key"`
+	Value      string    `json:"value"`
+	UpdatedAt  time.Time `json:"updated_at"`
+	TokenCount int       `json:"tokenCount"`
+}
+
+func responseOf(a engine.Queried) response {
+	out := response{
+		Response: a.Response, Citations: []citation{}, Intent: a.Intent, AgentsUsed: a.Agents,
+		NeedMemory: a.NeedMemory, MemoryReason: a.Reason, SessionID: a.Session, Model: a.Model,
+		MemoryContext: memoryContext{Context: []similar{}, RecentMessages: []message{}, Summaries: []summary{}, Memories: []entry{}, EmbeddingDim: a.Around.Dims},
+	}
+	for _, h := range a.Cited {
+		t := h.Memory.Turn
+		out.Citations = append(out.Citations, citation{t.ID, t.Conversation, t.Role, t.Content, engine.Similarity(h), t.CreatedAt})
+	}
+	c := &out.MemoryContext
+	for _, h := range a.Around.Similar {
+		t := h.Memory.Turn
+		c.Context = append(c.Context, similar{t.Role, t.Content, engine.Similarity(h), t.CreatedAt, t.Conversation})
+	}
+	for _, t := range a.Around.Recent {
+		c.RecentMessages = append(c.RecentMessages, message{t.Role, t.Content, t.CreatedAt})
+	}
+	for _, s := range a.Around.Summaries {
+		c.Summaries = append(c.Summaries, summary{s.Scope.Conversation, s.Text, s.MessageCount, s.Model, s.CreatedAt})
+	}
+	for _, p := range a.Around.Profile {
+		c.Memories = append(c.Memories, entry{p.Key, p.Value, p.UpdatedAt, p.Tokens})
+	}
+	return out
+}
