@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -63,11 +64,20 @@ func (w *traces) write(at time.Time) *entry {
 	return e
 }
 
+// recoveredRun begins the ids of runs that left nothing by which to tell what they were
+// called.
+const recoveredRun = "recovered-"
+
+// recovered reports whether an entry is of such a run, and one that raised no version.
+func (e *entry) recovered() bool {
+	return e.Run != nil && strings.HasPrefix(e.Run.ID, recoveredRun) && !e.raises()
+}
+
 // run makes the write a run, if it is nothing yet.
 func (w *traces) run(at time.Time) *entry {
 	e := w.write(at)
 	if e.Run == nil && e.Batch == nil {
-		e.Run = &runLine{ID: "recovered-" + at.Format(time.RFC3339Nano), Kind: "recovered"}
+		e.Run = &runLine{ID: recoveredRun + at.Format(time.RFC3339Nano), Kind: "recovered"}
 	}
 	return e
 }
@@ -282,7 +292,7 @@ func (w *traces) fill(after, to int64, from, until time.Time) {
 			e.Batch, e.Run = &batchLine{Conversation: w.bare[0]}, nil
 			w.bare = w.bare[1:]
 		case e.Run == nil:
-			e.Run = &runLine{ID: fmt.Sprintf("recovered-%d", after), Kind: "recovered"}
+			e.Run = &runLine{ID: fmt.Sprintf("%s%d", recoveredRun, after), Kind: "recovered"}
 			fallthrough
 		default:
 			e.Raises = true

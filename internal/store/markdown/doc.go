@@ -16,9 +16,8 @@
 // was deleted, or is older, has the journal replayed into it under the times of then,
 // so that versions, times, ids and journal come out the same. Vectors are not in the
 // journal: whoever opens the vault embeds what has none. Nor are traces and what
-// models cost, and a job that a replay brings back begins anew. A database put back
-// from a backup that lacks marks of learned turns and nothing else is not known to be
-// older.
+// models cost, and a job that a replay brings back begins anew. That a database is
+// older shows in its version, or in turns that the journal knows as learned from.
 //
 // Erasing takes words out of the store within, then out of every line of the journal,
 // then out of the files; a crash in between is made good at the next start. The lines

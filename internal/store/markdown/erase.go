@@ -264,6 +264,10 @@ func (f *files) fromStart() {
 	for i := range f.queue {
 		f.queue[i].from = 0
 	}
+	for owner, h := range f.heads {
+		h.Tail = min(h.Tail, 1)
+		f.heads[owner] = h
+	}
 }
 
 // copyBlanked copies the first size bytes of a journal without words that were erased.

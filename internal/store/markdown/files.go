@@ -149,21 +149,16 @@ func (f *files) journalled(group []*ticket, size int64) {
 		for _, target := range t.targets {
 			f.enqueue(item{key{t.owner, target}, from})
 		}
-		h := f.heads[t.owner]
-		h.Version = max(h.Version, t.version)
-		if t.commits && t.at.After(h.At) {
-			h.At = t.at
-		}
-		f.heads[t.owner] = h
+		f.heads[t.owner] = f.heads[t.owner].next(t.version, t.at, t.commits, t.raises, from)
 		from += int64(len(t.text))
 	}
 	f.size = size
 }
 
-func (f *files) noteHead(owner memory.Owner, version int64, at time.Time) {
+func (f *files) noteHead(owner memory.Owner, h head) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.heads[owner] = head{version, at}
+	f.heads[owner] = h
 }
 
 func (f *files) journalledTo(size int64) {

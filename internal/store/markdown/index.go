@@ -51,6 +51,25 @@ type key struct {
 type head struct {
 	Version int64     `json:"version"`
 	At      time.Time `json:"at"`
+
+	// Tail is one more than the byte at which the first run begins that was written since
+	// the version rose, 0 for none: by the version alone nobody sees that a store lacks it.
+	Tail int64 `json:"tail,omitempty"`
+}
+
+// next is where an owner stands after a line.
+func (h head) next(version int64, at time.Time, commits, raises bool, begin int64) head {
+	h.Version = max(h.Version, version)
+	if commits && at.After(h.At) {
+		h.At = at
+	}
+	switch {
+	case raises:
+		h.Tail = 0
+	case commits && h.Tail == 0:
+		h.Tail = begin + 1
+	}
+	return h
 }
 
 // index is the snapshot of the files: what Loci last wrote, and up to where in the

@@ -17,6 +17,7 @@ type order struct {
 	known  bool       // the journal names this owner
 	head   int64      // version of the last line that was queued
 	at     time.Time  // latest time of a line that was queued
+	tail   int64      // [head.Tail] at the start
 	flying int        // calls that are in the store within
 	early  []*ticket  // lines that wait for one of a lower version
 }

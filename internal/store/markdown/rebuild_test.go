@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"maps"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -205,7 +205,7 @@ func TestOlderDatabaseCatchesUp(t *testing.T) {
 	histories(t, false, func(e *ending, was map[memory.Owner][]known) {
 		journal := filepath.Join(e.dir, ownFolder, journalFile)
 		whole := readFile(e.t, journal)
-		writeFile(e.t, journal, cutLines(whole, older(e.t, whole)))
+		writeFile(e.t, journal, cutLines(whole, rand.IntN(1+bytes.Count(whole, []byte("\n")))))
 		within := inSQLite(filepath.Join(e.dir, "older", "loci.db"))
 		e.reopen("the beginning of the journal", within, nil)
 		writeFile(e.t, journal, whole)
@@ -217,29 +217,6 @@ func TestOlderDatabaseCatchesUp(t *testing.T) {
 		e.forget = forgetJobs // one that was done since may be done again
 		e.reopen("an older database", within, was)
 	})
-}
-
-// older is how many lines of a journal an older database may have: what it lacks of an
-// owner raises the version, by which it is known to be older.
-func older(t *testing.T, journal []byte) int {
-	t.Helper()
-	lines := bytes.SplitAfter(bytes.TrimSuffix(journal, []byte("\n")), []byte("\n"))
-	n := rand.IntN(len(lines) + 1)
-	for ; n > 0; n-- {
-		lacks, raised := map[memory.Owner]bool{}, map[memory.Owner]bool{}
-		for _, text := range lines[n:] {
-			entry, err := readEntry(bytes.TrimSpace(text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			lacks[entry.Owner] = true
-			raised[entry.Owner] = raised[entry.Owner] || entry.raises()
-		}
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(lacks)), func(o memory.Owner) bool { return !raised[o] }) {
-			break
-		}
-	}
-	return n
 }
 
 // TestJournalIsBroughtUp loses the last lines of a journal, as a crash would after
@@ -486,6 +463,108 @@ func TestLearnedMarksAreBroughtUp(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+		})
+	}
+}
+
+// TestWhoIsKnownStaysWhereTheyWere ends a job, and nothing else, between two starts.
+func TestWhoIsKnownStaysWhereTheyWere(t *testing.T) {
+	dir := t.TempDir()
+	open := func() *Store {
+		t.Helper()
+		s, err := Open(t.Context(), dir, inSQLite(filepath.Join(dir, "db", "loci.db")), Options{Home: memtest.Ana})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open()
+	b := memtest.Batch(memtest.Ana, "c", 0, "I drink tea")
+	b.Jobs = []memory.Job{memtest.Job(memtest.Ana, memory.JobLearn, b.Turns[0].ID)}
+	if _, err := s.Append(t.Context(), memtest.Ana, b); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = open()
+		if j, err := s.Claim(t.Context(), []memory.JobKind{memory.JobLearn}, time.Minute); err == nil {
+			if err := s.Finish(t.Context(), j.Lease, memory.Outcome{Done: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if journal := readFile(t, filepath.Join(dir, ownFolder, journalFile)); bytes.Count(journal, []byte(b.Turns[0].Content)) != 1 {
+		t.Errorf("the journal has to say it once:\n%s", journal)
+	}
+}
+
+// TestDatabaseThatLacksLearnedMarksAloneCatchesUp puts back a copy of the database, since
+// which turns were learned from and no version rose.
+func TestDatabaseThatLacksLearnedMarksAloneCatchesUp(t *testing.T) {
+	t.Parallel()
+	for name, erase := range map[string]bool{"as it was": false, "after somebody else's words were erased": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			db := filepath.Join(dir, "db")
+			session := func(do func(s *Store)) {
+				t.Helper()
+				s, err := Open(t.Context(), dir, inSQLite(filepath.Join(db, "loci.db")), Options{Home: memtest.Ana})
+				if err != nil {
+					t.Fatal(err)
+				}
+				do(s)
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			said := memtest.Batch(memtest.Ana, "c", 0, "I drink tea")
+			bens := memtest.Batch(memtest.Ben, "c", 0, "I drink coffee")
+			learned := func(s *Store) time.Time {
+				t.Helper()
+				found, err := s.Get(t.Context(), memtest.Ana, said.Turns[0].ID)
+				if err != nil || len(found) != 1 {
+					t.Fatalf("the turn: %v, %v", found, err)
+				}
+				return found[0].Turn.LearnedAt
+			}
+			session(func(s *Store) {
+				if _, err := s.Append(t.Context(), memtest.Ben, bens); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.Append(t.Context(), memtest.Ana, said); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if err := os.CopyFS(db+" of then", os.DirFS(db)); err != nil {
+				t.Fatal(err)
+			}
+			var want time.Time
+			session(func(s *Store) {
+				run := memtest.Run("learns")
+				run.Learned = []string{said.Turns[0].ID}
+				if _, err := s.Apply(t.Context(), memtest.Ana, run); err != nil {
+					t.Fatal(err)
+				}
+				want = learned(s)
+				if erase {
+					if _, err := s.Erase(t.Context(), memtest.Ben, memtest.Run("erases"), bens.Turns[0].ID); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+			if err := errors.Join(os.RemoveAll(db), os.Rename(db+" of then", db)); err != nil {
+				t.Fatal(err)
+			}
+			session(func(s *Store) {
+				if got := learned(s); !got.Equal(want) || got.IsZero() {
+					t.Errorf("learned from at %v, was %v", got, want)
+				}
+			})
 		})
 	}
 }

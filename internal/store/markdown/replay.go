@@ -53,6 +53,14 @@ func (s *Store) begin(ctx context.Context) error {
 		}
 		if versions[i] == 0 && o.head == 0 && !o.at.IsZero() {
 			behind[owner] = 0 // runs that changed nothing, but queued jobs: done again they are no-ops
+		} else if versions[i] == o.head && o.tail > 0 {
+			lacks, err := s.lacksMarks(ctx, owner, o.tail-1)
+			if err != nil {
+				return fmt.Errorf("look for turns of %s that were learned from: %w", owner, err)
+			}
+			if lacks {
+				behind[owner] = versions[i]
+			}
 		}
 	}
 	if s.erasing() {
@@ -70,6 +78,24 @@ func (s *Store) begin(ctx context.Context) error {
 		return s.adopt(ctx)
 	}
 	return nil
+}
+
+// lacksMarks reports whether the store within does not know that turns were learned from
+// which the journal names from a byte on: it was put back from a copy that is older by
+// that alone.
+func (s *Store) lacksMarks(ctx context.Context, owner memory.Owner, from int64) (bool, error) {
+	var turns []string
+	_, err := readJournal(s.own(journalFile), from, func(e entry, _, _ int64) error {
+		if e.Owner == owner && e.Run != nil {
+			turns = append(turns, e.Run.Learned...)
+		}
+		return nil
+	})
+	if err != nil || len(turns) == 0 {
+		return false, err
+	}
+	found, err := s.Store.Get(ctx, owner, turns...)
+	return slices.ContainsFunc(found, func(m memory.Memory) bool { return m.Turn != nil && m.Turn.LearnedAt.IsZero() }), err
 }
 
 // marked leaves a sign that the vault is open, and reports whether the last one to
@@ -94,21 +120,22 @@ func (s *Store) readHeads() (int64, error) {
 	if from == 0 {
 		clear(s.files.index.Heads)
 	}
+	heads := map[memory.Owner]head{}
 	for owner, h := range s.files.index.Heads {
-		o := s.orders.get(owner)
-		o.known, o.head, o.at = true, h.Version, h.At
+		s.orders.get(owner).known = true
+		heads[owner] = h
 	}
 	size, err := readJournal(path, from, func(e entry, begin, end int64) error {
-		o := s.orders.get(e.Owner)
-		o.known = true
-		o.head = max(o.head, e.Version)
-		if e.commits() && e.At.After(o.at) {
-			o.at = e.At
-		}
+		s.orders.get(e.Owner).known = true
+		heads[e.Owner] = heads[e.Owner].next(e.Version, e.At, e.commits(), e.raises(), begin)
 		s.files.due(e.Owner, e.targets(), begin)
-		s.files.noteHead(e.Owner, o.head, o.at)
 		return nil
 	})
+	for owner, h := range heads {
+		o := s.orders.get(owner)
+		o.head, o.at, o.tail = h.Version, h.At, h.Tail
+		s.files.noteHead(owner, h)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("read the journal: %w", err)
 	}
@@ -184,6 +211,9 @@ func (s *Store) again(ctx context.Context, e entry) error {
 	receipt, err := s.repeat(ctx, e)
 	if err != nil {
 		return err
+	}
+	if e.recovered() && receipt.Version == e.Version {
+		return nil // what the store within has under another id, and which changes nothing there
 	}
 	if !receipt.Again && (receipt.Version != e.Version || !receipt.At.Equal(e.At)) {
 		return memory.Errorf(memory.Conflict, "the database is of another history: version %d of %s at %v is %d at %v there; move the database away to have it built anew",
