@@ -63,6 +63,8 @@ drift: ## fail if a generated file is not what its generator makes
 unit: ## run the tests, with the race detector and coverage
 	@echo "== go test$(if $(RACE), -race)"
 	@if [ -z "$(HAS_CC)" ]; then echo "  race detector: it needs a C compiler, e.g. apt-get install gcc libc6-dev" | tee -a $(SKIPPED); fi
+	@if ! command -v initdb >/dev/null 2>&1 && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && [ -z "$$TEST_POSTGRES" ]; then \
+	echo "  PostgreSQL: it is not tried: install Debian's postgresql, or name a server in TEST_POSTGRES" | tee -a $(SKIPPED); fi
 	@$(GO) test $(RACE) -cover $(TEST_FLAGS) ./...
 
 # A module of its own: its dependencies are other people's clients, not Loci's.

@@ -38,6 +38,7 @@ var house = rules{
 		{"memory"},
 		{"memory/memtest"},
 		{"memory/storetest"},
+		{"internal/store/sqlstore/pgtest"},
 		{"internal/vector", "internal/text", "internal/wire", "internal/prompt", "internal/httpx", "internal/obs", "internal/filelock", "client"},
 		{"internal/tensor"},
 		{"internal/recall", "internal/learn", "internal/index", "internal/dialog", "internal/store/*", "internal/model/*", "internal/jobs"},
@@ -57,6 +58,7 @@ var house = rules{
 		"github.com/goccy/go-yaml":            {".", "internal/store/markdown"},
 		"github.com/google/jsonschema-go":     {"internal/learn", "internal/prompt"},
 		"github.com/google/uuid":              {"memory/memtest", "internal/engine", "internal/front/*", "internal/cli", "bench", "."},
+		"github.com/jackc/pgx/v5":             {"internal/store/sqlstore", "internal/store/sqlstore/pgtest"},
 		"github.com/knadh/koanf":              {"."},
 		"github.com/go-viper/mapstructure/v2": {"."},
 		"github.com/philippgille/chromem-go":  {"bench"}, // to be measured beside it

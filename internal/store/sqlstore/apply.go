@@ -16,8 +16,8 @@ func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, c
 		return memory.Receipt{}, err
 	}
 	var receipt memory.Receipt
-	err := s.write(ctx, func(t *tx) (err error) {
-		receipt, err = t.apply(s.time(), owner, run, changes)
+	err := s.write(ctx, owner, func(t *tx) (err error) {
+		receipt, err = t.apply(owner, run, changes)
 		return err
 	})
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, c
 	return receipt, nil
 }
 
-func (t *tx) apply(now time.Time, owner memory.Owner, run memory.Run, changes []memory.Change) (memory.Receipt, error) {
+func (t *tx) apply(owner memory.Owner, run memory.Run, changes []memory.Change) (memory.Receipt, error) {
 	if first, found, err := t.receipt(owner, run.ID); found || err != nil {
 		return first, err
 	}
@@ -34,12 +34,12 @@ func (t *tx) apply(now time.Time, owner memory.Owner, run memory.Run, changes []
 		return memory.Receipt{}, err
 	}
 	if run.Lease != nil {
-		if _, err := t.attempts(now, owner, *run.Lease); err != nil {
+		if _, err := t.attempts(owner, *run.Lease); err != nil {
 			return memory.Receipt{}, err
 		}
 	}
 	raises := len(changes)+len(run.Vectors) > 0
-	w, err := t.begin(now, owner, raises)
+	w, err := t.begin(owner, raises)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
@@ -99,15 +99,18 @@ type write struct {
 
 // begin starts a write at the owner's next time and, if it raises the version,
 // under the next version.
-func (t *tx) begin(now time.Time, owner memory.Owner, raises bool) (*write, error) {
-	w := &write{tx: t, owner: owner, at: now, wrote: map[string]bool{}}
-	var last time.Time
-	err := t.row(`SELECT version, clock FROM owners WHERE owner = ?`, []any{owner}, &w.version, asTime{&last})
-	if err != nil && !noRows(err) {
-		return nil, fmt.Errorf("read the owner's version: %w", err)
+func (t *tx) begin(owner memory.Owner, raises bool) (*write, error) {
+	now, err := t.time()
+	if err != nil {
+		return nil, err
 	}
-	if !w.at.After(last) {
-		w.at = last.Add(time.Microsecond)
+	last, err := t.owner(owner)
+	if err != nil {
+		return nil, err
+	}
+	w := &write{tx: t, owner: owner, version: last.version, at: now, wrote: map[string]bool{}}
+	if !w.at.After(last.clock) {
+		w.at = last.clock.Add(time.Microsecond)
 	}
 	if w.raised = raises; raises {
 		w.version++
@@ -210,12 +213,4 @@ func (w *write) checkDuplicate(after memory.Image) error {
 		return fmt.Errorf("look for a duplicate: %w", err)
 	}
 	return memory.Errorf(memory.Duplicate, "fact %s says the same", other)
-}
-
-// wrap is nil for a nil error.
-func wrap(doing string, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	return nil
 }

@@ -13,7 +13,7 @@ type past map[string]memory.Image
 
 // past reads from the journal what later changes found before them.
 func (v *view) past(at time.Time) (past, error) {
-	rows, err := v.query(`SELECT target, before FROM journal WHERE owner = ?1 AND version > ifnull(
+	rows, err := v.query(`SELECT target, before FROM journal WHERE owner = ?1 AND version > coalesce(
 			(SELECT version FROM journal WHERE owner = ?1 AND at <= ?2 ORDER BY version DESC LIMIT 1), 0)
 		ORDER BY version DESC, ordinal DESC`, micros(at))
 	texts := map[string]string{}

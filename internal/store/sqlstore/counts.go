@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"github.com/loci-memory/loci/memory"
@@ -31,16 +30,19 @@ func (s *Store) Counts(ctx context.Context, owner memory.Owner) (memory.Counts, 
 	if err := checkOwner(owner); err != nil {
 		return memory.Counts{}, err
 	}
-	return scanCounts(s.reads.db.QueryRowContext(ctx, countsOfOwner, owner))
+	return s.counts(ctx, countsOfOwner, owner)
 }
 
 // Totals says how much there is over all owners: see [memory.Facts].
 func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
-	return scanCounts(s.reads.db.QueryRowContext(ctx, countsOfAll))
+	return s.counts(ctx, countsOfAll)
 }
 
-func scanCounts(row *sql.Row) (memory.Counts, error) {
+func (s *Store) counts(ctx context.Context, query string, args ...any) (memory.Counts, error) {
 	var n memory.Counts
-	err := row.Scan(&n.Facts, &n.Pending, &n.Turns, &n.Summaries, &n.Conversations, &n.Changes, &n.JobsQueued, &n.JobsParked)
+	err := s.reads.again(ctx, func() error {
+		rows, err := s.reads.ask(ctx, query, args...)
+		return only(rows, err, &n.Facts, &n.Pending, &n.Turns, &n.Summaries, &n.Conversations, &n.Changes, &n.JobsQueued, &n.JobsParked)
+	})
 	return n, wrap("count", err)
 }

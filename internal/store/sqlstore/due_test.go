@@ -32,7 +32,7 @@ func TestLookingInVainAsksTheDatabaseOnce(t *testing.T) {
 	}
 	known := func(want bool, when string) {
 		t.Helper()
-		if lines, sure, _ := r.writer.due.look(anyKind, kinds, micros(time.Now())); (sure && len(lines) == 0) != want {
+		if lines, sure, _ := r.known.due.look(anyKind, kinds, micros(time.Now())); (sure && len(lines) == 0) != want {
 			t.Errorf("%s: it is known that nothing is due: %v, want %v", when, !want, want)
 		}
 	}

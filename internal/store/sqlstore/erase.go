@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -24,20 +23,20 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 		return memory.Receipt{}, err
 	}
 	var receipt memory.Receipt
-	err := s.write(ctx, func(t *tx) (err error) {
-		receipt, err = t.erase(s.time(), owner, run, ids)
+	err := s.write(ctx, owner, func(t *tx) (err error) {
+		receipt, err = t.erase(owner, run, ids)
 		return err
 	})
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	if err := s.writer.scrub(ctx); err != nil {
+	if err := s.commits.scrub(ctx); err != nil {
 		return memory.Receipt{}, memory.Errorf(memory.Unavailable, "the words are erased, but may still be in the file's free pages or its log; erase again to remove them there: %w", err)
 	}
 	return receipt, nil
 }
 
-func (t *tx) erase(now time.Time, owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
+func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
 	if first, found, err := t.receipt(owner, run.ID); found || err != nil {
 		return first, err
 	}
@@ -46,7 +45,7 @@ func (t *tx) erase(now time.Time, owner memory.Owner, run memory.Run, ids []stri
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	if e.write, err = t.begin(now, owner, len(things) > 0); err != nil {
+	if e.write, err = t.begin(owner, len(things) > 0); err != nil {
 		return memory.Receipt{}, err
 	}
 	for i, before := range things {
@@ -200,7 +199,6 @@ func (e *eraser) past(target, id string) error {
 
 // rest removes what else may have the words, and lets followers begin anew.
 func (e *eraser) rest() error {
-	e.w.erased[e.owner] = e.at
 	for _, statement := range []string{
 		`DELETE FROM traces WHERE owner = ?`,
 		`UPDATE jobs SET error = '' WHERE owner = ? AND error <> ''`,
@@ -209,6 +207,9 @@ func (e *eraser) rest() error {
 		if _, err := e.exec(statement, e.owner); err != nil {
 			return fmt.Errorf("erase the rest: %w", err)
 		}
+	}
+	if e.session.into != nil { // the server sees to its own files
+		return nil
 	}
 	_, err := e.exec(toScrub)
 	return wrap("mark the file", err)

@@ -105,8 +105,8 @@ func TestErasedWordsAreInNoFileAfterARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids := marzipan(t, s)
-	err = s.write(ctx, func(t *tx) error {
-		_, err := t.erase(s.time(), memtest.Ana, memtest.Run("erase"), ids)
+	err = s.write(ctx, "", func(t *tx) error {
+		_, err := t.erase(memtest.Ana, memtest.Run("erase"), ids)
 		return err
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ const maxHeads = 1 << 16
 // writer tells of each commit before its callers are told; so whoever begins to
 // read after an acknowledged write finds its version or a later one.
 type heads struct {
+	off     bool         // they learn nothing
 	mu      sync.RWMutex // guards both
 	of      map[memory.Owner]int64
 	commits uint64 // that were told of
@@ -40,7 +41,7 @@ func (h *heads) find(owners []memory.Owner, versions []int64) (commits uint64, a
 func (h *heads) learn(owners []memory.Owner, versions []int64, commits uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if commits != h.commits {
+	if h.off || commits != h.commits {
 		return
 	}
 	h.makeRoom(len(owners))

@@ -110,8 +110,8 @@ func TestRefusedWriteRaisesNoVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	refusal := errors.New("refused")
-	err := r.write(t.Context(), func(tx *tx) error {
-		if _, err := tx.append(r.time(), memtest.Ana, turnOf(memtest.Ana, "refused")); err != nil {
+	err := r.write(t.Context(), "", func(tx *tx) error {
+		if _, err := tx.append(memtest.Ana, turnOf(memtest.Ana, "refused")); err != nil {
 			return err
 		}
 		return refusal

@@ -124,7 +124,7 @@ func (w *write) point(table, column, fact string, before, after []string) error 
 		}
 	}
 	for _, come := range after {
-		if _, err := w.exec(`INSERT OR IGNORE INTO `+table+` (owner, `+column+`, fact) VALUES (?, ?, ?)`, w.owner, come, fact); err != nil {
+		if _, err := w.exec(`INSERT INTO `+table+` (owner, `+column+`, fact) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, w.owner, come, fact); err != nil {
 			return fmt.Errorf("write %s: %w", table, err)
 		}
 	}

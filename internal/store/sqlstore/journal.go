@@ -111,7 +111,7 @@ func (v *view) standing(targets []string) (map[string]memory.Image, error) {
 	images := map[string]memory.Image{}
 	for kind, of := range ids {
 		query, scan := thingOf(v.owner, kind)
-		rows, err := v.query(query+` IN (SELECT value FROM json_each(?))`, list(of))
+		rows, err := v.query(query+` IN (SELECT value FROM json_each(?))`, listed(of))
 		found, err := collect(rows, err, scan)
 		if err != nil {
 			return nil, fmt.Errorf("read each %s: %w", kind, err)
@@ -144,7 +144,11 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 	if q.ID != "" {
 		at := strings.LastIndex(q.ID, "/")
 		w.run(owner, q.ID[:max(at, 0)])
-		w.and(`j.ordinal = ?`, q.ID[at+1:])
+		ordinal, err := strconv.Atoi(q.ID[at+1:])
+		if err != nil {
+			ordinal = -1 // of no change
+		}
+		w.and(`j.ordinal = ?`, ordinal)
 	}
 	if q.Action != "" {
 		w.and(`j.action = ?`, q.Action)
@@ -157,7 +161,11 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 		if err != nil {
 			return where{}, err
 		}
-		w.and(`(j.version, j.ordinal) < (?, CAST(? AS INTEGER))`, after.at, after.id)
+		ordinal, err := strconv.Atoi(after.id)
+		if err != nil {
+			return where{}, memory.Errorf(memory.Invalid, "%q is no cursor", q.Cursor)
+		}
+		w.and(`(j.version, j.ordinal) < (?, ?)`, after.at, ordinal)
 	}
 	return w, nil
 }

@@ -13,16 +13,16 @@ func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []st
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return nil, err
 	}
-	next, known, commits := s.writer.settled.supersededBy(owner, turns)
+	next, known, commits := s.known.settled.supersededBy(owner, turns)
 	if known {
 		return next, nil
 	}
-	next = map[string][]string{}
 	err := s.reads.look(ctx, owner, func(v *view) error {
+		next = map[string][]string{}
 		rows, err := v.query(`SELECT t.turn, f.superseded_by
 			FROM fact_turns t CROSS JOIN facts f ON f.owner = t.owner AND f.id = t.fact
 			WHERE t.owner = ? AND t.turn IN (SELECT value FROM json_each(?)) AND +f.status = 'superseded'
-			ORDER BY f.created_at DESC, f.id DESC`, orNone(turns))
+			ORDER BY f.created_at DESC, f.id DESC`, listed(turns))
 		_, err = collect(rows, err, func(row scanner) (turn string, err error) {
 			var by string
 			err = row.Scan(&turn, &by)
@@ -32,7 +32,7 @@ func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []st
 		return wrap("read what took the place of facts", err)
 	})
 	if err == nil {
-		s.writer.settled.learnNext(owner, turns, next, commits)
+		s.known.settled.learnNext(owner, turns, next, commits)
 	}
 	return next, err
 }

@@ -45,13 +45,13 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return nil, err
 	}
-	byID, missing, commits := s.writer.recent.find(owner, ids)
+	byID, missing, commits := s.known.recent.find(owner, ids)
 	if len(missing) > 0 {
 		read, err := s.read(ctx, owner, missing)
 		if err != nil {
 			return nil, err
 		}
-		if !s.writer.recent.learn(owner, read, commits) && len(byID) > 0 {
+		if !s.known.recent.learn(owner, read, commits) && len(byID) > 0 {
 			// A commit came in between: what was known may be older than what was read.
 			if read, err = s.read(ctx, owner, ids); err != nil {
 				return nil, err
@@ -119,13 +119,13 @@ func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (m
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return memory.Page{}, err
 	}
-	facts, known, commits := s.writer.settled.pinnedFacts(owner)
+	facts, known, commits := s.known.settled.pinnedFacts(owner)
 	if known {
 		return memory.Page{Memories: facts}, nil
 	}
 	page, err := s.list(ctx, owner, q)
 	if err == nil && page.Next == "" {
-		s.writer.settled.learnPinned(owner, page.Memories, commits)
+		s.known.settled.learnPinned(owner, page.Memories, commits)
 	}
 	return page, err
 }
@@ -134,6 +134,7 @@ func (s *Store) list(ctx context.Context, owner memory.Owner, q memory.Query) (m
 	limit := limited(q.Limit)
 	var found []memory.Memory
 	err := s.reads.see(ctx, owner, func(v *view) error {
+		found = nil
 		list := v.list
 		if !q.At.AsOf.IsZero() {
 			p, err := v.past(q.At.AsOf)
@@ -211,21 +212,57 @@ func (v *view) list(from source, q memory.Query, limit int) ([]memory.Memory, er
 				table += byPin
 			}
 		}
-		if q.Text != "" {
+		page := v.page
+		switch {
+		case q.Text != "" && v.conn.into != nil:
+			page = v.containing
+		case q.Text != "":
 			w.and(containsFold+`(content, ?)`, q.Text)
 		}
-		if err := w.after(q.Cursor, `created_at`); err != nil {
-			return nil, err
-		}
-		rows, err := v.query(`SELECT `+from.columns+` FROM `+table+` `+w.text()+`
-			ORDER BY created_at DESC, id DESC`+limitOf(limit), w.args...)
-		some, err := collect(rows, err, func(row scanner) (memory.Memory, error) { return from.scan(v.owner, row) })
+		some, err := page(from, table, w, q, limit)
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", from.table, err)
 		}
 		all = append(all, some...)
 	}
 	return all, nil
+}
+
+// page returns what follows q's cursor of what w selects, newest first, at least as
+// much as limit if there is so much.
+func (v *view) page(from source, table string, w where, q memory.Query, limit int) ([]memory.Memory, error) {
+	if err := w.after(q.Cursor, `created_at`); err != nil {
+		return nil, err
+	}
+	rows, err := v.query(`SELECT `+from.columns+` FROM `+table+` `+w.text()+`
+		ORDER BY created_at DESC, id DESC`+limitOf(limit), w.args...)
+	return collect(rows, err, func(row scanner) (memory.Memory, error) { return from.scan(v.owner, row) })
+}
+
+// scanned is how many memories are read at a time to look for a text in them.
+const scanned = 512
+
+// containing is page for a database that cannot compare as [memory.ContainsFold] does:
+// it reads page after page, and keeps what has q's text.
+func (v *view) containing(from source, table string, w where, q memory.Query, limit int) ([]memory.Memory, error) {
+	var found []memory.Memory
+	for len(found) < limit {
+		some, err := v.page(from, table, w, q, scanned)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range some {
+			if memory.ContainsFold(m.Content(), q.Text) {
+				found = append(found, m)
+			}
+		}
+		if len(some) < scanned {
+			break
+		}
+		last := some[len(some)-1]
+		q.Cursor = cursor{micros(last.CreatedAt()), last.ID()}.String()
+	}
+	return found, nil
 }
 
 // listLinks returns all links that match: they are few, and their facts are

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -20,8 +19,8 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 		return memory.Receipt{}, err
 	}
 	var receipt memory.Receipt
-	err := s.write(ctx, func(t *tx) (err error) {
-		receipt, err = t.append(s.time(), owner, b)
+	err := s.write(ctx, owner, func(t *tx) (err error) {
+		receipt, err = t.append(owner, b)
 		return err
 	})
 	if err != nil {
@@ -30,7 +29,7 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 	return receipt, nil
 }
 
-func (t *tx) append(now time.Time, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
+func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
 	marked := false
 	if b.Run != "" && (len(b.Marks) > 0 || len(b.Turns) == 0) {
 		var err error
@@ -44,7 +43,7 @@ func (t *tx) append(now time.Time, owner memory.Owner, b memory.Batch) (memory.R
 	if len(b.Turns) == 0 && marked {
 		return t.unchanged(owner, b.Run)
 	}
-	w, err := t.begin(now, owner, true)
+	w, err := t.begin(owner, true)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
@@ -76,9 +75,8 @@ func (t *tx) append(now time.Time, owner memory.Owner, b memory.Batch) (memory.R
 
 // unchanged is the receipt of a batch that was there already.
 func (t *tx) unchanged(owner memory.Owner, run string) (memory.Receipt, error) {
-	r := memory.Receipt{Run: run, Again: true}
-	err := t.row(`SELECT version, clock FROM owners WHERE owner = ?`, []any{owner}, &r.Version, asTime{&r.At})
-	return r, wrap("read the owner's version", err)
+	last, err := t.owner(owner)
+	return memory.Receipt{Run: run, Again: true, Version: last.version, At: last.clock}, err
 }
 
 // turns writes the turns that are not there yet, and their conversation, and
@@ -138,9 +136,9 @@ func (w *write) converse(c memory.Conversation, messages int) error {
 	}
 	_, err := w.exec(`INSERT INTO conversations (owner, `+conversationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (owner, id) DO UPDATE SET
-		title = CASE title WHEN '' THEN excluded.title ELSE title END,
-		message_count = message_count + excluded.message_count,
-		updated_at = max(updated_at, excluded.updated_at)`,
+		title = CASE conversations.title WHEN '' THEN excluded.title ELSE conversations.title END,
+		message_count = conversations.message_count + excluded.message_count,
+		updated_at = CASE WHEN excluded.updated_at > conversations.updated_at THEN excluded.updated_at ELSE conversations.updated_at END`,
 		w.owner, c.ID, c.Project, c.Agent, c.Title, list(c.Contexts), c.Rules, messages, micros(c.CreatedAt), micros(c.UpdatedAt))
 	return wrap("write the conversation", err)
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-//go:embed migrations/*.sql
+//go:embed migrations/*/*.sql
 var migrations embed.FS
 
 // migrate brings the schema up to date, each step in a transaction of its own. It
 // refuses a schema that a newer binary made.
-func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect) error {
-	steps, err := fs.Sub(migrations, "migrations")
+func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder string) error {
+	steps, err := fs.Sub(migrations, "migrations/"+folder)
 	if err != nil {
 		return err
 	}

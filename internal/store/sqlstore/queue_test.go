@@ -144,7 +144,7 @@ func BenchmarkNextJob(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("%d owners", owners), func(b *testing.B) {
 			b.ReportAllocs()
-			err := s.write(b.Context(), func(t *tx) error {
+			err := s.write(b.Context(), "", func(t *tx) error {
 				for b.Loop() {
 					if _, _, err := t.next(time.Now(), `["learn","summarize"]`); noRows(err) != (owners == 1) || err != nil && !noRows(err) {
 						return err

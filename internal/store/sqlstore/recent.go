@@ -14,7 +14,8 @@ const maxRecent = 12 << 20
 // the writer says what each commit changes before its callers are told. So what
 // is found here is what the database would answer to somebody who asks now.
 type recent struct {
-	mu sync.Mutex // guards what follows
+	off bool       // they learn nothing
+	mu  sync.Mutex // guards what follows
 
 	// commits is odd while one is under way: then what the database answers may be
 	// newer than what is here.
@@ -69,7 +70,7 @@ func (r *recent) learn(owner memory.Owner, read map[string][]memory.Memory, comm
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if commits != r.commits || commits%2 == 1 {
+	if r.off || commits != r.commits || commits%2 == 1 {
 		return false
 	}
 	for id, k := range known {

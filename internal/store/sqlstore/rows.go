@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"cmp"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -49,8 +50,11 @@ func list(texts []string) string {
 	return string(data)
 }
 
-// orNone is a list of texts as json_each wants it.
-func orNone(texts []string) string { return cmp.Or(list(texts), `[]`) }
+// listed are the texts of json_each(?) as an argument.
+type listed []string
+
+// Value returns JSON, which is what SQLite is given.
+func (l listed) Value() (driver.Value, error) { return cmp.Or(list(l), `[]`), nil }
 
 // asList scans what list made.
 type asList struct{ texts *[]string }

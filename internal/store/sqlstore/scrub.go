@@ -19,7 +19,7 @@ const (
 func (w *writer) scrub(ctx context.Context) error {
 	return w.submit(&call{ctx: ctx, alone: true, done: make(chan struct{}), do: func(*tx) error {
 		var marked int
-		if err := w.conn.QueryRowContext(context.Background(), `PRAGMA user_version`).Scan(&marked); err != nil || marked == 0 {
+		if err := w.session.conn.QueryRowContext(context.Background(), `PRAGMA user_version`).Scan(&marked); err != nil || marked == 0 {
 			return wrap("read whether to scrub", err)
 		}
 		// The copy would be as large in memory as the file.
@@ -28,7 +28,7 @@ func (w *writer) scrub(ctx context.Context) error {
 			return err
 		}
 		var busy, log, moved int
-		if err := w.conn.QueryRowContext(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &log, &moved); err != nil {
+		if err := w.session.conn.QueryRowContext(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &log, &moved); err != nil {
 			return fmt.Errorf("empty the log: %w", err)
 		}
 		if busy != 0 {
@@ -41,7 +41,7 @@ func (w *writer) scrub(ctx context.Context) error {
 // each runs statements one after the other, outside of any transaction.
 func (w *writer) each(statements ...string) error {
 	for _, s := range statements {
-		if _, err := w.conn.ExecContext(context.Background(), s); err != nil {
+		if _, err := w.session.conn.ExecContext(context.Background(), s); err != nil {
 			return fmt.Errorf("%s: %w", s, err)
 		}
 	}

@@ -20,6 +20,7 @@ const (
 // those that a turn taught. Nobody else writes to the file while it is locked, and
 // the writer says whose facts each commit changes before its callers are told.
 type settled struct {
+	off     bool       // nothing is learned
 	mu      sync.Mutex // guards what follows
 	commits uint64     // that changed facts
 	of      map[memory.Owner]*settledFacts
@@ -49,7 +50,7 @@ func (s *settled) find(owner memory.Owner, with func(*settledFacts)) (commits ui
 func (s *settled) learn(owner memory.Owner, commits uint64, with func(*settledFacts) (size int)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if commits != s.commits {
+	if s.off || commits != s.commits {
 		return
 	}
 	if s.of == nil || s.size > maxSettled {

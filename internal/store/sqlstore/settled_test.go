@@ -75,12 +75,12 @@ func TestWhatIsSettledIsWhatTheDatabaseSays(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		known := r.writer.settled.of[memtest.Ana] != nil
+		known := r.known.settled.of[memtest.Ana] != nil
 		if step > 0 && known != said && said {
 			t.Errorf("step %d: a turn makes what is settled forgotten", step)
 		}
 		got := r.core(turns...)
-		r.writer.settled.of = nil
+		r.known.settled.of = nil
 		if want := r.core(turns...); !reflect.DeepEqual(got, want) {
 			t.Fatalf("step %d:\ngot  %+v\nwant %+v", step, got, want)
 		}

@@ -3,8 +3,9 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -24,14 +25,14 @@ func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, e
 		return nil, err
 	}
 	versions := make([]int64, len(owners))
-	commits, all := s.writer.heads.find(owners, versions)
+	commits, all := s.known.heads.find(owners, versions)
 	if all {
 		return versions, nil
 	}
 	if err := s.readVersions(ctx, owners, versions); err != nil {
 		return nil, err
 	}
-	s.writer.heads.learn(owners, versions, commits)
+	s.known.heads.learn(owners, versions, commits)
 	return versions, nil
 }
 
@@ -43,16 +44,18 @@ func (s *Store) readVersions(ctx context.Context, owners []memory.Owner, version
 		names[i] = string(o)
 		place[names[i]] = append(place[names[i]], i)
 	}
-	rows, err := s.versions.QueryContext(ctx, orNone(names))
-	_, err = collect(rows, err, func(row scanner) (version int64, err error) {
-		var name string
-		err = row.Scan(&name, &version)
-		for _, i := range place[name] {
-			versions[i] = version
-		}
-		return version, err
+	return s.reads.again(ctx, func() error {
+		rows, err := s.reads.ask(ctx, versionsOf, listed(names))
+		_, err = collect(rows, err, func(row scanner) (version int64, err error) {
+			var name string
+			err = row.Scan(&name, &version)
+			for _, i := range place[name] {
+				versions[i] = version
+			}
+			return version, err
+		})
+		return wrap("read versions", err)
 	})
-	return wrap("read versions", err)
 }
 
 // Since yields what was written after a version: see [memory.Source].
@@ -60,7 +63,7 @@ func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, aft
 	if after <= 0 || ctx.Err() != nil {
 		return s.readSince(ctx, owner, model, after, yield)
 	}
-	turns, version, ok := s.writer.tails.since(owner, after)
+	turns, version, ok := s.known.tails.since(owner, after)
 	if !ok {
 		return s.readSince(ctx, owner, model, after, yield)
 	}
@@ -126,7 +129,7 @@ func (v *view) since(tables []source, model string, after int64, yield func(memo
 		if err != nil {
 			return fmt.Errorf("follow %s: %w", from.table, err)
 		}
-		defer s.rows.Close()
+		defer s.stop()
 		streams = append(streams, s)
 	}
 	for {
@@ -138,6 +141,7 @@ func (v *view) since(tables []source, model string, after int64, yield func(memo
 			return cmp.Or(cmp.Compare(a.head.Version, b.head.Version), strings.Compare(a.head.ID, b.head.ID))
 		})
 		if item := next.head; !item.Removed || after > 0 {
+			*v.told = true
 			if err := yield(item); err != nil {
 				return err
 			}
@@ -150,11 +154,11 @@ func (v *view) since(tables []source, model string, after int64, yield func(memo
 
 // stream is what a table has to say after a version, one item ahead.
 type stream struct {
-	from  source
-	owner memory.Owner
-	rows  *sql.Rows
-	head  memory.Item
-	done  bool
+	from source
+	next func() (memory.Item, error) // [io.EOF] at the end
+	stop func()
+	head memory.Item
+	done bool
 }
 
 func (v *view) stream(from source, model string, after int64) (*stream, error) {
@@ -164,26 +168,73 @@ func (v *view) stream(from source, model string, after int64) (*stream, error) {
 	if after == 0 {
 		query += ` AND status = 'active'`
 	}
+	s := &stream{from: from, stop: func() {}}
+	if v.conn.into != nil {
+		s.next = v.paged(from, query, model, after)
+		return s, s.advance()
+	}
 	rows, err := v.query(query+` ORDER BY version, id`, model, after)
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{from: from, owner: v.owner, rows: rows}
+	s.stop = func() { _ = rows.Close() }
+	s.next = func() (memory.Item, error) {
+		if !rows.Next() {
+			return memory.Item{}, cmp.Or(rows.Err(), io.EOF)
+		}
+		return from.item(v.owner, rows.Rows)
+	}
 	return s, s.advance()
 }
 
-func (s *stream) advance() error {
-	if s.done = !s.rows.Next(); s.done {
-		return s.rows.Err()
+// followPage is how many memories are read at a time from a server.
+const followPage = 512
+
+// paged reads a page at a time, since a connection to PostgreSQL answers one question
+// at a time. The pages are of one snapshot.
+func (v *view) paged(from source, query, model string, after int64) func() (memory.Item, error) {
+	last := memory.Item{Version: after}
+	var page []memory.Item
+	ended := false
+	return func() (memory.Item, error) {
+		if len(page) == 0 && !ended {
+			more, args := query, []any{model, last.Version}
+			if last.ID != "" { // of that version there may be others
+				more, args = strings.Replace(query, `version > ?3`, `(version, id) > (?3, ?4)`, 1), append(args, last.ID)
+			}
+			rows, err := v.query(more+` ORDER BY version, id`+limitOf(followPage), args...)
+			page, err = collect(rows, err, func(row scanner) (memory.Item, error) { return from.item(v.owner, row) })
+			if err != nil {
+				return memory.Item{}, err
+			}
+			ended = len(page) < followPage
+		}
+		if len(page) == 0 {
+			return memory.Item{}, io.EOF
+		}
+		last, page = page[0], page[1:]
+		return last, nil
 	}
+}
+
+// item reads a row of a stream.
+func (s source) item(owner memory.Owner, row scanner) (memory.Item, error) {
 	var data []byte
-	m, err := s.from.scan(s.owner, s.rows, &data)
+	m, err := s.scan(owner, row, &data)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", s.from.table, err)
+		return memory.Item{}, fmt.Errorf("read %s: %w", s.table, err)
 	}
-	s.head = memory.Item{ID: m.ID(), Version: m.Version()}
-	if s.head.Removed = m.Status() != memory.Active || m.Turn != nil && m.Content() == ""; !s.head.Removed {
-		s.head.Memory, s.head.Vector = m, decodeHalves(data)
+	i := memory.Item{ID: m.ID(), Version: m.Version()}
+	if i.Removed = m.Status() != memory.Active || m.Turn != nil && m.Content() == ""; !i.Removed {
+		i.Memory, i.Vector = m, decodeHalves(data)
 	}
-	return nil
+	return i, nil
+}
+
+func (s *stream) advance() (err error) {
+	s.head, err = s.next()
+	if s.done = errors.Is(err, io.EOF); s.done {
+		return nil
+	}
+	return err
 }

@@ -72,7 +72,7 @@ func openSQLite(ctx context.Context, path string, o Options) (_ *Store, err erro
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	s := &Store{now: o.Now}
+	s := &Store{known: &known{}}
 	if s.release, err = filelock.Take(path+".lock", "has it open; only one may write"); err != nil {
 		return nil, err
 	}
@@ -101,11 +101,13 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 	if err := prepare(ctx, db); err != nil {
 		return errors.Join(explain(err), db.Close())
 	}
-	if s.writer, err = startWriter(ctx, db, o.failpoint); err != nil {
+	w, err := startWriter(ctx, db, o, s.known)
+	if err != nil {
 		return errors.Join(err, db.Close())
 	}
+	s.commits = w
 	// What an erasure left to do. Should it fail, the mark stays for the next start.
-	_ = s.writer.scrub(ctx)
+	_ = w.scrub(ctx)
 	for _, pool := range []struct {
 		to    **reader
 		conns int
@@ -114,13 +116,11 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 		if err != nil {
 			return err
 		}
-		*pool.to = newReader(db, pool.conns)
+		*pool.to = newReader(db, pool.conns, nil)
 	}
-	if s.versions, err = s.reads.db.PrepareContext(ctx, versionsOf); err == nil {
-		s.soonest, err = s.reads.db.PrepareContext(ctx, soonest)
-	}
-	if err != nil {
-		return errors.Join(err, s.reads.close(), s.follows.close(), s.writer.close())
+	w.reads = s.reads
+	if err := s.reads.prepare(ctx, versionsOf, soonest); err != nil {
+		return errors.Join(err, s.reads.close(), s.follows.close(), w.close())
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func prepare(ctx context.Context, db *sql.DB) error {
 	if _, err := db.ExecContext(ctx, `PRAGMA journal_mode = wal`); err != nil {
 		return err
 	}
-	return migrate(ctx, db, goose.DialectSQLite3)
+	return migrate(ctx, db, goose.DialectSQLite3, "sqlite")
 }
 
 // explain says of the errors that are not the caller's, but of the file or the

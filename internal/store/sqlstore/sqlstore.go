@@ -15,7 +15,7 @@ var _ memory.Store = (*Store)(nil)
 
 // Options are the tunables of a store. The zero value is the default.
 type Options struct {
-	Now func() time.Time // nil: time.Now
+	Now func() time.Time // nil: the clock of this machine with SQLite, of the server with PostgreSQL
 
 	// failpoint is called at the named points of a commit; tests kill there.
 	failpoint func(point string)
@@ -23,45 +23,65 @@ type Options struct {
 
 // Store is a [memory.Store] in an SQL database.
 type Store struct {
-	now    func() time.Time
-	writer *writer
-	reads  *reader
+	commits committer
+	reads   *reader
 	// follows is for Since alone: its connections stay busy while the caller's
 	// yield runs, which may itself read.
-	follows  *reader
-	versions *sql.Stmt // of versionsOf
-	soonest  *sql.Stmt // of soonest
-	release  func() error
+	follows *reader
+	known   *known
+	release func() error
 
 	closing sync.Once
 	closed  error
 }
 
-// Ping reports whether the database answers.
-func (s *Store) Ping(ctx context.Context) error {
-	var one int
-	if err := s.reads.db.QueryRowContext(ctx, "SELECT 1").Scan(&one); err != nil {
-		return fmt.Errorf("ping the database: %w", err)
-	}
-	return nil
+// committer is how a dialect writes.
+type committer interface {
+	// write runs do in a transaction that has been committed when write returns nil. It
+	// may run do again, if what it did before is undone. The owner is whom do writes
+	// for, "" if it is for none or many: nobody else writes for the owner meanwhile.
+	write(ctx context.Context, owner memory.Owner, do func(*tx) error) error
+	// claim leases the next job, the zero Job if none is due.
+	claim(ctx context.Context, c claiming) (memory.Job, error)
+	// scrub removes what was erased from where only the database's own files have it.
+	scrub(ctx context.Context) error
+	close() error
 }
 
-// Close waits for what is under way, writes everything into the main file and
-// releases it.
+// known is what is remembered in step with the commits: see the package's comment.
+type known struct {
+	heads   heads   // versions as they were committed
+	recent  recent  // memories as they were committed
+	due     due     // the queue as it was committed
+	tails   tails   // what was said last, as it was committed
+	settled settled // what is asked about facts, as it was committed
+}
+
+// nothingKnown remembers nothing, since others may commit as well.
+func nothingKnown() *known {
+	return &known{heads: heads{off: true}, recent: recent{off: true}, settled: settled{off: true}}
+}
+
+// Ping reports whether the database answers.
+func (s *Store) Ping(ctx context.Context) error {
+	rows, err := s.reads.ask(ctx, "SELECT 1")
+	_, err = collect(rows, err, func(row scanner) (one int, err error) { return one, row.Scan(&one) })
+	return wrap("ping the database", err)
+}
+
+// Close waits for what is under way and releases the database.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
-		s.closed = errors.Join(s.reads.close(), s.follows.close(), s.writer.close(), s.release())
+		s.closed = errors.Join(s.reads.close(), s.follows.close(), s.commits.close(), s.release())
 	})
 	return s.closed
 }
 
-// write runs do in the writer's turn, in a transaction that has been committed
-// when write returns nil.
-func (s *Store) write(ctx context.Context, do func(*tx) error) error {
-	return s.writer.do(ctx, do)
+// write runs do in a transaction that has been committed when write returns nil: see
+// [committer].
+func (s *Store) write(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
+	return s.commits.write(ctx, owner, do)
 }
-
-func (s *Store) time() time.Time { return memory.Time(s.now()) }
 
 func checkOwner(owner memory.Owner) error {
 	if !owner.Valid() {
@@ -72,3 +92,11 @@ func checkOwner(owner memory.Owner) error {
 
 // noRows reports whether err only says that there was nothing.
 func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+
+// wrap is nil for a nil error.
+func wrap(doing string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
+}

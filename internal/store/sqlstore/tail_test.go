@@ -82,7 +82,7 @@ func TestATailIsWhatTheDatabaseSays(t *testing.T) {
 				}
 			}
 			told++
-			if _, _, ok := r.writer.tails.since(memtest.Ana, after); ok {
+			if _, _, ok := r.known.tails.since(memtest.Ana, after); ok {
 				fromTail++
 			}
 		}
@@ -102,7 +102,7 @@ func TestATailIsTheCallersAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, ok := r.writer.tails.since(memtest.Ana, 1); !ok {
+	if _, _, ok := r.known.tails.since(memtest.Ana, 1); !ok {
 		t.Fatal("what was just said is not known")
 	}
 	mine, _ := items(t, r.Since, lexicalModel, 1)

@@ -19,7 +19,7 @@ func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Tu
 	if err := checkOwner(owner); err != nil {
 		return err
 	}
-	return s.write(ctx, func(t *tx) error {
+	return s.write(ctx, owner, func(t *tx) error {
 		for _, one := range turns {
 			if err := t.bury(owner, one.ID, one.Role, one.Content); err != nil {
 				return err
@@ -48,7 +48,7 @@ func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.
 	}
 	found := map[string]bool{}
 	err = s.reads.look(ctx, owner, func(v *view) error {
-		rows, err := v.query(`SELECT mark FROM tombstones WHERE owner = ? AND mark IN (SELECT value FROM json_each(?))`, orNone(marks))
+		rows, err := v.query(`SELECT mark FROM tombstones WHERE owner = ? AND mark IN (SELECT value FROM json_each(?))`, listed(marks))
 		_, err = collect(rows, err, func(row scanner) (mark string, err error) {
 			err = row.Scan(&mark)
 			found[mark] = true
@@ -72,7 +72,7 @@ func (s *Store) secret(ctx context.Context, owner memory.Owner) (secret string, 
 	if err != nil || secret != "" {
 		return secret, err
 	}
-	err = s.write(ctx, func(t *tx) (err error) { secret, err = t.secret(owner); return err })
+	err = s.write(ctx, owner, func(t *tx) (err error) { secret, err = t.secret(owner); return err })
 	return secret, err
 }
 
@@ -128,7 +128,7 @@ func (t *tx) bury(owner memory.Owner, turn string, role memory.Role, words strin
 }
 
 func (t *tx) mark(secret string, owner memory.Owner, turn string, role memory.Role, words string) error {
-	_, err := t.exec(`INSERT OR IGNORE INTO tombstones (owner, mark, turn) VALUES (?, ?, ?)`, owner, tombstone(secret, role, words), turn)
+	_, err := t.exec(`INSERT INTO tombstones (owner, mark, turn) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, owner, tombstone(secret, role, words), turn)
 	return wrap("keep a mark", err)
 }
 

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -24,9 +25,11 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 		}
 		data[i] = text
 	}
-	return s.write(ctx, func(t *tx) error {
+	return s.write(ctx, "", func(t *tx) error {
 		for i, trace := range traces {
-			if trace.At.Before(t.w.erased[trace.Owner]) {
+			if erased, err := t.erasedAt(trace.Owner); err != nil {
+				return err
+			} else if trace.At.Before(erased) {
 				continue
 			}
 			_, err := t.exec(`INSERT INTO traces (owner, id, at, data) VALUES (?, ?, ?, ?)
@@ -135,6 +138,20 @@ func appendText(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
+// erasedAt returns when something of the owner's was erased last, the zero time for
+// never.
+func (t *tx) erasedAt(owner memory.Owner) (at time.Time, err error) {
+	query := `SELECT j.at FROM owners o JOIN journal j ON j.owner = o.owner AND j.version = o.horizon
+		WHERE o.owner = ? AND o.horizon > 0 LIMIT 1`
+	if t.session.into != nil { // nothing is to be erased until the traces are there
+		query += ` FOR SHARE OF o`
+	}
+	if err = t.row(query, []any{owner}, asTime{&at}); noRows(err) {
+		err = nil
+	}
+	return at, wrap("look when something was erased", err)
+}
+
 func (t *tx) evictTraces(keep int, traces []memory.Trace) error {
 	done := map[memory.Owner]bool{}
 	for _, trace := range traces {
@@ -143,7 +160,7 @@ func (t *tx) evictTraces(keep int, traces []memory.Trace) error {
 		}
 		done[trace.Owner] = true
 		_, err := t.exec(`DELETE FROM traces WHERE owner = ? AND id IN
-			(SELECT id FROM traces WHERE owner = ? ORDER BY at DESC, id DESC LIMIT -1 OFFSET ?)`,
+			(SELECT id FROM traces WHERE owner = ? ORDER BY at DESC, id DESC LIMIT 9223372036854775807 OFFSET ?)`,
 			trace.Owner, trace.Owner, keep)
 		if err != nil {
 			return fmt.Errorf("evict traces: %w", err)

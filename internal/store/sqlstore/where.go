@@ -45,7 +45,7 @@ func (w *where) and(term string, args ...any) {
 // anyOf narrows a column to the values; none do not narrow.
 func (w *where) anyOf(column string, values []string) {
 	if len(values) > 0 {
-		w.and(column+` IN (SELECT value FROM json_each(?))`, list(values))
+		w.and(column+` IN (SELECT value FROM json_each(?))`, listed(values))
 	}
 }
 

@@ -26,21 +26,17 @@ const (
 
 // writer is the one goroutine that writes. It owns its connection.
 type writer struct {
-	db         *sql.DB
-	conn       *sql.Conn
-	statements map[string]*sql.Stmt
-	failpoint  func(point string)
-	done       chan struct{}
-	raised     map[memory.Owner]int64     // versions that the transaction under way has raised
-	changed    map[memoryKey]struct{}     // memories that it has changed
-	heads      heads                      // versions as they were committed
-	recent     recent                     // memories as they were committed
-	queued     []func(*due)               // what the transaction under way did to the queue
-	due        due                        // the queue as it was committed
-	appended   []appended                 // what the transaction under way wrote, by owner
-	tails      tails                      // what was said last, as it was committed
-	settled    settled                    // what is asked about facts, as it was committed
-	erased     map[memory.Owner]time.Time // when something of theirs was; traces of before are not written
+	db        *sql.DB
+	session   *session
+	now       func() time.Time
+	reads     *reader // for who looks at the queue in vain
+	known     *known
+	failpoint func(point string)
+	done      chan struct{}
+	raised    map[memory.Owner]int64 // versions that the transaction under way has raised
+	changed   map[memoryKey]struct{} // memories that it has changed
+	queued    []func(*due)           // what the transaction under way did to the queue
+	appended  []appended             // what the transaction under way wrote, by owner
 
 	mu     sync.RWMutex // guards closed against sends on calls
 	closed bool
@@ -57,26 +53,26 @@ type call struct {
 	done  chan struct{}
 }
 
-func startWriter(ctx context.Context, db *sql.DB, failpoint func(string)) (*writer, error) {
+func startWriter(ctx context.Context, db *sql.DB, o Options, k *known) (*writer, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect the writer: %w", err)
 	}
-	if failpoint == nil {
-		failpoint = func(string) {}
+	if o.failpoint == nil {
+		o.failpoint = func(string) {}
 	}
 	w := &writer{
-		db: db, conn: conn, statements: map[string]*sql.Stmt{}, failpoint: failpoint,
+		db: db, session: &session{conn: conn, kept: map[string]*sql.Stmt{}}, now: o.Now, known: k, failpoint: o.failpoint,
 		done: make(chan struct{}), raised: map[memory.Owner]int64{},
-		changed: map[memoryKey]struct{}{}, erased: map[memory.Owner]time.Time{}, calls: make(chan *call, maxGroup),
+		changed: map[memoryKey]struct{}{}, calls: make(chan *call, maxGroup),
 	}
 	go w.run()
 	return w, nil
 }
 
-// do queues the work and waits until it is committed. A caller whose context
+// write queues the work and waits until it is committed. A caller whose context
 // ends leaves the queue; once its turn has come it waits for the outcome.
-func (w *writer) do(ctx context.Context, do func(*tx) error) error {
+func (w *writer) write(ctx context.Context, _ memory.Owner, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -127,7 +123,7 @@ func (w *writer) run() {
 // apart runs a call between transactions.
 func (w *writer) apart(c *call) {
 	if c.taken.CompareAndSwap(false, true) {
-		c.err = c.do(&tx{w: w})
+		c.err = c.do(w.tx())
 		close(c.done)
 	}
 }
@@ -153,17 +149,17 @@ func (w *writer) commit(first *call) {
 			err = w.attempt(c, len(group) == 1)
 		}
 	}
-	w.recent.committing()
+	w.known.recent.committing()
 	if err == nil {
 		w.failpoint(beforeCommit)
 		err = w.exec("COMMIT")
 		w.failpoint(afterCommit)
 	}
-	w.heads.committed(w.raised, err)
-	w.recent.committed(w.changed, err)
-	w.due.committed(w.queued, err)
-	w.tails.committed(w.appended, err)
-	w.settled.committed(w.appended, err)
+	w.known.heads.committed(w.raised, err)
+	w.known.recent.committed(w.changed, err)
+	w.known.due.committed(w.queued, err)
+	w.known.tails.committed(w.appended, err)
+	w.known.settled.committed(w.appended, err)
 	if err != nil {
 		_ = w.exec("ROLLBACK") // a failed statement may have rolled back already
 	}
@@ -211,7 +207,7 @@ func (w *writer) attempt(c *call, first bool) error {
 			return err
 		}
 	}
-	t := &tx{w: w}
+	t := w.tx()
 	if c.err = c.do(t); c.err != nil {
 		return w.undo(c.err, first)
 	}
@@ -245,7 +241,7 @@ func (w *writer) undo(cause error, first bool) error {
 }
 
 func (w *writer) exec(query string) error {
-	_, err := (&tx{w: w}).exec(query)
+	_, err := w.session.exec(context.Background(), query)
 	return err
 }
 
@@ -258,73 +254,14 @@ func (w *writer) close() error {
 	w.mu.Unlock()
 	<-w.done
 	errs := []error{w.exec("PRAGMA wal_checkpoint(TRUNCATE)")}
-	for _, s := range w.statements {
+	for _, s := range w.session.kept {
 		errs = append(errs, s.Close())
 	}
-	return errors.Join(append(errs, w.conn.Close(), w.db.Close())...)
+	return errors.Join(append(errs, w.session.conn.Close(), w.db.Close())...)
 }
 
-// tx is the writer's transaction as one call sees it.
-type tx struct {
-	w       *writer
-	headOf  memory.Owner // who was written for; "" for nobody
-	head    int64        // the version since
-	changed []string     // ids of memories that were written
-	queued  []func(*due) // what was done to the queue
-	raised  bool         // whether the version is another than before
-	said    []said       // turns that were added
-	only    bool         // and nothing else was written that recall may see
-}
-
-// queue notes what the call does to the queue, should it be committed.
-func (t *tx) queue(step func(*due)) { t.queued = append(t.queued, step) }
-
-// exec runs a statement. Statements are prepared once and kept, so query must be
-// one of a few fixed texts. The caller's context does not reach the database:
-// cutting off one call's statement would cost the others of its group.
-func (t *tx) exec(query string, args ...any) (sql.Result, error) {
-	s, err := t.prepare(query)
-	if err != nil {
-		return nil, err
-	}
-	return s.ExecContext(context.Background(), args...)
-}
-
-func (t *tx) prepare(query string) (*sql.Stmt, error) {
-	if s, ok := t.w.statements[query]; ok {
-		return s, nil
-	}
-	s, err := t.w.conn.PrepareContext(context.Background(), query)
-	if err != nil {
-		return nil, fmt.Errorf("prepare %q: %w", query, err)
-	}
-	t.w.statements[query] = s
-	return s, nil
-}
-
-// query is exec for rows; they must be closed before the next statement writes.
-func (t *tx) query(query string, args ...any) (*sql.Rows, error) {
-	s, err := t.prepare(query)
-	if err != nil {
-		return nil, err
-	}
-	return s.QueryContext(context.Background(), args...)
-}
-
-// row is a query for one row, which runs when it is scanned.
-type row struct {
-	tx    *tx
-	query string
-	args  []any
-}
-
-func (r row) Scan(into ...any) error { return r.tx.row(r.query, r.args, into...) }
-
-// row scans the one row of a query; [sql.ErrNoRows] without one.
-func (t *tx) row(query string, args []any, into ...any) error {
-	s, err := t.prepare(query)
-	if err != nil {
-		return err
-	}
-	return s.QueryRowContext(context.Background(), args...).Scan(into...)
+// tx begins what one call sees of the transaction. The caller's context does not reach
+// the database: cutting off one call's statement would cost the others of its group.
+func (w *writer) tx() *tx {
+	return &tx{ctx: context.Background(), session: w.session, now: func() (time.Time, error) { return w.now(), nil }}
 }

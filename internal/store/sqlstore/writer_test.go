@@ -44,7 +44,7 @@ func newRig(t *testing.T) *rig {
 func (r *rig) hold() (release func()) {
 	holding, free := make(chan struct{}), make(chan struct{})
 	go func() {
-		_ = r.write(context.Background(), func(*tx) error {
+		_ = r.write(context.Background(), "", func(*tx) error {
 			close(holding)
 			<-free
 			return nil
@@ -60,9 +60,9 @@ func (r *rig) queue(ctx context.Context, calls ...func(*tx) error) (outcomes fun
 	results := make([]chan error, len(calls))
 	for i, do := range calls {
 		results[i] = make(chan error, 1)
-		queued := len(r.writer.calls)
-		go func() { results[i] <- r.write(ctx, do) }()
-		for len(r.writer.calls) == queued {
+		queued := len(r.Store.commits.(*writer).calls)
+		go func() { results[i] <- r.write(ctx, "", do) }()
+		for len(r.Store.commits.(*writer).calls) == queued {
 			runtime.Gosched() // the call is on its way into the queue
 		}
 	}
@@ -132,7 +132,7 @@ func TestLostTransactionIsLostForAll(t *testing.T) {
 	if got := r.versions(memtest.Ana, memtest.Ben); got[0] != 0 || got[1] != 0 {
 		t.Errorf("what was written: got %d, want nothing", got)
 	}
-	if err := r.write(t.Context(), r.insert(memtest.Ana)); err != nil {
+	if err := r.write(t.Context(), "", r.insert(memtest.Ana)); err != nil {
 		t.Errorf("the next call: got %v", err)
 	}
 }
@@ -147,7 +147,7 @@ func TestCallerLeavesTheQueue(t *testing.T) {
 		t.Errorf("cancelled while waiting: got %v, want %v", err, context.Canceled)
 	}
 	release()
-	if err := r.write(t.Context(), r.insert(memtest.Ben)); err != nil {
+	if err := r.write(t.Context(), "", r.insert(memtest.Ben)); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.versions(memtest.Ana, memtest.Ben); got[0] != 0 || got[1] != 1 {

@@ -1,0 +1,200 @@
+// Package pgtest starts a PostgreSQL server for the tests of a package, with whatever
+// binaries of one the machine has: Debian's package postgresql is enough. The server is
+// private and reached by a Unix socket alone, its files are removed in the end, however
+// the tests end, and nothing of it is kept safe from a crash of the machine.
+//
+// With TEST_POSTGRES set to an address it starts none and uses that one.
+package pgtest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+)
+
+// given names the server to use; a test binary that starts itself again hands its own on.
+const given = "TEST_POSTGRES"
+
+// errNone says that the machine has no server's binaries.
+var errNone = errors.New("PostgreSQL is not tried: install Debian's postgresql, or name a server in " + given)
+
+// server is the one of this test binary.
+var server struct {
+	once    sync.Once
+	address string
+	err     error
+	stop    func()
+}
+
+var schemas atomic.Int64
+
+// Main runs a package's tests and stops the server after them, if any asked for it. It
+// returns what to exit with.
+func Main(m *testing.M) int {
+	code := m.Run()
+	if server.stop != nil {
+		server.stop()
+	}
+	return code
+}
+
+// Address returns the address of a server, for tests that bring schemas of their own.
+// The test is skipped where there is none.
+func Address(t testing.TB) string {
+	t.Helper()
+	server.once.Do(start)
+	if errors.Is(server.err, errNone) {
+		t.Skip(server.err)
+	}
+	if server.err != nil {
+		t.Fatalf("start PostgreSQL: %v", server.err)
+	}
+	return server.address
+}
+
+// Schema returns the address of an empty schema, which the test has for itself.
+func Schema(t testing.TB) string {
+	t.Helper()
+	db := Open(t, Address(t))
+	name := fmt.Sprintf("test_%d_%d", os.Getpid(), schemas.Add(1))
+	if _, err := db.Exec("CREATE SCHEMA " + name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		db, err := sql.Open("pgx", server.address)
+		if err == nil {
+			_, err = db.Exec("SET client_min_messages = error; DROP SCHEMA " + name + " CASCADE")
+			err = errors.Join(err, db.Close())
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return With(server.address, "search_path", name)
+}
+
+// With returns the address with one more parameter.
+func With(address, name, value string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	q := u.Query()
+	q.Set(name, value)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// Open opens a database by itself, for the length of the test.
+func Open(t testing.TB, address string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func start() {
+	if server.address = os.Getenv(given); server.address != "" {
+		return
+	}
+	binaries, err := find()
+	if err != nil {
+		server.err = err
+		return
+	}
+	server.err = run(binaries)
+}
+
+// find returns the folder of the newest server's binaries.
+func find() (string, error) {
+	if path, err := exec.LookPath("initdb"); err == nil {
+		return filepath.Dir(path), nil
+	}
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if len(found) == 0 {
+		return "", errNone
+	}
+	return filepath.Dir(slices.Max(found)), nil
+}
+
+// script makes a database and serves it until its standard input ends, which it does
+// when the tests do, however they do.
+const script = `set -e
+"$1/initdb" -D "$2/data" -U loci -A trust -E UTF8 --locale=C --no-sync >"$2/log" 2>&1
+"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c max_connections=300 -c shared_buffers=128MB -c jit=off \
+	-c fsync=off -c full_page_writes=off -c max_wal_size=1GB $3 >>"$2/log" 2>&1 </dev/null &
+pid=$!
+cat >/dev/null
+kill -INT $pid
+wait $pid || true
+rm -rf "$2"`
+
+// Settings are more arguments of the server, for benchmarks that want what the tests do
+// without: "-c fsync=on".
+var Settings string
+
+func run(binaries string) error {
+	dir, err := os.MkdirTemp("", "loci-pg-")
+	if err != nil {
+		return err
+	}
+	server := exec.Command("sh", "-c", script, "sh", binaries, dir, Settings)
+	server.Dir = dir
+	if err := asNobody(server, dir); err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	open, err := server.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := server.Start(); err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	ended := make(chan struct{})
+	go func() { _ = server.Wait(); close(ended) }()
+	stopServer(open, ended)
+	return answers("postgres:///postgres?user=loci&host="+url.QueryEscape(dir), filepath.Join(dir, "log"), ended)
+}
+
+func stopServer(open io.Closer, ended <-chan struct{}) {
+	server.stop = func() { _ = open.Close(); <-ended }
+}
+
+// answers waits for the server to take connections.
+func answers(address, log string, ended <-chan struct{}) error {
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		return err
+	}
+	defer db.Close() //nolint:errcheck // it was of use already
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+		if err = db.PingContext(context.Background()); err == nil {
+			server.address = address
+			return os.Setenv(given, address) // for the children
+		}
+		select {
+		case <-ended:
+			said, _ := os.ReadFile(log) //nolint:gosec // the server's own
+			return fmt.Errorf("it ended: %s", strings.TrimSpace(string(said)))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return err
+}

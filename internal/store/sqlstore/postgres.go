@@ -1,0 +1,131 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	// poolParam is the one parameter of an address that is ours: how many connections
+	// one store has at most. A server shares its own limit among all of its stores.
+	poolParam    = "pool_max_conns"
+	defaultConns = 16
+	fewestConns  = 8
+	// What the server is asked to end, so that nothing of ours holds others up for
+	// long. An address may say otherwise.
+	statementTimeout = 30 * time.Second
+	idleTimeout      = 60 * time.Second // within a transaction
+	// idleConn is how long a connection is kept that nobody uses.
+	idleConn = 5 * time.Minute
+	// migrationLock is the advisory lock that stores take while they bring the schema up
+	// to date: "Loci" in ASCII.
+	migrationLock = 1282368361
+
+	beginToRead = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+)
+
+// IsPostgres reports whether the address is one of PostgreSQL.
+func IsPostgres(address string) bool {
+	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
+}
+
+// OpenPostgres opens the store that a PostgreSQL server keeps, making its tables if
+// they are not there. The address is what libpq takes as a URI, with pool_max_conns
+// besides. Any number of stores may have the same database open. No error has the
+// address's password.
+func OpenPostgres(ctx context.Context, address string, o Options) (*Store, error) {
+	config, conns, err := parseAddress(address)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openPostgres(ctx, config, conns, o)
+	if err != nil {
+		return nil, fmt.Errorf("open the database %s at %s: %w", config.Database, config.Host, explainServer(err))
+	}
+	return s, nil
+}
+
+func parseAddress(address string) (*pgx.ConnConfig, int, error) {
+	config, err := pgx.ParseConfig(address)
+	if err != nil { // whose words may quote the address
+		return nil, 0, memory.Errorf(memory.Invalid, "it is no address of PostgreSQL; one looks like postgres://user:password@host:5432/database")
+	}
+	conns := defaultConns
+	if text, ok := config.RuntimeParams[poolParam]; ok {
+		delete(config.RuntimeParams, poolParam)
+		if conns, err = strconv.Atoi(text); err != nil || conns < fewestConns {
+			return nil, 0, memory.Errorf(memory.Invalid, "%s: %q is not possible; it is a number of at least %d", poolParam, text, fewestConns)
+		}
+	}
+	for name, value := range map[string]string{
+		"application_name":                    "loci",
+		"statement_timeout":                   strconv.FormatInt(statementTimeout.Milliseconds(), 10),
+		"idle_in_transaction_session_timeout": strconv.FormatInt(idleTimeout.Milliseconds(), 10),
+	} {
+		if _, ok := config.RuntimeParams[name]; !ok {
+			config.RuntimeParams[name] = value
+		}
+	}
+	return config, conns, nil
+}
+
+func openPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Options) (*Store, error) {
+	into := &translator{}
+	// A quarter of the connections write, a quarter follow, half read.
+	writes, follows := conns/4, conns/4-apart/2
+	reads := conns - writes - follows - 2*apart
+	open := func(conns int) *sql.DB {
+		db := stdlib.OpenDB(*config)
+		db.SetMaxOpenConns(conns)
+		db.SetMaxIdleConns(conns)
+		db.SetConnMaxIdleTime(idleConn)
+		return db
+	}
+	w := &server{db: open(writes), into: into, now: o.Now, failpoint: o.failpoint, closed: make(chan struct{})}
+	if err := w.prepare(ctx); err != nil {
+		return nil, errors.Join(err, w.db.Close())
+	}
+	s := &Store{commits: w, known: nothingKnown(), release: func() error { return nil }}
+	s.reads, s.follows = newReader(open(reads), reads, into), newReader(open(follows), follows, into)
+	w.reads = s.reads
+	return s, nil
+}
+
+// prepare brings the schema up to date. Stores that are opened at once do so one after
+// the other.
+func (p *server) prepare(ctx context.Context) error {
+	conn, err := p.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	// It has a lock and settings that none in the pool should have.
+	defer (&session{conn: conn}).drop()
+	var version int
+	if err := conn.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int`).Scan(&version); err != nil {
+		return err
+	}
+	if version < oldestServer {
+		return memory.Errorf(memory.Unavailable, "the server is PostgreSQL %d; it takes %d or later", version/10_000, oldestServer/10_000)
+	}
+	if _, err := conn.ExecContext(ctx, `SET statement_timeout = 0`); err != nil {
+		return err
+	}
+	if _, err := conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, migrationLock); err != nil {
+		return fmt.Errorf("wait for those who bring the schema up to date: %w", err)
+	}
+	return migrate(ctx, p.db, goose.DialectPostgres, "postgres")
+}
+
+// oldestServer has pg_xact_status and pg_current_xact_id.
+const oldestServer = 130_000

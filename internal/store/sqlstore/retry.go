@@ -1,0 +1,113 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// How long reads and writes are tried again: somebody waits for a read, while what is
+// to be written outlasts the server's restart or its stand-in's taking over.
+const (
+	readPatience  = 2 * time.Second
+	writePatience = 15 * time.Second
+	// endTime bounds how long a connection that may be dead is waited for to end a
+	// transaction.
+	endTime = 5 * time.Second
+)
+
+// persist calls do until it succeeds, may not be done again, or fails for another
+// reason than that others were in the way or the connection was lost; at the most for
+// as long as ctx and patience last.
+func persist(ctx context.Context, patience time.Duration, do func() (again bool, err error)) error {
+	start := time.Now()
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+		again, err := do()
+		if err == nil || !again || !passes(err) || time.Since(start)+wait > patience {
+			return explainServer(err)
+		}
+		select {
+		case <-time.After(wait/2 + rand.N(wait)): // not all at once
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// passes reports whether the same may succeed a little later: nothing of it was done.
+func passes(err error) bool {
+	var e *pgconn.PgError
+	if !errors.As(err, &e) {
+		return lost(err)
+	}
+	switch e.Code {
+	case "40001", "40P01": // serialization failure, deadlock
+		return true
+	case "25006": // read only: it is a standby by now
+		return true
+	case "53300": // too many connections
+		return true
+	}
+	return cutOff(e)
+}
+
+// cutOff reports whether the server ended the connection: it is shut down, restarts,
+// or somebody had it do so.
+func cutOff(e *pgconn.PgError) bool {
+	return e.Code == "57P01" || e.Code == "57P02" || e.Code == "57P03" || strings.HasPrefix(e.Code, "08")
+}
+
+// lost reports whether the connection broke or could not be made.
+func lost(err error) bool {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return cutOff(e)
+	}
+	var connect *pgconn.ConnectError
+	var network net.Error
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) || errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err)
+}
+
+// explainServer says of the errors that are not the caller's, but of the server or the
+// way to it, that they are.
+func explainServer(err error) error {
+	var e *pgconn.PgError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case !errors.As(err, &e):
+		if lost(err) {
+			return memory.Errorf(memory.Unavailable, "the database server does not answer: %w", err)
+		}
+		return err
+	}
+	switch {
+	case e.Code == "54000": // program limit exceeded: a key is too long for an index
+		return memory.Errorf(memory.TooLarge, "a text that things are found by is too long for the database: %w", err)
+	case e.Code == "22021": // character not in repertoire
+		return memory.Errorf(memory.Invalid, "a text is no UTF-8: %w", err)
+	case e.Code == "57014": // query canceled
+		return memory.Errorf(memory.Unavailable, "the database took longer than its statement_timeout: %w", err)
+	case e.Code == "55P03":
+		return memory.Errorf(memory.Unavailable, "others kept the database from this for too long: %w", err)
+	case passes(err), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "28"), strings.HasPrefix(e.Code, "58"):
+		return memory.Errorf(memory.Unavailable, "the database server cannot do this now: %w", err)
+	}
+	return err
+}

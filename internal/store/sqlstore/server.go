@@ -1,0 +1,252 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// server is how a PostgreSQL server is written to: each call in a transaction of its
+// own, which holds its owner's row from the start. So writes of one owner are serial,
+// whichever replica makes them, while different owners do not wait for each other.
+type server struct {
+	db        *sql.DB
+	into      *translator
+	now       func() time.Time // nil: the server's clock
+	reads     *reader
+	failpoint func(point string)
+
+	mu     sync.RWMutex // held for reading by those who write
+	done   bool
+	closed chan struct{}
+}
+
+func (p *server) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done = true
+	return p.db.Close()
+}
+
+// scrub does nothing: a server's own files are its keeper's.
+func (p *server) scrub(context.Context) error { return nil }
+
+func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
+	_, err := p.hold(ctx, owner, patient, do)
+	return err
+}
+
+// How the row of an owner is taken that somebody else holds.
+type taking string
+
+const (
+	patient taking = `` // when they are done
+	willing taking = ` SKIP LOCKED`
+)
+
+// hold runs do in a transaction that holds the owner's row. held is false if a willing
+// caller did not get it; then nothing was done.
+func (p *server) hold(ctx context.Context, owner memory.Owner, how taking, do func(*tx) error) (held bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.done {
+		return false, memory.Errorf(memory.Unavailable, "the store is closed")
+	}
+	err = persist(ctx, writePatience, func() (bool, error) {
+		a := &attempt{server: p, owner: owner, how: how}
+		err := a.run(ctx, do)
+		held = a.held
+		if err != nil && a.committing && lost(err) {
+			err = p.outcome(ctx, a.id, err)
+		}
+		return true, err
+	})
+	if err != nil && ctx.Err() != nil {
+		return held, ctx.Err()
+	}
+	return held, err
+}
+
+// attempt is one transaction.
+type attempt struct {
+	*server
+	owner memory.Owner
+	how   taking
+
+	id         string // of the transaction, as the server has it
+	held       bool
+	committing bool // the server was told to commit
+}
+
+func (a *attempt) run(ctx context.Context, do func(*tx) error) error {
+	conn, err := a.db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("open a connection to write: %w", err)
+	}
+	s := &session{conn: conn, into: a.into}
+	defer s.release()
+	t := &tx{session: s, now: a.clock(nil)}
+	if err := a.begin(ctx, t); err != nil {
+		s.rollback(ctx)
+		return fmt.Errorf("begin to write: %w", err)
+	}
+	if !a.held {
+		s.rollback(ctx)
+		return nil
+	}
+	// A caller who leaves now finds it done: to break off would cost the connection.
+	within, stop := context.WithTimeout(context.WithoutCancel(ctx), writePatience)
+	defer stop()
+	t.ctx = within
+	if err := do(t); err != nil {
+		s.rollback(ctx)
+		return err
+	}
+	a.point(beforeCommit)
+	if err := a.commit(within, s); err != nil {
+		s.rollback(ctx)
+		return fmt.Errorf("commit: %w", err)
+	}
+	a.point(afterCommit)
+	return nil
+}
+
+func (a *attempt) point(name string) {
+	if a.failpoint != nil {
+		a.failpoint(name)
+	}
+}
+
+// clock is the store's: the server's, unless there is one to go by.
+func (p *server) clock(at *time.Time) func() (time.Time, error) {
+	return func() (time.Time, error) {
+		if p.now != nil {
+			return p.now(), nil
+		}
+		return *at, nil
+	}
+}
+
+const (
+	// serverTime is the server's clock in microseconds since the year 1.
+	serverTime = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 62135596800000000`
+	lockOwner  = `SELECT pg_current_xact_id()::text, ` + serverTime + `, version, clock FROM owners WHERE owner = $1 FOR UPDATE`
+	lockNobody = `SELECT pg_current_xact_id()::text, ` + serverTime + `, 0, 0`
+	newOwner   = `INSERT INTO owners (owner, version, clock) VALUES ($1, 0, 0) ON CONFLICT DO NOTHING`
+)
+
+// begin begins the transaction and takes the owner's row, both in one go.
+func (a *attempt) begin(ctx context.Context, t *tx) error {
+	return raw(t.session, func(c *pgx.Conn) error {
+		b := &pgx.Batch{}
+		b.Queue("BEGIN")
+		a.queueLock(b)
+		found, err := a.lock(ctx, c, b, t)
+		if err != nil || found {
+			return err
+		}
+		if a.how == willing {
+			return nil
+		}
+		b = &pgx.Batch{} // it is the owner's first write
+		b.Queue(newOwner, string(a.owner))
+		a.queueLock(b)
+		if found, err = a.lock(ctx, c, b, t); err == nil && !found {
+			err = errors.New("the owner's row is gone")
+		}
+		return err
+	})
+}
+
+func (a *attempt) queueLock(b *pgx.Batch) {
+	if a.owner == "" {
+		b.Queue(lockNobody)
+		return
+	}
+	b.Queue(lockOwner+string(a.how), string(a.owner))
+}
+
+// lock sends the batch, whose second statement takes the row, and reports whether it
+// is there.
+func (a *attempt) lock(ctx context.Context, c *pgx.Conn, b *pgx.Batch, t *tx) (found bool, err error) {
+	sent := c.SendBatch(ctx, b)
+	defer func() { err = errors.Join(err, sent.Close()) }()
+	if _, err := sent.Exec(); err != nil {
+		return false, err
+	}
+	var now, clock int64
+	h := head{owner: a.owner}
+	err = sent.QueryRow().Scan(&a.id, &now, &h.version, &clock)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	a.held = true
+	at := fromMicros(now)
+	t.now = a.clock(&at)
+	if h.clock = fromMicros(clock); a.owner != "" {
+		t.locked = &h
+	}
+	return true, nil
+}
+
+func (a *attempt) commit(ctx context.Context, s *session) error {
+	return raw(s, func(c *pgx.Conn) error {
+		if state := c.PgConn().TxStatus(); state != 'T' {
+			return fmt.Errorf("the transaction is in state %q", state)
+		}
+		a.committing = true
+		done, err := c.Exec(ctx, "COMMIT")
+		if err == nil && done.String() != "COMMIT" {
+			a.committing = false
+			err = fmt.Errorf("the server answered %s", done)
+		}
+		return err
+	})
+}
+
+// raw runs do on the driver's own connection.
+func raw(s *session, do func(*pgx.Conn) error) error {
+	return s.conn.Raw(func(c any) error {
+		conn := c.(*stdlib.Conn).Conn()
+		if conn.IsClosed() {
+			return driver.ErrBadConn
+		}
+		return do(conn)
+	})
+}
+
+// outcome finds out whether a transaction was committed whose connection was lost while
+// it was told to: nil if it was, cause if it was not and may be done again.
+func (p *server) outcome(ctx context.Context, id string, cause error) error {
+	unknown := memory.Errorf(memory.Unavailable, "whether it was written is not known: %v", cause)
+	var state sql.NullString
+	err := persist(context.WithoutCancel(ctx), writePatience, func() (bool, error) {
+		err := p.db.QueryRowContext(context.WithoutCancel(ctx), `SELECT pg_xact_status($1::text::xid8)`, id).Scan(&state)
+		if err == nil && state.String == "in progress" {
+			err = driver.ErrBadConn // look again
+		}
+		return true, err
+	})
+	switch {
+	case err == nil && state.String == "committed":
+		return nil
+	case err == nil && state.String == "aborted":
+		return cause
+	}
+	return unknown
+}

@@ -1,0 +1,167 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+)
+
+// session is a connection with the statements that are kept for it. Its conn is nil
+// until it is used, and again after it broke.
+type session struct {
+	conn *sql.Conn
+	kept map[string]*sql.Stmt
+	into *translator // nil: statements are in the database's own words
+}
+
+// maxStatements bounds what a connection keeps for the mixes of filters that
+// people ask for.
+const maxStatements = 256
+
+// statement returns the statement that is kept for a text, making it if need be;
+// keep is false if there are too many and the caller must close it.
+func (s *session) statement(ctx context.Context, query string) (_ *sql.Stmt, keep bool, err error) {
+	if kept, ok := s.kept[query]; ok {
+		return kept, true, nil
+	}
+	made, err := s.conn.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, false, fmt.Errorf("prepare %q: %w", query, err)
+	}
+	if len(s.kept) >= maxStatements {
+		return made, false, nil
+	}
+	s.kept[query] = made
+	return made, true, nil
+}
+
+func (s *session) exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if s.into != nil { // its driver keeps statements by itself
+		return s.conn.ExecContext(ctx, s.into.text(query), s.into.values(args)...)
+	}
+	made, keep, err := s.statement(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if !keep {
+		defer made.Close() //nolint:errcheck // it was of use already
+	}
+	return made.ExecContext(ctx, args...)
+}
+
+// query is exec for rows, which must be closed before the next statement.
+func (s *session) query(ctx context.Context, query string, args ...any) (rows, error) {
+	if s.into != nil {
+		found, err := s.conn.QueryContext(ctx, s.into.text(query), s.into.values(args)...)
+		return rows{found, s.into}, err
+	}
+	made, keep, err := s.statement(ctx, query)
+	if err != nil {
+		return rows{}, err
+	}
+	if !keep {
+		defer made.Close() //nolint:errcheck // its rows hold what they need until they are closed
+	}
+	found, err := made.QueryContext(ctx, args...)
+	return rows{Rows: found}, err
+}
+
+// drop gives up the connection; the next use opens another.
+func (s *session) drop() {
+	if s.conn == nil {
+		return
+	}
+	_ = s.conn.Raw(func(any) error { return driver.ErrBadConn }) // the pool forgets it
+	_ = s.conn.Close()
+	s.conn, s.kept = nil, nil
+}
+
+// rollback ends a transaction, ended or not, without what it did.
+func (s *session) rollback(ctx context.Context) {
+	if s.conn == nil {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	if s.into != nil {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, endTime)
+		defer stop()
+	}
+	if _, err := s.exec(ctx, "ROLLBACK"); err != nil {
+		s.drop()
+	}
+}
+
+// release gives the connection back to the pool of a driver that keeps statements by
+// itself.
+func (s *session) release() {
+	if s.conn != nil {
+		_ = s.conn.Close()
+		s.conn = nil
+	}
+}
+
+// rows are the rows of a query.
+type rows struct {
+	*sql.Rows
+	from *translator // nil: values are as they were written
+}
+
+// row is what scans the row at hand.
+func (r rows) row() scanner {
+	if r.from == nil {
+		return r.Rows
+	}
+	return r
+}
+
+// Scan reads the row's values.
+func (r rows) Scan(into ...any) error {
+	err := r.Rows.Scan(into...)
+	if r.from != nil && err == nil {
+		r.from.restore(into)
+	}
+	return err
+}
+
+// collect reads rows to their end.
+func collect[T any](rows rows, err error, scan func(scanner) (T, error)) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []T
+	row := rows.row()
+	for rows.Next() {
+		one, err := scan(row)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
+}
+
+// one is the one row of a query.
+type one struct{ rows rows }
+
+func (o one) Scan(into ...any) error { return only(o.rows, nil, into...) }
+
+// only reads the one row of a query; [sql.ErrNoRows] without one.
+func only(rows rows, err error, into ...any) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		return sql.ErrNoRows
+	}
+	if err := rows.Scan(into...); err != nil {
+		return err
+	}
+	return rows.Close() // which says whether the statement ended well
+}
