@@ -1,0 +1,125 @@
+package loci
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// TestProfilesSetWhatTheirSeedsSay holds docs/profiles.md's table: each row that is a
+// setting.
+func TestProfilesSetWhatTheirSeedsSay(t *testing.T) {
+	rows := map[string][5]string{ // in the order of names
+		"users":                 {"single", "single", "multi", "single", "single"},
+		"learn.after":           {"exchange", "never", "user", "exchange", "exchange"},
+		"learn.every":           {"1", "1", "1", "1", "3"},
+		"learn.exchanges":       {"1", "1", "1", "1", "2"},
+		"learn.context":         {"0", "0", "0", "0", "8"},
+		"learn.assistant":       {"true", "false", "false", "false", "true"},
+		"learn.reply":           {"line", "facts", "memories", "facts", "facts"},
+		"learn.rules":           {"off", "on", "on", "on", "on"},
+		"learn.prefer":          {"gemini-3-flash-preview, gpt-5-nano-2025-08-07, smallest", "gpt-4o-mini", "mistral-small-latest, mistral-small", "", ""},
+		"summaries.mode":        {"off", "on", "off", "on", "off"},
+		"summaries.every":       {"10", "10", "10", "1", "10"},
+		"upkeep.conversation":   {"0", "0", "0", "500", "0"},
+		"recall.messages":       {"1", "1", "1", "1", "3"},
+		"recall.expand":         {"true", "false", "false", "false", "false"},
+		"recall.threshold":      {"0.5", "0.45", "0.8", "0.35", "-1"},
+		"recall.recency_weight": {"0", "0", "0", "0.2", "0.2"},
+		"recall.small_set":      {"5", "0", "0", "0", "0"},
+		"recall.reach":          {"user", "conversation", "user", "user", "user"},
+		"recall.bootstrap":      {"0", "0", "5", "0", "0"},
+		"recall.fallback":       {"empty", "none", "none", "none", "none"},
+		"recall.top_k":          {"5", "8", "10", "5", "8"},
+		"recall.placement":      {"system", "tail", "system", "user", "system"},
+		"embedder":              {"local:bge-small-en-v1.5", "remote:text-embedding-3-small", "remote:mistral-embed", "remote:text-embedding-3-small", "local:all-MiniLM-L6-v2"},
+		"reranker":              {"none", "none", "none", "local:ms-marco-MiniLM-L-6-v2", "none"},
+	}
+	names := [5]string{"assistant", "platform", "openwebui", "agent-cli", "desktop"}
+	if got := Profiles(); !slices.Equal(got, []string{"default", "agent-cli", "assistant", "desktop", "openwebui", "platform"}) {
+		t.Fatalf("the profiles are %v", got)
+	}
+	for i, name := range names {
+		models := t.TempDir() // where every model is at hand
+		for _, model := range []string{"bge-small-en-v1.5", "all-MiniLM-L6-v2", "ms-marco-MiniLM-L-6-v2"} {
+			if err := os.Mkdir(filepath.Join(models, model), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, err := LoadConfig(Sources{Flags: map[string]string{"profile": name, "models_dir": models, "embed.url": "http://localhost:1/v1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lacks := c.ProfileLacks(); len(lacks) > 0 {
+			t.Errorf("%s lacks %v although everything is there", name, lacks)
+		}
+		for _, s := range shownSettings(c) {
+			if row, ok := rows[s.Key]; ok && s.Value != row[i] {
+				t.Errorf("%s sets %s to %q, want %q", name, s.Key, s.Value, row[i])
+			} else if !ok && s.From == profileSource(name) {
+				t.Errorf("%s sets %s, which this table does not know", name, s.Key)
+			}
+		}
+	}
+}
+
+func TestEveryProfileStartsWithNothing(t *testing.T) {
+	for _, name := range Profiles() {
+		l := openWith(t, map[string]string{"profile": name})
+		if h := l.health(context.Background()); h.Status != "ok" || h.Profile != name || h.Embedder != "lexical" || h.Reranker != "none" {
+			t.Errorf("%s: health %+v", name, h)
+		}
+	}
+}
+
+func TestAProfileStandsUnderTheFileAndOverTheDefaults(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "loci.yaml")
+	if err := os.WriteFile(file, []byte("profile: assistant\nrecall:\n  top_k: 3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := LoadConfig(Sources{File: file, Env: []string{"LOCI_PROFILE=openwebui", "LOCI_RECALL_THRESHOLD=0.3"}, Flags: map[string]string{"recall.placement": "tail"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := map[string]string{}
+	for _, s := range shownSettings(c) {
+		from[s.Key] = s.Value + " from " + s.From
+	}
+	for key, want := range map[string]string{
+		"profile": "openwebui from environment", "recall.top_k": "3 from file", "recall.threshold": "0.3 from environment", "recall.placement": "tail from flag",
+		"users": "multi from profile openwebui", "recall.budget": "1500 from default", "embedder": "lexical from profile openwebui",
+	} {
+		if from[key] != want {
+			t.Errorf("%s is %s, want %s", key, from[key], want)
+		}
+	}
+	if sets := strings.Join(c.ProfileSets(), " "); !strings.Contains(sets, "users=multi") || strings.Contains(sets, "top_k") {
+		t.Errorf("the profile says that it sets %s", sets)
+	}
+	if lacks := c.ProfileLacks(); len(lacks) != 1 || !strings.Contains(lacks[0], "mistral-embed") || !strings.Contains(lacks[0], "embed.url") {
+		t.Errorf("the profile says that it lacks %v", lacks)
+	}
+}
+
+func TestAnUnknownProfileStopsTheStart(t *testing.T) {
+	for _, name := range []string{"nobody", "", "Assistant", "../assistant"} {
+		_, err := LoadConfig(Sources{Flags: map[string]string{"profile": name}})
+		if !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "agent-cli, assistant, desktop, openwebui, platform") {
+			t.Errorf("profile %q: %v, want an error that names the valid ones", name, err)
+		}
+	}
+}
+
+// A model that a person names has to be there; one that only the profile names not.
+func TestAModelThatIsAskedForByNameIsNotReplaced(t *testing.T) {
+	c, err := LoadConfig(Sources{Flags: map[string]string{"profile": "assistant", "embedder": "local:bge-small-en-v1.5", "data": t.TempDir()}})
+	if err != nil || c.Embedder != "local:bge-small-en-v1.5" || len(c.ProfileLacks()) != 0 {
+		t.Errorf("embedder %s, lacks %v, %v", c.Embedder, c.ProfileLacks(), err)
+	}
+}
