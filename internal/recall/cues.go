@@ -33,7 +33,7 @@ var cues = []cue{
 	// A fact stands by itself. What a turn has from the talk around it, a fact has
 	// from its own words, and in so few of them others for the question's are no
 	// chance. Chosen by hand, too.
-	{"fact", 2.0, every, distinct},
+	{"fact", 3.0, every, distinct},
 	// The turn answers a question that has the words.
 	{"reply", 1.8, every, func(_ *asked, c *view) float64 { return unlessAssistant(c, c.reply) }},
 	// The turn is itself a question.

@@ -225,7 +225,8 @@ func timely(relevance, most, weight float64) float64 {
 	if most == 0 {
 		return 1
 	}
-	return weight + (1-weight)*relevance/most
+	share := relevance / most
+	return weight + (1-weight)*share*share
 }
 
 // doubtCosts is the share of its score that a fact of no confidence loses.
