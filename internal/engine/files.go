@@ -3,6 +3,8 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -22,9 +24,10 @@ type FileEdit struct {
 	Says  FileContent
 }
 
-// FileContent is what a file shows. One field is set at most.
+// FileContent is what a file shows. One field is set at most, but for what a fact has beside.
 type FileContent struct {
 	Fact         *memory.Fact
+	Relations    *[]memory.Relation // of the fact to others; nil for none
 	Turn         *memory.Turn
 	Summary      *memory.Summary
 	Profile      *memory.ProfileEntry
@@ -55,8 +58,16 @@ func (e *Engine) TakeFile(ctx context.Context, edit FileEdit) (target string, er
 	case says == FileContent{}:
 		return edit.forget(ctx, e)
 	case says.Fact != nil && was.Fact == nil:
-		return e.addFile(ctx, edit.Owner, edit.Key, *says.Fact)
+		target, err := e.addFile(ctx, edit.Owner, edit.Key, *says.Fact)
+		if err == nil {
+			_, id, _ := strings.Cut(target, ":")
+			err = e.relateFile(ctx, edit, id)
+		}
+		return target, err
 	case says.Fact != nil:
+		if err := e.relateFile(ctx, edit, was.Fact.ID); err != nil {
+			return "", err
+		}
 		return "fact:" + was.Fact.ID, e.editFile(ctx, edit)
 	case says.Turn != nil:
 		return e.turnFile(ctx, edit)
@@ -183,6 +194,41 @@ func (e *Engine) editFile(ctx context.Context, edit FileEdit) error {
 		return actionOf(before, f.Status), inFile, err
 	})
 	return err
+}
+
+// relateFile ties a fact to what its file names besides, and unties it from what it names
+// no more. Done twice it is done once.
+func (e *Engine) relateFile(ctx context.Context, edit FileEdit, id string) error {
+	was, says := edit.Was.relations(), edit.Says.relations()
+	for _, r := range says {
+		if slices.ContainsFunc(was, same(r)) {
+			continue
+		}
+		if _, err := e.Relate(ctx, edit.Owner, id, r.To, r.Kind, byFile); err != nil {
+			return fmt.Errorf("%s %s: %w", r.Kind, r.To, err)
+		}
+	}
+	for _, r := range was {
+		if slices.ContainsFunc(says, same(r)) {
+			continue
+		}
+		if _, err := e.Unrelate(ctx, edit.Owner, id, r.To, r.Kind, byFile); err != nil && !errors.Is(err, memory.NotFound) {
+			return fmt.Errorf("no more %s %s: %w", r.Kind, r.To, err)
+		}
+	}
+	return nil
+}
+
+func (c FileContent) relations() []memory.Relation {
+	if c.Relations == nil {
+		return nil
+	}
+	return *c.Relations
+}
+
+// same reports whether another relation of the same fact says what r does.
+func same(r memory.Relation) func(memory.Relation) bool {
+	return func(s memory.Relation) bool { return s.To == r.To && s.Kind == r.Kind }
 }
 
 // forgetEdited forgets a fact whose file was moved away, or whose status says so. That

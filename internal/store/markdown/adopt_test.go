@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,8 +45,8 @@ func TestFolderAloneIsEnough(t *testing.T) {
 	})
 }
 
-// present is what files alone can say: no relations, no links, no history, and
-// neither when turns were recorded nor when they were learned from.
+// present is what files alone can say: no links, no history, and neither when turns were
+// recorded or learned from nor when facts were related.
 func present(k known) known {
 	forgetVersions(&k)
 	out := known{Profile: k.Profile}
@@ -61,6 +63,16 @@ func present(k known) known {
 		out.Memories = append(out.Memories, m)
 	}
 	out.Conversations = k.Conversations
+	seen := map[string]bool{}
+	for _, r := range k.Relations {
+		own := slices.ContainsFunc(out.Memories, func(m memory.Memory) bool { return m.ID() == r.From })
+		if target := (memory.Image{Relation: &r}).Target(); own && !seen[target] {
+			seen[target] = true
+			r.CreatedAt = time.Time{}
+			out.Relations = append(out.Relations, r)
+		}
+	}
+	slices.SortFunc(out.Relations, func(a, b memory.Relation) int { return strings.Compare(a.From+a.To, b.From+b.To) })
 	return out
 }
 

@@ -42,8 +42,8 @@
 //	.loci/erasing                                   there while words are being erased, and after a crash meanwhile
 //
 // Names are escaped so that no two meet on a disk that folds case, none leaves its
-// folder, and none is too long. Relations and links between owners are in the journal
-// alone.
+// folder, and none is too long. A relation is a link in the file of the fact that it
+// begins at. Links between owners are in the journal alone.
 //
 // # Files
 //

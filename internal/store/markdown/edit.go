@@ -36,11 +36,12 @@ type Edit struct {
 	Says   Content      // what the file says; zero for a deleted one
 }
 
-// Content is what a file shows. One field is set at most. A fact has the Hash of its
+// Content is what a file shows. One field is set at most, but for what a fact has beside. A fact has the Hash of its
 // words, and the folder has the last word on its conversation and on whether it is
 // forgotten.
 type Content struct {
 	Fact         *memory.Fact
+	Relations    *[]memory.Relation // of the fact to others, in order; nil for none
 	Turn         *memory.Turn
 	Summary      *memory.Summary
 	Profile      *memory.ProfileEntry
@@ -48,7 +49,7 @@ type Content struct {
 }
 
 func (t thing) content() Content {
-	return Content{t.fact, t.turn, t.summary, t.profile, t.conversation}
+	return Content{t.fact, t.relations, t.turn, t.summary, t.profile, t.conversation}
 }
 
 // Run is an id for the run that makes the edit's changes: the same edit of the same

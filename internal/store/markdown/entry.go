@@ -209,6 +209,9 @@ func (b body) targets() []string {
 	var out []string
 	for _, c := range b.Changes {
 		out = append(out, c.After.image().Target())
+		if r := c.After.Relation; r != nil {
+			out = append(out, factTarget+r.From) // whose file has it
+		}
 	}
 	out = append(out, b.Erased...)
 	for _, id := range b.Untitled {

@@ -76,6 +76,11 @@ func (l *loader) memories(ctx context.Context, ids []string) error {
 	for _, m := range found {
 		if m.Link == nil { // a link is of a fact that has its file at home
 			t := thing{fact: m.Fact, turn: m.Turn, summary: m.Summary}
+			if m.Fact != nil {
+				if t.relations, err = l.relate(ctx, m.ID()); err != nil {
+					return err
+				}
+			}
 			l.things[t.target()] = t
 		}
 	}
@@ -175,6 +180,9 @@ func (l *loader) name(ctx context.Context) error {
 		switch {
 		case t.fact != nil:
 			refer(t.fact.SupersededBy)
+			for _, r := range t.ties() {
+				refer(r.To)
+			}
 			for _, id := range t.fact.Provenance.Turns {
 				refer(id)
 			}

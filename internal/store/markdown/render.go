@@ -8,9 +8,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// thing is what a file shows: exactly one field is set.
+// thing is what a file shows: exactly one field is set, but for what a fact has beside.
 type thing struct {
 	fact         *memory.Fact
+	relations    *[]memory.Relation // of a fact to others, nil for none; in order
 	turn         *memory.Turn
 	summary      *memory.Summary
 	profile      *memory.ProfileEntry
@@ -87,7 +88,7 @@ type names func(id string) string
 func (t thing) fields(link names) []field {
 	switch {
 	case t.fact != nil:
-		return factFields(t.fact, link)
+		return append(factFields(t.fact, link), t.relationFields(link)...)
 	case t.turn != nil:
 		return turnFields(t.turn, link)
 	case t.summary != nil:
