@@ -16,17 +16,17 @@ import (
 // holds its key, its default, what it means and, for a closed choice, what is
 // valid. docs/settings.md is generated from these tags.
 type Config struct {
-	Addr    string   `koanf:"addr" default:"127.0.0.1:7077" doc:"Address to listen on. Anything but loopback needs api_key."`
-	Data    string   `koanf:"data" default:"~/.loci" doc:"Folder of the database and everything else that Loci keeps."`
-	Profile string   `koanf:"profile" default:"default" valid:"default|agent-cli|assistant|desktop|openwebui|platform" doc:"Settings that are loaded together; any of them can be set otherwise. See docs/profiles.md."`
-	Store   string   `koanf:"store" default:"sqlite" valid:"sqlite|memory" doc:"Where memory is kept: sqlite in the data folder, or memory, which is gone at exit."`
-	Vault   string   `koanf:"vault" doc:"Folder of Markdown files that memory is kept in, to be read and edited; store is then its index, and can be deleted. Empty: none. See docs/vault.md."`
-	Users   string   `koanf:"users" default:"single" valid:"single|multi" doc:"Who a request without a user belongs to: single means user default, multi means nobody, and it passes without memory."`
-	APIKey  string   `koanf:"api_key" secret:"yes" doc:"Key that clients must send, as bearer or X-Loci-Key. It may act for any user."`
-	Trusted []string `koanf:"trusted" doc:"Addresses or networks whose user headers are believed. Empty: loopback, as long as no api_key is set."`
-	Hosts   []string `koanf:"hosts" doc:"Host names that requests may name besides the address listened on and localhost."`
-	JWT     string   `koanf:"jwt_secret" secret:"yes" doc:"Secret that X-OpenWebUI-User-Jwt is signed with (HS256)."`
-	Prompts string   `koanf:"prompts" doc:"Folder of prompt files that take the place of the built-in ones."`
+	Addr    string       `koanf:"addr" default:"127.0.0.1:7077" doc:"Address to listen on. Anything but loopback needs api_key."`
+	Data    string       `koanf:"data" default:"~/.loci" doc:"Folder of the database and everything else that Loci keeps."`
+	Profile string       `koanf:"profile" default:"default" valid:"default|agent-cli|assistant|desktop|openwebui|platform" doc:"Settings that are loaded together; any of them can be set otherwise. See docs/profiles.md."`
+	Store   StoreAddress `koanf:"store" default:"sqlite" doc:"Where memory is kept: sqlite in the data folder; memory, which is gone at exit; or postgres://user:password@host:5432/database, which any number of servers may share. See docs/postgres.md."`
+	Vault   string       `koanf:"vault" doc:"Folder of Markdown files that memory is kept in, to be read and edited; store is then its index, and can be deleted. Empty: none. See docs/vault.md."`
+	Users   string       `koanf:"users" default:"single" valid:"single|multi" doc:"Who a request without a user belongs to: single means user default, multi means nobody, and it passes without memory."`
+	APIKey  string       `koanf:"api_key" secret:"yes" doc:"Key that clients must send, as bearer or X-Loci-Key. It may act for any user."`
+	Trusted []string     `koanf:"trusted" doc:"Addresses or networks whose user headers are believed. Empty: loopback, as long as no api_key is set."`
+	Hosts   []string     `koanf:"hosts" doc:"Host names that requests may name besides the address listened on and localhost."`
+	JWT     string       `koanf:"jwt_secret" secret:"yes" doc:"Secret that X-OpenWebUI-User-Jwt is signed with (HS256)."`
+	Prompts string       `koanf:"prompts" doc:"Folder of prompt files that take the place of the built-in ones."`
 
 	VaultGit bool `koanf:"vault_git" default:"false" doc:"Commit the files of the vault to git, with messages that say what was learned. What git refuses is logged; memory goes on."`
 
@@ -171,6 +171,12 @@ func (c *Config) check() error {
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 			return memory.Errorf(memory.Invalid, "%s: %q is no URL; one looks like http://localhost:11434/v1", key, base)
 		}
+	}
+	if err := c.Store.check(); err != nil {
+		return err
+	}
+	if c.Store.postgres() && c.Vault != "" {
+		return memory.Errorf(memory.Invalid, "vault: it is kept in files of this machine, for which store is sqlite or memory")
 	}
 	if err := c.checkModels(); err != nil {
 		return err

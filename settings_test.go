@@ -38,7 +38,7 @@ func TestSettingsComeFromTheStrongestSource(t *testing.T) {
 		{"file over default", c.Addr, "127.0.0.1:1"},
 		{"duration of a file", c.Recall.Deadline, 2 * time.Second},
 		{"list of a file", strings.Join(c.Hosts, " "), "a.example b.example"},
-		{"default", c.Store, "sqlite"},
+		{"default", c.Store, StoreAddress("sqlite")},
 		{"size of the default", c.Index.Budget, Bytes(1 << 30)},
 		{"default number", c.Recall.RecencyWeight, 0.2},
 	} {
@@ -77,6 +77,8 @@ func TestWrongSettingsStopTheStartByName(t *testing.T) {
 		"a size out of range":          {Sources{Env: []string{"LOCI_INDEX_BUDGET=1KiB"}}, []string{"index.budget", "1KiB", "1MiB to 1TiB"}},
 		"a rule that does not exist":   {Sources{Env: []string{"LOCI_RECALL_FALLBACK=always"}}, []string{"recall.fallback", "none, error, empty"}},
 		"no message for a question":    {Sources{Env: []string{"LOCI_RECALL_MESSAGES=0"}}, []string{"recall.messages", "1 to 10"}},
+		"no store that there is":       {Sources{Env: []string{"LOCI_STORE=mongodb"}}, []string{"store", "sqlite, memory, postgres://"}},
+		"a vault on a server":          {Sources{Env: []string{"LOCI_STORE=postgres://h/d", "LOCI_VAULT=/v"}}, []string{"vault", "sqlite or memory"}},
 		"a section given as one value": {Sources{File: write("recall: 5\n")}, []string{"recall"}},
 	} {
 		_, err := LoadConfig(c.sources)

@@ -33,6 +33,7 @@ import (
 
 // wire puts the concrete parts together; it is the only place that names them.
 func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error) {
+	clock := opts.Now // of the store; nil: its own
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
@@ -67,14 +68,20 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	if err != nil {
 		return nil, err
 	}
-	store, err := openStore(ctx, config, opts)
+	store, err := openStore(ctx, config, opts, clock)
 	if err != nil {
 		return nil, errors.Join(err, models.Close())
+	}
+	if s, ok := store.(*sqlstore.Store); ok && config.Store.postgres() {
+		l.log.Info("memory is kept by a server", "store", config.Store, "about", s.About())
 	}
 	embedder := models.embedder
 	indexed, err := indexOptions(config, embedder, l.log)
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), models.Close())
+	}
+	if s, ok := store.(*sqlstore.Store); ok && indexed.Dir != "" {
+		indexed.Dir = filepath.Join(indexed.Dir, s.Identity()) // of that database alone, with a server
 	}
 	indexed.Lacking = func(owner memory.Owner, some int) { l.engine.Lacking(owner, some) }
 	l.index = index.New(store, indexed)
@@ -169,7 +176,14 @@ const (
 	indexFolder  = "index"
 )
 
-func openStore(ctx context.Context, config Config, opts Options) (memory.Store, error) {
+func openStore(ctx context.Context, config Config, opts Options, clock func() time.Time) (memory.Store, error) {
+	if config.Store.postgres() {
+		store, err := sqlstore.OpenPostgres(ctx, string(config.Store), sqlstore.Options{Now: clock})
+		if err != nil {
+			return nil, fmt.Errorf("store: %w", err) // as an interface, a nil store would be one
+		}
+		return store, nil
+	}
 	within := func(now func() time.Time) (memory.Store, error) { return openDatabase(ctx, config, now) }
 	if config.Vault == "" {
 		return within(opts.Now)

@@ -99,6 +99,9 @@ func openPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Opti
 	s := &Store{commits: w, known: nothingKnown(), release: func() error { return nil }}
 	s.reads, s.follows = newReader(open(reads), reads, into), newReader(open(follows), follows, into)
 	w.reads = s.reads
+	if err := s.describe(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
 }
 
@@ -126,6 +129,30 @@ func (p *server) prepare(ctx context.Context) error {
 	}
 	return migrate(ctx, p.db, goose.DialectPostgres, "postgres")
 }
+
+// describe asks what [Store.About] and [Store.Identity] say.
+func (s *Store) describe(ctx context.Context) error {
+	rows, err := s.reads.ask(ctx, `SELECT current_setting('server_version'),
+		EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector'),
+		(SELECT md5(current_database() || 'goose_db_version'::regclass::oid || min(tstamp)) FROM goose_db_version)`)
+	var version string
+	var pgvector bool
+	if err := only(rows, err, &version, &pgvector, &s.identity); err != nil {
+		return fmt.Errorf("ask what the server is: %w", err)
+	}
+	s.about = "PostgreSQL " + version + ", vectors as bytea, searched by the resident index"
+	if pgvector {
+		s.about += "; its pgvector is not used"
+	}
+	return nil
+}
+
+// About says what the server is and how vectors are kept there, for a log.
+func (s *Store) About() string { return s.about }
+
+// Identity is a name of the database, the same for every store that has it open and
+// other than that of one which is made anew at the same address.
+func (s *Store) Identity() string { return s.identity }
 
 // oldestServer has pg_xact_status and pg_current_xact_id.
 const oldestServer = 130_000

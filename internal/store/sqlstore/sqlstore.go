@@ -31,6 +31,8 @@ type Store struct {
 	known   *known
 	release func() error
 
+	about, identity string // of a server
+
 	closing sync.Once
 	closed  error
 }

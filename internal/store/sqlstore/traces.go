@@ -141,12 +141,15 @@ func appendText(b []byte, s string) []byte {
 // erasedAt returns when something of the owner's was erased last, the zero time for
 // never.
 func (t *tx) erasedAt(owner memory.Owner) (at time.Time, err error) {
-	query := `SELECT j.at FROM owners o JOIN journal j ON j.owner = o.owner AND j.version = o.horizon
-		WHERE o.owner = ? AND o.horizon > 0 LIMIT 1`
 	if t.session.into != nil { // nothing is to be erased until the traces are there
-		query += ` FOR SHARE OF o`
+		var version int64
+		if err := t.row(`SELECT version FROM owners WHERE owner = ? FOR SHARE`, []any{owner}, &version); err != nil && !noRows(err) {
+			return at, fmt.Errorf("hold the owner: %w", err)
+		}
 	}
-	if err = t.row(query, []any{owner}, asTime{&at}); noRows(err) {
+	err = t.row(`SELECT j.at FROM owners o JOIN journal j ON j.owner = o.owner AND j.version = o.horizon
+		WHERE o.owner = ? AND o.horizon > 0 LIMIT 1`, []any{owner}, asTime{&at})
+	if noRows(err) {
 		err = nil
 	}
 	return at, wrap("look when something was erased", err)
