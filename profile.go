@@ -120,6 +120,11 @@ func (c *Config) settle() error {
 			*m.value = m.plain
 		}
 	}
+	// Words that are added to a question draw its vector to what is about the user. To
+	// an embedder of words they are words that no memory has.
+	if c.Embedder == "lexical" && c.from["recall.expand"] == profileSource(c.Profile) {
+		c.Recall.Expand = false
+	}
 	return nil
 }
 

@@ -1,0 +1,406 @@
+package loci
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestProfileAssistant follows seed 1: what an exchange teaches, and what a prompt is
+// given. Its chats and attached documents have no endpoints yet; clients come by the
+// proxy.
+func TestProfileAssistant(t *testing.T) {
+	s := newStage(t, "assistant", map[string]string{"learn.model": "", "learn.prefer": "learner"})
+	c := s.talk()
+
+	// Step 3: the prompt and its user message; the exchange is read whole.
+	s.model.reply = "Good to know that you are tall."
+	s.model.on("memory_extraction", "User is 183 cm tall")
+	c.says("I am 183 cm tall.")
+	asked := s.model.taken("")
+	if len(asked) != 1 || asked[0].name != "memory_extraction" || asked[0].user != "Reply with exactly one line: NOTHING or the single fact. No explanation." {
+		t.Fatalf("the model that learns was asked %v", namesOf(asked))
+	}
+	s.has("memory_extraction.md", asked[0].system, "I am 183 cm tall.", "Good to know that you are tall.", "Attached documents:", "(nothing)")
+	s.wantFacts("", []string{"User is 183 cm tall"})
+
+	// Step 4: what is no fact.
+	for _, reply := range []string{"NOTHING", "Nothing to store.", "", "Too short", "Yes", "Does the user play chess?"} {
+		s.model.on("memory_extraction", reply)
+		c.says("I play chess a lot, by the way: " + fmt.Sprint(len(reply)))
+	}
+	s.wantFacts("", []string{"User is 183 cm tall"})
+
+	// Step 5: a duplicate, from 0.90 on, is not stored; the prompt had shown it.
+	s.model.taken("")
+	s.model.on("memory_extraction", "User is 183 cm tall.")
+	c.says("Did I say that I am 183 cm tall?")
+	s.has("memory_extraction.md", s.model.taken("memory_extraction")[0].system, "- User is 183 cm tall")
+	s.wantFacts("", []string{"User is 183 cm tall"})
+
+	// At most 5 memories: all of them, without a search, in the system message.
+	s.remember(nil, "User plays the cello", "User has a dog named Rex", "User drinks oolong tea", "User works as a nurse")
+	got, _ := s.talk().says("Who painted the ceiling?")
+	if got.Messages[0].Role != "system" || len(got.Messages) != 2 {
+		t.Errorf("the block is not in the system message: %s", got.body)
+	}
+	s.has("the system message", got.says(0), "183 cm", "cello", "Rex", "oolong", "nurse")
+
+	// More than 5: the 5 nearest of at least 0.5, and a short first-person question is
+	// found.
+	s.remember(nil, "User's sister is called Eva", "User was born in Porto", "User drives a green van")
+	got, _ = s.talk().says("How tall am I?")
+	s.has("the block", got.says(0), "183 cm")
+	s.lacks("the block", got.says(0), "cello", "van")
+
+	// Nothing found: the 10 most recent.
+	s.remember(nil, "User collects stamps", "User sails a dinghy", "User speaks Finnish", "User grows roses")
+	got, _ = s.talk().says("Which planets have rings?")
+	shown := 0
+	for _, f := range s.facts("") {
+		if strings.Contains(got.says(0), f) {
+			shown++
+		}
+	}
+	if shown != 10 {
+		t.Errorf("%d facts stand in for a search that found nothing, want the 10 most recent:\n%s", shown, got.says(0))
+	}
+	s.lacks("the 10 most recent", got.says(0), "183 cm", "cello")
+
+	// A regenerated reply is learned from again, and says it once.
+	before := len(s.facts(""))
+	c = s.talk()
+	s.model.on("memory_extraction", "User moved to Faro")
+	c.says("I moved to Faro.")
+	s.model.reply = "Faro is lovely."
+	s.model.on("memory_extraction", "User moved to Faro")
+	c.messages = c.messages[:1]
+	s.model.taken("")
+	c.send()
+	if again := s.model.taken("memory_extraction"); len(again) != 1 || !strings.Contains(again[0].system, "Faro is lovely.") {
+		t.Errorf("the regenerated reply was read %d times: %+v", len(again), again)
+	}
+	if n := len(s.facts("")); n != before+1 {
+		t.Errorf("there are %d facts after a regenerated reply, want %d", n, before+1)
+	}
+
+	// Manual memory: tags, newest first, edited and deleted.
+	var made struct{ ID string }
+	s.ok(&made, "POST", "/api/memory", `{"content":"User likes figs","tags":["food"]}`)
+	if all := s.facts(""); all[0] != "User likes figs" {
+		t.Errorf("the newest is not first: %q", all)
+	}
+	s.wantFacts("&tag=food", []string{"User likes figs"})
+	s.ok(nil, "PATCH", "/api/memory/"+made.ID, `{"content":"User likes dried figs","tags":["fruit"]}`)
+	s.wantFacts("&tag=fruit", []string{"User likes dried figs"})
+	s.ok(nil, "DELETE", "/api/memory/"+made.ID, "")
+	s.wantFacts("&tag=fruit", nil)
+
+	// Without a model nothing is learned.
+	s = newStage(t, "assistant", map[string]string{"learn.model": "", "learn.prefer": "absent"})
+	s.talk().says("I live in Lisbon.")
+	s.wantFacts("", nil)
+}
+
+// TestProfileOpenwebui follows seed 3: who asks, what a message teaches, conflicts,
+// and the audit.
+func TestProfileOpenwebui(t *testing.T) {
+	s := newStage(t, "openwebui", nil)
+	ana, ben := []string{"X-OpenWebUI-User-Id", "ana"}, []string{"X-OpenWebUI-User-Id", "ben"}
+	c := s.talk(ana...)
+
+	// 4.4: the prompt, the shape of its reply and its schema.
+	s.model.on("memory_formation", `{"memories": ["User lives in New York"]}`)
+	c.says("I live in New York.")
+	asked := s.model.taken("")
+	if len(asked) != 1 || asked[0].name != "memory_formation" {
+		t.Fatalf("the model that learns was asked %v", namesOf(asked))
+	}
+	s.has("memory_formation.md", asked[0].system, "You are an expert memory archivist.", "Ignore transient information", "a list of strings called 'memories'", "I live in New York.")
+	s.has("the request", asked[0].body, `"memories"`, "json_schema")
+	s.wantFacts("", []string{"User lives in New York"}, ana...)
+
+	// 4.6: direct contradiction. The old fact leaves, and the audit has the change.
+	s.clock.pass(time.Hour)
+	s.model.on("memory_formation", `{"memories": ["User lives in Los Angeles"]}`)
+	s.model.on("conflict_resolution", `{"action": "replace", "target_id": "0"}`)
+	c.says("I live in Los Angeles now.")
+	asked = s.model.taken("conflict_resolution")
+	if len(asked) != 1 {
+		t.Fatalf("conflict_resolution was asked %d times, want once", len(asked))
+	}
+	s.has("conflict_resolution.md", asked[0].system, "User lives in New York", "User lives in Los Angeles", `"action": "replace", "target_id": "0"`, `"action": "add"`)
+	s.wantFacts("", []string{"User lives in Los Angeles"}, ana...)
+	s.wantFacts("&status=superseded", []string{"User lives in New York"}, ana...)
+	var audit struct {
+		Changes []struct{ OldID, NewID, Reason string }
+	}
+	body := s.ok(nil, "GET", "/api/changes?action=replace", "", ana...)
+	s.has("/api/changes", body, `"old_id"`, `"new_id"`, `"reason"`, `"created_at"`)
+	_ = json.Unmarshal([]byte(body), &audit)
+	if len(audit.Changes) != 1 {
+		t.Errorf("the audit has %d replacements, want 1: %s", len(audit.Changes), body)
+	}
+
+	// Redundancy: ignored. Refinement: replaced. New information: inserted.
+	s.model.on("memory_formation", `{"memories": ["User lives in Los Angeles"]}`)
+	c.says("As I said, I live in Los Angeles.")
+	s.model.on("memory_formation", `{"memories": ["User likes TypeScript"]}`)
+	s.model.on("conflict_resolution", `{"action": "add", "target_id": ""}`)
+	c.says("I like TypeScript.")
+	s.clock.pass(time.Hour)
+	s.model.on("memory_formation", `{"memories": ["User likes TypeScript with strict mode"]}`)
+	s.model.on("conflict_resolution", `{"action": "replace", "target_id": "0"}`)
+	c.says("I like TypeScript with strict mode.")
+	s.model.on("memory_formation", `{"memories": []}`)
+	c.says("Write a poem!")
+	s.wantFacts("", []string{"User lives in Los Angeles", "User likes TypeScript with strict mode"}, ana...)
+
+	// The flip-flop: only what is strictly newer replaces.
+	s.has("the log", s.log.String(), `"event":"memory_decision"`, `"user_id":"ana"`, `"input_message_length"`, `"extracted_count"`, `"action":"replace"`, `"target_id"`, `"reason":"redundant"`)
+
+	// Retrieval: in the system message, named in the answer; nobody else's.
+	got, answer := s.talk(ana...).says("Where do I live?")
+	if got.Messages[0].Role != "system" {
+		t.Errorf("the block is not in the system message: %s", got.body)
+	}
+	s.has("the system message", got.says(0), "User lives in Los Angeles")
+	s.has("the answer", answer, `"memory_hits"`, "User lives in Los Angeles")
+	got, _ = s.talk(ben...).says("Where do I live?")
+	s.lacks("Ben's request", got.body, "Los Angeles")
+	s.wantFacts("", nil, ben...)
+
+	// Score above 0.8 only: what is next to a question is left out.
+	got, _ = s.talk(ana...).says("Which paint suits the fence?")
+	s.lacks("the request", got.body, "TypeScript", "Los Angeles")
+
+	// No header: no memory, neither read nor written.
+	got, answer = s.talk().says("I live in Oslo. Where do I live?")
+	if len(got.Messages) != 1 {
+		t.Errorf("an anonymous request was given memory: %s", got.body)
+	}
+	s.lacks("the anonymous answer", answer, "memory_hits")
+	if left := s.model.taken("memory_formation"); slices.ContainsFunc(left, func(p promptAsked) bool { return strings.Contains(p.system, "Oslo") }) {
+		t.Error("an anonymous message was learned from")
+	}
+
+	// 4.7: metrics.
+	s.has("/metrics", s.ok(nil, "GET", "/metrics", ""), "memory_total_count", "memory_replacement_rate", "memory_dedup_rate", "retrieval_hit_rate")
+}
+
+// TestProfileOpenwebuiBootstrap holds seed 3, 4.5: below five personal memories the
+// global ones join in.
+func TestProfileOpenwebuiBootstrap(t *testing.T) {
+	file := t.TempDir() + "/everybody.md"
+	writeFile(t, file, "- The backend restarts every night at three\n")
+	s := newStage(t, "openwebui", map[string]string{"bootstrap": file})
+	ana := []string{"X-OpenWebUI-User-Id", "ana"}
+	facts := []string{"User plays the cello", "User has a dog named Rex", "User drinks oolong tea", "User works as a nurse", "User speaks Finnish"}
+	for n := 0; n <= len(facts); n++ {
+		got, _ := s.talk(ana...).says("When does the backend restart?")
+		if joins := strings.Contains(got.body, "every night at three"); joins != (n < 5) {
+			t.Errorf("with %d personal memories the global pool joins in: %v", n, joins)
+		}
+		if n < len(facts) {
+			s.remember(ana, facts[n])
+		}
+	}
+}
+
+// TestProfileAgentCLI follows seed 4: request extras, the augmented user message,
+// reconciliation and eviction.
+func TestProfileAgentCLI(t *testing.T) {
+	s := newStage(t, "agent-cli", map[string]string{"upkeep.conversation": "4", "summaries.every": "2"})
+	c := s.talk("Authorization", "Bearer client-key")
+	c.extras = map[string]any{"memory_id": "work"}
+
+	// Step 3: facts, then ADD, UPDATE, DELETE and NONE by short ids.
+	s.model.on("extract", `{"facts": [{"text": "User lives in Berlin", "turn": "t1", "quote": "I live in Berlin", "subject": "user", "attribute": "home", "category": "home", "confidence": 1}]}`)
+	c.says("I live in Berlin.")
+	s.wantFacts("", []string{"User lives in Berlin"})
+	s.clock.pass(time.Hour)
+	s.model.on("extract", `{"facts": [{"text": "User lives in Lisbon", "quote": "I moved to Lisbon"}, {"text": "User plays the cello", "quote": "I play the cello"}]}`)
+	s.model.on("reconcile", `{"decisions": [{"new": 1, "event": "UPDATE", "id": "0", "text": "User lives in Lisbon", "reason": "moved"}, {"new": 2, "event": "ADD", "id": "", "text": "", "reason": "new"}]}`)
+	s.model.on("summarize", "- User moved from Berlin to Lisbon.\n- User plays the cello.")
+	s.model.taken("")
+	c.says("I moved to Lisbon. I live in Lisbon now, and I play the cello.")
+	read, compared := s.model.taken("extract"), s.model.taken("reconcile")
+	if len(read) != 1 || len(compared) != 1 {
+		t.Fatalf("the model that learns was asked for facts %d times and for decisions %d times, want once each", len(read), len(compared))
+	}
+	s.has("reconcile.md", compared[0].system+compared[0].user, "ADD", "UPDATE", "DELETE", "NONE", "[0]", "User lives in Berlin")
+	s.lacks("extract.md", read[0].user, "OK.") // the assistant's words are not read
+	s.wantFacts("", []string{"User lives in Lisbon", "User plays the cello"})
+
+	// The safeguard: no additions although there were new facts.
+	s.clock.pass(time.Hour)
+	s.model.on("extract", `{"facts": [{"text": "User drives a green van", "quote": "I drive a green van"}]}`)
+	s.model.on("reconcile", `{"decisions": []}`)
+	c.says("I drive a green van.")
+	s.wantFacts("", []string{"User lives in Lisbon", "User plays the cello", "User drives a green van"})
+
+	// Step 1: the last user message is augmented and nothing else; the client's key
+	// goes on; the answer names the hits.
+	other := s.talk("Authorization", "Bearer client-key")
+	other.extras = map[string]any{"memory_id": "home"}
+	got, answer := other.says("Where do I live?")
+	if len(got.Messages) != 1 || got.Messages[0].Role != "user" || !strings.HasSuffix(got.says(-1), "Current message: Where do I live?") {
+		t.Errorf("the user message was not augmented: %s", got.body)
+	}
+	s.has("the user message", got.says(-1), "User lives in Lisbon")
+	s.lacks("the request", got.body, "memory_id")
+	if key := got.header.Get("Authorization"); key != "Bearer client-key" {
+		t.Errorf("the upstream was sent the key %q", key)
+	}
+	var hits struct {
+		Hits []map[string]any `json:"memory_hits"`
+	}
+	if err := json.Unmarshal([]byte(answer), &hits); err != nil || len(hits.Hits) == 0 || len(hits.Hits) > 5 {
+		t.Errorf("memory_hits: %v, %s", err, answer)
+	} else {
+		for _, field := range []string{"id", "content", "created_at", "score"} {
+			if hits.Hits[0][field] == nil {
+				t.Errorf("a hit has no %s: %v", field, hits.Hits[0])
+			}
+		}
+	}
+
+	// top_k of 0 skips retrieval: the client's own bytes.
+	other.extras["memory_top_k"] = 0
+	got, _ = other.says("And where is that?")
+	if got.says(-1) != "And where is that?" {
+		t.Errorf("with memory_top_k 0 the message is %q", got.says(-1))
+	}
+	// A threshold of its own.
+	other.extras = map[string]any{"memory_id": "home", "memory_score_threshold": 1}
+	if got, _ = other.says("Do I drive a van?"); strings.Contains(got.says(-1), "green van") {
+		t.Errorf("nothing is beyond a threshold of 1: %q", got.says(-1))
+	}
+
+	// The conversation's summary is written anew.
+	s.has("summaries", s.ok(nil, "GET", "/api/memory?kind=summary", ""), "moved from Berlin to Lisbon")
+
+	// Eviction: no more than max_entries in a conversation, the oldest go first.
+	s.model.on("extract", `{"facts": []}`)
+	c.says("What is next?")
+	var turns struct {
+		Memories []struct{ Content string }
+	}
+	s.ok(&turns, "GET", "/api/memory?kind=turn&conversation=work", "")
+	if n := len(turns.Memories); n > 4 || n == 0 || strings.Contains(fmt.Sprint(turns), "I live in Berlin.") {
+		t.Errorf("the conversation keeps %d turns, want the 4 newest at most: %v", n, turns)
+	}
+
+	// Search alone and add alone.
+	s.has("search", s.ok(nil, "POST", "/api/memory/search", `{"query":"Do I play an instrument?"}`), "cello")
+	s.model.on("extract", `{"facts": [{"text": "User grows roses", "quote": "I grow roses"}]}`)
+	s.model.on("reconcile", `{"decisions": [{"new": 1, "event": "ADD", "id": "", "text": "", "reason": ""}]}`)
+	s.ok(nil, "POST", "/api/memory/add", `{"text":"I grow roses.","wait":true}`)
+	s.has("facts", strings.Join(s.facts(""), "\n"), "User grows roses")
+}
+
+// TestProfileAgentCLIKeepsMarkdown: once a folder is named, its files are the memory.
+func TestProfileAgentCLIKeepsMarkdown(t *testing.T) {
+	dir := t.TempDir()
+	s := newStage(t, "agent-cli", map[string]string{"vault": dir, "store": "sqlite", "summaries.mode": "off"})
+	c := s.talk()
+	c.extras = map[string]any{"memory_id": "work"}
+	s.model.on("extract", `{"facts": [{"text": "User lives in Berlin", "quote": "I live in Berlin"}]}`)
+	c.says("I live in Berlin.")
+	if err := s.loci.vault.store.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all := readTree(t, dir)
+	s.has("the vault", all, "User lives in Berlin", "I live in Berlin.", "created_at:", "id:", "OK.")
+}
+
+// TestProfileDesktop follows seed 5: triggers by count, batches, categories,
+// confidence and a person's control.
+func TestProfileDesktop(t *testing.T) {
+	s := newStage(t, "desktop", nil)
+	c := s.talk()
+
+	// Every 3 user messages, not before the second exchange; the batch holds both
+	// sides.
+	c.says("Hello! I am new here.")
+	c.says("I prefer tea to coffee.")
+	if asked := s.model.taken("extract"); len(asked) != 0 {
+		t.Fatalf("learning began after 2 user messages: %+v", asked)
+	}
+	s.model.on("extract", `{"facts": [{"text": "User prefers tea to coffee", "quote": "I prefer tea to coffee", "category": "preference", "confidence": 0.6}, {"text": "User works on Apollo", "quote": "I work on Apollo", "category": "project", "confidence": 0.9}]}`)
+	c.says("I work on Apollo.")
+	asked := s.model.taken("extract")
+	if len(asked) != 1 {
+		t.Fatalf("learning was asked %d times after 3 user messages, want once", len(asked))
+	}
+	if n := strings.Count(asked[0].user, "[t"); n != 6 {
+		t.Errorf("the batch has %d messages, want the 6 that are new:\n%s", n, asked[0].user)
+	}
+	s.wantFacts("&category=preference", []string{"User prefers tea to coffee"})
+	s.wantFacts("&category=project", []string{"User works on Apollo"})
+
+	// The next batch is read with what was said before it: 8 messages together. What
+	// is said again makes a fact surer.
+	c.says("As I said, I prefer tea to coffee.")
+	c.says("It is late.")
+	s.model.on("extract", `{"facts": [{"text": "User prefers tea to coffee", "quote": "I prefer tea to coffee", "category": "preference", "confidence": 0.6}]}`)
+	c.says("Good night.")
+	asked = s.model.taken("extract")
+	if len(asked) != 1 || strings.Count(asked[0].user, "[t")+strings.Count(asked[0].user, "[b") != 8 {
+		t.Errorf("the second batch: %+v, want 8 messages", asked)
+	}
+	var tea struct {
+		Memories []struct {
+			ID         string
+			Confidence float64
+		}
+	}
+	s.ok(&tea, "GET", "/api/memory?category=preference", "")
+	if len(tea.Memories) != 1 || tea.Memories[0].Confidence <= 0.6 {
+		t.Errorf("what was said again is as sure as before: %+v", tea)
+	}
+
+	// The last user messages are the question, all of them; the block stands in the
+	// system message.
+	q := s.talk()
+	q.says("Let us talk about tea.")
+	got, _ := q.says("Which one do I like better?")
+	if got.Messages[0].Role != "system" {
+		t.Errorf("the block is not in the system message: %s", got.body)
+	}
+	s.has("the system message", got.says(0), "User prefers tea to coffee")
+
+	// An edited fact is found by its new words and no more by the old ones.
+	s.ok(nil, "PATCH", "/api/memory/"+tea.Memories[0].ID, `{"content":"User prefers cocoa to anything"}`)
+	s.has("search", s.ok(nil, "POST", "/api/memory/search", `{"query":"cocoa","kinds":["fact"]}`), "User prefers cocoa")
+	s.lacks("search", s.ok(nil, "POST", "/api/memory/search", `{"query":"coffee","kinds":["fact"]}`), "User prefers")
+
+	// Added by hand, for one project.
+	s.ok(nil, "POST", "/api/memory", `{"content":"The budget is 1200 euros","project":"apollo","category":"project"}`)
+	s.wantFacts("&project=apollo", []string{"The budget is 1200 euros"})
+}
+
+// TestProfileDesktopReview: what waits is approved or rejected by a person.
+func TestProfileDesktopReview(t *testing.T) {
+	s := newStage(t, "desktop", map[string]string{"review.confidence": "0.8", "learn.every": "1", "learn.exchanges": "1"})
+	c := s.talk()
+	for _, what := range []string{"canoe", "tandem"} {
+		s.model.on("extract", fmt.Sprintf(`{"facts": [{"text": "User owns a %[1]s", "quote": "I own a %[1]s", "confidence": 0.5}]}`, what))
+		s.model.on("reconcile", `{"decisions": []}`)
+		c.says("I own a " + what + ".")
+	}
+	s.wantFacts("", nil)
+	for _, judged := range [][2]string{{"canoe", "approve"}, {"tandem", "reject"}} {
+		var waiting struct{ Memories []struct{ ID string } }
+		s.ok(&waiting, "GET", "/api/memory?status=pending&q="+judged[0], "")
+		if len(waiting.Memories) != 1 {
+			t.Fatalf("%d facts of a %s wait", len(waiting.Memories), judged[0])
+		}
+		s.ok(nil, "POST", "/api/memory/"+waiting.Memories[0].ID+"/"+judged[1], "")
+	}
+	s.wantFacts("", []string{"User owns a canoe"})
+	s.wantFacts("&status=rejected", []string{"User owns a tandem"})
+}
