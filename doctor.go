@@ -49,6 +49,9 @@ func (l *Loci) doctorVault(ctx context.Context, c *checkup, confirm bool) error 
 		return err
 	}
 	c.looked("vault %s: %d files", l.vault.store.Dir(), r.Files)
+	if why := l.vault.store.Unheard(); why != "" {
+		c.looked("the vault's folders every few seconds, for not all can be watched: %s", why)
+	}
 	for _, p := range r.Problems {
 		c.found("vault", p.Path, p.Why, "mend it or take it out of the vault; it is left as it is")
 	}

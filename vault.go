@@ -100,6 +100,14 @@ func newVault(store memory.Store, e *engine.Engine, config Config, log *slog.Log
 	return v
 }
 
+// dir is the vault's folder, "" where there is none.
+func (v *vault) dir() string {
+	if v == nil {
+		return ""
+	}
+	return v.store.Dir()
+}
+
 // catchUp takes over what was done to the files while Loci did not run.
 func (v *vault) catchUp(ctx context.Context) error {
 	if v == nil {

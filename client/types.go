@@ -302,6 +302,7 @@ type Health struct {
 	Version   string   `json:"version"`
 	Profile   string   `json:"profile"`
 	Store     string   `json:"store"`
+	Vault     string   `json:"vault,omitempty"` // the folder that memory is in
 	Embedder  string   `json:"embedder"`
 	Reranker  string   `json:"reranker"`
 	Upstream  string   `json:"upstream,omitempty"`

@@ -27,7 +27,8 @@ type Options struct {
 
 	// failpoint is called at the named points of a write; tests kill there.
 	failpoint func(point string)
-	lull      time.Duration // 0: lull; tests make it short
+	lull      time.Duration            // 0: lull; tests make it short
+	notify    func() (*notices, error) // nil: systemNotices; tests take the system's place
 }
 
 // The points that tests kill at.
@@ -63,6 +64,7 @@ type Store struct {
 	journal *journal
 	files   *files
 	marks   marks
+	unheard atomic.Pointer[string] // why not every folder is watched, nil while each is
 	unlock  func() error
 
 	mu       sync.RWMutex // guards closed against writes under way
@@ -98,6 +100,9 @@ func Open(ctx context.Context, dir string, within Within, o Options) (*Store, er
 	}
 	if o.Home == "" {
 		o.Home = memory.User(memory.DefaultNamespace, "default")
+	}
+	if o.notify == nil {
+		o.notify = systemNotices
 	}
 	if o.failpoint == nil {
 		o.failpoint = func(string) {}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -27,12 +28,13 @@ const (
 // same as the last one, and was answered, is not given again.
 func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 	w := &watcher{s: s}
-	if events, err := fsnotify.NewWatcher(); err == nil {
-		w.events = events
-		defer events.Close() //nolint:errcheck // nothing is lost with it
-		w.blind = !w.addAll(".")
+	notices, err := s.opts.notify()
+	if err == nil {
+		w.notices = *notices
+		defer notices.close() //nolint:errcheck // nothing is lost with it
+		w.addAll(".")
 	} else {
-		w.blind = true
+		w.lost(err)
 	}
 	last := ""
 	for {
@@ -79,11 +81,50 @@ func (r Report) signature() string {
 	return b.String() + strings.Join(r.Conflicts, "\n")
 }
 
+// Unheard says why the system does not tell of changes in every folder, so that all are
+// read every few seconds instead; "" while it does, or nobody watches.
+func (s *Store) Unheard() string {
+	if why := s.unheard.Load(); why != nil {
+		return *why
+	}
+	return ""
+}
+
+// notices are what the system tells of folders that were added.
+type notices struct {
+	events chan fsnotify.Event
+	faults chan error
+	add    func(folder string) error
+	close  func() error
+}
+
+func systemNotices() (*notices, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	return &notices{w.Events, w.Errors, w.Add, w.Close}, nil
+}
+
 // watcher hears of changes as far as the system tells.
 type watcher struct {
-	s      *Store
-	events *fsnotify.Watcher
-	blind  bool // some folders are not watched: the system watches only so many
+	notices
+	s     *Store
+	blind bool // some folders are not watched: the system watches only so many
+}
+
+// lost notes that not every folder is watched.
+func (w *watcher) lost(err error) {
+	why := err.Error()
+	switch { // Linux, which says so by the errors of other things
+	case errors.Is(err, syscall.ENOSPC):
+		why = "the system watches no more folders: raise fs.inotify.max_user_watches"
+	case errors.Is(err, syscall.EMFILE):
+		why = "the system lets no more programs watch: raise fs.inotify.max_user_instances"
+	}
+	w.blind = true
+	w.s.unheard.Store(&why)
+	w.s.opts.Log.Info("not every folder of the vault can be watched; all are read every few seconds instead", "why", why)
 }
 
 // quiet is how long a file must have been left alone to be read: without events
@@ -95,8 +136,8 @@ func (w *watcher) quiet() time.Duration {
 	return 0
 }
 
-// addAll watches a folder and those under it, and reports whether it could.
-func (w *watcher) addAll(folder string) bool {
+// addAll watches a folder and those under it, as far as it can.
+func (w *watcher) addAll(folder string) {
 	err := fs.WalkDir(w.s.files.root.FS(), folder, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -108,12 +149,11 @@ func (w *watcher) addAll(folder string) bool {
 		case name != "." && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
 		}
-		return w.events.Add(w.s.files.full(name))
+		return w.add(w.s.files.full(name))
 	})
 	if err != nil {
-		w.s.opts.Log.Info("not every folder of the vault can be watched; it is read every few seconds instead", "error", err)
+		w.lost(err)
 	}
-	return err == nil
 }
 
 // wait returns when it is time to look again.
@@ -124,11 +164,7 @@ func (w *watcher) wait(ctx context.Context) error {
 	}
 	look := time.NewTimer(every)
 	defer look.Stop()
-	var events chan fsnotify.Event
-	var faults chan error
-	if w.events != nil {
-		events, faults = w.events.Events, w.events.Errors
-	}
+	events, faults := w.events, w.faults
 	var until time.Time // it waits no longer than that
 	for {
 		select {
@@ -167,7 +203,7 @@ func (w *watcher) matters(e fsnotify.Event) bool {
 	}
 	if e.Has(fsnotify.Create) {
 		if info, err := w.s.files.root.Lstat(name); err == nil && info.IsDir() {
-			w.blind = !w.addAll(name) || w.blind
+			w.addAll(name)
 		}
 	}
 	return true
