@@ -64,7 +64,7 @@ type Exchange struct {
 	at           dialog.Alignment
 	chain        string // of the last user message's turn, "" without one
 	placed       bool   // whether it is known where the request belongs
-	unplaced     error  // why Open did not find out
+	unplaced     error  // why Open did not find out, though it tried
 	reads        bool
 	writes       bool
 	learns       bool
@@ -82,7 +82,8 @@ type Exchange struct {
 }
 
 // Open begins to find the conversation that a request continues and which of its
-// messages are new: a search for what matters to it goes on meanwhile.
+// messages are new: a search for what matters to it goes on meanwhile. Without one
+// that is left to RecordQuestion.
 func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 	mode := in.Extras.Mode
 	if mode == "" && strings.HasPrefix(in.ChatID, temporary) {
@@ -98,6 +99,11 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 		reads:  mode != wire.ModeWrite && mode != wire.ModeOff,
 		writes: mode != wire.ModeRead && mode != wire.ModeOff,
 		learns: pause == PauseNone,
+	}
+	if !x.reads { // nothing waits for it before the answer does
+		cancel()
+		close(x.placing)
+		return x
 	}
 	e.background.Go(func() {
 		defer cancel()
@@ -297,7 +303,7 @@ func carried(at dialog.Alignment) map[string]bool {
 
 // RecordQuestion stores the request's new messages beside the upstream call, with
 // the job that will learn from them should the exchange never come to its end; of a
-// stream once it is [Exchange.Answered], or soon. Where Open could not find out in
+// stream once it is [Exchange.Answered], or soon. Where Open did not find out in
 // time where they belong, there is time now.
 func (x *Exchange) RecordQuestion(ctx context.Context) {
 	x.question = make(chan error, 1)
@@ -514,6 +520,7 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
 		return err
 	}
 	if len(batch.Jobs) > 0 {
+		x.e.lull.begin()() // the client's next question may come at once
 		x.e.Wake()
 	}
 	return nil
@@ -533,6 +540,6 @@ func (x *Exchange) guarded(do func() error) (err error) {
 // failed counts, logs and traces what memory could not do for this chat.
 func (x *Exchange) failed(ctx context.Context, err error) {
 	x.e.Metrics.RecordFailed()
-	x.e.Log.Error("memory failed, the chat goes on", "conversation", x.conversation.ID, "err", err)
+	x.e.Log.Error("memory failed, the chat goes on", "conversation", x.here, "err", err)
 	x.e.degrade(ctx, x.in.Owner, x.prepared.Trace, fmt.Sprintf("record: %v", err))
 }

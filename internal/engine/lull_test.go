@@ -66,3 +66,22 @@ func TestASearcherIsWarmedUnlessQuestionsAreUnderWay(t *testing.T) {
 	}
 	New(Parts{}, Options{}).warm(ana) // a searcher that cannot is left alone
 }
+
+// TestALullBeginsWhenTheAnswerIsStored: the client's next question comes after that,
+// however long the model took.
+func TestALullBeginsWhenTheAnswerIsStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, stores["inmem"])
+		x := r.Open(t.Context(), Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I have a dog called Rex."}]`)})
+		x.Prepare(t.Context())
+		x.RecordQuestion(t.Context())
+		time.Sleep(time.Minute)
+		if left := r.lull.left(); left > 0 {
+			t.Errorf("while the model thinks the lull is %v away, want it to be there", left)
+		}
+		x.RecordAnswer(t.Context(), answered("Nice!"))
+		if left := r.lull.left(); left != lullTime {
+			t.Errorf("once the answer is stored the lull is %v away, want %v", left, lullTime)
+		}
+	})
+}

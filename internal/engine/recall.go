@@ -104,7 +104,7 @@ func (e *Engine) prepare(ctx context.Context, q Question) Prepared {
 	took := e.Now().Sub(started)
 	p := Prepared{Block: o.block, Hits: o.r.hits, Trace: newID(), Read: true}
 	e.Metrics.Recalled(took, o.r.parts...)
-	o.r.trace(p.Trace, p.Block, took)
+	e.background.Go(e.traces.later(p.Trace, func() { o.r.traceSafely(p.Trace, p.Block, took) })) // beside the upstream call
 	return p
 }
 

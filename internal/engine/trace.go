@@ -43,6 +43,16 @@ func (r *recalling) trace(id, block string, took time.Duration) {
 	}, p.b)
 }
 
+// traceSafely is trace where no door stands behind it that takes a panic.
+func (r *recalling) traceSafely(id, block string, took time.Duration) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.e.Log.Error("panic in a trace", "trace", id, "panic", v)
+		}
+	}()
+	r.trace(id, block, took)
+}
+
 // traced is a question as a trace keeps it: no secrets, not all of a long one.
 func traced(question string, personal bool) string {
 	return learn.Redact(clip(question, tracedQuestion), personal)

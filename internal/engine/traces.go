@@ -23,8 +23,9 @@ const (
 type traceRing struct {
 	mu      sync.Mutex // guards what follows
 	waiting []packedTrace
-	lost    int // how many came before those, and are written or dropped
-	bytes   int // of those
+	lost    int                      // how many came before those, and are written or dropped
+	bytes   int                      // of those
+	packing map[string]chan struct{} // by id, of those that [traceRing.later] has begun; closed once they wait
 }
 
 // packedTrace is a trace with its memories as [tracePacker] writes them.
@@ -38,7 +39,25 @@ func (t *packedTrace) size() int {
 	return fixed + cap(t.memories) + len(t.Question) + len(t.Block)
 }
 
-func newTraceRing() *traceRing { return &traceRing{} }
+func newTraceRing() *traceRing { return &traceRing{packing: map[string]chan struct{}{}} }
+
+// later returns what adds a trace beside what goes on, to be called once: who looks
+// for the trace from now on waits until it did.
+func (r *traceRing) later(id string, add func()) func() {
+	done := make(chan struct{})
+	r.mu.Lock()
+	r.packing[id] = done
+	r.mu.Unlock()
+	return func() {
+		defer close(done)
+		defer func() {
+			r.mu.Lock()
+			delete(r.packing, id)
+			r.mu.Unlock()
+		}()
+		add()
+	}
+}
 
 // add keeps a trace. memories is copied.
 func (r *traceRing) add(t memory.Trace, memories []byte) {
@@ -68,6 +87,11 @@ func (r *traceRing) drop() []byte {
 func (r *traceRing) find(owner memory.Owner, id string) (memory.Trace, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if packing := r.packing[id]; packing != nil {
+		r.mu.Unlock()
+		<-packing
+		r.mu.Lock()
+	}
 	for i := len(r.waiting) - 1; i >= 0; i-- {
 		if t := &r.waiting[i]; t.ID == id && t.Owner == owner {
 			return unpackTrace(t.Trace, t.memories), true

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
@@ -142,4 +143,29 @@ func TestEveryFieldOfATraceIsKept(t *testing.T) {
 	if got := unpackTrace(memory.Trace{}, packTrace(want)); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
+}
+
+func TestATraceThatIsBeingPackedIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTraceRing()
+		goOn := make(chan struct{})
+		go r.later("t", func() {
+			<-goOn
+			r.add(memory.Trace{ID: "t", Owner: ana}, packTrace(memory.Trace{}))
+		})()
+		found := false
+		go func() { _, found = r.find(ana, "t") }()
+		synctest.Wait()
+		if found {
+			t.Fatal("a trace was found before it was there")
+		}
+		close(goOn)
+		synctest.Wait()
+		if !found || len(r.packing) != 0 {
+			t.Errorf("found %v with %d under way, want it found and none", found, len(r.packing))
+		}
+		if _, ok := r.find(ana, "another"); ok {
+			t.Error("another id is found")
+		}
+	})
 }

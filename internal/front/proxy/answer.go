@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/httpx"
@@ -109,6 +110,27 @@ func begin(w http.ResponseWriter, resp *http.Response) {
 	_ = http.NewResponseController(w).Flush() // a client that is gone is no error of ours
 }
 
+// headAlone is how long a stream's head waits to go out with the first piece: most
+// upstreams send them together, and a client is woken once.
+const headAlone = time.Millisecond
+
+// beginSoon is begin for a stream. began must be called before anything is written, and
+// may be again: from then on the head is out, or goes out with what is written first.
+func beginSoon(w http.ResponseWriter, resp *http.Response) (began func()) {
+	copyHeader(w.Header(), resp.Header)
+	w.WriteHeader(resp.StatusCode)
+	out := make(chan struct{})
+	late := time.AfterFunc(headAlone, func() {
+		defer close(out)
+		_ = http.NewResponseController(w).Flush() // a client that is gone is no error of ours
+	})
+	return sync.OnceFunc(func() {
+		if !late.Stop() {
+			<-out
+		}
+	})
+}
+
 // finish passes on an answer's trailers. One that was cut off is cut off for the
 // client too: only a broken connection says that it is not whole.
 func finish(w http.ResponseWriter, resp *http.Response, err error) {
@@ -130,14 +152,13 @@ func copyHeader(to, from http.Header) {
 
 func closeBody(resp *http.Response) { _ = resp.Body.Close() } // read or given up on
 
-// flusher sends each piece at once.
+// flusher sends each piece at once, and a head that is not out yet with it.
 type flusher struct{ http.ResponseWriter }
 
 func (f flusher) write(p []byte) {
-	if len(p) == 0 {
-		return
+	if len(p) > 0 {
+		_, _ = f.Write(p) // a client that is gone ends the request's context
 	}
-	_, _ = f.Write(p) // a client that is gone ends the request's context
 	_ = http.NewResponseController(f.ResponseWriter).Flush()
 }
 

@@ -52,20 +52,23 @@ func isStream(resp *http.Response) bool {
 // until the turns are stored; a client or an upstream that hangs up midway leaves
 // what was said so far.
 func (d *Door) passStream(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
-	begin(w, resp)
+	began := beginSoon(w, resp)
 	out := flusher{w}
 	heard := listen(resp.Header.Get("Content-Encoding"))
 	defer heard.stop()
 	buf := make([]byte, 32<<10)
 	for first := true; ; {
 		n, err := resp.Body.Read(buf)
+		began()
+		var piece []byte
 		if n > 0 {
-			out.write(heard.pass(buf[:n]))
-			if first {
-				d.Metrics.FirstByte(c.overhead(d.Now()))
-				c.exchange.Answered()
-				first = false
-			}
+			piece = heard.pass(buf[:n])
+		}
+		out.write(piece)
+		if first && n > 0 {
+			d.Metrics.FirstByte(c.overhead(d.Now()))
+			c.exchange.Answered()
+			first = false
 		}
 		if !heard.ended() && err == nil {
 			continue
