@@ -1,7 +1,9 @@
 package recall
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +21,7 @@ type Query struct {
 
 	words   []string
 	self    bool         // about the one who asks
-	owns    bool         // or about somebody of theirs
+	owns    bool         // or about somebody whom one calls one's own: a sister, a boss, a dog
 	when    bool         // for a time
 	count   bool         // for a number
 	where   bool         // for a place
@@ -42,7 +44,7 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	reword := q.read()
 	if q.prompt = fade(len(q.words)); q.prompt > 0 {
 		if reword {
-			q.Text = searched(question)
+			q.Text = searched(question, q.words)
 		}
 		for _, term := range text.Terms(q.Text) {
 			q.classes |= text.ClassesAsked(term)
@@ -62,9 +64,7 @@ func (q *Query) read() (reword bool) {
 	for i, w := range q.words {
 		prev, next := q.at(i-1), q.at(i+1)
 		switch w {
-		case "i", "me", "we", "myself":
-			q.self = true
-		case "mine", "my", "our":
+		case "i", "me", "we", "myself", "mine", "my", "our":
 			q.self = true
 		case "when":
 			q.when = true
@@ -107,10 +107,8 @@ var (
 		venue venues beach beaches park parks museum museums restaurant restaurants`)
 	titled = set(`book books novel movie movies film films song songs album band show series game games podcast title
 		titled`)
-	naming  = set("called named name names") // of a title, or of somebody
-	rewords = set(`now currently nowadays days moment present please still ever again anymore living work based commute get go going kind kinds sort sorts
-		type types called named name names old much many like love enjoy`)  // one of them is in each form of everyday
-	broad = set("know remember recall have tell am learned describe summarize") // one of them is in each question of asksAll
+	naming = set("called named name names")                                      // of a title, or of somebody
+	broad  = set("know remember recall have tell am learned describe summarize") // one of them is in each question of asksAll
 )
 
 func set(words string) map[string]bool {
@@ -124,33 +122,51 @@ func set(words string) map[string]bool {
 // form is what people ask in words that find nothing, or something else, and what to
 // search for instead.
 type form struct {
+	words map[string]bool // one of which the question has: most have none, and are spared the rest
 	asked *regexp.Regexp
 	plain string
 }
 
 // everyday are the forms, applied one after the other.
 var everyday = []form{
+	// What leads in to a question is not asked for.
+	{set("tell remind"), regexp.MustCompile(`(?i)^\W*(?:(?:hey|hi|so|and|ok|okay|um|well|quick question)\W+)*(?:(?:can|could|would|will) you |please )*(?:tell|remind) me(?: again)?(?: about| of)?\b`), ""},
+	{set("know remember recall forgot forget"), regexp.MustCompile(`(?i)^\W*(?:(?:hey|hi|so|and|ok|okay|um|well)\W+)*(?:(?:do|can|did) you (?:still |happen to )?(?:know|remember|recall)|what do you (?:know|remember) (?:about|of)|I (?:forgot|forget|can['’]?t remember|don['’]?t remember|no longer know))\b`), ""},
+	{set("mention mentioned say said tell told"), regexp.MustCompile(`(?i)\b(?:did|have) I (?:ever |already )?(?:mention(?:ed)?|tell you|told you|say|said)(?: (?:that|about|(?:any|some)thing about))?\b`), ""},
 	// What memory holds is about now unless it says otherwise.
-	{regexp.MustCompile(`(?i)\b(?:right now|now|currently|nowadays|these days|at the moment|at present|please|still|ever|again|any ?more)\b`), ""},
-	{regexp.MustCompile(`(?i)\bfor (?:a living|work)\b`), "as a job"},
-	{regexp.MustCompile(`(?i)\bam I based\b`), "do I live"},
-	{regexp.MustCompile(`(?i)\bhow (do|did|does|can) (\w+) (?:get|go|travel) to (?:work|the office)\b`), "how $1 $2 commute"},
-	{regexp.MustCompile(`(?i)\bhow old am I\b`), "my age, birthday, how old"},
-	{regexp.MustCompile(`(?i)\bhow old (is|are|was|were)\b`), "$1"},
-	{regexp.MustCompile(`(?i)\bhow (?:much|many)\b`), "how"},
-	{regexp.MustCompile(`(?i)\b(do|does|did)(?:n['’]?t| not) (I|we|he|she|they|my \w+|\w+) (?:like|love|enjoy)\b`), "$1 $2 hate"},
-	{regexp.MustCompile(`(?i)\b(I|we|he|she|they|my \w+|\w+) (do|does|did)(?:n['’]?t| not) (?:like|love|enjoy)\b`), "$1 $2 hate"},
+	{set("now currently nowadays days moment present please still ever again more anymore"), regexp.MustCompile(`(?i)\b(?:right now|now|currently|nowadays|these days|at the moment|at present|please|still|ever|again|any ?more)\b`), ""},
+	{set("living work"), regexp.MustCompile(`(?i)\bfor (?:a living|work)\b`), "as a job"},
+	{set("based"), regexp.MustCompile(`(?i)\bam I based\b`), "do I live"},
+	{set("work office"), regexp.MustCompile(`(?i)\bhow (do|did|does|can) (\w+) (?:get|go|travel) to (?:work|the office)\b`), "how $1 $2 commute"},
+	// The number or the age is what is looked for, not what is said.
+	{set("old"), regexp.MustCompile(`(?i)\bhow old am I\b`), "my age, birthday, how old"},
+	{set("old"), regexp.MustCompile(`(?i)\bhow old (is|are|was|were)\b`), "$1"},
+	{set("much many"), regexp.MustCompile(`(?i)\bhow (?:much|many)\b`), "how"},
+	// What somebody does not like they hate.
+	{set("like love enjoy"), regexp.MustCompile(`(?i)\b(do|does|did)(?:n['’]?t| not) (I|we|he|she|they|my \w+|\w+) (?:like|love|enjoy)\b`), "$1 $2 hate"},
+	{set("like love enjoy"), regexp.MustCompile(`(?i)\b(I|we|he|she|they|my \w+|\w+) (do|does|did)(?:n['’]?t| not) (?:like|love|enjoy)\b`), "$1 $2 hate"},
+	{set("think feel"), regexp.MustCompile(`(?i)\b(do|did|does) (\w+) (?:think|feel) (?:of|about)\b`), "$1 $2"},
 	// To go or get somewhere is what one does anywhere.
-	{regexp.MustCompile(`(?i)\b(do|did|does|should|can|could|will|would|are|were|is|was|am) (I|we|you|he|she|they|it|my \w+|\w+)\s+(?:go|going|get|getting)\b`), "$1 $2"},
-	{regexp.MustCompile(`(?i)\b(?:kind|sort|type)s? of\b`), ""},
-	{regexp.MustCompile(`(?i)\b(?:called|named|names?)\b(?: of\b)?`), ""},
+	{set("go going get getting"), regexp.MustCompile(`(?i)\b(do|did|does|should|can|could|will|would|are|were|is|was|am) (I|we|you|he|she|they|it|my \w+|\w+)\s+(?:go|going|get|getting)\b`), "$1 $2"},
+	{set("kind kinds sort sorts type types"), regexp.MustCompile(`(?i)\b(?:kind|sort|type)s? of\b`), ""},
+	{set("called named name names"), regexp.MustCompile(`(?i)\b(?:called|named|names?)\b(?: of\b)?`), ""},
 }
 
-// searched is a question in plain words. A form that leaves it without any is not
-// applied: who asks for their name asks for a name.
-func searched(question string) string {
+// rewords are the words of the forms.
+var rewords = func() map[string]bool {
+	all := map[string]bool{}
 	for _, f := range everyday {
-		if !f.asked.MatchString(question) {
+		maps.Copy(all, f.words)
+	}
+	return all
+}()
+
+// searched is a question, whose folded words are given, in plain words. A form that
+// leaves it without any is not applied: who asks for their name asks for a name.
+func searched(question string, words []string) string {
+	for i := range everyday {
+		f := &everyday[i]
+		if !slices.ContainsFunc(words, func(w string) bool { return f.words[w] }) || !f.asked.MatchString(question) {
 			continue
 		}
 		if rest := f.asked.ReplaceAllString(question, f.plain); len(text.Terms(rest)) > 0 {

@@ -1,0 +1,113 @@
+package recall
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// What people say around what they ask for is not searched for.
+func TestQuestionsAreSearchedForInPlainWords(t *testing.T) {
+	for question, want := range map[string]string{
+		"Do you remember where my sister lives?":    "sister live",
+		"hey, can you remind me what Tom's job is?": "Tom job",
+		"I forgot, which bank am I with?":           "bank",
+		"Did I mention my knee?":                    "knee",
+		"Do I still have a bike?":                   "bike",
+		"Have I ever been to Norway?":               "Norway",
+		"What does Tom do for a living?":            "Tom job",
+		"What do I do for work?":                    "job",
+		"How do I get to work?":                     "commute",
+		"What's my sister's name?":                  "sister",
+		"What is the name of my dog?":               "dog",
+		"What are my kids called?":                  "kids",
+		"What's my name?":                           "name",
+		"How old is Tom?":                           "Tom",
+		"How much rent do we pay?":                  "rent pay",
+		"What doesn't Tom like to eat?":             "Tom hate eat",
+		"Did we go to Norway?":                      "Norway",
+		"What kind of books does my brother read?":  "books brother read",
+		"What do I think about Tom?":                "Tom",
+	} {
+		got := text.Terms(NewQuery(question, time.Time{}, QueryOptions{}).Text)
+		if want := text.Terms(want); !slices.Equal(got, want) {
+			t.Errorf("%q is searched for as %q, want %q", question, got, want)
+		}
+	}
+}
+
+// Somebody of the user's is asked about however the question has it.
+func TestQuestionsAboutThoseOfTheUsers(t *testing.T) {
+	for question, want := range map[string]bool{
+		"do I have brothers?": true, "what's my boss like?": true, "is our dog old?": true,
+		"where do I live?": false, "what is my job?": false,
+	} {
+		if got := NewQuery(question, time.Time{}, QueryOptions{}).owns; got != want {
+			t.Errorf("%q asks about somebody of the user's: %v, want %v", question, got, want)
+		}
+	}
+}
+
+// What is newer comes first among what answers alike, not before what answers better.
+func TestRecencyIsForWhatAnswers(t *testing.T) {
+	const best, weight = 0.3, 0.2
+	blend := func(relevance, recency float64) float64 {
+		return (1-weight)*relevance + weight*recency*timely(relevance, best, weight)
+	}
+	if new, old := blend(best, 1), blend(best, 0); new <= old {
+		t.Errorf("of equals the newer has %.3f, the older %.3f", new, old)
+	}
+	if beside, answer := blend(best/4, 1), blend(best, 0); beside >= answer {
+		t.Errorf("what is beside the question has %.3f today, an old answer %.3f", beside, answer)
+	}
+	if got := timely(0.01, best, 1); got != 1 {
+		t.Errorf("where nothing but recency counts it counts %.3f, want 1", got)
+	}
+	if got := timely(0, 0, weight); got != 1 {
+		t.Errorf("where nothing is relevant recency counts %.3f, want 1", got)
+	}
+}
+
+// A fact that answers comes before talk that has the same words.
+func TestAFactComesBeforeTalkOfTheSameWords(t *testing.T) {
+	found := memory.Measures{Lexical: 0.8, Own: 0.8, Known: 1}
+	talk := found
+	talk.Session, talk.Peak = 0.3, 0.8
+	kept, _ := Rank(NewQuery("where do I work?", time.Time{}, QueryOptions{}), []memory.Candidate{
+		{ID: "a", Kind: memory.KindTurn, Role: memory.RoleUser, Confidence: 1, Found: talk},
+		{ID: "b", Kind: memory.KindFact, Role: memory.RoleUser, Speaker: "user", Confidence: 0.9, Found: found},
+	}, Options{}, time.Time{})
+	if len(kept) != 2 || kept[0].ID != "b" {
+		t.Errorf("got %v, want the fact first", ids(kept))
+	}
+}
+
+func TestWhatATurnOnlyCarriesComesBehindTheUsersOwnWords(t *testing.T) {
+	turn := func(id, content string, score float64) memory.Hit {
+		return memory.Hit{Memory: memory.Memory{Turn: &memory.Turn{ID: id, Role: memory.RoleUser, Content: content}}, Score: score}
+	}
+	hits := []memory.Hit{
+		turn("mail", "Please sum up this mail:\nFrom: Hetty\nI have three brothers and a dog.", 0.7),
+		turn("quote", `She read out "I have a dozen brothers and no sisters at all" to us.`, 0.6),
+		turn("own", "my brothers are in Perth", 0.5),
+		turn("far", "brothers", 0.01),
+	}
+	order := func(question string) (out []string) {
+		kept, _ := Fit(hits, FitOptions{Question: question})
+		for _, h := range kept {
+			out = append(out, h.Memory.ID())
+		}
+		return out
+	}
+	if got := order("do I have brothers?"); !slices.Equal(got, []string{"own", "mail", "quote", "far"}) {
+		t.Errorf("asked about the user: %v", got)
+	}
+	for _, question := range []string{"who has brothers?", "what did the mail I got say of brothers?"} {
+		if got := order(question); !slices.Equal(got, []string{"mail", "quote", "own", "far"}) {
+			t.Errorf("%q: %v, want the order of the scores", question, got)
+		}
+	}
+}
