@@ -75,6 +75,7 @@ func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
 	d.portableOperations(add)
 	d.serverOperations(add)
 	d.doctorOperations(add)
+	d.profileOperations(add)
 	return api
 }
 

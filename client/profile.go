@@ -1,0 +1,44 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Entry is a key and a value about the user, which every prompt is told.
+type Entry struct {
+	Key       string    `json:"key"`
+	Value     string    `json:"value"`
+	UpdatedAt time.Time `json:"updated_at"`
+	Tokens    int       `json:"tokenCount" doc:"How many tokens it takes in a prompt, estimated."`
+}
+
+// Profile is all that is written down about the user by key.
+type Profile struct {
+	Entries []Entry `json:"entries" doc:"In order of key."`
+}
+
+// SetEntry is the value of a profile entry.
+type SetEntry struct {
+	Value string `json:"value"`
+}
+
+// Profile returns the profile.
+func (c *Client) Profile(ctx context.Context) (out Profile, err error) {
+	_, err = c.do(ctx, http.MethodGet, "/api/profile", nil, &out)
+	return out, err
+}
+
+// SetEntry writes an entry of the profile.
+func (c *Client) SetEntry(ctx context.Context, key, value string) (out Entry, err error) {
+	_, err = c.do(ctx, http.MethodPut, "/api/profile/"+url.PathEscape(key), SetEntry{value}, &out)
+	return out, err
+}
+
+// DropEntry takes an entry out of the profile.
+func (c *Client) DropEntry(ctx context.Context, key string) (out Receipt, err error) {
+	_, err = c.do(ctx, http.MethodDelete, "/api/profile/"+url.PathEscape(key), nil, &out)
+	return out, err
+}
