@@ -222,3 +222,155 @@ func TestGitThatFailsBlocksNothing(t *testing.T) {
 		t.Errorf("recalled %v, %v", hits, err)
 	}
 }
+
+// settledFile waits until the files are written and returns the one that says words.
+func (l *Loci) settledFile(t *testing.T, words string) (path, text string) {
+	t.Helper()
+	if err := l.vault.store.Settle(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	err := filepath.WalkDir(l.vault.store.Dir(), func(at string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(at) != ".md" {
+			return err
+		}
+		found, err := os.ReadFile(at)
+		if strings.HasSuffix(string(found), "\n"+words+"\n") || string(found) == words+"\n" {
+			path, text = at, string(found)
+		}
+		return err
+	})
+	if err != nil || path == "" {
+		t.Fatalf("no file says %q: %v", words, err)
+	}
+	return path, text
+}
+
+// edited replaces a file and lets Loci look.
+func (l *Loci) edited(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.vault.look(context.Background(), false); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRelationsAreLinksThatAPersonEdits(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	l := vaultAt(t, dir)
+	chess, club := l.remember(t, "User plays chess"), l.remember(t, "User goes to a club on Tuesdays")
+	related := func() int {
+		t.Helper()
+		ties, err := l.engine.Store.Relations(ctx, userOf("default"), chess.ID, memory.At{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(ties)
+	}
+	clubFile, _ := l.settledFile(t, club.Content)
+	link := "refines: [\"[[" + strings.TrimSuffix(filepath.Base(clubFile), ".md") + "]]\"]\n"
+	path, plain := l.settledFile(t, chess.Content)
+	l.edited(t, path, strings.Replace(plain, "kind: fact\n", "kind: fact\nmine: 1 # of my own\n"+link, 1))
+	if related() != 1 {
+		t.Error("a link that was written into a file is no relation")
+	}
+	if _, err := l.engine.Relate(ctx, userOf("default"), chess.ID, club.ID, memory.Follows, byProgram); err != nil {
+		t.Fatal(err)
+	}
+	path, text := l.settledFile(t, chess.Content)
+	if !strings.Contains(text, link) || !strings.Contains(text, "mine: 1 # of my own\n") || !strings.Contains(text, strings.Replace(link, "refines", "follows", 1)) {
+		t.Errorf("the file had to have both links and what a person wrote:\n%s", text)
+	}
+
+	// What there is not is refused, and the file kept beside.
+	l.edited(t, path, strings.Replace(text, link, "refines: [\"[[nobody]]\"]\n", 1))
+	c, err := l.Doctor(ctx, false)
+	if err != nil || len(c.Findings) != 1 || !strings.Contains(c.Findings[0].What, "refines nobody") || related() != 2 {
+		t.Errorf("a link to nothing: %+v, %v, %d relations", c.Findings, err, related())
+	}
+	path, text = l.settledFile(t, chess.Content)
+	if strings.Contains(path, ".conflict-") {
+		path = path[:strings.Index(path, ".conflict-")] + ".md"
+	}
+	if text = string(readFile(t, path)); !strings.Contains(text, link) {
+		t.Errorf("the memory's own file is not there again:\n%s", text)
+	}
+	l.edited(t, path, strings.Replace(text, link, "", 1))
+	if related() != 1 {
+		t.Error("a link that was taken out of a file is a relation still")
+	}
+	closed(t, l)
+
+	for _, gone := range []string{filepath.Join("vault", ".loci"), "data"} {
+		if err := os.RemoveAll(filepath.Join(dir, gone)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l = vaultAt(t, dir)
+	defer closed(t, l)
+	if related() != 1 {
+		t.Error("the files alone do not bring the relation back")
+	}
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// TestUndoOfWhatFilesMadeReachesTheFiles undoes an edit, an added file and a deleted one.
+func TestUndoOfWhatFilesMadeReachesTheFiles(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	l := vaultAt(t, dir)
+	defer closed(t, l)
+	owner := userOf("default")
+	undo := func() {
+		t.Helper()
+		page, err := l.engine.Store.Changes(ctx, owner, memory.ChangeQuery{Limit: 1})
+		if err != nil || len(page.Changes) != 1 || page.Changes[0].Author.Name != "file" {
+			t.Fatalf("the last change is not of a file: %+v, %v", page.Changes, err)
+		}
+		if _, err := l.engine.Undo(ctx, owner, engine.Undoing{Run: page.Changes[0].Run}, byProgram); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deleted := string(filepath.Separator) + "deleted" + string(filepath.Separator)
+	l.remember(t, "User lives in Lisbon")
+	home, text := l.settledFile(t, "User lives in Lisbon")
+	l.edited(t, home, strings.Replace(text, "Lisbon", "Porto", 1))
+	undo()
+	if again, _ := l.settledFile(t, "User lives in Lisbon"); again != home {
+		t.Errorf("after the undo of an edit the file is %s, was %s", again, home)
+	}
+
+	l.edited(t, filepath.Join(filepath.Dir(home), "moved.md"), "User lives in Faro\n")
+	if old, _ := l.settledFile(t, "User lives in Lisbon"); !strings.Contains(old, deleted) {
+		t.Errorf("what was replaced is in %s", old)
+	}
+	undo()
+	if old, _ := l.settledFile(t, "User lives in Lisbon"); old != home {
+		t.Errorf("after the undo what was replaced is in %s, was in %s", old, home)
+	}
+	if added, _ := l.settledFile(t, "User lives in Faro"); !strings.Contains(added, deleted) {
+		t.Errorf("after the undo the added file is in %s", added)
+	}
+
+	if err := os.Remove(home); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.vault.look(ctx, true); err != nil {
+		t.Fatal(err)
+	}
+	undo()
+	if again, _ := l.settledFile(t, "User lives in Lisbon"); again != home {
+		t.Errorf("after the undo of a deletion the file is %s, was %s", again, home)
+	}
+	if c, err := l.Doctor(ctx, false); err != nil || len(c.Findings) > 0 {
+		t.Errorf("something is wrong: %+v, %v", c.Findings, err)
+	}
+}

@@ -32,6 +32,10 @@ type record struct {
 	Size    int64        `json:"size"`
 	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970
 
+	// Aside: a person's file was moved from the path, and Loci's is not there yet. That
+	// nothing is there is no deletion.
+	Aside bool `json:"aside,omitempty"`
+
 	// Unsure: it was noted, and then there was a crash, so that the file may not have
 	// been written, and may still be what has an earlier hash.
 	Unsure  bool     `json:"unsure,omitempty"`

@@ -236,12 +236,12 @@ func (s *scan) tooMany(deleted []Edit) bool {
 	})
 }
 
-// gone are the records whose files are not there, by path.
+// gone are the records whose files a person took away, by path.
 func (s *scan) gone() map[string]*record {
 	gone := map[string]*record{}
 	for name, r := range s.f.index.paths {
 		blind := slices.ContainsFunc(s.blind, func(dir string) bool { return strings.HasPrefix(name, dir) || dir == "./" })
-		if !s.seen[name] && !blind {
+		if !s.seen[name] && !blind && !r.Aside {
 			gone[name] = r
 		}
 	}

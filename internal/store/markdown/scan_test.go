@@ -421,3 +421,28 @@ func TestForgottenFileThatIsPutBackIsRestored(t *testing.T) {
 	}
 	v.quiet()
 }
+
+// TestRefusedFileIsNotDeleted looks at a vault before Loci's own file is there again.
+func TestRefusedFileIsNotDeleted(t *testing.T) {
+	v := newVault(t)
+	v.apply(memtest.Add(tea()))
+	v.write(teaFile, "---\nid: tea\n---\nwords of mine\n")
+	r := v.scan()
+	if len(r.Edits) != 1 {
+		t.Fatalf("one file was edited: %+v", r)
+	}
+	v.files.disk.Lock() // until it is released, nothing is written
+	err := v.files.aside(teaFile)
+	v.files.disk.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := v.scan(); len(r.Edits) > 0 || len(r.Conflicts) != 1 {
+		t.Errorf("its file is put aside, not deleted: %+v", r)
+	}
+	v.reopen()
+	v.settled()
+	if r := v.scan(); len(r.Edits) > 0 || !strings.Contains(v.read(teaFile), tea().Content) {
+		t.Errorf("after a start the memory's own file is there: %+v", r)
+	}
+}

@@ -292,6 +292,12 @@ func sameWords(a, b string) bool {
 
 // aside gives a file another name, which says that there was a conflict.
 func (f *files) aside(at string) error {
+	if r := f.index.paths[at]; r != nil {
+		r.State, r.Aside = "", true
+		if err := f.index.note(r); err != nil {
+			return err
+		}
+	}
 	stamp := f.s.clock.now().UTC().Format("2006-01-02T15-04-05")
 	for n := 1; ; n++ {
 		name := strings.TrimSuffix(at, ".md") + conflictMark + stamp
