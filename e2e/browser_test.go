@@ -163,6 +163,11 @@ func (b *browser) click(css string) {
 	b.do("click "+css, chromedp.Click(chromedp.CSS(css), chromedp.NodeVisible))
 }
 
+func (b *browser) focus(css string) {
+	b.t.Helper()
+	b.do("focus "+css, chromedp.Focus(chromedp.CSS(css), chromedp.NodeVisible))
+}
+
 // key presses one key as a keyboard does: what the page takes is not typed as well.
 func (b *browser) key(key string) {
 	b.t.Helper()

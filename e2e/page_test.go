@@ -3,9 +3,11 @@ package e2e
 import (
 	"encoding/json"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
 
@@ -204,6 +206,185 @@ func TestPageTellsOfChangesFromElsewhere(t *testing.T) {
 	b.see("h1", "Insights")
 	b.key("?")
 	b.see("dialog[open]", "go to a view")
+}
+
+// say types into the playground and sends it.
+func (b *browser) say(words string) {
+	b.t.Helper()
+	b.until("no answer is under way", "speaking === null")
+	b.focus(".say textarea")
+	b.press(words + kb.Enter)
+}
+
+func TestPageRemembersInOneChatWhatWasToldInAnother(t *testing.T) {
+	t.Parallel()
+	l := serve(t, t.TempDir())
+	b := browse(t, l, deskWidth, deskHeight)
+	b.open("/playground")
+	b.see("#talk", "Try your memory")
+	b.say("My sister Mia lives in Lisbon.")
+	b.see(".exchange .r-user", "My sister Mia lives in Lisbon.")
+	b.see(".beside", "Learned from this")
+	b.see(".beside", "Mia")
+	b.until("the chat has an address", `location.search.includes("conversation=page-")`)
+	b.click(".head .filters a")
+	b.see("#talk", "Try your memory")
+	b.say("Where does Mia live?")
+	b.see(".exchange .r-assistant", "Lisbon")
+	b.see(".beside .give", "Mia")
+	b.click(".beside .why summary")
+	b.see(".beside .legend", "words")
+	b.click(".beside [data-edit]")
+	b.until("the words have the focus", `document.activeElement.matches(".beside textarea")`)
+	b.press(" now" + kb.Enter)
+	b.see("#toast", "Saved.")
+	b.see(".beside .give", " now")
+	b.key("u")
+	b.see("#toast", "Undone.")
+	b.click(".beside [data-forget]")
+	b.see("#toast", "Forgotten: ")
+	b.see(".beside .give", "Restore")
+	if gone := l.withStatus(t, "retired"); !strings.Contains(gone, "Mia") {
+		t.Errorf("forgotten are %q", gone)
+	}
+	b.click("#toast button")
+	b.see(".beside .give", "Forget this")
+	b.click("#nav a[href='/conversations']")
+	b.see(".rows", "My sister Mia lives in Lisbon.")
+	b.open("/conversations")
+	b.click(".rows li:first-child a.words")
+	b.click(".turn.r-assistant .meta a")
+	b.see("h1", "Where does Mia live?")
+	b.see("main", "What was given")
+}
+
+func TestPageLeavesNothingOfATemporaryChat(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t, acknowledge, says("You said figs."))
+	up.at["/v1/models"] = replies(http.StatusOK, nil, `{"object":"list","data":[{"id":"scripted","object":"model"}]}`)
+	l := serve(t, t.TempDir(), up.setting())
+	l.write(t, "User lives in Lisbon")
+	b := browse(t, l, deskWidth, deskHeight)
+	b.open("/playground?temporary=1")
+	b.see("main", "nothing of it is kept")
+	b.say("I am in love with figs.")
+	b.see(".r-assistant", acknowledged("I am in love with figs."))
+	b.say("What did I say?")
+	b.see(".exchange:nth-child(2) .r-assistant", "You said figs.")
+	if sent := string(up.last(t).Body); !strings.Contains(sent, "I am in love with figs.") || strings.Contains(sent, "Lisbon") || strings.Contains(sent, "memory_mode") {
+		t.Errorf("the upstream was sent %s", sent)
+	}
+	b.open("/conversations")
+	b.see("main", "No conversations yet")
+	if turns := l.turns(t, nil); len(turns) > 0 {
+		t.Errorf("of a temporary chat %d turns are kept", len(turns))
+	}
+	if kept := l.withStatus(t, "active"); kept != "User lives in Lisbon" {
+		t.Errorf("remembered are %q", kept)
+	}
+}
+
+func TestPageErasesForGoodOnceThatIsTyped(t *testing.T) {
+	t.Parallel()
+	l := serve(t, t.TempDir())
+	l.write(t, "User hides the key under the blue flowerpot")
+	l.write(t, "User lives in Lisbon")
+	b := browse(t, l, deskWidth, deskHeight)
+	b.open("/data")
+	b.focus("[action='/erase'] [name=q]")
+	b.press("the flowerpot" + kb.Enter)
+	b.see("h1", "Erase for good?")
+	b.see(".rows", "blue flowerpot")
+	b.unsee(".rows", "Lisbon")
+	b.focus("[name=word]")
+	b.press("yes" + kb.Enter)
+	b.see("main", "type “erase” to go on")
+	b.focus("[name=word]")
+	b.press("erase" + kb.Enter)
+	b.see("h1", "Erased")
+	b.see("main", "What is left")
+	b.unsee("main", "flowerpot")
+	if _, all := l.request(t, http.MethodGet, "/api/export", nil, nil); strings.Contains(string(all), "flowerpot") || !strings.Contains(string(all), "Lisbon") {
+		t.Errorf("an export has\n%s", all)
+	}
+}
+
+func TestPageLooksIntoAFileBeforeItIsBroughtIn(t *testing.T) {
+	t.Parallel()
+	l := serve(t, t.TempDir())
+	l.write(t, "User lives in Lisbon")
+	file := t.TempDir() + "/things.txt"
+	if err := os.WriteFile(file, []byte("- User likes figs\n- User lives in Lisbon\n- User plays the cello\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := browse(t, l, deskWidth, deskHeight)
+	b.open("/data")
+	b.do("choose the file", chromedp.SetUploadFiles(chromedp.CSS("[type=file]"), []string{file}))
+	b.click("[formaction]")
+	b.see("#brought", "things.txt would bring")
+	b.see("#brought", "User plays the cello")
+	if kept := l.withStatus(t, "active"); kept != "User lives in Lisbon" {
+		t.Errorf("looking wrote %q", kept)
+	}
+	b.click("[data-bring] button:not(.main)")
+	b.see("#brought", "was brought in")
+	if kept := l.withStatus(t, "active"); !strings.Contains(kept, "cello") || strings.Count(kept, "Lisbon") != 1 {
+		t.Errorf("after the import there are %q", kept)
+	}
+	b.click("#brought form button")
+	b.see("#toast", "Undone.")
+	if kept := l.withStatus(t, "active"); kept != "User lives in Lisbon" {
+		t.Errorf("after the undo there are %q", kept)
+	}
+}
+
+func TestPageRelatesFactsByKeyboard(t *testing.T) {
+	t.Parallel()
+	l := serve(t, t.TempDir())
+	id := l.write(t, "User has a dog named Rex")
+	l.write(t, "Rex is afraid of thunder")
+	b := browse(t, l, deskWidth, deskHeight)
+	b.open("/memories/" + id)
+	b.see("#related", "tied to no other fact")
+	b.focus(".add-tie summary")
+	b.press(kb.Enter)
+	b.focus("[name=find]")
+	b.press("thunder")
+	b.see("#found", "Rex is afraid of thunder")
+	b.press(kb.Tab) // the button that finds is for those without a script
+	b.until("the kind has the focus", `document.activeElement.name === "kind"`)
+	b.press("ref" + kb.Tab + kb.Tab + kb.Enter)
+	b.see("#toast", "Related.")
+	b.see(".ties", "refines")
+	b.see(".ties", "thunder")
+	b.focus(".node:not(.here)")
+	b.press(kb.Enter)
+	b.see("h1", "Rex is afraid of thunder")
+	b.see(".ties", "refines this")
+	b.click(".ties button")
+	b.see("#toast", "related no more")
+	b.see("#related", "tied to no other fact")
+	b.key("u")
+	b.see(".ties", "refines this")
+}
+
+func TestPageKeepsAProfile(t *testing.T) {
+	t.Parallel()
+	l := serve(t, t.TempDir())
+	b := browse(t, l, deskWidth, deskHeight)
+	b.open("/")
+	b.click(".head a[href='/profile']")
+	b.see("main", "There is nothing yet")
+	b.focus("[name=key][required]")
+	b.press("timezone" + kb.Tab + "Europe/Lisbon" + kb.Enter)
+	b.see(".rows", "Europe/Lisbon")
+	b.key("j")
+	b.key("e")
+	b.until("the value has the focus", `document.activeElement.matches("textarea[name=value]")`)
+	b.press(" (winter)" + kb.Enter)
+	b.see(".rows", "Europe/Lisbon (winter)")
+	b.key("u")
+	b.unsee(".rows", "winter")
 }
 
 func TestPageAsksForTheKey(t *testing.T) {

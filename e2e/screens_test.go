@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"flag"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp/kb"
 )
 
 var screens = flag.String("screens", "", "folder to write pictures of the page to; none: they are not taken")
@@ -38,8 +41,23 @@ func TestScreens(t *testing.T) {
 	} {
 		desk.take(s.name, s.path)
 	}
+	desk.open("/playground")
+	desk.chat("My sister Mia has moved to Porto.")
+	desk.open("/playground")
+	desk.chat("Where does Mia live?")
+	talk := eval[string](desk, "location.pathname + location.search")
+	desk.keep("playground")
+	l.relate(t, moved, "User's sister Mia visits every August", "follows")
+	l.relate(t, moved, "User's project Atlas ships on 4 December", "same_subject")
+	desk.take("data", "/data")
+	desk.take("erase", "/erase?q=coffee")
+	desk.set(t, "timezone", "Europe/Lisbon")
+	desk.set(t, "answers in", "English, short")
+	desk.take("profile", "/profile")
+	desk.take("life-related", "/memories/"+moved+"#related")
 	desk.dark(true)
 	desk.take("memories-dark", "/")
+	desk.take("playground-dark", talk)
 	desk.take("life-dark", "/memories/"+moved)
 	desk.take("insights-dark", "/insights")
 	phone := browse(t, l, phoneWidth, phoneHeight)
@@ -48,6 +66,8 @@ func TestScreens(t *testing.T) {
 	phone.take("life-phone", "/memories/"+moved)
 	phone.take("time-phone", "/time?n=8")
 	phone.take("settings-phone", "/settings")
+	phone.take("playground-phone", talk)
+	phone.take("data-phone", "/data")
 	careful := serve(t, t.TempDir(), "LOCI_REVIEW_CONFLICTS=true", "LOCI_REVIEW_CATEGORIES=health")
 	waiting(t, careful)
 	desk.l, phone.l = careful, careful
@@ -72,6 +92,43 @@ func (b *browser) keep(name string) {
 	}
 	if err != nil {
 		b.t.Fatal(err)
+	}
+}
+
+// chat says something in the playground and waits for what is learned or given.
+func (b *browser) chat(words string) {
+	b.t.Helper()
+	b.say(words)
+	b.until("it is answered", `speaking === null && document.querySelectorAll(".beside h2").length > 0`)
+}
+
+// set writes an entry of the profile.
+func (b *browser) set(t *testing.T, key, value string) {
+	t.Helper()
+	b.open("/profile")
+	b.focus("[name=key][required]")
+	b.press(key + kb.Tab + value + kb.Enter)
+	b.see(".rows", value)
+}
+
+// relate ties a fact to the one of that content.
+func (l *loci) relate(t *testing.T, from, content, kind string) {
+	t.Helper()
+	for _, f := range l.facts(t, nil) {
+		if f.Content == content {
+			l.submit(t, "/memories/"+from+"/relations", url.Values{"other": {f.ID}, "kind": {kind}, "do": {"relate"}})
+			return
+		}
+	}
+	t.Fatalf("there is no fact %q", content)
+}
+
+// submit posts a form as the page does.
+func (l *loci) submit(t *testing.T, path string, form url.Values) {
+	t.Helper()
+	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Sec-Fetch-Site": {"same-origin"}}
+	if status, body := l.request(t, http.MethodPost, path, []byte(form.Encode()), header); status >= http.StatusBadRequest {
+		t.Fatalf("POST %s: status %d: %s", path, status, body)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -48,25 +49,30 @@ func encode(v any) string {
 	return string(data)
 }
 
+// A chat of this name leaves nothing at all, not even the mark that something was
+// said in it: it never goes on with memory.
+const (
+	headerChat  = "X-OpenWebUI-Chat-Id"
+	chatUnnoted = "local:page"
+)
+
 // ask sends a question through the chat's door, as whom the page is shown to.
 func (p *Page) ask(w http.ResponseWriter, r *http.Request, q question) {
-	p.send(r.Context(), w, http.MethodPost, "/v1/chat/completions", []byte(encode(q)))
-}
-
-func (p *Page) send(ctx context.Context, w http.ResponseWriter, method, path string, body []byte) {
-	r, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body))
+	body := encode(q)
+	to, err := http.NewRequestWithContext(r.Context(), http.MethodPost, "/v1/chat/completions", strings.NewReader(body))
 	if err != nil {
-		panic(err) // the paths are our own
+		panic(err) // the path is our own
 	}
-	if len(body) > 0 {
-		r.Header.Set("Content-Type", "application/json")
+	to.Header.Set("Content-Type", "application/json")
+	if q.temporary {
+		to.Header.Set(headerChat, chatUnnoted)
 	}
-	p.chat.ServeHTTP(w, r)
+	p.chat.ServeHTTP(w, to)
 }
 
 // answer asks and waits for the whole answer. wrong says why there is none.
 func (p *Page) answer(r *http.Request, q question) (text, wrong string) {
-	a := p.fetch(r.Context(), http.MethodPost, "/v1/chat/completions", []byte(encode(q)))
+	a := fetch(func(w http.ResponseWriter) { p.ask(w, r, q) })
 	var said struct {
 		Choices []struct {
 			Message struct {
@@ -91,7 +97,11 @@ func (p *Page) models(r *http.Request) (names []string, unlisted string) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), modelsWait)
 	defer cancel()
-	a := p.fetch(ctx, http.MethodGet, "/v1/models", nil)
+	to, err := http.NewRequestWithContext(ctx, http.MethodGet, "/v1/models", nil)
+	if err != nil {
+		panic(err) // the path is our own
+	}
+	a := fetch(func(w http.ResponseWriter) { p.chat.ServeHTTP(w, to) })
 	var list struct {
 		Data []struct {
 			ID string `json:"id"`
@@ -115,7 +125,8 @@ type fetched struct {
 	body   bytes.Buffer
 }
 
-func (p *Page) fetch(ctx context.Context, method, path string, body []byte) (f *fetched) {
+// fetch waits for what a handler answers.
+func fetch(serve func(http.ResponseWriter)) (f *fetched) {
 	f = &fetched{header: http.Header{}}
 	defer func() {
 		switch cut := recover(); cut {
@@ -127,7 +138,7 @@ func (p *Page) fetch(ctx context.Context, method, path string, body []byte) (f *
 			panic(cut)
 		}
 	}()
-	p.send(ctx, f, method, path, body)
+	serve(f)
 	return f
 }
 

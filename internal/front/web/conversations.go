@@ -39,6 +39,9 @@ func (p *Page) conversations(r *http.Request, v visit) (any, error) {
 	}
 	view := conversationsView{Next: page.Next}
 	for _, c := range page.Conversations {
+		if c.MessageCount == 0 { // it was said to be kept nowhere
+			continue
+		}
 		turns, err := p.engine.Store.Turns(r.Context(), v.owner, memory.TurnQuery{Conversation: c.ID, Last: 2})
 		if err != nil {
 			return nil, err

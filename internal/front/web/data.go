@@ -174,7 +174,7 @@ func (p *Page) readFile(r *http.Request, v visit, view *dataView) error {
 const undoable = listed + hits
 
 func (p *Page) takeFile(r *http.Request, v visit, view *dataView, part *multipart.Part) error {
-	b := &brought{File: clip(80, part.FileName()), Dry: r.FormValue("do") == "look"}
+	b := &brought{File: clip(80, part.FileName()), Dry: r.URL.Query().Get("do") == "look"}
 	format := engine.Format(view.Format)
 	if format == "" {
 		format = formatOf(part.FileName())

@@ -96,6 +96,9 @@ func (p *Page) fillPlayground(r *http.Request, v visit, view *playgroundView) er
 		return err
 	}
 	for _, c := range page.Conversations {
+		if c.MessageCount == 0 {
+			continue
+		}
 		view.Talks = append(view.Talks, talk{c.ID, cmp.Or(clip(60, c.Title), "Untitled, "+c.UpdatedAt.In(p.Zone).Format("2 Jan 15:04"))})
 	}
 	if view.Temporary || view.Conversation == "" {
@@ -181,19 +184,19 @@ func (p *Page) fillGiven(r *http.Request, v visit, x *exchange, trace, back stri
 		return nil
 	}
 	x.Trace = trace
-	for _, h := range t.Hits {
-		x.Given = append(x.Given, row{
-			Memory: client.Memory{ID: h.ID, Kind: h.Kind, Content: h.Content, Status: memory.Active}, Why: barOf(h.Score, h.Why, p.Recency), Back: back,
-		})
-	}
-	if err := p.place(r, v, x.Given); err != nil {
-		return err
-	}
 	edit := r.FormValue("edit")
-	for i := range x.Given {
-		one := &x.Given[i]
+	for _, h := range t.Hits {
+		one := row{Memory: client.Memory{ID: h.ID, Kind: h.Kind, Content: h.Content}, Why: barOf(h.Score, h.Why, p.Recency), Back: back}
+		found, err := p.engine.Store.Get(r.Context(), v.owner, h.ID)
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 && found[0].Content() != "" {
+			one.Memory = client.View(found[0])
+		}
 		one.Editing = one.Lives() && edit == one.ID
 		one.EditAt = back + "&edit=" + url.QueryEscape(one.ID)
+		x.Given = append(x.Given, one)
 	}
 	return nil
 }

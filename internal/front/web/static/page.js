@@ -53,7 +53,7 @@ function show(text, status, parts) {
   }
   for (const id of parts) {
     const from = page.getElementById(id), to = document.getElementById(id);
-    if (from && to) to.replaceWith(from);
+    if (from && to && !from.isEqualNode(to)) to.replaceWith(from); // nothing moves under a hand for nothing
   }
   document.title = page.title;
   return true;
@@ -62,7 +62,7 @@ function show(text, status, parts) {
 // settle puts the focus where work goes on: a field that was opened, the thing asked
 // for, the row that took its place, or the view's beginning; false leaves it.
 function settle(to, fresh) {
-  const field = to !== false || fresh ? $("#main [autofocus]") : null;
+  const field = fresh ? $("#main [autofocus]") : to !== false ? $("#main .edit [autofocus]") : null;
   if (field) { field.focus(); field.setSelectionRange?.(field.value.length, field.value.length); }
   else if (to && document.getElementById(to.id)) document.getElementById(to.id).focus({ preventScroll: false });
   else if (to && to.place >= 0 && rows().length) rows()[Math.min(to.place, rows().length - 1)].focus();
@@ -230,7 +230,7 @@ function problemOf(text) {
 function bring(form, button) {
   const ask = new XMLHttpRequest(), row = $(".progress", form), body = new FormData(form);
   const under = (way) => { row.hidden = !way; for (const b of all("button", form)) b.disabled = way; };
-  ask.open("POST", button?.formAction || form.action);
+  ask.open("POST", button?.getAttribute("formaction") || form.action);
   ask.upload.onprogress = (e) => { $("progress", row).value = e.loaded / e.total; $("[data-progress]", row).textContent = Math.round(100 * e.loaded / e.total) + " %"; };
   ask.onloadend = () => {
     under(false);
@@ -301,7 +301,7 @@ function listen() {
 }
 
 // busy reports whether somebody is in the middle of something that must not be swapped.
-const busy = () => speaking || $("#main form.edit:not(.add .edit, .card)") || $(".choose:checked") || $("#main details[open]:not(.group, .summary, .left)") || $("[data-bring] [type=file]")?.value;
+const busy = () => speaking || $("#main form.edit:not(.add .edit, .card)") || $(".choose:checked") || $("#main details[open]:not(.group, .summary, .left)") || $("[data-bring] [type=file], [name=history]")?.value;
 
 let later; // a refresh that had to wait
 
