@@ -404,3 +404,175 @@ func TestProfileDesktopReview(t *testing.T) {
 	s.wantFacts("", []string{"User owns a canoe"})
 	s.wantFacts("&status=rejected", []string{"User owns a tandem"})
 }
+
+// asked is the answer to POST /query.
+type asked struct {
+	Response      string
+	Citations     []map[string]any
+	MemoryContext struct {
+		Context []struct {
+			Role, Content, Timestamp string
+			Similarity               float64
+			SessionID                string `json:"session_id"`
+		}
+		RecentMessages []struct{ Role, Content, Timestamp string } `json:"recent_messages"`
+		Summaries      []struct {
+			SessionID    string `json:"session_id"`
+			Summary      string
+			MessageCount int `json:"message_count"`
+			Model        string
+			Timestamp    string
+		}
+		Memories []struct {
+			Key, Value string
+			UpdatedAt  string `json:"updated_at"`
+			TokenCount int    `json:"tokenCount"`
+		}
+		Dim int `json:"query_embedding_dim"`
+	} `json:"memory_context"`
+	Intent       string
+	AgentsUsed   []string `json:"agents_used"`
+	NeedMemory   bool     `json:"need_memory"`
+	MemoryReason string   `json:"memory_reason"`
+	SessionID    string   `json:"session_id"`
+}
+
+// query asks POST /query, and has the model write reply.
+func (s *stage) query(reply string, fields map[string]any) asked {
+	s.t.Helper()
+	body, err := json.Marshal(fields)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.model.on("write", reply)
+	var out asked
+	s.ok(&out, "POST", "/query", string(body))
+	s.settle()
+	return out
+}
+
+// TestProfilePlatform follows seed 2: sessions of queries, what is read for each, the
+// prompt and its limits, and summaries.
+func TestProfilePlatform(t *testing.T) {
+	s := newStage(t, "platform", nil)
+	ana := func(session, text string, more ...any) map[string]any {
+		q := map[string]any{"query": text, "session_id": session, "user_id": "ana"}
+		for i := 0; i < len(more); i += 2 {
+			q[more[i].(string)] = more[i+1]
+		}
+		return q
+	}
+
+	// Every field of the response, on nothing.
+	status, body := s.do("POST", "/query", `{"query":"Hello","use_memory":false}`)
+	if status != 503 {
+		t.Errorf("without a model that writes: status %d %s", status, body)
+	}
+	s.model.on("write", "Hi!")
+	body = s.ok(nil, "POST", "/query", `{"query":"Hello","use_memory":false}`)
+	s.has("the answer", body, `"response":"Hi!"`, `"citations":[]`, `"memory_context":{"context":[],"recent_messages":[],"summaries":[],"memories":[],"query_embedding_dim":0}`,
+		`"intent":"smalltalk"`, `"agents_used":["CoordinatorAgent","WriterAgent"]`, `"need_memory":false`, `"memory_reason":"use_memory is false"`)
+
+	// Keys and values, written explicitly; nothing else is learned.
+	for i := range 9 {
+		s.clock.pass(time.Minute)
+		s.ok(nil, "PUT", fmt.Sprintf("/api/profile/key%d", i), fmt.Sprintf(`{"value":"value %d"}`, i), "X-Loci-User", "ana")
+	}
+	// A session of 10 pairs. Its summary is due after the tenth, of the last 12
+	// messages at most once there is one; nothing is learned as facts.
+	topics := []string{"violins", "glaciers", "bakeries", "lighthouses", "submarines", "orchids", "volcanoes", "typewriters", "comets", "beavers"}
+	for i, topic := range topics {
+		s.clock.pass(time.Minute)
+		if i == 9 {
+			s.model.on("summarize", "- Reads about violins and glaciers.\n- Plans a trip to see beavers.")
+		}
+		s.query("Noted, "+topic+".", ana("first", "I decided to write an essay about "+topic+" for school."))
+		if got := s.model.taken("summarize"); (len(got) == 1) != (i == 9) {
+			t.Fatalf("after %d pairs a summary was asked for %d times", i+1, len(got))
+		}
+	}
+	s.wantFacts("", nil, "X-Loci-User", "ana")
+	if left := s.model.taken("extract"); len(left) != 0 {
+		t.Errorf("%d messages were learned from", len(left))
+	}
+
+	// What is read: similar turns over 0.45, the last 6 pairs, 3 summaries, 8 entries.
+	s.model.taken("")
+	a := s.query("You write about glaciers.", ana("first", "What did I decide about glaciers?", "top_k", 3, "location", map[string]any{"city": "Faro", "country": "PT"}))
+	mc := a.MemoryContext
+	if !a.NeedMemory || a.Intent != "general" && a.Intent != "memory" || !slices.Equal(a.AgentsUsed, []string{"MemoryAgent", "CoordinatorAgent", "WriterAgent"}) || a.MemoryReason == "" {
+		t.Errorf("the route: %+v", a)
+	}
+	if len(mc.Context) == 0 || len(mc.Context) > 3 || !strings.Contains(mc.Context[0].Content, "glaciers") || mc.Context[0].SessionID != "first" || mc.Context[0].Role != "user" {
+		t.Errorf("context: %+v", mc.Context)
+	}
+	for _, c := range mc.Context {
+		if c.Similarity < 0.45 || c.Similarity > 1 || c.Timestamp == "" {
+			t.Errorf("a similar message is below the threshold, or has no time: %+v", c)
+		}
+	}
+	if n := len(mc.RecentMessages); n != 12 || !strings.Contains(mc.RecentMessages[11].Content, "beavers") || mc.RecentMessages[11].Role != "assistant" {
+		t.Errorf("%d recent messages, want the 12 of the last 6 pairs: %+v", n, mc.RecentMessages)
+	}
+	if len(mc.Summaries) != 1 || mc.Summaries[0].SessionID != "first" || mc.Summaries[0].MessageCount != 20 || mc.Summaries[0].Model != "learner" || !strings.Contains(mc.Summaries[0].Summary, "violins") {
+		t.Errorf("summaries: %+v", mc.Summaries)
+	}
+	if len(mc.Memories) != 8 || mc.Memories[0].Key != "key8" || mc.Memories[0].TokenCount == 0 || mc.Memories[0].UpdatedAt == "" {
+		t.Errorf("%d profile entries, want the 8 latest: %+v", len(mc.Memories), mc.Memories)
+	}
+	if mc.Dim == 0 || len(a.Citations) == 0 || a.Citations[0]["content"] == nil {
+		t.Errorf("dims %d, citations %v", mc.Dim, a.Citations)
+	}
+
+	// The prompt: seed 2's order and limits.
+	written := s.model.taken("write")
+	if len(written) != 1 {
+		t.Fatalf("the model wrote %d times", len(written))
+	}
+	prompt, at := written[0].user, -1
+	for _, section := range []string{"## Recent conversation", "summaries", "stored user facts", "similar messages", "recent turns", "## User location\ncity: Faro, country: PT", "## Query\nWhat did I decide about glaciers?"} {
+		i := strings.Index(prompt, section)
+		if i <= at {
+			t.Errorf("%q is missing or out of order in:\n%s", section, prompt)
+		}
+		at = i
+	}
+	s.has("the prompt", prompt, "key8: value 8", "key4: value 4")
+	s.lacks("the prompt", prompt, "key3: value 3", "Image understanding")
+
+	// Another session of hers has that in reach while it is short; another user not.
+	b := s.query("Glaciers.", ana("second", "Which essay about glaciers did I want to write?"))
+	if len(b.MemoryContext.Context) == 0 || b.MemoryContext.Context[0].SessionID != "first" || len(b.MemoryContext.RecentMessages) != 0 || len(b.MemoryContext.Summaries) != 1 {
+		t.Errorf("a new session of the same user: %+v", b.MemoryContext)
+	}
+	other := s.query("No idea.", map[string]any{"query": "Which essay about glaciers did I want to write?", "user_id": "ben"})
+	if c := other.MemoryContext; len(c.Context)+len(c.RecentMessages)+len(c.Summaries)+len(c.Memories) != 0 || other.SessionID == "" {
+		t.Errorf("Ben is told %+v", c)
+	}
+
+	// Images are described before the answer is written.
+	s.model.on("describe", "A glacier under a blue sky.")
+	s.model.taken("")
+	i := s.query("A glacier.", ana("second", "What is this?", "images", []string{"data:image/png;base64,AAAA"}))
+	seen := s.model.taken("")
+	if len(seen) != 2 || seen[0].name != "describe" || !strings.Contains(seen[0].body, `"image_url":{"url":"data:image/png;base64,AAAA"}`) {
+		t.Errorf("the model was asked %v", namesOf(seen))
+	} else {
+		s.has("the prompt", seen[1].user, "## Image understanding\nA glacier under a blue sky.")
+	}
+	if i.Intent != "image" || !slices.Contains(i.AgentsUsed, "VisionAgent") {
+		t.Errorf("an image's route is %s %v", i.Intent, i.AgentsUsed)
+	}
+}
+
+// TestProfilePlatformSumsUpByRule: where the model fails, the rules do it.
+func TestProfilePlatformSumsUpByRule(t *testing.T) {
+	s := newStage(t, "platform", nil)
+	var last asked
+	for i := range 11 {
+		last = s.query("Fine.", map[string]any{"query": fmt.Sprintf("I decided to visit Lisbon in %d and to rent a car there.", 2030+i), "session_id": "trip"})
+	}
+	if sums := last.MemoryContext.Summaries; len(sums) != 1 || sums[0].Model != "rule_based" || !strings.Contains(sums[0].Summary, "Lisbon") {
+		t.Errorf("summaries: %+v", sums)
+	}
+}
