@@ -126,7 +126,12 @@ func (g *vaultGit) commit(ctx context.Context) error {
 
 // git runs a command in the vault and returns what it says.
 func (g *vaultGit) git(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", g.store.Dir(), "-c", "commit.gpgSign=false"}, args...)...)
+	return gitIn(ctx, g.store.Dir(), args...)
+}
+
+// gitIn runs a command in a folder and returns what it says.
+func gitIn(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "-c", "commit.gpgSign=false", "-c", "core.quotePath=false"}, args...)...)
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), elsewhere), "GIT_TERMINAL_PROMPT=0")
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said

@@ -203,6 +203,10 @@ func TestGitHasACommitThatSaysWhatChanged(t *testing.T) {
 	if err != nil || string(out) != want {
 		t.Errorf("the log is (%v):\n%s\nwant:\n%s", err, out, want)
 	}
+	history, err := GitHistory(context.Background(), filepath.Join(dir, "vault"), "", 2)
+	if err != nil || len(history) != 2 || history[0].Message != "written: User lives in Porto (replaces User lives in Lisbon)" || history[0].At.IsZero() {
+		t.Errorf("read of git: %+v, %v", history, err)
+	}
 	out, err = exec.Command("git", "-C", filepath.Join(dir, "vault"), "status", "--short").CombinedOutput()
 	if err != nil || len(out) > 0 {
 		t.Errorf("left over (%v):\n%s", err, out)
@@ -372,5 +376,47 @@ func TestUndoOfWhatFilesMadeReachesTheFiles(t *testing.T) {
 	}
 	if c, err := l.Doctor(ctx, false); err != nil || len(c.Findings) > 0 {
 		t.Errorf("something is wrong: %+v, %v", c.Findings, err)
+	}
+}
+
+// TestGitAloneHasTheLifeOfAFile takes everything away but the files and git.
+func TestGitAloneHasTheLifeOfAFile(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git")
+	}
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	ctx, dir := context.Background(), t.TempDir()
+	vault := filepath.Join(dir, "vault")
+	var lisbon memory.Fact
+	for _, fact := range []string{"User lives in Lisbon", "User plays chess", "User lives in Porto"} {
+		l := vaultAt(t, dir, "vault_git", "true")
+		l.during(t, func() {
+			if f := l.remember(t, fact); lisbon.ID == "" {
+				lisbon = f
+			}
+		})
+		closed(t, l)
+	}
+	for _, gone := range []string{filepath.Join(vault, ".loci"), filepath.Join(dir, "data")} {
+		if err := os.RemoveAll(gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	history, err := GitHistory(ctx, vault, lisbon.ID, 10)
+	if err != nil || len(history) != 2 {
+		t.Fatalf("the file was written and moved: %+v, %v", history, err)
+	}
+	for i, want := range []string{"deleted/entries/global/facts", "entries/global/facts"} {
+		there := false
+		for _, f := range history[i].Files {
+			there = there || filepath.ToSlash(filepath.Dir(f.Path)) == want && f.Words == "User lives in Lisbon" && f.Status == "A"
+		}
+		if !there {
+			t.Errorf("commit %d has no file in %s: %+v", i, want, history[i])
+		}
+	}
+	if _, err := GitHistory(ctx, t.TempDir(), "", 1); !errors.Is(err, memory.NotFound) {
+		t.Errorf("of a folder that is in no repository: %v", err)
 	}
 }

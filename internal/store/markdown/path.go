@@ -190,6 +190,13 @@ func fileName(created time.Time, id string) string {
 	return created.UTC().Format("2006-01-02T15-04-05Z") + "__" + escape(id)
 }
 
+// FilesOf matches, for git, the names that Loci gives the file of a memory: where it lies
+// changes, what it is called does not.
+func FilesOf(id string) string { return ":(glob)**/*__" + escape(id) + ".md" }
+
+// WordsOf returns what a file says below its front matter.
+func WordsOf(text string) string { return split(text).words() }
+
 // linkTo is a link as Obsidian reads it, to a file by its name. An id that is too
 // long to be read back stands as it is.
 func linkTo(name, id string) string {
