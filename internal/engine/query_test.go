@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// TestTheWriterIsShownSoMuchAndNoMore holds seed 2's table of limits.
+func TestTheWriterIsShownSoMuchAndNoMore(t *testing.T) {
+	long := strings.Repeat("é", 400) + " tail"
+	var a Around
+	for i := range 12 {
+		a.Recent = append(a.Recent, memory.Turn{Role: memory.RoleUser, Content: fmt.Sprintf("%02d %s", i, long)})
+		a.Summaries = append(a.Summaries, memory.Summary{Text: "- a\n- b " + long})
+		a.Profile = append(a.Profile, memory.ProfileEntry{Key: fmt.Sprint(i), Value: long})
+		a.Similar = append(a.Similar, memory.Hit{
+			Memory: memory.Memory{Turn: &memory.Turn{Role: memory.RoleAssistant, Content: long}}, Why: memory.Why{{Name: "relevance", Value: 0.512}},
+			Now: []memory.Fact{{Content: "User lives in Faro"}},
+		})
+	}
+	w := a.assemble()
+	for _, c := range []struct {
+		name           string
+		lines          []string
+		items, letters int
+		before         string // what stands before the text itself
+	}{
+		{"history", w.History, 10, 200, "user: "},
+		{"summaries", w.Summaries, 3, 240, "- "},
+		{"recent", w.Recent, 6, 180, "user: "},
+	} {
+		if len(c.lines) != c.items {
+			t.Errorf("%s has %d items, want %d", c.name, len(c.lines), c.items)
+		}
+		for _, l := range c.lines {
+			if n := len([]rune(strings.TrimPrefix(l, c.before))); n != c.letters || strings.Contains(l, "\n") || !strings.HasPrefix(l, c.before) {
+				t.Errorf("a line of %s has %d letters, want %d: %q", c.name, n, c.letters, l)
+			}
+		}
+	}
+	if !strings.HasPrefix(w.History[9], "user: 11 ") || !strings.HasPrefix(w.History[0], "user: 02 ") {
+		t.Errorf("history begins with %.12q and ends with %.12q, want the last ten in order", w.History[0], w.History[9])
+	}
+	if len(w.Facts) != 5 || w.Facts[0] != "0: "+long {
+		t.Errorf("%d profile entries, want 5, each whole", len(w.Facts))
+	}
+	want := "[0.51] assistant: " + strings.Repeat("é", 199) + "… [no longer so: User lives in Faro]"
+	if len(w.Similar) != 4 || w.Similar[0] != want {
+		t.Errorf("%d similar messages, the first %q; want 4, %q", len(w.Similar), w.Similar[0], want)
+	}
+}
+
+func TestIntentsAreFoundByWords(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	for text, want := range map[string]Intent{
+		"Hello!": IntentChat, "thank you so much": IntentChat, "Hello, do you remember my name?": IntentMemory, "What did I say about tea?": IntentMemory,
+		"What have I told you earlier?": IntentMemory, "Please summarize our talk": IntentSummary, "Why does this Python function fail?": IntentCode,
+		"Is there a bakery near me?": IntentLocation, "Which paint suits the fence?": IntentGeneral,
+	} {
+		if got := r.intent(context.Background(), Querying{Text: text}); got != want {
+			t.Errorf("%q is taken for %s, want %s", text, got, want)
+		}
+	}
+	if got := r.intent(context.Background(), Querying{Text: "Hello", Images: []string{"data:image/png;base64,AA"}}); got != IntentImage {
+		t.Errorf("a query with an image is taken for %s", got)
+	}
+	r.opts.Intents = IntentsByEmbedding
+	if got := r.intent(context.Background(), Querying{Text: "Which places are in the neighbourhood?"}); got != IntentLocation {
+		t.Errorf("by embedding: %s, want %s", got, IntentLocation)
+	}
+}
+
+// TestAQueryIsAnsweredWhateverFails: memory and images may fail, the writer may not.
+func TestAQueryIsAnsweredWhateverFails(t *testing.T) {
+	ctx := context.Background()
+	r := newRig(t, stores["inmem"])
+	ana := memory.User(memory.DefaultNamespace, "ana")
+	blind := func(_ context.Context, p memory.Prompt, images ...string) (memory.Reply, error) {
+		if len(images) > 0 {
+			return memory.Reply{}, errors.New("no eyes")
+		}
+		if !strings.Contains(p.User, "could not be read") {
+			t.Errorf("the writer is not told that images were not read: %s", p.User)
+		}
+		return memory.Reply{Text: "A guess.", Model: "m"}, nil
+	}
+	got, err := r.Query(ctx, Querying{Owner: ana, Session: "s", Text: "What is this?", UseMemory: true, Images: []string{"https://x.test/a.png"}}, blind)
+	if err != nil || got.Response != "A guess." || strings.Contains(strings.Join(got.Agents, " "), agentVision) {
+		t.Errorf("with images that cannot be described: %+v, %v", got, err)
+	}
+	mute := func(context.Context, memory.Prompt, ...string) (memory.Reply, error) {
+		return memory.Reply{}, memory.Errorf(memory.Unavailable, "down")
+	}
+	if _, err := r.Query(ctx, Querying{Owner: ana, Session: "s", Text: "I live in Lisbon, and what now?"}, mute); !errors.Is(err, memory.Unavailable) {
+		t.Errorf("without a writer that works: %v, want unavailable", err)
+	}
+	r.clock.Advance(time.Hour)
+	if err := r.work(ctx); err != nil {
+		t.Fatal(err)
+	}
+	turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "s"})
+	if err != nil || len(turns) != 3 {
+		t.Errorf("%d turns are kept, %v; want the two questions and one answer", len(turns), err)
+	}
+
+	// Nobody in particular: answered, and nothing is kept.
+	got, err = r.Query(ctx, Querying{Text: "Where do I live?", UseMemory: true}, nil)
+	if err != nil || got.NeedMemory || got.Response == "" {
+		t.Errorf("for nobody: %+v, %v", got, err)
+	}
+	if n, err := r.Store.Totals(ctx); err != nil || n.Turns != 3 {
+		t.Errorf("there are %d turns, %v; want those of ana alone", n.Turns, err)
+	}
+	// Paused memory is not read.
+	if err := r.Pause(ctx, ana, PauseMemory, "", memory.Author{}); err != nil {
+		t.Fatal(err)
+	}
+	got, err = r.Query(ctx, Querying{Owner: ana, Session: "s", Text: "Where do I live?", UseMemory: true}, nil)
+	if err != nil || got.NeedMemory || len(got.Around.Recent) > 0 || got.Reason != "memory is paused" {
+		t.Errorf("paused: %+v, %v", got, err)
+	}
+}
