@@ -5,8 +5,10 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/openai/openai-go/v3"
@@ -168,4 +170,100 @@ func TestDatabaseIsMadeAnewFromTheVault(t *testing.T) {
 	if status, _ := last.request(t, http.MethodGet, "/health/ready", nil, nil); status >= 300 {
 		t.Errorf("ready: status %d", status)
 	}
+}
+
+// editors save a file as programs do that people use: each is given a path and changes one
+// word to another.
+var editors = map[string]func(path, from, to string) *exec.Cmd{
+	// A copy beside, the old file renamed, a new one written: vim's own way.
+	"vim": func(path, from, to string) *exec.Cmd {
+		return exec.Command("vim", "-u", "NONE", "-es", "-c", "set backup backupcopy=no writebackup",
+			"-c", "%s/"+from+"/"+to+"/", "-c", "wq", path)
+	},
+	// The same file, emptied and written again.
+	"ed": func(path, from, to string) *exec.Cmd {
+		cmd := exec.Command("ed", "-s", path)
+		cmd.Stdin = strings.NewReader(",s/" + from + "/" + to + "/\nw\nq\n")
+		return cmd
+	},
+	// A new file renamed over the old one.
+	"sed": func(path, from, to string) *exec.Cmd { return exec.Command("sed", "-i", "s/"+from+"/"+to+"/", path) },
+}
+
+// TestEditorsAndAChatAtOnce lets people save files with what editors there are while a
+// chat is told things and facts are added. Everything is known in the end: what the chat
+// said, and each edit, in memory or in a file beside that says that there was a conflict.
+func TestEditorsAndAChatAtOnce(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	vault := t.TempDir()
+	l := serve(t, t.TempDir(), up.setting(), "LOCI_VAULT="+vault)
+	type edit struct{ editor, from, to, path string }
+	var edits []edit
+	things := []string{"apples", "bridges", "candles", "drums", "engines", "flutes"}
+	for name, command := range editors {
+		if _, err := exec.LookPath(command("", "", "").Path); err != nil {
+			t.Logf("%s is not here", name)
+			continue
+		}
+		for _, thing := range things {
+			edits = append(edits, edit{editor: name, from: name + "-" + thing, to: name + "-other-" + thing})
+		}
+	}
+	for i, e := range edits {
+		l.add(t, "User collects "+e.from, nil)
+		edits[i].path = l.fileOf(t, vault, "entries/global/facts", "User collects "+e.from)
+	}
+
+	facts := l.facts(t, nil)
+	var people sync.WaitGroup
+	for _, e := range edits {
+		people.Go(func() {
+			if out, err := editors[e.editor](e.path, e.from, e.to).CombinedOutput(); err != nil {
+				t.Errorf("%s: %v: %s", e.editor, err, out)
+			}
+		})
+	}
+	people.Go(func() { // the same memories change while they are edited
+		for _, f := range facts {
+			status, body := l.request(t, http.MethodPatch, "/api/memory/"+f.ID, []byte(`{"pinned":true}`), nil)
+			if status != http.StatusOK && status != http.StatusConflict {
+				t.Errorf("pin: status %d: %s", status, body)
+			}
+		}
+	})
+	said := []string{"My sister is called Ida.", "I work as a baker.", "I am allergic to peanuts.", "I live in Porto."}
+	for _, words := range said {
+		l.tell(t, words)
+	}
+	people.Wait()
+
+	eventually(t, l, "all edits to be known or kept beside", patience, func() bool {
+		known := contents(l.facts(t, nil))
+		for _, e := range edits {
+			if !strings.Contains(known, e.to) && !keptBeside(vault, e.to) {
+				return false
+			}
+		}
+		return true
+	})
+	for _, words := range said {
+		l.fileOf(t, vault, "entries", words)
+	}
+	if facts := l.facts(t, nil); len(facts) < len(edits) {
+		t.Errorf("%d facts were edited, and there are %d:%s", len(edits), len(facts), contents(facts))
+	}
+}
+
+// keptBeside reports whether a file that names a conflict has the words.
+func keptBeside(vault, words string) bool {
+	found := false
+	_ = filepath.WalkDir(vault, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.Contains(d.Name(), ".conflict-") {
+			text, _ := os.ReadFile(path)
+			found = found || strings.Contains(string(text), words)
+		}
+		return nil
+	})
+	return found
 }
