@@ -188,6 +188,7 @@ func TestBuiltInModelAnswersFromMemory(t *testing.T) {
 		}
 		heard := listen("")
 		heard.pass([]byte(events))
+		heard.hear()
 		if a := heard.answer(); a.Text != got.Choices[0].Message.Content || a.Finish != "stop" {
 			t.Errorf("%s: the stream says %q, the answer %q", name, a.Text, got.Choices[0].Message.Content)
 		}

@@ -18,6 +18,7 @@ type listener struct {
 	deaf   bool      // it cannot be read: it says nothing and nothing is held
 	plain  *inflater // of a compressed stream; nil otherwise
 	last   []byte    // of a compressed stream: the piece that ends it
+	passed []byte    // what was passed and is not heard yet
 }
 
 // listen returns a listener to a stream of that Content-Encoding.
@@ -32,24 +33,30 @@ func listen(encoding string) *listener {
 }
 
 // pass takes the next piece and returns what may go to the client, valid until
-// the next call. Compressed pieces are never cut: the client's reader needs each
+// the next call, and to be heard behind it: see hear. Compressed pieces are never cut: the client's reader needs each
 // as soon as it is there.
 func (l *listener) pass(p []byte) []byte {
 	if l.deaf {
 		return p
 	}
 	if l.plain == nil {
-		_, _ = l.stream.Write(p) // never fails
+		l.passed = p
 		return l.gate.Pass(p)
 	}
-	plain := l.plain.next(p)
-	_, _ = l.stream.Write(plain)
-	l.gate.Pass(plain)
+	l.passed = l.plain.next(p)
+	l.gate.Pass(l.passed)
 	if l.gate.Ended() {
 		l.last = bytes.Clone(p)
 		return nil
 	}
 	return p
+}
+
+// hear reads what was passed last, once it is on its way: the client waits for the
+// piece, and nobody yet for what it says.
+func (l *listener) hear() {
+	_, _ = l.stream.Write(l.passed) // never fails
+	l.passed = nil
 }
 
 // ended reports whether what ends the stream is being held.

@@ -281,6 +281,7 @@ func FuzzListener(f *testing.F) {
 		for len(rest) > 0 && !l.ended() {
 			n := min(int(size)+1, len(rest))
 			out = append(out, l.pass(rest[:n])...)
+			l.hear()
 			rest = rest[n:]
 		}
 		l.answer()

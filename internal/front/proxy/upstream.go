@@ -70,6 +70,7 @@ func (d *Door) passStream(w http.ResponseWriter, r *http.Request, c *call, resp 
 			c.exchange.Answered()
 			first = false
 		}
+		heard.hear()
 		if !heard.ended() && err == nil {
 			continue
 		}
