@@ -172,9 +172,11 @@ const (
 	nearEntries   = 8
 )
 
-// Similarity is how near a hit's words are to the query, 0 to 1: what the threshold is
-// on.
-func Similarity(h memory.Hit) float64 { return h.Why.Get("relevance") }
+// similarityPart is the part of a hit's why that the threshold of a query is on.
+const similarityPart = "similarity"
+
+// Similarity is how near a hit is to the query, 0 to 1.
+func Similarity(h memory.Hit) float64 { return h.Why.Get(similarityPart) }
 
 // around reads what memory holds around a query, within the deadline of a chat's
 // recall. Parts that fail are skipped and named in the trace.
@@ -207,19 +209,54 @@ func (e *Engine) around(ctx context.Context, q Querying, session string) Around 
 	return a
 }
 
-// similar finds turns, the most similar first, by the rules of reach and threshold.
+// similar finds turns by the rule of reach, the most similar first, of at least the
+// threshold.
 func (r *recalling) similar(ctx context.Context, topK int) error {
 	query := recall.NewQuery(clip(r.q.Text, maxQuestion), r.now, recall.QueryOptions{Expand: r.e.opts.Recall.Expand})
 	s := r.wanted(ctx, query)
 	s.Scopes, s.Kinds = []memory.Scope{r.q.Scope}, []memory.Kind{memory.KindTurn}
-	hits, err := r.ranked(ctx, query, s, topK)
+	everything := 0.0
+	r.q.ScoreThreshold = &everything // the threshold here is on another number
+	hits, err := r.ranked(ctx, query, s, candidates)
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(hits, func(a, b memory.Hit) int { return cmp.Compare(Similarity(b), Similarity(a)) })
-	r.hits = hits[:min(topK, len(hits))]
+	least := r.e.opts.Threshold
+	if least < 0 {
+		least = recall.DefaultThreshold
+	}
+	for i, x := range similarities(hits, ofWords(r.e.Embedder) || len(s.Vector) == 0) {
+		if x >= least {
+			hits[i].Why = append(slices.Clip(hits[i].Why), memory.Part{Name: similarityPart, Value: x})
+			r.hits = append(r.hits, hits[i])
+		}
+	}
+	slices.SortStableFunc(r.hits, func(a, b memory.Hit) int { return cmp.Compare(Similarity(b), Similarity(a)) })
+	r.hits = r.hits[:min(topK, len(r.hits))]
 	r.overtaken(ctx)
 	return nil
+}
+
+// similarities returns how near each hit is to the query, 0 to 1. It is the cosine,
+// which seed 2's threshold is on. Where vectors are of words alone it is the chance that
+// the best hit answers, times the share of the best one's words that a hit has itself:
+// what only stands beside an answer is not like the query.
+func similarities(hits []memory.Hit, byWords bool) []float64 {
+	out := make([]float64, len(hits))
+	most := 0.0
+	for i, h := range hits {
+		out[i] = max(0, h.Why.Get("vector"))
+		if byWords {
+			out[i] = h.Why.Get("own") + h.Why.Get("related")
+			most = max(most, out[i])
+		}
+	}
+	for i, h := range hits {
+		if most > 0 {
+			out[i] *= h.Why.Get("relevance") / most
+		}
+	}
+	return out
 }
 
 // recentTurns returns the last turns of a session that tell something, oldest first.

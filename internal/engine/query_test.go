@@ -20,7 +20,7 @@ func TestTheWriterIsShownSoMuchAndNoMore(t *testing.T) {
 		a.Summaries = append(a.Summaries, memory.Summary{Text: "- a\n- b " + long})
 		a.Profile = append(a.Profile, memory.ProfileEntry{Key: fmt.Sprint(i), Value: long})
 		a.Similar = append(a.Similar, memory.Hit{
-			Memory: memory.Memory{Turn: &memory.Turn{Role: memory.RoleAssistant, Content: long}}, Why: memory.Why{{Name: "relevance", Value: 0.512}},
+			Memory: memory.Memory{Turn: &memory.Turn{Role: memory.RoleAssistant, Content: long}}, Why: memory.Why{{Name: similarityPart, Value: 0.512}},
 			Now: []memory.Fact{{Content: "User lives in Faro"}},
 		})
 	}
@@ -53,6 +53,33 @@ func TestTheWriterIsShownSoMuchAndNoMore(t *testing.T) {
 	want := "[0.51] assistant: " + strings.Repeat("é", 199) + "… [no longer so: User lives in Faro]"
 	if len(w.Similar) != 4 || w.Similar[0] != want {
 		t.Errorf("%d similar messages, the first %q; want 4, %q", len(w.Similar), w.Similar[0], want)
+	}
+}
+
+// TestSimilarIsWhatIsLikeTheQueryItself, not what stands beside it; and of that only
+// what reaches the threshold.
+func TestSimilarIsWhatIsLikeTheQueryItself(t *testing.T) {
+	ctx := context.Background()
+	r := newRig(t, stores["inmem"])
+	r.opts.Threshold, r.opts.Recall.Reach = 0.45, ReachConversation
+	ana := memory.User(memory.DefaultNamespace, "ana")
+	for _, said := range []string{"Hello", "I live in Lisbon.", "Nice weather.", "My cat is called Pip."} {
+		if _, err := r.Query(ctx, Querying{Owner: ana, Session: "a", Text: said}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := r.Query(ctx, Querying{Owner: ana, Session: "b", Text: "Where do I live?", UseMemory: true}, nil)
+	if err != nil || len(got.Around.Similar) != 1 || got.Around.Similar[0].Memory.Content() != "I live in Lisbon." || Similarity(got.Around.Similar[0]) < 0.45 {
+		t.Errorf("like the query is %+v, %v; want where she lives alone", got.Around.Similar, err)
+	}
+	got, err = r.Query(ctx, Querying{Owner: ana, Session: "b", Text: "Which paint suits the fence?", UseMemory: true}, nil)
+	if err != nil || len(got.Around.Similar) != 0 {
+		t.Errorf("like a question about nothing known is %+v, %v", got.Around.Similar, err)
+	}
+	// With a model's vectors it is the cosine.
+	hits := []memory.Hit{{Why: memory.Why{{Name: "vector", Value: 0.6}, {Name: "relevance", Value: 0.1}}}, {Why: memory.Why{{Name: "vector", Value: -0.2}}}}
+	if x := similarities(hits, false); x[0] != 0.6 || x[1] != 0 {
+		t.Errorf("with a model's vectors: %v, want the cosines", x)
 	}
 }
 
