@@ -106,7 +106,7 @@ func explainServer(err error) error {
 		return memory.Errorf(memory.Unavailable, "the database took longer than its statement_timeout: %w", err)
 	case e.Code == "55P03":
 		return memory.Errorf(memory.Unavailable, "others kept the database from this for too long: %w", err)
-	case passes(err), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "28"), strings.HasPrefix(e.Code, "58"):
+	case passes(err), strings.HasPrefix(e.Code, "3D"), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "28"), strings.HasPrefix(e.Code, "58"):
 		return memory.Errorf(memory.Unavailable, "the database server cannot do this now: %w", err)
 	}
 	return err

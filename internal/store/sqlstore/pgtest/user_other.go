@@ -2,7 +2,16 @@
 
 package pgtest
 
-import "os/exec"
+import (
+	"os/exec"
+	"testing"
+)
 
 // asNobody does nothing: there is no root here.
 func asNobody(*exec.Cmd, string) error { return nil }
+
+// Crash skips the test: it is known how on Unix alone.
+func Crash(t testing.TB) {
+	t.Helper()
+	t.Skip("a server can be crashed on Unix alone")
+}

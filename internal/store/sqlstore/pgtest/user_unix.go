@@ -8,6 +8,7 @@ import (
 	"os/user"
 	"strconv"
 	"syscall"
+	"testing"
 )
 
 // asNobody lets a command run as somebody else in a folder, if we are root, who must not
@@ -32,4 +33,20 @@ func asNobody(c *exec.Cmd, dir string) error {
 	}
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 	return os.Chown(dir, int(uid), int(gid)) //nolint:gosec // they are of 32 bits
+}
+
+// Crash has the server end all connections at once and recover from its log, as it does
+// when one of its processes dies. The test is skipped if the server is not ours.
+func Crash(t testing.TB) {
+	t.Helper()
+	if address := Address(t); server.stop == nil {
+		t.Skipf("%s is not ours to crash", address)
+	}
+	var pid int
+	if err := Open(t, server.address).QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
+		t.Fatalf("find a process of the server: %v", err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,0 +1,225 @@
+package sqlstore
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+func TestPostgresTenOpenAtOnce(t *testing.T) {
+	address := pgtest.Fresh(t)
+	stores := make([]*Store, 10)
+	var group sync.WaitGroup
+	for i := range stores {
+		group.Go(func() { stores[i] = openServer(t, address, Options{}) })
+	}
+	group.Wait()
+	for i, s := range stores {
+		name := fmt.Sprint("fact ", i)
+		if r, err := s.Apply(t.Context(), memtest.Ana, memtest.Run(name), memtest.Add(memtest.Fact(memtest.Ana, name))); err != nil || r.Version != int64(i+1) {
+			t.Errorf("write by store %d: got %+v, %v; want version %d", i, r, err, i+1)
+		}
+		if s.Identity() == "" || s.Identity() != stores[0].Identity() {
+			t.Errorf("store %d: got identity %q, want %q", i, s.Identity(), stores[0].Identity())
+		}
+	}
+	if other := openServer(t, pgtest.Fresh(t), Options{}); other.Identity() == stores[0].Identity() {
+		t.Errorf("another database: got the same identity")
+	}
+}
+
+// TestPostgresTablesAreSQLites compares the two schemas: they differ in nothing but types.
+func TestPostgresTablesAreSQLites(t *testing.T) {
+	address := pgtest.Schema(t)
+	openServer(t, address, Options{})
+	db := pgtest.Open(t, address)
+	columns := map[string][]string{}
+	rows, err := db.Query(`SELECT table_name, column_name FROM information_schema.columns
+		WHERE table_schema = current_schema() AND table_name NOT LIKE 'goose_%' ORDER BY table_name, ordinal_position`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var table, column string
+		if err := rows.Scan(&table, &column); err != nil {
+			t.Fatal(err)
+		}
+		columns[table] = append(columns[table], column)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	lite, err := OpenSQLite(t.Context(), t.TempDir()+"/loci.db", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lite.Close() //nolint:errcheck // it was of use already
+	tables := 0
+	for table, got := range columns {
+		var want []string
+		rows, err := lite.reads.ask(t.Context(), `SELECT name FROM pragma_table_info(?) ORDER BY cid`, table)
+		want, err = collect(rows, err, func(row scanner) (name string, err error) { return name, row.Scan(&name) })
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("table %s: got columns %q, want %q (%v)", table, got, want, err)
+		}
+		tables++
+	}
+	var want int
+	found, err := lite.reads.ask(t.Context(), `SELECT COUNT(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%'`)
+	if err := only(found, err, &want); err != nil || tables != want {
+		t.Errorf("got %d tables, want %d (%v)", tables, want, err)
+	}
+}
+
+// TestPostgresKeysStartWithOwner looks at every index, those of keys among them.
+func TestPostgresKeysStartWithOwner(t *testing.T) {
+	address := pgtest.Schema(t)
+	openServer(t, address, Options{})
+	rows, err := pgtest.Open(t, address).Query(`SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema() AND tablename NOT LIKE 'goose_%'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	seen := 0
+	for rows.Next() {
+		var name, is string
+		if err := rows.Scan(&name, &is); err != nil {
+			t.Fatal(err)
+		}
+		if seen++; name != "jobs_due" && !strings.Contains(is, " btree (owner") { // workers serve all owners
+			t.Errorf("index %s: got %s, want owner first", name, is)
+		}
+	}
+	if seen < 40 || rows.Err() != nil {
+		t.Errorf("got %d indexes (%v), want more", seen, rows.Err())
+	}
+}
+
+// TestEveryTableIsDistributed reads in docs/postgres.md how tables are spread over
+// nodes.
+func TestEveryTableIsDistributed(t *testing.T) {
+	doc, err := os.ReadFile("../../../docs/postgres.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for _, m := range regexp.MustCompile(`create_distributed_table\('(\w+)', 'owner'`).FindAllStringSubmatch(string(doc), -1) {
+		listed[m[1]] = true
+	}
+	steps, err := migrations.ReadDir("migrations/postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := map[string]bool{}
+	for _, step := range steps {
+		text, err := migrations.ReadFile("migrations/postgres/" + step.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`CREATE TABLE (\w+)`).FindAllStringSubmatch(string(text), -1) {
+			made[m[1]] = true
+		}
+	}
+	if !maps.Equal(listed, made) {
+		t.Errorf("got %q, want %q", slices.Sorted(maps.Keys(listed)), slices.Sorted(maps.Keys(made)))
+	}
+}
+
+func TestPostgresErrorsHaveNoPassword(t *testing.T) {
+	server := pgtest.Address(t)
+	for why, address := range map[string]string{
+		"no address at all":    "postgres://loci:geheim@[",
+		"a parameter of none":  "postgres://loci:geheim@localhost/loci?pool_max_conns=many",
+		"nobody listens":       "postgres://loci:geheim@127.0.0.1:1/loci",
+		"a password as option": "postgres:///loci?host=/nowhere&user=loci&password=geheim",
+		"no such database":     strings.Replace(pgtest.With(server, "password", "geheim"), "/postgres?", "/nowhere?", 1),
+	} {
+		s, err := OpenPostgres(t.Context(), address, Options{})
+		if err == nil {
+			t.Errorf("%s: it opened", why)
+			_ = s.Close()
+			continue
+		}
+		if strings.Contains(err.Error(), "geheim") {
+			t.Errorf("%s: the error shows the password: %v", why, err)
+		}
+		if !errors.Is(err, memory.Invalid) && !errors.Is(err, memory.Unavailable) {
+			t.Errorf("%s: got %v, want it to be invalid or unavailable", why, err)
+		}
+	}
+}
+
+// TestPostgresGoesByTheServersClock has a server whose clock is a year ahead of ours: a
+// function in the schema hides its own.
+func TestPostgresGoesByTheServersClock(t *testing.T) {
+	address := pgtest.Fresh(t)
+	db := pgtest.Open(t, address)
+	if _, err := db.Exec(`CREATE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE sql AS 'SELECT pg_catalog.clock_timestamp() + interval ''1 year'''`); err != nil {
+		t.Fatal(err)
+	}
+	var schema string
+	if err := db.QueryRow(`SELECT current_schema()`).Scan(&schema); err != nil {
+		t.Fatal(err)
+	}
+	s := openServer(t, pgtest.With(address, "search_path", schema+",pg_catalog"), Options{})
+	next := time.Now().AddDate(0, 11, 0)
+	b := memtest.Batch(memtest.Ana, "c", 0, "hello")
+	b.Jobs = []memory.Job{memtest.Job(memtest.Ana, memory.JobLearn, "job")}
+	if r, err := s.Append(t.Context(), memtest.Ana, b); err != nil || r.At.Before(next) {
+		t.Errorf("append: got %v, %v; want the server's time", r.At, err)
+	}
+	if j, err := s.Claim(t.Context(), []memory.JobKind{memory.JobLearn}, time.Minute); err != nil || j.Lease.Until.Before(next) {
+		t.Errorf("claim: got a lease until %v, %v; want the server's time", j.Lease.Until, err)
+	}
+}
+
+func TestTranslate(t *testing.T) {
+	for query, want := range map[string]string{
+		`SELECT id FROM facts INDEXED BY facts_live WHERE owner = ? AND hash = ?`: `SELECT id FROM facts WHERE owner = $1 AND hash = $2`,
+		`owner = ?1 AND version > ?2 AND owner <> ?1`:                             `owner = $1 AND version > $2 AND owner <> $1`,
+		`owner = ? AND +status = 'active' AND +f.status = 'x' AND n + 1 > ?`:      `owner = $1 AND status = 'active' AND f.status = 'x' AND n + 1 > $2`,
+		`turn IN (SELECT value FROM json_each(?)) AND x = ?`:                      `turn = ANY ($1::text[]) AND x = $2`,
+		`kind IN (SELECT value FROM json_each(?2))`:                               `kind = ANY ($2::text[])`,
+		`learned_at = 0 AND no_learn = 0`:                                         `learned_at = 0 AND NOT no_learn`,
+		`id IN (?,?)`:                                                             `id IN ($1,$2)`,
+	} {
+		if got := translate(query); got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", query, got, want)
+		}
+	}
+}
+
+// TestEscapedTextsKeepTheirOrder compares all short texts of the bytes in question.
+func TestEscapedTextsKeepTheirOrder(t *testing.T) {
+	texts := []string{""}
+	for range 4 {
+		for _, s := range slices.Clone(texts) {
+			for _, c := range []string{"\x00", "\x01", "\x02", "a"} {
+				texts = append(texts, s+c)
+			}
+		}
+		slices.Sort(texts)
+		texts = slices.Compact(texts)
+	}
+	for i, s := range texts {
+		e := escape(s)
+		if strings.Contains(e, "\x00") || unescape(e) != s {
+			t.Errorf("%q: got %q and back %q", s, e, unescape(e))
+		}
+		if i > 0 && escape(texts[i-1]) >= e {
+			t.Errorf("%q comes after %q, but %q not after %q", s, texts[i-1], e, escape(texts[i-1]))
+		}
+	}
+}
