@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -150,10 +151,20 @@ func TestPageFitsAPhoneAndTheNight(t *testing.T) {
 	waiting(t, l)
 	l.write(t, "User once wrote "+strings.Repeat("Donaudampfschifffahrt", 30))
 	id := l.write(t, "<script>document.title = 'taken'</script> <b>bold</b>")
+	other := l.write(t, "User is afraid of thunder")
+	l.submit(t, "/memories/"+id+"/relations", url.Values{"other": {other}, "kind": {"follows"}})
+	l.submit(t, "/profile", url.Values{"key": {"language"}, "value": {"English"}, "do": {"set"}})
 	b := browse(t, l, phoneWidth, phoneHeight)
-	for _, path := range []string{"/", "/?q=where+do+I+live", "/memories/" + id, "/review", "/conversations", "/time", "/insights", "/jobs", "/settings"} {
+	b.open("/playground")
+	b.chat("Where do I live?")
+	talk := eval[string](b, "location.pathname + location.search")
+	for _, path := range []string{"/", "/?q=where+do+I+live", "/memories/" + id, "/review", "/conversations", "/time", "/insights", "/jobs", "/settings",
+		"/playground", talk, "/playground?temporary=1", "/data", "/erase?q=Donaudampfschifffahrt", "/profile", "/profile?edit=language", "/memories/" + id + "?find=thunder", "/signin"} {
 		b.open(path)
 		b.until(path+" is no wider than the screen", `document.documentElement.scrollWidth <= innerWidth`)
+		if wrong := eval[string](b, unfit); wrong != "" {
+			t.Errorf("%s: who uses no eyes or no mouse meets: %s", path, wrong)
+		}
 		if hidden := eval[string](b, unnamed); hidden != "" {
 			t.Errorf("%s: these have no name for who cannot see them: %s", path, hidden)
 		}
@@ -175,6 +186,32 @@ func TestPageFitsAPhoneAndTheNight(t *testing.T) {
 const unnamed = `[...document.querySelectorAll("a, button, input:not([type=hidden]), select, textarea, summary, [role=img]")]
 	.filter(e => e.checkVisibility() && !(e.innerText || "").trim() && !e.getAttribute("aria-label") && !(e.labels && e.labels.length && e.labels[0].textContent.trim()))
 	.map(e => e.outerHTML.slice(0, 120)).join("\n")`
+
+// unfit lists what breaks the page for screen readers and keyboards: its landmarks and
+// headings, ids that are there twice or nowhere, lists and tables without their
+// parts, hidden things that take the focus, targets too small for a finger.
+const unfit = `(() => {
+	const out = [], all = q => [...document.querySelectorAll(q)], seen = e => e.checkVisibility({ visibilityProperty: true });
+	const say = (what, e) => out.push(what + ": " + (e.outerHTML || e).slice(0, 110));
+	if (!document.documentElement.lang) say("no language", "html");
+	if (!document.title.trim()) say("no title", "title");
+	for (const [q, n] of [["main", 1], ["h1", 1], ["header", 1], ["[autofocus]", null]]) if (n && all(q).length !== n) say(all(q).length + " times", q);
+	let level = 0;
+	for (const h of all("h1, h2, h3, h4").filter(seen).filter(h => h.closest("main"))) { const n = +h.tagName[1]; if (n > level + 1) say("a heading skips a level", h); level = n; }
+	const ids = {};
+	for (const e of all("[id]")) { const id = e.getAttribute("id"); if (ids[id]) say("an id twice", e); ids[id] = e; }
+	for (const a of ["aria-labelledby", "aria-describedby", "aria-controls", "for", "form", "list"]) for (const e of all("[" + a + "]")) for (const id of e.getAttribute(a).split(/\s+/)) if (id && !ids[id]) say(a + " names nothing", e);
+	for (const e of all("[tabindex]")) if (+e.getAttribute("tabindex") > 0) say("an order of its own", e);
+	for (const e of all("[aria-hidden=true] :is(a[href], button, input, select, textarea)")) say("hidden, and takes the focus", e);
+	for (const e of all("ul, ol")) for (const c of e.children) if (!/^(LI|TEMPLATE|SCRIPT)$/.test(c.tagName)) say("no item of a list", c);
+	for (const e of all("li")) if (!/^(UL|OL)$/.test(e.parentElement.tagName)) say("an item of no list", e);
+	for (const e of all("dl > *")) if (!/^(DT|DD|DIV)$/.test(e.tagName)) say("no part of a list of terms", e);
+	for (const e of all("img:not([alt]), svg:not([aria-hidden], [role])")) if (!e.closest("[aria-hidden]")) say("a picture without words", e);
+	for (const e of all("a a, a button, button a, button button, label label")) say("one control in another", e);
+	for (const e of all("fieldset")) if (!e.querySelector("legend")) say("a group without a name", e);
+	for (const e of all("button, select, summary, input:not([type=hidden])").filter(seen)) { const r = (e.closest("label") || e).getBoundingClientRect(); if (r.width && (r.height < 20 || r.width < 20) && !e.matches(".quiet, .choose")) say("too small for a finger", e); }
+	return out.join("\n");
+})()`
 
 // contrast lists texts whose colour is less than 4.5 to 1 from what is behind them.
 const contrast = `(() => {
@@ -213,7 +250,8 @@ func (b *browser) say(words string) {
 	b.t.Helper()
 	b.until("no answer is under way", "speaking === null")
 	b.focus(".say textarea")
-	b.press(words + kb.Enter)
+	b.press(words)
+	b.key(kb.Enter)
 }
 
 func TestPageRemembersInOneChatWhatWasToldInAnother(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // further. Measures are pixels; wide ones are scrolled.
 const (
 	nodeWidth, nodeHeight   = 172, 46
-	columnStep, rowStep     = 246, 62
+	columnStep, rowStep     = 280, 62
 	graphMargin             = 3
 	nodeLetters, nodeLines  = 23, 2
 	graphSteps, graphsFacts = 2, 24

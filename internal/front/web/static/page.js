@@ -200,7 +200,7 @@ async function say(form) {
   if (wrong) tell(wrong);
   if (wrong && !said) { one.remove(); box.value ||= words; return; }
   if (history) history.value = JSON.stringify([...JSON.parse(history.value || "[]"), { role: "user", content: words }, { role: "assistant", content: said }]);
-  else if (await visit("/playground?" + new URLSearchParams({ conversation: body.get("conversation"), model: body.get("model") }), { parts: ["talk"], toast: false, history: "replace", focus: false })) $("#talk .exchange:last-child")?.scrollIntoView({ block: "nearest" });
+  else if (await visit("/playground?" + new URLSearchParams({ conversation: body.get("conversation"), model: body.get("model") }), { parts: ["talk", "talks"], toast: false, history: "replace", focus: false })) $("#talk .exchange:last-child")?.scrollIntoView({ block: "nearest" });
 }
 
 // hear reads a stream to its end and returns what went wrong, "" for nothing.
