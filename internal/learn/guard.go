@@ -102,11 +102,19 @@ const (
 type Given struct {
 	lines    map[string]bool
 	shingles map[string]bool
-	terms    []map[string]bool
-	denies   []bool          // whether the memory of the same place in terms does
+	told     []toldLine
 	all      map[string]bool // the terms of all lines
 	ids      []string
 }
+
+// toldLine is one memory of two terms or more.
+type toldLine struct {
+	body  string
+	terms map[string]bool
+}
+
+// denies is dear, and asked of few lines.
+func (l toldLine) denies() bool { return hasDenial(text.Fold(l.body)) }
 
 // NewGiven returns what recognises the given texts: the injected memories' words
 // and the lines of the block that held them.
@@ -124,7 +132,7 @@ func NewGiven(texts ...string) *Given {
 				g.shingles[strings.Join(ws[i:i+shingle], " ")] = true
 			}
 			if set := termSet(body); len(set) >= 2 {
-				g.terms, g.denies = append(g.terms, set), append(g.denies, hasDenial(text.Fold(body)))
+				g.told = append(g.told, toldLine{body, set})
 			}
 			for t := range termSet(line) {
 				g.all[t] = true
@@ -263,14 +271,14 @@ func (g *Given) repeats(s string) bool {
 	if len(said) == 0 {
 		return false
 	}
-	for _, known := range g.terms {
+	for _, known := range g.told {
 		shared := 0
 		for t := range said {
-			if known[t] {
+			if known.terms[t] {
 				shared++
 			}
 		}
-		if shared >= 2 && shared*5 >= len(said)*4 || shared == len(said) && shared*2 >= len(known) || shared >= 3 && shared == len(known) {
+		if shared >= 2 && shared*5 >= len(said)*4 || shared == len(said) && shared*2 >= len(known.terms) || shared >= 3 && shared == len(known.terms) {
 			return true
 		}
 	}
@@ -305,14 +313,13 @@ func (g *Given) saysNothingNew(s string, role memory.Role) bool {
 	if len(said) == 0 || text.Asks(body) {
 		return false
 	}
-	denies, sameSense := hasDenial(text.Fold(body)), false
-	for i, known := range g.terms {
-		if g.denies[i] == denies && subset(said, known) {
-			return true
-		}
-		sameSense = sameSense || g.denies[i] == denies
+	if !subset(said, g.all) {
+		return false
 	}
-	return back && sameSense && subset(said, g.all)
+	denies := hasDenial(text.Fold(body))
+	agrees := func(l toldLine) bool { return l.denies() == denies }
+	return slices.ContainsFunc(g.told, func(l toldLine) bool { return subset(said, l.terms) && agrees(l) }) ||
+		back && slices.ContainsFunc(g.told, agrees)
 }
 
 func subset(of, whole map[string]bool) bool {
