@@ -120,7 +120,7 @@ func (t *tx) begin(owner memory.Owner, raises bool) (*write, error) {
 
 // end makes the write's version and time the owner's.
 func (w *write) end() error {
-	_, err := w.exec(`INSERT INTO owners (owner, version, clock) VALUES (?, ?, ?)
+	err := w.exec(`INSERT INTO owners (owner, version, clock) VALUES (?, ?, ?)
 		ON CONFLICT (owner) DO UPDATE SET version = excluded.version, clock = excluded.clock`,
 		w.owner, w.version, micros(w.at))
 	w.headOf, w.head = w.owner, w.version
@@ -133,14 +133,14 @@ func (w *write) record(kind string, author memory.Author, r memory.Receipt) erro
 	if err != nil {
 		return err
 	}
-	_, err = w.exec(`INSERT INTO runs (owner, id, kind, author, version, at, changes) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+	err = w.exec(`INSERT INTO runs (owner, id, kind, author, version, at, changes) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		w.owner, r.Run, kind, by, r.Version, micros(r.At), r.Changes)
 	return wrap("record the run", err)
 }
 
 func (w *write) learned(turns []string) error {
 	for _, id := range turns {
-		_, err := w.exec(`UPDATE turns SET learned_at = ? WHERE owner = ? AND id = ? AND learned_at = 0`,
+		err := w.exec(`UPDATE turns SET learned_at = ? WHERE owner = ? AND id = ? AND learned_at = 0`,
 			micros(w.at), w.owner, id)
 		if err != nil {
 			return fmt.Errorf("mark turn %s as learned: %w", id, err)

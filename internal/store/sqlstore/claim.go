@@ -107,11 +107,10 @@ const takeBackOf = `UPDATE jobs SET attempts = attempts + 1, token = '', lease_u
 	WHERE state = 'running' AND lease_until <= ?`
 
 func (t *tx) takeBack(now time.Time) error {
-	done, err := t.exec(takeBackOf, memory.MaxAttempts, micros(now))
+	n, err := t.count(takeBackOf, memory.MaxAttempts, micros(now))
 	if err != nil {
 		return fmt.Errorf("take back leases: %w", err)
 	}
-	n, err := done.RowsAffected()
 	if n > 0 {
 		t.queue((*due).forget)
 	}

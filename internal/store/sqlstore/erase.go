@@ -134,7 +134,7 @@ func (e *eraser) thing(run memory.Run, ordinal int, before memory.Image) error {
 	if err := e.save(memory.Change{Before: before, After: after}); err != nil {
 		return err
 	}
-	if _, err := e.exec(`DELETE FROM vectors WHERE owner = ? AND memory = ?`, e.owner, id); err != nil {
+	if err := e.exec(`DELETE FROM vectors WHERE owner = ? AND memory = ?`, e.owner, id); err != nil {
 		return fmt.Errorf("erase vectors: %w", err)
 	}
 	if err := e.past(after.Target(), id); err != nil {
@@ -158,11 +158,11 @@ func (e *eraser) turn(id string) error {
 		return err
 	}
 	if strings.Contains(strings.Join(strings.Fields(said), " "), title) {
-		if _, err := e.exec(`UPDATE conversations SET title = '' WHERE owner = ? AND id = ?`, e.owner, conversation); err != nil {
+		if err := e.exec(`UPDATE conversations SET title = '' WHERE owner = ? AND id = ?`, e.owner, conversation); err != nil {
 			return fmt.Errorf("erase the title: %w", err)
 		}
 	}
-	_, err = e.exec(`UPDATE turns SET content = '', no_learn = 1 WHERE owner = ? AND id = ?`, e.owner, id)
+	err = e.exec(`UPDATE turns SET content = '', no_learn = 1 WHERE owner = ? AND id = ?`, e.owner, id)
 	return wrap("erase the turn", err)
 }
 
@@ -185,12 +185,12 @@ func (e *eraser) past(target, id string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := e.exec(`UPDATE journal SET before = ?, reason = '' WHERE owner = ? AND version = ? AND ordinal = ?`, before, e.owner, n.version, n.ordinal); err != nil {
+		if err := e.exec(`UPDATE journal SET before = ?, reason = '' WHERE owner = ? AND version = ? AND ordinal = ?`, before, e.owner, n.version, n.ordinal); err != nil {
 			return fmt.Errorf("erase the journal: %w", err)
 		}
 	}
 	for _, side := range []string{"old_id", "new_id"} {
-		if _, err := e.exec(`UPDATE journal SET reason = '' WHERE owner = ? AND `+side+` = ? AND `+side+` <> ''`, e.owner, id); err != nil {
+		if err := e.exec(`UPDATE journal SET reason = '' WHERE owner = ? AND `+side+` = ? AND `+side+` <> ''`, e.owner, id); err != nil {
 			return fmt.Errorf("erase reasons: %w", err)
 		}
 	}
@@ -204,13 +204,13 @@ func (e *eraser) rest() error {
 		`UPDATE jobs SET error = '' WHERE owner = ? AND error <> ''`,
 		`UPDATE owners SET horizon = version WHERE owner = ?`,
 	} {
-		if _, err := e.exec(statement, e.owner); err != nil {
+		if err := e.exec(statement, e.owner); err != nil {
 			return fmt.Errorf("erase the rest: %w", err)
 		}
 	}
 	if e.session.into != nil { // the server sees to its own files
 		return nil
 	}
-	_, err := e.exec(toScrub)
+	err := e.exec(toScrub)
 	return wrap("mark the file", err)
 }

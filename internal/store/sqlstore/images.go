@@ -85,7 +85,7 @@ func (w *write) save(c memory.Change) error {
 }
 
 func (w *write) saveFact(before, after *memory.Fact) error {
-	_, err := w.exec(`INSERT INTO facts (owner, `+factColumns+`) VALUES
+	err := w.exec(`INSERT INTO facts (owner, `+factColumns+`) VALUES
 		(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (owner, id) DO UPDATE SET project = excluded.project, agent = excluded.agent,
 		conversation = excluded.conversation, content = excluded.content, category = excluded.category,
@@ -119,12 +119,12 @@ func (w *write) point(table, column, fact string, before, after []string) error 
 		return nil
 	}
 	for _, gone := range before {
-		if _, err := w.exec(`DELETE FROM `+table+` WHERE owner = ? AND `+column+` = ? AND fact = ?`, w.owner, gone, fact); err != nil {
+		if err := w.exec(`DELETE FROM `+table+` WHERE owner = ? AND `+column+` = ? AND fact = ?`, w.owner, gone, fact); err != nil {
 			return fmt.Errorf("write %s: %w", table, err)
 		}
 	}
 	for _, come := range after {
-		if _, err := w.exec(`INSERT INTO `+table+` (owner, `+column+`, fact) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, w.owner, come, fact); err != nil {
+		if err := w.exec(`INSERT INTO `+table+` (owner, `+column+`, fact) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, w.owner, come, fact); err != nil {
 			return fmt.Errorf("write %s: %w", table, err)
 		}
 	}
@@ -136,7 +136,7 @@ func (w *write) reword(id, before, after string) error {
 	if before == after {
 		return nil
 	}
-	_, err := w.exec(`DELETE FROM vectors WHERE owner = ? AND memory = ?`, w.owner, id)
+	err := w.exec(`DELETE FROM vectors WHERE owner = ? AND memory = ?`, w.owner, id)
 	return wrap("drop the vectors of other words", err)
 }
 
@@ -145,7 +145,7 @@ func (w *write) saveLink(before, after *memory.Link) error {
 	if err != nil {
 		return memory.Errorf(memory.Invalid, "the linked fact: %w", err)
 	}
-	_, err = w.exec(`INSERT INTO links (owner, id, home, fact_status, fact_created_at, `+linkColumns+`)
+	err = w.exec(`INSERT INTO links (owner, id, home, fact_status, fact_created_at, `+linkColumns+`)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (owner, id) DO UPDATE SET home = excluded.home, home_version = excluded.home_version,
 		status = excluded.status, created_at = excluded.created_at, fact = excluded.fact, hash = excluded.hash,
@@ -162,7 +162,7 @@ func (w *write) saveLink(before, after *memory.Link) error {
 }
 
 func (w *write) saveProfile(p *memory.ProfileEntry) error {
-	_, err := w.exec(`INSERT INTO profile (owner, `+profileColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)
+	err := w.exec(`INSERT INTO profile (owner, `+profileColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (owner, key) DO UPDATE SET value = excluded.value, tokens = excluded.tokens,
 		status = excluded.status, updated_at = excluded.updated_at, version = excluded.version`,
 		p.Owner, p.Key, p.Value, p.Tokens, p.Status, micros(p.UpdatedAt), p.Version)
@@ -170,7 +170,7 @@ func (w *write) saveProfile(p *memory.ProfileEntry) error {
 }
 
 func (w *write) saveRelation(r *memory.Relation) error {
-	_, err := w.exec(`INSERT INTO relations (owner, `+relationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)
+	err := w.exec(`INSERT INTO relations (owner, `+relationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (owner, from_fact, to_fact, kind) DO UPDATE SET status = excluded.status,
 		created_at = excluded.created_at, version = excluded.version`,
 		r.Owner, r.From, r.To, r.Kind, r.Status, micros(r.CreatedAt), r.Version)
@@ -178,7 +178,7 @@ func (w *write) saveRelation(r *memory.Relation) error {
 }
 
 func (w *write) saveSummary(before, after *memory.Summary) error {
-	_, err := w.exec(`INSERT INTO summaries (owner, `+summaryColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	err := w.exec(`INSERT INTO summaries (owner, `+summaryColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (owner, id) DO UPDATE SET project = excluded.project, agent = excluded.agent,
 		conversation = excluded.conversation, content = excluded.content, message_count = excluded.message_count,
 		model = excluded.model, status = excluded.status, created_at = excluded.created_at, version = excluded.version`,
@@ -195,7 +195,7 @@ func (w *write) saveSummary(before, after *memory.Summary) error {
 
 // saveMark gives a turn another status, and keeps its conversation's count.
 func (w *write) saveMark(before, after *memory.TurnMark) error {
-	_, err := w.exec(`UPDATE turns SET status = ?, version = ? WHERE owner = ? AND id = ?`,
+	err := w.exec(`UPDATE turns SET status = ?, version = ? WHERE owner = ? AND id = ?`,
 		after.Status, w.version, w.owner, after.ID)
 	if err != nil {
 		return fmt.Errorf("mark the turn: %w", err)
@@ -213,7 +213,7 @@ func (w *write) saveMark(before, after *memory.TurnMark) error {
 	if more == 0 {
 		return nil
 	}
-	_, err = w.exec(`UPDATE conversations SET message_count = message_count + ? WHERE owner = ? AND id =
+	err = w.exec(`UPDATE conversations SET message_count = message_count + ? WHERE owner = ? AND id =
 		(SELECT conversation FROM turns WHERE owner = ? AND id = ? AND role IN ('user', 'assistant'))`,
 		more, w.owner, w.owner, after.ID)
 	return wrap("count the conversation's turns", err)

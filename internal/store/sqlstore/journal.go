@@ -25,7 +25,7 @@ func (w *write) journal(run string, by memory.Author, ordinal int, c memory.Chan
 			return err
 		}
 	}
-	_, err = w.exec(`INSERT INTO journal (owner, version, ordinal, run, target, action, base, old_id, new_id,
+	err = w.exec(`INSERT INTO journal (owner, version, ordinal, run, target, action, base, old_id, new_id,
 		reason, author, at, before) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		w.owner, w.version, ordinal, run, c.After.Target(), c.Action, c.Base, c.OldID, c.NewID,
 		c.Reason, author, micros(w.at), before)

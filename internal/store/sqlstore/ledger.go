@@ -17,7 +17,7 @@ func (s *Store) Spend(ctx context.Context, owner memory.Owner, u memory.Usage) e
 		return err
 	}
 	return s.write(ctx, "", func(t *tx) error {
-		_, err := t.exec(`INSERT INTO ledger (owner, day, purpose, model, calls, input_tokens, output_tokens, cost) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		err := t.exec(`INSERT INTO ledger (owner, day, purpose, model, calls, input_tokens, output_tokens, cost) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (owner, day, purpose, model) DO UPDATE SET calls = ledger.calls + excluded.calls,
 				input_tokens = ledger.input_tokens + excluded.input_tokens, output_tokens = ledger.output_tokens + excluded.output_tokens, cost = ledger.cost + excluded.cost`,
 			owner, micros(memory.DayOf(u.Day)), u.Purpose, u.Model, u.Calls, u.InputTokens, u.OutputTokens, u.Cost)

@@ -106,12 +106,11 @@ func (w *write) turns(c memory.Conversation, turns []memory.Turn) (fresh int, er
 func (w *write) turn(t memory.Turn) (bool, error) {
 	t.CreatedAt, t.LearnedAt = memory.Time(t.CreatedAt), memory.Time(t.LearnedAt)
 	t.RecordedAt, t.Version = w.at, w.version
-	done, err := w.exec(`INSERT INTO turns (owner, `+turnColumns+`)
+	n, err := w.count(`INSERT INTO turns (owner, `+turnColumns+`)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (owner, id) DO NOTHING`, turnValues(&t)...)
 	if err != nil {
 		return false, fmt.Errorf("write turn %s: %w", t.ID, err)
 	}
-	n, err := done.RowsAffected()
 	if n > 0 {
 		w.wrote[t.ID] = true
 		if t.Status == memory.Retired {
@@ -134,7 +133,7 @@ func (w *write) converse(c memory.Conversation, messages int) error {
 	if c.UpdatedAt = memory.Time(c.UpdatedAt); c.UpdatedAt.IsZero() {
 		c.UpdatedAt = w.at
 	}
-	_, err := w.exec(`INSERT INTO conversations (owner, `+conversationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	err := w.exec(`INSERT INTO conversations (owner, `+conversationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (owner, id) DO UPDATE SET
 		title = CASE conversations.title WHEN '' THEN excluded.title ELSE conversations.title END,
 		message_count = conversations.message_count + excluded.message_count,

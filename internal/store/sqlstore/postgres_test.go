@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"regexp"
 	"slices"
@@ -182,6 +183,27 @@ func TestPostgresGoesByTheServersClock(t *testing.T) {
 	}
 	if j, err := s.Claim(t.Context(), []memory.JobKind{memory.JobLearn}, time.Minute); err != nil || j.Lease.Until.Before(next) {
 		t.Errorf("claim: got a lease until %v, %v; want the server's time", j.Lease.Until, err)
+	}
+}
+
+// TestPostgresRefusesKeysThatNoIndexHolds adds an entry whose key is beyond what an index
+// has room for, beside one that could be added.
+func TestPostgresRefusesKeysThatNoIndexHolds(t *testing.T) {
+	s := openServer(t, pgtest.Schema(t), Options{})
+	random := rand.New(rand.NewPCG(1, 2))
+	key := make([]byte, 9000) // which cannot be compressed
+	for i := range key {
+		key[i] = byte('!' + random.IntN(90))
+	}
+	_, err := s.Apply(t.Context(), memtest.Ana, memtest.Run("run"),
+		memtest.Change(memory.ActionAdd, memtest.Profile(memtest.Ana, "short", "x")),
+		memtest.Change(memory.ActionAdd, memtest.Profile(memtest.Ana, string(key), "x")))
+	if !errors.Is(err, memory.TooLarge) {
+		t.Errorf("got %v, want %s", err, memory.TooLarge)
+	}
+	profile, err := s.Profile(t.Context(), memtest.Ana, memory.At{})
+	if versions, err2 := s.Versions(t.Context(), []memory.Owner{memtest.Ana}); err != nil || err2 != nil || len(profile) != 0 || versions[0] != 0 {
+		t.Errorf("afterwards: got %d entries and version %v, %v, %v; want nothing", len(profile), versions, err, err2)
 	}
 }
 

@@ -29,7 +29,7 @@ func (w *write) enqueue(jobs []memory.Job) error {
 		if j.RunAt = memory.Time(j.RunAt); j.RunAt.IsZero() {
 			j.RunAt = w.at
 		}
-		_, err := w.exec(`INSERT INTO jobs (`+jobColumns+`) VALUES (?, ?, ?, ?, ?, 'queued', 0, ?, ?, '', '', 0)
+		err := w.exec(`INSERT INTO jobs (`+jobColumns+`) VALUES (?, ?, ?, ?, ?, 'queued', 0, ?, ?, '', '', 0)
 			ON CONFLICT (owner, id) DO NOTHING`,
 			w.owner, j.ID, j.Kind, j.Conversation, list(j.Turns), micros(j.RunAt), micros(w.at))
 		if err != nil {
@@ -42,7 +42,7 @@ func (w *write) enqueue(jobs []memory.Job) error {
 
 // complete ends a job whose lease was checked.
 func (t *tx) complete(owner memory.Owner, job string) error {
-	_, err := t.exec(`UPDATE jobs SET state = 'done', token = '', lease_until = 0 WHERE owner = ? AND id = ?`, owner, job)
+	err := t.exec(`UPDATE jobs SET state = 'done', token = '', lease_until = 0 WHERE owner = ? AND id = ?`, owner, job)
 	t.queue(func(d *due) { d.ended(owner, job) })
 	return wrap("complete the job", err)
 }
@@ -120,7 +120,7 @@ func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Durati
 		held.Until = memory.Time(now.Add(lease))
 		until := micros(held.Until)
 		t.queue(func(d *due) { d.at = min(d.at, until) }) // it may be shorter than before
-		_, err = t.exec(`UPDATE jobs SET lease_until = ? WHERE owner = ? AND id = ?`, until, held.Owner, held.Job)
+		err = t.exec(`UPDATE jobs SET lease_until = ? WHERE owner = ? AND id = ?`, until, held.Owner, held.Job)
 		return wrap("extend the lease", err)
 	})
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Durati
 // again at once, as a failed attempt.
 func (s *Store) EndLeases(ctx context.Context) error {
 	return s.write(ctx, "", func(t *tx) error {
-		_, err := t.exec(`UPDATE jobs SET lease_until = 1 WHERE state = 'running'`)
+		err := t.exec(`UPDATE jobs SET lease_until = 1 WHERE state = 'running'`)
 		t.queue((*due).forget)
 		return wrap("end the leases", err)
 	})
@@ -172,7 +172,7 @@ func (t *tx) retry(held memory.Lease, attempts int, o memory.Outcome) error {
 			return err
 		}
 	}
-	_, err = t.exec(`UPDATE jobs SET state = ?, attempts = ?, run_at = ?, error = ?, token = '', lease_until = 0
+	err = t.exec(`UPDATE jobs SET state = ?, attempts = ?, run_at = ?, error = ?, token = '', lease_until = 0
 		WHERE owner = ? AND id = ?`, state, attempts, micros(at), o.Cause, held.Owner, held.Job)
 	t.queue(func(d *due) { d.ended(held.Owner, held.Job) })
 	return wrap("finish the attempt", err)
@@ -217,7 +217,7 @@ func (s *Store) Requeue(ctx context.Context, owner memory.Owner, job string) err
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`UPDATE jobs SET state = 'queued', attempts = 0, error = '', run_at = ? WHERE owner = ? AND id = ?`,
+		err = t.exec(`UPDATE jobs SET state = 'queued', attempts = 0, error = '', run_at = ? WHERE owner = ? AND id = ?`,
 			micros(now), owner, job)
 		t.queue((*due).forget)
 		return wrap("requeue the job", err)

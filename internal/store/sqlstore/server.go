@@ -115,7 +115,7 @@ func (a *attempt) run(ctx context.Context, do func(*tx) error) error {
 		return err
 	}
 	a.point(beforeCommit)
-	if err := a.commit(within, s); err != nil {
+	if err := a.commit(within, t); err != nil {
 		s.rollback(ctx)
 		return fmt.Errorf("commit: %w", err)
 	}
@@ -204,18 +204,33 @@ func (a *attempt) lock(ctx context.Context, c *pgx.Conn, b *pgx.Batch, t *tx) (f
 	return true, nil
 }
 
-func (a *attempt) commit(ctx context.Context, s *session) error {
-	return raw(s, func(c *pgx.Conn) error {
+// commit says what the server was not told yet, and that it may commit.
+func (a *attempt) commit(ctx context.Context, t *tx) error {
+	// In a transaction that failed, and whose failure nobody minded, it would roll back.
+	err := raw(t.session, func(c *pgx.Conn) error {
 		if state := c.PgConn().TxStatus(); state != 'T' {
 			return fmt.Errorf("the transaction is in state %q", state)
 		}
-		a.committing = true
-		done, err := c.Exec(ctx, "COMMIT")
-		if err == nil && done.String() != "COMMIT" {
-			a.committing = false
-			err = fmt.Errorf("the server answered %s", done)
-		}
+		return nil
+	})
+	if err != nil {
 		return err
+	}
+	a.committing = true
+	return t.session.send(ctx, append(t.take(), statement{text: "COMMIT"})...)
+}
+
+// send runs statements in order, all in one go. After one that fails none is run.
+func (s *session) send(ctx context.Context, all ...statement) error {
+	if len(all) == 0 {
+		return nil
+	}
+	return raw(s, func(c *pgx.Conn) error {
+		b := &pgx.Batch{}
+		for _, one := range all {
+			b.Queue(one.text, one.args...)
+		}
+		return c.SendBatch(ctx, b).Close()
 	})
 }
 

@@ -81,7 +81,7 @@ func (p *server) takeBack(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			_, err = t.exec(takeBackOf+` AND owner = ?`, memory.MaxAttempts, micros(now), o)
+			err = t.exec(takeBackOf+` AND owner = ?`, memory.MaxAttempts, micros(now), o)
 			return wrap("take back leases", err)
 		})
 		if err != nil {

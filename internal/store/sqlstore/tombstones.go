@@ -92,7 +92,7 @@ func (t *tx) secret(owner memory.Owner) (string, error) {
 		return secret, wrap("read the key of marks", err)
 	}
 	secret = rand.Text()
-	if _, err := t.exec(`INSERT INTO secrets (owner, secret) VALUES (?, ?)`, owner, secret); err != nil {
+	if err := t.exec(`INSERT INTO secrets (owner, secret) VALUES (?, ?)`, owner, secret); err != nil {
 		return "", fmt.Errorf("keep the key of marks: %w", err)
 	}
 	type said struct {
@@ -128,12 +128,12 @@ func (t *tx) bury(owner memory.Owner, turn string, role memory.Role, words strin
 }
 
 func (t *tx) mark(secret string, owner memory.Owner, turn string, role memory.Role, words string) error {
-	_, err := t.exec(`INSERT INTO tombstones (owner, mark, turn) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, owner, tombstone(secret, role, words), turn)
+	err := t.exec(`INSERT INTO tombstones (owner, mark, turn) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, owner, tombstone(secret, role, words), turn)
 	return wrap("keep a mark", err)
 }
 
 // unbury forgets a turn's mark, since it is back.
 func (t *tx) unbury(owner memory.Owner, turn string) error {
-	_, err := t.exec(`DELETE FROM tombstones WHERE owner = ? AND turn = ?`, owner, turn)
+	err := t.exec(`DELETE FROM tombstones WHERE owner = ? AND turn = ?`, owner, turn)
 	return wrap("drop a mark", err)
 }

@@ -32,7 +32,7 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 			} else if trace.At.Before(erased) {
 				continue
 			}
-			_, err := t.exec(`INSERT INTO traces (owner, id, at, data) VALUES (?, ?, ?, ?)
+			err := t.exec(`INSERT INTO traces (owner, id, at, data) VALUES (?, ?, ?, ?)
 				ON CONFLICT (owner, id) DO UPDATE SET at = excluded.at, data = excluded.data`,
 				trace.Owner, trace.ID, micros(trace.At), data[i])
 			if err != nil {
@@ -162,7 +162,7 @@ func (t *tx) evictTraces(keep int, traces []memory.Trace) error {
 			continue
 		}
 		done[trace.Owner] = true
-		_, err := t.exec(`DELETE FROM traces WHERE owner = ? AND id IN
+		err := t.exec(`DELETE FROM traces WHERE owner = ? AND id IN
 			(SELECT id FROM traces WHERE owner = ? ORDER BY at DESC, id DESC LIMIT 9223372036854775807 OFFSET ?)`,
 			trace.Owner, trace.Owner, keep)
 		if err != nil {

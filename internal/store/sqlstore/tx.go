@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -14,6 +13,7 @@ type tx struct {
 	session *session
 	now     func() (time.Time, error) // the store's clock
 
+	later   []statement  // that a server is still to be told of
 	locked  *head        // of the owner that the transaction is for; nil: see the database
 	headOf  memory.Owner // who was written for; "" for nobody
 	head    int64        // the version since
@@ -54,14 +54,50 @@ func (t *tx) owner(owner memory.Owner) (head, error) {
 func (t *tx) queue(step func(*due)) { t.queued = append(t.queued, step) }
 
 // exec runs a statement. Statements are prepared once and kept, so query must be
-// one of a few fixed texts.
-func (t *tx) exec(query string, args ...any) (sql.Result, error) {
-	return t.session.exec(t.ctx, query, args...)
+// one of a few fixed texts. A server is told of it with the next that has an answer,
+// or with the commit, so that each does not take its own way there and back; what
+// it says against it comes with that one's error.
+func (t *tx) exec(query string, args ...any) error {
+	if into := t.session.into; into != nil {
+		t.later = append(t.later, statement{into.text(query), into.values(args)})
+		return nil
+	}
+	_, err := t.session.exec(t.ctx, query, args...)
+	return err
+}
+
+// count runs a statement and says how many rows it changed.
+func (t *tx) count(query string, args ...any) (int64, error) {
+	if err := t.session.send(t.ctx, t.take()...); err != nil {
+		return 0, err
+	}
+	done, err := t.session.exec(t.ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
 }
 
 // query is exec for rows; they must be closed before the next statement.
 func (t *tx) query(query string, args ...any) (rows, error) {
+	if err := t.session.send(t.ctx, t.take()...); err != nil {
+		return rows{}, err
+	}
 	return t.session.query(t.ctx, query, args...)
+}
+
+// take returns the statements that the server was not told of yet. They are its own
+// words.
+func (t *tx) take() []statement {
+	waiting := t.later
+	t.later = nil
+	return waiting
+}
+
+// statement is one in the words of a server.
+type statement struct {
+	text string
+	args []any
 }
 
 // row is a query for one row, which runs when it is scanned.

@@ -20,7 +20,7 @@ func (w *write) vectors(vectors []memory.Vector) error {
 			continue
 		}
 		data := encodeHalves(v.Values)
-		_, err = w.exec(`INSERT INTO vectors (owner, memory, model, dims, data) VALUES (?, ?, ?, ?, ?)
+		err = w.exec(`INSERT INTO vectors (owner, memory, model, dims, data) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (owner, memory, model) DO UPDATE SET dims = excluded.dims, data = excluded.data`,
 			w.owner, v.Memory, v.Model, len(v.Values), data)
 		if err != nil {
@@ -46,13 +46,13 @@ func (w *write) touch(id string) (bool, error) {
 		return true, nil
 	}
 	for _, table := range []string{"turns", "facts", "links", "summaries"} {
-		done, err := w.exec(`UPDATE `+table+` SET version = ? WHERE owner = ? AND id = ?`, w.version, w.owner, id)
+		n, err := w.count(`UPDATE `+table+` SET version = ? WHERE owner = ? AND id = ?`, w.version, w.owner, id)
 		if err != nil {
 			return false, fmt.Errorf("touch %s: %w", id, err)
 		}
-		if n, err := done.RowsAffected(); n > 0 || err != nil {
+		if n > 0 {
 			w.wrote[id] = true
-			return true, err
+			return true, nil
 		}
 	}
 	return false, nil

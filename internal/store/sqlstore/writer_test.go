@@ -77,8 +77,7 @@ func (r *rig) queue(ctx context.Context, calls ...func(*tx) error) (outcomes fun
 
 func (r *rig) insert(owner memory.Owner) func(*tx) error {
 	return func(t *tx) error {
-		_, err := t.exec(`INSERT INTO owners (owner, version, clock) VALUES (?, 1, 0)`, owner)
-		return err
+		return t.exec(`INSERT INTO owners (owner, version, clock) VALUES (?, 1, 0)`, owner)
 	}
 }
 
@@ -118,7 +117,7 @@ func TestLostTransactionIsLostForAll(t *testing.T) {
 	release := r.hold()
 	full := errors.New("disk full")
 	outcomes := r.queue(t.Context(), r.insert(memtest.Ana), func(tx *tx) error {
-		if _, err := tx.exec(`ROLLBACK`); err != nil { // as SQLite does by itself when the disk is full
+		if err := tx.exec(`ROLLBACK`); err != nil { // as SQLite does by itself when the disk is full
 			return err
 		}
 		return full
