@@ -82,6 +82,45 @@ func TestACookieThatIsNotOursTellsNothing(t *testing.T) {
 	r.shows("/")
 }
 
+func TestGuessesOfTheKeyAreLimited(t *testing.T) {
+	r := newRig(t, key)
+	guess := func(with, from string) int {
+		req := httptest.NewRequest(http.MethodPost, "http://localhost/signin", strings.NewReader(url.Values{"key": {with}, "user": {"ana"}}.Encode()))
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("Sec-Fetch-Site", "same-origin")
+		w := httptest.NewRecorder()
+		req.RemoteAddr = from
+		r.handler.ServeHTTP(w, req)
+		if w.Code == http.StatusTooManyRequests && (w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "try again in")) {
+			t.Errorf("it does not say when to try again: %v", w.Body)
+		}
+		return w.Code
+	}
+	const from, else4 = "192.0.2.7:1", "192.0.2.8:1"
+	for i := range mostGuesses {
+		if got := guess("wrong", from); got != http.StatusUnauthorized {
+			t.Fatalf("guess %d: status %d", i, got)
+		}
+	}
+	if got := guess(key, "192.0.2.7:2"); got != http.StatusTooManyRequests {
+		t.Errorf("after too many the right key gets status %d", got)
+	}
+	if got := guess(key, else4); got != http.StatusSeeOther {
+		t.Errorf("another address gets status %d", got)
+	}
+	r.clock.Advance(guessTime)
+	if got := guess("wrong", from); got != http.StatusUnauthorized {
+		t.Errorf("later a wrong key gets status %d", got)
+	}
+	if got := guess(key, from); got != http.StatusSeeOther {
+		t.Errorf("later the right key gets status %d", got)
+	}
+	g := &guesses{seed: r.page.guesses.seed}
+	if g.place("[2001:db8::1]:1") != g.place("[2001:db8::2]:9") || g.place("[::ffff:192.0.2.7]:1") != g.place(from) {
+		t.Error("one who has a network of addresses has a place for each")
+	}
+}
+
 func TestNobodySeesAnothersMemory(t *testing.T) {
 	r := newRig(t, "")
 	f := r.fact("User hides the key under the blue flowerpot")
@@ -121,7 +160,7 @@ func TestOnlyThePageItselfSendsForms(t *testing.T) {
 		"same site, not origin":   {"Origin", "", "Sec-Fetch-Site", "same-site"},
 		"origin ours, site isn't": {"Origin", "http://localhost", "Sec-Fetch-Site", "cross-site"},
 	} {
-		for _, path := range []string{"/memories/" + f.ID, "/memories/bulk", "/undo", "/signin", "/settings"} {
+		for _, path := range []string{"/memories/" + f.ID, "/memories/bulk", "/undo", "/signin", "/settings", "/playground", "/data/import", "/erase", "/profile", "/jobs", "/memories/" + f.ID + "/relations"} {
 			if w := r.post(path, url.Values{"do": {"forget"}, "id": {f.ID}}, headers...); w.Code != http.StatusForbidden {
 				t.Errorf("%s, POST %s: status %d", name, path, w.Code)
 			}
@@ -168,6 +207,7 @@ func TestOnlyPathsOfThisServerAreGoneBackTo(t *testing.T) {
 func TestThePageOwnsItsPathsAlone(t *testing.T) {
 	r := newRig(t, "")
 	for path, owns := range map[string]bool{
+		"/playground": true, "/data": true, "/data/export": true, "/erase": true, "/erased/x": true, "/profile": true, "/query/x": false,
 		"/": true, "/memories/x": true, "/review": true, "/events": true, "/assets/page.css": true,
 		"/api/memory": false, "/v1/models": false, "/health": false, "/docs": false, "/openapi.json": false, "/metrics": false, "/query": false, "/nothing": false,
 	} {

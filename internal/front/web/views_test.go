@@ -21,6 +21,7 @@ import (
 var views = map[string]string{
 	"/": "Nothing is remembered yet", "/review": "Nothing waits for you", "/conversations": "No conversations yet",
 	"/time": "Nothing has happened yet", "/insights": "Nothing is remembered yet", "/jobs": "All done", "/settings": "Pause memory",
+	"/playground": "Try your memory", "/playground?temporary=1": "Off the record", "/data": "Take it away", "/profile": "There is nothing yet",
 }
 
 func TestEveryViewIsThereWhenThereIsNothing(t *testing.T) {
@@ -172,10 +173,13 @@ func TestMemoryIsNeverMarkup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		r.post("/profile", url.Values{"do": {"set"}, "key": {text}, "value": {text}})
+		r.post("/memories/"+f.ID+"/relations", url.Values{"other": {w.ID}, "kind": {"follows"}})
 		q := url.QueryEscape(text)
 		for _, path := range []string{
 			"/", "/?q=" + q, "/?tag=" + q, "/?category=" + q, "/?edit=" + f.ID, "/memories/" + f.ID, "/memories/" + f.ID + "?edit=1", "/review", "/review?edit=" + w.ID,
 			"/conversations", "/conversations/" + url.PathEscape(text), "/time", "/insights", "/jobs", "/undo?run=hostile&back=" + q,
+			"/playground?conversation=" + q + "&model=" + q, "/erase?id=" + f.ID, "/profile?edit=" + q, "/memories/" + f.ID + "?find=" + q, "/data",
 		} {
 			got := r.get(path)
 			body := got.Body.String()
