@@ -72,6 +72,11 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	if err != nil {
 		return nil, errors.Join(err, models.Close())
 	}
+	if s, ok := store.(*sqlstore.Store); ok {
+		if err := s.Whole(ctx); err != nil {
+			return nil, errors.Join(err, store.Close(), models.Close())
+		}
+	}
 	if s, ok := store.(*sqlstore.Store); ok && config.Store.postgres() {
 		l.log.Info("memory is kept by a server", "store", config.Store, "about", s.About())
 	}

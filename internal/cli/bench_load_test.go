@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/bench"
+	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
 )
 
 // TestMain lets this binary be the program that a load run starts.
@@ -19,7 +20,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		os.Exit(Main())
 	}
-	os.Exit(m.Run())
+	os.Exit(pgtest.Main(m))
 }
 
 // benchLoadRun runs the command on very little, and returns its table and its rows.

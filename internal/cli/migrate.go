@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/memory"
+)
+
+// databaseFile is the database in a data folder.
+const databaseFile = "loci.db"
+
+func migrate(g *global) *cobra.Command {
+	var from, to string
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Copy the memory of all users into another database",
+		Long: "Copy everything from one database into an empty one: from SQLite to PostgreSQL, back, or between two of a kind. Ids, versions,\n" +
+			"history, vectors and jobs stay as they are. Stop every server of both first. Broken off, however it was, the same command\n" +
+			"goes on; Loci does not open the target before it is whole. In the end both are read again and compared, each user by a\n" +
+			"count and a checksum. The source stays as it is.\n\n" +
+			"An address is sqlite:PATH, of a file or a data folder, or postgres://user@host:5432/database. A password is better not on\n" +
+			"the command line: PGPASSWORD and ~/.pgpass are read, or leave --to (or --from) away: it is the setting store then, as from LOCI_STORE.",
+		Example: "  loci migrate --from sqlite:~/.loci --to postgres://loci@db.example.com/loci\n" +
+			"  loci migrate --from postgres://loci@db.example.com/loci --to sqlite:/var/lib/loci/loci.db",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := g.load(cmd)
+			if err != nil {
+				return err
+			}
+			if from == "" && to == "" {
+				return memory.Errorf(memory.Invalid, "give --from, --to, or both")
+			}
+			bar := &progress{w: cmd.ErrOrStderr()}
+			bar.live = isTerminal(os.Stderr) && bar.w == os.Stderr
+			var ends [2]string
+			for i, address := range []string{from, to} {
+				if ends[i], err = databaseAddress(config, cmp.Or(address, string(config.Store))); err != nil {
+					return fmt.Errorf("%s: %w", []string{"from", "to"}[i], err)
+				}
+			}
+			moved, err := loci.Migrate(cmd.Context(), ends[0], ends[1], func(m loci.Moving) {
+				name := "copied"
+				if m.Comparing {
+					name = "compared"
+				}
+				bar.at(name, m.Rows, m.Of, func(n int64) string { return fmt.Sprintf("%d rows", n) })
+			})
+			bar.end()
+			if err != nil {
+				return err
+			}
+			return g.print(cmd.OutOrStdout(), moved, func(w io.Writer) {
+				fmt.Fprintf(w, "%d users, %d rows: both hold the same\n", moved.Owners, moved.Rows)
+				if moved.Before > 0 {
+					fmt.Fprintf(w, "%d rows were there from before\n", moved.Before)
+				}
+			})
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "database that is copied; the setting store unless given")
+	cmd.Flags().StringVar(&to, "to", "", "database that it goes into; the setting store unless given")
+	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
+	return cmd
+}
+
+// databaseAddress returns an address with the whole path of a database file.
+func databaseAddress(config loci.Config, address string) (string, error) {
+	if address == "sqlite" {
+		dir, err := config.DataDir()
+		return "sqlite:" + filepath.Join(dir, databaseFile), err
+	}
+	path, isFile := strings.CutPrefix(address, "sqlite:")
+	if !isFile {
+		return address, nil
+	}
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(home, rest)
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() || path != "" && os.IsPathSeparator(path[len(path)-1]) {
+		path = filepath.Join(path, databaseFile)
+	}
+	return "sqlite:" + path, nil
+}
