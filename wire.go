@@ -112,6 +112,9 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		memory.JobLearn: l.engine.Learn, memory.JobRelearn: l.engine.LearnAgain, memory.JobUpkeep: l.engine.Tidy, memory.JobSummarize: l.engine.Summarize,
 		memory.JobEmbed: l.engine.GiveVectors,
 	}, jobs.Options{Now: opts.Now, Log: l.log, Metrics: metrics})
+	if s, ok := store.(*sqlstore.Store); ok && config.Store.postgres() {
+		l.closers = append([]func() error{listen(ctx, s, l.runner)}, l.closers...)
+	}
 	if err := l.vectorsAtStart(ctx); err != nil {
 		return nil, err
 	}
@@ -212,6 +215,17 @@ func openDatabase(ctx context.Context, config Config, now func() time.Time) (mem
 		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
+}
+
+// listen wakes the runner when another server queued a job, until stop is called.
+func listen(ctx context.Context, store *sqlstore.Store, runner *jobs.Runner) (stop func() error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		store.Listen(ctx, runner.Wake)
+	}()
+	return func() error { cancel(); <-ended; return nil }
 }
 
 // indexOptions keeps checkpoints beside what they are made from.

@@ -92,7 +92,7 @@ func openPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Opti
 		db.SetConnMaxIdleTime(idleConn)
 		return db
 	}
-	w := &server{db: open(writes), into: into, now: o.Now, failpoint: o.failpoint, closed: make(chan struct{})}
+	w := &server{db: open(writes), into: into, now: o.Now, failpoint: o.failpoint}
 	if err := w.prepare(ctx); err != nil {
 		return nil, errors.Join(err, w.db.Close())
 	}
@@ -102,6 +102,7 @@ func openPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Opti
 	if err := s.describe(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	w.bell = startBell(w.db, config, s.identity)
 	return s, nil
 }
 

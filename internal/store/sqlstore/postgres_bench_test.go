@@ -149,3 +149,29 @@ func benchmarkClaims(b *testing.B, s *Store) {
 		}
 	}
 }
+
+// BenchmarkPostgresNextLine looks for whose turn it is among 20,000 jobs that are due: of
+// one owner who is at work, so that it is nobody's, and of very many.
+func BenchmarkPostgresNextLine(b *testing.B) {
+	for _, owners := range []int{1, 2000} {
+		s := openServer(b, pgtest.Schema(b), Options{})
+		past := time.Now().Add(-time.Hour)
+		for i := range owners {
+			enqueue(b, s, memory.User("default", fmt.Sprint(i)), memory.JobLearn, past.Add(time.Duration(i)*time.Microsecond), 20_000/owners)
+		}
+		if _, err := s.Claim(b.Context(), anyKind, time.Hour); err != nil {
+			b.Fatal(err)
+		}
+		p := s.commits.(*server)
+		if _, err := p.db.Exec("ANALYZE"); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("%d owners", owners), func(b *testing.B) {
+			for b.Loop() {
+				if lines, err := p.lines(b.Context(), claiming{kinds: anyKind}); err != nil || (len(lines) == 0) != (owners == 1) {
+					b.Fatal(lines, err)
+				}
+			}
+		})
+	}
+}

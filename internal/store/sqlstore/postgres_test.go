@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -205,6 +206,26 @@ func TestPostgresRefusesKeysThatNoIndexHolds(t *testing.T) {
 	if versions, err2 := s.Versions(t.Context(), []memory.Owner{memtest.Ana}); err != nil || err2 != nil || len(profile) != 0 || versions[0] != 0 {
 		t.Errorf("afterwards: got %d entries and version %v, %v, %v; want nothing", len(profile), versions, err, err2)
 	}
+}
+
+func TestPostgresReplicasHearOfJobs(t *testing.T) {
+	address := pgtest.Schema(t)
+	one, other := openServer(t, address, Options{}), openServer(t, address, Options{})
+	heard, listening := make(chan struct{}, 10), make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		other.Listen(ctx, func() { heard <- struct{}{} })
+		close(listening)
+	}()
+	<-heard // it listens
+	b := memtest.Batch(memtest.Ana, "c", 0, "hello")
+	b.Jobs = []memory.Job{memtest.Job(memtest.Ana, memory.JobLearn, "job")}
+	if _, err := one.Append(t.Context(), memtest.Ana, b); err != nil {
+		t.Fatal(err)
+	}
+	<-heard // or the test takes for ever
+	stop()
+	<-listening
 }
 
 func TestTranslate(t *testing.T) {

@@ -36,6 +36,7 @@ func (w *write) enqueue(jobs []memory.Job) error {
 			return fmt.Errorf("queue job %s: %w", j.ID, err)
 		}
 		w.queue(func(d *due) { d.queued(line{w.owner, j.Kind}) })
+		w.queues = true
 	}
 	return nil
 }

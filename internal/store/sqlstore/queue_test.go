@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -31,8 +32,13 @@ func enqueue(t testing.TB, s *Store, owner memory.Owner, kind memory.JobKind, fi
 
 // TestClaimPassesOverThoseAtWork has one owner at work with more due jobs than are
 // looked at one by one, and another whose only job is due later than all of them.
-func TestClaimPassesOverThoseAtWork(t *testing.T) {
-	r := newRig(t)
+func TestClaimPassesOverThoseAtWork(t *testing.T) { claimPassesOverThoseAtWork(t, newRig(t)) }
+
+func TestPostgresClaimPassesOverThoseAtWork(t *testing.T) {
+	claimPassesOverThoseAtWork(t, &rig{t: t, Store: openServer(t, pgtest.Schema(t), Options{})})
+}
+
+func claimPassesOverThoseAtWork(t *testing.T, r *rig) {
 	past := time.Now().Add(-time.Hour)
 	enqueue(t, r.Store, memtest.Ana, memory.JobLearn, past, 3*lookahead)
 	claim := func() (memory.Owner, string) {
@@ -67,8 +73,13 @@ func TestClaimPassesOverThoseAtWork(t *testing.T) {
 
 // TestClaimIsTheOldestFree compares the order in which jobs are claimed, at random
 // while others run, with the plainest way to find the next.
-func TestClaimIsTheOldestFree(t *testing.T) {
-	r := newRig(t)
+func TestClaimIsTheOldestFree(t *testing.T) { claimIsTheOldestFree(t, newRig(t)) }
+
+func TestPostgresClaimIsTheOldestFree(t *testing.T) {
+	claimIsTheOldestFree(t, &rig{t: t, Store: openServer(t, pgtest.Schema(t), Options{})})
+}
+
+func claimIsTheOldestFree(t *testing.T, r *rig) {
 	past := time.Now().Add(-time.Hour)
 	owners := []memory.Owner{memtest.Ana, memtest.Ben, memtest.Team}
 	for i, owner := range owners {

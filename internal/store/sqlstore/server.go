@@ -23,17 +23,19 @@ type server struct {
 	into      *translator
 	now       func() time.Time // nil: the server's clock
 	reads     *reader
+	bell      *bell
 	failpoint func(point string)
 
-	mu     sync.RWMutex // held for reading by those who write
-	done   bool
-	closed chan struct{}
+	mu   sync.RWMutex // held for reading by those who write; guards done
+	done bool
 }
 
 func (p *server) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done = true
+	if p.done = true; p.bell != nil {
+		p.bell.close()
+	}
 	return p.db.Close()
 }
 
@@ -71,6 +73,9 @@ func (p *server) hold(ctx context.Context, owner memory.Owner, how taking, do fu
 		if err != nil && a.committing && lost(err) {
 			err = p.outcome(ctx, a.id, err)
 		}
+		if a.queued {
+			p.bell.ring()
+		}
 		return true, err
 	})
 	if err != nil && ctx.Err() != nil {
@@ -87,6 +92,7 @@ type attempt struct {
 
 	id         string // of the transaction, as the server has it
 	held       bool
+	queued     bool // a job was
 	committing bool // the server was told to commit
 }
 
@@ -120,6 +126,7 @@ func (a *attempt) run(ctx context.Context, do func(*tx) error) error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	a.point(afterCommit)
+	a.queued = t.queues
 	return nil
 }
 
