@@ -88,7 +88,7 @@ func (c *Config) ProfileSets() []string {
 	var out []string
 	for _, s := range shownSettings(*c) {
 		if s.From == profileSource(c.Profile) {
-			out = append(out, s.Key+"="+s.Value)
+			out = append(out, s.Key+"="+strings.ReplaceAll(s.Value, ", ", ",")) // one word, as after --set
 		}
 	}
 	return out

@@ -48,6 +48,8 @@ func TestProfileAssistant(t *testing.T) {
 		t.Errorf("the block is not in the system message: %s", got.body)
 	}
 	s.has("the system message", got.says(0), "183 cm", "cello", "Rex", "oolong", "nurse")
+	got, _ = s.talk().says("How tall am I?")
+	s.has("all there is", got.says(0), "183 cm", "cello", "Rex", "oolong", "nurse")
 
 	// More than 5: the 5 nearest of at least 0.5, and a short first-person question is
 	// found.
@@ -69,6 +71,9 @@ func TestProfileAssistant(t *testing.T) {
 		t.Errorf("%d facts stand in for a search that found nothing, want the 10 most recent:\n%s", shown, got.says(0))
 	}
 	s.lacks("the 10 most recent", got.says(0), "183 cm", "cello")
+
+	s.cutsFor(nil, 0.5, "Do I sail or speak Finnish?", "Who is my sister and what do I grow?", "What do I drink when I drive?", "What is my dog called?")
+	s.shows(5)
 
 	// A regenerated reply is learned from again, and says it once.
 	before := len(s.facts(""))
@@ -176,6 +181,11 @@ func TestProfileOpenwebui(t *testing.T) {
 	// Score above 0.8 only: what is next to a question is left out.
 	got, _ = s.talk(ana...).says("Which paint suits the fence?")
 	s.lacks("the request", got.body, "TypeScript", "Los Angeles")
+
+	s.remember(ana, "User has a dog named Rex", "User's sister is called Eva", "User drinks oolong tea", "User drives a green van", "User speaks Finnish",
+		"User grows roses", "User works as a nurse", "User was born in Porto", "User plays the cello", "User sails a dinghy")
+	s.cutsFor(ana, 0.8, "Do I sail or speak Finnish?", "Who is my sister and what do I grow?", "What do I drink when I drive?", "What is my dog called?")
+	s.shows(10, ana...)
 
 	// No header: no memory, neither read nor written.
 	got, answer = s.talk().says("I live in Oslo. Where do I live?")
@@ -410,11 +420,7 @@ type asked struct {
 	Response      string
 	Citations     []map[string]any
 	MemoryContext struct {
-		Context []struct {
-			Role, Content, Timestamp string
-			Similarity               float64
-			SessionID                string `json:"session_id"`
-		}
+		Context        []similarMessage
 		RecentMessages []struct{ Role, Content, Timestamp string } `json:"recent_messages"`
 		Summaries      []struct {
 			SessionID    string `json:"session_id"`
@@ -435,6 +441,12 @@ type asked struct {
 	NeedMemory   bool     `json:"need_memory"`
 	MemoryReason string   `json:"memory_reason"`
 	SessionID    string   `json:"session_id"`
+}
+
+type similarMessage struct {
+	Role, Content, Timestamp string
+	Similarity               float64
+	SessionID                string `json:"session_id"`
 }
 
 // query asks POST /query, and has the model write reply.
@@ -550,6 +562,19 @@ func TestProfilePlatform(t *testing.T) {
 		t.Errorf("Ben is told %+v", c)
 	}
 
+	// A session of 50 messages stands alone.
+	var talk []string
+	for i := range 50 {
+		talk = append(talk, fmt.Sprintf(`{"role":"user","content":"Entry %d of the diary of a gardener in spring"}`, i))
+	}
+	s.ok(nil, "POST", "/api/memory/add", `{"infer":false,"conversation":"long","messages":[`+strings.Join(talk, ",")+`]}`, "X-Loci-User", "ana")
+	for session, reaches := range map[string]bool{"long": false, "third": true} {
+		got := s.query("Glaciers?", ana(session, "Which essay about glaciers did I want to write?")).MemoryContext.Context
+		if reached := slices.ContainsFunc(got, func(c similarMessage) bool { return c.SessionID == "first" }); reached != reaches {
+			t.Errorf("from the session %s, the first one is in reach: %v", session, reached)
+		}
+	}
+
 	// Images are described before the answer is written.
 	s.model.on("describe", "A glacier under a blue sky.")
 	s.model.taken("")
@@ -574,5 +599,51 @@ func TestProfilePlatformSumsUpByRule(t *testing.T) {
 	}
 	if sums := last.MemoryContext.Summaries; len(sums) != 1 || sums[0].Model != "rule_based" || !strings.Contains(sums[0].Summary, "Lisbon") {
 		t.Errorf("summaries: %+v", sums)
+	}
+}
+
+// cutsFor holds that a search shows what reaches the threshold and no more, by the
+// first of the questions to which memory has something on either side of it.
+func (s *stage) cutsFor(headers []string, threshold float64, questions ...string) {
+	s.t.Helper()
+	for _, q := range questions {
+		all, shown := s.scores(q, `,"score_threshold":0.001`, headers), s.scores(q, "", headers)
+		over := 0
+		for _, x := range all {
+			if x >= threshold {
+				over++
+			}
+		}
+		if over == 0 || over == len(all) {
+			continue
+		}
+		if len(shown) != over || slices.Min(shown) < threshold {
+			s.t.Errorf("%q is answered with scores %v of %v, want those from %v on", q, shown, all, threshold)
+		}
+		return
+	}
+	s.t.Errorf("none of these questions has answers on either side of %v", threshold)
+}
+
+// scores are those of the facts that a search finds; without recency they are their
+// relevance.
+func (s *stage) scores(question, more string, headers []string) []float64 {
+	s.t.Helper()
+	var found struct{ Hits []struct{ Score float64 } }
+	s.ok(&found, "POST", "/api/memory/search", fmt.Sprintf(`{"query":%q,"kinds":["fact"]%s}`, question, more), headers...)
+	var out []float64
+	for _, h := range found.Hits {
+		out = append(out, h.Score)
+	}
+	return out
+}
+
+// shows holds how many memories a prompt is given at most, by a question that all of
+// them answer.
+func (s *stage) shows(most int, headers ...string) {
+	s.t.Helper()
+	_, answer := s.talk(headers...).says("What do you know about me?")
+	if n := strings.Count(answer, `"kind":"fact"`); n != most {
+		s.t.Errorf("%d memories are shown, want %d", n, most)
 	}
 }
