@@ -2,17 +2,19 @@ package web
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
 )
 
 // jobsView is work that is under way, waiting or parked.
 type jobsView struct {
 	Here    string
 	Jobs    []client.Job
-	Vectors engine.Vectors
+	Vectors engine.Vectors // while a job gives them
 }
 
 // Done is how many memories have a vector of the embedder.
@@ -32,17 +34,10 @@ func (p *Page) jobs(r *http.Request, v visit) (any, error) {
 	for _, j := range jobs {
 		view.Jobs = append(view.Jobs, client.ViewJob(j))
 	}
-	view.Vectors, err = p.engine.Vectors(r.Context(), v.owner)
-	return view, err
-}
-
-// reembed lets memories get the vectors that they lack.
-func (p *Page) reembed(r *http.Request, v visit) (done, error) {
-	is, err := p.engine.Reembed(r.Context(), v.owner, false, "")
-	if err == nil && is.Lacking == 0 {
-		return done{Say: "Nothing lacks a vector."}, nil
+	if slices.ContainsFunc(jobs, func(j memory.Job) bool { return j.Kind == memory.JobEmbed }) { // it looks at everything
+		view.Vectors, err = p.engine.Vectors(r.Context(), v.owner)
 	}
-	return done{Say: "Memories get their vectors now."}, err
+	return view, err
 }
 
 // retry lets a parked job run again.

@@ -17,7 +17,7 @@ import (
 const (
 	// listed is how many memories a page of the list has, and hits how many a search
 	// finds at most.
-	listed = 30
+	listed = 25
 	hits   = 20
 
 	// facets is how many of the newest facts are looked at for categories and tags to

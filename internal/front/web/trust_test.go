@@ -160,7 +160,7 @@ func TestOnlyThePageItselfSendsForms(t *testing.T) {
 		"same site, not origin":   {"Origin", "", "Sec-Fetch-Site", "same-site"},
 		"origin ours, site isn't": {"Origin", "http://localhost", "Sec-Fetch-Site", "cross-site"},
 	} {
-		for _, path := range []string{"/memories/" + f.ID, "/memories/bulk", "/undo", "/signin", "/settings", "/playground", "/data/import", "/erase", "/profile", "/jobs", "/memories/" + f.ID + "/relations"} {
+		for _, path := range []string{"/memories/" + f.ID, "/memories/bulk", "/undo", "/signin", "/settings", "/playground", "/data/import", "/erase", "/profile", "/memories/" + f.ID + "/relations"} {
 			if w := r.post(path, url.Values{"do": {"forget"}, "id": {f.ID}}, headers...); w.Code != http.StatusForbidden {
 				t.Errorf("%s, POST %s: status %d", name, path, w.Code)
 			}

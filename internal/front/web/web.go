@@ -79,7 +79,6 @@ func New(e *engine.Engine, opts Options) *Page {
 	p.mux.HandleFunc("POST /erase", p.erase)
 	p.show("GET /erased/{run}", "erased", p.erased)
 	p.show("GET /jobs", "jobs", p.jobs)
-	p.act("POST /jobs", p.reembed)
 	p.act("POST /jobs/{id}", p.retry)
 	p.show("GET /settings", "settings", p.settings)
 	p.act("POST /settings", p.pause)
