@@ -48,6 +48,9 @@ type Image struct {
 	Relation *Relation     `json:"relation,omitempty"`
 	Summary  *Summary      `json:"summary,omitempty"`
 	Turn     *TurnMark     `json:"turn,omitempty"`
+	Context  *Context      `json:"context,omitempty"`
+
+	Conversation *ConversationMark `json:"conversation,omitempty"`
 }
 
 // TurnMark is the part of a turn that can change. Its words stay where they are.
@@ -57,7 +60,8 @@ type TurnMark struct {
 }
 
 // Target is what a change is about: "fact:ID", "link:ID", "profile:KEY",
-// "relation:FROM:TO:KIND", "summary:ID" or "turn:ID"; "" for the zero Image.
+// "relation:FROM:TO:KIND", "summary:ID", "turn:ID", "context:ID" or
+// "conversation:ID"; "" for the zero Image.
 // It is unique within an owner.
 func (i Image) Target() string {
 	switch {
@@ -73,6 +77,10 @@ func (i Image) Target() string {
 		return "summary:" + i.Summary.ID
 	case i.Turn != nil:
 		return "turn:" + i.Turn.ID
+	case i.Context != nil:
+		return "context:" + i.Context.ID
+	case i.Conversation != nil:
+		return "conversation:" + i.Conversation.ID
 	}
 	return ""
 }
@@ -92,6 +100,10 @@ func (i Image) Status() Status {
 		return i.Summary.Status
 	case i.Turn != nil:
 		return i.Turn.Status
+	case i.Context != nil:
+		return i.Context.Status
+	case i.Conversation != nil:
+		return i.Conversation.Status
 	}
 	return ""
 }

@@ -26,6 +26,9 @@ func (b Batch) Check(owner Owner) error {
 	if b.Conversation.ID == "" || b.Conversation.Owner != owner {
 		return Errorf(Invalid, "a batch needs a conversation of %s with an id", owner)
 	}
+	if s := b.Conversation.Status; s != "" && !slices.Contains(otherStatuses, s) {
+		return Errorf(Invalid, "a conversation is one of %q, not %q", otherStatuses, s)
+	}
 	for i, t := range b.Turns {
 		if err := t.check(owner, b.Conversation.ID); err != nil {
 			return Errorf(Invalid, "turn %d of the batch: %w", i+1, err)
@@ -35,8 +38,8 @@ func (b Batch) Check(owner Owner) error {
 		return Errorf(Invalid, "the marks of a batch need a run to stand under")
 	}
 	for i, c := range b.Marks {
-		if c.After.Turn == nil {
-			return Errorf(Invalid, "mark %d of the batch is not of a turn", i+1)
+		if c.After.Turn == nil && (c.After.Conversation == nil || c.After.Conversation.ID != b.Conversation.ID) {
+			return Errorf(Invalid, "mark %d of the batch is neither of a turn nor of its conversation", i+1)
 		}
 		if err := c.check(owner); err != nil {
 			return Errorf(Invalid, "mark %d of the batch: %w", i+1, err)
@@ -69,6 +72,9 @@ func (c Change) check(owner Owner) error {
 	if c.Action == ActionAdd && c.After.Turn != nil {
 		return Errorf(Invalid, "turns are added by appending them")
 	}
+	if c.Action == ActionAdd && c.After.Conversation != nil {
+		return Errorf(Invalid, "conversations are added by appending to them")
+	}
 	return c.After.check(owner)
 }
 
@@ -98,13 +104,34 @@ func (i Image) check(owner Owner) error {
 			return Errorf(Invalid, "the summary's text is not UTF-8")
 		}
 		return checkThing("summary", i.Summary.ID != "", owner, i.Summary.Scope.Owner, i.Summary.Status, otherStatuses)
+	case i.Context != nil:
+		return i.Context.check(owner)
+	case i.Conversation != nil:
+		return i.Conversation.check(owner)
 	}
 	return checkThing("turn", i.Turn.ID != "", owner, owner, i.Turn.Status, turnStatuses)
 }
 
+func (c *Context) check(owner Owner) error {
+	if !utf8.ValidString(c.Title) || !utf8.ValidString(c.Content) {
+		return Errorf(Invalid, "the context's words are not UTF-8")
+	}
+	return checkThing("context", c.ID != "", owner, c.Owner, c.Status, otherStatuses)
+}
+
+func (c *ConversationMark) check(owner Owner) error {
+	if !utf8.ValidString(c.Title) || !utf8.ValidString(c.Rules) {
+		return Errorf(Invalid, "the conversation's words are not UTF-8")
+	}
+	return checkThing("conversation", c.ID != "", owner, owner, c.Status, otherStatuses)
+}
+
 func (i Image) fields() int {
 	n := 0
-	for _, set := range []bool{i.Fact != nil, i.Link != nil, i.Profile != nil, i.Relation != nil, i.Summary != nil, i.Turn != nil} {
+	for _, set := range []bool{
+		i.Fact != nil, i.Link != nil, i.Profile != nil, i.Relation != nil, i.Summary != nil, i.Turn != nil,
+		i.Context != nil, i.Conversation != nil,
+	} {
 		if set {
 			n++
 		}

@@ -5,16 +5,16 @@ import "context"
 // Eraser is a [Store] that can remove words for good. It stands apart, so that a
 // store around another claims it only if it removes what it keeps itself as well.
 type Eraser interface {
-	// Erase removes the words of an owner's facts, links, turns and summaries, in one
-	// transaction: what is left of each is as [Image.Erased] and [Turn.Erased] say, and
-	// retired. Ids that the owner does not have, and what was erased before, are left
+	// Erase removes the words of an owner's facts, links, turns, summaries, contexts and
+	// conversations (their own, not those of their turns), in one transaction: what is
+	// left of each is as [Image.Erased] and [Turn.Erased] say, and retired. Ids that the owner does not have, and what was erased before, are left
 	// out; an id asked twice counts once. With them go
 	//
 	//   - their vectors;
 	//   - in the journal, the words of every image of them, and the reasons of all
 	//     changes that are about them or name them as OldID or NewID. Ids, times,
 	//     authors and statuses stay;
-	//   - titles of conversations that stand in an erased turn;
+	//   - titles of conversations that stand in an erased turn, in the journal too;
 	//   - all traces of the owner, and what jobs of theirs say of their last failure.
 	//     Traces of before are not written later either.
 	//
@@ -45,6 +45,14 @@ func (i Image) Erased() Image {
 		s := *i.Summary
 		s.Text = ""
 		return Image{Summary: &s}
+	case i.Context != nil:
+		c := *i.Context
+		c.Title, c.Content = "", ""
+		return Image{Context: &c}
+	case i.Conversation != nil:
+		c := *i.Conversation
+		c.Title, c.Rules = "", ""
+		return Image{Conversation: &c}
 	}
 	return i
 }

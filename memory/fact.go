@@ -21,7 +21,7 @@ const (
 type Status string
 
 // The statuses. Facts use all of them but Replaced; links, profile entries,
-// relations and summaries are active or retired; turns are active, replaced (an
+// relations, summaries, contexts and conversations are active or retired; turns are active, replaced (an
 // edited or regenerated branch) or retired (forgotten).
 const (
 	Active     Status = "active"
@@ -180,6 +180,20 @@ type Summary struct {
 	Status       Status    `json:"status"`
 	CreatedAt    time.Time `json:"created_at"`
 	Version      int64     `json:"-"`
+}
+
+// Context is a document that its owner attaches to conversations. While it is
+// attached all of it is in the prompt, so that it is neither recalled nor learned
+// from.
+type Context struct {
+	ID        string    `json:"id"`
+	Owner     Owner     `json:"owner"`
+	Title     string    `json:"title,omitempty"`
+	Content   string    `json:"content"`
+	Status    Status    `json:"status"` // active or retired
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	Version   int64     `json:"-"`
 }
 
 // Memory is one of fact, turn or summary. Link is set beside Fact when the fact

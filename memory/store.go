@@ -51,6 +51,10 @@ type Facts interface {
 	// of From, To and Kind.
 	Relations(ctx context.Context, owner Owner, fact string, at At) ([]Relation, error)
 
+	// Contexts returns the active contexts in order of id: those of ids, or all of
+	// them without ids. An id asked twice comes once.
+	Contexts(ctx context.Context, owner Owner, at At, ids ...string) ([]Context, error)
+
 	// Changes returns the journal, newest first.
 	Changes(ctx context.Context, owner Owner, q ChangeQuery) (ChangePage, error)
 
@@ -115,14 +119,14 @@ type Log interface {
 	// and a batch of nothing else is a no-op too. [Batch.Check] says what is
 	// [Invalid].
 	//
-	// A new conversation takes the batch's fields; an old one keeps its own, but
-	// for MessageCount, a Title where it had none, and UpdatedAt, which never goes
-	// back. Its CreatedAt and UpdatedAt are the append's time where the batch has
+	// A new conversation takes the batch's fields but for Version and MessageCount; an
+	// old one keeps its own, but for MessageCount, a Title where it had none and was
+	// never changed, and UpdatedAt, which never goes back. Its CreatedAt and UpdatedAt are the append's time where the batch has
 	// none.
 	Append(ctx context.Context, owner Owner, b Batch) (Receipt, error)
 
 	// Conversations returns conversations, most recently updated first (UpdatedAt,
-	// then ID, both descending).
+	// then ID, both descending), as they are now: [Change] tells what they were.
 	Conversations(ctx context.Context, owner Owner, q ConversationQuery) (ConversationPage, error)
 
 	// Turns returns turns in order of conversation, index and id.
@@ -245,9 +249,10 @@ type ChangePage struct {
 type Counts struct {
 	Facts         int `json:"facts"` // active, own and linked
 	Pending       int `json:"pending"`
-	Turns         int `json:"turns"`     // active
-	Summaries     int `json:"summaries"` // active
-	Conversations int `json:"conversations"`
+	Turns         int `json:"turns"`         // active
+	Summaries     int `json:"summaries"`     // active
+	Conversations int `json:"conversations"` // active
+	Contexts      int `json:"contexts"`      // active
 	Changes       int `json:"changes"`
 	JobsQueued    int `json:"jobs_queued"` // not those that run
 	JobsParked    int `json:"jobs_parked"`
@@ -259,16 +264,17 @@ type Batch struct {
 	Turns        []Turn
 	Vectors      []Vector
 	Jobs         []Job
-	Marks        []Change // of turns only: what leaves or rejoins the current path
+	Marks        []Change // of turns, what leaves or rejoins the current path; and of the conversation
 	Run          string   // the run that the marks are journalled under
 }
 
 // ConversationQuery selects conversations. Empty fields do not narrow.
 type ConversationQuery struct {
-	IDs     []string
-	Project string
-	Limit   int // 0: 50; at most 500
-	Cursor  string
+	IDs      []string
+	Project  string
+	Statuses []Status // none: active, with IDs every one
+	Limit    int      // 0: 50; at most 500
+	Cursor   string
 }
 
 // ConversationPage is a piece of the list. Next is "" at its end.

@@ -1,6 +1,9 @@
 package memory
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Role is who speaks in a turn, in the OpenAI chat format's words.
 type Role string
@@ -54,7 +57,8 @@ func (t *Turn) Tells() bool {
 	return t.Role != RoleTool && t.Role != RoleSystem && t.Name != RecallModel
 }
 
-// Conversation is a thread of turns.
+// Conversation is a thread of turns. Its Title, Contexts, Rules and Status change
+// by a [ConversationMark]; the store keeps the rest.
 type Conversation struct {
 	ID           string    `json:"id"`
 	Owner        Owner     `json:"owner"`
@@ -63,7 +67,24 @@ type Conversation struct {
 	Title        string    `json:"title,omitempty"`
 	Contexts     []string  `json:"contexts,omitempty"` // ids of attached documents
 	Rules        string    `json:"rules,omitempty"`
+	Status       Status    `json:"status"`        // active, or retired where it was deleted; "" counts as active in a batch
 	MessageCount int       `json:"message_count"` // of active user and assistant turns; kept by the store
 	CreatedAt    time.Time `json:"created_at"`
 	UpdatedAt    time.Time `json:"updated_at"`
+	Version      int64     `json:"-"` // of the last change to what its mark shows; 0 without one
+}
+
+// Mark returns the part of the conversation that can change.
+func (c Conversation) Mark() ConversationMark {
+	return ConversationMark{ID: c.ID, Title: c.Title, Contexts: slices.Clone(c.Contexts), Rules: c.Rules, Status: c.Status}
+}
+
+// ConversationMark is the part of a conversation that can change. A conversation
+// that is retired keeps its turns, each of which has a status of its own.
+type ConversationMark struct {
+	ID       string   `json:"id"`
+	Title    string   `json:"title,omitempty"`
+	Contexts []string `json:"contexts,omitempty"`
+	Rules    string   `json:"rules,omitempty"`
+	Status   Status   `json:"status"`
 }

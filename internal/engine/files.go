@@ -32,6 +32,7 @@ type FileContent struct {
 	Summary      *memory.Summary
 	Profile      *memory.ProfileEntry
 	Conversation *memory.Conversation
+	Context      *memory.Context
 }
 
 // byFile is who edits files.

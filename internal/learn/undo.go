@@ -164,6 +164,10 @@ func retired(i memory.Image, now time.Time) memory.Image {
 		s := *i.Summary
 		s.Status = memory.Retired
 		i.Summary = &s
+	case i.Context != nil:
+		c := *i.Context
+		c.Status, c.UpdatedAt = memory.Retired, now
+		i.Context = &c
 	}
 	return i
 }

@@ -42,7 +42,7 @@ func Fact(owner memory.Owner, content string) memory.Fact {
 
 // Conversation returns a conversation of owner with this id.
 func Conversation(owner memory.Owner, id string) memory.Conversation {
-	return memory.Conversation{ID: id, Owner: owner, CreatedAt: Epoch, UpdatedAt: Epoch}
+	return memory.Conversation{ID: id, Owner: owner, Status: memory.Active, CreatedAt: Epoch, UpdatedAt: Epoch}
 }
 
 // Turn returns the active turn at a place of a conversation's only path.
@@ -104,6 +104,14 @@ func Profile(owner memory.Owner, key, value string) memory.ProfileEntry {
 	return memory.ProfileEntry{Owner: owner, Key: key, Value: value, Tokens: len(value)/4 + 1, Status: memory.Active, UpdatedAt: Epoch}
 }
 
+// Context returns an active context.
+func Context(owner memory.Owner, title, content string) memory.Context {
+	return memory.Context{
+		ID: ID("context " + string(owner) + " " + title), Owner: owner, Title: title, Content: content,
+		Status: memory.Active, CreatedAt: Epoch, UpdatedAt: Epoch,
+	}
+}
+
 // Relation returns an active relation of two facts.
 func Relation(owner memory.Owner, from, to string, kind memory.RelationKind) memory.Relation {
 	return memory.Relation{Owner: owner, From: from, To: to, Kind: kind, Status: memory.Active, CreatedAt: Epoch}
@@ -142,8 +150,8 @@ func Retire(f memory.Fact) memory.Change {
 }
 
 // Change returns a change by hand after which the thing is as given: a Fact,
-// Link, ProfileEntry, Relation, Summary or TurnMark.
-func Change[T memory.Fact | memory.Link | memory.ProfileEntry | memory.Relation | memory.Summary | memory.TurnMark](action memory.Action, after T) memory.Change {
+// Link, ProfileEntry, Relation, Summary, TurnMark, Context or ConversationMark.
+func Change[T memory.Fact | memory.Link | memory.ProfileEntry | memory.Relation | memory.Summary | memory.TurnMark | memory.Context | memory.ConversationMark](action memory.Action, after T) memory.Change {
 	c := memory.Change{Action: action, Author: Person}
 	switch thing := any(&after).(type) {
 	case *memory.Fact:
@@ -158,6 +166,10 @@ func Change[T memory.Fact | memory.Link | memory.ProfileEntry | memory.Relation 
 		c.After.Summary = thing
 	case *memory.TurnMark:
 		c.After.Turn = thing
+	case *memory.Context:
+		c.After.Context = thing
+	case *memory.ConversationMark:
+		c.After.Conversation = thing
 	}
 	return c
 }

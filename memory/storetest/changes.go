@@ -242,6 +242,10 @@ func retired(i memory.Image) memory.Image {
 		s := *i.Summary
 		s.Status = memory.Retired
 		return memory.Image{Summary: &s}
+	case i.Context != nil:
+		c := *i.Context
+		c.Status = memory.Retired
+		return memory.Image{Context: &c}
 	}
 	return memory.Image{Turn: &memory.TurnMark{ID: i.Turn.ID, Status: memory.Retired}}
 }

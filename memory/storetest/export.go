@@ -15,6 +15,7 @@ type export struct {
 	Profile   []memory.ProfileEntry
 	Relations []memory.Relation
 	Turns     []memory.Turn
+	Contexts  []memory.Context
 }
 
 var (
@@ -32,6 +33,9 @@ func exportAt(ctx context.Context, s memory.Store, owner memory.Owner, at memory
 	}
 	if out.Profile, err = s.Profile(ctx, owner, at); err != nil {
 		return export{}, fmt.Errorf("profile: %w", err)
+	}
+	if out.Contexts, err = s.Contexts(ctx, owner, at); err != nil {
+		return export{}, fmt.Errorf("contexts: %w", err)
 	}
 	if out.Turns, err = s.Turns(ctx, owner, memory.TurnQuery{Statuses: allStatuses, AsOf: at.AsOf}); err != nil {
 		return export{}, fmt.Errorf("turns: %w", err)
@@ -99,7 +103,7 @@ func takeSnapshot(ctx context.Context, s memory.Store, owner memory.Owner) (snap
 	if out.Journal, err = changesAll(ctx, s, owner, memory.ChangeQuery{Limit: 5}); err != nil {
 		return snapshot{}, fmt.Errorf("changes: %w", err)
 	}
-	page, err := s.Conversations(ctx, owner, memory.ConversationQuery{Limit: 500})
+	page, err := s.Conversations(ctx, owner, memory.ConversationQuery{Statuses: []memory.Status{memory.Active, memory.Retired}, Limit: 500})
 	if err != nil {
 		return snapshot{}, fmt.Errorf("conversations: %w", err)
 	}
@@ -144,6 +148,7 @@ func (e export) active() export {
 	out := export{
 		Memories: slices.DeleteFunc(slices.Clone(e.Memories), func(m memory.Memory) bool { return m.Status() != memory.Active }),
 		Profile:  e.Profile,
+		Contexts: e.Contexts,
 		Turns:    slices.DeleteFunc(slices.Clone(e.Turns), func(t memory.Turn) bool { return t.Status != memory.Active }),
 	}
 	for _, r := range e.Relations {

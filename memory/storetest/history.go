@@ -290,7 +290,7 @@ func (p *player) plan(owner memory.Owner, steps []changeStep) []memory.Change {
 		case !s.fits || adds != there:
 		case there:
 			c.Action = memory.ActionUpdate
-		case c.After.Turn != nil:
+		case c.After.Turn != nil, c.After.Conversation != nil:
 			continue
 		default:
 			c.Action, c.Base = memory.ActionAdd, 0

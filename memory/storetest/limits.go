@@ -46,7 +46,9 @@ func (r *rig) furnish(owner memory.Owner) {
 		memtest.Add(fact), memtest.Change(memory.ActionAdd, summary),
 		memtest.Change(memory.ActionLink, memtest.Link(owner, shared(memtest.Fact(memtest.Team, "linked")))),
 		memtest.Change(memory.ActionAdd, memtest.Profile(owner, "key", string(owner))),
-		memtest.Change(memory.ActionAdd, memtest.Relation(owner, fact.ID, "other", memory.Refines)))
+		memtest.Change(memory.ActionAdd, memtest.Relation(owner, fact.ID, "other", memory.Refines)),
+		memtest.Change(memory.ActionAdd, memtest.Context(owner, "style", string(owner))),
+		memtest.Change(memory.ActionUpdate, memory.ConversationMark{ID: "c", Title: string(owner), Status: memory.Active}))
 	r.must("save trace", r.SaveTraces(r.Context(), 5, memory.Trace{ID: "trace", Owner: owner, Question: string(owner), At: memtest.Epoch}))
 }
 
@@ -109,6 +111,10 @@ func calls(s memory.Store) map[string]func(context.Context, memory.Owner) error 
 		"Profile": func(ctx context.Context, o memory.Owner) error { _, err := s.Profile(ctx, o, memory.At{}); return err },
 		"Relations": func(ctx context.Context, o memory.Owner) error {
 			_, err := s.Relations(ctx, o, "x", memory.At{})
+			return err
+		},
+		"Contexts": func(ctx context.Context, o memory.Owner) error {
+			_, err := s.Contexts(ctx, o, memory.At{})
 			return err
 		},
 		"Changes": func(ctx context.Context, o memory.Owner) error {
@@ -213,7 +219,8 @@ func largeTexts(r *rig) {
 	b.Turns[0].Name, b.Turns[0].Ref, b.Conversation.Title, b.Conversation.Contexts = odd, odd, odd, []string{odd, ","}
 	entry := memtest.Profile(ana, odd, large)
 	r.append(ana, b)
-	r.apply(ana, memtest.Add(fact), memtest.Change(memory.ActionAdd, summary), memtest.Change(memory.ActionAdd, entry))
+	document := memtest.Context(ana, odd, large)
+	r.apply(ana, memtest.Add(fact), memtest.Change(memory.ActionAdd, summary), memtest.Change(memory.ActionAdd, entry), memtest.Change(memory.ActionAdd, document))
 
 	got := r.get(ana, fact.ID, summary.ID, b.Turns[0].ID, b.Turns[1].ID)
 	for i, want := range []string{large, large, large, odd} {
@@ -227,6 +234,9 @@ func largeTexts(r *rig) {
 	profile, err := r.Profile(r.Context(), ana, memory.At{})
 	if err != nil || len(profile) != 1 || profile[0].Key != odd || profile[0].Value != large {
 		r.Errorf("profile entry of %d bytes: got %d entries, %v", len(large), len(profile), err)
+	}
+	if got := r.contexts(ana, memory.At{}); len(got) != 1 || got[0].Title != odd || got[0].Content != large {
+		r.Errorf("context of %d bytes: got %d contexts", len(large), len(got))
 	}
 	for _, c := range r.changes(ana, memory.ChangeQuery{Target: "fact:" + fact.ID}) {
 		if c.After.Fact.Content != large {

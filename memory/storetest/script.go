@@ -35,7 +35,7 @@ type applyStep struct {
 
 type changeStep struct {
 	action memory.Action
-	what   string // fact, link, profile, relation, summary or turn
+	what   string // fact, link, profile, relation, summary, turn, context or conversation
 	which  int
 	words  int
 	status memory.Status
@@ -128,7 +128,7 @@ func drawApply(t *rapid.T) *applyStep {
 
 func drawChange(t *rapid.T) changeStep {
 	s := changeStep{
-		what:  rapid.SampledFrom([]string{"fact", "fact", "fact", "link", "profile", "relation", "summary", "turn"}).Draw(t, "what"),
+		what:  rapid.SampledFrom([]string{"fact", "fact", "fact", "link", "profile", "relation", "summary", "turn", "context", "conversation"}).Draw(t, "what"),
 		which: rapid.IntRange(0, few).Draw(t, "which"),
 		words: rapid.IntRange(0, len(sentences)-1).Draw(t, "words"),
 		base:  rapid.SampledFrom([]int64{0, 0, 0, 1, 1, 1, 1, 2}).Draw(t, "base"),
@@ -144,6 +144,8 @@ func drawChange(t *rapid.T) changeStep {
 		s.years = rapid.IntRange(0, 2).Draw(t, "years")
 	case "link":
 		actions = append(actions, memory.ActionLink, memory.ActionLink, memory.ActionUnlink)
+	case "conversation":
+		actions = actions[2:]
 	case "turn":
 		actions = actions[2:]
 		statuses = append(statuses, memory.Replaced)
@@ -231,6 +233,10 @@ func (s changeStep) id(owner memory.Owner) string {
 		return memtest.ID(fmt.Sprint("summary ", s.which))
 	case "turn":
 		return turnName(s.which)
+	case "context":
+		return memtest.ID(fmt.Sprint("context ", s.which))
+	case "conversation":
+		return threads[s.which%2]
 	}
 	return factName(s.which)
 }
@@ -258,6 +264,12 @@ func (s changeStep) change(owner memory.Owner) memory.Change {
 		return memtest.Change(s.action, m)
 	case "turn":
 		return memtest.TurnMark(s.action, s.id(owner), s.status)
+	case "context":
+		c := memtest.Context(owner, fmt.Sprint("title ", s.which), words)
+		c.ID, c.Status = s.id(owner), other
+		return memtest.Change(s.action, c)
+	case "conversation":
+		return memtest.Change(s.action, memory.ConversationMark{ID: s.id(owner), Title: words, Contexts: sentences[:s.which], Rules: words, Status: other})
 	}
 	return memtest.Change(s.action, s.fact(owner))
 }

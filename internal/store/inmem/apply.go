@@ -92,9 +92,17 @@ func (s *shelf) present(target string) memory.Image {
 	if image, ok := s.things[target]; ok {
 		return image
 	}
-	id, _ := strings.CutPrefix(target, "turn:")
-	if t, ok := s.turns[id]; ok {
-		return turnImage(t)
+	kind, id, _ := strings.Cut(target, ":")
+	switch kind {
+	case "turn":
+		if t, ok := s.turns[id]; ok {
+			return turnImage(t)
+		}
+	case "conversation":
+		if c, ok := s.conversations[id]; ok {
+			mark := c.Mark()
+			return memory.Image{Conversation: &mark}
+		}
 	}
 	return memory.Image{}
 }
@@ -104,13 +112,19 @@ func turnImage(t memory.Turn) memory.Image {
 }
 
 func (s *shelf) put(image memory.Image) {
-	if image.Turn == nil {
+	switch {
+	case image.Turn != nil:
+		t := s.turns[image.Turn.ID]
+		t.Status, t.Version = image.Turn.Status, s.version
+		s.turns[t.ID] = t
+	case image.Conversation != nil:
+		mark := *image.Conversation
+		c := s.conversations[mark.ID]
+		c.Title, c.Contexts, c.Rules, c.Status, c.Version = mark.Title, mark.Contexts, mark.Rules, mark.Status, s.version
+		s.conversations[c.ID] = c
+	default:
 		s.things[image.Target()] = image
-		return
 	}
-	t := s.turns[image.Turn.ID]
-	t.Status, t.Version = image.Turn.Status, s.version
-	s.turns[t.ID] = t
 }
 
 // judge says why a change cannot be made to what is there.
@@ -166,6 +180,10 @@ func (s *shelf) versionOf(image memory.Image) int64 {
 		return image.Summary.Version
 	case image.Turn != nil:
 		return s.turns[image.Turn.ID].Version
+	case image.Context != nil:
+		return image.Context.Version
+	case image.Conversation != nil:
+		return s.conversations[image.Conversation.ID].Version
 	}
 	return 0
 }
@@ -183,6 +201,8 @@ func stamp(image memory.Image, version int64) memory.Image {
 		image.Relation.Version = version
 	case image.Summary != nil:
 		image.Summary.Version = version
+	case image.Context != nil:
+		image.Context.Version = version
 	}
 	return image
 }
@@ -195,6 +215,10 @@ func words(image memory.Image) string {
 		return image.Link.Fact.Content
 	case image.Summary != nil:
 		return image.Summary.Text
+	case image.Context != nil:
+		return image.Context.Title + image.Context.Content
+	case image.Conversation != nil:
+		return image.Conversation.Title + image.Conversation.Rules
 	}
 	return ""
 }

@@ -31,6 +31,13 @@ func copyImage(i memory.Image) memory.Image {
 	case i.Turn != nil:
 		t := *i.Turn
 		return memory.Image{Turn: &t}
+	case i.Context != nil:
+		c := copyContext(*i.Context)
+		return memory.Image{Context: &c}
+	case i.Conversation != nil:
+		c := *i.Conversation
+		c.Contexts = slices.Clone(c.Contexts)
+		return memory.Image{Conversation: &c}
 	}
 	return memory.Image{}
 }
@@ -62,6 +69,11 @@ func copyLink(l memory.Link) memory.Link {
 func copySummary(s memory.Summary) memory.Summary {
 	s.CreatedAt = memory.Time(s.CreatedAt)
 	return s
+}
+
+func copyContext(c memory.Context) memory.Context {
+	c.CreatedAt, c.UpdatedAt = memory.Time(c.CreatedAt), memory.Time(c.UpdatedAt)
+	return c
 }
 
 func copyTurn(t memory.Turn) memory.Turn {
@@ -104,7 +116,7 @@ func copyTraceHits(hits []memory.TraceHit) []memory.TraceHit {
 }
 
 // asMemory returns what recall could return of an image, copied; the zero Memory
-// for profile entries, relations and marks.
+// for profile entries, relations, contexts and marks.
 func asMemory(i memory.Image) memory.Memory {
 	i = copyImage(i)
 	switch {

@@ -78,7 +78,7 @@ func (s *shelf) toErase(ids []string) []memory.Image {
 		if slices.Contains(ids[:i], id) {
 			continue
 		}
-		for _, target := range []string{"fact:" + id, "link:" + id, "turn:" + id, "summary:" + id} {
+		for _, target := range []string{"fact:" + id, "link:" + id, "turn:" + id, "summary:" + id, "context:" + id, "conversation:" + id} {
 			image := s.present(target)
 			if image.IsZero() || image.Target() != target {
 				continue
@@ -105,6 +105,10 @@ func (s *shelf) blank(before memory.Image) memory.Image {
 		after.Link.Status = memory.Retired
 	case after.Summary != nil:
 		after.Summary.Status = memory.Retired
+	case after.Context != nil:
+		after.Context.Status, after.Context.UpdatedAt = memory.Retired, s.at
+	case after.Conversation != nil:
+		after.Conversation.Status = memory.Retired
 	case after.Turn != nil:
 		t := s.turns[after.Turn.ID]
 		s.untitle(t)
@@ -122,11 +126,28 @@ func (s *shelf) blank(before memory.Image) memory.Image {
 	return after
 }
 
-// untitle takes away the title of a turn's conversation if it stands in the turn.
+// untitle takes away the titles that a turn's conversation has or had, if they stand
+// in the turn.
 func (s *shelf) untitle(t memory.Turn) {
+	said := strings.Join(strings.Fields(t.Content), " ")
 	c, ok := s.conversations[t.Conversation]
-	if ok && strings.Contains(strings.Join(strings.Fields(t.Content), " "), c.Title) {
+	if ok && strings.Contains(said, c.Title) {
 		c.Title = ""
 		s.conversations[c.ID] = c
 	}
+	s.journal = slices.Clone(s.journal)
+	for i, change := range s.journal {
+		s.journal[i].Before, s.journal[i].After = untitled(change.Before, c.ID, said), untitled(change.After, c.ID, said)
+	}
+}
+
+// untitled is the image without its title, if it is of that conversation and the
+// title stands in what was said.
+func untitled(i memory.Image, conversation, said string) memory.Image {
+	if i.Conversation == nil || i.Conversation.ID != conversation || !strings.Contains(said, i.Conversation.Title) {
+		return i
+	}
+	mark := *i.Conversation
+	mark.Title = ""
+	return memory.Image{Conversation: &mark}
 }

@@ -47,7 +47,7 @@ type shelf struct {
 	at            time.Time               // of the last write
 	horizon       int64                   // Since from before it is Gone
 	erased        time.Time               // traces of before are not kept
-	things        map[string]memory.Image // what is, by target; all but turns
+	things        map[string]memory.Image // what is, by target; all but turns and conversations
 	turns         map[string]memory.Turn
 	conversations map[string]memory.Conversation
 	journal       []memory.Change // oldest first

@@ -46,14 +46,15 @@ func matchesChange(q memory.ChangeQuery, c memory.Change) bool {
 		(q.After.IsZero() || c.At.After(q.After))
 }
 
-// imagesAt returns what was there at asOf, or what is there, of all but turns.
+// imagesAt returns what was there at asOf, or what is there, of all but turns
+// and conversations.
 func (s *shelf) imagesAt(asOf time.Time) map[string]memory.Image {
 	if asOf.IsZero() {
 		return s.things
 	}
 	images := map[string]memory.Image{}
 	for _, c := range s.journal {
-		if c.After.Turn == nil && !c.At.After(asOf) {
+		if c.After.Turn == nil && c.After.Conversation == nil && !c.At.After(asOf) {
 			images[c.After.Target()] = c.After
 		}
 	}

@@ -88,6 +88,22 @@ func (s *Store) Profile(ctx context.Context, owner memory.Owner, at memory.At) (
 	return entries, err
 }
 
+// Contexts returns active contexts.
+func (s *Store) Contexts(ctx context.Context, owner memory.Owner, at memory.At, ids ...string) ([]memory.Context, error) {
+	var contexts []memory.Context
+	err := s.read(ctx, owner, func(sh *shelf) error {
+		for _, image := range sh.imagesAt(at.AsOf) {
+			c := image.Context
+			if c != nil && c.Status == memory.Active && (len(ids) == 0 || slices.Contains(ids, c.ID)) {
+				contexts = append(contexts, *c)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(contexts, func(a, b memory.Context) int { return cmp.Compare(a.ID, b.ID) })
+	return contexts, err
+}
+
 // Relations returns the active relations of a fact.
 func (s *Store) Relations(ctx context.Context, owner memory.Owner, fact string, at memory.At) ([]memory.Relation, error) {
 	var relations []memory.Relation
@@ -131,6 +147,7 @@ func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 		total.Turns += n.Turns
 		total.Summaries += n.Summaries
 		total.Conversations += n.Conversations
+		total.Contexts += n.Contexts
 		total.Changes += n.Changes
 		total.JobsQueued += n.JobsQueued
 		total.JobsParked += n.JobsParked
@@ -139,7 +156,17 @@ func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 }
 
 func (s *shelf) counts() memory.Counts {
-	n := memory.Counts{Conversations: len(s.conversations), Changes: len(s.journal)}
+	n := memory.Counts{Changes: len(s.journal)}
+	for _, c := range s.conversations {
+		if c.Status == memory.Active {
+			n.Conversations++
+		}
+	}
+	for _, image := range s.things {
+		if image.Context != nil && image.Context.Status == memory.Active {
+			n.Contexts++
+		}
+	}
 	for _, m := range s.memories(time.Time{}) {
 		switch {
 		case m.Fact != nil && m.Status() == memory.Pending:

@@ -69,6 +69,7 @@ func (s *shelf) hasAll(turns []memory.Turn) bool {
 
 func (s *shelf) converse(c memory.Conversation, at time.Time) {
 	c = copyConversation(c)
+	c.Version, c.Status = 0, cmp.Or(c.Status, memory.Active)
 	if c.UpdatedAt.IsZero() {
 		c.UpdatedAt = at
 	}
@@ -78,7 +79,9 @@ func (s *shelf) converse(c memory.Conversation, at time.Time) {
 	if old, ok := s.conversations[c.ID]; ok {
 		title, updated := c.Title, c.UpdatedAt
 		c = old
-		c.Title = cmp.Or(old.Title, title)
+		if old.Version == 0 {
+			c.Title = cmp.Or(old.Title, title)
+		}
 		c.UpdatedAt = later(old.UpdatedAt, updated)
 	}
 	s.conversations[c.ID] = c
@@ -90,7 +93,7 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 	err := s.read(ctx, owner, func(sh *shelf) error {
 		var all []memory.Conversation
 		for _, c := range sh.conversations {
-			if len(q.IDs) > 0 && !slices.Contains(q.IDs, c.ID) || q.Project != "" && q.Project != c.Project {
+			if !matchesConversation(q, c) {
 				continue
 			}
 			c = copyConversation(c)
@@ -104,6 +107,16 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 		return err
 	})
 	return page, err
+}
+
+func matchesConversation(q memory.ConversationQuery, c memory.Conversation) bool {
+	switch {
+	case len(q.IDs) > 0 && !slices.Contains(q.IDs, c.ID), q.Project != "" && q.Project != c.Project:
+		return false
+	case len(q.Statuses) > 0:
+		return slices.Contains(q.Statuses, c.Status)
+	}
+	return len(q.IDs) > 0 || c.Status == memory.Active
 }
 
 func (s *shelf) messages(conversation string) int {

@@ -132,12 +132,12 @@ func (s *Store) learnJobs(turns []memory.Turn) []memory.Job {
 	return jobs
 }
 
-// adoptRest adds facts, summaries, profile entries and relations, many at a time. If some of
+// adoptRest adds facts, summaries, profile entries, contexts and relations, many at a time. If some of
 // them cannot stand together each is tried by itself.
 func (s *Store) adoptRest(ctx context.Context, owner memory.Owner, things []thing) error {
 	var changes []memory.Change
 	for _, t := range things {
-		if i := (memory.Image{Fact: t.fact, Summary: t.summary, Profile: t.profile}); !i.IsZero() {
+		if i := (memory.Image{Fact: t.fact, Summary: t.summary, Profile: t.profile, Context: t.context}); !i.IsZero() {
 			changes = append(changes, memory.Change{Action: memory.ActionAdd, After: i, Reason: "was in the vault"})
 		}
 	}

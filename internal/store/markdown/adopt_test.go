@@ -49,7 +49,7 @@ func TestFolderAloneIsEnough(t *testing.T) {
 // recorded or learned from nor when facts were related.
 func present(k known) known {
 	forgetVersions(&k)
-	out := known{Profile: k.Profile}
+	out := known{Profile: k.Profile, Contexts: k.Contexts}
 	for _, m := range k.Memories {
 		if m.Link != nil {
 			continue
@@ -62,7 +62,10 @@ func present(k known) known {
 		}
 		out.Memories = append(out.Memories, m)
 	}
-	out.Conversations = k.Conversations
+	for _, c := range k.Conversations {
+		c.Version = 0
+		out.Conversations = append(out.Conversations, c)
+	}
 	seen := map[string]bool{}
 	for _, r := range k.Relations {
 		own := slices.ContainsFunc(out.Memories, func(m memory.Memory) bool { return m.ID() == r.From })

@@ -29,8 +29,11 @@ type traces struct {
 	writes  map[time.Time]*entry
 	touched map[int64][]string // memories whose newest version that is
 	before  map[string]memory.Status
-	convs   map[string]memory.Conversation
-	bare    []memory.Conversation // that no write names; likeliest first to be those of writes that left nothing else
+
+	unmarked map[string]memory.Change // the first mark of each conversation
+
+	convs map[string]memory.Conversation
+	bare  []memory.Conversation // that no write names; likeliest first to be those of writes that left nothing else
 }
 
 // beyond returns what the store within has beyond a version and a time, as
@@ -38,7 +41,7 @@ type traces struct {
 func (s *Store) beyond(ctx context.Context, owner memory.Owner, after int64, at time.Time) ([]entry, error) {
 	w := &traces{
 		owner: owner, after: after, at: at, writes: map[time.Time]*entry{}, touched: map[int64][]string{},
-		before: map[string]memory.Status{}, convs: map[string]memory.Conversation{},
+		before: map[string]memory.Status{}, unmarked: map[string]memory.Change{}, convs: map[string]memory.Conversation{},
 	}
 	versions, err := s.Versions(ctx, []memory.Owner{owner})
 	if err != nil {
@@ -100,6 +103,9 @@ func (w *traces) readChanges(ctx context.Context, s memory.Store) error {
 			if c.After.Turn != nil {
 				w.before[c.After.Turn.ID] = c.Before.Status() // newest first, so the oldest stays
 			}
+			if was := c.Before.Conversation; was != nil {
+				w.unmarked[was.ID] = c
+			}
 		}
 		if q.Cursor = page.Next; q.Cursor == "" {
 			return nil
@@ -108,13 +114,16 @@ func (w *traces) readChanges(ctx context.Context, s memory.Store) error {
 }
 
 func (w *traces) readConversations(ctx context.Context, s memory.Store) error {
-	q := memory.ConversationQuery{Limit: 500}
+	q := memory.ConversationQuery{Statuses: allStatuses, Limit: 500}
 	for {
 		page, err := s.Conversations(ctx, w.owner, q)
 		if err != nil {
 			return fmt.Errorf("read its conversations: %w", err)
 		}
 		for _, c := range page.Conversations {
+			if was := w.unmarked[c.ID].Before.Conversation; was != nil {
+				c.Title, c.Contexts, c.Rules, c.Status = was.Title, was.Contexts, was.Rules, was.Status
+			}
 			w.convs[c.ID] = c
 		}
 		if q.Cursor = page.Next; q.Cursor == "" {
@@ -129,9 +138,13 @@ func (w *traces) readTurns(ctx context.Context, s memory.Store) error {
 		return fmt.Errorf("read its turns: %w", err)
 	}
 	said := map[string]bool{}
-	of := map[string]string{} // a turn's conversation
+	began := map[string]time.Time{} // when the first turn was recorded
+	of := map[string]string{}       // a turn's conversation
 	for _, t := range turns {
 		of[t.ID] = t.Conversation
+		if first, ok := began[t.Conversation]; !ok || t.RecordedAt.Before(first) {
+			began[t.Conversation] = t.RecordedAt
+		}
 		if t.RecordedAt.After(w.at) {
 			e := w.write(t.RecordedAt)
 			if e.Batch == nil {
@@ -166,14 +179,21 @@ func (w *traces) readTurns(ctx context.Context, s memory.Store) error {
 		}
 	}
 	for _, c := range w.convs {
-		if !said[c.ID] {
+		mark := w.unmarked[c.ID] // before the first turn, there was something to mark
+		if !said[c.ID] || mark.Version > 0 && mark.At.Before(began[c.ID]) {
 			w.bare = append(w.bare, c)
 		}
 	}
 	slices.SortFunc(w.bare, func(a, b memory.Conversation) int {
-		return cmp.Or(cmp.Compare(min(a.MessageCount, 1), min(b.MessageCount, 1)), b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(w.markedFirst(a, b), cmp.Compare(min(a.MessageCount, 1), min(b.MessageCount, 1)), b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(a.ID, b.ID))
 	})
 	return nil
+}
+
+// markedFirst orders conversations by when they were changed first, those that never
+// were last: they must be there by then.
+func (w *traces) markedFirst(a, b memory.Conversation) int {
+	return cmp.Compare(uint64(w.unmarked[a.ID].Version-1), uint64(w.unmarked[b.ID].Version-1)) //nolint:gosec // none comes last
 }
 
 // learns reports whether a write marked turns as learned from, as no batch does.

@@ -31,6 +31,7 @@
 //	entries/CONVERSATION/conversation.md            title, rules, contexts
 //	entries/global/facts/TIME__ID.md                facts of no conversation
 //	entries/global/profile/KEY.md                   profile entries
+//	entries/global/contexts/ID.md                   documents that are attached to conversations
 //	deleted/entries/…                               the same, of what was replaced, forgotten or rejected
 //	users/NAME/… pools/NAME/… everyone/…            the same, of other owners than [Options].Home
 //	namespaces/NAME/users/NAME/…                    and of other namespaces

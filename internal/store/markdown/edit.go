@@ -46,10 +46,11 @@ type Content struct {
 	Summary      *memory.Summary
 	Profile      *memory.ProfileEntry
 	Conversation *memory.Conversation
+	Context      *memory.Context
 }
 
 func (t thing) content() Content {
-	return Content{t.fact, t.relations, t.turn, t.summary, t.profile, t.conversation}
+	return Content{t.fact, t.relations, t.turn, t.summary, t.profile, t.conversation, t.context}
 }
 
 // Run is an id for the run that makes the edit's changes: the same edit of the same
@@ -60,7 +61,7 @@ func (e Edit) Run() string {
 }
 
 func (c Content) version() int64 {
-	return thing{fact: c.Fact, turn: c.Turn, summary: c.Summary, profile: c.Profile}.version()
+	return thing{fact: c.Fact, turn: c.Turn, summary: c.Summary, profile: c.Profile, conversation: c.Conversation, context: c.Context}.version()
 }
 
 // Accept says that an edit's changes are applied: from now on the file counts as
@@ -129,7 +130,7 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 		if err != nil || hashOf(text) != e.SHA {
 			return changedAgain(e)
 		}
-		says := thing{fact: e.Was.Fact, turn: e.Was.Turn, summary: e.Was.Summary}
+		says := thing{fact: e.Was.Fact, turn: e.Was.Turn, summary: e.Was.Summary, context: e.Was.Context}
 		if says.erased() { // its words are to be nowhere
 			err = f.root.Remove(e.Path)
 		} else {
@@ -181,7 +182,7 @@ func (f *files) waits(k key, t thing) bool {
 	}
 	kind, _, _ := strings.Cut(k.target, ":")
 	for _, e := range f.open {
-		says := thing{fact: e.Says.Fact, turn: e.Says.Turn, summary: e.Says.Summary, profile: e.Says.Profile, conversation: e.Says.Conversation}
+		says := thing{fact: e.Says.Fact, turn: e.Says.Turn, summary: e.Says.Summary, profile: e.Says.Profile, conversation: e.Says.Conversation, context: e.Says.Context}
 		if e.Kind == Added && e.Owner == k.owner && strings.HasPrefix(says.target(), kind+":") && sameWords(says.words(), t.words()) {
 			return true
 		}

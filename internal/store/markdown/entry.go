@@ -32,6 +32,10 @@ type body struct {
 
 	Erased   []string `json:"erased,omitempty"`   // of a run that erases, instead of changes: targets, in order
 	Untitled []string `json:"untitled,omitempty"` // conversations that lost their title by it
+
+	// Titles are, of conversations whose turns were erased, what they have left of all
+	// titles that they had.
+	Titles map[string][]string `json:"titles,omitempty"`
 }
 
 type runLine struct {
@@ -66,6 +70,9 @@ type imageLine struct {
 	Relation *memory.Relation     `json:"relation,omitempty"`
 	Summary  *memory.Summary      `json:"summary,omitempty"`
 	Turn     *memory.TurnMark     `json:"turn,omitempty"`
+	Context  *memory.Context      `json:"context,omitempty"`
+
+	Conversation *memory.ConversationMark `json:"conversation,omitempty"`
 }
 
 type factLine struct {
@@ -96,7 +103,7 @@ func (l turnLine) turn() memory.Turn {
 }
 
 func lineOfImage(i memory.Image) imageLine {
-	line := imageLine{Profile: i.Profile, Relation: i.Relation, Summary: i.Summary, Turn: i.Turn}
+	line := imageLine{Profile: i.Profile, Relation: i.Relation, Summary: i.Summary, Turn: i.Turn, Context: i.Context, Conversation: i.Conversation}
 	if i.Fact != nil {
 		line.Fact = &factLine{*i.Fact, i.Fact.Hash}
 	}
@@ -107,7 +114,7 @@ func lineOfImage(i memory.Image) imageLine {
 }
 
 func (l imageLine) image() memory.Image {
-	i := memory.Image{Profile: l.Profile, Relation: l.Relation, Summary: l.Summary, Turn: l.Turn}
+	i := memory.Image{Profile: l.Profile, Relation: l.Relation, Summary: l.Summary, Turn: l.Turn, Context: l.Context, Conversation: l.Conversation}
 	if l.Fact != nil {
 		f := l.Fact.fact()
 		i.Fact = &f
@@ -237,6 +244,7 @@ const (
 	turnTarget         = "turn:"
 	summaryTarget      = "summary:"
 	profileTarget      = "profile:"
+	contextTarget      = "context:"
 	conversationTarget = "conversation:"
 )
 

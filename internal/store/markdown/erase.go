@@ -131,6 +131,7 @@ func (s *Store) fillErasure(ctx context.Context, owner memory.Owner, b *body, ch
 			turns = append(turns, i.Turn.ID)
 		}
 	}
+	b.Titles = map[string][]string{}
 	found, err := s.Get(ctx, owner, turns...)
 	if err != nil {
 		return fmt.Errorf("read whose turns were erased: %w", err)
@@ -150,9 +151,32 @@ func (s *Store) fillErasure(ctx context.Context, owner memory.Owner, b *body, ch
 			if c.Title == "" {
 				b.Untitled = append(b.Untitled, c.ID)
 			}
+			if b.Titles[c.ID], err = s.titlesOf(ctx, owner, c); err != nil {
+				return fmt.Errorf("read the titles of %s: %w", c.ID, err)
+			}
 		}
 	}
 	return nil
+}
+
+// titlesOf are all titles that a conversation has or had, as far as they are kept.
+func (s *Store) titlesOf(ctx context.Context, owner memory.Owner, c memory.Conversation) ([]string, error) {
+	titles := []string{c.Title}
+	for q := (memory.ChangeQuery{Target: conversationTarget + c.ID, Limit: 500}); ; {
+		page, err := s.Changes(ctx, owner, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, change := range page.Changes {
+			if was := change.Before.Conversation; was != nil {
+				titles = append(titles, was.Title)
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			slices.Sort(titles)
+			return slices.Compact(titles), nil
+		}
+	}
 }
 
 // isErasure reports whether changes that the store within shows are of an Erase.
@@ -197,6 +221,18 @@ type erasure struct {
 	targets  map[string]int64
 	ids      map[string]int64
 	untitled map[string]int64 // conversations
+	titles   map[string]titlesLeft
+}
+
+// titlesLeft are those of a conversation's titles that stay, of all before a byte.
+type titlesLeft struct {
+	before int64
+	titles []string
+}
+
+// takes reports whether a title in a line that begins at a byte goes.
+func (l titlesLeft) takes(title string, begin int64) bool {
+	return title != "" && begin < l.before && !slices.Contains(l.titles, title)
 }
 
 // blankJournal writes the journal anew without the words of what it says was erased.
@@ -211,7 +247,7 @@ func (s *Store) blankJournal() error {
 		}
 		was := gone[e.Owner]
 		if was == nil {
-			was = &erasure{map[string]int64{}, map[string]int64{}, map[string]int64{}}
+			was = &erasure{map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]titlesLeft{}}
 			gone[e.Owner] = was
 		}
 		for _, target := range e.Erased {
@@ -222,6 +258,9 @@ func (s *Store) blankJournal() error {
 		}
 		for _, id := range e.Untitled {
 			was.untitled[id] = begin
+		}
+		for id, titles := range e.Titles {
+			was.titles[id] = titlesLeft{begin, titles}
 		}
 		return nil
 	})
@@ -330,6 +369,11 @@ func (w *erasure) blank(b *body, begin int64) (changed bool) {
 		if before(w.targets, target) || before(w.ids, c.OldID) || before(w.ids, c.NewID) {
 			c.Reason, changed = "", true
 		}
+		if m := c.After.Conversation; m != nil && w.titles[m.ID].takes(m.Title, begin) {
+			untitled := *m
+			untitled.Title = ""
+			c.After.Conversation, changed = &untitled, true
+		}
 	}
 	for i := range b.Jobs {
 		changed = changed || b.Jobs[i].Error != ""
@@ -338,8 +382,12 @@ func (w *erasure) blank(b *body, begin int64) (changed bool) {
 	if b.Batch == nil {
 		return changed
 	}
-	if c := &b.Batch.Conversation; c.Title != "" && before(w.untitled, c.ID) {
+	c := &b.Batch.Conversation
+	if c.Title != "" && before(w.untitled, c.ID) || w.titles[c.ID].takes(c.Title, begin) {
 		c.Title, changed = "", true
+	}
+	if before(w.targets, conversationTarget+c.ID) && c.Title+c.Rules != "" {
+		c.Title, c.Rules, changed = "", "", true
 	}
 	for i := range b.Batch.Turns { // one that comes again, after it was erased, is one that is there
 		t := &b.Batch.Turns[i]
@@ -361,6 +409,14 @@ func (l *imageLine) mark() {
 		text := *l.Summary
 		text.Text = erasedWords
 		l.Summary = &text
+	case l.Context != nil:
+		text := *l.Context
+		text.Content = erasedWords
+		l.Context = &text
+	case l.Conversation != nil:
+		text := *l.Conversation
+		text.Rules = erasedWords
+		l.Conversation = &text
 	}
 }
 
@@ -393,6 +449,10 @@ func (t thing) erased() bool {
 		return t.turn.Content == "" && t.turn.NoLearn && t.turn.Status == memory.Retired
 	case t.summary != nil:
 		return t.summary.Text == "" && t.summary.Status == memory.Retired
+	case t.context != nil:
+		return t.context.Title+t.context.Content == "" && t.context.Status == memory.Retired
+	case t.conversation != nil:
+		return t.conversation.Title+t.conversation.Rules == "" && t.conversation.Status == memory.Retired
 	}
 	return false
 }

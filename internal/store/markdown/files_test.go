@@ -97,6 +97,13 @@ func checkFiles(t *testing.T, s *Store, owner memory.Owner, k known, files map[s
 	for _, entry := range latestProfile(k.Journal) {
 		check(thing{profile: &entry})
 	}
+	seen := map[string]bool{}
+	for _, change := range k.Journal { // newest first
+		if c := change.After.Context; c != nil && !seen[c.ID] {
+			seen[c.ID] = true
+			check(thing{context: c})
+		}
+	}
 }
 
 // latestProfile is how profile entries stand, retired ones too.
@@ -132,9 +139,13 @@ func plainThing(t thing) []any {
 		p := *t.profile
 		p.Version = 0
 		out = append(out, p)
+	case t.context != nil:
+		c := *t.context
+		c.Version = 0
+		out = append(out, c)
 	case t.conversation != nil:
 		c := *t.conversation
-		c.MessageCount = 0
+		c.MessageCount, c.Version = 0, 0
 		out = append(out, c)
 	}
 	return out

@@ -46,6 +46,14 @@ func (l *loader) read(ctx context.Context, items []item) error {
 			for _, c := range page.Changes {
 				l.things[i.target] = thing{profile: c.After.Profile}
 			}
+		case contextTarget:
+			page, err := l.f.s.Changes(ctx, l.owner, memory.ChangeQuery{Target: i.target, Limit: 1})
+			if err != nil {
+				return err
+			}
+			for _, c := range page.Changes {
+				l.things[i.target] = thing{context: c.After.Context}
+			}
 		}
 	}
 	if err := l.memories(ctx, ids); err != nil {

@@ -40,6 +40,9 @@ func (p place) parse(file string, base thing) (thing, error) {
 	case p.folder == "profile":
 		e := r.profile(p, base.profile, pg.words())
 		t.profile = &e
+	case p.folder == contextsFolder:
+		c := r.context(p, base.context, pg.words())
+		t.context = &c
 	case p.folder == "":
 		c := r.conversation(p, base.conversation, pg.words())
 		t.conversation = &c
@@ -71,6 +74,14 @@ func (p place) settle(t *thing) {
 		t.profile.Status = memory.Retired
 	case t.profile != nil:
 		t.profile.Status = memory.Active
+	case t.context != nil && p.deleted:
+		t.context.Status = memory.Retired
+	case t.context != nil:
+		t.context.Status = memory.Active
+	case t.conversation != nil && p.deleted:
+		t.conversation.Status = memory.Retired
+	case t.conversation != nil:
+		t.conversation.Status = memory.Active
 	}
 }
 
@@ -320,6 +331,21 @@ func (r *reader) profile(p place, base *memory.ProfileEntry, words string) memor
 	e.UpdatedAt = r.time("updated_at", e.UpdatedAt)
 	e.Tokens = int(r.number("token_count", 0))
 	return e
+}
+
+// context reads a document. One without a title is called what its file is.
+func (r *reader) context(p place, base *memory.Context, words string) memory.Context {
+	c := memory.Context{Title: p.name}
+	if base != nil {
+		c = *base
+		c.Title = ""
+	}
+	c.Owner = p.owner
+	c.ID = r.keep("id", c.ID)
+	c.Title, c.Content = r.keep("title", c.Title), words
+	c.Status = memory.Status(r.oneOf("status", string(memory.Active), "active", "retired"))
+	c.CreatedAt, c.UpdatedAt = r.time("created_at", c.CreatedAt), r.time("updated_at", c.UpdatedAt)
+	return c
 }
 
 func (r *reader) conversation(p place, base *memory.Conversation, words string) memory.Conversation {

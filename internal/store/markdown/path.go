@@ -110,7 +110,7 @@ type place struct {
 	owner        memory.Owner
 	deleted      bool
 	conversation string // as escape wrote it, or globalFolder
-	folder       string // "facts", "turns/user", "summaries", "profile" or ""
+	folder       string // "facts", "turns/user", "summaries", "profile", "contexts" or ""
 	name         string // of the file, without ".md"
 }
 
@@ -131,7 +131,7 @@ func (s *Store) placeOf(name string) (p place, ok bool) {
 	last := len(parts) - 1
 	p.conversation, p.folder, p.name = parts[1], strings.Join(parts[2:last], "/"), parts[last]
 	switch {
-	case p.folder == "facts", p.folder == "summaries", p.folder == "profile", strings.HasPrefix(p.folder, "turns/") && strings.Count(p.folder, "/") == 1:
+	case p.folder == "facts", p.folder == "summaries", p.folder == "profile", p.folder == contextsFolder, strings.HasPrefix(p.folder, "turns/") && strings.Count(p.folder, "/") == 1:
 		return p, true
 	}
 	return p, p.folder == "" && p.name == conversationName

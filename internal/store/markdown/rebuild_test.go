@@ -33,6 +33,7 @@ type known struct {
 	Conversations []memory.Conversation
 	Version       int64
 	Jobs          []memory.Job
+	Contexts      []memory.Context
 }
 
 func export(t *testing.T, s memory.Store, owner memory.Owner, at memory.At) known {
@@ -56,6 +57,8 @@ func export(t *testing.T, s memory.Store, owner memory.Owner, at memory.At) know
 	var err error
 	k.Profile, err = s.Profile(ctx, owner, at)
 	must(err)
+	k.Contexts, err = s.Contexts(ctx, owner, at)
+	must(err)
 	for _, m := range k.Memories {
 		relations, err := s.Relations(ctx, owner, m.ID(), at)
 		must(err)
@@ -75,7 +78,7 @@ func export(t *testing.T, s memory.Store, owner memory.Owner, at memory.At) know
 			break
 		}
 	}
-	conversations, err := s.Conversations(ctx, owner, memory.ConversationQuery{Limit: 500})
+	conversations, err := s.Conversations(ctx, owner, memory.ConversationQuery{Statuses: allStatuses, Limit: 500})
 	must(err)
 	k.Conversations = conversations.Conversations
 	versions, err := s.Versions(ctx, []memory.Owner{owner})
@@ -307,6 +310,9 @@ func forgetVersions(k *known) {
 	}
 	for i := range k.Turns {
 		k.Turns[i].Version = 0
+	}
+	for i := range k.Contexts {
+		k.Contexts[i].Version = 0
 	}
 }
 

@@ -16,11 +16,13 @@ type thing struct {
 	summary      *memory.Summary
 	profile      *memory.ProfileEntry
 	conversation *memory.Conversation
+	context      *memory.Context
 	current      bool // of a summary: the newest active one of its conversation
 }
 
 const (
 	summaryName      = "summary"
+	contextsFolder   = "contexts"
 	conversationName = "conversation"
 )
 
@@ -37,6 +39,8 @@ func (t thing) target() string {
 		return profileTarget + t.profile.Key
 	case t.conversation != nil:
 		return conversationTarget + t.conversation.ID
+	case t.context != nil:
+		return contextTarget + t.context.ID
 	}
 	return ""
 }
@@ -54,6 +58,8 @@ func (t thing) words() string {
 		return t.profile.Value
 	case t.conversation != nil:
 		return t.conversation.Rules
+	case t.context != nil:
+		return t.context.Content
 	}
 	return ""
 }
@@ -76,8 +82,10 @@ func (s *Store) place(owner memory.Owner, t thing) (folder, name string) {
 		return s.folderOf(owner, m.Scope.Conversation, m.Status != memory.Active, "summaries"), name
 	case t.profile != nil:
 		return s.folderOf(owner, "", t.profile.Status != memory.Active, "profile"), escape(t.profile.Key)
+	case t.context != nil:
+		return s.folderOf(owner, "", t.context.Status != memory.Active, contextsFolder), escape(t.context.ID)
 	}
-	return s.folderOf(owner, t.conversation.ID, false, ""), conversationName
+	return s.folderOf(owner, t.conversation.ID, t.conversation.Status == memory.Retired, ""), conversationName
 }
 
 // names says what the file of a memory is called, for links.
@@ -98,6 +106,12 @@ func (t thing) fields(link names) []field {
 		return []field{
 			{"id", quoted(p.Key)}, {"kind", "profile"}, {"status", quoted(string(p.Status))},
 			{"updated_at", at(p.UpdatedAt)}, {"token_count", number(p.Tokens)},
+		}
+	case t.context != nil:
+		c := t.context
+		return []field{
+			{"id", quoted(c.ID)}, {"kind", "context"}, {"title", optional(c.Title)}, {"status", quoted(string(c.Status))},
+			{"created_at", at(c.CreatedAt)}, {"updated_at", at(c.UpdatedAt)},
 		}
 	}
 	c := t.conversation

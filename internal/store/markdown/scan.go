@@ -345,6 +345,8 @@ func (p place) target(id string) string {
 		return summaryTarget + id
 	case "profile":
 		return profileTarget + id
+	case contextsFolder:
+		return contextTarget + id
 	case "":
 		return conversationTarget + id
 	}

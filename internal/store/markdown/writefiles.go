@@ -219,6 +219,10 @@ func (t thing) version() int64 {
 		return t.summary.Version
 	case t.profile != nil:
 		return t.profile.Version
+	case t.context != nil:
+		return t.context.Version
+	case t.conversation != nil:
+		return t.conversation.Version
 	}
 	return 0
 }

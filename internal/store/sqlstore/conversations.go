@@ -6,13 +6,25 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-const conversationColumns = `id, project, agent, title, contexts, rules, message_count, created_at, updated_at`
+const conversationColumns = `id, project, agent, title, contexts, rules, message_count, created_at, updated_at, status, version`
 
 func scanConversation(owner memory.Owner, row scanner) (memory.Conversation, error) {
 	c := memory.Conversation{Owner: owner}
 	err := row.Scan(&c.ID, &c.Project, &c.Agent, &c.Title, asList{&c.Contexts}, &c.Rules, &c.MessageCount,
-		asTime{&c.CreatedAt}, asTime{&c.UpdatedAt})
+		asTime{&c.CreatedAt}, asTime{&c.UpdatedAt}, &c.Status, &c.Version)
 	return c, err
+}
+
+// conversationStatuses returns the statuses that q selects, none for every one.
+func conversationStatuses(q memory.ConversationQuery) []string {
+	if len(q.Statuses) == 0 && len(q.IDs) == 0 {
+		return []string{string(memory.Active)}
+	}
+	var texts []string
+	for _, s := range q.Statuses {
+		texts = append(texts, string(s))
+	}
+	return texts
 }
 
 // Conversations returns conversations: see [memory.Log].
@@ -21,6 +33,9 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 	w.oneOf(`id`, q.IDs)
 	if q.Project != "" {
 		w.and(`project = ?`, q.Project)
+	}
+	if statuses := conversationStatuses(q); len(statuses) > 0 {
+		w.oneOf(`status`, statuses)
 	}
 	if err := w.after(q.Cursor, `updated_at`); err != nil {
 		return memory.ConversationPage{}, err

@@ -15,7 +15,8 @@ const countsOf = `SELECT
 		+ (SELECT COUNT(*) FROM links WHERE %[1]s status = 'active' AND fact_status = 'pending'),
 	(SELECT COUNT(*) FROM turns WHERE %[1]s status = 'active'),
 	(SELECT COUNT(*) FROM summaries WHERE %[1]s status = 'active'),
-	(SELECT COUNT(*) FROM conversations WHERE %[1]s true),
+	(SELECT COUNT(*) FROM conversations WHERE %[1]s status = 'active'),
+	(SELECT COUNT(*) FROM contexts WHERE %[1]s status = 'active'),
 	(SELECT COUNT(*) FROM journal WHERE %[1]s true),
 	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'queued'),
 	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'parked')`
@@ -42,7 +43,7 @@ func (s *Store) counts(ctx context.Context, query string, args ...any) (memory.C
 	var n memory.Counts
 	err := s.reads.again(ctx, func() error {
 		rows, err := s.reads.ask(ctx, query, args...)
-		return only(rows, err, &n.Facts, &n.Pending, &n.Turns, &n.Summaries, &n.Conversations, &n.Changes, &n.JobsQueued, &n.JobsParked)
+		return only(rows, err, &n.Facts, &n.Pending, &n.Turns, &n.Summaries, &n.Conversations, &n.Contexts, &n.Changes, &n.JobsQueued, &n.JobsParked)
 	})
 	return n, wrap("count", err)
 }

@@ -1,17 +1,27 @@
 // Package sqlstore keeps everything in an SQL database: [memory.Store] with
-// hand-written SQL. SQLite is its dialect; what is SQLite's alone stands in
-// sqlite.go. It does not search: a resident index follows it by Since.
+// hand-written SQL, in SQLite or on a PostgreSQL server. Statements are written as
+// SQLite takes them; translate.go says them to PostgreSQL. What is SQLite's alone stands
+// in sqlite.go, writer.go, claim.go and the files of what is remembered; what is
+// PostgreSQL's in postgres.go, server.go, serverclaim.go, retry.go and bell.go. It does
+// not search: a resident index follows it by Since.
 //
 // # How it writes
 //
-// One goroutine writes. Calls that wait while it commits are taken together into
-// the next transaction, each under a savepoint of its own, and all are told after
+// With SQLite one goroutine writes. Calls that wait while it commits are taken together
+// into the next transaction, each under a savepoint of its own, and all are told after
 // the commit; a call that comes alone is committed at once. Readers have
 // connections of their own and never wait for it.
 //
+// On a server each call has a transaction of its own, which first takes the row of its
+// owner in the table owners, and reads the server's clock with it. So writes of one
+// owner are serial, whichever store makes them, and nobody holds two owners. What fails
+// since others were in the way, or since the connection was lost, is done again; what
+// became of a transaction whose commit was not answered is asked by its number. Most
+// writes are sent with the next statement that wants an answer, or with the commit.
+//
 // # What it remembers
 //
-// Nobody else writes to the file while it is locked, so that what is asked with every
+// On a server, nothing: others write as well. With SQLite nobody else writes to the file while it is locked, so that what is asked with every
 // chat is answered from memory, in step with the commits: the writer tells each of
 // what a commit changed before its callers are told. These are owners' versions
 // (heads), memories as they were read (recent), the turns said last (tails), what
@@ -32,7 +42,8 @@
 // The rows of what is erased, and the images in the journal, lose their words in one
 // transaction. Then the file is written anew (VACUUM) and the log is emptied, since
 // SQLite leaves the old bytes in free pages. A mark in the file, its user_version,
-// says until then that this is to be done, at the next start if need be.
+// says until then that this is to be done, at the next start if need be. On a server its
+// keepers see to that.
 //
 // # Tables
 //
@@ -40,7 +51,9 @@
 // the one by which workers, who serve all owners, find the next job. Times are
 // microseconds since the year 1 in UTC, so that 0 is the zero time; in a shell,
 // datetime(created_at/1000000 - 62135596800, 'unixepoch') shows one. Lists are
-// JSON arrays, "" for none. Everything else is as package memory says.
+// JSON arrays, "" for none. Everything else is as package memory says. PostgreSQL has
+// the same tables; pinned and no_learn are of type boolean there, and texts compare by
+// their bytes.
 //
 //	owners               owner | version, clock (of the last write), horizon (Since from before it is Gone)
 //	facts                owner, id | project, agent, conversation, content, category, tags, subject, attribute,
@@ -52,7 +65,8 @@
 //	links                owner, id | home, home_version, status, created_at, fact (its JSON), hash, fact_status,
 //	                     fact_created_at, version
 //	vectors              owner, memory, model | dims, data (float16 as [vector.Pack] has it, little endian)
-//	conversations        owner, id | project, agent, title, contexts, rules, message_count, created_at, updated_at
+//	conversations        owner, id | project, agent, title, contexts, rules, message_count, created_at, updated_at,
+//	                     status, version
 //	turns                owner, id | conversation, project, agent, place (its index), parent, chain, role, name,
 //	                     content, ref, status, created_at, recorded_at, learned_at, no_learn, version
 //	summaries            owner, id | project, agent, conversation, content, message_count, model, status,
@@ -64,7 +78,7 @@
 //	runs                 owner, id | kind, author, version, at, changes
 //	jobs                 owner, id | kind, conversation, turns, state, attempts, run_at, created_at, error, token,
 //	                     lease_until
-//	contexts             owner, id | name, content, hash, tokens, created_at, updated_at
+//	contexts             owner, id | title, content, status, created_at, updated_at, version
 //	conversation_events  owner, conversation, ordinal | kind, at, data
 //	traces               owner, id | at, data (the trace's JSON)
 //	ledger               owner, day, purpose, model | calls, input_tokens, output_tokens, cost

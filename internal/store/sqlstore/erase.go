@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -79,6 +78,7 @@ func (e *eraser) find(w *write, ids []string) ([]memory.Image, error) {
 		for _, like := range []memory.Image{
 			{Fact: &memory.Fact{ID: id}}, {Link: &memory.Link{Fact: memory.Fact{ID: id}}},
 			{Turn: &memory.TurnMark{ID: id}}, {Summary: &memory.Summary{ID: id}},
+			{Context: &memory.Context{ID: id}}, {Conversation: &memory.ConversationMark{ID: id}},
 		} {
 			found, err := w.load(like)
 			if err != nil {
@@ -108,6 +108,10 @@ func (w *write) words(i memory.Image) (string, error) {
 		return i.Link.Fact.Content, nil
 	case i.Summary != nil:
 		return i.Summary.Text, nil
+	case i.Context != nil:
+		return i.Context.Title + i.Context.Content, nil
+	case i.Conversation != nil:
+		return i.Conversation.Title + i.Conversation.Rules, nil
 	}
 	var said string
 	err := w.row(`SELECT content FROM turns WHERE owner = ? AND id = ?`, []any{w.owner, i.Turn.ID}, &said)
@@ -124,6 +128,10 @@ func (e *eraser) thing(run memory.Run, ordinal int, before memory.Image) error {
 		after.Link.Status = memory.Retired
 	case after.Summary != nil:
 		after.Summary.Status = memory.Retired
+	case after.Context != nil:
+		after.Context.Status, after.Context.UpdatedAt = memory.Retired, e.at
+	case after.Conversation != nil:
+		after.Conversation.Status = memory.Retired
 	case after.Turn != nil:
 		after = memory.Image{Turn: &memory.TurnMark{ID: before.Turn.ID, Status: memory.Retired}}
 		if err := e.turn(after.Turn.ID); err != nil {
@@ -143,7 +151,7 @@ func (e *eraser) thing(run memory.Run, ordinal int, before memory.Image) error {
 	return e.journal(run.ID, run.Author, ordinal, memory.Change{Action: memory.ActionErase, Before: before.Erased(), After: after, Author: run.Author})
 }
 
-// turn takes a turn's words away, and the title of its conversation if that stands in
+// turn takes a turn's words away, and the titles of its conversation that stand in
 // them.
 func (e *eraser) turn(id string) error {
 	var conversation, said, title string
@@ -157,10 +165,8 @@ func (e *eraser) turn(id string) error {
 	if err := e.bury(e.owner, id, role, said); err != nil {
 		return err
 	}
-	if strings.Contains(strings.Join(strings.Fields(said), " "), title) {
-		if err := e.exec(`UPDATE conversations SET title = '' WHERE owner = ? AND id = ?`, e.owner, conversation); err != nil {
-			return fmt.Errorf("erase the title: %w", err)
-		}
+	if err := e.untitle(conversation, title, said); err != nil {
+		return err
 	}
 	err = e.exec(`UPDATE turns SET content = '', no_learn = 1 WHERE owner = ? AND id = ?`, e.owner, id)
 	return wrap("erase the turn", err)
@@ -168,6 +174,23 @@ func (e *eraser) turn(id string) error {
 
 // past takes the words of a thing out of the journal.
 func (e *eraser) past(target, id string) error {
+	if err := e.rewrite(target, func(i memory.Image) (memory.Image, bool) { return i.Erased(), true }); err != nil {
+		return err
+	}
+	if err := e.exec(`UPDATE journal SET reason = '' WHERE owner = ? AND target = ?`, e.owner, target); err != nil {
+		return fmt.Errorf("erase reasons: %w", err)
+	}
+	for _, side := range []string{"old_id", "new_id"} {
+		if err := e.exec(`UPDATE journal SET reason = '' WHERE owner = ? AND `+side+` = ? AND `+side+` <> ''`, e.owner, id); err != nil {
+			return fmt.Errorf("erase reasons: %w", err)
+		}
+	}
+	return nil
+}
+
+// rewrite puts other images into the journal where do says so of those that changes of
+// a target found.
+func (e *eraser) rewrite(target string, do func(memory.Image) (memory.Image, bool)) error {
 	rows, err := e.query(`SELECT version, ordinal, before FROM journal WHERE owner = ? AND target = ?`, e.owner, target)
 	type entry struct {
 		version int64
@@ -181,17 +204,16 @@ func (e *eraser) past(target, id string) error {
 		return fmt.Errorf("read the journal: %w", err)
 	}
 	for _, n := range entries {
-		before, err := encodeImage(n.before.Erased())
+		image, other := do(n.before)
+		if !other {
+			continue
+		}
+		before, err := encodeImage(image)
 		if err != nil {
 			return err
 		}
-		if err := e.exec(`UPDATE journal SET before = ?, reason = '' WHERE owner = ? AND version = ? AND ordinal = ?`, before, e.owner, n.version, n.ordinal); err != nil {
+		if err := e.exec(`UPDATE journal SET before = ? WHERE owner = ? AND version = ? AND ordinal = ?`, before, e.owner, n.version, n.ordinal); err != nil {
 			return fmt.Errorf("erase the journal: %w", err)
-		}
-	}
-	for _, side := range []string{"old_id", "new_id"} {
-		if err := e.exec(`UPDATE journal SET reason = '' WHERE owner = ? AND `+side+` = ? AND `+side+` <> ''`, e.owner, id); err != nil {
-			return fmt.Errorf("erase reasons: %w", err)
 		}
 	}
 	return nil

@@ -58,6 +58,13 @@ func thingOf(owner memory.Owner, kind string) (query string, scan func(scanner) 
 			r, err := scanRelation(owner, row)
 			return thing{memory.Image{Relation: &r}, r.Version}, err
 		}
+	case "context":
+		return `SELECT ` + contextColumns + ` FROM contexts WHERE owner = ? AND id`, func(row scanner) (thing, error) {
+			c, err := scanContext(owner, row)
+			return thing{memory.Image{Context: &c}, c.Version}, err
+		}
+	case "conversation":
+		return `SELECT ` + conversationMarkColumns + ` FROM conversations WHERE owner = ? AND id`, scanConversationMark
 	}
 	return `SELECT id, status, version FROM turns WHERE owner = ? AND id`, func(row scanner) (thing, error) {
 		t := thing{Image: memory.Image{Turn: &memory.TurnMark{}}}
@@ -79,6 +86,10 @@ func (w *write) save(c memory.Change) error {
 		return w.saveRelation(after.Relation)
 	case after.Summary != nil:
 		return w.saveSummary(c.Before.Summary, after.Summary)
+	case after.Context != nil:
+		return w.saveContext(after.Context)
+	case after.Conversation != nil:
+		return w.saveConversationMark(after.Conversation)
 	default:
 		return w.saveMark(c.Before.Turn, after.Turn)
 	}
@@ -263,6 +274,10 @@ func stamped(i memory.Image, version int64) memory.Image {
 		s := *i.Summary
 		s.Version, s.CreatedAt = version, memory.Time(s.CreatedAt)
 		return memory.Image{Summary: &s}
+	case i.Context != nil:
+		c := *i.Context
+		c.Version, c.CreatedAt, c.UpdatedAt = version, memory.Time(c.CreatedAt), memory.Time(c.UpdatedAt)
+		return memory.Image{Context: &c}
 	}
 	return i
 }

@@ -177,8 +177,8 @@ func (w *where) run(owner memory.Owner, run string) {
 	w.and(`j.run = ?`, run)
 }
 
-// imageVersion is the version that wrote the image, 0 for a turn's mark, which
-// has none.
+// imageVersion is the version that wrote the image, 0 for the mark of a turn or a
+// conversation, which has none.
 func imageVersion(i memory.Image) int64 {
 	switch {
 	case i.Fact != nil:
@@ -191,6 +191,8 @@ func imageVersion(i memory.Image) int64 {
 		return i.Relation.Version
 	case i.Summary != nil:
 		return i.Summary.Version
+	case i.Context != nil:
+		return i.Context.Version
 	}
 	return 0
 }

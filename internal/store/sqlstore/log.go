@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -133,11 +134,12 @@ func (w *write) converse(c memory.Conversation, messages int) error {
 	if c.UpdatedAt = memory.Time(c.UpdatedAt); c.UpdatedAt.IsZero() {
 		c.UpdatedAt = w.at
 	}
-	err := w.exec(`INSERT INTO conversations (owner, `+conversationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	err := w.exec(`INSERT INTO conversations (owner, `+conversationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
 		ON CONFLICT (owner, id) DO UPDATE SET
-		title = CASE conversations.title WHEN '' THEN excluded.title ELSE conversations.title END,
+		title = CASE WHEN conversations.title = '' AND conversations.version = 0 THEN excluded.title ELSE conversations.title END,
 		message_count = conversations.message_count + excluded.message_count,
 		updated_at = CASE WHEN excluded.updated_at > conversations.updated_at THEN excluded.updated_at ELSE conversations.updated_at END`,
-		w.owner, c.ID, c.Project, c.Agent, c.Title, list(c.Contexts), c.Rules, messages, micros(c.CreatedAt), micros(c.UpdatedAt))
+		w.owner, c.ID, c.Project, c.Agent, c.Title, list(c.Contexts), c.Rules, messages, micros(c.CreatedAt), micros(c.UpdatedAt),
+		cmp.Or(c.Status, memory.Active))
 	return wrap("write the conversation", err)
 }

@@ -123,6 +123,10 @@ func (r *replicas) Relations(ctx context.Context, o memory.Owner, fact string, a
 	return r.any().Relations(ctx, o, fact, at)
 }
 
+func (r *replicas) Contexts(ctx context.Context, o memory.Owner, at memory.At, ids ...string) ([]memory.Context, error) {
+	return r.any().Contexts(ctx, o, at, ids...)
+}
+
 func (r *replicas) Changes(ctx context.Context, o memory.Owner, q memory.ChangeQuery) (memory.ChangePage, error) {
 	return r.any().Changes(ctx, o, q)
 }
