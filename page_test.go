@@ -3,6 +3,7 @@ package loci
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -51,6 +52,8 @@ func TestThePageStandsBesideTheAPIBehindTheSameGuard(t *testing.T) {
 	}{
 		"/":                 {http.StatusSeeOther, "text/html"},
 		"/signin":           {http.StatusOK, "text/html"},
+		"/playground":       {http.StatusSeeOther, "text/html"},
+		"/data/export":      {http.StatusSeeOther, "text/html"},
 		"/assets/page.js":   {http.StatusOK, "text/javascript"},
 		"/api/memory":       {http.StatusUnauthorized, "application/problem+json"},
 		"/v1/models":        {http.StatusUnauthorized, "application/json"},
@@ -63,6 +66,35 @@ func TestThePageStandsBesideTheAPIBehindTheSameGuard(t *testing.T) {
 		l.Handler().ServeHTTP(w, r)
 		if w.Code != want.status || !strings.HasPrefix(w.Header().Get("Content-Type"), want.kind) {
 			t.Errorf("GET %s: status %d in %s, want %d in %s", path, w.Code, w.Header().Get("Content-Type"), want.status, want.kind)
+		}
+	}
+}
+
+func TestThePlaygroundTalksThroughTheChatsOwnDoor(t *testing.T) {
+	l := openWith(t, map[string]string{})
+	post := func(path string, form url.Values) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodPost, "http://localhost"+path, strings.NewReader(form.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+		r.RemoteAddr = "127.0.0.1:1"
+		w := httptest.NewRecorder()
+		l.Handler().ServeHTTP(w, r)
+		return w
+	}
+	if w := post("/memories", url.Values{"content": {"User lives in Lisbon"}}); w.Code != http.StatusSeeOther {
+		t.Fatalf("remember: status %d: %s", w.Code, w.Body)
+	}
+	said := post("/playground", url.Values{"content": {"Where do I live?"}, "model": {"loci/recall"}, "conversation": {"page-1"}})
+	if said.Code != http.StatusSeeOther {
+		t.Fatalf("say: status %d: %s", said.Code, said.Body)
+	}
+	r := httptest.NewRequest(http.MethodGet, "http://localhost"+said.Header().Get("Location"), nil)
+	r.RemoteAddr = "127.0.0.1:1"
+	w := httptest.NewRecorder()
+	l.Handler().ServeHTTP(w, r)
+	for _, want := range []string{"Where do I live?", "From memory:", "You live in Lisbon", "Memory gave", "Forget this"} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("the chat lacks %q:\n%s", want, w.Body)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 // Package web is the page: a door for people, at / beside the API. It decodes,
 // calls the engine's verbs, and renders HTML; it decides nothing and keeps nothing
-// but what can be counted again from the journal.
+// but what can be counted again from the journal, which answers went out since the
+// server started (notes), and who guesses its key (guesses).
 //
 // Every view is whole without JavaScript: links, and forms that POST and come back
 // with 303. The script only makes that quick (it fetches the same pages and swaps
@@ -9,14 +10,21 @@
 // html/template escapes it, and no template declares anything safe.
 //
 //	/                     memories: list, search with why, edit, pin, forget, bulk
-//	/memories/{id}        one fact's life
+//	/memories/{id}        one fact's life, and what it is related to
+//	/profile              what is known as keys and values
 //	/review               what waits for a person
 //	/conversations[/{id}] transcripts, summaries, what was learned from each turn
 //	/traces/{id}          what one answer was given
+//	/playground           a chat, with what memory gave to each answer and learned of it
 //	/time                 memory as of a day, and what changed since
 //	/insights /jobs /settings
+//	/data[/export|/import] memory taken away and brought in; an import can be looked at before
+//	/erase /erased/{run}  what would be erased for good, and the receipt of what was
 //	/undo                 what an undo would take along
 //	/signin /signout /events /assets/…
+//
+// The playground talks to the chat's own door in process (Options.Chat), so that its
+// chats are as any client's. A temporary one is held by its page alone.
 //
 // Who asks is found out by [httpx.Guard], as for every door. A browser sends no
 // header of ours, so [Page.SignedIn] stands before the guard and turns the page's
