@@ -29,6 +29,7 @@ type LoadOptions struct {
 	Owners   int           // of the part zipf; 0: 1,000
 	Each     int           // turns of each of them; 0: 100
 	Only     []string      // of [Parts]; nil: all
+	Store    string        // address of an empty PostgreSQL database, measured beside SQLite; "": none
 }
 
 func (o LoadOptions) withDefaults() (LoadOptions, error) {
@@ -61,6 +62,10 @@ func (o LoadOptions) withDefaults() (LoadOptions, error) {
 	return o, nil
 }
 
+// onServers are the parts that are measured on a database server as well. How long the
+// program takes to start and what is on disk are not its own there.
+var onServers = []string{"bulk", "recall", "add", "learn", "proxy", "zipf"}
+
 // Load measures the program as it is used: `serve` as a process of its own on a
 // data folder of its own, asked over HTTP from this one. It calls report with each
 // row as it is known.
@@ -83,34 +88,66 @@ func Load(ctx context.Context, o LoadOptions, report func(Row)) (err error) {
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: max(o.Clients, proxyClients)}},
 	}
 	l.o.Program.Settings = append([]string{"log.level=error", "upstream.url=" + l.upstream.URL + "/v1"}, o.Program.Settings...)
+	sides := []*load{l}
+	if o.Store != "" {
+		sides = append(sides, l.onServer())
+	}
 	defer func() {
 		l.http.CloseIdleConnections()
 		l.upstream.Close()
-		err = errors.Join(err, l.stop(), os.RemoveAll(dir))
+		for _, side := range sides {
+			err = errors.Join(err, side.stop())
+		}
+		err = errors.Join(err, os.RemoveAll(dir))
 	}()
 	for _, step := range []struct {
 		parts []string // any of which asks for it
-		do    func(context.Context) error
+		do    func(*load, context.Context) error
 	}{
-		{[]string{"start", "memory"}, l.startEmpty},
-		{[]string{"start", "memory", "bulk", "disk", "recall", "rivals", "add", "learn", "proxy"}, l.bulk},
-		{[]string{"start", "memory", "disk", "recall", "rivals", "add", "learn", "proxy"}, l.startFull},
-		{[]string{"recall", "memory"}, l.recall},
-		{[]string{"rivals"}, l.rivals},
-		{[]string{"add"}, l.add},
-		{[]string{"learn"}, l.learn},
-		{[]string{"proxy"}, l.proxy},
-		{[]string{"disk"}, l.factsOnDisk},
-		{[]string{"zipf"}, l.zipf},
+		{[]string{"start", "memory"}, (*load).startEmpty},
+		{[]string{"start", "memory", "bulk", "disk", "recall", "rivals", "add", "learn", "proxy"}, (*load).bulk},
+		{[]string{"start", "memory", "disk", "recall", "rivals", "add", "learn", "proxy"}, (*load).startFull},
+		{[]string{"recall", "memory"}, (*load).recall},
+		{[]string{"rivals"}, (*load).rivals},
+		{[]string{"add"}, (*load).add},
+		{[]string{"learn"}, (*load).learn},
+		{[]string{"proxy"}, (*load).proxy},
+		{[]string{"disk"}, (*load).factsOnDisk},
+		{[]string{"zipf"}, (*load).zipf},
 	} {
-		if !slices.ContainsFunc(step.parts, l.wants) {
-			continue
-		}
-		if err := step.do(ctx); err != nil {
-			return err
+		for _, side := range sides {
+			if !slices.ContainsFunc(step.parts, side.wants) {
+				continue
+			}
+			if err := step.do(side, ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// onServer returns a run of what can be measured on a database server, beside l: part by
+// part it comes after l, and its rows are compared with l's.
+func (l *load) onServer() *load {
+	side := *l
+	side.dir, side.server = filepath.Join(l.dir, "server"), true
+	side.o.Only = slices.DeleteFunc(slices.Clone(l.o.Only), func(part string) bool { return !slices.Contains(onServers, part) })
+	side.o.Program.Env = []string{"LOCI_STORE=" + l.o.Store} // others may read what a command line has
+	floors := map[string]Row{}
+	report := l.report
+	key := func(r Row) string { return fmt.Sprint(r.Subject, r.Name, r.Clients) }
+	l.report = func(r Row) {
+		floors[key(r)] = r
+		report(r)
+	}
+	side.report = func(r Row) {
+		floor := floors[key(r)]
+		floor.Name = "SQLite"
+		r.Name += ", PostgreSQL"
+		report(r.over(floor))
+	}
+	return &side
 }
 
 // Serving is a server that another part of the program runs.
@@ -120,6 +157,7 @@ type Serving struct{ URL string }
 type load struct {
 	o        LoadOptions
 	dir      string // of everything that it keeps
+	server   bool   // whether memory is on a database server
 	report   func(Row)
 	upstream *upstream
 	http     *http.Client

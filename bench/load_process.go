@@ -18,6 +18,7 @@ import (
 type Program struct {
 	Path     string   // the executable
 	Settings []string // key=value, besides those that a measure needs; the last of equal keys counts
+	Env      []string // variables of its own, besides those that it is given anyway
 }
 
 // process is a loci that serves.
@@ -54,6 +55,7 @@ func (p Program) serve(ctx context.Context, data string) (*process, error) {
 			s.cmd.Env = append(s.cmd.Env, v)
 		}
 	}
+	s.cmd.Env = append(s.cmd.Env, p.Env...)
 	stderr, err := s.cmd.StderrPipe()
 	if err != nil {
 		return nil, err

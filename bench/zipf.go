@@ -24,9 +24,12 @@ func (l *load) zipf(ctx context.Context) error {
 	if err := l.fillMany(ctx); err != nil {
 		return err
 	}
-	bytes, err := diskUse(data)
-	if err != nil {
-		return err
+	var bytes int64
+	if !l.server {
+		var err error
+		if bytes, err = diskUse(data); err != nil {
+			return err
+		}
 	}
 	// Of a server that was just started no user is in memory.
 	if _, err := l.start(ctx, data); err != nil {
@@ -132,7 +135,9 @@ func (l *load) popular(ctx context.Context, clients int) error {
 // reportMany reports what the server takes with many users.
 func (l *load) reportMany(bytes int64) {
 	turns := float64(l.o.Owners * l.o.Each)
-	l.report(Row{Subject: "zipf", Name: "on disk while serving", Value: float64(bytes) / turns, Unit: "bytes a memory"})
+	if !l.server {
+		l.report(Row{Subject: "zipf", Name: "on disk while serving", Value: float64(bytes) / turns, Unit: "bytes a memory"})
+	}
 	if rss, peak, ok := resident(l.serving.cmd.Process.Pid); ok {
 		l.report(Row{Subject: "zipf", Name: "resident", Value: float64(rss) / mib, Unit: "MiB", Note: fmt.Sprintf("at most %.1f MiB so far", float64(peak)/mib)})
 	}

@@ -23,7 +23,8 @@ func benchLoad() *cobra.Command {
 			"Clients ask again when they were answered (a closed loop); what is compared takes turns. Settings given by --set go to that server;\n" +
 			"LOCI_ variables do not. Nothing of your own memory is touched.",
 		Example: "  loci bench load\n  loci bench load --memories 100000 --only start,memory,disk,recall\n" +
-			"  loci bench load --only rivals --svg recall.svg --json load.jsonl\n  loci bench load --only zipf --owners 10000 --each 100",
+			"  loci bench load --only rivals --svg recall.svg --json load.jsonl\n  loci bench load --only zipf --owners 10000 --each 100\n" +
+			"  loci bench load --only recall,add,learn --store postgres://loci@localhost/empty",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if o.Program.Path, err = os.Executable(); err != nil {
@@ -54,6 +55,7 @@ func benchLoad() *cobra.Command {
 	f.DurationVar(&o.Duration, "duration", 0, "longest of one measure, whatever --requests says (10s unless given)")
 	f.IntVar(&o.Owners, "owners", 0, "users of the part zipf (1000 unless given)")
 	f.IntVar(&o.Each, "each", 0, "turns of each of them (100 unless given)")
+	f.StringVar(&o.Store, "store", "", "measure beside SQLite on this `address` of an empty PostgreSQL database")
 	f.StringSliceVar(&o.Only, "only", nil, "parts to measure, with commas (all unless given)")
 	f.StringVar(&jsonFile, "json", "", "write the rows as JSON lines to this `file`")
 	f.StringVar(&svgFile, "svg", "", "draw histograms of recall into this `file`")

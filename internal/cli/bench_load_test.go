@@ -87,6 +87,25 @@ func TestBenchLoadMeasuresEveryPart(t *testing.T) {
 	}
 }
 
+// TestBenchLoadMeasuresAServerBesideSQLite asks for parts that a database server has and
+// for one that it has not.
+func TestBenchLoadMeasuresAServerBesideSQLite(t *testing.T) {
+	_, rows, _ := benchLoadRun(t, "--store", pgtest.Schema(t), "--only", "bulk,recall,add,start,zipf")
+	beside := map[string]int{}
+	for _, r := range rows {
+		subject := r["subject"].(string)
+		if !strings.HasSuffix(r["name"].(string), ", PostgreSQL") {
+			continue
+		}
+		if beside[subject]++; r["floor"] != "SQLite" || r["ratio"] == nil {
+			t.Errorf("row %v is not compared with SQLite", r)
+		}
+	}
+	if beside["bulk"] != 1 || beside["recall"] != 4 || beside["add"] != 2 || beside["zipf"] < 5 || beside["start"] != 0 {
+		t.Errorf("got %v rows of the server", beside)
+	}
+}
+
 func TestBenchLoadMeasuresOnlyWhatIsAsked(t *testing.T) {
 	_, rows, _ := benchLoadRun(t, "--only", "recall,add")
 	if len(rows) == 0 {
