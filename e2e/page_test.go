@@ -322,6 +322,28 @@ func TestPageLeavesNothingOfATemporaryChat(t *testing.T) {
 	}
 }
 
+func TestPageStopsAnAnswer(t *testing.T) {
+	t.Parallel()
+	words, gone := make(chan string, 1), make(chan struct{})
+	words <- "Once "
+	up := newUpstream(t, streams(words, gone))
+	up.at["/v1/models"] = replies(http.StatusOK, nil, `{"object":"list","data":[{"id":"scripted","object":"model"}]}`)
+	l := serve(t, t.TempDir(), up.setting())
+	b := browse(t, l, deskWidth, deskHeight)
+	b.open("/playground")
+	b.say("Tell me a story.")
+	b.see(".r-assistant", "Once")
+	b.click("[data-stop]")
+	<-gone
+	b.until("it has come to its end", `speaking === null && !document.querySelector(".speaking")`)
+	b.see("#talk", "Tell me a story.")
+	b.say("Go on.")
+	b.see(".exchange:last-child .r-assistant", acknowledged("Go on."))
+	if turns := l.turns(t, nil); len(turns) < 3 {
+		t.Errorf("%d turns are kept", len(turns))
+	}
+}
+
 func TestPageErasesForGoodOnceThatIsTyped(t *testing.T) {
 	t.Parallel()
 	l := serve(t, t.TempDir())
