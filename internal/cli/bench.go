@@ -13,7 +13,7 @@ import (
 
 func benchmark() *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Measure Loci on this machine"}
-	cmd.AddCommand(benchLoad(), benchRetrieval(), benchLearn())
+	cmd.AddCommand(benchLoad(), benchRetrieval(), benchLearn(), benchSize())
 	return cmd
 }
 
