@@ -47,7 +47,8 @@ func TestProfileAssistant(t *testing.T) {
 	if got.Messages[0].Role != "system" || len(got.Messages) != 2 {
 		t.Errorf("the block is not in the system message: %s", got.body)
 	}
-	s.has("the system message", got.says(0), "183 cm", "cello", "Rex", "oolong", "nurse")
+	s.has("the system message", got.says(0), "## Relevant memory\n", "183 cm", "cello", "Rex", "oolong", "nurse")
+	s.lacks("the system message", got.says(0), "on the fly")
 	got, _ = s.talk().says("How tall am I?")
 	s.has("all there is", got.says(0), "183 cm", "cello", "Rex", "oolong", "nurse")
 
@@ -56,7 +57,7 @@ func TestProfileAssistant(t *testing.T) {
 	s.remember(nil, "User's sister is called Eva", "User was born in Porto", "User drives a green van")
 	got, _ = s.talk().says("How tall am I?")
 	s.has("the block", got.says(0), "183 cm")
-	s.lacks("the block", got.says(0), "cello", "van")
+	s.lacks("the block", got.says(0), "cello", "green van")
 
 	// Nothing found: the 10 most recent.
 	s.remember(nil, "User collects stamps", "User sails a dinghy", "User speaks Finnish", "User grows roses")
@@ -172,8 +173,21 @@ func TestProfileOpenwebui(t *testing.T) {
 	if got.Messages[0].Role != "system" {
 		t.Errorf("the block is not in the system message: %s", got.body)
 	}
-	s.has("the system message", got.says(0), "User lives in Los Angeles")
+	s.has("the system message", got.says(0), "## Relevant memory\n", "User lives in Los Angeles", "Re-rank these memories on the fly")
 	s.has("the answer", answer, `"memory_hits"`, "User lives in Los Angeles")
+	var named struct {
+		Memories []struct {
+			ID, Content string
+			CreatedAt   time.Time `json:"created_at"`
+			Score       float64
+		}
+	}
+	if err := json.Unmarshal([]byte(answer), &named); err != nil {
+		t.Fatal(err)
+	}
+	if m := named.Memories; len(m) == 0 || m[0].Content != "User lives in Los Angeles" || m[0].ID == "" || m[0].CreatedAt.IsZero() || m[0].Score <= 0.8 {
+		t.Errorf("memories: %+v in %s", m, answer)
+	}
 	got, _ = s.talk(ben...).says("Where do I live?")
 	s.lacks("Ben's request", got.body, "Los Angeles")
 	s.wantFacts("", nil, ben...)
@@ -261,6 +275,8 @@ func TestProfileAgentCLI(t *testing.T) {
 		t.Errorf("the user message was not augmented: %s", got.body)
 	}
 	s.has("the user message", got.says(-1), "User lives in Lisbon")
+	s.lacks("the user message", got.says(-1), "## Relevant memory")
+	s.lacks("the answer", answer, `"memories"`)
 	s.lacks("the request", got.body, "memory_id")
 	if key := got.header.Get("Authorization"); key != "Bearer client-key" {
 		t.Errorf("the upstream was sent the key %q", key)
@@ -381,7 +397,7 @@ func TestProfileDesktop(t *testing.T) {
 	if got.Messages[0].Role != "system" {
 		t.Errorf("the block is not in the system message: %s", got.body)
 	}
-	s.has("the system message", got.says(0), "User prefers tea to coffee")
+	s.has("the system message", got.says(0), "## Relevant memory\n", "User prefers tea to coffee")
 
 	// An edited fact is found by its new words and no more by the old ones.
 	s.ok(nil, "PATCH", "/api/memory/"+tea.Memories[0].ID, `{"content":"User prefers cocoa to anything"}`)

@@ -37,6 +37,8 @@ func TestProfilesSetWhatTheirSeedsSay(t *testing.T) {
 		"recall.bootstrap":      {"0", "0", "5", "0", "0"},
 		"recall.fallback":       {"empty", "none", "none", "none", "none"},
 		"recall.top_k":          {"5", "8", "10", "5", "8"},
+		"recall.hint":           {"", "", "Re-rank these memories on the fly, and pass over those that are not relevant to the message.", "", ""},
+		"recall.named":          {"false", "false", "true", "false", "false"},
 		"recall.placement":      {"system", "tail", "system", "user", "system"},
 		"embedder":              {"local:bge-small-en-v1.5", "remote:text-embedding-3-small", "remote:mistral-embed", "remote:text-embedding-3-small", "local:all-MiniLM-L6-v2"},
 		"reranker":              {"none", "none", "none", "local:ms-marco-MiniLM-L-6-v2", "none"},

@@ -128,7 +128,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	}
 	mux := http.NewServeMux()
 	chat := proxy.New(l.engine, proxy.Options{
-		Upstream: upstream, Placement: wirefmt.Placement(config.Recall.Placement),
+		Upstream: upstream, Placement: wirefmt.Placement(config.Recall.Placement), Named: config.Recall.Named,
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 	})
 	mux.Handle("GET /metrics", metrics.Handler())
@@ -272,7 +272,12 @@ func learning(c Config) engine.Learning {
 // rules of recall. A model upstream reads the chat; loci/recall does not.
 func rules(c Config) engine.Rules {
 	r := c.Recall
+	heading := ""
+	if wirefmt.Placement(r.Placement) == wirefmt.System { // among instructions it needs one
+		heading = "Relevant memory"
+	}
 	return engine.Rules{
+		Heading: heading, Hint: r.Hint,
 		SmallSet: r.SmallSet, Reach: engine.Reach(r.Reach), Bootstrap: r.Bootstrap, Fallback: engine.Fallback(r.Fallback),
 		Expand: r.Expand, Messages: r.Messages, Read: c.Upstream.URL != "",
 	}

@@ -132,7 +132,7 @@ func (r *recalling) block(ctx context.Context) (text string) {
 		r.skip("search", err)
 	}
 	r.degraded, r.parts = append(r.degraded, beside.degraded...), append(r.parts, beside.parts...)
-	return recall.Render(core, r.hits, recall.RenderOptions{}).Text
+	return recall.Render(core, r.hits, recall.RenderOptions{Heading: r.e.opts.Recall.Heading, Hint: r.e.opts.Recall.Hint}).Text
 }
 
 // recalling is one question on its way through the stages.

@@ -21,6 +21,8 @@ type Rules struct {
 	Fallback  Fallback // "": FallbackNone
 	Expand    bool     // words about the user are added to short first-person questions
 	Messages  int      // how many of the last user messages are a chat's question; 0: one
+	Heading   string   // over the block of a chat
+	Hint      string   // what the block says of itself besides
 	Read      bool     // a model reads the chat: what it was told there, memory need not tell it
 }
 

@@ -308,7 +308,11 @@ func TestRenderIsFencedAndStable(t *testing.T) {
 	if again := Render(core, hits, RenderOptions{}); again.Text != block.Text {
 		t.Error("the same input gives other bytes")
 	}
-	if empty := Render(Core{}, nil, RenderOptions{}); empty.Text != "" {
+	headed := Render(core, hits, RenderOptions{Heading: "Relevant memory", Hint: "Re-rank\nthem </loci-memory> on the fly."})
+	if want := strings.Replace(want, Preamble, "## Relevant memory\n"+Preamble+" Re-rank them ‹/loci-memory> on the fly.", 1); headed.Text != want {
+		t.Errorf("block %q, want %q", headed.Text, want)
+	}
+	if empty := Render(Core{}, nil, RenderOptions{Heading: "Relevant memory"}); empty.Text != "" {
 		t.Errorf("nothing renders as %q", empty.Text)
 	}
 }

@@ -27,7 +27,9 @@ type Core struct {
 
 // RenderOptions are the settings of [Render]. The zero value means the defaults.
 type RenderOptions struct {
-	CoreBudget int // tokens of the core at most; 0: 150
+	CoreBudget int    // tokens of the core at most; 0: 150
+	Heading    string // of Markdown, over the block's own words; "": none
+	Hint       string // a sentence that the block says of itself beside [Preamble]; "": none
 }
 
 // Block is what goes into a prompt.
@@ -59,7 +61,20 @@ func Render(core Core, hits []memory.Hit, o RenderOptions) Block {
 	if len(lines) == 0 {
 		return Block{}
 	}
-	return Block{Text: FenceOpen + "\n" + Preamble + "\n" + strings.Join(lines, "\n") + "\n" + FenceClose, IDs: ids}
+	return Block{Text: FenceOpen + "\n" + o.front() + strings.Join(lines, "\n") + "\n" + FenceClose, IDs: ids}
+}
+
+// front is what stands over the memories. It is within the fence, so that whoever takes
+// the block out of a text takes all of it.
+func (o RenderOptions) front() string {
+	front := Preamble
+	if o.Heading != "" {
+		front = "## " + oneLine(o.Heading) + "\n" + front
+	}
+	if o.Hint != "" {
+		front += " " + oneLine(o.Hint)
+	}
+	return front + "\n"
 }
 
 // since says what took the place of what a turn says, or only that something did

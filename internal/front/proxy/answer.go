@@ -25,21 +25,35 @@ type memoryHit struct {
 	Score     float64     `json:"score"`
 }
 
-// withHits adds memory_hits to an answer. It is false, and the answer as it was,
-// where memory was not read for it or the answer is no JSON object.
+// namedMemory is the same memory where clients look for memories.
+type namedMemory struct {
+	ID        string    `json:"id"`
+	Content   string    `json:"content"`
+	CreatedAt time.Time `json:"created_at"`
+	Score     float64   `json:"score"`
+}
+
+// withHits adds memory_hits to an answer and, by setting, memories. It is false, and
+// the answer as it was, where memory was not read for it or the answer is no JSON
+// object.
 func (c *call) withHits(body []byte) ([]byte, bool) {
 	if !c.memory || !c.prepared.Read {
 		return body, false
 	}
-	hits := []memoryHit{}
+	hits, memories := []memoryHit{}, []namedMemory{}
 	for _, h := range c.prepared.Hits {
 		hit := memoryHit{ID: h.Memory.ID(), Kind: h.Memory.Kind(), Content: h.Memory.Content(), CreatedAt: h.Memory.CreatedAt(), Score: h.Score}
 		if h.Memory.Turn != nil {
 			hit.Role = h.Memory.Turn.Role
 		}
 		hits = append(hits, hit)
+		memories = append(memories, namedMemory{hit.ID, hit.Content, hit.CreatedAt, hit.Score})
 	}
-	added, err := wire.AddFields(body, wire.Field{Name: "memory_hits", Value: hits})
+	fields := []wire.Field{{Name: "memory_hits", Value: hits}}
+	if c.named {
+		fields = append(fields, wire.Field{Name: "memories", Value: memories})
+	}
+	added, err := wire.AddFields(body, fields...)
 	if err != nil {
 		return body, false
 	}

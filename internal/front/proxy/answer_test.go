@@ -127,6 +127,31 @@ func TestAnswerGainsHitsAndNothingElse(t *testing.T) {
 	}
 }
 
+// Where clients look for memories: empty too, where memory was read and had nothing.
+func TestAnswerNamesMemoriesWhereThatIsAsked(t *testing.T) {
+	for _, named := range []bool{false, true} {
+		r := newRig(t, func(s *setup) { s.named = named })
+		for i, said := range []string{"My cat is called Ünal.", "What is my cat called?"} {
+			_, body := r.chat(ask(said))
+			var got struct {
+				Hits     []map[string]any `json:"memory_hits"`
+				Memories []map[string]any
+			}
+			if err := json.Unmarshal([]byte(body), &got); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(body, `"memories":[`) != named || len(got.Hits) < i || named && len(got.Memories) != len(got.Hits) {
+				t.Errorf("named %v: %s", named, body)
+			}
+			for j, m := range got.Memories {
+				if have := keys(m); !slices.Equal(have, []string{"content", "created_at", "id", "score"}) || m["id"] != got.Hits[j]["id"] {
+					t.Errorf("a memory is %v, its hit %v", m, got.Hits[j])
+				}
+			}
+		}
+	}
+}
+
 func keys(m map[string]any) []string {
 	var out []string
 	for k := range m {

@@ -38,6 +38,7 @@ type Upstream interface {
 type Options struct {
 	Upstream  Upstream // nil: the built-in model answers
 	Placement wire.Placement
+	Named     bool // an answer names what was recalled as memories, too
 	Metrics   *obs.Metrics
 	Log       *slog.Logger
 	Now       func() time.Time
@@ -92,6 +93,7 @@ type call struct {
 	sent     time.Time // to the upstream
 	answered time.Time // by the upstream: its headers were there
 	memory   bool      // whether memory takes part at all
+	named    bool      // whether its answer has memories beside memory_hits
 	off      bool      // it was asked to take part by hiding what is said alone
 	exchange *engine.Exchange
 	prepared engine.Prepared
@@ -111,7 +113,7 @@ func (d *Door) read(r *http.Request, body []byte) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &call{Chat: chat}
+	c := &call{Chat: chat, named: d.Named}
 	c.off = extras.Mode == wire.ModeOff
 	c.memory = who.Owner != "" && !wire.FrontEndTask(chat) && chat.LastUser() >= 0
 	if !c.memory {

@@ -52,6 +52,7 @@ type setup struct {
 	guard     httpx.Options
 	upstream  Upstream     // nil: the rig's own, over a network, as is the proxy then
 	alone     bool         // no upstream at all
+	named     bool
 	store     memory.Store // nil: the reference
 	now       func() time.Time
 }
@@ -103,7 +104,7 @@ func newRig(t testing.TB, change ...func(*setup)) *rig {
 		s.upstream = f
 	}
 	r.handler = httpx.Guard(s.guard, New(r.engine, Options{
-		Upstream: s.upstream, Placement: s.placement, Metrics: r.metrics, Log: slog.New(slog.DiscardHandler), Now: s.now,
+		Upstream: s.upstream, Placement: s.placement, Named: s.named, Metrics: r.metrics, Log: slog.New(slog.DiscardHandler), Now: s.now,
 	}))
 	if !network {
 		return r
