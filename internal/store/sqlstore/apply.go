@@ -133,6 +133,7 @@ func (w *write) record(kind string, author memory.Author, r memory.Receipt) erro
 	if err != nil {
 		return err
 	}
+	w.leaves(`SELECT version FROM runs WHERE owner = ? AND id = ? AND version = ? AND at = ?`, w.owner, r.Run, r.Version, micros(r.At))
 	err = w.exec(`INSERT INTO runs (owner, id, kind, author, version, at, changes) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		w.owner, r.Run, kind, by, r.Version, micros(r.At), r.Changes)
 	return wrap("record the run", err)

@@ -114,6 +114,7 @@ func (w *write) turn(t memory.Turn) (bool, error) {
 	}
 	if n > 0 {
 		w.wrote[t.ID] = true
+		w.leaves(`SELECT version FROM turns WHERE owner = ? AND id = ? AND version = ? AND recorded_at = ?`, w.owner, t.ID, t.Version, micros(t.RecordedAt))
 		if t.Status == memory.Retired {
 			if err := w.bury(w.owner, t.ID, t.Role, t.Content); err != nil {
 				return false, err

@@ -25,6 +25,7 @@ const (
 	// What the server is asked to end, so that nothing of ours holds others up for
 	// long. An address may say otherwise.
 	statementTimeout = 30 * time.Second
+	connectTimeout   = 5 * time.Second
 	idleTimeout      = 60 * time.Second // within a transaction
 	// idleConn is how long a connection is kept that nobody uses.
 	idleConn = 5 * time.Minute
@@ -68,6 +69,9 @@ func parseAddress(address string) (*pgx.ConnConfig, int, error) {
 			return nil, 0, memory.Errorf(memory.Invalid, "%s: %q is not possible; it is a number of at least %d", poolParam, text, fewestConns)
 		}
 	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = connectTimeout
+	}
 	for name, value := range map[string]string{
 		"application_name":                    "loci",
 		"statement_timeout":                   strconv.FormatInt(statementTimeout.Milliseconds(), 10),
@@ -92,10 +96,10 @@ func openPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Opti
 		db.SetConnMaxIdleTime(idleConn)
 		return db
 	}
-	w := &server{db: open(writes), into: into, now: o.Now, failpoint: o.failpoint}
-	if err := w.prepare(ctx); err != nil {
-		return nil, errors.Join(err, w.db.Close())
+	if err := prepareServer(ctx, config); err != nil {
+		return nil, err
 	}
+	w := &server{db: open(writes), into: into, now: o.Now, failpoint: o.failpoint}
 	s := &Store{commits: w, known: nothingKnown(), release: func() error { return nil }}
 	s.reads, s.follows = newReader(open(reads), reads, into), newReader(open(follows), follows, into)
 	w.reads = s.reads
@@ -106,15 +110,18 @@ func openPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Opti
 	return s, nil
 }
 
-// prepare brings the schema up to date. Stores that are opened at once do so one after
-// the other.
-func (p *server) prepare(ctx context.Context) error {
-	conn, err := p.db.Conn(ctx)
+// prepareServer brings the schema up to date, however long that takes. Stores that are
+// opened at once do so one after the other.
+func prepareServer(ctx context.Context, config *pgx.ConnConfig) (err error) {
+	patient := config.Copy()
+	patient.RuntimeParams["statement_timeout"] = "0"
+	db := stdlib.OpenDB(*patient)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	conn, err := db.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	// It has a lock and settings that none in the pool should have.
-	defer (&session{conn: conn}).drop()
+	defer conn.Close() //nolint:errcheck // the lock ends with it and the pool
 	var version int
 	if err := conn.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int`).Scan(&version); err != nil {
 		return err
@@ -122,13 +129,29 @@ func (p *server) prepare(ctx context.Context) error {
 	if version < oldestServer {
 		return memory.Errorf(memory.Unavailable, "the server is PostgreSQL %d; it takes %d or later", version/10_000, oldestServer/10_000)
 	}
-	if _, err := conn.ExecContext(ctx, `SET statement_timeout = 0`); err != nil {
+	if done, err := upToDate(ctx, conn); err != nil || done {
 		return err
 	}
 	if _, err := conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, migrationLock); err != nil {
 		return fmt.Errorf("wait for those who bring the schema up to date: %w", err)
 	}
-	return migrate(ctx, p.db, goose.DialectPostgres, "postgres")
+	return migrate(ctx, db, goose.DialectPostgres, "postgres")
+}
+
+// upToDate reports whether the schema has all steps and no others, so that most starts
+// wait for nobody.
+func upToDate(ctx context.Context, conn *sql.Conn) (bool, error) {
+	steps, err := migrations.ReadDir("migrations/postgres")
+	if err != nil {
+		return false, err
+	}
+	var there bool
+	if err := conn.QueryRowContext(ctx, `SELECT to_regclass('goose_db_version') IS NOT NULL`).Scan(&there); err != nil || !there {
+		return false, err
+	}
+	var current int
+	err = conn.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version`).Scan(&current)
+	return current == len(steps), err // they are numbered from 1
 }
 
 // describe asks what [Store.About] and [Store.Identity] say.

@@ -3,6 +3,7 @@ package sqlstore_test
 import (
 	"context"
 	"errors"
+	"os"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -60,6 +61,9 @@ func TestPostgresReopen(t *testing.T) {
 }
 
 func TestPostgresHistory(t *testing.T) {
+	if os.Getenv("LOCI_HISTORIES") == "" { // each takes a server far longer than a file
+		t.Setenv("LOCI_HISTORIES", "8")
+	}
 	storetest.RunHistory(t, func(_ *testing.T, now func() time.Time) memory.Store {
 		return inmem.Open(inmem.Options{Now: now})
 	}, openReplicas)

@@ -95,9 +95,10 @@ type claiming struct {
 
 // start leases a job that is queued.
 func (t *tx) start(now time.Time, owner memory.Owner, id string, lease time.Duration) (memory.Job, error) {
-	until := micros(memory.Time(now.Add(lease)))
+	until, token := micros(memory.Time(now.Add(lease))), rand.Text()
+	t.leaves(`SELECT attempts FROM jobs WHERE owner = ? AND id = ? AND token = ?`, owner, id, token)
 	job, err := scanJob(row{t, `UPDATE jobs SET state = 'running', token = ?, lease_until = ? WHERE owner = ? AND id = ?
-		RETURNING ` + jobColumns, []any{rand.Text(), until, owner, id}})
+		RETURNING ` + jobColumns, []any{token, until, owner, id}})
 	t.queue(func(d *due) { d.started(line{job.Owner, job.Kind}, job.ID, until) })
 	return job, wrap("claim a job", err)
 }
@@ -151,6 +152,7 @@ func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome)
 		if err != nil {
 			return err
 		}
+		t.leaves(`SELECT attempts FROM jobs WHERE owner = ? AND id = ? AND token <> ?`, held.Owner, held.Job, held.Token)
 		if o.Done {
 			return t.complete(held.Owner, held.Job)
 		}
@@ -218,6 +220,7 @@ func (s *Store) Requeue(ctx context.Context, owner memory.Owner, job string) err
 		if err != nil {
 			return err
 		}
+		t.leaves(`SELECT attempts FROM jobs WHERE owner = ? AND id = ? AND state <> 'parked'`, owner, job)
 		err = t.exec(`UPDATE jobs SET state = 'queued', attempts = 0, error = '', run_at = ? WHERE owner = ? AND id = ?`,
 			micros(now), owner, job)
 		t.queue((*due).forget)

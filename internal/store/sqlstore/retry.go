@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,6 +47,10 @@ func persist(ctx context.Context, patience time.Duration, do func() (again bool,
 
 // passes reports whether the same may succeed a little later: nothing of it was done.
 func passes(err error) bool {
+	var nothing *notDone
+	if errors.As(err, &nothing) {
+		return true
+	}
 	var e *pgconn.PgError
 	if !errors.As(err, &e) {
 		return lost(err)
@@ -62,9 +67,15 @@ func passes(err error) bool {
 }
 
 // cutOff reports whether the server ended the connection: it is shut down, restarts,
-// or somebody had it do so.
+// found it idle for too long, or somebody had it do so.
 func cutOff(e *pgconn.PgError) bool {
-	return e.Code == "57P01" || e.Code == "57P02" || e.Code == "57P03" || strings.HasPrefix(e.Code, "08")
+	return slices.Contains([]string{"57P01", "57P02", "57P03", "57P05", "25P03"}, e.Code) || strings.HasPrefix(e.Code, "08")
+}
+
+// refused reports whether the server said no, so that nothing was done.
+func refused(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && !cutOff(e)
 }
 
 // lost reports whether the connection broke or could not be made.

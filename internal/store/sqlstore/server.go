@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/loci-memory/loci/memory"
@@ -70,16 +71,19 @@ func (p *server) hold(ctx context.Context, owner memory.Owner, how taking, do fu
 		a := &attempt{server: p, owner: owner, how: how}
 		err := a.run(ctx, do)
 		held = a.held
-		if err != nil && a.committing && lost(err) {
-			err = p.outcome(ctx, a.id, err)
+		if err != nil && a.committing && !refused(err) {
+			err = p.outcome(ctx, a, err)
 		}
 		if a.queued {
 			p.bell.ring()
 		}
 		return true, err
 	})
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return held, ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded): // it is ours
+		return held, memory.Errorf(memory.Unavailable, "the database took too long to write: %w", err)
 	}
 	return held, err
 }
@@ -90,7 +94,8 @@ type attempt struct {
 	owner memory.Owner
 	how   taking
 
-	id         string // of the transaction, as the server has it
+	id         string    // of the transaction, as the server has it
+	witness    statement // of what it did
 	held       bool
 	queued     bool // a job was
 	committing bool // the server was told to commit
@@ -120,6 +125,7 @@ func (a *attempt) run(ctx context.Context, do func(*tx) error) error {
 		s.rollback(ctx)
 		return err
 	}
+	a.witness = t.witness
 	a.point(beforeCommit)
 	if err := a.commit(within, t); err != nil {
 		s.rollback(ctx)
@@ -253,22 +259,50 @@ func raw(s *session, do func(*pgx.Conn) error) error {
 }
 
 // outcome finds out whether a transaction was committed whose connection was lost while
-// it was told to: nil if it was, cause if it was not and may be done again.
-func (p *server) outcome(ctx context.Context, id string, cause error) error {
-	unknown := memory.Errorf(memory.Unavailable, "whether it was written is not known: %v", cause)
-	var state sql.NullString
-	err := persist(context.WithoutCancel(ctx), writePatience, func() (bool, error) {
-		err := p.db.QueryRowContext(context.WithoutCancel(ctx), `SELECT pg_xact_status($1::text::xid8)`, id).Scan(&state)
-		if err == nil && state.String == "in progress" {
-			err = driver.ErrBadConn // look again
+// it was told to: nil if it was, cause if it was not and may be done again. A server that
+// crashed gives the numbers of transactions that left nothing on its disk to others: what
+// is committed under ours has to have left what ours leaves.
+func (p *server) outcome(ctx context.Context, a *attempt, cause error) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), writePatience)
+	defer stop()
+	committed := false
+	err := persist(ctx, writePatience, func() (bool, error) {
+		var state sql.NullString
+		err := p.db.QueryRowContext(ctx, `SELECT pg_xact_status($1::text::xid8)`, a.id).Scan(&state)
+		var e *pgconn.PgError
+		switch {
+		case errors.As(err, &e) && e.Code == "22023": // of the future: it was never heard of
+			return true, nil
+		case err != nil:
+			return true, err
+		case state.String == "in progress":
+			return true, driver.ErrBadConn // look again
+		case state.String == "aborted":
+			return true, nil
+		case state.String != "committed":
+			return true, errors.New("it is too long ago")
+		case a.witness.text == "":
+			committed = true
+			return true, nil
+		}
+		found, err := p.db.QueryContext(ctx, p.into.text(a.witness.text), p.into.values(a.witness.args)...)
+		if err == nil {
+			committed = found.Next()
+			err = errors.Join(found.Err(), found.Close())
 		}
 		return true, err
 	})
 	switch {
-	case err == nil && state.String == "committed":
+	case err != nil:
+		return memory.Errorf(memory.Unavailable, "whether it was written is not known: %v", cause)
+	case committed:
 		return nil
-	case err == nil && state.String == "aborted":
-		return cause
 	}
-	return unknown
+	return &notDone{cause}
 }
+
+// notDone is the error of a transaction that is known to have done nothing.
+type notDone struct{ cause error }
+
+func (n *notDone) Error() string { return n.cause.Error() }
+func (n *notDone) Unwrap() error { return n.cause }

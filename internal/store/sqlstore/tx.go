@@ -15,6 +15,7 @@ type tx struct {
 
 	later   []statement  // that a server is still to be told of
 	locked  *head        // of the owner that the transaction is for; nil: see the database
+	witness statement    // finds a row if this transaction was committed; without one, see its number
 	headOf  memory.Owner // who was written for; "" for nobody
 	head    int64        // the version since
 	changed []string     // ids of memories that were written
@@ -95,7 +96,10 @@ func (t *tx) take() []statement {
 	return waiting
 }
 
-// statement is one in the words of a server.
+// leaves says by which row a server's transaction is known again. It is in our words.
+func (t *tx) leaves(query string, args ...any) { t.witness = statement{query, args} }
+
+// statement is one with its arguments.
 type statement struct {
 	text string
 	args []any

@@ -172,6 +172,7 @@ func find() (string, error) {
 // script makes a database and serves it until its standard input ends, which it does
 // when the tests do, however they do.
 const script = `set -e
+trap '' TERM INT HUP # which whoever ends the tests may send to all
 "$1/initdb" -D "$2/data" -U loci -A trust -E UTF8 --locale=C --no-sync >"$2/log" 2>&1
 "$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c max_connections=300 -c shared_buffers=128MB -c jit=off \
 	-c fsync=off -c full_page_writes=off -c max_wal_size=1GB $3 >>"$2/log" 2>&1 </dev/null &
