@@ -100,6 +100,8 @@ type Engine struct {
 	pauses  pauses
 	giving  vectoring
 
+	passages passageCache
+
 	background sync.WaitGroup // what was begun for a chat and may outlast it
 }
 

@@ -31,6 +31,7 @@ func (e *Engine) erase(ctx context.Context, owner memory.Owner, run string, gone
 			erasing.Jobs = append(erasing.Jobs, summaryJob(owner, s.Scope.Conversation, run))
 		}
 	}
+	e.passages.forget(owner)
 	receipt, err := eraser.Erase(ctx, owner, erasing, ids...)
 	// Indexes keep words as well, in memory and on disk. Where one could not be told,
 	// the store does: what it followed so far is gone.

@@ -60,6 +60,8 @@ type Exchange struct {
 	here         string          // the conversation as Open found it, "" if it did not, and
 	carried      map[string]bool // what the request holds of it; both are not written again
 	conversation memory.Conversation
+	deleted      *memory.ConversationMark // of a conversation that was deleted and goes on
+	contexts     []memory.Context         // attached to it
 	mode         dialog.Mode
 	at           dialog.Alignment
 	chain        string // of the last user message's turn, "" without one
@@ -131,6 +133,9 @@ func (x *Exchange) place(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := x.attach(ctx, id); err != nil {
+		return err
+	}
 	now := x.e.now()
 	x.conversation = memory.Conversation{
 		ID: id, Owner: x.in.Owner, Project: x.in.Extras.Project, CreatedAt: now, UpdatedAt: now,
@@ -142,6 +147,33 @@ func (x *Exchange) place(ctx context.Context) error {
 	x.chain = chainOf(x.at, turns, x.in.Chat.LastUser())
 	x.placed = true
 	return nil
+}
+
+// attach reads what is attached to the conversation, and whether it was deleted.
+func (x *Exchange) attach(ctx context.Context, id string) error {
+	page, err := x.e.Store.Conversations(ctx, x.in.Owner, memory.ConversationQuery{IDs: []string{id}})
+	if err != nil || len(page.Conversations) == 0 {
+		return err
+	}
+	known := page.Conversations[0]
+	if x.deleted = nil; known.Status == memory.Retired {
+		mark := known.Mark()
+		x.deleted = &mark
+		return nil
+	}
+	x.contexts, err = x.e.contextsNamed(ctx, x.in.Owner, known.Contexts)
+	return err
+}
+
+// comesBack returns the change by which a conversation that was deleted and goes on is
+// there again, without what was said in it before.
+func (x *Exchange) comesBack() []memory.Change {
+	if x.deleted == nil {
+		return nil
+	}
+	mark := *x.deleted
+	mark.Status = memory.Active
+	return []memory.Change{{Action: memory.ActionRestore, After: memory.Image{Conversation: &mark}, Reason: "the chat goes on", Author: byDialog}}
 }
 
 // chainOf returns the chain of a message's turn, stored or new.
@@ -270,6 +302,10 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 		Carries: len(x.in.Chat.Messages),
 	})
 	<-x.placing
+	if x.placed && len(x.contexts) > 0 {
+		x.prepared.Block = recall.WithContexts(x.prepared.Block, x.contexts, 0)
+		x.e.amend(ctx, x.in.Owner, x.prepared.Trace, func(t *memory.Trace) { t.Block = x.prepared.Block })
+	}
 	if x.unplaced != nil {
 		x.e.degrade(ctx, x.in.Owner, x.prepared.Trace, fmt.Sprintf("conversation: %v", x.unplaced))
 	}
@@ -365,6 +401,7 @@ func (x *Exchange) storeQuestion(ctx context.Context) error {
 	if len(batch.Turns) == 0 && len(batch.Marks) == 0 {
 		return nil
 	}
+	batch.Marks = append(batch.Marks, x.comesBack()...)
 	x.moved = slices.Concat(x.at.Leave, x.at.Rejoin)
 	if err := x.hideForgotten(ctx, batch.Turns); err != nil {
 		return err

@@ -54,8 +54,12 @@ var errSaid = memory.Errorf(memory.Invalid, "what was said is not edited: delete
 // same words meanwhile; [memory.Duplicate]: another live fact says it.
 func (e *Engine) TakeFile(ctx context.Context, edit FileEdit) (target string, err error) {
 	switch was, says := edit.Was, edit.Says; {
+	case says.Conversation != nil && was.Conversation != nil:
+		return e.chatFile(ctx, edit)
 	case says.Conversation != nil || was.Conversation != nil:
-		return "", memory.Errorf(memory.Invalid, "a conversation is not edited by its file")
+		return "", memory.Errorf(memory.Invalid, "a conversation is neither begun nor ended by its file")
+	case says.Context != nil:
+		return e.contextFile(ctx, edit)
 	case says == FileContent{}:
 		return edit.forget(ctx, e)
 	case says.Fact != nil && was.Fact == nil:
@@ -105,13 +109,17 @@ func (f FileEdit) forget(ctx context.Context, e *Engine) (string, error) {
 		gone := *was.Profile
 		gone.Status, gone.UpdatedAt = memory.Retired, e.now()
 		return e.applyFile(ctx, f, memory.ActionRetire, memory.Image{Profile: &gone}, was.Profile.Status == memory.Active)
+	case was.Context != nil:
+		gone := *was.Context
+		gone.Status, gone.UpdatedAt = memory.Retired, e.now()
+		return e.applyFile(ctx, f, memory.ActionRetire, memory.Image{Context: &gone}, was.Context.Status == memory.Active)
 	}
 	_, err := e.forget(ctx, f.Owner, f.run().ID, []string{id}, "its file was deleted", byFile)
 	return f.Was.target(), err
 }
 
 func (c FileContent) target() string {
-	i := memory.Image{Fact: c.Fact, Summary: c.Summary, Profile: c.Profile}
+	i := memory.Image{Fact: c.Fact, Summary: c.Summary, Profile: c.Profile, Context: c.Context}
 	if c.Turn != nil {
 		i = memory.Image{Turn: &memory.TurnMark{ID: c.Turn.ID}}
 	}

@@ -58,6 +58,9 @@ func (e *Engine) lesson(ctx context.Context, job memory.Job, turns []memory.Turn
 	l.cands, l.dropped = learn.Filter(append(cands, remember...), l.said)
 	l.forget, l.author = forget, author
 	l.leaveOut()
+	if err := e.dropKnownContexts(ctx, &l); err != nil {
+		return lesson{}, err
+	}
 	return l, nil
 }
 
@@ -283,7 +286,11 @@ func (e *Engine) askForFacts(ctx context.Context, scope memory.Scope, said []lea
 	if err != nil {
 		return nil, memory.Author{}, err
 	}
-	ask, err := learn.AskFacts(said, before, facts, e.Prompts, e.now())
+	attached, err := e.attached(ctx, scope.Owner, said[0].Turn.Conversation)
+	if err != nil {
+		return nil, memory.Author{}, err
+	}
+	ask, err := learn.AskFacts(said, before, facts, attached, e.Prompts, e.now())
 	if err != nil {
 		return nil, memory.Author{}, fmt.Errorf("fill the extraction prompt: %w", err)
 	}

@@ -126,6 +126,11 @@ func (r *traceRing) written(upTo int) {
 
 // degrade adds to a trace what went wrong after it was made.
 func (e *Engine) degrade(ctx context.Context, owner memory.Owner, id, what string) {
+	e.amend(ctx, owner, id, func(t *memory.Trace) { t.Degraded = append(slices.Clone(t.Degraded), what) })
+}
+
+// amend changes a trace that was made.
+func (e *Engine) amend(ctx context.Context, owner memory.Owner, id string, change func(*memory.Trace)) {
 	if id == "" {
 		return
 	}
@@ -134,7 +139,7 @@ func (e *Engine) degrade(ctx context.Context, owner memory.Owner, id, what strin
 		e.Log.Warn("a trace was lost", "trace", id, "err", err)
 		return
 	}
-	t.Degraded = append(slices.Clone(t.Degraded), what)
+	change(&t)
 	e.traces.add(t, packTrace(t))
 }
 

@@ -10,9 +10,10 @@ import (
 
 // AskFacts returns the prompt that asks a model for the facts in said. before is what
 // was said just before, so that it can be understood; known is what is remembered
-// already and near to it; now is the date for a model when no turn has one.
-func AskFacts(said, before []Said, known []memory.Fact, p *prompt.Set, now time.Time) (memory.Prompt, error) {
-	d := prompt.Extract{Today: now}
+// already and near to it; attached are the documents that are always in the prompt, "" for none; now
+// is the date for a model when no turn has one.
+func AskFacts(said, before []Said, known []memory.Fact, attached string, p *prompt.Set, now time.Time) (memory.Prompt, error) {
+	d := prompt.Extract{Today: now, Context: attached}
 	for i, s := range before {
 		d.Before = append(d.Before, prompt.Turn{ID: "b" + strconv.Itoa(i+1), Role: string(s.Turn.Role), At: s.Turn.CreatedAt, Text: s.Text})
 	}

@@ -16,7 +16,7 @@ func TestWhatIsAskedCanBeAnswered(t *testing.T) {
 		memtest.Turn(memtest.Ana, "C", 2, memory.RoleUser, "I moved to Lisbon"),
 	}, GuardOptions{})
 	berlin := fact("User lives in Berlin")
-	ask, err := AskFacts(said, nil, []memory.Fact{berlin}, prompt.Default(), monday)
+	ask, err := AskFacts(said, nil, []memory.Fact{berlin}, "", prompt.Default(), monday)
 	if err != nil {
 		t.Fatal(err)
 	}

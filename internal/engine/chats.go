@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Chats returns a page of an owner's conversations, those used last first.
+func (e *Engine) Chats(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (memory.ConversationPage, error) {
+	return e.Store.Conversations(ctx, owner, q)
+}
+
+// Chat returns a conversation that was not deleted, or [memory.NotFound].
+func (e *Engine) Chat(ctx context.Context, owner memory.Owner, id string) (memory.Conversation, error) {
+	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: []string{id}, Statuses: []memory.Status{memory.Active}})
+	if err != nil {
+		return memory.Conversation{}, err
+	}
+	if id == "" || len(page.Conversations) == 0 {
+		return memory.Conversation{}, memory.Errorf(memory.NotFound, "there is no chat %q", clip(id, 60))
+	}
+	return page.Conversations[0], nil
+}
+
+// Said returns what was said in a chat, on its current path.
+func (e *Engine) Said(ctx context.Context, owner memory.Owner, chat string) ([]memory.Turn, error) {
+	return e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: chat})
+}
+
+// ChatEdit is what is written of a conversation; what is nil stays as it is.
+type ChatEdit struct {
+	Title       *string
+	Contexts    *[]string // ids, in the order in which they come in the prompt
+	Rules       *string
+	Idempotency string // the same key again changes nothing more
+}
+
+// NewChat makes a conversation in which nothing was said yet.
+func (e *Engine) NewChat(ctx context.Context, owner memory.Owner, project string, edit ChatEdit) (memory.Conversation, error) {
+	next := memory.Conversation{ID: newID(), Owner: owner, Project: project, Status: memory.Active, CreatedAt: e.now(), UpdatedAt: e.now()}
+	if edit.Idempotency != "" {
+		next.ID = derivedID(owner, "chat", edit.Idempotency)
+		if was, err := e.Chat(ctx, owner, next.ID); err == nil {
+			return was, nil
+		}
+	}
+	mark := next.Mark()
+	if err := e.writeChat(ctx, owner, &mark, edit); err != nil {
+		return memory.Conversation{}, err
+	}
+	next.Title, next.Contexts, next.Rules = mark.Title, mark.Contexts, mark.Rules
+	if _, err := e.Store.Append(ctx, owner, memory.Batch{Conversation: next}); err != nil {
+		return memory.Conversation{}, err
+	}
+	return e.Chat(ctx, owner, next.ID)
+}
+
+// EditChat changes a conversation by hand, in a run that can be undone. A context that
+// is attached must be there.
+func (e *Engine) EditChat(ctx context.Context, owner memory.Owner, id string, edit ChatEdit, author memory.Author) (memory.Conversation, error) {
+	was, err := e.Chat(ctx, owner, id)
+	if err != nil {
+		return memory.Conversation{}, err
+	}
+	mark := was.Mark()
+	if err := e.writeChat(ctx, owner, &mark, edit); err != nil {
+		return memory.Conversation{}, err
+	}
+	if mark.Title == was.Title && mark.Rules == was.Rules && slices.Equal(mark.Contexts, was.Contexts) {
+		return was, nil
+	}
+	run := memory.Run{ID: newID(), Kind: "manual", Author: author}
+	if edit.Idempotency != "" {
+		run.ID = idFor(owner, "chat "+id+" "+edit.Idempotency)
+	}
+	if _, err := e.Store.Apply(ctx, owner, run, memory.Change{
+		Action: memory.ActionUpdate, After: memory.Image{Conversation: &mark}, Base: was.Version, Reason: "edited by hand",
+	}); err != nil {
+		return memory.Conversation{}, err
+	}
+	return e.Chat(ctx, owner, id)
+}
+
+// maxAttached is how many contexts a conversation has at most.
+const maxAttached = 50
+
+func (e *Engine) writeChat(ctx context.Context, owner memory.Owner, mark *memory.ConversationMark, edit ChatEdit) (err error) {
+	if edit.Title != nil {
+		if mark.Title, err = e.checkLine("title", *edit.Title); err != nil {
+			return err
+		}
+	}
+	if edit.Rules != nil {
+		if mark.Rules = strings.TrimSpace(*edit.Rules); !utf8.ValidString(mark.Rules) {
+			return memory.Errorf(memory.Invalid, "rules: is not valid UTF-8")
+		}
+		if len(mark.Rules) > e.opts.MaxText {
+			return memory.Errorf(memory.TooLarge, "rules: has %d bytes, more than the %d of limits.text", len(mark.Rules), e.opts.MaxText)
+		}
+	}
+	if edit.Contexts == nil {
+		return nil
+	}
+	ids := make([]string, 0, len(*edit.Contexts))
+	for _, id := range *edit.Contexts {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) > maxAttached {
+		return memory.Errorf(memory.Invalid, "contexts: are %d, more than %d", len(ids), maxAttached)
+	}
+	found, err := e.contextsNamed(ctx, owner, ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		there := slices.ContainsFunc(found, func(c memory.Context) bool { return c.ID == id })
+		if !there && !slices.Contains(mark.Contexts, id) { // one that was attached before may be away
+			return memory.Errorf(memory.Invalid, "contexts: there is no context %q", clip(id, 60))
+		}
+	}
+	mark.Contexts = ids
+	return nil
+}
+
+// DeleteChat deletes a conversation, in one run that can be undone: its turns and
+// summaries leave recall. What was learned from it stays, unless facts is set: then
+// those facts go whose only source it was and that no person decided about.
+func (e *Engine) DeleteChat(ctx context.Context, owner memory.Owner, id string, facts bool, author memory.Author) (memory.Receipt, error) {
+	was, err := e.Chat(ctx, owner, id)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	const reason = "the chat was deleted"
+	mark := was.Mark()
+	mark.Status = memory.Retired
+	changes := []memory.Change{{Action: memory.ActionRetire, After: memory.Image{Conversation: &mark}, Base: was.Version, Reason: reason}}
+	turns, err := e.Said(ctx, owner, id)
+	if err != nil {
+		return memory.Receipt{}, fmt.Errorf("read what was said: %w", err)
+	}
+	var gone []memory.Memory
+	own := map[string]bool{}
+	for _, t := range turns {
+		own[t.ID] = true
+		changes = append(changes, memory.Change{
+			Action: memory.ActionRetire, After: memory.Image{Turn: &memory.TurnMark{ID: t.ID, Status: memory.Retired}}, Reason: reason,
+		})
+	}
+	summaries, err := e.summaries(ctx, owner, id)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	for _, s := range summaries {
+		gone = append(gone, memory.Memory{Summary: &s})
+	}
+	if facts {
+		q := memory.Query{Conversation: id, Statuses: []memory.Status{memory.Active, memory.Pending}}
+		err := e.everything(ctx, owner, q, func(m memory.Memory) {
+			if m.Link == nil && m.Fact != nil && restsOn(*m.Fact, own) && m.Fact.Source == memory.Extracted && m.Fact.Trust != memory.TrustPerson {
+				gone = append(gone, m)
+			}
+		})
+		if err != nil {
+			return memory.Receipt{}, fmt.Errorf("list what was learned: %w", err)
+		}
+	}
+	changes = append(changes, learn.Forget(gone, e.now(), reason, author)...)
+	return e.Store.Apply(ctx, owner, memory.Run{ID: newID(), Kind: "forget", Author: author}, dedupeTargets(changes)...)
+}
+
+// dedupeTargets keeps the first change of each thing.
+func dedupeTargets(changes []memory.Change) []memory.Change {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(changes, func(c memory.Change) bool {
+		target := c.After.Target()
+		again := seen[target]
+		seen[target] = true
+		return again
+	})
+}

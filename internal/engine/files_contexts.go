@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// contextFile writes a context as its file says it.
+func (e *Engine) contextFile(ctx context.Context, edit FileEdit) (string, error) {
+	says := *edit.Says.Context
+	next := memory.Context{ID: says.ID, Owner: edit.Owner, CreatedAt: memory.Time(says.CreatedAt)}
+	action, was := memory.ActionAdd, edit.Was.Context
+	if was != nil {
+		next, action = *was, memory.ActionUpdate
+		switch {
+		case was.Title+was.Content == "":
+			return "", errErased("context:" + was.ID)
+		case was.Status != memory.Active && says.Status == memory.Active:
+			action = memory.ActionRestore
+		case was.Status == memory.Active && says.Status != memory.Active:
+			action = memory.ActionRetire
+		}
+	}
+	if err := e.write(&next, ContextEdit{Title: &says.Title, Content: &says.Content}); err != nil {
+		return "", err
+	}
+	if next.Status = says.Status; next.ID == "" {
+		next.ID = derivedID(edit.Owner, "file", edit.Key)
+	}
+	if next.CreatedAt.IsZero() {
+		next.CreatedAt = e.now()
+	}
+	needed := was == nil || next != *was
+	next.UpdatedAt = e.now()
+	return e.applyFile(ctx, edit, action, memory.Image{Context: &next}, needed)
+}
+
+// chatFile changes a conversation as its file says: its title, its contexts, its rules.
+func (e *Engine) chatFile(ctx context.Context, edit FileEdit) (string, error) {
+	was, says := edit.Was.Conversation, edit.Says.Conversation
+	if was.Status != says.Status {
+		return "", memory.Errorf(memory.Invalid, "a chat is not deleted by moving its file")
+	}
+	mark := was.Mark()
+	if err := e.writeChat(ctx, edit.Owner, &mark, ChatEdit{Title: &says.Title, Contexts: &says.Contexts, Rules: &says.Rules}); err != nil {
+		return "", err
+	}
+	needed := mark.Title != was.Title || mark.Rules != was.Rules || !slices.Equal(mark.Contexts, was.Contexts)
+	return e.applyFile(ctx, edit, memory.ActionUpdate, memory.Image{Conversation: &mark}, needed)
+}

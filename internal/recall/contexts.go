@@ -1,0 +1,82 @@
+package recall
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// DefaultContextBudget is how many tokens of contexts are in a prompt, unless set
+// otherwise: some ten pages.
+const DefaultContextBudget = 8000
+
+// Attached stands before contexts in a block.
+const Attached = "Documents that the user attached to this chat:"
+
+// WithContexts puts the contexts of a conversation, in their order, before what a block
+// says; without a block they are one. budget is how many tokens of them there is room
+// for, 0 for the default: what is longer is cut off at the end of a line, which says so.
+// Equal contexts give equal bytes, whatever memory adds behind them.
+func WithContexts(block string, contexts []memory.Context, budget int) string {
+	if budget == 0 {
+		budget = DefaultContextBudget
+	}
+	var b strings.Builder
+	for _, c := range contexts {
+		name := oneLine(c.Title)
+		if name == "" {
+			name = "untitled"
+		}
+		b.WriteString("\n\n## " + name + "\n" + fitted(fencedLines(c.Content), &budget))
+	}
+	if b.Len() == 0 {
+		return block
+	}
+	documents := Attached + b.String()
+	if block == "" {
+		return FenceOpen + "\n" + Preamble + "\n" + documents + "\n" + FenceClose
+	}
+	rest, _ := strings.CutPrefix(block, FenceOpen+"\n")
+	rest, _ = strings.CutPrefix(rest, Preamble+"\n")
+	return FenceOpen + "\n" + Preamble + "\n" + documents + "\n\n" + rest
+}
+
+// fencedLines returns the lines of a text, none of which can close the fence.
+func fencedLines(s string) []string {
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")), "\n")
+	for i, line := range lines {
+		line = strings.Map(func(r rune) rune {
+			if r != '\t' && (unicode.Is(unicode.Cf, r) || unicode.IsControl(r)) {
+				return -1
+			}
+			return r
+		}, line)
+		lines[i] = fenceTag.ReplaceAllString(strings.TrimRight(line, " \t"), "‹$1")
+	}
+	return lines
+}
+
+// fitted joins the lines that there is room for, and takes what they need.
+func fitted(lines []string, budget *int) string {
+	var b strings.Builder
+	for i, line := range lines {
+		tokens := text.Tokens(line) + 1
+		if tokens > *budget {
+			*budget = 0
+			if i > 0 {
+				b.WriteByte('\n')
+			}
+			b.WriteString("[cut off here: " + strconv.Itoa(len(lines)-i) + " more lines do not fit]")
+			return b.String()
+		}
+		*budget -= tokens
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
