@@ -87,6 +87,7 @@ type LearnConfig struct {
 	Reply   string   `koanf:"reply" default:"facts" valid:"facts|line|memories" doc:"What the learning model is asked to reply: facts with their quotes (extract.md, reconcile.md), one line or NOTHING (memory_extraction.md, reconcile.md), or a list of sentences and whether each replaces a known one (memory_formation.md, conflict_resolution.md)."`
 	Context int      `koanf:"context" default:"0" doc:"How many messages the learning model reads together: those that are learned from and, where they are fewer, what was said before them. 0: only those that are learned from."`
 
+	Scope     string        `koanf:"scope" default:"user" valid:"user|conversation" doc:"What a learned fact belongs to: the user, or the conversation that taught it. With conversation a chat is shown what it said and taught itself, what was written by hand, and what the conversation global said and taught; a chat that names no conversation is of the conversation default."`
 	Every     int           `koanf:"every" default:"1" doc:"With learn.after=exchange: how many user messages are learned from together."`
 	Exchanges int           `koanf:"exchanges" default:"1" doc:"With learn.after=exchange: the exchange of a conversation after which learning begins."`
 	Idle      time.Duration `koanf:"idle" default:"10m" doc:"How long a conversation rests before what learn.every left over is learned from."`

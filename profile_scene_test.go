@@ -3,6 +3,7 @@ package loci
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -237,7 +238,7 @@ func TestProfileOpenwebuiBootstrap(t *testing.T) {
 // TestProfileAgentCLI follows seed 4: request extras, the augmented user message,
 // reconciliation and eviction.
 func TestProfileAgentCLI(t *testing.T) {
-	s := newStage(t, "agent-cli", map[string]string{"upkeep.conversation": "4", "summaries.every": "2"})
+	s := newStage(t, "agent-cli", map[string]string{"upkeep.conversation": "10", "summaries.every": "2"})
 	c := s.talk("Authorization", "Bearer client-key")
 	c.extras = map[string]any{"memory_id": "work"}
 
@@ -269,7 +270,7 @@ func TestProfileAgentCLI(t *testing.T) {
 	// Step 1: the last user message is augmented and nothing else; the client's key
 	// goes on; the answer names the hits.
 	other := s.talk("Authorization", "Bearer client-key")
-	other.extras = map[string]any{"memory_id": "home"}
+	other.extras = map[string]any{"memory_id": "work", "memory_mode": "read"}
 	got, answer := other.says("Where do I live?")
 	if len(got.Messages) != 1 || got.Messages[0].Role != "user" || !strings.HasSuffix(got.says(-1), "Current message: Where do I live?") {
 		t.Errorf("the user message was not augmented: %s", got.body)
@@ -301,7 +302,7 @@ func TestProfileAgentCLI(t *testing.T) {
 		t.Errorf("with memory_top_k 0 the message is %q", got.says(-1))
 	}
 	// A threshold of its own.
-	other.extras = map[string]any{"memory_id": "home", "memory_score_threshold": 1}
+	other.extras = map[string]any{"memory_id": "work", "memory_mode": "read", "memory_score_threshold": 1}
 	if got, _ = other.says("Do I drive a van?"); strings.Contains(got.says(-1), "green van") {
 		t.Errorf("nothing is beyond a threshold of 1: %q", got.says(-1))
 	}
@@ -309,15 +310,13 @@ func TestProfileAgentCLI(t *testing.T) {
 	// The conversation's summary is written anew.
 	s.has("summaries", s.ok(nil, "GET", "/api/memory?kind=summary", ""), "moved from Berlin to Lisbon")
 
-	// Eviction: no more than max_entries in a conversation, the oldest go first.
+	// Eviction: no more than max_entries in a conversation, turns and facts together, the
+	// oldest go first. Its summary is none of them.
 	s.model.on("extract", `{"facts": []}`)
 	c.says("What is next?")
-	var turns struct {
-		Memories []struct{ Content string }
-	}
-	s.ok(&turns, "GET", "/api/memory?kind=turn&conversation=work", "")
-	if n := len(turns.Memories); n > 4 || n == 0 || strings.Contains(fmt.Sprint(turns), "I live in Berlin.") {
-		t.Errorf("the conversation keeps %d turns, want the 4 newest at most: %v", n, turns)
+	entries := s.entries("work")
+	if n := len(entries); n > 10 || n < 8 || slices.Contains(entries, "I live in Berlin.") || !slices.Contains(entries, "What is next?") {
+		t.Errorf("the conversation keeps %d entries, want the 10 newest at most: %q", n, entries)
 	}
 
 	// Search alone and add alone.
@@ -326,6 +325,77 @@ func TestProfileAgentCLI(t *testing.T) {
 	s.model.on("reconcile", `{"decisions": [{"new": 1, "event": "ADD", "id": "", "text": "", "reason": ""}]}`)
 	s.ok(nil, "POST", "/api/memory/add", `{"text":"I grow roses.","wait":true}`)
 	s.has("facts", strings.Join(s.facts(""), "\n"), "User grows roses")
+}
+
+// entries are the turns and facts of a conversation.
+func (s *stage) entries(conversation string) (out []string) {
+	s.t.Helper()
+	for _, kind := range []string{"turn", "fact"} {
+		out = append(out, s.facts("&kind="+kind+"&conversation="+conversation)...)
+	}
+	return out
+}
+
+// TestProfileAgentCLIKeepsConversationsApart: scopes are the conversation and global, for
+// what is said and for what is learned; default is the one that no memory_id names.
+func TestProfileAgentCLIKeepsConversationsApart(t *testing.T) {
+	s := newStage(t, "agent-cli", map[string]string{"recall.threshold": "-1", "summaries.mode": "off"})
+	tell := func(id, said, fact string) {
+		t.Helper()
+		c := s.talk()
+		if id != "" {
+			c.extras = map[string]any{"memory_id": id}
+		}
+		s.model.on("extract", fmt.Sprintf(`{"facts": [{"text": %q, "quote": %q}]}`, fact, strings.TrimSuffix(said, ".")))
+		c.says(said)
+	}
+	// Each says something of the same thing. None replaces another's, although they
+	// contradict each other: reconciliation is not even asked.
+	tell("work", "My locker code is 1111.", "User's locker code is 1111")
+	tell("home", "My locker code is 2222.", "User's locker code is 2222")
+	tell("global", "My locker code is 3333.", "User's locker code is 3333")
+	tell("", "My locker code is 4444.", "User's locker code is 4444")
+	s.remember(nil, "User's spare locker code is 5555")
+	if asked := s.model.taken("reconcile"); len(asked) > 0 {
+		t.Errorf("facts of one conversation were compared with another's: %s", asked[0].user)
+	}
+	for id, own := range map[string]string{"work": "1111", "home": "2222", "global": "", "default": "4444", "": "4444", "elsewhere": ""} {
+		for _, question := range []string{"What is my locker code?", "What do you know about me?"} {
+			c := s.talk()
+			c.extras = map[string]any{"memory_mode": "read"}
+			if id != "" {
+				c.extras["memory_id"] = id
+			}
+			got, _ := c.says(question)
+			for _, code := range []string{"1111", "2222", "3333", "4444", "5555"} {
+				if shown, want := strings.Contains(got.says(-1), code), code == own || code == "3333" || code == "5555"; shown != want {
+					t.Errorf("in %q %s shows %s: %v, want %v:\n%s", id, question, code, shown, want, got.says(-1))
+				}
+			}
+		}
+	}
+	// What is written down without a conversation is of the default one, as in the design.
+	s.model.on("extract", `{"facts": [{"text": "User grows roses", "quote": "I grow roses"}]}`)
+	s.ok(nil, "POST", "/api/memory/add", `{"text":"I grow roses.","wait":true}`)
+	if e := s.entries("default"); !slices.Contains(e, "User grows roses") || !slices.Contains(e, "I grow roses.") {
+		t.Errorf("the conversation default has %q", e)
+	}
+	// Said again it is known, and what is newer replaces it, in its conversation alone.
+	s.clock.pass(time.Hour)
+	s.model.on("reconcile", `{"decisions": [{"new": 1, "event": "UPDATE", "id": "0", "text": "User's locker code is 6666", "reason": "changed"}]}`)
+	tell("work", "My locker code is 6666.", "User's locker code is 6666")
+	left := strings.Join(s.facts(""), "\n")
+	s.has("the facts", left, "2222", "3333", "4444", "6666")
+	s.lacks("the facts", left, "1111")
+	for i := range 6 { // more that are nearer than any that it is compared with
+		tell(fmt.Sprint("other", i), "My locker code is 7777.", "User's locker code is 7777")
+	}
+	s.model.on("reconcile", `{"decisions": [{"new": 1, "event": "UPDATE", "id": "0", "text": "User's locker code is 7777", "reason": "changed"}]}`)
+	s.clock.pass(time.Hour)
+	tell("global", "My locker code is 7777.", "User's locker code is 7777")
+	left = strings.Join(s.facts(""), "\n")
+	s.has("the facts", left, "2222", "4444", "6666", "7777")
+	s.lacks("the facts", left, "3333")
 }
 
 // TestProfileAgentCLIKeepsMarkdown: once a folder is named, its files are the memory.
@@ -341,6 +411,11 @@ func TestProfileAgentCLIKeepsMarkdown(t *testing.T) {
 	}
 	all := readTree(t, dir)
 	s.has("the vault", all, "User lives in Berlin", "I live in Berlin.", "created_at:", "id:", "OK.")
+	for _, kind := range []string{"facts", "turns/user", "turns/assistant"} { // of the conversation that taught it
+		if files, err := filepath.Glob(filepath.Join(dir, "entries", "work", kind, "*.md")); err != nil || len(files) == 0 {
+			t.Errorf("there are no files in entries/work/%s: %v", kind, err)
+		}
+	}
 }
 
 // TestProfileDesktop follows seed 5: triggers by count, batches, categories,

@@ -60,6 +60,7 @@ type Options struct {
 type Learning struct {
 	Every     int           // user messages that are learned from together; 0 counts as 1
 	Exchanges int           // the exchange of a conversation after which learning begins; 0 counts as 1
+	Scope     Belonging     // of what is learned; "": OfUser
 	Idle      time.Duration // how long a conversation rests before what a count left over is learned from
 	Context   int           // messages that the model reads together; 0: only those that are learned from
 

@@ -118,10 +118,10 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 
 // place chooses the conversation and lays the request on it.
 func (x *Exchange) place(ctx context.Context) error {
-	id := x.in.Extras.ID
+	id, resent := x.named()
 	x.mode = dialog.Window
-	if id == "" {
-		id, x.mode = x.in.ChatID, dialog.Resend
+	if resent {
+		x.mode = dialog.Resend
 	}
 	var turns []memory.Turn
 	var err error
@@ -287,7 +287,7 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 		}
 	}
 	x.prepared = x.e.prepare(ctx, Question{
-		Scope:          memory.Scope{Owner: x.in.Owner, Project: x.in.Extras.Project},
+		Scope:          x.scope(),
 		Text:           x.e.question(x.in.Chat),
 		Said:           x.said(),
 		TopK:           topK,

@@ -57,6 +57,9 @@ func (e *Engine) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (Kep
 		talk.Infer = false
 	}
 	kept := Kept{Conversation: talk.Conversation}
+	if kept.Conversation == "" && e.apart() {
+		kept.Conversation = unnamedConversation
+	}
 	if kept.Conversation == "" {
 		kept.Conversation = idFor(owner, suffixed(talk.Idempotency, "conversation"))
 	}

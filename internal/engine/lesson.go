@@ -36,7 +36,7 @@ func (l lesson) passedOver() []learn.Outcome {
 
 // lesson reads turns of one project.
 func (e *Engine) lesson(ctx context.Context, job memory.Job, turns []memory.Turn) (lesson, error) {
-	l := lesson{scope: memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent}}
+	l := lesson{scope: memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent, Conversation: e.learnsFor(turns[0].Conversation)}}
 	l.said = learn.Guard(turns, learn.GuardOptions{
 		Assistant: e.opts.Assistant,
 		Personal:  e.opts.Learn.Personal,

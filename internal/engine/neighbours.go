@@ -36,7 +36,7 @@ func (e *Engine) near(ctx context.Context, scope memory.Scope, c learn.Candidate
 			return nil, fmt.Errorf("list facts to compare with: %w", err)
 		}
 		for _, m := range page.Memories {
-			if scope.Sees(m.Scope()) && !slices.ContainsFunc(near, func(n learn.Neighbour) bool { return n.Fact.ID == m.ID() }) {
+			if scope.Sees(m.Scope()) && e.comparable(scope, m) && !slices.ContainsFunc(near, func(n learn.Neighbour) bool { return n.Fact.ID == m.ID() }) {
 				near = append(near, learn.Neighbour{Fact: *m.Fact, Link: m.Link})
 			}
 		}
@@ -62,7 +62,7 @@ func (e *Engine) neighbours(ctx context.Context, scope memory.Scope, words strin
 		return nil, fmt.Errorf("embed to compare: %w", err)
 	}
 	found, err := e.Searcher.Search(ctx, memory.Search{
-		Scopes: []memory.Scope{scope}, Text: words, Vector: vectors[0], ByWords: ofWords(e.Embedder),
+		Scopes: []memory.Scope{e.compares(scope)}, Text: words, Vector: vectors[0], ByWords: ofWords(e.Embedder),
 		Kinds: []memory.Kind{memory.KindFact}, Now: e.now(), Limit: n,
 	})
 	if err != nil {
@@ -79,7 +79,7 @@ func (e *Engine) neighbours(ctx context.Context, scope memory.Scope, words strin
 	}
 	var out []learn.Neighbour
 	for _, m := range memories {
-		if m.Fact != nil {
+		if m.Fact != nil && e.comparable(scope, m) {
 			out = append(out, learn.Neighbour{Fact: *m.Fact, Link: m.Link, Similarity: similarity[m.ID()]})
 		}
 	}

@@ -423,6 +423,8 @@ func (r *recalling) search(ctx context.Context, s memory.Search) ([]memory.Candi
 	switch {
 	case r.q.At != (memory.At{}):
 		return r.searchPast(ctx, s)
+	case r.q.Scope.Conversation != "":
+		return r.searchApart(ctx, s)
 	case r.e.opts.Recall.Reach == ReachConversation && r.q.In != "" && r.ruled() && r.q.Conversation == "":
 		return r.searchConversation(ctx, s)
 	}

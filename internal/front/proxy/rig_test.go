@@ -50,8 +50,8 @@ type rig struct {
 type setup struct {
 	placement wire.Placement
 	guard     httpx.Options
-	upstream  Upstream     // nil: the rig's own, over a network, as is the proxy then
-	alone     bool         // no upstream at all
+	upstream  Upstream // nil: the rig's own, over a network, as is the proxy then
+	alone     bool     // no upstream at all
 	named     bool
 	store     memory.Store // nil: the reference
 	now       func() time.Time

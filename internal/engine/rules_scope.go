@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Belonging is what a learned fact belongs to, and so who is shown it.
+type Belonging string
+
+// What facts belong to.
+const (
+	OfUser         Belonging = "user"         // to the user, in every conversation
+	OfConversation Belonging = "conversation" // to the conversation that taught it (seed 4)
+)
+
+const (
+	// userConversation is the conversation whose facts are the user's own: each other
+	// one is shown what was said and learned there, too.
+	userConversation = "global"
+
+	// unnamedConversation is where a chat belongs that names none, while conversations
+	// are apart.
+	unnamedConversation = "default"
+)
+
+// apart reports whether conversations keep what they teach to themselves.
+func (e *Engine) apart() bool { return e.opts.Learn.Scope == OfConversation }
+
+// learnsFor returns what facts learned in a conversation belong to, as the conversation
+// of their scope: "" for the user.
+func (e *Engine) learnsFor(conversation string) string {
+	if !e.apart() || conversation == userConversation {
+		return ""
+	}
+	return conversation
+}
+
+// compares returns the scope to search for what is compared with a statement of scope:
+// while conversations are apart, that of the user does not reach into them.
+func (e *Engine) compares(scope memory.Scope) memory.Scope {
+	if e.apart() && scope.Conversation == "" {
+		scope.Conversation = userConversation
+	}
+	return scope
+}
+
+// comparable reports whether a statement of scope is compared with a memory, which scope
+// sees: while conversations are apart, none changes what others are shown.
+func (e *Engine) comparable(scope memory.Scope, m memory.Memory) bool {
+	return !e.apart() || m.Scope().Conversation == scope.Conversation
+}
+
+// named returns the conversation that a chat names, "" if it is to be found by its
+// messages, and whether the client resends all of it.
+func (x *Exchange) named() (id string, resent bool) {
+	switch {
+	case x.in.Extras.ID != "":
+		return x.in.Extras.ID, false
+	case x.in.ChatID != "" || !x.e.apart():
+		return x.in.ChatID, true
+	}
+	return unnamedConversation, false
+}
+
+// scope is what a chat may be shown.
+func (x *Exchange) scope() memory.Scope {
+	s := memory.Scope{Owner: x.in.Owner, Project: x.in.Extras.Project}
+	if x.e.apart() {
+		s.Conversation, _ = x.named()
+	}
+	return s
+}
+
+// searchApart searches what the question's conversation said and taught, and what the
+// user's own one did. Facts and summaries are told by their scope, turns by where they
+// were said.
+func (r *recalling) searchApart(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+	var found []memory.Candidate
+	search := func(conversation string, kinds ...memory.Kind) error {
+		one := s
+		one.Conversation = conversation
+		one.Kinds = slices.DeleteFunc(kinds, func(k memory.Kind) bool { return len(s.Kinds) > 0 && !slices.Contains(s.Kinds, k) })
+		if len(one.Kinds) == 0 {
+			return nil
+		}
+		more, err := r.e.Searcher.Search(ctx, one)
+		found = append(found, more...)
+		return err
+	}
+	if err := search("", memory.KindFact, memory.KindSummary); err != nil {
+		return nil, err
+	}
+	for _, conversation := range slices.Compact([]string{r.q.Scope.Conversation, userConversation}) {
+		if err := search(conversation, memory.KindTurn); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
