@@ -76,6 +76,7 @@ func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
 	d.serverOperations(add)
 	d.doctorOperations(add)
 	d.profileOperations(add)
+	d.chatOperations(add)
 	return api
 }
 

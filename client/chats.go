@@ -1,0 +1,130 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// ContextDocument is a context: a document that the user attaches to chats. While it is attached all of it
+// is in the prompt, and what it says is never learned.
+type ContextDocument struct {
+	ID        string    `json:"id"`
+	Title     string    `json:"title,omitempty"`
+	Content   string    `json:"content"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// Contexts is all contexts.
+type Contexts struct {
+	Contexts []ContextDocument `json:"contexts" doc:"Those made last first."`
+}
+
+// WriteContext is what is written of a context. What is missing stays as it is.
+type WriteContext struct {
+	Title   *string `json:"title,omitempty"`
+	Content *string `json:"content,omitempty"`
+}
+
+// Chat is a conversation.
+type Chat struct {
+	ID           string    `json:"id" doc:"Also the memory_id of /v1/chat/completions."`
+	Title        string    `json:"title,omitempty"`
+	Project      string    `json:"project,omitempty"`
+	Contexts     []string  `json:"contexts" doc:"Ids of the attached contexts, in the order in which they are in the prompt."`
+	Rules        string    `json:"rules,omitempty"`
+	MessageCount int       `json:"message_count"`
+	CreatedAt    time.Time `json:"created_at"`
+	UpdatedAt    time.Time `json:"updated_at"`
+}
+
+// Chats is a page of chats.
+type Chats struct {
+	Chats []Chat `json:"chats" doc:"Those used last first."`
+	Next  string `json:"next_cursor,omitempty"`
+}
+
+// ChatsQuery selects chats. Empty fields do not narrow.
+type ChatsQuery struct {
+	Project string `query:"project"`
+	Limit   int    `query:"limit" doc:"0: 50; at most 500."`
+	Cursor  string `query:"cursor"`
+}
+
+// WholeChat is a chat with what was said in it.
+type WholeChat struct {
+	Chat
+	Messages []ChatMessage `json:"messages" doc:"Of the current path, in order."`
+}
+
+// ChatMessage is one turn of a chat.
+type ChatMessage struct {
+	ID        string    `json:"id"`
+	Role      string    `json:"role"`
+	Content   string    `json:"content"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// WriteChat is what is written of a chat. What is missing stays as it is.
+type WriteChat struct {
+	Title    *string   `json:"title,omitempty"`
+	Contexts *[]string `json:"contexts,omitempty" doc:"Ids of contexts, which must be there."`
+	Rules    *string   `json:"rules,omitempty"`
+}
+
+// NewChat is a chat to make.
+type NewChat struct {
+	Project string `json:"project,omitempty"`
+	WriteChat
+}
+
+// Contexts returns all contexts.
+func (c *Client) Contexts(ctx context.Context) (out Contexts, err error) {
+	_, err = c.do(ctx, http.MethodGet, "/api/contexts", nil, &out)
+	return out, err
+}
+
+// AddContext writes a context.
+func (c *Client) AddContext(ctx context.Context, w WriteContext) (out ContextDocument, err error) {
+	_, err = c.do(ctx, http.MethodPost, "/api/contexts", w, &out)
+	return out, err
+}
+
+// EditContext changes a context.
+func (c *Client) EditContext(ctx context.Context, id string, w WriteContext) (out ContextDocument, err error) {
+	_, err = c.do(ctx, http.MethodPatch, "/api/contexts/"+url.PathEscape(id), w, &out)
+	return out, err
+}
+
+// DropContext takes a context away; with erase its words are removed for good.
+func (c *Client) DropContext(ctx context.Context, id string, erase bool) (out Receipt, err error) {
+	_, err = c.do(ctx, http.MethodDelete, "/api/contexts/"+url.PathEscape(id)+"?erase="+strconv.FormatBool(erase), nil, &out)
+	return out, err
+}
+
+// Chat returns a chat with what was said in it.
+func (c *Client) Chat(ctx context.Context, id string) (out WholeChat, err error) {
+	_, err = c.do(ctx, http.MethodGet, "/api/chats/"+url.PathEscape(id), nil, &out)
+	return out, err
+}
+
+// NewChat makes a chat.
+func (c *Client) NewChat(ctx context.Context, w NewChat) (out Chat, err error) {
+	_, err = c.do(ctx, http.MethodPost, "/api/chats", w, &out)
+	return out, err
+}
+
+// EditChat changes a chat.
+func (c *Client) EditChat(ctx context.Context, id string, w WriteChat) (out Chat, err error) {
+	_, err = c.do(ctx, http.MethodPatch, "/api/chats/"+url.PathEscape(id), w, &out)
+	return out, err
+}
+
+// DeleteChat deletes a chat; with facts also what was learned from it alone.
+func (c *Client) DeleteChat(ctx context.Context, id string, facts bool) (out Receipt, err error) {
+	_, err = c.do(ctx, http.MethodDelete, "/api/chats/"+url.PathEscape(id)+"?facts="+strconv.FormatBool(facts), nil, &out)
+	return out, err
+}
