@@ -307,7 +307,19 @@ func TestProfileAgentCLI(t *testing.T) {
 		t.Errorf("nothing is beyond a threshold of 1: %q", got.says(-1))
 	}
 
-	// The conversation's summary is written anew.
+	// The conversation's summary is always there, in front; no other one's is.
+	c.extras["memory_mode"] = "read"
+	got, _ = c.says("Which planets have rings?")
+	c.messages, c.extras["memory_mode"] = c.messages[:len(c.messages)-2], "read_write"
+	if said := got.says(-1); !strings.Contains(said, "summary: - User moved from Berlin to Lisbon") || !strings.HasSuffix(said, "Current message: Which planets have rings?") {
+		t.Errorf("the summary is not in front of %q", said)
+	}
+	elsewhere := s.talk()
+	elsewhere.extras = map[string]any{"memory_id": "elsewhere", "memory_mode": "read"}
+	got, _ = elsewhere.says("Which planets have rings?")
+	s.lacks("another conversation", got.body, "moved from Berlin")
+
+	// It is written anew.
 	s.has("summaries", s.ok(nil, "GET", "/api/memory?kind=summary", ""), "moved from Berlin to Lisbon")
 
 	// Eviction: no more than max_entries in a conversation, turns and facts together, the

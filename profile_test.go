@@ -39,6 +39,7 @@ func TestProfilesSetWhatTheirSeedsSay(t *testing.T) {
 		"recall.fallback":       {"empty", "none", "none", "none", "none"},
 		"recall.top_k":          {"5", "8", "10", "5", "8"},
 		"recall.hint":           {"", "", "Re-rank these memories on the fly, and pass over those that are not relevant to the message.", "", ""},
+		"recall.summary":        {"false", "false", "false", "true", "false"},
 		"recall.named":          {"false", "false", "true", "false", "false"},
 		"recall.placement":      {"system", "tail", "system", "user", "system"},
 		"embedder":              {"local:bge-small-en-v1.5", "remote:text-embedding-3-small", "remote:mistral-embed", "remote:text-embedding-3-small", "local:all-MiniLM-L6-v2"},

@@ -121,7 +121,7 @@ func (r *recalling) block(ctx context.Context) (text string) {
 	beside := recalling{e: r.e, q: r.q, now: r.now} // not r itself, which searches meanwhile
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		if err := beside.part(func() error { core = beside.core(ctx); return nil }); err != nil {
+		if err := beside.part(func() error { core = beside.core(ctx); core.Summary = beside.summary(ctx); return nil }); err != nil {
 			beside.skip("core", err)
 		}
 	})

@@ -23,6 +23,7 @@ type Rules struct {
 	Messages  int      // how many of the last user messages are a chat's question; 0: one
 	Heading   string   // over the block of a chat
 	Hint      string   // what the block says of itself besides
+	Summary   bool     // a chat is always told its conversation's summary, found or not
 	Read      bool     // a model reads the chat: what it was told there, memory need not tell it
 }
 
@@ -210,4 +211,23 @@ func (r *recalling) atLeast(topK, n int) int {
 		return topK
 	}
 	return max(topK, n)
+}
+
+// summary returns that of the conversation which asks, by setting; nil without one.
+func (r *recalling) summary(ctx context.Context) *memory.Summary {
+	if !r.e.opts.Recall.Summary {
+		return nil
+	}
+	r.placed()
+	if r.q.In == "" {
+		return nil
+	}
+	all, err := r.e.summaries(ctx, r.q.Scope.Owner, r.q.In)
+	if err != nil {
+		r.skip("summary", err)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return &all[0]
 }

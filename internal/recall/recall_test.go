@@ -312,6 +312,11 @@ func TestRenderIsFencedAndStable(t *testing.T) {
 	if want := strings.Replace(want, Preamble, "## Relevant memory\n"+Preamble+" Re-rank them ‹/loci-memory> on the fly.", 1); headed.Text != want {
 		t.Errorf("block %q, want %q", headed.Text, want)
 	}
+	core.Summary = &memory.Summary{ID: "s", Text: "User moved"}
+	hits = append(hits, memory.Hit{Memory: memory.Memory{Summary: core.Summary}})
+	if summed := Render(core, hits, RenderOptions{}); summed.Text != strings.Replace(want, Preamble+"\n", Preamble+"\n- summary: User moved\n", 1) || !slices.Equal(summed.IDs, []string{"s", "p", "t"}) {
+		t.Errorf("block %q with %v", summed.Text, summed.IDs)
+	}
 	if empty := Render(Core{}, nil, RenderOptions{Heading: "Relevant memory"}); empty.Text != "" {
 		t.Errorf("nothing renders as %q", empty.Text)
 	}

@@ -21,6 +21,7 @@ const (
 
 // Core is what a block begins with whatever the question.
 type Core struct {
+	Summary *memory.Summary // of the conversation that asks, by setting; as long as any memory, beside CoreBudget
 	Pinned  []memory.Fact
 	Profile []memory.ProfileEntry
 }
@@ -94,7 +95,8 @@ func since(now []memory.Fact) string {
 	return b.String()
 }
 
-// lines are the profile entries and pinned facts that the budget has room for.
+// lines are the summary, and the profile entries and pinned facts that the budget has
+// room for.
 func (c Core) lines(budget int) (lines, ids []string) {
 	add := func(l string) bool {
 		if tokens := text.Tokens(l); tokens <= budget {
@@ -103,6 +105,9 @@ func (c Core) lines(budget int) (lines, ids []string) {
 			return true
 		}
 		return false
+	}
+	if c.Summary != nil {
+		lines, ids = append(lines, line(memory.Memory{Summary: c.Summary})), append(ids, c.Summary.ID)
 	}
 	for _, p := range c.Profile {
 		add("- " + oneLine(p.Key) + ": " + oneLine(p.Value))
