@@ -12,7 +12,6 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-
 // eachStore runs a test on every store.
 func eachStore(t *testing.T, do func(t *testing.T, s *scene)) {
 	for name, open := range stores {

@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+func TestContextsAndChatsAreEditedInFiles(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		says := &memory.Context{Owner: ana, Title: "style", Content: "Short sentences.", Status: memory.Active}
+		target, err := r.TakeFile(ctx, FileEdit{Owner: ana, Key: "1", Says: FileContent{Context: says}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := target[len("context:"):]
+		was := must[memory.Context](t)(r.Context(ctx, ana, id))
+		next := was
+		next.Content = "Short words."
+		if _, err := r.TakeFile(ctx, FileEdit{Owner: ana, Key: "2", Was: FileContent{Context: &was}, Says: FileContent{Context: &next}}); err != nil {
+			t.Fatal(err)
+		}
+		now := must[memory.Context](t)(r.Context(ctx, ana, id))
+		if now.Content != "Short words." || now.Title != "style" {
+			t.Errorf("got %+v", now)
+		}
+
+		chat := must[memory.Conversation](t)(r.NewChat(ctx, ana, "", ChatEdit{}))
+		edited := chat
+		edited.Title, edited.Contexts = "Trip", []string{id}
+		if _, err := r.TakeFile(ctx, FileEdit{Owner: ana, Key: "3", Was: FileContent{Conversation: &chat}, Says: FileContent{Conversation: &edited}}); err != nil {
+			t.Fatal(err)
+		}
+		if c := must[memory.Conversation](t)(r.Chat(ctx, ana, chat.ID)); c.Title != "Trip" || len(c.Contexts) != 1 {
+			t.Errorf("got %+v", c)
+		}
+
+		if _, err := r.TakeFile(ctx, FileEdit{Owner: ana, Key: "4", Was: FileContent{Context: &now}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Context(ctx, ana, id); !errors.Is(err, memory.NotFound) {
+			t.Errorf("its file was deleted: %v", err)
+		}
+	})
+}
