@@ -198,6 +198,10 @@ func (s sheet) what(c client.Change, words map[string]string) string {
 		return "summary: " + said(i.Summary.Text, 120)
 	case i.Turn != nil:
 		return "turn: " + or(said(words[i.Turn.ID], 120), string(i.Turn.Status))
+	case i.Context != nil:
+		return "context: " + said(or(i.Context.Title, i.Context.Content), 120)
+	case i.Conversation != nil:
+		return "chat: " + said(or(i.Conversation.Title, i.Conversation.ID), 120)
 	}
 	return ""
 }

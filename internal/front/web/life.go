@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 
@@ -150,6 +151,10 @@ func wordsOf(i memory.Image) string {
 		return i.Summary.Text
 	case i.Turn != nil:
 		return "a turn: " + string(i.Turn.Status)
+	case i.Context != nil:
+		return "context: " + cmp.Or(i.Context.Title, i.Context.Content)
+	case i.Conversation != nil:
+		return "chat: " + cmp.Or(i.Conversation.Title, i.Conversation.ID)
 	}
 	return ""
 }
