@@ -31,6 +31,12 @@ func (c *Client) Profile(ctx context.Context) (out Profile, err error) {
 	return out, err
 }
 
+// Entry returns one entry of the profile.
+func (c *Client) Entry(ctx context.Context, key string) (out Entry, err error) {
+	_, err = c.do(ctx, http.MethodGet, "/api/profile/"+url.PathEscape(key), nil, &out)
+	return out, err
+}
+
 // SetEntry writes an entry of the profile.
 func (c *Client) SetEntry(ctx context.Context, key, value string) (out Entry, err error) {
 	_, err = c.do(ctx, http.MethodPut, "/api/profile/"+url.PathEscape(key), SetEntry{value}, &out)

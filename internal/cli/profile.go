@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/client"
+)
+
+func profile(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "profile [KEY]",
+		Short: "What is written down about the user by key",
+		Long: "Keys and values that stand in the prompt whatever is asked, as far as there is room: timezone, units, name.\n" +
+			"Without a KEY all of them. It has nothing to do with --profile, which names settings.",
+		Example: "  loci profile\n  loci profile timezone\n  loci profile set timezone Europe/Lisbon\n  loci profile remove timezone",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return g.listProfile(cmd, args)
+			}
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				e, err := c.Entry(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), e, func(w io.Writer) { fmt.Fprintln(w, harmless(e.Value)) })
+			})
+		},
+	}
+	list := &cobra.Command{Use: "list", Short: "All keys with their values", Example: "  loci profile list --json", Args: cobra.NoArgs, RunE: g.listProfile}
+	cmd.AddCommand(onMemory(g, list), profileSet(g), profileRemove(g))
+	return onMemory(g, cmd)
+}
+
+func (g *global) listProfile(cmd *cobra.Command, _ []string) error {
+	return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+		p, err := c.Profile(ctx)
+		if err != nil {
+			return err
+		}
+		return g.print(cmd.OutOrStdout(), p, func(w io.Writer) { onSheet(w).profile(p) })
+	})
+}
+
+func profileSet(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "set KEY VALUE…",
+		Short:   "Write a value, in place of the one that its key had",
+		Example: "  loci profile set timezone Europe/Lisbon\n  loci profile set units metric, and degrees Celsius",
+		Args:    cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				e, err := c.SetEntry(ctx, args[0], strings.Join(args[1:], " "))
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), e, func(w io.Writer) { onSheet(w).entry(e) })
+			})
+		},
+	}
+	return onMemory(g, cmd)
+}
+
+func profileRemove(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "remove KEY",
+		Short:   "Take a key out; loci undo brings it back",
+		Example: "  loci profile remove timezone",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				r, err := c.DropEntry(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), r, func(w io.Writer) { onSheet(w).line("removed %s", harmless(args[0])) })
+			})
+		},
+	}
+	return onMemory(g, cmd)
+}
+
+// profile writes entries, one a line.
+func (s sheet) profile(p client.Profile) {
+	if len(p.Entries) == 0 {
+		s.line("nothing is written down by key")
+	}
+	for _, e := range p.Entries {
+		s.entry(e)
+	}
+}
+
+func (s sheet) entry(e client.Entry) {
+	s.line("%s: %s  %s", s.in(bold, harmless(e.Key)), harmless(e.Value), s.in(dim, fmt.Sprintf("%s, %d tokens", when(e.UpdatedAt), e.Tokens)))
+}
