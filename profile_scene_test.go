@@ -588,6 +588,22 @@ func TestProfilePlatform(t *testing.T) {
 	s.has("the answer", body, `"response":"Hi!"`, `"citations":[]`, `"memory_context":{"context":[],"recent_messages":[],"summaries":[],"memories":[],"query_embedding_dim":0}`,
 		`"intent":"smalltalk"`, `"agents_used":["CoordinatorAgent","WriterAgent"]`, `"need_memory":false`, `"memory_reason":"use_memory is false"`)
 
+	// Each of its fields is in the description of the API.
+	var described, fields map[string]any
+	s.ok(&described, "GET", "/openapi.json", "")
+	if err := json.Unmarshal([]byte(body), &fields); err != nil {
+		t.Fatal(err)
+	}
+	schemas := described["components"].(map[string]any)["schemas"].(map[string]any)
+	if described["paths"].(map[string]any)["/query"] == nil || schemas["QueryResponse"] == nil {
+		t.Fatal("/query is not in the description of the API")
+	}
+	for field := range fields {
+		if schemas["QueryResponse"].(map[string]any)["properties"].(map[string]any)[field] == nil {
+			t.Errorf("the description of /query lacks %s", field)
+		}
+	}
+
 	// Keys and values, written explicitly; nothing else is learned.
 	for i := range 9 {
 		s.clock.pass(time.Minute)

@@ -135,13 +135,22 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: queryModel(config), MaxText: config.Limits.Text}))
 	page := web.New(l.engine, web.Options{Key: config.APIKey, Recency: config.Recall.RecencyWeight, Health: l.health, Settings: shownSettings(config), Chat: chat})
 	mux.Handle("/v1/", page.Noting(chat))
-	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{Version: Version(), MaxBody: config.Limits.Body, Health: l.health, Doctor: l.Doctor})))
+	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{Version: Version(), MaxBody: config.Limits.Body, Health: l.health, Doctor: l.Doctor, Elsewhere: describedElsewhere()})))
 	l.handler = page.SignedIn(httpx.Guard(httpx.Options{
 		Key: config.APIKey, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
 		Trusted: trusted, MaxBody: config.Limits.Body, Log: l.log, Now: opts.Now, Refuse: refuser(page),
 		Open: slices.Concat(httpx.DefaultOpen, page.OpenPaths()),
 	}, mux))
 	return l, nil
+}
+
+// describedElsewhere is what the API's description tells of that another door answers.
+func describedElsewhere() []rest.Elsewhere {
+	in, out := query.Bodies()
+	return []rest.Elsewhere{{
+		Method: http.MethodPost, Path: "/query", ID: "query", Summary: "Answer a query of a session, with what memory holds around it",
+		Request: in, Response: out, Prefix: "Query",
+	}}
 }
 
 func newLog(c LogConfig, w io.Writer) (*slog.Logger, error) {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -42,6 +43,9 @@ type Door struct {
 	Options
 	engine *engine.Engine
 }
+
+// Bodies returns the types of a request's and an answer's body, for a description.
+func Bodies() (in, out reflect.Type) { return reflect.TypeFor[request](), reflect.TypeFor[response]() }
 
 // New returns the handler of POST /query.
 func New(e *engine.Engine, opts Options) http.Handler { return &Door{opts, e} }
@@ -159,12 +163,12 @@ func ownerOf(ctx context.Context, user string) (memory.Owner, error) {
 // request is the body of POST /query. Fields that it does not have are nobody's.
 type request struct {
 	Query     string  `json:"query"`
-	SessionID string  `json:"session_id"`
-	UserID    string  `json:"user_id"`
-	UseMemory *bool   `json:"use_memory"` // true unless it says otherwise
-	TopK      *int    `json:"top_k"`
-	Images    []image `json:"images"`
-	Location  place   `json:"location"`
+	SessionID string  `json:"session_id" required:"false" doc:"The conversation; without one the query begins another."`
+	UserID    string  `json:"user_id" required:"false" doc:"Whose memory, where the request may name somebody."`
+	UseMemory *bool   `json:"use_memory" required:"false" doc:"false: memory is not read. true unless it says otherwise."`
+	TopK      *int    `json:"top_k" required:"false" doc:"Most similar messages."`
+	Images    []image `json:"images" required:"false" doc:"URLs, of http or data; also as {\"url\": …} or {\"image_url\": {\"url\": …}}."`
+	Location  place   `json:"location" required:"false" doc:"Where the user is: a text, or an object of texts and numbers."`
 }
 
 // image is where an image is to be had: a URL, of http or data. It is written as text

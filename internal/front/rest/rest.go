@@ -30,6 +30,8 @@ type Options struct {
 	MaxBody int64                               // bytes of a request
 	Health  func(context.Context) client.Health // how the server is
 
+	Elsewhere []Elsewhere // what other doors answer, for the description alone
+
 	Doctor func(ctx context.Context, confirm bool) (client.Checkup, error) // what is wrong with it; nil: nobody looks
 }
 
@@ -77,6 +79,7 @@ func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
 	d.doctorOperations(add)
 	d.profileOperations(add)
 	d.chatOperations(add)
+	describe(api.OpenAPI(), opts.Elsewhere)
 	return api
 }
 

@@ -1,0 +1,43 @@
+package rest
+
+import (
+	"net/http"
+	"reflect"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Elsewhere is an operation that another door answers and that the API's description
+// tells of: a JSON body in, a JSON body out.
+type Elsewhere struct {
+	Method, Path, ID, Summary string
+	Request, Response         reflect.Type
+	Prefix                    string // of the names of its schemas, so that they are no other's
+}
+
+// describe adds operations of other doors to the description.
+func describe(api *huma.OpenAPI, all []Elsewhere) {
+	for _, e := range all {
+		schemas := huma.NewMapRegistry("#/components/schemas/", func(t reflect.Type, hint string) string {
+			return e.Prefix + huma.DefaultSchemaNamer(t, hint)
+		})
+		content := func(t reflect.Type) map[string]*huma.MediaType {
+			return map[string]*huma.MediaType{"application/json": {Schema: schemas.Schema(t, true, "")}}
+		}
+		op := &huma.Operation{
+			OperationID: e.ID, Method: e.Method, Path: e.Path, Summary: e.Summary,
+			RequestBody: &huma.RequestBody{Required: true, Content: content(e.Request)},
+			Responses: map[string]*huma.Response{
+				strconv.Itoa(http.StatusOK): {Description: http.StatusText(http.StatusOK), Content: content(e.Response)},
+				"default": {Description: "Error", Content: map[string]*huma.MediaType{
+					"application/problem+json": {Schema: &huma.Schema{Ref: "#/components/schemas/" + reflect.TypeOf(newError(0, "")).Elem().Name()}},
+				}},
+			},
+		}
+		api.AddOperation(op)
+		for name, schema := range schemas.Map() {
+			api.Components.Schemas.Map()[name] = schema
+		}
+	}
+}
