@@ -1,14 +1,17 @@
 package loci
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/model/llm"
+	"github.com/loci-memory/loci/memory"
 )
 
 const (
@@ -21,38 +24,86 @@ const (
 
 // chooseLearner returns the model that learns: learn.model if the server lists it,
 // else the first of learn.prefer that it lists, else "": the rules. Without
-// learn.prefer nobody is asked. A server that does not answer now may do so later:
-// then it is learn.model, or the first name of learn.prefer.
-func chooseLearner(ctx context.Context, c Config) (string, error) {
+// learn.prefer nobody is asked. later says that the server did not answer: the model
+// is then the first one wanted, "smallest" included, until [laterLearner] knows.
+func chooseLearner(ctx context.Context, c Config) (model string, later bool, err error) {
+	wanted := learnersWanted(c)
 	if len(c.Learn.Prefer) == 0 || c.Learn.URL == "" && c.Upstream.URL == "" {
-		return c.Learn.Model, nil
-	}
-	wanted := c.Learn.Prefer
-	if c.Learn.Model != "" {
-		wanted = append([]string{c.Learn.Model}, wanted...)
+		return c.Learn.Model, false, nil
 	}
 	o := learnerOptions(c)
 	o.Patience = time.Millisecond // one attempt
 	client, err := llm.New(o)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
 	listed, err := client.Models(ctx)
 	if err != nil {
-		if wanted[0] == smallest {
-			return "", nil
-		}
-		return wanted[0], nil
+		return wanted[0], true, nil
 	}
+	return firstListed(wanted, listed), false, nil
+}
+
+// learnersWanted are the models that may learn, the best first.
+func learnersWanted(c Config) []string {
+	if c.Learn.Model == "" {
+		return c.Learn.Prefer
+	}
+	return append([]string{c.Learn.Model}, c.Learn.Prefer...)
+}
+
+// firstListed returns the first model wanted that a server lists, as that calls it; ""
+// for none.
+func firstListed(wanted, listed []string) string {
 	for _, name := range wanted {
 		if model := listedAs(name, listed); model != "" {
-			return model, nil
+			return model
 		}
 	}
-	return "", nil
+	return ""
+}
+
+// laterLearner is the model that learns of a server that did not answer at the start:
+// which one that is, it asks when there is something to learn.
+type laterLearner struct {
+	*llm.Client
+	wanted []string
+
+	mu     sync.Mutex
+	chosen string
+}
+
+// Complete implements [memory.LLM].
+func (l *laterLearner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
+	model, err := l.model(ctx)
+	if err != nil {
+		return memory.Reply{}, err
+	}
+	p.Model = model
+	reply, err := l.Client.Complete(ctx, p)
+	reply.Model = cmp.Or(reply.Model, model)
+	return reply, err
+}
+
+func (l *laterLearner) model(ctx context.Context) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.chosen != "" {
+		return l.chosen, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	listed, err := l.Models(ctx)
+	if err != nil {
+		return "", memory.Errorf(memory.Unavailable, "which model learns is not known yet: %w", err)
+	}
+	if l.chosen = firstListed(l.wanted, listed); l.chosen == "" {
+		return "", memory.Errorf(memory.Unavailable, "the server lists none of the models that may learn: %s", strings.Join(l.wanted, ", "))
+	}
+	return l.chosen, nil
 }
 
 // listedAs returns what a server calls a model, "" if it does not list it. A

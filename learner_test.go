@@ -2,9 +2,17 @@ package loci
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
 )
 
 func TestTheModelThatLearnsIsOneThatItsServerLists(t *testing.T) {
@@ -23,7 +31,7 @@ func TestTheModelThatLearnsIsOneThatItsServerLists(t *testing.T) {
 		"the smallest, which is no embedder":  {list, "", []string{"smallest"}, "qwen2.5:0.5b-instruct"},
 		"the rules where none is there":       {`{"data":[{"id":"o3"}]}`, "", []string{"gpt-4o-mini", "smallest"}, ""},
 		"the first while nobody answers":      {"", "", []string{"gpt-4o-mini", "smallest"}, "gpt-4o-mini"},
-		"the rules while nobody answers that": {"", "", []string{"smallest"}, ""},
+		"the kind of it while nobody answers": {"", "", []string{"smallest"}, "smallest"},
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if c.answer == "" {
@@ -31,15 +39,61 @@ func TestTheModelThatLearnsIsOneThatItsServerLists(t *testing.T) {
 			}
 			_, _ = w.Write([]byte(c.answer))
 		}))
-		got, err := chooseLearner(context.Background(), Config{
+		got, later, err := chooseLearner(context.Background(), Config{
 			Upstream: UpstreamConfig{URL: s.URL + "/v1"}, Learn: LearnConfig{Model: c.model, Prefer: c.prefer},
 		})
 		s.Close()
-		if err != nil || got != c.want {
-			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
+		if err != nil || got != c.want || later != (c.answer == "") {
+			t.Errorf("%s: %q, later %t, %v; want %q", name, got, later, err, c.want)
 		}
 	}
-	if got, err := chooseLearner(context.Background(), Config{Learn: LearnConfig{Prefer: []string{"smallest"}}}); got != "" || err != nil {
+	if got, _, err := chooseLearner(context.Background(), Config{Learn: LearnConfig{Prefer: []string{"smallest"}}}); got != "" || err != nil {
 		t.Errorf("without a server: %q, %v", got, err)
+	}
+}
+
+// TestTheModelThatLearnsIsFoundWhenItsServerComesUp starts before the server of the
+// models does, as two services of one machine do.
+func TestTheModelThatLearnsIsFoundWhenItsServerComesUp(t *testing.T) {
+	var up atomic.Bool
+	var mu sync.Mutex
+	var asked []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !up.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		if strings.HasSuffix(r.URL.Path, "/models") {
+			_, _ = w.Write([]byte(`{"data":[{"id":"llama3.2:3b"},{"id":"qwen2.5:0.5b"}]}`))
+			return
+		}
+		var body struct{ Model string }
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		mu.Lock()
+		asked = append(asked, body.Model)
+		mu.Unlock()
+		_, _ = w.Write([]byte(`{"model":"` + body.Model + `","choices":[{"message":{"content":"NOTHING"}}]}`))
+	}))
+	defer s.Close()
+	l := openWith(t, map[string]string{"upstream.url": s.URL + "/v1", "learn.prefer": "gpt-4o-mini,smallest"})
+	ask := func() error {
+		_, err := l.engine.LLM.Complete(t.Context(), memory.Prompt{Model: "gpt-4o-mini", User: "x"})
+		return err
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := l.engine.LLM.Complete(ctx, memory.Prompt{User: "x"}); err == nil {
+		t.Error("while the server is away: got a reply, want an error")
+	}
+	up.Store(true)
+	for range 2 {
+		if err := ask(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{"qwen2.5:0.5b", "qwen2.5:0.5b"}; !slices.Equal(asked, want) {
+		t.Errorf("got %q asked, want %q", asked, want)
 	}
 }

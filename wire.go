@@ -56,9 +56,12 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	if err != nil {
 		return nil, err
 	}
-	if config.Learn.Model, err = chooseLearner(ctx, config); err != nil {
+	wanted := learnersWanted(config)
+	model, later, err := chooseLearner(ctx, config)
+	if err != nil {
 		return nil, err
 	}
+	config.Learn.Model = model
 	l.config = config
 	trusted, err := prefixes(config.Trusted)
 	if err != nil {
@@ -103,6 +106,9 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 			return nil, err
 		}
 		l.engine.LLM = learner
+		if later {
+			l.engine.LLM = &laterLearner{Client: learner, wanted: wanted}
+		}
 		l.closers = append(l.closers, func() error { learner.Close(); return nil })
 	}
 	if err := bootstrap(ctx, l.engine, config.Bootstrap); err != nil {
@@ -321,7 +327,7 @@ func learnerOptions(c Config) llm.Options {
 
 // queryModel returns the upstream's model that answers queries, "" for none.
 func queryModel(c Config) string {
-	if c.Query.Model == "" && c.Learn.URL == "" {
+	if c.Query.Model == "" && c.Learn.URL == "" && c.Learn.Model != smallest {
 		return c.Learn.Model
 	}
 	return c.Query.Model
