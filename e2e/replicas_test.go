@@ -241,9 +241,17 @@ func (s *speaker) write(ctx context.Context) {
 		return
 	}
 	s.facts = append(s.facts, fact)
-	var found struct{ Hits []hit }
+	var found struct {
+		Hits     []hit
+		Degraded []string
+	}
+	question := map[string]any{"query": "What colour is the boat " + strings.Fields(fact)[2] + "?"}
 	err := s.anywhere(ctx, func(l *loci) error {
-		return s.post(ctx, l, "/api/memory/search", map[string]any{"query": "What colour is the boat " + strings.Fields(fact)[2] + "?"}, &found)
+		err := s.post(ctx, l, "/api/memory/search", question, &found)
+		if err == nil && len(found.Degraded) > 0 { // it says itself that something is left out
+			err = fmt.Errorf("search left out %q", found.Degraded)
+		}
+		return err
 	})
 	if err != nil && ctx.Err() == nil {
 		s.fail("search: %v", err)
