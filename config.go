@@ -134,7 +134,7 @@ type RecallConfig struct {
 
 	Messages  int    `koanf:"messages" default:"1" doc:"How many of the last user messages are the question of a chat."`
 	Summary   bool   `koanf:"summary" default:"false" doc:"Tell a chat its conversation's summary with each message, also where a search does not find it."`
-	Expand    bool   `koanf:"expand" default:"false" doc:"Add words about the user to short questions in the first person."`
+	Expand    bool   `koanf:"expand" default:"false" doc:"Embed questions of at most 100 characters in the first person with words about people added. Their own words are searched for as they are."`
 	Reach     string `koanf:"reach" default:"user" valid:"user|conversation" doc:"What a chat is answered from: everything of the user's, or its own conversation, which the 200 most recent memories of the others join while it has fewer than 50."`
 	SmallSet  int    `koanf:"small_set" default:"0" doc:"With no more facts than this a question gets all of them, without a search. 0: always search."`
 	Bootstrap int    `koanf:"bootstrap" default:"5" doc:"A user with fewer facts than this is answered from the global pool too. 0: never."`

@@ -38,10 +38,11 @@ func openWith(t *testing.T, flags map[string]string) *Loci {
 
 func TestSettingsOfRecallReachTheEngine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "everybody.md")
-	if err := os.WriteFile(file, []byte("- The personal locker of a user is in room 12, by their preferences\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("- The personal locker of a user is in room 12, by their preferences\n- User facts: height, weight, physical attributes\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const tea, locker = "User drinks oolong tea", "The personal locker of a user is in room 12, by their preferences"
+	const tea, attributes = "User drinks oolong tea", "User facts: height, weight, physical attributes"
+	const locker = "The personal locker of a user is in room 12, by their preferences"
 	for name, c := range map[string]struct {
 		flags    map[string]string
 		question string
@@ -53,7 +54,7 @@ func TestSettingsOfRecallReachTheEngine(t *testing.T) {
 		"a file for everybody":    {map[string]string{"bootstrap": file}, "Where is the locker?", []string{locker}},
 		"for few, and she has it": {map[string]string{"bootstrap": file, "recall.bootstrap": "1"}, "Where is the locker?", nil},
 		"a short question":        {map[string]string{"bootstrap": file}, "What is mine?", nil},
-		"expanded":                {map[string]string{"bootstrap": file, "recall.expand": "true"}, "What is mine?", []string{locker}},
+		"expanded":                {map[string]string{"bootstrap": file, "recall.expand": "true"}, "What is mine?", []string{attributes}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := openWith(t, c.flags)

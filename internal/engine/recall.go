@@ -405,7 +405,7 @@ func (r *recalling) wanted(ctx context.Context, query recall.Query) memory.Searc
 	ctx, cancel := within(ctx, embedShare)
 	defer cancel()
 	err := r.part(func() error {
-		vectors, err := r.e.Embedder.Embed(ctx, memory.AsQuestion, query.Text)
+		vectors, err := r.e.Embedder.Embed(ctx, memory.AsQuestion, query.Near)
 		if err == nil {
 			s.Vector = vectors[0]
 		}

@@ -19,7 +19,7 @@ type Rules struct {
 	Reach     Reach    // of a chat; "": ReachUser
 	Bootstrap int      // fewer facts of a user than this: the global pool joins in
 	Fallback  Fallback // "": FallbackNone
-	Expand    bool     // words about the user are added to short first-person questions
+	Expand    bool     // short first-person questions are embedded with words about people
 	Messages  int      // how many of the last user messages are a chat's question; 0: one
 	Heading   string   // over the block of a chat
 	Hint      string   // what the block says of itself besides

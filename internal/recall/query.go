@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -14,7 +15,8 @@ import (
 // Query is a question, read.
 type Query struct {
 	Asked string // as it came
-	Text  string // what to search for: the question, expanded by setting
+	Text  string // what to search for
+	Near  string // what to search near to in meaning: Text, expanded by setting
 	Broad bool   // asks for whatever is known: list by importance instead of searching
 
 	Dates []memory.Moment // that a short question names
@@ -32,11 +34,16 @@ type Query struct {
 
 // QueryOptions are the settings of [NewQuery]. The zero value means the defaults.
 type QueryOptions struct {
-	Expand bool // add words to short first-person questions (a seed's habit; off)
+	Expand bool // short first-person questions are near to what is known of people, too
 }
 
-// expandUpTo is the length in bytes up to which a first-person question is short.
-const expandUpTo = 100
+const (
+	// expandUpTo is the length in characters up to which a first-person question is
+	// short, and expansion what is added to it (seed 1). No memory has to have these
+	// words: they draw the question's vector to facts about a person.
+	expandUpTo = 100
+	expansion  = " height weight physical attributes user facts"
+)
 
 // NewQuery reads a question asked at now.
 func NewQuery(question string, now time.Time, o QueryOptions) Query {
@@ -51,8 +58,9 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 		}
 		q.Dates = momentsIn(question, now)
 	}
-	if o.Expand && q.self && len(question) <= expandUpTo {
-		q.Text += " user personal information preferences"
+	q.Near = q.Text
+	if o.Expand && q.self && utf8.RuneCountInString(question) <= expandUpTo {
+		q.Near += expansion
 	}
 	return q
 }
