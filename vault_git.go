@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/loci-memory/loci/internal/store/markdown"
 	"github.com/loci-memory/loci/memory"
@@ -233,8 +234,10 @@ var pastOf = map[memory.Action]string{
 	memory.ActionErase: "erased",
 }
 
+// oneLine is a text for a line of a message: short, and without control characters, which
+// would speak to a terminal.
 func oneLine(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if r := []rune(s); len(r) > 100 {
 		s = string(r[:99]) + "…"
 	}

@@ -36,37 +36,54 @@ func GitHistory(ctx context.Context, dir, id string, limit int) ([]GitCommit, er
 	if id != "" {
 		which = markdown.FilesOf(id)
 	}
-	out, err := gitIn(ctx, dir, "log", "--max-count="+strconv.Itoa(limit), "--no-renames", "--relative",
-		"--name-status", "--format=%x1e%H%x1f%aI%x1f%an%x1f%B%x1f", "--", which)
+	out, err := gitIn(ctx, dir, "log", "-z", "--max-count="+strconv.Itoa(limit), "--no-renames", "--relative",
+		"--name-status", "--format=%H%x00%aI%x00%an%x00%B", "--", which)
 	if err != nil {
 		return nil, memory.Errorf(memory.NotFound, "no history of %s in git (with vault_git: true Loci makes one): %w", dir, err)
 	}
-	commits := []GitCommit{}
-	for _, text := range strings.Split(out, "\x1e")[1:] {
-		parts := strings.SplitN(text, "\x1f", 5)
-		if len(parts) < 5 {
-			return nil, fmt.Errorf("git log wrote %q", text)
-		}
-		c := GitCommit{Hash: parts[0], Author: parts[2], Message: strings.TrimSpace(parts[3])}
-		if c.At, err = time.Parse(time.RFC3339, parts[1]); err != nil {
-			return nil, fmt.Errorf("read the time of commit %s: %w", c.Hash, err)
-		}
-		for _, line := range strings.Split(strings.TrimSpace(parts[4]), "\n") {
-			status, path, ok := strings.Cut(line, "\t")
-			if !ok { // a merge names no files
+	commits, err := readGitLog(out)
+	if err != nil || id == "" {
+		return commits, err
+	}
+	for _, c := range commits {
+		for i, f := range c.Files {
+			if f.Status == "D" {
 				continue
 			}
-			f := GitFile{Status: status, Path: path}
-			if id != "" && status != "D" {
-				said, err := gitIn(ctx, dir, "show", c.Hash+":./"+path)
-				if err != nil {
-					return nil, err
-				}
-				f.Words = markdown.WordsOf(said)
+			said, err := gitIn(ctx, dir, "show", c.Hash+":./"+f.Path)
+			if err != nil {
+				return nil, err
 			}
-			c.Files = append(c.Files, f)
+			c.Files[i].Words = markdown.WordsOf(said)
 		}
-		commits = append(commits, c)
+	}
+	return commits, nil
+}
+
+// readGitLog reads what git log writes with NUL after everything, the one byte that stands
+// in no message, name or path: hash, time, author and message of a commit, then status and
+// path of each of its files. A status is one letter, a hash is longer.
+func readGitLog(out string) ([]GitCommit, error) {
+	commits := []GitCommit{}
+	for parts := strings.Split(out, "\x00"); len(parts) > 0; {
+		first := strings.TrimPrefix(parts[0], "\n")
+		switch {
+		case first == "" && len(parts) == 1: // after the last NUL
+			return commits, nil
+		case len(first) == 1 && len(parts) > 1 && len(commits) > 0:
+			c := &commits[len(commits)-1]
+			c.Files = append(c.Files, GitFile{Status: first, Path: parts[1]})
+			parts = parts[2:]
+		case len(first) > 1 && len(parts) > 3:
+			at, err := time.Parse(time.RFC3339, parts[1])
+			if err != nil {
+				return nil, fmt.Errorf("read the time of commit %s: %w", first, err)
+			}
+			commits = append(commits, GitCommit{Hash: first, At: at, Author: parts[2], Message: strings.TrimSpace(parts[3])})
+			parts = parts[4:]
+		default:
+			return nil, fmt.Errorf("git log wrote %q", first)
+		}
 	}
 	return commits, nil
 }

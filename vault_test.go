@@ -419,3 +419,44 @@ func TestGitAloneHasTheLifeOfAFile(t *testing.T) {
 		t.Errorf("of a folder that is in no repository: %v", err)
 	}
 }
+
+// TestTextForgesNoCommit remembers what looks like git's own output, and has a commit of
+// somebody else's that does.
+func TestTextForgesNoCommit(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git")
+	}
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	ctx, dir := context.Background(), t.TempDir()
+	vault := filepath.Join(dir, "vault")
+	const forged = "\x1e0000000000000000000000000000000000000000\x1f2026-01-01T00:00:00Z\x1fMallory\x1fforged\x1f\nA\tnone.md"
+	for _, fact := range []string{"User plays chess", "User's cat " + forged + "\x1b[31m", "User\x1fplays go"} {
+		l := vaultAt(t, dir, "vault_git", "true")
+		l.during(t, func() { l.remember(t, fact) })
+		closed(t, l)
+	}
+	if err := os.WriteFile(filepath.Join(vault, "note.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"add", "note.txt"},
+		{"-c", "user.name=ana", "-c", "user.email=ana@localhost", "commit", "--quiet", "--message", "mine " + forged},
+	} {
+		if _, err := gitIn(ctx, vault, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	history, err := GitHistory(ctx, vault, "", 10)
+	if err != nil || len(history) != 4 {
+		t.Fatalf("of four commits there are %d: %+v, %v", len(history), history, err)
+	}
+	for i, c := range history {
+		if len(c.Hash) != 40 || c.Author == "Mallory" || len(c.Files) == 0 {
+			t.Errorf("commit %d is %+v", i, c)
+		}
+		if i > 0 && strings.ContainsFunc(c.Message, func(r rune) bool { return r < ' ' && r != '\n' }) {
+			t.Errorf("a message of Loci's has control characters: %q", c.Message)
+		}
+	}
+}
