@@ -98,7 +98,6 @@ type Engine struct {
 	lull   lull
 
 	learned bell // after each job of learning
-	pauses  pauses
 	giving  vectoring
 
 	passages passageCache

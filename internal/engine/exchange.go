@@ -68,6 +68,7 @@ type Exchange struct {
 	placed       bool   // whether it is known where the request belongs
 	unplaced     error  // why Open did not find out, though it tried
 	reads        bool
+	unsure       bool // whether the store could not say what is on hold; see heed
 	writes       bool
 	learns       bool
 
@@ -98,9 +99,13 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 	}
 	x := &Exchange{
 		e: e, in: in, placing: make(chan struct{}), answered: make(chan struct{}),
-		reads:  mode != wire.ModeWrite && mode != wire.ModeOff,
+		unsure: pause == PauseUnknown,
+		reads:  mode != wire.ModeWrite && mode != wire.ModeOff && pause != PauseUnknown,
 		writes: mode != wire.ModeRead && mode != wire.ModeOff,
 		learns: pause == PauseNone,
+	}
+	if x.unsure {
+		e.Log.Warn("memory is not read: the store could not say in time whether it is paused", "user", in.Owner.Name())
 	}
 	if !x.reads { // nothing waits for it before the answer does
 		cancel()
@@ -355,6 +360,9 @@ func (x *Exchange) RecordQuestion(ctx context.Context) {
 		}
 		<-x.placing
 		x.question <- x.guarded(func() error {
+			if err := x.heed(ctx); err != nil {
+				return err
+			}
 			if !x.placed {
 				if err := x.place(ctx); err != nil {
 					return err
@@ -511,6 +519,9 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
 		return err
 	}
 	defer leave()
+	if err := x.heed(ctx); err != nil {
+		return err
+	}
 	now := x.e.now()
 	batch := memory.Batch{Conversation: x.conversation, Run: newID()}
 	exchanges := 0

@@ -33,11 +33,9 @@ func (x *Exchange) Foresee(ctx context.Context) (f Foresight, err error) {
 
 func (x *Exchange) foresee(ctx context.Context) (Foresight, error) {
 	pause := x.e.Paused(ctx, x.in.Owner)
-	f := Foresight{
-		Kept: x.writes, Paused: pause,
-		Learned: x.writes && x.learns && x.e.learns() && x.e.opts.LearnAfter != Never,
-	}
-	f.Granted = f.Learned || x.writes && pause == PauseLearning
+	f := Foresight{Kept: x.writes && pause != PauseMemory && pause != PauseUnknown, Paused: pause}
+	f.Learned = f.Kept && (x.learns || x.unsure) && pause == PauseNone && x.e.learns() && x.e.opts.LearnAfter != Never
+	f.Granted = f.Learned || f.Kept && pause == PauseLearning
 	t := memory.Turn{Role: memory.RoleUser, Content: x.in.Chat.Question(1)}
 	_, wishes := learn.Commands([]learn.Said{{Turn: t, Text: t.Content}})
 	var about []string

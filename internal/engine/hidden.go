@@ -18,7 +18,7 @@ import (
 // no such sequel, and leaves nothing at all.
 
 // stores reports whether the exchange leaves turns, with their words or without.
-func (x *Exchange) stores() bool { return x.writes || !x.temporary() }
+func (x *Exchange) stores() bool { return !x.temporary() }
 
 // hides reports whether they are without words.
 func (x *Exchange) hides() bool { return !x.writes }

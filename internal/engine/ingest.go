@@ -55,6 +55,8 @@ func (e *Engine) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (Kep
 		return Kept{}, memory.Errorf(memory.Conflict, "memory is paused; loci pause none, or PUT /api/pause, takes it off")
 	case PauseLearning:
 		talk.Infer = false
+	case PauseUnknown:
+		return Kept{}, errPauseUnknown
 	}
 	kept := Kept{Conversation: talk.Conversation}
 	if kept.Conversation == "" && e.apart() {

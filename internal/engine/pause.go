@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -19,6 +17,8 @@ const (
 	PauseNone     Pause = "none"
 	PauseLearning Pause = "learning" // what is said is kept and never learned from
 	PauseMemory   Pause = "memory"   // chats neither read memory nor leave anything in it
+
+	PauseUnknown Pause = "unknown" // the store cannot say: until it can, nothing is read or written
 )
 
 // ownKeys begin the keys of profile entries that are Loci's own: they are settings
@@ -56,29 +56,50 @@ func (e *Engine) Pause(ctx context.Context, owner memory.Owner, p Pause, key str
 	if err != nil {
 		return fmt.Errorf("pause: %w", err)
 	}
-	e.pauses.set(owner, p, e.Now())
 	return nil
 }
 
-// Paused returns what an owner has put on hold. A store that cannot say leaves it
-// as it was last known.
+// Paused returns what an owner has put on hold, [PauseUnknown] if the store cannot say.
+// Nothing of it is kept here: another process on the same store may have changed it.
 func (e *Engine) Paused(ctx context.Context, owner memory.Owner) Pause {
-	p, fresh := e.pauses.get(owner, e.Now())
-	if fresh {
-		return p
+	p, err := e.askPaused(ctx, owner)
+	if err != nil {
+		return PauseUnknown
 	}
+	return p
+}
+
+func (e *Engine) askPaused(ctx context.Context, owner memory.Owner) (Pause, error) {
 	entries, err := e.Store.Profile(ctx, owner, memory.At{})
 	if err != nil {
-		return p
+		return PauseUnknown, fmt.Errorf("ask whether memory is paused: %w", err)
 	}
-	p = PauseNone
 	for _, entry := range entries {
 		if entry.Key == pauseKey {
-			p = Pause(entry.Value)
+			return Pause(entry.Value), nil
 		}
 	}
-	e.pauses.set(owner, p, e.Now())
-	return p
+	return PauseNone, nil
+}
+
+// errPauseUnknown answers those who want something kept that may be on hold.
+var errPauseUnknown = memory.Errorf(memory.Unavailable, "the store cannot say now whether memory is paused")
+
+// heed asks again what the user has put on hold, right before something is written:
+// Open has little time to ask, and memory may have been paused since. What was on hold
+// when the chat began is so for all of it, and what was said before learning was paused
+// is learned.
+func (x *Exchange) heed(ctx context.Context) error {
+	pause, err := x.e.askPaused(ctx, x.in.Owner)
+	if err != nil {
+		return err
+	}
+	if x.unsure {
+		x.learns = pause == PauseNone
+	}
+	x.writes = x.writes && pause != PauseMemory
+	x.unsure = false
+	return nil
 }
 
 // told returns the profile entries that models are told.
@@ -90,44 +111,4 @@ func told(entries []memory.ProfileEntry) []memory.ProfileEntry {
 		}
 	}
 	return out
-}
-
-const (
-	// pauseKnown is how long it takes at most until other processes on the same
-	// store know of a pause.
-	pauseKnown = time.Second
-
-	// maxPauses bounds the owners that are kept, at some 100 bytes each.
-	maxPauses = 1 << 16
-)
-
-// pauses are what is known of pauses, so that a chat need not ask the store.
-type pauses struct {
-	mu sync.Mutex // guards of
-	of map[memory.Owner]paused
-}
-
-type paused struct {
-	pause Pause
-	at    time.Time
-}
-
-// get returns what is known, and whether it is fresh.
-func (s *pauses) get(owner memory.Owner, now time.Time) (Pause, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known, ok := s.of[owner]
-	if !ok {
-		return PauseNone, false
-	}
-	return known.pause, now.Sub(known.at).Abs() < pauseKnown
-}
-
-func (s *pauses) set(owner memory.Owner, p Pause, now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.of == nil || len(s.of) >= maxPauses {
-		s.of = map[memory.Owner]paused{}
-	}
-	s.of[owner] = paused{p, now}
 }

@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync/atomic"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -52,7 +54,7 @@ func TestPauseHoldsLearning(t *testing.T) {
 	})
 }
 
-// Another process sees a pause when what it knows has grown old.
+// Another process on the same store sees a pause at once.
 func TestPauseIsSeenElsewhere(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
@@ -63,9 +65,86 @@ func TestPauseIsSeenElsewhere(t *testing.T) {
 		if err := r.Pause(ctx, ana, PauseMemory, "", her); err != nil {
 			t.Fatal(err)
 		}
-		r.clock.Advance(2 * time.Second)
 		if got := there.Paused(ctx, ana); got != PauseMemory {
-			t.Errorf("there, two seconds later: %q, want %q", got, PauseMemory)
+			t.Errorf("there, after it: %q, want %q", got, PauseMemory)
 		}
 	})
+}
+
+// slowProfile takes longer with the profile than a chat waits for what it reads, the
+// first so many times.
+type slowProfile struct {
+	memory.Store
+	slow atomic.Int64
+}
+
+func (s *slowProfile) Profile(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.ProfileEntry, error) {
+	if s.slow.Add(-1) >= 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return s.Store.Profile(ctx, owner, at)
+}
+
+// What a user says whose memory is on hold leaves no words and teaches nothing, though
+// the store cannot say so when the chat begins, or it is put on hold by another process
+// while the chat is under way. Of a chat of which it is never known nothing is kept.
+func TestAPauseHoldsThatTheChatDidNotKnowOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		pause, late Pause // before the chat, and between its opening and its recording
+		slow        int64
+		want        []string
+		facts       int
+	}{
+		"none":                     {PauseNone, "", 0, []string{"I live in Lisbon.", "OK."}, 1},
+		"none, slow":               {PauseNone, "", 1, []string{"I live in Lisbon.", "OK."}, 1},
+		"memory, slow":             {PauseMemory, "", 1, []string{"", ""}, 0},
+		"learning, slow":           {PauseLearning, "", 1, []string{"I live in Lisbon.", "OK."}, 0},
+		"memory, while it goes on": {PauseNone, PauseMemory, 0, []string{"", ""}, 0},
+		"never known":              {PauseNone, "", 1 << 30, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, stores["inmem"])
+				ctx := context.Background()
+				there := New(r.Parts, r.opts)
+				put := func(p Pause) {
+					if err := there.Pause(ctx, ana, p, "", her); err != nil {
+						t.Fatal(err)
+					}
+				}
+				plain := r.Store
+				put(c.pause)
+				slow := &slowProfile{Store: plain}
+				slow.slow.Store(c.slow)
+				r.Store = slow
+				x := r.Open(ctx, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I live in Lisbon."}]`), ChatID: "c"})
+				if p := x.Prepare(ctx); p.Read != (c.slow == 0) {
+					t.Errorf("memory was read: %v, want it only where the pause is known", p.Read)
+				}
+				if c.late != "" {
+					put(c.late)
+				}
+				x.RecordQuestion(ctx)
+				x.RecordAnswer(ctx, answered("OK."))
+				r.Close()
+				r.Store = plain
+				r.clock.Advance(learnGrace)
+				if err := r.work(ctx); err != nil {
+					t.Fatal(err)
+				}
+				turns, err := plain.Turns(ctx, ana, memory.TurnQuery{Conversation: "c", Statuses: []memory.Status{memory.Active, memory.Retired}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var said []string
+				for _, turn := range turns {
+					said = append(said, turn.Content)
+				}
+				if facts := r.contents(t, ana, memory.Query{}); !slices.Equal(said, c.want) || len(facts) != c.facts {
+					t.Errorf("kept %q and learned %q; want %q and %d facts", said, facts, c.want, c.facts)
+				}
+			})
+		})
+	}
 }

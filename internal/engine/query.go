@@ -87,8 +87,14 @@ func (e *Engine) needs(ctx context.Context, q Querying, intent Intent) (need boo
 		return false, "use_memory is false"
 	case q.Owner == "":
 		return false, "no user is named, so there is no memory to read"
-	case e.Paused(ctx, q.Owner) == PauseMemory:
+	}
+	switch e.Paused(ctx, q.Owner) {
+	case PauseMemory:
 		return false, "memory is paused"
+	case PauseUnknown:
+		return false, "it is not known whether memory is paused"
+	}
+	switch {
 	case intent == IntentMemory || intent == IntentSummary:
 		return true, "the query asks for what was said before"
 	}

@@ -94,7 +94,11 @@ func (d *door) paused(ctx context.Context, _ *struct{}) (*body[client.Pause], er
 	if err != nil {
 		return nil, err
 	}
-	return answer(client.Pause{Pause: string(d.engine.Paused(ctx, owner))}), nil
+	p := d.engine.Paused(ctx, owner)
+	if p == engine.PauseUnknown {
+		return nil, memory.Errorf(memory.Unavailable, "the store cannot say now whether memory is paused")
+	}
+	return answer(client.Pause{Pause: string(p)}), nil
 }
 
 type pauseInput struct {
