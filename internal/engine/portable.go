@@ -35,7 +35,8 @@ const (
 type Part string
 
 // The parts, in the order they are written. Conversations come with their turns,
-// relations with the facts that they begin at.
+// relations with the facts that they begin at, contexts with the profile: both are
+// written by hand and belong to no project.
 const (
 	TurnPart     Part = "turns"
 	FactPart     Part = "facts"
@@ -72,9 +73,10 @@ type Brought struct {
 	Read       int // records
 	Added      Tally
 	There      Tally // was there already
-	Duplicates int   // facts that another live one says already
-	Waiting    int   // of the added facts: those that wait for a person
-	Redacted   int   // records that had secrets blanked
+	Contexts   ContextTally
+	Duplicates int // facts that another live one says already
+	Waiting    int // of the added facts: those that wait for a person
+	Redacted   int // records that had secrets blanked
 	Conflicts  []Trouble
 	Problems   []Trouble
 	// Conflicting and Broken count all of them; the lists are bounded.
@@ -88,6 +90,9 @@ type Brought struct {
 type Tally struct {
 	Conversations, Turns, Facts, Summaries, Profile, Relations int
 }
+
+// ContextTally counts contexts.
+type ContextTally struct{ Added, There int }
 
 // Trouble is a record that was not taken, or not as it is.
 type Trouble struct {
@@ -124,6 +129,7 @@ type record struct {
 	Summary      *memory.Summary
 	Profile      *memory.ProfileEntry
 	Relation     *memory.Relation
+	Context      *memory.Context
 }
 
 // header is the first line of an export. It names nobody.
@@ -182,6 +188,12 @@ type (
 		Owner left    `json:"owner,omitempty"`
 		Value *string `json:"value,omitempty"`
 	}
+	contextLine struct {
+		Type string `json:"type"`
+		memory.Context
+		Owner   left    `json:"owner,omitempty"`
+		Content *string `json:"content,omitempty"`
+	}
 	relationLine struct {
 		Type string `json:"type"`
 		memory.Relation
@@ -207,6 +219,8 @@ func (r record) words() *string {
 		return &r.Summary.Text
 	case r.Profile != nil:
 		return &r.Profile.Value
+	case r.Context != nil:
+		return &r.Context.Content
 	}
 	return nil
 }
@@ -224,7 +238,7 @@ func (r record) target() string {
 
 // image is the record as a change has it; the zero Image for what no change adds.
 func (r record) image() memory.Image {
-	return memory.Image{Fact: r.Fact, Summary: r.Summary, Profile: r.Profile, Relation: r.Relation}
+	return memory.Image{Fact: r.Fact, Summary: r.Summary, Profile: r.Profile, Relation: r.Relation, Context: r.Context}
 }
 
 // value is what JSON says of the record, with its words or without.
@@ -242,6 +256,8 @@ func (r record) value(words *string) any {
 		return summaryLine{Type: "summary", Summary: *r.Summary, Scope: lineOfScope(r.Summary.Scope), Text: words}
 	case r.Profile != nil:
 		return profileLine{Type: "profile", ProfileEntry: *r.Profile, Value: words}
+	case r.Context != nil:
+		return contextLine{Type: "context", Context: *r.Context, Content: words}
 	case r.Relation != nil:
 		return relationLine{Type: "relation", Relation: *r.Relation}
 	}
@@ -311,6 +327,14 @@ func readRecord(owner memory.Owner, text []byte) (r record, carried bool, err er
 			said(&p.Value, l.Value)
 			r.Profile = &p
 		}
+	case "context":
+		var l contextLine
+		if decode(&l) {
+			c := l.Context
+			c.Owner = owner
+			said(&c.Content, l.Content)
+			r.Context = &c
+		}
 	case "relation":
 		var l relationLine
 		if decode(&l) {
@@ -319,7 +343,7 @@ func readRecord(owner memory.Owner, text []byte) (r record, carried bool, err er
 			r.Relation = &x
 		}
 	default:
-		return record{}, false, memory.Errorf(memory.Invalid, "type: %.40q is none of header, conversation, turn, fact, summary, profile and relation", kind.Type)
+		return record{}, false, memory.Errorf(memory.Invalid, "type: %.40q is none of header, conversation, turn, fact, summary, profile, context and relation", kind.Type)
 	}
 	return r, carried, err
 }

@@ -82,7 +82,7 @@ func (w walker) jsonl(ctx context.Context, out io.Writer) error {
 	if err := write(w.header()); err != nil {
 		return err
 	}
-	for _, section := range []func(context.Context, func(record) error) error{w.talk, w.facts, w.summaries, w.profile} {
+	for _, section := range []func(context.Context, func(record) error) error{w.talk, w.facts, w.summaries, w.profile, w.contexts} {
 		if err := section(ctx, write); err != nil {
 			return err
 		}
@@ -122,7 +122,10 @@ func (w walker) talk(ctx context.Context, yield func(record) error) error {
 // conversations returns all of them, some 200 bytes each. When they were last
 // changed is not known of the past.
 func (w walker) conversations(ctx context.Context) ([]memory.Conversation, error) {
-	q := memory.ConversationQuery{Project: w.Project, Limit: 500}
+	q := memory.ConversationQuery{Project: w.Project, Statuses: []memory.Status{memory.Active}, Limit: 500}
+	if slices.Contains(w.statuses(), memory.Retired) || !w.At.AsOf.IsZero() { // it may have been deleted since
+		q.Statuses = append(q.Statuses, memory.Retired)
+	}
 	var all []memory.Conversation
 	for {
 		page, err := w.e.Store.Conversations(ctx, w.owner, q)
@@ -215,6 +218,36 @@ func (w walker) profile(ctx context.Context, yield func(record) error) error {
 	}
 	for _, p := range told(entries) {
 		if err := yield(record{Profile: &p}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// contexts yields them in order of id: with a project those that its conversations name.
+func (w walker) contexts(ctx context.Context, yield func(record) error) error {
+	if !w.has(ProfilePart) {
+		return nil
+	}
+	var ids []string
+	if w.Project != "" {
+		all, err := w.conversations(ctx)
+		if err != nil {
+			return err
+		}
+		for _, c := range all {
+			ids = append(ids, c.Contexts...)
+		}
+		if len(ids) == 0 {
+			return nil
+		}
+	}
+	contexts, err := w.e.Store.Contexts(ctx, w.owner, w.At, ids...)
+	if err != nil {
+		return fmt.Errorf("list contexts: %w", err)
+	}
+	for i := range contexts {
+		if err := yield(record{Context: &contexts[i]}); err != nil {
 			return err
 		}
 	}

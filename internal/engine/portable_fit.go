@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"regexp"
 	"slices"
@@ -76,6 +77,9 @@ func (i *importer) fit(r *record) error {
 		}
 		return checkName("key", p.Key, maxImportName)
 	}
+	if r.Context != nil {
+		return i.fitContext(r)
+	}
 	x := r.Relation
 	x.CreatedAt = memory.Time(x.CreatedAt)
 	if !slices.Contains([]memory.RelationKind{memory.SameSubject, memory.Refines, memory.Contradicts, memory.Follows}, x.Kind) {
@@ -84,12 +88,42 @@ func (i *importer) fit(r *record) error {
 	return errors.Join(checkID("from", x.From), checkID("to", x.To))
 }
 
+// fitContext keeps a context's words as they are: a person wrote them.
+func (i *importer) fitContext(r *record) error {
+	c := r.Context
+	c.CreatedAt, c.UpdatedAt = memory.Time(c.CreatedAt), memory.Time(c.UpdatedAt)
+	c.Title, c.Status = clip(c.Title, maxImportTitle), cmp.Or(c.Status, memory.Active)
+	if _, err := i.e.checkText("content", c.Content); err != nil {
+		return err
+	}
+	switch {
+	case c.Status != memory.Active:
+		return memory.Errorf(memory.Invalid, "status: %.40q is none of a context that is exported", c.Status)
+	case c.CreatedAt.IsZero():
+		return memory.Errorf(memory.Invalid, "created_at: a context has it")
+	}
+	return checkID("id", c.ID)
+}
+
 func (i *importer) fitConversation(r *record) error {
 	c := r.Conversation
 	c.CreatedAt, c.UpdatedAt = memory.Time(c.CreatedAt), memory.Time(c.UpdatedAt)
 	c.Title = clip(i.redact(c.Title), maxImportTitle)
-	if c.ID == "" {
+	c.Status = cmp.Or(c.Status, memory.Active) // others' formats say none
+	switch {
+	case c.ID == "":
 		return memory.Errorf(memory.Invalid, "id: is empty")
+	case c.Status != memory.Active && c.Status != memory.Retired:
+		return memory.Errorf(memory.Invalid, "status: %.40q is none of a conversation", c.Status)
+	case len(c.Contexts) > maxAttached:
+		return memory.Errorf(memory.Invalid, "contexts: are %d, more than %d", len(c.Contexts), maxAttached)
+	case len(c.Rules) > i.e.opts.MaxText:
+		return memory.Errorf(memory.TooLarge, "rules: has %d bytes, more than the %d of limits.text", len(c.Rules), i.e.opts.MaxText)
+	}
+	for _, id := range c.Contexts {
+		if err := checkID("contexts", id); err != nil {
+			return err
+		}
 	}
 	return checkNames("id", c.ID, "project", c.Project, "agent", c.Agent)
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/loci-memory/loci/memory"
@@ -26,10 +27,11 @@ const (
 
 // Headings of the parts.
 const (
-	factsHeading   = "Facts"
-	otherCategory  = "Other"
-	profileHeading = "Profile"
-	talkHeading    = "Conversations"
+	factsHeading    = "Facts"
+	otherCategory   = "Other"
+	profileHeading  = "Profile"
+	contextsHeading = "Contexts"
+	talkHeading     = "Conversations"
 )
 
 // standing is a part of the page for facts that became the same.
@@ -50,6 +52,7 @@ func (w walker) page(ctx context.Context, out io.Writer) error {
 	p := &pageWriter{Writer: out}
 	p.heading(1, "Memory", w.header())
 	w.profilePage(ctx, p, 2)
+	w.contextsPage(ctx, p, 2)
 	w.factsPage(ctx, p, 2)
 	p.keep(w.eachTalk(ctx, func(c *memory.Conversation) error {
 		p.begin(2, talkHeading)
@@ -58,7 +61,7 @@ func (w walker) page(ctx context.Context, out io.Writer) error {
 	return p.err
 }
 
-// zip writes a file for the profile, for the facts and for each conversation.
+// zip writes a file for the profile, for the contexts, for the facts and for each conversation.
 func (w walker) zip(ctx context.Context, out io.Writer) error {
 	z := zip.NewWriter(out)
 	head := w.header()
@@ -75,6 +78,13 @@ func (w walker) zip(ctx context.Context, out io.Writer) error {
 	err := w.profile(ctx, func(record) error { entries++; return nil })
 	if err == nil && entries > 0 {
 		err = file("profile.md", func(p *pageWriter) { p.keep(p.comment(head)); w.profilePage(ctx, p, 1) })
+	}
+	entries = 0
+	if err == nil {
+		err = w.contexts(ctx, func(record) error { entries++; return nil })
+	}
+	if err == nil && entries > 0 {
+		err = file("contexts.md", func(p *pageWriter) { p.keep(p.comment(head)); w.contextsPage(ctx, p, 1) })
 	}
 	if err == nil && w.has(FactPart) {
 		err = file("facts.md", func(p *pageWriter) { p.keep(p.comment(head)); w.factsPage(ctx, p, 1) })
@@ -174,6 +184,17 @@ func (w walker) profilePage(ctx context.Context, p *pageWriter, level int) {
 		return p.item(profileLead(r.Profile.Key), r)
 	}))
 	p.end()
+}
+
+func (w walker) contextsPage(ctx context.Context, p *pageWriter, level int) {
+	p.keep(w.contexts(ctx, func(r record) error {
+		p.begin(level, contextsHeading)
+		title := shown(r.Context.Title)
+		if title == "" {
+			title = "untitled"
+		}
+		return p.said(title, r)
+	}))
 }
 
 // profileLead stands before the value of a profile entry.
@@ -326,21 +347,23 @@ func (p *pageWriter) comment(r record) error {
 
 // said writes words of any length as a quotation.
 func (p *pageWriter) said(who string, r record) error {
-	words, at, status := *r.words(), r.Turn, ""
+	words := *r.words()
 	var carried *string
 	if strings.ContainsRune(words, '\r') {
 		carried = &words
 	}
-	when := r.Summary
+	var at time.Time
+	var status memory.Status
 	switch {
-	case at != nil:
-		status = string(at.Status)
-		p.print("**%s**, %s", who, at.CreatedAt.Format("2006-01-02 15:04"))
+	case r.Turn != nil:
+		at, status = r.Turn.CreatedAt, r.Turn.Status
+	case r.Context != nil:
+		at, status = r.Context.CreatedAt, r.Context.Status
 	default:
-		status = string(when.Status)
-		p.print("**%s**, %s", who, when.CreatedAt.Format("2006-01-02 15:04"))
+		at, status = r.Summary.CreatedAt, r.Summary.Status
 	}
-	if status != string(memory.Active) {
+	p.print("**%s**, %s", who, at.Format("2006-01-02 15:04"))
+	if status != memory.Active {
 		p.print(" (%s)", status)
 	}
 	p.print(" %s\n\n", p.json(r.value(carried)))

@@ -216,7 +216,7 @@ func (p *pageReader) line(n int, line []byte) error {
 	rec.line, rec.size = n, len(text)
 	before := strings.TrimSpace(text[:m[0]])
 	switch {
-	case rec.Turn != nil, rec.Summary != nil:
+	case rec.Turn != nil, rec.Summary != nil, rec.Context != nil:
 		p.open, p.carried, p.quoted = rec, carried, nil
 		return nil
 	case rec.Fact != nil:

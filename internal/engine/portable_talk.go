@@ -14,12 +14,13 @@ import (
 type talkIn struct {
 	memory.Conversation
 	line    int
-	named   bool           // the file has a line for it
-	stored  bool           // it is in the store
-	counted bool           // it is among what was added or there
-	path    map[int]string // of one that was stored before: active turns by index
-	last    memory.Turn    // of made turns: the one before; of a stored one without path: its end
-	known   bool           // last is known
+	named   bool                // the file has a line for it
+	stored  bool                // it is in the store
+	here    memory.Conversation // as it was there before; zero if it was not
+	counted bool                // it is among what was added or there
+	path    map[int]string      // of one that was stored before: active turns by index
+	last    memory.Turn         // of made turns: the one before; of a stored one without path: its end
+	known   bool                // last is known
 }
 
 // loose is the index of a turn that goes to the end of its conversation.
@@ -83,7 +84,7 @@ func (i *importer) meet(ctx context.Context, order []string, turns map[string][]
 			return fmt.Errorf("look up conversations: %w", err)
 		}
 		for _, c := range page.Conversations {
-			i.talks[c.ID].stored = true
+			i.talks[c.ID].stored, i.talks[c.ID].here = true, c
 		}
 	}
 	for _, id := range unknown {
@@ -126,6 +127,10 @@ func (i *importer) say(ctx context.Context, t *talkIn, said []record, there map[
 			i.conflict(r, "turn %d of conversation %.60s is another one here", turn.Index, t.ID)
 			continue
 		}
+		if t.here.Status == memory.Retired && t.Status != memory.Retired && turn.Status == memory.Active {
+			i.conflict(r, "conversation %.60s was deleted here", t.ID)
+			continue
+		}
 		met[turn.ID], t.last = true, *turn
 		if t.path != nil && turn.Status == memory.Active {
 			t.path[turn.Index] = turn.ID
@@ -136,6 +141,10 @@ func (i *importer) say(ctx context.Context, t *talkIn, said []record, there map[
 		batch.Conversation.UpdatedAt = t.last.CreatedAt
 	}
 	isNew := !t.stored
+	if diff := t.differs(); diff != "" && !t.counted {
+		t.counted = true
+		i.conflict(record{line: t.line, Conversation: &t.Conversation}, "%s", diff)
+	}
 	if len(batch.Turns) == 0 && (!isNew || !t.named) {
 		if t.named && !t.counted {
 			t.counted = true
@@ -154,6 +163,22 @@ func (i *importer) say(ctx context.Context, t *talkIn, said []record, there map[
 	}
 	i.out.Added.Turns += len(sample)
 	return nil
+}
+
+// differs says how the conversation that was here differs from the file's, "" if it
+// does not. Titles are not compared: those that chats get by themselves change.
+func (t *talkIn) differs() string {
+	switch {
+	case !t.named || t.here.ID == "":
+		return ""
+	case t.here.Status != t.Status:
+		return fmt.Sprintf("is %s here and %s in the file", t.here.Status, t.Status)
+	case !slices.Equal(t.here.Contexts, t.Contexts):
+		return "has other contexts here"
+	case t.here.Rules != t.Rules:
+		return "has other rules here"
+	}
+	return ""
 }
 
 // follow puts a made turn at the end of its conversation.

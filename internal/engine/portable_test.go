@@ -35,6 +35,28 @@ func (r *rig) whole(t testing.TB, owner memory.Owner, what Taking) string {
 	return b.String()
 }
 
+// attached returns an owner's contexts and what chats have of them, by the store.
+func (r *rig) attached(t testing.TB, owner memory.Owner) string {
+	t.Helper()
+	contexts, err := r.Store.Contexts(context.Background(), owner, memory.At{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := r.Store.Conversations(context.Background(), owner, memory.ConversationQuery{Statuses: []memory.Status{memory.Active, memory.Retired}, Limit: 500})
+	if err != nil || page.Next != "" {
+		t.Fatal(err, page.Next)
+	}
+	var b strings.Builder
+	for _, c := range contexts {
+		c.Version = 0
+		fmt.Fprintf(&b, "%+v\n", c)
+	}
+	for _, c := range page.Conversations {
+		fmt.Fprintf(&b, "%+v\n", c.Mark())
+	}
+	return b.String()
+}
+
 // bring imports a text.
 func (r *rig) bring(t testing.TB, owner memory.Owner, b Bringing, text string) Brought {
 	t.Helper()
@@ -92,11 +114,57 @@ func lived(t *testing.T, name string, seed uint64, steps int) *scene {
 	if _, err := w.Store.Append(ctx, ana, batch); err != nil {
 		t.Fatal(err)
 	}
+	w.attach(t, seed)
 	empty := memtest.Conversation(ana, "nothing was said")
 	if _, err := w.Store.Append(ctx, ana, memory.Batch{Conversation: empty}); err != nil {
 		t.Fatal(err)
 	}
 	return w.scene
+}
+
+// attach writes contexts and changes some of them, attaches them to chats with rules,
+// and deletes one chat that something was said in and one that nothing was.
+func (w *world) attach(t *testing.T, seed uint64) {
+	t.Helper()
+	ctx := context.Background()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var changes []memory.Change
+	for i, words := range hardWords {
+		changes = append(changes, memtest.Change(memory.ActionAdd, memory.Context{
+			ID: newID(), Owner: ana, Title: []string{"", "a > b --> c", "## Facts"}[i%3], Content: words,
+			Status: memory.Active, CreatedAt: w.now(), UpdatedAt: w.now(),
+		}))
+	}
+	_, err := w.Store.Apply(ctx, ana, memtest.Run("documents"), changes...)
+	must(err)
+	all, err := w.Contexts(ctx, ana, memory.At{})
+	must(err)
+	w.random.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
+	longer := all[0].Content + " and more"
+	w.clock.Advance(time.Minute)
+	_, err = w.EditContext(ctx, ana, all[0].ID, ContextEdit{Content: &longer}, her)
+	must(err)
+	for i := range 4 {
+		ids := []string{all[i].ID, all[0].ID, all[w.random.IntN(len(all))].ID}
+		rules := hardWords[(i+int(seed))%len(hardWords)]
+		c, err := w.NewChat(ctx, ana, "", ChatEdit{Contexts: &ids, Rules: &rules})
+		must(err)
+		if i%2 == 0 {
+			_, err := w.Store.Append(ctx, ana, memtest.Batch(ana, c.ID, 0, "hello", "good day"))
+			must(err)
+		}
+		if i < 2 {
+			_, err := w.DeleteChat(ctx, ana, c.ID, false, her)
+			must(err)
+		}
+	}
+	_, err = w.DropContext(ctx, ana, all[1].ID, false, her) // chats go on naming it
+	must(err)
 }
 
 func isExpected(err error) bool {
@@ -141,6 +209,9 @@ func TestTakenAwayAndBroughtBackItIsTheSame(t *testing.T) {
 					if file := from.taken(t, ana, Taking{Format: format}); file != to.taken(t, ana, Taking{Format: format}) {
 						t.Errorf("%s differs:\n%s", format, lineDiff(file, to.taken(t, ana, Taking{Format: format})))
 					}
+					if want, got := from.attached(t, ana), to.attached(t, ana); got != want || !strings.Contains(want, string(memory.Retired)) {
+						t.Errorf("contexts and chats differ:\n%s", lineDiff(want, got))
+					}
 					if got := to.taken(t, ben, Taking{}); got != "" {
 						t.Errorf("ben has %s", got)
 					}
@@ -160,7 +231,7 @@ func TestTwiceEqualsOnce(t *testing.T) {
 		if after := portrait(t, r.Store, ana); after != before {
 			t.Errorf("the second import changed memory:\n%s", lineDiff(before, after))
 		}
-		if again.Added != (Tally{}) || again.There != first.Added || again.Conflicting > 0 {
+		if again.Added != (Tally{}) || again.There != first.Added || again.Contexts != (ContextTally{There: first.Contexts.Added}) || first.Contexts.Added < 10 || again.Conflicting > 0 {
 			t.Errorf("again: added %+v, there %+v, conflicts %v; want nothing added and %+v there", again.Added, again.There, again.Conflicts, first.Added)
 		}
 	})
@@ -176,7 +247,7 @@ func TestADryRunWritesNothingAndCountsTheSame(t *testing.T) {
 			t.Errorf("the dry run changed memory:\n%s", lineDiff(before, after))
 		}
 		wet := r.bring(t, ana, Bringing{}, file)
-		if dry.Added != wet.Added || dry.Duplicates != wet.Duplicates || dry.Broken != wet.Broken || len(dry.Sample) == 0 {
+		if dry.Added != wet.Added || dry.Contexts != wet.Contexts || dry.Contexts.Added < 10 || dry.Duplicates != wet.Duplicates || dry.Broken != wet.Broken || len(dry.Sample) == 0 {
 			t.Errorf("dry: %+v\nwet: %+v", dry, wet)
 		}
 	})
@@ -256,6 +327,81 @@ func TestWhatStandsUnderAnIDIsKeptAndNamed(t *testing.T) {
 		}
 		if text := fmt.Sprint(out.Conflicts); out.Conflicting != 2 || !strings.Contains(text, words) || !strings.Contains(text, "retired here") {
 			t.Errorf("conflicts: %s, want both named", text)
+		}
+	})
+}
+
+func TestContextsAndChatsThatAreOtherHereAreKeptAndNamed(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		var docs []string
+		for _, words := range []string{"The house rules.", "The menu.", "The map."} {
+			c, err := r.AddContext(ctx, ana, ContextEdit{Title: &words, Content: &words}, her)
+			must(err)
+			docs = append(docs, c.ID)
+		}
+		var chats []string
+		for range 3 {
+			c, err := r.NewChat(ctx, ana, "", ChatEdit{Contexts: &docs})
+			must(err)
+			chats = append(chats, c.ID)
+		}
+		_, err := r.Store.Append(ctx, ana, memtest.Batch(ana, chats[0], 0, "hello"))
+		must(err)
+		file := r.whole(t, ana, Taking{})
+		longer, fewer, rules := "The menu of today.", docs[:1], "Answer in French."
+		_, err = r.EditContext(ctx, ana, docs[1], ContextEdit{Content: &longer}, her)
+		must(err)
+		_, err = r.DropContext(ctx, ana, docs[2], false, her)
+		must(err)
+		_, err = r.DeleteChat(ctx, ana, chats[0], false, her)
+		must(err)
+		_, err = r.EditChat(ctx, ana, chats[1], ChatEdit{Contexts: &fewer}, her)
+		must(err)
+		_, err = r.EditChat(ctx, ana, chats[2], ChatEdit{Rules: &rules}, her)
+		must(err)
+		before := portrait(t, r.Store, ana) + r.attached(t, ana)
+		file += `{"type":"turn","id":"more","conversation":"` + chats[0] + `","index":1,"role":"user","content":"Are you there?","status":"active","created_at":"2026-01-01T00:00:00Z"}` + "\n"
+		for _, dry := range []bool{true, false} {
+			out := r.bring(t, ana, Bringing{DryRun: dry}, file)
+			if after := portrait(t, r.Store, ana) + r.attached(t, ana); after != before {
+				t.Errorf("the import changed memory:\n%s", lineDiff(before, after))
+			}
+			text := fmt.Sprint(out.Conflicts)
+			for _, want := range []string{longer, "was taken out here", "is retired here", "was deleted here", "other contexts", "other rules"} {
+				if !strings.Contains(text, want) {
+					t.Errorf("dry run %v: conflicts: %s, want %q named", dry, text, want)
+				}
+			}
+			if out.Contexts != (ContextTally{There: 1}) || out.Added != (Tally{}) || out.Conflicting != 7 {
+				t.Errorf("dry run %v: %+v, want one context there, nothing added and 7 conflicts", dry, out)
+			}
+		}
+	})
+}
+
+func TestAContextIsTakenWithTheProjectThatHasItAttached(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		for _, project := range []string{"garden", "boat"} {
+			words := "All about the " + project
+			c, err := r.AddContext(ctx, ana, ContextEdit{Content: &words}, her)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.NewChat(ctx, ana, project, ChatEdit{Contexts: &[]string{c.ID}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := r.taken(t, ana, Taking{Project: "boat"})
+		if !strings.Contains(got, "about the boat") || strings.Contains(got, "garden") {
+			t.Errorf("of the boat: %s", got)
 		}
 	})
 }
@@ -411,7 +557,7 @@ func TestAnExportHoldsWhatIsAskedFor(t *testing.T) {
 		s := lived(t, "inmem", 4, 30)
 		types := func(what Taking) string {
 			var out []string
-			for _, kind := range []string{"conversation", "turn", "fact", "summary", "profile", "relation"} {
+			for _, kind := range []string{"conversation", "turn", "fact", "summary", "profile", "relation", "context"} {
 				if strings.Contains(s.taken(t, ana, what), `{"type":"`+kind+`"`) {
 					out = append(out, kind)
 				}
@@ -422,11 +568,11 @@ func TestAnExportHoldsWhatIsAskedFor(t *testing.T) {
 			what Taking
 			want string
 		}{
-			{Taking{}, "conversation turn fact summary profile relation"},
+			{Taking{}, "conversation turn fact summary profile relation context"},
 			{Taking{Parts: []Part{FactPart}}, "fact"},
 			{Taking{Parts: []Part{FactPart, RelationPart}}, "fact relation"},
 			{Taking{Parts: []Part{TurnPart}}, "conversation turn"},
-			{Taking{Parts: []Part{ProfilePart, SummaryPart}}, "summary profile"},
+			{Taking{Parts: []Part{ProfilePart, SummaryPart}}, "summary profile context"},
 			{Taking{Project: "no such project"}, ""},
 			{Taking{Statuses: []memory.Status{memory.Rejected}, Parts: []Part{FactPart}}, ""},
 		} {

@@ -12,7 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// things adds the batch's facts, summaries, profile entries and relations in one run.
+// things adds the batch's facts, summaries, profile entries, relations and contexts in
+// one run.
 // Looking for live facts of the same words costs a query each, so at first the store
 // is asked to refuse them.
 func (i *importer) things(ctx context.Context, batch []record, there map[string]memory.Memory) error {
@@ -152,6 +153,16 @@ func (i *importer) plan(ctx context.Context, rest []record, careful bool) (plan 
 				left = append(left, func() { i.thereOr(r, have == r.Profile.Value, "is %q here", clip(have, 120)) })
 				continue
 			}
+		case r.Context != nil:
+			found, err := i.e.Store.Contexts(ctx, i.owner, memory.At{}, r.Context.ID)
+			if err != nil {
+				return nil, nil, fmt.Errorf("read contexts: %w", err)
+			}
+			if len(found) > 0 {
+				diff := differsContext(*r.Context, found[0])
+				left = append(left, func() { i.thereOr(r, diff == "", "%s", diff) })
+				continue
+			}
 		case r.Relation != nil:
 			known, err := i.e.Store.Relations(ctx, i.owner, r.Relation.From, memory.At{})
 			if err != nil {
@@ -162,7 +173,7 @@ func (i *importer) plan(ctx context.Context, rest []record, careful bool) (plan 
 				continue
 			}
 		}
-		if careful && (r.Profile != nil || r.Relation != nil) {
+		if careful && (r.Profile != nil || r.Relation != nil || r.Context != nil) {
 			gone, err := i.retired(ctx, r)
 			if err != nil {
 				return nil, nil, err
@@ -186,8 +197,25 @@ func (i *importer) plan(ctx context.Context, rest []record, careful bool) (plan 
 	}, nil
 }
 
+// differsContext says how the context that is here differs from one of the file, "" if
+// it does not.
+func differsContext(file, here memory.Context) string {
+	switch {
+	case here.Content != file.Content:
+		return fmt.Sprintf("says %q here and %q in the file", clip(here.Content, 120), clip(file.Content, 120))
+	case here.Title != file.Title:
+		return fmt.Sprintf("is titled %q here and %q in the file", clip(here.Title, 120), clip(file.Title, 120))
+	case !here.CreatedAt.Equal(file.CreatedAt) || !here.UpdatedAt.Equal(file.UpdatedAt):
+		return "has other times here"
+	}
+	return ""
+}
+
 func (i *importer) thereOr(r record, same bool, format string, args ...any) {
 	if same {
+		if r.Context != nil {
+			i.out.Contexts.There++
+		}
 		i.tally(&i.out.There, r)
 		return
 	}
@@ -235,6 +263,9 @@ func (i *importer) tally(to *Tally, r record) {
 func (i *importer) count(added []record, run string) {
 	for _, r := range added {
 		i.tally(&i.out.Added, r)
+		if r.Context != nil {
+			i.out.Contexts.Added++
+		}
 		if r.Fact != nil && r.Fact.Status == memory.Pending {
 			i.out.Waiting++
 		}
