@@ -34,6 +34,8 @@ func (e *Engine) Import(ctx context.Context, owner memory.Owner, b Bringing, aut
 		return Brought{}, memory.Errorf(memory.Conflict, "memory is paused; loci pause none, or PUT /api/pause, takes it off")
 	case PauseLearning:
 		b.Learn = false
+	case PauseUnknown:
+		return Brought{}, errPauseUnknown
 	}
 	i := &importer{Bringing: b, e: e, owner: owner, author: author, talks: map[string]*talkIn{}, seen: map[hashIn]bool{}}
 	err := reading{
