@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"net"
 	"net/http"
@@ -68,17 +70,18 @@ func Guard(o Options, next http.Handler) http.Handler {
 	if o.Open == nil {
 		o.Open = DefaultOpen
 	}
-	return &guard{o, next}
+	return &guard{o, next, &guesses{seed: maphash.MakeSeed()}}
 }
 
 type guard struct {
 	Options
-	next http.Handler
+	next    http.Handler
+	guesses *guesses // wrong keys, of all doors
 }
 
 // ServeHTTP runs the chain.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	st := &state{id: rand.Text(), door: r.Method + " " + r.URL.Path, log: g.Log}
+	st := &state{id: rand.Text(), door: r.Method + " " + r.URL.Path, log: g.Log, wrongKey: g.wrongKey}
 	r = r.WithContext(context.WithValue(r.Context(), stateKey{}, st))
 	w.Header().Set(HeaderRequestID, st.id)
 	track := &tracker{ResponseWriter: w}
@@ -89,6 +92,11 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	identity, err := g.identify(r)
+	if errors.As(err, new(badKey)) {
+		if wait := WrongKey(track, r); wait > 0 {
+			err = tooMany(wait)
+		}
+	}
 	if err != nil && !slices.Contains(g.Open, r.URL.Path) {
 		g.Refuse(track, r, err)
 		return
@@ -163,6 +171,8 @@ type state struct {
 	door     string // method and path
 	log      *slog.Logger
 	identity Identity
+
+	wrongKey func(remote string) time.Duration // see [WrongKey]
 }
 
 type stateKey struct{}

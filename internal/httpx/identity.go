@@ -68,6 +68,7 @@ func IdentityOf(ctx context.Context) Identity { return stateOf(ctx).identity }
 // identify finds out who asks and takes what was meant for Loci alone out of the
 // request's headers.
 func (o *Options) identify(r *http.Request) (Identity, error) {
+	tried := o.Key != "" && triesKey(r)
 	keyed, err := o.takeKey(r)
 	if err != nil {
 		return Identity{}, err
@@ -83,7 +84,11 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 	case signed != "":
 		id.Role = RoleUser
 	default:
-		return Identity{}, memory.Errorf(memory.Unauthorized, "this needs Loci's key, as X-Loci-Key or as bearer")
+		err := memory.Errorf(memory.Unauthorized, "this needs Loci's key, as X-Loci-Key or as bearer")
+		if tried {
+			err = badKey{err}
+		}
+		return Identity{}, err
 	}
 	id.Owner, err = o.owner(r, id, signed)
 	return id, err
@@ -139,11 +144,22 @@ func (o *Options) takeKey(r *http.Request) (bool, error) {
 	}
 	for _, v := range given {
 		if !sameKey(v, o.Key) {
-			return false, memory.Errorf(memory.Unauthorized, "the key in %s is not Loci's", HeaderKey)
+			return false, badKey{memory.Errorf(memory.Unauthorized, "the key in %s is not Loci's", HeaderKey)}
 		}
 		found = true
 	}
 	return found, nil
+}
+
+// triesKey reports whether a request comes with what may be meant as a key. The
+// password that a proxy in front asks a browser for is not.
+func triesKey(r *http.Request) bool {
+	return slices.ContainsFunc(keyHeaders, func(name string) bool {
+		return slices.ContainsFunc(r.Header.Values(name), func(v string) bool {
+			scheme, _, _ := strings.Cut(v, " ")
+			return v != "" && !strings.EqualFold(scheme, "basic")
+		})
+	})
 }
 
 // takeJWT returns the user that a signed token names, "" without one. Without a

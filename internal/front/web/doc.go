@@ -1,7 +1,7 @@
 // Package web is the page: a door for people, at / beside the API. It decodes,
 // calls the engine's verbs, and renders HTML; it decides nothing and keeps nothing
-// but what can be counted again from the journal, which answers went out since the
-// server started (notes), and who guesses its key (guesses).
+// but what can be counted again from the journal, and which answers went out since the
+// server started (notes).
 //
 // Every view is whole without JavaScript: links, and forms that POST and come back
 // with 303. The script only makes that quick (it fetches the same pages and swaps

@@ -100,7 +100,7 @@ type refusal struct{ Title, Detail, Back string }
 // sign in.
 func (p *Page) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	headers(w.Header())
-	if r.Method == http.MethodGet && errors.Is(err, memory.Unauthorized) && r.URL.Path != "/events" {
+	if r.Method == http.MethodGet && errors.Is(err, memory.Unauthorized) && httpx.ProblemOf(err).Status == http.StatusUnauthorized && r.URL.Path != "/events" {
 		http.Redirect(w, r, "/signin?next="+url.QueryEscape(here(r)), http.StatusSeeOther)
 		return
 	}
@@ -121,6 +121,7 @@ var titles = map[int]string{
 	http.StatusNotFound:              "Nothing here",
 	http.StatusConflict:              "Something changed meanwhile",
 	http.StatusRequestEntityTooLarge: "That is too long",
+	http.StatusTooManyRequests:       "Too many wrong keys",
 	http.StatusInternalServerError:   "Something went wrong",
 	http.StatusServiceUnavailable:    "Loci cannot answer just now",
 }

@@ -107,24 +107,21 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 		p.Refuse(w, r, err)
 		return
 	}
-	if wait := p.guesses.wait(r.RemoteAddr, p.engine.Now()); p.Key != "" && wait > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
-		form := signingIn{Next: local(r.PostFormValue("next")), User: strings.TrimSpace(r.PostFormValue("user")), Keyed: true}
-		form.Wrong = "That were too many wrong keys from here. Please try again in " + plural(int((wait+time.Minute-1)/time.Minute), "minute") + "."
-		p.render(w, r, http.StatusTooManyRequests, "signin", frame{Title: "Sign in", Bare: true, Body: form})
-		return
-	}
 	form := signingIn{Next: local(r.PostFormValue("next")), User: strings.TrimSpace(r.PostFormValue("user")), Keyed: p.Key != ""}
+	status := http.StatusUnauthorized
 	given, want := sha256.Sum256([]byte(r.PostFormValue("key"))), sha256.Sum256([]byte(p.Key))
 	switch {
 	case p.Key != "" && subtle.ConstantTimeCompare(given[:], want[:]) != 1:
-		p.guesses.wrong(r.RemoteAddr, p.engine.Now())
 		form.Wrong = "That is not this server's key."
+		if wait := httpx.WrongKey(w, r); wait > 0 {
+			status = http.StatusTooManyRequests
+			form.Wrong += " There were too many wrong ones from your address: please wait " + plural(int((wait+time.Minute-1)/time.Minute), "minute") + " before you try another. The right one is taken at any time."
+		}
 	case form.User != "" && !memory.User(memory.DefaultNamespace, form.User).Valid(), len(form.User) > 256:
 		form.Wrong = "That cannot be a user's name."
 	}
 	if form.Wrong != "" {
-		p.render(w, r, http.StatusUnauthorized, "signin", frame{Title: "Sign in", Bare: true, Body: form})
+		p.render(w, r, status, "signin", frame{Title: "Sign in", Bare: true, Body: form})
 		return
 	}
 	http.SetCookie(w, cookie(r, sessionCookie, p.sign(p.engine.Now().Add(sessionTime), form.User), sessionTime))

@@ -82,42 +82,49 @@ func TestACookieThatIsNotOursTellsNothing(t *testing.T) {
 	r.shows("/")
 }
 
-func TestGuessesOfTheKeyAreLimited(t *testing.T) {
+func TestWrongKeysAreLimitedAndTheRightOneSignsInAtAnyTime(t *testing.T) {
 	r := newRig(t, key)
-	guess := func(with, from string) int {
-		req := httptest.NewRequest(http.MethodPost, "http://localhost/signin", strings.NewReader(url.Values{"key": {with}, "user": {"ana"}}.Encode()))
+	send := func(method, path, from string, form url.Values, headers ...string) *httptest.ResponseRecorder {
+		req := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(form.Encode()))
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		req.Header.Set("Sec-Fetch-Site", "same-origin")
-		w := httptest.NewRecorder()
+		for i := 0; i < len(headers); i += 2 {
+			req.Header.Set(headers[i], headers[i+1])
+		}
 		req.RemoteAddr = from
+		w := httptest.NewRecorder()
 		r.handler.ServeHTTP(w, req)
-		if w.Code == http.StatusTooManyRequests && (w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "try again in")) {
-			t.Errorf("it does not say when to try again: %v", w.Body)
-		}
-		return w.Code
+		return w
 	}
-	const from, else4 = "192.0.2.7:1", "192.0.2.8:1"
-	for i := range mostGuesses {
-		if got := guess("wrong", from); got != http.StatusUnauthorized {
-			t.Fatalf("guess %d: status %d", i, got)
-		}
+	guess := func(with, from string) *httptest.ResponseRecorder {
+		return send(http.MethodPost, "/signin", from, url.Values{"key": {with}, "user": {"ana"}})
 	}
-	if got := guess(key, "192.0.2.7:2"); got != http.StatusTooManyRequests {
-		t.Errorf("after too many the right key gets status %d", got)
+	const from = "192.0.2.7:1"
+	last, tries := guess("wrong", from), 1
+	for ; last.Code == http.StatusUnauthorized && tries < 100; tries++ {
+		last = guess("wrong", from)
 	}
-	if got := guess(key, else4); got != http.StatusSeeOther {
-		t.Errorf("another address gets status %d", got)
+	if last.Code != http.StatusTooManyRequests || last.Header().Get("Retry-After") == "" || !strings.Contains(last.Body.String(), "please wait 15 minutes") {
+		t.Fatalf("after %d wrong keys: status %d, Retry-After %q: %s", tries, last.Code, last.Header().Get("Retry-After"), last.Body)
 	}
-	r.clock.Advance(guessTime)
-	if got := guess("wrong", from); got != http.StatusUnauthorized {
-		t.Errorf("later a wrong key gets status %d", got)
+	if w := send(http.MethodGet, "/api/memory", from, nil, httpx.HeaderKey, "wrong"); w.Code != http.StatusTooManyRequests {
+		t.Errorf("the API has a count of its own: status %d", w.Code)
 	}
-	if got := guess(key, from); got != http.StatusSeeOther {
-		t.Errorf("later the right key gets status %d", got)
+	if w := send(http.MethodGet, "/", from, nil, httpx.HeaderKey, "wrong"); w.Code != http.StatusTooManyRequests {
+		t.Errorf("a page with a wrong key: status %d", w.Code)
 	}
-	g := &guesses{seed: r.page.guesses.seed}
-	if g.place("[2001:db8::1]:1") != g.place("[2001:db8::2]:9") || g.place("[::ffff:192.0.2.7]:1") != g.place(from) {
-		t.Error("one who has a network of addresses has a place for each")
+	if w := send(http.MethodGet, "/", from, nil); w.Code != http.StatusSeeOther {
+		t.Errorf("a page without a key is not asked to sign in: status %d", w.Code)
+	}
+	if w := guess(key, from); w.Code != http.StatusSeeOther {
+		t.Errorf("the right key is kept out: status %d", w.Code)
+	}
+	if w := guess("wrong", "192.0.2.8:1"); w.Code != http.StatusUnauthorized {
+		t.Errorf("another address gets status %d", w.Code)
+	}
+	r.clock.Advance(15 * time.Minute)
+	if w := guess("wrong", from); w.Code != http.StatusUnauthorized {
+		t.Errorf("later a wrong key gets status %d", w.Code)
 	}
 }
 

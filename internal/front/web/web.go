@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"hash/maphash"
 	"html/template"
 	"net/http"
 	"sync"
@@ -38,7 +37,6 @@ type Page struct {
 	files     map[string]asset
 	surveys   surveys
 	notes     notes
-	guesses   *guesses
 	chat      http.Handler  // Options.Chat with its traces noted
 	ending    sync.Once     // registers the next with the server
 	done      chan struct{} // closed when the server shuts down: streams end then
@@ -50,7 +48,6 @@ func New(e *engine.Engine, opts Options) *Page {
 		opts.Zone = time.Local
 	}
 	p := &Page{Options: opts, engine: e, mux: http.NewServeMux(), done: make(chan struct{})}
-	p.guesses = &guesses{seed: maphash.MakeSeed()}
 	p.chat = p.Noting(opts.Chat)
 	p.files = assets()
 	p.templates = p.parse()
