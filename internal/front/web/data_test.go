@@ -168,7 +168,14 @@ func TestTheProfileIsWrittenAndUndone(t *testing.T) {
 	}
 	r.sent("/undo", url.Values{"run": runs})
 	r.shows("/profile", "Europe/Lisbon")
-	for _, bad := range []url.Values{{"do": {"set"}, "key": {""}, "value": {"x"}}, {"do": {"fly"}}} {
+	r.sent("/settings", url.Values{"pause": {"learning"}})
+	if body := r.shows("/profile"); strings.Contains(body, "loci.pause") {
+		t.Error("Loci's own entries are in the profile")
+	}
+	for _, bad := range []url.Values{
+		{"do": {"set"}, "key": {""}, "value": {"x"}}, {"do": {"fly"}},
+		{"do": {"set"}, "key": {"loci.pause"}, "value": {"garbage"}}, {"do": {"set"}, "key": {" loci.pause"}, "value": {"memory"}}, {"do": {"drop"}, "key": {"loci.pause"}},
+	} {
 		if w := r.post("/profile", bad); w.Code != http.StatusBadRequest {
 			t.Errorf("%v: status %d", bad, w.Code)
 		}

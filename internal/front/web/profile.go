@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/loci-memory/loci/memory"
@@ -16,7 +17,7 @@ type profileView struct {
 func (profileView) title() string { return "Profile" }
 
 func (p *Page) profile(r *http.Request, v visit) (any, error) {
-	entries, err := p.engine.Profile(r.Context(), v.owner)
+	entries, err := p.engine.Entries(r.Context(), v.owner)
 	return profileView{Here: here(r), Entries: entries, Editing: r.FormValue("edit")}, err
 }
 
@@ -28,10 +29,14 @@ func (p *Page) setEntry(r *http.Request, v visit) (done, error) {
 	say := "Saved."
 	switch do := r.PostFormValue("do"); do {
 	case "set":
-		receipt, err = p.engine.SetProfile(r.Context(), v.owner, key, r.PostFormValue("value"), v.author)
+		// It refuses the keys of Loci's own entries, as PutEntry does, which names no run
+		// to undo it by.
+		if _, err = p.engine.Entry(r.Context(), v.owner, key); err == nil || errors.Is(err, memory.NotFound) {
+			receipt, err = p.engine.SetProfile(r.Context(), v.owner, key, r.PostFormValue("value"), v.author)
+		}
 	case "drop":
 		say = "Forgotten: " + clip(60, key)
-		receipt, err = p.engine.DropProfile(r.Context(), v.owner, key, v.author)
+		receipt, err = p.engine.DropEntry(r.Context(), v.owner, key, v.author)
 	default:
 		err = memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
 	}
