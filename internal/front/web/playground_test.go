@@ -86,6 +86,9 @@ func TestAChatOfThePlaygroundIsAsAnyClients(t *testing.T) {
 	}
 	body := r.shows(to, "Where do I live?", "I see.", "Memory gave", "User lives in Lisbon", "Forget this", "Wrong", `class="w-words"`)
 	sound(t, to, body)
+	if strings.Contains(body, "is not known") {
+		t.Errorf("it is not known what memory gave just now:\n%s", body)
+	}
 	r.clock.Advance(time.Minute)
 	u.says = "In Lisbon."
 	r.sent("/playground", url.Values{"content": {"And since when?"}, "model": {"parrot"}, "conversation": {"page-1"}})
@@ -102,6 +105,12 @@ func TestAChatOfThePlaygroundIsAsAnyClients(t *testing.T) {
 	if w := r.get(to, httpx.HeaderUser, "ben"); strings.Contains(w.Body.String(), "Lisbon") {
 		t.Error("ben sees ana's chat")
 	}
+	r.page.notes.of = nil // another server, or this one started again
+	body = r.shows(to, "In Lisbon.")
+	if strings.Count(body, "What memory gave here is not known") != 2 || strings.Contains(body, "Memory gave") {
+		t.Errorf("of two answers that another server gave it says:\n%s", body)
+	}
+	sound(t, to, body)
 }
 
 func TestOfAForgottenTurnNothingIsSentAgain(t *testing.T) {
