@@ -99,9 +99,10 @@ func openPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Opti
 	if err := prepareServer(ctx, config); err != nil {
 		return nil, err
 	}
-	w := &server{db: open(writes), into: into, now: o.Now, failpoint: o.failpoint}
+	w := &server{db: open(writes), into: into, now: o.Now, log: o.Log, failpoint: o.failpoint}
 	s := &Store{commits: w, known: nothingKnown(), release: func() error { return nil }}
 	s.reads, s.follows = newReader(open(reads), reads, into), newReader(open(follows), follows, into)
+	s.reads.log, s.follows.log = o.Log, o.Log
 	w.reads = s.reads
 	if err := s.describe(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())

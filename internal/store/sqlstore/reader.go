@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/loci-memory/loci/memory"
@@ -18,6 +19,7 @@ type reader struct {
 	db     *sql.DB
 	ready  map[string]*sql.Stmt // of what is asked often and needs no snapshot
 	into   *translator
+	log    *slog.Logger  // of a server's troubles; nil: nobody's
 	tokens chan struct{} // one for each free connection
 	closed chan struct{} // closed by close
 
@@ -57,7 +59,7 @@ func (r *reader) again(ctx context.Context, with func() error) error {
 	if r.into == nil {
 		return with()
 	}
-	return persist(ctx, readPatience, func() (bool, error) { return true, with() })
+	return withhold(r.log, persist(ctx, patienceOf(ctx), func() (bool, error) { return true, with() }))
 }
 
 // ask runs a query that needs no snapshot.
@@ -137,10 +139,10 @@ func (r *reader) look(ctx context.Context, owner memory.Owner, with func(*view) 
 		return r.once(ctx, owner, new(bool), with)
 	}
 	told := false
-	return persist(ctx, readPatience, func() (bool, error) {
+	return withhold(r.log, persist(ctx, patienceOf(ctx), func() (bool, error) {
 		err := r.once(ctx, owner, &told, with)
 		return !told, err
-	})
+	}))
 }
 
 func (r *reader) once(ctx context.Context, owner memory.Owner, told *bool, with func(*view) error) error {

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -26,6 +27,15 @@ const (
 	// transaction.
 	endTime = 5 * time.Second
 )
+
+// patienceOf returns how long a read is tried: as long as the write that waits for it, if
+// there is one.
+func patienceOf(ctx context.Context) time.Duration {
+	if memory.IsForWrite(ctx) {
+		return writePatience
+	}
+	return readPatience
+}
 
 // persist calls do until it succeeds, may not be done again, or fails for another
 // reason than that others were in the way or the connection was lost; at the most for
@@ -91,6 +101,42 @@ func lost(err error) bool {
 	var network net.Error
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, net.ErrClosed) || errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err)
+}
+
+// withheld is an error of a server as users are told of it: they need not know the server's
+// address, nor the database's and the role's names, which the cause may quote.
+type withheld struct {
+	said  string
+	cause error
+}
+
+func (w *withheld) Error() string { return w.said }
+func (w *withheld) Unwrap() error { return w.cause }
+
+// withhold returns what users are told of an error that explainServer explained, and logs
+// the rest.
+func withhold(log *slog.Logger, err error) error {
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+		err = memory.Errorf(memory.Unavailable, "the database server does not answer in time: %w", err)
+	}
+	var server *memory.Error
+	if !errors.As(err, &server) || server.Code != memory.Unavailable || errors.Unwrap(server.Err) == nil {
+		return err
+	}
+	var nothing *withheld
+	if errors.As(err, &nothing) {
+		return err
+	}
+	said, _, _ := strings.Cut(server.Error(), ": ")
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		said += " (SQLSTATE " + e.Code + ")"
+	}
+	if log != nil {
+		log.Warn("the database failed", "err", err)
+	}
+	return &memory.Error{Code: memory.Unavailable, Err: &withheld{said, err}}
 }
 
 // explainServer says of the errors that are not the caller's, but of the server or the

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ type server struct {
 	db        *sql.DB
 	into      *translator
 	now       func() time.Time // nil: the server's clock
+	log       *slog.Logger     // nil: nobody's
 	reads     *reader
 	bell      *bell
 	failpoint func(point string)
@@ -85,7 +87,7 @@ func (p *server) hold(ctx context.Context, owner memory.Owner, how taking, do fu
 	case errors.Is(err, context.DeadlineExceeded): // it is ours
 		return held, memory.Errorf(memory.Unavailable, "the database took too long to write: %w", err)
 	}
-	return held, err
+	return held, withhold(p.log, err)
 }
 
 // attempt is one transaction.
@@ -294,7 +296,10 @@ func (p *server) outcome(ctx context.Context, a *attempt, cause error) error {
 	})
 	switch {
 	case err != nil:
-		return memory.Errorf(memory.Unavailable, "whether it was written is not known: %v", cause)
+		if p.log != nil {
+			p.log.Warn("whether something was written is not known", "err", err, "cause", cause)
+		}
+		return memory.Errorf(memory.Unavailable, "the database server does not answer: whether it was written is not known")
 	case committed:
 		return nil
 	}

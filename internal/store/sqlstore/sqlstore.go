@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ var _ memory.Store = (*Store)(nil)
 // Options are the tunables of a store. The zero value is the default.
 type Options struct {
 	Now func() time.Time // nil: the clock of this machine with SQLite, of the server with PostgreSQL
+	Log *slog.Logger     // is told of what a server fails in, which users are not; nil: nobody is
 
 	// failpoint is called at the named points of a commit; tests kill there.
 	failpoint func(point string)
@@ -68,7 +70,7 @@ func nothingKnown() *known {
 func (s *Store) Ping(ctx context.Context) error {
 	rows, err := s.reads.ask(ctx, "SELECT 1")
 	_, err = collect(rows, err, func(row scanner) (one int, err error) { return one, row.Scan(&one) })
-	return wrap("ping the database", err)
+	return wrap("ping the database", withhold(s.reads.log, explainServer(err)))
 }
 
 // Close waits for what is under way and releases the database.
