@@ -125,18 +125,18 @@ func TestNothingIsErasedBeforeThatIsTyped(t *testing.T) {
 	if strings.Contains(body, "Lisbon") {
 		t.Error("more would be erased than was meant")
 	}
-	form := func(word, total string) url.Values {
-		return url.Values{"id": {key.ID}, "q": {""}, "word": {word}, "total": {total}}
-	}
-	for what, f := range map[string]url.Values{"no word": form("", "1"), "another word": form("yes", "1"), "another number": form("erase", "2")} {
+	form := func(word string) url.Values { return eraseForm(t, body, word) }
+	other := form("erase")
+	other.Set("sum", "another")
+	for what, f := range map[string]url.Values{"no word": form(""), "another word": form("yes"), "another sum": other} {
 		if w := r.post("/erase", f); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Nothing was erased") || r.now(key.ID).Content == "" {
 			t.Fatalf("%s: status %d: %s", what, w.Code, w.Body)
 		}
 	}
-	if w := r.post("/erase", form("erase", "1"), httpx.HeaderUser, "ben"); w.Code != http.StatusNotFound || r.now(key.ID).Content == "" {
+	if w := r.post("/erase", form("erase"), httpx.HeaderUser, "ben"); w.Code != http.StatusNotFound || r.now(key.ID).Content == "" {
 		t.Fatalf("ben erases ana's: status %d", w.Code)
 	}
-	to := r.sent("/erase", form(" Erase ", "1"))
+	to := r.sent("/erase", form(" Erase "))
 	receipt := r.shows(to, "1 memory, whose words are gone", key.ID, "<dd>ana</dd>")
 	sound(t, to, receipt)
 	if r.now(key.ID).Content != "" || strings.Contains(r.get("/data/export").Body.String(), "flowerpot") {

@@ -1,10 +1,13 @@
 package web
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,17 +20,18 @@ import (
 // eraseWord is what is typed to confirm.
 const eraseWord = "erase"
 
-// shownErased is how many of what is erased are listed.
+// shownErased is how many of what is erased are listed at first; the rest folds out.
 const shownErased = 100
 
 // eraseView is what would be erased, all that says the same included.
 type eraseView struct {
-	Q     string
-	IDs   []string
+	IDs   string // what is meant, by id, with spaces between; the rest says the same
+	Sum   string // of what is shown, see sumOf
 	Gone  []client.Memory
+	Rest  []client.Memory // past shownErased
 	Total int
-	More  int    // that are not listed
-	Wrong string // why it was not done
+	Also  []client.Memory // what stays and has words of it, the likeliest first
+	Wrong string          // why it was not done
 	Word  string
 	Back  string
 }
@@ -35,27 +39,85 @@ type eraseView struct {
 func (eraseView) title() string { return "Erase" }
 
 func (p *Page) erasing(r *http.Request, v visit) (any, error) {
-	return p.wouldErase(r, v, strings.TrimSpace(r.FormValue("q")), r.Form["id"])
+	q := strings.TrimSpace(r.FormValue("q"))
+	ids := r.Form["id"]
+	if q != "" {
+		if len(ids) > 0 {
+			return nil, memory.Errorf(memory.Invalid, "give either a query or ids")
+		}
+		var err error
+		if ids, err = p.meant(r.Context(), v, q); err != nil {
+			return nil, err
+		}
+		if len(ids) == 0 {
+			return eraseView{Back: "/data"}, nil
+		}
+	}
+	return p.wouldErase(r.Context(), v, ids)
 }
 
-func (p *Page) wouldErase(r *http.Request, v visit, q string, ids []string) (eraseView, error) {
-	view := eraseView{Q: q, IDs: ids, Word: eraseWord, Back: "/data"}
+// meant returns the ids of what a question means. From here on it is ids that count:
+// the question may find something else when it is confirmed.
+func (p *Page) meant(ctx context.Context, v visit, q string) ([]string, error) {
+	live, _, err := p.engine.ForgetMatching(ctx, v.owner, engine.Matching{Query: q, DryRun: true}, v.author)
+	if err != nil {
+		return nil, err
+	}
+	all, _, err := p.engine.ForgetMatching(ctx, v.owner, engine.Matching{Query: q, Erase: true, DryRun: true}, v.author)
+	if err != nil {
+		return nil, err
+	}
+	ids := map[string]bool{}
+	for _, m := range live {
+		ids[m.ID()] = true
+	}
+	var out []string
+	for _, m := range all {
+		// What left recall is meant too. What is live and not meant only says the same: the
+		// ids that are meant find it again.
+		if ids[m.ID()] || !m.Status().Live() {
+			out = append(out, m.ID())
+		}
+	}
+	return out, nil
+}
+
+func (p *Page) wouldErase(ctx context.Context, v visit, ids []string) (eraseView, error) {
+	view := eraseView{IDs: strings.Join(ids, " "), Word: eraseWord, Back: "/data"}
 	if len(ids) == 1 {
 		view.Back = "/memories/" + url.PathEscape(ids[0])
 	}
-	gone, _, err := p.engine.ForgetMatching(r.Context(), v.owner, engine.Matching{Query: q, IDs: ids, Erase: true, DryRun: true}, v.author)
+	gone, _, err := p.engine.ForgetMatching(ctx, v.owner, engine.Matching{IDs: ids, Erase: true, DryRun: true}, v.author)
 	if err != nil {
 		return view, err
 	}
-	view.Total = len(gone)
-	view.More = max(0, len(gone)-shownErased)
-	for _, m := range gone[:len(gone)-view.More] {
+	view.Total, view.Sum = len(gone), sumOf(gone)
+	for _, m := range gone {
 		view.Gone = append(view.Gone, client.View(m))
 	}
-	return view, nil
+	if view.Total > shownErased {
+		view.Gone, view.Rest = view.Gone[:shownErased], view.Gone[shownErased:]
+	}
+	also, err := p.mentioning(ctx, v.owner, gone)
+	for _, m := range also {
+		view.Also = append(view.Also, client.View(m))
+	}
+	return view, err
+}
+
+// sumOf is a hash of which memories these are and of what state, in any order.
+func sumOf(memories []memory.Memory) string {
+	lines := make([]string, len(memories))
+	for i, m := range memories {
+		lines[i] = fmt.Sprintf("%s %q %d\n", m.Kind(), m.ID(), m.Version())
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(strings.Join(lines, "")))
+	return hex.EncodeToString(sum[:])
 }
 
 // erase removes words for good, once that was typed and if it is still what was shown.
+// What was ticked to go as well is shown first.
 func (p *Page) erase(w http.ResponseWriter, r *http.Request) {
 	v, err := p.visitOf(r)
 	if err == nil {
@@ -65,25 +127,35 @@ func (p *Page) erase(w http.ResponseWriter, r *http.Request) {
 		p.Refuse(w, r, err)
 		return
 	}
-	q, ids := strings.TrimSpace(r.PostFormValue("q")), r.PostForm["id"]
-	view, err := p.wouldErase(r, v, q, ids)
+	ids, also := strings.Fields(r.PostFormValue("ids")), r.PostForm["also"]
+	if ids = append(ids, also...); len(ids) == 0 {
+		p.render(w, r, http.StatusOK, "erase", p.frame(w, r, v, eraseView{Back: "/data"}))
+		return
+	}
+	view, err := p.wouldErase(r.Context(), v, ids)
 	if err != nil {
 		p.Refuse(w, r, err)
 		return
 	}
 	switch {
+	case len(also) > 0:
+		view.Wrong = "Nothing was erased yet. This is what would be erased with what you chose."
+	case r.PostFormValue("sum") != view.Sum:
+		view.Wrong = "Nothing was erased: something changed meanwhile. This is what would be erased now."
 	case !strings.EqualFold(strings.TrimSpace(r.PostFormValue("word")), eraseWord):
 		view.Wrong = "Nothing was erased: type “" + eraseWord + "” to go on."
-	case r.PostFormValue("total") != strconv.Itoa(view.Total):
-		view.Wrong = "Nothing was erased: something changed meanwhile. This is what would be erased now."
 	}
-	if view.Wrong != "" {
+	if view.Wrong != "" || view.Total == 0 {
 		p.render(w, r, http.StatusOK, "erase", p.frame(w, r, v, view))
 		return
 	}
-	_, receipt, err := p.engine.ForgetMatching(r.Context(), v.owner, engine.Matching{Query: q, IDs: ids, Erase: true}, v.author)
+	_, receipt, err := p.engine.ForgetMatching(r.Context(), v.owner, engine.Matching{IDs: ids, Erase: true}, v.author)
 	if err != nil {
 		p.Refuse(w, r, err)
+		return
+	}
+	if receipt.Run == "" { // somebody was quicker
+		p.render(w, r, http.StatusOK, "erase", p.frame(w, r, v, eraseView{Back: "/data"}))
 		return
 	}
 	http.Redirect(w, r, "/erased/"+url.PathEscape(receipt.Run), http.StatusSeeOther)

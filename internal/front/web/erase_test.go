@@ -1,0 +1,123 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// eraseForm is the form of a page that shows what would be erased, with a word typed.
+func eraseForm(t *testing.T, page, word string) url.Values {
+	t.Helper()
+	form := url.Values{"word": {word}}
+	for _, name := range []string{"ids", "sum"} {
+		_, value, ok := strings.Cut(page, `name="`+name+`" value="`)
+		if value, _, _ = strings.Cut(value, `"`); !ok || value == "" {
+			t.Fatalf("the page has no %s:\n%s", name, page)
+		}
+		form.Set(name, value)
+	}
+	return form
+}
+
+// converse keeps what was said in a chat, a question and an answer.
+func (r *rig) converse(chat, says, answer string) []string {
+	r.t.Helper()
+	kept, err := r.engine.Ingest(r.t.Context(), memtest.Ana, engine.Talk{Conversation: chat, Messages: []engine.Said{
+		{Role: memory.RoleUser, Content: says}, {Role: memory.RoleAssistant, Content: answer},
+	}})
+	if err != nil || len(kept.Turns) != 2 {
+		r.t.Fatalf("kept %v, %v", kept.Turns, err)
+	}
+	return kept.Turns
+}
+
+func TestWhatIsErasedIsWhatWasShown(t *testing.T) {
+	r := newRig(t, "")
+	a := r.fact("User hides the key under the blue flowerpot")
+	form := eraseForm(t, r.shows("/erase?q=the+flowerpot", "Erase 1 memory for good"), "erase")
+	// Another tab: the question finds one memory still, but another one.
+	b := r.fact("User painted a flowerpot")
+	r.sent("/memories/"+a.ID, url.Values{"do": {"edit"}, "content": {"User hides the key in the shed"}})
+	w := r.post("/erase", form)
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "something changed meanwhile") || !strings.Contains(w.Body.String(), "in the shed") {
+		t.Errorf("status %d: %s", w.Code, w.Body)
+	}
+	if r.now(a.ID).Content == "" || r.now(b.ID).Content == "" {
+		t.Fatal("something was erased that was not shown as it is")
+	}
+	// What the question finds meanwhile stays.
+	form = eraseForm(t, r.shows("/erase?q=the+flowerpot", "painted"), "erase")
+	c := r.fact("User broke a flowerpot")
+	to := r.sent("/erase", form)
+	r.shows(to, "1 memory, whose words are gone", b.ID)
+	if r.now(b.ID).Content != "" || r.now(c.ID).Content == "" || r.now(a.ID).Content == "" {
+		t.Error("it did not erase the one that was shown, and that alone")
+	}
+}
+
+func TestAllThatWouldBeErasedCanBeSeen(t *testing.T) {
+	r := newRig(t, "")
+	for i := range shownErased + 5 {
+		r.fact(fmt.Sprintf("User owns book number %d-x", i))
+	}
+	body := r.shows("/erase?q=everything", "Erase 105 memories for good", "5 more memories")
+	for i := range shownErased + 5 {
+		if !strings.Contains(body, fmt.Sprintf("number %d-x<", i)) {
+			t.Errorf("book %d is not shown", i)
+		}
+	}
+	sound(t, "/erase?q=everything", body)
+	r.shows(r.sent("/erase", eraseForm(t, body, "erase")), "105 memories, whose words are gone")
+}
+
+func TestNothingToEraseIsSaidKindly(t *testing.T) {
+	r := newRig(t, "")
+	f := r.fact("User likes figs")
+	for name, form := range map[string]url.Values{
+		"a question that found nothing": {"q": {"nothing of that kind"}, "word": {"erase"}, "total": {"0"}, "ids": {""}, "sum": {sumOf(nil)}},
+		"an empty form":                 {"word": {"erase"}},
+	} {
+		if w := r.post("/erase", form); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "nothing to erase") {
+			t.Errorf("%s: status %d, to %q: %s", name, w.Code, w.Header().Get("Location"), w.Body)
+		}
+	}
+	page := r.shows("/erase?id=" + f.ID)
+	r.sent("/erase", eraseForm(t, page, "erase"))
+	if w := r.post("/erase", eraseForm(t, page, "erase")); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Nothing was erased") {
+		t.Errorf("the same form again: status %d, to %q: %s", w.Code, w.Header().Get("Location"), w.Body)
+	}
+	if w := r.post("/erase", eraseForm(t, r.shows("/erase?id="+f.ID), "erase")); w.Header().Get("Location") == "/erased/" {
+		t.Error("what was erased before leads to a receipt that is none")
+	}
+}
+
+func TestWhatQuotesAnErasedTurnCanGoAsWell(t *testing.T) {
+	r := newRig(t, "")
+	turns := r.converse("safe", "The code of my safe is 4711 zebra.", "Noted.")
+	quotes := r.converse("later", "What should I not forget?", "That zebra number, 4711.")
+	r.converse("other", "How warm is it in Porto?", "Quite warm.")
+	at := "/erase?id=" + turns[0]
+	body := r.shows(at, "keeps its words", "That zebra number, 4711.", `name="also" value="`+quotes[1]+`"`)
+	if strings.Contains(body, "warm") {
+		t.Errorf("what has no word of it is offered:\n%s", body)
+	}
+	sound(t, at, body)
+	form := eraseForm(t, body, "erase")
+	form.Set("also", quotes[1])
+	w := r.post("/erase", form)
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "with what you chose") || strings.Contains(w.Body.String(), `name="also"`) {
+		t.Fatalf("what was chosen is not shown first: status %d: %s", w.Code, w.Body)
+	}
+	sound(t, "POST /erase", w.Body.String())
+	r.shows(r.sent("/erase", eraseForm(t, w.Body.String(), "erase")), turns[0], quotes[1])
+	if all := r.get("/data/export").Body.String(); strings.Contains(all, "4711") || !strings.Contains(all, "warm") {
+		t.Errorf("what is left is\n%s", all)
+	}
+}
