@@ -128,12 +128,16 @@ func set(words string) map[string]bool {
 }
 
 // form is what people ask in words that find nothing, or something else, and what to
-// search for instead.
+// search for instead. It adds words to those that may be in an answer, and takes away
+// only those that ask: what was said in the asker's own words is found by them.
 type form struct {
 	words map[string]bool // one of which the question has: most have none, and are spared the rest
 	asked *regexp.Regexp
 	plain string
 }
+
+// somebodyDoes is what stands before a verb in a question.
+const somebodyDoes = `(?:do|does|did|should|can|could|will|would|are|were|is|was|am) (?:my )?\w+\s+`
 
 // everyday are the forms, applied one after the other.
 var everyday = []form{
@@ -143,21 +147,25 @@ var everyday = []form{
 	{set("mention mentioned say said tell told"), regexp.MustCompile(`(?i)\b(?:did|have) I (?:ever |already )?(?:mention(?:ed)?|tell you|told you|say|said)(?: (?:that|about|(?:any|some)thing about))?\b`), ""},
 	// What memory holds is about now unless it says otherwise.
 	{set("now currently nowadays days moment present please still ever again more anymore"), regexp.MustCompile(`(?i)\b(?:right now|now|currently|nowadays|these days|at the moment|at present|please|still|ever|again|any ?more)\b`), ""},
-	{set("living work"), regexp.MustCompile(`(?i)\bfor (?:a living|work)\b`), "as a job"},
-	{set("based"), regexp.MustCompile(`(?i)\bam I based\b`), "do I live"},
-	{set("work office"), regexp.MustCompile(`(?i)\bhow (do|did|does|can) (\w+) (?:get|go|travel) to (?:work|the office)\b`), "how $1 $2 commute"},
+	{set("living"), regexp.MustCompile(`(?i)\bfor a living\b`), "as a job"},
+	{set("work"), regexp.MustCompile(`(?i)\b((?:do|does|did) for work)\b`), "$1, as a job"},
+	{set("based"), regexp.MustCompile(`(?i)\bam I based\b`), "am I based, do I live"},
+	{set("work office"), regexp.MustCompile(`(?i)\b(how (?:do|did|does|can) \w+ (?:get|go|travel) to (?:work|the office))\b`), "$1, bus or train"},
 	// The number or the age is what is looked for, not what is said.
 	{set("old"), regexp.MustCompile(`(?i)\bhow old am I\b`), "my age, birthday, how old"},
 	{set("old"), regexp.MustCompile(`(?i)\bhow old (is|are|was|were)\b`), "$1"},
 	{set("much many"), regexp.MustCompile(`(?i)\bhow (?:much|many)\b`), "how"},
-	// What somebody does not like they hate.
-	{set("like love enjoy"), regexp.MustCompile(`(?i)\b(do|does|did)(?:n['’]?t| not) (I|we|he|she|they|my \w+|\w+) (?:like|love|enjoy)\b`), "$1 $2 hate"},
-	{set("like love enjoy"), regexp.MustCompile(`(?i)\b(I|we|he|she|they|my \w+|\w+) (do|does|did)(?:n['’]?t| not) (?:like|love|enjoy)\b`), "$1 $2 hate"},
+	// What somebody does not like they may have said to hate.
+	{set("like love enjoy"), regexp.MustCompile(`(?i)\b((?:do|does|did)(?:n['’]?t| not) (?:my )?\w+ (?:like|love|enjoy))\b`), "$1, hate"},
+	{set("like love enjoy"), regexp.MustCompile(`(?i)\b((?:do|does|did) (?:my )?\w+ not (?:like|love|enjoy))\b`), "$1, hate"},
+	{set("like love enjoy"), regexp.MustCompile(`(?i)\b(\w+ (?:do|does|did)(?:n['’]?t| not) (?:like|love|enjoy))\b`), "$1, hate"},
 	{set("think feel"), regexp.MustCompile(`(?i)\b(do|did|does) (\w+) (?:think|feel) (?:of|about)\b`), "$1 $2"},
-	// To go or get somewhere is what one does anywhere.
-	{set("go going get getting"), regexp.MustCompile(`(?i)\b(do|did|does|should|can|could|will|would|are|were|is|was|am) (I|we|you|he|she|they|it|my \w+|\w+)\s+(?:go|going|get|getting)\b`), "$1 $2"},
+	// To go or get somewhere is what one does anywhere. When one goes is asked of going.
+	{set("go going get getting"), regexp.MustCompile(`(?i)\b(` + somebodyDoes + `(?:go|going) (?:on|at|every|after|before|when))\b|\b(` + somebodyDoes + `)(?:go|going|get|getting)\b`), "$1$2"},
 	{set("kind kinds sort sorts type types"), regexp.MustCompile(`(?i)\b(?:kind|sort|type)s? of\b`), ""},
-	{set("called named name names"), regexp.MustCompile(`(?i)\b(?:called|named|names?)\b(?: of\b)?`), ""},
+	// What has a name is looked for, not the word; one's own is. Somebody calls, too.
+	{set("called named"), regexp.MustCompile(`(?i)\b((?:am|is|are|was|were|what['’]?s|['’]re)\b.*) (?:called|named)(\W*)$`), "$1$2"},
+	{set("name names"), regexp.MustCompile(`(?i)\b(my (?:(?:own|full|whole|complete|real|first|last|given|family) )?name)\b|\bnames?\b(?: of\b)?`), "$1"},
 }
 
 // rewords are the words of the forms.
