@@ -51,7 +51,7 @@ func (l *Loci) health(ctx context.Context) client.Health {
 	if l.config.Learn.Model != "" {
 		h.Models = append(h.Models, l.config.Learn.Model)
 	}
-	if _, err := l.engine.Store.Versions(ctx, nil); err != nil {
+	if err := l.engine.Ping(ctx); err != nil {
 		h.Status = "store: " + err.Error()
 	}
 	return h

@@ -71,7 +71,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	if err != nil {
 		return nil, err
 	}
-	store, err := openStore(ctx, config, opts, clock)
+	store, err := openStore(ctx, config, opts, clock, l.log)
 	if err != nil {
 		return nil, errors.Join(err, models.Close())
 	}
@@ -199,9 +199,9 @@ const (
 	indexFolder  = "index"
 )
 
-func openStore(ctx context.Context, config Config, opts Options, clock func() time.Time) (memory.Store, error) {
+func openStore(ctx context.Context, config Config, opts Options, clock func() time.Time, log *slog.Logger) (memory.Store, error) {
 	if config.Store.postgres() {
-		store, err := sqlstore.OpenPostgres(ctx, string(config.Store), sqlstore.Options{Now: clock})
+		store, err := sqlstore.OpenPostgres(ctx, string(config.Store), sqlstore.Options{Now: clock, Log: log})
 		if err != nil {
 			return nil, fmt.Errorf("store: %w", err) // as an interface, a nil store would be one
 		}

@@ -43,6 +43,7 @@ type ChatEdit struct {
 
 // NewChat makes a conversation in which nothing was said yet.
 func (e *Engine) NewChat(ctx context.Context, owner memory.Owner, project string, edit ChatEdit) (memory.Conversation, error) {
+	ctx = memory.ForWrite(ctx)
 	next := memory.Conversation{ID: newID(), Owner: owner, Project: project, Status: memory.Active, CreatedAt: e.now(), UpdatedAt: e.now()}
 	if edit.Idempotency != "" {
 		next.ID = derivedID(owner, "chat", edit.Idempotency)
@@ -64,6 +65,7 @@ func (e *Engine) NewChat(ctx context.Context, owner memory.Owner, project string
 // EditChat changes a conversation by hand, in a run that can be undone. A context that
 // is attached must be there.
 func (e *Engine) EditChat(ctx context.Context, owner memory.Owner, id string, edit ChatEdit, author memory.Author) (memory.Conversation, error) {
+	ctx = memory.ForWrite(ctx)
 	was, err := e.Chat(ctx, owner, id)
 	if err != nil {
 		return memory.Conversation{}, err
@@ -134,6 +136,7 @@ func (e *Engine) writeChat(ctx context.Context, owner memory.Owner, mark *memory
 // summaries leave recall. What was learned from it stays, unless facts is set: then
 // those facts go whose only source it was and that no person decided about.
 func (e *Engine) DeleteChat(ctx context.Context, owner memory.Owner, id string, facts bool, author memory.Author) (memory.Receipt, error) {
+	ctx = memory.ForWrite(ctx)
 	was, err := e.Chat(ctx, owner, id)
 	if err != nil {
 		return memory.Receipt{}, err

@@ -39,6 +39,7 @@ type ContextEdit struct {
 
 // AddContext writes a context by hand.
 func (e *Engine) AddContext(ctx context.Context, owner memory.Owner, edit ContextEdit, author memory.Author) (memory.Context, error) {
+	ctx = memory.ForWrite(ctx)
 	next := memory.Context{ID: newID(), Owner: owner, Status: memory.Active, CreatedAt: e.now(), UpdatedAt: e.now()}
 	if edit.Idempotency != "" {
 		next.ID = derivedID(owner, "context", edit.Idempotency)
@@ -54,6 +55,7 @@ func (e *Engine) AddContext(ctx context.Context, owner memory.Owner, edit Contex
 
 // EditContext changes a context by hand.
 func (e *Engine) EditContext(ctx context.Context, owner memory.Owner, id string, edit ContextEdit, author memory.Author) (memory.Context, error) {
+	ctx = memory.ForWrite(ctx)
 	was, err := e.Context(ctx, owner, id)
 	if err != nil {
 		return memory.Context{}, err
@@ -114,6 +116,7 @@ func (e *Engine) applyContext(ctx context.Context, next memory.Context, key stri
 // is attached to go on naming it; it is in their prompts again if it comes back. With
 // erase its words are removed for good.
 func (e *Engine) DropContext(ctx context.Context, owner memory.Owner, id string, erase bool, author memory.Author) (memory.Receipt, error) {
+	ctx = memory.ForWrite(ctx)
 	gone, err := e.Context(ctx, owner, id)
 	if erase {
 		if err != nil && !errors.Is(err, memory.NotFound) { // one that was taken away before has words, too

@@ -352,7 +352,7 @@ func (x *Exchange) RecordQuestion(ctx context.Context) {
 		x.question <- nil
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+	ctx, cancel := context.WithTimeout(memory.ForWrite(context.WithoutCancel(ctx)), storeTime)
 	x.e.background.Go(func() {
 		defer cancel()
 		if x.in.Chat.Stream {
@@ -477,7 +477,7 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 		return
 	}
 	x.Answered() // if it never was
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+	ctx, cancel := context.WithTimeout(memory.ForWrite(context.WithoutCancel(ctx)), storeTime)
 	stored := make(chan error, 1)
 	x.e.background.Go(func() {
 		defer cancel()

@@ -37,6 +37,7 @@ const maxConflicts = 10
 // fact of the same scope, which is then returned with created false. What it
 // contradicts is superseded in the same run.
 func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, author memory.Author) (fact memory.Fact, created bool, err error) {
+	ctx = memory.ForWrite(ctx)
 	fact, err = e.noted(owner, n)
 	if err != nil {
 		return memory.Fact{}, false, err
@@ -286,6 +287,7 @@ func (e *Engine) Restore(ctx context.Context, owner memory.Owner, id, key string
 // else was quicker it does so again. What comes back or has other words then
 // supersedes what it contradicts. With a key that was used it does nothing.
 func (e *Engine) change(ctx context.Context, owner memory.Owner, id, key string, author memory.Author, edit func(*memory.Fact) (memory.Action, string, error)) (memory.Fact, error) {
+	ctx = memory.ForWrite(ctx)
 	run := memory.Run{ID: idFor(owner, key), Kind: "manual", Author: author}
 	done, err := e.done(ctx, owner, key)
 	switch {

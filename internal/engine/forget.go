@@ -14,6 +14,7 @@ import (
 // Forget takes memories out of recall in one run that can be undone: facts with
 // the turns their quotes stand in, turns, summaries.
 func (e *Engine) Forget(ctx context.Context, owner memory.Owner, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
+	ctx = memory.ForWrite(ctx)
 	return e.forget(ctx, owner, newID(), ids, reason, author)
 }
 
@@ -253,6 +254,7 @@ const quotedAtOnce = 200
 // has left recall already is not forgotten once more, but is erased. What was erased
 // comes back without its words.
 func (e *Engine) ForgetMatching(ctx context.Context, owner memory.Owner, m Matching, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
+	ctx = memory.ForWrite(ctx)
 	done, err := e.done(ctx, owner, m.Idempotency)
 	switch {
 	case err != nil:

@@ -47,6 +47,7 @@ const ingestBatch = 500
 // conversation has, and queues the learning in the transaction of the last ones.
 // With an Idempotency key a second call writes nothing.
 func (e *Engine) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (Kept, error) {
+	ctx = memory.ForWrite(ctx)
 	if len(talk.Messages) == 0 {
 		return Kept{}, memory.Errorf(memory.Invalid, "messages: is empty; give messages or text")
 	}

@@ -31,6 +31,7 @@ const pauseKey = ownKeys + "pause"
 // Pause puts an owner's memory on hold, or takes it off. The same key again does
 // nothing.
 func (e *Engine) Pause(ctx context.Context, owner memory.Owner, p Pause, key string, author memory.Author) error {
+	ctx = memory.ForWrite(ctx)
 	switch p {
 	case PauseNone, PauseLearning, PauseMemory:
 	default:

@@ -17,6 +17,7 @@ var RelationKinds = []memory.RelationKind{memory.SameSubject, memory.Refines, me
 // [memory.NotFound] where a fact is not the owner's own, [memory.Invalid] for a kind
 // that there is not and for a fact with itself.
 func (e *Engine) Relate(ctx context.Context, owner memory.Owner, from, to string, kind memory.RelationKind, author memory.Author) (memory.Receipt, error) {
+	ctx = memory.ForWrite(ctx)
 	switch {
 	case !slices.Contains(RelationKinds, kind):
 		return memory.Receipt{}, memory.Errorf(memory.Invalid, "kind: %q is none of %v", kind, RelationKinds)
@@ -49,6 +50,7 @@ func (e *Engine) Relate(ctx context.Context, owner memory.Owner, from, to string
 // Unrelate ends a relation, in a run that can be undone; [memory.NotFound] where there
 // is none.
 func (e *Engine) Unrelate(ctx context.Context, owner memory.Owner, from, to string, kind memory.RelationKind, author memory.Author) (memory.Receipt, error) {
+	ctx = memory.ForWrite(ctx)
 	tie, err := e.relation(ctx, owner, from, to, kind)
 	if err != nil {
 		return memory.Receipt{}, err

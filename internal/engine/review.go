@@ -103,6 +103,7 @@ type Judgement struct {
 // is not learned again. It returns the facts as they are then, in the order of the
 // judgements. What is not pending is a Conflict.
 func (e *Engine) Judge(ctx context.Context, owner memory.Owner, judgements []Judgement, key string, author memory.Author) ([]memory.Fact, memory.Receipt, error) {
+	ctx = memory.ForWrite(ctx)
 	done, err := e.done(ctx, owner, key)
 	switch {
 	case err != nil:

@@ -36,6 +36,7 @@ type Undone struct {
 // not come back: it is a Conflict or, where everything since a time is undone, left
 // as it is; so is then what only followed the path of its chat.
 func (e *Engine) Undo(ctx context.Context, owner memory.Owner, u Undoing, author memory.Author) (Undone, error) {
+	ctx = memory.ForWrite(ctx)
 	named := 0
 	for _, given := range []bool{u.Change != "", u.Run != "", !u.ToTime.IsZero()} {
 		if given {

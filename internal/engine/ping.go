@@ -1,0 +1,21 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Ping reports whether the store answers. One that has a database asks that.
+func (e *Engine) Ping(ctx context.Context) error { return ping(ctx, e.Store) }
+
+// Ping asks the store beneath.
+func (s laterStore) Ping(ctx context.Context) error { return ping(ctx, s.Store) }
+
+func ping(ctx context.Context, store memory.Store) error {
+	if p, ok := store.(interface{ Ping(context.Context) error }); ok {
+		return p.Ping(ctx)
+	}
+	_, err := store.Versions(ctx, nil)
+	return err
+}

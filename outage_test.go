@@ -1,0 +1,190 @@
+package loci_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
+)
+
+// outage is how long the database is away: longer than a read is tried that nothing is
+// written for.
+const outage = 4 * time.Second
+
+// TestWhatIsSaidWhileTheDatabaseIsAwayIsKeptOnce has the database server go away for some
+// seconds while a chat and a writer are at work: both are kept, once. Meanwhile health
+// checks say so, and nobody is told where the server is.
+func TestWhatIsSaidWhileTheDatabaseIsAwayIsKeptOnce(t *testing.T) {
+	way := startGate(t, pgtest.Fresh(t))
+	config, err := loci.LoadConfig(loci.Sources{Flags: map[string]string{
+		"store": pgtest.With(way.address, "pool_max_conns", "8"), "data": t.TempDir(), "log.level": "error",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := loci.Open(t.Context(), config, loci.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(l.Handler())
+	closed := sync.OnceFunc(func() {
+		server.Close()
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(closed)
+	ask := func(method, path, body string) (int, string) {
+		req, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Error(err)
+			return 0, ""
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("X-Loci-User", "ana")
+		answer, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Error(err)
+			return 0, ""
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		return answer.StatusCode, string(text)
+	}
+	if status, text := ask("GET", "/health/ready", ""); status/100 != 2 {
+		t.Fatalf("ready, at first: %d %s", status, text)
+	}
+
+	way.shut()
+	back := time.After(outage)
+	var group sync.WaitGroup
+	group.Go(func() {
+		status, text := ask("POST", "/v1/chat/completions", `{"model":"loci/recall","messages":[{"role":"user","content":"The boat is called Albatross."}]}`)
+		if status != http.StatusOK {
+			t.Errorf("the chat: %d %s", status, text)
+		}
+	})
+	group.Go(func() {
+		if status, text := ask("POST", "/api/memory", `{"content":"User lives in Lisbon"}`); status/100 != 2 {
+			t.Errorf("the fact: %d %s", status, text)
+		}
+	})
+	for _, path := range []string{"/health", "/health/ready", "/api/stats"} {
+		status, text := ask("GET", path, "")
+		if path == "/health" && strings.Contains(text, `"status":"ok"`) || path != "/health" && status != http.StatusServiceUnavailable {
+			t.Errorf("%s while the database is away: %d %s", path, status, text)
+		}
+		for _, inner := range []string{way.dir, "user=", "database=", socketName} {
+			if strings.Contains(text, inner) {
+				t.Errorf("%s tells where the database is (%q): %s", path, inner, text)
+			}
+		}
+	}
+	<-back
+	way.open()
+	group.Wait()
+	if status, text := ask("GET", "/health/ready", ""); status/100 != 2 {
+		t.Errorf("ready, in the end: %d %s", status, text)
+	}
+	closed() // which waits for what goes on behind the chat
+
+	db := pgtest.Open(t, way.server)
+	var facts, turns int
+	if err := db.QueryRow(`SELECT (SELECT count(*) FROM facts), (SELECT count(*) FROM turns)`).Scan(&facts, &turns); err != nil {
+		t.Fatal(err)
+	}
+	if facts != 1 || turns != 2 {
+		t.Errorf("kept %d facts and %d turns, want 1 and 2", facts, turns)
+	}
+}
+
+const socketName = ".s.PGSQL.5432"
+
+// gate is a way to a server that can be shut: whoever is on it is cut off, and nobody
+// gets through.
+type gate struct {
+	address string // of its near end
+	server  string // of its far end
+	dir     string
+
+	mu     sync.Mutex // guards what follows
+	closed bool
+	on     map[net.Conn]bool
+}
+
+func startGate(t *testing.T, address string) *gate {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil || u.Query().Get("host") == "" {
+		t.Skip("the server has no socket")
+	}
+	dir, err := os.MkdirTemp("", "gate-") // a socket's path has to be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", filepath.Join(dir, socketName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close(); _ = os.RemoveAll(dir) })
+	g := &gate{address: pgtest.With(address, "host", dir), server: address, dir: dir, on: map[net.Conn]bool{}}
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go g.carry(near, filepath.Join(u.Query().Get("host"), socketName))
+		}
+	}()
+	return g
+}
+
+func (g *gate) carry(near net.Conn, server string) {
+	defer near.Close()
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return
+	}
+	g.on[near] = true
+	g.mu.Unlock()
+	far, err := net.Dial("unix", server)
+	if err != nil {
+		return
+	}
+	defer far.Close()
+	go func() { _, _ = io.Copy(near, far); _ = near.Close() }()
+	_, _ = io.Copy(far, near)
+	g.mu.Lock()
+	delete(g.on, near)
+	g.mu.Unlock()
+}
+
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	for c := range g.on {
+		_ = c.Close()
+	}
+}
+
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = false
+}
