@@ -157,9 +157,10 @@ func TestPageFitsAPhoneAndTheNight(t *testing.T) {
 	b := browse(t, l, phoneWidth, phoneHeight)
 	b.open("/playground")
 	b.chat("Where do I live?")
+	b.chat("Is thunder loud?") // has a word of a fact that it does not say
 	talk := eval[string](b, "location.pathname + location.search")
 	for _, path := range []string{"/", "/?q=where+do+I+live", "/memories/" + id, "/review", "/conversations", "/time", "/insights", "/jobs", "/settings",
-		"/playground", talk, "/playground?temporary=1", "/data", "/erase?q=Donaudampfschifffahrt", "/profile", "/profile?edit=language", "/memories/" + id + "?find=thunder", "/signin"} {
+		"/playground", talk, "/playground?temporary=1", "/data", "/erase?q=Donaudampfschifffahrt", "/erase?id=" + other, "/profile", "/profile?edit=language", "/memories/" + id + "?find=thunder", "/signin"} {
 		b.open(path)
 		b.until(path+" is no wider than the screen", `document.documentElement.scrollWidth <= innerWidth`)
 		if wrong := eval[string](b, unfit); wrong != "" {
@@ -365,6 +366,28 @@ func TestPageErasesForGoodOnceThatIsTyped(t *testing.T) {
 	b.see("main", "What is left")
 	b.unsee("main", "flowerpot")
 	if _, all := l.request(t, http.MethodGet, "/api/export", nil, nil); strings.Contains(string(all), "flowerpot") || !strings.Contains(string(all), "Lisbon") {
+		t.Errorf("an export has\n%s", all)
+	}
+}
+
+func TestPageErasesWhatHasWordsOfItAsWell(t *testing.T) {
+	t.Parallel()
+	l := serve(t, t.TempDir())
+	id := l.write(t, "User is afraid of thunder")
+	b := browse(t, l, deskWidth, deskHeight)
+	b.open("/playground")
+	b.chat("Is thunder loud?")
+	b.open("/erase?id=" + id)
+	b.see("fieldset", "Is thunder loud?")
+	b.unsee("main > .rows", "Is thunder loud?")
+	b.click("[name=also]")
+	b.click("fieldset button")
+	b.see("[data-problem]", "Nothing was erased yet")
+	b.see("main > .rows", "Is thunder loud?")
+	b.focus("[name=word]")
+	b.press("erase" + kb.Enter)
+	b.see("h1", "Erased")
+	if _, all := l.request(t, http.MethodGet, "/api/export", nil, nil); strings.Contains(string(all), "thunder loud") || strings.Contains(string(all), "afraid") {
 		t.Errorf("an export has\n%s", all)
 	}
 }
