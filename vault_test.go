@@ -2,6 +2,7 @@ package loci
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -287,18 +288,17 @@ func TestRelationsAreLinksThatAPersonEdits(t *testing.T) {
 		t.Errorf("the file had to have both links and what a person wrote:\n%s", text)
 	}
 
-	// What there is not is refused, and the file kept beside.
-	l.edited(t, path, strings.Replace(text, link, "refines: [\"[[nobody]]\"]\n", 1))
+	// What leads nowhere stays as it is written, and doctor tells of it.
+	nobody := strings.Replace(link, "]\n", ", \"[[nobody]]\"]\n", 1)
+	l.edited(t, path, strings.Replace(text, link, nobody, 1))
 	c, err := l.Doctor(ctx, false)
-	if err != nil || len(c.Findings) != 1 || !strings.Contains(c.Findings[0].What, "refines nobody") || related() != 2 {
+	if err != nil || len(c.Findings) != 1 || !strings.Contains(c.Findings[0].What, "refines [[nobody]]") || related() != 2 {
 		t.Errorf("a link to nothing: %+v, %v, %d relations", c.Findings, err, related())
 	}
-	if err := l.vault.store.Settle(ctx); err != nil {
-		t.Fatal(err)
+	if text = string(readFile(t, path)); !strings.Contains(text, nobody) {
+		t.Errorf("the link is not as a person wrote it:\n%s", text)
 	}
-	if text = string(readFile(t, path)); !strings.Contains(text, link) {
-		t.Errorf("the memory's own file is not there again:\n%s", text)
-	}
+	link = nobody
 	l.edited(t, path, strings.Replace(text, link, "", 1))
 	if related() != 1 {
 		t.Error("a link that was taken out of a file is a relation still")
@@ -324,6 +324,168 @@ func readFile(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	return text
+}
+
+// TestLinksAsObsidianWritesThem gives files other names and links other words, and nothing
+// that a person wrote beside a link is lost by it.
+func TestLinksAsObsidianWritesThem(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	l := vaultAt(t, dir)
+	defer closed(t, l)
+	rex, nurse, vet := l.remember(t, "User has a dog named Rex"), l.remember(t, "User works as a nurse"), l.remember(t, "User knows a vet in Porto")
+	ties := func(f memory.Fact) (out []string) {
+		t.Helper()
+		found, err := l.engine.Store.Relations(ctx, userOf("default"), f.ID, memory.At{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range found {
+			if r.From == f.ID {
+				out = append(out, string(r.Kind)+" "+r.To)
+			}
+		}
+		return out
+	}
+	named := func(path string) string { return strings.TrimSuffix(filepath.Base(path), ".md") }
+	rexFile, _ := l.settledFile(t, rex.Content)
+	nurseFile, _ := l.settledFile(t, nurse.Content)
+
+	// An alias, a heading, folders; new words beside.
+	link := "follows: [\"[[memory/entries/global/facts/" + named(rexFile) + "#Now|my dog]]\"]\n"
+	path, text := l.settledFile(t, vet.Content)
+	l.edited(t, path, strings.NewReplacer("kind: fact\n", "kind: fact\n"+link, vet.Content, "User knows a vet in Braga").Replace(text))
+	if _, text = l.settledFile(t, "User knows a vet in Braga"); !strings.Contains(text, link) || len(ties(vet)) != 1 || ties(vet)[0] != "follows "+rex.ID {
+		t.Errorf("a link with an alias makes %q:\n%s", ties(vet), text)
+	}
+
+	// Obsidian's rename: the file and the links to it have another name at once.
+	mine := filepath.Join(filepath.Dir(rexFile), "My dog Rex.md")
+	if err := os.Rename(rexFile, mine); err != nil {
+		t.Fatal(err)
+	}
+	link = "follows: [\"[[My dog Rex]]\"]\n"
+	front := text[:strings.Index(text, "follows:")] + link + text[strings.Index(text, "follows:")+strings.Index(text[strings.Index(text, "follows:"):], "\n")+1:]
+	l.edited(t, path, strings.Replace(front, "Braga", "Faro", 1))
+	if _, text = l.settledFile(t, "User knows a vet in Faro"); !strings.Contains(text, link) || len(ties(vet)) != 1 || ties(vet)[0] != "follows "+rex.ID {
+		t.Errorf("a link to a name of a person's own makes %q:\n%s", ties(vet), text)
+	}
+
+	// One link leads nowhere: the other and the words are taken over.
+	link = "contradicts: [\"[[" + named(nurseFile) + "]]\", \"[[nope]]\"]\n"
+	l.edited(t, path, strings.NewReplacer("kind: fact\n", "kind: fact\n"+link, "Faro", "Evora").Replace(text))
+	if _, text = l.settledFile(t, "User knows a vet in Evora"); !strings.Contains(text, link) || len(ties(vet)) != 2 {
+		t.Errorf("with one link to nothing there are %q:\n%s", ties(vet), text)
+	}
+	page, err := l.engine.Store.Changes(ctx, userOf("default"), memory.ChangeQuery{Limit: 2})
+	if err != nil || len(page.Changes) != 2 || page.Changes[0].Run != page.Changes[1].Run {
+		t.Errorf("words and relations are not of one run: %+v, %v", page.Changes, err)
+	}
+
+	// New files that name each other, and one that leads nowhere.
+	folder := filepath.Dir(mine)
+	if err := os.WriteFile(filepath.Join(folder, "boat.md"), []byte("---\nrefines: [\"[[sail]]\"]\n---\nUser owns a boat\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.edited(t, filepath.Join(folder, "sail.md"), "---\nrefines: [\"[[boat]]\"]\nfollows: \"[[lost, at sea]]\"\n---\nUser learned to sail\n")
+	for range 2 {
+		if _, err := l.vault.look(ctx, false); err != nil {
+			t.Fatal(err)
+		}
+		l.settledFile(t, "User owns a boat")
+	}
+	for _, file := range []string{"boat.md", "sail.md"} {
+		if text := string(readFile(t, filepath.Join(folder, file))); !strings.Contains(text, "id: ") || !strings.Contains(text, "refines: [\"[[") {
+			t.Errorf("%s says\n%s", file, text)
+		}
+	}
+	c, err := l.Doctor(ctx, false)
+	if err != nil || len(c.Findings) != 2 {
+		t.Errorf("of two links that lead nowhere doctor tells %+v, %v", c.Findings, err)
+	}
+	totals, err := l.engine.Store.Totals(ctx)
+	if err != nil || totals.Facts != 5 {
+		t.Errorf("there are %d facts, %v", totals.Facts, err)
+	}
+	all := 0
+	found, err := l.engine.List(ctx, userOf("default"), memory.Query{Limit: 10})
+	for _, m := range found.Memories {
+		all += len(ties(*m.Fact))
+	}
+	if err != nil || all != 4 {
+		t.Errorf("there are %d relations, %v", all, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(folder, "*.conflict-*")); len(left) > 0 {
+		t.Errorf("something was refused: %q", left)
+	}
+}
+
+// TestFileOfBeforeRelationsEndsNone edits a file of a vault that was written before relations
+// stood in files, twice, and then takes a link out that stands there since.
+func TestFileOfBeforeRelationsEndsNone(t *testing.T) {
+	for _, says := range []string{"mine: 1\n---\nUser plays chess", "---\nUser plays chess on Tuesdays"} {
+		t.Run("", func(t *testing.T) { fileOfBeforeRelations(t, says) })
+	}
+}
+
+func fileOfBeforeRelations(t *testing.T, says string) {
+	ctx, dir := context.Background(), t.TempDir()
+	l := vaultAt(t, dir)
+	chess, club := l.remember(t, "User plays chess"), l.remember(t, "User goes to a club on Tuesdays")
+	path, old := l.settledFile(t, chess.Content)
+	index := filepath.Join(dir, "vault", ".loci", "memory_index.json")
+	log := filepath.Join(dir, "vault", ".loci", "memory_index.log")
+	closed(t, l)
+	written := readFile(t, index)
+	l = vaultAt(t, dir)
+	related := func() int {
+		t.Helper()
+		ties, err := l.engine.Store.Relations(ctx, userOf("default"), chess.ID, memory.At{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(ties)
+	}
+	if _, err := l.engine.Relate(ctx, userOf("default"), chess.ID, club.ID, memory.Follows, byProgram); err != nil {
+		t.Fatal(err)
+	}
+	l.settledFile(t, chess.Content)
+	closed(t, l)
+	// As it was: a file without the key, and notes of no other.
+	heads := readFile(t, index)
+	if err := os.WriteFile(path, []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	was, now := indexOf(t, written), indexOf(t, heads)
+	now["files"] = was["files"]
+	text, err := json.Marshal(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(index, text, 0o600), os.WriteFile(log, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+
+	l = vaultAt(t, dir)
+	defer func() { closed(t, l) }()
+	l.edited(t, path, strings.Replace(old, "---\nUser plays chess", says, 1))
+	mine, content, _ := strings.Cut(says, "---\n")
+	_, with := l.settledFile(t, content)
+	if related() != 1 || !strings.Contains(with, "follows:") || !strings.Contains(with, mine) {
+		t.Fatalf("there are %d relations, and the file says\n%s", related(), with)
+	}
+	at := strings.Index(with, "follows:")
+	l.edited(t, path, with[:at]+with[at+strings.Index(with[at:], "\n")+1:])
+	if related() != 0 {
+		t.Error("a link that was taken out is a relation still")
+	}
+}
+
+func indexOf(t *testing.T, text []byte) (index map[string]json.RawMessage) {
+	t.Helper()
+	if err := json.Unmarshal(text, &index); err != nil {
+		t.Fatal(err)
+	}
+	return index
 }
 
 // TestUndoOfWhatFilesMadeReachesTheFiles undoes an edit, an added file and a deleted one.

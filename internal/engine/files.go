@@ -44,6 +44,9 @@ const inFile = "edited in a file"
 // errSaid is of a file whose words nobody may change.
 var errSaid = memory.Errorf(memory.Invalid, "what was said is not edited: delete the file to forget it")
 
+// errMeanwhile is of words that both sides changed.
+var errMeanwhile = memory.Errorf(memory.Conflict, "Loci changed the same words meanwhile")
+
 // TakeFile makes changes of an edit and returns the target of the memory. Whatever a
 // file and the memory it is of differ in is taken over but for what Loci keeps count
 // of: a fact's source, provenance and times of writing. New words come from a person,
@@ -63,16 +66,8 @@ func (e *Engine) TakeFile(ctx context.Context, edit FileEdit) (target string, er
 	case says == FileContent{}:
 		return edit.forget(ctx, e)
 	case says.Fact != nil && was.Fact == nil:
-		target, err := e.addFile(ctx, edit.Owner, edit.Key, *says.Fact)
-		if err == nil {
-			_, id, _ := strings.Cut(target, ":")
-			err = e.relateFile(ctx, edit, id)
-		}
-		return target, err
+		return e.addFile(ctx, edit, *says.Fact)
 	case says.Fact != nil:
-		if err := e.relateFile(ctx, edit, was.Fact.ID); err != nil {
-			return "", err
-		}
 		return "fact:" + was.Fact.ID, e.editFile(ctx, edit)
 	case says.Turn != nil:
 		return e.turnFile(ctx, edit)
@@ -144,7 +139,8 @@ func (e *Engine) applyFile(ctx context.Context, f FileEdit, action memory.Action
 
 // addFile makes a fact of a file that Loci did not write. One that names an id, such
 // as a file that was brought back from elsewhere, keeps it.
-func (e *Engine) addFile(ctx context.Context, owner memory.Owner, key string, f memory.Fact) (string, error) {
+func (e *Engine) addFile(ctx context.Context, edit FileEdit, f memory.Fact) (string, error) {
+	owner, key := edit.Owner, edit.Key
 	content, err := e.checkText("the file", f.Content)
 	if err != nil {
 		return "", err
@@ -177,9 +173,14 @@ func (e *Engine) addFile(ctx context.Context, owner memory.Owner, key string, f 
 		ends = e.prevail(&f, olds, "a file says what replaces it", byFile)
 		run.Learned = e.repeats(ctx, ends)
 	}
-	_, err = e.Store.Apply(ctx, owner, run, replacing(ends, memory.Change{
+	ties, err := e.tieFile(ctx, edit, f.ID)
+	if err != nil {
+		return "", err
+	}
+	changes := replacing(ends, memory.Change{
 		Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID, Reason: "written in a file", Author: byFile,
-	})...)
+	})
+	_, err = e.Store.Apply(ctx, owner, run, append(changes, ties...)...)
 	return "fact:" + f.ID, err
 }
 
@@ -190,42 +191,125 @@ func (e *Engine) editFile(ctx context.Context, edit FileEdit) error {
 		return e.forgetEdited(ctx, edit)
 	}
 	merged, err := e.merged(*was, *was, *says)
-	if err != nil || sameButTimes(merged, *was) {
+	if err != nil {
 		return err
 	}
-	_, err = e.change(ctx, edit.Owner, was.ID, edit.Key, byFile, func(f *memory.Fact) (memory.Action, string, error) {
-		if wasErased(*f) {
-			return "", "", errErased("fact:" + f.ID)
+	if sameButTimes(merged, *was) {
+		ties, err := e.tieFile(ctx, edit, was.ID)
+		if err != nil || len(ties) == 0 {
+			return err
 		}
-		before := f.Status
-		next, err := e.merged(*f, *was, *says)
-		*f = next
-		return actionOf(before, f.Status), inFile, err
+		_, err = e.Store.Apply(ctx, edit.Owner, memory.Run{ID: newID(), Kind: "manual", Author: byFile}, ties...)
+		return err
+	}
+	if done, err := e.done(ctx, edit.Owner, edit.Key); err != nil || len(done) > 0 {
+		return err
+	}
+	leave, err := e.deciding(ctx, edit.Owner)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	for try := 1; ; try++ {
+		if err = e.tryFile(ctx, edit); !errors.Is(err, memory.Conflict) || errors.Is(err, errMeanwhile) || try == maxConflicts {
+			return err
+		}
+	}
+}
+
+// tryFile makes a fact and its relations what its file says, in one run. What it says now
+// supersedes what it contradicts, as [Engine.change] has it.
+func (e *Engine) tryFile(ctx context.Context, edit FileEdit) error {
+	run := edit.run()
+	f, err := e.fact(ctx, edit.Owner, edit.Was.Fact.ID)
+	switch {
+	case err != nil:
+		return err
+	case wasErased(f):
+		return errErased("fact:" + f.ID)
+	}
+	next, err := e.merged(f, *edit.Was.Fact, *edit.Says.Fact)
+	if err != nil {
+		return err
+	}
+	next.UpdatedAt = e.now()
+	if next.Content != f.Content {
+		if run.Vectors, err = e.vectors(ctx, f.ID, next.Content); err != nil {
+			return err
+		}
+	}
+	var ends []memory.Change
+	if next.Status == memory.Active && (f.Status != memory.Active || next.Content != f.Content) {
+		if run.Base, err = e.plannedOn(ctx, next); err != nil {
+			return err
+		}
+		olds, err := e.conflicts(ctx, next, "")
+		if err != nil {
+			return err
+		}
+		ends = e.prevail(&next, olds, inFile+" what replaces it", byFile)
+		run.Learned = e.repeats(ctx, ends)
+	}
+	ties, err := e.tieFile(ctx, edit, f.ID)
+	if err != nil {
+		return err
+	}
+	changes := replacing(ends, memory.Change{
+		Action: actionOf(f.Status, next.Status), After: memory.Image{Fact: &next}, Base: f.Version, Reason: inFile, Author: byFile,
 	})
+	_, err = e.Store.Apply(ctx, edit.Owner, run, append(changes, ties...)...)
 	return err
 }
 
-// relateFile ties a fact to what its file names besides, and unties it from what it names
-// no more. Done twice it is done once.
-func (e *Engine) relateFile(ctx context.Context, edit FileEdit, id string) error {
+// tieFile returns the changes that tie a fact to what its file names besides, and untie it
+// from what it names no more. To what is no fact any more nothing can be tied: the edit then
+// waits, since the next look at the file tells of it.
+func (e *Engine) tieFile(ctx context.Context, edit FileEdit, id string) ([]memory.Change, error) {
 	was, says := edit.Was.relations(), edit.Says.relations()
+	var changes []memory.Change
 	for _, r := range says {
 		if slices.ContainsFunc(was, same(r)) {
 			continue
 		}
-		if _, err := e.Relate(ctx, edit.Owner, id, r.To, r.Kind, byFile); err != nil {
-			return fmt.Errorf("%s %s: %w", r.Kind, r.To, err)
+		if !slices.Contains(RelationKinds, r.Kind) || r.To == id {
+			return nil, memory.Errorf(memory.Invalid, "%s %s: no relation of %s", r.Kind, r.To, id)
 		}
+		if to, err := e.fact(ctx, edit.Owner, r.To); err != nil || wasErased(to) {
+			return nil, fmt.Errorf("%s %s: it is no fact: %v", r.Kind, r.To, err) //nolint:errorlint // not found is final, and this is not
+		}
+		if _, err := e.relation(ctx, edit.Owner, id, r.To, r.Kind); !errors.Is(err, memory.NotFound) {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		tie := memory.Relation{Owner: edit.Owner, From: id, To: r.To, Kind: r.Kind, Status: memory.Active, CreatedAt: e.now()}
+		change := memory.Change{Action: memory.ActionAdd, After: memory.Image{Relation: &tie}, Reason: inFile, Author: byFile}
+		before, err := e.Store.Changes(ctx, edit.Owner, memory.ChangeQuery{Target: change.After.Target(), Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(before.Changes) > 0 {
+			change.Action = memory.ActionRestore
+		}
+		changes = append(changes, change)
 	}
 	for _, r := range was {
 		if slices.ContainsFunc(says, same(r)) {
 			continue
 		}
-		if _, err := e.Unrelate(ctx, edit.Owner, id, r.To, r.Kind, byFile); err != nil && !errors.Is(err, memory.NotFound) {
-			return fmt.Errorf("no more %s %s: %w", r.Kind, r.To, err)
+		tie, err := e.relation(ctx, edit.Owner, id, r.To, r.Kind)
+		if errors.Is(err, memory.NotFound) {
+			continue
 		}
+		if err != nil {
+			return nil, err
+		}
+		base := tie.Version
+		tie.Status = memory.Retired
+		changes = append(changes, memory.Change{Action: memory.ActionRetire, After: memory.Image{Relation: &tie}, Base: base, Reason: inFile, Author: byFile})
 	}
-	return nil
+	return changes, nil
 }
 
 func (c FileContent) relations() []memory.Relation {
@@ -266,7 +350,7 @@ func (e *Engine) merged(f, was, says memory.Fact) (memory.Fact, error) {
 		return f, err
 	} else if content != strings.TrimSpace(was.Content) {
 		if f.Content != was.Content {
-			return f, memory.Errorf(memory.Conflict, "Loci changed the words of %s meanwhile", f.ID)
+			return f, fmt.Errorf("%w: %s", errMeanwhile, f.ID)
 		}
 		f.Content, f.Hash = content, text.Hash(content)
 		f.Source, f.Trust = memory.FromFile, memory.TrustPerson

@@ -56,6 +56,7 @@ func (s *Store) readFolder(ctx context.Context) (map[memory.Owner][]thing, error
 	}
 	out := map[memory.Owner][]thing{}
 	taken := map[key]bool{}
+	names := map[memory.Owner]map[string]string{}
 	for i, c := range sc.changed {
 		t, err := c.p.parse(c.text, thing{})
 		k := key{c.p.owner, t.target()}
@@ -63,6 +64,12 @@ func (s *Store) readFolder(ctx context.Context) (map[memory.Owner][]thing, error
 			continue
 		}
 		taken[k] = true
+		if t.fact != nil {
+			if names[k.owner] == nil {
+				names[k.owner] = sc.factsByName(k.owner)
+			}
+			t.relations = among(t.ties(), c.text, names[k.owner])
+		}
 		out[c.p.owner] = append(out[c.p.owner], t)
 		s.opts.Progress("reading files", i+1, len(sc.changed))
 	}

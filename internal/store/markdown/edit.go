@@ -34,6 +34,8 @@ type Edit struct {
 	SHA    string       // sha256 of the file, in hex; of a deleted file as Loci wrote it
 	Was    Content      // what Loci knows of the memory now; zero for an added one
 	Says   Content      // what the file says; zero for a deleted one
+
+	lost []string // links of it that lead nowhere
 }
 
 // Content is what a file shows. One field is set at most, but for what a fact has beside. A fact has the Hash of its
@@ -95,7 +97,7 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	if err != nil || hashOf(text) != e.SHA {
 		return changedAgain(e)
 	}
-	next := &record{Path: e.Path, Owner: e.Owner, Target: target, SHA: e.SHA, Size: int64(len(text))}
+	next := &record{Path: e.Path, Owner: e.Owner, Target: target, SHA: e.SHA, Size: int64(len(text)), Lost: e.lost}
 	notes := []*record{next}
 	if old := f.index.targets[k]; old != nil && old.Path != e.Path {
 		if text, err := f.read(old.Path); err == nil && old.own(hashOf(text)) { // written before a crash, for want of this answer

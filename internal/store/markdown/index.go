@@ -32,6 +32,10 @@ type record struct {
 	Size    int64        `json:"size"`
 	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970
 
+	// Lost are links of a fact's file that lead nowhere, with what they say, as lostLink
+	// writes them. They stay, and are looked at again with each scan.
+	Lost []string `json:"lost,omitempty"`
+
 	// Aside: a person's file was moved from the path, and Loci's is not there yet. That
 	// nothing is there is no deletion.
 	Aside bool `json:"aside,omitempty"`

@@ -14,6 +14,9 @@ type loader struct {
 	owner  memory.Owner
 	things map[string]thing  // by target
 	called map[string]string // names of files, by id of a memory
+
+	byName map[string]string    // ids of facts by what files are called that nobody has noted yet
+	paths  map[string][]*record // of facts, by what their files are called; nil: not read yet
 }
 
 // load reads the things and returns the items in the order in which their files

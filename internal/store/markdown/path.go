@@ -203,29 +203,50 @@ func linkTo(name, id string) string {
 	if got, ok := idOfName(name); ok && got == id {
 		return "[[" + name + "]]"
 	}
-	if _, ok := unescape(escape(id)); !ok {
-		return id
+	return id
+}
+
+// cutLink takes [[FOLDER/NAME#HEADING|ALIAS]] apart, as Obsidian writes it. It is not ok if
+// the text is no link.
+func cutLink(text string) (name, alias string, ok bool) {
+	inner, ok := strings.CutPrefix(strings.TrimSpace(text), "[[")
+	inner, closed := strings.CutSuffix(inner, "]]")
+	if !ok || !closed {
+		return "", "", false
 	}
-	return "[[" + name + "|" + escape(id) + "]]"
+	name, alias, _ = strings.Cut(inner, "|")
+	if i := strings.IndexAny(name, "#^"); i >= 0 {
+		name = name[:i]
+	}
+	return strings.TrimSuffix(strings.TrimSpace(name), ".md"), strings.TrimSpace(alias), true
+}
+
+// idsOfLink are the ids that a link may be to by what it says alone, likeliest first: that
+// in the name of the file; what it is shown as; the name itself. A text that is no link is an id.
+func idsOfLink(text string) []string {
+	name, alias, ok := cutLink(text)
+	if !ok {
+		return []string{text}
+	}
+	var ids []string
+	if id, ok := idOfName(path.Base(name)); ok {
+		ids = append(ids, id)
+	}
+	for _, inner := range []string{alias, name} {
+		if inner == "" {
+			continue
+		}
+		if id, ok := unescape(inner); ok {
+			ids = append(ids, id)
+		} else {
+			ids = append(ids, inner)
+		}
+	}
+	return append(ids, "")
 }
 
 // idOfLink reads the id that a link is to, or a plain id.
-func idOfLink(text string) string {
-	inner, ok := strings.CutPrefix(text, "[[")
-	inner, closed := strings.CutSuffix(inner, "]]")
-	if !ok || !closed {
-		return text
-	}
-	if _, id, aliased := strings.Cut(inner, "|"); aliased {
-		inner = id
-	} else if id, ok := idOfName(path.Base(inner)); ok {
-		return id
-	}
-	if id, ok := unescape(inner); ok {
-		return id
-	}
-	return inner
-}
+func idOfLink(text string) string { return idsOfLink(text)[0] }
 
 func idOfName(name string) (string, bool) {
 	_, id, ok := strings.Cut(name, "__")

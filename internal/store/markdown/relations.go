@@ -1,7 +1,10 @@
 package markdown
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -55,15 +58,225 @@ func (l *loader) relate(ctx context.Context, fact string) (*[]memory.Relation, e
 	return tied(slices.DeleteFunc(all, func(r memory.Relation) bool { return r.From != fact || !slices.Contains(relationKinds, r.Kind) })), nil
 }
 
-// relations reads the links of a fact's file. That one was made when the fact was is the
-// most that a file says of it.
+// relations reads the links of a fact's file by what they say alone: [loader.resolve] knows
+// better. That one was made when the fact was is the most that a file says of it.
 func (r *reader) relations(f memory.Fact) *[]memory.Relation {
 	var out []memory.Relation
 	for _, kind := range relationKinds {
-		for _, link := range r.list(string(kind)) {
-			out = append(out, memory.Relation{
-				Owner: f.Scope.Owner, From: f.ID, To: idOfLink(link), Kind: kind, Status: memory.Active, CreatedAt: f.CreatedAt,
-			})
+		for _, link := range r.links(kind) {
+			out = append(out, relationOf(f, kind, idOfLink(link)))
+		}
+	}
+	return tied(out)
+}
+
+func relationOf(f memory.Fact, kind memory.RelationKind, to string) memory.Relation {
+	return memory.Relation{Owner: f.Scope.Owner, From: f.ID, To: to, Kind: kind, Status: memory.Active, CreatedAt: f.CreatedAt}
+}
+
+// links are those of a kind, as they are written. One alone may have a comma in its name.
+func (r *reader) links(kind memory.RelationKind) []string {
+	if v := r.values[string(kind)]; !v.many && strings.HasPrefix(v.text, "[[") && strings.Count(v.text, "[[") == 1 {
+		return []string{v.text}
+	}
+	return r.list(string(kind))
+}
+
+// lostLink is how a record keeps a link that leads to no fact.
+func lostLink(kind memory.RelationKind, link string) string { return string(kind) + " " + link }
+
+// resolve finds the facts that the links of a fact's file lead to: those to no fact are no
+// relations of what the file says, but lost. With keep, relations that Loci knows and of
+// whose kind the file has no key stay.
+func (l *loader) resolve(ctx context.Context, text string, says *thing, known thing, keep bool) (lost []string, kept bool, err error) {
+	if says.fact == nil {
+		return nil, false, nil
+	}
+	values, err := readFront(split(text).front)
+	if err != nil {
+		return nil, false, err
+	}
+	r := reader{values: values}
+	var out []memory.Relation
+	for _, kind := range relationKinds {
+		if _, has := values[string(kind)]; !has && keep {
+			for _, tie := range known.ties() {
+				if tie.Kind == kind {
+					out, kept = append(out, tie), true
+				}
+			}
+		}
+		for _, link := range r.links(kind) {
+			id, err := l.leadsTo(ctx, link, says.fact.ID, known)
+			switch {
+			case err != nil:
+				return nil, false, err
+			case id == "":
+				lost = append(lost, lostLink(kind, link))
+			default:
+				out = append(out, relationOf(*says.fact, kind, id))
+			}
+		}
+	}
+	says.relations = tied(out)
+	return lost, kept, nil
+}
+
+// leadsTo is the fact that a link in a fact's file leads to, "" for none.
+func (l *loader) leadsTo(ctx context.Context, link, from string, known thing) (string, error) {
+	for _, id := range l.candidates(link) {
+		if slices.ContainsFunc(known.ties(), func(r memory.Relation) bool { return r.To == id }) {
+			return id, nil
+		}
+		if id == "" || id == from {
+			continue
+		}
+		target := factTarget + id
+		if _, read := l.things[target]; !read {
+			if _, err := l.load(ctx, []item{{key: key{l.owner, target}}}); err != nil {
+				return "", err
+			}
+		}
+		if t := l.things[target]; t.fact != nil && !t.erased() {
+			return id, nil
+		}
+	}
+	return "", nil
+}
+
+// candidates are the ids that a link may be to: that of the fact whose file is called so,
+// whoever gave it the name, then what the link says alone.
+func (l *loader) candidates(link string) []string {
+	ids := idsOfLink(link)
+	name, _, ok := cutLink(link)
+	if !ok {
+		return ids
+	}
+	if id := l.byName[path.Base(name)]; id != "" {
+		return append([]string{id}, ids...)
+	}
+	if l.paths == nil {
+		l.paths = map[string][]*record{}
+		for at, r := range l.f.index.paths {
+			if r.Owner == l.owner && strings.HasPrefix(r.Target, factTarget) {
+				base := strings.TrimSuffix(path.Base(at), ".md")
+				l.paths[base] = append(l.paths[base], r)
+			}
+		}
+	}
+	var best *record
+	for _, r := range l.paths[path.Base(name)] {
+		if best == nil || nearer(r.Path, best.Path, name) {
+			best = r
+		}
+	}
+	if best == nil {
+		return ids
+	}
+	return append([]string{strings.TrimPrefix(best.Target, factTarget)}, ids...)
+}
+
+// nearer reports whether a link means the file a rather than b, which have one name: the
+// folders of the link may begin above the vault or within it.
+func nearer(a, b, name string) bool {
+	fits := func(at string) int {
+		at = "/" + strings.TrimSuffix(at, ".md")
+		if strings.HasSuffix(at, "/"+name) || strings.HasSuffix("/"+name, at) {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(fits(a), fits(b)), cmp.Compare(len(a), len(b)), strings.Compare(a, b)) < 0
+}
+
+// asWritten returns the fields with the links that a person wrote into the file as they
+// stand there: those that say what Loci knows, and those that are lost.
+func (l *loader) asWritten(fields []field, text string, t thing, lost []string) (out []field, still []string) {
+	values, err := readFront(split(text).front)
+	if t.fact == nil || err != nil {
+		return fields, nil
+	}
+	r := reader{values: values}
+	out = slices.Clone(fields)
+	for i, f := range out {
+		kind := memory.RelationKind(f.key)
+		if !slices.Contains(relationKinds, kind) {
+			continue
+		}
+		var left, texts []string
+		for _, tie := range t.ties() {
+			if tie.Kind == kind {
+				left = append(left, tie.To)
+			}
+		}
+		for _, link := range r.links(kind) {
+			if slices.Contains(lost, lostLink(kind, link)) {
+				texts, still = append(texts, link), append(still, lostLink(kind, link))
+				continue
+			}
+			for _, id := range l.candidates(link) {
+				if at := slices.Index(left, id); at >= 0 {
+					left = slices.Delete(left, at, at+1)
+					texts = append(texts, link)
+					break
+				}
+			}
+		}
+		for _, id := range left {
+			texts = append(texts, l.link(id))
+		}
+		out[i].value = listed(texts)
+	}
+	return out, still
+}
+
+// lost are the links in a text, over which a file is written, that lead nowhere.
+func (l *loader) lost(ctx context.Context, old *record, text string, t thing) []string {
+	if t.fact == nil || text == "" {
+		return nil
+	}
+	if old != nil && old.own(hashOf(text)) {
+		return old.Lost
+	}
+	says := thing{fact: t.fact}
+	lost, _, err := l.resolve(ctx, text, &says, t, false)
+	if err != nil {
+		return nil // what is not understood is kept beside
+	}
+	return lost
+}
+
+// among returns the relations of a fact's file where there is nothing but files, whose facts
+// are given by what their files are called: links to none of them are left for a scan to tell of.
+func among(ties []memory.Relation, text string, facts map[string]string) *[]memory.Relation {
+	if len(ties) == 0 {
+		return nil
+	}
+	values, err := readFront(split(text).front)
+	if err != nil {
+		return nil
+	}
+	ids := slices.Collect(maps.Values(facts))
+	r := reader{values: values}
+	var out []memory.Relation
+	for _, kind := range relationKinds {
+		for _, link := range r.links(kind) {
+			to := ties[0]
+			to.Kind, to.To = kind, link // a plain id
+			if name, _, ok := cutLink(link); ok {
+				all := append([]string{facts[path.Base(name)]}, idsOfLink(link)...)
+				i := slices.IndexFunc(all, func(id string) bool { return slices.Contains(ids, id) })
+				id, own := idOfName(path.Base(name))
+				switch {
+				case i >= 0:
+					to.To = all[i]
+				case own: // Loci wrote it
+					to.To = id
+				default:
+					continue
+				}
+			}
+			out = append(out, to)
 		}
 	}
 	return tied(out)

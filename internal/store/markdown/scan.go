@@ -151,7 +151,7 @@ func (s *scan) look(name string, d fs.DirEntry) {
 		return // it went
 	}
 	old := s.f.index.paths[name]
-	if old != nil && info.Size() == old.Size && info.ModTime().UnixNano() == old.Mtime && info.Mode().IsRegular() {
+	if old != nil && info.Size() == old.Size && info.ModTime().UnixNano() == old.Mtime && info.Mode().IsRegular() && len(old.Lost) == 0 {
 		s.seen[name] = true
 		return
 	}
@@ -176,7 +176,9 @@ func (s *scan) look(name string, d fs.DirEntry) {
 		if old.SHA == sha {
 			old.Size, old.Mtime = info.Size(), info.ModTime().UnixNano()
 		}
-		return
+		if old.SHA != sha || len(old.Lost) == 0 {
+			return
+		}
 	}
 	p, _ := s.f.s.placeOf(name)
 	s.changed = append(s.changed, found{name, p, text, sha, info, old})
@@ -259,13 +261,27 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 		s.problem(c.path, err)
 		return nil
 	}
-	e := Edit{Kind: Edited, Owner: k.owner, Target: k.target, Path: c.path, SHA: c.sha, Was: base.content(), Says: says.content()}
+	l, err := s.loader(ctx, k)
+	if err != nil {
+		return err
+	}
+	r := s.f.index.targets[k]
+	// What was written before relations stood in files, or when they were others, ends none
+	// by not having their key.
+	keep := r == nil || r.State != stateOf(r.Path, base.fields(l.link), base.words())
+	lost, kept, err := l.resolve(ctx, c.text, &says, base, keep)
+	if err != nil {
+		return err
+	}
+	for _, link := range lost {
+		s.problem(c.path, "its link leads to no fact: "+link)
+	}
+	e := Edit{Kind: Edited, Owner: k.owner, Target: k.target, Path: c.path, SHA: c.sha, Was: base.content(), Says: says.content(), lost: lost}
 	if base == (thing{}) {
 		e.Kind, e.Target = Added, ""
 		s.report.Edits = append(s.report.Edits, e)
 		return nil
 	}
-	r := s.f.index.targets[k]
 	if r != nil && r.Path != c.path {
 		if gone[r.Path] == nil && !s.putBack(c, r) {
 			s.problem(c.path, fmt.Sprintf("%s has the same id; without one it becomes a memory of its own", r.Path))
@@ -274,12 +290,11 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 		delete(gone, r.Path)
 		e.Kind, e.From = Moved, r.Path
 	}
-	l, err := s.loader(ctx, k)
-	if err != nil {
-		return err
-	}
-	if adds(says, base, l.link) {
+	switch {
+	case adds(says, base, l.link):
 		s.report.Edits = append(s.report.Edits, e)
+		return nil
+	case e.Kind == Edited && r != nil && r.SHA == c.sha: // read again for its lost links alone
 		return nil
 	}
 	if e.Kind == Moved {
@@ -290,10 +305,15 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 	if folder == path.Dir(c.path) && base.summary == nil {
 		at = c.path
 	}
-	s.adopted = append(s.adopted, &record{
+	next := &record{
 		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, State: stateOf(at, base.fields(l.link), base.words()),
-		Version: base.version(), Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(),
-	})
+		Version: base.version(), Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(), Lost: lost,
+	}
+	if kept { // and now it gets their keys
+		next.State = ""
+		s.f.parked = append(s.f.parked, item{k, s.f.now()})
+	}
+	s.adopted = append(s.adopted, next)
 	return nil
 }
 
@@ -366,7 +386,7 @@ func (s *scan) known(ctx context.Context, k key) (thing, error) {
 func (s *scan) loader(ctx context.Context, k key) (*loader, error) {
 	l := s.loaders[k.owner]
 	if l == nil {
-		l = &loader{f: s.f, owner: k.owner, things: map[string]thing{}, called: map[string]string{}}
+		l = &loader{f: s.f, owner: k.owner, things: map[string]thing{}, called: map[string]string{}, byName: s.factsByName(k.owner)}
 		s.loaders[k.owner] = l
 		if err := s.readAhead(ctx, l, k.owner); err != nil {
 			return nil, err
@@ -377,6 +397,21 @@ func (s *scan) loader(ctx context.Context, k key) (*loader, error) {
 	}
 	_, err := l.load(ctx, []item{{key: k}})
 	return l, err
+}
+
+// factsByName are the ids of an owner's facts by what the files are called that changed: a
+// file and the links to it are given another name together.
+func (s *scan) factsByName(owner memory.Owner) map[string]string {
+	ids := map[string]string{}
+	for _, c := range s.changed {
+		if c.p.owner != owner || c.p.folder != "facts" {
+			continue
+		}
+		if values, err := readFront(split(c.text).front); err == nil && values["id"].text != "" {
+			ids[c.p.name] = values["id"].text
+		}
+	}
+	return ids
 }
 
 // readAhead reads at once the memories of an owner whose files changed.

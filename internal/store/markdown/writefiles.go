@@ -83,7 +83,7 @@ func (f *files) plan(ctx context.Context, owner memory.Owner, batch []item) ([]*
 	}
 	var plans []*plan
 	for _, i := range items {
-		p, err := f.planOne(i, l)
+		p, err := f.planOne(ctx, i, l)
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +95,7 @@ func (f *files) plan(ctx context.Context, owner memory.Owner, batch []item) ([]*
 }
 
 // planOne decides on one file; nil means that there is nothing to do now.
-func (f *files) planOne(i item, l *loader) (*plan, error) {
+func (f *files) planOne(ctx context.Context, i item, l *loader) (*plan, error) {
 	old := f.index.targets[i.key]
 	t, there := l.things[i.target]
 	if !t.erased() && f.waits(i.key, t) {
@@ -129,10 +129,12 @@ func (f *files) planOne(i item, l *loader) (*plan, error) {
 		return &plan{item: i, old: old, next: next, text: text, erased: true}, nil
 	}
 	seen := f.look(from(old), at)
-	base, err := f.base(i, old, at, t, l)
+	base, err := f.base(ctx, i, old, at, t, l)
 	if err != nil {
 		return nil, err
 	}
+	lost := l.lost(ctx, old, base, t)
+	fields, next.Lost = l.asWritten(fields, base, t, lost)
 	text, ok := split(base).rewritten(fields, words)
 	if !ok { // front matter that is not understood is kept beside, too
 		if err := f.aside(cmp.Or(from(old), at)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -230,12 +232,12 @@ func (t thing) version() int64 {
 // base returns the text that is written over, whose other lines stay. If it is not
 // what Loci wrote, nor says what Loci says, a person's hand was quicker: it is kept
 // beside, under a name that says so.
-func (f *files) base(i item, old *record, at string, t thing, l *loader) (string, error) {
+func (f *files) base(ctx context.Context, i item, old *record, at string, t thing, l *loader) (string, error) {
 	from := at
 	if old != nil {
 		from = old.Path
 		if at != from {
-			if err := f.clear(i, at, t, l); err != nil {
+			if err := f.clear(ctx, i, at, t, l); err != nil {
 				return "", err
 			}
 		}
@@ -251,14 +253,14 @@ func (f *files) base(i item, old *record, at string, t thing, l *loader) (string
 	case old == nil && f.index.paths[at] != nil && f.index.paths[at].own(hashOf(text)):
 		return "", nil // another memory's, which leaves the name
 	}
-	if f.saysTheSame(i, from, text, t, l) {
+	if f.saysTheSame(ctx, i, from, text, t, l) {
 		return text, nil
 	}
 	return text, f.aside(from)
 }
 
 // clear makes room at a path that a file is to move to.
-func (f *files) clear(i item, at string, t thing, l *loader) error {
+func (f *files) clear(ctx context.Context, i item, at string, t thing, l *loader) error {
 	text, err := f.read(at)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -267,7 +269,7 @@ func (f *files) clear(i item, at string, t thing, l *loader) error {
 		if r := f.index.paths[at]; r != nil && r.own(hashOf(text)) {
 			return nil // its own plan has moved it, or will
 		}
-		if f.saysTheSame(i, at, text, t, l) {
+		if f.saysTheSame(ctx, i, at, text, t, l) {
 			return nil
 		}
 	}
@@ -275,7 +277,7 @@ func (f *files) clear(i item, at string, t thing, l *loader) error {
 }
 
 // saysTheSame reports whether a file says nothing that Loci does not say.
-func (f *files) saysTheSame(i item, at, text string, t thing, l *loader) bool {
+func (f *files) saysTheSame(ctx context.Context, i item, at, text string, t thing, l *loader) bool {
 	p, ok := f.s.placeOf(at)
 	if !ok {
 		return false
@@ -283,6 +285,9 @@ func (f *files) saysTheSame(i item, at, text string, t thing, l *loader) bool {
 	p.owner = i.owner
 	read, err := p.parse(text, t)
 	if err != nil {
+		return false
+	}
+	if _, _, err := l.resolve(ctx, text, &read, t, false); err != nil {
 		return false
 	}
 	return read.target() == i.target && !adds(read, t, l.link)
