@@ -133,6 +133,7 @@ type RecallConfig struct {
 	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall. With a remote embedder 400ms, unless it is set."`
 
 	Messages  int    `koanf:"messages" default:"1" doc:"How many of the last user messages are the question of a chat."`
+	Contexts  int    `koanf:"contexts" default:"8000" doc:"Most tokens of attached documents in one prompt; what is longer is cut off, and says so."`
 	Summary   bool   `koanf:"summary" default:"false" doc:"Tell a chat its conversation's summary with each message, also where a search does not find it."`
 	Expand    bool   `koanf:"expand" default:"false" doc:"Embed questions of at most 100 characters in the first person with words about people added. Their own words are searched for as they are."`
 	Reach     string `koanf:"reach" default:"user" valid:"user|conversation" doc:"What a chat is answered from: everything of the user's, or its own conversation, which the 200 most recent memories of the others join while it has fewer than 50."`
@@ -202,6 +203,7 @@ func (c *Config) check() error {
 		{"recall.recency_weight", c.Recall.RecencyWeight, 0, 1},
 		{"recall.deadline", c.Recall.Deadline.Seconds(), 0.001, 60},
 		{"recall.messages", float64(c.Recall.Messages), 1, 10},
+		{"recall.contexts", float64(c.Recall.Contexts), 1, 1_000_000},
 		{"recall.small_set", float64(c.Recall.SmallSet), 0, 100},
 		{"recall.bootstrap", float64(c.Recall.Bootstrap), 0, 100},
 		{"learn.timeout", c.Learn.Timeout.Seconds(), 1, 3600},

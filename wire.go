@@ -292,7 +292,7 @@ func rules(c Config) engine.Rules {
 		heading = "Relevant memory"
 	}
 	return engine.Rules{
-		Heading: heading, Hint: r.Hint, Summary: r.Summary,
+		Heading: heading, Hint: r.Hint, Contexts: r.Contexts, Summary: r.Summary,
 		SmallSet: r.SmallSet, Reach: engine.Reach(r.Reach), Bootstrap: r.Bootstrap, Fallback: engine.Fallback(r.Fallback),
 		Expand: r.Expand, Messages: r.Messages, Read: c.Upstream.URL != "",
 	}

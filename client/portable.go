@@ -57,11 +57,12 @@ type Tally struct {
 	Summaries     int `json:"summaries"`
 	Profile       int `json:"profile"`
 	Relations     int `json:"relations"`
+	Contexts      int `json:"contexts"`
 }
 
 // Sum is how much it is of all kinds.
 func (t Tally) Sum() int {
-	return t.Conversations + t.Turns + t.Facts + t.Summaries + t.Profile + t.Relations
+	return t.Conversations + t.Turns + t.Facts + t.Summaries + t.Profile + t.Relations + t.Contexts
 }
 
 // ImportTrouble is a line that was left out.

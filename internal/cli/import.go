@@ -260,6 +260,7 @@ func (b *bringing) add(name string, part client.Imported) {
 		t.to.Summaries += t.from.Summaries
 		t.to.Profile += t.from.Profile
 		t.to.Relations += t.from.Relations
+		t.to.Contexts += t.from.Contexts
 	}
 	o.Duplicates += part.Duplicates
 	o.Waiting += part.Waiting
@@ -341,6 +342,7 @@ func tallied(t client.Tally) string {
 		{t.Summaries, "summary", "summaries"},
 		{t.Profile, "profile entry", "profile entries"},
 		{t.Relations, "relation", "relations"},
+		{t.Contexts, "context", "contexts"},
 	} {
 		switch {
 		case c.n == 1:

@@ -54,6 +54,15 @@ func TestAttachedContextsAreInThePrompt(t *testing.T) {
 	})
 }
 
+func TestContextsTakeNoMoreOfThePromptThanIsSet(t *testing.T) {
+	s := newScene(t, stores["inmem"])
+	s.opts.Recall.Contexts = 12
+	ctx, owner := context.Background(), memtest.Ana
+	style := must[memory.Context](t)(s.AddContext(ctx, owner, ContextEdit{Content: ptr("Short sentences.\n" + strings.Repeat("And no adverbs, please.\n", 20))}, her))
+	chat := must[memory.Conversation](t)(s.NewChat(ctx, owner, "", ChatEdit{Contexts: &[]string{style.ID}}))
+	play(t, s, "named chat ana: "+chat.ID+"\nuser ana: How do I write a sonnet?\nexpect block: Short sentences.\nexpect block: [cut off here: 19 more lines do not fit]")
+}
+
 func TestContextsAreNeverLearned(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		ctx, owner := context.Background(), memtest.Ana

@@ -308,7 +308,7 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 	})
 	<-x.placing
 	if x.placed && len(x.contexts) > 0 {
-		x.prepared.Block = recall.WithContexts(x.prepared.Block, x.contexts, 0)
+		x.prepared.Block = recall.WithContexts(x.prepared.Block, x.contexts, x.e.opts.Recall.Contexts)
 		x.e.amend(ctx, x.in.Owner, x.prepared.Trace, func(t *memory.Trace) { t.Block = x.prepared.Block })
 	}
 	if x.unplaced != nil {

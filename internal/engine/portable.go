@@ -73,10 +73,9 @@ type Brought struct {
 	Read       int // records
 	Added      Tally
 	There      Tally // was there already
-	Contexts   ContextTally
-	Duplicates int // facts that another live one says already
-	Waiting    int // of the added facts: those that wait for a person
-	Redacted   int // records that had secrets blanked
+	Duplicates int   // facts that another live one says already
+	Waiting    int   // of the added facts: those that wait for a person
+	Redacted   int   // records that had secrets blanked
 	Conflicts  []Trouble
 	Problems   []Trouble
 	// Conflicting and Broken count all of them; the lists are bounded.
@@ -88,11 +87,8 @@ type Brought struct {
 
 // Tally counts by kind.
 type Tally struct {
-	Conversations, Turns, Facts, Summaries, Profile, Relations int
+	Conversations, Turns, Facts, Summaries, Profile, Relations, Contexts int
 }
-
-// ContextTally counts contexts.
-type ContextTally struct{ Added, There int }
 
 // Trouble is a record that was not taken, or not as it is.
 type Trouble struct {

@@ -213,9 +213,6 @@ func differsContext(file, here memory.Context) string {
 
 func (i *importer) thereOr(r record, same bool, format string, args ...any) {
 	if same {
-		if r.Context != nil {
-			i.out.Contexts.There++
-		}
 		i.tally(&i.out.There, r)
 		return
 	}
@@ -256,6 +253,8 @@ func (i *importer) tally(to *Tally, r record) {
 		to.Profile++
 	case r.Relation != nil:
 		to.Relations++
+	case r.Context != nil:
+		to.Contexts++
 	}
 }
 
@@ -263,9 +262,6 @@ func (i *importer) tally(to *Tally, r record) {
 func (i *importer) count(added []record, run string) {
 	for _, r := range added {
 		i.tally(&i.out.Added, r)
-		if r.Context != nil {
-			i.out.Contexts.Added++
-		}
 		if r.Fact != nil && r.Fact.Status == memory.Pending {
 			i.out.Waiting++
 		}

@@ -23,6 +23,7 @@ type Rules struct {
 	Messages  int      // how many of the last user messages are a chat's question; 0: one
 	Heading   string   // over the block of a chat
 	Hint      string   // what the block says of itself besides
+	Contexts  int      // most tokens of attached documents in a prompt; 0: recall.DefaultContextBudget
 	Summary   bool     // a chat is always told its conversation's summary, found or not
 	Read      bool     // a model reads the chat: what it was told there, memory need not tell it
 }

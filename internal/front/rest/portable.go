@@ -147,6 +147,8 @@ func imported(b engine.Brought, dry bool) client.Imported {
 			s.Content = i.Summary.Text
 		case i.Profile != nil:
 			s.Content = i.Profile.Value
+		case i.Context != nil:
+			s.Content = i.Context.Content
 		}
 		out.Sample = append(out.Sample, s)
 	}

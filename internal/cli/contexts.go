@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+func contexts(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "contexts",
+		Short: "Documents that are attached to chats",
+		Long: "Contexts are documents that you attach to chats. While one is attached it stands in the chat's prompt, and what it says is\n" +
+			"never learned. Without a command all of them are listed, those made last first.",
+		Example: "  loci contexts\n  loci contexts add house-rules.md\n  loci contexts attach 0199c5d1-77aa 0199c5d7-77aa\n  loci contexts remove 0199c5d7-77aa",
+		Args:    cobra.NoArgs,
+		RunE:    g.listContexts,
+	}
+	list := &cobra.Command{Use: "list", Short: "All contexts with their titles", Example: "  loci contexts list --json", Args: cobra.NoArgs, RunE: g.listContexts}
+	cmd.AddCommand(onMemory(g, list), contextsAdd(g), contextsShow(g), contextsEdit(g), contextsRemove(g), contextsAttach(g))
+	return onMemory(g, cmd)
+}
+
+func (g *global) listContexts(cmd *cobra.Command, _ []string) error {
+	return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+		all, err := c.Contexts(ctx)
+		if err != nil {
+			return err
+		}
+		return g.print(cmd.OutOrStdout(), all, func(w io.Writer) { onSheet(w).contexts(all) })
+	})
+}
+
+func contextsAdd(g *global) *cobra.Command {
+	var title string
+	cmd := &cobra.Command{
+		Use:     "add FILE",
+		Short:   "Make a context of a file of text; - reads the standard input",
+		Example: "  loci contexts add house-rules.md\n  loci contexts add - --title Menu",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			words, err := document(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			if title == "" && args[0] != "-" {
+				name := filepath.Base(args[0])
+				title = strings.TrimSuffix(name, filepath.Ext(name))
+			}
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				return g.printContext(cmd)(c.AddContext(ctx, client.WriteContext{Title: &title, Content: &words}))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&title, "title", "", "title; the file's name unless given")
+	return onMemory(g, cmd)
+}
+
+func contextsShow(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "show ID",
+		Short:   "What a context says",
+		Example: "  loci contexts show 0199c5d7-77aa",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				all, err := c.Contexts(ctx)
+				if err != nil {
+					return err
+				}
+				at := slices.IndexFunc(all.Contexts, func(d client.ContextDocument) bool { return d.ID == args[0] })
+				if at < 0 {
+					return memory.Errorf(memory.NotFound, "there is no context %q; loci contexts lists them", args[0])
+				}
+				return g.print(cmd.OutOrStdout(), all.Contexts[at], func(w io.Writer) { fmt.Fprintln(w, harmless(all.Contexts[at].Content)) })
+			})
+		},
+	}
+	return onMemory(g, cmd)
+}
+
+func contextsEdit(g *global) *cobra.Command {
+	var title string
+	cmd := &cobra.Command{
+		Use:     "edit ID [FILE]",
+		Short:   "Give a context a file's words, or another title; loci undo takes it back",
+		Example: "  loci contexts edit 0199c5d7-77aa house-rules.md\n  loci contexts edit 0199c5d7-77aa --title \"Rules of the house\"",
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var edit client.WriteContext
+			if len(args) == 2 {
+				words, err := document(cmd, args[1])
+				if err != nil {
+					return err
+				}
+				edit.Content = &words
+			}
+			if cmd.Flags().Changed("title") {
+				edit.Title = &title
+			}
+			if edit == (client.WriteContext{}) {
+				return memory.Errorf(memory.Invalid, "nothing to change; give a FILE or --title")
+			}
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				return g.printContext(cmd)(c.EditContext(ctx, args[0], edit))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&title, "title", "", "title")
+	return onMemory(g, cmd)
+}
+
+func contextsRemove(g *global) *cobra.Command {
+	var erase bool
+	cmd := &cobra.Command{
+		Use:     "remove ID",
+		Short:   "Take a context away, out of all chats; loci undo brings it back",
+		Example: "  loci contexts remove 0199c5d7-77aa\n  loci contexts remove 0199c5d7-77aa --erase",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				r, err := c.DropContext(ctx, args[0], erase)
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), r, func(w io.Writer) {
+					if erase {
+						onSheet(w).line("erased %s", harmless(args[0]))
+						return
+					}
+					onSheet(w).line("removed %s; %s", harmless(args[0]), g.takeBack(r.Run))
+				})
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&erase, "erase", false, "remove its words for good; it cannot be undone")
+	return onMemory(g, cmd)
+}
+
+func contextsAttach(g *global) *cobra.Command {
+	var off bool
+	cmd := &cobra.Command{
+		Use:     "attach CHAT ID…",
+		Short:   "Attach contexts to a chat, behind those that it has",
+		Long:    "Attach contexts to a chat, behind those that it has; --off takes them off it. CHAT is the id of a conversation, which loci list --kind turn --json names.",
+		Example: "  loci contexts attach 0199c5d1-77aa 0199c5d7-77aa\n  loci contexts attach 0199c5d1-77aa 0199c5d7-77aa --off",
+		Args:    cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			chat, ids := args[0], args[1:]
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				was, err := c.Chat(ctx, chat)
+				if err != nil {
+					return err
+				}
+				next := slices.DeleteFunc(slices.Clone(was.Contexts), func(id string) bool { return off && slices.Contains(ids, id) })
+				for _, id := range ids {
+					if !off && !slices.Contains(next, id) {
+						next = append(next, id)
+					}
+				}
+				now, err := c.EditChat(ctx, chat, client.WriteChat{Contexts: &next})
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), now, func(w io.Writer) {
+					onSheet(w).line("attached to %s: %s", harmless(now.ID), someOrNone(now.Contexts))
+				})
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&off, "off", false, "take them off the chat instead")
+	return onMemory(g, cmd)
+}
+
+func someOrNone(ids []string) string {
+	if len(ids) == 0 {
+		return "none"
+	}
+	return harmless(strings.Join(ids, ", "))
+}
+
+// document reads a file, or the standard input for "-". The server bounds how long it
+// may be.
+func document(cmd *cobra.Command, path string) (string, error) {
+	if path == "-" {
+		words, err := io.ReadAll(cmd.InOrStdin())
+		return string(words), err
+	}
+	words, err := os.ReadFile(path)
+	return string(words), err
+}
+
+// printContext prints a context that was written.
+func (g *global) printContext(cmd *cobra.Command) func(client.ContextDocument, error) error {
+	return func(d client.ContextDocument, err error) error {
+		if err != nil {
+			return err
+		}
+		return g.print(cmd.OutOrStdout(), d, func(w io.Writer) { onSheet(w).context(d) })
+	}
+}
+
+// contexts writes them, one a line.
+func (s sheet) contexts(all client.Contexts) {
+	if len(all.Contexts) == 0 {
+		s.line("no contexts yet; loci contexts add FILE makes one")
+	}
+	for _, d := range all.Contexts {
+		s.context(d)
+	}
+}
+
+func (s sheet) context(d client.ContextDocument) {
+	title := said(d.Title, 120)
+	if title == "" {
+		title = "untitled"
+	}
+	s.line("%s  %s  %s", d.ID, s.in(bold, title), s.in(dim, when(d.UpdatedAt)+", "+size(int64(len(d.Content)))))
+}
