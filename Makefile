@@ -66,6 +66,8 @@ unit: ## run the tests, with the race detector and coverage
 	@if ! command -v initdb >/dev/null 2>&1 && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && [ -z "$$TEST_POSTGRES" ]; then \
 	echo "  PostgreSQL: it is not tried: install Debian's postgresql, or name a server in TEST_POSTGRES" | tee -a $(SKIPPED); fi
 	@$(GO) test $(RACE) -cover $(TEST_FLAGS) ./...
+# What one goroutine plays at length is played in part under the race detector, and whole here.
+	@if [ -n "$(RACE)" ]; then $(GO) test -run '^TestWhateverFails' $(TEST_FLAGS) ./internal/engine && $(GO) test $(TEST_FLAGS) ./internal/store/markdown; fi
 
 # A module of its own: its dependencies are other people's clients, not Loci's.
 e2e: ## drive a running server with other people's clients

@@ -1,0 +1,8 @@
+//go:build race
+
+package engine
+
+// stride is how many calls the fault test goes on at a time. One goroutine plays it, in
+// which there is nothing to race with, eight times slower; make test plays all of it
+// without the race detector besides.
+const stride = 8
