@@ -39,6 +39,15 @@ func TestNamesNeverMeetNorLeave(t *testing.T) {
 	})
 }
 
+// TestLinkToAnIDThatEndsAsAFileDoes, of which one ".md" is the id's own.
+func TestLinkToAnIDThatEndsAsAFileDoes(t *testing.T) {
+	for _, id := range []string{"x.md", "a.md.md", "notes.md"} {
+		if link := linkTo(fileName(memtest.Epoch, id), id); idOfLink(link) != id {
+			t.Errorf("the link %s to %q is to %q", link, id, idOfLink(link))
+		}
+	}
+}
+
 func TestPlacesAreReadBack(t *testing.T) {
 	s := &Store{opts: Options{Home: memtest.Ana}, orders: orders{of: map[memory.Owner]*order{}}}
 	rapid.Check(t, func(t *rapid.T) {

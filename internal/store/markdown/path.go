@@ -200,10 +200,13 @@ func WordsOf(text string) string { return split(text).words() }
 // linkTo is a link as Obsidian reads it, to a file by its name. An id that is too
 // long to be read back stands as it is.
 func linkTo(name, id string) string {
-	if got, ok := idOfName(name); ok && got == id {
-		return "[[" + name + "]]"
+	if got, ok := idOfName(name); !ok || got != id {
+		return id
 	}
-	return id
+	if strings.HasSuffix(name, ".md") { // one is taken for the file's own
+		name += ".md"
+	}
+	return "[[" + name + "]]"
 }
 
 // cutLink takes [[FOLDER/NAME#HEADING|ALIAS]] apart, as Obsidian writes it. It is not ok if
