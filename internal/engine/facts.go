@@ -312,23 +312,9 @@ func (e *Engine) change(ctx context.Context, owner memory.Owner, id, key string,
 		if err != nil {
 			return memory.Fact{}, err
 		}
-		next.UpdatedAt = e.now()
-		if next.Content != was.Content {
-			if run.Vectors, err = e.vectors(ctx, id, next.Content); err != nil {
-				return memory.Fact{}, err
-			}
-		}
-		var ends []memory.Change
-		if next.Status == memory.Active && (was.Status != memory.Active || next.Content != was.Content) {
-			if run.Base, err = e.plannedOn(ctx, next); err != nil {
-				return memory.Fact{}, err
-			}
-			olds, err := e.conflicts(ctx, next, "")
-			if err != nil {
-				return memory.Fact{}, err
-			}
-			ends = e.prevail(&next, olds, reason+" what replaces it", author)
-			run.Learned = e.repeats(ctx, ends)
+		ends, err := e.revise(ctx, &run, was, &next, reason, author)
+		if err != nil {
+			return memory.Fact{}, err
 		}
 		receipt, err := e.Store.Apply(ctx, owner, run, replacing(ends, memory.Change{
 			Action: action, After: memory.Image{Fact: &next}, Base: was.Version, Reason: reason, Author: author,
@@ -341,6 +327,32 @@ func (e *Engine) change(ctx context.Context, owner memory.Owner, id, key string,
 			return memory.Fact{}, err
 		}
 	}
+}
+
+// revise completes next, the state that a run of an author gives a fact: the run gets the
+// vectors of new words and, if the fact comes back or has other words, what it was planned
+// on and who repeats what ends. It returns the changes that end what next contradicts.
+func (e *Engine) revise(ctx context.Context, run *memory.Run, was memory.Fact, next *memory.Fact, reason string, author memory.Author) ([]memory.Change, error) {
+	var err error
+	next.UpdatedAt = e.now()
+	if next.Content != was.Content {
+		if run.Vectors, err = e.vectors(ctx, was.ID, next.Content); err != nil {
+			return nil, err
+		}
+	}
+	if next.Status != memory.Active || was.Status == memory.Active && next.Content == was.Content {
+		return nil, nil
+	}
+	if run.Base, err = e.plannedOn(ctx, *next); err != nil {
+		return nil, err
+	}
+	olds, err := e.conflicts(ctx, *next, "")
+	if err != nil {
+		return nil, err
+	}
+	ends := e.prevail(next, olds, reason+" what replaces it", author)
+	run.Learned = e.repeats(ctx, ends)
+	return ends, nil
 }
 
 // done returns the changes that a request with this key made when it came first.

@@ -232,23 +232,9 @@ func (e *Engine) tryFile(ctx context.Context, edit FileEdit) error {
 	if err != nil {
 		return err
 	}
-	next.UpdatedAt = e.now()
-	if next.Content != f.Content {
-		if run.Vectors, err = e.vectors(ctx, f.ID, next.Content); err != nil {
-			return err
-		}
-	}
-	var ends []memory.Change
-	if next.Status == memory.Active && (f.Status != memory.Active || next.Content != f.Content) {
-		if run.Base, err = e.plannedOn(ctx, next); err != nil {
-			return err
-		}
-		olds, err := e.conflicts(ctx, next, "")
-		if err != nil {
-			return err
-		}
-		ends = e.prevail(&next, olds, inFile+" what replaces it", byFile)
-		run.Learned = e.repeats(ctx, ends)
+	ends, err := e.revise(ctx, &run, f, &next, inFile, byFile)
+	if err != nil {
+		return err
 	}
 	ties, err := e.tieFile(ctx, edit, f.ID)
 	if err != nil {
