@@ -5,9 +5,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -25,7 +22,8 @@ const outage = 4 * time.Second
 // seconds while a chat and a writer are at work: both are kept, once. Meanwhile health
 // checks say so, and nobody is told where the server is.
 func TestWhatIsSaidWhileTheDatabaseIsAwayIsKeptOnce(t *testing.T) {
-	way := startGate(t, pgtest.Fresh(t))
+	address := pgtest.Fresh(t)
+	way := startGate(t, address)
 	config, err := loci.LoadConfig(loci.Sources{Flags: map[string]string{
 		"store": pgtest.With(way.address, "pool_max_conns", "8"), "data": t.TempDir(), "log.level": "error",
 	}})
@@ -87,7 +85,7 @@ func TestWhatIsSaidWhileTheDatabaseIsAwayIsKeptOnce(t *testing.T) {
 		if path == "/health" && strings.Contains(text, `"status":"ok"`) || path != "/health" && status != http.StatusServiceUnavailable {
 			t.Errorf("%s while the database is away: %d %s", path, status, text)
 		}
-		for _, inner := range []string{way.dir, "user=", "database=", socketName} {
+		for _, inner := range []string{way.dir, "user=", "database=", ".s.PGSQL.5432"} {
 			if strings.Contains(text, inner) {
 				t.Errorf("%s tells where the database is (%q): %s", path, inner, text)
 			}
@@ -101,7 +99,7 @@ func TestWhatIsSaidWhileTheDatabaseIsAwayIsKeptOnce(t *testing.T) {
 	}
 	closed() // which waits for what goes on behind the chat
 
-	db := pgtest.Open(t, way.server)
+	db := pgtest.Open(t, address)
 	var facts, turns int
 	if err := db.QueryRow(`SELECT (SELECT count(*) FROM facts), (SELECT count(*) FROM turns)`).Scan(&facts, &turns); err != nil {
 		t.Fatal(err)
@@ -111,13 +109,10 @@ func TestWhatIsSaidWhileTheDatabaseIsAwayIsKeptOnce(t *testing.T) {
 	}
 }
 
-const socketName = ".s.PGSQL.5432"
-
 // gate is a way to a server that can be shut: whoever is on it is cut off, and nobody
 // gets through.
 type gate struct {
 	address string // of its near end
-	server  string // of its far end
 	dir     string
 
 	mu     sync.Mutex // guards what follows
@@ -127,29 +122,8 @@ type gate struct {
 
 func startGate(t *testing.T, address string) *gate {
 	t.Helper()
-	u, err := url.Parse(address)
-	if err != nil || u.Query().Get("host") == "" {
-		t.Skip("the server has no socket")
-	}
-	dir, err := os.MkdirTemp("", "gate-") // a socket's path has to be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("unix", filepath.Join(dir, socketName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close(); _ = os.RemoveAll(dir) })
-	g := &gate{address: pgtest.With(address, "host", dir), server: address, dir: dir, on: map[net.Conn]bool{}}
-	go func() {
-		for {
-			near, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go g.carry(near, filepath.Join(u.Query().Get("host"), socketName))
-		}
-	}()
+	g := &gate{on: map[net.Conn]bool{}}
+	g.address, g.dir = pgtest.Way(t, address, g.carry)
 	return g
 }
 

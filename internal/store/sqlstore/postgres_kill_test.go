@@ -8,9 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -193,36 +190,14 @@ func TestPostgresKnowsItsOwnCommit(t *testing.T) {
 // wire is a way to the server that breaks at the next commit once it is armed.
 type wire struct {
 	address string // of its near end
-	server  string // the socket of the far end
 	heard   bool   // the server hears of the commit
 	armed   atomic.Bool
 }
 
 func startWire(t *testing.T, address string, heard bool) *wire {
 	t.Helper()
-	u, err := url.Parse(address)
-	if err != nil || u.Query().Get("host") == "" {
-		t.Skipf("the server has no socket")
-	}
-	dir, err := os.MkdirTemp("", "wire-") // a socket's path has to be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("unix", filepath.Join(dir, socketName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close(); _ = os.RemoveAll(dir) })
-	w := &wire{address: pgtest.With(address, "host", dir), server: filepath.Join(u.Query().Get("host"), socketName), heard: heard}
-	go func() {
-		for {
-			near, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go w.carry(near)
-		}
-	}()
+	w := &wire{heard: heard}
+	w.address, _ = pgtest.Way(t, address, w.carry)
 	return w
 }
 
@@ -232,11 +207,9 @@ var committing = func() []byte {
 	return []byte("stmtcache_" + hex.EncodeToString(hash[:24]))
 }()
 
-const socketName = ".s.PGSQL.5432"
-
-func (w *wire) carry(near net.Conn) {
+func (w *wire) carry(near net.Conn, server string) {
 	defer near.Close()
-	far, err := net.Dial("unix", w.server)
+	far, err := net.Dial("unix", server)
 	if err != nil {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -132,6 +133,39 @@ func With(address, name, value string) string {
 	q.Set(name, value)
 	u.RawQuery = q.Encode()
 	return u.String()
+}
+
+// socketName is the file of a server's socket, in the folder that an address names as host.
+const socketName = ".s.PGSQL.5432"
+
+// Way makes another way to a server, for the length of the test: who connects to the
+// address it returns, at a socket in folder, is handed to carry, with the path of the
+// server's own socket. A test of a server that has none is skipped.
+func Way(t testing.TB, address string, carry func(near net.Conn, server string)) (way, folder string) {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil || u.Query().Get("host") == "" {
+		t.Skip("the server has no socket")
+	}
+	folder, err = os.MkdirTemp("", "way-") // a socket's path has to be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", filepath.Join(folder, socketName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close(); _ = os.RemoveAll(folder) })
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go carry(near, filepath.Join(u.Query().Get("host"), socketName))
+		}
+	}()
+	return With(address, "host", folder), folder
 }
 
 // Open opens a database by itself, for the length of the test.
