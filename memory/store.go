@@ -189,6 +189,21 @@ type Traces interface {
 
 	// Trace returns one, or [NotFound].
 	Trace(ctx context.Context, owner Owner, id string) (Trace, error)
+
+	// Traces returns those that match, newest first (At, then ID, both descending).
+	Traces(ctx context.Context, owner Owner, q TraceQuery) ([]Trace, error)
+}
+
+// TraceQuery selects traces. Empty fields do not narrow.
+type TraceQuery struct {
+	Conversation string
+	Door         string
+	Limit        int // 0: 50; at most 500
+}
+
+// Matches reports whether a trace is among those meant.
+func (q TraceQuery) Matches(t Trace) bool {
+	return (q.Conversation == "" || q.Conversation == t.Conversation) && (q.Door == "" || q.Door == t.Door)
 }
 
 // At is a point on both axes of time. The zero At is the present. What is read as

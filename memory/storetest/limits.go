@@ -163,6 +163,10 @@ func calls(s memory.Store) map[string]func(context.Context, memory.Owner) error 
 			return s.SaveTraces(ctx, 9, memory.Trace{ID: "kept", Owner: ana, At: memtest.Epoch}, memory.Trace{ID: "new", Owner: o, At: memtest.Epoch})
 		},
 		"Trace": func(ctx context.Context, o memory.Owner) error { _, err := s.Trace(ctx, o, "trace"); return err },
+		"Traces": func(ctx context.Context, o memory.Owner) error {
+			_, err := s.Traces(ctx, o, memory.TraceQuery{})
+			return err
+		},
 	}
 }
 
@@ -350,6 +354,7 @@ func traces(r *rig) {
 	if _, err := r.Trace(r.Context(), ben, "trace 1"); err != nil {
 		r.Errorf("another owner's only trace: %v", err)
 	}
+	r.listed(trace)
 	changed := trace(ana, 4)
 	changed.Question = "milk?"
 	r.must("save", r.SaveTraces(r.Context(), 3, changed))
@@ -360,6 +365,45 @@ func traces(r *rig) {
 	_, err = r.Trace(r.Context(), ana, "trace 5")
 	r.wantCode("keeping none", err, memory.NotFound)
 	r.same("traces are no memory", r.version(ana), int64(0))
+}
+
+// listed checks what is listed of ana's traces 2 to 4 and of ben's first.
+func (r *rig) listed(trace func(memory.Owner, int) memory.Trace) {
+	r.Helper()
+	odd := trace(ana, 3)
+	odd.Conversation, odd.Door = "a%_!\"<\\C", "search"
+	long := trace(ana, 2)
+	long.Conversation = strings.Repeat("ü", 300)
+	r.must("save", r.SaveTraces(r.Context(), 3, odd, long))
+	for _, c := range []struct {
+		of   memory.Owner
+		q    memory.TraceQuery
+		want string
+	}{
+		{ana, memory.TraceQuery{}, "4 3 2"},
+		{ana, memory.TraceQuery{Limit: 2}, "4 3"},
+		{ana, memory.TraceQuery{Conversation: "c"}, "4"},
+		{ana, memory.TraceQuery{Conversation: "C"}, ""},
+		{ana, memory.TraceQuery{Conversation: odd.Conversation}, "3"},
+		{ana, memory.TraceQuery{Conversation: "a%"}, ""},
+		{ana, memory.TraceQuery{Conversation: long.Conversation}, "2"},
+		{ana, memory.TraceQuery{Conversation: long.Conversation + "ü"}, ""},
+		{ana, memory.TraceQuery{Door: "chat"}, "4 2"},
+		{ana, memory.TraceQuery{Conversation: "c", Door: "search"}, ""},
+		{ben, memory.TraceQuery{}, "1"},
+	} {
+		found, err := r.Traces(r.Context(), c.of, c.q)
+		r.must("list traces", err)
+		var got []string
+		for _, t := range found {
+			got = append(got, strings.TrimPrefix(t.ID, "trace "))
+		}
+		r.same(fmt.Sprintf("traces of %s that are %.60q", c.of, fmt.Sprint(c.q)), strings.Join(got, " "), c.want)
+		if len(found) > 0 && c.q.Conversation == odd.Conversation {
+			r.same("a trace in a list", found[0], odd)
+		}
+	}
+	r.must("save", r.SaveTraces(r.Context(), 3, trace(ana, 3), trace(ana, 2)))
 }
 
 func closeTwice(r *rig) {

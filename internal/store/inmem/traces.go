@@ -2,6 +2,7 @@ package inmem
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/loci-memory/loci/memory"
@@ -31,16 +32,16 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 }
 
 func (s *shelf) evictTraces(keep int) {
-	var all []memory.Trace
-	for _, t := range s.traces {
-		all = append(all, t)
-	}
-	slices.SortFunc(all, func(a, b memory.Trace) int {
-		return place{a.At, a.ID}.compare(place{b.At, b.ID})
-	})
+	all := s.newestTraces()
 	for _, t := range all[min(max(keep, 0), len(all)):] {
 		delete(s.traces, t.ID)
 	}
+}
+
+func (s *shelf) newestTraces() []memory.Trace {
+	return slices.SortedFunc(maps.Values(s.traces), func(a, b memory.Trace) int {
+		return place{a.At, a.ID}.compare(place{b.At, b.ID})
+	})
 }
 
 // Trace returns one.
@@ -55,4 +56,20 @@ func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memor
 		return nil
 	})
 	return trace, err
+}
+
+// Traces returns those that match.
+func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
+	var out []memory.Trace
+	err := s.read(ctx, owner, func(sh *shelf) error {
+		for _, t := range sh.newestTraces() {
+			if q.Matches(t) {
+				out = append(out, copyTrace(t))
+			}
+		}
+		var err error
+		out, _, err = cut(out, q.Limit, "", func(t memory.Trace) place { return place{t.At, t.ID} })
+		return err
+	})
+	return out, err
 }

@@ -193,6 +193,10 @@ func (r *replicas) Trace(ctx context.Context, o memory.Owner, id string) (memory
 	return r.any().Trace(ctx, o, id)
 }
 
+func (r *replicas) Traces(ctx context.Context, o memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
+	return r.any().Traces(ctx, o, q)
+}
+
 func (r *replicas) Spend(ctx context.Context, o memory.Owner, u memory.Usage) error {
 	return r.any().Spend(ctx, o, u)
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -187,4 +188,63 @@ func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memor
 		return json.Unmarshal([]byte(found[0]), &trace)
 	})
 	return trace, err
+}
+
+// Traces returns those that match: see [memory.Traces]. What they are of stands in
+// their JSON alone. There are few of an owner, and they are looked through: a column
+// would cost every recall, and this is asked by people.
+func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
+	limit := limited(q.Limit)
+	w := ofOwner()
+	w.says("door", q.Door)
+	w.says("conversation", q.Conversation)
+	query := `SELECT data FROM traces ` + w.text() + ` ORDER BY at DESC, id DESC`
+	if q.Conversation == "" { // LIKE takes no heed of case, so that of conversations too many may come
+		query += limitOf(limit)
+	}
+	var out []memory.Trace
+	err := s.reads.look(ctx, owner, func(v *view) error {
+		rows, err := v.query(query, w.args...)
+		found, err := collect(rows, err, func(row scanner) (data string, err error) { return data, row.Scan(&data) })
+		if err != nil {
+			return fmt.Errorf("read traces: %w", err)
+		}
+		out = nil
+		for _, data := range found {
+			var t memory.Trace
+			if err := json.Unmarshal([]byte(data), &t); err != nil {
+				return fmt.Errorf("read traces: %w", err)
+			}
+			if q.Matches(t) && len(out) < limit {
+				out = append(out, t)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// comparedBytes is how much of a value is looked for: databases bound the length of a
+// pattern.
+const comparedBytes = 200
+
+// says narrows to rows whose JSON has a member that begins so; "" does not narrow.
+func (w *where) says(member, value string) {
+	if value == "" {
+		return
+	}
+	whole := true
+	for i := range value {
+		if i > comparedBytes {
+			value, whole = value[:i], false
+			break
+		}
+	}
+	b, _ := json.Marshal(value) // a string always encodes
+	pattern := string(b)
+	if !whole {
+		pattern = strings.TrimSuffix(pattern, `"`)
+	}
+	pattern = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(pattern)
+	w.and(`data LIKE ? ESCAPE '!'`, `%"`+member+`":`+pattern+`%`)
 }
