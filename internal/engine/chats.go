@@ -134,9 +134,15 @@ func (e *Engine) writeChat(ctx context.Context, owner memory.Owner, mark *memory
 
 // DeleteChat deletes a conversation, in one run that can be undone: its turns and
 // summaries leave recall. What was learned from it stays, unless facts is set: then
-// those facts go whose only source it was and that no person decided about.
+// those facts go whose only source it was and that no person decided about. A reply
+// that is under way in it ends.
 func (e *Engine) DeleteChat(ctx context.Context, owner memory.Owner, id string, facts bool, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
+	reopen, err := e.talks.clear(ctx, owner, id, memory.Errorf(memory.Gone, "the chat was deleted"))
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	defer reopen()
 	was, err := e.Chat(ctx, owner, id)
 	if err != nil {
 		return memory.Receipt{}, err

@@ -99,18 +99,19 @@ type Engine struct {
 
 	learned bell // after each job of learning
 	giving  vectoring
+	closed  closings
 
 	passages passageCache
+	talks    talks
 
 	background sync.WaitGroup // what was begun for a chat and may outlast it
 }
 
 // New returns an engine made of parts.
 func New(parts Parts, opts Options) *Engine {
-	if remote(parts.Embedder) {
-		parts.Store = embedLater(parts.Store)
-	}
-	return &Engine{Parts: parts, opts: opts, traces: newTraceRing(), blocks: newBlockCache(), writes: newTurnstile()}
+	e := &Engine{Parts: parts, opts: opts, traces: newTraceRing(), blocks: newBlockCache(), writes: newTurnstile()}
+	e.Store = e.gated(parts.Store)
+	return e
 }
 
 // Close waits for what was begun and is still under way.

@@ -24,6 +24,7 @@ var samples = []Data{
 		Images: "A plan of a flat.", Location: "Faro", Query: "Which flat did I take?",
 	},
 	Describe{Query: "How large is this flat?"},
+	System{Contexts: "The house rules allow dogs.", Rules: "Answer in one sentence.", Memory: "- User has a dog named Rex.", Message: "May I bring him?"},
 }
 
 var (

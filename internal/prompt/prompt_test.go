@@ -52,6 +52,8 @@ func TestPromptsReadAsTheirGoldens(t *testing.T) {
 		"write":                   samples[6],
 		"write-nothing-known":     Write{Query: "Where am I?"},
 		"describe":                Describe{Query: "How large is this flat?"},
+		"system":                  System{Contexts: "The house rules allow dogs.", Rules: "Answer in one sentence.", Memory: "- User has a dog named Rex.", Message: "May I bring him?"},
+		"system-nothing-known":    System{Message: "Hello"},
 		"summarize-first":         Summarize{Turns: []Turn{{ID: "t1", Role: "user", Text: "Hello."}}},
 	}
 	for name, data := range cases {
