@@ -46,8 +46,8 @@ func scoreWords(parts []*part, terms int, best *picks, wanted func()) (list []wo
 	for t := range terms {
 		w, others := &list[2*t], &list[2*t+1]
 		for _, p := range parts {
-			w.df += p.frequency(p.lists[2*t])
-			others.df += p.frequency(p.lists[2*t+1])
+			w.df += p.spread(2 * t)
+			others.df += p.spread(2*t + 1)
 		}
 		w.idf = inverse(docs, w.df)
 		// A rare word for a common one is no better found.
@@ -134,6 +134,11 @@ func statistics(parts []*part) (docs int, means [4]lengths) {
 		docs += count
 		if count > 0 && words > 0 {
 			means[kind] = lengths{float64(total) / float64(count), float64(words) / float64(count)}
+		}
+	}
+	for _, p := range parts {
+		if p.whole != nil {
+			docs += max(0, p.whole.Memories-len(p.byID))
 		}
 	}
 	return docs, means

@@ -21,6 +21,7 @@ type part struct {
 	*scratch
 	filter filter
 	lists  [][][]uint32 // postings: at 2i of the question's term i, at 2i+1 of the terms related to it
+	asked  []string     // the question's terms
 	pruned bool         // only what is live has whole scores
 
 	relates bool // something has a related word
@@ -97,7 +98,7 @@ func unique(terms []string) []string {
 }
 
 func open(c *contents, s *memory.Search, terms []string) *part {
-	p := &part{contents: c, scratch: scratches.Get().(*scratch), filter: newFilter(c, s), lists: make([][][]uint32, 2*len(terms))}
+	p := &part{contents: c, scratch: scratches.Get().(*scratch), filter: newFilter(c, s), asked: terms, lists: make([][][]uint32, 2*len(terms))}
 	p.fit(len(c.docs), len(c.threads))
 	add := func(i int, term string) {
 		if id, ok := c.terms[term]; ok {

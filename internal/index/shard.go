@@ -42,6 +42,7 @@ type contents struct {
 	version int64 // of the store, that this is the state of
 	steps   int   // taken since the last checkpoint
 	newest  newest
+	whole   *Whole // what this is a part of; nil: it is all
 
 	dims    int  // of vectors; 0 until the first
 	bare    int  // living documents without one
