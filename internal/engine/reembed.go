@@ -28,6 +28,9 @@ type vectoring struct {
 	queued map[memory.Owner]bool    // a job was queued and has not begun
 	upTo   map[memory.Owner]int64   // everything written until that version has a vector
 	now    map[memory.Owner]Vectors // jobs under way
+
+	counted counts
+	earlier Earlier
 }
 
 // mostKnown bounds the owners of whom upTo is remembered; without it a job looks at
@@ -219,20 +222,25 @@ func (e *Engine) GiveVectors(ctx context.Context, job memory.Job) (jobs.End, err
 // lacking returns the ids of memories written after a version that have no vector of
 // the embedder, the count of what it saw, and the version that this is the state of.
 func (e *Engine) lacking(ctx context.Context, owner memory.Owner, after int64) (is Vectors, ids []string, upTo int64, err error) {
-	is = Vectors{Model: e.Embedder.Fingerprint()}
+	return e.lackingOf(ctx, e.Embedder.Fingerprint(), owner, after)
+}
+
+// lackingOf is lacking for the named model.
+func (e *Engine) lackingOf(ctx context.Context, model string, owner memory.Owner, after int64) (is Vectors, ids []string, upTo int64, err error) {
+	is = Vectors{Model: model}
 	upTo, err = e.Store.Since(ctx, owner, is.Model, after, func(item memory.Item) error {
 		if item.Removed || !embeds(item.Memory) {
 			return nil
 		}
 		is.Memories++
-		if item.Vector == nil {
+		if len(item.Vector) == 0 {
 			is.Lacking++
 			ids = append(ids, item.ID)
 		}
 		return nil
 	})
 	if errors.Is(err, memory.Gone) && after > 0 {
-		return e.lacking(ctx, owner, 0)
+		return e.lackingOf(ctx, model, owner, 0)
 	}
 	if err != nil {
 		return is, nil, 0, fmt.Errorf("look for memories without vectors: %w", err)

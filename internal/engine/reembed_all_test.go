@@ -1,0 +1,270 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// listing is a store that says whose memory it keeps.
+type listing struct {
+	memory.Store
+	owners []memory.Owner
+}
+
+func (l listing) Owners(context.Context) ([]memory.Owner, error) { return l.owners, nil }
+
+// threeOf gives three users so many memories each by an embedder, and then another one.
+func threeOf(t *testing.T, r *rig, old, next memory.Embedder, n int) (*restarted, []memory.Owner) {
+	t.Helper()
+	owners := []memory.Owner{ana, memory.User("default", "ben"), memory.User("default", "cleo")}
+	before := again(t, r.Store, r.clock, old)
+	for _, owner := range owners {
+		for i := range n {
+			before.note(t, owner, fmt.Sprintf("The tea number %d is oolong", i))
+		}
+	}
+	nobody := memory.User("default", "nobody")
+	return again(t, listing{r.Store, append(slices.Clone(owners), nobody)}, r.clock, next), owners
+}
+
+func TestAllUsersAreReembeddedAtOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		next := &alike{name: "next"}
+		after, owners := threeOf(t, r, &alike{name: "old"}, next, 4)
+		all, err := after.ReembedAll(ctx, true, "")
+		if want := (Everyone{Vectors: Vectors{Model: "alike:next", Memories: 12, Lacking: 12}, Owners: 3}); err != nil || all != want {
+			t.Errorf("dry run: %+v, %v; want %+v", all, err, want)
+		}
+		if queued, err := after.Store.Jobs(ctx, ana); err != nil || slices.ContainsFunc(queued, func(j memory.Job) bool { return j.Kind == memory.JobEmbed }) {
+			t.Errorf("a dry run queued %+v, %v", queued, err)
+		}
+		if _, err := after.ReembedAll(ctx, false, ""); err != nil {
+			t.Fatal(err)
+		}
+		died := errors.New("killed")
+		next.fails = func([]string) error { // midway: two users are done, one is not
+			if next.documents.Load() == 8 {
+				return died
+			}
+			return nil
+		}
+		if err := after.give(ctx); !errors.Is(err, died) {
+			t.Fatalf("%v, want it killed", err)
+		}
+		next.fails = nil
+		all, err = after.VectorsOfAll(ctx)
+		if err != nil || all.Owners != 3 || all.Complete != 2 || all.Memories != 12 || all.Lacking != 4 || !all.UnderWay {
+			t.Errorf("midway: %+v, %v; want 2 of 3 complete, 4 of 12 lacking, under way", all, err)
+		}
+		if err := after.give(ctx); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // looked at, and as it is known
+			all, err = after.VectorsOfAll(ctx)
+			if want := (Everyone{Vectors: Vectors{Model: "alike:next", Memories: 12}, Owners: 3, Complete: 3}); err != nil || all != want {
+				t.Errorf("at the end: %+v, %v; want %+v", all, err, want)
+			}
+		}
+		if next.documents.Load() != 12 {
+			t.Errorf("%d texts embedded, want each of 12 once", next.documents.Load())
+		}
+		after.note(t, owners[1], "Something else is written")
+		if all, err = after.VectorsOfAll(ctx); err != nil || all.Memories != 13 {
+			t.Errorf("after a write: %+v, %v; want 13 memories", all, err)
+		}
+	})
+}
+
+func TestAStoreThatDoesNotListOwnersIsToldFromOneWithoutAny(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	after := again(t, struct{ memory.Store }{r.Store}, r.clock, &alike{name: "next"})
+	if _, err := after.ReembedAll(context.Background(), true, ""); !errors.Is(err, memory.Unavailable) {
+		t.Errorf("%v, want it unavailable", err)
+	}
+}
+
+func TestOldVectorsAreGivenUpAfterTheSwitchAlone(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		old, next := &alike{name: "old"}, &alike{name: "next"}
+		after, owners := threeOf(t, r, old, next, 5)
+		const (
+			was = "alike:old"
+			is  = "alike:next"
+		)
+		if _, err := after.Prune(ctx, ana, []string{was}, false); !errors.Is(err, memory.Conflict) {
+			t.Errorf("before the switch: %v, want a conflict", err)
+		}
+		if _, err := after.Prune(ctx, ana, []string{was, is}, false); !errors.Is(err, memory.Invalid) {
+			t.Errorf("of the model in use: %v, want it invalid", err)
+		}
+		if _, err := after.ReembedAll(ctx, false, ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := after.give(ctx); err != nil {
+			t.Fatal(err)
+		}
+		models := []string{"never heard of", was}
+		for _, dry := range []bool{true, false} {
+			if got, err := after.Prune(ctx, ana, models, dry); err != nil || !slices.Equal(got, []Pruned{{was, 1, 5}}) {
+				t.Errorf("dry %v: %+v, %v; want 5 by the old one", dry, got, err)
+			}
+		}
+		if got, err := after.Prune(ctx, ana, models, false); err != nil || len(got) != 0 {
+			t.Errorf("again: %+v, %v; want nothing left", got, err)
+		}
+		if got, err := after.PruneAll(ctx, models, false); err != nil || !slices.Equal(got, []Pruned{{was, 2, 10}}) {
+			t.Errorf("of all: %+v, %v; want the other two's 10", got, err)
+		}
+		if hits, by := after.compared(t, "oolong tea"); hits != 5 || by != 5 {
+			t.Errorf("by the one in use: %d of %d hits compared by vector, want 5 of 5", by, hits)
+		}
+		embedded := old.documents.Load()
+		back := again(t, after.Store, r.clock, old)
+		if hits, by := back.compared(t, "oolong tea"); hits != 5 || by != 0 {
+			t.Errorf("back to the old: %d of %d hits compared by vector, want none until it has embedded again", by, hits)
+		}
+		if all, err := back.VectorsOfAll(ctx); err != nil || all.Lacking != 5*len(owners) {
+			t.Errorf("back to the old: %+v, %v; want all lacking", all, err)
+		}
+		if _, err := back.ReembedAll(ctx, false, ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := back.give(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if hits, by := back.compared(t, "oolong tea"); by != hits || old.documents.Load() != embedded+15 {
+			t.Errorf("embedded again: %d of %d hits compared by vector, %d texts; want all, 15", by, hits, old.documents.Load()-embedded)
+		}
+	})
+}
+
+// angled is an embedder by which a question and any memory have one cosine, which tells
+// whose vectors were compared.
+type angled struct {
+	alike
+	cosine float32
+}
+
+func (a *angled) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
+	out, err := a.alike.Embed(ctx, as, texts...)
+	if as == memory.AsQuestion {
+		for i := range out {
+			out[i] = []float32{a.cosine, float32(math.Sqrt(float64(1 - a.cosine*a.cosine))), 0, 0, 0, 0, 0, 0}
+		}
+	}
+	return out, err
+}
+
+// At every step of writing, forgetting, rewording, embedding, dying, going back and giving up
+// vectors, what recall compares by vector is compared by the embedder in use, and all
+// is or nothing, but for one in a hundred.
+func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
+	steps := 20
+	if testing.Short() {
+		steps = 8
+	}
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			ctx := context.Background()
+			random := rand.New(rand.NewPCG(seed, 9))
+			r := newRig(t, stores["inmem"])
+			models := []*angled{{alike{name: "zero"}, 0.25}, {alike{name: "one"}, 0.5}, {alike{name: "two"}, 0.75}}
+			at := 0
+			on := again(t, r.Store, r.clock, models[at])
+			written := 0
+			var facts []memory.Fact
+			check := func(after string) {
+				t.Helper()
+				found, err := on.Recall(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "oolong tea", Whole: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				by := 0
+				for _, h := range found.Hits {
+					if v := h.Why.Get("vector"); v != 0 {
+						by++
+						if d := v - float64(models[at].cosine); d > 0.01 || d < -0.01 {
+							t.Fatalf("after %s: a cosine of %v; the embedder in use gives %v", after, v, models[at].cosine)
+						}
+					}
+				}
+				if all := len(found.Hits); by != 0 && (all-by)*100 > written {
+					t.Fatalf("after %s: %d of %d hits compared by vector, of %d memories", after, by, all, written)
+				}
+			}
+			for range steps {
+				step := []string{"write", "write", "forget", "reword", "switch", "embed", "embed in part", "prune"}[random.IntN(8)]
+				switch step {
+				case "write":
+					for range embedAtOnce + random.IntN(embedAtOnce) {
+						facts = append(facts, on.note(t, ana, fmt.Sprintf("Ana's tea number %d is oolong", written)))
+						written++
+					}
+				case "forget", "reword":
+					if len(facts) == 0 {
+						continue
+					}
+					i := random.IntN(len(facts))
+					if step == "forget" {
+						if _, err := on.Forget(ctx, ana, []string{facts[i].ID}, "", her); err != nil {
+							t.Fatal(err)
+						}
+						facts = slices.Delete(facts, i, i+1)
+						break
+					}
+					words := fmt.Sprintf("Ana's tea is oolong of lot %d", random.Int64())
+					f, err := on.EditFact(ctx, ana, facts[i].ID, Edit{Content: &words}, her)
+					if err != nil {
+						t.Fatal(err)
+					}
+					facts[i] = f
+				case "switch": // which is a start with another setting
+					at = random.IntN(len(models))
+					on = again(t, r.Store, r.clock, models[at])
+				case "embed", "embed in part":
+					if _, err := on.Reembed(ctx, ana, false, ""); err != nil {
+						t.Fatal(err)
+					}
+					batches := 0
+					models[at].fails = func(documents []string) error {
+						if len(documents) > 1 {
+							check("a batch") // what is there so far
+							if batches++; step == "embed in part" && batches > 1 {
+								return errors.New("killed")
+							}
+						}
+						return nil
+					}
+					err := on.give(ctx)
+					models[at].fails = nil
+					if err != nil && step == "embed" {
+						t.Fatal(err)
+					}
+				case "prune":
+					var others []string
+					for i, m := range models {
+						if i != at {
+							others = append(others, m.Fingerprint())
+						}
+					}
+					if _, err := on.Prune(ctx, ana, others, false); err != nil && !errors.Is(err, memory.Conflict) {
+						t.Fatal(err)
+					}
+				}
+				check(step)
+			}
+			if written < 100 {
+				t.Errorf("%d memories: this shows nothing", written)
+			}
+		})
+	}
+}
