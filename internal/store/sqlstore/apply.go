@@ -124,6 +124,9 @@ func (w *write) end() error {
 		ON CONFLICT (owner) DO UPDATE SET version = excluded.version, clock = excluded.clock`,
 		w.owner, w.version, micros(w.at))
 	w.headOf, w.head = w.owner, w.version
+	if w.locked != nil { // what follows in this transaction goes on from here
+		w.locked = &head{w.owner, w.version, w.at}
+	}
 	w.changed = slices.AppendSeq(w.changed, maps.Keys(w.wrote))
 	return wrap("raise the owner's version", err)
 }

@@ -15,8 +15,8 @@ import (
 
 // BenchmarkDialects does the same in SQLite and on a PostgreSQL server on this machine,
 // both of which wait for the disk at each commit: an exchange with its vectors and its job
-// appended, by one client and by eight of as many owners, a fact added, the newest
-// turns followed, sixteen memories read, versions asked, and jobs claimed and done.
+// appended, by one client and by eight of as many owners, a fact added, by one client and
+// by eight for the same owner, the newest turns followed, sixteen memories read, versions asked, and jobs claimed and done.
 func BenchmarkDialects(b *testing.B) {
 	pgtest.Settings = "-c fsync=on -c full_page_writes=on"
 	for _, d := range []struct {
@@ -44,17 +44,9 @@ func BenchmarkDialects(b *testing.B) {
 			for _, clients := range []int{1, 8} {
 				b.Run(fmt.Sprintf("append/clients=%d", clients), func(b *testing.B) { benchmarkAppends(b, d.open(b), clients) })
 			}
-			b.Run("add", func(b *testing.B) {
-				s := d.open(b)
-				for i := range b.N {
-					run := memtest.Run(fmt.Sprint("run ", i))
-					f := memtest.Fact(memtest.Ana, fmt.Sprint("fact ", i))
-					run.Vectors = []memory.Vector{{Memory: f.ID, Model: "m", Values: make([]float32, 384)}}
-					if _, err := s.Apply(b.Context(), memtest.Ana, run, memtest.Add(f)); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
+			for _, clients := range []int{1, 8} {
+				b.Run(fmt.Sprintf("add/clients=%d", clients), func(b *testing.B) { benchmarkAdds(b, d.open(b), clients) })
+			}
 			benchmarkReads(b, d.open(b))
 			b.Run("claim", func(b *testing.B) { benchmarkClaims(b, d.open(b)) })
 		})
@@ -86,6 +78,27 @@ func benchmarkAppends(b *testing.B, s *Store, clients int) {
 	}
 	group.Wait()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "exchanges/s")
+}
+
+// benchmarkAdds adds facts with their vectors for one owner.
+func benchmarkAdds(b *testing.B, s *Store, clients int) {
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range clients {
+		group.Go(func() {
+			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+				run := memtest.Run(fmt.Sprint("run ", i))
+				f := memtest.Fact(memtest.Ana, fmt.Sprint("fact ", i))
+				run.Vectors = []memory.Vector{{Memory: f.ID, Model: "m", Values: make([]float32, 384)}}
+				if _, err := s.Apply(b.Context(), memtest.Ana, run, memtest.Add(f)); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "adds/s")
 }
 
 func benchmarkReads(b *testing.B, s *Store) {

@@ -26,6 +26,9 @@ const (
 	// endTime bounds how long a connection that may be dead is waited for to end a
 	// transaction.
 	endTime = 5 * time.Second
+	// What lies between two tries doubles from the first to the longest.
+	firstWait   = 5 * time.Millisecond
+	longestWait = 500 * time.Millisecond
 )
 
 // patienceOf returns how long a read is tried: as long as the write that waits for it, if
@@ -42,7 +45,7 @@ func patienceOf(ctx context.Context) time.Duration {
 // as long as ctx and patience last.
 func persist(ctx context.Context, patience time.Duration, do func() (again bool, err error)) error {
 	start := time.Now()
-	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		again, err := do()
 		if err == nil || !again || !passes(err) || time.Since(start)+wait > patience {
 			return explainServer(err)

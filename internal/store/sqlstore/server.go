@@ -17,9 +17,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// server is how a PostgreSQL server is written to: each call in a transaction of its
-// own, which holds its owner's row from the start. So writes of one owner are serial,
-// whichever replica makes them, while different owners do not wait for each other.
+// server is how a PostgreSQL server is written to: in transactions that hold their owner's
+// row from the start. So writes of one owner are serial, whichever replica makes them,
+// while different owners do not wait for each other. Calls of one owner that wait for each
+// other share a transaction: see [group].
 type server struct {
 	db        *sql.DB
 	into      *translator
@@ -29,6 +30,8 @@ type server struct {
 	bell      *bell
 	failpoint func(point string)
 
+	groups
+
 	mu   sync.RWMutex // held for reading by those who write; guards done
 	done bool
 }
@@ -36,6 +39,7 @@ type server struct {
 func (p *server) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.running.Wait() // for those whom nobody waits for any more
 	if p.done = true; p.bell != nil {
 		p.bell.close()
 	}
@@ -46,6 +50,9 @@ func (p *server) close() error {
 func (p *server) scrub(context.Context) error { return nil }
 
 func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
+	if owner != "" {
+		return p.together(ctx, owner, do)
+	}
 	_, err := p.hold(ctx, owner, patient, do)
 	return err
 }
@@ -61,14 +68,10 @@ const (
 // hold runs do in a transaction that holds the owner's row. held is false if a willing
 // caller did not get it; then nothing was done.
 func (p *server) hold(ctx context.Context, owner memory.Owner, how taking, do func(*tx) error) (held bool, err error) {
-	if err := ctx.Err(); err != nil {
+	if err := p.enter(ctx); err != nil {
 		return false, err
 	}
-	p.mu.RLock()
 	defer p.mu.RUnlock()
-	if p.done {
-		return false, memory.Errorf(memory.Unavailable, "the store is closed")
-	}
 	err = persist(ctx, writePatience, func() (bool, error) {
 		a := &attempt{server: p, owner: owner, how: how}
 		err := a.run(ctx, do)
@@ -81,13 +84,32 @@ func (p *server) hold(ctx context.Context, owner memory.Owner, how taking, do fu
 		}
 		return true, err
 	})
+	return held, p.answer(ctx, err)
+}
+
+// enter begins to write, unless ctx ended or the store is closed; p.mu is to be unlocked in
+// the end.
+func (p *server) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	p.mu.RLock()
+	if p.done {
+		p.mu.RUnlock()
+		return memory.Errorf(memory.Unavailable, "the store is closed")
+	}
+	return nil
+}
+
+// answer is what callers are told of an error that explainServer explained.
+func (p *server) answer(ctx context.Context, err error) error {
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return held, ctx.Err()
+		return ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded): // it is ours
-		return held, memory.Errorf(memory.Unavailable, "the database took too long to write: %w", err)
+		return memory.Errorf(memory.Unavailable, "the database took too long to write: %w", err)
 	}
-	return held, withhold(p.log, err)
+	return withhold(p.log, err)
 }
 
 // attempt is one transaction.
@@ -299,12 +321,14 @@ func (p *server) outcome(ctx context.Context, a *attempt, cause error) error {
 		if p.log != nil {
 			p.log.Warn("whether something was written is not known", "err", err, "cause", cause)
 		}
-		return memory.Errorf(memory.Unavailable, "the database server does not answer: whether it was written is not known")
+		return errUnknown
 	case committed:
 		return nil
 	}
 	return &notDone{cause}
 }
+
+var errUnknown = memory.Errorf(memory.Unavailable, "the database server does not answer: whether it was written is not known")
 
 // notDone is the error of a transaction that is known to have done nothing.
 type notDone struct{ cause error }

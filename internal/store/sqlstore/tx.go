@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -14,6 +15,9 @@ type tx struct {
 	now     func() (time.Time, error) // the store's clock
 
 	later   []statement  // that a server is still to be told of
+	others  int          // how many of them others left who are in the same transaction
+	told    bool         // the server was asked or told something
+	writes  bool         // and that was no question alone
 	locked  *head        // of the owner that the transaction is for; nil: see the database
 	witness statement    // finds a row if this transaction was committed; without one, see its number
 	headOf  memory.Owner // who was written for; "" for nobody
@@ -70,6 +74,7 @@ func (t *tx) exec(query string, args ...any) error {
 
 // count runs a statement and says how many rows it changed.
 func (t *tx) count(query string, args ...any) (int64, error) {
+	t.writes = true
 	if err := t.session.send(t.ctx, t.take()...); err != nil {
 		return 0, err
 	}
@@ -82,6 +87,7 @@ func (t *tx) count(query string, args ...any) (int64, error) {
 
 // query is exec for rows; they must be closed before the next statement.
 func (t *tx) query(query string, args ...any) (rows, error) {
+	t.writes = t.writes || !strings.HasPrefix(query, "SELECT")
 	if err := t.session.send(t.ctx, t.take()...); err != nil {
 		return rows{}, err
 	}
@@ -92,7 +98,8 @@ func (t *tx) query(query string, args ...any) (rows, error) {
 // words.
 func (t *tx) take() []statement {
 	waiting := t.later
-	t.later = nil
+	t.told, t.writes = true, t.writes || len(waiting) > t.others
+	t.later, t.others = nil, 0
 	return waiting
 }
 

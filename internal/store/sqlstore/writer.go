@@ -48,6 +48,7 @@ type call struct {
 	ctx   context.Context
 	do    func(*tx) error
 	alone bool        // in no transaction
+	until time.Time   // a server is tried so long
 	taken atomic.Bool // by the writer, or by its caller who gives it up
 	err   error
 	done  chan struct{}
