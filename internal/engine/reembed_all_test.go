@@ -147,18 +147,25 @@ func TestOldVectorsAreGivenUpAfterTheSwitchAlone(t *testing.T) {
 	})
 }
 
-// angled is an embedder by which a question and any memory have one cosine, which tells
-// whose vectors were compared.
+// angled is an embedder by which a question has one cosine with every memory, and a far
+// smaller one with those that others of its kind embedded.
 type angled struct {
 	alike
+	axis   int
 	cosine float32
 }
 
 func (a *angled) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
 	out, err := a.alike.Embed(ctx, as, texts...)
-	if as == memory.AsQuestion {
-		for i := range out {
-			out[i] = []float32{a.cosine, float32(math.Sqrt(float64(1 - a.cosine*a.cosine))), 0, 0, 0, 0, 0, 0}
+	for i := range out {
+		out[i] = make([]float32, a.Dims())
+		out[i][a.axis] = 1
+		if as == memory.AsQuestion {
+			for axis := range 3 {
+				out[i][axis] = 0.1
+			}
+			out[i][a.axis] = a.cosine
+			out[i][7] = float32(math.Sqrt(float64(1 - a.cosine*a.cosine - 0.02)))
 		}
 	}
 	return out, err
@@ -177,14 +184,16 @@ func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
 			ctx := context.Background()
 			random := rand.New(rand.NewPCG(seed, 9))
 			r := newRig(t, stores["inmem"])
-			models := []*angled{{alike{name: "zero"}, 0.25}, {alike{name: "one"}, 0.5}, {alike{name: "two"}, 0.75}}
+			models := []*angled{{alike{name: "zero"}, 0, 0.25}, {alike{name: "one"}, 1, 0.5}, {alike{name: "two"}, 2, 0.75}}
 			at := 0
 			on := again(t, r.Store, r.clock, models[at])
-			written := 0
+			written, seen, byVector, checks := 0, 0, 0, 0
 			var facts []memory.Fact
 			check := func(after string) {
 				t.Helper()
-				found, err := on.Recall(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "oolong tea", Whole: true})
+				checks++
+				all := written
+				found, err := on.Recall(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "oolong tea", Whole: true, TopK: &all})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -197,8 +206,12 @@ func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
 						}
 					}
 				}
-				if all := len(found.Hits); by != 0 && (all-by)*100 > written {
-					t.Fatalf("after %s: %d of %d hits compared by vector, of %d memories", after, by, all, written)
+				if all = len(found.Hits); by != 0 && (all-by)*100 > all {
+					t.Fatalf("after %s: %d of %d hits compared by vector", after, by, all)
+				}
+				seen = max(seen, all)
+				if by > 0 {
+					byVector++
 				}
 			}
 			for range steps {
@@ -262,8 +275,8 @@ func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
 				}
 				check(step)
 			}
-			if written < 100 {
-				t.Errorf("%d memories: this shows nothing", written)
+			if seen < 200 || byVector == 0 || byVector == checks {
+				t.Errorf("%d hits at most, by vector %d of %d times: this shows nothing", seen, byVector, checks)
 			}
 		})
 	}
