@@ -159,7 +159,9 @@ func TestPageFitsAPhoneAndTheNight(t *testing.T) {
 	b.chat("Where do I live?")
 	b.chat("Is thunder loud?") // has a word of a fact that it does not say
 	talk := eval[string](b, "location.pathname + location.search")
-	for _, path := range []string{"/", "/?q=where+do+I+live", "/memories/" + id, "/review", "/conversations", "/time", "/insights", "/jobs", "/settings",
+	l.submit(t, "/contexts", url.Values{"title": {"House rules"}, "content": {"No shoes inside."}})
+	for _, path := range []string{"/", "/?q=where+do+I+live", "/memories/" + id, "/review", "/conversations", "/traces", "/contexts", l.context(t), l.context(t) + "?edit=1",
+		l.conversation(t), l.conversation(t) + "?edit=1", "/time", "/insights", "/jobs", "/settings",
 		"/playground", talk, "/playground?temporary=1", "/data", "/erase?q=Donaudampfschifffahrt", "/erase?id=" + other, "/profile", "/profile?edit=language", "/memories/" + id + "?find=thunder", "/signin"} {
 		b.open(path)
 		b.until(path+" is no wider than the screen", `document.documentElement.scrollWidth <= innerWidth`)
@@ -180,6 +182,28 @@ func TestPageFitsAPhoneAndTheNight(t *testing.T) {
 	b.see(".rows", "<b>bold</b>")
 	if title := eval[string](b, "document.title"); !strings.HasPrefix(title, "Memories") {
 		t.Errorf("the title is %q: a memory's text was run", title)
+	}
+}
+
+// context is the address of the first context, and conversation of the chat used last.
+func (l *loci) context(t *testing.T) string {
+	t.Helper()
+	var all struct{ Contexts []remembered }
+	l.decode(t, "/api/contexts", &all)
+	return "/contexts/" + all.Contexts[0].ID
+}
+
+func (l *loci) conversation(t *testing.T) string {
+	t.Helper()
+	var all struct{ Chats []remembered }
+	l.decode(t, "/api/chats", &all)
+	return "/conversations/" + all.Chats[0].ID
+}
+
+func (l *loci) decode(t *testing.T, path string, into any) {
+	t.Helper()
+	if status, body := l.request(t, http.MethodGet, path, nil, nil); status != http.StatusOK || json.Unmarshal(body, into) != nil {
+		t.Fatalf("GET %s: status %d: %s", path, status, body)
 	}
 }
 
@@ -449,6 +473,70 @@ func TestPageRelatesFactsByKeyboard(t *testing.T) {
 	b.see("#related", "tied to no other fact")
 	b.key("u")
 	b.see(".ties", "refines this")
+}
+
+func TestPageAttachesADocumentToAChat(t *testing.T) {
+	t.Parallel()
+	l := serve(t, t.TempDir())
+	file := t.TempDir() + "/House rules.md"
+	if err := os.WriteFile(file, []byte("No shoes inside.\nThe gate closes at ten.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := browse(t, l, deskWidth, deskHeight)
+	b.open("/")
+	b.key("g")
+	b.key("4")
+	b.see("main", "No documents yet")
+	b.click(".add summary")
+	b.do("choose the file", chromedp.SetUploadFiles(chromedp.CSS("[type=file]"), []string{file}))
+	b.until("its words can be seen", `document.querySelector("textarea[name=content]").value.includes("closes at ten") && document.querySelector("[name=title]").value === "House rules"`)
+	b.click(".add .main")
+	b.see("#toast", "Added: House rules")
+	b.see(".document", "The gate closes at ten.")
+	b.see("main", "of the room")
+	b.key("e")
+	b.until("the text has the focus", `document.activeElement.matches("textarea[name=content]")`)
+	b.press(kb.Enter + "Dogs may.")
+	b.click("[data-writing] .main")
+	b.see(".document", "Dogs may.")
+	b.click("[value=chat]")
+	b.see("h1", "Playground")
+	b.chat("When does the gate close?")
+	b.click(".beside a[href^='/traces/']")
+	b.see("pre.card", "The gate closes at ten.")
+	b.open("/contexts")
+	b.see(".rows", "in 1 chat")
+	b.key("j")
+	b.press(kb.Delete)
+	b.see("main", "No documents yet")
+	b.key("u")
+	b.see(".rows", "House rules")
+}
+
+func TestPageGivesAChatATitleAndDocuments(t *testing.T) {
+	t.Parallel()
+	l := serve(t, t.TempDir())
+	l.post(t, "/api/contexts", map[string]string{"title": "Menu", "content": "Soup on Monday."})
+	l.post(t, "/api/memory/add", map[string]any{"conversation": "lunch", "wait": true, "messages": []map[string]string{{"role": "user", "content": "What is there to eat?"}}})
+	b := browse(t, l, deskWidth, deskHeight)
+	b.open("/conversations/lunch")
+	b.click("[data-edit]")
+	b.until("the title has the focus", `document.activeElement.name === "title"`)
+	b.press("Lunch" + kb.Tab + "Be brief.")
+	b.click("[name=context]")
+	b.click("[data-writing] .main")
+	b.see("#toast", "Saved.")
+	b.see("h1", "Lunch")
+	b.see(".summary", "Be brief.")
+	b.see(".attached", "Menu")
+	b.key("u")
+	b.unsee("main", "Be brief.")
+	b.click("[data-edit]")
+	b.click("details.group summary")
+	b.click("[value=delete]")
+	b.see("main", "No conversations yet")
+	b.click("#toast button")
+	b.see(".rows", "What is there to eat?")
 }
 
 func TestPageKeepsAProfile(t *testing.T) {

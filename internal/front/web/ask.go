@@ -67,7 +67,7 @@ func (p *Page) ask(w http.ResponseWriter, r *http.Request, q question) {
 	if q.temporary {
 		to.Header.Set(headerChat, chatUnnoted)
 	}
-	p.chat.ServeHTTP(w, to)
+	p.Chat.ServeHTTP(w, to)
 }
 
 // answer asks and waits for the whole answer. wrong says why there is none.
@@ -101,7 +101,7 @@ func (p *Page) models(r *http.Request) (names []string, unlisted string) {
 	if err != nil {
 		panic(err) // the path is our own
 	}
-	a := fetch(func(w http.ResponseWriter) { p.chat.ServeHTTP(w, to) })
+	a := fetch(func(w http.ResponseWriter) { p.Chat.ServeHTTP(w, to) })
 	var list struct {
 		Data []struct {
 			ID string `json:"id"`

@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"errors"
 	"net/http"
 	"slices"
 
@@ -39,7 +38,7 @@ func (p *Page) conversations(r *http.Request, v visit) (any, error) {
 	}
 	view := conversationsView{Next: page.Next}
 	for _, c := range page.Conversations {
-		if c.MessageCount == 0 { // it was said to be kept nowhere
+		if c.MessageCount == 0 && c.Title == "" && c.Rules == "" && len(c.Contexts) == 0 { // it was said to be kept nowhere
 			continue
 		}
 		turns, err := p.engine.Store.Turns(r.Context(), v.owner, memory.TurnQuery{Conversation: c.ID, Last: 2})
@@ -66,12 +65,17 @@ type transcriptView struct {
 	Off       int // turns that left the path: edited or asked again
 	Summaries []client.Memory
 	Facts     int
-	Turn      string // the one that is pointed at
+	Turn      string   // the one that is pointed at
+	Editing   bool     // title, rules and contexts
+	Documents []chosen // attached; while editing also those that can be
 }
 
 func (v transcriptView) title() string {
 	return clip(60, v.Head())
 }
+
+// Live reports whether it was not deleted.
+func (v transcriptView) Live() bool { return v.Status != memory.Retired }
 
 // Head is the title or, without one, how it begins.
 func (v transcriptView) Head() string {
@@ -108,6 +112,10 @@ func (p *Page) transcript(r *http.Request, v visit) (any, error) {
 		return nil, memory.Errorf(memory.NotFound, "there is no conversation %q", clip(60, id))
 	}
 	view := transcriptView{Conversation: found.Conversations[0], Here: here(r), Turn: r.FormValue("turn")}
+	view.Editing = r.FormValue("edit") != "" && view.Live()
+	if view.Documents, err = p.documentsOf(r, v, view.Conversation, view.Editing); err != nil {
+		return nil, err
+	}
 	turns, err := store.Turns(ctx, v.owner, memory.TurnQuery{Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
 	if err != nil {
 		return nil, err
@@ -116,11 +124,14 @@ func (p *Page) transcript(r *http.Request, v visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	traces := p.answered(ctx, v.owner, id, turns)
+	traces, err := p.answeredIn(ctx, v.owner, id, turns)
+	if err != nil {
+		return nil, err
+	}
 	var next *given // of the answer to come
 	for _, t := range turns {
 		if one, ok := traces[t.ID]; ok {
-			next = &given{one.id, one.hits}
+			next = &given{one.ID, len(one.Hits)}
 		} else if t.Role == memory.RoleUser {
 			next = nil
 		}
@@ -171,52 +182,4 @@ func (p *Page) learnedIn(r *http.Request, v visit, conversation string) (map[str
 		out[turn] = append(out[turn], client.View(m))
 	}
 	return out, nil
-}
-
-// traceView is what one request asked and was given.
-type traceView struct {
-	memory.Trace
-	Hits, Cut []row
-}
-
-func (traceView) title() string { return "Trace" }
-
-func (p *Page) trace(r *http.Request, v visit) (any, error) {
-	id, err := httpx.PathValue(r, "id")
-	if err != nil {
-		return nil, err
-	}
-	t, err := p.engine.Trace(r.Context(), v.owner, id)
-	if errors.Is(err, memory.NotFound) {
-		return nil, memory.Errorf(memory.NotFound, "this trace is gone: only the newest are kept")
-	}
-	if err != nil {
-		return nil, err
-	}
-	view := traceView{Trace: t}
-	for _, h := range t.Hits {
-		view.Hits = append(view.Hits, row{
-			Memory: client.Memory{ID: h.ID, Kind: h.Kind, Content: h.Content, Status: memory.Active}, Why: barOf(h.Score, h.Why, p.Recency),
-		})
-	}
-	if err := p.place(r, v, view.Hits); err != nil {
-		return nil, err
-	}
-	view.Cut, err = p.cut(r, v, t, here(r))
-	return view, err
-}
-
-// place completes rows of which only the id is known with what is there of them now.
-func (p *Page) place(r *http.Request, v visit, rows []row) error {
-	for i, one := range rows {
-		found, err := p.engine.Store.Get(r.Context(), v.owner, one.ID)
-		if err != nil {
-			return err
-		}
-		if len(found) > 0 {
-			rows[i].Memory = client.View(found[0])
-			rows[i].Content = one.Content // as it was told
-		}
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 // Package web is the page: a door for people, at / beside the API. It decodes,
 // calls the engine's verbs, and renders HTML; it decides nothing and keeps nothing
-// but what can be counted again from the journal, and which answers went out since the
-// server started (notes).
+// but what can be counted again from the journal.
 //
 // Every view is whole without JavaScript: links, and forms that POST and come back
 // with 303. The script only makes that quick (it fetches the same pages and swaps
@@ -14,7 +13,8 @@
 //	/profile              what is known as keys and values
 //	/review               what waits for a person
 //	/conversations[/{id}] transcripts, summaries, what was learned from each turn
-//	/traces/{id}          what one answer was given
+//	/contexts[/{id}]      documents, and the chats that they are attached to
+//	/traces[/{id}]        what answers were given
 //	/playground           a chat, with what memory gave to each answer and learned of it
 //	/time                 memory as of a day, and what changed since
 //	/insights /jobs /settings

@@ -50,9 +50,16 @@ func local(to string) string {
 	return to
 }
 
+// formInMemory is how many bytes of files in a form are held in memory.
+const formInMemory = 4 << 20
+
 // readForm reads a posted form; its values can be trusted to be text.
 func readForm(r *http.Request) error {
-	if err := r.ParseForm(); err != nil {
+	err := r.ParseForm()
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") { // it may have a file
+		err = r.ParseMultipartForm(formInMemory)
+	}
+	if err != nil {
 		if p := httpx.ProblemOf(err); p.Code == memory.TooLarge {
 			return p
 		}

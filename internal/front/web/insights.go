@@ -39,16 +39,16 @@ type latency struct {
 	Line              line          // from the oldest to the newest, in milliseconds
 }
 
-func latencyOf(answers []note) latency {
+func latencyOf(answers []memory.Trace) latency {
 	l := latency{Answers: len(answers)}
 	if l.Answers == 0 {
 		return l
 	}
 	var took []time.Duration
 	var ms []float64
-	for _, a := range answers {
-		took = append(took, a.took)
-		ms = append(ms, float64(a.took.Microseconds())/1000)
+	for _, a := range slices.Backward(answers) { // they come newest first
+		took = append(took, a.Took)
+		ms = append(ms, float64(a.Took.Microseconds())/1000)
 	}
 	l.Line = lineOf(ms)
 	slices.Sort(took)
@@ -84,7 +84,11 @@ func (p *Page) insights(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	view.Rates = p.engine.Metrics.Rates()
-	view.Recall = latencyOf(p.noted(ctx, v.owner))
+	traces, err := p.engine.Traces(ctx, v.owner, memory.TraceQuery{Door: "chat", Limit: tracesAtOnce})
+	if err != nil {
+		return nil, err
+	}
+	view.Recall = latencyOf(traces)
 	from := memory.DayOf(v.now).AddDate(0, 0, 1-spentDays)
 	usage, err := p.engine.Spent(ctx, v.owner, from)
 	if err != nil {

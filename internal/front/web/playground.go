@@ -47,6 +47,10 @@ func (playgroundView) title() string { return "Playground" }
 // talk is a conversation to choose.
 type talk struct{ ID, Title string }
 
+func (p *Page) talkOf(c memory.Conversation) talk {
+	return talk{c.ID, cmp.Or(clip(60, c.Title), "Untitled, "+c.UpdatedAt.In(p.Zone).Format("2 Jan 15:04"))}
+}
+
 // exchange is a question and what came of it.
 type exchange struct {
 	Asked   *memory.Turn // nil where an answer follows no question
@@ -96,10 +100,10 @@ func (p *Page) fillPlayground(r *http.Request, v visit, view *playgroundView) er
 		return err
 	}
 	for _, c := range page.Conversations {
-		if c.MessageCount == 0 {
+		if c.MessageCount == 0 && len(c.Contexts) == 0 && c.ID != view.Conversation {
 			continue
 		}
-		view.Talks = append(view.Talks, talk{c.ID, cmp.Or(clip(60, c.Title), "Untitled, "+c.UpdatedAt.In(p.Zone).Format("2 Jan 15:04"))})
+		view.Talks = append(view.Talks, p.talkOf(c))
 	}
 	if view.Temporary || view.Conversation == "" {
 		return nil
@@ -138,7 +142,10 @@ func exchangesOf(turns []memory.Turn) []exchange {
 
 // fillExchanges adds what memory gave to each answer, and what it learned.
 func (p *Page) fillExchanges(r *http.Request, v visit, view *playgroundView, turns []memory.Turn) error {
-	traces := p.answered(r.Context(), v.owner, view.Conversation, turns)
+	traces, err := p.answeredIn(r.Context(), v.owner, view.Conversation, turns)
+	if err != nil {
+		return err
+	}
 	taught, err := p.learnedIn(r, v, view.Conversation)
 	if err != nil {
 		return err
@@ -155,7 +162,7 @@ func (p *Page) fillExchanges(r *http.Request, v visit, view *playgroundView, tur
 		}
 		for _, id := range ids {
 			if t, ok := traces[id]; ok {
-				if err := p.fillGiven(r, v, x, t.id, back); err != nil {
+				if err := p.fillGiven(r, v, x, t, back); err != nil {
 					return err
 				}
 			}
@@ -178,12 +185,8 @@ func (p *Page) fillExchanges(r *http.Request, v visit, view *playgroundView, tur
 }
 
 // fillGiven adds what a trace says was given, each as it is now.
-func (p *Page) fillGiven(r *http.Request, v visit, x *exchange, trace, back string) error {
-	t, err := p.engine.Trace(r.Context(), v.owner, trace)
-	if err != nil { // it went out of the store meanwhile
-		return nil
-	}
-	x.Trace = trace
+func (p *Page) fillGiven(r *http.Request, v visit, x *exchange, t memory.Trace, back string) error {
+	x.Trace = t.ID
 	edit := r.FormValue("edit")
 	for _, h := range t.Hits {
 		one := row{Memory: client.Memory{ID: h.ID, Kind: h.Kind, Content: h.Content}, Why: barOf(h.Score, h.Why, p.Recency), Back: back}

@@ -46,7 +46,7 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := u.engine.Open(r.Context(), engine.Incoming{Owner: httpx.IdentityOf(r.Context()).Owner, Chat: chat, Extras: chat.Extras, ChatID: r.Header.Get("X-OpenWebUI-Chat-Id")})
 	prepared := x.Prepare(r.Context())
 	if prepared.Trace != "" {
-		w.Header().Set(headerTrace, prepared.Trace)
+		w.Header().Set("X-Loci-Trace", prepared.Trace)
 	}
 	w.Header().Set("Set-Cookie", "theirs=1")
 	x.RecordQuestion(r.Context())
@@ -72,7 +72,6 @@ func talkingRig(t *testing.T, key string) (*rig, *upstream) {
 	r := newRig(t, key)
 	u := &upstream{engine: r.engine, says: "I see."}
 	r.page.Chat = u
-	r.page.chat = r.page.Noting(u)
 	return r, u
 }
 
@@ -105,12 +104,10 @@ func TestAChatOfThePlaygroundIsAsAnyClients(t *testing.T) {
 	if w := r.get(to, httpx.HeaderUser, "ben"); strings.Contains(w.Body.String(), "Lisbon") {
 		t.Error("ben sees ana's chat")
 	}
-	r.page.notes.of = nil // another server, or this one started again
-	body = r.shows(to, "In Lisbon.")
-	if strings.Count(body, "What memory gave here is not known") != 2 || strings.Contains(body, "Memory gave") {
-		t.Errorf("of two answers that another server gave it says:\n%s", body)
+	r.shows("/traces?conversation=page-1", "Where do I live?", "And since when?", "1 memory given", ">chat</span>")
+	if body := r.shows("/traces?conversation=page-2"); !strings.Contains(body, "Nothing was asked") {
+		t.Errorf("another conversation has traces:\n%s", body)
 	}
-	sound(t, to, body)
 }
 
 func TestOfAForgottenTurnNothingIsSentAgain(t *testing.T) {
@@ -213,26 +210,8 @@ func TestWhileMemoryIsPausedTheChatIsTemporary(t *testing.T) {
 	r.shows("/playground?conversation=page-1", "Off the record", `name="history"`)
 }
 
-func TestOfManyAnswersTheNewestAreNoted(t *testing.T) {
-	var n notes
-	for i := range 3 * notedTraces {
-		n.add(memtest.Ana, fmt.Sprint(i))
-	}
-	list := n.of[memtest.Ana]
-	if len(list) > notedTraces || list[len(list)-1].id != fmt.Sprint(3*notedTraces-1) {
-		t.Errorf("%d are noted, the last %q", len(list), list[len(list)-1].id)
-	}
-	for i := range 2 * notedOwners {
-		n.add(memory.User("default", fmt.Sprint(i)), "x")
-	}
-	if len(n.of) > notedOwners {
-		t.Errorf("%d owners are noted", len(n.of))
-	}
-}
-
 func TestAnAnswerBelongsToTheTurnNearestBefore(t *testing.T) {
-	r := newRig(t, "")
-	at := r.clock.Now()
+	at := memtest.Epoch
 	turn := func(id string, role memory.Role, after time.Duration) memory.Turn {
 		return memory.Turn{ID: id, Role: role, Status: memory.Active, CreatedAt: at.Add(after)}
 	}
@@ -240,12 +219,15 @@ func TestAnAnswerBelongsToTheTurnNearestBefore(t *testing.T) {
 		turn("a", memory.RoleUser, 0), turn("A", memory.RoleAssistant, 300*time.Millisecond),
 		turn("b", memory.RoleUser, 400*time.Millisecond), turn("B", memory.RoleAssistant, time.Second), turn("c", memory.RoleUser, time.Hour),
 	}
-	for id, when := range map[string]time.Duration{"t1": time.Millisecond, "t2": 401 * time.Millisecond, "t3": 30 * time.Minute, "other": 0} {
-		conversation := map[bool]string{true: "elsewhere", false: "here"}[id == "other"]
-		r.page.notes.of = map[memory.Owner][]note{memtest.Ana: append(r.page.notes.of[memtest.Ana], note{id: id, read: true, conversation: conversation, at: at.Add(when)})}
+	var traces []memory.Trace // newest first
+	for _, when := range []struct {
+		id    string
+		after time.Duration
+	}{{"t3", 30 * time.Minute}, {"t2", 401 * time.Millisecond}, {"t1", time.Millisecond}} {
+		traces = append(traces, memory.Trace{ID: when.id, At: at.Add(when.after)})
 	}
-	got := r.page.answered(t.Context(), memtest.Ana, "here", turns)
-	if got["a"].id != "t1" || got["b"].id == "" || got["c"].id != "" || got["A"].id != "" || got["b"].id == "other" {
-		t.Errorf("answered are %+v", got)
+	got := answered(traces, turns)
+	if len(got) != 2 || got["a"].ID != "t1" || got["b"].ID != "t3" {
+		t.Errorf("answered are %+v, want a by t1, and b by the newest of two", got)
 	}
 }

@@ -15,12 +15,13 @@ import (
 
 // Options are what the page needs beside the engine.
 type Options struct {
-	Key      string                              // that [httpx.Guard] asks for; "": none
-	Recency  float64                             // weight of recency in a score, 0 to 1
-	Health   func(context.Context) client.Health // how the server is
-	Settings []Setting
-	Chat     http.Handler   // of /v1, that the playground talks to as any client does; nil: there is none
-	Zone     *time.Location // of the days and times shown; nil: the server's
+	Key       string                              // that [httpx.Guard] asks for; "": none
+	Recency   float64                             // weight of recency in a score, 0 to 1
+	Documents int                                 // tokens of attached contexts that a prompt has room for
+	Health    func(context.Context) client.Health // how the server is
+	Settings  []Setting
+	Chat      http.Handler   // of /v1, that the playground talks to as any client does; nil: there is none
+	Zone      *time.Location // of the days and times shown; nil: the server's
 }
 
 // Setting is a setting as the page shows it.
@@ -36,8 +37,6 @@ type Page struct {
 	templates map[string]*template.Template
 	files     map[string]asset
 	surveys   surveys
-	notes     notes
-	chat      http.Handler  // Options.Chat with its traces noted
 	ending    sync.Once     // registers the next with the server
 	done      chan struct{} // closed when the server shuts down: streams end then
 }
@@ -48,7 +47,6 @@ func New(e *engine.Engine, opts Options) *Page {
 		opts.Zone = time.Local
 	}
 	p := &Page{Options: opts, engine: e, mux: http.NewServeMux(), done: make(chan struct{})}
-	p.chat = p.Noting(opts.Chat)
 	p.files = assets()
 	p.templates = p.parse()
 
@@ -64,6 +62,12 @@ func New(e *engine.Engine, opts Options) *Page {
 	p.act("POST /review", p.judge)
 	p.show("GET /conversations", "conversations", p.conversations)
 	p.show("GET /conversations/{id}", "transcript", p.transcript)
+	p.act("POST /conversations/{id}", p.changeChat)
+	p.show("GET /contexts", "contexts", p.contexts)
+	p.act("POST /contexts", p.addContext)
+	p.show("GET /contexts/{id}", "context", p.context)
+	p.act("POST /contexts/{id}", p.changeContext)
+	p.show("GET /traces", "traces", p.traces)
 	p.show("GET /traces/{id}", "trace", p.trace)
 	p.show("GET /playground", "playground", p.playground)
 	p.mux.HandleFunc("POST /playground", p.say)

@@ -109,7 +109,9 @@ document.addEventListener("submit", (e) => {
   if (form.matches("[data-say]")) return say(form);
   if (form.matches("[data-bring]")) return bring(form, e.submitter);
   if (form.method === "get") return visit(addressOf(form));
-  const body = new URLSearchParams(new FormData(form, e.submitter));
+  const fields = new FormData(form, e.submitter);
+  fields.delete("file"); // its words are in the form already
+  const body = new URLSearchParams(fields);
   visit(form.action, { body, parts: partsOf(form), history: "replace" });
 });
 
@@ -145,8 +147,17 @@ document.addEventListener("input", (e) => {
 });
 document.addEventListener("change", (e) => {
   const form = e.target.form;
+  if (e.target.matches("[data-into]") && e.target.files[0]) return read(e.target, form);
   if (form?.matches("[data-live]") && !e.target.matches("[data-search]")) live(form, "push", ["main"]);
 });
+
+// read puts a file's words where they can be seen before they are sent.
+async function read(input, form) {
+  const file = input.files[0], words = await file.text();
+  if (/[\0\uFFFD]/.test(words)) { input.value = ""; return tell("This file is no text."); }
+  form.elements[input.dataset.into].value = words;
+  form.elements.title.value ||= file.name.replace(/\.[^.]*$/, "");
+}
 
 function addressOf(form) {
   const q = new URLSearchParams();
@@ -258,7 +269,7 @@ document.addEventListener("keydown", (e) => {
     if (e.key === "ArrowDown" && field.matches("[data-search]")) { e.preventDefault(); step(1); }
     return;
   }
-  if (e.key >= "1" && e.key <= "9" && Date.now() - going < 1500) return all("#nav a")[e.key - 1]?.click();
+  if (e.key >= "0" && e.key <= "9" && Date.now() - going < 1500) return all("#nav a")[(+e.key + 9) % 10]?.click();
   const act = keys[e.key];
   if (act && act(e) !== false) e.preventDefault();
 });
@@ -301,7 +312,7 @@ function listen() {
 }
 
 // busy reports whether somebody is in the middle of something that must not be swapped.
-const busy = () => speaking || $("#main form.edit:not(.add .edit, .card)") || $(".choose:checked") || $("#main details[open]:not(.group, .summary, .left)") || $("[data-bring] [type=file], [name=history]")?.value;
+const busy = () => speaking || $("#main [data-writing]") || $("#main form.edit:not(.add .edit, .card)") || $(".choose:checked") || $("#main details[open]:not(.group, .summary, .left)") || $("[data-bring] [type=file], [name=history]")?.value;
 
 let later; // a refresh that had to wait
 

@@ -1,0 +1,100 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// chosen is a context that can be attached to a chat, and whether it is.
+type chosen struct {
+	document
+	On bool
+}
+
+// documentsOf returns those attached to a chat in their order; with all, the others
+// behind them.
+func (p *Page) documentsOf(r *http.Request, v visit, chat memory.Conversation, all bool) ([]chosen, error) {
+	if len(chat.Contexts) == 0 && !all {
+		return nil, nil
+	}
+	contexts, err := p.engine.Contexts(r.Context(), v.owner, memory.At{})
+	if err != nil {
+		return nil, err
+	}
+	var on, off []chosen
+	for _, id := range chat.Contexts {
+		if i := slices.IndexFunc(contexts, func(c memory.Context) bool { return c.ID == id }); i >= 0 {
+			on = append(on, chosen{p.documentOf(contexts[i]), true})
+		}
+	}
+	for _, c := range contexts {
+		if all && !slices.Contains(chat.Contexts, c.ID) {
+			off = append(off, chosen{p.documentOf(c), false})
+		}
+	}
+	return append(on, off...), nil
+}
+
+// Attached is the room that the attached documents take together.
+func (v transcriptView) Attached() document {
+	sum := document{}
+	for _, d := range v.Documents {
+		if sum.Room = d.Room; d.On {
+			sum.Tokens += d.Tokens
+		}
+	}
+	return sum
+}
+
+// changeChat does to a conversation what its form says.
+func (p *Page) changeChat(r *http.Request, v visit) (done, error) {
+	id, err := httpx.PathValue(r, "id")
+	if err != nil {
+		return done{}, err
+	}
+	switch do := r.PostFormValue("do"); do {
+	case "edit":
+		was, err := p.engine.Chat(r.Context(), v.owner, id)
+		if err != nil {
+			return done{}, err
+		}
+		var e engine.ChatEdit
+		if s, ok := field(r, "title"); ok {
+			e.Title = &s
+		}
+		if s, ok := field(r, "rules"); ok {
+			s = strings.ReplaceAll(s, "\r\n", "\n") // as forms send the ends of lines
+			e.Rules = &s
+		}
+		next := p.attachedNext(was.Contexts, r.PostForm["shown"], r.PostForm["context"])
+		e.Contexts = &next
+		if _, err := p.engine.EditChat(r.Context(), v.owner, id, e, v.author); err != nil {
+			return done{}, err
+		}
+		return p.didTo(r, v, "Saved.", "conversation:"+id)
+	case "delete":
+		receipt, err := p.engine.DeleteChat(r.Context(), v.owner, id, r.PostFormValue("facts") != "", v.author)
+		d := did("Deleted.", receipt)
+		d.to = "/conversations"
+		return d, err
+	default:
+		return done{}, memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
+	}
+}
+
+// attachedNext returns what is attached once those shown are as they were ticked. Those
+// that the form did not show stay: they were taken away, and may come back.
+func (p *Page) attachedNext(was, shown, ticked []string) []string {
+	next := slices.DeleteFunc(slices.Clone(was), func(id string) bool { return slices.Contains(shown, id) && !slices.Contains(ticked, id) })
+	for _, id := range ticked {
+		if !slices.Contains(next, id) {
+			next = append(next, id)
+		}
+	}
+	return next
+}

@@ -1,0 +1,239 @@
+package web
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// chatsLooked is how many of the chats used last are looked at for what is attached to
+// them.
+const chatsLooked = 500
+
+// document is a context with the room that it takes in a prompt.
+type document struct {
+	memory.Context
+	Tokens int
+	Room   int // tokens that there are for all documents of a prompt
+	Chats  int // of those used last, that it is attached to
+}
+
+// Share is how much of the room it takes, 0 to 1.
+func (d document) Share() float64 { return min(1, float64(d.Tokens)/float64(max(1, d.Room))) }
+
+// Cut reports whether not all of it fits, were it alone.
+func (d document) Cut() bool { return d.Tokens > d.Room }
+
+// Name is its title or, without one, how it begins.
+func (d document) Name() string {
+	if d.Title != "" {
+		return clip(120, d.Title)
+	}
+	return clip(80, d.Content)
+}
+
+func (p *Page) documentOf(c memory.Context) document {
+	d := document{Context: c, Room: p.Documents}
+	for line := range strings.SplitSeq(strings.TrimSpace(c.Content), "\n") {
+		d.Tokens += text.Tokens(line) + 1 // as they are counted where they are fitted into a prompt
+	}
+	return d
+}
+
+// contextsView is the list of contexts.
+type contextsView struct {
+	Here      string
+	Documents []document
+	Room      int
+}
+
+func (contextsView) title() string { return "Contexts" }
+
+func (p *Page) contexts(r *http.Request, v visit) (any, error) {
+	view := contextsView{Here: here(r), Room: p.Documents}
+	all, err := p.engine.Contexts(r.Context(), v.owner, memory.At{})
+	if err != nil {
+		return nil, err
+	}
+	chats, err := p.engine.Chats(r.Context(), v.owner, memory.ConversationQuery{Limit: chatsLooked})
+	if err != nil {
+		return nil, err
+	}
+	attached := map[string]int{}
+	for _, c := range chats.Conversations {
+		for _, id := range c.Contexts {
+			attached[id]++
+		}
+	}
+	for _, c := range all {
+		d := p.documentOf(c)
+		d.Chats = attached[c.ID]
+		view.Documents = append(view.Documents, d)
+	}
+	return view, nil
+}
+
+// contextView is one context: what it says and where it is attached.
+type contextView struct {
+	document
+	Here     string
+	Editing  bool
+	Gone     string // the change that took it away; "" for one that is there
+	Attached []talk
+	Others   []talk // chats that it can be attached to
+	Changes  []step
+}
+
+func (v contextView) title() string { return v.Name() }
+
+func (p *Page) context(r *http.Request, v visit) (any, error) {
+	id, err := httpx.PathValue(r, "id")
+	if err != nil {
+		return nil, err
+	}
+	journal, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{Target: "context:" + id})
+	if err != nil {
+		return nil, err
+	}
+	view := contextView{Here: here(r)}
+	c, err := p.engine.Context(r.Context(), v.owner, id)
+	if errors.Is(err, memory.NotFound) && len(journal.Changes) > 0 {
+		if was := journal.Changes[0].After.Context; was != nil && was.Content != "" { // an erased one has no words
+			c, view.Gone, err = *was, journal.Changes[0].ID, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	view.document = p.documentOf(c)
+	view.Editing = r.FormValue("edit") != "" && view.Gone == ""
+	for _, change := range journal.Changes {
+		s := stepOf(change)
+		s.Was, s.Is = "", "" // the text stands above; a title alone would look like all that changed
+		view.Changes = append(view.Changes, s)
+	}
+	chats, err := p.engine.Chats(r.Context(), v.owner, memory.ConversationQuery{Limit: chatsLooked})
+	if err != nil {
+		return nil, err
+	}
+	for _, chat := range chats.Conversations {
+		switch one := p.talkOf(chat); {
+		case slices.Contains(chat.Contexts, id):
+			view.Attached = append(view.Attached, one)
+		case len(view.Others) < conversationsAtOnce:
+			view.Others = append(view.Others, one)
+		}
+	}
+	view.Chats = len(view.Attached)
+	return view, nil
+}
+
+// addContext makes a context of what was typed or of a file.
+func (p *Page) addContext(r *http.Request, v visit) (done, error) {
+	title, content := strings.TrimSpace(r.PostFormValue("title")), r.PostFormValue("content")
+	if strings.TrimSpace(content) == "" {
+		name, words, err := fileOf(r)
+		if err != nil {
+			return done{}, err
+		}
+		content = words
+		if title == "" {
+			title = strings.TrimSuffix(name, path.Ext(name))
+		}
+	}
+	c, err := p.engine.AddContext(r.Context(), v.owner, engine.ContextEdit{Title: &title, Content: &content}, v.author)
+	if err != nil {
+		return done{}, err
+	}
+	d, err := p.didTo(r, v, "Added: "+p.documentOf(c).Name(), "context:"+c.ID)
+	d.to = "/contexts/" + c.ID
+	return d, err
+}
+
+// fileOf reads the file of a form, as those without a script send it.
+func fileOf(r *http.Request) (name, content string, err error) {
+	file, header, err := r.FormFile("file")
+	if err != nil {
+		return "", "", memory.Errorf(memory.Invalid, "paste a text, or choose a file of text")
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	words, err := io.ReadAll(file)
+	if err != nil {
+		return "", "", tooLong(err)
+	}
+	return clip(120, header.Filename), string(words), nil
+}
+
+// changeContext does to one context what its form says.
+func (p *Page) changeContext(r *http.Request, v visit) (done, error) {
+	id, err := httpx.PathValue(r, "id")
+	if err != nil {
+		return done{}, err
+	}
+	switch do := r.PostFormValue("do"); do {
+	case "edit":
+		var e engine.ContextEdit
+		if s, ok := field(r, "title"); ok {
+			e.Title = &s
+		}
+		if s, ok := field(r, "content"); ok {
+			s = strings.ReplaceAll(s, "\r\n", "\n") // as forms send the ends of lines
+			e.Content = &s
+		}
+		if _, err := p.engine.EditContext(r.Context(), v.owner, id, e, v.author); err != nil {
+			return done{}, err
+		}
+		return p.didTo(r, v, "Saved.", "context:"+id)
+	case "drop":
+		receipt, err := p.engine.DropContext(r.Context(), v.owner, id, false, v.author)
+		return did("Taken away.", receipt), err
+	case "erase":
+		if r.PostFormValue("word") != eraseWord {
+			return done{}, memory.Errorf(memory.Invalid, "nothing was erased: type “%s” to go on", eraseWord)
+		}
+		_, err := p.engine.DropContext(r.Context(), v.owner, id, true, v.author)
+		return done{Say: "Its words are erased for good.", to: "/contexts"}, err
+	case "attach", "detach":
+		return p.attach(r, v, r.PostFormValue("chat"), id, do == "attach")
+	case "chat":
+		chat, err := p.engine.NewChat(r.Context(), v.owner, "", engine.ChatEdit{Contexts: &[]string{id}})
+		return done{to: p.playgroundAt(chat.ID, r.PostFormValue("model"))}, err
+	default:
+		return done{}, memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
+	}
+}
+
+// attach puts a context behind those of a chat, or takes it off.
+func (p *Page) attach(r *http.Request, v visit, chat, id string, on bool) (done, error) {
+	was, err := p.engine.Chat(r.Context(), v.owner, chat)
+	if err != nil {
+		return done{}, err
+	}
+	next := slices.DeleteFunc(slices.Clone(was.Contexts), func(c string) bool { return c == id })
+	say := "Detached from " + p.talkOf(was).Title
+	if on {
+		next, say = append(next, id), "Attached to "+p.talkOf(was).Title
+	}
+	if _, err := p.engine.EditChat(r.Context(), v.owner, chat, engine.ChatEdit{Contexts: &next}, v.author); err != nil {
+		return done{}, err
+	}
+	return p.didTo(r, v, say, "conversation:"+chat)
+}
+
+// didTo says what was done to a thing by the run that the journal has last of it.
+func (p *Page) didTo(r *http.Request, v visit, say, target string) (done, error) {
+	page, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{Target: target, Limit: 1})
+	d := done{Say: say}
+	if err == nil && len(page.Changes) > 0 {
+		d.Runs = []string{page.Changes[0].Run}
+	}
+	return d, err
+}
