@@ -26,7 +26,8 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir+"/home")
-			env.Setenv("LOCI_ADDR", "127.0.0.1:1") // a port where nothing listens
+			env.Setenv("LOCI_ADDR", "127.0.0.1:1")    // a port where nothing listens
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector would wait a second at the end of each command
 			return os.Mkdir(env.WorkDir+"/home", 0o700)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -47,7 +48,7 @@ func serving(t *testing.T) func(ts *testscript.TestScript, neg bool, args []stri
 		ts.Check(err)
 		cmd := exec.Command(path, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...)
 		cmd.Dir = ts.MkAbs(".")
-		for _, name := range []string{"HOME", "PATH", "LOCI_API_KEY"} {
+		for _, name := range []string{"HOME", "PATH", "GORACE", "LOCI_API_KEY"} {
 			if value := ts.Getenv(name); value != "" {
 				cmd.Env = append(cmd.Env, name+"="+value)
 			}

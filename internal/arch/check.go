@@ -56,9 +56,9 @@ func skipDir(root, name, base string) error {
 // file returns what one file breaks. rel is its path from the root, with slashes.
 func (r rules) file(name, rel string) ([]string, error) {
 	dir, isTest := path.Dir(rel), strings.HasSuffix(rel, "_test.go")
-	isPure := !isTest && holds(r.pure, dir)
+	isPure, isSerial := !isTest && holds(r.pure, dir), holds(r.serial, dir)
 	mode := parser.ImportsOnly
-	if isPure {
+	if isPure || isSerial {
 		mode = parser.SkipObjectResolution
 	}
 	f, err := parser.ParseFile(token.NewFileSet(), name, nil, mode)
@@ -88,6 +88,9 @@ func (r rules) file(name, rel string) ([]string, error) {
 		for _, call := range clockCalls(f) {
 			say("uses time.%s: time is an argument in %s", call, dir)
 		}
+	}
+	if isSerial && startsGoroutine(f) {
+		say("starts a goroutine: the race detector does not watch %s", dir)
 	}
 	return broken, nil
 }
@@ -188,4 +191,22 @@ func clockCalls(f *ast.File) []string {
 		return true
 	})
 	return calls
+}
+
+// startsGoroutine reports whether a file has a go statement, or calls what starts one:
+// a method Go, as sync.WaitGroup and errgroup have it, or a test's Parallel.
+func startsGoroutine(f *ast.File) bool {
+	starts := false
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			starts = true
+		case *ast.CallExpr:
+			if sel, ok := n.Fun.(*ast.SelectorExpr); ok && (sel.Sel.Name == "Go" || sel.Sel.Name == "Parallel") {
+				starts = true
+			}
+		}
+		return !starts
+	})
+	return starts
 }

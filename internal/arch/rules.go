@@ -26,6 +26,10 @@ type rules struct {
 	// pure are the packages that know no clock, chance, log or I/O.
 	pure []string
 
+	// serial are the packages that start no goroutine, in tests neither: make test runs
+	// them without the race detector.
+	serial []string
+
 	// stores are the concrete stores, which only the packages in wiring and tests
 	// name.
 	stores, wiring []string
@@ -84,6 +88,7 @@ var house = rules{
 	},
 	bare:   []string{"memory"},
 	pure:   []string{"memory", "internal/recall", "internal/learn", "internal/dialog", "internal/vector", "internal/tensor", "internal/text", "internal/wire"},
+	serial: []string{"internal/recall", "internal/learn"},
 	stores: []string{"internal/store/*"},
 	wiring: []string{"."},
 }

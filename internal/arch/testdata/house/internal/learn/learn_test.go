@@ -8,3 +8,5 @@ import (
 
 	_ "github.com/spf13/cobra" // but not every library
 )
+
+func both() { go func() {}() } // nor may one here start a goroutine
