@@ -16,7 +16,13 @@ func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, c
 		return memory.Receipt{}, err
 	}
 	var receipt memory.Receipt
-	err := s.write(ctx, owner, func(t *tx) (err error) {
+	ask := func() []question {
+		if run.Check(owner, changes...) != nil {
+			return nil
+		}
+		return askApply(owner, run, changes)
+	}
+	err := s.writeAsking(ctx, owner, ask, func(t *tx) (err error) {
 		receipt, err = t.apply(owner, run, changes)
 		return err
 	})
@@ -27,6 +33,7 @@ func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, c
 }
 
 func (t *tx) apply(owner memory.Owner, run memory.Run, changes []memory.Change) (memory.Receipt, error) {
+	t.precise = true
 	if first, found, err := t.receipt(owner, run.ID); found || err != nil {
 		return first, err
 	}
@@ -77,8 +84,7 @@ func (t *tx) apply(owner memory.Owner, run memory.Run, changes []memory.Change) 
 // receipt returns what a run that was applied before was answered.
 func (t *tx) receipt(owner memory.Owner, run string) (memory.Receipt, bool, error) {
 	r := memory.Receipt{Run: run, Again: true}
-	err := t.row(`SELECT version, at, changes FROM runs WHERE owner = ? AND id = ?`, []any{owner, run},
-		&r.Version, asTime{&r.At}, &r.Changes)
+	err := asked{t, runOf(owner, run)}.Scan(&r.Version, asTime{&r.At}, &r.Changes)
 	if noRows(err) {
 		return memory.Receipt{}, false, nil
 	}
@@ -136,6 +142,7 @@ func (w *write) record(kind string, author memory.Author, r memory.Receipt) erro
 	if err != nil {
 		return err
 	}
+	w.stale("run:" + r.Run)
 	w.leaves(`SELECT version FROM runs WHERE owner = ? AND id = ? AND version = ? AND at = ?`, w.owner, r.Run, r.Version, micros(r.At))
 	err = w.exec(`INSERT INTO runs (owner, id, kind, author, version, at, changes) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		w.owner, r.Run, kind, by, r.Version, micros(r.At), r.Changes)
@@ -176,6 +183,10 @@ func (w *write) change(run string, author memory.Author, ordinal int, c memory.C
 	if err := w.checkDuplicate(c.After); err != nil {
 		return err
 	}
+	w.stale(c.After.Target())
+	if f := c.After.Fact; f != nil {
+		w.stale("hash:" + f.Hash)
+	}
 	if err := w.save(c); err != nil {
 		return err
 	}
@@ -207,9 +218,11 @@ func (w *write) checkDuplicate(after memory.Image) error {
 		return nil
 	}
 	var other string
-	err := w.row(`SELECT id FROM facts WHERE owner = ? AND hash = ? AND project = ? AND agent = ? AND conversation = ?
-		AND status IN ('active', 'pending') AND id <> ?`,
-		[]any{w.owner, f.Hash, f.Scope.Project, f.Scope.Agent, f.Scope.Conversation, f.ID}, &other)
+	q := twinOf(w.owner, f)
+	err := asked{w.tx, q}.Scan(&other)
+	if err == nil { // which may have ended since it was asked for
+		err = w.row(q.text, q.args, &other)
+	}
 	if noRows(err) {
 		return nil
 	}

@@ -23,6 +23,7 @@ type group struct {
 	stop    context.CancelFunc // guarded by server.joining: gives up taking the owner's row
 
 	taken []*call // by the transaction under way
+	mute  bool    // nothing is asked ahead, since what was asked failed
 	alone int     // of those who wait, the first, who failed together
 }
 
@@ -36,12 +37,12 @@ type groups struct {
 // together runs do for the owner, in one transaction with whoever else writes for him at
 // the time. A caller whose context ends leaves; once its turn has come it waits for the
 // outcome.
-func (p *server) together(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
+func (p *server) together(ctx context.Context, owner memory.Owner, asks []question, do func(*tx) error) error {
 	if err := p.enter(ctx); err != nil {
 		return err
 	}
 	defer p.mu.RUnlock()
-	c := &call{ctx: ctx, do: do, until: time.Now().Add(writePatience), done: make(chan struct{})}
+	c := &call{ctx: ctx, do: do, until: time.Now().Add(writePatience), asks: asks, done: make(chan struct{})}
 	g := p.join(owner, c)
 	select {
 	case <-c.done:
@@ -117,9 +118,13 @@ func (g *group) transact() error {
 	defer stop()
 	g.joining.Lock()
 	g.stop = stop
+	a := &attempt{server: g.server, owner: g.owner, how: patient, asks: g.asking()}
 	g.joining.Unlock()
-	a := &attempt{server: g.server, owner: g.owner, how: patient}
 	err := a.run(ctx, g.all)
+	if a.held && len(g.taken) == 0 && refused(err) { // one asks what cannot be asked
+		g.mute = true
+		return errBroken
+	}
 	if err != nil && a.committing && !refused(err) {
 		err = g.outcome(ctx, a, err)
 	}
@@ -127,6 +132,19 @@ func (g *group) transact() error {
 		g.bell.ring()
 	}
 	return err
+}
+
+// asking returns those who wait whose questions are asked ahead.
+func (g *group) asking() (all []*call) {
+	questions := 0
+	for _, c := range g.waiting {
+		c.ahead = nil
+		if questions += len(c.asks); !g.mute && questions <= maxAhead {
+			all = append(all, c)
+		}
+	}
+	g.mute = false
+	return all
 }
 
 // errBroken ends a transaction in which a call failed that had written something.
@@ -137,10 +155,15 @@ func (g *group) all(t *tx) error {
 	if g.take(); len(g.taken) == 0 {
 		return errBroken // all left
 	}
+	t.touched = map[string]bool{}
 	for _, c := range g.taken {
-		one := &tx{ctx: t.ctx, session: t.session, now: t.now, later: t.later, others: len(t.later), locked: t.locked}
+		one := &tx{
+			ctx: t.ctx, session: t.session, now: t.now, later: t.later, others: len(t.later), locked: t.locked,
+			ahead: c.ahead, touched: t.touched, blurred: t.blurred,
+		}
 		switch c.err = c.do(one); {
 		case c.err == nil:
+			t.blurred = t.blurred || !one.precise
 			t.later, t.locked, t.queues = one.later, one.locked, t.queues || one.queues
 			if one.witness.text != "" {
 				t.witness = one.witness

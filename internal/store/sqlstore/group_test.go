@@ -50,7 +50,7 @@ func (r *groupRig) hold(owner memory.Owner) (release func()) {
 
 // queue starts calls that wait for an owner's transaction, in order, and returns what
 // waits for their outcomes.
-func (r *groupRig) queue(ctx context.Context, owner memory.Owner, calls ...func(*tx) error) (outcomes func() []error) {
+func (r *groupRig) queue(owner memory.Owner, calls ...func() error) (outcomes func() []error) {
 	p := r.Store.commits.(*server)
 	waiting := func() int {
 		p.joining.Lock()
@@ -61,7 +61,7 @@ func (r *groupRig) queue(ctx context.Context, owner memory.Owner, calls ...func(
 	for i, do := range calls {
 		results[i] = make(chan error, 1)
 		queued := waiting()
-		go func() { results[i] <- r.write(ctx, owner, do) }()
+		go func() { results[i] <- do() }()
 		for waiting() == queued {
 			runtime.Gosched() // the call is on its way
 		}
@@ -76,11 +76,16 @@ func (r *groupRig) queue(ctx context.Context, owner memory.Owner, calls ...func(
 }
 
 // add adds a fact and keeps the receipt.
-func add(owner memory.Owner, name string, receipt *memory.Receipt) func(*tx) error {
-	return func(t *tx) (err error) {
-		*receipt, err = t.apply(owner, memtest.Run(name), []memory.Change{memtest.Add(memtest.Fact(owner, name))})
+func (r *groupRig) add(ctx context.Context, name string, receipt *memory.Receipt) func() error {
+	return func() (err error) {
+		*receipt, err = r.Apply(ctx, memtest.Ana, memtest.Run(name), memtest.Add(memtest.Fact(memtest.Ana, name)))
 		return err
 	}
+}
+
+// do is a call that runs in the owner's transaction.
+func (r *groupRig) do(with func(*tx) error) func() error {
+	return func() error { return r.write(r.t.Context(), memtest.Ana, with) }
 }
 
 func TestPostgresWaitingWritesShareACommit(t *testing.T) {
@@ -91,49 +96,41 @@ func TestPostgresWaitingWritesShareACommit(t *testing.T) {
 		tooLong += random.New()
 	}
 	for why, c := range map[string]struct {
-		bad     func(receipt *memory.Receipt) func(*tx) error
+		bad     func(*tx) error
 		want    error
 		commits int64
 	}{
-		"refused before it wrote": {func(r *memory.Receipt) func(*tx) error {
-			return func(tx *tx) error {
-				if err := add(memtest.Ana, "first", r)(tx); err != nil || !r.Again {
-					return fmt.Errorf("got %+v, %w", *r, err)
-				}
-				return memory.Errorf(memory.Conflict, "refused")
+		"refused before it wrote": {func(tx *tx) error {
+			if _, err := tx.apply(memtest.Ana, memtest.Run("first"), nil); err != nil {
+				return err
 			}
+			return memory.Errorf(memory.Conflict, "refused")
 		}, memory.Conflict, 1},
-		"refused with all it wrote waiting": {func(*memory.Receipt) func(*tx) error {
-			return func(tx *tx) error {
-				if err := tx.exec(`UPDATE owners SET version = version + 7 WHERE owner = ?`, memtest.Ana); err != nil {
-					return err
-				}
-				return memory.Errorf(memory.Conflict, "refused")
+		"refused with all it wrote waiting": {func(tx *tx) error {
+			if err := tx.exec(`UPDATE owners SET version = version + 7 WHERE owner = ?`, memtest.Ana); err != nil {
+				return err
 			}
+			return memory.Errorf(memory.Conflict, "refused")
 		}, memory.Conflict, 1},
-		"refused after it wrote": {func(r *memory.Receipt) func(*tx) error {
-			return func(tx *tx) error {
-				if err := add(memtest.Ana, "refused", r)(tx); err != nil {
-					return err
-				}
-				return errors.Join(tx.row(`SELECT 1`, nil, new(int)), refusal)
+		"refused after it wrote": {func(tx *tx) error {
+			if _, err := tx.apply(memtest.Ana, memtest.Run("refused"), []memory.Change{memtest.Add(memtest.Fact(memtest.Ana, "refused"))}); err != nil {
+				return err
 			}
+			return errors.Join(tx.row(`SELECT 1`, nil, new(int)), refusal)
 		}, refusal, 2},
-		"refused by the server, at the end": {func(*memory.Receipt) func(*tx) error {
-			return func(tx *tx) error {
-				return tx.exec(`INSERT INTO jobs (owner, id, kind, conversation, turns, state, attempts, run_at, created_at, error, token, lease_until)
+		"refused by the server, at the end": {func(tx *tx) error {
+			return tx.exec(`INSERT INTO jobs (owner, id, kind, conversation, turns, state, attempts, run_at, created_at, error, token, lease_until)
 					VALUES (?, ?, 'learn', '', '', 'queued', 0, 0, 0, '', '', 0)`, memtest.Ana, tooLong)
-			}
 		}, memory.TooLarge, 2},
 	} {
 		t.Run(why, func(t *testing.T) {
 			r := newGroupRig(t, pgtest.Schema(t))
-			var first, second, bad, last memory.Receipt
-			if err := r.write(t.Context(), memtest.Ana, add(memtest.Ana, "first", &first)); err != nil {
+			var first, second, last memory.Receipt
+			if err := r.add(t.Context(), "first", &first)(); err != nil {
 				t.Fatal(err)
 			}
 			release := r.hold(memtest.Ana)
-			outcomes := r.queue(t.Context(), memtest.Ana, add(memtest.Ana, "second", &second), c.bad(&bad), add(memtest.Ana, "last", &last))
+			outcomes := r.queue(memtest.Ana, r.add(t.Context(), "second", &second), r.do(c.bad), r.add(t.Context(), "last", &last))
 			before := r.commits.Load()
 			release()
 			if errs := outcomes(); errs[0] != nil || !errors.Is(errs[1], c.want) || errs[2] != nil {
@@ -159,8 +156,8 @@ func TestPostgresCallerLeavesTheQueue(t *testing.T) {
 	release := r.hold(memtest.Ana)
 	ctx, cancel := context.WithCancel(t.Context())
 	var left, stayed memory.Receipt
-	gone := r.queue(ctx, memtest.Ana, add(memtest.Ana, "left", &left))
-	stays := r.queue(t.Context(), memtest.Ana, add(memtest.Ana, "stayed", &stayed))
+	gone := r.queue(memtest.Ana, r.add(ctx, "left", &left))
+	stays := r.queue(memtest.Ana, r.add(t.Context(), "stayed", &stayed))
 	cancel()
 	if err := gone()[0]; !errors.Is(err, context.Canceled) { // while the row is still held
 		t.Errorf("cancelled while waiting: got %v, want %v", err, context.Canceled)
@@ -181,7 +178,7 @@ func TestPostgresCallerLeavesTheQueue(t *testing.T) {
 	}
 	ctx, cancel = context.WithCancel(t.Context())
 	result := make(chan error, 1)
-	go func() { result <- r.write(ctx, memtest.Ana, add(memtest.Ana, "left", &left)) }()
+	go func() { result <- r.add(ctx, "left", &left)() }()
 	cancel()
 	if err := <-result; !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled while another server holds the row: got %v, want %v", err, context.Canceled)
@@ -189,7 +186,7 @@ func TestPostgresCallerLeavesTheQueue(t *testing.T) {
 	if err := other.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.write(t.Context(), memtest.Ana, add(memtest.Ana, "next", &stayed)); err != nil || stayed.Version != 2 {
+	if err := r.add(t.Context(), "next", &stayed)(); err != nil || stayed.Version != 2 {
 		t.Errorf("the next: got %+v, %v", stayed, err)
 	}
 }
@@ -220,19 +217,17 @@ func TestPostgresGroupLosesTheAnswer(t *testing.T) {
 			release := r.hold(memtest.Ana)
 			const writes = 5
 			var receipts [writes]memory.Receipt
-			var calls []func(*tx) error
-			for i := range writes {
-				calls = append(calls, add(memtest.Ana, fmt.Sprint("fact ", i), &receipts[i]))
-			}
 			var once sync.Once
-			write := calls[0]
-			calls[0] = func(t *tx) error {
+			calls := []func() error{r.do(func(*tx) error {
 				once.Do(func() { way.armed.Store(true) })
-				return write(t)
+				return nil
+			})}
+			for i := range writes {
+				calls = append(calls, r.add(t.Context(), fmt.Sprint("fact ", i), &receipts[i]))
 			}
-			outcomes := r.queue(t.Context(), memtest.Ana, calls...)
+			outcomes := r.queue(memtest.Ana, calls...)
 			release()
-			for i, err := range outcomes() {
+			for i, err := range outcomes()[1:] {
 				if err != nil || receipts[i].Again || receipts[i].Version != int64(i+1) {
 					t.Errorf("write %d: got %+v, %v; want the first receipt", i, receipts[i], err)
 				}
@@ -244,5 +239,69 @@ func TestPostgresGroupLosesTheAnswer(t *testing.T) {
 				t.Errorf("got %+v, %v; want each once", counts, err)
 			}
 		})
+	}
+}
+
+// TestPostgresWritesOfAGroupSeeEachOther lets calls that share a transaction be about the
+// same: what they asked before the first of them wrote does not hold for the next.
+func TestPostgresWritesOfAGroupSeeEachOther(t *testing.T) {
+	r := newGroupRig(t, pgtest.Schema(t))
+	old := memtest.Fact(memtest.Ana, "old")
+	first, err := r.Apply(t.Context(), memtest.Ana, memtest.Run("first"), memtest.Add(old))
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply := func(run string, changes ...memory.Change) func() (memory.Receipt, error) {
+		return func() (memory.Receipt, error) { return r.Apply(t.Context(), memtest.Ana, memtest.Run(run), changes...) }
+	}
+	say := func(place int) func() (memory.Receipt, error) {
+		return func() (memory.Receipt, error) {
+			return r.Append(t.Context(), memtest.Ana, memtest.Batch(memtest.Ana, "talk", place, "one", "two"))
+		}
+	}
+	update := func(category string) memory.Change {
+		next := old
+		next.Category = category
+		return memory.Change{Action: memory.ActionUpdate, After: memory.Image{Fact: &next}, Base: first.Version}
+	}
+	gone := old
+	gone.Status = memory.Retired
+	twin, again := memtest.Fact(memtest.Ana, "old"), memtest.Fact(memtest.Ana, "new")
+	twin.ID, again.ID = "twin", "again"
+	calls := []struct {
+		do      func() (memory.Receipt, error)
+		version int64
+		again   bool
+		fails   error
+	}{
+		{apply("new", memtest.Add(memtest.Fact(memtest.Ana, "new"))), 2, false, nil},
+		{apply("new", memtest.Add(memtest.Fact(memtest.Ana, "new"))), 2, true, nil},
+		{apply("new again", memtest.Add(memtest.Fact(memtest.Ana, "new"))), 0, false, memory.Conflict},
+		{apply("the same", memtest.Add(again)), 0, false, memory.Duplicate},
+		{apply("update", update("food")), 3, false, nil},
+		{apply("late update", update("drink")), 0, false, memory.Conflict},
+		{say(0), 4, false, nil},
+		{say(0), 4, true, nil},
+		{say(1), 5, false, nil},
+		{apply("a duplicate", memtest.Add(twin)), 0, false, memory.Duplicate},
+		{apply("retire", memory.Change{Action: memory.ActionRetire, After: memory.Image{Fact: &gone}}), 6, false, nil},
+		{apply("in its place", memtest.Add(twin)), 7, false, nil},
+	}
+	receipts := make([]memory.Receipt, len(calls))
+	var waiting []func() error
+	for i, c := range calls {
+		waiting = append(waiting, func() (err error) { receipts[i], err = c.do(); return err })
+	}
+	release := r.hold(memtest.Ana)
+	outcomes := r.queue(memtest.Ana, waiting...)
+	before := r.commits.Load()
+	release()
+	for i, err := range outcomes() {
+		if c, got := calls[i], receipts[i]; !errors.Is(err, c.fails) || got.Version != c.version || got.Again != c.again {
+			t.Errorf("call %d: got %+v, %v; want version %d, again %v, %v", i, got, err, c.version, c.again, c.fails)
+		}
+	}
+	if got := r.commits.Load() - before; got != 2 {
+		t.Errorf("got %d commits, want one for all and that of who held them back", got)
 	}
 }

@@ -3,20 +3,14 @@ package sqlstore
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/loci-memory/loci/memory"
 )
 
 // load returns what stands where like has its target; the zero thing for nothing.
 func (w *write) load(like memory.Image) (thing, error) {
-	kind, key, _ := strings.Cut(like.Target(), ":")
-	query, scan := thingOf(w.owner, kind)
-	query, args := query+` = ?`, []any{w.owner, key}
-	if r := like.Relation; r != nil { // for the index
-		query, args = query+` AND from_fact = ? AND to_fact = ?`, append(args, r.From, r.To)
-	}
-	found, err := scan(row{w.tx, query, args})
+	q, scan := loadOf(w.owner, like)
+	found, err := scan(asked{w.tx, q})
 	if noRows(err) {
 		return thing{}, nil
 	}

@@ -20,7 +20,7 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 		return memory.Receipt{}, err
 	}
 	var receipt memory.Receipt
-	err := s.write(ctx, owner, func(t *tx) (err error) {
+	err := s.writeAsking(ctx, owner, func() []question { return askAppend(owner, b) }, func(t *tx) (err error) {
 		receipt, err = t.append(owner, b)
 		return err
 	})
@@ -31,6 +31,7 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 }
 
 func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
+	t.precise = true
 	marked := false
 	if b.Run != "" && (len(b.Marks) > 0 || len(b.Turns) == 0) {
 		var err error
@@ -84,8 +85,12 @@ func (t *tx) unchanged(owner memory.Owner, run string) (memory.Receipt, error) {
 // returns how many those were. If there are none it writes nothing.
 func (w *write) turns(c memory.Conversation, turns []memory.Turn) (fresh int, err error) {
 	messages := 0
+	there, err := w.there(w.owner, turns)
+	if err != nil {
+		return 0, fmt.Errorf("look for the turns: %w", err)
+	}
 	for _, t := range turns {
-		written, err := w.turn(t)
+		written, err := w.turn(t, there)
 		if err != nil {
 			return 0, err
 		}
@@ -103,17 +108,26 @@ func (w *write) turns(c memory.Conversation, turns []memory.Turn) (fresh int, er
 	return fresh, w.converse(c, messages)
 }
 
-// turn writes a turn and reports whether it was not there yet.
-func (w *write) turn(t memory.Turn) (bool, error) {
+// turn writes a turn and reports whether it was not there yet, which there says of all
+// unless it is nil.
+func (w *write) turn(t memory.Turn, there map[string]bool) (bool, error) {
 	t.CreatedAt, t.LearnedAt = memory.Time(t.CreatedAt), memory.Time(t.LearnedAt)
 	t.RecordedAt, t.Version = w.at, w.version
-	n, err := w.count(`INSERT INTO turns (owner, `+turnColumns+`)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (owner, id) DO NOTHING`, turnValues(&t)...)
+	const insert = `INSERT INTO turns (owner, ` + turnColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	n, err := int64(0), error(nil)
+	switch {
+	case there == nil:
+		n, err = w.count(insert+` ON CONFLICT (owner, id) DO NOTHING`, turnValues(&t)...)
+	case !there[t.ID]:
+		n, there[t.ID] = 1, true
+		err = w.exec(insert, turnValues(&t)...)
+	}
 	if err != nil {
 		return false, fmt.Errorf("write turn %s: %w", t.ID, err)
 	}
 	if n > 0 {
 		w.wrote[t.ID] = true
+		w.stale("turn:" + t.ID)
 		w.leaves(`SELECT version FROM turns WHERE owner = ? AND id = ? AND version = ? AND recorded_at = ?`, w.owner, t.ID, t.Version, micros(t.RecordedAt))
 		if t.Status == memory.Retired {
 			if err := w.bury(w.owner, t.ID, t.Role, t.Content); err != nil {

@@ -51,7 +51,7 @@ func (p *server) scrub(context.Context) error { return nil }
 
 func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
 	if owner != "" {
-		return p.together(ctx, owner, do)
+		return p.together(ctx, owner, nil, do)
 	}
 	_, err := p.hold(ctx, owner, patient, do)
 	return err
@@ -117,6 +117,7 @@ type attempt struct {
 	*server
 	owner memory.Owner
 	how   taking
+	asks  []*call // whose questions are asked on the way
 
 	id         string    // of the transaction, as the server has it
 	witness    statement // of what it did
@@ -213,6 +214,11 @@ func (a *attempt) queueLock(b *pgx.Batch) {
 		return
 	}
 	b.Queue(lockOwner+string(a.how), string(a.owner))
+	for _, c := range a.asks {
+		for _, q := range c.asks {
+			b.Queue(a.into.text(q.text), a.into.values(q.args)...)
+		}
+	}
 }
 
 // lock sends the batch, whose second statement takes the row, and reports whether it
@@ -233,6 +239,16 @@ func (a *attempt) lock(ctx context.Context, c *pgx.Conn, b *pgx.Batch, t *tx) (f
 		return false, err
 	}
 	a.held = true
+	for _, c := range a.asks {
+		c.ahead = c.ahead[:0]
+		for _, q := range c.asks {
+			answer, err := readAnswer(q, sent)
+			if err != nil {
+				return false, err
+			}
+			c.ahead = append(c.ahead, answer)
+		}
+	}
 	at := fromMicros(now)
 	t.now = a.clock(&at)
 	if h.clock = fromMicros(clock); a.owner != "" {

@@ -14,20 +14,24 @@ type tx struct {
 	session *session
 	now     func() (time.Time, error) // the store's clock
 
-	later   []statement  // that a server is still to be told of
-	others  int          // how many of them others left who are in the same transaction
-	told    bool         // the server was asked or told something
-	writes  bool         // and that was no question alone
-	locked  *head        // of the owner that the transaction is for; nil: see the database
-	witness statement    // finds a row if this transaction was committed; without one, see its number
-	headOf  memory.Owner // who was written for; "" for nobody
-	head    int64        // the version since
-	changed []string     // ids of memories that were written
-	queued  []func(*due) // what was done to the queue
-	queues  bool         // whether a job was added to it
-	raised  bool         // whether the version is another than before
-	said    []said       // turns that were added
-	only    bool         // and nothing else was written that recall may see
+	later   []statement     // that a server is still to be told of
+	others  int             // how many of them others left who are in the same transaction
+	told    bool            // the server was asked or told something
+	writes  bool            // and that was no question alone
+	ahead   []answer        // that a server gave already
+	touched map[string]bool // what those answers may say no more: see [tx.stale]
+	blurred bool            // they may all do so
+	precise bool            // the call tells of all that it writes to
+	locked  *head           // of the owner that the transaction is for; nil: see the database
+	witness statement       // finds a row if this transaction was committed; without one, see its number
+	headOf  memory.Owner    // who was written for; "" for nobody
+	head    int64           // the version since
+	changed []string        // ids of memories that were written
+	queued  []func(*due)    // what was done to the queue
+	queues  bool            // whether a job was added to it
+	raised  bool            // whether the version is another than before
+	said    []said          // turns that were added
+	only    bool            // and nothing else was written that recall may see
 }
 
 // head is an owner's version and the time of the last write.

@@ -52,6 +52,7 @@ func (w *write) touch(id string) (bool, error) {
 		}
 		if n > 0 {
 			w.wrote[id] = true
+			w.stale("turn:"+id, "fact:"+id, "link:"+id, "summary:"+id)
 			return true, nil
 		}
 	}

@@ -47,11 +47,15 @@ type writer struct {
 type call struct {
 	ctx   context.Context
 	do    func(*tx) error
-	alone bool        // in no transaction
-	until time.Time   // a server is tried so long
-	taken atomic.Bool // by the writer, or by its caller who gives it up
+	alone bool // in no transaction
 	err   error
 	done  chan struct{}
+
+	// What a server's group wants to know.
+	until time.Time   // how long it is tried
+	asks  []question  // what do will ask
+	ahead []answer    // to them
+	taken atomic.Bool // by the writer, or by its caller who gives it up
 }
 
 func startWriter(ctx context.Context, db *sql.DB, o Options, k *known) (*writer, error) {
