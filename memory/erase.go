@@ -5,8 +5,9 @@ import "context"
 // Eraser is a [Store] that can remove words for good. It stands apart, so that a
 // store around another claims it only if it removes what it keeps itself as well.
 type Eraser interface {
-	// Erase removes the words of an owner's facts, links, turns, summaries, contexts and
-	// conversations (their own, not those of their turns), in one transaction: what is
+	// Erase removes the words of an owner's facts, links, turns, summaries, contexts,
+	// conversations (their own, not those of their turns) and profile entries (which are
+	// named by their key, and keep it), in one transaction: what is
 	// left of each is as [Image.Erased] and [Turn.Erased] say, and retired. Ids that the owner does not have, and what was erased before, are left
 	// out; an id asked twice counts once. With them go
 	//
@@ -53,6 +54,10 @@ func (i Image) Erased() Image {
 		c := *i.Conversation
 		c.Title, c.Rules = "", ""
 		return Image{Conversation: &c}
+	case i.Profile != nil:
+		p := *i.Profile
+		p.Value, p.Tokens = "", 0
+		return Image{Profile: &p}
 	}
 	return i
 }

@@ -12,6 +12,8 @@ const (
 	JobSummarize JobKind = "summarize" // write a conversation's rolling summary
 	JobEmbed     JobKind = "embed"     // give vectors to memories that lack them
 	JobUpkeep    JobKind = "upkeep"    // take out of recall what expired, faded or is too much
+	JobShare     JobKind = "share"     // bring the links that others have to some facts up to date
+	JobErase     JobKind = "erase"     // remove what is left of an owner who was erased
 )
 
 // JobState is where a job stands.
@@ -36,7 +38,7 @@ type Job struct {
 	Owner        Owner     `json:"owner"`
 	Kind         JobKind   `json:"kind"`
 	Conversation string    `json:"conversation,omitempty"`
-	Turns        []string  `json:"turns,omitempty"` // what it is about
+	Turns        []string  `json:"turns,omitempty"` // what it is about; of a share job, facts
 	State        JobState  `json:"state"`
 	Attempts     int       `json:"attempts"` // failed ones
 	RunAt        time.Time `json:"run_at"`   // not before

@@ -17,8 +17,12 @@ import (
 // from, told by its place in the chat alone. A chat that is temporary by its id has
 // no such sequel, and leaves nothing at all.
 
-// stores reports whether the exchange leaves turns, with their words or without.
-func (x *Exchange) stores() bool { return !x.temporary() }
+// stores reports whether the exchange leaves turns, with their words or without: none
+// of a chat that is temporary, or of an owner who is closed.
+func (x *Exchange) stores() bool {
+	closed, _ := x.e.closed.is(x.in.Owner)
+	return !x.temporary() && !closed
+}
 
 // hides reports whether they are without words.
 func (x *Exchange) hides() bool { return !x.writes }

@@ -48,9 +48,10 @@ func (e *Engine) compares(scope memory.Scope) memory.Scope {
 }
 
 // comparable reports whether a statement of scope is compared with a memory, which scope
-// sees: while conversations are apart, none changes what others are shown.
+// sees: while conversations are apart, none changes what others are shown; and what
+// another user shares of themselves says nothing of this one.
 func (e *Engine) comparable(scope memory.Scope, m memory.Memory) bool {
-	return !e.apart() || m.Scope().Conversation == scope.Conversation
+	return !tellsOfHome(m) && (!e.apart() || m.Scope().Conversation == scope.Conversation)
 }
 
 // named returns the conversation that a chat names, "" if it is to be found by its

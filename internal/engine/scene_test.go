@@ -141,7 +141,7 @@ func newRig(t testing.TB, open func(testing.TB, func() time.Time) memory.Store) 
 
 // work does what is due, as the job runner would.
 func (r *rig) work(ctx context.Context) error {
-	handlers := map[memory.JobKind]jobs.Handler{memory.JobLearn: r.Learn, memory.JobUpkeep: r.Tidy, memory.JobRelearn: r.LearnAgain, memory.JobSummarize: r.Summarize}
+	handlers := map[memory.JobKind]jobs.Handler{memory.JobLearn: r.Learn, memory.JobUpkeep: r.Tidy, memory.JobRelearn: r.LearnAgain, memory.JobSummarize: r.Summarize, memory.JobShare: r.Spread, memory.JobErase: r.EraseLeft}
 	kinds := slices.Sorted(maps.Keys(handlers))
 	for {
 		job, err := r.Store.Claim(ctx, kinds, time.Minute)

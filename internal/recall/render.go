@@ -128,6 +128,9 @@ func line(m memory.Memory) string {
 		if !m.Fact.ObservedAt.IsZero() {
 			at = m.Fact.ObservedAt
 		}
+		if m.Link != nil { // whose "user" it speaks of
+			label = "shared by " + oneLine(m.Fact.Scope.Owner.Name()) + ": "
+		}
 	case m.Turn != nil:
 		label = oneLine(m.Turn.Name)
 		if label == "" {

@@ -45,10 +45,11 @@ func eraseRemovesWords(r *rig) {
 	fact.Provenance = memory.Provenance{Conversation: "c", Turns: []string{batch.Turns[0].ID}, Quote: &memory.Span{Turn: batch.Turns[0].ID, End: 4}}
 	summary := memtest.Summary(ana, "c", "marzipan")
 	link := memtest.Link(ana, memtest.Fact(team, "Team likes marzipan"))
+	entry := memtest.Profile(ana, "sweet", "marzipan")
 	r.append(ana, batch)
 	run := r.run()
 	run.Vectors = []memory.Vector{memtest.Vector(fact.ID, fact.Content), memtest.Vector(other.ID, other.Content)}
-	first := r.applyRun(ana, run, memtest.Add(fact), memtest.Change(memory.ActionAdd, summary), memtest.Change(memory.ActionLink, link))
+	first := r.applyRun(ana, run, memtest.Add(fact), memtest.Change(memory.ActionAdd, summary), memtest.Change(memory.ActionLink, link), memtest.Change(memory.ActionAdd, entry))
 	reworded := fact
 	reworded.Content, reworded.Hash = "Ana loves marzipan", memtest.Hash("Ana loves marzipan")
 	edited := memtest.Change(memory.ActionUpdate, reworded)
@@ -61,9 +62,10 @@ func eraseRemovesWords(r *rig) {
 
 	erasing := memory.Run{ID: "erase", Kind: "erase", Author: memtest.Person, Jobs: []memory.Job{memtest.Job(ana, memory.JobSummarize, "anew")}}
 	ids := []string{fact.ID, batch.Turns[0].ID, batch.Turns[1].ID, summary.ID, link.Fact.ID, fact.ID}
-	receipt := r.erase(ana, erasing, ids...)
-	if receipt.Changes != 5 || receipt.Version != before+1 || receipt.Again || r.version(ana) != before+1 {
-		r.Errorf("receipt %+v after version %d; want five changes and one version more", receipt, before)
+	erased := append(ids, entry.Key)
+	receipt := r.erase(ana, erasing, erased...)
+	if receipt.Changes != 6 || receipt.Version != before+1 || receipt.Again || r.version(ana) != before+1 {
+		r.Errorf("receipt %+v after version %d; want six changes and one version more", receipt, before)
 	}
 
 	wantFact, wantTurn := *memory.Image{Fact: &reworded}.Erased().Fact, batch.Turns[0].Erased()
@@ -96,7 +98,10 @@ func eraseRemovesWords(r *rig) {
 			r.Errorf("journalled %+v; want an erase by %v that retires", c, memtest.Person)
 		}
 	}
-	r.same("journalled in order", targets, []string{"fact:" + fact.ID, "turn:" + batch.Turns[0].ID, "turn:" + batch.Turns[1].ID, "summary:" + summary.ID, "link:" + link.Fact.ID})
+	r.same("journalled in order", targets, []string{"fact:" + fact.ID, "turn:" + batch.Turns[0].ID, "turn:" + batch.Turns[1].ID, "summary:" + summary.ID, "link:" + link.Fact.ID, "profile:sweet"})
+	if left, err := r.Profile(r.Context(), ana, memory.At{}); err != nil || len(left) != 0 {
+		r.Errorf("the profile: %+v, %v; want nothing in it", left, err)
+	}
 	for _, c := range r.changes(ana, memory.ChangeQuery{Run: run.ID}) {
 		if c.At != first.At || c.Author == (memory.Author{}) {
 			r.Errorf("%s is of %v by %v; want its time and its author to stay", c.ID, c.At, c.Author)

@@ -219,6 +219,8 @@ func words(image memory.Image) string {
 		return image.Context.Title + image.Context.Content
 	case image.Conversation != nil:
 		return image.Conversation.Title + image.Conversation.Rules
+	case image.Profile != nil:
+		return image.Profile.Value
 	}
 	return ""
 }

@@ -78,7 +78,7 @@ func (s *shelf) toErase(ids []string) []memory.Image {
 		if slices.Contains(ids[:i], id) {
 			continue
 		}
-		for _, target := range []string{"fact:" + id, "link:" + id, "turn:" + id, "summary:" + id, "context:" + id, "conversation:" + id} {
+		for _, target := range []string{"fact:" + id, "link:" + id, "turn:" + id, "summary:" + id, "context:" + id, "conversation:" + id, "profile:" + id} {
 			image := s.present(target)
 			if image.IsZero() || image.Target() != target {
 				continue
@@ -109,6 +109,8 @@ func (s *shelf) blank(before memory.Image) memory.Image {
 		after.Context.Status, after.Context.UpdatedAt = memory.Retired, s.at
 	case after.Conversation != nil:
 		after.Conversation.Status = memory.Retired
+	case after.Profile != nil:
+		after.Profile.Status, after.Profile.UpdatedAt = memory.Retired, s.at
 	case after.Turn != nil:
 		t := s.turns[after.Turn.ID]
 		s.untitle(t)

@@ -417,6 +417,10 @@ func (l *imageLine) mark() {
 		text := *l.Conversation
 		text.Rules = erasedWords
 		l.Conversation = &text
+	case l.Profile != nil:
+		text := *l.Profile
+		text.Value = erasedWords
+		l.Profile = &text
 	}
 }
 
@@ -453,6 +457,8 @@ func (t thing) erased() bool {
 		return t.context.Title+t.context.Content == "" && t.context.Status == memory.Retired
 	case t.conversation != nil:
 		return t.conversation.Title+t.conversation.Rules == "" && t.conversation.Status == memory.Retired
+	case t.profile != nil:
+		return t.profile.Value == "" && t.profile.Status == memory.Retired
 	}
 	return false
 }

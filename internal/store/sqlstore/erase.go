@@ -78,7 +78,7 @@ func (e *eraser) find(w *write, ids []string) ([]memory.Image, error) {
 		for _, like := range []memory.Image{
 			{Fact: &memory.Fact{ID: id}}, {Link: &memory.Link{Fact: memory.Fact{ID: id}}},
 			{Turn: &memory.TurnMark{ID: id}}, {Summary: &memory.Summary{ID: id}},
-			{Context: &memory.Context{ID: id}}, {Conversation: &memory.ConversationMark{ID: id}},
+			{Context: &memory.Context{ID: id}}, {Conversation: &memory.ConversationMark{ID: id}}, {Profile: &memory.ProfileEntry{Key: id}},
 		} {
 			found, err := w.load(like)
 			if err != nil {
@@ -112,6 +112,8 @@ func (w *write) words(i memory.Image) (string, error) {
 		return i.Context.Title + i.Context.Content, nil
 	case i.Conversation != nil:
 		return i.Conversation.Title + i.Conversation.Rules, nil
+	case i.Profile != nil:
+		return i.Profile.Value, nil
 	}
 	var said string
 	err := w.row(`SELECT content FROM turns WHERE owner = ? AND id = ?`, []any{w.owner, i.Turn.ID}, &said)
@@ -132,6 +134,8 @@ func (e *eraser) thing(run memory.Run, ordinal int, before memory.Image) error {
 		after.Context.Status, after.Context.UpdatedAt = memory.Retired, e.at
 	case after.Conversation != nil:
 		after.Conversation.Status = memory.Retired
+	case after.Profile != nil:
+		after.Profile.Status, after.Profile.UpdatedAt = memory.Retired, e.at
 	case after.Turn != nil:
 		after = memory.Image{Turn: &memory.TurnMark{ID: before.Turn.ID, Status: memory.Retired}}
 		if err := e.turn(after.Turn.ID); err != nil {

@@ -1,0 +1,351 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/memory"
+)
+
+// A fact lives in one home. To be shared with another owner is to have a [memory.Link]
+// there, with a copy of it. Whom a fact is shared with stands at home, in a profile
+// entry of Loci's own; what stands elsewhere follows from that and from the fact, by
+// [Engine.Spread], however often it runs. So a crash between the two owners' writes
+// leaves a job, and no link that nothing looks after.
+
+// bySharing is who makes, renews and ends links. What somebody else ended stays ended.
+var bySharing = memory.Author{Kind: memory.ByRule, Name: "share"}
+
+// sharedKeys begin the keys of the profile entries that say whom a fact is shared
+// with; its id follows. The value is a JSON list of owners.
+const sharedKeys = ownKeys + "share."
+
+// maxShared bounds whom a fact is shared with one by one: more are a pool.
+const maxShared = 100
+
+// Sharing is whom a fact is shared with, or no more.
+type Sharing struct {
+	To          string // "user/NAME", "pool/NAME" or "global"
+	End         bool   // no more
+	Admin       bool   // the caller may do anything; only then everybody is shared with
+	Idempotency string // the same key again changes nothing
+}
+
+// Share shows one of the owner's own facts to another owner of the namespace, or ends
+// that, and returns whom it is shared with then. The other may hide it and never change
+// it. Whether they exist is not said.
+//
+// [memory.NotFound] without such a fact, [memory.Forbidden] for a fact that is another's
+// itself and for everybody without Admin, [memory.Conflict] for a fact that is not
+// active, [memory.Invalid] for a target that there cannot be, and for words that would
+// steer the other's model.
+func (e *Engine) Share(ctx context.Context, owner memory.Owner, id string, s Sharing, author memory.Author) ([]memory.Owner, error) {
+	ctx = memory.ForWrite(ctx)
+	to, err := sharesWith(owner, s)
+	if err != nil {
+		return nil, err
+	}
+	f, err := e.fact(ctx, owner, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.End:
+	case wasErased(f):
+		return nil, errErased("fact:" + id)
+	case !f.Visible(e.now()):
+		return nil, memory.Errorf(memory.Conflict, "%s is %s; only what is active is shared", id, f.Status)
+	case learn.Instructs(f.Content):
+		return nil, memory.Errorf(memory.Invalid, "%s reads like an instruction to a model, which others are not given", id)
+	}
+	leave, err := e.deciding(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var with []memory.Owner
+	for try := 1; ; try++ {
+		if with, err = e.shareOnce(ctx, owner, id, to, s, author); err == nil || !errors.Is(err, memory.Conflict) || try == maxConflicts {
+			break
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	// The job does so too; whoever shared it wants to see it.
+	if err := e.spread(ctx, owner, id); err != nil {
+		e.Log.Warn("a shared fact is shown later: the job sees to it", "fact", id, "err", err)
+	}
+	return with, nil
+}
+
+// shareOnce writes whom a fact is shared with.
+func (e *Engine) shareOnce(ctx context.Context, owner memory.Owner, id string, to memory.Owner, s Sharing, author memory.Author) ([]memory.Owner, error) {
+	entry, err := e.entry(ctx, owner, sharedKeys+id)
+	fresh := errors.Is(err, memory.NotFound)
+	if err != nil && !fresh {
+		return nil, err
+	}
+	with := sharedIn(entry.Value)
+	if slices.Contains(with, to) != s.End {
+		return with, nil
+	}
+	reason := "shared with " + calledOwner(to)
+	if s.End {
+		with, reason = slices.DeleteFunc(with, func(o memory.Owner) bool { return o == to }), "no longer "+reason
+	} else if with = append(with, to); len(with) > maxShared {
+		return nil, memory.Errorf(memory.Invalid, "a fact is shared with %d others at most; share it with a pool", maxShared)
+	}
+	slices.Sort(with)
+	value, err := json.Marshal(with)
+	if err != nil {
+		return nil, err
+	}
+	next := memory.ProfileEntry{Owner: owner, Key: sharedKeys + id, Value: string(value), Status: memory.Active, UpdatedAt: e.now()}
+	change := memory.Change{Action: memory.ActionUpdate, After: memory.Image{Profile: &next}, Base: entry.Version, NewID: id, Reason: reason, Author: author}
+	run := memory.Run{ID: idFor(owner, s.Idempotency), Kind: "share", Author: author}
+	// A change of the fact that was read before this and is written after it brings no
+	// job of its own.
+	again := spreadJob(owner, run.ID+"-again", id)
+	again.RunAt = e.now().Add(spreadAgain)
+	run.Jobs = []memory.Job{again}
+	if fresh {
+		change.Action = memory.ActionAdd
+	}
+	_, err = e.Store.Apply(ctx, owner, run, change)
+	if fresh && errors.Is(err, memory.Conflict) { // it was there and was undone
+		change.Action = memory.ActionRestore
+		_, err = e.Store.Apply(ctx, owner, run, change)
+	}
+	return with, err
+}
+
+// SharedWith returns whom one of the owner's own facts is shared with.
+func (e *Engine) SharedWith(ctx context.Context, owner memory.Owner, id string) ([]memory.Owner, error) {
+	if _, err := e.fact(ctx, owner, id); err != nil {
+		return nil, err
+	}
+	entry, err := e.entry(ctx, owner, sharedKeys+id)
+	if err != nil && !errors.Is(err, memory.NotFound) {
+		return nil, err
+	}
+	return sharedIn(entry.Value), nil
+}
+
+// sharesWith returns whom a sharing means, if the owner may.
+func sharesWith(owner memory.Owner, s Sharing) (memory.Owner, error) {
+	kind, name, _ := strings.Cut(s.To, "/")
+	if len(name) > 256 || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		return "", memory.Errorf(memory.Invalid, "to: a name is at most 256 bytes of UTF-8 without control characters")
+	}
+	var to memory.Owner
+	switch {
+	case s.To == string(memory.GlobalKind):
+		to = memory.Global(owner.Namespace())
+		if !s.Admin {
+			return "", memory.Errorf(memory.Forbidden, "to: only whoever runs the server shares with everybody")
+		}
+	case kind == string(memory.UserKind):
+		to = memory.User(owner.Namespace(), name)
+	case kind == string(memory.PoolKind):
+		to = memory.Pool(owner.Namespace(), name)
+	}
+	switch {
+	case !to.Valid():
+		return "", memory.Errorf(memory.Invalid, "to: %q is none of user/NAME, pool/NAME and global", clip(s.To, 60))
+	case to == owner:
+		return "", memory.Errorf(memory.Invalid, "to: it is theirs already")
+	}
+	return to, nil
+}
+
+// sharedIn reads the value of a share entry. What is no owner is left out: the entry of
+// a vault can be edited.
+func sharedIn(value string) []memory.Owner {
+	var with []memory.Owner
+	if json.Unmarshal([]byte(value), &with) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(with, func(o memory.Owner) bool { return !o.Valid() })
+}
+
+// calledOwner is an owner as a person names it: "user/ben", "pool/team" or "global".
+func calledOwner(o memory.Owner) string {
+	if o.Kind() == memory.GlobalKind {
+		return string(memory.GlobalKind)
+	}
+	return string(o.Kind()) + "/" + o.Name()
+}
+
+// Spread is the handler of share jobs: links to the facts that a job names become what
+// they are to be.
+func (e *Engine) Spread(ctx context.Context, job memory.Job) (jobs.End, error) {
+	for _, id := range job.Turns {
+		if err := e.spread(ctx, job.Owner, id); err != nil {
+			return "", err
+		}
+	}
+	return jobs.Nothing, nil
+}
+
+// spread makes the links to one fact what they are to be, with each owner that it is or
+// ever was shared with.
+func (e *Engine) spread(ctx context.Context, home memory.Owner, id string) error {
+	ctx = memory.ForWrite(ctx)
+	with, ever, err := e.everShared(ctx, home, id)
+	if err != nil || len(ever) == 0 {
+		return err
+	}
+	found, err := e.Store.Get(ctx, home, id)
+	if err != nil {
+		return fmt.Errorf("read what is shared: %w", err)
+	}
+	if len(found) == 0 || found[0].Fact == nil || found[0].Link != nil {
+		return nil
+	}
+	var errs []error
+	for _, to := range ever {
+		if err := e.keepLink(ctx, to, *found[0].Fact, slices.Contains(with, to)); err != nil {
+			errs = append(errs, fmt.Errorf("the link to %s: %w", id, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// everShared returns whom a fact is shared with, and whom it ever was.
+func (e *Engine) everShared(ctx context.Context, home memory.Owner, id string) (with, ever []memory.Owner, err error) {
+	entry, err := e.entry(ctx, home, sharedKeys+id)
+	if err != nil && !errors.Is(err, memory.NotFound) {
+		return nil, nil, err
+	}
+	with = sharedIn(entry.Value)
+	ever = slices.Clone(with)
+	past, err := e.changes(ctx, home, memory.ChangeQuery{Target: "profile:" + sharedKeys + id})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read whom %s was shared with: %w", id, err)
+	}
+	for _, c := range past {
+		if c.After.Profile != nil {
+			ever = append(ever, sharedIn(c.After.Profile.Value)...)
+		}
+	}
+	slices.Sort(ever)
+	ever = slices.DeleteFunc(slices.Compact(ever), func(o memory.Owner) bool { return o == home || o.Namespace() != home.Namespace() })
+	return with, ever, nil
+}
+
+// keepLink makes the link to a fact with one owner what it is to be. An owner that was
+// erased has none.
+func (e *Engine) keepLink(ctx context.Context, to memory.Owner, f memory.Fact, shared bool) error {
+	if wasErased(f) {
+		return e.eraseLink(ctx, to, f.ID)
+	}
+	for try := 1; ; try++ {
+		err := e.keepLinkOnce(ctx, to, f, shared && f.Status == memory.Active)
+		switch {
+		case errors.Is(err, memory.Gone):
+			return nil
+		case !errors.Is(err, memory.Conflict) || try == maxConflicts:
+			return err
+		}
+	}
+}
+
+func (e *Engine) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fact, shown bool) error {
+	found, err := e.Store.Get(ctx, to, f.ID)
+	if err != nil {
+		return err
+	}
+	now := e.now()
+	link := memory.Link{Owner: to, Fact: copyOf(f), HomeVersion: f.Version, Status: memory.Active, CreatedAt: now}
+	c := memory.Change{Action: memory.ActionLink, After: memory.Image{Link: &link}, Reason: "shared by " + calledOwner(f.Scope.Owner), Author: bySharing}
+	if len(found) > 0 {
+		was := found[0].Link
+		if was == nil { // an id of their own
+			return nil
+		}
+		link.CreatedAt, c.Base = was.CreatedAt, was.Version
+		switch active := was.Status == memory.Active; {
+		case !active && !shown, active && shown && was.HomeVersion == f.Version:
+			return nil
+		case active && shown:
+			c.Action, c.Reason = memory.ActionUpdate, "changed at home"
+		case active:
+			link = *was
+			link.Status = memory.Retired
+			c.Action, c.Reason = memory.ActionUnlink, "no longer shared"
+		default:
+			ours, err := e.endedBySharing(ctx, to, f.ID)
+			if err != nil || !ours {
+				return err
+			}
+		}
+	} else if !shown {
+		return nil
+	}
+	run := memory.Run{ID: newID(), Kind: "share", Author: bySharing}
+	if link.Status == memory.Active && (len(found) == 0 || found[0].Fact.Content != f.Content || c.Action == memory.ActionLink) {
+		if run.Vectors, err = e.vectors(ctx, f.ID, f.Content); err != nil {
+			return err
+		}
+	}
+	_, err = e.Store.Apply(ctx, to, run, c)
+	return err
+}
+
+// endedBySharing reports whether a link that is not active was ended here, rather than
+// by those who see it.
+func (e *Engine) endedBySharing(ctx context.Context, to memory.Owner, id string) (bool, error) {
+	past, err := e.changes(ctx, to, memory.ChangeQuery{Target: "link:" + id})
+	if err != nil {
+		return false, fmt.Errorf("read who ended the link: %w", err)
+	}
+	for _, c := range past {
+		if c.Before.Status() == memory.Active && c.After.Status() != memory.Active {
+			return c.Author == bySharing, nil
+		}
+	}
+	return false, nil
+}
+
+// eraseLink removes the words of a copy.
+func (e *Engine) eraseLink(ctx context.Context, to memory.Owner, id string) error {
+	found, err := e.Store.Get(ctx, to, id)
+	if err != nil || len(found) == 0 || found[0].Link == nil {
+		return err
+	}
+	if found[0].Status() == memory.Retired && found[0].Content() == "" {
+		return nil
+	}
+	_, err = e.erase(ctx, to, newID(), found, bySharing)
+	return err
+}
+
+// copyOf is what others are shown of a fact: what it says and since when, nothing of
+// where it was said, of what belongs to the owner's own order, or of others. What it
+// says of the user it says of whose it is.
+func copyOf(f memory.Fact) memory.Fact {
+	out := memory.Fact{
+		ID: f.ID, Scope: memory.Scope{Owner: f.Scope.Owner}, Content: f.Content, Category: f.Category,
+		Subject: f.Subject, Attribute: f.Attribute, Confidence: f.Confidence, Status: f.Status, Source: f.Source, Trust: f.Trust,
+		ObservedAt: f.ObservedAt, ObservedSeq: f.ObservedSeq, ValidFrom: f.ValidFrom, ValidTo: f.ValidTo,
+		CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, ExpiresAt: f.ExpiresAt, Hash: f.Hash, Version: f.Version,
+	}
+	if f.Subject == "user" && f.Scope.Owner.Kind() == memory.UserKind {
+		out.Subject = f.Scope.Owner.Name()
+	}
+	return out
+}
+
+// tellsOfHome reports whether a memory is another user's fact about themselves: it says
+// nothing of whoever sees it, in whatever words.
+func tellsOfHome(m memory.Memory) bool {
+	return m.Link != nil && m.Fact.Scope.Owner.Kind() == memory.UserKind && m.Fact.Subject == m.Fact.Scope.Owner.Name()
+}

@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// gate is the store as the engine writes to it. What is written of a fact that is
+// shared brings with it, in the same transaction, the job that tells the others; a link
+// does not come back that its home no longer gives; and an owner that was erased is not
+// written to (see users.go).
+type gate struct {
+	memory.Store
+	e *Engine
+}
+
+// buryingGate is the gate of a store with [memory.Tombstones].
+type buryingGate struct {
+	gate
+	memory.Tombstones
+}
+
+// gated returns the store behind the gate.
+func (e *Engine) gated(store memory.Store) memory.Store {
+	g := gate{store, e}
+	if remote(e.Embedder) {
+		g.Store = embedLater(store)
+	}
+	if t, ok := store.(memory.Tombstones); ok {
+		return buryingGate{g, t}
+	}
+	return g
+}
+
+// Apply implements [memory.Facts].
+func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
+	if err := g.e.mayWrite(ctx, owner); err != nil {
+		return memory.Receipt{}, err
+	}
+	shared, err := g.e.sharedAmong(ctx, owner, changes)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	if len(shared) > 0 {
+		run.Jobs = append(slices.Clip(run.Jobs), spreadJob(owner, run.ID, shared...))
+	}
+	if run.Author != bySharing {
+		if changes, err = g.e.stillGiven(ctx, owner, changes); err != nil {
+			return memory.Receipt{}, err
+		}
+	}
+	receipt, err := g.Store.Apply(ctx, owner, run, changes...)
+	if err == nil && len(shared) > 0 {
+		g.e.Wake()
+	}
+	return receipt, err
+}
+
+// Append implements [memory.Log].
+func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
+	if err := g.e.mayWrite(ctx, owner); err != nil {
+		return memory.Receipt{}, err
+	}
+	return g.Store.Append(ctx, owner, b)
+}
+
+// Erase implements [memory.Eraser]. The words of a shared fact go from the others
+// first, so that whoever is told that they are gone is told the truth.
+func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
+	eraser, ok := g.Store.(memory.Eraser)
+	if !ok {
+		return memory.Receipt{}, memory.Errorf(memory.Unavailable, "what is kept in this store cannot be erased by Loci: forget it, and remove its words from the files yourself")
+	}
+	if ctx.Value(closing{}) != nil { // of all of the owner, the others' first
+		return eraser.Erase(ctx, owner, run, ids...)
+	}
+	var shared []string
+	for _, id := range ids {
+		_, ever, err := g.e.everShared(ctx, owner, id)
+		if err != nil {
+			return memory.Receipt{}, err
+		}
+		for _, to := range ever {
+			if err := g.e.eraseLink(ctx, to, id); err != nil {
+				return memory.Receipt{}, err
+			}
+		}
+		if len(ever) > 0 {
+			shared = append(shared, id)
+		}
+	}
+	if len(shared) > 0 { // one that was made meanwhile
+		run.Jobs = append(slices.Clip(run.Jobs), spreadJob(owner, run.ID, shared...))
+	}
+	return eraser.Erase(ctx, owner, run, ids...)
+}
+
+// Ping asks the store beneath.
+func (g gate) Ping(ctx context.Context) error { return ping(ctx, g.Store) }
+
+// SupersededBy asks the store beneath.
+func (g gate) SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error) {
+	return supersededBy(ctx, g.Store, owner, turns)
+}
+
+// spreadAgain is how long after a fact was shared its links are looked at once more.
+const spreadAgain = time.Minute
+
+// spreadJob brings the links to facts up to date after a run.
+func spreadJob(home memory.Owner, run string, facts ...string) memory.Job {
+	return memory.Job{ID: "share-" + run, Owner: home, Kind: memory.JobShare, Turns: facts}
+}
+
+// sharedAmong returns the ids of the shared facts that changes are about, and of those
+// whose sharing they change. What is new is not shared yet.
+func (e *Engine) sharedAmong(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]string, error) {
+	var about, out []string
+	for _, c := range changes {
+		switch {
+		case c.After.Fact != nil && c.Action != memory.ActionAdd:
+			about = append(about, c.After.Fact.ID)
+		case c.After.Profile != nil && strings.HasPrefix(c.After.Profile.Key, sharedKeys):
+			out = append(out, strings.TrimPrefix(c.After.Profile.Key, sharedKeys))
+		}
+	}
+	shared, err := e.sharedOf(ctx, owner, about)
+	return append(out, shared...), err
+}
+
+// sharedOf returns those of the facts that are shared, or were and are looked after.
+func (e *Engine) sharedOf(ctx context.Context, owner memory.Owner, facts []string) ([]string, error) {
+	if len(facts) == 0 {
+		return nil, nil
+	}
+	entries, err := e.Store.Profile(memory.ForWrite(ctx), owner, memory.At{})
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, entry := range entries {
+		if id, ok := strings.CutPrefix(entry.Key, sharedKeys); ok && slices.Contains(facts, id) {
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}
+
+// stillGiven returns changes of which none makes a link active that its home does not
+// give, and those that do with what home says now: an undo would bring back what was
+// given once.
+func (e *Engine) stillGiven(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]memory.Change, error) {
+	if !slices.ContainsFunc(changes, comesByLink) {
+		return changes, nil
+	}
+	changes = slices.Clone(changes)
+	for i, c := range changes {
+		if !comesByLink(c) {
+			continue
+		}
+		link := *c.After.Link
+		fact, given, err := e.asShared(ctx, owner, link.Fact)
+		if err != nil {
+			return nil, err
+		}
+		if given {
+			link.Fact, link.HomeVersion = copyOf(fact), fact.Version
+		} else {
+			link.Status = memory.Retired
+		}
+		changes[i].After = memory.Image{Link: &link}
+		if !given && c.Action == memory.ActionLink {
+			return nil, memory.Errorf(memory.Forbidden, "%s is not shared with %s", link.Fact.ID, calledOwner(owner))
+		}
+	}
+	return changes, nil
+}
+
+func comesByLink(c memory.Change) bool {
+	return c.After.Link != nil && c.After.Link.Status == memory.Active
+}
+
+// asShared returns a fact as it is at home, and whether it is shared with an owner.
+func (e *Engine) asShared(ctx context.Context, to memory.Owner, f memory.Fact) (memory.Fact, bool, error) {
+	home := f.Scope.Owner
+	with, _, err := e.everShared(ctx, home, f.ID)
+	if err != nil || !slices.Contains(with, to) {
+		return memory.Fact{}, false, err
+	}
+	found, err := e.Store.Get(ctx, home, f.ID)
+	if err != nil || len(found) == 0 || found[0].Fact == nil || found[0].Fact.Status != memory.Active {
+		return memory.Fact{}, false, err
+	}
+	return *found[0].Fact, true, nil
+}

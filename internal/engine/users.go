@@ -1,0 +1,263 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Erased is the receipt of an owner's erasure.
+type Erased struct {
+	Owner    memory.Owner
+	ClosedAt time.Time
+	Runs     []string       // that removed something now, in order; none when nothing was left
+	Count    map[string]int // of what they removed, by what it was: "fact", "turn", …
+	Links    int            // copies of the owner's facts that others had
+}
+
+const (
+	// eraseAtOnce is how much one transaction erases: after each one SQLite writes its
+	// file anew.
+	eraseAtOnce = 5000
+
+	// eraseRounds is how often what is left is looked for: what was under way when the
+	// owner was closed may still have come in.
+	eraseRounds = 3
+)
+
+// eraseAgain are when after an erasure what is left is looked for once more: after a
+// crash, and for what another server was about to write.
+var eraseAgain = []time.Duration{time.Minute, 15 * time.Minute}
+
+// EraseOwner removes all words of an owner for good, with the copies that others have
+// of the owner's facts, and closes the owner: chats and jobs that are under way write
+// nothing any more, and later chats go on without memory, until [Engine.OpenOwner].
+// Ids, times, keys of the profile and what models were paid stay. It is no error to do
+// it again; after one that failed it goes on where that stopped, and a job does so by
+// itself.
+func (e *Engine) EraseOwner(ctx context.Context, owner memory.Owner, author memory.Author) (Erased, error) {
+	ctx = memory.ForWrite(context.WithValue(ctx, closing{}, true))
+	if !owner.Valid() {
+		return Erased{}, memory.Errorf(memory.Invalid, "%q is no owner", owner)
+	}
+	if _, ok := e.Store.(memory.Eraser); !ok {
+		return Erased{}, memory.Errorf(memory.Unavailable, "what is kept in this store cannot be erased by Loci")
+	}
+	at, err := e.closeOwner(ctx, owner, author)
+	if err != nil {
+		return Erased{}, fmt.Errorf("close %s: %w", calledOwner(owner), err)
+	}
+	out := Erased{Owner: owner, ClosedAt: at, Count: map[string]int{}}
+	for range eraseRounds {
+		removed, err := e.empty(ctx, owner, author, &out)
+		if err != nil {
+			return out, err
+		}
+		if !removed {
+			break
+		}
+	}
+	return out, nil
+}
+
+// OpenOwner lets an owner that was erased begin anew, with nothing.
+func (e *Engine) OpenOwner(ctx context.Context, owner memory.Owner, author memory.Author) error {
+	ctx = memory.ForWrite(context.WithValue(ctx, closing{}, true))
+	if _, err := e.DropProfile(ctx, owner, closedKey, author); err != nil {
+		if errors.Is(err, memory.NotFound) {
+			return memory.Errorf(memory.Conflict, "%s is not closed", calledOwner(owner))
+		}
+		return err
+	}
+	err := e.Pause(ctx, owner, PauseNone, "", author)
+	e.closed.set(owner, false)
+	return err
+}
+
+// closeOwner marks an owner as closed, and chats as on hold for servers that have not
+// seen it yet, and queues the jobs that look for what is left.
+func (e *Engine) closeOwner(ctx context.Context, owner memory.Owner, author memory.Author) (time.Time, error) {
+	e.closed.set(owner, true)
+	now := e.now()
+	run := memory.Run{ID: newID(), Kind: "erase", Author: author}
+	for _, after := range eraseAgain {
+		run.Jobs = append(run.Jobs, memory.Job{ID: fmt.Sprintf("erase-%s-%s", run.ID, after), Owner: owner, Kind: memory.JobErase, RunAt: now.Add(after)})
+	}
+	if err := e.Pause(ctx, owner, PauseMemory, "", author); err != nil {
+		return time.Time{}, err
+	}
+	was, err := e.entry(ctx, owner, closedKey)
+	if err == nil {
+		at, parseErr := time.Parse(time.RFC3339Nano, was.Value)
+		if parseErr != nil {
+			at = was.UpdatedAt
+		}
+		_, err = e.Store.Apply(ctx, owner, run) // its jobs alone
+		return at, err
+	}
+	if !errors.Is(err, memory.NotFound) {
+		return time.Time{}, err
+	}
+	mark := memory.ProfileEntry{Owner: owner, Key: closedKey, Value: now.Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: now}
+	for _, action := range []memory.Action{memory.ActionAdd, memory.ActionRestore} {
+		_, err = e.Store.Apply(ctx, owner, run, memory.Change{Action: action, After: memory.Image{Profile: &mark}, Reason: "erased", Author: author})
+		if !errors.Is(err, memory.Conflict) { // there is none, or one of before
+			break
+		}
+	}
+	return now, err
+}
+
+// empty removes what there is of an owner, and reports whether there was anything.
+func (e *Engine) empty(ctx context.Context, owner memory.Owner, author memory.Author, out *Erased) (bool, error) {
+	left, given, err := e.worded(ctx, owner)
+	if err != nil {
+		return false, fmt.Errorf("find what is erased: %w", err)
+	}
+	for _, g := range given { // first: once the facts are gone nothing tells of them
+		for _, to := range g.to {
+			n, err := e.eraseCopy(ctx, to, g.fact)
+			if err != nil {
+				return false, fmt.Errorf("erase what %s was shown: %w", calledOwner(to), err)
+			}
+			out.Links += n
+		}
+	}
+	removed := false
+	for ids := range slices.Chunk(left, eraseAtOnce) {
+		run := memory.Run{ID: newID(), Kind: "erase", Author: author}
+		receipt, err := e.eraseIDs(ctx, owner, run, ids)
+		if err != nil {
+			return false, err
+		}
+		if receipt.Changes == 0 {
+			continue
+		}
+		removed = true
+		out.Runs = append(out.Runs, run.ID)
+		changes, err := e.changes(ctx, owner, memory.ChangeQuery{Run: run.ID})
+		if err != nil {
+			return false, fmt.Errorf("count what was erased: %w", err)
+		}
+		for _, c := range changes {
+			kind, _, _ := strings.Cut(c.After.Target(), ":")
+			out.Count[kind]++
+		}
+	}
+	return removed, nil
+}
+
+// given is whom a fact is or was shared with.
+type given struct {
+	fact string
+	to   []memory.Owner
+}
+
+// worded returns the ids of all that has words of an owner, whatever became of it, and
+// whom the owner's facts are shared with or ever were. Settings of Loci's own stay.
+func (e *Engine) worded(ctx context.Context, owner memory.Owner) (ids []string, shared []given, err error) {
+	have := map[string]bool{}
+	add := func(id string) {
+		if !have[id] {
+			have[id] = true
+			ids = append(ids, id)
+		}
+	}
+	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: everyStatus}
+	if err := e.everything(ctx, owner, q, func(m memory.Memory) {
+		if m.Content() != "" || m.Status() != memory.Retired {
+			add(m.ID())
+		}
+	}); err != nil {
+		return nil, nil, err
+	}
+	for q := (memory.ConversationQuery{Statuses: []memory.Status{memory.Active, memory.Retired}, Limit: 500}); ; {
+		page, err := e.Store.Conversations(ctx, owner, q)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, c := range page.Conversations {
+			add(c.ID)
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	// What else there was stands in the journal alone once it was taken away.
+	past, err := e.changes(ctx, owner, memory.ChangeQuery{})
+	if err != nil {
+		return nil, nil, err
+	}
+	shares := map[string]bool{}
+	for _, c := range past {
+		switch i := c.After; {
+		case i.Context != nil:
+			add(i.Context.ID)
+		case i.Conversation != nil:
+			add(i.Conversation.ID)
+		case i.Profile == nil:
+		case strings.HasPrefix(i.Profile.Key, sharedKeys):
+			shares[strings.TrimPrefix(i.Profile.Key, sharedKeys)] = true
+		case !strings.HasPrefix(i.Profile.Key, ownKeys):
+			add(i.Profile.Key)
+		}
+	}
+	for fact := range shares {
+		_, ever, err := e.everShared(ctx, owner, fact)
+		if err != nil {
+			return nil, nil, err
+		}
+		shared = append(shared, given{fact, ever})
+	}
+	return ids, shared, nil
+}
+
+// eraseCopy removes the words of a copy, and returns how many there were.
+func (e *Engine) eraseCopy(ctx context.Context, to memory.Owner, fact string) (int, error) {
+	found, err := e.Store.Get(ctx, to, fact)
+	if err != nil || len(found) == 0 || found[0].Link == nil || found[0].Status() == memory.Retired && found[0].Content() == "" {
+		return 0, err
+	}
+	return 1, e.eraseLink(ctx, to, fact)
+}
+
+// eraseIDs erases, in the store and in the index.
+func (e *Engine) eraseIDs(ctx context.Context, owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
+	e.passages.forget(owner)
+	eraser, ok := e.Store.(memory.Eraser)
+	if !ok {
+		return memory.Receipt{}, memory.Errorf(memory.Unavailable, "what is kept in this store cannot be erased by Loci")
+	}
+	receipt, err := eraser.Erase(ctx, owner, run, ids...)
+	if d, ok := e.Searcher.(interface{ Drop(memory.Owner) error }); ok {
+		err = errors.Join(err, d.Drop(owner))
+	}
+	if err != nil {
+		return memory.Receipt{}, fmt.Errorf("erase: %w", err)
+	}
+	return receipt, nil
+}
+
+// EraseLeft is the handler of erase jobs: of an owner that is still closed it removes
+// what is left.
+func (e *Engine) EraseLeft(ctx context.Context, job memory.Job) (jobs.End, error) {
+	ctx = memory.ForWrite(context.WithValue(ctx, closing{}, true))
+	if _, err := e.entry(ctx, job.Owner, closedKey); err != nil {
+		if errors.Is(err, memory.NotFound) { // opened again
+			return jobs.Nothing, nil
+		}
+		return "", err
+	}
+	e.closed.set(job.Owner, true)
+	out := Erased{Owner: job.Owner, Count: map[string]int{}}
+	if _, err := e.empty(ctx, job.Owner, memory.Author{Kind: memory.ByRule, Name: "erase"}, &out); err != nil {
+		return "", err
+	}
+	return jobs.Nothing, nil
+}
