@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -195,5 +196,130 @@ func TestModelsOfTheFolderOpen(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// embeddedBy returns the setting of the embedder in use.
+func (l *Loci) embeddedBy() string { return l.config.Embedder }
+
+func TestBackToTheEmbedderBefore(t *testing.T) {
+	ctx := context.Background()
+	data := t.TempDir()
+	start := func(embedder string) *Loci {
+		t.Helper()
+		config, err := LoadConfig(Sources{Flags: map[string]string{"data": data, "models_dir": tinyModels, "embedder": embedder, "recall.threshold": "0"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := Open(ctx, config, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	stop := func(l *Loci) {
+		t.Helper()
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	user := userOf("default")
+	l := start("lexical")
+	if _, err := l.Remember(ctx, "default", "User is allergic to peanuts"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := l.engine.Back(ctx, user); !errors.Is(err, memory.NotFound) {
+		t.Errorf("with one embedder: %v, want none to go back to", err)
+	}
+	stop(l)
+
+	l = start("local:mean")
+	if _, err := l.Remember(ctx, "default", "User likes tea"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		to, is, err := l.engine.Back(ctx, user)
+		if err != nil || to.From != "local:mean" || to.To != "lexical" || is.Memories != 2 || is.Lacking != 1 {
+			t.Errorf("back: %+v, %+v, %v; want from local:mean to lexical, of whose vectors one of 2 lacks", to, is, err)
+		}
+	}
+	if l.embeddedBy() != "local:mean" {
+		t.Errorf("before the next start: %s", l.embeddedBy())
+	}
+	stop(l)
+
+	l = start("local:mean")
+	if l.embeddedBy() != "lexical" {
+		t.Errorf("after the next start: %s, want lexical", l.embeddedBy())
+	}
+	if hits, err := l.Recall(ctx, "default", "what about peanuts?"); err != nil || len(hits) == 0 {
+		t.Errorf("%+v, %v; want the fact", hits, err)
+	}
+	stop(l)
+
+	l = start("local:cls") // another setting counts
+	if l.embeddedBy() != "local:cls" {
+		t.Errorf("after the setting has changed: %s, want what it says", l.embeddedBy())
+	}
+	if to, _, err := l.engine.Back(ctx, user); err != nil || to.To != "lexical" {
+		t.Errorf("back: %+v, %v; want to lexical, which was used last", to, err)
+	}
+	stop(l)
+	l = start("local:cls")
+	if to, _, err := l.engine.Back(ctx, user); err != nil || to.From != "lexical" || to.To != "local:cls" {
+		t.Errorf("back again: %+v, %v; want from lexical to local:cls", to, err)
+	}
+	stop(l)
+	l = start("local:cls")
+	if l.embeddedBy() != "local:cls" {
+		t.Errorf("back again: %s, want local:cls", l.embeddedBy())
+	}
+	models, err := l.engine.EarlierModels(ctx)
+	if err != nil || slices.Contains(models, l.engine.Embedder.Fingerprint()) || len(models) < 2 {
+		t.Errorf("earlier models: %q, %v; want lexical and mean, and not the one in use", models, err)
+	}
+	stop(l)
+}
+
+func TestThereIsNoWayBackToAModelThatIsAnother(t *testing.T) {
+	ctx := context.Background()
+	folder := t.TempDir()
+	if err := os.CopyFS(filepath.Join(folder, "m"), os.DirFS(filepath.Join(tinyModels, "mean"))); err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string]string{"data": t.TempDir(), "models_dir": folder, "embedder": "local:m"}
+	config, err := LoadConfig(Sources{Flags: settings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Open(ctx, config, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	settings["embedder"] = "lexical"
+	l, err = openModelled(t, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights := filepath.Join(folder, "m", "model.safetensors")
+	file, err := os.ReadFile(weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file[len(file)-300] ^= 1
+	if err := os.WriteFile(weights, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := l.engine.Back(ctx, userOf("default")); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "others") {
+		t.Errorf("to other weights: %v, want it refused", err)
+	}
+	if err := os.RemoveAll(filepath.Join(folder, "m")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := l.engine.Back(ctx, userOf("default")); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "there is no model m") {
+		t.Errorf("to a model that is gone: %v, want it refused", err)
 	}
 }

@@ -67,6 +67,11 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	if err != nil {
 		return nil, err
 	}
+	earlier, err := readEarlier(&config)
+	if err != nil {
+		return nil, err
+	}
+	l.config = config
 	models, err := openModels(config)
 	if err != nil {
 		return nil, err
@@ -84,6 +89,9 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		l.log.Info("memory is kept by a server", "store", config.Store, "about", s.About())
 	}
 	embedder := models.embedder
+	if err := earlier.opened(embedder); err != nil {
+		l.log.Warn("loci reembed --back will not know of this embedder", "err", err)
+	}
 	indexed, err := indexOptions(config, embedder, l.log)
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), models.Close())
@@ -99,6 +107,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, engineOptions(config))
+	l.engine.Knows(earlier)
 	l.closers = []func() error{func() error { l.engine.Close(); return nil }, l.index.Close, store.Close, models.Close}
 	if config.Learn.Model != "" {
 		learner, err := llm.New(learnerOptions(config))
