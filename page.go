@@ -1,15 +1,116 @@
 package loci
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/internal/front/proxy"
 	"github.com/loci-memory/loci/internal/front/web"
 	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/model/llm"
+	"github.com/loci-memory/loci/internal/model/responder"
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/memory"
 )
+
+// pageOptions are what the page shows of the server. wanted are the models that may
+// learn, and later says that which one does is not known yet.
+func (l *Loci) pageOptions(c Config, wanted []string, later bool, chat http.Handler) web.Options {
+	o := web.Options{
+		Key: c.APIKey, Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: shownSettings(c), Chat: chat,
+		Models: shownModels(c, wanted, later), Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, l.engine.Prompts),
+	}
+	if c.Learn.URL != "" || c.Upstream.URL != "" {
+		o.ListModels = func(ctx context.Context) ([]string, error) { return listModels(ctx, c) }
+	}
+	return o
+}
+
+// listModels asks the server that learns for its models, once.
+func listModels(ctx context.Context, c Config) ([]string, error) {
+	o := learnerOptions(c)
+	o.Patience = time.Millisecond // one attempt
+	server, err := llm.New(o)
+	if err != nil {
+		return nil, err
+	}
+	defer server.Close()
+	names, err := server.Models(ctx)
+	if err != nil {
+		return nil, memory.Errorf(memory.Unavailable, "%s lists no models: %w", UpstreamConfig{URL: o.BaseURL}.Shown(), err)
+	}
+	return names, nil
+}
+
+// ownPrompts returns the files in a user's folder that take the place of built-in
+// prompts, by name.
+func ownPrompts(dir string, set *prompt.Set) map[string]string {
+	out := map[string]string{}
+	for _, name := range prompt.Names() {
+		file := filepath.Join(dir, set.File(name))
+		if _, err := os.Stat(file); dir != "" && err == nil {
+			out[name] = file
+		}
+	}
+	return out
+}
+
+// shownModels says which models are in use, and why these.
+func shownModels(c Config, wanted []string, later bool) []web.Model {
+	return []web.Model{learnerShown(c, wanted, later), embedderShown(c), rerankerShown(c), answererShown(c)}
+}
+
+func learnerShown(c Config, wanted []string, later bool) web.Model {
+	m := web.Model{For: "Learns", Name: c.Learn.Model, Key: "learn.model"}
+	switch {
+	case later:
+		m.Name, m.Why = strings.Join(wanted, ", "), "The server did not answer at start: the first of these that it lists, once there is something to learn."
+	case c.Learn.Model == "" && len(wanted) > 0:
+		m.Name, m.Why = "the built-in rules", "The server lists none of those wanted: "+strings.Join(wanted, ", ")+"."
+	case c.Learn.Model == "":
+		m.Name, m.Why = "the built-in rules", "No model is named."
+	case len(c.Learn.Prefer) > 0:
+		m.Why = "The first that the server listed at start, of: " + strings.Join(wanted, ", ") + "."
+	default:
+		m.Why = "It is named."
+	}
+	if m.Name == "the built-in rules" && c.Learn.Rules == "off" {
+		m.Name = "nobody"
+	}
+	return m
+}
+
+func embedderShown(c Config) web.Model {
+	return web.Model{For: "Gives vectors", Name: c.Embedder, Key: "embedder", Why: kindOf(c.Embedder, "Words alone, without a model.")}
+}
+
+func rerankerShown(c Config) web.Model {
+	return web.Model{For: "Reads hits again", Name: c.Reranker, Key: "reranker", Why: kindOf(c.Reranker, "Hits stay as they were ranked.")}
+}
+
+// kindOf says where a model runs, or what it means that there is none.
+func kindOf(name, none string) string {
+	switch {
+	case strings.HasPrefix(name, localModel):
+		return "It runs in this process, from the folder of models."
+	case strings.HasPrefix(name, remoteModel):
+		return "A server is asked for it."
+	}
+	return none
+}
+
+func answererShown(c Config) web.Model {
+	if c.Upstream.URL == "" {
+		return web.Model{For: "Answers chats", Name: responder.Name, Key: "upstream.url", Why: "No server is named: memory answers by itself."}
+	}
+	return web.Model{For: "Answers chats", Name: "as each chat asks", Key: "upstream.url", Why: "At " + c.Upstream.Shown() + ", beside the built-in " + responder.Name + "."}
+}
 
 // shownSettings are the settings as the page shows them, in the order of Config's
 // fields: what each is and where that is from. Of a secret it only says that it is set.

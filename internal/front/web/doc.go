@@ -17,7 +17,8 @@
 //	/traces[/{id}]        what answers were given
 //	/playground           a chat, with what memory gave to each answer and learned of it
 //	/time                 memory as of a day, and what changed since
-//	/insights /jobs /settings
+//	/insights /jobs
+//	/settings[/prompts/{name}] how the server is set, why, and how that is changed
 //	/data[/export|/import] memory taken away and brought in; an import can be looked at before
 //	/erase /erased/{run}  what would be erased for good, and the receipt of what was
 //	/undo                 what an undo would take along

@@ -1,22 +1,58 @@
 package web
 
 import (
+	"context"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/httpx"
 )
+
+// Setting is a setting as the page shows it.
+type Setting struct {
+	Key, Value, From, Doc string
+}
+
+// Own reports whether somebody set it.
+func (s Setting) Own() bool { return s.From != "default" }
+
+// Model is a model in use, or what stands in for one.
+type Model struct {
+	For  string // what it does
+	Name string
+	Key  string // of the setting that names it
+	Why  string // it and no other
+}
 
 // settingsView is how the server is set, and what a user puts on hold.
 type settingsView struct {
-	Here   string
-	Pause  string
-	Health client.Health
-	Groups []group
+	Here    string
+	Pause   string
+	Health  client.Health
+	Groups  []group
+	Waits   []string // what waits for a person
+	Review  []Setting
+	Models  []Model
+	Lacks   []string // models that the profile names and that are not at hand
+	Ask     bool     // whether a server can be asked for its models
+	Listed  *modelList
+	Prompts []promptLine
+	Profile Setting
+	Sets    []Setting // what the profile set
 }
 
 func (settingsView) title() string { return "Settings" }
+
+// modelList is what a server says which models it has.
+type modelList struct {
+	Names []string
+	Wrong string
+}
 
 // group is the settings whose keys begin alike; "" for those of the server itself.
 type group struct {
@@ -25,9 +61,15 @@ type group struct {
 }
 
 func (p *Page) settings(r *http.Request, v visit) (any, error) {
-	view := settingsView{Here: here(r), Pause: string(p.engine.Paused(r.Context(), v.owner))}
+	view := settingsView{
+		Here: here(r), Pause: string(p.engine.Paused(r.Context(), v.owner)),
+		Models: p.Models, Lacks: p.Lacks, Ask: p.ListModels != nil, Prompts: p.promptLines(), Profile: p.setting("profile"),
+	}
 	if p.Health != nil {
 		view.Health = p.Health(r.Context())
+	}
+	if r.FormValue("models") != "" && p.ListModels != nil {
+		view.Listed = p.askModels(r.Context())
 	}
 	for _, s := range p.Settings {
 		name, _, dotted := strings.Cut(s.Key, ".")
@@ -39,8 +81,82 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 		}
 		last := &view.Groups[len(view.Groups)-1]
 		last.Settings = append(last.Settings, s)
+		if name == "review" {
+			view.Review = append(view.Review, s)
+		}
+		if strings.HasPrefix(s.From, "profile ") {
+			view.Sets = append(view.Sets, s)
+		}
 	}
+	view.Waits = waits(p.setting("review.confidence").Value, p.setting("review.categories").Value, p.setting("review.conflicts").Value)
 	return view, nil
+}
+
+// setting returns one by its key, the zero Setting if there is none.
+func (p *Page) setting(key string) Setting {
+	if i := slices.IndexFunc(p.Settings, func(s Setting) bool { return s.Key == key }); i >= 0 {
+		return p.Settings[i]
+	}
+	return Setting{}
+}
+
+// waits says in words what the settings of review let wait for a person.
+func waits(confidence, categories, conflicts string) (out []string) {
+	if least, err := strconv.ParseFloat(confidence, 64); err == nil && least > 0 {
+		out = append(out, "what is less sure than "+percent(least))
+	}
+	if categories != "" {
+		out = append(out, "anything of the categories "+categories)
+	}
+	if conflicts == "true" {
+		out = append(out, "what would take the place of something known")
+	}
+	return out
+}
+
+// listWait is how long a page waits for a server's list of models.
+const listWait = 3 * time.Second
+
+func (p *Page) askModels(ctx context.Context) *modelList {
+	ctx, cancel := context.WithTimeout(ctx, listWait)
+	defer cancel()
+	names, err := p.ListModels(ctx)
+	if err != nil {
+		return &modelList{Wrong: httpx.Tell(ctx, err).Detail}
+	}
+	slices.Sort(names)
+	return &modelList{Names: names}
+}
+
+// yamlOf writes settings of one group as they stand in loci.yaml.
+func yamlOf(settings []Setting) string {
+	var b strings.Builder
+	head := ""
+	for _, s := range settings {
+		group, key, dotted := strings.Cut(s.Key, ".")
+		if !dotted {
+			group, key = "", s.Key
+		}
+		if dotted && group != head {
+			b.WriteString(group + ":\n")
+		}
+		if head = group; dotted {
+			b.WriteString("  ")
+		}
+		b.WriteString(key + ": " + yamlValue(s) + "\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// yamlValue writes a value so that it is read back as it is.
+func yamlValue(s Setting) string {
+	if s.Key == "review.categories" {
+		return "[" + s.Value + "]"
+	}
+	if _, err := strconv.ParseFloat(s.Value, 64); err == nil || s.Value == "true" || s.Value == "false" {
+		return s.Value
+	}
+	return strconv.Quote(s.Value)
 }
 
 // pauses are what is said of each.

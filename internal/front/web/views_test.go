@@ -22,7 +22,7 @@ var views = map[string]string{
 	"/": "Nothing is remembered yet", "/review": "Nothing waits for you", "/conversations": "No conversations yet",
 	"/time": "Nothing has happened yet", "/insights": "Nothing is remembered yet", "/jobs": "All done", "/settings": "Pause memory",
 	"/playground": "Try your memory", "/playground?temporary=1": "Off the record", "/data": "Take it away", "/profile": "There is nothing yet",
-	"/contexts": "No documents yet", "/traces": "Nothing was asked",
+	"/contexts": "No documents yet", "/settings/prompts/extract": "As a model gets it", "/traces": "Nothing was asked",
 }
 
 func TestEveryViewIsThereWhenThereIsNothing(t *testing.T) {
@@ -137,7 +137,7 @@ func TestMemoryAsOfADayIsThatOfItsEnd(t *testing.T) {
 func TestWhatCannotBeShownSaysSo(t *testing.T) {
 	r := newRig(t, "")
 	for path, status := range map[string]int{
-		"/memories/none": http.StatusNotFound, "/conversations/none": http.StatusNotFound, "/contexts/none": http.StatusNotFound, "/traces/none": http.StatusNotFound,
+		"/memories/none": http.StatusNotFound, "/conversations/none": http.StatusNotFound, "/contexts/none": http.StatusNotFound, "/settings/prompts/none": http.StatusNotFound, "/traces/none": http.StatusNotFound,
 		"/?cursor=broken": http.StatusBadRequest, "/?as_of=yesterday": http.StatusBadRequest, "/undo": http.StatusBadRequest, "/undo?to=noon": http.StatusBadRequest,
 		"/undo?run=none": http.StatusNotFound, "/undo?change=none": http.StatusNotFound,
 	} {

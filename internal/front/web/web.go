@@ -15,18 +15,17 @@ import (
 
 // Options are what the page needs beside the engine.
 type Options struct {
-	Key       string                              // that [httpx.Guard] asks for; "": none
-	Recency   float64                             // weight of recency in a score, 0 to 1
-	Documents int                                 // tokens of attached contexts that a prompt has room for
-	Health    func(context.Context) client.Health // how the server is
-	Settings  []Setting
-	Chat      http.Handler   // of /v1, that the playground talks to as any client does; nil: there is none
-	Zone      *time.Location // of the days and times shown; nil: the server's
-}
-
-// Setting is a setting as the page shows it.
-type Setting struct {
-	Key, Value, From, Doc string
+	Key        string                              // that [httpx.Guard] asks for; "": none
+	Recency    float64                             // weight of recency in a score, 0 to 1
+	Documents  int                                 // tokens of attached contexts that a prompt has room for
+	Health     func(context.Context) client.Health // how the server is
+	Settings   []Setting
+	Models     []Model
+	Lacks      []string                                // models that the profile names and that are not at hand, each with what stands in
+	ListModels func(context.Context) ([]string, error) // of the server that learns; nil: there is none
+	Prompts    map[string]string                       // the files of a user's folder that take the place of built-in prompts, by name
+	Chat       http.Handler                            // of /v1, that the playground talks to as any client does; nil: there is none
+	Zone       *time.Location                          // of the days and times shown; nil: the server's
 }
 
 // Page serves the page.
@@ -83,6 +82,7 @@ func New(e *engine.Engine, opts Options) *Page {
 	p.act("POST /jobs/{id}", p.retry)
 	p.show("GET /settings", "settings", p.settings)
 	p.act("POST /settings", p.pause)
+	p.show("GET /settings/prompts/{name}", "prompt", p.prompt)
 	p.show("GET /undo", "undo", p.undoing)
 	p.act("POST /undo", p.undo)
 	p.mux.HandleFunc("GET /signin", p.askKey)

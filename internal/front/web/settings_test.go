@@ -1,0 +1,57 @@
+package web
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/memory"
+)
+
+func TestEachPromptIsFilledWithSampleValues(t *testing.T) {
+	r := newRig(t, "")
+	for _, name := range prompt.Names() {
+		sent, err := dryRun(prompt.Default(), name)
+		if err != nil || sent.Name != name || sent.User == "" {
+			t.Errorf("%s is filled as %q with %q, %v", name, sent.Name, sent.User, err)
+		}
+		sound(t, name, r.shows("/settings/prompts/"+name, "built in", sent.Hash, "loci prompts eject"))
+		r.shows("/settings", `href="/settings/prompts/`+name+`"`)
+	}
+	r.shows("/settings", "not asked: no model learns here")
+}
+
+func TestTheServerIsAskedForItsModelsOnlyWhenThatIsWanted(t *testing.T) {
+	r := newRig(t, "")
+	asked, wrong := 0, error(nil)
+	r.page.ListModels = func(context.Context) ([]string, error) { asked++; return []string{"wren", "parrot"}, wrong }
+	r.page.Models = []Model{{For: "Learns", Name: "wren", Key: "learn.model", Why: "It is named."}}
+	sound(t, "models", r.shows("/settings", "wren", "It is named.", "?models=list#models"))
+	if asked != 0 {
+		t.Error("the server is asked unasked")
+	}
+	sound(t, "models", r.shows("/settings?models=list", "parrot"))
+	wrong = memory.Errorf(memory.Unavailable, "nobody is there")
+	sound(t, "models", r.shows("/settings?models=list", "nobody is there"))
+}
+
+func TestLinesForTheFileAreThoseThatChangeASetting(t *testing.T) {
+	for want, settings := range map[string][]Setting{
+		"profile: \"default\"": {{Key: "profile", Value: "default"}},
+		"review:\n  confidence: 0.5\n  categories: [health, family]\n  conflicts: true": {
+			{Key: "review.confidence", Value: "0.5"}, {Key: "review.categories", Value: "health, family"}, {Key: "review.conflicts", Value: "true"},
+		},
+		"a:\n  b: 1\nc: \"x: y\"": {{Key: "a.b", Value: "1"}, {Key: "c", Value: "x: y"}},
+	} {
+		if got := yamlOf(settings); got != want {
+			t.Errorf("%v are written as\n%s\nwant\n%s", settings, got, want)
+		}
+	}
+	if got := strings.Join(waits("0", "", "false"), ";"); got != "" {
+		t.Errorf("with nothing set %q waits", got)
+	}
+	if got := strings.Join(waits("0.6", "health", "true"), "; "); got != "what is less sure than 60 %; anything of the categories health; what would take the place of something known" {
+		t.Errorf("%q waits", got)
+	}
+}
