@@ -148,7 +148,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	})
 	mux.Handle("GET /metrics", metrics.Handler())
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: queryModel(config), MaxText: config.Limits.Text}))
-	page := web.New(l.engine, web.Options{Key: config.APIKey, Recency: config.Recall.RecencyWeight, Documents: config.Recall.Contexts, Health: l.health, Settings: shownSettings(config), Chat: chat})
+	page := web.New(l.engine, l.pageOptions(config, wanted, later, chat))
 	mux.Handle("/v1/", chat)
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{Version: Version(), MaxBody: config.Limits.Body, Health: l.health, Doctor: l.Doctor, Elsewhere: describedElsewhere()})))
 	l.handler = page.SignedIn(httpx.Guard(httpx.Options{
