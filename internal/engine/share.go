@@ -97,7 +97,7 @@ func (e *Engine) shareOnce(ctx context.Context, owner memory.Owner, id string, t
 	if slices.Contains(with, to) != s.End {
 		return with, nil
 	}
-	reason := "shared with " + calledOwner(to)
+	reason := "shared with " + CalledOwner(to)
 	if s.End {
 		with, reason = slices.DeleteFunc(with, func(o memory.Owner) bool { return o == to }), "no longer "+reason
 	} else if with = append(with, to); len(with) > maxShared {
@@ -176,8 +176,8 @@ func sharedIn(value string) []memory.Owner {
 	return slices.DeleteFunc(with, func(o memory.Owner) bool { return !o.Valid() })
 }
 
-// calledOwner is an owner as a person names it: "user/ben", "pool/team" or "global".
-func calledOwner(o memory.Owner) string {
+// CalledOwner is an owner as a person names it: "user/ben", "pool/team" or "global".
+func CalledOwner(o memory.Owner) string {
 	if o.Kind() == memory.GlobalKind {
 		return string(memory.GlobalKind)
 	}
@@ -265,7 +265,7 @@ func (e *Engine) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 	}
 	now := e.now()
 	link := memory.Link{Owner: to, Fact: copyOf(f), HomeVersion: f.Version, Status: memory.Active, CreatedAt: now}
-	c := memory.Change{Action: memory.ActionLink, After: memory.Image{Link: &link}, Reason: "shared by " + calledOwner(f.Scope.Owner), Author: bySharing}
+	c := memory.Change{Action: memory.ActionLink, After: memory.Image{Link: &link}, Reason: "shared by " + CalledOwner(f.Scope.Owner), Author: bySharing}
 	if len(found) > 0 {
 		was := found[0].Link
 		if was == nil { // an id of their own

@@ -173,7 +173,7 @@ func (e *Engine) stillGiven(ctx context.Context, owner memory.Owner, changes []m
 		}
 		changes[i].After = memory.Image{Link: &link}
 		if !given && c.Action == memory.ActionLink {
-			return nil, memory.Errorf(memory.Forbidden, "%s is not shared with %s", link.Fact.ID, calledOwner(owner))
+			return nil, memory.Errorf(memory.Forbidden, "%s is not shared with %s", link.Fact.ID, CalledOwner(owner))
 		}
 	}
 	return changes, nil

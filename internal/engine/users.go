@@ -51,7 +51,7 @@ func (e *Engine) EraseOwner(ctx context.Context, owner memory.Owner, author memo
 	}
 	at, err := e.closeOwner(ctx, owner, author)
 	if err != nil {
-		return Erased{}, fmt.Errorf("close %s: %w", calledOwner(owner), err)
+		return Erased{}, fmt.Errorf("close %s: %w", CalledOwner(owner), err)
 	}
 	out := Erased{Owner: owner, ClosedAt: at, Count: map[string]int{}}
 	for range eraseRounds {
@@ -71,7 +71,7 @@ func (e *Engine) OpenOwner(ctx context.Context, owner memory.Owner, author memor
 	ctx = memory.ForWrite(context.WithValue(ctx, closing{}, true))
 	if _, err := e.DropProfile(ctx, owner, closedKey, author); err != nil {
 		if errors.Is(err, memory.NotFound) {
-			return memory.Errorf(memory.Conflict, "%s is not closed", calledOwner(owner))
+			return memory.Errorf(memory.Conflict, "%s is not closed", CalledOwner(owner))
 		}
 		return err
 	}
@@ -124,7 +124,7 @@ func (e *Engine) empty(ctx context.Context, owner memory.Owner, author memory.Au
 		for _, to := range g.to {
 			n, err := e.eraseCopy(ctx, to, g.fact)
 			if err != nil {
-				return false, fmt.Errorf("erase what %s was shown: %w", calledOwner(to), err)
+				return false, fmt.Errorf("erase what %s was shown: %w", CalledOwner(to), err)
 			}
 			out.Links += n
 		}

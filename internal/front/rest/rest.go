@@ -32,7 +32,12 @@ type Options struct {
 
 	Elsewhere []Elsewhere // what other doors answer, for the description alone
 
+	Upstream Upstream // answers chats; nil: the built-in model does
+	Model    string   // of the upstream, where a message names none; "": it has to
+
 	Doctor func(ctx context.Context, confirm bool) (client.Checkup, error) // what is wrong with it; nil: nobody looks
+
+	Held func() []string // what may still hold words after an erasure, in words; nil: nothing
 }
 
 // door carries the engine to the handlers.
@@ -79,6 +84,9 @@ func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
 	d.doctorOperations(add)
 	d.profileOperations(add)
 	d.chatOperations(add)
+	d.shareOperations(add)
+	d.userOperations(add)
+	d.talkOperations(add)
 	describe(api.OpenAPI(), opts.Elsewhere)
 	return api
 }

@@ -1,0 +1,61 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// ShareRequest is whom a fact is shared with.
+type ShareRequest struct {
+	To string `json:"to" maxLength:"300" doc:"user/NAME, pool/NAME, or global: everybody, which only whoever runs the server may."`
+}
+
+// Shared is whom a fact is shared with.
+type Shared struct {
+	ID   string   `json:"id"`
+	With []string `json:"with" doc:"user/NAME, pool/NAME or global, in order."`
+}
+
+// Erased is the receipt of a user's erasure.
+type Erased struct {
+	User     string         `json:"user"`
+	ClosedAt time.Time      `json:"closed_at" doc:"When it was closed: nothing is written since."`
+	Runs     []string       `json:"runs" doc:"The runs of the journal that removed something now."`
+	Removed  map[string]int `json:"removed" doc:"How many lost their words now, by kind: fact, turn, summary, link, context, conversation, profile."`
+	Links    int            `json:"links" doc:"Copies of the user's facts that others had, and lost."`
+	Held     []string       `json:"held" doc:"What may still hold words and is not reached."`
+}
+
+func sharePath(id string) string { return "/api/memory/" + url.PathEscape(id) + "/share" }
+
+// Share shows a fact to somebody else.
+func (c *Client) Share(ctx context.Context, id, to string) (out Shared, err error) {
+	_, err = c.do(ctx, http.MethodPost, sharePath(id), ShareRequest{To: to}, &out)
+	return out, err
+}
+
+// Unshare ends that.
+func (c *Client) Unshare(ctx context.Context, id, to string) (out Shared, err error) {
+	_, err = c.do(ctx, http.MethodDelete, sharePath(id)+"?to="+url.QueryEscape(to), nil, &out)
+	return out, err
+}
+
+// SharedWith returns whom a fact is shared with.
+func (c *Client) SharedWith(ctx context.Context, id string) (out Shared, err error) {
+	_, err = c.do(ctx, http.MethodGet, sharePath(id), nil, &out)
+	return out, err
+}
+
+// EraseUser removes all words of a user for good and closes the user.
+func (c *Client) EraseUser(ctx context.Context, user string) (out Erased, err error) {
+	_, err = c.do(ctx, http.MethodDelete, "/api/users/"+url.PathEscape(user), nil, &out)
+	return out, err
+}
+
+// OpenUser lets a user who was erased begin anew.
+func (c *Client) OpenUser(ctx context.Context, user string) error {
+	_, err := c.do(ctx, http.MethodPost, "/api/users/"+url.PathEscape(user)+"/open", nil, nil)
+	return err
+}

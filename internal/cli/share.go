@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/client"
+)
+
+func share(g *global) *cobra.Command {
+	var end bool
+	cmd := &cobra.Command{
+		Use:   "share ID [user/NAME|pool/NAME|global]",
+		Short: "Show a fact to somebody else, or see whom it is shown to",
+		Long: "The fact stays yours. The others see a copy that follows it, and may hide it (loci forget --id) but not change it: an edit, forgetting and erasing it\n" +
+			"reach them. Where it was said, its tags and its project are not shown. global is everybody, and only whoever runs the server may.",
+		Example: "  loci share 0199c5d2-… user/ben\n  loci share 0199c5d2-… user/ben --end\n  loci share 0199c5d2-…",
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				var with client.Shared
+				var err error
+				switch {
+				case len(args) == 1:
+					with, err = c.SharedWith(ctx, args[0])
+				case end:
+					with, err = c.Unshare(ctx, args[0], args[1])
+				default:
+					with, err = c.Share(ctx, args[0], args[1])
+				}
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), with, func(w io.Writer) { onSheet(w).shared(with) })
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&end, "end", false, "no longer")
+	return onMemory(g, cmd)
+}
+
+func (s sheet) shared(with client.Shared) {
+	if len(with.With) == 0 {
+		s.line("it is shared with nobody")
+		return
+	}
+	s.line("it is shared with %s", said(strings.Join(with.With, ", "), 2000))
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+func users(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "users",
+		Short: "Erase a user whole, or let one who was erased begin anew",
+	}
+	cmd.AddCommand(eraseUser(g), openUser(g))
+	return cmd
+}
+
+func eraseUser(g *global) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "erase NAME --yes",
+		Short: "Remove all words of a user for good, and close the user",
+		Long: "All that was said, learned, summed up, written down and attached goes, in the database, the index, the vault and the history, with the copies that\n" +
+			"others have of the user's facts. Ids and times stay; nothing brings the words back. Chats of the user go on without memory, until loci users open.",
+		Example: "  loci users erase ana --yes",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !yes {
+				return memory.Errorf(memory.Invalid, "this removes all of %s for good; add --yes to do it", args[0])
+			}
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				gone, err := c.EraseUser(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), gone, func(w io.Writer) { onSheet(w).erasedUser(gone) })
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it; it cannot be undone")
+	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
+	return cmd
+}
+
+func (s sheet) erasedUser(gone client.Erased) {
+	s.line("%s is erased and closed since %s", said(gone.User, 100), when(gone.ClosedAt))
+	for _, kind := range slices.Sorted(maps.Keys(gone.Removed)) {
+		s.line("  %-13s %d", kind, gone.Removed[kind])
+	}
+	if gone.Links > 0 {
+		s.line("  %-13s %d", "shown to others", gone.Links)
+	}
+	if len(gone.Removed) == 0 {
+		s.line("  nothing was left")
+	}
+	for _, h := range gone.Held {
+		s.line("not reached: %s", said(h, 300))
+	}
+}
+
+func openUser(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:     "open NAME",
+		Short:   "Let a user who was erased begin anew, with nothing",
+		Example: "  loci users open ana",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if err := c.OpenUser(ctx, args[0]); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), said(args[0], 100)+" is open")
+				return err
+			})
+		},
+	}
+}

@@ -1,0 +1,58 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+func (d *door) userOperations(a adder) {
+	operation(a, http.MethodDelete, "/api/users/{id}", "erase-user", "Remove all words of a user for good, and close the user", d.eraseUser)
+	operation(a, http.MethodPost, "/api/users/{id}/open", "open-user", "Let a user who was erased begin anew", d.openUser)
+}
+
+// ByUser names a user of the namespace.
+type ByUser struct {
+	ID string `path:"id" maxLength:"256" doc:"The user's name."`
+}
+
+// of returns whom a request means: whoever runs the server means anybody, a user
+// themselves.
+func (u ByUser) of(ctx context.Context) (memory.Owner, memory.Author, error) {
+	id := httpx.IdentityOf(ctx)
+	owner := memory.User(id.Namespace, u.ID)
+	switch {
+	case !owner.Valid():
+		return "", memory.Author{}, memory.Errorf(memory.Invalid, "whose memory? %q is no user's name", u.ID)
+	case id.Role != httpx.RoleAdmin && owner != id.Owner:
+		return "", memory.Author{}, memory.Errorf(memory.Forbidden, "others are erased and opened by whoever runs the server")
+	}
+	return owner, memory.Author{Kind: memory.ByPerson, Name: id.Owner.Name()}, nil
+}
+
+func (d *door) eraseUser(ctx context.Context, in *ByUser) (*body[client.Erased], error) {
+	owner, author, err := in.of(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e, err := d.engine.EraseOwner(ctx, owner, author)
+	if err != nil {
+		return nil, err
+	}
+	out := client.Erased{User: owner.Name(), ClosedAt: e.ClosedAt, Runs: append([]string{}, e.Runs...), Removed: e.Count, Links: e.Links, Held: []string{}}
+	if d.Held != nil {
+		out.Held = append(out.Held, d.Held()...)
+	}
+	return answer(out), nil
+}
+
+func (d *door) openUser(ctx context.Context, in *ByUser) (*struct{}, error) {
+	owner, author, err := in.of(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return nil, d.engine.OpenOwner(ctx, owner, author)
+}
