@@ -189,7 +189,7 @@ func (p *Page) takeFile(r *http.Request, v visit, view *dataView, part *multipar
 	b.Brought = out
 	for _, k := range []kindBrought{
 		{"fact", out.Added.Facts, out.There.Facts}, {"conversation", out.Added.Conversations, out.There.Conversations}, {"turn", out.Added.Turns, out.There.Turns},
-		{"summary", out.Added.Summaries, out.There.Summaries}, {"profile entry", out.Added.Profile, out.There.Profile}, {"relation", out.Added.Relations, out.There.Relations},
+		{"summary", out.Added.Summaries, out.There.Summaries}, {"profile entry", out.Added.Profile, out.There.Profile}, {"relation", out.Added.Relations, out.There.Relations}, {"context", out.Added.Contexts, out.There.Contexts},
 	} {
 		if k.Added+k.There > 0 {
 			b.Kinds = append(b.Kinds, k)

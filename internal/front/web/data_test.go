@@ -188,9 +188,9 @@ func TestJobsTellHowFarVectorsAre(t *testing.T) {
 	if body := r.shows("/jobs"); strings.Contains(body, "Vectors") {
 		t.Error("nothing lacks a vector, and the page speaks of them")
 	}
+	sound(t, "/jobs?vectors=1", r.shows("/jobs?vectors=1", "1 of 1 memory have one by"))
 	furnish(r)
-	if _, err := r.engine.Reembed(t.Context(), memtest.Ana, false, ""); err != nil {
-		t.Fatal(err)
-	}
-	r.shows("/jobs", "3 of 5 memories have one by", "the rest get theirs now", "<progress")
+	r.shows("/jobs?vectors=1", "3 of 5 memories have one by", "Give the rest theirs")
+	r.sent("/jobs", url.Values{"back": {"/jobs"}})
+	r.shows("/jobs", "3 of 5 memories have one by", "the rest get theirs now", "<progress", "2 memories get vectors now.")
 }

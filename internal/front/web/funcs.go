@@ -32,6 +32,7 @@ func (p *Page) funcs() template.FuncMap {
 		"under":   func(path, view string) bool { return strings.HasPrefix(path, view+"/") },
 		"column":  func(i int) float64 { return float64(i) * chartWidth / spentDays },
 		"under1":  func(x float64) float64 { return 1 - x },
+		"sharer":  sharer,
 		"yaml":    yamlOf,
 		"list":    func(s Setting) []Setting { return []Setting{s} },
 		"lead":    func(i, of int) int { return 5 + 17*i - 17*(of-1)/2 },

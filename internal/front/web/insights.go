@@ -22,6 +22,7 @@ type insightsView struct {
 	Authors     []amount
 	Again       int // times that something known was said once more, and not stored again
 	Replaced    int // facts that were out of date
+	Across      recurring
 	Rates       obs.Rates
 	Recall      latency
 	Spent       []spent
@@ -125,6 +126,7 @@ func (v *insightsView) fill(s *survey, today time.Time) {
 	for _, name := range most(authors, 3) {
 		v.Authors = append(v.Authors, amount{Name: cmp.Or(names[name], "others"), Count: authors[name]})
 	}
+	v.Across = s.across
 	v.Categories, v.Decisions, v.Authors = amounts(v.Categories), amounts(v.Decisions), amounts(v.Authors)
 }
 

@@ -14,7 +14,8 @@ import (
 type jobsView struct {
 	Here    string
 	Jobs    []client.Job
-	Vectors engine.Vectors // while a job gives them
+	Vectors engine.Vectors // while a job gives them, or where they were asked for
+	Counted bool           // they were
 }
 
 // Done is how many memories have a vector of the embedder.
@@ -34,7 +35,8 @@ func (p *Page) jobs(r *http.Request, v visit) (any, error) {
 	for _, j := range jobs {
 		view.Jobs = append(view.Jobs, client.ViewJob(j))
 	}
-	if slices.ContainsFunc(jobs, func(j memory.Job) bool { return j.Kind == memory.JobEmbed }) { // it looks at everything
+	view.Counted = r.FormValue("vectors") != ""
+	if view.Counted || slices.ContainsFunc(jobs, func(j memory.Job) bool { return j.Kind == memory.JobEmbed }) { // it looks at everything
 		view.Vectors, err = p.engine.Vectors(r.Context(), v.owner)
 	}
 	return view, err
@@ -47,4 +49,16 @@ func (p *Page) retry(r *http.Request, v visit) (done, error) {
 		return done{}, err
 	}
 	return done{Say: "It is tried again."}, p.engine.RetryJob(r.Context(), v.owner, id)
+}
+
+// embed queues the job that gives memories the vectors that they lack.
+func (p *Page) embed(r *http.Request, v visit) (done, error) {
+	is, err := p.engine.Reembed(r.Context(), v.owner, false, "")
+	if err != nil {
+		return done{}, err
+	}
+	if is.Lacking == 0 {
+		return done{Say: "No memory lacks a vector."}, nil
+	}
+	return done{Say: plural(is.Lacking, "memory") + " get vectors now."}, nil
 }

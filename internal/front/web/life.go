@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
@@ -21,6 +22,8 @@ type lifeView struct {
 	Next     string // cursor of older changes
 	Metadata string
 	Ties     *relationsView // nil for a fact of somebody else's
+	Shared   []string       // with whom: "user/ben", "pool/team" or "global"
+	Admin    bool           // it may be shared with everybody
 }
 
 func (v lifeView) title() string { return clip(60, v.Content) }
@@ -62,6 +65,14 @@ func (p *Page) life(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	if m.Link == nil {
+		with, err := p.engine.SharedWith(r.Context(), v.owner, id)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range with {
+			view.Shared = append(view.Shared, engine.CalledOwner(o))
+		}
+		view.Admin = httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin
 		if view.Ties, err = p.relations(r, v, *m.Fact); err != nil {
 			return nil, err
 		}

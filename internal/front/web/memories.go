@@ -27,18 +27,18 @@ const (
 
 // asking is what the list of memories is narrowed by.
 type asking struct {
-	Q, Kind, Status, Category, Tag, AsOf, Cursor, Edit string
+	Q, Kind, Status, Category, Tag, Project, AsOf, Cursor, Edit string
 }
 
 func askingOf(q url.Values) asking {
 	return asking{
 		Q: strings.TrimSpace(q.Get("q")), Kind: q.Get("kind"), Status: q.Get("status"), Category: q.Get("category"),
-		Tag: strings.TrimSpace(q.Get("tag")), AsOf: q.Get("as_of"), Cursor: q.Get("cursor"), Edit: q.Get("edit"),
+		Tag: strings.TrimSpace(q.Get("tag")), Project: q.Get("project"), AsOf: q.Get("as_of"), Cursor: q.Get("cursor"), Edit: q.Get("edit"),
 	}
 }
 
 // Narrow reports whether more than words narrows the list.
-func (a asking) Narrow() bool { return a.Kind+a.Status+a.Category+a.Tag+a.AsOf != "" }
+func (a asking) Narrow() bool { return a.Kind+a.Status+a.Category+a.Tag+a.Project+a.AsOf != "" }
 
 // Any reports whether anything narrows it.
 func (a asking) Any() bool { return a.Q != "" || a.Narrow() }
@@ -46,7 +46,7 @@ func (a asking) Any() bool { return a.Q != "" || a.Narrow() }
 // With returns the address of the list with one thing else.
 func (a asking) With(key, value string) string {
 	q := url.Values{}
-	for k, v := range map[string]string{"q": a.Q, "kind": a.Kind, "status": a.Status, "category": a.Category, "tag": a.Tag, "as_of": a.AsOf, "cursor": a.Cursor} {
+	for k, v := range map[string]string{"q": a.Q, "kind": a.Kind, "status": a.Status, "category": a.Category, "tag": a.Tag, "project": a.Project, "as_of": a.AsOf, "cursor": a.Cursor} {
 		if v != "" {
 			q.Set(k, v)
 		}
@@ -131,7 +131,7 @@ func (p *Page) memories(r *http.Request, v visit) (any, error) {
 	if a.Q != "" && (a.Status == "" || a.Status == string(memory.Active)) {
 		return p.search(r, v, view, at)
 	}
-	q := memory.Query{Category: a.Category, Tag: a.Tag, Text: a.Q, At: at, Limit: listed, Cursor: a.Cursor}
+	q := memory.Query{Category: a.Category, Tag: a.Tag, Project: a.Project, Text: a.Q, At: at, Limit: listed, Cursor: a.Cursor}
 	if a.Kind != "" {
 		q.Kinds = []memory.Kind{memory.Kind(a.Kind)}
 	}
@@ -169,7 +169,7 @@ func (p *Page) asOf(day string) (memory.At, error) {
 func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At) (any, error) {
 	a, most, recency := view.Asking, hits, p.Recency
 	q := engine.Question{
-		Scope: memory.Scope{Owner: v.owner}, Text: a.Q, TopK: &most, RecencyWeight: &recency,
+		Scope: memory.Scope{Owner: v.owner, Project: a.Project}, Text: a.Q, TopK: &most, RecencyWeight: &recency,
 		Category: a.Category, Tag: a.Tag, At: at, Door: "page",
 	}
 	if a.Kind != "" {

@@ -19,6 +19,7 @@ type survey struct {
 	version int64             // of the owner, when facts were counted
 	kinds   map[string]int    // active facts by category
 	facts   int               // active facts
+	across  recurring         // in several projects
 }
 
 // dayOf is what happened to facts on a day.
@@ -108,7 +109,7 @@ func (p *Page) countFacts(ctx context.Context, owner memory.Owner, s *survey) er
 	if err != nil || versions[0] == s.version {
 		return err
 	}
-	kinds, facts, q := map[string]int{}, 0, memory.Query{Limit: 500}
+	kinds, facts, projects, q := map[string]int{}, 0, newAcross(), memory.Query{Limit: 500}
 	for {
 		page, err := p.engine.List(ctx, owner, q)
 		if err != nil {
@@ -117,12 +118,13 @@ func (p *Page) countFacts(ctx context.Context, owner memory.Owner, s *survey) er
 		for _, m := range page.Memories {
 			kinds[m.Fact.Category]++
 			facts++
+			projects.add(*m.Fact)
 		}
 		if q.Cursor = page.Next; q.Cursor == "" {
 			break
 		}
 	}
-	s.kinds, s.facts, s.version = kinds, facts, versions[0]
+	s.kinds, s.facts, s.across, s.version = kinds, facts, projects.recurring(), versions[0]
 	return nil
 }
 

@@ -1,0 +1,113 @@
+package web
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// recurring is what is known in two projects or more.
+type recurring struct {
+	Projects []amount // facts of each
+	Said     []shared // the same words
+	Answers  []shared // the same question, such as where the user lives
+	Themes   []shared // categories and tags
+}
+
+// shared is one thing with what each project has of it.
+type shared struct {
+	Name, Link string
+	In         []place
+}
+
+// place is what a project has of something shared.
+type place struct {
+	Project string
+	Says    string // of answers
+	Link    string
+	Count   int
+}
+
+// mostShared is how many things of a kind are told, those of the most projects first.
+const mostShared = 12
+
+// across counts facts by project while they are walked.
+type across struct {
+	projects map[string]int
+	said     map[string]*shared // by hash
+	answers  map[string]*shared // by subject and attribute
+	themes   map[string]*shared // by address
+}
+
+func newAcross() *across {
+	return &across{projects: map[string]int{}, said: map[string]*shared{}, answers: map[string]*shared{}, themes: map[string]*shared{}}
+}
+
+// add counts a fact; those of no project recur nowhere.
+func (a *across) add(f memory.Fact) {
+	project := f.Scope.Project
+	if project == "" {
+		return
+	}
+	a.projects[project]++
+	at := "/memories/" + f.ID
+	note(a.said, f.Hash, f.Content, at, place{Project: project, Link: at})
+	if f.Subject != "" && f.Attribute != "" {
+		note(a.answers, f.Subject+"\x00"+f.Attribute, f.Subject+", "+f.Attribute, "", place{Project: project, Says: f.Content, Link: at})
+	}
+	if f.Category != "" {
+		link := asking{}.With("category", f.Category)
+		note(a.themes, link, f.Category, link, place{Project: project, Link: asking{Project: project}.With("category", f.Category)})
+	}
+	for _, tag := range f.Tags {
+		link := asking{}.With("tag", tag)
+		note(a.themes, link, "#"+tag, link, place{Project: project, Link: asking{Project: project}.With("tag", tag)})
+	}
+}
+
+func note(in map[string]*shared, key, name, link string, of place) {
+	one := in[key]
+	if one == nil {
+		one = &shared{Name: name, Link: link}
+		in[key] = one
+	}
+	if i := slices.IndexFunc(one.In, func(p place) bool { return p.Project == of.Project }); i >= 0 {
+		one.In[i].Count++ // of answers the newest stands, as facts come newest first
+		return
+	}
+	of.Count = 1
+	one.In = append(one.In, of)
+}
+
+// recurring returns what is in several projects. What is said in the same words is not
+// told once more as an answer.
+func (a *across) recurring() recurring {
+	out := recurring{Said: several(a.said, nil), Themes: several(a.themes, nil)}
+	out.Answers = several(a.answers, func(s *shared) bool {
+		return slices.ContainsFunc(s.In, func(p place) bool { return p.Says != s.In[0].Says })
+	})
+	for _, name := range most(a.projects, mostShared) {
+		out.Projects = append(out.Projects, amount{Name: name, Count: a.projects[name], Link: asking{}.With("project", name)})
+	}
+	out.Projects = amounts(out.Projects)
+	return out
+}
+
+// several returns those of two projects or more that are wanted; nil wants all.
+func several(in map[string]*shared, wanted func(*shared) bool) (out []shared) {
+	for _, key := range slices.Sorted(maps.Keys(in)) {
+		s := in[key]
+		if len(s.In) < 2 || wanted != nil && !wanted(s) {
+			continue
+		}
+		slices.SortFunc(s.In, func(a, b place) int {
+			return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Project, b.Project))
+		})
+		out = append(out, *s)
+	}
+	slices.SortStableFunc(out, func(a, b shared) int { return cmp.Compare(len(b.In), len(a.In)) })
+	return out[:min(len(out), mostShared)]
+}

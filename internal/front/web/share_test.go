@@ -1,0 +1,35 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestAFactIsSharedAndNoLonger(t *testing.T) {
+	r := newRig(t, "")
+	f := r.fact("The gate code is 4711")
+	at := "/memories/" + f.ID
+	r.shows(at, "It is yours alone.")
+	r.sent(at+"/share", url.Values{"do": {"share"}, "to": {"user"}, "name": {"ben"}, "back": {at}})
+	body := r.shows(at, "Shared with ben.", "No longer")
+	sound(t, at, body)
+	bens := func() string { return r.get("/", "X-Loci-User", "ben").Body.String() }
+	if !strings.Contains(bens(), "4711") {
+		t.Error("ben does not see what is shared")
+	}
+	if theirs := r.get(at, "X-Loci-User", "ben").Body.String(); !strings.Contains(theirs, "hidden from you alone") || strings.Contains(theirs, "Share it") {
+		t.Errorf("ben's page of it:\n%s", theirs)
+	}
+	r.sent(at+"/share", url.Values{"do": {"end"}, "to": {"user/ben"}, "back": {at}})
+	r.shows(at, "It is yours alone.", "No longer shared with ben.")
+	if strings.Contains(bens(), "4711") {
+		t.Error("ben sees what is no longer shared")
+	}
+	for _, bad := range []url.Values{{"do": {"share"}, "to": {"user"}}, {"do": {"give"}, "to": {"user/ben"}}, {"do": {"share"}, "to": {"user/ana"}}} {
+		if w := r.post(at+"/share", bad); w.Code != http.StatusBadRequest {
+			t.Errorf("POST %v: status %d", bad, w.Code)
+		}
+	}
+}
