@@ -11,7 +11,6 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/httpx"
-	"github.com/loci-memory/loci/memory/memtest"
 )
 
 // bring posts a file to be imported; fields stand before it.
