@@ -1,0 +1,278 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/store/markdown"
+	"github.com/loci-memory/loci/internal/store/sqlstore"
+	"github.com/loci-memory/loci/memory"
+)
+
+// sweet stands in all that Ana is made to have, and nowhere else.
+const sweet = "marzipan"
+
+// keeping are the stores that keep files, each in a folder.
+var keeping = map[string]func(t testing.TB, dir string, now func() time.Time) memory.Store{
+	"sqlite": func(t testing.TB, dir string, now func() time.Time) memory.Store {
+		s, err := sqlstore.OpenSQLite(context.Background(), filepath.Join(dir, "loci.db"), sqlstore.Options{Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	},
+	"vault": func(t testing.TB, dir string, now func() time.Time) memory.Store {
+		s, err := markdown.Open(context.Background(), filepath.Join(dir, "vault"), func(now func() time.Time) (memory.Store, error) {
+			return sqlstore.OpenSQLite(context.Background(), filepath.Join(dir, "loci.db"), sqlstore.Options{Now: now})
+		}, markdown.Options{Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	},
+}
+
+// inFolders runs a rule on every store that keeps files.
+func inFolders(t *testing.T, rule func(t *testing.T, r *rig, dir string)) {
+	for name, open := range keeping {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			rule(t, newRig(t, func(t testing.TB, now func() time.Time) memory.Store { return open(t, dir, now) }), dir)
+		})
+	}
+}
+
+// furnish gives Ana something of each kind with the secret in it, in every status, and
+// Ben something of his own.
+func (r *rig) furnish(t *testing.T) {
+	t.Helper()
+	ctx := context.Background()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 4 {
+		f := r.note(t, ana, fmt.Sprintf("Shelf %d holds marzipan", i))
+		if i < 3 {
+			r.share(t, f.ID, "user/ben", false)
+		}
+		switch i {
+		case 1:
+			r.share(t, f.ID, "user/ben", true)
+		case 2:
+			words := "Shelf 2 holds more marzipan"
+			_, err := r.EditFact(ctx, ana, f.ID, Edit{Content: &words, Category: &words}, her)
+			must(err)
+		case 3:
+			_, err := r.Forget(ctx, ana, []string{f.ID}, "no more marzipan", her)
+			must(err)
+		}
+	}
+	_, err := r.Ingest(ctx, ana, Talk{Conversation: "c", Infer: true, Messages: []Said{
+		{Role: memory.RoleUser, Content: "I am allergic to marzipan."}, {Role: memory.RoleAssistant, Content: "No marzipan then."},
+	}})
+	must(err)
+	r.settle(t)
+	_, err = r.SetProfile(ctx, ana, "sweets", "marzipan", her)
+	must(err)
+	_, err = r.SetProfile(ctx, ana, "baker", "marzipan and sons", her)
+	must(err)
+	_, err = r.DropProfile(ctx, ana, "baker", her)
+	must(err)
+	for range 2 {
+		c, err := r.AddContext(ctx, ana, ContextEdit{Title: ptr("About marzipan"), Content: ptr("Marzipan is made of almonds.")}, her)
+		must(err)
+		_, err = r.DropContext(ctx, ana, c.ID, false, her)
+		must(err)
+	}
+	_, err = r.AddContext(ctx, ana, ContextEdit{Title: ptr("More marzipan"), Content: ptr("Marzipan again.")}, her)
+	must(err)
+	r.ask(t, ana, "Which shelf holds marzipan?", memory.At{})
+	r.ask(t, ben, "Which shelf holds marzipan?", memory.At{})
+	if _, _, err := r.Remember(ctx, ben, Note{Content: "Ben carves granite"}, him); err != nil {
+		t.Fatal(err)
+	}
+	for r.writeTraces(ctx) {
+	}
+}
+
+// wantNowhere looks for the secret in all files under a folder.
+func wantNowhere(t *testing.T, dir string) {
+	t.Helper()
+	if got := filesWith(t, dir, sweet); len(got) > 0 {
+		t.Errorf("the word is in %q", got)
+	}
+}
+
+func TestAnErasedUserIsNowhere(t *testing.T) {
+	inFolders(t, func(t *testing.T, r *rig, dir string) {
+		ctx := context.Background()
+		r.furnish(t)
+		if len(filesWith(t, dir, sweet)) == 0 {
+			t.Fatal("no file has the word before")
+		}
+		got, err := r.EraseOwner(ctx, ana, her)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Links != 3 || got.Count["fact"] < 4 || got.Count["turn"] != 2 || got.Count["profile"] != 2 || got.Count["context"] != 3 || got.ClosedAt.IsZero() {
+			t.Errorf("the receipt is %+v", got)
+		}
+		wantNowhere(t, dir)
+		r.wantSeen(t, ana)
+		r.wantSeen(t, ben, "Ben carves granite")
+		r.clock.Advance(time.Hour)
+		r.settle(t) // jobs of before, and those that look again
+		for r.writeTraces(ctx) {
+		}
+		wantNowhere(t, dir)
+		changes, err := r.changes(ctx, ana, memory.ChangeQuery{})
+		if err != nil || len(changes) < 20 || changes[0].At.IsZero() {
+			t.Errorf("%d changes are left, %v; want all of them, with their times", len(changes), err)
+		}
+		again, err := r.EraseOwner(ctx, ana, her)
+		if err != nil || len(again.Runs) > 0 || again.Links > 0 || !again.ClosedAt.Equal(got.ClosedAt) {
+			t.Errorf("again: %+v, %v; want nothing left to do since %v", again, err, got.ClosedAt)
+		}
+	})
+}
+
+func TestAClosedUserIsNotWrittenTo(t *testing.T) {
+	inFolders(t, func(t *testing.T, r *rig, dir string) {
+		ctx := context.Background()
+		r.furnish(t)
+		// A stream that is under way, a job that a worker holds, and one that waits.
+		x := r.Open(ctx, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I ate marzipan."}]`), ChatID: "d"})
+		x.Prepare(ctx)
+		x.RecordQuestion(ctx)
+		if _, err := r.Ingest(ctx, ana, Talk{Conversation: "e", Infer: true, Messages: []Said{{Role: memory.RoleUser, Content: "I baked marzipan."}}}); err != nil {
+			t.Fatal(err)
+		}
+		job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.EraseOwner(ctx, ana, her); err != nil {
+			t.Fatal(err)
+		}
+		x.RecordAnswer(ctx, answered("Marzipan is good."))
+		_, _ = r.Learn(ctx, job) // whatever it says, it writes nothing
+		late := r.Open(ctx, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"More marzipan!"}]`), ChatID: "f"})
+		if block := late.Prepare(ctx); strings.Contains(block.Block, sweet) {
+			t.Errorf("a later chat is told %q", block.Block)
+		}
+		late.RecordQuestion(ctx)
+		late.RecordAnswer(ctx, answered("Marzipan it is."))
+		r.background.Wait()
+		for what, write := range map[string]func() error{
+			"a note": func() error { _, _, err := r.Remember(ctx, ana, Note{Content: "Marzipan"}, her); return err },
+			"talk": func() error {
+				_, err := r.Ingest(ctx, ana, Talk{Messages: []Said{{Role: memory.RoleUser, Content: "Marzipan"}}})
+				return err
+			},
+			"the profile": func() error { _, err := r.SetProfile(ctx, ana, "a", "marzipan", her); return err },
+		} {
+			if err := write(); err == nil || what != "talk" && !errors.Is(err, memory.Gone) { // talk is on hold besides
+				t.Errorf("%s: %v, want it refused", what, err)
+			}
+		}
+		shared, _, err := r.Remember(ctx, ben, Note{Content: "Granite is hard"}, him)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Share(ctx, ben, shared.ID, Sharing{To: "user/ana"}, him); err != nil {
+			t.Errorf("sharing with who is closed: %v; want nobody told of it", err)
+		}
+		r.wantSeen(t, ana)
+		wantNowhere(t, dir)
+
+		if err := r.OpenOwner(ctx, ana, her); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.OpenOwner(ctx, ana, her); !errors.Is(err, memory.Conflict) {
+			t.Errorf("open again: %v, want a conflict", err)
+		}
+		r.note(t, ana, "Ana begins anew")
+		r.clock.Advance(time.Hour)
+		r.settle(t)
+		if got := r.sees(t, ana); !slices.Contains(got, "Ana begins anew") {
+			t.Errorf("Ana sees %q after she was opened", got)
+		}
+		wantNowhere(t, dir)
+	})
+}
+
+// TestAnErasureThatStoppedGoesOn lets it end at each call of the store's Erase in turn,
+// as a kill would, and another program begin on what is left.
+func TestAnErasureThatStoppedGoesOn(t *testing.T) {
+	inFolders(t, func(t *testing.T, r *rig, dir string) {
+		ctx := context.Background()
+		r.furnish(t)
+		whole := r.Store
+		for stop := range 3 {
+			r.Store = &stopping{Store: whole, left: stop}
+			if _, err := r.EraseOwner(ctx, ana, her); !errors.Is(err, errStopped) {
+				t.Fatalf("stopped at call %d: %v", stop, err)
+			}
+			if stop == 0 && len(filesWith(t, dir, sweet)) == 0 {
+				t.Fatal("it was done before it began")
+			}
+		}
+		r.Store = whole
+		r.closed = closings{} // another program has not looked yet
+		if _, _, err := r.Remember(ctx, ana, Note{Content: "Marzipan"}, her); !errors.Is(err, memory.Gone) {
+			t.Errorf("a note after it stopped: %v, want it gone", err)
+		}
+		r.clock.Advance(time.Hour)
+		r.settle(t)
+		wantNowhere(t, dir)
+		r.wantSeen(t, ben, "Ben carves granite")
+	})
+}
+
+var errStopped = errors.New("stopped")
+
+// stopping is a store that ends at an Erase after so many.
+type stopping struct {
+	memory.Store
+	left int
+}
+
+func (s *stopping) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
+	if s.left--; s.left < 0 {
+		return memory.Receipt{}, errStopped
+	}
+	return s.Store.(memory.Eraser).Erase(ctx, owner, run, ids...)
+}
+
+// filesWith returns the files under a folder that have a word in them.
+func filesWith(t *testing.T, dir, word string) []string {
+	t.Helper()
+	var out []string
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		if bytes.Contains(bytes.ToLower(data), []byte(word)) || strings.Contains(strings.ToLower(name), word) {
+			out = append(out, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
