@@ -4,50 +4,126 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/front/rest"
+	"github.com/loci-memory/loci/memory"
 )
 
 func reembed(g *global) *cobra.Command {
-	var in client.ReembedRequest
+	var dry, all, back, prune bool
 	cmd := &cobra.Command{
 		Use:   "reembed",
 		Short: "Give memories the vectors that they lack",
 		Long: "After the setting embedder has changed, memories get vectors by the new one in the background; until nearly all have\n" +
 			"one they are found by their words. This begins at once and shows how far it is. Broken off, it goes on where it was:\n" +
-			"a server by itself, without one at the next loci reembed. Vectors of earlier embedders stay: to go back, set the\n" +
-			"earlier one again.",
-		Example: "  loci reembed --dry-run\n  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci reembed",
+			"a server by itself, without one at the next loci reembed.\n\n" +
+			"Vectors of earlier embedders stay, until --prune gives them up once all have one by the embedder in use. --back uses\n" +
+			"the embedder before again, from the next start on and as long as the setting stays; twice, it takes that back.",
+		Example: "  loci reembed --dry-run\n  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci reembed\n  loci reembed --all\n  loci reembed --back\n  loci reembed --prune --all",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case back && (dry || all):
+				return memory.Errorf(memory.Invalid, "--back is for the whole server and does nothing but note it: it goes with none of the others")
+			case back:
+				return g.withDoor(cmd, func(ctx context.Context, d *door) error { return goBack(ctx, g, cmd, d) })
+			case prune:
+				return g.withDoor(cmd, func(ctx context.Context, d *door) error {
+					return pruneVectors(ctx, g, cmd, d, rest.PruneRequest{DryRun: dry, All: all})
+				})
+			case all:
+				return g.withDoor(cmd, func(ctx context.Context, d *door) error { return reembedAll(ctx, g, cmd, d, dry) })
+			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				first, err := c.Reembed(ctx, in)
+				first, err := c.Reembed(ctx, client.ReembedRequest{DryRun: dry})
 				if err != nil {
 					return err
 				}
 				is := first
-				if !in.DryRun {
-					if is, err = follow(ctx, c, cmd.ErrOrStderr(), first); err != nil {
+				if !dry {
+					if err = follow(ctx, cmd.ErrOrStderr(), &is, func() (err error) { is, err = c.Vectors(ctx); return err }); err != nil {
 						return err
 					}
 				}
-				return g.print(cmd.OutOrStdout(), is, func(w io.Writer) { printVectors(w, first, is, in.DryRun) })
+				return g.print(cmd.OutOrStdout(), is, func(w io.Writer) { printVectors(w, first, is, dry) })
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&in.DryRun, "dry-run", false, "only say how many they are")
+	f := cmd.Flags()
+	f.BoolVar(&dry, "dry-run", false, "only say how many they are")
+	f.BoolVar(&all, "all", false, "those of all users, and what everybody shares")
+	f.BoolVar(&back, "back", false, "use the embedder before this one again, from the next start on")
+	f.BoolVar(&prune, "prune", false, "give up vectors of earlier embedders")
+	cmd.MarkFlagsMutuallyExclusive("back", "prune")
 	return onMemory(g, cmd)
+}
+
+func reembedAll(ctx context.Context, g *global, cmd *cobra.Command, d *door, dry bool) error {
+	const path = "/api/reembed/all"
+	var is rest.AllVectors
+	if err := d.ask(ctx, http.MethodPost, path, client.ReembedRequest{DryRun: dry}, &is); err != nil {
+		return err
+	}
+	first := is
+	if !dry {
+		if err := follow(ctx, cmd.ErrOrStderr(), &is.Vectors, func() error {
+			is = rest.AllVectors{}
+			return d.ask(ctx, http.MethodGet, path, nil, &is)
+		}); err != nil {
+			return err
+		}
+	}
+	return g.print(cmd.OutOrStdout(), is, func(w io.Writer) {
+		printVectors(w, first.Vectors, is.Vectors, dry)
+		fmt.Fprintf(w, "%d of %d users have all their vectors\n", is.Complete, is.Users)
+	})
+}
+
+func goBack(ctx context.Context, g *global, cmd *cobra.Command, d *door) error {
+	var to rest.Returned
+	if err := d.ask(ctx, http.MethodPost, "/api/reembed/back", nil, &to); err != nil {
+		return err
+	}
+	return g.print(cmd.OutOrStdout(), to, func(w io.Writer) {
+		fmt.Fprintf(w, "from the next start on memory is embedded by %s again, and not by %s\n", to.To, to.From)
+		fmt.Fprintf(w, "%d of %d memories have its vectors still; the others get theirs in the background then\n", to.Memories-to.Lacking, to.Memories)
+		fmt.Fprintln(w, "restart loci serve for it, where that runs; to take this back: loci reembed --back")
+	})
+}
+
+func pruneVectors(ctx context.Context, g *global, cmd *cobra.Command, d *door, in rest.PruneRequest) error {
+	var gone rest.Pruned
+	if err := d.ask(ctx, http.MethodPost, "/api/reembed/prune", in, &gone); err != nil {
+		return err
+	}
+	return g.print(cmd.OutOrStdout(), gone, func(w io.Writer) {
+		verb := "given up"
+		if in.DryRun {
+			verb = "to give up"
+		}
+		for _, m := range gone.Models {
+			users := ""
+			if in.All {
+				users = fmt.Sprintf(" of %d users", m.Users)
+			}
+			fmt.Fprintf(w, "%d vectors by %s%s\n", m.Vectors, m.Model, users)
+		}
+		fmt.Fprintf(w, "%d vectors %s; those by %s stay\n", gone.Vectors, verb, gone.Model)
+	})
 }
 
 // lookEvery is how often is asked how far it is.
 const lookEvery = 200 * time.Millisecond
 
-// follow shows how far it is until it is done or waits for something.
-func follow(ctx context.Context, c *client.Client, w io.Writer, is client.Vectors) (client.Vectors, error) {
+// follow shows how far it is until it is done or waits for something; look brings is up
+// to date.
+func follow(ctx context.Context, w io.Writer, is *client.Vectors, look func() error) error {
 	bar := &progress{w: w, live: w == os.Stderr && isTerminal(os.Stderr)}
 	defer bar.end()
 	tick := time.NewTicker(lookEvery)
@@ -57,15 +133,13 @@ func follow(ctx context.Context, c *client.Client, w io.Writer, is client.Vector
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return is, ctx.Err()
+			return ctx.Err()
 		}
-		next, err := c.Vectors(ctx)
-		if err != nil {
-			return is, err
+		if err := look(); err != nil {
+			return err
 		}
-		is = next
 	}
-	return is, nil
+	return nil
 }
 
 func printVectors(w io.Writer, first, is client.Vectors, dry bool) {

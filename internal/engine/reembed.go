@@ -30,7 +30,9 @@ type vectoring struct {
 	now    map[memory.Owner]Vectors // jobs under way
 
 	counted counts
-	earlier Earlier
+
+	earlier Earlier // set at the start, as is lister; nil: nothing is known
+	lister  Lister
 }
 
 // mostKnown bounds the owners of whom upTo is remembered; without it a job looks at

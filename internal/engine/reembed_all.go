@@ -17,23 +17,16 @@ type Everyone struct {
 	Complete int // of those, in whose memory nothing lacks
 }
 
-// lister is a store that says whose memory it keeps: owners that were ever written, in
+// Lister is a store that says whose memory it keeps: owners that were ever written, in
 // order.
-type lister interface {
+type Lister interface {
 	Owners(ctx context.Context) ([]memory.Owner, error)
 }
 
 // owners returns whose memory there is. [memory.Unavailable]: the store does not say.
 func (e *Engine) owners(ctx context.Context) ([]memory.Owner, error) {
-	store := e.Store
-	switch later := store.(type) {
-	case laterStore:
-		store = later.Store
-	case erasingLater:
-		store = later.Store
-	}
-	l, ok := store.(lister)
-	if !ok {
+	l := e.giving.lister
+	if l == nil {
 		return nil, memory.Errorf(memory.Unavailable, "this store does not say whose memory it keeps: name one user after the other")
 	}
 	owners, err := l.Owners(ctx)
@@ -49,7 +42,7 @@ func (e *Engine) VectorsOfAll(ctx context.Context) (Everyone, error) {
 	if err != nil {
 		return Everyone{}, err
 	}
-	return e.vectorsOf(ctx, owners, func(memory.Owner, Vectors) error { return nil })
+	return e.vectorsOf(ctx, owners, func(memory.Owner, *Vectors) error { return nil })
 }
 
 // ReembedAll does for each owner what [Engine.Reembed] does for one. The jobs are in
@@ -59,10 +52,11 @@ func (e *Engine) ReembedAll(ctx context.Context, dry bool, key string) (Everyone
 	if err != nil {
 		return Everyone{}, err
 	}
-	return e.vectorsOf(ctx, owners, func(owner memory.Owner, is Vectors) error {
+	return e.vectorsOf(ctx, owners, func(owner memory.Owner, is *Vectors) error {
 		if dry || is.Lacking == 0 || is.UnderWay {
 			return nil
 		}
+		is.UnderWay = true
 		return e.queueVectors(ctx, owner, idFor(owner, key))
 	})
 }
@@ -70,7 +64,7 @@ func (e *Engine) ReembedAll(ctx context.Context, dry bool, key string) (Everyone
 // vectorsOf adds up how far owners are, and calls each with those that have memories.
 // What was found of an owner is kept until that owner is written again, so that it can
 // be asked often.
-func (e *Engine) vectorsOf(ctx context.Context, owners []memory.Owner, each func(memory.Owner, Vectors) error) (all Everyone, err error) {
+func (e *Engine) vectorsOf(ctx context.Context, owners []memory.Owner, each func(memory.Owner, *Vectors) error) (all Everyone, err error) {
 	versions, err := e.Store.Versions(ctx, owners)
 	if err != nil {
 		return all, fmt.Errorf("read versions: %w", err)
@@ -87,7 +81,7 @@ func (e *Engine) vectorsOf(ctx context.Context, owners []memory.Owner, each func
 		if is.Memories == 0 {
 			continue
 		}
-		if err := each(owner, is); err != nil {
+		if err := each(owner, &is); err != nil {
 			return all, fmt.Errorf("vectors of %s: %w", owner, err)
 		}
 		all.Owners++

@@ -31,7 +31,9 @@ func threeOf(t *testing.T, r *rig, old, next memory.Embedder, n int) (*restarted
 		}
 	}
 	nobody := memory.User("default", "nobody")
-	return again(t, listing{r.Store, append(slices.Clone(owners), nobody)}, r.clock, next), owners
+	after := again(t, r.Store, r.clock, next)
+	after.Knows(nil, listing{r.Store, append(slices.Clone(owners), nobody)})
+	return after, owners
 }
 
 func TestAllUsersAreReembeddedAtOnce(t *testing.T) {
@@ -46,8 +48,8 @@ func TestAllUsersAreReembeddedAtOnce(t *testing.T) {
 		if queued, err := after.Store.Jobs(ctx, ana); err != nil || slices.ContainsFunc(queued, func(j memory.Job) bool { return j.Kind == memory.JobEmbed }) {
 			t.Errorf("a dry run queued %+v, %v", queued, err)
 		}
-		if _, err := after.ReembedAll(ctx, false, ""); err != nil {
-			t.Fatal(err)
+		if all, err = after.ReembedAll(ctx, false, ""); err != nil || !all.UnderWay {
+			t.Fatalf("%+v, %v; want it under way", all, err)
 		}
 		died := errors.New("killed")
 		next.fails = func([]string) error { // midway: two users are done, one is not
@@ -85,7 +87,8 @@ func TestAllUsersAreReembeddedAtOnce(t *testing.T) {
 
 func TestAStoreThatDoesNotListOwnersIsToldFromOneWithoutAny(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	after := again(t, struct{ memory.Store }{r.Store}, r.clock, &alike{name: "next"})
+	after := again(t, r.Store, r.clock, &alike{name: "next"})
+	after.Knows(nil, struct{ memory.Store }{r.Store})
 	if _, err := after.ReembedAll(context.Background(), true, ""); !errors.Is(err, memory.Unavailable) {
 		t.Errorf("%v, want it unavailable", err)
 	}
@@ -128,7 +131,8 @@ func TestOldVectorsAreGivenUpAfterTheSwitchAlone(t *testing.T) {
 			t.Errorf("by the one in use: %d of %d hits compared by vector, want 5 of 5", by, hits)
 		}
 		embedded := old.documents.Load()
-		back := again(t, after.Store, r.clock, old)
+		back := again(t, r.Store, r.clock, old)
+		back.Knows(nil, listing{r.Store, owners})
 		if hits, by := back.compared(t, "oolong tea"); hits != 5 || by != 0 {
 			t.Errorf("back to the old: %d of %d hits compared by vector, want none until it has embedded again", by, hits)
 		}
