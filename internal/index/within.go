@@ -8,7 +8,7 @@ import (
 // that.
 type Whole struct {
 	Memories int
-	Terms    map[string]int // in how many memories, by term
+	Terms    map[string]int // in how many blended memories, by term
 }
 
 // Within says what all is that the items of an owner are part of. It is called before
@@ -19,14 +19,13 @@ func (x *Snapshot) Within(all Whole) {
 	}
 }
 
-// spread returns in how many blended documents the words of list i are. Of an owner's
-// part that is known of the part alone; beyond, the words are taken to be blended alike.
+// spread returns in how many blended documents the words of list i are.
 func (p *part) spread(i int) int {
 	df := p.frequency(p.lists[i])
 	if p.whole == nil {
 		return df
 	}
-	all, here := 0, 0
+	all := 0
 	if term := p.asked[i/2]; i%2 == 0 {
 		all = p.whole.Terms[term]
 	} else {
@@ -34,11 +33,5 @@ func (p *part) spread(i int) int {
 			all += p.whole.Terms[other]
 		}
 	}
-	for _, list := range p.lists[i] {
-		here += len(list)
-	}
-	if here == 0 {
-		return max(df, all)
-	}
-	return max(df, min(p.whole.Memories, df*all/here))
+	return max(df, min(p.whole.Memories, all))
 }

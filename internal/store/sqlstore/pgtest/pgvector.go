@@ -1,0 +1,53 @@
+package pgtest
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+)
+
+// Vector returns the address of a database of its own, for the length of the test, that
+// has pgvector if with says so. The test is skipped where the server has none.
+func Vector(t testing.TB, with bool) string {
+	t.Helper()
+	admin := Open(t, Address(t))
+	var there bool
+	if err := admin.QueryRow(`SELECT EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector')`).Scan(&there); err != nil {
+		t.Fatal(err)
+	}
+	if !there {
+		t.Skip("the server has no pgvector: install it (.ci/pgvector does, on Debian)")
+	}
+	name := fmt.Sprintf("vector_%d_%d", os.Getpid(), schemas.Add(1))
+	if _, err := admin.Exec("CREATE DATABASE " + name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := admin.Exec("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	})
+	u, err := url.Parse(server.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + name
+	address := u.String()
+	if strings.Contains(u.RawQuery, "dbname=") {
+		t.Skip("the server's address names its database as a parameter")
+	}
+	if with {
+		AddVector(t, address)
+	}
+	return address
+}
+
+// AddVector switches pgvector on in a database.
+func AddVector(t testing.TB, address string) {
+	t.Helper()
+	if _, err := Open(t, address).Exec("CREATE EXTENSION IF NOT EXISTS vector"); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,209 @@
+package sqlstore
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+const nearModel = "a model"
+
+// sayNear adds a turn with a vector.
+func sayNear(t *testing.T, s *Store, owner memory.Owner, conversation string, place int, words string) memory.Turn {
+	t.Helper()
+	b := memtest.Batch(owner, conversation, place, words)
+	b.Vectors = []memory.Vector{{Memory: b.Turns[0].ID, Model: nearModel, Values: []float32{1, float32(place), 0.5}}}
+	if _, err := s.Append(t.Context(), owner, b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Turns[0]
+}
+
+func buildNear(t *testing.T, s *Store, owner memory.Owner) {
+	t.Helper()
+	if busy, err := s.BuildNear(t.Context(), owner, nearModel); err != nil || busy {
+		t.Fatalf("build: busy %v, %v", busy, err)
+	}
+}
+
+// foundNear returns the words of what the server finds.
+func foundNear(t *testing.T, s *Store, q memory.Search) map[string]bool {
+	t.Helper()
+	items, _, _, _, err := s.Nearest(t.Context(), memtest.Ana, nearModel, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, i := range items {
+		found[i.Memory.Content()] = true
+	}
+	return found
+}
+
+func askNear(words string) memory.Search {
+	return memory.Search{Scopes: []memory.Scope{{Owner: memtest.Ana}}, Text: words, ByWords: true, Limit: 10}
+}
+
+func TestNearFollowsWhatIsWritten(t *testing.T) {
+	s := openServer(t, pgtest.Vector(t, true), Options{})
+	if !s.Searches() {
+		t.Fatalf("the store does not search: %s", s.About())
+	}
+	if _, _, _, _, err := s.Nearest(t.Context(), memtest.Ana, nearModel, askNear("boat")); !errors.Is(err, memory.NotFound) {
+		t.Errorf("before it is built: got %v, want %v", err, memory.NotFound)
+	}
+	sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
+	sayNear(t, s, memtest.Ben, "c", 0, "the boat of Ben is green")
+	buildNear(t, s, memtest.Ana)
+	buildNear(t, s, memtest.Ana) // again: nothing is to be done
+	if got := foundNear(t, s, askNear("boats")); len(got) != 1 || !got["the boat is blue"] {
+		t.Errorf("after it was built: got %v, want what Ana said", got)
+	}
+	turn := sayNear(t, s, memtest.Ana, "d", 0, "a boat it's called Albatross\x00\x01 'and' \\ more")
+	if got := foundNear(t, s, askNear("Albatross")); !got[turn.Content] {
+		t.Errorf("after more was said: got %v, want it", got)
+	}
+	q := askNear("")
+	q.ByWords, q.Vector = false, []float32{1, 0, 0.5}
+	if got := foundNear(t, s, q); len(got) != 2 {
+		t.Errorf("by vector: got %v, want both", got)
+	}
+	if _, err := s.Apply(t.Context(), memtest.Ana, memtest.Run("branch"), memtest.TurnMark(memory.ActionRetire, turn.ID, memory.Retired)); err != nil {
+		t.Fatal(err)
+	}
+	if got := foundNear(t, s, askNear("Albatross boat")); got[turn.Content] || !got["the boat is blue"] {
+		t.Errorf("after it left the path: got %v, want only the other", got)
+	}
+}
+
+// nearRows counts an owner's rows of a table of the copy that have a word.
+func nearRows(t *testing.T, address, query string, args ...any) (n int) {
+	t.Helper()
+	if err := pgtest.Open(t, address).QueryRow(query, args...).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestNearErasedIsGone erases by a store that was opened before there was pgvector.
+func TestNearErasedIsGone(t *testing.T) {
+	address := pgtest.Vector(t, false)
+	old := openServer(t, address, Options{})
+	secret := sayNear(t, old, memtest.Ana, "c", 0, "the cellar key is zebra")
+	sayNear(t, old, memtest.Ana, "c", 1, "the cellar is cold")
+	if old.Searches() {
+		t.Fatal("without pgvector it searches")
+	}
+	pgtest.AddVector(t, address)
+	s := openServer(t, address, Options{})
+	buildNear(t, s, memtest.Ana)
+	if got := nearRows(t, address, `SELECT count(*) FROM near WHERE memory = $1`, secret.ID); got != 1 {
+		t.Fatalf("before: got %d rows, want 1", got)
+	}
+	if _, err := old.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), secret.ID); err != nil {
+		t.Fatal(err)
+	}
+	if rows, terms := nearRows(t, address, `SELECT count(*) FROM near WHERE memory = $1 OR words @@ 'zebra'`, secret.ID),
+		nearRows(t, address, `SELECT count(*) FROM near_terms WHERE term = 'zebra'`); rows+terms > 0 {
+		t.Errorf("erased: got %d rows and %d terms, want none", rows, terms)
+	}
+	if got := foundNear(t, s, askNear("cellar zebra")); len(got) != 1 || !got["the cellar is cold"] {
+		t.Errorf("afterwards: got %v, want what was not erased", got)
+	}
+	if memories := nearRows(t, address, `SELECT memories FROM near_state`); memories != 1 {
+		t.Errorf("it counts %d memories, want 1", memories)
+	}
+}
+
+// TestNearGoesOnWhereItWas breaks a copy off after a step; others write meanwhile.
+func TestNearGoesOnWhereItWas(t *testing.T) {
+	address := pgtest.Vector(t, true)
+	s := openServer(t, address, Options{})
+	for c := range 3 {
+		texts := make([]string, nearStep/2+1)
+		for i := range texts {
+			texts[i] = fmt.Sprintf("word%d of conversation%d", i, c)
+		}
+		if _, err := s.Append(t.Context(), memtest.Ana, memtest.Batch(memtest.Ana, fmt.Sprint(c), 0, texts...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	more, err := s.follow(t.Context(), memtest.Ana, nearModel)
+	if err != nil || !more {
+		t.Fatalf("first step: more %v, %v", more, err)
+	}
+	if got := nearRows(t, address, `SELECT version FROM near_state WHERE NOT ready`); got != 2 {
+		t.Errorf("after a step it is at version %d, want 2", got)
+	}
+	sayNear(t, s, memtest.Ana, "late", 0, "something late")
+	buildNear(t, s, memtest.Ana)
+	want := 3*(nearStep/2+1) + 1
+	if rows, said := nearRows(t, address, `SELECT count(*) FROM near`), nearRows(t, address, `SELECT memories FROM near_state WHERE ready`); rows != want || said != want {
+		t.Errorf("got %d rows and %d memories, want %d", rows, said, want)
+	}
+	if got := nearRows(t, address, `SELECT n FROM near_terms WHERE term = 'word7'`); got != 3 {
+		t.Errorf("word7 is counted %d times, want 3", got)
+	}
+	if got := foundNear(t, s, askNear("word1000 late")); !got["something late"] || !got["word1000 of conversation2"] {
+		t.Errorf("got %d memories without what was asked for", len(got))
+	}
+}
+
+// TestNearIsBuiltByOne holds the lock that another server would.
+func TestNearIsBuiltByOne(t *testing.T) {
+	address := pgtest.Vector(t, true)
+	s := openServer(t, address, Options{})
+	sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
+	other, err := pgtest.Open(t, address).Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close() //nolint:errcheck // it was of use already
+	if _, err := other.ExecContext(t.Context(), `SELECT pg_advisory_lock(hashtextextended($1, 0))`, nearName(memtest.Ana, nearModel)); err != nil {
+		t.Fatal(err)
+	}
+	if busy, err := s.BuildNear(t.Context(), memtest.Ana, nearModel); err != nil || !busy {
+		t.Errorf("got busy %v, %v; want it to be busy", busy, err)
+	}
+}
+
+// TestNearStatementsNameTheirOwner looks at every statement about the copy's rows.
+func TestNearStatementsNameTheirOwner(t *testing.T) {
+	s := openServer(t, pgtest.Vector(t, true), Options{})
+	turn := sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
+	buildNear(t, s, memtest.Ana)
+	q := askNear("the boat")
+	q.ByWords, q.Vector, q.Kinds, q.Tag = false, []float32{1, 1, 1}, []memory.Kind{memory.KindTurn}, "x"
+	foundNear(t, s, q)
+	if _, err := s.Exceeds(t.Context(), memtest.Ana, 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), turn.ID); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, text := range s.Statements() {
+		if !strings.Contains(text, " near") || strings.Contains(text, "CREATE TABLE") || text == "ANALYZE near" || strings.HasPrefix(text, "SELECT to_regclass") {
+			continue
+		}
+		if seen++; !strings.Contains(text, "owner = $") && !strings.Contains(text, " (owner, model") {
+			t.Errorf("this names no owner: %s", text)
+		}
+	}
+	if seen < 12 {
+		t.Errorf("got %d statements, want more to look at", seen)
+	}
+}
+
+func TestOlderThan(t *testing.T) {
+	for version, want := range map[string]bool{"0.7.4": true, "0.8.0": false, "0.10.1": false, "1.0": false, "0": true, "": true} {
+		if got := olderThan(version, leastPgvector); got != want {
+			t.Errorf("%q: got %v, want %v", version, got, want)
+		}
+	}
+}
