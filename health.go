@@ -42,7 +42,7 @@ func (l *Loci) health(ctx context.Context) client.Health {
 	h := client.Health{
 		Status: "ok", Version: Version(), Profile: l.config.Profile, Store: l.config.Store.kind(),
 		Embedder: l.config.Embedder, Reranker: l.config.Reranker, Upstream: l.config.Upstream.Shown(),
-		Vault:  l.vault.dir(),
+		Search: l.searchedBy(), Vault: l.vault.dir(),
 		Models: []string{responder.Name}, TopK: l.config.Recall.TopK, Threshold: l.config.Recall.Threshold,
 	}
 	if h.Threshold < 0 {

@@ -38,6 +38,7 @@ type Loci struct {
 	config  Config
 	engine  *engine.Engine
 	index   *index.Index
+	huge    *engine.Huge // nil: the index alone searches
 	runner  *jobs.Runner
 	vault   *vault
 	handler http.Handler

@@ -103,12 +103,12 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	l.index = index.New(store, indexed)
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(engine.Parts{
-		Store: store, Searcher: l.index, Embedder: embedder, Reranker: models.reranker, Prompts: prompts.For(config.Learn.Model).In(prompt.Form(config.Learn.Reply)),
+		Store: store, Searcher: l.searcher(store, indexed), Embedder: embedder, Reranker: models.reranker, Prompts: prompts.For(config.Learn.Model).In(prompt.Form(config.Learn.Reply)),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, engineOptions(config))
 	l.engine.Knows(earlier, store)
-	l.closers = []func() error{func() error { l.engine.Close(); return nil }, l.index.Close, store.Close, models.Close}
+	l.closers = []func() error{func() error { l.engine.Close(); return nil }, l.huge.Close, l.index.Close, store.Close, models.Close}
 	if config.Learn.Model != "" {
 		learner, err := llm.New(learnerOptions(config))
 		if err != nil {

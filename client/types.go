@@ -302,6 +302,7 @@ type Health struct {
 	Version   string   `json:"version"`
 	Profile   string   `json:"profile"`
 	Store     string   `json:"store"`
+	Search    string   `json:"search"`          // what searches: the resident index, and for huge scopes perhaps the database
 	Vault     string   `json:"vault,omitempty"` // the folder that memory is in
 	Embedder  string   `json:"embedder"`
 	Reranker  string   `json:"reranker"`

@@ -62,7 +62,7 @@ func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Rec
 	if err := e.end(); err != nil || len(things) == 0 {
 		return receipt, err
 	}
-	return receipt, e.rest()
+	return receipt, e.rest(ids)
 }
 
 // eraser is a write that erases.
@@ -224,7 +224,7 @@ func (e *eraser) rewrite(target string, do func(memory.Image) (memory.Image, boo
 }
 
 // rest removes what else may have the words, and lets followers begin anew.
-func (e *eraser) rest() error {
+func (e *eraser) rest(ids []string) error {
 	for _, statement := range []string{
 		`DELETE FROM traces WHERE owner = ?`,
 		`UPDATE jobs SET error = '' WHERE owner = ? AND error <> ''`,
@@ -235,7 +235,7 @@ func (e *eraser) rest() error {
 		}
 	}
 	if e.session.into != nil { // the server sees to its own files
-		return nil
+		return wrap("erase what the server searches", e.eraseNear(e.owner, ids))
 	}
 	err := e.exec(toScrub)
 	return wrap("mark the file", err)

@@ -158,18 +158,14 @@ func upToDate(ctx context.Context, conn *sql.Conn) (bool, error) {
 // describe asks what [Store.About] and [Store.Identity] say.
 func (s *Store) describe(ctx context.Context) error {
 	rows, err := s.reads.ask(ctx, `SELECT current_setting('server_version'),
-		EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector'),
 		(SELECT md5(current_database() || 'goose_db_version'::regclass::oid || min(tstamp)) FROM goose_db_version)`)
 	var version string
-	var pgvector bool
-	if err := only(rows, err, &version, &pgvector, &s.identity); err != nil {
+	if err := only(rows, err, &version, &s.identity); err != nil {
 		return fmt.Errorf("ask what the server is: %w", err)
 	}
-	s.about = "PostgreSQL " + version + ", vectors as bytea, searched by the resident index"
-	if pgvector {
-		s.about += "; its pgvector is not used"
-	}
-	return nil
+	how, err := s.lookForPgvector(ctx)
+	s.about = "PostgreSQL " + version + ", vectors as bytea, searched by the resident index" + how
+	return err
 }
 
 // About says what the server is and how vectors are kept there, for a log.

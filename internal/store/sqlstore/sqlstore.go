@@ -33,7 +33,8 @@ type Store struct {
 	known   *known
 	release func() error
 
-	about, identity string // of a server
+	about, identity string    // of a server
+	pgvector        *pgvector // of a server that has it; nil: it does not search
 
 	closing sync.Once
 	closed  error
