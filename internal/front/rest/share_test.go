@@ -1,0 +1,127 @@
+package rest
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/httpx"
+)
+
+func TestSharingAFact(t *testing.T) {
+	r := newRig(t).furnish()
+	var with client.Shared
+	r.decode(r.do("POST", "/api/memory/{tea}/share", `{"to":"user/cy"}`), &with)
+	r.decode(r.do("POST", "/api/memory/{tea}/share", `{"to":"global"}`), &with)
+	if !slices.Equal(with.With, []string{"global", "user/cy"}) {
+		t.Errorf("shared with %q", with.With)
+	}
+	seen := r.as("cy", "GET", "/api/memory", "").Body.String()
+	if !strings.Contains(seen, "oolong") || !strings.Contains(seen, `"home":"default/user/ana"`) || strings.Contains(seen, `"drinks"`) {
+		t.Errorf("cy sees %s; want the words, whose they are, and no tags", seen)
+	}
+	if found := r.as("cy", "POST", "/api/memory/search", `{"query":"What does Ana drink in the morning?","explain":true}`).Body.String(); !strings.Contains(found, "oolong") || !strings.Contains(found, `"home":"default/user/ana"`) {
+		t.Errorf("cy finds %s", found)
+	}
+	for _, c := range []struct {
+		user, method, path, body string
+		status                   int
+	}{
+		{"cy", "PATCH", "/api/memory/{tea}", `{"content":"Ana drinks coffee"}`, 403},
+		{"cy", "POST", "/api/memory/{tea}/share", `{"to":"user/dee"}`, 403},
+		{"cy", "GET", "/api/memory/{tea}/share", "", 403},
+		{"ben", "GET", "/api/memory/{tea}/share", "", 404},
+		{"ben", "GET", "/api/memory/{tea}", "", 404},
+		{"ana", "POST", "/api/memory/{secret}/share", `{"to":"user/cy"}`, 404},
+		{"ana", "POST", "/api/memory/{turn}/share", `{"to":"user/cy"}`, 400},
+		{"ana", "POST", "/api/memory/{tea}/share", `{"to":"cy"}`, 400},
+		{"ana", "POST", "/api/memory/{tea}/share", `{}`, 422},
+		{"ana", "DELETE", "/api/memory/{tea}/share", "", 422},
+		{"cy", "DELETE", "/api/memory/{tea}", "", 200},
+		{"cy", "DELETE", "/api/memory/{tea}/share?to=user/cy", "", 400},
+		{"ana", "GET", "/api/memory/{tea}", "", 200},
+		{"ana", "DELETE", "/api/memory/{tea}/share?to=user/cy", "", 200},
+	} {
+		if w := r.as(c.user, c.method, c.path, c.body); w.Code != c.status {
+			t.Errorf("%s: %s %s %s: status %d, want %d: %s", c.user, c.method, c.path, c.body, w.Code, c.status, w.Body)
+		}
+	}
+	r.decode(r.do("GET", "/api/memory/{tea}/share", ""), &with)
+	if !slices.Equal(with.With, []string{"global"}) {
+		t.Errorf("in the end it is shared with %q", with.With)
+	}
+}
+
+// TestWhoIsNoAdminActsForThemselves asks with a token of Open WebUI's.
+func TestWhoIsNoAdminActsForThemselves(t *testing.T) {
+	r := newRig(t).furnish()
+	guarded := httpx.Guard(httpx.Options{Multi: true, Key: "k", JWTSecret: []byte("s"), Now: r.clock.Now}, New(r.engine, Options{MaxBody: 64 << 10}))
+	token := signed(t, fmt.Sprintf(`{"sub":"ana","id":"ana","exp":%d}`, r.clock.Now().Unix()+3600))
+	do := func(method, path, body string) *httptest.ResponseRecorder {
+		req := httptest.NewRequest(method, "http://localhost"+r.names.Replace(path), strings.NewReader(body))
+		req.Header.Set(httpx.HeaderOpenWebJWT, token)
+		w := httptest.NewRecorder()
+		guarded.ServeHTTP(w, req)
+		return w
+	}
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+	}{
+		{"POST", "/api/memory/{tea}/share", `{"to":"global"}`, 403},
+		{"POST", "/api/memory/{tea}/share", `{"to":"user/cy"}`, 200},
+		{"DELETE", "/api/users/ben", "", 403},
+		{"POST", "/api/users/ben/open", "", 403},
+		{"DELETE", "/api/users/ana", "", 200},
+		{"POST", "/api/memory", `{"content":"Ana likes rain"}`, 410},
+		{"POST", "/api/users/ana/open", "", 204},
+	} {
+		if w := do(c.method, c.path, c.body); w.Code != c.status {
+			t.Errorf("%s %s %s: status %d, want %d: %s", c.method, c.path, c.body, w.Code, c.status, w.Body)
+		}
+	}
+}
+
+func TestErasingAUser(t *testing.T) {
+	r := newRig(t).furnish()
+	r.do("POST", "/api/memory/{tea}/share", `{"to":"user/cy"}`)
+	var gone client.Erased
+	r.decode(r.as("ben", "DELETE", "/api/users/ana", ""), &gone) // everybody on loopback runs the server
+	if gone.User != "ana" || gone.Links != 1 || gone.Removed["fact"] != 3 || gone.Removed["turn"] != 2 || len(gone.Runs) != 1 || gone.ClosedAt.IsZero() {
+		t.Errorf("the receipt is %+v", gone)
+	}
+	for _, user := range []string{"ana", "cy"} {
+		if left := r.as(user, "GET", "/api/memory?kind=all&status=all", "").Body.String(); strings.Contains(left, "oolong") || strings.Contains(left, "Madeira") {
+			t.Errorf("%s still has %s", user, left)
+		}
+	}
+	if kept := r.as("ben", "GET", "/api/memory", "").Body.String(); !strings.Contains(kept, bensSecret) {
+		t.Errorf("ben has %s", kept)
+	}
+	if w := r.do("POST", "/api/memory", `{"content":"Ana likes rain"}`); w.Code != http.StatusGone {
+		t.Errorf("a note: status %d, want 410", w.Code)
+	}
+	if w := r.do("POST", "/api/users/ana/open", ""); w.Code != http.StatusNoContent {
+		t.Errorf("open: status %d: %s", w.Code, w.Body)
+	}
+	if w := r.do("POST", "/api/memory", `{"content":"Ana likes rain"}`); w.Code != http.StatusCreated {
+		t.Errorf("a note after it was opened: status %d: %s", w.Code, w.Body)
+	}
+}
+
+// signed returns a token of these claims, HS256 under "s".
+func signed(t *testing.T, claims string) string {
+	t.Helper()
+	enc := base64.RawURLEncoding
+	body := enc.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + enc.EncodeToString([]byte(claims))
+	mac := hmac.New(sha256.New, []byte("s"))
+	mac.Write([]byte(body))
+	return body + "." + enc.EncodeToString(mac.Sum(nil))
+}
