@@ -47,6 +47,7 @@ type Config struct {
 	Recall   RecallConfig   `koanf:"recall"`
 	Index    IndexConfig    `koanf:"index"`
 	Query    QueryConfig    `koanf:"query"`
+	Chats    ChatsConfig    `koanf:"chats"`
 	Limits   LimitsConfig   `koanf:"limits"`
 	Log      LogConfig      `koanf:"log"`
 
@@ -153,6 +154,11 @@ type IndexConfig struct {
 type QueryConfig struct {
 	Model   string `koanf:"model" doc:"Model at upstream.url that answers POST /query and describes its images. Empty: the one that learns there; without any, the built-in loci/recall."`
 	Intents string `koanf:"intents" default:"keywords" valid:"keywords|embedding" doc:"How the intent of a query is found: by its words, or also by the embedder where it has none of them."`
+}
+
+// ChatsConfig is how the chats under /api/chats are answered.
+type ChatsConfig struct {
+	Model string `koanf:"model" doc:"Model at upstream.url that answers chats under /api/chats whose message names none. Empty: the one of query.model. Without an upstream the built-in loci/recall answers."`
 }
 
 // LimitsConfig is what one request may hold.

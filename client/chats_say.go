@@ -1,0 +1,224 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// SayRequest is what a user says in a chat.
+type SayRequest struct {
+	Content string `json:"content" doc:"A leading /command is no part of what memory is asked."`
+	Model   string `json:"model,omitempty" doc:"The upstream's model that answers, or loci/recall. Left out: chats.model, or query.model."`
+}
+
+// RegenerateRequest asks for another answer to what was said last.
+type RegenerateRequest struct {
+	Model string `json:"model,omitempty" doc:"As for a message."`
+}
+
+// The events of a reply, in their order: one of EventMemory, any number of EventDelta,
+// then EventDone or EventError.
+const (
+	EventMemory = "memory" // [ChatMemory]
+	EventDelta  = "delta"  // [ChatDelta]
+	EventDone   = "done"   // [ChatDone]
+	EventError  = "error"  // [ChatError]
+)
+
+// ChatMemory is what memory gave to a message, in the event memory.
+type ChatMemory struct {
+	Trace string `json:"trace,omitempty" doc:"Of GET /api/traces/{id}; left out where memory was not asked."`
+	Hits  []Hit  `json:"hits"`
+}
+
+// ChatDelta is the next piece of a reply, in the event delta.
+type ChatDelta struct {
+	Content string `json:"content"`
+}
+
+// ChatDone is what became of a message and its reply, in the event done.
+type ChatDone struct {
+	Question *ChatMessage `json:"question" doc:"As it is kept; null where it is not, as while memory is paused."`
+	Answer   *ChatMessage `json:"answer" doc:"So too."`
+	Model    string       `json:"model,omitempty"`
+}
+
+// ChatError is why there is no reply, or no whole one, in the event error. What was said
+// until then is kept.
+type ChatError struct {
+	Problem
+	Question *ChatMessage `json:"question"`
+	Answer   *ChatMessage `json:"answer"`
+}
+
+// ChatListener is told of a reply as it comes. What is nil is left out.
+type ChatListener struct {
+	Memory func(ChatMemory)
+	Delta  func(ChatDelta)
+}
+
+// Say says something in a chat and brings its reply as it comes.
+func (c *Client) Say(ctx context.Context, chat string, in SayRequest, to ChatListener) (ChatDone, error) {
+	return c.reply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages", in, to)
+}
+
+// Regenerate brings another reply to what was said last in a chat, in the place of the
+// one that there was.
+func (c *Client) Regenerate(ctx context.Context, chat string, in RegenerateRequest, to ChatListener) (ChatDone, error) {
+	return c.reply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages/regenerate", in, to)
+}
+
+func (c *Client) reply(ctx context.Context, path string, in any, to ChatListener) (out ChatDone, err error) {
+	ended := false
+	err = c.stream(ctx, path, in, func(event string, data []byte) (err error) {
+		switch event {
+		case EventMemory:
+			var m ChatMemory
+			if err = json.Unmarshal(data, &m); err == nil && to.Memory != nil {
+				to.Memory(m)
+			}
+		case EventDelta:
+			var d ChatDelta
+			if err = json.Unmarshal(data, &d); err == nil && to.Delta != nil {
+				to.Delta(d)
+			}
+		case EventDone:
+			ended = true
+			err = json.Unmarshal(data, &out)
+		case EventError:
+			var e ChatError
+			if err = json.Unmarshal(data, &e); err == nil {
+				out = ChatDone{Question: e.Question, Answer: e.Answer}
+				err = problem(e.Status, data)
+			}
+		}
+		return err
+	})
+	if err == nil && !ended {
+		err = memory.Errorf(memory.Unavailable, "the reply was cut off")
+	}
+	return out, err
+}
+
+// stream posts in and calls yield with each event of the answer, until one of its errors.
+func (c *Client) stream(ctx context.Context, path string, in any, yield func(event string, data []byte) error, headers ...string) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("encode request: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
+	if c.opts.Key != "" {
+		req.Header.Set("X-Loci-Key", c.opts.Key)
+	}
+	if c.opts.User != "" {
+		req.Header.Set("X-Loci-User", c.opts.User)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := c.opts.HTTP.Do(req)
+	if err != nil {
+		return &memory.Error{Code: memory.Unavailable, Err: err}
+	}
+	defer func() { _ = resp.Body.Close() }() // nothing is lost with a body that was read
+	if resp.StatusCode >= 300 {
+		data, err := readAnswer(resp)
+		if err != nil {
+			return memory.Errorf(memory.Unavailable, "read answer: %w", err)
+		}
+		return problem(resp.StatusCode, data)
+	}
+	return eachEvent(resp.Body, yield)
+}
+
+// eachEvent reads server-sent events as Loci and its upstreams write them.
+func eachEvent(body io.Reader, yield func(event string, data []byte) error) error {
+	lines := bufio.NewReader(body)
+	event, data := "", []byte(nil)
+	for {
+		line, err := lines.ReadString('\n')
+		if text := strings.TrimRight(line, "\r\n"); text != "" {
+			name, value, _ := strings.Cut(text, ":")
+			value = strings.TrimPrefix(value, " ")
+			switch name {
+			case "event":
+				event = value
+			case "data":
+				data = append(data, value...)
+			}
+		} else if len(data) > 0 {
+			if err := yield(event, data); err != nil {
+				return err
+			}
+			event, data = "", nil
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return &memory.Error{Code: memory.Unavailable, Err: fmt.Errorf("the reply was cut off: %w", err)}
+		}
+	}
+}
+
+// ChatEvent is one step of a chat. One of Message, Recall and Change is there.
+type ChatEvent struct {
+	ID      string        `json:"id"`
+	Type    string        `json:"type" enum:"prompt,recall,response,other,memory" doc:"prompt: the user said something; recall: what memory gave for it; response: an answer; other: a message of a tool or an application; memory: memory changed."`
+	At      time.Time     `json:"at" doc:"When it was recorded."`
+	Message *EventMessage `json:"message,omitempty"`
+	Recall  *EventRecall  `json:"recall,omitempty"`
+	Change  *Change       `json:"change,omitempty"`
+}
+
+// EventMessage is a message in an event.
+type EventMessage struct {
+	ChatMessage
+	Status memory.Status `json:"status" doc:"replaced: it was edited or regenerated since; retired: it was forgotten, and its words are left out."`
+}
+
+// EventRecall is what memory gave.
+type EventRecall struct {
+	Trace    string   `json:"trace"`
+	Memories []string `json:"memories" doc:"Their ids, best first."`
+}
+
+// ChatEvents is a page of a chat's events, the oldest first.
+type ChatEvents struct {
+	Events []ChatEvent `json:"events"`
+	Next   string      `json:"next_cursor,omitempty"`
+}
+
+// EventsQuery selects a page of events.
+type EventsQuery struct {
+	Limit  int    `query:"limit" minimum:"0" maximum:"500" doc:"0: 50; at most 500."`
+	Cursor string `query:"cursor" maxLength:"200" doc:"next_cursor of the page before."`
+}
+
+// Events returns a page of what happened in a chat.
+func (c *Client) Events(ctx context.Context, chat string, q EventsQuery) (out ChatEvents, err error) {
+	_, err = c.do(ctx, http.MethodGet, "/api/chats/"+url.PathEscape(chat)+"/events"+queryString(q), nil, &out)
+	return out, err
+}
+
+// Chats returns a page of chats.
+func (c *Client) Chats(ctx context.Context, q ChatsQuery) (out Chats, err error) {
+	_, err = c.do(ctx, http.MethodGet, "/api/chats"+queryString(q), nil, &out)
+	return out, err
+}

@@ -1,0 +1,186 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// headerTrace names the trace of an answer, as at every door.
+const headerTrace = "X-Loci-Trace"
+
+func (d *door) talkOperations(a adder) {
+	operation(a, http.MethodPost, "/api/chats/{id}/messages", "say", "Say something in a chat; the reply is streamed as server-sent events", d.say, replies(a))
+	operation(a, http.MethodPost, "/api/chats/{id}/messages/regenerate", "regenerate", "Another reply to what was said last, in the place of the one that there was", d.regenerate, replies(a))
+	operation(a, http.MethodGet, "/api/chats/{id}/events", "list-chat-events", "What happened in a chat, the oldest first", d.events)
+}
+
+// replies describes the events of a reply.
+func replies(a adder) func(*huma.Operation) {
+	data := map[string]reflect.Type{
+		client.EventMemory: reflect.TypeFor[client.ChatMemory](), client.EventDelta: reflect.TypeFor[client.ChatDelta](),
+		client.EventDone: reflect.TypeFor[client.ChatDone](), client.EventError: reflect.TypeFor[client.ChatError](),
+	}
+	return func(op *huma.Operation) {
+		schemas := a.api.OpenAPI().Components.Schemas
+		var one []*huma.Schema
+		for _, event := range []string{client.EventMemory, client.EventDelta, client.EventDone, client.EventError} {
+			one = append(one, &huma.Schema{
+				Type: "object", Description: "The event " + event, Required: []string{"event", "data"},
+				Properties: map[string]*huma.Schema{"event": {Type: "string", Enum: []any{event}}, "data": schemas.Schema(data[event], true, "")},
+			})
+		}
+		op.Responses = map[string]*huma.Response{"200": {
+			Description: "One event memory, any number of delta, then done or error; each has its data as JSON.",
+			Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{OneOf: one}}},
+		}}
+	}
+}
+
+type sayInput struct {
+	ByID
+	Body client.SayRequest
+}
+
+func (d *door) say(ctx context.Context, in *sayInput) (*huma.StreamResponse, error) {
+	return d.reply(ctx, engine.Talking{Chat: in.ID, Content: in.Body.Content, Model: in.Body.Model})
+}
+
+type regenerateInput struct {
+	ByID
+	Body *client.RegenerateRequest
+}
+
+func (d *door) regenerate(ctx context.Context, in *regenerateInput) (*huma.StreamResponse, error) {
+	t := engine.Talking{Chat: in.ID, Again: true}
+	if in.Body != nil {
+		t.Model = in.Body.Model
+	}
+	return d.reply(ctx, t)
+}
+
+// reply streams the answer to what is said.
+func (d *door) reply(ctx context.Context, t engine.Talking) (_ *huma.StreamResponse, err error) {
+	if t.Owner, _, err = who(ctx); err != nil {
+		return nil, err
+	}
+	if t.Model, err = d.answerer(t.Model); err != nil {
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: func(c huma.Context) {
+		r, w := humago.Unwrap(c)
+		out := &reply{w: w}
+		talked, err := d.engine.Say(r.Context(), t, d.talker(r.Header), engine.Listener{Recalled: out.recalled, Heard: out.heard})
+		switch {
+		case err != nil && !out.begun:
+			httpx.WriteError(w, r, err)
+		case err != nil:
+			out.send(client.EventError, client.ChatError{
+				Problem: client.Problem(*httpx.Tell(r.Context(), err)), Question: messageView(talked.Question), Answer: messageView(talked.Answer),
+			})
+		default:
+			out.send(client.EventDone, client.ChatDone{Question: messageView(talked.Question), Answer: messageView(talked.Answer), Model: talked.Model})
+		}
+	}}, nil
+}
+
+// answerer returns the model that answers.
+func (d *door) answerer(wanted string) (string, error) {
+	switch {
+	case d.Upstream == nil:
+		return memory.RecallModel, nil
+	case wanted != "":
+		return wanted, nil
+	case d.Model == "":
+		return "", memory.Errorf(memory.Invalid, "model: is missing; name one of GET /v1/models, or set chats.model")
+	}
+	return d.Model, nil
+}
+
+// reply writes the events of an answer, each at once.
+type reply struct {
+	w     http.ResponseWriter
+	begun bool
+}
+
+func (o *reply) recalled(p engine.Prepared) {
+	o.begun = true
+	h := o.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // or a proxy in between would keep it all until the end
+	if p.Trace != "" {
+		h.Set(headerTrace, p.Trace)
+	}
+	m := client.ChatMemory{Trace: p.Trace, Hits: make([]client.Hit, 0, len(p.Hits))}
+	for _, hit := range p.Hits {
+		m.Hits = append(m.Hits, client.ViewHit(hit, false))
+	}
+	o.send(client.EventMemory, m)
+}
+
+func (o *reply) heard(piece string) { o.send(client.EventDelta, client.ChatDelta{Content: piece}) }
+
+func (o *reply) send(event string, v any) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("rest: encode the event %s: %v", event, err)) // texts and numbers always encode
+	}
+	_, _ = fmt.Fprintf(o.w, "event: %s\ndata: %s\n\n", event, data) // a client that is gone ends the request's context
+	_ = http.NewResponseController(o.w).Flush()
+}
+
+func messageView(t *memory.Turn) *client.ChatMessage {
+	if t == nil {
+		return nil
+	}
+	return &client.ChatMessage{ID: t.ID, Role: string(t.Role), Content: t.Content, CreatedAt: t.CreatedAt}
+}
+
+type eventsInput struct {
+	ByID
+	client.EventsQuery
+}
+
+func (d *door) events(ctx context.Context, in *eventsInput) (*body[client.ChatEvents], error) {
+	owner, _, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	page, err := d.engine.Events(ctx, owner, in.ID, in.Limit, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	out := client.ChatEvents{Events: make([]client.ChatEvent, 0, len(page.Events)), Next: page.Next}
+	for _, e := range page.Events {
+		out.Events = append(out.Events, eventView(e))
+	}
+	return answer(out), nil
+}
+
+func eventView(e engine.Event) client.ChatEvent {
+	v := client.ChatEvent{ID: e.ID, Type: string(e.Type), At: e.At}
+	switch {
+	case e.Turn != nil:
+		v.Message = &client.EventMessage{ChatMessage: *messageView(e.Turn), Status: e.Turn.Status}
+	case e.Trace != nil:
+		v.Recall = &client.EventRecall{Trace: e.Trace.ID, Memories: []string{}}
+		for _, h := range e.Trace.Hits {
+			v.Recall.Memories = append(v.Recall.Memories, h.ID)
+		}
+	case e.Change != nil:
+		c := client.ViewChange(*e.Change)
+		v.Change = &c
+	}
+	return v
+}
