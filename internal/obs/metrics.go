@@ -200,7 +200,7 @@ type totalCount struct {
 	totals func(context.Context) (memory.Counts, error)
 }
 
-var totalDesc = prometheus.NewDesc("memory_total_count", "Active memories (facts, turns and summaries), all users together.", nil, nil)
+var totalDesc = prometheus.NewDesc("memory_total_count", "Active memories (facts, turns and summaries), all users together. A PostgreSQL server estimates from its statistics what is too many to count.", nil, nil)
 
 // Describe names the metric.
 func (t *totalCount) Describe(ch chan<- *prometheus.Desc) { ch <- totalDesc }
