@@ -160,7 +160,9 @@ func (e *Engine) Vectors(ctx context.Context, owner memory.Owner) (Vectors, erro
 	for _, j := range waiting {
 		if j.Kind == memory.JobEmbed && j.State != memory.JobParked {
 			is.UnderWay = true
-			is.Error = cmp.Or(is.Error, j.Error)
+			if j.RunAt.After(e.now()) { // else it is tried again at once
+				is.Error = cmp.Or(is.Error, j.Error)
+			}
 		}
 	}
 	return is, nil

@@ -1,0 +1,276 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/front/rest"
+)
+
+func TestReembedOfAllBackAndPruneSayWhatTheyDid(t *testing.T) {
+	half := rest.AllVectors{Vectors: client.Vectors{Model: "m", Memories: 5, Lacking: 3, UnderWay: true}, Users: 2, Complete: 1}
+	whole := rest.AllVectors{Vectors: client.Vectors{Model: "m", Memories: 5}, Users: 2, Complete: 2}
+	for _, c := range []struct {
+		args    string
+		answers map[string]any
+		want    string
+		sent    string
+	}{
+		{"--all", map[string]any{"POST /api/reembed/all": half, "GET /api/reembed/all": whole}, "3 embedded by m\n2 of 2 users have all their vectors\n", "POST /api/reembed/all {}"},
+		{"--all --dry-run", map[string]any{"POST /api/reembed/all": half}, "3 of 5 memories lack a vector by m; to give them one: loci reembed\n1 of 2 users have all their vectors\n", `POST /api/reembed/all {"dry_run":true}`},
+		{
+			"--back", map[string]any{"POST /api/reembed/back": rest.Returned{From: "local:new", To: "lexical", Vectors: client.Vectors{Memories: 5, Lacking: 1}}},
+			"from the next start on memory is embedded by lexical again, and not by local:new\n4 of 5 memories have its vectors still; the others get theirs in the background then\n", "POST /api/reembed/back",
+		},
+		{
+			"--prune", map[string]any{"POST /api/reembed/prune": rest.Pruned{Model: "m", Vectors: 7, Models: []rest.PrunedModel{{Model: "old", Users: 1, Vectors: 7}}}},
+			"7 vectors by old\n7 vectors given up; those by m stay\n", "POST /api/reembed/prune {}",
+		},
+		{
+			"--prune --all --dry-run", map[string]any{"POST /api/reembed/prune": rest.Pruned{Model: "m", Vectors: 7, Models: []rest.PrunedModel{{Model: "old", Users: 3, Vectors: 7}}}},
+			"7 vectors by old of 3 users\n7 vectors to give up; those by m stay\n", `POST /api/reembed/prune {"dry_run":true,"all":true}`,
+		},
+	} {
+		s := newStandIn(t, c.answers)
+		got, err := s.loci(t, append([]string{"reembed"}, strings.Fields(c.args)...)...)
+		if err != nil || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, %v; want %q", c.args, got, err, c.want)
+		}
+		if len(s.got) < 2 || s.got[1] != c.sent {
+			t.Errorf("%s: sent %q, want %q", c.args, s.got, c.sent)
+		}
+	}
+	s := newStandIn(t, map[string]any{})
+	for _, args := range []string{"--back --all", "--back --dry-run", "--back --prune"} {
+		if got, err := s.loci(t, append([]string{"reembed"}, strings.Fields(args)...)...); err == nil {
+			t.Errorf("%s: %q, want it refused", args, got)
+		}
+	}
+}
+
+// embeddings is an OpenAI-compatible server that answers until it is told to wait.
+type embeddings struct {
+	*httptest.Server
+	mu    sync.Mutex
+	asked map[string]int // how often, by text
+	holds int            // texts after which it answers no more
+	full  chan struct{}  // closed when it does so
+	let   chan struct{}  // closed: it answers again
+}
+
+func newEmbeddings(t *testing.T, holds int) *embeddings {
+	t.Helper()
+	e := &embeddings{asked: map[string]int{}, holds: holds, full: make(chan struct{}), let: make(chan struct{})}
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ Input []string }
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		if e.wait(in.Input) {
+			select {
+			case <-e.let:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		var out struct {
+			Data []map[string]any `json:"data"`
+		}
+		for i := range in.Input {
+			out.Data = append(out.Data, map[string]any{"index": i, "embedding": []float32{1, 0, 0, 0}})
+		}
+		_ = json.NewEncoder(w).Encode(out)
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+// wait counts the texts of notes, and reports whether to hold the answer back.
+func (e *embeddings) wait(texts []string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	notes := 0
+	for _, text := range texts {
+		if strings.HasPrefix(text, "Note ") {
+			notes++
+		}
+	}
+	select {
+	case <-e.let:
+	default:
+		if notes > 0 && len(e.asked)+notes > e.holds {
+			select {
+			case <-e.full:
+			default:
+				close(e.full)
+			}
+			return true
+		}
+	}
+	for _, text := range texts {
+		if strings.HasPrefix(text, "Note ") {
+			e.asked[text]++
+		}
+	}
+	return false
+}
+
+// A server that is killed while it embeds has kept what it wrote, recall finds all by
+// words until the rest is done, and the next start embeds the rest alone.
+func TestReembeddingGoesOnWhereAKilledServerWas(t *testing.T) {
+	const (
+		memories = 600
+		holds    = 300 // between the second and the third transaction
+		at       = 128 // a transaction
+	)
+	data := t.TempDir()
+	loci := func(args ...string) {
+		t.Helper()
+		var out bytes.Buffer
+		cmd := root()
+		cmd.SetOut(&out)
+		cmd.SetErr(&out)
+		cmd.SetArgs(append(args, "--data", data, "--addr", "127.0.0.1:1"))
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, &out)
+		}
+	}
+	var file strings.Builder
+	for i := range memories {
+		fmt.Fprintf(&file, "- Note %d is about teapot %d\n", i, i*7)
+	}
+	notes := t.TempDir() + "/notes.md"
+	if err := os.WriteFile(notes, []byte(file.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	loci("import", notes)
+
+	far := newEmbeddings(t, holds)
+	first := started(t, data, far.URL)
+	select {
+	case <-far.full:
+	case <-t.Context().Done():
+	}
+	is, err := first.Vectors(t.Context())
+	if err != nil || is.Lacking == 0 || is.Lacking == is.Memories || !is.UnderWay {
+		t.Fatalf("midway: %+v, %v; want some of them lacking", is, err)
+	}
+	if by := first.byVector(t); by != 0 {
+		t.Errorf("midway: %d hits compared by vector, want none", by)
+	}
+	first.kill(t)
+	close(far.let)
+
+	second := started(t, data, far.URL)
+	got, err := second.reembed(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, err = second.Vectors(t.Context())
+	if err != nil || is.Lacking != 0 || is.Memories != memories {
+		t.Errorf("resumed: %+v, %v, %q; want none of %d lacking", is, err, got, memories)
+	}
+	if by := second.byVector(t); by == 0 {
+		t.Error("resumed: nothing compared by vector")
+	}
+	second.kill(t)
+	far.mu.Lock()
+	defer far.mu.Unlock()
+	again := 0
+	for _, n := range far.asked {
+		again += n - 1
+	}
+	if len(far.asked) != memories || again > at {
+		t.Errorf("%d of %d embedded, %d of them twice; want all, and no more twice than a transaction holds", len(far.asked), memories, again)
+	}
+}
+
+// served is a Loci in a process of its own.
+type served struct {
+	*client.Client
+	process *exec.Cmd
+	addr    string
+}
+
+// started starts this binary as loci serve and waits until it answers.
+func started(t *testing.T, data, embedURL string) *served {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &served{client.New("http://"+addr, client.Options{}), exec.Command(binary, "serve", "--addr", addr, "--data", data), addr}
+	s.process.Env = append(os.Environ(), "LOCI_EMBEDDER=remote:m", "LOCI_EMBED_URL="+embedURL)
+	if err := s.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.process.Process.Kill() }) // if the test has not
+	for {
+		if _, err := s.Health(t.Context()); err == nil {
+			return s
+		}
+		select {
+		case <-time.After(10 * time.Millisecond): // until it listens
+		case <-t.Context().Done():
+			t.Fatal("it does not answer")
+		}
+	}
+}
+
+func (s *served) kill(t *testing.T) {
+	t.Helper()
+	if err := s.process.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.process.Wait() // it says that it was killed
+}
+
+func (s *served) byVector(t *testing.T) int {
+	t.Helper()
+	found, err := s.Search(t.Context(), client.SearchRequest{Query: "which note is about teapot 70?", Explain: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found.Hits) == 0 {
+		t.Fatal("nothing is found")
+	}
+	n := 0
+	for _, h := range found.Hits {
+		if h.Why.Get("vector") > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *served) reembed(t *testing.T) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := root()
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SetArgs([]string{"reembed", "--addr", s.addr})
+	err := cmd.ExecuteContext(context.WithoutCancel(t.Context()))
+	return out.String(), err
+}
