@@ -159,9 +159,10 @@ func TestPageFitsAPhoneAndTheNight(t *testing.T) {
 	b.chat("Where do I live?")
 	b.chat("Is thunder loud?") // has a word of a fact that it does not say
 	talk := eval[string](b, "location.pathname + location.search")
+	projects(t, l)
 	l.submit(t, "/contexts", url.Values{"title": {"House rules"}, "content": {"No shoes inside."}})
 	for _, path := range []string{"/", "/?q=where+do+I+live", "/memories/" + id, "/review", "/conversations", "/traces", "/contexts", l.context(t), l.context(t) + "?edit=1",
-		l.conversation(t), l.conversation(t) + "?edit=1", "/time", "/insights", "/jobs", "/settings",
+		l.conversation(t), l.conversation(t) + "?edit=1", "/time", "/insights", "/jobs", "/jobs?vectors=1", "/settings", "/settings/prompts/extract", "/?project=atlas",
 		"/playground", talk, "/playground?temporary=1", "/data", "/erase?q=Donaudampfschifffahrt", "/erase?id=" + other, "/profile", "/profile?edit=language", "/memories/" + id + "?find=thunder", "/signin"} {
 		b.open(path)
 		b.until(path+" is no wider than the screen", `document.documentElement.scrollWidth <= innerWidth`)

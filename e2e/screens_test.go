@@ -34,14 +34,18 @@ func TestScreens(t *testing.T) {
 			moved = f.ID
 		}
 	}
-	conversation := l.turns(t, nil)[0].Conversation
+	conversation := "/conversations/" + l.turns(t, nil)[0].Conversation
 	desk := browse(t, l, deskWidth, deskHeight)
 	for _, s := range []struct{ name, path string }{
 		{"memories", "/"}, {"search", "/?q=Where+do+I+live%3F"}, {"life", "/memories/" + moved}, {"conversations", "/conversations"},
-		{"transcript", "/conversations/" + conversation}, {"time", "/time?n=8"}, {"insights", "/insights"}, {"jobs", "/jobs"}, {"settings", "/settings"},
+		{"time", "/time?n=8"}, {"jobs", "/jobs?vectors=1"}, {"settings", "/settings"}, {"prompt", "/settings/prompts/reconcile"},
 	} {
 		desk.take(s.name, s.path)
 	}
+	rules := document(t, l, "House rules", "No shoes inside.\nThe gate closes at ten.\nDogs may come along on weekends.\n")
+	document(t, l, "Trip to Porto", strings.Repeat("Train at nine from Oriente, seat by the window. Lunch near the river.\n", 40))
+	projects(t, l)
+	l.submit(t, conversation, url.Values{"do": {"edit"}, "title": {"Moving to Lisbon"}, "rules": {"Answer in short sentences."}, "context": {rules}})
 	desk.open("/playground")
 	desk.chat("My sister Mia has moved to Porto.")
 	desk.open("/playground")
@@ -50,8 +54,13 @@ func TestScreens(t *testing.T) {
 	desk.keep("playground")
 	l.relate(t, moved, "User's sister Mia visits every August", "follows")
 	l.relate(t, moved, "User's project Atlas ships on 4 December", "same_subject")
-	desk.take("data", "/data")
-	desk.take("erase", "/erase?q=coffee")
+	for _, s := range []struct{ name, path string }{
+		{"contexts", "/contexts"}, {"context", "/contexts/" + rules}, {"transcript", conversation}, {"chat-edit", conversation + "?edit=1"},
+		{"traces", "/traces"}, {"insights", "/insights"}, {"insights-projects", "/insights#across"}, {"data", "/data"},
+	} {
+		desk.take(s.name, s.path)
+	}
+	desk.take("erase", "/erase?q=peanuts")
 	desk.set(t, "timezone", "Europe/Lisbon")
 	desk.set(t, "answers in", "English, short")
 	desk.take("profile", "/profile")
@@ -69,6 +78,8 @@ func TestScreens(t *testing.T) {
 	phone.take("settings-phone", "/settings")
 	phone.take("playground-phone", talk)
 	phone.take("data-phone", "/data")
+	phone.take("contexts-phone", "/contexts")
+	phone.take("transcript-phone", conversation)
 	careful := serve(t, t.TempDir(), "LOCI_REVIEW_CONFLICTS=true", "LOCI_REVIEW_CATEGORIES=health")
 	waiting(t, careful)
 	desk.l, phone.l = careful, careful
@@ -122,6 +133,29 @@ func (l *loci) relate(t *testing.T, from, content, kind string) {
 		}
 	}
 	t.Fatalf("there is no fact %q", content)
+}
+
+// document adds a context and returns its id.
+func document(t *testing.T, l *loci, title, content string) string {
+	t.Helper()
+	var c remembered
+	if err := json.Unmarshal(l.post(t, "/api/contexts", map[string]string{"title": title, "content": content}), &c); err != nil {
+		t.Fatal(err)
+	}
+	return c.ID
+}
+
+// projects adds what a person might have said in several of them.
+func projects(t *testing.T, l *loci) {
+	t.Helper()
+	for project, says := range map[string][]string{
+		"atlas": {"User writes the tests first", "User prefers tabs to spaces", "User's team meets on Monday"},
+		"orion": {"User writes the tests first", "User's team meets on Thursday"},
+	} {
+		for _, content := range says {
+			l.post(t, "/api/memory", map[string]any{"content": content, "project": project, "category": "work", "tags": []string{"habits"}})
+		}
+	}
 }
 
 // submit posts a form as the page does.

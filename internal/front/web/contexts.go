@@ -29,6 +29,18 @@ type document struct {
 // Share is how much of the room it takes, 0 to 1.
 func (d document) Share() float64 { return min(1, float64(d.Tokens)/float64(max(1, d.Room))) }
 
+// Takes says how much of the room that is.
+func (d document) Takes() string {
+	switch share := d.Share(); {
+	case d.Cut():
+		return "more than fit"
+	case share < 0.01:
+		return "under 1 % of the room"
+	default:
+		return percent(share) + " of the room"
+	}
+}
+
 // Cut reports whether not all of it fits, were it alone.
 func (d document) Cut() bool { return d.Tokens > d.Room }
 

@@ -130,7 +130,7 @@ func TestAContextIsAttachedToChatsAndTakesItsRoom(t *testing.T) {
 	r.sent(short, url.Values{"do": {"attach"}, "chat": {"talk"}})
 	r.shows(short, "Attached to", "Detach")
 	r.shows("/contexts", "in 1 chat")
-	r.shows("/conversations/talk", "Note", "of documents")
+	r.shows("/conversations/talk", "Note", "Attached", "of the room")
 	r.sent(short, url.Values{"do": {"detach"}, "chat": {"talk"}})
 	attached()
 	to := r.sent(short, url.Values{"do": {"chat"}})
