@@ -181,7 +181,7 @@ func BenchmarkPostgresNextLine(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("%d owners", owners), func(b *testing.B) {
 			for b.Loop() {
-				if lines, err := p.lines(b.Context(), claiming{kinds: anyKind}); err != nil || (len(lines) == 0) != (owners == 1) {
+				if lines, err := p.hints(b.Context(), claiming{kinds: anyKind}); err != nil || (len(lines) == 0) != (owners == 1) {
 					b.Fatal(lines, err)
 				}
 			}

@@ -41,14 +41,15 @@ func TestPostgresTenOpenAtOnce(t *testing.T) {
 	}
 }
 
-// TestPostgresTablesAreSQLites compares the two schemas: they differ in nothing but types.
+// TestPostgresTablesAreSQLites compares the two schemas: they differ in nothing but types,
+// and in the table of hints that SQLite has in memory.
 func TestPostgresTablesAreSQLites(t *testing.T) {
 	address := pgtest.Schema(t)
 	openServer(t, address, Options{})
 	db := pgtest.Open(t, address)
 	columns := map[string][]string{}
 	rows, err := db.Query(`SELECT table_name, column_name FROM information_schema.columns
-		WHERE table_schema = current_schema() AND table_name NOT LIKE 'goose_%' ORDER BY table_name, ordinal_position`)
+		WHERE table_schema = current_schema() AND table_name NOT LIKE 'goose_%' AND table_name <> 'due' ORDER BY table_name, ordinal_position`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,7 @@ func TestPostgresKeysStartWithOwner(t *testing.T) {
 		if err := rows.Scan(&name, &is); err != nil {
 			t.Fatal(err)
 		}
-		if seen++; name != "jobs_due" && !strings.Contains(is, " btree (owner") { // workers serve all owners
+		if seen++; name != "jobs_due" && name != "due_at" && !strings.Contains(is, " btree (owner") { // workers serve all owners
 			t.Errorf("index %s: got %s, want owner first", name, is)
 		}
 	}
@@ -134,6 +135,7 @@ func TestEveryTableIsDistributed(t *testing.T) {
 			made[m[1]] = true
 		}
 	}
+	delete(made, "due") // it stays on one node
 	if !maps.Equal(listed, made) {
 		t.Errorf("got %q, want %q", slices.Sorted(maps.Keys(listed)), slices.Sorted(maps.Keys(made)))
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -28,6 +29,7 @@ type server struct {
 	log       *slog.Logger     // nil: nobody's
 	reads     *reader
 	bell      *bell
+	swept     atomic.Int64 // when hints were last made of all jobs, since the start; 0: never
 	failpoint func(point string)
 
 	groups
@@ -158,6 +160,9 @@ func (a *attempt) run(ctx context.Context, do func(*tx) error) error {
 	}
 	a.point(afterCommit)
 	a.queued = t.queues
+	if len(t.queued) > 0 {
+		a.hint(within, s)
+	}
 	return nil
 }
 

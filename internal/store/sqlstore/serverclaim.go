@@ -8,143 +8,99 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// claim leases the next job. Which line has one is looked for over all owners, without
-// holding anything; the job is then taken within its owner's transaction, where nobody
-// else is.
+// claim leases the next job. Where there may be one the table due says, of all owners; the
+// job is then taken within its owner's transaction, where nobody else is.
 func (p *server) claim(ctx context.Context, c claiming) (memory.Job, error) {
-	if err := p.takeBack(ctx); err != nil {
-		return memory.Job{}, err
+	if err := p.sweepIfDue(ctx); err != nil {
+		return memory.Job{}, p.answer(ctx, explainServer(err))
 	}
 	for {
-		lines, err := p.lines(ctx, c)
+		found, err := p.hints(ctx, c)
 		if err != nil {
 			return memory.Job{}, fmt.Errorf("look for the next job: %w", err)
 		}
-		if len(lines) == 0 {
+		ran := false
+		for _, h := range found {
+			if h.leased { // first every lease that ran out is taken back
+				ran = true
+				if _, _, err := p.visit(ctx, h, patient, 0); err != nil {
+					return memory.Job{}, err
+				}
+			}
+		}
+		if ran {
+			continue
+		}
+		if len(found) == 0 {
 			return memory.Job{}, nil
 		}
 		for _, how := range []taking{willing, patient} {
-			var busy []line
-			for _, l := range lines {
-				job, held, err := p.take(ctx, l, how, c.lease)
+			var busy []lineHint
+			for _, h := range found {
+				job, held, err := p.visit(ctx, h, how, c.lease)
 				if err != nil || job.ID != "" {
 					return job, err
 				}
 				if !held {
-					busy = append(busy, l)
+					busy = append(busy, h)
 				}
 			}
-			lines = busy
+			found = busy
 		}
-		// Others were quicker with all of them. There may be more.
+		// Hints were early, or others were quicker. There may be more.
 	}
 }
 
-// take leases the first job of a line, the zero Job if none is due any more.
-func (p *server) take(ctx context.Context, l line, how taking, lease time.Duration) (job memory.Job, held bool, err error) {
-	held, err = p.hold(ctx, l.owner, how, func(t *tx) error {
-		job = memory.Job{}
+// visit takes back a line's leases that ran out and leases its first job, the zero Job if
+// that is not due as the hint has it, or if lease is 0; then it corrects the hint.
+func (p *server) visit(ctx context.Context, h lineHint, how taking, lease time.Duration) (job memory.Job, held bool, err error) {
+	var at, created int64
+	leased := false
+	held, err = p.hold(ctx, h.owner, how, func(t *tx) error {
+		job, at, created, leased = memory.Job{}, 0, 0, false
 		now, err := t.time()
 		if err != nil {
 			return err
 		}
-		var id string
-		err = t.row(`SELECT id FROM jobs WHERE owner = ?1 AND kind = ?2 AND state = 'queued' AND run_at <= ?3
-			AND NOT EXISTS (SELECT 1 FROM jobs WHERE owner = ?1 AND kind = ?2 AND state = 'running')
-			ORDER BY run_at, created_at, id LIMIT 1`, []any{l.owner, l.kind, micros(now)}, &id)
-		if noRows(err) {
+		if h.leased {
+			if err := t.exec(takeBackOf+` AND owner = ? AND kind = ?`, memory.MaxAttempts, micros(now), h.owner, h.kind); err != nil {
+				return fmt.Errorf("take back leases: %w", err)
+			}
+		}
+		var until, runAt, made *int64
+		var id *string
+		err = t.row(`SELECT (SELECT min(lease_until) FROM jobs WHERE owner = ?1 AND kind = ?2 AND state = 'running'), q.id, q.run_at, q.created_at
+			FROM (SELECT 1) one LEFT JOIN LATERAL (SELECT id, run_at, created_at FROM jobs WHERE owner = ?1 AND kind = ?2 AND state = 'queued'
+				ORDER BY run_at, created_at, id LIMIT 1) q ON true`, []any{h.owner, h.kind}, &until, &id, &runAt, &made)
+		switch {
+		case err != nil:
+			return wrap("look at a line", err)
+		case until != nil:
+			at, leased = *until, true
+			return nil
+		case id == nil:
 			return nil
 		}
-		if err == nil {
-			job, err = t.start(now, l.owner, id, lease)
+		at, created = *runAt, *made
+		late := h.leased || at > h.at || at == h.at && created > h.created // others may be before it
+		if lease == 0 || late || at > micros(now) {
+			return nil
 		}
-		return err
-	})
-	return job, held, err
-}
-
-// takeBack takes back every lease that ran out, each in its owner's transaction.
-func (p *server) takeBack(ctx context.Context) error {
-	now, clock := p.argument()
-	var owners []memory.Owner
-	err := p.reads.again(ctx, func() error {
-		rows, err := p.reads.ask(ctx, `SELECT DISTINCT owner FROM jobs WHERE state = 'running' AND lease_until <= `+clock, now...)
-		owners, err = collect(rows, err, func(row scanner) (o memory.Owner, err error) { return o, row.Scan(&o) })
-		return wrap("look for leases that ran out", err)
-	})
-	if err != nil {
-		return err
-	}
-	for _, o := range owners {
-		err := p.write(ctx, o, func(t *tx) error {
-			now, err := t.time()
-			if err != nil {
-				return err
-			}
-			err = t.exec(takeBackOf+` AND owner = ?`, memory.MaxAttempts, micros(now), o)
-			return wrap("take back leases", err)
-		})
-		if err != nil {
+		if job, err = t.start(now, h.owner, unescape(*id), lease); err != nil {
 			return err
 		}
+		t.queued = nil // the hint is corrected, not made earlier
+		at, created, leased = micros(job.Lease.Until), 0, true
+		return nil
+	})
+	if err != nil || !held {
+		return job, held, err
 	}
-	return nil
-}
-
-// argument is the store's clock within a query, as its first argument or, without one,
-// as what the server reads its own by.
-func (p *server) argument() (args []any, clock string) {
-	if p.now == nil {
-		return nil, serverTime
+	if err := p.correct(ctx, h, at, created, leased); err != nil {
+		if job.ID == "" {
+			return job, held, p.answer(ctx, explainServer(err))
+		}
+		p.sweepNext() // it is early, at worst
 	}
-	return []any{micros(memory.Time(p.now()))}, `?1`
-}
-
-// lines returns lines of the kinds whose first job is due and which have none that
-// runs, those first whose job has been due the longest. It looks at the longest due
-// jobs and, should their lines all be at work, at the first of each line: one owner may
-// have queued very many.
-func (p *server) lines(ctx context.Context, c claiming) ([]line, error) {
-	args, clock := p.argument()
-	kinds := make(listed, len(c.kinds))
-	for i, k := range c.kinds {
-		kinds[i] = string(k)
-	}
-	args = append(args, kinds)
-	wanted := ` = ANY (?` + fmt.Sprint(len(args)) + `::text[])`
-	var free []line
-	ask := func(query string) (seen int, err error) {
-		err = p.reads.again(ctx, func() error {
-			free = nil
-			known := map[line]bool{}
-			rows, err := p.reads.ask(ctx, query, args...)
-			all, err := collect(rows, err, func(row scanner) (l line, err error) {
-				var waits bool
-				err = row.Scan(&l.owner, &l.kind, &waits)
-				if !waits && !known[l] {
-					known[l] = true
-					free = append(free, l)
-				}
-				return l, err
-			})
-			seen = len(all)
-			return err
-		})
-		return seen, err
-	}
-	seen, err := ask(`SELECT q.owner, q.kind, EXISTS (SELECT 1 FROM jobs r WHERE r.owner = q.owner AND r.kind = q.kind AND r.state = 'running')
-		FROM jobs q WHERE q.state = 'queued' AND q.run_at <= ` + clock + ` AND q.kind` + wanted + `
-		ORDER BY q.run_at, q.created_at, q.owner, q.id` + limitOf(lookahead))
-	if err != nil || len(free) > 0 || seen < lookahead {
-		return free, err
-	}
-	_, err = ask(`WITH RECURSIVE waiting (owner, kind) AS (
-			(SELECT owner, kind FROM jobs WHERE state = 'queued' ORDER BY owner, kind LIMIT 1)
-			UNION ALL SELECT n.owner, n.kind FROM waiting w JOIN LATERAL (SELECT j.owner, j.kind FROM jobs j
-				WHERE j.state = 'queued' AND (j.owner, j.kind) > (w.owner, w.kind) ORDER BY j.owner, j.kind LIMIT 1) n ON true)
-		SELECT w.owner, w.kind, false FROM waiting w JOIN LATERAL (SELECT * FROM jobs j WHERE j.owner = w.owner AND j.kind = w.kind
-			AND j.state = 'queued' AND j.run_at <= ` + clock + ` ORDER BY j.run_at, j.created_at, j.id LIMIT 1) q ON true
-		WHERE w.kind` + wanted + ` AND NOT EXISTS (SELECT 1 FROM jobs r WHERE r.owner = w.owner AND r.kind = w.kind AND r.state = 'running')
-		ORDER BY q.run_at, q.created_at, q.owner, q.id` + limitOf(lookahead))
-	return free, err
+	return job, held, nil
 }

@@ -1,0 +1,148 @@
+package sqlstore
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// TestLostHintsCostASweep drops all hints while jobs wait and one runs.
+func TestLostHintsCostASweep(t *testing.T) {
+	address := pgtest.Schema(t)
+	clock := new(memtest.Clock)
+	s := openServer(t, address, Options{Now: clock.Now})
+	owners := []memory.Owner{memtest.Ana, memtest.Ben, memtest.Team}
+	for _, o := range owners {
+		enqueue(t, s, o, memory.JobLearn, clock.Now(), 2)
+	}
+	if _, err := s.Claim(t.Context(), anyKind, time.Minute); err != nil { // whose worker dies
+		t.Fatal(err)
+	}
+	if _, err := pgtest.Open(t, address).Exec(`DELETE FROM due`); err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(time.Hour)
+	if j, err := s.Claim(t.Context(), anyKind, time.Minute); !errors.Is(err, memory.NotFound) {
+		t.Fatalf("without a hint: got %+v, %v; want nothing", j, err)
+	}
+	s.commits.(*server).sweepNext()
+	done := 0
+	for {
+		j, err := s.Claim(t.Context(), anyKind, time.Minute)
+		if errors.Is(err, memory.NotFound) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Finish(t.Context(), j.Lease, memory.Outcome{Done: true}); err != nil {
+			t.Fatal(err)
+		}
+		done++
+	}
+	if done != 2*len(owners) {
+		t.Errorf("after a sweep %d jobs were done, want %d", done, 2*len(owners))
+	}
+	clock.Advance(time.Hour) // what says when a lease would have run out is corrected then
+	if _, err := s.Claim(t.Context(), anyKind, time.Minute); !errors.Is(err, memory.NotFound) {
+		t.Errorf("in the end: got %v, want nothing to do", err)
+	}
+	if left := nearRows(t, address, `SELECT count(*) FROM due`); left != 0 {
+		t.Errorf("%d hints are left of nothing", left)
+	}
+}
+
+// TestWhoOpensAStoreSweeps: a server of the release before gives no hints.
+func TestWhoOpensAStoreSweeps(t *testing.T) {
+	address := pgtest.Schema(t)
+	old := openServer(t, address, Options{})
+	enqueue(t, old, memtest.Ana, memory.JobLearn, time.Now().Add(-time.Hour), 1)
+	if _, err := pgtest.Open(t, address).Exec(`DELETE FROM due`); err != nil {
+		t.Fatal(err)
+	}
+	if j, err := openServer(t, address, Options{}).Claim(t.Context(), anyKind, time.Minute); err != nil || j.Owner != memtest.Ana {
+		t.Errorf("got %+v, %v; want the job", j, err)
+	}
+}
+
+// TestServerClaimsOverlookNothing is TestClaimsOverlookNothing with two servers, who lose
+// hints now and then and sweep.
+func TestServerClaimsOverlookNothing(t *testing.T) {
+	for seed := range uint64(3) {
+		clock := new(memtest.Clock)
+		clock.Step(-1)
+		address := pgtest.Schema(t)
+		db := pgtest.Open(t, address)
+		of := []*Store{openServer(t, address, Options{Now: clock.Now}), openServer(t, address, Options{Now: clock.Now})}
+		chance := rand.New(rand.NewPCG(seed, 2))
+		owners := []memory.Owner{memtest.Ana, memtest.Ben, memtest.Team}
+		var held []memory.Lease
+		check := func(err error) {
+			t.Helper()
+			if err != nil && !errors.Is(err, memory.LeaseLost) && !errors.Is(err, memory.NotFound) {
+				t.Fatal(err)
+			}
+		}
+		for step := range 200 {
+			s := of[chance.IntN(len(of))]
+			owner, now := owners[chance.IntN(len(owners))], clock.Now()
+			pick := func() memory.Lease {
+				if len(held) == 0 {
+					return memory.Lease{Owner: owner, Job: "none", Token: "none"}
+				}
+				return held[chance.IntN(len(held))]
+			}
+			switch chance.IntN(10) {
+			case 0, 1, 2:
+				run := memtest.Run(fmt.Sprint("queue ", step))
+				j := memtest.Job(owner, anyKind[chance.IntN(len(anyKind))], fmt.Sprint(step))
+				j.RunAt = now.Add(time.Duration(chance.IntN(9)-4) * time.Second)
+				run.Jobs = []memory.Job{j}
+				_, err := s.Apply(t.Context(), owner, run)
+				check(err)
+			case 3:
+				check(s.Finish(t.Context(), pick(), memory.Outcome{Done: true}))
+			case 4:
+				check(s.Finish(t.Context(), pick(), memory.Outcome{RetryAt: now.Add(2 * time.Second), Park: chance.IntN(3) == 0}))
+			case 5:
+				l := pick()
+				run := memtest.Run(fmt.Sprint("end ", step))
+				run.Lease = &l
+				_, err := s.Apply(t.Context(), l.Owner, run)
+				check(err)
+			case 6:
+				clock.Advance(time.Duration(chance.IntN(3)) * time.Second)
+			case 7:
+				for _, j := range jobsOf(t, s, owner, memory.JobParked) {
+					check(s.Requeue(t.Context(), owner, j.ID))
+				}
+			case 8:
+				_, err := s.Extend(t.Context(), pick(), time.Duration(1+chance.IntN(5))*time.Second)
+				check(err)
+			case 9:
+				if _, err := db.Exec(`DELETE FROM due WHERE random() < 0.5`); err != nil {
+					t.Fatal(err)
+				}
+				for _, each := range of {
+					each.commits.(*server).sweepNext()
+				}
+			}
+			kinds := anyKind[:1+chance.IntN(len(anyKind))]
+			want := claimable(t, s, owners, kinds, clock.Now())
+			j, err := s.Claim(t.Context(), kinds, 3*time.Second)
+			check(err)
+			if j.ID != want {
+				t.Fatalf("seed %d, step %d: claimed %q of %v, want %q", seed, step, j.ID, kinds, want)
+			}
+			if err == nil {
+				held = append(held, j.Lease)
+			}
+		}
+	}
+}
