@@ -263,17 +263,20 @@ func (r *gaugeReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// streaming answers an export in this process as it is written, and everything else
-// as inProcess does.
+// streaming answers an export and what a model says in this process as it is written,
+// and everything else as inProcess does.
 type streaming struct{ inProcess }
 
 // RoundTrip implements http.RoundTripper.
 func (s streaming) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.Path != "/api/export" {
+	if req.URL.Path != "/api/export" && req.Header.Get("Accept") != "text/event-stream" {
 		return s.inProcess.RoundTrip(req)
 	}
 	inner := req.Clone(req.Context())
-	inner.RemoteAddr, inner.RequestURI, inner.Body = "127.0.0.1:0", req.URL.RequestURI(), http.NoBody
+	inner.RemoteAddr, inner.RequestURI = "127.0.0.1:0", req.URL.RequestURI()
+	if inner.Body == nil {
+		inner.Body = http.NoBody
+	}
 	from, to := io.Pipe()
 	w := &pipeWriter{header: http.Header{}, to: to, begun: make(chan struct{})}
 	ended := make(chan struct{})

@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+func chat(g *global) *cobra.Command {
+	var id, model string
+	var temporary bool
+	cmd := &cobra.Command{
+		Use:   "chat [MESSAGE]",
+		Short: "Talk to a model that remembers",
+		Long: "Chat in the terminal, with what memory has for each message shown before the reply. With a MESSAGE it says that alone.\n" +
+			"Lines that begin with these words are for the command itself:\n\n" + chatHelp,
+		Example: "  loci chat\n  loci chat \"What am I allergic to?\"\n  loci chat --chat 0199c5d1-77aa --model llama3.2\n  loci chat --temporary",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				t := &chatting{client: c, out: onSheet(cmd.OutOrStdout()), chat: id, model: model, temporary: temporary}
+				if len(args) > 0 {
+					return t.say(ctx, strings.Join(args, " "))
+				}
+				return t.converse(ctx, cmd.InOrStdin())
+			})
+		},
+	}
+	cmd.Flags().StringVar(&id, "chat", "", "a chat to go on with; a new one unless given")
+	cmd.Flags().StringVar(&model, "model", "", "model that answers; the server's own choice unless given")
+	cmd.Flags().BoolVar(&temporary, "temporary", false, "read no memory, and keep nothing of what is said")
+	cmd.Flags().StringVar(&g.user, "user", "", "whose memory; the server's own default unless given")
+	return cmd
+}
+
+const chatHelp = `  /new            begin another chat
+  /temporary      begin one that reads no memory and leaves nothing in it
+  /contexts       list the documents that can be attached
+  /contexts ID…   attach these to the chat, and no others; "none" for none
+  /again          another reply to what was said last
+  /help           this list
+  /quit           leave; Ctrl-C does so, too
+`
+
+// chatting is a chat in a terminal.
+type chatting struct {
+	client    *client.Client
+	out       sheet
+	chat      string // "" before something is said
+	model     string
+	temporary bool
+	messages  []client.CompletionMessage // of a temporary chat, which is nowhere else
+}
+
+// converse takes one line after the other until there are no more or ctx ends.
+func (t *chatting) converse(ctx context.Context, in io.Reader) error {
+	t.out.line("%s", t.out.in(dim, "Say something; /help lists what else you can do."))
+	lines := linesOf(ctx, in)
+	for {
+		fmt.Fprint(t.out, t.out.in(bold, "> "))
+		select {
+		case <-ctx.Done():
+			t.out.line("")
+			return nil
+		case line, more := <-lines:
+			if !more {
+				t.out.line("")
+				return nil
+			}
+			if line = strings.TrimSpace(line); line == "" {
+				continue
+			}
+			if line == "/quit" {
+				return nil
+			}
+			if err := t.take(ctx, line); err != nil {
+				if ctx.Err() != nil {
+					t.out.line("")
+					return nil
+				}
+				t.out.line("%s", t.out.in(red, harmless(err.Error())))
+			}
+		}
+	}
+}
+
+// linesOf reads lines beside whoever waits for them: a terminal cannot be told to stop.
+func linesOf(ctx context.Context, in io.Reader) <-chan string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		r := bufio.NewReader(in)
+		for {
+			line, err := r.ReadString('\n')
+			if err == nil || line != "" {
+				select {
+				case lines <- line:
+				case <-ctx.Done():
+					return
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// take does what a line says. A word with a slash that is not the command's own is said,
+// as applications have such words, too.
+func (t *chatting) take(ctx context.Context, line string) error {
+	words := strings.Fields(line)
+	switch words[0] {
+	case "/new", "/temporary":
+		t.chat, t.messages, t.temporary = "", nil, words[0] == "/temporary"
+		kept := "a new chat"
+		if t.temporary {
+			kept = "a new chat; no memory is read for it, and nothing of it is kept"
+		}
+		t.out.line("%s", t.out.in(dim, kept))
+		return nil
+	case "/contexts":
+		return t.contexts(ctx, words[1:])
+	case "/again":
+		return t.again(ctx)
+	case "/help":
+		fmt.Fprint(t.out, chatHelp)
+		return nil
+	}
+	return t.say(ctx, line)
+}
+
+func (t *chatting) say(ctx context.Context, words string) error {
+	if t.temporary {
+		t.messages = append(t.messages, client.CompletionMessage{Role: memory.RoleUser, Content: words})
+		return t.unnoted(ctx)
+	}
+	if err := t.begin(ctx); err != nil {
+		return err
+	}
+	return t.hear(func(to client.ChatListener) (client.ChatDone, error) {
+		return t.client.Say(ctx, t.chat, client.SayRequest{Content: words, Model: t.model}, to)
+	})
+}
+
+func (t *chatting) again(ctx context.Context) error {
+	switch {
+	case !t.temporary && t.chat != "":
+		return t.hear(func(to client.ChatListener) (client.ChatDone, error) {
+			return t.client.Regenerate(ctx, t.chat, client.RegenerateRequest{Model: t.model}, to)
+		})
+	case t.temporary && len(t.messages) > 0:
+		if last := len(t.messages) - 1; t.messages[last].Role == memory.RoleAssistant {
+			t.messages = t.messages[:last]
+		}
+		return t.unnoted(ctx)
+	}
+	return memory.Errorf(memory.Invalid, "nothing was said yet")
+}
+
+// begin makes a chat where there is none yet.
+func (t *chatting) begin(ctx context.Context) error {
+	if t.chat != "" {
+		return nil
+	}
+	made, err := t.client.NewChat(ctx, client.NewChat{})
+	t.chat = made.ID
+	return err
+}
+
+// shownHits is how many memories are shown before a reply.
+const shownHits = 5
+
+// hear prints a reply as it comes, and what memory gave for it before.
+func (t *chatting) hear(reply func(client.ChatListener) (client.ChatDone, error)) error {
+	done, err := reply(client.ChatListener{
+		Memory: func(m client.ChatMemory) {
+			for _, h := range m.Hits[:min(shownHits, len(m.Hits))] {
+				t.out.line("%s", t.out.in(dim, "  remembered: "+said(h.Content, 100)))
+			}
+			if more := len(m.Hits) - shownHits; more > 0 {
+				t.out.line("%s", t.out.in(dim, fmt.Sprintf("  and %d more", more)))
+			}
+		},
+		Delta: func(d client.ChatDelta) { fmt.Fprint(t.out, harmless(d.Content)) },
+	})
+	t.out.line("")
+	if err == nil && done.Answer == nil {
+		t.out.line("%s", t.out.in(dim, "  (this was not kept)"))
+	}
+	return err
+}
+
+// unnoted lets a model answer without memory.
+func (t *chatting) unnoted(ctx context.Context) error {
+	model := t.model
+	if model == "" {
+		h, err := t.client.Health(ctx)
+		if err != nil {
+			return err
+		}
+		if h.Upstream != "" {
+			return memory.Errorf(memory.Invalid, "name the model of a temporary chat: loci chat --temporary --model NAME")
+		}
+		model = memory.RecallModel
+	}
+	answer, err := t.client.CompleteUnnoted(ctx, client.Completion{Model: model, Messages: t.messages}, func(piece string) {
+		fmt.Fprint(t.out, harmless(piece))
+	})
+	t.out.line("")
+	if answer != "" {
+		t.messages = append(t.messages, client.CompletionMessage{Role: memory.RoleAssistant, Content: answer})
+	}
+	return err
+}
+
+// contexts lists the documents, or attaches those of ids to the chat.
+func (t *chatting) contexts(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		all, err := t.client.Contexts(ctx)
+		if err != nil {
+			return err
+		}
+		t.out.contexts(all)
+		return nil
+	}
+	if t.temporary {
+		return memory.Errorf(memory.Invalid, "a temporary chat is not kept, so nothing can be attached to it")
+	}
+	if slices.Equal(ids, []string{"none"}) {
+		ids = []string{}
+	}
+	if err := t.begin(ctx); err != nil {
+		return err
+	}
+	now, err := t.client.EditChat(ctx, t.chat, client.WriteChat{Contexts: &ids})
+	if err != nil {
+		return err
+	}
+	t.out.line("%s", t.out.in(dim, "attached: "+someOrNone(now.Contexts)))
+	return nil
+}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/client"
+)
+
+// chatAt runs loci chat on a memory of its own, without a server, and types the lines.
+func chatAt(t *testing.T, ctx context.Context, data string, in io.Reader, args ...string) string {
+	t.Helper()
+	cmd := root()
+	var out, said bytes.Buffer
+	cmd.SetIn(in)
+	cmd.SetOut(&out)
+	cmd.SetErr(&said)
+	cmd.SetArgs(append([]string{"chat", "--addr", "127.0.0.1:1", "--data", data}, args...))
+	if err := cmd.ExecuteContext(ctx); err != nil {
+		t.Fatalf("loci chat: %v: %s%s", err, &out, &said)
+	}
+	return out.String()
+}
+
+func wants(t *testing.T, out string, want ...string) {
+	t.Helper()
+	at := 0
+	for _, w := range want {
+		i := strings.Index(out[at:], w)
+		if i < 0 {
+			t.Fatalf("%q does not follow in\n%s", w, out)
+		}
+		at += i + len(w)
+	}
+}
+
+// TestAChatInTheTerminal goes through all that a line may say.
+func TestAChatInTheTerminal(t *testing.T) {
+	data := t.TempDir()
+	out, err := tryAt(t, data, "sqlite", "add", "User plays the oboe")
+	if err != nil {
+		t.Fatal(out, err)
+	}
+	file := t.TempDir() + "/menu.md"
+	if err := os.WriteFile(file, []byte("Rice."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	made, err := tryAt(t, data, "sqlite", "contexts", "add", file, "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d client.ContextDocument
+	if err := json.Unmarshal([]byte(made), &d); err != nil {
+		t.Fatal(err)
+	}
+	lines := fmt.Sprintf("/again\nWhat do I play?\n/again\n/contexts\n/contexts %s\n/contexts nowhere\n/contexts none\n/new\nMy cat is called Pip.\n/temporary\nMy dog is called Rex.\n/again\n/contexts %[1]s\n/help\n/quit\nnever said\n", d.ID)
+	wants(t, chatAt(t, t.Context(), data, strings.NewReader(lines)),
+		"nothing was said yet", "remembered: User plays the oboe", "From memory:", "play the oboe", "remembered: User plays the oboe", "From memory:",
+		"menu", "attached: "+d.ID, `no context "nowhere"`, "attached: none", "a new chat", "Noted.",
+		"nothing of it is kept", "Memory is off", "Memory is off", "temporary chat is not kept", "/again")
+	all, err := tryAt(t, data, "sqlite", "export", "--kinds", "turns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, all, "What do I play?", "My cat is called Pip.")
+	for _, unwanted := range []string{"Rex", "never said", "/again", "nothing of it"} {
+		if strings.Contains(all, unwanted) {
+			t.Errorf("%q is kept: %s", unwanted, all)
+		}
+	}
+	wants(t, chatAt(t, t.Context(), data, nil, "Which", "instrument", "do I play?"), "remembered: User plays the oboe", "oboe")
+}
+
+// TestWhoLeavesAChatMidwayLeavesCleanly: Ctrl-C ends it while it waits for a line, and
+// while a model answers; then what was said so far is kept.
+func TestWhoLeavesAChatMidwayLeavesCleanly(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	quiet, _ := io.Pipe() // nothing is typed
+	waiting := &chatting{client: client.New("http://127.0.0.1:1", client.Options{}), out: onSheet(io.Discard)}
+	if err := waiting.converse(ctx, quiet); err != nil {
+		t.Errorf("an interrupt while it waits: %v", err)
+	}
+
+	asked := make(chan struct{})
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, `data: {"choices":[{"delta":{"content":"Once upon"}}]}`+"\n\n")
+		_ = http.NewResponseController(w).Flush()
+		close(asked)
+		<-r.Context().Done()
+	}))
+	defer upstream.Close()
+	data := t.TempDir()
+	ctx, interrupt = context.WithCancel(t.Context())
+	go func() { <-asked; interrupt() }()
+	chatAt(t, ctx, data, strings.NewReader("Tell me a story.\n"), "--set", "upstream.url="+upstream.URL+"/v1", "--model", "teller")
+	all, err := tryAt(t, data, "sqlite", "export", "--kinds", "turns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, all, "Tell me a story.")
+}
