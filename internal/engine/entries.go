@@ -22,6 +22,7 @@ func (e *Engine) Profile(ctx context.Context, owner memory.Owner) ([]memory.Prof
 // SetProfile writes an entry of the profile, in a run that can be undone. What is
 // there with that value stays as it is, and the receipt is then the zero Receipt.
 func (e *Engine) SetProfile(ctx context.Context, owner memory.Owner, key, value string, author memory.Author) (memory.Receipt, error) {
+	ctx = memory.ForWrite(ctx)
 	key, err := e.checkText("key", key)
 	if err != nil {
 		return memory.Receipt{}, err
@@ -57,6 +58,7 @@ func (e *Engine) SetProfile(ctx context.Context, owner memory.Owner, key, value 
 // DropProfile takes an entry out of the profile, in a run that can be undone;
 // [memory.NotFound] where there is none.
 func (e *Engine) DropProfile(ctx context.Context, owner memory.Owner, key string, author memory.Author) (memory.Receipt, error) {
+	ctx = memory.ForWrite(ctx)
 	gone, err := e.entry(ctx, owner, key)
 	if err != nil {
 		return memory.Receipt{}, err

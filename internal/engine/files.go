@@ -56,6 +56,7 @@ var errMeanwhile = memory.Errorf(memory.Conflict, "Loci changed the same words m
 // [memory.Invalid]: nothing can be made of it; [memory.Conflict]: Loci changed the
 // same words meanwhile; [memory.Duplicate]: another live fact says it.
 func (e *Engine) TakeFile(ctx context.Context, edit FileEdit) (target string, err error) {
+	ctx = memory.ForWrite(ctx)
 	switch was, says := edit.Was, edit.Says; {
 	case says.Conversation != nil && was.Conversation != nil:
 		return e.chatFile(ctx, edit)

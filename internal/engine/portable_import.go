@@ -29,6 +29,7 @@ const (
 // A record that cannot be read is named by its line and left out, or, if b.Strict,
 // ends the import with [memory.Invalid].
 func (e *Engine) Import(ctx context.Context, owner memory.Owner, b Bringing, author memory.Author, in io.Reader) (Brought, error) {
+	ctx = memory.ForWrite(ctx)
 	switch e.Paused(ctx, owner) {
 	case PauseMemory:
 		return Brought{}, memory.Errorf(memory.Conflict, "memory is paused; loci pause none, or PUT /api/pause, takes it off")

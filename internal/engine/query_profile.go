@@ -24,6 +24,7 @@ func (e *Engine) Entry(ctx context.Context, owner memory.Owner, key string) (mem
 
 // PutEntry writes an entry, as [Engine.SetProfile] does, and returns it.
 func (e *Engine) PutEntry(ctx context.Context, owner memory.Owner, key, value string, author memory.Author) (memory.ProfileEntry, error) {
+	ctx = memory.ForWrite(ctx)
 	if err := notOwn(key); err != nil {
 		return memory.ProfileEntry{}, err
 	}

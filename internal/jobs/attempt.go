@@ -78,7 +78,7 @@ func (r *Runner) handle(ctx context.Context, job memory.Job) (end End, err error
 			err = fmt.Errorf("panic: %v", v)
 		}
 	}()
-	return r.handlers[job.Kind](ctx, job)
+	return r.handlers[job.Kind](memory.ForWrite(ctx), job) // what it reads it reads to write what follows
 }
 
 // keep extends the job's lease until ctx ends, and cancels it with

@@ -61,6 +61,20 @@ func TestNothingToDoIsFinishedByTheRunner(t *testing.T) {
 	})
 }
 
+func TestHandlersReadToWrite(t *testing.T) {
+	patient := false
+	read := func(ctx context.Context, _ memory.Job) (End, error) {
+		patient = memory.IsForWrite(ctx)
+		return Nothing, nil
+	}
+	run(t, Options{}, read, func(t *testing.T, q *queue, r *Runner) {
+		q.add(job("1", ana))
+		if drain(t, r); !patient {
+			t.Error("what a handler reads is not marked as read for the sake of a write")
+		}
+	})
+}
+
 func TestAppliedJobsAreNotFinishedAgain(t *testing.T) {
 	var q *queue
 	run(t, Options{}, func(_ context.Context, j memory.Job) (End, error) { return Applied, q.complete(j.Lease) }, func(t *testing.T, made *queue, r *Runner) {
