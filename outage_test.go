@@ -19,7 +19,7 @@ import (
 const outage = 4 * time.Second
 
 // TestWhatIsSaidWhileTheDatabaseIsAwayIsKeptOnce has the database server go away for some
-// seconds while a chat and a writer are at work: both are kept, once. Meanwhile health
+// seconds while a chat, writers and an import are at work: all is kept, once. Meanwhile health
 // checks say so, and nobody is told where the server is.
 func TestWhatIsSaidWhileTheDatabaseIsAwayIsKeptOnce(t *testing.T) {
 	address := pgtest.Fresh(t)
@@ -80,6 +80,17 @@ func TestWhatIsSaidWhileTheDatabaseIsAwayIsKeptOnce(t *testing.T) {
 			t.Errorf("the fact: %d %s", status, text)
 		}
 	})
+	group.Go(func() {
+		if status, text := ask("PUT", "/api/profile/city", `{"value":"Lisbon"}`); status/100 != 2 {
+			t.Errorf("the profile: %d %s", status, text)
+		}
+	})
+	group.Go(func() {
+		status, text := ask("POST", "/api/import?format=jsonl", `{"type":"fact","id":"harbour-1","content":"User has a place in the harbour","status":"active","source":"manual","trust":"person","created_at":"2026-05-01T12:00:00Z","observed_at":"2026-05-01T12:00:00Z"}`)
+		if status/100 != 2 || !strings.Contains(text, `"facts":1`) {
+			t.Errorf("the import: %d %s", status, text)
+		}
+	})
 	for _, path := range []string{"/health", "/health/ready", "/api/stats"} {
 		status, text := ask("GET", path, "")
 		if path == "/health" && strings.Contains(text, `"status":"ok"`) || path != "/health" && status != http.StatusServiceUnavailable {
@@ -100,12 +111,12 @@ func TestWhatIsSaidWhileTheDatabaseIsAwayIsKeptOnce(t *testing.T) {
 	closed() // which waits for what goes on behind the chat
 
 	db := pgtest.Open(t, address)
-	var facts, turns int
-	if err := db.QueryRow(`SELECT (SELECT count(*) FROM facts), (SELECT count(*) FROM turns)`).Scan(&facts, &turns); err != nil {
+	var facts, turns, entries int
+	if err := db.QueryRow(`SELECT (SELECT count(*) FROM facts), (SELECT count(*) FROM turns), (SELECT count(*) FROM profile)`).Scan(&facts, &turns, &entries); err != nil {
 		t.Fatal(err)
 	}
-	if facts != 1 || turns != 2 {
-		t.Errorf("kept %d facts and %d turns, want 1 and 2", facts, turns)
+	if facts != 2 || turns != 2 || entries != 1 {
+		t.Errorf("kept %d facts, %d turns and %d entries of the profile, want 2, 2 and 1", facts, turns, entries)
 	}
 }
 
