@@ -216,6 +216,48 @@ func TestProfileOpenwebui(t *testing.T) {
 	s.has("/metrics", s.ok(nil, "GET", "/metrics", ""), "memory_total_count", "memory_replacement_rate", "memory_dedup_rate", "retrieval_hit_rate")
 }
 
+// TestProfileOpenwebuiShares holds seed 3, 2.1, 4.6 and 5: two users look at one fact. A
+// contradiction unlinks it for the user who says so, and adds their own; the other keeps
+// it. Erasing a user takes it from everybody.
+func TestProfileOpenwebuiShares(t *testing.T) {
+	s := newStage(t, "openwebui", nil)
+	ana, ben, cy := []string{"X-OpenWebUI-User-Id", "ana"}, []string{"X-OpenWebUI-User-Id", "ben"}, []string{"X-OpenWebUI-User-Id", "cy"}
+	const bun, node = "The backend of the shop runs on Bun", "The backend of the shop runs on Node"
+	var fact struct{ ID string }
+	s.ok(&fact, "POST", "/api/memory", `{"content":"`+bun+`"}`, ana...)
+	s.ok(nil, "POST", "/api/memory/"+fact.ID+"/share", `{"to":"user/ben"}`, ana...)
+	s.ok(nil, "POST", "/api/memory/"+fact.ID+"/share", `{"to":"user/cy"}`, ana...)
+	s.wantFacts("", []string{bun}, ben...)
+
+	s.clock.pass(time.Hour)
+	c := s.talk(ben...)
+	s.model.on("memory_formation", `{"memories": []}`)
+	got, _ := c.says("What does the backend of the shop run on?")
+	s.has("Ben's request", got.says(0), "shared by ana: "+bun)
+	s.model.on("memory_formation", `{"memories": ["`+node+`"]}`)
+	s.model.on("conflict_resolution", `{"action": "replace", "target_id": "0"}`)
+	c.says("The backend of the shop runs on Node.")
+	s.wantFacts("", []string{node}, ben...)
+	s.wantFacts("", []string{bun}, ana...)
+	s.wantFacts("", []string{bun}, cy...)
+	s.has("Ben's audit", s.ok(nil, "GET", "/api/changes?action=unlink", "", ben...), fact.ID)
+
+	s.ok(nil, "PATCH", "/api/memory/"+fact.ID, `{"content":"The backend of the shop runs on Bun 2"}`, ana...)
+	s.settle()
+	s.wantFacts("", []string{node}, ben...)
+	s.wantFacts("", []string{"The backend of the shop runs on Bun 2"}, cy...)
+
+	s.has("the receipt", s.ok(nil, "DELETE", "/api/users/ana", "", ana...), `"user":"ana"`, `"links":2`)
+	s.wantFacts("", nil, ana...)
+	s.wantFacts("", nil, cy...)
+	s.wantFacts("", []string{node}, ben...)
+	got, _ = s.talk(ana...).says("I like marzipan.")
+	if len(got.Messages) != 1 {
+		t.Errorf("an erased user's chat was given memory: %s", got.body)
+	}
+	s.wantFacts("", nil, ana...)
+}
+
 // TestProfileOpenwebuiBootstrap holds seed 3, 4.5: below five personal memories the
 // global ones join in.
 func TestProfileOpenwebuiBootstrap(t *testing.T) {
