@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -26,8 +27,8 @@ const (
 	// comes to its end: the upstream or this process died.
 	learnGrace = 2 * time.Minute
 
-	// courtesy is how long storing the question leaves the processors to a stream's
-	// first byte: an answer that takes longer is still being thought about.
+	// courtesy is how long what is told and stored of the question leaves the processors
+	// to the first byte: an answer that takes longer is still being thought about.
 	courtesy = 2 * time.Millisecond
 
 	// windowTurns is how much of a named conversation, which may never end, a
@@ -128,20 +129,17 @@ func (x *Exchange) place(ctx context.Context) error {
 	if resent {
 		x.mode = dialog.Resend
 	}
-	var turns []memory.Turn
-	var err error
-	if id == "" {
-		id, turns, err = x.choose(ctx)
-	} else {
-		turns, err = x.branches(ctx, id)
-	}
+	known, err := x.known(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err := x.attach(ctx, id); err != nil {
+	if id = cmp.Or(id, known.Conversation.ID); id == "" {
+		id = newID()
+	}
+	if err := x.attach(ctx, known.Conversation); err != nil {
 		return err
 	}
-	now := x.e.now()
+	turns, now := known.Turns, x.e.now()
 	x.conversation = memory.Conversation{
 		ID: id, Owner: x.in.Owner, Project: x.in.Extras.Project, CreatedAt: now, UpdatedAt: now,
 	}
@@ -154,13 +152,26 @@ func (x *Exchange) place(ctx context.Context) error {
 	return nil
 }
 
-// attach reads what is attached to the conversation, and whether it was deleted.
-func (x *Exchange) attach(ctx context.Context, id string) error {
+// known returns what is stored of the conversation that the request names or, if id
+// is "", of the one that it continues: nothing of a new one.
+func (x *Exchange) known(ctx context.Context, id string) (dialog.Candidate, error) {
+	if id == "" {
+		return x.choose(ctx)
+	}
+	turns, err := x.branches(ctx, id)
+	if err != nil {
+		return dialog.Candidate{}, err
+	}
 	page, err := x.e.Store.Conversations(ctx, x.in.Owner, memory.ConversationQuery{IDs: []string{id}})
 	if err != nil || len(page.Conversations) == 0 {
-		return err
+		return dialog.Candidate{Turns: turns}, err
 	}
-	known := page.Conversations[0]
+	return dialog.Candidate{Conversation: page.Conversations[0], Turns: turns}, nil
+}
+
+// attach reads what is attached to the stored conversation, and notes whether that was
+// deleted.
+func (x *Exchange) attach(ctx context.Context, known memory.Conversation) (err error) {
 	if x.deleted = nil; known.Status == memory.Retired {
 		mark := known.Mark()
 		x.deleted = &mark
@@ -209,46 +220,43 @@ func (x *Exchange) branches(ctx context.Context, id string) ([]memory.Turn, erro
 	return x.e.Store.Turns(ctx, x.in.Owner, q)
 }
 
-// choose finds the conversation of a request that names none; a new one has a new
-// id and no turns.
-func (x *Exchange) choose(ctx context.Context) (id string, turns []memory.Turn, err error) {
+// choose finds the conversation that a request without a name continues, nothing if it
+// begins one.
+func (x *Exchange) choose(ctx context.Context) (dialog.Candidate, error) {
 	msgs := x.in.Chat.Messages
 	if telling := dialog.Telling(msgs); len(telling) > 0 {
-		if id, turns, err = x.chosen(ctx, telling); err != nil || id != "" {
-			return id, turns, err
+		if known, err := x.chosen(ctx, telling); err != nil || known.Conversation.ID != "" {
+			return known, err
 		}
 	}
-	if id, turns, err = x.chosen(ctx, dialog.Chains(msgs)); id == "" {
-		id = newID()
-	}
-	return id, turns, err
+	return x.chosen(ctx, dialog.Chains(msgs))
 }
 
-// chosen finds the conversation among those that hold one of these chains, "" for
-// none.
-func (x *Exchange) chosen(ctx context.Context, chains []string) (id string, turns []memory.Turn, err error) {
+// chosen finds the conversation among those that hold one of these chains, nothing if
+// it is none of them.
+func (x *Exchange) chosen(ctx context.Context, chains []string) (dialog.Candidate, error) {
 	msgs := x.in.Chat.Messages
 	known, err := x.e.Store.Turns(ctx, x.in.Owner, memory.TurnQuery{Chains: chains})
 	if err != nil || len(known) == 0 {
-		return "", nil, err
+		return dialog.Candidate{}, err
 	}
 	ids := dialog.Shortlist(known, shortlist)
 	page, err := x.e.Store.Conversations(ctx, x.in.Owner, memory.ConversationQuery{IDs: ids})
 	if err != nil {
-		return "", nil, err
+		return dialog.Candidate{}, err
 	}
 	cands := make([]dialog.Candidate, 0, len(ids))
 	for _, c := range page.Conversations {
 		branches, err := x.branches(ctx, c.ID)
 		if err != nil {
-			return "", nil, err
+			return dialog.Candidate{}, err
 		}
 		cands = append(cands, dialog.Candidate{Conversation: c, Turns: branches})
 	}
 	if i := dialog.Choose(cands, msgs, x.e.now()); i >= 0 {
-		return cands[i].Conversation.ID, cands[i].Turns, nil
+		return cands[i], nil
 	}
-	return "", nil, nil
+	return dialog.Candidate{}, nil
 }
 
 // maxTitle is how many letters a title has, and titleBytes how much of the first
@@ -291,7 +299,7 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 			return x.prepared
 		}
 	}
-	x.prepared = x.e.prepare(ctx, Question{
+	p, r, took := x.e.prepare(ctx, Question{
 		Scope:          x.scope(),
 		Text:           x.e.question(x.in.Chat),
 		Said:           x.said(),
@@ -308,12 +316,16 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 	})
 	<-x.placing
 	if x.placed && len(x.contexts) > 0 {
-		x.prepared.Block = recall.WithContexts(x.prepared.Block, x.contexts, x.e.opts.Recall.Contexts)
-		x.e.amend(ctx, x.in.Owner, x.prepared.Trace, func(t *memory.Trace) { t.Block = x.prepared.Block })
+		p.Block = recall.WithContexts(p.Block, x.contexts, x.e.opts.Recall.Contexts)
 	}
 	if x.unplaced != nil {
-		x.e.degrade(ctx, x.in.Owner, x.prepared.Trace, fmt.Sprintf("conversation: %v", x.unplaced))
+		r.degraded = append(r.degraded, fmt.Sprintf("conversation: %v", x.unplaced))
 	}
+	x.prepared = p
+	x.e.background.Go(x.e.traces.later(p.Trace, func() {
+		x.yield() // nobody looks yet
+		r.traceSafely(p.Trace, p.Block, took)
+	}))
 	if x.chain != "" {
 		x.e.blocks.put(pinnedBlock{owner: x.in.Owner, chain: x.chain, text: x.prepared.Block, hits: x.prepared.Hits, trace: x.prepared.Trace})
 	}
@@ -569,7 +581,7 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
 	}
 	if len(batch.Jobs) > 0 {
 		x.e.lull.begin()() // the client's next question may come at once
-		x.e.Wake()
+		x.e.wakeInLull()
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ const (
 	// lullTime is how long nobody has waited for memory before what can wait goes on:
 	// longer than a client needs from one answer to its next question, far
 	// shorter than a person does.
-	lullTime = 2 * time.Millisecond
+	lullTime = 5 * time.Millisecond
 
 	// lullPatience is how long it waits at most. Under questions without a pause ten
 	// jobs a second and worker still go on; most of the others then find their turns
@@ -26,6 +26,7 @@ type lull struct {
 	mu    sync.Mutex // guards what follows
 	asked int        // how many questions wait
 	last  time.Time  // when one last did
+	woken bool       // somebody waits to wake the runner
 }
 
 // begin says that a question waits until end is called.
@@ -81,4 +82,23 @@ func (e *Engine) warm(owner memory.Owner) {
 	if w, ok := e.Searcher.(warmer); ok && !e.lull.busy() {
 		w.Warm(owner)
 	}
+}
+
+// wakeInLull makes the runner look into the queue once nobody waits for memory: to
+// claim a job is a commit, and takes the processors from the client's next question.
+func (e *Engine) wakeInLull() {
+	e.lull.mu.Lock()
+	woken := e.lull.woken
+	e.lull.woken = true
+	e.lull.mu.Unlock()
+	if woken {
+		return
+	}
+	e.background.Go(func() {
+		e.lull.wait(context.Background())
+		e.lull.mu.Lock()
+		e.lull.woken = false
+		e.lull.mu.Unlock()
+		e.Wake()
+	})
 }

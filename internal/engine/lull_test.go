@@ -85,3 +85,31 @@ func TestALullBeginsWhenTheAnswerIsStored(t *testing.T) {
 		}
 	})
 }
+
+// TestTheRunnerIsWokenInALull: once for all who ask meanwhile, and not for ever put off.
+func TestTheRunnerIsWokenInALull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		woken := 0
+		e := New(Parts{Wake: func() { woken++ }}, Options{})
+		end := e.lull.begin()
+		e.wakeInLull()
+		e.wakeInLull()
+		synctest.Wait()
+		if woken != 0 {
+			t.Errorf("beside a question it is woken %d times, want not at all", woken)
+		}
+		end()
+		time.Sleep(lullTime)
+		synctest.Wait()
+		if woken != 1 {
+			t.Errorf("in the lull it was woken %d times, want once", woken)
+		}
+		e.lull.begin()
+		e.wakeInLull()
+		time.Sleep(lullPatience)
+		synctest.Wait()
+		if woken != 2 {
+			t.Errorf("beside a question without end it was woken %d times in all, want twice", woken)
+		}
+	})
+}

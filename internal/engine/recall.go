@@ -78,8 +78,9 @@ func (e *Engine) Recall(ctx context.Context, q Question) (Found, error) {
 }
 
 // prepare recalls for a chat: within the deadline, and with what is always in the
-// prompt. Recall that comes too late is neither used nor counted.
-func (e *Engine) prepare(ctx context.Context, q Question) Prepared {
+// prompt. Recall that comes too late is neither used nor counted. What comes of it is
+// still to be traced.
+func (e *Engine) prepare(ctx context.Context, q Question) (p Prepared, r *recalling, took time.Duration) {
 	started := e.Now()
 	defer e.lull.begin()()
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Deadline)
@@ -101,11 +102,9 @@ func (e *Engine) prepare(ctx context.Context, q Question) Prepared {
 		o.r.skip("deadline", fmt.Errorf("recall took longer than %v", e.opts.Deadline))
 	}
 	o.r.placed()
-	took := e.Now().Sub(started)
-	p := Prepared{Block: o.block, Hits: o.r.hits, Trace: newID(), Read: true}
+	took = e.Now().Sub(started)
 	e.Metrics.Recalled(took, o.r.parts...)
-	e.background.Go(e.traces.later(p.Trace, func() { o.r.traceSafely(p.Trace, p.Block, took) })) // beside the upstream call
-	return p
+	return Prepared{Block: o.block, Hits: o.r.hits, Trace: newID(), Read: true}, o.r, took
 }
 
 // block recalls and renders; what goes wrong is skipped, a panic included.
@@ -259,6 +258,7 @@ func (r *recalling) find(ctx context.Context, query recall.Query, topK int) erro
 // request does not carry itself, if there are so many. What it left to be read, should
 // some of them be folded into others, is spare.
 func (r *recalling) ranked(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
+	s.Limit = r.e.opts.Recall.limit(s.Limit, topK)
 	var cands []memory.Candidate
 	err := r.part(func() (err error) { cands, err = r.search(ctx, s); return err })
 	if err != nil {
@@ -269,6 +269,7 @@ func (r *recalling) ranked(ctx context.Context, query recall.Query, s memory.Sea
 		cands = r.without(cands)
 	}
 	r.found += len(cands)
+	defer func() { index.Done(cands) }() // ranking copies what it keeps
 	opts := recall.Options{Limit: topK + spare, Threshold: r.q.ScoreThreshold, Recency: r.q.RecencyWeight}
 	if opts.Threshold == nil && r.e.opts.Threshold >= 0 {
 		opts.Threshold = &r.e.opts.Threshold
@@ -277,6 +278,7 @@ func (r *recalling) ranked(ctx context.Context, query recall.Query, s memory.Sea
 		opts.Recency = &r.e.opts.RecencyWeight
 	}
 	opts.Background = background(r.e.Embedder)
+	r.e.opts.Recall.ranking(&opts)
 	opts.Reranked = r.rerank(ctx, query, cands, opts)
 	for ; ; opts.Limit *= 4 {
 		var kept []memory.Candidate

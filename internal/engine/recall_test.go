@@ -99,3 +99,10 @@ func TestHandedInWordsAreHiddenWhereTheyAskForIt(t *testing.T) {
 		}
 	}
 }
+
+// prepare recalls for a chat and traces it at once.
+func (r *rig) prepare(ctx context.Context, q Question) Prepared {
+	p, recalled, took := r.Engine.prepare(ctx, q)
+	recalled.trace(p.Trace, p.Block, took)
+	return p
+}

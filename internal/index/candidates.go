@@ -1,6 +1,7 @@
 package index
 
 import (
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -25,12 +26,13 @@ func (d *desk) candidates(parts []*part, list []found, s *memory.Search, sum, kn
 		f.score = p.byWords(f.n)/sum + vectorShare*max(0, f.cosine)
 	}
 	list = d.sorter.sort(parts, list, len(list))
-	out := make([]memory.Candidate, len(list))
+	out := room(len(list))
 	ids := d.ids[:0]
 	for i, f := range list {
-		p := parts[f.part]
-		out[i] = p.candidate(f.n)
-		out[i].Found, out[i].Score = p.measures(f, sum, known), float64(f.score)
+		p, c := parts[f.part], &out[i]
+		p.show(f.n, c)
+		p.numbers(f, sum, known, &c.Found)
+		c.Score = float64(f.score)
 		ids = appendUUID(ids, p.docs[f.n].id)
 	}
 	d.ids = ids
@@ -45,37 +47,51 @@ func (d *desk) candidates(parts []*part, list []found, s *memory.Search, sum, kn
 	return out
 }
 
-// measures returns the raw numbers of a document.
-func (p *part) measures(f found, sum, known float32) memory.Measures {
-	n := f.n
-	m := memory.Measures{
-		Lexical: p.lexical[n] / sum, Own: p.own[n] / sum, Related: p.related[n] / sum,
-		Vector: f.cosine, Known: known,
+// rooms are candidates that somebody has no use for any more; nothing is in them.
+var rooms sync.Pool // of *[]memory.Candidate
+
+// room returns n empty candidates.
+func room(n int) []memory.Candidate {
+	if used, ok := rooms.Get().(*[]memory.Candidate); ok && cap(*used) >= n {
+		return (*used)[:n]
 	}
+	return make([]memory.Candidate, n)
+}
+
+// Done takes back what a search returned, from whoever will not look at it again: it is
+// the most that a search allocates. What was copied of it stays as it is. Nobody has to
+// call it.
+func Done(candidates []memory.Candidate) {
+	clear(candidates[:cap(candidates)])
+	rooms.Put(&candidates)
+}
+
+// numbers sets the raw numbers of a document, which are 0.
+func (p *part) numbers(f found, sum, known float32, m *memory.Measures) {
+	n := f.n
+	m.Lexical, m.Own, m.Related = p.lexical[n]/sum, p.own[n]/sum, p.related[n]/sum
+	m.Vector, m.Known = f.cosine, known
 	if p.kinds[n] != turn {
-		return m
+		return
 	}
 	if prev := p.link[n].prev; prev != none && p.docs[prev].marks&memory.MarkAsks != 0 {
 		m.Reply = p.own[prev] / sum
 	}
 	m.Session, m.Peak = p.session[p.docs[n].thread]/sum, p.peak(n)/sum
-	return m
 }
 
-// candidate returns what is known of a document but for its id and its numbers.
-func (p *part) candidate(n int32) memory.Candidate {
+// show sets what is known of a document but for its id and its numbers, in an empty
+// candidate.
+func (p *part) show(n int32, c *memory.Candidate) {
 	d := &p.docs[n]
-	c := memory.Candidate{
-		Kind: kindNames[p.kinds[n]], Owner: p.contents.scopes[d.scope].Owner,
-		At: time.UnixMicro(d.at).UTC(), Said: time.UnixMicro(d.said).UTC(),
-		Role: memory.Role(p.names.list[d.role]), Confidence: float64(d.sure),
-		Marks: d.marks, Classes: uint32(d.classes), Dates: p.momentsOf(n),
-	}
+	c.Kind, c.Owner = kindNames[p.kinds[n]], p.contents.scopes[d.scope].Owner
+	c.At, c.Said = time.UnixMicro(d.at).UTC(), time.UnixMicro(d.said).UTC()
+	c.Role, c.Confidence = memory.Role(p.names.list[d.role]), float64(d.sure)
+	c.Marks, c.Classes, c.Dates = d.marks, uint32(d.classes), p.momentsOf(n)
 	if d.speaker != none {
 		c.Speaker = p.names.list[d.speaker]
 	}
 	if d.row != none && !p.resting {
 		c.Vector = p.half(d.row)
 	}
-	return c
 }
