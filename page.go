@@ -136,7 +136,11 @@ func shownSettings(c Config) []web.Setting {
 		if from == "" {
 			from = fromDefault
 		}
-		out = append(out, web.Setting{Key: s.Key, Value: shown, From: from, Doc: s.Doc})
+		doc := s.Doc
+		if len(s.Valid) > 0 {
+			doc += " Valid: " + strings.Join(s.Valid, ", ") + "."
+		}
+		out = append(out, web.Setting{Key: s.Key, Value: shown, From: from, Doc: doc})
 	}
 	return out
 }

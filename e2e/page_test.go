@@ -540,6 +540,31 @@ func TestPageGivesAChatATitleAndDocuments(t *testing.T) {
 	b.see(".rows", "What is there to eat?")
 }
 
+func TestPageTellsWhatRecursAndSharesIt(t *testing.T) {
+	t.Parallel()
+	l := serve(t, t.TempDir())
+	projects(t, l)
+	b := browse(t, l, deskWidth, deskHeight)
+	b.open("/insights")
+	b.see("#across", "User writes the tests first")
+	b.click("#across .bars a")
+	b.see("#results", "User prefers tabs to spaces")
+	b.unsee("#results", "Thursday")
+	b.click("#results .row a.words")
+	b.see("#shared", "It is yours alone.")
+	b.click("#shared summary")
+	b.focus("#shared [name=name]")
+	b.press("ben" + kb.Enter)
+	b.see("#shared", "ben")
+	b.see("#toast", "Shared with ben.")
+	b.click("#shared .ties button")
+	b.see("#shared", "It is yours alone.")
+	b.open("/settings")
+	b.click("a[href='/settings/prompts/extract']")
+	b.see("h1", "extract")
+	b.see("pre.card", "I moved to Lisbon.")
+}
+
 func TestPageKeepsAProfile(t *testing.T) {
 	t.Parallel()
 	l := serve(t, t.TempDir())

@@ -139,7 +139,7 @@ func TestAContextIsAttachedToChatsAndTakesItsRoom(t *testing.T) {
 	if err != nil || len(made.Contexts) != 1 || made.Contexts[0] != id {
 		t.Errorf("the chat at %s is %+v, %v", to, made, err)
 	}
-	sound(t, to, r.shows(to))
+	sound(t, to, r.shows(to, "Attached", short))
 	if w := r.post(short, url.Values{"do": {"attach"}, "chat": {"none"}}); w.Code != http.StatusNotFound {
 		t.Errorf("attached to no chat: status %d", w.Code)
 	}

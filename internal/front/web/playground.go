@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"crypto/rand"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -28,8 +29,10 @@ const (
 // playgroundView is a chat with what memory gave and took.
 type playgroundView struct {
 	Here         string
-	Conversation string // its id, also of one that does not exist yet
-	Begun        bool   // something was said in it
+	Conversation string   // its id, also of one that does not exist yet
+	Begun        bool     // something was said in it
+	Known        bool     // it is there, begun or not
+	Documents    []chosen // attached to it
 	Temporary    bool
 	History      string // of a temporary chat, which is nowhere else: its messages as JSON
 	Exchanges    []exchange
@@ -110,6 +113,14 @@ func (p *Page) fillPlayground(r *http.Request, v visit, view *playgroundView) er
 	}
 	turns, err := p.engine.Store.Turns(r.Context(), v.owner, memory.TurnQuery{Conversation: view.Conversation})
 	if err != nil {
+		return err
+	}
+	chat, err := p.engine.Chat(r.Context(), v.owner, view.Conversation)
+	if err != nil && !errors.Is(err, memory.NotFound) {
+		return err
+	}
+	view.Known = err == nil
+	if view.Documents, err = p.documentsOf(r, v, chat, false); err != nil {
 		return err
 	}
 	view.Begun = len(turns) > 0

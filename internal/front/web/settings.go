@@ -38,6 +38,7 @@ type settingsView struct {
 	Waits   []string // what waits for a person
 	Review  []Setting
 	Models  []Model
+	Named   []Setting // that name models
 	Lacks   []string // models that the profile names and that are not at hand
 	Ask     bool     // whether a server can be asked for its models
 	Listed  *modelList
@@ -83,6 +84,9 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 		last.Settings = append(last.Settings, s)
 		if name == "review" {
 			view.Review = append(view.Review, s)
+		}
+		if slices.ContainsFunc(p.Models, func(m Model) bool { return m.Key == s.Key }) {
+			view.Named = append(view.Named, s)
 		}
 		if strings.HasPrefix(s.From, "profile ") {
 			view.Sets = append(view.Sets, s)
