@@ -126,7 +126,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	}
 	l.runner = jobs.New(store, map[memory.JobKind]jobs.Handler{
 		memory.JobLearn: l.engine.Learn, memory.JobRelearn: l.engine.LearnAgain, memory.JobUpkeep: l.engine.Tidy, memory.JobSummarize: l.engine.Summarize,
-		memory.JobEmbed: l.engine.GiveVectors,
+		memory.JobEmbed: l.engine.GiveVectors, memory.JobShare: l.engine.Spread, memory.JobErase: l.engine.EraseLeft,
 	}, jobs.Options{Now: opts.Now, Log: l.log, Metrics: metrics})
 	if s, ok := store.(*sqlstore.Store); ok && config.Store.postgres() {
 		l.closers = append([]func() error{listen(ctx, s, l.runner)}, l.closers...)
@@ -151,7 +151,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: queryModel(config), MaxText: config.Limits.Text}))
 	page := web.New(l.engine, l.pageOptions(config, wanted, later, chat))
 	mux.Handle("/v1/", chat)
-	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{Version: Version(), MaxBody: config.Limits.Body, Health: l.health, Doctor: l.Doctor, Elsewhere: describedElsewhere(), Upstream: upstream, Model: cmp.Or(config.Chats.Model, queryModel(config))})))
+	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{Version: Version(), MaxBody: config.Limits.Body, Health: l.health, Doctor: l.Doctor, Held: func() []string { return held(config) }, Elsewhere: describedElsewhere(), Upstream: upstream, Model: cmp.Or(config.Chats.Model, queryModel(config))})))
 	l.handler = page.SignedIn(httpx.Guard(httpx.Options{
 		Key: config.APIKey, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
 		Trusted: trusted, MaxBody: config.Limits.Body, Log: l.log, Now: opts.Now, Refuse: refuser(page),
@@ -304,6 +304,7 @@ func rules(c Config) engine.Rules {
 	return engine.Rules{
 		Heading: heading, Hint: r.Hint, Contexts: r.Contexts, Summary: r.Summary,
 		SmallSet: r.SmallSet, Reach: engine.Reach(r.Reach), Bootstrap: r.Bootstrap, Fallback: engine.Fallback(r.Fallback),
+		SinceSaid: r.Age == "created", Decay: r.Decay, Lambda: r.Lambda, Each: r.Candidates,
 		Expand: r.Expand, Messages: r.Messages, Read: c.Upstream.URL != "",
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/wire"
@@ -15,17 +16,22 @@ import (
 // search everything that the user has, and do nothing else. None of them holds for
 // a question to the past or for what is to be forgotten.
 type Rules struct {
-	SmallSet  int      // no more facts than this: all of them, and no search
-	Reach     Reach    // of a chat; "": ReachUser
-	Bootstrap int      // fewer facts of a user than this: the global pool joins in
-	Fallback  Fallback // "": FallbackNone
-	Expand    bool     // short first-person questions are embedded with words about people
-	Messages  int      // how many of the last user messages are a chat's question; 0: one
-	Heading   string   // over the block of a chat
-	Hint      string   // what the block says of itself besides
-	Contexts  int      // most tokens of attached documents in a prompt; 0: recall.DefaultContextBudget
-	Summary   bool     // a chat is always told its conversation's summary, found or not
-	Read      bool     // a model reads the chat: what it was told there, memory need not tell it
+	SmallSet  int           // no more facts than this: all of them, and no search
+	Reach     Reach         // of a chat; "": ReachUser
+	Bootstrap int           // fewer facts of a user than this: the global pool joins in
+	Fallback  Fallback      // "": FallbackNone
+	Expand    bool          // short first-person questions are embedded with words about people
+	Messages  int           // how many of the last user messages are a chat's question; 0: one
+	Heading   string        // over the block of a chat
+	Hint      string        // what the block says of itself besides
+	Contexts  int           // most tokens of attached documents in a prompt; 0: recall.DefaultContextBudget
+	Summary   bool          // a chat is always told its conversation's summary, found or not
+	SinceSaid bool          // age counts from when something was said, not from its last change
+	Decay     time.Duration // in which relevance falls to 1/e with age; 0: it is blended with recency
+	Lambda    float64       // weight of the score against redundancy; 0: 0.7
+	Each      int           // candidates of each search for each memory that may be shown; 0: 200 in all
+
+	Read bool // a model reads the chat: what it was told there, memory need not tell it
 }
 
 // Reach is what a question in a chat is searched in.
@@ -89,6 +95,22 @@ func (r *recalling) few(ctx context.Context, scope memory.Scope, q memory.Query,
 		}
 		q.Limit = listed
 	}
+}
+
+// ranking sets what the rules say of ranking.
+func (r *Rules) ranking(o *recall.Options) {
+	o.SinceSaid, o.Decay = r.SinceSaid, r.Decay
+	if r.Lambda > 0 {
+		o.Lambda = &r.Lambda
+	}
+}
+
+// limit is how many candidates one search proposes; usual is how many without the rule.
+func (r *Rules) limit(usual, topK int) int {
+	if r.Each == 0 {
+		return usual
+	}
+	return min(usual, r.Each*max(1, topK))
 }
 
 // filters are what the question narrows facts by.

@@ -18,6 +18,9 @@ type Options struct {
 	Recency   *float64 // weight of recency in the score, 0 to 1; nil: 0.2
 	Lambda    *float64 // weight of the score against redundancy; nil: 0.7
 
+	SinceSaid bool          // age counts from when something was said, not from its last change
+	Decay     time.Duration // in which relevance falls to 1/e with age since it was said, instead of the blend with recency; 0: it does not
+
 	// Background is the cosine of unrelated texts by the embedder: see [stretchOf].
 	Background float64
 
@@ -210,11 +213,27 @@ func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time, p
 	most := mostRelevant(list)
 	for i := range list {
 		r := &list[i]
-		r.recency = recency(now.Sub(r.At))
+		r.recency = recency(now.Sub(o.since(r)))
 		r.confidence = sure(r.Confidence)
 		r.score = ((1-w)*r.relevance + w*r.recency*timely(r.relevance, most, w)) * r.confidence
+		if o.Decay > 0 {
+			r.score = r.relevance * o.decay(now.Sub(o.since(r))) * r.confidence
+		}
 	}
 	return list
+}
+
+// since is when a candidate's age begins.
+func (o Options) since(r *ranked) time.Time {
+	if (o.SinceSaid || o.Decay > 0) && !r.Said.IsZero() {
+		return r.Said
+	}
+	return r.At
+}
+
+// decay is what is left of relevance at an age (seed 3, 5).
+func (o Options) decay(age time.Duration) float64 {
+	return math.Exp(-max(0, age.Hours()) / o.Decay.Hours())
 }
 
 // timely is how much a candidate's recency counts: all of it for one as relevant as the
