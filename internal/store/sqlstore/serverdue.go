@@ -55,10 +55,17 @@ func (a *attempt) hint(ctx context.Context, s *session) {
 		a.sweepNext()
 		return
 	}
-	if _, err := s.exec(ctx, hintsOf, string(a.owner)); err != nil {
+	if err := s.loosely(ctx, hintsOf, string(a.owner)); err != nil {
 		s.drop()
 		a.sweepNext()
 	}
+}
+
+// loosely runs a statement in a transaction that does not wait for the server's disk: what
+// it writes may be lost. It takes one way there and back.
+func (s *session) loosely(ctx context.Context, query string, args ...any) error {
+	return s.send(ctx, statement{text: "BEGIN"}, statement{text: "SET LOCAL synchronous_commit = off"},
+		statement{s.into.text(query), s.into.values(args)}, statement{text: "COMMIT"})
 }
 
 // sweepNext has the next who looks for work sweep first.
@@ -109,8 +116,17 @@ func (p *server) correct(ctx context.Context, h lineHint, at, created int64, lea
 		query = `UPDATE due SET at = ?4, created = ?5, leased = ?6, n = n + 1 WHERE owner = ?1 AND kind = ?2 AND n = ?3`
 		args = append(args, at, created, leased)
 	}
-	_, err := p.db.ExecContext(ctx, p.into.text(query), p.into.values(args)...)
-	return wrap("correct a hint", err)
+	conn, err := p.db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("open a connection to correct a hint: %w", err)
+	}
+	s := &session{conn: conn, into: p.into}
+	defer s.release()
+	if err := s.loosely(ctx, query, args...); err != nil {
+		s.drop()
+		return fmt.Errorf("correct a hint: %w", err)
+	}
+	return nil
 }
 
 // argument is the store's clock within a query, as its first argument or, without one,
