@@ -85,6 +85,14 @@ func parseAddress(address string) (*pgx.ConnConfig, int, error) {
 }
 
 func openPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Options) (*Store, error) {
+	if err := prepareServer(ctx, config); err != nil {
+		return nil, err
+	}
+	return connectPostgres(ctx, config, conns, o)
+}
+
+// connectPostgres opens a store whose schema is as it is.
+func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Options) (*Store, error) {
 	into := &translator{}
 	// A quarter of the connections write, a quarter follow, half read.
 	writes, follows := conns/4, conns/4-apart/2
@@ -95,9 +103,6 @@ func openPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Opti
 		db.SetMaxIdleConns(conns)
 		db.SetConnMaxIdleTime(idleConn)
 		return db
-	}
-	if err := prepareServer(ctx, config); err != nil {
-		return nil, err
 	}
 	w := &server{db: open(writes), into: into, now: o.Now, log: o.Log, failpoint: o.failpoint}
 	s := &Store{commits: w, known: nothingKnown(), release: func() error { return nil }}

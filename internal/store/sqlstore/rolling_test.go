@@ -1,0 +1,160 @@
+package sqlstore
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// Servers of two releases share a database while they are replaced one by one. So a step
+// adds what the next release needs (expand), and what the release before still says goes
+// with a later step (contract). testdata/said has what the release before the newest step
+// says to a server; it is recorded before a step is added:
+//
+//	LOCI_SAID=testdata/said/0003.txt go test -run TestPostgresContract ./internal/store/sqlstore
+
+// TestTheReleaseBeforeIsUnderstood has a server with the newest schema take in each
+// statement of the release before.
+func TestTheReleaseBeforeIsUnderstood(t *testing.T) {
+	steps, err := migrations.ReadDir("migrations/postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := os.ReadFile(fmt.Sprintf("testdata/said/%04d.txt", len(steps)-1))
+	if err != nil {
+		t.Fatalf("what was said before the newest step was not recorded: %v", err)
+	}
+	address := pgtest.Schema(t)
+	openServer(t, address, Options{})
+	conn := connOf(t, address)
+	statements := strings.Split(strings.TrimSpace(string(said)), "\n")
+	if len(statements) < 80 {
+		t.Errorf("got %d statements, want more", len(statements))
+	}
+	for i, text := range statements {
+		if _, err := conn.ExecContext(t.Context(), fmt.Sprintf("PREPARE said_%d AS %s", i, text)); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// before brings a schema up to the step before the newest.
+func before(t *testing.T, address string) {
+	t.Helper()
+	steps, err := fs.Sub(migrations, "migrations/postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := goose.NewProvider(goose.DialectPostgres, pgtest.Open(t, address), steps, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := p.ListSources()
+	if _, err := p.UpTo(t.Context(), all[len(all)-2].Version); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestServersRollThroughAStep has a server at work on the schema before the newest step
+// while another, which takes that step, joins it. Both read and write all the while, and
+// what the first queued is done by the second. The first is of this release, as if it had
+// not been told of the step: what it lacks there, it does without.
+func TestServersRollThroughAStep(t *testing.T) {
+	address := pgtest.Fresh(t)
+	before(t, address)
+	config, conns, err := parseAddress(pgtest.With(address, "pool_max_conns", "12"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, err := upToDate(t.Context(), connOf(t, address)); err != nil || done {
+		t.Fatalf("before: up to date %v, %v", done, err)
+	}
+	old, err := connectPostgres(t.Context(), config, conns, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := old.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	const each = 40
+	work := func(s *Store, name string, step func(i int)) {
+		for i := range each {
+			words := fmt.Sprintf("%s said %d", name, i)
+			b := memtest.Batch(memtest.Ana, name+fmt.Sprint(i), 0, words)
+			b.Jobs = []memory.Job{memtest.Job(memtest.Ana, memory.JobLearn, words)}
+			if _, err := s.Append(t.Context(), memtest.Ana, b); err != nil {
+				t.Errorf("%s: %v", words, err)
+				return
+			}
+			if got, err := s.Get(t.Context(), memtest.Ana, b.Turns[0].ID); err != nil || len(got) != 1 || got[0].Content() != words {
+				t.Errorf("%s: read %+v, %v", words, got, err)
+			}
+			step(i)
+		}
+	}
+	begun := make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		work(old, "old", func(i int) {
+			if i == each/4 {
+				close(begun) // the step is taken while this goes on
+			}
+		})
+	})
+	<-begun
+	next := openServer(t, address, Options{})
+	work(next, "next", func(int) {})
+	group.Wait()
+	if t.Failed() {
+		return
+	}
+	for name, s := range map[string]*Store{"old": old, "next": next} {
+		turns := 0
+		_, err := s.Since(t.Context(), memtest.Ana, "", 0, func(memory.Item) error { turns++; return nil })
+		if err != nil || turns != 2*each {
+			t.Errorf("%s: reads %d turns, %v; want %d", name, turns, err, 2*each)
+		}
+	}
+	next.commits.(*server).sweepNext() // what it does once a minute
+	done := 0
+	for {
+		j, err := next.Claim(t.Context(), anyKind, time.Minute)
+		if errors.Is(err, memory.NotFound) {
+			break
+		}
+		if err == nil {
+			err = next.Finish(t.Context(), j.Lease, memory.Outcome{Done: true})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		done++
+	}
+	if done != 2*each {
+		t.Errorf("%d jobs were done, want %d", done, 2*each)
+	}
+}
+
+func connOf(t *testing.T, address string) *sql.Conn {
+	t.Helper()
+	conn, err := pgtest.Open(t, address).Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
