@@ -39,8 +39,8 @@ type settingsView struct {
 	Review  []Setting
 	Models  []Model
 	Named   []Setting // that name models
-	Lacks   []string // models that the profile names and that are not at hand
-	Ask     bool     // whether a server can be asked for its models
+	Lacks   []string  // models that the profile names and that are not at hand
+	Ask     bool      // whether a server can be asked for its models
 	Listed  *modelList
 	Prompts []promptLine
 	Profile Setting
