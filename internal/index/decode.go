@@ -23,15 +23,9 @@ func unusablef(format string, args ...any) error { return &unusable{fmt.Sprintf(
 // decode reads a checkpoint of so many bytes. What is not whole, not as want says
 // or makes no sense is [unusable]; other errors are the reader's.
 func decode(ctx context.Context, r io.Reader, size int64, want header) (*contents, error) {
-	d := &decoder{ctx: ctx, r: bufio.NewReaderSize(r, 1<<16), left: size - 4, sum: crc32.New(castagnoli)}
-	var h header
+	d := newDecoder(ctx, r, size)
+	h := d.header()
 	var f frame
-	start := make([]byte, len(magic))
-	d.read(start)
-	if d.err == nil && string(start) != magic {
-		return nil, unusablef("it is no checkpoint")
-	}
-	d.json(&h)
 	if version := h.Version; d.err == nil {
 		if h.Version = 0; h != want.complete() {
 			return nil, unusablef("it is of another owner, model, language, machine or release")
@@ -59,6 +53,22 @@ func decode(ctx context.Context, r io.Reader, size int64, want header) (*content
 		return nil, err
 	}
 	return &c, nil
+}
+
+func newDecoder(ctx context.Context, r io.Reader, size int64) *decoder {
+	return &decoder{ctx: ctx, r: bufio.NewReaderSize(r, 1<<16), left: size - 4, sum: crc32.New(castagnoli)}
+}
+
+// header reads how a checkpoint begins.
+func (d *decoder) header() (h header) {
+	start := make([]byte, len(magic))
+	d.read(start)
+	if d.err == nil && string(start) != magic {
+		d.err = unusablef("it is no checkpoint")
+		return header{}
+	}
+	d.json(&h)
+	return h
 }
 
 type decoder struct {

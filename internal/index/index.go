@@ -82,7 +82,9 @@ func New(src memory.Source, opts Options) *Index {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	removeTemporary(opts.Dir)
-	return &Index{src: src, opts: opts, ctx: ctx, stop: stop, least: minCheckpoint, entries: map[memory.Owner]*entry{}}
+	ix := &Index{src: src, opts: opts, ctx: ctx, stop: stop, least: minCheckpoint, entries: map[memory.Owner]*entry{}}
+	ix.watchErasures()
+	return ix
 }
 
 // Close stops loads under way and waits for them, and writes what checkpoints are

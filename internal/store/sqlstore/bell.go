@@ -4,13 +4,19 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/memory"
 )
 
-// bell tells other stores on a server that there is work. It is a courtesy, so that
-// theirs need not wait until they look by themselves, and may be lost.
+// bell tells other stores on a server that there is work, and of whom something was erased.
+// It is a courtesy, so that theirs need not wait until they look by themselves, and may be
+// lost. What it says is the name of the store that says it and, after an erasure, a space
+// and the owner.
 type bell struct {
 	db      *sql.DB
 	config  *pgx.ConnConfig
@@ -19,6 +25,9 @@ type bell struct {
 	rung    chan struct{}
 	stop    context.CancelFunc
 	ended   chan struct{}
+
+	mu     sync.Mutex
+	erased func(memory.Owner) // guarded by mu; nil: nobody wants to know
 }
 
 // bellRest is how long a store is quiet after it rang: each time, the server lets all
@@ -33,6 +42,15 @@ func startBell(db *sql.DB, config *pgx.ConnConfig, database string) *bell {
 	}
 	go b.run(ctx)
 	return b
+}
+
+// notify is the statement that tells the others.
+const notify = `SELECT pg_notify($1, $2)`
+
+// ofErasure tells the others of whom something was erased: as part of the transaction that
+// does so they are told once it is committed.
+func (b *bell) ofErasure(owner memory.Owner) statement {
+	return statement{notify, []any{b.channel, b.name + " " + string(owner)}}
 }
 
 // ring has the others told soon.
@@ -51,7 +69,7 @@ func (b *bell) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		_, _ = b.db.ExecContext(ctx, `SELECT pg_notify($1, $2)`, b.channel, b.name)
+		_, _ = b.db.ExecContext(ctx, notify, b.channel, b.name)
 		if !rest(ctx, bellRest) {
 			return
 		}
@@ -86,14 +104,40 @@ func (b *bell) listen(ctx context.Context, wake func()) {
 		return
 	}
 	wake()
+	b.tell("")
 	for {
 		said, err := conn.WaitForNotification(ctx)
 		if err != nil {
 			return
 		}
-		if said.Payload != b.name {
+		name, owner, erased := strings.Cut(said.Payload, " ")
+		switch {
+		case name == b.name:
+		case erased:
+			b.tell(memory.Owner(owner))
+		default:
 			wake()
 		}
+	}
+}
+
+// OnErase has tell called with each owner of whom another store on the same server erased
+// something, and with none when [Store.Listen] may have missed that, while it listens.
+// With SQLite there is no other store.
+func (s *Store) OnErase(tell func(memory.Owner)) {
+	if p, ok := s.commits.(*server); ok {
+		p.bell.mu.Lock()
+		defer p.bell.mu.Unlock()
+		p.bell.erased = tell
+	}
+}
+
+func (b *bell) tell(owner memory.Owner) {
+	b.mu.Lock()
+	tell := b.erased
+	b.mu.Unlock()
+	if tell != nil {
+		tell(owner)
 	}
 }
 

@@ -234,7 +234,7 @@ func (e *eraser) rest(ids []string) error {
 			return fmt.Errorf("erase the rest: %w", err)
 		}
 	}
-	if e.session.into != nil { // the server sees to its own files
+	if e.erases = true; e.session.into != nil { // the server sees to its own files
 		return wrap("erase what the server searches", e.eraseNear(e.owner, ids))
 	}
 	err := e.exec(toScrub)

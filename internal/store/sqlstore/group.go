@@ -166,6 +166,7 @@ func (g *group) all(t *tx) error {
 			t.blurred = t.blurred || !one.precise
 			t.later, t.locked, t.queues = one.later, one.locked, t.queues || one.queues
 			t.queued = append(t.queued, one.queued...)
+			t.erases = t.erases || one.erases
 			if one.witness.text != "" {
 				t.witness = one.witness
 			}

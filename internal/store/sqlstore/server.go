@@ -274,6 +274,9 @@ func (a *attempt) commit(ctx context.Context, t *tx) error {
 	if err != nil {
 		return err
 	}
+	if t.erases && a.bell != nil {
+		t.later = append(t.later, a.bell.ofErasure(a.owner))
+	}
 	a.committing = true
 	return t.session.send(ctx, append(t.take(), statement{text: "COMMIT"})...)
 }

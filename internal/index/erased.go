@@ -1,0 +1,104 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// OfErasures is a source in which other processes erase as well. It calls tell with
+// the owner after each of their erasures, and with none when it may have missed some.
+type OfErasures interface{ OnErase(tell func(memory.Owner)) }
+
+// watchErasures has nothing stay in a file that was erased from the source: by others, or
+// by ourselves right before we ended.
+func (ix *Index) watchErasures() {
+	src, ok := ix.src.(OfErasures)
+	if !ok {
+		return
+	}
+	src.OnErase(ix.erased)
+	ix.work.Go(func() { ix.erased("") })
+}
+
+// erased forgets an owner of whom something was erased; without one, every owner with a
+// checkpoint, or of a size to get one, whom the store has erased something of since.
+func (ix *Index) erased(owner memory.Owner) {
+	if owner != "" {
+		if err := ix.Drop(owner); err != nil {
+			ix.opts.Report(fmt.Errorf("remove the checkpoint of %s: %w", owner, err))
+		}
+		return
+	}
+	for owner, version := range ix.followed() {
+		if ix.ctx.Err() != nil {
+			return
+		}
+		goesOn := errors.New("it goes on from there")
+		_, err := ix.src.Since(ix.ctx, owner, ix.opts.Model, version, func(memory.Item) error { return goesOn })
+		switch {
+		case errors.Is(err, memory.Gone):
+			ix.erased(owner)
+		case err != nil && !errors.Is(err, goesOn) && ix.ctx.Err() == nil:
+			ix.opts.Report(fmt.Errorf("ask whether something of %s was erased: %w", owner, err))
+		}
+	}
+}
+
+// followed returns the oldest version of each owner of whom there is a checkpoint, or may
+// soon be one.
+func (ix *Index) followed() map[memory.Owner]int64 {
+	versions := map[memory.Owner]int64{}
+	ix.mu.Lock()
+	resident := map[memory.Owner]*shard{}
+	for owner, e := range ix.entries {
+		if e.shard != nil {
+			resident[owner] = e.shard
+		}
+	}
+	ix.mu.Unlock()
+	for owner, sh := range resident {
+		sh.mu.RLock()
+		if len(sh.docs) >= ix.least {
+			versions[owner] = sh.version
+		}
+		sh.mu.RUnlock()
+	}
+	if ix.opts.Dir == "" {
+		return versions
+	}
+	paths, _ := filepath.Glob(filepath.Join(ix.opts.Dir, "*"+checkpointSuffix)) // the pattern is right
+	for _, path := range paths {
+		h, err := readHeader(path)
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				ix.opts.Report(fmt.Errorf("read the checkpoint %s: %w", filepath.Base(path), errors.Join(err, os.Remove(path))))
+			}
+			continue
+		}
+		if known, ok := versions[h.Owner]; !ok || h.Version < known {
+			versions[h.Owner] = h.Version
+		}
+	}
+	return versions
+}
+
+// readHeader reads the beginning of a checkpoint.
+func readHeader(path string) (header, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return header{}, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	info, err := file.Stat()
+	if err != nil {
+		return header{}, err
+	}
+	d := newDecoder(context.Background(), file, info.Size())
+	return d.header(), d.err
+}
