@@ -100,6 +100,7 @@ type Engine struct {
 	learned bell // after each job of learning
 	giving  vectoring
 	closed  closings
+	used    uses
 
 	passages passageCache
 	talks    talks

@@ -538,7 +538,9 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
 	batch := memory.Batch{Conversation: x.conversation, Run: newID()}
 	exchanges := 0
 	if !a.Empty() {
-		x.e.Metrics.Retrieved(len(x.prepared.Hits), recall.Used(x.in.Chat.Question(1), a.Text, x.prepared.Hits))
+		used := recall.Used(x.in.Chat.Question(1), a.Text, x.prepared.Hits)
+		x.e.Metrics.Retrieved(len(x.prepared.Hits), len(used))
+		x.e.used.add(x.in.Owner, used)
 		at, err := x.aligned(ctx)
 		if err != nil {
 			return err

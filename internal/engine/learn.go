@@ -41,6 +41,7 @@ func (e *Engine) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 	if err := e.rests(ctx, job); err != nil {
 		return "", err
 	}
+	e.credit(ctx, job.Owner, usesAtOnce)
 	if strings.HasPrefix(job.ID, forgetPrefix) {
 		return e.forgetOnly(ctx, job)
 	}

@@ -44,6 +44,7 @@ func (e *Engine) upkeepJobs(owner memory.Owner, run, conversation string) []memo
 // reads no more than it must: all there is only where that is too much.
 func (e *Engine) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
 	e.lull.wait(ctx)
+	e.credit(ctx, job.Owner, 1)
 	within := memory.Query{}
 	if job.Conversation != "" {
 		full, err := e.full(ctx, job.Owner)

@@ -4,11 +4,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Used returns how many of the hits an answer made use of: it says at least half
+// Used returns those of the hits that an answer made use of: it says at least half
 // of what the hit says beyond the question.
-func Used(question, answer string, hits []memory.Hit) int {
+func Used(question, answer string, hits []memory.Hit) []memory.Hit {
 	asked, said := termsOf(question), termsOf(answer)
-	used := 0
+	var used []memory.Hit
 	for _, h := range hits {
 		own, repeated := 0, 0
 		for _, t := range termsOf(h.Memory.Content()) {
@@ -21,7 +21,7 @@ func Used(question, answer string, hits []memory.Hit) int {
 			}
 		}
 		if own > 0 && repeated*2 >= own {
-			used++
+			used = append(used, h)
 		}
 	}
 	return used

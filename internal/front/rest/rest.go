@@ -85,6 +85,7 @@ func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
 	d.profileOperations(add)
 	d.chatOperations(add)
 	d.shareOperations(add)
+	d.feedbackOperations(add)
 	d.userOperations(add)
 	d.talkOperations(add)
 	describe(api.OpenAPI(), opts.Elsewhere)
