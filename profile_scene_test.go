@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// TestProfileAssistant follows seed 1: what an exchange teaches, and what a prompt is
-// given. Its chats and attached documents have no endpoints yet; clients come by the
-// proxy.
+// TestProfileAssistant follows seed 1 as clients of the proxy see it: what an exchange
+// teaches, and what a prompt is given. TestProfileAssistantChats has its own chats.
 func TestProfileAssistant(t *testing.T) {
 	s := newStage(t, "assistant", map[string]string{"learn.model": "", "learn.prefer": "learner"})
 	c := s.talk()

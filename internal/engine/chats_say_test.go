@@ -479,3 +479,21 @@ func TestEventsTellWhatHappenedInAChat(t *testing.T) {
 		}
 	})
 }
+
+// TestASessionOfQueriesHasEvents, as any chat has.
+func TestASessionOfQueriesHasEvents(t *testing.T) {
+	s := newScene(t, stores["inmem"])
+	ctx, ana := context.Background(), memtest.Ana
+	for _, words := range []string{"I keep bees.", "What do I keep?"} {
+		if _, err := s.Query(ctx, Querying{Owner: ana, Session: "hive", Text: words, UseMemory: true}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	types := map[EventType]int{}
+	for _, x := range must[EventPage](t)(s.Events(ctx, ana, "hive", 0, "")).Events {
+		types[x.Type]++
+	}
+	if types[EventPrompt] != 2 || types[EventResponse] != 2 || types[EventRecall] != 2 {
+		t.Errorf("the events are %v, want two prompts, what was recalled for each, and two responses", types)
+	}
+}
