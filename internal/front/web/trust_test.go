@@ -131,7 +131,10 @@ func TestWrongKeysAreLimitedAndTheRightOneSignsInAtAnyTime(t *testing.T) {
 func TestNobodySeesAnothersMemory(t *testing.T) {
 	r := newRig(t, "")
 	f := r.fact("User hides the key under the blue flowerpot")
-	for _, path := range []string{"/", "/?q=where+is+the+key", "/time", "/review", "/insights", "/memories/" + f.ID} {
+	document := r.context("Where the flowerpot stands", "Beside the blue flowerpot.")
+	r.shows("/?q=flowerpot") // leaves a trace
+	r.shows("/traces", "flowerpot")
+	for _, path := range []string{"/", "/?q=where+is+the+key", "/time", "/review", "/insights", "/memories/" + f.ID, "/contexts", document, "/traces", "/conversations"} {
 		if w := r.get(path, httpx.HeaderUser, "ben"); strings.Contains(w.Body.String(), "flowerpot") {
 			t.Errorf("ben sees it at %s", path)
 		}
@@ -139,6 +142,13 @@ func TestNobodySeesAnothersMemory(t *testing.T) {
 	if w := r.post("/memories/"+f.ID, url.Values{"do": {"forget"}}, httpx.HeaderUser, "ben"); w.Code != http.StatusNotFound {
 		t.Errorf("ben forgets it: status %d", w.Code)
 	}
+	for _, do := range []string{"edit", "drop", "erase", "chat"} {
+		w := r.post(document, url.Values{"do": {do}, "content": {"ben was here"}, "word": {eraseWord}}, httpx.HeaderUser, "ben")
+		if w.Code < 400 && w.Code != http.StatusNotFound {
+			t.Errorf("ben may %s ana's document: status %d", do, w.Code)
+		}
+	}
+	r.shows(document, "Beside the blue flowerpot.")
 	if r.now(f.ID).Status != memory.Active {
 		t.Error("ben has forgotten ana's memory")
 	}

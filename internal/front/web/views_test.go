@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -175,12 +176,16 @@ func TestMemoryIsNeverMarkup(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.post("/profile", url.Values{"do": {"set"}, "key": {text}, "value": {text}})
+		document := cmp.Or(r.post("/contexts", url.Values{"title": {text}, "content": {text + " and more"}}).Header().Get("Location"), "/contexts")
+		r.post("/conversations/"+url.PathEscape(text), url.Values{"do": {"edit"}, "title": {text}, "rules": {text}, "context": {strings.TrimPrefix(document, "/contexts/")}})
+		r.post("/memories/"+f.ID+"/share", url.Values{"do": {"share"}, "to": {"user"}, "name": {text}})
 		r.post("/memories/"+f.ID+"/relations", url.Values{"other": {w.ID}, "kind": {"follows"}})
 		q := url.QueryEscape(text)
 		for _, path := range []string{
 			"/", "/?q=" + q, "/?tag=" + q, "/?category=" + q, "/?edit=" + f.ID, "/memories/" + f.ID, "/memories/" + f.ID + "?edit=1", "/review", "/review?edit=" + w.ID,
 			"/conversations", "/conversations/" + url.PathEscape(text), "/time", "/insights", "/jobs", "/undo?run=hostile&back=" + q,
 			"/playground?conversation=" + q + "&model=" + q, "/erase?id=" + f.ID, "/profile?edit=" + q, "/memories/" + f.ID + "?find=" + q, "/data",
+			"/contexts", document, document + "?edit=1", "/conversations/" + url.PathEscape(text) + "?edit=1", "/traces", "/traces?conversation=" + q, "/?project=" + q,
 		} {
 			got := r.get(path)
 			body := got.Body.String()
