@@ -137,14 +137,15 @@ type RecallConfig struct {
 	Named         bool          `koanf:"named" default:"false" doc:"Name what was recalled in a chat's answer as memories (id, content, created_at, score) too, beside memory_hits."`
 	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall. With a remote embedder 400ms, unless it is set."`
 
-	Messages  int    `koanf:"messages" default:"1" doc:"How many of the last user messages are the question of a chat."`
-	Contexts  int    `koanf:"contexts" default:"8000" doc:"Most tokens of attached documents in one prompt; what is longer is cut off, and says so."`
-	Summary   bool   `koanf:"summary" default:"false" doc:"Tell a chat its conversation's summary with each message, also where a search does not find it."`
-	Expand    bool   `koanf:"expand" default:"false" doc:"Embed questions of at most 100 characters in the first person with words about people added. Their own words are searched for as they are."`
-	Reach     string `koanf:"reach" default:"user" valid:"user|conversation" doc:"What a chat is answered from: everything of the user's, or its own conversation, which the 200 most recent memories of the others join while it has fewer than 50."`
-	SmallSet  int    `koanf:"small_set" default:"0" doc:"With no more facts than this a question gets all of them, without a search. 0: always search."`
-	Bootstrap int    `koanf:"bootstrap" default:"5" doc:"A user with fewer facts than this is answered from the global pool too. 0: never."`
-	Fallback  string `koanf:"fallback" default:"error" valid:"none|error|empty" doc:"When the 10 most recent facts stand in for what a search finds: never, when it fails, or also when it finds nothing."`
+	Messages  int      `koanf:"messages" default:"1" doc:"How many of the last user messages are the question of a chat."`
+	Contexts  int      `koanf:"contexts" default:"8000" doc:"Most tokens of attached documents in one prompt; what is longer is cut off, and says so."`
+	Summary   bool     `koanf:"summary" default:"false" doc:"Tell a chat its conversation's summary with each message, also where a search does not find it."`
+	Expand    bool     `koanf:"expand" default:"false" doc:"Embed questions of at most 100 characters in the first person with words about people added. Their own words are searched for as they are."`
+	Reach     string   `koanf:"reach" default:"user" valid:"user|conversation" doc:"What a chat is answered from: everything of the user's, or its own conversation, which the 200 most recent memories of the others join while it has fewer than 50."`
+	SmallSet  int      `koanf:"small_set" default:"0" doc:"With no more facts than this a question gets all of them, without a search. 0: always search."`
+	Bootstrap int      `koanf:"bootstrap" default:"5" doc:"A user with fewer facts than this is answered from the global pool too. 0: never."`
+	Pools     []string `koanf:"pools" doc:"Shared pools, by name, that the questions of every user are answered from too. Facts come into them by POST /api/memory/{id}/share."`
+	Fallback  string   `koanf:"fallback" default:"error" valid:"none|error|empty" doc:"When the 10 most recent facts stand in for what a search finds: never, when it fails, or also when it finds nothing."`
 }
 
 // IndexConfig is the index that searches run on.

@@ -214,16 +214,18 @@ func (r *recalling) find(ctx context.Context, query recall.Query, topK int) erro
 	if !small {
 		scopes = append(scopes, r.q.Scope)
 	}
+	others := r.pools()
 	if joins {
-		scopes = append(scopes, pool)
+		others = append(others, pool)
 	}
+	scopes = append(scopes, others...)
 	if len(scopes) > 0 {
 		s := r.wanted(ctx, query)
 		s.Scopes = scopes
 		found, err := r.ranked(ctx, query, s, topK)
-		if err != nil && joins {
+		if err != nil && len(others) > 0 {
 			r.skip("bootstrap", err)
-			s.Scopes = scopes[:len(scopes)-1]
+			s.Scopes = scopes[:len(scopes)-len(others)]
 			found, err = r.ranked(ctx, query, s, topK)
 		}
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -29,6 +30,7 @@ type Rules struct {
 	SinceSaid bool          // age counts from when something was said, not from its last change
 	Decay     time.Duration // in which relevance falls to 1/e with age; 0: it is blended with recency
 	Lambda    float64       // weight of the score against redundancy; 0: 0.7
+	Pools     []string      // shared pools that every user's questions reach too, by name
 	Each      int           // candidates of each search for each memory that may be shown; 0: 200 in all
 
 	Read bool // a model reads the chat: what it was told there, memory need not tell it
@@ -162,35 +164,59 @@ func (r *recalling) pool(ctx context.Context) (scope memory.Scope, joins bool) {
 	return scope, few && err == nil
 }
 
-// read hydrates candidates of the user's and of the pool's, and marks the pool's.
+// pools returns the scopes of the shared pools that a user's question reaches.
+func (r *recalling) pools() []memory.Scope {
+	owner := r.q.Scope.Owner
+	if !r.ruled() || r.q.Conversation != "" || owner.Kind() != memory.UserKind {
+		return nil
+	}
+	var out []memory.Scope
+	for _, name := range r.e.opts.Recall.Pools {
+		if pool := memory.Pool(owner.Namespace(), name); pool.Valid() {
+			scope := r.q.Scope
+			scope.Owner = pool
+			out = append(out, scope)
+		}
+	}
+	return out
+}
+
+// read hydrates candidates of the user's and of the pools', and marks the pools'.
 // A pool that cannot be read is left out.
 func (r *recalling) read(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
 	owner := r.q.Scope.Owner
 	if !slices.ContainsFunc(cands, func(c memory.Candidate) bool { return c.Owner != owner }) {
 		return r.hydrate(ctx, cands)
 	}
-	var own, pool []memory.Candidate
+	var own []memory.Candidate
+	pools := map[memory.Owner][]memory.Candidate{}
 	place := make(map[string]int, len(cands))
 	for i, c := range cands {
 		place[c.ID] = i
 		if c.Owner == owner {
 			own = append(own, c)
 		} else {
-			pool = append(pool, c)
+			pools[c.Owner] = append(pools[c.Owner], c)
 		}
 	}
 	hits, err := r.hydrate(ctx, own)
 	if err != nil {
 		return nil, err
 	}
-	from := recalling{e: r.e, q: Question{Scope: memory.Scope{Owner: pool[0].Owner}}, now: r.now}
-	others, err := from.hydrate(ctx, pool)
-	if err != nil {
-		r.skip("bootstrap", err)
-	}
-	for _, h := range others {
-		h.Why = append(memory.Why{{Name: "bootstrap", Value: 1}}, h.Why...)
-		hits = append(hits, h)
+	for _, pool := range slices.Sorted(maps.Keys(pools)) {
+		from := recalling{e: r.e, q: Question{Scope: memory.Scope{Owner: pool}}, now: r.now}
+		others, err := from.hydrate(ctx, pools[pool])
+		mark := "bootstrap"
+		if pool.Kind() == memory.PoolKind {
+			mark = "pool"
+		}
+		if err != nil {
+			r.skip(mark, err)
+		}
+		for _, h := range others {
+			h.Why = append(memory.Why{{Name: mark, Value: 1}}, h.Why...)
+			hits = append(hits, h)
+		}
 	}
 	slices.SortStableFunc(hits, func(a, b memory.Hit) int { return cmp.Compare(place[a.Memory.ID()], place[b.Memory.ID()]) })
 	return hits, nil

@@ -395,3 +395,21 @@ func (c crossing) play(steps int) {
 		}
 	}
 }
+
+// TestAPoolIsReadByAll sets a pool that everybody reads, and one that nobody does.
+func TestAPoolIsReadByAll(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		r.opts.Recall.Pools = []string{"team", "empty"}
+		for to, words := range map[string]string{"pool/team": "The standup of the shop is at ten", "pool/board": "The meeting of the shop is at noon"} {
+			r.share(t, r.note(t, ana, words).ID, to, false)
+		}
+		if _, _, err := r.Remember(context.Background(), ben, Note{Content: "The shop of Ben is in Porto"}, him); err != nil {
+			t.Fatal(err)
+		}
+		got := r.ask(t, ben, "When is the standup of the shop, when the meeting?", memory.At{})
+		if !slices.Contains(got, "The standup of the shop is at ten") || slices.Contains(got, "The meeting of the shop is at noon") {
+			t.Errorf("Ben finds %q, want what is in the pool of all", got)
+		}
+		r.wantSeen(t, ben, "The shop of Ben is in Porto")
+	})
+}
