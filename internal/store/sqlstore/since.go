@@ -76,6 +76,9 @@ func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, aft
 }
 
 func (s *Store) readSince(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (int64, error) {
+	if s.follows.into != nil {
+		return s.readSinceServer(ctx, owner, model, after, yield)
+	}
 	var version int64
 	err := s.follows.see(ctx, owner, func(v *view) error {
 		var horizon int64
@@ -91,8 +94,8 @@ func (s *Store) readSince(ctx context.Context, owner memory.Owner, model string,
 		if err != nil {
 			return fmt.Errorf("read the owner's version: %w", err)
 		}
-		if after > version || after > 0 && after < horizon {
-			return memory.Errorf(memory.Gone, "version %d of %s is not within %d to %d; start from 0", after, owner, horizon, version)
+		if err := goesOn(owner, after, horizon, version); err != nil {
+			return err
 		}
 		var from []source
 		for i, table := range followed {
@@ -106,6 +109,14 @@ func (s *Store) readSince(ctx context.Context, owner memory.Owner, model string,
 		return 0, err
 	}
 	return version, nil
+}
+
+// goesOn reports whether a version can be followed from.
+func goesOn(owner memory.Owner, after, horizon, version int64) error {
+	if after > version || after > 0 && after < horizon {
+		return memory.Errorf(memory.Gone, "version %d of %s is not within %d to %d; start from 0", after, owner, horizon, version)
+	}
+	return nil
 }
 
 // followed are the tables that Since reads, and changedSince asks which of them
@@ -132,6 +143,11 @@ func (v *view) since(tables []source, model string, after int64, yield func(memo
 		defer s.stop()
 		streams = append(streams, s)
 	}
+	return v.merge(streams, after, yield)
+}
+
+// merge yields what the streams have, in order.
+func (v *view) merge(streams []*stream, after int64, yield func(memory.Item) error) error {
 	for {
 		streams = slices.DeleteFunc(streams, func(s *stream) bool { return s.done })
 		if len(streams) == 0 {
@@ -162,18 +178,13 @@ type stream struct {
 }
 
 func (v *view) stream(from source, model string, after int64) (*stream, error) {
-	query := `SELECT ` + from.columns + `,
-		(SELECT data FROM vectors v WHERE v.owner = m.owner AND v.memory = m.id AND v.model = ?2)
-		FROM ` + from.table + ` m WHERE owner = ?1 AND version > ?3`
-	if after == 0 {
-		query += ` AND status = 'active'`
-	}
+	query := from.since(after)
 	s := &stream{from: from, stop: func() {}}
 	if v.conn.into != nil {
-		s.next = v.paged(from, query, model, after)
+		s.next = v.paged(from, model, after, nil, false)
 		return s, s.advance()
 	}
-	rows, err := v.query(query+` ORDER BY version, id`, model, after)
+	rows, err := v.query(query+inOrder, model, after)
 	if err != nil {
 		return nil, err
 	}
@@ -187,22 +198,35 @@ func (v *view) stream(from source, model string, after int64) (*stream, error) {
 	return s, s.advance()
 }
 
+// since is the question of what a table has of an owner (1), with vectors of a model (2),
+// after a version (3), without its end.
+func (s source) since(after int64) string {
+	query := `SELECT ` + s.columns + `,
+		(SELECT data FROM vectors v WHERE v.owner = m.owner AND v.memory = m.id AND v.model = ?2)
+		FROM ` + s.table + ` m WHERE owner = ?1 AND version > ?3`
+	if after == 0 {
+		query += ` AND status = 'active'`
+	}
+	return query
+}
+
+const inOrder = ` ORDER BY version, id`
+
 // followPage is how many memories are read at a time from a server.
-const followPage = 512
+const followPage = 1024
 
 // paged reads a page at a time, since a connection to PostgreSQL answers one question
-// at a time. The pages are of one snapshot.
-func (v *view) paged(from source, query, model string, after int64) func() (memory.Item, error) {
+// at a time. The pages are of one snapshot; the first of them may be there already.
+func (v *view) paged(from source, model string, after int64, page []memory.Item, ended bool) func() (memory.Item, error) {
+	query := from.since(after)
 	last := memory.Item{Version: after}
-	var page []memory.Item
-	ended := false
 	return func() (memory.Item, error) {
 		if len(page) == 0 && !ended {
 			more, args := query, []any{model, last.Version}
 			if last.ID != "" { // of that version there may be others
 				more, args = strings.Replace(query, `version > ?3`, `(version, id) > (?3, ?4)`, 1), append(args, last.ID)
 			}
-			rows, err := v.query(more+` ORDER BY version, id`+limitOf(followPage), args...)
+			rows, err := v.query(more+inOrder+limitOf(followPage), args...)
 			page, err = collect(rows, err, func(row scanner) (memory.Item, error) { return from.item(v.owner, row) })
 			if err != nil {
 				return memory.Item{}, err
