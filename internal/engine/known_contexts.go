@@ -67,7 +67,7 @@ func (e *Engine) nearContext(ctx context.Context, c learn.Candidate, contexts []
 			return "", fmt.Errorf("embed context %s: %w", known.ID, err)
 		}
 		for i, p := range passages {
-			if name := learn.NearContext(c, known, p, cosine(vectors[0], of[i]), 0); name != "" {
+			if name := learn.NearContext(c, known, p, cosine(vectors[0], of[i]), e.sayingSame()); name != "" {
 				return name, nil
 			}
 		}

@@ -237,7 +237,7 @@ func (e *Engine) plan(ctx context.Context, l lesson, run string) (planned, error
 			return planned{}, err
 		}
 	}
-	fresh, again, dropped := learn.Dedupe(p.cands, learn.DedupeOptions{Scope: l.scope})
+	fresh, again, dropped := learn.Dedupe(p.cands, learn.DedupeOptions{Scope: l.scope, Near: e.sayingSame()})
 	decisions := e.decisions(ctx, l, fresh)
 	changes, outcomes := learn.Plan(fresh, decisions, again, learn.PlanOptions{
 		Now: e.now(), NewID: newID, Scope: l.scope, Author: l.author,

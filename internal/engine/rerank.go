@@ -122,6 +122,12 @@ func (e *Engine) readAgain(ctx context.Context, question string, hits []memory.H
 	return nil
 }
 
+// sameAs is the cosine from which two texts say the same, by an embedder that was fitted.
+const sameAs = 0.90
+
+// sayingSame is the cosine that stands for sameAs by the embedder in use.
+func (e *Engine) sayingSame() float64 { return recall.Place(sameAs, background(e.Embedder)) }
+
 // background returns the cosine of unrelated texts by an embedder that knows, else 0.
 func background(e memory.Embedder) float64 {
 	b, ok := e.(interface{ Background() float64 })

@@ -27,3 +27,9 @@ func stretched(cosine, stretch float64) float64 {
 	}
 	return math.Max(-1, 1-(1-cosine)*stretch)
 }
+
+// Place returns which cosine, of an embedder by which unrelated texts have that of the
+// background, stands for the same place as this one does on the scale that is fitted.
+func Place(cosine, background float64) float64 {
+	return 1 - (1-cosine)/stretchOf(background)
+}

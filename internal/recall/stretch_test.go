@@ -58,3 +58,14 @@ func TestWhereAModelsCosinesLieDoesNotChangeWhatIsFound(t *testing.T) {
 		t.Error("without the background the score is the same, and the test tests nothing")
 	}
 }
+
+func TestAPlaceIsWhatIsStretchedToIt(t *testing.T) {
+	for _, background := range []float64{0, usualBackground, 0.5, 0.7, 1} {
+		if got := stretched(Place(0.9, background), stretchOf(background)); math.Abs(got-0.9) > 1e-9 {
+			t.Errorf("%v: the place of 0.9 is stretched to %v", background, got)
+		}
+	}
+	if got := Place(0.9, 0); got != 0.9 {
+		t.Errorf("by the embedder that is fitted 0.9 is at %v", got)
+	}
+}
