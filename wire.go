@@ -108,7 +108,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, engineOptions(config))
-	l.engine.Knows(earlier, store)
+	l.engine.Knows(earlier)
 	l.closers = []func() error{func() error { l.engine.Close(); return nil }, l.huge.Close, l.index.Close, store.Close, models.Close}
 	if config.Learn.Model != "" {
 		learner, err := llm.New(learnerOptions(config))

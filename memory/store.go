@@ -61,6 +61,10 @@ type Facts interface {
 	// Counts says how much there is.
 	Counts(ctx context.Context, owner Owner) (Counts, error)
 
+	// Owners returns who was ever written, in order. It is for upkeep of all memory; no
+	// request of a user leads here.
+	Owners(ctx context.Context) ([]Owner, error)
+
 	// Totals says how much there is over all owners. It is for metrics; no
 	// request of a user waits for it.
 	Totals(ctx context.Context) (Counts, error)

@@ -31,8 +31,7 @@ type vectoring struct {
 
 	counted counts
 
-	earlier Earlier // set at the start, as is lister; nil: nothing is known
-	lister  Lister
+	earlier Earlier // set at the start; nil: nothing is known
 }
 
 // mostKnown bounds the owners of whom upTo is remembered; without it a job looks at

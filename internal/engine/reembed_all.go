@@ -17,19 +17,9 @@ type Everyone struct {
 	Complete int // of those, in whose memory nothing lacks
 }
 
-// Lister is a store that says whose memory it keeps: owners that were ever written, in
-// order.
-type Lister interface {
-	Owners(ctx context.Context) ([]memory.Owner, error)
-}
-
-// owners returns whose memory there is. [memory.Unavailable]: the store does not say.
+// owners returns whose memory there is.
 func (e *Engine) owners(ctx context.Context) ([]memory.Owner, error) {
-	l := e.giving.lister
-	if l == nil {
-		return nil, memory.Errorf(memory.Unavailable, "this store does not say whose memory it keeps: name one user after the other")
-	}
-	owners, err := l.Owners(ctx)
+	owners, err := e.Store.Owners(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list owners: %w", err)
 	}

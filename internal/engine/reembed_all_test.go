@@ -12,14 +12,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// listing is a store that says whose memory it keeps.
-type listing struct {
-	memory.Store
-	owners []memory.Owner
-}
-
-func (l listing) Owners(context.Context) ([]memory.Owner, error) { return l.owners, nil }
-
 // threeOf gives three users so many memories each by an embedder, and then another one.
 func threeOf(t *testing.T, r *rig, old, next memory.Embedder, n int) (*restarted, []memory.Owner) {
 	t.Helper()
@@ -30,10 +22,7 @@ func threeOf(t *testing.T, r *rig, old, next memory.Embedder, n int) (*restarted
 			before.note(t, owner, fmt.Sprintf("The tea number %d is oolong", i))
 		}
 	}
-	nobody := memory.User("default", "nobody")
-	after := again(t, r.Store, r.clock, next)
-	after.Knows(nil, listing{r.Store, append(slices.Clone(owners), nobody)})
-	return after, owners
+	return again(t, r.Store, r.clock, next), owners
 }
 
 func TestAllUsersAreReembeddedAtOnce(t *testing.T) {
@@ -85,15 +74,6 @@ func TestAllUsersAreReembeddedAtOnce(t *testing.T) {
 	})
 }
 
-func TestAStoreThatDoesNotListOwnersIsToldFromOneWithoutAny(t *testing.T) {
-	r := newRig(t, stores["inmem"])
-	after := again(t, r.Store, r.clock, &alike{name: "next"})
-	after.Knows(nil, struct{ memory.Store }{r.Store})
-	if _, err := after.ReembedAll(context.Background(), true, ""); !errors.Is(err, memory.Unavailable) {
-		t.Errorf("%v, want it unavailable", err)
-	}
-}
-
 func TestOldVectorsAreGivenUpAfterTheSwitchAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
@@ -132,7 +112,6 @@ func TestOldVectorsAreGivenUpAfterTheSwitchAlone(t *testing.T) {
 		}
 		embedded := old.documents.Load()
 		back := again(t, r.Store, r.clock, old)
-		back.Knows(nil, listing{r.Store, owners})
 		if hits, by := back.compared(t, "oolong tea"); hits != 5 || by != 0 {
 			t.Errorf("back to the old: %d of %d hits compared by vector, want none until it has embedded again", by, hits)
 		}

@@ -23,12 +23,9 @@ type Return struct {
 	Model    string // the fingerprint of the one gone back to
 }
 
-// Knows tells the engine of the embedders that there were, and of the store itself,
-// which may be a [Lister]. It is called before anything else.
-func (e *Engine) Knows(of Earlier, store memory.Store) {
-	e.giving.earlier = of
-	e.giving.lister, _ = store.(Lister)
-}
+// Knows tells the engine of the embedders that there were. It is called before anything
+// else.
+func (e *Engine) Knows(of Earlier) { e.giving.earlier = of }
 
 // Back goes back to the embedder before the one in use, from the next start on, and
 // says how far the owner's memories still have its vectors: what lacks one gets one in

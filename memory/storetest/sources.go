@@ -15,6 +15,7 @@ var sourceRules = []rule{
 	{"SinceFollowsLateVectors", sinceFollowsLateVectors},
 	{"SinceEndsWithYield", sinceEndsWithYield},
 	{"VersionsInTheOrderAsked", versionsInTheOrderAsked},
+	{"OwnersAreThoseWritten", ownersAreThoseWritten},
 }
 
 func sinceInOrderOrGone(r *rig) {
@@ -204,4 +205,20 @@ func versionsInTheOrderAsked(r *rig) {
 	if got, err := r.Versions(r.Context(), many); err != nil || len(got) != len(many) || got[1999] != 2 {
 		r.Errorf("versions of %d owners: got %d, %v", len(many), len(got), err)
 	}
+}
+
+func ownersAreThoseWritten(r *rig) {
+	listed := func() []memory.Owner {
+		owners, err := r.Owners(r.Context())
+		r.must("owners", err)
+		return owners
+	}
+	r.same("nobody yet", len(listed()), 0)
+	r.add(ben, "one")
+	r.append(ana, memtest.Batch(ana, "c", 0, "hello", "hi"))
+	r.add(ben, "two")
+	r.version(team) // a read
+	want := []memory.Owner{ana, ben}
+	slices.Sort(want)
+	r.same("owners", listed(), want)
 }

@@ -9,6 +9,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
+// Owners returns who was ever written: see [memory.Facts].
+func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var owners []memory.Owner
+	for owner, sh := range s.shelves {
+		if sh.version > 0 {
+			owners = append(owners, owner)
+		}
+	}
+	slices.Sort(owners)
+	return owners, nil
+}
+
 // Versions returns each owner's version.
 func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, error) {
 	for _, o := range owners {

@@ -23,7 +23,8 @@ import (
 
 // TestPostgresContract looks at every statement besides: all are about owners that they
 // name, so that one node has all that they are about, but for those of the small table of
-// hints, of the sweep that makes it anew once a minute, and of the totals for metrics.
+// hints, of the sweep that makes it anew once a minute, of the totals for metrics, and of
+// the list of owners for upkeep of all memory.
 func TestPostgresContract(t *testing.T) {
 	said := map[string]bool{}
 	storetest.Run(t, func(t *testing.T, now func() time.Time) memory.Store {
@@ -38,7 +39,7 @@ func TestPostgresContract(t *testing.T) {
 		return r
 	})
 	named := regexp.MustCompile(`(?s)\bowner( = \$| = ANY \(\$)|^INSERT INTO \w+ \(owner,`)
-	across := regexp.MustCompile(`(?s)^(BEGIN|ROLLBACK|EXPLAIN|SELECT\s+\(SELECT COUNT|SELECT current_setting|SELECT e.extversion|SELECT to_regclass|SELECT owner, kind, at, created, leased, n FROM due|INSERT INTO due .*GROUP BY owner, kind)`)
+	across := regexp.MustCompile(`(?s)^(BEGIN|ROLLBACK|EXPLAIN|SELECT\s+\(SELECT COUNT|SELECT current_setting|SELECT e.extversion|SELECT to_regclass|SELECT owner FROM owners WHERE version > 0|SELECT owner, kind, at, created, leased, n FROM due|INSERT INTO due .*GROUP BY owner, kind)`)
 	for text := range said {
 		if !named.MatchString(text) && !across.MatchString(text) {
 			t.Errorf("this names no owner: %s", text)
@@ -189,6 +190,10 @@ func (r *replicas) Jobs(ctx context.Context, o memory.Owner, states ...memory.Jo
 
 func (r *replicas) Requeue(ctx context.Context, o memory.Owner, job string) error {
 	return r.any().Requeue(ctx, o, job)
+}
+
+func (r *replicas) Owners(ctx context.Context) ([]memory.Owner, error) {
+	return r.any().Owners(ctx)
 }
 
 func (r *replicas) Versions(ctx context.Context, owners []memory.Owner) ([]int64, error) {

@@ -14,6 +14,21 @@ import (
 
 const versionsOf = `SELECT owner, version FROM owners WHERE owner IN (SELECT value FROM json_each(?))`
 
+// Owners returns who was ever written: see [memory.Facts].
+func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
+	var owners []memory.Owner
+	err := s.reads.again(ctx, func() error {
+		rows, err := s.reads.ask(ctx, `SELECT owner FROM owners WHERE version > 0`)
+		owners, err = collect(rows, err, func(row scanner) (owner memory.Owner, err error) {
+			err = row.Scan((*string)(&owner))
+			return owner, err
+		})
+		return wrap("list owners", err)
+	})
+	slices.Sort(owners)
+	return owners, err
+}
+
 // Versions returns each owner's version: see [memory.Source].
 func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, error) {
 	for _, o := range owners {
