@@ -23,7 +23,7 @@ type ExportQuery struct {
 
 // ImportQuery says how what is sent is to be read.
 type ImportQuery struct {
-	Format  string `query:"format" enum:"jsonl,markdown,list,chatgpt,mem0,basic-memory,agent-cli" default:"jsonl" doc:"What is sent; docs/portable.md tells of each."`
+	Format  string `query:"format" enum:"jsonl,markdown,list,chatgpt,claude,mem0,basic-memory,agent-cli" default:"jsonl" doc:"What is sent; docs/portable.md tells of each."`
 	Project string `query:"project" maxLength:"256" doc:"What others' facts and chats belong to."`
 	DryRun  bool   `query:"dry_run" doc:"Only say what would be added."`
 	Strict  bool   `query:"strict" doc:"End at the first line that cannot be read; what stood before it stays."`
@@ -110,7 +110,7 @@ func (c *Client) Import(ctx context.Context, q ImportQuery, file io.Reader, key 
 // importType is the media type of a format.
 func importType(format string) string {
 	switch format {
-	case "chatgpt", "mem0":
+	case "chatgpt", "claude", "mem0":
 		return "application/json"
 	case "", "jsonl":
 		return "application/x-ndjson"

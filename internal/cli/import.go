@@ -27,13 +27,14 @@ func imports(g *global) *cobra.Command {
 		Use:   "import PATH...",
 		Short: "Bring memory back, or from elsewhere",
 		Long: "Bring memory back that was exported (.jsonl, .md, .zip, a folder of them), or facts and chats from elsewhere: a list of facts\n" +
-			"(.md, .txt), ChatGPT's conversations.json, a JSON list of mem0, notes of basic-memory, memories of agent-cli. - is the standard input.\n" +
+			"(.md, .txt), what ChatGPT and Claude export (the zip as it is, or its conversations.json), a chat as JSON lines, a JSON list of\n" +
+			"mem0, notes of basic-memory, memories of agent-cli. What was said keeps its time. - is the standard input.\n" +
 			"What is there already is passed over, so an import that was cut off goes on when it is run again.",
-		Example: "  loci import memory.jsonl\n  loci import --dry-run facts.txt\n  loci import --from chatgpt conversations.json --learn",
+		Example: "  loci import memory.jsonl\n  loci import --dry-run facts.txt\n  loci import --from chatgpt conversations.json --learn\n  loci import --dry-run data-2026-01-02.zip",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if b.q.Format != "" && importFormats[b.q.Format] == nil {
-				return memory.Errorf(memory.Invalid, "--from %s: it is none of jsonl, markdown, list, chatgpt, mem0, basic-memory, agent-cli", b.q.Format)
+				return memory.Errorf(memory.Invalid, "--from %s: it is none of jsonl, markdown, list, chatgpt, claude, mem0, basic-memory, agent-cli", b.q.Format)
 			}
 			for _, path := range args {
 				if err := readable(path); err != nil {
@@ -56,7 +57,7 @@ func imports(g *global) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&b.q.Format, "from", "", "what it is: jsonl, markdown, list, chatgpt, mem0, basic-memory, agent-cli; found out unless given")
+	f.StringVar(&b.q.Format, "from", "", "what it is: jsonl, markdown, list, chatgpt, claude, mem0, basic-memory, agent-cli; found out unless given")
 	f.BoolVar(&b.q.DryRun, "dry-run", false, "only show what would be added")
 	f.BoolVar(&b.q.Strict, "strict", false, "end at the first line that cannot be read")
 	f.BoolVar(&b.q.Learn, "learn", false, "learn from turns that wait for it")
@@ -71,6 +72,7 @@ var importFormats = map[string]func(*cutter, io.Reader) error{
 	"markdown":     (*cutter).markdown,
 	"list":         (*cutter).list,
 	"chatgpt":      (*cutter).items,
+	"claude":       (*cutter).items,
 	"mem0":         (*cutter).items,
 	"basic-memory": (*cutter).all,
 	"agent-cli":    (*cutter).all,
@@ -103,13 +105,36 @@ func readable(path string) error {
 	return nil
 }
 
-// sizeOf is how many bytes files have; folders do not count, so that it may be 0.
+// sizeOf is how many bytes files have, those in archives included; folders do not
+// count, so that it may be 0.
 func sizeOf(paths []string) (total int64) {
 	for _, path := range paths {
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && filepath.Ext(path) != ".zip" {
+		info, err := os.Stat(path)
+		switch {
+		case err != nil || !info.Mode().IsRegular():
+		case isZip(path):
+			total += sizeIn(path)
+		default:
 			total += info.Size()
 		}
 	}
+	return total
+}
+
+func isZip(path string) bool { return strings.EqualFold(filepath.Ext(path), ".zip") }
+
+// sizeIn is how many bytes an archive says that those of its files have which are read.
+func sizeIn(archive string) (total int64) {
+	z, err := zip.OpenReader(archive)
+	if err != nil {
+		return 0 // it is told when it is read
+	}
+	for _, f := range z.File {
+		if wanted(f.Name) {
+			total += int64(min(f.UncompressedSize64, 1<<40)) // what it says may not be so
+		}
+	}
+	_ = z.Close() // it was only looked at
 	return total
 }
 
@@ -122,7 +147,7 @@ func (b *bringing) paths(ctx context.Context, paths []string) error {
 		case err != nil:
 		case info.IsDir():
 			err = b.folder(ctx, path)
-		case strings.EqualFold(filepath.Ext(path), ".zip"):
+		case isZip(path):
 			err = b.archive(ctx, path)
 		default:
 			err = b.open(ctx, path, func() (io.ReadCloser, error) { return os.Open(path) })
@@ -140,14 +165,22 @@ func wanted(name string) bool {
 	case ".md", ".markdown", ".jsonl", ".ndjson":
 		return !strings.HasPrefix(filepath.Base(name), ".")
 	}
-	return filepath.Base(name) == "conversations.json"
+	return othersChats.MatchString(filepath.Base(name))
+}
+
+// othersChats are the names that ChatGPT, by the part, and Claude give to what was said.
+var othersChats = regexp.MustCompile(`^conversations(-\d+)?\.json$`)
+
+// nothingIn says that none of the files under a path are read.
+func nothingIn(path string) error {
+	return memory.Errorf(memory.Invalid, "%s: nothing in it is read: neither .md, nor .jsonl, nor conversations.json", path)
 }
 
 // folder reads the files under a folder. Links are not followed, and folders whose
 // name begins with a dot are left out.
 func (b *bringing) folder(ctx context.Context, dir string) error {
 	files := 0
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -161,6 +194,10 @@ func (b *bringing) folder(ctx context.Context, dir string) error {
 		}
 		return b.open(ctx, path, func() (io.ReadCloser, error) { return os.Open(path) })
 	})
+	if err == nil && files == 0 {
+		return nothingIn(dir)
+	}
+	return err
 }
 
 // archive reads the files of a zip. Nothing is unpacked: their names only name them.
@@ -173,13 +210,18 @@ func (b *bringing) archive(ctx context.Context, path string) (err error) {
 	if len(z.File) > mostFiles {
 		return memory.Errorf(memory.TooLarge, "more than %d files in %s", mostFiles, path)
 	}
+	files := 0
 	for _, f := range z.File {
 		if f.FileInfo().IsDir() || !wanted(f.Name) {
 			continue
 		}
+		files++
 		if err := b.open(ctx, path+": "+f.Name, f.Open); err != nil {
 			return err
 		}
+	}
+	if files == 0 {
+		return nothingIn(path)
 	}
 	return nil
 }
@@ -227,13 +269,15 @@ var frontMatterOf = regexp.MustCompile(`(?m)^conversation_id:`)
 
 // formatOf finds out what a file is by its beginning.
 func formatOf(name string, head []byte) string {
-	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\ufeff")), " \t\r\n")
+	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte(byteOrderMark)), " \t\r\n")
 	isJSON := len(head) > 0 && (head[0] == '[' || head[0] == '{')
 	switch {
 	case bytes.HasPrefix(head, []byte(`{"type":`)), strings.HasSuffix(name, ".jsonl"), strings.HasSuffix(name, ".ndjson"):
 		return "jsonl"
 	case isJSON && bytes.Contains(head, []byte(`"mapping"`)):
 		return "chatgpt"
+	case isJSON && bytes.Contains(head, []byte(`"chat_messages"`)):
+		return "claude"
 	case isJSON:
 		return "mem0"
 	case bytes.Contains(head, []byte("<!-- loci {")):
@@ -508,11 +552,17 @@ func (c *cutter) list(in io.Reader) error {
 	})
 }
 
+// byteOrderMark is what some programs begin a file with.
+const byteOrderMark = "\ufeff"
+
 // items cuts a JSON list between its elements. What is no list is sent as it is.
 func (c *cutter) items(in io.Reader) error {
 	r, ok := in.(*bufio.Reader)
 	if !ok {
 		r = bufio.NewReader(in)
+	}
+	if mark, _ := r.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		_, _ = r.Discard(len(mark)) // it was read just now
 	}
 	for {
 		b, err := r.ReadByte()

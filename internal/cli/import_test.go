@@ -102,6 +102,9 @@ func TestAListOfItemsIsCutBetweenThem(t *testing.T) {
 	if _, bad := cut(t, "mem0", `[{"n":1},{"n":`); len(bad) != 1 || !strings.HasPrefix(bad[0], "2 ") {
 		t.Errorf("a list that is cut off: %v", bad)
 	}
+	if parts, bad := cut(t, "claude", "\ufeff[{\"n\":1},\n{\"n\":2}]"); len(parts) != 1 || len(bad) > 0 || parts[0].text != "[{\"n\":1},{\"n\":2}]\n" && parts[0].text != `[{"n":1},{"n":2}]` {
+		t.Errorf("a list behind a mark: %v, %v", parts, bad)
+	}
 	if parts, _ := cut(t, "mem0", `{"results":[]}`); len(parts) != 1 {
 		t.Errorf("an object: %v", parts)
 	}
@@ -153,6 +156,7 @@ func TestAFileIsKnownByItsBeginning(t *testing.T) {
 		"a.txt":   {"- User likes tea", "list"},
 		"b.md":    {"# Facts\n- x <!-- loci {} -->", "markdown"},
 		"c.json":  {`[{"title":"x","mapping":{}}]`, "chatgpt"},
+		"k.json":  {"[\n {\"uuid\":\"x\",\n \"chat_messages\":[]}]", "claude"},
 		"d.json":  {"\ufeff {\"results\":[{\"memory\":\"x\"}]}", "mem0"},
 		"e.md":    {"---\ntitle: x\n---\n", "basic-memory"},
 		"f.md":    {"---\nid: x\nconversation_id: y\n---\n", "agent-cli"},
@@ -161,6 +165,58 @@ func TestAFileIsKnownByItsBeginning(t *testing.T) {
 	} {
 		if got := formatOf(name, []byte(c.head)); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestAnArchiveIsReadAsItWasDownloaded holds which files of others' archives are read,
+// and that one without any is named.
+func TestAnArchiveIsReadAsItWasDownloaded(t *testing.T) {
+	for name, want := range map[string]bool{
+		"conversations.json": true, "data/conversations.json": true, "conversations-000.json": true, "conversations-12.json": true,
+		"users.json": false, "projects.json": false, "memories.json": false, "user.json": false, "chat.html": false,
+		"shared_conversations.json": false, "conversations.json.index": false, "export_manifest.json": false,
+	} {
+		if got := wanted(name); got != want {
+			t.Errorf("%s: read is %v, want %v", name, got, want)
+		}
+	}
+	archive := func(files map[string]string) string {
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		for name, text := range files {
+			w, err := z.Create(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(w, text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path := filepath.Join(t.TempDir(), "data.zip")
+		if err := errors.Join(z.Close(), os.WriteFile(path, b.Bytes(), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const chats = `[{"uuid":"c","name":"Tea","created_at":"2024-05-01T10:00:00Z","chat_messages":[{"uuid":"m","sender":"human","text":"Hello"}]}]`
+	path := archive(map[string]string{"conversations.json": chats, "users.json": `[{"uuid":"u"}]`})
+	if got := sizeOf([]string{path}); got != int64(len(chats)) {
+		t.Errorf("%d bytes to read, want %d", got, len(chats))
+	}
+	data := t.TempDir()
+	for _, c := range []struct{ args, want string }{
+		{"--dry-run", "would add 1 turn, 1 conversation\n"},
+		{"", "added 1 turn, 1 conversation\n"},
+		{"", "added nothing\nthere already: 1 turn"},
+	} {
+		if got, err := tryAt(t, data, "sqlite", append(strings.Fields("import "+c.args), path)...); err != nil || !strings.Contains(got, c.want) {
+			t.Errorf("import %s: %q, %v; want %q", c.args, got, err, c.want)
+		}
+	}
+	for what, path := range map[string]string{"an archive": archive(map[string]string{"users.json": "[]"}), "a folder": t.TempDir()} {
+		if _, err := tryAt(t, data, "sqlite", "import", path); err == nil || !strings.Contains(err.Error(), "nothing in it is read") {
+			t.Errorf("%s with nothing in it: %v", what, err)
 		}
 	}
 }

@@ -26,6 +26,7 @@ const (
 	Zip         Format = "zip"          // of Markdown files
 	List        Format = "list"         // a fact a line, bullets or not
 	ChatGPT     Format = "chatgpt"      // conversations.json
+	Claude      Format = "claude"       // conversations.json
 	Mem0        Format = "mem0"         // a JSON list of memories
 	BasicMemory Format = "basic-memory" // one note: front matter, observations
 	AgentCLI    Format = "agent-cli"    // one memory: front matter and its words
@@ -265,9 +266,13 @@ func (r record) value(words *string) any {
 func readRecord(owner memory.Owner, text []byte) (r record, carried bool, err error) {
 	var kind struct {
 		Type string `json:"type"`
+		Role string `json:"role"`
 	}
 	if err := json.Unmarshal(text, &kind); err != nil {
 		return record{}, false, memory.Errorf(memory.Invalid, "is not JSON: %v", err)
+	}
+	if kind.Type == "" && kind.Role != "" { // a line of a chat that another program kept
+		kind.Type = "turn"
 	}
 	decode := func(to any) bool {
 		if err = json.Unmarshal(text, to); err != nil {
@@ -297,6 +302,10 @@ func readRecord(owner memory.Owner, text []byte) (r record, carried bool, err er
 			t := l.Turn
 			t.Owner, t.Chain, t.RecordedAt = owner, l.Chain, time.Time{}
 			said(&t.Content, l.Content)
+			if t.ID == "" {
+				othersTurn(&t)
+				r.made = true
+			}
 			r.Turn = &t
 		}
 	case "fact":
@@ -342,4 +351,12 @@ func readRecord(owner memory.Owner, text []byte) (r record, carried bool, err er
 		return record{}, false, memory.Errorf(memory.Invalid, "type: %.40q is none of header, conversation, turn, fact, summary, profile, context and relation", kind.Type)
 	}
 	return r, carried, err
+}
+
+// othersTurn makes a turn of a line of a chat that another program kept, which has no id: the
+// next of its conversation. Its id is made of what it has, so that the same line twice
+// counts once.
+func othersTurn(t *memory.Turn) {
+	t.ID = derivedID(t.Owner, "turn", t.Conversation, t.Ref, string(t.Role), t.CreatedAt.UTC().Format(time.RFC3339Nano), t.Content)
+	t.Index, t.Parent, t.Chain, t.Status = loose, "", "", memory.Active
 }

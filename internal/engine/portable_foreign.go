@@ -23,7 +23,11 @@ import (
 // items reads a JSON list one element at a time, or the list in an object's first
 // field that is one.
 func (r reading) items(in io.Reader, use func(n int, item []byte) error) error {
-	dec := json.NewDecoder(bufio.NewReaderSize(in, 64<<10))
+	buffered := bufio.NewReaderSize(in, 64<<10)
+	if mark, _ := buffered.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		_, _ = buffered.Discard(len(mark)) // it was read just now
+	}
+	dec := json.NewDecoder(buffered)
 	if err := intoList(dec); err != nil {
 		return memory.Errorf(memory.Invalid, "is no JSON list: %v", err)
 	}
@@ -94,6 +98,7 @@ func (r reading) chatGPT(n int, item []byte) error {
 		Created        float64 `json:"create_time"`
 		Updated        float64 `json:"update_time"`
 		Current        string  `json:"current_node"`
+		Messages       left    `json:"chat_messages"`
 		Mapping        map[string]struct {
 			Parent  string `json:"parent"`
 			Message *struct {
@@ -111,6 +116,9 @@ func (r reading) chatGPT(n int, item []byte) error {
 	if err := json.Unmarshal(item, &c); err != nil {
 		return wrong{memory.Errorf(memory.Invalid, "is no conversation: %v", err)}
 	}
+	if c.Messages != nil { // the other one's file has the same name
+		return r.claude(n, item)
+	}
 	if c.ConversationID == "" {
 		c.ConversationID = c.ID
 	}
@@ -122,7 +130,6 @@ func (r reading) chatGPT(n int, item []byte) error {
 		CreatedAt: unix(c.Created), UpdatedAt: unix(c.Updated),
 	}
 	var path []memory.Turn
-	last := conversation.CreatedAt
 	met := map[string]bool{}
 	for at := c.Current; at != "" && !met[at]; at = c.Mapping[at].Parent {
 		met[at] = true
@@ -141,10 +148,24 @@ func (r reading) chatGPT(n int, item []byte) error {
 			path = append(path, t)
 		}
 	}
-	if err := r.give(record{line: n, size: 200, made: true, Conversation: &conversation}); err != nil {
+	slices.Reverse(path)
+	return r.chat(n, conversation, path)
+}
+
+// chat hands on a conversation of item n and what was said in it, the first first.
+// A turn that has no time has that of the one before it. Where nothing was said in
+// words there is no conversation.
+func (r reading) chat(n int, c memory.Conversation, path []memory.Turn) error {
+	if len(path) == 0 {
+		return nil
+	}
+	if c.CreatedAt.IsZero() {
+		c.CreatedAt = path[0].CreatedAt
+	}
+	if err := r.give(record{line: n, size: 200, made: true, Conversation: &c}); err != nil {
 		return err
 	}
-	slices.Reverse(path)
+	last := c.CreatedAt
 	for i := range path {
 		t := &path[i]
 		t.Index = i
@@ -311,7 +332,7 @@ func (r reading) agentCLI(front map[string]string, words string) error {
 // frontMatter reads the plain keys of front matter, nil without any, and says on
 // which line the body begins less one.
 func frontMatter(text string) (front map[string]string, body string, first int) {
-	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
+	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), byteOrderMark)
 	rest, ok := strings.CutPrefix(text, "---\n")
 	head, body, closed := strings.Cut(rest, "\n---\n")
 	if !ok || !closed {

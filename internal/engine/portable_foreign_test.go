@@ -192,10 +192,11 @@ func TestWhileMemoryIsPausedNothingIsImported(t *testing.T) {
 // FuzzImport reads anything in any format: it never panics, what it takes is text, and
 // taking it away and bringing it back is the same.
 func FuzzImport(f *testing.F) {
-	formats := []Format{JSONL, Markdown, List, ChatGPT, Mem0, BasicMemory, AgentCLI}
-	for i, seed := range []string{brokenLines, "## Facts\n- x <!-- loci {\"type\":\"fact\"} -->\n> q", "- a\n- b", chatGPTExport, `{"results":[{"memory":"x"}]}`, "---\ntitle: x\n---\n- [a] b #c", "---\nconversation_id: c\nrole: user\n---\nhi"} {
+	formats := []Format{JSONL, Markdown, List, ChatGPT, Mem0, BasicMemory, AgentCLI, Claude}
+	for i, seed := range []string{brokenLines, "## Facts\n- x <!-- loci {\"type\":\"fact\"} -->\n> q", "- a\n- b", chatGPTExport, `{"results":[{"memory":"x"}]}`, "---\ntitle: x\n---\n- [a] b #c", "---\nconversation_id: c\nrole: user\n---\nhi", claudeExport} {
 		f.Add(uint8(i), []byte(seed))
 	}
+	f.Add(uint8(0), []byte(chatLines))
 	f.Fuzz(func(t *testing.T, format uint8, file []byte) {
 		r := newRig(t, stores["inmem"])
 		_, err := r.Import(context.Background(), ana, Bringing{Format: formats[int(format)%len(formats)]}, her, bytes.NewReader(file))

@@ -34,14 +34,19 @@ func (r reading) read(format Format, in io.Reader) error {
 		return r.list(in)
 	case ChatGPT:
 		return r.items(in, r.chatGPT)
+	case Claude:
+		return r.items(in, r.claude)
 	case Mem0:
 		return r.items(in, r.mem0)
 	case BasicMemory, AgentCLI:
 		return r.note(in)
 	}
 	return memory.Errorf(memory.Invalid, "format: %q is none of %v", format,
-		[]Format{JSONL, Markdown, List, ChatGPT, Mem0, BasicMemory, AgentCLI})
+		[]Format{JSONL, Markdown, List, ChatGPT, Claude, Mem0, BasicMemory, AgentCLI})
 }
+
+// byteOrderMark is what some programs begin a file with.
+const byteOrderMark = "\ufeff"
 
 var (
 	errLongLine = memory.Errorf(memory.TooLarge, "is longer than %d bytes", maxLine)
@@ -83,7 +88,7 @@ func (l *lineReader) next() ([]byte, error) {
 		}
 		line := bytes.TrimSuffix(bytes.TrimSuffix(l.b, []byte("\n")), []byte("\r"))
 		if l.n == 1 {
-			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+			line = bytes.TrimPrefix(line, []byte(byteOrderMark))
 		}
 		if !utf8.Valid(line) {
 			return nil, errNotText
