@@ -91,7 +91,7 @@ func (e *Engine) Say(ctx context.Context, s Talking, ask Talker, to Listener) (T
 	}
 	outlook := responder.Outlook{}
 	if s.Model == responder.Name {
-		outlook = c.outlook(ctx)
+		outlook = c.x.Outlook(ctx)
 	}
 	c.x.RecordQuestion(ctx)
 	to.Recalled(c.x.prepared)
@@ -242,7 +242,7 @@ func (c *talking) prepare(ctx context.Context) ([]Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.x.contexts = nil // they have a place of their own here
+	c.x.contexts, c.x.rules = nil, "" // they have places of their own here
 	as := c.x.in.Chat.Messages
 	asked := slices.Clone(as)
 	for i, m := range asked {
@@ -253,9 +253,10 @@ func (c *talking) prepare(ctx context.Context) ([]Message, error) {
 	c.x.in.Chat.Messages = asked
 	p := c.x.Prepare(ctx)
 	c.x.in.Chat.Messages = as
-	documents := recall.WithContexts("", contexts, c.e.opts.Recall.Contexts)
-	if documents != "" {
-		c.e.amend(ctx, c.Owner, p.Trace, func(t *memory.Trace) { t.Block = strings.TrimSpace(documents + "\n\n" + p.Block) })
+	documents, ruled := recall.WithContexts("", contexts, c.e.opts.Recall.Contexts), withRules(p.Block, c.conv.Rules)
+	c.x.pin(ruled)
+	if given := strings.TrimSpace(documents + "\n\n" + ruled); given != p.Block {
+		c.e.amend(ctx, c.Owner, p.Trace, func(t *memory.Trace) { t.Block = given })
 	}
 	ask, err := c.e.Prompts.For(c.Model).Fill(prompt.System{
 		Contexts: documents, Rules: c.conv.Rules, Memory: p.Block, Message: c.path[len(c.path)-1].Content,
@@ -338,25 +339,6 @@ func (c *talking) answerLocally(o responder.Outlook, heard func(string)) wire.An
 		c.x.Answered()
 	}
 	return a
-}
-
-// outlook says what will become of what is said, so that the built-in model promises no
-// more.
-func (c *talking) outlook(ctx context.Context) responder.Outlook {
-	f, err := c.x.Foresee(ctx)
-	o := responder.Outlook{Forget: f.Forget, Found: f.Found, Unsure: err != nil}
-	switch {
-	case f.Paused == PauseMemory:
-		o.Unkept = "Memory is paused"
-	case !f.Kept:
-		o.Unkept = "This chat leaves nothing in memory"
-	case f.Granted && f.Forget != "": // that is done whether anything is learned or not
-	case f.Paused == PauseLearning:
-		o.Unlearned = "Learning is paused"
-	case !f.Learned:
-		o.Unlearned = "Learning is off"
-	}
-	return o
 }
 
 // keep records the answer, and returns both sides as they are kept. An answer to what

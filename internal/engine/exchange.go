@@ -63,6 +63,7 @@ type Exchange struct {
 	conversation memory.Conversation
 	deleted      *memory.ConversationMark // of a conversation that was deleted and goes on
 	contexts     []memory.Context         // attached to it
+	rules        string                   // that its user set for it
 	mode         dialog.Mode
 	at           dialog.Alignment
 	chain        string // of the last user message's turn, "" without one
@@ -169,14 +170,15 @@ func (x *Exchange) known(ctx context.Context, id string) (dialog.Candidate, erro
 	return dialog.Candidate{Conversation: page.Conversations[0], Turns: turns}, nil
 }
 
-// attach reads what is attached to the stored conversation, and notes whether that was
-// deleted.
+// attach reads what is attached to the stored conversation and its rules, and notes
+// whether that was deleted.
 func (x *Exchange) attach(ctx context.Context, known memory.Conversation) (err error) {
 	if x.deleted = nil; known.Status == memory.Retired {
 		mark := known.Mark()
 		x.deleted = &mark
 		return nil
 	}
+	x.rules = known.Rules
 	x.contexts, err = x.e.contextsNamed(ctx, x.in.Owner, known.Contexts)
 	return err
 }
@@ -278,7 +280,7 @@ func title(c *wire.Chat, personal bool) string {
 
 // Prepared is what memory has to say to a request.
 type Prepared struct {
-	Block string // to put into the prompt; "" for nothing
+	Block string // to put into the prompt, with the conversation's rules before it; "" for nothing
 	Hits  []memory.Hit
 	Trace string
 	Read  bool // whether memory was asked
@@ -315,8 +317,8 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 		Carries: len(x.in.Chat.Messages),
 	})
 	<-x.placing
-	if x.placed && len(x.contexts) > 0 {
-		p.Block = recall.WithContexts(p.Block, x.contexts, x.e.opts.Recall.Contexts)
+	if x.placed {
+		p.Block = withRules(recall.WithContexts(p.Block, x.contexts, x.e.opts.Recall.Contexts), x.rules)
 	}
 	if x.unplaced != nil {
 		r.degraded = append(r.degraded, fmt.Sprintf("conversation: %v", x.unplaced))
@@ -326,10 +328,26 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 		x.yield() // nobody looks yet
 		r.traceSafely(p.Trace, p.Block, took)
 	}))
-	if x.chain != "" {
-		x.e.blocks.put(pinnedBlock{owner: x.in.Owner, chain: x.chain, text: x.prepared.Block, hits: x.prepared.Hits, trace: x.prepared.Trace})
-	}
+	x.pin(p.Block)
 	return x.prepared
+}
+
+// withRules puts the rules of a conversation before its block. They stand outside the
+// fence: what is in it is data, and rules are what the user wants followed. Equal rules
+// give equal bytes, whatever memory adds behind them.
+func withRules(block, rules string) string {
+	if rules == "" {
+		return block
+	}
+	return strings.TrimSpace("The user's rules for this chat, which you follow:\n\n" + rules + "\n\n" + block)
+}
+
+// pin keeps what the request was given beside its user message: for the steps of a tool
+// loop, and so that it is known again and not learned when it comes back.
+func (x *Exchange) pin(given string) {
+	if x.chain != "" {
+		x.e.blocks.put(pinnedBlock{owner: x.in.Owner, chain: x.chain, text: given, hits: x.prepared.Hits, trace: x.prepared.Trace})
+	}
 }
 
 // Withdraw says that the upstream refused the request with memory in it and got
@@ -337,9 +355,7 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 func (x *Exchange) Withdraw(ctx context.Context, why string) Prepared {
 	x.prepared.Block, x.prepared.Hits = "", nil
 	x.e.degrade(ctx, x.in.Owner, x.prepared.Trace, "prompt: "+why)
-	if x.chain != "" {
-		x.e.blocks.put(pinnedBlock{owner: x.in.Owner, chain: x.chain, trace: x.prepared.Trace})
-	}
+	x.pin("")
 	return x.prepared
 }
 

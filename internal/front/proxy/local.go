@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/text"
@@ -15,7 +14,7 @@ import (
 
 // answerLocally lets the built-in model answer, in the format that was asked for.
 func (d *Door) answerLocally(w http.ResponseWriter, r *http.Request, c *call) {
-	reply := responder.Respond(c.Question(1), c.prepared.Hits, d.outlook(r.Context(), c))
+	reply := responder.Respond(c.Question(1), c.prepared.Hits, c.outlook(r.Context()))
 	a := wire.Answer{
 		Role: memory.RoleAssistant, Text: reply, Finish: "stop", Model: responder.Name,
 		ID:           "chatcmpl-" + httpx.RequestID(r.Context()),
@@ -36,29 +35,12 @@ func (d *Door) answerLocally(w http.ResponseWriter, r *http.Request, c *call) {
 	writeJSON(w, http.StatusOK, body)
 }
 
-// outlook asks the engine what will become of what is said, so that the answer
-// promises no more.
-func (d *Door) outlook(ctx context.Context, c *call) responder.Outlook {
+// outlook is what the answer may promise.
+func (c *call) outlook(ctx context.Context) responder.Outlook {
 	if !c.memory || c.off {
 		return responder.Outlook{Unkept: "Memory is off for this request"}
 	}
-	f, err := c.exchange.Foresee(ctx)
-	o := responder.Outlook{Forget: f.Forget, Found: f.Found, Unsure: err != nil}
-	if err != nil {
-		d.Log.Warn("the answer cannot tell what will be forgotten", "err", err)
-	}
-	switch {
-	case f.Paused == engine.PauseMemory:
-		o.Unkept = "Memory is paused"
-	case !f.Kept:
-		o.Unkept = "This chat leaves nothing in memory"
-	case f.Granted && f.Forget != "": // that is done whether anything is learned or not
-	case f.Paused == engine.PauseLearning:
-		o.Unlearned = "Learning is paused"
-	case !f.Learned:
-		o.Unlearned = "Learning is off"
-	}
-	return o
+	return c.exchange.Outlook(ctx)
 }
 
 func inputTokens(c *call) int {
