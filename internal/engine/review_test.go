@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +12,33 @@ import (
 
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
 )
+
+// TestAnApprovedFactIsSure: with the words it had or better ones, until that is undone.
+func TestAnApprovedFactIsSure(t *testing.T) {
+	for _, better := range []string{"", "User plays two cellos"} {
+		eachStore(t, func(t *testing.T, s *scene) {
+			ctx, ana := context.Background(), memtest.Ana
+			play(t, s, "set review.confidence: 1.0\nuser ana: I play the cello.\nexpect pending ana: User plays the cello")
+			doubted := must[WaitingPage](t)(s.Waiting(ctx, ana, 0, "")).Waiting[0].Fact
+			if doubted.Confidence >= 1 {
+				t.Fatalf("it is %v sure before anybody approved it", doubted.Confidence)
+			}
+			facts, receipt, err := s.Judge(ctx, ana, []Judgement{{ID: doubted.ID, Action: memory.ActionApprove, Content: better}}, "", her)
+			if err != nil || len(facts) != 1 || facts[0].Confidence != 1 {
+				t.Fatalf("approved as %q: %+v, %v; want it sure", better, facts, err)
+			}
+			if f := must[memory.Fact](t)(s.fact(ctx, ana, doubted.ID)); f.Confidence != 1 || f.Status != memory.Active {
+				t.Errorf("approved as %q it is %s and %v sure, want active and 1", better, f.Status, f.Confidence)
+			}
+			must[Undone](t)(s.Undo(ctx, ana, Undoing{Run: receipt.Run}, her))
+			if f := must[memory.Fact](t)(s.fact(ctx, ana, doubted.ID)); f.Confidence != doubted.Confidence || f.Status != memory.Pending || f.Content != doubted.Content {
+				t.Errorf("undone it is %s, %v sure and says %q, want it as it was: %+v", f.Status, f.Confidence, f.Content, doubted)
+			}
+		})
+	}
+}
 
 // TestLaterChangesAreThoseThatRefuseAnUndo compares what a dry run shows with what
 // an undo does, on random journals of single changes and replacements.
