@@ -19,6 +19,40 @@ type Vectors struct {
 	Error    string `json:"error,omitempty" doc:"Why that job waits to be tried again."`
 }
 
+// AllVectors is how far the memories of all users have vectors of the embedder.
+type AllVectors struct {
+	Vectors
+	Users    int `json:"users" doc:"That have memories, what everybody shares counted as one."`
+	Complete int `json:"complete" doc:"Of those, in whose memory nothing lacks. Each is compared by vector as soon as nearly all of it has one."`
+}
+
+// Returned is the way back to an earlier embedder.
+type Returned struct {
+	From string `json:"from" doc:"The setting embedder that is in use."`
+	To   string `json:"to" doc:"The one that is used from the next start on, as long as the setting stays as it is."`
+	Vectors
+}
+
+// PruneRequest asks for old vectors to be given up.
+type PruneRequest struct {
+	DryRun bool `json:"dry_run,omitempty" doc:"Only say how many there are."`
+	All    bool `json:"all,omitempty" doc:"Those of all users; for whoever runs the server."`
+}
+
+// Pruned is the receipt of old vectors that were given up.
+type Pruned struct {
+	Model   string        `json:"model" doc:"The embedder in use, whose vectors stay."`
+	Vectors int           `json:"vectors"`
+	Models  []PrunedModel `json:"models"`
+}
+
+// PrunedModel is what was given up of one embedder.
+type PrunedModel struct {
+	Model   string `json:"model"`
+	Users   int    `json:"users"`
+	Vectors int    `json:"vectors"`
+}
+
 // Reembed queues the job that gives memories the vectors that they lack.
 func (c *Client) Reembed(ctx context.Context, in ReembedRequest) (out Vectors, err error) {
 	_, err = c.do(ctx, http.MethodPost, "/api/reembed", in, &out)
@@ -28,5 +62,31 @@ func (c *Client) Reembed(ctx context.Context, in ReembedRequest) (out Vectors, e
 // Vectors says how far memories have vectors.
 func (c *Client) Vectors(ctx context.Context) (out Vectors, err error) {
 	_, err = c.do(ctx, http.MethodGet, "/api/reembed", nil, &out)
+	return out, err
+}
+
+// ReembedAll queues the jobs that give all users' memories the vectors that they lack.
+// It is for whoever runs the server, as all of what follows is but pruning one's own.
+func (c *Client) ReembedAll(ctx context.Context, in ReembedRequest) (out AllVectors, err error) {
+	_, err = c.do(ctx, http.MethodPost, "/api/reembed/all", in, &out)
+	return out, err
+}
+
+// VectorsOfAll says how far all users' memories have vectors.
+func (c *Client) VectorsOfAll(ctx context.Context) (out AllVectors, err error) {
+	_, err = c.do(ctx, http.MethodGet, "/api/reembed/all", nil, &out)
+	return out, err
+}
+
+// ReembedBack notes that the embedder before this one is used again, from the next
+// start on. Twice, it takes that back.
+func (c *Client) ReembedBack(ctx context.Context) (out Returned, err error) {
+	_, err = c.do(ctx, http.MethodPost, "/api/reembed/back", nil, &out)
+	return out, err
+}
+
+// PruneVectors gives up vectors of earlier embedders.
+func (c *Client) PruneVectors(ctx context.Context, in PruneRequest) (out Pruned, err error) {
+	_, err = c.do(ctx, http.MethodPost, "/api/reembed/prune", in, &out)
 	return out, err
 }

@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/front/rest"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -28,30 +26,19 @@ func reembed(g *global) *cobra.Command {
 		Example: "  loci reembed --dry-run\n  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci reembed\n  loci reembed --all\n  loci reembed --back\n  loci reembed --prune --all",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case back && (dry || all):
+			if back && (dry || all) {
 				return memory.Errorf(memory.Invalid, "--back is for the whole server and does nothing but note it: it goes with none of the others")
-			case back:
-				return g.withDoor(cmd, func(ctx context.Context, d *door) error { return goBack(ctx, g, cmd, d) })
-			case prune:
-				return g.withDoor(cmd, func(ctx context.Context, d *door) error {
-					return pruneVectors(ctx, g, cmd, d, rest.PruneRequest{DryRun: dry, All: all})
-				})
-			case all:
-				return g.withDoor(cmd, func(ctx context.Context, d *door) error { return reembedAll(ctx, g, cmd, d, dry) })
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				first, err := c.Reembed(ctx, client.ReembedRequest{DryRun: dry})
-				if err != nil {
-					return err
+				switch {
+				case back:
+					return goBack(ctx, g, cmd, c)
+				case prune:
+					return pruneVectors(ctx, g, cmd, c, client.PruneRequest{DryRun: dry, All: all})
+				case all:
+					return reembedAll(ctx, g, cmd, c, dry)
 				}
-				is := first
-				if !dry {
-					if err = follow(ctx, cmd.ErrOrStderr(), &is, func() (err error) { is, err = c.Vectors(ctx); return err }); err != nil {
-						return err
-					}
-				}
-				return g.print(cmd.OutOrStdout(), is, func(w io.Writer) { printVectors(w, first, is, dry) })
+				return reembedMine(ctx, g, cmd, c, dry)
 			})
 		},
 	}
@@ -64,18 +51,28 @@ func reembed(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-func reembedAll(ctx context.Context, g *global, cmd *cobra.Command, d *door, dry bool) error {
-	const path = "/api/reembed/all"
-	var is rest.AllVectors
-	if err := d.ask(ctx, http.MethodPost, path, client.ReembedRequest{DryRun: dry}, &is); err != nil {
+func reembedMine(ctx context.Context, g *global, cmd *cobra.Command, c *client.Client, dry bool) error {
+	first, err := c.Reembed(ctx, client.ReembedRequest{DryRun: dry})
+	if err != nil {
 		return err
 	}
-	first := is
+	is := first
 	if !dry {
-		if err := follow(ctx, cmd.ErrOrStderr(), &is.Vectors, func() error {
-			is = rest.AllVectors{}
-			return d.ask(ctx, http.MethodGet, path, nil, &is)
-		}); err != nil {
+		if err = follow(ctx, cmd.ErrOrStderr(), &is, func() (err error) { is, err = c.Vectors(ctx); return err }); err != nil {
+			return err
+		}
+	}
+	return g.print(cmd.OutOrStdout(), is, func(w io.Writer) { printVectors(w, first, is, dry) })
+}
+
+func reembedAll(ctx context.Context, g *global, cmd *cobra.Command, c *client.Client, dry bool) error {
+	first, err := c.ReembedAll(ctx, client.ReembedRequest{DryRun: dry})
+	if err != nil {
+		return err
+	}
+	is := first
+	if !dry {
+		if err = follow(ctx, cmd.ErrOrStderr(), &is.Vectors, func() (err error) { is, err = c.VectorsOfAll(ctx); return err }); err != nil {
 			return err
 		}
 	}
@@ -85,9 +82,9 @@ func reembedAll(ctx context.Context, g *global, cmd *cobra.Command, d *door, dry
 	})
 }
 
-func goBack(ctx context.Context, g *global, cmd *cobra.Command, d *door) error {
-	var to rest.Returned
-	if err := d.ask(ctx, http.MethodPost, "/api/reembed/back", nil, &to); err != nil {
+func goBack(ctx context.Context, g *global, cmd *cobra.Command, c *client.Client) error {
+	to, err := c.ReembedBack(ctx)
+	if err != nil {
 		return err
 	}
 	return g.print(cmd.OutOrStdout(), to, func(w io.Writer) {
@@ -97,9 +94,9 @@ func goBack(ctx context.Context, g *global, cmd *cobra.Command, d *door) error {
 	})
 }
 
-func pruneVectors(ctx context.Context, g *global, cmd *cobra.Command, d *door, in rest.PruneRequest) error {
-	var gone rest.Pruned
-	if err := d.ask(ctx, http.MethodPost, "/api/reembed/prune", in, &gone); err != nil {
+func pruneVectors(ctx context.Context, g *global, cmd *cobra.Command, c *client.Client, in client.PruneRequest) error {
+	gone, err := c.PruneVectors(ctx, in)
+	if err != nil {
 		return err
 	}
 	return g.print(cmd.OutOrStdout(), gone, func(w io.Writer) {

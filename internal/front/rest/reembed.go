@@ -54,11 +54,8 @@ func vectorsView(v engine.Vectors) client.Vectors {
 	return client.Vectors{Model: v.Model, Memories: v.Memories, Lacking: v.Lacking, UnderWay: v.UnderWay, Error: v.Error}
 }
 
-// AllVectors is how far the memories of all users have vectors of the embedder.
-type AllVectors struct {
-	client.Vectors
-	Users    int `json:"users" doc:"That have memories, what everybody shares counted as one."`
-	Complete int `json:"complete" doc:"Of those, in whose memory nothing lacks. Each is compared by vector as soon as nearly all of it has one."`
+func allVectorsView(v engine.Everyone) client.AllVectors {
+	return client.AllVectors{Vectors: vectorsView(v.Vectors), Users: v.Owners, Complete: v.Complete}
 }
 
 // runs refuses who does not run the server.
@@ -69,7 +66,7 @@ func runs(ctx context.Context, what string) error {
 	return nil
 }
 
-func (d *door) vectorsOfAll(ctx context.Context, _ *struct{}) (*body[AllVectors], error) {
+func (d *door) vectorsOfAll(ctx context.Context, _ *struct{}) (*body[client.AllVectors], error) {
 	if err := runs(ctx, "what all users' memories lack"); err != nil {
 		return nil, err
 	}
@@ -77,10 +74,10 @@ func (d *door) vectorsOfAll(ctx context.Context, _ *struct{}) (*body[AllVectors]
 	if err != nil {
 		return nil, err
 	}
-	return answer(AllVectors{vectorsView(all.Vectors), all.Owners, all.Complete}), nil
+	return answer(allVectorsView(all)), nil
 }
 
-func (d *door) reembedAll(ctx context.Context, in *reembedInput) (*body[AllVectors], error) {
+func (d *door) reembedAll(ctx context.Context, in *reembedInput) (*body[client.AllVectors], error) {
 	if err := runs(ctx, "embedding all users' memories"); err != nil {
 		return nil, err
 	}
@@ -88,17 +85,10 @@ func (d *door) reembedAll(ctx context.Context, in *reembedInput) (*body[AllVecto
 	if err != nil {
 		return nil, err
 	}
-	return answer(AllVectors{vectorsView(all.Vectors), all.Owners, all.Complete}), nil
+	return answer(allVectorsView(all)), nil
 }
 
-// Returned is the way back to an earlier embedder.
-type Returned struct {
-	From string `json:"from" doc:"The setting embedder that is in use."`
-	To   string `json:"to" doc:"The one that is used from the next start on, as long as the setting stays as it is."`
-	client.Vectors
-}
-
-func (d *door) reembedBack(ctx context.Context, _ *struct{}) (*body[Returned], error) {
+func (d *door) reembedBack(ctx context.Context, _ *struct{}) (*body[client.Returned], error) {
 	if err := runs(ctx, "another embedder"); err != nil {
 		return nil, err
 	}
@@ -110,39 +100,19 @@ func (d *door) reembedBack(ctx context.Context, _ *struct{}) (*body[Returned], e
 	if err != nil {
 		return nil, err
 	}
-	return answer(Returned{to.From, to.To, vectorsView(is)}), nil
-}
-
-// PruneRequest asks for old vectors to be given up.
-type PruneRequest struct {
-	DryRun bool `json:"dry_run,omitempty" doc:"Only say how many there are."`
-	All    bool `json:"all,omitempty" doc:"Those of all users; for whoever runs the server."`
-}
-
-// Pruned is the receipt of old vectors that were given up.
-type Pruned struct {
-	Model   string        `json:"model" doc:"The embedder in use, whose vectors stay."`
-	Vectors int           `json:"vectors"`
-	Models  []PrunedModel `json:"models"`
-}
-
-// PrunedModel is what was given up of one embedder.
-type PrunedModel struct {
-	Model   string `json:"model"`
-	Users   int    `json:"users"`
-	Vectors int    `json:"vectors"`
+	return answer(client.Returned{From: to.From, To: to.To, Vectors: vectorsView(is)}), nil
 }
 
 type pruneInput struct {
-	Body *PruneRequest
+	Body *client.PruneRequest
 }
 
-func (d *door) prune(ctx context.Context, in *pruneInput) (*body[Pruned], error) {
+func (d *door) prune(ctx context.Context, in *pruneInput) (*body[client.Pruned], error) {
 	owner, _, err := who(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var asked PruneRequest
+	var asked client.PruneRequest
 	if in.Body != nil {
 		asked = *in.Body
 	}
@@ -162,10 +132,10 @@ func (d *door) prune(ctx context.Context, in *pruneInput) (*body[Pruned], error)
 	if err != nil {
 		return nil, err
 	}
-	out := Pruned{Model: d.engine.Embedder.Fingerprint(), Models: []PrunedModel{}}
+	out := client.Pruned{Model: d.engine.Embedder.Fingerprint(), Models: []client.PrunedModel{}}
 	for _, p := range gone {
 		out.Vectors += p.Count
-		out.Models = append(out.Models, PrunedModel{p.Model, p.Owners, p.Count})
+		out.Models = append(out.Models, client.PrunedModel{Model: p.Model, Users: p.Owners, Vectors: p.Count})
 	}
 	return answer(out), nil
 }

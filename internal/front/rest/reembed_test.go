@@ -1,0 +1,138 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// before is what is known of the embedder that there was before.
+type before struct {
+	model string
+	backs int // how often it was gone back to
+}
+
+func (b *before) Models(context.Context) ([]string, error) { return []string{b.model}, nil }
+
+func (b *before) Back(context.Context) (engine.Return, error) {
+	b.backs++
+	return engine.Return{From: "lexical", To: "local:old", Model: b.model}, nil
+}
+
+// embeddedBefore is a rig where ana has two facts and ben one with vectors by an
+// embedder that is not in use.
+func embeddedBefore(t *testing.T) (*rig, *before) {
+	t.Helper()
+	r, was := newRig(t), &before{model: "old"}
+	r.engine.Knows(was)
+	for content, user := range map[string]string{"Ana sails": "ana", "Ana rows": "ana", bensSecret: "ben"} {
+		id := r.idAs(user, "POST", "/api/memory", `{"content":"`+content+`"}`)
+		run := memory.Run{ID: "embed-" + id, Kind: "embed", Vectors: []memory.Vector{{Memory: id, Model: "old", Values: []float32{1, 0}}}}
+		if _, err := r.engine.Store.Apply(t.Context(), memory.User(memory.DefaultNamespace, user), run); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r, was
+}
+
+func TestReembeddingForAllAndBack(t *testing.T) {
+	r, was := embeddedBefore(t)
+	var all client.AllVectors
+	for _, c := range []struct{ method, body string }{{"GET", ""}, {"POST", `{"dry_run":true}`}, {"POST", `{}`}, {"POST", ""}} {
+		r.decode(r.do(c.method, "/api/reembed/all", c.body), &all)
+		if all.Users != 2 || all.Memories != 3 || all.Lacking != 0 || all.Complete != 2 || all.Model != r.engine.Embedder.Fingerprint() {
+			t.Errorf("%s %s: %+v; want three memories of two users, all complete", c.method, c.body, all)
+		}
+	}
+	var back client.Returned
+	r.decode(r.do("POST", "/api/reembed/back", ""), &back)
+	if back.From != "lexical" || back.To != "local:old" || back.Model != "old" || back.Memories != 2 || back.Lacking != 0 || was.backs != 1 {
+		t.Errorf("back: %+v, noted %d times; want how ana's two memories have their old vectors", back, was.backs)
+	}
+	if w := newRig(t).do("POST", "/api/reembed/back", ""); w.Code != 404 {
+		t.Errorf("back to nothing: %d %s, want 404", w.Code, w.Body)
+	}
+}
+
+func TestOldVectorsAreGivenUpOfOneUserOrOfAll(t *testing.T) {
+	r, _ := embeddedBefore(t)
+	for _, c := range []struct {
+		user, body   string
+		users, count int // of the embedder before; none: it is not named
+	}{
+		{"ana", `{"dry_run":true}`, 1, 2},
+		{"ana", `{"dry_run":true,"all":true}`, 2, 3},
+		{"ben", "", 1, 1},
+		{"ben", "", 0, 0},
+		{"ana", `{"all":true}`, 1, 2},
+		{"ana", `{"all":true}`, 0, 0},
+	} {
+		var gone client.Pruned
+		r.decode(r.as(c.user, "POST", "/api/reembed/prune", c.body), &gone)
+		want := []client.PrunedModel{{Model: "old", Users: c.users, Vectors: c.count}}
+		if c.users == 0 {
+			want = []client.PrunedModel{}
+		}
+		if gone.Vectors != c.count || gone.Model != r.engine.Embedder.Fingerprint() || gone.Models == nil || !slices.Equal(gone.Models, want) {
+			t.Errorf("%s prunes %s: %+v, want %+v", c.user, c.body, gone, want)
+		}
+	}
+	for body, status := range map[string]int{`{"everything":true}`: 422, `{"all":"yes"}`: 422, `[`: 400} {
+		if w := r.do("POST", "/api/reembed/prune", body); w.Code != status {
+			t.Errorf("prune %s: %d %s, want %d", body, w.Code, w.Body, status)
+		}
+	}
+}
+
+// TestWhatIsOfAllUsersIsForWhoRunsTheServer asks with a token of Open WebUI's: what is
+// of everybody is refused and nothing of it is done, what is one's own is not.
+func TestWhatIsOfAllUsersIsForWhoRunsTheServer(t *testing.T) {
+	r, was := embeddedBefore(t)
+	guarded := httpx.Guard(httpx.Options{Multi: true, Key: "k", JWTSecret: []byte("s"), Now: r.clock.Now}, New(r.engine, Options{MaxBody: 64 << 10}))
+	token := signed(t, fmt.Sprintf(`{"sub":"ana","id":"ana","exp":%d}`, r.clock.Now().Unix()+3600))
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+	}{
+		{"GET", "/api/reembed", "", 200},
+		{"GET", "/api/reembed/all", "", 403},
+		{"POST", "/api/reembed/all", `{"dry_run":true}`, 403},
+		{"POST", "/api/reembed/all", "", 403},
+		{"POST", "/api/reembed/back", "", 403},
+		{"POST", "/api/reembed/prune", `{"all":true,"dry_run":true}`, 403},
+		{"POST", "/api/reembed/prune", `{"all":true}`, 403},
+		{"POST", "/api/reembed/prune", `{}`, 200},
+	} {
+		req := httptest.NewRequest(c.method, "http://localhost"+c.path, strings.NewReader(c.body))
+		req.Header.Set(httpx.HeaderOpenWebJWT, token)
+		w := httptest.NewRecorder()
+		guarded.ServeHTTP(w, req)
+		if w.Code != c.status {
+			t.Errorf("%s %s %s: status %d, want %d: %s", c.method, c.path, c.body, w.Code, c.status, w.Body)
+		}
+		if w.Code == 403 {
+			wantProblem(t, c.method+" "+c.path, w)
+		}
+	}
+	if was.backs > 0 {
+		t.Error("it was gone back all the same")
+	}
+	var left client.Pruned
+	r.decode(r.as("ben", "POST", "/api/reembed/prune", `{"dry_run":true}`), &left)
+	if left.Vectors != 1 {
+		t.Errorf("ben has %d old vectors, want his one", left.Vectors)
+	}
+	for _, path := range []string{"/api/reembed", "/api/reembed/back", "/api/reembed/prune"} {
+		if w := r.as("", "POST", path, ""); w.Code != 401 {
+			t.Errorf("nobody in particular: POST %s: %d, want 401", path, w.Code)
+		}
+	}
+}
