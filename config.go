@@ -135,7 +135,7 @@ type RecallConfig struct {
 	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Where the memory goes: a message of its own before the last user message, the system message, or the user message."`
 	Hint          string        `koanf:"hint" doc:"A sentence more that the memory in a prompt says of itself, such as what to do with what does not fit."`
 	Named         bool          `koanf:"named" default:"false" doc:"Name what was recalled in a chat's answer as memories (id, content, created_at, score) too, beside memory_hits."`
-	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall. With a remote embedder 400ms, unless it is set."`
+	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall. With a remote embedder or PostgreSQL 400ms, unless it is set."`
 
 	Messages  int      `koanf:"messages" default:"1" doc:"How many of the last user messages are the question of a chat."`
 	Contexts  int      `koanf:"contexts" default:"8000" doc:"Most tokens of attached documents in one prompt; what is longer is cut off, and says so."`

@@ -173,13 +173,15 @@ func embedOptions(c Config, model string) llm.Options {
 	return o
 }
 
-// remoteDeadline is recall's deadline with a remote embedder, unless it is set: its
-// answer alone takes as long as all of recall does with a local one.
+// remoteDeadline is recall's deadline where it asks a remote embedder or a database
+// server, unless it is set: their answer alone may take as long as all of recall does
+// with what is local.
 const remoteDeadline = 400 * time.Millisecond
 
 // recallDeadline is how long a chat waits for memory.
 func recallDeadline(c Config) time.Duration {
-	if strings.HasPrefix(c.Embedder, remoteModel) && c.from["recall.deadline"] == fromDefault {
+	remote := strings.HasPrefix(c.Embedder, remoteModel) || c.Store.postgres()
+	if remote && c.from["recall.deadline"] == fromDefault {
 		return remoteDeadline
 	}
 	return c.Recall.Deadline

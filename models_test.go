@@ -161,13 +161,14 @@ func TestModelsAreInTheDataFolderUnlessSet(t *testing.T) {
 	}
 }
 
-func TestARemoteEmbedderHasMoreTime(t *testing.T) {
+func TestWhatIsRemoteHasMoreTime(t *testing.T) {
 	for _, c := range []struct {
 		settings map[string]string
 		want     string
 	}{
 		{map[string]string{}, "150ms"},
 		{map[string]string{"embedder": "remote:m", "embed.url": "http://localhost:1/v1"}, "400ms"},
+		{map[string]string{"store": "postgres://localhost/loci"}, "400ms"},
 		{map[string]string{"embedder": "remote:m", "embed.url": "http://localhost:1/v1", "recall.deadline": "150ms"}, "150ms"},
 	} {
 		config, err := LoadConfig(Sources{Flags: c.settings})
