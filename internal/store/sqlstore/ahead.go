@@ -105,13 +105,17 @@ func twinOf(owner memory.Owner, f *memory.Fact) question {
 		[]any{owner, f.Hash, f.Scope.Project, f.Scope.Agent, f.Scope.Conversation, f.ID}}, []string{"hash:" + f.Hash}}
 }
 
-// thereOf asks which of the turns are there.
+// thereOf asks which of the turns are there. Each is looked for as a range in order, which
+// only the primary key has: to a server without statistics of the table, any index by owner
+// seems as good, and it would read all that the owner has. How long the list is the planner
+// does not see, so that one plan does for every list.
 func thereOf(owner memory.Owner, turns []memory.Turn) question {
 	ids, about := make(listed, len(turns)), make([]string, len(turns))
 	for i, t := range turns {
 		ids[i], about[i] = t.ID, "turn:"+t.ID
 	}
-	return question{statement{`SELECT id FROM turns WHERE owner = ? AND id IN (SELECT value FROM json_each(?))`, []any{owner, ids}}, about}
+	return question{statement{`SELECT t.id FROM unnest((SELECT ?2::text[])) AS one (id),
+		LATERAL (SELECT id FROM turns WHERE owner = ?1 AND id BETWEEN one.id AND one.id ORDER BY id LIMIT 1) t`, []any{owner, ids}}, about}
 }
 
 // askApply is what a run of changes that were checked will ask.

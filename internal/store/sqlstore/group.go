@@ -165,7 +165,7 @@ func (g *group) all(t *tx) error {
 		case c.err == nil:
 			t.blurred = t.blurred || !one.precise
 			t.later, t.locked, t.queues = one.later, one.locked, t.queues || one.queues
-			t.queued = append(t.queued, one.queued...)
+			t.queued, t.added = append(t.queued, one.queued...), append(t.added, one.added...)
 			t.erases = t.erases || one.erases
 			if one.witness.text != "" {
 				t.witness = one.witness

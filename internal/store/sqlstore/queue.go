@@ -35,7 +35,9 @@ func (w *write) enqueue(jobs []memory.Job) error {
 		if err != nil {
 			return fmt.Errorf("queue job %s: %w", j.ID, err)
 		}
-		w.queue(func(d *due) { d.queued(line{w.owner, j.Kind}) })
+		l := line{w.owner, j.Kind}
+		w.queue(func(d *due) { d.queued(l) })
+		w.added = append(w.added, lineHint{line: l, at: micros(j.RunAt), created: micros(w.at)})
 		w.queues = true
 	}
 	return nil

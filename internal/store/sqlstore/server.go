@@ -1,12 +1,14 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +32,7 @@ type server struct {
 	reads     *reader
 	bell      *bell
 	swept     atomic.Int64 // when hints were last made of all jobs, since the start; 0: never
+	hinted    atomic.Bool  // the last hint was written
 	failpoint func(point string)
 
 	groups
@@ -160,8 +163,8 @@ func (a *attempt) run(ctx context.Context, do func(*tx) error) error {
 	}
 	a.point(afterCommit)
 	a.queued = t.queues
-	if len(t.queued) > 0 {
-		a.hint(within, s)
+	if a.owner == "" && len(t.queued) > 0 {
+		a.sweepNext()
 	}
 	return nil
 }
@@ -262,7 +265,8 @@ func (a *attempt) lock(ctx context.Context, c *pgx.Conn, b *pgx.Batch, t *tx) (f
 	return true, nil
 }
 
-// commit says what the server was not told yet, and that it may commit.
+// commit says what the server was not told yet, that it may commit and, on the same way,
+// what there is to be done since.
 func (a *attempt) commit(ctx context.Context, t *tx) error {
 	// In a transaction that failed, and whose failure nobody minded, it would roll back.
 	err := raw(t.session, func(c *pgx.Conn) error {
@@ -277,22 +281,52 @@ func (a *attempt) commit(ctx context.Context, t *tx) error {
 	if t.erases && a.bell != nil {
 		t.later = append(t.later, a.bell.ofErasure(a.owner))
 	}
+	hints := a.hints(t)
+	last := append(t.take(), statement{text: "COMMIT"})
 	a.committing = true
-	return t.session.send(ctx, append(t.take(), statement{text: "COMMIT"})...)
+	if !a.hinted.Load() { // a server that does not understand one would not commit with it
+		if err := t.session.send(ctx, last...); err != nil {
+			return err
+		}
+		a.heard(len(hints), t.session.send(ctx, hints...))
+		return nil
+	}
+	missed, err := t.session.sendBoth(ctx, last, hints)
+	if err != nil {
+		return err
+	}
+	a.heard(len(hints), missed)
+	return nil
 }
 
 // send runs statements in order, all in one go. After one that fails none is run.
 func (s *session) send(ctx context.Context, all ...statement) error {
-	if len(all) == 0 {
-		return nil
+	missed, err := s.sendBoth(ctx, nil, all)
+	return cmp.Or(err, missed)
+}
+
+// sendBoth is send for statements and more, where it matters which of them failed: err is of
+// the first, missed of more.
+func (s *session) sendBoth(ctx context.Context, first, more []statement) (missed, err error) {
+	if len(first)+len(more) == 0 {
+		return nil, nil
 	}
-	return raw(s, func(c *pgx.Conn) error {
+	err = raw(s, func(c *pgx.Conn) error {
 		b := &pgx.Batch{}
-		for _, one := range all {
+		for _, one := range slices.Concat(first, more) {
 			b.Queue(one.text, one.args...)
 		}
-		return c.SendBatch(ctx, b).Close()
+		sent := c.SendBatch(ctx, b)
+		for range first {
+			if _, err := sent.Exec(); err != nil {
+				_ = sent.Close() // which says the same
+				return err
+			}
+		}
+		missed = sent.Close()
+		return nil
 	})
+	return missed, err
 }
 
 // raw runs do on the driver's own connection.
@@ -347,6 +381,7 @@ func (p *server) outcome(ctx context.Context, a *attempt, cause error) error {
 		}
 		return errUnknown
 	case committed:
+		p.sweepNext() // its hints may be lost
 		return nil
 	}
 	return &notDone{cause}

@@ -1,8 +1,10 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -26,9 +28,17 @@ type lineHint struct {
 }
 
 const (
+	// loosely is true, and has the statement's transaction not wait for the server's disk:
+	// what it writes may be lost.
+	loosely = `set_config('synchronous_commit', 'off', true) = 'off'`
 	earlier = ` ON CONFLICT (owner, kind) DO UPDATE SET at = least(due.at, excluded.at), n = due.n + 1,
 		created = CASE WHEN (excluded.at, excluded.created) < (due.at, due.created) THEN excluded.created ELSE due.created END,
 		leased = CASE WHEN (excluded.at, excluded.created) < (due.at, due.created) THEN excluded.leased ELSE due.leased END`
+	// hintOf writes that a line has another job.
+	hintOf = `INSERT INTO due (owner, kind, at, created, leased, n)
+		SELECT ?1, ?2, coalesce(r.until, ?3), CASE WHEN r.until IS NULL THEN ?4::bigint ELSE 0 END, r.until IS NOT NULL, 1
+		FROM (SELECT min(lease_until) AS until FROM jobs WHERE owner = ?1 AND kind = ?2 AND state = 'running') r
+		WHERE ` + loosely + earlier
 	// hintsOf writes what an owner's lines have to do, looking at the first job of each:
 	// there may be very many.
 	hintsOf = `WITH RECURSIVE waiting (kind) AS (
@@ -40,7 +50,7 @@ const (
 		SELECT ?1, k.kind, coalesce(r.until, q.run_at), CASE WHEN r.until IS NULL THEN q.created_at ELSE 0 END, r.until IS NOT NULL, 1 FROM kinds k
 		LEFT JOIN LATERAL (SELECT run_at, created_at FROM jobs WHERE owner = ?1 AND kind = k.kind AND state = 'queued' ORDER BY run_at, created_at LIMIT 1) q ON true
 		LEFT JOIN LATERAL (SELECT min(lease_until) AS until FROM jobs WHERE owner = ?1 AND kind = k.kind AND state = 'running') r ON true
-		WHERE coalesce(r.until, q.run_at) IS NOT NULL` + earlier
+		WHERE coalesce(r.until, q.run_at) IS NOT NULL AND ` + loosely + earlier
 	// sweep is the one statement about all owners: no request waits for it.
 	sweep = `INSERT INTO due (owner, kind, at, created, leased, n)
 		SELECT owner, kind, coalesce(min(lease_until) FILTER (WHERE state = 'running'), min(run_at)),
@@ -48,24 +58,35 @@ const (
 		FROM jobs WHERE state IN ('queued', 'running') GROUP BY owner, kind` + earlier + ` WHERE (excluded.at, excluded.created) < (due.at, due.created)`
 )
 
-// hint says after a commit what is to be done for its owner. It may fail: then the next
-// sweep says so.
-func (a *attempt) hint(ctx context.Context, s *session) {
-	if a.owner == "" {
-		a.sweepNext()
-		return
+// hints are what a server is told once a transaction is committed, in its own words. Where
+// jobs were queued and nothing else was done, only their lines are looked at.
+func (a *attempt) hints(t *tx) (all []statement) {
+	say := func(query string, args ...any) {
+		all = append(all, statement{a.into.text(query), a.into.values(args)})
 	}
-	if err := s.loosely(ctx, hintsOf, string(a.owner)); err != nil {
-		s.drop()
-		a.sweepNext()
+	switch {
+	case len(t.queued) == 0, a.owner == "":
+	case len(t.added) < len(t.queued):
+		say(hintsOf, a.owner)
+	default:
+		slices.SortFunc(t.added, func(x, y lineHint) int { // and so in the order of all who give some
+			return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.at, y.at), cmp.Compare(x.created, y.created))
+		})
+		for _, h := range slices.CompactFunc(t.added, func(x, y lineHint) bool { return x.kind == y.kind }) {
+			say(hintOf, h.owner, h.kind, h.at, h.created)
+		}
 	}
+	return all
 }
 
-// loosely runs a statement in a transaction that does not wait for the server's disk: what
-// it writes may be lost. It takes one way there and back.
-func (s *session) loosely(ctx context.Context, query string, args ...any) error {
-	return s.send(ctx, statement{text: "BEGIN"}, statement{text: "SET LOCAL synchronous_commit = off"},
-		statement{s.into.text(query), s.into.values(args)}, statement{text: "COMMIT"})
+// heard notes what became of hints. They may fail: then the next sweep makes them.
+func (p *server) heard(hints int, missed error) {
+	if hints == 0 {
+		return
+	}
+	if p.hinted.Store(missed == nil); missed != nil {
+		p.sweepNext()
+	}
 }
 
 // sweepNext has the next who looks for work sweep first.
@@ -116,14 +137,7 @@ func (p *server) correct(ctx context.Context, h lineHint, at, created int64, lea
 		query = `UPDATE due SET at = ?4, created = ?5, leased = ?6, n = n + 1 WHERE owner = ?1 AND kind = ?2 AND n = ?3`
 		args = append(args, at, created, leased)
 	}
-	conn, err := p.db.Conn(ctx)
-	if err != nil {
-		return fmt.Errorf("open a connection to correct a hint: %w", err)
-	}
-	s := &session{conn: conn, into: p.into}
-	defer s.release()
-	if err := s.loosely(ctx, query, args...); err != nil {
-		s.drop()
+	if _, err := p.db.ExecContext(ctx, p.into.text(query+` AND `+loosely), p.into.values(args)...); err != nil {
 		return fmt.Errorf("correct a hint: %w", err)
 	}
 	return nil

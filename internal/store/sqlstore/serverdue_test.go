@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,6 +56,118 @@ func TestLostHintsCostASweep(t *testing.T) {
 	}
 	if left := nearRows(t, address, `SELECT count(*) FROM due`); left != 0 {
 		t.Errorf("%d hints are left of nothing", left)
+	}
+}
+
+// TestAHintThatFailsCostsASweep has the server refuse hints, once when it is not known yet
+// whether it takes any and once when they go with the commit.
+func TestAHintThatFailsCostsASweep(t *testing.T) {
+	address := pgtest.Fresh(t)
+	s := openServer(t, address, Options{})
+	db := pgtest.Open(t, address)
+	do := func(query string) {
+		t.Helper()
+		if _, err := db.Exec(query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if j, err := s.Claim(t.Context(), anyKind, time.Minute); !errors.Is(err, memory.NotFound) { // so that it has swept
+		t.Fatalf("of nothing: got %+v, %v", j, err)
+	}
+	past := time.Now().Add(-time.Hour)
+	for _, c := range []struct {
+		owner memory.Owner
+		fails bool
+		with  bool // it goes with the commit
+	}{{memtest.Ana, true, false}, {memtest.Ben, false, false}, {memtest.Team, true, true}} {
+		if got := s.commits.(*server).hinted.Load(); got != c.with {
+			t.Errorf("%s: the hint goes with the commit: got %v, want %v", c.owner, got, c.with)
+		}
+		if c.fails {
+			do(`ALTER TABLE due ADD CONSTRAINT refused CHECK (n = 0) NOT VALID`)
+		}
+		enqueue(t, s, c.owner, memory.JobLearn, past, 1)
+		if c.fails {
+			do(`ALTER TABLE due DROP CONSTRAINT refused`)
+		}
+		if j, err := s.Claim(t.Context(), anyKind, time.Minute); err != nil || j.Owner != c.owner {
+			t.Errorf("%s: got %+v, %v; want the job", c.owner, j, err)
+		}
+	}
+}
+
+// TestHintsSayWhenALineIsDue queues jobs of two kinds in one transaction, with none and then
+// with one of their lines at work.
+func TestHintsSayWhenALineIsDue(t *testing.T) {
+	address := pgtest.Schema(t)
+	clock := new(memtest.Clock)
+	s := openServer(t, address, Options{Now: clock.Now})
+	db := pgtest.Open(t, address)
+	queue := func(name string, at map[memory.JobKind][]time.Time) {
+		t.Helper()
+		run := memtest.Run(name)
+		for kind, times := range at {
+			for i, each := range times {
+				j := memtest.Job(memtest.Ana, kind, fmt.Sprint(name, i))
+				j.RunAt = each
+				run.Jobs = append(run.Jobs, j)
+			}
+		}
+		if _, err := s.Apply(t.Context(), memtest.Ana, run); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says := func(when string, kind memory.JobKind, want time.Time, wantLeased bool) {
+		t.Helper()
+		var at int64
+		var leased bool
+		err := db.QueryRow(`SELECT at, leased FROM due WHERE owner = $1 AND kind = $2`, string(memtest.Ana), string(kind)).Scan(&at, &leased)
+		if err != nil || at != micros(memory.Time(want)) || leased != wantLeased {
+			t.Errorf("%s: the hint of %s says %v, leased %v, %v; want %v, %v", when, kind, fromMicros(at), leased, err, want, wantLeased)
+		}
+	}
+	now := clock.Now()
+	later := now.Add(time.Hour)
+	for _, name := range []string{"first", "again"} { // in a way of its own, and with the commit
+		queue(name, map[memory.JobKind][]time.Time{memory.JobLearn: {later, now}, memory.JobUpkeep: {later}})
+		says(name, memory.JobLearn, now, false)
+		says(name, memory.JobUpkeep, later, false)
+	}
+	j, err := s.Claim(t.Context(), []memory.JobKind{memory.JobLearn}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	queue("meanwhile", map[memory.JobKind][]time.Time{memory.JobLearn: {now}, memory.JobUpkeep: {now}})
+	says("while one runs", memory.JobLearn, j.Lease.Until, true)
+	says("while one runs", memory.JobUpkeep, now, false)
+	if err := s.Finish(t.Context(), j.Lease, memory.Outcome{Done: true}); err != nil {
+		t.Fatal(err)
+	}
+	says("after it", memory.JobLearn, now, false)
+}
+
+// TestTurnsAreLookedForByTheirKey: on tables that the server knows nothing of yet, and by a
+// plan for any list of turns.
+func TestTurnsAreLookedForByTheirKey(t *testing.T) {
+	address := pgtest.Fresh(t)
+	openServer(t, address, Options{})
+	conn := connOf(t, address)
+	into := &translator{}
+	for _, text := range []string{
+		`SET plan_cache_mode = force_generic_plan`,
+		`PREPARE there AS ` + into.text(thereOf(memtest.Ana, nil).text),
+	} {
+		if _, err := conn.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := conn.QueryContext(t.Context(), `EXPLAIN EXECUTE there ('ana', '{a,b}')`)
+	plan, err := collect(rows{Rows: found}, err, func(row scanner) (line string, err error) { return line, row.Scan(&line) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(plan, "\n"); !strings.Contains(text, "turns_pkey") {
+		t.Errorf("got the plan\n%s\nwant the primary key", text)
 	}
 }
 

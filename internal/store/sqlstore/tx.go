@@ -28,6 +28,7 @@ type tx struct {
 	head    int64           // the version since
 	changed []string        // ids of memories that were written
 	queued  []func(*due)    // what was done to the queue
+	added   []lineHint      // of that, the jobs that were queued: one for each such step
 	erases  bool            // words of the owner's: other servers are told
 	queues  bool            // whether a job was added to it
 	raised  bool            // whether the version is another than before
