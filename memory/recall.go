@@ -214,8 +214,11 @@ type Trace struct {
 	Hits         []TraceHit    `json:"hits"`
 	Cut          []TraceHit    `json:"cut,omitempty"`
 	Placement    string        `json:"placement,omitempty"`
-	Block        string        `json:"block,omitempty"`    // as injected
-	Degraded     []string      `json:"degraded,omitempty"` // parts that were skipped, and why
+	Block        string        `json:"block,omitempty"`      // as injected
+	Degraded     []string      `json:"degraded,omitempty"`   // parts that were skipped, and why
+	Remembered   bool          `json:"remembered,omitempty"` // the question's vector was at hand: it was asked not long before
+	Reranked     int           `json:"reranked,omitempty"`   // candidates that a reranker read in its time
+	RerankOf     int           `json:"rerank_of,omitempty"`  // candidates that it was given
 	Took         time.Duration `json:"took_ns"`
 }
 

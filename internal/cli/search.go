@@ -38,14 +38,19 @@ func search(g *global) *cobra.Command {
 					return err
 				}
 				answer := searched{SearchAnswer: found}
-				if cut {
-					if answer.Cut, err = leftOut(ctx, c, found.Trace); err != nil {
-						return err
+				var trace memory.Trace
+				if why || cut {
+					if trace, err = c.Trace(ctx, found.Trace); err != nil && cut { // the hits have their whys without
+						return fmt.Errorf("read what was left out: %w", err)
 					}
+				}
+				if cut {
+					answer.Cut = leftOut(ctx, c, trace)
 				}
 				return g.print(cmd.OutOrStdout(), answer, func(w io.Writer) {
 					out := &explainer{w, map[string]bool{}}
 					out.hits(found, why)
+					out.models(trace)
 					out.cut(answer.Cut, why)
 				})
 			})

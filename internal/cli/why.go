@@ -115,11 +115,7 @@ type left struct {
 }
 
 // leftOut reads what recall left out of an answer, best first in each stage.
-func leftOut(ctx context.Context, c *client.Client, trace string) ([]left, error) {
-	t, err := c.Trace(ctx, trace)
-	if err != nil {
-		return nil, fmt.Errorf("read what was left out: %w", err)
-	}
+func leftOut(ctx context.Context, c *client.Client, t memory.Trace) []left {
 	var out []left
 	for _, h := range t.Cut {
 		m, err := c.Get(ctx, h.ID)
@@ -128,7 +124,17 @@ func leftOut(ctx context.Context, c *client.Client, trace string) ([]left, error
 		}
 		out = append(out, left{m, h.Cut, h.Why})
 	}
-	return out, nil
+	return out
+}
+
+// models writes what the models that recall asks had to do.
+func (w *explainer) models(t memory.Trace) {
+	if t.Remembered {
+		fmt.Fprintln(w, "embedder: the question's vector was remembered")
+	}
+	if t.RerankOf > 0 {
+		fmt.Fprintf(w, "reranker: read %d of %d\n", t.Reranked, t.RerankOf)
+	}
 }
 
 // cut writes what was left out, under the stage that did it.

@@ -148,6 +148,8 @@ type recalling struct {
 	hits     []memory.Hit
 	degraded []string
 	parts    []string        // of degraded: which
+	vector   bool            // the question's was remembered
+	reranked [2]int          // candidates that the reranker read, and was given
 	carried  map[string]bool // by id, of what was looked at: whether the request holds it already
 }
 
@@ -409,6 +411,9 @@ func (r *recalling) wanted(ctx context.Context, query recall.Query) memory.Searc
 	ctx, cancel := within(ctx, embedShare)
 	defer cancel()
 	err := r.part(func() error {
+		if c, ok := r.e.Embedder.(interface{ Knows(question string) bool }); ok {
+			r.vector = c.Knows(query.Near)
+		}
 		vectors, err := r.e.Embedder.Embed(ctx, memory.AsQuestion, query.Near)
 		if err == nil {
 			s.Vector = vectors[0]

@@ -60,6 +60,7 @@ func (r *recalling) rerank(ctx context.Context, query recall.Query, cands []memo
 		}
 	})
 	said := map[string]float32{}
+	defer func() { r.reranked = [2]int{len(said), len(hits)} }()
 	for {
 		select {
 		case a, more := <-answers:

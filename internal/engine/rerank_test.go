@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -57,6 +58,9 @@ func TestARerankerSeesTheBestCandidatesAndLiftsWhatAnswers(t *testing.T) {
 		found, err := r.Recall(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: "Which garden does the tea come from?"})
 		if err != nil || len(found.Hits) == 0 || found.Hits[0].Memory.Content() != seventh || found.Hits[0].Why.Get("rerank") < 0.99 {
 			t.Errorf("first is %v of %d, %v; want %q, and why", found.Hits[0].Why, len(found.Hits), err, seventh)
+		}
+		if trace, err := r.Trace(context.Background(), ana, found.Trace); err != nil || trace.Reranked != reranked || trace.RerankOf != reranked {
+			t.Errorf("the trace says that %d of %d were read, %v; want all %d", trace.Reranked, trace.RerankOf, err, reranked)
 		}
 		sum := 0
 		for _, n := range x.calls {
@@ -107,5 +111,28 @@ func TestARerankerWhoseTimeRunsOutCountsForWhatItSaw(t *testing.T) {
 		if err != nil || len(x.calls) != 2 || len(found.Degraded) > 0 || found.Hits[0].Memory.Content() != without[6] {
 			t.Errorf("first is %v after %v texts, degraded %q, %v; want %q", found.Hits[0].Why, x.calls, found.Degraded, err, without[6])
 		}
+		if trace, err := r.Trace(context.Background(), ana, found.Trace); err != nil || trace.Reranked != x.calls[0] || trace.RerankOf != reranked {
+			t.Errorf("the trace says that %d of %d were read, %v; want %d of %d", trace.Reranked, trace.RerankOf, err, x.calls[0], reranked)
+		}
 	})
+}
+
+func TestATraceSaysWhetherTheQuestionsVectorWasRemembered(t *testing.T) {
+	ctx := context.Background()
+	r := newRig(t, stores["inmem"])
+	r.note(t, ana, "The tea comes from garden 7")
+	r.Embedder = embed.NewCache(r.Embedder)
+	for i, c := range []struct {
+		question string
+		want     bool
+	}{{"Which garden does the tea come from?", false}, {"Which garden does the tea come from?", true}, {"What is in garden 7?", false}} {
+		found, err := r.Recall(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: c.question})
+		if err != nil {
+			t.Fatal(err)
+		}
+		trace, err := r.Trace(ctx, ana, found.Trace)
+		if err != nil || trace.Remembered != c.want || trace.RerankOf != 0 {
+			t.Errorf("question %d: %+v, %v; want remembered %v, and no reranker", i+1, trace, err, c.want)
+		}
+	}
 }

@@ -40,6 +40,7 @@ func (r *recalling) trace(id, block string, took time.Duration) {
 	r.e.traces.add(memory.Trace{
 		ID: id, Owner: r.q.Scope.Owner, Conversation: r.q.In, Door: r.q.Door, Question: traced(r.q.Text, r.e.opts.Learn.Personal), At: r.now,
 		Found: r.found, Block: block, Degraded: r.degraded, Took: took,
+		Remembered: r.vector, Reranked: r.reranked[0], RerankOf: r.reranked[1],
 	}, p.b)
 }
 

@@ -66,6 +66,14 @@ func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	return out, err
 }
 
+// Knows reports whether the vector of a question is remembered. It does not count as
+// asking it.
+func (c *Cache) Knows(question string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.place[question] != nil
+}
+
 func (c *Cache) known(question string) []float32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -43,6 +43,10 @@ func TestAQuestionAskedAgainIsNotEmbeddedAgain(t *testing.T) {
 		{memory.AsQuestion, []string{"b"}, 6},
 		{memory.AsQuestion, []string{"a", "b"}, 8},
 	} {
+		known := step.as == memory.AsQuestion && len(step.texts) == 1 && c.Knows(step.texts[0])
+		if was := within.Texts(); known != (was == step.count) {
+			t.Errorf("%s %q: remembered is %v, want %v", step.as, step.texts, known, was == step.count)
+		}
 		if ask(step.as, step.texts...); within.Texts() != step.count {
 			t.Errorf("%s %q: %d texts embedded so far, want %d", step.as, step.texts, within.Texts(), step.count)
 		}
