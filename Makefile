@@ -9,6 +9,8 @@ RACE       = $(if $(HAS_CC),-race,)
 # Packages that start no goroutine (internal/arch holds them to it): the race detector, which makes them ten times
 # slower, could find nothing there.
 SERIAL     = internal/learn internal/recall
+# What measures does so at length, on paths that are tried under the race detector elsewhere.
+MEASURING  = bench
 TEST_FLAGS ?= -timeout 30m
 
 .DEFAULT_GOAL := help
@@ -71,9 +73,9 @@ unit: ## run the tests, with the race detector and coverage
 ifeq ($(RACE),)
 	@$(GO) test -cover $(TEST_FLAGS) ./...
 else
-	@$(GO) test -race -cover $(TEST_FLAGS) $$($(GO) list ./... | grep -v $(SERIAL:%=-e '/%$$'))
+	@$(GO) test -race -cover $(TEST_FLAGS) $$($(GO) list ./... | grep -v $(patsubst %,-e '/%$$',$(SERIAL) $(MEASURING)))
 # What one goroutine plays at length is played in part under the race detector, and whole here.
-	@$(GO) test -cover $(TEST_FLAGS) $(addprefix ./,$(SERIAL)) ./internal/store/markdown
+	@$(GO) test -cover $(TEST_FLAGS) $(addprefix ./,$(SERIAL) $(MEASURING)) ./internal/store/markdown
 	@$(GO) test -run '^TestWhateverFails' $(TEST_FLAGS) ./internal/engine
 endif
 
