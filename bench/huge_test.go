@@ -32,6 +32,9 @@ func TestHugeRanksAsTheIndexDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if about, err := s.UsePgvector(t.Context()); err != nil {
+		t.Fatal(about, err)
+	}
 	model := embed.Lexical{}
 	exact := index.New(s, index.Options{Model: model.Fingerprint()})
 	huge := engine.NewHuge(index.New(s, index.Options{Model: model.Fingerprint()}), s, engine.HugeOptions{Model: model.Fingerprint(), Log: slog.New(slog.DiscardHandler)})

@@ -39,6 +39,9 @@ func newHugeRig(t *testing.T, address string) *hugeRig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if about, err := s.UsePgvector(t.Context()); err != nil {
+		t.Fatal(about, err)
+	}
 	h := &hugeRig{Store: s, exact: index.New(s, index.Options{Model: hugeModel}), r: rand.New(rand.NewPCG(7, 7))}
 	h.huge = engine.NewHuge(index.New(s, index.Options{Model: hugeModel}), s, engine.HugeOptions{Model: hugeModel, Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() {

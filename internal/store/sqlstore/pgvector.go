@@ -47,27 +47,38 @@ type pgvector struct {
 // within lets the types and operators be found by statements until the transaction ends.
 const within = `SELECT set_config('search_path', current_setting('search_path') || ', ' || quote_ident(?), ?)`
 
-// lookForPgvector asks for the extension, makes the tables that it needs, and says for
-// [Store.About] what there is.
-func (s *Store) lookForPgvector(ctx context.Context) (about string, err error) {
-	var p pgvector
+// UsePgvector looks whether the server has pgvector, so that it can search by itself. It
+// makes nothing. about says what there is, for a log. It is called before anything is
+// searched, if at all.
+func (s *Store) UsePgvector(ctx context.Context) (about string, err error) {
+	p, ok := s.commits.(*server)
+	if !ok {
+		return "this store has no pgvector", nil
+	}
+	var has pgvector
 	rows, err := s.reads.ask(ctx, `SELECT e.extversion, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'`)
-	if err := only(rows, err, &p.version, &p.schema); noRows(err) {
-		return "", nil
+	if err := only(rows, err, &has.version, &has.schema); noRows(err) {
+		return "the database has no pgvector", nil
 	} else if err != nil {
-		return "", fmt.Errorf("ask for pgvector: %w", err)
+		return "", fmt.Errorf("ask for pgvector: %w", withhold(p.log, explainServer(err)))
 	}
-	if olderThan(p.version, leastPgvector) {
-		return "; its pgvector " + p.version + " is too old to be used: that takes " + leastPgvector, nil
+	if olderThan(has.version, leastPgvector) {
+		return "the database's pgvector " + has.version + " is too old to be used: that takes " + leastPgvector, nil
 	}
+	s.pgvector = &has
+	return "pgvector " + has.version, nil
+}
+
+// prepareNear makes the tables that it needs.
+func (s *Store) prepareNear(ctx context.Context) error {
 	tables, err := migrations.ReadFile("migrations/pgvector/near.sql")
 	if err != nil {
-		return "", err
+		return err
 	}
-	err = s.onServer(ctx, func(c *session) error {
+	return s.onServer(ctx, func(c *session) error {
 		for _, step := range []statement{
 			{`SELECT pg_advisory_xact_lock(?)`, []any{migrationLock}},
-			{within, []any{p.schema, true}},
+			{within, []any{s.pgvector.schema, true}},
 			{string(tables), nil},
 		} {
 			if _, err := c.exec(ctx, step.text, step.args...); err != nil {
@@ -76,11 +87,6 @@ func (s *Store) lookForPgvector(ctx context.Context) (about string, err error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return "", fmt.Errorf("make the tables for pgvector: %w", err)
-	}
-	s.pgvector = &p
-	return "; users who have very much are searched by pgvector " + p.version, nil
 }
 
 // olderThan compares the first two numbers of two versions.
@@ -143,7 +149,13 @@ func (s *Store) Exceeds(ctx context.Context, owner memory.Owner, most int) (bool
 // and makes its indexes. It may be broken off at any time, and goes on where it was.
 // busy says that another server is at it.
 func (s *Store) BuildNear(ctx context.Context, owner memory.Owner, model string) (busy bool, err error) {
+	if s.pgvector == nil {
+		return false, errNoPgvector
+	}
 	p := s.commits.(*server)
+	if err := s.prepareNear(ctx); err != nil {
+		return false, fmt.Errorf("make the tables for pgvector: %w", err)
+	}
 	conn, err := p.db.Conn(ctx)
 	if err != nil {
 		return false, err
@@ -169,6 +181,8 @@ func (s *Store) BuildNear(ctx context.Context, owner memory.Owner, model string)
 	}
 	return false, s.leaveOnly(ctx, c, owner, model)
 }
+
+var errNoPgvector = memory.Errorf(memory.NotFound, "the server has no pgvector")
 
 // nearName is what the names of the indexes of an owner and a model begin with.
 func nearName(owner memory.Owner, model string) string {

@@ -24,6 +24,16 @@ func sayNear(t *testing.T, s *Store, owner memory.Owner, conversation string, pl
 	return b.Turns[0]
 }
 
+// openNear opens a store that uses pgvector.
+func openNear(t *testing.T, address string) *Store {
+	t.Helper()
+	s := openServer(t, address, Options{})
+	if about, err := s.UsePgvector(t.Context()); err != nil || !s.Searches() {
+		t.Fatalf("it does not search: %s, %v", about, err)
+	}
+	return s
+}
+
 func buildNear(t *testing.T, s *Store, owner memory.Owner) {
 	t.Helper()
 	if busy, err := s.BuildNear(t.Context(), owner, nearModel); err != nil || busy {
@@ -50,10 +60,7 @@ func askNear(words string) memory.Search {
 }
 
 func TestNearFollowsWhatIsWritten(t *testing.T) {
-	s := openServer(t, pgtest.Vector(t, true), Options{})
-	if !s.Searches() {
-		t.Fatalf("the store does not search: %s", s.About())
-	}
+	s := openNear(t, pgtest.Vector(t, true))
 	if _, _, _, _, err := s.Nearest(t.Context(), memtest.Ana, nearModel, askNear("boat")); !errors.Is(err, memory.NotFound) {
 		t.Errorf("before it is built: got %v, want %v", err, memory.NotFound)
 	}
@@ -96,11 +103,11 @@ func TestNearErasedIsGone(t *testing.T) {
 	old := openServer(t, address, Options{})
 	secret := sayNear(t, old, memtest.Ana, "c", 0, "the cellar key is zebra")
 	sayNear(t, old, memtest.Ana, "c", 1, "the cellar is cold")
-	if old.Searches() {
-		t.Fatal("without pgvector it searches")
+	if _, err := old.UsePgvector(t.Context()); err != nil || old.Searches() {
+		t.Fatalf("without pgvector it searches (%v)", err)
 	}
 	pgtest.AddVector(t, address)
-	s := openServer(t, address, Options{})
+	s := openNear(t, address)
 	buildNear(t, s, memtest.Ana)
 	if got := nearRows(t, address, `SELECT count(*) FROM near WHERE memory = $1`, secret.ID); got != 1 {
 		t.Fatalf("before: got %d rows, want 1", got)
@@ -123,7 +130,7 @@ func TestNearErasedIsGone(t *testing.T) {
 // TestNearGoesOnWhereItWas breaks a copy off after a step; others write meanwhile.
 func TestNearGoesOnWhereItWas(t *testing.T) {
 	address := pgtest.Vector(t, true)
-	s := openServer(t, address, Options{})
+	s := openNear(t, address)
 	for c := range 3 {
 		texts := make([]string, nearStep/2+1)
 		for i := range texts {
@@ -132,6 +139,9 @@ func TestNearGoesOnWhereItWas(t *testing.T) {
 		if _, err := s.Append(t.Context(), memtest.Ana, memtest.Batch(memtest.Ana, fmt.Sprint(c), 0, texts...)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := s.prepareNear(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	more, err := s.follow(t.Context(), memtest.Ana, nearModel)
 	if err != nil || !more {
@@ -157,7 +167,7 @@ func TestNearGoesOnWhereItWas(t *testing.T) {
 // TestNearIsBuiltByOne holds the lock that another server would.
 func TestNearIsBuiltByOne(t *testing.T) {
 	address := pgtest.Vector(t, true)
-	s := openServer(t, address, Options{})
+	s := openNear(t, address)
 	sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
 	other, err := pgtest.Open(t, address).Conn(t.Context())
 	if err != nil {
@@ -174,7 +184,7 @@ func TestNearIsBuiltByOne(t *testing.T) {
 
 // TestNearStatementsNameTheirOwner looks at every statement about the copy's rows.
 func TestNearStatementsNameTheirOwner(t *testing.T) {
-	s := openServer(t, pgtest.Vector(t, true), Options{})
+	s := openNear(t, pgtest.Vector(t, true))
 	turn := sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
 	buildNear(t, s, memtest.Ana)
 	q := askNear("the boat")
@@ -197,6 +207,25 @@ func TestNearStatementsNameTheirOwner(t *testing.T) {
 	}
 	if seen < 12 {
 		t.Errorf("got %d statements, want more to look at", seen)
+	}
+}
+
+// TestPgvectorUnaskedIsLeftAlone starts a store beside pgvector that nobody wants used.
+func TestPgvectorUnaskedIsLeftAlone(t *testing.T) {
+	address := pgtest.Vector(t, true)
+	s := openServer(t, address, Options{})
+	sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
+	if s.Searches() {
+		t.Error("it searches, want it to leave that to the index")
+	}
+	openNear(t, address)
+	if n := nearRows(t, address, `SELECT count(*) FROM pg_class WHERE relname LIKE 'near%'`); n > 0 {
+		t.Errorf("%d tables and indexes were made, want none until somebody has very much", n)
+	}
+	for _, text := range s.Statements() {
+		if strings.Contains(text, "near") || strings.Contains(text, "pg_extension") {
+			t.Errorf("this was asked: %s", text)
+		}
 	}
 }
 

@@ -3,11 +3,13 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -54,7 +56,7 @@ func (s *Store) Nearest(ctx context.Context, owner memory.Owner, model string, q
 
 func (s *Store) near(ctx context.Context, owner memory.Owner, model string, q memory.Search) (near, error) {
 	if s.pgvector == nil {
-		return near{}, memory.Errorf(memory.NotFound, "the server has no pgvector")
+		return near{}, errNoPgvector
 	}
 	var found near
 	least := int64(0)
@@ -65,6 +67,9 @@ func (s *Store) near(ctx context.Context, owner memory.Owner, model string, q me
 			behind, err = s.nearest(v, model, q, &least, tries == maxFollowed, &found)
 			return err
 		})
+		if missing(err) {
+			return near{}, memory.Errorf(memory.NotFound, "the server's copy is not there: %w", err)
+		}
 		if err != nil || !behind {
 			return found, wrap("search by the server", err)
 		}
@@ -74,6 +79,12 @@ func (s *Store) near(ctx context.Context, owner memory.Owner, model string, q me
 			}
 		}
 	}
+}
+
+// missing reports whether a server knows no such table, column, type or function.
+func missing(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && slices.Contains([]string{"42P01", "42703", "42704", "42883"}, e.Code)
 }
 
 // nearest searches a snapshot; behind says that the copy is older there than least, the

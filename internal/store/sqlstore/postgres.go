@@ -168,9 +168,8 @@ func (s *Store) describe(ctx context.Context) error {
 	if err := only(rows, err, &version, &s.identity); err != nil {
 		return fmt.Errorf("ask what the server is: %w", err)
 	}
-	how, err := s.lookForPgvector(ctx)
-	s.about = "PostgreSQL " + version + ", vectors as bytea, searched by the resident index" + how
-	return err
+	s.about = "PostgreSQL " + version + ", vectors as bytea, searched by the resident index"
+	return nil
 }
 
 // About says what the server is and how vectors are kept there, for a log.
