@@ -40,10 +40,31 @@ type Message struct {
 // as it is.
 type Talker func(ctx context.Context, model string, chat []Message, heard func(piece string)) (wire.Answer, error)
 
-// Listener is told of a reply as it comes. Neither may be nil.
+// Listener is told of a reply as it comes. Until Recalled and Heard return nobody else is
+// let into the chat. They may not be nil.
 type Listener struct {
 	Recalled func(Prepared)     // once, before the first piece
 	Heard    func(piece string) // each as soon as it is there
+
+	// Ended says beside them that the reply ends before its time, since the chat is
+	// deleted or the client is gone: they are to return, whoever does not take what they
+	// pass on. nil: they never wait for anybody.
+	Ended func()
+}
+
+// hurry lets Ended be called once the context ends. When let returns it was, or never
+// will be.
+func (l Listener) hurry(ctx context.Context) (let func()) {
+	if l.Ended == nil {
+		return func() {}
+	}
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { defer close(done); l.Ended() })
+	return func() {
+		if !stop() {
+			<-done
+		}
+	}
 }
 
 // Talked is what became of a [Talking].
@@ -81,6 +102,7 @@ func (e *Engine) Say(ctx context.Context, s Talking, ask Talker, to Listener) (T
 		return Talked{}, err
 	}
 	defer leave()
+	defer to.hurry(ctx)()
 	c, err := e.openTalking(ctx, s)
 	if err != nil {
 		return Talked{}, err

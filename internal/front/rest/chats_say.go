@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -80,7 +82,8 @@ func (d *door) reply(ctx context.Context, t engine.Talking) (_ *huma.StreamRespo
 	return &huma.StreamResponse{Body: func(c huma.Context) {
 		r, w := humago.Unwrap(c)
 		out := &reply{w: w}
-		talked, err := d.engine.Say(r.Context(), t, d.talker(r.Header), engine.Listener{Recalled: out.recalled, Heard: out.heard})
+		talked, err := d.engine.Say(r.Context(), t, d.talker(r.Header), engine.Listener{Recalled: out.recalled, Heard: out.heard, Ended: out.end})
+		out.over = false // one event more is for who still reads
 		switch {
 		case err != nil && !out.begun:
 			httpx.WriteError(w, r, err)
@@ -107,10 +110,36 @@ func (d *door) answerer(wanted string) (string, error) {
 	return d.Model, nil
 }
 
+// patience is how long an event waits for a client that reads none. The chat is closed to
+// others meanwhile.
+const patience = 30 * time.Second
+
 // reply writes the events of an answer, each at once.
 type reply struct {
 	w     http.ResponseWriter
 	begun bool
+
+	mu   sync.Mutex // guards what follows
+	over bool       // nobody may wait for the client any more
+}
+
+// end lets an event go that is being written, and all that follow.
+func (o *reply) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.over = true
+	_ = http.NewResponseController(o.w).SetWriteDeadline(time.Now())
+}
+
+// begin gives the next event its time, and reports whether it may be written. Who is
+// answered in this process cannot be given one, and reads.
+func (o *reply) begin() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.over {
+		_ = http.NewResponseController(o.w).SetWriteDeadline(time.Now().Add(patience))
+	}
+	return !o.over
 }
 
 func (o *reply) recalled(p engine.Prepared) {
@@ -136,7 +165,10 @@ func (o *reply) send(event string, v any) {
 	if err != nil {
 		panic(fmt.Sprintf("rest: encode the event %s: %v", event, err)) // texts and numbers always encode
 	}
-	_, _ = fmt.Fprintf(o.w, "event: %s\ndata: %s\n\n", event, data) // a client that is gone ends the request's context
+	if !o.begin() {
+		return
+	}
+	_, _ = fmt.Fprintf(o.w, "event: %s\ndata: %s\n\n", event, data) // a client that is gone, or reads none, ends the request's context
 	_ = http.NewResponseController(o.w).Flush()
 }
 
