@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -114,9 +116,9 @@ func (g *group) goesOn() bool {
 // transact makes one transaction with who waits by the time that the owner's row is ours.
 func (g *group) transact() error {
 	g.taken = nil
-	ctx, stop := context.WithTimeout(context.Background(), statementTimeout+connectTimeout)
-	defer stop()
 	g.joining.Lock()
+	ctx, stop := context.WithDeadline(context.Background(), g.patience())
+	defer stop()
 	g.stop = stop
 	a := &attempt{server: g.server, owner: g.owner, how: patient, asks: g.asking()}
 	g.joining.Unlock()
@@ -128,11 +130,29 @@ func (g *group) transact() error {
 	if err != nil && a.committing && !refused(err) {
 		err = g.outcome(ctx, a, err)
 	}
-	if a.queued {
+	if err == nil && a.queued {
 		g.bell.ring()
 	}
 	return err
 }
+
+// patience returns when the first of those who wait will not any more. Who waited for a
+// transaction in vain is given a moment for another.
+func (g *group) patience() time.Time {
+	first := time.Now().Add(writePatience)
+	for _, c := range g.waiting {
+		if c.until.Before(first) {
+			first = c.until
+		}
+	}
+	if least := time.Now().Add(leastPatience); first.Before(least) {
+		return least
+	}
+	return first
+}
+
+// leastPatience is how long a transaction tries at the least to begin.
+const leastPatience = time.Second
 
 // asking returns those who wait whose questions are asked ahead.
 func (g *group) asking() (all []*call) {
@@ -221,7 +241,7 @@ func (g *group) settle(err error, wait time.Duration) (again bool) {
 		g.waiting = append(g.taken, g.waiting...)
 	case errors.Is(err, errBroken), errors.Is(err, context.Canceled): // all had left
 	default:
-		again = passes(err)
+		again = passes(err) || len(g.taken) == 0 && tookLong(err) // nobody's turn had come
 		g.waiting = slices.DeleteFunc(append(g.taken, g.waiting...), func(c *call) bool {
 			ends := !again || time.Now().Add(wait).After(c.until) || c.ctx.Err() != nil
 			if ends {
@@ -232,4 +252,10 @@ func (g *group) settle(err error, wait time.Duration) (again bool) {
 		})
 	}
 	return again
+}
+
+// tookLong reports whether what failed was not done in time, by the server's count or ours.
+func tookLong(err error) bool {
+	var e *pgconn.PgError
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &e) && (e.Code == "57014" || e.Code == "55P03")
 }

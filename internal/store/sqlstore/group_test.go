@@ -9,6 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
 	"github.com/loci-memory/loci/memory"
@@ -303,5 +306,38 @@ func TestPostgresWritesOfAGroupSeeEachOther(t *testing.T) {
 	}
 	if got := r.commits.Load() - before; got != 2 {
 		t.Errorf("got %d commits, want one for all and that of who held them back", got)
+	}
+}
+
+// TestWhoCameLaterWaitsOn: when the owner's row was not to be had in time, those fail who
+// waited for as long as they would, and nobody else.
+func TestWhoCameLaterWaitsOn(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		goes bool // on
+	}{
+		{&pgconn.PgError{Code: "57014"}, true},
+		{&pgconn.PgError{Code: "55P03"}, true},
+		{fmt.Errorf("begin to write: %w", context.DeadlineExceeded), true},
+		{&pgconn.PgError{Code: "42501"}, false},
+	} {
+		at := func(until time.Time) *call {
+			return &call{ctx: t.Context(), until: until, done: make(chan struct{})}
+		}
+		now := time.Now()
+		early, late := at(now), at(now.Add(time.Hour))
+		g := &group{server: &server{}, waiting: []*call{late, early}}
+		if got := g.patience(); got.Before(now.Add(leastPatience)) || !got.Before(late.until) {
+			t.Errorf("waits for the row until %v, want no longer than the first of those who wait", got)
+		}
+		if again := g.settle(c.err, firstWait); again != c.goes {
+			t.Errorf("%v: tried again: %v, want %v", c.err, again, c.goes)
+		}
+		if !errors.Is(early.err, c.err) {
+			t.Errorf("%v: who waited long enough got %v", c.err, early.err)
+		}
+		if waits := late.err == nil && len(g.waiting) == 1; waits != c.goes {
+			t.Errorf("%v: who came later waits on: %v (%v), want %v", c.err, waits, late.err, c.goes)
+		}
 	}
 }

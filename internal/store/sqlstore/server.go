@@ -32,7 +32,8 @@ type server struct {
 	reads     *reader
 	bell      *bell
 	swept     atomic.Int64 // when hints were last made of all jobs, since the start; 0: never
-	hinted    atomic.Bool  // the last hint was written
+	hinted    atomic.Bool  // the last hint was written, or others were in its way
+	missed    sync.Map     // of owners whose hints others were in the way of
 	failpoint func(point string)
 
 	groups
@@ -84,7 +85,7 @@ func (p *server) hold(ctx context.Context, owner memory.Owner, how taking, do fu
 		if err != nil && a.committing && !refused(err) {
 			err = p.outcome(ctx, a, err)
 		}
-		if a.queued {
+		if err == nil && a.queued {
 			p.bell.ring()
 		}
 		return true, err
@@ -128,6 +129,7 @@ type attempt struct {
 	witness    statement // of what it did
 	held       bool
 	queued     bool // a job was
+	due        bool // it gives hints
 	committing bool // the server was told to commit
 }
 
@@ -155,14 +157,13 @@ func (a *attempt) run(ctx context.Context, do func(*tx) error) error {
 		s.rollback(ctx)
 		return err
 	}
-	a.witness = t.witness
+	a.witness, a.queued, a.due = t.witness, t.queues, len(t.queued) > 0
 	a.point(beforeCommit)
 	if err := a.commit(within, t); err != nil {
 		s.rollback(ctx)
 		return fmt.Errorf("commit: %w", err)
 	}
 	a.point(afterCommit)
-	a.queued = t.queues
 	if a.owner == "" && len(t.queued) > 0 {
 		a.sweepNext()
 	}
@@ -376,12 +377,15 @@ func (p *server) outcome(ctx context.Context, a *attempt, cause error) error {
 	})
 	switch {
 	case err != nil:
+		p.sweepNext() // it may have been, without its hints
 		if p.log != nil {
 			p.log.Warn("whether something was written is not known", "err", err, "cause", cause)
 		}
 		return errUnknown
 	case committed:
-		p.sweepNext() // its hints may be lost
+		if a.due { // its hints may be lost
+			p.remind(ctx, a.owner)
+		}
 		return nil
 	}
 	return &notDone{cause}

@@ -12,8 +12,9 @@ import (
 // job is then taken within its owner's transaction, where nobody else is.
 func (p *server) claim(ctx context.Context, c claiming) (memory.Job, error) {
 	if err := p.sweepIfDue(ctx); err != nil {
-		return memory.Job{}, p.answer(ctx, explainServer(err))
+		return memory.Job{}, err
 	}
+	p.giveMissed(ctx)
 	for {
 		found, err := p.hints(ctx, c)
 		if err != nil {

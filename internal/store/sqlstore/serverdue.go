@@ -3,9 +3,11 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -15,9 +17,6 @@ import (
 // one small table, and then one owner. A hint may be early, for nothing is to be found
 // then and who looked corrects it; whatever makes it earlier is said after each commit,
 // and what was lost is found by the next sweep.
-
-// sweepEvery is how long a job whose hint was lost may have to wait.
-const sweepEvery = time.Minute
 
 // lineHint is what due says of a line.
 type lineHint struct {
@@ -31,6 +30,10 @@ const (
 	// loosely is true, and has the statement's transaction not wait for the server's disk:
 	// what it writes may be lost.
 	loosely = `set_config('synchronous_commit', 'off', true) = 'off'`
+	// briefly is true, and has the statement's transaction fail rather than wait for others:
+	// who committed waits for its hints. It is shorter than servers wait before they look
+	// for a deadlock.
+	briefly = `set_config('lock_timeout', '20ms', true) <> ''`
 	earlier = ` ON CONFLICT (owner, kind) DO UPDATE SET at = least(due.at, excluded.at), n = due.n + 1,
 		created = CASE WHEN (excluded.at, excluded.created) < (due.at, due.created) THEN excluded.created ELSE due.created END,
 		leased = CASE WHEN (excluded.at, excluded.created) < (due.at, due.created) THEN excluded.leased ELSE due.leased END`
@@ -38,7 +41,7 @@ const (
 	hintOf = `INSERT INTO due (owner, kind, at, created, leased, n)
 		SELECT ?1, ?2, coalesce(r.until, ?3), CASE WHEN r.until IS NULL THEN ?4::bigint ELSE 0 END, r.until IS NOT NULL, 1
 		FROM (SELECT min(lease_until) AS until FROM jobs WHERE owner = ?1 AND kind = ?2 AND state = 'running') r
-		WHERE ` + loosely + earlier
+		WHERE ` + loosely + ` AND ` + briefly + earlier
 	// hintsOf writes what an owner's lines have to do, looking at the first job of each:
 	// there may be very many.
 	hintsOf = `WITH RECURSIVE waiting (kind) AS (
@@ -50,12 +53,7 @@ const (
 		SELECT ?1, k.kind, coalesce(r.until, q.run_at), CASE WHEN r.until IS NULL THEN q.created_at ELSE 0 END, r.until IS NOT NULL, 1 FROM kinds k
 		LEFT JOIN LATERAL (SELECT run_at, created_at FROM jobs WHERE owner = ?1 AND kind = k.kind AND state = 'queued' ORDER BY run_at, created_at LIMIT 1) q ON true
 		LEFT JOIN LATERAL (SELECT min(lease_until) AS until FROM jobs WHERE owner = ?1 AND kind = k.kind AND state = 'running') r ON true
-		WHERE coalesce(r.until, q.run_at) IS NOT NULL AND ` + loosely + earlier
-	// sweep is the one statement about all owners: no request waits for it.
-	sweep = `INSERT INTO due (owner, kind, at, created, leased, n)
-		SELECT owner, kind, coalesce(min(lease_until) FILTER (WHERE state = 'running'), min(run_at)),
-			CASE WHEN bool_or(state = 'running') THEN 0 ELSE (array_agg(created_at ORDER BY run_at, created_at))[1] END, bool_or(state = 'running'), 1
-		FROM jobs WHERE state IN ('queued', 'running') GROUP BY owner, kind` + earlier + ` WHERE (excluded.at, excluded.created) < (due.at, due.created)`
+		WHERE coalesce(r.until, q.run_at) IS NOT NULL AND ` + loosely + ` AND ` + briefly + earlier
 )
 
 // hints are what a server is told once a transaction is committed, in its own words. Where
@@ -79,35 +77,50 @@ func (a *attempt) hints(t *tx) (all []statement) {
 	return all
 }
 
-// heard notes what became of hints. They may fail: then the next sweep makes them.
-func (p *server) heard(hints int, missed error) {
+// heard notes what became of hints. They may fail: then who looks for work here next gives
+// them, or the next sweep.
+func (a *attempt) heard(hints int, missed error) {
 	if hints == 0 {
 		return
 	}
-	if p.hinted.Store(missed == nil); missed != nil {
+	busy := isLocked(missed)
+	a.hinted.Store(missed == nil || busy)
+	switch {
+	case busy:
+		a.missed.Store(a.owner, true)
+	case missed != nil:
+		a.sweepNext()
+	}
+}
+
+// isLocked reports whether others held what a statement would not wait for.
+func isLocked(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == "55P03"
+}
+
+// giveMissed gives the hints that others were in the way of.
+func (p *server) giveMissed(ctx context.Context) {
+	p.missed.Range(func(owner, _ any) bool {
+		p.missed.Delete(owner)
+		p.remind(ctx, owner.(memory.Owner))
+		_, again := p.missed.Load(owner)
+		return !again // the rest is for another time
+	})
+}
+
+// remind gives the hints again that a transaction of the owner's may not have given.
+func (p *server) remind(ctx context.Context, owner memory.Owner) {
+	if owner == "" {
+		p.sweepNext()
+		return
+	}
+	if _, err := p.db.ExecContext(ctx, p.into.text(hintsOf), p.into.values([]any{owner})...); isLocked(err) {
+		p.missed.Store(owner, true)
+	} else if err != nil {
 		p.sweepNext()
 	}
 }
-
-// sweepNext has the next who looks for work sweep first.
-func (p *server) sweepNext() { p.swept.Store(0) }
-
-// sweepIfDue makes the hints that are missing, if nobody here did so for long. It goes by
-// this machine's clock: how long is not told to anybody.
-func (p *server) sweepIfDue(ctx context.Context) error {
-	last, now := p.swept.Load(), int64(time.Since(processStart))+1
-	if last != 0 && now-last < int64(sweepEvery) || !p.swept.CompareAndSwap(last, now) {
-		return nil
-	}
-	if _, err := p.db.ExecContext(ctx, p.into.text(sweep)); err != nil {
-		p.swept.CompareAndSwap(now, last)
-		return fmt.Errorf("look for work that nobody was told of: %w", err)
-	}
-	return nil
-}
-
-// processStart is what sweeps count from, so that a clock that is set changes nothing.
-var processStart = time.Now()
 
 // hints returns what is said to be due: lines of the kinds, and any whose lease may have
 // run out, those first that have been due the longest.
