@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -35,18 +36,19 @@ const maxShared = 100
 type Sharing struct {
 	To          string // "user/NAME", "pool/NAME" or "global"
 	End         bool   // no more
-	Admin       bool   // the caller may do anything; only then everybody is shared with
+	Admin       bool   // the caller may do anything; only then pools and everybody are shared with
 	Idempotency string // the same key again changes nothing
 }
 
 // Share shows one of the owner's own facts to another owner of the namespace, or ends
 // that, and returns whom it is shared with then. The other may hide it and never change
-// it. Whether they exist is not said.
+// it. Whether they exist is not said. What takes the fact's place is shared as it was.
 //
 // [memory.NotFound] without such a fact, [memory.Forbidden] for a fact that is another's
-// itself and for everybody without Admin, [memory.Conflict] for a fact that is not
+// itself and, without Admin, for what many see, [memory.Conflict] for a fact that is not
 // active, [memory.Invalid] for a target that there cannot be, and for words that would
-// steer the other's model.
+// steer the other's model. It is a Conflict as well where the other hid it: it is shared
+// then, and seen once they bring it back.
 func (e *Engine) Share(ctx context.Context, owner memory.Owner, id string, s Sharing, author memory.Author) ([]memory.Owner, error) {
 	ctx = memory.ForWrite(ctx)
 	to, err := sharesWith(owner, s)
@@ -82,8 +84,12 @@ func (e *Engine) Share(ctx context.Context, owner memory.Owner, id string, s Sha
 	// The job does so too; whoever shared it wants to see it.
 	if err := e.spread(ctx, owner, id); err != nil {
 		e.Log.Warn("a shared fact is shown later: the job sees to it", "fact", id, "err", err)
+		return with, nil
 	}
-	return with, nil
+	if hidden, err := e.hidden(ctx, to, id); err != nil || s.End || !hidden {
+		return with, err
+	}
+	return with, memory.Errorf(memory.Conflict, "%s hid it: it is shared with them, and they see it once they bring it back", CalledOwner(to))
 }
 
 // shareOnce writes whom a fact is shared with.
@@ -149,9 +155,6 @@ func sharesWith(owner memory.Owner, s Sharing) (memory.Owner, error) {
 	switch {
 	case s.To == string(memory.GlobalKind):
 		to = memory.Global(owner.Namespace())
-		if !s.Admin {
-			return "", memory.Errorf(memory.Forbidden, "to: only whoever runs the server shares with everybody")
-		}
 	case kind == string(memory.UserKind):
 		to = memory.User(owner.Namespace(), name)
 	case kind == string(memory.PoolKind):
@@ -162,6 +165,8 @@ func sharesWith(owner memory.Owner, s Sharing) (memory.Owner, error) {
 		return "", memory.Errorf(memory.Invalid, "to: %q is none of user/NAME, pool/NAME and global", clip(s.To, 60))
 	case to == owner:
 		return "", memory.Errorf(memory.Invalid, "to: it is theirs already")
+	case to.Kind() != memory.UserKind && !s.Admin && !s.End: // who sees it is not asked
+		return "", memory.Errorf(memory.Forbidden, "to: only whoever runs the server shares with a pool or with everybody")
 	}
 	return to, nil
 }
@@ -176,6 +181,9 @@ func sharedIn(value string) []memory.Owner {
 	return slices.DeleteFunc(with, func(o memory.Owner) bool { return !o.Valid() })
 }
 
+// TellsSharing reports whether a profile entry says whom a fact is shared with.
+func TellsSharing(key string) bool { return strings.HasPrefix(key, sharedKeys) }
+
 // CalledOwner is an owner as a person names it: "user/ben", "pool/team" or "global".
 func CalledOwner(o memory.Owner) string {
 	if o.Kind() == memory.GlobalKind {
@@ -187,6 +195,11 @@ func CalledOwner(o memory.Owner) string {
 // Spread is the handler of share jobs: links to the facts that a job names become what
 // they are to be.
 func (e *Engine) Spread(ctx context.Context, job memory.Job) (jobs.End, error) {
+	leave, err := e.deciding(ctx, job.Owner)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
 	for _, id := range job.Turns {
 		if err := e.spread(ctx, job.Owner, id); err != nil {
 			return "", err
@@ -196,7 +209,7 @@ func (e *Engine) Spread(ctx context.Context, job memory.Job) (jobs.End, error) {
 }
 
 // spread makes the links to one fact what they are to be, with each owner that it is or
-// ever was shared with.
+// ever was shared with, and shares what took its place.
 func (e *Engine) spread(ctx context.Context, home memory.Owner, id string) error {
 	ctx = memory.ForWrite(ctx)
 	with, ever, err := e.everShared(ctx, home, id)
@@ -215,6 +228,9 @@ func (e *Engine) spread(ctx context.Context, home memory.Owner, id string) error
 		if err := e.keepLink(ctx, to, *found[0].Fact, slices.Contains(with, to)); err != nil {
 			errs = append(errs, fmt.Errorf("the link to %s: %w", id, err))
 		}
+	}
+	if f := *found[0].Fact; f.Status == memory.Superseded && f.SupersededBy != "" && len(with) > 0 {
+		errs = append(errs, e.shareNext(ctx, f, with))
 	}
 	return errors.Join(errs...)
 }
@@ -248,7 +264,7 @@ func (e *Engine) keepLink(ctx context.Context, to memory.Owner, f memory.Fact, s
 		return e.eraseLink(ctx, to, f.ID)
 	}
 	for try := 1; ; try++ {
-		err := e.keepLinkOnce(ctx, to, f, shared && f.Status == memory.Active)
+		err := e.keepLinkOnce(ctx, to, f, shared && showable(f))
 		switch {
 		case errors.Is(err, memory.Gone):
 			return nil
@@ -300,8 +316,11 @@ func (e *Engine) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 	return err
 }
 
+// showable reports whether others are shown what a fact says.
+func showable(f memory.Fact) bool { return f.Status == memory.Active && !learn.Instructs(f.Content) }
+
 // endedBySharing reports whether a link that is not active was ended here, rather than
-// by those who see it.
+// by those who see it. Who was erased since then decided nothing.
 func (e *Engine) endedBySharing(ctx context.Context, to memory.Owner, id string) (bool, error) {
 	past, err := e.changes(ctx, to, memory.ChangeQuery{Target: "link:" + id})
 	if err != nil {
@@ -309,10 +328,23 @@ func (e *Engine) endedBySharing(ctx context.Context, to memory.Owner, id string)
 	}
 	for _, c := range past {
 		if c.Before.Status() == memory.Active && c.After.Status() != memory.Active {
-			return c.Author == bySharing, nil
+			if c.Author == bySharing {
+				return true, nil
+			}
+			return e.erasedSince(ctx, to, c.At)
 		}
 	}
 	return false, nil
+}
+
+// erasedSince reports whether an owner was erased after a time, or began anew.
+func (e *Engine) erasedSince(ctx context.Context, owner memory.Owner, at time.Time) (bool, error) {
+	marks, err := e.changes(ctx, owner, memory.ChangeQuery{Target: "profile:" + closedKey})
+	if err != nil || len(marks) == 0 {
+		return false, err
+	}
+	last := marks[0]
+	return last.After.Status() == memory.Active || !last.At.Before(at), nil
 }
 
 // eraseLink removes the words of a copy.

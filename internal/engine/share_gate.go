@@ -76,6 +76,9 @@ func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids
 		return memory.Receipt{}, memory.Errorf(memory.Unavailable, "what is kept in this store cannot be erased by Loci: forget it, and remove its words from the files yourself")
 	}
 	if ctx.Value(closing{}) != nil { // of all of the owner, the others' first
+		if err := g.e.withdraw(ctx, owner, ids); err != nil {
+			return memory.Receipt{}, err
+		}
 		return eraser.Erase(ctx, owner, run, ids...)
 	}
 	var shared []string
@@ -183,7 +186,7 @@ func comesByLink(c memory.Change) bool {
 	return c.After.Link != nil && c.After.Link.Status == memory.Active
 }
 
-// asShared returns a fact as it is at home, and whether it is shared with an owner.
+// asShared returns a fact as it is at home, and whether an owner is shown it.
 func (e *Engine) asShared(ctx context.Context, to memory.Owner, f memory.Fact) (memory.Fact, bool, error) {
 	home := f.Scope.Owner
 	with, _, err := e.everShared(ctx, home, f.ID)
@@ -191,7 +194,7 @@ func (e *Engine) asShared(ctx context.Context, to memory.Owner, f memory.Fact) (
 		return memory.Fact{}, false, err
 	}
 	found, err := e.Store.Get(ctx, home, f.ID)
-	if err != nil || len(found) == 0 || found[0].Fact == nil || found[0].Fact.Status != memory.Active {
+	if err != nil || len(found) == 0 || found[0].Fact == nil || !showable(*found[0].Fact) {
 		return memory.Fact{}, false, err
 	}
 	return *found[0].Fact, true, nil

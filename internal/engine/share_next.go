@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// shareNext shares what took a fact's place with those whom that was shared with, but
+// for who hid it: they were shown what holds, and it holds no longer. It is done once:
+// whoever is no longer shared with after that stays so.
+//
+// It is a run of its own, so that undoing the replacement undoes no sharing.
+func (e *Engine) shareNext(ctx context.Context, old memory.Fact, with []memory.Owner) error {
+	home, id := old.Scope.Owner, old.SupersededBy
+	_, ever, err := e.everShared(ctx, home, id)
+	if err != nil || len(ever) > 0 {
+		return err
+	}
+	found, err := e.Store.Get(ctx, home, id)
+	if err != nil || len(found) == 0 || found[0].Fact == nil || found[0].Link != nil {
+		return err
+	}
+	var to []memory.Owner
+	for _, o := range with {
+		hidden, err := e.hidden(ctx, o, old.ID)
+		if err != nil {
+			return err
+		}
+		if !hidden {
+			to = append(to, o)
+		}
+	}
+	if len(to) == 0 {
+		return nil
+	}
+	slices.Sort(to)
+	value, err := json.Marshal(to)
+	if err != nil {
+		return err
+	}
+	entry := memory.ProfileEntry{Owner: home, Key: sharedKeys + id, Value: string(value), Status: memory.Active, UpdatedAt: e.now()}
+	change := memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &entry}, NewID: id, Reason: "shared as what it took the place of", Author: bySharing}
+	_, err = e.Store.Apply(ctx, home, memory.Run{ID: newID(), Kind: "share", Author: bySharing}, change)
+	if err != nil && !errors.Is(err, memory.Conflict) { // somebody else shared it meanwhile
+		return fmt.Errorf("share %s as %s was: %w", id, old.ID, err)
+	}
+	return nil
+}
+
+// hidden reports whether an owner has a link to a fact that they ended themselves.
+func (e *Engine) hidden(ctx context.Context, to memory.Owner, id string) (bool, error) {
+	found, err := e.Store.Get(ctx, to, id)
+	if err != nil || len(found) == 0 || found[0].Link == nil || found[0].Link.Status == memory.Active {
+		return false, err
+	}
+	ours, err := e.endedBySharing(ctx, to, id)
+	return !ours, err
+}
+
+// withdraw takes an owner that is erased out of whom the facts of others are shared
+// with: who begins anew is shown what is shared with them from then on. ids are all
+// that the owner has.
+func (e *Engine) withdraw(ctx context.Context, owner memory.Owner, ids []string) error {
+	found, err := e.Store.Get(ctx, owner, ids...)
+	if err != nil {
+		return err
+	}
+	for _, m := range found {
+		if m.Link == nil {
+			continue
+		}
+		for try := 1; ; try++ {
+			_, err := e.shareOnce(ctx, m.Fact.Scope.Owner, m.ID(), owner, Sharing{To: CalledOwner(owner), End: true}, bySharing)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, memory.Conflict) || try == maxConflicts {
+				return fmt.Errorf("end the sharing of %s: %w", m.ID(), err)
+			}
+		}
+	}
+	return nil
+}
