@@ -21,6 +21,7 @@ type memoryHit struct {
 	Kind      memory.Kind `json:"kind"`
 	Role      memory.Role `json:"role,omitempty"`
 	Content   string      `json:"content"`
+	Home      string      `json:"home,omitempty"` // whose it is, where it is seen by link
 	CreatedAt time.Time   `json:"created_at"`
 	Score     float64     `json:"score"`
 }
@@ -29,6 +30,7 @@ type memoryHit struct {
 type namedMemory struct {
 	ID        string    `json:"id"`
 	Content   string    `json:"content"`
+	Home      string    `json:"home,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 	Score     float64   `json:"score"`
 }
@@ -46,8 +48,11 @@ func (c *call) withHits(body []byte) ([]byte, bool) {
 		if h.Memory.Turn != nil {
 			hit.Role = h.Memory.Turn.Role
 		}
+		if h.Memory.Link != nil {
+			hit.Home = string(h.Memory.Fact.Scope.Owner)
+		}
 		hits = append(hits, hit)
-		memories = append(memories, namedMemory{hit.ID, hit.Content, hit.CreatedAt, hit.Score})
+		memories = append(memories, namedMemory{hit.ID, hit.Content, hit.Home, hit.CreatedAt, hit.Score})
 	}
 	fields := []wire.Field{{Name: "memory_hits", Value: hits}}
 	if c.named {

@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/memory"
 )
 
 func zipped(t testing.TB, text string) string {
@@ -149,6 +152,24 @@ func TestAnswerNamesMemoriesWhereThatIsAsked(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestAnswerNamesWhoseASharedMemoryIs shares with nobody in particular, whom single mode
+// knows.
+func TestAnswerNamesWhoseASharedMemoryIs(t *testing.T) {
+	r := newRig(t, func(s *setup) { s.named = true })
+	eva, by := memory.User(memory.DefaultNamespace, "eva"), memory.Author{Kind: memory.ByPerson, Name: "eva"}
+	f, _, err := r.engine.Remember(t.Context(), eva, engine.Note{Content: "The gate of the yard is red"}, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.engine.Share(t.Context(), eva, f.ID, engine.Sharing{To: engine.CalledOwner(nobody)}, by); err != nil {
+		t.Fatal(err)
+	}
+	_, body := r.chat(`{"memory_mode":"read",` + ask("Which colour has the gate of the yard?")[1:])
+	if n := strings.Count(body, `"home":"`+string(eva)+`"`); n != 2 {
+		t.Errorf("%d of hit and memory say that it is Eva's: %s", n, body)
 	}
 }
 

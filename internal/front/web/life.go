@@ -154,6 +154,8 @@ func wordsOf(i memory.Image) string {
 		return i.Fact.Content
 	case i.Link != nil:
 		return i.Link.Fact.Content
+	case i.Profile != nil && engine.TellsSharing(i.Profile.Key):
+		return "" // the reason says it
 	case i.Profile != nil:
 		return i.Profile.Key + " = " + i.Profile.Value
 	case i.Relation != nil:

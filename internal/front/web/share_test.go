@@ -15,6 +15,11 @@ func TestAFactIsSharedAndNoLonger(t *testing.T) {
 	r.sent(at+"/share", url.Values{"do": {"share"}, "to": {"user"}, "name": {"ben"}, "back": {at}})
 	body := r.shows(at, "Shared with ben.", "No longer")
 	sound(t, at, body)
+	for _, at := range []string{at, "/time"} {
+		if body := r.shows(at, "shared with user/ben"); strings.Contains(body, "loci.share") || strings.Contains(body, "default/user/ben") {
+			t.Errorf("%s shows how Loci keeps what is shared:\n%s", at, body)
+		}
+	}
 	bens := func() string { return r.get("/", "X-Loci-User", "ben").Body.String() }
 	if !strings.Contains(bens(), "4711") {
 		t.Error("ben does not see what is shared")

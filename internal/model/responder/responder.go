@@ -138,16 +138,31 @@ func lines(question string, hits []memory.Hit) []string {
 func spoken(m memory.Memory, words string) string {
 	switch {
 	case m.Fact != nil:
-		if at := m.Fact.ObservedAt; !at.IsZero() {
-			return toUser(words) + " (" + at.Format("2006-01-02") + ")"
+		said := toUser(words)
+		if m.Link != nil { // the user that it speaks of is another
+			said = sharer(m.Fact.Scope.Owner) + " shared: " + words
 		}
-		return toUser(words)
+		if at := m.Fact.ObservedAt; !at.IsZero() {
+			said += " (" + at.Format("2006-01-02") + ")"
+		}
+		return said
 	case m.Turn != nil && m.Turn.Role == memory.RoleUser:
 		return "On " + m.Turn.CreatedAt.Format("2006-01-02") + " you said: “" + words + "”"
 	case m.Turn != nil:
 		return "On " + m.Turn.CreatedAt.Format("2006-01-02") + " the assistant said: “" + words + "”"
 	}
 	return words
+}
+
+// sharer is whose a shared fact is.
+func sharer(home memory.Owner) string {
+	switch home.Kind() {
+	case memory.GlobalKind:
+		return "Everybody's memory"
+	case memory.PoolKind:
+		return "The pool " + home.Name()
+	}
+	return home.Name()
 }
 
 // forms turn a fact about the user into words to the user.

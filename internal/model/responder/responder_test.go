@@ -41,6 +41,20 @@ func TestAnswersRepeatMemoryAndSaySo(t *testing.T) {
 	}
 }
 
+func TestWhatAnotherSharedIsNotSaidOfTheUser(t *testing.T) {
+	for home, want := range map[memory.Owner]string{
+		memory.User(memory.DefaultNamespace, "eva"):  "- eva shared: User is allergic to bees (2026-05-03)\n",
+		memory.Pool(memory.DefaultNamespace, "team"): "- The pool team shared: User is allergic to bees (2026-05-03)\n",
+		memory.Global(memory.DefaultNamespace):       "- Everybody's memory shared: User is allergic to bees (2026-05-03)\n",
+	} {
+		f := memory.Fact{Scope: memory.Scope{Owner: home}, Content: "User is allergic to bees", ObservedAt: day}
+		got := Respond("Am I allergic to bees?", []memory.Hit{{Memory: memory.Memory{Fact: &f, Link: &memory.Link{Fact: f}}}}, Outlook{})
+		if !strings.Contains(got, want) || strings.Contains(got, "You are") {
+			t.Errorf("of %s: got %q, want the line %q", home, got, want)
+		}
+	}
+}
+
 func TestWithoutMemoryItSaysThatItKnowsNothing(t *testing.T) {
 	for _, question := range []string{"Where do I live?", "tell me about my dog", "Hi. What is my name? Thanks."} {
 		if got := Respond(question, nil, Outlook{}); !strings.HasPrefix(got, fallback) || !strings.Contains(got, Name) {
