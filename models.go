@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -240,9 +242,24 @@ func readEarlier(c *Config) (*earlier, error) {
 	}
 	if b := e.noted.Back; b != nil {
 		c.Embedder = b.To
+		c.from = maps.Clone(c.from)
+		if c.from == nil {
+			c.from = map[string]string{}
+		}
+		c.from["embedder"] = fromBack
 	}
 	e.config = *c
 	return e, nil
+}
+
+// fromBack is where the embedder is from that was gone back to.
+const fromBack = "gone back to"
+
+// tell says at the start that the embedder is not that of the setting.
+func (e *earlier) tell(log *slog.Logger) {
+	if e.config.Embedder != e.asked {
+		log.Warn("an earlier embedder is used, for it was gone back to: loci reembed --back takes that back", "embedder", e.config.Embedder, "setting", e.asked)
+	}
 }
 
 // opened notes the embedder that is in use.
@@ -308,10 +325,15 @@ func (e *earlier) Models(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(slices.Compact(all), func(m string) bool { return m == e.model }), nil
 }
 
-// Back implements [engine.Earlier].
+// Back implements [engine.Earlier]. Where the next start goes back already, it does so no
+// more.
 func (e *earlier) Back(context.Context) (engine.Return, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if next := e.next(); next != e.config.Embedder {
+		e.begins(e.config.Embedder)
+		return engine.Return{From: next, To: e.config.Embedder, Model: e.model}, e.write()
+	}
 	back := engine.Return{From: e.config.Embedder}
 	var to usedEmbedder
 	for _, u := range e.noted.Used {
@@ -335,10 +357,23 @@ func (e *earlier) Back(context.Context) (engine.Return, error) {
 	if now != to.Model {
 		return back, memory.Errorf(memory.Invalid, "go back to %s: its files are others than those that memory was embedded by; set the embedder to it to embed anew", to.Setting)
 	}
-	e.noted.Back = nil
-	if to.Setting != e.asked {
-		e.noted.Back = &wentBack{From: e.asked, To: to.Setting}
-	}
+	e.begins(to.Setting)
 	back.To, back.Model = to.Setting, to.Model
 	return back, e.write()
+}
+
+// next returns the embedder of the next start; e.mu is held.
+func (e *earlier) next() string {
+	if b := e.noted.Back; b != nil {
+		return b.To
+	}
+	return e.asked
+}
+
+// begins lets the next start use an embedder; e.mu is held.
+func (e *earlier) begins(embedder string) {
+	e.noted.Back = nil
+	if embedder != e.asked {
+		e.noted.Back = &wentBack{From: e.asked, To: embedder}
+	}
 }

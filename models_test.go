@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/front/web"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -203,8 +204,15 @@ func TestModelsOfTheFolderOpen(t *testing.T) {
 // embeddedBy returns the setting of the embedder in use.
 func (l *Loci) embeddedBy() string { return l.config.Embedder }
 
+// shownEmbedder is the setting as the page shows it.
+func (l *Loci) shownEmbedder() web.Setting {
+	all := shownSettings(l.config)
+	return all[slices.IndexFunc(all, func(s web.Setting) bool { return s.Key == "embedder" })]
+}
+
 func TestBackToTheEmbedderBefore(t *testing.T) {
 	ctx := context.Background()
+	var log lines
 	data := t.TempDir()
 	start := func(embedder string) *Loci {
 		t.Helper()
@@ -212,7 +220,7 @@ func TestBackToTheEmbedderBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := Open(ctx, config, Options{})
+		l, err := Open(ctx, config, Options{Log: &log})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,10 +246,14 @@ func TestBackToTheEmbedderBefore(t *testing.T) {
 	if _, err := l.Remember(ctx, "default", "User likes tea"); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
+	for n := range 3 { // the second time takes it back
 		to, is, err := l.engine.Back(ctx, user)
-		if err != nil || to.From != "local:mean" || to.To != "lexical" || is.Memories != 2 || is.Lacking != 1 {
-			t.Errorf("back: %+v, %+v, %v; want from local:mean to lexical, of whose vectors one of 2 lacks", to, is, err)
+		from, into := "local:mean", "lexical"
+		if n == 1 {
+			from, into = into, from
+		}
+		if err != nil || to.From != from || to.To != into || is.Memories != 2 || is.Lacking != 1 {
+			t.Errorf("back: %+v, %+v, %v; want from %s to %s, of whose vectors one of 2 lacks", to, is, err, from, into)
 		}
 	}
 	if l.embeddedBy() != "local:mean" {
@@ -250,16 +262,25 @@ func TestBackToTheEmbedderBefore(t *testing.T) {
 	stop(l)
 
 	l = start("local:mean")
-	if l.embeddedBy() != "lexical" {
-		t.Errorf("after the next start: %s, want lexical", l.embeddedBy())
+	if l.embeddedBy() != "lexical" || !strings.Contains(log.String(), "local:mean") {
+		t.Errorf("after the next start: %s, want lexical; the log says %s", l.embeddedBy(), &log)
+	}
+	if shown := l.shownEmbedder(); shown.Value != "lexical" || shown.From != fromBack {
+		t.Errorf("the page shows %q, from %q", shown.Value, shown.From)
+	}
+	for _, into := range []string{"local:mean", "lexical"} { // as often as one likes
+		if to, _, err := l.engine.Back(ctx, user); err != nil || to.To != into {
+			t.Errorf("back: %+v, %v; want to %s", to, err, into)
+		}
 	}
 	if hits, err := l.Recall(ctx, "default", "what about peanuts?"); err != nil || len(hits) == 0 {
 		t.Errorf("%+v, %v; want the fact", hits, err)
 	}
 	stop(l)
 
+	told := len(log.String())
 	l = start("local:cls") // another setting counts
-	if l.embeddedBy() != "local:cls" {
+	if shown := l.shownEmbedder(); l.embeddedBy() != "local:cls" || shown.From != "flag" || strings.Contains(log.String()[told:], "gone back") {
 		t.Errorf("after the setting has changed: %s, want what it says", l.embeddedBy())
 	}
 	if to, _, err := l.engine.Back(ctx, user); err != nil || to.To != "lexical" {

@@ -87,7 +87,11 @@ func learnerShown(c Config, wanted []string, later bool) web.Model {
 }
 
 func embedderShown(c Config) web.Model {
-	return web.Model{For: "Gives vectors", Name: c.Embedder, Key: "embedder", Why: kindOf(c.Embedder, "Words alone, without a model.")}
+	m := web.Model{For: "Gives vectors", Name: c.Embedder, Key: "embedder", Why: kindOf(c.Embedder, "Words alone, without a model.")}
+	if c.from["embedder"] == fromBack {
+		m.Why += " It was gone back to, and stands before the setting: loci reembed --back takes that back."
+	}
+	return m
 }
 
 func rerankerShown(c Config) web.Model {

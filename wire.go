@@ -73,6 +73,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		return nil, err
 	}
 	l.config = config
+	earlier.tell(l.log)
 	models, err := openModels(config)
 	if err != nil {
 		return nil, err
