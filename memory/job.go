@@ -38,7 +38,7 @@ type Job struct {
 	Owner        Owner     `json:"owner"`
 	Kind         JobKind   `json:"kind"`
 	Conversation string    `json:"conversation,omitempty"`
-	Turns        []string  `json:"turns,omitempty"` // what it is about; of a share job, facts
+	Turns        []string  `json:"turns,omitempty"` // what it is about; of a share job, facts; of an erase job, the mark of its erasure
 	State        JobState  `json:"state"`
 	Attempts     int       `json:"attempts"` // failed ones
 	RunAt        time.Time `json:"run_at"`   // not before

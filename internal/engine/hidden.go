@@ -14,14 +14,14 @@ import (
 // pause) is of a chat that may go on with memory, and its client then sends all of it
 // again. So that what was hidden is known by then, and not stored as what was said
 // before, each of its messages leaves a turn without words: forgotten, never learned
-// from, told by its place in the chat alone. A chat that is temporary by its id has
-// no such sequel, and leaves nothing at all.
+// from, told by its place in the chat alone; what was recalled leaves a trace without
+// words. A chat that is temporary by its id has no such sequel, and leaves nothing at
+// all.
 
 // stores reports whether the exchange leaves turns, with their words or without: none
 // of a chat that is temporary, or of an owner who is closed.
 func (x *Exchange) stores() bool {
-	closed, _ := x.e.closed.is(x.in.Owner)
-	return !x.temporary() && !closed
+	return !x.temporary() && !x.e.seenClosed(x.in.Owner)
 }
 
 // hides reports whether they are without words.
@@ -29,7 +29,13 @@ func (x *Exchange) hides() bool { return !x.writes }
 
 // temporary reports whether the client names the chat as one that is not kept.
 func (x *Exchange) temporary() bool {
-	return strings.HasPrefix(x.in.ChatID, temporary) && (x.in.Extras.Mode == "" || x.in.Extras.Mode == wire.ModeRead || x.in.Extras.Mode == wire.ModeOff)
+	mode := x.in.Extras.Mode
+	return x.in.temporary() && (mode == "" || mode == wire.ModeRead || mode == wire.ModeOff)
+}
+
+// temporary reports whether one of the names that a chat has is a temporary one.
+func (in Incoming) temporary() bool {
+	return strings.HasPrefix(in.ChatID, temporary) || strings.HasPrefix(in.Extras.ID, temporary)
 }
 
 // hidden returns a turn as it is left by an exchange that hides it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/learn"
@@ -34,7 +35,8 @@ type Undone struct {
 // changes of the same things are a Conflict, unless cascade takes them along. A dry
 // run shows them instead, and what would change with cascade. What was erased does
 // not come back: it is a Conflict or, where everything since a time is undone, left
-// as it is; so is then what only followed the path of its chat.
+// as it is; so is whom facts are shared with, and whether the owner is closed; and so is
+// then what only followed the path of its chat.
 func (e *Engine) Undo(ctx context.Context, owner memory.Owner, u Undoing, author memory.Author) (Undone, error) {
 	ctx = memory.ForWrite(ctx)
 	named := 0
@@ -98,9 +100,11 @@ func (e *Engine) undoing(ctx context.Context, owner memory.Owner, u Undoing, aut
 		}
 	}
 	if u.ToTime.IsZero() {
-		err = comesBack(targets, erased)
+		if err = notUndone(targets); err == nil {
+			err = comesBack(targets, erased)
+		}
 	} else {
-		targets = goingBack(targets, erased)
+		targets = goingBack(withoutVerbs(targets), erased)
 		journal = targets
 	}
 	if err != nil {
@@ -121,6 +125,32 @@ func (e *Engine) undoing(ctx context.Context, owner memory.Owner, u Undoing, aut
 		changes[i].Before = now[changes[i].After.Target()]
 	}
 	return Undone{Changes: changes, Later: later(targets, journal)}, nil
+}
+
+// notUndone returns a [memory.Conflict] if changes say whether an owner is closed or
+// whom a fact is shared with: others saw that happen, and each has a verb that asks
+// whether it may be.
+func notUndone(changes []memory.Change) error {
+	for _, c := range changes {
+		switch p := c.After.Profile; {
+		case p == nil:
+		case p.Key == closedKey:
+			return memory.Errorf(memory.Conflict, "that a user was erased, or opened again, is not undone: erase or open the user")
+		case strings.HasPrefix(p.Key, sharedKeys):
+			return memory.Errorf(memory.Conflict, "whom %s is shared with is not undone: share it again, or end that", strings.TrimPrefix(p.Key, sharedKeys))
+		}
+	}
+	return nil
+}
+
+// withoutVerbs returns changes without those that [notUndone] refuses. Where an owner
+// was closed or opened among them, they leave as it is what the owner has on hold, too:
+// that went with it.
+func withoutVerbs(changes []memory.Change) []memory.Change {
+	reopened := slices.ContainsFunc(changes, func(c memory.Change) bool { return c.After.Profile != nil && c.After.Profile.Key == closedKey })
+	return slices.DeleteFunc(changes, func(c memory.Change) bool {
+		return notUndone([]memory.Change{c}) != nil || reopened && c.After.Profile != nil && c.After.Profile.Key == pauseKey
+	})
 }
 
 // comesBack returns a [memory.Conflict] if changes are about a thing that was erased.

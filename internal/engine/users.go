@@ -76,19 +76,35 @@ func (e *Engine) OpenOwner(ctx context.Context, owner memory.Owner, author memor
 		return err
 	}
 	err := e.Pause(ctx, owner, PauseNone, "", author)
-	e.closed.set(owner, false)
+	e.closed.set(owner, false, e.now())
 	return err
 }
 
 // closeOwner marks an owner as closed, and chats as on hold for servers that have not
-// seen it yet, and queues the jobs that look for what is left.
+// seen it yet, and queues the jobs that look for what is left. Here nothing is written
+// from the start; who asked the store before the mark was there is told again.
 func (e *Engine) closeOwner(ctx context.Context, owner memory.Owner, author memory.Author) (time.Time, error) {
-	e.closed.set(owner, true)
+	e.closed.set(owner, true, e.now())
+	at, err := e.markClosed(ctx, owner, author)
+	if err == nil {
+		e.closed.set(owner, true, e.now())
+	}
+	return at, err
+}
+
+// eraseJobs look for what is left of the owner after the erasure that left a mark with
+// that value.
+func eraseJobs(owner memory.Owner, run, mark string, now time.Time) []memory.Job {
+	var out []memory.Job
+	for _, after := range eraseAgain {
+		out = append(out, memory.Job{ID: fmt.Sprintf("erase-%s-%s", run, after), Owner: owner, Kind: memory.JobErase, Turns: []string{mark}, RunAt: now.Add(after)})
+	}
+	return out
+}
+
+func (e *Engine) markClosed(ctx context.Context, owner memory.Owner, author memory.Author) (time.Time, error) {
 	now := e.now()
 	run := memory.Run{ID: newID(), Kind: "erase", Author: author}
-	for _, after := range eraseAgain {
-		run.Jobs = append(run.Jobs, memory.Job{ID: fmt.Sprintf("erase-%s-%s", run.ID, after), Owner: owner, Kind: memory.JobErase, RunAt: now.Add(after)})
-	}
 	if err := e.Pause(ctx, owner, PauseMemory, "", author); err != nil {
 		return time.Time{}, err
 	}
@@ -98,6 +114,7 @@ func (e *Engine) closeOwner(ctx context.Context, owner memory.Owner, author memo
 		if parseErr != nil {
 			at = was.UpdatedAt
 		}
+		run.Jobs = eraseJobs(owner, run.ID, was.Value, now)
 		_, err = e.Store.Apply(ctx, owner, run) // its jobs alone
 		return at, err
 	}
@@ -105,6 +122,7 @@ func (e *Engine) closeOwner(ctx context.Context, owner memory.Owner, author memo
 		return time.Time{}, err
 	}
 	mark := memory.ProfileEntry{Owner: owner, Key: closedKey, Value: now.Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: now}
+	run.Jobs = eraseJobs(owner, run.ID, mark.Value, now)
 	for _, action := range []memory.Action{memory.ActionAdd, memory.ActionRestore} {
 		_, err = e.Store.Apply(ctx, owner, run, memory.Change{Action: action, After: memory.Image{Profile: &mark}, Reason: "erased", Author: author})
 		if !errors.Is(err, memory.Conflict) { // there is none, or one of before
@@ -244,17 +262,22 @@ func (e *Engine) eraseIDs(ctx context.Context, owner memory.Owner, run memory.Ru
 	return receipt, nil
 }
 
-// EraseLeft is the handler of erase jobs: of an owner that is still closed it removes
-// what is left.
+// EraseLeft is the handler of erase jobs: of an owner that is still closed by the
+// erasure that the job is of, it removes what is left.
 func (e *Engine) EraseLeft(ctx context.Context, job memory.Job) (jobs.End, error) {
 	ctx = memory.ForWrite(context.WithValue(ctx, closing{}, true))
-	if _, err := e.entry(ctx, job.Owner, closedKey); err != nil {
-		if errors.Is(err, memory.NotFound) { // opened again
-			return jobs.Nothing, nil
-		}
+	began := e.closed.begin()
+	mark, err := e.entry(ctx, job.Owner, closedKey)
+	switch {
+	case errors.Is(err, memory.NotFound): // opened again
+		return jobs.Nothing, nil
+	case err != nil:
 		return "", err
 	}
-	e.closed.set(job.Owner, true)
+	e.closed.learn(job.Owner, true, e.now(), began)
+	if len(job.Turns) > 0 && job.Turns[0] != mark.Value { // and closed again, or by whom it does not know
+		return jobs.Nothing, nil
+	}
 	out := Erased{Owner: job.Owner, Count: map[string]int{}}
 	if _, err := e.empty(ctx, job.Owner, memory.Author{Kind: memory.ByRule, Name: "erase"}, &out); err != nil {
 		return "", err

@@ -5,52 +5,83 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
 
 // closedKey is the profile entry of an owner that was erased: until it is opened again
-// nothing is written, whoever is still at it.
+// nothing is written, whoever is still at it. Its value is when that was.
 const closedKey = ownKeys + "closed"
 
-// closings is which owners are closed, as far as this process has looked. The zero
-// closings knows nothing.
+// closings is which owners are closed, as far as this process has looked lately. The
+// zero closings knows nothing.
 type closings struct {
-	mu    sync.RWMutex
-	known map[memory.Owner]bool
+	mu    sync.RWMutex // guards what follows
+	known map[memory.Owner]look
+	sets  int // how often something was set: by it what was read before is told apart
 }
 
-// mostLooked bounds the owners that are remembered; the others are looked up again.
-const mostLooked = 10_000
+// look is what was seen of an owner.
+type look struct {
+	closed bool
+	at     time.Time
+	set    int // the number of [closings.set] that said so; 0: it was read
+}
 
-func (c *closings) is(owner memory.Owner) (closed, known bool) {
+const (
+	// mostLooked bounds the owners that are remembered; the others are looked up again.
+	mostLooked = 10_000
+
+	// looksHold is how long what was seen is believed: another server may close an
+	// owner, or open one. What this one writes meanwhile for an owner who is closed the
+	// first of [eraseAgain] removes, so it has to be well shorter than that.
+	looksHold = 10 * time.Second
+)
+
+// is returns what is still believed of an owner.
+func (c *closings) is(owner memory.Owner, now time.Time) (l look, known bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	closed, known = c.known[owner]
-	return closed, known
+	l, known = c.known[owner]
+	if age := now.Sub(l.at); !known || age < 0 || age >= looksHold {
+		return look{}, false
+	}
+	return l, true
 }
 
-func (c *closings) set(owner memory.Owner, closed bool) {
+// set keeps what this process makes of an owner.
+func (c *closings) set(owner memory.Owner, closed bool, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.known == nil || len(c.known) >= mostLooked {
-		c.known = map[memory.Owner]bool{}
-	}
-	c.known[owner] = closed
+	c.sets++
+	c.keep(owner, look{closed, now, c.sets})
 }
 
-// learn keeps what was read, unless somebody set it meanwhile.
-func (c *closings) learn(owner memory.Owner, closed bool) bool {
+// begin returns what to tell [closings.learn] of what is read from now on.
+func (c *closings) begin() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.sets
+}
+
+// learn keeps what was read, unless something else was set since that began, and
+// returns what is so.
+func (c *closings) learn(owner memory.Owner, closed bool, now time.Time, began int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now, known := c.known[owner]; known {
-		return now
+	if l, known := c.known[owner]; known && l.set > began {
+		return l.closed
 	}
-	if c.known == nil || len(c.known) >= mostLooked {
-		c.known = map[memory.Owner]bool{}
-	}
-	c.known[owner] = closed
+	c.keep(owner, look{closed: closed, at: now})
 	return closed
+}
+
+func (c *closings) keep(owner memory.Owner, l look) {
+	if c.known == nil || len(c.known) >= mostLooked {
+		c.known = map[memory.Owner]look{}
+	}
+	c.known[owner] = l
 }
 
 // closing marks the writes that close, empty and open an owner.
@@ -69,15 +100,21 @@ func (e *Engine) mayWrite(ctx context.Context, owner memory.Owner) error {
 }
 
 // isClosed reports whether an owner was erased and not opened since. What another
-// server closes is seen here once this one looks anew; what it writes meanwhile the job
-// of the erasure removes.
+// server closes is seen here after [looksHold] at the latest, and what it opens at once.
 func (e *Engine) isClosed(ctx context.Context, owner memory.Owner) (bool, error) {
-	if closed, known := e.closed.is(owner); known {
-		return closed, nil
+	if l, known := e.closed.is(owner, e.now()); known && (!l.closed || l.set > 0) {
+		return l.closed, nil
 	}
+	began := e.closed.begin()
 	_, err := e.entry(memory.ForWrite(ctx), owner, closedKey)
 	if err != nil && !errors.Is(err, memory.NotFound) {
 		return false, fmt.Errorf("ask whether the memory is closed: %w", err)
 	}
-	return e.closed.learn(owner, err == nil), nil
+	return e.closed.learn(owner, err == nil, e.now(), began), nil
+}
+
+// seenClosed is isClosed for those who do not wait: as far as that was seen lately.
+func (e *Engine) seenClosed(owner memory.Owner) bool {
+	l, _ := e.closed.is(owner, e.now())
+	return l.closed
 }

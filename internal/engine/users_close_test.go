@@ -1,0 +1,210 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/store/inmem"
+	"github.com/loci-memory/loci/memory"
+)
+
+// shelved is a store that more than one rig has: none closes it.
+type shelved struct{ *inmem.Store }
+
+func (shelved) Close() error { return nil }
+
+// servers returns as many servers on one store, of one clock.
+func servers(t *testing.T, n int) []*rig {
+	t.Helper()
+	var store *inmem.Store
+	var out []*rig
+	for range n {
+		r := newRig(t, func(_ testing.TB, now func() time.Time) memory.Store {
+			if store == nil {
+				store = inmem.Open(inmem.Options{Now: now})
+			}
+			return shelved{store}
+		})
+		if len(out) > 0 {
+			r.clock = out[0].clock
+			r.Now = r.clock.Now
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func (r *rig) says(ctx context.Context, words string) error {
+	_, _, err := r.Remember(ctx, ana, Note{Content: words}, her)
+	return err
+}
+
+func TestWhatAnotherServerClosesIsClosedHere(t *testing.T) {
+	ctx := context.Background()
+	s := servers(t, 2)
+	a, b := s[0], s[1]
+	b.note(t, ana, "Ana's tea is oolong") // it has looked: not closed
+	if _, err := a.EraseOwner(ctx, ana, her); err != nil {
+		t.Fatal(err)
+	}
+	a.clock.Advance(eraseAgain[0] - time.Second)
+	if err := b.says(ctx, "Ana's secret is marzipan"); !errors.Is(err, memory.Gone) {
+		t.Errorf("before the job looks for what is left the other server says %v, want %v", err, memory.Gone)
+	}
+	a.clock.Advance(time.Hour)
+	if err := a.work(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := a.Store.Counts(ctx, ana); err != nil || c.Facts > 0 {
+		t.Errorf("an erased user has %d facts again, which stay: %v", c.Facts, err)
+	}
+}
+
+func TestWhatAnotherServerOpensIsOpenHere(t *testing.T) {
+	ctx := context.Background()
+	s := servers(t, 2)
+	a, b := s[0], s[1]
+	b.note(t, ana, "Ana's tea is oolong")
+	if _, err := a.EraseOwner(ctx, ana, her); err != nil {
+		t.Fatal(err)
+	}
+	b.closed = closings{}
+	if err := b.says(ctx, "Ana likes jam"); !errors.Is(err, memory.Gone) {
+		t.Fatal(err)
+	}
+	if err := a.OpenOwner(ctx, ana, her); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.says(ctx, "Ana likes jam"); err != nil {
+		t.Errorf("what one server opened the other refuses: %v", err)
+	}
+}
+
+// TestWhatIsReadWhileAnOwnerIsClosedDoesNotOpenThem lets somebody read before the mark
+// is there and tell after.
+func TestWhatIsReadWhileAnOwnerIsClosedDoesNotOpenThem(t *testing.T) {
+	var c closings
+	now := time.Unix(0, 0)
+	before := c.begin()
+	c.set(ana, true, now)
+	if !c.learn(ana, false, now, before) {
+		t.Error("what was read before the owner was closed says that they are open")
+	}
+	if c.learn(ana, false, now, c.begin()) {
+		t.Error("what was read after says that they are closed")
+	}
+}
+
+func TestUndoDoesNotCloseAnOpenedUser(t *testing.T) {
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			r := newRig(t, open)
+			r.note(t, ana, "Ana's tea is oolong")
+			if _, err := r.EraseOwner(ctx, ana, her); err != nil {
+				t.Fatal(err)
+			}
+			r.clock.Advance(time.Second)
+			closed := r.now()
+			r.clock.Advance(time.Second)
+			if err := r.OpenOwner(ctx, ana, her); err != nil {
+				t.Fatal(err)
+			}
+			r.clock.Advance(time.Second)
+			r.note(t, ana, "Ana knows Wanda")
+			marks, err := r.changes(ctx, ana, memory.ChangeQuery{Target: "profile:" + closedKey})
+			if err != nil || len(marks) != 2 {
+				t.Fatalf("%d changes of the mark, %v; want two", len(marks), err)
+			}
+			for _, u := range []Undoing{{Run: marks[0].Run}, {Change: marks[0].ID}, {Run: marks[0].Run, Cascade: true}, {Run: marks[1].Run, Cascade: true}} {
+				if _, err := r.Undo(ctx, ana, u, her); !errors.Is(err, memory.Conflict) {
+					t.Errorf("undo %+v: %v, want a conflict", u, err)
+				}
+			}
+			if _, err := r.Undo(ctx, ana, Undoing{ToTime: closed}, her); err != nil {
+				t.Fatal(err)
+			}
+			r.wantSeen(t, ana)
+			if p := r.Paused(ctx, ana); p != PauseNone {
+				t.Errorf("after the undo the pause is %q, want none", p)
+			}
+			r.note(t, ana, "Ana flies a kite")
+			r.clock.Advance(time.Hour)
+			r.settle(t)
+			r.wantSeen(t, ana, "Ana flies a kite")
+			r.closed = closings{} // another program
+			if err := r.says(ctx, "Ana likes jam"); err != nil {
+				t.Errorf("she was opened: %v", err)
+			}
+		})
+	}
+}
+
+// TestAnErasureSeesToItsOwnEndAlone erases, opens, erases and opens again: the first
+// erasure's jobs do nothing while the second stands, and none does after.
+func TestAnErasureSeesToItsOwnEndAlone(t *testing.T) {
+	ctx := context.Background()
+	r := newRig(t, stores["inmem"])
+	r.note(t, ana, "Ana's tea is oolong")
+	if _, err := r.EraseOwner(ctx, ana, her); err != nil {
+		t.Fatal(err)
+	}
+	old, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobErase}, time.Minute)
+	if !errors.Is(err, memory.NotFound) {
+		t.Fatal("it is due at once")
+	}
+	r.clock.Advance(eraseAgain[0])
+	if old, err = r.Store.Claim(ctx, []memory.JobKind{memory.JobErase}, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.OpenOwner(ctx, ana, her); err != nil {
+		t.Fatal(err)
+	}
+	r.note(t, ana, "Ana knows Wanda")
+	// The mark comes back by no way of ours: a file of a vault that was put back, say.
+	mark := memory.ProfileEntry{Owner: ana, Key: closedKey, Value: r.now().Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: r.now()}
+	if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: newID(), Kind: "manual", Author: her}, memory.Change{Action: memory.ActionRestore, After: memory.Image{Profile: &mark}, Author: her}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.EraseLeft(ctx, old); err != nil {
+		t.Fatal(err)
+	}
+	r.wantSeen(t, ana, "Ana knows Wanda")
+}
+
+func TestWhomAFactIsSharedWithIsNotUndone(t *testing.T) {
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			r := newRig(t, open)
+			f := r.note(t, ana, "Ana's tea is oolong")
+			r.clock.Advance(time.Second)
+			start := r.now()
+			r.clock.Advance(time.Second)
+			r.share(t, f.ID, "user/ben", false)
+			r.share(t, f.ID, "user/ben", true)
+			r.note(t, ana, "Ana knows Wanda")
+			shares, err := r.changes(ctx, ana, memory.ChangeQuery{Target: "profile:" + sharedKeys + f.ID})
+			if err != nil || len(shares) != 2 {
+				t.Fatalf("%d changes, %v; want two", len(shares), err)
+			}
+			for _, u := range []Undoing{{Run: shares[0].Run}, {Change: shares[0].ID}, {Run: shares[1].Run, Cascade: true}, {Run: shares[0].Run, DryRun: true}} {
+				if _, err := r.Undo(ctx, ana, u, her); !errors.Is(err, memory.Conflict) {
+					t.Errorf("undo %+v: %v, want a conflict", u, err)
+				}
+			}
+			r.share(t, f.ID, "user/ben", false)
+			if _, err := r.Undo(ctx, ana, Undoing{ToTime: start}, her); err != nil {
+				t.Fatal(err)
+			}
+			r.wantSeen(t, ana, "Ana's tea is oolong")
+			with, err := r.SharedWith(ctx, ana, f.ID)
+			if err != nil || !slices.Equal(with, []memory.Owner{ben}) {
+				t.Errorf("it is shared with %v, %v; want %v still", with, err, ben)
+			}
+		})
+	}
+}
