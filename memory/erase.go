@@ -32,7 +32,8 @@ type Eraser interface {
 }
 
 // Erased returns the image without its words and all that tells of them. Ids, times,
-// status, scope, trust and the turns that a fact rests on stay.
+// status, trust and the turns that a fact rests on stay, and of the scope the owner and
+// the conversation: what a project or an agent is called are words.
 func (i Image) Erased() Image {
 	switch {
 	case i.Fact != nil:
@@ -44,7 +45,7 @@ func (i Image) Erased() Image {
 		return Image{Link: &l}
 	case i.Summary != nil:
 		s := *i.Summary
-		s.Text = ""
+		s.Text, s.Scope.Project, s.Scope.Agent = "", "", ""
 		return Image{Summary: &s}
 	case i.Context != nil:
 		c := *i.Context
@@ -63,6 +64,7 @@ func (i Image) Erased() Image {
 }
 
 func (f Fact) erased() Fact {
+	f.Scope.Project, f.Scope.Agent = "", ""
 	f.Content, f.Category, f.Tags, f.Subject, f.Attribute = "", "", nil, "", ""
 	f.Metadata, f.Hash, f.Provenance.Quote, f.Model = nil, "", nil, "" // a rule's name tells its subject
 	return f
@@ -72,6 +74,6 @@ func (f Fact) erased() Fact {
 // stays: by it the turn is known again when a client sends it again, and not stored
 // anew.
 func (t Turn) Erased() Turn {
-	t.Content, t.NoLearn = "", true
+	t.Content, t.Project, t.Agent, t.NoLearn = "", "", "", true
 	return t
 }

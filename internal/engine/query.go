@@ -67,10 +67,14 @@ func (e *Engine) Query(ctx context.Context, q Querying, write Writer) (Queried, 
 	if err != nil {
 		return out, err
 	}
+	var outlook responder.Outlook
 	if x != nil {
+		if write == nil {
+			outlook = x.Outlook(ctx)
+		}
 		x.RecordQuestion(ctx)
 	}
-	reply, err := e.answerQuery(ctx, q, &out, write)
+	reply, err := e.answerQuery(ctx, q, &out, write, outlook)
 	if x != nil {
 		a := wire.Answer{Role: memory.RoleAssistant, Text: reply.Text, Model: reply.Model}
 		a.Digest = wire.Digest(a.Role, a.Text, "", "")
@@ -113,12 +117,13 @@ func (e *Engine) openQuery(ctx context.Context, q Querying, session string) (*Ex
 	return e.Open(ctx, Incoming{Owner: q.Owner, Chat: chat, Extras: wire.Extras{ID: session}}), nil
 }
 
-// answerQuery describes the images, assembles the prompt and writes.
-func (e *Engine) answerQuery(ctx context.Context, q Querying, out *Queried, write Writer) (memory.Reply, error) {
+// answerQuery describes the images, assembles the prompt and writes. Without a writer
+// the built-in model answers, which knows what will become of the query.
+func (e *Engine) answerQuery(ctx context.Context, q Querying, out *Queried, write Writer, outlook responder.Outlook) (memory.Reply, error) {
 	if write == nil {
 		out.Agents = append(out.Agents, agentRecall)
 		out.Cited = out.Around.Similar
-		return memory.Reply{Text: responder.Respond(q.Text, out.Around.known(), responder.Outlook{}), Model: responder.Name}, nil
+		return memory.Reply{Text: responder.Respond(q.Text, out.Around.known(), outlook), Model: responder.Name}, nil
 	}
 	images := ""
 	if len(q.Images) > 0 {

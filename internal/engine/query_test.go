@@ -153,3 +153,31 @@ func TestAQueryIsAnsweredWhateverFails(t *testing.T) {
 		t.Errorf("paused: %+v, %v", got, err)
 	}
 }
+
+// TestAQueryPromisesNoMoreThanWillBe asks as somebody whose memory is on hold, and as
+// one who was erased.
+func TestAQueryPromisesNoMoreThanWillBe(t *testing.T) {
+	ctx := context.Background()
+	r := newRig(t, stores["inmem"])
+	said := func() string {
+		t.Helper()
+		got, err := r.Query(ctx, Querying{Owner: ana, Session: "a", Text: "My cat is called Pip.", UseMemory: true}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Response
+	}
+	kept := said()
+	if err := r.Pause(ctx, ana, PauseMemory, "", her); err != nil {
+		t.Fatal(err)
+	}
+	if got := said(); got == kept || !strings.Contains(got, "paused") {
+		t.Errorf("on hold: %q; want it said that nothing is kept", got)
+	}
+	if _, err := r.EraseOwner(ctx, ana, her); err != nil {
+		t.Fatal(err)
+	}
+	if got := said(); got == kept || !strings.Contains(got, "paused") {
+		t.Errorf("erased: %q; want it said that nothing is kept", got)
+	}
+}

@@ -172,16 +172,24 @@ func (e *Engine) Run(ctx context.Context) error {
 // lastTraces is how long what is left may take to be written.
 const lastTraces = 2 * time.Second
 
+// ofTheOpen returns the traces of those whose memory is not closed, as far as the store
+// can say: of the others nothing is kept.
+func (e *Engine) ofTheOpen(ctx context.Context, traces []memory.Trace) []memory.Trace {
+	return slices.DeleteFunc(traces, func(t memory.Trace) bool { return e.mayWrite(ctx, t.Owner) != nil })
+}
+
 // writeTraces writes some of the oldest traces and reports whether there were any.
 func (e *Engine) writeTraces(ctx context.Context) (were bool) {
 	traces, upTo := e.traces.oldest(tracesAtOnce)
 	if len(traces) == 0 {
 		return false
 	}
-	if err := e.Store.SaveTraces(ctx, tracesKept, traces...); err != nil {
-		e.Log.Warn("traces were not written", "count", len(traces), "err", err)
-		if ctx.Err() != nil { // there may be another time
-			return false
+	if traces = e.ofTheOpen(ctx, traces); len(traces) > 0 {
+		if err := e.Store.SaveTraces(ctx, tracesKept, traces...); err != nil {
+			e.Log.Warn("traces were not written", "count", len(traces), "err", err)
+			if ctx.Err() != nil { // there may be another time
+				return false
+			}
 		}
 	}
 	e.traces.written(upTo)

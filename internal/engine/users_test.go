@@ -80,7 +80,10 @@ func (r *rig) furnish(t *testing.T) {
 			must(err)
 		}
 	}
-	_, err := r.Ingest(ctx, ana, Talk{Conversation: "c", Infer: true, Messages: []Said{
+	if _, _, err := r.Remember(ctx, ana, Note{Content: "The oven is hot", Project: "marzipan bakery", Agent: "marzipan cook"}, her); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.Ingest(ctx, ana, Talk{Conversation: "c", Project: "marzipan bakery", Infer: true, Messages: []Said{
 		{Role: memory.RoleUser, Content: "I am allergic to marzipan."}, {Role: memory.RoleAssistant, Content: "No marzipan then."},
 	}})
 	must(err)
@@ -133,6 +136,10 @@ func TestAnErasedUserIsNowhere(t *testing.T) {
 		wantNowhere(t, dir)
 		r.wantSeen(t, ana)
 		r.wantSeen(t, ben, "Ben carves granite")
+		r.ask(t, ana, "Where is the marzipan?", memory.At{})
+		for r.writeTraces(ctx) {
+		}
+		wantNowhere(t, dir)
 		r.clock.Advance(time.Hour)
 		r.settle(t) // jobs of before, and those that look again
 		for r.writeTraces(ctx) {

@@ -194,7 +194,9 @@ func eraseContextsAndConversations(r *rig) {
 	b := memtest.Batch(ana, "c", 0, "I like  marzipan", "hi")
 	b.Conversation.Title = "I like marzipan"
 	r.append(ana, b)
-	r.append(ana, memtest.Batch(ana, "d", 0, "hello"))
+	hello := memtest.Batch(ana, "d", 0, "hello")
+	hello.Conversation.Project, hello.Conversation.Agent = "marzipan bakery", "marzipan cook"
+	r.append(ana, hello)
 	mark, rules := r.conversation("c").Mark(), r.conversation("d").Mark()
 	mark.Title = "Sweets"
 	rules.Title, rules.Rules = "Marzipan", "Speak of marzipan."

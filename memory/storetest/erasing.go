@@ -38,12 +38,17 @@ func eraseRemovesWords(r *rig) {
 	other := r.add(ana, "Ana plays chess")[0]
 	fact := memtest.Fact(ana, "Ana likes marzipan")
 	fact.Category, fact.Tags, fact.Subject, fact.Attribute = "marzipan", []string{"marzipan"}, "marzipan", "taste:marzipan"
+	fact.Scope.Project, fact.Scope.Agent = "marzipan bakery", "marzipan cook"
 	fact.Metadata = json.RawMessage(`{"a":"marzipan"}`)
 	batch := memtest.Batch(ana, "c", 0, "I like  marzipan", "Marzipan it is", "and chess")
 	batch.Conversation.Title = "I like marzipan"
+	for i := range batch.Turns[:2] {
+		batch.Turns[i].Project, batch.Turns[i].Agent = fact.Scope.Project, fact.Scope.Agent
+	}
 	batch.Vectors = []memory.Vector{memtest.Vector(batch.Turns[0].ID, "marzipan")}
 	fact.Provenance = memory.Provenance{Conversation: "c", Turns: []string{batch.Turns[0].ID}, Quote: &memory.Span{Turn: batch.Turns[0].ID, End: 4}}
 	summary := memtest.Summary(ana, "c", "marzipan")
+	summary.Scope.Project = fact.Scope.Project
 	link := memtest.Link(ana, memtest.Fact(team, "Team likes marzipan"))
 	entry := memtest.Profile(ana, "sweet", "marzipan")
 	r.append(ana, batch)

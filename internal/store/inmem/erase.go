@@ -84,8 +84,12 @@ func (s *shelf) toErase(ids []string) []memory.Image {
 				continue
 			}
 			said := words(image)
-			if image.Turn != nil {
+			switch {
+			case image.Turn != nil:
 				said = s.turns[id].Content
+			case image.Conversation != nil:
+				c := s.conversations[id]
+				said += c.Project + c.Agent
 			}
 			if said != "" || image.Status() != memory.Retired {
 				out = append(out, image)
@@ -109,6 +113,9 @@ func (s *shelf) blank(before memory.Image) memory.Image {
 		after.Context.Status, after.Context.UpdatedAt = memory.Retired, s.at
 	case after.Conversation != nil:
 		after.Conversation.Status = memory.Retired
+		c := s.conversations[after.Conversation.ID]
+		c.Project, c.Agent = "", ""
+		s.conversations[c.ID] = c
 	case after.Profile != nil:
 		after.Profile.Status, after.Profile.UpdatedAt = memory.Retired, s.at
 	case after.Turn != nil:

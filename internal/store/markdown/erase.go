@@ -386,13 +386,13 @@ func (w *erasure) blank(b *body, begin int64) (changed bool) {
 	if c.Title != "" && before(w.untitled, c.ID) || w.titles[c.ID].takes(c.Title, begin) {
 		c.Title, changed = "", true
 	}
-	if before(w.targets, conversationTarget+c.ID) && c.Title+c.Rules != "" {
-		c.Title, c.Rules, changed = "", "", true
+	if before(w.targets, conversationTarget+c.ID) && c.Title+c.Rules+c.Project+c.Agent != "" {
+		c.Title, c.Rules, c.Project, c.Agent, changed = "", "", "", "", true
 	}
 	for i := range b.Batch.Turns { // one that comes again, after it was erased, is one that is there
 		t := &b.Batch.Turns[i]
 		if _, ok := w.targets[turnTarget+t.ID]; ok && t.Content != "" {
-			t.Content, changed = erasedWords, true
+			t.Content, t.Project, t.Agent, changed = erasedWords, "", "", true
 		}
 	}
 	return changed

@@ -111,7 +111,9 @@ func (w *write) words(i memory.Image) (string, error) {
 	case i.Context != nil:
 		return i.Context.Title + i.Context.Content, nil
 	case i.Conversation != nil:
-		return i.Conversation.Title + i.Conversation.Rules, nil
+		var scope string
+		err := w.row(`SELECT project || agent FROM conversations WHERE owner = ? AND id = ?`, []any{w.owner, i.Conversation.ID}, &scope)
+		return i.Conversation.Title + i.Conversation.Rules + scope, wrap("read what the conversation is of", err)
 	case i.Profile != nil:
 		return i.Profile.Value, nil
 	}
@@ -134,6 +136,9 @@ func (e *eraser) thing(run memory.Run, ordinal int, before memory.Image) error {
 		after.Context.Status, after.Context.UpdatedAt = memory.Retired, e.at
 	case after.Conversation != nil:
 		after.Conversation.Status = memory.Retired
+		if err := e.exec(`UPDATE conversations SET project = '', agent = '' WHERE owner = ? AND id = ?`, e.owner, after.Conversation.ID); err != nil {
+			return fmt.Errorf("erase what the conversation is of: %w", err)
+		}
 	case after.Profile != nil:
 		after.Profile.Status, after.Profile.UpdatedAt = memory.Retired, e.at
 	case after.Turn != nil:
@@ -172,7 +177,7 @@ func (e *eraser) turn(id string) error {
 	if err := e.untitle(conversation, title, said); err != nil {
 		return err
 	}
-	err = e.exec(`UPDATE turns SET content = '', no_learn = 1 WHERE owner = ? AND id = ?`, e.owner, id)
+	err = e.exec(`UPDATE turns SET content = '', project = '', agent = '', no_learn = 1 WHERE owner = ? AND id = ?`, e.owner, id)
 	return wrap("erase the turn", err)
 }
 
