@@ -161,6 +161,9 @@ func (e *Engine) openTalking(ctx context.Context, s Talking) (*talking, error) {
 	} else {
 		in.Extras.ID = s.Chat
 	}
+	if in.temporary() {
+		in.Extras.Mode = wire.ModeReadWrite // whatever its name, this one is kept
+	}
 	c.x = e.Open(ctx, in)
 	<-c.x.placing
 	return c, c.placed()
@@ -277,7 +280,7 @@ func (c *talking) prepare(ctx context.Context) ([]Message, error) {
 	c.x.in.Chat.Messages = as
 	documents, ruled := recall.WithContexts("", contexts, c.e.opts.Recall.Contexts), withRules(p.Block, c.conv.Rules)
 	c.x.pin(ruled)
-	if given := strings.TrimSpace(documents + "\n\n" + ruled); given != p.Block {
+	if given := strings.TrimSpace(documents + "\n\n" + ruled); given != p.Block && !c.x.untold {
 		c.e.amend(ctx, c.Owner, p.Trace, func(t *memory.Trace) { t.Block = given })
 	}
 	ask, err := c.e.Prompts.For(c.Model).Fill(prompt.System{

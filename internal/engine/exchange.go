@@ -40,7 +40,7 @@ const (
 )
 
 // temporary begins the name that Open WebUI gives to a chat which is not to be
-// kept: memory is read for it, and nothing of it is written.
+// kept: memory is read for it, and nothing of it is written, unless its mode says so.
 const temporary = "local:"
 
 // Incoming is a chat request as a door received it.
@@ -75,6 +75,7 @@ type Exchange struct {
 	learns       bool
 
 	prepared Prepared
+	untold   bool          // whether its trace has no words
 	asked    string        // id of the new user turn, "" if there is none to learn from
 	again    string        // id of the user turn that was asked again, instead
 	unsaid   []memory.Turn // those to be stored without their words, with them
@@ -91,7 +92,7 @@ type Exchange struct {
 // that is left to RecordQuestion.
 func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 	mode := in.Extras.Mode
-	if mode == "" && strings.HasPrefix(in.ChatID, temporary) {
+	if mode == "" && in.temporary() {
 		mode = wire.ModeRead
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Deadline)
@@ -282,8 +283,8 @@ func title(c *wire.Chat, personal bool) string {
 type Prepared struct {
 	Block string // to put into the prompt, with the conversation's rules before it; "" for nothing
 	Hits  []memory.Hit
-	Trace string
-	Read  bool // whether memory was asked
+	Trace string // "" where not even that is kept
+	Read  bool   // whether memory was asked
 }
 
 // Prepare recalls what matters for the request. Every step of a tool loop gets
@@ -315,6 +316,7 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 			return x.here, x.carried
 		},
 		Carries: len(x.in.Chat.Messages),
+		Untold:  x.hides(),
 	})
 	<-x.placing
 	if x.placed {
@@ -323,11 +325,16 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 	if x.unplaced != nil {
 		r.degraded = append(r.degraded, fmt.Sprintf("conversation: %v", x.unplaced))
 	}
-	x.prepared = p
-	x.e.background.Go(x.e.traces.later(p.Trace, func() {
-		x.yield() // nobody looks yet
-		r.traceSafely(p.Trace, p.Block, took)
-	}))
+	if !x.stores() {
+		p.Trace = ""
+	}
+	x.prepared, x.untold = p, r.untold()
+	if p.Trace != "" {
+		x.e.background.Go(x.e.traces.later(p.Trace, func() {
+			x.yield() // nobody looks yet
+			r.traceSafely(p.Trace, p.Block, took)
+		}))
+	}
 	x.pin(p.Block)
 	return x.prepared
 }

@@ -32,6 +32,7 @@ type Question struct {
 	Placed         func() (in string, exclude map[string]bool) // waits for In and Exclude of a chat; nil: they are set
 	Carries        int                                         // how many memories Placed may exclude
 	In             string                                      // the conversation that asks, for the trace
+	Untold         bool                                        // its trace has no words
 	Door           string
 }
 

@@ -16,15 +16,24 @@ const (
 )
 
 // trace writes down what happened, to be found by id from now on. block is what a
-// chat was given.
+// chat was given. Of what is asked in confidence there are no words.
 func (r *recalling) trace(id, block string, took time.Duration) {
 	p := tracePackers.Get().(*tracePacker)
 	defer tracePackers.Put(p)
 	p.b, p.names = p.b[:0], p.names[:0]
 	cut := r.cut[:min(len(r.cut), cutsTraced)]
+	question := traced(r.q.Text, r.e.opts.Learn.Personal)
+	untold := r.untold()
+	if untold {
+		question, block = "", ""
+	}
 	p.count(len(r.hits))
 	for _, h := range r.hits {
-		p.memory(h.Memory.ID(), h.Memory.Kind(), h.Memory.Content(), "", h.Score, h.Why)
+		content := ""
+		if !untold {
+			content = h.Memory.Content()
+		}
+		p.memory(h.Memory.ID(), h.Memory.Kind(), content, "", h.Score, h.Why)
 	}
 	p.count(len(r.dropped) + len(r.spare) + len(cut))
 	for _, d := range r.dropped {
@@ -38,11 +47,14 @@ func (r *recalling) trace(id, block string, took time.Duration) {
 		p.memory(c.ID, c.Kind, "", c.Stage, c.Score, c.Why)
 	}
 	r.e.traces.add(memory.Trace{
-		ID: id, Owner: r.q.Scope.Owner, Conversation: r.q.In, Door: r.q.Door, Question: traced(r.q.Text, r.e.opts.Learn.Personal), At: r.now,
+		ID: id, Owner: r.q.Scope.Owner, Conversation: r.q.In, Door: r.q.Door, Question: question, At: r.now,
 		Found: r.found, Block: block, Degraded: r.degraded, Took: took,
 		Remembered: r.vector, Reranked: r.reranked[0], RerankOf: r.reranked[1],
 	}, p.b)
 }
+
+// untold reports whether the trace has no words.
+func (r *recalling) untold() bool { return r.q.Untold || learn.Unsaid(r.q.Text) }
 
 // traceSafely is trace where no door stands behind it that takes a panic.
 func (r *recalling) traceSafely(id, block string, took time.Duration) {

@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// asks is a chat's request that is recalled for and recorded; it returns what it was given.
+func (r *rig) asks(t *testing.T, in Incoming, words ...string) Prepared {
+	t.Helper()
+	var messages []string
+	for _, w := range words {
+		messages = append(messages, fmt.Sprintf(`{"role":"user","content":%q}`, w))
+	}
+	chat, err := wire.Decode([]byte(`{"messages":[` + strings.Join(messages, ",") + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	in.Owner, in.Chat = ana, chat
+	x := r.Open(ctx, in)
+	p := x.Prepare(ctx)
+	x.RecordQuestion(ctx)
+	x.RecordAnswer(ctx, wire.Answer{Role: memory.RoleAssistant, Text: "Hm.", Digest: "d"})
+	return p
+}
+
+// saysAll is all that a trace keeps of what was said and known.
+func saysAll(t memory.Trace) string {
+	said := t.Question + t.Block
+	for _, h := range append(t.Hits, t.Cut...) {
+		said += h.Content
+	}
+	return said
+}
+
+// TestATraceHasNoWordsOfWhatIsNotKept: that it was asked, and what was found by its id.
+func TestATraceHasNoWordsOfWhatIsNotKept(t *testing.T) {
+	const secret = "Do not remember this: I take Prozac. May I drink oolong tea?"
+	const plain = "Which tea do I drink?"
+	for name, c := range map[string]struct {
+		extras  wire.Extras
+		said    []string
+		told    bool
+		recalls int // so many user messages are the question
+	}{
+		"as always":              {said: []string{plain}, told: true},
+		"said in confidence":     {said: []string{secret}},
+		"said before it":         {said: []string{secret, plain}, recalls: 2},
+		"before the question":    {said: []string{secret, plain}, told: true},
+		"memory is read alone":   {extras: wire.Extras{Mode: wire.ModeRead}, said: []string{plain}},
+		"memory is written, too": {extras: wire.Extras{Mode: wire.ModeReadWrite}, said: []string{plain}, told: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, stores["inmem"])
+			r.opts.Recall.Messages = c.recalls
+			r.note(t, ana, "User drinks oolong tea")
+			p := r.asks(t, Incoming{Extras: c.extras}, c.said...)
+			if !strings.Contains(p.Block, "oolong") {
+				t.Errorf("the chat is given %q", p.Block)
+			}
+			trace := must[memory.Trace](t)(r.Trace(context.Background(), ana, p.Trace))
+			if got := saysAll(trace); (got != "") != c.told || len(trace.Hits) != 1 {
+				t.Errorf("the trace says %q of %d hits, and is to say something: %v", got, len(trace.Hits), c.told)
+			}
+		})
+	}
+}
+
+func TestASearchInConfidenceLeavesNoWords(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	r.note(t, ana, "User drinks oolong tea")
+	found := must[Found](t)(r.Recall(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: "Off the record: which tea goes with Prozac?"}))
+	trace := must[memory.Trace](t)(r.Trace(context.Background(), ana, found.Trace))
+	if got := saysAll(trace); got != "" || len(trace.Hits) != len(found.Hits) {
+		t.Errorf("the trace says %q", got)
+	}
+}
+
+// TestATemporaryChatLeavesNothing by whichever name it says so: no turn, not even a trace.
+func TestATemporaryChatLeavesNothing(t *testing.T) {
+	for name, in := range map[string]Incoming{
+		"by the header":             {ChatID: "local:x1"},
+		"by memory_id":              {Extras: wire.Extras{ID: "local:x1"}},
+		"by memory_id, and is read": {Extras: wire.Extras{ID: "local:x1", Mode: wire.ModeRead}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, ctx := newRig(t, stores["inmem"]), context.Background()
+			r.note(t, ana, "User drinks oolong tea")
+			p := r.asks(t, in, "Which tea do I drink?")
+			if p.Trace != "" || !strings.Contains(p.Block, "oolong") {
+				t.Errorf("the chat is given %q and trace %q", p.Block, p.Trace)
+			}
+			if traces := must[[]memory.Trace](t)(r.Traces(ctx, ana, memory.TraceQuery{})); len(traces) != 0 {
+				t.Errorf("there are %d traces, the first says %q", len(traces), saysAll(traces[0]))
+			}
+			turns := must[[]memory.Turn](t)(r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "local:x1", Statuses: []memory.Status{memory.Active, memory.Retired}}))
+			chats := must[memory.ConversationPage](t)(r.Store.Conversations(ctx, ana, memory.ConversationQuery{}))
+			if len(turns)+len(chats.Conversations) != 0 {
+				t.Errorf("%d turns and %d chats are kept", len(turns), len(chats.Conversations))
+			}
+		})
+	}
+}
+
+// TestWhatIsSaidInConfidenceInAChatLeavesNoWords in its trace, its rules included.
+func TestWhatIsSaidInConfidenceInAChatLeavesNoWords(t *testing.T) {
+	eachStore(t, func(t *testing.T, s *scene) {
+		play(t, s, "remember ana: User drinks oolong tea")
+		chat := newChat(t, s.Engine, ChatEdit{Rules: ptr("Answer in one sentence.")})
+		var told Prepared
+		_, err := s.Say(context.Background(), Talking{Owner: ana, Chat: chat, Content: "/tea Do not remember this: I take Prozac. May I drink oolong tea?", Model: "m"},
+			replies("Yes.").talk, Listener{Recalled: func(p Prepared) { told = p }, Heard: func(string) {}})
+		trace := must[memory.Trace](t)(s.Trace(context.Background(), ana, told.Trace))
+		if got := saysAll(trace); err != nil || got != "" || !strings.Contains(told.Block, "oolong") {
+			t.Errorf("the trace says %q, %v; the chat was given %q", got, err, told.Block)
+		}
+	})
+}
+
+// TestAChatThatIsKeptGoesOnByWhateverName: it is no temporary one.
+func TestAChatThatIsKeptGoesOnByWhateverName(t *testing.T) {
+	eachStore(t, func(t *testing.T, s *scene) {
+		const chat = "local:kept"
+		s.asks(t, Incoming{Extras: wire.Extras{ID: chat, Mode: wire.ModeReadWrite}}, "I keep bees.")
+		if _, err := s.Say(context.Background(), Talking{Owner: ana, Chat: chat, Content: "And hens.", Model: "m"}, replies("I see.").talk, deaf); err != nil {
+			t.Fatal(err)
+		}
+		wantTranscript(t, s.Engine, ana, chat, "user: I keep bees.", "assistant: Hm.", "user: And hens.", "assistant: I see.")
+	})
+}
