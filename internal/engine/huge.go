@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/memory"
@@ -16,8 +17,19 @@ import (
 // dims, in bytes, about.
 const perMemory = 1 << 10
 
-// lookAgain is after how many searches of an owner it is asked again how much there is.
+// lookAgain is after how many searches of an owner it is asked again how much there is, or
+// whether that can be said by now.
 const lookAgain = 256
+
+// buildAgain is after how many searches a build is tried again that failed.
+const buildAgain = 16
+
+const (
+	// countWait is how long a search waits until the owner's memories are counted, and
+	// followWait until the database has what was written last; then the index is asked.
+	countWait  = 20 * time.Millisecond
+	followWait = 100 * time.Millisecond
+)
 
 // maxSizes is of how many owners it is remembered whether they have very much.
 const maxSizes = 1 << 16
@@ -37,9 +49,15 @@ type Server interface {
 	// BuildNear makes ready what Nearest looks at. It may be broken off, and goes on where
 	// it was; busy says that somebody else is at it.
 	BuildNear(ctx context.Context, owner memory.Owner, model string) (busy bool, err error)
+	// FollowNear brings it up to what was committed. What it did is kept if it is broken off.
+	FollowNear(ctx context.Context, owner memory.Owner, model string) error
+	// TidyNear removes what is left of the owner and of other models, and of those who have
+	// nothing any more.
+	TidyNear(ctx context.Context, owner memory.Owner, model string) error
 	// Nearest returns what may answer a question, with the turns around it, how many
 	// memories the owner has, in how many of them the question's terms are, and how many
-	// have no vector. It is [memory.NotFound] until BuildNear was done.
+	// have no vector. It is [memory.NotFound] until BuildNear was done, and
+	// [memory.Conflict] while FollowNear is to be done.
 	Nearest(ctx context.Context, owner memory.Owner, model string, s memory.Search) (items []memory.Item, memories int, terms map[string]int, bare int, err error)
 }
 
@@ -54,7 +72,8 @@ type HugeOptions struct {
 // Huge is a [memory.Searcher] in front of the resident index: owners who have very much
 // are searched by the database, everybody else by the index. What the database finds is
 // measured as the index does, by the statistics of all that the owner has, so that ranking
-// need not know. Until the database is ready for an owner, the index is asked.
+// need not know. Until the database is ready for an owner and has what was written last,
+// and when it fails, the index is asked.
 type Huge struct {
 	Resident
 	server Server
@@ -70,11 +89,14 @@ type Huge struct {
 
 // size is what is known of an owner.
 type size struct {
-	left     int // searches until it is asked again
-	huge     bool
-	building bool
-	ready    bool // the database answered
-	bare     int
+	left      int // searches until it is asked again
+	huge      bool
+	counting  chan struct{} // closed when it was counted; nil: nobody counts
+	building  bool
+	resting   int           // searches until a build is tried again that failed
+	following chan struct{} // closed when the database caught up; nil: nobody brings it up to date
+	ready     bool          // the database answered
+	bare      int
 }
 
 // NewHuge returns a searcher. Close releases it, not the index.
@@ -115,14 +137,14 @@ func (h *Huge) Search(ctx context.Context, s memory.Search) ([]memory.Candidate,
 	for owner, scopes := range byOwner {
 		one := s
 		one.Scopes = scopes
-		cands, err := h.ask(ctx, owner, one)
-		if errors.Is(err, memory.NotFound) {
-			h.build(owner)
+		cands, err := h.caughtUp(ctx, owner, one)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			h.failed(owner, err)
 			rest.Scopes = append(rest.Scopes, scopes...)
 			continue
-		}
-		if err != nil {
-			return nil, err
 		}
 		found = append(found, cands)
 	}
@@ -146,7 +168,7 @@ func (h *Huge) Search(ctx context.Context, s memory.Search) ([]memory.Candidate,
 	return all, nil
 }
 
-// Warm lets the index read what was written. What the database has it reads by itself.
+// Warm lets the index or the database read what was written.
 func (h *Huge) Warm(owner memory.Owner) {
 	h.mu.Lock()
 	z := h.sizes[owner]
@@ -154,12 +176,30 @@ func (h *Huge) Warm(owner memory.Owner) {
 	h.mu.Unlock()
 	if !ready {
 		h.Resident.Warm(owner)
+		return
+	}
+	h.follow(owner)
+}
+
+// Drop forgets an owner, as the index does, and removes what the database has of those who
+// have nothing any more.
+func (h *Huge) Drop(owner memory.Owner) error {
+	h.mu.Lock()
+	if z := h.sizes[owner]; z != nil && z.huge && h.ctx.Err() == nil {
+		h.work.Go(func() { h.tidy(owner) })
+	}
+	h.mu.Unlock()
+	return h.Resident.Drop(owner)
+}
+
+func (h *Huge) tidy(owner memory.Owner) {
+	if err := h.server.TidyNear(h.ctx, owner, h.opts.Model); err != nil && h.ctx.Err() == nil {
+		h.opts.Log.Warn("what the database has for searches was not tidied; the next start tries again", "owner", owner, "err", err)
 	}
 }
 
-// huge reports whether an owner's index would take too much. One that was huge stays so.
-func (h *Huge) huge(ctx context.Context, owner memory.Owner) bool {
-	h.mu.Lock()
+// size returns what is known of an owner. h.mu is held.
+func (h *Huge) size(owner memory.Owner) *size {
 	z := h.sizes[owner]
 	if z == nil {
 		if len(h.sizes) >= maxSizes {
@@ -168,20 +208,113 @@ func (h *Huge) huge(ctx context.Context, owner memory.Owner) bool {
 		z = &size{}
 		h.sizes[owner] = z
 	}
+	return z
+}
+
+// huge reports whether an owner's index would take too much. One that was huge stays so.
+// That is counted beside the search, which goes on without knowing if it takes long.
+func (h *Huge) huge(ctx context.Context, owner memory.Owner) bool {
+	h.mu.Lock()
+	z := h.size(owner)
 	known := z.huge || z.left > 0
-	if z.left--; known {
+	if z.left--; known || h.ctx.Err() != nil {
 		defer h.mu.Unlock()
 		return z.huge
 	}
+	counted := z.counting
+	if counted == nil {
+		counted = make(chan struct{})
+		z.counting = counted
+		h.work.Go(func() { h.count(owner, z) })
+	}
 	h.mu.Unlock()
-	more, err := h.server.Exceeds(ctx, owner, int(h.opts.Most/perMemory))
-	if err != nil {
-		return false // what is wrong the search will say
+	await(ctx, counted, time.After(countWait))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return z.huge
+}
+
+// count asks how much an owner has. That it cannot be said is remembered, too.
+func (h *Huge) count(owner memory.Owner, z *size) {
+	more, err := h.server.Exceeds(h.ctx, owner, int(h.opts.Most/perMemory))
+	if err != nil && h.ctx.Err() == nil {
+		h.opts.Log.Warn("how much an owner has was not counted; the index searches", "owner", owner, "err", err)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	z.huge, z.left = more, lookAgain
-	return more
+	z.huge, z.left = z.huge || err == nil && more, lookAgain
+	close(z.counting)
+	z.counting = nil
+}
+
+// await reports whether done was closed before the time was up or ctx ended.
+func await(ctx context.Context, done <-chan struct{}, up <-chan time.Time) bool {
+	select {
+	case <-done:
+		return true
+	case <-up:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// caughtUp asks the database, which may have to be brought up to what was written first,
+// for a while.
+func (h *Huge) caughtUp(ctx context.Context, owner memory.Owner, s memory.Search) ([]memory.Candidate, error) {
+	var up <-chan time.Time
+	for {
+		found, err := h.ask(ctx, owner, s)
+		if !errors.Is(err, memory.Conflict) {
+			return found, err
+		}
+		if up == nil {
+			up = time.After(followWait)
+		}
+		if !await(ctx, h.follow(owner), up) {
+			return nil, err
+		}
+	}
+}
+
+// follow brings the database up to what was written, beside searches. What it returns is
+// closed then.
+func (h *Huge) follow(owner memory.Owner) <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	z := h.size(owner)
+	if z.following != nil || h.ctx.Err() != nil {
+		return z.following
+	}
+	done := make(chan struct{})
+	z.following = done
+	h.work.Go(func() {
+		err := h.server.FollowNear(h.ctx, owner, h.opts.Model)
+		if err != nil && h.ctx.Err() == nil {
+			h.opts.Log.Warn("the database was not brought up to date for a search; the index is asked", "owner", owner, "err", err)
+		}
+		h.mu.Lock()
+		z.following = nil
+		h.mu.Unlock()
+		if err == nil { // who waits else asks the index
+			close(done)
+		}
+	})
+	return done
+}
+
+// failed notes that the database did not answer, and has it made ready if it is not.
+func (h *Huge) failed(owner memory.Owner, err error) {
+	h.mu.Lock()
+	if z := h.sizes[owner]; z != nil && !errors.Is(err, memory.Conflict) {
+		z.ready = false
+	}
+	h.mu.Unlock()
+	switch {
+	case errors.Is(err, memory.NotFound):
+		h.build(owner)
+	case !errors.Is(err, memory.Conflict):
+		h.opts.Log.Warn("the database did not search for an owner who has very much; the index does", "owner", owner, "err", err)
+	}
 }
 
 // ask has the database find candidates, and measures them.
@@ -211,9 +344,10 @@ func (h *Huge) answered(owner memory.Owner, bare int) {
 	}
 	h.work.Go(func() {
 		if first {
-			if err := h.Drop(owner); err != nil {
+			if err := h.Resident.Drop(owner); err != nil {
 				h.opts.Log.Warn("the index of an owner whom the database searches was not dropped", "owner", owner, "err", err)
 			}
+			h.tidy(owner)
 		}
 		if lacks && h.opts.Lacking != nil {
 			h.opts.Lacking(owner, bare)
@@ -229,17 +363,23 @@ func (h *Huge) build(owner memory.Owner) {
 	if z == nil || z.building || h.ctx.Err() != nil {
 		return
 	}
+	if z.resting > 0 {
+		z.resting--
+		return
+	}
 	z.building = true
 	h.work.Go(func() {
 		h.opts.Log.Info("the database is made ready to search for an owner who has very much", "owner", owner)
 		busy, err := h.server.BuildNear(h.ctx, owner, h.opts.Model)
 		h.mu.Lock()
-		z.building = false
+		if z.building = false; err != nil {
+			z.resting = buildAgain
+		}
 		h.mu.Unlock()
 		switch {
 		case h.ctx.Err() != nil:
 		case err != nil:
-			h.opts.Log.Warn("the database was not made ready to search; the next search tries again", "owner", owner, "err", err)
+			h.opts.Log.Warn("the database was not made ready to search; a later search tries again", "owner", owner, "err", err)
 		case !busy:
 			h.opts.Log.Info("the database searches for an owner from here on", "owner", owner)
 		}

@@ -3,12 +3,16 @@ package sqlstore
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
@@ -27,9 +31,11 @@ const (
 	leastPgvector = "0.8"
 	// maxNearDims is how long a halfvec may be in an index.
 	maxNearDims = 4000
-	// nearStep is how many memories are copied at a time, or as many more as one write
-	// has.
-	nearStep = 2000
+	// nearStep is how many memories a build copies at a time, or as many more as one write
+	// has, and leastStep how many the first step of one that catches up does; each that
+	// follows takes twice as many.
+	nearStep  = 2000
+	leastStep = 100
 	// restingShare: of how many memories one may lack a vector for those of the others to
 	// be used.
 	restingShare = 100
@@ -38,10 +44,16 @@ const (
 	buildMemory = 256 << 10
 )
 
-// pgvector is what a server has of it.
+// ownConns is how many connections builds and those who catch up have for themselves, so
+// that nothing else waits for them.
+const ownConns = 4
+
+// pgvector is what a server has of it, and who works with it.
 type pgvector struct {
 	version string
 	schema  string // that has its types and operators
+	own     *sql.DB
+	builds  sync.Mutex // held by the one build of this process
 }
 
 // within lets the types and operators be found by statements until the transaction ends.
@@ -65,27 +77,57 @@ func (s *Store) UsePgvector(ctx context.Context) (about string, err error) {
 	if olderThan(has.version, leastPgvector) {
 		return "the database's pgvector " + has.version + " is too old to be used: that takes " + leastPgvector, nil
 	}
-	s.pgvector = &has
+	has.own = stdlib.OpenDB(*p.bell.config)
+	has.own.SetMaxOpenConns(ownConns)
+	has.own.SetMaxIdleConns(1)
+	has.own.SetConnMaxIdleTime(idleConn)
+	s.pgvector, s.release = &has, has.own.Close
 	return "pgvector " + has.version, nil
 }
 
-// prepareNear makes the tables that it needs.
+// hasNear asks whether all of near.sql is there, and whether there is a table near that is
+// of no use since its vectors went with the extension.
+const hasNear = `SELECT to_regclass('near_state') IS NOT NULL AND to_regclass('near_terms') IS NOT NULL AND to_regclass('near_kind') IS NOT NULL
+		AND to_regclass('near_project') IS NOT NULL AND to_regclass('near_thread') IS NOT NULL AND n.vectors,
+	to_regclass('near') IS NOT NULL AND NOT n.vectors
+	FROM (` + hasVectors + `) AS n (vectors)`
+
+const hasVectors = `SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('near') AND attname = 'vector' AND NOT attisdropped)`
+
+// prepareNear makes the tables that it needs, if they are not there, and waits for nobody
+// long.
 func (s *Store) prepareNear(ctx context.Context) error {
-	tables, err := migrations.ReadFile("migrations/pgvector/near.sql")
-	if err != nil {
-		return err
-	}
 	return s.onServer(ctx, func(c *session) error {
+		var done, broken bool
+		look := func() error {
+			rows, err := c.query(ctx, hasNear)
+			return only(rows, err, &done, &broken)
+		}
+		if err := look(); err != nil || done {
+			return err
+		}
+		tables, err := migrations.ReadFile("migrations/pgvector/near.sql")
+		if err != nil {
+			return err
+		}
 		for _, step := range []statement{
-			{`SELECT pg_advisory_xact_lock(?)`, []any{migrationLock}},
+			{`SELECT set_config('lock_timeout', '2s', true), pg_advisory_xact_lock(?)`, []any{migrationLock}},
 			{within, []any{s.pgvector.schema, true}},
-			{string(tables), nil},
 		} {
 			if _, err := c.exec(ctx, step.text, step.args...); err != nil {
 				return err
 			}
 		}
-		return nil
+		if err := look(); err != nil || done { // another server did meanwhile
+			return err
+		}
+		if broken {
+			if _, err := c.exec(ctx, `DROP TABLE IF EXISTS near, near_terms, near_state`); err != nil {
+				return err
+			}
+		}
+		_, err = c.exec(ctx, string(tables))
+		return err
 	})
 }
 
@@ -107,14 +149,18 @@ func olderThan(version, least string) bool {
 	return false
 }
 
+// apart returns a connection that is nobody else's.
+func (s *Store) apart(ctx context.Context) (*session, error) {
+	conn, err := s.pgvector.own.Conn(ctx)
+	return &session{conn: conn, into: s.reads.into}, err
+}
+
 // onServer runs do in a transaction that holds no owner's row.
 func (s *Store) onServer(ctx context.Context, do func(*session) error) error {
-	p := s.commits.(*server)
-	conn, err := p.db.Conn(ctx)
+	c, err := s.apart(ctx)
 	if err != nil {
 		return err
 	}
-	c := &session{conn: conn, into: p.into}
 	defer c.release()
 	if _, err := c.exec(ctx, "BEGIN"); err != nil {
 		return err
@@ -146,41 +192,61 @@ func (s *Store) Exceeds(ctx context.Context, owner memory.Owner, most int) (bool
 }
 
 // BuildNear brings the copy of an owner up to the owner's version, with vectors of a model,
-// and makes its indexes. It may be broken off at any time, and goes on where it was.
-// busy says that another server is at it.
+// and makes its indexes. It may be broken off at any time, and goes on where it was. One is
+// built at a time; busy says that another is, here or by another server.
 func (s *Store) BuildNear(ctx context.Context, owner memory.Owner, model string) (busy bool, err error) {
 	if s.pgvector == nil {
 		return false, errNoPgvector
 	}
-	p := s.commits.(*server)
+	if !s.pgvector.builds.TryLock() {
+		return true, nil
+	}
+	defer s.pgvector.builds.Unlock()
 	if err := s.prepareNear(ctx); err != nil {
-		return false, fmt.Errorf("make the tables for pgvector: %w", err)
+		return false, fmt.Errorf("make the tables for pgvector: %w", explainServer(err))
 	}
-	conn, err := p.db.Conn(ctx)
+	err = s.alone(ctx, func(c *session) error {
+		for more := true; more; {
+			if more, err = s.follow(ctx, owner, model, nearStep); err != nil {
+				return err
+			}
+		}
+		return wrap("make the indexes of "+string(owner), s.makeIndexes(ctx, c, owner, model))
+	})
+	if errors.Is(err, errBusy) {
+		return true, nil
+	}
+	return false, explainServer(err)
+}
+
+// errBusy says that another server is at it.
+var errBusy = errors.New("another server makes indexes")
+
+// alone runs do with a connection that waits as long as it takes, while no other server
+// makes or removes indexes of near: two that do wait for each other for ever. Who waits
+// here would be waited for, too: it is errBusy instead.
+func (s *Store) alone(ctx context.Context, do func(*session) error) error {
+	c, err := s.apart(ctx)
 	if err != nil {
-		return false, err
+		return err
 	}
-	c := &session{conn: conn, into: p.into}
 	defer c.drop() // and with the connection the lock and what is set
-	name := nearName(owner, model)
 	var mine bool
-	rows, err := c.query(ctx, `SELECT pg_try_advisory_lock(hashtextextended(?, 0)), set_config('statement_timeout', '0', false)`, name)
-	if err := only(rows, err, &mine, new(string)); err != nil || !mine {
-		return true, err
+	rows, err := c.query(ctx, `SELECT pg_try_advisory_lock(`+nearLock+`), set_config('statement_timeout', '0', false)`)
+	if err := only(rows, err, &mine, new(string)); err != nil {
+		return err
+	}
+	if !mine {
+		return errBusy
 	}
 	defer func() { // whoever is next need not wait until the server knows that we hung up
-		_, _ = c.exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock(hashtextextended(?, 0))`, name)
+		_, _ = c.exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock(`+nearLock+`)`)
 	}()
-	for more := true; more; {
-		if more, err = s.follow(ctx, owner, model); err != nil {
-			return false, err
-		}
-	}
-	if err := s.makeIndexes(ctx, c, owner, model); err != nil {
-		return false, fmt.Errorf("make the indexes of %s: %w", owner, err)
-	}
-	return false, s.leaveOnly(ctx, c, owner, model)
+	return do(c)
 }
+
+// nearLock is the lock of who makes indexes of this schema's near.
+const nearLock = `hashtextextended('loci near', 'near_state'::regclass::oid::bigint)`
 
 var errNoPgvector = memory.Errorf(memory.NotFound, "the server has no pgvector")
 
@@ -240,23 +306,76 @@ func (s *Store) makeIndexes(ctx context.Context, c *session, owner memory.Owner,
 // quoteText writes a text as a constant of SQL.
 func quoteText(s string) string { return `'` + strings.ReplaceAll(escape(s), `'`, `''`) + `'` }
 
-// leaveOnly removes what an owner's copy has of other models.
-func (s *Store) leaveOnly(ctx context.Context, c *session, owner memory.Owner, model string) error {
-	rows, err := c.query(ctx, `SELECT model FROM near_state WHERE owner = ? AND model <> ?`, string(owner), model)
-	others, err := collect(rows, err, func(row scanner) (m string, err error) { return m, row.Scan(&m) })
-	if err != nil {
-		return err
+// TidyNear removes the copies of an owner by other models than this one of whose vectors
+// there are none left, and indexes of whom nothing else is left. While another server makes
+// indexes it does nothing.
+func (s *Store) TidyNear(ctx context.Context, owner memory.Owner, model string) error {
+	if s.pgvector == nil {
+		return nil
 	}
-	for _, other := range others {
-		for _, kind := range []string{"_words", "_vectors"} {
-			if _, err := c.conn.ExecContext(ctx, `DROP INDEX CONCURRENTLY IF EXISTS `+nearName(owner, other)+kind); err != nil {
+	err := s.onServer(ctx, func(c *session) error {
+		// A search reads the state first: who sees a copy sees all of it.
+		for _, text := range []string{
+			`DELETE FROM near_state s WHERE owner = ? AND model <> ? AND NOT EXISTS (SELECT 1 FROM near n
+				JOIN vectors v ON v.owner = n.owner AND v.memory = n.memory AND v.model = n.model WHERE n.owner = s.owner AND n.model = s.model)`,
+			`DELETE FROM near n WHERE owner = ? AND model <> ? AND NOT EXISTS (SELECT 1 FROM near_state s WHERE s.owner = n.owner AND s.model = n.model)`,
+			`DELETE FROM near_terms n WHERE owner = ? AND model <> ? AND NOT EXISTS (SELECT 1 FROM near_state s WHERE s.owner = n.owner AND s.model = n.model)`,
+		} {
+			if _, err := c.exec(ctx, text, string(owner), model); err != nil {
 				return err
 			}
 		}
-		for _, table := range []string{"near", "near_terms", "near_state"} {
-			if _, err := c.exec(ctx, `DELETE FROM `+table+` WHERE owner = ? AND model = ?`, string(owner), other); err != nil {
-				return err
-			}
+		return nil
+	})
+	if err == nil {
+		err = s.alone(ctx, func(c *session) error { return dropIndexes(ctx, c) })
+	}
+	if missing(err) || errors.Is(err, errBusy) {
+		return nil
+	}
+	return wrap("tidy what the server searches", explainServer(err))
+}
+
+// dropIndexes removes the indexes that are of no owner and model.
+func dropIndexes(ctx context.Context, c *session) error {
+	rows, err := c.query(ctx, `SELECT owner, model FROM near_state`)
+	wanted, err := collect(rows, err, func(row scanner) (string, error) {
+		var owner memory.Owner
+		var model string
+		err := row.Scan(&owner, &model)
+		return nearName(owner, model), err
+	})
+	if err != nil {
+		return err
+	}
+	rows, err = c.query(ctx, `SELECT relname FROM pg_index i JOIN pg_class r ON r.oid = i.indexrelid WHERE i.indrelid = to_regclass('near')`)
+	all, err := collect(rows, err, func(row scanner) (name string, err error) { return name, row.Scan(&name) })
+	if err != nil {
+		return err
+	}
+	for _, name := range all {
+		base, _ := strings.CutSuffix(strings.TrimSuffix(name, "_words"), "_vectors")
+		if base == name || slices.Contains(wanted, base) {
+			continue
+		}
+		if _, err := c.conn.ExecContext(ctx, `DROP INDEX CONCURRENTLY IF EXISTS `+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FollowNear brings an owner's copy up to the owner's version, in steps of which each is
+// kept: broken off, it goes on where it was.
+func (s *Store) FollowNear(ctx context.Context, owner memory.Owner, model string) error {
+	if s.pgvector == nil {
+		return errNoPgvector
+	}
+	most := leastStep
+	for more := true; more; most = min(2*most, nearStep) {
+		var err error
+		if more, err = s.follow(ctx, owner, model, most); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -268,7 +387,7 @@ var errEnough = errors.New("enough for one step")
 // follow takes one step of an owner's copy towards the owner's version, and reports
 // whether there is more to do. One step at a time is taken, whichever server takes it,
 // and none while words are erased: what is read is not older than what is written.
-func (s *Store) follow(ctx context.Context, owner memory.Owner, model string) (more bool, err error) {
+func (s *Store) follow(ctx context.Context, owner memory.Owner, model string, most int) (more bool, err error) {
 	err = s.onServer(ctx, func(c *session) error {
 		for _, step := range []statement{
 			{within, []any{s.pgvector.schema, true}},
@@ -284,7 +403,7 @@ func (s *Store) follow(ctx context.Context, owner memory.Owner, model string) (m
 			return err
 		}
 		step := &nearBatch{owner: owner, model: model, dims: dims}
-		if step.version, more, err = s.readStep(ctx, owner, model, at, step); err != nil {
+		if step.version, more, err = s.readStep(ctx, owner, model, at, most, step); err != nil {
 			return err
 		}
 		return step.write(ctx, c)
@@ -294,7 +413,7 @@ func (s *Store) follow(ctx context.Context, owner memory.Owner, model string) (m
 
 // readStep reads what was written after a version, or the front of it, and returns the
 // version that this reaches to.
-func (s *Store) readStep(ctx context.Context, owner memory.Owner, model string, after int64, into *nearBatch) (version int64, more bool, err error) {
+func (s *Store) readStep(ctx context.Context, owner memory.Owner, model string, after int64, most int, into *nearBatch) (version int64, more bool, err error) {
 	err = s.follows.see(ctx, owner, func(v *view) error {
 		rows, err := v.query(`SELECT version FROM owners WHERE owner = ?1`)
 		if err := only(rows, err, &version); err != nil {
@@ -305,7 +424,7 @@ func (s *Store) readStep(ctx context.Context, owner memory.Owner, model string, 
 		}
 		count, last := 0, int64(0)
 		err = v.since(followed, model, after, func(item memory.Item) error {
-			if count >= nearStep && item.Version != last {
+			if count >= most && item.Version != last {
 				return errEnough
 			}
 			count, last = count+1, item.Version
@@ -461,11 +580,12 @@ func (b *nearBatch) write(ctx context.Context, c *session) error {
 }
 
 // eraseNear takes what is erased out of the copies, in the transaction that erases it:
-// its row, and the terms that nothing else has. Another server may have begun a copy
-// since this one was opened.
+// its row, and the terms that nothing else has; of an owner who has nothing left, all.
+// Another server may have begun a copy since this one was opened. A copy whose vectors went
+// with the extension is removed whole.
 func (t *tx) eraseNear(owner memory.Owner, ids []string) error {
-	var there bool
-	if err := t.row(`SELECT to_regclass('near') IS NOT NULL`, nil, &there); err != nil || !there {
+	var there, vectors bool
+	if err := t.row(`SELECT to_regclass('near') IS NOT NULL AND to_regclass('near_state') IS NOT NULL, (`+hasVectors+`)`, nil, &there, &vectors); err != nil || !there {
 		return err
 	}
 	rows, err := t.query(`SELECT model FROM near_state WHERE owner = ? ORDER BY model FOR UPDATE`, owner)
@@ -473,8 +593,49 @@ func (t *tx) eraseNear(owner memory.Owner, ids []string) error {
 	if err != nil || len(models) == 0 {
 		return err
 	}
-	if err := t.exec(dropNear, owner, listed(ids), ""); err != nil {
+	left := 0
+	if vectors {
+		if err := t.exec(dropNear, owner, listed(ids), ""); err != nil {
+			return err
+		}
+		if err := t.exec(`DELETE FROM near_terms WHERE owner = ? AND n <= 0`, owner); err != nil {
+			return err
+		}
+		if err := t.row(`SELECT coalesce(max(memories), 0) FROM near_state WHERE owner = ?`, []any{owner}, &left); err != nil || left > 0 {
+			return err
+		}
+	}
+	for _, table := range []string{"near", "near_terms", "near_state"} {
+		if err := t.exec(`DELETE FROM `+table+` WHERE owner = ?`, owner); err != nil {
+			return err
+		}
+	}
+	return t.dropNearIndexes(owner, models)
+}
+
+// dropNearIndexes removes the indexes of an owner, whose conditions have the owner's name.
+// Where somebody else has the table for longer it leaves them to [Store.TidyNear].
+func (t *tx) dropNearIndexes(owner memory.Owner, models []string) error {
+	names := make([]string, 0, 2*len(models))
+	for _, m := range models {
+		names = append(names, nearName(owner, m)+"_words", nearName(owner, m)+"_vectors")
+	}
+	for _, text := range []string{`SAVEPOINT near`, `SET LOCAL lock_timeout = '200ms'`} {
+		if _, err := t.count(text); err != nil {
+			return err
+		}
+	}
+	if _, err := t.session.conn.ExecContext(t.ctx, `DROP INDEX IF EXISTS `+strings.Join(names, ", ")); err != nil {
+		if !refused(err) {
+			return err
+		}
+		_, err = t.count(`ROLLBACK TO SAVEPOINT near`)
 		return err
 	}
-	return t.exec(`DELETE FROM near_terms WHERE owner = ? AND n <= 0`, owner)
+	for _, text := range []string{`SET LOCAL lock_timeout TO DEFAULT`, `RELEASE SAVEPOINT near`} {
+		if _, err := t.count(text); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
@@ -45,6 +46,12 @@ func buildNear(t *testing.T, s *Store, owner memory.Owner) {
 func foundNear(t *testing.T, s *Store, q memory.Search) map[string]bool {
 	t.Helper()
 	items, _, _, _, err := s.Nearest(t.Context(), memtest.Ana, nearModel, q)
+	if errors.Is(err, memory.Conflict) {
+		if err := s.FollowNear(t.Context(), memtest.Ana, nearModel); err != nil {
+			t.Fatal(err)
+		}
+		items, _, _, _, err = s.Nearest(t.Context(), memtest.Ana, nearModel, q)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +150,7 @@ func TestNearGoesOnWhereItWas(t *testing.T) {
 	if err := s.prepareNear(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	more, err := s.follow(t.Context(), memtest.Ana, nearModel)
+	more, err := s.follow(t.Context(), memtest.Ana, nearModel, nearStep)
 	if err != nil || !more {
 		t.Fatalf("first step: more %v, %v", more, err)
 	}
@@ -169,12 +176,15 @@ func TestNearIsBuiltByOne(t *testing.T) {
 	address := pgtest.Vector(t, true)
 	s := openNear(t, address)
 	sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
+	if err := s.prepareNear(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	other, err := pgtest.Open(t, address).Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close() //nolint:errcheck // it was of use already
-	if _, err := other.ExecContext(t.Context(), `SELECT pg_advisory_lock(hashtextextended($1, 0))`, nearName(memtest.Ana, nearModel)); err != nil {
+	if _, err := other.ExecContext(t.Context(), `SELECT pg_advisory_lock(`+nearLock+`)`); err != nil {
 		t.Fatal(err)
 	}
 	if busy, err := s.BuildNear(t.Context(), memtest.Ana, nearModel); err != nil || !busy {
@@ -198,7 +208,8 @@ func TestNearStatementsNameTheirOwner(t *testing.T) {
 	}
 	seen := 0
 	for _, text := range s.Statements() {
-		if !strings.Contains(text, " near") || strings.Contains(text, "CREATE TABLE") || text == "ANALYZE near" || strings.HasPrefix(text, "SELECT to_regclass") {
+		if !strings.Contains(text, " near") || strings.Contains(text, "CREATE TABLE") || text == "ANALYZE near" || strings.HasPrefix(text, "SELECT to_regclass") ||
+			strings.Contains(text, "SAVEPOINT near") || strings.Contains(text, nearLock) {
 			continue
 		}
 		if seen++; !strings.Contains(text, "owner = $") && !strings.Contains(text, " (owner, model") {
@@ -211,6 +222,195 @@ func TestNearStatementsNameTheirOwner(t *testing.T) {
 }
 
 // TestPgvectorUnaskedIsLeftAlone starts a store beside pgvector that nobody wants used.
+// TestNearBuildsLeaveConnectionsToWriters builds for as many owners as write at a time.
+func TestNearBuildsLeaveConnectionsToWriters(t *testing.T) {
+	s := openNear(t, pgtest.Vector(t, true))
+	var builds sync.WaitGroup
+	for i := range 8 {
+		o := memory.User(memory.DefaultNamespace, fmt.Sprint("u", i))
+		sayNear(t, s, o, "c", 0, "the boat is blue")
+		builds.Go(func() {
+			if _, err := s.BuildNear(t.Context(), o, nearModel); err != nil {
+				t.Errorf("build for %s: %v", o, err)
+			}
+		})
+	}
+	for i := range 20 {
+		sayNear(t, s, memtest.Ben, "c", i, "meanwhile")
+	}
+	builds.Wait()
+}
+
+// TestNearIndexesOfTwoOwnersAtOnce makes them by two servers: neither waits for the other
+// for ever.
+func TestNearIndexesOfTwoOwnersAtOnce(t *testing.T) {
+	address := pgtest.Vector(t, true)
+	var builds sync.WaitGroup
+	for _, o := range []memory.Owner{memtest.Ana, memtest.Ben} {
+		s := openNear(t, address)
+		for i := range 40 {
+			sayNear(t, s, o, "c", i, fmt.Sprint("the boat is blue ", i))
+		}
+		builds.Go(func() {
+			for busy, err := true, error(nil); busy; {
+				if busy, err = s.BuildNear(t.Context(), o, nearModel); err != nil {
+					t.Errorf("build for %s: %v", o, err)
+					return
+				}
+			}
+		})
+	}
+	builds.Wait()
+}
+
+// TestNearMadeIsAskedForOnly starts a store while another makes an index, which holds the
+// table for as long as that takes.
+func TestNearMadeIsAskedForOnly(t *testing.T) {
+	address := pgtest.Vector(t, true)
+	s := openNear(t, address)
+	sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
+	buildNear(t, s, memtest.Ana)
+	tx, err := pgtest.Open(t, address).Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback() //nolint:errcheck // it wrote nothing
+	if _, err := tx.Exec(`LOCK TABLE near IN SHARE UPDATE EXCLUSIVE MODE`); err != nil {
+		t.Fatal(err)
+	}
+	n := openNear(t, pgtest.With(address, "lock_timeout", "1000"))
+	if err := n.prepareNear(t.Context()); err != nil {
+		t.Errorf("to ask what there is waits: %v", err)
+	}
+	sayNear(t, s, memtest.Ana, "c", 1, "the boat is red")
+	if got := foundNear(t, n, askNear("boat")); len(got) != 2 {
+		t.Errorf("a search meanwhile: got %v, want both", got)
+	}
+}
+
+// TestNearWithoutItsExtension drops pgvector beneath a copy and adds it again.
+func TestNearWithoutItsExtension(t *testing.T) {
+	address := pgtest.Vector(t, true)
+	s := openNear(t, address)
+	secret := sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
+	sayNear(t, s, memtest.Ana, "c", 1, "the boat is red")
+	buildNear(t, s, memtest.Ana)
+	if _, err := pgtest.Open(t, address).Exec(`DROP EXTENSION vector CASCADE`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), secret.ID); err != nil {
+		t.Errorf("erase: %v", err)
+	}
+	if n := nearRows(t, address, `SELECT count(*) FROM near`); n > 0 {
+		t.Errorf("%d rows are left of a copy that is of no use", n)
+	}
+	if _, _, _, _, err := s.Nearest(t.Context(), memtest.Ana, nearModel, askNear("boat")); !errors.Is(err, memory.NotFound) {
+		t.Errorf("a search: got %v, want %v", err, memory.NotFound)
+	}
+	pgtest.AddVector(t, address)
+	buildNear(t, s, memtest.Ana)
+	if got := foundNear(t, s, askNear("boat")); len(got) != 1 || !got["the boat is red"] {
+		t.Errorf("after it was built anew: got %v, want what was not erased", got)
+	}
+}
+
+// TestNearVectorsMayComeLater builds a copy before there is a vector.
+func TestNearVectorsMayComeLater(t *testing.T) {
+	s := openNear(t, pgtest.Vector(t, true))
+	b := memtest.Batch(memtest.Ana, "c", 0, "the boat is blue")
+	if _, err := s.Append(t.Context(), memtest.Ana, b); err != nil {
+		t.Fatal(err)
+	}
+	buildNear(t, s, memtest.Ana)
+	run := memtest.Run("vectors")
+	run.Vectors = []memory.Vector{{Memory: b.Turns[0].ID, Model: nearModel, Values: []float32{1, 0, 0.5}}}
+	if _, err := s.Apply(t.Context(), memtest.Ana, run); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.FollowNear(t.Context(), memtest.Ana, nearModel); err != nil {
+		t.Fatal(err)
+	}
+	q := askNear("")
+	q.ByWords, q.Vector = false, []float32{1, 0, 0.5}
+	if _, _, _, _, err := s.Nearest(t.Context(), memtest.Ana, nearModel, q); !errors.Is(err, memory.NotFound) {
+		t.Errorf("without an index of vectors: got %v, want %v", err, memory.NotFound)
+	}
+	buildNear(t, s, memtest.Ana)
+	if got := foundNear(t, s, q); len(got) != 1 {
+		t.Errorf("after it was built again: got %v, want the turn", got)
+	}
+}
+
+// TestNearOfTwoModels keeps the copy of an embedder that another server has, until its
+// vectors are given up.
+func TestNearOfTwoModels(t *testing.T) {
+	address := pgtest.Vector(t, true)
+	a, b := openNear(t, address), openNear(t, address)
+	turn := sayNear(t, a, memtest.Ana, "c", 0, "the boat is blue")
+	buildNear(t, a, memtest.Ana)
+	if _, err := b.BuildNear(t.Context(), memtest.Ana, "another"); err != nil {
+		t.Fatal(err)
+	}
+	tidy := func() {
+		t.Helper()
+		if err := b.TidyNear(t.Context(), memtest.Ana, "another"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tidy()
+	if got := foundNear(t, a, askNear("boat")); len(got) != 1 {
+		t.Errorf("by the server that has the first: got %v, want the turn", got)
+	}
+	if _, err := pgtest.Open(t, address).Exec(`DELETE FROM vectors WHERE memory = $1`, turn.ID); err != nil {
+		t.Fatal(err)
+	}
+	tidy()
+	if n := nearRows(t, address, `SELECT count(*) FROM near WHERE model = $1`, nearModel) + nearRows(t, address, `SELECT count(*) FROM near_state WHERE model = $1`, nearModel) +
+		nearRows(t, address, `SELECT count(*) FROM pg_class WHERE relname LIKE $1`, nearName(memtest.Ana, nearModel)+"%"); n > 0 {
+		t.Errorf("%d rows and indexes are left of an embedder whose vectors were given up", n)
+	}
+}
+
+// TestNearOfNobodyLeavesNoName erases all that a user has.
+func TestNearOfNobodyLeavesNoName(t *testing.T) {
+	address := pgtest.Vector(t, true)
+	s := openNear(t, address)
+	left := func() int {
+		return nearRows(t, address, `SELECT (SELECT count(*) FROM near_state) + (SELECT count(*) FROM pg_indexes WHERE indexdef LIKE '%ana%')`)
+	}
+	for i, held := range []bool{false, true} {
+		turn := sayNear(t, s, memtest.Ana, fmt.Sprint("c", i), 0, "the boat is blue")
+		buildNear(t, s, memtest.Ana)
+		if left() != 3 {
+			t.Fatalf("before: got %d, want a state and two indexes", left())
+		}
+		tx, err := pgtest.Open(t, address).Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback() //nolint:errcheck // it wrote nothing
+		if held {
+			if _, err := tx.Exec(`LOCK TABLE near IN SHARE UPDATE EXCLUSIVE MODE`); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.Erase(t.Context(), memtest.Ana, memtest.Run(fmt.Sprint("erase", i)), turn.ID); err != nil {
+			t.Fatal(err)
+		}
+		if held {
+			if err := tx.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.TidyNear(t.Context(), memtest.Ana, nearModel); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := left(); n > 0 {
+			t.Errorf("held %v: %d rows and indexes are left with the user's name", held, n)
+		}
+	}
+}
+
 func TestPgvectorUnaskedIsLeftAlone(t *testing.T) {
 	address := pgtest.Vector(t, true)
 	s := openServer(t, address, Options{})

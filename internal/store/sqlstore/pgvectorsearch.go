@@ -30,9 +30,6 @@ const (
 	// found that the filters let pass; then they are compared one by one.
 	nearEffort = 400
 	nearScan   = 20_000
-	// maxFollowed is how often a search brings the copy up to date before it takes it as
-	// it is: somebody writes without a pause.
-	maxFollowed = 8
 )
 
 // near is what the server found for a question, and what it knows of all the owner has.
@@ -47,38 +44,20 @@ type near struct {
 // the model, among what was committed before it was called: what q.Scopes, of this owner,
 // and the other filters let pass, and the turns around that. It says besides how many
 // memories the owner has, in how many of them the terms of the question and those related
-// to them are, and how many have no vector. It is [memory.NotFound] until BuildNear was
-// done.
+// to them are, and how many have no vector.
+//
+//   - [memory.NotFound]: BuildNear is to be done, or done again.
+//   - [memory.Conflict]: the copy is behind: FollowNear is to be done.
 func (s *Store) Nearest(ctx context.Context, owner memory.Owner, model string, q memory.Search) (items []memory.Item, memories int, terms map[string]int, bare int, err error) {
-	found, err := s.near(ctx, owner, model, q)
-	return found.items, found.memories, found.terms, found.bare, err
-}
-
-func (s *Store) near(ctx context.Context, owner memory.Owner, model string, q memory.Search) (near, error) {
 	if s.pgvector == nil {
-		return near{}, errNoPgvector
+		return nil, 0, nil, 0, errNoPgvector
 	}
 	var found near
-	least := int64(0)
-	for tries := 0; ; tries++ {
-		behind := false
-		err := s.reads.see(ctx, owner, func(v *view) error {
-			var err error
-			behind, err = s.nearest(v, model, q, &least, tries == maxFollowed, &found)
-			return err
-		})
-		if missing(err) {
-			return near{}, memory.Errorf(memory.NotFound, "the server's copy is not there: %w", err)
-		}
-		if err != nil || !behind {
-			return found, wrap("search by the server", err)
-		}
-		for more := true; more; {
-			if more, err = s.follow(ctx, owner, model); err != nil {
-				return near{}, err
-			}
-		}
+	err = s.reads.see(ctx, owner, func(v *view) error { return s.nearest(v, model, q, &found) })
+	if missing(err) {
+		err = memory.Errorf(memory.NotFound, "the server's copy is not there: %w", err)
 	}
+	return found.items, found.memories, found.terms, found.bare, wrap("search by the server", err)
 }
 
 // missing reports whether a server knows no such table, column, type or function.
@@ -87,22 +66,27 @@ func missing(err error) bool {
 	return errors.As(err, &e) && slices.Contains([]string{"42P01", "42703", "42704", "42883"}, e.Code)
 }
 
-// nearest searches a snapshot; behind says that the copy is older there than least, the
-// version that the owner had at first.
-func (s *Store) nearest(v *view, model string, q memory.Search, least *int64, anyway bool, into *near) (behind bool, err error) {
+// nearest searches a snapshot.
+func (s *Store) nearest(v *view, model string, q memory.Search, into *near) error {
 	var now, at int64
 	var dims int
-	var ready bool
+	var ready, indexed bool
 	*into = near{terms: map[string]int{}}
-	rows, err := v.query(`SELECT o.version, n.version, n.dims, n.memories, n.bare, n.ready FROM owners o JOIN near_state n ON n.owner = o.owner
-		WHERE o.owner = ?1 AND n.model = ?2`, model)
-	if err := only(rows, err, &now, &at, &dims, &into.memories, &into.bare, &ready); noRows(err) || err == nil && !ready {
-		return false, memory.Errorf(memory.NotFound, "the server's copy is not whole yet")
+	rows, err := v.query(`SELECT o.version, n.version, n.dims, n.memories, n.bare, n.ready,
+			EXISTS (SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(?3) AND indisvalid)
+		FROM owners o JOIN near_state n ON n.owner = o.owner WHERE o.owner = ?1 AND n.model = ?2`, model, nearName(v.owner, model)+"_vectors")
+	if err := only(rows, err, &now, &at, &dims, &into.memories, &into.bare, &ready, &indexed); noRows(err) || err == nil && !ready {
+		return memory.Errorf(memory.NotFound, "the server's copy is not whole yet")
 	} else if err != nil {
-		return false, err
+		return err
 	}
-	if *least = cmp.Or(*least, now); at < *least && !anyway {
-		return true, nil
+	if at != now {
+		return memory.Errorf(memory.Conflict, "the server's copy is at version %d of %d", at, now)
+	}
+	rests := into.bare*restingShare > into.memories
+	byVector := !rests && !q.ByWords && len(q.Vector) == dims && dims > 0
+	if byVector && !indexed { // there was no vector yet when the indexes were made
+		return memory.Errorf(memory.NotFound, "the server has no index of the vectors yet")
 	}
 	for _, step := range []statement{
 		{within, []any{s.pgvector.schema, true}},
@@ -110,20 +94,19 @@ func (s *Store) nearest(v *view, model string, q memory.Search, least *int64, an
 			set_config('plan_cache_mode', 'force_custom_plan', true)`, []any{strconv.Itoa(nearEffort), strconv.Itoa(nearScan)}}, // the indexes are of one owner
 	} {
 		if _, err := v.conn.exec(v.ctx, step.text, step.args...); err != nil {
-			return false, err
+			return err
 		}
 	}
 	n := &nearing{view: v, model: model, limit: cmp.Or(q.Limit, 200)}
 	n.narrow(q)
 	ids, err := n.byWords(text.Terms(q.Text), into.terms, into.memories)
 	if err != nil {
-		return false, fmt.Errorf("by words: %w", err)
+		return fmt.Errorf("by words: %w", err)
 	}
-	rests := into.bare*restingShare > into.memories
-	if !rests && !q.ByWords && len(q.Vector) == dims {
+	if byVector {
 		more, err := n.byVector(q.Vector, dims)
 		if err != nil {
-			return false, fmt.Errorf("by vectors: %w", err)
+			return fmt.Errorf("by vectors: %w", err)
 		}
 		ids = append(ids, more...)
 	}
@@ -134,7 +117,7 @@ func (s *Store) nearest(v *view, model string, q memory.Search, least *int64, an
 			into.items[i].Vector = nil
 		}
 	}
-	return false, err
+	return err
 }
 
 // nearing is one search on its way.
