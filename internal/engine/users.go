@@ -134,6 +134,9 @@ func (e *Engine) markClosed(ctx context.Context, owner memory.Owner, author memo
 
 // empty removes what there is of an owner, and reports whether there was anything.
 func (e *Engine) empty(ctx context.Context, owner memory.Owner, author memory.Author, out *Erased) (bool, error) {
+	if err := e.leaveSenders(ctx, owner); err != nil {
+		return false, fmt.Errorf("end what is shared with whom is erased: %w", err)
+	}
 	left, given, err := e.worded(ctx, owner)
 	if err != nil {
 		return false, fmt.Errorf("find what is erased: %w", err)
@@ -169,6 +172,31 @@ func (e *Engine) empty(ctx context.Context, owner memory.Owner, author memory.Au
 		}
 	}
 	return removed, nil
+}
+
+// leaveSenders ends what others share with an owner, at their homes: who begins anew is
+// shared with anew.
+func (e *Engine) leaveSenders(ctx context.Context, owner memory.Owner) error {
+	var got []memory.Fact
+	if err := e.everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: everyStatus}, func(m memory.Memory) {
+		if m.Link != nil && m.Fact.Scope.Owner.Valid() {
+			got = append(got, *m.Fact)
+		}
+	}); err != nil {
+		return err
+	}
+	for _, f := range got {
+		for try := 1; ; try++ {
+			_, err := e.shareOnce(ctx, f.Scope.Owner, f.ID, owner, Sharing{End: true}, bySharing)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, memory.Conflict) || try == maxConflicts {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // given is whom a fact is or was shared with.
