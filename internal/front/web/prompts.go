@@ -77,6 +77,9 @@ type promptView struct {
 func (v promptView) title() string { return v.Name }
 
 func (p *Page) prompt(r *http.Request, _ visit) (any, error) {
+	if !runs(r) {
+		return nil, memory.Errorf(memory.Forbidden, "the prompts are for whoever runs the server")
+	}
 	name, err := httpx.PathValue(r, "name")
 	if err != nil {
 		return nil, err

@@ -29,10 +29,11 @@ type Model struct {
 	Why  string // it and no other
 }
 
-// settingsView is how the server is set, and what a user puts on hold.
+// settingsView is what a user puts on hold, and how the server is set, for who runs it.
 type settingsView struct {
 	Here    string
 	Pause   string
+	Admin   bool
 	Health  client.Health
 	Groups  []group
 	Waits   []string // what waits for a person
@@ -62,10 +63,13 @@ type group struct {
 }
 
 func (p *Page) settings(r *http.Request, v visit) (any, error) {
-	view := settingsView{
-		Here: here(r), Pause: string(p.engine.Paused(r.Context(), v.owner)),
-		Models: p.Models, Lacks: p.Lacks, Ask: p.ListModels != nil, Prompts: p.promptLines(), Profile: p.setting("profile"),
+	view := settingsView{Here: here(r), Pause: string(p.engine.Paused(r.Context(), v.owner)), Admin: runs(r)}
+	view.Waits = waits(p.setting("review.confidence").Value, p.setting("review.categories").Value, p.setting("review.conflicts").Value)
+	if !view.Admin {
+		return view, nil
 	}
+	view.Models, view.Lacks, view.Ask = p.Models, p.Lacks, p.ListModels != nil
+	view.Prompts, view.Profile = p.promptLines(), p.setting("profile")
 	if p.Health != nil {
 		view.Health = p.Health(r.Context())
 	}
@@ -92,9 +96,11 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 			view.Sets = append(view.Sets, s)
 		}
 	}
-	view.Waits = waits(p.setting("review.confidence").Value, p.setting("review.categories").Value, p.setting("review.conflicts").Value)
 	return view, nil
 }
+
+// runs reports whether who asks runs the server.
+func runs(r *http.Request) bool { return httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin }
 
 // setting returns one by its key, the zero Setting if there is none.
 func (p *Page) setting(key string) Setting {

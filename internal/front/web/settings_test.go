@@ -2,9 +2,16 @@ package web
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/memory"
 )
@@ -53,5 +60,39 @@ func TestLinesForTheFileAreThoseThatChangeASetting(t *testing.T) {
 	}
 	if got := strings.Join(waits("0.6", "health", "true"), "; "); got != "what is less sure than 60 %; anything of the categories health; what would take the place of something known" {
 		t.Errorf("%q waits", got)
+	}
+}
+
+// TestHowTheServerIsSetIsForWhoRunsIt: of a user whom a front end signs in the page shows
+// their own settings alone.
+func TestHowTheServerIsSetIsForWhoRunsIt(t *testing.T) {
+	r := newRig(t, "")
+	r.page.Settings = []Setting{{Key: "addr", Value: "10.0.0.7:8080"}, {Key: "profile", Value: "assistant"}, {Key: "review.confidence", Value: "0.6"}}
+	r.page.Models = []Model{{For: "Learns", Name: "wren", Key: "learn.model"}}
+	r.page.Health = func(context.Context) client.Health { return client.Health{Status: "ok", Vault: "/srv/vault"} }
+	asked := 0
+	r.page.ListModels = func(context.Context) ([]string, error) { asked++; return []string{"parrot"}, nil }
+	inner := []string{"10.0.0.7", "profile", "wren", "/srv/vault", "parrot", "memory_extraction", "loci.yaml"}
+	r.shows("/settings?models=list", inner...)
+	asked = 0
+
+	r.handler = httpx.Guard(httpx.Options{Key: "k", JWTSecret: []byte("s"), Multi: true, Now: r.clock.Now}, r.page.Or(http.NotFoundHandler()))
+	head := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256"}`)) + "." +
+		base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"sub":"ana","exp":%d}`, r.clock.Now().Unix()+60))
+	sum := hmac.New(sha256.New, []byte("s"))
+	sum.Write([]byte(head))
+	signed := []string{httpx.HeaderUser, "", httpx.HeaderOpenWebJWT, head + "." + base64.RawURLEncoding.EncodeToString(sum.Sum(nil))}
+
+	w := r.get("/settings?models=list", signed...)
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Pause learning") || !strings.Contains(w.Body.String(), "less sure than 60") || asked != 0 {
+		t.Errorf("a user's settings: status %d, the server is asked %d times:\n%s", w.Code, asked, w.Body)
+	}
+	for _, word := range inner {
+		if main := w.Body.String()[strings.Index(w.Body.String(), "<main"):]; strings.Contains(main, word) {
+			t.Errorf("a user is shown %q", word)
+		}
+	}
+	if w := r.get("/settings/prompts/extract", signed...); w.Code != http.StatusForbidden {
+		t.Errorf("a prompt: status %d", w.Code)
 	}
 }
