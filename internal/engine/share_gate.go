@@ -76,9 +76,6 @@ func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids
 		return memory.Receipt{}, memory.Errorf(memory.Unavailable, "what is kept in this store cannot be erased by Loci: forget it, and remove its words from the files yourself")
 	}
 	if ctx.Value(closing{}) != nil { // of all of the owner, the others' first
-		if err := g.e.withdraw(ctx, owner, ids); err != nil {
-			return memory.Receipt{}, err
-		}
 		return eraser.Erase(ctx, owner, run, ids...)
 	}
 	var shared []string

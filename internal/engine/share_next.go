@@ -61,28 +61,3 @@ func (e *Engine) hidden(ctx context.Context, to memory.Owner, id string) (bool, 
 	ours, err := e.endedBySharing(ctx, to, id)
 	return !ours, err
 }
-
-// withdraw takes an owner that is erased out of whom the facts of others are shared
-// with: who begins anew is shown what is shared with them from then on. ids are all
-// that the owner has.
-func (e *Engine) withdraw(ctx context.Context, owner memory.Owner, ids []string) error {
-	found, err := e.Store.Get(ctx, owner, ids...)
-	if err != nil {
-		return err
-	}
-	for _, m := range found {
-		if m.Link == nil {
-			continue
-		}
-		for try := 1; ; try++ {
-			_, err := e.shareOnce(ctx, m.Fact.Scope.Owner, m.ID(), owner, Sharing{To: CalledOwner(owner), End: true}, bySharing)
-			if err == nil {
-				break
-			}
-			if !errors.Is(err, memory.Conflict) || try == maxConflicts {
-				return fmt.Errorf("end the sharing of %s: %w", m.ID(), err)
-			}
-		}
-	}
-	return nil
-}
