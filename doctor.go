@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -61,6 +62,19 @@ func (l *Loci) doctorVault(ctx context.Context, c *checkup, confirm bool) error 
 			what += ": " + why
 		}
 		c.found("vault", path, what, "copy what you need of it into the memory's own file, then delete it")
+	}
+	for _, e := range r.Edits { // what could be taken over or refused was: the rest waits
+		_, err := l.engine.TakeFile(ctx, engine.FileEdit{
+			Owner: e.Owner, Key: e.Run(), Was: engine.FileContent(e.Was), Says: engine.FileContent(e.Says),
+		})
+		do := "it is tried again at each change of it and at each start"
+		switch {
+		case err == nil: // by now; the next look accepts it
+			continue
+		case errors.Is(err, memory.Gone):
+			do = "to let the user begin anew, with this file: loci users open " + e.Owner.Name() + "; otherwise delete it"
+		}
+		c.found("vault", e.Path, "it waits: "+err.Error(), do)
 	}
 	if c.Held = len(r.Held); c.Held > 0 {
 		c.found("vault", "", fmt.Sprintf("%d files are gone at once, such as %s", c.Held, r.Held[0].Path),

@@ -622,3 +622,26 @@ func TestTextForgesNoCommit(t *testing.T) {
 		}
 	}
 }
+
+// TestDoctorNamesAFileThatWaitsForItsUser, whose memory was erased and is closed.
+func TestDoctorNamesAFileThatWaitsForItsUser(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	l := vaultAt(t, dir)
+	defer closed(t, l)
+	l.remember(t, "User likes tea")
+	user := userOf(defaultUser)
+	if _, err := l.engine.EraseOwner(ctx, user, memory.Author{Kind: memory.ByPerson, Name: "admin"}); err != nil {
+		t.Fatal(err)
+	}
+	facts := filepath.Join(dir, "vault", "entries", "global", "facts")
+	if err := os.MkdirAll(facts, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(facts, "late.md"), []byte("User likes rain"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := l.Doctor(ctx, false)
+	if err != nil || len(c.Findings) != 1 || !strings.Contains(c.Findings[0].Path, "late.md") || !strings.Contains(c.Findings[0].Do, "loci users open "+defaultUser) {
+		t.Errorf("a file of a user who is closed: %+v, %v", c.Findings, err)
+	}
+}
