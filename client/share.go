@@ -9,7 +9,7 @@ import (
 
 // ShareRequest is whom a fact is shared with.
 type ShareRequest struct {
-	To string `json:"to" maxLength:"300" doc:"user/NAME, pool/NAME, or global: everybody, which only whoever runs the server may."`
+	To string `json:"to" maxLength:"300" doc:"user/NAME; or pool/NAME or global (everybody), which only whoever runs the server may."`
 }
 
 // Shared is whom a fact is shared with.

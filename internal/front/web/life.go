@@ -23,7 +23,7 @@ type lifeView struct {
 	Metadata string
 	Ties     *relationsView // nil for a fact of somebody else's
 	Shared   []string       // with whom: "user/ben", "pool/team" or "global"
-	Admin    bool           // it may be shared with everybody
+	Admin    bool           // it may be shared with pools and everybody
 }
 
 func (v lifeView) title() string { return clip(60, v.Content) }
