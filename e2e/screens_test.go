@@ -87,6 +87,27 @@ func TestScreens(t *testing.T) {
 	desk.take("review", "/review")
 	phone.dark(true)
 	phone.take("review-phone-dark", "/review")
+	vaultScreens(t, desk)
+}
+
+// vaultScreens takes what the page says once a file of the vault was edited.
+func vaultScreens(t *testing.T, desk *browser) {
+	t.Helper()
+	folder := t.TempDir()
+	l := serve(t, t.TempDir(), "LOCI_VAULT="+folder)
+	desk.l = l
+	for _, content := range []string{"User lives in Porto", "User has a sister named Mia", "User prefers tea to coffee"} {
+		l.post(t, "/api/memory", map[string]any{"content": content, "category": "personal", "tags": []string{"home"}})
+	}
+	rewrite(t, l.fileOf(t, folder, "entries", "User lives in Porto"), "Porto", "Braga")
+	l.knows(t, "User lives in Braga", true)
+	for _, f := range l.facts(t, nil) {
+		if f.Content == "User lives in Braga" {
+			desk.take("vault-edited", "/memories/"+f.ID)
+			return
+		}
+	}
+	t.Fatal("the edited fact is not there")
 }
 
 func (b *browser) take(name, path string) {
