@@ -17,10 +17,6 @@ var everyStatus = []memory.Status{memory.Active, memory.Pending, memory.Supersed
 // erase removes the words of memories for good, with all that says the same (see
 // [Engine.saidElsewhere]). What is left are ids and times. It cannot be undone.
 func (e *Engine) erase(ctx context.Context, owner memory.Owner, run string, gone []memory.Memory, author memory.Author) (memory.Receipt, error) {
-	eraser, ok := e.Store.(memory.Eraser)
-	if !ok {
-		return memory.Receipt{}, memory.Errorf(memory.Unavailable, "what is kept in this store cannot be erased by Loci: forget it, and remove its words from the files yourself")
-	}
 	ids := make([]string, len(gone))
 	conversations := map[string]bool{}
 	erasing := memory.Run{ID: run, Kind: "erase", Author: author}
@@ -31,8 +27,21 @@ func (e *Engine) erase(ctx context.Context, owner memory.Owner, run string, gone
 			erasing.Jobs = append(erasing.Jobs, summaryJob(owner, s.Scope.Conversation, run))
 		}
 	}
+	receipt, err := e.eraseIDs(ctx, owner, erasing, ids)
+	if err == nil && len(erasing.Jobs) > 0 {
+		e.Wake()
+	}
+	return receipt, err
+}
+
+// eraseIDs erases what ids name, in the store and in the index.
+func (e *Engine) eraseIDs(ctx context.Context, owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
+	eraser, ok := e.Store.(memory.Eraser)
+	if !ok {
+		return memory.Receipt{}, errNoEraser
+	}
 	e.passages.forget(owner)
-	receipt, err := eraser.Erase(ctx, owner, erasing, ids...)
+	receipt, err := eraser.Erase(ctx, owner, run, ids...)
 	// Indexes keep words as well, in memory and on disk. Where one could not be told,
 	// the store does: what it followed so far is gone.
 	if d, ok := e.Searcher.(interface{ Drop(memory.Owner) error }); ok {
@@ -41,11 +50,10 @@ func (e *Engine) erase(ctx context.Context, owner memory.Owner, run string, gone
 	if err != nil {
 		return memory.Receipt{}, fmt.Errorf("erase: %w", err)
 	}
-	if len(erasing.Jobs) > 0 {
-		e.Wake()
-	}
 	return receipt, nil
 }
+
+var errNoEraser = memory.Errorf(memory.Unavailable, "what is kept in this store cannot be erased by Loci: forget it, and remove its words from the files yourself")
 
 // saidElsewhere returns memories with all that says the same, whatever became of it,
 // each once:

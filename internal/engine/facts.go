@@ -33,6 +33,16 @@ type Note struct {
 // the same thing in between.
 const maxConflicts = 10
 
+// replan does what ends in a Conflict when somebody else wrote meanwhile, again until it
+// does not, [maxConflicts] times at most.
+func replan(do func() error) error {
+	for try := 1; ; try++ {
+		if err := do(); !errors.Is(err, memory.Conflict) || try == maxConflicts {
+			return err
+		}
+	}
+}
+
 // Remember writes a fact by hand. It is folded only into an exactly equal live
 // fact of the same scope, which is then returned with created false. What it
 // contradicts is superseded in the same run.

@@ -73,12 +73,10 @@ func (e *Engine) Share(ctx context.Context, owner memory.Owner, id string, s Sha
 	}
 	defer leave()
 	var with []memory.Owner
-	for try := 1; ; try++ {
-		if with, err = e.shareOnce(ctx, owner, id, to, s, author); err == nil || !errors.Is(err, memory.Conflict) || try == maxConflicts {
-			break
-		}
-	}
-	if err != nil {
+	if err = replan(func() error {
+		with, err = e.shareOnce(ctx, owner, id, to, s, author)
+		return err
+	}); err != nil {
 		return nil, err
 	}
 	// The job does so too; whoever shared it wants to see it.
@@ -261,17 +259,14 @@ func (e *Engine) everShared(ctx context.Context, home memory.Owner, id string) (
 // erased has none.
 func (e *Engine) keepLink(ctx context.Context, to memory.Owner, f memory.Fact, shared bool) error {
 	if wasErased(f) {
-		return e.eraseLink(ctx, to, f.ID)
+		_, err := e.eraseLink(ctx, to, f.ID)
+		return err
 	}
-	for try := 1; ; try++ {
-		err := e.keepLinkOnce(ctx, to, f, shared && showable(f))
-		switch {
-		case errors.Is(err, memory.Gone):
-			return nil
-		case !errors.Is(err, memory.Conflict) || try == maxConflicts:
-			return err
-		}
+	err := replan(func() error { return e.keepLinkOnce(ctx, to, f, shared && showable(f)) })
+	if errors.Is(err, memory.Gone) {
+		return nil
 	}
+	return err
 }
 
 func (e *Engine) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fact, shown bool) error {
@@ -347,17 +342,14 @@ func (e *Engine) erasedSince(ctx context.Context, owner memory.Owner, at time.Ti
 	return last.After.Status() == memory.Active || !last.At.Before(at), nil
 }
 
-// eraseLink removes the words of a copy.
-func (e *Engine) eraseLink(ctx context.Context, to memory.Owner, id string) error {
+// eraseLink removes the words of a copy, and reports whether there was one that had any.
+func (e *Engine) eraseLink(ctx context.Context, to memory.Owner, id string) (had bool, err error) {
 	found, err := e.Store.Get(ctx, to, id)
-	if err != nil || len(found) == 0 || found[0].Link == nil {
-		return err
-	}
-	if found[0].Status() == memory.Retired && found[0].Content() == "" {
-		return nil
+	if err != nil || len(found) == 0 || found[0].Link == nil || found[0].Status() == memory.Retired && found[0].Content() == "" {
+		return false, err
 	}
 	_, err = e.erase(ctx, to, newID(), found, bySharing)
-	return err
+	return true, err
 }
 
 // copyOf is what others are shown of a fact: what it says and since when, nothing of

@@ -73,7 +73,7 @@ func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (m
 func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	eraser, ok := g.Store.(memory.Eraser)
 	if !ok {
-		return memory.Receipt{}, memory.Errorf(memory.Unavailable, "what is kept in this store cannot be erased by Loci: forget it, and remove its words from the files yourself")
+		return memory.Receipt{}, errNoEraser
 	}
 	if ctx.Value(closing{}) != nil { // of all of the owner, the others' first
 		return eraser.Erase(ctx, owner, run, ids...)
@@ -85,7 +85,7 @@ func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids
 			return memory.Receipt{}, err
 		}
 		for _, to := range ever {
-			if err := g.e.eraseLink(ctx, to, id); err != nil {
+			if _, err := g.e.eraseLink(ctx, to, id); err != nil {
 				return memory.Receipt{}, err
 			}
 		}

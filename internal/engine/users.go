@@ -47,7 +47,7 @@ func (e *Engine) EraseOwner(ctx context.Context, owner memory.Owner, author memo
 		return Erased{}, memory.Errorf(memory.Invalid, "%q is no owner", owner)
 	}
 	if _, ok := e.Store.(memory.Eraser); !ok {
-		return Erased{}, memory.Errorf(memory.Unavailable, "what is kept in this store cannot be erased by Loci")
+		return Erased{}, errNoEraser
 	}
 	at, err := e.closeOwner(ctx, owner, author)
 	if err != nil {
@@ -143,11 +143,13 @@ func (e *Engine) empty(ctx context.Context, owner memory.Owner, author memory.Au
 	}
 	for _, g := range given { // first: once the facts are gone nothing tells of them
 		for _, to := range g.to {
-			n, err := e.eraseCopy(ctx, to, g.fact)
+			had, err := e.eraseLink(ctx, to, g.fact)
 			if err != nil {
 				return false, fmt.Errorf("erase what %s was shown: %w", CalledOwner(to), err)
 			}
-			out.Links += n
+			if had {
+				out.Links++
+			}
 		}
 	}
 	removed := false
@@ -186,14 +188,11 @@ func (e *Engine) leaveSenders(ctx context.Context, owner memory.Owner) error {
 		return err
 	}
 	for _, f := range got {
-		for try := 1; ; try++ {
+		if err := replan(func() error {
 			_, err := e.shareOnce(ctx, f.Scope.Owner, f.ID, owner, Sharing{End: true}, bySharing)
-			if err == nil {
-				break
-			}
-			if !errors.Is(err, memory.Conflict) || try == maxConflicts {
-				return err
-			}
+			return err
+		}); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -262,32 +261,6 @@ func (e *Engine) worded(ctx context.Context, owner memory.Owner) (ids []string, 
 		shared = append(shared, given{fact, ever})
 	}
 	return ids, shared, nil
-}
-
-// eraseCopy removes the words of a copy, and returns how many there were.
-func (e *Engine) eraseCopy(ctx context.Context, to memory.Owner, fact string) (int, error) {
-	found, err := e.Store.Get(ctx, to, fact)
-	if err != nil || len(found) == 0 || found[0].Link == nil || found[0].Status() == memory.Retired && found[0].Content() == "" {
-		return 0, err
-	}
-	return 1, e.eraseLink(ctx, to, fact)
-}
-
-// eraseIDs erases, in the store and in the index.
-func (e *Engine) eraseIDs(ctx context.Context, owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
-	e.passages.forget(owner)
-	eraser, ok := e.Store.(memory.Eraser)
-	if !ok {
-		return memory.Receipt{}, memory.Errorf(memory.Unavailable, "what is kept in this store cannot be erased by Loci")
-	}
-	receipt, err := eraser.Erase(ctx, owner, run, ids...)
-	if d, ok := e.Searcher.(interface{ Drop(memory.Owner) error }); ok {
-		err = errors.Join(err, d.Drop(owner))
-	}
-	if err != nil {
-		return memory.Receipt{}, fmt.Errorf("erase: %w", err)
-	}
-	return receipt, nil
 }
 
 // EraseLeft is the handler of erase jobs: of an owner that is still closed by the
