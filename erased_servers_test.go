@@ -4,14 +4,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
 	"github.com/loci-memory/loci/memory"
@@ -93,41 +91,6 @@ func waitFor(t *testing.T, what string, is func() bool) {
 			t.Fatalf("waited in vain for %s", what)
 		}
 	}
-}
-
-// oneServer is Loci at work.
-type oneServer struct {
-	t    *testing.T
-	url  string
-	stop func()
-}
-
-func startServer(t *testing.T, address, data string) *oneServer {
-	t.Helper()
-	config, err := loci.LoadConfig(loci.Sources{Flags: map[string]string{
-		"store": pgtest.With(address, "pool_max_conns", "8"), "data": data, "log.level": "error",
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := loci.Open(t.Context(), config, loci.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(l.Handler())
-	stopped := false
-	s := &oneServer{t: t, url: server.URL, stop: func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		server.Close()
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	}}
-	t.Cleanup(func() { s.stop() })
-	return s
 }
 
 // find searches for a word and has to find it.

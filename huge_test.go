@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
 )
 
@@ -16,25 +14,9 @@ import (
 // memories have very much.
 func TestUsersWhoHaveVeryMuchAreSearchedByTheDatabase(t *testing.T) {
 	address := pgtest.Vector(t, true)
-	config, err := loci.LoadConfig(loci.Sources{Flags: map[string]string{
-		"store": pgtest.With(address, "pool_max_conns", "8"), "data": t.TempDir(), "log.level": "error", "index.huge": "16KiB",
-		"recall.deadline": "1m", // a busy machine is no reason for an answer without memory
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := loci.Open(t.Context(), config, loci.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(l.Handler())
-	t.Cleanup(func() {
-		server.Close()
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	health, err := http.Get(server.URL + "/health")
+	server := startServer(t, address, t.TempDir(), "index.huge", "16KiB",
+		"recall.deadline", "1m") // a busy machine is no reason for an answer without memory
+	health, err := http.Get(server.url + "/health")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +26,7 @@ func TestUsersWhoHaveVeryMuchAreSearchedByTheDatabase(t *testing.T) {
 	}
 	say := func(words string) string {
 		t.Helper()
-		return post(t, server.URL+"/v1/chat/completions", "ana", fmt.Sprintf(`{"model":"loci/recall","user":"ana","messages":[{"role":"user","content":%q}]}`, words))
+		return post(t, server.url+"/v1/chat/completions", "ana", fmt.Sprintf(`{"model":"loci/recall","user":"ana","messages":[{"role":"user","content":%q}]}`, words))
 	}
 	for i := range 20 {
 		say(fmt.Sprintf("Remember that box %d holds %s.", i, []string{"lamps", "cups", "books", "shoes"}[i%4]))

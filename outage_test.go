@@ -4,13 +4,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
 )
 
@@ -24,26 +22,9 @@ const outage = 4 * time.Second
 func TestWhatIsSaidWhileTheDatabaseIsAwayIsKeptOnce(t *testing.T) {
 	address := pgtest.Fresh(t)
 	way := startGate(t, address)
-	config, err := loci.LoadConfig(loci.Sources{Flags: map[string]string{
-		"store": pgtest.With(way.address, "pool_max_conns", "8"), "data": t.TempDir(), "log.level": "error",
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := loci.Open(t.Context(), config, loci.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(l.Handler())
-	closed := sync.OnceFunc(func() {
-		server.Close()
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(closed)
+	server := startServer(t, way.address, t.TempDir())
 	ask := func(method, path, body string) (int, string) {
-		req, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader(body))
+		req, err := http.NewRequestWithContext(t.Context(), method, server.url+path, strings.NewReader(body))
 		if err != nil {
 			t.Error(err)
 			return 0, ""
@@ -108,7 +89,7 @@ func TestWhatIsSaidWhileTheDatabaseIsAwayIsKeptOnce(t *testing.T) {
 	if status, text := ask("GET", "/health/ready", ""); status/100 != 2 {
 		t.Errorf("ready, in the end: %d %s", status, text)
 	}
-	closed() // which waits for what goes on behind the chat
+	server.stop() // which waits for what goes on behind the chat
 
 	db := pgtest.Open(t, address)
 	var facts, turns, entries int

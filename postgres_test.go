@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
 )
 
@@ -19,32 +17,11 @@ import (
 // finds what is another user's.
 func TestReplicasShareOneMemory(t *testing.T) {
 	address := pgtest.Fresh(t)
-	var servers []*httptest.Server
-	var all []*loci.Loci
-	for range 3 {
-		config, err := loci.LoadConfig(loci.Sources{Flags: map[string]string{
-			"store": pgtest.With(address, "pool_max_conns", "8"), "data": t.TempDir(), "log.level": "error",
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := loci.Open(t.Context(), config, loci.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		server := httptest.NewServer(l.Handler())
-		t.Cleanup(func() {
-			server.Close()
-			if err := l.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		servers, all = append(servers, server), append(all, l)
-	}
+	servers := []*oneServer{startServer(t, address, t.TempDir()), startServer(t, address, t.TempDir()), startServer(t, address, t.TempDir())}
 	say := func(at int, user, words string) string {
 		t.Helper()
 		body := fmt.Sprintf(`{"model":"loci/recall","user":%q,"messages":[{"role":"user","content":%q}]}`, user, words)
-		return post(t, servers[at%len(servers)].URL+"/v1/chat/completions", user, body)
+		return post(t, servers[at%len(servers)].url+"/v1/chat/completions", user, body)
 	}
 	things := []string{"the boat is called Albatross", "the cellar key hangs behind the clock", "the dentist is in Mill Street"}
 	for i, thing := range things {
@@ -63,15 +40,15 @@ func TestReplicasShareOneMemory(t *testing.T) {
 	say(0, "ana", "I am allergic to peanuts.")
 	working := make(chan error, 1)
 	ctx, stop := context.WithCancel(t.Context())
-	go func() { working <- all[1].Run(ctx) }()
-	if err := all[1].Settle(t.Context()); err != nil {
+	go func() { working <- servers[1].Run(ctx) }()
+	if err := servers[1].Settle(t.Context()); err != nil {
 		t.Error(err)
 	}
 	stop()
 	if err := <-working; err != nil {
 		t.Error(err)
 	}
-	hits, err := all[2].Recall(t.Context(), "ana", "What am I allergic to?")
+	hits, err := servers[2].Recall(t.Context(), "ana", "What am I allergic to?")
 	if err != nil || len(hits) == 0 || hits[0].Memory.Content() != "User is allergic to peanuts" {
 		t.Errorf("recalled by the third: got %+v, %v; want what the second learned", hits, err)
 	}
