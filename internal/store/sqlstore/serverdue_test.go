@@ -188,57 +188,15 @@ func TestWhoOpensAStoreSweeps(t *testing.T) {
 // hints now and then and sweep.
 func TestServerClaimsOverlookNothing(t *testing.T) {
 	for seed := range uint64(3) {
+		t.Logf("seed %d", seed)
 		clock := new(memtest.Clock)
 		clock.Step(-1)
 		address := pgtest.Schema(t)
 		db := pgtest.Open(t, address)
 		of := []*Store{openServer(t, address, Options{Now: clock.Now}), openServer(t, address, Options{Now: clock.Now})}
 		chance := rand.New(rand.NewPCG(seed, 2))
-		owners := []memory.Owner{memtest.Ana, memtest.Ben, memtest.Team}
-		var held []memory.Lease
-		check := func(err error) {
-			t.Helper()
-			if err != nil && !errors.Is(err, memory.LeaseLost) && !errors.Is(err, memory.NotFound) {
-				t.Fatal(err)
-			}
-		}
-		for step := range 200 {
-			s := of[chance.IntN(len(of))]
-			owner, now := owners[chance.IntN(len(owners))], clock.Now()
-			pick := func() memory.Lease {
-				if len(held) == 0 {
-					return memory.Lease{Owner: owner, Job: "none", Token: "none"}
-				}
-				return held[chance.IntN(len(held))]
-			}
-			switch chance.IntN(10) {
-			case 0, 1, 2:
-				run := memtest.Run(fmt.Sprint("queue ", step))
-				j := memtest.Job(owner, anyKind[chance.IntN(len(anyKind))], fmt.Sprint(step))
-				j.RunAt = now.Add(time.Duration(chance.IntN(9)-4) * time.Second)
-				run.Jobs = []memory.Job{j}
-				_, err := s.Apply(t.Context(), owner, run)
-				check(err)
-			case 3:
-				check(s.Finish(t.Context(), pick(), memory.Outcome{Done: true}))
-			case 4:
-				check(s.Finish(t.Context(), pick(), memory.Outcome{RetryAt: now.Add(2 * time.Second), Park: chance.IntN(3) == 0}))
-			case 5:
-				l := pick()
-				run := memtest.Run(fmt.Sprint("end ", step))
-				run.Lease = &l
-				_, err := s.Apply(t.Context(), l.Owner, run)
-				check(err)
-			case 6:
-				clock.Advance(time.Duration(chance.IntN(3)) * time.Second)
-			case 7:
-				for _, j := range jobsOf(t, s, owner, memory.JobParked) {
-					check(s.Requeue(t.Context(), owner, j.ID))
-				}
-			case 8:
-				_, err := s.Extend(t.Context(), pick(), time.Duration(1+chance.IntN(5))*time.Second)
-				check(err)
-			case 9:
+		playClaims(t, chance, clock, 200, func() *Store { return of[chance.IntN(len(of))] }, func(what int) *Store {
+			if what == 9 {
 				if _, err := db.Exec(`DELETE FROM due WHERE random() < 0.5`); err != nil {
 					t.Fatal(err)
 				}
@@ -246,16 +204,7 @@ func TestServerClaimsOverlookNothing(t *testing.T) {
 					each.commits.(*server).sweepNext()
 				}
 			}
-			kinds := anyKind[:1+chance.IntN(len(anyKind))]
-			want := claimable(t, s, owners, kinds, clock.Now())
-			j, err := s.Claim(t.Context(), kinds, 3*time.Second)
-			check(err)
-			if j.ID != want {
-				t.Fatalf("seed %d, step %d: claimed %q of %v, want %q", seed, step, j.ID, kinds, want)
-			}
-			if err == nil {
-				held = append(held, j.Lease)
-			}
-		}
+			return nil
+		})
 	}
 }
