@@ -15,14 +15,14 @@ const vectorShare = 0.25
 // divided by, known the share of it that known words have.
 func (d *desk) candidates(parts []*part, list []found, s *memory.Search, sum, known float32) []memory.Candidate {
 	for i := range list {
+		if p, f := parts[list[i].part], &list[i]; marked(p.wanted, f.n) {
+			f.cosine = p.cosines[f.n]
+		}
+	}
+	d.vectors.exact.rescore(parts, list, s.Vector)
+	for i := range list {
 		f := &list[i]
 		p := parts[f.part]
-		switch {
-		case marked(p.wanted, f.n):
-			f.cosine = p.cosines[f.n]
-		case f.cosine == unknown:
-			f.cosine = p.cosineOf(f.n, s.Vector)
-		}
 		f.score = p.byWords(f.n)/sum + vectorShare*max(0, f.cosine)
 	}
 	list = d.sorter.sort(parts, list, len(list))

@@ -40,6 +40,7 @@ type nearing struct {
 	others  sync.WaitGroup
 	joined  bool
 	best    []found
+	exact   exact
 }
 
 // nearest is how many are picked by vector where so many candidates are asked for:
@@ -93,10 +94,9 @@ func (x *nearing) join(by *sorter) []found {
 		best.list = append(best.list, x.scanner[1+i].best.list...)
 	}
 	best.squeeze()
+	x.exact.rescore(x.parts, best.list, x.s.Vector)
 	for i := range best.list {
-		f := &best.list[i]
-		f.cosine = x.parts[f.part].cosineOf(f.n, x.s.Vector)
-		f.score = f.cosine
+		best.list[i].score = best.list[i].cosine
 	}
 	x.best = by.sort(x.parts, best.list, nearest(x.s.Limit))
 	for _, f := range x.best {
@@ -145,7 +145,7 @@ func (x *scanner) scan(p *part, i int32, j int) {
 		if n == none {
 			continue
 		}
-		f := found{part: i, n: n, score: scores[row], margin: margin(x.step, quant.Scales[row])}
+		f := found{part: i, n: n, score: scores[row], margin: margin(x.step, quant.Scales[row]), cosine: unknown}
 		if f.score+f.margin >= x.best.least && p.admits(n) {
 			x.best.list = append(x.best.list, f)
 		}
@@ -153,13 +153,36 @@ func (x *scanner) scan(p *part, i int32, j int) {
 	x.best.squeezeFull()
 }
 
-// cosineOf returns the exact cosine of a document's vector, 0 without one.
-func (p *part) cosineOf(n int32, v []float32) float32 {
-	row := p.docs[n].row
-	if row == none || p.dims != len(v) || p.resting {
-		return 0
+// exact is room for the exact cosines of documents that lie anywhere.
+type exact struct {
+	rows [][]uint16
+	of   []int32 // places in the list that the rows are of
+	dots []float32
+}
+
+// rescore sets the cosines in a list that are unknown, to 0 without a vector of the
+// question's model.
+func (x *exact) rescore(parts []*part, list []found, v []float32) {
+	x.rows, x.of = x.rows[:0], x.of[:0]
+	for i := range list {
+		f := &list[i]
+		if f.cosine != unknown {
+			continue
+		}
+		p := parts[f.part]
+		row := p.docs[f.n].row
+		if row == none || p.dims != len(v) || p.resting {
+			f.cosine = 0
+			continue
+		}
+		x.rows, x.of = append(x.rows, p.half(row)), append(x.of, int32(i))
 	}
-	return vector.DotPacked(v, p.half(row))
+	x.dots = slices.Grow(x.dots[:0], len(x.rows))[:len(x.rows)]
+	vector.DotEach(v, x.rows, x.dots)
+	for i, at := range x.of {
+		list[at].cosine = x.dots[i]
+	}
+	clear(x.rows) // an evicted owner is not to stay
 }
 
 func largest(v []float32) float32 {

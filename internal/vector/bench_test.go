@@ -107,6 +107,42 @@ func BenchmarkDot(b *testing.B) {
 	}
 }
 
+// BenchmarkDotEach takes 300 rows from among as many as do not fit the second cache, of
+// which a quarter of the values is not zero, beside one at a time.
+func BenchmarkDotEach(b *testing.B) {
+	const all, taken = 40_000, 300
+	r := rand.New(rand.NewPCG(5, 5))
+	a, packs := random(r, benchDims), make([][]uint16, all)
+	for i := range packs {
+		row := randomHalves(r, benchDims)
+		for j := range row {
+			if r.IntN(4) > 0 {
+				row[j] = 0
+			}
+		}
+		packs[i] = Pack(nil, row)
+	}
+	rows, out := make([][]uint16, taken), make([]float32, taken)
+	each := func(b *testing.B, do func()) {
+		for b.Loop() {
+			for i := range rows {
+				rows[i] = packs[r.IntN(all)]
+			}
+			do()
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/taken, "ns/vector")
+	}
+	b.Run("choosing", func(b *testing.B) { each(b, func() {}) }) // what the others do besides
+	b.Run("DotEach", func(b *testing.B) { each(b, func() { DotEach(a, rows, out) }) })
+	b.Run("DotPacked", func(b *testing.B) {
+		each(b, func() {
+			for i, row := range rows {
+				out[i] = DotPacked(a, row)
+			}
+		})
+	})
+}
+
 // BenchmarkAbove filters blocks in which one score in a hundred is high enough,
 // beside a loop that asks a [Top] about each.
 func BenchmarkAbove(b *testing.B) {

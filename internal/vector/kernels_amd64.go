@@ -55,6 +55,11 @@ func largestAVX2(v *float32, n int) float32
 //go:noescape
 func roundAVX2(dst *int8, v *float32, scale float32, n int) int32
 
+// fetchSSE asks for so many lines of 64 bytes to be brought into the nearest cache.
+//
+//go:noescape
+func fetchSSE(p *uint16, lines int)
+
 // readAVX2 reads n bytes, a multiple of 512, and does nothing with them: the yardstick of benchmarks.
 //
 //go:noescape

@@ -640,6 +640,22 @@ DATA order<>+24(SB)/4, $0x00000003
 DATA order<>+28(SB)/4, $0x00000007
 GLOBL order<>(SB), RODATA|NOPTR, $32
 
+// func fetchSSE(p *uint16, lines int)
+// Requires: MMX+
+TEXT ·fetchSSE(SB), NOSPLIT, $0-16
+	MOVQ p+0(FP), AX
+	MOVQ lines+8(FP), CX
+
+next:
+	SUBQ       $0x01, CX
+	JLT        done
+	PREFETCHT0 (AX)
+	ADDQ       $0x40, AX
+	JMP        next
+
+done:
+	RET
+
 // func readAVX2(p *uint8, n int)
 // Requires: AVX
 TEXT ·readAVX2(SB), NOSPLIT, $0-16

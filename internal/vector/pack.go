@@ -102,6 +102,26 @@ func DotPacked(a []float32, row []uint16) float32 {
 	return dotPacked(a, row[2:2+words], row[2+words:])
 }
 
+// ahead is how many rows [DotEach] asks for before their turn: enough that they are
+// there by then, few enough that they still are.
+const ahead = 16
+
+// DotEach writes the [DotPacked] of a with each row into out, which must be as long as
+// rows. Where rows lie scattered in more memory than a cache holds it does not wait for
+// each in turn.
+func DotEach(a []float32, rows [][]uint16, out []float32) {
+	out = out[:len(rows)]
+	for _, row := range rows[:min(ahead, len(rows))] {
+		fetch(row)
+	}
+	for i, row := range rows {
+		if i+ahead < len(rows) {
+			fetch(rows[i+ahead])
+		}
+		out[i] = DotPacked(a, row)
+	}
+}
+
 // dotPackedPortable is DotPacked of a row's bits and values.
 func dotPackedPortable(a []float32, bitmap, values []uint16) float32 {
 	var sums piece

@@ -181,3 +181,33 @@ func BenchmarkDotPacked(b *testing.B) {
 		_ = sum
 	}
 }
+
+// TestDotEachIsDotPacked takes rows of both forms, fewer and more of them than are asked
+// for ahead.
+func TestDotEachIsDotPacked(t *testing.T) {
+	const dims = 96
+	r := rand.New(rand.NewPCG(8, 8))
+	a := random(r, dims)
+	var rows [][]uint16
+	for i := range 3 * ahead {
+		row := randomHalves(r, dims)
+		for j := range row {
+			if i%3 > 0 && r.IntN(4) > 0 {
+				row[j] = 0
+			}
+		}
+		rows = append(rows, Pack(nil, row))
+	}
+	for _, name := range Tiers() {
+		use(t, name)
+		for n := range len(rows) + 1 {
+			out := make([]float32, n)
+			DotEach(a, rows[:n], out)
+			for i, got := range out {
+				if want := DotPacked(a, rows[i]); got != want {
+					t.Fatalf("%s, row %d of %d: %v, want %v", name, i, n, got, want)
+				}
+			}
+		}
+	}
+}

@@ -60,6 +60,16 @@ func dotPacked(a []float32, bitmap, values []uint16) float32 {
 	return dotPackedAVX512(unsafe.SliceData(a), unsafe.SliceData(bitmap), unsafe.SliceData(values), len(bitmap))
 }
 
+// fetch brings a row into the nearest cache while something else is done.
+func fetch(row []uint16) {
+	if tier.Load() != portable {
+		fetchSSE(unsafe.SliceData(row), (len(row)+fetchLine-1)/fetchLine)
+	}
+}
+
+// fetchLine is how many half-precision values a line of the cache has.
+const fetchLine = 32
+
 func encodeHalves(dst []uint16, v []float32) {
 	whole := 0
 	if tier.Load() != portable {

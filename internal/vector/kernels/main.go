@@ -17,6 +17,7 @@ func main() {
 	above()
 	halves()
 	quantize()
+	fetch()
 	read()
 	Generate()
 }
