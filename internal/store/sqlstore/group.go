@@ -16,7 +16,8 @@ import (
 // group is who waits to write for one owner on a server. Whoever comes while a transaction
 // of the owner's is under way is in the next one, with all others who came: so that they
 // share the ways to the server and its waiting for the disk. Each has its own outcome. What
-// fails after it wrote something fails the transaction; then each is done in its own.
+// fails after it wrote something, or panics, fails the transaction; then each is done in its
+// own.
 type group struct {
 	*server
 	owner memory.Owner

@@ -27,12 +27,18 @@ type groupRig struct {
 
 func newGroupRig(t *testing.T, address string) *groupRig {
 	t.Helper()
+	return newGroupRigWith(t, address, Options{})
+}
+
+func newGroupRigWith(t *testing.T, address string, o Options) *groupRig {
+	t.Helper()
 	r := &groupRig{t: t}
-	r.Store = openServer(t, address, Options{failpoint: func(point string) {
+	o.failpoint = func(point string) {
 		if point == afterCommit {
 			r.commits.Add(1)
 		}
-	}})
+	}
+	r.Store = openServer(t, address, o)
 	return r
 }
 

@@ -22,7 +22,7 @@ func (t *tx) eraseNear(owner memory.Owner, ids []string) error {
 	}
 	left := 0
 	if vectors {
-		if err := t.exec(dropNear, owner, listed(ids), ""); err != nil {
+		if err := t.exec(dropNear, owner, listed(ids), listed(models)); err != nil {
 			return err
 		}
 		if err := t.exec(`DELETE FROM near_terms WHERE owner = ? AND n <= 0`, owner); err != nil {

@@ -171,10 +171,12 @@ func halfvec(values []float32) string {
 }
 
 const (
-	// dropNear takes memories out of the copies, whatever their model, and their terms off
-	// the counts.
-	dropNear = `WITH gone AS (DELETE FROM near WHERE owner = ?1 AND memory IN (SELECT value FROM json_each(?2)) AND (?3 = '' OR model = ?3)
-			RETURNING model, words, vector IS NULL AS bare),
+	// dropNear takes memories out of the copies of models, and their terms off the counts.
+	// It is a join for the planner, who knows nothing of a copy in the making, to look each
+	// of them up: a list has it walk through all that the owner has.
+	dropNear = `WITH gone AS (DELETE FROM near USING unnest(?2::text[]) AS g (memory), unnest(?3::text[]) AS m (model)
+			WHERE near.owner = ?1 AND near.model = m.model AND near.memory = g.memory
+			RETURNING near.model, words, vector IS NULL AS bare),
 		less AS (UPDATE near_terms t SET n = t.n - g.n FROM (SELECT model, term, count(*) AS n FROM gone, unnest(tsvector_to_array(words)) AS term GROUP BY model, term) g
 			WHERE t.owner = ?1 AND t.model = g.model AND t.term = g.term)
 		UPDATE near_state s SET memories = s.memories - g.n, bare = s.bare - g.bare
@@ -200,7 +202,7 @@ func (b *nearBatch) write(ctx context.Context, c *session) error {
 		}
 	}
 	if len(b.gone) > 0 {
-		if _, err := c.exec(ctx, dropNear, owner, listed(b.gone), b.model); err != nil {
+		if _, err := c.exec(ctx, dropNear, owner, listed(b.gone), listed{b.model}); err != nil {
 			return err
 		}
 	}

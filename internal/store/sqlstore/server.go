@@ -107,8 +107,10 @@ func (p *server) enter(ctx context.Context) error {
 	return nil
 }
 
-// answer is what callers are told of an error that explainServer explained.
+// answer is what callers are told of an error that explainServer explained. It panics for
+// those whose function did.
 func (p *server) answer(ctx context.Context, err error) error {
+	repanic(err)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
@@ -153,7 +155,7 @@ func (a *attempt) run(ctx context.Context, do func(*tx) error) error {
 	within, stop := context.WithTimeout(context.WithoutCancel(ctx), writePatience)
 	defer stop()
 	t.ctx = within
-	if err := do(t); err != nil {
+	if err := safely(a.log, do, t); err != nil {
 		s.rollback(ctx)
 		return err
 	}

@@ -17,7 +17,7 @@ var _ memory.Store = (*Store)(nil)
 // Options are the tunables of a store. The zero value is the default.
 type Options struct {
 	Now func() time.Time // nil: the clock of this machine with SQLite, of the server with PostgreSQL
-	Log *slog.Logger     // is told of what a server fails in, which users are not; nil: nobody is
+	Log *slog.Logger     // is told of what a server fails in, which users are not, and where a write panicked; nil: nobody is
 
 	// failpoint is called at the named points of a commit; tests kill there.
 	failpoint func(point string)

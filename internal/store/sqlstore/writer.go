@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,7 @@ type writer struct {
 	now       func() time.Time
 	reads     *reader // for who looks at the queue in vain
 	known     *known
+	log       *slog.Logger // nil: nobody's
 	failpoint func(point string)
 	done      chan struct{}
 	raised    map[memory.Owner]int64 // versions that the transaction under way has raised
@@ -67,7 +69,7 @@ func startWriter(ctx context.Context, db *sql.DB, o Options, k *known) (*writer,
 		o.failpoint = func(string) {}
 	}
 	w := &writer{
-		db: db, session: &session{conn: conn, kept: map[string]*sql.Stmt{}}, now: o.Now, known: k, failpoint: o.failpoint,
+		db: db, session: &session{conn: conn, kept: map[string]*sql.Stmt{}}, now: o.Now, known: k, log: o.Log, failpoint: o.failpoint,
 		done: make(chan struct{}), raised: map[memory.Owner]int64{},
 		changed: map[memoryKey]struct{}{}, calls: make(chan *call, maxGroup),
 	}
@@ -96,6 +98,7 @@ func (w *writer) submit(c *call) error {
 		}
 		<-c.done
 	}
+	repanic(c.err)
 	return explain(c.err)
 }
 
@@ -128,7 +131,7 @@ func (w *writer) run() {
 // apart runs a call between transactions.
 func (w *writer) apart(c *call) {
 	if c.taken.CompareAndSwap(false, true) {
-		c.err = c.do(w.tx())
+		c.err = safely(w.log, c.do, w.tx())
 		close(c.done)
 	}
 }
@@ -213,7 +216,7 @@ func (w *writer) attempt(c *call, first bool) error {
 		}
 	}
 	t := w.tx()
-	if c.err = c.do(t); c.err != nil {
+	if c.err = safely(w.log, c.do, t); c.err != nil {
 		return w.undo(c.err, first)
 	}
 	w.queued = append(w.queued, t.queued...)

@@ -20,14 +20,17 @@ type rig struct {
 	commits atomic.Int64
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t *testing.T) *rig { t.Helper(); return newRigWith(t, Options{}) }
+
+func newRigWith(t *testing.T, o Options) *rig {
 	t.Helper()
 	r := &rig{t: t}
-	s, err := OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), Options{failpoint: func(point string) {
+	o.failpoint = func(point string) {
 		if point == afterCommit {
 			r.commits.Add(1)
 		}
-	}})
+	}
+	s, err := OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,11 +60,19 @@ func (r *rig) hold() (release func()) {
 // queue starts calls that wait for the writer, in order, and returns what waits
 // for their outcomes.
 func (r *rig) queue(ctx context.Context, calls ...func(*tx) error) (outcomes func() []error) {
+	var writes []func() error
+	for _, do := range calls {
+		writes = append(writes, func() error { return r.write(ctx, "", do) })
+	}
+	return r.queueCalls(writes...)
+}
+
+func (r *rig) queueCalls(calls ...func() error) (outcomes func() []error) {
 	results := make([]chan error, len(calls))
 	for i, do := range calls {
 		results[i] = make(chan error, 1)
 		queued := len(r.Store.commits.(*writer).calls)
-		go func() { results[i] <- r.write(ctx, "", do) }()
+		go func() { results[i] <- do() }()
 		for len(r.Store.commits.(*writer).calls) == queued {
 			runtime.Gosched() // the call is on its way into the queue
 		}
