@@ -107,11 +107,14 @@ func TestServersRollThroughAStep(t *testing.T) {
 		}
 	}
 	begun := make(chan struct{})
+	begin := sync.OnceFunc(func() { close(begun) })
 	var group sync.WaitGroup
+	defer group.Wait()
 	group.Go(func() {
+		defer begin() // should it end early
 		work(old, "old", func(i int) {
 			if i == each/4 {
-				close(begun) // the step is taken while this goes on
+				begin() // the step is taken while this goes on
 			}
 		})
 	})
