@@ -4,22 +4,22 @@
 
 package tensor
 
-// tileAVX512 computes up to 12 rows of 32 columns: c = a · panel, or c += a · panel where
-// add is not 0. lda and ldc are in bytes. Each sum runs over k in order, fused. What lies so
-// many bytes ahead of the panel is fetched, wherever that is.
+// tileAVX512 computes up to 12 rows of 32 columns: c = from + a · panel. lda, ldfrom and ldc
+// are in bytes. Each sum begins with from and runs over k in order, fused. Beginning so many
+// bytes ahead of the panel, step bytes more are fetched with each k, wherever that is.
 //
 //go:noescape
-func tileAVX512(rows int, a *float32, lda int, panel *float32, depth int, ahead int, c *float32, ldc int, add int)
+func tileAVX512(rows int, a *float32, lda int, panel *float32, depth int, ahead int, step int, from *float32, ldfrom int, c *float32, ldc int)
 
 // tileAVX2 computes up to 6 rows of 16 columns as [tileAVX512] does, bit for bit.
 //
 //go:noescape
-func tileAVX2(rows int, a *float32, lda int, panel *float32, depth int, ahead int, c *float32, ldc int, add int)
+func tileAVX2(rows int, a *float32, lda int, panel *float32, depth int, ahead int, step int, from *float32, ldfrom int, c *float32, ldc int)
 
 // geluAVX2 is geluPortable to within 2e-7 of the larger of 1 and |x|. n is a multiple of 16.
 //
 //go:noescape
-func geluAVX2(x *float32, bias *float32, n int)
+func geluAVX2(x *float32, n int)
 
 // softmaxAVX2 is softmaxPortable, of no more than 1e-6 apart. n is a multiple of 16.
 //
@@ -29,7 +29,7 @@ func softmaxAVX2(x *float32, scale float32, n int)
 // geluAVX512 is geluPortable to within 2e-7 of the larger of 1 and |x|. n is a multiple of 16.
 //
 //go:noescape
-func geluAVX512(x *float32, bias *float32, n int)
+func geluAVX512(x *float32, n int)
 
 // softmaxAVX512 is softmaxPortable, of no more than 1e-6 apart. n is a multiple of 16.
 //
@@ -39,4 +39,4 @@ func softmaxAVX512(x *float32, scale float32, n int)
 // layerNormAVX2 is layerNormPortable with AVX2. n is a multiple of 8.
 //
 //go:noescape
-func layerNormAVX2(x *float32, bias *float32, gain *float32, shift *float32, eps float32, n int)
+func layerNormAVX2(dst *float32, x *float32, bias *float32, gain *float32, shift *float32, eps float32, n int)

@@ -4,55 +4,98 @@
 
 #include "textflag.h"
 
-// func tileAVX512(rows int, a *float32, lda int, panel *float32, depth int, ahead int, c *float32, ldc int, add int)
+// func tileAVX512(rows int, a *float32, lda int, panel *float32, depth int, ahead int, step int, from *float32, ldfrom int, c *float32, ldc int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tileAVX512(SB), NOSPLIT, $0-72
-	MOVQ   rows+0(FP), AX
-	CMPQ   AX, $0x0c
-	JLT    below12
-	MOVQ   lda+16(FP), AX
-	MOVQ   a+8(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	LEAQ   (DX)(AX*2), BX
-	ADDQ   AX, BX
-	LEAQ   (BX)(AX*2), SI
-	ADDQ   AX, SI
-	MOVQ   panel+24(FP), DI
-	MOVQ   depth+32(FP), R8
-	MOVQ   ahead+40(FP), R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
-	TESTQ  R8, R8
-	JZ     done12
+TEXT ·tileAVX512(SB), NOSPLIT, $0-88
+	MOVQ       rows+0(FP), AX
+	CMPQ       AX, $0x0c
+	JLT        below12
+	MOVQ       ldfrom+64(FP), AX
+	MOVQ       from+56(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	LEAQ       (BX)(AX*2), SI
+	ADDQ       AX, SI
+	VMOVUPS    (CX), Z0
+	VMOVUPS    64(CX), Z1
+	VMOVUPS    (CX)(AX*1), Z2
+	VMOVUPS    64(CX)(AX*1), Z3
+	VMOVUPS    (CX)(AX*2), Z4
+	VMOVUPS    64(CX)(AX*2), Z5
+	VMOVUPS    (DX), Z6
+	VMOVUPS    64(DX), Z7
+	VMOVUPS    (DX)(AX*1), Z8
+	VMOVUPS    64(DX)(AX*1), Z9
+	VMOVUPS    (DX)(AX*2), Z10
+	VMOVUPS    64(DX)(AX*2), Z11
+	VMOVUPS    (BX), Z12
+	VMOVUPS    64(BX), Z13
+	VMOVUPS    (BX)(AX*1), Z14
+	VMOVUPS    64(BX)(AX*1), Z15
+	VMOVUPS    (BX)(AX*2), Z16
+	VMOVUPS    64(BX)(AX*2), Z17
+	VMOVUPS    (SI), Z18
+	VMOVUPS    64(SI), Z19
+	VMOVUPS    (SI)(AX*1), Z20
+	VMOVUPS    64(SI)(AX*1), Z21
+	VMOVUPS    (SI)(AX*2), Z22
+	VMOVUPS    64(SI)(AX*2), Z23
+	MOVQ       ldc+80(FP), AX
+	MOVQ       c+72(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	LEAQ       (BX)(AX*2), SI
+	ADDQ       AX, SI
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT0 (CX)(AX*1)
+	PREFETCHT0 64(CX)(AX*1)
+	PREFETCHT0 (CX)(AX*2)
+	PREFETCHT0 64(CX)(AX*2)
+	PREFETCHT0 (DX)
+	PREFETCHT0 64(DX)
+	PREFETCHT0 (DX)(AX*1)
+	PREFETCHT0 64(DX)(AX*1)
+	PREFETCHT0 (DX)(AX*2)
+	PREFETCHT0 64(DX)(AX*2)
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 (BX)(AX*1)
+	PREFETCHT0 64(BX)(AX*1)
+	PREFETCHT0 (BX)(AX*2)
+	PREFETCHT0 64(BX)(AX*2)
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 (SI)(AX*1)
+	PREFETCHT0 64(SI)(AX*1)
+	PREFETCHT0 (SI)(AX*2)
+	PREFETCHT0 64(SI)(AX*2)
+	MOVQ       lda+16(FP), AX
+	MOVQ       a+8(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	LEAQ       (BX)(AX*2), SI
+	ADDQ       AX, SI
+	MOVQ       panel+24(FP), DI
+	MOVQ       depth+32(FP), R8
+	MOVQ       step+48(FP), R9
+	MOVQ       ahead+40(FP), R10
+	ADDQ       DI, R10
+	TESTQ      R8, R8
+	JZ         done12
 
 k12:
 	VMOVUPS      (DI), Z24
 	VMOVUPS      64(DI), Z25
-	PREFETCHT1   (DI)(R9*1)
-	PREFETCHT1   64(DI)(R9*1)
+	PREFETCHT1   (R10)
+	PREFETCHT1   64(R10)
+	ADDQ         R9, R10
 	VBROADCASTSS (CX), Z26
 	VFMADD231PS  Z24, Z26, Z0
 	VFMADD231PS  Z25, Z26, Z1
@@ -98,43 +141,14 @@ k12:
 	JNZ          k12
 
 done12:
-	MOVQ   ldc+56(FP), AX
-	MOVQ   c+48(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	LEAQ   (DX)(AX*2), BX
-	ADDQ   AX, BX
-	LEAQ   (BX)(AX*2), SI
-	ADDQ   AX, SI
-	MOVQ   add+64(FP), DI
-	TESTQ  DI, DI
-	JZ     store12
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	VADDPS (CX)(AX*1), Z2, Z2
-	VADDPS 64(CX)(AX*1), Z3, Z3
-	VADDPS (CX)(AX*2), Z4, Z4
-	VADDPS 64(CX)(AX*2), Z5, Z5
-	VADDPS (DX), Z6, Z6
-	VADDPS 64(DX), Z7, Z7
-	VADDPS (DX)(AX*1), Z8, Z8
-	VADDPS 64(DX)(AX*1), Z9, Z9
-	VADDPS (DX)(AX*2), Z10, Z10
-	VADDPS 64(DX)(AX*2), Z11, Z11
-	VADDPS (BX), Z12, Z12
-	VADDPS 64(BX), Z13, Z13
-	VADDPS (BX)(AX*1), Z14, Z14
-	VADDPS 64(BX)(AX*1), Z15, Z15
-	VADDPS (BX)(AX*2), Z16, Z16
-	VADDPS 64(BX)(AX*2), Z17, Z17
-	VADDPS (SI), Z18, Z18
-	VADDPS 64(SI), Z19, Z19
-	VADDPS (SI)(AX*1), Z20, Z20
-	VADDPS 64(SI)(AX*1), Z21, Z21
-	VADDPS (SI)(AX*2), Z22, Z22
-	VADDPS 64(SI)(AX*2), Z23, Z23
-
-store12:
+	MOVQ    ldc+80(FP), AX
+	MOVQ    c+72(FP), CX
+	LEAQ    (CX)(AX*2), DX
+	ADDQ    AX, DX
+	LEAQ    (DX)(AX*2), BX
+	ADDQ    AX, BX
+	LEAQ    (BX)(AX*2), SI
+	ADDQ    AX, SI
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, (CX)(AX*1)
@@ -163,49 +177,90 @@ store12:
 	RET
 
 below12:
-	CMPQ   AX, $0x0b
-	JLT    below11
-	MOVQ   lda+16(FP), AX
-	MOVQ   a+8(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	LEAQ   (DX)(AX*2), BX
-	ADDQ   AX, BX
-	LEAQ   (BX)(AX*2), SI
-	ADDQ   AX, SI
-	MOVQ   panel+24(FP), DI
-	MOVQ   depth+32(FP), R8
-	MOVQ   ahead+40(FP), R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	TESTQ  R8, R8
-	JZ     done11
+	CMPQ       AX, $0x0b
+	JLT        below11
+	MOVQ       ldfrom+64(FP), AX
+	MOVQ       from+56(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	LEAQ       (BX)(AX*2), SI
+	ADDQ       AX, SI
+	VMOVUPS    (CX), Z0
+	VMOVUPS    64(CX), Z1
+	VMOVUPS    (CX)(AX*1), Z2
+	VMOVUPS    64(CX)(AX*1), Z3
+	VMOVUPS    (CX)(AX*2), Z4
+	VMOVUPS    64(CX)(AX*2), Z5
+	VMOVUPS    (DX), Z6
+	VMOVUPS    64(DX), Z7
+	VMOVUPS    (DX)(AX*1), Z8
+	VMOVUPS    64(DX)(AX*1), Z9
+	VMOVUPS    (DX)(AX*2), Z10
+	VMOVUPS    64(DX)(AX*2), Z11
+	VMOVUPS    (BX), Z12
+	VMOVUPS    64(BX), Z13
+	VMOVUPS    (BX)(AX*1), Z14
+	VMOVUPS    64(BX)(AX*1), Z15
+	VMOVUPS    (BX)(AX*2), Z16
+	VMOVUPS    64(BX)(AX*2), Z17
+	VMOVUPS    (SI), Z18
+	VMOVUPS    64(SI), Z19
+	VMOVUPS    (SI)(AX*1), Z20
+	VMOVUPS    64(SI)(AX*1), Z21
+	MOVQ       ldc+80(FP), AX
+	MOVQ       c+72(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	LEAQ       (BX)(AX*2), SI
+	ADDQ       AX, SI
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT0 (CX)(AX*1)
+	PREFETCHT0 64(CX)(AX*1)
+	PREFETCHT0 (CX)(AX*2)
+	PREFETCHT0 64(CX)(AX*2)
+	PREFETCHT0 (DX)
+	PREFETCHT0 64(DX)
+	PREFETCHT0 (DX)(AX*1)
+	PREFETCHT0 64(DX)(AX*1)
+	PREFETCHT0 (DX)(AX*2)
+	PREFETCHT0 64(DX)(AX*2)
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 (BX)(AX*1)
+	PREFETCHT0 64(BX)(AX*1)
+	PREFETCHT0 (BX)(AX*2)
+	PREFETCHT0 64(BX)(AX*2)
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 (SI)(AX*1)
+	PREFETCHT0 64(SI)(AX*1)
+	MOVQ       lda+16(FP), AX
+	MOVQ       a+8(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	LEAQ       (BX)(AX*2), SI
+	ADDQ       AX, SI
+	MOVQ       panel+24(FP), DI
+	MOVQ       depth+32(FP), R8
+	MOVQ       step+48(FP), R9
+	MOVQ       ahead+40(FP), R10
+	ADDQ       DI, R10
+	TESTQ      R8, R8
+	JZ         done11
 
 k11:
 	VMOVUPS      (DI), Z22
 	VMOVUPS      64(DI), Z23
-	PREFETCHT1   (DI)(R9*1)
-	PREFETCHT1   64(DI)(R9*1)
+	PREFETCHT1   (R10)
+	PREFETCHT1   64(R10)
+	ADDQ         R9, R10
 	VBROADCASTSS (CX), Z24
 	VFMADD231PS  Z22, Z24, Z0
 	VFMADD231PS  Z23, Z24, Z1
@@ -248,41 +303,14 @@ k11:
 	JNZ          k11
 
 done11:
-	MOVQ   ldc+56(FP), AX
-	MOVQ   c+48(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	LEAQ   (DX)(AX*2), BX
-	ADDQ   AX, BX
-	LEAQ   (BX)(AX*2), SI
-	ADDQ   AX, SI
-	MOVQ   add+64(FP), DI
-	TESTQ  DI, DI
-	JZ     store11
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	VADDPS (CX)(AX*1), Z2, Z2
-	VADDPS 64(CX)(AX*1), Z3, Z3
-	VADDPS (CX)(AX*2), Z4, Z4
-	VADDPS 64(CX)(AX*2), Z5, Z5
-	VADDPS (DX), Z6, Z6
-	VADDPS 64(DX), Z7, Z7
-	VADDPS (DX)(AX*1), Z8, Z8
-	VADDPS 64(DX)(AX*1), Z9, Z9
-	VADDPS (DX)(AX*2), Z10, Z10
-	VADDPS 64(DX)(AX*2), Z11, Z11
-	VADDPS (BX), Z12, Z12
-	VADDPS 64(BX), Z13, Z13
-	VADDPS (BX)(AX*1), Z14, Z14
-	VADDPS 64(BX)(AX*1), Z15, Z15
-	VADDPS (BX)(AX*2), Z16, Z16
-	VADDPS 64(BX)(AX*2), Z17, Z17
-	VADDPS (SI), Z18, Z18
-	VADDPS 64(SI), Z19, Z19
-	VADDPS (SI)(AX*1), Z20, Z20
-	VADDPS 64(SI)(AX*1), Z21, Z21
-
-store11:
+	MOVQ    ldc+80(FP), AX
+	MOVQ    c+72(FP), CX
+	LEAQ    (CX)(AX*2), DX
+	ADDQ    AX, DX
+	LEAQ    (DX)(AX*2), BX
+	ADDQ    AX, BX
+	LEAQ    (BX)(AX*2), SI
+	ADDQ    AX, SI
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, (CX)(AX*1)
@@ -309,47 +337,86 @@ store11:
 	RET
 
 below11:
-	CMPQ   AX, $0x0a
-	JLT    below10
-	MOVQ   lda+16(FP), AX
-	MOVQ   a+8(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	LEAQ   (DX)(AX*2), BX
-	ADDQ   AX, BX
-	LEAQ   (BX)(AX*2), SI
-	ADDQ   AX, SI
-	MOVQ   panel+24(FP), DI
-	MOVQ   depth+32(FP), R8
-	MOVQ   ahead+40(FP), R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	TESTQ  R8, R8
-	JZ     done10
+	CMPQ       AX, $0x0a
+	JLT        below10
+	MOVQ       ldfrom+64(FP), AX
+	MOVQ       from+56(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	LEAQ       (BX)(AX*2), SI
+	ADDQ       AX, SI
+	VMOVUPS    (CX), Z0
+	VMOVUPS    64(CX), Z1
+	VMOVUPS    (CX)(AX*1), Z2
+	VMOVUPS    64(CX)(AX*1), Z3
+	VMOVUPS    (CX)(AX*2), Z4
+	VMOVUPS    64(CX)(AX*2), Z5
+	VMOVUPS    (DX), Z6
+	VMOVUPS    64(DX), Z7
+	VMOVUPS    (DX)(AX*1), Z8
+	VMOVUPS    64(DX)(AX*1), Z9
+	VMOVUPS    (DX)(AX*2), Z10
+	VMOVUPS    64(DX)(AX*2), Z11
+	VMOVUPS    (BX), Z12
+	VMOVUPS    64(BX), Z13
+	VMOVUPS    (BX)(AX*1), Z14
+	VMOVUPS    64(BX)(AX*1), Z15
+	VMOVUPS    (BX)(AX*2), Z16
+	VMOVUPS    64(BX)(AX*2), Z17
+	VMOVUPS    (SI), Z18
+	VMOVUPS    64(SI), Z19
+	MOVQ       ldc+80(FP), AX
+	MOVQ       c+72(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	LEAQ       (BX)(AX*2), SI
+	ADDQ       AX, SI
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT0 (CX)(AX*1)
+	PREFETCHT0 64(CX)(AX*1)
+	PREFETCHT0 (CX)(AX*2)
+	PREFETCHT0 64(CX)(AX*2)
+	PREFETCHT0 (DX)
+	PREFETCHT0 64(DX)
+	PREFETCHT0 (DX)(AX*1)
+	PREFETCHT0 64(DX)(AX*1)
+	PREFETCHT0 (DX)(AX*2)
+	PREFETCHT0 64(DX)(AX*2)
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 (BX)(AX*1)
+	PREFETCHT0 64(BX)(AX*1)
+	PREFETCHT0 (BX)(AX*2)
+	PREFETCHT0 64(BX)(AX*2)
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       lda+16(FP), AX
+	MOVQ       a+8(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	LEAQ       (BX)(AX*2), SI
+	ADDQ       AX, SI
+	MOVQ       panel+24(FP), DI
+	MOVQ       depth+32(FP), R8
+	MOVQ       step+48(FP), R9
+	MOVQ       ahead+40(FP), R10
+	ADDQ       DI, R10
+	TESTQ      R8, R8
+	JZ         done10
 
 k10:
 	VMOVUPS      (DI), Z20
 	VMOVUPS      64(DI), Z21
-	PREFETCHT1   (DI)(R9*1)
-	PREFETCHT1   64(DI)(R9*1)
+	PREFETCHT1   (R10)
+	PREFETCHT1   64(R10)
+	ADDQ         R9, R10
 	VBROADCASTSS (CX), Z22
 	VFMADD231PS  Z20, Z22, Z0
 	VFMADD231PS  Z21, Z22, Z1
@@ -389,39 +456,14 @@ k10:
 	JNZ          k10
 
 done10:
-	MOVQ   ldc+56(FP), AX
-	MOVQ   c+48(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	LEAQ   (DX)(AX*2), BX
-	ADDQ   AX, BX
-	LEAQ   (BX)(AX*2), SI
-	ADDQ   AX, SI
-	MOVQ   add+64(FP), DI
-	TESTQ  DI, DI
-	JZ     store10
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	VADDPS (CX)(AX*1), Z2, Z2
-	VADDPS 64(CX)(AX*1), Z3, Z3
-	VADDPS (CX)(AX*2), Z4, Z4
-	VADDPS 64(CX)(AX*2), Z5, Z5
-	VADDPS (DX), Z6, Z6
-	VADDPS 64(DX), Z7, Z7
-	VADDPS (DX)(AX*1), Z8, Z8
-	VADDPS 64(DX)(AX*1), Z9, Z9
-	VADDPS (DX)(AX*2), Z10, Z10
-	VADDPS 64(DX)(AX*2), Z11, Z11
-	VADDPS (BX), Z12, Z12
-	VADDPS 64(BX), Z13, Z13
-	VADDPS (BX)(AX*1), Z14, Z14
-	VADDPS 64(BX)(AX*1), Z15, Z15
-	VADDPS (BX)(AX*2), Z16, Z16
-	VADDPS 64(BX)(AX*2), Z17, Z17
-	VADDPS (SI), Z18, Z18
-	VADDPS 64(SI), Z19, Z19
-
-store10:
+	MOVQ    ldc+80(FP), AX
+	MOVQ    c+72(FP), CX
+	LEAQ    (CX)(AX*2), DX
+	ADDQ    AX, DX
+	LEAQ    (DX)(AX*2), BX
+	ADDQ    AX, BX
+	LEAQ    (BX)(AX*2), SI
+	ADDQ    AX, SI
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, (CX)(AX*1)
@@ -446,43 +488,76 @@ store10:
 	RET
 
 below10:
-	CMPQ   AX, $0x09
-	JLT    below9
-	MOVQ   lda+16(FP), AX
-	MOVQ   a+8(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	LEAQ   (DX)(AX*2), BX
-	ADDQ   AX, BX
-	MOVQ   panel+24(FP), SI
-	MOVQ   depth+32(FP), DI
-	MOVQ   ahead+40(FP), R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	TESTQ  DI, DI
-	JZ     done9
+	CMPQ       AX, $0x09
+	JLT        below9
+	MOVQ       ldfrom+64(FP), AX
+	MOVQ       from+56(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	VMOVUPS    (CX), Z0
+	VMOVUPS    64(CX), Z1
+	VMOVUPS    (CX)(AX*1), Z2
+	VMOVUPS    64(CX)(AX*1), Z3
+	VMOVUPS    (CX)(AX*2), Z4
+	VMOVUPS    64(CX)(AX*2), Z5
+	VMOVUPS    (DX), Z6
+	VMOVUPS    64(DX), Z7
+	VMOVUPS    (DX)(AX*1), Z8
+	VMOVUPS    64(DX)(AX*1), Z9
+	VMOVUPS    (DX)(AX*2), Z10
+	VMOVUPS    64(DX)(AX*2), Z11
+	VMOVUPS    (BX), Z12
+	VMOVUPS    64(BX), Z13
+	VMOVUPS    (BX)(AX*1), Z14
+	VMOVUPS    64(BX)(AX*1), Z15
+	VMOVUPS    (BX)(AX*2), Z16
+	VMOVUPS    64(BX)(AX*2), Z17
+	MOVQ       ldc+80(FP), AX
+	MOVQ       c+72(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT0 (CX)(AX*1)
+	PREFETCHT0 64(CX)(AX*1)
+	PREFETCHT0 (CX)(AX*2)
+	PREFETCHT0 64(CX)(AX*2)
+	PREFETCHT0 (DX)
+	PREFETCHT0 64(DX)
+	PREFETCHT0 (DX)(AX*1)
+	PREFETCHT0 64(DX)(AX*1)
+	PREFETCHT0 (DX)(AX*2)
+	PREFETCHT0 64(DX)(AX*2)
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 (BX)(AX*1)
+	PREFETCHT0 64(BX)(AX*1)
+	PREFETCHT0 (BX)(AX*2)
+	PREFETCHT0 64(BX)(AX*2)
+	MOVQ       lda+16(FP), AX
+	MOVQ       a+8(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	MOVQ       panel+24(FP), SI
+	MOVQ       depth+32(FP), DI
+	MOVQ       step+48(FP), R8
+	MOVQ       ahead+40(FP), R9
+	ADDQ       SI, R9
+	TESTQ      DI, DI
+	JZ         done9
 
 k9:
 	VMOVUPS      (SI), Z18
 	VMOVUPS      64(SI), Z19
-	PREFETCHT1   (SI)(R8*1)
-	PREFETCHT1   64(SI)(R8*1)
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	ADDQ         R8, R9
 	VBROADCASTSS (CX), Z20
 	VFMADD231PS  Z18, Z20, Z0
 	VFMADD231PS  Z19, Z20, Z1
@@ -518,35 +593,12 @@ k9:
 	JNZ          k9
 
 done9:
-	MOVQ   ldc+56(FP), AX
-	MOVQ   c+48(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	LEAQ   (DX)(AX*2), BX
-	ADDQ   AX, BX
-	MOVQ   add+64(FP), SI
-	TESTQ  SI, SI
-	JZ     store9
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	VADDPS (CX)(AX*1), Z2, Z2
-	VADDPS 64(CX)(AX*1), Z3, Z3
-	VADDPS (CX)(AX*2), Z4, Z4
-	VADDPS 64(CX)(AX*2), Z5, Z5
-	VADDPS (DX), Z6, Z6
-	VADDPS 64(DX), Z7, Z7
-	VADDPS (DX)(AX*1), Z8, Z8
-	VADDPS 64(DX)(AX*1), Z9, Z9
-	VADDPS (DX)(AX*2), Z10, Z10
-	VADDPS 64(DX)(AX*2), Z11, Z11
-	VADDPS (BX), Z12, Z12
-	VADDPS 64(BX), Z13, Z13
-	VADDPS (BX)(AX*1), Z14, Z14
-	VADDPS 64(BX)(AX*1), Z15, Z15
-	VADDPS (BX)(AX*2), Z16, Z16
-	VADDPS 64(BX)(AX*2), Z17, Z17
-
-store9:
+	MOVQ    ldc+80(FP), AX
+	MOVQ    c+72(FP), CX
+	LEAQ    (CX)(AX*2), DX
+	ADDQ    AX, DX
+	LEAQ    (DX)(AX*2), BX
+	ADDQ    AX, BX
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, (CX)(AX*1)
@@ -569,41 +621,72 @@ store9:
 	RET
 
 below9:
-	CMPQ   AX, $0x08
-	JLT    below8
-	MOVQ   lda+16(FP), AX
-	MOVQ   a+8(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	LEAQ   (DX)(AX*2), BX
-	ADDQ   AX, BX
-	MOVQ   panel+24(FP), SI
-	MOVQ   depth+32(FP), DI
-	MOVQ   ahead+40(FP), R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	TESTQ  DI, DI
-	JZ     done8
+	CMPQ       AX, $0x08
+	JLT        below8
+	MOVQ       ldfrom+64(FP), AX
+	MOVQ       from+56(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	VMOVUPS    (CX), Z0
+	VMOVUPS    64(CX), Z1
+	VMOVUPS    (CX)(AX*1), Z2
+	VMOVUPS    64(CX)(AX*1), Z3
+	VMOVUPS    (CX)(AX*2), Z4
+	VMOVUPS    64(CX)(AX*2), Z5
+	VMOVUPS    (DX), Z6
+	VMOVUPS    64(DX), Z7
+	VMOVUPS    (DX)(AX*1), Z8
+	VMOVUPS    64(DX)(AX*1), Z9
+	VMOVUPS    (DX)(AX*2), Z10
+	VMOVUPS    64(DX)(AX*2), Z11
+	VMOVUPS    (BX), Z12
+	VMOVUPS    64(BX), Z13
+	VMOVUPS    (BX)(AX*1), Z14
+	VMOVUPS    64(BX)(AX*1), Z15
+	MOVQ       ldc+80(FP), AX
+	MOVQ       c+72(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT0 (CX)(AX*1)
+	PREFETCHT0 64(CX)(AX*1)
+	PREFETCHT0 (CX)(AX*2)
+	PREFETCHT0 64(CX)(AX*2)
+	PREFETCHT0 (DX)
+	PREFETCHT0 64(DX)
+	PREFETCHT0 (DX)(AX*1)
+	PREFETCHT0 64(DX)(AX*1)
+	PREFETCHT0 (DX)(AX*2)
+	PREFETCHT0 64(DX)(AX*2)
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 (BX)(AX*1)
+	PREFETCHT0 64(BX)(AX*1)
+	MOVQ       lda+16(FP), AX
+	MOVQ       a+8(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	MOVQ       panel+24(FP), SI
+	MOVQ       depth+32(FP), DI
+	MOVQ       step+48(FP), R8
+	MOVQ       ahead+40(FP), R9
+	ADDQ       SI, R9
+	TESTQ      DI, DI
+	JZ         done8
 
 k8:
 	VMOVUPS      (SI), Z16
 	VMOVUPS      64(SI), Z17
-	PREFETCHT1   (SI)(R8*1)
-	PREFETCHT1   64(SI)(R8*1)
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	ADDQ         R8, R9
 	VBROADCASTSS (CX), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
@@ -636,33 +719,12 @@ k8:
 	JNZ          k8
 
 done8:
-	MOVQ   ldc+56(FP), AX
-	MOVQ   c+48(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	LEAQ   (DX)(AX*2), BX
-	ADDQ   AX, BX
-	MOVQ   add+64(FP), SI
-	TESTQ  SI, SI
-	JZ     store8
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	VADDPS (CX)(AX*1), Z2, Z2
-	VADDPS 64(CX)(AX*1), Z3, Z3
-	VADDPS (CX)(AX*2), Z4, Z4
-	VADDPS 64(CX)(AX*2), Z5, Z5
-	VADDPS (DX), Z6, Z6
-	VADDPS 64(DX), Z7, Z7
-	VADDPS (DX)(AX*1), Z8, Z8
-	VADDPS 64(DX)(AX*1), Z9, Z9
-	VADDPS (DX)(AX*2), Z10, Z10
-	VADDPS 64(DX)(AX*2), Z11, Z11
-	VADDPS (BX), Z12, Z12
-	VADDPS 64(BX), Z13, Z13
-	VADDPS (BX)(AX*1), Z14, Z14
-	VADDPS 64(BX)(AX*1), Z15, Z15
-
-store8:
+	MOVQ    ldc+80(FP), AX
+	MOVQ    c+72(FP), CX
+	LEAQ    (CX)(AX*2), DX
+	ADDQ    AX, DX
+	LEAQ    (DX)(AX*2), BX
+	ADDQ    AX, BX
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, (CX)(AX*1)
@@ -683,39 +745,68 @@ store8:
 	RET
 
 below8:
-	CMPQ   AX, $0x07
-	JLT    below7
-	MOVQ   lda+16(FP), AX
-	MOVQ   a+8(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	LEAQ   (DX)(AX*2), BX
-	ADDQ   AX, BX
-	MOVQ   panel+24(FP), SI
-	MOVQ   depth+32(FP), DI
-	MOVQ   ahead+40(FP), R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	TESTQ  DI, DI
-	JZ     done7
+	CMPQ       AX, $0x07
+	JLT        below7
+	MOVQ       ldfrom+64(FP), AX
+	MOVQ       from+56(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	VMOVUPS    (CX), Z0
+	VMOVUPS    64(CX), Z1
+	VMOVUPS    (CX)(AX*1), Z2
+	VMOVUPS    64(CX)(AX*1), Z3
+	VMOVUPS    (CX)(AX*2), Z4
+	VMOVUPS    64(CX)(AX*2), Z5
+	VMOVUPS    (DX), Z6
+	VMOVUPS    64(DX), Z7
+	VMOVUPS    (DX)(AX*1), Z8
+	VMOVUPS    64(DX)(AX*1), Z9
+	VMOVUPS    (DX)(AX*2), Z10
+	VMOVUPS    64(DX)(AX*2), Z11
+	VMOVUPS    (BX), Z12
+	VMOVUPS    64(BX), Z13
+	MOVQ       ldc+80(FP), AX
+	MOVQ       c+72(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT0 (CX)(AX*1)
+	PREFETCHT0 64(CX)(AX*1)
+	PREFETCHT0 (CX)(AX*2)
+	PREFETCHT0 64(CX)(AX*2)
+	PREFETCHT0 (DX)
+	PREFETCHT0 64(DX)
+	PREFETCHT0 (DX)(AX*1)
+	PREFETCHT0 64(DX)(AX*1)
+	PREFETCHT0 (DX)(AX*2)
+	PREFETCHT0 64(DX)(AX*2)
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	MOVQ       lda+16(FP), AX
+	MOVQ       a+8(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	MOVQ       panel+24(FP), SI
+	MOVQ       depth+32(FP), DI
+	MOVQ       step+48(FP), R8
+	MOVQ       ahead+40(FP), R9
+	ADDQ       SI, R9
+	TESTQ      DI, DI
+	JZ         done7
 
 k7:
 	VMOVUPS      (SI), Z14
 	VMOVUPS      64(SI), Z15
-	PREFETCHT1   (SI)(R8*1)
-	PREFETCHT1   64(SI)(R8*1)
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	ADDQ         R8, R9
 	VBROADCASTSS (CX), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
@@ -745,31 +836,12 @@ k7:
 	JNZ          k7
 
 done7:
-	MOVQ   ldc+56(FP), AX
-	MOVQ   c+48(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	LEAQ   (DX)(AX*2), BX
-	ADDQ   AX, BX
-	MOVQ   add+64(FP), SI
-	TESTQ  SI, SI
-	JZ     store7
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	VADDPS (CX)(AX*1), Z2, Z2
-	VADDPS 64(CX)(AX*1), Z3, Z3
-	VADDPS (CX)(AX*2), Z4, Z4
-	VADDPS 64(CX)(AX*2), Z5, Z5
-	VADDPS (DX), Z6, Z6
-	VADDPS 64(DX), Z7, Z7
-	VADDPS (DX)(AX*1), Z8, Z8
-	VADDPS 64(DX)(AX*1), Z9, Z9
-	VADDPS (DX)(AX*2), Z10, Z10
-	VADDPS 64(DX)(AX*2), Z11, Z11
-	VADDPS (BX), Z12, Z12
-	VADDPS 64(BX), Z13, Z13
-
-store7:
+	MOVQ    ldc+80(FP), AX
+	MOVQ    c+72(FP), CX
+	LEAQ    (CX)(AX*2), DX
+	ADDQ    AX, DX
+	LEAQ    (DX)(AX*2), BX
+	ADDQ    AX, BX
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, (CX)(AX*1)
@@ -788,35 +860,58 @@ store7:
 	RET
 
 below7:
-	CMPQ   AX, $0x06
-	JLT    below6
-	MOVQ   lda+16(FP), AX
-	MOVQ   a+8(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	MOVQ   panel+24(FP), BX
-	MOVQ   depth+32(FP), SI
-	MOVQ   ahead+40(FP), DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	TESTQ  SI, SI
-	JZ     done6
+	CMPQ       AX, $0x06
+	JLT        below6
+	MOVQ       ldfrom+64(FP), AX
+	MOVQ       from+56(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	VMOVUPS    (CX), Z0
+	VMOVUPS    64(CX), Z1
+	VMOVUPS    (CX)(AX*1), Z2
+	VMOVUPS    64(CX)(AX*1), Z3
+	VMOVUPS    (CX)(AX*2), Z4
+	VMOVUPS    64(CX)(AX*2), Z5
+	VMOVUPS    (DX), Z6
+	VMOVUPS    64(DX), Z7
+	VMOVUPS    (DX)(AX*1), Z8
+	VMOVUPS    64(DX)(AX*1), Z9
+	VMOVUPS    (DX)(AX*2), Z10
+	VMOVUPS    64(DX)(AX*2), Z11
+	MOVQ       ldc+80(FP), AX
+	MOVQ       c+72(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT0 (CX)(AX*1)
+	PREFETCHT0 64(CX)(AX*1)
+	PREFETCHT0 (CX)(AX*2)
+	PREFETCHT0 64(CX)(AX*2)
+	PREFETCHT0 (DX)
+	PREFETCHT0 64(DX)
+	PREFETCHT0 (DX)(AX*1)
+	PREFETCHT0 64(DX)(AX*1)
+	PREFETCHT0 (DX)(AX*2)
+	PREFETCHT0 64(DX)(AX*2)
+	MOVQ       lda+16(FP), AX
+	MOVQ       a+8(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	MOVQ       panel+24(FP), BX
+	MOVQ       depth+32(FP), SI
+	MOVQ       step+48(FP), DI
+	MOVQ       ahead+40(FP), R8
+	ADDQ       BX, R8
+	TESTQ      SI, SI
+	JZ         done6
 
 k6:
 	VMOVUPS      (BX), Z12
 	VMOVUPS      64(BX), Z13
-	PREFETCHT1   (BX)(DI*1)
-	PREFETCHT1   64(BX)(DI*1)
+	PREFETCHT1   (R8)
+	PREFETCHT1   64(R8)
+	ADDQ         DI, R8
 	VBROADCASTSS (CX), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
@@ -842,27 +937,10 @@ k6:
 	JNZ          k6
 
 done6:
-	MOVQ   ldc+56(FP), AX
-	MOVQ   c+48(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	MOVQ   add+64(FP), BX
-	TESTQ  BX, BX
-	JZ     store6
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	VADDPS (CX)(AX*1), Z2, Z2
-	VADDPS 64(CX)(AX*1), Z3, Z3
-	VADDPS (CX)(AX*2), Z4, Z4
-	VADDPS 64(CX)(AX*2), Z5, Z5
-	VADDPS (DX), Z6, Z6
-	VADDPS 64(DX), Z7, Z7
-	VADDPS (DX)(AX*1), Z8, Z8
-	VADDPS 64(DX)(AX*1), Z9, Z9
-	VADDPS (DX)(AX*2), Z10, Z10
-	VADDPS 64(DX)(AX*2), Z11, Z11
-
-store6:
+	MOVQ    ldc+80(FP), AX
+	MOVQ    c+72(FP), CX
+	LEAQ    (CX)(AX*2), DX
+	ADDQ    AX, DX
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, (CX)(AX*1)
@@ -879,33 +957,54 @@ store6:
 	RET
 
 below6:
-	CMPQ   AX, $0x05
-	JLT    below5
-	MOVQ   lda+16(FP), AX
-	MOVQ   a+8(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	MOVQ   panel+24(FP), BX
-	MOVQ   depth+32(FP), SI
-	MOVQ   ahead+40(FP), DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	TESTQ  SI, SI
-	JZ     done5
+	CMPQ       AX, $0x05
+	JLT        below5
+	MOVQ       ldfrom+64(FP), AX
+	MOVQ       from+56(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	VMOVUPS    (CX), Z0
+	VMOVUPS    64(CX), Z1
+	VMOVUPS    (CX)(AX*1), Z2
+	VMOVUPS    64(CX)(AX*1), Z3
+	VMOVUPS    (CX)(AX*2), Z4
+	VMOVUPS    64(CX)(AX*2), Z5
+	VMOVUPS    (DX), Z6
+	VMOVUPS    64(DX), Z7
+	VMOVUPS    (DX)(AX*1), Z8
+	VMOVUPS    64(DX)(AX*1), Z9
+	MOVQ       ldc+80(FP), AX
+	MOVQ       c+72(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT0 (CX)(AX*1)
+	PREFETCHT0 64(CX)(AX*1)
+	PREFETCHT0 (CX)(AX*2)
+	PREFETCHT0 64(CX)(AX*2)
+	PREFETCHT0 (DX)
+	PREFETCHT0 64(DX)
+	PREFETCHT0 (DX)(AX*1)
+	PREFETCHT0 64(DX)(AX*1)
+	MOVQ       lda+16(FP), AX
+	MOVQ       a+8(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	MOVQ       panel+24(FP), BX
+	MOVQ       depth+32(FP), SI
+	MOVQ       step+48(FP), DI
+	MOVQ       ahead+40(FP), R8
+	ADDQ       BX, R8
+	TESTQ      SI, SI
+	JZ         done5
 
 k5:
 	VMOVUPS      (BX), Z10
 	VMOVUPS      64(BX), Z11
-	PREFETCHT1   (BX)(DI*1)
-	PREFETCHT1   64(BX)(DI*1)
+	PREFETCHT1   (R8)
+	PREFETCHT1   64(R8)
+	ADDQ         DI, R8
 	VBROADCASTSS (CX), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
@@ -928,25 +1027,10 @@ k5:
 	JNZ          k5
 
 done5:
-	MOVQ   ldc+56(FP), AX
-	MOVQ   c+48(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	MOVQ   add+64(FP), BX
-	TESTQ  BX, BX
-	JZ     store5
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	VADDPS (CX)(AX*1), Z2, Z2
-	VADDPS 64(CX)(AX*1), Z3, Z3
-	VADDPS (CX)(AX*2), Z4, Z4
-	VADDPS 64(CX)(AX*2), Z5, Z5
-	VADDPS (DX), Z6, Z6
-	VADDPS 64(DX), Z7, Z7
-	VADDPS (DX)(AX*1), Z8, Z8
-	VADDPS 64(DX)(AX*1), Z9, Z9
-
-store5:
+	MOVQ    ldc+80(FP), AX
+	MOVQ    c+72(FP), CX
+	LEAQ    (CX)(AX*2), DX
+	ADDQ    AX, DX
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, (CX)(AX*1)
@@ -961,31 +1045,50 @@ store5:
 	RET
 
 below5:
-	CMPQ   AX, $0x04
-	JLT    below4
-	MOVQ   lda+16(FP), AX
-	MOVQ   a+8(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	MOVQ   panel+24(FP), BX
-	MOVQ   depth+32(FP), SI
-	MOVQ   ahead+40(FP), DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	TESTQ  SI, SI
-	JZ     done4
+	CMPQ       AX, $0x04
+	JLT        below4
+	MOVQ       ldfrom+64(FP), AX
+	MOVQ       from+56(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	VMOVUPS    (CX), Z0
+	VMOVUPS    64(CX), Z1
+	VMOVUPS    (CX)(AX*1), Z2
+	VMOVUPS    64(CX)(AX*1), Z3
+	VMOVUPS    (CX)(AX*2), Z4
+	VMOVUPS    64(CX)(AX*2), Z5
+	VMOVUPS    (DX), Z6
+	VMOVUPS    64(DX), Z7
+	MOVQ       ldc+80(FP), AX
+	MOVQ       c+72(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT0 (CX)(AX*1)
+	PREFETCHT0 64(CX)(AX*1)
+	PREFETCHT0 (CX)(AX*2)
+	PREFETCHT0 64(CX)(AX*2)
+	PREFETCHT0 (DX)
+	PREFETCHT0 64(DX)
+	MOVQ       lda+16(FP), AX
+	MOVQ       a+8(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	MOVQ       panel+24(FP), BX
+	MOVQ       depth+32(FP), SI
+	MOVQ       step+48(FP), DI
+	MOVQ       ahead+40(FP), R8
+	ADDQ       BX, R8
+	TESTQ      SI, SI
+	JZ         done4
 
 k4:
 	VMOVUPS      (BX), Z8
 	VMOVUPS      64(BX), Z9
-	PREFETCHT1   (BX)(DI*1)
-	PREFETCHT1   64(BX)(DI*1)
+	PREFETCHT1   (R8)
+	PREFETCHT1   64(R8)
+	ADDQ         DI, R8
 	VBROADCASTSS (CX), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
@@ -1005,23 +1108,10 @@ k4:
 	JNZ          k4
 
 done4:
-	MOVQ   ldc+56(FP), AX
-	MOVQ   c+48(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	MOVQ   add+64(FP), BX
-	TESTQ  BX, BX
-	JZ     store4
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	VADDPS (CX)(AX*1), Z2, Z2
-	VADDPS 64(CX)(AX*1), Z3, Z3
-	VADDPS (CX)(AX*2), Z4, Z4
-	VADDPS 64(CX)(AX*2), Z5, Z5
-	VADDPS (DX), Z6, Z6
-	VADDPS 64(DX), Z7, Z7
-
-store4:
+	MOVQ    ldc+80(FP), AX
+	MOVQ    c+72(FP), CX
+	LEAQ    (CX)(AX*2), DX
+	ADDQ    AX, DX
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, (CX)(AX*1)
@@ -1034,27 +1124,40 @@ store4:
 	RET
 
 below4:
-	CMPQ   AX, $0x03
-	JLT    below3
-	MOVQ   lda+16(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   panel+24(FP), DX
-	MOVQ   depth+32(FP), BX
-	MOVQ   ahead+40(FP), SI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	TESTQ  BX, BX
-	JZ     done3
+	CMPQ       AX, $0x03
+	JLT        below3
+	MOVQ       ldfrom+64(FP), AX
+	MOVQ       from+56(FP), CX
+	VMOVUPS    (CX), Z0
+	VMOVUPS    64(CX), Z1
+	VMOVUPS    (CX)(AX*1), Z2
+	VMOVUPS    64(CX)(AX*1), Z3
+	VMOVUPS    (CX)(AX*2), Z4
+	VMOVUPS    64(CX)(AX*2), Z5
+	MOVQ       ldc+80(FP), AX
+	MOVQ       c+72(FP), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT0 (CX)(AX*1)
+	PREFETCHT0 64(CX)(AX*1)
+	PREFETCHT0 (CX)(AX*2)
+	PREFETCHT0 64(CX)(AX*2)
+	MOVQ       lda+16(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       panel+24(FP), DX
+	MOVQ       depth+32(FP), BX
+	MOVQ       step+48(FP), SI
+	MOVQ       ahead+40(FP), DI
+	ADDQ       DX, DI
+	TESTQ      BX, BX
+	JZ         done3
 
 k3:
 	VMOVUPS      (DX), Z6
 	VMOVUPS      64(DX), Z7
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (DI)
+	PREFETCHT1   64(DI)
+	ADDQ         SI, DI
 	VBROADCASTSS (CX), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
@@ -1070,19 +1173,8 @@ k3:
 	JNZ          k3
 
 done3:
-	MOVQ   ldc+56(FP), AX
-	MOVQ   c+48(FP), CX
-	MOVQ   add+64(FP), DX
-	TESTQ  DX, DX
-	JZ     store3
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	VADDPS (CX)(AX*1), Z2, Z2
-	VADDPS 64(CX)(AX*1), Z3, Z3
-	VADDPS (CX)(AX*2), Z4, Z4
-	VADDPS 64(CX)(AX*2), Z5, Z5
-
-store3:
+	MOVQ    ldc+80(FP), AX
+	MOVQ    c+72(FP), CX
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, (CX)(AX*1)
@@ -1093,25 +1185,36 @@ store3:
 	RET
 
 below3:
-	CMPQ   AX, $0x02
-	JLT    below2
-	MOVQ   lda+16(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   panel+24(FP), DX
-	MOVQ   depth+32(FP), BX
-	MOVQ   ahead+40(FP), SI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	TESTQ  BX, BX
-	JZ     done2
+	CMPQ       AX, $0x02
+	JLT        below2
+	MOVQ       ldfrom+64(FP), AX
+	MOVQ       from+56(FP), CX
+	VMOVUPS    (CX), Z0
+	VMOVUPS    64(CX), Z1
+	VMOVUPS    (CX)(AX*1), Z2
+	VMOVUPS    64(CX)(AX*1), Z3
+	MOVQ       ldc+80(FP), AX
+	MOVQ       c+72(FP), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	PREFETCHT0 (CX)(AX*1)
+	PREFETCHT0 64(CX)(AX*1)
+	MOVQ       lda+16(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       panel+24(FP), DX
+	MOVQ       depth+32(FP), BX
+	MOVQ       step+48(FP), SI
+	MOVQ       ahead+40(FP), DI
+	ADDQ       DX, DI
+	TESTQ      BX, BX
+	JZ         done2
 
 k2:
 	VMOVUPS      (DX), Z4
 	VMOVUPS      64(DX), Z5
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (DI)
+	PREFETCHT1   64(DI)
+	ADDQ         SI, DI
 	VBROADCASTSS (CX), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
@@ -1124,17 +1227,8 @@ k2:
 	JNZ          k2
 
 done2:
-	MOVQ   ldc+56(FP), AX
-	MOVQ   c+48(FP), CX
-	MOVQ   add+64(FP), DX
-	TESTQ  DX, DX
-	JZ     store2
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	VADDPS (CX)(AX*1), Z2, Z2
-	VADDPS 64(CX)(AX*1), Z3, Z3
-
-store2:
+	MOVQ    ldc+80(FP), AX
+	MOVQ    c+72(FP), CX
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, (CX)(AX*1)
@@ -1143,21 +1237,30 @@ store2:
 	RET
 
 below2:
-	MOVQ   lda+16(FP), AX
-	MOVQ   a+8(FP), AX
-	MOVQ   panel+24(FP), CX
-	MOVQ   depth+32(FP), DX
-	MOVQ   ahead+40(FP), BX
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	TESTQ  DX, DX
-	JZ     done1
+	MOVQ       ldfrom+64(FP), AX
+	MOVQ       from+56(FP), AX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    64(AX), Z1
+	MOVQ       ldc+80(FP), AX
+	MOVQ       c+72(FP), AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       lda+16(FP), AX
+	MOVQ       a+8(FP), AX
+	MOVQ       panel+24(FP), CX
+	MOVQ       depth+32(FP), DX
+	MOVQ       step+48(FP), BX
+	MOVQ       ahead+40(FP), SI
+	ADDQ       CX, SI
+	TESTQ      DX, DX
+	JZ         done1
 
 k1:
 	VMOVUPS      (CX), Z2
 	VMOVUPS      64(CX), Z3
-	PREFETCHT1   (CX)(BX*1)
-	PREFETCHT1   64(CX)(BX*1)
+	PREFETCHT1   (SI)
+	PREFETCHT1   64(SI)
+	ADDQ         BX, SI
 	VBROADCASTSS (AX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
@@ -1167,53 +1270,63 @@ k1:
 	JNZ          k1
 
 done1:
-	MOVQ   ldc+56(FP), AX
-	MOVQ   c+48(FP), AX
-	MOVQ   add+64(FP), CX
-	TESTQ  CX, CX
-	JZ     store1
-	VADDPS (AX), Z0, Z0
-	VADDPS 64(AX), Z1, Z1
-
-store1:
+	MOVQ    ldc+80(FP), AX
+	MOVQ    c+72(FP), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VZEROUPPER
 	RET
 
-// func tileAVX2(rows int, a *float32, lda int, panel *float32, depth int, ahead int, c *float32, ldc int, add int)
+// func tileAVX2(rows int, a *float32, lda int, panel *float32, depth int, ahead int, step int, from *float32, ldfrom int, c *float32, ldc int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileAVX2(SB), NOSPLIT, $0-72
-	MOVQ   rows+0(FP), AX
-	CMPQ   AX, $0x06
-	JLT    below6
-	MOVQ   lda+16(FP), AX
-	MOVQ   a+8(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	MOVQ   panel+24(FP), BX
-	MOVQ   depth+32(FP), SI
-	MOVQ   ahead+40(FP), DI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	TESTQ  SI, SI
-	JZ     done6
+TEXT ·tileAVX2(SB), NOSPLIT, $0-88
+	MOVQ       rows+0(FP), AX
+	CMPQ       AX, $0x06
+	JLT        below6
+	MOVQ       ldfrom+64(FP), AX
+	MOVQ       from+56(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	VMOVUPS    (CX), Y0
+	VMOVUPS    32(CX), Y1
+	VMOVUPS    (CX)(AX*1), Y2
+	VMOVUPS    32(CX)(AX*1), Y3
+	VMOVUPS    (CX)(AX*2), Y4
+	VMOVUPS    32(CX)(AX*2), Y5
+	VMOVUPS    (DX), Y6
+	VMOVUPS    32(DX), Y7
+	VMOVUPS    (DX)(AX*1), Y8
+	VMOVUPS    32(DX)(AX*1), Y9
+	VMOVUPS    (DX)(AX*2), Y10
+	VMOVUPS    32(DX)(AX*2), Y11
+	MOVQ       ldc+80(FP), AX
+	MOVQ       c+72(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 (CX)(AX*1)
+	PREFETCHT0 (CX)(AX*2)
+	PREFETCHT0 (DX)
+	PREFETCHT0 (DX)(AX*1)
+	PREFETCHT0 (DX)(AX*2)
+	MOVQ       lda+16(FP), AX
+	MOVQ       a+8(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	MOVQ       panel+24(FP), BX
+	MOVQ       depth+32(FP), SI
+	MOVQ       step+48(FP), DI
+	MOVQ       ahead+40(FP), R8
+	ADDQ       BX, R8
+	TESTQ      SI, SI
+	JZ         done6
 
 k6:
 	VMOVUPS      (BX), Y12
 	VMOVUPS      32(BX), Y13
-	PREFETCHT1   (BX)(DI*1)
-	PREFETCHT1   64(BX)(DI*1)
+	PREFETCHT1   (R8)
+	PREFETCHT1   64(R8)
+	ADDQ         DI, R8
 	VBROADCASTSS (CX), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
@@ -1239,27 +1352,10 @@ k6:
 	JNZ          k6
 
 done6:
-	MOVQ   ldc+56(FP), AX
-	MOVQ   c+48(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	MOVQ   add+64(FP), BX
-	TESTQ  BX, BX
-	JZ     store6
-	VADDPS (CX), Y0, Y0
-	VADDPS 32(CX), Y1, Y1
-	VADDPS (CX)(AX*1), Y2, Y2
-	VADDPS 32(CX)(AX*1), Y3, Y3
-	VADDPS (CX)(AX*2), Y4, Y4
-	VADDPS 32(CX)(AX*2), Y5, Y5
-	VADDPS (DX), Y6, Y6
-	VADDPS 32(DX), Y7, Y7
-	VADDPS (DX)(AX*1), Y8, Y8
-	VADDPS 32(DX)(AX*1), Y9, Y9
-	VADDPS (DX)(AX*2), Y10, Y10
-	VADDPS 32(DX)(AX*2), Y11, Y11
-
-store6:
+	MOVQ    ldc+80(FP), AX
+	MOVQ    c+72(FP), CX
+	LEAQ    (CX)(AX*2), DX
+	ADDQ    AX, DX
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, (CX)(AX*1)
@@ -1276,33 +1372,49 @@ store6:
 	RET
 
 below6:
-	CMPQ   AX, $0x05
-	JLT    below5
-	MOVQ   lda+16(FP), AX
-	MOVQ   a+8(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	MOVQ   panel+24(FP), BX
-	MOVQ   depth+32(FP), SI
-	MOVQ   ahead+40(FP), DI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	TESTQ  SI, SI
-	JZ     done5
+	CMPQ       AX, $0x05
+	JLT        below5
+	MOVQ       ldfrom+64(FP), AX
+	MOVQ       from+56(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	VMOVUPS    (CX), Y0
+	VMOVUPS    32(CX), Y1
+	VMOVUPS    (CX)(AX*1), Y2
+	VMOVUPS    32(CX)(AX*1), Y3
+	VMOVUPS    (CX)(AX*2), Y4
+	VMOVUPS    32(CX)(AX*2), Y5
+	VMOVUPS    (DX), Y6
+	VMOVUPS    32(DX), Y7
+	VMOVUPS    (DX)(AX*1), Y8
+	VMOVUPS    32(DX)(AX*1), Y9
+	MOVQ       ldc+80(FP), AX
+	MOVQ       c+72(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 (CX)(AX*1)
+	PREFETCHT0 (CX)(AX*2)
+	PREFETCHT0 (DX)
+	PREFETCHT0 (DX)(AX*1)
+	MOVQ       lda+16(FP), AX
+	MOVQ       a+8(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	MOVQ       panel+24(FP), BX
+	MOVQ       depth+32(FP), SI
+	MOVQ       step+48(FP), DI
+	MOVQ       ahead+40(FP), R8
+	ADDQ       BX, R8
+	TESTQ      SI, SI
+	JZ         done5
 
 k5:
 	VMOVUPS      (BX), Y10
 	VMOVUPS      32(BX), Y11
-	PREFETCHT1   (BX)(DI*1)
-	PREFETCHT1   64(BX)(DI*1)
+	PREFETCHT1   (R8)
+	PREFETCHT1   64(R8)
+	ADDQ         DI, R8
 	VBROADCASTSS (CX), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
@@ -1325,25 +1437,10 @@ k5:
 	JNZ          k5
 
 done5:
-	MOVQ   ldc+56(FP), AX
-	MOVQ   c+48(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	MOVQ   add+64(FP), BX
-	TESTQ  BX, BX
-	JZ     store5
-	VADDPS (CX), Y0, Y0
-	VADDPS 32(CX), Y1, Y1
-	VADDPS (CX)(AX*1), Y2, Y2
-	VADDPS 32(CX)(AX*1), Y3, Y3
-	VADDPS (CX)(AX*2), Y4, Y4
-	VADDPS 32(CX)(AX*2), Y5, Y5
-	VADDPS (DX), Y6, Y6
-	VADDPS 32(DX), Y7, Y7
-	VADDPS (DX)(AX*1), Y8, Y8
-	VADDPS 32(DX)(AX*1), Y9, Y9
-
-store5:
+	MOVQ    ldc+80(FP), AX
+	MOVQ    c+72(FP), CX
+	LEAQ    (CX)(AX*2), DX
+	ADDQ    AX, DX
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, (CX)(AX*1)
@@ -1358,31 +1455,46 @@ store5:
 	RET
 
 below5:
-	CMPQ   AX, $0x04
-	JLT    below4
-	MOVQ   lda+16(FP), AX
-	MOVQ   a+8(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	MOVQ   panel+24(FP), BX
-	MOVQ   depth+32(FP), SI
-	MOVQ   ahead+40(FP), DI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	TESTQ  SI, SI
-	JZ     done4
+	CMPQ       AX, $0x04
+	JLT        below4
+	MOVQ       ldfrom+64(FP), AX
+	MOVQ       from+56(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	VMOVUPS    (CX), Y0
+	VMOVUPS    32(CX), Y1
+	VMOVUPS    (CX)(AX*1), Y2
+	VMOVUPS    32(CX)(AX*1), Y3
+	VMOVUPS    (CX)(AX*2), Y4
+	VMOVUPS    32(CX)(AX*2), Y5
+	VMOVUPS    (DX), Y6
+	VMOVUPS    32(DX), Y7
+	MOVQ       ldc+80(FP), AX
+	MOVQ       c+72(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 (CX)(AX*1)
+	PREFETCHT0 (CX)(AX*2)
+	PREFETCHT0 (DX)
+	MOVQ       lda+16(FP), AX
+	MOVQ       a+8(FP), CX
+	LEAQ       (CX)(AX*2), DX
+	ADDQ       AX, DX
+	MOVQ       panel+24(FP), BX
+	MOVQ       depth+32(FP), SI
+	MOVQ       step+48(FP), DI
+	MOVQ       ahead+40(FP), R8
+	ADDQ       BX, R8
+	TESTQ      SI, SI
+	JZ         done4
 
 k4:
 	VMOVUPS      (BX), Y8
 	VMOVUPS      32(BX), Y9
-	PREFETCHT1   (BX)(DI*1)
-	PREFETCHT1   64(BX)(DI*1)
+	PREFETCHT1   (R8)
+	PREFETCHT1   64(R8)
+	ADDQ         DI, R8
 	VBROADCASTSS (CX), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -1402,23 +1514,10 @@ k4:
 	JNZ          k4
 
 done4:
-	MOVQ   ldc+56(FP), AX
-	MOVQ   c+48(FP), CX
-	LEAQ   (CX)(AX*2), DX
-	ADDQ   AX, DX
-	MOVQ   add+64(FP), BX
-	TESTQ  BX, BX
-	JZ     store4
-	VADDPS (CX), Y0, Y0
-	VADDPS 32(CX), Y1, Y1
-	VADDPS (CX)(AX*1), Y2, Y2
-	VADDPS 32(CX)(AX*1), Y3, Y3
-	VADDPS (CX)(AX*2), Y4, Y4
-	VADDPS 32(CX)(AX*2), Y5, Y5
-	VADDPS (DX), Y6, Y6
-	VADDPS 32(DX), Y7, Y7
-
-store4:
+	MOVQ    ldc+80(FP), AX
+	MOVQ    c+72(FP), CX
+	LEAQ    (CX)(AX*2), DX
+	ADDQ    AX, DX
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, (CX)(AX*1)
@@ -1431,27 +1530,37 @@ store4:
 	RET
 
 below4:
-	CMPQ   AX, $0x03
-	JLT    below3
-	MOVQ   lda+16(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   panel+24(FP), DX
-	MOVQ   depth+32(FP), BX
-	MOVQ   ahead+40(FP), SI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	TESTQ  BX, BX
-	JZ     done3
+	CMPQ       AX, $0x03
+	JLT        below3
+	MOVQ       ldfrom+64(FP), AX
+	MOVQ       from+56(FP), CX
+	VMOVUPS    (CX), Y0
+	VMOVUPS    32(CX), Y1
+	VMOVUPS    (CX)(AX*1), Y2
+	VMOVUPS    32(CX)(AX*1), Y3
+	VMOVUPS    (CX)(AX*2), Y4
+	VMOVUPS    32(CX)(AX*2), Y5
+	MOVQ       ldc+80(FP), AX
+	MOVQ       c+72(FP), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 (CX)(AX*1)
+	PREFETCHT0 (CX)(AX*2)
+	MOVQ       lda+16(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       panel+24(FP), DX
+	MOVQ       depth+32(FP), BX
+	MOVQ       step+48(FP), SI
+	MOVQ       ahead+40(FP), DI
+	ADDQ       DX, DI
+	TESTQ      BX, BX
+	JZ         done3
 
 k3:
 	VMOVUPS      (DX), Y6
 	VMOVUPS      32(DX), Y7
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (DI)
+	PREFETCHT1   64(DI)
+	ADDQ         SI, DI
 	VBROADCASTSS (CX), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
@@ -1467,19 +1576,8 @@ k3:
 	JNZ          k3
 
 done3:
-	MOVQ   ldc+56(FP), AX
-	MOVQ   c+48(FP), CX
-	MOVQ   add+64(FP), DX
-	TESTQ  DX, DX
-	JZ     store3
-	VADDPS (CX), Y0, Y0
-	VADDPS 32(CX), Y1, Y1
-	VADDPS (CX)(AX*1), Y2, Y2
-	VADDPS 32(CX)(AX*1), Y3, Y3
-	VADDPS (CX)(AX*2), Y4, Y4
-	VADDPS 32(CX)(AX*2), Y5, Y5
-
-store3:
+	MOVQ    ldc+80(FP), AX
+	MOVQ    c+72(FP), CX
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, (CX)(AX*1)
@@ -1490,25 +1588,34 @@ store3:
 	RET
 
 below3:
-	CMPQ   AX, $0x02
-	JLT    below2
-	MOVQ   lda+16(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   panel+24(FP), DX
-	MOVQ   depth+32(FP), BX
-	MOVQ   ahead+40(FP), SI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	TESTQ  BX, BX
-	JZ     done2
+	CMPQ       AX, $0x02
+	JLT        below2
+	MOVQ       ldfrom+64(FP), AX
+	MOVQ       from+56(FP), CX
+	VMOVUPS    (CX), Y0
+	VMOVUPS    32(CX), Y1
+	VMOVUPS    (CX)(AX*1), Y2
+	VMOVUPS    32(CX)(AX*1), Y3
+	MOVQ       ldc+80(FP), AX
+	MOVQ       c+72(FP), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 (CX)(AX*1)
+	MOVQ       lda+16(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       panel+24(FP), DX
+	MOVQ       depth+32(FP), BX
+	MOVQ       step+48(FP), SI
+	MOVQ       ahead+40(FP), DI
+	ADDQ       DX, DI
+	TESTQ      BX, BX
+	JZ         done2
 
 k2:
 	VMOVUPS      (DX), Y4
 	VMOVUPS      32(DX), Y5
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (DI)
+	PREFETCHT1   64(DI)
+	ADDQ         SI, DI
 	VBROADCASTSS (CX), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
@@ -1521,17 +1628,8 @@ k2:
 	JNZ          k2
 
 done2:
-	MOVQ   ldc+56(FP), AX
-	MOVQ   c+48(FP), CX
-	MOVQ   add+64(FP), DX
-	TESTQ  DX, DX
-	JZ     store2
-	VADDPS (CX), Y0, Y0
-	VADDPS 32(CX), Y1, Y1
-	VADDPS (CX)(AX*1), Y2, Y2
-	VADDPS 32(CX)(AX*1), Y3, Y3
-
-store2:
+	MOVQ    ldc+80(FP), AX
+	MOVQ    c+72(FP), CX
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, (CX)(AX*1)
@@ -1540,21 +1638,29 @@ store2:
 	RET
 
 below2:
-	MOVQ   lda+16(FP), AX
-	MOVQ   a+8(FP), AX
-	MOVQ   panel+24(FP), CX
-	MOVQ   depth+32(FP), DX
-	MOVQ   ahead+40(FP), BX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	TESTQ  DX, DX
-	JZ     done1
+	MOVQ       ldfrom+64(FP), AX
+	MOVQ       from+56(FP), AX
+	VMOVUPS    (AX), Y0
+	VMOVUPS    32(AX), Y1
+	MOVQ       ldc+80(FP), AX
+	MOVQ       c+72(FP), AX
+	PREFETCHT0 (AX)
+	MOVQ       lda+16(FP), AX
+	MOVQ       a+8(FP), AX
+	MOVQ       panel+24(FP), CX
+	MOVQ       depth+32(FP), DX
+	MOVQ       step+48(FP), BX
+	MOVQ       ahead+40(FP), SI
+	ADDQ       CX, SI
+	TESTQ      DX, DX
+	JZ         done1
 
 k1:
 	VMOVUPS      (CX), Y2
 	VMOVUPS      32(CX), Y3
-	PREFETCHT1   (CX)(BX*1)
-	PREFETCHT1   64(CX)(BX*1)
+	PREFETCHT1   (SI)
+	PREFETCHT1   64(SI)
+	ADDQ         BX, SI
 	VBROADCASTSS (AX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
@@ -1564,30 +1670,21 @@ k1:
 	JNZ          k1
 
 done1:
-	MOVQ   ldc+56(FP), AX
-	MOVQ   c+48(FP), AX
-	MOVQ   add+64(FP), CX
-	TESTQ  CX, CX
-	JZ     store1
-	VADDPS (AX), Y0, Y0
-	VADDPS 32(AX), Y1, Y1
-
-store1:
+	MOVQ    ldc+80(FP), AX
+	MOVQ    c+72(FP), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VZEROUPPER
 	RET
 
-// func geluAVX2(x *float32, bias *float32, n int)
+// func geluAVX2(x *float32, n int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·geluAVX2(SB), NOSPLIT, $0-24
+TEXT ·geluAVX2(SB), NOSPLIT, $0-16
 	MOVQ x+0(FP), AX
-	MOVQ bias+8(FP), CX
-	MOVQ n+16(FP), DX
+	MOVQ n+8(FP), CX
 
 gelu:
 	VMOVUPS      (AX), Y0
-	VADDPS       (CX), Y0, Y0
 	VPAND        filled_7fffffff<>+0(SB), Y0, Y1
 	VMOVUPS      filled_3f800000<>+0(SB), Y2
 	VMOVUPS      filled_3e6d3388<>+0(SB), Y3
@@ -1623,8 +1720,7 @@ gelu:
 	VMULPS       Y0, Y1, Y0
 	VMOVUPS      Y0, (AX)
 	ADDQ         $0x20, AX
-	ADDQ         $0x20, CX
-	SUBQ         $0x08, DX
+	SUBQ         $0x08, CX
 	JNZ          gelu
 	VZEROUPPER
 	RET
@@ -2083,16 +2179,14 @@ DATA filled_ff800000<>+56(SB)/4, $0xff800000
 DATA filled_ff800000<>+60(SB)/4, $0xff800000
 GLOBL filled_ff800000<>(SB), RODATA|NOPTR, $64
 
-// func geluAVX512(x *float32, bias *float32, n int)
+// func geluAVX512(x *float32, n int)
 // Requires: AVX, AVX512F
-TEXT ·geluAVX512(SB), NOSPLIT, $0-24
+TEXT ·geluAVX512(SB), NOSPLIT, $0-16
 	MOVQ x+0(FP), AX
-	MOVQ bias+8(FP), CX
-	MOVQ n+16(FP), DX
+	MOVQ n+8(FP), CX
 
 gelu:
 	VMOVUPS      (AX), Z0
-	VADDPS       (CX), Z0, Z0
 	VPANDD       filled_7fffffff<>+0(SB), Z0, Z1
 	VMOVUPS      filled_3f800000<>+0(SB), Z2
 	VMOVUPS      filled_3e6d3388<>+0(SB), Z3
@@ -2130,8 +2224,7 @@ gelu:
 	VMULPS       Z0, Z1, Z0
 	VMOVUPS      Z0, (AX)
 	ADDQ         $0x40, AX
-	ADDQ         $0x40, CX
-	SUBQ         $0x10, DX
+	SUBQ         $0x10, CX
 	JNZ          gelu
 	VZEROUPPER
 	RET
@@ -2209,28 +2302,29 @@ scale:
 	VZEROUPPER
 	RET
 
-// func layerNormAVX2(x *float32, bias *float32, gain *float32, shift *float32, eps float32, n int)
+// func layerNormAVX2(dst *float32, x *float32, bias *float32, gain *float32, shift *float32, eps float32, n int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·layerNormAVX2(SB), NOSPLIT, $0-48
-	MOVQ         x+0(FP), AX
-	MOVQ         bias+8(FP), CX
-	MOVQ         gain+16(FP), DX
-	MOVQ         shift+24(FP), BX
-	MOVQ         n+40(FP), SI
-	VCVTSI2SSQ   SI, X0, X0
+TEXT ·layerNormAVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         bias+16(FP), DX
+	MOVQ         gain+24(FP), BX
+	MOVQ         shift+32(FP), SI
+	MOVQ         n+48(FP), DI
+	VCVTSI2SSQ   DI, X0, X0
 	VMOVSS       filled_3f800000<>+0(SB), X1
 	VDIVSS       X0, X1, X0
 	VBROADCASTSS X0, Y0
 	VXORPS       Y1, Y1, Y1
-	XORQ         DI, DI
+	XORQ         R8, R8
 
 mean:
-	VMOVUPS    (AX)(DI*4), Y2
-	VADDPS     (CX)(DI*4), Y2, Y2
-	VMOVUPS    Y2, (AX)(DI*4)
+	VMOVUPS    (CX)(R8*4), Y2
+	VADDPS     (DX)(R8*4), Y2, Y2
+	VMOVUPS    Y2, (AX)(R8*4)
 	VADDPS     Y2, Y1, Y1
-	ADDQ       $0x08, DI
-	CMPQ       DI, SI
+	ADDQ       $0x08, R8
+	CMPQ       R8, DI
 	JLT        mean
 	VPERM2F128 $0x01, Y1, Y1, Y2
 	VADDPS     Y2, Y1, Y1
@@ -2248,7 +2342,7 @@ spread:
 	VFMADD231PS  Y3, Y3, Y2
 	VMOVUPS      Y3, (AX)(CX*4)
 	ADDQ         $0x08, CX
-	CMPQ         CX, SI
+	CMPQ         CX, DI
 	JLT          spread
 	VPERM2F128   $0x01, Y2, Y2, Y1
 	VADDPS       Y1, Y2, Y2
@@ -2256,7 +2350,7 @@ spread:
 	VADDPS       Y1, Y2, Y2
 	VPERMILPS    $0xb1, Y2, Y1
 	VADDPS       Y1, Y2, Y2
-	VBROADCASTSS eps+32(FP), Y1
+	VBROADCASTSS eps+40(FP), Y1
 	VFMADD213PS  Y1, Y0, Y2
 	VSQRTPS      Y2, Y2
 	VMOVUPS      filled_3f800000<>+0(SB), Y1
@@ -2265,11 +2359,11 @@ spread:
 
 norm:
 	VMULPS      (AX)(CX*4), Y2, Y0
-	VMOVUPS     (DX)(CX*4), Y1
-	VFMADD213PS (BX)(CX*4), Y1, Y0
+	VMOVUPS     (BX)(CX*4), Y1
+	VFMADD213PS (SI)(CX*4), Y1, Y0
 	VMOVUPS     Y0, (AX)(CX*4)
 	ADDQ        $0x08, CX
-	CMPQ        CX, SI
+	CMPQ        CX, DI
 	JLT         norm
 	VZEROUPPER
 	RET

@@ -2,18 +2,13 @@ package tensor
 
 import "math"
 
-// GELU replaces each x, its bias added, by x·Φ(x), with Φ the normal distribution
-// itself and no approximation by tanh. It panics if bias is shorter than x.
-func GELU(x, bias []float32) {
-	bias = bias[:len(x)]
-	n := gelu(x, bias)
-	geluPortable(x[n:], bias[n:])
-}
+// GELU replaces each x by x·Φ(x), with Φ the normal distribution itself and no
+// approximation by tanh.
+func GELU(x []float32) { geluPortable(x[gelu(x):]) }
 
-func geluPortable(x, bias []float32) {
-	for i := range x {
-		v := float64(x[i] + bias[i])
-		x[i] = float32(v * 0.5 * math.Erfc(-v/math.Sqrt2))
+func geluPortable(x []float32) {
+	for i, v := range x {
+		x[i] = float32(float64(v) * 0.5 * math.Erfc(-float64(v)/math.Sqrt2))
 	}
 }
 
@@ -57,26 +52,26 @@ type Norm struct {
 	Eps         float32
 }
 
-// Apply adds the bias to the row x and normalizes it: less its mean, divided by its
-// standard deviation, times the gain, plus the shift. It panics if bias or the norm
-// are shorter than x.
-func (n *Norm) Apply(x, bias []float32) {
-	bias, gain, shift := bias[:len(x)], n.Gain[:len(x)], n.Shift[:len(x)]
-	layerNorm(x, bias, gain, shift, n.Eps)
+// Apply sets dst to the row x, its bias added, normalized: less its mean, divided by
+// its standard deviation, times the gain, plus the shift. Dst may be x. It panics if
+// dst, bias or the norm are shorter than x.
+func (n *Norm) Apply(dst, x, bias []float32) {
+	dst, bias, gain, shift := dst[:len(x)], bias[:len(x)], n.Gain[:len(x)], n.Shift[:len(x)]
+	layerNorm(dst, x, bias, gain, shift, n.Eps)
 }
 
-func layerNormPortable(x, bias, gain, shift []float32, eps float32) {
+func layerNormPortable(dst, x, bias, gain, shift []float32, eps float32) {
 	var mean, spread float64
 	for i := range x {
-		x[i] += bias[i]
-		mean += float64(x[i])
+		dst[i] = x[i] + bias[i]
+		mean += float64(dst[i])
 	}
-	mean /= float64(len(x))
-	for _, v := range x {
+	mean /= float64(len(dst))
+	for _, v := range dst {
 		spread += (float64(v) - mean) * (float64(v) - mean)
 	}
-	by := 1 / math.Sqrt(spread/float64(len(x))+float64(eps))
-	for i, v := range x {
-		x[i] = float32((float64(v)-mean)*by)*gain[i] + shift[i]
+	by := 1 / math.Sqrt(spread/float64(len(dst))+float64(eps))
+	for i, v := range dst {
+		dst[i] = float32((float64(v)-mean)*by)*gain[i] + shift[i]
 	}
 }

@@ -22,40 +22,35 @@ func simd() (avx2, avx512 bool) {
 	return false, false
 }
 
-func multiply(dst, a Matrix, w *Weights, add bool) {
+func multiply(dst, a Matrix, w *Weights, from Matrix) {
 	switch avx2, avx512 := simd(); {
 	case avx512:
-		inTiles(dst, a, w, add, 12, func(dst, a Matrix, panel []float32, depth, ahead int, add bool) {
-			tileAVX512(a.Rows, unsafe.SliceData(a.Data), 4*a.Stride, unsafe.SliceData(panel), depth, 4*ahead, unsafe.SliceData(dst.Data), 4*dst.Stride, number(add))
+		inTiles(dst, a, w, from, 12, func(dst, a Matrix, panel []float32, depth, ahead, step int, from Matrix) {
+			tileAVX512(a.Rows, unsafe.SliceData(a.Data), 4*a.Stride, unsafe.SliceData(panel), depth, ahead, step,
+				unsafe.SliceData(from.Data), 4*from.Stride, unsafe.SliceData(dst.Data), 4*dst.Stride)
 		})
 	case avx2:
-		inTiles(dst, a, w, add, 6, func(dst, a Matrix, panel []float32, depth, ahead int, add bool) {
+		inTiles(dst, a, w, from, 6, func(dst, a Matrix, panel []float32, depth, ahead, step int, from Matrix) {
 			for half := 0; half < columns; half += columns / 2 {
-				tileAVX2(a.Rows, unsafe.SliceData(a.Data), 4*a.Stride, unsafe.SliceData(panel[half:]), depth, 4*ahead, unsafe.SliceData(dst.Data[half:]), 4*dst.Stride, number(add))
+				tileAVX2(a.Rows, unsafe.SliceData(a.Data), 4*a.Stride, unsafe.SliceData(panel[half:]), depth, ahead, step,
+					unsafe.SliceData(from.Data[half:]), 4*from.Stride, unsafe.SliceData(dst.Data[half:]), 4*dst.Stride)
 			}
 		})
 	default:
-		multiplyPortable(dst, a, w, add)
+		multiplyPortable(dst, a, w, from)
 	}
-}
-
-func number(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // gelu does the first values and returns how many.
-func gelu(x, bias []float32) int {
+func gelu(x []float32) int {
 	n := len(x) &^ (Lane - 1)
 	switch avx2, avx512 := simd(); {
 	case !avx2 || n == 0:
 		return 0
 	case avx512:
-		geluAVX512(unsafe.SliceData(x), unsafe.SliceData(bias), n)
+		geluAVX512(unsafe.SliceData(x), n)
 	default:
-		geluAVX2(unsafe.SliceData(x), unsafe.SliceData(bias), n)
+		geluAVX2(unsafe.SliceData(x), n)
 	}
 	return n
 }
@@ -72,10 +67,10 @@ func softmax(x []float32, scale float32) {
 	}
 }
 
-func layerNorm(x, bias, gain, shift []float32, eps float32) {
+func layerNorm(dst, x, bias, gain, shift []float32, eps float32) {
 	if avx2, _ := simd(); !avx2 || len(x) == 0 || len(x)%8 != 0 {
-		layerNormPortable(x, bias, gain, shift, eps)
+		layerNormPortable(dst, x, bias, gain, shift, eps)
 		return
 	}
-	layerNormAVX2(unsafe.SliceData(x), unsafe.SliceData(bias), unsafe.SliceData(gain), unsafe.SliceData(shift), eps, len(x))
+	layerNormAVX2(unsafe.SliceData(dst), unsafe.SliceData(x), unsafe.SliceData(bias), unsafe.SliceData(gain), unsafe.SliceData(shift), eps, len(x))
 }

@@ -2,12 +2,12 @@
 
 package tensor
 
-func multiply(dst, a Matrix, w *Weights, add bool) { multiplyPortable(dst, a, w, add) }
+func multiply(dst, a Matrix, w *Weights, from Matrix) { multiplyPortable(dst, a, w, from) }
 
-func gelu(x, bias []float32) int { return 0 }
+func gelu(x []float32) int { return 0 }
 
 func softmax(x []float32, scale float32) { softmaxPortable(x, scale) }
 
-func layerNorm(x, bias, gain, shift []float32, eps float32) {
-	layerNormPortable(x, bias, gain, shift, eps)
+func layerNorm(dst, x, bias, gain, shift []float32, eps float32) {
+	layerNormPortable(dst, x, bias, gain, shift, eps)
 }

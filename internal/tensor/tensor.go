@@ -7,8 +7,10 @@
 // the same sums are rounded after each product and differ in the last place.
 package tensor
 
-// columns is the width of a panel: two AVX-512 registers.
-const columns = 32
+// Panel is how many columns of a matrix lie together: two AVX-512 registers.
+const Panel = 32
+
+const columns = Panel
 
 // Weights is a matrix in the order in which products read it: panels of 32 columns,
 // in each the 32 values of every k, one k after the other. The last panel is filled
@@ -67,6 +69,17 @@ func (w *Weights) Whole() *Weights {
 	return w
 }
 
+// Columns are those from the first one given to before the last one: a product with
+// them is a part of the product with w. They share the memory of w. From must be a
+// multiple of [Panel], and to as well unless it is the width.
+func (w *Weights) Columns(from, to int) *Weights {
+	if from%columns != 0 || to%columns != 0 && to != w.width || to > w.width {
+		panic("tensor: no whole number of panels")
+	}
+	end := (to + columns - 1) / columns * columns
+	return &Weights{depth: w.depth, width: to - from, panels: w.panels[from*w.depth : max(from, end)*w.depth]}
+}
+
 func (w *Weights) resize(depth, width int) {
 	n := (width + columns - 1) / columns * columns * depth
 	if cap(w.panels) < n {
@@ -79,7 +92,8 @@ func (w *Weights) resize(depth, width int) {
 }
 
 // Matrix is rows of values in a slice that others may lie in too: row i is
-// Data[i*Stride:], as long as its reader expects.
+// Data[i*Stride:], as long as its reader expects. Where the stride is 0 each row is
+// the same one.
 type Matrix struct {
 	Data   []float32
 	Stride int // from one row to the next, in values
@@ -88,84 +102,96 @@ type Matrix struct {
 
 // holds panics unless every row of m is so long.
 func (m Matrix) holds(width int) {
-	if m.Rows > 0 && (m.Stride < width || len(m.Data) < (m.Rows-1)*m.Stride+width) {
+	if m.Rows > 0 && (m.Stride < width && m.Stride != 0 || len(m.Data) < (m.Rows-1)*m.Stride+width) {
 		panic("tensor: the matrix is too small")
 	}
 }
 
-// Multiply sets dst = a·w, or adds a·w to dst if add is true. dst has a's number of
-// rows; they must not overlap.
-func Multiply(dst, a Matrix, w *Weights, add bool) {
-	dst.Rows = a.Rows
+// at returns so many of the rows, from a row and a column on.
+func (m Matrix) at(row, column, rows int) Matrix {
+	return Matrix{m.Data[row*m.Stride+column:], m.Stride, rows}
+}
+
+// Multiply sets dst = from + a·w. Dst and from have a's number of rows. From may be
+// dst, or one row for all, or no data: zeros. Dst and a must not overlap.
+func Multiply(dst, a Matrix, w *Weights, from Matrix) {
+	if from.Data == nil {
+		from = Matrix{Data: make([]float32, w.width)}
+	}
+	dst.Rows, from.Rows = a.Rows, a.Rows
 	a.holds(w.depth)
 	dst.holds(w.width)
+	from.holds(w.width)
 	if a.Rows > 0 && w.depth > 0 && w.width > 0 {
-		multiply(dst, a, w, add)
+		multiply(dst, a, w, from)
 	}
 }
 
-// rowsAtOnce is how many rows are multiplied with one panel after another, before
-// the next rows are: that many stay in the processor's second cache.
-const rowsAtOnce = 96
+// valuesAtOnce is how many values of a are multiplied with one panel after another
+// before the next rows are: that many stay in the processor's second cache beside two
+// panels. Weights come from memory once for each such part of the rows.
+const valuesAtOnce = 1 << 17
 
 // tile computes one tile of a product: rows of a times one panel. It may have fetched
-// what lies so many values ahead of the panel.
-type tile func(dst, a Matrix, panel []float32, depth, ahead int, add bool)
+// step bytes with each k, from what lies so many bytes ahead of the panel.
+type tile func(dst, a Matrix, panel []float32, depth int, ahead, step int, from Matrix)
+
+// parts divides n into as few parts of no more than most as there can be, of nearly one
+// size, which it returns.
+func parts(n, most int) (size int) {
+	count := (n + most - 1) / most
+	return (n + count - 1) / count
+}
 
 // inTiles multiplies by tiles of at most so many rows and all columns of a panel.
-func inTiles(dst, a Matrix, w *Weights, add bool, most int, each tile) {
+func inTiles(dst, a Matrix, w *Weights, from Matrix, most int, each tile) {
 	var edge []float32
 	if w.width%columns != 0 {
 		edge = make([]float32, most*columns)
 	}
-	for top := 0; top < a.Rows; top += rowsAtOnce {
-		bottom := min(top+rowsAtOnce, a.Rows)
-		// Tiles of nearly one height: a tile of few rows waits for its panel.
-		height := (bottom - top + most - 1) / most
-		height = (bottom - top + height - 1) / height
+	block := parts(a.Rows, max(most, valuesAtOnce/w.depth))
+	for top := 0; top < a.Rows; top += block {
+		rows := min(block, a.Rows-top)
+		height := parts(rows, most)
+		// Each tile has its share of the next panel fetched: memory is slower than one of
+		// them alone would need.
+		tiles := (rows + height - 1) / height
+		step := (4*columns + tiles - 1) / tiles
 		for left := 0; left < w.width; left += columns {
 			panel := w.panels[left*w.depth:][:columns*w.depth]
 			width := min(columns, w.width-left)
-			for row := top; row < bottom; row += height {
-				n := min(height, bottom-row)
-				from := Matrix{a.Data[row*a.Stride:], a.Stride, n}
-				to := Matrix{dst.Data[row*dst.Stride+left:], dst.Stride, n}
-				ahead := 0
-				if row == top { // the first tile has the next panel fetched
-					ahead = len(panel)
-				}
+			ahead := 4 * len(panel)
+			for row := top; row < top+rows; row += height {
+				n := min(height, top+rows-row)
+				x, to, start := a.at(row, 0, n), dst.at(row, left, n), from.at(row, left, n)
 				if width == columns {
-					each(to, from, panel, w.depth, ahead, add)
-					continue
+					each(to, x, panel, w.depth, ahead, step, start)
+				} else {
+					sums := Matrix{edge, columns, n}
+					for i := range n {
+						copy(edge[i*columns:], start.Data[i*start.Stride:][:width])
+					}
+					each(sums, x, panel, w.depth, ahead, step, sums)
+					for i := range n {
+						copy(to.Data[i*to.Stride:][:width], edge[i*columns:])
+					}
 				}
-				each(Matrix{edge, columns, n}, from, panel, w.depth, ahead, false)
-				for i := range n {
-					put(to.Data[i*to.Stride:][:width], edge[i*columns:], add)
-				}
+				ahead += step * w.depth
 			}
 		}
 	}
 }
 
-func put(dst, v []float32, add bool) {
-	if !add {
-		copy(dst, v)
-		return
-	}
-	for i := range dst {
-		dst[i] += v[i]
-	}
-}
-
-func multiplyPortable(dst, a Matrix, w *Weights, add bool) {
-	inTiles(dst, a, w, add, 1, rowPortable)
+func multiplyPortable(dst, a Matrix, w *Weights, from Matrix) {
+	inTiles(dst, a, w, from, 1, rowPortable)
 }
 
 // rowPortable multiplies one row with a panel, four columns at a time.
-func rowPortable(dst, a Matrix, panel []float32, depth, _ int, add bool) {
-	row, out := a.Data[:depth], dst.Data[:columns]
+func rowPortable(dst, a Matrix, panel []float32, depth int, _, _ int, from Matrix) {
+	row := a.Data[:depth]
 	for j := 0; j < columns; j += 4 {
-		var s0, s1, s2, s3 float32
+		start, out := (*[4]float32)(from.Data[j:]), (*[4]float32)(dst.Data[j:])
+		s0, s1, s2, s3 := start[0], start[1], start[2], start[3]
 		p := panel[j:]
 		for k, x := range row {
 			four := (*[4]float32)(p[k*columns:])
@@ -174,6 +200,6 @@ func rowPortable(dst, a Matrix, panel []float32, depth, _ int, add bool) {
 			s2 += x * four[2]
 			s3 += x * four[3]
 		}
-		put(out[j:j+4], []float32{s0, s1, s2, s3}, add)
+		*out = [4]float32{s0, s1, s2, s3}
 	}
 }

@@ -39,14 +39,14 @@ func random(r *rand.Rand, n int) []float32 {
 
 // plainMultiply is the definition of [Multiply], in float64. weights are columns one
 // after the other.
-func plainMultiply(dst, a Matrix, weights []float32, depth int, add bool) [][]float64 {
+func plainMultiply(a Matrix, weights []float32, depth int, from Matrix) [][]float64 {
 	var out [][]float64
 	for i := range a.Rows {
 		var row []float64
 		for j := range len(weights) / depth {
 			var sum float64
-			if add {
-				sum = float64(dst.Data[i*dst.Stride+j])
+			if from.Data != nil {
+				sum = float64(from.Data[i*from.Stride+j])
 			}
 			for k := range depth {
 				sum += float64(a.Data[i*a.Stride+k]) * float64(weights[j*depth+k])
@@ -58,9 +58,16 @@ func plainMultiply(dst, a Matrix, weights []float32, depth int, add bool) [][]fl
 	return out
 }
 
+// What a product begins with.
+const (
+	fromNothing = iota
+	fromItself
+	fromOneRow
+)
+
 // checkProduct multiplies random matrices of the given shape between pages that may
 // not be touched.
-func checkProduct(t *testing.T, seed uint64, rows, depth, width, apart int, add bool) {
+func checkProduct(t *testing.T, seed uint64, rows, depth, width, apart, begin int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
 	columnsOf := random(r, depth*width)
@@ -69,10 +76,12 @@ func checkProduct(t *testing.T, seed uint64, rows, depth, width, apart int, add 
 	size := func(width int) int { return (rows-1)*(width+apart) + width }
 	first, last := guarded(t, random(r, size(depth)))
 	dstFirst, dstLast := guarded(t, random(r, size(width)))
-	for _, p := range [][2][]float32{{first, dstFirst}, {last, dstLast}} {
+	biasFirst, biasLast := guarded(t, random(r, width))
+	for _, p := range [][3][]float32{{first, dstFirst, biasFirst}, {last, dstLast, biasLast}} {
 		a, dst := Matrix{p[0], depth + apart, rows}, Matrix{p[1], width + apart, rows}
-		want, before := plainMultiply(dst, a, columnsOf, depth, add), slices.Clone(dst.Data)
-		Multiply(dst, a, w, add)
+		from := []Matrix{{}, dst, {Data: p[2]}}[begin]
+		want, before := plainMultiply(a, columnsOf, depth, from), slices.Clone(dst.Data)
+		Multiply(dst, a, w, from)
 		for i := range dst.Data {
 			row, column := i/dst.Stride, i%dst.Stride
 			if column >= width {
@@ -82,7 +91,7 @@ func checkProduct(t *testing.T, seed uint64, rows, depth, width, apart int, add 
 				continue
 			}
 			if got, want := float64(dst.Data[i]), want[row][column]; math.Abs(got-want) > 1e-6*float64(depth+10) {
-				t.Fatalf("%d×%d·%d add %v: [%d, %d] = %v, want %v", rows, depth, width, add, row, column, got, want)
+				t.Fatalf("%d×%d·%d from %d: [%d, %d] = %v, want %v", rows, depth, width, begin, row, column, got, want)
 			}
 		}
 	}
@@ -92,23 +101,24 @@ func TestMultiplyOnEveryShape(t *testing.T) {
 	onTiers(t, func(t *testing.T) {
 		for rows := 1; rows <= 27; rows++ {
 			for _, width := range []int{1, 31, 32, 33, 96} {
-				checkProduct(t, uint64(rows), rows, 7, width, rows%3, rows%2 == 0)
+				checkProduct(t, uint64(rows), rows, 7, width, rows%3, rows%3)
 			}
 		}
-		checkProduct(t, 1, rowsAtOnce+5, 64, 40, 0, false)
-		checkProduct(t, 1, 3, 384, 64, 5, true)
+		checkProduct(t, 1, valuesAtOnce/2048+5, 2048, 40, 0, fromNothing)
+		checkProduct(t, 1, 3, 384, 64, 5, fromItself)
+		checkProduct(t, 1, 13, 384, 70, 5, fromOneRow)
 	})
 }
 
 func FuzzMultiply(f *testing.F) {
-	f.Add(uint64(1), uint8(13), uint8(5), uint8(40), uint8(1), true)
-	f.Fuzz(func(t *testing.T, seed uint64, rows, depth, width, apart uint8, add bool) {
+	f.Add(uint64(1), uint8(13), uint8(5), uint8(40), uint8(1), uint8(fromItself))
+	f.Fuzz(func(t *testing.T, seed uint64, rows, depth, width, apart, begin uint8) {
 		if rows == 0 || depth == 0 || width == 0 {
 			return
 		}
 		for _, name := range vector.Tiers() {
 			use(t, name)
-			checkProduct(t, seed, int(rows), int(depth), int(width), int(apart%9), add)
+			checkProduct(t, seed, int(rows), int(depth), int(width), int(apart%9), int(begin%3))
 		}
 	})
 }
@@ -125,10 +135,10 @@ func TestVectorTiersGiveTheSameBits(t *testing.T) {
 	for i, name := range vector.Tiers()[1:] {
 		use(t, name)
 		product, gelu, soft, normal := make([]float32, 25*70), slices.Clone(row), slices.Clone(row), slices.Clone(row)
-		Multiply(Matrix{product, 70, 25}, a, w, false)
-		GELU(gelu, bias)
+		Multiply(Matrix{product, 70, 25}, a, w, Matrix{})
+		GELU(gelu)
 		Softmax(soft, 180, 0.3)
-		norm.Apply(normal, bias)
+		norm.Apply(normal, normal, bias)
 		got[i] = [][]float32{product, gelu, soft[:180], normal}
 	}
 	for i, what := range []string{"multiply", "GELU", "softmax", "norm"} {
@@ -161,9 +171,9 @@ func TestMultiplyRefusesWhatIsTooSmall(t *testing.T) {
 	w := Pack(make([]float32, 12), 4)
 	small, right := Matrix{make([]float32, 7), 4, 2}, Matrix{make([]float32, 8), 4, 2}
 	for name, do := range map[string]func(){
-		"a":       func() { Multiply(right, small, w, false) },
-		"dst":     func() { Multiply(Matrix{make([]float32, 6), 4, 2}, right, w, false) },
-		"stride":  func() { Multiply(Matrix{make([]float32, 8), 2, 2}, right, w, false) },
+		"a":       func() { Multiply(right, small, w, Matrix{}) },
+		"dst":     func() { Multiply(Matrix{make([]float32, 6), 4, 2}, right, w, Matrix{}) },
+		"stride":  func() { Multiply(Matrix{make([]float32, 8), 2, 2}, right, w, Matrix{}) },
 		"weights": func() { Pack(make([]float32, 5), 2) },
 	} {
 		func() {
@@ -184,15 +194,13 @@ func TestGELU(t *testing.T) {
 			for i := range x {
 				x[i] = float32(i-n/2) / 128
 			}
-			bias := random(rand.New(rand.NewPCG(1, 4)), n)
 			want := slices.Clone(x)
-			geluPortable(want, bias)
+			geluPortable(want)
 			_, got := guarded(t, x)
-			_, bias = guarded(t, bias)
-			GELU(got, bias)
+			GELU(got)
 			for i := range got {
-				if off := math.Abs(float64(got[i] - want[i])); off > 2e-7*max(1, math.Abs(float64(x[i]+bias[i]))) {
-					t.Fatalf("GELU(%v + %v) = %v, want %v", x[i], bias[i], got[i], want[i])
+				if off := math.Abs(float64(got[i] - want[i])); off > 2e-7*max(1, math.Abs(float64(x[i]))) {
+					t.Fatalf("GELU(%v) = %v, want %v", x[i], got[i], want[i])
 				}
 			}
 		}
@@ -202,7 +210,7 @@ func TestGELU(t *testing.T) {
 func TestGELUOfWhatIsLarge(t *testing.T) {
 	onTiers(t, func(t *testing.T) {
 		x := []float32{-1e30, -100, -20, 0, 20, 100, 1e15, 3e38}
-		GELU(x, make([]float32, len(x)))
+		GELU(x)
 		want := []float32{0, 0, 0, 0, 20, 100, 1e15, 3e38}
 		for i := range x {
 			if math.Abs(float64(x[i]-want[i])) > 1e-6 {
@@ -252,14 +260,19 @@ func TestNorm(t *testing.T) {
 			x, bias, gain, shift := random(r, n), random(r, n), random(r, n), random(r, n)
 			x[0] += 50
 			want := slices.Clone(x)
-			layerNormPortable(want, bias, gain, shift, 1e-12)
+			layerNormPortable(want, x, bias, gain, shift, 1e-12)
 			_, got := guarded(t, x)
+			_, apart := guarded(t, make([]float32, n))
 			_, bias = guarded(t, bias)
 			_, gain = guarded(t, gain)
 			_, shift = guarded(t, shift)
 			norm := Norm{gain, shift, 1e-12}
-			norm.Apply(got, bias)
+			norm.Apply(apart, got, bias)
+			norm.Apply(got, got, bias)
 			for i := range want {
+				if got[i] != apart[i] {
+					t.Fatalf("of %d: %v in its place, %v elsewhere", n, got, apart)
+				}
 				if off := math.Abs(float64(got[i] - want[i])); off > 1e-5 && n > 1 {
 					t.Fatalf("of %d: %v, want %v", n, got, want)
 				}
@@ -276,12 +289,12 @@ func FuzzRows(f *testing.F) {
 			return
 		}
 		r := rand.New(rand.NewPCG(seed, 2))
-		x, bias := random(r, n+Lane), random(r, n)
+		x := random(r, n+Lane)
 		for _, name := range vector.Tiers() {
 			use(t, name)
 			got, want := slices.Clone(x), slices.Clone(x[:n])
-			GELU(got[:n], bias)
-			geluPortable(want, bias)
+			GELU(got[:n])
+			geluPortable(want)
 			near(t, "GELU", got[:n], want, 1e-6)
 			copy(got, x)
 			copy(want, x)
@@ -312,7 +325,7 @@ func BenchmarkMultiply(b *testing.B) {
 				use(b, name)
 				a, dst := Matrix{random(r, rows*depth), depth, rows}, Matrix{make([]float32, rows*width), width, rows}
 				for b.Loop() {
-					Multiply(dst, a, w, false)
+					Multiply(dst, a, w, Matrix{})
 				}
 				b.ReportMetric(2*depth*width*float64(rows)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
 			})
@@ -330,7 +343,7 @@ func BenchmarkRows(b *testing.B) {
 			y := make([]float32, len(x))
 			for b.Loop() {
 				copy(y, x)
-				GELU(y, bias)
+				GELU(y)
 			}
 		})
 		b.Run(name+"/Softmax", func(b *testing.B) {
@@ -340,7 +353,7 @@ func BenchmarkRows(b *testing.B) {
 		})
 		b.Run(name+"/Norm", func(b *testing.B) {
 			for b.Loop() {
-				norm.Apply(x[:384], bias)
+				norm.Apply(x[:384], x[:384], bias)
 			}
 		})
 	}

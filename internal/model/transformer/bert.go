@@ -23,8 +23,8 @@ type encoder struct {
 }
 
 type layer struct {
-	query, both, out, up, down dense // both is keys and values beside each other
-	attended, done             tensor.Norm
+	query, key, value, out, up, down dense
+	attended, done                   tensor.Norm
 }
 
 // dense is a fully connected layer.
@@ -49,13 +49,8 @@ func (l *loader) floats(name string, shape ...int64) []float32 {
 	return v
 }
 
-// dense reads layers of one input width and puts them beside each other.
-func (l *loader) dense(in, out int, names ...string) dense {
-	var weights, bias []float32
-	for _, name := range names {
-		weights = append(weights, l.floats(name+".weight", int64(out), int64(in))...)
-		bias = append(bias, l.floats(name+".bias", int64(out))...)
-	}
+func (l *loader) dense(in, out int, name string) dense {
+	weights, bias := l.floats(name+".weight", int64(out), int64(in)), l.floats(name+".bias", int64(out))
 	if l.err != nil {
 		return dense{}
 	}
@@ -86,7 +81,8 @@ func readEncoder(from *tensors, prefix string, c *config) (*encoder, error) {
 		l.prefix = fmt.Sprintf("%sencoder.layer.%d.", prefix, i)
 		e.layers = append(e.layers, layer{
 			query:    l.dense(c.Hidden, c.Hidden, "attention.self.query"),
-			both:     l.dense(c.Hidden, c.Hidden, "attention.self.key", "attention.self.value"),
+			key:      l.dense(c.Hidden, c.Hidden, "attention.self.key"),
+			value:    l.dense(c.Hidden, c.Hidden, "attention.self.value"),
 			out:      l.dense(c.Hidden, c.Hidden, "attention.output.dense"),
 			attended: l.norm("attention.output.LayerNorm", c.Hidden, c.eps()),
 			up:       l.dense(c.Hidden, c.Inner, "intermediate.dense"),
@@ -103,11 +99,13 @@ type sequence struct {
 	first int // of the tokens are of type 0, the others of type 1
 }
 
-// run is what one goroutine works in; it is used again.
+// run is what one goroutine works in; it is used again. What comes first is shared by
+// the team that it leads.
 type run struct {
-	x, q, seen, first, inner, scores []float32
-	both                             [2][]float32
-	keys, values                     tensor.Weights
+	q, k, v, seen, sum []float32
+	x, first, inner    []float32
+	scores             []float32
+	keys, values       tensor.Weights
 }
 
 // grown returns a slice of n values whose content does not matter.
@@ -122,207 +120,282 @@ func grown(v *[]float32, n int) []float32 {
 // A few rows at a time pass through the inner layer, and as many questions through
 // attention, so that they stay in the processor's second cache.
 const (
-	innerRows    = 96
+	innerRows    = 128
 	questionRows = 48
 )
 
-// pass is one way of a group of sequences through the layers, by one goroutine or
-// several, each of which computes its share of the rows. They wait for each other
-// once a layer: until the keys and values of all rows are there. Those of the next
-// layer go elsewhere, as some may still read the last.
+// fewRows is how many rows for each member are few: it takes less time to compute with
+// weights than to read them.
+const fewRows = 24
+
+// pass is one way of a group of sequences through the layers, by one goroutine or a
+// team. Each member computes its share of the rows, and they wait for each other twice
+// a layer, around attention. Where rows are few, each computes all rows, but some heads
+// of attention and some columns of each product, so that it reads but its share of the
+// weights. As what follows needs whole rows they wait after each product, and each
+// normalizes all rows for itself.
 type pass struct {
 	*encoder
 	texts     []sequence
 	tokens    int
 	team      []*run
+	byColumns bool
 	firstOnly bool
 	arrived   atomic.Int64
-	ended     atomic.Int64 // the layer before which the context was found to have ended
+	ended     atomic.Int64 // the layer in which the context was found to have ended
 }
 
 // encode passes sequences, of different lengths and without padding, through the
-// layers, with as many goroutines as there are runs. It returns the vectors of all
-// tokens, one sequence after the other, or, if only the first token of each matters,
-// these alone: the last layer then has little to do. The result is part of the
-// first run.
+// layers, with as many goroutines as there are runs; their number changes no bit. It
+// returns the vectors of all tokens, one sequence after the other, or, if only the
+// first token of each matters, these alone: the last layer then has little to do. The
+// result is part of the first run.
 func (e *encoder) encode(ctx context.Context, team []*run, texts []sequence, firstOnly bool) ([]float32, error) {
 	p := &pass{encoder: e, texts: texts, team: team, firstOnly: firstOnly}
 	p.ended.Store(-1)
 	for _, t := range texts {
 		p.tokens += len(t.ids)
 	}
-	lead := team[0]
-	x := grown(&lead.x, p.tokens*e.hidden)
-	grown(&lead.q, len(x))
-	grown(&lead.seen, len(x))
-	for i := range min(len(team), len(lead.both)) {
-		grown(&lead.both[i], 2*len(x))
+	p.byColumns = len(team) > 1 && p.tokens < fewRows*len(team)
+	lead, n := team[0], p.tokens*e.hidden
+	for _, v := range []*[]float32{&lead.q, &lead.k, &lead.v, &lead.seen, &lead.x} {
+		grown(v, n)
 	}
+	if p.byColumns {
+		grown(&lead.sum, n)
+		grown(&lead.inner, p.tokens*e.inner)
+	}
+	out := lead.x
 	if firstOnly {
-		x = grown(&lead.first, len(texts)*e.hidden)
+		out = grown(&lead.first, len(texts)*e.hidden)
 	}
 	var others sync.WaitGroup
 	for i := 1; i < len(team); i++ {
-		others.Go(func() { p.work(ctx, i) })
+		others.Go(func() { p.member(i).work(ctx) })
 	}
-	p.work(ctx, 0)
+	p.member(0).work(ctx)
 	others.Wait()
 	if p.ended.Load() >= 0 {
 		return nil, ctx.Err()
 	}
-	return x, nil
+	return out, nil
 }
 
-// share returns which of so many rows are the given member's.
-func (p *pass) share(rows, member int) (from, to int) {
-	return rows * member / len(p.team), rows * (member + 1) / len(p.team)
+// member is one goroutine of a pass.
+type member struct {
+	*pass
+	*run
+	number                     int
+	rows                       span // its rows
+	ofHeads, ofHidden, ofInner span // its columns of attention, of a layer's ends, and of the inner layer
+	waits                      int  // how often it has waited for the others
 }
 
-func (p *pass) work(ctx context.Context, member int) {
-	h, lead, own := p.hidden, p.team[0], p.team[member]
-	from, to := p.share(p.tokens, member)
-	x := lead.x[from*h : to*h]
-	p.embed(x, from)
-	for i := range p.layers {
-		l, all := &p.layers[i], lead.both[i%min(len(p.team), len(lead.both))]
-		l.both.apply(all[2*from*h:2*to*h], x)
-		if member == 0 && ctx.Err() != nil {
-			p.ended.Store(int64(i))
+// span is from one row or column to before another.
+type span struct{ from, to int }
+
+func (p *pass) member(number int) *member {
+	m := &member{pass: p, run: p.team[number], number: number}
+	m.rows = m.rowsOf(p.tokens)
+	m.ofHeads, m.ofHidden, m.ofInner = span{0, p.hidden}, span{0, p.hidden}, span{0, p.inner}
+	if p.byColumns {
+		together := p.hidden / p.heads // columns of heads that fill panels
+		for together%tensor.Panel != 0 {
+			together += p.hidden / p.heads
 		}
-		if p.await(i + 1); p.ended.Load() == int64(i) {
-			return
-		}
-		if p.firstOnly && i == len(p.layers)-1 {
-			p.firsts(own, l, member, all)
-			return
-		}
-		q, seen := l.query.apply(lead.q[from*h:to*h], x), lead.seen[from*h:to*h]
-		start := 0
-		for _, t := range p.texts {
-			end := start + len(t.ids)
-			if low, high := max(start, from), min(end, to); low < high {
-				p.attend(own, seen[(low-from)*h:(high-from)*h], q[(low-from)*h:(high-from)*h], all[2*start*h:2*end*h])
+		m.ofHeads = m.share(p.hidden, together)
+		m.ofHidden = m.share(p.hidden, tensor.Panel)
+		m.ofInner = m.share(p.encoder.inner, tensor.Panel)
+	}
+	return m
+}
+
+// rowsOf returns which of so many rows are the member's.
+func (m *member) rowsOf(n int) span {
+	if m.byColumns {
+		return span{0, n}
+	}
+	return m.share(n, 1)
+}
+
+// share returns which of n things are the member's, if they are taken in units.
+func (m *member) share(n, unit int) span {
+	units, team := (n+unit-1)/unit, len(m.team)
+	return span{min(n, units*m.number/team*unit), min(n, units*(m.number+1)/team*unit)}
+}
+
+// work takes the member's share of the rows or columns through the layers.
+func (m *member) work(ctx context.Context) {
+	h, lead := m.hidden, m.team[0]
+	x := lead.x[m.rows.from*h : m.rows.to*h]
+	sum := x // what is to be normalized
+	if m.byColumns {
+		x, sum = grown(&m.x, len(x)), lead.sum
+	}
+	m.embed(x)
+	for i := range m.layers {
+		l, last := &m.layers[i], m.firstOnly && i == len(m.layers)-1
+		l.key.columns(lead.k[m.rows.from*h:], x, m.ofHeads)
+		l.value.columns(lead.v[m.rows.from*h:], x, m.ofHeads)
+		m.await(!m.byColumns) // each has all keys of its own heads
+		if last {
+			x = m.firsts()
+			if sum = sum[:len(x)]; !m.byColumns {
+				sum = x
 			}
-			start = end
 		}
-		p.finish(own, l, x, seen)
+		l.query.columns(lead.q[m.rows.from*h:], x, m.ofHeads)
+		m.attend(!last)
+		if m.number == 0 && ctx.Err() != nil {
+			m.ended.Store(int64(i))
+		}
+		if m.await(true); m.ended.Load() == int64(i) {
+			return
+		}
+		l.out.added(sum, x, lead.seen[m.rows.from*h:m.rows.to*h], m.ofHidden)
+		m.await(m.byColumns)
+		m.normalize(x, sum, &l.attended, l.out.bias)
+		m.pastInner(l, sum, x)
+		m.await(m.byColumns)
+		m.normalize(x, sum, &l.done, l.down.bias)
 	}
 }
 
-// firsts does what is left of the last layer for the first token of each sequence.
-func (p *pass) firsts(own *run, l *layer, member int, both []float32) {
-	h, lead := p.hidden, p.team[0]
-	from, to := p.share(len(p.texts), member)
-	x, seen := lead.first[from*h:to*h], lead.seen[from*h:to*h]
-	start := 0
-	for i, t := range p.texts {
-		if i >= from && i < to {
-			copy(lead.first[i*h:][:h], lead.x[start*h:])
-		}
-		start += len(t.ids)
+// await waits until every member has come here, if that is needed. It does not sleep:
+// the others are nearly there.
+func (m *member) await(needed bool) {
+	if !needed {
+		return
 	}
-	q := l.query.apply(lead.q[from*h:to*h], x)
-	start = 0
-	for i, t := range p.texts {
-		end := start + len(t.ids)
-		if i >= from && i < to {
-			p.attend(own, seen[(i-from)*h:][:h], q[(i-from)*h:][:h], both[2*start*h:2*end*h])
+	m.waits++
+	m.arrived.Add(1)
+	for tries := 0; m.arrived.Load() < int64(m.waits*len(m.team)); tries++ {
+		if tries > 500 { // less than a microsecond: to let others run takes as long
+			runtime.Gosched()
 		}
-		start = end
-	}
-	p.finish(own, l, x, seen)
-}
-
-// await waits until every member has come here so many times. It does not sleep: the
-// others are nearly there.
-func (p *pass) await(times int) {
-	p.arrived.Add(1)
-	for p.arrived.Load() < int64(times*len(p.team)) {
-		runtime.Gosched()
 	}
 }
 
-// embed looks up the tokens of the rows of x, of which the first has the given number,
-// and adds where each stands and what it is of.
-func (p *pass) embed(x []float32, from int) {
-	h, row := p.hidden, 0
-	for _, t := range p.texts {
+// embed looks up the tokens of the member's rows and adds where each stands and what
+// it is of.
+func (m *member) embed(x []float32) {
+	h, row := m.hidden, 0
+	for _, t := range m.texts {
 		for i, id := range t.ids {
-			if row++; row <= from || len(x) == 0 {
+			if row++; row <= m.rows.from || row > m.rows.to {
 				continue
 			}
-			kind := p.types[:h]
+			kind := m.types[:h]
 			if i >= t.first {
-				kind = p.types[h:]
+				kind = m.types[h:]
 			}
-			word, position := p.words[int(id)*h:][:h], p.positions[i*h:][:h]
+			word, position := m.words[int(id)*h:][:h], m.positions[i*h:][:h]
 			for k := range x[:h] {
 				x[k] = word[k] + position[k] + kind[k]
 			}
-			p.norm.Apply(x[:h], p.none)
+			m.norm.Apply(x[:h], x[:h], m.none)
 			x = x[h:]
 		}
 	}
 }
 
-// finish takes rows from what attention saw to the layer's end. Each row is on its own.
-func (e *encoder) finish(own *run, l *layer, x, seen []float32) {
-	h := e.hidden
-	tensor.Multiply(e.rows(x), e.rows(seen), l.out.weights, true)
-	e.normalize(x, &l.attended, l.out.bias)
-
-	inner := grown(&own.inner, min(innerRows, len(x)/h)*e.inner)
-	for rest := x; len(rest) > 0; {
-		n := min(innerRows, len(rest)/h)
-		some := e.rows(rest[:n*h])
-		tensor.Multiply(tensor.Matrix{Data: inner, Stride: e.inner}, some, l.up.weights, false)
-		for i := range n {
-			tensor.GELU(inner[i*e.inner:][:e.inner], l.up.bias)
-		}
-		tensor.Multiply(some, tensor.Matrix{Data: inner, Stride: e.inner, Rows: n}, l.down.weights, true)
-		rest = rest[n*h:]
+// firsts returns the member's rows of the first tokens of the sequences, which are all
+// that is left.
+func (m *member) firsts() []float32 {
+	h, all, to := m.hidden, m.team[0].x, m.team[0].first
+	if m.byColumns {
+		all, to = m.x, grown(&m.first, len(m.texts)*h)
 	}
-	e.normalize(x, &l.done, l.down.bias)
+	m.rows = m.rowsOf(len(m.texts))
+	for i, t := range m.texts {
+		if i >= m.rows.from && i < m.rows.to {
+			copy(to[i*h:][:h], all)
+		}
+		all = all[len(t.ids)*h:]
+	}
+	return to[m.rows.from*h : m.rows.to*h]
 }
 
-// attend lets each question see the values of one sequence, as far as its keys are
-// like the question. It goes head by head.
-func (e *encoder) attend(r *run, seen, q, both []float32) {
-	h, width := e.hidden, e.hidden/e.heads
-	tokens, scale := len(both)/(2*h), float32(1/math.Sqrt(float64(width)))
-	for head := range e.heads {
-		r.keys.PackColumns(both[head*width:], 2*h, width, tokens)
-		r.values.PackRows(both[h+head*width:], 2*h, tokens, width)
-		stride := r.keys.Whole().Width()
-		for at := 0; at < len(q); at += questionRows * h {
-			n := min(questionRows, (len(q)-at)/h)
-			scores := tensor.Matrix{Data: grown(&r.scores, n*stride), Stride: stride, Rows: n}
-			tensor.Multiply(scores, tensor.Matrix{Data: q[at+head*width:], Stride: h, Rows: n}, &r.keys, false)
-			for i := range n {
-				tensor.Softmax(scores.Data[i*stride:][:stride], tokens, scale)
-			}
-			tensor.Multiply(tensor.Matrix{Data: seen[at+head*width:], Stride: h}, scores, &r.values, false)
+// attend lets the member's questions, of each token or else of each sequence's first
+// one, see the values of their sequence as far as its keys are like the question. It
+// goes head by head.
+func (m *member) attend(everyToken bool) {
+	lead, h, width := m.team[0], m.hidden, m.hidden/m.heads
+	scale := float32(1 / math.Sqrt(float64(width)))
+	token, row := 0, 0
+	for _, t := range m.texts {
+		tokens, questions := len(t.ids), 1
+		if everyToken {
+			questions = tokens
 		}
+		from, to := max(row, m.rows.from), min(row+questions, m.rows.to)
+		for c := m.ofHeads.from; c < m.ofHeads.to && from < to; c += width {
+			m.keys.PackColumns(lead.k[token*h+c:], h, width, tokens)
+			m.values.PackRows(lead.v[token*h+c:], h, tokens, width)
+			stride := m.keys.Whole().Width()
+			for at := from; at < to; at += questionRows {
+				n := min(questionRows, to-at)
+				scores := tensor.Matrix{Data: grown(&m.scores, n*stride), Stride: stride, Rows: n}
+				tensor.Multiply(scores, tensor.Matrix{Data: lead.q[at*h+c:], Stride: h, Rows: n}, &m.keys, tensor.Matrix{})
+				for i := range n {
+					tensor.Softmax(scores.Data[i*stride:][:stride], tokens, scale)
+				}
+				tensor.Multiply(tensor.Matrix{Data: lead.seen[at*h+c:], Stride: h}, scores, &m.values, tensor.Matrix{})
+			}
+		}
+		token, row = token+tokens, row+questions
+	}
+}
+
+// pastInner sets sum to x and what the inner layer makes of it.
+func (m *member) pastInner(l *layer, sum, x []float32) {
+	h, width := m.hidden, m.encoder.inner
+	all := len(x) / h
+	parts := (all + innerRows - 1) / innerRows
+	for i := range parts {
+		from, to := all*i/parts, all*(i+1)/parts
+		some, inner := x[from*h:to*h], m.team[0].inner
+		if !m.byColumns {
+			inner = grown(&m.run.inner, (to-from)*width)
+		}
+		inner = inner[:(to-from)*width]
+		l.up.columns(inner, some, m.ofInner)
+		for at := 0; at < len(inner); at += width {
+			tensor.GELU(inner[at+m.ofInner.from : at+m.ofInner.to])
+		}
+		m.await(m.byColumns) // they are too few for several parts
+		l.down.added(sum[from*h:], some, inner, m.ofHidden)
+	}
+}
+
+// normalize sets the rows of dst to those of x, bias added, normalized.
+func (m *member) normalize(dst, x []float32, n *tensor.Norm, bias []float32) {
+	for at := 0; at < len(x); at += m.hidden {
+		n.Apply(dst[at:at+m.hidden], x[at:at+m.hidden], bias)
 	}
 }
 
 // apply sets dst to the layer's output for rows of x.
 func (d dense) apply(dst, x []float32) []float32 {
-	width := d.weights.Width()
-	rows := len(x) / d.weights.Depth()
-	for i := range rows {
-		copy(dst[i*width:], d.bias)
-	}
-	tensor.Multiply(tensor.Matrix{Data: dst, Stride: width}, tensor.Matrix{Data: x, Stride: d.weights.Depth(), Rows: rows}, d.weights, true)
+	d.columns(dst, x, span{0, d.weights.Width()})
 	return dst
 }
 
-func (e *encoder) rows(x []float32) tensor.Matrix {
-	return tensor.Matrix{Data: x, Stride: e.hidden, Rows: len(x) / e.hidden}
+// columns sets some columns of dst to the layer's output for rows of x.
+func (d dense) columns(dst, x []float32, s span) {
+	d.multiply(dst, x, s, tensor.Matrix{Data: d.bias[s.from:s.to]})
 }
 
-func (e *encoder) normalize(x []float32, n *tensor.Norm, bias []float32) {
-	for at := 0; at < len(x); at += e.hidden {
-		n.Apply(x[at:at+e.hidden], bias)
+// added sets some columns of dst to those of old and the layer's output for rows of x,
+// but for the bias.
+func (d dense) added(dst, old, x []float32, s span) {
+	d.multiply(dst, x, s, tensor.Matrix{Data: old[s.from:], Stride: d.weights.Width()})
+}
+
+func (d dense) multiply(dst, x []float32, s span, from tensor.Matrix) {
+	if s.from < s.to { // else another member does all
+		depth, width := d.weights.Depth(), d.weights.Width()
+		a := tensor.Matrix{Data: x, Stride: depth, Rows: len(x) / depth}
+		tensor.Multiply(tensor.Matrix{Data: dst[s.from:], Stride: width}, a, d.weights.Columns(s.from, s.to), from)
 	}
 }

@@ -236,6 +236,20 @@ func TestManyGoroutinesGiveTheSameBits(t *testing.T) {
 			}
 		}
 	}
+	if !testing.Short() { // the tiny ones have no columns to share
+		m, err := open(miniLM(t, false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tokens := range []int{8, 33, 47, 100, 250} {
+			want := embed(t, m.only(1), sentence(tokens))
+			for workers := 2; workers <= mostTogether; workers++ {
+				if got := embed(t, m.only(workers), sentence(tokens)); !slices.Equal(got[0], want[0]) {
+					t.Errorf("%d tokens by %d differ from those by one", tokens, workers)
+				}
+			}
+		}
+	}
 	m := openTest(t, "cross")
 	for _, text := range texts {
 		want, _ := m.only(1).Rerank(context.Background(), "dog", text)

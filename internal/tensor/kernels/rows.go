@@ -82,13 +82,12 @@ func (w wide) exp(x VecVirtual) VecVirtual {
 // gelu follows 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions.
 func (w wide) gelu() {
 	name := "gelu" + w.name
-	function(name, "func(x *float32, bias *float32, n int)",
+	function(name, "func(x *float32, n int)",
 		name+" is geluPortable to within 2e-7 of the larger of 1 and |x|. n is a multiple of 16.")
-	at, bias, n := Load(Param("x"), GP64()), Load(Param("bias"), GP64()), Load(Param("n"), GP64())
+	at, n := Load(Param("x"), GP64()), Load(Param("n"), GP64())
 	Label("gelu")
 	x, size := w.register(), w.register()
 	VMOVUPS(Mem{Base: at}, x)
-	VADDPS(Mem{Base: bias}, x, x)
 	if w == avx512 {
 		VPANDD(filledBits(0x7fffffff), x, size)
 	} else {
@@ -123,7 +122,6 @@ func (w wide) gelu() {
 	VMULPS(x, tail, x)
 	VMOVUPS(x, Mem{Base: at})
 	ADDQ(U8(w.bytes), at)
-	ADDQ(U8(w.bytes), bias)
 	SUBQ(U8(w.bytes/4), n)
 	JNZ(LabelRef("gelu"))
 	VZEROUPPER()
@@ -204,9 +202,9 @@ func (w wide) softmax() {
 }
 
 func layerNorm() {
-	function("layerNormAVX2", "func(x *float32, bias *float32, gain *float32, shift *float32, eps float32, n int)",
+	function("layerNormAVX2", "func(dst *float32, x *float32, bias *float32, gain *float32, shift *float32, eps float32, n int)",
 		"layerNormAVX2 is layerNormPortable with AVX2. n is a multiple of 8.")
-	x, bias := Load(Param("x"), GP64()), Load(Param("bias"), GP64())
+	dst, x, bias := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("bias"), GP64())
 	gain, shift, n := Load(Param("gain"), GP64()), Load(Param("shift"), GP64()), Load(Param("n"), GP64())
 	each := func(label string, do func(i Register)) {
 		i := GP64()
@@ -231,7 +229,7 @@ func layerNorm() {
 		v := YMM()
 		VMOVUPS(at(x, i), v)
 		VADDPS(at(bias, i), v, v)
-		VMOVUPS(v, at(x, i))
+		VMOVUPS(v, at(dst, i))
 		VADDPS(v, mean, mean)
 	})
 	across(mean, VADDPS)
@@ -241,10 +239,10 @@ func layerNorm() {
 	VXORPS(spread, spread, spread)
 	each("spread", func(i Register) {
 		v := YMM()
-		VMOVUPS(at(x, i), v)
+		VMOVUPS(at(dst, i), v)
 		VSUBPS(mean, v, v)
 		VFMADD231PS(v, v, spread)
-		VMOVUPS(v, at(x, i))
+		VMOVUPS(v, at(dst, i))
 	})
 	across(spread, VADDPS)
 	eps := YMM()
@@ -255,11 +253,11 @@ func layerNorm() {
 	VDIVPS(spread, eps, spread)
 	each("norm", func(i Register) {
 		v := YMM()
-		VMULPS(at(x, i), spread, v)
+		VMULPS(at(dst, i), spread, v)
 		g := YMM()
 		VMOVUPS(at(gain, i), g)
 		VFMADD213PS(at(shift, i), g, v)
-		VMOVUPS(v, at(x, i))
+		VMOVUPS(v, at(dst, i))
 	})
 	VZEROUPPER()
 	RET()

@@ -12,7 +12,7 @@ import (
 // lie: 32 columns of float32.
 const panelBytes = 32 * 4
 
-const tileSignature = "func(rows int, a *float32, lda int, panel *float32, depth int, ahead int, c *float32, ldc int, add int)"
+const tileSignature = "func(rows int, a *float32, lda int, panel *float32, depth int, ahead int, step int, from *float32, ldfrom int, c *float32, ldc int)"
 
 // A tile is as many rows as there are registers for its sums, besides those that
 // hold a value of a and the values of the panel.
@@ -23,9 +23,9 @@ const (
 
 func tileAVX512() {
 	function("tileAVX512", tileSignature,
-		"tileAVX512 computes up to 12 rows of 32 columns: c = a · panel, or c += a · panel where",
-		"add is not 0. lda and ldc are in bytes. Each sum runs over k in order, fused. What lies so",
-		"many bytes ahead of the panel is fetched, wherever that is.")
+		"tileAVX512 computes up to 12 rows of 32 columns: c = from + a · panel. lda, ldfrom and ldc",
+		"are in bytes. Each sum begins with from and runs over k in order, fused. Beginning so many",
+		"bytes ahead of the panel, step bytes more are fetched with each k, wherever that is.")
 	tile(rowsAVX512, func() VecVirtual { return ZMM() }, 64)
 }
 
@@ -51,26 +51,36 @@ func tile(most int, register func() VecVirtual, width int) {
 }
 
 func tileRows(rows int, register func() VecVirtual, width int) {
-	a, panel := loadRows("a", "lda", rows), Load(Param("panel"), GP64())
-	depth, ahead := Load(Param("depth"), GP64()), Load(Param("ahead"), GP64())
 	sums := make([][2]VecVirtual, rows)
+	from := loadRows("from", "ldfrom", rows)
 	for i := range sums {
 		for j := range sums[i] {
 			sums[i][j] = register()
-			zeroed(sums[i][j], width)
+			VMOVUPS(from.row(i).Offset(j*width), sums[i][j])
 		}
 	}
+	c := loadRows("c", "ldc", rows)
+	for i := range sums { // what is to be written is fetched meanwhile
+		PREFETCHT0(c.row(i))
+		if 2*width > 64 {
+			PREFETCHT0(c.row(i).Offset(64))
+		}
+	}
+	a, panel := loadRows("a", "lda", rows), Load(Param("panel"), GP64())
+	depth, step := Load(Param("depth"), GP64()), Load(Param("step"), GP64())
+	next := Load(Param("ahead"), GP64())
+	ADDQ(panel, next)
 	column := [2]VecVirtual{register(), register()}
-	loop, done, store := fmt.Sprintf("k%d", rows), fmt.Sprintf("done%d", rows), fmt.Sprintf("store%d", rows)
+	loop, done := fmt.Sprintf("k%d", rows), fmt.Sprintf("done%d", rows)
 	TESTQ(depth, depth)
 	JZ(LabelRef(done))
 	Label(loop)
 	for j := range column {
 		VMOVUPS(Mem{Base: panel, Disp: j * width}, column[j])
 	}
-	for at := 0; at < panelBytes; at += 64 {
-		PREFETCHT1(Mem{Base: panel, Index: ahead, Scale: 1, Disp: at})
-	}
+	PREFETCHT1(Mem{Base: next})
+	PREFETCHT1(Mem{Base: next, Disp: 64})
+	ADDQ(step, next)
 	value := register()
 	for i := range sums {
 		VBROADCASTSS(a.row(i), value)
@@ -84,16 +94,7 @@ func tileRows(rows int, register func() VecVirtual, width int) {
 	JNZ(LabelRef(loop))
 	Label(done)
 
-	c := loadRows("c", "ldc", rows)
-	add := Load(Param("add"), GP64())
-	TESTQ(add, add)
-	JZ(LabelRef(store))
-	for i := range sums {
-		for j := range sums[i] {
-			VADDPS(c.row(i).Offset(j*width), sums[i][j], sums[i][j])
-		}
-	}
-	Label(store)
+	c = loadRows("c", "ldc", rows)
 	for i := range sums {
 		for j := range sums[i] {
 			VMOVUPS(sums[i][j], c.row(i).Offset(j*width))
