@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -64,9 +63,7 @@ func (l *Loci) doctorVault(ctx context.Context, c *checkup, confirm bool) error 
 		c.found("vault", path, what, "copy what you need of it into the memory's own file, then delete it")
 	}
 	for _, e := range r.Edits { // what could be taken over or refused was: the rest waits
-		_, err := l.engine.TakeFile(ctx, engine.FileEdit{
-			Owner: e.Owner, Key: e.Run(), Was: engine.FileContent(e.Was), Says: engine.FileContent(e.Says),
-		})
+		_, _, err := l.vault.change(ctx, e)
 		do := "it is tried again at each change of it and at each start"
 		switch {
 		case err == nil: // by now; the next look accepts it

@@ -186,9 +186,7 @@ func (v *vault) take(ctx context.Context, r markdown.Report) error {
 }
 
 func (v *vault) takeOne(ctx context.Context, e markdown.Edit) error {
-	target, err := v.engine.TakeFile(ctx, engine.FileEdit{
-		Owner: e.Owner, Key: e.Run(), Was: engine.FileContent(e.Was), Says: engine.FileContent(e.Says),
-	})
+	target, e, err := v.change(ctx, e)
 	switch {
 	case err == nil:
 		delete(v.refused, e.Path)
@@ -208,6 +206,27 @@ func (v *vault) takeOne(ctx context.Context, e markdown.Edit) error {
 		v.log.Warn("a file of the vault waits", "file", e.Path, "why", err)
 	}
 	return nil
+}
+
+// change makes the changes of an edit and returns the target of the memory, and the edit
+// with what could not be shared.
+func (v *vault) change(ctx context.Context, e markdown.Edit) (string, markdown.Edit, error) {
+	if err := v.unshare(ctx, e); err != nil {
+		return "", e, err
+	}
+	target, err := v.engine.TakeFile(ctx, engine.FileEdit{Owner: e.Owner, Key: e.Run(), Was: shown(e.Was), Says: shown(e.Says)})
+	if err != nil {
+		return "", e, err
+	}
+	e, err = v.share(ctx, e, target)
+	return target, e, err
+}
+
+// shown is what a file shows of a memory itself.
+func shown(c markdown.Content) engine.FileContent {
+	return engine.FileContent{
+		Fact: c.Fact, Relations: c.Relations, Turn: c.Turn, Summary: c.Summary, Profile: c.Profile, Conversation: c.Conversation, Context: c.Context,
+	}
 }
 
 // final reports whether an edit is refused for what it is.

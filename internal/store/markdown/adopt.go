@@ -148,6 +148,10 @@ func (s *Store) adoptRest(ctx context.Context, owner memory.Owner, things []thin
 			changes = append(changes, memory.Change{Action: memory.ActionAdd, After: i, Reason: "was in the vault"})
 		}
 	}
+	changes, err := withShares(changes, things)
+	if err != nil {
+		return err
+	}
 	for _, t := range things {
 		for _, r := range t.ties() {
 			changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Relation: &r}, Reason: "was in the vault"})
@@ -178,7 +182,7 @@ func (s *Store) adoptRest(ctx context.Context, owner memory.Owner, things []thin
 
 func (s *Store) adoptRun(ctx context.Context, owner memory.Owner, n int, changes []memory.Change) error {
 	run := memory.Run{ID: fmt.Sprintf("%s%d", adoptRun, n), Kind: "import", Author: memory.Author{Kind: memory.ByRule, Name: "vault"}}
-	run.Vectors = s.vectors(ctx, wordsOf(changes, nil))
+	run.Vectors, run.Jobs = s.vectors(ctx, wordsOf(changes, nil)), shareJobs(owner, run.ID, changes)
 	_, err := s.Apply(ctx, owner, run, changes...)
 	return err
 }

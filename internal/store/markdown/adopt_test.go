@@ -31,7 +31,7 @@ func TestFolderAloneIsEnough(t *testing.T) {
 		defer s.Close()
 		for o, want := range was {
 			got := export(e.t, s, o, memory.At{})
-			if diff := differ(present(got), present(want[0])); diff != "" {
+			if diff := differ(present(o, got), present(o, want[0])); diff != "" {
 				e.t.Fatalf("what %s has (-got +want):\n%s", o, diff)
 			}
 		}
@@ -45,11 +45,11 @@ func TestFolderAloneIsEnough(t *testing.T) {
 	})
 }
 
-// present is what files alone can say: no links, no history, and neither when turns were
+// present is what files alone can say: no copies of what others share, no history, and neither when turns were
 // recorded or learned from nor when facts were related.
-func present(k known) known {
+func present(owner memory.Owner, k known) known {
 	forgetVersions(&k)
-	out := known{Profile: k.Profile, Contexts: k.Contexts}
+	out := known{Profile: presentShares(owner, k), Contexts: k.Contexts}
 	for _, m := range k.Memories {
 		if m.Link != nil {
 			continue

@@ -35,7 +35,11 @@ type Edit struct {
 	Was    Content      // what Loci knows of the memory now; zero for an added one
 	Says   Content      // what the file says; zero for a deleted one
 
-	lost []string // links of it that lead nowhere
+	// Unshared says why the caller could not share it with some whom it names. Their names
+	// stay, and a scan tells of them, until the file or the fact is another one.
+	Unshared map[memory.Owner]string
+
+	lost []string // links of it that lead nowhere, and whom it cannot be shared with
 }
 
 // Content is what a file shows. One field is set at most, but for what a fact has beside. A fact has the Hash of its
@@ -44,6 +48,7 @@ type Edit struct {
 type Content struct {
 	Fact         *memory.Fact
 	Relations    *[]memory.Relation // of the fact to others, in order; nil for none
+	Shared       *[]memory.Owner    // whom the fact is shared with, in order; nil for nobody
 	Turn         *memory.Turn
 	Summary      *memory.Summary
 	Profile      *memory.ProfileEntry
@@ -52,7 +57,7 @@ type Content struct {
 }
 
 func (t thing) content() Content {
-	return Content{t.fact, t.relations, t.turn, t.summary, t.profile, t.conversation, t.context}
+	return Content{t.fact, t.relations, t.shared, t.turn, t.summary, t.profile, t.conversation, t.context}
 }
 
 // Run is an id for the run that makes the edit's changes: the same edit of the same
@@ -97,7 +102,8 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	if err != nil || hashOf(text) != e.SHA {
 		return changedAgain(e)
 	}
-	next := &record{Path: e.Path, Owner: e.Owner, Target: target, SHA: e.SHA, Size: int64(len(text)), Lost: e.lost}
+	next := &record{Path: e.Path, Owner: e.Owner, Target: target, SHA: e.SHA, Size: int64(len(text)), Lost: e.lost, Refused: f.index.targets[k].refusedOf(e.lost)}
+	next.refuse(e)
 	notes := []*record{next}
 	if old := f.index.targets[k]; old != nil && old.Path != e.Path {
 		if text, err := f.read(old.Path); err == nil && old.own(hashOf(text)) { // written before a crash, for want of this answer

@@ -219,6 +219,11 @@ func (b body) targets() []string {
 		if r := c.After.Relation; r != nil {
 			out = append(out, factTarget+r.From) // whose file has it
 		}
+		if p := c.After.Profile; p != nil {
+			if id, ok := sharedFact(profileTarget + p.Key); ok {
+				out = append(out, factTarget+id)
+			}
+		}
 	}
 	out = append(out, b.Erased...)
 	for _, id := range b.Untitled {

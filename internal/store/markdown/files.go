@@ -83,6 +83,10 @@ func openFiles(s *Store) (*files, error) {
 		if r.Unsure || r.State == "" { // a file that was noted or accepted, and then the process ended
 			f.enqueue(item{k, x.Journal})
 		}
+		if id, ok := sharedFact(k.target); ok { // a file of before, which goes; the fact's says it
+			f.enqueue(item{k, x.Journal})
+			f.enqueue(item{key{k.owner, factTarget + id}, x.Journal})
+		}
 	}
 	return f, nil
 }

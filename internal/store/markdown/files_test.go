@@ -88,7 +88,7 @@ func checkFiles(t *testing.T, s *Store, owner memory.Owner, k known, files map[s
 	}
 	for _, m := range k.Memories {
 		if m.Link == nil {
-			check(thing{fact: m.Fact, turn: m.Turn, summary: m.Summary, current: m.Summary != nil && current[m.Summary.Scope.Conversation] == m.ID()})
+			check(thing{fact: m.Fact, shared: sharedIn(owner, m.Fact, k.Profile), turn: m.Turn, summary: m.Summary, current: m.Summary != nil && current[m.Summary.Scope.Conversation] == m.ID()})
 		}
 	}
 	for _, c := range k.Conversations {
@@ -111,7 +111,7 @@ func latestProfile(journal []memory.Change) []memory.ProfileEntry {
 	var all []memory.ProfileEntry
 	seen := map[string]bool{}
 	for _, c := range journal {
-		if p := c.After.Profile; p != nil && !seen[p.Key] {
+		if p := c.After.Profile; p != nil && !seen[p.Key] && !strings.HasPrefix(p.Key, sharedEntry) {
 			seen[p.Key] = true
 			all = append(all, *p)
 		}
@@ -126,7 +126,7 @@ func plainThing(t thing) []any {
 	case t.fact != nil:
 		f := *t.fact
 		f.Version, f.Hash = 0, "" // sample data hash in their own way
-		out = append(out, f)
+		out = append(out, f, t.sharers())
 	case t.turn != nil:
 		u := *t.turn
 		u.Version, u.RecordedAt = 0, time.Time{}

@@ -27,14 +27,17 @@ type record struct {
 	Owner   memory.Owner `json:"owner,omitempty"`
 	Target  string       `json:"id,omitempty"` // as [memory.Image.Target] writes it; "" in the log: the file was taken away
 	SHA     string       `json:"sha256,omitempty"`
-	State   string       `json:"state,omitempty"` // hash of all that Loci has to say in it
-	Version int64        `json:"version,omitempty"`
+	State   string       `json:"state,omitempty"`   // hash of all that Loci has to say in it
+	Version int64        `json:"version,omitempty"` // 0 from when an edit was accepted until it is written
 	Size    int64        `json:"size"`
 	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970
 
-	// Lost are links of a fact's file that lead nowhere, with what they say, as lostLink
-	// writes them. They stay, and are looked at again with each scan.
+	// Lost are links of a fact's file that lead nowhere, and those whom it names and is not
+	// shared with, with what they say, as lostLink writes them. They stay, and are looked at again with each scan.
 	Lost []string `json:"lost,omitempty"`
+
+	// Refused says of some that are lost why they were refused.
+	Refused map[string]string `json:"refused,omitempty"`
 
 	// Aside: a person's file was moved from the path, and Loci's is not there yet. That
 	// nothing is there is no deletion.
@@ -48,6 +51,23 @@ type record struct {
 
 // own reports whether Loci wrote what has this hash.
 func (r *record) own(sha string) bool { return r.SHA == sha || slices.Contains(r.Earlier, sha) }
+
+// of reports whether it was written, or accepted, of this version of a memory.
+func (r *record) of(version int64) bool { return r != nil && (r.Version == 0 || r.Version == version) }
+
+// refusedOf are those that were refused among what is still lost.
+func (r *record) refusedOf(lost []string) map[string]string {
+	if r == nil || len(r.Refused) == 0 {
+		return nil
+	}
+	out := map[string]string{}
+	for _, one := range lost {
+		if why := r.Refused[one]; why != "" {
+			out[one] = why
+		}
+	}
+	return out
+}
 
 // key names a thing in the vault.
 type key struct {

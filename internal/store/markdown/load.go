@@ -15,8 +15,9 @@ type loader struct {
 	things map[string]thing  // by target
 	called map[string]string // names of files, by id of a memory
 
-	byName map[string]string    // ids of facts by what files are called that nobody has noted yet
-	paths  map[string][]*record // of facts, by what their files are called; nil: not read yet
+	byName map[string]string         // ids of facts by what files are called that nobody has noted yet
+	paths  map[string][]*record      // of facts, by what their files are called; nil: not read yet
+	shares map[string][]memory.Owner // whom facts are shared with, by id; nil: not read yet
 }
 
 // load reads the things and returns the items in the order in which their files
@@ -42,6 +43,9 @@ func (l *loader) read(ctx context.Context, items []item) error {
 		case conversationTarget:
 			conversations = append(conversations, id)
 		case profileTarget:
+			if _, ok := sharedFact(i.target); ok { // it stands in the fact's file
+				continue
+			}
 			page, err := l.f.s.Changes(ctx, l.owner, memory.ChangeQuery{Target: i.target, Limit: 1})
 			if err != nil {
 				return err
@@ -89,6 +93,9 @@ func (l *loader) memories(ctx context.Context, ids []string) error {
 			t := thing{fact: m.Fact, turn: m.Turn, summary: m.Summary}
 			if m.Fact != nil {
 				if t.relations, err = l.relate(ctx, m.ID()); err != nil {
+					return err
+				}
+				if t.shared, err = l.sharing(ctx, m.Fact); err != nil {
 					return err
 				}
 			}

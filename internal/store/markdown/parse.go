@@ -33,7 +33,7 @@ func (p place) parse(file string, base thing) (thing, error) {
 	switch {
 	case p.folder == "facts":
 		f := r.fact(p, base.fact, pg.words())
-		t.fact, t.relations = &f, r.relations(f)
+		t.fact, t.relations, t.shared = &f, r.relations(f), r.shares(p.owner)
 	case p.folder == "summaries":
 		m := r.summary(p, base.summary, pg.words())
 		t.summary = &m

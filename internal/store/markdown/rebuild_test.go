@@ -129,6 +129,10 @@ type ending struct {
 	forget func(*known) // what is not compared
 }
 
+func (e *ending) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
+	return sharer{e.Store}.Apply(ctx, owner, run, changes...)
+}
+
 func (e *ending) Close() error {
 	was := map[memory.Owner][]known{}
 	for _, o := range e.orders.owners() {
@@ -170,11 +174,11 @@ func (e *ending) reopen(what string, within Within, was map[memory.Owner][]known
 	}
 }
 
-// histories plays them on vaults around a store in the vault's folder "db", or
+// histories plays them, in which facts are shared, on vaults around a store in the vault's folder "db", or
 // around one in memory.
 func histories(t *testing.T, onDisk bool, check func(e *ending, was map[memory.Owner][]known)) {
 	reference := func(_ *testing.T, now func() time.Time) memory.Store {
-		return inmem.Open(inmem.Options{Now: now})
+		return sharer{inmem.Open(inmem.Options{Now: now})}
 	}
 	storetest.RunHistory(t, reference, func(t *testing.T, now func() time.Time) memory.Store {
 		dir := t.TempDir()

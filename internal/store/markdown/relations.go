@@ -87,8 +87,9 @@ func lostLink(kind memory.RelationKind, link string) string { return string(kind
 
 // resolve finds the facts that the links of a fact's file lead to: those to no fact are no
 // relations of what the file says, but lost. With keep, relations that Loci knows and of
-// whose kind the file has no key stay.
-func (l *loader) resolve(ctx context.Context, text string, says *thing, known thing, keep bool) (lost []string, kept bool, err error) {
+// whose kind the file has no key stay. So it is with whom the fact is shared with:
+// [loader.resolveShares] says what old is.
+func (l *loader) resolve(ctx context.Context, text string, says *thing, known thing, old *record, keep bool) (lost []string, kept bool, err error) {
 	if says.fact == nil {
 		return nil, false, nil
 	}
@@ -119,7 +120,8 @@ func (l *loader) resolve(ctx context.Context, text string, says *thing, known th
 		}
 	}
 	says.relations = tied(out)
-	return lost, kept, nil
+	more, keptToo := l.resolveShares(values, says, known, old, keep)
+	return append(lost, more...), kept || keptToo, nil
 }
 
 // leadsTo is the fact that a link in a fact's file leads to, "" for none.
@@ -199,6 +201,12 @@ func (l *loader) asWritten(fields []field, text string, t thing, lost []string) 
 	r := reader{values: values}
 	out = slices.Clone(fields)
 	for i, f := range out {
+		if f.key == sharedKey {
+			var more []string
+			out[i].value, more = l.sharesAsWritten(&r, t, lost)
+			still = append(still, more...)
+			continue
+		}
 		kind := memory.RelationKind(f.key)
 		if !slices.Contains(relationKinds, kind) {
 			continue
@@ -230,7 +238,8 @@ func (l *loader) asWritten(fields []field, text string, t thing, lost []string) 
 	return out, still
 }
 
-// lost are the links in a text, over which a file is written, that lead nowhere.
+// lost are the links in a text, over which a file is written, that lead nowhere, and those
+// whom the fact is not shared with.
 func (l *loader) lost(ctx context.Context, old *record, text string, t thing) []string {
 	if t.fact == nil || text == "" {
 		return nil
@@ -239,7 +248,7 @@ func (l *loader) lost(ctx context.Context, old *record, text string, t thing) []
 		return old.Lost
 	}
 	says := thing{fact: t.fact}
-	lost, _, err := l.resolve(ctx, text, &says, t, false)
+	lost, _, err := l.resolve(ctx, text, &says, t, old, false)
 	if err != nil {
 		return nil // what is not understood is kept beside
 	}

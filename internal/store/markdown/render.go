@@ -12,6 +12,7 @@ import (
 type thing struct {
 	fact         *memory.Fact
 	relations    *[]memory.Relation // of a fact to others, nil for none; in order
+	shared       *[]memory.Owner    // whom a fact is shared with, nil for nobody; in order
 	turn         *memory.Turn
 	summary      *memory.Summary
 	profile      *memory.ProfileEntry
@@ -96,7 +97,7 @@ type names func(id string) string
 func (t thing) fields(link names) []field {
 	switch {
 	case t.fact != nil:
-		return append(factFields(t.fact, link), t.relationFields(link)...)
+		return append(append(factFields(t.fact, link), t.relationFields(link)...), t.sharedField())
 	case t.turn != nil:
 		return turnFields(t.turn, link)
 	case t.summary != nil:

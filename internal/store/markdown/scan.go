@@ -256,6 +256,10 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 		return err
 	}
 	c.p.owner = k.owner
+	if id, ok := sharedFact(k.target); ok {
+		s.problem(c.path, fmt.Sprintf("whom %s is shared with stands in its own file, as %s; this one counts for nothing", id, sharedKey))
+		return nil
+	}
 	says, err := c.p.parse(c.text, base)
 	if err != nil {
 		s.problem(c.path, err)
@@ -269,12 +273,16 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 	// What was written before relations stood in files, or when they were others, ends none
 	// by not having their key.
 	keep := r == nil || r.State != stateOf(r.Path, base.fields(l.link), base.words())
-	lost, kept, err := l.resolve(ctx, c.text, &says, base, keep)
+	same := r
+	if r != nil && !r.own(c.sha) {
+		same = nil
+	}
+	lost, kept, err := l.resolve(ctx, c.text, &says, base, same, keep)
 	if err != nil {
 		return err
 	}
 	for _, link := range lost {
-		s.problem(c.path, "its link leads to no fact: "+link)
+		s.problem(c.path, l.whyLost(link, same))
 	}
 	e := Edit{Kind: Edited, Owner: k.owner, Target: k.target, Path: c.path, SHA: c.sha, Was: base.content(), Says: says.content(), lost: lost}
 	if base == (thing{}) {
@@ -307,7 +315,7 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 	}
 	next := &record{
 		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, State: stateOf(at, base.fields(l.link), base.words()),
-		Version: base.version(), Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(), Lost: lost,
+		Version: base.version(), Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(), Lost: lost, Refused: same.refusedOf(lost),
 	}
 	if kept { // and now it gets their keys
 		next.State = ""

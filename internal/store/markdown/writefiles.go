@@ -135,6 +135,9 @@ func (f *files) planOne(ctx context.Context, i item, l *loader) (*plan, error) {
 	}
 	lost := l.lost(ctx, old, base, t)
 	fields, next.Lost = l.asWritten(fields, base, t, lost)
+	if old.of(next.Version) { // another may be shared
+		next.Refused = old.refusedOf(next.Lost)
+	}
 	text, ok := split(base).rewritten(fields, words)
 	if !ok { // front matter that is not understood is kept beside, too
 		if err := f.aside(cmp.Or(from(old), at)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -206,6 +209,9 @@ func stateOf(at string, fields []field, words string) string {
 	var b strings.Builder
 	b.WriteString(at)
 	for _, f := range fields {
+		if f.key == sharedKey && f.value == "" {
+			continue // as states were before there was the key
+		}
 		b.WriteString("\x00" + f.key + "\x00" + f.value)
 	}
 	return hashOf(b.String() + "\x00" + words)[:32]
@@ -287,7 +293,7 @@ func (f *files) saysTheSame(ctx context.Context, i item, at, text string, t thin
 	if err != nil {
 		return false
 	}
-	if _, _, err := l.resolve(ctx, text, &read, t, false); err != nil {
+	if _, _, err := l.resolve(ctx, text, &read, t, f.index.targets[i.key], false); err != nil {
 		return false
 	}
 	return read.target() == i.target && !adds(read, t, l.link)
