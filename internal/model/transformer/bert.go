@@ -99,14 +99,15 @@ type sequence struct {
 	first int // of the tokens are of type 0, the others of type 1
 }
 
-// run is what one goroutine works in; it is used again. What comes first is shared by
-// the team that it leads.
+// run is what one goroutine works in; it is used again.
 type run struct {
-	q, k, v, seen, sum []float32
-	x, first, inner    []float32
-	scores             []float32
-	keys, values       tensor.Weights
+	buffers
+	scores       []float32
+	keys, values tensor.Weights
 }
+
+// buffers hold rows on their way through the layers.
+type buffers struct{ x, q, k, v, seen, sum, inner, first []float32 }
 
 // grown returns a slice of n values whose content does not matter.
 func grown(v *[]float32, n int) []float32 {
@@ -143,6 +144,7 @@ type pass struct {
 	firstOnly bool
 	arrived   atomic.Int64
 	ended     atomic.Int64 // the layer in which the context was found to have ended
+	shared    buffers      // those of the first run
 }
 
 // encode passes sequences, of different lengths and without padding, through the
@@ -158,7 +160,7 @@ func (e *encoder) encode(ctx context.Context, team []*run, texts []sequence, fir
 	}
 	p.byColumns = len(team) > 1 && p.tokens < fewRows*len(team)
 	lead, n := team[0], p.tokens*e.hidden
-	for _, v := range []*[]float32{&lead.q, &lead.k, &lead.v, &lead.seen, &lead.x} {
+	for _, v := range []*[]float32{&lead.x, &lead.q, &lead.k, &lead.v, &lead.seen} {
 		grown(v, n)
 	}
 	if p.byColumns {
@@ -169,6 +171,7 @@ func (e *encoder) encode(ctx context.Context, team []*run, texts []sequence, fir
 	if firstOnly {
 		out = grown(&lead.first, len(texts)*e.hidden)
 	}
+	p.shared = lead.buffers
 	var others sync.WaitGroup
 	for i := 1; i < len(team); i++ {
 		others.Go(func() { p.member(i).work(ctx) })
@@ -226,17 +229,17 @@ func (m *member) share(n, unit int) span {
 
 // work takes the member's share of the rows or columns through the layers.
 func (m *member) work(ctx context.Context) {
-	h, lead := m.hidden, m.team[0]
-	x := lead.x[m.rows.from*h : m.rows.to*h]
+	h := m.hidden
+	x := m.shared.x[m.rows.from*h : m.rows.to*h]
 	sum := x // what is to be normalized
 	if m.byColumns {
-		x, sum = grown(&m.x, len(x)), lead.sum
+		x, sum = grown(&m.x, len(x)), m.shared.sum
 	}
 	m.embed(x)
 	for i := range m.layers {
 		l, last := &m.layers[i], m.firstOnly && i == len(m.layers)-1
-		l.key.columns(lead.k[m.rows.from*h:], x, m.ofHeads)
-		l.value.columns(lead.v[m.rows.from*h:], x, m.ofHeads)
+		l.key.columns(m.shared.k[m.rows.from*h:], x, m.ofHeads)
+		l.value.columns(m.shared.v[m.rows.from*h:], x, m.ofHeads)
 		m.await(!m.byColumns) // each has all keys of its own heads
 		if last {
 			x = m.firsts()
@@ -244,7 +247,7 @@ func (m *member) work(ctx context.Context) {
 				sum = x
 			}
 		}
-		l.query.columns(lead.q[m.rows.from*h:], x, m.ofHeads)
+		l.query.columns(m.shared.q[m.rows.from*h:], x, m.ofHeads)
 		m.attend(!last)
 		if m.number == 0 && ctx.Err() != nil {
 			m.ended.Store(int64(i))
@@ -252,7 +255,7 @@ func (m *member) work(ctx context.Context) {
 		if m.await(true); m.ended.Load() == int64(i) {
 			return
 		}
-		l.out.added(sum, x, lead.seen[m.rows.from*h:m.rows.to*h], m.ofHidden)
+		l.out.added(sum, x, m.shared.seen[m.rows.from*h:m.rows.to*h], m.ofHidden)
 		m.await(m.byColumns)
 		m.normalize(x, sum, &l.attended, l.out.bias)
 		m.pastInner(l, sum, x)
@@ -302,7 +305,7 @@ func (m *member) embed(x []float32) {
 // firsts returns the member's rows of the first tokens of the sequences, which are all
 // that is left.
 func (m *member) firsts() []float32 {
-	h, all, to := m.hidden, m.team[0].x, m.team[0].first
+	h, all, to := m.hidden, m.shared.x, m.shared.first
 	if m.byColumns {
 		all, to = m.x, grown(&m.first, len(m.texts)*h)
 	}
@@ -320,7 +323,7 @@ func (m *member) firsts() []float32 {
 // one, see the values of their sequence as far as its keys are like the question. It
 // goes head by head.
 func (m *member) attend(everyToken bool) {
-	lead, h, width := m.team[0], m.hidden, m.hidden/m.heads
+	h, width := m.hidden, m.hidden/m.heads
 	scale := float32(1 / math.Sqrt(float64(width)))
 	token, row := 0, 0
 	for _, t := range m.texts {
@@ -330,17 +333,17 @@ func (m *member) attend(everyToken bool) {
 		}
 		from, to := max(row, m.rows.from), min(row+questions, m.rows.to)
 		for c := m.ofHeads.from; c < m.ofHeads.to && from < to; c += width {
-			m.keys.PackColumns(lead.k[token*h+c:], h, width, tokens)
-			m.values.PackRows(lead.v[token*h+c:], h, tokens, width)
+			m.keys.PackColumns(m.shared.k[token*h+c:], h, width, tokens)
+			m.values.PackRows(m.shared.v[token*h+c:], h, tokens, width)
 			stride := m.keys.Whole().Width()
 			for at := from; at < to; at += questionRows {
 				n := min(questionRows, to-at)
 				scores := tensor.Matrix{Data: grown(&m.scores, n*stride), Stride: stride, Rows: n}
-				tensor.Multiply(scores, tensor.Matrix{Data: lead.q[at*h+c:], Stride: h, Rows: n}, &m.keys, tensor.Matrix{})
+				tensor.Multiply(scores, tensor.Matrix{Data: m.shared.q[at*h+c:], Stride: h, Rows: n}, &m.keys, tensor.Matrix{})
 				for i := range n {
 					tensor.Softmax(scores.Data[i*stride:][:stride], tokens, scale)
 				}
-				tensor.Multiply(tensor.Matrix{Data: lead.seen[at*h+c:], Stride: h}, scores, &m.values, tensor.Matrix{})
+				tensor.Multiply(tensor.Matrix{Data: m.shared.seen[at*h+c:], Stride: h}, scores, &m.values, tensor.Matrix{})
 			}
 		}
 		token, row = token+tokens, row+questions
@@ -354,7 +357,7 @@ func (m *member) pastInner(l *layer, sum, x []float32) {
 	parts := (all + innerRows - 1) / innerRows
 	for i := range parts {
 		from, to := all*i/parts, all*(i+1)/parts
-		some, inner := x[from*h:to*h], m.team[0].inner
+		some, inner := x[from*h:to*h], m.shared.inner
 		if !m.byColumns {
 			inner = grown(&m.run.inner, (to-from)*width)
 		}
