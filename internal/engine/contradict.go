@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/text"
@@ -55,17 +56,28 @@ func (e *Engine) conflicts(ctx context.Context, f memory.Fact, named string) ([]
 }
 
 // deciding lets one person's decision at a time be made about an owner's facts, so that
-// the next one is compared with it; leave must be called. A learner, or another
-// process, may still come in between: see [Engine.plannedOn].
+// the next one is compared with it; leave must be called, and may be again. A learner, or
+// another process, may still come in between: see [Engine.plannedOn]. To leave before the
+// decision is written is for one that is compared with nothing: of those that are, planned
+// on the same version, the store would refuse all but one.
 func (e *Engine) deciding(ctx context.Context, owner memory.Owner) (leave func(), err error) {
-	return e.writes.enter(ctx, owner, "\x00decisions") // which is no conversation
+	leave, err = e.writes.enter(ctx, owner, "\x00decisions") // which is no conversation
+	if err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(leave), nil
+}
+
+// mayContradict reports whether [Engine.conflicts] compares a fact with any.
+func mayContradict(f memory.Fact) bool {
+	return f.Subject != "" || f.Attribute != "" || denies(f.Content)
 }
 
 // plannedOn returns the base of a run that makes a fact active: of two that contradict
-// each other and are written at once the second one is planned again. What
-// [Engine.conflicts] compares with nothing has none.
+// each other and are written at once the second one is planned again. What is compared
+// with nothing has none.
 func (e *Engine) plannedOn(ctx context.Context, f memory.Fact) (int64, error) {
-	if f.Subject == "" && f.Attribute == "" && !denies(f.Content) {
+	if !mayContradict(f) {
 		return 0, nil
 	}
 	version, err := e.version(ctx, f.Scope.Owner)

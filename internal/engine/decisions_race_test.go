@@ -2,9 +2,11 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -94,6 +96,72 @@ func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
 					return err
 				})
 				live(t, r, approved)
+			}
+		})
+	}
+}
+
+// TestWhatIsComparedWithNothingWaitsForNoDecision writes, and pins, a fact that contradicts
+// nothing while somebody decides about the owner's facts; one that may contradict others
+// waits.
+func TestWhatIsComparedWithNothingWaitsForNoDecision(t *testing.T) {
+	person := memory.Author{Kind: memory.ByPerson, Name: "ana"}
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, open)
+			leave, err := r.deciding(t.Context(), ana)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer leave()
+			ctx, stop := context.WithTimeout(t.Context(), 10*time.Second) // rather than for ever
+			defer stop()
+			if _, created, err := r.Remember(ctx, ana, Note{Content: "The harbour has two cranes"}, person); err != nil || !created {
+				t.Errorf("compared with nothing: created %v, %v", created, err)
+			}
+			ended, end := context.WithCancel(t.Context())
+			end()
+			if _, _, err := r.Remember(ended, ana, Note{Content: "User lives in Rome"}, person); !errors.Is(err, context.Canceled) {
+				t.Errorf("compared with others, while somebody decides: got %v, want it to wait", err)
+			}
+		})
+	}
+}
+
+// TestEditsAtOnceAreAllMade lets two processes edit one fact, more often at once than an
+// edit is planned again.
+func TestEditsAtOnceAreAllMade(t *testing.T) {
+	ctx := context.Background()
+	person := memory.Author{Kind: memory.ByPerson, Name: "ana"}
+	const edits = 2*maxConflicts + 1
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, open)
+			engines := []*Engine{r.Engine, r.second(t).Engine}
+			f, _, err := r.Remember(ctx, ana, Note{Content: "The harbour has two cranes"}, person)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var done sync.WaitGroup
+			begin := make(chan struct{})
+			errs := make([]error, edits)
+			for i := range edits {
+				done.Go(func() {
+					<-begin
+					category := fmt.Sprint("place ", i)
+					_, errs[i] = engines[i%len(engines)].EditFact(ctx, ana, f.ID, Edit{Category: &category}, person)
+				})
+			}
+			close(begin)
+			done.Wait()
+			for i, err := range errs {
+				if err != nil {
+					t.Errorf("edit %d: %v", i, err)
+				}
+			}
+			page, err := r.Store.Changes(ctx, ana, memory.ChangeQuery{Target: "fact:" + f.ID})
+			if err != nil || len(page.Changes) != 1+edits {
+				t.Errorf("got %d changes, %v; want %d", len(page.Changes), err, 1+edits)
 			}
 		})
 	}

@@ -56,11 +56,13 @@ func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, autho
 	if run.Vectors, err = e.vectors(ctx, fact.ID, fact.Content); err != nil {
 		return memory.Fact{}, false, err
 	}
-	leave, err := e.deciding(ctx, owner)
-	if err != nil {
-		return memory.Fact{}, false, err
+	if mayContradict(fact) {
+		leave, err := e.deciding(ctx, owner)
+		if err != nil {
+			return memory.Fact{}, false, err
+		}
+		defer leave()
 	}
-	defer leave()
 	for try := 1; ; try++ {
 		next := fact
 		if run.Base, err = e.plannedOn(ctx, next); err != nil {
@@ -310,7 +312,7 @@ func (e *Engine) change(ctx context.Context, owner memory.Owner, id, key string,
 	if err != nil {
 		return memory.Fact{}, err
 	}
-	defer leave()
+	defer func() { leave() }()
 	for try := 1; ; try++ {
 		run.Base = 0
 		was, err := e.fact(ctx, owner, id)
@@ -326,6 +328,10 @@ func (e *Engine) change(ctx context.Context, owner memory.Owner, id, key string,
 		if err != nil {
 			return memory.Fact{}, err
 		}
+		alone := try == 1 && run.Base == 0 // it is about no other fact
+		if alone {
+			leave()
+		}
 		receipt, err := e.Store.Apply(ctx, owner, run, replacing(ends, memory.Change{
 			Action: action, After: memory.Image{Fact: &next}, Base: was.Version, Reason: reason, Author: author,
 		})...)
@@ -335,6 +341,13 @@ func (e *Engine) change(ctx context.Context, owner memory.Owner, id, key string,
 		}
 		if !errors.Is(err, memory.Conflict) || try == maxConflicts {
 			return memory.Fact{}, err
+		}
+		if alone { // and in again, to stay
+			stay, err := e.deciding(ctx, owner)
+			if err != nil {
+				return memory.Fact{}, err
+			}
+			leave = stay
 		}
 	}
 }
