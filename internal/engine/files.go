@@ -351,6 +351,9 @@ func (e *Engine) merged(f, was, says memory.Fact) (memory.Fact, error) {
 		if f.Status == memory.Active {
 			f.Trust = memory.TrustPerson
 		}
+		if was.Status == memory.Pending && f.Status == memory.Active { // as in [Engine.Judge]
+			f.Confidence = 1
+		}
 		if f.Status.Live() && !was.Status.Live() {
 			f.SupersededBy, f.ValidTo = "", time.Time{}
 			was.ValidTo, says.ValidTo = time.Time{}, time.Time{}

@@ -120,10 +120,13 @@ func TestFrontMatterIsTakenOver(t *testing.T) {
 		if got.Source != memory.Manual {
 			f.t.Errorf("its words are as they were, but their source is %s", got.Source)
 		}
-		f.must(f.rewords(got, func(n *memory.Fact) { n.Status = memory.Pending }))
+		f.must(f.rewords(got, func(n *memory.Fact) { n.Status, n.Confidence = memory.Pending, 0.4 }))
 		f.must(f.rewords(f.is(fact.ID), func(n *memory.Fact) { n.Status = memory.Active }))
 		if c := f.last(fact.ID); c.Action != memory.ActionApprove {
 			f.t.Errorf("a pending fact that is active now was journalled as %s", c.Action)
+		}
+		if got := f.is(fact.ID); got.Confidence != 1 || got.Trust != memory.TrustPerson {
+			f.t.Errorf("approved by its file it is as sure as by any other way, but: %+v", got)
 		}
 		if err := f.rewords(f.is(fact.ID), func(n *memory.Fact) { n.Confidence = 2 }); !errors.Is(err, memory.Invalid) {
 			f.t.Errorf("confidence 2: %v", err)
