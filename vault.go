@@ -26,8 +26,9 @@ type vault struct {
 	log    *slog.Logger
 	git    *vaultGit // nil: none
 
-	mu      sync.Mutex        // held while a report is taken; guards refused
+	mu      sync.Mutex        // held while a report is taken; guards what follows
 	refused map[string]string // why, by path of the file that was refused
+	told    map[string]bool   // problems of the last report
 }
 
 // openVault opens the vault around the store that within opens.
@@ -171,9 +172,7 @@ func (v *vault) examine(ctx context.Context, confirm bool) (markdown.Report, map
 // take makes changes of a report's edits; v.mu is held. What cannot be taken over is
 // refused, which keeps the person's words beside; what cannot be now comes again.
 func (v *vault) take(ctx context.Context, r markdown.Report) error {
-	for _, p := range r.Problems {
-		v.log.Warn("a file of the vault is left alone", "file", p.Path, "why", p.Why)
-	}
+	v.tell(r.Problems)
 	if n := len(r.Held); n > 0 {
 		v.log.Warn("so many files are gone at once that they are not forgotten: loci doctor --confirm does it", "files", n)
 	}
@@ -183,6 +182,18 @@ func (v *vault) take(ctx context.Context, r markdown.Report) error {
 		}
 	}
 	return nil
+}
+
+// tell logs the problems that the last report had not: each look meets them again.
+func (v *vault) tell(problems []markdown.Problem) {
+	told := map[string]bool{}
+	for _, p := range problems {
+		one := p.Path + "\x00" + p.Why
+		if told[one] = true; !v.told[one] {
+			v.log.Warn("a file of the vault is left alone", "file", p.Path, "why", p.Why)
+		}
+	}
+	v.told = told
 }
 
 func (v *vault) takeOne(ctx context.Context, e markdown.Edit) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -259,4 +260,56 @@ func sharedIn(owner memory.Owner, f *memory.Fact, entries []memory.ProfileEntry)
 		}
 	}
 	return nil
+}
+
+// TestCrashWhileAFactIsShared copies the vault at every point while a fact is shared, and
+// opens each copy around what is left of it: the folder and its journal, then the folder.
+func TestCrashWhileAFactIsShared(t *testing.T) {
+	t.Parallel()
+	v := newVault(t)
+	v.apply(memtest.Add(tea()))
+	if err := v.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var copies []string
+	s, err := Open(t.Context(), v.dir, inMemory, Options{Now: v.now.Now, Home: memtest.Ana, failpoint: func(point string) {
+		dir := filepath.Join(t.TempDir(), strings.ReplaceAll(point, " ", "-"))
+		if err := os.CopyFS(dir, os.DirFS(v.dir)); err != nil {
+			t.Error(err)
+		}
+		copies = append(copies, dir)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Store = s
+	v.apply(memtest.Change(memory.ActionAdd, share(memory.User(memtest.Ana.Namespace(), "ben"))))
+	if len(copies) < 6 {
+		t.Fatalf("it passed %d points", len(copies))
+	}
+	acknowledged := false
+	for _, dir := range copies {
+		c := &vault{T: t, dir: dir, now: v.now}
+		c.reopen()
+		c.settled()
+		c.quiet()
+		file, known := c.shares()
+		if (file == "shared_with: [user/ben]\n") != (len(known) == 1) || acknowledged && len(known) == 0 {
+			t.Errorf("%s: the file says %q, known is %q", filepath.Base(dir), file, known)
+		}
+		acknowledged = acknowledged || strings.HasPrefix(filepath.Base(dir), "after-the-journal")
+		if err := c.Store.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, ownFolder)); err != nil {
+			t.Fatal(err)
+		}
+		c.reopen()
+		if _, again := c.shares(); !slices.Equal(again, known) {
+			t.Errorf("%s: from the folder alone it is shared with %q, was with %q", filepath.Base(dir), again, known)
+		}
+		if err := c.Store.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
