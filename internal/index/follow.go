@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -120,11 +121,11 @@ func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
 		return sh, nil
 	}
 	fresh, batch, seen := newShard(), batch{}, vocabulary{}
-	version, err := ix.src.Since(ix.ctx, owner, ix.opts.Model, 0, func(item memory.Item) error {
+	version, err := ix.everything(owner, func(item memory.Item, vector []uint16) error {
 		if batch.full(item) {
 			batch.flush(&fresh.contents, seen)
 		}
-		batch = append(batch, item)
+		batch = append(batch, step{item, vector})
 		return nil
 	})
 	if err != nil {
@@ -136,11 +137,27 @@ func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
 	return fresh, nil
 }
 
+// lean is a [memory.Source] that knows what an index looks at: Everything is Since from
+// 0, but that vectors come beside their items, as float16 ([vector.Pack]), and that of
+// memories there is only what is searched or shown of a candidate.
+type lean interface {
+	Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.Item, vector []uint16) error) (version int64, err error)
+}
+
+// everything yields all that recall may see of an owner. A vector comes in its item or
+// beside it.
+func (ix *Index) everything(owner memory.Owner, yield func(memory.Item, []uint16) error) (version int64, err error) {
+	if src, ok := ix.src.(lean); ok {
+		return src.Everything(ix.ctx, owner, ix.opts.Model, yield)
+	}
+	return ix.src.Since(ix.ctx, owner, ix.opts.Model, 0, func(item memory.Item) error { return yield(item, nil) })
+}
+
 // catchUp takes what is newer than a shard from the store, all or nothing.
 func (ix *Index) catchUp(sh *shard, owner memory.Owner) error {
 	var items batch
 	version, err := ix.src.Since(ix.ctx, owner, ix.opts.Model, sh.version, func(item memory.Item) error {
-		items = append(items, item)
+		items = append(items, step{Item: item})
 		return nil
 	})
 	if err != nil {
@@ -153,34 +170,74 @@ func (ix *Index) catchUp(sh *shard, owner memory.Owner) error {
 	return nil
 }
 
-// batch is items that were not applied yet.
-type batch []memory.Item
+// batch is steps that were not applied yet.
+type batch []step
 
-// maxBatch bounds what waits to be put in order.
+// step is one of a history; its vector may be beside the item, as float16.
+type step struct {
+	memory.Item
+	half []uint16
+}
+
+// maxBatch bounds what waits to be put in order: what was written at once is put in
+// order together, unless it is twice as much.
 const maxBatch = 2048
 
-// full reports whether the batch is to be applied before it takes another item:
-// what was written at once is best put in order together.
+// full reports whether the batch is to be applied before it takes another item.
 func (b batch) full(next memory.Item) bool {
-	return len(b) > 0 && (b[0].Version != next.Version || len(b) == maxBatch)
+	return len(b) >= maxBatch && (b[len(b)-1].Version != next.Version || len(b) == 2*maxBatch)
 }
 
 // flush applies the batch and empties it. The turns of a conversation that were
 // written at once come in their order, and not in that of their ids: neighbours
 // with neighbouring numbers are searched the fastest. An id comes only once.
 func (b *batch) flush(s *contents, seen vocabulary) {
-	slices.SortStableFunc(*b, func(x, y memory.Item) int {
-		if x.Version != y.Version || x.Memory.Turn == nil || y.Memory.Turn == nil {
-			return cmp.Or(cmp.Compare(x.Version, y.Version), cmp.Compare(place(x), place(y)))
-		}
-		t, u := x.Memory.Turn, y.Memory.Turn
-		return cmp.Or(cmp.Compare(t.Conversation, u.Conversation), cmp.Compare(t.Index, u.Index))
-	})
-	for _, item := range *b {
-		s.apply(item, seen)
+	order := make([]int32, len(*b)) // a step is large to move
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(i, j int32) int { return cmp.Or((*b)[i].compare(&(*b)[j]), cmp.Compare(i, j)) })
+	s.expect(*b)
+	for _, i := range order {
+		s.follow(&(*b)[i], seen)
+	}
+	if len(s.rowDoc) == 0 { // no vector was one
+		s.chunks = nil
 	}
 	clear(*b)
 	*b = (*b)[:0]
+}
+
+// expect makes room for what a batch may add, so that most owners are loaded without
+// growing.
+func (s *contents) expect(b batch) {
+	n := len(b)
+	s.docs, s.kinds, s.link, s.near = slices.Grow(s.docs, n), slices.Grow(s.kinds, n), slices.Grow(s.link, n), slices.Grow(s.near, n)
+	s.olen, s.blen, s.rowDoc = slices.Grow(s.olen, n), slices.Grow(s.blen, n), slices.Grow(s.rowDoc, n)
+	if len(s.docs) > 0 {
+		return
+	}
+	s.byID = make(map[key]int32, n)
+	words, dims, rows := 0, 0, 0
+	for i := range b {
+		if half := b[i].half; half != nil && rows < chunkRows {
+			words, dims, rows = words+len(half), vector.Dims(half), rows+1
+		}
+	}
+	if rows > 0 {
+		c := chunk{halves: make([]uint16, 0, words), ends: make([]uint32, 0, rows)}
+		c.quant.Grow(rows, dims)
+		s.chunks = append(s.chunks, c)
+	}
+}
+
+// compare is the order in which steps are applied.
+func (p *step) compare(q *step) int {
+	t, u := p.Memory.Turn, q.Memory.Turn
+	if p.Version != q.Version || t == nil || u == nil {
+		return cmp.Or(cmp.Compare(p.Version, q.Version), cmp.Compare(place(p.Item), place(q.Item)))
+	}
+	return cmp.Or(cmp.Compare(t.Conversation, u.Conversation), cmp.Compare(t.Index, u.Index))
 }
 
 // place puts turns behind everything else of a version.
@@ -209,4 +266,15 @@ func (ix *Index) forget(e *entry) {
 	ix.recent.Remove(e.place)
 	delete(ix.entries, e.owner)
 	ix.used -= e.bytes
+}
+
+// addPacked keeps a vector of float16, as [vector.Pack] has it, unless it is none, or of
+// another length than the first.
+func (s *contents) addPacked(n int32, half []uint16) int32 {
+	size, values, ok := vector.Packed(half, len(half))
+	if !ok || size != len(half) || values == 0 || s.dims != 0 && values != s.dims {
+		return none
+	}
+	s.dims = values
+	return s.addHalf(n, half)
 }

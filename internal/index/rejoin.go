@@ -47,7 +47,7 @@ func (ix *Index) rejoin(sh *shard, owner memory.Owner) error {
 		strange = strange || !known
 		delete(missing, k)
 		if item.Version > sh.version {
-			items = append(items, item)
+			items = append(items, step{Item: item})
 		}
 		return nil
 	})

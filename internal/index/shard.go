@@ -143,7 +143,9 @@ func newContents() contents {
 }
 
 // apply takes one step of [memory.Source].Since.
-func (s *contents) apply(item memory.Item, seen vocabulary) {
+func (s *contents) apply(item memory.Item, seen vocabulary) { s.follow(&step{Item: item}, seen) }
+
+func (s *contents) follow(item *step, seen vocabulary) {
 	id := item.ID
 	if id == "" {
 		id = item.Memory.ID()
@@ -152,14 +154,15 @@ func (s *contents) apply(item memory.Item, seen vocabulary) {
 	s.newest.add(item.Version, id)
 	s.remove(id)
 	if t := item.Memory.Turn; !item.Removed && item.Memory.Content() != "" && (t == nil || t.Tells()) {
-		s.add(item.Memory, item.Vector, seen)
+		s.add(item.Memory, item.Vector, item.half, seen)
 	}
 	if s.dead > 256 && s.dead > len(s.docs)/3 {
 		s.compact()
 	}
 }
 
-func (s *contents) add(m memory.Memory, vec []float32, seen vocabulary) {
+// add adds a memory with its vector, which is one of two.
+func (s *contents) add(m memory.Memory, vec []float32, half []uint16, seen vocabulary) {
 	n := int32(len(s.docs))
 	d, kind, said := s.describe(m)
 	k, uuid := keyOf(m.ID())
@@ -173,7 +176,10 @@ func (s *contents) add(m memory.Memory, vec []float32, seen vocabulary) {
 		s.moments = appendMoments(s.moments, m.Content(), said)
 		d.dated = uint8(len(s.moments) - int(d.dates))
 	}
-	if d.row = s.addVector(n, vec); d.row == none {
+	if d.row = s.addPacked(n, half); d.row == none {
+		d.row = s.addVector(n, vec)
+	}
+	if d.row == none {
 		s.bare++
 	}
 	s.docs = append(s.docs, d)

@@ -69,14 +69,15 @@ func (s *Store) readStep(ctx context.Context, owner memory.Owner, model string, 
 			into.anew, after = true, 0
 		}
 		count, last := 0, int64(0)
-		err = v.since(followed, model, after, func(item memory.Item) error {
+		err = v.pull(pulling{of: followed, model: model, after: after, yield: func(k pulled) error {
+			item := k.item()
 			if count >= most && item.Version != last {
 				return errEnough
 			}
 			count, last = count+1, item.Version
 			into.add(item)
 			return nil
-		})
+		}})
 		if more = errors.Is(err, errEnough); more {
 			version, err = last, nil
 		}

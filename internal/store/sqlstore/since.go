@@ -91,14 +91,37 @@ func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, aft
 }
 
 func (s *Store) readSince(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (int64, error) {
+	return s.pull(ctx, owner, pulling{of: followed, model: model, after: after, yield: func(p pulled) error { return yield(p.item()) }})
+}
+
+// pulling is one pull of what was written after a version.
+type pulling struct {
+	of    []source // [followed], or [lean]
+	model string
+	after int64
+	yield func(pulled) error
+}
+
+// pulled is an item whose vector is as it is in the database.
+type pulled struct {
+	memory.Item
+	vector []byte
+}
+
+func (p pulled) item() memory.Item {
+	p.Vector = decodeHalves(p.vector)
+	return p.Item
+}
+
+func (s *Store) pull(ctx context.Context, owner memory.Owner, p pulling) (int64, error) {
 	if s.follows.into != nil {
-		return s.readSinceServer(ctx, owner, model, after, yield)
+		return s.pullFromServer(ctx, owner, p)
 	}
 	var version int64
 	err := s.follows.see(ctx, owner, func(v *view) error {
 		var horizon int64
-		changed := make([]bool, len(followed))
-		rows, err := v.query(changedSince, after)
+		changed := make([]bool, len(p.of))
+		rows, err := v.query(changedSince, p.after)
 		_, err = collect(rows, err, func(row scanner) (struct{}, error) {
 			into := []any{&version, &horizon}
 			for i := range changed {
@@ -109,16 +132,17 @@ func (s *Store) readSince(ctx context.Context, owner memory.Owner, model string,
 		if err != nil {
 			return fmt.Errorf("read the owner's version: %w", err)
 		}
-		if err := goesOn(owner, after, horizon, version); err != nil {
+		if err := goesOn(owner, p.after, horizon, version); err != nil {
 			return err
 		}
 		var from []source
-		for i, table := range followed {
+		for i, table := range p.of {
 			if changed[i] {
 				from = append(from, table)
 			}
 		}
-		return v.since(from, model, after, yield)
+		p.of = from
+		return v.pull(p)
 	})
 	if err != nil {
 		return 0, err
@@ -147,22 +171,22 @@ var (
 	}()
 )
 
-// since merges what each of the tables has, which is sorted alike.
-func (v *view) since(tables []source, model string, after int64, yield func(memory.Item) error) error {
+// pull merges what each of the tables has, which is sorted alike.
+func (v *view) pull(p pulling) error {
 	var streams []*stream
-	for _, from := range tables {
-		s, err := v.stream(from, model, after)
+	for _, from := range p.of {
+		s, err := v.stream(from, p)
 		if err != nil {
 			return fmt.Errorf("follow %s: %w", from.table, err)
 		}
 		defer s.stop()
 		streams = append(streams, s)
 	}
-	return v.merge(streams, after, yield)
+	return v.merge(streams, p)
 }
 
 // merge yields what the streams have, in order.
-func (v *view) merge(streams []*stream, after int64, yield func(memory.Item) error) error {
+func (v *view) merge(streams []*stream, p pulling) error {
 	for {
 		streams = slices.DeleteFunc(streams, func(s *stream) bool { return s.done })
 		if len(streams) == 0 {
@@ -171,9 +195,9 @@ func (v *view) merge(streams []*stream, after int64, yield func(memory.Item) err
 		next := slices.MinFunc(streams, func(a, b *stream) int {
 			return cmp.Or(cmp.Compare(a.head.Version, b.head.Version), strings.Compare(a.head.ID, b.head.ID))
 		})
-		if item := next.head; !item.Removed || after > 0 {
+		if !next.head.Removed || p.after > 0 {
 			*v.told = true
-			if err := yield(item); err != nil {
+			if err := p.yield(next.head); err != nil {
 				return err
 			}
 		}
@@ -186,29 +210,28 @@ func (v *view) merge(streams []*stream, after int64, yield func(memory.Item) err
 // stream is what a table has to say after a version, one item ahead.
 type stream struct {
 	from source
-	next func() (memory.Item, error) // [io.EOF] at the end
+	next func() (pulled, error) // [io.EOF] at the end
 	stop func()
-	head memory.Item
+	head pulled
 	done bool
 }
 
-func (v *view) stream(from source, model string, after int64) (*stream, error) {
-	query := from.since(after)
+func (v *view) stream(from source, p pulling) (*stream, error) {
 	s := &stream{from: from, stop: func() {}}
 	if v.conn.into != nil {
-		s.next = v.paged(from, model, after, nil, false)
+		s.next = v.paged(from, p, nil, false)
 		return s, s.advance()
 	}
-	rows, err := v.query(query+inOrder, model, after)
+	rows, err := v.query(from.since(p.after)+inOrder, p.model, p.after)
 	if err != nil {
 		return nil, err
 	}
 	s.stop = func() { _ = rows.Close() }
-	s.next = func() (memory.Item, error) {
+	s.next = func() (pulled, error) {
 		if !rows.Next() {
-			return memory.Item{}, cmp.Or(rows.Err(), io.EOF)
+			return pulled{}, cmp.Or(rows.Err(), io.EOF)
 		}
-		return from.item(v.owner, rows.Rows)
+		return from.pulled(v.owner, rows.Rows)
 	}
 	return s, s.advance()
 }
@@ -232,42 +255,51 @@ const followPage = 1024
 
 // paged reads a page at a time, since a connection to PostgreSQL answers one question
 // at a time. The pages are of one snapshot; the first of them may be there already.
-func (v *view) paged(from source, model string, after int64, page []memory.Item, ended bool) func() (memory.Item, error) {
-	query := from.since(after)
-	last := memory.Item{Version: after}
-	return func() (memory.Item, error) {
+func (v *view) paged(from source, p pulling, page []pulled, ended bool) func() (pulled, error) {
+	query := from.since(p.after)
+	last := memory.Item{Version: p.after}
+	return func() (pulled, error) {
 		if len(page) == 0 && !ended {
-			more, args := query, []any{model, last.Version}
+			more, args := query, []any{p.model, last.Version}
 			if last.ID != "" { // of that version there may be others
 				more, args = strings.Replace(query, `version > ?3`, `(version, id) > (?3, ?4)`, 1), append(args, last.ID)
 			}
 			rows, err := v.query(more+inOrder+limitOf(followPage), args...)
-			page, err = collect(rows, err, func(row scanner) (memory.Item, error) { return from.item(v.owner, row) })
+			page, err = collect(rows, err, func(row scanner) (pulled, error) { return from.pulled(v.owner, row) })
 			if err != nil {
-				return memory.Item{}, err
+				return pulled{}, err
 			}
 			ended = len(page) < followPage
 		}
 		if len(page) == 0 {
-			return memory.Item{}, io.EOF
+			return pulled{}, io.EOF
 		}
-		last, page = page[0], page[1:]
-		return last, nil
+		next := page[0]
+		last, page = next.Item, page[1:]
+		return next, nil
 	}
 }
 
-// item reads a row of a stream.
-func (s source) item(owner memory.Owner, row scanner) (memory.Item, error) {
-	var data []byte
-	m, err := s.scan(owner, row, &data)
+// pulled reads a row of a stream.
+func (s source) pulled(owner memory.Owner, row scanner) (pulled, error) {
+	var k pulled
+	m, err := s.scan(owner, row, &k.vector)
 	if err != nil {
-		return memory.Item{}, fmt.Errorf("read %s: %w", s.table, err)
+		return pulled{}, fmt.Errorf("read %s: %w", s.table, err)
 	}
-	i := memory.Item{ID: m.ID(), Version: m.Version()}
-	if i.Removed = m.Status() != memory.Active || m.Turn != nil && m.Content() == ""; !i.Removed {
-		i.Memory, i.Vector = m, decodeHalves(data)
+	k.ID, k.Version = m.ID(), m.Version()
+	if k.Removed = m.Status() != memory.Active || m.Turn != nil && m.Content() == ""; k.Removed {
+		k.vector = nil
+		return k, nil
 	}
-	return i, nil
+	k.Memory = m
+	return k, nil
+}
+
+// item is pulled with the vector's values.
+func (s source) item(owner memory.Owner, row scanner) (memory.Item, error) {
+	k, err := s.pulled(owner, row)
+	return k.item(), err
 }
 
 func (s *stream) advance() (err error) {

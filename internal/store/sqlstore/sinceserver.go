@@ -13,39 +13,39 @@ import (
 // horizonOf asks for an owner's version, and for the oldest that can be followed from.
 const horizonOf = `SELECT version, horizon FROM owners WHERE owner = ?1`
 
-// readSinceServer is readSince on a server. The snapshot is taken, looked at and ended in
-// one go; only who has more than fits into a page of a table has it kept for the next pages.
-func (s *Store) readSinceServer(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (version int64, err error) {
+// pullFromServer is pull on a server. The snapshot is taken, looked at and ended in one
+// way there; only of who has more than fits into a page of a table it is taken anew and
+// kept for the next pages.
+func (s *Store) pullFromServer(ctx context.Context, owner memory.Owner, p pulling) (version int64, err error) {
 	err = s.follows.look(ctx, owner, func(v *view) error {
-		f := first{pages: make([][]memory.Item, len(followed))}
+		f := first{pages: make([][]pulled, len(p.of))}
 		defer func() {
 			if !f.ended {
 				v.conn.rollback(ctx)
 			}
 		}()
-		// Whoever reads all has many, mostly.
-		if err := v.first(&f, model, after, after > 0); err != nil {
+		if err := v.first(&f, p, true); err != nil {
 			return err
 		}
-		if f.ended && f.more() { // they came in great number
+		if f.more() {
 			f.ended = false
-			if err := v.first(&f, model, after, false); err != nil {
+			if err := v.first(&f, p, false); err != nil {
 				return err
 			}
 		}
 		version = f.version
-		if err := goesOn(owner, after, f.horizon, version); err != nil {
+		if err := goesOn(owner, p.after, f.horizon, version); err != nil {
 			return err
 		}
 		var streams []*stream
-		for i, from := range followed {
-			s := &stream{from: from, next: v.paged(from, model, after, f.pages[i], len(f.pages[i]) < followPage)}
+		for i, from := range p.of {
+			s := &stream{from: from, next: v.paged(from, p, f.pages[i], len(f.pages[i]) < followPage)}
 			if err := s.advance(); err != nil {
 				return err
 			}
 			streams = append(streams, s)
 		}
-		return v.merge(streams, after, yield)
+		return v.merge(streams, p)
 	})
 	if err != nil {
 		return 0, err
@@ -56,68 +56,108 @@ func (s *Store) readSinceServer(ctx context.Context, owner memory.Owner, model s
 // first is what one way to the server brings of what Since reads.
 type first struct {
 	version, horizon int64
-	pages            [][]memory.Item // of each of followed
-	ended            bool            // the snapshot is no more
+	pages            [][]pulled // of each table
+	most             int        // rows that one question brought
+	ended            bool       // the snapshot is no more
 }
 
 // more reports whether a table may have more than its page.
-func (f *first) more() bool {
-	for _, p := range f.pages {
-		if len(p) == followPage {
-			return true
-		}
-	}
-	return false
-}
+func (f *first) more() bool { return f.most >= followPage }
 
-// first takes a snapshot, reads what fits and, if it is told to, ends the snapshot.
-func (v *view) first(f *first, model string, after int64, end bool) error {
+// vectorsOf asks for an owner's vectors of a model. To find each by its memory takes a
+// server several times as long.
+const vectorsOf = `SELECT memory, data FROM vectors WHERE owner = ?1 AND model = ?2`
+
+// first takes a snapshot and reads a page of each table. If all of it is wanted, the
+// snapshot is ended at once, and vectors are read apart where everything is read.
+func (v *view) first(f *first, p pulling, all bool) error {
 	into := v.conn.into
 	owner := string(v.owner)
+	apart := all && p.after <= 0
 	b := &pgx.Batch{}
+	ask := func(query string, args ...any) { b.Queue(into.text(query), into.values(args)...) }
 	b.Queue(beginToRead)
-	b.Queue(into.text(horizonOf), into.values([]any{owner})...)
-	for _, from := range followed {
-		b.Queue(into.text(from.since(after)+inOrder+limitOf(followPage)), into.values([]any{owner, model, after})...)
+	ask(horizonOf, owner)
+	if apart {
+		ask(vectorsOf+limitOf(followPage), owner, p.model)
 	}
-	if end {
+	for _, from := range p.of {
+		if apart {
+			ask(from.bare()+inOrder+limitOf(followPage), owner)
+			continue
+		}
+		ask(from.since(p.after)+inOrder+limitOf(followPage), owner, p.model, p.after)
+	}
+	if all {
 		b.Queue("COMMIT")
 	}
 	return raw(v.conn, func(c *pgx.Conn) (err error) {
 		sent := c.SendBatch(v.ctx, b)
 		defer func() {
 			if err = errors.Join(err, sent.Close()); err == nil {
-				f.ended = end
+				f.ended = all
 			}
 		}()
 		if _, err := sent.Exec(); err != nil {
 			return fmt.Errorf("begin to read: %w", err)
 		}
-		f.version, f.horizon = 0, 0
+		f.version, f.horizon, f.most = 0, 0, 0
 		err = sent.QueryRow().Scan(&f.version, &f.horizon)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return fmt.Errorf("read the owner's version: %w", err)
 		}
-		for i, from := range followed {
-			rows, err := sent.Query()
+		vectors := map[string][]byte{}
+		if apart {
+			n, err := each(sent, into, func(row scanner) error {
+				var id string
+				var data []byte
+				err := row.Scan(&id, &data)
+				vectors[id] = data
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("read vectors: %w", err)
+			}
+			f.most = n
+		}
+		for i, from := range p.of {
+			f.pages[i] = f.pages[i][:0]
+			n, err := each(sent, into, func(row scanner) error {
+				k, err := from.pulled(v.owner, row)
+				if apart {
+					k.vector = vectors[k.ID]
+				}
+				f.pages[i] = append(f.pages[i], k)
+				return err
+			})
 			if err != nil {
 				return fmt.Errorf("follow %s: %w", from.table, err)
 			}
-			f.pages[i] = f.pages[i][:0]
-			for rows.Next() {
-				item, err := from.item(v.owner, restored{rows, into})
-				if err != nil {
-					rows.Close()
-					return err
-				}
-				f.pages[i] = append(f.pages[i], item)
-			}
-			if rows.Close(); rows.Err() != nil {
-				return fmt.Errorf("follow %s: %w", from.table, rows.Err())
-			}
+			f.most = max(f.most, n)
 		}
 		return nil
 	})
+}
+
+// bare is since from 0 without vectors: it asks of an owner (1) alone.
+func (s source) bare() string {
+	return `SELECT ` + s.columns + `, CAST(NULL AS bytea) FROM ` + s.table + ` WHERE owner = ?1 AND status = 'active'`
+}
+
+// each calls with with each row of a batch's next answer, and returns how many there were.
+func each(sent pgx.BatchResults, into *translator, with func(scanner) error) (n int, err error) {
+	rows, err := sent.Query()
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for ; rows.Next(); n++ {
+		if err := with(restored{rows, into}); err != nil {
+			return n, err
+		}
+	}
+	rows.Close()
+	return n, rows.Err()
 }
 
 // restored is a row of the driver's own as it was written.

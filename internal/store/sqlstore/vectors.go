@@ -77,6 +77,17 @@ func encodeHalves(values []float32) []byte {
 // decodeHalves reads what encodeHalves wrote, and rows that were never packed. It
 // is nil for nothing and for what is neither: such a memory is found by its words.
 func decodeHalves(data []byte) []float32 {
+	row := halvesOf(data)
+	if row == nil {
+		return nil
+	}
+	values := make([]float32, vector.Dims(row))
+	vector.Unpack(values, row)
+	return values
+}
+
+// halvesOf is decodeHalves without unpacking.
+func halvesOf(data []byte) []uint16 {
 	row := make([]uint16, len(data)/2)
 	for i := range row {
 		row[i] = binary.LittleEndian.Uint16(data[2*i:])
@@ -84,7 +95,5 @@ func decodeHalves(data []byte) []float32 {
 	if size, _, ok := vector.Packed(row, len(row)); !ok || size != len(row) || size == 0 {
 		return nil
 	}
-	values := make([]float32, vector.Dims(row))
-	vector.Unpack(values, row)
-	return values
+	return row
 }

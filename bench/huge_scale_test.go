@@ -1,0 +1,178 @@
+package bench
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/model/embed"
+	"github.com/loci-memory/loci/internal/store/sqlstore"
+	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// TestHugeAtScale measures users who have very much, made-up talk with vectors of the
+// built-in embedder: how long the database takes to be made ready and what that takes on
+// its disk, how long a search takes, by it and by the resident index, and how many of the
+// ten best are the same. A million want an hour, 8 GiB of memory and as much of disk:
+//
+//	LOCI_HUGE_MEMORIES=100000,1000000 go test ./bench -run HugeAtScale -v -timeout 4h
+func TestHugeAtScale(t *testing.T) {
+	sizes := os.Getenv("LOCI_HUGE_MEMORIES")
+	if sizes == "" {
+		t.Skip("measures for very long; LOCI_HUGE_MEMORIES says how many memories, with commas")
+	}
+	pgtest.Settings = "-c shared_buffers=3GB -c maintenance_work_mem=3GB -c effective_cache_size=8GB -c max_wal_size=8GB -c checkpoint_timeout=30min"
+	address := pgtest.Vector(t, true)
+	s, err := sqlstore.OpenPostgres(t.Context(), address, sqlstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	if about, err := s.UsePgvector(t.Context()); err != nil || !s.Searches() {
+		t.Fatal(about, err)
+	}
+	// The first makes the tables, so that what follows is measured alone.
+	tiny := &scale{T: t, store: s, owner: memory.User("default", "tiny"), talk: newTalk(1)}
+	tiny.fill(bulkSize)
+	tiny.index()
+	for i, size := range strings.Split(sizes, ",") {
+		n, err := strconv.Atoi(size)
+		if err != nil || n < 1 {
+			t.Fatalf("LOCI_HUGE_MEMORIES has %q, want numbers", size)
+		}
+		u := &scale{T: t, store: s, owner: memory.User("default", size), talk: newTalk(uint64(i + 2))}
+		u.timed(fmt.Sprintf("%d turns written", n), func() { u.fill(n) })
+		u.timed("copied for the database's search", func() {
+			if err := s.FollowNear(t.Context(), u.owner, u.model.Fingerprint()); err != nil {
+				t.Fatal(err)
+			}
+		})
+		u.timed("indexes made", u.index)
+		db := pgtest.Open(t, address)
+		for _, of := range []string{"turns", "vectors", "near"} {
+			u.size(db.QueryRow(`SELECT pg_table_size(to_regclass($1)), pg_indexes_size(to_regclass($1))`, of), of+" and its indexes, all users")
+		}
+		u.size(db.QueryRow(`SELECT sum(pg_relation_size(indexrelid)) FILTER (WHERE pg_get_indexdef(indexrelid) LIKE '%hnsw%'), sum(pg_relation_size(indexrelid)) FILTER (WHERE pg_get_indexdef(indexrelid) LIKE '%gin%')
+			FROM pg_index WHERE indrelid = to_regclass('near') AND pg_get_indexdef(indexrelid) LIKE $1`, "%"+string(u.owner)+"'%"), "this user's indexes by vectors and by words")
+		u.compare()
+	}
+}
+
+// scale is one user on the way.
+type scale struct {
+	*testing.T
+	store *sqlstore.Store
+	model embed.Lexical
+	owner memory.Owner
+	talk  *talk
+	said  []string
+}
+
+func (u *scale) timed(what string, do func()) {
+	u.Helper()
+	began := time.Now()
+	do()
+	u.Logf("%s: %v", what, time.Since(began).Round(time.Second/10))
+}
+
+func (u *scale) size(row interface{ Scan(...any) error }, what string) {
+	u.Helper()
+	var table, indexes float64
+	if err := row.Scan(&table, &indexes); err != nil {
+		u.Fatalf("how large is %s: %v", what, err)
+	}
+	u.Logf("%s: %.0f and %.0f MiB", what, table/mib, indexes/mib)
+}
+
+// fill writes so many turns, in conversations of bulkSize.
+func (u *scale) fill(n int) {
+	u.said = u.talk.sentences(n)
+	group, ctx := errgroup.WithContext(u.Context())
+	group.SetLimit(4)
+	for at := 0; at < n; at += bulkSize {
+		group.Go(func() error {
+			said := u.said[at:min(at+bulkSize, n)]
+			b := memtest.Batch(u.owner, fmt.Sprint("talk ", at), 0, said...)
+			v, err := u.model.Embed(ctx, memory.AsDocument, said...)
+			if err != nil {
+				return err
+			}
+			for i := range b.Turns {
+				b.Turns[i].CreatedAt = memtest.Epoch.Add(time.Duration(at+i) * time.Minute)
+				b.Vectors = append(b.Vectors, memory.Vector{Memory: b.Turns[i].ID, Model: u.model.Fingerprint(), Values: v[i]})
+			}
+			_, err = u.store.Append(ctx, u.owner, b)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		u.Fatal(err)
+	}
+}
+
+func (u *scale) index() {
+	if busy, err := u.store.BuildNear(u.Context(), u.owner, u.model.Fingerprint()); err != nil || busy {
+		u.Fatalf("make ready: busy %v, %v", busy, err)
+	}
+}
+
+// compare asks the same of the resident index and of the database, in turns.
+func (u *scale) compare() {
+	options := index.Options{Model: u.model.Fingerprint(), Budget: 8 << 30}
+	exact, other := index.New(u.store, options), index.New(u.store, options)
+	huge := engine.NewHuge(other, u.store, engine.HugeOptions{Model: u.model.Fingerprint(), Log: slog.New(slog.DiscardHandler)})
+	defer func() { _, _, _ = huge.Close(), other.Close(), exact.Close() }()
+	ask := func(by memory.Searcher, text string) (best []string, took time.Duration) {
+		v, err := u.model.Embed(u.Context(), memory.AsQuestion, text)
+		if err != nil {
+			u.Fatal(err)
+		}
+		began := time.Now()
+		found, err := by.Search(u.Context(), memory.Search{Scopes: []memory.Scope{{Owner: u.owner}}, Text: text, Vector: v[0], Now: memtest.Epoch, Limit: 200})
+		took = time.Since(began)
+		if err != nil {
+			u.Fatal(err)
+		}
+		for _, c := range found[:min(10, len(found))] {
+			best = append(best, c.ID)
+		}
+		return best, took
+	}
+	for i := range 10 { // the first loads the index, or fetches pages
+		text := u.talk.question(u.said)
+		_, index := ask(exact, text)
+		_, database := ask(huge, text)
+		if i == 0 {
+			u.Logf("first question: index %v, database %v", index.Round(time.Millisecond), database.Round(time.Millisecond))
+		}
+	}
+	same, all := 0, 0
+	var byIndex, byDatabase []time.Duration
+	for range 200 {
+		text := u.talk.question(u.said)
+		want, took := ask(exact, text)
+		byIndex = append(byIndex, took)
+		got, took := ask(huge, text)
+		byDatabase = append(byDatabase, took)
+		all += len(want)
+		for _, id := range want {
+			if slices.Contains(got, id) {
+				same++
+			}
+		}
+	}
+	u.Logf("index:    %v", rowOf(byIndex))
+	u.Logf("database: %v", rowOf(byDatabase))
+	u.Logf("of the ten best %.3f are the same", float64(same)/float64(max(1, all)))
+}

@@ -1,0 +1,41 @@
+package sqlstore
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Everything is Since from 0 for an index, which looks at few of the columns: it yields
+// each vector as it is kept (float16, as [vector.Pack] has it; nil for none) and not in
+// the item, and facts and turns without what is told of them but not searched. A link or
+// summary comes whole.
+func (s *Store) Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.Item, vector []uint16) error) (version int64, err error) {
+	return s.pull(ctx, owner, pulling{of: lean, model: model, yield: func(k pulled) error { return yield(k.Item, halvesOf(k.vector)) }})
+}
+
+// lean are the tables of [followed], in the same order.
+var lean = []source{
+	{facts.table, facts.prefix, `id, project, agent, conversation, content, category, tags, subject, confidence, status,
+		from_conversation, observed_at, updated_at, expires_at, version`, scanLeanFact},
+	links,
+	{turns.table, turns.prefix, `id, conversation, project, agent, place, role, name, content, status, created_at, version`, scanLeanTurn},
+	summaries,
+}
+
+func scanLeanFact(owner memory.Owner, row scanner, more ...any) (memory.Memory, error) {
+	f := &memory.Fact{Scope: memory.Scope{Owner: owner}}
+	err := row.Scan(append([]any{
+		&f.ID, &f.Scope.Project, &f.Scope.Agent, &f.Scope.Conversation, &f.Content, &f.Category, asList{&f.Tags}, &f.Subject,
+		&f.Confidence, &f.Status, &f.Provenance.Conversation, asTime{&f.ObservedAt}, asTime{&f.UpdatedAt}, asTime{&f.ExpiresAt}, &f.Version,
+	}, more...)...)
+	return memory.Memory{Fact: f}, err
+}
+
+func scanLeanTurn(owner memory.Owner, row scanner, more ...any) (memory.Memory, error) {
+	t := &memory.Turn{Owner: owner}
+	err := row.Scan(append([]any{
+		&t.ID, &t.Conversation, &t.Project, &t.Agent, &t.Index, &t.Role, &t.Name, &t.Content, &t.Status, asTime{&t.CreatedAt}, &t.Version,
+	}, more...)...)
+	return memory.Memory{Turn: t}, err
+}
