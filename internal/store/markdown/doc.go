@@ -44,7 +44,8 @@
 //
 // Names are escaped so that no two meet on a disk that folds case, none leaves its
 // folder, and none is too long. A relation is a link in the file of the fact that it
-// begins at. Links between owners are in the journal alone.
+// begins at. Whom a fact is shared with stands in its file, too; the links that others have
+// by that are in the journal, and are made anew where there is none.
 //
 // # Files
 //

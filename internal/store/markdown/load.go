@@ -12,8 +12,9 @@ import (
 type loader struct {
 	f      *files
 	owner  memory.Owner
-	things map[string]thing  // by target
-	called map[string]string // names of files, by id of a memory
+	things map[string]thing        // by target
+	called map[string]string       // names of files, by id of a memory
+	homes  map[string]memory.Owner // of what others share, by id
 
 	byName map[string]string         // ids of facts by what files are called that nobody has noted yet
 	paths  map[string][]*record      // of facts, by what their files are called; nil: not read yet
@@ -89,7 +90,9 @@ func (l *loader) memories(ctx context.Context, ids []string) error {
 		return err
 	}
 	for _, m := range found {
-		if m.Link == nil { // a link is of a fact that has its file at home
+		if m.Link != nil { // its fact has its file at home
+			l.homes[m.ID()] = m.Fact.Scope.Owner
+		} else {
 			t := thing{fact: m.Fact, turn: m.Turn, summary: m.Summary}
 			if m.Fact != nil {
 				if t.relations, err = l.relate(ctx, m.ID()); err != nil {

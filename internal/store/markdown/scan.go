@@ -286,6 +286,10 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 	}
 	e := Edit{Kind: Edited, Owner: k.owner, Target: k.target, Path: c.path, SHA: c.sha, Was: base.content(), Says: says.content(), lost: lost}
 	if base == (thing{}) {
+		if home := l.homes[strings.TrimPrefix(k.target, factTarget)]; home != "" && says.fact != nil {
+			s.problem(c.path, fmt.Sprintf("its id is that of a fact which %s shares; without one it becomes a memory of its own", calledOwner(home)))
+			return nil
+		}
 		e.Kind, e.Target = Added, ""
 		s.report.Edits = append(s.report.Edits, e)
 		return nil
@@ -394,7 +398,7 @@ func (s *scan) known(ctx context.Context, k key) (thing, error) {
 func (s *scan) loader(ctx context.Context, k key) (*loader, error) {
 	l := s.loaders[k.owner]
 	if l == nil {
-		l = &loader{f: s.f, owner: k.owner, things: map[string]thing{}, called: map[string]string{}, byName: s.factsByName(k.owner)}
+		l = &loader{f: s.f, owner: k.owner, things: map[string]thing{}, called: map[string]string{}, homes: map[string]memory.Owner{}, byName: s.factsByName(k.owner)}
 		s.loaders[k.owner] = l
 		if err := s.readAhead(ctx, l, k.owner); err != nil {
 			return nil, err

@@ -313,3 +313,25 @@ func TestCrashWhileAFactIsShared(t *testing.T) {
 		}
 	}
 }
+
+// TestCopyOfWhatAnotherSharesHasNoFile puts a copy of a file into the folder of a user who is
+// shown its fact: one id would be of two memories.
+func TestCopyOfWhatAnotherSharesHasNoFile(t *testing.T) {
+	v := newVault(t)
+	ben := memory.User(memtest.Ana.Namespace(), "ben")
+	v.apply(memtest.Add(tea()))
+	if _, err := v.Apply(t.Context(), ben, memtest.Run("shared"), memtest.Change(memory.ActionLink, memtest.Link(ben, v.fact("tea")))); err != nil {
+		t.Fatal(err)
+	}
+	v.settled()
+	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{teaFile}) {
+		t.Errorf("files: %q, want the fact's at home alone", got)
+	}
+	if err := os.MkdirAll(v.path("users/ben/entries/global/facts"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	v.write("users/ben/"+teaFile, v.read(teaFile))
+	if r := v.scan(); len(r.Edits) > 0 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Why, "user/") {
+		t.Errorf("report: %+v", r)
+	}
+}

@@ -70,7 +70,7 @@ type plan struct {
 
 // plan decides on an owner's files.
 func (f *files) plan(ctx context.Context, owner memory.Owner, batch []item) ([]*plan, error) {
-	l := &loader{f: f, owner: owner, things: map[string]thing{}, called: map[string]string{}}
+	l := &loader{f: f, owner: owner, things: map[string]thing{}, called: map[string]string{}, homes: map[string]memory.Owner{}}
 	var items []item
 	for _, i := range batch {
 		if i.owner == owner {
