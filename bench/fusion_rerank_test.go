@@ -130,10 +130,13 @@ func TestTheWeightOfARerankerIsTheOneThatOthersChoose(t *testing.T) {
 		{"excellent", reader{3, 1}, 0.2, true},
 		{"good", reader{2, 1}, 0.12, true},
 		{"fair", reader{1, 1}, 0.03, true},
+		{"faint", reader{0.5, 1}, 0.005, false},
 		{"good, twice too sure", reader{2, 2}, 0.1, false},
 		{"fair, twice too sure", reader{1, 2}, 0.01, false},
-		{"chance", reader{0, 1}, -0.025, false},
-		{"wrong", reader{-0.5, 1}, -0.06, false},
+		{"good, a quarter as sure", reader{2, 0.25}, 0.04, false},
+		{"chance", reader{0, 1}, -0.01, false},
+		{"chance, twice as loud", reader{0, 2}, -0.05, false},
+		{"wrong", reader{-0.5, 1}, -0.035, false},
 	} {
 		by := make([][]float64, len(weights)) // of each weight, each conversation's
 		for i, w := range weights {

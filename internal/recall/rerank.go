@@ -8,6 +8,12 @@ import "math"
 // set by hand: no published reranker's weights were at hand to fit it.
 const rerankShare = 0.5
 
+// faint is the spread of a reranker's log-odds, as their standard deviation, at which
+// they count by half: one that says nearly the same of all knows next to nothing about
+// this question. One that knows how sure it may be is spread less only where it would
+// gain a hundredth. See the reranker by chance in bench.
+const faint = 0.5
+
 // surest bounds a reranker's log-odds: what is beyond is as good as certain.
 const surest = 12
 
@@ -26,18 +32,31 @@ func (o Options) rerank(list []ranked) {
 	if best < lowest {
 		return // it was shown none of these
 	}
-	nearest := math.Inf(-1)
+	share, nearest := rerankShare*told(list), math.Inf(-1)
 	for i := range list {
 		r, x := &list[i], lowest
 		if r.reranked {
 			x = logit(r.rerank)
 		}
-		r.behind += rerankShare * (x - best)
+		r.behind += share * (x - best)
 		nearest = max(nearest, r.behind)
 	}
 	for i := range list {
 		list[i].behind -= nearest
 	}
+}
+
+// told returns how much of its weight a reranker has by what it tells apart, 0 to 1.
+func told(list []ranked) float64 {
+	var n, sum, squares float64
+	for i := range list {
+		if list[i].reranked {
+			x := logit(list[i].rerank)
+			n, sum, squares = n+1, sum+x, squares+x*x
+		}
+	}
+	spread := max(0, squares/n-sum/n*(sum/n)) // below 0 only by rounding
+	return spread / (spread + faint*faint)
 }
 
 // logit is the logarithm of the odds that x is a chance of.

@@ -67,6 +67,32 @@ func TestARerankerLiftsWhatAnswersAndSaysSo(t *testing.T) {
 	}
 }
 
+// What it says counts the more the more it tells apart: a difference that is as large
+// counts less where it is all there is.
+func TestARerankerThatTellsLittleApartCountsLittle(t *testing.T) {
+	q, cands, now := teas(12)
+	apart := func(said float32) float64 { // by how much tea-03 is before tea-02, in log-odds
+		o := Options{Reranked: map[string]float32{"tea-03": said}}
+		for _, c := range cands[:3] {
+			o.Reranked[c.ID] = 0.5
+		}
+		got, _ := Rank(q, cands, o, now)
+		at := map[string]float64{}
+		for _, c := range got {
+			at[c.ID] = logit(c.Why.Get("relevance"))
+		}
+		return at["tea-03"] - at["tea-02"]
+	}
+	before := 0.0
+	for _, said := range []float32{0.52, 0.6, 0.8} {
+		moved := (apart(said) - apart(0.5)) / logit(float64(said)) // for each unit that it says
+		if moved <= before {
+			t.Errorf("%v against 0.5: moves by %v for each unit, and a smaller difference by %v", said, moved, before)
+		}
+		before = moved
+	}
+}
+
 func TestWhatTheRerankerWasNotShownDoesNotPassWhatStoodBeforeIt(t *testing.T) {
 	q, cands, now := teas(12)
 	o := Options{Reranked: map[string]float32{}, Limit: 12}
