@@ -2,23 +2,16 @@ package loci
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/model/embed"
-	"github.com/loci-memory/loci/internal/model/hub"
 	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/model/transformer"
 	"github.com/loci-memory/loci/memory"
@@ -187,193 +180,4 @@ func recallDeadline(c Config) time.Duration {
 		return remoteDeadline
 	}
 	return c.Recall.Deadline
-}
-
-// embeddersFile is in the data folder: which embedders memory had there, the one in use
-// last, and whether it was gone back to one of them. Without it nothing is lost but that.
-const embeddersFile = "embedders.json"
-
-// earlier is what is known of embedders: see [engine.Earlier].
-type earlier struct {
-	config Config // with the embedder in use
-	asked  string // the setting, which going back stands before
-	model  string // fingerprint of the one in use
-	path   string // "": nothing is kept
-
-	mu    sync.Mutex // guards what follows
-	noted struct {
-		Back *wentBack      `json:"back,omitempty"`
-		Used []usedEmbedder `json:"used"` // each once, the last used last
-	}
-}
-
-// wentBack says that an earlier embedder is used instead of that of the setting, as
-// long as the setting stays.
-type wentBack struct {
-	From string `json:"from"`
-	To   string `json:"to"`
-}
-
-type usedEmbedder struct {
-	Setting string `json:"setting"`
-	Model   string `json:"model"`
-}
-
-// readEarlier reads what is known of embedders, and sets the embedder to the earlier one
-// if it was gone back to. A file that cannot be read is as good as none.
-func readEarlier(c *Config) (*earlier, error) {
-	e := &earlier{asked: c.Embedder}
-	if c.Store != "memory" {
-		dir, err := c.DataDir()
-		if err != nil {
-			return nil, err
-		}
-		e.path = filepath.Join(dir, embeddersFile)
-		file, err := os.ReadFile(e.path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("read which embedders there were: %w", err)
-		}
-		if err == nil && json.Unmarshal(file, &e.noted) != nil {
-			e.noted.Back, e.noted.Used = nil, nil
-		}
-	}
-	if b := e.noted.Back; b != nil && b.From != c.Embedder {
-		e.noted.Back = nil // the setting is another since, and counts
-	}
-	if b := e.noted.Back; b != nil {
-		c.Embedder = b.To
-		c.from = maps.Clone(c.from)
-		if c.from == nil {
-			c.from = map[string]string{}
-		}
-		c.from["embedder"] = fromBack
-	}
-	e.config = *c
-	return e, nil
-}
-
-// fromBack is where the embedder is from that was gone back to.
-const fromBack = "gone back to"
-
-// tell says at the start that the embedder is not that of the setting.
-func (e *earlier) tell(log *slog.Logger) {
-	if e.config.Embedder != e.asked {
-		log.Warn("an earlier embedder is used, for it was gone back to: loci reembed --back takes that back", "embedder", e.config.Embedder, "setting", e.asked)
-	}
-}
-
-// opened notes the embedder that is in use.
-func (e *earlier) opened(in memory.Embedder) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.model = in.Fingerprint()
-	is := usedEmbedder{e.config.Embedder, e.model}
-	if n := len(e.noted.Used); n > 0 && e.noted.Used[n-1] == is {
-		return nil
-	}
-	e.noted.Used = append(slices.DeleteFunc(e.noted.Used, func(u usedEmbedder) bool { return u == is }), is)
-	return e.write()
-}
-
-func (e *earlier) write() error {
-	if e.path == "" {
-		return nil
-	}
-	file, err := json.MarshalIndent(e.noted, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(e.path), 0o700); err != nil { // a server keeps memory elsewhere
-		return fmt.Errorf("note which embedders there were: %w", err)
-	}
-	half := e.path + ".new"
-	if err := os.WriteFile(half, append(file, '\n'), 0o600); err != nil {
-		return fmt.Errorf("note which embedders there were: %w", err)
-	}
-	if err := os.Rename(half, e.path); err != nil {
-		return fmt.Errorf("note which embedders there were: %w", err)
-	}
-	return nil
-}
-
-// Models implements [engine.Earlier]: those that were used, the lexical one, and those
-// that are in the models folder.
-func (e *earlier) Models(ctx context.Context) ([]string, error) {
-	all := []string{embed.Lexical{}.Fingerprint()}
-	e.mu.Lock()
-	for _, u := range e.noted.Used {
-		all = append(all, u.Model)
-	}
-	e.mu.Unlock()
-	dir, err := e.config.ModelsFolder()
-	if err != nil {
-		return nil, err
-	}
-	local, err := hub.List(dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range local {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if opened, err := transformer.Open(m.Dir); err == nil && !opened.Reranks() { // of a broken one nothing is known
-			all = append(all, opened.Fingerprint())
-		}
-	}
-	slices.Sort(all)
-	return slices.DeleteFunc(slices.Compact(all), func(m string) bool { return m == e.model }), nil
-}
-
-// Back implements [engine.Earlier]. Where the next start goes back already, it does so no
-// more.
-func (e *earlier) Back(context.Context) (engine.Return, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if next := e.next(); next != e.config.Embedder {
-		e.begins(e.config.Embedder)
-		return engine.Return{From: next, To: e.config.Embedder, Model: e.model}, e.write()
-	}
-	back := engine.Return{From: e.config.Embedder}
-	var to usedEmbedder
-	for _, u := range e.noted.Used {
-		if u.Model != e.model {
-			to = u
-		}
-	}
-	if to.Setting == "" {
-		return back, memory.Errorf(memory.NotFound, "no embedder but %s was used here", e.config.Embedder)
-	}
-	there := e.config
-	there.Embedder, there.Reranker = to.Setting, "none"
-	models, err := openModels(there)
-	if err != nil {
-		return back, fmt.Errorf("go back to %s: %w", to.Setting, err)
-	}
-	now := models.embedder.Fingerprint()
-	if err := models.Close(); err != nil {
-		return back, err
-	}
-	if now != to.Model {
-		return back, memory.Errorf(memory.Invalid, "go back to %s: its files are others than those that memory was embedded by; set the embedder to it to embed anew", to.Setting)
-	}
-	e.begins(to.Setting)
-	back.To, back.Model = to.Setting, to.Model
-	return back, e.write()
-}
-
-// next returns the embedder of the next start; e.mu is held.
-func (e *earlier) next() string {
-	if b := e.noted.Back; b != nil {
-		return b.To
-	}
-	return e.asked
-}
-
-// begins lets the next start use an embedder; e.mu is held.
-func (e *earlier) begins(embedder string) {
-	e.noted.Back = nil
-	if embedder != e.asked {
-		e.noted.Back = &wentBack{From: e.asked, To: embedder}
-	}
 }
