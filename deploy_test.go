@@ -1,6 +1,8 @@
 package loci
 
 import (
+	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -42,7 +44,7 @@ func TestDeployedFilesNameSettingsThatExist(t *testing.T) {
 		known = append(known, s.Env)
 	}
 	for path, text := range deployed(t) {
-		for _, name := range regexp.MustCompile(`\bLOCI_[A-Z_]+`).FindAllString(text, -1) {
+		for _, name := range regexp.MustCompile(`\bLOCI_\w+`).FindAllString(text, -1) {
 			if !slices.Contains(known, name) {
 				t.Errorf("%s: got %s, which is no setting", path, name)
 			}
@@ -87,6 +89,123 @@ func TestDeployedYAMLIsWhole(t *testing.T) {
 			}
 		}
 	}
+}
+
+// manifest is what of a Kubernetes manifest has to fit the others.
+type manifest struct {
+	Kind     string
+	Metadata struct{ Name string }
+	Spec     struct {
+		Selector            any
+		ScaleTargetRef      struct{ Kind, Name string }
+		Ports               []struct{ TargetPort string }
+		PodMetricsEndpoints []struct {
+			Port, Path    string
+			Authorization struct{ Credentials secretKey }
+		}
+		Template struct {
+			Metadata struct{ Labels map[string]string }
+			Spec     struct {
+				Containers []struct {
+					Ports []struct {
+						Name          string
+						ContainerPort int
+					}
+					Env []struct {
+						Name, Value string
+						ValueFrom   struct{ SecretKeyRef secretKey }
+					}
+					StartupProbe, ReadinessProbe, LivenessProbe struct {
+						HTTPGet struct{ Path, Port string }
+					}
+				}
+			}
+		}
+	}
+	StringData map[string]string
+}
+
+type secretKey struct{ Name, Key string }
+
+// TestManifestsFitEachOther holds names, labels, ports and keys of the secret to those that
+// they mean, and each variable of the server's to a setting.
+func TestManifestsFitEachOther(t *testing.T) {
+	of := map[string]manifest{}
+	for path, text := range deployed(t) {
+		if filepath.Ext(path) != ".yaml" || !strings.Contains(path, "kubernetes") {
+			continue
+		}
+		var m manifest
+		inJSON, err := yaml.YAMLToJSON([]byte(text)) // which takes names in any case
+		if err == nil {
+			err = json.Unmarshal(inJSON, &m)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		of[m.Kind] = m
+	}
+	pods := of["Deployment"]
+	if len(pods.Spec.Template.Spec.Containers) != 1 {
+		t.Fatalf("got %+v, want a deployment of one container", pods)
+	}
+	server := pods.Spec.Template.Spec.Containers[0]
+	secret := func(where string, k secretKey) {
+		t.Helper()
+		if _, ok := of["Secret"].StringData[k.Key]; !ok || k.Name != of["Secret"].Metadata.Name {
+			t.Errorf("%s: got %+v, which the example of a secret has not", where, k)
+		}
+	}
+	var addr string
+	for _, e := range server.Env {
+		if !slices.ContainsFunc(settings(), func(s Setting) bool { return s.Env == e.Name }) {
+			t.Errorf("the server is given %s, which is no setting", e.Name)
+		}
+		if e.Name == "LOCI_ADDR" {
+			addr = e.Value
+		}
+		if e.Value == "" {
+			secret(e.Name, e.ValueFrom.SecretKeyRef)
+		}
+	}
+	if len(server.Ports) != 1 || addr != fmt.Sprint("0.0.0.0:", server.Ports[0].ContainerPort) {
+		t.Fatalf("the server listens on %q, want its port of %+v on all addresses", addr, server.Ports)
+	}
+	meant := []string{server.StartupProbe.HTTPGet.Port, server.ReadinessProbe.HTTPGet.Port, server.LivenessProbe.HTTPGet.Port}
+	for _, p := range of["Service"].Spec.Ports {
+		meant = append(meant, p.TargetPort)
+	}
+	for _, e := range of["PodMonitor"].Spec.PodMetricsEndpoints {
+		meant = append(meant, e.Port)
+		secret("the monitor", e.Authorization.Credentials)
+		if e.Path != "/metrics" {
+			t.Errorf("the monitor asks %s, want /metrics", e.Path)
+		}
+	}
+	if len(meant) != 5 || slices.ContainsFunc(meant, func(port string) bool { return port != server.Ports[0].Name }) {
+		t.Errorf("got the ports %q, want five of the name %q", meant, server.Ports[0].Name)
+	}
+	probes := []string{server.StartupProbe.HTTPGet.Path, server.ReadinessProbe.HTTPGet.Path, server.LivenessProbe.HTTPGet.Path}
+	if want := []string{"/health/live", "/health/ready", "/health/live"}; !slices.Equal(probes, want) {
+		t.Errorf("got probes %q, want %q: a server lives without its database", probes, want)
+	}
+	if target := of["HorizontalPodAutoscaler"].Spec.ScaleTargetRef; target.Kind != pods.Kind || target.Name != pods.Metadata.Name {
+		t.Errorf("the autoscaler is of %+v, want the deployment %s", target, pods.Metadata.Name)
+	}
+	labels := fmt.Sprint(pods.Spec.Template.Metadata.Labels)
+	for kind, selector := range map[string]any{
+		"Service": of["Service"].Spec.Selector, "Deployment": matched(pods), "PodDisruptionBudget": matched(of["PodDisruptionBudget"]), "PodMonitor": matched(of["PodMonitor"]),
+	} {
+		if fmt.Sprint(selector) != labels {
+			t.Errorf("%s: selects %v, want the pods' %s", kind, selector, labels)
+		}
+	}
+}
+
+// matched returns the labels of a selector that has them under matchLabels.
+func matched(m manifest) any {
+	selector, _ := m.Spec.Selector.(map[string]any)
+	return selector["matchLabels"]
 }
 
 // TestProbesNeedNoKey asks what the manifests let Kubernetes ask, by the host that
