@@ -1,0 +1,123 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// ways counts how often who writes waits for the server.
+type ways struct {
+	address string
+	n       atomic.Int64
+}
+
+func countWays(t *testing.T, address string) *ways {
+	t.Helper()
+	w := &ways{}
+	w.address, _ = pgtest.Way(t, address, func(near net.Conn, server string) {
+		defer near.Close()
+		far, err := net.Dial("unix", server)
+		if err != nil {
+			return
+		}
+		defer far.Close()
+		var asked atomic.Bool // and not answered
+		go func() {
+			defer near.Close()
+			_, _ = io.Copy(near, tap{far, func() { asked.Store(false) }})
+		}()
+		_, _ = io.Copy(far, tap{near, func() {
+			if asked.CompareAndSwap(false, true) {
+				w.n.Add(1)
+			}
+		}})
+	})
+	return w
+}
+
+// tap calls heard with all that is read.
+type tap struct {
+	io.Reader
+	heard func()
+}
+
+func (t tap) Read(b []byte) (int, error) {
+	n, err := t.Reader.Read(b)
+	if n > 0 {
+		t.heard()
+	}
+	return n, err
+}
+
+// TestPostgresWritesTakeTwoWays: one there and back takes the owner's row and asks, the
+// other writes, commits and says that there is a job.
+func TestPostgresWritesTakeTwoWays(t *testing.T) {
+	w := countWays(t, pgtest.Schema(t))
+	s := openServer(t, w.address, Options{})
+	s.commits.(*server).db.SetMaxOpenConns(1) // so that it has all statements prepared
+	s.commits.(*server).bell.close()          // for which no writer waits
+	for name, c := range map[string]struct {
+		do   func(owner memory.Owner, i int) error
+		ways int64
+	}{
+		"an exchange kept": {func(o memory.Owner, i int) error { _, err := s.Append(t.Context(), o, talk(o, i)); return err }, 2},
+		"a fact added": {func(o memory.Owner, i int) error {
+			_, err := s.Apply(t.Context(), o, memtest.Run(fmt.Sprint("run ", i)), memtest.Add(memtest.Fact(o, fmt.Sprint("fact ", i))))
+			return err
+		}, 2},
+	} {
+		for i := range 4 { // what comes first has statements prepared, and takes more
+			before := w.n.Load()
+			if err := c.do(memtest.Ana, i); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.n.Load() - before; i > 1 && got != c.ways {
+				t.Errorf("%s takes %d ways, want %d", name, got, c.ways)
+			}
+		}
+	}
+}
+
+// TestPostgresAsksNoConnectionThatIsQuiet: what was not used for long is used without a way
+// of its own, unless something came from the server meanwhile: it said farewell.
+func TestPostgresAsksNoConnectionThatIsQuiet(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("it asks all of them here")
+	}
+	s := openServer(t, pgtest.Schema(t), Options{})
+	conn, err := s.commits.(*server).db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close() //nolint:errcheck // the server ended it
+	var of *pgx.Conn
+	if err := conn.Raw(func(c any) error { of = c.(*stdlib.Conn).Conn(); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	asks := func(idle time.Duration) bool {
+		return shouldPing(context.Background(), stdlib.ShouldPingParams{Conn: of, IdleDuration: idle})
+	}
+	if asks(time.Millisecond) || asks(time.Hour) {
+		t.Error("a connection that is well is asked whether it is")
+	}
+	var ended bool
+	if err := pgtest.Open(t, pgtest.Address(t)).QueryRow(`SELECT pg_terminate_backend($1, 10000)`, of.PgConn().PID()).Scan(&ended); err != nil || !ended {
+		t.Fatalf("ended %v, %v", ended, err)
+	}
+	if !asks(time.Hour) {
+		t.Error("a connection that the server ended is not asked")
+	}
+}
