@@ -73,8 +73,8 @@ func (e *Engine) Recall(ctx context.Context, q Question) (Found, error) {
 	r := recalling{e: e, q: q, now: memory.Time(started)}
 	err := r.run(ctx)
 	e.Metrics.Recalled(e.Now().Sub(started), r.parts...)
-	found := Found{Hits: r.hits, Trace: newID(), Degraded: r.degraded}
-	r.trace(found.Trace, "", e.Now().Sub(started))
+	found, took := Found{Hits: r.hits, Trace: newID(), Degraded: r.degraded}, e.Now().Sub(started)
+	e.background.Go(e.traces.later(found.Trace, func() { r.traceSafely(found.Trace, "", took) }))
 	return found, err
 }
 
@@ -151,6 +151,7 @@ type recalling struct {
 	parts    []string        // of degraded: which
 	vector   bool            // the question's was remembered
 	reranked [2]int          // candidates that the reranker read, and was given
+	asked    *succession     // what took the place of what turns taught; nil: nobody was asked yet
 	carried  map[string]bool // by id, of what was looked at: whether the request holds it already
 }
 
@@ -289,6 +290,7 @@ func (r *recalling) ranked(ctx context.Context, query recall.Query, s memory.Sea
 		var kept []memory.Candidate
 		kept, r.cut = recall.Rank(query, cands, opts, r.now)
 		first := r.enough(kept, topK)
+		r.ask(ctx, kept[:first])
 		hits, err := r.read(ctx, kept[:first])
 		if err != nil {
 			return nil, err
