@@ -23,8 +23,9 @@ type Erased struct {
 	User     string         `json:"user"`
 	ClosedAt time.Time      `json:"closed_at" doc:"When it was closed: nothing is written since."`
 	Runs     []string       `json:"runs" doc:"The runs of the journal that removed something now."`
-	Removed  map[string]int `json:"removed" doc:"How many lost their words now, by kind: fact, turn, summary, link, context, conversation, profile."`
+	Removed  map[string]int `json:"removed" doc:"How many lost their words now, by kind: fact, turn, summary, link, context, conversation, profile, trace."`
 	Links    int            `json:"links" doc:"Copies of the user's facts that others had, and lost."`
+	Traces   int            `json:"traces" doc:"Traces of others, who were shown such by a pool or with everybody, that went with them."`
 	Held     []string       `json:"held" doc:"What may still hold words and is not reached."`
 }
 

@@ -170,6 +170,7 @@ type Forgotten struct {
 	Memories []Memory `json:"memories" doc:"What was erased comes without its words."`
 	Run      string   `json:"run,omitempty" doc:"To undo it by, if it was forgotten."`
 	Erased   bool     `json:"erased,omitempty" doc:"Or would be erased, in a dry run."`
+	Traces   int      `json:"traces,omitempty" doc:"Of others, who were shown it by a pool or with everybody, that went with it."`
 	DryRun   bool     `json:"dry_run"`
 }
 
@@ -226,6 +227,7 @@ type Receipt struct {
 	Run     string    `json:"run" doc:"To undo it by."`
 	Changes int       `json:"changes"`
 	At      time.Time `json:"at"`
+	Traces  int       `json:"traces,omitempty" doc:"Of an erasure: traces of others, who were shown it by a pool or with everybody, that went with it."`
 }
 
 // Quote is the words that a fact rests on, in the turn that they were said in. The

@@ -37,6 +37,7 @@ type Author struct {
 	Kind   AuthorKind `json:"kind"`
 	Name   string     `json:"name,omitempty"`   // the key's user, the model, the rule
 	Prompt string     `json:"prompt,omitempty"` // hash of the prompt a model was given
+	Admin  bool       `json:"admin,omitempty"`  // a person who is not known to be that user: whoever runs the server, as them
 }
 
 // Image is the whole state of one thing. Exactly one field is set. In the
@@ -183,6 +184,10 @@ type Receipt struct {
 	At      time.Time `json:"at"`
 	Changes int       `json:"changes"`
 	Again   bool      `json:"again,omitempty"` // the run had been applied before; nothing was done now
+
+	// Traces is how many traces of others an erasure removed that had its words: those
+	// of who was shown them by a pool or with everybody. No store sets it.
+	Traces int `json:"traces,omitempty"`
 }
 
 // Vector is the embedding of one memory by one model.

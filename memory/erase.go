@@ -29,6 +29,15 @@ type Eraser interface {
 	// has the words: no free page, no log. [Unavailable]: they are gone from memory, but
 	// may still be in such a place; the same call again sees to it.
 	Erase(ctx context.Context, owner Owner, run Run, ids ...string) (Receipt, error)
+
+	// EraseTraces removes all traces of an owner, and returns how many there were. No
+	// version rises, and nothing is journalled. What is saved afterwards stays. Errors are
+	// as of Erase.
+	EraseTraces(ctx context.Context, owner Owner) (int, error)
+
+	// EraseTracesOf removes the traces, of every owner in a namespace, in which one of
+	// these facts is a hit with its words, and returns how many there were.
+	EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error)
 }
 
 // Erased returns the image without its words and all that tells of them. Ids, times,

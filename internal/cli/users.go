@@ -57,6 +57,9 @@ func (s sheet) erasedUser(gone client.Erased) {
 	if gone.Links > 0 {
 		s.line("  %-13s %d", "shown to others", gone.Links)
 	}
+	if gone.Traces > 0 {
+		s.line("  %-13s %d", "traces of others", gone.Traces)
+	}
 	if len(gone.Removed) == 0 {
 		s.line("  nothing was left")
 	}

@@ -100,7 +100,9 @@ type Engine struct {
 	learned bell // after each job of learning
 	giving  vectoring
 	closed  closings
+	shares  sharings
 	used    uses
+	tracing sync.Mutex // held while waiting traces are written, and while traces are erased
 
 	passages passageCache
 	talks    talks

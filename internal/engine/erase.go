@@ -36,12 +36,8 @@ func (e *Engine) erase(ctx context.Context, owner memory.Owner, run string, gone
 
 // eraseIDs erases what ids name, in the store and in the index.
 func (e *Engine) eraseIDs(ctx context.Context, owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
-	eraser, ok := e.Store.(memory.Eraser)
-	if !ok {
-		return memory.Receipt{}, errNoEraser
-	}
 	e.passages.forget(owner)
-	receipt, err := eraser.Erase(ctx, owner, run, ids...)
+	receipt, err := e.eraser().Erase(ctx, owner, run, ids...)
 	// Indexes keep words as well, in memory and on disk. Where one could not be told,
 	// the store does: what it followed so far is gone.
 	if d, ok := e.Searcher.(interface{ Drop(memory.Owner) error }); ok {

@@ -141,7 +141,7 @@ func TestAStoreThatErasesNothingSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Store = struct{ memory.Store }{r.Store}
+	r.Store = r.gated(struct{ memory.Store }{r.Store})
 	_, _, err = r.ForgetMatching(context.Background(), ana, Matching{IDs: []string{f.ID}, Erase: true}, author)
 	if !errors.Is(err, memory.Unavailable) {
 		t.Errorf("erase: %v, want unavailable", err)

@@ -52,6 +52,16 @@ func (h *hooked) Erase(ctx context.Context, owner memory.Owner, run memory.Run, 
 	})
 }
 
+func (h *hooked) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
+	return h.Store.(memory.Eraser).EraseTraces(ctx, owner)
+}
+
+func (h *hooked) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
+	return through(h, "EraseTracesOf", func() (int, error) {
+		return h.Store.(memory.Eraser).EraseTracesOf(ctx, namespace, facts...)
+	})
+}
+
 func (h *hooked) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]memory.Memory, error) {
 	return through(h, "Get", func() ([]memory.Memory, error) { return h.Store.Get(ctx, owner, ids...) })
 }

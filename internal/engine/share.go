@@ -227,6 +227,10 @@ func (e *Engine) spread(ctx context.Context, home memory.Owner, id string) error
 			errs = append(errs, fmt.Errorf("the link to %s: %w", id, err))
 		}
 	}
+	if wasErased(*found[0].Fact) && seenByMany(ever) {
+		_, err := e.eraseReaders(ctx, home, []string{id})
+		errs = append(errs, err)
+	}
 	if f := *found[0].Fact; f.Status == memory.Superseded && f.SupersededBy != "" && len(with) > 0 {
 		errs = append(errs, e.shareNext(ctx, f, with))
 	}

@@ -54,10 +54,15 @@ func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, cha
 		}
 	}
 	receipt, err := g.Store.Apply(ctx, owner, run, changes...)
-	if err == nil && len(shared) > 0 {
+	if err != nil {
+		return receipt, err
+	}
+	g.e.shares.follow(owner, receipt, changes)
+	g.e.closed.follow(owner, changes, g.e.now())
+	if len(shared) > 0 {
 		g.e.Wake()
 	}
-	return receipt, err
+	return receipt, nil
 }
 
 // Append implements [memory.Log].
@@ -65,7 +70,11 @@ func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (m
 	if err := g.e.mayWrite(ctx, owner); err != nil {
 		return memory.Receipt{}, err
 	}
-	return g.Store.Append(ctx, owner, b)
+	receipt, err := g.Store.Append(ctx, owner, b)
+	if err == nil {
+		g.e.shares.follow(owner, receipt, b.Marks)
+	}
+	return receipt, err
 }
 
 // Erase implements [memory.Eraser]. The words of a shared fact go from the others
@@ -78,7 +87,7 @@ func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids
 	if ctx.Value(closing{}) != nil { // of all of the owner, the others' first
 		return eraser.Erase(ctx, owner, run, ids...)
 	}
-	var shared []string
+	var shared, many []string
 	for _, id := range ids {
 		_, ever, err := g.e.everShared(ctx, owner, id)
 		if err != nil {
@@ -92,11 +101,46 @@ func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids
 		if len(ever) > 0 {
 			shared = append(shared, id)
 		}
+		if seenByMany(ever) {
+			many = append(many, id)
+		}
 	}
 	if len(shared) > 0 { // one that was made meanwhile
 		run.Jobs = append(slices.Clip(run.Jobs), spreadJob(owner, run.ID, shared...))
 	}
-	return eraser.Erase(ctx, owner, run, ids...)
+	if owner.Kind() != memory.UserKind && run.Author != bySharing { // of its own, not a copy
+		many = ids
+	}
+	if len(many) > 0 { // what another server is about to write
+		again := spreadJob(owner, run.ID+"-again", many...)
+		again.RunAt = g.e.now().Add(spreadAgain)
+		run.Jobs = append(run.Jobs, again)
+	}
+	traces, err := g.e.eraseReaders(ctx, owner, many)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	receipt, err := eraser.Erase(ctx, owner, run, ids...)
+	receipt.Traces = traces
+	return receipt, err
+}
+
+// EraseTraces implements [memory.Eraser].
+func (g gate) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
+	eraser, ok := g.Store.(memory.Eraser)
+	if !ok {
+		return 0, errNoEraser
+	}
+	return eraser.EraseTraces(ctx, owner)
+}
+
+// EraseTracesOf implements [memory.Eraser].
+func (g gate) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
+	eraser, ok := g.Store.(memory.Eraser)
+	if !ok {
+		return 0, errNoEraser
+	}
+	return eraser.EraseTracesOf(ctx, namespace, facts...)
 }
 
 // Ping asks the store beneath.
@@ -107,7 +151,8 @@ func (g gate) SupersededBy(ctx context.Context, owner memory.Owner, turns []stri
 	return supersededBy(ctx, g.Store, owner, turns)
 }
 
-// spreadAgain is how long after a fact was shared its links are looked at once more.
+// spreadAgain is how long after a fact was shared its links are looked at once more, and
+// after one was erased the traces of those who were shown it.
 const spreadAgain = time.Minute
 
 // spreadJob brings the links to facts up to date after a run.
@@ -136,13 +181,13 @@ func (e *Engine) sharedOf(ctx context.Context, owner memory.Owner, facts []strin
 	if len(facts) == 0 {
 		return nil, nil
 	}
-	entries, err := e.Store.Profile(memory.ForWrite(ctx), owner, memory.At{})
-	if err != nil {
+	shared, err := e.sharedBy(memory.ForWrite(ctx), owner)
+	if err != nil || len(shared) == 0 {
 		return nil, err
 	}
 	var out []string
-	for _, entry := range entries {
-		if id, ok := strings.CutPrefix(entry.Key, sharedKeys); ok && slices.Contains(facts, id) {
+	for _, id := range facts {
+		if shared[id] && !slices.Contains(out, id) {
 			out = append(out, id)
 		}
 	}

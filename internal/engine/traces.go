@@ -74,6 +74,22 @@ func (r *traceRing) add(t memory.Trace, memories []byte) {
 	r.bytes += r.waiting[len(r.waiting)-1].size()
 }
 
+// forget empties those that wait and match. They keep their place, which is counted.
+func (r *traceRing) forget(ctx context.Context, gone func(memory.Trace) bool) {
+	r.packed(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.waiting {
+		t := &r.waiting[i]
+		if t.Owner == "" || !gone(unpackTrace(t.Trace, t.memories)) {
+			continue
+		}
+		r.bytes -= t.size()
+		*t = packedTrace{}
+		r.bytes += t.size()
+	}
+}
+
 // drop lets go of the oldest and returns the room that its memories had.
 func (r *traceRing) drop() []byte {
 	t := r.waiting[0]
@@ -100,7 +116,8 @@ func (r *traceRing) find(owner memory.Owner, id string) (memory.Trace, bool) {
 	return memory.Trace{}, false
 }
 
-// oldest returns the oldest n, which stay, and what to tell [traceRing.written].
+// oldest returns the oldest n, which stay, but for those that were emptied, and what to
+// tell [traceRing.written].
 func (r *traceRing) oldest(n int) (traces []memory.Trace, upTo int) {
 	r.mu.Lock()
 	packed := slices.Clone(r.waiting[:min(n, len(r.waiting))])
@@ -110,18 +127,22 @@ func (r *traceRing) oldest(n int) (traces []memory.Trace, upTo int) {
 	upTo = r.lost + len(packed)
 	r.mu.Unlock()
 	for _, t := range packed {
-		traces = append(traces, unpackTrace(t.Trace, t.memories))
+		if t.Owner != "" {
+			traces = append(traces, unpackTrace(t.Trace, t.memories))
+		}
 	}
 	return traces, upTo
 }
 
-// written lets go of traces that are in the store now.
-func (r *traceRing) written(upTo int) {
+// written lets go of traces that are in the store now, and reports whether there were
+// any.
+func (r *traceRing) written(upTo int) (were bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.lost < upTo {
+	for ; r.lost < upTo; were = true {
 		r.drop()
 	}
+	return were
 }
 
 // degrade adds to a trace what went wrong after it was made.
@@ -180,10 +201,9 @@ func (e *Engine) ofTheOpen(ctx context.Context, traces []memory.Trace) []memory.
 
 // writeTraces writes some of the oldest traces and reports whether there were any.
 func (e *Engine) writeTraces(ctx context.Context) (were bool) {
+	e.tracing.Lock() // nothing is erased between reading them and writing them
+	defer e.tracing.Unlock()
 	traces, upTo := e.traces.oldest(tracesAtOnce)
-	if len(traces) == 0 {
-		return false
-	}
 	if traces = e.ofTheOpen(ctx, traces); len(traces) > 0 {
 		if err := e.Store.SaveTraces(ctx, tracesKept, traces...); err != nil {
 			e.Log.Warn("traces were not written", "count", len(traces), "err", err)
@@ -192,6 +212,5 @@ func (e *Engine) writeTraces(ctx context.Context) (were bool) {
 			}
 		}
 	}
-	e.traces.written(upTo)
-	return true
+	return e.traces.written(upTo)
 }

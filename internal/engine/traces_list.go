@@ -32,9 +32,8 @@ func (e *Engine) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQ
 	return out, nil
 }
 
-// list returns the traces that wait and match, the later of those with the same id
-// first. What is about to be added is waited for.
-func (r *traceRing) list(ctx context.Context, owner memory.Owner, q memory.TraceQuery) []memory.Trace {
+// packed waits for what is about to be added.
+func (r *traceRing) packed(ctx context.Context) {
 	r.mu.Lock()
 	var packing []chan struct{}
 	for _, done := range r.packing {
@@ -47,6 +46,12 @@ func (r *traceRing) list(ctx context.Context, owner memory.Owner, q memory.Trace
 		case <-ctx.Done():
 		}
 	}
+}
+
+// list returns the traces that wait and match, the later of those with the same id
+// first. What is about to be added is waited for.
+func (r *traceRing) list(ctx context.Context, owner memory.Owner, q memory.TraceQuery) []memory.Trace {
+	r.packed(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []memory.Trace

@@ -17,8 +17,9 @@ type Erased struct {
 	Owner    memory.Owner
 	ClosedAt time.Time
 	Runs     []string       // that removed something now, in order; none when nothing was left
-	Count    map[string]int // of what they removed, by what it was: "fact", "turn", …
+	Count    map[string]int // of what was removed, by what it was: "fact", "turn", …, "trace"
 	Links    int            // copies of the owner's facts that others had
+	Traces   int            // of others who were shown such by a pool or with everybody
 }
 
 const (
@@ -45,9 +46,6 @@ func (e *Engine) EraseOwner(ctx context.Context, owner memory.Owner, author memo
 	ctx = memory.ForWrite(context.WithValue(ctx, closing{}, true))
 	if !owner.Valid() {
 		return Erased{}, memory.Errorf(memory.Invalid, "%q is no owner", owner)
-	}
-	if _, ok := e.Store.(memory.Eraser); !ok {
-		return Erased{}, errNoEraser
 	}
 	at, err := e.closeOwner(ctx, owner, author)
 	if err != nil {
@@ -141,7 +139,11 @@ func (e *Engine) empty(ctx context.Context, owner memory.Owner, author memory.Au
 	if err != nil {
 		return false, fmt.Errorf("find what is erased: %w", err)
 	}
+	var many []string
 	for _, g := range given { // first: once the facts are gone nothing tells of them
+		if seenByMany(g.to) {
+			many = append(many, g.fact)
+		}
 		for _, to := range g.to {
 			had, err := e.eraseLink(ctx, to, g.fact)
 			if err != nil {
@@ -151,6 +153,17 @@ func (e *Engine) empty(ctx context.Context, owner memory.Owner, author memory.Au
 				out.Links++
 			}
 		}
+	}
+	shown, err := e.eraseReaders(ctx, owner, many)
+	if out.Traces += shown; err != nil {
+		return false, err
+	}
+	own, err := e.eraseTraces(ctx, owner) // of who has nothing else no run takes them
+	if err != nil {
+		return false, err
+	}
+	if own > 0 {
+		out.Count["trace"] += own
 	}
 	removed := false
 	for ids := range slices.Chunk(left, eraseAtOnce) {

@@ -58,6 +58,16 @@ func (c *closings) set(owner memory.Owner, closed bool, now time.Time) {
 	c.keep(owner, look{closed, now, c.sets})
 }
 
+// follow keeps what changes that this process wrote make of an owner, whoever decided
+// them: nothing of before is believed any longer.
+func (c *closings) follow(owner memory.Owner, changes []memory.Change, now time.Time) {
+	for _, change := range changes {
+		if p := change.After.Profile; p != nil && p.Key == closedKey {
+			c.set(owner, p.Status == memory.Active, now)
+		}
+	}
+}
+
 // begin returns what to tell [closings.learn] of what is read from now on.
 func (c *closings) begin() int {
 	c.mu.RLock()

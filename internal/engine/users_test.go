@@ -264,6 +264,14 @@ func (s *stopping) Erase(ctx context.Context, owner memory.Owner, run memory.Run
 	return s.Store.(memory.Eraser).Erase(ctx, owner, run, ids...)
 }
 
+func (s *stopping) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
+	return s.Store.(memory.Eraser).EraseTraces(ctx, owner)
+}
+
+func (s *stopping) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
+	return s.Store.(memory.Eraser).EraseTracesOf(ctx, namespace, facts...)
+}
+
 // filesWith returns the files under a folder that have a word in them.
 func filesWith(t *testing.T, dir, word string) []string {
 	t.Helper()

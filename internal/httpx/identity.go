@@ -44,6 +44,20 @@ type Identity struct {
 	Role      Role
 	Namespace string
 	mayName   bool
+	signed    bool // the owner's own token names them
+}
+
+// Author returns who writes by hand in the request's memory: its user. Whoever comes
+// with the server's key, or from where none is needed, and names a user is not known to
+// be that user, and is said to run the server. Who names nobody is themselves.
+func (id Identity) Author() memory.Author { return id.AuthorOf(id.Owner) }
+
+// AuthorOf is Author for the memory of another owner, who is somebody else.
+func (id Identity) AuthorOf(owner memory.Owner) memory.Author {
+	a := memory.Author{Kind: memory.ByPerson, Name: id.Owner.Name()}
+	themselves := owner == id.Owner && (id.signed || owner == memory.User(id.Namespace, DefaultUser))
+	a.Admin = id.Role == RoleAdmin && !themselves
+	return a
 }
 
 // Named returns the identity with the user that the body names, where nothing
@@ -77,7 +91,7 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 	if err != nil {
 		return Identity{}, err
 	}
-	id := Identity{Namespace: o.Namespace}
+	id := Identity{Namespace: o.Namespace, signed: signed != ""}
 	switch {
 	case keyed, o.Key == "" && o.trusts(r.RemoteAddr):
 		id.Role, id.mayName = RoleAdmin, true

@@ -85,7 +85,9 @@ func changesAreStamped(r *rig) {
 	run.Author = memory.Author{Kind: memory.ByModel, Name: "small", Prompt: "p1"}
 	unsigned := memtest.Add(milk)
 	unsigned.Author, unsigned.Reason = memory.Author{}, "asked for"
-	receipt := r.applyRun(ana, run, memtest.Add(tea), unsigned)
+	byAdmin := memtest.Add(tea)
+	byAdmin.Author.Admin = true
+	receipt := r.applyRun(ana, run, byAdmin, unsigned)
 	if receipt.Run != run.ID || receipt.Changes != 2 || receipt.Again || receipt.Version != 1 || receipt.At.Before(memtest.Epoch) {
 		r.Errorf("receipt of a first run with two changes: got %+v", receipt)
 	}
@@ -99,7 +101,7 @@ func changesAreStamped(r *rig) {
 	}
 	r.same("journal, newest first", r.changes(ana, memory.ChangeQuery{}), []memory.Change{
 		stamped(unsigned, "breakfast/2", run.Author),
-		stamped(memtest.Add(tea), "breakfast/1", memtest.Person),
+		stamped(byAdmin, "breakfast/1", byAdmin.Author),
 	})
 }
 

@@ -14,6 +14,7 @@ var eraseRules = []rule{
 	{"EraseRemovesWords", eraseRemovesWords},
 	{"EraseOnceAndOfTheOwner", eraseOnceAndOfTheOwner},
 	{"EraseLeavesNoTraceOfBefore", eraseLeavesNoTraceOfBefore},
+	{"TracesAreErasedByOwnerAndByMemory", tracesAreErasedByOwnerAndByMemory},
 	{"WhatIsOutOfRecallIsKnownAgain", whatIsOutOfRecallIsKnownAgain},
 }
 
@@ -179,6 +180,75 @@ func eraseLeavesNoTraceOfBefore(r *rig) {
 		_, err := r.Trace(r.Context(), owner, id)
 		r.must("the trace "+id, err)
 	}
+}
+
+func tracesAreErasedByOwnerAndByMemory(r *rig) {
+	e, ok := r.Store.(memory.Eraser)
+	if !ok {
+		r.Skip("this store erases nothing")
+	}
+	cy := memory.User("elsewhere", "cy")
+	hit := func(id string, kind memory.Kind, content string) []memory.TraceHit {
+		return []memory.TraceHit{{ID: "other", Kind: memory.KindFact, Content: "other"}, {ID: id, Kind: kind, Content: content}}
+	}
+	save := func() {
+		for _, t := range []memory.Trace{
+			{ID: "x", Owner: ana, Hits: hit("%_", memory.KindFact, secretWord), Cut: hit("x", memory.KindFact, "")},
+			{ID: "quoted", Owner: ana, Hits: hit(`q"\`, memory.KindFact, secretWord)},
+			{ID: "shown", Owner: ben, Hits: hit("x", memory.KindFact, secretWord)},
+			{ID: "turn", Owner: ben, Hits: hit("x", memory.KindTurn, secretWord), Question: `{"id":"x","kind":"fact","content":"`},
+			{ID: "wordless", Owner: ben, Hits: hit("x", memory.KindFact, "")},
+			{ID: "far", Owner: cy, Hits: hit("x", memory.KindFact, secretWord)},
+		} {
+			t.At = memtest.Epoch
+			r.must("save", r.SaveTraces(r.Context(), 9, t))
+		}
+	}
+	left := func(what string, removed, wantRemoved int, want ...string) {
+		r.Helper()
+		var got []string
+		for _, o := range []memory.Owner{ana, ben, cy} {
+			traces, err := r.Traces(r.Context(), o, memory.TraceQuery{})
+			r.must("traces", err)
+			for _, t := range traces {
+				got = append(got, t.ID)
+			}
+		}
+		if r.same(what, got, want); removed != wantRemoved {
+			r.Errorf("%s: %d were removed, want %d", what, removed, wantRemoved)
+		}
+	}
+	save()
+	before := r.version(ana)
+	of := func(namespace string, facts ...string) int {
+		r.Helper()
+		n, err := e.EraseTracesOf(r.Context(), namespace, facts...)
+		r.must("erase traces of facts", err)
+		return n
+	}
+	all := func(owner memory.Owner) int {
+		r.Helper()
+		n, err := e.EraseTraces(r.Context(), owner)
+		r.must("erase all traces", err)
+		return n
+	}
+	left("of nothing", of(memory.DefaultNamespace), 0, "x", "quoted", "wordless", "turn", "shown", "far")
+	left("of what none has", of(memory.DefaultNamespace, "nothing", "_%", "X"), 0, "x", "quoted", "wordless", "turn", "shown", "far")
+	left("of one", of(memory.DefaultNamespace, "%_"), 1, "quoted", "wordless", "turn", "shown", "far")
+	left("of two", of(memory.DefaultNamespace, `q"\`, "x"), 2, "wordless", "turn", "far")
+	save()
+	many := make([]string, 100)
+	for i := range many {
+		many[i] = "id" + strings.Repeat("y", i)
+	}
+	left("in another namespace", of("elsewhere", append(many, "x")...), 1, "x", "quoted", "wordless", "turn", "shown")
+	left("all of one owner", all(ben), 3, "x", "quoted")
+	left("again", all(ben), 0, "x", "quoted")
+	if r.version(ana) != before {
+		r.Errorf("the version is %d, want %d", r.version(ana), before)
+	}
+	_, err := e.EraseTraces(r.Context(), "nobody")
+	r.wantCode("nobody", err, memory.Invalid)
 }
 
 func whatIsOutOfRecallIsKnownAgain(r *rig) {

@@ -246,5 +246,5 @@ func (d *door) delete(ctx context.Context, in *deleteInput) (*body[client.Receip
 }
 
 func receipt(r memory.Receipt) client.Receipt {
-	return client.Receipt{Run: r.Run, Changes: r.Changes, At: r.At}
+	return client.Receipt{Run: r.Run, Changes: r.Changes, At: r.At, Traces: r.Traces}
 }

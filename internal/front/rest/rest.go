@@ -146,7 +146,7 @@ func who(ctx context.Context) (memory.Owner, memory.Author, error) {
 	if id.Owner == "" {
 		return "", memory.Author{}, memory.Errorf(memory.Unauthorized, "whose memory? Several users share this server: name one in %s", httpx.HeaderUser)
 	}
-	return id.Owner, memory.Author{Kind: memory.ByPerson, Name: id.Owner.Name()}, nil
+	return id.Owner, id.Author(), nil
 }
 
 // checked refuses text that is not UTF-8, which decoders would silently mend, and

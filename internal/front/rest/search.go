@@ -90,7 +90,7 @@ func (d *door) forget(ctx context.Context, in *forgetInput) (*body[client.Forgot
 	if err != nil {
 		return nil, err
 	}
-	out := client.Forgotten{Memories: views(gone), Run: r.Run, Erased: b.Erase, DryRun: b.DryRun}
+	out := client.Forgotten{Memories: views(gone), Run: r.Run, Erased: b.Erase, DryRun: b.DryRun, Traces: r.Traces}
 	if b.Erase { // there is nothing to undo
 		out.Run = ""
 	}

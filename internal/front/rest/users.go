@@ -30,7 +30,7 @@ func (u ByUser) of(ctx context.Context) (memory.Owner, memory.Author, error) {
 	case id.Role != httpx.RoleAdmin && owner != id.Owner:
 		return "", memory.Author{}, memory.Errorf(memory.Forbidden, "others are erased and opened by whoever runs the server")
 	}
-	return owner, memory.Author{Kind: memory.ByPerson, Name: id.Owner.Name()}, nil
+	return owner, id.AuthorOf(owner), nil
 }
 
 func (d *door) eraseUser(ctx context.Context, in *ByUser) (*body[client.Erased], error) {
@@ -42,7 +42,7 @@ func (d *door) eraseUser(ctx context.Context, in *ByUser) (*body[client.Erased],
 	if err != nil {
 		return nil, err
 	}
-	out := client.Erased{User: owner.Name(), ClosedAt: e.ClosedAt, Runs: append([]string{}, e.Runs...), Removed: e.Count, Links: e.Links, Held: []string{}}
+	out := client.Erased{User: owner.Name(), ClosedAt: e.ClosedAt, Runs: append([]string{}, e.Runs...), Removed: e.Count, Links: e.Links, Traces: e.Traces, Held: []string{}}
 	if d.Held != nil {
 		out.Held = append(out.Held, d.Held()...)
 	}

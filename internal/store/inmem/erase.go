@@ -3,6 +3,7 @@ package inmem
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -159,4 +160,42 @@ func untitled(i memory.Image, conversation, said string) memory.Image {
 	mark := *i.Conversation
 	mark.Title = ""
 	return memory.Image{Conversation: &mark}
+}
+
+// EraseTraces removes all traces of an owner.
+func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
+	return s.eraseTraces(ctx, owner, func(memory.Trace) bool { return true })
+}
+
+// EraseTracesOf removes the traces that have the words of one of the facts.
+func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
+	s.mu.Lock()
+	owners := slices.Collect(maps.Keys(s.shelves))
+	s.mu.Unlock()
+	removed := 0
+	for _, o := range owners {
+		if o.Namespace() != namespace {
+			continue
+		}
+		n, err := s.eraseTraces(ctx, o, func(t memory.Trace) bool {
+			return slices.ContainsFunc(t.Hits, func(h memory.TraceHit) bool {
+				return h.Kind == memory.KindFact && h.Content != "" && slices.Contains(facts, h.ID)
+			})
+		})
+		if err != nil {
+			return removed, err
+		}
+		removed += n
+	}
+	return removed, nil
+}
+
+func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, gone func(memory.Trace) bool) (removed int, err error) {
+	err = s.write(ctx, owner, func(draft *shelf) error {
+		had := len(draft.traces)
+		maps.DeleteFunc(draft.traces, func(_ string, t memory.Trace) bool { return gone(t) })
+		removed = had - len(draft.traces)
+		return nil
+	})
+	return removed, err
 }
