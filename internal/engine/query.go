@@ -37,6 +37,8 @@ type Queried struct {
 	NeedMemory bool
 	Reason     string // why memory was read, or not
 	Trace      string // "" where it was not read
+
+	contexts, rules string // of the session, that the writer is told
 }
 
 // Writer completes a prompt with a model that can see images, given as URLs. nil
@@ -69,6 +71,9 @@ func (e *Engine) Query(ctx context.Context, q Querying, write Writer) (Queried, 
 	}
 	var outlook responder.Outlook
 	if x != nil {
+		if out.NeedMemory {
+			out.contexts, out.rules = x.setFor()
+		}
 		if write == nil {
 			outlook = x.Outlook(ctx)
 		}
@@ -117,6 +122,22 @@ func (e *Engine) openQuery(ctx context.Context, q Querying, session string) (*Ex
 	return e.Open(ctx, Incoming{Owner: q.Owner, Chat: chat, Extras: wire.Extras{ID: session}}), nil
 }
 
+// setFor returns the documents that are attached to the conversation, fenced, and its
+// rules: what every chat that goes on with memory is told. They are left out where they
+// could not be read. It is asked before anything is recorded.
+func (x *Exchange) setFor() (contexts, rules string) {
+	if !x.reads {
+		return "", ""
+	}
+	<-x.placing
+	if !x.placed {
+		return "", ""
+	}
+	contexts = recall.WithContexts("", x.contexts, x.e.opts.Recall.Contexts)
+	x.pin(withRules(contexts, x.rules)) // an answer that repeats it is not learned from
+	return contexts, x.rules
+}
+
 // answerQuery describes the images, assembles the prompt and writes. Without a writer
 // the built-in model answers, which knows what will become of the query.
 func (e *Engine) answerQuery(ctx context.Context, q Querying, out *Queried, write Writer, outlook responder.Outlook) (memory.Reply, error) {
@@ -140,6 +161,7 @@ func (e *Engine) answerQuery(ctx context.Context, q Querying, out *Queried, writ
 	}
 	fill := out.Around.assemble()
 	fill.Query, fill.Images, fill.Location = q.Text, images, oneLine(q.Location)
+	fill.Contexts, fill.Rules = out.contexts, out.rules
 	out.Cited = out.Around.Similar[:min(writtenSimilar, len(out.Around.Similar))]
 	ask, err := e.Prompts.Fill(fill)
 	if err != nil {

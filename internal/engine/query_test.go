@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -179,5 +180,65 @@ func TestAQueryPromisesNoMoreThanWillBe(t *testing.T) {
 	}
 	if got := said(); got == kept || !strings.Contains(got, "paused") {
 		t.Errorf("erased: %q; want it said that nothing is kept", got)
+	}
+}
+
+// TestAQueryIsToldWhatItsSessionIsSetFor: its rules and its documents, as every chat
+// that goes on with memory, and none of another session.
+func TestAQueryIsToldWhatItsSessionIsSetFor(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		menu, err := r.AddContext(ctx, ana, ContextEdit{Title: ptr("Menu"), Content: ptr("Soup of the day: leek.")}, her)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := newChat(t, r.Engine, ChatEdit{Rules: ptr(briefly), Contexts: &[]string{menu.ID}})
+		bare := newChat(t, r.Engine, ChatEdit{})
+		var system, user string
+		write := func(_ context.Context, p memory.Prompt, _ ...string) (memory.Reply, error) {
+			system, user = p.System, p.User
+			return memory.Reply{Text: "Leek."}, nil
+		}
+		for name, q := range map[string]struct {
+			Querying
+			told bool
+		}{
+			"its own session":       {Querying{Session: set, UseMemory: true}, true},
+			"another one":           {Querying{Session: bare, UseMemory: true}, false},
+			"without memory":        {Querying{Session: set}, false},
+			"one that is not there": {Querying{Session: "new", UseMemory: true}, false},
+		} {
+			q.Owner, q.Text = ana, "What is the soup?"
+			if _, err := r.Query(ctx, q.Querying, write); err != nil {
+				t.Fatal(err)
+			}
+			rules, documents := strings.Index(system, briefly), strings.Index(system, "Soup of the day: leek.")
+			if told := documents > 0 && rules > documents && strings.LastIndex(system, recall.FenceClose) < rules; told != q.told || !q.told && rules+documents != -2 {
+				t.Errorf("%s: the writer is told\n%s", name, system)
+			}
+			if strings.Contains(user, briefly) {
+				t.Errorf("%s: the writer is asked\n%s", name, user)
+			}
+		}
+	})
+}
+
+// TestRulesThatAQueryIsToldAreNeverLearned, where the answer repeats them.
+func TestRulesThatAQueryIsToldAreNeverLearned(t *testing.T) {
+	for rules, shown := range map[string]bool{"User is allergic to kiwis.": false, "": true} {
+		eachStore(t, func(t *testing.T, s *scene) {
+			play(t, s, "set learn.assistant: true\nllm extract: []")
+			q := Querying{Owner: ana, Session: newChat(t, s.Engine, ChatEdit{Rules: &rules}), Text: "What do you know of my sister?", UseMemory: true}
+			if _, err := s.Query(context.Background(), q, func(context.Context, memory.Prompt, ...string) (memory.Reply, error) {
+				return memory.Reply{Text: "You are allergic to kiwis.", Model: "m"}, nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			wantLearned(t, s)
+			prompts := s.llm.Prompts()
+			if len(prompts) != 1 || strings.Contains(prompts[0].System+prompts[0].User, "kiwis") != shown || !strings.Contains(prompts[0].User, "sister") {
+				t.Errorf("with the rules %q the model that learns was shown\n%+v", rules, prompts)
+			}
+		})
 	}
 }

@@ -22,6 +22,7 @@ var samples = []Data{
 		History: []string{"user: I moved to Lisbon."}, Summaries: []string{"- Looked for a flat."}, Facts: []string{"timezone: Europe/Lisbon"},
 		Similar: []string{"[0.71] user: The flat is small."}, Recent: []string{"assistant: Congratulations!"},
 		Images: "A plan of a flat.", Location: "Faro", Query: "Which flat did I take?",
+		Contexts: "The house rules allow dogs.", Rules: "Answer in one sentence.",
 	},
 	Describe{Query: "How large is this flat?"},
 	System{Contexts: "The house rules allow dogs.", Rules: "Answer in one sentence.", Memory: "- User has a dog named Rex.", Message: "May I bring him?"},

@@ -105,6 +105,7 @@ func textOf(turns []Turn, role string) string {
 type Write struct {
 	History, Summaries, Facts, Similar, Recent []string
 	Images, Location, Query                    string
+	Contexts, Rules                            string // of the session: its documents, fenced, and what its user wants followed
 }
 
 func (Write) name() string { return "write" }
@@ -113,7 +114,7 @@ func (d Write) values() map[string]string {
 	return map[string]string{
 		"HISTORY": strings.Join(d.History, "\n"), "IMAGES": d.Images, "SUMMARIES": strings.Join(d.Summaries, "\n"),
 		"FACTS": strings.Join(d.Facts, "\n"), "SIMILAR": strings.Join(d.Similar, "\n"), "RECENT": strings.Join(d.Recent, "\n"),
-		"LOCATION": d.Location, "QUERY": d.Query,
+		"LOCATION": d.Location, "QUERY": d.Query, "CONTEXTS": d.Contexts, "RULES": d.Rules,
 	}
 }
 
