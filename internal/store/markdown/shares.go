@@ -120,11 +120,16 @@ func (r *reader) shares(owner memory.Owner) *[]memory.Owner {
 // resolveShares finds whom a fact's file shares it with: those that Loci knows, and users.
 // Whom it may not share with by a file alone is lost. With keep, a file without the key says
 // what Loci knows. old is what was written to the file, nil for nothing: what was refused
-// then is refused until the file or the fact is another one.
+// then is refused until the file or the fact is another one. A file that brings an id from
+// elsewhere shares with nobody, whoever decided that there.
 func (l *loader) resolveShares(values frontMatter, says *thing, known thing, old *record, keep bool) (lost []string, kept bool) {
 	if _, has := values[sharedKey]; !has && keep && known.shared != nil {
 		says.shared = known.shared
 		return nil, true
+	}
+	if known.fact == nil && values["id"].text != "" { // of somebody else's fact, or of another vault's
+		says.shared = nil
+		return nil, false
 	}
 	var with []memory.Owner
 	r := reader{values: values}

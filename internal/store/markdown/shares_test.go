@@ -66,8 +66,6 @@ func share(with ...memory.Owner) memory.ProfileEntry {
 	return memtest.Profile(memtest.Ana, sharedEntry+"tea", string(value))
 }
 
-const sharedLine = "shared_with: [user/ben, pool/team, global]\n"
-
 // shares is whom the fact is shared with, as its file says and as is known.
 func (v *vault) shares() (file string, known []memory.Owner) {
 	v.Helper()
@@ -333,5 +331,25 @@ func TestCopyOfWhatAnotherSharesHasNoFile(t *testing.T) {
 	v.write("users/ben/"+teaFile, v.read(teaFile))
 	if r := v.scan(); len(r.Edits) > 0 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Why, "user/") {
 		t.Errorf("report: %+v", r)
+	}
+}
+
+// TestFileFromElsewhereSharesWithNobody puts a copy of a file into the folder of a user who
+// is shown nothing of it: who shared it was another.
+func TestFileFromElsewhereSharesWithNobody(t *testing.T) {
+	v := newVault(t)
+	ben, cy := memory.User(memtest.Ana.Namespace(), "ben"), memory.User(memtest.Ana.Namespace(), "cy")
+	v.apply(memtest.Add(tea()), memtest.Change(memory.ActionAdd, share(ben)))
+	if err := os.MkdirAll(v.path("users/cy/entries/global/facts"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	v.write("users/cy/"+teaFile, v.read(teaFile))
+	if e := v.edit(); e.Kind != Added || e.Owner != cy || e.Says.Shared != nil {
+		t.Errorf("a copy with an id: %+v", e)
+	}
+	_, words, _ := strings.Cut(v.read(teaFile), "\n---\n")
+	v.write("users/cy/"+teaFile, "---\nshared_with: user/ben\n---\n"+words)
+	if e := v.edit(); e.Says.Shared == nil || !slices.Equal(*e.Says.Shared, []memory.Owner{ben}) {
+		t.Errorf("a file of a person's own: %+v", e)
 	}
 }
