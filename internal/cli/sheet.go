@@ -73,6 +73,10 @@ func by(a memory.Author) string {
 		return "by model " + name + ", prompt " + a.Prompt
 	case a.Kind == memory.ByModel:
 		return "by model " + name
+	case a.Kind == memory.ByPerson && a.Admin && name != "":
+		return "by whoever runs the server, as " + name
+	case a.Kind == memory.ByPerson && a.Admin:
+		return "by whoever runs the server"
 	case a.Kind == memory.ByPerson && name != "":
 		return "by person " + name
 	case name == "":

@@ -195,3 +195,15 @@ running  embed     embed-1  since 2026-05-03 09:00
 parked jobs wait for you: loci jobs --retry ID, or --all
 `)
 }
+
+// TestWhoRunsTheServerIsToldFromAUser, in every line that says who decided.
+func TestWhoRunsTheServerIsToldFromAUser(t *testing.T) {
+	as := func(name string) memory.Author { return memory.Author{Kind: memory.ByPerson, Name: name, Admin: true} }
+	for want, a := range map[string]memory.Author{
+		"by person ana": ana, "by whoever runs the server, as ana": as("ana"), "by whoever runs the server": as(""),
+	} {
+		if got := by(a); got != want {
+			t.Errorf("%+v is said as %q, want %q", a, got, want)
+		}
+	}
+}

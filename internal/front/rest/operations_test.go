@@ -146,7 +146,7 @@ func TestOperations(t *testing.T) {
 		{"forget what?", "POST", "/api/memory/forget", `{}`, 400, []string{"query", "ids"}, nil},
 		{"forget by both", "POST", "/api/memory/forget", `{"query":"x","ids":["y"]}`, 400, []string{"query", "ids"}, nil},
 
-		{"history", "GET", "/api/memory/{cello}/history", "", 200, []string{`"action":"retire"`, `"action":"add"`, `"author":{"kind":"person","name":"ana"}`, "cello"}, []string{"oolong"}},
+		{"history", "GET", "/api/memory/{cello}/history", "", 200, []string{`"action":"retire"`, `"action":"add"`, `"author":{"kind":"person","name":"ana","admin":true}`, "cello"}, []string{"oolong"}},
 		{"history of nothing", "GET", "/api/memory/" + none + "/history", "", 404, []string{none}, nil},
 		{"history of ben's", "GET", "/api/memory/{secret}/history", "", 404, []string{"not_found"}, nil},
 		{"changes", "GET", "/api/changes", "", 200, []string{"oolong", "cello", "climbing"}, nil},

@@ -105,6 +105,9 @@ func clip(n int, s string) string {
 func author(a memory.Author) string {
 	switch a.Kind {
 	case memory.ByPerson:
+		if a.Admin {
+			return "whoever runs the server" + as(a.Name)
+		}
 		if a.Name == "" || a.Name == "default" {
 			return "you"
 		}
@@ -118,6 +121,14 @@ func author(a memory.Author) string {
 		return strings.TrimSpace("the model " + a.Name)
 	}
 	return "somebody"
+}
+
+// as says in whose name somebody else acted.
+func as(name string) string {
+	if name == "" {
+		return ""
+	}
+	return ", as " + name
 }
 
 // acted are the actions as a history tells them.

@@ -135,7 +135,7 @@ func (p *Page) visitOf(r *http.Request) (visit, error) {
 	if id.Owner == "" {
 		return visit{}, memory.Errorf(memory.Unauthorized, "whose memory? Several users share this server: sign in and name one")
 	}
-	return visit{owner: id.Owner, author: memory.Author{Kind: memory.ByPerson, Name: id.Owner.Name()}, now: p.engine.Now()}, nil
+	return visit{owner: id.Owner, author: id.Author(), now: p.engine.Now()}, nil
 }
 
 // show registers a view: a template and what it is filled with.
