@@ -264,6 +264,7 @@ func (w *traces) entries(head int64) []entry {
 	if version < head {
 		w.fill(version, head, last, w.end(times).Add(time.Duration(head-version+1)*time.Microsecond))
 	}
+	w.place()
 	var out []entry
 	version = w.after
 	for _, t := range slices.SortedFunc(maps.Keys(w.writes), time.Time.Compare) {
@@ -316,6 +317,20 @@ func (w *traces) fill(after, to int64, from, until time.Time) {
 			fallthrough
 		default:
 			e.Raises = true
+		}
+	}
+}
+
+// place gives the conversations that no write is left for to batches of marks alone, which
+// may have been of another conversation than the turns that they mark.
+func (w *traces) place() {
+	for _, t := range slices.SortedFunc(maps.Keys(w.writes), time.Time.Compare) {
+		e := w.writes[t]
+		if len(w.bare) == 0 {
+			return
+		}
+		if e.Batch != nil && len(e.Batch.Turns) == 0 && e.marksOnly() {
+			e.Batch.Conversation, w.bare = w.bare[0], w.bare[1:]
 		}
 	}
 }

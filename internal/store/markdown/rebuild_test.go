@@ -477,6 +477,50 @@ func TestLearnedMarksAreBroughtUp(t *testing.T) {
 	}
 }
 
+// TestConversationThatBeganWithAMarkIsBroughtUp makes a vault around a database in which a
+// conversation began with a batch that marked a turn of another, and nothing more.
+func TestConversationThatBeganWithAMarkIsBroughtUp(t *testing.T) {
+	t.Parallel()
+	clock := new(memtest.Clock)
+	clock.Step(-1)
+	within := inSQLite(filepath.Join(t.TempDir(), "loci.db"))
+	s, err := within(clock.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := memtest.Batch(memtest.Ana, "c", 0, "I drink tea")
+	began := memory.Batch{
+		Conversation: memory.Conversation{ID: "d", Owner: memtest.Ana}, Run: "marks",
+		Marks: []memory.Change{memtest.TurnMark(memory.ActionUpdate, said.Turns[0].ID, memory.Replaced)},
+	}
+	for _, b := range []memory.Batch{said, began} {
+		if _, err := s.Append(t.Context(), memtest.Ana, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	title := memory.ConversationMark{ID: "d", Title: "tea", Status: memory.Active}
+	if _, err := s.Apply(t.Context(), memtest.Ana, memtest.Run("titles"), memtest.Change(memory.ActionUpdate, title)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, w := range []Within{within, inMemory} {
+		v, err := Open(t.Context(), dir, w, Options{Now: clock.Now, Owners: []memory.Owner{memtest.Ana}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := v.Conversations(t.Context(), memtest.Ana, memory.ConversationQuery{IDs: []string{"d"}})
+		if err != nil || len(page.Conversations) != 1 || page.Conversations[0].Title != "tea" {
+			t.Errorf("the conversation: %+v, %v", page.Conversations, err)
+		}
+		if err := v.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestWhoIsKnownStaysWhereTheyWere ends a job, and nothing else, between two starts.
 func TestWhoIsKnownStaysWhereTheyWere(t *testing.T) {
 	dir := t.TempDir()
