@@ -120,7 +120,7 @@ func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
 	} else if sh := ix.restore(owner); sh != nil {
 		return sh, nil
 	}
-	fresh, batch, seen := newShard(), batch{}, vocabulary{}
+	fresh, batch, seen := newShard(), batch{}, make(vocabulary, someWords)
 	version, err := ix.everything(owner, func(item memory.Item, vector []uint16) error {
 		if batch.full(item) {
 			batch.flush(&fresh.contents, seen)
@@ -208,6 +208,10 @@ func (b *batch) flush(s *contents, seen vocabulary) {
 	*b = (*b)[:0]
 }
 
+// someWords is about how many different ones an owner with few memories has: a map of so
+// many is made at once.
+const someWords = 600
+
 // expect makes room for what a batch may add, so that most owners are loaded without
 // growing.
 func (s *contents) expect(b batch) {
@@ -217,7 +221,7 @@ func (s *contents) expect(b batch) {
 	if len(s.docs) > 0 {
 		return
 	}
-	s.byID = make(map[key]int32, n)
+	s.byID, s.terms = make(map[key]int32, n), make(map[string]int32, min(6*n, someWords))
 	words, dims, rows := 0, 0, 0
 	for i := range b {
 		if half := b[i].half; half != nil && rows < chunkRows {
