@@ -24,7 +24,8 @@ import (
 // TestPostgresContract looks at every statement besides: all are about owners that they
 // name, so that one node has all that they are about, but for those of the small table of
 // hints, of the sweep that makes it anew once a minute, of the totals for metrics, and of
-// the list of owners for upkeep of all memory.
+// the lists of owners for upkeep of all memory and of who has traces, where words are
+// erased that many were shown.
 func TestPostgresContract(t *testing.T) {
 	said := map[string]bool{}
 	storetest.Run(t, func(t *testing.T, now func() time.Time) memory.Store {
@@ -39,7 +40,7 @@ func TestPostgresContract(t *testing.T) {
 		return r
 	})
 	named := regexp.MustCompile(`(?s)\bowner( = \$| = ANY \(\$)|^INSERT INTO \w+ \(owner,`)
-	across := regexp.MustCompile(`(?s)^(BEGIN|ROLLBACK|EXPLAIN|SELECT\s+\(SELECT COUNT|SELECT current_setting|SELECT e.extversion|SELECT to_regclass|SELECT owner FROM owners WHERE version > 0|SELECT owner, kind, at, created, leased, n FROM due|WITH RECURSIVE one .*INSERT INTO due)`)
+	across := regexp.MustCompile(`(?s)^(BEGIN|ROLLBACK|EXPLAIN|SELECT\s+\(SELECT COUNT|SELECT current_setting|SELECT e.extversion|SELECT to_regclass|SELECT owner FROM owners WHERE version > 0|SELECT DISTINCT owner FROM traces|SELECT owner, kind, at, created, leased, n FROM due|WITH RECURSIVE one .*INSERT INTO due)`)
 	for text := range said {
 		if !named.MatchString(text) && !across.MatchString(text) {
 			t.Errorf("this names no owner: %s", text)
@@ -226,6 +227,14 @@ func (r *replicas) Spent(ctx context.Context, o memory.Owner, from time.Time) ([
 
 func (r *replicas) Erase(ctx context.Context, o memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	return r.any().Erase(ctx, o, run, ids...)
+}
+
+func (r *replicas) EraseTraces(ctx context.Context, o memory.Owner) (int, error) {
+	return r.any().EraseTraces(ctx, o)
+}
+
+func (r *replicas) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
+	return r.any().EraseTracesOf(ctx, namespace, facts...)
 }
 
 func (r *replicas) Bury(ctx context.Context, o memory.Owner, turns ...memory.Turn) error {
