@@ -107,7 +107,10 @@ type run struct {
 }
 
 // buffers hold rows on their way through the layers.
-type buffers struct{ x, q, k, v, seen, sum, inner, first []float32 }
+type buffers struct {
+	x, q, seen, sum, inner, first []float32
+	k, v                          [2][]float32 // of this layer and, of a team, of the last: some may still read those
+}
 
 // grown returns a slice of n values whose content does not matter.
 func grown(v *[]float32, n int) []float32 {
@@ -130,8 +133,8 @@ const (
 const fewRows = 24
 
 // pass is one way of a group of sequences through the layers, by one goroutine or a
-// team. Each member computes its share of the rows, and they wait for each other twice
-// a layer, around attention. Where rows are few, each computes all rows, but some heads
+// team. Each member computes its share of the rows, and they wait for each other once a
+// layer, until the keys and values of all rows are there. Where rows are few, each computes all rows, but some heads
 // of attention and some columns of each product, so that it reads but its share of the
 // weights. As what follows needs whole rows they wait after each product, and each
 // normalizes all rows for itself.
@@ -160,8 +163,12 @@ func (e *encoder) encode(ctx context.Context, team []*run, texts []sequence, fir
 	}
 	p.byColumns = len(team) > 1 && p.tokens < fewRows*len(team)
 	lead, n := team[0], p.tokens*e.hidden
-	for _, v := range []*[]float32{&lead.x, &lead.q, &lead.k, &lead.v, &lead.seen} {
+	for _, v := range []*[]float32{&lead.x, &lead.q, &lead.seen} {
 		grown(v, n)
+	}
+	for i := range min(len(team), len(lead.k)) {
+		grown(&lead.k[i], n)
+		grown(&lead.v[i], n)
 	}
 	if p.byColumns {
 		grown(&lead.sum, n)
@@ -238,8 +245,13 @@ func (m *member) work(ctx context.Context) {
 	m.embed(x)
 	for i := range m.layers {
 		l, last := &m.layers[i], m.firstOnly && i == len(m.layers)-1
-		l.key.columns(m.shared.k[m.rows.from*h:], x, m.ofHeads)
-		l.value.columns(m.shared.v[m.rows.from*h:], x, m.ofHeads)
+		if m.number == 0 && ctx.Err() != nil {
+			m.ended.Store(int64(i))
+		}
+		turn := i % min(len(m.team), len(m.shared.k))
+		k, v := m.shared.k[turn], m.shared.v[turn]
+		l.key.columns(k[m.rows.from*h:], x, m.ofHeads)
+		l.value.columns(v[m.rows.from*h:], x, m.ofHeads)
 		m.await(!m.byColumns) // each has all keys of its own heads
 		if last {
 			x = m.firsts()
@@ -248,11 +260,8 @@ func (m *member) work(ctx context.Context) {
 			}
 		}
 		l.query.columns(m.shared.q[m.rows.from*h:], x, m.ofHeads)
-		m.attend(!last)
-		if m.number == 0 && ctx.Err() != nil {
-			m.ended.Store(int64(i))
-		}
-		if m.await(true); m.ended.Load() == int64(i) {
+		m.attend(k, v, !last)
+		if m.await(m.byColumns); m.ended.Load() == int64(i) {
 			return
 		}
 		l.out.added(sum, x, m.shared.seen[m.rows.from*h:m.rows.to*h], m.ofHidden)
@@ -322,7 +331,7 @@ func (m *member) firsts() []float32 {
 // attend lets the member's questions, of each token or else of each sequence's first
 // one, see the values of their sequence as far as its keys are like the question. It
 // goes head by head.
-func (m *member) attend(everyToken bool) {
+func (m *member) attend(k, v []float32, everyToken bool) {
 	h, width := m.hidden, m.hidden/m.heads
 	scale := float32(1 / math.Sqrt(float64(width)))
 	token, row := 0, 0
@@ -333,8 +342,8 @@ func (m *member) attend(everyToken bool) {
 		}
 		from, to := max(row, m.rows.from), min(row+questions, m.rows.to)
 		for c := m.ofHeads.from; c < m.ofHeads.to && from < to; c += width {
-			m.keys.PackColumns(m.shared.k[token*h+c:], h, width, tokens)
-			m.values.PackRows(m.shared.v[token*h+c:], h, tokens, width)
+			m.keys.PackColumns(k[token*h+c:], h, width, tokens)
+			m.values.PackRows(v[token*h+c:], h, tokens, width)
 			stride := m.keys.Whole().Width()
 			for at := from; at < to; at += questionRows {
 				n := min(questionRows, to-at)
