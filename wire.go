@@ -218,14 +218,14 @@ func openStore(ctx context.Context, config Config, opts Options, clock func() ti
 		}
 		return store, nil
 	}
-	within := func(now func() time.Time) (memory.Store, error) { return openDatabase(ctx, config, now) }
+	within := func(now func() time.Time) (memory.Store, error) { return openDatabase(ctx, config, now, log) }
 	if config.Vault == "" {
 		return within(opts.Now)
 	}
 	return openVault(ctx, config, opts, within)
 }
 
-func openDatabase(ctx context.Context, config Config, now func() time.Time) (memory.Store, error) {
+func openDatabase(ctx context.Context, config Config, now func() time.Time, log *slog.Logger) (memory.Store, error) {
 	if config.Store == "memory" {
 		return inmem.Open(inmem.Options{Now: now}), nil
 	}
@@ -233,7 +233,7 @@ func openDatabase(ctx context.Context, config Config, now func() time.Time) (mem
 	if err != nil {
 		return nil, err
 	}
-	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{Now: now})
+	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{Now: now, Log: log})
 	if err != nil {
 		return nil, fmt.Errorf("open the memory in %s: %w", dir, err)
 	}
