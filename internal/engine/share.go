@@ -286,6 +286,9 @@ func (e *Engine) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 		if was == nil { // an id of their own
 			return nil
 		}
+		if was.Fact.Scope.Owner != f.Scope.Owner && (was.Status == memory.Active || !shown) {
+			return nil // somebody else's fact of that id, which they were shown first
+		}
 		link.CreatedAt, c.Base = was.CreatedAt, was.Version
 		switch active := was.Status == memory.Active; {
 		case !active && !shown, active && shown && was.HomeVersion == f.Version:
