@@ -128,6 +128,25 @@ func openModels(c Config) (_ *models, err error) {
 	return m, nil
 }
 
+// OpenEmbedder opens the embedder that the settings name, apart from any memory, and
+// returns with it the cosine that it gives unrelated texts, 0 if it does not say. A remote
+// one is asked for that. end gives back what it holds.
+func OpenEmbedder(ctx context.Context, c Config) (e memory.Embedder, background float64, end func() error, err error) {
+	m, err := openModels(c)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	if asked, ok := m.embedder.(interface{ Measure(context.Context) error }); ok {
+		if err := asked.Measure(ctx); err != nil {
+			return nil, 0, nil, errors.Join(fmt.Errorf("embedder: %w", err), m.Close())
+		}
+	}
+	if b, ok := m.embedder.(interface{ Background() float64 }); ok {
+		background = b.Background()
+	}
+	return m.embedder, background, m.Close, nil
+}
+
 // openLocal reads a model of the models folder.
 func openLocal(c Config, key, name string) (*transformer.Model, error) {
 	dir, err := c.ModelsFolder()

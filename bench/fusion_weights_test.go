@@ -2,27 +2,27 @@ package bench
 
 import (
 	"context"
-	"slices"
+	"errors"
 	"testing"
 
 	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
 )
 
-// What vectors weigh is one number for all embedders. Another for an embedder of its own
-// is worth having only if it ranks better on conversations that did not choose it.
+// What vectors weigh by default was fitted with an embedder of words. Another weight for
+// an embedder is worth having only if it ranks better on conversations that did not
+// choose it.
 func TestWhatAWeightOfVectorsForEachEmbedderIsWorth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures for some seconds; run without -short")
 	}
 	set := devSets(t)[0]
-	names, inUse, _ := recall.Cues(recall.Query{}, nil)
-	vector := slices.Index(names, "vector")
-	tried := []float64{0, 0.75, inUse[vector], 3, 6, 9}
 	for _, c := range []struct {
 		name  string
 		knows float64
 		gain  float64 // of MRR@20 beside the weight in use, at least
-	}{{"good", 0.6, 0.05}, {"fair", 0.35, 0.03}, {"chance", 0, -0.005}, {"wrong", -0.4, 0}} {
+		worth bool    // whether another is advised
+	}{{"good", 0.6, 0.05, true}, {"fair", 0.35, 0.03, true}, {"chance", 0, -0.005, false}, {"wrong", -0.4, 0, false}} {
 		d := &Direct{Embedder: newOracle(set, 0.1, c.knows)} // at 0.1 no cosine is stretched
 		examples, err := Examples(context.Background(), d, set)
 		if err != nil {
@@ -31,29 +31,43 @@ func TestWhatAWeightOfVectorsForEachEmbedderIsWorth(t *testing.T) {
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}
-		weighed := func(on []Example, weight float64) Measure {
-			w := slices.Clone(inUse)
-			w[vector] = weight
-			return Evaluate(on, w)[set.Name]
+		fit, err := FitVector(examples, recall.DefaultVectorWeight)
+		if err != nil {
+			t.Fatal(err)
 		}
-		var gain, answered float64
-		var chosen []float64
-		for fold := range folds {
-			in, out := split(examples, fold)
-			best := tried[0]
-			for _, weight := range tried[1:] {
-				if weighed(in, weight).MRR > weighed(in, best).MRR {
-					best = weight
-				}
-			}
-			now, then := weighed(out, inUse[vector]), weighed(out, best)
-			gain, answered = gain+(then.MRR-now.MRR)*float64(now.Questions), answered+float64(now.Questions)
-			chosen = append(chosen, best)
+		t.Logf("%s\n%s", c.name, fit)
+		if gain := fit.Unseen.MRR - fit.InUse.MRR; gain < c.gain {
+			t.Errorf("%s: a weight of its own is worth %+.3f, want at least %+.3f", c.name, gain, c.gain)
 		}
-		t.Logf("%-6s MRR@20 %.3f by words, %+.3f by the weight in use, %+.3f more by the one that the others choose: %v", c.name,
-			weighed(examples, 0).MRR, weighed(examples, inUse[vector]).MRR-weighed(examples, 0).MRR, gain/answered, chosen)
-		if gain/answered < c.gain {
-			t.Errorf("%s: a weight of its own is worth %+.3f, want at least %+.3f", c.name, gain/answered, c.gain)
+		if weight, ok := fit.Advice(); ok != c.worth {
+			t.Errorf("%s: %v is advised: %v, want %v", c.name, weight, ok, c.worth)
 		}
+		if weight, ok := fit.Advice(); ok && c.name == "fair" {
+			gainsInWhole(t, set, c.knows, weight)
+		}
+	}
+}
+
+// gainsInWhole holds an advised weight to gain with every stage behind the cues, too.
+func gainsInWhole(t *testing.T, set Dataset, knows, weight float64) {
+	t.Helper()
+	var mrr []float64
+	for _, w := range []float64{recall.DefaultVectorWeight, weight} {
+		d := &Direct{Embedder: newOracle(set, 0.1, knows), Options: recall.Options{VectorWeight: &w}}
+		report, err := Measured(context.Background(), d, set, RetrievalOptions{})
+		if err := errors.Join(err, d.Close()); err != nil {
+			t.Fatal(err)
+		}
+		mrr = append(mrr, report.All.MRR)
+	}
+	t.Logf("with every stage: MRR@20 %.3f, by the advised weight %.3f", mrr[0], mrr[1])
+	if mrr[1] < mrr[0] {
+		t.Errorf("with every stage the advised weight loses: %.3f, %.3f by the one in use", mrr[1], mrr[0])
+	}
+}
+
+func TestOneConversationFitsNothing(t *testing.T) {
+	if _, err := FitVector([]Example{{Answered: true}, {Answered: true}}, 1.5); !errors.Is(err, memory.Invalid) {
+		t.Errorf("got %v, want that one is not enough", err)
 	}
 }

@@ -31,6 +31,9 @@ The others are questions put to another conversation, and those that the data se
 LoCoMo, abstention of BEAM, _abs of LongMemEval). Every conversation is a user of its own, or all are one with --pooled. In
 brackets stands the 95 % bootstrap interval. Nothing of your own memory is touched.
 
+--fit asks instead what weight the vectors of your embedder (the setting) deserve beside the words: each weight is chosen by
+some of the conversations and judged by the others. It works without server and HTTP.
+
 Formats (a name ending in .gz is unpacked):
   locomo        JSON list, as published
   longmemeval   JSON list, as published; every question has a memory of its own
@@ -49,7 +52,7 @@ type retrievalRun struct {
 	format             string
 	limit              int
 	options            bench.RetrievalOptions
-	direct, json       bool
+	direct, json, fit  bool
 	questions, compare string
 }
 
@@ -62,7 +65,8 @@ func benchRetrieval() *cobra.Command {
 		Example: "  loci bench retrieval --set locomo locomo10.json\n" +
 			"  loci bench retrieval --set locomo --questions before.jsonl locomo10.json\n" +
 			"  loci bench retrieval --set locomo --pooled --compare before.jsonl locomo10.json\n" +
-			"  loci bench retrieval --set jsonl --json mine.jsonl",
+			"  loci bench retrieval --set jsonl --json mine.jsonl\n" +
+			"  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci bench retrieval --fit --set jsonl mine.jsonl",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error { return r.run(cmd, files) },
 	}
@@ -73,6 +77,7 @@ func benchRetrieval() *cobra.Command {
 	f.IntVar(&r.limit, "limit", 0, "only the first so many conversations")
 	f.IntVar(&r.options.Workers, "workers", 0, "conversations at once; figures do not depend on it")
 	f.BoolVar(&r.json, "json", false, "print a JSON row for every measure")
+	f.BoolVar(&r.fit, "fit", false, "say what the vectors of the embedder deserve to weigh")
 	f.StringVar(&r.questions, "questions", "", "write where the gold of each question stands, as JSON lines, to this `file`")
 	f.StringVar(&r.compare, "compare", "", "print what changed since the run that wrote this `file` by --questions")
 	return cmd
@@ -90,6 +95,9 @@ func (r retrievalRun) run(cmd *cobra.Command, files []string) error {
 	set, err := bench.Open(r.format, r.limit, files...)
 	if err != nil {
 		return err
+	}
+	if r.fit {
+		return r.fitVectors(cmd.Context(), cmd.OutOrStdout(), set)
 	}
 	report, err := r.measure(cmd.Context(), set)
 	if err != nil {
@@ -120,6 +128,34 @@ func (r retrievalRun) measure(ctx context.Context, set bench.Dataset) (report be
 		return err
 	})
 	return report, err
+}
+
+// fitVectors says what the vectors of the embedder in use deserve to weigh.
+func (r retrievalRun) fitVectors(ctx context.Context, w io.Writer, set bench.Dataset) (err error) {
+	if r.json || r.questions != "" || r.compare != "" || r.options.Pooled {
+		return memory.Errorf(memory.Invalid, "--fit goes with --set and --limit alone")
+	}
+	config, err := loci.LoadConfig(loci.Sources{})
+	if err != nil {
+		return err
+	}
+	embedder, background, end, err := loci.OpenEmbedder(ctx, config)
+	if err != nil {
+		return err
+	}
+	d := &bench.Direct{Embedder: embedder}
+	d.Options.Background = background
+	defer func() { err = errors.Join(err, d.Close(), end()) }()
+	examples, err := bench.Examples(ctx, d, set)
+	if err != nil {
+		return err
+	}
+	fit, err := bench.FitVector(examples, config.Recall.VectorWeight)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s, embedder %s\n\n%s", set.Name, config.Embedder, fit)
+	return err
 }
 
 // earlier returns the questions of the run to compare with, none if there is none.

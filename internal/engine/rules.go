@@ -30,8 +30,10 @@ type Rules struct {
 	SinceSaid bool          // age counts from when something was said, not from its last change
 	Decay     time.Duration // in which relevance falls to 1/e with age; 0: it is blended with recency
 	Lambda    float64       // weight of the score against redundancy; 0: 0.7
-	Pools     []string      // shared pools that every user's questions reach too, by name
-	Each      int           // candidates of each search for each memory that may be shown; 0: 200 in all
+
+	VectorWeight *float64 // of a cosine among the cues; nil: the one fitted with words
+	Pools        []string // shared pools that every user's questions reach too, by name
+	Each         int      // candidates of each search for each memory that may be shown; 0: 200 in all
 
 	Read bool // a model reads the chat: what it was told there, memory need not tell it
 }
@@ -101,7 +103,7 @@ func (r *recalling) few(ctx context.Context, scope memory.Scope, q memory.Query,
 
 // ranking sets what the rules say of ranking.
 func (r *Rules) ranking(o *recall.Options) {
-	o.SinceSaid, o.Decay = r.SinceSaid, r.Decay
+	o.SinceSaid, o.Decay, o.VectorWeight = r.SinceSaid, r.Decay, r.VectorWeight
 	if r.Lambda > 0 {
 		o.Lambda = &r.Lambda
 	}

@@ -139,9 +139,9 @@ func (l *lineup) odds() float64 {
 // Signals returns the signs that a question is answered by its candidates before
 // they are weighted, and their names and weights, a constant of 1 last: what a fit
 // of the weights needs. The sum of weights times values is the logarithm of the
-// odds.
-func Signals(q Query, candidates []memory.Candidate) (names []string, weights, values []float64) {
-	a := newAsked(q, candidates)
+// odds. background is as in [Options].
+func Signals(q Query, candidates []memory.Candidate, background float64) (names []string, weights, values []float64) {
+	a := newAsked(q, candidates, Options{Background: background})
 	l := newLineup(a, fuse(a, candidates, make([]ranked, len(candidates))))
 	for _, s := range signals {
 		names, weights, values = append(names, s.name), append(weights, s.weight), append(values, s.value(l))

@@ -57,8 +57,18 @@ var cues = []cue{
 	// The question asks for a kind of thing, and the candidate names one.
 	{"class", 1.0, forKind, func(q *asked, c *view) float64 { return q.prompt * q.instances(c.Classes) }},
 	// A vector can only help: what is no nearer than chance adds nothing.
-	{"vector", 1.5, every, func(_ *asked, c *view) float64 { return max(0, c.vector-vectorFloor) }},
+	{vectorCue, DefaultVectorWeight, every, func(_ *asked, c *view) float64 { return max(0, c.vector-vectorFloor) }},
 }
+
+// vectorCue is the cue whose weight is a setting, and DefaultVectorWeight the one that
+// was fitted with the words' own embedder: one that knows more is worth more, and its
+// weight has to be fitted with it (package bench, FitVector).
+const (
+	vectorCue           = "vector"
+	DefaultVectorWeight = 1.5
+)
+
+var vectorAt = slices.IndexFunc(cues, func(c cue) bool { return c.name == vectorCue })
 
 // Questions that cues are of.
 func every(*asked) bool         { return true }
@@ -82,14 +92,16 @@ var cueParts = func() []string {
 }()
 
 // Cues returns what every candidate gets from each cue before it is weighted, and
-// the cues' names and weights: what a fit of the weights needs.
-func Cues(q Query, candidates []memory.Candidate) (names []string, weights []float64, values [][]float64) {
-	a := newAsked(q, candidates)
+// the cues' names and weights: what a fit of the weights needs. background is as in
+// [Options].
+func Cues(q Query, candidates []memory.Candidate, background float64) (names []string, weights []float64, values [][]float64) {
+	a := newAsked(q, candidates, Options{Background: background})
 	for _, cue := range cues {
 		names, weights = append(names, cue.name), append(weights, cue.weight)
 	}
 	for i := range candidates {
 		v := newView(&candidates[i])
+		v.vector = stretched(v.vector, a.stretch)
 		row := make([]float64, len(cues))
 		for _, j := range a.cues {
 			row[j] = cues[j].value(a, &v)
@@ -130,11 +142,12 @@ type asked struct {
 	named []string // speakers the question names
 	cues  []int    // those that are of it
 
-	stretch float64 // of cosines; 0: they are as they are
+	stretch float64 // of cosines
+	vectors float64 // what they weigh
 }
 
-func newAsked(q Query, candidates []memory.Candidate) *asked {
-	a := &asked{Query: q}
+func newAsked(q Query, candidates []memory.Candidate, o Options) *asked {
+	a := &asked{Query: q, stretch: stretchOf(o.Background), vectors: or(o.VectorWeight, DefaultVectorWeight)}
 	var seen []string // talks have few speakers
 	last := ""
 	for i := range candidates {
@@ -154,6 +167,15 @@ func newAsked(q Query, candidates []memory.Candidate) *asked {
 		}
 	}
 	return a
+}
+
+// worth is what a cue adds to a candidate's fused score.
+func (q *asked) worth(i int, c *view) float64 {
+	weight := cues[i].weight
+	if i == vectorAt {
+		weight = q.vectors
+	}
+	return weight * cues[i].value(q, c)
 }
 
 func words(_ *asked, c *view) float64 { return c.lexical }

@@ -21,8 +21,10 @@ type Options struct {
 	SinceSaid bool          // age counts from when something was said, not from its last change
 	Decay     time.Duration // in which relevance falls to 1/e with age since it was said, instead of the blend with recency; 0: it does not
 
-	// Background is the cosine of unrelated texts by the embedder: see [stretchOf].
-	Background float64
+	// Background is the cosine of unrelated texts by the embedder (see [stretchOf]), and
+	// VectorWeight what its cosines count in the fused score; nil: DefaultVectorWeight.
+	Background   float64
+	VectorWeight *float64
 
 	// Reranked is what a reranker said of some candidates, 0 to 1 by id; nil: none
 	// was asked. A Threshold that is not nil is then one on this number.
@@ -83,8 +85,7 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 	if len(candidates) == 0 {
 		return nil, nil
 	}
-	a := newAsked(q, candidates)
-	a.stretch = stretchOf(o.Background)
+	a := newAsked(q, candidates, o)
 	room := rooms.Get().(*room)
 	room.stretch = a.stretch
 	defer room.done()
@@ -278,7 +279,7 @@ func fuse(a *asked, candidates []memory.Candidate, places []ranked) []ranked {
 		r.view = newView(&candidates[i])
 		r.vector = stretched(r.vector, a.stretch)
 		for _, j := range a.cues {
-			r.fused += cues[j].weight * cues[j].value(a, &r.view)
+			r.fused += a.worth(j, &r.view)
 		}
 	}
 	return places
@@ -325,7 +326,7 @@ func (w *whys) next() memory.Why {
 func (r *ranked) explain(a *asked, why memory.Why) memory.Why {
 	r.Found.Each(func(name string, x float64) { why = append(why, memory.Part{Name: name, Value: x}) })
 	for _, i := range a.cues {
-		if x := cues[i].weight * cues[i].value(a, &r.view); x != 0 {
+		if x := a.worth(i, &r.view); x != 0 {
 			why = append(why, memory.Part{Name: cueParts[i], Value: x})
 		}
 	}
