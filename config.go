@@ -152,7 +152,7 @@ type RecallConfig struct {
 // IndexConfig is the index that searches run on.
 type IndexConfig struct {
 	Budget      Bytes  `koanf:"budget" default:"1GiB" doc:"Most memory that resident indexes take, all users together: bytes, or a number with KiB, MiB or GiB."`
-	Huge        Bytes  `koanf:"huge" default:"0" doc:"A user whose index would take more than this, counted as 1 KiB for each memory, is searched by the database, where that is a PostgreSQL server with pgvector. 0: nobody is. It has not been measured with a million memories."`
+	Huge        Bytes  `koanf:"huge" default:"0" doc:"A user whose index would take more than this, counted as 1 KiB for each memory, is searched by the database, where that is a PostgreSQL server with pgvector. 0: nobody is. It is far slower than the index, and finds a little less (docs/postgres.md)."`
 	Checkpoints string `koanf:"checkpoints" default:"on" valid:"on|off" doc:"Whether indexes of large memories are kept in the data folder, under index, so that the first search after a start is quick. What is there can be deleted while Loci does not run."`
 }
 

@@ -96,3 +96,20 @@ func TestRetrievalSaysWhatIsWrongBeforeItMeasures(t *testing.T) {
 		t.Errorf("a missing run is answered by %v", err)
 	}
 }
+
+func TestAnEmbedderIsFitted(t *testing.T) {
+	out, err := retrievalOf(t, "--fit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"jsonl, embedder lexical", "weight of vectors", "in use", "chosen by other conversations", "worth"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	for _, args := range [][]string{{"--fit", "--json"}, {"--fit", "--pooled"}, {"--fit", "--limit", "1"}} {
+		if _, err := retrievalOf(t, args...); !errors.Is(err, memory.Invalid) {
+			t.Errorf("%v: %v, want it refused", args, err)
+		}
+	}
+}
