@@ -154,3 +154,19 @@ func (a Alignment) Answer(digest string) Reply {
 	}
 	return r
 }
+
+// Overtaken reports whether the conversation has gone on elsewhere since the same request
+// was laid on it earlier, and was stored: its last message is not found where it was, or an
+// answer would push out turns that came onto the current path since then, such as another
+// answer to the same question.
+func (a Alignment) Overtaken(since Alignment) bool {
+	if len(a.New) > 0 {
+		return true
+	}
+	known := map[string]bool{}
+	for i := range since.tree.turns {
+		known[since.tree.turns[i].ID] = since.tree.turns[i].Status == memory.Active
+	}
+	pushed := a.tree.activeBut(a.tree.pathTo(a.parent))
+	return slices.ContainsFunc(pushed, func(id string) bool { return !known[id] })
+}

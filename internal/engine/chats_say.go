@@ -367,14 +367,15 @@ func (c *talking) answerLocally(o responder.Outlook, heard func(string)) wire.An
 }
 
 // keep records the answer, and returns both sides as they are kept. An answer to what
-// was forgotten or erased meanwhile, which may repeat it, is not.
-func (c *talking) keep(ctx context.Context, a wire.Answer) Talked {
-	ctx = context.WithoutCancel(ctx)
+// was forgotten or erased meanwhile, which may repeat it, is not. The context is the
+// client's.
+func (c *talking) keep(client context.Context, a wire.Answer) Talked {
+	ctx := context.WithoutCancel(client)
 	id := c.question()
 	if c.gone(ctx, id) {
 		a = wire.Answer{}
 	}
-	c.x.RecordAnswer(ctx, a)
+	c.x.RecordAnswer(client, a)
 	turns, err := c.e.Store.Turns(ctx, c.Owner, memory.TurnQuery{Conversation: c.Chat, Last: 2})
 	if err != nil {
 		c.e.Log.Warn("what was kept of a chat cannot be read", "conversation", c.Chat, "err", err)

@@ -507,11 +507,18 @@ func (x *Exchange) append(ctx context.Context, batch memory.Batch) error {
 // returns when both are safe. An empty answer, from an upstream that gave none,
 // stores nothing and lets the question be learned from. It waits at most two
 // seconds; then the exchange counts as not recorded and the chat goes on.
+//
+// The context is the client's. Where it has ended the answer, or what was said of it so
+// far, is stored all the same, since a client that hangs up leaves that. But who waits no
+// more may have asked again, of another server too: an answer stored since this exchange
+// began keeps its place, and this one is kept beside it, off the path, as if the two had
+// been stored in the order in which they were asked for.
 func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 	if !x.stores() || x.question == nil {
 		return
 	}
 	x.Answered() // if it never was
+	client := ctx
 	ctx, cancel := context.WithTimeout(memory.ForWrite(context.WithoutCancel(ctx)), storeTime)
 	stored := make(chan error, 1)
 	x.e.background.Go(func() {
@@ -520,7 +527,7 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 			stored <- fmt.Errorf("record the question: %w", err)
 			return
 		}
-		err := x.guarded(func() error { return x.storeAnswer(ctx, a) })
+		err := x.guarded(func() error { return x.storeAnswer(ctx, a, client) })
 		stored <- err
 		if err == nil {
 			x.e.warm(x.in.Owner) // after the chat may go on
@@ -548,7 +555,8 @@ func (x *Exchange) aligned(ctx context.Context) (dialog.Alignment, error) {
 	return dialog.Align(turns, x.in.Chat.Messages, x.mode), nil
 }
 
-func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
+// storeAnswer stores the answer; client is the context of who may wait for it.
+func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer, client context.Context) error {
 	leave, err := x.e.writes.enter(ctx, x.in.Owner, x.conversation.ID)
 	if err != nil {
 		return err
@@ -559,7 +567,7 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
 	}
 	now := x.e.now()
 	batch := memory.Batch{Conversation: x.conversation, Run: newID()}
-	exchanges := 0
+	exchanges, onPath := 0, true
 	if !a.Empty() {
 		used := recall.Used(x.in.Chat.Question(1), a.Text, x.prepared.Hits)
 		x.e.Metrics.Retrieved(len(x.prepared.Hits), len(used))
@@ -570,18 +578,24 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
 		}
 		reply := at.Answer(a.Digest)
 		x.parent, x.private = at.Parent, x.asksInConfidence()
-		batch.Marks = marks(reply.Leave, reply.Rejoin)
-		x.moved = slices.Concat(x.moved, reply.Leave, reply.Rejoin)
+		if onPath = client.Err() == nil || !at.Overtaken(x.at); onPath {
+			batch.Marks = marks(reply.Leave, reply.Rejoin)
+			x.moved = slices.Concat(x.moved, reply.Leave, reply.Rejoin)
+		}
 		exchanges = (reply.Index + 1) / 2
-		if reply.Known == "" {
+		if reply.Known == "" && (onPath || len(at.New) == 0) { // beside what, if its question is not found?
 			name := ""
 			if a.Model == memory.RecallModel {
 				name = memory.RecallModel
 			}
-			batch.Turns = []memory.Turn{x.turn(memory.RoleAssistant, name, a.Text, reply.Index, reply.Chain, now)}
+			t := x.turn(memory.RoleAssistant, name, a.Text, reply.Index, reply.Chain, now)
+			if !onPath && t.Status == memory.Active {
+				t.Status = memory.Replaced
+			}
+			batch.Turns = []memory.Turn{t}
 		}
 	}
-	if x.asked == "" && len(batch.Turns) > 0 {
+	if x.asked == "" && len(batch.Turns) > 0 && onPath {
 		// Asked again: the first try may have died before its answer was recorded, or
 		// this is another answer.
 		x.again, x.moved = x.at.Turns[x.in.Chat.LastUser()], append(x.moved, batch.Turns[0].ID)
@@ -595,7 +609,7 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer) error {
 	if len(x.unsaid) > 0 {
 		batch.Conversation.Title = ""
 	}
-	if x.learns && x.writes && len(batch.Turns) > 0 && x.e.opts.Learn.Summary.due(exchanges-1, exchanges) {
+	if x.learns && x.writes && len(batch.Turns) > 0 && onPath && x.e.opts.Learn.Summary.due(exchanges-1, exchanges) {
 		batch.Jobs = append(batch.Jobs, summaryJob(x.in.Owner, x.conversation.ID, batch.Turns[0].ID))
 	}
 	if len(batch.Turns)+len(batch.Marks)+len(batch.Jobs) == 0 {

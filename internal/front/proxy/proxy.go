@@ -129,7 +129,7 @@ func (d *Door) read(r *http.Request, body []byte) (*call, error) {
 // now; what was said stays said.
 func (c *call) record(ctx context.Context, a wire.Answer) {
 	if c.memory {
-		c.exchange.RecordAnswer(context.WithoutCancel(ctx), a)
+		c.exchange.RecordAnswer(ctx, a)
 	}
 }
 

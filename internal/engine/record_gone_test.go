@@ -1,0 +1,265 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// hung is a request whose client hung up before its answer was stored.
+type hung struct {
+	*Exchange
+	ctx context.Context // the client's
+}
+
+// hangsUp opens a request, stores its question, and lets the client go.
+func (r *rig) hangsUp(t *testing.T, in Incoming) hung {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	x := r.Open(ctx, in)
+	x.Prepare(ctx)
+	x.RecordQuestion(ctx)
+	err := <-x.question
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.question <- nil
+	cancel()
+	return hung{x, ctx}
+}
+
+// says stores what was said to the client that hung up.
+func (h hung) says(text string) { h.RecordAnswer(h.ctx, answered(text)) }
+
+// exchange asks and answers.
+func (r *rig) exchange(t *testing.T, in Incoming, answer string) {
+	t.Helper()
+	x := r.Open(t.Context(), in)
+	x.Prepare(t.Context())
+	x.RecordQuestion(t.Context())
+	x.RecordAnswer(t.Context(), answered(answer))
+}
+
+// learned does what is due now and what waits in case an exchange never ends.
+func (r *rig) learned(t *testing.T) {
+	t.Helper()
+	for range 2 {
+		if err := r.work(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.clock.Advance(2 * learnGrace)
+	}
+}
+
+// offPath returns what an owner's conversation says off its path.
+func (r *rig) offPath(t *testing.T, conversation string) []string {
+	t.Helper()
+	turns, err := r.Store.Turns(t.Context(), ana, memory.TurnQuery{Conversation: conversation, Statuses: []memory.Status{memory.Replaced}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, turn := range turns {
+		out = append(out, turn.Content)
+	}
+	return out
+}
+
+// onServers runs a rule where one server is asked again, and where another one is.
+func onServers(t *testing.T, rule func(t *testing.T, r, again *rig)) {
+	for _, servers := range []int{1, 2} {
+		t.Run(fmt.Sprint(servers, " servers"), func(t *testing.T) {
+			onEach(t, func(t *testing.T, r *rig) {
+				again := r
+				if servers == 2 {
+					again = r.second(t)
+				}
+				rule(t, r, again)
+			})
+		})
+	}
+}
+
+const (
+	inLisbon = `{"role":"user","content":"I live in Lisbon."}`
+	inBerlin = `{"role":"user","content":"I live in Berlin."}`
+	hello    = `{"role":"user","content":"Hello there, I am back again today."},{"role":"assistant","content":"Welcome."},`
+)
+
+// A client gives up on a server and asks the same again, perhaps of another one. What it
+// is told then keeps its place, whenever the first server comes to the end of its answer.
+func TestALateAnswerToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		id, before string
+	}{
+		"of a named chat":      {id: "c"},
+		"later in it":          {id: "c", before: hello},
+		"of one that is found": {before: hello},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onServers(t, func(t *testing.T, r, again *rig) {
+				if c.before != "" {
+					r.exchange(t, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"Hello there, I am back again today."}]`), ChatID: c.id}, "Welcome.")
+				}
+				in := func() Incoming {
+					return Incoming{Owner: ana, Chat: decode(t, "["+c.before+inLisbon+"]"), ChatID: c.id}
+				}
+				late := r.hangsUp(t, in())
+				again.exchange(t, in(), "I have a cat named Tom.")
+				late.says("I have a dog named Rex.")
+
+				chat := r.onlyConversation(t)
+				path := r.path(t, chat)
+				want := []string{"user: I live in Lisbon.", "assistant: I have a cat named Tom."}
+				if len(path) < 2 || !slices.Equal(path[len(path)-2:], want) {
+					t.Errorf("the path is %q, want it to end with %q", path, want)
+				}
+				if off := r.offPath(t, chat); !slices.Equal(off, []string{"I have a dog named Rex."}) {
+					t.Errorf("off the path there is %q, want what was said to the client that is gone", off)
+				}
+				r.learned(t)
+				if got := r.facts(t, ana); !slices.Equal(got, []string{"User lives in Lisbon"}) {
+					t.Errorf("known is %q, want Lisbon alone", got)
+				}
+				r.sound(t, ana)
+
+				// The client may have heard it all the same, and go on from there.
+				if c.id != "" {
+					r.exchange(t, Incoming{Owner: ana, ChatID: c.id, Chat: decode(t, "["+c.before+inLisbon+
+						`,{"role":"assistant","content":"I have a dog named Rex."},{"role":"user","content":"Fine."}]`)}, "Good.")
+					if off := r.offPath(t, chat); !slices.Equal(off, []string{"I have a cat named Tom."}) {
+						t.Errorf("after the client went on from the late answer %q is off the path, want the other one", off)
+					}
+				}
+			})
+		})
+	}
+}
+
+// The same where the client asked something else instead.
+func TestALateAnswerToAClientThatIsGoneLeavesTheEditedChatAlone(t *testing.T) {
+	onServers(t, func(t *testing.T, r, again *rig) {
+		late := r.hangsUp(t, Incoming{Owner: ana, Chat: decode(t, "["+inBerlin+"]"), ChatID: "c"})
+		again.exchange(t, Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c"}, "Noted.")
+		late.says("Berlin, I see.")
+		if path := r.path(t, "c"); !slices.Equal(path, []string{"user: I live in Lisbon.", "assistant: Noted."}) {
+			t.Errorf("the path is %q, want the edited message and its answer", path)
+		}
+		r.learned(t)
+		if got := r.facts(t, ana); !slices.Equal(got, []string{"User lives in Lisbon"}) {
+			t.Errorf("known is %q, want Lisbon alone", got)
+		}
+	})
+}
+
+// In a chat of which a client sends the newest message alone it may have gone on meanwhile.
+func TestALateAnswerToAClientThatIsGoneDoesNotEndAChatThatWentOn(t *testing.T) {
+	onServers(t, func(t *testing.T, r, again *rig) {
+		in := func(said string) Incoming {
+			return Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), Extras: wire.Extras{ID: "c"}}
+		}
+		late := r.hangsUp(t, in(inLisbon))
+		again.exchange(t, in(inLisbon), "Noted.")
+		again.exchange(t, in(`{"role":"user","content":"I play the cello."}`), "Lovely.")
+		late.says("Lisbon, I")
+		want := []string{"user: I live in Lisbon.", "assistant: Noted.", "user: I play the cello.", "assistant: Lovely."}
+		if path := r.path(t, "c"); !slices.Equal(path, want) {
+			t.Errorf("the path is %q, want %q", path, want)
+		}
+		r.learned(t)
+		if got := r.facts(t, ana); !slices.Equal(got, []string{"User lives in Lisbon", "User plays the cello"}) {
+			t.Errorf("known is %q, want Lisbon and the cello", got)
+		}
+	})
+}
+
+// An answer that gives way is still the end of its exchange: the facts of a message that
+// this one had edited leave with it.
+func TestALateAnswerThatGivesWayStillLetsFactsFollow(t *testing.T) {
+	onServers(t, func(t *testing.T, r, again *rig) {
+		r.exchange(t, Incoming{Owner: ana, Chat: decode(t, "["+inBerlin+"]"), ChatID: "c"}, "Noted.")
+		r.learned(t)
+		in := Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I play the cello."}]`), ChatID: "c"}
+		late := r.hangsUp(t, in)
+		again.exchange(t, in, "Lovely.")
+		late.says("What a")
+		if err := r.work(t.Context()); err != nil { // before the job that waits in case it never ends
+			t.Fatal(err)
+		}
+		for range 2 {
+			if got := r.facts(t, ana); !slices.Equal(got, []string{"User plays the cello"}) {
+				t.Errorf("known is %q, want the cello alone", got)
+			}
+			r.learned(t)
+		}
+	})
+}
+
+// So too in a chat that Loci keeps, where one server does not know what another one is
+// answering.
+func TestALateReplyToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		again := r.second(t)
+		chat := newChat(t, r.Engine, ChatEdit{})
+		to := Listener{Recalled: func(Prepared) {}, Heard: func(string) {}}
+		says := Talking{Owner: ana, Chat: chat, Content: "I live in Lisbon."}
+		client, hangUp := context.WithCancel(t.Context())
+		late := func(ctx context.Context, _ string, _ []Message, heard func(string)) (wire.Answer, error) {
+			heard("A lovely")
+			hangUp()
+			if _, err := again.Say(t.Context(), says, func(_ context.Context, _ string, _ []Message, heard func(string)) (wire.Answer, error) {
+				heard("Noted.")
+				return answered("Noted."), nil
+			}, to); err != nil {
+				t.Error(err)
+			}
+			return answered("A lovely"), ctx.Err()
+		}
+		if _, err := r.Say(client, says, late, to); !errors.Is(err, context.Canceled) {
+			t.Errorf("the reply to a client that is gone ends with %v, want that it is", err)
+		}
+		if path := r.path(t, chat); !slices.Equal(path, []string{"user: I live in Lisbon.", "assistant: Noted."}) {
+			t.Errorf("the path is %q, want the reply that was waited for", path)
+		}
+		if off := r.offPath(t, chat); !slices.Equal(off, []string{"A lovely"}) {
+			t.Errorf("off the path there is %q, want what was said to the client that is gone", off)
+		}
+	})
+}
+
+// What was said so far stays said where nothing else was, and a client that asks for
+// another answer and hangs up midway has that in the place of the one it knew.
+func TestAClientThatHangsUpLeavesWhatWasSaidSoFar(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in := func() Incoming { return Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c"} }
+		for _, said := range []string{"A lovely", "Portugal has"} {
+			r.hangsUp(t, in()).says(said)
+			if path := r.path(t, "c"); !slices.Equal(path, []string{"user: I live in Lisbon.", "assistant: " + said}) {
+				t.Errorf("the path is %q, want the question and %q", path, said)
+			}
+			r.clock.Advance(time.Second)
+		}
+	})
+}
+
+// Of two that still wait for their answers, the later one is on the path: they stand in
+// the order in which they were stored.
+func TestALateAnswerToAClientThatWaitsTakesTheOthersPlace(t *testing.T) {
+	onServers(t, func(t *testing.T, r, again *rig) {
+		in := Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c"}
+		x := r.Open(t.Context(), in)
+		x.Prepare(t.Context())
+		x.RecordQuestion(t.Context())
+		again.exchange(t, in, "Noted.")
+		x.RecordAnswer(t.Context(), answered("A lovely town."))
+		if path := r.path(t, "c"); !slices.Equal(path, []string{"user: I live in Lisbon.", "assistant: A lovely town."}) {
+			t.Errorf("the path is %q, want the answer that was stored last", path)
+		}
+	})
+}
