@@ -158,14 +158,16 @@ func (a Alignment) Answer(digest string) Reply {
 // Overtaken reports whether the conversation has gone on elsewhere since the same request
 // was laid on it earlier, and was stored: its last message is not found where it was, or an
 // answer would push out turns that came onto the current path since then, such as another
-// answer to the same question.
+// answer to the same question. The zero Alignment is earlier than all that was said.
 func (a Alignment) Overtaken(since Alignment) bool {
 	if len(a.New) > 0 {
 		return true
 	}
 	known := map[string]bool{}
-	for i := range since.tree.turns {
-		known[since.tree.turns[i].ID] = since.tree.turns[i].Status == memory.Active
+	if since.tree != nil {
+		for i := range since.tree.turns {
+			known[since.tree.turns[i].ID] = since.tree.turns[i].Status == memory.Active
+		}
 	}
 	pushed := a.tree.activeBut(a.tree.pathTo(a.parent))
 	return slices.ContainsFunc(pushed, func(id string) bool { return !known[id] })

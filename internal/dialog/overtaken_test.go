@@ -42,6 +42,9 @@ func TestOvertakenByWhatCameOntoThePathSince(t *testing.T) {
 			if got := Align(play(c.after), messages(c.request), mode).Overtaken(since); got != c.want {
 				t.Errorf("%s, mode %d: overtaken %v, want %v", name, mode, got, c.want)
 			}
+			if got := Align(play(c.after), messages(c.request), mode).Overtaken(Alignment{}); got != (name != "alone") {
+				t.Errorf("%s, mode %d: since the beginning, overtaken %v", name, mode, got)
+			}
 		}
 	}
 }

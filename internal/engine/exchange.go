@@ -68,6 +68,7 @@ type Exchange struct {
 	at           dialog.Alignment
 	chain        string // of the last user message's turn, "" without one
 	placed       bool   // whether it is known where the request belongs
+	waited       bool   // whether the client still did then, so that it may have seen what stood there
 	unplaced     error  // why Open did not find out, though it tried
 	reads        bool
 	unsure       bool // whether the store could not say what is on hold; see heed
@@ -95,6 +96,7 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 	if mode == "" && in.temporary() {
 		mode = wire.ModeRead
 	}
+	client := ctx
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Deadline)
 	pause := e.Paused(ctx, in.Owner)
 	if pause == PauseMemory {
@@ -119,6 +121,7 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 		defer cancel()
 		defer close(x.placing)
 		x.unplaced = x.guarded(func() error { return x.place(ctx) })
+		x.waited = client.Err() == nil
 		x.here, x.carried = x.conversation.ID, carried(x.at)
 	})
 	return x
@@ -387,6 +390,7 @@ func (x *Exchange) RecordQuestion(ctx context.Context) {
 		x.question <- nil
 		return
 	}
+	client := ctx
 	ctx, cancel := context.WithTimeout(memory.ForWrite(context.WithoutCancel(ctx)), storeTime)
 	x.e.background.Go(func() {
 		defer cancel()
@@ -402,6 +406,7 @@ func (x *Exchange) RecordQuestion(ctx context.Context) {
 				if err := x.place(ctx); err != nil {
 					return err
 				}
+				x.waited = client.Err() == nil
 			}
 			return x.storeQuestion(ctx)
 		})
@@ -510,9 +515,9 @@ func (x *Exchange) append(ctx context.Context, batch memory.Batch) error {
 //
 // The context is the client's. Where it has ended the answer, or what was said of it so
 // far, is stored all the same, since a client that hangs up leaves that. But who waits no
-// more may have asked again, of another server too: an answer stored since this exchange
-// began keeps its place, and this one is kept beside it, off the path, as if the two had
-// been stored in the order in which they were asked for.
+// more may have asked again, of another server too: an answer that was not there when the
+// client asked here keeps its place, and this one is kept beside it, off the path, as if
+// the two had been stored in the order in which they were asked for.
 func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 	if !x.stores() || x.question == nil {
 		return
@@ -578,7 +583,11 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer, client contex
 		}
 		reply := at.Answer(a.Digest)
 		x.parent, x.private = at.Parent, x.asksInConfidence()
-		if onPath = client.Err() == nil || !at.Overtaken(x.at); onPath {
+		var seen dialog.Alignment
+		if x.waited {
+			seen = x.at
+		}
+		if onPath = client.Err() == nil || !at.Overtaken(seen); onPath {
 			batch.Marks = marks(reply.Leave, reply.Rejoin)
 			x.moved = slices.Concat(x.moved, reply.Leave, reply.Rejoin)
 		}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -140,6 +142,57 @@ func TestALateAnswerToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 			})
 		})
 	}
+}
+
+// So too where the first server was too slow to read the chat before it had the answer.
+func TestAClientThatIsGoneHasNotSeenWhatWasSaidSince(t *testing.T) {
+	onServers(t, func(t *testing.T, r, again *rig) {
+		in := func() Incoming { return Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c"} }
+		again.exchange(t, in(), "Noted.")
+		client, hangUp := context.WithCancel(t.Context())
+		hangUp()
+		x := r.Open(client, in())
+		x.Prepare(client)
+		x.RecordQuestion(client)
+		x.RecordAnswer(client, answered("A lovely"))
+		if path := r.path(t, "c"); !slices.Equal(path, []string{"user: I live in Lisbon.", "assistant: Noted."}) {
+			t.Errorf("the path is %q, want the answer that was waited for", path)
+		}
+	})
+}
+
+// And whatever comes first: what a client was told stays on the path.
+func TestWhatAClientWasToldStaysWheneverAnotherAnswerComes(t *testing.T) {
+	onServers(t, func(t *testing.T, r, again *rig) {
+		random := rand.New(rand.NewPCG(1, 2))
+		for i := range 40 {
+			chat := fmt.Sprint("c", i)
+			in := func() Incoming { return Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: chat} }
+			client, hangUp := context.WithCancel(t.Context())
+			first, early := in(), random.IntN(2) == 0
+			var late sync.WaitGroup
+			late.Go(func() {
+				x := r.Open(client, first)
+				x.Prepare(client)
+				x.RecordQuestion(client)
+				if early {
+					hangUp()
+				}
+				<-client.Done()
+				x.RecordAnswer(client, answered("A lovely"))
+			})
+			if early {
+				<-client.Done()
+			} else {
+				hangUp()
+			}
+			again.exchange(t, in(), "Noted.")
+			late.Wait()
+			if path := r.path(t, chat); !slices.Contains(path, "assistant: Noted.") {
+				t.Fatalf("the path is %q, want what the client was told", path)
+			}
+		}
+	})
 }
 
 // The same where the client asked something else instead.
