@@ -144,8 +144,11 @@ func (r *recalling) ask(ctx context.Context, cands []memory.Candidate) {
 		return
 	}
 	r.asked = a
+	// Nobody may want it in the end, and a question that is cut off costs a connection.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.e.opts.Deadline)
 	r.e.background.Go(func() {
 		defer close(a.done)
+		defer cancel()
 		a.err = r.part(func() (err error) {
 			a.next, err = supersededBy(ctx, r.e.Store, r.q.Scope.Owner, a.turns)
 			return err
@@ -155,13 +158,18 @@ func (r *recalling) ask(ctx context.Context, cands []memory.Candidate) {
 
 // nextOf returns what [supersededBy] says of turns.
 func (r *recalling) nextOf(ctx context.Context, turns []string) (map[string][]string, error) {
-	a := r.asked
-	if a == nil || slices.ContainsFunc(turns, func(id string) bool { return !slices.Contains(a.turns, id) }) {
-		return supersededBy(ctx, r.e.Store, r.q.Scope.Owner, turns)
+	if a := r.asked; a != nil && !slices.ContainsFunc(turns, func(id string) bool { return !slices.Contains(a.turns, id) }) {
+		select {
+		case <-a.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if a.err == nil {
+			maps.DeleteFunc(a.next, func(turn string, _ []string) bool { return !slices.Contains(turns, turn) })
+			return a.next, nil
+		}
 	}
-	<-a.done
-	maps.DeleteFunc(a.next, func(turn string, _ []string) bool { return !slices.Contains(turns, turn) })
-	return a.next, a.err
+	return supersededBy(ctx, r.e.Store, r.q.Scope.Owner, turns)
 }
 
 // successors returns the facts that took the place of what turns taught, and of

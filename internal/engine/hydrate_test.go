@@ -129,3 +129,37 @@ func TestSuccessorsAreAskedBesideTheTurns(t *testing.T) {
 		t.Errorf("asked %d times, hits %+v; want once, and that it is Lisbon by now", waiting.times, found.Hits)
 	}
 }
+
+// cutStore tells whether a question for successors was cut off.
+type cutStore struct {
+	memory.Store
+	recalled chan struct{}
+	answered chan error
+}
+
+func (s *cutStore) SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error) {
+	<-s.recalled
+	s.answered <- ctx.Err()
+	return s.Store.(lineage).SupersededBy(ctx, owner, turns)
+}
+
+// Where no turn was learned from nobody wants successors in the end, and the question for
+// them is not cut off: that would cost a server's connection.
+func TestSuccessorsThatNobodyWantsAreNotCutOff(t *testing.T) {
+	r := newRig(t, stores["sqlite"])
+	talk := Talk{Conversation: "c", Messages: []Said{{Role: memory.RoleUser, Content: "The lantern factory burnt down."}}}
+	if _, err := r.Ingest(context.Background(), ana, talk); err != nil {
+		t.Fatal(err)
+	}
+	cut := &cutStore{Store: r.Store, recalled: make(chan struct{}), answered: make(chan error, 1)}
+	r.Store = cut
+	ctx, cancel := context.WithCancel(context.Background())
+	if _, err := r.Recall(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "What about the lantern factory?"}); err != nil {
+		t.Fatal(err)
+	}
+	cancel() // as a request's does, once it is answered
+	close(cut.recalled)
+	if err := <-cut.answered; err != nil {
+		t.Errorf("the question for successors ended with %v", err)
+	}
+}
