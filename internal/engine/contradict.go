@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"sync"
 
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/text"
@@ -53,19 +52,6 @@ func (e *Engine) conflicts(ctx context.Context, f memory.Fact, named string) ([]
 		}
 	}
 	return out, nil
-}
-
-// deciding lets one person's decision at a time be made about an owner's facts, so that
-// the next one is compared with it; leave must be called, and may be again. A learner, or
-// another process, may still come in between: see [Engine.plannedOn]. To leave before the
-// decision is written is for one that is compared with nothing: of those that are, planned
-// on the same version, the store would refuse all but one.
-func (e *Engine) deciding(ctx context.Context, owner memory.Owner) (leave func(), err error) {
-	leave, err = e.writes.enter(ctx, owner, "\x00decisions") // which is no conversation
-	if err != nil {
-		return nil, err
-	}
-	return sync.OnceFunc(leave), nil
 }
 
 // mayContradict reports whether [Engine.conflicts] compares a fact with any.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,19 +102,19 @@ func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
 	}
 }
 
-// TestWhatIsComparedWithNothingWaitsForNoDecision writes, and pins, a fact that contradicts
-// nothing while somebody decides about the owner's facts; one that may contradict others
-// waits.
-func TestWhatIsComparedWithNothingWaitsForNoDecision(t *testing.T) {
+// TestWhatIsComparedWithNothingGoesSideBySide writes, and pins, a fact that contradicts
+// nothing while another such is under way; one that may contradict others waits for it, and
+// those that come later wait for that one.
+func TestWhatIsComparedWithNothingGoesSideBySide(t *testing.T) {
 	person := memory.Author{Kind: memory.ByPerson, Name: "ana"}
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, open)
-			leave, err := r.deciding(t.Context(), ana)
+			place, err := r.deciders.enter(t.Context(), ana, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer leave()
+			defer place.leave()
 			ctx, stop := context.WithTimeout(t.Context(), 10*time.Second) // rather than for ever
 			defer stop()
 			if _, created, err := r.Remember(ctx, ana, Note{Content: "The harbour has two cranes"}, person); err != nil || !created {
@@ -122,8 +123,37 @@ func TestWhatIsComparedWithNothingWaitsForNoDecision(t *testing.T) {
 			ended, end := context.WithCancel(t.Context())
 			end()
 			if _, _, err := r.Remember(ended, ana, Note{Content: "User lives in Rome"}, person); !errors.Is(err, context.Canceled) {
-				t.Errorf("compared with others, while somebody decides: got %v, want it to wait", err)
+				t.Errorf("compared with others, while something is written: got %v, want it to wait", err)
 			}
+		})
+	}
+}
+
+// TestNobodyIsRefusedForOthersFacts has one client write facts that contradict nothing without a
+// pause, while another decides about facts that contradict each other.
+func TestNobodyIsRefusedForOthersFacts(t *testing.T) {
+	person := memory.Author{Kind: memory.ByPerson, Name: "ana"}
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, open)
+			ctx := t.Context()
+			var over atomic.Bool
+			var writer sync.WaitGroup
+			writer.Go(func() {
+				for i := 0; !over.Load(); i++ {
+					if _, _, err := r.Remember(ctx, ana, Note{Content: fmt.Sprintf("The harbour has crane number %d", i)}, person); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+			for i := range 20 {
+				if _, _, err := r.Remember(ctx, ana, Note{Content: fmt.Sprintf("User lives in Town%d", i)}, person); err != nil {
+					t.Errorf("home %d: %v", i, err)
+				}
+			}
+			over.Store(true)
+			writer.Wait()
 		})
 	}
 }

@@ -91,11 +91,12 @@ const (
 // Engine carries out what the doors ask for. It is safe for concurrent use.
 type Engine struct {
 	Parts
-	opts   Options
-	traces *traceRing
-	blocks *blockCache
-	writes *turnstile
-	lull   lull
+	opts     Options
+	traces   *traceRing
+	blocks   *blockCache
+	writes   *turnstile
+	deciders *deciders
+	lull     lull
 
 	learned bell // after each job of learning
 	giving  vectoring
@@ -112,7 +113,7 @@ type Engine struct {
 
 // New returns an engine made of parts.
 func New(parts Parts, opts Options) *Engine {
-	e := &Engine{Parts: parts, opts: opts, traces: newTraceRing(), blocks: newBlockCache(), writes: newTurnstile()}
+	e := &Engine{Parts: parts, opts: opts, traces: newTraceRing(), blocks: newBlockCache(), writes: newTurnstile(), deciders: newDeciders()}
 	e.Store = e.gated(parts.Store)
 	return e
 }

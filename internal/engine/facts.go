@@ -56,13 +56,11 @@ func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, autho
 	if run.Vectors, err = e.vectors(ctx, fact.ID, fact.Content); err != nil {
 		return memory.Fact{}, false, err
 	}
-	if mayContradict(fact) {
-		leave, err := e.deciding(ctx, owner)
-		if err != nil {
-			return memory.Fact{}, false, err
-		}
-		defer leave()
+	place, err := e.deciders.enter(ctx, owner, mayContradict(fact))
+	if err != nil {
+		return memory.Fact{}, false, err
 	}
+	defer place.leave()
 	for try := 1; ; try++ {
 		next := fact
 		if run.Base, err = e.plannedOn(ctx, next); err != nil {
@@ -308,11 +306,11 @@ func (e *Engine) change(ctx context.Context, owner memory.Owner, id, key string,
 	case len(done) > 0:
 		return e.sameFact(ctx, owner, id, done[0])
 	}
-	leave, err := e.deciding(ctx, owner)
+	place, err := e.deciders.enter(ctx, owner, true)
 	if err != nil {
 		return memory.Fact{}, err
 	}
-	defer func() { leave() }()
+	defer func() { place.leave() }()
 	for try := 1; ; try++ {
 		run.Base = 0
 		was, err := e.fact(ctx, owner, id)
@@ -330,7 +328,7 @@ func (e *Engine) change(ctx context.Context, owner memory.Owner, id, key string,
 		}
 		alone := try == 1 && run.Base == 0 // it is about no other fact
 		if alone {
-			leave()
+			place.share()
 		}
 		receipt, err := e.Store.Apply(ctx, owner, run, replacing(ends, memory.Change{
 			Action: action, After: memory.Image{Fact: &next}, Base: was.Version, Reason: reason, Author: author,
@@ -342,12 +340,13 @@ func (e *Engine) change(ctx context.Context, owner memory.Owner, id, key string,
 		if !errors.Is(err, memory.Conflict) || try == maxConflicts {
 			return memory.Fact{}, err
 		}
-		if alone { // and in again, to stay
-			stay, err := e.deciding(ctx, owner)
+		if alone { // and in again, to be alone
+			place.leave()
+			again, err := e.deciders.enter(ctx, owner, true)
 			if err != nil {
 				return memory.Fact{}, err
 			}
-			leave = stay
+			place = again
 		}
 	}
 }
