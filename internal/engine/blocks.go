@@ -2,6 +2,7 @@ package engine
 
 import (
 	"container/list"
+	"slices"
 	"sync"
 
 	"github.com/loci-memory/loci/memory"
@@ -21,7 +22,8 @@ type pinnedBlock struct {
 
 // blockCache remembers the block each user turn was given, so that every step of
 // a tool loop carries the same bytes even if memory has changed, and so that what
-// was injected is known again when it comes back.
+// was injected is known again when it comes back. What is forgotten or hidden meanwhile
+// stays in it until the loop ends; what is erased does not.
 type blockCache struct {
 	mu    sync.Mutex // guards both
 	order *list.List // of pinnedBlock, newest first
@@ -54,7 +56,34 @@ func (c *blockCache) put(b pinnedBlock) {
 	}
 	c.at[key] = c.order.PushFront(b)
 	for c.order.Len() > blocksKept {
-		oldest := c.order.Remove(c.order.Back()).(pinnedBlock)
-		delete(c.at, [2]string{string(oldest.owner), oldest.chain})
+		c.remove(c.order.Back())
 	}
+}
+
+// forget removes the blocks that match: the next step of their loop recalls anew.
+func (c *blockCache) forget(gone func(pinnedBlock) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for el := c.order.Front(); el != nil; {
+		next := el.Next()
+		if gone(el.Value.(pinnedBlock)) {
+			c.remove(el)
+		}
+		el = next
+	}
+}
+
+func (c *blockCache) remove(el *list.Element) {
+	b := c.order.Remove(el).(pinnedBlock)
+	delete(c.at, [2]string{string(b.owner), b.chain})
+}
+
+// givenTo matches the blocks that an owner was given.
+func givenTo(owner memory.Owner) func(pinnedBlock) bool {
+	return func(b pinnedBlock) bool { return b.owner == owner }
+}
+
+// hasHit reports whether one of a block's memories is such.
+func (b pinnedBlock) hasHit(is func(memory.Memory) bool) bool {
+	return slices.ContainsFunc(b.hits, func(h memory.Hit) bool { return is(h.Memory) })
 }

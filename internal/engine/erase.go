@@ -36,8 +36,13 @@ func (e *Engine) erase(ctx context.Context, owner memory.Owner, run string, gone
 
 // eraseIDs erases what ids name, in the store and in the index.
 func (e *Engine) eraseIDs(ctx context.Context, owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
-	e.passages.forget(owner)
 	receipt, err := e.eraser().Erase(ctx, owner, run, ids...)
+	e.passages.forget(owner)
+	if receipt.Changes > 0 || err != nil { // which may be half done
+		e.tracing.Lock()
+		e.forgetShown(owner)
+		e.tracing.Unlock()
+	}
 	// Indexes keep words as well, in memory and on disk. Where one could not be told,
 	// the store does: what it followed so far is gone.
 	if d, ok := e.Searcher.(interface{ Drop(memory.Owner) error }); ok {

@@ -38,8 +38,7 @@ func TestErasedWordsAreGone(t *testing.T) {
 		ask ana: What am I allergic to?
 		expect any hit: User is allergic to marzipan
 		forget ana: marzipan`)
-	for s.writeTraces(ctx) {
-	}
+	s.writeWaiting(t)
 	if !inFolder(t, dir, "marzipan") {
 		t.Fatal("no file has the word before")
 	}
@@ -68,8 +67,7 @@ func TestErasedWordsAreGone(t *testing.T) {
 		expect no summary ana: marzipan
 		ask ana: What am I allergic to?
 		expect no hit: marzipan`)
-	for s.writeTraces(ctx) {
-	}
+	s.writeWaiting(t)
 	if inFolder(t, dir, "marzipan") {
 		t.Error("a file has the word again")
 	}

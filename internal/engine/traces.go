@@ -26,6 +26,7 @@ type traceRing struct {
 	lost    int                      // how many came before those, and are written or dropped
 	bytes   int                      // of those
 	packing map[string]chan struct{} // by id, of those that [traceRing.later] has begun; closed once they wait
+	forgets int                      // how often some were emptied
 }
 
 // packedTrace is a trace with its memories as [tracePacker] writes them.
@@ -63,6 +64,27 @@ func (r *traceRing) later(id string, add func()) func() {
 func (r *traceRing) add(t memory.Trace, memories []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.keep(t, memories)
+}
+
+// again adds a trace that was found since forgets, unless some were emptied meanwhile:
+// it may be one of them.
+func (r *traceRing) again(t memory.Trace, memories []byte, forgets int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.forgets == forgets {
+		r.keep(t, memories)
+	}
+}
+
+// forgotten returns what to tell [traceRing.again] of what is found from now on.
+func (r *traceRing) forgotten() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.forgets
+}
+
+func (r *traceRing) keep(t memory.Trace, memories []byte) {
 	var room []byte
 	for len(r.waiting) > 0 && r.bytes+len(memories) > traceBytes {
 		room = r.drop()
@@ -74,20 +96,25 @@ func (r *traceRing) add(t memory.Trace, memories []byte) {
 	r.bytes += r.waiting[len(r.waiting)-1].size()
 }
 
-// forget empties those that wait and match. They keep their place, which is counted.
-func (r *traceRing) forget(ctx context.Context, gone func(memory.Trace) bool) {
-	r.packed(ctx)
+// forget empties those that wait, or are about to, and match, and returns how many there
+// were, those of one id as one. They keep their place, which is counted.
+func (r *traceRing) forget(gone func(packedTrace) bool) int {
+	r.packed(context.Background()) // soon, and who is told that words are gone is told the truth
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.forgets++
+	emptied := map[string]bool{}
 	for i := range r.waiting {
 		t := &r.waiting[i]
-		if t.Owner == "" || !gone(unpackTrace(t.Trace, t.memories)) {
+		if t.Owner == "" || !gone(*t) {
 			continue
 		}
+		emptied[t.ID] = true
 		r.bytes -= t.size()
 		*t = packedTrace{}
 		r.bytes += t.size()
 	}
+	return len(emptied)
 }
 
 // drop lets go of the oldest and returns the room that its memories had.
@@ -155,13 +182,14 @@ func (e *Engine) amend(ctx context.Context, owner memory.Owner, id string, chang
 	if id == "" {
 		return
 	}
+	forgets := e.traces.forgotten()
 	t, err := e.Trace(ctx, owner, id)
 	if err != nil {
 		e.Log.Warn("a trace was lost", "trace", id, "err", err)
 		return
 	}
 	change(&t)
-	e.traces.add(t, packTrace(t))
+	e.traces.again(t, packTrace(t), forgets)
 }
 
 // Trace returns what one request asked and was given.
@@ -183,6 +211,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTraces)
 			defer cancel()
+			e.traces.packed(last)
 			for last.Err() == nil && e.writeTraces(last) {
 			}
 			return nil

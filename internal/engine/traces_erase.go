@@ -9,33 +9,65 @@ import (
 )
 
 // eraseTraces removes all traces of an owner, those that wait as well, and returns how
-// many were written.
+// many there were.
 func (e *Engine) eraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
 	e.tracing.Lock()
 	defer e.tracing.Unlock()
-	e.traces.forget(ctx, func(t memory.Trace) bool { return t.Owner == owner })
 	n, err := e.eraser().EraseTraces(ctx, owner)
+	n += e.forgetShown(owner)
 	if err != nil {
 		return n, fmt.Errorf("erase traces: %w", err)
 	}
 	return n, nil
 }
 
-// eraseReaders removes the traces of those who were shown facts of a home by a pool or
-// with everybody: nothing says who they are but the traces. It returns how many were
-// written. What another server is about to write is looked for once more by a job.
+// forgetShown lets go of what an owner was shown and this process still has: what chats
+// under way are given again, and traces that wait, of which it returns how many there
+// were. It is called with e.tracing held, once the store has none of the words: what is
+// found in the store again is not kept here again.
+func (e *Engine) forgetShown(owner memory.Owner) int {
+	e.blocks.forget(givenTo(owner))
+	return e.traces.forget(func(t packedTrace) bool { return t.Owner == owner })
+}
+
+// ErasedElsewhere lets go of what this process still has of what another erased from the
+// same store: of that owner or, without one, of anybody.
+func (e *Engine) ErasedElsewhere(owner memory.Owner) {
+	if owner == "" {
+		e.blocks.forget(func(pinnedBlock) bool { return true })
+		return
+	}
+	e.tracing.Lock()
+	e.forgetShown(owner)
+	e.tracing.Unlock()
+	e.blocks.forget(func(b pinnedBlock) bool { // of who was shown it by a pool or with everybody
+		return b.hasHit(func(m memory.Memory) bool { return m.Scope().Owner == owner })
+	})
+}
+
+// eraseReaders removes what those keep who were shown facts of a home by a pool or with
+// everybody: nothing says who they are but what they were given, and their traces. It
+// returns how many traces there were. What another server is about to write is looked for
+// once more by a job.
 func (e *Engine) eraseReaders(ctx context.Context, home memory.Owner, facts []string) (int, error) {
 	if len(facts) == 0 {
 		return 0, nil
 	}
+	gone := map[string]bool{}
+	for _, id := range facts {
+		gone[id] = true
+	}
 	e.tracing.Lock()
 	defer e.tracing.Unlock()
-	e.traces.forget(ctx, func(t memory.Trace) bool {
-		return t.Owner.Namespace() == home.Namespace() && slices.ContainsFunc(t.Hits, func(h memory.TraceHit) bool {
-			return h.Content != "" && slices.Contains(facts, h.ID)
+	n, err := e.eraser().EraseTracesOf(ctx, home.Namespace(), facts...)
+	e.blocks.forget(func(b pinnedBlock) bool {
+		return b.owner.Namespace() == home.Namespace() && b.hasHit(func(m memory.Memory) bool { return gone[m.ID()] })
+	})
+	n += e.traces.forget(func(t packedTrace) bool {
+		return t.Owner.Namespace() == home.Namespace() && slices.ContainsFunc(unpackTrace(t.Trace, t.memories).Hits, func(h memory.TraceHit) bool {
+			return h.Content != "" && gone[h.ID]
 		})
 	})
-	n, err := e.eraser().EraseTracesOf(ctx, home.Namespace(), facts...)
 	if err != nil {
 		return n, fmt.Errorf("erase traces of who was shown it: %w", err)
 	}

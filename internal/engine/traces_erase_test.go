@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -14,6 +15,14 @@ var (
 	cy = memory.User(memory.DefaultNamespace, "cy") // who asks, and has nothing of his own
 	di = memory.User("elsewhere", "di")
 )
+
+// writeWaiting writes all traces, those that are being packed as well.
+func (r *rig) writeWaiting(t *testing.T) {
+	t.Helper()
+	r.traces.packed(t.Context())
+	for r.writeTraces(t.Context()) {
+	}
+}
 
 // TestWhatManySawIsErasedFromTheirTraces lets Ben and Cy read Ana's facts by a pool and
 // as everybody, looks for the words in all files, and holds what is theirs alone.
@@ -34,8 +43,7 @@ func TestWhatManySawIsErasedFromTheirTraces(t *testing.T) {
 						t.Fatalf("%s finds %q", o, got)
 					}
 				}
-				for r.writeTraces(ctx) {
-				}
+				r.writeWaiting(t)
 				kept := Question{Scope: memory.Scope{Owner: ben}, Text: "Who carves granite?", TopK: ptr(1)}
 				if _, err := r.Recall(ctx, kept); err != nil {
 					t.Fatal(err)
@@ -56,11 +64,10 @@ func TestWhatManySawIsErasedFromTheirTraces(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if traces != 2 {
-					t.Errorf("the receipt tells of %d traces, want those of Ben and Cy", traces)
+				if traces != 3 {
+					t.Errorf("the receipt tells of %d traces, want Ben's and Cy's, who has one that waits", traces)
 				}
-				for r.writeTraces(ctx) {
-				}
+				r.writeWaiting(t)
 				wantNowhere(t, dir)
 				for o, want := range map[memory.Owner]int{ben: 1, cy: 0} {
 					if left, err := r.Traces(ctx, o, memory.TraceQuery{}); err != nil || len(left) != want {
@@ -113,21 +120,93 @@ func TestTracesOfWhoHasNothingElseAreErased(t *testing.T) {
 		ctx := context.Background()
 		r.ask(t, cy, "Where is the marzipan?", memory.At{})
 		r.ask(t, di, "Where is the granite?", memory.At{})
-		for r.writeTraces(ctx) {
-		}
+		r.writeWaiting(t)
 		if len(filesWith(t, dir, sweet)) == 0 {
 			t.Fatal("no file has the word before")
 		}
 		r.ask(t, cy, "More marzipan?", memory.At{})
 		got, err := r.EraseOwner(ctx, cy, her)
-		if err != nil || got.Count["trace"] != 1 || len(got.Count) != 1 {
-			t.Errorf("the receipt is %+v, %v; want one trace", got, err)
+		if err != nil || got.Count["trace"] != 2 || len(got.Count) != 1 {
+			t.Errorf("the receipt is %+v, %v; want two traces, one that waits", got, err)
 		}
-		for r.writeTraces(ctx) {
-		}
+		r.writeWaiting(t)
 		wantNowhere(t, dir)
 		if left, err := r.Traces(ctx, di, memory.TraceQuery{}); err != nil || len(left) != 1 {
 			t.Errorf("another has %d traces left, %v", len(left), err)
+		}
+	})
+}
+
+// TestWaitingTracesAreGoneOnceTheErasureIs: the author's, and of whom the fact was shared
+// with by name.
+func TestWaitingTracesAreGoneOnceTheErasureIs(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		f := r.note(t, ana, "The cellar holds marzipan")
+		r.share(t, f.ID, "user/ben", false)
+		ids := map[memory.Owner]string{}
+		for _, o := range []memory.Owner{ana, ben, cy} {
+			got, err := r.Recall(ctx, Question{Scope: memory.Scope{Owner: o}, Text: "What does the cellar hold?"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids[o] = got.Trace
+		}
+		if _, _, err := r.ForgetMatching(ctx, ana, Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
+			t.Fatal(err)
+		}
+		for o, want := range map[memory.Owner]bool{ana: false, ben: false, cy: true} {
+			if _, err := r.Trace(ctx, o, ids[o]); (err == nil) != want {
+				t.Errorf("the trace of %s: %v, want it there: %v", o, err, want)
+			}
+			if left, err := r.Traces(ctx, o, memory.TraceQuery{}); err != nil || (len(left) > 0) != want {
+				t.Errorf("%s has %d traces left, %v; want some: %v", o, len(left), err, want)
+			}
+		}
+	})
+}
+
+// TestWhatIsAddedToATraceDoesNotBringItBack erases it between its being read and changed.
+func TestWhatIsAddedToATraceDoesNotBringItBack(t *testing.T) {
+	for _, erased := range []bool{false, true} {
+		r := newRig(t, stores["inmem"])
+		r.note(t, ana, "The cellar holds marzipan")
+		found, err := r.Recall(t.Context(), Question{Scope: memory.Scope{Owner: ana}, Text: "What does the cellar hold?"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.amend(t.Context(), ana, found.Trace, func(trace *memory.Trace) {
+			trace.Degraded = []string{"late"}
+			if erased {
+				if _, err := r.EraseOwner(t.Context(), ana, her); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		if left, err := r.Traces(t.Context(), ana, memory.TraceQuery{}); err != nil || (len(left) == 0) != erased || !erased && len(left[0].Degraded) == 0 {
+			t.Errorf("erased %v: %d traces, %v", erased, len(left), err)
+		}
+	}
+}
+
+// TestATraceThatIsPackedWhenTheServerStopsIsWritten packs while [Engine.Run] ends.
+func TestATraceThatIsPackedWhenTheServerStopsIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, stores["inmem"])
+		add := r.traces.later("late", func() {
+			r.traces.add(memory.Trace{ID: "late", Owner: ana, At: r.now()}, packTrace(memory.Trace{}))
+		})
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		ended := make(chan error, 1)
+		go func() { ended <- r.Run(ctx) }()
+		synctest.Wait() // Run is over, or waits
+		add()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if _, err := r.Store.Trace(context.Background(), ana, "late"); err != nil {
+			t.Errorf("after Run: %v", err)
 		}
 	})
 }

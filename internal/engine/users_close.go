@@ -120,7 +120,11 @@ func (e *Engine) isClosed(ctx context.Context, owner memory.Owner) (bool, error)
 	if err != nil && !errors.Is(err, memory.NotFound) {
 		return false, fmt.Errorf("ask whether the memory is closed: %w", err)
 	}
-	return e.closed.learn(owner, err == nil, e.now(), began), nil
+	closed := e.closed.learn(owner, err == nil, e.now(), began)
+	if closed {
+		e.blocks.forget(givenTo(owner))
+	}
+	return closed, nil
 }
 
 // seenClosed is isClosed for those who do not wait: as far as that was seen lately.

@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// step is what a step of a tool loop is given, the first or a later one of the same.
+func (r *rig) step(t *testing.T, owner memory.Owner, later bool) string {
+	t.Helper()
+	messages := `{"role":"user","content":"What does the cellar hold?"}`
+	if later {
+		messages += `,{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"look","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"It is dark."}`
+	}
+	ctx := context.Background()
+	x := r.Open(ctx, Incoming{Owner: owner, Chat: decode(t, `[`+messages+`]`), ChatID: "chat-" + owner.Name()})
+	given := x.Prepare(ctx).Block
+	x.RecordQuestion(ctx)
+	r.background.Wait()
+	return given
+}
+
+// TestErasedWordsAreNotGivenToALoopThatGoesOn: of whoever was given them, and when it goes
+// on at once, or after the owner is there again.
+func TestErasedWordsAreNotGivenToALoopThatGoesOn(t *testing.T) {
+	for _, to := range []string{"", "user/ben", "pool/team", "global"} {
+		for _, whole := range []bool{false, true} {
+			t.Run(fmt.Sprintf("shared with %s, whole %v", strings.ReplaceAll(to, "/", " "), whole), func(t *testing.T) {
+				onEach(t, func(t *testing.T, r *rig) {
+					ctx, asks := context.Background(), []memory.Owner{ana}
+					r.opts.Recall.Pools, r.opts.Recall.Bootstrap = []string{"team"}, 3
+					f := r.note(t, ana, "The cellar holds marzipan")
+					r.note(t, di, "The cellar holds granite")
+					if to != "" {
+						r.share(t, f.ID, to, false)
+						asks = append(asks, ben)
+					}
+					for _, o := range asks {
+						if got := r.step(t, o, false); !strings.Contains(got, sweet) || got != r.step(t, o, true) {
+							t.Fatalf("%s is given %q, want the word, and the same again", o, got)
+						}
+					}
+					others := r.step(t, di, false)
+					if whole {
+						if _, err := r.EraseOwner(ctx, ana, her); err != nil {
+							t.Fatal(err)
+						}
+						if err := r.OpenOwner(ctx, ana, her); err != nil {
+							t.Fatal(err)
+						}
+					} else if _, _, err := r.ForgetMatching(ctx, ana, Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
+						t.Fatal(err)
+					}
+					for _, o := range asks {
+						if got := r.step(t, o, true); strings.Contains(got, sweet) {
+							t.Errorf("%s is given %q again", o, got)
+						}
+					}
+					if _, kept := r.blocks.get(di, r.chainIn(t, di)); !kept {
+						t.Error("what another was given is forgotten, too")
+					}
+					if got := r.step(t, di, true); got != others {
+						t.Errorf("another is given %q, want the same as before, %q", got, others)
+					}
+				})
+			})
+		}
+	}
+}
+
+// chainIn returns the chain of the user turn that [rig.step] asks by.
+func (r *rig) chainIn(t *testing.T, owner memory.Owner) string {
+	t.Helper()
+	turns, err := r.Store.Turns(context.Background(), owner, memory.TurnQuery{Conversation: "chat-" + owner.Name()})
+	if err != nil || len(turns) == 0 {
+		t.Fatalf("%d turns, %v", len(turns), err)
+	}
+	return turns[0].Chain
+}
+
+// TestALoopKeepsWhatIsForgottenMeanwhile: its bytes stay as they were.
+func TestALoopKeepsWhatIsForgottenMeanwhile(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		f := r.note(t, ana, "The cellar holds marzipan")
+		first := r.step(t, ana, false)
+		if _, _, err := r.ForgetMatching(context.Background(), ana, Matching{IDs: []string{f.ID}}, her); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.step(t, ana, true); got != first || !strings.Contains(got, sweet) {
+			t.Errorf("the next step is given %q, want %q", got, first)
+		}
+	})
+}
+
+// TestALoopGoesOnWithoutWhatAnotherServerErased, once that is told; or where it may be.
+func TestALoopGoesOnWithoutWhatAnotherServerErased(t *testing.T) {
+	for _, told := range [][]memory.Owner{{ana, team}, {""}} {
+		s := servers(t, 2)
+		a, b := s[0], s[1]
+		b.opts.Recall.Pools = []string{"team"}
+		f := a.note(t, ana, "The cellar holds marzipan")
+		a.share(t, f.ID, "pool/team", false)
+		for _, o := range []memory.Owner{ana, ben} {
+			if got := b.step(t, o, false); !strings.Contains(got, sweet) {
+				t.Fatalf("%s is given %q", o, got)
+			}
+		}
+		if _, _, err := a.ForgetMatching(context.Background(), ana, Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range told {
+			b.ErasedElsewhere(o)
+		}
+		for _, o := range []memory.Owner{ana, ben} {
+			if got := b.step(t, o, true); strings.Contains(got, sweet) {
+				t.Errorf("after %q was told %s is given %q again", told, o, got)
+			}
+		}
+	}
+}
