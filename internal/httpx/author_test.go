@@ -14,6 +14,7 @@ func TestAHistoryTellsTheUserFromWhoeverRunsTheServer(t *testing.T) {
 	good := token(t, secret, `{"alg":"HS256","typ":"JWT"}`, map[string]any{"sub": "ana", "exp": noon.Unix() + 300})
 	single, keyed := Options{}, Options{Key: key}
 	signed := Options{Key: key, Multi: true, JWTSecret: []byte(secret)}
+	many := Options{Key: key, Multi: true}
 	for _, tt := range []struct {
 		name  string
 		o     Options
@@ -23,7 +24,8 @@ func TestAHistoryTellsTheUserFromWhoeverRunsTheServer(t *testing.T) {
 	}{
 		{"the one user", single, nil, "default", false},
 		{"the one user, with the key", keyed, with(HeaderKey, key), "default", false},
-		{"the one user by name", keyed, with(HeaderKey, key, HeaderUser, "default"), "default", false},
+		{"the one user by name", keyed, with(HeaderKey, key, HeaderUser, "default"), "default", true},
+		{"one of many who is called as the one would be", many, with(HeaderKey, key, HeaderUser, "default"), "default", true},
 		{"another user by name", single, with(HeaderUser, "ana"), "ana", true},
 		{"another user by name, with the key", keyed, with(HeaderKey, key, HeaderOpenWebUser, "ana"), "ana", true},
 		{"a user by their token", signed, with(HeaderOpenWebJWT, good), "ana", false},

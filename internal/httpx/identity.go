@@ -45,6 +45,7 @@ type Identity struct {
 	Namespace string
 	mayName   bool
 	signed    bool // the owner's own token names them
+	unnamed   bool // nothing names them: it is the one user there is
 }
 
 // Author returns who writes by hand in the request's memory: its user. Whoever comes
@@ -55,7 +56,7 @@ func (id Identity) Author() memory.Author { return id.AuthorOf(id.Owner) }
 // AuthorOf is Author for the memory of another owner, who is somebody else.
 func (id Identity) AuthorOf(owner memory.Owner) memory.Author {
 	a := memory.Author{Kind: memory.ByPerson, Name: id.Owner.Name()}
-	themselves := owner == id.Owner && (id.signed || owner == memory.User(id.Namespace, DefaultUser))
+	themselves := owner == id.Owner && (id.signed || id.unnamed)
 	a.Admin = id.Role == RoleAdmin && !themselves
 	return a
 }
@@ -105,10 +106,14 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 		return Identity{}, err
 	}
 	id.Owner, err = o.owner(r, id, signed)
+	if err == nil && id.Owner == "" && !o.Multi {
+		id.Owner, id.unnamed = memory.User(o.Namespace, DefaultUser), true
+	}
 	return id, err
 }
 
-// owner names whose memory it is, the surest source first.
+// owner returns whose memory the request says it is, the surest source first; "" where
+// it says nothing.
 func (o *Options) owner(r *http.Request, id Identity, signed string) (memory.Owner, error) {
 	if signed != "" {
 		return userOwner(o.Namespace, signed, HeaderOpenWebJWT)
@@ -124,10 +129,7 @@ func (o *Options) owner(r *http.Request, id Identity, signed string) (memory.Own
 			}
 		}
 	}
-	if o.Multi {
-		return "", nil
-	}
-	return memory.User(o.Namespace, DefaultUser), nil
+	return "", nil
 }
 
 // keyHeaders are where clients put the key that their provider wants. OpenAI's
