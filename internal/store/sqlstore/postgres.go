@@ -98,7 +98,7 @@ func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o O
 	writes, follows := conns/4, conns/4-apart/2
 	reads := conns - writes - follows - 2*apart
 	open := func(conns int) *sql.DB {
-		db := stdlib.OpenDB(*config, stdlib.OptionShouldPing(shouldPing))
+		db := stdlib.OpenDB(*config)
 		db.SetMaxOpenConns(conns)
 		db.SetMaxIdleConns(conns)
 		db.SetConnMaxIdleTime(idleConn)
@@ -114,16 +114,6 @@ func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o O
 	}
 	w.bell = startBell(w.db, config, s.identity)
 	return s, nil
-}
-
-// askAfter is how long a connection is idle before it is looked at.
-const askAfter = time.Second
-
-// shouldPing reports whether a connection is asked if it still is one, before it is used
-// again. That takes a way of its own, which each chat of somebody who thinks a second or two
-// would pay for. What the server ended shows without; what is lost otherwise is tried again.
-func shouldPing(_ context.Context, p stdlib.ShouldPingParams) bool {
-	return p.IdleDuration > askAfter && !quiet(p.Conn.PgConn().Conn())
 }
 
 // prepareServer brings the schema up to date, however long that takes. Stores that are

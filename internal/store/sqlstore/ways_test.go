@@ -1,17 +1,11 @@
 package sqlstore
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
-	"runtime"
 	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
 	"github.com/loci-memory/loci/memory"
@@ -88,36 +82,5 @@ func TestPostgresWritesTakeTwoWays(t *testing.T) {
 				t.Errorf("%s takes %d ways, want %d", name, got, c.ways)
 			}
 		}
-	}
-}
-
-// TestPostgresAsksNoConnectionThatIsQuiet: what was not used for long is used without a way
-// of its own, unless something came from the server meanwhile: it said farewell.
-func TestPostgresAsksNoConnectionThatIsQuiet(t *testing.T) {
-	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
-		t.Skip("it asks all of them here")
-	}
-	s := openServer(t, pgtest.Schema(t), Options{})
-	conn, err := s.commits.(*server).db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close() //nolint:errcheck // the server ended it
-	var of *pgx.Conn
-	if err := conn.Raw(func(c any) error { of = c.(*stdlib.Conn).Conn(); return nil }); err != nil {
-		t.Fatal(err)
-	}
-	asks := func(idle time.Duration) bool {
-		return shouldPing(context.Background(), stdlib.ShouldPingParams{Conn: of, IdleDuration: idle})
-	}
-	if asks(time.Millisecond) || asks(time.Hour) {
-		t.Error("a connection that is well is asked whether it is")
-	}
-	var ended bool
-	if err := pgtest.Open(t, pgtest.Address(t)).QueryRow(`SELECT pg_terminate_backend($1, 10000)`, of.PgConn().PID()).Scan(&ended); err != nil || !ended {
-		t.Fatalf("ended %v, %v", ended, err)
-	}
-	if !asks(time.Hour) {
-		t.Error("a connection that the server ended is not asked")
 	}
 }
