@@ -32,13 +32,18 @@ const (
 	speakers     = 6
 	// killEvery is how long all of them live before one is killed.
 	killEvery = 2 * time.Second
+
+	// Of so many requests that go on with a chat one is given up, within this time, and asked
+	// again at once while the server that has it goes on. It is the time that most take.
+	hangUpEvery  = 3
+	hangUpWithin = 50 * time.Millisecond
 )
 
 // TestReplicasShareOneDatabase lets people chat with, write to and search three servers
 // on one PostgreSQL, each request at another, while one after the other is killed and
-// started again. Nothing that was acknowledged is lost or there twice, what was written
-// at one server is found at the next at once, nobody sees what is another's, and what the
-// killed were learning is learned by the others.
+// started again, and clients hang up and ask again. Nothing that was acknowledged is lost
+// or there twice, what was written at one server is found at the next at once, nobody sees
+// what is another's, and what the killed were learning is learned by the others.
 func TestReplicasShareOneDatabase(t *testing.T) {
 	t.Parallel()
 	store := "LOCI_STORE=" + postgres(t)
@@ -198,7 +203,7 @@ func (s *speaker) ask(ctx context.Context) error {
 		return nil
 	}
 	var answer string
-	err := s.anywhere(ctx, func(l *loci) error {
+	send := func(ctx context.Context, l *loci) error {
 		s.chat.client = l.sdk(as(s.name))
 		if s.next%2 == 0 {
 			var err error
@@ -210,12 +215,26 @@ func (s *speaker) ask(ctx context.Context) error {
 			answer = whole.Choices[0].Message.Content
 		}
 		return err
-	})
-	if err != nil {
+	}
+	if len(s.chat.history) > 1 && s.random.IntN(hangUpEvery) == 0 {
+		hasty, hangUp := context.WithTimeout(ctx, time.Duration(s.random.Int64N(int64(hangUpWithin))))
+		err := send(hasty, s.replicas.at(s.random.IntN(replicaCount)))
+		hangUp()
+		if err == nil {
+			s.answered(answer)
+			return nil
+		}
+	}
+	if err := s.anywhere(ctx, func(l *loci) error { return send(ctx, l) }); err != nil {
 		return err
 	}
-	s.cats, s.answers, s.pending = append(s.cats, s.pending), append(s.answers, answer), ""
+	s.answered(answer)
 	return nil
+}
+
+// answered notes what was acknowledged.
+func (s *speaker) answered(answer string) {
+	s.cats, s.answers, s.pending = append(s.cats, s.pending), append(s.answers, answer), ""
 }
 
 // beganAgain reports whether what was said of a cat is there in two chats, once in each,
