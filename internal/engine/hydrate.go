@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -78,11 +77,7 @@ func (r *recalling) overtaken(ctx context.Context) {
 		}
 	}
 	if len(turns) > 0 {
-		next, err := r.nextOf(ctx, turns)
-		var now map[string][]memory.Fact
-		if err == nil {
-			now, err = r.successors(ctx, next)
-		}
+		now, err := r.successors(ctx, turns)
 		if err != nil {
 			r.skip("successors", err)
 			return
@@ -120,64 +115,13 @@ func supersededBy(ctx context.Context, store memory.Store, owner memory.Owner, t
 	return next, nil
 }
 
-// succession is what [supersededBy] is asked while the turns themselves are read: all
-// that takes is their ids.
-type succession struct {
-	turns []string
-	done  chan struct{}
-	next  map[string][]string // once done, as is
-	err   error
-}
-
-// ask begins to ask it of the turns among candidates.
-func (r *recalling) ask(ctx context.Context, cands []memory.Candidate) {
-	if r.then != nil {
-		return
-	}
-	a := &succession{done: make(chan struct{})}
-	for i := range cands {
-		if cands[i].Kind == memory.KindTurn && cands[i].Owner == r.q.Scope.Owner {
-			a.turns = append(a.turns, cands[i].ID)
-		}
-	}
-	if len(a.turns) == 0 {
-		return
-	}
-	r.asked = a
-	// Nobody may want it in the end, and a question that is cut off costs a connection.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.e.opts.Deadline)
-	r.e.background.Go(func() {
-		defer close(a.done)
-		defer cancel()
-		a.err = r.part(func() (err error) {
-			a.next, err = supersededBy(ctx, r.e.Store, r.q.Scope.Owner, a.turns)
-			return err
-		})
-	})
-}
-
-// nextOf returns what [supersededBy] says of turns.
-func (r *recalling) nextOf(ctx context.Context, turns []string) (map[string][]string, error) {
-	if a := r.asked; a != nil && !slices.ContainsFunc(turns, func(id string) bool { return !slices.Contains(a.turns, id) }) {
-		select {
-		case <-a.done:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		if a.err == nil {
-			maps.DeleteFunc(a.next, func(turn string, _ []string) bool { return !slices.Contains(turns, turn) })
-			return a.next, nil
-		}
-	}
-	return supersededBy(ctx, r.e.Store, r.q.Scope.Owner, turns)
-}
-
 // successors returns the facts that took the place of what turns taught, and of
-// those in turn, by turn. next is what [supersededBy] says. Of one that may not be seen any more there is only when it
+// those in turn, by turn. Of one that may not be seen any more there is only when it
 // began: what it replaced is no longer so for all that.
-func (r *recalling) successors(ctx context.Context, next map[string][]string) (map[string][]memory.Fact, error) {
-	if len(next) == 0 {
-		return nil, nil
+func (r *recalling) successors(ctx context.Context, turns []string) (map[string][]memory.Fact, error) {
+	next, err := supersededBy(ctx, r.e.Store, r.q.Scope.Owner, turns)
+	if err != nil || len(next) == 0 {
+		return nil, err
 	}
 	known := map[string]*memory.Fact{} // nil: there is no such fact
 	for range maxSuccessors {

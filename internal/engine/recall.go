@@ -151,7 +151,6 @@ type recalling struct {
 	parts    []string        // of degraded: which
 	vector   bool            // the question's was remembered
 	reranked [2]int          // candidates that the reranker read, and was given
-	asked    *succession     // what took the place of what turns taught; nil: nobody was asked yet
 	carried  map[string]bool // by id, of what was looked at: whether the request holds it already
 }
 
@@ -290,7 +289,6 @@ func (r *recalling) ranked(ctx context.Context, query recall.Query, s memory.Sea
 		var kept []memory.Candidate
 		kept, r.cut = recall.Rank(query, cands, opts, r.now)
 		first := r.enough(kept, topK)
-		r.ask(ctx, kept[:first])
 		hits, err := r.read(ctx, kept[:first])
 		if err != nil {
 			return nil, err
