@@ -28,7 +28,8 @@ type vault struct {
 
 	mu      sync.Mutex        // held while a report is taken; guards what follows
 	refused map[string]string // why, by path of the file that was refused
-	told    map[string]bool   // problems of the last report
+	told    map[string]bool   // what the last report was warned of
+	warned  map[string]bool   // what this one is, while it is taken
 }
 
 // openVault opens the vault around the store that within opens.
@@ -172,9 +173,13 @@ func (v *vault) examine(ctx context.Context, confirm bool) (markdown.Report, map
 // take makes changes of a report's edits; v.mu is held. What cannot be taken over is
 // refused, which keeps the person's words beside; what cannot be now comes again.
 func (v *vault) take(ctx context.Context, r markdown.Report) error {
-	v.tell(r.Problems)
+	v.warned = map[string]bool{}
+	defer func() { v.told = v.warned }()
+	for _, p := range r.Problems {
+		v.warn("a file of the vault is left alone", "file", p.Path, "why", p.Why)
+	}
 	if n := len(r.Held); n > 0 {
-		v.log.Warn("so many files are gone at once that they are not forgotten: loci doctor --confirm does it", "files", n)
+		v.warn("so many files are gone at once that they are not forgotten: loci doctor --confirm does it", "files", n)
 	}
 	for _, e := range r.Edits {
 		if err := v.takeOne(ctx, e); err != nil {
@@ -184,16 +189,12 @@ func (v *vault) take(ctx context.Context, r markdown.Report) error {
 	return nil
 }
 
-// tell logs the problems that the last report had not: each look meets them again.
-func (v *vault) tell(problems []markdown.Problem) {
-	told := map[string]bool{}
-	for _, p := range problems {
-		one := p.Path + "\x00" + p.Why
-		if told[one] = true; !v.told[one] {
-			v.log.Warn("a file of the vault is left alone", "file", p.Path, "why", p.Why)
-		}
+// warn logs what the last report had not: each look meets it again.
+func (v *vault) warn(msg string, args ...any) {
+	one := msg + "\x00" + fmt.Sprint(args...)
+	if v.warned[one] = true; !v.told[one] {
+		v.log.Warn(msg, args...)
 	}
-	v.told = told
 }
 
 func (v *vault) takeOne(ctx context.Context, e markdown.Edit) error {
@@ -205,6 +206,9 @@ func (v *vault) takeOne(ctx context.Context, e markdown.Edit) error {
 		err = v.store.Accept(ctx, e, target)
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.Is(err, memory.Gone) && e.Kind == markdown.Deleted: // what is left of who was erased, such as that they were
+		v.warn("a file of the vault is written again: its user is closed, and what is left is not forgotten", "file", e.Path, "why", err)
+		err = v.store.Refuse(ctx, e)
 	case final(err):
 		v.refused[e.Path] = err.Error()
 		v.log.Warn("a file of the vault is not taken over; it is kept beside", "file", e.Path, "why", err)
@@ -214,7 +218,7 @@ func (v *vault) takeOne(ctx context.Context, e markdown.Edit) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil && !errors.Is(err, memory.Conflict): // a conflict is that it was changed again: the next look tells how
-		v.log.Warn("a file of the vault waits", "file", e.Path, "why", err)
+		v.warn("a file of the vault waits", "file", e.Path, "why", err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package loci
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,12 +46,14 @@ func (v *vault) share(ctx context.Context, e markdown.Edit, target string) (mark
 		if err == nil {
 			continue
 		}
-		with, readErr := v.engine.SharedWith(ctx, e.Owner, id)
-		if readErr != nil {
-			return e, readErr
-		}
-		if slices.Contains(with, o) { // they hid it: it is shared all the same
-			continue
+		if errors.Is(err, memory.Conflict) {
+			with, readErr := v.engine.SharedWith(ctx, e.Owner, id)
+			if readErr != nil {
+				return e, readErr
+			}
+			if slices.Contains(with, o) { // they hid it: it is shared all the same
+				continue
+			}
 		}
 		if e.Unshared == nil {
 			e.Unshared = map[memory.Owner]string{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -643,5 +644,86 @@ func TestDoctorNamesAFileThatWaitsForItsUser(t *testing.T) {
 	c, err := l.Doctor(ctx, false)
 	if err != nil || len(c.Findings) != 1 || !strings.Contains(c.Findings[0].Path, "late.md") || !strings.Contains(c.Findings[0].Do, "loci users open "+defaultUser) {
 		t.Errorf("a file of a user who is closed: %+v, %v", c.Findings, err)
+	}
+}
+
+// TestFilesOfWhoIsClosedComeBack takes away what is left of a user who was erased, as git does
+// with an older state of the folder: they stay closed, and nothing is wrong.
+func TestFilesOfWhoIsClosedComeBack(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	l := vaultAt(t, dir)
+	defer closed(t, l)
+	l.remember(t, "User likes tea")
+	admin := memory.Author{Kind: memory.ByPerson, Name: "admin"}
+	if _, err := l.engine.EraseOwner(ctx, userOf(defaultUser), admin); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.vault.store.Settle(ctx); err != nil {
+		t.Fatal(err)
+	}
+	profile := filepath.Join(dir, "vault", "entries", "global", "profile")
+	for _, confirm := range []bool{false, true} {
+		for _, gone := range []string{"loci.closed.md", "loci.pause.md"} {
+			if err := os.Remove(filepath.Join(profile, gone)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if confirm {
+			if err := os.RemoveAll(filepath.Join(dir, "vault", "entries")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if c, err := l.Doctor(ctx, confirm); err != nil || len(c.Findings) > 0 {
+				t.Errorf("nothing is wrong, but %+v, %v", c.Findings, err)
+			}
+		}
+	}
+	for _, back := range []string{"loci.closed.md", "loci.pause.md"} {
+		if _, err := os.Stat(filepath.Join(profile, back)); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := l.Remember(ctx, defaultUser, "User likes rain"); !errors.Is(err, memory.Gone) {
+		t.Errorf("the user is closed, but %v", err)
+	}
+}
+
+// TestWhatWaitsIsLoggedOnce looks again and again at a file of a user who is closed.
+func TestWhatWaitsIsLoggedOnce(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	l := vaultAt(t, dir)
+	defer closed(t, l)
+	l.remember(t, "User likes tea")
+	admin := memory.Author{Kind: memory.ByPerson, Name: "admin"}
+	if _, err := l.engine.EraseOwner(ctx, userOf(defaultUser), admin); err != nil {
+		t.Fatal(err)
+	}
+	late := filepath.Join(dir, "vault", "entries", "global", "facts", "late.md")
+	if err := os.MkdirAll(filepath.Dir(late), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	l.vault.log = slog.New(slog.NewTextHandler(&log, nil))
+	waits := func() int {
+		t.Helper()
+		for range 3 {
+			if _, err := l.vault.look(ctx, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return strings.Count(log.String(), "late.md")
+	}
+	l.edited(t, late, "User likes rain\n")
+	if n := waits(); n != 1 {
+		t.Errorf("it was logged %d times:\n%s", n, log.String())
+	}
+	if err := os.Remove(late); err != nil {
+		t.Fatal(err)
+	}
+	waits()
+	l.edited(t, late, "User likes rain\n")
+	if n := waits(); n != 2 {
+		t.Errorf("it went and came back, and was logged %d times:\n%s", n, log.String())
 	}
 }

@@ -123,7 +123,7 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 }
 
 // Refuse says that an edit is not taken over: the person's file is kept beside
-// under a name that says so, and Loci writes its own again.
+// under a name that says so, and Loci writes its own again, also one that was deleted.
 func (s *Store) Refuse(ctx context.Context, e Edit) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -151,6 +151,12 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 	k := key{e.Owner, e.Target}
 	if r := f.index.targets[k]; r != nil {
 		r.State = ""
+		if e.Kind == Deleted && r.Path == e.Path { // until it is written it is not deleted once more
+			r.Aside = true
+			if err := f.index.note(r); err != nil {
+				return err
+			}
+		}
 		f.parked = append(f.parked, item{k, f.now()})
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -236,22 +237,38 @@ func (p piece) comment() string {
 	return strings.TrimRight(lineComment.FindString(p.text), "\r\n")
 }
 
-// value is a YAML scalar's text or a list of them.
+// value is a YAML scalar's text or a list of them. One that is neither is known to be
+// there, so that nobody takes it for one that was deleted.
 type value struct {
 	text string
 	list []string
 	many bool
+	odd  string // what it is instead, for people; "" for a scalar or a list of them
 }
 
+// meaning tells values apart, but for odd ones.
 func (v value) meaning() string {
-	if v.many {
+	switch {
+	case v.odd != "":
+		return "odd\x00"
+	case v.many:
 		return "list\x00" + strings.Join(v.list, "\x00")
 	}
 	return "text\x00" + v.text
 }
 
-// readFront reads the top-level keys whose values are scalars or lists of them;
-// others are left out. Aliases are not followed.
+// called is what stands there, for people.
+func (v value) called() string {
+	switch {
+	case v.odd != "":
+		return v.odd
+	case v.many:
+		return "a list"
+	}
+	return strconv.Quote(v.text)
+}
+
+// readFront reads the top-level keys. Aliases are not followed.
 func readFront(front string) (values frontMatter, err error) {
 	if len(front) > maxFront {
 		return nil, fmt.Errorf("front matter of %d bytes; at most %d", len(front), maxFront)
@@ -294,23 +311,40 @@ func (m frontMatter) add(pair *ast.MappingValueNode) {
 	if !ok {
 		return
 	}
-	if text, ok := scalar(pair.Value); ok {
-		m[key] = value{text: text}
-		return
+	m[key] = valueOf(pair.Value)
+}
+
+func valueOf(n ast.Node) value {
+	if text, ok := scalar(n); ok {
+		return value{text: text}
 	}
-	seq, ok := pair.Value.(*ast.SequenceNode)
+	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
-		return
+		return value{odd: oddly(n)}
 	}
 	v := value{many: true}
 	for _, item := range seq.Values {
 		text, ok := scalar(item)
-		if !ok {
-			return
+		switch {
+		case !ok && item.Type() == ast.SequenceType:
+			return value{odd: "a list within a list, as [[…]] is without quotes"}
+		case !ok:
+			return value{odd: "a list with " + oddly(item) + " in it"}
 		}
 		v.list = append(v.list, text)
 	}
-	m[key] = v
+	return v
+}
+
+// oddly is what a value is that is neither a scalar nor a list.
+func oddly(n ast.Node) string {
+	switch n.(type) {
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return "keys and values"
+	case *ast.AliasNode, *ast.AnchorNode, *ast.TagNode:
+		return "an alias, an anchor or a tag"
+	}
+	return fmt.Sprintf("a %s of YAML", n.Type())
 }
 
 // scalar returns a scalar's text: of a string what it says, of other scalars how
@@ -323,7 +357,7 @@ func scalar(n ast.Node) (string, bool) {
 		return n.Value.Value, true
 	case *ast.NullNode:
 		return "", true
-	case *ast.MappingKeyNode:
+	case *ast.MappingKeyNode, *ast.AliasNode, *ast.AnchorNode, *ast.TagNode: // which are scalars to the parser
 		return "", false
 	case ast.ScalarNode:
 		return n.GetToken().Value, true

@@ -1,8 +1,10 @@
 package markdown
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -93,27 +95,35 @@ type reader struct {
 
 func (r *reader) fail(key, want string) {
 	if r.err == nil {
-		r.err = fmt.Errorf("%s is %s, not %q", key, want, r.values[key].text)
+		r.err = fmt.Errorf("%s is %s, not %s", key, want, r.values[key].called())
 	}
+}
+
+// one is a key's that has one value, "" for none. A value that is no such text is not as
+// if it were not there: that would take away what Loci knows.
+func (r *reader) one(key, want string) string {
+	v := r.values[key]
+	if v.odd != "" || len(v.list) > 0 {
+		r.fail(key, want)
+	}
+	return v.text
 }
 
 // text is an optional key's.
-func (r *reader) text(key string) string { return r.values[key].text }
+func (r *reader) text(key string) string { return r.one(key, "a text") }
 
 // keep is a key's that is always there.
-func (r *reader) keep(key, base string) string {
-	if v, ok := r.values[key]; ok && v.text != "" {
-		return v.text
-	}
-	return base
-}
+func (r *reader) keep(key, base string) string { return cmp.Or(r.text(key), base) }
 
 func (r *reader) list(key string) []string {
 	v := r.values[key]
-	if v.many {
+	switch {
+	case v.odd != "":
+		r.fail(key, "a list like [a, b]")
+		return nil
+	case v.many:
 		return v.list
-	}
-	if v.text == "" {
+	case v.text == "":
 		return nil
 	}
 	var out []string // "a, b": as Obsidian reads tags on one line
@@ -126,7 +136,8 @@ func (r *reader) list(key string) []string {
 }
 
 func (r *reader) time(key string, base time.Time) time.Time {
-	v := r.text(key)
+	const want = "a time like 2026-01-31T12:00:00Z or a day"
+	v := r.one(key, want)
 	if v == "" {
 		return base
 	}
@@ -135,42 +146,43 @@ func (r *reader) time(key string, base time.Time) time.Time {
 			return memory.Time(t)
 		}
 	}
-	r.fail(key, "a time like 2026-01-31T12:00:00Z or a day")
+	r.fail(key, want)
 	return base
 }
 
 func (r *reader) number(key string, base int64) int64 {
-	v := r.text(key)
+	const want = "a whole number"
+	v := r.one(key, want)
 	if v == "" {
 		return base
 	}
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil {
-		r.fail(key, "a whole number")
+		r.fail(key, want)
 	}
 	return n
 }
 
 func (r *reader) bool(key string) bool {
-	switch strings.ToLower(r.text(key)) {
+	const want = "true or false"
+	switch strings.ToLower(r.one(key, want)) {
 	case "", "false", "no", "off":
 		return false
 	case "true", "yes", "on":
 		return true
 	}
-	r.fail(key, "true or false")
+	r.fail(key, want)
 	return false
 }
 
 func (r *reader) oneOf(key, base string, allowed ...string) string {
-	v := r.keep(key, base)
-	for _, a := range allowed {
-		if v == a {
-			return v
-		}
+	want := "one of " + strings.Join(allowed, ", ")
+	v := cmp.Or(r.one(key, want), base)
+	if !slices.Contains(allowed, v) {
+		r.fail(key, want)
+		return base
 	}
-	r.fail(key, "one of "+strings.Join(allowed, ", "))
-	return base
+	return v
 }
 
 // conversationOf is whose conversation a file's folder is, the key's where the
@@ -231,13 +243,14 @@ func (r *reader) fact(p place, base *memory.Fact, words string) memory.Fact {
 }
 
 func (r *reader) confidence(base float64) float64 {
-	v := r.text("confidence")
+	const want = "a number from 0 to 1"
+	v := r.one("confidence", want)
 	if v == "" {
 		return base
 	}
 	c, err := strconv.ParseFloat(v, 64)
 	if err != nil || !(c >= 0 && c <= 1) {
-		r.fail("confidence", "a number from 0 to 1")
+		r.fail("confidence", want)
 		return base
 	}
 	return c
@@ -245,7 +258,8 @@ func (r *reader) confidence(base float64) float64 {
 
 // quote reads "START-END LINK".
 func (r *reader) quote() *memory.Span {
-	v := r.text("quote")
+	const want = "two numbers and a turn, like 0-12 [[turn]]"
+	v := r.one("quote", want)
 	if v == "" {
 		return nil
 	}
@@ -254,19 +268,20 @@ func (r *reader) quote() *memory.Span {
 	start, err1 := strconv.Atoi(from)
 	end, err2 := strconv.Atoi(to)
 	if err1 != nil || err2 != nil {
-		r.fail("quote", "two numbers and a turn, like 0-12 [[turn]]")
+		r.fail("quote", want)
 		return nil
 	}
 	return &memory.Span{Turn: idOfLink(link), Start: start, End: end}
 }
 
 func (r *reader) metadata() json.RawMessage {
-	v := strings.TrimSpace(r.text("metadata"))
+	const want = "a JSON object in quotes"
+	v := strings.TrimSpace(r.one("metadata", want))
 	if v == "" {
 		return nil
 	}
 	if !json.Valid([]byte(v)) || v[0] != '{' {
-		r.fail("metadata", "a JSON object in quotes")
+		r.fail("metadata", want)
 		return nil
 	}
 	return json.RawMessage(v)

@@ -281,8 +281,8 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 	if err != nil {
 		return err
 	}
-	for _, link := range lost {
-		s.problem(c.path, l.whyLost(link, same))
+	for _, why := range l.whyLost(lost, same) {
+		s.problem(c.path, why)
 	}
 	e := Edit{Kind: Edited, Owner: k.owner, Target: k.target, Path: c.path, SHA: c.sha, Was: base.content(), Says: says.content(), lost: lost}
 	if base == (thing{}) {

@@ -457,3 +457,29 @@ func TestRefusedFileIsNotDeleted(t *testing.T) {
 		t.Errorf("after a start the memory's own file is there: %+v", r)
 	}
 }
+
+// TestRefusedDeletionIsTakenBack looks at a vault before the file is there again, and then.
+func TestRefusedDeletionIsTakenBack(t *testing.T) {
+	v := newVault(t)
+	v.apply(memtest.Add(tea()))
+	was := v.read(teaFile)
+	v.remove(teaFile)
+	e := v.edit()
+	v.files.mu.Lock() // until it is released, nothing is written
+	v.files.queued[key{e.Owner, e.Target}] = true
+	v.files.mu.Unlock()
+	if err := v.Refuse(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	v.quiet()
+	v.reopen()
+	v.settled()
+	if v.read(teaFile) != was {
+		t.Error("its file is not there again")
+	}
+	v.quiet()
+	v.remove(teaFile)
+	if e := v.edit(); e.Kind != Deleted {
+		t.Errorf("deleted once more: %+v", e)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/loci-memory/loci/memory"
@@ -151,20 +152,59 @@ func (l *loader) resolveShares(values frontMatter, says *thing, known thing, old
 	return lost, false
 }
 
-// whyLost says what is wrong with a link, or a name in sharedKey, that is lost.
-func (l *loader) whyLost(lost string, old *record) string {
-	text, ok := strings.CutPrefix(lost, sharedKey+" ")
-	if !ok {
-		return "its link leads to no fact: " + lost
+// whyLost says what is wrong with the links of a file that are lost, and with the names in
+// its sharedKey: a text for each reason, in the order in which the reasons are met.
+func (l *loader) whyLost(lost []string, old *record) []string {
+	var reasons []reason
+	of := map[reason][]string{}
+	for _, one := range lost {
+		name, why := l.whyOne(one, old)
+		if of[why] == nil {
+			reasons = append(reasons, why)
+		}
+		of[why] = append(of[why], name)
 	}
-	o := ownerCalled(l.owner, text)
+	var out []string
+	for _, why := range reasons {
+		out = append(out, why.before+some(of[why])+why.after)
+	}
+	return out
+}
+
+// reason is what stands around the names that it is of.
+type reason struct{ before, after string }
+
+func (l *loader) whyOne(lost string, old *record) (name string, why reason) {
+	name, ok := strings.CutPrefix(lost, sharedKey+" ")
+	if !ok {
+		return clip(lost), reason{before: "its link leads to no fact: "}
+	}
+	o, clipped := ownerCalled(l.owner, name), clip(name)
 	switch {
 	case old != nil && old.Refused[lost] != "":
-		return fmt.Sprintf("it is not shared with %s: %s", text, old.Refused[lost])
+		return clipped, reason{"it is not shared with ", ": " + old.Refused[lost]}
 	case o == "":
-		return fmt.Sprintf("%s: %q is none of user/NAME, pool/NAME and global, or whose folder it is", sharedKey, text)
+		return strconv.Quote(clipped), reason{sharedKey + ": ", " is none of user/NAME, pool/NAME and global, or whose folder it is"}
 	}
-	return fmt.Sprintf("it is not shared with %s: whoever runs the server shares with pools and with everybody, by loci share", text)
+	return clipped, reason{"it is not shared with ", ": whoever runs the server shares with pools and with everybody, by loci share"}
+}
+
+// some names the first few of many, and says how many more there are.
+func some(names []string) string {
+	const few = 3
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}
+
+// clip cuts a name that a person has to read.
+func clip(name string) string {
+	const most = 200
+	if len(name) <= most {
+		return name
+	}
+	return strings.ToValidUTF8(name[:most], "") + "…"
 }
 
 // sharesAsWritten returns the value of sharedKey with the names as a person wrote them.

@@ -160,6 +160,66 @@ func TestEditedSharesAreToldOf(t *testing.T) {
 	}
 }
 
+// TestValueThatIsNotUnderstoodTakesNothingAway writes what is neither a text nor a list of
+// texts where Loci knows something: the file is a problem, and no edit that takes it away.
+func TestValueThatIsNotUnderstoodTakesNothingAway(t *testing.T) {
+	v := newVault(t)
+	f := tea()
+	f.Tags, f.Category, f.Metadata, f.ValidTo = []string{"drinks"}, "food", json.RawMessage(`{"a":1}`), memtest.Epoch.AddDate(9, 0, 0)
+	f.Pinned = true
+	ben := memory.User(memtest.Ana.Namespace(), "ben")
+	v.apply(memtest.Add(f), memtest.Add(memtest.Fact(memtest.Ana, "cake")), memtest.Change(memory.ActionAdd, share(ben)))
+	v.apply(memtest.Change(memory.ActionAdd, memory.Relation{Owner: memtest.Ana, From: "tea", To: "cake", Kind: memory.Refines, Status: memory.Active, CreatedAt: memtest.Epoch}))
+	was := v.read(teaFile)
+	all := []string{"[[x]]", "{user: x}", "[{user: x}]", "\n  user: x", "&a [x]", "!!str x", "[x, [y]]", "\n  - - x", "*a"}
+	for key, wrong := range map[string][]string{
+		"shared_with": all, "tags": all, "refines": all,
+		"category": {"[food]", "{a: b}"}, "metadata": {"{a: 2}", "[a]"}, "status": {"[active]", "{is: active}"}, "valid_to": {"[2030-01-01]", "{a: b}"},
+		"pinned": {"[true]", "{a: b}"}, "confidence": {"[1]", "{a: b}"}, "observed_at": {"[2030-01-01]"}, "id": {"[tea]", "{a: b}"},
+	} {
+		var line string
+		for l := range strings.Lines(was) {
+			if strings.HasPrefix(l, key+":") {
+				line = l
+			}
+		}
+		if line == "" {
+			t.Fatalf("the file has no %s:\n%s", key, was)
+		}
+		for _, odd := range wrong {
+			now := strings.Replace(was, line, key+": "+odd+"\n", 1)
+			v.write(teaFile, now)
+			r := v.scan()
+			if len(r.Edits) > 0 || len(r.Problems) != 1 || odd != "*a" && !strings.HasPrefix(r.Problems[0].Why, key+" is ") {
+				t.Errorf("%s: %s: report %+v", key, odd, r)
+			}
+			if v.read(teaFile) != now {
+				t.Errorf("%s: %s: the file did not stay as written", key, odd)
+			}
+		}
+		v.write(teaFile, was)
+		v.quiet()
+	}
+	for _, none := range []string{"", "[]", "null", "~", `""`} {
+		v.write(teaFile, strings.Replace(was, "shared_with: [user/ben]\n", "shared_with: "+none+"\n", 1))
+		if e := v.edit(); e.Says.Shared != nil {
+			t.Errorf("shared_with: %s: it is shared with nobody, but %+v", none, e.Says.Shared)
+		}
+	}
+
+	// Where Loci writes the file meanwhile, what it knows stays, and the person's is kept beside.
+	v.write(teaFile, strings.Replace(was, "shared_with: [user/ben]\n", "shared_with: {user: ben}\n", 1))
+	v.scan()
+	f.Pinned, f.UpdatedAt = false, v.now.Now()
+	v.apply(memtest.Change(memory.ActionUpdate, f))
+	if file, known := v.shares(); file != "shared_with: [user/ben]\n" || !slices.Equal(known, []memory.Owner{ben}) {
+		t.Errorf("the file says %q, known is %q", file, known)
+	}
+	if r := v.scan(); len(r.Edits) > 0 || len(r.Conflicts) != 1 {
+		t.Errorf("report: %+v", r)
+	}
+}
+
 // TestWhoIsRefusedStaysAsWritten refuses to share with one whom a file names: the name stays,
 // every look tells of it, and it is tried again once the fact is another one.
 func TestWhoIsRefusedStaysAsWritten(t *testing.T) {
@@ -194,6 +254,41 @@ func TestWhoIsRefusedStaysAsWritten(t *testing.T) {
 	v.apply(memtest.Change(memory.ActionUpdate, f))
 	if r := v.scan(); len(r.Edits) != 1 || r.Edits[0].Says.Shared == nil {
 		t.Errorf("the fact changed: it may be shared now, but %+v", r)
+	}
+}
+
+// TestManyWhoAreRefusedAreOneProblem names more than anybody reads.
+func TestManyWhoAreRefusedAreOneProblem(t *testing.T) {
+	v := newVault(t)
+	v.apply(memtest.Add(tea()))
+	var users, nobodies []string
+	refused := map[memory.Owner]string{}
+	for n := range 500 {
+		users, nobodies = append(users, fmt.Sprintf("user/u%03d", n)), append(nobodies, fmt.Sprintf("nobody%03d", n))
+		refused[memory.User(memtest.Ana.Namespace(), fmt.Sprintf("u%03d", n))] = "100% are too many"
+	}
+	names := strings.Join(append(users, nobodies...), ", ")
+	v.write(teaFile, strings.Replace(v.read(teaFile), "kind: fact\n", "kind: fact\nshared_with: ["+names+"]\n", 1))
+	e := v.scan().Edits[0]
+	e.Unshared = refused
+	if err := v.Accept(t.Context(), e, e.Target); err != nil {
+		t.Fatal(err)
+	}
+	v.settled()
+	r := v.scan()
+	if len(r.Problems) != 2 {
+		t.Fatalf("one reason for the users, one for the others, but %d problems", len(r.Problems))
+	}
+	for i, want := range []string{
+		"it is not shared with user/u000, user/u001, user/u002 and 497 more: 100% are too many",
+		`shared_with: "nobody000", "nobody001", "nobody002" and 497 more is none of`,
+	} {
+		if !strings.HasPrefix(r.Problems[i].Why, want) {
+			t.Errorf("problem %d: %q, want %q", i, r.Problems[i].Why, want)
+		}
+	}
+	if file, _ := v.shares(); strings.Count(file, ",") != 999 {
+		t.Errorf("the names do not stay: %q", file)
 	}
 }
 
