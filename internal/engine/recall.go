@@ -73,8 +73,8 @@ func (e *Engine) Recall(ctx context.Context, q Question) (Found, error) {
 	r := recalling{e: e, q: q, now: memory.Time(started)}
 	err := r.run(ctx)
 	e.Metrics.Recalled(e.Now().Sub(started), r.parts...)
-	found, took := Found{Hits: r.hits, Trace: newID(), Degraded: r.degraded}, e.Now().Sub(started)
-	e.background.Go(e.traces.later(found.Trace, func() { r.traceSafely(found.Trace, "", took) }))
+	found := Found{Hits: r.hits, Trace: newID(), Degraded: r.degraded}
+	r.trace(found.Trace, "", e.Now().Sub(started))
 	return found, err
 }
 

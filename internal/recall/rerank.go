@@ -24,7 +24,7 @@ func (o Options) rerank(list []ranked) {
 	lowest, best := math.Inf(1), math.Inf(-1)
 	for i := range list {
 		r := &list[i]
-		if said, ok := o.Reranked[r.ID]; ok {
+		if said, ok := o.Reranked[r.ID]; ok && !math.IsNaN(float64(said)) { // which is as good as unsaid
 			r.reranked, r.rerank = true, unit(float64(said))
 			lowest, best = min(lowest, logit(r.rerank)), max(best, logit(r.rerank))
 		}

@@ -2,6 +2,7 @@ package recall
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -119,5 +120,25 @@ func TestAThresholdThatIsSetIsOnTheRerankersNumber(t *testing.T) {
 	slices.Sort(list)
 	if !slices.Equal(list, []string{"tea-01", "tea-02"}) {
 		t.Errorf("%v, want tea-01 and tea-02: at least 0.35 by the reranker", list)
+	}
+}
+
+// One number that is none says nothing: it neither sinks its candidate to the bottom nor
+// makes the others' alike numbers look told apart.
+func TestWhatIsNoNumberIsUnsaid(t *testing.T) {
+	q, cands, now := teas(12)
+	said := func(first float32, shown bool) []string {
+		o := Options{Limit: 12, Reranked: map[string]float32{}}
+		for i, c := range cands {
+			o.Reranked[c.ID] = 0.5 + float32(i)/1000
+		}
+		if o.Reranked[cands[0].ID] = first; !shown {
+			delete(o.Reranked, cands[0].ID)
+		}
+		got, _ := Rank(q, cands, o, now)
+		return ids(got)
+	}
+	if got, want := said(float32(math.NaN()), true), said(0, false); !slices.Equal(got, want) {
+		t.Errorf("with no number %v, unsaid %v", got, want)
 	}
 }
