@@ -1,18 +1,21 @@
 package loci
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/goccy/go-yaml"
 )
@@ -25,9 +28,8 @@ func deployed(t *testing.T) map[string]string {
 		if err != nil || d.IsDir() || filepath.Ext(path) == ".json" {
 			return err
 		}
-		text, err := os.ReadFile(path)
-		files[path] = string(text)
-		return err
+		files[filepath.ToSlash(path)] = contents(t, path)
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +38,54 @@ func deployed(t *testing.T) map[string]string {
 		t.Fatalf("got %d files under deploy, want the Dockerfile, compose.yaml and the manifests", len(files))
 	}
 	return files
+}
+
+func contents(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// sole returns what the one match of a pattern in the file holds in its parentheses.
+func sole(t *testing.T, path, pattern string) string {
+	t.Helper()
+	found := regexp.MustCompile(pattern).FindAllStringSubmatch(contents(t, path), -1)
+	if len(found) != 1 {
+		t.Fatalf("%s: got %q, want %s once", path, found, pattern)
+	}
+	return found[0][1]
+}
+
+// decoded reads a file of one document into a struct that has every name the file may
+// use, each in its case: another is an error, as in Kubernetes, which would drop it.
+func decoded[T any](t *testing.T, path string) (document T) {
+	t.Helper()
+	dec := yaml.NewDecoder(strings.NewReader(contents(t, path)), yaml.Strict())
+	if err := dec.Decode(&document); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	if err := dec.Decode(new(any)); err != io.EOF {
+		t.Fatalf("%s: got %v after the first document, want its end", path, err)
+	}
+	return document
+}
+
+// agreement is one thing that two files say, and have to say alike.
+type agreement struct {
+	what      string
+	got, want any
+}
+
+func agree(t *testing.T, all []agreement) {
+	t.Helper()
+	for _, a := range all {
+		if !reflect.DeepEqual(a.got, a.want) {
+			t.Errorf("%s: got %v, want %v", a.what, a.got, a.want)
+		}
+	}
 }
 
 func TestDeployedFilesNameSettingsThatExist(t *testing.T) {
@@ -52,177 +102,429 @@ func TestDeployedFilesNameSettingsThatExist(t *testing.T) {
 	}
 }
 
-// TestDeployedSettingsAreTaken loads each manifest's plain values as Loci would.
-func TestDeployedSettingsAreTaken(t *testing.T) {
-	for path, text := range deployed(t) {
-		env := []string{"LOCI_API_KEY=a-key-of-some-length"}
-		for _, m := range regexp.MustCompile(`(?m)name: (LOCI_\w+), value: "?([^"}]+)"?}|^\s+(LOCI_\w+): ([^$\s]+)$`).FindAllStringSubmatch(text, -1) {
-			env = append(env, m[1]+m[3]+"="+m[2]+m[4])
-		}
-		if len(env) == 1 {
-			continue
-		}
-		if _, err := LoadConfig(Sources{Env: env}); err != nil {
-			t.Errorf("%s: got %v of %q, want no error", path, err, env)
+const dockerfile = "deploy/Dockerfile"
+
+// inImage returns the settings of a server in the image, which are those of the Dockerfile
+// and, before them, those it is given.
+func inImage(t *testing.T, given map[string]string) Config {
+	t.Helper()
+	set := map[string]string{}
+	for _, line := range regexp.MustCompile(`(?m)^ENV (.+)$`).FindAllStringSubmatch(contents(t, dockerfile), -1) {
+		for _, pair := range strings.Fields(line[1]) {
+			name, value, _ := strings.Cut(pair, "=")
+			set[name] = value
 		}
 	}
-}
-
-func TestDeployedYAMLIsWhole(t *testing.T) {
-	for path, text := range deployed(t) {
-		if filepath.Ext(path) != ".yaml" {
-			continue
-		}
-		dec := yaml.NewDecoder(strings.NewReader(text), yaml.Strict())
-		for {
-			var document map[string]any
-			err := dec.Decode(&document)
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				t.Errorf("%s: %v", path, err)
-				break
-			}
-			if kind := document["kind"]; strings.Contains(path, "kubernetes") && kind == nil {
-				t.Errorf("%s: got a document without a kind", path)
-			}
-		}
+	maps.Copy(set, given)
+	var env []string
+	for name, value := range set {
+		env = append(env, name+"="+value)
 	}
-}
-
-// manifest is what of a Kubernetes manifest has to fit the others.
-type manifest struct {
-	Kind     string
-	Metadata struct{ Name string }
-	Spec     struct {
-		Selector            any
-		ScaleTargetRef      struct{ Kind, Name string }
-		Ports               []struct{ TargetPort string }
-		PodMetricsEndpoints []struct {
-			Port, Path    string
-			Authorization struct{ Credentials secretKey }
-		}
-		Template struct {
-			Metadata struct{ Labels map[string]string }
-			Spec     struct {
-				Containers []struct {
-					Ports []struct {
-						Name          string
-						ContainerPort int
-					}
-					Env []struct {
-						Name, Value string
-						ValueFrom   struct{ SecretKeyRef secretKey }
-					}
-					StartupProbe, ReadinessProbe, LivenessProbe struct {
-						HTTPGet struct{ Path, Port string }
-					}
-				}
-			}
-		}
+	config, err := LoadConfig(Sources{Env: env})
+	if err != nil {
+		t.Fatalf("got %v of %q, want no error", err, env)
 	}
-	StringData map[string]string
+	return config
 }
 
-type secretKey struct{ Name, Key string }
+const serveCommand = "internal/cli/serve.go"
 
-// TestManifestsFitEachOther holds names, labels, ports and keys of the secret to those that
-// they mean, and each variable of the server's to a setting.
-func TestManifestsFitEachOther(t *testing.T) {
-	of := map[string]manifest{}
-	for path, text := range deployed(t) {
-		if filepath.Ext(path) != ".yaml" || !strings.Contains(path, "kubernetes") {
-			continue
-		}
-		var m manifest
-		inJSON, err := yaml.YAMLToJSON([]byte(text)) // which takes names in any case
-		if err == nil {
-			err = json.Unmarshal(inJSON, &m)
-		}
+// toldToStop returns how long a server takes at most that is told to stop.
+func toldToStop(t *testing.T) (longest time.Duration) {
+	t.Helper()
+	for _, name := range []string{"drainTime", "lastWords"} {
+		d, err := time.ParseDuration(sole(t, serveCommand, name+` = (\d+) \* time\.Second`) + "s")
 		if err != nil {
-			t.Fatalf("%s: %v", path, err)
+			t.Fatal(err)
 		}
-		of[m.Kind] = m
+		longest += d
 	}
-	pods := of["Deployment"]
-	if len(pods.Spec.Template.Spec.Containers) != 1 {
-		t.Fatalf("got %+v, want a deployment of one container", pods)
-	}
-	server := pods.Spec.Template.Spec.Containers[0]
-	secret := func(where string, k secretKey) {
-		t.Helper()
-		if _, ok := of["Secret"].StringData[k.Key]; !ok || k.Name != of["Secret"].Metadata.Name {
-			t.Errorf("%s: got %+v, which the example of a secret has not", where, k)
-		}
-	}
-	var addr string
-	for _, e := range server.Env {
-		if !slices.ContainsFunc(settings(), func(s Setting) bool { return s.Env == e.Name }) {
-			t.Errorf("the server is given %s, which is no setting", e.Name)
-		}
-		if e.Name == "LOCI_ADDR" {
-			addr = e.Value
-		}
-		if e.Value == "" {
-			secret(e.Name, e.ValueFrom.SecretKeyRef)
-		}
-	}
-	if len(server.Ports) != 1 || addr != fmt.Sprint("0.0.0.0:", server.Ports[0].ContainerPort) {
-		t.Fatalf("the server listens on %q, want its port of %+v on all addresses", addr, server.Ports)
-	}
-	meant := []string{server.StartupProbe.HTTPGet.Port, server.ReadinessProbe.HTTPGet.Port, server.LivenessProbe.HTTPGet.Port}
-	for _, p := range of["Service"].Spec.Ports {
-		meant = append(meant, p.TargetPort)
-	}
-	for _, e := range of["PodMonitor"].Spec.PodMetricsEndpoints {
-		meant = append(meant, e.Port)
-		secret("the monitor", e.Authorization.Credentials)
-		if e.Path != "/metrics" {
-			t.Errorf("the monitor asks %s, want /metrics", e.Path)
-		}
-	}
-	if len(meant) != 5 || slices.ContainsFunc(meant, func(port string) bool { return port != server.Ports[0].Name }) {
-		t.Errorf("got the ports %q, want five of the name %q", meant, server.Ports[0].Name)
-	}
-	probes := []string{server.StartupProbe.HTTPGet.Path, server.ReadinessProbe.HTTPGet.Path, server.LivenessProbe.HTTPGet.Path}
-	if want := []string{"/health/live", "/health/ready", "/health/live"}; !slices.Equal(probes, want) {
-		t.Errorf("got probes %q, want %q: a server lives without its database", probes, want)
-	}
-	if target := of["HorizontalPodAutoscaler"].Spec.ScaleTargetRef; target.Kind != pods.Kind || target.Name != pods.Metadata.Name {
-		t.Errorf("the autoscaler is of %+v, want the deployment %s", target, pods.Metadata.Name)
-	}
-	labels := fmt.Sprint(pods.Spec.Template.Metadata.Labels)
-	for kind, selector := range map[string]any{
-		"Service": of["Service"].Spec.Selector, "Deployment": matched(pods), "PodDisruptionBudget": matched(of["PodDisruptionBudget"]), "PodMonitor": matched(of["PodMonitor"]),
-	} {
-		if fmt.Sprint(selector) != labels {
-			t.Errorf("%s: selects %v, want the pods' %s", kind, selector, labels)
-		}
-	}
+	return longest
 }
 
-// matched returns the labels of a selector that has them under matchLabels.
-func matched(m manifest) any {
-	selector, _ := m.Spec.Selector.(map[string]any)
-	return selector["matchLabels"]
+// serveArgs returns the arguments that start a server.
+func serveArgs(t *testing.T) []string {
+	t.Helper()
+	return []string{sole(t, serveCommand, `\bUse:\s+"(\w+)"`)}
+}
+
+func TestImageServes(t *testing.T) {
+	binary := sole(t, dockerfile, `go build .* -o (\S+) \./cmd/loci\b`)
+	config := inImage(t, map[string]string{"LOCI_API_KEY": "a-key-of-some-length"})
+	agree(t, []agreement{
+		{"compiler", sole(t, dockerfile, `FROM golang:(\S+) `), sole(t, "go.mod", `(?m)^go (\d+\.\d+)`)},
+		{"binary", sole(t, dockerfile, `COPY --from=build (/loci /loci)\n`), binary + " " + binary},
+		{"entry point", sole(t, dockerfile, `(?m)^ENTRYPOINT (.+)$`), fmt.Sprintf("[%q]", binary)},
+		{"command", sole(t, dockerfile, `(?m)^CMD (.+)$`), fmt.Sprintf("%q", serveArgs(t))},
+		{"address", config.Addr, "0.0.0.0:" + sole(t, dockerfile, `(?m)^EXPOSE (\d+)$`)},
+		{"folder", sole(t, dockerfile, `COPY --from=build --chown=nonroot:nonroot /data (\S+)\n`), config.Data},
+	})
+}
+
+func TestComposeFits(t *testing.T) {
+	given := map[string]string{"LOCI_API_KEY": "a-key-of-some-length", "POSTGRES_PASSWORD": "of-the-database"}
+	c := decoded[composeFile](t, "deploy/compose.yaml")
+	db, server, proxy := c.Services.Postgres, c.Services.Loci, c.Services.Proxy
+	for _, environment := range []map[string]string{db.Environment, server.Environment} {
+		for name, value := range environment {
+			environment[name] = os.Expand(value, func(s string) string {
+				name, _, _ := strings.Cut(s, ":") // what follows is said where there is none
+				return given[name]
+			})
+		}
+	}
+	config := inImage(t, server.Environment)
+	port := strings.TrimPrefix(config.Addr, "0.0.0.0")
+	store, err := url.Parse(string(config.Store))
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, name := db.Environment["POSTGRES_USER"], db.Environment["POSTGRES_DB"]
+	healthy := map[string]awaited{"postgres": {"service_healthy"}}
+	agree(t, []agreement{
+		{"key", config.APIKey, given["LOCI_API_KEY"]},
+		{"users", config.Users, "multi"},
+		{"database's host", store.Host, "postgres:5432"},
+		{"database's name", store.Path, "/" + name},
+		{"database's user", store.User, url.UserPassword(user, given["POSTGRES_PASSWORD"])},
+		{"database's password", db.Environment["POSTGRES_PASSWORD"], given["POSTGRES_PASSWORD"]},
+		{"database's health", db.Healthcheck.Test, []string{"CMD-SHELL", "pg_isready -U " + user + " -d " + name}},
+		{"database's volume", db.Volumes, []string{"postgres:/var/lib/postgresql/data"}},
+		{"volumes", slices.Collect(maps.Keys(c.Volumes)), []string{"postgres"}},
+		{"Dockerfile", filepath.ToSlash(filepath.Join("deploy", server.Build.Context, server.Build.Dockerfile)), dockerfile},
+		{"server waits for", server.DependsOn, healthy},
+		{"server has time to stop", server.StopGracePeriod > toldToStop(t), true},
+		{"proxy waits for", proxy.DependsOn, []string{"loci"}},
+		{"proxy", proxy.Command, []string{"caddy", "reverse-proxy", "--from", port, "--to", "loci" + port}},
+		{"proxy's port", proxy.Ports, []string{"127.0.0.1" + port + port}},
+	})
+}
+
+const kubernetes = "deploy/kubernetes/"
+
+func TestManifestsFitEachOther(t *testing.T) {
+	pods := decoded[deploymentFile](t, kubernetes+"deployment.yaml")
+	service := decoded[serviceFile](t, kubernetes+"service.yaml")
+	scaler := decoded[autoscalerFile](t, kubernetes+"autoscaler.yaml")
+	disruption := decoded[disruptionFile](t, kubernetes+"disruption.yaml")
+	monitor := decoded[monitorFile](t, kubernetes+"monitor.example.yaml")
+	secret := decoded[secretFile](t, kubernetes+"secret.example.yaml")
+	kustomization := decoded[kustomizationFile](t, kubernetes+"kustomization.yaml")
+
+	var applied []string
+	for path := range deployed(t) {
+		name, manifest := strings.CutPrefix(path, kubernetes)
+		if manifest && name != "kustomization.yaml" && !strings.HasSuffix(name, ".example.yaml") {
+			applied = append(applied, name)
+		}
+	}
+	slices.Sort(applied)
+	slices.Sort(kustomization.Resources)
+
+	pod := pods.Spec.Template.Spec
+	if len(pod.Containers) != 1 || len(pod.Volumes) != 1 || len(kustomization.Images) != 1 {
+		t.Fatalf("got %d containers, %d volumes and %d images, want one of each", len(pod.Containers), len(pod.Volumes), len(kustomization.Images))
+	}
+	server := pod.Containers[0]
+	env, keys := map[string]string{}, map[string]secretKey{}
+	for _, e := range server.Env {
+		if _, twice := env[e.Name]; twice {
+			t.Errorf("%s is given twice", e.Name)
+		}
+		env[e.Name] = e.Value
+		if e.ValueFrom.SecretKeyRef.Name != "" {
+			keys[e.Name] = e.ValueFrom.SecretKeyRef
+			env[e.Name] = secret.StringData[e.ValueFrom.SecretKeyRef.Key]
+		}
+	}
+	config := inImage(t, env)
+	var port int
+	if _, err := fmt.Sscanf(config.Addr, "0.0.0.0:%d", &port); err != nil {
+		t.Fatalf("the server listens on %s, want all addresses", config.Addr)
+	}
+	const name = "http"
+	ofServer := podSelector{pods.Spec.Template.Metadata.Labels}
+	grace := time.Duration(pod.TerminationGracePeriodSeconds-server.Lifecycle.PreStop.Sleep.Seconds) * time.Second
+
+	agree(t, []agreement{
+		{"deployment", pods.kind(), "apps/v1 Deployment"},
+		{"service", service.kind(), "v1 Service"},
+		{"autoscaler", scaler.kind(), "autoscaling/v2 HorizontalPodAutoscaler"},
+		{"disruption", disruption.kind(), "policy/v1 PodDisruptionBudget"},
+		{"monitor", monitor.kind(), "monitoring.coreos.com/v1 PodMonitor"},
+		{"secret", secret.kind(), "v1 Secret"},
+		{"kustomization", kustomization.kind(), "kustomize.config.k8s.io/v1beta1 Kustomization"},
+
+		{"what kustomize applies", kustomization.Resources, applied},
+		{"manifests that this test reads", len(applied), 4},
+		{"image that kustomize names", kustomization.Images[0].Name, server.Image},
+		{"image that the guide names", sole(t, "deploy/README.md", `kustomize edit set image (\S+?)=`), server.Image},
+		{"secret that the guide makes", sole(t, "deploy/README.md", `(generic \S+ --from-literal=store)=.* --from-literal=api-key=`), "generic " + secret.Metadata.Name + " --from-literal=store"},
+		{"autoscaler's target", scaler.Spec.ScaleTargetRef, scaleTarget{pods.APIVersion, pods.Kind, pods.Metadata.Name}},
+		{"deployment's pods", pods.Spec.Selector, ofServer},
+		{"service's pods", podSelector{service.Spec.Selector}, ofServer},
+		{"disruption's pods", disruption.Spec.Selector, ofServer},
+		{"monitor's pods", monitor.Spec.Selector, ofServer},
+		{"pods that are spread", pod.TopologySpreadConstraints, []podSpread{{1, "kubernetes.io/hostname", "ScheduleAnyway", ofServer}}},
+
+		{"arguments", server.Args, serveArgs(t)},
+		{"server's ports", server.Ports, []podPort{{name, port}}},
+		{"service's ports", service.Spec.Ports, []servicePort{{name, port, name}}},
+		{"mounts", server.VolumeMounts, []podMount{{pod.Volumes[0].Name, config.Data}}},
+		{"server has time to stop", grace > toldToStop(t), true},
+		// A server lives without its database: to start it anew does not bring that back.
+		{"startup", []string{server.StartupProbe.HTTPGet.Path, server.StartupProbe.HTTPGet.Port}, []string{"/health/live", name}},
+		{"readiness", []string{server.ReadinessProbe.HTTPGet.Path, server.ReadinessProbe.HTTPGet.Port}, []string{"/health/ready", name}},
+		{"liveness", []string{server.LivenessProbe.HTTPGet.Path, server.LivenessProbe.HTTPGet.Port}, []string{"/health/live", name}},
+
+		{"what is given from the secret", keys, map[string]secretKey{
+			"LOCI_STORE":        {secret.Metadata.Name, "store", false},
+			"LOCI_API_KEY":      {secret.Metadata.Name, "api-key", false},
+			"LOCI_UPSTREAM_KEY": {secret.Metadata.Name, "upstream-key", true},
+		}},
+		{"keys of the secret", slices.Sorted(maps.Keys(secret.StringData)), []string{"api-key", "store", "upstream-key"}},
+		{"store", config.Store.postgres(), true},
+		{"users", config.Users, "multi"},
+		{"monitored", monitor.Spec.PodMetricsEndpoints, []monitorEndpoint{
+			{name, "/metrics", "30s", monitorKey{secretKey{secret.Metadata.Name, "api-key", false}}},
+		}},
+	})
 }
 
 // TestProbesNeedNoKey asks what the manifests let Kubernetes ask, by the host that
 // they name, of a server that has a key and answers to one name alone.
 func TestProbesNeedNoKey(t *testing.T) {
-	manifest := deployed(t)[filepath.Join("deploy", "kubernetes", "deployment.yaml")]
-	paths := regexp.MustCompile(`path: (/\S+),`).FindAllStringSubmatch(manifest, -1)
-	if len(paths) != 3 {
-		t.Fatalf("got probes %q, want three", paths)
-	}
+	server := decoded[deploymentFile](t, kubernetes+"deployment.yaml").Spec.Template.Spec.Containers[0]
 	l := openWith(t, map[string]string{"api_key": "a-key-of-some-length", "hosts": "loci.example.com"})
-	for _, path := range paths {
-		r := httptest.NewRequest(http.MethodGet, path[1], nil)
-		r.Host = "localhost"
+	for _, p := range []podProbe{server.StartupProbe, server.ReadinessProbe, server.LivenessProbe} {
+		r := httptest.NewRequest(http.MethodGet, p.HTTPGet.Path, nil)
+		r.Host = "10.0.0.7:7077" // the pod's, unless a header says another
+		for _, h := range p.HTTPGet.HTTPHeaders {
+			if r.Header.Set(h.Name, h.Value); h.Name == "Host" {
+				r.Host = h.Value
+			}
+		}
 		w := httptest.NewRecorder()
 		if l.Handler().ServeHTTP(w, r); w.Code >= 300 {
-			t.Errorf("%s: got %d %s, want it answered", path[1], w.Code, w.Body)
+			t.Errorf("%s of %s: got %d %s, want it answered", p.HTTPGet.Path, r.Host, w.Code, w.Body)
 		}
 	}
 }
+
+// The files, as far as ours go. A field without a tag has its name in lower case.
+type (
+	composeFile struct {
+		Name     string
+		Services struct {
+			Postgres struct {
+				Image, Restart string
+				Environment    map[string]string
+				Volumes        []string
+				Healthcheck    struct {
+					Test              []string
+					Interval, Timeout time.Duration
+					Retries           int
+				}
+			}
+			Loci struct {
+				Build           struct{ Context, Dockerfile string }
+				Deploy          struct{ Replicas int }
+				Environment     map[string]string
+				DependsOn       map[string]awaited `yaml:"depends_on"`
+				StopGracePeriod time.Duration      `yaml:"stop_grace_period"`
+				Restart         string
+			}
+			Proxy struct {
+				Image, Restart string
+				Command, Ports []string
+				DependsOn      []string `yaml:"depends_on"`
+			}
+		}
+		Volumes map[string]struct{}
+	}
+	awaited struct{ Condition string }
+)
+
+type (
+	// ManifestHead is what every manifest begins with.
+	ManifestHead struct {
+		APIVersion string `yaml:"apiVersion"`
+		Kind       string
+		Metadata   struct {
+			Name   string
+			Labels podLabels
+		}
+	}
+	podLabels   map[string]string
+	podSelector struct {
+		MatchLabels podLabels `yaml:"matchLabels"`
+	}
+
+	deploymentFile struct {
+		ManifestHead `yaml:",inline"`
+		Spec         struct {
+			Replicas int
+			Selector podSelector
+			Strategy struct {
+				RollingUpdate struct {
+					MaxSurge       int `yaml:"maxSurge"`
+					MaxUnavailable int `yaml:"maxUnavailable"`
+				} `yaml:"rollingUpdate"`
+			}
+			Template struct {
+				Metadata struct{ Labels podLabels }
+				Spec     struct {
+					AutomountServiceAccountToken  bool        `yaml:"automountServiceAccountToken"`
+					TerminationGracePeriodSeconds int         `yaml:"terminationGracePeriodSeconds"`
+					SecurityContext               podSecurity `yaml:"securityContext"`
+					TopologySpreadConstraints     []podSpread `yaml:"topologySpreadConstraints"`
+					Containers                    []podContainer
+					Volumes                       []struct {
+						Name     string
+						EmptyDir struct {
+							SizeLimit string `yaml:"sizeLimit"`
+						} `yaml:"emptyDir"`
+					}
+				}
+			}
+		}
+	}
+	podSecurity struct {
+		RunAsNonRoot             bool                  `yaml:"runAsNonRoot"`
+		RunAsUser                int                   `yaml:"runAsUser"`
+		FSGroup                  int                   `yaml:"fsGroup"`
+		SeccompProfile           struct{ Type string } `yaml:"seccompProfile"`
+		AllowPrivilegeEscalation bool                  `yaml:"allowPrivilegeEscalation"`
+		ReadOnlyRootFilesystem   bool                  `yaml:"readOnlyRootFilesystem"`
+		Capabilities             struct{ Drop []string }
+	}
+	podSpread struct {
+		MaxSkew           int         `yaml:"maxSkew"`
+		TopologyKey       string      `yaml:"topologyKey"`
+		WhenUnsatisfiable string      `yaml:"whenUnsatisfiable"`
+		LabelSelector     podSelector `yaml:"labelSelector"`
+	}
+	podContainer struct {
+		Name, Image string
+		Args        []string
+		Ports       []podPort
+		Env         []struct {
+			Name, Value string
+			ValueFrom   struct {
+				SecretKeyRef secretKey `yaml:"secretKeyRef"`
+			} `yaml:"valueFrom"`
+		}
+		StartupProbe   podProbe `yaml:"startupProbe"`
+		ReadinessProbe podProbe `yaml:"readinessProbe"`
+		LivenessProbe  podProbe `yaml:"livenessProbe"`
+		Lifecycle      struct {
+			PreStop struct {
+				Sleep struct{ Seconds int }
+			} `yaml:"preStop"`
+		}
+		Resources       struct{ Requests, Limits struct{ CPU, Memory string } }
+		SecurityContext podSecurity `yaml:"securityContext"`
+		VolumeMounts    []podMount  `yaml:"volumeMounts"`
+	}
+	podPort struct {
+		Name          string
+		ContainerPort int `yaml:"containerPort"`
+	}
+	podMount struct {
+		Name      string
+		MountPath string `yaml:"mountPath"`
+	}
+	secretKey struct {
+		Name, Key string
+		Optional  bool
+	}
+	podProbe struct {
+		HTTPGet struct {
+			Path, Port  string
+			HTTPHeaders []struct{ Name, Value string } `yaml:"httpHeaders"`
+		} `yaml:"httpGet"`
+		PeriodSeconds    int `yaml:"periodSeconds"`
+		TimeoutSeconds   int `yaml:"timeoutSeconds"`
+		FailureThreshold int `yaml:"failureThreshold"`
+	}
+
+	serviceFile struct {
+		ManifestHead `yaml:",inline"`
+		Spec         struct {
+			Selector podLabels
+			Ports    []servicePort
+		}
+	}
+	servicePort struct {
+		Name       string
+		Port       int
+		TargetPort string `yaml:"targetPort"`
+	}
+
+	autoscalerFile struct {
+		ManifestHead `yaml:",inline"`
+		Spec         struct {
+			ScaleTargetRef scaleTarget `yaml:"scaleTargetRef"`
+			MinReplicas    int         `yaml:"minReplicas"`
+			MaxReplicas    int         `yaml:"maxReplicas"`
+			Metrics        []struct {
+				Type     string
+				Resource struct {
+					Name   string
+					Target struct {
+						Type               string
+						AverageUtilization int `yaml:"averageUtilization"`
+					}
+				}
+			}
+			Behavior struct {
+				ScaleDown struct {
+					StabilizationWindowSeconds int `yaml:"stabilizationWindowSeconds"`
+				} `yaml:"scaleDown"`
+			}
+		}
+	}
+	scaleTarget struct {
+		APIVersion string `yaml:"apiVersion"`
+		Kind, Name string
+	}
+
+	disruptionFile struct {
+		ManifestHead `yaml:",inline"`
+		Spec         struct {
+			MaxUnavailable int `yaml:"maxUnavailable"`
+			Selector       podSelector
+		}
+	}
+
+	monitorFile struct {
+		ManifestHead `yaml:",inline"`
+		Spec         struct {
+			Selector            podSelector
+			PodMetricsEndpoints []monitorEndpoint `yaml:"podMetricsEndpoints"`
+		}
+	}
+	monitorEndpoint struct {
+		Port, Path, Interval string
+		Authorization        monitorKey
+	}
+	monitorKey struct{ Credentials secretKey }
+
+	secretFile struct {
+		ManifestHead `yaml:",inline"`
+		Type         string
+		StringData   map[string]string `yaml:"stringData"`
+	}
+
+	kustomizationFile struct {
+		ManifestHead `yaml:",inline"`
+		Resources    []string
+		Images       []struct {
+			Name    string
+			NewName string `yaml:"newName"`
+			NewTag  string `yaml:"newTag"`
+		}
+	}
+)
+
+func (o ManifestHead) kind() string { return o.APIVersion + " " + o.Kind }
