@@ -118,6 +118,9 @@ func inImage(t *testing.T, given map[string]string) Config {
 	maps.Copy(set, given)
 	var env []string
 	for name, value := range set {
+		if !slices.ContainsFunc(settings(), func(s Setting) bool { return s.Env == name }) {
+			t.Errorf("got %s, which is no setting", name)
+		}
 		env = append(env, name+"="+value)
 	}
 	config, err := LoadConfig(Sources{Env: env})
@@ -184,6 +187,7 @@ func TestComposeFits(t *testing.T) {
 	agree(t, []agreement{
 		{"key", config.APIKey, given["LOCI_API_KEY"]},
 		{"users", config.Users, "multi"},
+		{"images", db.Image != "" && proxy.Image != "", true},
 		{"database's host", store.Host, "postgres:5432"},
 		{"database's name", store.Path, "/" + name},
 		{"database's user", store.User, url.UserPassword(user, given["POSTGRES_PASSWORD"])},
@@ -245,15 +249,19 @@ func TestManifestsFitEachOther(t *testing.T) {
 	const name = "http"
 	ofServer := podSelector{pods.Spec.Template.Metadata.Labels}
 	grace := time.Duration(pod.TerminationGracePeriodSeconds-server.Lifecycle.PreStop.Sleep.Seconds) * time.Second
+	var memory Bytes
+	if err := memory.UnmarshalText([]byte(server.Resources.Requests.Memory + "B")); err != nil {
+		t.Fatal(err)
+	}
 
 	agree(t, []agreement{
-		{"deployment", pods.kind(), "apps/v1 Deployment"},
-		{"service", service.kind(), "v1 Service"},
-		{"autoscaler", scaler.kind(), "autoscaling/v2 HorizontalPodAutoscaler"},
-		{"disruption", disruption.kind(), "policy/v1 PodDisruptionBudget"},
-		{"monitor", monitor.kind(), "monitoring.coreos.com/v1 PodMonitor"},
-		{"secret", secret.kind(), "v1 Secret"},
-		{"kustomization", kustomization.kind(), "kustomize.config.k8s.io/v1beta1 Kustomization"},
+		{"deployment", pods.String(), "apps/v1 Deployment loci"},
+		{"service", service.String(), "v1 Service loci"},
+		{"autoscaler", scaler.String(), "autoscaling/v2 HorizontalPodAutoscaler loci"},
+		{"disruption", disruption.String(), "policy/v1 PodDisruptionBudget loci"},
+		{"monitor", monitor.String(), "monitoring.coreos.com/v1 PodMonitor loci"},
+		{"secret", secret.String(), "v1 Secret loci"},
+		{"kustomization", kustomization.String(), "kustomize.config.k8s.io/v1beta1 Kustomization "},
 
 		{"what kustomize applies", kustomization.Resources, applied},
 		{"manifests that this test reads", len(applied), 4},
@@ -272,6 +280,9 @@ func TestManifestsFitEachOther(t *testing.T) {
 		{"service's ports", service.Spec.Ports, []servicePort{{name, port, name}}},
 		{"mounts", server.VolumeMounts, []podMount{{pod.Volumes[0].Name, config.Data}}},
 		{"server has time to stop", grace > toldToStop(t), true},
+		{"server has memory for its indexes", memory > config.Index.Budget*111/100+40<<20, true}, // deploy/README.md says why
+		{"pod's rights", pod.SecurityContext, podSecurity{RunAsNonRoot: true, RunAsUser: 65532, FSGroup: 65532, SeccompProfile: seccomp{"RuntimeDefault"}}},
+		{"server's rights", server.SecurityContext, podSecurity{ReadOnlyRootFilesystem: true, AllowPrivilegeEscalation: new(bool), Capabilities: capabilities{[]string{"ALL"}}}},
 		// A server lives without its database: to start it anew does not bring that back.
 		{"startup", []string{server.StartupProbe.HTTPGet.Path, server.StartupProbe.HTTPGet.Port}, []string{"/health/live", name}},
 		{"readiness", []string{server.ReadinessProbe.HTTPGet.Path, server.ReadinessProbe.HTTPGet.Port}, []string{"/health/ready", name}},
@@ -390,15 +401,17 @@ type (
 		}
 	}
 	podSecurity struct {
-		RunAsNonRoot             bool                  `yaml:"runAsNonRoot"`
-		RunAsUser                int                   `yaml:"runAsUser"`
-		FSGroup                  int                   `yaml:"fsGroup"`
-		SeccompProfile           struct{ Type string } `yaml:"seccompProfile"`
-		AllowPrivilegeEscalation bool                  `yaml:"allowPrivilegeEscalation"`
-		ReadOnlyRootFilesystem   bool                  `yaml:"readOnlyRootFilesystem"`
-		Capabilities             struct{ Drop []string }
+		RunAsNonRoot             bool    `yaml:"runAsNonRoot"`
+		RunAsUser                int     `yaml:"runAsUser"`
+		FSGroup                  int     `yaml:"fsGroup"`
+		SeccompProfile           seccomp `yaml:"seccompProfile"`
+		AllowPrivilegeEscalation *bool   `yaml:"allowPrivilegeEscalation"`
+		ReadOnlyRootFilesystem   bool    `yaml:"readOnlyRootFilesystem"`
+		Capabilities             capabilities
 	}
-	podSpread struct {
+	seccomp      struct{ Type string }
+	capabilities struct{ Drop []string }
+	podSpread    struct {
 		MaxSkew           int         `yaml:"maxSkew"`
 		TopologyKey       string      `yaml:"topologyKey"`
 		WhenUnsatisfiable string      `yaml:"whenUnsatisfiable"`
@@ -527,4 +540,4 @@ type (
 	}
 )
 
-func (o ManifestHead) kind() string { return o.APIVersion + " " + o.Kind }
+func (h ManifestHead) String() string { return h.APIVersion + " " + h.Kind + " " + h.Metadata.Name }
