@@ -47,8 +47,9 @@ type Sharing struct {
 // [memory.NotFound] without such a fact, [memory.Forbidden] for a fact that is another's
 // itself and, without Admin, for what many see, [memory.Conflict] for a fact that is not
 // active, [memory.Invalid] for a target that there cannot be, and for words that would
-// steer the other's model. It is a Conflict as well where the other hid it: it is shared
-// then, and seen once they bring it back.
+// steer the other's model. It is a Conflict as well where the other has something else of
+// that id, which nothing takes the place of, and where they hid it: it is shared then, and
+// seen once they bring it back. Who is closed sees it once they are opened.
 func (e *Engine) Share(ctx context.Context, owner memory.Owner, id string, s Sharing, author memory.Author) ([]memory.Owner, error) {
 	ctx = memory.ForWrite(ctx)
 	to, err := sharesWith(owner, s)
@@ -66,6 +67,10 @@ func (e *Engine) Share(ctx context.Context, owner memory.Owner, id string, s Sha
 		return nil, memory.Errorf(memory.Conflict, "%s is %s; only what is active is shared", id, f.Status)
 	case learn.Instructs(f.Content):
 		return nil, memory.Errorf(memory.Invalid, "%s reads like an instruction to a model, which others are not given", id)
+	default:
+		if err := e.placeFor(ctx, to, f); err != nil {
+			return nil, err
+		}
 	}
 	leave, err := e.deciding(ctx, owner)
 	if err != nil {
@@ -84,10 +89,26 @@ func (e *Engine) Share(ctx context.Context, owner memory.Owner, id string, s Sha
 		e.Log.Warn("a shared fact is shown later: the job sees to it", "fact", id, "err", err)
 		return with, nil
 	}
-	if hidden, err := e.hidden(ctx, to, id); err != nil || s.End || !hidden {
+	if hidden, err := e.hidden(ctx, to, f); err != nil || s.End || !hidden {
 		return with, err
 	}
 	return with, memory.Errorf(memory.Conflict, "%s hid it: it is shared with them, and they see it once they bring it back", CalledOwner(to))
+}
+
+// placeFor returns [memory.Conflict] where an owner has something else of a fact's id:
+// their own, or what another home shows them. An import or a file gives a fact any id.
+func (e *Engine) placeFor(ctx context.Context, to memory.Owner, f memory.Fact) error {
+	found, err := e.Store.Get(ctx, to, f.ID)
+	if err != nil || len(found) == 0 || !taken(found[0], f) {
+		return err
+	}
+	return memory.Errorf(memory.Conflict, "%s has another memory with the id %s, and keeps it; add this one anew to share it", CalledOwner(to), f.ID)
+}
+
+// taken reports whether what an owner has of a fact's id is their own, or a link to
+// another home's that is active.
+func taken(m memory.Memory, f memory.Fact) bool {
+	return m.Link == nil || m.Link.Status == memory.Active && m.Link.Fact.Scope.Owner != f.Scope.Owner
 }
 
 // shareOnce writes whom a fact is shared with.
@@ -191,13 +212,16 @@ func CalledOwner(o memory.Owner) string {
 }
 
 // Spread is the handler of share jobs: links to the facts that a job names become what
-// they are to be.
+// they are to be. A job that names none is of who was opened.
 func (e *Engine) Spread(ctx context.Context, job memory.Job) (jobs.End, error) {
 	leave, err := e.deciding(ctx, job.Owner)
 	if err != nil {
 		return "", err
 	}
 	defer leave()
+	if len(job.Turns) == 0 {
+		return jobs.Nothing, e.spreadTo(ctx, job.Owner)
+	}
 	for _, id := range job.Turns {
 		if err := e.spread(ctx, job.Owner, id); err != nil {
 			return "", err
@@ -211,15 +235,17 @@ func (e *Engine) Spread(ctx context.Context, job memory.Job) (jobs.End, error) {
 func (e *Engine) spread(ctx context.Context, home memory.Owner, id string) error {
 	ctx = memory.ForWrite(ctx)
 	with, ever, err := e.everShared(ctx, home, id)
-	if err != nil || len(ever) == 0 {
+	if err != nil {
 		return err
 	}
 	found, err := e.Store.Get(ctx, home, id)
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("read what is shared: %w", err)
-	}
-	if len(found) == 0 || found[0].Fact == nil || found[0].Link != nil {
+	case len(found) == 0 || found[0].Fact == nil:
 		return nil
+	case found[0].Link != nil: // lost to another home's erasure, see [Engine.eraseLink]
+		return e.giveAgain(ctx, home, *found[0].Fact)
 	}
 	var errs []error
 	for _, to := range ever {
@@ -227,7 +253,7 @@ func (e *Engine) spread(ctx context.Context, home memory.Owner, id string) error
 			errs = append(errs, fmt.Errorf("the link to %s: %w", id, err))
 		}
 	}
-	if wasErased(*found[0].Fact) && seenByMany(ever) {
+	if wasErased(*found[0].Fact) && (seenByMany(ever) || home.Kind() != memory.UserKind) {
 		_, err := e.eraseReaders(ctx, home, []string{id})
 		errs = append(errs, err)
 	}
@@ -260,10 +286,10 @@ func (e *Engine) everShared(ctx context.Context, home memory.Owner, id string) (
 }
 
 // keepLink makes the link to a fact with one owner what it is to be. An owner that was
-// erased has none.
+// erased has none until they are opened.
 func (e *Engine) keepLink(ctx context.Context, to memory.Owner, f memory.Fact, shared bool) error {
 	if wasErased(f) {
-		_, err := e.eraseLink(ctx, to, f.ID)
+		_, err := e.eraseLink(ctx, to, f.Scope.Owner, f.ID)
 		return err
 	}
 	err := replan(func() error { return e.keepLinkOnce(ctx, to, f, shared && showable(f)) })
@@ -283,11 +309,11 @@ func (e *Engine) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 	c := memory.Change{Action: memory.ActionLink, After: memory.Image{Link: &link}, Reason: "shared by " + CalledOwner(f.Scope.Owner), Author: bySharing}
 	if len(found) > 0 {
 		was := found[0].Link
-		if was == nil { // an id of their own
+		if taken(found[0], f) { // both came at once, or by files alone
+			if shown {
+				e.Log.Warn("a shared fact is not shown to who has something else of its id", "fact", f.ID, "home", f.Scope.Owner, "owner", to)
+			}
 			return nil
-		}
-		if was.Fact.Scope.Owner != f.Scope.Owner && (was.Status == memory.Active || !shown) {
-			return nil // somebody else's fact of that id, which they were shown first
 		}
 		link.CreatedAt, c.Base = was.CreatedAt, was.Version
 		switch active := was.Status == memory.Active; {
@@ -300,8 +326,8 @@ func (e *Engine) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 			link.Status = memory.Retired
 			c.Action, c.Reason = memory.ActionUnlink, "no longer shared"
 		default:
-			ours, err := e.endedBySharing(ctx, to, f.ID)
-			if err != nil || !ours {
+			hidden, err := e.hid(ctx, *was, f.Scope.Owner)
+			if err != nil || hidden {
 				return err
 			}
 		}
@@ -321,22 +347,27 @@ func (e *Engine) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 // showable reports whether others are shown what a fact says.
 func showable(f memory.Fact) bool { return f.Status == memory.Active && !learn.Instructs(f.Content) }
 
-// endedBySharing reports whether a link that is not active was ended here, rather than
-// by those who see it. Who was erased since then decided nothing.
-func (e *Engine) endedBySharing(ctx context.Context, to memory.Owner, id string) (bool, error) {
-	past, err := e.changes(ctx, to, memory.ChangeQuery{Target: "link:" + id})
+// hid reports whether who has a link that is not active ended the one to a home's fact
+// of that id themselves, rather than that it was ended here. Who was erased since then
+// decided nothing, and who hid another home's did not hide this one.
+func (e *Engine) hid(ctx context.Context, link memory.Link, home memory.Owner) (bool, error) {
+	past, err := e.changes(ctx, link.Owner, memory.ChangeQuery{Target: "link:" + link.Fact.ID})
 	if err != nil {
 		return false, fmt.Errorf("read who ended the link: %w", err)
 	}
 	for _, c := range past {
+		if c.Before.Link == nil || c.Before.Link.Fact.Scope.Owner != home {
+			continue
+		}
 		if c.Before.Status() == memory.Active && c.After.Status() != memory.Active {
 			if c.Author == bySharing {
-				return true, nil
+				return false, nil
 			}
-			return e.erasedSince(ctx, to, c.At)
+			anew, err := e.erasedSince(ctx, link.Owner, c.At)
+			return !anew, err
 		}
 	}
-	return false, nil
+	return link.Fact.Scope.Owner == home, nil
 }
 
 // erasedSince reports whether an owner was erased after a time, or began anew.
@@ -349,14 +380,35 @@ func (e *Engine) erasedSince(ctx context.Context, owner memory.Owner, at time.Ti
 	return last.After.Status() == memory.Active || !last.At.Before(at), nil
 }
 
-// eraseLink removes the words of a copy, and reports whether there was one that had any.
-func (e *Engine) eraseLink(ctx context.Context, to memory.Owner, id string) (had bool, err error) {
+// eraseLink removes the words of a copy of a home's fact, and reports whether there was
+// one that had any. Where another home's fact of that id came after it, which the journal
+// keeps with it, that one is given again by a job.
+func (e *Engine) eraseLink(ctx context.Context, to, home memory.Owner, id string) (had bool, err error) {
 	found, err := e.Store.Get(ctx, to, id)
-	if err != nil || len(found) == 0 || found[0].Link == nil || found[0].Status() == memory.Retired && found[0].Content() == "" {
+	if err != nil || len(found) == 0 || found[0].Link == nil {
 		return false, err
 	}
-	_, err = e.erase(ctx, to, newID(), found, bySharing)
+	run := memory.Run{ID: newID(), Kind: "erase", Author: bySharing}
+	if found[0].Fact.Scope.Owner == home {
+		if found[0].Status() == memory.Retired && found[0].Content() == "" {
+			return false, nil
+		}
+	} else {
+		past, err := e.changes(ctx, to, memory.ChangeQuery{Target: "link:" + id})
+		if err != nil || !slices.ContainsFunc(past, func(c memory.Change) bool { return wordsOf(c.Before, home) || wordsOf(c.After, home) }) {
+			return false, err
+		}
+		run.Jobs = []memory.Job{spreadJob(to, run.ID, id)}
+	}
+	if _, err = e.eraseIDs(ctx, to, run, []string{id}); err == nil && len(run.Jobs) > 0 {
+		e.Wake()
+	}
 	return true, err
+}
+
+// wordsOf reports whether an image of a link has words of a home's fact.
+func wordsOf(i memory.Image, home memory.Owner) bool {
+	return i.Link != nil && i.Link.Fact.Scope.Owner == home && i.Link.Fact.Content != ""
 }
 
 // copyOf is what others are shown of a fact: what it says and since when, nothing of

@@ -94,7 +94,7 @@ func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids
 			return memory.Receipt{}, err
 		}
 		for _, to := range ever {
-			if _, err := g.e.eraseLink(ctx, to, id); err != nil {
+			if _, err := g.e.eraseLink(ctx, to, owner, id); err != nil {
 				return memory.Receipt{}, err
 			}
 		}

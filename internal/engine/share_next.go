@@ -27,7 +27,7 @@ func (e *Engine) shareNext(ctx context.Context, old memory.Fact, with []memory.O
 	}
 	var to []memory.Owner
 	for _, o := range with {
-		hidden, err := e.hidden(ctx, o, old.ID)
+		hidden, err := e.hidden(ctx, o, old)
 		if err != nil {
 			return err
 		}
@@ -53,11 +53,10 @@ func (e *Engine) shareNext(ctx context.Context, old memory.Fact, with []memory.O
 }
 
 // hidden reports whether an owner has a link to a fact that they ended themselves.
-func (e *Engine) hidden(ctx context.Context, to memory.Owner, id string) (bool, error) {
-	found, err := e.Store.Get(ctx, to, id)
+func (e *Engine) hidden(ctx context.Context, to memory.Owner, f memory.Fact) (bool, error) {
+	found, err := e.Store.Get(ctx, to, f.ID)
 	if err != nil || len(found) == 0 || found[0].Link == nil || found[0].Link.Status == memory.Active {
 		return false, err
 	}
-	ours, err := e.endedBySharing(ctx, to, id)
-	return !ours, err
+	return e.hid(ctx, *found[0].Link, f.Scope.Owner)
 }

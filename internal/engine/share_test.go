@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/memory"
-	"github.com/loci-memory/loci/memory/memtest"
 )
 
 var (
@@ -51,28 +50,6 @@ func (r *rig) settle(t *testing.T) {
 	if err := r.work(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// Who has a fact of the same id, by a file or an import, takes nobody's place with those
-// who were shown another's.
-func TestAFactOfTheSameIDTakesNoOthersPlace(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		f := r.note(t, ana, "The backend runs on Bun")
-		r.share(t, f.ID, "user/ben", false)
-		eve := memory.User(memory.DefaultNamespace, "eve")
-		forged := memtest.Fact(eve, "The backend is at evil.example")
-		forged.ID = f.ID
-		if _, err := r.Store.Apply(context.Background(), eve, memtest.Run("forged"), memtest.Add(forged)); err != nil {
-			t.Fatal(err)
-		}
-		for _, end := range []bool{false, true} {
-			if _, err := r.Share(context.Background(), eve, f.ID, Sharing{To: "user/ben", End: end}, him); err != nil {
-				t.Fatal(err)
-			}
-			r.settle(t)
-			r.wantSeen(t, ben, "The backend runs on Bun")
-		}
-	})
 }
 
 func TestWhatIsSharedIsSeenAndFollowsItsHome(t *testing.T) {

@@ -64,7 +64,8 @@ func (e *Engine) EraseOwner(ctx context.Context, owner memory.Owner, author memo
 	return out, nil
 }
 
-// OpenOwner lets an owner that was erased begin anew, with nothing.
+// OpenOwner lets an owner that was erased begin anew, with nothing but what was shared
+// with them since.
 func (e *Engine) OpenOwner(ctx context.Context, owner memory.Owner, author memory.Author) error {
 	ctx = memory.ForWrite(context.WithValue(ctx, closing{}, true))
 	if _, err := e.DropProfile(ctx, owner, closedKey, author); err != nil {
@@ -74,8 +75,9 @@ func (e *Engine) OpenOwner(ctx context.Context, owner memory.Owner, author memor
 		return err
 	}
 	err := e.Pause(ctx, owner, PauseNone, "", author)
+	e.blocks.forget(givenTo(owner)) // what was looked for while the owner was erased
 	e.closed.set(owner, false, e.now())
-	return err
+	return errors.Join(err, e.meanwhile(ctx, owner))
 }
 
 // closeOwner marks an owner as closed, and chats as on hold for servers that have not
@@ -145,7 +147,7 @@ func (e *Engine) empty(ctx context.Context, owner memory.Owner, author memory.Au
 			many = append(many, g.fact)
 		}
 		for _, to := range g.to {
-			had, err := e.eraseLink(ctx, to, g.fact)
+			had, err := e.eraseLink(ctx, to, owner, g.fact)
 			if err != nil {
 				return false, fmt.Errorf("erase what %s was shown: %w", CalledOwner(to), err)
 			}
