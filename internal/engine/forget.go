@@ -352,7 +352,7 @@ func (e *Engine) grant(ctx context.Context, l lesson, run string, p *planned) er
 	if len(found) == 0 {
 		return nil
 	}
-	author := memory.Author{Kind: memory.ByPerson, Name: l.scope.Owner.Name()}
+	author := memory.Author{Kind: memory.ByRule, Name: "rules"} // who sent the chat is not known
 	const reason = "the user asked to forget it"
 	var err error
 	if p.changes, p.jobs, err = e.forgetting(ctx, l.scope.Owner, run, found, reason, author); err != nil {
