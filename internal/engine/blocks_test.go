@@ -122,3 +122,37 @@ func TestALoopGoesOnWithoutWhatAnotherServerErased(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatCameTooLateForAnErasureIsForgotten: what a chat under way was given is kept once
+// the owner is closed. It goes when a server sees that the owner is, or opens them again.
+func TestWhatCameTooLateForAnErasureIsForgotten(t *testing.T) {
+	ctx := context.Background()
+	for what, end := range map[string]func(a, b *rig) error{
+		"opened": func(a, _ *rig) error { return a.OpenOwner(ctx, ana, her) },
+		"seen closed by another server": func(_, b *rig) error {
+			_, err := b.isClosed(ctx, ana)
+			return err
+		},
+	} {
+		s := servers(t, 2)
+		a, b := s[0], s[1]
+		if _, err := a.EraseOwner(ctx, ana, her); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []memory.Owner{ana, ben} {
+			for _, r := range s {
+				r.blocks.put(pinnedBlock{owner: o, chain: "c", text: "The cellar holds marzipan"})
+			}
+		}
+		if err := end(a, b); err != nil {
+			t.Fatal(err)
+		}
+		at := map[string]*rig{"opened": a, "seen closed by another server": b}[what]
+		if _, kept := at.blocks.get(ana, "c"); kept {
+			t.Errorf("%s: it is kept", what)
+		}
+		if _, kept := at.blocks.get(ben, "c"); !kept {
+			t.Errorf("%s: another's is gone", what)
+		}
+	}
+}
