@@ -130,6 +130,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		memory.JobEmbed: l.engine.GiveVectors, memory.JobShare: l.engine.Spread, memory.JobErase: l.engine.EraseLeft,
 	}, jobs.Options{Now: opts.Now, Log: l.log, Metrics: metrics})
 	if s, ok := store.(*sqlstore.Store); ok && config.Store.postgres() {
+		s.OnErase(l.engine.ErasedElsewhere)
 		l.closers = append([]func() error{listen(ctx, s, l.runner)}, l.closers...)
 	}
 	if err := l.vectorsAtStart(ctx); err != nil {

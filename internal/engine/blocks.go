@@ -25,9 +25,10 @@ type pinnedBlock struct {
 // was injected is known again when it comes back. What is forgotten or hidden meanwhile
 // stays in it until the loop ends; what is erased does not.
 type blockCache struct {
-	mu    sync.Mutex // guards both
-	order *list.List // of pinnedBlock, newest first
-	at    map[[2]string]*list.Element
+	mu        sync.Mutex // guards what follows
+	order     *list.List // of pinnedBlock, newest first
+	at        map[[2]string]*list.Element
+	forgotten uint64 // how often something was
 }
 
 func newBlockCache() *blockCache {
@@ -45,9 +46,20 @@ func (c *blockCache) get(owner memory.Owner, chain string) (pinnedBlock, bool) {
 	return el.Value.(pinnedBlock), true
 }
 
-func (c *blockCache) put(b pinnedBlock) {
+// now is what [blockCache.put] wants to hear of the time before a block was recalled.
+func (c *blockCache) now() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.forgotten
+}
+
+// put keeps a block, unless something was erased since it was begun: it may be in it.
+func (c *blockCache) put(b pinnedBlock, since uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if since != c.forgotten {
+		return
+	}
 	key := [2]string{string(b.owner), b.chain}
 	if el, ok := c.at[key]; ok {
 		el.Value = b
@@ -64,6 +76,7 @@ func (c *blockCache) put(b pinnedBlock) {
 func (c *blockCache) forget(gone func(pinnedBlock) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.forgotten++
 	for el := c.order.Front(); el != nil; {
 		next := el.Next()
 		if gone(el.Value.(pinnedBlock)) {

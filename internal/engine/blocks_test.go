@@ -141,7 +141,7 @@ func TestWhatCameTooLateForAnErasureIsForgotten(t *testing.T) {
 		}
 		for _, o := range []memory.Owner{ana, ben} {
 			for _, r := range s {
-				r.blocks.put(pinnedBlock{owner: o, chain: "c", text: "The cellar holds marzipan"})
+				r.blocks.put(pinnedBlock{owner: o, chain: "c", text: "The cellar holds marzipan"}, r.blocks.now())
 			}
 		}
 		if err := end(a, b); err != nil {
@@ -154,5 +154,21 @@ func TestWhatCameTooLateForAnErasureIsForgotten(t *testing.T) {
 		if _, kept := at.blocks.get(ben, "c"); !kept {
 			t.Errorf("%s: another's is gone", what)
 		}
+	}
+}
+
+// A block whose memories were read before something was erased, and that comes after it,
+// is not kept.
+func TestABlockThatComesTooLateIsNotKept(t *testing.T) {
+	c := newBlockCache()
+	begun := c.now()
+	c.forget(givenTo(ana))
+	c.put(pinnedBlock{owner: ana, chain: "c", text: "The cellar holds marzipan"}, begun)
+	if b, ok := c.get(ana, "c"); ok {
+		t.Errorf("kept %+v", b)
+	}
+	c.put(pinnedBlock{owner: ana, chain: "c", text: "The cellar is empty"}, c.now())
+	if _, ok := c.get(ana, "c"); !ok {
+		t.Error("a block that began since is not kept")
 	}
 }

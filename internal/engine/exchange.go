@@ -75,6 +75,7 @@ type Exchange struct {
 	writes       bool
 	learns       bool
 
+	begun    uint64 // what [blockCache.put] wants to hear
 	prepared Prepared
 	untold   bool          // whether its trace has no words
 	asked    string        // id of the new user turn, "" if there is none to learn from
@@ -103,7 +104,7 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 		mode = wire.ModeOff
 	}
 	x := &Exchange{
-		e: e, in: in, placing: make(chan struct{}), answered: make(chan struct{}),
+		e: e, in: in, placing: make(chan struct{}), answered: make(chan struct{}), begun: e.blocks.now(),
 		unsure: pause == PauseUnknown,
 		reads:  mode != wire.ModeWrite && mode != wire.ModeOff && pause != PauseUnknown,
 		writes: mode != wire.ModeRead && mode != wire.ModeOff,
@@ -356,7 +357,7 @@ func withRules(block, rules string) string {
 // loop, and so that it is known again and not learned when it comes back.
 func (x *Exchange) pin(given string) {
 	if x.chain != "" {
-		x.e.blocks.put(pinnedBlock{owner: x.in.Owner, chain: x.chain, text: given, hits: x.prepared.Hits, trace: x.prepared.Trace})
+		x.e.blocks.put(pinnedBlock{owner: x.in.Owner, chain: x.chain, text: given, hits: x.prepared.Hits, trace: x.prepared.Trace}, x.begun)
 	}
 }
 

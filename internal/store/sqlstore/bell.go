@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,7 +28,7 @@ type bell struct {
 	ended   chan struct{}
 
 	mu     sync.Mutex
-	erased func(memory.Owner) // guarded by mu; nil: nobody wants to know
+	erased []func(memory.Owner) // guarded by mu: who wants to know
 }
 
 // bellRest is how long a store is quiet after it rang: each time, the server lets all
@@ -122,21 +123,21 @@ func (b *bell) listen(ctx context.Context, wake func()) {
 }
 
 // OnErase has tell called with each owner of whom another store on the same server erased
-// something, and with none when [Store.Listen] may have missed that, while it listens.
-// With SQLite there is no other store.
+// something, and with none when [Store.Listen] may have missed that, while it listens,
+// beside what was given here before. With SQLite there is no other store.
 func (s *Store) OnErase(tell func(memory.Owner)) {
 	if p, ok := s.commits.(*server); ok {
 		p.bell.mu.Lock()
 		defer p.bell.mu.Unlock()
-		p.bell.erased = tell
+		p.bell.erased = append(p.bell.erased, tell)
 	}
 }
 
 func (b *bell) tell(owner memory.Owner) {
 	b.mu.Lock()
-	tell := b.erased
+	all := slices.Clone(b.erased)
 	b.mu.Unlock()
-	if tell != nil {
+	for _, tell := range all {
 		tell(owner)
 	}
 }
