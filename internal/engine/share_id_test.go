@@ -146,6 +146,8 @@ func TestErasingAFactOfTheSameIDErasesNoOthersCopy(t *testing.T) {
 			r.shareBy(t, ana, f.ID, false, nil)
 			words := "The backend runs on Node"
 			r.edit(t, f.ID, words)
+			r.clock.Advance(time.Hour)
+			r.settle(t) // what Ana's sharing queued
 			r.eraseOf(t, eve, f.ID, whole)
 			r.wantSeen(t, ben, words)
 			if got := r.ask(t, ben, "What does the backend run on?", memory.At{}); !slices.Equal(got, []string{words}) {
