@@ -1,0 +1,40 @@
+package engine
+
+import (
+	"context"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Who sent a chat is not known where its owner is named by a header: what its words ask
+// to forget is told as decided by a rule.
+func TestWhatAChatAsksToForgetIsDecidedByARule(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		r.note(t, ana, "The user is allergic to peanuts")
+		if _, err := r.Ingest(ctx, ana, Talk{Conversation: "c", Infer: true, Messages: []Said{
+			{Role: memory.RoleUser, Content: "Please forget that I am allergic to peanuts."},
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		r.settle(t)
+		past, err := r.changes(ctx, ana, memory.ChangeQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		forgot := 0
+		for _, c := range past {
+			if c.Action != memory.ActionRetire {
+				continue
+			}
+			forgot++
+			if want := (memory.Author{Kind: memory.ByRule, Name: "rules"}); c.Author != want {
+				t.Errorf("%s was forgotten by %+v, want %+v", c.After.Target(), c.Author, want)
+			}
+		}
+		if forgot == 0 {
+			t.Error("nothing was forgotten")
+		}
+	})
+}
