@@ -647,17 +647,23 @@ func TestDoctorNamesAFileThatWaitsForItsUser(t *testing.T) {
 	}
 }
 
+// eraseUser erases a user of whom there is a fact.
+func (l *Loci) eraseUser(t *testing.T) {
+	t.Helper()
+	l.remember(t, "User likes tea")
+	admin := memory.Author{Kind: memory.ByPerson, Name: "admin"}
+	if _, err := l.engine.EraseOwner(context.Background(), userOf(defaultUser), admin); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestFilesOfWhoIsClosedComeBack takes away what is left of a user who was erased, as git does
 // with an older state of the folder: they stay closed, and nothing is wrong.
 func TestFilesOfWhoIsClosedComeBack(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	l := vaultAt(t, dir)
 	defer closed(t, l)
-	l.remember(t, "User likes tea")
-	admin := memory.Author{Kind: memory.ByPerson, Name: "admin"}
-	if _, err := l.engine.EraseOwner(ctx, userOf(defaultUser), admin); err != nil {
-		t.Fatal(err)
-	}
+	l.eraseUser(t)
 	if err := l.vault.store.Settle(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -694,11 +700,7 @@ func TestWhatWaitsIsLoggedOnce(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	l := vaultAt(t, dir)
 	defer closed(t, l)
-	l.remember(t, "User likes tea")
-	admin := memory.Author{Kind: memory.ByPerson, Name: "admin"}
-	if _, err := l.engine.EraseOwner(ctx, userOf(defaultUser), admin); err != nil {
-		t.Fatal(err)
-	}
+	l.eraseUser(t)
 	late := filepath.Join(dir, "vault", "entries", "global", "facts", "late.md")
 	if err := os.MkdirAll(filepath.Dir(late), 0o700); err != nil {
 		t.Fatal(err)

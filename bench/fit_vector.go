@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -40,12 +41,10 @@ const enoughGain = 0.005
 func FitVector(examples []Example, inUse float64) (VectorFit, error) {
 	names, weights, _ := recall.Cues(recall.Query{}, nil, 0)
 	at := slices.Index(names, "vector")
-	weighed := func(on []Example, weight float64) (m Measure) {
+	weighed := func(on []Example, weight float64) Measure {
 		w := slices.Clone(weights)
 		w[at] = weight
-		for _, m = range Evaluate(on, w) { // of the one data set
-		}
-		return m
+		return Evaluate(on, w)[examples[0].Dataset]
 	}
 	if !slices.ContainsFunc(examples, func(e Example) bool { return e.Place != examples[0].Place }) {
 		return VectorFit{}, memory.Errorf(memory.Invalid, "a weight is fitted to some conversations and judged by others: one is not enough")
@@ -59,9 +58,12 @@ func FitVector(examples []Example, inUse float64) (VectorFit, error) {
 		if len(out) == 0 {
 			continue
 		}
-		best := slices.MaxFunc(vectorWeights, func(a, b float64) int {
-			return compareMRR(weighed(in, a), weighed(in, b))
-		})
+		best, most := vectorWeights[0], math.Inf(-1)
+		for _, weight := range vectorWeights {
+			if mrr := weighed(in, weight).MRR; mrr > most {
+				best, most = weight, mrr
+			}
+		}
 		m := weighed(out, best)
 		n := float64(m.Questions)
 		fit.Others = append(fit.Others, best)
@@ -71,16 +73,6 @@ func FitVector(examples []Example, inUse float64) (VectorFit, error) {
 	}
 	fit.Unseen = fit.Unseen.mean()
 	return fit, nil
-}
-
-func compareMRR(a, b Measure) int {
-	switch {
-	case a.MRR < b.MRR:
-		return -1
-	case a.MRR > b.MRR:
-		return 1
-	}
-	return 0
 }
 
 // Advice returns the weight to set: the middle one of those that the parts choose, if

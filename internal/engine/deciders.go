@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"hash/maphash"
-	"sync"
 
 	"golang.org/x/sync/semaphore"
 
@@ -62,12 +61,11 @@ func (d *decision) leave() {
 	d.held = 0
 }
 
-// deciding is a decision that is compared with what is known; leave must be called, and
-// may be again.
+// deciding is a decision that is compared with what is known; leave must be called.
 func (e *Engine) deciding(ctx context.Context, owner memory.Owner) (leave func(), err error) {
 	place, err := e.deciders.enter(ctx, owner, true)
 	if err != nil {
 		return nil, err
 	}
-	return sync.OnceFunc(place.leave), nil
+	return place.leave, nil
 }
