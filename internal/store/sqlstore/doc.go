@@ -40,8 +40,9 @@
 // # How it erases
 //
 // The rows of what is erased, and the images in the journal, lose their words in one
-// transaction. Then the file is written anew (VACUUM) and the log is emptied, since
-// SQLite leaves the old bytes in free pages. A mark in the file, its user_version,
+// transaction. Then what the file's pages do not use is overwritten with zeros (see blank.go)
+// and the log is emptied, since SQLite leaves the old bytes there. Where most pages are free
+// the file is written anew (VACUUM) instead. A mark in the file, its user_version,
 // says until then that this is to be done, at the next start if need be. On a server its
 // keepers see to that.
 //

@@ -92,7 +92,7 @@ func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, w where) (r
 	return len(ids), nil
 }
 
-// scrubTraces writes the file anew if something was removed, now or by a call that
+// scrubTraces takes the words out of the file if something was removed, now or by a call that
 // failed here.
 func (s *Store) scrubTraces(ctx context.Context) error {
 	if err := s.commits.scrub(ctx); err != nil {

@@ -2,7 +2,9 @@ package sqlstore
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
+	"path/filepath"
 	"reflect"
 	"testing"
 	"time"
@@ -93,4 +95,34 @@ func BenchmarkEncodeTrace(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkEraseTracesOf is one fact erased that a few of so many traces have.
+func BenchmarkEraseTracesOf(b *testing.B) {
+	ctx := b.Context()
+	s, err := OpenSQLite(ctx, filepath.Join(b.TempDir(), "loci.db"), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	const owners, each = 25, 1000
+	for o := range owners {
+		traces := make([]memory.Trace, each)
+		for i := range traces {
+			t := sampleTrace(10, 20)
+			t.ID, t.Owner, t.At = fmt.Sprint("trace ", i), memory.User(memory.DefaultNamespace, fmt.Sprint("user ", o)), memtest.Epoch.Add(time.Duration(i))
+			t.Hits[3].ID, t.Hits[3].Kind = fmt.Sprint("fact ", i), memory.KindFact
+			traces[i] = t
+		}
+		if err := s.SaveTraces(ctx, each, traces...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	next := 0
+	for b.Loop() {
+		if n, err := s.EraseTracesOf(ctx, memory.DefaultNamespace, fmt.Sprint("fact ", next)); err != nil || n != owners {
+			b.Fatal(n, err)
+		}
+		next++
+	}
 }
