@@ -207,6 +207,9 @@ func (r *recalling) run(ctx context.Context) error {
 func (r *recalling) find(ctx context.Context, query recall.Query, topK int) error {
 	ctx, cancel := within(ctx, searchShare)
 	defer cancel()
+	if s, ok := r.e.Searcher.(aheadSearcher); ok && r.q.At == (memory.At{}) && r.e.opts.Recall.SmallSet == 0 {
+		ctx = s.Ahead(ctx, r.q.Scope.Owner) // beside what is asked and made before the search
+	}
 	if rules := r.e.opts.Recall; rules.SmallSet > 0 || rules.Reach == ReachConversation {
 		r.placed()
 	}
@@ -257,6 +260,12 @@ func (r *recalling) find(ctx context.Context, query recall.Query, topK int) erro
 		}
 	}
 	return nil
+}
+
+// aheadSearcher is a searcher that can begin to read of an owner before it is asked: see
+// [index.Index.Ahead].
+type aheadSearcher interface {
+	Ahead(ctx context.Context, owner memory.Owner) context.Context
 }
 
 // ranked returns what is found, best first: at least topK memories that the

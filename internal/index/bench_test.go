@@ -229,7 +229,7 @@ func BenchmarkFollowOneTurn(b *testing.B) {
 				sh.apply(memory.Item{Memory: memory.Memory{Turn: &memory.Turn{
 					ID: fmt.Sprintf("new%d", i), Owner: owner, Conversation: fmt.Sprint("n", i/30), Index: i % 30, Role: memory.RoleUser,
 					Content: "I moved to Lisbon in May with the children and the dog", CreatedAt: day,
-				}}}, nil)
+				}}})
 			}
 		})
 	}

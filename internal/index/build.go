@@ -18,15 +18,15 @@ var _ memory.Searcher = (*Snapshot)(nil)
 
 // Build returns an index of items, later ones with the same id replacing earlier.
 func Build(items []memory.Item) *Snapshot {
-	byOwner, seen := map[memory.Owner]*shard{}, map[memory.Owner]vocabulary{}
+	byOwner := map[memory.Owner]*shard{}
 	snap := &Snapshot{}
 	for _, item := range items {
 		owner := item.Memory.Scope().Owner
 		if byOwner[owner] == nil {
-			byOwner[owner], seen[owner] = newShard(), vocabulary{}
+			byOwner[owner] = newShard()
 			snap.owners = append(snap.owners, owner)
 		}
-		byOwner[owner].apply(item, seen[owner])
+		byOwner[owner].apply(item)
 	}
 	slices.Sort(snap.owners)
 	for _, owner := range snap.owners {

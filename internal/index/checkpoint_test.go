@@ -290,7 +290,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	sh := newShard()
 	for _, step := range src.owners[owner].steps {
-		sh.apply(step, nil)
+		sh.apply(step)
 	}
 	want := header{Owner: owner, Model: "m", Language: language()}
 	var b bytes.Buffer

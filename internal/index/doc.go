@@ -45,8 +45,9 @@
 //
 // Every search asks the store for the versions of its owners in one query and
 // pulls what is missing, one pull at a time for an owner. An owner is loaded when
-// first searched and dropped, least recently used first, when the budget is
-// exceeded. The index holds nothing that the store cannot give again.
+// first searched, which tells the version too, and dropped, least recently used
+// first, when the budget is exceeded. The index holds nothing that the store cannot
+// give again. What words are is remembered for all owners alike.
 //
 // # Checkpoints
 //

@@ -10,28 +10,49 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// upTo returns the owner's shard once it is at version want or later. The pull
-// goes on when ctx ends, for whoever asks next.
+// upTo returns the owner's shard once it is at version want or later, nil if all of it
+// was erased meanwhile. The pull goes on when ctx ends, for whoever asks next.
 func (ix *Index) upTo(ctx context.Context, owner memory.Owner, want int64) (*shard, error) {
 	for {
-		sh, l := ix.shardOrLoad(owner, want)
+		sh, l, begun := ix.shardOrLoad(owner, want)
 		if sh != nil {
 			return sh, nil
 		}
-		select {
-		case <-l.done:
-			if l.err != nil {
-				return nil, l.err
-			}
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if sh, err := l.wait(ctx); err != nil || begun {
+			return sh, err
 		}
 	}
 }
 
-func (ix *Index) shardOrLoad(owner memory.Owner, want int64) (*shard, *load) {
+// shardOrLoad returns the owner's shard if it is at version want or later, and otherwise
+// a pull under way; begun says that it begins with this call.
+func (ix *Index) shardOrLoad(owner memory.Owner, want int64) (sh *shard, l *load, begun bool) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
+	e := ix.entry(owner)
+	if e.shard != nil && e.version >= want {
+		return e.shard, nil, false
+	}
+	if e.load == nil {
+		return nil, ix.load(e), true
+	}
+	return nil, e.load, false
+}
+
+// begin loads an owner of whom nothing is resident. It is nil for one who is, or whom
+// somebody loads already: what that finds may be older than what was committed by now.
+func (ix *Index) begin(owner memory.Owner) *load {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	e := ix.entry(owner)
+	if e.shard != nil || e.load != nil {
+		return nil
+	}
+	return ix.load(e)
+}
+
+// entry returns the owner's place as the one used last, a new one if need be.
+func (ix *Index) entry(owner memory.Owner) *entry {
 	e := ix.entries[owner]
 	if e == nil {
 		e = &entry{owner: owner}
@@ -39,24 +60,24 @@ func (ix *Index) shardOrLoad(owner memory.Owner, want int64) (*shard, *load) {
 		ix.entries[owner] = e
 	}
 	ix.recent.MoveToFront(e.place)
-	if e.shard != nil && e.version >= want {
-		return e.shard, nil
+	return e
+}
+
+// load begins a pull.
+func (ix *Index) load(e *entry) *load {
+	l, base := &load{done: make(chan struct{})}, e.shard
+	if ix.ctx.Err() != nil {
+		l.err = memory.Errorf(memory.Unavailable, "the index is closed")
+		close(l.done)
+		return l
 	}
-	if e.load == nil {
-		e.load = &load{done: make(chan struct{})}
-		if ix.ctx.Err() != nil {
-			e.load.err = memory.Errorf(memory.Unavailable, "the index is closed")
-			close(e.load.done)
-			return nil, e.load
+	e.load = l
+	ix.work.Go(func() {
+		if bare := ix.pull(e, l, base); bare > 0 {
+			ix.opts.Lacking(e.owner, bare)
 		}
-		l, base := e.load, e.shard
-		ix.work.Go(func() {
-			if bare := ix.pull(e, l, base); bare > 0 {
-				ix.opts.Lacking(owner, bare)
-			}
-		})
-	}
-	return nil, e.load
+	})
+	return l
 }
 
 // pull brings a shard, nil for one to be made, to the store's version, and returns how
@@ -67,9 +88,13 @@ func (ix *Index) pull(e *entry, l *load, base *shard) (bare int) {
 	defer ix.mu.Unlock()
 	defer close(l.done)
 	e.load, l.err = nil, err
-	if err != nil {
+	if err != nil || base == nil && sh.version == 0 { // there is nothing: it takes no room
+		if e.shard == nil && ix.entries[e.owner] == e {
+			ix.forget(e)
+		}
 		return 0
 	}
+	l.shard = sh
 	e.shard, e.version = sh, sh.version // only pulls change it, one at a time
 	if ix.entries[e.owner] != e {       // evicted meanwhile: whoever waits still gets it
 		return bare
@@ -120,10 +145,10 @@ func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
 	} else if sh := ix.restore(owner); sh != nil {
 		return sh, nil
 	}
-	fresh, batch, seen := newShard(), batch{}, make(vocabulary, someWords)
+	fresh, batch := newShard(), batch{}
 	version, err := ix.everything(owner, func(item memory.Item, vector []uint16) error {
 		if batch.full(item) {
-			batch.flush(&fresh.contents, seen)
+			batch.flush(&fresh.contents)
 		}
 		batch = append(batch, step{item, vector})
 		return nil
@@ -131,8 +156,11 @@ func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	batch.flush(&fresh.contents, seen)
-	fresh.pack()
+	parts := len(fresh.docs) > 0 // were put in lists before
+	batch.flush(&fresh.contents)
+	if parts {
+		fresh.pack()
+	}
 	fresh.version = version
 	return fresh, nil
 }
@@ -165,7 +193,7 @@ func (ix *Index) catchUp(sh *shard, owner memory.Owner) error {
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	items.flush(&sh.contents, nil)
+	items.flush(&sh.contents)
 	sh.version = version
 	return nil
 }
@@ -191,16 +219,20 @@ func (b batch) full(next memory.Item) bool {
 // flush applies the batch and empties it. The turns of a conversation that were
 // written at once come in their order, and not in that of their ids: neighbours
 // with neighbouring numbers are searched the fastest. An id comes only once.
-func (b *batch) flush(s *contents, seen vocabulary) {
+func (b *batch) flush(s *contents) {
 	order := make([]int32, len(*b)) // a step is large to move
 	for i := range order {
 		order[i] = int32(i)
 	}
 	slices.SortFunc(order, func(i, j int32) int { return cmp.Or((*b)[i].compare(&(*b)[j]), cmp.Compare(i, j)) })
 	s.expect(*b)
-	for _, i := range order {
-		s.follow(&(*b)[i], seen)
+	if len(*b) >= len(s.docs) {
+		s.gather()
 	}
+	for _, i := range order {
+		s.follow(&(*b)[i])
+	}
+	s.settle()
 	if len(s.rowDoc) == 0 { // no vector was one
 		s.chunks = nil
 	}
@@ -221,7 +253,8 @@ func (s *contents) expect(b batch) {
 	if len(s.docs) > 0 {
 		return
 	}
-	s.byID, s.terms = make(map[key]int32, n), make(map[string]int32, min(6*n, someWords))
+	terms := min(6*n, someWords)
+	s.byID, s.terms, s.posts = make(map[key]int32, n), make(map[string]int32, terms), make([][]uint32, 0, terms)
 	words, dims, rows := 0, 0, 0
 	for i := range b {
 		if half := b[i].half; half != nil && rows < chunkRows {

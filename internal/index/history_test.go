@@ -45,7 +45,7 @@ func TestCompactionChangesNothing(t *testing.T) {
 	for owner, h := range src.owners {
 		sh := newShard()
 		for _, step := range h.steps {
-			sh.apply(step, nil)
+			sh.apply(step)
 		}
 		dead := sh.dead
 		sh.compact()

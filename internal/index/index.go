@@ -66,8 +66,19 @@ type entry struct {
 
 // load is one pull from the store.
 type load struct {
-	done chan struct{}
-	err  error // set before done is closed
+	done  chan struct{}
+	shard *shard // set before done is closed, and err; nil if the store has nothing
+	err   error
+}
+
+// wait returns what was loaded, nil if the store has nothing of the owner.
+func (l *load) wait(ctx context.Context) (*shard, error) {
+	select {
+	case <-l.done:
+		return l.shard, l.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 var _ memory.Searcher = (*Index)(nil)
@@ -121,6 +132,34 @@ func (ix *Index) Warm(owner memory.Owner) {
 	}
 }
 
+// Ahead begins to load an owner who is not resident, for a search that is to come. The
+// context is for that search: it sees what was committed before Ahead was called, without
+// asking the store again. Of an owner who is resident, or loaded already, Ahead does nothing.
+func (ix *Index) Ahead(ctx context.Context, owner memory.Owner) context.Context {
+	l := ix.begin(owner)
+	if l == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, aheadKey{}, ahead{ix, owner, l})
+}
+
+// ahead is what a context knows of a load.
+type ahead struct {
+	index *Index
+	owner memory.Owner
+	load  *load
+}
+
+type aheadKey struct{}
+
+// aheadOf returns the load of an owner that the context was made for, nil for none.
+func aheadOf(ctx context.Context, ix *Index, owner memory.Owner) *load {
+	if a, ok := ctx.Value(aheadKey{}).(ahead); ok && a.index == ix && a.owner == owner {
+		return a.load
+	}
+	return nil
+}
+
 // Drop forgets an owner, in memory and on disk. A search of it loads anew what the
 // store still has.
 func (ix *Index) Drop(owner memory.Owner) error {
@@ -171,22 +210,45 @@ func ownersOf(scopes []memory.Scope) []memory.Owner {
 	return slices.Compact(owners)
 }
 
-// current returns the shards of owners, none older than the store is now.
+// current returns the shards of owners, none older than the store is now. What is read
+// of one who is not resident tells the version as well.
 func (ix *Index) current(ctx context.Context, owners []memory.Owner) ([]*shard, error) {
-	versions, err := ix.src.Versions(ctx, owners)
-	if err != nil {
-		return nil, err
-	}
-	var shards []*shard
+	begun := make([]*load, len(owners))
+	var ask []memory.Owner
 	for i, owner := range owners {
-		if versions[i] == 0 {
-			continue
+		begun[i] = aheadOf(ctx, ix, owner)
+		if begun[i] == nil && len(owners) == 1 { // of several, most are asked for in one question
+			begun[i] = ix.begin(owner)
 		}
-		sh, err := ix.upTo(ctx, owner, versions[i])
+		if begun[i] == nil {
+			ask = append(ask, owner)
+		}
+	}
+	var versions []int64
+	if len(ask) > 0 {
+		var err error
+		if versions, err = ix.src.Versions(ctx, ask); err != nil {
+			return nil, err
+		}
+	}
+	shards := make([]*shard, 0, len(owners))
+	for i, owner := range owners {
+		var sh *shard
+		var err error
+		if begun[i] != nil {
+			sh, err = begun[i].wait(ctx)
+		} else {
+			var version int64
+			if version, versions = versions[0], versions[1:]; version > 0 {
+				sh, err = ix.upTo(ctx, owner, version)
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
-		shards = append(shards, sh)
+		if sh != nil {
+			shards = append(shards, sh)
+		}
 	}
 	return shards, nil
 }

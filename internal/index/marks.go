@@ -3,45 +3,11 @@ package index
 import (
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
-
-// word is what the index knows of a word: its term, none for a stop word, and what
-// it shows.
-type word struct {
-	term    int32
-	marks   memory.Marks
-	classes text.Classes
-}
-
-// vocabulary remembers words while many memories are added: most have been seen.
-// It belongs to one shard. A nil one remembers nothing.
-type vocabulary map[string]word
-
-func (s *contents) word(w string, seen vocabulary) word {
-	if known, ok := seen[w]; ok {
-		return known
-	}
-	out := word{term: none}
-	if t := text.Term(w); t != "" {
-		out.term, out.classes = s.term(t), text.ClassesOf(t)
-	}
-	if text.IsTime(w) {
-		out.marks |= memory.MarkTimes
-	}
-	if text.IsNumber(w) {
-		out.marks |= memory.MarkNumbers
-	}
-	if text.IsPlace(w) {
-		out.marks |= memory.MarkPlaces
-	}
-	if seen != nil {
-		seen[strings.Clone(w)] = out
-	}
-	return out
-}
 
 // marksOf returns what a text shows beside its words.
 func marksOf(content string) memory.Marks {
@@ -49,13 +15,24 @@ func marksOf(content string) memory.Marks {
 	if text.Asks(content) {
 		m |= memory.MarkAsks
 	}
-	if text.Quotes(content) {
+	if mayQuote(content) && text.Quotes(content) {
 		m |= memory.MarkQuotes
 	}
 	if text.NamesPlace(content) {
 		m |= memory.MarkPlaces
 	}
 	return m
+}
+
+// mayQuote reports whether a text may have quotation marks, which is quick to tell of
+// most.
+func mayQuote(s string) bool {
+	for i := range len(s) {
+		if s[i] == '"' || s[i] >= utf8.RuneSelf {
+			return true
+		}
+	}
+	return false
 }
 
 // marksOfSubject returns what a memory shows by whom it is about.

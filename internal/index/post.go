@@ -11,12 +11,12 @@ import (
 
 // post adds the postings of a document and returns its own length and what its
 // words show.
-func (s *contents) post(n int32, m memory.Memory, said time.Time, seen vocabulary) (length int32, marks memory.Marks, classes text.Classes) {
-	count := func(w string, weight int32) word {
-		known := s.word(w, seen)
-		if known.term != none {
+func (s *contents) post(n int32, m memory.Memory, said time.Time) (length int32, marks memory.Marks, classes text.Classes) {
+	count := func(w string, weight int32) *word {
+		known := dictionary.of(w)
+		if known.term != "" {
 			length += weight
-			s.count1(n, known.term, weight)
+			s.count1(n, s.term(known.term), weight)
 		}
 		return known
 	}
@@ -28,18 +28,20 @@ func (s *contents) post(n int32, m memory.Memory, said time.Time, seen vocabular
 	if m.Turn != nil && m.Turn.Name != "" {
 		text.EachWord(m.Turn.Name, func(w string) { count(w, occurrence) })
 	}
-	for _, w := range dateWords(said) {
-		count(w, dated)
+	if !said.IsZero() {
+		for _, w := range dateWords(said) {
+			count(w, dated)
+		}
 	}
 	return length, marks, classes
 }
 
-// term returns the number of a term, a new one if need be.
+// term returns the number of a term, a new one if need be. The term is kept.
 func (s *contents) term(t string) int32 {
 	id, ok := s.terms[t]
 	if !ok {
 		id = int32(len(s.posts))
-		s.terms[strings.Clone(t)] = id
+		s.terms[t] = id
 		s.posts = append(s.posts, nil)
 	}
 	return id
@@ -47,20 +49,33 @@ func (s *contents) term(t string) int32 {
 
 // count1 adds to the posting of a term in the newest document.
 func (s *contents) count1(n, term int32, weight int32) {
+	if s.gathered != nil {
+		s.gathered.count1(n, term, weight)
+		return
+	}
 	list := s.posts[term]
 	if last := len(list) - 1; last >= 0 && int32(list[last]>>8) == n {
-		list[last] = uint32(n)<<8 | min(maxCount, list[last]&maxCount+uint32(weight))
+		list[last] = more(list[last], weight)
 		return
 	}
 	s.posts[term] = append(list, uint32(n)<<8|uint32(weight))
 	s.held += cap(s.posts[term]) - cap(list)
 }
 
-// dateWords are the words by which a day is asked for.
-func dateWords(t time.Time) []string {
-	if t.IsZero() {
-		return nil
-	}
-	y, m, d := t.UTC().Date()
-	return []string{strings.ToLower(m.String()), strconv.Itoa(y), strconv.Itoa(d)}
+// more is a posting that counts weight more.
+func more(posting uint32, weight int32) uint32 {
+	return posting&^maxCount | min(maxCount, posting&maxCount+uint32(weight))
 }
+
+// dateWords are the words by which a day is asked for.
+func dateWords(t time.Time) [3]string {
+	y, m, d := t.UTC().Date()
+	return [3]string{months[m-1], strconv.Itoa(y), strconv.Itoa(d)}
+}
+
+var months = func() (names [12]string) {
+	for i := range names {
+		names[i] = strings.ToLower(time.Month(i + 1).String())
+	}
+	return names
+}()

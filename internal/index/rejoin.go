@@ -57,7 +57,7 @@ func (ix *Index) rejoin(sh *shard, owner memory.Owner) error {
 	if check && (strange || len(missing) > 0) || version < sh.version {
 		return memory.Errorf(memory.Gone, "the checkpoint is of another history than the store")
 	}
-	items.flush(&sh.contents, nil)
+	items.flush(&sh.contents)
 	sh.version = version
 	return nil
 }

@@ -62,6 +62,8 @@ type contents struct {
 	posts [][]uint32 // by term: document << 8 | thirds, ascending
 	held  int        // postings there is room for
 
+	gathered *gathered // postings that are in no list yet; nil: none
+
 	threads []thread // by conversation
 	convs   names
 	names   names // speakers, categories, roles
@@ -143,9 +145,9 @@ func newContents() contents {
 }
 
 // apply takes one step of [memory.Source].Since.
-func (s *contents) apply(item memory.Item, seen vocabulary) { s.follow(&step{Item: item}, seen) }
+func (s *contents) apply(item memory.Item) { s.follow(&step{Item: item}) }
 
-func (s *contents) follow(item *step, seen vocabulary) {
+func (s *contents) follow(item *step) {
 	id := item.ID
 	if id == "" {
 		id = item.Memory.ID()
@@ -154,22 +156,23 @@ func (s *contents) follow(item *step, seen vocabulary) {
 	s.newest.add(item.Version, id)
 	s.remove(id)
 	if t := item.Memory.Turn; !item.Removed && item.Memory.Content() != "" && (t == nil || t.Tells()) {
-		s.add(item.Memory, item.Vector, item.half, seen)
+		s.add(item.Memory, item.Vector, item.half)
 	}
 	if s.dead > 256 && s.dead > len(s.docs)/3 {
+		s.settle()
 		s.compact()
 	}
 }
 
 // add adds a memory with its vector, which is one of two.
-func (s *contents) add(m memory.Memory, vec []float32, half []uint16, seen vocabulary) {
+func (s *contents) add(m memory.Memory, vec []float32, half []uint16) {
 	n := int32(len(s.docs))
 	d, kind, said := s.describe(m)
 	k, uuid := keyOf(m.ID())
 	if d.id = k; !uuid {
 		s.odd[n] = strings.Clone(m.ID())
 	}
-	length, marks, classes := s.post(n, m, said, seen)
+	length, marks, classes := s.post(n, m, said)
 	d.marks, d.classes = marks|marksOf(m.Content())|marksOfSubject(m), classes
 	d.dates = int32(len(s.moments))
 	if marks&(memory.MarkTimes|memory.MarkNumbers) != 0 {

@@ -31,12 +31,11 @@ func TestSizeIsNearTheTruth(t *testing.T) {
 			switch at {
 			case "grown":
 				for _, step := range h.steps {
-					sh.apply(step, nil)
+					sh.apply(step)
 				}
 			default:
-				seen := vocabulary{}
 				for _, step := range h.steps {
-					sh.apply(step, seen)
+					sh.apply(step)
 				}
 				sh.pack()
 			}

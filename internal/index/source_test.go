@@ -70,6 +70,9 @@ func (s *source) Since(ctx context.Context, owner memory.Owner, _ string, after 
 		return 0, s.failing
 	}
 	h := s.owners[owner]
+	if h == nil {
+		return 0, ctx.Err()
+	}
 	if after > h.version || after > 0 && after < s.erased[owner] {
 		return 0, memory.Errorf(memory.Gone, "erased")
 	}

@@ -1,0 +1,79 @@
+package index
+
+import (
+	"slices"
+	"sync"
+)
+
+// gathered are the postings of many documents that come together, in the order of the
+// documents, before they are put in the lists of their terms. Each list then takes its
+// room once.
+type gathered struct {
+	posts []posting
+	last  []int32 // by term: where its newest is in posts, none if it is in none
+}
+
+type posting struct {
+	term int32
+	post uint32 // as in contents.posts
+}
+
+// mostGathered bounds what of the room is kept for the next owner.
+const mostGathered = 1 << 17
+
+var gathering = sync.Pool{New: func() any { return &gathered{} }}
+
+func (g *gathered) count1(n, term int32, weight int32) {
+	for int(term) >= len(g.last) {
+		g.last = append(g.last, none)
+	}
+	if at := g.last[term]; at != none && int32(g.posts[at].post>>8) == n {
+		g.posts[at].post = more(g.posts[at].post, weight)
+		return
+	}
+	g.last[term] = int32(len(g.posts))
+	g.posts = append(g.posts, posting{term, uint32(n)<<8 | uint32(weight)})
+}
+
+// gather has postings wait for settle.
+func (s *contents) gather() { s.gathered = gathering.Get().(*gathered) }
+
+// settle puts what was gathered in its lists.
+func (s *contents) settle() {
+	g := s.gathered
+	if g == nil {
+		return
+	}
+	s.gathered = nil
+	counts := g.last // of which nothing is asked any more
+	clear(counts)
+	for _, p := range g.posts {
+		counts[p.term]++
+	}
+	fresh := 0
+	for term, n := range counts {
+		if s.posts[term] == nil {
+			fresh += int(n)
+		}
+	}
+	room := make([]uint32, 0, fresh)
+	s.held += fresh
+	for term, n := range counts {
+		list := s.posts[term]
+		if list == nil {
+			at := len(room)
+			room = room[:at+int(n)]
+			s.posts[term] = room[at:at:len(room)]
+			continue
+		}
+		s.posts[term] = slices.Grow(list, int(n))
+		s.held += cap(s.posts[term]) - cap(list)
+	}
+	for _, p := range g.posts {
+		s.posts[p.term] = append(s.posts[p.term], p.post)
+	}
+	if cap(g.posts) <= mostGathered {
+		g.posts, g.last = g.posts[:0], g.last[:0]
+		gathering.Put(g)
+	}
+}
