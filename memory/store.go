@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -122,6 +123,9 @@ type Log interface {
 	// under their run; those of a run that was applied before are not made again,
 	// and a batch of nothing else is a no-op too. [Batch.Check] says what is
 	// [Invalid].
+	//
+	// [Conflict]: the batch has a [Path], and after its turns and marks the current path
+	// would be another: somebody wrote to the conversation since that was planned.
 	//
 	// A new conversation takes the batch's fields but for Version and MessageCount; an
 	// old one keeps its own, but for MessageCount, a Title where it had none and was
@@ -285,6 +289,23 @@ type Batch struct {
 	Jobs         []Job
 	Marks        []Change // of turns, what leaves or rejoins the current path; and of the conversation
 	Run          string   // the run that the marks are journalled under
+	Path         *Path    // what the current path is to be then; nil: whatever comes of it
+}
+
+// Path is what the current path of a conversation is from a place on. Of two batches that
+// are planned at once, each on the path as it was before the other, one is refused by it.
+type Path struct {
+	After string   // id of the turn at the place before, which must be active; "" for none or one that is not
+	From  int      // index of the first of Turns
+	Turns []string // ids of those that may be active there and further on
+}
+
+// Holds reports whether a turn of the conversation, as it stands, lets the path be so.
+func (p *Path) Holds(id string, index int, status Status) bool {
+	if index < p.From {
+		return status == Active || index < p.From-1 || id != p.After
+	}
+	return status != Active || slices.Contains(p.Turns, id)
 }
 
 // ConversationQuery selects conversations. Empty fields do not narrow.

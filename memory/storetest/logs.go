@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -14,6 +16,8 @@ var logRules = []rule{
 	{"AppendTwiceEqualsOnce", appendTwiceEqualsOnce},
 	{"MarksLeaveAndRejoin", marksLeaveAndRejoin},
 	{"MarksAreMadeOnce", marksAreMadeOnce},
+	{"PathsAreKeptTo", pathsAreKeptTo},
+	{"PathsLetOneThrough", pathsLetOneThrough},
 	{"TurnsAreFound", turnsAreFound},
 	{"ConversationsKeepTheirFields", conversationsKeepTheirFields},
 	{"WrongBatchesAreInvalid", wrongBatchesAreInvalid},
@@ -166,6 +170,85 @@ func marksAreMadeOnce(r *rig) {
 	if run := r.applyRun(ana, memtest.Run("leave")); !run.Again {
 		r.Errorf("the run of the marks, applied: got %+v, want again", run)
 	}
+}
+
+func pathsAreKeptTo(r *rig) {
+	known := memtest.Batch(ana, "c", 0, "hello", "hi", "how are you?", "well")
+	r.append(ana, known)
+	r.append(ana, memtest.Batch(ana, "d", 3, "said elsewhere", "and answered"))
+	id := func(i int) string { return known.Turns[i].ID }
+	leaves := func(ids ...string) (marks []memory.Change) {
+		for _, id := range ids {
+			marks = append(marks, memtest.TurnMark(memory.ActionUpdate, id, memory.Replaced))
+		}
+		return marks
+	}
+	back := func(id string) memory.Change { return memtest.TurnMark(memory.ActionRestore, id, memory.Active) }
+	other := memtest.Turn(ana, "c", 3, memory.RoleAssistant, "not so well")
+	other.ID, other.Chain = memtest.ID("another answer"), "chain another"
+	beside := other
+	beside.ID, beside.Chain, beside.Status = memtest.ID("beside"), "chain beside", memory.Replaced
+	next := memtest.Turn(ana, "c", 4, memory.RoleUser, "why?")
+	for _, test := range []struct {
+		what  string
+		turns []memory.Turn
+		marks []memory.Change
+		path  memory.Path
+		holds bool
+	}{
+		{"a second answer", []memory.Turn{other}, nil, memory.Path{After: id(2), From: 3, Turns: []string{other.ID}}, false},
+		{"one in the place of a turn before the last", []memory.Turn{other}, leaves(id(3)), memory.Path{After: id(1), From: 2, Turns: []string{other.ID}}, false},
+		{"one after a turn that is replaced", []memory.Turn{next}, leaves(id(3)), memory.Path{After: id(3), From: 4, Turns: []string{next.ID}}, false},
+		{"one after a turn that is forgotten", []memory.Turn{next}, []memory.Change{memtest.TurnMark(memory.ActionRetire, id(3), memory.Retired)}, memory.Path{After: id(3), From: 4, Turns: []string{next.ID}}, false},
+		{"marks that leave more", nil, leaves(id(2)), memory.Path{After: id(1), From: 2}, false},
+		{"one beside that is named as if there were no other", []memory.Turn{beside}, nil, memory.Path{After: id(2), From: 3, Turns: []string{beside.ID}}, false},
+		{"another answer in its place", []memory.Turn{other}, leaves(id(3)), memory.Path{After: id(2), From: 3, Turns: []string{other.ID}}, true},
+		{"one after it", []memory.Turn{next}, nil, memory.Path{After: other.ID, From: 4, Turns: []string{next.ID}}, true},
+		{"back to the first answer", nil, append(leaves(other.ID, next.ID), back(id(3))), memory.Path{After: id(2), From: 3, Turns: []string{id(3)}}, true},
+		{"all anew", nil, leaves(id(0), id(1), id(2), id(3)), memory.Path{}, true},
+	} {
+		b := memory.Batch{Conversation: memtest.Conversation(ana, "c"), Turns: test.turns, Run: test.what, Marks: test.marks, Path: &test.path}
+		was := r.snapshot(ana)
+		_, err := r.Append(r.Context(), ana, b)
+		if test.holds {
+			r.must(test.what, err)
+			was = r.snapshot(ana)
+			_, err = r.Append(r.Context(), ana, b)
+			r.must(test.what+", again", err)
+		} else {
+			r.wantCode(test.what, err, memory.Conflict)
+		}
+		r.same("after "+test.what, r.snapshot(ana), was)
+	}
+	forgotten := memtest.Turn(ana, "c", 0, memory.RoleUser, "forgotten")
+	forgotten.ID, forgotten.Status = memtest.ID("forgotten"), memory.Retired
+	after := memtest.Turn(ana, "c", 1, memory.RoleAssistant, "kept")
+	after.ID = memtest.ID("kept")
+	r.append(ana, memory.Batch{Conversation: memtest.Conversation(ana, "c"), Turns: []memory.Turn{forgotten, after}, Path: &memory.Path{Turns: []string{forgotten.ID, after.ID}}})
+	r.append(ana, memory.Batch{Conversation: memtest.Conversation(ana, "c"), Turns: []memory.Turn{next, beside}}) // which are there
+}
+
+// Of several that put an answer at the same place at once, one is written.
+func pathsLetOneThrough(r *rig) {
+	var written atomic.Int64
+	question := memtest.Batch(ana, "c", 0, "hello")
+	r.append(ana, question)
+	together(func(worker int) {
+		answer := memtest.Turn(ana, "c", 1, memory.RoleAssistant, fmt.Sprint("answer ", worker))
+		answer.ID = memtest.ID(answer.Content)
+		b := memory.Batch{
+			Conversation: question.Conversation, Turns: []memory.Turn{answer},
+			Path: &memory.Path{After: question.Turns[0].ID, From: 1, Turns: []string{answer.ID}},
+		}
+		switch _, err := r.Append(r.Context(), ana, b); {
+		case err == nil:
+			written.Add(1)
+		case !errors.Is(err, memory.Conflict):
+			r.Errorf("answer %d: got %v, want it written or a Conflict", worker, err)
+		}
+	})
+	r.same("answers written", written.Load(), int64(1))
+	r.same("turns", len(r.turns(ana, memory.TurnQuery{})), 2)
 }
 
 func turnsAreFound(r *rig) {

@@ -53,6 +53,7 @@ type appendStep struct {
 	run          string
 	jobs         []string
 	vectors      bool
+	path         bool // its turns are to be the end of it
 }
 
 type queueStep struct {
@@ -163,6 +164,7 @@ func drawAppend(t *rapid.T) *appendStep {
 		title:        rapid.SampledFrom([]string{"", "title"}).Draw(t, "title"),
 		jobs:         rapid.SliceOfN(rapid.SampledFrom(jobNames), 0, 2).Draw(t, "jobs"),
 		vectors:      rapid.Bool().Draw(t, "vectors"),
+		path:         rapid.IntRange(0, 2).Draw(t, "path") == 2,
 	}
 	if rapid.IntRange(0, 2).Draw(t, "marked") == 2 {
 		mark := drawChange(t)
@@ -321,6 +323,12 @@ func (s appendStep) batch(owner memory.Owner) memory.Batch {
 		m.base = 0
 		b.Marks = append(b.Marks, m.change(owner))
 	}
+	if s.path {
+		b.Path = &memory.Path{After: turnName(s.first - 1), From: s.first}
+		for _, t := range b.Turns {
+			b.Path.Turns = append(b.Path.Turns, t.ID)
+		}
+	}
 	return b
 }
 
@@ -338,8 +346,8 @@ func (s step) String() string {
 	case s.apply != nil:
 		return who + ": " + s.apply.String()
 	case s.append != nil:
-		return fmt.Sprintf("%s: append %d turns from %d of %s, title %q, jobs %q, vectors %v, run %q, marks %v",
-			who, s.append.n, s.append.first, s.append.conversation, s.append.title, s.append.jobs, s.append.vectors, s.append.run, s.append.marks)
+		return fmt.Sprintf("%s: append %d turns from %d of %s, title %q, jobs %q, vectors %v, path %v, run %q, marks %v",
+			who, s.append.n, s.append.first, s.append.conversation, s.append.title, s.append.jobs, s.append.vectors, s.append.path, s.append.run, s.append.marks)
 	case s.queue != nil:
 		return fmt.Sprintf("%s: %s %s of %q for %v, outcome %+v", who, s.queue.verb, s.queue.job, s.queue.kinds, s.queue.lease, s.queue.outcome)
 	}

@@ -48,6 +48,9 @@ func (s *shelf) append(owner memory.Owner, b memory.Batch, now time.Time) (memor
 	if err := s.change(owner, b.Run, memory.Author{}, b.Marks); err != nil {
 		return memory.Receipt{}, err
 	}
+	if err := s.holds(b); err != nil {
+		return memory.Receipt{}, err
+	}
 	s.embed(b.Vectors)
 	s.queue(b.Jobs)
 	receipt := memory.Receipt{Run: b.Run, Version: s.version, At: at, Changes: len(b.Marks)}
@@ -55,6 +58,19 @@ func (s *shelf) append(owner memory.Owner, b memory.Batch, now time.Time) (memor
 		s.runs[b.Run] = receipt
 	}
 	return receipt, nil
+}
+
+// holds returns a Conflict if a batch that is written leaves another path than it names.
+func (s *shelf) holds(b memory.Batch) error {
+	if b.Path == nil {
+		return nil
+	}
+	for _, t := range s.turns {
+		if t.Conversation == b.Conversation.ID && !b.Path.Holds(t.ID, t.Index, t.Status) {
+			return memory.Errorf(memory.Conflict, "the path of conversation %s is another since: turn %s is %s", b.Conversation.ID, t.ID, t.Status)
+		}
+	}
+	return nil
 }
 
 // hasAll reports whether there are turns, and all of them are there.

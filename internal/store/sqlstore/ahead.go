@@ -52,7 +52,8 @@ func readAnswer(q question, sent pgx.BatchResults) (answer, error) {
 }
 
 // stale notes what an answer that was had ahead may say no more: a run ("run:ID"), a
-// target, a fact's hash ("hash:HASH"), a job ("job:ID").
+// target, a fact's hash ("hash:HASH"), a job ("job:ID"), which turns a conversation has
+// ("path:ID"), what marks of turns say ("marks").
 func (t *tx) stale(what ...string) {
 	if t.touched == nil {
 		return
@@ -140,6 +141,9 @@ func askAppend(owner memory.Owner, b memory.Batch) (all []question) {
 	}
 	if len(b.Turns) > 0 {
 		all = append(all, thereOf(owner, b.Turns))
+	}
+	if b.Path != nil {
+		all = append(all, pathOf(owner, b.Conversation.ID, b.Path))
 	}
 	return all
 }

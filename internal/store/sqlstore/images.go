@@ -200,6 +200,7 @@ func (w *write) saveSummary(before, after *memory.Summary) error {
 
 // saveMark gives a turn another status, and keeps its conversation's count.
 func (w *write) saveMark(before, after *memory.TurnMark) error {
+	w.stale("marks")
 	err := w.exec(`UPDATE turns SET status = ?, version = ? WHERE owner = ? AND id = ?`,
 		after.Status, w.version, w.owner, after.ID)
 	if err != nil {

@@ -56,6 +56,9 @@ func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) 
 	if len(b.Turns) > 0 && fresh == 0 { // and nothing was written
 		return t.unchanged(owner, b.Run)
 	}
+	if err := w.holds(b); err != nil {
+		return memory.Receipt{}, err
+	}
 	if err := w.changes(b.Run, memory.Author{}, b.Marks); err != nil {
 		return memory.Receipt{}, err
 	}
@@ -127,7 +130,7 @@ func (w *write) turn(t memory.Turn, there map[string]bool) (bool, error) {
 	}
 	if n > 0 {
 		w.wrote[t.ID] = true
-		w.stale("turn:" + t.ID)
+		w.stale("turn:"+t.ID, "path:"+t.Conversation)
 		w.leaves(`SELECT version FROM turns WHERE owner = ? AND id = ? AND version = ? AND recorded_at = ?`, w.owner, t.ID, t.Version, micros(t.RecordedAt))
 		if t.Status == memory.Retired {
 			if err := w.bury(w.owner, t.ID, t.Role, t.Content); err != nil {
