@@ -42,6 +42,7 @@ type Alignment struct {
 	ToolLoop   bool // it goes on after the last user message
 
 	tree   *tree
+	mode   Mode
 	parent int
 	last   Place // the turn that the answer follows; its Message means nothing
 }
@@ -68,7 +69,7 @@ func Align(turns []memory.Turn, msgs []wire.Message, mode Mode) Alignment {
 	} else {
 		on, parent = t.trimmed(msgs, hist)
 	}
-	a := Alignment{Turns: make([]string, len(msgs)), Parent: t.id(parent), tree: t, parent: parent}
+	a := Alignment{Turns: make([]string, len(msgs)), Parent: t.id(parent), tree: t, mode: mode, parent: parent}
 	for k, i := range on {
 		a.Turns[hist[k]] = t.turns[i].ID
 	}
@@ -76,6 +77,56 @@ func Align(turns []memory.Turn, msgs []wire.Message, mode Mode) Alignment {
 	a.move(t.pathTo(parent))
 	a.judge(msgs)
 	return a
+}
+
+// Resume lays a request where it was stored: ids are the turns that say its messages, ""
+// for system messages. Whatever was said since, nothing of it is new, and what took its
+// place leaves for it. Without the last of ids among the turns it is [Align].
+func Resume(turns []memory.Turn, msgs []wire.Message, ids []string, mode Mode) Alignment {
+	hist := history(msgs)
+	if len(hist) == 0 {
+		return Align(turns, msgs, mode)
+	}
+	t := newTree(turns)
+	parent := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == ids[hist[len(hist)-1]] })
+	if parent < 0 {
+		return Align(turns, msgs, mode)
+	}
+	a := Alignment{Turns: slices.Clone(ids), Parent: t.id(parent), tree: t, mode: mode, parent: parent}
+	a.place(msgs, nil)
+	a.move(t.pathTo(parent))
+	a.judge(msgs)
+	return a
+}
+
+// Path is what the current path of the conversation is from where the request changes it,
+// or its answer does, once turns of these ids follow the last one that is known.
+func (a Alignment) Path(next ...string) *memory.Path {
+	on := a.tree.pathTo(a.parent)
+	stays := slices.IndexFunc(on, func(i int) bool { return a.tree.turns[i].Status == memory.Replaced })
+	if stays < 0 {
+		stays = len(on)
+	}
+	p := &memory.Path{}
+	for _, i := range on[stays:] {
+		p.Turns = append(p.Turns, a.tree.turns[i].ID)
+	}
+	p.Turns = append(p.Turns, next...)
+	if stays > 0 {
+		before := &a.tree.turns[on[stays-1]]
+		if p.From = before.Index + 1; before.Status == memory.Active {
+			p.After = before.ID
+		}
+	} else if len(on) > 0 {
+		p.From = a.tree.turns[on[0]].Index
+	}
+	return p
+}
+
+// WentOn reports whether the user said something after the request in a conversation of
+// which clients send the end alone: no answer to it takes that back.
+func (a Alignment) WentOn() bool {
+	return a.mode == Window && a.tree.speaks(a.tree.beyond(a.parent), memory.RoleUser)
 }
 
 // place gives the new messages their places after the parent.
@@ -131,8 +182,8 @@ type Reply struct {
 // Answer says where an answer of that digest goes. An answer that stands on the
 // current path already changes nothing; any other takes the place of what came
 // after its question. A caller that has recorded the request and waited for the
-// answer may align it again first: the place is the same, and what others recorded
-// in between is seen.
+// answer lays it there again first ([Resume]): the place is the same, and what others
+// recorded in between is seen.
 func (a Alignment) Answer(digest string) Reply {
 	r := Reply{Index: a.last.Index + 1, Chain: Chain(a.last.Chain, digest)}
 	if len(a.New) > 0 {

@@ -11,6 +11,7 @@
 //	Choose     the one that the request continues, if any
 //	Align      its messages against that tree: what is new, what leaves, what comes back
 //	Answer     the same for the answer, once it is there
+//	Path       what is then the current path, which the store holds the writer to
 //
 // System messages are no part of a conversation: they are neither compared nor
 // kept. When in doubt nothing is taken out of a conversation that exists: a new

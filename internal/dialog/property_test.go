@@ -172,6 +172,16 @@ func FuzzAlign(f *testing.F) {
 			t.Errorf("%d messages, %d known and %d new", len(msgs), known, len(a.New))
 		}
 		a.Answer("x")
+		a.Path("x")
+		if len(turns) > 0 && len(msgs) > 0 {
+			ids := make([]string, len(msgs))
+			ids[len(ids)-1] = turns[len(msgs)%len(turns)].ID
+			r := Resume(turns, msgs, ids, mode)
+			r.Answer("x")
+			if r.Path(); r.WentOn() && !window || len(r.New) > 0 {
+				t.Errorf("resumed: went on %v, new %v", r.WentOn(), r.New)
+			}
+		}
 		Choose([]Candidate{{Turns: turns}}, msgs, a0)
 		Shortlist(turns, 3)
 	})

@@ -23,7 +23,9 @@ type world struct {
 	conv   int
 	align  Alignment
 	parent string
+	stored []string         // the turns that say it
 	again  func() Alignment // the same request laid on what is stored by now
+	resume func() Alignment // and where it was stored
 }
 
 func newWorld() *world {
@@ -51,17 +53,33 @@ func (w *world) ask(name string, mode Mode, msgs []wire.Message) {
 	w.align = Align(c.Turns, msgs, mode)
 	conv := w.conv
 	w.again = func() Alignment { return Align(w.convs[conv].Turns, msgs, mode) }
+	w.stored = slices.Clone(w.align.Turns)
+	w.resume = func() Alignment { return Resume(w.convs[conv].Turns, msgs, w.stored, mode) }
+	path := w.align.Path()
 	w.mark(w.align.Leave, memory.Replaced)
 	w.mark(w.align.Rejoin, memory.Active)
 	w.parent = w.align.Parent
 	for _, p := range w.align.New {
 		m := msgs[p.Message]
-		w.add(m.Role, m.Text, p.Index, p.Chain)
+		w.stored[p.Message] = w.add(m.Role, m.Text, p.Index, p.Chain)
+		path.Turns = append(path.Turns, w.stored[p.Message])
 		if m.Role == memory.RoleUser && !p.History {
 			w.learned = append(w.learned, m.Text)
 		}
 	}
+	if len(w.align.New)+len(w.align.Rejoin) > 0 {
+		w.mustHold(path)
+	}
 	c.Conversation.UpdatedAt = w.now
+}
+
+// mustHold panics unless the conversation's path is as the writer said that it would be.
+func (w *world) mustHold(p *memory.Path) {
+	for _, t := range w.convs[w.conv].Turns {
+		if !p.Holds(t.ID, t.Index, t.Status) {
+			panic(fmt.Sprintf("turn %s %q at %d is %s, with path %+v", t.ID, t.Content, t.Index, t.Status, *p))
+		}
+	}
 }
 
 // find does what the engine does for a request without an id. What it finds by the last
@@ -107,24 +125,33 @@ func (w *world) answer(m wire.Message) Reply {
 	if now := w.again().Answer(m.Digest); !reflect.DeepEqual(r, now) {
 		panic(fmt.Sprintf("aligned again after recording, the answer's place is %+v, want %+v", now, r))
 	}
+	at := w.resume()
+	if now := at.Answer(m.Digest); !reflect.DeepEqual(r, now) || at.WentOn() {
+		panic(fmt.Sprintf("resumed after recording, the answer's place is %+v, want %+v; the user went on: %v", now, r, at.WentOn()))
+	}
+	path := at.Path(r.Known)
 	w.mark(r.Leave, memory.Replaced)
 	w.mark(r.Rejoin, memory.Active)
 	if r.Known == "" {
-		w.add(m.Role, m.Text, r.Index, r.Chain)
+		path.Turns = append(path.Turns, w.add(m.Role, m.Text, r.Index, r.Chain))
+	}
+	if r.Known == "" || len(r.Leave)+len(r.Rejoin) > 0 { // or else nothing changes
+		w.mustHold(path)
 	}
 	w.convs[w.conv].Conversation.UpdatedAt = w.now
 	return r
 }
 
-func (w *world) add(role memory.Role, text string, index int, chain string) {
+func (w *world) add(role memory.Role, text string, index int, chain string) (id string) {
 	w.ids++
-	id := fmt.Sprintf("t%03d", w.ids)
+	id = fmt.Sprintf("t%03d", w.ids)
 	c := &w.convs[w.conv]
 	c.Turns = append(c.Turns, memory.Turn{
 		ID: id, Conversation: c.Conversation.ID, Index: index, Parent: w.parent, Chain: chain,
 		Role: role, Content: text, Status: memory.Active, RecordedAt: w.now,
 	})
 	w.parent = id
+	return id
 }
 
 func (w *world) mark(ids []string, s memory.Status) {

@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/loci-memory/loci/internal/dialog"
 	"github.com/loci-memory/loci/internal/learn"
@@ -18,19 +15,6 @@ import (
 )
 
 const (
-	// recordTime is how long a chat waits for its turns to be stored (SPEC 3.1), and
-	// storeTime how long storing them may go on after the chat went on without.
-	recordTime = 2 * time.Second
-	storeTime  = 15 * time.Second
-
-	// learnGrace is when the user's turn is learned from if the exchange never
-	// comes to its end: the upstream or this process died.
-	learnGrace = 2 * time.Minute
-
-	// courtesy is how long what is told and stored of the question leaves the processors
-	// to the first byte: an answer that takes longer is still being thought about.
-	courtesy = 2 * time.Millisecond
-
 	// windowTurns is how much of a named conversation, which may never end, a
 	// request is laid on.
 	windowTurns = 500
@@ -66,10 +50,10 @@ type Exchange struct {
 	rules        string                   // that its user set for it
 	mode         dialog.Mode
 	at           dialog.Alignment
-	chain        string // of the last user message's turn, "" without one
-	placed       bool   // whether it is known where the request belongs
-	waited       bool   // whether the client still did then, so that it may have seen what stood there
-	unplaced     error  // why Open did not find out, though it tried
+	chain        string           // of the last user message's turn, "" without one
+	placed       bool             // whether it is known where the request belongs
+	seen         dialog.Alignment // what the client, if it still waited then, may have seen there
+	unplaced     error            // why Open did not find out, though it tried
 	reads        bool
 	unsure       bool // whether the store could not say what is on hold; see heed
 	writes       bool
@@ -80,6 +64,7 @@ type Exchange struct {
 	untold   bool          // whether its trace has no words
 	asked    string        // id of the new user turn, "" if there is none to learn from
 	again    string        // id of the user turn that was asked again, instead
+	stored   []string      // ids of the turns that say its messages, once they are written
 	unsaid   []memory.Turn // those to be stored without their words, with them
 	private  bool          // whether what the user said last is said in confidence
 	moved    []string      // turns that left the path, or came back to it
@@ -122,10 +107,18 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 		defer cancel()
 		defer close(x.placing)
 		x.unplaced = x.guarded(func() error { return x.place(ctx) })
-		x.waited = client.Err() == nil
+		x.see(client)
 		x.here, x.carried = x.conversation.ID, carried(x.at)
 	})
 	return x
+}
+
+// see notes what the conversation was when the request was laid on it, if the client was
+// there still.
+func (x *Exchange) see(client context.Context) {
+	if client.Err() == nil {
+		x.seen = x.at
+	}
 }
 
 // place chooses the conversation and lays the request on it.
@@ -379,276 +372,4 @@ func carried(at dialog.Alignment) map[string]bool {
 		}
 	}
 	return out
-}
-
-// RecordQuestion stores the request's new messages beside the upstream call, with
-// the job that will learn from them should the exchange never come to its end; of a
-// stream once it is [Exchange.Answered], or soon. Where Open did not find out in
-// time where they belong, there is time now.
-func (x *Exchange) RecordQuestion(ctx context.Context) {
-	x.question = make(chan error, 1)
-	if !x.stores() {
-		x.question <- nil
-		return
-	}
-	client := ctx
-	ctx, cancel := context.WithTimeout(memory.ForWrite(context.WithoutCancel(ctx)), storeTime)
-	x.e.background.Go(func() {
-		defer cancel()
-		if x.in.Chat.Stream {
-			x.yield()
-		}
-		<-x.placing
-		x.question <- x.guarded(func() error {
-			if err := x.heed(ctx); err != nil {
-				return err
-			}
-			if !x.placed {
-				if err := x.place(ctx); err != nil {
-					return err
-				}
-				x.waited = client.Err() == nil
-			}
-			return x.storeQuestion(ctx)
-		})
-	})
-}
-
-// Answered says that the first of the answer is on its way to the client. It may be
-// called again, or not at all.
-func (x *Exchange) Answered() { x.once.Do(func() { close(x.answered) }) }
-
-// yield waits until the exchange is answered, or courtesy ends.
-func (x *Exchange) yield() {
-	wait := time.NewTimer(courtesy)
-	defer wait.Stop()
-	select {
-	case <-x.answered:
-	case <-wait.C:
-	}
-}
-
-func (x *Exchange) storeQuestion(ctx context.Context) error {
-	now := x.e.now()
-	batch := memory.Batch{Conversation: x.conversation, Run: newID(), Marks: marks(x.at.Leave, x.at.Rejoin)}
-	x.parent = x.at.Parent
-	for _, p := range x.at.New {
-		m := x.in.Chat.Messages[p.Message]
-		t := x.turn(m.Role, m.Name, m.Text, p.Index, p.Chain, now)
-		t.NoLearn = p.History || !x.learns
-		batch.Turns = append(batch.Turns, t)
-		if m.Role == memory.RoleUser && !p.History {
-			x.asked = t.ID
-		}
-	}
-	if x.hides() {
-		batch.Marks = nil
-	}
-	if len(x.unsaid) > 0 {
-		batch.Conversation.Title = ""
-	}
-	if len(batch.Turns) == 0 && len(batch.Marks) == 0 {
-		return nil
-	}
-	batch.Marks = append(batch.Marks, x.comesBack()...)
-	x.moved = slices.Concat(x.at.Leave, x.at.Rejoin)
-	if err := x.hideForgotten(ctx, batch.Turns); err != nil {
-		return err
-	}
-	var err error
-	if batch.Jobs, err = x.asksToLearn(ctx, now); err != nil {
-		return err
-	}
-	if err := x.append(ctx, batch); err != nil {
-		return err
-	}
-	if x.e.opts.LearnAfter == AfterUser {
-		x.e.Wake()
-	}
-	return nil
-}
-
-// turn makes the next turn of the path; secrets do not reach the disk. Its id is
-// that of its place and words, so that two requests at once that say the same
-// store it once.
-func (x *Exchange) turn(role memory.Role, name, words string, index int, chain string, now time.Time) memory.Turn {
-	t := memory.Turn{
-		ID: derivedID(x.in.Owner, x.conversation.ID, x.parent, chain), Owner: x.in.Owner, Conversation: x.conversation.ID, Project: x.conversation.Project,
-		Index: index, Parent: x.parent, Chain: chain, Role: role, Name: name,
-		Content: learn.Redact(words, x.e.opts.Learn.Personal), Status: memory.Active, CreatedAt: now,
-	}
-	x.parent = t.ID
-	if x.hides() || x.inConfidence(role, words) {
-		x.unsaid = append(x.unsaid, t)
-		return hidden(t)
-	}
-	return t
-}
-
-func marks(leave, rejoin []string) []memory.Change {
-	var out []memory.Change
-	author := memory.Author{Kind: memory.ByRule, Name: "dialog"}
-	for _, id := range leave {
-		out = append(out, memory.Change{Action: memory.ActionUpdate, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Replaced}}, Reason: "edited or regenerated", Author: author})
-	}
-	for _, id := range rejoin {
-		out = append(out, memory.Change{Action: memory.ActionRestore, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Active}}, Reason: "continued from here", Author: author})
-	}
-	return out
-}
-
-func (x *Exchange) append(ctx context.Context, batch memory.Batch) error {
-	err := x.bury(ctx)
-	if err != nil {
-		return err
-	}
-	if batch.Vectors, err = x.e.turnVectors(ctx, batch.Turns); err != nil {
-		return err
-	}
-	_, err = x.e.Store.Append(ctx, x.in.Owner, batch)
-	return err
-}
-
-// RecordAnswer stores the answer with the job that learns from the exchange, and
-// returns when both are safe. An empty answer, from an upstream that gave none,
-// stores nothing and lets the question be learned from. It waits at most two
-// seconds; then the exchange counts as not recorded and the chat goes on.
-//
-// The context is the client's. Where it has ended the answer, or what was said of it so
-// far, is stored all the same, since a client that hangs up leaves that. But who waits no
-// more may have asked again, of another server too: an answer that was not there when the
-// client asked here keeps its place, and this one is kept beside it, off the path, as if
-// the two had been stored in the order in which they were asked for.
-func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
-	if !x.stores() || x.question == nil {
-		return
-	}
-	x.Answered() // if it never was
-	client := ctx
-	ctx, cancel := context.WithTimeout(memory.ForWrite(context.WithoutCancel(ctx)), storeTime)
-	stored := make(chan error, 1)
-	x.e.background.Go(func() {
-		defer cancel()
-		if err := <-x.question; err != nil {
-			stored <- fmt.Errorf("record the question: %w", err)
-			return
-		}
-		err := x.guarded(func() error { return x.storeAnswer(ctx, a, client) })
-		stored <- err
-		if err == nil {
-			x.e.warm(x.in.Owner) // after the chat may go on
-		}
-	})
-	wait := time.NewTimer(recordTime)
-	defer wait.Stop()
-	select {
-	case err := <-stored:
-		if err != nil {
-			x.failed(ctx, err)
-		}
-	case <-wait.C:
-		x.failed(ctx, fmt.Errorf("storing the exchange took longer than %v", recordTime))
-	}
-}
-
-// aligned lays the request on its conversation as it is now, with the question and
-// with what another request has stored meanwhile.
-func (x *Exchange) aligned(ctx context.Context) (dialog.Alignment, error) {
-	turns, err := x.branches(ctx, x.conversation.ID)
-	if err != nil {
-		return dialog.Alignment{}, err
-	}
-	return dialog.Align(turns, x.in.Chat.Messages, x.mode), nil
-}
-
-// storeAnswer stores the answer; client is the context of who may wait for it.
-func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer, client context.Context) error {
-	leave, err := x.e.writes.enter(ctx, x.in.Owner, x.conversation.ID)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if err := x.heed(ctx); err != nil {
-		return err
-	}
-	now := x.e.now()
-	batch := memory.Batch{Conversation: x.conversation, Run: newID()}
-	exchanges, onPath := 0, true
-	if !a.Empty() {
-		used := recall.Used(x.in.Chat.Question(1), a.Text, x.prepared.Hits)
-		x.e.Metrics.Retrieved(len(x.prepared.Hits), len(used))
-		x.e.used.add(x.in.Owner, used)
-		at, err := x.aligned(ctx)
-		if err != nil {
-			return err
-		}
-		reply := at.Answer(a.Digest)
-		x.parent, x.private = at.Parent, x.asksInConfidence()
-		var seen dialog.Alignment
-		if x.waited {
-			seen = x.at
-		}
-		if onPath = client.Err() == nil || !at.Overtaken(seen); onPath {
-			batch.Marks = marks(reply.Leave, reply.Rejoin)
-			x.moved = slices.Concat(x.moved, reply.Leave, reply.Rejoin)
-		}
-		exchanges = (reply.Index + 1) / 2
-		if reply.Known == "" && (onPath || len(at.New) == 0) { // beside what, if its question is not found?
-			name := ""
-			if a.Model == memory.RecallModel {
-				name = memory.RecallModel
-			}
-			t := x.turn(memory.RoleAssistant, name, a.Text, reply.Index, reply.Chain, now)
-			if !onPath && t.Status == memory.Active {
-				t.Status = memory.Replaced
-			}
-			batch.Turns = []memory.Turn{t}
-		}
-	}
-	if x.asked == "" && len(batch.Turns) > 0 && onPath {
-		// Asked again: the first try may have died before its answer was recorded, or
-		// this is another answer.
-		x.again, x.moved = x.at.Turns[x.in.Chat.LastUser()], append(x.moved, batch.Turns[0].ID)
-	}
-	if batch.Jobs, err = x.endToLearn(ctx, exchanges, now); err != nil {
-		return err
-	}
-	if x.hides() {
-		batch.Marks = nil
-	}
-	if len(x.unsaid) > 0 {
-		batch.Conversation.Title = ""
-	}
-	if x.learns && x.writes && len(batch.Turns) > 0 && onPath && x.e.opts.Learn.Summary.due(exchanges-1, exchanges) {
-		batch.Jobs = append(batch.Jobs, summaryJob(x.in.Owner, x.conversation.ID, batch.Turns[0].ID))
-	}
-	if len(batch.Turns)+len(batch.Marks)+len(batch.Jobs) == 0 {
-		return nil
-	}
-	if err := x.append(ctx, batch); err != nil {
-		return err
-	}
-	if len(batch.Jobs) > 0 {
-		x.e.lull.begin()() // the client's next question may come at once
-		x.e.wakeInLull()
-	}
-	return nil
-}
-
-// guarded turns a panic of do into an error: the chat goes on.
-func (x *Exchange) guarded(do func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			x.e.Log.Error("panic in an exchange", "panic", v, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", v)
-		}
-	}()
-	return do()
-}
-
-// failed counts, logs and traces what memory could not do for this chat.
-func (x *Exchange) failed(ctx context.Context, err error) {
-	x.e.Metrics.RecordFailed()
-	x.e.Log.Error("memory failed, the chat goes on", "conversation", x.here, "err", err)
-	x.e.degrade(ctx, x.in.Owner, x.prepared.Trace, fmt.Sprintf("record: %v", err))
 }

@@ -1,0 +1,351 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/internal/dialog"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	// recordTime is how long a chat waits for its turns to be stored (SPEC 3.1), and
+	// storeTime how long storing them may go on after the chat went on without.
+	recordTime = 2 * time.Second
+	storeTime  = 15 * time.Second
+
+	// learnGrace is when the user's turn is learned from if the exchange never
+	// comes to its end: the upstream or this process died.
+	learnGrace = 2 * time.Minute
+
+	// courtesy is how long what is told and stored of the question leaves the processors
+	// to the first byte: an answer that takes longer is still being thought about.
+	courtesy = 2 * time.Millisecond
+)
+
+// RecordQuestion stores the request's new messages beside the upstream call, with
+// the job that will learn from them should the exchange never come to its end; of a
+// stream once it is [Exchange.Answered], or soon. Where Open did not find out in
+// time where they belong, there is time now.
+func (x *Exchange) RecordQuestion(ctx context.Context) {
+	x.question = make(chan error, 1)
+	if !x.stores() {
+		x.question <- nil
+		return
+	}
+	client := ctx
+	ctx, cancel := context.WithTimeout(memory.ForWrite(context.WithoutCancel(ctx)), storeTime)
+	x.e.background.Go(func() {
+		defer cancel()
+		if x.in.Chat.Stream {
+			x.yield()
+		}
+		<-x.placing
+		x.question <- x.guarded(func() error {
+			if err := x.heed(ctx); err != nil {
+				return err
+			}
+			if !x.placed {
+				if err := x.place(ctx); err != nil {
+					return err
+				}
+				x.see(client)
+			}
+			return x.storeQuestion(ctx)
+		})
+	})
+}
+
+// Answered says that the first of the answer is on its way to the client. It may be
+// called again, or not at all.
+func (x *Exchange) Answered() { x.once.Do(func() { close(x.answered) }) }
+
+// yield waits until the exchange is answered, or courtesy ends.
+func (x *Exchange) yield() {
+	wait := time.NewTimer(courtesy)
+	defer wait.Stop()
+	select {
+	case <-x.answered:
+	case <-wait.C:
+	}
+}
+
+// storeQuestion stores the new messages where they belong. Where somebody else wrote to the
+// conversation since that was read, it is laid on it again.
+func (x *Exchange) storeQuestion(ctx context.Context) error {
+	again := false
+	err := replan(func() error {
+		if again {
+			if err := x.placeAgain(ctx); err != nil {
+				return err
+			}
+		}
+		again = true
+		return x.tryQuestion(ctx)
+	})
+	if err == nil && x.e.opts.LearnAfter == AfterUser {
+		x.e.Wake()
+	}
+	return err
+}
+
+// placeAgain lays the request on its conversation as it is now.
+func (x *Exchange) placeAgain(ctx context.Context) error {
+	known, err := x.known(ctx, x.conversation.ID)
+	if err != nil {
+		return err
+	}
+	x.at = dialog.Align(known.Turns, x.in.Chat.Messages, x.mode)
+	if x.deleted = nil; known.Conversation.Status == memory.Retired {
+		mark := known.Conversation.Mark()
+		x.deleted = &mark
+	}
+	return nil
+}
+
+// tryQuestion stores the new messages where they belonged when the conversation was read,
+// or returns a Conflict.
+func (x *Exchange) tryQuestion(ctx context.Context) error {
+	now := x.e.now()
+	batch := memory.Batch{Conversation: x.conversation, Run: newID(), Marks: marks(x.at.Leave, x.at.Rejoin), Path: x.at.Path()}
+	x.parent, x.asked, x.unsaid, x.private = x.at.Parent, "", nil, false
+	x.stored = slices.Clone(x.at.Turns)
+	for _, p := range x.at.New {
+		m := x.in.Chat.Messages[p.Message]
+		t := x.turn(m.Role, m.Name, m.Text, p.Index, p.Chain, now)
+		t.NoLearn = p.History || !x.learns
+		batch.Turns, batch.Path.Turns = append(batch.Turns, t), append(batch.Path.Turns, t.ID)
+		x.stored[p.Message] = t.ID
+		if m.Role == memory.RoleUser && !p.History {
+			x.asked = t.ID
+		}
+	}
+	if x.hides() {
+		batch.Marks, batch.Path = nil, nil
+	}
+	if len(x.unsaid) > 0 {
+		batch.Conversation.Title = ""
+	}
+	if len(batch.Turns) == 0 && len(batch.Marks) == 0 {
+		return nil
+	}
+	batch.Marks = append(batch.Marks, x.comesBack()...)
+	x.moved = slices.Concat(x.at.Leave, x.at.Rejoin)
+	if err := x.hideForgotten(ctx, batch.Turns); err != nil {
+		return err
+	}
+	var err error
+	if batch.Jobs, err = x.asksToLearn(ctx, now); err != nil {
+		return err
+	}
+	return x.append(ctx, batch)
+}
+
+// turn makes the next turn of the path; secrets do not reach the disk. Its id is
+// that of its place and words, so that two requests at once that say the same
+// store it once.
+func (x *Exchange) turn(role memory.Role, name, words string, index int, chain string, now time.Time) memory.Turn {
+	t := memory.Turn{
+		ID: derivedID(x.in.Owner, x.conversation.ID, x.parent, chain), Owner: x.in.Owner, Conversation: x.conversation.ID, Project: x.conversation.Project,
+		Index: index, Parent: x.parent, Chain: chain, Role: role, Name: name,
+		Content: learn.Redact(words, x.e.opts.Learn.Personal), Status: memory.Active, CreatedAt: now,
+	}
+	x.parent = t.ID
+	if x.hides() || x.inConfidence(role, words) {
+		x.unsaid = append(x.unsaid, t)
+		return hidden(t)
+	}
+	return t
+}
+
+func marks(leave, rejoin []string) []memory.Change {
+	var out []memory.Change
+	author := memory.Author{Kind: memory.ByRule, Name: "dialog"}
+	for _, id := range leave {
+		out = append(out, memory.Change{Action: memory.ActionUpdate, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Replaced}}, Reason: "edited or regenerated", Author: author})
+	}
+	for _, id := range rejoin {
+		out = append(out, memory.Change{Action: memory.ActionRestore, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Active}}, Reason: "continued from here", Author: author})
+	}
+	return out
+}
+
+func (x *Exchange) append(ctx context.Context, batch memory.Batch) error {
+	err := x.bury(ctx)
+	if err != nil {
+		return err
+	}
+	if batch.Vectors, err = x.e.turnVectors(ctx, batch.Turns); err != nil {
+		return err
+	}
+	_, err = x.e.Store.Append(ctx, x.in.Owner, batch)
+	return err
+}
+
+// RecordAnswer stores the answer with the job that learns from the exchange, and
+// returns when both are safe. An empty answer, from an upstream that gave none,
+// stores nothing and lets the question be learned from. It waits at most two
+// seconds; then the exchange counts as not recorded and the chat goes on.
+//
+// The context is the client's. Where it has ended the answer, or what was said of it so
+// far, is stored all the same, since a client that hangs up leaves that. But who waits no
+// more may have asked again, of another server too: an answer that was not there when the
+// client asked here keeps its place, and this one is kept beside it, off the path, as if
+// the two had been stored in the order in which they were asked for.
+func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
+	if !x.stores() || x.question == nil {
+		return
+	}
+	x.Answered() // if it never was
+	client := ctx
+	ctx, cancel := context.WithTimeout(memory.ForWrite(context.WithoutCancel(ctx)), storeTime)
+	stored := make(chan error, 1)
+	x.e.background.Go(func() {
+		defer cancel()
+		if err := <-x.question; err != nil {
+			stored <- fmt.Errorf("record the question: %w", err)
+			return
+		}
+		err := x.guarded(func() error { return x.storeAnswer(ctx, a, client) })
+		stored <- err
+		if err == nil {
+			x.e.warm(x.in.Owner) // after the chat may go on
+		}
+	})
+	wait := time.NewTimer(recordTime)
+	defer wait.Stop()
+	select {
+	case err := <-stored:
+		if err != nil {
+			x.failed(ctx, err)
+		}
+	case <-wait.C:
+		x.failed(ctx, fmt.Errorf("storing the exchange took longer than %v", recordTime))
+	}
+}
+
+// storeAnswer stores the answer; client is the context of who may wait for it. Where
+// somebody else wrote to the conversation since it was read, it is read again.
+func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer, client context.Context) error {
+	leave, err := x.e.writes.enter(ctx, x.in.Owner, x.conversation.ID)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := x.heed(ctx); err != nil {
+		return err
+	}
+	if !a.Empty() {
+		used := recall.Used(x.in.Chat.Question(1), a.Text, x.prepared.Hits)
+		x.e.Metrics.Retrieved(len(x.prepared.Hits), len(used))
+		x.e.used.add(x.in.Owner, used)
+	}
+	unsaid, moved := x.unsaid, x.moved
+	return replan(func() error {
+		x.unsaid, x.moved = slices.Clone(unsaid), slices.Clone(moved)
+		return x.tryAnswer(ctx, a, client)
+	})
+}
+
+// resumed lays the request where its question was stored, on the conversation as it is
+// now. forgotten reports whether the question was taken out of memory since.
+func (x *Exchange) resumed(ctx context.Context) (at dialog.Alignment, forgotten bool, err error) {
+	turns, err := x.branches(ctx, x.conversation.ID)
+	if err != nil {
+		return dialog.Alignment{}, false, err
+	}
+	at = dialog.Resume(turns, x.in.Chat.Messages, x.stored, x.mode)
+	return at, slices.ContainsFunc(turns, func(t memory.Turn) bool { return t.ID == x.asked && t.Status == memory.Retired }), nil
+}
+
+// tryAnswer stores the answer where it belongs, or returns a Conflict.
+func (x *Exchange) tryAnswer(ctx context.Context, a wire.Answer, client context.Context) error {
+	now := x.e.now()
+	batch := memory.Batch{Conversation: x.conversation, Run: newID()}
+	exchanges, onPath := 0, true
+	if !a.Empty() {
+		at, forgotten, err := x.resumed(ctx)
+		if err != nil {
+			return err
+		}
+		reply := at.Answer(a.Digest)
+		x.parent, x.private = at.Parent, forgotten || x.asksInConfidence()
+		if onPath = !at.WentOn() && (client.Err() == nil || !at.Overtaken(x.seen)); onPath {
+			leave, rejoin := slices.Concat(at.Leave, reply.Leave), slices.Concat(at.Rejoin, reply.Rejoin)
+			batch.Marks, batch.Path = marks(leave, rejoin), at.Path(reply.Known)
+			x.moved = slices.Concat(x.moved, leave, rejoin)
+		}
+		exchanges = (reply.Index + 1) / 2
+		if reply.Known == "" && (onPath || len(at.New) == 0) { // beside what, if its question is not found?
+			name := ""
+			if a.Model == memory.RecallModel {
+				name = memory.RecallModel
+			}
+			t := x.turn(memory.RoleAssistant, name, a.Text, reply.Index, reply.Chain, now)
+			if !onPath && t.Status == memory.Active {
+				t.Status = memory.Replaced
+			}
+			batch.Turns = []memory.Turn{t}
+			if onPath {
+				batch.Path.Turns = append(batch.Path.Turns, t.ID)
+			}
+		}
+		if len(batch.Turns)+len(batch.Marks) == 0 { // it stands there
+			batch.Path = nil
+		}
+	}
+	x.again = ""
+	if last := x.in.Chat.LastUser(); x.asked == "" && last >= 0 && len(batch.Turns) > 0 && onPath {
+		// Asked again: the first try may have died before its answer was recorded, or
+		// this is another answer.
+		x.again, x.moved = x.at.Turns[last], append(x.moved, batch.Turns[0].ID)
+	}
+	var err error
+	if batch.Jobs, err = x.endToLearn(ctx, exchanges, now); err != nil {
+		return err
+	}
+	if x.hides() {
+		batch.Marks, batch.Path = nil, nil
+	}
+	if len(x.unsaid) > 0 {
+		batch.Conversation.Title = ""
+	}
+	if x.learns && x.writes && len(batch.Turns) > 0 && onPath && x.e.opts.Learn.Summary.due(exchanges-1, exchanges) {
+		batch.Jobs = append(batch.Jobs, summaryJob(x.in.Owner, x.conversation.ID, batch.Turns[0].ID))
+	}
+	if len(batch.Turns)+len(batch.Marks)+len(batch.Jobs) == 0 {
+		return nil
+	}
+	if err := x.append(ctx, batch); err != nil {
+		return err
+	}
+	if len(batch.Jobs) > 0 {
+		x.e.lull.begin()() // the client's next question may come at once
+		x.e.wakeInLull()
+	}
+	return nil
+}
+
+// guarded turns a panic of do into an error: the chat goes on.
+func (x *Exchange) guarded(do func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			x.e.Log.Error("panic in an exchange", "panic", v, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	return do()
+}
+
+// failed counts, logs and traces what memory could not do for this chat.
+func (x *Exchange) failed(ctx context.Context, err error) {
+	x.e.Metrics.RecordFailed()
+	x.e.Log.Error("memory failed, the chat goes on", "conversation", x.here, "err", err)
+	x.e.degrade(ctx, x.in.Owner, x.prepared.Trace, fmt.Sprintf("record: %v", err))
+}

@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// interrupted is a store that lets something happen right before a batch is written.
+type interrupted struct {
+	memory.Store
+	before func(b memory.Batch)
+}
+
+func (s *interrupted) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
+	s.before(b)
+	return s.Store.Append(ctx, owner, b)
+}
+
+// interrupt has do done once, right before the engine writes a batch that has a turn of
+// the role.
+func (r *rig) interrupt(role memory.Role, do func()) {
+	r.background.Wait()
+	done := false
+	r.Store = &interrupted{r.Store, func(b memory.Batch) {
+		if !done && slices.ContainsFunc(b.Turns, func(t memory.Turn) bool { return t.Role == role }) {
+			done = true
+			do()
+		}
+	}}
+}
+
+// Two servers answer the same question, and the second one stores its answer between the
+// reading and the writing of the first one.
+func TestTwoServersAtOnceLeaveOneAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		id, named, before string
+	}{
+		"of a named chat":       {id: "c"},
+		"of one without all":    {named: "c"},
+		"later in a named chat": {id: "c", before: hello},
+		"of one that is found":  {before: hello},
+	} {
+		for _, gone := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, the client is gone %v", name, gone), func(t *testing.T) {
+				onEach(t, func(t *testing.T, r *rig) {
+					other := r.second(t)
+					in := func(said string) Incoming {
+						return Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), ChatID: c.id, Extras: wire.Extras{ID: c.named}}
+					}
+					if c.before != "" {
+						r.exchange(t, in(`{"role":"user","content":"Hello there, I am back again today."}`), "Welcome.")
+					}
+					x := r.hangsUp(t, in(c.before+inLisbon))
+					y := other.hangsUp(t, in(c.before+inLisbon))
+					if !gone {
+						x.ctx = t.Context()
+					}
+					r.interrupt(memory.RoleAssistant, func() { y.RecordAnswer(t.Context(), answered("Noted.")) })
+					x.says("A lovely town.")
+
+					on, off := "A lovely town.", "Noted."
+					if gone {
+						on, off = off, on
+					}
+					chat := r.onlyConversation(t)
+					path := r.path(t, chat)
+					if want := []string{"user: I live in Lisbon.", "assistant: " + on}; len(path) < 2 || !slices.Equal(path[len(path)-2:], want) {
+						t.Errorf("the path is %q, want it to end with %q", path, want)
+					}
+					if left := r.offPath(t, chat); !slices.Equal(left, []string{off}) {
+						t.Errorf("off the path there is %q, want %q", left, off)
+					}
+					r.learned(t)
+					if got := r.facts(t, ana); !slices.Equal(got, []string{"User lives in Lisbon"}) {
+						t.Errorf("known is %q, want Lisbon alone", got)
+					}
+					r.sound(t, ana)
+				})
+			})
+		}
+	}
+}
+
+// unwound says how an owner's conversation is more than one path, or less.
+func (r *rig) unwound(t *testing.T, chat string) (wrong []string) {
+	t.Helper()
+	turns, err := r.Store.Turns(t.Context(), ana, memory.TurnQuery{Conversation: chat})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := ""
+	for i, turn := range turns {
+		if turn.Index != i || turn.Parent != parent {
+			wrong = append(wrong, fmt.Sprintf("%s %q is at %d after %.8s, want it at %d after %.8s", turn.Role, turn.Content, turn.Index, turn.Parent, i, parent))
+		}
+		parent = turn.ID
+	}
+	return wrong
+}
+
+// Two servers take part in one chat at once, in every order of their steps: what is
+// active is one path afterwards.
+func TestTwoServersAtOnceLeaveOnePath(t *testing.T) {
+	const (
+		berlin  = inBerlin + `,{"role":"assistant","content":"Noted."}`
+		cello   = `{"role":"user","content":"I play the cello."}`
+		another = `{"role":"user","content":"I have a cat named Tom."}`
+	)
+	for name, c := range map[string]struct{ known, one, two string }{
+		"the same question":         {"", inLisbon, inLisbon},
+		"the same, later":           {berlin, berlin + "," + cello, berlin + "," + cello},
+		"two edits":                 {berlin, inLisbon, cello},
+		"two beginnings":            {"", inLisbon, inBerlin},
+		"two messages":              {berlin, berlin + "," + cello, berlin + "," + another},
+		"an edit and a message":     {berlin, inLisbon, berlin + "," + cello},
+		"another answer":            {berlin, inBerlin, inBerlin},
+		"another, and a message":    {berlin, inBerlin, berlin + "," + cello},
+		"another answer and edited": {berlin, inBerlin, inLisbon},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, resent := range []bool{true, false} {
+				for _, at := range interleavings(3, 5) {
+					takePart(t, resent, c.known, c.one, c.two, at)
+				}
+			}
+		})
+	}
+}
+
+// interleavings returns all ways in which so many steps in order fall on so many points.
+func interleavings(steps, points int) [][]int {
+	if steps == 0 {
+		return [][]int{nil}
+	}
+	var out [][]int
+	for _, rest := range interleavings(steps-1, points) {
+		first := 0
+		if len(rest) > 0 {
+			first = rest[len(rest)-1]
+		}
+		for p := first; p < points; p++ {
+			out = append(out, append(slices.Clone(rest), p))
+		}
+	}
+	return out
+}
+
+// takePart has a chat go on at two servers: at says at which of the points of the first
+// one's exchange the second one asks, stores the question and stores the answer. The
+// points are: before it, before the question is written, when it is, before the answer is
+// written, when it is.
+func takePart(t *testing.T, resent bool, known, one, two string, at []int) {
+	t.Helper()
+	r := newRig(t, stores["inmem"])
+	other := r.second(t)
+	in := func(said string) Incoming {
+		in := Incoming{Owner: ana, Chat: decode(t, "["+said+"]")}
+		if in.ChatID = "c"; !resent {
+			in.ChatID, in.Extras.ID = "", "c"
+		}
+		return in
+	}
+	ctx := t.Context()
+	if known != "" {
+		first := decode(t, "["+known+"]").Messages
+		r.exchange(t, in(inBerlin), first[1].Text)
+	}
+	var y *Exchange
+	steps := []func(){
+		func() { y = other.Open(ctx, in(two)); y.Prepare(ctx); <-y.placing },
+		func() {
+			y.RecordQuestion(ctx)
+			err := <-y.question
+			y.question <- err
+			if err != nil {
+				t.Error(err)
+			}
+		},
+		func() { y.RecordAnswer(ctx, answered("The second answer.")) },
+	}
+	reach := func(point int) {
+		for len(at) > 0 && at[0] <= point {
+			steps[0]()
+			steps, at = steps[1:], at[1:]
+		}
+	}
+	order := fmt.Sprintf("all is sent %v, steps at %v", resent, at)
+	reach(0)
+	x := r.Open(ctx, in(one))
+	x.Prepare(ctx)
+	<-x.placing
+	r.interrupt(memory.RoleUser, func() { reach(1) })
+	x.RecordQuestion(ctx)
+	err := <-x.question
+	x.question <- err
+	if err != nil {
+		t.Error(err)
+	}
+	reach(2)
+	r.interrupt(memory.RoleAssistant, func() { reach(3) })
+	x.RecordAnswer(ctx, answered("The first answer."))
+	reach(4)
+	for _, wrong := range r.unwound(t, "c") {
+		t.Errorf("%s: %s", order, wrong)
+	}
+	if t.Failed() {
+		t.Logf("%s: path %q, off it %q", order, r.path(t, "c"), r.offPath(t, "c"))
+	}
+}
