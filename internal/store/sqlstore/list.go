@@ -71,6 +71,9 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 // alone, which needs no snapshot. An id is of one memory, so that what was found is
 // not looked for any further.
 func (s *Store) read(ctx context.Context, owner memory.Owner, ids []string) (map[string][]memory.Memory, error) {
+	if s.reads.into != nil {
+		return s.readFromServer(ctx, owner, ids)
+	}
 	byID := make(map[string][]memory.Memory, len(ids))
 	err := s.reads.look(ctx, owner, func(v *view) error { return v.brief().byID(turns, ids, byID) })
 	if err != nil || len(byID) == len(ids) {
