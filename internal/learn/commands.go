@@ -14,8 +14,9 @@ import (
 type Command struct {
 	What string // what to forget, "" with All
 	All  bool   // everything
-	// Name is set where nothing but a name tells that memory is meant: "forget about
-	// Eva" is about memory if Eva is somebody that is known.
+	// Name is set where nothing but what it names tells that memory is meant: "forget
+	// about Eva" is about memory if Eva is somebody that is known, "forget the door
+	// code" if a fact says what it is, "forget that the code is 17" if a fact says so.
 	Name bool
 	// Unsaid is set where the wish may be the first to say what it is about: "don't
 	// remember that I smoke". It goes itself then, whatever else is known.
@@ -37,8 +38,8 @@ func Commands(said []Said) (remember []Candidate, forget []Command) {
 }
 
 var (
-	rememberForm = regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to)[, ]+)*(?:remember|memori[sz]e|note down|(?:make|take) (?:a )?note|keep in mind|don['’]t forget|do not forget|(?:save|store)(?: this)? (?:to|in) (?:your )?memory)(?::\s*|\s+)(?:(?:for (?:later|next time|the future|me)|please|this|the following)[:,]?\s+)*(?P<that>that\s+|of\s+|:\s*|to\s+|about\s+)?(?P<what>.+)$`)
-	forgetForm   = regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|now|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to|you can|you should)[, ]+)*(?:(?P<strict>drop|scrap|(?P<unsaid>don['’]t|do not|stop) (?:remember(?:ing)?|memori[sz](?:e|ing)|stor(?:e|ing)|sav(?:e|ing)|keep(?:ing)?(?: in mind)?))|forget|delete|erase|remove|clear|wipe)\s+(?:from (?:your )?memory )?(?P<what>.+)$`)
+	rememberForm = regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to)[, ]+)*(?:remember|memori[sz]e|(?P<note>note)|note down|(?:make|take) (?:a )?note|keep in mind|don['’]t forget|do not forget|(?:save|store)(?: this)? (?:to|in) (?:your )?memory)(?::\s*|\s+)(?:(?:for (?:later|next time|the future|me)|please|this|the following)[:,]?\s+)*(?P<that>that\s+|of\s+|:\s*|to\s+|about\s+)?(?P<what>.+)$`)
+	forgetForm   = regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|now|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to|you can|you should)[, ]+)*(?:(?P<strict>drop|scrap|(?P<unsaid>don['’]t|do not|stop) (?:remember(?:ing)?|memori[sz](?:e|ing)|stor(?:e|ing)|sav(?:e|ing)|keep(?:ing)?(?: in mind)?))|(?P<forget>forget)|delete|erase|remove|clear|wipe)\s+(?:from (?:your )?memory )?(?P<what>.+)$`)
 	forgetAll    = regexp.MustCompile(`(?i)^(?:everything|all)(?: (?:that )?(?:you (?:know|remember|have|stored)|i(?:['’]ve| have)? (?:said|told you)|of (?:it|that|this)))*(?: about me| so far| from your memory| in (?:your )?memory)*$|^(?:all|everything in) (?:of )?(?:my|your) (?:memory|memories|data)$|^me$|^(?:my|your) memor(?:y|ies)$`)
 	forgetAbout  = regexp.MustCompile(`(?i)^(?:about |that |(?:what|everything|anything|all|the things?) (?:that )?(?:i|you)(?:['’]ve| have)? (?:just )?(?:said|told you|mentioned|know|remember) (?:about |of )|everything (?:you know )?about |all (?:you know )?about |anything about |the (?:fact|memory) (?:that|about|of) |my memory (?:of|about) )+`)
 	idiom        = regexp.MustCompile(`(?i)^(?:about )?(?:(?:it|this|that|this one|that one|it all|what i (?:just )?said)(?:,? (?:please|then|now|for now))?(?:[,;:–—-].*| (?:and|but|let['’]?s|let us|i['’]ll|we)\b.*)?|the (?:last|previous|above) (?:one|message|part|question|step|line|paragraph|sentence)s?\b.*|the \w+ (?:column|row|file|line|word|function|variable|tag|element|space|comma)s?\b.*)$`)
@@ -47,7 +48,8 @@ var (
 	// plainly is how a wish about memory goes on after verbs that are mostly about
 	// other things: "drop the table" is none, "don't remember where it was" neither.
 	plainly = regexp.MustCompile(`(?i)^(?:(?:about )?(?:my|our) |that (?:i|i['’]m|i['’]ve|i['’]d|my|our|we)\b|(?:what|everything|anything|all|the things?) (?:that )?(?:i|you)(?:['’]ve| have)? (?:just )?(?:said|told|mentioned|know|remember)|the (?:fact|memory) )|\bmemory\b`)
-	aName   = regexp.MustCompile(`^(?:about )?((?:\p{Lu}[\p{L}'’-]+)(?: \p{Lu}[\p{L}'’-]+){0,2})$`)
+	aName   = regexp.MustCompile(`^((?:\p{Lu}[\p{L}'’-]+)(?: \p{Lu}[\p{L}'’-]+){0,2})$`)
+	aThing  = regexp.MustCompile(`(?i)^the ((?:[\p{L}\p{N}'’-]+ ){0,3}[\p{L}\p{N}'’-]+)$`)
 )
 
 // commandWords are those that a wish about memory needs one of.
@@ -72,6 +74,9 @@ func commands(s Said) (remember []Candidate, forget []Command) {
 			continue
 		}
 		that, what := lower(strings.TrimSpace(m[rememberForm.SubexpIndex("that")])), m[rememberForm.SubexpIndex("what")]
+		if m[rememberForm.SubexpIndex("note")] != "" && (that != "that" || !ownFirst.MatchString(what)) {
+			continue // "note that it returns nil" is for whoever reads
+		}
 		for _, c := range remembering(that, strings.TrimRight(what, " ?!."), s) {
 			c.Span = &memory.Span{Turn: s.Turn.ID, Start: sentence.Start, End: sentence.End}
 			c.Quote, c.Turn = sentence.Of(s.Text), s.Turn.ID
@@ -89,6 +94,12 @@ var wished = regexp.MustCompile(`(?i)^(?:can|could|will) you (?:please )?(?:reme
 // words themselves in the third person.
 func remembering(that, what string, s Said) []Candidate {
 	what = strings.TrimSpace(what)
+	if m := answersWished.FindStringSubmatch(what); m != nil && that != "that" {
+		if m[1] != "" {
+			what = "always " + what
+		}
+		return readPlain(what, s)
+	}
 	switch {
 	case what == "", idiom.MatchString(what), toOther.MatchString(what), instructs(what):
 		return nil
@@ -111,6 +122,10 @@ func remembering(that, what string, s Said) []Candidate {
 	}
 	return []Candidate{{Text: fact, Subject: "user", Model: "rule:remember"}}
 }
+
+// answersWished begins a wish how to be answered: "always reply in French", or without
+// the first word. Rules read it as a preference, and nothing else that begins so.
+var answersWished = regexp.MustCompile(`(?i)^(?:always |never |(answer|reply|respond) )`)
 
 // readPlain returns what the rules read in words that stand by themselves.
 func readPlain(what string, s Said) []Candidate {
@@ -145,6 +160,9 @@ var toOther = regexp.MustCompile(`(?i)^(?:[-–—]|(?:you|your|we|yourself|cons
 // states is the verb of what says how something is.
 var states = regexp.MustCompile(`(?i)\b(?:is|are|was|has|have|lives|works)\b`)
 
+// ownFirst begins what somebody says of themselves.
+var ownFirst = regexp.MustCompile(`(?i)^(?:i|i['’](?:m|ve|d|ll)|my|our)\b`)
+
 // own are the words of somebody who speaks of their own things.
 var own = regexp.MustCompile(`(?i)\b(?:i|i['’]m|my|me|mine|our)\b`)
 
@@ -161,16 +179,21 @@ func forgetting(m []string, words string) (Command, bool) {
 	if idiom.MatchString(what) {
 		return Command{}, false
 	}
-	if !ofMemory.MatchString(words) {
-		name := aName.FindStringSubmatch(what)
-		if name == nil {
-			return Command{}, false
-		}
+	about := strings.TrimSpace(forgetAbout.ReplaceAllString(what, ""))
+	for _, end := range []string{" from your memory", " from memory", " please", " in your memory"} {
+		about = strings.TrimSuffix(about, end)
+	}
+	if ofMemory.MatchString(words) {
+		return Command{What: about, Unsaid: unsaid}, about != ""
+	}
+	if name := aName.FindStringSubmatch(about); name != nil {
 		return Command{What: name[1], Name: true}, true
 	}
-	what = strings.TrimSpace(forgetAbout.ReplaceAllString(what, ""))
-	for _, end := range []string{" from your memory", " from memory", " please", " in your memory"} {
-		what = strings.TrimSuffix(what, end)
+	if part("forget") == "" { // what else is deleted has nothing to do with memory
+		return Command{}, false
 	}
-	return Command{What: what, Unsaid: unsaid}, what != ""
+	if thing := aThing.FindStringSubmatch(about); thing != nil {
+		return Command{What: thing[1], Name: true}, true
+	}
+	return Command{What: about, Name: true}, strings.HasPrefix(lower(what), "that ") && states.MatchString(about)
 }

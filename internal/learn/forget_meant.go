@@ -23,8 +23,12 @@ func Meant(wish Command, found []memory.Memory) []memory.Memory {
 	if wish.All {
 		return found
 	}
-	if wish.Name && !slices.ContainsFunc(found, func(m memory.Memory) bool { return introduces(m, wish.What) }) {
+	known := func(m memory.Memory) bool { return introduces(m, wish.What) }
+	if wish.Name && !slices.ContainsFunc(found, known) {
 		return nil
+	}
+	if wish.Name && !aName.MatchString(wish.What) { // of things there are many that share a word
+		found = slices.DeleteFunc(slices.Clone(found), func(m memory.Memory) bool { return m.Fact != nil && !known(m) })
 	}
 	g := gistOf(wish)
 	turns := map[string]string{} // content of the turns that are meant, by id
@@ -44,8 +48,12 @@ func Meant(wish Command, found []memory.Memory) []memory.Memory {
 }
 
 // introduces reports whether a memory says of a name whose it is: a fact that
-// somebody or something is called so, or "my boss Carl".
+// somebody or something is called so, or "my boss Carl". Of a thing a fact must say
+// what it is, "The door code is 17", and a statement it must make itself.
 func introduces(m memory.Memory, name string) bool {
+	if m.Fact != nil && !aName.MatchString(name) {
+		return saysOfThing(m.Fact.Content, name)
+	}
 	if m.Fact == nil && (m.Turn == nil || m.Turn.Role != memory.RoleUser) {
 		return false
 	}
@@ -55,6 +63,17 @@ func introduces(m memory.Memory, name string) bool {
 	}
 	of := regexp.MustCompile(`\b(?:user's|my|our) (?:\w+ )?(\w+) ` + who + `\b`)
 	return slices.ContainsFunc(of.FindAllStringSubmatch(words, -1), func(found []string) bool { return kinWords[found[1]] })
+}
+
+// saysOfThing reports whether a fact says what a thing is, or makes a statement in nearly the
+// same words, with all its numbers.
+func saysOfThing(fact, what string) bool {
+	of := regexp.MustCompile(`^(?:the |user's )(?:\w+ )?` + regexp.QuoteMeta(text.Fold(what)) + ` (?:is|are|was|were|has|have|starts?|begins?|ends?|costs?)\b`)
+	if of.MatchString(text.Fold(fact)) {
+		return true
+	}
+	said, asked := termSet(fact), termSet(thirdPerson(what))
+	return states.MatchString(what) && covered(asked, said) == 1 && covered(said, asked) >= enough && slices.Equal(numbers(fact), numbers(what))
 }
 
 // gist is what a wish to forget is about.

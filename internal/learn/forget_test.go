@@ -86,6 +86,16 @@ func TestWhatAWishMeans(t *testing.T) {
 		{"I hate my boss Carl", "scrap what I said about Carl", "I hate my boss|User dislikes"},
 		{"I hate my boss Carl", "Forget about Carl.", "I hate my boss|User dislikes"},
 		{"My boss is called Carl/I have a dog named Rex", "drop everything I told you about Carl", "My boss is|User's boss is"},
+		{"My wife is Ann", "Forget everything about Ann", "My wife is|User's wife is"},
+		// by a thing, or a statement in other words than the user's own
+		{"Please remember that the door code is 4711", "Forget the door code", "Please remember|The door code"},
+		{"Please remember that the door code is 4711", "Please forget the door code.", "Please remember|The door code"},
+		{"Please remember that the door code is 4711", "Forget about the door code", "Please remember|The door code"},
+		{"Please remember that the door code is 4711/Remember that the gate code is 12", "forget that the door code is 4711", "Please remember|The door code"},
+		{"Please remember that the door code is 4711", "forget that the door code is 4712", ""},
+		{"Please remember that the door code is 4711", "Forget the gate code", ""},
+		{"My dentist appointment is on Friday/I have a dog named Rex", "forget the dentist appointment", "My dentist|User's dentist"},
+		{"I have a dog named Rex/The dog is barking again", "Forget the dog", ""},
 		// about the same thing in other words
 		{"I play the cello every Friday", "forget about my cello", "I play the cello|User plays the cello"},
 		{"I play the cello every Friday", "forget what I said about the piano", ""},
@@ -120,7 +130,7 @@ func TestWhatIsNoWishToForget(t *testing.T) {
 	for _, words := range []string{
 		"Forget it, let's talk about something else", "Forget it, I live in Berlin", "forget that, and tell me a joke", "Never mind, forget this.",
 		"drop the users table", "Drop my first paragraph?", "scrap that idea", "don't remember where I put my keys", "Don't you remember my name?",
-		"Delete the second line", "don't forget that I hate dill", "forget about python", "I don't remember my old address", "Remove the last column",
+		"Delete the second line", "Delete the door code", "Remove the header", "forget the last question", "Forget the semicolons and use tabs, please", "don't forget that I hate dill", "forget about python", "I don't remember my old address", "Remove the last column",
 	} {
 		if _, wishes := Commands([]Said{{Turn: memory.Turn{Role: memory.RoleUser}, Text: words}}); len(wishes) > 0 {
 			t.Errorf("%q is read as the wish %+v", words, wishes)
