@@ -78,7 +78,8 @@ func (e *Engine) resummarize(ctx context.Context, job memory.Job, moved []memory
 		return nil
 	}
 	changes := learn.Forget(stale, e.now(), "the chat was edited or regenerated", byDialog)
-	return e.follow(ctx, job, idFor(job.Owner, job.ID+" sums up anew"), changes, summaryJob(job.Owner, job.Conversation, job.ID))
+	anew := []memory.Job{summaryJob(job.Owner, job.Conversation, job.ID)}
+	return e.follow(ctx, job, memory.Run{ID: idFor(job.Owner, job.ID+" sums up anew"), Jobs: anew}, changes)
 }
 
 // taughtBy returns an owner's own facts that name a turn and have one of the
@@ -119,7 +120,7 @@ func (e *Engine) leaveWith(ctx context.Context, job memory.Job, t memory.Turn, m
 		gone := f
 		gone.Status, gone.UpdatedAt = memory.Retired, e.now()
 		out := memory.Change{Action: memory.ActionRetire, After: memory.Image{Fact: &gone}, Base: f.Version, Reason: "its message was edited or regenerated"}
-		run := idFor(job.Owner, job.ID+" leaves "+f.ID)
+		run := memory.Run{ID: idFor(job.Owner, job.ID+" leaves "+f.ID)}
 		err = e.follow(ctx, job, run, append([]memory.Change{out}, back...))
 		if errors.Is(err, memory.Duplicate) { // what would come back was said again
 			err = e.follow(ctx, job, run, []memory.Change{out})
@@ -199,18 +200,7 @@ func (e *Engine) returnWith(ctx context.Context, job memory.Job, t memory.Turn) 
 		return err
 	}
 	for _, f := range facts {
-		page, err := e.Store.Changes(ctx, job.Owner, memory.ChangeQuery{Target: "fact:" + f.ID, Limit: 1})
-		if err != nil {
-			return err
-		}
-		if len(page.Changes) == 0 || page.Changes[0].Author != byDialog || page.Changes[0].Before.Fact == nil {
-			continue // somebody decided that since
-		}
-		changes, err := e.returning(ctx, f, *page.Changes[0].Before.Fact)
-		if err != nil {
-			return err
-		}
-		err = e.follow(ctx, job, idFor(job.Owner, job.ID+" returns "+f.ID), changes)
+		err := replan(func() error { return e.returnOne(ctx, job, f) })
 		if err != nil && !errors.Is(err, memory.Duplicate) { // or else it was said again
 			return err
 		}
@@ -218,11 +208,26 @@ func (e *Engine) returnWith(ctx context.Context, job memory.Job, t memory.Turn) 
 	return nil
 }
 
-// returning returns the changes by which a fact comes back as it was.
-func (e *Engine) returning(ctx context.Context, f, was memory.Fact) ([]memory.Change, error) {
-	replaced, err := e.changes(ctx, f.Scope.Owner, memory.ChangeQuery{Fact: f.ID, Action: memory.ActionReplace})
+// returnOne brings back a fact that had left with its turn, unless somebody decided that
+// since. [memory.Conflict]: somebody else wrote meanwhile.
+func (e *Engine) returnOne(ctx context.Context, job memory.Job, f memory.Fact) error {
+	base, err := e.plannedOn(ctx, f)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if f, err = e.fact(ctx, job.Owner, f.ID); err != nil { // before who decided about it
+		return err
+	}
+	page, err := e.Store.Changes(ctx, job.Owner, memory.ChangeQuery{Target: "fact:" + f.ID, Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(page.Changes) == 0 || page.Changes[0].Author != byDialog || page.Changes[0].Before.Fact == nil || page.Changes[0].After.Status() != memory.Retired {
+		return nil
+	}
+	replaced, err := e.changes(ctx, job.Owner, memory.ChangeQuery{Fact: f.ID, Action: memory.ActionReplace})
+	if err != nil {
+		return err
 	}
 	named := ""
 	for _, c := range replaced {
@@ -230,15 +235,26 @@ func (e *Engine) returning(ctx context.Context, f, was memory.Fact) ([]memory.Ch
 			named = c.OldID
 		}
 	}
+	back := memory.Change{Action: memory.ActionRestore, After: page.Changes[0].Before, Base: f.Version, Reason: "the chat went back to its message"}
+	changes, err := e.returning(ctx, back, named)
+	if err != nil {
+		return err
+	}
+	return e.follow(ctx, job, memory.Run{ID: idFor(job.Owner, job.ID+" returns "+f.ID), Base: base}, changes)
+}
+
+// returning returns the changes by which a fact comes back, in the place of what it
+// contradicts, and of the one that is named, or behind what is newer.
+func (e *Engine) returning(ctx context.Context, back memory.Change, named string) ([]memory.Change, error) {
+	next := *back.After.Fact
 	var against []memory.Fact
-	if was.Status == memory.Active { // what is pending takes no place
-		if against, err = e.conflicts(ctx, was, named); err != nil {
+	var err error
+	if next.Status == memory.Active { // what is pending takes no place
+		if against, err = e.conflicts(ctx, next, named); err != nil {
 			return nil, err
 		}
 	}
-	next := was
 	next.UpdatedAt = e.now()
-	reason := "the chat went back to its message"
 	var changes []memory.Change
 	for _, old := range against {
 		if !next.Newer(&old) {
@@ -246,17 +262,19 @@ func (e *Engine) returning(ctx context.Context, f, was memory.Fact) ([]memory.Ch
 			changes = nil
 			break
 		}
-		changes = append(changes, memory.Replace(old, next, e.now(), reason, byDialog)[0])
+		changes = append(changes, memory.Replace(old, next, e.now(), back.Reason, byDialog)[0])
 	}
-	return append(changes, memory.Change{Action: memory.ActionRestore, After: memory.Image{Fact: &next}, Base: f.Version, Reason: reason}), nil
+	back.After.Fact = &next
+	return append(changes, back), nil
 }
 
-// follow applies changes while the job is still held. Should somebody else have been
-// quicker, the job is tried again.
-func (e *Engine) follow(ctx context.Context, job memory.Job, run string, changes []memory.Change, after ...memory.Job) error {
+// follow applies the changes of a run while the job is still held. Should somebody else
+// have been quicker, the job is tried again.
+func (e *Engine) follow(ctx context.Context, job memory.Job, run memory.Run, changes []memory.Change) error {
 	if err := e.holds(ctx, job); err != nil {
 		return err
 	}
-	_, err := e.Store.Apply(ctx, job.Owner, memory.Run{ID: run, Kind: "branch", Author: byDialog, Jobs: after}, changes...)
+	run.Kind, run.Author = "branch", byDialog
+	_, err := e.Store.Apply(ctx, job.Owner, run, changes...)
 	return err
 }

@@ -19,33 +19,51 @@ func (e *Engine) endings(ctx context.Context, job memory.Job, t memory.Turn) err
 		return err
 	}
 	for _, end := range ends {
-		page, err := e.Store.Changes(ctx, job.Owner, memory.ChangeQuery{Target: end.After.Target(), Limit: 1})
-		if err != nil {
-			return fmt.Errorf("read what became of %s: %w", end.OldID, err)
-		}
-		was := page.Changes[0]
-		next, change := *end.Before.Fact, memory.Change{Action: memory.ActionRestore, Reason: "the message that ended it was edited or regenerated"}
-		switch {
-		case t.Status == memory.Replaced && (was.ID == end.ID || was.Action == memory.ActionRetire && was.Author == byDialog):
-			if stands, err := e.stands(ctx, next, nil); err != nil {
-				return err
-			} else if !stands {
-				continue // its own message left as well
-			}
-		case t.Status == memory.Active && was.Action == memory.ActionRestore && was.Author == byDialog:
-			next = *end.After.Fact
-			change = memory.Change{Action: memory.ActionRetire, Reason: "the chat went back to the message that ended it"}
-		default:
-			continue
-		}
-		next.UpdatedAt = e.now()
-		change.After.Fact, change.Base = &next, was.Version
-		run := idFor(job.Owner, job.ID+" ends "+next.ID)
-		if err := e.follow(ctx, job, run, []memory.Change{change}); err != nil && !errors.Is(err, memory.Duplicate) { // or else it was said again
+		err := replan(func() error { return e.ending(ctx, job, t, end) })
+		if err != nil && !errors.Is(err, memory.Duplicate) { // or else it was said again
 			return err
 		}
 	}
 	return nil
+}
+
+// ending lets a fact follow a turn that ended it: it comes back in the place of what it
+// contradicts, or behind what was said since. [memory.Conflict]: somebody else wrote
+// meanwhile.
+func (e *Engine) ending(ctx context.Context, job memory.Job, t memory.Turn, end memory.Change) error {
+	run := memory.Run{ID: idFor(job.Owner, job.ID+" ends "+end.OldID)}
+	var err error
+	if run.Base, err = e.plannedOn(ctx, *end.Before.Fact); err != nil {
+		return err
+	}
+	f, err := e.fact(ctx, job.Owner, end.OldID) // before who decided about it
+	if err != nil {
+		return err
+	}
+	page, err := e.Store.Changes(ctx, job.Owner, memory.ChangeQuery{Target: end.After.Target(), Limit: 1})
+	if err != nil {
+		return fmt.Errorf("read what became of %s: %w", end.OldID, err)
+	}
+	was := page.Changes[0]
+	var changes []memory.Change
+	switch {
+	case t.Status == memory.Replaced && (was.ID == end.ID || was.Action == memory.ActionRetire && was.Author == byDialog):
+		stands, err := e.stands(ctx, *end.Before.Fact, nil)
+		if err != nil || !stands { // its own message left as well
+			return err
+		}
+		back := memory.Change{Action: memory.ActionRestore, After: end.Before, Base: f.Version, Reason: "the message that ended it was edited or regenerated"}
+		if changes, err = e.returning(ctx, back, ""); err != nil {
+			return err
+		}
+	case t.Status == memory.Active && was.Action == memory.ActionRestore && was.Author == byDialog:
+		gone := *end.After.Fact
+		gone.UpdatedAt = e.now()
+		changes = []memory.Change{{Action: memory.ActionRetire, After: memory.Image{Fact: &gone}, Base: f.Version, Reason: "the chat went back to the message that ended it"}}
+	default:
+		return nil
+	}
+	return e.follow(ctx, job, run, changes)
 }
 
 // endedBy returns the changes by which facts were ended because of what a turn says

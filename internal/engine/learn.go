@@ -268,6 +268,9 @@ func (e *Engine) version(ctx context.Context, owner memory.Owner) (int64, error)
 // edited since it was read; the job reads anew what is left. Otherwise it returns the
 // version that this is true of.
 func (e *Engine) unmoved(ctx context.Context, owner memory.Owner, p planned, turns []string) (version int64, err error) {
+	if version, err = e.version(ctx, owner); err != nil { // before all that is to be true of it
+		return 0, err
+	}
 	found, err := e.Store.Get(ctx, owner, turns...)
 	if err != nil {
 		return 0, fmt.Errorf("read the turns again: %w", err)
@@ -277,9 +280,8 @@ func (e *Engine) unmoved(ctx context.Context, owner memory.Owner, p planned, tur
 			return 0, memory.Errorf(memory.Unavailable, "turn %s is %s since it was read", m.ID(), m.Turn.Status)
 		}
 	}
-	version, err = e.version(ctx, owner)
-	if err != nil || version == p.version {
-		return version, err
+	if version == p.version {
+		return version, nil
 	}
 	for _, c := range p.cands {
 		near, err := e.near(ctx, p.scope, c, p.gone)

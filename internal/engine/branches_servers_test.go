@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// between has do done once, right before the engine makes a call of that name for the
+// n-th time.
+func (r *rig) between(call string, n int, do func() error) (let *bool) {
+	let = new(bool)
+	r.hook(func(now string) error {
+		if strings.HasPrefix(now, call) {
+			if n--; n == 0 {
+				*let = true
+				return do()
+			}
+		}
+		return nil
+	}, func(string) error { return nil })
+	return let
+}
+
+// A turn is forgotten at another server while it is learned from, whenever that is.
+func TestWhatIsForgottenWhileItIsLearnedFromTeachesNothing(t *testing.T) {
+	for _, at := range []struct {
+		call string
+		n    int
+	}{{"Versions", 1}, {"Versions", 2}, {"Get", 1}, {"Get", 2}, {"Apply", 1}} {
+		onEach(t, func(t *testing.T, r *rig) {
+			job := r.told(t, ana, "c", "I play the cello.")
+			other := r.second(t)
+			let := r.between(at.call, at.n, func() error {
+				_, _, err := other.ForgetMatching(t.Context(), ana, Matching{IDs: job.Turns}, her)
+				return err
+			})
+			_, err := r.Learn(t.Context(), job)
+			if errors.Is(err, memory.Unavailable) { // as the job runner would
+				_, err = r.Learn(t.Context(), job)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := r.facts(t, ana); *let && len(got) > 0 {
+				t.Errorf("forgotten before %s %d: known is %q, want nothing", at.call, at.n, got)
+			}
+		})
+	}
+}
+
+// What an edit took away, or what an edited message had ended, comes back while a person
+// writes what contradicts it at another server: one home is active.
+func TestWhatComesBackWithItsMessageGivesWayToWhatIsWrittenMeanwhile(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		s := &scene{rig: r, chats: map[string][]chatMessage{}, names: map[string]string{"ana": "c"}, reply: "OK.", last: map[string]string{}}
+		play := func(lines ...string) {
+			t.Helper()
+			for _, line := range lines {
+				if err := s.step(line); err != nil {
+					t.Fatalf("%s: %v", line, err)
+				}
+			}
+		}
+		play("user ana: Hello there, my friend.", "user ana: I live in Berlin.", "edit ana: I play the cello.", "expect facts ana: User plays the cello")
+		other := r.second(t)
+		let := r.between("Apply branch", 2, func() error { // the first takes the cello away
+			r.clock.Advance(time.Second)
+			_, _, err := other.Remember(t.Context(), ana, Note{Content: "User lives in Lisbon"}, her)
+			return err
+		})
+		play("edit ana: I live in Berlin.")
+		if !*let {
+			t.Fatal("nothing came back")
+		}
+		r.sound(t, ana)
+		if got := r.facts(t, ana); !slices.Equal(got, []string{"User lives in Lisbon"}) {
+			t.Errorf("known is %q, want Lisbon alone", got)
+		}
+	})
+}
