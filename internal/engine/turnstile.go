@@ -12,7 +12,8 @@ import (
 const stripes = 256
 
 // turnstile lets one writer at a time into a conversation, so that where its path
-// ends is still true when the next turn is put there.
+// ends is still true when the next turn is put there. Writers of other servers are
+// found by the store: see [memory.Path].
 type turnstile struct {
 	seed maphash.Seed
 	gate [stripes]chan struct{}
