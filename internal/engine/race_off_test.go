@@ -2,4 +2,7 @@
 
 package engine
 
-const stride = 1
+const (
+	stride = 1
+	seeds  = 4
+)

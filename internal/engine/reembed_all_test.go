@@ -162,7 +162,7 @@ func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
 	if testing.Short() {
 		steps = 8
 	}
-	for seed := range uint64(3) {
+	for seed := range uint64(seeds - 1) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			ctx := context.Background()
 			random := rand.New(rand.NewPCG(seed, 9))

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,12 +34,44 @@ var stores = map[string]func(t testing.TB, now func() time.Time) memory.Store{
 		return inmem.Open(inmem.Options{Now: now})
 	},
 	"sqlite": func(t testing.TB, now func() time.Time) memory.Store {
-		s, err := sqlstore.OpenSQLite(context.Background(), filepath.Join(t.TempDir(), "loci.db"), sqlstore.Options{Now: now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		return newSQLite(t, filepath.Join(t.TempDir(), "loci.db"), now)
 	},
+}
+
+// emptySQLite is the file of a store in which nothing is. To make its tables takes longer
+// than most rules, above all under the race detector.
+var emptySQLite = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "empty-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // it is in memory by then
+	file := filepath.Join(dir, "loci.db")
+	s, err := sqlstore.OpenSQLite(context.Background(), file, sqlstore.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
+})
+
+// newSQLite opens a store in a file that is not there yet.
+func newSQLite(t testing.TB, file string, now func() time.Time) *sqlstore.Store {
+	t.Helper()
+	empty, err := emptySQLite()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, empty, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := sqlstore.OpenSQLite(context.Background(), file, sqlstore.Options{Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // TestScenes plays testdata/scenes/*.txt: whole behaviours, a step a line.

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/store/markdown"
-	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -24,15 +23,11 @@ const sweet = "marzipan"
 // keeping are the stores that keep files, each in a folder.
 var keeping = map[string]func(t testing.TB, dir string, now func() time.Time) memory.Store{
 	"sqlite": func(t testing.TB, dir string, now func() time.Time) memory.Store {
-		s, err := sqlstore.OpenSQLite(context.Background(), filepath.Join(dir, "loci.db"), sqlstore.Options{Now: now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		return newSQLite(t, filepath.Join(dir, "loci.db"), now)
 	},
 	"vault": func(t testing.TB, dir string, now func() time.Time) memory.Store {
 		s, err := markdown.Open(context.Background(), filepath.Join(dir, "vault"), func(now func() time.Time) (memory.Store, error) {
-			return sqlstore.OpenSQLite(context.Background(), filepath.Join(dir, "loci.db"), sqlstore.Options{Now: now})
+			return newSQLite(t, filepath.Join(dir, "loci.db"), now), nil
 		}, markdown.Options{Now: now})
 		if err != nil {
 			t.Fatal(err)

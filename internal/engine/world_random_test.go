@@ -50,16 +50,16 @@ type image struct {
 // TestRandomWorlds does what people do, in any order, and checks after every step
 // what must always hold. LOCI_WORLD_STEPS makes it longer, LOCI_WORLD_SEED another.
 func TestRandomWorlds(t *testing.T) {
-	steps, seeds := 80, []uint64{1, 2, 3, 4}
+	steps, worlds := 80, []uint64{1, 2, 3, 4}[:seeds]
 	if n, err := strconv.Atoi(os.Getenv("LOCI_WORLD_STEPS")); err == nil {
 		steps = n
 	}
 	if n, err := strconv.ParseUint(os.Getenv("LOCI_WORLD_SEED"), 10, 64); err == nil {
-		seeds = []uint64{n}
+		worlds = []uint64{n}
 	}
-	for _, seed := range seeds {
+	for _, seed := range worlds {
 		for store, open := range stores {
-			if store == "sqlite" && seed > 2 && len(seeds) > 1 {
+			if store == "sqlite" && seed > 2 && len(worlds) > 1 {
 				continue // it takes its time
 			}
 			t.Run(fmt.Sprintf("%s/%d", store, seed), func(t *testing.T) {
