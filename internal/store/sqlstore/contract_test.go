@@ -2,7 +2,9 @@ package sqlstore_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,10 +24,37 @@ func TestHistory(t *testing.T) {
 	}, open)
 }
 
+// empty is the file of a store in which nothing is. To make its tables takes longer than
+// most rules, above all under the race detector.
+var empty = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "empty-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // it is in memory by then
+	path := filepath.Join(dir, "loci.db")
+	s, err := openAt(path, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
 // open opens a new store with a clock, for the length of the test.
 func open(t *testing.T, now func() time.Time) memory.Store {
 	t.Helper()
-	s, err := openAt(filepath.Join(t.TempDir(), "loci.db"), now)
+	path := filepath.Join(t.TempDir(), "loci.db")
+	file, err := empty()
+	if err == nil {
+		err = os.WriteFile(path, file, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := openAt(path, now)
 	if err != nil {
 		t.Fatal(err)
 	}
