@@ -36,7 +36,11 @@ type Eraser interface {
 	EraseTraces(ctx context.Context, owner Owner) (int, error)
 
 	// EraseTracesOf removes the traces, of every owner in a namespace, in which one of
-	// these facts is a hit with its words, and returns how many there were.
+	// these facts is a hit with its words out of another owner's memory (see
+	// [Trace.ShownOf]), and returns how many there were. It costs about as much as those,
+	// whatever else there is. SaveTraces writes no such trace once the fact, or the link
+	// to it, is erased in the memory where it was found; so who erases that first, and
+	// then its traces, leaves none.
 	EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error)
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -202,6 +203,22 @@ func (w *Why) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// ShownOf returns the ids of the facts whose words a trace has out of others' memories, by
+// owner, each once.
+func (t Trace) ShownOf() map[Owner][]string {
+	var of map[Owner][]string
+	for _, h := range t.Hits {
+		if h.Kind != KindFact || h.Content == "" || h.Owner == "" || h.Owner == t.Owner || slices.Contains(of[h.Owner], h.ID) {
+			continue
+		}
+		if of == nil {
+			of = map[Owner][]string{}
+		}
+		of[h.Owner] = append(of[h.Owner], h.ID)
+	}
+	return of
+}
+
 // Trace is what one request asked, what was found, cut and injected, and why.
 type Trace struct {
 	ID           string        `json:"id"`
@@ -227,6 +244,7 @@ type TraceHit struct {
 	ID      string  `json:"id"`
 	Kind    Kind    `json:"kind"`
 	Content string  `json:"content,omitempty"`
+	Owner   Owner   `json:"owner,omitempty"` // in whose memory it was found, if that is not the trace's owner
 	Score   float64 `json:"score"`
 	Why     Why     `json:"why"`
 	Cut     string  `json:"cut,omitempty"` // the stage that left it out

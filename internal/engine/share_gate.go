@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -116,13 +117,14 @@ func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids
 		again.RunAt = g.e.now().Add(spreadAgain)
 		run.Jobs = append(run.Jobs, again)
 	}
-	traces, err := g.e.eraseReaders(ctx, owner, many)
-	if err != nil {
-		return memory.Receipt{}, err
-	}
 	receipt, err := eraser.Erase(ctx, owner, run, ids...)
+	if errors.Is(err, memory.Invalid) {
+		return receipt, err
+	}
+	// After that: a recall that read them before leaves no trace from then on.
+	traces, readers := g.e.eraseReaders(ctx, owner, many)
 	receipt.Traces = traces
-	return receipt, err
+	return receipt, errors.Join(err, readers)
 }
 
 // EraseTraces implements [memory.Eraser].

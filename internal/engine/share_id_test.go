@@ -225,7 +225,7 @@ func TestWhatAPoolHadErasedIsLookedForAgain(t *testing.T) {
 		if _, _, err := r.ForgetMatching(ctx, team, Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
 			t.Fatal(err)
 		}
-		late := memory.Trace{ID: "late", Owner: ben, At: r.now(), Hits: []memory.TraceHit{{ID: f.ID, Kind: memory.KindFact, Content: f.Content}}}
+		late := memory.Trace{ID: "late", Owner: ben, At: r.now(), Hits: []memory.TraceHit{{ID: f.ID, Kind: memory.KindFact, Content: f.Content, Owner: team}}}
 		if err := r.Store.SaveTraces(ctx, tracesKept, late); err != nil {
 			t.Fatal(err)
 		}

@@ -33,18 +33,22 @@ func (r *recalling) trace(id, block string, took time.Duration) {
 		if !untold {
 			content = h.Memory.Content()
 		}
-		p.memory(h.Memory.ID(), h.Memory.Kind(), content, "", h.Score, h.Why)
+		owner := h.Memory.Scope().Owner
+		if owner == r.q.Scope.Owner {
+			owner = ""
+		}
+		p.memory(h.Memory.ID(), h.Memory.Kind(), content, owner, "", h.Score, h.Why)
 	}
 	p.count(len(r.dropped) + len(r.spare) + len(cut))
 	for _, d := range r.dropped {
-		p.memory(d.Hit.Memory.ID(), d.Hit.Memory.Kind(), "", d.Stage, d.Hit.Score, d.Hit.Why)
+		p.memory(d.Hit.Memory.ID(), d.Hit.Memory.Kind(), "", "", d.Stage, d.Hit.Score, d.Hit.Why)
 	}
 	for i := range r.spare {
 		c := &r.spare[i]
-		p.memory(c.ID, c.Kind, "", "top_k", c.Score, c.Why)
+		p.memory(c.ID, c.Kind, "", "", "top_k", c.Score, c.Why)
 	}
 	for _, c := range cut {
-		p.memory(c.ID, c.Kind, "", c.Stage, c.Score, c.Why)
+		p.memory(c.ID, c.Kind, "", "", c.Stage, c.Score, c.Why)
 	}
 	r.e.traces.add(memory.Trace{
 		ID: id, Owner: r.q.Scope.Owner, Conversation: r.q.In, Door: r.q.Door, Question: question, At: r.now,

@@ -12,7 +12,7 @@ import (
 // by [unpackTrace] of the same process, and nowhere kept.
 //
 //	list    its length, then its memories
-//	memory  id, name of the kind, content, name of the stage that cut it, score, why
+//	memory  id, name of the kind, content, name of its owner, name of the stage that cut it, score, why
 //	why     0 for none, or its length and 1, then names and numbers in turn
 //	text    its length, then its bytes
 //	name    its place among the names so far; one further, then the text, for another
@@ -23,10 +23,11 @@ type tracePacker struct {
 	next  int // after the name that came last: names come in much the same order
 }
 
-func (p *tracePacker) memory(id string, kind memory.Kind, content, cut string, score float64, why memory.Why) {
+func (p *tracePacker) memory(id string, kind memory.Kind, content string, owner memory.Owner, cut string, score float64, why memory.Why) {
 	p.text(id)
 	p.name(string(kind))
 	p.text(content)
+	p.name(string(owner))
 	p.name(cut)
 	p.number(score)
 	if why == nil {
@@ -70,7 +71,7 @@ func packTrace(t memory.Trace) []byte {
 	for _, hits := range [][]memory.TraceHit{t.Hits, t.Cut} {
 		p.count(len(hits))
 		for _, h := range hits {
-			p.memory(h.ID, h.Kind, h.Content, h.Cut, h.Score, h.Why)
+			p.memory(h.ID, h.Kind, h.Content, h.Owner, h.Cut, h.Score, h.Why)
 		}
 	}
 	return p.b
@@ -105,7 +106,7 @@ func (u *traceUnpacker) memories() []memory.TraceHit {
 	hits := make([]memory.TraceHit, u.count())
 	for i := range hits {
 		h := &hits[i]
-		h.ID, h.Kind, h.Content, h.Cut, h.Score = u.text(), memory.Kind(u.name()), u.text(), u.name(), u.number()
+		h.ID, h.Kind, h.Content, h.Owner, h.Cut, h.Score = u.text(), memory.Kind(u.name()), u.text(), memory.Owner(u.name()), u.name(), u.number()
 		if n := u.count(); n > 0 {
 			h.Why = make(memory.Why, n-1)
 			for j := range h.Why {

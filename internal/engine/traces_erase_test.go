@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -52,6 +53,11 @@ func TestWhatManySawIsErasedFromTheirTraces(t *testing.T) {
 				if len(filesWith(t, dir, sweet)) == 0 {
 					t.Fatal("no file has the word before")
 				}
+				held, err := r.Traces(ctx, ben, memory.TraceQuery{})
+				held = slices.DeleteFunc(held, func(t memory.Trace) bool { return !strings.Contains(saysAll(t), sweet) })
+				if err != nil || len(held) == 0 {
+					t.Fatalf("Ben has %d traces with the word, %v", len(held), err)
+				}
 				traces := 0
 				if whole {
 					got, err := r.EraseOwner(ctx, ana, her)
@@ -75,11 +81,14 @@ func TestWhatManySawIsErasedFromTheirTraces(t *testing.T) {
 					}
 				}
 
-				// Another server writes one that it held.
-				late := memory.Trace{ID: "late", Owner: ben, At: r.now(), Hits: []memory.TraceHit{{ID: f.ID, Kind: memory.KindFact, Content: f.Content}}}
-				if err := r.Store.SaveTraces(ctx, tracesKept, late); err != nil {
-					t.Fatal(err)
+				// Another server writes what a recall that read before leaves.
+				for i, late := range held {
+					late.ID, late.At = fmt.Sprint("late ", i), r.now()
+					if err := r.Store.SaveTraces(ctx, tracesKept, late); err != nil {
+						t.Fatal(err)
+					}
 				}
+				wantNowhere(t, dir)
 				r.clock.Advance(2 * time.Minute)
 				r.settle(t)
 				wantNowhere(t, dir)

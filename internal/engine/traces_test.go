@@ -133,7 +133,7 @@ func TestATraceKeepsRoundedCopies(t *testing.T) {
 // TestEveryFieldOfATraceIsKept keeps a field that is added from being left out of
 // what is packed.
 func TestEveryFieldOfATraceIsKept(t *testing.T) {
-	hit := memory.TraceHit{ID: "m", Kind: memory.KindFact, Content: "tea", Score: .5, Why: memory.Why{{Name: "own", Value: .25}}, Cut: "limit"}
+	hit := memory.TraceHit{ID: "m", Kind: memory.KindFact, Content: "tea", Owner: ben, Score: .5, Why: memory.Why{{Name: "own", Value: .25}}, Cut: "limit"}
 	want := memory.Trace{Hits: []memory.TraceHit{hit}}
 	for i, field := range reflect.VisibleFields(reflect.TypeFor[memory.TraceHit]()) {
 		if reflect.ValueOf(hit).Field(i).IsZero() {

@@ -188,7 +188,9 @@ func (e *Engine) empty(ctx context.Context, owner memory.Owner, author memory.Au
 			out.Count[kind]++
 		}
 	}
-	return removed, nil
+	shown, err = e.eraseReaders(ctx, owner, many) // what was written since; from here on nothing is
+	out.Traces += shown
+	return removed, err
 }
 
 // leaveSenders ends what others share with an owner, at their homes: who begins anew is

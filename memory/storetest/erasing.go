@@ -15,6 +15,7 @@ var eraseRules = []rule{
 	{"EraseOnceAndOfTheOwner", eraseOnceAndOfTheOwner},
 	{"EraseLeavesNoTraceOfBefore", eraseLeavesNoTraceOfBefore},
 	{"TracesAreErasedByOwnerAndByMemory", tracesAreErasedByOwnerAndByMemory},
+	{"TracesOfWhatIsErasedMeanwhileAreNotWritten", tracesOfWhatIsErasedMeanwhile},
 	{"WhatIsOutOfRecallIsKnownAgain", whatIsOutOfRecallIsKnownAgain},
 }
 
@@ -182,6 +183,33 @@ func eraseLeavesNoTraceOfBefore(r *rig) {
 	}
 }
 
+func tracesOfWhatIsErasedMeanwhile(r *rig) {
+	own, stays := memtest.Fact(team, "Team likes "+secretWord), memtest.Fact(team, "Team likes tea")
+	link := memtest.Link(team, memtest.Fact(ana, "Ana likes "+secretWord))
+	r.apply(team, memtest.Add(own), memtest.Add(stays), memtest.Change(memory.ActionLink, link))
+	r.erase(team, r.run(), own.ID, link.Fact.ID)
+	shows := func(id string, kind memory.Kind, content string, of memory.Owner) memory.Trace {
+		return memory.Trace{ID: id + " of " + string(of), Owner: ben, At: memory.Time(r.clock.Now()), Hits: []memory.TraceHit{
+			{ID: stays.ID, Kind: memory.KindFact, Content: stays.Content, Owner: team}, {ID: id, Kind: kind, Content: content, Owner: of},
+		}}
+	}
+	for want, traces := range map[bool][]memory.Trace{
+		false: {shows(own.ID, memory.KindFact, secretWord, team), shows(link.Fact.ID, memory.KindFact, secretWord, team)},
+		true: {
+			shows(stays.ID, memory.KindFact, "tea", team), shows(own.ID, memory.KindFact, "", team), shows(own.ID, memory.KindTurn, "tea", team),
+			shows(own.ID, memory.KindFact, "tea", ana), shows(own.ID, memory.KindFact, "tea", ben), shows(own.ID, memory.KindFact, "tea", ""),
+		},
+	} {
+		for i, t := range traces {
+			t.ID += string(rune('a' + i))
+			r.must("save", r.SaveTraces(r.Context(), 9, t))
+			if _, err := r.Trace(r.Context(), ben, t.ID); (err == nil) != want {
+				r.Errorf("the trace %+v: %v, want it there: %v", t.Hits, err, want)
+			}
+		}
+	}
+}
+
 func tracesAreErasedByOwnerAndByMemory(r *rig) {
 	e, ok := r.Store.(memory.Eraser)
 	if !ok {
@@ -189,7 +217,7 @@ func tracesAreErasedByOwnerAndByMemory(r *rig) {
 	}
 	cy := memory.User("elsewhere", "cy")
 	hit := func(id string, kind memory.Kind, content string) []memory.TraceHit {
-		return []memory.TraceHit{{ID: "other", Kind: memory.KindFact, Content: "other"}, {ID: id, Kind: kind, Content: content}}
+		return []memory.TraceHit{{ID: "other", Kind: memory.KindFact, Content: "other", Owner: team}, {ID: id, Kind: kind, Content: content, Owner: team}}
 	}
 	save := func() {
 		for _, t := range []memory.Trace{
@@ -198,6 +226,7 @@ func tracesAreErasedByOwnerAndByMemory(r *rig) {
 			{ID: "shown", Owner: ben, Hits: hit("x", memory.KindFact, secretWord)},
 			{ID: "turn", Owner: ben, Hits: hit("x", memory.KindTurn, secretWord), Question: `{"id":"x","kind":"fact","content":"`},
 			{ID: "wordless", Owner: ben, Hits: hit("x", memory.KindFact, "")},
+			{ID: "own", Owner: team, Hits: hit("x", memory.KindFact, secretWord)},
 			{ID: "far", Owner: cy, Hits: hit("x", memory.KindFact, secretWord)},
 		} {
 			t.At = memtest.Epoch
@@ -207,7 +236,7 @@ func tracesAreErasedByOwnerAndByMemory(r *rig) {
 	left := func(what string, removed, wantRemoved int, want ...string) {
 		r.Helper()
 		var got []string
-		for _, o := range []memory.Owner{ana, ben, cy} {
+		for _, o := range []memory.Owner{ana, ben, cy, team} {
 			traces, err := r.Traces(r.Context(), o, memory.TraceQuery{})
 			r.must("traces", err)
 			for _, t := range traces {
@@ -232,18 +261,18 @@ func tracesAreErasedByOwnerAndByMemory(r *rig) {
 		r.must("erase all traces", err)
 		return n
 	}
-	left("of nothing", of(memory.DefaultNamespace), 0, "x", "quoted", "wordless", "turn", "shown", "far")
-	left("of what none has", of(memory.DefaultNamespace, "nothing", "_%", "X"), 0, "x", "quoted", "wordless", "turn", "shown", "far")
-	left("of one", of(memory.DefaultNamespace, "%_"), 1, "quoted", "wordless", "turn", "shown", "far")
-	left("of two", of(memory.DefaultNamespace, `q"\`, "x"), 2, "wordless", "turn", "far")
+	left("of nothing", of(memory.DefaultNamespace), 0, "x", "quoted", "wordless", "turn", "shown", "far", "own")
+	left("of what none has", of(memory.DefaultNamespace, "nothing", "_%", "X"), 0, "x", "quoted", "wordless", "turn", "shown", "far", "own")
+	left("of one", of(memory.DefaultNamespace, "%_"), 1, "quoted", "wordless", "turn", "shown", "far", "own")
+	left("of two", of(memory.DefaultNamespace, `q"\`, "x"), 2, "wordless", "turn", "far", "own")
 	save()
 	many := make([]string, 100)
 	for i := range many {
 		many[i] = "id" + strings.Repeat("y", i)
 	}
-	left("in another namespace", of("elsewhere", append(many, "x")...), 1, "x", "quoted", "wordless", "turn", "shown")
-	left("all of one owner", all(ben), 3, "x", "quoted")
-	left("again", all(ben), 0, "x", "quoted")
+	left("in another namespace", of("elsewhere", append(many, "x")...), 1, "x", "quoted", "wordless", "turn", "shown", "own")
+	left("all of one owner", all(ben), 3, "x", "quoted", "own")
+	left("again", all(ben), 0, "x", "quoted", "own")
 	if r.version(ana) != before {
 		r.Errorf("the version is %d, want %d", r.version(ana), before)
 	}

@@ -167,7 +167,7 @@ func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error
 	return s.eraseTraces(ctx, owner, func(memory.Trace) bool { return true })
 }
 
-// EraseTracesOf removes the traces that have the words of one of the facts.
+// EraseTracesOf removes the traces that show one of the facts.
 func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
 	s.mu.Lock()
 	owners := slices.Collect(maps.Keys(s.shelves))
@@ -178,9 +178,12 @@ func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...st
 			continue
 		}
 		n, err := s.eraseTraces(ctx, o, func(t memory.Trace) bool {
-			return slices.ContainsFunc(t.Hits, func(h memory.TraceHit) bool {
-				return h.Kind == memory.KindFact && h.Content != "" && slices.Contains(facts, h.ID)
-			})
+			for _, shown := range t.ShownOf() {
+				if slices.ContainsFunc(shown, func(id string) bool { return slices.Contains(facts, id) }) {
+					return true
+				}
+			}
+			return false
 		})
 		if err != nil {
 			return removed, err

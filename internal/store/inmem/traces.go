@@ -17,7 +17,7 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 	}
 	for _, t := range traces {
 		err := s.write(ctx, t.Owner, func(draft *shelf) error {
-			if t.At.Before(draft.erased) {
+			if t.At.Before(draft.erased) || s.showsErased(t) {
 				return nil
 			}
 			draft.traces[t.ID] = copyTrace(t)
@@ -29,6 +29,22 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 		}
 	}
 	return ctx.Err()
+}
+
+// showsErased reports whether a trace has the words of others' facts, or of links to facts,
+// that are erased. s.mu is held.
+func (s *Store) showsErased(t memory.Trace) bool {
+	for owner, facts := range t.ShownOf() {
+		of := s.shelf(owner)
+		for _, id := range facts {
+			for _, target := range []string{"fact:" + id, "link:" + id} {
+				if i := of.present(target); !i.IsZero() && i.Target() == target && i.Status() == memory.Retired && words(i) == "" {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 func (s *shelf) evictTraces(keep int) {

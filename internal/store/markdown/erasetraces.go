@@ -16,7 +16,7 @@ func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error
 	return inner.EraseTraces(ctx, owner)
 }
 
-// EraseTracesOf removes the traces that have the words of one of the facts.
+// EraseTracesOf removes the traces that show one of the facts.
 func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
 	inner, ok := s.Store.(memory.Eraser)
 	if !ok {

@@ -68,6 +68,7 @@ var tables = []struct{ name, key string }{
 	{"contexts", "owner, id"},
 	{"conversation_events", "owner, conversation, ordinal"},
 	{"traces", "owner, id"},
+	{"trace_facts", "owner, trace, fact"},
 	{"ledger", "owner, day, purpose, model"},
 	{"feedback", "owner, memory, at, kind"},
 	{"tombstones", "owner, mark, turn"},

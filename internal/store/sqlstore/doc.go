@@ -49,7 +49,8 @@
 // # Tables
 //
 // The owner is the first column of every table, primary key and index, but for
-// the one by which workers, who serve all owners, find the next job. Times are
+// the one by which workers, who serve all owners, find the next job, and the one by which
+// the traces of all who were shown a fact are found. Times are
 // microseconds since the year 1 in UTC, so that 0 is the zero time; in a shell,
 // datetime(created_at/1000000 - 62135596800, 'unixepoch') shows one. Lists are
 // JSON arrays, "" for none. Everything else is as package memory says. PostgreSQL has
@@ -81,7 +82,8 @@
 //	                     lease_until
 //	contexts             owner, id | title, content, status, created_at, updated_at, version
 //	conversation_events  owner, conversation, ordinal | kind, at, data
-//	traces               owner, id | at, data (the trace's JSON)
+//	traces               owner, id | at, data (the trace's JSON), listed (0: by a release that knew no trace_facts)
+//	trace_facts          owner, trace, fact (of facts that it was shown out of another's memory)
 //	ledger               owner, day, purpose, model | calls, input_tokens, output_tokens, cost
 //	feedback             owner, memory, at, kind | trace
 //	tombstones           owner, mark, turn (mark: a keyed hash of who said what in a turn that is out of recall)

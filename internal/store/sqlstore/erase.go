@@ -231,6 +231,7 @@ func (e *eraser) rewrite(target string, do func(memory.Image) (memory.Image, boo
 // rest removes what else may have the words, and lets followers begin anew.
 func (e *eraser) rest(ids []string) error {
 	for _, statement := range []string{
+		`DELETE FROM trace_facts WHERE owner = ?`,
 		`DELETE FROM traces WHERE owner = ?`,
 		`UPDATE jobs SET error = '' WHERE owner = ? AND error <> ''`,
 		`UPDATE owners SET horizon = version WHERE owner = ?`,

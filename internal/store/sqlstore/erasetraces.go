@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/memory"
@@ -13,83 +14,93 @@ func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error
 	if err := checkOwner(owner); err != nil {
 		return 0, err
 	}
-	removed, err := s.eraseTraces(ctx, owner, ofOwner())
-	if err != nil {
+	var ids []string
+	if err := s.reads.look(ctx, owner, func(v *view) error {
+		rows, err := v.query(`SELECT id FROM traces WHERE owner = ?`)
+		ids, err = collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
+		return wrap("list traces", err)
+	}); err != nil {
 		return 0, err
 	}
-	return removed, s.scrubTraces(ctx)
+	if err := s.eraseTraces(ctx, owner, ids); err != nil {
+		return 0, err
+	}
+	return len(ids), s.scrubTraces(ctx)
 }
 
-// EraseTracesOf removes the traces that have the words of one of the facts: see
-// [memory.Eraser]. Which facts those are stands in their JSON alone, so that all of the namespace are
-// looked through, one owner after the other, and others write in between.
+// EraseTracesOf removes the traces that show one of the facts: see [memory.Eraser].
 func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
-	if len(facts) == 0 {
-		return 0, nil
-	}
-	if len(facts) > maxListed { // as many as a statement has arguments for
-		first, err := s.EraseTracesOf(ctx, namespace, facts[:maxListed]...)
-		if err != nil {
-			return first, err
-		}
-		rest, err := s.EraseTracesOf(ctx, namespace, facts[maxListed:]...)
-		return first + rest, err
-	}
-	var owners []memory.Owner
-	err := s.reads.again(ctx, func() error {
-		rows, err := s.reads.ask(ctx, `SELECT DISTINCT owner FROM traces`)
-		owners, err = collect(rows, err, func(row scanner) (owner memory.Owner, err error) {
-			return owner, row.Scan((*string)(&owner))
-		})
-		return wrap("list who has traces", err)
-	})
-	if err != nil {
-		return 0, err
-	}
-	named := make([]string, len(facts))
-	for i, id := range facts {
-		named[i] = `{"id":` + string(appendText(nil, id)) + `,"kind":"fact","content":` // as hits begin, and nothing else
-	}
-	w := ofOwner()
-	w.and(`(`+strings.Repeat(`replace(data, ?, '') <> data OR `, roundUp(len(named))-1)+`replace(data, ?, '') <> data)`, arguments(named)...)
 	removed := 0
-	for _, owner := range owners {
-		if owner.Namespace() != namespace {
-			continue
-		}
-		n, err := s.eraseTraces(ctx, owner, w)
+	for some := range slices.Chunk(facts, maxListed) { // as many as a statement has arguments for
+		named, err := s.tracesOf(ctx, some)
 		if err != nil {
 			return removed, err
 		}
-		removed += n
+		for owner, ids := range named {
+			if owner.Namespace() != namespace {
+				continue
+			}
+			if err := s.eraseTraces(ctx, owner, ids); err != nil {
+				return removed, err
+			}
+			removed += len(ids)
+		}
+	}
+	if len(facts) == 0 {
+		return 0, nil
 	}
 	return removed, s.scrubTraces(ctx)
 }
 
-// eraseTraces removes the traces of an owner that match from the rows. They are looked
-// for before the writer's turn comes.
-func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, w where) (removed int, err error) {
-	var ids []string
-	if err := s.reads.look(ctx, owner, func(v *view) error {
-		rows, err := v.query(`SELECT id FROM traces `+w.text(), w.args...)
-		ids, err = collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
-		return wrap("read traces", err)
-	}); err != nil || len(ids) == 0 {
-		return 0, err
+// tracesOf returns the ids of the traces that show one of the facts, by owner. Those that a
+// release before wrote say so in their JSON alone, and are looked through.
+func (s *Store) tracesOf(ctx context.Context, facts []string) (map[memory.Owner][]string, error) {
+	said := make([]string, len(facts))
+	for i, id := range facts {
+		said[i] = `{"id":` + string(appendText(nil, id)) + `,"kind":"fact","content":` // as hits begin, and nothing else
 	}
-	err = s.write(ctx, "", func(t *tx) error {
-		if err := t.exec(`DELETE FROM traces WHERE owner = ? AND id IN (SELECT value FROM json_each(?))`, owner, listed(ids)); err != nil {
-			return fmt.Errorf("erase traces: %w", err)
+	unlisted := `SELECT owner, id FROM traces WHERE listed = 0 AND (` + strings.Repeat(`replace(data, ?, '') <> data OR `, roundUp(len(said))-1) + `replace(data, ?, '') <> data)`
+	const shown = `SELECT DISTINCT f.owner, f.trace FROM trace_facts f JOIN traces t ON t.owner = f.owner AND t.id = f.trace
+		WHERE f.fact IN (SELECT value FROM json_each(?))`
+	found := map[memory.Owner][]string{}
+	err := s.reads.again(ctx, func() error {
+		clear(found)
+		for query, args := range map[string][]any{shown: {listed(facts)}, unlisted: arguments(said)} {
+			rows, err := s.reads.ask(ctx, query, args...)
+			_, err = collect(rows, err, func(row scanner) (struct{}, error) {
+				var owner, id string
+				err := row.Scan(&owner, &id)
+				found[memory.Owner(owner)] = append(found[memory.Owner(owner)], id)
+				return struct{}{}, err
+			})
+			if err != nil {
+				return fmt.Errorf("find the traces: %w", err)
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// eraseTraces removes traces of an owner from the rows.
+func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return s.write(ctx, "", func(t *tx) error {
+		for _, statement := range []string{
+			`DELETE FROM trace_facts WHERE owner = ? AND trace IN (SELECT value FROM json_each(?))`,
+			`DELETE FROM traces WHERE owner = ? AND id IN (SELECT value FROM json_each(?))`,
+		} {
+			if err := t.exec(statement, owner, listed(ids)); err != nil {
+				return fmt.Errorf("erase traces: %w", err)
+			}
 		}
 		if t.session.into != nil { // the server sees to its own files
 			return nil
 		}
 		return wrap("mark the file", t.exec(toScrub))
 	})
-	if err != nil {
-		return 0, err
-	}
-	return len(ids), nil
 }
 
 // scrubTraces takes the words out of the file if something was removed, now or by a call that

@@ -24,8 +24,8 @@ import (
 // TestPostgresContract looks at every statement besides: all are about owners that they
 // name, so that one node has all that they are about, but for those of the small table of
 // hints, of the sweep that makes it anew once a minute, of the totals for metrics, and of
-// the lists of owners for upkeep of all memory and of who has traces, where words are
-// erased that many were shown.
+// the list of owners for upkeep of all memory and of the traces of who was shown what is
+// erased.
 func TestPostgresContract(t *testing.T) {
 	said := map[string]bool{}
 	storetest.Run(t, func(t *testing.T, now func() time.Time) memory.Store {
@@ -40,7 +40,7 @@ func TestPostgresContract(t *testing.T) {
 		return r
 	})
 	named := regexp.MustCompile(`(?s)\bowner( = \$| = ANY \(\$)|^INSERT INTO \w+ \(owner,`)
-	across := regexp.MustCompile(`(?s)^(BEGIN|ROLLBACK|EXPLAIN|SELECT\s+\(SELECT COUNT|SELECT current_setting|SELECT e.extversion|SELECT to_regclass|SELECT owner FROM owners WHERE version > 0|SELECT DISTINCT owner FROM traces|SELECT owner, kind, at, created, leased, n FROM due|WITH RECURSIVE one .*INSERT INTO due)`)
+	across := regexp.MustCompile(`(?s)^(BEGIN|ROLLBACK|EXPLAIN|SELECT\s+\(SELECT COUNT|SELECT current_setting|SELECT e.extversion|SELECT to_regclass|SELECT owner FROM owners WHERE version > 0|SELECT DISTINCT f.owner, f.trace FROM trace_facts|SELECT owner, id FROM traces WHERE listed = 0|SELECT owner, kind, at, created, leased, n FROM due|WITH RECURSIVE one .*INSERT INTO due)`)
 	for text := range said {
 		if !named.MatchString(text) && !across.MatchString(text) {
 			t.Errorf("this names no owner: %s", text)

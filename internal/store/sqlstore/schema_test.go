@@ -22,7 +22,7 @@ func TestEveryKeyStartsWithOwner(t *testing.T) {
 			t.Errorf("table %s: got key %q, want one that starts with owner", table, key)
 		}
 		for _, index := range texts(t, db, `SELECT name FROM pragma_index_list(?)`, table) {
-			if index == "jobs_due" { // workers serve all owners
+			if index == "jobs_due" || index == "trace_facts_fact" { // workers serve all owners, and who was shown what is erased is not known
 				continue
 			}
 			if columns := texts(t, db, `SELECT name FROM pragma_index_info(?) ORDER BY seqno`, index); columns[0] != "owner" {

@@ -33,11 +33,19 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 			} else if trace.At.Before(erased) {
 				continue
 			}
-			err := t.exec(`INSERT INTO traces (owner, id, at, data) VALUES (?, ?, ?, ?)
-				ON CONFLICT (owner, id) DO UPDATE SET at = excluded.at, data = excluded.data`,
+			if gone, err := t.showsErased(trace); err != nil {
+				return err
+			} else if gone {
+				continue
+			}
+			err := t.exec(`INSERT INTO traces (owner, id, at, data, listed) VALUES (?, ?, ?, ?, 1)
+				ON CONFLICT (owner, id) DO UPDATE SET at = excluded.at, data = excluded.data, listed = 1`,
 				trace.Owner, trace.ID, micros(trace.At), data[i])
 			if err != nil {
 				return fmt.Errorf("write the trace: %w", err)
+			}
+			if err := t.listShown(trace); err != nil {
+				return err
 			}
 		}
 		return t.evictTraces(max(keep, 0), traces)
@@ -81,6 +89,9 @@ func appendHits(b []byte, name string, hits []memory.TraceHit) ([]byte, error) {
 		b = appendField(append(b, ','), "kind", string(h.Kind))
 		if h.Content != "" {
 			b = appendField(append(b, ','), "content", h.Content)
+		}
+		if h.Owner != "" {
+			b = appendField(append(b, ','), "owner", string(h.Owner))
 		}
 		if h.Cut != "" {
 			b = appendField(append(b, ','), "cut", h.Cut)
@@ -142,11 +153,8 @@ func appendText(b []byte, s string) []byte {
 // erasedAt returns when something of the owner's was erased last, the zero time for
 // never.
 func (t *tx) erasedAt(owner memory.Owner) (at time.Time, err error) {
-	if t.session.into != nil { // nothing is to be erased until the traces are there
-		var version int64
-		if err := t.row(`SELECT version FROM owners WHERE owner = ? FOR SHARE`, []any{owner}, &version); err != nil && !noRows(err) {
-			return at, fmt.Errorf("hold the owner: %w", err)
-		}
+	if err := t.hold(owner); err != nil {
+		return at, err
 	}
 	err = t.row(`SELECT j.at FROM owners o JOIN journal j ON j.owner = o.owner AND j.version = o.horizon
 		WHERE o.owner = ? AND o.horizon > 0 LIMIT 1`, []any{owner}, asTime{&at})
@@ -156,6 +164,53 @@ func (t *tx) erasedAt(owner memory.Owner) (at time.Time, err error) {
 	return at, wrap("look when something was erased", err)
 }
 
+// hold keeps an owner's things from being erased until the traces are there. With SQLite
+// nobody else writes.
+func (t *tx) hold(owner memory.Owner) error {
+	if t.session.into == nil {
+		return nil
+	}
+	var version int64
+	if err := t.row(`SELECT version FROM owners WHERE owner = ? FOR SHARE`, []any{owner}, &version); err != nil && !noRows(err) {
+		return fmt.Errorf("hold the owner: %w", err)
+	}
+	return nil
+}
+
+// showsErased reports whether a trace has the words of others' facts, or of links to facts,
+// that are erased: it was read before and comes after.
+func (t *tx) showsErased(trace memory.Trace) (bool, error) {
+	for owner, facts := range trace.ShownOf() {
+		if err := t.hold(owner); err != nil {
+			return false, err
+		}
+		var gone int
+		err := t.row(`SELECT (SELECT COUNT(*) FROM facts WHERE owner = ? AND id IN (SELECT value FROM json_each(?)) AND status = 'retired' AND content = '')
+			+ (SELECT COUNT(*) FROM links WHERE owner = ? AND id IN (SELECT value FROM json_each(?)) AND status = 'retired' AND hash = '')`,
+			[]any{owner, listed(facts), owner, listed(facts)}, &gone)
+		if err != nil {
+			return false, fmt.Errorf("look whether what was shown is erased: %w", err)
+		}
+		if gone > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// listShown writes down which facts of others a trace shows.
+func (t *tx) listShown(trace memory.Trace) error {
+	for _, facts := range trace.ShownOf() {
+		for _, id := range facts {
+			err := t.exec(`INSERT INTO trace_facts (owner, fact, trace) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, trace.Owner, id, trace.ID)
+			if err != nil {
+				return fmt.Errorf("list what the trace shows: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
 func (t *tx) evictTraces(keep int, traces []memory.Trace) error {
 	done := map[memory.Owner]bool{}
 	for _, trace := range traces {
@@ -163,11 +218,14 @@ func (t *tx) evictTraces(keep int, traces []memory.Trace) error {
 			continue
 		}
 		done[trace.Owner] = true
-		err := t.exec(`DELETE FROM traces WHERE owner = ? AND id IN
-			(SELECT id FROM traces WHERE owner = ? ORDER BY at DESC, id DESC LIMIT 9223372036854775807 OFFSET ?)`,
-			trace.Owner, trace.Owner, keep)
-		if err != nil {
-			return fmt.Errorf("evict traces: %w", err)
+		const beyond = ` IN (SELECT id FROM traces WHERE owner = ? ORDER BY at DESC, id DESC LIMIT 9223372036854775807 OFFSET ?)`
+		for _, statement := range []string{
+			`DELETE FROM trace_facts WHERE owner = ? AND trace` + beyond,
+			`DELETE FROM traces WHERE owner = ? AND id` + beyond,
+		} {
+			if err := t.exec(statement, trace.Owner, trace.Owner, keep); err != nil {
+				return fmt.Errorf("evict traces: %w", err)
+			}
 		}
 	}
 	return nil

@@ -19,7 +19,7 @@ func sampleTrace(hits, cut int) memory.Trace {
 		Hits: []memory.TraceHit{}, Block: "a\nb", Degraded: []string{"embedder: gone"}, Took: 1500 * time.Microsecond,
 	}
 	for i := range hits + cut {
-		h := memory.TraceHit{ID: "0190c7f4-3d7e-7c3a-9d5e-1f2a3b4c5d6e", Kind: memory.KindTurn, Content: "What was said \u2028 \x01 back then", Score: 1 / float64(3+i), Why: memory.Why{}}
+		h := memory.TraceHit{ID: "0190c7f4-3d7e-7c3a-9d5e-1f2a3b4c5d6e", Kind: memory.KindTurn, Content: "What was said \u2028 \x01 back then", Owner: memtest.Ben, Score: 1 / float64(3+i), Why: memory.Why{}}
 		for _, name := range []string{"lexical", "vector", `a "quoted" one`, "e", "recency", "speaker", "time", "score"} {
 			h.Why = append(h.Why, memory.Part{Name: name, Value: math.Pow(-0.1, float64(i)) / 7})
 		}
@@ -111,7 +111,7 @@ func BenchmarkEraseTracesOf(b *testing.B) {
 		for i := range traces {
 			t := sampleTrace(10, 20)
 			t.ID, t.Owner, t.At = fmt.Sprint("trace ", i), memory.User(memory.DefaultNamespace, fmt.Sprint("user ", o)), memtest.Epoch.Add(time.Duration(i))
-			t.Hits[3].ID, t.Hits[3].Kind = fmt.Sprint("fact ", i), memory.KindFact
+			t.Hits[3].ID, t.Hits[3].Kind, t.Hits[3].Owner = fmt.Sprint("fact ", i), memory.KindFact, memory.Pool(memory.DefaultNamespace, "team")
 			traces[i] = t
 		}
 		if err := s.SaveTraces(ctx, each, traces...); err != nil {
