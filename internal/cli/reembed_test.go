@@ -202,10 +202,24 @@ type served struct {
 	*client.Client
 	process *exec.Cmd
 	addr    string
+	ended   chan error // what the process ended with
 }
 
-// started starts this binary as loci serve and waits until it answers.
+// started starts this binary as loci serve and waits until it answers. Somebody else may
+// take the port that was free: then it ends, and begins with another.
 func started(t *testing.T, data, embedURL string) *served {
+	t.Helper()
+	for range 3 {
+		if s := tried(t, data, embedURL); s != nil {
+			return s
+		}
+	}
+	t.Fatal("loci serve ended three times before it answered")
+	return nil
+}
+
+// tried returns nil if the process ended by itself.
+func tried(t *testing.T, data, embedURL string) *served {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -219,17 +233,21 @@ func started(t *testing.T, data, embedURL string) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &served{client.New("http://"+addr, client.Options{}), exec.Command(binary, "serve", "--addr", addr, "--data", data), addr}
+	s := &served{client.New("http://"+addr, client.Options{}), exec.Command(binary, "serve", "--addr", addr, "--data", data), addr, make(chan error, 1)}
 	s.process.Env = append(os.Environ(), "LOCI_EMBEDDER=remote:m", "LOCI_EMBED_URL="+embedURL)
 	if err := s.process.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.process.Process.Kill() }) // if the test has not
+	go func() { s.ended <- s.process.Wait() }()
 	for {
 		if _, err := s.Health(t.Context()); err == nil {
 			return s
 		}
 		select {
+		case err := <-s.ended:
+			t.Logf("loci serve ended: %v", err)
+			return nil
 		case <-time.After(10 * time.Millisecond): // until it listens
 		case <-t.Context().Done():
 			t.Fatal("it does not answer")
@@ -242,7 +260,7 @@ func (s *served) kill(t *testing.T) {
 	if err := s.process.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = s.process.Wait() // it says that it was killed
+	<-s.ended // which says that it was killed
 }
 
 func (s *served) byVector(t *testing.T) int {
