@@ -14,28 +14,35 @@ func (s *Store) Everything(ctx context.Context, owner memory.Owner, model string
 	return s.pull(ctx, owner, pulling{of: lean, model: model, yield: func(k pulled) error { return yield(k.Item, halvesOf(k.vector)) }})
 }
 
-// lean are the tables of [followed], in the same order.
+// lean are the tables of [followed], in the same order. From 0 everything is active.
 var lean = []source{
-	{facts.table, facts.prefix, `id, project, agent, conversation, content, category, tags, subject, confidence, status,
+	{facts.table, facts.prefix, `id, project, agent, conversation, content, category, tags, subject, confidence,
 		from_conversation, observed_at, updated_at, expires_at, version`, scanLeanFact},
 	links,
-	{turns.table, turns.prefix, `id, conversation, project, agent, place, role, name, content, status, created_at, version`, scanLeanTurn},
+	{turns.table, turns.prefix, `id, conversation, project, agent, place, role, name, content, created_at, version`, scanLeanTurn},
 	summaries,
 }
 
+// Drivers read texts and numbers into types of their own names far more slowly.
+
 func scanLeanFact(owner memory.Owner, row scanner, more ...any) (memory.Memory, error) {
-	f := &memory.Fact{Scope: memory.Scope{Owner: owner}}
+	f := &memory.Fact{Scope: memory.Scope{Owner: owner}, Status: memory.Active}
+	var observed, updated, expires int64
 	err := row.Scan(append([]any{
 		&f.ID, &f.Scope.Project, &f.Scope.Agent, &f.Scope.Conversation, &f.Content, &f.Category, asList{&f.Tags}, &f.Subject,
-		&f.Confidence, &f.Status, &f.Provenance.Conversation, asTime{&f.ObservedAt}, asTime{&f.UpdatedAt}, asTime{&f.ExpiresAt}, &f.Version,
+		&f.Confidence, &f.Provenance.Conversation, &observed, &updated, &expires, &f.Version,
 	}, more...)...)
+	f.ObservedAt, f.UpdatedAt, f.ExpiresAt = fromMicros(observed), fromMicros(updated), fromMicros(expires)
 	return memory.Memory{Fact: f}, err
 }
 
 func scanLeanTurn(owner memory.Owner, row scanner, more ...any) (memory.Memory, error) {
-	t := &memory.Turn{Owner: owner}
+	t := &memory.Turn{Owner: owner, Status: memory.Active}
+	var role string
+	var place, created int64
 	err := row.Scan(append([]any{
-		&t.ID, &t.Conversation, &t.Project, &t.Agent, &t.Index, &t.Role, &t.Name, &t.Content, &t.Status, asTime{&t.CreatedAt}, &t.Version,
+		&t.ID, &t.Conversation, &t.Project, &t.Agent, &place, &role, &t.Name, &t.Content, &created, &t.Version,
 	}, more...)...)
+	t.Index, t.Role, t.CreatedAt = int(place), memory.Role(role), fromMicros(created)
 	return memory.Memory{Turn: t}, err
 }
