@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
@@ -175,6 +177,43 @@ func TestHandWrittenFactsFoldOnlyIntoEqualOnes(t *testing.T) {
 		}
 		if other := r.note(t, ana, "User likes green teas"); other.ID == first.ID {
 			t.Error("other words were folded into a fact")
+		}
+	})
+}
+
+// TestWrittenAgainTakesOver: what is written once more is not lost with its second
+// writing, and changes nothing where it adds nothing.
+func TestWrittenAgainTakesOver(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		write := func(n Note) memory.Fact {
+			t.Helper()
+			n.Content = "User is allergic to peanuts"
+			f, _, err := r.Remember(ctx, ana, n, her)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f
+		}
+		unsure := 0.6
+		first := write(Note{Tags: []string{"health"}, Confidence: &unsure, Category: "health"})
+		if same := write(Note{Tags: []string{"health"}, Confidence: &unsure}); same.Version != first.Version {
+			t.Errorf("the same again was written as version %d of %d", same.Version, first.Version)
+		}
+		later := first.ObservedAt.Add(time.Hour)
+		got := write(Note{Tags: []string{"food"}, Pinned: true, ObservedAt: later, Idempotency: "again"})
+		want := first
+		want.Tags, want.Pinned, want.ObservedAt, want.Confidence = []string{"health", "food"}, true, later, 1
+		want.Version, want.UpdatedAt = got.Version, got.UpdatedAt
+		if diff := cmp.Diff(got, want); diff != "" {
+			t.Errorf("written again (-got +want):\n%s", diff)
+		}
+		if twice := write(Note{Tags: []string{"food"}, Idempotency: "again"}); twice.Version != got.Version {
+			t.Errorf("the same request again changed it: version %d, was %d", twice.Version, got.Version)
+		}
+		page, err := r.History(ctx, ana, first.ID, "")
+		if err != nil || len(page.Changes) != 2 || page.Changes[0].Reason != "written by hand again" {
+			t.Errorf("its history is %+v, %v", page.Changes, err)
 		}
 	})
 }

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -44,15 +46,25 @@ func replan(do func() error) error {
 }
 
 // Remember writes a fact by hand. It is folded only into an exactly equal live
-// fact of the same scope, which is then returned with created false. What it
-// contradicts is superseded in the same run.
+// fact of the same scope, which then takes over what the note adds and is returned with
+// created false. What it contradicts is superseded in the same run.
 func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, author memory.Author) (fact memory.Fact, created bool, err error) {
 	ctx = memory.ForWrite(ctx)
 	fact, err = e.noted(owner, n)
 	if err != nil {
 		return memory.Fact{}, false, err
 	}
-	run := memory.Run{ID: idFor(owner, n.Idempotency), Kind: "manual", Author: author}
+	written, created, err := e.remember(ctx, fact, n.Idempotency, author)
+	if errors.Is(err, memory.Duplicate) {
+		written, err = e.writtenAgain(ctx, fact, n.Idempotency, author)
+	}
+	return written, created, err
+}
+
+// remember adds a fact, or returns what the same key added when it came first.
+func (e *Engine) remember(ctx context.Context, fact memory.Fact, key string, author memory.Author) (_ memory.Fact, created bool, err error) {
+	owner := fact.Scope.Owner
+	run := memory.Run{ID: idFor(owner, key), Kind: "manual", Author: author}
 	if run.Vectors, err = e.vectors(ctx, fact.ID, fact.Content); err != nil {
 		return memory.Fact{}, false, err
 	}
@@ -77,9 +89,6 @@ func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, autho
 		switch {
 		case errors.Is(err, memory.Conflict) && try < maxConflicts: // somebody wrote meanwhile
 			continue
-		case errors.Is(err, memory.Duplicate):
-			twin, err := e.twin(ctx, next)
-			return twin, false, err
 		case err != nil:
 			return memory.Fact{}, false, err
 		case receipt.Again:
@@ -89,6 +98,48 @@ func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, autho
 		next.Version = receipt.Version
 		return next, true, nil
 	}
+}
+
+// seenAgain is how much later something must be written again to be observed anew.
+const seenAgain = time.Minute
+
+// writtenAgain brings what is written once more to the live fact that says so: its tags
+// and whatever else was said of it this time, and that it was observed again (SPEC 3.6).
+// A fact that waited for a person is as good as approved.
+func (e *Engine) writtenAgain(ctx context.Context, next memory.Fact, key string, author memory.Author) (memory.Fact, error) {
+	twin, err := e.twin(ctx, next)
+	if err != nil {
+		return memory.Fact{}, err
+	}
+	same := errors.New("it adds nothing")
+	fact, err := e.change(ctx, next.Scope.Owner, twin.ID, key, author, func(f *memory.Fact) (memory.Action, string, error) {
+		was := *f
+		f.Status, f.Trust = memory.Active, next.Trust
+		if len(next.Tags) > 0 {
+			f.Tags = tags(slices.Concat(f.Tags, next.Tags))
+		}
+		f.Category = cmp.Or(next.Category, f.Category)
+		f.Confidence = max(f.Confidence, next.Confidence)
+		f.Pinned = f.Pinned || next.Pinned
+		if !next.ExpiresAt.IsZero() {
+			f.ExpiresAt = next.ExpiresAt
+		}
+		if next.Metadata != nil {
+			f.Metadata = next.Metadata
+		}
+		if next.ObservedAt.Sub(f.ObservedAt) >= seenAgain {
+			f.ObservedAt = next.ObservedAt
+		}
+		if reflect.DeepEqual(*f, was) {
+			twin = was
+			return "", "", same
+		}
+		return memory.ActionUpdate, "written by hand again", checkFact(*f)
+	})
+	if errors.Is(err, same) {
+		return twin, nil
+	}
+	return fact, err
 }
 
 func (e *Engine) noted(owner memory.Owner, n Note) (memory.Fact, error) {
