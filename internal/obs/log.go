@@ -1,7 +1,9 @@
 package obs
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -118,5 +120,20 @@ func (d MemoryDecision) Log(ctx context.Context, log *slog.Logger) {
 		slog.String("user_id", d.UserID),
 		slog.Int("input_message_length", d.InputMessageLength),
 		slog.Int("extracted_count", d.ExtractedCount),
-		slog.Any("decisions", decisions))
+		slog.Any("decisions", decisionList(decisions)))
+}
+
+// decisionList is written as JSON in logs for people, too.
+type decisionList []Decision
+
+// MarshalJSON implements json.Marshaler: without it the text would be a string in JSON.
+func (l decisionList) MarshalJSON() ([]byte, error) { return l.MarshalText() }
+
+// MarshalText implements encoding.TextMarshaler.
+func (l decisionList) MarshalText() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode([]Decision(l))
+	return bytes.TrimSpace(b.Bytes()), err
 }

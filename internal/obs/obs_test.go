@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +119,33 @@ func TestDecisionLineHasTheSeedsFields(t *testing.T) {
 		delete(got, "msg")
 		if diff := cmp.Diff(want[i], got); diff != "" {
 			t.Errorf("line %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+// TestDecisionLineForPeopleHasJSON: in a log of text the decisions are JSON within the
+// line, which is quoted as all values with spaces are.
+func TestDecisionLineForPeopleHasJSON(t *testing.T) {
+	for _, c := range []struct {
+		decisions []Decision
+		want      string
+	}{
+		{[]Decision{{Fact: "User likes <b>Bun</b> & \"Node\"", Action: "add"}, {Fact: "User is a dev", Action: "ignore", Reason: "redundant"}},
+			`[{"fact":"User likes <b>Bun</b> & \"Node\"","action":"add"},{"fact":"User is a dev","action":"ignore","reason":"redundant"}]`},
+		{nil, `[]`},
+	} {
+		var out bytes.Buffer
+		log, err := NewLogger(&out, "text", slog.LevelInfo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		MemoryDecision{UserID: "ana", Decisions: c.decisions}.Log(context.Background(), log)
+		_, got, found := strings.Cut(strings.TrimSpace(out.String()), " decisions=")
+		if plain, err := strconv.Unquote(got); err == nil {
+			got = plain
+		}
+		if !found || got != c.want || strings.Count(out.String(), "\n") != 1 {
+			t.Errorf("the line is %s; want decisions of %s", &out, c.want)
 		}
 	}
 }
