@@ -88,15 +88,28 @@ type Related struct {
 // Related walks the relations of a fact for so many steps, both ways, until it has
 // most facts. What was erased is not among them.
 func (e *Engine) Related(ctx context.Context, owner memory.Owner, id string, steps, most int) (Related, error) {
+	return e.RelatedAt(ctx, owner, id, memory.At{}, steps, most)
+}
+
+// RelatedAt is [Engine.Related] of another time: the relations that there were, between
+// facts as they were.
+func (e *Engine) RelatedAt(ctx context.Context, owner memory.Owner, id string, at memory.At, steps, most int) (Related, error) {
 	first, err := e.fact(ctx, owner, id)
 	if err != nil {
 		return Related{}, err
 	}
+	if at != (memory.At{}) {
+		m, err := e.GetAt(ctx, owner, id, at)
+		if err != nil {
+			return Related{}, err
+		}
+		first = *m.Fact
+	}
 	w := Related{Facts: []memory.Fact{first}, Steps: []int{0}}
-	met, at := map[string]bool{id: true}, map[string]int{id: 0}
+	met, place := map[string]bool{id: true}, map[string]int{id: 0}
 	var ties []memory.Relation
 	for i := 0; i < len(w.Facts) && w.Steps[i] < steps; i++ {
-		found, err := e.Store.Relations(ctx, owner, w.Facts[i].ID, memory.At{})
+		found, err := e.Store.Relations(ctx, owner, w.Facts[i].ID, at)
 		if err != nil {
 			return Related{}, fmt.Errorf("read relations: %w", err)
 		}
@@ -114,21 +127,21 @@ func (e *Engine) Related(ctx context.Context, owner memory.Owner, id string, ste
 				continue
 			}
 			met[next] = true
-			facts, err := e.Store.Get(ctx, owner, next)
-			if err != nil {
+			m, err := e.GetAt(ctx, owner, next, at)
+			if err != nil && !errors.Is(err, memory.NotFound) {
 				return Related{}, fmt.Errorf("read what is related: %w", err)
 			}
-			if len(facts) == 0 || facts[0].Fact == nil || wasErased(*facts[0].Fact) {
+			if m.Fact == nil || m.Content() == "" {
 				continue
 			}
-			at[next] = len(w.Facts)
-			w.Facts, w.Steps = append(w.Facts, *facts[0].Fact), append(w.Steps, w.Steps[i]+1)
+			place[next] = len(w.Facts)
+			w.Facts, w.Steps = append(w.Facts, *m.Fact), append(w.Steps, w.Steps[i]+1)
 		}
 	}
 	seen := map[string]bool{}
 	for _, t := range ties {
-		_, from := at[t.From]
-		_, to := at[t.To]
+		_, from := place[t.From]
+		_, to := place[t.To]
 		if target := (memory.Image{Relation: &t}).Target(); from && to && !seen[target] {
 			seen[target] = true
 			w.Relations = append(w.Relations, t)

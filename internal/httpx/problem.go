@@ -68,8 +68,20 @@ func ProblemOf(err error) *Problem {
 	return newProblem(http.StatusInternalServerError, "", internalDetail)
 }
 
+// maxDetail bounds what a problem says, in bytes. What is wrong is named in it, and a
+// client may have sent megabytes of that.
+const maxDetail = 2000
+
 func newProblem(status int, code memory.Code, detail string) *Problem {
-	return &Problem{Title: http.StatusText(status), Status: status, Detail: detail, Code: code}
+	return &Problem{Title: http.StatusText(status), Status: status, Detail: Brief(detail, maxDetail), Code: code}
+}
+
+// Brief returns s, or where that has more than n bytes its beginning with an ellipsis.
+func Brief(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
 // Error returns the detail.
@@ -159,8 +171,5 @@ func codeOf(status int) memory.Code {
 func firstLine(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
 	const enough = 200
-	if len(s) > enough {
-		s = strings.ToValidUTF8(s[:enough], "") + "…"
-	}
-	return s
+	return Brief(s, enough)
 }

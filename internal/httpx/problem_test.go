@@ -47,6 +47,14 @@ func TestUncodedErrorsKeepTheirText(t *testing.T) {
 	}
 }
 
+func TestAProblemIsShortWhateverWasSent(t *testing.T) {
+	w := httptest.NewRecorder()
+	WriteError(w, httptest.NewRequest(http.MethodGet, "/", nil), memory.Errorf(memory.Invalid, "kind: %q is none", strings.Repeat("ä", 1<<20)))
+	if got := ReadError(w.Result()); w.Body.Len() > 2*maxDetail || !errors.Is(got, memory.Invalid) || !strings.HasPrefix(got.Error(), `kind: "ää`) || !strings.HasSuffix(got.Error(), "ä…") {
+		t.Errorf("%d bytes: %.300s", w.Body.Len(), got)
+	}
+}
+
 func TestErrorsOfTheStandardLibrary(t *testing.T) {
 	for _, tt := range []struct {
 		err    error

@@ -22,12 +22,12 @@ func (d *door) chatOperations(a adder) {
 	operation(a, http.MethodDelete, "/api/chats/{id}", "delete-chat", "Delete a chat", d.deleteChat)
 }
 
-func (d *door) contexts(ctx context.Context, _ *struct{}) (*body[client.Contexts], error) {
+func (d *door) contexts(ctx context.Context, in *Then) (*body[client.Contexts], error) {
 	owner, _, err := who(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all, err := d.engine.Contexts(ctx, owner, memory.At{})
+	all, err := d.engine.Contexts(ctx, owner, in.at())
 	if err != nil {
 		return nil, err
 	}
@@ -38,12 +38,12 @@ func (d *door) contexts(ctx context.Context, _ *struct{}) (*body[client.Contexts
 	return answer(out), nil
 }
 
-func (d *door) context(ctx context.Context, in *ByID) (*body[client.ContextDocument], error) {
+func (d *door) context(ctx context.Context, in *getInput) (*body[client.ContextDocument], error) {
 	owner, _, err := who(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return contextAnswer(d.engine.Context(ctx, owner, in.ID))
+	return contextAnswer(d.engine.ContextAt(ctx, owner, in.ID, in.at()))
 }
 
 type addContextInput struct {

@@ -146,12 +146,25 @@ func timeOf(t *time.Time) time.Time {
 	return *t
 }
 
-func (d *door) get(ctx context.Context, in *ByID) (*body[client.Memory], error) {
+// Then is what reads of another time take. It is exported as ByID is.
+type Then struct {
+	AsOf    time.Time `query:"as_of" doc:"What was known then."`
+	ValidAt time.Time `query:"valid_at" doc:"What was true then; of what has no such time, whatever is current."`
+}
+
+func (t Then) at() memory.At { return memory.At{AsOf: t.AsOf, ValidAt: t.ValidAt} }
+
+type getInput struct {
+	ByID
+	Then
+}
+
+func (d *door) get(ctx context.Context, in *getInput) (*body[client.Memory], error) {
 	owner, _, err := who(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m, err := d.engine.Get(ctx, owner, in.ID)
+	m, err := d.engine.GetAt(ctx, owner, in.ID, in.at())
 	if err != nil {
 		return nil, err
 	}

@@ -20,12 +20,12 @@ type ByKey struct {
 	Key string `path:"key" maxLength:"128"`
 }
 
-func (d *door) profile(ctx context.Context, _ *struct{}) (*body[client.Profile], error) {
+func (d *door) profile(ctx context.Context, in *Then) (*body[client.Profile], error) {
 	owner, _, err := who(ctx)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := d.engine.Entries(ctx, owner)
+	entries, err := d.engine.EntriesAt(ctx, owner, in.at())
 	if err != nil {
 		return nil, err
 	}
@@ -36,12 +36,17 @@ func (d *door) profile(ctx context.Context, _ *struct{}) (*body[client.Profile],
 	return answer(out), nil
 }
 
-func (d *door) profileEntry(ctx context.Context, in *ByKey) (*body[client.Entry], error) {
+type entryInput struct {
+	ByKey
+	Then
+}
+
+func (d *door) profileEntry(ctx context.Context, in *entryInput) (*body[client.Entry], error) {
 	owner, _, err := who(ctx)
 	if err != nil {
 		return nil, err
 	}
-	e, err := d.engine.Entry(ctx, owner, in.Key)
+	e, err := d.engine.EntryAt(ctx, owner, in.Key, in.at())
 	if err != nil {
 		return nil, err
 	}

@@ -8,10 +8,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"reflect"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -85,6 +88,7 @@ func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
 	d.profileOperations(add)
 	d.chatOperations(add)
 	d.shareOperations(add)
+	d.relatedOperations(add)
 	d.feedbackOperations(add)
 	d.userOperations(add)
 	d.talkOperations(add)
@@ -96,14 +100,50 @@ func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
 // that for the whole process alone.
 var shapeErrors = sync.OnceFunc(func() { huma.NewError = newError })
 
+// Bounds of what a refusal names.
+const (
+	mostNamed = 10  // things that are wrong
+	longPlace = 120 // bytes of where that is: names of fields are the client's
+	longValue = 40  // bytes of a value in the path or the query
+)
+
 func newError(status int, message string, errs ...error) huma.StatusError {
-	p := &httpx.Problem{Title: http.StatusText(status), Status: status, Detail: message, Code: memory.Invalid}
+	var wrong strings.Builder
+	wrong.WriteString(message)
+	named := 0
 	for _, err := range errs {
-		if err != nil {
-			p.Detail += "; " + err.Error()
+		if err == nil {
+			continue
+		}
+		if named++; named <= mostNamed {
+			wrong.WriteString("; " + nameless(err))
 		}
 	}
+	if named > mostNamed {
+		fmt.Fprintf(&wrong, "; and %d more", named-mostNamed)
+	}
+	p := httpx.ProblemOf(memory.Errorf(memory.Invalid, "%s", &wrong))
+	p.Title, p.Status = http.StatusText(status), status
 	return p
+}
+
+// nameless says what is wrong and where, with a value only of the path or the query:
+// bodies and headers are large or nobody's business.
+func nameless(err error) string {
+	var d *huma.ErrorDetail
+	if !errors.As(err, &d) {
+		return err.Error()
+	}
+	said := httpx.Brief(d.Message, 10*longPlace)
+	place := httpx.Brief(d.Location, longPlace)
+	value, isText := d.Value.(string)
+	switch {
+	case place == "":
+		return said
+	case isText && value != "" && (strings.HasPrefix(place, "query.") || strings.HasPrefix(place, "path.")):
+		return said + " (" + place + ": " + httpx.Brief(value, longValue) + ")"
+	}
+	return said + " (" + place + ")"
 }
 
 // adder registers operations with what they share.

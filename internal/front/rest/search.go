@@ -12,7 +12,7 @@ import (
 func (d *door) searchOperations(a adder) {
 	operation(a, http.MethodPost, "/api/memory/search", "search-memory", "Ask memory a question", d.search)
 	operation(a, http.MethodPost, "/api/memory/add", "add-messages", "Keep talk, and learn from it", d.ingest)
-	operation(a, http.MethodPost, "/api/memory/forget", "forget-memories", "Forget what a query finds, undoable; or erase it", d.forget)
+	operation(a, http.MethodPost, "/api/memory/forget", "forget-memories", "Forget what a query or a filter finds, undoable; or erase it", d.forget)
 	operation(a, http.MethodGet, "/api/traces/{id}", "get-trace", "What one request asked and was given", d.trace)
 }
 
@@ -75,9 +75,25 @@ func (d *door) ingest(ctx context.Context, in *ingestInput) (*body[client.Added]
 	return answer(client.Added{Conversation: kept.Conversation, Turns: kept.Turns, Job: kept.Job, Memories: views(kept.Learned)}), nil
 }
 
+// ForgetFilter is what to forget by, in the words of lists and searches.
+type ForgetFilter struct {
+	Kinds        []memory.Kind `json:"kinds,omitempty" enum:"fact,turn,summary" doc:"Facts unless given. They do not narrow by themselves."`
+	Tag          string        `json:"tag,omitempty"`
+	Category     string        `json:"category,omitempty"`
+	Project      string        `json:"project,omitempty"`
+	Conversation string        `json:"conversation,omitempty" doc:"Said or learned there."`
+	Text         string        `json:"q,omitempty" doc:"Words that the content holds."`
+}
+
+// ForgetRequest is [client.ForgetRequest] with a filter.
+type ForgetRequest struct {
+	client.ForgetRequest
+	Filter *ForgetFilter `json:"filter,omitempty" doc:"Give this, a query or ids. All of what is named has to match, and something must be named."`
+}
+
 type forgetInput struct {
 	Idempotent
-	Body client.ForgetRequest
+	Body ForgetRequest
 }
 
 func (d *door) forget(ctx context.Context, in *forgetInput) (*body[client.Forgotten], error) {
@@ -86,7 +102,15 @@ func (d *door) forget(ctx context.Context, in *forgetInput) (*body[client.Forgot
 		return nil, err
 	}
 	b := in.Body
-	gone, r, err := d.engine.ForgetMatching(ctx, owner, engine.Matching{Query: b.Query, IDs: b.IDs, Erase: b.Erase, DryRun: b.DryRun, Idempotency: in.Key}, author)
+	what := engine.Matching{Query: b.Query, IDs: b.IDs, Erase: b.Erase, DryRun: b.DryRun, Idempotency: in.Key}
+	var gone []memory.Memory
+	var r memory.Receipt
+	if f := b.Filter; f != nil {
+		q := memory.Query{Kinds: f.Kinds, Tag: f.Tag, Category: f.Category, Project: f.Project, Conversation: f.Conversation, Text: f.Text}
+		gone, r, err = d.engine.ForgetFiltered(ctx, owner, q, what, author)
+	} else {
+		gone, r, err = d.engine.ForgetMatching(ctx, owner, what, author)
+	}
 	if err != nil {
 		return nil, err
 	}
