@@ -49,6 +49,8 @@ type global struct {
 	config string
 	user   string
 	json   bool
+	at     memory.At // what reads are of
+	alone  bool      // no server answers: this command has opened memory itself
 }
 
 func root() *cobra.Command {
@@ -71,7 +73,7 @@ func root() *cobra.Command {
 	}
 	p.StringVar(&g.config, "config", "", "settings file (YAML)")
 	p.StringArrayVar(&g.set, "set", nil, "a setting, as key=value; may be repeated")
-	cmd.AddCommand(serve(g), demo(g), chat(g), add(g), search(g), list(g), forget(g),
+	cmd.AddCommand(serve(g), demo(g), chat(g), add(g), search(g), list(g), edit(g), forget(g),
 		history(g), undo(g), review(g), profile(g), contexts(g), pause(g), relearn(g), upkeep(g), prompts(g), jobs(g), usage(g), doctor(g), export(g), imports(g), benchmark())
 	cmd.AddCommand(share(g), users(g))
 	cmd.AddCommand(models(g), reembed(g), migrate(g))
@@ -111,7 +113,7 @@ func (g *global) connect(cmd *cobra.Command) (c *client.Client, done func() erro
 		return nil, nil, err
 	}
 	ctx := cmd.Context()
-	opts := client.Options{Key: config.APIKey, User: g.user}
+	opts := client.Options{Key: config.APIKey, User: g.user, HTTP: &http.Client{Transport: g.timed(http.DefaultTransport)}}
 	c = client.New("http://"+config.Addr, opts)
 	probe, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -128,11 +130,20 @@ func (g *global) connect(cmd *cobra.Command) (c *client.Client, done func() erro
 	running, stop := context.WithCancel(ctx)
 	finished := make(chan error, 1)
 	go func() { finished <- l.Run(running) }()
-	opts.HTTP = &http.Client{Transport: streaming{inProcess{l.Handler()}}}
+	g.alone = true
+	opts.HTTP = &http.Client{Transport: g.timed(streaming{inProcess{l.Handler()}})}
 	return client.New("http://localhost", opts), func() error {
 		stop()
 		return errors.Join(<-finished, l.Close())
 	}, nil
+}
+
+// timed makes what goes over a transport of the time that the command names.
+func (g *global) timed(t http.RoundTripper) http.RoundTripper {
+	if g.at == (memory.At{}) {
+		return t
+	}
+	return atTime{t, g.at}
 }
 
 // withClient runs a command about memory.

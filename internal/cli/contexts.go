@@ -26,8 +26,8 @@ func contexts(g *global) *cobra.Command {
 		RunE:    g.listContexts,
 	}
 	list := &cobra.Command{Use: "list", Short: "All contexts with their titles", Example: "  loci contexts list --json", Args: cobra.NoArgs, RunE: g.listContexts}
-	cmd.AddCommand(onMemory(g, list), contextsAdd(g), contextsShow(g), contextsEdit(g), contextsRemove(g), contextsAttach(g))
-	return onMemory(g, cmd)
+	cmd.AddCommand(g.reading(list), contextsAdd(g), contextsShow(g), contextsEdit(g), contextsRemove(g), contextsAttach(g))
+	return g.reading(cmd)
 }
 
 func (g *global) listContexts(cmd *cobra.Command, _ []string) error {
@@ -69,7 +69,7 @@ func contextsShow(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show ID",
 		Short:   "What a context says",
-		Example: "  loci contexts show 0199c5d7-77aa",
+		Example: "  loci contexts show 0199c5d7-77aa\n  loci contexts show 0199c5d7-77aa --as-of yesterday",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
@@ -85,7 +85,7 @@ func contextsShow(g *global) *cobra.Command {
 			})
 		},
 	}
-	return onMemory(g, cmd)
+	return g.reading(cmd)
 }
 
 func contextsEdit(g *global) *cobra.Command {

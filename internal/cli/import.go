@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +30,8 @@ func imports(g *global) *cobra.Command {
 		Long: "Bring memory back that was exported (.jsonl, .md, .zip, a folder of them), or facts and chats from elsewhere: a list of facts\n" +
 			"(.md, .txt), what ChatGPT and Claude export (the zip as it is, or its conversations.json), a chat as JSON lines, a JSON list of\n" +
 			"mem0, notes of basic-memory, memories of agent-cli. What was said keeps its time. - is the standard input.\n" +
-			"What is there already is passed over, so an import that was cut off goes on when it is run again.",
+			"What is there already is passed over, so an import that was cut off goes on when it is run again. With --learn a server\n" +
+			"learns in the background (loci jobs); without one this learns before it ends.",
 		Example: "  loci import memory.jsonl\n  loci import --dry-run facts.txt\n  loci import --from chatgpt conversations.json --learn\n  loci import --dry-run data-2026-01-02.zip",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,6 +48,9 @@ func imports(g *global) *cobra.Command {
 				err := b.paths(ctx, args)
 				b.gauge.done()
 				b.out.DryRun = b.q.DryRun
+				if b.alone = g.alone; b.alone && b.out.Jobs > 0 {
+					err = errors.Join(err, b.learned(ctx, cmd.ErrOrStderr()))
+				}
 				if told := g.print(cmd.OutOrStdout(), b.out, func(w io.Writer) { onSheet(w).imported(b) }); told != nil || err != nil {
 					return errors.Join(err, told)
 				}
@@ -93,6 +98,9 @@ type bringing struct {
 	gauge    *gauge
 	out      client.Imported
 	troubles []string // named by file and line
+
+	alone  bool // no server learns from what is imported
+	behind int  // chats that could not be learned from, which are tried again
 }
 
 func readable(path string) error {
@@ -245,6 +253,7 @@ func (b *bringing) file(ctx context.Context, name string, in io.Reader) error {
 		}
 		format = formatOf(name, head)
 	}
+	at := placeIn(name, format)
 	c := &cutter{send: func(part []byte, first int) error {
 		q := b.q
 		q.Format, q.First = format, first
@@ -252,13 +261,13 @@ func (b *bringing) file(ctx context.Context, name string, in io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		b.add(name, out)
+		b.add(at, out)
 		b.gauge.add(int64(len(part)))
 		return nil
 	}, bad: func(line int, reason string) error {
-		b.add(name, client.Imported{Broken: 1, Problems: []client.ImportTrouble{{Line: line, Reason: reason}}})
+		b.add(at, client.Imported{Broken: 1, Problems: []client.ImportTrouble{{Line: line, Reason: reason}}})
 		if b.q.Strict {
-			return memory.Errorf(memory.Invalid, "%s: line %d %s", name, line, reason)
+			return memory.Errorf(memory.Invalid, "%s: %s", at(line), reason)
 		}
 		return nil
 	}}
@@ -290,8 +299,17 @@ func formatOf(name string, head []byte) string {
 	return "list"
 }
 
-// add puts the counts of a part to those of all.
-func (b *bringing) add(name string, part client.Imported) {
+// placeIn names places in a file: lines, or items where it is a list of JSON.
+func placeIn(name, format string) func(n int) string {
+	switch format {
+	case "chatgpt", "claude", "mem0":
+		return func(n int) string { return fmt.Sprintf("%s, item %d", name, n) }
+	}
+	return func(n int) string { return fmt.Sprintf("%s:%d", name, n) }
+}
+
+// add puts the counts of a part to those of all; at names its places.
+func (b *bringing) add(at func(n int) string, part client.Imported) {
 	o := &b.out
 	o.Read += part.Read
 	for _, t := range []struct {
@@ -317,10 +335,10 @@ func (b *bringing) add(name string, part client.Imported) {
 	o.Sample = first(append(o.Sample, part.Sample...), mostShown)
 	o.Runs = first(append(o.Runs, part.Runs...), 100)
 	for _, t := range part.Problems {
-		b.troubles = append(b.troubles, fmt.Sprintf("%s:%d: %s", name, t.Line, t.Reason))
+		b.troubles = append(b.troubles, at(t.Line)+": "+t.Reason)
 	}
 	for _, t := range part.Conflicts {
-		b.troubles = append(b.troubles, fmt.Sprintf("%s:%d: kept as it is: %s %s", name, t.Line, t.Target, t.Reason))
+		b.troubles = append(b.troubles, fmt.Sprintf("%s: kept as it is: %s %s", at(t.Line), t.Target, t.Reason))
 	}
 	b.troubles = first(b.troubles, mostShown)
 }
@@ -361,10 +379,54 @@ func (s sheet) imported(b *bringing) {
 		{o.Broken, "could not be read"},
 		{o.Redacted, "had secrets blanked"},
 		{o.Waiting, "wait for you: loci review"},
-		{o.Jobs, "chats will be learned from"},
 	} {
 		if c.n > 0 {
 			s.line("%d %s", c.n, c.what)
+		}
+	}
+	switch {
+	case o.Jobs == 0:
+	case !b.alone:
+		s.line("%s will be learned from: loci jobs", many(o.Jobs, "chat"))
+	case b.behind > 0:
+		s.line("%s could not be learned from yet: loci jobs", many(b.behind, "chat"))
+	default:
+		s.line("learned from %s", many(o.Jobs, "chat"))
+	}
+}
+
+// learned waits until all was learned from that was imported: without a server nobody
+// else would. What failed, and what is put off until later, is not waited for.
+func (b *bringing) learned(ctx context.Context, w io.Writer) error {
+	bar := &progress{w: w, live: w == os.Stderr && isTerminal(os.Stderr)}
+	defer bar.end()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for most := 0; ; {
+		now, err := b.client.Jobs(ctx)
+		if err != nil {
+			return fmt.Errorf("learn from what was imported: %w", err)
+		}
+		left := 0
+		b.behind = 0
+		for _, j := range now.Jobs {
+			switch {
+			case j.Kind != memory.JobLearn:
+			case j.State == memory.JobParked, j.State == memory.JobQueued && (j.Attempts > 0 || j.RunAt.After(time.Now())):
+				b.behind++
+			default:
+				left++
+			}
+		}
+		if left == 0 {
+			return nil
+		}
+		most = max(most, left)
+		bar.at("learned from", int64(most-left), int64(most), func(n int64) string { return fmt.Sprint(n) })
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }
@@ -529,6 +591,14 @@ func (c *cutter) markdown(in io.Reader) error {
 	})
 }
 
+// brokenOff says in words why an item of a list cannot be read.
+func brokenOff(err error) string {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return "it breaks off"
+	}
+	return err.Error()
+}
+
 var listItem = regexp.MustCompile(`^\s*(?:[-*+•]|\d{1,4}[.)])\s`)
 
 // list cuts before items, or before any line where there are none, with the heading
@@ -590,7 +660,7 @@ func (c *cutter) items(in io.Reader) error {
 			if flushed := c.closeList(); flushed != nil {
 				return flushed
 			}
-			return c.bad(n, "is not JSON, and all that follows is left out: "+err.Error())
+			return c.bad(n, "is not JSON, and all that follows is left out: "+brokenOff(err))
 		}
 		if len(item) > partLong {
 			if err := c.bad(n, fmt.Sprintf("is longer than %d bytes", partLong)); err != nil {

@@ -7,10 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
 )
 
 func list(g *global) *cobra.Command {
 	var q client.ListQuery
+	var at memory.At
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List memories, newest first",
@@ -19,6 +21,7 @@ func list(g *global) *cobra.Command {
 		Example: "  loci list --kind fact --tag health\n  loci list --as-of yesterday\n  loci list --status all --text Lisbon",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			q.AsOf, q.ValidAt = at.AsOf, at.ValidAt
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				page, err := c.List(ctx, q)
 				if err != nil {
@@ -36,8 +39,7 @@ func list(g *global) *cobra.Command {
 	f.StringVar(&q.Project, "project", "", "only of this project")
 	f.StringVar(&q.Conversation, "conversation", "", "only said or learned in this conversation")
 	f.StringVar(&q.Text, "text", "", "only with these words")
-	f.Var(moment{at: &q.AsOf, end: true}, "as-of", "what was known then: 2026-05-03, yesterday, 90m (ago), …")
-	f.Var(moment{at: &q.ValidAt, end: true}, "valid-at", "what was true then")
+	thenFlags(cmd, &at)
 	f.IntVar(&q.Limit, "limit", 0, "most memories (50 unless given)")
 	f.StringVar(&q.Cursor, "cursor", "", "continue a list")
 	return onMemory(g, cmd)

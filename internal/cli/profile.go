@@ -16,8 +16,8 @@ func profile(g *global) *cobra.Command {
 		Use:   "profile [KEY]",
 		Short: "What is written down about the user by key",
 		Long: "Keys and values that stand in the prompt whatever is asked, as far as there is room: timezone, units, name.\n" +
-			"Without a KEY all of them. It has nothing to do with --profile, which names settings.",
-		Example: "  loci profile\n  loci profile timezone\n  loci profile set timezone Europe/Lisbon\n  loci profile remove timezone",
+			"Without a KEY all of them. --as-of shows what stood there at a time. It has nothing to do with --profile, which names settings.",
+		Example: "  loci profile\n  loci profile timezone\n  loci profile --as-of yesterday\n  loci profile set timezone Europe/Lisbon\n  loci profile remove timezone",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -33,8 +33,8 @@ func profile(g *global) *cobra.Command {
 		},
 	}
 	list := &cobra.Command{Use: "list", Short: "All keys with their values", Example: "  loci profile list --json", Args: cobra.NoArgs, RunE: g.listProfile}
-	cmd.AddCommand(onMemory(g, list), profileSet(g), profileRemove(g))
-	return onMemory(g, cmd)
+	cmd.AddCommand(g.reading(list), profileSet(g), profileRemove(g))
+	return g.reading(cmd)
 }
 
 func (g *global) listProfile(cmd *cobra.Command, _ []string) error {

@@ -17,10 +17,13 @@ func search(g *global) *cobra.Command {
 	var kinds []string
 	var topK int
 	var q client.SearchRequest
+	var at memory.At
 	cmd := &cobra.Command{
-		Use:     "search QUESTION",
-		Short:   "Ask memory a question",
-		Example: "  loci search \"where does she live?\" --why",
+		Use:   "search QUESTION",
+		Short: "Ask memory a question",
+		Long: "Ask memory a question. --as-of asks what was known at a time, --valid-at what was true then. A day or longer\n" +
+			"(2026-05-03, yesterday, \"last week\") means its end.",
+		Example: "  loci search \"where does she live?\" --why\n  loci search \"where does she live?\" --as-of \"last week\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(strings.Join(args, "")) == "" {
 				return memory.Errorf(memory.Invalid, "ask something: loci search \"where do I live?\"")
@@ -28,6 +31,12 @@ func search(g *global) *cobra.Command {
 			q.Query, q.Explain = strings.Join(args, " "), why || g.json
 			for _, k := range kinds {
 				q.Kinds = append(q.Kinds, memory.Kind(k))
+			}
+			if !at.AsOf.IsZero() {
+				q.AsOf = &at.AsOf
+			}
+			if !at.ValidAt.IsZero() {
+				q.ValidAt = &at.ValidAt
 			}
 			if cmd.Flags().Changed("top-k") {
 				q.TopK = &topK
@@ -63,6 +72,7 @@ func search(g *global) *cobra.Command {
 	f.StringSliceVar(&kinds, "kind", nil, "fact, turn, summary; all unless given")
 	f.StringVar(&q.Project, "project", "", "project")
 	f.StringVar(&q.Filters.Tag, "tag", "", "only with this tag")
+	thenFlags(cmd, &at)
 	return onMemory(g, cmd)
 }
 

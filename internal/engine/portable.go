@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -269,14 +270,18 @@ func readRecord(owner memory.Owner, text []byte) (r record, carried bool, err er
 		Role string `json:"role"`
 	}
 	if err := json.Unmarshal(text, &kind); err != nil {
-		return record{}, false, memory.Errorf(memory.Invalid, "is not JSON: %v", err)
+		what := "is not JSON"
+		if errors.As(err, new(*json.UnmarshalTypeError)) {
+			what = "is no record"
+		}
+		return record{}, false, memory.Errorf(memory.Invalid, "%s: %s", what, amiss(err))
 	}
 	if kind.Type == "" && kind.Role != "" { // a line of a chat that another program kept
 		kind.Type = "turn"
 	}
 	decode := func(to any) bool {
 		if err = json.Unmarshal(text, to); err != nil {
-			err = memory.Errorf(memory.Invalid, "is no %s: %v", kind.Type, err)
+			err = memory.Errorf(memory.Invalid, "is no %s: %s", kind.Type, amiss(err))
 		}
 		return err == nil
 	}

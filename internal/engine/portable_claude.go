@@ -39,7 +39,7 @@ func (r reading) claude(n int, item []byte) error {
 		Messages []claudeMessage `json:"chat_messages"`
 	}
 	if err := json.Unmarshal(item, &c); err != nil {
-		return wrong{memory.Errorf(memory.Invalid, "is no conversation: %v", err)}
+		return wrong{memory.Errorf(memory.Invalid, "is no conversation: %s", amiss(err))}
 	}
 	if c.ID == "" || c.Messages == nil {
 		return wrong{memory.Errorf(memory.Invalid, "is no conversation: it has no uuid or no chat_messages")}

@@ -29,14 +29,14 @@ func (r reading) items(in io.Reader, use func(n int, item []byte) error) error {
 	}
 	dec := json.NewDecoder(buffered)
 	if err := intoList(dec); err != nil {
-		return memory.Errorf(memory.Invalid, "is no JSON list: %v", err)
+		return memory.Errorf(memory.Invalid, "is no JSON list: %s", amiss(err))
 	}
 	for n := 1; dec.More(); n++ {
 		var item json.RawMessage
 		if err := dec.Decode(&item); err != nil {
 			var syntax *json.SyntaxError
 			if errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) { // where the next begins cannot be told
-				return r.bad(n, memory.Errorf(memory.Invalid, "is not JSON, and all that follows is left out: %v", err))
+				return r.bad(n, memory.Errorf(memory.Invalid, "is not JSON, and all that follows is left out: %s", amiss(err)))
 			}
 			return fmt.Errorf("read: %w", err)
 		}
@@ -62,7 +62,7 @@ func intoList(dec *json.Decoder) error {
 	case tok == json.Delim('['):
 		return nil
 	case tok != json.Delim('{'):
-		return fmt.Errorf("it begins with %v", tok)
+		return errors.New("it begins with " + foundOf(kindOfToken(tok)))
 	}
 	for dec.More() {
 		if _, err := dec.Token(); err != nil { // a key
@@ -71,6 +71,8 @@ func intoList(dec *json.Decoder) error {
 		for depth := 0; ; {
 			tok, err := dec.Token()
 			switch {
+			case err == io.EOF:
+				return io.ErrUnexpectedEOF
 			case err != nil:
 				return err
 			case tok == json.Delim('[') && depth == 0:
@@ -86,6 +88,19 @@ func intoList(dec *json.Decoder) error {
 		}
 	}
 	return errors.New("there is no list in it")
+}
+
+// kindOfToken names what a value is as encoding/json's errors do.
+func kindOfToken(tok json.Token) string {
+	switch tok.(type) {
+	case string:
+		return "string"
+	case float64, json.Number:
+		return "number"
+	case bool:
+		return "bool"
+	}
+	return fmt.Sprint(tok)
 }
 
 // chatGPT reads a conversation of conversations.json: a tree of messages, of which the
@@ -114,7 +129,7 @@ func (r reading) chatGPT(n int, item []byte) error {
 		} `json:"mapping"`
 	}
 	if err := json.Unmarshal(item, &c); err != nil {
-		return wrong{memory.Errorf(memory.Invalid, "is no conversation: %v", err)}
+		return wrong{memory.Errorf(memory.Invalid, "is no conversation: %s", amiss(err))}
 	}
 	if c.Messages != nil { // the other one's file has the same name
 		return r.claude(n, item)
@@ -218,7 +233,7 @@ func (r reading) mem0(n int, item []byte) error {
 		Expires    string          `json:"expiration_date"`
 	}
 	if err := json.Unmarshal(item, &m); err != nil {
-		return wrong{memory.Errorf(memory.Invalid, "is no memory: %v", err)}
+		return wrong{memory.Errorf(memory.Invalid, "is no memory: %s", amiss(err))}
 	}
 	if m.Memory == "" {
 		m.Memory = m.Text

@@ -85,9 +85,18 @@ func (i *importer) bad(line int, err error) error {
 		i.out.Problems = append(i.out.Problems, Trouble{Line: line, Reason: err.Error()})
 	}
 	if i.Strict {
-		return memory.Errorf(memory.Invalid, "line %d: %w", line, err)
+		return memory.Errorf(memory.Invalid, "%s %d: %w", i.unit(), line, err)
 	}
 	return nil
+}
+
+// unit is what a file consists of: in a list of JSON, items.
+func (i *importer) unit() string {
+	switch i.Format {
+	case ChatGPT, Claude, Mem0:
+		return "item"
+	}
+	return "line"
 }
 
 // place is the number of a line in the file that what is read may be a part of.

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+// editing is what loci edit is told to change.
+type editing struct {
+	content, category string
+	tags              []string
+	confidence        float64
+	pin, unpin        bool
+	expires           time.Time
+	keep              bool
+}
+
+func edit(g *global) *cobra.Command {
+	var e editing
+	cmd := &cobra.Command{
+		Use:   "edit ID",
+		Short: "Change a fact; loci undo takes it back",
+		Long: "Change what a fact says or how it is kept. What no flag names stays. Without flags its words are opened in $VISUAL or\n" +
+			"$EDITOR, and what is saved there is written. What was said is not edited, only facts.",
+		Example: "  loci edit 0199c5d3-77aa\n  loci edit 0199c5d3-77aa --content \"User lives in Lisbon, near the river\"\n" +
+			"  loci edit 0199c5d3-77aa --tag home --tag city --category places --pin\n  loci edit 0199c5d3-77aa --expires 2026-12-31",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == "" {
+				return memory.Errorf(memory.Invalid, "the id is empty; loci list shows ids")
+			}
+			change, err := e.change(cmd)
+			if err != nil {
+				return err
+			}
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if change == (client.EditMemory{}) {
+					words, err := reworded(ctx, cmd, c, args[0])
+					if err != nil {
+						return err
+					}
+					change.Content = &words
+				}
+				m, err := c.Edit(ctx, args[0], change)
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), m, func(w io.Writer) { onSheet(w).edited(m) })
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&e.content, "content", "", "what it says")
+	f.StringVar(&e.category, "category", "", "category; empty for none")
+	f.StringArrayVar(&e.tags, "tag", nil, "tag; may be repeated: these take the place of those that it has; empty for none")
+	f.Float64Var(&e.confidence, "confidence", 0, "how sure it is, 0 to 1")
+	f.BoolVar(&e.pin, "pin", false, "always in the prompt")
+	f.BoolVar(&e.unpin, "unpin", false, "no longer always in the prompt")
+	f.Var(moment{at: &e.expires, end: true}, "expires", "when it leaves recall: 2026-12-31, …")
+	f.BoolVar(&e.keep, "no-expiry", false, "it does not leave recall by itself")
+	cmd.MarkFlagsMutuallyExclusive("pin", "unpin")
+	cmd.MarkFlagsMutuallyExclusive("expires", "no-expiry")
+	return onMemory(g, cmd)
+}
+
+// change returns what the flags that were given say.
+func (e *editing) change(cmd *cobra.Command) (c client.EditMemory, err error) {
+	given := cmd.Flags().Changed
+	if given("content") {
+		c.Content = &e.content
+	}
+	if given("category") {
+		c.Category = &e.category
+	}
+	if given("tag") {
+		tags := []string{}
+		for _, t := range e.tags {
+			if t != "" {
+				tags = append(tags, t)
+			}
+		}
+		c.Tags = &tags
+	}
+	if given("confidence") {
+		c.Confidence = &e.confidence
+	}
+	for name, pinned := range map[string]bool{"pin": true, "unpin": false} {
+		if given(name) {
+			if on, _ := cmd.Flags().GetBool(name); !on {
+				return c, memory.Errorf(memory.Invalid, "--%s=false: write --pin or --unpin", name)
+			}
+			c.Pinned = &pinned
+		}
+	}
+	if given("expires") || e.keep {
+		c.ExpiresAt = &e.expires
+	}
+	return c, nil
+}
+
+// reworded lets a person edit the words of a fact in their own editor.
+func reworded(ctx context.Context, cmd *cobra.Command, c *client.Client, id string) (string, error) {
+	editor := strings.Fields(os.Getenv("VISUAL"))
+	if len(editor) == 0 {
+		editor = strings.Fields(os.Getenv("EDITOR"))
+	}
+	if len(editor) == 0 {
+		return "", memory.Errorf(memory.Invalid, "say what to change (loci edit --help), or set $EDITOR to edit its words there")
+	}
+	m, err := c.Get(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if m.Kind != memory.KindFact {
+		return "", memory.Errorf(memory.Invalid, "%s is a %s; only facts are edited", id, m.Kind)
+	}
+	words, err := inEditor(ctx, cmd, editor, m.Content)
+	if err != nil {
+		return "", err
+	}
+	words = strings.TrimSpace(words)
+	switch words {
+	case "":
+		return "", memory.Errorf(memory.Invalid, "nothing is left of it; loci forget --id %s forgets it", id)
+	case strings.TrimSpace(m.Content):
+		return "", memory.Errorf(memory.Invalid, "its words are as they were; nothing is changed")
+	}
+	return words, nil
+}
+
+// inEditor returns what a person made of a text in an editor. The file is theirs alone
+// and is gone afterwards.
+func inEditor(ctx context.Context, cmd *cobra.Command, editor []string, text string) (_ string, err error) {
+	f, err := os.CreateTemp("", "loci-*.txt") // nobody else may read it
+	if err != nil {
+		return "", fmt.Errorf("edit: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
+	_, err = f.WriteString(text + "\n")
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", fmt.Errorf("edit: %w", err)
+	}
+	run := exec.CommandContext(ctx, editor[0], append(editor[1:], f.Name())...)
+	run.Stdin, run.Stdout, run.Stderr = cmd.InOrStdin(), cmd.ErrOrStderr(), cmd.ErrOrStderr()
+	if out, ok := cmd.OutOrStdout().(*os.File); ok && isTerminal(out) {
+		run.Stdout = out // an editor draws there; what is printed for programs is kept clean
+	}
+	if err := run.Run(); err != nil {
+		return "", fmt.Errorf("edit with %s: %w", editor[0], err)
+	}
+	data, err := os.ReadFile(f.Name())
+	return string(data), err
+}
+
+func (s sheet) edited(m client.Memory) {
+	marks := []string{}
+	if m.Category != "" {
+		marks = append(marks, m.Category)
+	}
+	for _, t := range m.Tags {
+		marks = append(marks, "#"+t)
+	}
+	if m.Pinned {
+		marks = append(marks, "pinned")
+	}
+	if !m.ExpiresAt.IsZero() {
+		marks = append(marks, "until "+when(m.ExpiresAt))
+	}
+	s.line("%s  %s", m.ID, said(m.Content, 400))
+	if len(marks) > 0 {
+		s.line("  %s", s.in(dim, harmless(strings.Join(marks, ", "))))
+	}
+}

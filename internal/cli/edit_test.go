@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/client"
+)
+
+// editWith makes $EDITOR a script.
+func editWith(t *testing.T, script string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("a shell script is the editor")
+	}
+	path := filepath.Join(t.TempDir(), "editor")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("VISUAL", "")
+	t.Setenv("EDITOR", path+" --wait")
+}
+
+// TestAFactIsEditedByFlagsAndInAnEditor goes through a memory of its own, without a server.
+func TestAFactIsEditedByFlagsAndInAnEditor(t *testing.T) {
+	data := t.TempDir()
+	run := func(want string, args ...string) string {
+		t.Helper()
+		out, err := tryAt(t, data, "sqlite", args...)
+		if err != nil || !strings.Contains(out, want) {
+			t.Fatalf("loci %s: %q %v, want %q", strings.Join(args, " "), out, err, want)
+		}
+		return out
+	}
+	read := func(out string) (m client.Memory) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(out), &m); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	id := read(run("Berlin", "add", "User lives in Berlin", "--tag", "home", "--category", "places", "--json")).ID
+
+	m := read(run("", "edit", id, "--content", "User lives in Lisbon", "--json"))
+	if m.Content != "User lives in Lisbon" || m.Category != "places" || len(m.Tags) != 1 || m.Pinned {
+		t.Errorf("other words: %+v, want the rest as it was", m)
+	}
+	m = read(run("", "edit", id, "--tag", "city", "--tag", "river", "--category", "homes", "--pin", "--confidence", "0.5", "--expires", "2099-12-31", "--json"))
+	if m.Content != "User lives in Lisbon" || m.Category != "homes" || strings.Join(m.Tags, " ") != "city river" || !m.Pinned || m.Confidence != 0.5 || m.ExpiresAt.Year() != 2099 {
+		t.Errorf("other marks: %+v", m)
+	}
+	m = read(run("", "edit", id, "--tag", "", "--category", "", "--unpin", "--no-expiry", "--json"))
+	if len(m.Tags) > 0 || m.Category != "" || m.Pinned || !m.ExpiresAt.IsZero() {
+		t.Errorf("no marks: %+v", m)
+	}
+	run("homes, #city, #river, pinned", "edit", id, "--tag", "city", "--tag", "river", "--category", "homes", "--pin")
+
+	editWith(t, `test "$1" = --wait && sed -i.bak s/Lisbon/Porto/ "$2" && rm "$2.bak"`)
+	run("User lives in Porto", "edit", id)
+	run("", "undo", "--yes")
+	run("User lives in Lisbon", "list")
+
+	turn := read(func() string {
+		run("", "add", "--said", "Good morning.")
+		var all client.Memories
+		if err := json.Unmarshal([]byte(run("", "list", "--kind", "turn", "--json")), &all); err != nil {
+			t.Fatal(err)
+		}
+		b, err := json.Marshal(all.Memories[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}()).ID
+	wrong := func(want string, args ...string) {
+		t.Helper()
+		if out, err := tryAt(t, data, "sqlite", args...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("loci %v: %q %v, want an error with %q", args, out, err, want)
+		}
+	}
+	wrong("turn", "edit", turn)
+	wrong("turn", "edit", turn, "--content", "Good evening.")
+	wrong("absent", "edit", "absent")
+	wrong("there is no memory", "edit", id, "--content", "x", "--user", "ben")
+	wrong("id is empty", "edit", "")
+	wrong("pin", "edit", id, "--pin", "--unpin")
+	wrong("content", "edit", id, "--content", "")
+	editWith(t, "true")
+	wrong("as they were", "edit", id)
+	editWith(t, `: > "$2"`)
+	wrong("loci forget --id", "edit", id)
+	editWith(t, "exit 3")
+	wrong("exit status 3", "edit", id)
+	t.Setenv("EDITOR", "")
+	wrong("$EDITOR", "edit", id)
+	run("User lives in Lisbon", "list")
+}

@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// TestWhatCannotBeReadIsToldInWords: by place, with what was expected and what was found,
+// and without a word of Go.
+func TestWhatCannotBeReadIsToldInWords(t *testing.T) {
+	fact := func(field string) string {
+		return `{"type":"fact","id":"f1","content":"User likes rain","status":"active",` + field + `}`
+	}
+	chat := func(fields string) string { return `[{"id":"c1","current_node":"a",` + fields + `}]` }
+	for _, c := range []struct {
+		format Format
+		file   string
+		want   string // "" for whatever it says
+	}{
+		{JSONL, "7", `is no record: it should be an object and is a number`},
+		{JSONL, `{"type":"fact"`, `is not JSON: it breaks off`},
+		{JSONL, `{"type":5}`, `is no record: "type" should be a text and is a number`},
+		{JSONL, fact(`"confidence":"high"`), `is no fact: "confidence" should be a number and is a text`},
+		{JSONL, fact(`"tags":"rain"`), `is no fact: "tags" should be a list and is a text`},
+		{JSONL, fact(`"pinned":1`), `is no fact: "pinned" should be true or false and is a number`},
+		{JSONL, fact(`"scope":[]`), `is no fact: "scope" should be an object and is a list`},
+		{JSONL, fact(`"provenance":{"conversation":true}`), `is no fact: "provenance.conversation" should be a text and is true or false`},
+		{JSONL, fact(`"created_at":"yesterday"`), `is no fact: "yesterday" is no time; write it as 2026-05-03T14:00:00Z`},
+		{JSONL, fact(`"created_at":17`), `is no fact: a time should be a text like 2026-05-03T14:00:00Z`},
+		{JSONL, `{"type":"turn","id":"t","index":1.5}`, `is no turn: "index" should be a whole number and is a number 1.5`},
+		{Mem0, `[1]`, `is no memory: it should be an object and is a number`},
+		{Mem0, `[{"id":5}]`, `is no memory: "id" should be a text and is a number`},
+		{Mem0, `[{"id":"a"},{"memory":`, `is not JSON, and all that follows is left out: it breaks off`},
+		{ChatGPT, `[7]`, `is no conversation: it should be an object and is a number`},
+		{ChatGPT, chat(`"mapping":[]`), `is no conversation: "mapping" should be an object and is a list`},
+		{ChatGPT, chat(`"create_time":"1"`), `is no conversation: "create_time" should be a number and is a text`},
+		{Claude, `[{"uuid":"a","chat_messages":{}}]`, `is no conversation: "chat_messages" should be a list and is an object`},
+		{Claude, `["` + strings.Repeat("x", 1000) + `"]`, `is no conversation: it should be an object and is a text`},
+	} {
+		var said []string
+		r := reading{
+			owner: memory.User(memory.DefaultNamespace, "ana"),
+			take:  func(record) error { return nil },
+			bad:   func(_ int, err error) error { said = append(said, err.Error()); return nil },
+		}
+		if err := r.read(c.format, strings.NewReader(c.file)); err != nil {
+			t.Errorf("%s %s: %v", c.format, c.file, err)
+		}
+		if got := strings.Join(said, "; "); !strings.HasSuffix(got, c.want) {
+			t.Errorf("%s %.80s: %s; want %s", c.format, c.file, got, c.want)
+		}
+	}
+	for file, want := range map[string]string{
+		"":                                    "there is nothing in it",
+		"true":                                "it begins with true or false",
+		`"` + strings.Repeat("x", 1000) + `"`: "it begins with a text",
+		"12":                                  "it begins with a number",
+		`{"a":1}`:                             "there is no list in it",
+		"hello":                               "invalid character",
+		`{"a":{"b":[1]},"c":2}`:               "there is no list in it",
+		`{"results":[`:                        "",
+		`{"a":` + strings.Repeat("7", 50) + `,"b"`: "it breaks off",
+	} {
+		r := reading{owner: memory.User(memory.DefaultNamespace, "ana"), bad: func(int, error) error { return nil }}
+		err := r.read(Mem0, strings.NewReader(file))
+		if want == "" && err == nil {
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 200 {
+			t.Errorf("%.60s: %v; want %s", file, err, want)
+		}
+	}
+}
