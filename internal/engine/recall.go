@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -144,6 +145,9 @@ type recalling struct {
 	found    int
 	then     map[string]memory.Memory // what there was, of a question to the past
 	cut      []recall.Cut
+	echoes   *recall.Echoes     // of the question; nil where what repeats it is wanted, too
+	echoing  map[string]bool    // what is left out as such, of one search
+	echoed   []recall.Dropped   // some of it, for the trace
 	spare    []memory.Candidate // that were not read, since there was enough without
 	dropped  []recall.Dropped
 	hits     []memory.Hit
@@ -177,9 +181,10 @@ func (r *recalling) run(ctx context.Context) error {
 	if r.q.TopK != nil {
 		topK = *r.q.TopK
 	}
-	if topK == 0 {
+	if topK <= 0 {
 		return nil
 	}
+	defer func() { r.dropped = append(r.dropped, r.echoed...) }()
 	query := recall.NewQuery(clip(r.q.Text, maxQuestion), r.now, recall.QueryOptions{Expand: r.e.opts.Recall.Expand})
 	if query.Broad && r.lists() {
 		err := r.part(func() error { return r.list(ctx, topK) })
@@ -273,6 +278,22 @@ type aheadSearcher interface {
 // some of them be folded into others, is spare.
 func (r *recalling) ranked(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
 	s.Limit = r.e.opts.Recall.limit(s.Limit, topK)
+	for tries := 1; ; tries++ {
+		r.echoing = map[string]bool{}
+		hits, err := r.searched(ctx, query, s, topK)
+		if err != nil || tries == echoSearches || 2*len(r.echoing) < s.Limit {
+			return hits, err
+		}
+		s.Exclude = maps.Clone(s.Exclude)
+		if s.Exclude == nil {
+			s.Exclude = map[string]bool{}
+		}
+		maps.Copy(s.Exclude, r.echoing)
+	}
+}
+
+// searched is ranked by one search.
+func (r *recalling) searched(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
 	var cands []memory.Candidate
 	err := r.part(func() (err error) { cands, err = r.search(ctx, s); return err })
 	if err != nil {
@@ -293,14 +314,29 @@ func (r *recalling) ranked(ctx context.Context, query recall.Query, s memory.Sea
 	}
 	opts.Background = background(r.e.Embedder)
 	r.e.opts.Recall.ranking(&opts)
+	if cands = r.unrepeated(cands); r.e.Reranker != nil {
+		if cands, err = r.telling(ctx, query, cands, opts); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.echoing) > 0 {
+		opts.Answered = &askedAgain
+	}
 	opts.Reranked = r.rerank(ctx, query, cands, opts)
-	for ; ; opts.Limit *= 4 {
+	for wide := false; ; opts.Limit *= 4 {
 		var kept []memory.Candidate
 		kept, r.cut = recall.Rank(query, cands, opts, r.now)
 		first := r.enough(kept, topK)
+		if wide {
+			first = len(kept)
+		}
 		hits, err := r.read(ctx, kept[:first])
 		if err != nil {
 			return nil, err
+		}
+		if r.echoesIn(hits) {
+			cands, opts.Answered, wide = r.unechoed(cands), &askedAgain, true
+			continue
 		}
 		if first < len(kept) {
 			if _, held := r.uncarried(hits); len(hits) == first && len(held) == 0 {
@@ -310,6 +346,10 @@ func (r *recalling) ranked(ctx context.Context, query recall.Query, s memory.Sea
 			more, err := r.read(ctx, kept[first:])
 			if err != nil {
 				return nil, err
+			}
+			if r.echoesIn(more) {
+				cands, opts.Answered, wide = r.unechoed(cands), &askedAgain, true
+				continue
 			}
 			hits = slices.Concat(hits, more)
 		}
@@ -399,7 +439,7 @@ func (r *recalling) fit(hits []memory.Hit, topK int) {
 	if budget == 0 {
 		budget = math.MaxInt
 	}
-	r.hits, r.dropped = recall.Fit(fresh, recall.FitOptions{TopK: topK, Budget: budget, Question: r.q.Text})
+	r.hits, r.dropped = recall.Fit(fresh, recall.FitOptions{TopK: topK, Budget: budget, Question: r.q.Text, Echoes: r.echoes})
 	for _, h := range held {
 		r.dropped = append(r.dropped, recall.Dropped{Hit: h, Stage: "carried"})
 	}

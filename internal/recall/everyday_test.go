@@ -100,7 +100,7 @@ func TestWhatATurnOnlyCarriesComesBehindTheUsersOwnWords(t *testing.T) {
 		turn("mail", "Please sum up this mail:\nFrom: Hetty\nI have three brothers and a dog.", 0.7),
 		turn("quote", `She read out "I have a dozen brothers and no sisters at all" to us.`, 0.6),
 		turn("own", "my brothers are in Perth", 0.5),
-		turn("far", "brothers", 0.01),
+		turn("far", "brothers it is", 0.01),
 	}
 	order := func(question string) (out []string) {
 		kept, _ := Fit(hits, FitOptions{Question: question})

@@ -10,9 +10,10 @@ import (
 
 // FitOptions are the settings of [Fit]. The zero value means the defaults.
 type FitOptions struct {
-	TopK     int    // hits at most; 0: 8
-	Budget   int    // tokens at most; 0: 1500, math.MaxInt: any
-	Question string // what was asked; "": nothing in particular
+	TopK     int     // hits at most; 0: 8
+	Budget   int     // tokens at most; 0: 1500, math.MaxInt: any
+	Question string  // what was asked; "": nothing in particular
+	Echoes   *Echoes // of the question, if they were looked for before; nil: to be looked for
 }
 
 // The defaults: a handful that a model reads with care, and room for some of them
@@ -43,16 +44,20 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 	}
 	left := o.Budget
 	asked := termsOf(o.Question)
+	echoes := o.Echoes
+	if echoes == nil {
+		echoes = NewEchoes(o.Question)
+	}
 	told := make([]telling, 0, min(o.TopK, len(hits))) // of those kept
 	kept = make([]memory.Hit, 0, min(o.TopK, len(hits)))
 	room := make(terms, 0, usualTerms*len(hits))
 	for _, h := range distilled(ownFirst(hits, o.Question, asked)) {
-		says := telling{h.Memory.Content(), termsIn(room, h.Memory.Content())}
+		says := telling{content: h.Memory.Content(), terms: termsIn(room, h.Memory.Content())}
 		room = says.terms[len(says.terms):]
 		tokens := 0
 		stage := ""
 		switch {
-		case echoes(h.Memory, says.terms, asked):
+		case echoes.Is(h.Memory):
 			stage = "echo"
 		case slight(h, says.terms):
 			stage = "slight"
@@ -60,7 +65,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 			stage = "neighbour"
 		case slices.ContainsFunc(kept, func(k memory.Hit) bool { return sources(k.Memory, h.Memory) }):
 			stage = "source"
-		case slices.ContainsFunc(told, says.repeats):
+		case says.asked(echoes, h.Memory) && slices.ContainsFunc(told, says.asksTheSame), slices.ContainsFunc(told, says.repeats):
 			stage = "duplicate"
 		case len(kept) >= o.TopK:
 			stage = "top_k"
@@ -130,22 +135,6 @@ func sources(a, b memory.Memory) bool {
 	return a.Fact != nil && b.Turn != nil && slices.Contains(a.Fact.Provenance.Turns, b.Turn.ID)
 }
 
-// echoes reports whether a turn is a question of which every word was asked now.
-func echoes(m memory.Memory, said, asked terms) bool {
-	if m.Turn == nil || len(asked) == 0 || !text.Asks(m.Turn.Content) {
-		return false
-	}
-	for _, t := range said {
-		if !asked.has(t) && !fillers.has(t) {
-			return false
-		}
-	}
-	return true
-}
-
-// fillers change nothing about what a question asks.
-var fillers = termsOf("now still again currently today please actually really ok")
-
 // slightTerms is how many words say nothing by themselves: "OK.", "Sounds good!".
 const slightTerms = 2
 
@@ -179,13 +168,46 @@ const sameShare = 0.9
 type telling struct {
 	content string
 	terms   terms
+	seeks   terms // of a turn that only asks: its terms less those that all ask with; nil for others
 }
 
 func (t telling) repeats(other telling) bool {
+	if other.seeks != nil && t.seeks == nil {
+		return false // what is told is not the question for it
+	}
 	if len(t.terms)+len(other.terms) == 0 { // nothing but fillers or signs
 		return text.Normalize(t.content) == text.Normalize(other.content)
 	}
-	few, many := min(len(t.terms), len(other.terms)), max(len(t.terms), len(other.terms))
-	return float64(few) >= sameShare*float64(many) && t.terms.overlap(other.terms) >= sameShare &&
-		text.Negated(t.content) == text.Negated(other.content) && slices.Equal(text.Numbers(t.content), text.Numbers(other.content))
+	return t.terms.near(other.terms) && t.agrees(other)
+}
+
+// asksTheSame reports whether two turns ask the same in other forms.
+func (t telling) asksTheSame(other telling) bool {
+	return len(t.seeks) > 0 && len(other.seeks) > 0 && t.seeks.near(other.seeks) && t.agrees(other)
+}
+
+// agrees reports whether two texts of the same words mean the same by what a single
+// word turns round.
+func (t telling) agrees(other telling) bool {
+	return text.Negated(t.content) == text.Negated(other.content) && slices.Equal(text.Numbers(t.content), text.Numbers(other.content))
+}
+
+// asked notes what a turn asks for, and reports whether it only asks.
+func (t *telling) asked(e *Echoes, m memory.Memory) bool {
+	if m.Turn == nil || e.manner(m.Turn) != text.Seeks {
+		return false
+	}
+	t.seeks = make(terms, 0, len(t.terms))
+	for _, term := range t.terms {
+		if !plainlyAsking.has(term) {
+			t.seeks = append(t.seeks, term)
+		}
+	}
+	return true
+}
+
+// near reports whether two sets are of the same words but for one in many.
+func (t terms) near(other terms) bool {
+	few, many := min(len(t), len(other)), max(len(t), len(other))
+	return float64(few) >= sameShare*float64(many) && t.overlap(other) >= sameShare
 }

@@ -18,12 +18,11 @@ import (
 // plainFit is [Fit] as its comment says it, without any care for what it costs.
 func plainFit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped) {
 	left := o.Budget
-	asked := plainTerms(o.Question)
 	for _, h := range distilled(hits) {
 		tokens := text.Tokens(line(h.Memory))
 		stage := ""
 		switch {
-		case plainEcho(h.Memory, asked):
+		case NewEchoes(o.Question).Is(h.Memory):
 			stage = "echo"
 		case h.Memory.Turn != nil && len(plainTerms(h.Memory.Content())) <= slightTerms && len(h.Why) > 0 && h.Why.Get("own") == 0:
 			stage = "slight"
@@ -31,7 +30,7 @@ func plainFit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dro
 			stage = "neighbour"
 		case slices.ContainsFunc(kept, func(k memory.Hit) bool { return sources(k.Memory, h.Memory) }):
 			stage = "source"
-		case slices.ContainsFunc(kept, func(k memory.Hit) bool { return plainRepeats(h.Memory.Content(), k.Memory.Content()) }):
+		case slices.ContainsFunc(kept, func(k memory.Hit) bool { return plainRepeats(h.Memory, k.Memory) }):
 			stage = "duplicate"
 		case len(kept) >= o.TopK:
 			stage = "top_k"
@@ -56,24 +55,35 @@ func plainTerms(s string) map[string]bool {
 	return set
 }
 
-func plainEcho(m memory.Memory, asked map[string]bool) bool {
-	if m.Turn == nil || len(asked) == 0 || !text.Asks(m.Turn.Content) {
-		return false
+// plainSeeks are the terms of a turn that only asks, less those that all ask with.
+func plainSeeks(m memory.Memory) map[string]bool {
+	if m.Turn == nil || text.MannerOf(m.Turn.Content) != text.Seeks {
+		return nil
 	}
-	ignored := plainTerms("now still again currently today please actually really ok")
+	left := map[string]bool{}
 	for t := range plainTerms(m.Turn.Content) {
-		if !asked[t] && !ignored[t] {
-			return false
+		if !plainlyAsking.has(termsOf(t)[0]) {
+			left[t] = true
 		}
 	}
-	return true
+	return left
 }
 
-func plainRepeats(a, b string) bool {
-	if text.Normalize(a) == text.Normalize(b) {
+func plainRepeats(a, b memory.Memory) bool {
+	asks, asked := plainSeeks(a), plainSeeks(b)
+	if len(asks) > 0 && len(asked) > 0 && plainlyNear(asks, asked) && plainlyAgree(a, b) {
 		return true
 	}
-	x, y := plainTerms(a), plainTerms(b)
+	if asks == nil && asked != nil {
+		return false
+	}
+	if text.Normalize(a.Content()) == text.Normalize(b.Content()) {
+		return true
+	}
+	return plainlyNear(plainTerms(a.Content()), plainTerms(b.Content())) && plainlyAgree(a, b)
+}
+
+func plainlyNear(x, y map[string]bool) bool {
 	common := 0
 	for t := range x {
 		if y[t] {
@@ -81,8 +91,11 @@ func plainRepeats(a, b string) bool {
 		}
 	}
 	few, many := min(len(x), len(y)), max(len(x), len(y))
-	return common > 0 && float64(few) >= sameShare*float64(many) && float64(common)/float64(len(x)+len(y)-common) >= sameShare &&
-		text.Negated(a) == text.Negated(b) && slices.Equal(text.Numbers(a), text.Numbers(b))
+	return common > 0 && float64(few) >= sameShare*float64(many) && float64(common)/float64(len(x)+len(y)-common) >= sameShare
+}
+
+func plainlyAgree(a, b memory.Memory) bool {
+	return text.Negated(a.Content()) == text.Negated(b.Content()) && slices.Equal(text.Numbers(a.Content()), text.Numbers(b.Content()))
 }
 
 // anyHits returns hits of few words, so that many say nearly the same, echo the

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	// echoesTraced bounds how many echoes a trace names.
+	echoesTraced = 20
+
+	// echoSearches is how often is searched at most, where more than half of what was
+	// found are echoes: what was asked a hundred times crowds out what answers.
+	echoSearches = 4
+)
+
+// askedAgain is the bar on the chance that a question is answered, where it was asked
+// before: half the usual one. Questions make its words common, and texts seem long.
+var askedAgain = recall.DefaultAnswered / 2
+
+// unrepeated returns candidates without the answers by which the built-in model said
+// what memory holds.
+func (r *recalling) unrepeated(cands []memory.Candidate) []memory.Candidate {
+	if r.q.Whole || r.then != nil {
+		return cands
+	}
+	r.echoes = recall.NewEchoes(r.q.Text)
+	return slices.DeleteFunc(cands, func(c memory.Candidate) bool {
+		if !r.echoes.Repeated(&c) {
+			return false
+		}
+		r.echoing[c.ID] = true
+		r.echo(memory.Hit{Memory: memory.Memory{Turn: &memory.Turn{ID: c.ID}}, Score: c.Score, Why: c.Why})
+		return true
+	})
+}
+
+// telling returns candidates without the echoes among the best: a reranker has no time
+// for them. Ranked without them, other echoes may come up.
+func (r *recalling) telling(ctx context.Context, query recall.Query, cands []memory.Candidate, opts recall.Options) ([]memory.Candidate, error) {
+	for opts.Limit = reranked; ; opts.Limit *= 4 {
+		best, _ := recall.Rank(query, cands, opts, r.now)
+		hits, err := r.read(ctx, best)
+		if err != nil {
+			return nil, err
+		}
+		if !r.echoesIn(hits) {
+			return cands, nil
+		}
+		cands = r.unechoed(cands)
+	}
+}
+
+// echoesIn finds the echoes of the question among hits, and reports whether there are
+// any. They take part in nothing: what only asks is the likest of all, and would set the
+// bar for what answers.
+func (r *recalling) echoesIn(hits []memory.Hit) (found bool) {
+	if r.echoes == nil {
+		return false
+	}
+	for _, h := range hits {
+		if r.echoes.Is(h.Memory) {
+			r.echoing[h.Memory.ID()], found = true, true
+			r.echo(h)
+		}
+	}
+	return found
+}
+
+func (r *recalling) echo(h memory.Hit) {
+	if len(r.echoed) < echoesTraced {
+		r.echoed = append(r.echoed, recall.Dropped{Hit: h, Stage: "echo"})
+	}
+}
+
+// unechoed returns candidates without the echoes found so far.
+func (r *recalling) unechoed(cands []memory.Candidate) []memory.Candidate {
+	return slices.DeleteFunc(cands, func(c memory.Candidate) bool { return r.echoing[c.ID] })
+}

@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// tell puts messages into a conversation of their own.
+func (r *rig) tell(t *testing.T, conversation string, messages ...Said) {
+	t.Helper()
+	if _, err := r.Ingest(context.Background(), ana, Talk{Conversation: conversation, Messages: messages}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var homeAsked = []string{
+	"What is my home address?", "Tell me my home address", "My home address, please", "Do you know my home address?",
+	"What was my home address again?", "Which home address do I have?", "Can you find my home address?", "I need my home address",
+	"Give me my current home address", "Remind me of my home address", "Look up my home address",
+}
+
+// TestWhoAsksAgainIsToldTheAnswer: old questions take no answer's place, however many.
+func TestWhoAsksAgainIsToldTheAnswer(t *testing.T) {
+	const keys = "The landlord handed me the keys to Reeperbahn 5, third floor, so that is home from today."
+	for _, c := range []struct {
+		said   string
+		asked  []string
+		now    string
+		repeat int
+	}{
+		{keys, homeAsked, "home address?", 1},
+		{keys, homeAsked, "What's my home address?", 20},
+		{"I am allergic to penicillin, my doctor found out.", []string{
+			"What am I allergic to?", "Do I have allergies?", "Any allergies?", "Tell me what I am allergic to", "Which allergies do I have?",
+			"Remind me of my allergies", "List my allergies", "My allergies, please", "What are my allergies again?",
+		}, "What am I allergic to?", 2},
+		{"I live in Turin since May.", []string{
+			"Where do I live?", "Do you know where I live?", "Tell me where I live", "Which city do I live in?", "What town do I live in?",
+			"Where do I live now?", "Where is it I live?", "In which country do I live?", "Where did I say I live?", "I forgot where I live",
+			"Can you tell me where I live?", "where do i live",
+		}, "Where do I live?", 2},
+	} {
+		r := newRig(t, stores["inmem"])
+		r.tell(t, "first", Said{Role: memory.RoleUser, Content: c.said})
+		for i := range c.repeat {
+			for j, q := range c.asked {
+				r.tell(t, fmt.Sprint("again-", i, "-", j), Said{Role: memory.RoleUser, Content: q},
+					Said{Role: memory.RoleAssistant, Name: memory.RecallModel, Content: "From memory:\n- On that day you said: “" + c.said + "”"})
+			}
+		}
+		p := r.prepare(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: c.now})
+		if got := contents(p.Hits); !slices.Equal(got, []string{c.said}) {
+			t.Errorf("%q after %d questions: %q, want %q alone", c.now, c.repeat*len(c.asked), got, c.said)
+		}
+		trace, err := r.Trace(context.Background(), ana, p.Trace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(trace.Cut, func(h memory.TraceHit) bool { return h.Cut == "echo" }) {
+			t.Errorf("%q: the trace cut %v, want echoes", c.now, trace.Cut)
+		}
+	}
+}
+
+func TestWhatWasAskedIsTold(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	r.tell(t, "a", Said{Role: memory.RoleUser, Content: "What is my home address?"})
+	r.tell(t, "b", Said{Role: memory.RoleUser, Content: "Would my dog Rex like the beach?"})
+	r.tell(t, "c", Said{Role: memory.RoleUser, Content: "Where does the ferry leave?"}, Said{Role: memory.RoleAssistant, Content: "The ferry leaves from pier 4."})
+	for question, want := range map[string]string{
+		"What did I ask you about my home address?": "What is my home address?",
+		"Would my dog like the beach?":              "Would my dog Rex like the beach?",
+		"Where does the ferry leave?":               "The ferry leaves from pier 4.",
+	} {
+		if got := contents(r.find(t, Question{Text: question}).Hits); !slices.Contains(got, want) {
+			t.Errorf("%q: %q, want %q", question, got, want)
+		}
+	}
+}
+
+// A reranker is shown what tells.
+func TestARerankerReadsNoEchoes(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	r.tell(t, "first", Said{Role: memory.RoleUser, Content: "My home address is Reeperbahn 5."})
+	for i, q := range append(homeAsked, homeAsked...) {
+		r.tell(t, fmt.Sprint("again-", i), Said{Role: memory.RoleUser, Content: q})
+	}
+	var read []string
+	r.Reranker = readsWords(func(texts []string) { read = append(read, texts...) })
+	r.find(t, Question{Text: "home address?"})
+	if !slices.Equal(read, []string{"My home address is Reeperbahn 5."}) {
+		t.Errorf("the reranker read %q", read)
+	}
+}
+
+type readsWords func(texts []string)
+
+func (readsWords) Fingerprint() string { return "test" }
+
+func (f readsWords) Rerank(_ context.Context, _ string, texts ...string) ([]float32, error) {
+	f(texts)
+	return make([]float32, len(texts)), nil
+}

@@ -1,0 +1,160 @@
+package recall
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// An echo repeats what is asked, or what memory itself said: who asks for their address
+// a second time is not told that they asked before.
+
+// Echoes tells of one question which turns only echo it. It is not safe for concurrent
+// use.
+type Echoes struct {
+	question string
+	terms    map[string]bool // that ask; nil before the first turn that may be an echo
+	related  map[string]bool // other words for them
+	confirms bool            // a yes is an answer
+	heard    bool            // it asks for what was asked or answered before: nothing is an echo then
+	manners  map[string]text.Manner
+}
+
+// NewEchoes reads a question.
+func NewEchoes(question string) *Echoes {
+	return &Echoes{question: question, heard: asksBack.MatchString(question)}
+}
+
+// asksBack are questions about the talk itself.
+var asksBack = regexp.MustCompile(`(?i)\b(?:ask(?:ed|ing)?|questions?|answer(?:ed|s)?|repl(?:y|ied|ies)|conversations?|chats?|talk(?:ed|ing)? about|discuss(?:ed)?|you (?:say|said|tell|told|mention(?:ed)?|suggest(?:ed)?|recommend(?:ed)?))\b`)
+
+// Repeated reports whether a candidate is an answer that only repeats what memory holds:
+// one of the built-in model's.
+func (e *Echoes) Repeated(c *memory.Candidate) bool {
+	return !e.heard && c.Kind == memory.KindTurn && c.Role == memory.RoleAssistant && c.Speaker == memory.RecallModel
+}
+
+// Is reports whether a memory is an echo: an answer of the built-in model, or a turn by
+// which somebody asked what is asked now and told nothing. Words that all ask with, and
+// a word more where there are many, make no other question of it; a name, a number or
+// a thing of some kind does.
+func (e *Echoes) Is(m memory.Memory) bool {
+	t := m.Turn
+	if t == nil || e.heard {
+		return false
+	}
+	if t.Role == memory.RoleAssistant && t.Name == memory.RecallModel {
+		return true
+	}
+	manner := e.manner(t)
+	if manner == text.Tells {
+		return false
+	}
+	e.read()
+	if len(e.terms) == 0 || manner == text.Phrase && e.confirms {
+		return false
+	}
+	said, extra := 0, 0
+	for _, term := range text.Terms(t.Content) {
+		switch {
+		case e.terms[term]:
+			said++
+		case fillers[term]:
+		case manner == text.Phrase:
+			return false
+		case asking[term] || text.ClassesAsked(term) != 0:
+		case text.ClassesOf(term) != 0:
+			return false
+		case e.related[term]:
+			said++
+		default:
+			extra++
+		}
+	}
+	return said > 0 && (extra == 0 || extra*extraEvery <= said+extra && !e.names(t.Content))
+}
+
+// manner is that of a turn's words, read once.
+func (e *Echoes) manner(t *memory.Turn) text.Manner {
+	manner, known := e.manners[t.ID]
+	if !known {
+		manner = text.MannerOf(t.Content)
+		if e.manners == nil {
+			e.manners = make(map[string]text.Manner, DefaultTopK)
+		}
+		e.manners[t.ID] = manner
+	}
+	return manner
+}
+
+// extraEvery is of how many words one may be another.
+const extraEvery = 4
+
+// names reports whether a text names somebody, something or a number that the question
+// does not.
+func (e *Echoes) names(content string) bool {
+	for _, name := range text.Names(content) {
+		if !strings.Contains(text.Fold(e.question), text.Fold(name)) {
+			return true
+		}
+	}
+	for _, number := range text.Numbers(content) {
+		if !strings.Contains(e.question, number) {
+			return true
+		}
+	}
+	named := false
+	text.EachWord(content, func(w string) {
+		term := text.Term(w)
+		named = named || text.IsTime(w) && !e.terms[term] && !asking[term] && !fillers[term]
+	})
+	return named
+}
+
+// read finds the terms that the question asks with: all of them, where it has none but
+// those that everybody does.
+func (e *Echoes) read() {
+	if e.terms != nil {
+		return
+	}
+	e.terms, e.related = map[string]bool{}, map[string]bool{}
+	all := text.Terms(e.question)
+	own := slices.DeleteFunc(slices.Clone(all), func(term string) bool { return fillers[term] || asking[term] })
+	if len(own) == 0 {
+		own = all
+	}
+	for _, term := range own {
+		e.terms[term] = true
+		for _, other := range text.Related(term) {
+			e.related[other] = true
+		}
+	}
+	e.confirms = confirms.MatchString(e.question)
+}
+
+// confirms are questions to which yes is an answer.
+var confirms = regexp.MustCompile(`(?i)^\W*(?:(?:so|and|hey|ok|okay|well)\W+)*(?:do|does|did|is|are|am|was|were|has|have|had|will|would)\b`)
+
+// fillers change nothing about what a question asks, and asking are words to ask with.
+const (
+	fillerWords = "now still again currently current today please actually really ok exactly ever already once more"
+	askingWords = `know tell remind give show find look list need want wonder remember recall forgot say said mention send check search help let
+		describe repeat quick question hey hi hello thanks idea info information detail details place street number exact full kind sort type thing
+		anything something everything name date day time year`
+)
+
+var (
+	fillers, asking = termSet(fillerWords), termSet(askingWords)
+	plainlyAsking   = termsOf(fillerWords + " know tell remind give show find look list need want wonder remember recall forgot check search help let repeat")
+)
+
+func termSet(list string) map[string]bool {
+	m := map[string]bool{}
+	for _, term := range text.Terms(list) {
+		m[term] = true
+	}
+	return m
+}

@@ -1,0 +1,212 @@
+package text
+
+import (
+	"slices"
+	"strings"
+)
+
+// Manner is whether a text tells something or asks for it, by its form alone.
+type Manner uint8
+
+// The manners.
+const (
+	Tells  Manner = iota // something in it is stated, or may be
+	Phrase               // it is a phrase without a verb, which may ask or answer: "My home address, please"
+	Seeks                // all of it are questions and requests: "Tell me my home address"
+)
+
+// maxSeeks is how many bytes a text has at most that does nothing but ask: a longer one
+// says why, too.
+const maxSeeks = 240
+
+// MannerOf returns the manner of a text. Where a question tells something by the way
+// ("You know that I moved?", "I live in Porto, right?") it is [Tells]: in doubt a text
+// does. The forms are English; of other languages it knows the question mark.
+func MannerOf(s string) Manner {
+	if len(s) > maxSeeks {
+		return Tells
+	}
+	is := Tells
+	for _, sentence := range Sentences(s) {
+		switch mannerOf(sentence.Of(s)) {
+		case Tells:
+			return Tells
+		case Phrase:
+			is = max(is, Phrase)
+		case Seeks:
+			is = Seeks
+		}
+	}
+	return is
+}
+
+// mannerOf is MannerOf of one sentence. One of nothing but a greeting is a phrase.
+func mannerOf(sentence string) Manner {
+	marked := Asks(sentence)
+	room := make([]string, 0, 24)
+	EachWord(sentence, func(w string) { room = append(room, w) })
+	w := words(room)
+	for len(w) > 0 && leadIns[w[0]] {
+		w = w[1:]
+	}
+	for len(w) > 0 && (w[len(w)-1] == "please" || w[len(w)-1] == "thanks") {
+		w = w[:len(w)-1]
+	}
+	if !questioning[w.at(0)] && w.tells() {
+		return Tells
+	}
+	if w.asks(marked) || w.requests(sentence) {
+		return Seeks
+	}
+	switch bare := len(w) <= longestPhrase && !slices.ContainsFunc(w, func(x string) bool { return verbal[x] }); {
+	case bare && marked:
+		return Seeks
+	case bare:
+		return Phrase
+	}
+	return Tells
+}
+
+// longestPhrase is how many words a phrase has at most.
+const longestPhrase = 8
+
+type words []string
+
+// at returns a word, "" beyond the ends.
+func (w words) at(i int) string {
+	if i < 0 || i >= len(w) {
+		return ""
+	}
+	return w[i]
+}
+
+// tells reports whether a question gives what it seems to ask: after "do you know" and
+// its like stands a statement.
+func (w words) tells() bool {
+	for i, verb := range w[:min(len(w), 6)] {
+		if !knowing[verb] {
+			continue
+		}
+		next := i + 1
+		for w.at(next) == "you" || w.at(next) == "me" || w.at(next) == "to" && toPerson[w.at(next+1)] {
+			next++
+		}
+		x := w.at(next)
+		return x == "that" || x == "to" || stating[x] && w.at(next+1) != ""
+	}
+	return false
+}
+
+// asks reports whether the words begin as a question: with a question word or a verb
+// that stands before its subject. Without a question mark the subject must show.
+func (w words) asks(marked bool) bool {
+	first := 0
+	if leading[w.at(0)] && questioning[w.at(1)] { // "in which city"
+		first = 1
+	}
+	switch {
+	case questioning[w.at(first)]:
+		if marked || contracted[w.at(first)] || auxiliary[w.at(first+1)] {
+			return true
+		}
+		for i := first + 1; i < min(len(w), first+4); i++ {
+			if subject[w[i]] {
+				return false // "what I like is …"
+			}
+			if auxiliary[w[i]] {
+				return true
+			}
+		}
+		return len(w) == first+1 || w.at(first+1) == "about"
+	case auxiliary[w.at(0)]:
+		return marked || subject[w.at(1)]
+	case w.at(0) == "you" && (knowing[w.at(1)] || w.at(1) == "have"), strings.HasPrefix(w.at(0), "any"):
+		return marked
+	}
+	return false
+}
+
+// requests reports whether the words wish to be told something.
+func (w words) requests(sentence string) bool {
+	next := func(i int) bool { return sought[w.at(i)] || questioning[w.at(i)] }
+	switch w.at(0) {
+	case "tell", "give", "send", "show", "remind", "get", "find":
+		if x := w.at(1); x == "me" || x == "us" {
+			return w.at(2) != "to" && w.at(2) != "that" && !stating[w.at(2)]
+		}
+		return w[0] != "tell" && w[0] != "remind" && w[0] != "give" && next(1)
+	case "look":
+		return w.at(1) == "up" || w.at(1) == "for"
+	case "search":
+		return w.at(1) == "for" || next(1)
+	case "list", "name", "describe", "check", "repeat", "state", "recall", "summarize", "summarise":
+		return next(1)
+	case "let":
+		return w.at(1) == "me" && (w.at(2) == "know" || w.at(2) == "have" || w.at(2) == "see")
+	case "i":
+		return w.wishes(sentence, next)
+	}
+	return false
+}
+
+// wishes reports whether what follows "I" is the wish to know.
+func (w words) wishes(sentence string, next func(int) bool) bool {
+	i := 1
+	for w.at(i) == "really" || w.at(i) == "just" || w.at(i) == "also" || w.at(i) == "would" || w.at(i) == "am" {
+		i++
+	}
+	verb := w.at(i)
+	switch verb {
+	case "like":
+		if !strings.Contains(sentence, "d like") { // I would; who does says so
+			return false
+		}
+	case "need", "want", "have":
+	case "wonder", "wondering", "asking":
+		return true
+	case "forgot", "forget":
+		return questioning[w.at(i+1)]
+	case "looking", "searching":
+		return w.at(i+1) == "for" && next(i+2)
+	case "trying":
+	case "can", "could", "do", "did", "cannot":
+		if verb != "cannot" {
+			i++
+		}
+		return (w.at(i) == "not" || verb == "cannot") && (w.at(i+1) == "remember" || w.at(i+1) == "recall" || w.at(i+1) == "find" || w.at(i+1) == "know") && next(i+2)
+	default:
+		return false
+	}
+	if w.at(i+1) == "to" {
+		x := w.at(i + 2)
+		return x == "know" || x == "see" || x == "find" || x == "remember" || x == "recall" || x == "have" && next(i+3) || x == "look"
+	}
+	return verb != "have" && verb != "trying" && next(i+1)
+}
+
+// Words that show how a sentence is meant, folded. What follows a contraction's
+// apostrophe is no word here.
+var (
+	leadIns     = setOf("hey hi hello so and ok okay um well please sorry also but then now again quick question just thanks oh right actually btw")
+	questioning = setOf("what which who whom whose where when why how whats wheres whos whens hows")
+	contracted  = setOf("whats wheres whos whens hows")
+	leading     = setOf("in at on of to for from by with since until about")
+	auxiliary   = setOf("do does did is are am was were can could will would shall should may might must have has had dont doesnt didnt isnt arent wasnt")
+	subject     = setOf("i we you he she it they my our your his her their the this that these those there")
+	stating     = setOf("i we he she they im ive")
+	knowing     = setOf("know remember recall believe forget tell told mention mentioned say said remind realize")
+	toPerson    = setOf("you me us")
+	sought      = setOf("my our the all any every everything anything whatever it")
+
+	// verbal are words that make a phrase a sentence, or an answer.
+	verbal = setOf(`i we you he she it they this that im ive am is are was were be been do does did have has had can could will would shall should
+		may might must not no never yes yeah yep nope sure`)
+)
+
+func setOf(list string) map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(list) {
+		m[w] = true
+	}
+	return m
+}
