@@ -118,6 +118,11 @@ func (v *vault) catchUp(ctx context.Context) error {
 	if _, err := v.look(ctx, false); err != nil {
 		return fmt.Errorf("read the vault: %w", err)
 	}
+	if v.git != nil {
+		if err := v.git.begin(ctx); err != nil {
+			v.log.Warn("the vault is not committed to git yet", "err", err)
+		}
+	}
 	return nil
 }
 
@@ -181,8 +186,17 @@ func (v *vault) take(ctx context.Context, r markdown.Report) error {
 	if n := len(r.Held); n > 0 {
 		v.warn("so many files are gone at once that they are not forgotten: loci doctor --confirm does it", "files", n)
 	}
+	together, err := v.forget(ctx, r.Edits)
+	if err != nil {
+		return err
+	}
 	for _, e := range r.Edits {
-		if err := v.takeOne(ctx, e); err != nil {
+		if together[e.Owner] && e.Kind == markdown.Deleted {
+			err = v.answer(ctx, e, e.Target, nil)
+		} else {
+			err = v.takeOne(ctx, e)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -199,6 +213,11 @@ func (v *vault) warn(msg string, args ...any) {
 
 func (v *vault) takeOne(ctx context.Context, e markdown.Edit) error {
 	target, e, err := v.change(ctx, e)
+	return v.answer(ctx, e, target, err)
+}
+
+// answer tells the store what became of an edit: changes of the memory target, or why none.
+func (v *vault) answer(ctx context.Context, e markdown.Edit, target string, err error) error {
 	switch {
 	case err == nil:
 		delete(v.refused, e.Path)
@@ -221,20 +240,6 @@ func (v *vault) takeOne(ctx context.Context, e markdown.Edit) error {
 		v.warn("a file of the vault waits", "file", e.Path, "why", err)
 	}
 	return nil
-}
-
-// change makes the changes of an edit and returns the target of the memory, and the edit
-// with what could not be shared.
-func (v *vault) change(ctx context.Context, e markdown.Edit) (string, markdown.Edit, error) {
-	if err := v.unshare(ctx, e); err != nil {
-		return "", e, err
-	}
-	target, err := v.engine.TakeFile(ctx, engine.FileEdit{Owner: e.Owner, Key: e.Run(), Was: shown(e.Was), Says: shown(e.Says)})
-	if err != nil {
-		return "", e, err
-	}
-	e, err = v.share(ctx, e, target)
-	return target, e, err
 }
 
 // shown is what a file shows of a memory itself.

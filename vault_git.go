@@ -31,6 +31,7 @@ const (
 type vaultGit struct {
 	store *markdown.Store
 	log   *slog.Logger
+	begun bool      // the vault has its first commit
 	since time.Time // up to when the journal is told of in commits
 }
 
@@ -41,9 +42,11 @@ func newVaultGit(store *markdown.Store, log *slog.Logger) *vaultGit {
 // run commits what is written until the context ends, and then what is left.
 func (g *vaultGit) run(ctx context.Context) {
 	lasting := context.WithoutCancel(ctx) // git is let finish: a killed one leaves its locks
-	if err := g.prepare(lasting); err != nil {
-		g.log.Warn("the vault is not committed to git", "err", err)
-		return
+	if !g.begun {                         // as it could not at the start
+		if err := g.begin(lasting); err != nil {
+			g.log.Warn("the vault is not committed to git", "err", err)
+			return
+		}
 	}
 	for ended := false; !ended; {
 		select {
@@ -74,8 +77,11 @@ func (g *vaultGit) quiet(ctx context.Context) bool {
 	}
 }
 
-// prepare makes a repository of the vault if it is in none.
-func (g *vaultGit) prepare(ctx context.Context) error {
+// begin makes a repository of the vault if it is in none, and commits what is there before
+// anything changes, so that the first run of changes has a commit of its own.
+func (g *vaultGit) begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, gitTime)
+	defer cancel()
 	if _, err := exec.LookPath("git"); err != nil {
 		return fmt.Errorf("there is no git here: %w", err)
 	}
@@ -83,14 +89,31 @@ func (g *vaultGit) prepare(ctx context.Context) error {
 		return err
 	}
 	if until, err := os.ReadFile(g.own(untilFile)); err == nil {
-		g.since, _ = time.Parse(time.RFC3339Nano, strings.TrimSpace(string(until)))
+		g.since, err = time.Parse(time.RFC3339Nano, strings.TrimSpace(string(until)))
+		g.begun = err == nil
 	}
 	if _, err := g.git(ctx, "rev-parse", "--git-dir"); err == nil {
-		return nil
+		if g.begun {
+			return nil
+		}
+		if err := g.commit(ctx); err != nil || g.begun {
+			return err
+		}
+		return g.noted(time.Time{}) // an empty commit would take along what others have staged
 	}
-	_, err := g.git(ctx, "init", "--quiet")
-	return err
+	if _, err := g.git(ctx, "init", "--quiet"); err != nil {
+		return err
+	}
+	g.begun, g.since = false, time.Time{}
+	if err := g.commit(ctx); err != nil || g.begun {
+		return err
+	}
+	// Nothing is there yet. In a repository that was just made nothing of others is staged.
+	return g.commitAs(ctx, firstCommit, time.Time{}, "--allow-empty")
 }
+
+// firstCommit is the message of a vault's first commit.
+const firstCommit = "begin the vault"
 
 // untilFile says up to when the journal is told of in commits.
 const untilFile = "git-until"
@@ -115,14 +138,24 @@ func (g *vaultGit) commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	args := []string{"commit", "--quiet", "--no-verify", "--message", message, "--", "."}
+	return g.commitAs(ctx, message, until, "--", ".")
+}
+
+// commitAs commits with a message that tells of the journal until then. what says which files.
+func (g *vaultGit) commitAs(ctx context.Context, message string, until time.Time, what ...string) error {
+	args := append([]string{"commit", "--quiet", "--no-verify", "--message", message}, what...)
 	if name, _ := g.git(ctx, "config", "user.email"); name == "" {
 		args = append([]string{"-c", "user.name=Loci", "-c", "user.email=loci@localhost"}, args...)
 	}
 	if _, err := g.git(ctx, args...); err != nil {
 		return err
 	}
-	g.since = until
+	return g.noted(until)
+}
+
+// noted notes up to when commits tell of the journal.
+func (g *vaultGit) noted(until time.Time) error {
+	g.begun, g.since = true, until
 	return os.WriteFile(g.own(untilFile), []byte(until.Format(time.RFC3339Nano)+"\n"), 0o600)
 }
 
@@ -176,8 +209,8 @@ func (g *vaultGit) message(ctx context.Context) (string, time.Time, error) {
 		}
 	}
 	switch {
-	case g.since.IsZero():
-		return "begin the vault", until, nil
+	case !g.begun:
+		return firstCommit, until, nil
 	case len(lines) == 0:
 		return "follow the chats", until, nil
 	case len(lines) == 1:

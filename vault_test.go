@@ -201,7 +201,7 @@ func TestGitHasACommitThatSaysWhatChanged(t *testing.T) {
 		closed(t, l)
 	}
 	out, err := exec.Command("git", "-C", filepath.Join(dir, "vault"), "log", "--format=%s").CombinedOutput()
-	want := "written: User lives in Porto (replaces User lives in Lisbon)\nwritten: User lives in Lisbon\nbegin the vault\n"
+	want := "written: User lives in Porto (replaces User lives in Lisbon)\nwritten: User lives in Lisbon\nwritten: User plays chess\nbegin the vault\n"
 	if err != nil || string(out) != want {
 		t.Errorf("the log is (%v):\n%s\nwant:\n%s", err, out, want)
 	}
@@ -212,6 +212,55 @@ func TestGitHasACommitThatSaysWhatChanged(t *testing.T) {
 	out, err = exec.Command("git", "-C", filepath.Join(dir, "vault"), "status", "--short").CombinedOutput()
 	if err != nil || len(out) > 0 {
 		t.Errorf("left over (%v):\n%s", err, out)
+	}
+}
+
+// TestEmptyVaultBeginsInGit gives an empty vault its first commit, so that what is learned
+// first has its own.
+func TestEmptyVaultBeginsInGit(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git")
+	}
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	ctx, dir := context.Background(), t.TempDir()
+	log := func(folder string) string {
+		t.Helper()
+		out, err := gitIn(ctx, folder, "log", "--format=%s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	l := vaultAt(t, dir, "vault_git", "true")
+	vault := filepath.Join(dir, "vault")
+	if got := log(vault); got != firstCommit {
+		t.Errorf("the log is %q", got)
+	}
+	l.during(t, func() { l.remember(t, "User plays chess") })
+	closed(t, l)
+	l = vaultAt(t, dir, "vault_git", "true")
+	closed(t, l)
+	if got := log(vault); got != "written: User plays chess\n"+firstCommit {
+		t.Errorf("the log is %q", got)
+	}
+
+	// In a larger repository nothing of others is committed.
+	dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "theirs.txt"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"init", "--quiet"}, {"add", "theirs.txt"}} {
+		if _, err := gitIn(ctx, dir, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l = vaultAt(t, dir, "vault_git", "true")
+	l.during(t, func() { l.remember(t, "User plays go") })
+	closed(t, l)
+	staged, err := gitIn(ctx, dir, "diff", "--cached", "--name-only")
+	if err != nil || staged != "theirs.txt" || log(dir) != "written: User plays go" {
+		t.Errorf("staged is %q, %v, and the log %q", staged, err, log(dir))
 	}
 }
 

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
 )
 
 func doctor(g *global) *cobra.Command {
@@ -16,20 +18,22 @@ func doctor(g *global) *cobra.Command {
 		Use:   "doctor",
 		Short: "What is wrong with the vault, the database, the index and the models",
 		Long: "It looks at everything that Loci keeps and says what is wrong and what to do about it; its exit status is 1 then.\n" +
-			"Files that are gone from the vault at once, as if a disk were not there, are not forgotten until --confirm says so.",
+			"Files that are gone from the vault at once, as if a disk were not there, are not forgotten until --confirm says so, which tells how to take it back.",
 		Example: "  loci doctor\n  loci doctor --confirm",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				ask := c.Doctor
-				if confirm {
-					ask = c.ConfirmDeletions
-				}
-				found, err := ask(ctx)
+				found, runs, err := examine(ctx, c, confirm)
 				if err != nil {
 					return err
 				}
-				err = g.print(cmd.OutOrStdout(), found, func(w io.Writer) { onSheet(w).checkup(found) })
+				err = g.print(cmd.OutOrStdout(), found, func(w io.Writer) {
+					s := onSheet(w)
+					s.checkup(found)
+					for _, run := range runs {
+						s.line("%s", g.takeBack(run))
+					}
+				})
 				if n := len(found.Findings); err == nil && n > 0 {
 					err = fmt.Errorf("%d things are wrong", n)
 					if n == 1 {
@@ -43,6 +47,39 @@ func doctor(g *global) *cobra.Command {
 	cmd.Flags().BoolVar(&confirm, "confirm", false, "forget the files that are gone at once")
 	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
 	return cmd
+}
+
+// examine asks what is wrong and, where deletions are confirmed by it, in which runs what is
+// known of whoever asks was forgotten then, newest first.
+func examine(ctx context.Context, c *client.Client, confirm bool) (found client.Checkup, runs []string, err error) {
+	if !confirm {
+		found, err = c.Doctor(ctx)
+		return found, nil, err
+	}
+	before, err := c.Changes(ctx, client.ChangesQuery{Limit: 1})
+	if err != nil {
+		return found, nil, fmt.Errorf("read the last change: %w", err)
+	}
+	if found, err = c.ConfirmDeletions(ctx); err != nil {
+		return found, nil, err
+	}
+	for q := (client.ChangesQuery{Limit: 500}); ; {
+		page, err := c.Changes(ctx, q)
+		if err != nil {
+			return found, nil, fmt.Errorf("read what was forgotten: %w", err)
+		}
+		for _, one := range page.Changes {
+			if len(before.Changes) > 0 && one.ID == before.Changes[0].ID {
+				return found, runs, nil
+			}
+			if one.Action == memory.ActionRetire && one.Author.Name == "file" && !slices.Contains(runs, one.Run) {
+				runs = append(runs, one.Run)
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return found, runs, nil
+		}
+	}
 }
 
 // checkup writes what was looked at and what is wrong.

@@ -23,7 +23,7 @@ const maxRun = 500
 // are queued to be learned from. Files that name no id, or that cannot be taken over,
 // are left for [Store.Scan] to tell of.
 func (s *Store) adopt(ctx context.Context) error {
-	byOwner, err := s.readFolder(ctx)
+	byOwner, paths, err := s.readFolder(ctx)
 	if err != nil {
 		return fmt.Errorf("read the folder: %w", err)
 	}
@@ -36,34 +36,52 @@ func (s *Store) adopt(ctx context.Context) error {
 		if err := s.adoptTurns(ctx, owner, things); err != nil {
 			return fmt.Errorf("take over the turns of %s: %w", owner, err)
 		}
-		if err := s.adoptRest(ctx, owner, things); err != nil {
+		if err := s.adoptRest(ctx, owner, things, paths); err != nil {
 			return fmt.Errorf("take over the files of %s: %w", owner, err)
 		}
 		done += len(things)
 		s.opts.Progress("taking over files", done, total)
 	}
-	return nil
+	return s.noteAdopted(paths)
 }
 
-// readFolder reads all files that say what they are.
-func (s *Store) readFolder(ctx context.Context) (map[memory.Owner][]thing, error) {
+// noteAdopted notes which memories the files are of, so that one that is to lie elsewhere, or
+// that a person gave a name, is not written a second time. What a file says is still to be looked at.
+func (s *Store) noteAdopted(paths map[key]string) error {
+	f := s.files
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	var notes []*record
+	for k, at := range paths {
+		if _, ok := sharedFact(k.target); ok || f.index.targets[k] != nil {
+			continue
+		}
+		r := &record{Path: at, Owner: k.owner, Target: k.target}
+		notes = append(notes, r)
+		f.index.put(r)
+	}
+	return f.index.note(notes...)
+}
+
+// readFolder reads all files that say what they are, and returns their paths as well.
+func (s *Store) readFolder(ctx context.Context) (map[memory.Owner][]thing, map[key]string, error) {
 	f := s.files
 	f.disk.Lock()
 	defer f.disk.Unlock()
 	sc := &scan{f: f, seen: map[string]bool{}}
 	if err := sc.walk(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	out := map[memory.Owner][]thing{}
-	taken := map[key]bool{}
+	paths := map[key]string{}
 	names := map[memory.Owner]map[string]string{}
 	for i, c := range sc.changed {
 		t, err := c.p.parse(c.text, thing{})
 		k := key{c.p.owner, t.target()}
-		if _, id, _ := strings.Cut(k.target, ":"); err != nil || c.p.owner == "" || id == "" || taken[k] {
+		if _, id, _ := strings.Cut(k.target, ":"); err != nil || c.p.owner == "" || id == "" || paths[k] != "" {
 			continue
 		}
-		taken[k] = true
+		paths[k] = c.path
 		if t.fact != nil {
 			if names[k.owner] == nil {
 				names[k.owner] = sc.factsByName(k.owner)
@@ -73,7 +91,7 @@ func (s *Store) readFolder(ctx context.Context) (map[memory.Owner][]thing, error
 		out[c.p.owner] = append(out[c.p.owner], t)
 		s.opts.Progress("reading files", i+1, len(sc.changed))
 	}
-	return out, nil
+	return out, paths, nil
 }
 
 // adoptTurns appends conversations as they were: a batch ends where what follows
@@ -140,8 +158,8 @@ func (s *Store) learnJobs(turns []memory.Turn) []memory.Job {
 }
 
 // adoptRest adds facts, summaries, profile entries, contexts and relations, many at a time. If some of
-// them cannot stand together each is tried by itself.
-func (s *Store) adoptRest(ctx context.Context, owner memory.Owner, things []thing) error {
+// them cannot stand together each is tried by itself; of those that fail the paths are dropped.
+func (s *Store) adoptRest(ctx context.Context, owner memory.Owner, things []thing, paths map[key]string) error {
 	var changes []memory.Change
 	for _, t := range things {
 		if i := (memory.Image{Fact: t.fact, Summary: t.summary, Profile: t.profile, Context: t.context}); !i.IsZero() {
@@ -173,6 +191,7 @@ func (s *Store) adoptRest(ctx context.Context, owner memory.Owner, things []thin
 				if !errors.Is(err, memory.Duplicate) && !errors.Is(err, memory.Invalid) {
 					return err
 				}
+				delete(paths, key{owner, c.After.Target()})
 				s.opts.Log.Warn("a file of the vault is not taken over", "what", c.After.Target(), "error", err)
 			}
 		}

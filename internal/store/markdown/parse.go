@@ -52,39 +52,7 @@ func (p place) parse(file string, base thing) (thing, error) {
 		u := r.turn(p, base.turn, pg.words())
 		t.turn = &u
 	}
-	p.settle(&t)
 	return t, r.err
-}
-
-// settle lets the folder decide whether something is forgotten: a person who moves
-// a file there or back means it.
-func (p place) settle(t *thing) {
-	switch {
-	case t.fact != nil && p.deleted && t.fact.Status.Live():
-		t.fact.Status = memory.Retired
-	case t.fact != nil && !p.deleted && !t.fact.Status.Live():
-		t.fact.Status = memory.Active
-	case t.turn != nil && p.deleted && t.turn.Status == memory.Active:
-		t.turn.Status = memory.Retired
-	case t.turn != nil && !p.deleted:
-		t.turn.Status = memory.Active
-	case t.summary != nil && p.deleted:
-		t.summary.Status = memory.Retired
-	case t.summary != nil:
-		t.summary.Status = memory.Active
-	case t.profile != nil && p.deleted:
-		t.profile.Status = memory.Retired
-	case t.profile != nil:
-		t.profile.Status = memory.Active
-	case t.context != nil && p.deleted:
-		t.context.Status = memory.Retired
-	case t.context != nil:
-		t.context.Status = memory.Active
-	case t.conversation != nil && p.deleted:
-		t.conversation.Status = memory.Retired
-	case t.conversation != nil:
-		t.conversation.Status = memory.Active
-	}
 }
 
 // reader reads values and keeps the first error.
@@ -185,18 +153,6 @@ func (r *reader) oneOf(key, base string, allowed ...string) string {
 	return v
 }
 
-// conversationOf is whose conversation a file's folder is, the key's where the
-// folder's name cannot be read back.
-func (r *reader) conversationOf(p place) string {
-	if p.conversation == globalFolder {
-		return ""
-	}
-	if id, ok := unescape(p.conversation); ok {
-		return id
-	}
-	return r.text("conversation_id")
-}
-
 // created is the time that a file's name begins with, if it does.
 func (p place) created() time.Time {
 	stamp, _, _ := strings.Cut(p.name, "__")
@@ -209,18 +165,18 @@ func (p place) created() time.Time {
 
 func (r *reader) fact(p place, base *memory.Fact, words string) memory.Fact {
 	f := memory.Fact{Confidence: 1, Status: memory.Active, Source: memory.FromFile, Trust: memory.TrustPerson, CreatedAt: p.created()}
-	if p.deleted {
-		f.Status = memory.Retired
-	}
+	var was memory.Fact
 	if base != nil {
-		f = *base
+		f, was = *base, *base
 	}
-	f.Scope = memory.Scope{Owner: p.owner, Project: r.text("project"), Agent: r.text("agent"), Conversation: r.conversationOf(p)}
+	r.constant("kind", "fact")
+	r.constant("role", "memory")
+	f.Scope = memory.Scope{Owner: p.owner, Project: r.text("project"), Agent: r.text("agent"), Conversation: r.conversationOf(p, base != nil, was.Scope.Conversation)}
 	f.ID = r.keep("id", f.ID)
 	f.Content = words
 	f.CreatedAt = r.time("created_at", f.CreatedAt)
 	f.UpdatedAt = r.time("updated_at", or(f.UpdatedAt, f.CreatedAt))
-	f.Status = memory.Status(r.oneOf("status", string(f.Status), "active", "pending", "superseded", "retired", "rejected"))
+	f.Status = r.status(p, was.Status, memory.Active, memory.Pending, memory.Retired, memory.Rejected, memory.Superseded)
 	f.SupersededBy = idOfLink(r.text("superseded_by"))
 	f.Category, f.Tags, f.Pinned = r.text("category"), r.list("tags"), r.bool("pinned")
 	f.Subject, f.Attribute = r.text("subject"), r.text("attribute")
@@ -228,6 +184,7 @@ func (r *reader) fact(p place, base *memory.Fact, words string) memory.Fact {
 	f.ObservedAt = r.time("observed_at", or(f.ObservedAt, f.CreatedAt))
 	f.ObservedSeq = r.number("observed_seq", 0)
 	f.ValidFrom, f.ValidTo, f.ExpiresAt = r.time("valid_from", time.Time{}), r.time("valid_to", time.Time{}), r.time("expires_at", time.Time{})
+	r.holds(base, f)
 	f.Source = memory.FactSource(r.keep("source", string(f.Source)))
 	f.Trust = memory.Trust(r.oneOf("trust", string(f.Trust), "person", "user", "assistant", "untrusted"))
 	f.Model = r.text("model")
@@ -290,21 +247,21 @@ func (r *reader) metadata() json.RawMessage {
 func (r *reader) turn(p place, base *memory.Turn, words string) memory.Turn {
 	_, role, _ := strings.Cut(p.folder, "/")
 	role, _ = unescape(role)
-	t := memory.Turn{Status: memory.Active, CreatedAt: p.created()}
-	if p.deleted {
-		t.Status = memory.Replaced
-	}
+	t := memory.Turn{CreatedAt: p.created()}
 	if base != nil {
 		t = *base
 	}
-	t.ID, t.Owner, t.Conversation = r.keep("id", t.ID), p.owner, r.conversationOf(p)
+	r.constant("kind", "turn")
+	t.ID, t.Owner = r.keep("id", t.ID), p.owner
 	if p.conversation == globalFolder {
 		t.Conversation = r.text("conversation_id")
+	} else {
+		t.Conversation = r.conversationOf(p, base != nil, t.Conversation)
 	}
 	t.Role = memory.Role(r.keep("role", role))
 	t.Content = words
 	t.CreatedAt = r.time("created_at", t.CreatedAt)
-	t.Status = memory.Status(r.oneOf("status", string(t.Status), "active", "replaced", "retired"))
+	t.Status = r.status(p, t.Status, memory.Active, memory.Retired, memory.Replaced)
 	t.Index = int(r.number("index", int64(t.Index)))
 	t.Parent, t.Name, t.Ref = idOfLink(r.text("parent")), r.text("name"), r.text("ref")
 	t.Project, t.Agent = r.text("project"), r.text("agent")
@@ -313,36 +270,32 @@ func (r *reader) turn(p place, base *memory.Turn, words string) memory.Turn {
 }
 
 func (r *reader) summary(p place, base *memory.Summary, words string) memory.Summary {
-	m := memory.Summary{Status: memory.Active, CreatedAt: p.created()}
-	if p.deleted {
-		m.Status = memory.Retired
-	}
+	m := memory.Summary{CreatedAt: p.created()}
 	if base != nil {
 		m = *base
 	}
+	r.constant("kind", "summary")
 	m.ID = r.keep("id", m.ID)
-	m.Scope = memory.Scope{Owner: p.owner, Project: r.text("project"), Agent: r.text("agent"), Conversation: r.conversationOf(p)}
+	m.Scope = memory.Scope{Owner: p.owner, Project: r.text("project"), Agent: r.text("agent"), Conversation: r.conversationOf(p, base != nil, m.Scope.Conversation)}
 	m.Text = words
 	m.CreatedAt = r.time("created_at", m.CreatedAt)
-	m.Status = memory.Status(r.oneOf("status", string(m.Status), "active", "retired"))
+	m.Status = r.status(p, m.Status, memory.Active, memory.Retired)
 	m.MessageCount = int(r.number("message_count", int64(m.MessageCount)))
 	m.Model = r.text("model")
 	return m
 }
 
 func (r *reader) profile(p place, base *memory.ProfileEntry, words string) memory.ProfileEntry {
-	e := memory.ProfileEntry{Status: memory.Active}
+	var e memory.ProfileEntry
 	e.Key, _ = unescape(p.name)
-	if p.deleted {
-		e.Status = memory.Retired
-	}
 	if base != nil {
 		e = *base
 	}
+	r.constant("kind", "profile")
 	e.Owner = p.owner
 	e.Key = r.keep("id", e.Key)
 	e.Value = words
-	e.Status = memory.Status(r.oneOf("status", string(e.Status), "active", "retired"))
+	e.Status = r.status(p, e.Status, memory.Active, memory.Retired)
 	e.UpdatedAt = r.time("updated_at", e.UpdatedAt)
 	e.Tokens = int(r.number("token_count", 0))
 	return e
@@ -355,10 +308,11 @@ func (r *reader) context(p place, base *memory.Context, words string) memory.Con
 		c = *base
 		c.Title = ""
 	}
+	r.constant("kind", "context")
 	c.Owner = p.owner
 	c.ID = r.keep("id", c.ID)
 	c.Title, c.Content = r.keep("title", c.Title), words
-	c.Status = memory.Status(r.oneOf("status", string(memory.Active), "active", "retired"))
+	c.Status = r.status(p, c.Status, memory.Active, memory.Retired)
 	c.CreatedAt, c.UpdatedAt = r.time("created_at", c.CreatedAt), r.time("updated_at", c.UpdatedAt)
 	return c
 }
@@ -368,8 +322,16 @@ func (r *reader) conversation(p place, base *memory.Conversation, words string) 
 	if base != nil {
 		c = *base
 	}
+	if c.Status = memory.Active; p.deleted {
+		c.Status = memory.Retired
+	}
+	r.constant("kind", "conversation")
 	c.Owner = p.owner
-	c.ID = r.conversationOf(p)
+	if id, ok := unescape(p.conversation); ok {
+		c.ID = id
+	} else {
+		c.ID = r.keep("id", c.ID)
+	}
 	c.Title, c.Project, c.Agent = r.text("title"), r.text("project"), r.text("agent")
 	c.Contexts, c.Rules = r.list("contexts"), words
 	c.CreatedAt, c.UpdatedAt = r.time("created_at", c.CreatedAt), r.time("updated_at", c.UpdatedAt)

@@ -112,6 +112,7 @@ type place struct {
 	conversation string // as escape wrote it, or globalFolder
 	folder       string // "facts", "turns/user", "summaries", "profile", "contexts" or ""
 	name         string // of the file, without ".md"
+	was          string // where Loci last wrote the memory's file, as [files.before] has it
 }
 
 // placeOf reads a path. It is not ok if nothing of Loci's belongs there.

@@ -68,6 +68,7 @@ type scan struct {
 	o       ScanOptions
 	report  Report
 	seen    map[string]bool // paths of records whose file is there, or cannot be judged
+	strays  []string        // Markdown where nothing of Loci's lies
 	blind   []string        // folders that could not be read
 	changed []found
 	loaders map[memory.Owner]*loader
@@ -118,6 +119,7 @@ func (s *scan) walk(ctx context.Context) error {
 				s.problem(name, "it is a link: what lies behind it is not read")
 				s.blind = append(s.blind, name+"/")
 			}
+			s.misplaced(name, d)
 			return nil
 		}
 		s.look(name, d)
@@ -187,6 +189,7 @@ func (s *scan) look(name string, d fs.DirEntry) {
 // compare makes edits of what was found.
 func (s *scan) compare(ctx context.Context) error {
 	gone := s.gone()
+	s.tellStrays(gone)
 	for _, c := range s.changed {
 		if err := s.compareOne(ctx, c, gone); err != nil {
 			return err
@@ -251,17 +254,24 @@ func (s *scan) gone() map[string]*record {
 }
 
 func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record) error {
-	k, base, err := s.whose(ctx, c)
+	k, base, err := s.whose(ctx, c, gone)
 	if err != nil || k.owner == "" {
 		return err
 	}
-	c.p.owner = k.owner
+	r := s.f.index.targets[k]
+	c.p.owner, c.p.was = k.owner, s.f.before(k)
+	stays := func() { // it is there, under whatever name: nothing is deleted
+		if r != nil && r.Path != c.path {
+			delete(gone, r.Path)
+		}
+	}
 	if id, ok := sharedFact(k.target); ok {
 		s.problem(c.path, fmt.Sprintf("whom %s is shared with stands in its own file, as %s; this one counts for nothing", id, sharedKey))
 		return nil
 	}
 	says, err := c.p.parse(c.text, base)
 	if err != nil {
+		stays()
 		s.problem(c.path, err)
 		return nil
 	}
@@ -269,7 +279,6 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 	if err != nil {
 		return err
 	}
-	r := s.f.index.targets[k]
 	// What was written before relations stood in files, or when they were others, ends none
 	// by not having their key.
 	keep := r == nil || r.State != stateOf(r.Path, base.fields(l.link), base.words())
@@ -321,7 +330,7 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, State: stateOf(at, base.fields(l.link), base.words()),
 		Version: base.version(), Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(), Lost: lost, Refused: same.refusedOf(lost),
 	}
-	if kept { // and now it gets their keys
+	if kept || at != c.path && base.summary == nil || s.lacks(c.text, says, base, l.link) { // and now it gets them, and its place
 		next.State = ""
 		s.f.parked = append(s.f.parked, item{k, s.f.now()})
 	}
@@ -342,7 +351,7 @@ func (s *scan) putBack(c found, r *record) bool {
 
 // whose finds the memory that a file is of: that which was at the path, or which
 // has the id that it names. A file whose owner cannot be told is a problem.
-func (s *scan) whose(ctx context.Context, c found) (key, thing, error) {
+func (s *scan) whose(ctx context.Context, c found, gone map[string]*record) (key, thing, error) {
 	if c.p.owner == "" && c.old == nil {
 		s.problem(c.path, "whose folder this is cannot be read from its name")
 		return key{}, thing{}, nil
@@ -353,7 +362,10 @@ func (s *scan) whose(ctx context.Context, c found) (key, thing, error) {
 	}
 	if c.old != nil {
 		if _, was, _ := strings.Cut(c.old.Target, ":"); id != "" && id != was {
-			s.problem(c.path, fmt.Sprintf("its id was %q and is %q now", was, id))
+			s.problem(c.path, fmt.Sprintf("its id was %q and is %q now: a copy goes into a file of its own, without the id", was, id))
+			if other := s.f.index.targets[key{c.old.Owner, c.p.target(id)}]; other != nil { // its file took another's name
+				delete(gone, other.Path)
+			}
 			return key{}, thing{}, nil
 		}
 		k := key{c.old.Owner, c.old.Target}
@@ -455,6 +467,22 @@ func adds(says, known thing, link names) bool {
 	ours := known.fields(link)
 	for i, f := range says.fields(link) {
 		if f != ours[i] && !kept[f.key] {
+			return true
+		}
+	}
+	return false
+}
+
+// lacks reports whether a file that says nothing else lacks a key that Loci writes, or has
+// another value where Loci keeps count.
+func (s *scan) lacks(text string, says, known thing, link names) bool {
+	values, err := readFront(split(text).front)
+	if err != nil {
+		return false
+	}
+	theirs := says.fields(link)
+	for i, f := range known.fields(link) {
+		if _, has := values[f.key]; f.value != "" && !has || theirs[i] != f {
 			return true
 		}
 	}

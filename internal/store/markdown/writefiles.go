@@ -288,7 +288,7 @@ func (f *files) saysTheSame(ctx context.Context, i item, at, text string, t thin
 	if !ok {
 		return false
 	}
-	p.owner = i.owner
+	p.owner, p.was = i.owner, f.before(i.key)
 	read, err := p.parse(text, t)
 	if err != nil {
 		return false

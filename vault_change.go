@@ -1,0 +1,121 @@
+package loci
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/store/markdown"
+	"github.com/loci-memory/loci/memory"
+)
+
+// change makes the changes of an edit and returns the target of the memory, and the edit
+// with what could not be shared.
+func (v *vault) change(ctx context.Context, e markdown.Edit) (string, markdown.Edit, error) {
+	if err := v.unshare(ctx, e); err != nil {
+		return "", e, err
+	}
+	left, err := v.end(ctx, e)
+	if err != nil {
+		return "", e, err
+	}
+	target, err := v.engine.TakeFile(ctx, left)
+	if err != nil {
+		return "", e, err
+	}
+	e, err = v.share(ctx, e, target)
+	return target, e, err
+}
+
+// end takes a fact out of recall whose file says that it is forgotten or, while it waits for
+// review, rejected: as loci forget and the review do. It returns what else the edit says.
+// That comes afterwards, so that words which nobody is to recall end nothing that they contradict.
+func (v *vault) end(ctx context.Context, e markdown.Edit) (engine.FileEdit, error) {
+	left := engine.FileEdit{Owner: e.Owner, Key: e.Run(), Was: shown(e.Was), Says: shown(e.Says)}
+	was, says := e.Was.Fact, e.Says.Fact
+	if was == nil || says == nil || !was.Status.Live() || says.Status.Live() {
+		return left, nil
+	}
+	var err error
+	switch {
+	case says.Status != memory.Rejected:
+		why := "its file says that it is " + string(says.Status)
+		if e.Kind == markdown.Moved {
+			why = "its file was moved to what is deleted"
+		}
+		_, err = v.engine.Forget(ctx, e.Owner, []string{was.ID}, why, byFile)
+	case was.Status == memory.Pending:
+		_, _, err = v.engine.Judge(ctx, e.Owner, []engine.Judgement{{ID: was.ID, Action: memory.ActionReject}}, left.Key, byFile)
+	default:
+		return left, nil
+	}
+	ended := *was
+	ended.Status = says.Status
+	left.Was.Fact, left.Key = &ended, left.Key+"-left"
+	return left, err
+}
+
+// forget forgets, for each owner of whom several files are gone, what they were of: facts,
+// turns and summaries in one run, entries of the profile and contexts in another, so that
+// each is one undo. It returns of whom it did; the others' files are taken one by one, which
+// tells what is wrong with which.
+func (v *vault) forget(ctx context.Context, edits []markdown.Edit) (map[memory.Owner]bool, error) {
+	gone := map[memory.Owner][]markdown.Edit{}
+	for _, e := range edits {
+		if e.Kind == markdown.Deleted {
+			gone[e.Owner] = append(gone[e.Owner], e)
+		}
+	}
+	together := map[memory.Owner]bool{}
+	for owner, edits := range gone {
+		if len(edits) < 2 {
+			continue
+		}
+		err := v.forgetAll(ctx, owner, edits)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		together[owner] = err == nil
+	}
+	return together, nil
+}
+
+// deletedTogether is why, in the journal.
+const deletedTogether = "its file was deleted, with others"
+
+func (v *vault) forgetAll(ctx context.Context, owner memory.Owner, edits []markdown.Edit) error {
+	var ids []string
+	var entries []memory.Change
+	now := v.engine.Now()
+	retire := func(after memory.Image) {
+		entries = append(entries, memory.Change{Action: memory.ActionRetire, After: after, Reason: deletedTogether, Author: byFile})
+	}
+	for _, e := range edits {
+		switch was := e.Was; {
+		case was.Fact != nil && was.Fact.Status.Live():
+			ids = append(ids, was.Fact.ID)
+		case was.Turn != nil && was.Turn.Status == memory.Active:
+			ids = append(ids, was.Turn.ID)
+		case was.Summary != nil && was.Summary.Status == memory.Active:
+			ids = append(ids, was.Summary.ID)
+		case was.Profile != nil && was.Profile.Status == memory.Active:
+			after := *was.Profile
+			after.Status, after.UpdatedAt = memory.Retired, now
+			retire(memory.Image{Profile: &after})
+		case was.Context != nil && was.Context.Status == memory.Active:
+			after := *was.Context
+			after.Status, after.UpdatedAt = memory.Retired, now
+			retire(memory.Image{Context: &after})
+		}
+	}
+	if len(ids) > 0 {
+		if _, err := v.engine.Forget(ctx, owner, ids, deletedTogether, byFile); err != nil {
+			return err
+		}
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	run := memory.Run{ID: edits[0].Run() + "-together", Kind: "manual", Author: byFile}
+	_, err := v.engine.Store.Apply(ctx, owner, run, entries...)
+	return err
+}
