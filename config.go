@@ -189,6 +189,10 @@ func (c *Config) check() error {
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 			return memory.Errorf(memory.Invalid, "%s: %q is no URL; one looks like http://localhost:11434/v1", key, base)
 		}
+		if key == "upstream.url" && strings.Trim(u.Path, "/") == "" { // where no such server has its API
+			u.Path = "/v1"
+			return memory.Errorf(memory.Invalid, "%s: %q has no path; with that of most servers it is %s", key, base, u)
+		}
 	}
 	if err := c.Store.check(); err != nil {
 		return err

@@ -336,11 +336,13 @@ func TestProfileAgentCLI(t *testing.T) {
 		}
 	}
 
-	// top_k of 0 skips retrieval: the client's own bytes.
-	other.extras["memory_top_k"] = 0
-	got, _ = other.says("And where is that?")
-	if got.says(-1) != "And where is that?" {
-		t.Errorf("with memory_top_k 0 the message is %q", got.says(-1))
+	// top_k of 0 or less skips retrieval: the client's own bytes.
+	for _, k := range []int{0, -1} {
+		other.extras["memory_top_k"] = k
+		got, _ = other.says("And where is that?")
+		if got.says(-1) != "And where is that?" {
+			t.Errorf("with memory_top_k %d the message is %q", k, got.says(-1))
+		}
 	}
 	// A threshold of its own.
 	other.extras = map[string]any{"memory_id": "work", "memory_mode": "read", "memory_score_threshold": 1}

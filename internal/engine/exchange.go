@@ -108,7 +108,7 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 		defer close(x.placing)
 		x.unplaced = x.guarded(func() error { return x.place(ctx) })
 		x.see(client)
-		x.here, x.carried = x.conversation.ID, carried(x.at)
+		x.here, x.carried = x.conversation.ID, x.carries()
 	})
 	return x
 }
@@ -187,9 +187,16 @@ func (x *Exchange) comesBack() []memory.Change {
 	if x.deleted == nil {
 		return nil
 	}
-	mark := *x.deleted
+	return goesOn(*x.deleted, 0)
+}
+
+// goesOn returns the change that brings a conversation back which was deleted. base is as
+// in [memory.Change].
+func goesOn(mark memory.ConversationMark, base int64) []memory.Change {
 	mark.Status = memory.Active
-	return []memory.Change{{Action: memory.ActionRestore, After: memory.Image{Conversation: &mark}, Reason: "the chat goes on", Author: byDialog}}
+	return []memory.Change{{
+		Action: memory.ActionRestore, After: memory.Image{Conversation: &mark}, Base: base, Reason: "the chat goes on", Author: byDialog,
+	}}
 }
 
 // chainOf returns the chain of a message's turn, stored or new.
@@ -361,15 +368,4 @@ func (x *Exchange) Withdraw(ctx context.Context, why string) Prepared {
 	x.e.degrade(ctx, x.in.Owner, x.prepared.Trace, "prompt: "+why)
 	x.pin("")
 	return x.prepared
-}
-
-// carried is what a request holds already and recall must not repeat.
-func carried(at dialog.Alignment) map[string]bool {
-	out := map[string]bool{}
-	for _, id := range at.Turns {
-		if id != "" {
-			out[id] = true
-		}
-	}
-	return out
 }

@@ -9,10 +9,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// said returns what the request says, if a model reads it. loci/recall answers from
-// memory alone and must be told.
+// read reports whether a model reads the chat. loci/recall answers from memory alone.
+func (x *Exchange) read() bool {
+	return x.e.opts.Recall.Read && x.in.Chat.Model != memory.RecallModel
+}
+
+// carries returns which turns the request holds, by id, so that recall need not repeat
+// them: of a chat that no model reads the question alone.
+func (x *Exchange) carries() map[string]bool {
+	out := map[string]bool{}
+	for i, id := range x.at.Turns {
+		if id != "" && (x.read() || i >= x.in.Chat.LastUser()) {
+			out[id] = true
+		}
+	}
+	return out
+}
+
+// said returns what the request says, if a model reads it: the others must be told.
 func (x *Exchange) said() []string {
-	if !x.e.opts.Recall.Read || x.in.Chat.Model == memory.RecallModel {
+	if !x.read() {
 		return nil
 	}
 	var said []string

@@ -29,7 +29,7 @@ const maxName = 512
 // in particular; a nil number is the setting's.
 type Extras struct {
 	ID             string // memory_id: the conversation
-	TopK           *int   // memory_top_k; 0: no retrieval
+	TopK           *int   // memory_top_k; 0, as anything below is read: no retrieval
 	RecencyWeight  *float64
 	ScoreThreshold *float64
 	Mode           string // memory_mode, one of the modes or ""
@@ -135,10 +135,10 @@ func setMode(to *string, v string) string {
 
 func setCount(to **int, v string) string {
 	f, err := strconv.ParseFloat(v, 64)
-	if err != nil || f != math.Trunc(f) || f < 0 || f > MaxTopK {
-		return "a whole number from 0 to " + strconv.Itoa(MaxTopK)
+	if err != nil || f != math.Trunc(f) || f > MaxTopK {
+		return "a whole number up to " + strconv.Itoa(MaxTopK)
 	}
-	n := int(f)
+	n := int(max(0, f))
 	*to = &n
 	return ""
 }

@@ -37,7 +37,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{`{"messages":[],"memory_id":7}`, "memory_id must be a string"},
 		{`{"messages":[],"memory_id":{"a":1}}`, "memory_id must be a string"},
 		{`{"messages":[],"memory_id":"` + strings.Repeat("x", 513) + `"}`, "memory_id must be a string of at most 512 bytes"},
-		{`{"messages":[],"memory_top_k":-1}`, "memory_top_k must be a whole number from 0 to 100"},
+		{`{"messages":[],"memory_top_k":101}`, "memory_top_k must be a whole number up to 100"},
+		{`{"messages":[],"memory_top_k":-1.5}`, "memory_top_k must be"},
 		{`{"messages":[],"memory_top_k":1.5}`, "memory_top_k must be"},
 		{`{"messages":[],"memory_top_k":"5"}`, "memory_top_k must be"},
 		{`{"messages":[],"memory_top_k":1e400}`, "memory_top_k must be"},
@@ -356,5 +357,18 @@ func BenchmarkWith(b *testing.B) {
 				c.With(block, Tail)
 			}
 		})
+	}
+}
+
+func TestNoTopKBelowOneRecalls(t *testing.T) {
+	for _, k := range []string{"0", "-1", "-1e30"} {
+		c, err := Decode([]byte(`{"messages":[],"memory_top_k":` + k + `}`))
+		if err != nil || c.Extras.TopK == nil || *c.Extras.TopK != 0 {
+			t.Errorf("%s: %v, %v; want 0", k, c, err)
+		}
+		e, err := Extras{}.Merge(func(name string) string { return map[string]string{"X-Loci-Top-K": k}[name] })
+		if err != nil || e.TopK == nil || *e.TopK != 0 {
+			t.Errorf("header %s: %+v, %v; want 0", k, e, err)
+		}
 	}
 }

@@ -36,11 +36,11 @@ func upstreamPath(r *http.Request) string {
 	return path
 }
 
-// models lists the upstream's models and the built-in one.
+// models lists the upstream's models and the built-in ones.
 func (d *Door) models(w http.ResponseWriter, r *http.Request) {
-	own := wire.Model{ID: responder.Name, OwnedBy: "loci", Created: d.Now()}
+	own := []wire.Model{{ID: responder.Name, OwnedBy: "loci", Created: d.Now()}, {ID: EmbedModel, OwnedBy: "loci", Created: d.Now()}}
 	if d.Upstream == nil {
-		writeJSON(w, http.StatusOK, wire.EncodeModels(own))
+		writeJSON(w, http.StatusOK, wire.EncodeModels(own...))
 		return
 	}
 	r.Header.Del("Accept-Encoding") // the list is added to
@@ -56,7 +56,7 @@ func (d *Door) models(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if resp.StatusCode == http.StatusOK {
-		if added, err := wire.AddModels(body, own); err == nil {
+		if added, err := wire.AddModels(body, own...); err == nil {
 			body = added
 		}
 	}

@@ -101,7 +101,7 @@ func TestCompressedChatPassesUnread(t *testing.T) {
 }
 
 func TestModelsAreTheUpstreamsAndTheBuiltInOne(t *testing.T) {
-	const own = `{"id":"loci/recall","object":"model","created":1767607200,"owned_by":"loci"}`
+	const own = `{"id":"loci/recall","object":"model","created":1767607200,"owned_by":"loci"},{"id":"loci/embed","object":"model","created":1767607200,"owned_by":"loci"}`
 	for name, c := range map[string]struct{ sent, want string }{
 		"some":    {`{"object": "list","data":[{"id":"m", "x":1e400}],"y":null}`, `{"object": "list","data":[{"id":"m", "x":1e400},` + own + `],"y":null}`},
 		"none":    {`{"data":[]}`, `{"data":[` + own + `]}`},

@@ -80,3 +80,23 @@ func TestWhatIsSaidWithMemoryOffStaysUnsaid(t *testing.T) {
 		t.Errorf("stored is:\n%s", said)
 	}
 }
+
+// What was said in the chat itself is what the built-in model answers from, too: it does
+// not read the chat.
+func TestTheBuiltInModelKnowsWhatWasSaidInTheChat(t *testing.T) {
+	r := newRig(t, func(s *setup) { s.alone = true })
+	const first = `{"role":"user","content":"I live in Turin."}`
+	_, got := r.chat(`{"model":"loci/recall","messages":[` + first + `]}`)
+	var answer struct {
+		Choices []struct{ Message json.RawMessage }
+	}
+	if err := json.Unmarshal([]byte(got), &answer); err != nil || len(answer.Choices) != 1 {
+		t.Fatalf("the answer is %s (%v)", got, err)
+	}
+	history := `"messages":[` + first + `,` + string(answer.Choices[0].Message) + `,{"role":"user","content":"Where do I live?"}]}`
+	for _, model := range []string{"loci/recall", "gpt-4o-mini"} { // nobody else is there to answer
+		if _, got = r.chat(`{"model":"` + model + `",` + history); !strings.Contains(got, "Turin") {
+			t.Errorf("%s answered\n%s\nwant Turin", model, got)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 // Package proxy is the OpenAI-compatible door under /v1. A chat completion is
 // given memory on its way to the upstream and recorded on its way back; every
-// other byte is the client's and the upstream's own. Other paths under /v1 are
+// other byte is the client's and the upstream's own. Embeddings of loci/embed are
+// Loci's. Other paths under /v1 are
 // forwarded as they are. Memory may fail here, the chat may not.
 //
 //	request  decode → open → prepare → inject → forward
@@ -57,6 +58,7 @@ func New(e *engine.Engine, opts Options) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", d.chat)
 	mux.HandleFunc("GET /v1/models", d.models)
+	mux.HandleFunc("POST /v1/embeddings", d.embeddings)
 	mux.HandleFunc("/v1/", d.forward)
 	return mux
 }

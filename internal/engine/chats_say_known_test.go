@@ -1,0 +1,28 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/model/responder"
+)
+
+func TestInAChatTheBuiltInModelKnowsWhatWasSaidInIt(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		said := ""
+		chat, err := r.NewChat(t.Context(), ana, "", ChatEdit{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, content := range []string{"I live in Turin.", "Where do I live?"} {
+			if _, err := r.Say(t.Context(), Talking{Owner: ana, Chat: chat.ID, Content: content, Model: responder.Name}, nil, Listener{
+				Recalled: func(Prepared) { said = "" }, Heard: func(piece string) { said += piece },
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !strings.Contains(said, "Turin") {
+			t.Errorf("it answers %q, want Turin", said)
+		}
+	})
+}

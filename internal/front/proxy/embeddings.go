@@ -1,0 +1,153 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"math"
+	"net/http"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// EmbedModel is what Loci's own embedder is called at this door.
+const EmbedModel = "loci/embed"
+
+// maxInputs is how many texts one request has at most, as at OpenAI.
+const maxInputs = 2048
+
+// embedRequest is a request for vectors as OpenAI's clients send it. What else is in it
+// has no meaning here.
+type embedRequest struct {
+	Model      string          `json:"model"`
+	Input      json.RawMessage `json:"input"`           // a text or a list of them
+	Format     string          `json:"encoding_format"` // "float", "base64"; "": float
+	Dimensions *int            `json:"dimensions"`
+}
+
+// texts returns the input's. Lists of tokens are of a tokenizer that is not known here.
+func (r embedRequest) texts() ([]string, error) {
+	var one string
+	if json.Unmarshal(r.Input, &one) == nil && bytes.HasPrefix(bytes.TrimSpace(r.Input), []byte(`"`)) {
+		return checkInputs([]string{one})
+	}
+	var list []string
+	if err := json.Unmarshal(r.Input, &list); err != nil {
+		return nil, memory.Errorf(memory.Invalid, "input must be a string or a list of strings")
+	}
+	return checkInputs(list)
+}
+
+func checkInputs(texts []string) ([]string, error) {
+	if len(texts) == 0 || len(texts) > maxInputs {
+		return nil, memory.Errorf(memory.Invalid, "input must have 1 to %d texts", maxInputs)
+	}
+	for i, t := range texts {
+		if strings.TrimSpace(t) == "" {
+			return nil, memory.Errorf(memory.Invalid, "input: text %d is empty", i)
+		}
+	}
+	return texts, nil
+}
+
+// embedding is one vector of an answer: numbers, or the base64 of little-endian float32.
+type embedding struct {
+	Object    string `json:"object"`
+	Index     int    `json:"index"`
+	Embedding any    `json:"embedding"`
+}
+
+type embedUsage struct {
+	Prompt int `json:"prompt_tokens"`
+	Total  int `json:"total_tokens"`
+}
+
+type embedAnswer struct {
+	Object string      `json:"object"`
+	Data   []embedding `json:"data"`
+	Model  string      `json:"model"`
+	Usage  embedUsage  `json:"usage"`
+}
+
+// embeddings answers a request for vectors of Loci's own embedder, as of texts that are
+// to be found, and leaves any other to the upstream.
+func (d *Door) embeddings(w http.ResponseWriter, r *http.Request) {
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		d.forward(w, r) // what cannot be read is not for us
+		return
+	}
+	body, err := httpx.ReadBody(r)
+	if err != nil {
+		Refuse(w, r, err)
+		return
+	}
+	var req embedRequest
+	err = json.Unmarshal(body, &req)
+	switch {
+	case err == nil && req.Model == EmbedModel:
+		d.embed(w, r, req)
+	case err == nil && d.Upstream == nil:
+		writeError(w, http.StatusNotFound, "model_not_found", "there is no model "+quoted(req.Model)+" without an upstream; "+EmbedModel+" is built in")
+	default:
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		d.forward(w, r)
+	}
+}
+
+// quoted returns a client's name of something, not all of a long one.
+func quoted(name string) string {
+	const most = 60
+	if len(name) > most {
+		name = strings.ToValidUTF8(name[:most], "") + "…"
+	}
+	return "“" + name + "”"
+}
+
+func (d *Door) embed(w http.ResponseWriter, r *http.Request, req embedRequest) {
+	texts, err := req.texts()
+	switch {
+	case err != nil:
+	case req.Format != "" && req.Format != "float" && req.Format != "base64":
+		err = memory.Errorf(memory.Invalid, "encoding_format must be float or base64")
+	case req.Dimensions != nil && *req.Dimensions != d.engine.Embedder.Dims():
+		err = memory.Errorf(memory.Invalid, "dimensions must be %d: this model has no others", d.engine.Embedder.Dims())
+	}
+	if err != nil {
+		Refuse(w, r, err)
+		return
+	}
+	vectors, err := d.engine.Embedder.Embed(r.Context(), memory.AsDocument, texts...)
+	if err != nil {
+		Refuse(w, r, err)
+		return
+	}
+	a := embedAnswer{Object: "list", Model: EmbedModel, Data: make([]embedding, len(vectors))}
+	for i, v := range vectors {
+		a.Data[i] = embedding{Object: "embedding", Index: i, Embedding: v}
+		if req.Format == "base64" {
+			a.Data[i].Embedding = packed(v)
+		}
+		a.Usage.Prompt += text.Tokens(texts[i])
+	}
+	a.Usage.Total = a.Usage.Prompt
+	answer, err := json.Marshal(a)
+	if err != nil { // a number that is none
+		Refuse(w, r, memory.Errorf(memory.Unavailable, "the embedder's answer: %v", err))
+		return
+	}
+	writeJSON(w, http.StatusOK, answer)
+}
+
+// packed returns a vector as base64.
+func packed(v []float32) string {
+	b := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return base64.StdEncoding.EncodeToString(b)
+}
