@@ -69,6 +69,7 @@ type scan struct {
 	report  Report
 	seen    map[string]bool // paths of records whose file is there, or cannot be judged
 	strays  []string        // Markdown where nothing of Loci's lies
+	unread  []string        // files that could not be read
 	blind   []string        // folders that could not be read
 	changed []found
 	loaders map[memory.Owner]*loader
@@ -167,9 +168,11 @@ func (s *scan) look(name string, d fs.DirEntry) {
 		return
 	case err != nil:
 		s.problem(name, err)
+		s.unread = append(s.unread, name)
 		return
 	case strings.TrimSpace(text) == "":
 		s.problem(name, "it is empty; it may be half written")
+		s.unread = append(s.unread, name)
 		return
 	}
 	sha := hashOf(text)
@@ -261,7 +264,9 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 	r := s.f.index.targets[k]
 	c.p.owner, c.p.was = k.owner, s.f.before(k)
 	stays := func() { // it is there, under whatever name: nothing is deleted
-		if r != nil && r.Path != c.path {
+		if r == nil { // or was of another kind, or another owner's
+			delete(gone, s.fileThatStrayed(c.path, gone))
+		} else if r.Path != c.path {
 			delete(gone, r.Path)
 		}
 	}

@@ -76,7 +76,7 @@ func (r *reader) saidStatus(allowed []memory.Status) memory.Status {
 // something else of the file, and would be written over.
 func (r *reader) constant(key, is string) {
 	if said := r.text(key); said != "" && said != is && r.err == nil {
-		r.err = fmt.Errorf("%s is %q, and Loci keeps %q there in files of this folder: give a key of your own another name", key, said, is)
+		r.err = fmt.Errorf("%s is %q, and %q in files of this folder: move it to where it belongs, or give a key of your own another name", key, said, is)
 	}
 }
 

@@ -38,8 +38,12 @@ func (s *Store) stray(name string) bool {
 // ownFolders are those at the top of a vault, and the first two at the top of an owner's.
 var ownFolders = []string{"entries", amongDeleted, "users", "pools", "everyone", "namespaces"}
 
-// tellStrays tells where strays belong. The memory whose file one is is not deleted.
+// tellStrays tells where strays belong. The memory whose file one is is not deleted, nor is
+// that of a file which was moved and cannot be read.
 func (s *scan) tellStrays(gone map[string]*record) {
+	for _, name := range s.unread {
+		delete(gone, s.fileThatStrayed(name, gone))
+	}
 	for _, name := range s.strays {
 		if at := s.fileThatStrayed(name, gone); at != "" {
 			s.problem(name, "Loci reads no files here: move it back to "+at)
@@ -50,7 +54,8 @@ func (s *scan) tellStrays(gone map[string]*record) {
 	}
 }
 
-// fileThatStrayed is the path that a stray had as a memory's file, "" if it was none.
+// fileThatStrayed is the path that a file had which lies at another one now, by the id that it
+// says or that its name ends in; "" if it was no memory's.
 func (s *scan) fileThatStrayed(name string, gone map[string]*record) string {
 	id := ""
 	if text, err := s.f.read(name); err == nil {

@@ -83,6 +83,21 @@ func TestFileThatIsNotUnderstoodIsNotForgotten(t *testing.T) {
 		t.Errorf("moved, with a status that there is not: %+v", r)
 	}
 	v.remove(moved)
+	for _, to := range []string{"entries/trip/summaries/a.md", "entries/global/profile/a.md", "entries/global/contexts/a.md", "entries/trip/turns/user/a.md"} {
+		v.write(to, text)
+		if r := v.scan(ScanOptions{Confirm: true}); len(r.Edits) > 0 || len(r.Problems) != 1 || r.Problems[0].Path != to || !strings.Contains(r.Problems[0].Why, "in files of this folder") {
+			t.Errorf("moved to %s: %+v", to, r)
+		}
+		v.remove(to)
+	}
+	binary := filepath.Join("entries/trip/facts", filepath.Base(teaFile))
+	for _, says := range []string{"\xff\xfe", "", strings.Repeat("x", maxFile+1)} {
+		v.write(binary, says)
+		if r := v.scan(ScanOptions{Confirm: true}); len(r.Edits) > 0 || len(r.Problems) != 1 || r.Problems[0].Path != binary {
+			t.Errorf("moved, and nobody can read it: %d edits, %+v", len(r.Edits), r.Problems)
+		}
+	}
+	v.remove(binary)
 	v.write(teaFile, text)
 	v.quiet()
 
@@ -120,8 +135,8 @@ func TestFrontMatterThatContradictsIsTold(t *testing.T) {
 		"status: deleted":       "one of active, pending, retired, rejected, superseded",
 		"status: superseded":    "only Loci makes it",
 		"status: [active]":      "one of active",
-		"kind: summary":         `keeps "fact" there`,
-		"role: user":            `keeps "memory" there`,
+		"kind: summary":         `and "fact" in files of this folder`,
+		"role: user":            `and "memory" in files of this folder`,
 		"conversation_id: trip": "move it to entries/trip/facts",
 		"trust: boss":           "one of person, user",
 		"observed_seq: x":       "a whole number",
