@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 	"sync"
@@ -53,11 +52,7 @@ func TestTheReleaseBeforeIsUnderstood(t *testing.T) {
 // before brings a schema up to the step before the newest.
 func before(t *testing.T, address string) {
 	t.Helper()
-	steps, err := fs.Sub(migrations, "migrations/postgres")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := goose.NewProvider(goose.DialectPostgres, pgtest.Open(t, address), steps, goose.WithDisableGlobalRegistry(true))
+	p, err := migrator(pgtest.Open(t, address), goose.DialectPostgres, "postgres")
 	if err != nil {
 		t.Fatal(err)
 	}
