@@ -10,52 +10,119 @@ import (
 	"slices"
 )
 
-// blank overwrites with zeros whatever the pages of the file do not use: free pages, and
-// what was deleted or moved away between the rows of others. PRAGMA secure_delete would not
-// do: rows that go to another page when one beside it is filled or emptied leave a copy where
-// they were. All pages are read, and those written that had something. Their format is that
-// of https://sqlite.org/fileformat2.html.
+// portionPages is how many pages are looked at before others may write, 16 MiB of them: some
+// tenths of a second.
+const portionPages = 4096
+
+// blanker overwrites with zeros whatever the pages of the file do not use: free pages, and
+// what was deleted or moved away between the rows of others. PRAGMA secure_delete alone would
+// not do: rows that go to another page when one beside it is filled or emptied leave a copy
+// where they were. All pages are read, and those written that had something. Their format is
+// that of https://sqlite.org/fileformat2.html.
 //
-// Of a file that it does not understand it returns an error, and has changed nothing.
-func (w *writer) blank() error {
-	if err := w.each(`BEGIN IMMEDIATE`); err != nil {
-		return err
-	}
-	if _, err := blankPages(w.session.conn); err != nil {
-		return errors.Join(err, w.each(`ROLLBACK`))
-	}
-	return w.each(`COMMIT`)
+// It goes through the file in portions, between which others may write: the free pages first,
+// then tree after tree, each of them whole. While secure_delete is on, a page that becomes
+// free is zeros, so that nothing gets from a tree that is to come into one that is done.
+//
+// Of a file that it does not understand it returns an error; the portion has changed nothing.
+type blanker struct {
+	most int // pages of a portion, but for its last tree
+
+	done    map[uint32]bool // trees by their first page; 0 is the free pages
+	seen    []bool          // by page; while nobody else writes each has one place
+	changes int64           // the connection's count when the last portion ended
+	others  bool            // somebody wrote in between
+
+	// Of the portion under way.
+	get, put    *sql.Stmt
+	pages, size int // of the file, and bytes of a page
+	usable      int // of these
+	read, wrote int
 }
 
-// blankPages does so within a transaction, and returns how many pages it wrote.
-func blankPages(conn *sql.Conn) (wrote int, err error) {
+// portion blanks some trees within the transaction of conn; more says that others are left.
+func (b *blanker) portion(conn *sql.Conn) (more bool, err error) {
 	ctx := context.Background()
-	var pages int
-	if err := conn.QueryRowContext(ctx, `PRAGMA page_count`).Scan(&pages); err != nil {
-		return 0, err
-	}
-	b := blanker{seen: make([]bool, pages+1)}
 	if b.get, err = conn.PrepareContext(ctx, `SELECT data FROM sqlite_dbpage WHERE pgno = ?`); err != nil {
-		return 0, err
+		return false, err
 	}
-	defer b.get.Close()
+	defer b.get.Close() //nolint:errcheck // it was of use already
 	if b.put, err = conn.PrepareContext(ctx, `UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?`); err != nil {
-		return 0, err
+		return false, err
 	}
-	defer b.put.Close()
+	defer b.put.Close() //nolint:errcheck // it was of use already
+	if err := b.begin(ctx, conn); err != nil {
+		return false, err
+	}
 	roots, err := rootsOf(ctx, conn)
 	if err != nil {
-		return 0, err
-	}
-	if err := b.file(); err != nil {
-		return 0, err
+		return false, err
 	}
 	for _, root := range roots {
+		if b.done[root] {
+			continue
+		}
+		if b.read >= b.most {
+			more = true
+			break
+		}
 		if err := b.tree(root); err != nil {
-			return 0, fmt.Errorf("the tree at page %d: %w", root, err)
+			return false, fmt.Errorf("the tree at page %d: %w", root, err)
+		}
+		b.done[root] = true
+	}
+	if err := conn.QueryRowContext(ctx, `SELECT total_changes()`).Scan(&b.changes); err != nil {
+		return false, err
+	}
+	if !more {
+		err = b.missed()
+	}
+	return more, err
+}
+
+// begin reads the file's header and, in the first portion, blanks the free pages.
+func (b *blanker) begin(ctx context.Context, conn *sql.Conn) error {
+	var changes int64
+	if err := conn.QueryRowContext(ctx, `SELECT total_changes()`).Scan(&changes); err != nil {
+		return err
+	}
+	if err := conn.QueryRowContext(ctx, `PRAGMA page_count`).Scan(&b.pages); err != nil {
+		return err
+	}
+	b.read, b.wrote = 0, 0
+	if b.done != nil && changes == b.changes {
+		return nil
+	}
+	b.others = b.done != nil
+	b.seen = make([]bool, b.pages+1)
+	first, err := b.page(1)
+	if err != nil {
+		return err
+	}
+	b.seen[1] = false // it is a tree's as well
+	b.size, b.usable = len(first), len(first)-int(first[atReserved])
+	if b.usable < 480 || be32(first, atVacuumedRoot) != 0 {
+		return errPage
+	}
+	if b.done != nil {
+		return nil
+	}
+	b.done = map[uint32]bool{}
+	return b.free(be32(first, atFreeList))
+}
+
+// missed is an error if there is a page that nothing led to, but for the one with the byte
+// that SQLite locks.
+func (b *blanker) missed() error {
+	if b.others {
+		return nil
+	}
+	for n := 1; n <= b.pages; n++ {
+		if !b.seen[n] && n != lockedByte/b.size+1 {
+			return fmt.Errorf("page %d, which is nowhere: %w", n, errPage)
 		}
 	}
-	return b.wrote, nil
+	return nil
 }
 
 // rootsOf returns the first pages of the schema, the tables and the indexes.
@@ -76,14 +143,6 @@ func rootsOf(ctx context.Context, conn *sql.Conn) ([]uint32, error) {
 	return roots, rows.Err()
 }
 
-// blanker goes through the pages of a database.
-type blanker struct {
-	get, put *sql.Stmt
-	usable   int    // bytes of a page
-	seen     []bool // by page
-	wrote    int
-}
-
 var errPage = errors.New("a page is not as expected")
 
 // page reads a page. Each is read once.
@@ -92,11 +151,12 @@ func (b *blanker) page(n uint32) ([]byte, error) {
 		return nil, fmt.Errorf("page %d: %w", n, errPage)
 	}
 	b.seen[n] = true
+	b.read++
 	var data []byte
 	if err := b.get.QueryRow(n).Scan(&data); err != nil {
 		return nil, fmt.Errorf("read page %d: %w", n, err)
 	}
-	if len(data) < max(512, b.usable) {
+	if len(data) < 512 || b.size > 0 && len(data) != b.size {
 		return nil, fmt.Errorf("page %d: %w", n, errPage)
 	}
 	return data, nil
@@ -136,20 +196,12 @@ const (
 	atReserved     = 20
 	atFreeList     = 32
 	atVacuumedRoot = 52
+	lockedByte     = 1 << 30 // of the file
 )
 
-// file reads the file's header, and blanks the free pages.
-func (b *blanker) file() error {
-	first, err := b.page(1)
-	if err != nil {
-		return err
-	}
-	b.seen[1] = false // it is a tree's as well
-	b.usable = len(first) - int(first[atReserved])
-	if b.usable < 480 || be32(first, atVacuumedRoot) != 0 {
-		return errPage
-	}
-	for trunk := be32(first, atFreeList); trunk != 0; {
+// free blanks the free pages, which stand in a chain of lists.
+func (b *blanker) free(trunk uint32) error {
+	for trunk != 0 {
 		data, err := b.page(trunk)
 		if err != nil {
 			return err

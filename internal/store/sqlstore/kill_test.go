@@ -2,10 +2,12 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -30,11 +32,11 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-// What the child of [TestKilledWhileMigratingStartsAgain] opens, and at which
-// commit it dies.
+// What a child opens, at which commit or point it dies, and what it erases.
 const (
 	childPath   = "LOCI_TEST_CHILD_PATH"
 	childCommit = "LOCI_TEST_CHILD_COMMIT"
+	childIDs    = "LOCI_TEST_CHILD_IDS"
 )
 
 func TestKilledWhileMigratingStartsAgain(t *testing.T) {
@@ -58,6 +60,130 @@ func TestKilledWhileMigratingStartsAgain(t *testing.T) {
 			return
 		}
 	}
+}
+
+// TestKilledWhileErasedWordsAreTakenOutOfTheFile kills the program in each portion and between
+// them. At the next start the words are gone, and nothing else is.
+func TestKilledWhileErasedWordsAreTakenOutOfTheFile(t *testing.T) {
+	const portion = 40
+	if path := os.Getenv(childPath); path != "" {
+		dieAtPoint(t, path, portion, os.Getenv(childCommit))
+	}
+	from := filepath.Join(t.TempDir(), "loci.db")
+	s, err := OpenSQLite(t.Context(), from, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := marzipan(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := ""
+	for point := 1; ; point++ {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "loci.db")
+		if err := os.WriteFile(path, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+		child.Env = append(os.Environ(), childPath+"="+path, childCommit+"="+strconv.Itoa(point), childIDs+"="+strings.Join(ids, " "))
+		out, err := child.CombinedOutput()
+		lived := child.ProcessState != nil && child.ProcessState.Exited()
+		if lived && err != nil {
+			t.Fatalf("child to die at point %d: %v\n%s", point, err, out)
+		}
+		if !lived && len(holders(t, dir, "marzipan")) == 0 && point == 1 {
+			t.Error("no file has the word after the first kill: there is nothing to see here")
+		}
+		if s, err = OpenSQLite(t.Context(), path, Options{portion: portion}); err != nil {
+			t.Fatal(err)
+		}
+		if got := holders(t, dir, "marzipan"); len(got) > 0 {
+			t.Errorf("after a kill at point %d the word is still in %q", point, got)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got := everyRow(t, path)
+		if want == "" {
+			want = got
+		}
+		if got != want || !strings.HasSuffix(got, "ok\n") {
+			t.Errorf("after a kill at point %d there are other rows", point)
+		}
+		if lived {
+			if point < 6 {
+				t.Errorf("got %d points, want those of several portions", point-1)
+			}
+			return
+		}
+	}
+}
+
+// everyRow is what a store has of what was said and learned, and what SQLite finds wrong.
+func everyRow(t *testing.T, path string) string {
+	t.Helper()
+	db, err := sql.Open("sqlite", dsn(path, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var all strings.Builder
+	for _, query := range []string{
+		`SELECT id || status || content FROM facts ORDER BY owner, id`,
+		`SELECT id || role || content FROM turns ORDER BY owner, id`,
+		`SELECT owner || id || data FROM traces ORDER BY owner, id`,
+		`SELECT owner || version || ordinal || target || before FROM journal ORDER BY owner, version, ordinal`,
+		`SELECT memory || hex(data) FROM vectors ORDER BY owner, memory`,
+		`PRAGMA integrity_check`,
+	} {
+		rows, err := db.Query(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows.Next() {
+			var row sql.NullString
+			if err := rows.Scan(&row); err != nil {
+				t.Fatal(err)
+			}
+			all.WriteString(row.String + "\n")
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all.String()
+}
+
+// dieAtPoint erases what it is told, and kills the process at the nth point of taking the
+// words out of the file, or ends it well if there are fewer.
+func dieAtPoint(t *testing.T, path string, portion int, nth string) {
+	n, err := strconv.ParseInt(nth, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var points atomic.Int64
+	s, err := OpenSQLite(context.Background(), path, Options{portion: portion, failpoint: func(point string) {
+		if (point == inPortion || point == betweenPortion) && points.Add(1) == n {
+			self, _ := os.FindProcess(os.Getpid())
+			_ = self.Kill()
+			select {} // until it is done
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Erase(context.Background(), memtest.Ana, memtest.Run("erase"), strings.Fields(os.Getenv(childIDs))...); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	os.Exit(0)
 }
 
 // dieAtCommit opens a new store and kills the process just before the nth commit,

@@ -21,6 +21,7 @@ type Options struct {
 
 	// failpoint is called at the named points of a commit; tests kill there.
 	failpoint func(point string)
+	portion   int // pages that an erasure looks at between others' writes; 0: portionPages
 }
 
 // Store is a [memory.Store] in an SQL database.

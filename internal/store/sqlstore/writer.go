@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -34,6 +35,8 @@ type writer struct {
 	known     *known
 	log       *slog.Logger // nil: nobody's
 	failpoint func(point string)
+	portion   int           // pages that are scrubbed at a time
+	scrubs    chan struct{} // holds one while the file is scrubbed
 	done      chan struct{}
 	raised    map[memory.Owner]int64 // versions that the transaction under way has raised
 	changed   map[memoryKey]struct{} // memories that it has changed
@@ -70,7 +73,7 @@ func startWriter(ctx context.Context, db *sql.DB, o Options, k *known) (*writer,
 	}
 	w := &writer{
 		db: db, session: &session{conn: conn, kept: map[string]*sql.Stmt{}}, now: o.Now, known: k, log: o.Log, failpoint: o.failpoint,
-		done: make(chan struct{}), raised: map[memory.Owner]int64{},
+		portion: cmp.Or(o.portion, portionPages), scrubs: make(chan struct{}, 1), done: make(chan struct{}), raised: map[memory.Owner]int64{},
 		changed: map[memoryKey]struct{}{}, calls: make(chan *call, maxGroup),
 	}
 	go w.run()
