@@ -63,27 +63,38 @@ func (e *Engine) NewChat(ctx context.Context, owner memory.Owner, project string
 }
 
 // EditChat changes a conversation by hand, in a run that can be undone. A context that
-// is attached must be there.
+// is attached must be there. What somebody else changes of it meanwhile stays.
 func (e *Engine) EditChat(ctx context.Context, owner memory.Owner, id string, edit ChatEdit, author memory.Author) (memory.Conversation, error) {
 	ctx = memory.ForWrite(ctx)
-	was, err := e.Chat(ctx, owner, id)
-	if err != nil {
-		return memory.Conversation{}, err
-	}
-	mark := was.Mark()
-	if err := e.writeChat(ctx, owner, &mark, edit); err != nil {
-		return memory.Conversation{}, err
-	}
-	if mark.Title == was.Title && mark.Rules == was.Rules && slices.Equal(mark.Contexts, was.Contexts) {
-		return was, nil
-	}
 	run := memory.Run{ID: newID(), Kind: "manual", Author: author}
 	if edit.Idempotency != "" {
 		run.ID = idFor(owner, "chat "+id+" "+edit.Idempotency)
 	}
-	if _, err := e.Store.Apply(ctx, owner, run, memory.Change{
-		Action: memory.ActionUpdate, After: memory.Image{Conversation: &mark}, Base: was.Version, Reason: "edited by hand",
-	}); err != nil {
+	err := replan(func() error {
+		version, err := e.version(ctx, owner)
+		if err != nil {
+			return err
+		}
+		was, err := e.Chat(ctx, owner, id)
+		if err != nil {
+			return err
+		}
+		if run.Base = 0; was.Version == 0 { // it was not edited yet
+			run.Base = memory.PlannedOn(version)
+		}
+		mark := was.Mark()
+		if err := e.writeChat(ctx, owner, &mark, edit); err != nil {
+			return err
+		}
+		if mark.Title == was.Title && mark.Rules == was.Rules && slices.Equal(mark.Contexts, was.Contexts) {
+			return nil
+		}
+		_, err = e.Store.Apply(ctx, owner, run, memory.Change{
+			Action: memory.ActionUpdate, After: memory.Image{Conversation: &mark}, Base: was.Version, Reason: "edited by hand",
+		})
+		return err
+	})
+	if err != nil {
 		return memory.Conversation{}, err
 	}
 	return e.Chat(ctx, owner, id)
@@ -143,6 +154,21 @@ func (e *Engine) DeleteChat(ctx context.Context, owner memory.Owner, id string, 
 		return memory.Receipt{}, err
 	}
 	defer reopen()
+	var receipt memory.Receipt
+	err = replan(func() error {
+		receipt, err = e.tryDeleteChat(ctx, owner, id, facts, author)
+		return err
+	})
+	return receipt, err
+}
+
+// tryDeleteChat deletes a conversation as it is, or returns a Conflict: whoever writes to
+// it between the reading and the writing would leave a turn or a summary in recall.
+func (e *Engine) tryDeleteChat(ctx context.Context, owner memory.Owner, id string, facts bool, author memory.Author) (memory.Receipt, error) {
+	version, err := e.version(ctx, owner)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
 	was, err := e.Chat(ctx, owner, id)
 	if err != nil {
 		return memory.Receipt{}, err
@@ -150,7 +176,7 @@ func (e *Engine) DeleteChat(ctx context.Context, owner memory.Owner, id string, 
 	const reason = "the chat was deleted"
 	mark := was.Mark()
 	mark.Status = memory.Retired
-	changes := []memory.Change{{Action: memory.ActionRetire, After: memory.Image{Conversation: &mark}, Base: was.Version, Reason: reason}}
+	changes := []memory.Change{{Action: memory.ActionRetire, After: memory.Image{Conversation: &mark}, Reason: reason}}
 	turns, err := e.Said(ctx, owner, id)
 	if err != nil {
 		return memory.Receipt{}, fmt.Errorf("read what was said: %w", err)
@@ -182,7 +208,8 @@ func (e *Engine) DeleteChat(ctx context.Context, owner memory.Owner, id string, 
 		}
 	}
 	changes = append(changes, learn.Forget(gone, e.now(), reason, author)...)
-	return e.Store.Apply(ctx, owner, memory.Run{ID: newID(), Kind: "forget", Author: author}, dedupeTargets(changes)...)
+	run := memory.Run{ID: newID(), Kind: "forget", Author: author, Base: memory.PlannedOn(version)}
+	return e.Store.Apply(ctx, owner, run, dedupeTargets(changes)...)
 }
 
 // dedupeTargets keeps the first change of each thing.

@@ -53,19 +53,27 @@ func (e *Engine) AddContext(ctx context.Context, owner memory.Owner, edit Contex
 	return e.applyContext(ctx, next, edit.Idempotency, memory.Change{Action: memory.ActionAdd, Reason: "written by hand"}, author)
 }
 
-// EditContext changes a context by hand.
-func (e *Engine) EditContext(ctx context.Context, owner memory.Owner, id string, edit ContextEdit, author memory.Author) (memory.Context, error) {
+// EditContext changes a context by hand. What somebody else changes of it meanwhile stays.
+func (e *Engine) EditContext(ctx context.Context, owner memory.Owner, id string, edit ContextEdit, author memory.Author) (next memory.Context, err error) {
 	ctx = memory.ForWrite(ctx)
-	was, err := e.Context(ctx, owner, id)
+	err = replan(func() error {
+		was, err := e.Context(ctx, owner, id)
+		if err != nil {
+			return err
+		}
+		next = was
+		if err := e.write(&next, edit); err != nil || next == was {
+			return err
+		}
+		next.UpdatedAt = e.now()
+		change := memory.Change{Action: memory.ActionUpdate, Base: was.Version, Reason: "edited by hand"}
+		next, err = e.applyContext(ctx, next, edit.Idempotency, change, author)
+		return err
+	})
 	if err != nil {
 		return memory.Context{}, err
 	}
-	next := was
-	if err := e.write(&next, edit); err != nil || next == was {
-		return was, err
-	}
-	next.UpdatedAt = e.now()
-	return e.applyContext(ctx, next, edit.Idempotency, memory.Change{Action: memory.ActionUpdate, Base: was.Version, Reason: "edited by hand"}, author)
+	return next, nil
 }
 
 func (e *Engine) write(c *memory.Context, edit ContextEdit) (err error) {

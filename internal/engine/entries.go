@@ -33,6 +33,16 @@ func (e *Engine) SetProfile(ctx context.Context, owner memory.Owner, key, value 
 	if value, err = e.checkText("value", value); err != nil {
 		return memory.Receipt{}, err
 	}
+	var receipt memory.Receipt
+	err = replan(func() error {
+		receipt, err = e.trySetProfile(ctx, owner, key, value, author)
+		return err
+	})
+	return receipt, err
+}
+
+// trySetProfile writes an entry that was checked, or returns a Conflict.
+func (e *Engine) trySetProfile(ctx context.Context, owner memory.Owner, key, value string, author memory.Author) (memory.Receipt, error) {
 	was, err := e.entry(ctx, owner, key)
 	next := was
 	change := memory.Change{Action: memory.ActionUpdate, After: memory.Image{Profile: &next}, Base: was.Version, Reason: "edited by hand"}

@@ -287,8 +287,9 @@ func title(c *wire.Chat, personal bool) string {
 type Prepared struct {
 	Block string // to put into the prompt, with the conversation's rules before it; "" for nothing
 	Hits  []memory.Hit
-	Trace string // "" where not even that is kept
-	Read  bool   // whether memory was asked
+	Core  recall.Core // pinned facts and profile entries that the block begins with, less what is among Hits
+	Trace string      // "" where not even that is kept
+	Read  bool        // whether memory was asked
 }
 
 // Prepare recalls what matters for the request. Every step of a tool loop gets
@@ -302,7 +303,7 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 	if x.in.Chat.ToolLoop() {
 		<-x.placing
 		if b, ok := x.e.blocks.get(x.in.Owner, x.chain); ok {
-			x.prepared = Prepared{Block: b.text, Hits: b.hits, Trace: b.trace, Read: true}
+			x.prepared = Prepared{Block: b.text, Hits: b.hits, Core: b.core, Trace: b.trace, Read: true}
 			return x.prepared
 		}
 	}
@@ -357,14 +358,14 @@ func withRules(block, rules string) string {
 // loop, and so that it is known again and not learned when it comes back.
 func (x *Exchange) pin(given string) {
 	if x.chain != "" {
-		x.e.blocks.put(pinnedBlock{owner: x.in.Owner, chain: x.chain, text: given, hits: x.prepared.Hits, trace: x.prepared.Trace}, x.begun)
+		x.e.blocks.put(pinnedBlock{owner: x.in.Owner, chain: x.chain, text: given, hits: x.prepared.Hits, core: x.prepared.Core, trace: x.prepared.Trace}, x.begun)
 	}
 }
 
 // Withdraw says that the upstream refused the request with memory in it and got
 // it without. The steps of its tool loop, should there be one, go without as well.
 func (x *Exchange) Withdraw(ctx context.Context, why string) Prepared {
-	x.prepared.Block, x.prepared.Hits = "", nil
+	x.prepared.Block, x.prepared.Hits, x.prepared.Core = "", nil, recall.Core{}
 	x.e.degrade(ctx, x.in.Owner, x.prepared.Trace, "prompt: "+why)
 	x.pin("")
 	return x.prepared

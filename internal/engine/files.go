@@ -165,24 +165,38 @@ func (e *Engine) addFile(ctx context.Context, edit FileEdit, f memory.Fact) (str
 	if run.Vectors, err = e.vectors(ctx, f.ID, content); err != nil {
 		return "", err
 	}
+	leave, err := e.deciding(ctx, owner)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	return "fact:" + f.ID, replan(func() error { return e.tryAddFile(ctx, edit, run, f) })
+}
+
+// tryAddFile adds the fact of a file, or returns a Conflict.
+func (e *Engine) tryAddFile(ctx context.Context, edit FileEdit, run memory.Run, f memory.Fact) error {
 	var ends []memory.Change
 	if f.Status == memory.Active {
+		var err error
+		if run.Base, err = e.plannedOn(ctx, f); err != nil {
+			return err
+		}
 		olds, err := e.conflicts(ctx, f, "")
 		if err != nil {
-			return "", err
+			return err
 		}
 		ends = e.prevail(&f, olds, "a file says what replaces it", byFile)
 		run.Learned = e.repeats(ctx, ends)
 	}
 	ties, err := e.tieFile(ctx, edit, f.ID)
 	if err != nil {
-		return "", err
+		return err
 	}
 	changes := replacing(ends, memory.Change{
 		Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID, Reason: "written in a file", Author: byFile,
 	})
-	_, err = e.Store.Apply(ctx, owner, run, append(changes, ties...)...)
-	return "fact:" + f.ID, err
+	_, err = e.Store.Apply(ctx, edit.Owner, run, append(changes, ties...)...)
+	return err
 }
 
 // editFile changes a fact as its file was.

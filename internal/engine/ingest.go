@@ -81,45 +81,97 @@ func (e *Engine) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (Kep
 	return kept, err
 }
 
-// keep stores the turns and the job of a talk, and says so in kept.
+// keep stores the turns and the job of a talk, and says so in kept. What another server
+// writes to the conversation meanwhile stands before what is left of the talk.
 func (e *Engine) keep(ctx context.Context, owner memory.Owner, talk Talk, kept *Kept) error {
 	leave, err := e.writes.enter(ctx, owner, kept.Conversation)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	turns, err := e.turnsOf(ctx, owner, kept.Conversation, talk)
+	said, err := e.speech(owner, kept.Conversation, talk)
 	if err != nil {
 		return err
 	}
 	if talk.Infer { // else it is kept word for word, whatever it says
-		if err := e.hideUnsaid(ctx, owner, turns); err != nil {
+		if err := e.hideUnsaid(ctx, owner, said.turns); err != nil {
 			return err
 		}
 	}
-	now := e.now()
-	conversation := memory.Conversation{ID: kept.Conversation, Owner: owner, Project: talk.Project, CreatedAt: turns[0].CreatedAt, UpdatedAt: now}
-	for start := 0; start < len(turns); start += ingestBatch {
-		chunk := turns[start:min(start+ingestBatch, len(turns))]
-		batch := memory.Batch{Conversation: conversation, Turns: chunk}
-		if batch.Vectors, err = e.turnVectors(ctx, chunk); err != nil {
+	for start := 0; start < len(said.turns); start += ingestBatch {
+		part := said.part(start, min(start+ingestBatch, len(said.turns)))
+		vectors, err := e.turnVectors(ctx, part.turns)
+		if err != nil {
 			return err
 		}
-		if start+ingestBatch >= len(turns) && talk.Infer {
-			job := learnJob(owner, kept.Conversation, chunk[len(chunk)-1].ID, now)
-			batch.Jobs, kept.Job = []memory.Job{job}, job.ID
-			if e.opts.Learn.Summary.due(turns[0].Index/2, (chunk[len(chunk)-1].Index+1)/2) {
-				batch.Jobs = append(batch.Jobs, summaryJob(owner, kept.Conversation, chunk[len(chunk)-1].ID))
-			}
+		after, err := e.begun(ctx, owner, kept.Conversation, part)
+		if err != nil {
+			return err
 		}
-		if _, err := e.Store.Append(ctx, owner, batch); err != nil {
+		if after == nil && start > 0 {
+			after = &said.turns[start-1]
+		}
+		err = replan(func() error {
+			batch := memory.Batch{Vectors: vectors}
+			batch.Conversation = memory.Conversation{
+				ID: kept.Conversation, Owner: owner, Project: talk.Project, CreatedAt: said.turns[0].CreatedAt, UpdatedAt: e.now(),
+			}
+			if after == nil {
+				last, err := e.lastTurn(ctx, owner, kept.Conversation)
+				if err != nil {
+					return err
+				}
+				after = &last
+				if batch.Marks, err = e.comesBack(ctx, owner, kept.Conversation, last); err != nil {
+					return err
+				}
+			}
+			batch.Turns, batch.Path = part.turns, part.lay(*after)
+			after = nil // on a conflict it is the end of the path
+			if len(batch.Marks) > 0 {
+				batch.Run = newID()
+			}
+			if talk.Infer && start+ingestBatch >= len(said.turns) {
+				batch.Jobs = e.teaches(owner, kept.Conversation, said.turns)
+				kept.Job = batch.Jobs[0].ID
+			}
+			_, err := e.Store.Append(ctx, owner, batch)
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("keep messages: %w", err)
 		}
-		for _, t := range chunk {
+		for _, t := range part.turns {
 			kept.Turns = append(kept.Turns, t.ID)
 		}
 	}
 	return nil
+}
+
+// teaches returns the jobs of a talk that is to be learned from, which has these turns:
+// first the learning, then what else is due.
+func (e *Engine) teaches(owner memory.Owner, conversation string, turns []memory.Turn) []memory.Job {
+	last := turns[len(turns)-1]
+	jobs := []memory.Job{learnJob(owner, conversation, last.ID, e.now())}
+	if e.opts.Learn.Summary.due(turns[0].Index/2, (last.Index+1)/2) {
+		jobs = append(jobs, summaryJob(owner, conversation, last.ID))
+	}
+	return jobs
+}
+
+// comesBack returns the change by which a conversation is there again that was deleted and
+// in which something is said once more, as a chat that goes on; nil for another one. last
+// is the end of its path.
+func (e *Engine) comesBack(ctx context.Context, owner memory.Owner, id string, last memory.Turn) ([]memory.Change, error) {
+	if last.Index >= 0 { // a deleted one has no path
+		return nil, nil
+	}
+	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: []string{id}, Statuses: []memory.Status{memory.Retired}})
+	if err != nil || len(page.Conversations) == 0 {
+		return nil, err
+	}
+	was := page.Conversations[0]
+	return goesOn(was.Mark(), was.Version), nil
 }
 
 // hideUnsaid leaves no words in turns that the user wishes not to be remembered, and in
@@ -140,28 +192,26 @@ func (e *Engine) hideUnsaid(ctx context.Context, owner memory.Owner, turns []mem
 	return err
 }
 
-// turnsOf makes turns of a talk's messages.
-func (e *Engine) turnsOf(ctx context.Context, owner memory.Owner, conversation string, talk Talk) ([]memory.Turn, error) {
-	first := talk.Messages[0]
-	last, err := e.before(ctx, owner, conversation, talk.Idempotency, wire.Digest(first.Role, first.Content, "", ""))
-	if err != nil {
-		return nil, err
-	}
-	now := e.now()
-	var turns []memory.Turn
+// speech is what a talk says, or a part of it: turns whose places are given by lay.
+type speech struct {
+	turns   []memory.Turn
+	digests []string // of the messages as they were sent, for the chains
+	key     string   // that stands for the talk; "" for none
+}
+
+// speech makes turns of a talk's messages.
+func (e *Engine) speech(owner memory.Owner, conversation string, talk Talk) (speech, error) {
+	said, now := speech{key: talk.Idempotency}, e.now()
 	for i, m := range talk.Messages {
 		content, err := e.checkText(fmt.Sprintf("messages[%d].content", i), m.Content)
 		if err != nil {
-			return nil, err
+			return speech{}, err
 		}
 		t := memory.Turn{
 			ID:           turnID(owner, talk.Idempotency, i),
 			Owner:        owner,
 			Conversation: conversation,
 			Project:      talk.Project,
-			Index:        last.Index + 1,
-			Parent:       last.ID,
-			Chain:        dialog.Chain(last.Chain, wire.Digest(m.Role, content, "", "")),
 			Role:         m.Role,
 			Name:         m.Name,
 			Content:      learn.Redact(content, e.opts.Learn.Personal),
@@ -173,38 +223,67 @@ func (e *Engine) turnsOf(ctx context.Context, owner memory.Owner, conversation s
 		if t.CreatedAt.IsZero() {
 			t.CreatedAt = now
 		}
-		turns = append(turns, t)
-		last = t
+		said.turns, said.digests = append(said.turns, t), append(said.digests, wire.Digest(m.Role, content, "", ""))
 	}
-	return turns, nil
+	return said, nil
 }
 
-// before returns the turn that a talk follows: the end of the conversation, or what
-// stood before it when a talk of this key was begun earlier and cut off. opening
-// is the digest of its first message: a key stands for one talk.
-func (e *Engine) before(ctx context.Context, owner memory.Owner, conversation, key, opening string) (memory.Turn, error) {
-	if key == "" {
-		return e.lastTurn(ctx, owner, conversation)
+// part returns some of it; the turns are the same.
+func (s speech) part(from, to int) speech {
+	return speech{s.turns[from:to], s.digests[from:to], s.key}
+}
+
+// lay gives the turns their places after last, and returns what the path is then.
+func (s speech) lay(last memory.Turn) *memory.Path {
+	p := &memory.Path{From: last.Index + 1}
+	if last.Status == memory.Active { // and not unsaid
+		p.After = last.ID
 	}
-	first, err := e.Store.Get(ctx, owner, turnID(owner, key, 0))
+	for i := range s.turns {
+		t := &s.turns[i]
+		t.Index, t.Parent, t.Chain = last.Index+1, last.ID, dialog.Chain(last.Chain, s.digests[i])
+		p.Turns, last = append(p.Turns, t.ID), *t
+	}
+	return p
+}
+
+// turnsOf makes turns of a talk's messages, at the end of the conversation.
+func (e *Engine) turnsOf(ctx context.Context, owner memory.Owner, conversation string, talk Talk) ([]memory.Turn, error) {
+	said, err := e.speech(owner, conversation, talk)
 	if err != nil {
-		return memory.Turn{}, err
+		return nil, err
 	}
-	if len(first) == 0 || first[0].Turn == nil {
-		return e.lastTurn(ctx, owner, conversation)
+	last, err := e.lastTurn(ctx, owner, conversation)
+	if err != nil {
+		return nil, err
 	}
-	parent := memory.Turn{Index: -1}
-	if id := first[0].Turn.Parent; id != "" {
-		m, err := e.Get(ctx, owner, id)
+	said.lay(last)
+	return said.turns, nil
+}
+
+// begun returns the turn that a part of a talk follows which is there already, as its key
+// says: the talk was cut off, or comes once more. nil for one that is not there, a Conflict
+// if the key stands for another talk.
+func (e *Engine) begun(ctx context.Context, owner memory.Owner, conversation string, part speech) (*memory.Turn, error) {
+	if part.key == "" {
+		return nil, nil
+	}
+	found, err := e.Store.Get(ctx, owner, part.turns[0].ID)
+	if err != nil || len(found) == 0 || found[0].Turn == nil {
+		return nil, err
+	}
+	first, parent := found[0].Turn, memory.Turn{Index: -1}
+	if first.Parent != "" {
+		m, err := e.Get(ctx, owner, first.Parent)
 		if err != nil {
-			return memory.Turn{}, err
+			return nil, err
 		}
 		parent = *m.Turn
 	}
-	if first[0].Turn.Conversation != conversation || first[0].Turn.Chain != dialog.Chain(parent.Chain, opening) {
-		return memory.Turn{}, errOtherRequest
+	if first.Conversation != conversation || first.Chain != dialog.Chain(parent.Chain, part.digests[0]) {
+		return nil, errOtherRequest
 	}
-	return parent, nil
+	return &parent, nil
 }
 
 // lastTurn returns the end of a conversation's current path, or a turn at -1.

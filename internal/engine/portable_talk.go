@@ -20,7 +20,8 @@ type talkIn struct {
 	counted bool                // it is among what was added or there
 	path    map[int]string      // of one that was stored before: active turns by index
 	last    memory.Turn         // of made turns: the one before; of a stored one without path: its end
-	known   bool                // last is known
+	end     memory.Turn         // of its path as far as that is known; at -1 for none
+	known   bool                // last and end are known
 }
 
 // loose is the index of a turn that goes to the end of its conversation.
@@ -89,7 +90,7 @@ func (i *importer) meet(ctx context.Context, order []string, turns map[string][]
 	}
 	for _, id := range unknown {
 		t := i.talks[id]
-		t.known, t.last = true, memory.Turn{Index: -1}
+		t.known, t.last, t.end = true, memory.Turn{Index: -1}, memory.Turn{Index: -1}
 		if !t.stored {
 			continue
 		}
@@ -100,14 +101,34 @@ func (i *importer) meet(ctx context.Context, order []string, turns map[string][]
 		t.path = make(map[int]string, len(path))
 		for _, turn := range path {
 			t.path[turn.Index] = turn.ID
-			t.last = turn
+			t.last, t.end = turn, turn
 		}
 	}
 	return nil
 }
 
-// say appends turns to one conversation.
+// say appends turns to one conversation. Where somebody else wrote to it since it was met,
+// it is met again.
 func (i *importer) say(ctx context.Context, t *talkIn, said []record, there map[string]memory.Memory) error {
+	out, was, again := i.out, *t, false
+	return replan(func() (err error) {
+		if again {
+			i.out, *t = out, was
+			t.known = false
+			if there, err = i.there(ctx, said); err != nil {
+				return err
+			}
+			if err := i.meet(ctx, []string{t.ID}, nil); err != nil {
+				return err
+			}
+		}
+		again = true
+		return i.trySay(ctx, t, said, there)
+	})
+}
+
+// trySay appends turns to a conversation as it was met, or returns a Conflict.
+func (i *importer) trySay(ctx context.Context, t *talkIn, said []record, there map[string]memory.Memory) error {
 	batch := memory.Batch{Conversation: t.Conversation}
 	met := map[string]bool{}
 	var sample []record
@@ -152,7 +173,7 @@ func (i *importer) say(ctx context.Context, t *talkIn, said []record, there map[
 		}
 		return nil
 	}
-	if !i.DryRun {
+	if batch.Path = t.grows(batch.Turns); !i.DryRun {
 		if err := i.appended(ctx, &batch); err != nil {
 			return err
 		}
@@ -163,6 +184,30 @@ func (i *importer) say(ctx context.Context, t *talkIn, said []record, there map[
 	}
 	i.out.Added.Turns += len(sample)
 	return nil
+}
+
+// grows puts the active ones of these turns to the end of the path, and returns what that
+// is then; nil if they do not all belong there.
+func (t *talkIn) grows(turns []memory.Turn) *memory.Path {
+	p, end := &memory.Path{From: -1}, t.end
+	for _, turn := range turns {
+		if turn.Status != memory.Active {
+			continue
+		}
+		if p.From < 0 || turn.Index < p.From {
+			p.From = turn.Index
+		}
+		if p.Turns = append(p.Turns, turn.ID); turn.Index >= t.end.Index {
+			t.end = turn
+		}
+	}
+	if p.From <= end.Index {
+		return nil
+	}
+	if p.From == end.Index+1 {
+		p.After = end.ID
+	}
+	return p
 }
 
 // differs says how the conversation that was here differs from the file's, "" if it
@@ -210,7 +255,8 @@ func (i *importer) known(r record, old memory.Memory) {
 	}
 }
 
-// appended writes a batch of turns, with the learning that it waits for.
+// appended writes a batch of turns, with the learning that it waits for, or returns a
+// Conflict.
 func (i *importer) appended(ctx context.Context, b *memory.Batch) error {
 	leave, err := i.e.writes.enter(ctx, i.owner, b.Conversation.ID)
 	if err != nil {

@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// What is said at another server while a chat is deleted is deleted with it.
+func TestTwoServersLeaveNothingInADeletedChat(t *testing.T) {
+	for _, last := range []memory.Role{memory.RoleUser, memory.RoleAssistant} {
+		onEach(t, func(t *testing.T, r *rig) {
+			other := r.second(t)
+			in := func(said string) Incoming { return Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), ChatID: "c"} }
+			r.exchange(t, in(`{"role":"user","content":"Hello there, I am back again today."}`), "Welcome.")
+			x := other.hangsUp(t, in(hello+inLisbon))
+			if last == memory.RoleUser {
+				x.says("A lovely town.")
+			}
+			let := r.between("Apply forget", 1, func() error {
+				if last == memory.RoleUser {
+					other.hangsUp(t, in(hello+inLisbon+`,{"role":"assistant","content":"A lovely town."},{"role":"user","content":"I play the cello."}`))
+				} else {
+					x.says("A lovely town.")
+				}
+				return nil
+			})
+			receipt, err := r.DeleteChat(t.Context(), ana, "c", false, her)
+			if err != nil || !*let {
+				t.Fatalf("deleted with %v; the other was let in: %v", err, *let)
+			}
+			r.onePath(t, "c")
+			if _, err := r.Undo(t.Context(), ana, Undoing{Run: receipt.Run}, her); err != nil {
+				t.Fatal(err)
+			}
+			path := r.path(t, "c")
+			if want := []string{"user: I live in Lisbon.", "assistant: A lovely town."}; len(path) < 4 || !slices.Equal(path[2:4], want) {
+				t.Errorf("after the undo the path is %q, want it to have %q", path, want)
+			}
+			for _, wrong := range r.unwound(t, "c") {
+				t.Error(wrong)
+			}
+		})
+	}
+}
+
+// Two people write of one thing at once: neither is refused, and what each wrote stays.
+func TestTwoServersEditOneThingAtOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := t.Context()
+		other := r.second(t)
+		chat := newChat(t, r.Engine, ChatEdit{Title: ptr("Old")})
+		r.between("Apply manual", 1, func() error {
+			_, err := other.EditChat(ctx, ana, chat, ChatEdit{Rules: ptr("Be brief.")}, her)
+			return err
+		})
+		got, err := r.EditChat(ctx, ana, chat, ChatEdit{Title: ptr("New")}, her)
+		if err != nil || got.Title != "New" || got.Rules != "Be brief." {
+			t.Errorf("the chat is %q with the rules %q, %v; want what both wrote", got.Title, got.Rules, err)
+		}
+	})
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := t.Context()
+		other := r.second(t)
+		made, err := r.AddContext(ctx, ana, ContextEdit{Title: ptr("Old"), Content: ptr("Tea at five.")}, her)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.between("Apply manual", 1, func() error {
+			_, err := other.EditContext(ctx, ana, made.ID, ContextEdit{Content: ptr("Tea at six.")}, her)
+			return err
+		})
+		got, err := r.EditContext(ctx, ana, made.ID, ContextEdit{Title: ptr("New")}, her)
+		if err != nil || got.Title != "New" || got.Content != "Tea at six." {
+			t.Errorf("the context is %q, %q, %v; want what both wrote", got.Title, got.Content, err)
+		}
+		if now, err := r.Context(ctx, ana, made.ID); err != nil || now != got {
+			t.Errorf("it is %+v, %v; returned was %+v", now, err, got)
+		}
+	})
+	for _, known := range []bool{false, true} {
+		onEach(t, func(t *testing.T, r *rig) {
+			ctx := t.Context()
+			other := r.second(t)
+			set := func(e *Engine, value string) error {
+				_, err := e.SetProfile(ctx, ana, "name", value, her)
+				return err
+			}
+			if known {
+				if err := set(r.Engine, "A."); err != nil {
+					t.Fatal(err)
+				}
+			}
+			let := r.between("Apply manual", 1, func() error { return set(other.Engine, "Anna") })
+			if err := set(r.Engine, "Ana"); err != nil || !*let {
+				t.Fatalf("set with %v; the other was let in: %v", err, *let)
+			}
+			if now, err := r.entry(ctx, ana, "name"); err != nil || now.Value != "Ana" {
+				t.Errorf("the entry is %q, %v; want what was written last", now.Value, err)
+			}
+		})
+	}
+}
+
+// A file says something while a person writes what contradicts it at another server: what
+// is written last is active, alone.
+func TestTwoServersOfWhichOneReadsAFileKeepOneHome(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := t.Context()
+		other := r.second(t)
+		let := r.between("Apply manual", 1, func() error {
+			_, _, err := other.Remember(ctx, ana, Note{Content: "User lives in Lisbon"}, her)
+			return err
+		})
+		edit := FileEdit{Owner: ana, Key: "k", Says: FileContent{Fact: &memory.Fact{
+			Content: "User lives in Berlin", Scope: memory.Scope{Owner: ana}, Status: memory.Active, Confidence: 1,
+		}}}
+		target, err := r.TakeFile(ctx, edit)
+		if err != nil || !*let {
+			t.Fatalf("taken with %v; the other was let in: %v", err, *let)
+		}
+		if again, err := r.TakeFile(ctx, edit); err != nil || again != target {
+			t.Errorf("the same edit again: %s, %v; want %s", again, err, target)
+		}
+		if got := r.facts(t, ana); !slices.Equal(got, []string{"User lives in Berlin"}) {
+			t.Errorf("known is %q, want Berlin alone", got)
+		}
+		r.sound(t, ana)
+	})
+}
