@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -17,6 +18,7 @@ type pinnedBlock struct {
 	chain string // of the user turn
 	text  string
 	hits  []memory.Hit
+	core  recall.Core
 	trace string
 }
 

@@ -106,7 +106,7 @@ func (e *Engine) prepare(ctx context.Context, q Question) (p Prepared, r *recall
 	o.r.placed()
 	took = e.Now().Sub(started)
 	e.Metrics.Recalled(took, o.r.parts...)
-	return Prepared{Block: o.block, Hits: o.r.hits, Trace: newID(), Read: true}, o.r, took
+	return Prepared{Block: o.block, Hits: o.r.hits, Core: o.r.opening, Trace: newID(), Read: true}, o.r, took
 }
 
 // block recalls and renders; what goes wrong is skipped, a panic included.
@@ -133,7 +133,9 @@ func (r *recalling) block(ctx context.Context) (text string) {
 		r.skip("search", err)
 	}
 	r.degraded, r.parts = append(r.degraded, beside.degraded...), append(r.parts, beside.parts...)
-	return recall.Render(core, r.hits, recall.RenderOptions{Heading: r.e.opts.Recall.Heading, Hint: r.e.opts.Recall.Hint}).Text
+	block := recall.Render(core, r.hits, recall.RenderOptions{Heading: r.e.opts.Recall.Heading, Hint: r.e.opts.Recall.Hint})
+	r.opening, r.crowded = r.besides(block.Core), block.Left
+	return block.Text
 }
 
 // recalling is one question on its way through the stages.
@@ -151,6 +153,8 @@ type recalling struct {
 	spare    []memory.Candidate // that were not read, since there was enough without
 	dropped  []recall.Dropped
 	hits     []memory.Hit
+	opening  recall.Core // what the block begins with, less what is among hits
+	crowded  recall.Core // what of that it had no room for
 	degraded []string
 	parts    []string        // of degraded: which
 	vector   bool            // the question's was remembered

@@ -487,7 +487,7 @@ func TestWhatHangsInRecallLeavesTimeForTheRest(t *testing.T) {
 func TestTheCoreIsThereWhateverTheQuestion(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		for i := range 30 {
+		for i := range 6 {
 			if _, _, err := r.Remember(ctx, ana, Note{Content: fmt.Sprintf("User must never miss appointment number %d at the clinic", i), Pinned: true}, her); err != nil {
 				t.Fatal(err)
 			}

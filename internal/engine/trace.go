@@ -27,7 +27,8 @@ func (r *recalling) trace(id, block string, took time.Duration) {
 	if untold {
 		question, block = "", ""
 	}
-	p.count(len(r.hits))
+	p.count(coreSize(r.opening) + len(r.hits))
+	p.traceCore(r.opening, r.q.Scope.Owner, !untold, "")
 	for _, h := range r.hits {
 		content := ""
 		if !untold {
@@ -39,7 +40,8 @@ func (r *recalling) trace(id, block string, took time.Duration) {
 		}
 		p.memory(h.Memory.ID(), h.Memory.Kind(), content, owner, "", h.Score, h.Why)
 	}
-	p.count(len(r.dropped) + len(r.spare) + len(cut))
+	p.count(coreSize(r.crowded) + len(r.dropped) + len(r.spare) + len(cut))
+	p.traceCore(r.crowded, r.q.Scope.Owner, false, "core")
 	for _, d := range r.dropped {
 		p.memory(d.Hit.Memory.ID(), d.Hit.Memory.Kind(), "", "", d.Stage, d.Hit.Score, d.Hit.Why)
 	}

@@ -301,7 +301,7 @@ func TestRenderIsFencedAndStable(t *testing.T) {
 	hits := []memory.Hit{factHit("p", "User is allergic to peanuts"), turnHit("t", "I love\n\ntea")}
 	block := Render(core, hits, RenderOptions{})
 	want := FenceOpen + "\n" + Preamble + "\n" +
-		"- timezone: Europe/Lisbon\n- 2026-05-04 User is allergic to peanuts\n- 2026-05-04 user said: I love tea\n" + FenceClose
+		"- 2026-05-04 User is allergic to peanuts\n- timezone: Europe/Lisbon\n- 2026-05-04 user said: I love tea\n" + FenceClose
 	if block.Text != want || !slices.Equal(block.IDs, []string{"p", "t"}) {
 		t.Errorf("block %q with %v, want %q", block.Text, block.IDs, want)
 	}
@@ -330,6 +330,21 @@ func TestCoreKeepsItsBudget(t *testing.T) {
 	block := Render(core, nil, RenderOptions{})
 	if n := text.Tokens(block.Text) - text.Tokens(Preamble); n > 150+40 || len(block.IDs) < 5 {
 		t.Errorf("core of %d tokens with %d facts", n, len(block.IDs))
+	}
+}
+
+func TestPinnedFactsComeBeforeProfileEntries(t *testing.T) {
+	var core Core
+	for i := range 12 {
+		core.Profile = append(core.Profile, memory.ProfileEntry{Key: fmt.Sprint("key", i), Value: "one two three four five six seven eight nine ten eleven twelve"})
+	}
+	core.Pinned = []memory.Fact{{ID: "p", Content: "User is allergic to penicillin"}, {ID: "long", Content: strings.Repeat("long ", 200)}}
+	block := Render(core, nil, RenderOptions{})
+	if !strings.Contains(block.Text, Preamble+"\n- User is allergic to penicillin\n- key0: ") || len(block.Core.Pinned) != 1 || len(block.Core.Profile) == 0 {
+		t.Errorf("the block is\n%s\nwant the pinned fact first", block.Text)
+	}
+	if len(block.Left.Pinned) != 1 || block.Left.Pinned[0].ID != "long" || len(block.Left.Profile)+len(block.Core.Profile) != 12 {
+		t.Errorf("left out are %+v", block.Left)
 	}
 }
 

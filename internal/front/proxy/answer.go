@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -24,6 +25,7 @@ type memoryHit struct {
 	Home      string      `json:"home,omitempty"` // whose it is, where it is seen by link
 	CreatedAt time.Time   `json:"created_at"`
 	Score     float64     `json:"score"`
+	Core      bool        `json:"core,omitempty"` // in every prompt, and not searched for: a pinned fact or a profile entry
 }
 
 // namedMemory is the same memory where clients look for memories.
@@ -43,6 +45,10 @@ func (c *call) withHits(body []byte) ([]byte, bool) {
 		return body, false
 	}
 	hits, memories := []memoryHit{}, []namedMemory{}
+	add := func(hit memoryHit) {
+		hits = append(hits, hit)
+		memories = append(memories, namedMemory{hit.ID, hit.Content, hit.Home, hit.CreatedAt, hit.Score})
+	}
 	for _, h := range c.prepared.Hits {
 		hit := memoryHit{ID: h.Memory.ID(), Kind: h.Memory.Kind(), Content: h.Memory.Content(), CreatedAt: h.Memory.CreatedAt(), Score: h.Score}
 		if h.Memory.Turn != nil {
@@ -51,8 +57,13 @@ func (c *call) withHits(body []byte) ([]byte, bool) {
 		if h.Memory.Link != nil {
 			hit.Home = string(h.Memory.Fact.Scope.Owner)
 		}
-		hits = append(hits, hit)
-		memories = append(memories, namedMemory{hit.ID, hit.Content, hit.Home, hit.CreatedAt, hit.Score})
+		add(hit)
+	}
+	for _, f := range c.prepared.Core.Pinned {
+		add(memoryHit{ID: f.ID, Kind: memory.KindFact, Content: f.Content, CreatedAt: f.CreatedAt, Core: true})
+	}
+	for _, e := range c.prepared.Core.Profile {
+		add(memoryHit{ID: e.Key, Kind: recall.KindProfile, Content: recall.EntryText(e), CreatedAt: e.UpdatedAt, Core: true})
 	}
 	fields := []wire.Field{{Name: "memory_hits", Value: hits}}
 	if c.named {

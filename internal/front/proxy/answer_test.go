@@ -3,8 +3,10 @@ package proxy
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -241,5 +243,32 @@ func TestBuiltInModelAnswersFromMemory(t *testing.T) {
 		if asked := r.upstream.asked(); len(asked) > 0 {
 			t.Errorf("%s: the upstream was asked %+v", name, asked)
 		}
+	}
+}
+
+// What stands in every prompt is among what an answer names, as what it is, and is no
+// hit of the search.
+func TestAnAnswerNamesTheCore(t *testing.T) {
+	r := newRig(t)
+	r.upstream.answers(sends(http.StatusOK, completion("User is allergic to penicillin."), "Content-Type", "application/json"))
+	r.know("User is allergic to penicillin")
+	if _, err := r.engine.SetProfile(context.Background(), nobody, "timezone", "Europe/Lisbon", memory.Author{Kind: memory.ByPerson}); err != nil {
+		t.Fatal(err)
+	}
+	_, got := r.chat(ask("How high is Mount Everest?"))
+	var answer struct {
+		Hits []struct {
+			ID, Kind, Content string
+			Core              bool
+		} `json:"memory_hits"`
+	}
+	if err := json.Unmarshal([]byte(got), &answer); err != nil || len(answer.Hits) != 2 || !answer.Hits[0].Core || !answer.Hits[1].Core ||
+		answer.Hits[0].Content != "User is allergic to penicillin" || answer.Hits[1].Kind != "profile" || answer.Hits[1].Content != "timezone: Europe/Lisbon" {
+		t.Errorf("memory_hits of %s (%v)", got, err)
+	}
+	w := httptest.NewRecorder()
+	r.metrics.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if strings.Contains(w.Body.String(), "retrieval_hit_rate 1") {
+		t.Errorf("the core counts as what search found")
 	}
 }
