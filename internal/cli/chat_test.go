@@ -23,7 +23,7 @@ func chatAt(t *testing.T, ctx context.Context, data string, in io.Reader, args .
 	cmd.SetIn(in)
 	cmd.SetOut(&out)
 	cmd.SetErr(&said)
-	cmd.SetArgs(append([]string{"chat", "--addr", "127.0.0.1:1", "--data", data}, args...))
+	cmd.SetArgs(append([]string{"chat", "--addr", "127.0.0.1:1", "--data", data, "--set", "recall.deadline=10s"}, args...)) // a slow machine recalls, too
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		t.Fatalf("loci chat: %v: %s%s", err, &out, &said)
 	}
