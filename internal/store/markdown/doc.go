@@ -51,5 +51,6 @@
 //
 // A file is front matter between two lines of "---", then a memory's words byte for
 // byte and one line end. Keys that are not Loci's, comments and the order of keys
-// survive when Loci writes a file anew.
+// survive when Loci writes a file anew. The status in a file counts, but of one that was
+// moved between entries and deleted the folder does.
 package markdown
