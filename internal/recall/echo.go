@@ -20,7 +20,7 @@ type Echoes struct {
 	related  map[string]bool // other words for them
 	confirms bool            // a yes is an answer
 	heard    bool            // it asks for what was asked or answered before: nothing is an echo then
-	manners  map[string]text.Manner
+	manners  []manner        // of turns that were looked at
 }
 
 // NewEchoes reads a question.
@@ -77,17 +77,25 @@ func (e *Echoes) Is(m memory.Memory) bool {
 	return said > 0 && (extra == 0 || extra*extraEvery <= said+extra && !e.names(t.Content))
 }
 
-// manner is that of a turn's words, read once.
+// manner is that of a turn's words. Most are told by a glance, the others read once.
 func (e *Echoes) manner(t *memory.Turn) text.Manner {
-	manner, known := e.manners[t.ID]
-	if !known {
-		manner = text.MannerOf(t.Content)
-		if e.manners == nil {
-			e.manners = make(map[string]text.Manner, DefaultTopK)
-		}
-		e.manners[t.ID] = manner
+	if !text.MayAsk(t.Content) {
+		return text.Tells
 	}
-	return manner
+	for _, m := range e.manners {
+		if m.turn == t.ID {
+			return m.is
+		}
+	}
+	is := text.MannerOf(t.Content)
+	e.manners = append(e.manners, manner{t.ID, is})
+	return is
+}
+
+// manner is how a turn is meant.
+type manner struct {
+	turn string
+	is   text.Manner
 }
 
 // extraEvery is of how many words one may be another.

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -23,7 +24,7 @@ const maxSeeks = 240
 // ("You know that I moved?", "I live in Porto, right?") it is [Tells]: in doubt a text
 // does. The forms are English; of other languages it knows the question mark.
 func MannerOf(s string) Manner {
-	if len(s) > maxSeeks {
+	if !MayAsk(s) {
 		return Tells
 	}
 	is := Tells
@@ -38,6 +39,37 @@ func MannerOf(s string) Manner {
 		}
 	}
 	return is
+}
+
+// MayAsk is false for most texts that tell something, and quick about it: those that are
+// long, or begin as no question or request does and have no question mark.
+func MayAsk(s string) bool {
+	if len(s) > maxSeeks {
+		return false
+	}
+	if strings.Count(s, " ") < longestPhrase || strings.IndexByte(s, '?') >= 0 || strings.Contains(s, "？") {
+		return true
+	}
+	first, rest := firstWord(s)
+	if first != "i" {
+		return opensAsking[first]
+	}
+	second, _ := firstWord(rest)
+	return wishing[second]
+}
+
+// firstWord returns the first run of ASCII letters in s, in small letters where it was
+// in capitals, and what follows it.
+func firstWord(s string) (word, rest string) {
+	start := 0
+	for start < len(s) && !letter(s[start]) {
+		start++
+	}
+	end := start
+	for end < len(s) && letter(s[end]) {
+		end++
+	}
+	return strings.ToLower(s[start:end]), s[end:]
 }
 
 // mannerOf is MannerOf of one sentence. One of nothing but a greeting is a phrase.
@@ -197,6 +229,17 @@ var (
 	knowing     = setOf("know remember recall believe forget tell told mention mentioned say said remind realize")
 	toPerson    = setOf("you me us")
 	sought      = setOf("my our the all any every everything anything whatever it")
+
+	// opensAsking are words that a question or a request begins with, and wishing those
+	// after "I".
+	opensAsking = func() map[string]bool {
+		m := setOf("tell give send show remind get find look search list name describe check repeat state recall summarize summarise let you any anything anyone")
+		for _, more := range []map[string]bool{leadIns, questioning, leading, auxiliary} {
+			maps.Copy(m, more)
+		}
+		return m
+	}()
+	wishing = setOf("really just also would am d m like need want have wonder wondering asking forgot forget looking searching trying can could do did cannot")
 
 	// verbal are words that make a phrase a sentence, or an answer.
 	verbal = setOf(`i we you he she it they this that im ive am is are was were be been do does did have has had can could will would shall should

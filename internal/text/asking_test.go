@@ -29,3 +29,14 @@ func TestMannerOf(t *testing.T) {
 		}
 	}
 }
+
+// FuzzMannerOf: whatever a text, it has a manner, and one that cannot ask tells.
+func FuzzMannerOf(f *testing.F) {
+	f.Add("Tell me. \xff I? 'd like, in")
+	f.Add("in which")
+	f.Fuzz(func(t *testing.T, s string) {
+		if got := MannerOf(s); got > Seeks || !MayAsk(s) && got != Tells {
+			t.Errorf("%q: %d", s, got)
+		}
+	})
+}
