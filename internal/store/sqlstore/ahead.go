@@ -19,7 +19,8 @@ import (
 // more. SQLite is asked when it comes to it.
 type question struct {
 	statement
-	about []string // what it is about, as in tx.touched: see [tx.stale]
+	about []string   // what it is about, as in tx.touched: see [tx.stale]
+	parts []question // that are asked in this one: see [onPathOf]
 }
 
 // answer is what a server answered to a question.
@@ -49,6 +50,22 @@ func readAnswer(q question, sent pgx.BatchResults) (answer, error) {
 	}
 	a.fields = slices.Clone(rows.FieldDescriptions())
 	return a, rows.Err()
+}
+
+// apart returns the answers to the parts of a question, or the answer itself.
+func (a answer) apart() []answer {
+	if len(a.parts) == 0 {
+		return []answer{a}
+	}
+	there, path := answer{question: a.parts[0], fields: a.fields[:1]}, answer{question: a.parts[1], fields: a.fields}
+	for _, row := range a.rows {
+		if row[2] == nil {
+			there.rows = append(there.rows, row[:1])
+		} else {
+			path.rows = append(path.rows, row)
+		}
+	}
+	return []answer{there, path}
 }
 
 // stale notes what an answer that was had ahead may say no more: a run ("run:ID"), a
@@ -84,7 +101,7 @@ func (s *Store) writeAsking(ctx context.Context, owner memory.Owner, ask func() 
 
 // runOf asks what a run that was applied before was answered.
 func runOf(owner memory.Owner, run string) question {
-	return question{statement{`SELECT version, at, changes FROM runs WHERE owner = ? AND id = ?`, []any{owner, run}}, []string{"run:" + run}}
+	return question{statement{`SELECT version, at, changes FROM runs WHERE owner = ? AND id = ?`, []any{owner, run}}, []string{"run:" + run}, nil}
 }
 
 // loadOf asks what stands where like has its target.
@@ -96,14 +113,14 @@ func loadOf(owner memory.Owner, like memory.Image) (question, func(scanner) (thi
 	if r := like.Relation; r != nil { // for the index
 		query, args = query+` AND from_fact = ? AND to_fact = ?`, append(args, r.From, r.To)
 	}
-	return question{statement{query, args}, []string{target}}, scan
+	return question{statement{query, args}, []string{target}, nil}, scan
 }
 
 // twinOf asks for another live fact that says the same as f.
 func twinOf(owner memory.Owner, f *memory.Fact) question {
 	return question{statement{`SELECT id FROM facts WHERE owner = ? AND hash = ? AND project = ? AND agent = ? AND conversation = ?
 		AND status IN ('active', 'pending') AND id <> ?`,
-		[]any{owner, f.Hash, f.Scope.Project, f.Scope.Agent, f.Scope.Conversation, f.ID}}, []string{"hash:" + f.Hash}}
+		[]any{owner, f.Hash, f.Scope.Project, f.Scope.Agent, f.Scope.Conversation, f.ID}}, []string{"hash:" + f.Hash}, nil}
 }
 
 // thereOf asks which of the turns are there. Each is looked for as a range in order, which
@@ -116,7 +133,7 @@ func thereOf(owner memory.Owner, turns []memory.Turn) question {
 		ids[i], about[i] = t.ID, "turn:"+t.ID
 	}
 	return question{statement{`SELECT t.id FROM unnest((SELECT ?2::text[])) AS one (id),
-		LATERAL (SELECT id FROM turns WHERE owner = ?1 AND id BETWEEN one.id AND one.id ORDER BY id LIMIT 1) t`, []any{owner, ids}}, about}
+		LATERAL (SELECT id FROM turns WHERE owner = ?1 AND id BETWEEN one.id AND one.id ORDER BY id LIMIT 1) t`, []any{owner, ids}}, about, nil}
 }
 
 // askApply is what a run of changes that were checked will ask.
@@ -139,10 +156,12 @@ func askAppend(owner memory.Owner, b memory.Batch) (all []question) {
 	if b.Run != "" && (len(b.Marks) > 0 || len(b.Turns) == 0) {
 		all = append(all, runOf(owner, b.Run))
 	}
-	if len(b.Turns) > 0 {
+	switch {
+	case len(b.Turns) > 0 && b.Path != nil:
+		all = append(all, onPathOf(owner, b))
+	case len(b.Turns) > 0:
 		all = append(all, thereOf(owner, b.Turns))
-	}
-	if b.Path != nil {
+	case b.Path != nil:
 		all = append(all, pathOf(owner, b.Conversation.ID, b.Path))
 	}
 	return all

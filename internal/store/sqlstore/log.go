@@ -49,6 +49,10 @@ func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) 
 	if err != nil {
 		return memory.Receipt{}, err
 	}
+	stood, err := w.stood(b)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
 	fresh, err := w.turns(b.Conversation, b.Turns)
 	if err != nil {
 		return memory.Receipt{}, err
@@ -56,7 +60,7 @@ func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) 
 	if len(b.Turns) > 0 && fresh == 0 { // and nothing was written
 		return t.unchanged(owner, b.Run)
 	}
-	if err := w.holds(b); err != nil {
+	if err := holds(b, stood); err != nil {
 		return memory.Receipt{}, err
 	}
 	if err := w.changes(b.Run, memory.Author{}, b.Marks); err != nil {

@@ -257,7 +257,7 @@ func (a *attempt) lock(ctx context.Context, c *pgx.Conn, b *pgx.Batch, t *tx) (f
 			if err != nil {
 				return false, err
 			}
-			c.ahead = append(c.ahead, answer)
+			c.ahead = append(c.ahead, answer.apart()...)
 		}
 	}
 	at := fromMicros(now)

@@ -156,18 +156,26 @@ func TestTurnsAreLookedForByTheirKey(t *testing.T) {
 	for _, text := range []string{
 		`SET plan_cache_mode = force_generic_plan`,
 		`PREPARE there AS ` + into.text(thereOf(memtest.Ana, nil).text),
+		`PREPARE path AS ` + into.text(onPathOf(memtest.Ana, memory.Batch{Path: &memory.Path{}}).text),
 	} {
 		if _, err := conn.ExecContext(t.Context(), text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	found, err := conn.QueryContext(t.Context(), `EXPLAIN EXECUTE there ('ana', '{a,b}')`)
-	plan, err := collect(rows{Rows: found}, err, func(row scanner) (line string, err error) { return line, row.Scan(&line) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text := strings.Join(plan, "\n"); !strings.Contains(text, "turns_pkey") {
-		t.Errorf("got the plan\n%s\nwant the primary key", text)
+	for what, keys := range map[string][]string{
+		`there ('ana', '{a,b}')`:        {"turns_pkey"},
+		`path ('ana', '{a,b}', 'c', 7)`: {"turns_pkey", "turns_place"},
+	} {
+		found, err := conn.QueryContext(t.Context(), `EXPLAIN EXECUTE `+what)
+		plan, err := collect(rows{Rows: found}, err, func(row scanner) (line string, err error) { return line, row.Scan(&line) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range keys {
+			if text := strings.Join(plan, "\n"); !strings.Contains(text, key) {
+				t.Errorf("%s: got the plan\n%s\nwant %s", what, text, key)
+			}
+		}
 	}
 }
 

@@ -68,6 +68,15 @@ func TestPostgresWritesTakeTwoWays(t *testing.T) {
 		ways int64
 	}{
 		"an exchange kept": {func(o memory.Owner, i int) error { _, err := s.Append(t.Context(), o, talk(o, i)); return err }, 2},
+		"one that names its path": {func(o memory.Owner, i int) error {
+			b := talk(o, 10+i)
+			b.Path = &memory.Path{From: b.Turns[0].Index, Turns: []string{b.Turns[0].ID, b.Turns[1].ID}}
+			if asks := askAppend(o, b); len(asks) != 1 {
+				return fmt.Errorf("it asks %d statements, want 1", len(asks))
+			}
+			_, err := s.Append(t.Context(), o, b)
+			return err
+		}, 2},
 		"a fact added": {func(o memory.Owner, i int) error {
 			_, err := s.Apply(t.Context(), o, memtest.Run(fmt.Sprint("run ", i)), memtest.Add(memtest.Fact(o, fmt.Sprint("fact ", i))))
 			return err
