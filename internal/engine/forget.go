@@ -176,7 +176,7 @@ var most = candidates
 // job" is about the job.
 func wishOf(query string) learn.Command {
 	said := learn.Said{Turn: memory.Turn{Role: memory.RoleUser}, Text: "Forget " + query}
-	if _, forget := learn.Commands([]learn.Said{said}); len(forget) > 0 && !forget[0].Name {
+	if _, forget := learn.Commands([]learn.Said{said}); len(forget) > 0 && forget[0].Of == learn.NamesNothing {
 		return forget[0]
 	}
 	return learn.Command{What: query} // whoever asks here means memory, by a mere name as well

@@ -45,7 +45,7 @@ func (x *Exchange) foresee(ctx context.Context) (Foresight, error) {
 			f.Forget = wish.What
 			return f, err
 		}
-		if wish.Name && found == 0 {
+		if wish.Of != learn.NamesNothing && found == 0 {
 			continue // nobody who is known: it was no wish about memory
 		}
 		f.Found += found

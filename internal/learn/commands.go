@@ -14,15 +14,25 @@ import (
 type Command struct {
 	What string // what to forget, "" with All
 	All  bool   // everything
-	// Name is set where nothing but what it names tells that memory is meant: "forget
-	// about Eva" is about memory if Eva is somebody that is known, "forget the door
-	// code" if a fact says what it is, "forget that the code is 17" if a fact says so.
-	Name bool
+	// Of says what the wish names where nothing else tells that memory is meant: then it
+	// is about memory only if a fact is known of it.
+	Of Naming
 	// Unsaid is set where the wish may be the first to say what it is about: "don't
 	// remember that I smoke". It goes itself then, whatever else is known.
 	Unsaid bool
 	Span   memory.Span
 }
+
+// Naming is what a wish to forget names that may be about something else than memory.
+type Naming int
+
+// The kinds of them. The zero value is a wish that is about memory for sure.
+const (
+	NamesNothing   Naming = iota
+	NamesSomebody         // "forget about Eva": whom a fact calls so, or whose they are
+	NamesThing            // "forget the door code": of which one fact says what it is
+	NamesStatement        // "forget that the door code is 17": that one fact makes
+)
 
 // Commands returns what the user asks to be remembered, as candidates that never
 // wait, and what they ask to be forgotten. With a model as with rules these are
@@ -38,7 +48,7 @@ func Commands(said []Said) (remember []Candidate, forget []Command) {
 }
 
 var (
-	rememberForm = regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to)[, ]+)*(?:remember|memori[sz]e|(?P<note>note)|note down|(?:make|take) (?:a )?note|keep in mind|don['’]t forget|do not forget|(?:save|store)(?: this)? (?:to|in) (?:your )?memory)(?::\s*|\s+)(?:(?:for (?:later|next time|the future|me)|please|this|the following)[:,]?\s+)*(?P<that>that\s+|of\s+|:\s*|to\s+|about\s+)?(?P<what>.+)$`)
+	rememberForm = regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to)[, ]+)*(?:remember|memori[sz]e|note down|(?P<note>note)|(?:make|take) (?:a )?note|keep in mind|don['’]t forget|do not forget|(?:save|store)(?: this)? (?:to|in) (?:your )?memory)(?::\s*|\s+)(?:(?:for (?:later|next time|the future|me)|please|this|the following)[:,]?\s+)*(?P<that>that\s+|of\s+|:\s*|to\s+|about\s+)?(?P<what>.+)$`)
 	forgetForm   = regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|now|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to|you can|you should)[, ]+)*(?:(?P<strict>drop|scrap|(?P<unsaid>don['’]t|do not|stop) (?:remember(?:ing)?|memori[sz](?:e|ing)|stor(?:e|ing)|sav(?:e|ing)|keep(?:ing)?(?: in mind)?))|(?P<forget>forget)|delete|erase|remove|clear|wipe)\s+(?:from (?:your )?memory )?(?P<what>.+)$`)
 	forgetAll    = regexp.MustCompile(`(?i)^(?:everything|all)(?: (?:that )?(?:you (?:know|remember|have|stored)|i(?:['’]ve| have)? (?:said|told you)|of (?:it|that|this)))*(?: about me| so far| from your memory| in (?:your )?memory)*$|^(?:all|everything in) (?:of )?(?:my|your) (?:memory|memories|data)$|^me$|^(?:my|your) memor(?:y|ies)$`)
 	forgetAbout  = regexp.MustCompile(`(?i)^(?:about |that |(?:what|everything|anything|all|the things?) (?:that )?(?:i|you)(?:['’]ve| have)? (?:just )?(?:said|told you|mentioned|know|remember) (?:about |of )|everything (?:you know )?about |all (?:you know )?about |anything about |the (?:fact|memory) (?:that|about|of) |my memory (?:of|about) )+`)
@@ -95,10 +105,13 @@ var wished = regexp.MustCompile(`(?i)^(?:can|could|will) you (?:please )?(?:reme
 func remembering(that, what string, s Said) []Candidate {
 	what = strings.TrimSpace(what)
 	if m := answersWished.FindStringSubmatch(what); m != nil && that != "that" {
+		style := what
 		if m[1] != "" {
-			what = "always " + what
+			style = "always " + what
 		}
-		return readPlain(what, s)
+		if out := readPlain(style, s); len(out) > 0 && !ofSomebody.MatchString(what) {
+			return out
+		}
 	}
 	switch {
 	case what == "", idiom.MatchString(what), toOther.MatchString(what), instructs(what):
@@ -126,6 +139,9 @@ func remembering(that, what string, s Said) []Candidate {
 // answersWished begins a wish how to be answered: "always reply in French", or without
 // the first word. Rules read it as a preference, and nothing else that begins so.
 var answersWished = regexp.MustCompile(`(?i)^(?:always |never |(answer|reply|respond) )`)
+
+// ofSomebody is whom somebody is to answer, if not whoever speaks.
+var ofSomebody = regexp.MustCompile(`(?i:\bto (?:my|our|the|all) )|\bto \p{Lu}`)
 
 // readPlain returns what the rules read in words that stand by themselves.
 func readPlain(what string, s Said) []Candidate {
@@ -187,13 +203,16 @@ func forgetting(m []string, words string) (Command, bool) {
 		return Command{What: about, Unsaid: unsaid}, about != ""
 	}
 	if name := aName.FindStringSubmatch(about); name != nil {
-		return Command{What: name[1], Name: true}, true
+		return Command{What: name[1], Of: NamesSomebody}, true
 	}
 	if part("forget") == "" { // what else is deleted has nothing to do with memory
 		return Command{}, false
 	}
-	if thing := aThing.FindStringSubmatch(about); thing != nil {
-		return Command{What: thing[1], Name: true}, true
+	if strings.HasPrefix(lower(what), "that ") && states.MatchString(about) {
+		return Command{What: about, Of: NamesStatement}, true
 	}
-	return Command{What: about, Name: true}, strings.HasPrefix(lower(what), "that ") && states.MatchString(about)
+	if thing := aThing.FindStringSubmatch(about); thing != nil {
+		return Command{What: thing[1], Of: NamesThing}, true
+	}
+	return Command{}, false
 }

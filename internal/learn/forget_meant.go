@@ -19,16 +19,20 @@ const enough = 0.6
 //   - has as good as all words of the wish, and its names and numbers, or
 //   - is a fact whose quoted words have them, if each turn that it was learned from
 //     is meant as well.
+//
+// Where the wish names a thing or repeats a statement without a word of memory, it means
+// the one fact that says what the thing is, or the same; with several none is meant.
 func Meant(wish Command, found []memory.Memory) []memory.Memory {
 	if wish.All {
 		return found
 	}
-	known := func(m memory.Memory) bool { return introduces(m, wish.What) }
-	if wish.Name && !slices.ContainsFunc(found, known) {
-		return nil
-	}
-	if wish.Name && !aName.MatchString(wish.What) { // of things there are many that share a word
-		found = slices.DeleteFunc(slices.Clone(found), func(m memory.Memory) bool { return m.Fact != nil && !known(m) })
+	switch wish.Of {
+	case NamesSomebody:
+		if !slices.ContainsFunc(found, func(m memory.Memory) bool { return introduces(m, wish.What) }) {
+			return nil
+		}
+	case NamesThing, NamesStatement:
+		return theOne(found, wish)
 	}
 	g := gistOf(wish)
 	turns := map[string]string{} // content of the turns that are meant, by id
@@ -48,12 +52,8 @@ func Meant(wish Command, found []memory.Memory) []memory.Memory {
 }
 
 // introduces reports whether a memory says of a name whose it is: a fact that
-// somebody or something is called so, or "my boss Carl". Of a thing a fact must say
-// what it is, "The door code is 17", and a statement it must make itself.
+// somebody or something is called so, or "my boss Carl".
 func introduces(m memory.Memory, name string) bool {
-	if m.Fact != nil && !aName.MatchString(name) {
-		return saysOfThing(m.Fact.Content, name)
-	}
 	if m.Fact == nil && (m.Turn == nil || m.Turn.Role != memory.RoleUser) {
 		return false
 	}
@@ -65,15 +65,35 @@ func introduces(m memory.Memory, name string) bool {
 	return slices.ContainsFunc(of.FindAllStringSubmatch(words, -1), func(found []string) bool { return kinWords[found[1]] })
 }
 
-// saysOfThing reports whether a fact says what a thing is, or makes a statement in nearly the
-// same words, with all its numbers.
-func saysOfThing(fact, what string) bool {
-	of := regexp.MustCompile(`^(?:the |user's )(?:\w+ )?` + regexp.QuoteMeta(text.Fold(what)) + ` (?:is|are|was|were|has|have|starts?|begins?|ends?|costs?)\b`)
-	if of.MatchString(text.Fold(fact)) {
-		return true
+// theOne returns the only fact among the found that says what a wish names.
+func theOne(found []memory.Memory, wish Command) []memory.Memory {
+	says := saysWhatIs(wish.What)
+	if wish.Of == NamesStatement {
+		says = func(fact string) bool { return sameStatement(fact, wish.What) }
 	}
-	said, asked := termSet(fact), termSet(thirdPerson(what))
-	return states.MatchString(what) && covered(asked, said) == 1 && covered(said, asked) >= enough && slices.Equal(numbers(fact), numbers(what))
+	var one []memory.Memory
+	for _, m := range found {
+		if m.Fact != nil && says(m.Fact.Content) {
+			one = append(one, m)
+		}
+	}
+	if len(one) != 1 {
+		return nil
+	}
+	return one
+}
+
+// saysWhatIs returns whether a fact begins with what a thing is: "The door code is 17".
+func saysWhatIs(thing string) func(fact string) bool {
+	form := regexp.MustCompile(`^(?:the |user's )` + regexp.QuoteMeta(text.Fold(thing)) + ` (?:is|are|was|were|has|have|starts?|begins?|ends?|costs?)\b`)
+	return func(fact string) bool { return form.MatchString(text.Fold(fact)) }
+}
+
+// sameStatement reports whether a fact and a statement have the same terms in the same
+// order, and both deny or neither does.
+func sameStatement(fact, said string) bool {
+	said = thirdPerson(said)
+	return slices.Equal(text.Terms(fact), text.Terms(said)) && text.Negated(fact) == text.Negated(said) && averse(fact) == averse(said)
 }
 
 // gist is what a wish to forget is about.

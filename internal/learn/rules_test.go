@@ -261,6 +261,11 @@ func TestRulesReadWhatPeopleSayOfThemselves(t *testing.T) {
 			{"Note that I have a meeting on Fridays", "User has a meeting on Fridays"},
 			{"Note that the function returns nil", ""},
 			{"Note that it is late", ""},
+			{"Note down that my locker code is 4711", "User's locker code is 4711"},
+			{"Please note down: my locker code is 4711", "User's locker code is 4711"},
+			{"Remember to reply to my landlord", "User wants to be reminded to reply to User's landlord"},
+			{"Remember to respond to our tax office", "User wants to be reminded to respond to User's tax office"},
+			{"Remember to reply to my boss in German", "User wants to be reminded to reply to User's boss in German"},
 			{"Don't forget that my anniversary is on July 12", "User's anniversary is on July 12"},
 		},
 	}
