@@ -41,10 +41,11 @@
 //
 // The rows of what is erased, and the images in the journal, lose their words in one
 // transaction. Then what the file's pages do not use is overwritten with zeros (see blank.go)
-// and the log is emptied, since SQLite leaves the old bytes there. Where most pages are free
-// the file is written anew (VACUUM) instead. A mark in the file, its user_version,
-// says until then that this is to be done, at the next start if need be. On a server its
-// keepers see to that.
+// and the log is emptied, since SQLite leaves the old bytes there. That reads the whole file,
+// table after table, between which others write. Where most pages are free the file is written
+// anew (VACUUM) instead, and nobody writes meanwhile. A mark in the file, its user_version,
+// says until then that this is to be done (1, or 2 once it has begun), at the next start if
+// need be. On a server its keepers see to that.
 //
 // # Tables
 //

@@ -127,7 +127,52 @@ func TestErasedWordsAreInNoFileAfterARestart(t *testing.T) {
 	}
 }
 
-// BenchmarkErase is one fact of so many erased, with the file written anew.
+// TestWhatIsErasedWhileAnotherErasureIsUnderWayIsNotForgotten erases a second thing between
+// the portions that go through the file for the first.
+func TestWhatIsErasedWhileAnotherErasureIsUnderWayIsNotForgotten(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	var s *Store
+	var ids []string
+	began := false
+	s, err := OpenSQLite(ctx, filepath.Join(dir, "loci.db"), Options{portion: 40, failpoint: func(point string) {
+		if point != betweenPortion || began {
+			return
+		}
+		began = true
+		err := s.write(ctx, "", func(t *tx) error {
+			_, err := t.erase(memtest.Ana, memtest.Run("second"), ids[1:])
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ids = marzipan(t, s)
+	if _, err := s.Erase(ctx, memtest.Ana, memtest.Run("first"), ids[:1]...); err != nil || !began {
+		t.Fatal(began, err)
+	}
+	var mark int
+	found, err := s.reads.ask(ctx, `PRAGMA user_version`)
+	if err := only(found, err, &mark); err != nil || mark != 1 {
+		t.Errorf("got mark %d (%v), want 1: the second is to be taken out yet", mark, err)
+	}
+	if err := s.commits.scrub(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := holders(t, dir, "marzipan"); len(got) > 0 {
+		t.Errorf("the word is still in %q", got)
+	}
+	found, err = s.reads.ask(ctx, `PRAGMA user_version`)
+	if err := only(found, err, &mark); err != nil || mark != 0 {
+		t.Errorf("got mark %d (%v) in the end, want 0", mark, err)
+	}
+}
+
+// BenchmarkErase is one fact of so many erased, with all that the file has of it.
 func BenchmarkErase(b *testing.B) {
 	ctx := context.Background()
 	s, err := OpenSQLite(ctx, filepath.Join(b.TempDir(), "loci.db"), Options{})
