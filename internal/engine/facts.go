@@ -54,10 +54,14 @@ func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, autho
 	if err != nil {
 		return memory.Fact{}, false, err
 	}
-	written, created, err := e.remember(ctx, fact, n.Idempotency, author)
-	if errors.Is(err, memory.Duplicate) {
-		written, err = e.writtenAgain(ctx, fact, n.Idempotency, author)
-	}
+	var written memory.Fact
+	err = replan(func() error {
+		written, created, err = e.remember(ctx, fact, n.Idempotency, author)
+		if errors.Is(err, memory.Duplicate) {
+			written, err = e.writtenAgain(ctx, fact, n.Idempotency, author)
+		}
+		return err
+	})
 	return written, created, err
 }
 
@@ -105,7 +109,8 @@ const seenAgain = time.Minute
 
 // writtenAgain brings what is written once more to the live fact that says so: its tags
 // and whatever else was said of it this time, and that it was observed again (SPEC 3.6).
-// A fact that waited for a person is as good as approved.
+// A fact that waited for a person is as good as approved. It is a Conflict if the fact
+// has gone meanwhile.
 func (e *Engine) writtenAgain(ctx context.Context, next memory.Fact, key string, author memory.Author) (memory.Fact, error) {
 	twin, err := e.twin(ctx, next)
 	if err != nil {
@@ -113,6 +118,9 @@ func (e *Engine) writtenAgain(ctx context.Context, next memory.Fact, key string,
 	}
 	same := errors.New("it adds nothing")
 	fact, err := e.change(ctx, next.Scope.Owner, twin.ID, key, author, func(f *memory.Fact) (memory.Action, string, error) {
+		if !f.Status.Live() {
+			return "", "", memory.Errorf(memory.Conflict, "%s is %s since", f.ID, f.Status)
+		}
 		was := *f
 		f.Status, f.Trust = memory.Active, next.Trust
 		if len(next.Tags) > 0 {
@@ -121,7 +129,7 @@ func (e *Engine) writtenAgain(ctx context.Context, next memory.Fact, key string,
 		f.Category = cmp.Or(next.Category, f.Category)
 		f.Confidence = max(f.Confidence, next.Confidence)
 		f.Pinned = f.Pinned || next.Pinned
-		if !next.ExpiresAt.IsZero() {
+		if !next.ExpiresAt.IsZero() || !f.Visible(next.CreatedAt) {
 			f.ExpiresAt = next.ExpiresAt
 		}
 		if next.Metadata != nil {
@@ -130,7 +138,7 @@ func (e *Engine) writtenAgain(ctx context.Context, next memory.Fact, key string,
 		if next.ObservedAt.Sub(f.ObservedAt) >= seenAgain {
 			f.ObservedAt = next.ObservedAt
 		}
-		if reflect.DeepEqual(*f, was) {
+		if key == "" && reflect.DeepEqual(*f, was) { // with a key the request is to be known again
 			twin = was
 			return "", "", same
 		}
