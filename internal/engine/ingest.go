@@ -98,6 +98,7 @@ func (e *Engine) keep(ctx context.Context, owner memory.Owner, talk Talk, kept *
 			return err
 		}
 	}
+	named := talk.Conversation != "" || e.apart() // else it is new
 	for start := 0; start < len(said.turns); start += ingestBatch {
 		part := said.part(start, min(start+ingestBatch, len(said.turns)))
 		vectors, err := e.turnVectors(ctx, part.turns)
@@ -122,8 +123,10 @@ func (e *Engine) keep(ctx context.Context, owner memory.Owner, talk Talk, kept *
 					return err
 				}
 				after = &last
-				if batch.Marks, err = e.comesBack(ctx, owner, kept.Conversation, last); err != nil {
-					return err
+				if named && last.Index < 0 { // a deleted one has no path
+					if batch.Marks, err = e.comesBack(ctx, owner, kept.Conversation); err != nil {
+						return err
+					}
 				}
 			}
 			batch.Turns, batch.Path = part.turns, part.lay(*after)
@@ -160,12 +163,8 @@ func (e *Engine) teaches(owner memory.Owner, conversation string, turns []memory
 }
 
 // comesBack returns the change by which a conversation is there again that was deleted and
-// in which something is said once more, as a chat that goes on; nil for another one. last
-// is the end of its path.
-func (e *Engine) comesBack(ctx context.Context, owner memory.Owner, id string, last memory.Turn) ([]memory.Change, error) {
-	if last.Index >= 0 { // a deleted one has no path
-		return nil, nil
-	}
+// in which something is said once more, as a chat that goes on; nil for another one.
+func (e *Engine) comesBack(ctx context.Context, owner memory.Owner, id string) ([]memory.Change, error) {
 	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: []string{id}, Statuses: []memory.Status{memory.Retired}})
 	if err != nil || len(page.Conversations) == 0 {
 		return nil, err
