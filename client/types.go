@@ -11,7 +11,7 @@ import (
 // does not have are left out.
 type Memory struct {
 	ID           string             `json:"id"`
-	Kind         memory.Kind        `json:"kind" enum:"fact,turn,summary"`
+	Kind         memory.Kind        `json:"kind" enum:"fact,turn,summary,profile" doc:"profile stands among the hits of a chat alone."`
 	Content      string             `json:"content"`
 	Status       memory.Status      `json:"status" enum:"active,pending,superseded,replaced,retired,rejected"`
 	Category     string             `json:"category,omitempty"`
@@ -49,6 +49,7 @@ type Hit struct {
 	Score float64     `json:"score" doc:"What it was ranked by, 0 to 1."`
 	Why   *memory.Why `json:"why,omitempty" doc:"Each part of the score, by stage."`
 	Now   []string    `json:"now,omitempty" doc:"Of a turn: the facts that took the place of what it says."`
+	Core  bool        `json:"core,omitempty" doc:"It stands in every prompt, and was not searched for: a pinned fact, or a profile entry by its key."`
 }
 
 // AddMemory is a fact to write down.

@@ -214,13 +214,17 @@ func (d *demonstration) why(ctx context.Context, id string) error {
 		return err
 	}
 	fmt.Fprintf(d.w, "\n── What went into the last answer, and why ──\n")
+	cut := t.Found
 	for _, h := range t.Hits {
+		if h.Why.Get("core") == 0 { // what begins every prompt was not searched for
+			cut--
+		}
 		parts := make([]string, 0, len(h.Why))
 		for _, p := range h.Why {
 			parts = append(parts, fmt.Sprintf("%s %.2f", p.Name, p.Value))
 		}
 		fmt.Fprintf(d.w, "  %.2f  %-4s  %s\n        %s\n", h.Score, h.Kind, oneLine(h.Content, 90), strings.Join(parts, " · "))
 	}
-	fmt.Fprintf(d.w, "  found %d, left out %d, in %.1f ms\n", t.Found, t.Found-len(t.Hits), t.Took.Seconds()*1000)
+	fmt.Fprintf(d.w, "  found %d, left out %d, in %.1f ms\n", t.Found, cut, t.Took.Seconds()*1000)
 	return nil
 }

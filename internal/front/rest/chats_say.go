@@ -15,6 +15,7 @@ import (
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -154,6 +155,12 @@ func (o *reply) recalled(p engine.Prepared) {
 	m := client.ChatMemory{Trace: p.Trace, Hits: make([]client.Hit, 0, len(p.Hits))}
 	for _, hit := range p.Hits {
 		m.Hits = append(m.Hits, client.ViewHit(hit, false))
+	}
+	for _, f := range p.Core.Pinned {
+		m.Hits = append(m.Hits, client.Hit{Memory: client.View(memory.Memory{Fact: &f}), Core: true})
+	}
+	for _, e := range p.Core.Profile {
+		m.Hits = append(m.Hits, client.Hit{Memory: client.Memory{ID: e.Key, Kind: recall.KindProfile, Content: recall.EntryText(e), CreatedAt: e.UpdatedAt}, Core: true})
 	}
 	o.send(client.EventMemory, m)
 }
