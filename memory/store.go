@@ -308,6 +308,10 @@ func (p *Path) Holds(id string, index int, status Status) bool {
 	return status != Active || slices.Contains(p.Turns, id)
 }
 
+// Marks reports whether a batch with a path may give a turn that is of one status another:
+// what was taken out of memory since the path was planned stays out.
+func (p *Path) Marks(was, next Status) bool { return was != Retired || next == Retired }
+
 // ConversationQuery selects conversations. Empty fields do not narrow.
 type ConversationQuery struct {
 	IDs      []string

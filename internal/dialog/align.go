@@ -124,9 +124,28 @@ func (a Alignment) Path(next ...string) *memory.Path {
 }
 
 // WentOn reports whether the user said something after the request in a conversation of
-// which clients send the end alone: no answer to it takes that back.
-func (a Alignment) WentOn() bool {
-	return a.mode == Window && a.tree.speaks(a.tree.beyond(a.parent), memory.RoleUser)
+// which clients send the end alone, since the same request was laid on it earlier: no
+// answer to it takes that back. The zero Alignment is earlier than all that was said.
+func (a Alignment) WentOn(since Alignment) bool {
+	if a.mode != Window {
+		return false
+	}
+	stood := since.current()
+	return slices.ContainsFunc(a.tree.beyond(a.parent), func(i int) bool {
+		t := &a.tree.turns[i]
+		return t.Role == memory.RoleUser && !stood[t.ID]
+	})
+}
+
+// current returns which turns are on the current path, by id.
+func (a Alignment) current() map[string]bool {
+	on := map[string]bool{}
+	if a.tree != nil {
+		for i := range a.tree.turns {
+			on[a.tree.turns[i].ID] = a.tree.turns[i].Status == memory.Active
+		}
+	}
+	return on
 }
 
 // place gives the new messages their places after the parent.
@@ -214,12 +233,7 @@ func (a Alignment) Overtaken(since Alignment) bool {
 	if len(a.New) > 0 {
 		return true
 	}
-	known := map[string]bool{}
-	if since.tree != nil {
-		for i := range since.tree.turns {
-			known[since.tree.turns[i].ID] = since.tree.turns[i].Status == memory.Active
-		}
-	}
+	stood := since.current()
 	pushed := a.tree.activeBut(a.tree.pathTo(a.parent))
-	return slices.ContainsFunc(pushed, func(id string) bool { return !known[id] })
+	return slices.ContainsFunc(pushed, func(id string) bool { return !stood[id] })
 }

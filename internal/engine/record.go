@@ -261,7 +261,11 @@ func (x *Exchange) resumed(ctx context.Context) (at dialog.Alignment, forgotten 
 		return dialog.Alignment{}, false, err
 	}
 	at = dialog.Resume(turns, x.in.Chat.Messages, x.stored, x.mode)
-	return at, slices.ContainsFunc(turns, func(t memory.Turn) bool { return t.ID == x.asked && t.Status == memory.Retired }), nil
+	question := x.asked
+	if last := x.in.Chat.LastUser(); last >= 0 && last < len(x.stored) {
+		question = x.stored[last] // new, or asked again
+	}
+	return at, slices.ContainsFunc(turns, func(t memory.Turn) bool { return t.ID == question && t.Status == memory.Retired }), nil
 }
 
 // tryAnswer stores the answer where it belongs, or returns a Conflict.
@@ -276,7 +280,7 @@ func (x *Exchange) tryAnswer(ctx context.Context, a wire.Answer, client context.
 		}
 		reply := at.Answer(a.Digest)
 		x.parent, x.private = at.Parent, forgotten || x.asksInConfidence()
-		if onPath = !at.WentOn() && (client.Err() == nil || !at.Overtaken(x.seen)); onPath {
+		if onPath = !at.WentOn(x.seen) && (client.Err() == nil || !at.Overtaken(x.seen)); onPath {
 			leave, rejoin := slices.Concat(at.Leave, reply.Leave), slices.Concat(at.Rejoin, reply.Rejoin)
 			batch.Marks, batch.Path = marks(leave, rejoin), at.Path(reply.Known)
 			x.moved = slices.Concat(x.moved, leave, rejoin)

@@ -213,3 +213,94 @@ func takePart(t *testing.T, resent bool, known, one, two string, at []int) {
 		t.Logf("%s: path %q, off it %q", order, r.path(t, "c"), r.offPath(t, "c"))
 	}
 }
+
+// An answer to an earlier question is another one, in a chat of which clients send the end
+// alone: it takes the place of what came after.
+func TestAnotherAnswerToAnEarlierQuestionInAWindow(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in := func(said string) Incoming {
+			return Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), Extras: wire.Extras{ID: "c"}}
+		}
+		const toCello = inBerlin + `,{"role":"assistant","content":"Noted."},{"role":"user","content":"I play the cello."}`
+		r.exchange(t, in(inBerlin), "Noted.")
+		r.exchange(t, in(toCello), "Great.")
+		r.exchange(t, in(toCello+`,{"role":"assistant","content":"Great."},{"role":"user","content":"I have a cat."}`), "Cute.")
+		r.exchange(t, in(toCello), "The cello is hard.")
+		want := []string{"user: I live in Berlin.", "assistant: Noted.", "user: I play the cello.", "assistant: The cello is hard."}
+		if got := r.path(t, "c"); !slices.Equal(got, want) {
+			t.Errorf("the path is %q, want %q", got, want)
+		}
+	})
+}
+
+// A turn that is forgotten at another server while an edit replaces it stays forgotten, and
+// when the client goes back to it, too.
+func TestWhatIsForgottenWhileItIsReplacedStaysForgotten(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		other := r.second(t)
+		in := func(said string) Incoming {
+			return Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), ChatID: "c"}
+		}
+		r.exchange(t, in(inBerlin), "Noted.")
+		berlin := r.turns(t, ana)[0].ID
+		is := func() memory.Status {
+			t.Helper()
+			found, err := r.Store.Get(t.Context(), ana, berlin)
+			if err != nil || len(found) != 1 {
+				t.Fatal(found, err)
+			}
+			return found[0].Turn.Status
+		}
+		x := r.Open(t.Context(), in(inLisbon))
+		x.Prepare(t.Context())
+		r.interrupt(memory.RoleUser, func() {
+			if _, _, err := other.ForgetMatching(t.Context(), ana, Matching{IDs: []string{berlin}}, her); err != nil {
+				t.Error(err)
+			}
+		})
+		x.RecordQuestion(t.Context())
+		x.RecordAnswer(t.Context(), answered("A lovely town."))
+		if got := is(); got != memory.Retired {
+			t.Errorf("what was forgotten while it was replaced is %s", got)
+		}
+		r.exchange(t, in(inBerlin+`,{"role":"assistant","content":"Noted."},{"role":"user","content":"I play the cello."}`), "OK.")
+		if got := is(); got != memory.Retired {
+			t.Errorf("gone back to, what was forgotten is %s", got)
+		}
+	})
+}
+
+// The answer to a question that is forgotten meanwhile is stored without its words, whether
+// the question was asked for the first time or again.
+func TestAnAnswerToWhatIsForgottenHasNoWords(t *testing.T) {
+	for _, before := range []int{0, 1} {
+		onEach(t, func(t *testing.T, r *rig) {
+			other := r.second(t)
+			in := Incoming{Owner: ana, Chat: decode(t, "["+inBerlin+"]"), ChatID: "c"}
+			for range before {
+				r.exchange(t, in, "Noted.")
+			}
+			x := r.Open(t.Context(), in)
+			x.Prepare(t.Context())
+			x.RecordQuestion(t.Context())
+			x.question <- <-x.question // written
+			var ids []string
+			for _, turn := range r.turns(t, ana) {
+				ids = append(ids, turn.ID)
+			}
+			if _, _, err := other.ForgetMatching(t.Context(), ana, Matching{IDs: ids}, her); err != nil {
+				t.Fatal(err)
+			}
+			x.RecordAnswer(t.Context(), answered("So you live in Berlin."))
+			all, err := r.Store.Turns(t.Context(), ana, memory.TurnQuery{Conversation: "c", Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, turn := range all {
+				if turn.Content == "So you live in Berlin." {
+					t.Errorf("asked %d times before: the answer is stored, %s", before, turn.Status)
+				}
+			}
+		})
+	}
+}

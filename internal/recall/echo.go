@@ -54,7 +54,7 @@ func (e *Echoes) Is(m memory.Memory) bool {
 		return false
 	}
 	e.read()
-	if len(e.terms) == 0 || manner == text.Phrase && e.confirms {
+	if len(e.terms) == 0 || e.confirms && (manner == text.Phrase || ofOneself.MatchString(t.Content)) {
 		return false
 	}
 	said, extra := 0, 0
@@ -140,10 +140,16 @@ func (e *Echoes) read() {
 			e.related[other] = true
 		}
 	}
-	e.confirms = confirms.MatchString(e.question)
+	e.confirms = confirms.MatchString(e.question) && !knows.MatchString(e.question)
 }
 
-// confirms are questions to which yes is an answer.
+// ofOneself begins a wish that may be an answer: "I need my glasses" to "Do I need them?".
+var ofOneself = regexp.MustCompile(`(?i)^\W*i\b`)
+
+// knows are questions to which yes is none: "Do you know my address?".
+var knows = regexp.MustCompile(`(?i)\byou (?:still |even )?(?:know|remember|recall|have|tell|find|look)\b`)
+
+// confirms are questions to which yes is an answer, "Am I a nurse?".
 var confirms = regexp.MustCompile(`(?i)^\W*(?:(?:so|and|hey|ok|okay|well)\W+)*(?:do|does|did|is|are|am|was|were|has|have|had|will|would)\b`)
 
 // fillers change nothing about what a question asks, and asking are words to ask with.

@@ -210,8 +210,15 @@ func (w words) wishes(sentence string, next func(int) bool) bool {
 		return false
 	}
 	if w.at(i+1) == "to" {
-		x := w.at(i + 2)
-		return x == "know" || x == "see" || x == "find" || x == "remember" || x == "recall" || x == "have" && next(i+3) || x == "look"
+		switch w.at(i + 2) {
+		case "know":
+			return true
+		case "look":
+			return w.at(i+3) == "up"
+		case "see", "find", "remember", "recall": // "what it was", and not "the doctor"
+			return questioning[w.at(i+3)]
+		}
+		return false
 	}
 	return verb != "have" && verb != "trying" && next(i+1)
 }

@@ -226,6 +226,10 @@ func pathsAreKeptTo(r *rig) {
 	after.ID = memtest.ID("kept")
 	r.append(ana, memory.Batch{Conversation: memtest.Conversation(ana, "c"), Turns: []memory.Turn{forgotten, after}, Path: &memory.Path{Turns: []string{forgotten.ID, after.ID}}})
 	r.append(ana, memory.Batch{Conversation: memtest.Conversation(ana, "c"), Turns: []memory.Turn{next, beside}}) // which are there
+	_, err := r.Append(r.Context(), ana, memory.Batch{
+		Conversation: memtest.Conversation(ana, "c"), Run: "marks what is forgotten", Marks: leaves(forgotten.ID, after.ID), Path: &memory.Path{},
+	})
+	r.wantCode("a turn that was forgotten leaves the path", err, memory.Conflict)
 }
 
 // Of several that put an answer at the same place at once, one is written.

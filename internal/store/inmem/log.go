@@ -45,6 +45,9 @@ func (s *shelf) append(owner memory.Owner, b memory.Batch, now time.Time) (memor
 		t.RecordedAt, t.Version = at, s.version
 		s.turns[t.ID] = t
 	}
+	if err := s.marks(b); err != nil {
+		return memory.Receipt{}, err
+	}
 	if err := s.change(owner, b.Run, memory.Author{}, b.Marks); err != nil {
 		return memory.Receipt{}, err
 	}
@@ -58,6 +61,20 @@ func (s *shelf) append(owner memory.Owner, b memory.Batch, now time.Time) (memor
 		s.runs[b.Run] = receipt
 	}
 	return receipt, nil
+}
+
+// marks returns a Conflict if a batch with a path would bring back a turn that was taken out
+// of memory.
+func (s *shelf) marks(b memory.Batch) error {
+	if b.Path == nil {
+		return nil
+	}
+	for _, c := range b.Marks {
+		if next := c.After.Turn; next != nil && !b.Path.Marks(s.turns[next.ID].Status, next.Status) {
+			return memory.Errorf(memory.Conflict, "turn %s of conversation %s was taken out of memory since", next.ID, b.Conversation.ID)
+		}
+	}
+	return nil
 }
 
 // holds returns a Conflict if a batch that is written leaves another path than it names.

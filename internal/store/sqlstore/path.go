@@ -43,7 +43,8 @@ func (w *write) stood(b memory.Batch) ([]standing, error) {
 }
 
 // holds returns a Conflict if what stood, with the turns of a batch and the marks that are
-// still to be made, leaves another path than the batch names. The turns may have been there
+// still to be made, leaves another path than the batch names, or if a mark brings back what
+// was taken out of memory. The turns may have been there
 // already or not.
 func holds(b memory.Batch, stood []standing) error {
 	if b.Path == nil {
@@ -57,6 +58,9 @@ func holds(b memory.Batch, stood []standing) error {
 	}
 	for _, t := range stood {
 		met[t.id] = true
+		if next := cmp.Or(marked[t.id], t.status); !b.Path.Marks(t.status, next) {
+			return memory.Errorf(memory.Conflict, "turn %s of conversation %s was taken out of memory since", t.id, b.Conversation.ID)
+		}
 	}
 	for _, t := range b.Turns {
 		if !met[t.ID] {

@@ -1,0 +1,37 @@
+package recall
+
+import (
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// TestEchoes: a question, what was said before, and whether that only asks the same.
+func TestEchoes(t *testing.T) {
+	for _, c := range []struct {
+		question, said string
+		echo           bool
+	}{
+		{"home address?", "What is my home address?", true},
+		{"home address?", "Give me my current home address", true},
+		{"Where do I live?", "Tell me where I live", true},
+		{"Do you know my home address?", "I need my home address", true},
+		{"What is my home address?", "My home address, please", true},
+		{"home address?", "My home address is Reeperbahn 5", false},
+		{"What is my sister's address?", "What is my home address?", false},
+		{"Where does Ann live?", "Where does Bob live?", false},
+		{"Do I need my glasses to drive?", "I need my glasses to drive", false},
+		{"Do I still need to see the doctor?", "I need to see the doctor", false},
+		{"Am I allergic to peanuts?", "peanuts", false},
+		{"What did I ask you about my address?", "What is my home address?", false},
+	} {
+		turn := memory.Memory{Turn: &memory.Turn{ID: "t", Role: memory.RoleUser, Content: c.said}}
+		if got := NewEchoes(c.question).Is(turn); got != c.echo {
+			t.Errorf("asked %q, said %q: an echo %v, want %v", c.question, c.said, got, c.echo)
+		}
+	}
+	repeated := memory.Memory{Turn: &memory.Turn{ID: "t", Role: memory.RoleAssistant, Name: memory.RecallModel, Content: "From memory: you live in Porto"}}
+	if !NewEchoes("Where do I live?").Is(repeated) {
+		t.Error("what the built-in model repeated is no echo")
+	}
+}
