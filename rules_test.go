@@ -93,7 +93,7 @@ func TestLargeIndexesAreKeptInTheDataFolder(t *testing.T) {
 	ctx := context.Background()
 	var said []Message
 	for i := range 5_000 {
-		said = append(said, Message{Role: memory.RoleUser, Content: fmt.Sprint("Lighthouse ", i)})
+		said = append(said, Message{Role: memory.RoleUser, Content: fmt.Sprintf("Lighthouse %d is white", i)})
 	}
 	flags := map[string]string{"store": "sqlite", "data": t.TempDir()}
 	var found []string
@@ -116,7 +116,7 @@ func TestLargeIndexesAreKeptInTheDataFolder(t *testing.T) {
 			t.Errorf("there are %q, %v; want one checkpoint", files, err)
 		}
 	}
-	if found[0] != "Lighthouse 4711" || found[1] != found[0] {
+	if found[0] != "Lighthouse 4711 is white" || found[1] != found[0] {
 		t.Errorf("found %q before and after a start", found)
 	}
 }

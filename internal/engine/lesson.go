@@ -157,17 +157,17 @@ func (e *Engine) playing(ctx context.Context, owner memory.Owner, said []learn.S
 // suspectsFound is how many memories one suspect sentence is compared with.
 const suspectsFound = 4
 
-// given recognises what came out of memory: what these turns' requests were given
-// and, where that is not known any more, what memory held before them. A searcher
-// that fails leaves the second out.
-func (e *Engine) given(ctx context.Context, scope memory.Scope, turns []memory.Turn) *learn.Given {
+// given recognises what came out of memory: what the requests up to a turn were given
+// and, where that is not known any more, what memory held before them that is like it. A
+// searcher that fails leaves the second out.
+func (e *Engine) given(ctx context.Context, scope memory.Scope, turns []memory.Turn) func(i int) *learn.Given {
 	blocks := e.blocksOf(scope.Owner, turns)
-	var found []memory.Memory
-	for _, t := range turns {
-		for _, sentence := range learn.Suspects(t) {
+	return func(i int) *learn.Given {
+		var found []memory.Memory
+		for _, sentence := range learn.Suspects(turns[i]) {
 			like, err := e.like(ctx, scope, sentence)
 			if err != nil {
-				e.Log.Warn("what came out of memory may be learned again", "turn", t.ID, "err", err)
+				e.Log.Warn("what came out of memory may be learned again", "turn", turns[i].ID, "err", err)
 				continue
 			}
 			for _, m := range like {
@@ -176,22 +176,44 @@ func (e *Engine) given(ctx context.Context, scope memory.Scope, turns []memory.T
 				}
 			}
 		}
+		if len(found) == 0 {
+			return blocks.upTo(i)
+		}
+		return learn.Recalled(found, blocks.texts(i)...)
 	}
-	if len(blocks)+len(found) == 0 {
-		return nil
-	}
-	return learn.Recalled(found, blocks...)
 }
 
-// blocksOf returns what these turns' requests were given, as far as it is known.
-func (e *Engine) blocksOf(owner memory.Owner, turns []memory.Turn) []string {
-	var blocks []string
-	for _, t := range turns {
-		if b, ok := e.blocks.get(owner, t.Chain); ok && b.text != "" {
-			blocks = append(blocks, b.text)
+// blocks are what the requests of turns were given, as far as it is known: "" for none.
+type blocks struct {
+	of    []string
+	last  int // how many were read into given
+	given *learn.Given
+}
+
+func (e *Engine) blocksOf(owner memory.Owner, turns []memory.Turn) *blocks {
+	b := &blocks{of: make([]string, len(turns))}
+	for i, t := range turns {
+		if block, ok := e.blocks.get(owner, t.Chain); ok {
+			b.of[i] = block.text
 		}
 	}
-	return blocks
+	return b
+}
+
+// texts returns the blocks of the turns up to one.
+func (b *blocks) texts(i int) []string {
+	return slices.DeleteFunc(slices.Clone(b.of[:i+1]), func(text string) bool { return text == "" })
+}
+
+// upTo recognises what those of the turns up to one held; nil if there are none. It is asked
+// in order.
+func (b *blocks) upTo(i int) *learn.Given {
+	for ; b.last <= i; b.last++ {
+		if b.of[b.last] != "" {
+			b.given = learn.NewGiven(b.texts(b.last)...)
+		}
+	}
+	return b.given
 }
 
 // like returns memories of any kind that share most words with a sentence.
@@ -259,7 +281,7 @@ func (e *Engine) saidBefore(ctx context.Context, owner memory.Owner, said []lear
 	turns = turns[max(0, len(turns)-room):]
 	return learn.Guard(turns, learn.GuardOptions{
 		Assistant: true, Personal: e.opts.Learn.Personal,
-		Begin: recall.FenceOpen, End: recall.FenceClose, Given: learn.NewGiven(e.blocksOf(owner, turns)...),
+		Begin: recall.FenceOpen, End: recall.FenceClose, Given: e.blocksOf(owner, turns).upTo,
 	}), nil
 }
 

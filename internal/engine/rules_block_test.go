@@ -28,7 +28,7 @@ func TestABlocksFrontIsNotLearned(t *testing.T) {
 		"pasted without its fence": {bare, learn.NewGiven(block), nil},
 		"its front alone":          {strings.Join(strings.Split(bare, "\n")[:2], "\n"), learn.NewGiven(block), nil},
 	} {
-		o.Given = c.given
+		o.Given = func(int) *learn.Given { return c.given }
 		var got []string
 		for _, s := range learn.Guard([]memory.Turn{memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, c.said)}, o) {
 			got = append(got, strings.Join(strings.Fields(s.Text), " "))

@@ -18,8 +18,9 @@ type GuardOptions struct {
 	// Fence is how an injected block begins and ends. What stands between is
 	// left out wherever it turns up.
 	Begin, End string
-	// Given knows the memories that the request carried; nil if there were none.
-	Given *Given
+	// Given returns what had come out of memory by the i-th turn, nil for nothing. Words
+	// that were said before do not come from there. It is asked in order; nil: never.
+	Given func(i int) *Given
 }
 
 // Guard returns what of the turns may be learned from. System turns, tool
@@ -28,7 +29,7 @@ type GuardOptions struct {
 // and secrets are blanked. A turn with nothing left is left out.
 func Guard(turns []memory.Turn, o GuardOptions) []Said {
 	var out []Said
-	for _, t := range turns {
+	for i, t := range turns {
 		if t.NoLearn || t.Role != memory.RoleUser && (t.Role != memory.RoleAssistant || !o.Assistant) {
 			continue
 		}
@@ -37,7 +38,9 @@ func Guard(turns []memory.Turn, o GuardOptions) []Said {
 		if t.Role == memory.RoleUser {
 			blankAttached(b)
 		}
-		o.Given.blank(b, t.Role)
+		if o.Given != nil {
+			o.Given(i).blank(b, t.Role)
+		}
 		blankSecrets(b, o.Personal)
 		if said := string(b); strings.TrimSpace(said) != "" {
 			out = append(out, Said{Turn: t, Text: said})

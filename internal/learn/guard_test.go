@@ -45,7 +45,7 @@ func TestInjectedTextIsNotLearnedAgain(t *testing.T) {
 		"- [2026-05-03] User is allergic to peanuts",
 		"You told me that the blue door on the left needs a new lock before the winter comes",
 	)
-	o := GuardOptions{Begin: "<<memory>>", End: "<</memory>>", Given: given, Assistant: true}
+	o := GuardOptions{Begin: "<<memory>>", End: "<</memory>>", Given: by(given), Assistant: true}
 	for _, c := range []struct{ name, said, want string }{
 		{"block", "Hi <<memory>>\n- User lives in Oslo\n<</memory>> there", "Hi there"},
 		{"block without end", "Hi <<memory>>\n- User lives in Oslo", "Hi"},
@@ -74,7 +74,7 @@ func TestInjectedTextIsNotLearnedAgain(t *testing.T) {
 func TestMemoriesAreKnownWithoutTheirBlock(t *testing.T) {
 	known := memtest.Fact(memtest.Ana, "User lives in Lisbon with two cats")
 	turn := memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, "The blue door on the left needs a new lock")
-	o := GuardOptions{Assistant: true, Given: Recalled([]memory.Memory{{Fact: &known}, {Turn: &turn}})}
+	o := GuardOptions{Assistant: true, Given: by(Recalled([]memory.Memory{{Fact: &known}, {Turn: &turn}}))}
 	for said, want := range map[string]string{
 		"- 2026-05-03 User lives in Lisbon with two cats\nok":                                                     "ok",
 		"Yesterday you wrote: - User lives in Lisbon with two cats\nok":                                           "ok",
@@ -108,7 +108,7 @@ func TestMemoriesAreKnownWithoutTheirBlock(t *testing.T) {
 }
 
 func TestWhatWasSaidBeforeMayBeSaidAgain(t *testing.T) {
-	o := GuardOptions{Given: NewGiven("I live in Lisbon")}
+	o := GuardOptions{Given: by(NewGiven("I live in Lisbon"))}
 	if got := guarded(o, memory.RoleUser, "I live in Lisbon"); got != "I live in Lisbon" {
 		t.Errorf("got %q, want the user's own words: going back must be learned", got)
 	}
@@ -166,7 +166,7 @@ func FuzzGuard(f *testing.F) {
 	given := NewGiven("User lives in Lisbon with two cats")
 	f.Fuzz(func(t *testing.T, content string) {
 		turn := memory.Turn{ID: "T", Role: memory.RoleUser, Content: content}
-		for _, s := range Guard([]memory.Turn{turn}, GuardOptions{Begin: "<<m>>", End: "<</m>>", Given: given, Personal: true}) {
+		for _, s := range Guard([]memory.Turn{turn}, GuardOptions{Begin: "<<m>>", End: "<</m>>", Given: by(given), Personal: true}) {
 			if len(s.Text) != len(content) {
 				t.Fatalf("Guard(%q) moved the places: %q", content, s.Text)
 			}
@@ -186,4 +186,25 @@ func FuzzGuard(f *testing.F) {
 			}
 		}
 	})
+}
+
+// by is what had come out of memory by any turn.
+func by(g *Given) func(int) *Given { return func(int) *Given { return g } }
+
+// TestWhatWasSaidBeforeItWasGivenIsLearned: a block repeats what its user had said a moment
+// before.
+func TestWhatWasSaidBeforeItWasGivenIsLearned(t *testing.T) {
+	turns := []memory.Turn{
+		memtest.Turn(memtest.Ana, "c", 0, memory.RoleUser, "The blue door on the left needs a new lock before the winter comes"),
+		memtest.Turn(memtest.Ana, "c", 1, memory.RoleUser, "The blue door on the left needs a new lock before the winter comes"),
+	}
+	said := Guard(turns, GuardOptions{Given: func(i int) *Given {
+		if i == 0 {
+			return nil
+		}
+		return NewGiven("The blue door on the left needs a new lock before the winter comes")
+	}})
+	if len(said) != 1 || said[0].Turn.ID != turns[0].ID {
+		t.Errorf("learned from are %d turns, want the first alone", len(said))
+	}
 }
