@@ -127,6 +127,9 @@ func (g *vaultGit) commit(ctx context.Context) error {
 	if err := g.store.Settle(ctx); err != nil {
 		return err
 	}
+	if unmerged, err := g.git(ctx, "ls-files", "--unmerged"); err != nil || unmerged != "" {
+		return err // a person is merging: to add would say that it is done
+	}
 	if _, err := g.git(ctx, "add", "--all", "--", "."); err != nil {
 		return err
 	}

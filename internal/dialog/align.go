@@ -124,17 +124,10 @@ func (a Alignment) Path(next ...string) *memory.Path {
 }
 
 // WentOn reports whether the user said something after the request in a conversation of
-// which clients send the end alone, since the same request was laid on it earlier: no
-// answer to it takes that back. The zero Alignment is earlier than all that was said.
-func (a Alignment) WentOn(since Alignment) bool {
-	if a.mode != Window {
-		return false
-	}
-	stood := since.current()
-	return slices.ContainsFunc(a.tree.beyond(a.parent), func(i int) bool {
-		t := &a.tree.turns[i]
-		return t.Role == memory.RoleUser && !stood[t.ID]
-	})
+// which clients send the end alone: no answer to it takes that back, since what looks like
+// an earlier question asked again may be the same words said once more.
+func (a Alignment) WentOn() bool {
+	return a.mode == Window && a.tree.speaks(a.tree.beyond(a.parent), memory.RoleUser)
 }
 
 // current returns which turns are on the current path, by id.

@@ -126,8 +126,8 @@ func (w *world) answer(m wire.Message) Reply {
 		panic(fmt.Sprintf("aligned again after recording, the answer's place is %+v, want %+v", now, r))
 	}
 	at := w.resume()
-	if now := at.Answer(m.Digest); !reflect.DeepEqual(r, now) || at.WentOn(w.align) {
-		panic(fmt.Sprintf("resumed after recording, the answer's place is %+v, want %+v; the user went on: %v", now, r, at.WentOn(w.align)))
+	if now := at.Answer(m.Digest); !reflect.DeepEqual(r, now) || at.WentOn() {
+		panic(fmt.Sprintf("resumed after recording, the answer's place is %+v, want %+v; the user went on: %v", now, r, at.WentOn()))
 	}
 	path := at.Path(r.Known)
 	w.mark(r.Leave, memory.Replaced)

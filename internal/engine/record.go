@@ -280,7 +280,7 @@ func (x *Exchange) tryAnswer(ctx context.Context, a wire.Answer, client context.
 		}
 		reply := at.Answer(a.Digest)
 		x.parent, x.private = at.Parent, forgotten || x.asksInConfidence()
-		if onPath = !at.WentOn(x.seen) && (client.Err() == nil || !at.Overtaken(x.seen)); onPath {
+		if onPath = !at.WentOn() && (client.Err() == nil || !at.Overtaken(x.seen)); onPath {
 			leave, rejoin := slices.Concat(at.Leave, reply.Leave), slices.Concat(at.Rejoin, reply.Rejoin)
 			batch.Marks, batch.Path = marks(leave, rejoin), at.Path(reply.Known)
 			x.moved = slices.Concat(x.moved, leave, rejoin)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/internal/wire"
@@ -214,21 +215,30 @@ func takePart(t *testing.T, resent bool, known, one, two string, at []int) {
 	}
 }
 
-// An answer to an earlier question is another one, in a chat of which clients send the end
-// alone: it takes the place of what came after.
-func TestAnotherAnswerToAnEarlierQuestionInAWindow(t *testing.T) {
+// The same words said once more, in a chat of which clients send the end alone, take nothing
+// back that was said in between.
+func TestTheSameWordsOnceMoreInAWindowTakeNothingBack(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		in := func(said string) Incoming {
-			return Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), Extras: wire.Extras{ID: "c"}}
+		exchange := func(answer string, said ...string) {
+			t.Helper()
+			messages := make([]string, len(said))
+			for i, words := range said {
+				role := memory.RoleUser
+				if (len(said)-i)%2 == 0 {
+					role = memory.RoleAssistant
+				}
+				messages[i] = fmt.Sprintf(`{"role":%q,"content":%q}`, role, words)
+			}
+			r.exchange(t, Incoming{Owner: ana, Chat: decode(t, "["+strings.Join(messages, ",")+"]"), Extras: wire.Extras{ID: "c"}}, answer)
 		}
-		const toCello = inBerlin + `,{"role":"assistant","content":"Noted."},{"role":"user","content":"I play the cello."}`
-		r.exchange(t, in(inBerlin), "Noted.")
-		r.exchange(t, in(toCello), "Great.")
-		r.exchange(t, in(toCello+`,{"role":"assistant","content":"Great."},{"role":"user","content":"I have a cat."}`), "Cute.")
-		r.exchange(t, in(toCello), "The cello is hard.")
-		want := []string{"user: I live in Berlin.", "assistant: Noted.", "user: I play the cello.", "assistant: The cello is hard."}
-		if got := r.path(t, "c"); !slices.Equal(got, want) {
-			t.Errorf("the path is %q, want %q", got, want)
+		const hello, rain, peanuts = "Hello! How can I help?", "Will it rain in Porto today?", "I am allergic to peanuts."
+		exchange(hello, "Hi")
+		exchange("No.", "Hi", hello, rain)
+		exchange("Noted.", rain, "No.", peanuts)
+		exchange(hello, peanuts, "Noted.", "Hi")
+		exchange("Yes, in the evening.", "Hi", hello, rain)
+		if got := r.path(t, "c"); !slices.Contains(got, "user: "+peanuts) {
+			t.Errorf("the path is %q, without the peanuts", got)
 		}
 	})
 }

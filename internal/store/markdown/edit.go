@@ -151,7 +151,7 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 	k := key{e.Owner, e.Target}
 	if r := f.index.targets[k]; r != nil {
 		r.State = ""
-		if e.Kind == Deleted && r.Path == e.Path { // until it is written it is not deleted once more
+		if e.Kind == Deleted && r.Path == e.Path || e.Kind == Moved && r.Path == e.From { // until it is written it is not deleted
 			r.Aside = true
 			if err := f.index.note(r); err != nil {
 				return err

@@ -23,8 +23,11 @@ func (p place) parse(file string, base thing) (thing, error) {
 		return thing{}, fmt.Errorf("it is not UTF-8 text")
 	}
 	pg := split(file)
-	if !pg.has && (strings.HasPrefix(file, "---\n") || strings.HasPrefix(file, "---\r\n")) {
+	if first, _, _ := cutLine(pg.body); !pg.has && strings.TrimRight(first, " \t\r\n") == "---" && strings.HasSuffix(first, "\n") {
 		return thing{}, fmt.Errorf("its front matter has no end; it may be half written")
+	}
+	if conflicted(pg.body) {
+		return thing{}, fmt.Errorf("it has git's conflict marks; it waits until they are gone")
 	}
 	values, err := readFront(pg.front)
 	if err != nil {
@@ -53,6 +56,19 @@ func (p place) parse(file string, base thing) (thing, error) {
 		t.turn = &u
 	}
 	return t, r.err
+}
+
+// conflicted reports whether a merge of git's left both sides in a text, one after the other.
+func conflicted(text string) bool {
+	next := []string{"<<<<<<< ", "=======", ">>>>>>> "}
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, next[0]) {
+			if next = next[1:]; len(next) == 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // reader reads values and keeps the first error.

@@ -160,6 +160,7 @@ func (s *scan) look(name string, d fs.DirEntry) {
 	}
 	if s.o.quiet > 0 && time.Since(info.ModTime()) < s.o.quiet {
 		s.seen[name] = true
+		s.unread = append(s.unread, name) // it may be a memory's whose own file is gone
 		return
 	}
 	text, err := s.f.read(name)
@@ -344,10 +345,11 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 }
 
 // putBack reports whether a file is of a memory that was forgotten, and whose own file
-// is still among what is deleted: a person took theirs out of a bin, or out of git.
+// is still among what is deleted: a person took theirs out of a bin, or out of git, under
+// its name. A copy of another name may have lain there all along.
 func (s *scan) putBack(c found, r *record) bool {
 	p, ok := s.f.s.placeOf(r.Path)
-	if !ok || !p.deleted || c.p.deleted {
+	if !ok || !p.deleted || c.p.deleted || path.Base(c.path) != path.Base(r.Path) {
 		return false
 	}
 	text, err := s.f.read(r.Path)
