@@ -44,19 +44,11 @@ func edit(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if change == (client.EditMemory{}) {
+				return g.reword(cmd, args[0])
+			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if change == (client.EditMemory{}) {
-					words, err := reworded(ctx, cmd, c, args[0])
-					if err != nil {
-						return err
-					}
-					change.Content = &words
-				}
-				m, err := c.Edit(ctx, args[0], change)
-				if err != nil {
-					return err
-				}
-				return g.print(cmd.OutOrStdout(), m, func(w io.Writer) { onSheet(w).edited(m) })
+				return g.edited(ctx, cmd, c, args[0], change)
 			})
 		},
 	}
@@ -109,49 +101,91 @@ func (e *editing) change(cmd *cobra.Command) (c client.EditMemory, err error) {
 	return c, nil
 }
 
-// reworded lets a person edit the words of a fact in their own editor.
-func reworded(ctx context.Context, cmd *cobra.Command, c *client.Client, id string) (string, error) {
+// edited changes a fact and prints what it is then.
+func (g *global) edited(ctx context.Context, cmd *cobra.Command, c *client.Client, id string, change client.EditMemory) error {
+	m, err := c.Edit(ctx, id, change)
+	if err != nil {
+		return err
+	}
+	return g.print(cmd.OutOrStdout(), m, func(w io.Writer) { onSheet(w).edited(m) })
+}
+
+// reword lets a person edit the words of a fact in their own editor. Memory is not held
+// open meanwhile, and what was written is kept where it cannot be taken.
+func (g *global) reword(cmd *cobra.Command, id string) error {
 	editor := strings.Fields(os.Getenv("VISUAL"))
 	if len(editor) == 0 {
 		editor = strings.Fields(os.Getenv("EDITOR"))
 	}
 	if len(editor) == 0 {
-		return "", memory.Errorf(memory.Invalid, "say what to change (loci edit --help), or set $EDITOR to edit its words there")
+		return memory.Errorf(memory.Invalid, "say what to change (loci edit --help), or set $EDITOR to edit its words there")
 	}
-	m, err := c.Get(ctx, id)
+	var was client.Memory
+	err := g.withClient(cmd, func(ctx context.Context, c *client.Client) (err error) {
+		was, err = c.Get(ctx, id)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case was.Kind != memory.KindFact:
+		return memory.Errorf(memory.Invalid, "%s is a %s; only facts are edited", id, was.Kind)
+	case !was.Status.Live():
+		return memory.Errorf(memory.Conflict, "%s is %s; restore it first", id, was.Status)
+	}
+	file, err := inEditor(cmd, editor, was.Content)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if m.Kind != memory.KindFact {
-		return "", memory.Errorf(memory.Invalid, "%s is a %s; only facts are edited", id, m.Kind)
+	kept := false
+	defer func() {
+		if !kept {
+			_ = os.Remove(file)
+		}
+	}()
+	data, err := os.ReadFile(file)
+	words := strings.TrimSpace(string(data))
+	switch {
+	case err != nil:
+		return err
+	case words == "":
+		return memory.Errorf(memory.Invalid, "nothing is left of it; loci forget --id %s forgets it", id)
+	case words == strings.TrimSpace(was.Content):
+		return memory.Errorf(memory.Invalid, "its words are as they were; nothing is changed")
 	}
-	words, err := inEditor(ctx, cmd, editor, m.Content)
-	if err != nil {
-		return "", err
+	err = g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+		now, err := c.Get(ctx, id)
+		switch {
+		case err != nil:
+			return err
+		case now.Content != was.Content:
+			return memory.Errorf(memory.Conflict, "it says %q since", now.Content)
+		}
+		return g.edited(ctx, cmd, c, id, client.EditMemory{Content: &words})
+	})
+	if kept = err != nil; kept {
+		return fmt.Errorf("%w; what you wrote is in %s", err, file)
 	}
-	words = strings.TrimSpace(words)
-	switch words {
-	case "":
-		return "", memory.Errorf(memory.Invalid, "nothing is left of it; loci forget --id %s forgets it", id)
-	case strings.TrimSpace(m.Content):
-		return "", memory.Errorf(memory.Invalid, "its words are as they were; nothing is changed")
-	}
-	return words, nil
+	return nil
 }
 
-// inEditor returns what a person made of a text in an editor. The file is theirs alone
-// and is gone afterwards.
-func inEditor(ctx context.Context, cmd *cobra.Command, editor []string, text string) (_ string, err error) {
+// inEditor lets a person edit a text and returns the file that it is in then, which is
+// theirs alone.
+func inEditor(cmd *cobra.Command, editor []string, text string) (file string, err error) {
 	f, err := os.CreateTemp("", "loci-*.txt") // nobody else may read it
 	if err != nil {
 		return "", fmt.Errorf("edit: %w", err)
 	}
-	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
 	_, err = f.WriteString(text + "\n")
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", fmt.Errorf("edit: %w", err)
 	}
-	run := exec.CommandContext(ctx, editor[0], append(editor[1:], f.Name())...)
+	run := exec.CommandContext(cmd.Context(), editor[0], append(editor[1:], f.Name())...)
 	run.Stdin, run.Stdout, run.Stderr = cmd.InOrStdin(), cmd.ErrOrStderr(), cmd.ErrOrStderr()
 	if out, ok := cmd.OutOrStdout().(*os.File); ok && isTerminal(out) {
 		run.Stdout = out // an editor draws there; what is printed for programs is kept clean
@@ -159,8 +193,7 @@ func inEditor(ctx context.Context, cmd *cobra.Command, editor []string, text str
 	if err := run.Run(); err != nil {
 		return "", fmt.Errorf("edit with %s: %w", editor[0], err)
 	}
-	data, err := os.ReadFile(f.Name())
-	return string(data), err
+	return f.Name(), nil
 }
 
 func (s sheet) edited(m client.Memory) {

@@ -95,7 +95,36 @@ func TestAFactIsEditedByFlagsAndInAnEditor(t *testing.T) {
 	wrong("loci forget --id", "edit", id)
 	editWith(t, "exit 3")
 	wrong("exit status 3", "edit", id)
+	// Somebody else edits the fact while the editor is open, for which memory is free.
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	command, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	editWith(t, `echo "User lives in Rome" > "$2"; EDIT_MEANWHILE="`+data+" "+id+`" "`+command+`" -test.run '^TestEditsMeanwhile$' > "`+tmp+`/said" 2>&1 || cat "`+tmp+`/said" >&2`)
+	wrong("what you wrote is in "+tmp, "edit", id)
+	left, err := filepath.Glob(filepath.Join(tmp, "loci-*.txt"))
+	if err != nil || len(left) != 1 {
+		t.Fatalf("files left: %q %v", left, err)
+	}
+	if words, err := os.ReadFile(left[0]); err != nil || strings.TrimSpace(string(words)) != "User lives in Rome" {
+		t.Errorf("what is left is %q, %v", words, err)
+	}
+	run("", "edit", id, "--content", "User lives in Lisbon")
+
 	t.Setenv("EDITOR", "")
 	wrong("$EDITOR", "edit", id)
 	run("User lives in Lisbon", "list")
+}
+
+// TestEditsMeanwhile is a second process that edits a fact, for the test above.
+func TestEditsMeanwhile(t *testing.T) {
+	data, id, ok := strings.Cut(os.Getenv("EDIT_MEANWHILE"), " ")
+	if !ok {
+		t.Skip("it is for another test")
+	}
+	if _, err := tryAt(t, data, "sqlite", "edit", id, "--content", "User lives in Oslo"); err != nil {
+		t.Fatal(err)
+	}
 }
