@@ -55,6 +55,7 @@ check-tidy:
 
 lint: ## run the linter
 	@echo "== golangci-lint"
+	@mkdir -p tmp
 	@if $(MAKE) --no-print-directory $(LINT) > tmp/lint.log 2>&1; then $(LINT) run ./...; \
 	else echo "  linter: it could not be built (it needs to reach the Go module proxy once; then: make lint): $$(grep -v '^make' tmp/lint.log | tail -n 1)" | tee -a $(SKIPPED); fi
 
@@ -91,7 +92,7 @@ endif
 # A module of its own: its dependencies are other people's clients, not Loci's.
 e2e: ## drive a running server with other people's clients
 	@echo "== e2e"
-	@if [ ! -f e2e/go.mod ]; then exit 0; fi; \
+	@mkdir -p tmp; if [ ! -f e2e/go.mod ]; then exit 0; fi; \
 	found=; for c in "$$CHROMIUM" chromium chromium-browser google-chrome; do command -v "$$c" >/dev/null 2>&1 && found=yes; done; \
 	if [ -z "$$found" ]; then echo "  page: it is not tried in a browser: install chromium, or name one in CHROMIUM" | tee -a $(SKIPPED); fi; \
 	if (cd e2e && $(GO) mod download) > tmp/e2e.log 2>&1; then cd e2e && $(GO) vet ./... && $(GO) test ./...; \

@@ -13,7 +13,7 @@ import (
 )
 
 // byFile is who edits files.
-var byFile = memory.Author{Kind: memory.ByPerson, Name: "file"}
+var byFile = memory.Author{Kind: memory.ByPerson, Name: memory.AuthorFile}
 
 // unshare ends what a fact's file shares no longer. It comes before the edit's other changes,
 // so that nobody is shown new words by a file that does not name them. A file that is gone

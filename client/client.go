@@ -30,6 +30,7 @@ type Client struct {
 type Options struct {
 	Key  string       // Loci's key; "" for none
 	User string       // whose memory; "" leaves it to the server
+	At   memory.At    // the time that reads are of; zero: the present. What names a time itself is of that as well
 	HTTP *http.Client // nil: http.DefaultClient
 }
 
@@ -176,6 +177,9 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) (stat
 		}
 		body = bytes.NewReader(data)
 	}
+	if method == http.MethodGet && strings.HasPrefix(path, "/api/") {
+		path = then(path, c.opts.At)
+	}
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
 		return 0, err
@@ -208,6 +212,18 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) (stat
 		return resp.StatusCode, fmt.Errorf("read the answer of %s %s: %w", method, path, err)
 	}
 	return resp.StatusCode, nil
+}
+
+// then adds to a path the time that a read is of.
+func then(path string, at memory.At) string {
+	q := queryString(struct {
+		AsOf    time.Time `query:"as_of"`
+		ValidAt time.Time `query:"valid_at"`
+	}{at.AsOf, at.ValidAt})
+	if q != "" && strings.Contains(path, "?") {
+		q = "&" + q[1:]
+	}
+	return path + q
 }
 
 func problem(status int, data []byte) error {

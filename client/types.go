@@ -158,12 +158,24 @@ type SearchAnswer struct {
 	Degraded []string `json:"degraded,omitempty" doc:"Parts of recall that were skipped, and why."`
 }
 
-// ForgetRequest says what to forget: what a query finds, or these ids.
+// ForgetFilter is what to forget by, in the words of lists and searches.
+type ForgetFilter struct {
+	Kinds        []memory.Kind `json:"kinds,omitempty" enum:"fact,turn,summary" doc:"Facts unless given. They do not narrow by themselves."`
+	Tag          string        `json:"tag,omitempty"`
+	Category     string        `json:"category,omitempty"`
+	Project      string        `json:"project,omitempty"`
+	Conversation string        `json:"conversation,omitempty" doc:"Said or learned there."`
+	Text         string        `json:"q,omitempty" doc:"Words that the content holds."`
+}
+
+// ForgetRequest says what to forget: what a query finds, these ids, or what a filter lets
+// through.
 type ForgetRequest struct {
-	Query  string   `json:"query,omitempty" maxLength:"100000"`
-	IDs    []string `json:"ids,omitempty" maxItems:"500" doc:"Give these or a query."`
-	Erase  bool     `json:"erase,omitempty" doc:"Remove the words for good, with all that says the same, forgotten or not. It cannot be undone."`
-	DryRun bool     `json:"dry_run,omitempty" doc:"Only say what would go."`
+	Query  string        `json:"query,omitempty" maxLength:"100000"`
+	IDs    []string      `json:"ids,omitempty" maxItems:"500" doc:"Give these or a query."`
+	Filter *ForgetFilter `json:"filter,omitempty" doc:"Give this, a query or ids. All of what is named has to match, and something must be named."`
+	Erase  bool          `json:"erase,omitempty" doc:"Remove the words for good, with all that says the same, forgotten or not. It cannot be undone."`
+	DryRun bool          `json:"dry_run,omitempty" doc:"Only say what would go."`
 }
 
 // Forgotten says what went, or would go.

@@ -32,6 +32,9 @@ const (
 	ByRule   AuthorKind = "rule"
 )
 
+// AuthorFile is the name of a person who changed files of a vault: which one is not known.
+const AuthorFile = "file"
+
 // Author is who or what decided a change.
 type Author struct {
 	Kind   AuthorKind `json:"kind"`

@@ -73,7 +73,7 @@ func root() *cobra.Command {
 	}
 	p.StringVar(&g.config, "config", "", "settings file (YAML)")
 	p.StringArrayVar(&g.set, "set", nil, "a setting, as key=value; may be repeated")
-	cmd.AddCommand(serve(g), demo(g), chat(g), add(g), search(g), list(g), edit(g), forget(g),
+	cmd.AddCommand(serve(g), demo(g), chat(g), add(g), search(g), list(g), edit(g), relate(g), forget(g),
 		history(g), undo(g), review(g), profile(g), contexts(g), pause(g), relearn(g), upkeep(g), prompts(g), jobs(g), usage(g), doctor(g), export(g), imports(g), benchmark())
 	cmd.AddCommand(share(g), users(g))
 	cmd.AddCommand(models(g), reembed(g), migrate(g))
@@ -113,7 +113,7 @@ func (g *global) connect(cmd *cobra.Command) (c *client.Client, done func() erro
 		return nil, nil, err
 	}
 	ctx := cmd.Context()
-	opts := client.Options{Key: config.APIKey, User: g.user, HTTP: &http.Client{Transport: g.timed(http.DefaultTransport)}}
+	opts := client.Options{Key: config.APIKey, User: g.user, At: g.at}
 	c = client.New("http://"+config.Addr, opts)
 	probe, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -131,19 +131,11 @@ func (g *global) connect(cmd *cobra.Command) (c *client.Client, done func() erro
 	finished := make(chan error, 1)
 	go func() { finished <- l.Run(running) }()
 	g.alone = true
-	opts.HTTP = &http.Client{Transport: g.timed(streaming{inProcess{l.Handler()}})}
+	opts.HTTP = &http.Client{Transport: streaming{inProcess{l.Handler()}}}
 	return client.New("http://localhost", opts), func() error {
 		stop()
 		return errors.Join(<-finished, l.Close())
 	}, nil
-}
-
-// timed makes what goes over a transport of the time that the command names.
-func (g *global) timed(t http.RoundTripper) http.RoundTripper {
-	if g.at == (memory.At{}) {
-		return t
-	}
-	return atTime{t, g.at}
 }
 
 // withClient runs a command about memory.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/client"
@@ -13,14 +12,7 @@ import (
 // TestContextsAreWrittenAttachedAndUndone goes through a memory of its own, without a server.
 func TestContextsAreWrittenAttachedAndUndone(t *testing.T) {
 	data, file := t.TempDir(), filepath.Join(t.TempDir(), "house rules.md")
-	run := func(want string, args ...string) string {
-		t.Helper()
-		out, err := tryAt(t, data, "sqlite", args...)
-		if err != nil || !strings.Contains(out, want) {
-			t.Fatalf("loci %s: %q %v, want %q", strings.Join(args, " "), out, err, want)
-		}
-		return out
-	}
+	run := wanting(t, data)
 	write := func(words string) {
 		t.Helper()
 		if err := os.WriteFile(file, []byte(words), 0o600); err != nil {

@@ -72,7 +72,7 @@ func examine(ctx context.Context, c *client.Client, confirm bool) (found client.
 			if len(before.Changes) > 0 && one.ID == before.Changes[0].ID {
 				return found, runs, nil
 			}
-			if one.Action == memory.ActionRetire && one.Author.Name == "file" && !slices.Contains(runs, one.Run) {
+			if one.Action == memory.ActionRetire && one.Author.Name == memory.AuthorFile && !slices.Contains(runs, one.Run) {
 				runs = append(runs, one.Run)
 			}
 		}

@@ -28,14 +28,7 @@ func editWith(t *testing.T, script string) {
 // TestAFactIsEditedByFlagsAndInAnEditor goes through a memory of its own, without a server.
 func TestAFactIsEditedByFlagsAndInAnEditor(t *testing.T) {
 	data := t.TempDir()
-	run := func(want string, args ...string) string {
-		t.Helper()
-		out, err := tryAt(t, data, "sqlite", args...)
-		if err != nil || !strings.Contains(out, want) {
-			t.Fatalf("loci %s: %q %v, want %q", strings.Join(args, " "), out, err, want)
-		}
-		return out
-	}
+	run := wanting(t, data)
 	read := func(out string) (m client.Memory) {
 		t.Helper()
 		if err := json.Unmarshal([]byte(out), &m); err != nil {

@@ -45,10 +45,14 @@ func imports(g *global) *cobra.Command {
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				b.client, b.gauge = c, gaugeOn(cmd.ErrOrStderr(), "imported", sizeOf(args))
+				b.alone = g.alone
+				if err := b.noteWork(ctx); err != nil {
+					return err
+				}
 				err := b.paths(ctx, args)
 				b.gauge.done()
 				b.out.DryRun = b.q.DryRun
-				if b.alone = g.alone; b.alone && b.out.Jobs > 0 {
+				if b.alone && b.out.Jobs > 0 {
 					err = errors.Join(err, b.learned(ctx, cmd.ErrOrStderr()))
 				}
 				if told := g.print(cmd.OutOrStdout(), b.out, func(w io.Writer) { onSheet(w).imported(b) }); told != nil || err != nil {
@@ -99,8 +103,9 @@ type bringing struct {
 	out      client.Imported
 	troubles []string // named by file and line
 
-	alone  bool // no server learns from what is imported
-	behind int  // chats that could not be learned from, which are tried again
+	alone  bool            // no server learns from what is imported
+	others map[string]bool // ids of jobs that were there before
+	behind int             // chats that could not be learned from, which are tried again
 }
 
 func readable(path string) error {
@@ -395,6 +400,23 @@ func (s sheet) imported(b *bringing) {
 	}
 }
 
+// noteWork notes what is to be learned from anyway, which is none of this import's, if it is
+// to be waited for at the end.
+func (b *bringing) noteWork(ctx context.Context) error {
+	if !b.alone || !b.q.Learn {
+		return nil
+	}
+	now, err := b.client.Jobs(ctx)
+	if err != nil {
+		return fmt.Errorf("read what is to be learned from: %w", err)
+	}
+	b.others = map[string]bool{}
+	for _, j := range now.Jobs {
+		b.others[j.ID] = true
+	}
+	return nil
+}
+
 // learned waits until all was learned from that was imported: without a server nobody
 // else would. What failed, and what is put off until later, is not waited for.
 func (b *bringing) learned(ctx context.Context, w io.Writer) error {
@@ -411,7 +433,7 @@ func (b *bringing) learned(ctx context.Context, w io.Writer) error {
 		b.behind = 0
 		for _, j := range now.Jobs {
 			switch {
-			case j.Kind != memory.JobLearn:
+			case j.Kind != memory.JobLearn, b.others[j.ID]:
 			case j.State == memory.JobParked, j.State == memory.JobQueued && (j.Attempts > 0 || j.RunAt.After(time.Now())):
 				b.behind++
 			default:

@@ -36,6 +36,19 @@ func tryAt(t *testing.T, data, store string, args ...string) (string, error) {
 	return out.String(), err
 }
 
+// wanting returns what runs commands on a memory of its own, without a server, each of which
+// has to print what is wanted.
+func wanting(t *testing.T, data string) func(want string, args ...string) string {
+	return func(want string, args ...string) string {
+		t.Helper()
+		out, err := tryAt(t, data, "sqlite", args...)
+		if err != nil || !strings.Contains(out, want) {
+			t.Fatalf("loci %s: %q %v, want %q", strings.Join(args, " "), out, err, want)
+		}
+		return out
+	}
+}
+
 // TestMigratedMemoryIsTheSame moves two users from SQLite to a server and back: each time
 // what they take away and their history are the same byte for byte, and what they
 // forgot before can be taken back after.

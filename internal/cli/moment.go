@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -78,31 +76,8 @@ func thenFlags(cmd *cobra.Command, at *memory.At) {
 	cmd.Flags().Var(moment{at: &at.ValidAt, end: true}, "valid-at", "what was true then")
 }
 
-// reading makes a read one of the time that its flags name. The client has no place for
-// a time in reads other than lists, searches and exports.
+// reading makes a read one of the time that its flags name.
 func (g *global) reading(cmd *cobra.Command) *cobra.Command {
 	thenFlags(cmd, &g.at)
 	return onMemory(g, cmd)
-}
-
-// atTime adds to reads of the API the time that they are of.
-type atTime struct {
-	http.RoundTripper
-	at memory.At
-}
-
-// RoundTrip implements http.RoundTripper.
-func (a atTime) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Method != http.MethodGet || !strings.HasPrefix(req.URL.Path, "/api/") {
-		return a.RoundTripper.RoundTrip(req)
-	}
-	q := url.Values{}
-	for name, t := range map[string]time.Time{"as_of": a.at.AsOf, "valid_at": a.at.ValidAt} {
-		if !t.IsZero() {
-			q.Set(name, t.Format(time.RFC3339Nano))
-		}
-	}
-	timed := req.Clone(req.Context())
-	timed.URL.RawQuery = strings.Trim(timed.URL.RawQuery+"&"+q.Encode(), "&")
-	return a.RoundTripper.RoundTrip(timed)
 }

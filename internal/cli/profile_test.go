@@ -12,14 +12,7 @@ import (
 // TestProfileIsWrittenReadAndUndone goes through a memory of its own, without a server.
 func TestProfileIsWrittenReadAndUndone(t *testing.T) {
 	data := t.TempDir()
-	run := func(want string, args ...string) string {
-		t.Helper()
-		out, err := tryAt(t, data, "sqlite", args...)
-		if err != nil || !strings.Contains(out, want) {
-			t.Fatalf("loci %s: %q %v, want %q", strings.Join(args, " "), out, err, want)
-		}
-		return out
-	}
+	run := wanting(t, data)
 	run("nothing is written down by key", "profile")
 	run("units: metric, and degrees Celsius", "profile", "set", "units", "metric,", "and", "degrees", "Celsius")
 	run("timezone: Europe/Lisbon", "profile", "set", "timezone", "Europe/Lisbon")

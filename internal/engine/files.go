@@ -36,7 +36,7 @@ type FileContent struct {
 }
 
 // byFile is who edits files.
-var byFile = memory.Author{Kind: memory.ByPerson, Name: "file"}
+var byFile = memory.Author{Kind: memory.ByPerson, Name: memory.AuthorFile}
 
 // inFile is why, in the journal.
 const inFile = "edited in a file"

@@ -75,25 +75,9 @@ func (d *door) ingest(ctx context.Context, in *ingestInput) (*body[client.Added]
 	return answer(client.Added{Conversation: kept.Conversation, Turns: kept.Turns, Job: kept.Job, Memories: views(kept.Learned)}), nil
 }
 
-// ForgetFilter is what to forget by, in the words of lists and searches.
-type ForgetFilter struct {
-	Kinds        []memory.Kind `json:"kinds,omitempty" enum:"fact,turn,summary" doc:"Facts unless given. They do not narrow by themselves."`
-	Tag          string        `json:"tag,omitempty"`
-	Category     string        `json:"category,omitempty"`
-	Project      string        `json:"project,omitempty"`
-	Conversation string        `json:"conversation,omitempty" doc:"Said or learned there."`
-	Text         string        `json:"q,omitempty" doc:"Words that the content holds."`
-}
-
-// ForgetRequest is [client.ForgetRequest] with a filter.
-type ForgetRequest struct {
-	client.ForgetRequest
-	Filter *ForgetFilter `json:"filter,omitempty" doc:"Give this, a query or ids. All of what is named has to match, and something must be named."`
-}
-
 type forgetInput struct {
 	Idempotent
-	Body ForgetRequest
+	Body client.ForgetRequest
 }
 
 func (d *door) forget(ctx context.Context, in *forgetInput) (*body[client.Forgotten], error) {

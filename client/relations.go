@@ -1,0 +1,73 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// FactRelation ties two facts of one user.
+type FactRelation struct {
+	From      string              `json:"from" doc:"The fact that refines, contradicts or follows."`
+	To        string              `json:"to" doc:"The fact that it does so to."`
+	Kind      memory.RelationKind `json:"kind" enum:"same_subject,refines,contradicts,follows"`
+	CreatedAt time.Time           `json:"created_at"`
+}
+
+// RelatedMemory is a fact at the end of a relation.
+type RelatedMemory struct {
+	Memory
+	Steps int `json:"steps" doc:"How many relations away."`
+}
+
+// RelatedMemories is what a fact is related to.
+type RelatedMemories struct {
+	Memories  []RelatedMemory `json:"memories" doc:"The nearest first, without the fact that was asked for."`
+	Relations []FactRelation  `json:"relations" doc:"Between these and the fact that was asked for, each once."`
+	More      bool            `json:"more,omitempty" doc:"There are others still."`
+}
+
+// RelatedQuery says how far to look. Zero fields take the server's default: one step, 50
+// facts.
+type RelatedQuery struct {
+	Steps int `query:"steps"` // relations away, either way round; 5 at most
+	Limit int `query:"limit"` // most facts; 200 at most
+}
+
+// RelateRequest is a relation to make, from the fact in the path.
+type RelateRequest struct {
+	To   string              `json:"to" minLength:"1" maxLength:"512" doc:"The other fact's id."`
+	Kind memory.RelationKind `json:"kind" enum:"same_subject,refines,contradicts,follows"`
+}
+
+// MadeRelation says that two facts are related.
+type MadeRelation struct {
+	From string              `json:"from"`
+	To   string              `json:"to"`
+	Kind memory.RelationKind `json:"kind"`
+	Run  string              `json:"run,omitempty" doc:"To undo it by; left out where they were related so already."`
+}
+
+func relatedPath(id string) string { return "/api/memory/" + url.PathEscape(id) + "/related" }
+
+// Related returns what a fact is related to, both ways.
+func (c *Client) Related(ctx context.Context, id string, q RelatedQuery) (out RelatedMemories, err error) {
+	_, err = c.do(ctx, http.MethodGet, relatedPath(id)+queryString(q), nil, &out)
+	return out, err
+}
+
+// Relate relates a fact to another.
+func (c *Client) Relate(ctx context.Context, id string, in RelateRequest) (out MadeRelation, err error) {
+	_, err = c.do(ctx, http.MethodPost, relatedPath(id), in, &out)
+	return out, err
+}
+
+// Unrelate ends a relation.
+func (c *Client) Unrelate(ctx context.Context, id string, in RelateRequest) (out Receipt, err error) {
+	q := url.Values{"to": {in.To}, "kind": {string(in.Kind)}}
+	_, err = c.do(ctx, http.MethodDelete, relatedPath(id)+"?"+q.Encode(), nil, &out)
+	return out, err
+}

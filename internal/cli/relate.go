@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+// relations are how a fact may be related to another, as people write it and read it.
+var relations = []memory.RelationKind{memory.Refines, memory.Contradicts, memory.Follows, memory.SameSubject}
+
+func relate(g *global) *cobra.Command {
+	var end bool
+	var q client.RelatedQuery
+	cmd := &cobra.Command{
+		Use:   "relate ID [KIND ID]",
+		Short: "Relate a fact to another, or see what it is related to",
+		Long: "The first fact refines, contradicts or follows the second, or has the same_subject. With one ID alone it shows what that\n" +
+			"is related to, either way round; --as-of shows what it was related to then. loci undo takes back what this does.",
+		Example: "  loci relate 0199c5d2-…\n  loci relate 0199c5d2-… refines 0199c5d3-…\n  loci relate 0199c5d2-… refines 0199c5d3-… --end",
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) != 1 && len(args) != 3:
+				return memory.Errorf(memory.Invalid, "give one id, or an id, how it is related (%s) and the other's id", kinds())
+			case slices.Contains(args, ""):
+				return memory.Errorf(memory.Invalid, "an id is empty; loci list shows ids")
+			case len(args) == 3 && !slices.Contains(relations, memory.RelationKind(args[1])):
+				return memory.Errorf(memory.Invalid, "a fact is not related by %q; write one of %s", args[1], kinds())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && end {
+				return memory.Errorf(memory.Invalid, "--end needs the relation that ends: loci relate ID KIND ID --end")
+			}
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if len(args) == 1 {
+					return g.related(ctx, cmd.OutOrStdout(), c, args[0], q)
+				}
+				in := client.RelateRequest{Kind: memory.RelationKind(args[1]), To: args[2]}
+				if end {
+					r, err := c.Unrelate(ctx, args[0], in)
+					if err != nil {
+						return err
+					}
+					return g.print(cmd.OutOrStdout(), r, func(w io.Writer) { onSheet(w).line("no longer\n%s", g.takeBack(r.Run)) })
+				}
+				made, err := c.Relate(ctx, args[0], in)
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), made, func(w io.Writer) {
+					if made.Run == "" {
+						onSheet(w).line("it is related so already")
+						return
+					}
+					onSheet(w).line("%s %s %s\n%s", made.From, made.Kind, made.To, g.takeBack(made.Run))
+				})
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&end, "end", false, "no longer")
+	cmd.Flags().IntVar(&q.Steps, "steps", 0, "how many relations away, 5 at most (1 unless given)")
+	cmd.Flags().IntVar(&q.Limit, "limit", 0, "most facts (50 unless given)")
+	return g.reading(cmd)
+}
+
+func kinds() string {
+	var out []string
+	for _, k := range relations {
+		out = append(out, string(k))
+	}
+	return strings.Join(out, ", ")
+}
+
+// related shows what a fact is related to.
+func (g *global) related(ctx context.Context, w io.Writer, c *client.Client, id string, q client.RelatedQuery) error {
+	found, err := c.Related(ctx, id, q)
+	if err != nil {
+		return err
+	}
+	return g.print(w, found, func(w io.Writer) { onSheet(w).related(id, found) })
+}
+
+// related writes each relation from the fact that was asked for as a sentence reads: what
+// it is to others, then what others are to it, and those further away.
+func (s sheet) related(id string, found client.RelatedMemories) {
+	if len(found.Relations) == 0 {
+		s.line("it is related to nothing")
+		return
+	}
+	content := map[string]string{}
+	for _, m := range found.Memories {
+		content[m.ID] = said(m.Content, 100)
+	}
+	called := func(of string) string {
+		if of == id {
+			return "it"
+		}
+		return strings.TrimSpace(fmt.Sprintf("%s  %s", of, content[of]))
+	}
+	for _, near := range []bool{true, false} {
+		for _, r := range found.Relations {
+			if near == (r.From == id || r.To == id) {
+				s.line("%s %s %s", called(r.From), s.in(dim, string(r.Kind)), called(r.To))
+			}
+		}
+	}
+	if found.More {
+		s.line("and others: --limit 200 shows more")
+	}
+}
