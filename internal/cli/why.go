@@ -94,6 +94,7 @@ func (w *explainer) why(why memory.Why) {
 
 // reasons say why a stage leaves something out, the last stage first.
 var reasons = []struct{ stage, reason string }{
+	{"core", "no room left for it in what every prompt begins with"},
 	{"budget", "no room left for it"},
 	{"top_k", "more than were asked for"},
 	{"duplicate", "says the same as a better hit"},

@@ -135,6 +135,7 @@ func (r *recalling) block(ctx context.Context) (text string) {
 	r.degraded, r.parts = append(r.degraded, beside.degraded...), append(r.parts, beside.parts...)
 	block := recall.Render(core, r.hits, recall.RenderOptions{Heading: r.e.opts.Recall.Heading, Hint: r.e.opts.Recall.Hint})
 	r.opening, r.crowded = r.besides(block.Core), r.besides(block.Left)
+	r.tellOnce()
 	return block.Text
 }
 

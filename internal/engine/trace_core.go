@@ -17,6 +17,21 @@ func (r *recalling) besides(core recall.Core) recall.Core {
 	return core
 }
 
+// tellOnce takes what the core is of out of what search left out: pinned facts are told of
+// as such, whatever search made of them.
+func (r *recalling) tellOnce() {
+	if len(r.opening.Pinned)+len(r.crowded.Pinned) == 0 {
+		return
+	}
+	pinned := map[string]bool{}
+	for _, f := range slices.Concat(r.opening.Pinned, r.crowded.Pinned) {
+		pinned[f.ID] = true
+	}
+	r.dropped = slices.DeleteFunc(r.dropped, func(d recall.Dropped) bool { return pinned[d.Hit.Memory.ID()] })
+	r.spare = slices.DeleteFunc(r.spare, func(c memory.Candidate) bool { return pinned[c.ID] })
+	r.cut = slices.DeleteFunc(r.cut, func(c recall.Cut) bool { return pinned[c.ID] })
+}
+
 // inCore is why something stands in a prompt that was not searched for: no number of it is
 // one of ranking.
 var inCore = memory.Why{{Name: "core", Value: 1}}

@@ -47,6 +47,9 @@ func TestTheTraceNamesTheCore(t *testing.T) {
 		if got := slices.Contains(in, "fact "+pinned.ID); got == searched || len(p.Hits) > 0 != searched {
 			t.Errorf("%q: the pinned fact is told by the core: %v, %d hits; want it once", question, got, len(p.Hits))
 		}
+		if i := slices.IndexFunc(trace.Cut, func(h memory.TraceHit) bool { return h.ID == pinned.ID }); i >= 0 {
+			t.Errorf("%q: the pinned fact is in the prompt, and among what was cut: %+v", question, trace.Cut[i])
+		}
 		if len(p.Core.Pinned) > 0 == searched || len(p.Core.Profile) == 0 {
 			t.Errorf("%q: the core is %+v", question, p.Core)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -90,6 +91,8 @@ func lookAt(m client.Memory) string {
 		return "/conversations/" + url.PathEscape(m.Conversation) + "?turn=" + url.QueryEscape(m.ID) + "#t-" + url.PathEscape(m.ID)
 	case m.Kind == memory.KindSummary:
 		return "/conversations/" + url.PathEscape(m.Conversation)
+	case m.Kind == recall.KindProfile:
+		return "/profile"
 	}
 	return "/memories/" + url.PathEscape(m.ID)
 }
@@ -215,9 +218,13 @@ func (p *Page) cut(r *http.Request, v visit, t memory.Trace, here string) ([]row
 	}
 	var out []row
 	for _, c := range t.Cut {
+		one := row{Memory: client.Memory{ID: c.ID, Kind: c.Kind, Content: c.ID}, Back: here, Why: barOf(c.Score, c.Why, p.Recency), Cut: leftOut(c.Cut)}
 		if m, ok := known[c.ID]; ok {
-			out = append(out, row{Memory: client.View(m), Back: here, Why: barOf(c.Score, c.Why, p.Recency), Cut: leftOut(c.Cut)})
+			one.Memory = client.View(m)
+		} else if c.Kind != recall.KindProfile { // whose key is its id
+			continue
 		}
+		out = append(out, one)
 	}
 	return out, nil
 }

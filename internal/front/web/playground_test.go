@@ -110,6 +110,34 @@ func TestAChatOfThePlaygroundIsAsAnyClients(t *testing.T) {
 	}
 }
 
+// TestWhatIsInEveryPromptIsToldAsSuch: it was not searched for, has no score, and is not
+// among what was left out.
+func TestWhatIsInEveryPromptIsToldAsSuch(t *testing.T) {
+	r, _ := talkingRig(t, "")
+	pinned, _, err := r.engine.Remember(t.Context(), memtest.Ana, engine.Note{Content: "User is allergic to penicillin", Pinned: true}, memory.Author{Kind: memory.ByPerson})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.engine.SetProfile(t.Context(), memtest.Ana, "units", "metric", memory.Author{Kind: memory.ByPerson}); err != nil {
+		t.Fatal(err)
+	}
+	r.fact("User lives in Lisbon")
+	to := r.sent("/playground", url.Values{"content": {"Where do I live?"}, "model": {"parrot"}, "conversation": {"page-1"}})
+	const says = "in every prompt"
+	if body := r.shows(to, "User is allergic to penicillin", "units: metric", "User lives in Lisbon", `href="/profile"`); strings.Count(body, says) != 2 || strings.Contains(body, "<b>0.00</b>") {
+		t.Errorf("the playground tells of them as %s", body)
+	}
+	_, trace, _ := strings.Cut(r.shows(to), `href="/traces/`)
+	trace, _, _ = strings.Cut(trace, `"`)
+	body := r.shows("/traces/"+trace, "User is allergic to penicillin", "units: metric", "User lives in Lisbon")
+	sound(t, trace, body)
+	_, left, _ := strings.Cut(body, "What was left out")
+	left, _, _ = strings.Cut(left, "The block")
+	if strings.Count(body, says) != 2 || strings.Contains(left, pinned.ID) {
+		t.Errorf("the trace tells of them as %s", body)
+	}
+}
+
 func TestOfAForgottenTurnNothingIsSentAgain(t *testing.T) {
 	r, u := talkingRig(t, "")
 	ask := func(words string) {

@@ -10,6 +10,7 @@ import (
 // together are as long as the score, of 1.
 type bar struct {
 	Score    float64
+	Core     bool // it stands in every prompt, and was not searched for
 	Segments []segment
 	Parts    []memory.Part // every number, in the order of the stages
 }
@@ -36,7 +37,7 @@ var reasons = []struct {
 // barOf splits a score: relevance by the cues that speak for the memory, and beside
 // it recency, whose weight is 0 to 1.
 func barOf(score float64, why memory.Why, recency float64) *bar {
-	b := &bar{Score: score, Parts: why}
+	b := &bar{Score: score, Parts: why, Core: why.Get("core") > 0}
 	shares, sum := make([]float64, len(reasons)), 0.0
 	for _, part := range why {
 		cue, ok := strings.CutPrefix(part.Name, "cue.")
@@ -88,6 +89,7 @@ var stages = map[string]string{
 	"duplicate": "says the same as a better one", "echo": "only asks the same", "slight": "says next to nothing",
 	"neighbour": "only stands beside what answers",
 	"source":    "told by its fact or its turn", "top_k": "no more were asked for", "budget": "no room left",
+	"core": "no room left", "carried": "the request holds it",
 }
 
 func leftOut(stage string) string {
