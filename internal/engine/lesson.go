@@ -179,7 +179,7 @@ func (e *Engine) given(ctx context.Context, scope memory.Scope, turns []memory.T
 		if len(found) == 0 {
 			return blocks.upTo(i)
 		}
-		return learn.Recalled(found, blocks.texts(i)...)
+		return learn.Recalled(found, blocks.upTo(i))
 	}
 }
 
@@ -200,17 +200,15 @@ func (e *Engine) blocksOf(owner memory.Owner, turns []memory.Turn) *blocks {
 	return b
 }
 
-// texts returns the blocks of the turns up to one.
-func (b *blocks) texts(i int) []string {
-	return slices.DeleteFunc(slices.Clone(b.of[:i+1]), func(text string) bool { return text == "" })
-}
-
 // upTo recognises what those of the turns up to one held; nil if there are none. It is asked
 // in order.
 func (b *blocks) upTo(i int) *learn.Given {
 	for ; b.last <= i; b.last++ {
-		if b.of[b.last] != "" {
-			b.given = learn.NewGiven(b.texts(b.last)...)
+		if block := b.of[b.last]; block != "" {
+			if b.given == nil {
+				b.given = learn.NewGiven()
+			}
+			b.given.Add(block)
 		}
 	}
 	return b.given

@@ -103,6 +103,7 @@ const (
 // Given knows memories by their words, so that they are recognised when they come
 // back in a turn: pasted, sent again by a client, or repeated by a model.
 type Given struct {
+	base     *Given // known besides
 	lines    map[string]bool
 	shingles map[string]bool
 	told     []toldLine
@@ -124,39 +125,64 @@ func (l toldLine) denies() bool { return hasDenial(text.Fold(l.body)) }
 func NewGiven(texts ...string) *Given {
 	g := &Given{lines: map[string]bool{}, shingles: map[string]bool{}, all: map[string]bool{}}
 	for _, s := range texts {
-		for line := range strings.Lines(s) {
-			body, _ := undress(line)
-			if body == "" {
-				continue
-			}
-			g.lines[text.Normalize(body)] = true
-			ws := text.Words(body)
-			for i := 0; i+shingle <= len(ws); i++ {
-				g.shingles[strings.Join(ws[i:i+shingle], " ")] = true
-			}
-			if set := termSet(body); len(set) >= 2 {
-				g.told = append(g.told, toldLine{body, set})
-			}
-			for t := range termSet(line) {
-				g.all[t] = true
-			}
-		}
+		g.Add(s)
 	}
 	return g
 }
 
+// Add lets g recognise a text more, and with it what [Recalled] laid on g.
+func (g *Given) Add(s string) {
+	for line := range strings.Lines(s) {
+		body, _ := undress(line)
+		if body == "" {
+			continue
+		}
+		for t := range termSet(line) {
+			g.all[t] = true
+		}
+		normal := text.Normalize(body)
+		if g.lines[normal] { // as of most memories: the next block has them again
+			continue
+		}
+		g.lines[normal] = true
+		ws := text.Words(body)
+		for i := 0; i+shingle <= len(ws); i++ {
+			g.shingles[strings.Join(ws[i:i+shingle], " ")] = true
+		}
+		if set := termSet(body); len(set) >= 2 {
+			g.told = append(g.told, toldLine{body, set})
+		}
+	}
+}
+
 // Recalled returns what recognises memories when nothing is left of the block that
 // held them: after a restart, in a pruned history, in another process. found is what
-// a search for the turn's [Suspects] gives; blocks are those that are still known.
-func Recalled(found []memory.Memory, blocks ...string) *Given {
+// a search for the turn's [Suspects] gives; base, which may be nil, is of the blocks that
+// are still known, and stays as it is.
+func Recalled(found []memory.Memory, base *Given) *Given {
+	g := NewGiven()
+	g.base = base
 	for _, m := range found {
-		blocks = append(blocks, m.Content())
-	}
-	g := NewGiven(blocks...)
-	for _, m := range found {
+		g.Add(m.Content())
 		g.ids = append(g.ids, m.ID())
 	}
 	return g
+}
+
+// line, shingle and term report what g and its base know of; tells asks about each memory.
+
+func (g *Given) line(normal string) bool {
+	return g != nil && (g.lines[normal] || g.base.line(normal))
+}
+
+func (g *Given) shingle(words string) bool {
+	return g != nil && (g.shingles[words] || g.base.shingle(words))
+}
+
+func (g *Given) term(t string) bool { return g != nil && (g.all[t] || g.base.term(t)) }
+
+func (g *Given) tells(so func(toldLine) bool) bool {
+	return g != nil && (slices.ContainsFunc(g.told, so) || g.base.tells(so))
 }
 
 // maxSuspects bounds how much is searched for on a turn's account.
@@ -233,7 +259,7 @@ func (g *Given) blank(b []byte, role memory.Role) {
 
 func (g *Given) hasLine(line string) bool {
 	body, dressed := undress(line)
-	if body == "" || !g.lines[text.Normalize(body)] {
+	if body == "" || !g.line(text.Normalize(body)) {
 		return false
 	}
 	return dressed || len(text.Words(body)) >= longEnough(body)
@@ -248,12 +274,12 @@ func (g *Given) hasID(line string) bool {
 func (g *Given) hasSentence(s string) bool {
 	ws := text.Words(s)
 	if len(ws) < max(longEnough(s), shingle) {
-		return g.lines[text.Normalize(s)] && len(ws) >= longEnough(s)
+		return g.line(text.Normalize(s)) && len(ws) >= longEnough(s)
 	}
 	all, known := 0, 0
 	for i := 0; i+shingle <= len(ws); i++ {
 		all++
-		if g.shingles[strings.Join(ws[i:i+shingle], " ")] {
+		if g.shingle(strings.Join(ws[i:i+shingle], " ")) {
 			known++
 		}
 	}
@@ -274,18 +300,15 @@ func (g *Given) repeats(s string) bool {
 	if len(said) == 0 {
 		return false
 	}
-	for _, known := range g.told {
+	return g.tells(func(known toldLine) bool {
 		shared := 0
 		for t := range said {
 			if known.terms[t] {
 				shared++
 			}
 		}
-		if shared >= 2 && shared*5 >= len(said)*4 || shared == len(said) && shared*2 >= len(known.terms) || shared >= 3 && shared == len(known.terms) {
-			return true
-		}
-	}
-	return false
+		return shared >= 2 && shared*5 >= len(said)*4 || shared == len(said) && shared*2 >= len(known.terms) || shared >= 3 && shared == len(known.terms)
+	})
 }
 
 // telling are terms of who said or knows something.
@@ -316,13 +339,14 @@ func (g *Given) saysNothingNew(s string, role memory.Role) bool {
 	if len(said) == 0 || text.Asks(body) {
 		return false
 	}
-	if !subset(said, g.all) {
-		return false
+	for t := range said {
+		if !g.term(t) {
+			return false
+		}
 	}
 	denies := hasDenial(text.Fold(body))
 	agrees := func(l toldLine) bool { return l.denies() == denies }
-	return slices.ContainsFunc(g.told, func(l toldLine) bool { return subset(said, l.terms) && agrees(l) }) ||
-		back && slices.ContainsFunc(g.told, agrees)
+	return g.tells(func(l toldLine) bool { return subset(said, l.terms) && agrees(l) }) || back && g.tells(agrees)
 }
 
 func subset(of, whole map[string]bool) bool {

@@ -74,7 +74,7 @@ func TestInjectedTextIsNotLearnedAgain(t *testing.T) {
 func TestMemoriesAreKnownWithoutTheirBlock(t *testing.T) {
 	known := memtest.Fact(memtest.Ana, "User lives in Lisbon with two cats")
 	turn := memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, "The blue door on the left needs a new lock")
-	o := GuardOptions{Assistant: true, Given: by(Recalled([]memory.Memory{{Fact: &known}, {Turn: &turn}}))}
+	o := GuardOptions{Assistant: true, Given: by(Recalled([]memory.Memory{{Fact: &known}, {Turn: &turn}}, nil))}
 	for said, want := range map[string]string{
 		"- 2026-05-03 User lives in Lisbon with two cats\nok":                                                     "ok",
 		"Yesterday you wrote: - User lives in Lisbon with two cats\nok":                                           "ok",
@@ -103,6 +103,32 @@ func TestMemoriesAreKnownWithoutTheirBlock(t *testing.T) {
 	} {
 		if got := Suspects(memory.Turn{Role: c.role, Content: c.content}); len(got) != c.want {
 			t.Errorf("Suspects(%q) = %q, want %d", c.content, got, c.want)
+		}
+	}
+}
+
+// TestGivenGrows: what is given later is known beside what was, and what was recalled for
+// one turn is known for that turn alone.
+func TestGivenGrows(t *testing.T) {
+	door, boat, cats := "The blue door on the left needs a new lock", "The boat in the harbour is called Marguerite", "User lives in Lisbon with two cats"
+	turn := memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, boat)
+	g := NewGiven("- " + door)
+	recalled := Recalled([]memory.Memory{{Turn: &turn}}, g)
+	g.Add("- 2026-05-03 " + cats + "\n- " + door)
+	for _, c := range []struct {
+		given *Given
+		said  string
+		known bool
+	}{
+		{g, door, true}, {g, cats, true}, {g, boat, false},
+		{recalled, door, true}, {recalled, cats, true}, {recalled, boat, true},
+		{recalled, "You live in Lisbon, and the boat is called Marguerite.", true}, // of both
+		{g, "You live in Lisbon, and the boat is called Marguerite.", false},
+		{g, "see " + turn.ID + " there", false}, {recalled, "see " + turn.ID + " there", true},
+	} {
+		got := guarded(GuardOptions{Assistant: true, Given: by(c.given)}, memory.RoleAssistant, c.said)
+		if (got == "") != c.known {
+			t.Errorf("of %q is left %q, want it known: %v", c.said, got, c.known)
 		}
 	}
 }
