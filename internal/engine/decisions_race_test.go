@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -195,4 +196,46 @@ func TestEditsAtOnceAreAllMade(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Where others write all the time, what is tried again is the planning alone, so often and
+// no more.
+func TestWhatIsRefusedIsPlannedAgainSoOften(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := t.Context()
+		f := r.note(t, ana, "User lives in Lisbon")
+		calls := map[string]int{}
+		refused := memory.Errorf(memory.Conflict, "somebody wrote meanwhile")
+		r.hook(func(call string) error {
+			if calls[call]++; strings.HasPrefix(call, "Apply") {
+				return refused
+			}
+			return nil
+		}, func(string) error { return nil })
+		for name, write := range map[string]func() error{
+			"written": func() error {
+				_, _, err := r.Remember(ctx, ana, Note{Content: "User plays the cello"}, her)
+				return err
+			},
+			"forgotten": func() error {
+				_, err := r.Forget(ctx, ana, []string{f.ID}, "no more", her)
+				return err
+			},
+		} {
+			clear(calls)
+			if err := write(); !errors.Is(err, refused) {
+				t.Errorf("%s: got %v, want the conflict", name, err)
+			}
+			if got := calls["Apply manual"] + calls["Apply forget"]; got != maxConflicts {
+				t.Errorf("%s: tried %d times, want %d", name, got, maxConflicts)
+			}
+			if name == "written" && calls["Embed"] != 1 {
+				t.Errorf("embedded %d times, want once", calls["Embed"])
+			}
+		}
+		clear(calls)
+		if err := replan(func() error { calls["other"]++; return errOtherRequest }); !errors.Is(err, errOtherRequest) || calls["other"] != 1 {
+			t.Errorf("what stays a conflict: tried %d times, %v; want once", calls["other"], err)
+		}
+	})
 }

@@ -36,10 +36,12 @@ type Note struct {
 const maxConflicts = 10
 
 // replan does what ends in a Conflict when somebody else wrote meanwhile, again until it
-// does not, [maxConflicts] times at most.
+// does not, [maxConflicts] times at most. Conflicts that stay are not tried again.
 func replan(do func() error) error {
 	for try := 1; ; try++ {
-		if err := do(); !errors.Is(err, memory.Conflict) || try == maxConflicts {
+		err := do()
+		stays := errors.Is(err, errOtherRequest) || errors.Is(err, errMeanwhile)
+		if !errors.Is(err, memory.Conflict) || stays || try == maxConflicts {
 			return err
 		}
 	}
@@ -54,9 +56,13 @@ func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, autho
 	if err != nil {
 		return memory.Fact{}, false, err
 	}
+	vectors, err := e.vectors(ctx, fact.ID, fact.Content)
+	if err != nil {
+		return memory.Fact{}, false, err
+	}
 	var written memory.Fact
 	err = replan(func() error {
-		written, created, err = e.remember(ctx, fact, n.Idempotency, author)
+		written, created, err = e.remember(ctx, fact, vectors, n.Idempotency, author)
 		if errors.Is(err, memory.Duplicate) {
 			written, err = e.writtenAgain(ctx, fact, n.Idempotency, author)
 		}
@@ -65,43 +71,36 @@ func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, autho
 	return written, created, err
 }
 
-// remember adds a fact, or returns what the same key added when it came first.
-func (e *Engine) remember(ctx context.Context, fact memory.Fact, key string, author memory.Author) (_ memory.Fact, created bool, err error) {
-	owner := fact.Scope.Owner
-	run := memory.Run{ID: idFor(owner, key), Kind: "manual", Author: author}
-	if run.Vectors, err = e.vectors(ctx, fact.ID, fact.Content); err != nil {
-		return memory.Fact{}, false, err
-	}
-	place, err := e.deciders.enter(ctx, owner, mayContradict(fact))
+// remember adds a fact, or returns what the same key added when it came first, or a
+// Conflict where somebody wrote meanwhile.
+func (e *Engine) remember(ctx context.Context, next memory.Fact, vectors []memory.Vector, key string, author memory.Author) (_ memory.Fact, created bool, err error) {
+	owner := next.Scope.Owner
+	place, err := e.deciders.enter(ctx, owner, mayContradict(next))
 	if err != nil {
 		return memory.Fact{}, false, err
 	}
 	defer place.leave()
-	for try := 1; ; try++ {
-		next := fact
-		if run.Base, err = e.plannedOn(ctx, next); err != nil {
-			return memory.Fact{}, false, err
-		}
-		olds, err := e.conflicts(ctx, next, "")
-		if err != nil {
-			return memory.Fact{}, false, err
-		}
-		ends := e.prevail(&next, olds, "a person wrote what replaces it", author)
-		run.Learned = e.repeats(ctx, ends)
-		changes := replacing(ends, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &next}, NewID: next.ID, Reason: "written by hand", Author: author})
-		receipt, err := e.Store.Apply(ctx, owner, run, changes...)
-		switch {
-		case errors.Is(err, memory.Conflict) && try < maxConflicts: // somebody wrote meanwhile
-			continue
-		case err != nil:
-			return memory.Fact{}, false, err
-		case receipt.Again:
-			first, err := e.firstOf(ctx, owner, run.ID)
-			return first, false, err
-		}
-		next.Version = receipt.Version
-		return next, true, nil
+	run := memory.Run{ID: idFor(owner, key), Kind: "manual", Author: author, Vectors: vectors}
+	if run.Base, err = e.plannedOn(ctx, next); err != nil {
+		return memory.Fact{}, false, err
 	}
+	olds, err := e.conflicts(ctx, next, "")
+	if err != nil {
+		return memory.Fact{}, false, err
+	}
+	ends := e.prevail(&next, olds, "a person wrote what replaces it", author)
+	run.Learned = e.repeats(ctx, ends)
+	changes := replacing(ends, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &next}, NewID: next.ID, Reason: "written by hand", Author: author})
+	receipt, err := e.Store.Apply(ctx, owner, run, changes...)
+	if err != nil {
+		return memory.Fact{}, false, err
+	}
+	if receipt.Again {
+		first, err := e.firstOf(ctx, owner, run.ID)
+		return first, false, err
+	}
+	next.Version = receipt.Version
+	return next, true, nil
 }
 
 // seenAgain is how much later something must be written again to be observed anew.

@@ -225,11 +225,7 @@ func (e *Engine) editFile(ctx context.Context, edit FileEdit) error {
 		return err
 	}
 	defer leave()
-	for try := 1; ; try++ {
-		if err = e.tryFile(ctx, edit); !errors.Is(err, memory.Conflict) || errors.Is(err, errMeanwhile) || try == maxConflicts {
-			return err
-		}
-	}
+	return replan(func() error { return e.tryFile(ctx, edit) })
 }
 
 // tryFile makes a fact and its relations what its file says, in one run. What it says now

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,19 +18,19 @@ func (e *Engine) Forget(ctx context.Context, owner memory.Owner, ids []string, r
 }
 
 func (e *Engine) forget(ctx context.Context, owner memory.Owner, run string, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
-	for try := 1; ; try++ {
+	var receipt memory.Receipt
+	err := replan(func() error {
 		found, err := e.Store.Get(ctx, owner, ids...)
 		if err != nil {
-			return memory.Receipt{}, err
+			return err
 		}
 		if len(found) < len(ids) {
-			return memory.Receipt{}, memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(missing(ids, found), ", "))
+			return memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(missing(ids, found), ", "))
 		}
-		receipt, err := e.forgetFound(ctx, owner, run, found, reason, author)
-		if err == nil || !errors.Is(err, memory.Conflict) || try == maxConflicts {
-			return receipt, err
-		}
-	}
+		receipt, err = e.forgetFound(ctx, owner, run, found, reason, author)
+		return err
+	})
+	return receipt, err
 }
 
 // forgetFound forgets what was read, in a run of its own. Summaries of what was
