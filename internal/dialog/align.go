@@ -130,17 +130,6 @@ func (a Alignment) WentOn() bool {
 	return a.mode == Window && a.tree.speaks(a.tree.beyond(a.parent), memory.RoleUser)
 }
 
-// current returns which turns are on the current path, by id.
-func (a Alignment) current() map[string]bool {
-	on := map[string]bool{}
-	if a.tree != nil {
-		for i := range a.tree.turns {
-			on[a.tree.turns[i].ID] = a.tree.turns[i].Status == memory.Active
-		}
-	}
-	return on
-}
-
 // place gives the new messages their places after the parent.
 func (a *Alignment) place(msgs []wire.Message, fresh []int) {
 	a.last = Place{Index: -1}
@@ -226,7 +215,12 @@ func (a Alignment) Overtaken(since Alignment) bool {
 	if len(a.New) > 0 {
 		return true
 	}
-	stood := since.current()
+	stood := map[string]bool{} // on the current path then
+	if since.tree != nil {
+		for i := range since.tree.turns {
+			stood[since.tree.turns[i].ID] = since.tree.turns[i].Status == memory.Active
+		}
+	}
 	pushed := a.tree.activeBut(a.tree.pathTo(a.parent))
 	return slices.ContainsFunc(pushed, func(id string) bool { return !stood[id] })
 }

@@ -38,6 +38,17 @@ func (in Incoming) temporary() bool {
 	return strings.HasPrefix(in.ChatID, temporary) || strings.HasPrefix(in.Extras.ID, temporary)
 }
 
+// withhold takes out of a batch what turns without words leave as it was: the path, and
+// what the conversation is called.
+func (x *Exchange) withhold(batch *memory.Batch) {
+	if x.hides() {
+		batch.Marks, batch.Path = nil, nil
+	}
+	if len(x.unsaid) > 0 {
+		batch.Conversation.Title = ""
+	}
+}
+
 // hidden returns a turn as it is left by an exchange that hides it.
 func hidden(t memory.Turn) memory.Turn {
 	t = t.Erased()

@@ -126,12 +126,7 @@ func (x *Exchange) tryQuestion(ctx context.Context) error {
 			x.asked = t.ID
 		}
 	}
-	if x.hides() {
-		batch.Marks, batch.Path = nil, nil
-	}
-	if len(x.unsaid) > 0 {
-		batch.Conversation.Title = ""
-	}
+	x.withhold(&batch)
 	if len(batch.Turns) == 0 && len(batch.Marks) == 0 {
 		return nil
 	}
@@ -314,12 +309,7 @@ func (x *Exchange) tryAnswer(ctx context.Context, a wire.Answer, client context.
 	if batch.Jobs, err = x.endToLearn(ctx, exchanges, now); err != nil {
 		return err
 	}
-	if x.hides() {
-		batch.Marks, batch.Path = nil, nil
-	}
-	if len(x.unsaid) > 0 {
-		batch.Conversation.Title = ""
-	}
+	x.withhold(&batch)
 	if x.learns && x.writes && len(batch.Turns) > 0 && onPath && x.e.opts.Learn.Summary.due(exchanges-1, exchanges) {
 		batch.Jobs = append(batch.Jobs, summaryJob(x.in.Owner, x.conversation.ID, batch.Turns[0].ID))
 	}
