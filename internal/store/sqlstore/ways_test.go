@@ -93,3 +93,28 @@ func TestPostgresWritesTakeTwoWays(t *testing.T) {
 		}
 	}
 }
+
+// TestPostgresFollowsInOneWay: a thousand turns with their vectors as well as four.
+func TestPostgresFollowsInOneWay(t *testing.T) {
+	w := countWays(t, pgtest.Schema(t))
+	s := openServer(t, w.address, Options{})
+	s.commits.(*server).db.SetMaxOpenConns(1) // so that it has all statements prepared
+	s.commits.(*server).bell.close()
+	const exchanges = 500
+	for i := range exchanges {
+		if _, err := s.Append(t.Context(), memtest.Ana, talk(memtest.Ana, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, after := range []int64{exchanges - 2, 0} {
+		for try := range 4 { // what comes first has statements prepared
+			before, seen := w.n.Load(), int64(0)
+			if _, err := s.Since(t.Context(), memtest.Ana, "m", after, func(memory.Item) error { seen++; return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.n.Load() - before; try > 1 && (got != 1 || seen != 2*(exchanges-after)) {
+				t.Errorf("%d turns followed take %d ways, want %d in one", seen, got, 2*(exchanges-after))
+			}
+		}
+	}
+}
