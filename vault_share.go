@@ -23,7 +23,7 @@ func (v *vault) unshare(ctx context.Context, e markdown.Edit) error {
 		return nil
 	}
 	for _, o := range without(e.Was.Shared, e.Says.Shared) {
-		s := engine.Sharing{To: engine.CalledOwner(o), End: true}
+		s := engine.Sharing{To: o.Called(), End: true}
 		if _, err := v.engine.Share(ctx, e.Owner, e.Was.Fact.ID, s, byFile); err != nil {
 			return fmt.Errorf("end what %s shares: %w", e.Path, err)
 		}
@@ -39,7 +39,7 @@ func (v *vault) share(ctx context.Context, e markdown.Edit, target string) (mark
 		return e, nil
 	}
 	for _, o := range without(e.Says.Shared, e.Was.Shared) {
-		_, err := v.engine.Share(ctx, e.Owner, id, engine.Sharing{To: engine.CalledOwner(o)}, byFile)
+		_, err := v.engine.Share(ctx, e.Owner, id, engine.Sharing{To: o.Called()}, byFile)
 		if err != nil && !final(err) {
 			return e, fmt.Errorf("share what %s says: %w", e.Path, err)
 		}

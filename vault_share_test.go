@@ -44,7 +44,7 @@ func TestWhomAFactIsSharedWithIsALineOfItsFile(t *testing.T) {
 		}
 		var out []string
 		for _, o := range with {
-			out = append(out, engine.CalledOwner(o))
+			out = append(out, o.Called())
 		}
 		slices.Sort(out)
 		return strings.Join(out, " ")

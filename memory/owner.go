@@ -72,6 +72,14 @@ func (o Owner) Kind() OwnerKind { _, k, _ := o.parts(); return k }
 // Name returns the user's or pool's name, unescaped, "" for the global pool.
 func (o Owner) Name() string { _, _, n := o.parts(); return n }
 
+// Called is the owner as a person names it: "user/ben", "pool/team" or "global".
+func (o Owner) Called() string {
+	if o.Kind() == GlobalKind {
+		return string(GlobalKind)
+	}
+	return string(o.Kind()) + "/" + o.Name()
+}
+
 func (o Owner) parts() (namespace string, kind OwnerKind, name string) {
 	first, rest, _ := strings.Cut(string(o), "/")
 	second, third, _ := strings.Cut(rest, "/")

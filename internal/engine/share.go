@@ -92,7 +92,7 @@ func (e *Engine) Share(ctx context.Context, owner memory.Owner, id string, s Sha
 	if hidden, err := e.hidden(ctx, to, f); err != nil || s.End || !hidden {
 		return with, err
 	}
-	return with, memory.Errorf(memory.Conflict, "%s hid it: it is shared with them, and they see it once they bring it back", CalledOwner(to))
+	return with, memory.Errorf(memory.Conflict, "%s hid it: it is shared with them, and they see it once they bring it back", to.Called())
 }
 
 // placeFor returns [memory.Conflict] where an owner has something else of a fact's id:
@@ -102,7 +102,7 @@ func (e *Engine) placeFor(ctx context.Context, to memory.Owner, f memory.Fact) e
 	if err != nil || len(found) == 0 || !taken(found[0], f) {
 		return err
 	}
-	return memory.Errorf(memory.Conflict, "%s has another memory with the id %s, and keeps it; add this one anew to share it", CalledOwner(to), f.ID)
+	return memory.Errorf(memory.Conflict, "%s has another memory with the id %s, and keeps it; add this one anew to share it", to.Called(), f.ID)
 }
 
 // taken reports whether what an owner has of a fact's id is their own, or a link to
@@ -122,7 +122,7 @@ func (e *Engine) shareOnce(ctx context.Context, owner memory.Owner, id string, t
 	if slices.Contains(with, to) != s.End {
 		return with, nil
 	}
-	reason := "shared with " + CalledOwner(to)
+	reason := "shared with " + to.Called()
 	if s.End {
 		with, reason = slices.DeleteFunc(with, func(o memory.Owner) bool { return o == to }), "no longer "+reason
 	} else if with = append(with, to); len(with) > maxShared {
@@ -202,14 +202,6 @@ func sharedIn(value string) []memory.Owner {
 
 // TellsSharing reports whether a profile entry says whom a fact is shared with.
 func TellsSharing(key string) bool { return strings.HasPrefix(key, sharedKeys) }
-
-// CalledOwner is an owner as a person names it: "user/ben", "pool/team" or "global".
-func CalledOwner(o memory.Owner) string {
-	if o.Kind() == memory.GlobalKind {
-		return string(memory.GlobalKind)
-	}
-	return string(o.Kind()) + "/" + o.Name()
-}
 
 // Spread is the handler of share jobs: links to the facts that a job names become what
 // they are to be. A job that names none is of who was opened.
@@ -306,7 +298,7 @@ func (e *Engine) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 	}
 	now := e.now()
 	link := memory.Link{Owner: to, Fact: copyOf(f), HomeVersion: f.Version, Status: memory.Active, CreatedAt: now}
-	c := memory.Change{Action: memory.ActionLink, After: memory.Image{Link: &link}, Reason: "shared by " + CalledOwner(f.Scope.Owner), Author: bySharing}
+	c := memory.Change{Action: memory.ActionLink, After: memory.Image{Link: &link}, Reason: "shared by " + f.Scope.Owner.Called(), Author: bySharing}
 	if len(found) > 0 {
 		was := found[0].Link
 		if taken(found[0], f) { // both came at once, or by files alone

@@ -220,7 +220,7 @@ func (e *Engine) stillGiven(ctx context.Context, owner memory.Owner, changes []m
 		}
 		changes[i].After = memory.Image{Link: &link}
 		if !given && c.Action == memory.ActionLink {
-			return nil, memory.Errorf(memory.Forbidden, "%s is not shared with %s", link.Fact.ID, CalledOwner(owner))
+			return nil, memory.Errorf(memory.Forbidden, "%s is not shared with %s", link.Fact.ID, owner.Called())
 		}
 	}
 	return changes, nil

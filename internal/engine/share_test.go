@@ -186,7 +186,7 @@ func TestWhoMayShareWithWhom(t *testing.T) {
 		r.wantSeen(t, ben)
 		for _, to := range []string{"global", "pool/team"} {
 			with, err := r.Share(ctx, ana, f.ID, Sharing{To: to, Admin: true}, her)
-			if err != nil || !slices.ContainsFunc(with, func(o memory.Owner) bool { return CalledOwner(o) == to }) {
+			if err != nil || !slices.ContainsFunc(with, func(o memory.Owner) bool { return o.Called() == to }) {
 				t.Errorf("shared with %v, %v; want %s among them", with, err, to)
 			}
 		}
@@ -342,7 +342,7 @@ func (c crossing) play(steps int) {
 			ids = append(ids, made.ID)
 		case n <= 3:
 			to, end := users[c.rand.IntN(len(users))], c.rand.IntN(3) == 0
-			_, err = c.Share(ctx, owner, id, Sharing{To: CalledOwner(to), End: end}, author)
+			_, err = c.Share(ctx, owner, id, Sharing{To: to.Called(), End: end}, author)
 			told := !end && f.hidden[to] // and shared all the same
 			if err == nil || told && f.active && owner == f.home {
 				f.with[to] = !end

@@ -49,7 +49,7 @@ func (e *Engine) EraseOwner(ctx context.Context, owner memory.Owner, author memo
 	}
 	at, err := e.closeOwner(ctx, owner, author)
 	if err != nil {
-		return Erased{}, fmt.Errorf("close %s: %w", CalledOwner(owner), err)
+		return Erased{}, fmt.Errorf("close %s: %w", owner.Called(), err)
 	}
 	out := Erased{Owner: owner, ClosedAt: at, Count: map[string]int{}}
 	for range eraseRounds {
@@ -70,7 +70,7 @@ func (e *Engine) OpenOwner(ctx context.Context, owner memory.Owner, author memor
 	ctx = memory.ForWrite(context.WithValue(ctx, closing{}, true))
 	if _, err := e.DropProfile(ctx, owner, closedKey, author); err != nil {
 		if errors.Is(err, memory.NotFound) {
-			return memory.Errorf(memory.Conflict, "%s is not closed", CalledOwner(owner))
+			return memory.Errorf(memory.Conflict, "%s is not closed", owner.Called())
 		}
 		return err
 	}
@@ -149,7 +149,7 @@ func (e *Engine) empty(ctx context.Context, owner memory.Owner, author memory.Au
 		for _, to := range g.to {
 			had, err := e.eraseLink(ctx, to, owner, g.fact)
 			if err != nil {
-				return false, fmt.Errorf("erase what %s was shown: %w", CalledOwner(to), err)
+				return false, fmt.Errorf("erase what %s was shown: %w", to.Called(), err)
 			}
 			if had {
 				out.Links++

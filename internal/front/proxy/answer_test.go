@@ -166,7 +166,7 @@ func TestAnswerNamesWhoseASharedMemoryIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.engine.Share(t.Context(), eva, f.ID, engine.Sharing{To: engine.CalledOwner(nobody)}, by); err != nil {
+	if _, err := r.engine.Share(t.Context(), eva, f.ID, engine.Sharing{To: nobody.Called()}, by); err != nil {
 		t.Fatal(err)
 	}
 	_, body := r.chat(`{"memory_mode":"read",` + ask("Which colour has the gate of the yard?")[1:])

@@ -61,7 +61,7 @@ func sharedView(id string, with []memory.Owner, err error) (*body[client.Shared]
 	}
 	out := client.Shared{ID: id, With: []string{}}
 	for _, o := range with {
-		out.With = append(out.With, engine.CalledOwner(o))
+		out.With = append(out.With, o.Called())
 	}
 	return answer(out), nil
 }

@@ -70,7 +70,7 @@ func (p *Page) life(r *http.Request, v visit) (any, error) {
 			return nil, err
 		}
 		for _, o := range with {
-			view.Shared = append(view.Shared, engine.CalledOwner(o))
+			view.Shared = append(view.Shared, o.Called())
 		}
 		view.Admin = httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin
 		if view.Ties, err = p.relations(r, v, *m.Fact); err != nil {

@@ -302,7 +302,7 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 	e := Edit{Kind: Edited, Owner: k.owner, Target: k.target, Path: c.path, SHA: c.sha, Was: base.content(), Says: says.content(), lost: lost}
 	if base == (thing{}) {
 		if home := l.homes[strings.TrimPrefix(k.target, factTarget)]; home != "" && says.fact != nil {
-			s.problem(c.path, fmt.Sprintf("its id is that of a fact which %s shares; without one it becomes a memory of its own", calledOwner(home)))
+			s.problem(c.path, fmt.Sprintf("its id is that of a fact which %s shares; without one it becomes a memory of its own", home.Called()))
 			return nil
 		}
 		e.Kind, e.Target = Added, ""

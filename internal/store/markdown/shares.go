@@ -45,17 +45,9 @@ func shared(with []memory.Owner) *[]memory.Owner {
 func (t thing) sharedField() field {
 	var called []string
 	for _, o := range t.sharers() {
-		called = append(called, calledOwner(o))
+		called = append(called, o.Called())
 	}
 	return field{sharedKey, listed(called)}
-}
-
-// calledOwner is an owner as files name it.
-func calledOwner(o memory.Owner) string {
-	if o.Kind() == memory.GlobalKind {
-		return string(memory.GlobalKind)
-	}
-	return string(o.Kind()) + "/" + o.Name()
 }
 
 // ownerCalled reads whom a file of an owner names, "" for nobody.
@@ -219,7 +211,7 @@ func (l *loader) sharesAsWritten(r *reader, t thing, lost []string) (value strin
 		}
 	}
 	for _, o := range left {
-		texts = append(texts, calledOwner(o))
+		texts = append(texts, o.Called())
 	}
 	return listed(texts), still
 }
@@ -265,7 +257,7 @@ func shareJobs(owner memory.Owner, run string, changes []memory.Change) []memory
 // refuse notes whom the caller could not share the fact with.
 func (r *record) refuse(e Edit) {
 	for o, why := range e.Unshared {
-		one := lostLink(sharedKey, calledOwner(o))
+		one := lostLink(sharedKey, o.Called())
 		if r.Refused == nil {
 			r.Refused = map[string]string{}
 		}
