@@ -1,0 +1,204 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Back is what came back of what a run forgot when files were deleted.
+type Back struct {
+	Run  string // that forgot it
+	Came int    // memories that came back, facts included
+	Left int    // facts and turns that came not, though they belong to it: what was learned since, or is forgotten still, stands against them
+}
+
+// BringBack takes back that the deletion of their files forgot facts, and with them the turns
+// that say so and say no other fact which was forgotten together with them and still is. It
+// leaves alone facts that were forgotten in another way or were changed since, and those
+// that would contradict one that was learned since. key names the call: the same again
+// changes nothing more.
+func (e *Engine) BringBack(ctx context.Context, owner memory.Owner, ids []string, key string) ([]Back, error) {
+	ctx = memory.ForWrite(ctx)
+	leave, err := e.deciding(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	byRun := map[string][]memory.Change{}
+	for _, id := range ids {
+		last, err := e.lastOf(ctx, owner, "fact:"+id)
+		if err != nil {
+			return nil, err
+		}
+		if last.Action == memory.ActionRetire && last.Author == byFile && last.Before.Fact != nil {
+			byRun[last.Run] = append(byRun[last.Run], last)
+		}
+	}
+	var all []Back
+	for _, run := range slices.Sorted(maps.Keys(byRun)) {
+		var back Back
+		err := replan(func() (err error) {
+			back, err = e.bringBack(ctx, owner, run, byRun[run], idFor(owner, key+run))
+			return err
+		})
+		if err != nil {
+			return all, err
+		}
+		all = append(all, back)
+	}
+	return all, nil
+}
+
+// bringBack takes back a part of what a run forgot, in a run of this id, or returns a Conflict.
+func (e *Engine) bringBack(ctx context.Context, owner memory.Owner, forgot string, facts []memory.Change, id string) (Back, error) {
+	r := returning{e: e, owner: owner, back: Back{Run: forgot}}
+	if err := r.read(ctx, facts); err != nil || len(r.targets) == 0 {
+		return r.back, err
+	}
+	run := memory.Run{ID: id, Kind: "undo", Author: byFile}
+	changes, err := learn.Undo(r.targets, r.targets, false, e.now(), byFile)
+	if err != nil {
+		return Back{}, err
+	}
+	if run.Vectors, err = e.factVectors(ctx, changes); err != nil {
+		return Back{}, err
+	}
+	for _, c := range slices.Sorted(maps.Keys(r.told)) {
+		run.Jobs = append(run.Jobs, summaryJob(owner, c, run.ID))
+	}
+	if _, err = e.Store.Apply(ctx, owner, run, changes...); err == nil && len(run.Jobs) > 0 {
+		e.Wake()
+	}
+	return r.back, err
+}
+
+// returning is what of a run is to come back.
+type returning struct {
+	e       *Engine
+	owner   memory.Owner
+	back    Back
+	targets []memory.Change // to be taken back
+
+	facts  []memory.Fact   // that come back
+	others []memory.Fact   // that stay forgotten
+	told   map[string]bool // conversations whose summary the run forgot, and of which turns come back
+}
+
+func (r *returning) read(ctx context.Context, facts []memory.Change) error {
+	coming := map[string]bool{}
+	for _, c := range facts {
+		olds, err := r.e.conflicts(ctx, *c.Before.Fact, "")
+		if err != nil {
+			return err
+		}
+		if len(olds) > 0 {
+			r.back.Left++
+			continue
+		}
+		coming[c.After.Fact.ID] = true
+		r.facts = append(r.facts, *c.Before.Fact)
+		r.targets = append(r.targets, c)
+	}
+	if len(r.targets) == 0 {
+		return nil
+	}
+	forgot, err := r.e.changes(ctx, r.owner, memory.ChangeQuery{Run: r.back.Run})
+	if err != nil {
+		return err
+	}
+	if err := r.readOthers(ctx, forgot, coming); err != nil {
+		return err
+	}
+	if err := r.readTurns(ctx, forgot); err != nil {
+		return err
+	}
+	r.back.Came = len(r.targets)
+	return nil
+}
+
+// readOthers reads the facts of the run that are forgotten still.
+func (r *returning) readOthers(ctx context.Context, forgot []memory.Change, coming map[string]bool) error {
+	var ids []string
+	for _, c := range forgot {
+		if f := c.After.Fact; f != nil && !coming[f.ID] {
+			ids = append(ids, f.ID)
+		}
+	}
+	found, err := r.e.Store.Get(ctx, r.owner, ids...)
+	if err != nil {
+		return fmt.Errorf("read what was forgotten together: %w", err)
+	}
+	for _, m := range found {
+		if m.Fact != nil && !m.Fact.Status.Live() {
+			r.others = append(r.others, *m.Fact)
+		}
+	}
+	return nil
+}
+
+// readTurns adds the turns that only facts which come back are known from, if nothing
+// changed about them since.
+func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error {
+	changes, summed := map[string]memory.Change{}, map[string]bool{}
+	for _, c := range forgot {
+		switch {
+		case c.After.Turn != nil:
+			changes[c.After.Turn.ID] = c
+		case c.After.Summary != nil:
+			summed[c.After.Summary.Scope.Conversation] = true
+		}
+	}
+	turns, err := r.e.Store.Get(ctx, r.owner, slices.Sorted(maps.Keys(changes))...)
+	if err != nil {
+		return fmt.Errorf("read what was said and forgotten: %w", err)
+	}
+	r.told = map[string]bool{}
+	deep := len(turns)*(len(r.facts)+len(r.others)) <= mostReadAgain
+	for _, m := range turns {
+		if m.Turn == nil || m.Turn.Status == memory.Active || !slices.ContainsFunc(r.facts, knownFrom(m, deep)) {
+			continue
+		}
+		if slices.ContainsFunc(r.others, knownFrom(m, deep)) {
+			r.back.Left++
+			continue
+		}
+		last, err := r.e.lastOf(ctx, r.owner, "turn:"+m.Turn.ID)
+		if err != nil {
+			return err
+		}
+		if c := changes[m.Turn.ID]; last.ID == c.ID {
+			r.targets = append(r.targets, c)
+			if summed[m.Turn.Conversation] {
+				r.told[m.Turn.Conversation] = true
+			}
+		}
+	}
+	return nil
+}
+
+// mostReadAgain bounds how many pairs of turn and fact are compared by what they say: of more,
+// only those come back that the facts name.
+const mostReadAgain = 100_000
+
+// knownFrom reports whether a fact is known from a turn: it was learned from it or, if one looks
+// deep, the turn says it.
+func knownFrom(m memory.Memory, deep bool) func(memory.Fact) bool {
+	return func(f memory.Fact) bool {
+		p := f.Provenance
+		return slices.Contains(p.Turns, m.Turn.ID) || p.Quote != nil && p.Quote.Turn == m.Turn.ID || deep && says(m, f)
+	}
+}
+
+// lastOf returns the last change of a thing, the zero change if there is none.
+func (e *Engine) lastOf(ctx context.Context, owner memory.Owner, target string) (memory.Change, error) {
+	page, err := e.Store.Changes(ctx, owner, memory.ChangeQuery{Target: target, Limit: 1})
+	if err != nil || len(page.Changes) == 0 {
+		return memory.Change{}, err
+	}
+	return page.Changes[0], nil
+}

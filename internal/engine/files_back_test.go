@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"context"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// TestWhatADeletedFileForgotIsBroughtBackOnce asks for it twice, and for what was forgotten by hand.
+func TestWhatADeletedFileForgotIsBroughtBackOnce(t *testing.T) {
+	onFiles(t, func(f *filing) {
+		ctx := context.Background()
+		fact := f.wrote("User plays chess")
+		batch := memtest.Batch(ana, "c", 0, "I play chess")
+		if _, err := f.Store.Append(ctx, ana, batch); err != nil {
+			f.t.Fatal(err)
+		}
+		_, err := f.edit(FileContent{Fact: &fact}, FileContent{})
+		f.must(err)
+		for i, came := range []int{2, 0} {
+			back, err := f.BringBack(ctx, ana, []string{fact.ID}, "back")
+			f.must(err)
+			if n := len(back); n != came/2 || n > 0 && (back[0].Came != came || back[0].Left > 0) {
+				f.t.Errorf("the %d. time %+v came back", i+1, back)
+			}
+			turn, err := f.Get(ctx, ana, batch.Turns[0].ID)
+			if err != nil || f.is(fact.ID).Status != memory.Active || turn.Status() != memory.Active {
+				f.t.Errorf("the fact is %s, what was said %s, %v", f.is(fact.ID).Status, turn.Status(), err)
+			}
+		}
+		_, err = f.Forget(ctx, ana, []string{fact.ID}, "asked", memory.Author{Kind: memory.ByPerson, Name: "ana"})
+		f.must(err)
+		if back, err := f.BringBack(ctx, ana, []string{fact.ID}, "again"); err != nil || len(back) > 0 || f.is(fact.ID).Status.Live() {
+			f.t.Errorf("what was forgotten by hand came back: %+v, %v", back, err)
+		}
+	})
+}
