@@ -1,6 +1,7 @@
 package loci
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ func (l *Loci) doctorVault(ctx context.Context, c *checkup, confirm bool) error 
 		c.looked("the vault's folders every few seconds, for not all can be watched: %s", why)
 	}
 	for _, p := range r.Problems {
-		c.found("vault", p.Path, p.Why, "mend it or take it out of the vault; it is left as it is")
+		c.found("vault", p.Path, p.Why, cmp.Or(p.Do, "mend it or take it out of the vault; it is left as it is"))
 	}
 	for _, path := range r.Conflicts {
 		what := "a person's words, which Loci did not take over"

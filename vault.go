@@ -115,7 +115,7 @@ func (v *vault) catchUp(ctx context.Context) error {
 	if v == nil {
 		return nil
 	}
-	if _, err := v.look(ctx, false); err != nil {
+	if _, err := v.look(ctx, markdown.ScanOptions{}); err != nil {
 		return fmt.Errorf("read the vault: %w", err)
 	}
 	if v.git != nil {
@@ -148,11 +148,11 @@ func (v *vault) run(ctx context.Context) error {
 }
 
 // look compares the folder with memory once and takes over what a person did. With
-// confirm that includes deletions which are held back for being so many.
-func (v *vault) look(ctx context.Context, confirm bool) (markdown.Report, error) {
+// Confirm that includes deletions which are held back for being so many.
+func (v *vault) look(ctx context.Context, o markdown.ScanOptions) (markdown.Report, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	r, err := v.store.Scan(ctx, markdown.ScanOptions{Confirm: confirm})
+	r, err := v.store.Scan(ctx, o)
 	if err != nil {
 		return r, err
 	}
@@ -161,10 +161,10 @@ func (v *vault) look(ctx context.Context, confirm bool) (markdown.Report, error)
 
 // examine is look, with why files were refused, by the paths that they have since.
 func (v *vault) examine(ctx context.Context, confirm bool) (markdown.Report, map[string]string, error) {
-	if _, err := v.look(ctx, confirm); err != nil {
+	if _, err := v.look(ctx, markdown.ScanOptions{Confirm: confirm, Settle: markdown.Settle}); err != nil {
 		return markdown.Report{}, nil, err
 	}
-	r, err := v.look(ctx, false) // what was just taken over or refused is told of as it is now
+	r, err := v.look(ctx, markdown.ScanOptions{Settle: markdown.Settle}) // what was just taken over or refused is told of as it is now
 	why := map[string]string{}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -186,11 +186,18 @@ func (v *vault) take(ctx context.Context, r markdown.Report) error {
 	if n := len(r.Held); n > 0 {
 		v.warn("so many files are gone at once that they are not forgotten: loci doctor --confirm does it", "files", n)
 	}
-	together, err := v.forget(ctx, r.Edits)
+	edits, err := v.stillGone(ctx, r.Edits)
 	if err != nil {
 		return err
 	}
-	for _, e := range r.Edits {
+	together, err := v.forget(ctx, edits)
+	if err != nil {
+		return err
+	}
+	if err := v.bringBack(ctx, edits); err != nil {
+		return err
+	}
+	for _, e := range edits {
 		if together[e.Owner] && e.Kind == markdown.Deleted {
 			err = v.answer(ctx, e, e.Target, nil)
 		} else {

@@ -2,6 +2,8 @@ package loci
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/store/markdown"
@@ -17,6 +19,15 @@ func (v *vault) change(ctx context.Context, e markdown.Edit) (string, markdown.E
 	left, err := v.end(ctx, e)
 	if err != nil {
 		return "", e, err
+	}
+	if returns(e) { // by now it may be back, with what was said
+		now, err := v.engine.Get(ctx, e.Owner, e.Was.Fact.ID)
+		if err != nil {
+			return "", e, err
+		}
+		if now.Fact != nil && now.Fact.Status.Live() {
+			left.Was.Fact = now.Fact
+		}
 	}
 	target, err := v.engine.TakeFile(ctx, left)
 	if err != nil {
@@ -52,6 +63,59 @@ func (v *vault) end(ctx context.Context, e markdown.Edit) (engine.FileEdit, erro
 	ended.Status = says.Status
 	left.Was.Fact, left.Key = &ended, left.Key+"-left"
 	return left, err
+}
+
+// stillGone leaves out the deletions of files that are there by now, so that nothing is
+// forgotten whose file was away for a moment.
+func (v *vault) stillGone(ctx context.Context, edits []markdown.Edit) ([]markdown.Edit, error) {
+	isDeleted := func(e markdown.Edit) bool { return e.Kind == markdown.Deleted }
+	if !slices.ContainsFunc(edits, isDeleted) {
+		return edits, nil
+	}
+	var deleted, rest []markdown.Edit
+	for _, e := range edits {
+		if isDeleted(e) {
+			deleted = append(deleted, e)
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	still, err := v.store.Gone(ctx, deleted)
+	return append(still, rest...), err
+}
+
+// returns reports whether an edit is of a forgotten fact whose file is back with the same words.
+func returns(e markdown.Edit) bool {
+	was, says := e.Was.Fact, e.Says.Fact
+	return was != nil && says != nil && !was.Status.Live() && says.Status.Live() && strings.TrimSpace(says.Content) == strings.TrimSpace(was.Content)
+}
+
+// bringBack takes back, for each owner of whom files are back, what their deletion forgot: the
+// facts and what was said. Where that cannot be, each fact is restored by itself.
+func (v *vault) bringBack(ctx context.Context, edits []markdown.Edit) error {
+	ids, key := map[memory.Owner][]string{}, map[memory.Owner]string{}
+	for _, e := range edits {
+		if returns(e) {
+			ids[e.Owner], key[e.Owner] = append(ids[e.Owner], e.Was.Fact.ID), key[e.Owner]+e.Run()
+		}
+	}
+	for owner, ids := range ids {
+		came, err := v.engine.BringBack(ctx, owner, ids, key[owner])
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			v.warn("what was forgotten with files that are back does not come with them", "of", owner.Name(), "why", err)
+		}
+		for _, b := range came {
+			v.log.Info("files of the vault are back, and what their deletion forgot", "of", owner.Name(), "memories", b.Came)
+			if b.Left > 0 {
+				v.log.Info("some of what was forgotten with files that are back stays so", "of", owner.Name(), "memories", b.Left,
+					"do", "loci undo --run "+b.Run+" --cascade")
+			}
+		}
+	}
+	return nil
 }
 
 // forget forgets, for each owner of whom several files are gone, what they were of: facts,

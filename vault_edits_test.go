@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/store/markdown"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -415,7 +416,7 @@ func TestDeletedTogetherIsOneRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := l.vault.look(ctx, false); err != nil {
+	if _, err := l.vault.look(ctx, markdown.ScanOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	page, err := l.engine.Store.Changes(ctx, userOf("default"), memory.ChangeQuery{Limit: 2})

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -72,15 +73,14 @@ func (s *Store) readFolder(ctx context.Context) (map[memory.Owner][]thing, map[k
 	if err := sc.walk(ctx); err != nil {
 		return nil, nil, err
 	}
+	if n := len(sc.cloud); n > 0 {
+		return nil, nil, memory.Errorf(memory.Unavailable, "%s: %s; let the sync tool fetch the folder first, since memory is made of what is there", sc.cloud[0], inTheCloud(n))
+	}
 	out := map[memory.Owner][]thing{}
 	paths := map[key]string{}
 	names := map[memory.Owner]map[string]string{}
-	for i, c := range sc.changed {
-		t, err := c.p.parse(c.text, thing{})
-		k := key{c.p.owner, t.target()}
-		if _, id, _ := strings.Cut(k.target, ":"); err != nil || c.p.owner == "" || id == "" || paths[k] != "" {
-			continue
-		}
+	for _, c := range s.tellings(sc.changed) {
+		k, t := c.key, c.says
 		paths[k] = c.path
 		if t.fact != nil {
 			if names[k.owner] == nil {
@@ -88,10 +88,65 @@ func (s *Store) readFolder(ctx context.Context) (map[memory.Owner][]thing, map[k
 			}
 			t.relations = among(t.ties(), c.text, names[k.owner])
 		}
-		out[c.p.owner] = append(out[c.p.owner], t)
-		s.opts.Progress("reading files", i+1, len(sc.changed))
+		out[k.owner] = append(out[k.owner], t)
 	}
 	return out, paths, nil
+}
+
+// telling is a file that says which memory it is of.
+type telling struct {
+	found
+	key  key
+	says thing
+}
+
+// tellings returns, of each memory that files say, the file that is most likely its own, in
+// order of path. The others may be a sync tool's copies; a scan tells of them.
+func (s *Store) tellings(files []found) []telling {
+	best := map[key]telling{}
+	for i, c := range files {
+		says, err := c.p.parse(c.text, thing{})
+		k := key{c.p.owner, says.target()}
+		if _, id, _ := strings.Cut(k.target, ":"); err != nil || c.p.owner == "" || id == "" {
+			continue
+		}
+		t := telling{c, k, says}
+		if other, ok := best[k]; !ok || s.likelier(t, other) {
+			best[k] = t
+		}
+		s.opts.Progress("reading files", i+1, len(files))
+	}
+	return slices.SortedFunc(maps.Values(best), func(a, b telling) int { return strings.Compare(a.path, b.path) })
+}
+
+// likelier reports whether one of two files of the same memory is likelier its own: the one
+// that is called as Loci calls it, or else the one that was written later, or else the one
+// with the plainer name, to which copies add something.
+func (s *Store) likelier(one, other telling) bool {
+	called := func(t telling) int {
+		if _, name := s.place(t.key.owner, t.says); t.p.name == name || t.says.summary != nil && t.p.name == summaryName {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(
+		called(one)-called(other), one.says.updatedAt().Compare(other.says.updatedAt()),
+		len(other.p.name)-len(one.p.name), strings.Compare(other.path, one.path)) > 0
+}
+
+// updatedAt is when a file says that its memory was last written, zero for what has no such time.
+func (t thing) updatedAt() time.Time {
+	switch {
+	case t.fact != nil:
+		return t.fact.UpdatedAt
+	case t.profile != nil:
+		return t.profile.UpdatedAt
+	case t.context != nil:
+		return t.context.UpdatedAt
+	case t.conversation != nil:
+		return t.conversation.UpdatedAt
+	}
+	return time.Time{}
 }
 
 // adoptTurns appends conversations as they were: a batch ends where what follows

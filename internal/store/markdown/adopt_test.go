@@ -99,3 +99,58 @@ func TestTurnsFromFilesAreQueuedToLearn(t *testing.T) {
 		t.Errorf("jobs: %+v, %v", jobs, err)
 	}
 }
+
+// TestOfSeveralFilesTheMemorysOwnIsTakenOver lays copies of a sync tool's beside a file, and
+// takes everything else away.
+func TestOfSeveralFilesTheMemorysOwnIsTakenOver(t *testing.T) {
+	later := func(text string) string {
+		return strings.Replace(text, "updated_at: 2026-", "updated_at: 2027-", 1)
+	}
+	other := func(text string) string { return strings.Replace(text, "Ana drinks tea", "Ana drinks milk", 1) }
+	same := func(text string) string { return text }
+	folder := filepath.ToSlash(filepath.Dir(teaFile))
+	loci := strings.TrimSuffix(filepath.Base(teaFile), ".md")
+	for what, c := range map[string]struct {
+		own, copied         string // names
+		change, changesCopy func(string) string
+	}{
+		"called as Loci calls it": {loci, loci + " (conflicted copy 2026-11-21)", same, func(s string) string { return later(other(s)) }},
+		"before it in order":      {loci, "1" + loci + ".sync-conflict-20261121", same, other},
+		"written later":           {"my tea 2", "my tea", later, other},
+		"the plainer name":        {"my tea", "my tea (1)", same, other},
+		"the plainer name, last":  {"tea", "tea 2", same, other},
+	} {
+		t.Run(what, func(t *testing.T) {
+			v := newVault(t)
+			v.apply(memtest.Add(tea()))
+			v.settled()
+			text := v.read(teaFile)
+			if !strings.Contains(text, "updated_at: 2026-") {
+				t.Fatalf("the file is\n%s", text)
+			}
+			if err := v.Store.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.RemoveAll(v.path(ownFolder)); err != nil {
+				t.Fatal(err)
+			}
+			v.remove(teaFile)
+			copied := folder + "/" + c.copied + ".md"
+			v.write(folder+"/"+c.own+".md", c.change(text))
+			v.write(copied, c.changesCopy(text))
+			v.reopen()
+			if got := v.fact("tea"); got.Content != tea().Content {
+				t.Errorf("the fact says %q", got.Content)
+			}
+			for range 2 {
+				if r := v.scan(); len(r.Edits) > 0 || len(r.Problems) != 1 || r.Problems[0].Path != copied {
+					t.Errorf("the copy is left alone and told of: %+v", r)
+				}
+				v.settled()
+			}
+			if got := v.fact("tea"); got.Content != tea().Content {
+				t.Errorf("then it says %q", got.Content)
+			}
+		})
+	}
+}

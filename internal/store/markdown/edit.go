@@ -86,18 +86,11 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 		target = e.Target
 	}
 	k := key{e.Owner, target}
+	if e.Kind == Deleted {
+		return f.acceptDeleted(e, k)
+	}
 	f.answered(e)
 	defer f.release()
-	if e.Kind == Deleted {
-		if _, err := f.root.Lstat(e.Path); !errors.Is(err, fs.ErrNotExist) {
-			return changedAgain(e)
-		}
-		if r := f.index.targets[k]; r != nil && r.Path == e.Path {
-			f.index.drop(e.Path)
-			return f.index.note(&record{Path: e.Path})
-		}
-		return nil
-	}
 	text, err := f.read(e.Path)
 	if err != nil || hashOf(text) != e.SHA {
 		return changedAgain(e)
@@ -119,6 +112,26 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	}
 	f.index.put(next)
 	f.parked = append(f.parked, item{k, f.now()})
+	return nil
+}
+
+// acceptDeleted is Accept of a deleted file; f.disk is held. One that is there again waits
+// for the next scan, which reads it as a file that was put back.
+func (f *files) acceptDeleted(e Edit, k key) error {
+	r := f.index.targets[k]
+	own := r != nil && r.Path == e.Path
+	if _, err := f.root.Lstat(e.Path); !errors.Is(err, fs.ErrNotExist) {
+		if own {
+			f.index.put(&record{Path: e.Path, Owner: k.owner, Target: k.target})
+		}
+		return changedAgain(e)
+	}
+	f.answered(e)
+	defer f.release()
+	if own {
+		f.index.drop(e.Path)
+		return f.index.note(&record{Path: e.Path})
+	}
 	return nil
 }
 
@@ -167,7 +180,12 @@ func changedAgain(e Edit) error {
 }
 
 // answered ends the wait for an edit; f.disk is held.
-func (f *files) answered(e Edit) { delete(f.open, openKey(e)) }
+func (f *files) answered(e Edit) {
+	delete(f.open, openKey(e))
+	if e.Kind == Deleted {
+		delete(f.missed, e.Path)
+	}
+}
 
 // openKey is under which an edit waits: its memory or, where it has none yet, its
 // path.
@@ -189,10 +207,15 @@ func (f *files) release() {
 }
 
 // waits reports whether a thing's file waits for the answer to an edit: its own or,
-// where it has no file yet, that of an added file which says the same.
+// where it has no file yet, that of an added file which says the same. So does one that
+// may come back.
 func (f *files) waits(k key, t thing) bool {
-	if _, own := f.open[k]; own || f.index.targets[k] != nil {
-		return own
+	if _, own := f.open[k]; own {
+		return true
+	}
+	if r := f.index.targets[k]; r != nil {
+		_, missed := f.missed[r.Path]
+		return missed || f.away[r.Path]
 	}
 	kind, _, _ := strings.Cut(k.target, ":")
 	for _, e := range f.open {

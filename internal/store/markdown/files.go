@@ -37,6 +37,12 @@ type files struct {
 	open   map[key]Edit // edits that were given out and not answered; guarded by disk
 	parked []item       // due, but waiting for the answer to an edit; guarded by disk
 
+	// What is not where it was and may come back; guarded by disk. Nothing is written there.
+	missed map[string]time.Time // since when the last scan knows that files are gone, by path
+	away   map[string]bool      // paths of files that are in the cloud
+
+	sameFolder func(a, b string) bool // whether the disk finds one folder under both paths; tests take its place
+
 	mu     sync.Mutex // guards what follows
 	queue  []item     // in the order in which they became due
 	queued map[key]bool
@@ -73,6 +79,7 @@ func openFiles(s *Store) (*files, error) {
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), wrote: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	f.idle = sync.NewCond(&f.mu)
+	f.sameFolder = f.oneFolder
 	for _, old := range x.leaving {
 		if err := f.leave(old); err != nil {
 			return nil, errors.Join(wrapPath(old.Path, err), x.log.Close(), root.Close())
@@ -321,6 +328,16 @@ func syncFolder(path string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// oneFolder reports whether two paths are of one folder.
+func (f *files) oneFolder(a, b string) bool {
+	one, err := f.root.Lstat(a)
+	if err != nil {
+		return false
+	}
+	other, err := f.root.Lstat(b)
+	return err == nil && os.SameFile(one, other)
 }
 
 // full is the path of a file in the vault for the system.

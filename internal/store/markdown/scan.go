@@ -22,28 +22,29 @@ type Report struct {
 	Conflicts []string  // files that hold a person's words where Loci changed a memory meanwhile
 	Held      []Edit    // so much was deleted at once that it waits to be confirmed
 	Files     int       // that were looked at
+
+	settles time.Duration // until the first of the files that are gone counts as deleted; 0: none waits
 }
 
 // Problem is a file or folder that is not read, for people.
 type Problem struct {
 	Path string
 	Why  string
+	Do   string // what to do about it; "" for nothing but to mend it
 }
 
 // ScanOptions say how a scan goes. The zero value is the default.
 type ScanOptions struct {
-	Confirm bool // take over deletions even if they are many
+	Confirm bool // take over deletions even if they are many, or have not settled
+
+	// Settle is how long ago an earlier scan must have missed a file, until it counts as
+	// deleted; 0: at once.
+	Settle time.Duration
+
 	// quiet leaves out files that were written so shortly ago that they may be half
 	// written. Watch sets it.
 	quiet time.Duration
 }
-
-// Deleting is held back from more than a fifth of the files on, if it is more than
-// a few: a mount that vanished, or a folder that somebody moved away, looks so.
-const (
-	heldShare = 5
-	heldFew   = 2
-)
 
 // Scan compares the folder with what Loci last wrote to it. It changes nothing but
 // its notes of files that say the same as before.
@@ -67,10 +68,12 @@ type scan struct {
 	f       *files
 	o       ScanOptions
 	report  Report
-	seen    map[string]bool // paths of records whose file is there, or cannot be judged
-	strays  []string        // Markdown where nothing of Loci's lies
-	unread  []string        // files that could not be read
-	blind   []string        // folders that could not be read
+	seen    map[string]bool   // paths of records whose file is there, or cannot be judged
+	strays  []string          // Markdown where nothing of Loci's lies
+	unread  []string          // files that could not be read
+	cloud   []string          // files that are in the cloud and not on this disk
+	folded  map[string]string // paths as Loci knows them, by those of folders that the disk finds under both
+	blind   []string          // folders that could not be read
 	changed []found
 	loaders map[memory.Owner]*loader
 	adopted []*record
@@ -86,13 +89,19 @@ type found struct {
 	old  *record // of the memory that was at the path
 }
 
-func (s *scan) problem(name string, why any) {
-	s.report.Problems = append(s.report.Problems, Problem{name, fmt.Sprint(why)})
-	s.seen[name] = true
+func (s *scan) problem(name string, why any) { s.tell(Problem{Path: name, Why: fmt.Sprint(why)}) }
+
+func (s *scan) tell(p Problem) {
+	s.report.Problems = append(s.report.Problems, p)
+	s.seen[p.Path] = true
 }
 
 func (s *scan) walk(ctx context.Context) error {
+	s.folded = map[string]string{}
 	return fs.WalkDir(s.f.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if d != nil {
+			name = s.folds(name, d)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -108,6 +117,9 @@ func (s *scan) walk(ctx context.Context) error {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
+			if at, ok := s.inCloud(name); ok {
+				s.cloud = append(s.cloud, at)
+			}
 			if tempName.MatchString(d.Name()) { // left by a crash: nobody writes while we look
 				return s.f.root.Remove(name)
 			}
@@ -116,6 +128,10 @@ func (s *scan) walk(ctx context.Context) error {
 			return nil
 		}
 		if _, ok := s.f.s.placeOf(name); !ok {
+			if at, ok := s.inCloud(name); ok {
+				s.cloud = append(s.cloud, at)
+				return nil
+			}
 			if d.Type()&fs.ModeSymlink != 0 && s.leadsToRecords(name) {
 				s.problem(name, "it is a link: what lies behind it is not read")
 				s.blind = append(s.blind, name+"/")
@@ -192,9 +208,15 @@ func (s *scan) look(name string, d fs.DirEntry) {
 
 // compare makes edits of what was found.
 func (s *scan) compare(ctx context.Context) error {
+	s.tellCloud()
 	gone := s.gone()
 	s.tellStrays(gone)
 	for _, c := range s.changed {
+		if left, err := s.wordless(ctx, c, gone); err != nil {
+			return err
+		} else if left {
+			continue
+		}
 		if err := s.compareOne(ctx, c, gone); err != nil {
 			return err
 		}
@@ -219,42 +241,13 @@ func (s *scan) compare(ctx context.Context) error {
 		e.Was = t.content()
 		deleted = append(deleted, e)
 	}
-	if !s.o.Confirm && s.tooMany(deleted) {
-		s.report.Held = deleted
-		deleted = nil
-	}
-	s.report.Edits = append(deleted, s.report.Edits...)
+	s.report.Edits = append(s.sift(deleted), s.report.Edits...)
 	clear(s.f.open)
 	for _, e := range s.report.Edits {
 		s.f.open[openKey(e)] = e
 	}
 	s.f.release()
 	return nil
-}
-
-// tooMany reports whether so much is deleted at once, or in such a way, that nobody
-// may have meant it.
-func (s *scan) tooMany(deleted []Edit) bool {
-	if len(deleted) > heldFew && len(deleted)*heldShare > len(s.f.index.paths) {
-		return true
-	}
-	return slices.ContainsFunc(deleted, func(e Edit) bool {
-		folder, _, _ := strings.Cut(e.Path, "entries/")
-		_, err := s.f.root.Lstat(path.Join(folder, "entries"))
-		return errors.Is(err, fs.ErrNotExist)
-	})
-}
-
-// gone are the records whose files a person took away, by path.
-func (s *scan) gone() map[string]*record {
-	gone := map[string]*record{}
-	for name, r := range s.f.index.paths {
-		blind := slices.ContainsFunc(s.blind, func(dir string) bool { return strings.HasPrefix(name, dir) || dir == "./" })
-		if !s.seen[name] && !blind && !r.Aside {
-			gone[name] = r
-		}
-	}
-	return gone
 }
 
 func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record) error {

@@ -38,7 +38,7 @@ func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 	}
 	last := ""
 	for {
-		report, err := s.Scan(ctx, ScanOptions{quiet: w.quiet()})
+		report, err := s.Scan(ctx, ScanOptions{quiet: w.quiet(), Settle: Settle})
 		if err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -55,7 +55,7 @@ func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 				last = ""
 			}
 		}
-		if err := w.wait(ctx); err != nil {
+		if err := w.wait(ctx, report.settles); err != nil {
 			return err
 		}
 	}
@@ -156,11 +156,15 @@ func (w *watcher) addAll(folder string) {
 	}
 }
 
-// wait returns when it is time to look again.
-func (w *watcher) wait(ctx context.Context) error {
+// wait returns when it is time to look again, because of a change or because files that
+// are gone settle; 0: none does.
+func (w *watcher) wait(ctx context.Context, settles time.Duration) error {
 	every := rescan
 	if w.blind {
 		every = poll
+	}
+	if settles > 0 {
+		every = min(every, settles)
 	}
 	look := time.NewTimer(every)
 	defer look.Stop()
