@@ -125,7 +125,10 @@ type Log interface {
 	// [Invalid].
 	//
 	// [Conflict]: the batch has a [Path], and after its turns and marks the current path
-	// would be another: somebody wrote to the conversation since that was planned.
+	// would be another: somebody wrote to the conversation since that was planned. So it is
+	// of such a batch if a mark, of any turn wherever it stands, gives another status to one
+	// that was taken out of memory, and if a turn that the batch adds or marks would be
+	// active in a conversation that is deleted, unless the batch says itself that it is.
 	//
 	// A new conversation takes the batch's fields but for Version and MessageCount; an
 	// old one keeps its own, but for MessageCount, a Title where it had none and was
@@ -311,6 +314,16 @@ func (p *Path) Holds(id string, index int, status Status) bool {
 // Marks reports whether a batch with a path may give a turn that is of one status another:
 // what was taken out of memory since the path was planned stays out.
 func (p *Path) Marks(was, next Status) bool { return was != Retired || next == Retired }
+
+// Speaks reports whether turns that a batch adds or marks are active, by what their statuses
+// are then, in a conversation of which the batch does not say that it is deleted.
+func (b *Batch) Speaks(status func(turn string) Status) bool {
+	if b.Conversation.Status == Retired {
+		return false
+	}
+	return slices.ContainsFunc(b.Turns, func(t Turn) bool { return status(t.ID) == Active }) ||
+		slices.ContainsFunc(b.Marks, func(c Change) bool { return c.After.Turn != nil && status(c.After.Turn.ID) == Active })
+}
 
 // ConversationQuery selects conversations. Empty fields do not narrow.
 type ConversationQuery struct {

@@ -1,9 +1,13 @@
 package engine
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -43,6 +47,81 @@ func TestTwoServersLeaveNothingInADeletedChat(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A chat is made at one server and deleted at another before anything was said in it: what is
+// said then brings it back, with the rules that it has.
+func TestTwoServersOfWhichOneDeletesAChatBeforeItsFirstTurn(t *testing.T) {
+	question, answer := "I live in Lisbon.", "A lovely town."
+	for name, say := range map[string]func(t *testing.T, r *rig, chat string){
+		"by a client that sends all of it": func(t *testing.T, r *rig, chat string) {
+			r.exchange(t, Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: chat}, answer)
+		},
+		"by a client that names it": func(t *testing.T, r *rig, chat string) {
+			r.exchange(t, Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), Extras: wire.Extras{ID: chat}}, answer)
+		},
+		"in a chat that Loci keeps": func(t *testing.T, r *rig, chat string) {
+			m := replies(answer)
+			if _, err := r.Say(t.Context(), Talking{Owner: ana, Chat: chat, Content: question, Model: "m"}, m.talk, deaf); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"in a talk": func(t *testing.T, r *rig, chat string) {
+			talk := Talk{Conversation: chat, Messages: []Said{{Role: memory.RoleUser, Content: question}, {Role: memory.RoleAssistant, Content: answer}}}
+			if _, err := r.Ingest(t.Context(), ana, talk); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		for _, edited := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, edited %v", name, edited), func(t *testing.T) {
+				onEach(t, func(t *testing.T, r *rig) {
+					other := r.second(t)
+					chat := newChat(t, r.Engine, ChatEdit{Title: ptr("Towns"), Rules: ptr("Be brief.")})
+					if edited {
+						must[memory.Conversation](t)(other.EditChat(t.Context(), ana, chat, ChatEdit{Rules: ptr("Be very brief.")}, her))
+					}
+					deleted := false
+					r.interrupt(memory.RoleUser, func() {
+						must[memory.Receipt](t)(other.DeleteChat(t.Context(), ana, chat, false, her))
+						deleted = true
+					})
+					say(t, r, chat)
+					if !deleted {
+						t.Fatal("nothing was said")
+					}
+					got := must[memory.Conversation](t)(other.Chat(t.Context(), ana, chat))
+					if got.Title != "Towns" || !strings.HasSuffix(got.Rules, "brief.") || got.MessageCount != 2 {
+						t.Errorf("the chat is %+v, want it back as it was with two messages", got)
+					}
+					r.onePath(t, chat, "user: "+question, "assistant: "+answer)
+					r.sound(t, ana)
+				})
+			})
+		}
+	}
+}
+
+// A chat is deleted at another server right before an answer in it is stored: nothing is
+// active in it, and nothing is learned.
+func TestAnAnswerDoesNotBringADeletedChatBack(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		other := r.second(t)
+		x := r.hangsUp(t, Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c"})
+		x.ctx = t.Context()
+		r.interrupt(memory.RoleAssistant, func() {
+			must[memory.Receipt](t)(other.DeleteChat(t.Context(), ana, "c", false, her))
+		})
+		x.says("A lovely town.")
+		if got, err := r.Chat(t.Context(), ana, "c"); !errors.Is(err, memory.NotFound) {
+			t.Errorf("the chat is %+v, %v; want it deleted", got, err)
+		}
+		r.onePath(t, "c")
+		r.learned(t)
+		if got := r.facts(t, ana); len(got) > 0 {
+			t.Errorf("known is %q, want nothing", got)
+		}
+	})
 }
 
 // Two people write of one thing at once: neither is refused, and what each wrote stays.

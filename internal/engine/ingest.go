@@ -99,6 +99,7 @@ func (e *Engine) keep(ctx context.Context, owner memory.Owner, talk Talk, kept *
 		}
 	}
 	named := talk.Conversation != "" || e.apart() // else it is new
+	again := false
 	for start := 0; start < len(said.turns); start += ingestBatch {
 		part := said.part(start, min(start+ingestBatch, len(said.turns)))
 		vectors, err := e.turnVectors(ctx, part.turns)
@@ -123,14 +124,14 @@ func (e *Engine) keep(ctx context.Context, owner memory.Owner, talk Talk, kept *
 					return err
 				}
 				after = &last
-				if named && last.Index < 0 { // a deleted one has no path
+				if named && last.Index < 0 || again { // a deleted one has no path
 					if batch.Marks, err = e.comesBack(ctx, owner, kept.Conversation); err != nil {
 						return err
 					}
 				}
 			}
 			batch.Turns, batch.Path = part.turns, part.lay(*after)
-			after = nil // on a conflict it is the end of the path
+			after, again = nil, true // on a conflict it is the end of the path
 			if len(batch.Marks) > 0 {
 				batch.Run = newID()
 			}

@@ -18,6 +18,8 @@ var logRules = []rule{
 	{"MarksAreMadeOnce", marksAreMadeOnce},
 	{"PathsAreKeptTo", pathsAreKeptTo},
 	{"PathsLetOneThrough", pathsLetOneThrough},
+	{"PathsBringNothingBack", pathsBringNothingBack},
+	{"PathsEndWithTheirConversation", pathsEndWithTheirConversation},
 	{"TurnsAreFound", turnsAreFound},
 	{"ConversationsKeepTheirFields", conversationsKeepTheirFields},
 	{"WrongBatchesAreInvalid", wrongBatchesAreInvalid},

@@ -77,7 +77,8 @@ func (s *shelf) marks(b memory.Batch) error {
 	return nil
 }
 
-// holds returns a Conflict if a batch that is written leaves another path than it names.
+// holds returns a Conflict if a batch that is written leaves another path than it names, or
+// says something in a conversation that is deleted.
 func (s *shelf) holds(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
@@ -86,6 +87,10 @@ func (s *shelf) holds(b memory.Batch) error {
 		if t.Conversation == b.Conversation.ID && !b.Path.Holds(t.ID, t.Index, t.Status) {
 			return memory.Errorf(memory.Conflict, "the path of conversation %s is another since: turn %s is %s", b.Conversation.ID, t.ID, t.Status)
 		}
+	}
+	deleted := s.conversations[b.Conversation.ID].Status == memory.Retired
+	if deleted && b.Speaks(func(turn string) memory.Status { return s.turns[turn].Status }) {
+		return memory.Errorf(memory.Conflict, "conversation %s was deleted since", b.Conversation.ID)
 	}
 	return nil
 }
