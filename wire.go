@@ -102,6 +102,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		indexed.Dir = filepath.Join(indexed.Dir, s.Identity()) // of that database alone, with a server
 	}
 	indexed.Lacking = func(owner memory.Owner, some int) { l.engine.Lacking(owner, some) }
+	indexed.Far = config.Store.postgres()
 	l.index = index.New(store, indexed)
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(engine.Parts{

@@ -165,7 +165,7 @@ func (e *Engine) openTalking(ctx context.Context, s Talking) (*talking, error) {
 		in.Extras.Mode = wire.ModeReadWrite // whatever its name, this one is kept
 	}
 	c.x = e.Open(ctx, in)
-	<-c.x.placing
+	c.x.settle()
 	return c, c.placed()
 }
 

@@ -41,6 +41,7 @@ type Exchange struct {
 	e  *Engine
 	in Incoming
 
+	start        func()          // begins to place the request; again it does nothing
 	placing      chan struct{}   // closed once the rest of these is known
 	here         string          // the conversation as Open found it, "" if it did not, and
 	carried      map[string]bool // what the request holds of it; both are not written again
@@ -101,16 +102,43 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 	if !x.reads { // nothing waits for it before the answer does
 		cancel()
 		close(x.placing)
+		x.start = func() {}
 		return x
 	}
-	e.background.Go(func() {
-		defer cancel()
-		defer close(x.placing)
-		x.unplaced = x.guarded(func() error { return x.place(ctx) })
-		x.see(client)
-		x.here, x.carried = x.conversation.ID, x.carries()
+	x.start = sync.OnceFunc(func() {
+		e.background.Go(func() {
+			defer cancel()
+			defer close(x.placing)
+			x.unplaced = x.guarded(func() error { return x.place(ctx) })
+			x.see(client)
+			x.here, x.carried = x.conversation.ID, x.carries()
+		})
 	})
+	if !x.searchesFirst() {
+		x.start()
+	}
 	return x
+}
+
+// settle waits until it is known where the request belongs, or that it is not.
+func (x *Exchange) settle() {
+	x.start()
+	<-x.placing
+}
+
+// besideSearcher is a searcher that begins something else once it has what it needs: see
+// [index.Index.Beside].
+type besideSearcher interface {
+	Beside(ctx context.Context, begin func()) context.Context
+}
+
+// searchesFirst reports whether a search for the request comes before anybody waits for
+// its place, and soon: then the search begins to place it.
+func (x *Exchange) searchesFirst() bool {
+	topK, rules := x.in.Extras.TopK, x.e.opts.Recall
+	_, ok := x.e.Searcher.(besideSearcher)
+	return ok && ofWords(x.e.Embedder) && (topK == nil || *topK > 0) && !x.in.Chat.ToolLoop() &&
+		rules.SmallSet == 0 && rules.Reach != ReachConversation && !x.e.apart()
 }
 
 // see notes what the conversation was when the request was laid on it, if the client was
@@ -301,7 +329,7 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 		return Prepared{}
 	}
 	if x.in.Chat.ToolLoop() {
-		<-x.placing
+		x.settle()
 		if b, ok := x.e.blocks.get(x.in.Owner, x.chain); ok {
 			x.prepared = Prepared{Block: b.text, Hits: b.hits, Core: b.core, Trace: b.trace, Read: true}
 			return x.prepared
@@ -316,14 +344,15 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 		RecencyWeight:  x.in.Extras.RecencyWeight,
 		Budget:         x.e.opts.Budget,
 		Door:           "chat",
+		Place:          x.start,
 		Placed: func() (string, map[string]bool) { // also for a recall that is too late, while RecordQuestion places anew
-			<-x.placing
+			x.settle()
 			return x.here, x.carried
 		},
 		Carries: len(x.in.Chat.Messages),
 		Untold:  x.hides(),
 	})
-	<-x.placing
+	x.settle()
 	if x.placed {
 		p.Block = withRules(recall.WithContexts(p.Block, x.contexts, x.e.opts.Recall.Contexts), x.rules)
 	}

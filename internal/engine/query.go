@@ -129,7 +129,7 @@ func (x *Exchange) setFor() (contexts, rules string) {
 	if !x.reads {
 		return "", ""
 	}
-	<-x.placing
+	x.settle()
 	if !x.placed {
 		return "", ""
 	}

@@ -30,6 +30,7 @@ type Question struct {
 	At             memory.At
 	Budget         int                                         // tokens; 0: any
 	Whole          bool                                        // also what says the same as a better hit
+	Place          func()                                      // begins what Placed waits for, if nobody did; nil: nothing
 	Placed         func() (in string, exclude map[string]bool) // waits for In and Exclude of a chat; nil: they are set
 	Carries        int                                         // how many memories Placed may exclude
 	In             string                                      // the conversation that asks, for the trace
@@ -491,6 +492,9 @@ func (r *recalling) search(ctx context.Context, s memory.Search) ([]memory.Candi
 		return r.searchApart(ctx, s)
 	case r.e.opts.Recall.Reach == ReachConversation && r.q.In != "" && r.ruled() && r.q.Conversation == "":
 		return r.searchConversation(ctx, s)
+	}
+	if ix, ok := r.e.Searcher.(besideSearcher); ok && r.q.Place != nil {
+		ctx = ix.Beside(ctx, r.q.Place)
 	}
 	return r.e.Searcher.Search(ctx, s)
 }

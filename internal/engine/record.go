@@ -46,7 +46,7 @@ func (x *Exchange) RecordQuestion(ctx context.Context) {
 		if x.in.Chat.Stream {
 			x.yield()
 		}
-		<-x.placing
+		x.settle()
 		x.question <- x.guarded(func() error {
 			if err := x.heed(ctx); err != nil {
 				return err

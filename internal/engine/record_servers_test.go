@@ -174,7 +174,7 @@ func takePart(t *testing.T, resent bool, known, one, two string, at []int) {
 	}
 	var y *Exchange
 	steps := []func(){
-		func() { y = other.Open(ctx, in(two)); y.Prepare(ctx); <-y.placing },
+		func() { y = other.Open(ctx, in(two)); y.Prepare(ctx); y.settle() },
 		func() {
 			y.RecordQuestion(ctx)
 			err := <-y.question
@@ -195,7 +195,7 @@ func takePart(t *testing.T, resent bool, known, one, two string, at []int) {
 	reach(0)
 	x := r.Open(ctx, in(one))
 	x.Prepare(ctx)
-	<-x.placing
+	x.settle()
 	r.interrupt(memory.RoleUser, func() { reach(1) })
 	x.RecordQuestion(ctx)
 	err := <-x.question

@@ -29,6 +29,9 @@ type Options struct {
 	// its time; no search waits for it.
 	Lacking func(owner memory.Owner, memories int)
 
+	// Far says that the store answers over a network, so that a search waits for it.
+	Far bool
+
 	// Report is told what went wrong with checkpoints; nil: nobody is. Searches do
 	// not fail for that. It may be called from several goroutines at once.
 	Report func(error)
@@ -160,6 +163,27 @@ func aheadOf(ctx context.Context, ix *Index, owner memory.Owner) *load {
 	return nil
 }
 
+// Beside returns a context for a search, which begins something else as soon as what helps
+// it on other processors goes: on a machine with one more it then comes second, since
+// nothing is waited for as soon as a search. Where the search has to wait for others it
+// begins at once. One that fails may never begin it; begin may be called again.
+func (ix *Index) Beside(ctx context.Context, begin func()) context.Context {
+	if ix.opts.Far {
+		begin()
+		return ctx
+	}
+	return context.WithValue(ctx, besideKey{}, begin)
+}
+
+type besideKey struct{}
+
+// beside begins what the context was made for.
+func beside(ctx context.Context) {
+	if begin, ok := ctx.Value(besideKey{}).(func()); ok {
+		begin()
+	}
+}
+
 // Drop forgets an owner, in memory and on disk. A search of it loads anew what the
 // store still has.
 func (ix *Index) Drop(owner memory.Owner) error {
@@ -236,6 +260,7 @@ func (ix *Index) current(ctx context.Context, owners []memory.Owner) ([]*shard, 
 		var sh *shard
 		var err error
 		if begun[i] != nil {
+			beside(ctx)
 			sh, err = begun[i].wait(ctx)
 		} else {
 			var version int64

@@ -49,9 +49,8 @@ type nearing struct {
 func nearest(limit int) int { return (limit + 1) / 2 }
 
 // begin starts the scanners that are worth a goroutine, unless the machine is busy
-// with other searches: then it scans all at once, since scores of words are best used
-// while they are at hand. Without a vector there is nothing to do.
-func (x *nearing) begin(parts []*part, s *memory.Search, by *sorter) {
+// with other searches: then it is alone. Without a vector there is nothing to do.
+func (x *nearing) begin(parts []*part, s *memory.Search) {
 	x.parts, x.s, x.scanner, x.joined, x.best = parts, s, x.scanner[:0], false, nil
 	if s.Vector == nil || s.ByWords {
 		x.joined = true
@@ -73,10 +72,11 @@ func (x *nearing) begin(parts []*part, s *memory.Search, by *sorter) {
 			x.others.Go(func() { x.scan(one) })
 		}
 	}
-	if of == 1 {
-		x.join(by)
-	}
 }
+
+// alone reports whether nobody helps: then all is best scanned at once, since scores of
+// words are best used while they are at hand.
+func (x *nearing) alone() bool { return len(x.scanner) == 1 }
 
 // join helps the scanners to the end, and returns the best by their exact cosine,
 // marked as wanted: all vectors are scanned as int8, and those rescored that may be

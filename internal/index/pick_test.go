@@ -46,7 +46,8 @@ func TestPruningChangesNothing(t *testing.T) {
 		case 2:
 			s.Conversation = fmt.Sprint(r.IntN(8000 / 30))
 		}
-		p := open(&x.shards[0].contents, &s, unique(text.Terms(s.Text)))
+		p := open(&x.shards[0].contents, &s)
+		p.look(unique(text.Terms(s.Text)))
 		best := new(picks)
 		best.begin(s.Limit, math.SmallestNonzeroFloat32)
 		scoreWords([]*part{p}, len(p.lists)/2, best, func() {})
@@ -98,7 +99,7 @@ func testNearest(t *testing.T, of int) {
 	src, owner := bigSparse(2*perScanner*chunkRows, 384, of) // enough for two scanners
 	x := snapshotOf(src, owner)
 	r := rand.New(rand.NewPCG(5, 6))
-	p := open(&x.shards[0].contents, &memory.Search{Scopes: []memory.Scope{{Owner: owner}}}, nil)
+	p := open(&x.shards[0].contents, &memory.Search{Scopes: []memory.Scope{{Owner: owner}}})
 	defer p.reset()
 	for i := range 40 {
 		v := make([]float32, 384)
@@ -111,7 +112,7 @@ func testNearest(t *testing.T, of int) {
 		vector.Normalize(v)
 		var near nearing
 		var by sorter
-		near.begin([]*part{p}, &memory.Search{Vector: v, Limit: 100}, &by)
+		near.begin([]*part{p}, &memory.Search{Vector: v, Limit: 100})
 		got := near.join(&by)
 		var exact []float32
 		for n := range p.docs {

@@ -53,14 +53,21 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 	if s.Limit <= 0 {
 		s.Limit = defaultLimit
 	}
-	terms := unique(text.Terms(s.Text))
 	parts := make([]*part, len(shards))
 	for i, sh := range shards {
-		parts[i] = open(&sh.contents, &s, terms)
+		parts[i] = open(&sh.contents, &s)
 	}
 	d := desks.Get().(*desk)
-	d.vectors.begin(parts, &s, &d.sorter)
+	d.vectors.begin(parts, &s)
 	defer d.vectors.others.Wait() // after a panic, too: they read what the locks guard
+	beside(ctx)
+	if d.vectors.alone() {
+		d.vectors.join(&d.sorter)
+	}
+	terms := unique(text.Terms(s.Text))
+	for _, p := range parts {
+		p.look(terms)
+	}
 	d.words.begin(s.Limit, math.SmallestNonzeroFloat32)
 	asked, sum, known := scoreWords(parts, len(terms), &d.words, func() { d.vectors.join(&d.sorter) })
 	words := d.sorter.sort(parts, pickWords(parts, &d.words), s.Limit)
@@ -97,12 +104,18 @@ func unique(terms []string) []string {
 	return out
 }
 
-func open(c *contents, s *memory.Search, terms []string) *part {
-	p := &part{contents: c, scratch: scratches.Get().(*scratch), filter: newFilter(c, s), asked: terms, lists: make([][][]uint32, 2*len(terms))}
+func open(c *contents, s *memory.Search) *part {
+	p := &part{contents: c, scratch: scratches.Get().(*scratch), filter: newFilter(c, s)}
 	p.fit(len(c.docs), len(c.threads))
+	return p
+}
+
+// look finds the postings of the question's terms and of those related to them.
+func (p *part) look(terms []string) {
+	p.asked, p.lists = terms, make([][][]uint32, 2*len(terms))
 	add := func(i int, term string) {
-		if id, ok := c.terms[term]; ok {
-			p.lists[i] = append(p.lists[i], c.posts[id])
+		if id, ok := p.terms[term]; ok {
+			p.lists[i] = append(p.lists[i], p.posts[id])
 		}
 	}
 	for i, t := range terms {
@@ -113,7 +126,6 @@ func open(c *contents, s *memory.Search, terms []string) *part {
 			}
 		}
 	}
-	return p
 }
 
 // unite takes the best by words and fills up with the best by vector, for which a
