@@ -3,12 +3,19 @@ package loci
 import (
 	"os"
 	"path/filepath"
+	"time"
 )
 
-// held is what may still hold words after they were erased, and is not reached.
-func held(c Config) []string {
-	out := []string{"backups and exports that were made before"}
+// held is what may still hold words that were there between two times and then erased,
+// and is not reached.
+func held(c Config, n *notes, since, until time.Time) ([]string, error) {
+	out, err := n.between(since, until)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, "exports and copies of the data folder that were made before")
 	if c.Store.postgres() {
+		out[len(out)-1] = "backups and exports that were made before"
 		out = append(out, "the PostgreSQL server's own backups, write-ahead log and rows that it has not vacuumed yet")
 	}
 	if dir, err := c.VaultDir(); err == nil && dir != "" {
@@ -16,5 +23,5 @@ func held(c Config) []string {
 			out = append(out, "commits in the vault's git repository")
 		}
 	}
-	return out
+	return out, nil
 }

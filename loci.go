@@ -41,6 +41,7 @@ type Loci struct {
 	huge    *engine.Huge // nil: the index alone searches
 	runner  *jobs.Runner
 	vault   *vault
+	backups *backups
 	handler http.Handler
 	log     *slog.Logger
 	closers []func() error // in the order they are to be called

@@ -68,6 +68,10 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	if err != nil {
 		return nil, err
 	}
+	if err := finishFolder(config); err != nil {
+		return nil, err
+	}
+	asked := config // before models are chosen
 	earlier, err := readEarlier(&config)
 	if err != nil {
 		return nil, err
@@ -81,6 +85,9 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	store, err := openStore(ctx, config, opts, clock, l.log)
 	if err != nil {
 		return nil, errors.Join(err, models.Close())
+	}
+	if l.backups, err = newBackups(asked, store, opts.Now); err != nil {
+		return nil, errors.Join(err, store.Close(), models.Close())
 	}
 	if s, ok := store.(*sqlstore.Store); ok {
 		if err := s.Whole(ctx); err != nil {
@@ -154,7 +161,11 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: queryModel(config), MaxText: config.Limits.Text}))
 	page := web.New(l.engine, l.pageOptions(config, wanted, later, chat))
 	mux.Handle("/v1/", chat)
-	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{Version: Version(), MaxBody: config.Limits.Body, Health: l.health, Doctor: l.Doctor, Held: func() []string { return held(config) }, Elsewhere: describedElsewhere(), Upstream: upstream, Model: cmp.Or(config.Chats.Model, queryModel(config))})))
+	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
+		Version: Version(), MaxBody: config.Limits.Body, Health: l.health, Doctor: l.Doctor, Backup: l.Backup,
+		Held:      func(since, until time.Time) ([]string, error) { return held(config, l.backups.notes, since, until) },
+		Elsewhere: describedElsewhere(), Upstream: upstream, Model: cmp.Or(config.Chats.Model, queryModel(config)),
+	})))
 	l.handler = page.SignedIn(httpx.Guard(httpx.Options{
 		Key: config.APIKey, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
 		Trusted: trusted, MaxBody: config.Limits.Body, Log: l.log, Now: opts.Now, Refuse: refuser(page),

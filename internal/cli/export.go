@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -263,13 +264,13 @@ func (r *gaugeReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// streaming answers an export and what a model says in this process as it is written,
-// and everything else as inProcess does.
+// streaming answers an export, a backup and what a model says in this process as it is
+// written, and everything else as inProcess does.
 type streaming struct{ inProcess }
 
 // RoundTrip implements http.RoundTripper.
 func (s streaming) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.Path != "/api/export" && req.Header.Get("Accept") != "text/event-stream" {
+	if req.URL.Path != "/api/export" && req.URL.Path != "/api/backup" && req.Header.Get("Accept") != "text/event-stream" {
 		return s.inProcess.RoundTrip(req)
 	}
 	inner := req.Clone(req.Context())
@@ -294,9 +295,13 @@ func (s streaming) RoundTrip(req *http.Request) (*http.Response, error) {
 		s.handler.ServeHTTP(w, inner)
 	}()
 	<-w.begun
+	length, err := strconv.ParseInt(w.header.Get("Content-Length"), 10, 64)
+	if err != nil {
+		length = -1
+	}
 	return &http.Response{
 		Status: http.StatusText(w.status), StatusCode: w.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: w.header, Body: pipeBody{from, ended}, Request: req, ContentLength: -1,
+		Header: w.header, Body: pipeBody{from, ended}, Request: req, ContentLength: length,
 	}, nil
 }
 

@@ -20,6 +20,15 @@ type Erased struct {
 	Count    map[string]int // of what was removed, by what it was: "fact", "turn", …, "trace"
 	Links    int            // copies of the owner's facts that others had
 	Traces   int            // of others who were shown such by a pool or with everybody
+
+	Since, Until time.Time // between which there were words, as far as is known; zero Since: there never were
+}
+
+// there notes that something of the owner's was there at a time.
+func (e *Erased) there(at time.Time) {
+	if !at.IsZero() && (e.Since.IsZero() || at.Before(e.Since)) {
+		e.Since = at
+	}
 }
 
 const (
@@ -51,7 +60,7 @@ func (e *Engine) EraseOwner(ctx context.Context, owner memory.Owner, author memo
 	if err != nil {
 		return Erased{}, fmt.Errorf("close %s: %w", owner.Called(), err)
 	}
-	out := Erased{Owner: owner, ClosedAt: at, Count: map[string]int{}}
+	out := Erased{Owner: owner, ClosedAt: at, Count: map[string]int{}, Until: at}
 	for range eraseRounds {
 		removed, err := e.empty(ctx, owner, author, &out)
 		if err != nil {
@@ -60,6 +69,7 @@ func (e *Engine) EraseOwner(ctx context.Context, owner memory.Owner, author memo
 		if !removed {
 			break
 		}
+		out.Until = e.now()
 	}
 	return out, nil
 }
@@ -137,7 +147,7 @@ func (e *Engine) empty(ctx context.Context, owner memory.Owner, author memory.Au
 	if err := e.leaveSenders(ctx, owner); err != nil {
 		return false, fmt.Errorf("end what is shared with whom is erased: %w", err)
 	}
-	left, given, err := e.worded(ctx, owner)
+	left, given, err := e.worded(ctx, owner, out)
 	if err != nil {
 		return false, fmt.Errorf("find what is erased: %w", err)
 	}
@@ -222,8 +232,9 @@ type given struct {
 }
 
 // worded returns the ids of all that has words of an owner, whatever became of it, and
-// whom the owner's facts are shared with or ever were. Settings of Loci's own stay.
-func (e *Engine) worded(ctx context.Context, owner memory.Owner) (ids []string, shared []given, err error) {
+// whom the owner's facts are shared with or ever were, and notes when they were there.
+// Settings of Loci's own stay.
+func (e *Engine) worded(ctx context.Context, owner memory.Owner, out *Erased) (ids []string, shared []given, err error) {
 	have := map[string]bool{}
 	add := func(id string) {
 		if !have[id] {
@@ -233,6 +244,9 @@ func (e *Engine) worded(ctx context.Context, owner memory.Owner) (ids []string, 
 	}
 	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: everyStatus}
 	if err := e.everything(ctx, owner, q, func(m memory.Memory) {
+		if m.Turn != nil { // that it was said is in no change
+			out.there(m.Turn.RecordedAt)
+		}
 		if m.Content() != "" || m.Status() != memory.Retired {
 			add(m.ID())
 		}
@@ -258,6 +272,10 @@ func (e *Engine) worded(ctx context.Context, owner memory.Owner) (ids []string, 
 	}
 	shares := map[string]bool{}
 	for _, c := range past {
+		out.there(c.At)
+		if c.Action == memory.ActionErase && c.At.After(out.Until) {
+			out.Until = c.At
+		}
 		switch i := c.After; {
 		case i.Context != nil:
 			add(i.Context.ID)

@@ -16,6 +16,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -40,7 +41,12 @@ type Options struct {
 
 	Doctor func(ctx context.Context, confirm bool) (client.Checkup, error) // what is wrong with it; nil: nobody looks
 
-	Held func() []string // what may still hold words after an erasure, in words; nil: nothing
+	// Held is what may still hold words that were there between two times, in words; nil: nothing.
+	Held func(since, until time.Time) ([]string, error)
+
+	// Backup makes a backup that is kept at to, and returns it with its size in bytes; nil:
+	// there are none.
+	Backup func(ctx context.Context, to string) (io.ReadCloser, int64, error)
 }
 
 // door carries the engine to the handlers.
@@ -85,6 +91,7 @@ func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
 	d.portableOperations(add)
 	d.serverOperations(add)
 	d.doctorOperations(add)
+	d.backupOperations(add)
 	d.profileOperations(add)
 	d.chatOperations(add)
 	d.shareOperations(add)

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/loci-memory/loci/client"
@@ -44,7 +45,11 @@ func (d *door) eraseUser(ctx context.Context, in *ByUser) (*body[client.Erased],
 	}
 	out := client.Erased{User: owner.Name(), ClosedAt: e.ClosedAt, Runs: append([]string{}, e.Runs...), Removed: e.Count, Links: e.Links, Traces: e.Traces, Held: []string{}}
 	if d.Held != nil {
-		out.Held = append(out.Held, d.Held()...)
+		held, err := d.Held(e.Since, e.Until)
+		if err != nil {
+			return nil, fmt.Errorf("the user is erased, but what still holds the words is not known: %w", err)
+		}
+		out.Held = append(out.Held, held...)
 	}
 	return answer(out), nil
 }

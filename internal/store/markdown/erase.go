@@ -34,6 +34,8 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	if !ok {
 		return memory.Receipt{}, memory.Errorf(memory.Unavailable, "the store within the vault erases nothing")
 	}
+	s.copying.Lock() // no copy has words in one file that are gone in another
+	defer s.copying.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

@@ -67,6 +67,7 @@ type Store struct {
 	unheard atomic.Pointer[string] // why not every folder is watched, nil while each is
 	unlock  func() error
 
+	copying  sync.Mutex   // held while the vault is copied, or erases; before all others
 	mu       sync.RWMutex // guards closed against writes under way
 	closed   bool
 	closing  sync.Once

@@ -72,7 +72,7 @@ func openSQLite(ctx context.Context, path string, o Options) (_ *Store, err erro
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	s := &Store{known: &known{}}
+	s := &Store{known: &known{}, path: path}
 	if s.release, err = filelock.Take(path+".lock", "has it open; only one may write"); err != nil {
 		return nil, err
 	}

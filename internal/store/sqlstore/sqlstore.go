@@ -34,6 +34,7 @@ type Store struct {
 	known   *known
 	release func() error
 
+	path            string    // of a file
 	about, identity string    // of a server
 	pgvector        *pgvector // of a server that has it; nil: it does not search
 

@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/memory"
+)
+
+func backups(g *global) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Copy the memory of all users into one file, also while a server runs",
+		Long: "Copy the memory of all users, as it is at one moment, into one file: the database, the vault and which embedders were used, with the\n" +
+			"settings that were set, but no secrets. The server goes on meanwhile. FILE is there whole and checked or not at all.\n" +
+			"Keep it as safe as the memory itself: it is not encrypted. A receipt of loci users erase names the backups that still hold the words.\n\n" +
+			"Memory on a PostgreSQL server is backed up by that: pg_dump --format=custom --file=loci.dump ADDRESS.",
+		Example: "  loci backup memory.zip\n  loci backup /backup/loci-$(date +%F).zip --json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := filepath.Abs(args[0])
+			if err != nil {
+				return err
+			}
+			if err := writable(path, force); err != nil {
+				return err
+			}
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				done, err := backUp(ctx, c, path, cmd.ErrOrStderr())
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), done, func(w io.Writer) {
+					fmt.Fprintf(w, "%s  %s, of %s\n", done.Path, size(done.Bytes), when(done.At))
+					held(w, done.Manifest)
+				})
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "write over what is at FILE")
+	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
+	return cmd
+}
+
+// backedUp is what a backup says of itself.
+type backedUp struct {
+	Path  string `json:"path"`
+	Bytes int64  `json:"bytes"`
+	loci.Manifest
+}
+
+// backUp has a backup made and keeps it at a path, once it is whole and what it says.
+func backUp(ctx context.Context, c *client.Client, path string, progress io.Writer) (out backedUp, err error) {
+	half := path + ".half"
+	f, err := fresh(half)
+	if err != nil {
+		return out, err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(half) // the first error says what is wrong
+		}
+	}()
+	stream, size, err := c.Backup(ctx, client.BackupQuery{To: path})
+	if err != nil {
+		return out, errors.Join(err, f.Close())
+	}
+	shown := gaugeOn(progress, "backed up", max(size, 0))
+	n, err := io.Copy(f, shown.reading(stream))
+	shown.done()
+	err = errors.Join(err, stream.Close(), f.Sync(), f.Close())
+	if err == nil && size >= 0 && n != size {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return out, fmt.Errorf("take the backup: %w", err)
+	}
+	checking := &reporting{w: progress}
+	m, err := loci.CheckBackup(ctx, half, checking.at)
+	checking.end()
+	if err != nil {
+		return out, fmt.Errorf("check what came: %w", err)
+	}
+	if err := os.Rename(half, path); err != nil {
+		return out, err
+	}
+	return backedUp{path, n, m}, backup.SyncFolder(filepath.Dir(path))
+}
+
+// fresh makes a file for its owner alone, in place of one that was left there.
+func fresh(path string) (*os.File, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// reporting shows how far long work is, of one thing after the other.
+type reporting struct {
+	w     io.Writer
+	what  string
+	done  int64
+	shown *gauge
+}
+
+func (r *reporting) at(what string, done, total int64) {
+	if r.shown == nil || r.what != what {
+		r.end()
+		r.what, r.done, r.shown = what, 0, gaugeOn(r.w, what, total)
+	}
+	r.shown.add(done - r.done)
+	r.done = done
+}
+
+func (r *reporting) end() {
+	if r.shown != nil {
+		r.shown.done()
+	}
+}
+
+// held writes what a backup holds.
+func held(w io.Writer, m loci.Manifest) {
+	var parts []string
+	for kind, n := range m.Counts {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
+		}
+	}
+	slices.SortFunc(parts, func(a, b string) int {
+		_, a, _ = strings.Cut(a, " ")
+		_, b, _ = strings.Cut(b, " ")
+		return strings.Compare(a, b)
+	})
+	fmt.Fprintf(w, "  it holds %s\n", strings.Join(parts, ", "))
+}
+
+func restore(g *global) *cobra.Command {
+	var check, replace bool
+	cmd := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Put the memory of a backup into the data folder",
+		Long: "Put the memory of a backup into the data folder, and into the vault if it has one. FILE is read whole and checked before anything is\n" +
+			"changed; broken off, it is brought to its end at the next start, or nothing has changed. No server may run on the folder.\n" +
+			"A folder that holds memory is refused; with --replace that is moved into a folder of its own, named in the end, and never deleted.\n" +
+			"Whoever was erased since the backup is back: erase them again.",
+		Example: "  loci restore memory.zip\n  loci restore memory.zip --data /var/lib/loci --replace\n  loci restore --check memory.zip",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if check && replace {
+				return memory.Errorf(memory.Invalid, "--check changes nothing, and there is nothing to replace")
+			}
+			shown := &reporting{w: cmd.ErrOrStderr()}
+			if check {
+				m, err := loci.CheckBackup(cmd.Context(), args[0], shown.at)
+				shown.end()
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), m, func(w io.Writer) {
+					fmt.Fprintf(w, "%s is whole: a backup of %s, by loci %s\n", args[0], when(m.At), m.Loci)
+					held(w, m)
+				})
+			}
+			config, err := g.load(cmd)
+			if err != nil {
+				return err
+			}
+			done, err := loci.Restore(cmd.Context(), config, args[0], loci.RestoreOptions{Replace: replace, Report: shown.at})
+			shown.end()
+			if err != nil {
+				return err
+			}
+			return g.print(cmd.OutOrStdout(), done, func(w io.Writer) { restored(w, done) })
+		},
+	}
+	cmd.Flags().BoolVar(&check, "check", false, "only say whether FILE is whole, and what is in it")
+	cmd.Flags().BoolVar(&replace, "replace", false, "set aside what is there")
+	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
+	return cmd
+}
+
+func restored(w io.Writer, done loci.Restored) {
+	fmt.Fprintf(w, "restored into %s: a backup of %s\n", done.Data, when(done.At))
+	held(w, done.Manifest)
+	if done.Vault != "" {
+		fmt.Fprintf(w, "  vault      %s\n", done.Vault)
+	}
+	for _, path := range done.Aside {
+		fmt.Fprintf(w, "  set aside  %s\n", path)
+	}
+	fmt.Fprintf(w, "  settings   %s, as they were, without secrets; they are not read from there\n", filepath.Join(done.Data, backup.Settings))
+}

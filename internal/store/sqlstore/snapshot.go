@@ -1,0 +1,226 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/pressly/goose/v3"
+	"modernc.org/sqlite"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// snapshotPages is how many pages are copied between two looks at whether to go on: 8 MiB.
+const snapshotPages = 2048
+
+// Snapshot is a database file as it stood at one moment, while others read and write. As
+// long as it is open the log grows, and an erasure that was begun waits to go through the
+// file, so that no copy has words of which it was said that they are gone.
+type Snapshot struct {
+	db      *sql.DB
+	conn    *sql.Conn
+	release func()
+}
+
+// Snapshot returns the database as it stands now: with every write that was told as
+// committed, and none that begins after. It must be closed. [memory.Invalid]: it is on a server.
+func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
+	w, ok := s.commits.(*writer)
+	if !ok {
+		return nil, memory.Errorf(memory.Invalid, "a server's database is copied by the server")
+	}
+	select {
+	case w.scrubs <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	p := &Snapshot{release: func() { <-w.scrubs }}
+	defer func() {
+		if err != nil {
+			err = errors.Join(explain(err), p.Close())
+		}
+	}()
+	if p.db, err = sql.Open("sqlite", dsn(s.path, fmt.Sprintf("_pragma=cache_size(-%d)&_pragma=query_only(1)", writeCache))); err != nil {
+		return nil, err
+	}
+	if p.conn, err = p.db.Conn(ctx); err != nil {
+		return nil, err
+	}
+	if _, err := p.conn.ExecContext(ctx, `BEGIN`); err != nil {
+		return nil, err
+	}
+	var tables int // the first that is read says which moment it is
+	return p, p.conn.QueryRowContext(ctx, `SELECT COUNT(*) FROM sqlite_schema`).Scan(&tables)
+}
+
+// Close ends it.
+func (p *Snapshot) Close() error {
+	defer p.release()
+	var errs []error
+	if p.conn != nil {
+		_, err := p.conn.ExecContext(context.Background(), `ROLLBACK`)
+		errs = append(errs, err, p.conn.Close())
+	}
+	if p.db != nil {
+		errs = append(errs, p.db.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Schema returns the version of the schema.
+func (p *Snapshot) Schema(ctx context.Context) (int64, error) { return schemaVersion(ctx, p.conn) }
+
+func schemaVersion(ctx context.Context, conn *sql.Conn) (version int64, err error) {
+	err = conn.QueryRowContext(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&version)
+	return version, wrap("read the schema's version", err)
+}
+
+// kindTables are the kinds that [Snapshot.Counts] counts, and their tables.
+var kindTables = []struct{ kind, table string }{
+	{"users", "owners"}, {"facts", "facts"}, {"turns", "turns"}, {"conversations", "conversations"}, {"summaries", "summaries"},
+	{"profile", "profile"}, {"relations", "relations"}, {"contexts", "contexts"}, {"changes", "journal"}, {"jobs", "jobs"},
+}
+
+// Counts returns how much there is, whatever became of it, by kind.
+func (p *Snapshot) Counts(ctx context.Context) (map[string]int64, error) {
+	out := map[string]int64{}
+	for _, c := range kindTables {
+		var n int64
+		if err := p.conn.QueryRowContext(ctx, `SELECT COUNT(*) FROM `+c.table).Scan(&n); err != nil {
+			return nil, fmt.Errorf("count %s: %w", c.table, explain(err))
+		}
+		out[c.kind] = n
+	}
+	return out, nil
+}
+
+// CopyTo writes the database into a file that is not there yet, for its owner alone. The
+// copy is looked through by SQLite, and is on the disk when CopyTo returns nil.
+func (p *Snapshot) CopyTo(ctx context.Context, path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := p.conn.Raw(func(c any) error { return copyPages(ctx, c, path) }); err != nil {
+		return fmt.Errorf("copy the database: %w", explain(err))
+	}
+	if err := p.settle(ctx, path); err != nil {
+		return fmt.Errorf("look through the copy of the database: %w", explain(err))
+	}
+	if f, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func copyPages(ctx context.Context, from any, path string) (err error) {
+	conn, ok := from.(interface {
+		NewBackup(to string) (*sqlite.Backup, error)
+	})
+	if !ok {
+		return errors.New("the driver copies nothing")
+	}
+	b, err := conn.NewBackup(dsn(path, "_pragma=synchronous(off)"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Finish()) }()
+	for more := true; more; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if more, err = b.Step(snapshotPages); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle makes the copy one file without a log, takes out what an erasure has left to do,
+// and lets SQLite look through it.
+func (p *Snapshot) settle(ctx context.Context, path string) error {
+	db, err := sql.Open("sqlite", dsn(path, "_pragma=synchronous(off)"))
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	defer db.Close() //nolint:errcheck // what was written is looked at again by its checksum
+	var mode, found string
+	var marked int
+	if err := db.QueryRowContext(ctx, `PRAGMA journal_mode = delete`).Scan(&mode); err != nil {
+		return err
+	}
+	if err := db.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&marked); err != nil {
+		return err
+	}
+	if marked != 0 {
+		for _, s := range []string{`VACUUM`, scrubbed} {
+			if _, err := db.ExecContext(ctx, s); err != nil {
+				return fmt.Errorf("%s: %w", s, err)
+			}
+		}
+	}
+	if err := db.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&found); err != nil {
+		return err
+	}
+	if found != "ok" {
+		return memory.Errorf(memory.Unavailable, "the database is damaged: %s", found)
+	}
+	return nil
+}
+
+// NewestSchema is the newest version of SQLite's schema that this program knows.
+func NewestSchema() (int64, error) {
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return 0, err
+	}
+	defer db.Close() //nolint:errcheck // it holds nothing
+	p, err := migrator(db, goose.DialectSQLite3, "sqlite")
+	if err != nil {
+		return 0, err
+	}
+	sources := p.ListSources()
+	return sources[len(sources)-1].Version, nil
+}
+
+// CheckFile reports, by its error, whether a file is a database of ours that this program
+// can open, now or after it brought the schema up to date. It changes nothing, and expects
+// that nobody else has it open.
+func CheckFile(ctx context.Context, path string) error {
+	newest, err := NewestSchema()
+	if err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", dsn(path, "immutable=1&mode=ro&_pragma=query_only(1)"))
+	if err != nil {
+		return err
+	}
+	defer db.Close() //nolint:errcheck // it was only read
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return explain(err)
+	}
+	defer conn.Close() //nolint:errcheck // it was only read
+	var id int
+	if err := conn.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id); err != nil {
+		return explain(err)
+	}
+	if id != applicationID {
+		return memory.Errorf(memory.Invalid, "it is another program's database")
+	}
+	schema, err := schemaVersion(ctx, conn)
+	if err != nil {
+		return explain(err)
+	}
+	if schema > newest {
+		return memory.Errorf(memory.Unavailable, "its schema is of version %d, this program knows up to %d: use a newer loci", schema, newest)
+	}
+	return nil
+}

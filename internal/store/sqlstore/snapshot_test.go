@@ -1,0 +1,189 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// TestSnapshotIsOfOneMoment takes copies while several write: each has what was told as
+// committed before, nothing that began after, and of no owner something without what came
+// before it.
+func TestSnapshotIsOfOneMoment(t *testing.T) {
+	s, err := OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const writers = 4
+	owner := func(i int) memory.Owner { return memory.User(memory.DefaultNamespace, fmt.Sprint("writer ", i)) }
+	ctx, stop := context.WithCancel(t.Context())
+	var told [writers]int // versions
+	var mu sync.Mutex
+	var writing sync.WaitGroup
+	for i := range writers {
+		writing.Go(func() {
+			for n := 1; ctx.Err() == nil; n++ {
+				fact := memtest.Fact(owner(i), fmt.Sprint("Number ", n))
+				if _, err := s.Apply(context.Background(), owner(i), memtest.Run(fmt.Sprint(i, " ", n)), memtest.Add(fact)); err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				told[i] = n
+				mu.Unlock()
+			}
+		})
+	}
+	for round := range 5 {
+		mu.Lock()
+		before := told
+		mu.Unlock()
+		p, err := s.Snapshot(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "copy.db")
+		counts, countErr := p.Counts(t.Context())
+		if err := errors.Join(countErr, p.CopyTo(t.Context(), path), p.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckFile(t.Context(), path); err != nil {
+			t.Errorf("round %d: %v", round, err)
+		}
+		copied, err := OpenSQLite(t.Context(), path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		facts := 0
+		for i := range writers {
+			versions, err := copied.Versions(t.Context(), []memory.Owner{owner(i)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			page, err := copied.List(t.Context(), owner(i), memory.Query{Kinds: []memory.Kind{memory.KindFact}, Limit: 1_000_000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			facts += len(page.Memories)
+			if int(versions[0]) < before[i] || page.Next == "" && len(page.Memories) != int(versions[0]) {
+				t.Errorf("round %d, writer %d: version %d with %d facts, want at least %d and as many facts", round, i, versions[0], len(page.Memories), before[i])
+			}
+		}
+		if counts["users"] != writers && round > 0 {
+			t.Errorf("round %d: counted %d users, want %d", round, counts["users"], writers)
+		}
+		if err := copied.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	stop()
+	writing.Wait()
+}
+
+// TestCopyHoldsNoWordsThatAnErasureLeft copies a database in whose free pages erased words
+// still stand.
+func TestCopyHoldsNoWordsThatAnErasureLeft(t *testing.T) {
+	dir := t.TempDir()
+	s, err := OpenSQLite(t.Context(), filepath.Join(dir, "loci.db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ids := marzipan(t, s)
+	p, err := s.Snapshot(t.Context()) // as long as it is there, no erasure goes through the file
+	if err != nil {
+		t.Fatal(err)
+	}
+	erased := make(chan error, 1)
+	go func() {
+		_, err := s.Erase(context.Background(), memtest.Ana, memtest.Run("erase"), ids...)
+		erased <- err
+	}()
+	for marked := false; !marked; {
+		db, err := sql.Open("sqlite", dsn(filepath.Join(dir, "loci.db"), "_pragma=query_only(1)"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mark int
+		if err := errors.Join(db.QueryRow(`PRAGMA user_version`).Scan(&mark), db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		marked = mark != 0
+	}
+	select {
+	case err := <-erased:
+		t.Fatalf("the erasure went through the file while it was copied: %v", err)
+	default:
+	}
+	before := t.TempDir()
+	if err := errors.Join(p.CopyTo(t.Context(), filepath.Join(before, "copy.db")), p.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if len(holders(t, before, "marzipan")) == 0 {
+		t.Error("what was there at the moment of the snapshot is not in the copy")
+	}
+	if err := <-erased; err != nil {
+		t.Fatal(err)
+	}
+	mark, err := sql.Open("sqlite", dsn(filepath.Join(before, "copy.db"), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As after a crash: rows are gone, the file was not gone through.
+	_, err = mark.Exec(`PRAGMA user_version = 1; DELETE FROM facts; DELETE FROM turns; DELETE FROM journal; DELETE FROM vectors; DELETE FROM conversations; DELETE FROM traces;
+		DELETE FROM fact_tags; DELETE FROM fact_turns; DELETE FROM profile; DELETE FROM summaries`)
+	if err := errors.Join(err, mark.Close()); err != nil {
+		t.Fatal(err)
+	}
+	again := &Store{path: filepath.Join(before, "copy.db"), commits: &writer{scrubs: make(chan struct{}, 1)}}
+	if p, err = again.Snapshot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	after := t.TempDir()
+	if err := errors.Join(p.CopyTo(t.Context(), filepath.Join(after, "copy.db")), p.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got := holders(t, after, "marzipan"); len(got) > 0 || len(holders(t, before, "marzipan")) == 0 {
+		t.Errorf("the copy still has the words: %q", got)
+	}
+}
+
+func TestCheckFileRefusesWhatItCannotOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "loci.db")
+	s, err := OpenSQLite(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckFile(t.Context(), path); err != nil {
+		t.Errorf("of our own: %v", err)
+	}
+	db, err := sql.Open("sqlite", dsn(path, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(`PRAGMA journal_mode = delete; INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckFile(t.Context(), path); !errors.Is(err, memory.Unavailable) || !strings.Contains(err.Error(), "newer") {
+		t.Errorf("of a newer schema: %v, want to be told of a newer loci", err)
+	}
+	if _, err := db.Exec(`PRAGMA application_id = 7`); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckFile(t.Context(), path); !errors.Is(err, memory.Invalid) {
+		t.Errorf("of another program: %v, want it refused", err)
+	}
+}
