@@ -1,9 +1,8 @@
 package recall
 
 import (
-	"maps"
+	"math/bits"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -50,9 +49,7 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	q := Query{Asked: question, Text: question, words: text.Words(question)}
 	reword := q.read()
 	if q.prompt = fade(len(q.words)); q.prompt > 0 {
-		if reword {
-			q.Text = searched(question, q.words)
-		}
+		q.Text = searched(question, reword)
 		for _, term := range text.Terms(q.Text) {
 			q.classes |= text.ClassesAsked(term)
 		}
@@ -65,12 +62,19 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	return q
 }
 
-// read finds what the question asks for by its words, and reports whether it has
-// words that are not searched for as they stand.
-func (q *Query) read() (reword bool) {
+// read finds what the question asks for by its words, and returns the forms one of whose
+// words it has.
+func (q *Query) read() (reword forms) {
 	mayBeBroad, names := false, false
+	var here, next, second wordThatAsks // of this word and the two after it
+	if len(q.words) > 1 {
+		second = wordsThatAsk[q.words[1]]
+	}
+	if len(q.words) > 0 {
+		next = wordsThatAsk[q.words[0]]
+	}
 	for i, w := range q.words {
-		prev, next := q.at(i-1), q.at(i+1)
+		here, next, second = next, second, wordsThatAsk[q.at(i+2)]
 		switch w {
 		case "i", "me", "we", "myself", "mine", "my", "our":
 			q.self = true
@@ -79,19 +83,21 @@ func (q *Query) read() (reword bool) {
 		case "where":
 			q.where = true
 		case "how":
-			q.count = q.count || measures[next]
-			q.when = q.when || next == "long" || next == "recently" || next == "many" && periods[q.at(i+2)]
+			after := q.at(i + 1)
+			q.count = q.count || next.is&ofMeasure != 0
+			q.when = q.when || after == "long" || after == "recently" || after == "many" && second.is&ofPeriod != 0
 		case "what", "which":
-			q.when = q.when || times[next]
-			q.where = q.where || places[next] || places[q.at(i+2)]
+			q.when = q.when || next.is&ofTime != 0
+			q.where = q.where || (next.is|second.is)&ofPlace != 0
 		case "of":
+			prev := q.at(i - 1)
 			q.count = q.count || prev == "number" || prev == "amount" || prev == "total"
 		}
-		reword = reword || rewords[w]
-		names = names || naming[w]
+		reword |= here.forms
+		names = names || here.is&naming != 0
 		q.owns = q.owns || text.IsPerson(text.Term(w))
-		q.title = q.title || titled[w]
-		mayBeBroad = mayBeBroad || broad[w]
+		q.title = q.title || here.is&titled != 0
+		mayBeBroad = mayBeBroad || here.is&broad != 0
 	}
 	q.title = q.title || names && !q.owns
 	q.Broad = mayBeBroad && len(q.words) <= broadUpTo && asksAll.MatchString(strings.Join(q.words, " ")+" ")
@@ -106,18 +112,58 @@ func (q *Query) at(i int) string {
 	return q.words[i]
 }
 
-// Words that questions ask with, folded.
-var (
-	measures = set("many much often old long far tall big heavy") // how …
-	periods  = set("days weeks months years")                     // how many …
-	times    = set("date day month year time season")             // what …
-	places   = set(`place places city cities town towns country countries state states area areas location locations
-		venue venues beach beaches park parks museum museums restaurant restaurants`)
-	titled = set(`book books novel movie movies film films song songs album band show series game games podcast title
-		titled`)
-	naming = set("called named name names")                                      // of a title, or of somebody
-	broad  = set("know remember recall have tell am learned describe summarize") // one of them is in each question of asksAll
+// wordThatAsks is what a word may say in a question.
+type wordThatAsks struct {
+	is    kindsOfWord
+	forms forms // that have it
+}
+
+// kindsOfWord is a set of kinds of words that questions ask with.
+type kindsOfWord uint8
+
+const (
+	ofMeasure kindsOfWord = 1 << iota // how …
+	ofPeriod                          // how many …
+	ofTime                            // what …
+	ofPlace
+	titled
+	naming // of a title, or of somebody
+	broad  // one of them is in each question of asksAll
 )
+
+// forms is a set of places in everyday, which has no more.
+type forms uint32
+
+// wordsThatAsk are the words that questions ask with, folded. They are in one place: a word
+// of a question is looked for once, and most are not there.
+var wordsThatAsk = func() map[string]wordThatAsks {
+	all := map[string]wordThatAsks{}
+	for is, words := range map[kindsOfWord]string{
+		ofMeasure: "many much often old long far tall big heavy",
+		ofPeriod:  "days weeks months years",
+		ofTime:    "date day month year time season",
+		ofPlace: `place places city cities town towns country countries state states area areas location locations
+			venue venues beach beaches park parks museum museums restaurant restaurants`,
+		titled: `book books novel movie movies film films song songs album band show series game games podcast title
+			titled`,
+		naming: "called named name names",
+		broad:  "know remember recall have tell am learned describe summarize",
+	} {
+		for w := range strings.FieldsSeq(words) {
+			a := all[w]
+			a.is |= is
+			all[w] = a
+		}
+	}
+	for i := range everyday {
+		for w := range everyday[i].words {
+			a := all[w]
+			a.forms |= 1 << i
+			all[w] = a
+		}
+	}
+	return all
+}()
 
 func set(words string) map[string]bool {
 	m := map[string]bool{}
@@ -168,24 +214,12 @@ var everyday = []form{
 	{set("name names"), regexp.MustCompile(`(?i)\b(my (?:(?:own|full|whole|complete|real|first|last|given|family) )?name)\b|\bnames?\b(?: of\b)?`), "$1"},
 }
 
-// rewords are the words of the forms.
-var rewords = func() map[string]bool {
-	all := map[string]bool{}
-	for _, f := range everyday {
-		maps.Copy(all, f.words)
-	}
-	return all
-}()
-
-// searched is a question, whose folded words are given, in plain words. A form that
-// leaves it without any is not applied: who asks for their name asks for a name.
-func searched(question string, words []string) string {
-	for i := range everyday {
-		f := &everyday[i]
-		if !slices.ContainsFunc(words, func(w string) bool { return f.words[w] }) || !f.asked.MatchString(question) {
-			continue
-		}
-		if rest := f.asked.ReplaceAllString(question, f.plain); len(text.Terms(rest)) > 0 {
+// searched is a question in plain words; of are the forms one of whose words it has. A form
+// that leaves it without any is not applied: who asks for their name asks for a name.
+func searched(question string, of forms) string {
+	for ; of != 0; of &= of - 1 {
+		f := &everyday[bits.TrailingZeros32(uint32(of))]
+		if rest := f.asked.ReplaceAllString(question, f.plain); rest != question && len(text.Terms(rest)) > 0 {
 			question = rest
 		}
 	}
