@@ -28,16 +28,20 @@ type Eraser interface {
 	// When it returns without an error, run again or not, nothing that the store keeps
 	// has the words: no free page, no log. [Unavailable]: they are gone from memory, but
 	// may still be in such a place; the same call again sees to it.
+	//
+	// Traces and entries of the journal that are very many may go in portions before that
+	// transaction. After an error, or a kill, some of them may be gone and the things still
+	// there: the same call again removes the rest.
 	Erase(ctx context.Context, owner Owner, run Run, ids ...string) (Receipt, error)
 
-	// EraseTraces removes all traces of an owner, and returns how many there were. No
-	// version rises, and nothing is journalled. What is saved afterwards stays. Errors are
-	// as of Erase.
+	// EraseTraces removes all traces of an owner, and returns how many it removed, also
+	// beside an error: the same call again removes the rest. No version rises, and nothing is
+	// journalled. What is saved afterwards stays. Errors are as of Erase.
 	EraseTraces(ctx context.Context, owner Owner) (int, error)
 
 	// EraseTracesOf removes the traces, of every owner in a namespace, in which one of
 	// these facts is a hit with its words out of another owner's memory (see
-	// [Trace.ShownOf]), and returns how many there were. It costs about as much as those,
+	// [Trace.ShownOf]), and returns how many it removed, as EraseTraces does. It costs about as much as those,
 	// whatever else there is. SaveTraces writes no such trace once the fact, or the link
 	// to it, is erased in the memory where it was found; so who erases that first, and
 	// then its traces, leaves none.

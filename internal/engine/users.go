@@ -32,8 +32,8 @@ func (e *Erased) there(at time.Time) {
 }
 
 const (
-	// eraseAtOnce is how much one transaction erases: after each one SQLite writes its
-	// file anew.
+	// eraseAtOnce is how much one transaction erases: after each one SQLite goes through
+	// its file.
 	eraseAtOnce = 5000
 
 	// eraseRounds is how often what is left is looked for: what was under way when the
@@ -171,11 +171,11 @@ func (e *Engine) empty(ctx context.Context, owner memory.Owner, author memory.Au
 		return false, err
 	}
 	own, err := e.eraseTraces(ctx, owner) // of who has nothing else no run takes them
-	if err != nil {
-		return false, err
-	}
 	if own > 0 {
 		out.Count["trace"] += own
+	}
+	if err != nil {
+		return false, err
 	}
 	removed := false
 	for ids := range slices.Chunk(left, eraseAtOnce) {

@@ -83,11 +83,12 @@ func (e *eraser) untitle(conversation, title, said string) error {
 		}
 	}
 	target := memory.Image{Conversation: &memory.ConversationMark{ID: conversation}}.Target()
-	return e.rewrite(target, func(i memory.Image) (memory.Image, bool) {
+	_, _, err := e.rewrite(target, e.lightened[target], 0, func(i memory.Image) (memory.Image, bool) {
 		if i.Conversation == nil || !strings.Contains(said, i.Conversation.Title) {
 			return i, false
 		}
 		i.Conversation.Title = ""
 		return i, true
 	})
+	return err
 }

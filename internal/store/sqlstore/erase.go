@@ -11,7 +11,7 @@ import (
 var _ memory.Eraser = (*Store)(nil)
 
 // Erase removes words for good: see [memory.Eraser]. The rows lose them in one
-// transaction; then what the file does not use is overwritten, so that no free page has them,
+// transaction, after portions of what is much; then what the file does not use is overwritten, so that no free page has them,
 // and the log is emptied. A mark in the file says that this is still to be done, so that it
 // is done at the next start should the program die in between.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
@@ -21,9 +21,13 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	if err := run.Check(owner); err != nil {
 		return memory.Receipt{}, err
 	}
+	past, err := s.lighten(ctx, owner, run.ID, ids)
+	if err != nil {
+		return memory.Receipt{}, fmt.Errorf("erase what is much in portions: %w", err)
+	}
 	var receipt memory.Receipt
-	err := s.write(ctx, owner, func(t *tx) (err error) {
-		receipt, err = t.erase(owner, run, ids)
+	err = s.write(ctx, owner, func(t *tx) (err error) {
+		receipt, err = t.erase(owner, run, ids, past)
 		return err
 	})
 	if err != nil {
@@ -35,11 +39,13 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	return receipt, nil
 }
 
-func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
+// erase erases what ids name. past says up to which version the journal of a target has lost
+// the words already.
+func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string, past map[string]int64) (memory.Receipt, error) {
 	if first, found, err := t.receipt(owner, run.ID); found || err != nil {
 		return first, err
 	}
-	e := &eraser{}
+	e := &eraser{lightened: past}
 	things, err := e.find(&write{tx: t, owner: owner}, ids)
 	if err != nil {
 		return memory.Receipt{}, err
@@ -66,7 +72,10 @@ func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Rec
 }
 
 // eraser is a write that erases.
-type eraser struct{ *write }
+type eraser struct {
+	*write
+	lightened map[string]int64 // see [tx.erase]
+}
 
 // find returns what there is of ids and has words or is not retired, each once.
 func (e *eraser) find(w *write, ids []string) ([]memory.Image, error) {
@@ -183,24 +192,31 @@ func (e *eraser) turn(id string) error {
 
 // past takes the words of a thing out of the journal.
 func (e *eraser) past(target, id string) error {
-	if err := e.rewrite(target, func(i memory.Image) (memory.Image, bool) { return i.Erased(), true }); err != nil {
+	after := e.lightened[target]
+	if _, _, err := e.rewrite(target, after, 0, func(i memory.Image) (memory.Image, bool) { return i.Erased(), true }); err != nil {
 		return err
 	}
-	if err := e.exec(`UPDATE journal SET reason = '' WHERE owner = ? AND target = ?`, e.owner, target); err != nil {
+	if err := e.exec(`UPDATE journal SET reason = '' WHERE owner = ? AND target = ? AND version > ? AND reason <> ''`, e.owner, target, after); err != nil {
 		return fmt.Errorf("erase reasons: %w", err)
 	}
 	for _, side := range []string{"old_id", "new_id"} {
-		if err := e.exec(`UPDATE journal SET reason = '' WHERE owner = ? AND `+side+` = ? AND `+side+` <> ''`, e.owner, id); err != nil {
+		if err := e.exec(`UPDATE journal SET reason = '' WHERE owner = ? AND `+side+` = ? AND `+side+` <> '' AND reason <> ''`, e.owner, id); err != nil {
 			return fmt.Errorf("erase reasons: %w", err)
 		}
 	}
 	return nil
 }
 
-// rewrite puts other images into the journal where do says so of those that changes of
-// a target found.
-func (e *eraser) rewrite(target string, do func(memory.Image) (memory.Image, bool)) error {
-	rows, err := e.query(`SELECT version, ordinal, before FROM journal WHERE owner = ? AND target = ?`, e.owner, target)
+// rewrite puts other images into the journal where do says so of those that changes of a
+// target after a version found: of the first most of them, with all others of the last one's
+// version, or of all for 0. It returns that version and how many it read.
+func (w *write) rewrite(target string, after int64, most int, do func(memory.Image) (memory.Image, bool)) (last int64, read int, err error) {
+	query, args := `SELECT version, ordinal, before FROM journal WHERE owner = ?1 AND target = ?2 AND version > ?3`, []any{w.owner, target, after}
+	if most > 0 {
+		query += ` AND version <= (SELECT max(version) FROM (SELECT version FROM journal WHERE owner = ?1 AND target = ?2 AND version > ?3 ORDER BY version LIMIT ?4) first)`
+		args = append(args, most)
+	}
+	rows, err := w.query(query, args...)
 	type entry struct {
 		version int64
 		ordinal int
@@ -210,22 +226,23 @@ func (e *eraser) rewrite(target string, do func(memory.Image) (memory.Image, boo
 		return n, row.Scan(&n.version, &n.ordinal, asImage{&n.before})
 	})
 	if err != nil {
-		return fmt.Errorf("read the journal: %w", err)
+		return 0, 0, fmt.Errorf("read the journal: %w", err)
 	}
 	for _, n := range entries {
+		last = max(last, n.version)
 		image, other := do(n.before)
 		if !other {
 			continue
 		}
 		before, err := encodeImage(image)
 		if err != nil {
-			return err
+			return 0, 0, err
 		}
-		if err := e.exec(`UPDATE journal SET before = ? WHERE owner = ? AND version = ? AND ordinal = ?`, before, e.owner, n.version, n.ordinal); err != nil {
-			return fmt.Errorf("erase the journal: %w", err)
+		if err := w.exec(`UPDATE journal SET before = ? WHERE owner = ? AND version = ? AND ordinal = ?`, before, w.owner, n.version, n.ordinal); err != nil {
+			return 0, 0, fmt.Errorf("erase the journal: %w", err)
 		}
 	}
-	return nil
+	return last, len(entries), nil
 }
 
 // rest removes what else may have the words, and lets followers begin anew.
@@ -243,6 +260,5 @@ func (e *eraser) rest(ids []string) error {
 	if e.erases = true; e.session.into != nil { // the server sees to its own files
 		return wrap("erase what the server searches", e.eraseNear(e.owner, ids))
 	}
-	err := e.exec(toScrub)
-	return wrap("mark the file", err)
+	return e.marksFile()
 }

@@ -106,7 +106,7 @@ func TestErasedWordsAreInNoFileAfterARestart(t *testing.T) {
 	}
 	ids := marzipan(t, s)
 	err = s.write(ctx, "", func(t *tx) error {
-		_, err := t.erase(memtest.Ana, memtest.Run("erase"), ids)
+		_, err := t.erase(memtest.Ana, memtest.Run("erase"), ids, nil)
 		return err
 	})
 	if err != nil {
@@ -140,7 +140,7 @@ func TestWhatIsErasedWhileAnotherErasureIsUnderWayIsNotForgotten(t *testing.T) {
 		}
 		began = true
 		err := s.write(ctx, "", func(t *tx) error {
-			_, err := t.erase(memtest.Ana, memtest.Run("second"), ids[1:])
+			_, err := t.erase(memtest.Ana, memtest.Run("second"), ids[1:], nil)
 			return err
 		})
 		if err != nil {

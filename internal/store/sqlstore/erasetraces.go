@@ -22,10 +22,11 @@ func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error
 	}); err != nil {
 		return 0, err
 	}
-	if err := s.eraseTraces(ctx, owner, ids); err != nil {
-		return 0, err
+	removed, err := s.eraseTraces(ctx, owner, ids)
+	if err != nil {
+		return removed, err
 	}
-	return len(ids), s.scrubTraces(ctx)
+	return removed, s.scrubTraces(ctx)
 }
 
 // EraseTracesOf removes the traces that show one of the facts: see [memory.Eraser].
@@ -40,10 +41,10 @@ func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...st
 			if owner.Namespace() != namespace {
 				continue
 			}
-			if err := s.eraseTraces(ctx, owner, ids); err != nil {
+			n, err := s.eraseTraces(ctx, owner, ids)
+			if removed += n; err != nil {
 				return removed, err
 			}
-			removed += len(ids)
 		}
 	}
 	if len(facts) == 0 {
@@ -82,25 +83,38 @@ func (s *Store) tracesOf(ctx context.Context, facts []string) (map[memory.Owner]
 	return found, err
 }
 
-// eraseTraces removes traces of an owner from the rows.
-func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, ids []string) error {
-	if len(ids) == 0 {
+// eraseTraces removes traces of an owner from the rows, in portions, and returns how many it
+// removed.
+func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, ids []string) (removed int, err error) {
+	for some := range slices.Chunk(ids, s.rows) {
+		if removed > 0 {
+			s.between()
+		}
+		err := s.write(ctx, "", func(t *tx) error {
+			for _, statement := range []string{
+				`DELETE FROM trace_facts WHERE owner = ? AND trace IN (SELECT value FROM json_each(?))`,
+				`DELETE FROM traces WHERE owner = ? AND id IN (SELECT value FROM json_each(?))`,
+			} {
+				if err := t.exec(statement, owner, listed(some)); err != nil {
+					return fmt.Errorf("erase traces: %w", err)
+				}
+			}
+			return t.marksFile()
+		})
+		if err != nil {
+			return removed, err
+		}
+		removed += len(some)
+	}
+	return removed, nil
+}
+
+// marksFile says in the file that words were erased. A server sees to its own files.
+func (t *tx) marksFile() error {
+	if t.session.into != nil {
 		return nil
 	}
-	return s.write(ctx, "", func(t *tx) error {
-		for _, statement := range []string{
-			`DELETE FROM trace_facts WHERE owner = ? AND trace IN (SELECT value FROM json_each(?))`,
-			`DELETE FROM traces WHERE owner = ? AND id IN (SELECT value FROM json_each(?))`,
-		} {
-			if err := t.exec(statement, owner, listed(ids)); err != nil {
-				return fmt.Errorf("erase traces: %w", err)
-			}
-		}
-		if t.session.into != nil { // the server sees to its own files
-			return nil
-		}
-		return wrap("mark the file", t.exec(toScrub))
-	})
+	return wrap("mark the file", t.exec(toScrub))
 }
 
 // scrubTraces takes the words out of the file if something was removed, now or by a call that

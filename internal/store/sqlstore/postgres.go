@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -105,7 +106,7 @@ func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o O
 		return db
 	}
 	w := &server{db: open(writes), into: into, now: o.Now, log: o.Log, failpoint: o.failpoint}
-	s := &Store{commits: w, known: nothingKnown(), release: func() error { return nil }}
+	s := &Store{commits: w, known: nothingKnown(), release: func() error { return nil }, rows: cmp.Or(o.rows, erasedRows), failpoint: o.failpoint}
 	s.reads, s.follows = newReader(open(reads), reads, into), newReader(open(follows), follows, into)
 	s.reads.log, s.follows.log = o.Log, o.Log
 	w.reads = s.reads

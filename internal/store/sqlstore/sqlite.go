@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -72,7 +73,7 @@ func openSQLite(ctx context.Context, path string, o Options) (_ *Store, err erro
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	s := &Store{known: &known{}, path: path}
+	s := &Store{known: &known{}, path: path, rows: cmp.Or(o.rows, erasedRows), failpoint: o.failpoint}
 	if s.release, err = filelock.Take(path+".lock", "has it open; only one may write"); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ type Options struct {
 	// failpoint is called at the named points of a commit; tests kill there.
 	failpoint func(point string)
 	portion   int // pages that an erasure looks at between others' writes; 0: portionPages
+	rows      int // as [Store].rows; 0: erasedRows
 }
 
 // Store is a [memory.Store] in an SQL database.
@@ -37,6 +38,9 @@ type Store struct {
 	path            string    // of a file
 	about, identity string    // of a server
 	pgvector        *pgvector // of a server that has it; nil: it does not search
+
+	rows      int // traces, or entries of one thing's journal, that one transaction erases
+	failpoint func(point string)
 
 	closing sync.Once
 	closed  error
