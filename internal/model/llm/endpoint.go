@@ -86,11 +86,18 @@ func (e endpoint) sign(h http.Header) {
 	for _, name := range []string{"Authorization", "Api-Key", "X-Api-Key"} {
 		h.Del(name)
 	}
+	if e.under("anthropic.com") && h.Get("Anthropic-Version") != "" {
+		h.Set("X-Api-Key", e.key) // its own API takes keys here alone
+		return
+	}
 	h.Set("Authorization", "Bearer "+e.key)
-	if strings.HasSuffix(e.base.Hostname(), ".azure.com") {
+	if e.under("azure.com") {
 		h.Set("Api-Key", e.key) // Azure takes its keys here, and tokens as bearers
 	}
 }
+
+// under reports whether the server's name lies in a domain.
+func (e endpoint) under(domain string) bool { return strings.HasSuffix(e.base.Hostname(), "."+domain) }
 
 // unavailable tells what went wrong with the server, without its key.
 func (e endpoint) unavailable(format string, args ...any) error {

@@ -138,6 +138,16 @@ func TestWhoseKeyGoesUpstream(t *testing.T) {
 	if h.Get("Api-Key") != "ours" {
 		t.Errorf("Azure gets %v, want its own header too", h)
 	}
+	anthropic, err := newEndpoint(Options{BaseURL: "https://api.anthropic.com/v1", Key: "ours"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, compatible := http.Header{"Anthropic-Version": {"2023-06-01"}, "X-Api-Key": {"client"}}, http.Header{}
+	anthropic.sign(own)
+	anthropic.sign(compatible)
+	if own.Get("X-Api-Key") != "ours" || own.Get("Authorization") != "" || compatible.Get("Authorization") != "Bearer ours" {
+		t.Errorf("Anthropic gets %v in its own dialect and %v in OpenAI's", own, compatible)
+	}
 }
 
 func TestAnswersComeBackAsTheyAre(t *testing.T) {
