@@ -130,3 +130,24 @@ func canonical(text string) string {
 	}
 	return string(out)
 }
+
+// encodeCalls writes calls as a message of a chat completion holds them, "" for none.
+func encodeCalls(calls []call) string {
+	if len(calls) == 0 {
+		return ""
+	}
+	type function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	type toolCall struct {
+		ID       string   `json:"id,omitempty"`
+		Type     string   `json:"type"`
+		Function function `json:"function"`
+	}
+	var out []toolCall
+	for _, c := range calls {
+		out = append(out, toolCall{c.id, "function", function{c.name, c.arguments}})
+	}
+	return string(mustEncode(out))
+}

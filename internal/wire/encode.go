@@ -132,3 +132,22 @@ func entries(models []Model) []model {
 	}
 	return out
 }
+
+// apiError is an error the way OpenAI's clients read it.
+type apiError struct {
+	Error struct {
+		Message string  `json:"message"`
+		Type    string  `json:"type"`
+		Param   *string `json:"param"`
+		Code    string  `json:"code"`
+	} `json:"error"`
+}
+
+func encodeError(status int, code, message, _ string) []byte {
+	var e apiError
+	e.Error.Message, e.Error.Code, e.Error.Type = message, code, "invalid_request_error"
+	if status >= 500 {
+		e.Error.Type = "server_error"
+	}
+	return mustEncode(e)
+}

@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/loci-memory/loci/memory"
+import (
+	"slices"
+
+	"github.com/loci-memory/loci/memory"
+)
 
 // Placement is where in a request the memory block goes.
 type Placement string
@@ -23,26 +27,25 @@ func (c *Chat) Bare() []byte { return splice(c.body, c.cuts...) }
 // fields; every other byte is the client's own. Without a user message, or
 // without a block, it is [Chat.Bare].
 func (c *Chat) With(block string, p Placement) []byte {
-	last := c.LastUser()
-	if block == "" || last < 0 {
+	if block == "" || c.LastUser() < 0 {
 		return c.Bare()
 	}
-	put := c.tail
-	switch p {
-	case System:
-		put = c.system
-	case User:
-		put = c.user
+	put := c.put
+	if put == nil {
+		put = putCompletions
 	}
-	edits := append([]edit{}, c.cuts...)
-	if e, ok := put(block, last); ok {
-		edits = append(edits, e)
-	}
-	return splice(c.body, edits...)
+	return splice(c.body, slices.Concat(c.cuts, put(c, block, p))...)
 }
 
-func (c *Chat) tail(block string, last int) (edit, bool) {
-	return c.before(c.outsideCalls(last), block), true
+func putCompletions(c *Chat, block string, p Placement) []edit {
+	last := c.LastUser()
+	switch p {
+	case System:
+		return []edit{c.system(block)}
+	case User:
+		return c.Messages[last].prefix(block, "text")
+	}
+	return []edit{c.before(c.outsideCalls(last), block)}
 }
 
 // outsideCalls returns the last place at or before message i that does not stand
@@ -79,36 +82,39 @@ func (c *Chat) before(i int, block string) edit {
 	return insert(c.Messages[i].at.from, `{"role":"system","content":`+quote(block)+`},`)
 }
 
-func (c *Chat) system(block string, _ int) (edit, bool) {
+func (c *Chat) system(block string) edit {
 	for _, m := range c.Messages {
 		if m.Role != memory.RoleSystem {
 			continue
 		}
 		switch {
 		case len(m.parts) > 0:
-			return insert(m.parts[len(m.parts)-1].to, ","+textPart(block)), true
+			return insert(m.parts[len(m.parts)-1].to, ","+textPart("text", block))
 		case m.text.found():
 			if m.Text != "" {
 				block = "\n\n" + block
 			}
-			return insert(m.text.to-1, inside(block)), true
+			return insert(m.text.to-1, inside(block))
 		}
 	}
-	return c.before(0, block), true
+	return c.before(0, block)
 }
 
-func (c *Chat) user(block string, last int) (edit, bool) {
-	m := c.Messages[last]
+// prefix puts the block in front of the message's words or, where it has none, in
+// front of its parts, as one of that kind; nowhere in an empty message.
+func (m Message) prefix(block, kind string) []edit {
 	switch {
 	case m.text.found():
-		return insert(m.text.from+1, inside(block+"\n\nCurrent message: ")), true
+		return []edit{insert(m.text.from+1, inside(block+"\n\nCurrent message: "))}
 	case len(m.parts) > 0:
-		return insert(m.parts[0].from, textPart(block)+","), true
+		return []edit{insert(m.parts[0].from, textPart(kind, block)+",")}
 	}
-	return edit{}, false // nothing to stand in front of
+	return nil
 }
 
-func textPart(text string) string { return `{"type":"text","text":` + quote(text) + `}` }
+func textPart(kind, text string) string {
+	return `{"type":` + quote(kind) + `,"text":` + quote(text) + `}`
+}
 
 // inside is what s is within a JSON string.
 func inside(s string) string {

@@ -91,6 +91,20 @@ func members(object gjson.Result) []member {
 	return out
 }
 
+// fieldOf returns the value of a field; of one that stands there twice the last counts,
+// as for most JSON readers.
+func fieldOf(fields []member, name string) (v gjson.Result) {
+	for _, f := range fields {
+		if f.name == name {
+			v = f.value
+		}
+	}
+	return v
+}
+
+// strOf returns the text of a field, "" where it is none or not there.
+func strOf(fields []member, name string) string { return str(fieldOf(fields, name)) }
+
 // str returns the text of a string, "" for other values, in memory of its own: a
 // model's name must not keep a body of many megabytes alive.
 func str(v gjson.Result) string { return strings.Clone(unescaped(v)) }

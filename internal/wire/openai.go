@@ -12,8 +12,8 @@ import (
 // honest clients send, stay far below it.
 const MaxDepth = 256
 
-// Chat is a chat-completions request: what Loci reads of it, over the client's
-// own bytes.
+// Chat is a request of any dialect: what Loci reads of it, over the client's own
+// bytes.
 type Chat struct {
 	Model    string
 	Stream   bool
@@ -23,7 +23,14 @@ type Chat struct {
 
 	body []byte
 	cuts []edit // Loci's own fields, with the commas that go with them
+	put  putter // where the block goes; nil: as in chat completions
+
+	preface preface // of the dialects that have one
 }
+
+// putter returns the edits that put a block into a request that has a user message;
+// none where it has no place.
+type putter func(c *Chat, block string, p Placement) []edit
 
 // Message is one message of a request.
 type Message struct {
@@ -34,6 +41,7 @@ type Message struct {
 	Digest    string // equal for messages that mean the same; see [Digest]
 
 	at     span     // the message in the body
+	behind int      // where the last tool result in the same message ends
 	text   span     // its content's string, or that of the first text part; zero for none
 	parts  []span   // of a content of parts
 	calls  []string // ids of the calls it makes
@@ -46,63 +54,79 @@ type Message struct {
 // them, or carries one of Loci's fields with a wrong value. What it does not
 // know it lets pass.
 func Decode(body []byte) (*Chat, error) {
-	if err := check(body); err != nil {
+	c, fields, err := readOuter(body)
+	if err != nil {
 		return nil, err
+	}
+	c.User = strOf(fields, "user")
+	messages, err := messagesOf(fields)
+	if err != nil {
+		return nil, err
+	}
+	c.Messages, err = readMessages(messages, func(v gjson.Result) ([]Message, bool) {
+		m, ok := readMessage(v)
+		return []Message{m}, ok
+	})
+	return c, err
+}
+
+// readOuter reads what requests of all dialects have in common, and returns a body's
+// fields.
+func readOuter(body []byte) (*Chat, []member, error) {
+	if err := check(body); err != nil {
+		return nil, nil, err
 	}
 	root := gjson.ParseBytes(body)
 	if !root.IsObject() {
-		return nil, memory.Errorf(memory.Invalid, "the body must be a JSON object")
+		return nil, nil, memory.Errorf(memory.Invalid, "the body must be a JSON object")
 	}
-	c := &Chat{body: body}
-	var messages gjson.Result
-	lists := 0
 	fields := members(root)
+	extras, err := readExtras(fields)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &Chat{
+		Model: strOf(fields, "model"), Stream: fieldOf(fields, "stream").Type == gjson.True, Extras: extras,
+		body: body, cuts: cutMembers(fields, isExtra),
+	}, fields, nil
+}
+
+// messagesOf returns the list of messages among a body's fields.
+func messagesOf(fields []member) (list gjson.Result, err error) {
+	lists := 0
 	for _, f := range fields {
-		switch f.name {
-		case "model":
-			c.Model = str(f.value)
-		case "stream":
-			c.Stream = f.value.Type == gjson.True
-		case "user":
-			c.User = str(f.value)
-		case "messages":
-			messages = f.value
+		if f.name == "messages" {
+			list = f.value
 			lists++
 		}
 	}
 	switch {
 	case lists == 0:
-		return nil, memory.Errorf(memory.Invalid, "messages is missing")
+		return list, memory.Errorf(memory.Invalid, "messages is missing")
 	case lists > 1:
-		return nil, memory.Errorf(memory.Invalid, "messages stands there %d times; once is right", lists)
-	case !messages.IsArray():
-		return nil, memory.Errorf(memory.Invalid, "messages must be an array")
+		return list, memory.Errorf(memory.Invalid, "messages stands there %d times; once is right", lists)
+	case !list.IsArray():
+		return list, memory.Errorf(memory.Invalid, "messages must be an array")
 	}
-	var err error
-	if c.Messages, err = readMessages(messages); err != nil {
-		return nil, err
-	}
-	if c.Extras, err = readExtras(fields); err != nil {
-		return nil, err
-	}
-	c.cuts = cutMembers(fields, isExtra)
-	return c, nil
+	return list, nil
 }
 
-func readMessages(list gjson.Result) ([]Message, error) {
-	var out []Message
-	var err error
+// readMessages reads a list of messages; read returns what one of them holds, and
+// false for one without a role.
+func readMessages(list gjson.Result, read func(gjson.Result) ([]Message, bool)) (out []Message, err error) {
+	i := 0
 	list.ForEach(func(_, v gjson.Result) bool {
 		if !v.IsObject() {
-			err = memory.Errorf(memory.Invalid, "messages[%d] must be an object", len(out))
+			err = memory.Errorf(memory.Invalid, "messages[%d] must be an object", i)
 			return false
 		}
-		m, ok := readMessage(v)
+		ms, ok := read(v)
 		if !ok {
-			err = memory.Errorf(memory.Invalid, "messages[%d].role must be a string", len(out))
+			err = memory.Errorf(memory.Invalid, "messages[%d].role must be a string", i)
 			return false
 		}
-		out = append(out, m)
+		out = append(out, ms...)
+		i++
 		return true
 	})
 	return out, err
@@ -132,12 +156,16 @@ func readMessage(v gjson.Result) (m Message, ok bool) {
 	}
 	others := m.readContent(content)
 	calls := readCalls(toolCalls, functionCall)
+	m.setCalls(calls)
+	m.Digest = digest(m.Role, m.Text, calls, m.callID, others...)
+	return m, ok
+}
+
+func (m *Message) setCalls(calls []call) {
 	m.ToolCalls = len(calls) > 0
 	for _, c := range calls {
 		m.calls = append(m.calls, c.id)
 	}
-	m.Digest = digest(m.Role, m.Text, calls, m.callID, others...)
-	return m, ok
 }
 
 func readRole(s string) memory.Role {

@@ -24,7 +24,9 @@ func splice(body []byte, edits ...edit) []byte {
 		return body
 	}
 	edits = slices.Clone(edits)
-	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
+	slices.SortStableFunc(edits, func(a, b edit) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) // what is put in comes before what is taken out there
+	})
 	size := len(body)
 	for _, e := range edits {
 		size += len(e.text) - (e.to - e.from)

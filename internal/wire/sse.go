@@ -72,8 +72,12 @@ func eventData(event []byte) (data []byte, ok bool) {
 	return data, ok
 }
 
-// terminal reports whether an event is the one that ends a chat stream.
-func terminal(event []byte) bool {
-	data, _ := eventData(event)
-	return string(bytes.TrimSpace(data)) == "[DONE]"
+// eventName returns the name of an event, "" for one without.
+func eventName(event []byte) string {
+	for line := range bytes.FieldsFuncSeq(event, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if name, is := bytes.CutPrefix(line, []byte("event:")); is {
+			return string(bytes.TrimSpace(name))
+		}
+	}
+	return ""
 }

@@ -17,8 +17,9 @@ const (
 
 // Stream accumulates the answer of a chat stream from its bytes, in pieces of any
 // size. It never fails: what it cannot read or hold it leaves out. The zero value
-// is ready.
+// is ready, for chat completions.
 type Stream struct {
+	hear   func(s *Stream, data []byte) // nil: hearChunk
 	edge   edge
 	event  []byte
 	over   bool // the current event is too long
@@ -82,12 +83,16 @@ func (s *Stream) Answer() Answer {
 func (s *Stream) flush() {
 	data, ok := eventData(s.event)
 	if ok && !s.over {
-		s.read(data)
+		if s.hear == nil {
+			s.hear = (*Stream).hearChunk
+		}
+		s.hear(s, data)
 	}
 	s.event, s.over = s.event[:0], false
 }
 
-func (s *Stream) read(data []byte) {
+// hearChunk takes the data of one event of a chat completion.
+func (s *Stream) hearChunk(data []byte) {
 	if strings.TrimSpace(string(data)) == "[DONE]" {
 		s.done = true
 		return
@@ -179,21 +184,9 @@ func (s *Stream) call(index gjson.Result, id string) *streamCall {
 
 // toolCalls writes the calls as a message would hold them.
 func (s *Stream) toolCalls() string {
-	if len(s.calls) == 0 {
-		return ""
-	}
-	type function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	}
-	type toolCall struct {
-		ID       string   `json:"id,omitempty"`
-		Type     string   `json:"type"`
-		Function function `json:"function"`
-	}
-	var out []toolCall
+	var calls []call
 	for _, c := range s.calls {
-		out = append(out, toolCall{c.id, "function", function{c.name, c.arguments.String()}})
+		calls = append(calls, call{c.id, c.name, c.arguments.String()})
 	}
-	return string(mustEncode(out))
+	return encodeCalls(calls)
 }

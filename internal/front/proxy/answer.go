@@ -1,12 +1,12 @@
 package proxy
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -76,34 +76,22 @@ func (c *call) withHits(body []byte) ([]byte, bool) {
 	return added, true
 }
 
-// apiError is an error the way OpenAI's clients read it.
-type apiError struct {
-	Error struct {
-		Message string  `json:"message"`
-		Type    string  `json:"type"`
-		Param   *string `json:"param"`
-		Code    string  `json:"code"`
-	} `json:"error"`
+// writeError answers with an error in the shape that the clients of a path read.
+func writeError(w http.ResponseWriter, r *http.Request, status int, code, message string) {
+	dialect := wire.Completions
+	for _, d := range dialects {
+		if r.URL.Path == d.Path || strings.HasPrefix(r.URL.Path, d.Path+"/") {
+			dialect = d
+		}
+	}
+	writeJSON(w, status, dialect.EncodeError(status, code, message, httpx.RequestID(r.Context())))
 }
 
-func writeError(w http.ResponseWriter, status int, code, message string) {
-	var e apiError
-	e.Error.Message, e.Error.Code, e.Error.Type = message, code, "invalid_request_error"
-	if status >= http.StatusInternalServerError {
-		e.Error.Type = "server_error"
-	}
-	body, err := json.Marshal(e)
-	if err != nil {
-		panic(err) // strings always encode
-	}
-	writeJSON(w, status, body)
-}
-
-// Refuse tells a client what is wrong with its request, the way OpenAI's clients
-// read it.
+// Refuse tells a client what is wrong with its request, the way that its path's
+// clients read it.
 func Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := httpx.Tell(r.Context(), err)
-	writeError(w, p.Status, string(p.Code), p.Detail)
+	writeError(w, r, p.Status, string(p.Code), p.Detail)
 }
 
 // refuseUpstream says that the upstream did not answer, unless it was the request
@@ -115,7 +103,7 @@ func (d *Door) refuseUpstream(w http.ResponseWriter, r *http.Request, err error)
 		Refuse(w, r, err)
 	case r.Context().Err() == nil:
 		d.Log.Warn("upstream failed", "path", r.URL.Path, "err", err)
-		writeError(w, http.StatusBadGateway, "upstream_unavailable", "the upstream did not answer: "+err.Error())
+		writeError(w, r, http.StatusBadGateway, "upstream_unavailable", "the upstream did not answer: "+err.Error())
 	}
 }
 

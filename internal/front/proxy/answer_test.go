@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -234,7 +235,7 @@ func TestBuiltInModelAnswersFromMemory(t *testing.T) {
 		if !strings.HasPrefix(stream.Header.Get("Content-Type"), "text/event-stream") || !strings.HasSuffix(events, "data: [DONE]\n\n") {
 			t.Errorf("%s: stream %s", name, events)
 		}
-		heard := listen("")
+		heard := listen("", wire.Completions)
 		heard.pass([]byte(events))
 		heard.hear()
 		if a := heard.answer(); a.Text != got.Choices[0].Message.Content || a.Finish != "stop" {

@@ -17,7 +17,7 @@ func (d *Door) ask(r *http.Request, c *call) (*http.Response, error) {
 		readableEncodings(r.Header)
 	}
 	placement := d.Placement
-	if d.strict.has(c.Model) {
+	if d.strict.has(c.strictName()) {
 		placement = wire.User
 	}
 	body := c.With(c.prepared.Block, placement)
@@ -37,7 +37,7 @@ func (d *Door) ask(r *http.Request, c *call) (*http.Response, error) {
 		return nil, err
 	}
 	if again.StatusCode < http.StatusMultipleChoices && placement != wire.User {
-		d.strict.add(c.Model)
+		d.strict.add(c.strictName())
 	}
 	c.prepared = c.exchange.Withdraw(r.Context(), fmt.Sprintf("the upstream refused it with status %d", resp.StatusCode))
 	return again, nil
@@ -71,27 +71,31 @@ func readableEncodings(h http.Header) {
 	h.Set("Accept-Encoding", readable)
 }
 
+// strictName is what a call's model is remembered by: what it refuses in one dialect
+// it may take in another.
+func (c *call) strictName() string { return c.dialect.Path + " " + c.Model }
+
 // strictModels remembers which models of the upstream refused memory in a place
 // of its own: their chat template is strict (SPEC section 5).
 type strictModels struct {
 	mu     sync.Mutex
-	models map[string]bool // by model; guarded by mu
+	models map[string]bool // by strictName; guarded by mu
 }
 
-func (s *strictModels) has(model string) bool {
+func (s *strictModels) has(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.models[model]
+	return s.models[name]
 }
 
 // maxStrict bounds what is remembered, since clients choose the names.
 const maxStrict = 1000
 
-func (s *strictModels) add(model string) {
+func (s *strictModels) add(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.models == nil || len(s.models) >= maxStrict {
 		s.models = map[string]bool{}
 	}
-	s.models[model] = true
+	s.models[name] = true
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
+	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -153,7 +154,7 @@ func word(i int) string { return words[i%len(words)] }
 // BenchmarkPass measures what one event of a stream costs on its way through.
 func BenchmarkPass(b *testing.B) {
 	event := []byte(delta("Hello"))
-	l, out := listen(""), flusher{discard{}}
+	l, out := listen("", wire.Completions), flusher{discard{}}
 	b.ReportAllocs()
 	b.SetBytes(int64(len(event)))
 	for b.Loop() {

@@ -92,7 +92,7 @@ func (d *Door) embeddings(w http.ResponseWriter, r *http.Request) {
 	case err == nil && req.Model == EmbedModel:
 		d.embed(w, r, req)
 	case err == nil && d.Upstream == nil:
-		writeError(w, http.StatusNotFound, "model_not_found", "there is no model "+quoted(req.Model)+" without an upstream; "+EmbedModel+" is built in")
+		writeError(w, r, http.StatusNotFound, "model_not_found", "there is no model "+quoted(req.Model)+" without an upstream; "+EmbedModel+" is built in")
 	default:
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		d.forward(w, r)

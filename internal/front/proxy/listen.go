@@ -13,23 +13,25 @@ import (
 // listener reads along with a stream, compressed or not: what it says and when it
 // ends. The piece that ends it is held.
 type listener struct {
-	stream wire.Stream
-	gate   wire.Gate
+	stream *wire.Stream
+	gate   *wire.Gate
 	deaf   bool      // it cannot be read: it says nothing and nothing is held
 	plain  *inflater // of a compressed stream; nil otherwise
 	last   []byte    // of a compressed stream: the piece that ends it
 	passed []byte    // what was passed and is not heard yet
 }
 
-// listen returns a listener to a stream of that Content-Encoding.
-func listen(encoding string) *listener {
+// listen returns a listener to a stream of that Content-Encoding and dialect.
+func listen(encoding string, dialect *wire.Dialect) *listener {
+	l := &listener{stream: dialect.NewStream(), gate: dialect.NewGate()}
 	switch strings.ToLower(encoding) {
 	case "", "identity":
-		return &listener{}
 	case "gzip":
-		return &listener{plain: newInflater()}
+		l.plain = newInflater()
+	default:
+		l.deaf = true
 	}
-	return &listener{deaf: true}
+	return l
 }
 
 // pass takes the next piece and returns what may go to the client, valid until

@@ -17,7 +17,7 @@ func (d *Door) answerLocally(w http.ResponseWriter, r *http.Request, c *call) {
 	reply := responder.Respond(c.Question(1), c.prepared.Hits, c.outlook(r.Context()))
 	a := wire.Answer{
 		Role: memory.RoleAssistant, Text: reply, Finish: "stop", Model: responder.Name,
-		ID:           "chatcmpl-" + httpx.RequestID(r.Context()),
+		ID:           c.dialect.AnswerID + httpx.RequestID(r.Context()),
 		InputTokens:  inputTokens(c),
 		OutputTokens: text.Tokens(reply),
 	}
@@ -31,7 +31,7 @@ func (d *Door) answerLocally(w http.ResponseWriter, r *http.Request, c *call) {
 		return
 	}
 	c.record(r.Context(), a)
-	body, _ := c.withHits(wire.EncodeAnswer(a, d.Now()))
+	body, _ := c.withHits(c.dialect.EncodeAnswer(a, d.Now()))
 	writeJSON(w, http.StatusOK, body)
 }
 
@@ -58,9 +58,10 @@ func (d *Door) streamLocally(w http.ResponseWriter, r *http.Request, c *call, a 
 	h.Set("Cache-Control", "no-cache")
 	now := d.Now()
 	out := flusher{w}
-	for i, word := range strings.SplitAfter(a.Text, " ") {
-		out.write(wire.EncodeChunk(a, now, word, i == 0))
+	words := strings.SplitAfter(a.Text, " ")
+	for i, word := range words {
+		out.write(c.dialect.EncodePiece(a, now, word, i))
 	}
 	c.record(r.Context(), a)
-	out.write(wire.EncodeEnd(a, now))
+	out.write(c.dialect.EncodeEnd(a, now, len(words)))
 }

@@ -1,8 +1,8 @@
-// Package proxy is the OpenAI-compatible door under /v1. A chat completion is
-// given memory on its way to the upstream and recorded on its way back; every
-// other byte is the client's and the upstream's own. Embeddings of loci/embed are
-// Loci's. Other paths under /v1 are
-// forwarded as they are. Memory may fail here, the chat may not.
+// Package proxy is the door under /v1. A chat, in any of the dialects of package
+// wire, is given memory on its way to the upstream and recorded on its way back;
+// every other byte is the client's and the upstream's own. Embeddings of loci/embed
+// are Loci's. Other paths under /v1 are forwarded as they are. Memory may fail here,
+// the chat may not.
 //
 //	request  decode → open → prepare → inject → forward
 //	answer   status and headers → events, flushed one by one → the last one held → record → the last one
@@ -56,15 +56,20 @@ type Door struct {
 func New(e *engine.Engine, opts Options) http.Handler {
 	d := &Door{Options: opts, engine: e}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/chat/completions", d.chat)
+	for _, dialect := range dialects {
+		mux.HandleFunc("POST "+dialect.Path, func(w http.ResponseWriter, r *http.Request) { d.chat(w, r, dialect) })
+	}
 	mux.HandleFunc("GET /v1/models", d.models)
 	mux.HandleFunc("POST /v1/embeddings", d.embeddings)
 	mux.HandleFunc("/v1/", d.forward)
 	return mux
 }
 
-// chat handles one chat completion.
-func (d *Door) chat(w http.ResponseWriter, r *http.Request) {
+// dialects are those in which chats get memory.
+var dialects = []*wire.Dialect{wire.Completions, wire.Messages}
+
+// chat handles one request of a chat and its answer.
+func (d *Door) chat(w http.ResponseWriter, r *http.Request, dialect *wire.Dialect) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		d.forward(w, r) // what cannot be read goes without memory
 		return
@@ -75,7 +80,7 @@ func (d *Door) chat(w http.ResponseWriter, r *http.Request) {
 		Refuse(w, r, err)
 		return
 	}
-	c, err := d.read(r, body)
+	c, err := d.read(r, dialect, body)
 	if err != nil {
 		Refuse(w, r, err)
 		return
@@ -88,9 +93,10 @@ func (d *Door) chat(w http.ResponseWriter, r *http.Request) {
 	d.answerByUpstream(w, r, c)
 }
 
-// call is one chat completion on its way through.
+// call is one request of a chat on its way through.
 type call struct {
 	*wire.Chat
+	dialect  *wire.Dialect
 	arrived  time.Time
 	sent     time.Time // to the upstream
 	answered time.Time // by the upstream: its headers were there
@@ -102,8 +108,8 @@ type call struct {
 }
 
 // read decodes a request, finds out whose it is, and opens the exchange.
-func (d *Door) read(r *http.Request, body []byte) (*call, error) {
-	chat, err := wire.Decode(body)
+func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call, error) {
+	chat, err := dialect.Decode(body)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +121,7 @@ func (d *Door) read(r *http.Request, body []byte) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &call{Chat: chat, named: d.Named}
+	c := &call{Chat: chat, dialect: dialect, named: d.Named}
 	c.off = extras.Mode == wire.ModeOff
 	c.memory = who.Owner != "" && !wire.FrontEndTask(chat) && chat.LastUser() >= 0
 	if !c.memory {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -274,7 +275,7 @@ func FuzzListener(f *testing.F) {
 		f.Add([]byte(strings.Join(flushedZip(f, pieces), "")), uint8(7), uint8(1))
 	}
 	f.Fuzz(func(t *testing.T, stream []byte, size, encoding uint8) {
-		l := listen([]string{"", "gzip", "br"}[encoding%3])
+		l := listen([]string{"", "gzip", "br"}[encoding%3], wire.Completions)
 		defer l.stop()
 		var out []byte
 		rest := stream

@@ -54,7 +54,7 @@ func isStream(resp *http.Response) bool {
 func (d *Door) passStream(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
 	began := beginSoon(w, resp)
 	out := flusher{w}
-	heard := listen(resp.Header.Get("Content-Encoding"))
+	heard := listen(resp.Header.Get("Content-Encoding"), c.dialect)
 	defer heard.stop()
 	buf := make([]byte, 32<<10)
 	for first := true; ; {
@@ -102,7 +102,7 @@ func (d *Door) passAnswer(w http.ResponseWriter, r *http.Request, c *call, resp 
 	plain, err := decoded(body, resp.Header.Get("Content-Encoding"))
 	var a wire.Answer
 	if err == nil {
-		a, err = wire.ReadAnswer(plain)
+		a, err = c.dialect.ReadAnswer(plain)
 	}
 	if err != nil { // none that can be read: it passes as it is
 		a = wire.Answer{}

@@ -1,0 +1,221 @@
+package wire
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Messages is the dialect of Anthropic's Messages API.
+//
+// What a tool returned stands in messages of the user there. Such a result is read as
+// a message of its own with the role tool, so that a message which holds nothing else
+// is a step after the user's last words, as in chat completions.
+var Messages = &Dialect{
+	Path: "/v1/messages", AnswerID: "msg_",
+	Decode: decodeMessages, ReadAnswer: readMessagesAnswer,
+	EncodeAnswer: encodeMessagesAnswer, EncodePiece: encodeMessagesPiece, EncodeEnd: encodeMessagesEnd, EncodeError: encodeMessagesError,
+	hear: (*Stream).hearMessages, ends: endsMessages,
+}
+
+func decodeMessages(body []byte) (*Chat, error) {
+	c, fields, err := readOuter(body)
+	if err != nil {
+		return nil, err
+	}
+	c.put = putMessages
+	c.User = str(fieldOf(fields, "metadata").Get("user_id"))
+	list, err := messagesOf(fields)
+	if err != nil {
+		return nil, err
+	}
+	if c.Messages, err = readMessages(list, readBlocks); err != nil {
+		return nil, err
+	}
+	c.readPreface(fields, "system")
+	return c, nil
+}
+
+// preface is what a request says to the model beside its messages: its place, and
+// that of the first field.
+type preface struct {
+	name  string
+	value gjson.Result
+	front int
+}
+
+// readPreface reads a request's preface, which counts as a system message.
+func (c *Chat) readPreface(fields []member, name string) {
+	c.preface = preface{name, fieldOf(fields, name), fields[0].key.from}
+	if text := contentText(c.preface.value); text != "" {
+		m := Message{Role: memory.RoleSystem, Text: text, Digest: digest(memory.RoleSystem, text, nil, "")}
+		c.Messages = append([]Message{m}, c.Messages...)
+	}
+}
+
+// readBlocks reads a message into those that it holds: each tool result, and what is
+// said beside them. It is false without a role.
+func readBlocks(v gjson.Result) (out []Message, ok bool) {
+	fields := members(v)
+	role, content := fieldOf(fields, "role"), fieldOf(fields, "content")
+	if role.Type != gjson.String {
+		return nil, false
+	}
+	said := Message{Role: readRole(str(role)), at: spanOf(v)}
+	var b blocks
+	b.read(content, func(result Message) {
+		out = append(out, result)
+		said.behind = result.at.to
+	})
+	said.Text, said.text, said.parts = strings.Join(b.lines, "\n"), b.first, b.parts
+	switch {
+	case said.Role != memory.RoleUser:
+		b.others = nil // what the model made of its own accord, such as a search, may not come back
+	case len(b.lines) > 0:
+	case len(out) > 0:
+		return out, true // a picture beside a result is part of it
+	case b.reminded && len(b.others) == 0:
+		said.Role = memory.RoleSystem
+	}
+	said.setCalls(b.calls)
+	said.Digest = digest(said.Role, said.Text, b.calls, "", b.others...)
+	return append(out, said), true
+}
+
+// blocks is what a content says and calls.
+type blocks struct {
+	lines    []string
+	first    span // the string of the first line
+	parts    []span
+	calls    []call
+	others   []string // parts that are no words, such as images
+	reminded bool     // there are reminders
+}
+
+// read reads a content, a string or a list of blocks; result is given what tools
+// returned.
+func (b *blocks) read(content gjson.Result, result func(Message)) {
+	if content.Type == gjson.String {
+		b.say(content)
+		return
+	}
+	if !content.IsArray() {
+		return
+	}
+	content.ForEach(func(_, v gjson.Result) bool {
+		fields := members(v)
+		kind := strOf(fields, "type")
+		if kind == "tool_result" {
+			result(readResult(v, fields))
+			return true
+		}
+		b.parts = append(b.parts, spanOf(v))
+		switch text := fieldOf(fields, "text"); {
+		case kind == "text" && text.Type == gjson.String:
+			b.say(text)
+		case kind == "tool_use":
+			b.calls = append(b.calls, call{strOf(fields, "id"), strOf(fields, "name"), strings.Clone(fieldOf(fields, "input").Raw)})
+		case kind != "thinking" && kind != "redacted_thinking":
+			b.others = append(b.others, uncached(v, fields))
+		}
+		return true
+	})
+}
+
+// say adds a text, unless it is a reminder that the client's program, and not the
+// user, has put between the words.
+func (b *blocks) say(text gjson.Result) {
+	s := str(text)
+	if trimmed := strings.TrimSpace(s); strings.HasPrefix(trimmed, "<system-reminder>") && strings.HasSuffix(trimmed, "</system-reminder>") {
+		b.reminded = true
+		return
+	}
+	b.lines = append(b.lines, s)
+	if !b.first.found() {
+		b.first = spanOf(text)
+	}
+}
+
+// readResult reads what a tool returned.
+func readResult(v gjson.Result, fields []member) Message {
+	m := Message{Role: memory.RoleTool, at: spanOf(v), callID: strOf(fields, "tool_use_id")}
+	var b blocks
+	b.read(fieldOf(fields, "content"), func(Message) {})
+	m.Text = strings.Join(b.lines, "\n")
+	m.Digest = digest(m.Role, m.Text, nil, m.callID, b.others...)
+	return m
+}
+
+// uncached is a block without its mark for the provider's cache, which clients move
+// from one request to the next.
+func uncached(v gjson.Result, fields []member) string {
+	if !v.IsObject() {
+		return v.Raw
+	}
+	var b strings.Builder
+	for _, f := range fields {
+		if f.name != "cache_control" {
+			b.WriteString(quote(f.name) + ":" + f.value.Raw + ",")
+		}
+	}
+	return b.String()
+}
+
+// putMessages puts the block into the last user message, behind what tools returned
+// and in front of its words, or behind the system prompt.
+func putMessages(c *Chat, block string, p Placement) []edit {
+	m := c.Messages[c.LastUser()]
+	switch {
+	case p == System:
+		if edits := c.prefaceWith(block, true); edits != nil {
+			return edits
+		}
+	case p == User && m.text.from > m.behind:
+		return m.prefix(block, "text")
+	}
+	return m.lead(block, "text")
+}
+
+// lead puts the block, as a part of that kind, before the message's own parts; a
+// content that is a string becomes one of parts. Nowhere in an empty message.
+func (m Message) lead(block, kind string) []edit {
+	part := textPart(kind, block)
+	if len(m.parts) == 0 {
+		if !m.text.found() {
+			return nil
+		}
+		return []edit{insert(m.text.from, `[`+part+`,{"type":`+quote(kind)+`,"text":`), insert(m.text.to, `}]`)}
+	}
+	for _, at := range m.parts {
+		if at.from > m.behind {
+			return []edit{insert(at.from, part+",")}
+		}
+	}
+	return []edit{insert(m.behind, ","+part)}
+}
+
+// prefaceWith puts the block behind the preface: as a part of its own, where the preface
+// may be of parts, so that what is cached of it stays as it is. nil for a preface that is
+// neither text nor parts.
+func (c *Chat) prefaceWith(block string, parts bool) []edit {
+	at, v := spanOf(c.preface.value), c.preface.value
+	switch {
+	case !v.Exists():
+		return []edit{insert(c.preface.front, quote(c.preface.name)+":"+quote(block)+",")}
+	case v.Type == gjson.Null:
+		return []edit{{at, quote(block)}}
+	case v.Type == gjson.String && unescaped(v) == "":
+		return []edit{insert(at.to-1, inside(block))}
+	case v.Type == gjson.String && !parts:
+		return []edit{insert(at.to-1, inside("\n\n"+block))}
+	case v.Type == gjson.String:
+		return []edit{insert(at.from, `[{"type":"text","text":`), insert(at.to, `},`+textPart("text", block)+`]`)}
+	case v.IsArray() && parts && v.Get("#").Int() == 0:
+		return []edit{insert(at.to-1, textPart("text", block))}
+	case v.IsArray() && parts:
+		return []edit{insert(at.to-1, ","+textPart("text", block))}
+	}
+	return nil
+}
