@@ -55,15 +55,34 @@ func (w *ways) carry(near net.Conn, server string) {
 // says the same, two) is read with each question; of one who is not in memory everything,
 // in place of the version.
 func TestFirstQuestionTakesFewWays(t *testing.T) {
+	for name, with := range map[string]bool{"index": false, "index, with pgvector for others": true} {
+		t.Run(name, func(t *testing.T) { firstQuestionTakesFewWays(t, with) })
+	}
+}
+
+func firstQuestionTakesFewWays(t *testing.T, pgvector bool) {
 	var w ways
-	address, _ := pgtest.Way(t, pgtest.Schema(t), w.carry)
+	schema := pgtest.Schema
+	if pgvector {
+		schema = func(t testing.TB) string { return pgtest.Vector(t, true) }
+	}
+	address, _ := pgtest.Way(t, schema(t), w.carry)
 	s, err := sqlstore.OpenPostgres(t.Context(), pgtest.With(address, "sslmode", "disable"), sqlstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	model := embed.Lexical{}
 	x := index.New(s, index.Options{Model: model.Fingerprint()})
-	e := engine.New(engine.Parts{Store: s, Searcher: x, Embedder: model, Metrics: obs.NewMetrics(nil), Log: slog.New(slog.DiscardHandler), Now: time.Now}, engine.Options{TopK: 10, Recall: engine.Rules{Bootstrap: 5}})
+	searcher := memory.Searcher(x)
+	if pgvector {
+		if about, err := s.UsePgvector(t.Context()); err != nil || !s.Searches() {
+			t.Fatal(about, err)
+		}
+		huge := engine.NewHuge(x, s, engine.HugeOptions{Model: model.Fingerprint(), Most: 1 << 20, Log: slog.New(slog.DiscardHandler)})
+		defer func() { _ = huge.Close() }()
+		searcher = huge
+	}
+	e := engine.New(engine.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(nil), Log: slog.New(slog.DiscardHandler), Now: time.Now}, engine.Options{TopK: 10, Recall: engine.Rules{Bootstrap: 5}})
 	defer func() { e.Close(); _, _ = x.Close(), s.Close() }()
 	said := newTalk(1).sentences(100)
 	v, err := model.Embed(t.Context(), memory.AsDocument, said...)

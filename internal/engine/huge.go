@@ -17,35 +17,30 @@ import (
 // dims, in bytes, about.
 const perMemory = 1 << 10
 
-// lookAgain is after how many searches of an owner it is asked again how much there is, or
-// whether that can be said by now.
-const lookAgain = 256
-
 // buildAgain is after how many searches a build is tried again that failed.
 const buildAgain = 16
 
 const (
-	// countWait is how long a search waits until the owner's memories are counted, and
-	// followWait until the database has what was written last; then the index is asked.
-	countWait  = 20 * time.Millisecond
+	// listWait is how long a search waits until it is known whom the database is ready for,
+	// and followWait until the database has what was written last; then the index is asked.
+	listWait   = 20 * time.Millisecond
 	followWait = 100 * time.Millisecond
 )
-
-// maxSizes is of how many owners it is remembered whether they have very much.
-const maxSizes = 1 << 16
 
 // Resident is the index that holds in memory what it searches.
 type Resident interface {
 	memory.Searcher
+	Ahead(ctx context.Context, owner memory.Owner) context.Context
 	Warm(memory.Owner)
 	Drop(memory.Owner) error
+	Memories(memory.Owner) int // that it holds, without asking the store
 }
 
 // Server is a store whose database finds candidates by itself, for owners for whom the
 // resident index would take too much.
 type Server interface {
-	// Exceeds reports whether an owner has more memories than so many.
-	Exceeds(ctx context.Context, owner memory.Owner, most int) (bool, error)
+	// ReadyNear returns the owners of more memories than so many for whom Nearest is ready.
+	ReadyNear(ctx context.Context, model string, most int) ([]memory.Owner, error)
 	// BuildNear makes ready what Nearest looks at. It may be broken off, and goes on where
 	// it was; busy says that somebody else is at it.
 	BuildNear(ctx context.Context, owner memory.Owner, model string) (busy bool, err error)
@@ -54,11 +49,10 @@ type Server interface {
 	// TidyNear removes what is left of the owner and of other models, and of those who have
 	// nothing any more.
 	TidyNear(ctx context.Context, owner memory.Owner, model string) error
-	// Nearest returns what may answer a question, with the turns around it, how many
-	// memories the owner has, in how many of them the question's terms are, and how many
-	// have no vector. It is [memory.NotFound] until BuildNear was done, and
-	// [memory.Conflict] while FollowNear is to be done.
-	Nearest(ctx context.Context, owner memory.Owner, model string, s memory.Search) (items []memory.Item, memories int, terms map[string]int, bare int, err error)
+	// Nearest returns what may answer a question, with the turns that count for it. It is
+	// [memory.NotFound] until BuildNear was done, and [memory.Conflict] while FollowNear is
+	// to be done.
+	Nearest(ctx context.Context, owner memory.Owner, model string, s memory.Search) (memory.Excerpt, error)
 }
 
 // HugeOptions are the settings of [Huge].
@@ -83,15 +77,15 @@ type Huge struct {
 	stop context.CancelFunc
 	work sync.WaitGroup
 
-	mu    sync.Mutex // guards sizes and what they point to
-	sizes map[memory.Owner]*size
+	listed chan struct{} // closed when it is known whom the database is ready for
+
+	mu     sync.Mutex // guards owners and what they point to
+	owners map[memory.Owner]*side
 }
 
-// size is what is known of an owner.
-type size struct {
-	left      int // searches until it is asked again
-	huge      bool
-	counting  chan struct{} // closed when it was counted; nil: nobody counts
+// side is what is known of the database's side of an owner who has very much. Who was
+// huge stays so.
+type side struct {
 	building  bool
 	resting   int           // searches until a build is tried again that failed
 	following chan struct{} // closed when the database caught up; nil: nobody brings it up to date
@@ -102,8 +96,38 @@ type size struct {
 // NewHuge returns a searcher. Close releases it, not the index.
 func NewHuge(resident Resident, server Server, opts HugeOptions) *Huge {
 	ctx, stop := context.WithCancel(context.Background())
-	return &Huge{Resident: resident, server: server, opts: opts, ctx: ctx, stop: stop, sizes: map[memory.Owner]*size{}}
+	h := &Huge{Resident: resident, server: server, opts: opts, ctx: ctx, stop: stop, listed: make(chan struct{}), owners: map[memory.Owner]*side{}}
+	h.work.Go(h.list)
+	return h
 }
+
+// list asks whom the database is ready for. Of anybody else the index tells how much there
+// is, once it has read that: no question asks for it.
+func (h *Huge) list() {
+	defer close(h.listed)
+	owners, err := h.server.ReadyNear(h.ctx, h.opts.Model, h.most())
+	if err != nil {
+		if h.ctx.Err() == nil {
+			h.opts.Log.Warn("the database did not say for whom it searches; the index tells who has very much", "err", err)
+		}
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, owner := range owners {
+		h.isHuge(owner)
+	}
+}
+
+// isHuge notes that an owner has very much. h.mu is held.
+func (h *Huge) isHuge(owner memory.Owner) {
+	if h.owners[owner] == nil {
+		h.owners[owner] = &side{}
+	}
+}
+
+// most is how many memories an owner may have in the index.
+func (h *Huge) most() int { return int(h.opts.Most / perMemory) }
 
 // Close breaks off what is built, which goes on at the next start. Closing twice, or nil,
 // is a no-op.
@@ -149,7 +173,7 @@ func (h *Huge) Search(ctx context.Context, s memory.Search) ([]memory.Candidate,
 		found = append(found, cands)
 	}
 	if len(rest.Scopes) > 0 {
-		cands, err := h.Resident.Search(ctx, rest)
+		cands, err := h.byIndex(ctx, rest)
 		if err != nil || len(found) == 0 {
 			return cands, err
 		}
@@ -171,7 +195,7 @@ func (h *Huge) Search(ctx context.Context, s memory.Search) ([]memory.Candidate,
 // Warm lets the index or the database read what was written.
 func (h *Huge) Warm(owner memory.Owner) {
 	h.mu.Lock()
-	z := h.sizes[owner]
+	z := h.owners[owner]
 	ready := z != nil && z.ready
 	h.mu.Unlock()
 	if !ready {
@@ -185,7 +209,7 @@ func (h *Huge) Warm(owner memory.Owner) {
 // have nothing any more.
 func (h *Huge) Drop(owner memory.Owner) error {
 	h.mu.Lock()
-	if z := h.sizes[owner]; z != nil && z.huge && h.ctx.Err() == nil {
+	if h.owners[owner] != nil && h.ctx.Err() == nil {
 		h.work.Go(func() { h.tidy(owner) })
 	}
 	h.mu.Unlock()
@@ -198,53 +222,38 @@ func (h *Huge) tidy(owner memory.Owner) {
 	}
 }
 
-// size returns what is known of an owner. h.mu is held.
-func (h *Huge) size(owner memory.Owner) *size {
-	z := h.sizes[owner]
-	if z == nil {
-		if len(h.sizes) >= maxSizes {
-			clear(h.sizes) // it is asked again
-		}
-		z = &size{}
-		h.sizes[owner] = z
-	}
-	return z
-}
-
-// huge reports whether an owner's index would take too much. One that was huge stays so.
-// That is counted beside the search, which goes on without knowing if it takes long.
+// huge reports whether the database is to search for an owner.
 func (h *Huge) huge(ctx context.Context, owner memory.Owner) bool {
-	h.mu.Lock()
-	z := h.size(owner)
-	known := z.huge || z.left > 0
-	if z.left--; known || h.ctx.Err() != nil {
-		defer h.mu.Unlock()
-		return z.huge
+	select {
+	case <-h.listed:
+	default:
+		await(ctx, h.listed, time.After(listWait))
 	}
-	counted := z.counting
-	if counted == nil {
-		counted = make(chan struct{})
-		z.counting = counted
-		h.work.Go(func() { h.count(owner, z) })
-	}
-	h.mu.Unlock()
-	await(ctx, counted, time.After(countWait))
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return z.huge
+	return h.owners[owner] != nil
 }
 
-// count asks how much an owner has. That it cannot be said is remembered, too.
-func (h *Huge) count(owner memory.Owner, z *size) {
-	more, err := h.server.Exceeds(h.ctx, owner, int(h.opts.Most/perMemory))
-	if err != nil && h.ctx.Err() == nil {
-		h.opts.Log.Warn("how much an owner has was not counted; the index searches", "owner", owner, "err", err)
+// byIndex has the index search, and looks who has too much for it.
+func (h *Huge) byIndex(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+	found, err := h.Resident.Search(ctx, s)
+	for _, scope := range s.Scopes {
+		if h.Memories(scope.Owner) > h.most() {
+			h.mu.Lock()
+			h.isHuge(scope.Owner)
+			h.mu.Unlock()
+		}
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	z.huge, z.left = z.huge || err == nil && more, lookAgain
-	close(z.counting)
-	z.counting = nil
+	return found, err
+}
+
+// Ahead begins to read of an owner before a search, where the index is to search: see
+// [index.Index.Ahead].
+func (h *Huge) Ahead(ctx context.Context, owner memory.Owner) context.Context {
+	if h.huge(ctx, owner) {
+		return ctx
+	}
+	return h.Resident.Ahead(ctx, owner)
 }
 
 // await reports whether done was closed before the time was up or ctx ended.
@@ -281,7 +290,7 @@ func (h *Huge) caughtUp(ctx context.Context, owner memory.Owner, s memory.Search
 func (h *Huge) follow(owner memory.Owner) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	z := h.size(owner)
+	z := h.owners[owner]
 	if z.following != nil || h.ctx.Err() != nil {
 		return z.following
 	}
@@ -305,7 +314,7 @@ func (h *Huge) follow(owner memory.Owner) <-chan struct{} {
 // failed notes that the database did not answer, and has it made ready if it is not.
 func (h *Huge) failed(owner memory.Owner, err error) {
 	h.mu.Lock()
-	if z := h.sizes[owner]; z != nil && !errors.Is(err, memory.Conflict) {
+	if z := h.owners[owner]; z != nil && !errors.Is(err, memory.Conflict) {
 		z.ready = false
 	}
 	h.mu.Unlock()
@@ -319,21 +328,19 @@ func (h *Huge) failed(owner memory.Owner, err error) {
 
 // ask has the database find candidates, and measures them.
 func (h *Huge) ask(ctx context.Context, owner memory.Owner, s memory.Search) ([]memory.Candidate, error) {
-	items, memories, terms, bare, err := h.server.Nearest(ctx, owner, h.opts.Model, s)
+	found, err := h.server.Nearest(ctx, owner, h.opts.Model, s)
 	if err != nil {
 		return nil, err
 	}
-	h.answered(owner, bare)
-	found := index.Build(items)
-	found.Within(index.Whole{Memories: memories, Terms: terms})
-	return found.Search(ctx, s)
+	h.answered(owner, found.Bare)
+	return index.BuildExcerpt(found).Search(ctx, s)
 }
 
 // answered notes that the database did, and drops what the index has.
 func (h *Huge) answered(owner memory.Owner, bare int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	z := h.sizes[owner]
+	z := h.owners[owner]
 	if z == nil || h.ctx.Err() != nil {
 		return
 	}
@@ -359,7 +366,7 @@ func (h *Huge) answered(owner memory.Owner, bare int) {
 func (h *Huge) build(owner memory.Owner) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	z := h.sizes[owner]
+	z := h.owners[owner]
 	if z == nil || z.building || h.ctx.Err() != nil {
 		return
 	}

@@ -17,8 +17,17 @@ import (
 // asked to drop.
 type fakeResident struct {
 	asked   []memory.Owner
+	ahead   []memory.Owner
 	dropped chan memory.Owner
+	has     map[memory.Owner]int
 }
+
+func (f *fakeResident) Ahead(ctx context.Context, o memory.Owner) context.Context {
+	f.ahead = append(f.ahead, o)
+	return ctx
+}
+
+func (f *fakeResident) Memories(o memory.Owner) int { return f.has[o] }
 
 func (f *fakeResident) Search(_ context.Context, s memory.Search) ([]memory.Candidate, error) {
 	var out []memory.Candidate
@@ -33,17 +42,18 @@ func (f *fakeResident) Warm(memory.Owner) {}
 
 func (f *fakeResident) Drop(o memory.Owner) error { f.dropped <- o; return nil }
 
-// fakeServer is a database in which Ana has very much.
+// fakeServer is a database.
 type fakeServer struct {
 	ready  bool
 	built  chan struct{} // gets one when a build begins
 	finish chan struct{} // ends it
 	bare   int
-	err    error         // that a search ends with
-	behind int           // steps that are left to do
-	counts time.Duration // how long it counts
-	fails  error         // that counting ends with
-	asked  int           // how often it counted
+	err    error // that a search ends with
+	behind int   // steps that are left to do
+	huge   []memory.Owner
+	lists  time.Duration // how long it takes to say so
+	fails  error         // that this ends with
+	asked  int           // how often it said so
 }
 
 func (f *fakeServer) FollowNear(ctx context.Context, _ memory.Owner, _ string) error {
@@ -59,14 +69,14 @@ func (f *fakeServer) FollowNear(ctx context.Context, _ memory.Owner, _ string) e
 
 func (f *fakeServer) TidyNear(context.Context, memory.Owner, string) error { return nil }
 
-func (f *fakeServer) Exceeds(ctx context.Context, o memory.Owner, _ int) (bool, error) {
+func (f *fakeServer) ReadyNear(ctx context.Context, _ string, _ int) ([]memory.Owner, error) {
 	f.asked++
 	select {
-	case <-time.After(f.counts):
+	case <-time.After(f.lists):
 	case <-ctx.Done():
-		return false, ctx.Err()
+		return nil, ctx.Err()
 	}
-	return o == memtest.Ana, f.fails
+	return f.huge, f.fails
 }
 
 func (f *fakeServer) BuildNear(ctx context.Context, _ memory.Owner, _ string) (bool, error) {
@@ -78,22 +88,23 @@ func (f *fakeServer) BuildNear(ctx context.Context, _ memory.Owner, _ string) (b
 	return false, ctx.Err()
 }
 
-func (f *fakeServer) Nearest(_ context.Context, o memory.Owner, _ string, _ memory.Search) ([]memory.Item, int, map[string]int, int, error) {
+func (f *fakeServer) Nearest(_ context.Context, o memory.Owner, _ string, _ memory.Search) (memory.Excerpt, error) {
 	if !f.ready {
-		return nil, 0, nil, 0, memory.Errorf(memory.NotFound, "not yet")
+		return memory.Excerpt{}, memory.Errorf(memory.NotFound, "not yet")
 	}
 	if f.err != nil {
-		return nil, 0, nil, 0, f.err
+		return memory.Excerpt{}, f.err
 	}
 	if f.behind > 0 {
-		return nil, 0, nil, 0, memory.Errorf(memory.Conflict, "behind")
+		return memory.Excerpt{}, memory.Errorf(memory.Conflict, "behind")
 	}
 	fact := memtest.Fact(o, "the boat is blue")
-	return []memory.Item{{ID: fact.ID, Memory: memory.Memory{Fact: &fact}}}, 1, nil, f.bare, nil
+	whole := memory.Whole{Kinds: map[memory.Kind]memory.Amount{memory.KindFact: {Memories: 1, Length: 6}}, Terms: map[string]int{"boat": 1}}
+	return memory.Excerpt{Items: []memory.Item{{ID: fact.ID, Memory: memory.Memory{Fact: &fact}}}, Whole: whole, Bare: f.bare}, nil
 }
 
 func TestHugeChoosesWhoSearches(t *testing.T) {
-	resident := &fakeResident{dropped: make(chan memory.Owner, 9)}
+	resident := &fakeResident{dropped: make(chan memory.Owner, 9), has: map[memory.Owner]int{memtest.Ana: 1025, memtest.Ben: 1024}}
 	server := &fakeServer{built: make(chan struct{}, 9), finish: make(chan struct{})}
 	lacking := make(chan int, 9)
 	h := NewHuge(resident, server, HugeOptions{Model: "m", Most: 1 << 20, Log: slog.New(slog.DiscardHandler), Lacking: func(_ memory.Owner, n int) { lacking <- n }})
@@ -118,6 +129,8 @@ func TestHugeChoosesWhoSearches(t *testing.T) {
 	}
 	search(memory.At{}, memtest.Ben)
 	asked("who has little", memtest.Ben)
+	search(memory.At{}, memtest.Ana)
+	asked("before it is known how much there is", memtest.Ana)
 	search(memory.At{}, memtest.Ana)
 	asked("before the database is ready", memtest.Ana)
 	<-server.built
@@ -156,9 +169,10 @@ type hugeScene struct {
 	server   *fakeServer
 }
 
-func inHugeScene(t *testing.T, do func(*hugeScene)) {
+func inHugeScene(t *testing.T, server *fakeServer, do func(*hugeScene)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &hugeScene{T: t, resident: &fakeResident{dropped: make(chan memory.Owner, 9)}, server: &fakeServer{ready: true}}
+		server.ready, server.huge = true, []memory.Owner{memtest.Ana}
+		s := &hugeScene{T: t, resident: &fakeResident{dropped: make(chan memory.Owner, 9)}, server: server}
 		s.Huge = NewHuge(s.resident, s.server, HugeOptions{Model: "m", Most: 1 << 20, Log: slog.New(slog.DiscardHandler)})
 		do(s)
 		if err := s.Close(); err != nil {
@@ -179,40 +193,51 @@ func (s *hugeScene) by() (index bool) {
 	return found[0].ID == "resident"
 }
 
-func TestHugeCountsBesideSearches(t *testing.T) {
-	inHugeScene(t, func(s *hugeScene) {
-		s.server.counts = 5 * time.Second
+// TestHugeWaitsForNoList lets the database take long to say whom it is ready for.
+func TestHugeWaitsForNoList(t *testing.T) {
+	inHugeScene(t, &fakeServer{lists: 5 * time.Second}, func(s *hugeScene) {
 		for range 5 {
 			if !s.by() {
-				s.Error("before it was counted the database was asked")
+				s.Error("before it was known whom the database is ready for it was asked")
 			}
 		}
-		time.Sleep(s.server.counts)
+		time.Sleep(s.server.lists)
 		synctest.Wait()
 		if s.by() || s.server.asked != 1 {
-			s.Errorf("it was counted %d times, and the database does not search; want once", s.server.asked)
+			s.Errorf("whom it is ready for was asked %d times, and it does not search; want once", s.server.asked)
 		}
 	})
 }
 
-func TestHugeCountsAFailureAsAnAnswer(t *testing.T) {
-	inHugeScene(t, func(s *hugeScene) {
-		s.server.fails = errors.New("no")
-		for range lookAgain {
-			s.by()
+// TestHugeWithoutAListGoesByTheIndex lets the database fail to say whom it is ready for.
+func TestHugeWithoutAListGoesByTheIndex(t *testing.T) {
+	inHugeScene(t, &fakeServer{fails: errors.New("no")}, func(s *hugeScene) {
+		s.resident.has = map[memory.Owner]int{memtest.Ana: 1024}
+		for range 2 {
+			if !s.by() {
+				s.Error("who has 1024 memories was searched by the database, want the index up to that")
+			}
 		}
-		if s.server.asked != 1 {
-			s.Errorf("it was counted %d times, want once", s.server.asked)
+		s.resident.has[memtest.Ana]++
+		if first, second := s.by(), s.by(); !first || second || s.server.asked != 1 {
+			s.Errorf("by the index: %v, then %v; want it to tell that there is too much, and the database to search then", first, second)
 		}
-		s.server.fails = nil
-		if s.by(); s.by() {
-			s.Error("it was not counted again")
+	})
+}
+
+// TestHugeReadsAheadWhatTheIndexIsToSearch and nothing of who is searched by the database.
+func TestHugeReadsAheadWhatTheIndexIsToSearch(t *testing.T) {
+	inHugeScene(t, &fakeServer{}, func(s *hugeScene) {
+		s.Ahead(s.Context(), memtest.Ana)
+		s.Ahead(s.Context(), memtest.Ben)
+		if !slices.Equal(s.resident.ahead, []memory.Owner{memtest.Ben}) {
+			s.Errorf("of %q was read ahead, want Ben", s.resident.ahead)
 		}
 	})
 }
 
 func TestHugeFallsBackToTheIndex(t *testing.T) {
-	inHugeScene(t, func(s *hugeScene) {
+	inHugeScene(t, &fakeServer{}, func(s *hugeScene) {
 		s.server.err = errors.New("the database fails")
 		if !s.by() {
 			s.Error("the database failed, and the index was not asked")
@@ -232,7 +257,7 @@ func TestHugeFallsBackToTheIndex(t *testing.T) {
 
 // TestHugeCatchesUpBesideSearches lets the database be behind for longer than a search has.
 func TestHugeCatchesUpBesideSearches(t *testing.T) {
-	inHugeScene(t, func(s *hugeScene) {
+	inHugeScene(t, &fakeServer{}, func(s *hugeScene) {
 		s.by()
 		s.server.behind = 3
 		for range 4 { // none takes half a second

@@ -157,13 +157,11 @@ func (h *hugeRig) agreement(t *testing.T, s memory.Search) (share float64, huge 
 	if err != nil {
 		t.Fatal(err)
 	}
-	items, memories, terms, _, err := h.Nearest(t.Context(), s.Scopes[0].Owner, hugeModel, s)
+	found, err := h.Nearest(t.Context(), s.Scopes[0].Owner, hugeModel, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := index.Build(items)
-	found.Within(index.Whole{Memories: memories, Terms: terms})
-	if huge, err = found.Search(t.Context(), s); err != nil {
+	if huge, err = index.BuildExcerpt(found).Search(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	want, got := idsOf(exact, 10), idsOf(huge, 10)

@@ -14,8 +14,8 @@ type filter struct {
 	thread     int32 // none: any
 	category   int32 // none: any
 	tag        string
-	now        int64 // microseconds; 0: expiry is not judged
-	excluded   []int32
+	now        int64   // microseconds; 0: expiry is not judged
+	excluded   []int32 // in order
 }
 
 // nobody is a thread or category that no document has.
@@ -39,6 +39,7 @@ func newFilter(c *contents, s *memory.Search) filter {
 	if len(c.expires) > 0 && !s.Now.IsZero() {
 		f.now = s.Now.UnixMicro()
 	}
+	f.excluded = append(f.excluded, c.beside...)
 	for id, excluded := range s.Exclude {
 		k, _ := keyOf(id)
 		if n, ok := c.byID[k]; ok && excluded {

@@ -102,7 +102,7 @@ func (ix *Index) pull(e *entry, l *load, base *shard) (bare int) {
 	}
 	size := sh.size()
 	ix.used += size - e.bytes
-	e.bytes = size
+	e.bytes, e.size = size, len(sh.byID)
 	ix.evict(e)
 	if !e.saving && ix.worthSaving(sh, changedRunning) {
 		e.saving = true

@@ -62,6 +62,7 @@ type entry struct {
 	shard   *shard // nil until loaded
 	version int64
 	bytes   int64
+	size    int   // memories
 	load    *load // under way
 	saving  bool  // a checkpoint is being written, or waits for its turn
 	place   *list.Element
@@ -118,6 +119,17 @@ func (ix *Index) Size() int64 {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	return ix.used
+}
+
+// Memories returns how many memories of an owner are resident, as far as is known
+// without asking the store.
+func (ix *Index) Memories(owner memory.Owner) int {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if e := ix.entries[owner]; e != nil {
+		return e.size
+	}
+	return 0
 }
 
 // Warm begins to bring an owner who is resident up to date, so that the next search

@@ -136,10 +136,5 @@ func statistics(parts []*part) (docs int, means [4]lengths) {
 			means[kind] = lengths{float64(total) / float64(count), float64(words) / float64(count)}
 		}
 	}
-	for _, p := range parts {
-		if p.whole != nil {
-			docs += max(0, p.whole.Memories-len(p.byID))
-		}
-	}
 	return docs, means
 }

@@ -42,7 +42,9 @@ type contents struct {
 	version int64 // of the store, that this is the state of
 	steps   int   // taken since the last checkpoint
 	newest  newest
-	whole   *Whole // what this is a part of; nil: it is all
+
+	whole  *memory.Whole // what this is a part of; nil: it is all
+	beside []int32       // documents that are never shown, in order
 
 	dims    int  // of vectors; 0 until the first
 	bare    int  // living documents without one
@@ -78,6 +80,7 @@ type contents struct {
 	floats   []float32 // room for one vector, for whoever writes
 	halves   []uint16  // the same
 
+	// Of all that the owner has, also where this is a part of it.
 	count [4]int   // of living documents by kind
 	total [4]int64 // of their blended lengths
 	words [4]int64 // of their own lengths

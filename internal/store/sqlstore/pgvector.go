@@ -81,13 +81,15 @@ func (s *Store) UsePgvector(ctx context.Context) (about string, err error) {
 }
 
 // hasNear asks whether all of near.sql is there, and whether there is a table near that is
-// of no use since its vectors went with the extension.
+// of no use.
 const hasNear = `SELECT to_regclass('near_state') IS NOT NULL AND to_regclass('near_terms') IS NOT NULL AND to_regclass('near_kind') IS NOT NULL
-		AND to_regclass('near_project') IS NOT NULL AND to_regclass('near_thread') IS NOT NULL AND n.vectors,
-	to_regclass('near') IS NOT NULL AND NOT n.vectors
-	FROM (` + hasVectors + `) AS n (vectors)`
+		AND to_regclass('near_project') IS NOT NULL AND to_regclass('near_thread') IS NOT NULL AND n.useful,
+	to_regclass('near') IS NOT NULL AND NOT n.useful
+	FROM (` + isUseful + `) AS n (useful)`
 
-const hasVectors = `SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('near') AND attname = 'vector' AND NOT attisdropped)`
+// isUseful asks whether near has its vectors, which go with the extension, and lengths,
+// which the first copies were made without.
+const isUseful = `SELECT count(*) = 2 FROM pg_attribute WHERE attrelid = to_regclass('near') AND attname IN ('vector', 'length') AND NOT attisdropped`
 
 // prepareNear makes the tables that it needs, if they are not there, and waits for nobody
 // long.
@@ -174,14 +176,15 @@ func (s *Store) onServer(ctx context.Context, do func(*session) error) error {
 // Searches reports whether the server can search by itself.
 func (s *Store) Searches() bool { return s.pgvector != nil }
 
-// Exceeds reports whether an owner has more memories than so many.
-func (s *Store) Exceeds(ctx context.Context, owner memory.Owner, most int) (bool, error) {
-	var more bool
-	err := s.reads.look(ctx, owner, func(v *view) error {
-		each := ` WHERE owner = ?1 AND status = 'active' LIMIT ?2)`
-		rows, err := v.query(`SELECT (SELECT count(*) FROM ((SELECT 1 FROM turns`+each+` UNION ALL (SELECT 1 FROM facts`+each+
-			` UNION ALL (SELECT 1 FROM links`+each+`) AS found) >= ?2`, most+1)
-		return only(rows, err, &more)
+// ReadyNear returns the owners of more memories than so many whose copy by a model is ready.
+func (s *Store) ReadyNear(ctx context.Context, model string, most int) (owners []memory.Owner, err error) {
+	rows, err := s.reads.ask(ctx, `SELECT owner FROM near_state WHERE model = ? AND ready AND memories > ?`, model, most)
+	owners, err = collect(rows, err, func(row scanner) (owner memory.Owner, err error) {
+		err = row.Scan((*string)(&owner))
+		return owner, err
 	})
-	return more, wrap("ask how much there is", err)
+	if missing(err) { // no copy was begun yet
+		return nil, nil
+	}
+	return owners, wrap("ask whom the server searches for", explainServer(err))
 }

@@ -28,8 +28,14 @@ func (s *Store) BuildNear(ctx context.Context, owner memory.Owner, model string)
 		return false, fmt.Errorf("make the tables for pgvector: %w", explainServer(err))
 	}
 	err = s.alone(ctx, func(c *session) error {
-		for more := true; more; {
+		for steps, more := 1, true; more; steps++ {
 			if more, err = s.follow(ctx, owner, model, nearStep); err != nil {
+				return err
+			}
+			if steps&(steps-1) != 0 { // as soon as there is twice as much
+				continue
+			}
+			if _, err := c.exec(ctx, `ANALYZE near`); err != nil { // without it a step walks through all that was copied
 				return err
 			}
 		}

@@ -8,11 +8,11 @@ import (
 
 // eraseNear takes what is erased out of the copies, in the transaction that erases it:
 // its row, and the terms that nothing else has; of an owner who has nothing left, all.
-// Another server may have begun a copy since this one was opened. A copy whose vectors went
-// with the extension is removed whole.
+// Another server may have begun a copy since this one was opened. A copy that is of no use
+// is removed whole.
 func (t *tx) eraseNear(owner memory.Owner, ids []string) error {
-	var there, vectors bool
-	if err := t.row(`SELECT to_regclass('near') IS NOT NULL AND to_regclass('near_state') IS NOT NULL, (`+hasVectors+`)`, nil, &there, &vectors); err != nil || !there {
+	var there, useful bool
+	if err := t.row(`SELECT to_regclass('near') IS NOT NULL AND to_regclass('near_state') IS NOT NULL, (`+isUseful+`)`, nil, &there, &useful); err != nil || !there {
 		return err
 	}
 	rows, err := t.query(`SELECT model FROM near_state WHERE owner = ? ORDER BY model FOR UPDATE`, owner)
@@ -21,8 +21,8 @@ func (t *tx) eraseNear(owner memory.Owner, ids []string) error {
 		return err
 	}
 	left := 0
-	if vectors {
-		if err := t.exec(dropNear, owner, listed(ids), listed(models)); err != nil {
+	if useful {
+		if err := t.dropNear(owner, ids, models); err != nil {
 			return err
 		}
 		if err := t.exec(`DELETE FROM near_terms WHERE owner = ? AND n <= 0`, owner); err != nil {
@@ -38,6 +38,20 @@ func (t *tx) eraseNear(owner memory.Owner, ids []string) error {
 		}
 	}
 	return t.dropNearIndexes(owner, models)
+}
+
+func (t *tx) dropNear(owner memory.Owner, ids, models []string) error {
+	rows, err := t.query(dropNear, owner, listed(ids), listed(models), listed{})
+	touched, err := threadsOf(rows, err)
+	if err != nil {
+		return err
+	}
+	for _, m := range models {
+		if err := t.exec(putState, owner, m, touched[m], nil, nil, 0, 0, 0, 0, 0, 0, 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // dropNearIndexes removes the indexes of an owner, whose conditions have the owner's name.

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -98,8 +97,9 @@ type nearBatch struct {
 	bare int64
 
 	ids, kinds, projects, agents, conversations, threads, categories, tags, words, vectors listed
-	places, expires                                                                        []int64
+	places, expires, lengths                                                               []int64
 	terms                                                                                  map[string]int64
+	whole                                                                                  map[memory.Kind]memory.Amount // of these
 }
 
 func (b *nearBatch) add(item memory.Item) {
@@ -116,10 +116,12 @@ func (b *nearBatch) add(item memory.Item) {
 		kind = memory.KindTurn
 	}
 	thread, place := threadOf(m)
-	terms := termsOf(m)
+	terms, length := termsOf(m)
 	if b.terms == nil {
-		b.terms = map[string]int64{}
+		b.terms, b.whole = map[string]int64{}, map[memory.Kind]memory.Amount{}
 	}
+	b.whole[kind] = memory.Amount{Memories: b.whole[kind].Memories + 1, Length: b.whole[kind].Length + length}
+	b.lengths = append(b.lengths, length)
 	for _, t := range terms {
 		b.terms[t]++
 	}
@@ -169,61 +171,4 @@ func halfvec(values []float32) string {
 		return ""
 	}
 	return string(append(out, ']'))
-}
-
-const (
-	// dropNear takes memories out of the copies of models, and their terms off the counts.
-	// It is a join for the planner, who knows nothing of a copy in the making, to look each
-	// of them up: a list has it walk through all that the owner has.
-	dropNear = `WITH gone AS (DELETE FROM near USING unnest(?2::text[]) AS g (memory), unnest(?3::text[]) AS m (model)
-			WHERE near.owner = ?1 AND near.model = m.model AND near.memory = g.memory
-			RETURNING near.model, words, vector IS NULL AS bare),
-		less AS (UPDATE near_terms t SET n = t.n - g.n FROM (SELECT model, term, count(*) AS n FROM gone, unnest(tsvector_to_array(words)) AS term GROUP BY model, term) g
-			WHERE t.owner = ?1 AND t.model = g.model AND t.term = g.term)
-		UPDATE near_state s SET memories = s.memories - g.n, bare = s.bare - g.bare
-			FROM (SELECT model, count(*) AS n, count(*) FILTER (WHERE bare) AS bare FROM gone GROUP BY model) g WHERE s.owner = ?1 AND s.model = g.model`
-	putNear = `INSERT INTO near (owner, model, memory, kind, project, agent, conversation, thread, place, category, tags, expires, words, vector)
-		SELECT ?1, ?2, memory, kind, project, agent, conversation, thread, place, category, string_to_array(tags, chr(31)), expires,
-			array_to_tsvector(string_to_array(words, chr(31))), NULLIF(vector, '')::halfvec
-		FROM unnest(?3::text[], ?4::text[], ?5::text[], ?6::text[], ?7::text[], ?8::text[], ?9::bigint[], ?10::text[], ?11::text[], ?12::bigint[], ?13::text[], ?14::text[])
-			AS u (memory, kind, project, agent, conversation, thread, place, category, tags, expires, words, vector)`
-	putTerms = `INSERT INTO near_terms (owner, model, term, n) SELECT ?1, ?2, term, n FROM unnest(?3::text[], ?4::bigint[]) AS u (term, n)
-		ON CONFLICT (owner, model, term) DO UPDATE SET n = near_terms.n + excluded.n`
-	putState = `UPDATE near_state SET version = ?3, dims = ?4, memories = memories + ?5, bare = bare + ?6 WHERE owner = ?1 AND model = ?2`
-)
-
-func (b *nearBatch) write(ctx context.Context, c *session) error {
-	owner := string(b.owner)
-	if b.anew {
-		for _, text := range []string{`DELETE FROM near WHERE owner = ? AND model = ?`, `DELETE FROM near_terms WHERE owner = ? AND model = ?`,
-			`UPDATE near_state SET memories = 0, bare = 0 WHERE owner = ? AND model = ?`} {
-			if _, err := c.exec(ctx, text, owner, b.model); err != nil {
-				return err
-			}
-		}
-	}
-	if len(b.gone) > 0 {
-		if _, err := c.exec(ctx, dropNear, owner, listed(b.gone), listed{b.model}); err != nil {
-			return err
-		}
-	}
-	if len(b.ids) > 0 {
-		if _, err := c.exec(ctx, putNear, owner, b.model, b.ids, b.kinds, b.projects, b.agents, b.conversations, b.threads, b.places,
-			b.categories, b.tags, b.expires, b.words, b.vectors); err != nil {
-			return err
-		}
-		terms, counts := make(listed, 0, len(b.terms)), make([]int64, 0, len(b.terms))
-		for t := range b.terms {
-			terms = append(terms, t)
-		}
-		slices.Sort(terms)
-		for _, t := range terms {
-			counts = append(counts, b.terms[t])
-		}
-		if _, err := c.exec(ctx, putTerms, owner, b.model, terms, counts); err != nil {
-			return err
-		}
-	}
-	_, err := c.exec(ctx, putState, owner, b.model, b.version, b.dims, len(b.ids), b.bare)
-	return err
 }

@@ -296,12 +296,6 @@ func (s source) pulled(owner memory.Owner, row scanner) (pulled, error) {
 	return k, nil
 }
 
-// item is pulled with the vector's values.
-func (s source) item(owner memory.Owner, row scanner) (memory.Item, error) {
-	k, err := s.pulled(owner, row)
-	return k.item(), err
-}
-
 func (s *stream) advance() (err error) {
 	s.head, err = s.next()
 	if s.done = errors.Is(err, io.EOF); s.done {

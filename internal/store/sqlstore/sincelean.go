@@ -19,9 +19,11 @@ var lean = []source{
 	{facts.table, facts.prefix, `id, project, agent, conversation, content, category, tags, subject, confidence,
 		from_conversation, observed_at, updated_at, expires_at, version`, scanLeanFact},
 	links,
-	{turns.table, turns.prefix, `id, conversation, project, agent, place, role, name, content, created_at, version`, scanLeanTurn},
+	leanTurns,
 	summaries,
 }
+
+var leanTurns = source{turns.table, turns.prefix, `id, conversation, project, agent, place, role, name, content, created_at, version`, scanLeanTurn}
 
 // Drivers read texts and numbers into types of their own names far more slowly.
 

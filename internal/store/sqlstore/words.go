@@ -13,12 +13,12 @@ import (
 
 // termsOf returns each term once that a memory is found by, in order: those of its
 // words, of its speaker's name and of the day it was said, as the resident index has
-// them.
-func termsOf(m memory.Memory) []string {
+// them; and its length ([memory.Whole]).
+func termsOf(m memory.Memory) (terms []string, length int64) {
 	set := map[string]bool{}
 	add := func(s string) {
 		for _, t := range text.Terms(s) {
-			set[t] = true
+			set[t], length = true, length+3
 		}
 	}
 	add(m.Content())
@@ -33,11 +33,11 @@ func termsOf(m memory.Memory) []string {
 		year, month, day := said.UTC().Date()
 		for _, w := range []string{strings.ToLower(month.String()), strconv.Itoa(year), strconv.Itoa(day)} {
 			if t := text.Term(w); t != "" {
-				set[t] = true
+				set[t], length = true, length+1
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(set))
+	return slices.Sorted(maps.Keys(set)), length
 }
 
 // lexemes writes terms as a tsquery that any of them answers. They are taken as they

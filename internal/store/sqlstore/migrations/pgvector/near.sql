@@ -10,6 +10,18 @@ CREATE TABLE IF NOT EXISTS near_state (
     memories BIGINT           NOT NULL DEFAULT 0,
     bare     BIGINT           NOT NULL DEFAULT 0, -- of those, without a vector
     ready    BOOLEAN          NOT NULL DEFAULT false,
+
+    facts     BIGINT NOT NULL DEFAULT 0, -- of the memories
+    summaries BIGINT NOT NULL DEFAULT 0,
+
+    -- Lengths of all together.
+    fact_length    BIGINT NOT NULL DEFAULT 0,
+    summary_length BIGINT NOT NULL DEFAULT 0,
+    turn_length    BIGINT NOT NULL DEFAULT 0,
+    first_length   BIGINT NOT NULL DEFAULT 0, -- of the first and of the last turn of each conversation
+    second_length  BIGINT NOT NULL DEFAULT 0, -- of those next to them
+    third_length   BIGINT NOT NULL DEFAULT 0,
+
     PRIMARY KEY (owner, model)
 );
 
@@ -29,13 +41,14 @@ CREATE TABLE IF NOT EXISTS near (
     tags         TEXT[] COLLATE "C" NOT NULL,
     expires      BIGINT           NOT NULL, -- 0: never
     words        TSVECTOR         NOT NULL, -- terms, as package text makes them
+    length       BIGINT           NOT NULL, -- how many there are, in thirds; of the day it was said, one each
     vector       HALFVEC,
     PRIMARY KEY (owner, model, memory)
 );
 
 CREATE INDEX IF NOT EXISTS near_kind ON near (owner, model, kind);
 CREATE INDEX IF NOT EXISTS near_project ON near (owner, model, project, agent);
-CREATE INDEX IF NOT EXISTS near_thread ON near (owner, model, thread, place);
+CREATE INDEX IF NOT EXISTS near_thread ON near (owner, model, thread, place, memory);
 
 -- In how many memories of an owner a term is.
 CREATE TABLE IF NOT EXISTS near_terms (
