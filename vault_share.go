@@ -22,11 +22,12 @@ func (v *vault) unshare(ctx context.Context, e markdown.Edit) error {
 	if e.Says.Fact == nil || e.Was.Fact == nil {
 		return nil
 	}
-	for _, o := range without(e.Was.Shared, e.Says.Shared) {
-		s := engine.Sharing{To: o.Called(), End: true}
-		if _, err := v.engine.Share(ctx, e.Owner, e.Was.Fact.ID, s, byFile); err != nil {
-			return fmt.Errorf("end what %s shares: %w", e.Path, err)
-		}
+	ended := without(e.Was.Shared, e.Says.Shared)
+	if len(ended) == 0 {
+		return nil
+	}
+	if _, err := v.engine.Unshare(ctx, e.Owner, e.Was.Fact.ID, ended, byFile); err != nil {
+		return fmt.Errorf("end what %s shares: %w", e.Path, err)
 	}
 	return nil
 }

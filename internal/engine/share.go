@@ -72,12 +72,34 @@ func (e *Engine) Share(ctx context.Context, owner memory.Owner, id string, s Sha
 			return nil, err
 		}
 	}
+	with, err := e.reshare(ctx, owner, id, []memory.Owner{to}, s, author)
+	if err != nil {
+		return nil, err
+	}
+	if hidden, err := e.hidden(ctx, to, f); err != nil || s.End || !hidden {
+		return with, err
+	}
+	return with, memory.Errorf(memory.Conflict, "%s hid it: it is shared with them, and they see it once they bring it back", to.Called())
+}
+
+// Unshare ends that one of the owner's own facts is shared with these, all in one run, and
+// returns whom it is shared with then. Whom it is not shared with is left out. Errors are as
+// of [Engine.Share].
+func (e *Engine) Unshare(ctx context.Context, owner memory.Owner, id string, with []memory.Owner, author memory.Author) ([]memory.Owner, error) {
+	ctx = memory.ForWrite(ctx)
+	if _, err := e.fact(ctx, owner, id); err != nil {
+		return nil, err
+	}
+	return e.reshare(ctx, owner, id, with, Sharing{End: true}, author)
+}
+
+// reshare shares a fact with others, or ends that, and shows it to them.
+func (e *Engine) reshare(ctx context.Context, owner memory.Owner, id string, to []memory.Owner, s Sharing, author memory.Author) (with []memory.Owner, err error) {
 	leave, err := e.deciding(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	var with []memory.Owner
 	if err = replan(func() error {
 		with, err = e.shareOnce(ctx, owner, id, to, s, author)
 		return err
@@ -87,12 +109,8 @@ func (e *Engine) Share(ctx context.Context, owner memory.Owner, id string, s Sha
 	// The job does so too; whoever shared it wants to see it.
 	if err := e.spread(ctx, owner, id); err != nil {
 		e.Log.Warn("a shared fact is shown later: the job sees to it", "fact", id, "err", err)
-		return with, nil
 	}
-	if hidden, err := e.hidden(ctx, to, f); err != nil || s.End || !hidden {
-		return with, err
-	}
-	return with, memory.Errorf(memory.Conflict, "%s hid it: it is shared with them, and they see it once they bring it back", to.Called())
+	return with, nil
 }
 
 // placeFor returns [memory.Conflict] where an owner has something else of a fact's id:
@@ -111,21 +129,27 @@ func taken(m memory.Memory, f memory.Fact) bool {
 	return m.Link == nil || m.Link.Status == memory.Active && m.Link.Fact.Scope.Owner != f.Scope.Owner
 }
 
-// shareOnce writes whom a fact is shared with.
-func (e *Engine) shareOnce(ctx context.Context, owner memory.Owner, id string, to memory.Owner, s Sharing, author memory.Author) ([]memory.Owner, error) {
+// shareOnce writes whom a fact is shared with: with those of to as well, or no more. It returns
+// a Conflict where somebody else wrote that meanwhile.
+func (e *Engine) shareOnce(ctx context.Context, owner memory.Owner, id string, to []memory.Owner, s Sharing, author memory.Author) ([]memory.Owner, error) {
 	entry, err := e.entry(ctx, owner, sharedKeys+id)
 	fresh := errors.Is(err, memory.NotFound)
 	if err != nil && !fresh {
 		return nil, err
 	}
 	with := sharedIn(entry.Value)
-	if slices.Contains(with, to) != s.End {
+	to = slices.DeleteFunc(slices.Clone(to), func(o memory.Owner) bool { return slices.Contains(with, o) != s.End })
+	if len(to) == 0 {
 		return with, nil
 	}
-	reason := "shared with " + to.Called()
+	called := make([]string, len(to))
+	for i, o := range to {
+		called[i] = o.Called()
+	}
+	reason := "shared with " + strings.Join(called, ", ")
 	if s.End {
-		with, reason = slices.DeleteFunc(with, func(o memory.Owner) bool { return o == to }), "no longer "+reason
-	} else if with = append(with, to); len(with) > maxShared {
+		with, reason = slices.DeleteFunc(with, func(o memory.Owner) bool { return slices.Contains(to, o) }), "no longer "+reason
+	} else if with = append(with, to...); len(with) > maxShared {
 		return nil, memory.Errorf(memory.Invalid, "a fact is shared with %d others at most; share it with a pool", maxShared)
 	}
 	slices.Sort(with)

@@ -216,7 +216,7 @@ func (e *Engine) leaveSenders(ctx context.Context, owner memory.Owner) error {
 	}
 	for _, f := range got {
 		if err := replan(func() error {
-			_, err := e.shareOnce(ctx, f.Scope.Owner, f.ID, owner, Sharing{End: true}, bySharing)
+			_, err := e.shareOnce(ctx, f.Scope.Owner, f.ID, []memory.Owner{owner}, Sharing{End: true}, bySharing)
 			return err
 		}); err != nil {
 			return err
