@@ -108,7 +108,9 @@ func (v *vault) bringBack(ctx context.Context, edits []markdown.Edit) error {
 			v.warn("what was forgotten with files that are back does not come with them", "of", owner.Name(), "why", err)
 		}
 		for _, b := range came {
-			v.log.Info("files of the vault are back, and what their deletion forgot", "of", owner.Name(), "memories", b.Came)
+			if b.Came > 0 {
+				v.log.Info("files of the vault are back, and what their deletion forgot", "of", owner.Name(), "memories", b.Came)
+			}
 			if b.Left > 0 {
 				v.log.Info("some of what was forgotten with files that are back stays so", "of", owner.Name(), "memories", b.Left,
 					"do", "loci undo --run "+b.Run+" --cascade")

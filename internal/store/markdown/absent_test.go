@@ -343,3 +343,21 @@ func TestDiskThatFoldsCase(t *testing.T) {
 	v.move(teaFile, strings.ToUpper(strings.TrimSuffix(teaFile, ".md"))+".md")
 	v.quiet()
 }
+
+// TestAFileThatComesBackDuringALookIsNotGone: the walk had passed its folder.
+func TestAFileThatComesBackDuringALookIsNotGone(t *testing.T) {
+	v := several(t)
+	text := v.read(teaFile)
+	v.remove(teaFile)
+	sc := &scan{f: v.files, seen: map[string]bool{}}
+	if err := sc.walk(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if gone := sc.gone(); gone[teaFile] == nil {
+		t.Errorf("gone are %v", gone)
+	}
+	v.write(teaFile, text)
+	if gone := sc.gone(); len(gone) > 0 {
+		t.Errorf("it is back, but gone are %v", gone)
+	}
+}

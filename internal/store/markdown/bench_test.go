@@ -134,6 +134,24 @@ func TestMany(t *testing.T) {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})
+	took("scan and one look more where 100 files are gone", func() {
+		names, err := filepath.Glob(filepath.Join(dir, "vault", "entries", "c1*", "turns", "user", "*.md"))
+		if err != nil || len(names) < 100 {
+			t.Fatalf("%d files, %v", len(names), err)
+		}
+		for _, name := range names[:100] {
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := s.Scan(t.Context(), ScanOptions{})
+		if err != nil || len(r.Edits) != 100 {
+			t.Fatalf("%d edits, %d held, %v", len(r.Edits), len(r.Held), err)
+		}
+		if gone, err := s.Gone(t.Context(), r.Edits); err != nil || len(gone) != 100 {
+			t.Errorf("%d are gone, %v", len(gone), err)
+		}
+	})
 	shut()
 	took("start without the database", open("b.db"))
 	shut()

@@ -24,6 +24,7 @@ const (
 
 // Watch calls yield with a report, at once and whenever the folder differs from what
 // Loci last wrote, until the context ends, whose error it returns, or yield fails.
+// Of files that are gone it tells once they have been for [Settle].
 // What yield does not answer comes again with the next look. A report that says the
 // same as the last one, and was answered, is not given again.
 func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
