@@ -16,6 +16,9 @@ func (v *vault) change(ctx context.Context, e markdown.Edit) (string, markdown.E
 	if err := v.unshare(ctx, e); err != nil {
 		return "", e, err
 	}
+	if e.Clash != "" {
+		return "", e, memory.Errorf(memory.Conflict, "%s", e.Clash)
+	}
 	left, err := v.end(ctx, e)
 	if err != nil {
 		return "", e, err
@@ -40,10 +43,12 @@ func (v *vault) change(ctx context.Context, e markdown.Edit) (string, markdown.E
 // end takes a fact out of recall whose file says that it is forgotten or, while it waits for
 // review, rejected: as loci forget and the review do. It returns what else the edit says.
 // That comes afterwards, so that words which nobody is to recall end nothing that they contradict.
+// A file that Loci itself wrote so earlier, or as replaced, ends its fact alone: git brought it,
+// and the files of the turns that taught it stand for themselves.
 func (v *vault) end(ctx context.Context, e markdown.Edit) (engine.FileEdit, error) {
-	left := engine.FileEdit{Owner: e.Owner, Key: e.Run(), Was: shown(e.Was), Says: shown(e.Says)}
+	left := engine.FileEdit{Owner: e.Owner, Key: e.Run(), Was: shown(e.Was), Says: shown(e.Says), PutBack: e.PutBack}
 	was, says := e.Was.Fact, e.Says.Fact
-	if was == nil || says == nil || !was.Status.Live() || says.Status.Live() {
+	if was == nil || says == nil || !was.Status.Live() || says.Status.Live() || e.PutBack || says.Status == memory.Superseded {
 		return left, nil
 	}
 	var err error
@@ -87,7 +92,7 @@ func (v *vault) stillGone(ctx context.Context, edits []markdown.Edit) ([]markdow
 // returns reports whether an edit is of a forgotten fact whose file is back with the same words.
 func returns(e markdown.Edit) bool {
 	was, says := e.Was.Fact, e.Says.Fact
-	return was != nil && says != nil && !was.Status.Live() && says.Status.Live() && strings.TrimSpace(says.Content) == strings.TrimSpace(was.Content)
+	return e.Clash == "" && was != nil && says != nil && !was.Status.Live() && says.Status.Live() && strings.TrimSpace(says.Content) == strings.TrimSpace(was.Content)
 }
 
 // bringBack takes back, for each owner of whom files are back, what their deletion forgot: the

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +21,10 @@ type FileEdit struct {
 	Key   string // names the edit: the same edit of the same state again changes nothing more
 	Was   FileContent
 	Says  FileContent
+
+	// PutBack: Loci itself wrote the file so earlier. All that it says counts, also what is Loci's to
+	// say, and it ends a fact alone.
+	PutBack bool
 }
 
 // FileContent is what a file shows. One field is set at most, but for what a fact has beside.
@@ -202,10 +205,18 @@ func (e *Engine) tryAddFile(ctx context.Context, edit FileEdit, run memory.Run, 
 // editFile changes a fact as its file was.
 func (e *Engine) editFile(ctx context.Context, edit FileEdit) error {
 	was, says := edit.Was.Fact, edit.Says.Fact
-	if was.Status.Live() && !says.Status.Live() && says.Status != memory.Rejected {
+	ends := was.Status.Live() && !says.Status.Live()
+	switch {
+	case ends && says.Status == memory.Superseded:
+		next, err := e.successor(ctx, edit.Owner, *says)
+		if err != nil {
+			return err
+		}
+		edit.Says.Fact = &next
+	case ends && says.Status != memory.Rejected && !edit.PutBack:
 		return e.forgetEdited(ctx, edit)
 	}
-	merged, err := e.merged(*was, *was, *says)
+	merged, err := edit.merged(e, *was)
 	if err != nil {
 		return err
 	}
@@ -239,7 +250,7 @@ func (e *Engine) tryFile(ctx context.Context, edit FileEdit) error {
 	case wasErased(f):
 		return errErased("fact:" + f.ID)
 	}
-	next, err := e.merged(f, *edit.Was.Fact, *edit.Says.Fact)
+	next, err := edit.merged(e, f)
 	if err != nil {
 		return err
 	}
@@ -326,82 +337,6 @@ func same(r memory.Relation) func(memory.Relation) bool {
 func (e *Engine) forgetEdited(ctx context.Context, edit FileEdit) error {
 	_, err := e.forget(ctx, edit.Owner, edit.run().ID, []string{edit.Was.Fact.ID}, "its file was moved to what is deleted", byFile)
 	return err
-}
-
-func actionOf(was, is memory.Status) memory.Action {
-	switch {
-	case was == memory.Pending && is == memory.Active:
-		return memory.ActionApprove
-	case was.Live() && is == memory.Rejected:
-		return memory.ActionReject
-	case !was.Live() && is.Live():
-		return memory.ActionRestore
-	}
-	return memory.ActionUpdate
-}
-
-// merged returns a fact with what a person changed between was and says. What Loci
-// changed meanwhile stays, but the same words cannot be changed by both.
-func (e *Engine) merged(f, was, says memory.Fact) (memory.Fact, error) {
-	if content, err := e.checkText("the file", says.Content); err != nil {
-		return f, err
-	} else if content != strings.TrimSpace(was.Content) {
-		if f.Content != was.Content {
-			return f, fmt.Errorf("%w: %s", errMeanwhile, f.ID)
-		}
-		f.Content, f.Hash = content, text.Hash(content)
-		f.Source, f.Trust = memory.FromFile, memory.TrustPerson
-		f.Subject, f.Attribute = learn.Classify(content)
-	}
-	if says.Subject != was.Subject || says.Attribute != was.Attribute {
-		f.Subject, f.Attribute = says.Subject, says.Attribute
-	}
-	if says.Status != was.Status {
-		f.Status = says.Status
-		if f.Status == memory.Active {
-			f.Trust = memory.TrustPerson
-		}
-		if was.Status == memory.Pending && f.Status == memory.Active { // as in [Engine.Judge]
-			f.Confidence = 1
-		}
-		if f.Status.Live() && !was.Status.Live() {
-			f.SupersededBy, f.ValidTo = "", time.Time{}
-			was.ValidTo, says.ValidTo = time.Time{}, time.Time{}
-		}
-	}
-	if !slices.Equal(tags(says.Tags), tags(was.Tags)) {
-		f.Tags = tags(says.Tags)
-	}
-	if !bytes.Equal(says.Metadata, was.Metadata) {
-		f.Metadata = says.Metadata
-	}
-	take(&f.Category, was.Category, says.Category)
-	take(&f.Pinned, was.Pinned, says.Pinned)
-	take(&f.Confidence, was.Confidence, says.Confidence)
-	take(&f.Scope, was.Scope, says.Scope)
-	for _, t := range []struct{ to, was, says *time.Time }{
-		{&f.ObservedAt, &was.ObservedAt, &says.ObservedAt}, {&f.ValidFrom, &was.ValidFrom, &says.ValidFrom},
-		{&f.ValidTo, &was.ValidTo, &says.ValidTo}, {&f.ExpiresAt, &was.ExpiresAt, &says.ExpiresAt},
-	} {
-		if !t.says.Equal(*t.was) {
-			*t.to = memory.Time(*t.says)
-		}
-	}
-	return f, checkFact(f)
-}
-
-// take sets a field to what a person made of it.
-func take[T comparable](field *T, was, says T) {
-	if says != was {
-		*field = says
-	}
-}
-
-// sameButTimes reports whether nothing is to be written.
-func sameButTimes(f, g memory.Fact) bool {
-	return f.Content == g.Content && f.Status == g.Status && f.Category == g.Category && f.Pinned == g.Pinned && f.Confidence == g.Confidence &&
-		f.Scope == g.Scope && f.Subject == g.Subject && f.Attribute == g.Attribute && slices.Equal(f.Tags, g.Tags) && bytes.Equal(f.Metadata, g.Metadata) &&
-		f.ObservedAt.Equal(g.ObservedAt) && f.ValidFrom.Equal(g.ValidFrom) && f.ValidTo.Equal(g.ValidTo) && f.ExpiresAt.Equal(g.ExpiresAt)
 }
 
 // turnFile forgets a turn whose file was moved away, and brings it back. Its words

@@ -51,6 +51,8 @@
 //
 // A file is front matter between two lines of "---", then a memory's words byte for
 // byte and one line end. Keys that are not Loci's, comments and the order of keys
-// survive when Loci writes a file anew. The status in a file counts, but of one that was
-// moved between entries and deleted the folder does.
+// survive when Loci writes a file anew. What a person changed counts, key by key: what says
+// what Loci last wrote there does not, if Loci changed the memory meanwhile. The status in a file
+// counts, but of one that was moved between entries and deleted the folder does. A text that Loci
+// wrote over earlier, byte for byte, was put back, and counts as it stands.
 package markdown

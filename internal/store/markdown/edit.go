@@ -39,7 +39,15 @@ type Edit struct {
 	// stay, and a scan tells of them, until the file or the fact is another one.
 	Unshared map[memory.Owner]string
 
-	lost []string // links of it that lead nowhere, and whom it cannot be shared with
+	// PutBack: the file is what Loci wrote there earlier, byte for byte, and counts as that state:
+	// a person took it out of a bin, or out of git.
+	PutBack bool
+
+	// Clash says why the edit is to be refused: Loci changed the same meanwhile. "" if it did not.
+	Clash string
+
+	imprint imprint
+	lost    []string // links of it that lead nowhere, and whom it cannot be shared with
 }
 
 // Content is what a file shows. One field is set at most, but for what a fact has beside. A fact has the Hash of its
@@ -95,10 +103,14 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	if err != nil || hashOf(text) != e.SHA {
 		return changedAgain(e)
 	}
-	next := &record{Path: e.Path, Owner: e.Owner, Target: target, SHA: e.SHA, Size: int64(len(text)), Lost: e.lost, Refused: f.index.targets[k].refusedOf(e.lost)}
+	old := f.index.targets[k]
+	next := &record{
+		Path: e.Path, Owner: e.Owner, Target: target, SHA: e.SHA, Imprint: e.imprint.String(), Past: old.pastOf(e.SHA),
+		Size: int64(len(text)), Lost: e.lost, Refused: old.refusedOf(e.lost),
+	}
 	next.refuse(e)
 	notes := []*record{next}
-	if old := f.index.targets[k]; old != nil && old.Path != e.Path {
+	if old != nil && old.Path != e.Path {
 		if text, err := f.read(old.Path); err == nil && old.own(hashOf(text)) { // written before a crash, for want of this answer
 			if err := f.root.Remove(old.Path); err != nil {
 				return err
@@ -122,13 +134,14 @@ func (f *files) acceptDeleted(e Edit, k key) error {
 	own := r != nil && r.Path == e.Path
 	if _, err := f.root.Lstat(e.Path); !errors.Is(err, fs.ErrNotExist) {
 		if own {
-			f.index.put(&record{Path: e.Path, Owner: k.owner, Target: k.target})
+			f.index.put(&record{Path: e.Path, Owner: k.owner, Target: k.target, Past: r.pastOf("")})
 		}
 		return changedAgain(e)
 	}
 	f.answered(e)
 	defer f.release()
 	if own {
+		f.left[k] = r
 		f.index.drop(e.Path)
 		return f.index.note(&record{Path: e.Path})
 	}

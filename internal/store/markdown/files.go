@@ -33,9 +33,10 @@ type files struct {
 	root  *os.Root
 	index *index // guarded by disk
 
-	disk   sync.Mutex   // held while files are read or written
-	open   map[key]Edit // edits that were given out and not answered; guarded by disk
-	parked []item       // due, but waiting for the answer to an edit; guarded by disk
+	disk   sync.Mutex      // held while files are read or written
+	open   map[key]Edit    // edits that were given out and not answered; guarded by disk
+	left   map[key]*record // of what files were that a person deleted, until Loci writes them elsewhere; guarded by disk
+	parked []item          // due, but waiting for the answer to an edit; guarded by disk
 
 	// What is not where it was and may come back; guarded by disk. Nothing is written there.
 	missed map[string]time.Time // since when the last scan knows that files are gone, by path
@@ -75,7 +76,7 @@ func openFiles(s *Store) (*files, error) {
 		return nil, errors.Join(err, root.Close())
 	}
 	f := &files{
-		s: s, root: root, index: x, open: map[key]Edit{}, queued: map[key]bool{}, heads: map[memory.Owner]head{},
+		s: s, root: root, index: x, open: map[key]Edit{}, left: map[key]*record{}, queued: map[key]bool{}, heads: map[memory.Owner]head{},
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), wrote: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	f.idle = sync.NewCond(&f.mu)

@@ -28,6 +28,8 @@ type record struct {
 	Target  string       `json:"id,omitempty"` // as [memory.Image.Target] writes it; "" in the log: the file was taken away
 	SHA     string       `json:"sha256,omitempty"`
 	State   string       `json:"state,omitempty"`   // hash of all that Loci has to say in it
+	Imprint string       `json:"imprint,omitempty"` // what it says, as imprint writes it
+	Past    []string     `json:"past,omitempty"`    // of what texts stood there earlier, as pastOf has it
 	Version int64        `json:"version,omitempty"` // 0 from when an edit was accepted until it is written
 	Size    int64        `json:"size"`
 	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970

@@ -200,7 +200,9 @@ func (r *reader) fact(p place, base *memory.Fact, words string) memory.Fact {
 	f.ObservedAt = r.time("observed_at", or(f.ObservedAt, f.CreatedAt))
 	f.ObservedSeq = r.number("observed_seq", 0)
 	f.ValidFrom, f.ValidTo, f.ExpiresAt = r.time("valid_from", time.Time{}), r.time("valid_to", time.Time{}), r.time("expires_at", time.Time{})
-	r.holds(base, f)
+	if !p.plain {
+		r.holds(base, f)
+	}
 	f.Source = memory.FactSource(r.keep("source", string(f.Source)))
 	f.Trust = memory.Trust(r.oneOf("trust", string(f.Trust), "person", "user", "assistant", "untrusted"))
 	f.Model = r.text("model")

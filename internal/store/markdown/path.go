@@ -113,6 +113,7 @@ type place struct {
 	folder       string // "facts", "turns/user", "summaries", "profile", "contexts" or ""
 	name         string // of the file, without ".md"
 	was          string // where Loci last wrote the memory's file, as [files.before] has it
+	plain        bool   // what the file says is read as it is written, and not judged yet
 }
 
 // placeOf reads a path. It is not ok if nothing of Loci's belongs there.

@@ -30,20 +30,26 @@ func (f *files) before(k key) string {
 // has, "" for nothing. A person who moves a file to what is deleted, or back, means it; of a
 // file that stays, the word counts. A file of which nothing is noted is read as if it was
 // moved to what is deleted, but as it is written where it holds. What Loci alone makes of
-// a memory is no word for a person to write.
+// a memory is no word for a person to write, but comes with a file that is moved to what is
+// deleted, as git does it: such a fact ends by itself, whatever taught it.
 func (r *reader) status(p place, was memory.Status, allowed ...memory.Status) memory.Status {
 	said := r.saidStatus(allowed)
 	alone := (said == memory.Superseded || said == memory.Replaced) && said != was
 	moved := p.was != "" && (p.was == amongDeleted) != p.deleted
 	switch {
+	case p.plain:
+		return cmp.Or(said, was, memory.Active)
 	case moved && !p.deleted:
 		if said.Live() {
 			return said
 		}
 		return memory.Active
 	case p.deleted && (moved || p.was == "") && (said == "" || said.Live() || moved && alone):
-		if was != "" && !was.Live() {
+		switch {
+		case was != "" && !was.Live():
 			return was
+		case moved && alone:
+			return said
 		}
 		return memory.Retired
 	case said == "":

@@ -119,7 +119,9 @@ func (f *files) planOne(ctx context.Context, i item, l *loader) (*plan, error) {
 		}
 	}
 	fields, words := t.fields(l.link), t.words()
-	next := &record{Path: at, Owner: i.owner, Target: i.target, State: stateOf(at, fields, words), Version: t.version()}
+	next := &record{Path: at, Owner: i.owner, Target: i.target, State: stateOf(at, fields, words), Version: t.version(), Imprint: imprintOf(t).String()}
+	left := f.left[i.key]
+	delete(f.left, i.key)
 	if old != nil && old.State == next.State && f.written(old) {
 		return nil, nil
 	}
@@ -147,6 +149,7 @@ func (f *files) planOne(ctx context.Context, i item, l *loader) (*plan, error) {
 	}
 	p := &plan{item: i, old: old, next: next, text: text.String(), seen: seen}
 	next.SHA, next.Size = hashOf(p.text), int64(len(p.text))
+	next.Past = cmp.Or(old, left).pastOf(next.SHA)
 	if p.text == base && (old == nil || old.Path == at) {
 		if info, err := f.root.Lstat(at); err == nil {
 			p.there, next.Mtime = true, info.ModTime().UnixNano()
@@ -289,21 +292,15 @@ func (f *files) saysTheSame(ctx context.Context, i item, at, text string, t thin
 		return false
 	}
 	p.owner, p.was = i.owner, f.before(i.key)
-	read, err := p.parse(text, t)
-	if err != nil {
-		return false
-	}
-	if _, _, err := l.resolve(ctx, text, &read, t, f.index.targets[i.key], false); err != nil {
-		return false
-	}
-	return read.target() == i.target && !adds(read, t, l.link)
+	read, err := l.readFile(ctx, p, text, t, f.index.targets[i.key])
+	return err == nil && read.clash == "" && read.says.target() == i.target && !adds(read.says, t, l.link)
 }
 
 // sameWords reports whether texts are the same but for how lines end.
-func sameWords(a, b string) bool {
-	plain := func(s string) string { return strings.TrimRight(strings.ReplaceAll(s, "\r\n", "\n"), "\n") }
-	return a == b || plain(a) == plain(b)
-}
+func sameWords(a, b string) bool { return a == b || plainWords(a) == plainWords(b) }
+
+// plainWords are words however their lines end.
+func plainWords(s string) string { return strings.TrimRight(strings.ReplaceAll(s, "\r\n", "\n"), "\n") }
 
 // aside gives a file another name, which says that there was a conflict.
 func (f *files) aside(at string) error {

@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// merged returns a fact with what a person changed in its file. What replaced it is named in the
+// file; of a file that was put back the rest counts too that is Loci's to say.
+func (f FileEdit) merged(e *Engine, fact memory.Fact) (memory.Fact, error) {
+	was, says := *f.Was.Fact, *f.Says.Fact
+	next, err := e.merged(fact, was, says)
+	if err != nil {
+		return next, err
+	}
+	if says.Status != was.Status && says.Status == memory.Superseded {
+		next.SupersededBy = says.SupersededBy
+	}
+	if f.PutBack {
+		next.Source, next.Trust, next.Model, next.Provenance = says.Source, says.Trust, says.Model, says.Provenance
+		next.Subject, next.Attribute, next.Confidence, next.ValidTo = says.Subject, says.Attribute, says.Confidence, says.ValidTo
+		next.ObservedAt, next.ObservedSeq = says.ObservedAt, says.ObservedSeq
+	}
+	return next, checkFact(next)
+}
+
+func actionOf(was, is memory.Status) memory.Action {
+	switch {
+	case was == memory.Pending && is == memory.Active:
+		return memory.ActionApprove
+	case was.Live() && is == memory.Rejected:
+		return memory.ActionReject
+	case !was.Live() && is.Live():
+		return memory.ActionRestore
+	}
+	return memory.ActionUpdate
+}
+
+// merged returns a fact with what a person changed between was and says. What Loci
+// changed meanwhile stays, but the same words cannot be changed by both.
+func (e *Engine) merged(f, was, says memory.Fact) (memory.Fact, error) {
+	if content, err := e.checkText("the file", says.Content); err != nil {
+		return f, err
+	} else if content != strings.TrimSpace(was.Content) {
+		if f.Content != was.Content {
+			return f, fmt.Errorf("%w: %s", errMeanwhile, f.ID)
+		}
+		f.Content, f.Hash = content, text.Hash(content)
+		f.Source, f.Trust = memory.FromFile, memory.TrustPerson
+		f.Subject, f.Attribute = learn.Classify(content)
+	}
+	if says.Subject != was.Subject || says.Attribute != was.Attribute {
+		f.Subject, f.Attribute = says.Subject, says.Attribute
+	}
+	if says.Status != was.Status {
+		f.Status = says.Status
+		if f.Status == memory.Active {
+			f.Trust = memory.TrustPerson
+		}
+		if was.Status == memory.Pending && f.Status == memory.Active { // as in [Engine.Judge]
+			f.Confidence = 1
+		}
+		if f.Status.Live() && !was.Status.Live() {
+			f.SupersededBy, f.ValidTo = "", time.Time{}
+			was.ValidTo, says.ValidTo = time.Time{}, time.Time{}
+		}
+	}
+	if !slices.Equal(tags(says.Tags), tags(was.Tags)) {
+		f.Tags = tags(says.Tags)
+	}
+	if !bytes.Equal(says.Metadata, was.Metadata) {
+		f.Metadata = says.Metadata
+	}
+	take(&f.Category, was.Category, says.Category)
+	take(&f.Pinned, was.Pinned, says.Pinned)
+	take(&f.Confidence, was.Confidence, says.Confidence)
+	take(&f.Scope, was.Scope, says.Scope)
+	for _, t := range []struct{ to, was, says *time.Time }{
+		{&f.ObservedAt, &was.ObservedAt, &says.ObservedAt}, {&f.ValidFrom, &was.ValidFrom, &says.ValidFrom},
+		{&f.ValidTo, &was.ValidTo, &says.ValidTo}, {&f.ExpiresAt, &was.ExpiresAt, &says.ExpiresAt},
+	} {
+		if !t.says.Equal(*t.was) {
+			*t.to = memory.Time(*t.says)
+		}
+	}
+	return f, checkFact(f)
+}
+
+// take sets a field to what a person made of it.
+func take[T comparable](field *T, was, says T) {
+	if says != was {
+		*field = says
+	}
+}
+
+// sameButTimes reports whether nothing is to be written.
+func sameButTimes(f, g memory.Fact) bool {
+	return f.Content == g.Content && f.Status == g.Status && f.Category == g.Category && f.Pinned == g.Pinned && f.Confidence == g.Confidence &&
+		f.Scope == g.Scope && f.Subject == g.Subject && f.Attribute == g.Attribute && slices.Equal(f.Tags, g.Tags) && bytes.Equal(f.Metadata, g.Metadata) &&
+		f.ObservedAt.Equal(g.ObservedAt) && f.ValidFrom.Equal(g.ValidFrom) && f.ValidTo.Equal(g.ValidTo) && f.ExpiresAt.Equal(g.ExpiresAt)
+}
+
+// successor is what the file of a superseded fact says: one that no other fact took the place of is
+// only retired.
+func (e *Engine) successor(ctx context.Context, owner memory.Owner, says memory.Fact) (memory.Fact, error) {
+	by, err := e.fact(ctx, owner, says.SupersededBy)
+	none := errors.Is(err, memory.NotFound) || errors.Is(err, memory.Forbidden) || errors.Is(err, memory.Invalid)
+	if err != nil && !none {
+		return says, err
+	}
+	if none || by.ID == says.ID || wasErased(by) {
+		says.Status, says.SupersededBy = memory.Retired, ""
+	}
+	return says, nil
+}
