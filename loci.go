@@ -42,6 +42,7 @@ type Loci struct {
 	runner  *jobs.Runner
 	vault   *vault
 	backups *backups
+	keys    *keys
 	handler http.Handler
 	log     *slog.Logger
 	closers []func() error // in the order they are to be called
@@ -68,6 +69,7 @@ func (l *Loci) Run(ctx context.Context) error {
 	group.Go(func() error { return l.engine.Run(ctx) })
 	group.Go(func() error { return l.runner.Run(ctx) })
 	group.Go(func() error { return l.vault.run(ctx) })
+	group.Go(func() error { return l.keys.run(ctx) })
 	return group.Wait()
 }
 

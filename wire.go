@@ -97,6 +97,9 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	if s, ok := store.(*sqlstore.Store); ok && config.Store.postgres() {
 		l.log.Info("memory is kept by a server", "store", config.Store, "about", s.About())
 	}
+	if l.keys, err = openKeys(ctx, config, store, opts.Now, l.log); err != nil {
+		return nil, errors.Join(fmt.Errorf("read the API keys: %w", err), store.Close(), models.Close())
+	}
 	embedder := models.embedder
 	if err := earlier.opened(embedder); err != nil {
 		l.log.Warn("loci reembed --back will not know of this embedder", "err", err)
@@ -162,12 +165,12 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	page := web.New(l.engine, l.pageOptions(config, wanted, later, chat))
 	mux.Handle("/v1/", chat)
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
-		Version: Version(), MaxBody: config.Limits.Body, Health: l.health, Doctor: l.Doctor, Backup: l.Backup,
+		Version: Version(), MaxBody: config.Limits.Body, Health: l.health, Doctor: l.Doctor, Backup: l.Backup, Keys: l.keys,
 		Held:      func(since, until time.Time) ([]string, error) { return held(config, l.backups.notes, since, until) },
 		Elsewhere: describedElsewhere(), Upstream: upstream, Model: cmp.Or(config.Chats.Model, queryModel(config)),
 	})))
 	l.handler = page.SignedIn(httpx.Guard(httpx.Options{
-		Key: config.APIKey, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
+		Key: config.APIKey, Keys: &l.keys.ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
 		Trusted: trusted, MaxBody: config.Limits.Body, Log: l.log, Now: opts.Now, Refuse: refuser(page),
 		Open: slices.Concat(httpx.DefaultOpen, page.OpenPaths()),
 	}, mux))

@@ -12,7 +12,7 @@
 //
 // # Keys
 //
-// Loci's own key comes as X-Loci-Key or as bearer. Guard takes it out of the
+// Loci's own key, or a stored one (keyring.go), comes as X-Loci-Key or as bearer. Guard takes it out of the
 // request before any door sees it, so that nothing behind it can forward it. A
 // bearer that is not Loci's is the client's key for the upstream and stays.
 //

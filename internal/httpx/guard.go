@@ -27,7 +27,8 @@ const HeaderRequestID = "X-Loci-Request-Id"
 // Options is what [Guard] goes by. The zero value serves one user on loopback.
 type Options struct {
 	Key       string         // LOCI_API_KEY; "": no key, loopback only
-	Namespace string         // of the key; "": memory.DefaultNamespace
+	Keys      *Keyring       // those that are stored; nil: none
+	Namespace string         // of the keys; "": memory.DefaultNamespace
 	Multi     bool           // several users: nobody in particular gets no memory
 	JWTSecret []byte         // of X-OpenWebUI-User-Jwt; none: such tokens are ignored
 	Hosts     []string       // names, without port, that this server is reached by besides loopback's

@@ -2,8 +2,6 @@ package httpx
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"net/http"
 	"slices"
 	"strings"
@@ -83,7 +81,7 @@ func IdentityOf(ctx context.Context) Identity { return stateOf(ctx).identity }
 // identify finds out who asks and takes what was meant for Loci alone out of the
 // request's headers.
 func (o *Options) identify(r *http.Request) (Identity, error) {
-	tried := o.Key != "" && triesKey(r)
+	tried := o.hasKeys() && triesKey(r)
 	keyed, err := o.takeKey(r)
 	if err != nil {
 		return Identity{}, err
@@ -93,8 +91,15 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 		return Identity{}, err
 	}
 	id := Identity{Namespace: o.Namespace, signed: signed != ""}
+	if keyed.role == memory.KeyUser { // whoever else is named
+		id.Role, id.signed = RoleUser, true
+		id.Owner, err = userOwner(o.Namespace, keyed.user, "the key's user")
+		return id, err
+	}
 	switch {
-	case keyed, o.Key == "" && o.trusts(r.RemoteAddr):
+	case keyed.role == memory.KeyFront:
+		id.Role, id.mayName = RoleUser, true
+	case keyed.role == memory.KeyAdmin, o.Key == "" && o.trusts(r.RemoteAddr):
 		id.Role, id.mayName = RoleAdmin, true
 	case signed != "":
 		id.Role = RoleUser
@@ -136,37 +141,6 @@ func (o *Options) owner(r *http.Request, id Identity, signed string) (memory.Own
 // send a bearer; those of Azure and Anthropic have headers of their own.
 var keyHeaders = []string{"Authorization", "Api-Key", "X-Api-Key"}
 
-// takeKey removes Loci's key from the request, wherever it stands, and reports
-// whether it was there. What comes as X-Loci-Key claims to be Loci's, so a wrong
-// one is refused; any other key is the client's for the upstream.
-func (o *Options) takeKey(r *http.Request) (bool, error) {
-	given := r.Header.Values(HeaderKey)
-	r.Header.Del(HeaderKey)
-	if o.Key == "" {
-		return false, nil
-	}
-	found := false
-	for _, name := range keyHeaders {
-		values := r.Header.Values(name)
-		kept := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return sameKey(bearerOf(v), o.Key) })
-		if len(kept) == len(values) {
-			continue
-		}
-		found = true
-		r.Header[name] = kept
-		if len(kept) == 0 {
-			r.Header.Del(name)
-		}
-	}
-	for _, v := range given {
-		if !sameKey(v, o.Key) {
-			return false, badKey{memory.Errorf(memory.Unauthorized, "the key in %s is not Loci's", HeaderKey)}
-		}
-		found = true
-	}
-	return found, nil
-}
-
 // triesKey reports whether a request comes with what may be meant as a key. The
 // password that a proxy in front asks a browser for is not.
 func triesKey(r *http.Request) bool {
@@ -187,13 +161,6 @@ func (o *Options) takeJWT(r *http.Request) (string, error) {
 	}
 	r.Header.Del(HeaderOpenWebJWT)
 	return verifyJWT(token, o.JWTSecret, o.Now())
-}
-
-// sameKey compares in a time that tells nothing of either key, its length
-// included.
-func sameKey(a, b string) bool {
-	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
 // bearerOf returns the token of a bearer, and a bare key as it is.

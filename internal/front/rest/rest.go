@@ -44,6 +44,8 @@ type Options struct {
 	// Held is what may still hold words that were there between two times, in words; nil: nothing.
 	Held func(since, until time.Time) ([]string, error)
 
+	Keys Keys // the API keys; nil: none are stored
+
 	// Backup makes a backup that is kept at to, and returns it with its size in bytes; nil:
 	// there are none.
 	Backup func(ctx context.Context, to string) (io.ReadCloser, int64, error)
@@ -92,6 +94,7 @@ func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
 	d.serverOperations(add)
 	d.doctorOperations(add)
 	d.backupOperations(add)
+	d.keyOperations(add)
 	d.profileOperations(add)
 	d.chatOperations(add)
 	d.shareOperations(add)

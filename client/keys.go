@@ -1,0 +1,53 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Key is a stored API key, without itself.
+type Key struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Role      string    `json:"role" enum:"admin,front,user" doc:"admin: anything, for any user. front: a trusted front end, which names users. user: the memory of its user."`
+	User      string    `json:"user,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// Keys are the stored API keys, oldest first.
+type Keys struct {
+	Keys []Key `json:"keys"`
+}
+
+// NewKey says what a key is to be.
+type NewKey struct {
+	Name string `json:"name" maxLength:"100" doc:"What people call it."`
+	Role string `json:"role" enum:"admin,front,user"`
+	User string `json:"user,omitempty" maxLength:"256" doc:"Whose it is, where the role is user."`
+}
+
+// MadeKey is a key that was made. Its text is told this once.
+type MadeKey struct {
+	Key
+	Text string `json:"key" doc:"The key itself, to be sent as bearer or X-Loci-Key."`
+}
+
+// Keys returns the stored API keys.
+func (c *Client) Keys(ctx context.Context) (out Keys, err error) {
+	_, err = c.do(ctx, http.MethodGet, "/api/keys", nil, &out)
+	return out, err
+}
+
+// AddKey makes an API key.
+func (c *Client) AddKey(ctx context.Context, in NewKey) (out MadeKey, err error) {
+	_, err = c.do(ctx, http.MethodPost, "/api/keys", in, &out)
+	return out, err
+}
+
+// RemoveKey removes an API key by its id.
+func (c *Client) RemoveKey(ctx context.Context, id string) error {
+	_, err := c.do(ctx, http.MethodDelete, "/api/keys/"+url.PathEscape(id), nil, nil)
+	return err
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+func apiKeys(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "keys",
+		Short: "API keys of users, front ends and those who run the server",
+		Long: "API keys beside LOCI_API_KEY, each of its own role. Of a key only a hash is kept: it is shown once, when it is made.\n" +
+			"What is removed opens nothing any more: at this server at once, at others on the same database within seconds.",
+	}
+	cmd.AddCommand(addKey(g), listKeys(g), removeKey(g))
+	return cmd
+}
+
+func addKey(g *global) *cobra.Command {
+	in := client.NewKey{}
+	var admin, front bool
+	cmd := &cobra.Command{
+		Use:   "add NAME (--user USER | --front | --admin)",
+		Short: "Make a key, which is shown this once",
+		Long: "Make a key. With --user it opens that user's memory alone, whoever the request names. With --front a front end names the user of each\n" +
+			"request, by X-Loci-User. With --admin it may do anything, for any user, as LOCI_API_KEY may.",
+		Example: "  loci keys add laptop --user ana\n  loci keys add open-webui --front",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := onlyOne(cmd, "user", "front", "admin"); err != nil {
+				return err
+			}
+			in.Name = args[0]
+			switch {
+			case in.User != "":
+				in.Role = string(memory.KeyUser)
+			case front:
+				in.Role = string(memory.KeyFront)
+			case admin:
+				in.Role = string(memory.KeyAdmin)
+			default:
+				return memory.Errorf(memory.Invalid, "say what it is for: --user NAME, --front or --admin")
+			}
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				made, err := c.AddKey(ctx, in)
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), made, func(w io.Writer) {
+					fmt.Fprintf(w, "%s\n", made.Text)
+					fmt.Fprintf(cmd.ErrOrStderr(), "keep it: it is shown this once; to remove it: loci keys remove %s\n", made.ID)
+				})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&in.User, "user", "", "whose memory it opens, and nobody else's")
+	cmd.Flags().BoolVar(&front, "front", false, "for a front end that names the user of each request")
+	cmd.Flags().BoolVar(&admin, "admin", false, "for whoever runs the server")
+	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
+	return cmd
+}
+
+func listKeys(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "The keys there are, without themselves",
+		Example: "  loci keys list",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				all, err := c.Keys(ctx)
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), all, func(w io.Writer) {
+					s := onSheet(w)
+					for _, k := range all.Keys {
+						s.line("%s  %-5s  %-20s  %s  %s", k.ID, k.Role, said(cmp.Or(k.User, "-"), 20), when(k.CreatedAt), said(k.Name, 100))
+					}
+					if len(all.Keys) == 0 {
+						s.line("no keys are stored")
+					}
+				})
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
+	return cmd
+}
+
+func removeKey(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:     "remove ID",
+		Short:   "Remove a key; it opens nothing any more",
+		Example: "  loci keys remove 9f2c1a7b33d04e58",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if err := c.RemoveKey(ctx, args[0]); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", args[0])
+				return err
+			})
+		},
+	}
+}

@@ -1,0 +1,163 @@
+package httpx
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Keyring holds the stored keys that [Guard] accepts beside the server's own, so that no
+// request asks the database. The zero value is empty. It is safe for concurrent use.
+type Keyring struct {
+	keys atomic.Pointer[map[[sha256.Size]byte]memory.Key]
+}
+
+// Set takes these keys in place of all that were there. One whose hash, role or user cannot
+// be is left out: it opens nothing.
+func (r *Keyring) Set(keys []memory.Key) {
+	all := make(map[[sha256.Size]byte]memory.Key, len(keys))
+	for _, k := range keys {
+		hash, err := hex.DecodeString(k.Hash)
+		if err == nil && len(hash) == sha256.Size && checkKey(k) == nil {
+			all[[sha256.Size]byte(hash)] = k
+		}
+	}
+	r.keys.Store(&all)
+}
+
+// find returns the key that a text is. A key is as long a random number as its hash, so that
+// how long the look-up takes tells nobody anything of another.
+func (r *Keyring) find(text string) (memory.Key, bool) {
+	if r == nil {
+		return memory.Key{}, false
+	}
+	all := r.keys.Load()
+	if all == nil || len(*all) == 0 {
+		return memory.Key{}, false
+	}
+	k, ok := (*all)[sha256.Sum256([]byte(text))]
+	return k, ok
+}
+
+func (r *Keyring) empty() bool {
+	if r == nil {
+		return true
+	}
+	all := r.keys.Load()
+	return all == nil || len(*all) == 0
+}
+
+// Bounds of a key.
+const (
+	keyPrefix = "loci_"
+	maxName   = 100 // bytes
+)
+
+// NewKey makes a key with a name. text is the key itself, which is kept nowhere. For a
+// [memory.KeyUser], and for no other, user says whose it is. [memory.Invalid] says what cannot be.
+func NewKey(name string, role memory.KeyRole, user string, now time.Time) (text string, k memory.Key, err error) {
+	secret := make([]byte, sha256.Size)
+	_, _ = rand.Read(secret) // never fails
+	text = keyPrefix + base64.RawURLEncoding.EncodeToString(secret)
+	sum := sha256.Sum256([]byte(text))
+	k = memory.Key{Hash: hex.EncodeToString(sum[:]), Name: name, Role: role, User: user, CreatedAt: now.UTC().Truncate(time.Microsecond)}
+	if err := checkKey(k); err != nil {
+		return "", memory.Key{}, err
+	}
+	return text, k, nil
+}
+
+func checkKey(k memory.Key) error {
+	control := func(r rune) bool { return r < ' ' || r == 0x7f }
+	switch {
+	case k.Name == "" || len(k.Name) > maxName || !utf8.ValidString(k.Name) || slices.ContainsFunc([]rune(k.Name), control):
+		return memory.Errorf(memory.Invalid, "a key's name is 1 to %d bytes of UTF-8 without control characters", maxName)
+	case !slices.Contains([]memory.KeyRole{memory.KeyAdmin, memory.KeyFront, memory.KeyUser}, k.Role):
+		return memory.Errorf(memory.Invalid, "a key's role is admin, front or user, not %q", k.Role)
+	case k.Role == memory.KeyUser && k.User == "":
+		return memory.Errorf(memory.Invalid, "whose key? One of the role user belongs to a user")
+	case k.Role != memory.KeyUser && k.User != "":
+		return memory.Errorf(memory.Invalid, "a key of the role %s belongs to no user", k.Role)
+	}
+	_, err := userOwner(memory.DefaultNamespace, k.User, "user")
+	return err
+}
+
+// keyed is what a request's keys say of it. The zero value: nothing.
+type keyed struct {
+	role memory.KeyRole
+	user string
+}
+
+// known returns what a text says if it is a key of Loci's.
+func (o *Options) known(text string) (keyed, bool) {
+	if o.Key != "" && sameKey(text, o.Key) {
+		return keyed{role: memory.KeyAdmin}, true
+	}
+	k, ok := o.Keys.find(text)
+	return keyed{k.Role, k.User}, ok
+}
+
+// hasKeys reports whether there is any key that a request could come with.
+func (o *Options) hasKeys() bool { return o.Key != "" || !o.Keys.empty() }
+
+// takeKey removes Loci's keys from the request, wherever they stand, and returns what they
+// say. What comes as X-Loci-Key claims to be Loci's, so a wrong one is refused; any other
+// key is the client's for the upstream. Keys that say different things are refused.
+func (o *Options) takeKey(r *http.Request) (keyed, error) {
+	given := r.Header.Values(HeaderKey)
+	r.Header.Del(HeaderKey)
+	if !o.hasKeys() {
+		return keyed{}, nil
+	}
+	var found []keyed
+	for _, name := range keyHeaders {
+		values := r.Header.Values(name)
+		kept := slices.DeleteFunc(slices.Clone(values), func(v string) bool {
+			k, ok := o.known(bearerOf(v))
+			if ok {
+				found = append(found, k)
+			}
+			return ok
+		})
+		if len(kept) == len(values) {
+			continue
+		}
+		r.Header[name] = kept
+		if len(kept) == 0 {
+			r.Header.Del(name)
+		}
+	}
+	for _, v := range given {
+		k, ok := o.known(v)
+		if !ok {
+			return keyed{}, badKey{memory.Errorf(memory.Unauthorized, "the key in %s is not Loci's", HeaderKey)}
+		}
+		found = append(found, k)
+	}
+	if len(found) == 0 {
+		return keyed{}, nil
+	}
+	for _, k := range found[1:] {
+		if k != found[0] {
+			return keyed{}, memory.Errorf(memory.Unauthorized, "the request has two keys of Loci's; one asks at a time")
+		}
+	}
+	return found[0], nil
+}
+
+// sameKey compares in a time that tells nothing of either key, its length
+// included.
+func sameKey(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}

@@ -1,0 +1,46 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+var _ memory.Keys = (*Store)(nil)
+
+// AddKey keeps a key: see [memory.Keys].
+func (s *Store) AddKey(ctx context.Context, namespace string, key memory.Key) error {
+	owner := memory.Global(namespace)
+	if err := checkOwner(owner); err != nil {
+		return err
+	}
+	return s.write(ctx, "", func(t *tx) error {
+		n, err := t.count(`INSERT INTO api_keys (owner, hash, name, role, "user", created_at, last_used_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT DO NOTHING`,
+			owner, key.Hash, key.Name, key.Role, key.User, micros(key.CreatedAt))
+		if err == nil && n == 0 {
+			return memory.Errorf(memory.Conflict, "the key is there already")
+		}
+		return wrap("keep the key", err)
+	})
+}
+
+// Keys returns the keys of a namespace: see [memory.Keys].
+func (s *Store) Keys(ctx context.Context, namespace string) ([]memory.Key, error) {
+	rows, err := s.reads.ask(ctx, `SELECT hash, name, role, "user", created_at FROM api_keys WHERE owner = ? ORDER BY created_at, hash`, memory.Global(namespace))
+	keys, err := collect(rows, err, func(row scanner) (k memory.Key, err error) {
+		return k, row.Scan(&k.Hash, &k.Name, &k.Role, &k.User, asTime{&k.CreatedAt})
+	})
+	return keys, wrap("read the keys", err)
+}
+
+// RemoveKey removes a key: see [memory.Keys].
+func (s *Store) RemoveKey(ctx context.Context, namespace, id string) error {
+	return s.write(ctx, "", func(t *tx) error {
+		n, err := t.count(`DELETE FROM api_keys WHERE owner = ? AND substr(hash, 1, 16) = ?`, memory.Global(namespace), id)
+		if err == nil && n == 0 {
+			return fmt.Errorf("remove the key: %w", memory.Errorf(memory.NotFound, "there is no key %s", id))
+		}
+		return wrap("remove the key", err)
+	})
+}
