@@ -73,6 +73,7 @@ type Exchange struct {
 	question chan error    // the outcome of RecordQuestion; nil before
 	answered chan struct{}
 	once     sync.Once // closes answered
+	kept     string    // see Conversation
 }
 
 // Open begins to find the conversation that a request continues and which of its

@@ -219,11 +219,17 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 	case err := <-stored:
 		if err != nil {
 			x.failed(ctx, err)
+			return
 		}
+		x.kept = x.conversation.ID
 	case <-wait.C:
 		x.failed(ctx, fmt.Errorf("storing the exchange took longer than %v", recordTime))
 	}
 }
+
+// Conversation returns the id of the conversation that the exchange was stored in, ""
+// where it was not. Ask once [Exchange.RecordAnswer] has returned.
+func (x *Exchange) Conversation() string { return x.kept }
 
 // storeAnswer stores the answer; client is the context of who may wait for it. Where
 // somebody else wrote to the conversation since it was read, it is read again.

@@ -17,7 +17,7 @@ import (
 )
 
 // typed are the dialects beside chat completions, by the folder of their requests.
-var typed = map[string]*Dialect{"messages": Messages}
+var typed = map[string]*Dialect{"messages": Messages, "responses": Responses}
 
 // TestDialectRequests holds what is read of each request, and the bytes that go to the
 // upstream without memory and in each placement.
@@ -180,7 +180,7 @@ func FuzzDialectStreams(f *testing.F) {
 }
 
 // dialectStreams are streams and what they say.
-var dialectStreams = map[*Dialect][]dialectStream{Messages: messagesStreams}
+var dialectStreams = map[*Dialect][]dialectStream{Messages: messagesStreams, Responses: responsesStreams}
 
 type dialectStream struct {
 	name, stream, last string // last is what the gate holds

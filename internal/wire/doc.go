@@ -1,5 +1,5 @@
-// Package wire reads and edits other people's formats: chat-completions
-// requests, answers and event streams. It is pure: bytes in, bytes out.
+// Package wire reads and edits other people's formats: requests, answers and event
+// streams of chats, in each [Dialect]. It is pure: bytes in, bytes out.
 //
 // Bodies are never decoded and encoded again. A request is checked and its parts
 // are found by offset; what Loci takes out (its own fields) and puts in (the

@@ -48,7 +48,10 @@ type preface struct {
 
 // readPreface reads a request's preface, which counts as a system message.
 func (c *Chat) readPreface(fields []member, name string) {
-	c.preface = preface{name, fieldOf(fields, name), fields[0].key.from}
+	c.preface = preface{name: name, value: fieldOf(fields, name)}
+	if len(fields) > 0 {
+		c.preface.front = fields[0].key.from
+	}
 	if text := contentText(c.preface.value); text != "" {
 		m := Message{Role: memory.RoleSystem, Text: text, Digest: digest(memory.RoleSystem, text, nil, "")}
 		c.Messages = append([]Message{m}, c.Messages...)
@@ -127,12 +130,16 @@ func (b *blocks) read(content gjson.Result, result func(Message)) {
 // say adds a text, unless it is a reminder that the client's program, and not the
 // user, has put between the words.
 func (b *blocks) say(text gjson.Result) {
-	s := str(text)
-	if trimmed := strings.TrimSpace(s); strings.HasPrefix(trimmed, "<system-reminder>") && strings.HasSuffix(trimmed, "</system-reminder>") {
+	if trimmed := strings.TrimSpace(str(text)); strings.HasPrefix(trimmed, "<system-reminder>") && strings.HasSuffix(trimmed, "</system-reminder>") {
 		b.reminded = true
 		return
 	}
-	b.lines = append(b.lines, s)
+	b.add(text)
+}
+
+// add adds a text.
+func (b *blocks) add(text gjson.Result) {
+	b.lines = append(b.lines, str(text))
 	if !b.first.found() {
 		b.first = spanOf(text)
 	}

@@ -21,6 +21,10 @@ type Chat struct {
 	Messages []Message
 	Extras   Extras
 
+	// What came before Messages, where the server keeps it: the id of the answer that
+	// the request goes on from, and that of the conversation; "" for none.
+	Previous, Conversation string
+
 	body []byte
 	cuts []edit // Loci's own fields, with the commas that go with them
 	put  putter // where the block goes; nil: as in chat completions
@@ -240,6 +244,9 @@ func contentParts(content gjson.Result) []part {
 	})
 	return out
 }
+
+// GoesOn reports whether the server keeps what came before the request's messages.
+func (c *Chat) GoesOn() bool { return c.Previous != "" || c.Conversation != "" }
 
 // LastUser returns the index of the last user message, -1 without one.
 func (c *Chat) LastUser() int { return LastUser(c.Messages) }

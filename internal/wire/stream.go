@@ -29,6 +29,7 @@ type Stream struct {
 	refuse strings.Builder
 	calls  []*streamCall
 	size   int
+	part   string // of a response: where the words that were heard last stand
 }
 
 // streamCall is a tool call of which the arguments come in pieces.

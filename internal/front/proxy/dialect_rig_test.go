@@ -49,6 +49,32 @@ var speeches = []speech{{
 	message: []string{"error", "message"}, kind: []string{"error", "type"}, invalid: "invalid_request_error",
 	call: `{"id":"msg_2","type":"message","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"weigh","input":{}}],"stop_reason":"tool_use"}`,
 	step: `,{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"weigh","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"4"}]}]`,
+}, {
+	Dialect: wire.Responses,
+	history: func(turns ...string) string {
+		var out []string
+		for i, text := range turns {
+			if i%2 == 0 {
+				out = append(out, `{"role":"user","content":[{"type":"input_text","text":`+jsonText(text)+`}]}`)
+			} else {
+				out = append(out, `{"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":`+jsonText(text)+`,"annotations":[]}]}`)
+			}
+		}
+		return `"input":[` + strings.Join(out, ",") + `]`
+	},
+	answer: func(text string) string {
+		return `{"id": "resp_1","big":18446744073709551616,"object":"response","status":"completed","output":[ {"type":"reasoning","id":"rs_1","summary":[]},{"type":"message","role":"assistant","content":[{"type":"output_text","text":` + jsonText(text) + `,"annotations":[]}]}],"usage":null }` + "\n"
+	},
+	begin: named(`{"type":"response.created","sequence_number":0,"response":{"id":"resp_1","status":"in_progress","output":[]}}`) +
+		named(`{"type":"response.output_item.added","sequence_number":1,"output_index":0,"item":{"type":"message","role":"assistant"}}`),
+	piece: func(text string) string {
+		return named(`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":` + jsonText(text) + `}`)
+	},
+	end:     named(`{"type":"response.completed","response":{"id":"resp_1","status":"completed","instructions":"` + strings.Repeat("Be kind. ", 1000) + `","output":[]}}`),
+	refusal: `{"error":{"message":"no","type":"invalid_request_error","param":null,"code":null}}`,
+	message: []string{"error", "message"}, kind: []string{"error", "type"}, invalid: "invalid_request_error",
+	call: `{"id":"resp_2","object":"response","status":"completed","output":[{"type":"function_call","id":"fc_1","call_id":"t1","name":"weigh","arguments":"{}"}]}`,
+	step: `,{"type":"function_call","id":"fc_1","call_id":"t1","name":"weigh","arguments":"{}"},{"type":"function_call_output","call_id":"t1","output":"4"}]`,
 }}
 
 func jsonText(text string) string {

@@ -332,7 +332,7 @@ func TestOtherPathsOfTheDialectsAreForwarded(t *testing.T) {
 	r := newRig(t)
 	r.know("User has a cat called Ünal")
 	const body = `{"model":"m","messages":[{"role":"user","content":"What is my cat called?"}]}`
-	for _, path := range []string{"/v1/messages/count_tokens?beta=true", "/v1/messages/batches"} {
+	for _, path := range []string{"/v1/messages/count_tokens?beta=true", "/v1/messages/batches", "/v1/responses/input_tokens", "/v1/responses/resp_1/cancel"} {
 		r.upstream.answers(sends(http.StatusOK, `{"input_tokens":7}`))
 		resp := r.send(http.MethodPost, path, body)
 		if sent := r.upstream.one(t); sent.body != body || sent.uri != path || r.read(resp) != `{"input_tokens":7}` {
@@ -348,7 +348,7 @@ func TestOtherPathsOfTheDialectsAreForwarded(t *testing.T) {
 
 // TestUserOfTheBodyInOtherDialects: in multi mode the body may name whose memory it is.
 func TestUserOfTheBodyInOtherDialects(t *testing.T) {
-	for path, field := range map[string]string{"/v1/messages": `"metadata":{"user_id":"ana"}`} {
+	for path, field := range map[string]string{"/v1/messages": `"metadata":{"user_id":"ana"}`, "/v1/responses": `"safety_identifier":"ana"`} {
 		for _, s := range speeches {
 			if s.Path != path {
 				continue

@@ -21,6 +21,7 @@ import (
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
 )
 
 // HeaderTrace names the trace of an answer.
@@ -48,8 +49,9 @@ type Options struct {
 // Door answers everything under /v1.
 type Door struct {
 	Options
-	engine *engine.Engine
-	strict strictModels
+	engine  *engine.Engine
+	strict  strictModels
+	answers lateAnswers
 }
 
 // New returns the handler of /v1.
@@ -66,7 +68,7 @@ func New(e *engine.Engine, opts Options) http.Handler {
 }
 
 // dialects are those in which chats get memory.
-var dialects = []*wire.Dialect{wire.Completions, wire.Messages}
+var dialects = []*wire.Dialect{wire.Completions, wire.Messages, wire.Responses}
 
 // chat handles one request of a chat and its answer.
 func (d *Door) chat(w http.ResponseWriter, r *http.Request, dialect *wire.Dialect) {
@@ -105,6 +107,9 @@ type call struct {
 	off      bool      // it was asked to take part by hiding what is said alone
 	exchange *engine.Exchange
 	prepared engine.Prepared
+
+	owner   memory.Owner // these two where memory takes part
+	answers *lateAnswers
 }
 
 // read decodes a request, finds out whose it is, and opens the exchange.
@@ -123,10 +128,18 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	}
 	c := &call{Chat: chat, dialect: dialect, named: d.Named}
 	c.off = extras.Mode == wire.ModeOff
-	c.memory = who.Owner != "" && !wire.FrontEndTask(chat) && chat.LastUser() >= 0
+	if extras.ID == "" {
+		extras.ID = d.goesOn(who.Owner, chat)
+	}
+	results := len(chat.Messages) > 0 && chat.LastUser() < 0 && chat.GoesOn() && extras.ID != ""
+	if results { // of calls alone: the user's words went before, with what matters to them
+		extras.TopK = new(int)
+	}
+	c.memory = who.Owner != "" && !wire.FrontEndTask(chat) && (chat.LastUser() >= 0 || results)
 	if !c.memory {
 		return c, nil
 	}
+	c.owner, c.answers = who.Owner, &d.answers
 	c.exchange = d.engine.Open(r.Context(), engine.Incoming{Owner: who.Owner, Chat: chat, Extras: extras, ChatID: r.Header.Get(headerChatID)})
 	c.prepared = c.exchange.Prepare(r.Context())
 	return c, nil
@@ -138,6 +151,9 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 func (c *call) record(ctx context.Context, a wire.Answer) {
 	if c.memory {
 		c.exchange.RecordAnswer(ctx, a)
+		if c.dialect == wire.Responses {
+			c.answers.add(c.owner, a.ID, c.exchange.Conversation())
+		}
 	}
 }
 
