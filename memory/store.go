@@ -147,7 +147,7 @@ type Log interface {
 // Queue is the work to be done.
 type Queue interface {
 	// Claim leases the job that has been due the longest among these kinds (RunAt,
-	// then CreatedAt, owner and ID) to the caller, skipping owners that already have
+	// then CreatedAt, owner, kind and ID) to the caller, skipping owners that already have
 	// a running job of that kind. First it takes back every lease that ran out, of
 	// any kind: such a job is due again, which counts as a failed attempt, and at
 	// [MaxAttempts] of them it is parked instead. With nothing due it returns

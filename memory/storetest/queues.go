@@ -80,6 +80,9 @@ func claimTakesTheLongestDue(r *rig) {
 	r.same("the one in the future, then", r.claim().ID, future.ID)
 	_, err := r.Claim(r.Context(), learning, 0)
 	r.wantCode("a lease of no time", err, memory.Invalid)
+	embed, learn := memtest.Job(ben, memory.JobEmbed, "z"), job(ben, "a")
+	r.enqueue(learn, embed)
+	r.same("of one owner's that are due alike, by kind", r.claim(memory.JobLearn, memory.JobEmbed).ID, embed.ID)
 }
 
 func claimIsExclusive(r *rig) {

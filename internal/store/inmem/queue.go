@@ -48,7 +48,7 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 		return memory.Job{}, memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
 	}
 	j := slices.MinFunc(due, func(a, b memory.Job) int {
-		return cmp.Or(a.RunAt.Compare(b.RunAt), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(a.RunAt.Compare(b.RunAt), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
 	})
 	s.claims++
 	j.State = memory.JobRunning

@@ -53,12 +53,13 @@ func (w *writer) idle(ctx context.Context, c claiming) (bool, error) {
 // waiting is a job that is queued.
 type waiting struct {
 	owner          memory.Owner
+	kind           memory.JobKind
 	id             string
 	runAt, created int64
 }
 
 func (w waiting) compare(v waiting) int {
-	return cmp.Or(cmp.Compare(w.runAt, v.runAt), cmp.Compare(w.created, v.created), cmp.Compare(w.owner, v.owner), cmp.Compare(w.id, v.id))
+	return cmp.Or(cmp.Compare(w.runAt, v.runAt), cmp.Compare(w.created, v.created), cmp.Compare(w.owner, v.owner), cmp.Compare(w.kind, v.kind), cmp.Compare(w.id, v.id))
 }
 
 // pick returns the job to claim, the zero one for none. Leases are taken back first,
@@ -85,7 +86,7 @@ func (w *writer) pick(t *tx, now time.Time, c claiming) (waiting, error) {
 // their lines, the zero one for none.
 func (t *tx) first(lines []line, now int64) (best waiting, err error) {
 	for _, l := range lines {
-		w := waiting{owner: l.owner, runAt: math.MaxInt64}
+		w := waiting{owner: l.owner, kind: l.kind, runAt: math.MaxInt64}
 		err := t.row(`SELECT id, run_at, created_at FROM jobs INDEXED BY jobs_queued WHERE owner = ?1 AND kind = ?2 AND state = 'queued'
 			AND NOT EXISTS (SELECT 1 FROM jobs WHERE owner = ?1 AND kind = ?2 AND state = 'running')
 			ORDER BY run_at, created_at, id LIMIT 1`, []any{l.owner, l.kind}, &w.id, &w.runAt, &w.created)
@@ -128,7 +129,7 @@ func (t *tx) next(now time.Time, kinds string) (owner memory.Owner, id string, e
 	due := micros(now)
 	rows, err := t.query(`SELECT q.owner, q.id, EXISTS (SELECT 1 FROM jobs r WHERE r.owner = q.owner AND r.kind = q.kind AND r.state = 'running')
 		FROM jobs q INDEXED BY jobs_due WHERE q.state = 'queued' AND q.run_at <= ?1
-		AND q.kind IN (SELECT value FROM json_each(?2)) ORDER BY q.run_at, q.created_at, q.owner, q.id LIMIT ?3`, due, kinds, lookahead)
+		AND q.kind IN (SELECT value FROM json_each(?2)) ORDER BY q.run_at, q.created_at, q.owner, q.kind, q.id LIMIT ?3`, due, kinds, lookahead)
 	if err != nil {
 		return "", "", err
 	}
@@ -153,6 +154,6 @@ func (t *tx) next(now time.Time, kinds string) (owner memory.Owner, id string, e
 			SELECT j.rowid FROM jobs j INDEXED BY jobs_queued WHERE j.owner = w.owner AND j.kind = k.value
 			AND j.state = 'queued' AND j.run_at <= ?1 ORDER BY j.run_at, j.created_at, j.id LIMIT 1)
 		WHERE NOT EXISTS (SELECT 1 FROM jobs r WHERE r.owner = q.owner AND r.kind = q.kind AND r.state = 'running')
-		ORDER BY q.run_at, q.created_at, q.owner, q.id LIMIT 1`, []any{due, kinds}, &owner, &id)
+		ORDER BY q.run_at, q.created_at, q.owner, q.kind, q.id LIMIT 1`, []any{due, kinds}, &owner, &id)
 	return owner, id, err
 }
