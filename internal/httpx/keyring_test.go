@@ -121,7 +121,7 @@ func BenchmarkIdentifyByStoredKey(b *testing.B) {
 		b.Fatal(err)
 	}
 	ring.Set([]memory.Key{k})
-	o := Options{Key: key, Keys: &ring}
+	o := Options{Key: key, Keys: &ring, Namespace: memory.DefaultNamespace}
 	r, _ := http.NewRequest(http.MethodGet, "/", nil)
 	for b.Loop() {
 		r.Header[HeaderKey] = []string{text}
