@@ -58,14 +58,15 @@ func (c *Chat) readPreface(fields []member, name string) {
 	}
 }
 
-// readBlocks reads a message into those that it holds: each tool result, and what is
-// said beside them. It is false without a role.
-func readBlocks(v gjson.Result) (out []Message, ok bool) {
+// readBlocks adds the messages that one holds: each tool result, and what is said beside
+// them. It is false without a role.
+func readBlocks(to []Message, v gjson.Result) (out []Message, ok bool) {
 	fields := members(v)
 	role, content := fieldOf(fields, "role"), fieldOf(fields, "content")
 	if role.Type != gjson.String {
-		return nil, false
+		return to, false
 	}
+	out = to
 	said := Message{Role: readRole(str(role)), at: spanOf(v)}
 	var b blocks
 	b.read(content, func(result Message) {
@@ -77,7 +78,7 @@ func readBlocks(v gjson.Result) (out []Message, ok bool) {
 	case said.Role != memory.RoleUser:
 		b.others = nil // what the model made of its own accord, such as a search, may not come back
 	case len(b.lines) > 0:
-	case len(out) > 0:
+	case len(out) > len(to):
 		return out, true // a picture beside a result is part of it
 	case b.reminded && len(b.others) == 0:
 		said.Role = memory.RoleSystem

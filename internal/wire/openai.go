@@ -67,9 +67,9 @@ func Decode(body []byte) (*Chat, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Messages, err = readMessages(messages, func(v gjson.Result) ([]Message, bool) {
+	c.Messages, err = readMessages(messages, func(to []Message, v gjson.Result) ([]Message, bool) {
 		m, ok := readMessage(v)
-		return []Message{m}, ok
+		return append(to, m), ok
 	})
 	return c, err
 }
@@ -115,21 +115,19 @@ func messagesOf(fields []member) (list gjson.Result, err error) {
 	return list, nil
 }
 
-// readMessages reads a list of messages; read returns what one of them holds, and
+// readMessages reads a list of messages; read adds what one of them holds, and is
 // false for one without a role.
-func readMessages(list gjson.Result, read func(gjson.Result) ([]Message, bool)) (out []Message, err error) {
-	i := 0
+func readMessages(list gjson.Result, read func(to []Message, v gjson.Result) ([]Message, bool)) (out []Message, err error) {
+	i, ok := 0, false
 	list.ForEach(func(_, v gjson.Result) bool {
 		if !v.IsObject() {
 			err = memory.Errorf(memory.Invalid, "messages[%d] must be an object", i)
 			return false
 		}
-		ms, ok := read(v)
-		if !ok {
+		if out, ok = read(out, v); !ok {
 			err = memory.Errorf(memory.Invalid, "messages[%d].role must be a string", i)
 			return false
 		}
-		out = append(out, ms...)
 		i++
 		return true
 	})
