@@ -64,6 +64,12 @@ var messagesStreams = []dialectStream{
 		},
 	},
 	{
+		"a call in one piece",
+		typedEvents(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t1","name":"f","input":{"a":1}}}`, `{"type":"content_block_stop","index":0}`, messageStop),
+		typedEvents(messageStop),
+		Answer{ToolCalls: `[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]`},
+	},
+	{
 		"an error midway", typedEvents(messageStart, textStart, textDelta("Hel"), `{"type":"error","error":{"type":"overloaded_error","message":"x"}}`),
 		typedEvents(`{"type":"error","error":{"type":"overloaded_error","message":"x"}}`),
 		Answer{Text: "Hel", ID: "msg_1", Model: "m", InputTokens: 9, OutputTokens: 1},
@@ -155,6 +161,26 @@ func TestDecodeMessagesRefuses(t *testing.T) {
 		_, err := Messages.Decode([]byte(test.body))
 		if !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("Decode(%s): got %v, want invalid: %s", test.body, err, test.want)
+		}
+	}
+}
+
+func TestErrorsHaveTheirKinds(t *testing.T) {
+	for status, want := range map[int]string{
+		400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error", 409: "invalid_request_error",
+		413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 502: "api_error",
+	} {
+		got := string(Messages.EncodeError(status, "code", `<"no">`, "r1"))
+		if want := `{"type":"error","error":{"type":"` + want + `","message":"<\"no\">"},"request_id":"r1"}`; got != want {
+			t.Errorf("status %d: got %s, want %s", status, got, want)
+		}
+	}
+	for status, want := range map[int]string{400: "invalid_request_error", 503: "server_error"} {
+		for _, dialect := range []*Dialect{Completions, Responses} {
+			got := string(dialect.EncodeError(status, "code", "no", "r1"))
+			if want := `{"error":{"message":"no","type":"` + want + `","param":null,"code":"code"}}`; got != want {
+				t.Errorf("%s, status %d: got %s, want %s", dialect.Path, status, got, want)
+			}
 		}
 	}
 }

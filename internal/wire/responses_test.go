@@ -32,6 +32,12 @@ var responsesStreams = []dialectStream{
 		Answer{Text: "Hello!", Finish: "completed", ID: "resp_1", Model: "m", InputTokens: 9, OutputTokens: 5},
 	},
 	{
+		"calls in the last",
+		typedEvents(`{"type":"response.completed","response":{"status":"completed","output":[{"type":"function_call","call_id":"t1","name":"f","arguments":"{}"}]}}`),
+		typedEvents(`{"type":"response.completed","response":{"status":"completed","output":[{"type":"function_call","call_id":"t1","name":"f","arguments":"{}"}]}}`),
+		Answer{Finish: "completed", ToolCalls: `[{"id":"t1","type":"function","function":{"name":"f","arguments":"{}"}}]`},
+	},
+	{
 		"a long last event, its type at its end",
 		typedEvents(outputDelta("0", "0", "Hello!")) + "event: response.incomplete\ndata: {\"response\":{\"instructions\":\"" + strings.Repeat("x", 9<<10) + "\",\"status\":\"incomplete\"},\"type\":\"response.incomplete\"}\n\n",
 		"event: response.incomplete\ndata: {\"response\":{\"instructions\":\"" + strings.Repeat("x", 9<<10) + "\",\"status\":\"incomplete\"},\"type\":\"response.incomplete\"}\n\n",
