@@ -176,43 +176,55 @@ func (b *backups) write(ctx context.Context, dir, folder string, began time.Time
 
 // addMemory adds the vault and the database, as they are at one moment.
 func (b *backups) addMemory(ctx context.Context, w *backup.Writer, m *Manifest, folder string) (err error) {
-	var snapshot *sqlstore.Snapshot
-	defer func() {
-		if snapshot != nil {
-			err = errors.Join(err, snapshot.Close())
-		}
-	}()
 	store := b.store
+	files, inVault := store.(*markdown.Store)
+	if inVault {
+		store = files.Store
+	}
+	var snapshot *sqlstore.Snapshot
+	letGo := func() error { return nil }
+	defer func() { err = errors.Join(err, letGo()) }()
 	take := func() (err error) {
 		if s, ok := store.(*sqlstore.Store); ok {
-			snapshot, err = s.Snapshot(ctx)
+			if snapshot, err = s.Snapshot(ctx); err == nil {
+				letGo = sync.OnceValue(snapshot.Close)
+			}
 		}
 		m.At = b.now().UTC()
 		return err
 	}
-	if files, ok := store.(*markdown.Store); ok {
-		store = files.Store
-		data, err := b.config.DataDir()
-		if err != nil {
+	rest := func() error {
+		b.point()
+		if snapshot == nil {
+			return b.count(ctx, m)
+		}
+		return errors.Join(b.addDatabase(ctx, w, m, snapshot, folder), letGo())
+	}
+	if !inVault {
+		if err := take(); err != nil {
 			return err
 		}
-		within := inside(files.Dir(), data)
-		err = files.Copy(ctx, take, func(name string, from io.Reader) error {
-			if within != "" && (name == within || strings.HasPrefix(name, within+"/")) { // the data folder is not the vault's
-				return nil
-			}
-			return w.Add(backup.VaultFolder+"/"+name, from)
-		})
-		if err != nil {
-			return fmt.Errorf("copy the vault: %w", err)
-		}
-	} else if err := take(); err != nil {
+		return rest()
+	}
+	data, err := b.config.DataDir()
+	if err != nil {
 		return err
 	}
-	b.point()
-	if snapshot == nil {
-		return b.count(ctx, m)
+	within := inside(files.Dir(), data)
+	err = files.Copy(ctx, take, func(name string, from io.Reader) error {
+		if within != "" && (name == within || strings.HasPrefix(name, within+"/")) { // the data folder is not the vault's
+			return nil
+		}
+		return w.Add(backup.VaultFolder+"/"+name, from)
+	}, rest)
+	if err != nil {
+		return fmt.Errorf("copy the vault and what belongs to it: %w", err)
 	}
+	return nil
+}
+
+// addDatabase adds the database as a snapshot has it.
+func (b *backups) addDatabase(ctx context.Context, w *backup.Writer, m *Manifest, snapshot *sqlstore.Snapshot, folder string) (err error) {
 	if m.Schema, err = snapshot.Schema(ctx); err != nil {
 		return err
 	}

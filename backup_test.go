@@ -228,6 +228,53 @@ func TestBackupUnderWrites(t *testing.T) {
 	}
 }
 
+// TestErasureThatWaitsForABackupStopsNobody: others write while the database of a vault is
+// copied and something is to be erased; the erasure ends once it is.
+func TestErasureThatWaitsForABackupStopsNobody(t *testing.T) {
+	dir := t.TempDir()
+	l := openAt(t, settingsAt(t, dir, "vault", filepath.Join(dir, "vault"), "users", "multi"))
+	defer closed(t, l)
+	fact, err := l.Remember(t.Context(), "ana", "User likes marzipan")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ana := client.New("http://localhost", client.Options{User: "ana", HTTP: &http.Client{Transport: handled{l.Handler()}}})
+	points, erased := 0, make(chan error, 1)
+	l.backups.point = func() {
+		if points++; points != 2 { // the vault is copied, and the database not yet
+			return
+		}
+		go func() {
+			_, err := ana.Erase(context.Background(), fact.ID)
+			erased <- err
+		}()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		told := make(chan error, 1)
+		go func() {
+			for i := range 200 {
+				if _, err := l.Remember(ctx, "ben", fmt.Sprint("User has lamp number ", i)); err != nil {
+					told <- err
+					return
+				}
+			}
+			told <- nil
+		}()
+		select {
+		case err := <-told:
+			if err != nil {
+				t.Errorf("to write beside it: %v", err)
+			}
+		case <-ctx.Done():
+			t.Error("nobody can write while an erasure waits for a backup")
+		}
+	}
+	l.backUp(t, filepath.Join(t.TempDir(), "b.zip"))
+	if err := <-erased; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestBackupHasNoSecretsAndNothingDerived(t *testing.T) {
 	dir := t.TempDir()
 	c := settingsAt(t, dir, "api_key", "hunter2", "upstream.url", "http://localhost:1/v1?key=hunter2", "recall.top_k", "5", "learn.idle", "3m", "review.categories", "health,family")

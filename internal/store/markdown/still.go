@@ -19,12 +19,22 @@ var copied = []string{journalFile, indexFile, buriedFile, keyFile, erasingFile}
 // Copy gives every file of the vault away, as they are at one moment, by its path from the
 // vault's top, with slashes: the files, the journal, and what Loci last wrote to the files.
 // at is called once before, while nothing is written: what the store within holds then is
-// what the journal holds. Git's folders and links are left out.
+// what the journal holds. rest is called last: what at holds of the store within it lets go.
+// Git's folders and links are left out.
 //
-// Memory goes on meanwhile, but for erasures, and the files wait.
-func (s *Store) Copy(ctx context.Context, at func() error, give func(name string, from io.Reader) error) error {
+// Memory goes on meanwhile, but for erasures, and until rest is called the files wait. An
+// erasure waits here, where it stops nobody: within it would, since a vault that erases
+// writes nothing else.
+func (s *Store) Copy(ctx context.Context, at func() error, give func(name string, from io.Reader) error, rest func() error) error {
 	s.copying.Lock()
 	defer s.copying.Unlock()
+	if err := s.copyFiles(ctx, at, give); err != nil {
+		return err
+	}
+	return rest()
+}
+
+func (s *Store) copyFiles(ctx context.Context, at func() error, give func(name string, from io.Reader) error) error {
 	f := s.files
 	f.disk.Lock()
 	defer f.disk.Unlock()

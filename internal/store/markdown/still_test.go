@@ -36,11 +36,8 @@ func copyVault(t *testing.T, s *Store, dir, database string) {
 		}
 		_, err = io.Copy(f, from)
 		return errors.Join(err, f.Close())
-	})
+	}, func() error { return errors.Join(snapshot.CopyTo(t.Context(), database), snapshot.Close()) })
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(snapshot.CopyTo(t.Context(), database), snapshot.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -143,7 +140,7 @@ func TestCopiedVaultLeavesOutWhatIsNotItsOwn(t *testing.T) {
 		got[name] = true
 		_, err := io.ReadAll(from)
 		return err
-	})
+	}, func() error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
