@@ -156,7 +156,7 @@ func (n note) words() string {
 	}
 	what += ", " + n.Path
 	if _, err := os.Lstat(n.Path); filepath.IsAbs(n.Path) && errors.Is(err, fs.ErrNotExist) {
-		what += " (which is not there any more)"
+		what += " (the server's machine has no such file)" // whoever asked from another may have it
 	}
 	return what
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/filelock"
+	"github.com/loci-memory/loci/memory"
 )
 
 // restoringFolder is in the data folder from when a restore is decided until it is done: the
@@ -87,7 +88,7 @@ func finishRestore(dir string, point func()) error {
 	}
 	if !there(filepath.Join(from, asideDone)) {
 		if err := p.setAside(dir, point); err != nil {
-			return fmt.Errorf("set aside what was there: %w", err)
+			return fmt.Errorf("set aside what was there: %w", p.undecide(dir, err))
 		}
 		if err := errors.Join(writeSynced(filepath.Join(from, asideDone), nil), backup.SyncFolder(from)); err != nil {
 			return err
@@ -104,8 +105,12 @@ func finishRestore(dir string, point func()) error {
 	return errors.Join(os.RemoveAll(from), backup.SyncFolder(dir))
 }
 
-// setAside moves what was there away.
+// setAside moves what was there away: the vault first, since that is what may not let itself
+// be moved.
 func (p restorePlan) setAside(dir string, point func()) error {
+	if err := p.setVaultAside(point); err != nil {
+		return err
+	}
 	for _, name := range memoryFiles {
 		at := filepath.Join(dir, name)
 		if p.DataAside == "" || !there(at) {
@@ -119,15 +124,17 @@ func (p restorePlan) setAside(dir string, point func()) error {
 		}
 		point()
 	}
-	if p.DataAside != "" {
-		if err := errors.Join(backup.SyncFolder(p.DataAside), backup.SyncFolder(dir)); err != nil {
-			return err
-		}
-	}
-	if p.Vault == "" || !there(p.Vault) {
+	if p.DataAside == "" {
 		return nil
 	}
-	if p.VaultAside == "" { // it is empty
+	return errors.Join(backup.SyncFolder(p.DataAside), backup.SyncFolder(dir))
+}
+
+func (p restorePlan) setVaultAside(point func()) error {
+	switch {
+	case p.Vault == "" || !there(p.Vault) || p.VaultAside != "" && there(p.VaultAside):
+		return nil
+	case p.VaultAside == "": // it is empty
 		return os.Remove(p.Vault)
 	}
 	if err := os.Rename(p.Vault, p.VaultAside); err != nil {
@@ -135,6 +142,20 @@ func (p restorePlan) setAside(dir string, point func()) error {
 	}
 	point()
 	return backup.SyncFolder(filepath.Dir(p.Vault))
+}
+
+// undecide takes a restore back whose first step failed by an error, and returns that: else
+// every start would fail by it. What has changed something goes on at the next start.
+func (p restorePlan) undecide(dir string, cause error) error {
+	if p.Vault == "" || !there(p.Vault) || p.VaultAside != "" && there(p.VaultAside) || p.DataAside != "" && there(p.DataAside) {
+		return cause
+	}
+	away := filepath.Join(dir, unfinishedFolder) // which the next start takes away, should this one not
+	err := errors.Join(os.Rename(filepath.Join(dir, restoringFolder), away), backup.SyncFolder(dir))
+	if err == nil {
+		err = errors.Join(os.RemoveAll(away), os.RemoveAll(p.VaultBeside))
+	}
+	return errors.Join(memory.Errorf(memory.Invalid, "nothing was changed: the folder of the vault cannot be moved; if it is a mount point, set vault to a folder in it: %w", cause), err)
 }
 
 // putInPlace moves what is restored to where it belongs.

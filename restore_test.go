@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -290,6 +291,47 @@ func TestSchemaOfABackup(t *testing.T) {
 	l.fine(t)
 	if got := l.takeAway(t, "default"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestVaultThatCannotBeMovedKeepsEverythingAsItWas: the folder may be a mount point. Here it
+// was empty when the restore was planned, and is not when it is decided.
+func TestVaultThatCannotBeMovedKeepsEverythingAsItWas(t *testing.T) {
+	from := t.TempDir()
+	l := openAt(t, settingsAt(t, from, "vault", filepath.Join(from, "vault")))
+	l.remember(t, "User likes marzipan")
+	file := filepath.Join(from, "b.zip")
+	l.backUp(t, file)
+	closed(t, l)
+
+	dir := t.TempDir()
+	vault := filepath.Join(dir, "vault")
+	l = openAt(t, settingsAt(t, dir))
+	l.remember(t, "User likes licorice")
+	closed(t, l)
+	if err := os.Mkdir(vault, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	was := filesIn(t, dir)
+	points := 0
+	o := RestoreOptions{Replace: true, point: func() {
+		if points++; points == 2 {
+			if err := os.Mkdir(filepath.Join(vault, "in the way"), 0o700); err != nil {
+				t.Error(err)
+			}
+		}
+	}}
+	_, err := Restore(t.Context(), settingsAt(t, dir, "vault", vault), file, o)
+	if !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "nothing was changed") {
+		t.Errorf("got %v, want to be told that nothing was changed", err)
+	}
+	if is := filesIn(t, dir); !maps.Equal(is, was) {
+		t.Errorf("there is %v, was %v", is, was)
+	}
+	for _, left := range []string{"data/" + unfinishedFolder, "data/" + restoringFolder, "vault.restoring"} {
+		if there(filepath.Join(dir, left)) {
+			t.Errorf("%s is still there", left)
+		}
 	}
 }
 
