@@ -153,6 +153,15 @@ func TestArchivesThatReachOutAreRefused(t *testing.T) {
 	}
 }
 
+// TestNameThatNoBackupHasIsRefusedByName: what is backed up is not called damaged.
+func TestNameThatNoBackupHasIsRefusedByName(t *testing.T) {
+	var out bytes.Buffer
+	err := NewWriter(&out).Add("vault/caf\xe9.md", strings.NewReader("x"))
+	if !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), `caf\xe9.md`) || strings.Contains(err.Error(), "damaged") {
+		t.Errorf("got %v, want to be told to rename it", err)
+	}
+}
+
 // TestMemberThatBlowsUpIsRefused: one that says less than it holds.
 func TestMemberThatBlowsUpIsRefused(t *testing.T) {
 	archive := written(t, map[string]string{"vault/big": strings.Repeat("\x00", 10<<20)}, nil)

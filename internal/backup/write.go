@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/loci-memory/loci/memory"
 )
 
 // Writer writes an archive.
@@ -23,10 +25,11 @@ func NewWriter(w io.Writer) *Writer {
 	return &Writer{zip: z}
 }
 
-// Add writes a member. Its name is one that a backup may have.
+// Add writes a member. [memory.Invalid]: its name is one that a backup may not have, such as
+// one that is not UTF-8.
 func (w *Writer) Add(name string, from io.Reader) error {
-	if err := checkName(name); err != nil {
-		return err
+	if checkName(name) != nil {
+		return memory.Errorf(memory.Invalid, "a file whose name is %q cannot be in a backup: rename it, or take it away", name)
 	}
 	to, err := w.zip.Create(name)
 	if err != nil {
