@@ -253,3 +253,45 @@ func TestDoctorSaysWhatToDoAboutFilesThatWait(t *testing.T) {
 		t.Errorf("it is %q, %s", got.Content, got.Status)
 	}
 }
+
+// TestAFileThatAPersonNamedComesBackToWhereItLay: it was forgotten with its file, or by a command,
+// under a name that is not Loci's.
+func TestAFileThatAPersonNamedComesBackToWhereItLay(t *testing.T) {
+	for how, forget := range map[string]func(t *testing.T, l *Loci, id, path string){
+		"its file deleted": func(t *testing.T, l *Loci, _, path string) {
+			removed(t, path)
+			l.look(t, markdown.ScanOptions{})
+		},
+		"forgotten": func(t *testing.T, l *Loci, id, _ string) {
+			if _, err := l.engine.Forget(context.Background(), userOf("default"), []string{id}, "asked", byProgram); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			l, f, path, _ := among(t, "User owns a red bicycle")
+			named := filepath.Join(filepath.Dir(path), "My bicycle.md")
+			if err := os.Rename(path, named); err != nil {
+				t.Fatal(err)
+			}
+			l.look(t, markdown.ScanOptions{})
+			path, text := l.settledFile(t, f.Content)
+			if path != named {
+				t.Fatalf("it is in %s", path)
+			}
+			forget(t, l, f.ID, path)
+			l.settledFile(t, f.Content)
+			if got := l.fact(t, f.ID); got.Status != memory.Retired {
+				t.Fatalf("it is %s", got.Status)
+			}
+			put(t, named, text)
+			l.look(t, markdown.ScanOptions{})
+			if at, _ := l.settledFile(t, f.Content); at != named || l.fact(t, f.ID).Status != memory.Active {
+				t.Errorf("it is %s, in %s", l.fact(t, f.ID).Status, at)
+			}
+			if told := l.findings(t); len(told) > 0 {
+				t.Errorf("doctor: %q", told)
+			}
+		})
+	}
+}

@@ -97,7 +97,7 @@ func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit
 	}
 	next := &record{
 		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, State: stateOf(at, known.fields(l.link), known.words()),
-		Imprint: got.imprint.String(), Past: r.pastOf(c.sha), Version: known.version(),
+		Imprint: got.imprint.String(), Past: r.pastOf(c.sha), Lay: r.before(c.path), Version: known.version(),
 		Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(), Lost: got.lost,
 	}
 	if r != nil && r.own(c.sha) {
@@ -113,10 +113,10 @@ func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit
 
 // putBack reports whether a file is of a memory that was forgotten, and whose own file
 // is still among what is deleted: a person took theirs out of a bin, or out of git, under
-// its name. A copy of another name may have lain there all along.
+// its name or to where it lay. A copy of another name may have lain there all along.
 func (s *scan) putBack(c found, r *record) bool {
 	p, ok := s.f.s.placeOf(r.Path)
-	if !ok || !p.deleted || c.p.deleted || path.Base(c.path) != path.Base(r.Path) {
+	if !ok || !p.deleted || c.p.deleted || path.Base(c.path) != path.Base(r.Path) && c.path != r.Lay {
 		return false
 	}
 	text, err := s.f.read(r.Path)

@@ -105,7 +105,7 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	}
 	old := f.index.targets[k]
 	next := &record{
-		Path: e.Path, Owner: e.Owner, Target: target, SHA: e.SHA, Imprint: e.imprint.String(), Past: old.pastOf(e.SHA),
+		Path: e.Path, Owner: e.Owner, Target: target, SHA: e.SHA, Imprint: e.imprint.String(), Past: old.pastOf(e.SHA), Lay: old.before(e.Path),
 		Size: int64(len(text)), Lost: e.lost, Refused: old.refusedOf(e.lost),
 	}
 	next.refuse(e)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,7 @@ type record struct {
 	State   string       `json:"state,omitempty"`   // hash of all that Loci has to say in it
 	Imprint string       `json:"imprint,omitempty"` // what it says, as imprint writes it
 	Past    []string     `json:"past,omitempty"`    // of what texts stood there earlier, as pastOf has it
+	Lay     string       `json:"lay,omitempty"`     // the path before, if a person had given the file another name
 	Version int64        `json:"version,omitempty"` // 0 from when an edit was accepted until it is written
 	Size    int64        `json:"size"`
 	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970
@@ -56,6 +58,19 @@ func (r *record) own(sha string) bool { return r.SHA == sha || slices.Contains(r
 
 // of reports whether it was written, or accepted, of this version of a memory.
 func (r *record) of(version int64) bool { return r != nil && (r.Version == 0 || r.Version == version) }
+
+// before is where a memory's file lay before it is written to a path, if it was called otherwise there.
+func (r *record) before(at string) string {
+	switch {
+	case r == nil:
+		return ""
+	case r.Path == at:
+		return r.Lay
+	case path.Base(r.Path) != path.Base(at):
+		return r.Path
+	}
+	return ""
+}
 
 // refusedOf are those that were refused among what is still lost.
 func (r *record) refusedOf(lost []string) map[string]string {

@@ -149,7 +149,8 @@ func (f *files) planOne(ctx context.Context, i item, l *loader) (*plan, error) {
 	}
 	p := &plan{item: i, old: old, next: next, text: text.String(), seen: seen}
 	next.SHA, next.Size = hashOf(p.text), int64(len(p.text))
-	next.Past = cmp.Or(old, left).pastOf(next.SHA)
+	was := cmp.Or(old, left)
+	next.Past, next.Lay = was.pastOf(next.SHA), was.before(at)
 	if p.text == base && (old == nil || old.Path == at) {
 		if info, err := f.root.Lstat(at); err == nil {
 			p.there, next.Mtime = true, info.ModTime().UnixNano()
