@@ -69,6 +69,28 @@ func Align(turns []memory.Turn, msgs []wire.Message, mode Mode) Alignment {
 	} else {
 		on, parent = t.trimmed(msgs, hist)
 	}
+	return t.lay(msgs, hist, on, parent, mode)
+}
+
+// Follow lays a request on the turns of its conversation where it says itself that it
+// belongs: what it holds comes after the turn of that id. The same words again are the
+// same message only there. Without that turn it is [Align] in [Window] mode.
+func Follow(turns []memory.Turn, msgs []wire.Message, after string) Alignment {
+	parent := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == after })
+	if parent < 0 {
+		return Align(turns, msgs, Window)
+	}
+	t, hist := newTree(turns), history(msgs)
+	on := t.walk(parent, msgs, hist)
+	if len(on) > 0 {
+		parent = on[len(on)-1]
+	}
+	return t.lay(msgs, hist, on, parent, Window)
+}
+
+// lay makes the alignment of a request whose first messages are the turns on, of which the
+// last, or without any the one that they would follow, is parent.
+func (t *tree) lay(msgs []wire.Message, hist, on []int, parent int, mode Mode) Alignment {
 	a := Alignment{Turns: make([]string, len(msgs)), Parent: t.id(parent), tree: t, mode: mode, parent: parent}
 	for k, i := range on {
 		a.Turns[hist[k]] = t.turns[i].ID

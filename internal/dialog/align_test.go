@@ -55,6 +55,25 @@ func TestWindowNeedsOnlyTheLastTurns(t *testing.T) {
 	}
 }
 
+// TestFollowGoesOnFromTheTurnThatIsNamed, also where its words stand elsewhere; without
+// the turn it is as without a name.
+func TestFollowGoesOnFromTheTurnThatIsNamed(t *testing.T) {
+	_, turns := recorded(t, talk)
+	msgs := messages("U My dog is Rex")
+	if a := Follow(turns, msgs, turns[1].ID); !a.Regenerate || a.Parent != turns[2].ID || a.Branch {
+		t.Errorf("after the answer before it: got %+v, want it asked again", a)
+	}
+	if a := Follow(turns, msgs, turns[5].ID); len(a.New) != 1 || a.New[0].Index != 6 || a.Branch {
+		t.Errorf("after the last answer: got %+v, want it said once more", a)
+	}
+	if a := Follow(turns, msgs, turns[3].ID); len(a.New) != 1 || a.New[0].Index != 4 || len(a.Leave) != 2 {
+		t.Errorf("after an earlier answer: got %+v, want what came after it to leave", a)
+	}
+	if diff := cmp.Diff(Align(turns, msgs, Window).New, Follow(turns, msgs, "gone").New); diff != "" {
+		t.Errorf("after a turn that is not there (-aligned +followed):\n%s", diff)
+	}
+}
+
 // TestNothingButSystemMessages has no turns to place, and an answer still has one.
 func TestNothingButSystemMessages(t *testing.T) {
 	a := Align(nil, messages("S Be kind."), Resend)

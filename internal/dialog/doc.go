@@ -10,6 +10,7 @@
 //	Shortlist  the conversations worth reading in full
 //	Choose     the one that the request continues, if any
 //	Align      its messages against that tree: what is new, what leaves, what comes back
+//	Follow     the same where the client says which turn the request follows
 //	Answer     the same for the answer, once it is there
 //	Path       what is then the current path, which the store holds the writer to
 //

@@ -33,6 +33,8 @@ type Incoming struct {
 	Chat   *wire.Chat
 	Extras wire.Extras
 	ChatID string // the conversation as a front end names it, which always resends all of it
+	After  string // id of the turn of the conversation Extras.ID that the request follows, where the client says so
+	Named  bool   // whether a later request may name the answer by its id: see PlaceOf
 }
 
 // Exchange is one request and its answer on their way into memory. Its methods
@@ -70,10 +72,11 @@ type Exchange struct {
 	private  bool          // whether what the user said last is said in confidence
 	moved    []string      // turns that left the path, or came back to it
 	parent   string        // id of the turn that the answer follows
+	last     string        // id of the turn that whatever goes on from the answer follows
 	question chan error    // the outcome of RecordQuestion; nil before
 	answered chan struct{}
 	once     sync.Once // closes answered
-	kept     string    // see Conversation
+	kept     Place     // see Kept
 }
 
 // Open begins to find the conversation that a request continues and which of its
@@ -174,10 +177,18 @@ func (x *Exchange) place(ctx context.Context) error {
 	if len(turns) == 0 {
 		x.conversation.Title = title(x.in.Chat, x.e.opts.Learn.Personal)
 	}
-	x.at = dialog.Align(turns, x.in.Chat.Messages, x.mode)
+	x.at = x.align(turns)
 	x.chain = chainOf(x.at, turns, x.in.Chat.LastUser())
 	x.placed = true
 	return nil
+}
+
+// align lays the request on the turns of its conversation.
+func (x *Exchange) align(turns []memory.Turn) dialog.Alignment {
+	if x.in.After != "" {
+		return dialog.Follow(turns, x.in.Chat.Messages, x.in.After)
+	}
+	return dialog.Align(turns, x.in.Chat.Messages, x.mode)
 }
 
 // known returns what is stored of the conversation that the request names or, if id

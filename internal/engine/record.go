@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -101,7 +102,7 @@ func (x *Exchange) placeAgain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x.at = dialog.Align(known.Turns, x.in.Chat.Messages, x.mode)
+	x.at = x.align(known.Turns)
 	if x.deleted = nil; known.Conversation.Status == memory.Retired {
 		mark := known.Conversation.Mark()
 		x.deleted = &mark
@@ -118,7 +119,7 @@ func (x *Exchange) tryQuestion(ctx context.Context) error {
 	x.stored = slices.Clone(x.at.Turns)
 	for _, p := range x.at.New {
 		m := x.in.Chat.Messages[p.Message]
-		t := x.turn(m.Role, m.Name, m.Text, p.Index, p.Chain, now)
+		t := x.turn("", m.Role, m.Name, m.Text, p.Index, p.Chain, now)
 		t.NoLearn = p.History || !x.learns
 		batch.Turns, batch.Path.Turns = append(batch.Turns, t), append(batch.Path.Turns, t.ID)
 		x.stored[p.Message] = t.ID
@@ -142,12 +143,12 @@ func (x *Exchange) tryQuestion(ctx context.Context) error {
 	return x.append(ctx, batch)
 }
 
-// turn makes the next turn of the path; secrets do not reach the disk. Its id is
-// that of its place and words, so that two requests at once that say the same
-// store it once.
-func (x *Exchange) turn(role memory.Role, name, words string, index int, chain string, now time.Time) memory.Turn {
+// turn makes the next turn of the path; secrets do not reach the disk. Its id, if it is
+// given none, is that of its place and words, so that two requests at once that say the
+// same store it once.
+func (x *Exchange) turn(id string, role memory.Role, name, words string, index int, chain string, now time.Time) memory.Turn {
 	t := memory.Turn{
-		ID: derivedID(x.in.Owner, x.conversation.ID, x.parent, chain), Owner: x.in.Owner, Conversation: x.conversation.ID, Project: x.conversation.Project,
+		ID: cmp.Or(id, derivedID(x.in.Owner, x.conversation.ID, x.parent, chain)), Owner: x.in.Owner, Conversation: x.conversation.ID, Project: x.conversation.Project,
 		Index: index, Parent: x.parent, Chain: chain, Role: role, Name: name,
 		Content: learn.Redact(words, x.e.opts.Learn.Personal), Status: memory.Active, CreatedAt: now,
 	}
@@ -221,15 +222,11 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 			x.failed(ctx, err)
 			return
 		}
-		x.kept = x.conversation.ID
+		x.kept = Place{Conversation: x.conversation.ID, Turn: x.last}
 	case <-wait.C:
 		x.failed(ctx, fmt.Errorf("storing the exchange took longer than %v", recordTime))
 	}
 }
-
-// Conversation returns the id of the conversation that the exchange was stored in, ""
-// where it was not. Ask once [Exchange.RecordAnswer] has returned.
-func (x *Exchange) Conversation() string { return x.kept }
 
 // storeAnswer stores the answer; client is the context of who may wait for it. Where
 // somebody else wrote to the conversation since it was read, it is read again.
@@ -274,6 +271,7 @@ func (x *Exchange) tryAnswer(ctx context.Context, a wire.Answer, client context.
 	now := x.e.now()
 	batch := memory.Batch{Conversation: x.conversation, Run: newID()}
 	exchanges, onPath := 0, true
+	x.last = x.parent // of an answer without words
 	if !a.Empty() {
 		at, forgotten, err := x.resumed(ctx)
 		if err != nil {
@@ -292,7 +290,11 @@ func (x *Exchange) tryAnswer(ctx context.Context, a wire.Answer, client context.
 			if a.Model == memory.RecallModel {
 				name = memory.RecallModel
 			}
-			t := x.turn(memory.RoleAssistant, name, a.Text, reply.Index, reply.Chain, now)
+			id, err := x.answerID(ctx, a.ID)
+			if err != nil {
+				return err
+			}
+			t := x.turn(id, memory.RoleAssistant, name, a.Text, reply.Index, reply.Chain, now)
 			if !onPath && t.Status == memory.Active {
 				t.Status = memory.Replaced
 			}
@@ -301,6 +303,7 @@ func (x *Exchange) tryAnswer(ctx context.Context, a wire.Answer, client context.
 				batch.Path.Turns = append(batch.Path.Turns, t.ID)
 			}
 		}
+		x.last = cmp.Or(reply.Known, x.parent)
 		if len(batch.Turns)+len(batch.Marks) == 0 { // it stands there
 			batch.Path = nil
 		}

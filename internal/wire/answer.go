@@ -18,7 +18,8 @@ type Answer struct {
 	Model        string
 	InputTokens  int
 	OutputTokens int
-	Digest       string // that of the message a client makes of it
+	Digest       string   // that of the message a client makes of it
+	Items        []string // ids of its items, by which a client may refer to it
 }
 
 // Empty reports whether the answer says nothing and calls nothing.

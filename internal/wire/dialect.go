@@ -13,6 +13,7 @@ import (
 type Dialect struct {
 	Path     string // of its endpoint
 	AnswerID string // what the ids of its answers begin with
+	Named    bool   // whether a request may name the answer that it goes on from
 
 	// Decode reads a request; it promises what the function [Decode] does.
 	Decode func(body []byte) (*Chat, error)

@@ -95,6 +95,7 @@ type blocks struct {
 	parts    []span
 	calls    []call
 	others   []string // parts that are no words, such as images
+	refs     []string // ids of items that are only referred to
 	reminded bool     // there are reminders
 }
 

@@ -40,9 +40,10 @@ type putter func(c *Chat, block string, p Placement) []edit
 type Message struct {
 	Role      memory.Role // developer reads as system, function as tool; an unknown role as it is
 	Name      string
-	Text      string // of the content's text parts, a line each; "" for null
-	ToolCalls bool   // it calls tools or a function
-	Digest    string // equal for messages that mean the same; see [Digest]
+	Text      string   // of the content's text parts, a line each; "" for null
+	ToolCalls bool     // it calls tools or a function
+	Digest    string   // equal for messages that mean the same; see [Digest]
+	Refs      []string // ids of items of an answer that stand for it, or for parts of it
 
 	at     span     // the message in the body
 	behind int      // where the last tool result in the same message ends

@@ -15,7 +15,7 @@ import (
 // row is read as one message, as it was one answer. A request may name the answer, or the
 // conversation, that it goes on from and send only what came since.
 var Responses = &Dialect{
-	Path: "/v1/responses", AnswerID: responseID,
+	Path: "/v1/responses", AnswerID: responseID, Named: true,
 	Decode: decodeResponses, ReadAnswer: readResponsesAnswer,
 	EncodeAnswer: encodeResponsesAnswer, EncodePiece: encodeResponsesPiece, EncodeEnd: encodeResponsesEnd, EncodeError: encodeError,
 	hear: (*Stream).hearResponses, ends: endsResponses,
@@ -100,6 +100,8 @@ func (r *items) add(v gjson.Result) bool {
 	kind, role := strOf(fields, "type"), fieldOf(fields, "role")
 	said := kind == "message" || kind == ""
 	switch {
+	case kind == "" && !role.Exists() && strOf(fields, "id") != "": // a reference need not say that it is one
+		r.model(v, reference, fields)
 	case said && role.Type != gjson.String:
 		return false
 	case said && str(role) != string(memory.RoleAssistant):
@@ -109,19 +111,24 @@ func (r *items) add(v gjson.Result) bool {
 		r.end()
 		r.out = append(r.out, readItem(v, memory.RoleTool, strOf(fields, "call_id"), fieldOf(fields, "output")))
 	default:
-		if !r.at.found() {
-			r.at = spanOf(v)
-		}
-		r.answer.item(kind, fields)
+		r.model(v, kind, fields)
 	}
 	return true
 }
 
-// end ends the model's turn. One without words and calls is no message: it thought, or
-// searched, and what came of it stands in the server's keeping.
+// model reads an item of the model's.
+func (r *items) model(v gjson.Result, kind string, fields []member) {
+	if !r.at.found() {
+		r.at = spanOf(v)
+	}
+	r.answer.item(kind, fields)
+}
+
+// end ends the model's turn. One without words, calls and references is no message: it
+// thought, or searched, and what came of it stands in the server's keeping.
 func (r *items) end() {
-	if b := r.answer; len(b.lines)+len(b.calls) > 0 {
-		m := Message{Role: memory.RoleAssistant, Text: strings.Join(b.lines, "\n"), at: r.at}
+	if b := r.answer; len(b.lines)+len(b.calls)+len(b.refs) > 0 {
+		m := Message{Role: memory.RoleAssistant, Text: strings.Join(b.lines, "\n"), Refs: b.refs, at: r.at}
 		m.setCalls(b.calls)
 		m.Digest = digest(m.Role, m.Text, b.calls, "")
 		r.out = append(r.out, m)
@@ -138,9 +145,14 @@ func readItem(v gjson.Result, role memory.Role, callID string, content gjson.Res
 	return m
 }
 
+// reference is the type of an item that only names one which the server keeps.
+const reference = "item_reference"
+
 // item adds what an item of the model's says or calls.
 func (b *blocks) item(kind string, fields []member) {
 	switch kind {
+	case reference:
+		b.refs = append(b.refs, strOf(fields, "id"))
 	case "message", "":
 		b.readParts(fieldOf(fields, "content"))
 	case "function_call":

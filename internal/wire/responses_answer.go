@@ -17,25 +17,34 @@ func readResponsesAnswer(body []byte) (Answer, error) {
 	if !root.IsObject() || !root.Get("output").IsArray() {
 		return Answer{}, memory.Errorf(memory.Invalid, "output is missing")
 	}
-	b := readOutput(root)
-	a := Answer{Role: memory.RoleAssistant, Text: strings.Join(b.lines, "\n"), ToolCalls: encodeCalls(b.calls), Finish: str(root.Get("status"))}
+	b, ids := readOutput(root)
+	a := Answer{Items: ids, Role: memory.RoleAssistant, Text: strings.Join(b.lines, "\n"), ToolCalls: encodeCalls(b.calls), Finish: str(root.Get("status"))}
 	a.readTyped(root)
 	a.Digest = digest(a.Role, a.Text, b.calls, "")
 	return a, nil
 }
 
-// readOutput reads what a response says and calls.
-func readOutput(response gjson.Result) (b blocks) {
+// readOutput reads what a response says and calls, and the ids of its items.
+func readOutput(response gjson.Result) (b blocks, ids []string) {
 	output := response.Get("output")
 	if !output.IsArray() {
-		return b
+		return b, nil
 	}
 	output.ForEach(func(_, item gjson.Result) bool {
 		fields := members(item)
 		b.item(strOf(fields, "type"), fields)
+		ids = addItem(ids, strOf(fields, "id"))
 		return true
 	})
-	return b
+	return b, ids
+}
+
+// addItem adds an item's id, if it has one and there are not too many.
+func addItem(ids []string, id string) []string {
+	if id == "" || len(ids) == maxCalls {
+		return ids
+	}
+	return append(ids, id)
 }
 
 // hearResponses takes the data of one event of the Responses API.
@@ -53,6 +62,7 @@ func (s *Stream) hearResponses(data []byte) {
 	case "response.refusal.delta":
 		s.add(&s.refuse, str(root.Get("delta")))
 	case "response.output_item.done":
+		s.answer.Items = addItem(s.answer.Items, str(root.Get("item.id")))
 		s.hearCall(root.Get("output_index"), root.Get("item"))
 	case "response.completed", "response.incomplete", "response.failed":
 		s.hearResponse(root.Get("response"))
@@ -87,10 +97,13 @@ func (s *Stream) hearCall(index, item gjson.Result) {
 func (s *Stream) hearResponse(response gjson.Result) {
 	s.answer.readTyped(response)
 	s.answer.Finish, s.done = str(response.Get("status")), true
+	b, ids := readOutput(response)
+	if len(ids) > 0 {
+		s.answer.Items = ids
+	}
 	if !s.Empty() {
 		return
 	}
-	b := readOutput(response)
 	s.add(&s.text, strings.Join(b.lines, "\n"))
 	for i, made := range b.calls {
 		if i == maxCalls {

@@ -1,47 +1,87 @@
 package proxy
 
 import (
+	"context"
+	"slices"
 	"sync"
 
+	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswers is how many answers are remembered by their id: those of some days, for
-// the users of one server.
+// maxAnswers is how many answers and items of answers are remembered by their id: those
+// of some days, for the users of one server.
 const maxAnswers = 20_000
 
-// lateAnswers remembers which conversation the latest answers belong to. A request of
+// lateAnswers remembers where conversations go on from the latest answers. A request of
 // the Responses API may name the answer that it goes on from and send nothing of what
-// came before. What is not known here, as after a restart or from another server, begins a
-// conversation of its own, unless the client names one.
+// came before. Memory itself knows the answers that have a turn of their own; here are
+// those without words, those that said once more what was said, and those that were not
+// stored; and the items of answers, which a request may refer to instead of sending them.
 type lateAnswers struct {
-	mu    sync.Mutex // guards both
-	of    map[answerKey]string
+	mu    sync.Mutex // guards all
+	of    map[answerKey]lateAnswer
 	order []answerKey // a ring, from next on the oldest
 	next  int
 }
 
-// answerKey is an answer that an owner was given: nobody goes on from another's.
+// lateAnswer is what is remembered of an answer, or of an item of one.
+type lateAnswer struct {
+	engine.Place
+	digest string
+}
+
+// answerKey is an answer that an owner was given, or an item of one: nobody goes on from
+// another's.
 type answerKey struct {
 	owner memory.Owner
 	id    string
 }
 
-func (l *lateAnswers) conversation(owner memory.Owner, id string) string {
+func (l *lateAnswers) place(owner memory.Owner, id string) engine.Place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.of[answerKey{owner, id}]
+	return l.of[answerKey{owner, id}].Place
 }
 
-func (l *lateAnswers) add(owner memory.Owner, id, conversation string) {
-	if id == "" || conversation == "" || len(id) > maxAnswerID {
+// resolve gives the answers that a request only refers to the digests by which they are
+// known. What refers to others and says nothing itself is left out.
+func (l *lateAnswers) resolve(owner memory.Owner, msgs []wire.Message) []wire.Message {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []wire.Message
+	for _, m := range msgs {
+		known := slices.IndexFunc(m.Refs, func(id string) bool { return l.of[answerKey{owner, id}].digest != "" })
+		switch {
+		case known >= 0:
+			m.Digest = l.of[answerKey{owner, m.Refs[known]}].digest
+		case len(m.Refs) > 0 && m.Text == "" && !m.ToolCalls:
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// add remembers an answer and its items.
+func (l *lateAnswers) add(owner memory.Owner, a wire.Answer, place engine.Place) {
+	if place.Conversation == "" {
+		return
+	}
+	for _, id := range append([]string{a.ID}, a.Items...) {
+		l.addOne(owner, id, lateAnswer{place, a.Digest})
+	}
+}
+
+func (l *lateAnswers) addOne(owner memory.Owner, id string, answer lateAnswer) {
+	if id == "" || len(id) > maxAnswerID {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.of == nil {
-		l.of = map[answerKey]string{}
+		l.of = map[answerKey]lateAnswer{}
 	}
 	key := answerKey{owner, id}
 	if _, known := l.of[key]; !known {
@@ -53,20 +93,23 @@ func (l *lateAnswers) add(owner memory.Owner, id, conversation string) {
 			l.next = (l.next + 1) % maxAnswers
 		}
 	}
-	l.of[key] = conversation
+	l.of[key] = answer
 }
 
 // maxAnswerID bounds an id, which an upstream makes, in bytes.
 const maxAnswerID = 256
 
-// goesOn returns the conversation that a request goes on in, by what it says of the
-// server's keeping; "" where it says nothing that is known.
-func (d *Door) goesOn(owner memory.Owner, chat *wire.Chat) string {
+// goesOn returns where a request goes on, by what it says of the server's keeping; the
+// zero place where it says nothing that is known.
+func (d *Door) goesOn(ctx context.Context, owner memory.Owner, chat *wire.Chat) engine.Place {
 	switch {
 	case chat.Conversation != "":
-		return chat.Conversation
-	case chat.Previous != "":
-		return d.answers.conversation(owner, chat.Previous)
+		return engine.Place{Conversation: chat.Conversation}
+	case chat.Previous == "" || owner == "" || len(chat.Previous) > maxAnswerID:
+		return engine.Place{}
 	}
-	return ""
+	if place := d.answers.place(owner, chat.Previous); place.Conversation != "" {
+		return place
+	}
+	return d.engine.PlaceOf(ctx, owner, chat.Previous)
 }

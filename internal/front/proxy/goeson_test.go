@@ -1,11 +1,14 @@
 package proxy
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
@@ -13,7 +16,7 @@ import (
 
 // answered is a response of that id.
 func answered(id, text string) http.HandlerFunc {
-	return sends(http.StatusOK, `{"id":"`+id+`","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":`+jsonText(text)+`}]}]}`, "Content-Type", "application/json")
+	return sends(http.StatusOK, `{"id":"`+id+`","status":"completed","output":[{"type":"message","id":"msg_`+id+`","role":"assistant","content":[{"type":"output_text","text":`+jsonText(text)+`}]}]}`, "Content-Type", "application/json")
 }
 
 // TestARequestThatNamesItsPreviousAnswerGoesOnThere: the server keeps what came before, so
@@ -97,16 +100,125 @@ func TestLateAnswersAreBounded(t *testing.T) {
 	d := &Door{}
 	for i := range maxAnswers + 3 {
 		for range 2 {
-			d.answers.add(nobody, fmt.Sprint("resp_", i), fmt.Sprint("conversation ", i))
+			d.answers.add(nobody, wire.Answer{ID: fmt.Sprint("resp_", i)}, engine.Place{Conversation: fmt.Sprint("conversation ", i)})
 		}
 	}
-	d.answers.add(nobody, strings.Repeat("x", maxAnswerID+1), "c")
+	d.answers.add(nobody, wire.Answer{ID: strings.Repeat("x", maxAnswerID+1)}, engine.Place{Conversation: "c"})
 	if n := len(d.answers.of); n != maxAnswers || len(d.answers.order) != maxAnswers {
 		t.Errorf("%d are kept, %d in order; want %d", n, len(d.answers.order), maxAnswers)
 	}
 	for i, want := range map[int]string{2: "", 3: "conversation 3", maxAnswers + 2: fmt.Sprint("conversation ", maxAnswers+2)} {
-		if got := d.goesOn(nobody, &wire.Chat{Previous: fmt.Sprint("resp_", i)}); got != want {
+		if got := d.answers.place(nobody, fmt.Sprint("resp_", i)).Conversation; got != want {
 			t.Errorf("answer %d is of %q, want %q", i, got, want)
+		}
+	}
+}
+
+// respond sends a body, to which the upstream answers with a response of that id.
+func (r *rig) respond(id, text, body string) {
+	r.t.Helper()
+	r.upstream.answers(answered(id, text))
+	resp := r.send(http.MethodPost, "/v1/responses", body)
+	if got := r.read(resp); resp.StatusCode != http.StatusOK {
+		r.t.Fatalf("%s: %d %s", body, resp.StatusCode, got)
+	}
+	r.upstream.one(r.t)
+}
+
+// TestTheAnswerSaysWhereTheSameWordsBelong: after the latest answer they are said once more,
+// after the one before they are asked again, and after an earlier one the user went back.
+func TestTheAnswerSaysWhereTheSameWordsBelong(t *testing.T) {
+	const next, asked = "Please tell me the next chapter now.", "user: Please tell me the next chapter now."
+	r := newRig(t)
+	r.respond("resp_1", "One.", `{"input":"Tell me of the lighthouse."}`)
+	r.respond("resp_2", "Two.", `{"previous_response_id":"resp_1","input":"`+next+`"}`)
+	r.respond("resp_3", "Three.", `{"previous_response_id":"resp_2","input":"`+next+`"}`)
+	r.wantTurns("user: Tell me of the lighthouse.", "assistant: One.", asked, "assistant: Two.", asked, "assistant: Three.")
+	r.respond("resp_4", "3.", `{"previous_response_id":"resp_2","input":"`+next+`"}`)
+	r.wantTurns("user: Tell me of the lighthouse.", "assistant: One.", asked, "assistant: Two.", asked, "assistant: 3.")
+	r.respond("resp_5", "A sad one.", `{"previous_response_id":"resp_1","input":"How does it end?"}`)
+	r.wantTurns("user: Tell me of the lighthouse.", "assistant: One.", "user: How does it end?", "assistant: A sad one.")
+	r.respond("resp_6", "Four.", `{"previous_response_id":"resp_3","input":"And then?"}`)
+	r.wantTurns("user: Tell me of the lighthouse.", "assistant: One.", asked, "assistant: Two.", asked, "assistant: Three.", "user: And then?", "assistant: Four.")
+	if n := r.conversations(); n != 1 {
+		t.Errorf("%d conversations, want one", n)
+	}
+}
+
+// TestAnotherServerKnowsTheAnswer: memory has it, not the process that recorded it.
+func TestAnotherServerKnowsTheAnswer(t *testing.T) {
+	here := newRig(t)
+	here.respond("resp_1", "Hello.", `{"input":"Hi"}`)
+	there := newRig(t, func(x *setup) { x.store = here.store.Store })
+	there.respond("resp_2", "Fine.", `{"previous_response_id":"resp_1","input":"How are you?"}`)
+	here.respond("resp_3", "Yes.", `{"previous_response_id":"resp_2","input":"Really?"}`)
+	here.wantTurns("user: Hi", "assistant: Hello.", "user: How are you?", "assistant: Fine.", "user: Really?", "assistant: Yes.")
+}
+
+// TestAnUpstreamThatGivesOneIDTwiceLosesNothing.
+func TestAnUpstreamThatGivesOneIDTwiceLosesNothing(t *testing.T) {
+	r := newRig(t)
+	r.respond("resp", "Hello.", `{"input":"Hi"}`)
+	r.respond("resp", "Fine.", `{"previous_response_id":"resp","input":"How are you?"}`)
+	r.respond("resp", "Yes.", `{"previous_response_id":"resp","input":"Really?"}`)
+	r.respond("resp", "Tea.", `{"memory_id":"other","input":"Tea or coffee?"}`)
+	r.wantTurnsOf("other", "user: Tea or coffee?", "assistant: Tea.")
+	if turns := r.turns(); len(turns) != 8 {
+		t.Errorf("stored %q, want eight", turns)
+	}
+}
+
+// TestWhatIsNotStoredLeavesTheRestTogether: an answer without words, and one that was not
+// to be kept, have their place all the same.
+func TestWhatIsNotStoredLeavesTheRestTogether(t *testing.T) {
+	r := newRig(t)
+	const request = `{"id":"a1","type":"mcp_approval_request","name":"x","arguments":"{}"}`
+	r.upstream.answers(streams(named(`{"type":"response.created","response":{"id":"resp_1"}}`), named(`{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[`+request+`]}}`)))
+	r.read(r.send(http.MethodPost, "/v1/responses", `{"stream":true,"input":"What does the server say?"}`))
+	r.upstream.one(t)
+	r.respond("resp_2", "It says hi.", `{"previous_response_id":"resp_1","input":[{"type":"mcp_approval_response","approval_request_id":"a1","approve":true}]}`)
+	r.wantTurns("user: What does the server say?", "tool: ", "assistant: It says hi.")
+
+	r.store.onAppend = func(context.Context, memory.Batch) error { return errors.New("full") }
+	r.respond("resp_3", "Lost.", `{"previous_response_id":"resp_2","input":"And now?"}`)
+	r.store.onAppend = nil
+	r.respond("resp_4", "Bye.", `{"previous_response_id":"resp_3","input":"Good bye"}`)
+	r.wantTurns("user: What does the server say?", "tool: ", "assistant: It says hi.", "user: Good bye", "assistant: Bye.")
+	if n := r.conversations(); n != 1 {
+		t.Errorf("%d conversations, want one", n)
+	}
+}
+
+// TestUnknownAnswersKeepTheirChatsApart: two chats that go on from answers which are not
+// known are not one for beginning with the same words; one that asks again is.
+func TestUnknownAnswersKeepTheirChatsApart(t *testing.T) {
+	r := newRig(t)
+	r.respond("resp_1", "Monday.", `{"previous_response_id":"resp_x","input":"Go on"}`)
+	r.respond("resp_2", "Tuesday.", `{"previous_response_id":"resp_y","input":"Go on"}`)
+	r.respond("resp_3", "Tuesday!", `{"previous_response_id":"resp_y","input":"Go on"}`)
+	if turns := r.turns(); len(turns) != 4 || r.conversations() != 2 {
+		t.Errorf("stored %q in %d conversations, want both", turns, r.conversations())
+	}
+}
+
+// TestAnswersThatAreReferredToAreKnown: clients may send the ids of the items of an answer
+// instead of what it said.
+func TestAnswersThatAreReferredToAreKnown(t *testing.T) {
+	for name, reference := range map[string]string{"": `{"type":"item_reference","id":"msg_resp_1"}`, "bare": `{"id":"msg_resp_1"}`} {
+		r := newRig(t)
+		const hello, ask = `{"role":"user","content":"Hi, I am Ana and live in Lisbon."}`, `{"role":"user","content":"How is the weather there?"}`
+		r.respond("resp_1", "Hello Ana.", `{"input":[`+hello+`]}`)
+		r.upstream.answers(streams(
+			named(`{"type":"response.created","response":{"id":"resp_2"}}`), named(`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"Sunny."}`),
+			named(`{"type":"response.output_item.done","output_index":0,"item":{"type":"message","id":"msg_2"}}`), named(`{"type":"response.completed","response":{"id":"resp_2"}}`),
+		))
+		r.read(r.send(http.MethodPost, "/v1/responses", `{"stream":true,"input":[`+hello+`,`+reference+`,`+ask+`]}`))
+		r.upstream.one(t)
+		again := `{"input":[` + hello + `,` + reference + `,` + ask + `,{"type":"item_reference","id":"rs_unknown"},{"type":"item_reference","id":"msg_2"},{"role":"user","content":"Thanks!"}]}`
+		r.respond("resp_3", "Bye.", again)
+		r.wantTurns("user: Hi, I am Ana and live in Lisbon.", "assistant: Hello Ana.", "user: How is the weather there?", "assistant: Sunny.", "user: Thanks!", "assistant: Bye.")
+		if n := r.conversations(); n != 1 {
+			t.Errorf("%q: %d conversations, want one", name, n)
 		}
 	}
 }

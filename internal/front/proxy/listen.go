@@ -77,9 +77,6 @@ func (l *listener) answer() wire.Answer {
 	if l.plain != nil {
 		_, _ = l.stream.Write(l.plain.rest())
 	}
-	if l.stream.Empty() {
-		return wire.Answer{}
-	}
 	return l.stream.Answer()
 }
 

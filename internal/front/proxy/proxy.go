@@ -9,6 +9,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -108,8 +109,9 @@ type call struct {
 	exchange *engine.Exchange
 	prepared engine.Prepared
 
-	owner   memory.Owner // these two where memory takes part
+	owner   memory.Owner // these where memory takes part
 	answers *lateAnswers
+	from    engine.Place // where it goes on, as far as it says so
 }
 
 // read decodes a request, finds out whose it is, and opens the exchange.
@@ -128,8 +130,17 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	}
 	c := &call{Chat: chat, dialect: dialect, named: d.Named}
 	c.off = extras.Mode == wire.ModeOff
-	if extras.ID == "" {
-		extras.ID = d.goesOn(who.Owner, chat)
+	chatID := r.Header.Get(headerChatID)
+	if dialect.Named {
+		chat.Messages = d.answers.resolve(who.Owner, chat.Messages)
+	}
+	if c.from = d.goesOn(r.Context(), who.Owner, chat); extras.ID == "" {
+		extras.ID = c.from.Conversation
+	} else if extras.ID != c.from.Conversation {
+		c.from = engine.Place{Conversation: extras.ID}
+	}
+	if extras.ID == "" && chatID == "" && chat.GoesOn() {
+		chatID = engine.Unknown(who.Owner, chat.Previous)
 	}
 	results := len(chat.Messages) > 0 && chat.LastUser() < 0 && chat.GoesOn() && extras.ID != ""
 	if results { // of calls alone: the user's words went before, with what matters to them
@@ -140,7 +151,9 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 		return c, nil
 	}
 	c.owner, c.answers = who.Owner, &d.answers
-	c.exchange = d.engine.Open(r.Context(), engine.Incoming{Owner: who.Owner, Chat: chat, Extras: extras, ChatID: r.Header.Get(headerChatID)})
+	c.exchange = d.engine.Open(r.Context(), engine.Incoming{
+		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: chatID, After: c.from.Turn, Named: dialect.Named,
+	})
 	c.prepared = c.exchange.Prepare(r.Context())
 	return c, nil
 }
@@ -151,8 +164,8 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 func (c *call) record(ctx context.Context, a wire.Answer) {
 	if c.memory {
 		c.exchange.RecordAnswer(ctx, a)
-		if c.dialect == wire.Responses {
-			c.answers.add(c.owner, a.ID, c.exchange.Conversation())
+		if c.dialect.Named {
+			c.answers.add(c.owner, a, cmp.Or(c.exchange.Kept(), c.from)) // what is not stored leaves the rest together
 		}
 	}
 }
