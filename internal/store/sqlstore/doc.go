@@ -89,6 +89,6 @@
 //	feedback             owner, memory, at, kind | trace
 //	tombstones           owner, mark, turn (mark: a keyed hash of who said what in a turn that is out of recall)
 //	secrets              owner | secret (the key of those hashes, made when the owner first needs one)
-//	api_keys             owner (the namespace's global one), hash | name, role, user, created_at; last_used_at
-//	                     and revoked_at are 0
+//	api_keys             owner (the namespace's global one), hash | name, role, user, created_at, last_used_at,
+//	                     revoked_at (both 0)
 package sqlstore
