@@ -13,6 +13,8 @@ func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error
 	if !ok {
 		return 0, errNotWithin
 	}
+	s.copying.Lock() // a copy waits here, and not where it stops who writes
+	defer s.copying.Unlock()
 	return inner.EraseTraces(ctx, owner)
 }
 
@@ -22,6 +24,8 @@ func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...st
 	if !ok {
 		return 0, errNotWithin
 	}
+	s.copying.Lock() // a copy waits here, and not where it stops who writes
+	defer s.copying.Unlock()
 	return inner.EraseTracesOf(ctx, namespace, facts...)
 }
 

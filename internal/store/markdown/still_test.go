@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -154,5 +155,80 @@ func TestCopiedVaultLeavesOutWhatIsNotItsOwn(t *testing.T) {
 	want := map[string]bool{".obsidian/app.json": true, "picture.png": true, ".loci/journal.jsonl": true, ".loci/memory_index.json": true}
 	if diff := cmp.Diff(want, got); diff != "" || facts != 1 {
 		t.Errorf("%d files of facts, and (-want +got)\n%s", facts, diff)
+	}
+}
+
+// slowEraser is a store within whose file is held while it erases traces.
+type slowEraser struct {
+	memory.Store
+	file         sync.Mutex
+	begun, going chan struct{}
+}
+
+func (s *slowEraser) Erase(context.Context, memory.Owner, memory.Run, ...string) (memory.Receipt, error) {
+	return memory.Receipt{}, nil
+}
+
+func (s *slowEraser) EraseTraces(context.Context, memory.Owner) (int, error) {
+	s.file.Lock()
+	defer s.file.Unlock()
+	close(s.begun)
+	<-s.going
+	return 0, nil
+}
+
+func (s *slowEraser) EraseTracesOf(ctx context.Context, _ string, _ ...string) (int, error) {
+	return s.EraseTraces(ctx, "")
+}
+
+// TestCopyThatWaitsForAnErasureStopsNobody: while traces are erased, which takes the store
+// within its time, a copy begins, and others write.
+func TestCopyThatWaitsForAnErasureStopsNobody(t *testing.T) {
+	t.Parallel()
+	for name, erase := range map[string]func(*Store) error{
+		"of an owner":    func(s *Store) error { _, err := s.EraseTraces(t.Context(), memtest.Ana); return err },
+		"that show this": func(s *Store) error { _, err := s.EraseTracesOf(t.Context(), "default", "f"); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			within := &slowEraser{begun: make(chan struct{}), going: make(chan struct{})}
+			s, err := Open(t.Context(), filepath.Join(t.TempDir(), "vault"), func(now func() time.Time) (memory.Store, error) {
+				var err error
+				within.Store, err = inMemory(now)
+				return within, err
+			}, Options{lull: 1})
+			s = opened(t, s, err)
+			var beside sync.WaitGroup
+			defer beside.Wait()
+			beside.Go(func() {
+				if err := erase(s); err != nil {
+					t.Error(err)
+				}
+			})
+			<-within.begun
+			beside.Go(func() {
+				err := s.Copy(t.Context(), func() error { within.file.Lock(); defer within.file.Unlock(); return nil },
+					func(string, io.Reader) error { return nil }, func() error { return nil })
+				if err != nil {
+					t.Error(err)
+				}
+			})
+			told := make(chan error, 1)
+			go func() {
+				var err error
+				for i := 0; i < 200 && err == nil; i++ {
+					_, err = s.Apply(t.Context(), memtest.Ben, memtest.Run(fmt.Sprint("add ", i)), memtest.Add(memtest.Fact(memtest.Ben, fmt.Sprint("Ben has lamp ", i))))
+				}
+				told <- err
+			}()
+			select {
+			case err := <-told:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-time.After(20 * time.Second):
+				t.Error("nobody can write while a copy waits for an erasure")
+			}
+			close(within.going)
+		})
 	}
 }
