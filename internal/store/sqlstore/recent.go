@@ -10,7 +10,7 @@ import (
 const maxRecent = 12 << 20
 
 // recent are memories that were read not long ago, as they stand: recall comes
-// back to the same ones. Nobody else writes to the file while it is locked, and
+// back to the same ones, and to those that an index was just made of. Nobody else writes to the file while it is locked, and
 // the writer says what each commit changes before its callers are told. So what
 // is found here is what the database would answer to somebody who asks now.
 type recent struct {
@@ -21,7 +21,8 @@ type recent struct {
 	// newer than what is here.
 	commits    uint64
 	young, old generation
-	size       int // of young
+	size       int                // of young
+	loads      map[*load]struct{} // under way
 }
 
 type generation map[memoryKey]kept
@@ -105,6 +106,9 @@ func (r *recent) committed(changed map[memoryKey]struct{}, failed error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.commits++
+	for l := range r.loads {
+		l.committed(changed, failed)
+	}
 	if failed != nil {
 		r.young, r.old, r.size = nil, nil, 0
 		return
