@@ -2,6 +2,7 @@ package loci
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -127,5 +128,51 @@ func TestHalfAFileWithAMark(t *testing.T) {
 	l.findings(t)
 	if got := l.fact(t, f.ID); got.Content != f.Content || got.Status != memory.Active {
 		t.Errorf("it is %q, %s", got.Content, got.Status)
+	}
+}
+
+// TestAnotherMachinesChatsStayAsTheyAre: their files come by git or a sync tool. Were they moved
+// aside, the other machine would forget what was said when it gets that back.
+func TestAnotherMachinesChatsStayAsTheyAre(t *testing.T) {
+	l, _, _, _ := among(t, "User owns a red bicycle")
+	other := vaultAt(t, t.TempDir())
+	other.say(t, "I live in Lisbon.")
+	if err := other.vault.store.Settle(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	closed(t, other)
+	from, to := os.DirFS(other.vault.store.Dir()), l.vault.store.Dir()
+	came := map[string]string{}
+	err := fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(name) != ".md" {
+			return err
+		}
+		text, err := fs.ReadFile(from, name)
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(name, "/facts/") {
+			came[filepath.Join(to, name)] = string(text)
+		}
+		if err := os.MkdirAll(filepath.Join(to, filepath.Dir(name)), 0o700); err != nil {
+			return err
+		}
+		put(t, filepath.Join(to, name), string(text))
+		return nil
+	})
+	if err != nil || len(came) < 2 {
+		t.Fatalf("%d files came: %v", len(came), err)
+	}
+	told := l.findings(t)
+	if len(told) != 1 || !strings.Contains(told[0], "of a chat, and Loci knows nothing of what it says") {
+		t.Errorf("doctor: %q", told)
+	}
+	for path, text := range came {
+		if is, err := os.ReadFile(path); err != nil || string(is) != text {
+			t.Errorf("%s is %q, %v", path, is, err)
+		}
+	}
+	if path, _ := l.settledFile(t, "User lives in Lisbon"); strings.Contains(path, "conflict") {
+		t.Errorf("what it learned is in %s", path)
 	}
 }

@@ -56,6 +56,11 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 			s.problem(c.path, fmt.Sprintf("its id is that of a fact which %s shares; without one it becomes a memory of its own", home.Called()))
 			return nil
 		}
+		if got.says.ofChat() {
+			stays()
+			s.unheard = append(s.unheard, c.path)
+			return nil
+		}
 		e.Kind, e.Target = Added, ""
 		s.report.Edits = append(s.report.Edits, e)
 		return nil
@@ -83,6 +88,23 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 		s.adopt(c, k, base, r, got, e, l)
 	}
 	return nil
+}
+
+// ofChat reports whether a thing comes of a chat alone: no file begins it.
+func (t thing) ofChat() bool { return t.turn != nil || t.summary != nil || t.conversation != nil }
+
+// tellUnheard tells of files of chats that Loci does not know, in one line: where another
+// machine's files come by git or a sync tool, they are many. That machine knows them, so that
+// they stay as they are.
+func (s *scan) tellUnheard() {
+	if len(s.unheard) == 0 {
+		return
+	}
+	why := "it is of a chat, and Loci knows nothing of what it says"
+	if n := len(s.unheard); n > 1 {
+		why += fmt.Sprintf("; so are %d more", n-1)
+	}
+	s.tell(Problem{s.unheard[0], why, "a note of your own goes into a facts folder; another machine's files are left as they are, and count when memory is made anew from the files"})
 }
 
 // adopt notes a file that says nothing new as what Loci has there. What it lacks it gets.

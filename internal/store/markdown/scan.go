@@ -71,6 +71,7 @@ type scan struct {
 	seen    map[string]bool   // paths of records whose file is there, or cannot be judged
 	strays  []string          // Markdown where nothing of Loci's lies
 	unread  []string          // files that could not be read
+	unheard []string          // files of what was said or summed up in chats that Loci does not know
 	cloud   []string          // files that are in the cloud and not on this disk
 	folded  map[string]string // paths as Loci knows them, by those of folders that the disk finds under both
 	blind   []string          // folders that could not be read
@@ -221,6 +222,7 @@ func (s *scan) compare(ctx context.Context) error {
 			return err
 		}
 	}
+	s.tellUnheard()
 	if err := s.f.index.note(s.adopted...); err != nil {
 		return err
 	}
