@@ -2,6 +2,7 @@ package loci
 
 import (
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -181,6 +182,9 @@ type LogConfig struct {
 
 // check refuses what the tags cannot express. Every message names the key.
 func (c *Config) check() error {
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil || strings.Contains(c.Addr, "/") {
+		return memory.Errorf(memory.Invalid, "addr: %q is no address; one looks like 127.0.0.1:7077", c.Addr)
+	}
 	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL, "embed.url": c.Embed.URL, "models_url": c.ModelsURL} {
 		if base == "" {
 			continue

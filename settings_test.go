@@ -72,6 +72,8 @@ func TestWrongSettingsStopTheStartByName(t *testing.T) {
 		"a model without an upstream":  {Sources{Env: []string{"LOCI_LEARN_MODEL=m"}}, []string{"learn.model", "upstream.url"}},
 		"a file that is no YAML":       {Sources{File: write("a: [")}, []string{"loci.yaml"}},
 		"a file that is not there":     {Sources{File: "/nowhere/loci.yaml"}, []string{"/nowhere/loci.yaml"}},
+		"an address that is a URL":     {Sources{Flags: map[string]string{"addr": "http://localhost:7077"}}, []string{"addr", "127.0.0.1:7077"}},
+		"an address without a port":    {Sources{Flags: map[string]string{"addr": "http://localhost"}}, []string{"addr", "127.0.0.1:7077"}},
 		"a list where text is wanted":  {Sources{File: write("addr: [a, b]\n")}, []string{"addr"}},
 		"a duration that is none":      {Sources{Env: []string{"LOCI_RECALL_DEADLINE=soon"}}, []string{"deadline", "soon"}},
 		"a size that is none":          {Sources{Env: []string{"LOCI_INDEX_BUDGET=plenty"}}, []string{"index.budget", "plenty", "512MiB"}},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ func backups(g *global) *cobra.Command {
 				return err
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				done, err := backUp(ctx, c, path, cmd.ErrOrStderr())
+				done, err := g.backUp(ctx, c, path, cmd.ErrOrStderr())
 				if err != nil {
 					return err
 				}
@@ -61,8 +62,10 @@ type backedUp struct {
 	loci.Manifest
 }
 
-// backUp has a backup made and keeps it at a path, once it is whole and what it says.
-func backUp(ctx context.Context, c *client.Client, path string, progress io.Writer) (out backedUp, err error) {
+// backUp has a backup made and keeps it at a path, once it is whole and what it says. One of
+// nothing, from a folder that no server has open, takes no earlier one's place: that is how a
+// job by the clock would find it that names another folder or address than the server.
+func (g *global) backUp(ctx context.Context, c *client.Client, path string, progress io.Writer) (out backedUp, err error) {
 	half := path + ".half"
 	f, err := fresh(half)
 	if err != nil {
@@ -92,6 +95,9 @@ func backUp(ctx context.Context, c *client.Client, path string, progress io.Writ
 	checking.end()
 	if err != nil {
 		return out, fmt.Errorf("check what came: %w", err)
+	}
+	if g.alone && holdsNothing(m) {
+		return out, memory.Errorf(memory.NotFound, "no server answers, and there is no memory in the data folder: name the server with --addr, or the folder with --data")
 	}
 	if err := os.Rename(half, path); err != nil {
 		return out, err
@@ -130,6 +136,16 @@ func (r *reporting) end() {
 	}
 }
 
+// holdsNothing reports whether nobody has anything in a backup.
+func holdsNothing(m loci.Manifest) bool {
+	for _, n := range m.Counts {
+		if n > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // held writes what a backup holds.
 func held(w io.Writer, m loci.Manifest) {
 	var parts []string
@@ -143,7 +159,7 @@ func held(w io.Writer, m loci.Manifest) {
 		_, b, _ = strings.Cut(b, " ")
 		return strings.Compare(a, b)
 	})
-	fmt.Fprintf(w, "  it holds %s\n", strings.Join(parts, ", "))
+	fmt.Fprintf(w, "  it holds %s\n", cmp.Or(strings.Join(parts, ", "), "nothing yet"))
 }
 
 func restore(g *global) *cobra.Command {
