@@ -117,8 +117,8 @@ func (v *vault) bringBack(ctx context.Context, edits []markdown.Edit) error {
 				v.log.Info("files of the vault are back, and what their deletion forgot", "of", owner.Name(), "memories", b.Came)
 			}
 			if b.Left > 0 {
-				v.log.Info("some of what was forgotten with files that are back stays so", "of", owner.Name(), "memories", b.Left,
-					"do", "loci undo --run "+b.Run+" --cascade")
+				v.log.Info("what was said stays forgotten of some files that are back", "of", owner.Name(),
+					"see", "loci history --run "+b.Run, "do", "loci undo --change "+b.Run+"/N --yes")
 			}
 		}
 	}
