@@ -225,9 +225,12 @@ func TestFilesInTheCloudAreNotDeleted(t *testing.T) {
 			f := v.fact("tea")
 			f.Pinned = true
 			v.apply(memtest.Change(memory.ActionUpdate, f))
-			v.settled()
-			if _, err := os.Stat(v.path(teaFile)); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("a file in the cloud is written: %v", err)
+			for _, when := range []string{"at once", "after a start"} {
+				v.settled()
+				if _, err := os.Stat(v.path(teaFile)); !errors.Is(err, os.ErrNotExist) {
+					t.Fatalf("a file in the cloud is written %s: %v", when, err)
+				}
+				v.reopen()
 			}
 			for of, text := range files {
 				v.remove(stub(of))

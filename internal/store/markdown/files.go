@@ -38,9 +38,7 @@ type files struct {
 	left   map[key]*record // of what files were that a person deleted, until Loci writes them elsewhere; guarded by disk
 	parked []item          // due, but waiting for the answer to an edit; guarded by disk
 
-	// What is not where it was and may come back; guarded by disk. Nothing is written there.
-	missed map[string]time.Time // since when the last scan knows that files are gone, by path
-	away   map[string]bool      // paths of files that are in the cloud
+	missed map[string]time.Time // since when the last scan knows that files are gone, by path: nothing is written there; guarded by disk
 
 	sameFolder func(a, b string) bool // whether the disk finds one folder under both paths; tests take its place
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -41,6 +42,18 @@ func (s *scan) wordless(ctx context.Context, c found, gone map[string]*record) (
 // cloud and not on this disk: what its name has before and behind it.
 var elsewhere = []struct{ before, behind string }{{".", ".icloud"}, {"", ".nextcloud"}, {"", ".owncloud"}}
 
+// inCloud reports whether another file was left in the place of one.
+func (f *files) inCloud(at string) bool {
+	if _, err := f.root.Lstat(at); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	folder, base := path.Split(at)
+	return slices.ContainsFunc(elsewhere, func(e struct{ before, behind string }) bool {
+		_, err := f.root.Lstat(folder + e.before + base + e.behind)
+		return err == nil
+	})
+}
+
 // inCloud is the path of the file in whose place a file was left, if it is one of Loci's.
 func (s *scan) inCloud(name string) (at string, ok bool) {
 	folder, base := path.Split(name)
@@ -62,9 +75,8 @@ func (s *scan) inCloud(name string) (at string, ok bool) {
 // tellCloud tells of the files that are in the cloud, in one line: they are seldom alone.
 // Until they are back they are neither deleted nor written.
 func (s *scan) tellCloud() {
-	s.f.away = map[string]bool{}
 	for _, name := range s.cloud {
-		s.seen[name], s.f.away[name] = true, true
+		s.seen[name] = true
 		if s.f.index.paths[name] == nil { // it may be a memory's whose own file is gone
 			s.unread = append(s.unread, name)
 		}
