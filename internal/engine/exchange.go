@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -54,6 +55,7 @@ type Exchange struct {
 	mode         dialog.Mode
 	at           dialog.Alignment
 	chain        string           // of the last user message's turn, "" without one
+	before       memory.Turn      // that one, if the request has results alone
 	placed       bool             // whether it is known where the request belongs
 	seen         dialog.Alignment // what the client, if it still waited then, may have seen there
 	unplaced     error            // why Open did not find out, though it tried
@@ -178,7 +180,10 @@ func (x *Exchange) place(ctx context.Context) error {
 		x.conversation.Title = title(x.in.Chat, x.e.opts.Learn.Personal)
 	}
 	x.at = x.align(turns)
-	x.chain = chainOf(x.at, turns, x.in.Chat.LastUser())
+	if x.chain = chainOf(x.at, turns, x.in.Chat.LastUser()); x.resultsAlone() {
+		x.before = askedBefore(turns, x.at.Parent)
+		x.chain = x.before.Chain
+	}
 	x.placed = true
 	return nil
 }
@@ -256,6 +261,26 @@ func chainOf(at dialog.Alignment, turns []memory.Turn, message int) string {
 	}
 	return ""
 }
+
+// askedBefore returns the last turn of the user on the path to a turn, the zero Turn
+// without one.
+func askedBefore(turns []memory.Turn, id string) memory.Turn {
+	for range turns {
+		i := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == id })
+		if i < 0 {
+			break
+		}
+		if turns[i].Role == memory.RoleUser {
+			return turns[i]
+		}
+		id = turns[i].Parent
+	}
+	return memory.Turn{}
+}
+
+// resultsAlone reports whether the request holds no words of the user: they went before,
+// to a server that keeps them.
+func (x *Exchange) resultsAlone() bool { return x.in.Chat.LastUser() < 0 }
 
 // branches returns a conversation's turns, those of every branch; of a named one,
 // which may never end, the last.
@@ -340,12 +365,15 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 	if !x.reads || (topK != nil && *topK == 0) {
 		return Prepared{}
 	}
-	if x.in.Chat.ToolLoop() {
+	if x.in.Chat.ToolLoop() || x.resultsAlone() {
 		x.settle()
 		if b, ok := x.e.blocks.get(x.in.Owner, x.chain); ok {
 			x.prepared = Prepared{Block: b.text, Hits: b.hits, Core: b.core, Trace: b.trace, Read: true}
 			return x.prepared
 		}
+	}
+	if x.resultsAlone() { // nothing is asked
+		return x.prepared
 	}
 	p, r, took := x.e.prepare(ctx, Question{
 		Scope:          x.scope(),

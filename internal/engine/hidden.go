@@ -65,8 +65,12 @@ func (x *Exchange) inConfidence(role memory.Role, words string) bool {
 	return x.private
 }
 
-// asksInConfidence reports that of the last thing that the user said.
+// asksInConfidence reports that of the last thing that the user said. Of what was said
+// before, whatever was taken out of memory counts.
 func (x *Exchange) asksInConfidence() bool {
+	if x.resultsAlone() {
+		return x.before.Status == memory.Retired
+	}
 	last := x.in.Chat.LastUser()
 	return last >= 0 && confidential(x.in.Chat.Messages[last].Text)
 }

@@ -53,9 +53,15 @@ func (x *Exchange) answerID(ctx context.Context, answer string) (string, error) 
 	return answerID(x.in.Owner, answer), nil
 }
 
-// Unknown names the conversation of what goes on from an answer that is not known: one of
-// its own, the same where that is asked again, and no other that begins with the same words.
-func Unknown(owner memory.Owner, answer string) string { return derivedID(owner, "unknown", answer) }
+// unknown names the conversation of what goes on from an answer that is not known: one of
+// its own, the same where that is asked again, and no other that begins with the same
+// words. It is "" where the request names no answer.
+func (x *Exchange) unknown() string {
+	if x.in.Chat.Previous == "" {
+		return ""
+	}
+	return derivedID(x.in.Owner, "unknown", x.in.Chat.Previous)
+}
 
 // Kept returns the place behind the answer, the zero Place where the exchange was not
 // stored. Ask once [Exchange.RecordAnswer] has returned.

@@ -115,7 +115,7 @@ func (x *Exchange) placeAgain(ctx context.Context) error {
 func (x *Exchange) tryQuestion(ctx context.Context) error {
 	now := x.e.now()
 	batch := memory.Batch{Conversation: x.conversation, Run: newID(), Marks: marks(x.at.Leave, x.at.Rejoin), Path: x.at.Path()}
-	x.parent, x.asked, x.unsaid, x.private = x.at.Parent, "", nil, false
+	x.parent, x.asked, x.unsaid, x.private = x.at.Parent, "", nil, x.resultsAlone() && x.asksInConfidence()
 	x.stored = slices.Clone(x.at.Turns)
 	for _, p := range x.at.New {
 		m := x.in.Chat.Messages[p.Message]
@@ -259,7 +259,7 @@ func (x *Exchange) resumed(ctx context.Context) (at dialog.Alignment, forgotten 
 		return dialog.Alignment{}, false, err
 	}
 	at = dialog.Resume(turns, x.in.Chat.Messages, x.stored, x.mode)
-	question := x.asked
+	question := cmp.Or(x.asked, x.before.ID)
 	if last := x.in.Chat.LastUser(); last >= 0 && last < len(x.stored) {
 		question = x.stored[last] // new, or asked again
 	}

@@ -60,8 +60,10 @@ func (x *Exchange) named() (id string, resent bool) {
 	switch {
 	case x.in.Extras.ID != "":
 		return x.in.Extras.ID, false
-	case x.in.ChatID != "" || !x.e.apart():
+	case x.in.ChatID != "":
 		return x.in.ChatID, true
+	case !x.e.apart():
+		return x.unknown(), true
 	}
 	return unnamedConversation, false
 }

@@ -65,14 +65,14 @@ func checkRequest(t *testing.T, dialect *Dialect, file string) {
 func checkPut(t testing.TB, dialect *Dialect, c *Chat, block string, p Placement) {
 	t.Helper()
 	bare, with := c.Bare(), c.With(block, p)
-	if c.LastUser() < 0 || block == "" {
+	if !c.takes(p) || block == "" {
 		if !bytes.Equal(bare, with) {
 			t.Errorf("%s of %s without a user or a block: got %s", p, c.body, with)
 		}
 		return
 	}
 	if bytes.Equal(bare, with) {
-		if c.Messages[c.LastUser()].text.found() {
+		if last := c.LastUser(); last >= 0 && c.Messages[last].text.found() {
 			t.Errorf("%s of %s: the block has no place", p, c.body)
 		}
 		return

@@ -25,9 +25,10 @@ func (c *Chat) Bare() []byte { return splice(c.body, c.cuts...) }
 
 // With returns the request with block put in its place and without Loci's
 // fields; every other byte is the client's own. Without a user message, or
-// without a block, it is [Chat.Bare].
+// without a block, it is [Chat.Bare]; but where the server keeps the user's message and
+// not what was said to the model beside it, [System] is as with one.
 func (c *Chat) With(block string, p Placement) []byte {
-	if block == "" || c.LastUser() < 0 {
+	if block == "" || !c.takes(p) {
 		return c.Bare()
 	}
 	put := c.put
@@ -35,6 +36,11 @@ func (c *Chat) With(block string, p Placement) []byte {
 		put = putCompletions
 	}
 	return splice(c.body, slices.Concat(c.cuts, put(c, block, p))...)
+}
+
+// takes reports whether a block belongs into the request.
+func (c *Chat) takes(p Placement) bool {
+	return c.LastUser() >= 0 || p == System && c.Previous != "" && len(c.Messages) > 0
 }
 
 func putCompletions(c *Chat, block string, p Placement) []edit {

@@ -159,7 +159,22 @@ func (b *blocks) item(kind string, fields []member) {
 		b.calls = append(b.calls, call{strOf(fields, "call_id"), strOf(fields, "name"), strOf(fields, "arguments")})
 	case "custom_tool_call":
 		b.calls = append(b.calls, call{strOf(fields, "call_id"), strOf(fields, "name"), strOf(fields, "input")})
+	default:
+		if id := strOf(fields, "call_id"); id != "" && strings.HasSuffix(kind, "_call") {
+			b.calls = append(b.calls, call{id, kind, builtIn(fields)})
+		}
 	}
+}
+
+// builtIn returns what a call of a tool that is built in, which the client runs, asks for.
+func builtIn(fields []member) string {
+	for _, f := range fields {
+		switch f.name {
+		case "action", "actions", "operation", "arguments":
+			return strings.Clone(f.value.Raw)
+		}
+	}
+	return ""
 }
 
 // readParts reads a content, a string or a list of parts.
@@ -193,15 +208,18 @@ func (b *blocks) readParts(content gjson.Result) {
 // putResponses puts the block as an item of its own before the last user message, behind
 // the instructions, or into that message.
 func putResponses(c *Chat, block string, p Placement) []edit {
-	last := c.LastUser()
-	m := c.Messages[last]
-	switch {
-	case p == User:
-		return m.prefix(block, "input_text")
-	case p == System:
+	if p == System {
 		if edits := c.prefaceWith(block, false); edits != nil {
 			return edits
 		}
+	}
+	last := c.LastUser()
+	if last < 0 {
+		return nil
+	}
+	m := c.Messages[last]
+	if p == User {
+		return m.prefix(block, "input_text")
 	}
 	if m.text == m.at { // the input is a text
 		return []edit{insert(m.at.from, `[{"role":"system","content":`+quote(block)+`},{"role":"user","content":`), insert(m.at.to, `}]`)}

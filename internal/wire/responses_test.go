@@ -142,3 +142,20 @@ func TestDecodeResponsesRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestCallsOfBuiltInToolsAreCalls: nothing comes between them and their outputs.
+func TestCallsOfBuiltInToolsAreCalls(t *testing.T) {
+	const call = `{"type":"computer_call","id":"cu_1","call_id":"t1","action":{"type":"click","x":1},"status":"completed"}`
+	body := `{"input":[{"role":"user","content":"Click it"},` + call + `,{"role":"user","content":"Now"},{"type":"computer_call_output","call_id":"t1","output":{"type":"computer_screenshot"}}]}`
+	c, err := Responses.Decode([]byte(body))
+	if err != nil || len(c.Messages) != 4 || !c.Messages[1].ToolCalls {
+		t.Fatalf("read %+v, %v; want a call", c.Messages, err)
+	}
+	if got := string(c.With("block", Tail)); !strings.Contains(got, `{"role":"system","content":"block"},`+call) {
+		t.Errorf("got %s, want the block before the call", got)
+	}
+	a, err := Responses.ReadAnswer([]byte(`{"output":[{"type":"web_search_call","id":"ws_1"},` + call + `]}`))
+	if err != nil || a.Digest != c.Messages[1].Digest || a.ToolCalls != `[{"id":"t1","type":"function","function":{"name":"computer_call","arguments":"{\"type\":\"click\",\"x\":1}"}}]` {
+		t.Errorf("read %+v, %v", a, err)
+	}
+}

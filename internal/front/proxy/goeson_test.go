@@ -222,3 +222,43 @@ func TestAnswersThatAreReferredToAreKnown(t *testing.T) {
 		}
 	}
 }
+
+const callsATool = `{"id":"resp_1","status":"completed","output":[{"type":"function_call","call_id":"t1","name":"find","arguments":"{}"}]}`
+
+// TestResultsAloneKeepTheInstructionsOfTheirQuestion: the server keeps the input, and not
+// the instructions that memory stands in.
+func TestResultsAloneKeepTheInstructionsOfTheirQuestion(t *testing.T) {
+	for _, placement := range []wire.Placement{wire.System, wire.Tail, wire.User} {
+		r := newRig(t, func(x *setup) { x.placement = placement })
+		r.know("User has a cat called Ünal")
+		r.upstream.answers(sends(http.StatusOK, callsATool, "Content-Type", "application/json"))
+		r.read(r.send(http.MethodPost, "/v1/responses", `{"instructions":"Be kind.","input":"What does my cat weigh?"}`))
+		_, first, _ := strings.Cut(r.upstream.one(t).body, `"instructions":`)
+		first, _, _ = strings.Cut(first, `,"input"`)
+		r.know("User has a dog called Rex")
+		r.upstream.answers(answered("resp_2", "Four kilos."))
+		const results = `{"instructions":"Be kind.","previous_response_id":"resp_1","input":[{"type":"function_call_output","call_id":"t1","output":"4"}]}`
+		r.read(r.send(http.MethodPost, "/v1/responses", results))
+		if got, want := r.upstream.one(t).body, strings.Replace(results, `"Be kind."`, first, 1); got != want || placement == wire.System != strings.Contains(got, "Ünal") {
+			t.Errorf("%s: sent %s, want %s", placement, got, want)
+		}
+	}
+}
+
+// TestResultsAloneOfWhatIsNotToBeRemembered: what was asked in confidence is answered so.
+func TestResultsAloneOfWhatIsNotToBeRemembered(t *testing.T) {
+	r := newRig(t)
+	r.upstream.answers(sends(http.StatusOK, callsATool, "Content-Type", "application/json"))
+	r.read(r.send(http.MethodPost, "/v1/responses", `{"input":"Keep this between us, I have HIV. Where is a clinic?"}`))
+	r.upstream.one(t)
+	r.respond("resp_2", "An HIV clinic is in Rua Augusta.", `{"previous_response_id":"resp_1","input":[{"type":"function_call_output","call_id":"t1","output":"HIV clinic, Rua Augusta"}]}`)
+	turns, err := r.store.Turns(t.Context(), nobody, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
+	if err != nil || len(turns) != 4 {
+		t.Fatalf("stored %+v, %v; want four turns", turns, err)
+	}
+	for _, turn := range turns {
+		if strings.Contains(turn.Content, "HIV") {
+			t.Errorf("%s: stored %q", turn.Role, turn.Content)
+		}
+	}
+}

@@ -130,7 +130,6 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	}
 	c := &call{Chat: chat, dialect: dialect, named: d.Named}
 	c.off = extras.Mode == wire.ModeOff
-	chatID := r.Header.Get(headerChatID)
 	if dialect.Named {
 		chat.Messages = d.answers.resolve(who.Owner, chat.Messages)
 	}
@@ -139,20 +138,15 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	} else if extras.ID != c.from.Conversation {
 		c.from = engine.Place{Conversation: extras.ID}
 	}
-	if extras.ID == "" && chatID == "" && chat.GoesOn() {
-		chatID = engine.Unknown(who.Owner, chat.Previous)
-	}
+	// Results of calls alone: the user's words went before, with what matters to them.
 	results := len(chat.Messages) > 0 && chat.LastUser() < 0 && chat.GoesOn() && extras.ID != ""
-	if results { // of calls alone: the user's words went before, with what matters to them
-		extras.TopK = new(int)
-	}
 	c.memory = who.Owner != "" && !wire.FrontEndTask(chat) && (chat.LastUser() >= 0 || results)
 	if !c.memory {
 		return c, nil
 	}
 	c.owner, c.answers = who.Owner, &d.answers
 	c.exchange = d.engine.Open(r.Context(), engine.Incoming{
-		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: chatID, After: c.from.Turn, Named: dialect.Named,
+		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: r.Header.Get(headerChatID), After: c.from.Turn, Named: dialect.Named,
 	})
 	c.prepared = c.exchange.Prepare(r.Context())
 	return c, nil
