@@ -115,7 +115,7 @@ func (x *Exchange) placeAgain(ctx context.Context) error {
 func (x *Exchange) tryQuestion(ctx context.Context) error {
 	now := x.e.now()
 	batch := memory.Batch{Conversation: x.conversation, Run: newID(), Marks: marks(x.at.Leave, x.at.Rejoin), Path: x.at.Path()}
-	x.parent, x.asked, x.unsaid, x.private = x.at.Parent, "", nil, x.resultsAlone() && x.asksInConfidence()
+	x.parent, x.asked, x.unsaid, x.private = x.at.Parent, "", nil, (x.at.Retry || x.resultsAlone()) && x.asksInConfidence()
 	x.stored = slices.Clone(x.at.Turns)
 	for _, p := range x.at.New {
 		m := x.in.Chat.Messages[p.Message]

@@ -348,3 +348,24 @@ func (r request) hasSystemMessage() bool {
 	}
 	return false
 }
+
+// TestStepsOfWhatIsNotToBeRemembered: what tools return to a question that was asked in
+// confidence has no words in memory either.
+func TestStepsOfWhatIsNotToBeRemembered(t *testing.T) {
+	r := newRig(t)
+	const ask = `{"role":"user","content":"Keep this between us, I have HIV. Where is a clinic?"}`
+	const call = `{"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"find","arguments":"{}"}}]}`
+	r.upstream.answers(sends(http.StatusOK, `{"choices":[{"message":`+call+`}]}`, "Content-Type", "application/json"))
+	r.chat(`{"messages":[` + ask + `]}`)
+	r.upstream.answers(sends(http.StatusOK, `{"choices":[{"message":{"role":"assistant","content":"An HIV clinic is in Rua Augusta."}}]}`, "Content-Type", "application/json"))
+	r.chat(`{"messages":[` + ask + `,` + call + `,{"role":"tool","tool_call_id":"t1","content":"HIV clinic, Rua Augusta"}]}`)
+	turns, err := r.store.Turns(context.Background(), nobody, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
+	if err != nil || len(turns) != 4 {
+		t.Fatalf("stored %+v, %v; want four turns", turns, err)
+	}
+	for _, turn := range turns {
+		if strings.Contains(turn.Content, "HIV") {
+			t.Errorf("%s: stored %q", turn.Role, turn.Content)
+		}
+	}
+}
