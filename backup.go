@@ -259,11 +259,19 @@ func inside(outer, inner string) string {
 	if inner, err = filepath.Abs(inner); err != nil {
 		return ""
 	}
-	path, err := filepath.Rel(outer, inner)
+	path, err := filepath.Rel(followed(outer), followed(inner))
 	if err != nil || path == "." || !filepath.IsLocal(path) {
 		return ""
 	}
 	return filepath.ToSlash(path)
+}
+
+// followed is a path without links in it, or the path where there is nothing yet.
+func followed(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 // addFile adds a file, if it is there.

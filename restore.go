@@ -89,6 +89,9 @@ func Restore(ctx context.Context, c Config, file string, o RestoreOptions) (out 
 			}
 		}
 	}
+	if r.vault != "" {
+		r.vault = followed(r.vault) // what is renamed is the folder, not a link to it
+	}
 	plan, err := r.run(ctx)
 	return Restored{Manifest: a.Manifest, Data: r.dir, Vault: r.vault, Aside: plan.asides()}, err
 }
@@ -166,7 +169,7 @@ func (r *restoring) run(ctx context.Context) (plan restorePlan, err error) {
 
 // checkPlaces refuses places that hold memory, and a vault that is open.
 func (r *restoring) checkPlaces() error {
-	if r.vault != "" && (r.vault == r.dir || inside(r.vault, r.dir) != "") {
+	if r.vault != "" && (r.vault == followed(r.dir) || inside(r.vault, r.dir) != "") {
 		return memory.Errorf(memory.Invalid, "the data folder %s lies in the vault; restore into another", r.dir)
 	}
 	if err := vaultFree(r.vault); err != nil {

@@ -335,6 +335,35 @@ func TestVaultThatCannotBeMovedKeepsEverythingAsItWas(t *testing.T) {
 	}
 }
 
+// TestVaultBehindALinkIsRestoredWhereItLeads: the link may lead to a folder that is synced.
+func TestVaultBehindALinkIsRestoredWhereItLeads(t *testing.T) {
+	dir, away := t.TempDir(), followed(t.TempDir())
+	vault, real := filepath.Join(dir, "vault"), filepath.Join(away, "notes")
+	if err := errors.Join(os.Mkdir(real, 0o700), os.Symlink(real, vault)); err != nil {
+		t.Skip(err)
+	}
+	c := settingsAt(t, dir, "vault", vault)
+	l := openAt(t, c)
+	l.remember(t, "User likes marzipan")
+	want := l.takeAway(t, "default")
+	file := filepath.Join(dir, "b.zip")
+	l.backUp(t, file)
+	closed(t, l)
+	done, err := Restore(t.Context(), c, file, RestoreOptions{Replace: true})
+	if err != nil || done.Vault != real || len(done.Aside) != 2 || filepath.Dir(done.Aside[1]) != away {
+		t.Fatalf("got %+v, %v; want it in %s", done, err, real)
+	}
+	if to, err := os.Readlink(vault); err != nil || to != real {
+		t.Errorf("the link leads to %q, %v; want %s", to, err, real)
+	}
+	l = openAt(t, c)
+	defer closed(t, l)
+	l.fine(t)
+	if got := l.takeAway(t, "default"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // TestReplacedMemoryIsSetAside: nothing of it is lost, what else lies in the folder stays
 // where it is, and a second restore has a folder of its own.
 func TestReplacedMemoryIsSetAside(t *testing.T) {
