@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"slices"
 	"strings"
 
@@ -463,26 +462,4 @@ func (t thing) erased() bool {
 		return t.profile.Value == "" && t.profile.Status == memory.Retired
 	}
 	return false
-}
-
-// removeBeside removes what was kept of a person's words beside files.
-func (f *files) removeBeside(paths ...string) error {
-	for i, at := range paths {
-		if at == "" || slices.Contains(paths[:i], at) {
-			continue
-		}
-		entries, err := fs.ReadDir(f.root.FS(), path.Dir(at))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		prefix := strings.TrimSuffix(path.Base(at), ".md") + conflictMark
-		for _, e := range entries {
-			if strings.HasPrefix(e.Name(), prefix) {
-				if err := f.root.Remove(path.Join(path.Dir(at), e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-					return err
-				}
-			}
-		}
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -76,6 +77,12 @@ func TestNoFileHasWhatWasErased(t *testing.T) {
 		if strings.Contains(text, secret) && strings.Contains(name, "facts") {
 			v.write(name, strings.Replace(text, "---\n", "---\nnote: "+secret+"\n", 1))
 			v.write(strings.TrimSuffix(name, ".md")+conflictMark+"2026-01-01.md", secret)
+			other := "deleted/" + name // where it lay when the words were kept
+			if before, ok := strings.CutPrefix(name, "deleted/"); ok {
+				other = before
+			}
+			v.write(strings.TrimSuffix(other, ".md")+conflictMark+"2026-01-02.md", secret)
+			v.write(fmt.Sprintf("entries/trip/facts/Mine %d%s2026-01-01.md", len(text), conflictMark), text)
 		}
 	}
 	if len(whoSays(t, v.dir)) < 8 {

@@ -19,6 +19,7 @@ type loader struct {
 	byName map[string]string         // ids of facts by what files are called that nobody has noted yet
 	paths  map[string][]*record      // of facts, by what their files are called; nil: not read yet
 	shares map[string][]memory.Owner // whom facts are shared with, by id; nil: not read yet
+	beside map[string]string         // of what conflict files are, by path; nil: not read yet
 }
 
 // load reads the things and returns the items in the order in which their files

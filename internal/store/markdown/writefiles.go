@@ -114,7 +114,7 @@ func (f *files) planOne(ctx context.Context, i item, l *loader) (*plan, error) {
 		at = old.Path // a person may have given it another name
 	}
 	if t.erased() {
-		if err := f.removeBeside(from(old), at); err != nil {
+		if err := l.removeBeside(i.target, from(old), at, old.before(at)); err != nil {
 			return nil, err
 		}
 	}
