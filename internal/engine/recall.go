@@ -62,9 +62,6 @@ const (
 	// maxCarried is how many candidates more a chat asks for, since the request may
 	// carry some of them.
 	maxCarried = 100
-
-	// listed is how many facts a question for whatever is known looks at.
-	listed = 500
 )
 
 // Recall answers a question from memory. A part that fails is skipped and named;
@@ -382,58 +379,6 @@ func (r *recalling) enough(kept []memory.Candidate, topK int) int {
 	return topK
 }
 
-// lists reports whether a question for whatever is known is answered by a list.
-func (r *recalling) lists() bool {
-	return r.q.At == (memory.At{}) && (len(r.q.Kinds) == 0 || slices.Contains(r.q.Kinds, memory.KindFact))
-}
-
-// list answers a question for whatever is known: facts by importance.
-func (r *recalling) list(ctx context.Context, topK int) error {
-	r.placed()
-	q := r.filters()
-	q.Limit = listed
-	page, err := r.e.Store.List(ctx, r.q.Scope.Owner, q)
-	if err != nil {
-		return fmt.Errorf("list what is known: %w", err)
-	}
-	known := page.Memories
-	if page.Next != "" { // who the user is may have been said long ago
-		more, err := r.identity(ctx, q)
-		if err != nil {
-			return err
-		}
-		known = append(known, more...)
-	}
-	seen := map[string]bool{}
-	var visible []memory.Memory
-	for _, m := range known {
-		if seen[m.ID()] {
-			continue
-		}
-		seen[m.ID()] = true
-		if m.Visible(r.now) && r.q.Scope.Sees(m.Scope()) && !r.q.Exclude[m.ID()] {
-			visible = append(visible, m)
-		}
-	}
-	r.found = len(visible)
-	r.fit(recall.ByImportance(visible, r.now), topK)
-	return nil
-}
-
-// identity lists the facts that say who the user is, however old.
-func (r *recalling) identity(ctx context.Context, q memory.Query) ([]memory.Memory, error) {
-	var facts []memory.Memory
-	q.Subject = "user"
-	for _, q.Attribute = range recall.Identity {
-		page, err := r.e.Store.List(ctx, r.q.Scope.Owner, q)
-		if err != nil {
-			return nil, fmt.Errorf("list who the user is: %w", err)
-		}
-		facts = append(facts, page.Memories...)
-	}
-	return facts, nil
-}
-
 // fit keeps the hits that there is room for.
 func (r *recalling) fit(hits []memory.Hit, topK int) {
 	if r.q.Whole {
@@ -497,46 +442,4 @@ func (r *recalling) search(ctx context.Context, s memory.Search) ([]memory.Candi
 		ctx = ix.Beside(ctx, r.q.Place)
 	}
 	return r.e.Searcher.Search(ctx, s)
-}
-
-func (r *recalling) searchPast(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
-	items, err := r.e.itemsAt(ctx, r.q.Scope.Owner, r.q.At)
-	if err != nil {
-		return nil, fmt.Errorf("read memory as it was: %w", err)
-	}
-	r.then = make(map[string]memory.Memory, len(items))
-	for _, item := range items {
-		r.then[item.ID] = item.Memory
-	}
-	return index.Build(items).Search(ctx, s)
-}
-
-// itemsAt reads all of an owner's memory as it was.
-func (e *Engine) itemsAt(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.Item, error) {
-	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, At: at, Limit: 500}
-	var items []memory.Item
-	for {
-		page, err := e.Store.List(ctx, owner, q)
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range page.Memories {
-			if m.Turn != nil && m.Turn.Content == "" {
-				continue
-			}
-			item := memory.Item{Memory: m, ID: m.ID()}
-			if ofWords(e.Embedder) { // others take long; words find in the past
-				vectors, err := e.vectors(ctx, m.ID(), m.Content())
-				if err != nil {
-					return nil, err
-				}
-				item.Vector = vectors[0].Values
-			}
-			items = append(items, item)
-		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			slices.Reverse(items) // oldest first, as the store's versions are
-			return items, nil
-		}
-	}
 }
