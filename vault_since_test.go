@@ -252,3 +252,26 @@ func TestThereAndBack(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatGitBringsBackWithOtherLineEndsCounts as it stands, too: git for Windows writes them so.
+func TestWhatGitBringsBackWithOtherLineEndsCounts(t *testing.T) {
+	ctx := context.Background()
+	l, f, path, text := among(t, "User plays chess on Mondays")
+	words := "User plays chess on Tuesdays"
+	if _, err := l.engine.EditFact(ctx, userOf("default"), f.ID, engine.Edit{Content: &words}, byProgram); err != nil {
+		t.Fatal(err)
+	}
+	_, now := l.settledFile(t, words)
+	for _, c := range []struct{ text, want string }{{text, f.Content}, {now, words}, {text, f.Content}} {
+		l.edited(t, path, strings.ReplaceAll(c.text, "\n", "\r\n"))
+		if err := l.vault.store.Settle(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.fact(t, f.ID); got.Content != c.want || got.Trust != f.Trust {
+			t.Errorf("it says %q, of %s; want %q", got.Content, got.Trust, c.want)
+		}
+		if told := l.findings(t); len(told) > 0 {
+			t.Errorf("doctor: %q", told)
+		}
+	}
+}

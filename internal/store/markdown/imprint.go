@@ -118,5 +118,16 @@ func (r *record) pastOf(sha string) []string {
 // inPast is how a record keeps the hash of a text that was written over.
 func inPast(sha string) string { return sha[:min(len(sha), 16)] }
 
-// wrote reports whether a text is one that Loci wrote over since.
-func (r *record) wrote(sha string) bool { return r != nil && slices.Contains(r.Past, inPast(sha)) }
+// wrote reports whether a text is one that Loci wrote over since, however its lines end: git may
+// give them other ends.
+func (r *record) wrote(text string) bool {
+	for _, one := range []string{text, strings.ReplaceAll(text, "\r\n", "\n")} {
+		switch sha := hashOf(one); {
+		case r == nil || r.own(sha):
+			return false
+		case slices.Contains(r.Past, inPast(sha)):
+			return true
+		}
+	}
+	return false
+}

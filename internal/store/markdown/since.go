@@ -48,8 +48,8 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 	if err != nil {
 		return stands, err
 	}
-	sha, clash := hashOf(text), ""
-	putBack := r.wrote(sha) && !r.own(sha) && stands.says.live() != p.deleted
+	clash := ""
+	putBack := r.wrote(text) && stands.says.live() != p.deleted
 	if !putBack {
 		p, text, clash = l.since(p, text, stands, base, known)
 	}
