@@ -35,6 +35,9 @@ func backups(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if info, err := os.Stat(path); err == nil && info.IsDir() {
+				return memory.Errorf(memory.Invalid, "%s is a folder: name a file", path)
+			}
 			if err := writable(path, force); err != nil {
 				return err
 			}

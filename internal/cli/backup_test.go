@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/loci-memory/loci/memory"
 )
 
 // TestBackupIsThereWholeOrNotAtAll: a server that ends in the middle, or sends what is no
@@ -71,5 +75,29 @@ func TestBackupIsForItsOwnerAlone(t *testing.T) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("got %v, %v; want a file for its owner alone", info, err)
+	}
+}
+
+// TestBackupTakesNoFoldersOrDevicesPlace, also when it is told to write over what is there.
+func TestBackupTakesNoFoldersOrDevicesPlace(t *testing.T) {
+	dir := t.TempDir()
+	data, socket := filepath.Join(dir, "data"), filepath.Join(dir, "s.zip")
+	runAt(t, data, "sqlite", "add", "User plays the oboe")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer l.Close() //nolint:errcheck // nobody came
+	for _, args := range [][]string{{"backup", dir}, {"backup", socket}, {"export", socket}} {
+		cmd := root()
+		cmd.SetOut(t.Output())
+		cmd.SetErr(t.Output())
+		cmd.SetArgs(append(args, "--force", "--data", data, "--addr", "127.0.0.1:1"))
+		if err := cmd.ExecuteContext(t.Context()); !errors.Is(err, memory.Invalid) {
+			t.Errorf("%v: got %v, want it refused", args, err)
+		}
+	}
+	if info, err := os.Lstat(socket); err != nil || info.Mode().IsRegular() {
+		t.Errorf("what was there is %v now, %v", info, err)
 	}
 }

@@ -98,8 +98,11 @@ func isFolder(path string) bool {
 	return os.IsPathSeparator(path[len(path)-1]) || err == nil && info.IsDir() || filepath.Ext(path) == "" && errors.Is(err, os.ErrNotExist)
 }
 
-// writable refuses to write over what is there.
+// writable refuses to write over what is there, and in the place of a device at all.
 func writable(path string, force bool) error {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		return memory.Errorf(memory.Invalid, "%s is no plain file", path)
+	}
 	if path == "" || force {
 		return nil
 	}
