@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -149,20 +150,29 @@ func holdsNothing(m loci.Manifest) bool {
 	return true
 }
 
-// held writes what a backup holds.
+// held writes what a backup holds, kinds in order.
 func held(w io.Writer, m loci.Manifest) {
 	var parts []string
-	for kind, n := range m.Counts {
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
+	for _, kind := range slices.Sorted(maps.Keys(m.Counts)) {
+		if n := m.Counts[kind]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, called(kind, n)))
 		}
 	}
-	slices.SortFunc(parts, func(a, b string) int {
-		_, a, _ = strings.Cut(a, " ")
-		_, b, _ = strings.Cut(b, " ")
-		return strings.Compare(a, b)
-	})
 	fmt.Fprintf(w, "  it holds %s\n", cmp.Or(strings.Join(parts, ", "), "nothing yet"))
+}
+
+// called is a kind of a manifest's as people say it, of one or of many.
+func called(kind string, n int64) string {
+	if kind == "profile" {
+		kind = "profile entries"
+	}
+	if n != 1 {
+		return kind
+	}
+	if stem, ok := strings.CutSuffix(kind, "ies"); ok {
+		return stem + "y"
+	}
+	return strings.TrimSuffix(kind, "s")
 }
 
 func restore(g *global) *cobra.Command {
