@@ -80,8 +80,13 @@ func (x *Exchange) yield() {
 // storeQuestion stores the new messages where they belong. Where somebody else wrote to the
 // conversation since that was read, it is laid on it again.
 func (x *Exchange) storeQuestion(ctx context.Context) error {
+	leave, err := x.e.writes.enter(ctx, x.in.Owner, x.conversation.ID)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	again := false
-	err := replan(func() error {
+	err = replan(func() error {
 		if again {
 			if err := x.placeAgain(ctx); err != nil {
 				return err

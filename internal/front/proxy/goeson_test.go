@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/loci-memory/loci/internal/engine"
@@ -260,5 +263,44 @@ func TestResultsAloneOfWhatIsNotToBeRemembered(t *testing.T) {
 		if strings.Contains(turn.Content, "HIV") {
 			t.Errorf("%s: stored %q", turn.Role, turn.Content)
 		}
+	}
+}
+
+// TestManyWhoGoOnFromOneAnswerAtOnceAreAllKept, on whichever path.
+func TestManyWhoGoOnFromOneAnswerAtOnceAreAllKept(t *testing.T) {
+	const many = 40
+	r := newRig(t)
+	r.respond("resp_1", "Hello.", `{"input":"Hi"}`)
+	r.upstream.answers(sends(http.StatusOK, `{"output":[]}`, "Content-Type", "application/json"))
+	var within, most atomic.Int32
+	r.store.onAppend = func(context.Context, memory.Batch) error {
+		n := within.Add(1)
+		for range 1000 { // so that others may come
+			runtime.Gosched()
+		}
+		for was := most.Load(); n > was && !most.CompareAndSwap(was, n); was = most.Load() {
+		}
+		within.Add(-1)
+		return nil
+	}
+	var all sync.WaitGroup
+	for i := range many {
+		all.Go(func() {
+			resp, err := client.Post(r.url+"/v1/responses", "application/json", strings.NewReader(fmt.Sprintf(`{"previous_response_id":"resp_1","input":"Question %d"}`, i)))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			resp.Body.Close()
+		})
+	}
+	all.Wait()
+	r.finish()
+	if n := most.Load(); n != 1 {
+		t.Errorf("%d wrote to the conversation at once, want one", n)
+	}
+	turns, err := r.store.Turns(t.Context(), nobody, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced}})
+	if err != nil || len(turns) != many+2 || len(r.turns()) != 3 || r.failures() != "0" {
+		t.Errorf("%d turns, %v, of which %q are on the path, and %s failures; want %d", len(turns), err, r.turns(), r.failures(), many+2)
 	}
 }
