@@ -59,7 +59,7 @@ func (n *notes) read() (out noted, err error) {
 		err = json.Unmarshal(text, &out)
 	}
 	if err != nil {
-		return out, fmt.Errorf("read which backups were made: %w", err)
+		return out, fmt.Errorf("read which backups were made: %s: %w", n.path, err)
 	}
 	return out, nil
 }

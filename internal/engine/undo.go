@@ -153,10 +153,12 @@ func withoutVerbs(changes []memory.Change) []memory.Change {
 	})
 }
 
-// comesBack returns a [memory.Conflict] if changes are about a thing that was erased.
+// comesBack returns a [memory.Conflict] if changes are about a thing that was erased, or of
+// which only the journal lost the words: an erasure was cut off, see [memory.Eraser].
 func comesBack(changes []memory.Change, erased map[string]bool) error {
 	for _, c := range changes {
-		if target := c.After.Target(); erased[target] {
+		f := c.After.Fact
+		if target := c.After.Target(); erased[target] || f != nil && f.Content == "" {
 			return errErased(target)
 		}
 	}

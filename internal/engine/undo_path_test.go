@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -41,5 +42,38 @@ func TestUndoToATimeLeavesThePath(t *testing.T) {
 				t.Errorf("the chat is %q, want %q", said, want)
 			}
 		})
+	}
+}
+
+// lightened is a store whose journal lost the words of all that was before.
+type lightened struct{ memory.Store }
+
+func (s lightened) Changes(ctx context.Context, owner memory.Owner, q memory.ChangeQuery) (memory.ChangePage, error) {
+	page, err := s.Store.Changes(ctx, owner, q)
+	for i, c := range page.Changes {
+		page.Changes[i].Before = c.Before.Erased()
+	}
+	return page, err
+}
+
+// TestUndoBringsNoFactWithoutWords: an erasure that was cut off took them out of the journal,
+// and the fact is still there.
+func TestUndoBringsNoFactWithoutWords(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	f := r.note(t, ana, "User drinks oolong tea")
+	words := "User drinks sencha tea"
+	if _, err := r.EditFact(t.Context(), ana, f.ID, Edit{Content: &words}, her); err != nil {
+		t.Fatal(err)
+	}
+	page, err := r.Changes(t.Context(), ana, memory.ChangeQuery{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Store = lightened{r.Store}
+	if _, err := r.Undo(t.Context(), ana, Undoing{Run: page.Changes[0].Run}, her); !errors.Is(err, memory.Conflict) {
+		t.Errorf("got %v, want %v", err, memory.Conflict)
+	}
+	if found, err := r.Store.Get(t.Context(), ana, f.ID); err != nil || len(found) != 1 || found[0].Content() != words {
+		t.Errorf("got %v, %v; want the fact as it was", found, err)
 	}
 }
