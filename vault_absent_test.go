@@ -210,6 +210,63 @@ func TestWhatSomebodyForgotStaysSaidByNobody(t *testing.T) {
 	l.turnIs(t, turns["I like marzipan."], memory.Retired)
 }
 
+// TestWhatWasForgottenSinceStaysSaidByNobody: of two facts that one turn told the file of one was
+// deleted, which forgot the turn, and the other, or the whole chat, was forgotten by a command afterwards.
+func TestWhatWasForgottenSinceStaysSaidByNobody(t *testing.T) {
+	const said, lives, plays = "I live in Lisbon. I play chess.", "User lives in Lisbon", "User plays chess"
+	ctx, owner := context.Background(), userOf("default")
+	for what, forget := range map[string]func(l *Loci, plays string) error{
+		"the other fact": func(l *Loci, plays string) error {
+			_, err := l.engine.Forget(ctx, owner, []string{plays}, "asked", byProgram)
+			return err
+		},
+		"the chat": func(l *Loci, _ string) error {
+			_, err := l.engine.DeleteChat(ctx, owner, "chat", false, byProgram)
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			l, facts, turns := taught(t)
+			path, text := l.settledFile(t, lives)
+			removed(t, path)
+			l.look(t, markdown.ScanOptions{Confirm: true})
+			l.turnIs(t, turns[said], memory.Retired)
+			if err := forget(l, facts[plays].ID); err != nil {
+				t.Fatal(err)
+			}
+			l.settledFile(t, lives)
+			l.edited(t, path, text)
+			if got := l.fact(t, facts[lives].ID); got.Status != memory.Active {
+				t.Errorf("it is %s", got.Status)
+			}
+			l.turnIs(t, turns[said], memory.Retired)
+		})
+	}
+}
+
+// TestFilesDeletedOneAfterTheOtherComeBackTogether with the turn that told of both.
+func TestFilesDeletedOneAfterTheOtherComeBackTogether(t *testing.T) {
+	l, facts, turns := taught(t)
+	paths, texts := map[string]string{}, map[string]string{}
+	said := []string{"User lives in Lisbon", "User plays chess"}
+	for _, words := range said {
+		paths[words], texts[words] = l.settledFile(t, words)
+		removed(t, paths[words])
+		l.look(t, markdown.ScanOptions{Confirm: true})
+		l.settledFile(t, words)
+	}
+	for words, path := range paths {
+		put(t, path, texts[words])
+	}
+	l.look(t, markdown.ScanOptions{})
+	for _, words := range said {
+		if got := l.fact(t, facts[words].ID); got.Status != memory.Active {
+			t.Errorf("%q is %s", words, got.Status)
+		}
+	}
+	l.turnIs(t, turns["I live in Lisbon. I play chess."], memory.Active)
+}
+
 // TestComingBackCanBeUndone as any other change.
 func TestComingBackCanBeUndone(t *testing.T) {
 	ctx, owner := context.Background(), userOf("default")

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,8 +19,8 @@ type Back struct {
 }
 
 // BringBack takes back that the deletion of their files forgot facts, and with them the turns
-// that say so and say no other fact which was forgotten together with them and still is. It
-// leaves alone facts that were forgotten in another way or were changed since, and those
+// that say so and say no other fact which was forgotten together with them or since, and still is. It
+// leaves alone what was said in chats that were deleted since, facts that were forgotten in another way or were changed since, and those
 // that would contradict one that was learned since. key names the call: the same again
 // changes nothing more.
 func (e *Engine) BringBack(ctx context.Context, owner memory.Owner, ids []string, key string) ([]Back, error) {
@@ -29,8 +30,9 @@ func (e *Engine) BringBack(ctx context.Context, owner memory.Owner, ids []string
 		return nil, err
 	}
 	defer leave()
-	byRun := map[string][]memory.Change{}
+	byRun, asked := map[string][]memory.Change{}, map[string]bool{}
 	for _, id := range ids {
+		asked[id] = true
 		last, err := e.lastOf(ctx, owner, "fact:"+id)
 		if err != nil {
 			return nil, err
@@ -43,7 +45,8 @@ func (e *Engine) BringBack(ctx context.Context, owner memory.Owner, ids []string
 	for _, run := range slices.Sorted(maps.Keys(byRun)) {
 		var back Back
 		err := replan(func() (err error) {
-			back, err = e.bringBack(ctx, owner, run, byRun[run], idFor(owner, key+run))
+			r := returning{e: e, owner: owner, back: Back{Run: run}, coming: maps.Clone(asked), chats: map[string]bool{}}
+			back, err = r.bringBack(ctx, byRun[run], idFor(owner, key+run))
 			return err
 		})
 		if err != nil {
@@ -55,11 +58,11 @@ func (e *Engine) BringBack(ctx context.Context, owner memory.Owner, ids []string
 }
 
 // bringBack takes back a part of what a run forgot, in a run of this id, or returns a Conflict.
-func (e *Engine) bringBack(ctx context.Context, owner memory.Owner, forgot string, facts []memory.Change, id string) (Back, error) {
-	r := returning{e: e, owner: owner, back: Back{Run: forgot}}
+func (r *returning) bringBack(ctx context.Context, facts []memory.Change, id string) (Back, error) {
 	if err := r.read(ctx, facts); err != nil || len(r.targets) == 0 {
 		return r.back, err
 	}
+	e, owner := r.e, r.owner
 	run := memory.Run{ID: id, Kind: "undo", Author: byFile}
 	changes, err := learn.Undo(r.targets, r.targets, false, e.now(), byFile)
 	if err != nil {
@@ -84,13 +87,14 @@ type returning struct {
 	back    Back
 	targets []memory.Change // to be taken back
 
-	facts  []memory.Fact   // that come back
+	coming map[string]bool // ids of facts that come back, also of other runs
+	facts  []memory.Fact   // that come back of this one
 	others []memory.Fact   // that stay forgotten
+	chats  map[string]bool // whether conversations that were looked at are there
 	told   map[string]bool // conversations whose summary the run forgot, and of which turns come back
 }
 
 func (r *returning) read(ctx context.Context, facts []memory.Change) error {
-	coming := map[string]bool{}
 	for _, c := range facts {
 		olds, err := r.e.conflicts(ctx, *c.Before.Fact, "")
 		if err != nil {
@@ -98,9 +102,9 @@ func (r *returning) read(ctx context.Context, facts []memory.Change) error {
 		}
 		if len(olds) > 0 {
 			r.back.Left++
+			delete(r.coming, c.After.Fact.ID)
 			continue
 		}
-		coming[c.After.Fact.ID] = true
 		r.facts = append(r.facts, *c.Before.Fact)
 		r.targets = append(r.targets, c)
 	}
@@ -111,7 +115,11 @@ func (r *returning) read(ctx context.Context, facts []memory.Change) error {
 	if err != nil {
 		return err
 	}
-	if err := r.readOthers(ctx, forgot, coming); err != nil {
+	since, err := r.e.changes(ctx, r.owner, memory.ChangeQuery{Action: memory.ActionRetire, After: facts[0].At})
+	if err != nil {
+		return err
+	}
+	if err := r.readOthers(ctx, append(since, forgot...)); err != nil {
 		return err
 	}
 	if err := r.readTurns(ctx, forgot); err != nil {
@@ -121,11 +129,12 @@ func (r *returning) read(ctx context.Context, facts []memory.Change) error {
 	return nil
 }
 
-// readOthers reads the facts of the run that are forgotten still.
-func (r *returning) readOthers(ctx context.Context, forgot []memory.Change, coming map[string]bool) error {
+// readOthers reads the facts that are forgotten still, of what was together or since: what was
+// said was forgotten by then, and tells of them, too.
+func (r *returning) readOthers(ctx context.Context, forgot []memory.Change) error {
 	var ids []string
 	for _, c := range forgot {
-		if f := c.After.Fact; f != nil && !coming[f.ID] {
+		if f := c.After.Fact; f != nil && !r.coming[f.ID] {
 			ids = append(ids, f.ID)
 		}
 	}
@@ -142,7 +151,7 @@ func (r *returning) readOthers(ctx context.Context, forgot []memory.Change, comi
 }
 
 // readTurns adds the turns that only facts which come back are known from, if nothing
-// changed about them since.
+// changed about them and their chats since.
 func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error {
 	changes, summed := map[string]memory.Change{}, map[string]bool{}
 	for _, c := range forgot {
@@ -167,6 +176,11 @@ func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error
 			r.back.Left++
 			continue
 		}
+		if there, err := r.isThere(ctx, m.Turn.Conversation); err != nil {
+			return err
+		} else if !there {
+			continue
+		}
 		last, err := r.e.lastOf(ctx, r.owner, "turn:"+m.Turn.ID)
 		if err != nil {
 			return err
@@ -179,6 +193,19 @@ func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error
 		}
 	}
 	return nil
+}
+
+// isThere reports whether a conversation was not deleted meanwhile.
+func (r *returning) isThere(ctx context.Context, conversation string) (bool, error) {
+	if there, known := r.chats[conversation]; known {
+		return there, nil
+	}
+	_, err := r.e.Chat(ctx, r.owner, conversation)
+	if err != nil && !errors.Is(err, memory.NotFound) {
+		return false, err
+	}
+	r.chats[conversation] = err == nil
+	return err == nil, nil
 }
 
 // mostReadAgain bounds how many pairs of turn and fact are compared by what they say: of more,
