@@ -218,11 +218,11 @@ func (e *Engine) returnOne(ctx context.Context, job memory.Job, f memory.Fact) e
 	if f, err = e.fact(ctx, job.Owner, f.ID); err != nil { // before who decided about it
 		return err
 	}
-	page, err := e.Store.Changes(ctx, job.Owner, memory.ChangeQuery{Target: "fact:" + f.ID, Limit: 1})
+	last, err := e.lastChange(ctx, job.Owner, "fact:"+f.ID)
 	if err != nil {
 		return err
 	}
-	if len(page.Changes) == 0 || page.Changes[0].Author != byDialog || page.Changes[0].Before.Fact == nil || page.Changes[0].After.Status() != memory.Retired {
+	if last.Author != byDialog || last.Before.Fact == nil || last.After.Status() != memory.Retired {
 		return nil
 	}
 	replaced, err := e.changes(ctx, job.Owner, memory.ChangeQuery{Fact: f.ID, Action: memory.ActionReplace})
@@ -235,7 +235,7 @@ func (e *Engine) returnOne(ctx context.Context, job memory.Job, f memory.Fact) e
 			named = c.OldID
 		}
 	}
-	back := memory.Change{Action: memory.ActionRestore, After: page.Changes[0].Before, Base: f.Version, Reason: "the chat went back to its message"}
+	back := memory.Change{Action: memory.ActionRestore, After: last.Before, Base: f.Version, Reason: "the chat went back to its message"}
 	changes, err := e.returning(ctx, back, named)
 	if err != nil {
 		return err

@@ -293,11 +293,11 @@ func (e *Engine) tieFile(ctx context.Context, edit FileEdit, id string) ([]memor
 		}
 		tie := memory.Relation{Owner: edit.Owner, From: id, To: r.To, Kind: r.Kind, Status: memory.Active, CreatedAt: e.now()}
 		change := memory.Change{Action: memory.ActionAdd, After: memory.Image{Relation: &tie}, Reason: inFile, Author: byFile}
-		before, err := e.Store.Changes(ctx, edit.Owner, memory.ChangeQuery{Target: change.After.Target(), Limit: 1})
+		before, err := e.lastChange(ctx, edit.Owner, change.After.Target())
 		if err != nil {
 			return nil, err
 		}
-		if len(before.Changes) > 0 {
+		if before.ID != "" {
 			change.Action = memory.ActionRestore
 		}
 		changes = append(changes, change)

@@ -19,10 +19,10 @@ type Back struct {
 }
 
 // BringBack takes back that the deletion of their files forgot facts, and with them the turns
-// that say so and say no other fact which was forgotten together with them or since, and still is. It
-// leaves alone what was said in chats that were deleted since, facts that were forgotten in another way or were changed since, and those
-// that would contradict one that was learned since. key names the call: the same again
-// changes nothing more.
+// that say so and say no other fact which was forgotten together with them or since, and
+// still is. It leaves alone what was said in chats that were deleted since, facts that were
+// forgotten in another way or were changed since, and those that would contradict one that
+// was learned since. key names the call: the same again changes nothing more.
 func (e *Engine) BringBack(ctx context.Context, owner memory.Owner, ids []string, key string) ([]Back, error) {
 	ctx = memory.ForWrite(ctx)
 	leave, err := e.deciding(ctx, owner)
@@ -33,7 +33,7 @@ func (e *Engine) BringBack(ctx context.Context, owner memory.Owner, ids []string
 	byRun, asked := map[string][]memory.Change{}, map[string]bool{}
 	for _, id := range ids {
 		asked[id] = true
-		last, err := e.lastOf(ctx, owner, "fact:"+id)
+		last, err := e.lastChange(ctx, owner, "fact:"+id)
 		if err != nil {
 			return nil, err
 		}
@@ -181,7 +181,7 @@ func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error
 		} else if !there {
 			continue
 		}
-		last, err := r.e.lastOf(ctx, r.owner, "turn:"+m.Turn.ID)
+		last, err := r.e.lastChange(ctx, r.owner, "turn:"+m.Turn.ID)
 		if err != nil {
 			return err
 		}
@@ -221,8 +221,8 @@ func knownFrom(m memory.Memory, deep bool) func(memory.Fact) bool {
 	}
 }
 
-// lastOf returns the last change of a thing, the zero change if there is none.
-func (e *Engine) lastOf(ctx context.Context, owner memory.Owner, target string) (memory.Change, error) {
+// lastChange returns the last change of a thing, the zero change if there is none.
+func (e *Engine) lastChange(ctx context.Context, owner memory.Owner, target string) (memory.Change, error) {
 	page, err := e.Store.Changes(ctx, owner, memory.ChangeQuery{Target: target, Limit: 1})
 	if err != nil || len(page.Changes) == 0 {
 		return memory.Change{}, err

@@ -167,12 +167,11 @@ func (x *Exchange) turn(id string, role memory.Role, name, words string, index i
 
 func marks(leave, rejoin []string) []memory.Change {
 	var out []memory.Change
-	author := memory.Author{Kind: memory.ByRule, Name: "dialog"}
 	for _, id := range leave {
-		out = append(out, memory.Change{Action: memory.ActionUpdate, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Replaced}}, Reason: "edited or regenerated", Author: author})
+		out = append(out, memory.Change{Action: memory.ActionUpdate, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Replaced}}, Reason: "edited or regenerated", Author: byDialog})
 	}
 	for _, id := range rejoin {
-		out = append(out, memory.Change{Action: memory.ActionRestore, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Active}}, Reason: "continued from here", Author: author})
+		out = append(out, memory.Change{Action: memory.ActionRestore, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Active}}, Reason: "continued from here", Author: byDialog})
 	}
 	return out
 }
