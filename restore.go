@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
@@ -253,14 +254,14 @@ func (r *restoring) unpack(ctx context.Context) (plan restorePlan, err error) {
 	if err := writeSynced(filepath.Join(folder, planFile), text); err != nil {
 		return plan, err
 	}
-	if err := errors.Join(backup.SyncFolder(data), backup.SyncFolder(folder)); err != nil {
+	if err := errors.Join(disk.SyncFolder(data), disk.SyncFolder(folder)); err != nil {
 		return plan, err
 	}
 	r.options.point()
 	if err := os.Rename(folder, filepath.Join(r.dir, restoringFolder)); err != nil {
 		return plan, err
 	}
-	return plan, backup.SyncFolder(r.dir)
+	return plan, disk.SyncFolder(r.dir)
 }
 
 // plan says what is set aside, and by which names.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/memory"
 )
@@ -90,7 +91,7 @@ func finishRestore(dir string, point func()) error {
 		if err := p.setAside(dir, point); err != nil {
 			return fmt.Errorf("set aside what was there: %w", p.undecide(dir, err))
 		}
-		if err := errors.Join(writeSynced(filepath.Join(from, asideDone), nil), backup.SyncFolder(from)); err != nil {
+		if err := errors.Join(writeSynced(filepath.Join(from, asideDone), nil), disk.SyncFolder(from)); err != nil {
 			return err
 		}
 	}
@@ -98,11 +99,11 @@ func finishRestore(dir string, point func()) error {
 	if err := p.putInPlace(dir, point); err != nil {
 		return fmt.Errorf("put what is restored in its place: %w", err)
 	}
-	if err := errors.Join(os.Remove(filepath.Join(from, planFile)), backup.SyncFolder(from)); err != nil {
+	if err := errors.Join(os.Remove(filepath.Join(from, planFile)), disk.SyncFolder(from)); err != nil {
 		return err
 	}
 	point()
-	return errors.Join(os.RemoveAll(from), backup.SyncFolder(dir))
+	return errors.Join(os.RemoveAll(from), disk.SyncFolder(dir))
 }
 
 // setAside moves what was there away: the vault first, since that is what may not let itself
@@ -127,7 +128,7 @@ func (p restorePlan) setAside(dir string, point func()) error {
 	if p.DataAside == "" {
 		return nil
 	}
-	return errors.Join(backup.SyncFolder(p.DataAside), backup.SyncFolder(dir))
+	return errors.Join(disk.SyncFolder(p.DataAside), disk.SyncFolder(dir))
 }
 
 func (p restorePlan) setVaultAside(point func()) error {
@@ -141,7 +142,7 @@ func (p restorePlan) setVaultAside(point func()) error {
 		return err
 	}
 	point()
-	return backup.SyncFolder(filepath.Dir(p.Vault))
+	return disk.SyncFolder(filepath.Dir(p.Vault))
 }
 
 // undecide takes a restore back whose first step failed by an error, and returns that: else
@@ -151,7 +152,7 @@ func (p restorePlan) undecide(dir string, cause error) error {
 		return cause
 	}
 	away := filepath.Join(dir, unfinishedFolder) // which the next start takes away, should this one not
-	err := errors.Join(os.Rename(filepath.Join(dir, restoringFolder), away), backup.SyncFolder(dir))
+	err := errors.Join(os.Rename(filepath.Join(dir, restoringFolder), away), disk.SyncFolder(dir))
 	if err == nil {
 		err = errors.Join(os.RemoveAll(away), os.RemoveAll(p.VaultBeside))
 	}
@@ -175,10 +176,10 @@ func (p restorePlan) putInPlace(dir string, point func()) error {
 		if err := os.Rename(p.VaultBeside, p.Vault); err != nil {
 			return err
 		}
-		if err := backup.SyncFolder(filepath.Dir(p.Vault)); err != nil {
+		if err := disk.SyncFolder(filepath.Dir(p.Vault)); err != nil {
 			return err
 		}
 		point()
 	}
-	return backup.SyncFolder(dir)
+	return disk.SyncFolder(dir)
 }

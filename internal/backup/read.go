@@ -13,9 +13,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -150,20 +150,8 @@ func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(n 
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		return SyncFolder(path)
+		return disk.SyncFolder(path)
 	})
-}
-
-// SyncFolder makes what was made, renamed or removed in a folder last.
-func SyncFolder(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil // there it lasts by itself
-	}
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // each reads the members whose names begin so, and gives the rest of the name away.

@@ -17,6 +17,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -106,7 +107,7 @@ func (g *global) backUp(ctx context.Context, c *client.Client, path string, prog
 	if err := os.Rename(half, path); err != nil {
 		return out, err
 	}
-	return backedUp{path, n, m}, backup.SyncFolder(filepath.Dir(path))
+	return backedUp{path, n, m}, disk.SyncFolder(filepath.Dir(path))
 }
 
 // fresh makes a file for its owner alone, in place of one that was left there.

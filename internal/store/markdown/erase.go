@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -75,7 +76,7 @@ func (s *Store) beginErasing() error {
 	if err := os.WriteFile(s.own(erasingFile), nil, 0o600); err != nil {
 		return err
 	}
-	return syncFolder(s.own())
+	return disk.SyncFolder(s.own())
 }
 
 // journalErasure writes the line of what was erased; nobody else writes meanwhile.
@@ -208,7 +209,7 @@ func (s *Store) endErasing(ctx context.Context) error {
 	if err := os.Remove(s.own(erasingFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return syncFolder(s.own())
+	return disk.SyncFolder(s.own())
 }
 
 // erasing reports whether the mark is there.
@@ -291,7 +292,7 @@ func (s *Store) blankJournal() error {
 			f.due(owner, []string{target}, 0)
 		}
 	}
-	return syncFolder(s.own())
+	return disk.SyncFolder(s.own())
 }
 
 // fromStart lets what is due count from the first line; f.disk is held.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -315,18 +314,6 @@ func (f *files) close() error {
 		errs = append(errs, f.snapshot())
 	}
 	return errors.Join(append(errs, f.index.log.Close(), f.root.Close())...)
-}
-
-// syncFolder makes renames in a folder last.
-func syncFolder(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil // there they last by themselves
-	}
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // oneFolder reports whether two paths are of one folder.

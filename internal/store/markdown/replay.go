@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -23,7 +24,7 @@ func (s *Store) begin(ctx context.Context) error {
 	if s.journal, err = openJournal(s.own(journalFile), size, s.opts.failpoint, s.files.journalled); err != nil {
 		return err
 	}
-	if err := syncFolder(s.own()); err != nil {
+	if err := disk.SyncFolder(s.own()); err != nil {
 		return err
 	}
 	for _, owner := range append(s.opts.Owners, s.opts.Home) {

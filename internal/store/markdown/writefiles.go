@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -433,7 +434,7 @@ func (f *files) makeFolder(folder string) error {
 	}
 }
 
-func (f *files) syncFolder(folder string) error { return syncFolder(f.full(folder)) }
+func (f *files) syncFolder(folder string) error { return disk.SyncFolder(f.full(folder)) }
 
 func (f *files) writeTemp(p *plan) error {
 	file, err := f.root.OpenFile(p.temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
