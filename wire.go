@@ -112,7 +112,9 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		indexed.Dir = filepath.Join(indexed.Dir, s.Identity()) // of that database alone, with a server
 	}
 	indexed.Lacking = func(owner memory.Owner, some int) { l.engine.Lacking(owner, some) }
-	indexed.Far = config.Store.postgres()
+	if indexed.Far = config.Store.postgres(); !indexed.Far {
+		indexed.Loaded = func(ctx context.Context, owner memory.Owner, ids []string) { l.engine.Loaded(ctx, owner, ids) }
+	}
 	l.index = index.New(store, indexed)
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(engine.Parts{

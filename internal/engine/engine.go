@@ -107,6 +107,8 @@ type Engine struct {
 
 	passages passageCache
 	talks    talks
+	latest   latestChats
+	loading  sync.Mutex // held while memories are read ahead: see Loaded
 
 	background sync.WaitGroup // what was begun for a chat and may outlast it
 }

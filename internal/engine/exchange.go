@@ -1,10 +1,8 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -13,15 +11,6 @@ import (
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
-)
-
-const (
-	// windowTurns is how much of a named conversation, which may never end, a
-	// request is laid on.
-	windowTurns = 500
-
-	// shortlist is how many conversations that begin like the request are read.
-	shortlist = 8
 )
 
 // temporary begins the name that Open WebUI gives to a chat which is not to be
@@ -45,7 +34,7 @@ type Exchange struct {
 	in Incoming
 
 	start        func()          // begins to place the request; again it does nothing
-	placing      chan struct{}   // closed once the rest of these is known
+	settle       func()          // returns once the rest of these is known, or is not to be
 	here         string          // the conversation as Open found it, "" if it did not, and
 	carried      map[string]bool // what the request holds of it; both are not written again
 	conversation memory.Conversation
@@ -75,6 +64,7 @@ type Exchange struct {
 	moved    []string      // turns that left the path, or came back to it
 	parent   string        // id of the turn that the answer follows
 	last     string        // id of the turn that whatever goes on from the answer follows
+	ended    string        // chain of the answer, "" without one
 	question chan error    // the outcome of RecordQuestion; nil before
 	answered chan struct{}
 	once     sync.Once // closes answered
@@ -96,7 +86,7 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 		mode = wire.ModeOff
 	}
 	x := &Exchange{
-		e: e, in: in, placing: make(chan struct{}), answered: make(chan struct{}), begun: e.blocks.now(),
+		e: e, in: in, answered: make(chan struct{}), begun: e.blocks.now(),
 		unsure: pause == PauseUnknown,
 		reads:  mode != wire.ModeWrite && mode != wire.ModeOff && pause != PauseUnknown,
 		writes: mode != wire.ModeRead && mode != wire.ModeOff,
@@ -107,29 +97,20 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 	}
 	if !x.reads { // nothing waits for it before the answer does
 		cancel()
-		close(x.placing)
-		x.start = func() {}
+		x.start, x.settle = func() {}, func() {}
 		return x
 	}
-	x.start = sync.OnceFunc(func() {
-		e.background.Go(func() {
-			defer cancel()
-			defer close(x.placing)
-			x.unplaced = x.guarded(func() error { return x.place(ctx) })
-			x.see(client)
-			x.here, x.carried = x.conversation.ID, x.carries()
-		})
+	x.settle = once(func() {
+		defer cancel()
+		x.unplaced = x.guarded(func() error { return x.place(ctx) })
+		x.see(client)
+		x.here, x.carried = x.conversation.ID, x.carries()
 	})
+	x.start = sync.OnceFunc(func() { e.background.Go(x.settle) })
 	if !x.searchesFirst() {
 		x.start()
 	}
 	return x
-}
-
-// settle waits until it is known where the request belongs, or that it is not.
-func (x *Exchange) settle() {
-	x.start()
-	<-x.placing
 }
 
 // besideSearcher is a searcher that begins something else once it has what it needs: see
@@ -153,182 +134,6 @@ func (x *Exchange) see(client context.Context) {
 	if client.Err() == nil {
 		x.seen = x.at
 	}
-}
-
-// place chooses the conversation and lays the request on it.
-func (x *Exchange) place(ctx context.Context) error {
-	id, resent := x.named()
-	x.mode = dialog.Window
-	if resent {
-		x.mode = dialog.Resend
-	}
-	known, err := x.known(ctx, id)
-	if err != nil {
-		return err
-	}
-	if id = cmp.Or(id, known.Conversation.ID); id == "" {
-		id = newID()
-	}
-	if err := x.attach(ctx, known.Conversation); err != nil {
-		return err
-	}
-	turns, now := known.Turns, x.e.now()
-	x.conversation = memory.Conversation{
-		ID: id, Owner: x.in.Owner, Project: x.in.Extras.Project, CreatedAt: now, UpdatedAt: now,
-	}
-	if len(turns) == 0 {
-		x.conversation.Title = title(x.in.Chat, x.e.opts.Learn.Personal)
-	}
-	x.at = x.align(turns)
-	if x.chain = chainOf(x.at, turns, x.in.Chat.LastUser()); x.resultsAlone() {
-		x.before = askedBefore(turns, x.at.Parent)
-		x.chain = x.before.Chain
-	}
-	x.placed = true
-	return nil
-}
-
-// align lays the request on the turns of its conversation.
-func (x *Exchange) align(turns []memory.Turn) dialog.Alignment {
-	if x.in.After != "" {
-		return dialog.Follow(turns, x.in.Chat.Messages, x.in.After)
-	}
-	return dialog.Align(turns, x.in.Chat.Messages, x.mode)
-}
-
-// known returns what is stored of the conversation that the request names or, if id
-// is "", of the one that it continues: nothing of a new one.
-func (x *Exchange) known(ctx context.Context, id string) (dialog.Candidate, error) {
-	if id == "" {
-		return x.choose(ctx)
-	}
-	turns, err := x.branches(ctx, id)
-	if err != nil {
-		return dialog.Candidate{}, err
-	}
-	page, err := x.e.Store.Conversations(ctx, x.in.Owner, memory.ConversationQuery{IDs: []string{id}})
-	if err != nil || len(page.Conversations) == 0 {
-		return dialog.Candidate{Turns: turns}, err
-	}
-	return dialog.Candidate{Conversation: page.Conversations[0], Turns: turns}, nil
-}
-
-// attach reads what is attached to the stored conversation and its rules, and notes
-// whether that was deleted.
-func (x *Exchange) attach(ctx context.Context, known memory.Conversation) (err error) {
-	if x.deleted = nil; known.Status == memory.Retired {
-		mark := known.Mark()
-		x.deleted = &mark
-		return nil
-	}
-	x.rules = known.Rules
-	x.contexts, err = x.e.contextsNamed(ctx, x.in.Owner, known.Contexts)
-	return err
-}
-
-// comesBack returns the change by which a conversation that was deleted and goes on is
-// there again, without what was said in it before.
-func (x *Exchange) comesBack() []memory.Change {
-	if x.deleted == nil {
-		return nil
-	}
-	return goesOn(*x.deleted, 0)
-}
-
-// goesOn returns the change that brings a conversation back which was deleted. base is as
-// in [memory.Change].
-func goesOn(mark memory.ConversationMark, base int64) []memory.Change {
-	mark.Status = memory.Active
-	return []memory.Change{{
-		Action: memory.ActionRestore, After: memory.Image{Conversation: &mark}, Base: base, Reason: "the chat goes on", Author: byDialog,
-	}}
-}
-
-// chainOf returns the chain of a message's turn, stored or new.
-func chainOf(at dialog.Alignment, turns []memory.Turn, message int) string {
-	if message < 0 {
-		return ""
-	}
-	for _, t := range turns {
-		if t.ID == at.Turns[message] {
-			return t.Chain
-		}
-	}
-	for _, p := range at.New {
-		if p.Message == message {
-			return p.Chain
-		}
-	}
-	return ""
-}
-
-// askedBefore returns the last turn of the user on the path to a turn, the zero Turn
-// without one.
-func askedBefore(turns []memory.Turn, id string) memory.Turn {
-	for range turns {
-		i := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == id })
-		if i < 0 {
-			break
-		}
-		if turns[i].Role == memory.RoleUser {
-			return turns[i]
-		}
-		id = turns[i].Parent
-	}
-	return memory.Turn{}
-}
-
-// resultsAlone reports whether the request holds no words of the user: they went before,
-// to a server that keeps them.
-func (x *Exchange) resultsAlone() bool { return x.in.Chat.LastUser() < 0 }
-
-// branches returns a conversation's turns, those of every branch; of a named one,
-// which may never end, the last.
-func (x *Exchange) branches(ctx context.Context, id string) ([]memory.Turn, error) {
-	q := memory.TurnQuery{Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}}
-	if x.mode == dialog.Window {
-		q.Last = windowTurns
-	}
-	return x.e.Store.Turns(ctx, x.in.Owner, q)
-}
-
-// choose finds the conversation that a request without a name continues, nothing if it
-// begins one.
-func (x *Exchange) choose(ctx context.Context) (dialog.Candidate, error) {
-	msgs := x.in.Chat.Messages
-	if telling := dialog.Telling(msgs); len(telling) > 0 {
-		if known, err := x.chosen(ctx, telling); err != nil || known.Conversation.ID != "" {
-			return known, err
-		}
-	}
-	return x.chosen(ctx, dialog.Chains(msgs))
-}
-
-// chosen finds the conversation among those that hold one of these chains, nothing if
-// it is none of them.
-func (x *Exchange) chosen(ctx context.Context, chains []string) (dialog.Candidate, error) {
-	msgs := x.in.Chat.Messages
-	known, err := x.e.Store.Turns(ctx, x.in.Owner, memory.TurnQuery{Chains: chains})
-	if err != nil || len(known) == 0 {
-		return dialog.Candidate{}, err
-	}
-	ids := dialog.Shortlist(known, shortlist)
-	page, err := x.e.Store.Conversations(ctx, x.in.Owner, memory.ConversationQuery{IDs: ids})
-	if err != nil {
-		return dialog.Candidate{}, err
-	}
-	cands := make([]dialog.Candidate, 0, len(ids))
-	for _, c := range page.Conversations {
-		branches, err := x.branches(ctx, c.ID)
-		if err != nil {
-			return dialog.Candidate{}, err
-		}
-		cands = append(cands, dialog.Candidate{Conversation: c, Turns: branches})
-	}
-	if i := dialog.Choose(cands, msgs, x.e.now()); i >= 0 {
-		return cands[i], nil
-	}
-	return dialog.Candidate{}, nil
 }
 
 // maxTitle is how many letters a title has, and titleBytes how much of the first

@@ -76,11 +76,19 @@ func (l *lull) wait(ctx context.Context) {
 // does not wait for that.
 type warmer interface{ Warm(memory.Owner) }
 
-// warm lets the searcher read what was just written for an owner, unless questions are
-// under way: their searches read it themselves.
+// warm has what was just written for an owner read before it is asked for, unless
+// questions are under way: they read it themselves.
 func (e *Engine) warm(owner memory.Owner) {
-	if w, ok := e.Searcher.(warmer); ok && !e.lull.busy() {
+	if e.lull.busy() {
+		return
+	}
+	if w, ok := e.Searcher.(warmer); ok {
 		w.Warm(owner)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Deadline)
+	defer cancel()
+	if err := e.readAhead(ctx, owner); err != nil {
+		e.Log.Debug("the chat was not read ahead", "user", owner.Name(), "err", err)
 	}
 }
 

@@ -73,7 +73,13 @@ func TestWhatNoSearchBeginsIsPlacedAtOnce(t *testing.T) {
 			r := newRig(t, stores["inmem"])
 			in := Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"Where did I put the lantern?"}]`)}
 			change(r, &in.Extras)
-			<-r.Open(t.Context(), in).placing // else nobody began, and this hangs
+			store := &placingStore{Store: r.Store}
+			r.Store = store
+			r.Open(t.Context(), in)
+			r.background.Wait()
+			if asked := store.asked.Load(); asked != 1 {
+				t.Errorf("asked %d times, want 1", asked)
+			}
 		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/index"
@@ -118,15 +117,15 @@ func (r *recalling) block(ctx context.Context) (text string) {
 	}()
 	var core recall.Core
 	beside := recalling{e: r.e, q: r.q, now: r.now} // not r itself, which searches meanwhile
-	var reading sync.WaitGroup
-	reading.Go(func() {
+	read := once(func() {
 		if err := beside.part(func() error { core = beside.core(ctx); core.Summary = beside.summary(ctx); return nil }); err != nil {
 			beside.skip("core", err)
 		}
 	})
-	defer reading.Wait()
+	go read()
+	defer read()
 	err := r.run(ctx)
-	reading.Wait()
+	read()
 	if err != nil {
 		r.skip("search", err)
 	}

@@ -215,6 +215,7 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 		err := x.guarded(func() error { return x.storeAnswer(ctx, a, client) })
 		stored <- err
 		if err == nil {
+			x.expect()
 			x.e.warm(x.in.Owner) // after the chat may go on
 		}
 	})
@@ -229,6 +230,17 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 		x.kept = Place{Conversation: x.conversation.ID, Turn: x.last}
 	case <-wait.C:
 		x.failed(ctx, fmt.Errorf("storing the exchange took longer than %v", recordTime))
+	}
+}
+
+// expect has what the chat's next request will be laid on read ahead.
+func (x *Exchange) expect() {
+	key := chatKey{owner: x.in.Owner, mode: x.mode}
+	if key.id, _ = x.named(); key.id == "" {
+		key.chain = x.ended
+	}
+	if key.id != "" || key.chain != "" {
+		x.e.latest.expect(key)
 	}
 }
 
@@ -258,7 +270,7 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer, client contex
 // resumed lays the request where its question was stored, on the conversation as it is
 // now. forgotten reports whether the question was taken out of memory since.
 func (x *Exchange) resumed(ctx context.Context) (at dialog.Alignment, forgotten bool, err error) {
-	turns, err := x.branches(ctx, x.conversation.ID)
+	turns, err := x.e.branches(ctx, x.in.Owner, x.conversation.ID, x.mode)
 	if err != nil {
 		return dialog.Alignment{}, false, err
 	}
@@ -282,6 +294,7 @@ func (x *Exchange) tryAnswer(ctx context.Context, a wire.Answer, client context.
 			return err
 		}
 		reply := at.Answer(a.Digest)
+		x.ended = reply.Chain
 		x.parent, x.private = at.Parent, forgotten || x.asksInConfidence()
 		if onPath = !at.WentOn() && (client.Err() == nil || !at.Overtaken(x.seen)); onPath {
 			leave, rejoin := slices.Concat(at.Leave, reply.Leave), slices.Concat(at.Rejoin, reply.Rejoin)

@@ -322,9 +322,9 @@ func (e *Engine) embedAll(ctx context.Context, ids []string, texts map[string]st
 // writeVectors writes those of memories that say what was embedded. A Conflict says
 // that the owner's memory changed between reading and writing.
 func (e *Engine) writeVectors(ctx context.Context, owner memory.Owner, vectors []memory.Vector, texts map[string]string) error {
-	versions, err := e.Store.Versions(ctx, []memory.Owner{owner})
+	version, err := e.version(ctx, owner)
 	if err != nil {
-		return fmt.Errorf("read the version: %w", err)
+		return err
 	}
 	ids := make([]string, len(vectors))
 	for i, v := range vectors {
@@ -342,7 +342,7 @@ func (e *Engine) writeVectors(ctx context.Context, owner memory.Owner, vectors [
 	if len(vectors) == 0 {
 		return nil
 	}
-	run := memory.Run{ID: newID(), Kind: "embed", Author: byEmbedder, Base: versions[0], Vectors: vectors}
+	run := memory.Run{ID: newID(), Kind: "embed", Author: byEmbedder, Base: version, Vectors: vectors}
 	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
 		return fmt.Errorf("write vectors: %w", err)
 	}

@@ -152,8 +152,8 @@ func (r *recalling) pool(ctx context.Context) (scope memory.Scope, joins bool) {
 	}
 	scope = r.q.Scope
 	scope.Owner = memory.Global(owner.Namespace())
-	versions, err := r.e.Store.Versions(ctx, []memory.Owner{scope.Owner})
-	if err == nil && versions[0] == 0 {
+	version, err := r.e.version(ctx, scope.Owner)
+	if err == nil && version == 0 {
 		return memory.Scope{}, false
 	}
 	var few bool

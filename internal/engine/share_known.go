@@ -67,11 +67,11 @@ func (s *sharings) follow(owner memory.Owner, receipt memory.Receipt, changes []
 // sharedBy returns the ids of the facts that an owner shares. The profile is read where
 // that is not known of the owner's version.
 func (e *Engine) sharedBy(ctx context.Context, owner memory.Owner) (map[string]bool, error) {
-	versions, err := e.Store.Versions(ctx, []memory.Owner{owner})
+	version, err := e.version(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
-	if facts, known := e.shares.at(owner, versions[0]); known {
+	if facts, known := e.shares.at(owner, version); known {
 		return facts, nil
 	}
 	entries, err := e.Store.Profile(ctx, owner, memory.At{})
@@ -84,6 +84,6 @@ func (e *Engine) sharedBy(ctx context.Context, owner memory.Owner) (map[string]b
 			facts[id] = true
 		}
 	}
-	e.shares.keep(owner, sharing{versions[0], facts}) // if it was written between, nobody asks for that version
+	e.shares.keep(owner, sharing{version, facts}) // if it was written between, nobody asks for that version
 	return facts, nil
 }

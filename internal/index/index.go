@@ -29,6 +29,11 @@ type Options struct {
 	// its time; no search waits for it.
 	Lacking func(owner memory.Owner, memories int)
 
+	// Loaded is told of an owner who was loaded, with the ids of what was written last, at
+	// most so many as Tells, the newest first: what searches will find. nil: nobody is. It
+	// may take its time; no search waits for it. It is to end with its context.
+	Loaded func(ctx context.Context, owner memory.Owner, ids []string)
+
 	// Far says that the store answers over a network, so that a search waits for it.
 	Far bool
 
@@ -36,6 +41,9 @@ type Options struct {
 	// not fail for that. It may be called from several goroutines at once.
 	Report func(error)
 }
+
+// Tells bounds the ids that [Options].Loaded is told.
+const Tells = 10_000
 
 // Index is a [memory.Searcher] that holds in memory what it searches. It is safe
 // for concurrent use.

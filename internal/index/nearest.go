@@ -31,13 +31,14 @@ func margin(question, scale float32) float32 {
 const perScanner = 8
 
 // nearing is the vectors' side of a search while the words' side goes on. The
-// scanners take one chunk after the other; who waits for them is one of them.
+// scanners take one chunk after the other; who waits for them is one of them, and stands
+// in for those that no processor was free for yet.
 type nearing struct {
 	parts   []*part
 	s       *memory.Search
 	scanner []scanner
 	next    atomic.Int32 // the chunk to be scanned next, counted through all parts
-	others  sync.WaitGroup
+	others  []func() // each scans, or waits until it has; again it does nothing
 	joined  bool
 	best    []found
 	exact   exact
@@ -51,7 +52,7 @@ func nearest(limit int) int { return (limit + 1) / 2 }
 // begin starts the scanners that are worth a goroutine, unless the machine is busy
 // with other searches: then it is alone. Without a vector there is nothing to do.
 func (x *nearing) begin(parts []*part, s *memory.Search) {
-	x.parts, x.s, x.scanner, x.joined, x.best = parts, s, x.scanner[:0], false, nil
+	x.parts, x.s, x.scanner, x.others, x.joined, x.best = parts, s, x.scanner[:0], x.others[:0], false, nil
 	if s.Vector == nil || s.ByWords {
 		x.joined = true
 		return
@@ -69,7 +70,9 @@ func (x *nearing) begin(parts []*part, s *memory.Search) {
 		one.query, one.step, one.dims = query, step, len(s.Vector)
 		one.best.begin(nearest(s.Limit), float32(math.Inf(-1)))
 		if i > 0 {
-			x.others.Go(func() { x.scan(one) })
+			other := sync.OnceFunc(func() { x.scan(one) })
+			x.others = append(x.others, other)
+			go other()
 		}
 	}
 }
@@ -88,7 +91,7 @@ func (x *nearing) join(by *sorter) []found {
 	}
 	x.joined = true
 	x.scan(&x.scanner[0])
-	x.others.Wait()
+	x.wait()
 	best := &x.scanner[0].best
 	for i := range x.scanner[1:] {
 		best.list = append(best.list, x.scanner[1+i].best.list...)
@@ -105,6 +108,13 @@ func (x *nearing) join(by *sorter) []found {
 		p.cosines[f.n] = f.cosine
 	}
 	return x.best
+}
+
+// wait returns when no scanner reads any more, nor will.
+func (x *nearing) wait() {
+	for _, other := range x.others {
+		other()
+	}
 }
 
 // scan takes chunks until none is left.

@@ -58,8 +58,15 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 		parts[i] = open(&sh.contents, &s)
 	}
 	d := desks.Get().(*desk)
-	d.vectors.begin(parts, &s)
-	defer d.vectors.others.Wait() // after a panic, too: they read what the locks guard
+	out, err := d.search(ctx, parts, &s)
+	d.release(parts)
+	return out, err
+}
+
+// search finds candidates in parts.
+func (d *desk) search(ctx context.Context, parts []*part, s *memory.Search) ([]memory.Candidate, error) {
+	d.vectors.begin(parts, s)
+	defer d.vectors.wait() // after a panic, too: they read what the locks guard
 	beside(ctx)
 	if d.vectors.alone() {
 		d.vectors.join(&d.sorter)
@@ -73,14 +80,11 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 	words := d.sorter.sort(parts, pickWords(parts, &d.words), s.Limit)
 	near := d.vectors.join(&d.sorter)
 	if err := ctx.Err(); err != nil {
-		d.release(parts)
 		return nil, err
 	}
 	list := d.unite(parts, words, near, s.Limit)
 	scoreOwn(parts, asked, list)
-	out := d.candidates(parts, list, &s, float32(max(sum, math.SmallestNonzeroFloat32)), float32(known))
-	d.release(parts)
-	return out, nil
+	return d.candidates(parts, list, s, float32(max(sum, math.SmallestNonzeroFloat32)), float32(known)), nil
 }
 
 // release gives the working memory back. After a panic nobody calls it: what was
@@ -91,6 +95,7 @@ func (d *desk) release(parts []*part) {
 		scratches.Put(p.scratch)
 	}
 	d.vectors.parts, d.vectors.s = nil, nil // an evicted owner is not to stay
+	clear(d.vectors.others)
 	desks.Put(d)
 }
 

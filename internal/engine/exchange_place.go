@@ -1,0 +1,229 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/loci-memory/loci/internal/dialog"
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	// windowTurns is how much of a named conversation, which may never end, a
+	// request is laid on.
+	windowTurns = 500
+
+	// shortlist is how many conversations that begin like the request are read.
+	shortlist = 8
+)
+
+// place chooses the conversation and lays the request on it.
+func (x *Exchange) place(ctx context.Context) error {
+	id, resent := x.named()
+	x.mode = dialog.Window
+	if resent {
+		x.mode = dialog.Resend
+	}
+	known, err := x.known(ctx, id)
+	if err != nil {
+		return err
+	}
+	if id = cmp.Or(id, known.Conversation.ID); id == "" {
+		id = newID()
+	}
+	if err := x.attach(ctx, known.Conversation); err != nil {
+		return err
+	}
+	turns, now := known.Turns, x.e.now()
+	x.conversation = memory.Conversation{
+		ID: id, Owner: x.in.Owner, Project: x.in.Extras.Project, CreatedAt: now, UpdatedAt: now,
+	}
+	if len(turns) == 0 {
+		x.conversation.Title = title(x.in.Chat, x.e.opts.Learn.Personal)
+	}
+	x.at = x.align(turns)
+	if x.chain = chainOf(x.at, turns, x.in.Chat.LastUser()); x.resultsAlone() {
+		x.before = askedBefore(turns, x.at.Parent)
+		x.chain = x.before.Chain
+	}
+	x.placed = true
+	return nil
+}
+
+// align lays the request on the turns of its conversation.
+func (x *Exchange) align(turns []memory.Turn) dialog.Alignment {
+	if x.in.After != "" {
+		return dialog.Follow(turns, x.in.Chat.Messages, x.in.After)
+	}
+	return dialog.Align(turns, x.in.Chat.Messages, x.mode)
+}
+
+// known returns what is stored of the conversation that the request names or, if id
+// is "", of the one that it continues: nothing of a new one.
+func (x *Exchange) known(ctx context.Context, id string) (dialog.Candidate, error) {
+	if id == "" {
+		return x.choose(ctx)
+	}
+	key := chatKey{owner: x.in.Owner, id: id, mode: x.mode}
+	cands, ok := x.e.ahead(ctx, key)
+	if !ok {
+		var err error
+		if cands, err = x.e.onto(ctx, key); err != nil {
+			return dialog.Candidate{}, err
+		}
+	}
+	return cands[0], nil
+}
+
+// attach reads what is attached to the stored conversation and its rules, and notes
+// whether that was deleted.
+func (x *Exchange) attach(ctx context.Context, known memory.Conversation) (err error) {
+	if x.deleted = nil; known.Status == memory.Retired {
+		mark := known.Mark()
+		x.deleted = &mark
+		return nil
+	}
+	x.rules = known.Rules
+	x.contexts, err = x.e.contextsNamed(ctx, x.in.Owner, known.Contexts)
+	return err
+}
+
+// comesBack returns the change by which a conversation that was deleted and goes on is
+// there again, without what was said in it before.
+func (x *Exchange) comesBack() []memory.Change {
+	if x.deleted == nil {
+		return nil
+	}
+	return goesOn(*x.deleted, 0)
+}
+
+// goesOn returns the change that brings a conversation back which was deleted. base is as
+// in [memory.Change].
+func goesOn(mark memory.ConversationMark, base int64) []memory.Change {
+	mark.Status = memory.Active
+	return []memory.Change{{
+		Action: memory.ActionRestore, After: memory.Image{Conversation: &mark}, Base: base, Reason: "the chat goes on", Author: byDialog,
+	}}
+}
+
+// chainOf returns the chain of a message's turn, stored or new.
+func chainOf(at dialog.Alignment, turns []memory.Turn, message int) string {
+	if message < 0 {
+		return ""
+	}
+	for _, t := range turns {
+		if t.ID == at.Turns[message] {
+			return t.Chain
+		}
+	}
+	for _, p := range at.New {
+		if p.Message == message {
+			return p.Chain
+		}
+	}
+	return ""
+}
+
+// askedBefore returns the last turn of the user on the path to a turn, the zero Turn
+// without one.
+func askedBefore(turns []memory.Turn, id string) memory.Turn {
+	for range turns {
+		i := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == id })
+		if i < 0 {
+			break
+		}
+		if turns[i].Role == memory.RoleUser {
+			return turns[i]
+		}
+		id = turns[i].Parent
+	}
+	return memory.Turn{}
+}
+
+// resultsAlone reports whether the request holds no words of the user: they went before,
+// to a server that keeps them.
+func (x *Exchange) resultsAlone() bool { return x.in.Chat.LastUser() < 0 }
+
+// choose finds the conversation that a request without a name continues, nothing if it
+// begins one.
+func (x *Exchange) choose(ctx context.Context) (dialog.Candidate, error) {
+	msgs := x.in.Chat.Messages
+	if telling := dialog.Telling(msgs); len(telling) > 0 {
+		cands, ok := x.e.ahead(ctx, chatKey{owner: x.in.Owner, chain: telling[0], mode: x.mode})
+		if !ok {
+			var err error
+			if cands, err = x.e.holding(ctx, x.in.Owner, telling, x.mode); err != nil {
+				return dialog.Candidate{}, err
+			}
+		}
+		if i := dialog.Choose(cands, msgs, x.e.now()); i >= 0 {
+			return cands[i], nil
+		}
+	}
+	cands, err := x.e.holding(ctx, x.in.Owner, dialog.Chains(msgs), x.mode)
+	if i := dialog.Choose(cands, msgs, x.e.now()); err == nil && i >= 0 {
+		return cands[i], nil
+	}
+	return dialog.Candidate{}, err
+}
+
+// chatKey says what the requests of a chat are laid on: the conversation that they name or,
+// where they name none, those that hold its last answer.
+type chatKey struct {
+	owner memory.Owner
+	id    string // of the conversation, "" where they name none
+	chain string // of the last answer, where they name none
+	mode  dialog.Mode
+}
+
+// onto reads what the requests of a chat are laid on: one candidate where they name it.
+func (e *Engine) onto(ctx context.Context, of chatKey) ([]dialog.Candidate, error) {
+	if of.id == "" {
+		return e.holding(ctx, of.owner, []string{of.chain}, of.mode)
+	}
+	turns, err := e.branches(ctx, of.owner, of.id, of.mode)
+	if err != nil {
+		return nil, err
+	}
+	known := dialog.Candidate{Turns: turns}
+	page, err := e.Store.Conversations(ctx, of.owner, memory.ConversationQuery{IDs: []string{of.id}})
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range page.Conversations {
+		known.Conversation = c
+	}
+	return []dialog.Candidate{known}, nil
+}
+
+// holding reads the conversations that hold a turn of one of these chains, at most
+// shortlist of them.
+func (e *Engine) holding(ctx context.Context, owner memory.Owner, chains []string, mode dialog.Mode) ([]dialog.Candidate, error) {
+	ends, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Chains: chains})
+	if err != nil || len(ends) == 0 {
+		return nil, err
+	}
+	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: dialog.Shortlist(ends, shortlist)})
+	if err != nil {
+		return nil, err
+	}
+	cands := make([]dialog.Candidate, len(page.Conversations))
+	for i, c := range page.Conversations {
+		cands[i].Conversation = c
+		if cands[i].Turns, err = e.branches(ctx, owner, c.ID, mode); err != nil {
+			return nil, err
+		}
+	}
+	return cands, nil
+}
+
+// branches reads a conversation's turns, those of every branch; of a named one, which may
+// never end, the last.
+func (e *Engine) branches(ctx context.Context, owner memory.Owner, id string, mode dialog.Mode) ([]memory.Turn, error) {
+	q := memory.TurnQuery{Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}}
+	if mode == dialog.Window {
+		q.Last = windowTurns
+	}
+	return e.Store.Turns(ctx, owner, q)
+}

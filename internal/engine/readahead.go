@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"container/list"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/loci-memory/loci/internal/dialog"
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	// readAheadBytes bounds what is read ahead for all chats together, and
+	// readAheadShare what of it one may take.
+	readAheadBytes = 16 << 20
+	readAheadShare = 4 << 20
+)
+
+// latestChats holds what the next request of each owner's latest chat will be laid on: a
+// client waits for its first word, and the longer the chat the more there is to read. It
+// is as the store has it while the owner's version is the one that it was read at. It is
+// safe for concurrent use; whoever gets turns from it does not write to them.
+type latestChats struct {
+	mu    sync.Mutex // guards what follows, and the entries
+	of    map[memory.Owner]*list.Element
+	order list.List // of *chatAhead, the last used first
+	bytes int
+}
+
+// chatAhead is one chat's.
+type chatAhead struct {
+	key     chatKey
+	version int64 // of the owner; 0: nothing was read yet
+	known   []dialog.Candidate
+	bytes   int
+}
+
+// expect says which chat of its owner's is the latest.
+func (l *latestChats) expect(key chatKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.of == nil {
+		l.of = map[memory.Owner]*list.Element{}
+	}
+	el, ok := l.of[key.owner]
+	if !ok {
+		el = l.order.PushFront(&chatAhead{bytes: entryBytes})
+		l.of[key.owner] = el
+		l.bytes += entryBytes
+	}
+	l.order.MoveToFront(el)
+	a := el.Value.(*chatAhead)
+	if a.key != key {
+		l.fill(a, 0, nil)
+		a.key = key
+	}
+	l.evict()
+}
+
+// entryBytes is about what an entry takes that has nothing in it.
+const entryBytes = 256
+
+// expected returns the owner's latest chat and the version that it was read at; nil where
+// there is none.
+func (l *latestChats) expected(owner memory.Owner) (a *chatAhead, key chatKey, version int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	el, ok := l.of[owner]
+	if !ok {
+		return nil, chatKey{}, 0
+	}
+	a = el.Value.(*chatAhead)
+	return a, a.key, a.version
+}
+
+// put keeps what was read for a chat, unless another is expected by now, or something was
+// erased since: then it may be in it.
+func (l *latestChats) put(a *chatAhead, key chatKey, version int64, known []dialog.Candidate) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if el, ok := l.of[key.owner]; !ok || el.Value.(*chatAhead) != a || a.key != key || a.version > version {
+		return
+	}
+	l.fill(a, version, known)
+	l.evict()
+}
+
+func (l *latestChats) fill(a *chatAhead, version int64, known []dialog.Candidate) {
+	size := entryBytes
+	for i := range known {
+		size += turnsSize(known[i].Turns)
+	}
+	if size > readAheadShare {
+		size, version, known = entryBytes, 0, nil
+	}
+	l.bytes += size - a.bytes
+	a.version, a.known, a.bytes = version, known, size
+}
+
+// turnsSize is about what turns take.
+func turnsSize(turns []memory.Turn) (bytes int) {
+	const fields = 640 // of a turn: its ids and the rest of it
+	for i := range turns {
+		bytes += fields + len(turns[i].Content)
+	}
+	return bytes
+}
+
+// evict lets go of the chats used the longest ago until the rest have room.
+func (l *latestChats) evict() {
+	for l.bytes > readAheadBytes {
+		l.remove(l.order.Back())
+	}
+}
+
+func (l *latestChats) remove(el *list.Element) {
+	a := l.order.Remove(el).(*chatAhead)
+	delete(l.of, a.key.owner)
+	l.bytes -= a.bytes
+}
+
+// get returns what was read for a chat at that version.
+func (l *latestChats) get(key chatKey, version int64) (known []dialog.Candidate, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	el, ok := l.of[key.owner]
+	if !ok {
+		return nil, false
+	}
+	a := el.Value.(*chatAhead)
+	if a.key != key || a.version != version || version == 0 {
+		return nil, false
+	}
+	l.order.MoveToFront(el)
+	return a.known, true
+}
+
+// forget lets go of what is held of an owner, of all of them without one.
+func (l *latestChats) forget(owner memory.Owner) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for el := l.order.Front(); el != nil; {
+		next := el.Next()
+		if owner == "" || el.Value.(*chatAhead).key.owner == owner {
+			l.remove(el)
+		}
+		el = next
+	}
+}
+
+// readAhead reads what the next request of the owner's latest chat will be laid on, unless
+// that is known already. Without it the request reads that itself.
+func (e *Engine) readAhead(ctx context.Context, owner memory.Owner) error {
+	a, key, known := e.latest.expected(owner)
+	if a == nil {
+		return nil
+	}
+	version, err := e.version(ctx, owner)
+	if err != nil || version == known {
+		return err
+	}
+	cands, err := e.onto(ctx, key)
+	if err != nil || len(cands) == shortlist { // there may be more
+		return err
+	}
+	e.latest.put(a, key, version, cands) // if it was written between, nobody asks for that version
+	return nil
+}
+
+// ahead returns what a chat's request is laid on, if it was read ahead and is so still.
+func (e *Engine) ahead(ctx context.Context, key chatKey) (cands []dialog.Candidate, ok bool) {
+	if a, expected, _ := e.latest.expected(key.owner); a == nil || expected != key {
+		return nil, false
+	}
+	version, err := e.version(ctx, key.owner)
+	if err != nil {
+		return nil, false
+	}
+	return e.latest.get(key, version)
+}
+
+// readAtOnce is how many memories are read ahead at a time: about a millisecond.
+const readAtOnce = 128
+
+// Loaded has memories that a search may find now read before one does, while nobody waits
+// for memory: a store that is at hand remembers what it was asked for. It is what an index
+// is told by. Of owners who are loaded at once one is enough.
+func (e *Engine) Loaded(ctx context.Context, owner memory.Owner, ids []string) {
+	if !e.loading.TryLock() {
+		return
+	}
+	defer e.loading.Unlock()
+	for some := range slices.Chunk(ids, readAtOnce) {
+		e.lull.wait(ctx)
+		if _, err := e.Store.Get(ctx, owner, some...); err != nil {
+			return // who asks reads it, or is told why not
+		}
+	}
+}
