@@ -57,67 +57,65 @@ type Place struct {
 
 // Align lays a request on the turns of its conversation, all branches. In [Window]
 // mode the last so many turns will do.
-func Align(turns []memory.Turn, msgs []wire.Message, mode Mode) Alignment {
+func Align(turns []memory.Turn, r Request, mode Mode) Alignment {
 	t := newTree(turns)
-	hist := history(msgs)
 	var on []int
 	var parent int
 	if mode == Window {
-		on, parent = t.overlap(msgs, hist)
-	} else if on = t.walk(start, msgs, hist); len(on) > 0 {
+		on, parent = t.overlap(r)
+	} else if on = t.walk(start, r); len(on) > 0 {
 		parent = on[len(on)-1]
 	} else {
-		on, parent = t.trimmed(msgs, hist)
+		on, parent = t.trimmed(r)
 	}
-	return t.lay(msgs, hist, on, parent, mode)
+	return t.lay(r, on, parent, mode)
 }
 
 // Follow lays a request on the turns of its conversation where it says itself that it
 // belongs: what it holds comes after the turn of that id. The same words again are the
 // same message only there. Without that turn it is [Align] in [Window] mode.
-func Follow(turns []memory.Turn, msgs []wire.Message, after string) Alignment {
+func Follow(turns []memory.Turn, r Request, after string) Alignment {
 	parent := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == after })
 	if parent < 0 {
-		return Align(turns, msgs, Window)
+		return Align(turns, r, Window)
 	}
-	t, hist := newTree(turns), history(msgs)
-	on := t.walk(parent, msgs, hist)
+	t := newTree(turns)
+	on := t.walk(parent, r)
 	if len(on) > 0 {
 		parent = on[len(on)-1]
 	}
-	return t.lay(msgs, hist, on, parent, Window)
+	return t.lay(r, on, parent, Window)
 }
 
 // lay makes the alignment of a request whose first messages are the turns on, of which the
 // last, or without any the one that they would follow, is parent.
-func (t *tree) lay(msgs []wire.Message, hist, on []int, parent int, mode Mode) Alignment {
-	a := Alignment{Turns: make([]string, len(msgs)), Parent: t.id(parent), tree: t, mode: mode, parent: parent}
+func (t *tree) lay(r Request, on []int, parent int, mode Mode) Alignment {
+	a := Alignment{Turns: make([]string, len(r.msgs)), Parent: t.id(parent), tree: t, mode: mode, parent: parent}
 	for k, i := range on {
-		a.Turns[hist[k]] = t.turns[i].ID
+		a.Turns[r.hist[k]] = t.turns[i].ID
 	}
-	a.place(msgs, hist[len(on):])
+	a.place(r.msgs, r.hist[len(on):])
 	a.move(t.pathTo(parent))
-	a.judge(msgs)
+	a.judge(r.msgs)
 	return a
 }
 
 // Resume lays a request where it was stored: ids are the turns that say its messages, ""
 // for system messages. Whatever was said since, nothing of it is new, and what took its
 // place leaves for it. Without the last of ids among the turns it is [Align].
-func Resume(turns []memory.Turn, msgs []wire.Message, ids []string, mode Mode) Alignment {
-	hist := history(msgs)
-	if len(hist) == 0 {
-		return Align(turns, msgs, mode)
+func Resume(turns []memory.Turn, r Request, ids []string, mode Mode) Alignment {
+	if len(r.hist) == 0 {
+		return Align(turns, r, mode)
 	}
 	t := newTree(turns)
-	parent := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == ids[hist[len(hist)-1]] })
+	parent := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == ids[r.hist[len(r.hist)-1]] })
 	if parent < 0 {
-		return Align(turns, msgs, mode)
+		return Align(turns, r, mode)
 	}
 	a := Alignment{Turns: slices.Clone(ids), Parent: t.id(parent), tree: t, mode: mode, parent: parent}
-	a.place(msgs, nil)
+	a.place(r.msgs, nil)
 	a.move(t.pathTo(parent))
-	a.judge(msgs)
+	a.judge(r.msgs)
 	return a
 }
 

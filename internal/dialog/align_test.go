@@ -30,13 +30,13 @@ func TestForgottenTurnIsStillKnown(t *testing.T) {
 	_, turns := recorded(t, talk)
 	turns[2].Status = memory.Retired
 	for _, mode := range []Mode{Resend, Window} {
-		a := Align(turns, messages(talk+" | U Good night"), mode)
+		a := Align(turns, NewRequest(messages(talk+" | U Good night")), mode)
 		if len(a.New) != 1 || a.New[0].Index != 6 || len(a.Leave)+len(a.Rejoin) != 0 {
 			t.Errorf("mode %d: got new %v, leave %v, rejoin %v, want only the last message new", mode, a.New, a.Leave, a.Rejoin)
 		}
 	}
 	turns[5].Status = memory.Retired
-	a := Align(turns, messages("U I live in Berlin | A Nice city. | U My dog is Rex | A Good boy. | U And I like tea"), Resend)
+	a := Align(turns, NewRequest(messages("U I live in Berlin | A Nice city. | U My dog is Rex | A Good boy. | U And I like tea")), Resend)
 	if r := a.Answer(message("A Noted.").Digest); r.Known != turns[5].ID || len(r.Rejoin)+len(r.Leave) != 0 {
 		t.Errorf("the forgotten answer again: got %+v, want it known and left alone", r)
 	}
@@ -46,7 +46,7 @@ func TestForgottenTurnIsStillKnown(t *testing.T) {
 func TestWindowNeedsOnlyTheLastTurns(t *testing.T) {
 	_, turns := recorded(t, talk)
 	msgs := messages("U My dog is Rex | A Good boy. | U And I like tea | A Noted. | U Good night")
-	all, last := Align(turns, msgs, Window), Align(turns[1:], msgs, Window)
+	all, last := Align(turns, NewRequest(msgs), Window), Align(turns[1:], NewRequest(msgs), Window)
 	if diff := cmp.Diff(all.New, last.New); diff != "" || last.Parent != all.Parent || last.Branch {
 		t.Errorf("with the last turns alone (-all +last):\n%s", diff)
 	}
@@ -60,36 +60,36 @@ func TestWindowNeedsOnlyTheLastTurns(t *testing.T) {
 func TestFollowGoesOnFromTheTurnThatIsNamed(t *testing.T) {
 	_, turns := recorded(t, talk)
 	msgs := messages("U My dog is Rex")
-	if a := Follow(turns, msgs, turns[1].ID); !a.Regenerate || a.Parent != turns[2].ID || a.Branch {
+	if a := Follow(turns, NewRequest(msgs), turns[1].ID); !a.Regenerate || a.Parent != turns[2].ID || a.Branch {
 		t.Errorf("after the answer before it: got %+v, want it asked again", a)
 	}
-	if a := Follow(turns, msgs, turns[5].ID); len(a.New) != 1 || a.New[0].Index != 6 || a.Branch {
+	if a := Follow(turns, NewRequest(msgs), turns[5].ID); len(a.New) != 1 || a.New[0].Index != 6 || a.Branch {
 		t.Errorf("after the last answer: got %+v, want it said once more", a)
 	}
-	if a := Follow(turns, msgs, turns[3].ID); len(a.New) != 1 || a.New[0].Index != 4 || len(a.Leave) != 2 {
+	if a := Follow(turns, NewRequest(msgs), turns[3].ID); len(a.New) != 1 || a.New[0].Index != 4 || len(a.Leave) != 2 {
 		t.Errorf("after an earlier answer: got %+v, want what came after it to leave", a)
 	}
-	if diff := cmp.Diff(Align(turns, msgs, Window).New, Follow(turns, msgs, "gone").New); diff != "" {
+	if diff := cmp.Diff(Align(turns, NewRequest(msgs), Window).New, Follow(turns, NewRequest(msgs), "gone").New); diff != "" {
 		t.Errorf("after a turn that is not there (-aligned +followed):\n%s", diff)
 	}
 }
 
 // TestNothingButSystemMessages has no turns to place, and an answer still has one.
 func TestNothingButSystemMessages(t *testing.T) {
-	a := Align(nil, messages("S Be kind."), Resend)
+	a := Align(nil, NewRequest(messages("S Be kind.")), Resend)
 	if len(a.New) != 0 || a.Parent != "" || a.Retry || a.ToolLoop {
 		t.Errorf("got %+v, want nothing", a)
 	}
 	if r := a.Answer("x"); r.Known != "" || r.Index != 0 || r.Chain != Chain("", "x") {
 		t.Errorf("answer: got %+v, want the first turn", r)
 	}
-	if got := Choose([]Candidate{{}}, messages("S Be kind."), newWorld().now); got != -1 {
+	if got := Choose([]Candidate{{}}, NewRequest(messages("S Be kind.")), newWorld().now); got != -1 {
 		t.Errorf("Choose: got %d, want -1", got)
 	}
 }
 
 func TestChainsSkipSystemMessages(t *testing.T) {
-	with, without := Chains(messages("S a | U hi | S b | A Hello!")), Chains(messages("U hi | A Hello!"))
+	with, without := NewRequest(messages("S a | U hi | S b | A Hello!")).Chains(), NewRequest(messages("U hi | A Hello!")).Chains()
 	if diff := cmp.Diff(without, with); diff != "" || len(with) != 2 || with[0] == with[1] {
 		t.Errorf("got %v, want %v", with, without)
 	}

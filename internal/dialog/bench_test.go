@@ -27,7 +27,7 @@ func BenchmarkAlign(b *testing.B) {
 		b.Run(bench.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				Align(turns, bench.msgs, bench.mode)
+				Align(turns, NewRequest(bench.msgs), bench.mode)
 			}
 		})
 	}

@@ -9,40 +9,15 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
 // Chain returns the chain of the path that goes on from one of chain parent, ""
 // for none, with a message of that digest. It is the same in every conversation.
 func Chain(parent, digest string) string {
-	sum := sha256.Sum256([]byte(parent + "/" + digest))
-	return hex.EncodeToString(sum[:16])
-}
-
-// Chains returns, for each message that is not a system one, the chain of the
-// path that ends there.
-func Chains(msgs []wire.Message) []string {
-	var out []string
-	chain := ""
-	for _, i := range history(msgs) {
-		chain = Chain(chain, msgs[i].Digest)
-		out = append(out, chain)
-	}
-	return out
-}
-
-// Telling returns those of the [Chains] that hold the request's last answer, none if it
-// has no answer. A conversation that shares it is chosen before all that do not, so
-// that the others need not be looked for unless none of those is.
-func Telling(msgs []wire.Message) []string {
-	hist := history(msgs)
-	for i := len(hist) - 1; i >= 0; i-- {
-		if msgs[hist[i]].Role == memory.RoleAssistant {
-			return Chains(msgs)[i:]
-		}
-	}
-	return nil
+	var room [128]byte
+	sum := sha256.Sum256(append(append(append(room[:0], parent...), '/'), digest...))
+	return string(hex.AppendEncode(room[:0], sum[:16]))
 }
 
 // Shortlist returns the conversations, at most limit, that share the most with a
@@ -76,17 +51,6 @@ func Shortlist(turns []memory.Turn, limit int) []string {
 		ids = append(ids, s.id)
 	}
 	return ids
-}
-
-// history returns the indexes of the messages that make up the conversation.
-func history(msgs []wire.Message) []int {
-	var out []int
-	for i, m := range msgs {
-		if m.Role != memory.RoleSystem {
-			out = append(out, i)
-		}
-	}
-	return out
 }
 
 // slight reports whether words say too little to tell one conversation from

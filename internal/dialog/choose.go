@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -35,14 +34,13 @@ type Candidate struct {
 // most, and the one updated last. A conversation of which nothing more telling than
 // greetings is shared is not taken if that would push out what the user said in
 // it: it is another chat.
-func Choose(cands []Candidate, msgs []wire.Message, now time.Time) int {
-	hist := history(msgs)
+func Choose(cands []Candidate, r Request, now time.Time) int {
 	best, top := -1, fit{}
 	for i, c := range cands {
-		f := fitOf(c, msgs, hist)
+		f := fitOf(c, r)
 		f.recent = now.Sub(c.Conversation.UpdatedAt).Abs() <= RetryWindow
-		f.again = f.recent && !f.pushes && f.shared == len(hist)
-		if f.continues(msgs, hist) && (best < 0 || f.compare(top) > 0) {
+		f.again = f.recent && !f.pushes && f.shared == len(r.hist)
+		if f.continues(r) && (best < 0 || f.compare(top) > 0) {
 			best, top = i, f
 		}
 	}
@@ -63,9 +61,9 @@ type fit struct {
 	pushes  bool // taking it would push out words of the user
 }
 
-func fitOf(c Candidate, msgs []wire.Message, hist []int) fit {
+func fitOf(c Candidate, r Request) fit {
 	t := newTree(c.Turns)
-	on := t.walk(start, msgs, hist)
+	on := t.walk(start, r)
 	f := fit{shared: len(on), length: len(t.path), updated: c.Conversation.UpdatedAt, id: c.Conversation.ID}
 	for i, n := range on {
 		switch turn := &t.turns[n]; turn.Role {
@@ -82,10 +80,10 @@ func fitOf(c Candidate, msgs []wire.Message, hist []int) fit {
 	return f
 }
 
-func (f fit) continues(msgs []wire.Message, hist []int) bool {
+func (f fit) continues(r Request) bool {
 	first := f.shared == 1 && f.length <= 2 && !f.pushes && f.recent
-	if len(hist) == 1 {
-		return first && msgs[hist[0]].Role == memory.RoleUser
+	if len(r.hist) == 1 {
+		return first && r.at(0).Role == memory.RoleUser
 	}
 	switch {
 	case f.whole:
@@ -93,7 +91,7 @@ func (f fit) continues(msgs []wire.Message, hist []int) bool {
 	case f.answer > 0 && f.shared > 1:
 		return f.telling || !f.pushes
 	}
-	return first && f.telling && msgs[hist[1]].Role == memory.RoleAssistant
+	return first && f.telling && r.at(1).Role == memory.RoleAssistant
 }
 
 func (f fit) compare(g fit) int {

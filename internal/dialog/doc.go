@@ -6,7 +6,8 @@
 // loops. Stored turns form a tree ([memory.Turn]). A request is laid on the tree
 // from its root; what it shares with a path is known, the rest is new. The steps:
 //
-//	Chains     which paths the request's messages would end: one look-up of stored turns
+//	NewRequest reads its messages
+//	Chains     which paths they would end: one look-up of stored turns
 //	Shortlist  the conversations worth reading in full
 //	Choose     the one that the request continues, if any
 //	Align      its messages against that tree: what is new, what leaves, what comes back

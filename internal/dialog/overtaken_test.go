@@ -38,11 +38,11 @@ func TestOvertakenByWhatCameOntoThePathSince(t *testing.T) {
 				return append([]memory.Turn(nil), w.convs[0].Turns...)
 			}
 			before := play(c.before)
-			since := Align(before, messages(c.request), mode)
-			if got := Align(play(c.after), messages(c.request), mode).Overtaken(since); got != c.want {
+			since := Align(before, NewRequest(messages(c.request)), mode)
+			if got := Align(play(c.after), NewRequest(messages(c.request)), mode).Overtaken(since); got != c.want {
 				t.Errorf("%s, mode %d: overtaken %v, want %v", name, mode, got, c.want)
 			}
-			if got := Align(play(c.after), messages(c.request), mode).Overtaken(Alignment{}); got != (name != "alone") {
+			if got := Align(play(c.after), NewRequest(messages(c.request)), mode).Overtaken(Alignment{}); got != (name != "alone") {
 				t.Errorf("%s, mode %d: since the beginning, overtaken %v", name, mode, got)
 			}
 		}

@@ -156,7 +156,7 @@ func FuzzAlign(f *testing.F) {
 		if window {
 			mode = Window
 		}
-		a := Align(turns, msgs, mode)
+		a := Align(turns, NewRequest(msgs), mode)
 		for i, p := range a.New {
 			if i > 0 && (p.Index != a.New[i-1].Index+1 || p.Message <= a.New[i-1].Message) {
 				t.Errorf("place %d is %+v after %+v", i, p, a.New[i-1])
@@ -176,13 +176,13 @@ func FuzzAlign(f *testing.F) {
 		if len(turns) > 0 && len(msgs) > 0 {
 			ids := make([]string, len(msgs))
 			ids[len(ids)-1] = turns[len(msgs)%len(turns)].ID
-			r := Resume(turns, msgs, ids, mode)
+			r := Resume(turns, NewRequest(msgs), ids, mode)
 			r.Answer("x")
 			if r.Path(); r.WentOn() && !window || len(r.New) > 0 {
 				t.Errorf("resumed: went on %v, new %v", r.WentOn(), r.New)
 			}
 		}
-		Choose([]Candidate{{Turns: turns}}, msgs, a0)
+		Choose([]Candidate{{Turns: turns}}, NewRequest(msgs), a0)
 		Shortlist(turns, 3)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -27,20 +26,22 @@ const (
 func newTree(turns []memory.Turn) *tree {
 	n := len(turns)
 	t := &tree{turns: turns, parent: make([]int, n), kids: make([][]int, n+1), place: make([]int, n)}
-	byID := make(map[string]int, n)
-	for i := range turns {
-		byID[turns[i].ID] = i
-	}
+	counts, byID := make([]int, n+1), finder(turns)
 	for i := range turns {
 		t.place[i] = -1
 		t.parent[i] = start
 		if id := turns[i].Parent; id != "" {
-			t.parent[i] = absent
-			if p, ok := byID[id]; ok {
-				t.parent[i] = p
-			}
+			t.parent[i] = byID(id, i-1)
 		}
 		if p := t.parent[i]; p != absent {
+			counts[p+1]++
+		}
+	}
+	for i, room := 0, make([]int, n); i <= n; i++ {
+		t.kids[i], room = room[:0:counts[i]], room[counts[i]:]
+	}
+	for i, p := range t.parent {
+		if p != absent {
 			t.kids[p+1] = append(t.kids[p+1], i)
 		}
 	}
@@ -52,6 +53,27 @@ func newTree(turns []memory.Turn) *tree {
 		t.place[i] = k
 	}
 	return t
+}
+
+// finder returns what finds a turn by its id, [absent] without it, given where it may
+// be: most follow the one before them.
+func finder(turns []memory.Turn) func(id string, hint int) int {
+	var all map[string]int
+	return func(id string, hint int) int {
+		if hint >= 0 && turns[hint].ID == id {
+			return hint
+		}
+		if all == nil {
+			all = make(map[string]int, len(turns))
+			for i := range turns {
+				all[turns[i].ID] = i
+			}
+		}
+		if i, ok := all[id]; ok {
+			return i
+		}
+		return absent
+	}
 }
 
 // prefer orders turns that stand in the same place: those on the current path
@@ -100,10 +122,16 @@ func (t *tree) pathTo(i int) []int {
 
 // walk follows the messages downward from a turn and returns the stored turns
 // that say the same, as far as they go.
-func (t *tree) walk(from int, msgs []wire.Message, hist []int) []int {
+func (t *tree) walk(from int, r Request) []int {
 	var out []int
-	for _, i := range hist {
-		next := t.next(from, msgs[i].Digest)
+	known := from == start && r.chains != nil
+	for i := range r.hist {
+		var next int
+		if known {
+			next = t.ending(from, r.chains[i])
+		} else {
+			next = t.next(from, r.at(i).Digest)
+		}
 		if next < 0 {
 			break
 		}
@@ -116,12 +144,16 @@ func (t *tree) walk(from int, msgs []wire.Message, hist []int) []int {
 // next returns the stored turn that follows another with a message of that
 // digest, negative for none.
 func (t *tree) next(from int, digest string) int {
-	kids := t.kids[from+1]
-	if len(kids) == 0 {
+	if len(t.kids[from+1]) == 0 {
 		return absent
 	}
-	chain := Chain(t.chain(from), digest)
-	for _, i := range kids {
+	return t.ending(from, Chain(t.chain(from), digest))
+}
+
+// ending returns the stored turn that follows another and ends a path of that chain,
+// negative for none.
+func (t *tree) ending(from int, chain string) int {
+	for _, i := range t.kids[from+1] {
 		if t.turns[i].Chain == chain {
 			return i
 		}

@@ -1,7 +1,6 @@
 package dialog
 
 import (
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -13,9 +12,9 @@ const maxSteps = 20_000
 // conversation begins: the longest run of stored turns, then the latest. Without
 // one that can be trusted it returns the end of the current path, where all of
 // the request is added.
-func (t *tree) overlap(msgs []wire.Message, hist []int) (on []int, parent int) {
+func (t *tree) overlap(r Request) (on []int, parent int) {
 	steps := 0
-	if on, _ = t.longest(msgs, hist, &steps); len(on) > 0 {
+	if on, _ = t.longest(r, &steps); len(on) > 0 {
 		return on, on[len(on)-1]
 	}
 	return nil, t.leaf()
@@ -24,12 +23,12 @@ func (t *tree) overlap(msgs []wire.Message, hist []int) (on []int, parent int) {
 // longest returns the longest run of stored turns that say what the messages begin
 // with and can be trusted, of several the latest, and how many turns of the current
 // path stand before it.
-func (t *tree) longest(msgs []wire.Message, hist []int, steps *int) (on []int, before int) {
+func (t *tree) longest(r Request, steps *int) (on []int, before int) {
 	froms := append([]int{start}, t.path[:max(0, len(t.path)-1)]...)
 	for i := len(froms) - 1; i >= 0 && *steps < maxSteps; i-- {
-		run := t.walk(froms[i], msgs, hist)
+		run := t.walk(froms[i], r)
 		*steps += len(run) + 1
-		if len(run) > len(on) && t.trusted(run, msgs, hist) {
+		if len(run) > len(on) && t.trusted(run, r) {
 			on, before = run, i
 		}
 	}
@@ -41,10 +40,10 @@ func (t *tree) longest(msgs []wire.Message, hist []int, steps *int) (on []int, b
 // are known take the place of as many turns: they were edited. Where these are all
 // that stand before, or nothing is known, the first message was edited, and the
 // request begins at [start].
-func (t *tree) trimmed(msgs []wire.Message, hist []int) (on []int, parent int) {
+func (t *tree) trimmed(r Request) (on []int, parent int) {
 	steps := 0
-	for k := range hist {
-		run, before := t.longest(msgs, hist[k:], &steps)
+	for k := range r.hist {
+		run, before := t.longest(r.from(k), &steps)
 		switch {
 		case len(run) == 0:
 		case k == 0:
@@ -63,7 +62,7 @@ func (t *tree) trimmed(msgs []wire.Message, hist []int) (on []int, parent int) {
 // more than a chance: nothing stands after it, or it holds an answer and what led
 // to it, or no words of the user would be pushed out. A lone short message, such
 // as "yes", that was answered is said once more and not sent again.
-func (t *tree) trusted(run []int, msgs []wire.Message, hist []int) bool {
+func (t *tree) trusted(run []int, r Request) bool {
 	after := t.beyond(run[len(run)-1])
 	switch {
 	case len(after) == 0:
@@ -73,5 +72,5 @@ func (t *tree) trusted(run []int, msgs []wire.Message, hist []int) bool {
 	case t.speaks(after, memory.RoleUser):
 		return false
 	}
-	return len(hist) > 1 || !slight(msgs[hist[0]].Text)
+	return len(r.hist) > 1 || !slight(r.at(0).Text)
 }

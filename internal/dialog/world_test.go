@@ -50,11 +50,11 @@ func (w *world) ask(name string, mode Mode, msgs []wire.Message) {
 		w.conv = len(w.convs) - 1
 	}
 	c := &w.convs[w.conv]
-	w.align = Align(c.Turns, msgs, mode)
+	w.align = Align(c.Turns, NewRequest(msgs), mode)
 	conv := w.conv
-	w.again = func() Alignment { return Align(w.convs[conv].Turns, msgs, mode) }
+	w.again = func() Alignment { return Align(w.convs[conv].Turns, NewRequest(msgs), mode) }
 	w.stored = slices.Clone(w.align.Turns)
-	w.resume = func() Alignment { return Resume(w.convs[conv].Turns, msgs, w.stored, mode) }
+	w.resume = func() Alignment { return Resume(w.convs[conv].Turns, NewRequest(msgs), w.stored, mode) }
 	path := w.align.Path()
 	w.mark(w.align.Leave, memory.Replaced)
 	w.mark(w.align.Rejoin, memory.Active)
@@ -85,8 +85,8 @@ func (w *world) mustHold(p *memory.Path) {
 // find does what the engine does for a request without an id. What it finds by the last
 // answer alone is what it would find among all.
 func (w *world) find(msgs []wire.Message) int {
-	among := w.among(msgs, Chains(msgs))
-	if telling := Telling(msgs); len(telling) > 0 {
+	among := w.among(msgs, NewRequest(msgs).Chains())
+	if telling := NewRequest(msgs).Telling(); len(telling) > 0 {
 		if i := w.among(msgs, telling); i >= 0 && i != among {
 			panic(fmt.Sprintf("by its last answer the request belongs to conversation %d, by all of it to %d", i, among))
 		}
@@ -109,7 +109,7 @@ func (w *world) among(msgs []wire.Message, chains []string) int {
 		i := slices.IndexFunc(w.convs, func(c Candidate) bool { return c.Conversation.ID == id })
 		cands = append(cands, w.convs[i])
 	}
-	chosen := Choose(cands, msgs, w.now)
+	chosen := Choose(cands, NewRequest(msgs), w.now)
 	if chosen < 0 {
 		return -1
 	}

@@ -42,6 +42,7 @@ type Exchange struct {
 	contexts     []memory.Context         // attached to it
 	rules        string                   // that its user set for it
 	mode         dialog.Mode
+	request      dialog.Request
 	at           dialog.Alignment
 	chain        string           // of the last user message's turn, "" without one
 	before       memory.Turn      // that one, if the request has results alone

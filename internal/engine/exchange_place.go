@@ -21,7 +21,7 @@ const (
 // place chooses the conversation and lays the request on it.
 func (x *Exchange) place(ctx context.Context) error {
 	id, resent := x.named()
-	x.mode = dialog.Window
+	x.request, x.mode = dialog.NewRequest(x.in.Chat.Messages), dialog.Window
 	if resent {
 		x.mode = dialog.Resend
 	}
@@ -54,9 +54,9 @@ func (x *Exchange) place(ctx context.Context) error {
 // align lays the request on the turns of its conversation.
 func (x *Exchange) align(turns []memory.Turn) dialog.Alignment {
 	if x.in.After != "" {
-		return dialog.Follow(turns, x.in.Chat.Messages, x.in.After)
+		return dialog.Follow(turns, x.request, x.in.After)
 	}
-	return dialog.Align(turns, x.in.Chat.Messages, x.mode)
+	return dialog.Align(turns, x.request, x.mode)
 }
 
 // known returns what is stored of the conversation that the request names or, if id
@@ -148,8 +148,7 @@ func (x *Exchange) resultsAlone() bool { return x.in.Chat.LastUser() < 0 }
 // choose finds the conversation that a request without a name continues, nothing if it
 // begins one.
 func (x *Exchange) choose(ctx context.Context) (dialog.Candidate, error) {
-	msgs := x.in.Chat.Messages
-	if telling := dialog.Telling(msgs); len(telling) > 0 {
+	if telling := x.request.Telling(); len(telling) > 0 {
 		cands, ok := x.e.ahead(ctx, chatKey{owner: x.in.Owner, chain: telling[0], mode: x.mode})
 		if !ok {
 			var err error
@@ -157,12 +156,12 @@ func (x *Exchange) choose(ctx context.Context) (dialog.Candidate, error) {
 				return dialog.Candidate{}, err
 			}
 		}
-		if i := dialog.Choose(cands, msgs, x.e.now()); i >= 0 {
+		if i := dialog.Choose(cands, x.request, x.e.now()); i >= 0 {
 			return cands[i], nil
 		}
 	}
-	cands, err := x.e.holding(ctx, x.in.Owner, dialog.Chains(msgs), x.mode)
-	if i := dialog.Choose(cands, msgs, x.e.now()); err == nil && i >= 0 {
+	cands, err := x.e.holding(ctx, x.in.Owner, x.request.Chains(), x.mode)
+	if i := dialog.Choose(cands, x.request, x.e.now()); err == nil && i >= 0 {
 		return cands[i], nil
 	}
 	return dialog.Candidate{}, err

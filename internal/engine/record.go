@@ -274,7 +274,7 @@ func (x *Exchange) resumed(ctx context.Context) (at dialog.Alignment, forgotten 
 	if err != nil {
 		return dialog.Alignment{}, false, err
 	}
-	at = dialog.Resume(turns, x.in.Chat.Messages, x.stored, x.mode)
+	at = dialog.Resume(turns, x.request, x.stored, x.mode)
 	question := cmp.Or(x.asked, x.before.ID)
 	if last := x.in.Chat.LastUser(); last >= 0 && last < len(x.stored) {
 		question = x.stored[last] // new, or asked again

@@ -38,7 +38,7 @@ type nearing struct {
 	s       *memory.Search
 	scanner []scanner
 	next    atomic.Int32 // the chunk to be scanned next, counted through all parts
-	others  []func() // each scans, or waits until it has; again it does nothing
+	others  []func()     // each scans, or waits until it has; again it does nothing
 	joined  bool
 	best    []found
 	exact   exact
