@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/disk"
 )
 
 // notesFile is in the data folder: which backups were made, for the receipts of erasures.
@@ -81,16 +82,7 @@ func (n noted) writeTo(path string) error {
 	if err != nil {
 		return err
 	}
-	half := path + ".new"
-	f, err := os.OpenFile(half, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return fmt.Errorf("note which backups were made: %w", err)
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(half, path)
-	}
-	if err != nil {
+	if err := disk.Replace(path, append(text, '\n')); err != nil {
 		return fmt.Errorf("note which backups were made: %w", err)
 	}
 	return nil

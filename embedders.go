@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/model/hub"
@@ -117,11 +118,7 @@ func (e *earlier) write() error {
 	if err := os.MkdirAll(filepath.Dir(e.path), 0o700); err != nil { // a server keeps memory elsewhere
 		return fmt.Errorf("note which embedders there were: %w", err)
 	}
-	half := e.path + ".new"
-	if err := os.WriteFile(half, append(file, '\n'), 0o600); err != nil {
-		return fmt.Errorf("note which embedders there were: %w", err)
-	}
-	if err := os.Rename(half, e.path); err != nil {
+	if err := disk.Replace(e.path, append(file, '\n')); err != nil {
 		return fmt.Errorf("note which embedders there were: %w", err)
 	}
 	return nil

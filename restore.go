@@ -251,10 +251,7 @@ func (r *restoring) unpack(ctx context.Context) (plan restorePlan, err error) {
 	if err != nil {
 		return plan, err
 	}
-	if err := writeSynced(filepath.Join(folder, planFile), text); err != nil {
-		return plan, err
-	}
-	if err := errors.Join(disk.SyncFolder(data), disk.SyncFolder(folder)); err != nil {
+	if err := disk.Replace(filepath.Join(folder, planFile), text); err != nil {
 		return plan, err
 	}
 	r.options.point()
@@ -312,14 +309,4 @@ func (r *restoring) note(p restorePlan, data string) error {
 		all = append(all, note{Path: path, At: r.options.Now().UTC(), Aside: true})
 	}
 	return noted{all}.writeTo(filepath.Join(data, notesFile))
-}
-
-// writeSynced writes a file that lasts.
-func writeSynced(path string, text []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	return errors.Join(err, f.Sync(), f.Close())
 }

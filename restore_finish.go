@@ -91,7 +91,7 @@ func finishRestore(dir string, point func()) error {
 		if err := p.setAside(dir, point); err != nil {
 			return fmt.Errorf("set aside what was there: %w", p.undecide(dir, err))
 		}
-		if err := errors.Join(writeSynced(filepath.Join(from, asideDone), nil), disk.SyncFolder(from)); err != nil {
+		if err := disk.Replace(filepath.Join(from, asideDone), nil); err != nil {
 			return err
 		}
 	}

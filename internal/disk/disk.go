@@ -4,8 +4,39 @@ package disk
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"runtime"
 )
+
+// halfSuffix is what the name of a file ends with that Replace has not written whole.
+const halfSuffix = ".tmp"
+
+// Replace lets a file of that name hold data, for its owner's eyes alone. Whatever happens
+// the file is as it was or whole, and it lasts once Replace has returned nil. What a process
+// that died was writing lies beside it, and the next Replace writes over that; so one at a
+// time may write a file.
+func Replace(path string, data []byte) error {
+	half := path + halfSuffix
+	err := write(half, data)
+	if err == nil {
+		err = os.Rename(half, path)
+	}
+	if err != nil {
+		_ = os.Remove(half) // the first error says what is wrong
+		return err
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// write writes a file, so that what is in it lasts.
+func write(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
 
 // SyncFolder makes what was made, renamed or removed in a folder last.
 func SyncFolder(path string) error {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -229,24 +230,11 @@ func (x *index) save(snapshot string) error {
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(snapshot, text); err != nil {
+	if err := disk.Replace(snapshot, text); err != nil {
 		return err
 	}
 	x.logged = 0
 	return x.log.Truncate(0)
-}
-
-// replaceFile writes a file whole or not at all.
-func replaceFile(path string, text []byte) error {
-	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(path+".tmp", path)
 }
 
 func hashOf(text string) string {

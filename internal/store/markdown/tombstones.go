@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -86,7 +87,7 @@ func (m *marks) bury(owner memory.Owner, turns []memory.Turn) error {
 	}
 	if m.key == "" {
 		key := rand.Text()
-		if err := replaceFile(m.path(keyFile), []byte(key+"\n")); err != nil {
+		if err := disk.Replace(m.path(keyFile), []byte(key+"\n")); err != nil {
 			return err
 		}
 		m.key = key
