@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -121,7 +120,7 @@ func (s *scan) walk(ctx context.Context) error {
 			if at, ok := s.inCloud(name); ok {
 				s.cloud = append(s.cloud, at)
 			}
-			if tempName.MatchString(d.Name()) { // left by a crash: nobody writes while we look
+			if isTemp(d.Name()) { // left by a crash: nobody writes while we look
 				return s.f.root.Remove(name)
 			}
 			return nil
@@ -144,8 +143,6 @@ func (s *scan) walk(ctx context.Context) error {
 		return nil
 	})
 }
-
-var tempName = regexp.MustCompile(`^\.\d+\.tmp$`)
 
 // leadsToRecords reports whether files of Loci's were under a path.
 func (s *scan) leadsToRecords(name string) bool {

@@ -54,18 +54,13 @@ func (s *Store) copyFiles(ctx context.Context, at func() error, give func(name s
 			return fs.SkipDir
 		case d.IsDir() && path.Dir(name) == ownFolder:
 			return fs.SkipDir
-		case !d.Type().IsRegular(), strings.EqualFold(d.Name(), ".git"), unfinished(d.Name()):
+		case !d.Type().IsRegular(), strings.EqualFold(d.Name(), ".git"), isTemp(d.Name()):
 			return nil
 		case path.Dir(name) == ownFolder && !slices.Contains(copied, d.Name()):
 			return nil
 		}
 		return s.give(name, upTo, give)
 	})
-}
-
-// unfinished reports whether a file is one that Loci was writing.
-func unfinished(name string) bool {
-	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".tmp")
 }
 
 // pause calls at while nothing is written, and returns up to which byte the files that only

@@ -122,7 +122,7 @@ func TestCopiedVaultLeavesOutWhatIsNotItsOwn(t *testing.T) {
 	if _, err := s.Apply(t.Context(), memtest.Ana, memtest.Run("add"), memtest.Add(memtest.Fact(memtest.Ana, "Ana plays chess"))); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{".git/config": "x", ".obsidian/app.json": "{}", "picture.png": "p", "entries/.3.tmp": "half", ".loci/git-until": "x"} {
+	for name, text := range map[string]string{".git/config": "x", ".obsidian/app.json": "{}", "picture.png": "p", "entries/.3.tmp": "half", "entries/.mine.tmp": "whole", ".loci/git-until": "x"} {
 		if err := os.MkdirAll(filepath.Join(s.Dir(), filepath.Dir(name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestCopiedVaultLeavesOutWhatIsNotItsOwn(t *testing.T) {
 			delete(got, name)
 		}
 	}
-	want := map[string]bool{".obsidian/app.json": true, "picture.png": true, ".loci/journal.jsonl": true, ".loci/memory_index.json": true}
+	want := map[string]bool{".obsidian/app.json": true, "picture.png": true, "entries/.mine.tmp": true, ".loci/journal.jsonl": true, ".loci/memory_index.json": true}
 	if diff := cmp.Diff(want, got); diff != "" || facts != 1 {
 		t.Errorf("%d files of facts, and (-want +got)\n%s", facts, diff)
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -397,6 +398,15 @@ func (f *files) commit(plans []*plan) error {
 	return nil
 }
 
+// tempName is what the nth file of a batch is called until it is whole.
+func tempName(n int) string { return fmt.Sprintf(".%d.tmp", n) }
+
+var tempNames = regexp.MustCompile(`^\.\d+\.tmp$`)
+
+// isTemp reports whether a name is one of those: of a file that Loci is writing, or was when
+// it died. What others call theirs is theirs.
+func isTemp(name string) bool { return tempNames.MatchString(name) }
+
 // prepare writes the files under names that nobody looks at.
 func (f *files) prepare(plans []*plan) error {
 	var group errgroup.Group
@@ -413,7 +423,7 @@ func (f *files) prepare(plans []*plan) error {
 			}
 			made[folder] = true
 		}
-		p.temp = path.Join(folder, fmt.Sprintf(".%d.tmp", n))
+		p.temp = path.Join(folder, tempName(n))
 		group.Go(func() error { return wrapPath(p.next.Path, f.writeTemp(p)) })
 	}
 	return group.Wait()
