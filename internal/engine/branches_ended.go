@@ -40,11 +40,10 @@ func (e *Engine) ending(ctx context.Context, job memory.Job, t memory.Turn, end 
 	if err != nil {
 		return err
 	}
-	page, err := e.Store.Changes(ctx, job.Owner, memory.ChangeQuery{Target: end.After.Target(), Limit: 1})
+	was, err := e.lastChange(ctx, job.Owner, end.After.Target())
 	if err != nil {
 		return fmt.Errorf("read what became of %s: %w", end.OldID, err)
 	}
-	was := page.Changes[0]
 	var changes []memory.Change
 	switch {
 	case t.Status == memory.Replaced && (was.ID == end.ID || was.Action == memory.ActionRetire && was.Author == byDialog):

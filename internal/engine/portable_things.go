@@ -221,11 +221,11 @@ func (i *importer) thereOr(r record, same bool, format string, args ...any) {
 
 // retired reports whether a thing that is not active stands under its target.
 func (i *importer) retired(ctx context.Context, r record) (bool, error) {
-	page, err := i.e.Store.Changes(ctx, i.owner, memory.ChangeQuery{Target: r.target(), Limit: 1})
+	last, err := i.e.lastChange(ctx, i.owner, r.target())
 	if err != nil {
 		return false, fmt.Errorf("read the journal: %w", err)
 	}
-	return len(page.Changes) > 0, nil
+	return last.ID != "", nil
 }
 
 // twin reports whether a live fact of the same scope says the same.
