@@ -41,6 +41,28 @@ func filesIn(t *testing.T, dir string) map[string]string {
 	return out
 }
 
+// backedUp keeps a backup of a memory with one fact in a file, and returns all that can be
+// taken away of it.
+func backedUp(t *testing.T, c Config, file string) string {
+	t.Helper()
+	l := openAt(t, c)
+	defer closed(t, l)
+	l.remember(t, "User likes marzipan")
+	l.backUp(t, file)
+	return l.takeAway(t, "default")
+}
+
+// holds checks that a memory is sound and all that can be taken away of it is as it was.
+func holds(t *testing.T, c Config, want string) {
+	t.Helper()
+	l := openAt(t, c)
+	defer closed(t, l)
+	l.fine(t)
+	if got := l.takeAway(t, "default"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // TestKilledWhileRestoringIsOldOrNew kills the program at each step of a restore in the place
 // of another memory, with a vault: the next start finds the old memory or the new one, whole;
 // what was there before is there or set aside.
@@ -54,11 +76,7 @@ func TestKilledWhileRestoringIsOldOrNew(t *testing.T) {
 		}
 		return
 	}
-	l := openAt(t, at(t.TempDir()))
-	l.remember(t, "User likes marzipan")
-	restored := l.takeAway(t, "default")
-	l.backUp(t, file)
-	closed(t, l)
+	restored := backedUp(t, at(t.TempDir()), file)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -120,12 +138,8 @@ func TestKilledWhileRestoringIsOldOrNew(t *testing.T) {
 // what is none: the folder stays as it is.
 func TestAlteredBackupChangesNothing(t *testing.T) {
 	dir := t.TempDir()
-	c := settingsAt(t, dir)
-	l := openAt(t, c)
-	l.remember(t, "User likes marzipan")
-	file := filepath.Join(dir, "b.zip")
-	l.backUp(t, file)
-	closed(t, l)
+	c, file := settingsAt(t, dir), filepath.Join(dir, "b.zip")
+	backedUp(t, c, file)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -259,12 +273,8 @@ func rewritten(t *testing.T, file string, manifest func(*Manifest), change strin
 }
 
 func TestSchemaOfABackup(t *testing.T) {
-	l := openAt(t, settingsAt(t, t.TempDir()))
-	l.remember(t, "User likes marzipan")
-	want := l.takeAway(t, "default")
 	file := filepath.Join(t.TempDir(), "b.zip")
-	l.backUp(t, file)
-	closed(t, l)
+	want := backedUp(t, settingsAt(t, t.TempDir()), file)
 	newer := `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`
 	for what, file := range map[string]string{
 		"says so":      rewritten(t, file, func(m *Manifest) { m.Schema = 9999 }, ""),
@@ -286,27 +296,19 @@ func TestSchemaOfABackup(t *testing.T) {
 	if _, err := Restore(t.Context(), to, older, RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	l = openAt(t, to)
-	defer closed(t, l)
-	l.fine(t)
-	if got := l.takeAway(t, "default"); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	holds(t, to, want)
 }
 
 // TestVaultThatCannotBeMovedKeepsEverythingAsItWas: the folder may be a mount point. Here it
 // was empty when the restore was planned, and is not when it is decided.
 func TestVaultThatCannotBeMovedKeepsEverythingAsItWas(t *testing.T) {
 	from := t.TempDir()
-	l := openAt(t, settingsAt(t, from, "vault", filepath.Join(from, "vault")))
-	l.remember(t, "User likes marzipan")
 	file := filepath.Join(from, "b.zip")
-	l.backUp(t, file)
-	closed(t, l)
+	backedUp(t, settingsAt(t, from, "vault", filepath.Join(from, "vault")), file)
 
 	dir := t.TempDir()
 	vault := filepath.Join(dir, "vault")
-	l = openAt(t, settingsAt(t, dir))
+	l := openAt(t, settingsAt(t, dir))
 	l.remember(t, "User likes licorice")
 	closed(t, l)
 	if err := os.Mkdir(vault, 0o700); err != nil {
@@ -342,13 +344,8 @@ func TestVaultBehindALinkIsRestoredWhereItLeads(t *testing.T) {
 	if err := errors.Join(os.Mkdir(real, 0o700), os.Symlink(real, vault)); err != nil {
 		t.Skip(err)
 	}
-	c := settingsAt(t, dir, "vault", vault)
-	l := openAt(t, c)
-	l.remember(t, "User likes marzipan")
-	want := l.takeAway(t, "default")
-	file := filepath.Join(dir, "b.zip")
-	l.backUp(t, file)
-	closed(t, l)
+	c, file := settingsAt(t, dir, "vault", vault), filepath.Join(dir, "b.zip")
+	want := backedUp(t, c, file)
 	done, err := Restore(t.Context(), c, file, RestoreOptions{Replace: true})
 	if err != nil || done.Vault != real || len(done.Aside) != 2 || filepath.Dir(done.Aside[1]) != away {
 		t.Fatalf("got %+v, %v; want it in %s", done, err, real)
@@ -356,24 +353,15 @@ func TestVaultBehindALinkIsRestoredWhereItLeads(t *testing.T) {
 	if to, err := os.Readlink(vault); err != nil || to != real {
 		t.Errorf("the link leads to %q, %v; want %s", to, err, real)
 	}
-	l = openAt(t, c)
-	defer closed(t, l)
-	l.fine(t)
-	if got := l.takeAway(t, "default"); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	holds(t, c, want)
 }
 
 // TestReplacedMemoryIsSetAside: nothing of it is lost, what else lies in the folder stays
 // where it is, and a second restore has a folder of its own.
 func TestReplacedMemoryIsSetAside(t *testing.T) {
 	dir := t.TempDir()
-	c := settingsAt(t, dir)
-	l := openAt(t, c)
-	l.remember(t, "User likes marzipan")
-	file := filepath.Join(dir, "b.zip")
-	l.backUp(t, file)
-	closed(t, l)
+	c, file := settingsAt(t, dir), filepath.Join(dir, "b.zip")
+	backedUp(t, c, file)
 	model := filepath.Join(dir, "data", "models", "m", "config.json")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(model), 0o700), os.WriteFile(model, []byte("{}"), 0o600)); err != nil {
 		t.Fatal(err)
