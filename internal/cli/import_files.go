@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	sniffed   = 64 << 10 // of a file, to find out what it is
+	mostFiles = 200_000
+)
+
+func readable(path string) error {
+	if path == "-" {
+		return nil
+	}
+	if _, err := os.Stat(path); err != nil {
+		return memory.Errorf(memory.Invalid, "%w", err)
+	}
+	return nil
+}
+
+// sizeOf is how many bytes files have, those in archives included; folders do not
+// count, so that it may be 0.
+func sizeOf(paths []string) (total int64) {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		switch {
+		case err != nil || !info.Mode().IsRegular():
+		case isZip(path):
+			total += sizeIn(path)
+		default:
+			total += info.Size()
+		}
+	}
+	return total
+}
+
+func isZip(path string) bool { return strings.EqualFold(filepath.Ext(path), ".zip") }
+
+// sizeIn is how many bytes an archive says that those of its files have which are read.
+func sizeIn(archive string) (total int64) {
+	z, err := zip.OpenReader(archive)
+	if err != nil {
+		return 0 // it is told when it is read
+	}
+	for _, f := range z.File {
+		if wanted(f.Name) {
+			total += int64(min(f.UncompressedSize64, 1<<40)) // what it says may not be so
+		}
+	}
+	_ = z.Close() // it was only looked at
+	return total
+}
+
+func (b *bringing) paths(ctx context.Context, paths []string) error {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		switch {
+		case path == "-":
+			err = b.file(ctx, "standard input", os.Stdin)
+		case err != nil:
+		case info.IsDir():
+			err = b.folder(ctx, path)
+		case isZip(path):
+			err = b.archive(ctx, path)
+		default:
+			err = b.open(ctx, path, func() (io.ReadCloser, error) { return os.Open(path) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wanted are the files that are looked for in folders and archives.
+func wanted(name string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".md", ".markdown", ".jsonl", ".ndjson":
+		return !strings.HasPrefix(filepath.Base(name), ".")
+	}
+	return othersChats.MatchString(filepath.Base(name))
+}
+
+// othersChats are the names that ChatGPT, by the part, and Claude give to what was said.
+var othersChats = regexp.MustCompile(`^conversations(-\d+)?\.json$`)
+
+// nothingIn says that none of the files under a path are read.
+func nothingIn(path string) error {
+	return memory.Errorf(memory.Invalid, "%s: nothing in it is read: neither .md, nor .jsonl, nor conversations.json", path)
+}
+
+// folder reads the files under a folder. Links are not followed, and folders whose
+// name begins with a dot are left out.
+func (b *bringing) folder(ctx context.Context, dir string) error {
+	files := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != dir && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		case !d.Type().IsRegular() || !wanted(path):
+			return nil
+		}
+		if files++; files > mostFiles {
+			return memory.Errorf(memory.TooLarge, "more than %d files in %s", mostFiles, dir)
+		}
+		return b.open(ctx, path, func() (io.ReadCloser, error) { return os.Open(path) })
+	})
+	if err == nil && files == 0 {
+		return nothingIn(dir)
+	}
+	return err
+}
+
+// archive reads the files of a zip. Nothing is unpacked: their names only name them.
+func (b *bringing) archive(ctx context.Context, path string) (err error) {
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		return memory.Errorf(memory.Invalid, "%s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, z.Close()) }()
+	if len(z.File) > mostFiles {
+		return memory.Errorf(memory.TooLarge, "more than %d files in %s", mostFiles, path)
+	}
+	files := 0
+	for _, f := range z.File {
+		if f.FileInfo().IsDir() || !wanted(f.Name) {
+			continue
+		}
+		files++
+		if err := b.open(ctx, path+": "+f.Name, f.Open); err != nil {
+			return err
+		}
+	}
+	if files == 0 {
+		return nothingIn(path)
+	}
+	return nil
+}
+
+func (b *bringing) open(ctx context.Context, name string, open func() (io.ReadCloser, error)) error {
+	in, err := open()
+	if err != nil {
+		return err
+	}
+	return errors.Join(b.file(ctx, name, in), in.Close())
+}
+
+// file sends a file part by part.
+func (b *bringing) file(ctx context.Context, name string, in io.Reader) error {
+	buffered := bufio.NewReaderSize(in, sniffed)
+	format := b.q.Format
+	if format == "" {
+		head, err := buffered.Peek(sniffed)
+		if err != nil && err != io.EOF {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		format = formatOf(name, head)
+	}
+	at := placeIn(name, format)
+	c := &cutter{send: func(part []byte, first int) error {
+		q := b.q
+		q.Format, q.First = format, first
+		out, err := b.client.Import(ctx, q, bytes.NewReader(part), "")
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		b.add(at, out)
+		b.gauge.add(int64(len(part)))
+		return nil
+	}, bad: func(line int, reason string) error {
+		b.add(at, client.Imported{Broken: 1, Problems: []client.ImportTrouble{{Line: line, Reason: reason}}})
+		if b.q.Strict {
+			return memory.Errorf(memory.Invalid, "%s: %s", at(line), reason)
+		}
+		return nil
+	}}
+	return importFormats[format](c, buffered)
+}
+
+var frontMatterOf = regexp.MustCompile(`(?m)^conversation_id:`)
+
+// formatOf finds out what a file is by its beginning.
+func formatOf(name string, head []byte) string {
+	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte(byteOrderMark)), " \t\r\n")
+	isJSON := len(head) > 0 && (head[0] == '[' || head[0] == '{')
+	switch {
+	case bytes.HasPrefix(head, []byte(`{"type":`)), strings.HasSuffix(name, ".jsonl"), strings.HasSuffix(name, ".ndjson"):
+		return "jsonl"
+	case isJSON && bytes.Contains(head, []byte(`"mapping"`)):
+		return "chatgpt"
+	case isJSON && bytes.Contains(head, []byte(`"chat_messages"`)):
+		return "claude"
+	case isJSON:
+		return "mem0"
+	case bytes.Contains(head, []byte("<!-- loci {")):
+		return "markdown"
+	case bytes.HasPrefix(head, []byte("---")) && frontMatterOf.Match(head):
+		return "agent-cli"
+	case bytes.HasPrefix(head, []byte("---")):
+		return "basic-memory"
+	}
+	return "list"
+}
+
+// placeIn names places in a file: lines, or items where it is a list of JSON.
+func placeIn(name, format string) func(n int) string {
+	switch format {
+	case "chatgpt", "claude", "mem0":
+		return func(n int) string { return fmt.Sprintf("%s, item %d", name, n) }
+	}
+	return func(n int) string { return fmt.Sprintf("%s:%d", name, n) }
+}
