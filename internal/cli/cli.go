@@ -1,6 +1,6 @@
 // Package cli is the command line: one file a command. Commands about memory talk
-// to the server at --addr; where none answers they open the data folder
-// themselves, so that they work with and without one.
+// to the server at --addr, or to that of the data folder where --data chose it; where none
+// answers they open the data folder themselves, so that they work with and without one.
 package cli
 
 import (
@@ -106,20 +106,48 @@ func onMemory(g *global, cmd *cobra.Command) *cobra.Command {
 }
 
 // connect returns a client of the running server or, where there is none, of an
-// engine opened for this one command. done must be called.
+// engine opened for this one command. done must be called. A data folder that was
+// chosen while the address was not is the memory that is meant, whoever answers at the
+// usual address: its own server is asked or, where it has none, the folder is opened.
 func (g *global) connect(cmd *cobra.Command) (c *client.Client, done func() error, err error) {
 	config, err := g.load(cmd)
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx := cmd.Context()
 	opts := client.Options{Key: config.APIKey, User: g.user, At: g.at}
-	c = client.New("http://"+config.Addr, opts)
-	probe, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	if _, err := c.Health(probe); !errors.Is(err, memory.Unavailable) {
-		return c, func() error { return nil }, err
+	none := func() error { return nil }
+	if !config.FolderDecides() {
+		c = client.New("http://"+config.Addr, opts)
+		switch err := reach(cmd.Context(), c); {
+		case err == nil:
+			return c, none, nil
+		case !errors.Is(err, memory.Unavailable):
+			return c, none, err
+		case config.AddressDecides():
+			return nil, nil, memory.Errorf(memory.Unavailable, "no server answers at %s; without --addr the memory of the data folder is asked", config.Addr)
+		}
 	}
+	c, done, err = g.openAlone(cmd, config, opts)
+	if at := config.ServedAt(); errors.Is(err, memory.Conflict) && at != "" {
+		c = client.New(at, opts)
+		if reach(cmd.Context(), c) == nil {
+			return c, none, nil
+		}
+	}
+	return c, done, err
+}
+
+// reach asks whether a server is there; [memory.Unavailable] says that none is.
+func reach(ctx context.Context, c *client.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, err := c.Health(ctx)
+	return err
+}
+
+// openAlone opens memory for this one command.
+func (g *global) openAlone(cmd *cobra.Command, config loci.Config, opts client.Options) (c *client.Client, done func() error, err error) {
+	ctx := cmd.Context()
 	if config.Log.Level == "info" {
 		config.Log.Level = "warn" // one command is not a server's log
 	}

@@ -61,7 +61,11 @@ func open(ctx context.Context, config loci.Config, opts loci.Options) (*server, 
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	return &server{l, listener}, nil
+	s := &server{l, listener}
+	if err := l.Serving(s.url()); err != nil {
+		l.Log().Warn("commands with --data will not find this server", "err", err)
+	}
+	return s, nil
 }
 
 func (s *server) url() string { return "http://" + s.listener.Addr().String() }
