@@ -43,6 +43,7 @@ type Exchange struct {
 	rules        string                   // that its user set for it
 	mode         dialog.Mode
 	request      dialog.Request
+	stands       chatNow // the conversation now, as far as is known without asking the store
 	at           dialog.Alignment
 	chain        string           // of the last user message's turn, "" without one
 	before       memory.Turn      // that one, if the request has results alone

@@ -21,7 +21,7 @@ const (
 // place chooses the conversation and lays the request on it.
 func (x *Exchange) place(ctx context.Context) error {
 	id, resent := x.named()
-	x.request, x.mode = dialog.NewRequest(x.in.Chat.Messages), dialog.Window
+	x.request, x.mode, x.stands = dialog.NewRequest(x.in.Chat.Messages), dialog.Window, chatNow{}
 	if resent {
 		x.mode = dialog.Resend
 	}
@@ -66,13 +66,14 @@ func (x *Exchange) known(ctx context.Context, id string) (dialog.Candidate, erro
 		return x.choose(ctx)
 	}
 	key := chatKey{owner: x.in.Owner, id: id, mode: x.mode}
-	cands, ok := x.e.ahead(ctx, key)
-	if !ok {
+	cands, version := x.e.ahead(ctx, key)
+	if version == 0 {
 		var err error
 		if cands, err = x.e.onto(ctx, key); err != nil {
 			return dialog.Candidate{}, err
 		}
 	}
+	x.stands = chatNow{version, cands[0]}
 	return cands[0], nil
 }
 
@@ -149,14 +150,17 @@ func (x *Exchange) resultsAlone() bool { return x.in.Chat.LastUser() < 0 }
 // begins one.
 func (x *Exchange) choose(ctx context.Context) (dialog.Candidate, error) {
 	if telling := x.request.Telling(); len(telling) > 0 {
-		cands, ok := x.e.ahead(ctx, chatKey{owner: x.in.Owner, chain: telling[0], mode: x.mode})
-		if !ok {
+		cands, version := x.e.ahead(ctx, chatKey{owner: x.in.Owner, chain: telling[0], mode: x.mode})
+		if version == 0 {
 			var err error
 			if cands, err = x.e.holding(ctx, x.in.Owner, telling, x.mode); err != nil {
 				return dialog.Candidate{}, err
 			}
 		}
 		if i := dialog.Choose(cands, x.request, x.e.now()); i >= 0 {
+			if len(cands) == 1 { // nor will others hold the next answer
+				x.stands = chatNow{version, cands[i]}
+			}
 			return cands[i], nil
 		}
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"slices"
@@ -36,8 +37,8 @@ type chatAhead struct {
 	bytes   int
 }
 
-// expect says which chat of its owner's is the latest.
-func (l *latestChats) expect(key chatKey) {
+// expect says which chat of its owner's is the latest, and what is known of it.
+func (l *latestChats) expect(key chatKey, is chatNow) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.of == nil {
@@ -51,10 +52,12 @@ func (l *latestChats) expect(key chatKey) {
 	}
 	l.order.MoveToFront(el)
 	a := el.Value.(*chatAhead)
-	if a.key != key {
+	if is.version != 0 {
+		l.fill(a, is.version, []dialog.Candidate{is.known})
+	} else if a.key != key {
 		l.fill(a, 0, nil)
-		a.key = key
 	}
+	a.key = key
 	l.evict()
 }
 
@@ -120,7 +123,7 @@ func (l *latestChats) remove(el *list.Element) {
 	l.bytes -= a.bytes
 }
 
-// get returns what was read for a chat at that version.
+// get returns what was read for a chat, if that was at this version.
 func (l *latestChats) get(key chatKey, version int64) (known []dialog.Candidate, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,6 +137,44 @@ func (l *latestChats) get(key chatKey, version int64) (known []dialog.Candidate,
 	}
 	l.order.MoveToFront(el)
 	return a.known, true
+}
+
+// chatNow is a conversation as the store had it at a version of its owner, 0 where that
+// is not known. Nobody writes to its turns.
+type chatNow struct {
+	version int64
+	known   dialog.Candidate
+}
+
+// after returns the conversation once a batch was appended to it, as the store's receipt
+// says ([memory.Log]): not known, unless the batch came next and adds turns alone.
+func (s chatNow) after(b memory.Batch, r memory.Receipt, mode dialog.Mode) chatNow {
+	if s.version == 0 || r.Version != s.version+1 || r.Again || len(b.Marks) > 0 {
+		return chatNow{}
+	}
+	c := s.known
+	c.Turns = slices.Concat(c.Turns, b.Turns)
+	for i := len(s.known.Turns); i < len(c.Turns); i++ {
+		t := &c.Turns[i]
+		if t.Status != memory.Active || slices.ContainsFunc(s.known.Turns, func(o memory.Turn) bool { return o.ID == t.ID }) {
+			return chatNow{}
+		}
+		t.RecordedAt, t.Version = r.At, r.Version
+		if t.Role == memory.RoleUser || t.Role == memory.RoleAssistant {
+			c.Conversation.MessageCount++
+		}
+	}
+	slices.SortFunc(c.Turns, func(a, b memory.Turn) int { return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.ID, b.ID)) })
+	if mode == dialog.Window {
+		c.Turns = c.Turns[max(0, len(c.Turns)-windowTurns):]
+	}
+	if c.Conversation.Title == "" && c.Conversation.Version == 0 {
+		c.Conversation.Title = b.Conversation.Title
+	}
+	if b.Conversation.UpdatedAt.After(c.Conversation.UpdatedAt) {
+		c.Conversation.UpdatedAt = b.Conversation.UpdatedAt
+	}
+	return chatNow{r.Version, c}
 }
 
 // forget lets go of what is held of an owner, of all of them without one.
@@ -168,16 +209,21 @@ func (e *Engine) readAhead(ctx context.Context, owner memory.Owner) error {
 	return nil
 }
 
-// ahead returns what a chat's request is laid on, if it was read ahead and is so still.
-func (e *Engine) ahead(ctx context.Context, key chatKey) (cands []dialog.Candidate, ok bool) {
+// ahead returns what a chat's request is laid on, and the version of which it is, 0 where
+// that was not read ahead or is not so any more.
+func (e *Engine) ahead(ctx context.Context, key chatKey) (cands []dialog.Candidate, version int64) {
 	if a, expected, _ := e.latest.expected(key.owner); a == nil || expected != key {
-		return nil, false
+		return nil, 0
 	}
 	version, err := e.version(ctx, key.owner)
 	if err != nil {
-		return nil, false
+		return nil, 0
 	}
-	return e.latest.get(key, version)
+	cands, ok := e.latest.get(key, version)
+	if !ok {
+		return nil, 0
+	}
+	return cands, version
 }
 
 // readAtOnce is how many memories are read ahead at a time: about a millisecond.

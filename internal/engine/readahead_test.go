@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/internal/dialog"
 	"github.com/loci-memory/loci/internal/wire"
@@ -77,9 +78,14 @@ func TestAChatThatGoesOnIsReadAhead(t *testing.T) {
 					t.Fatal("nothing was learned")
 				}
 				x := open()
+				before := store.asked.Load()
 				x.Prepare(t.Context())
 				x.RecordQuestion(t.Context())
 				x.RecordAnswer(t.Context(), answered("The one to Almada."))
+				r.background.Wait()
+				if n := store.asked.Load() - before; n != 0 {
+					t.Errorf("to store the exchange the store was asked %d times what was said, want 0", n)
+				}
 				if path := r.path(t, x.conversation.ID); len(path) != 4 {
 					t.Errorf("the path is %q, want four turns", path)
 				}
@@ -93,7 +99,7 @@ func TestWhatIsReadAheadIsWhatTheStoreHas(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		random := rand.New(rand.NewPCG(7, 7))
 		servers := []*rig{r, r.second(t)}
-		talks := map[string]string{"": "", "c": ""} // messages so far, by name
+		talks := map[string]string{} // messages so far, by name
 		hits := 0
 		check := func(step int, did string) {
 			for i, s := range servers {
@@ -102,8 +108,8 @@ func TestWhatIsReadAheadIsWhatTheStoreHas(t *testing.T) {
 				if a == nil {
 					continue
 				}
-				held, ok := s.ahead(t.Context(), key)
-				if !ok {
+				held, version := s.ahead(t.Context(), key)
+				if version == 0 {
 					continue
 				}
 				hits++
@@ -113,7 +119,7 @@ func TestWhatIsReadAheadIsWhatTheStoreHas(t *testing.T) {
 			}
 		}
 		for step := range 150 {
-			s, name := servers[random.IntN(2)], []string{"", "c"}[random.IntN(2)]
+			s, name := servers[random.IntN(2)], []string{"", "c", "w"}[random.IntN(3)]
 			did := "talk " + name
 			switch random.IntN(10) {
 			case 0:
@@ -143,7 +149,11 @@ func TestWhatIsReadAheadIsWhatTheStoreHas(t *testing.T) {
 					said = talks[name] + "," + said
 				}
 				answer := fmt.Sprintf("Box %d it is.", random.IntN(3))
-				s.exchange(t, Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), ChatID: name}, answer)
+				in := Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), ChatID: name}
+				if name == "w" {
+					in.ChatID, in.Extras.ID = "", name
+				}
+				s.exchange(t, in, answer)
 				if talks[name] = said + `,{"role":"assistant","content":"` + answer + `"}`; random.IntN(4) == 0 { // asked again, or edited
 					talks[name] = said[:max(0, strings.LastIndex(said, `,{"role":"user"`))]
 				}
@@ -189,6 +199,47 @@ func (r *rig) anyChat(t *testing.T, pick func(int) int) string {
 	return page.Conversations[pick(len(page.Conversations))].ID
 }
 
+// TestWhatIsAppendedStands: in order, of a chat that may never end the last of it, and
+// nothing that the store may have taken otherwise.
+func TestWhatIsAppendedStands(t *testing.T) {
+	turn := func(n int) memory.Turn {
+		return memory.Turn{ID: fmt.Sprint("t", n), Index: n, Role: memory.RoleUser, Status: memory.Active}
+	}
+	is := chatNow{version: 7}
+	for n := range windowTurns {
+		is.known.Turns = append(is.known.Turns, turn(n))
+	}
+	plain := memory.Batch{Turns: []memory.Turn{turn(windowTurns), turn(windowTurns + 1)}}
+	receipt := memory.Receipt{Version: 8, At: time.Unix(1, 0)}
+	for mode, first := range map[dialog.Mode]int{dialog.Resend: 0, dialog.Window: 2} {
+		got := is.after(plain, receipt, mode)
+		turns := got.known.Turns
+		if last := turns[len(turns)-1]; got.version != 8 || turns[0].Index != first || last.Index != windowTurns+1 || last.Version != 8 || !last.RecordedAt.Equal(receipt.At) {
+			t.Errorf("mode %v: version %d, turns %d to %+v, want 8, %d, the last as it was recorded", mode, got.version, turns[0].Index, last, first)
+		}
+	}
+	if len(is.known.Turns) != windowTurns || is.known.Turns[0].Index != 0 {
+		t.Error("what was known is another now")
+	}
+	hidden, marked := turn(windowTurns), plain
+	hidden.Status, marked.Marks = memory.Retired, marks([]string{"t1"}, nil)
+	for name, c := range map[string]struct {
+		batch   memory.Batch
+		receipt memory.Receipt
+	}{
+		"somebody wrote between":       {plain, memory.Receipt{Version: 9}},
+		"it was there":                 {plain, memory.Receipt{Version: 8, Again: true}},
+		"a turn leaves the path":       {marked, receipt},
+		"some of it was there":         {memory.Batch{Turns: []memory.Turn{turn(3)}}, receipt},
+		"the words of a turn are gone": {memory.Batch{Turns: []memory.Turn{hidden}}, receipt},
+		"it was refused":               {plain, memory.Receipt{}},
+	} {
+		if got := is.after(c.batch, c.receipt, dialog.Resend); got.version != 0 {
+			t.Errorf("%s: it stands at %d", name, got.version)
+		}
+	}
+}
+
 // TestNothingErasedIsHeldAhead: here, and where another server erased it.
 func TestNothingErasedIsHeldAhead(t *testing.T) {
 	const marzipan = `[{"role":"user","content":"The cellar holds marzipan, mind you."}]`
@@ -230,7 +281,7 @@ func TestWhatIsReadAheadIsBounded(t *testing.T) {
 	var l latestChats
 	hold := func(owner memory.Owner, size int) {
 		key := chatKey{owner: owner, id: "c"}
-		l.expect(key)
+		l.expect(key, chatNow{})
 		a, _, _ := l.expected(owner)
 		l.put(a, key, 1, []dialog.Candidate{{Turns: []memory.Turn{{Content: strings.Repeat("x", size)}}}})
 	}

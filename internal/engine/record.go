@@ -184,7 +184,8 @@ func (x *Exchange) append(ctx context.Context, batch memory.Batch) error {
 	if batch.Vectors, err = x.e.turnVectors(ctx, batch.Turns); err != nil {
 		return err
 	}
-	_, err = x.e.Store.Append(ctx, x.in.Owner, batch)
+	receipt, err := x.e.Store.Append(ctx, x.in.Owner, batch)
+	x.stands = x.stands.after(batch, receipt, x.mode)
 	return err
 }
 
@@ -240,7 +241,7 @@ func (x *Exchange) expect() {
 		key.chain = x.ended
 	}
 	if key.id != "" || key.chain != "" {
-		x.e.latest.expect(key)
+		x.e.latest.expect(key, x.stands)
 	}
 }
 
@@ -267,10 +268,21 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer, client contex
 	})
 }
 
+// turns returns those of the conversation, as they are now.
+func (x *Exchange) turns(ctx context.Context) ([]memory.Turn, error) {
+	if x.stands.version != 0 {
+		if version, err := x.e.version(ctx, x.in.Owner); err == nil && version == x.stands.version {
+			return x.stands.known.Turns, nil
+		}
+	}
+	x.stands = chatNow{}
+	return x.e.branches(ctx, x.in.Owner, x.conversation.ID, x.mode)
+}
+
 // resumed lays the request where its question was stored, on the conversation as it is
 // now. forgotten reports whether the question was taken out of memory since.
 func (x *Exchange) resumed(ctx context.Context) (at dialog.Alignment, forgotten bool, err error) {
-	turns, err := x.e.branches(ctx, x.in.Owner, x.conversation.ID, x.mode)
+	turns, err := x.turns(ctx)
 	if err != nil {
 		return dialog.Alignment{}, false, err
 	}
