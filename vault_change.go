@@ -19,55 +19,22 @@ func (v *vault) change(ctx context.Context, e markdown.Edit) (string, markdown.E
 	if e.Clash != "" {
 		return "", e, memory.Errorf(memory.Conflict, "%s", e.Clash)
 	}
-	left, err := v.end(ctx, e)
-	if err != nil {
-		return "", e, err
-	}
+	edit := engine.FileEdit{Owner: e.Owner, Key: e.Run(), Was: shown(e.Was), Says: shown(e.Says), PutBack: e.PutBack, Moved: e.Across}
 	if returns(e) { // by now it may be back, with what was said
 		now, err := v.engine.Get(ctx, e.Owner, e.Was.Fact.ID)
 		if err != nil {
 			return "", e, err
 		}
 		if now.Fact != nil && now.Fact.Status.Live() {
-			left.Was.Fact = now.Fact
+			edit.Was.Fact = now.Fact
 		}
 	}
-	target, err := v.engine.TakeFile(ctx, left)
+	target, err := v.engine.TakeFile(ctx, edit)
 	if err != nil {
 		return "", e, err
 	}
 	e, err = v.share(ctx, e, target)
 	return target, e, err
-}
-
-// end takes a fact out of recall whose file says that it is forgotten or, while it waits for
-// review, rejected: as loci forget and the review do. It returns what else the edit says.
-// That comes afterwards, so that words which nobody is to recall end nothing that they contradict.
-// A file that Loci itself wrote so earlier, or as replaced, ends its fact alone: git brought it,
-// and the files of the turns that taught it stand for themselves.
-func (v *vault) end(ctx context.Context, e markdown.Edit) (engine.FileEdit, error) {
-	left := engine.FileEdit{Owner: e.Owner, Key: e.Run(), Was: shown(e.Was), Says: shown(e.Says), PutBack: e.PutBack}
-	was, says := e.Was.Fact, e.Says.Fact
-	if was == nil || says == nil || !was.Status.Live() || says.Status.Live() || e.PutBack || says.Status == memory.Superseded {
-		return left, nil
-	}
-	var err error
-	switch {
-	case says.Status != memory.Rejected:
-		why := "its file says that it is " + string(says.Status)
-		if e.Kind == markdown.Moved {
-			why = "its file was moved to what is deleted"
-		}
-		_, err = v.engine.Forget(ctx, e.Owner, []string{was.ID}, why, byFile)
-	case was.Status == memory.Pending:
-		_, _, err = v.engine.Judge(ctx, e.Owner, []engine.Judgement{{ID: was.ID, Action: memory.ActionReject}}, left.Key, byFile)
-	default:
-		return left, nil
-	}
-	ended := *was
-	ended.Status = says.Status
-	left.Was.Fact, left.Key = &ended, left.Key+"-left"
-	return left, err
 }
 
 // stillGone leaves out the deletions of files that are there by now, so that nothing is

@@ -25,6 +25,9 @@ type FileEdit struct {
 	// PutBack: Loci itself wrote the file so earlier. All that it says counts, also what is Loci's to
 	// say, and it ends a fact alone.
 	PutBack bool
+
+	// Moved: from what holds to what is deleted, or back.
+	Moved bool
 }
 
 // FileContent is what a file shows. One field is set at most, but for what a fact has beside.
@@ -41,8 +44,11 @@ type FileContent struct {
 // byFile is who edits files.
 var byFile = memory.Author{Kind: memory.ByPerson, Name: memory.AuthorFile}
 
-// inFile is why, in the journal.
-const inFile = "edited in a file"
+// Why, in the journal.
+const (
+	inFile      = "edited in a file"
+	fileWasBack = "its file was put back"
+)
 
 // errSaid is of a file whose words nobody may change.
 var errSaid = memory.Errorf(memory.Invalid, "what was said is not edited: delete the file to forget it")
@@ -83,6 +89,36 @@ func (e *Engine) TakeFile(ctx context.Context, edit FileEdit) (target string, er
 	return "", memory.Errorf(memory.Invalid, "it is the file of nothing that Loci knows")
 }
 
+// why says in the journal why an edit does something to what its file is of.
+func (f FileEdit) why(action memory.Action) string {
+	switch action {
+	case memory.ActionAdd:
+		return "written in a file"
+	case memory.ActionUpdate:
+		return inFile
+	case memory.ActionApprove, memory.ActionReject: // as in [Engine.Judge]
+		return string(action) + " by a person"
+	}
+	switch {
+	case f.Says == FileContent{}:
+		return "its file was deleted"
+	case f.PutBack:
+		return fileWasBack + ", and says that it is " + string(f.Says.status())
+	case f.Moved && action == memory.ActionRestore:
+		return "its file was moved back from what is deleted"
+	case f.Moved:
+		return "its file was moved to what is deleted"
+	}
+	return "its file says that it is " + string(f.Says.status())
+}
+
+func (c FileContent) status() memory.Status {
+	if c.Turn != nil {
+		return c.Turn.Status
+	}
+	return memory.Image{Fact: c.Fact, Summary: c.Summary, Profile: c.Profile, Context: c.Context}.Status()
+}
+
 // run is a run of changes by an edit.
 func (f FileEdit) run() memory.Run {
 	return memory.Run{ID: idFor(f.Owner, f.Key), Kind: "manual", Author: byFile}
@@ -113,7 +149,7 @@ func (f FileEdit) forget(ctx context.Context, e *Engine) (string, error) {
 		gone.Status, gone.UpdatedAt = memory.Retired, e.now()
 		return e.applyFile(ctx, f, memory.ActionRetire, memory.Image{Context: &gone}, was.Context.Status == memory.Active)
 	}
-	_, err := e.forget(ctx, f.Owner, f.run().ID, []string{id}, "its file was deleted", byFile)
+	_, err := e.forget(ctx, f.Owner, f.run().ID, []string{id}, f.why(memory.ActionRetire), byFile)
 	return f.Was.target(), err
 }
 
@@ -137,7 +173,7 @@ func (e *Engine) applyFile(ctx context.Context, f FileEdit, action memory.Action
 			return "", err
 		}
 	}
-	_, err := e.Store.Apply(ctx, f.Owner, run, memory.Change{Action: action, After: after, Reason: inFile, Author: byFile})
+	_, err := e.Store.Apply(ctx, f.Owner, run, memory.Change{Action: action, After: after, Reason: f.why(action), Author: byFile})
 	return after.Target(), err
 }
 
@@ -196,7 +232,7 @@ func (e *Engine) tryAddFile(ctx context.Context, edit FileEdit, run memory.Run, 
 		return err
 	}
 	changes := replacing(ends, memory.Change{
-		Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID, Reason: "written in a file", Author: byFile,
+		Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID, Reason: edit.why(memory.ActionAdd), Author: byFile,
 	})
 	_, err = e.Store.Apply(ctx, edit.Owner, run, append(changes, ties...)...)
 	return err
@@ -204,18 +240,7 @@ func (e *Engine) tryAddFile(ctx context.Context, edit FileEdit, run memory.Run, 
 
 // editFile changes a fact as its file was.
 func (e *Engine) editFile(ctx context.Context, edit FileEdit) error {
-	was, says := edit.Was.Fact, edit.Says.Fact
-	ends := was.Status.Live() && !says.Status.Live()
-	switch {
-	case ends && says.Status == memory.Superseded:
-		next, err := e.successor(ctx, edit.Owner, *says)
-		if err != nil {
-			return err
-		}
-		edit.Says.Fact = &next
-	case ends && says.Status != memory.Rejected && !edit.PutBack:
-		return e.forgetEdited(ctx, edit)
-	}
+	was := edit.Was.Fact
 	merged, err := edit.merged(e, *was)
 	if err != nil {
 		return err
@@ -240,7 +265,8 @@ func (e *Engine) editFile(ctx context.Context, edit FileEdit) error {
 }
 
 // tryFile makes a fact and its relations what its file says, in one run. What it says now
-// supersedes what it contradicts, as [Engine.change] has it.
+// supersedes what it contradicts, as [Engine.change] has it; words of a fact that ends by the
+// same edit end nothing.
 func (e *Engine) tryFile(ctx context.Context, edit FileEdit) error {
 	run := edit.run()
 	f, err := e.fact(ctx, edit.Owner, edit.Was.Fact.ID)
@@ -249,6 +275,10 @@ func (e *Engine) tryFile(ctx context.Context, edit FileEdit) error {
 		return err
 	case wasErased(f):
 		return errErased("fact:" + f.ID)
+	}
+	edit, alone, err := e.endedByFile(ctx, edit, f)
+	if err != nil {
+		return err
 	}
 	next, err := edit.merged(e, f)
 	if err != nil {
@@ -262,10 +292,23 @@ func (e *Engine) tryFile(ctx context.Context, edit FileEdit) error {
 	if err != nil {
 		return err
 	}
-	changes := replacing(ends, memory.Change{
-		Action: actionOf(f.Status, next.Status), After: memory.Image{Fact: &next}, Base: f.Version, Reason: inFile, Author: byFile,
-	})
+	action := actionOf(f.Status, next.Status)
+	change := memory.Change{Action: action, After: memory.Image{Fact: &next}, Base: f.Version, Reason: edit.why(action), Author: byFile}
+	if action == memory.ActionReplace {
+		change.OldID, change.NewID = f.ID, next.SupersededBy
+	}
+	changes := replacing(ends, change)
+	if !alone {
+		beside, err := e.endedBeside(ctx, &run, f, change)
+		if err != nil {
+			return err
+		}
+		changes = append(changes, beside...)
+	}
 	_, err = e.Store.Apply(ctx, edit.Owner, run, append(changes, ties...)...)
+	if err == nil && len(run.Jobs) > 0 {
+		e.Wake()
+	}
 	return err
 }
 
@@ -330,13 +373,6 @@ func (c FileContent) relations() []memory.Relation {
 // same reports whether another relation of the same fact says what r does.
 func same(r memory.Relation) func(memory.Relation) bool {
 	return func(s memory.Relation) bool { return s.To == r.To && s.Kind == r.Kind }
-}
-
-// forgetEdited forgets a fact whose file was moved away, or whose status says so. That
-// its words were changed as well is lost on nobody: the journal has what they were.
-func (e *Engine) forgetEdited(ctx context.Context, edit FileEdit) error {
-	_, err := e.forget(ctx, edit.Owner, edit.run().ID, []string{edit.Was.Fact.ID}, "its file was moved to what is deleted", byFile)
-	return err
 }
 
 // turnFile forgets a turn whose file was moved away, and brings it back. Its words

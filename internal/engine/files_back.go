@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/memory"
@@ -37,7 +38,7 @@ func (e *Engine) BringBack(ctx context.Context, owner memory.Owner, ids []string
 		if err != nil {
 			return nil, err
 		}
-		if last.Action == memory.ActionRetire && last.Author == byFile && last.Before.Fact != nil {
+		if withItsFile(last) {
 			byRun[last.Run] = append(byRun[last.Run], last)
 		}
 	}
@@ -57,6 +58,14 @@ func (e *Engine) BringBack(ctx context.Context, owner memory.Owner, ids []string
 	return all, nil
 }
 
+// withItsFile reports whether a change forgot a fact with its file, and with it what was said: not
+// one whose words were changed by the same save, nor one that ended alone.
+func withItsFile(c memory.Change) bool {
+	was := c.Before.Fact
+	return c.Action == memory.ActionRetire && c.Author == byFile && was != nil && was.Content == c.After.Fact.Content &&
+		!strings.HasPrefix(c.Reason, fileWasBack)
+}
+
 // bringBack takes back a part of what a run forgot, in a run of this id, or returns a Conflict.
 func (r *returning) bringBack(ctx context.Context, facts []memory.Change, id string) (Back, error) {
 	if err := r.read(ctx, facts); err != nil || len(r.targets) == 0 {
@@ -67,6 +76,12 @@ func (r *returning) bringBack(ctx context.Context, facts []memory.Change, id str
 	changes, err := learn.Undo(r.targets, r.targets, false, e.now(), byFile)
 	if err != nil {
 		return Back{}, err
+	}
+	for i := range changes {
+		changes[i].Action, changes[i].Reason = memory.ActionRestore, "its file is back"
+		if changes[i].After.Turn != nil {
+			changes[i].Reason = "the file of what it taught is back"
+		}
 	}
 	if run.Vectors, err = e.factVectors(ctx, changes); err != nil {
 		return Back{}, err

@@ -39,6 +39,10 @@ func actionOf(was, is memory.Status) memory.Action {
 		return memory.ActionApprove
 	case was.Live() && is == memory.Rejected:
 		return memory.ActionReject
+	case was.Live() && is == memory.Superseded:
+		return memory.ActionReplace
+	case was.Live() && !is.Live():
+		return memory.ActionRetire
 	case !was.Live() && is.Live():
 		return memory.ActionRestore
 	}
@@ -107,6 +111,45 @@ func sameButTimes(f, g memory.Fact) bool {
 	return f.Content == g.Content && f.Status == g.Status && f.Category == g.Category && f.Pinned == g.Pinned && f.Confidence == g.Confidence &&
 		f.Scope == g.Scope && f.Subject == g.Subject && f.Attribute == g.Attribute && slices.Equal(f.Tags, g.Tags) && bytes.Equal(f.Metadata, g.Metadata) &&
 		f.ObservedAt.Equal(g.ObservedAt) && f.ValidFrom.Equal(g.ValidFrom) && f.ValidTo.Equal(g.ValidTo) && f.ExpiresAt.Equal(g.ExpiresAt)
+}
+
+// endedByFile is an edit beside the fact that it is of, as that is now: what ended meanwhile ends by no
+// file once more, and what another fact is said to take the place of has one that does. alone:
+// the fact ends by itself, since Loci once wrote its file so, or wrote what replaced it: the files
+// of the turns that taught it stand for themselves.
+func (e *Engine) endedByFile(ctx context.Context, edit FileEdit, f memory.Fact) (_ FileEdit, alone bool, err error) {
+	was, says := edit.Was.Fact, *edit.Says.Fact
+	if !was.Status.Live() || says.Status.Live() {
+		return edit, true, nil
+	}
+	alone = edit.PutBack || says.Status == memory.Superseded
+	switch {
+	case says.Status == memory.Superseded:
+		if says, err = e.successor(ctx, edit.Owner, says); err != nil {
+			return edit, alone, err
+		}
+	case says.Status == memory.Retired && !f.Status.Live():
+		says.Status = was.Status
+	}
+	edit.Says.Fact = &says
+	return edit, alone, nil
+}
+
+// endedBeside returns what goes with a fact that a change takes out of recall: the turns that say
+// the same and their summaries if it is forgotten, as [Engine.Forget] has it, and the summaries of
+// its conversation if it is rejected, as [Engine.Judge] does. The run gets the jobs that follow.
+func (e *Engine) endedBeside(ctx context.Context, run *memory.Run, f memory.Fact, change memory.Change) (beside []memory.Change, err error) {
+	owner := f.Scope.Owner
+	switch {
+	case change.Action == memory.ActionRetire:
+		run.Kind = "forget"
+		beside, run.Jobs, err = e.forgetting(ctx, owner, run.ID, []memory.Memory{{Fact: &f}}, change.Reason, byFile)
+		beside = slices.DeleteFunc(beside, func(c memory.Change) bool { return c.After.Target() == change.After.Target() })
+	case change.Action == memory.ActionReject && f.Status == memory.Pending:
+		run.Kind = "review"
+		beside, run.Jobs, err = e.rejected(ctx, owner, run.ID, []memory.Change{change}, byFile)
+	}
+	return beside, err
 }
 
 // successor is what the file of a superseded fact says: one that no other fact took the place of is

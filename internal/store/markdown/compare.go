@@ -79,6 +79,7 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 		default:
 			e.Kind, e.From = Moved, r.Path
 		}
+		e.Across = e.Kind == Moved && c.p.across()
 	}
 	switch {
 	case e.Clash != "" || adds(got.says, base, l.link):

@@ -31,6 +31,7 @@ type Edit struct {
 	Target string       // the memory's, as [memory.Image.Target] writes it; of an added file without an id ""
 	Path   string       // from the vault's top, with slashes; of a deleted file where it was
 	From   string       // where a moved file was
+	Across bool         // it was moved from what holds to what is deleted, or back
 	SHA    string       // sha256 of the file, in hex; of a deleted file as Loci wrote it
 	Was    Content      // what Loci knows of the memory now; zero for an added one
 	Says   Content      // what the file says; zero for a deleted one

@@ -108,7 +108,7 @@ func (l *loader) basis(ctx context.Context, text string, r *record) (base imprin
 func (l *loader) since(p place, text string, stands reading, base imprint, known thing) (place, string, string) {
 	theirs, ours := stands.imprint, imprintOf(known)
 	fields, _ := l.asWritten(known.fields(l.link), text, known, stands.lost)
-	across := p.was != "" && (p.was == amongDeleted) != p.deleted
+	across := p.across()
 	var over []field
 	var both []string
 	for _, f := range fields {

@@ -26,6 +26,10 @@ func (f *files) before(k key) string {
 	return amongKept
 }
 
+// across reports whether a file lies among what is deleted and lay among what holds, or the other
+// way round.
+func (p place) across() bool { return p.was != "" && (p.was == amongDeleted) != p.deleted }
+
 // status is where something stands by what its file and its folder say; was is what Loci
 // has, "" for nothing. A person who moves a file to what is deleted, or back, means it; of a
 // file that stays, the word counts. A file of which nothing is noted is read as if it was
@@ -35,7 +39,7 @@ func (f *files) before(k key) string {
 func (r *reader) status(p place, was memory.Status, allowed ...memory.Status) memory.Status {
 	said := r.saidStatus(allowed)
 	alone := (said == memory.Superseded || said == memory.Replaced) && said != was
-	moved := p.was != "" && (p.was == amongDeleted) != p.deleted
+	moved := p.across()
 	switch {
 	case p.plain:
 		return cmp.Or(said, was, memory.Active)
