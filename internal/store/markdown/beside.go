@@ -30,6 +30,19 @@ func (l *loader) removeBeside(target string, paths ...string) error {
 	return nil
 }
 
+// removeOpen removes the file of an edit that waits for its answer, which a person moved from where
+// Loci wrote it. Those of these paths are written over.
+func (f *files) removeOpen(k key, paths ...string) error {
+	e, waits := f.open[k]
+	if !waits || e.Kind == Deleted || slices.Contains(paths, e.Path) {
+		return nil
+	}
+	if text, err := f.read(e.Path); err != nil || hashOf(text) != e.SHA {
+		return nil // it went, or is another one by now: the next scan tells
+	}
+	return f.root.Remove(e.Path)
+}
+
 // readBeside finds the conflict files of an owner, and which memory each is of.
 func (l *loader) readBeside() error {
 	l.beside = map[string]string{}

@@ -3,6 +3,7 @@ package markdown
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"strings"
@@ -165,8 +166,11 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 		if err != nil || hashOf(text) != e.SHA {
 			return changedAgain(e)
 		}
-		says := thing{fact: e.Was.Fact, turn: e.Was.Turn, summary: e.Was.Summary, context: e.Was.Context}
-		if says.erased() { // its words are to be nowhere
+		gone, err := f.wasErased(ctx, key{e.Owner, e.Target})
+		if err != nil {
+			return err
+		}
+		if gone { // maybe since the edit was given out: its words are to be nowhere
 			err = f.root.Remove(e.Path)
 		} else {
 			err = f.aside(e.Path)
@@ -187,6 +191,18 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 		f.parked = append(f.parked, item{k, f.now()})
 	}
 	return nil
+}
+
+// wasErased reports whether nothing is left of a thing by now but its id and its times.
+func (f *files) wasErased(ctx context.Context, k key) (bool, error) {
+	if k.target == "" {
+		return false, nil
+	}
+	l := f.loader(k.owner)
+	if _, err := l.load(ctx, []item{{key: k}}); err != nil {
+		return false, fmt.Errorf("read whether %s was erased: %w", k.target, err)
+	}
+	return l.things[k.target].erased(), nil
 }
 
 func changedAgain(e Edit) error {

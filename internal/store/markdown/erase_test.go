@@ -188,3 +188,51 @@ func TestEraseIsFinishedAfterACrash(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsErasedBeforeARefusalIsInNoConflictFile erases memories while edits of their files are
+// looked at that are refused afterwards: under other names, in what is deleted, and where they lay.
+func TestWhatIsErasedBeforeARefusalIsInNoConflictFile(t *testing.T) {
+	t.Parallel()
+	for name, to := range map[string]string{
+		"where it lay": teaFile,
+		"renamed":      "entries/global/facts/My tea.md",
+		"deleted":      "deleted/" + teaFile,
+		"of a chat":    "entries/trip/facts/My tea.md",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newVault(t)
+			v.apply(memtest.Add(tea()))
+			v.apply(memtest.Add(memtest.Fact(memtest.Ana, "Ana plays chess")))
+			v.settled()
+			text := strings.Replace(v.read(teaFile), "Ana drinks tea", "Ana drinks tea with "+secret, 1)
+			v.move(teaFile, to)
+			v.write(to, text)
+			e := v.edit()
+			if _, err := v.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), "tea"); err != nil {
+				t.Fatal(err)
+			}
+			if left := whoSays(t, v.dir); len(left) > 0 {
+				t.Errorf("after the erasure these have it: %q", left)
+			}
+			v.write(to, text) // saved once more, by who had it open
+			if err := v.Refuse(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+			if left := whoSays(t, v.dir); len(left) > 0 { // a kill here, and nobody may look again
+				t.Errorf("after the refusal these have it: %q", left)
+			}
+			v.settled()
+			for _, e := range v.scan().Edits {
+				if err := v.Refuse(t.Context(), e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			v.settled()
+			if left := whoSays(t, v.dir); len(left) > 0 {
+				t.Errorf("these have it: %q", left)
+			}
+			v.quiet()
+		})
+	}
+}

@@ -22,6 +22,10 @@ type loader struct {
 	beside map[string]string         // of what conflict files are, by path; nil: not read yet
 }
 
+func (f *files) loader(owner memory.Owner) *loader {
+	return &loader{f: f, owner: owner, things: map[string]thing{}, called: map[string]string{}, homes: map[string]memory.Owner{}}
+}
+
 // load reads the things and returns the items in the order in which their files
 // are to be written, with those that must follow.
 func (l *loader) load(ctx context.Context, items []item) ([]item, error) {

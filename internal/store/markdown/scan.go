@@ -310,7 +310,8 @@ func (s *scan) known(ctx context.Context, k key) (thing, error) {
 func (s *scan) loader(ctx context.Context, k key) (*loader, error) {
 	l := s.loaders[k.owner]
 	if l == nil {
-		l = &loader{f: s.f, owner: k.owner, things: map[string]thing{}, called: map[string]string{}, homes: map[string]memory.Owner{}, byName: s.factsByName(k.owner)}
+		l = s.f.loader(k.owner)
+		l.byName = s.factsByName(k.owner)
 		s.loaders[k.owner] = l
 		if err := s.readAhead(ctx, l, k.owner); err != nil {
 			return nil, err

@@ -72,7 +72,7 @@ type plan struct {
 
 // plan decides on an owner's files.
 func (f *files) plan(ctx context.Context, owner memory.Owner, batch []item) ([]*plan, error) {
-	l := &loader{f: f, owner: owner, things: map[string]thing{}, called: map[string]string{}, homes: map[string]memory.Owner{}}
+	l := f.loader(owner)
 	var items []item
 	for _, i := range batch {
 		if i.owner == owner {
@@ -117,6 +117,9 @@ func (f *files) planOne(ctx context.Context, i item, l *loader) (*plan, error) {
 	}
 	if t.erased() {
 		if err := l.removeBeside(i.target, from(old), at, old.before(at)); err != nil {
+			return nil, err
+		}
+		if err := f.removeOpen(i.key, from(old), at); err != nil {
 			return nil, err
 		}
 	}
