@@ -145,6 +145,14 @@ func TestPageShowsMemoryAsOfADay(t *testing.T) {
 	b.see(".turn.here .learned", "User lives in Lisbon")
 }
 
+// manyFacts lets the head of the memories count many, and says whether a button then
+// covers the count.
+const manyFacts = `(() => {
+	const count = document.querySelector(".head > p"), button = document.querySelector(".add > summary").getBoundingClientRect()
+	count.firstChild.textContent = "9 999 999 facts · "
+	return [...count.getClientRects()].some(r => r.right > button.left && r.bottom > button.top && r.top < button.bottom)
+})()`
+
 func TestPageFitsAPhoneAndTheNight(t *testing.T) {
 	t.Parallel()
 	l := serve(t, t.TempDir(), "LOCI_REVIEW_CONFLICTS=true")
@@ -154,6 +162,8 @@ func TestPageFitsAPhoneAndTheNight(t *testing.T) {
 	other := l.write(t, "User is afraid of thunder")
 	l.submit(t, "/memories/"+id+"/relations", url.Values{"other": {other}, "kind": {"follows"}})
 	l.submit(t, "/profile", url.Values{"key": {"language"}, "value": {"English"}, "do": {"set"}})
+	l.submit(t, "/profile", url.Values{"key": {strings.Repeat("key", 30)}, "value": {"English"}, "do": {"set"}})
+	l.post(t, "/api/memory", map[string]any{"content": "User collects labels", "category": strings.Repeat("category", 6), "tags": []string{strings.Repeat("tag", 40)}})
 	b := browse(t, l, phoneWidth, phoneHeight)
 	b.open("/playground")
 	b.chat("Where do I live?")
@@ -181,6 +191,9 @@ func TestPageFitsAPhoneAndTheNight(t *testing.T) {
 	}
 	b.open("/")
 	b.see(".rows", "<b>bold</b>")
+	if over := eval[bool](b, manyFacts); over {
+		t.Error("the count of very many facts lies under the button beside it")
+	}
 	if title := eval[string](b, "document.title"); !strings.HasPrefix(title, "Memories") {
 		t.Errorf("the title is %q: a memory's text was run", title)
 	}

@@ -50,6 +50,10 @@ type Turn struct {
 // its turns.
 const RecallModel = "loci/recall"
 
+// EmbedModel is the name of Loci's own embedder among the models that clients may ask.
+// It gives vectors and answers no chat.
+const EmbedModel = "loci/embed"
+
 // Tells reports whether the turn tells something of the user: what tools returned
 // and what the application instructed does not, and the built-in model only
 // repeats memory. Such turns are kept but never recalled.

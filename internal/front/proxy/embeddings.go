@@ -15,9 +15,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// EmbedModel is what Loci's own embedder is called at this door.
-const EmbedModel = "loci/embed"
-
 // maxInputs is how many texts one request has at most, as at OpenAI.
 const maxInputs = 2048
 
@@ -89,10 +86,10 @@ func (d *Door) embeddings(w http.ResponseWriter, r *http.Request) {
 	var req embedRequest
 	err = json.Unmarshal(body, &req)
 	switch {
-	case err == nil && req.Model == EmbedModel:
+	case err == nil && req.Model == memory.EmbedModel:
 		d.embed(w, r, req)
 	case err == nil && d.Upstream == nil:
-		writeError(w, r, http.StatusNotFound, "model_not_found", "there is no model "+quoted(req.Model)+" without an upstream; "+EmbedModel+" is built in")
+		writeError(w, r, http.StatusNotFound, "model_not_found", "there is no model "+quoted(req.Model)+" without an upstream; "+memory.EmbedModel+" is built in")
 	default:
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		d.forward(w, r)
@@ -126,7 +123,7 @@ func (d *Door) embed(w http.ResponseWriter, r *http.Request, req embedRequest) {
 		Refuse(w, r, err)
 		return
 	}
-	a := embedAnswer{Object: "list", Model: EmbedModel, Data: make([]embedding, len(vectors))}
+	a := embedAnswer{Object: "list", Model: memory.EmbedModel, Data: make([]embedding, len(vectors))}
 	for i, v := range vectors {
 		a.Data[i] = embedding{Object: "embedding", Index: i, Embedding: v}
 		if req.Format == "base64" {

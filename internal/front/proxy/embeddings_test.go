@@ -30,7 +30,7 @@ func (r *rig) vectorsOf(body string) (vectors [][]float32, tokens int) {
 		}
 	}
 	got := r.read(resp)
-	if err := json.Unmarshal([]byte(got), &a); err != nil || resp.StatusCode != http.StatusOK || a.Object != "list" || a.Model != EmbedModel || a.Usage.Prompt != a.Usage.Total {
+	if err := json.Unmarshal([]byte(got), &a); err != nil || resp.StatusCode != http.StatusOK || a.Object != "list" || a.Model != memory.EmbedModel || a.Usage.Prompt != a.Usage.Total {
 		r.t.Fatalf("%s: %d %s (%v)", body, resp.StatusCode, got, err)
 	}
 	for i, d := range a.Data {

@@ -38,7 +38,7 @@ func upstreamPath(r *http.Request) string {
 
 // models lists the upstream's models and the built-in ones.
 func (d *Door) models(w http.ResponseWriter, r *http.Request) {
-	own := []wire.Model{{ID: responder.Name, OwnedBy: "loci", Created: d.Now()}, {ID: EmbedModel, OwnedBy: "loci", Created: d.Now()}}
+	own := []wire.Model{{ID: responder.Name, OwnedBy: "loci", Created: d.Now()}, {ID: memory.EmbedModel, OwnedBy: "loci", Created: d.Now()}}
 	if d.Upstream == nil {
 		writeJSON(w, http.StatusOK, wire.EncodeModels(own...))
 		return

@@ -89,7 +89,7 @@ func (p *Page) answer(r *http.Request, q question) (text, wrong string) {
 // modelsWait is how long a page waits for the list of the upstream's models.
 const modelsWait = 3 * time.Second
 
-// models lists what can be talked to, Loci's own model last, and says why the
+// models lists what can be talked to (so not what embeds), Loci's own model last, and says why the
 // upstream's are not among them.
 func (p *Page) models(r *http.Request) (names []string, unlisted string) {
 	if p.Chat == nil {
@@ -111,7 +111,7 @@ func (p *Page) models(r *http.Request) (names []string, unlisted string) {
 		return []string{memory.RecallModel}, a.problem()
 	}
 	for _, m := range list.Data {
-		if m.ID != "" && m.ID != memory.RecallModel {
+		if m.ID != "" && m.ID != memory.RecallModel && m.ID != memory.EmbedModel {
 			names = append(names, m.ID)
 		}
 	}

@@ -66,7 +66,10 @@ func percent(x float64) string { return strconv.Itoa(int(math.Round(x*100))) + "
 
 // whole is a number that a template has.
 func whole(n any) int {
-	if n, ok := n.(int64); ok {
+	switch n := n.(type) {
+	case int64:
+		return int(n)
+	case float64:
 		return int(n)
 	}
 	return n.(int)
@@ -115,6 +118,9 @@ func author(a memory.Author) string {
 	case memory.ByRule:
 		if a.Name == "" || a.Name == "rules" {
 			return "the rules"
+		}
+		if a.Name == "use" { // answers that took a fact up make it surer
+			return "its use"
 		}
 		return "the rule " + a.Name
 	case memory.ByModel:
