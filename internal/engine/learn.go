@@ -75,6 +75,7 @@ func (e *Engine) learnAll(ctx context.Context, job memory.Job, turns []memory.Tu
 			return "", err
 		}
 	}
+	e.learned.ring() // nobody waits for what follows
 	e.warm(job.Owner)
 	return jobs.Applied, nil
 }
@@ -232,10 +233,12 @@ func (e *Engine) plan(ctx context.Context, l lesson, run string) (planned, error
 	if err := e.grant(ctx, l, run, &p); err != nil {
 		return planned{}, err
 	}
+	near, err := e.near(ctx, l.scope, p.version, p.cands, p.gone)
+	if err != nil {
+		return planned{}, err
+	}
 	for i := range p.cands {
-		if p.cands[i].Near, err = e.near(ctx, l.scope, p.cands[i], p.gone); err != nil {
-			return planned{}, err
-		}
+		p.cands[i].Near = near[i]
 	}
 	fresh, again, dropped := learn.Dedupe(p.cands, learn.DedupeOptions{Scope: l.scope, Near: e.sayingSame()})
 	decisions := e.decisions(ctx, l, fresh)
@@ -245,7 +248,7 @@ func (e *Engine) plan(ctx context.Context, l lesson, run string) (planned, error
 		ReviewConflicts: e.opts.Learn.Review.Conflicts,
 		Free:            func(words string) bool { return e.free(ctx, l.scope, words) },
 	})
-	p.repeats = e.repeats(ctx, changes)
+	p.repeats = e.repeats(memory.WithVersion(ctx, l.scope.Owner, p.version), changes)
 	p.changes, p.outcomes = append(p.changes, changes...), outcomes
 	for _, d := range dropped {
 		p.outcomes = append(p.outcomes, learn.Outcome{Fact: d.Candidate.Text, Action: "ignore", Reason: d.Reason})
@@ -268,31 +271,28 @@ func (e *Engine) version(ctx context.Context, owner memory.Owner) (int64, error)
 // edited since it was read; the job reads anew what is left. Otherwise it returns the
 // version that this is true of.
 func (e *Engine) unmoved(ctx context.Context, owner memory.Owner, p planned, turns []string) (version int64, err error) {
-	if version, err = e.version(ctx, owner); err != nil { // before all that is to be true of it
-		return 0, err
-	}
-	found, err := e.Store.Get(ctx, owner, turns...)
+	now, err := memory.LookAt(ctx, e.Store, owner, memory.Look{IDs: turns}) // all that follows is of its version or later
 	if err != nil {
 		return 0, fmt.Errorf("read the turns again: %w", err)
 	}
-	for _, m := range found {
+	for _, m := range now.Memories {
 		if m.Turn != nil && m.Turn.Status != memory.Active {
 			return 0, memory.Errorf(memory.Unavailable, "turn %s is %s since it was read", m.ID(), m.Turn.Status)
 		}
 	}
-	if version == p.version {
-		return version, nil
+	if now.Version == p.version {
+		return now.Version, nil
 	}
-	for _, c := range p.cands {
-		near, err := e.near(ctx, p.scope, c, p.gone)
-		if err != nil {
-			return 0, err
-		}
-		if !sameNear(near, c.Near) {
+	near, err := e.near(ctx, p.scope, now.Version, p.cands, p.gone)
+	if err != nil {
+		return 0, err
+	}
+	for i, c := range p.cands {
+		if !sameNear(near[i], c.Near) {
 			return 0, memory.Errorf(memory.Conflict, "what is near %q has changed", c.Text)
 		}
 	}
-	return version, nil
+	return now.Version, nil
 }
 
 // sameNear reports whether two searches found the same facts in the same state.

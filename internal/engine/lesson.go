@@ -44,12 +44,14 @@ func (e *Engine) lesson(ctx context.Context, job memory.Job, turns []memory.Turn
 		End:       recall.FenceClose,
 		Given:     e.given(ctx, l.scope, turns),
 	})
-	if err := e.answering(ctx, job.Owner, l.said); err != nil {
+	before, err := e.talkBefore(ctx, job.Owner, l.said)
+	if err != nil {
 		return lesson{}, err
 	}
-	if err := e.playing(ctx, job.Owner, l.said); err != nil {
+	if err := e.answering(ctx, job.Owner, l.said, before); err != nil {
 		return lesson{}, err
 	}
+	playing(l.said, before)
 	cands, author, err := e.extract(ctx, job, l.scope, l.said)
 	if err != nil {
 		return lesson{}, err
@@ -87,71 +89,114 @@ func (l lesson) turn(id string) memory.Turn {
 	return memory.Turn{ID: id}
 }
 
+// playable is how many turns back the beginning of a role play is looked for.
+const playable = 24
+
+// talkBefore returns the last turns of each conversation in which the user did not begin
+// with what is read first of it.
+func (e *Engine) talkBefore(ctx context.Context, owner memory.Owner, said []learn.Said) (map[string][]memory.Turn, error) {
+	looked, before := map[string]bool{}, map[string][]memory.Turn{}
+	for _, s := range said {
+		conversation := s.Turn.Conversation
+		if s.Turn.Role != memory.RoleUser || looked[conversation] {
+			continue
+		}
+		if looked[conversation] = true; s.Turn.Index == 0 {
+			continue
+		}
+		turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation, Last: playable})
+		if err != nil {
+			return nil, fmt.Errorf("read what was said before: %w", err)
+		}
+		before[conversation] = turns
+	}
+	return before, nil
+}
+
 // answering sets beside what the user said what the assistant had said before, and what
 // was learned from what the user had said before that.
-func (e *Engine) answering(ctx context.Context, owner memory.Owner, said []learn.Said) error {
-	var parents []string
-	for _, s := range said {
-		if s.Turn.Role == memory.RoleUser && s.Turn.Parent != "" {
-			parents = append(parents, s.Turn.Parent)
-		}
-	}
-	if len(parents) == 0 {
-		return nil
-	}
-	found, err := e.Store.Get(ctx, owner, parents...)
+func (e *Engine) answering(ctx context.Context, owner memory.Owner, said []learn.Said, before map[string][]memory.Turn) error {
+	parents, err := e.parents(ctx, owner, said, before)
 	if err != nil {
-		return fmt.Errorf("read what was answered: %w", err)
+		return err
 	}
-	before := map[string]memory.Turn{}
-	for _, m := range found {
-		if m.Turn != nil && m.Turn.Status == memory.Active {
-			before[m.Turn.ID] = *m.Turn
-		}
-	}
+	var taught []int // of which of said
+	var l memory.Look
 	for i := range said {
 		s := &said[i]
-		parent, ok := before[s.Turn.Parent]
+		parent, ok := parents[s.Turn.Parent]
 		if s.Turn.Role != memory.RoleUser || !ok {
 			continue
 		}
+		id := parent.ID
 		if parent.Role == memory.RoleAssistant {
-			s.Before = parent.Content
-			parent = memory.Turn{ID: parent.Parent, Owner: owner}
+			s.Before, id = parent.Content, parent.Parent
 		}
-		if parent.ID == "" {
-			continue
+		if id != "" {
+			taught, l.Queries = append(taught, i), append(l.Queries, memory.Query{Turn: id, Limit: 500})
 		}
-		if s.Known, err = e.taughtBy(ctx, parent, memory.Active); err != nil {
-			return fmt.Errorf("read what was learned just before: %w", err)
+	}
+	if len(taught) == 0 {
+		return nil
+	}
+	seen, err := memory.LookAt(ctx, e.Store, owner, l)
+	if err != nil {
+		return fmt.Errorf("read what was learned just before: %w", err)
+	}
+	for k, i := range taught {
+		for _, m := range seen.Pages[k].Memories {
+			if m.Link == nil {
+				said[i].Known = append(said[i].Known, *m.Fact)
+			}
 		}
 	}
 	return nil
 }
 
-// playable is how many turns back the beginning of a role play is looked for.
-const playable = 24
+// parents returns the turns on the path by their ids that what the user said goes on from,
+// as far as they were not read before.
+func (e *Engine) parents(ctx context.Context, owner memory.Owner, said []learn.Said, before map[string][]memory.Turn) (map[string]memory.Turn, error) {
+	known := map[string]memory.Turn{}
+	for _, turns := range before {
+		for _, t := range turns {
+			known[t.ID] = t
+		}
+	}
+	var missing []string
+	for _, s := range said {
+		if _, ok := known[s.Turn.Parent]; !ok && s.Turn.Role == memory.RoleUser && s.Turn.Parent != "" {
+			missing = append(missing, s.Turn.Parent)
+		}
+	}
+	if len(missing) == 0 {
+		return known, nil
+	}
+	found, err := e.Store.Get(ctx, owner, missing...)
+	if err != nil {
+		return nil, fmt.Errorf("read what was answered: %w", err)
+	}
+	for _, m := range found {
+		if m.Turn != nil && m.Turn.Status == memory.Active {
+			known[m.Turn.ID] = *m.Turn
+		}
+	}
+	return known, nil
+}
 
 // playing marks what the user said first in each conversation, if that stands in a
 // role play which began before.
-func (e *Engine) playing(ctx context.Context, owner memory.Owner, said []learn.Said) error {
+func playing(said []learn.Said, before map[string][]memory.Turn) {
 	looked := map[string]bool{}
 	for i := range said {
 		s := &said[i]
-		if s.Turn.Role != memory.RoleUser || looked[s.Turn.Conversation] {
+		conversation := s.Turn.Conversation
+		if s.Turn.Role != memory.RoleUser || looked[conversation] {
 			continue
 		}
-		looked[s.Turn.Conversation] = true
-		if s.Turn.Index == 0 {
-			continue
-		}
-		turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: s.Turn.Conversation, Last: playable})
-		if err != nil {
-			return fmt.Errorf("read what was said before: %w", err)
-		}
-		s.Playing = learn.Playing(slices.DeleteFunc(turns, func(t memory.Turn) bool { return t.Index >= s.Turn.Index }))
+		looked[conversation] = true
+		earlier := slices.Clone(before[conversation])
+		s.Playing = learn.Playing(slices.DeleteFunc(earlier, func(t memory.Turn) bool { return t.Index >= s.Turn.Index }))
 	}
-	return nil
 }
 
 // suspectsFound is how many memories one suspect sentence is compared with.

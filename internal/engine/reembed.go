@@ -366,6 +366,11 @@ func embedLater(s memory.Store) memory.Store {
 	return laterStore{s}
 }
 
+// Look implements [memory.Looker].
+func (s laterStore) Look(ctx context.Context, owner memory.Owner, l memory.Look) (memory.Seen, error) {
+	return memory.LookAt(ctx, s.Store, owner, l)
+}
+
 // Append implements [memory.Log].
 func (s laterStore) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
 	for i := range b.Turns {

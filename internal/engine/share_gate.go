@@ -42,7 +42,11 @@ func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, cha
 	if err := g.e.mayWrite(ctx, owner); err != nil {
 		return memory.Receipt{}, err
 	}
-	shared, err := g.e.sharedAmong(ctx, owner, changes)
+	at := ctx
+	if run.Base > 0 { // or the store refuses the run
+		at = memory.WithVersion(ctx, owner, run.Base)
+	}
+	shared, err := g.e.sharedAmong(at, owner, changes)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
@@ -147,6 +151,11 @@ func (g gate) EraseTracesOf(ctx context.Context, namespace string, facts ...stri
 
 // Ping asks the store beneath.
 func (g gate) Ping(ctx context.Context) error { return ping(ctx, g.Store) }
+
+// Look asks the store beneath.
+func (g gate) Look(ctx context.Context, owner memory.Owner, l memory.Look) (memory.Seen, error) {
+	return memory.LookAt(ctx, g.Store, owner, l)
+}
 
 // SupersededBy asks the store beneath.
 func (g gate) SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error) {

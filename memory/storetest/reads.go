@@ -14,6 +14,7 @@ var readRules = []rule{
 	{"GetKeepsTheOrderAsked", getKeepsTheOrderAsked},
 	{"ListNarrows", listNarrows},
 	{"ListLooksAtFactsUnlessAsked", listLooksAtFactsUnlessAsked},
+	{"LookSeesWhatGetAndListSay", lookSeesWhatGetAndListSay},
 	{"MatchText", matchText},
 	{"ListCursorIsStable", listCursorIsStable},
 	{"ChangesNarrowAndPage", changesNarrowAndPage},
@@ -149,6 +150,45 @@ func listLooksAtFactsUnlessAsked(r *rig) {
 	r.same("turns and summaries", len(r.list(ana, memory.Query{Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}})), 3)
 	r.same("all of a conversation", len(r.list(ana, memory.Query{Kinds: allKinds, Conversation: "c"})), 3)
 	r.same("turns of a category", len(r.list(ana, memory.Query{Kinds: allKinds, Category: "health"})), 0)
+}
+
+func lookSeesWhatGetAndListSay(r *rig) {
+	facts := r.add(ana, "one", "two", "three", "four")
+	full := fullFact(ana)
+	linked := memtest.Link(ana, fullFact(team))
+	r.apply(ana, memtest.Add(full), memtest.Change(memory.ActionLink, linked), memtest.Retire(facts[1]))
+	talk := memtest.Batch(ana, "c", 0, "hello", "hi")
+	at := r.append(ana, talk)
+	r.apply(ana, memtest.Retire(facts[2]), memtest.Change(memory.ActionAdd, memtest.Summary(ana, "c", "summary")))
+	whatever := []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Retired, memory.Rejected}
+	l := memory.Look{
+		IDs: []string{talk.Turns[1].ID, facts[2].ID, "no such id", linked.Fact.ID, facts[2].ID, talk.Turns[0].ID},
+		Queries: []memory.Query{
+			{}, {Statuses: whatever}, {Statuses: whatever, Limit: 2}, {Hash: full.Hash, Statuses: whatever}, {Hash: facts[1].Hash, Statuses: whatever},
+			{Subject: "user", Attribute: "allergy", Statuses: whatever}, {Subject: "user", Attribute: "allergy"}, {Turn: "t1", Statuses: whatever},
+			{Turn: "t1", Statuses: []memory.Status{memory.Superseded, memory.Retired}}, {Kinds: allKinds, Conversation: "c", Statuses: whatever}, {Pinned: true},
+		},
+	}
+	past := memory.Look{Queries: []memory.Query{{Hash: facts[2].Hash, At: memory.At{AsOf: at.At}}, {Text: "T", Statuses: whatever}}}
+	for _, l := range []memory.Look{l, past, {}} {
+		seen, err := memory.LookAt(r.Context(), r.Store, ana, l)
+		r.must("look", err)
+		r.same("version", seen.Version, r.version(ana))
+		found, err := r.Get(r.Context(), ana, l.IDs...)
+		r.must("get", err)
+		r.same("memories", seen.Memories, found)
+		for i, q := range l.Queries {
+			page, err := r.List(r.Context(), ana, q)
+			r.must("list", err)
+			r.same("memories that match", seen.Pages[i].Memories, page.Memories)
+			r.same("the page's end", seen.Pages[i].Next, page.Next)
+		}
+	}
+	nobody, err := memory.LookAt(r.Context(), r.Store, ben, l)
+	r.must("look at another owner", err)
+	r.same("another owner's", nobody, memory.Seen{Pages: make([]memory.Page, len(l.Queries))})
+	_, err = memory.LookAt(r.Context(), r.Store, ana, memory.Look{Queries: []memory.Query{{Cursor: "not a cursor"}}})
+	r.wantCode("look from no cursor", err, memory.Invalid)
 }
 
 func matchText(r *rig) {

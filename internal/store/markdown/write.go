@@ -108,6 +108,11 @@ func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome)
 	return nil
 }
 
+// Look implements [memory.Looker].
+func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (memory.Seen, error) {
+	return memory.LookAt(ctx, s.Store, owner, l)
+}
+
 // lineage is a store that knows what took the place of what turns taught.
 type lineage interface {
 	SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error)

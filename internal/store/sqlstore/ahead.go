@@ -139,6 +139,9 @@ func thereOf(owner memory.Owner, turns []memory.Turn) question {
 // askApply is what a run of changes that were checked will ask.
 func askApply(owner memory.Owner, run memory.Run, changes []memory.Change) []question {
 	all := []question{runOf(owner, run.ID)}
+	if run.Lease != nil {
+		all = append(all, heldOf(owner, *run.Lease))
+	}
 	for _, c := range changes {
 		q, _ := loadOf(owner, c.After)
 		if c.After.Turn == nil && c.After.Conversation == nil { // which more than their own changes write to

@@ -134,6 +134,13 @@ func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (m
 }
 
 func (s *Store) list(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
+	if s.reads.into != nil && atOnce(q) {
+		seen, err := s.lookAtServer(ctx, owner, memory.Look{Queries: []memory.Query{q}}, false)
+		if err != nil {
+			return memory.Page{}, err
+		}
+		return seen.Pages[0], nil
+	}
 	limit := limited(q.Limit)
 	var found []memory.Memory
 	err := s.reads.see(ctx, owner, func(v *view) error {
@@ -160,12 +167,17 @@ func (s *Store) list(ctx context.Context, owner memory.Owner, q memory.Query) (m
 	if err != nil {
 		return memory.Page{}, err
 	}
+	return firstPage(found, limit), nil
+}
+
+// firstPage is the first page of what was found.
+func firstPage(found []memory.Memory, limit int) memory.Page {
 	slices.SortFunc(found, newestFirst)
 	if len(found) <= limit {
-		return memory.Page{Memories: found}, nil
+		return memory.Page{Memories: found}
 	}
 	last := found[limit-1]
-	return memory.Page{Memories: found[:limit], Next: cursor{micros(last.CreatedAt()), last.ID()}.String()}, nil
+	return memory.Page{Memories: found[:limit], Next: cursor{micros(last.CreatedAt()), last.ID()}.String()}
 }
 
 func newestFirst(a, b memory.Memory) int {
@@ -198,31 +210,13 @@ func (v *view) list(from source, q memory.Query, limit int) ([]memory.Memory, er
 	if from.table == links.table {
 		return v.listLinks(q)
 	}
+	page := v.page
+	if q.Text != "" && v.conn.into != nil {
+		page = v.containing
+	}
 	var all []memory.Memory
-	for _, status := range statuses(q) { // each by itself, in the order of an index
-		w := ofOwner()
-		w.status(status, q)
-		w.scope(from, q)
-		table := from.table
-		if from.table == facts.table {
-			w.fact(v.owner, q)
-			switch {
-			case q.Hash != "" && status.Live():
-				table += byHash
-			case q.Hash != "":
-				table += byPastHash
-			case q.Pinned && q.Tag == "" && q.Turn == "" && q.Subject == "" && q.Conversation == "":
-				table += byPin
-			}
-		}
-		page := v.page
-		switch {
-		case q.Text != "" && v.conn.into != nil:
-			page = v.containing
-		case q.Text != "":
-			w.and(containsFold+`(content, ?)`, q.Text)
-		}
-		some, err := page(from, table, w, q, limit)
+	for _, sel := range v.selections(from, q) {
+		some, err := page(from, sel, q, limit)
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", from.table, err)
 		}
@@ -231,15 +225,76 @@ func (v *view) list(from source, q memory.Query, limit int) ([]memory.Memory, er
 	return all, nil
 }
 
-// page returns what follows q's cursor of what w selects, newest first, at least as
+// selection is where a list looks: a table, and what of it.
+type selection struct {
+	table string
+	where
+}
+
+// selections returns where the memories are that match: those of each status by
+// themselves, in the order of an index or, on a server, of several together if they
+// are few.
+func (v *view) selections(from source, q memory.Query) (all []selection) {
+	for _, some := range v.apart(statuses(q), q) {
+		sel := selection{from.table, ofOwner()}
+		sel.status(some, q)
+		sel.scope(from, q)
+		if from.table == facts.table {
+			sel.fact(v.owner, q)
+			switch {
+			case q.Hash != "" && some[0].Live():
+				sel.table += byHash
+			case q.Hash != "":
+				sel.table += byPastHash
+			case q.Pinned && q.Tag == "" && q.Turn == "" && q.Subject == "" && q.Conversation == "":
+				sel.table += byPin
+			}
+		}
+		if q.Text != "" && v.conn.into == nil {
+			sel.and(containsFold+`(content, ?)`, q.Text)
+		}
+		all = append(all, sel)
+	}
+	return all
+}
+
+// apart parts statuses into those that one statement asks for.
+func (v *view) apart(of []memory.Status, q memory.Query) (parts [][]memory.Status) {
+	together := v.conn.into != nil && few(q)
+	for _, s := range of {
+		last := len(parts) - 1
+		if together && last >= 0 && (q.Hash == "" || s.Live() == parts[last][0].Live()) { // each of its index
+			parts[last] = append(parts[last], s)
+			continue
+		}
+		parts = append(parts, []memory.Status{s})
+	}
+	return parts
+}
+
+// page returns what follows q's cursor of what is selected, newest first, at least as
 // much as limit if there is so much.
-func (v *view) page(from source, table string, w where, q memory.Query, limit int) ([]memory.Memory, error) {
-	if err := w.after(q.Cursor, `created_at`); err != nil {
+func (v *view) page(from source, sel selection, q memory.Query, limit int) ([]memory.Memory, error) {
+	ask, err := v.pageOf(from, sel, q, limit)
+	if err != nil {
 		return nil, err
 	}
-	rows, err := v.query(`SELECT `+from.columns+` FROM `+table+` `+w.text()+`
-		ORDER BY created_at DESC, id DESC`+limitOf(limit), w.args...)
+	rows, err := v.conn.query(v.ctx, ask.text, ask.args...)
 	return collect(rows, err, func(row scanner) (memory.Memory, error) { return from.scan(v.owner, row) })
+}
+
+// pageOf asks for a page.
+func (v *view) pageOf(from source, sel selection, q memory.Query, limit int) (statement, error) {
+	if err := sel.after(q.Cursor, `created_at`); err != nil {
+		return statement{}, err
+	}
+	return v.asking(`SELECT `+from.columns+` FROM `+sel.table+` `+sel.text()+`
+		ORDER BY created_at DESC, id DESC`+limitOf(limit), sel.args), nil
+}
+
+// asking is a statement whose first argument is the owner.
+func (v *view) asking(query string, args []any) statement {
+	return statement{query, append([]any{string(v.owner)}, args...)}
 }
 
 // scanned is how many memories are read at a time to look for a text in them.
@@ -247,10 +302,10 @@ const scanned = 512
 
 // containing is page for a database that cannot compare as [memory.ContainsFold] does:
 // it reads page after page, and keeps what has q's text.
-func (v *view) containing(from source, table string, w where, q memory.Query, limit int) ([]memory.Memory, error) {
+func (v *view) containing(from source, sel selection, q memory.Query, limit int) ([]memory.Memory, error) {
 	var found []memory.Memory
 	for len(found) < limit {
-		some, err := v.page(from, table, w, q, scanned)
+		some, err := v.page(from, sel, q, scanned)
 		if err != nil {
 			return nil, err
 		}
@@ -271,13 +326,20 @@ func (v *view) containing(from source, table string, w where, q memory.Query, li
 // listLinks returns all links that match: they are few, and their facts are
 // copies that have no columns.
 func (v *view) listLinks(q memory.Query) ([]memory.Memory, error) {
-	w := ofOwner()
-	if err := w.after(q.Cursor, `fact_created_at`); err != nil {
+	ask, err := v.linksOf(q)
+	if err != nil {
 		return nil, err
 	}
-	rows, err := v.query(`SELECT `+links.columns+` FROM links `+w.text(), w.args...)
+	rows, err := v.conn.query(v.ctx, ask.text, ask.args...)
 	all, err := collect(rows, err, func(row scanner) (memory.Memory, error) { return links.scan(v.owner, row) })
 	return slices.DeleteFunc(all, func(m memory.Memory) bool { return !q.Matches(m) }), wrap("list links", err)
+}
+
+// linksOf asks for the links that may match.
+func (v *view) linksOf(q memory.Query) (statement, error) {
+	w := ofOwner()
+	err := w.after(q.Cursor, `fact_created_at`)
+	return v.asking(`SELECT `+links.columns+` FROM links `+w.text(), w.args), err
 }
 
 // statuses returns those that q selects, each once. There are no others than
@@ -293,11 +355,19 @@ func statuses(q memory.Query) []memory.Status {
 	return slices.DeleteFunc(all, func(s memory.Status) bool { return !slices.Contains(q.Statuses, s) })
 }
 
-// status narrows to one. It stands in the text: as an argument, whose value may
-// decide whether a partial index applies, it would have SQLite plan each time.
-func (w *where) status(s memory.Status, q memory.Query) {
-	term := `status = '` + string(s) + `'`
-	if q.Hash == "" && q.Tag == "" && q.Turn == "" && q.Subject == "" && q.Conversation == "" {
+// status narrows to one, or to some that are all live or all not where q asks for a hash.
+// They stand in the text: as an argument, whose value may decide whether a partial index
+// applies, one would have SQLite plan each time.
+func (w *where) status(some []memory.Status, q memory.Query) {
+	term := `status = '` + string(some[0]) + `'`
+	if len(some) > 1 {
+		names := make([]string, len(some))
+		for i, s := range some {
+			names[i] = `'` + string(s) + `'`
+		}
+		term = `status IN (` + strings.Join(names, `, `) + `)`
+	}
+	if !few(q) {
 		w.and(term)
 		return
 	}
@@ -306,11 +376,16 @@ func (w *where) status(s memory.Status, q memory.Query) {
 	w.and(`+` + term)
 	switch { // in the words of the indexes on hashes
 	case q.Hash == "":
-	case s.Live():
+	case some[0].Live():
 		w.and(`status IN ('active', 'pending')`)
 	default:
 		w.and(`status NOT IN ('active', 'pending')`)
 	}
+}
+
+// few reports whether q asks for what an index finds few of.
+func few(q memory.Query) bool {
+	return q.Hash != "" || q.Tag != "" || q.Turn != "" || q.Subject != "" || q.Conversation != ""
 }
 
 // scope narrows by what the memory's scope or provenance names.

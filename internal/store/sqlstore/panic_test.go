@@ -117,7 +117,7 @@ func TestAPanicOfALoneWriteIsItsCallersOwn(t *testing.T) {
 					t.Errorf("for no owner: got %v, want the panic", err)
 				}
 				if p, ok := r.commits.(*server); ok {
-					if err := caught(func() error { _, err := p.hold(t.Context(), memtest.Ana, willing, panics); return err })(); !errors.Is(err, errPanicked) {
+					if err := caught(func() error { _, err := p.hold(t.Context(), memtest.Ana, willing, nil, panics); return err })(); !errors.Is(err, errPanicked) {
 						t.Errorf("willing: got %v, want the panic", err)
 					}
 				}

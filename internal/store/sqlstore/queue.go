@@ -45,6 +45,7 @@ func (w *write) enqueue(jobs []memory.Job) error {
 
 // complete ends a job whose lease was checked.
 func (t *tx) complete(owner memory.Owner, job string) error {
+	t.stale("job:" + job)
 	err := t.exec(`UPDATE jobs SET state = 'done', token = '', lease_until = 0 WHERE owner = ? AND id = ?`, owner, job)
 	t.queue(func(d *due) { d.ended(owner, job) })
 	return wrap("complete the job", err)
@@ -57,12 +58,23 @@ func (t *tx) attempts(owner memory.Owner, held memory.Lease) (int, error) {
 		return 0, err
 	}
 	var attempts int
-	err = t.row(`SELECT attempts FROM jobs WHERE owner = ? AND id = ? AND state = 'running' AND token = ? AND lease_until > ?`,
-		[]any{owner, held.Job, held.Token, micros(now)}, &attempts)
-	if noRows(err) || err == nil && held.Owner != owner {
+	var until int64
+	err = asked{t, heldOf(owner, held)}.Scan(&attempts, &until)
+	if noRows(err) || err == nil && (until <= micros(now) || held.Owner != owner) {
 		return 0, memory.Errorf(memory.LeaseLost, "job %s is not held by this worker any more", held.Job)
 	}
 	return attempts, wrap("check the lease", err)
+}
+
+// heldOf asks how often a job that the lease holds has failed, and when the lease ends.
+func heldOf(owner memory.Owner, held memory.Lease) question {
+	return question{statement{`SELECT attempts, lease_until FROM jobs WHERE owner = ? AND id = ? AND state = 'running' AND token = ?`,
+		[]any{owner, held.Job, held.Token}}, []string{"job:" + held.Job}, nil}
+}
+
+// writeHolding is write for who first makes sure that a lease holds.
+func (s *Store) writeHolding(ctx context.Context, held memory.Lease, do func(*tx) error) error {
+	return s.writeAsking(ctx, held.Owner, func() []question { return []question{heldOf(held.Owner, held)} }, do)
 }
 
 // Claim leases the next job: see [memory.Queue].
@@ -113,7 +125,7 @@ func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Durati
 	if lease <= 0 {
 		return memory.Lease{}, memory.Errorf(memory.Invalid, "a lease of %v is none", lease)
 	}
-	err := s.write(ctx, held.Owner, func(t *tx) error {
+	err := s.writeHolding(ctx, held, func(t *tx) error {
 		if _, err := t.attempts(held.Owner, held); err != nil {
 			return err
 		}
@@ -149,7 +161,7 @@ func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome)
 	if err := checkOwner(held.Owner); err != nil {
 		return err
 	}
-	return s.write(ctx, held.Owner, func(t *tx) error {
+	return s.writeHolding(ctx, held, func(t *tx) error {
 		failed, err := t.attempts(held.Owner, held)
 		if err != nil {
 			return err

@@ -59,7 +59,7 @@ func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) err
 	if owner != "" {
 		return p.together(ctx, owner, nil, do)
 	}
-	_, err := p.hold(ctx, owner, patient, do)
+	_, err := p.hold(ctx, owner, patient, nil, do)
 	return err
 }
 
@@ -71,16 +71,20 @@ const (
 	willing taking = ` SKIP LOCKED`
 )
 
-// hold runs do in a transaction that holds the owner's row. held is false if a willing
-// caller did not get it; then nothing was done.
-func (p *server) hold(ctx context.Context, owner memory.Owner, how taking, do func(*tx) error) (held bool, err error) {
+// hold runs do in a transaction that holds the owner's row, and asks for it what is known
+// before. held is false if a willing caller did not get the row; then nothing was done.
+func (p *server) hold(ctx context.Context, owner memory.Owner, how taking, asks []question, do func(*tx) error) (held bool, err error) {
 	if err := p.enter(ctx); err != nil {
 		return false, err
 	}
 	defer p.mu.RUnlock()
 	err = persist(ctx, writePatience, func() (bool, error) {
-		a := &attempt{server: p, owner: owner, how: how}
-		err := a.run(ctx, do)
+		asking := &call{asks: asks}
+		a := &attempt{server: p, owner: owner, how: how, asks: []*call{asking}}
+		err := a.run(ctx, func(t *tx) error {
+			t.ahead = asking.ahead
+			return do(t)
+		})
 		held = a.held
 		if err != nil && a.committing && !refused(err) {
 			err = p.outcome(ctx, a, err)
@@ -284,7 +288,7 @@ func (a *attempt) commit(ctx context.Context, t *tx) error {
 	if t.erases && a.bell != nil {
 		t.later = append(t.later, a.bell.ofErasure(a.owner))
 	}
-	hints := a.hints(t)
+	hints := append(a.hints(t), t.after...)
 	last := append(t.take(), statement{text: "COMMIT"})
 	a.committing = true
 	if !a.hinted.Load() { // a server that does not understand one would not commit with it

@@ -2,6 +2,8 @@ package sqlstore
 
 import (
 	"context"
+	"crypto/rand"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -55,9 +57,13 @@ func (p *server) claim(ctx context.Context, c claiming) (memory.Job, error) {
 // visit takes back a line's leases that ran out and leases its first job, the zero Job if
 // that is not due as the hint has it, or if lease is 0; then it corrects the hint.
 func (p *server) visit(ctx context.Context, h lineHint, how taking, lease time.Duration) (job memory.Job, held bool, err error) {
+	asks := []question{lineOf(h.line)}
+	if h.leased { // what is taken back first it is to know
+		asks = nil
+	}
 	var at, created int64
 	leased := false
-	held, err = p.hold(ctx, h.owner, how, func(t *tx) error {
+	held, err = p.hold(ctx, h.owner, how, asks, func(t *tx) error {
 		job, at, created, leased = memory.Job{}, 0, 0, false
 		now, err := t.time()
 		if err != nil {
@@ -68,40 +74,67 @@ func (p *server) visit(ctx context.Context, h lineHint, how taking, lease time.D
 				return fmt.Errorf("take back leases: %w", err)
 			}
 		}
-		var until, runAt, made *int64
-		var id *string
-		err = t.row(`SELECT (SELECT min(lease_until) FROM jobs WHERE owner = ?1 AND kind = ?2 AND state = 'running'), q.id, q.run_at, q.created_at
-			FROM (SELECT 1) one LEFT JOIN LATERAL (SELECT id, run_at, created_at FROM jobs WHERE owner = ?1 AND kind = ?2 AND state = 'queued'
-				ORDER BY run_at, created_at, id LIMIT 1) q ON true`, []any{h.owner, h.kind}, &until, &id, &runAt, &made)
+		until, first, err := t.lineUp(h.line)
 		switch {
 		case err != nil:
 			return wrap("look at a line", err)
-		case until != nil:
-			at, leased = *until, true
+		case until != 0:
+			at, leased = until, true
 			return nil
-		case id == nil:
+		case first.ID == "":
 			return nil
 		}
-		at, created = *runAt, *made
+		at, created = micros(first.RunAt), micros(first.CreatedAt)
 		late := h.leased || at > h.at || at == h.at && created > h.created // others may be before it
 		if lease == 0 || late || at > micros(now) {
 			return nil
 		}
-		if job, err = t.start(now, h.owner, unescape(*id), lease); err != nil {
+		if job, err = t.lease(now, first, lease); err != nil {
 			return err
 		}
-		t.queued = nil // the hint is corrected, not made earlier
-		at, created, leased = micros(job.Lease.Until), 0, true
+		t.after = append(t.after, p.correction(h, micros(job.Lease.Until), 0, true)) // lost, it is early, at worst
 		return nil
 	})
-	if err != nil || !held {
+	if err != nil || !held || job.ID != "" {
 		return job, held, err
 	}
-	if err := p.correct(ctx, h, at, created, leased); err != nil {
-		if job.ID == "" {
-			return job, held, p.answer(ctx, explainServer(err))
-		}
-		p.sweepNext() // it is early, at worst
+	c := p.correction(h, at, created, leased)
+	if _, err := p.db.ExecContext(ctx, c.text, c.args...); err != nil {
+		return job, held, p.answer(ctx, explainServer(fmt.Errorf("correct a hint: %w", err)))
 	}
 	return job, held, nil
+}
+
+// lineOf asks when the lease of a line's running job ends, and for the first that is queued.
+func lineOf(l line) question {
+	return question{statement{`SELECT (SELECT min(lease_until) FROM jobs WHERE owner = ?1 AND kind = ?2 AND state = 'running'),
+		q.id, q.conversation, q.turns, q.error, q.attempts, q.run_at, q.created_at
+		FROM (SELECT 1) one LEFT JOIN LATERAL (SELECT id, conversation, turns, error, attempts, run_at, created_at FROM jobs
+			WHERE owner = ?1 AND kind = ?2 AND state = 'queued' ORDER BY run_at, created_at, id LIMIT 1) q ON true`, []any{l.owner, l.kind}}, nil, nil}
+}
+
+// lineUp returns when the lease of a line's running job ends, 0 if none runs, and the first
+// that is queued, the zero Job if none is.
+func (t *tx) lineUp(l line) (until int64, first memory.Job, err error) {
+	var lease, attempts, runAt, created sql.NullInt64
+	var id, conversation, turns, failed sql.NullString
+	err = asked{t, lineOf(l)}.Scan(&lease, &id, &conversation, &turns, &failed, &attempts, &runAt, &created)
+	if err != nil || !id.Valid {
+		return lease.Int64, memory.Job{}, err
+	}
+	first = memory.Job{
+		ID: id.String, Owner: l.owner, Kind: l.kind, Conversation: conversation.String, State: memory.JobQueued,
+		Attempts: int(attempts.Int64), RunAt: fromMicros(runAt.Int64), CreatedAt: fromMicros(created.Int64), Error: failed.String,
+	}
+	return lease.Int64, first, asList{&first.Turns}.Scan(turns.String)
+}
+
+// lease leases a job that is queued, as it was read in this transaction.
+func (t *tx) lease(now time.Time, job memory.Job, lease time.Duration) (memory.Job, error) {
+	job.State = memory.JobRunning
+	job.Lease = memory.Lease{Owner: job.Owner, Job: job.ID, Token: rand.Text(), Until: memory.Time(now.Add(lease))}
+	t.leaves(`SELECT attempts FROM jobs WHERE owner = ? AND id = ? AND token = ?`, job.Owner, job.ID, job.Lease.Token)
+	err := t.exec(`UPDATE jobs SET state = 'running', token = ?, lease_until = ? WHERE owner = ? AND id = ?`,
+		job.Lease.Token, micros(job.Lease.Until), job.Owner, job.ID)
+	return job, wrap("claim a job", err)
 }

@@ -142,18 +142,15 @@ func (p *server) hints(ctx context.Context, c claiming) (found []lineHint, err e
 	return found, err
 }
 
-// correct writes what a line turned out to have to do, unless somebody gave a hint since
+// correction writes what a line turned out to have to do, unless somebody gave a hint since
 // it was read; at is 0 for nothing.
-func (p *server) correct(ctx context.Context, h lineHint, at, created int64, leased bool) error {
+func (p *server) correction(h lineHint, at, created int64, leased bool) statement {
 	query, args := `DELETE FROM due WHERE owner = ?1 AND kind = ?2 AND n = ?3`, []any{h.owner, h.kind, h.n}
 	if at != 0 {
 		query = `UPDATE due SET at = ?4, created = ?5, leased = ?6, n = n + 1 WHERE owner = ?1 AND kind = ?2 AND n = ?3`
 		args = append(args, at, created, leased)
 	}
-	if _, err := p.db.ExecContext(ctx, p.into.text(query+` AND `+loosely), p.into.values(args)...); err != nil {
-		return fmt.Errorf("correct a hint: %w", err)
-	}
-	return nil
+	return statement{p.into.text(query + ` AND ` + loosely), p.into.values(args)}
 }
 
 // argument is the store's clock within a query, as its first argument or, without one,

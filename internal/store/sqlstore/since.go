@@ -41,7 +41,7 @@ func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, e
 	}
 	versions := make([]int64, len(owners))
 	commits, all := s.known.heads.find(owners, versions)
-	if all {
+	if all || toldVersions(ctx, owners, versions) {
 		return versions, nil
 	}
 	if err := s.readVersions(ctx, owners, versions); err != nil {
@@ -49,6 +49,16 @@ func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, e
 	}
 	s.known.heads.learn(owners, versions, commits)
 	return versions, nil
+}
+
+// toldVersions reads the versions that ctx knows, and reports whether it knows all.
+func toldVersions(ctx context.Context, owners []memory.Owner, versions []int64) (all bool) {
+	for i, o := range owners {
+		if versions[i], all = memory.VersionOf(ctx, o); !all {
+			return false
+		}
+	}
+	return all
 }
 
 func (s *Store) readVersions(ctx context.Context, owners []memory.Owner, versions []int64) error {

@@ -16,6 +16,7 @@ type tx struct {
 
 	later   []statement     // that a server is still to be told of
 	others  int             // how many of them others left who are in the same transaction
+	after   []statement     // that it is told once this is committed, and that may be lost
 	told    bool            // the server was asked or told something
 	writes  bool            // and that was no question alone
 	ahead   []answer        // that a server gave already
