@@ -137,34 +137,12 @@ func (e *Engine) shareOnce(ctx context.Context, owner memory.Owner, id string, t
 	if err != nil && !fresh {
 		return nil, err
 	}
-	with := sharedIn(entry.Value)
-	to = slices.DeleteFunc(slices.Clone(to), func(o memory.Owner) bool { return slices.Contains(with, o) != s.End })
-	if len(to) == 0 {
-		return with, nil
+	entry.Owner, entry.Key = owner, sharedKeys+id
+	with, change, err := e.sharing(entry, to, s.End, author)
+	if err != nil || change.After.IsZero() {
+		return with, err
 	}
-	called := make([]string, len(to))
-	for i, o := range to {
-		called[i] = o.Called()
-	}
-	reason := "shared with " + strings.Join(called, ", ")
-	if s.End {
-		with, reason = slices.DeleteFunc(with, func(o memory.Owner) bool { return slices.Contains(to, o) }), "no longer "+reason
-	} else if with = append(with, to...); len(with) > maxShared {
-		return nil, memory.Errorf(memory.Invalid, "a fact is shared with %d others at most; share it with a pool", maxShared)
-	}
-	slices.Sort(with)
-	value, err := json.Marshal(with)
-	if err != nil {
-		return nil, err
-	}
-	next := memory.ProfileEntry{Owner: owner, Key: sharedKeys + id, Value: string(value), Status: memory.Active, UpdatedAt: e.now()}
-	change := memory.Change{Action: memory.ActionUpdate, After: memory.Image{Profile: &next}, Base: entry.Version, NewID: id, Reason: reason, Author: author}
-	run := memory.Run{ID: idFor(owner, s.Idempotency), Kind: "share", Author: author}
-	// A change of the fact that was read before this and is written after it brings no
-	// job of its own.
-	again := spreadJob(owner, run.ID+"-again", id)
-	again.RunAt = e.now().Add(spreadAgain)
-	run.Jobs = []memory.Job{again}
+	run := e.sharingRun(owner, idFor(owner, s.Idempotency), author, id)
 	if fresh {
 		change.Action = memory.ActionAdd
 	}
@@ -174,6 +152,73 @@ func (e *Engine) shareOnce(ctx context.Context, owner memory.Owner, id string, t
 		_, err = e.Store.Apply(ctx, owner, run, change)
 	}
 	return with, err
+}
+
+// sharing returns whom a fact is shared with once it is shared with those of to as well, or
+// no more, and the change of the entry that says it; the zero Change if nothing changes.
+func (e *Engine) sharing(entry memory.ProfileEntry, to []memory.Owner, ends bool, author memory.Author) ([]memory.Owner, memory.Change, error) {
+	with := sharedIn(entry.Value)
+	to = slices.DeleteFunc(slices.Clone(to), func(o memory.Owner) bool { return slices.Contains(with, o) != ends })
+	if len(to) == 0 {
+		return with, memory.Change{}, nil
+	}
+	called := make([]string, len(to))
+	for i, o := range to {
+		called[i] = o.Called()
+	}
+	reason := "shared with " + strings.Join(called, ", ")
+	if ends {
+		with, reason = slices.DeleteFunc(with, func(o memory.Owner) bool { return slices.Contains(to, o) }), "no longer "+reason
+	} else if with = append(with, to...); len(with) > maxShared {
+		return nil, memory.Change{}, memory.Errorf(memory.Invalid, "a fact is shared with %d others at most; share it with a pool", maxShared)
+	}
+	slices.Sort(with)
+	value, err := json.Marshal(with)
+	if err != nil {
+		return nil, memory.Change{}, err
+	}
+	next := memory.ProfileEntry{Owner: entry.Owner, Key: entry.Key, Value: string(value), Status: memory.Active, UpdatedAt: e.now()}
+	return with, memory.Change{
+		Action: memory.ActionUpdate, After: memory.Image{Profile: &next}, Base: entry.Version,
+		NewID: strings.TrimPrefix(entry.Key, sharedKeys), Reason: reason, Author: author,
+	}, nil
+}
+
+// sharingRun is a run that changes whom facts are shared with. A change of one that was read
+// before it and is written after it brings no job of its own: they are looked at once more.
+func (e *Engine) sharingRun(owner memory.Owner, id string, author memory.Author, facts ...string) memory.Run {
+	again := spreadJob(owner, id+"-again", facts...)
+	again.RunAt = e.now().Add(spreadAgain)
+	return memory.Run{ID: id, Kind: "share", Author: author, Jobs: []memory.Job{again}}
+}
+
+// unshareAll ends that facts of an owner's are shared with another, in one run. It returns a
+// Conflict where somebody else wrote whom one is shared with meanwhile.
+func (e *Engine) unshareAll(ctx context.Context, owner memory.Owner, facts []string, with memory.Owner, author memory.Author) error {
+	entries, err := e.Store.Profile(ctx, owner, memory.At{})
+	if err != nil {
+		return fmt.Errorf("read what %s shares: %w", owner.Called(), err)
+	}
+	var ended []string
+	var changes []memory.Change
+	for _, entry := range entries {
+		id, ok := strings.CutPrefix(entry.Key, sharedKeys)
+		if !ok || !slices.Contains(facts, id) {
+			continue
+		}
+		_, change, err := e.sharing(entry, []memory.Owner{with}, true, author)
+		if err != nil {
+			return err
+		}
+		if !change.After.IsZero() {
+			ended, changes = append(ended, id), append(changes, change)
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	_, err = e.Store.Apply(ctx, owner, e.sharingRun(owner, newID(), author, ended...), changes...)
+	return err
 }
 
 // SharedWith returns whom one of the owner's own facts is shared with.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -207,20 +208,20 @@ func (e *Engine) empty(ctx context.Context, owner memory.Owner, author memory.Au
 // leaveSenders ends what others share with an owner, at their homes: who begins anew is
 // shared with anew.
 func (e *Engine) leaveSenders(ctx context.Context, owner memory.Owner) error {
-	var got []memory.Fact
+	got := map[memory.Owner][]string{}
 	if err := e.everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: everyStatus}, func(m memory.Memory) {
 		if m.Link != nil && m.Fact.Scope.Owner.Valid() {
-			got = append(got, *m.Fact)
+			home := m.Fact.Scope.Owner
+			got[home] = append(got[home], m.ID())
 		}
 	}); err != nil {
 		return err
 	}
-	for _, f := range got {
-		if err := replan(func() error {
-			_, err := e.shareOnce(ctx, f.Scope.Owner, f.ID, []memory.Owner{owner}, Sharing{End: true}, bySharing)
-			return err
-		}); err != nil {
-			return err
+	for _, home := range slices.Sorted(maps.Keys(got)) {
+		for facts := range slices.Chunk(got[home], upkeepAtOnce) {
+			if err := replan(func() error { return e.unshareAll(ctx, home, facts, owner, bySharing) }); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
