@@ -23,7 +23,7 @@ func search(g *global) *cobra.Command {
 		Short: "Ask memory a question",
 		Long: "Ask memory a question. --as-of asks what was known at a time, --valid-at what was true then. A day or longer\n" +
 			"(2026-05-03, yesterday, \"last week\") means its end.",
-		Example: "  loci search \"where does she live?\" --why\n  loci search \"where does she live?\" --as-of \"last week\"",
+		Example: "  loci search \"where does she live?\" --why\n  loci search \"what do I drink?\" --category food\n  loci search \"where does she live?\" --as-of \"last week\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(strings.Join(args, "")) == "" {
 				return memory.Errorf(memory.Invalid, "ask something: loci search \"where do I live?\"")
@@ -70,8 +70,10 @@ func search(g *global) *cobra.Command {
 	f.BoolVar(&cut, "cut", false, "show what was left out, and by which stage")
 	f.IntVar(&topK, "top-k", 0, "most hits")
 	f.StringSliceVar(&kinds, "kind", nil, "fact, turn, summary; all unless given")
-	f.StringVar(&q.Project, "project", "", "project")
+	f.StringVar(&q.Project, "project", "", "of this project, and what belongs to none")
 	f.StringVar(&q.Filters.Tag, "tag", "", "only with this tag")
+	f.StringVar(&q.Filters.Category, "category", "", "only of this category")
+	f.StringVar(&q.Conversation, "conversation", "", "only said or learned in this conversation")
 	thenFlags(cmd, &at)
 	return onMemory(g, cmd)
 }
@@ -87,14 +89,26 @@ func (w *explainer) hits(found client.SearchAnswer, why bool) {
 		fmt.Fprintln(w, "nothing relevant")
 	}
 	for _, h := range found.Hits {
-		fmt.Fprintf(w, "%.2f  %-7s %s  %s\n", h.Score, h.Kind, h.CreatedAt.Format("2006-01-02"), oneLine(h.Content, 120))
+		w.hit(h.Score, h.Memory)
+		for _, fact := range h.Now {
+			fmt.Fprintf(w, "      but now: %s\n", said(fact, 120))
+		}
 		if why && h.Why != nil {
 			w.why(*h.Why)
 		}
 	}
 	for _, d := range found.Degraded {
-		fmt.Fprintf(w, "skipped: %s\n", d)
+		fmt.Fprintf(w, "skipped: %s\n", harmless(d))
 	}
+}
+
+// hit writes a memory with the day on which it was said, which is that of a prompt, too.
+func (w *explainer) hit(score float64, m client.Memory) {
+	day := m.CreatedAt
+	if !m.ObservedAt.IsZero() {
+		day = m.ObservedAt
+	}
+	fmt.Fprintf(w, "%.2f  %-7s %s  %s\n", score, m.Kind, day.Format("2006-01-02"), said(m.Content, 120))
 }
 
 // oneLine returns s on one line of at most n characters.

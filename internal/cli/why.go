@@ -27,7 +27,7 @@ var meanings = map[string]string{
 	"peak":       "how far it stands out of the turns around it",
 	"fused":      "all that counts for and against it",
 	"relevance":  "chance that it answers the question",
-	"recency":    "1 for what is of today, 0.37 after 30 days",
+	"recency":    "1 for what came or changed today, 0.37 after 30 days",
 	"confidence": "how sure it is",
 	"pinned":     "always in the prompt",
 	"mmr":        "score less what better ones say already",
@@ -146,8 +146,9 @@ func (w *explainer) cut(cut []left, why bool) {
 			if l.Cut != r.stage {
 				continue
 			}
-			fmt.Fprintf(w, "%s%.2f  %-7s %s  %s\n", title, l.Why.Get("score"), l.Kind, l.CreatedAt.Format("2006-01-02"), oneLine(l.Content, 120))
+			fmt.Fprint(w, title)
 			title = ""
+			w.hit(l.Why.Get("score"), l.Memory)
 			if why {
 				w.why(l.Why)
 			}

@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"encoding/json"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/memory"
@@ -27,5 +31,44 @@ func TestWhySaysWhatTheModelsHadToDo(t *testing.T) {
 		if _, behind, ok := strings.Cut(got, "User likes tea\n"); err != nil || !ok || behind != c.want {
 			t.Errorf("search %s of %+v: %q, %v; want the hit and %q", c.args, c.trace, got, err, c.want)
 		}
+	}
+}
+
+// A hit has the day on which it was said, what took its place, and nothing that moves the
+// cursor of a terminal.
+func TestHitsAreShownAsTheyStandInAPrompt(t *testing.T) {
+	day := func(d int) time.Time { return time.Date(2026, 10, d, 9, 0, 0, 0, time.UTC) }
+	found := client.SearchAnswer{Trace: "t1", Degraded: []string{"embedder: \x1b[2Jgone"}, Hits: []client.Hit{
+		{Memory: client.Memory{ID: "f", Kind: memory.KindFact, Content: "User \x1b[31mlives in York", ObservedAt: day(1), CreatedAt: day(22)}, Score: 0.9},
+		{Memory: client.Memory{ID: "t", Kind: memory.KindTurn, Content: "I live in Leeds", CreatedAt: day(2)}, Score: 0.5, Now: []string{"User lives in York"}},
+	}}
+	trace := memory.Trace{ID: "t1", Cut: []memory.TraceHit{{ID: "c", Kind: memory.KindFact, Cut: "threshold"}}}
+	left := client.Memory{ID: "c", Kind: memory.KindFact, Content: "User hates \x1b[2Jtea", ObservedAt: day(3), CreatedAt: day(22)}
+	s := newStandIn(t, map[string]any{"POST /api/memory/search": found, "GET /api/traces/t1": trace, "GET /api/memory/c": left})
+	got, err := s.loci(t, "search", "Where do I live?", "--cut")
+	const want = `0.90  fact    2026-10-01  User �[31mlives in York
+0.50  turn    2026-10-02  I live in Leeds
+      but now: User lives in York
+skipped: embedder: �[2Jgone
+left out by threshold: too little relevance
+0.00  fact    2026-10-03  User hates �[2Jtea
+`
+	if err != nil || got != want {
+		t.Errorf("search --cut: %v\n%s\nwant\n%s", err, got, want)
+	}
+}
+
+func TestSearchIsNarrowedAsListsAre(t *testing.T) {
+	s := newStandIn(t, map[string]any{})
+	var asked client.SearchRequest
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/memory/search" {
+			_ = json.NewDecoder(r.Body).Decode(&asked)
+		}
+		_, _ = io.WriteString(w, `{"hits": [], "trace": "t1"}`)
+	})
+	_, err := s.loci(t, "search", "What do I drink?", "--category", "food", "--tag", "tea", "--conversation", "c1", "--project", "atlas")
+	if want := (client.Filters{Category: "food", Tag: "tea"}); err != nil || asked.Filters != want || asked.Conversation != "c1" || asked.Project != "atlas" {
+		t.Errorf("%v: asked %+v", err, asked)
 	}
 }
