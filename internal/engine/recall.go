@@ -314,7 +314,7 @@ func (r *recalling) searched(ctx context.Context, query recall.Query, s memory.S
 	if opts.Recency == nil {
 		opts.Recency = &r.e.opts.RecencyWeight
 	}
-	opts.Background = background(r.e.Embedder)
+	opts.Background, opts.OfWords = background(r.e.Embedder), ofWords(r.e.Embedder)
 	r.e.opts.Recall.ranking(&opts)
 	if cands = r.unrepeated(cands); r.e.Reranker != nil {
 		if cands, err = r.telling(ctx, query, cands, opts); err != nil {

@@ -114,6 +114,16 @@ func Cues(q Query, candidates []memory.Candidate, background float64) (names []s
 // vectorFloor is the cosine of texts that have nothing in common but language.
 const vectorFloor = 0.2
 
+// likeness returns the cosine from which on a candidate is about the question though it
+// has none of its words. By an embedder of words that is a misspelt word, or a collision
+// of hashes: of two short texts one makes 0.25.
+func likeness(ofWords bool) float64 {
+	if ofWords {
+		return 0.3
+	}
+	return vectorFloor
+}
+
 // view is a candidate with the searcher's numbers ready to be reckoned with. One
 // that is not finite, of a broken vector, say, is 0: it shall not take the rest with it.
 type view struct {
@@ -142,12 +152,13 @@ type asked struct {
 	named []string // speakers the question names
 	cues  []int    // those that are of it
 
-	stretch float64 // of cosines
-	vectors float64 // what they weigh
+	stretch  float64 // of cosines
+	vectors  float64 // what they weigh
+	likeness float64 // from which on they are enough
 }
 
 func newAsked(q Query, candidates []memory.Candidate, o Options) *asked {
-	a := &asked{Query: q, stretch: stretchOf(o.Background), vectors: or(o.VectorWeight, DefaultVectorWeight)}
+	a := &asked{Query: q, stretch: stretchOf(o.Background), vectors: or(o.VectorWeight, DefaultVectorWeight), likeness: likeness(o.OfWords)}
 	var seen []string // talks have few speakers
 	last := ""
 	for i := range candidates {
@@ -227,12 +238,11 @@ func unlessAssistant(c *view, x float64) float64 {
 
 // onDay is how much of the dates that the question names is in the day that the
 // candidate was said on.
-func (q *asked) onDay(c *view) float64 {
-	if len(q.Dates) == 0 {
-		return 0
-	}
+func (q *asked) onDay(c *view) float64 { return q.match(saidOn(c)) }
+
+func saidOn(c *view) memory.Moment {
 	y, m, d := c.Said.Date()
-	return q.match(memory.Moment{Year: int16(y), Month: int8(m), Day: int8(d)})
+	return memory.Moment{Year: int16(y), Month: int8(m), Day: int8(d)}
 }
 
 // share is how much of the dates that the question names is in the best of dates.
@@ -244,22 +254,28 @@ func (q *asked) share(dates []memory.Moment) float64 {
 	return best
 }
 
-// match is the share of the question's years, months and days that have has.
+// match is the share of the parts of the question's dates that have has.
 func (q *asked) match(have memory.Moment) float64 {
-	var parts, met float64
-	for _, want := range q.Dates {
-		for _, p := range [...][2]int{{int(want.Year), int(have.Year)}, {int(want.Month), int(have.Month)}, {int(want.Day), int(have.Day)}} {
-			if p[0] == 0 {
-				continue
-			}
-			parts++
-			if p[0] == p[1] {
-				met++
-			}
-		}
+	met, parts := 0, 0
+	for i := range q.Dates {
+		m, of := q.Dates[i].meets(have)
+		met, parts = met+m, parts+of
 	}
 	if parts == 0 {
 		return 0
 	}
-	return met / parts
+	return float64(met) / float64(parts)
 }
+
+// dated reports whether a candidate was said at a time that the question names, or means
+// it.
+func (q *asked) dated(c *view) bool {
+	for i := range q.Dates {
+		if whole(q.Dates[i].meets(saidOn(c))) || slices.ContainsFunc(c.Dates, func(d memory.Moment) bool { return whole(q.Dates[i].meets(d)) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func whole(met, parts int) bool { return met == parts }

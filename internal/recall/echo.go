@@ -43,8 +43,11 @@ func (e *Echoes) Repeated(c *memory.Candidate) bool {
 // a thing of some kind does.
 func (e *Echoes) Is(m memory.Memory) bool {
 	t := m.Turn
-	if t == nil || e.heard {
+	if t == nil {
 		return false
+	}
+	if e.heard {
+		return t.Role == memory.RoleUser && text.Normalize(t.Content) == text.Normalize(e.question)
 	}
 	if t.Role == memory.RoleAssistant && t.Name == memory.RecallModel {
 		return true
@@ -157,7 +160,7 @@ const (
 	fillerWords = "now still again currently current today please actually really ok exactly ever already once more"
 	askingWords = `know tell remind give show find look list need want wonder remember recall forgot say said mention send check search help let
 		describe repeat quick question hey hi hello thanks idea info information detail details place street number exact full kind sort type thing
-		anything something everything name date day time year`
+		anything something everything name date day time year use before previously`
 )
 
 var (

@@ -24,6 +24,8 @@ func TestEchoes(t *testing.T) {
 		{"Do I still need to see the doctor?", "I need to see the doctor", false},
 		{"Am I allergic to peanuts?", "peanuts", false},
 		{"What did I ask you about my address?", "What is my home address?", false},
+		{"What did we talk about last week?", "what did we talk about last week", true},
+		{"Where do I live?", "Where did I use to live before?", true},
 	} {
 		turn := memory.Memory{Turn: &memory.Turn{ID: "t", Role: memory.RoleUser, Content: c.said}}
 		if got := NewEchoes(c.question).Is(turn); got != c.echo {

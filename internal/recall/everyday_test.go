@@ -38,6 +38,10 @@ func TestQuestionsAreSearchedForInPlainWords(t *testing.T) {
 		"Did we go to Norway?":                      "Norway",
 		"What kind of books does my brother read?":  "books brother read",
 		"What do I think about Tom?":                "Tom",
+		"What's the weather like?":                  "weather",
+		"What is my new boss like at work?":         "new boss work",
+		"What is the tea that I like?":              "tea like",
+		"What does Tom look like?":                  "Tom look like",
 	} {
 		got := text.Terms(NewQuery(question, time.Time{}, QueryOptions{}).Text)
 		if want := text.Terms(want); !slices.Equal(got, want) {

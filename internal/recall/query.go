@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/text"
-	"github.com/loci-memory/loci/memory"
 )
 
 // Query is a question, read.
@@ -18,7 +17,7 @@ type Query struct {
 	Near  string // what to search near to in meaning: Text, expanded by setting
 	Broad bool   // asks for whatever is known: list by importance instead of searching
 
-	Dates []memory.Moment // that a short question names
+	Dates []Period // that a short question names
 
 	words   []string
 	self    bool         // about the one who asks
@@ -48,12 +47,15 @@ const (
 func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	q := Query{Asked: question, Text: question, words: text.Words(question)}
 	reword := q.read()
+	if unspaced(question) {
+		q.readUnspaced()
+	}
 	if q.prompt = fade(len(q.words)); q.prompt > 0 {
 		q.Text = searched(question, reword)
 		for _, term := range text.Terms(q.Text) {
 			q.classes |= text.ClassesAsked(term)
 		}
-		q.Dates = momentsIn(question, now)
+		q.Dates = periodsIn(question, now)
 	}
 	q.Near = q.Text
 	if o.Expand && q.self && utf8.RuneCountInString(question) <= expandUpTo {
@@ -209,6 +211,8 @@ var everyday = []form{
 	// To go or get somewhere is what one does anywhere. When one goes is asked of going.
 	{set("go going get getting"), regexp.MustCompile(`(?i)\b(` + somebodyDoes + `(?:go|going) (?:on|at|every|after|before|when))\b|\b(` + somebodyDoes + `)(?:go|going|get|getting)\b`), "$1$2"},
 	{set("kind kinds sort sorts type types"), regexp.MustCompile(`(?i)\b(?:kind|sort|type)s? of\b`), ""},
+	// What somebody or something is like is not what anybody likes.
+	{set("like"), regexp.MustCompile(`(?i)\b(what(?:['’]?s| is| are| was| were) (?:it|(?:the|my|our|your|his|her|their) (?:\w{3,} )??\w{4,})) like\b`), "$1"},
 	// What has a name is looked for, not the word; one's own is. Somebody calls, too.
 	{set("called named"), regexp.MustCompile(`(?i)\b((?:am|is|are|was|were|what['’]?s|['’]re)\b.*) (?:called|named)(\W*)$`), "$1$2"},
 	{set("name names"), regexp.MustCompile(`(?i)\b(my (?:(?:own|full|whole|complete|real|first|last|given|family) )?name)\b|\bnames?\b(?: of\b)?`), "$1"},
@@ -217,6 +221,11 @@ var everyday = []form{
 // searched is a question in plain words; of are the forms one of whose words it has. A form
 // that leaves it without any is not applied: who asks for their name asks for a name.
 func searched(question string, of forms) string {
+	if unspaced(question) {
+		if rest := unspacedAsking.ReplaceAllString(question, " "); len(text.Terms(rest)) > 0 {
+			question = rest
+		}
+	}
 	for ; of != 0; of &= of - 1 {
 		f := &everyday[bits.TrailingZeros32(uint32(of))]
 		if rest := f.asked.ReplaceAllString(question, f.plain); rest != question && len(text.Terms(rest)) > 0 {
@@ -239,36 +248,3 @@ const broadUpTo = 12
 func fade(words int) float64 {
 	return min(1, max(0, float64(35-words)/15))
 }
-
-// momentsIn returns the dates a question names, each as exact as it is named.
-func momentsIn(question string, now time.Time) []memory.Moment {
-	var out []memory.Moment
-	for _, d := range text.Resolve(question, now) {
-		m := memory.Moment{Year: int16(d.From.Year()), Month: int8(d.From.Month()), Day: int8(d.From.Day())}
-		switch d.Grain {
-		case text.Year, text.Season:
-			m.Month, m.Day = 0, 0
-		case text.Month:
-			m.Day = 0
-			if d.Relative && !namesYear(d.Of(question)) && !relativeMonth.MatchString(strings.ToLower(d.Of(question))) {
-				m.Year = 0 // "in May" of any year
-			}
-		case text.Week, text.Weekend:
-			m.Day = 0
-		case text.Day:
-			if d.Relative && hasDigit(d.Of(question)) && !namesYear(d.Of(question)) && !strings.Contains(d.Of(question), "ago") {
-				m.Year = 0 // "on 7 May" of any year
-			}
-		}
-		out = append(out, m)
-	}
-	return out
-}
-
-var relativeMonth = regexp.MustCompile(`\b(last|this|next|past|previous|coming|ago|in \w+ months)\b`)
-
-var fourDigits = regexp.MustCompile(`\b(19|20)\d\d\b`)
-
-func namesYear(s string) bool { return fourDigits.MatchString(s) }
-
-func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }

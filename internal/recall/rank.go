@@ -25,6 +25,7 @@ type Options struct {
 	// VectorWeight what its cosines count in the fused score; nil: DefaultVectorWeight.
 	Background   float64
 	VectorWeight *float64
+	OfWords      bool // by the embedder texts that share no word are near by chance alone
 
 	// Reranked is what a reranker said of some candidates, 0 to 1 by id; nil: none
 	// was asked. A Threshold that is not nil is then one on this number.
@@ -268,7 +269,7 @@ func unit(x float64) float64 {
 // to it: a word, a likeness, a date. What only has the right speaker is not about
 // it, however well another candidate answers.
 func (q *asked) touches(c *view) bool {
-	return c.lexical > 0 || c.related > 0 || c.vector > vectorFloor || len(q.Dates) > 0 || q.instances(c.Classes) > 0
+	return c.lexical > 0 || c.related > 0 || c.vector > q.likeness || q.dated(c) || q.instances(c.Classes) > 0
 }
 
 // fuse puts the candidates into places, which are zero and as many, with what the

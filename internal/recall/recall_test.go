@@ -101,6 +101,23 @@ func TestAWeakVectorDoesNotHurt(t *testing.T) {
 	}
 }
 
+// However well something else answers.
+func TestAChanceLikenessOfWordsIsNoHit(t *testing.T) {
+	answers := candidate("answers", "lexical", 1., "own", 1., "known", 1., "vector", .6)
+	for _, c := range []struct {
+		vector  float64
+		ofWords bool
+		want    []string
+	}{
+		{.26, true, []string{"answers"}}, {.35, true, []string{"answers", "like"}}, {.26, false, []string{"answers", "like"}},
+	} {
+		kept, _ := Rank(NewQuery("tabs or spaces?", now, QueryOptions{}), []memory.Candidate{answers, candidate("like", "vector", c.vector)}, Options{OfWords: c.ofWords}, now)
+		if got := ids(kept); !slices.Equal(got, c.want) {
+			t.Errorf("a cosine of %.2f, of words %v: %v, want %v", c.vector, c.ofWords, got, c.want)
+		}
+	}
+}
+
 func TestNothingRelevantGivesNothing(t *testing.T) {
 	q := NewQuery("What is the capital of France called?", now, QueryOptions{})
 	kept, cut := Rank(q, []memory.Candidate{candidate("a", "vector", .2), candidate("b", "lexical", .15, "known", .3)}, Options{}, now)
@@ -207,23 +224,6 @@ func TestBroadQuestionsAreRecognised(t *testing.T) {
 	} {
 		if got := NewQuery(question, now, QueryOptions{}).Broad; got != want {
 			t.Errorf("%q: broad %v, want %v", question, got, want)
-		}
-	}
-}
-
-func TestQuestionsNameDates(t *testing.T) {
-	for question, want := range map[string][]memory.Moment{
-		"What happened in May 2023?":    {{Year: 2023, Month: 5}},
-		"What happened in May?":         {{Month: 5}},
-		"What did I do on 7 May?":       {{Month: 5, Day: 7}},
-		"What did I do yesterday?":      {{Year: 2026, Month: 5, Day: 3}},
-		"What did I do last month?":     {{Year: 2026, Month: 4}},
-		"Where did I live in 2019?":     {{Year: 2019}},
-		"What did I do on May 7, 2023?": {{Year: 2023, Month: 5, Day: 7}},
-		"What do I like?":               nil,
-	} {
-		if got := NewQuery(question, now, QueryOptions{}).Dates; !slices.Equal(got, want) {
-			t.Errorf("%q: dates %v, want %v", question, got, want)
 		}
 	}
 }

@@ -1,0 +1,83 @@
+package recall
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Period is a date that a question names, as exact as it is named.
+type Period struct {
+	memory.Moment           // what all of it has in common, as far as named: year, month, day
+	From, To      time.Time // its days, [From, To), where Moment does not tell them: of a week, a weekend or a season; else zero
+}
+
+// periodsIn returns the dates that a question names.
+func periodsIn(question string, now time.Time) []Period {
+	var out []Period
+	for _, d := range text.Resolve(question, now) {
+		p := Period{Moment: memory.Moment{Year: int16(d.From.Year()), Month: int8(d.From.Month()), Day: int8(d.From.Day())}}
+		switch d.Grain {
+		case text.Year:
+			p.Month, p.Day = 0, 0
+		case text.Season:
+			p.Month, p.Day, p.From, p.To = 0, 0, d.From, d.To
+		case text.Month:
+			p.Day = 0
+			if d.Relative && !namesYear(d.Of(question)) && !relativeMonth.MatchString(strings.ToLower(d.Of(question))) {
+				p.Year = 0 // "in May" of any year
+			}
+		case text.Week, text.Weekend:
+			p.Day, p.From, p.To = 0, d.From, d.To
+		case text.Day:
+			if d.Relative && hasDigit(d.Of(question)) && !namesYear(d.Of(question)) && !strings.Contains(d.Of(question), "ago") {
+				p.Year = 0 // "on 7 May" of any year
+			}
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// meets returns how many parts of a period a date has, of how many: its year, month and
+// day, and whether it is one of its days. What is within has them all: a week may end in
+// the month after.
+func (p *Period) meets(have memory.Moment) (met, parts int) {
+	for _, part := range [...][2]int{{int(p.Year), int(have.Year)}, {int(p.Month), int(have.Month)}, {int(p.Day), int(have.Day)}} {
+		if part[0] == 0 {
+			continue
+		}
+		parts++
+		if part[0] == part[1] {
+			met++
+		}
+	}
+	if p.From.IsZero() {
+		return met, parts
+	}
+	parts++
+	if p.within(have) {
+		met = parts
+	}
+	return met, parts
+}
+
+// within reports whether a date is one of the days of a period that has them.
+func (p *Period) within(have memory.Moment) bool {
+	if have.Year == 0 || have.Month == 0 || have.Day == 0 && p.Month != 0 { // a month is in a season, and in no week
+		return false
+	}
+	day := time.Date(int(have.Year), time.Month(have.Month), max(1, int(have.Day)), 0, 0, 0, 0, time.UTC)
+	return !day.Before(p.From) && day.Before(p.To)
+}
+
+var relativeMonth = regexp.MustCompile(`\b(last|this|next|past|previous|coming|ago|in \w+ months)\b`)
+
+var fourDigits = regexp.MustCompile(`\b(19|20)\d\d\b`)
+
+func namesYear(s string) bool { return fourDigits.MatchString(s) }
+
+func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
