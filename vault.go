@@ -26,10 +26,11 @@ type vault struct {
 	log    *slog.Logger
 	git    *vaultGit // nil: none
 
-	mu      sync.Mutex        // held while a report is taken; guards what follows
-	refused map[string]string // why, by path of the file that was refused
-	told    map[string]bool   // what the last report was warned of
-	warned  map[string]bool   // what this one is, while it is taken
+	mu      sync.Mutex                       // held while a report is taken; guards what follows
+	coming  map[memory.Owner]map[string]bool // facts that the report adds
+	refused map[string]string                // why, by path of the file that was refused
+	told    map[string]bool                  // what the last report was warned of
+	warned  map[string]bool                  // what this one is, while it is taken
 }
 
 // openVault opens the vault around the store that within opens.
@@ -197,6 +198,7 @@ func (v *vault) take(ctx context.Context, r markdown.Report) error {
 	if err := v.bringBack(ctx, edits); err != nil {
 		return err
 	}
+	v.coming = coming(edits)
 	for _, e := range edits {
 		if together[e.Owner] && e.Kind == markdown.Deleted {
 			err = v.answer(ctx, e, e.Target, nil)
@@ -208,6 +210,20 @@ func (v *vault) take(ctx context.Context, r markdown.Report) error {
 		}
 	}
 	return nil
+}
+
+// coming are the facts that edits add, by their owners.
+func coming(edits []markdown.Edit) map[memory.Owner]map[string]bool {
+	all := map[memory.Owner]map[string]bool{}
+	for _, e := range edits {
+		if f := e.Says.Fact; e.Kind == markdown.Added && f != nil && f.ID != "" {
+			if all[e.Owner] == nil {
+				all[e.Owner] = map[string]bool{}
+			}
+			all[e.Owner][f.ID] = true
+		}
+	}
+	return all
 }
 
 // warn logs what the last report had not: each look meets it again.

@@ -19,7 +19,7 @@ func (v *vault) change(ctx context.Context, e markdown.Edit) (string, markdown.E
 	if e.Clash != "" {
 		return "", e, memory.Errorf(memory.Conflict, "%s", e.Clash)
 	}
-	edit := engine.FileEdit{Owner: e.Owner, Key: e.Run(), Was: shown(e.Was), Says: shown(e.Says), PutBack: e.PutBack, Moved: e.Across}
+	edit := engine.FileEdit{Owner: e.Owner, Key: e.Run(), Was: shown(e.Was), Says: shown(e.Says), PutBack: e.PutBack, Elsewhere: e.Elsewhere, Coming: v.coming[e.Owner], Moved: e.Across}
 	if returns(e) { // by now it may be back, with what was said
 		now, err := v.engine.Get(ctx, e.Owner, e.Was.Fact.ID)
 		if err != nil {

@@ -26,6 +26,13 @@ type FileEdit struct {
 	// say, and it ends a fact alone.
 	PutBack bool
 
+	// Elsewhere: another machine's Loci wrote the file, after all that is known here. What it keeps
+	// count of counts, too, but for turns, which are not known here.
+	Elsewhere bool
+
+	// Coming are facts whose files came with this one, and are taken over after it.
+	Coming map[string]bool
+
 	// Moved: from what holds to what is deleted, or back.
 	Moved bool
 }
@@ -187,7 +194,14 @@ func (e *Engine) addFile(ctx context.Context, edit FileEdit, f memory.Fact) (str
 	}
 	run := memory.Run{ID: idFor(owner, key), Kind: "manual", Author: byFile}
 	f.Content, f.Hash, f.Tags = content, text.Hash(content), tags(f.Tags)
-	f.Source, f.Trust, f.SupersededBy = memory.FromFile, memory.TrustPerson, ""
+	if edit.Elsewhere {
+		if f, err = edit.elsewhere(ctx, e, f); err != nil {
+			return "", err
+		}
+	} else {
+		f.Source, f.Trust, f.SupersededBy = memory.FromFile, memory.TrustPerson, ""
+		f.UpdatedAt = e.now()
+	}
 	if f.ID == "" {
 		f.ID = derivedID(owner, "file", key)
 	}
@@ -197,8 +211,7 @@ func (e *Engine) addFile(ctx context.Context, edit FileEdit, f memory.Fact) (str
 			*t = now
 		}
 	}
-	f.UpdatedAt = now
-	if f.Attribute == "" {
+	if f.Attribute == "" && !edit.Elsewhere {
 		f.Subject, f.Attribute = learn.Classify(content)
 	}
 	if run.Vectors, err = e.vectors(ctx, f.ID, content); err != nil {
@@ -245,7 +258,7 @@ func (e *Engine) editFile(ctx context.Context, edit FileEdit) error {
 	if err != nil {
 		return err
 	}
-	if sameButTimes(merged, *was) {
+	if sameButTimes(merged, *was) && (!edit.Elsewhere || merged.UpdatedAt.Equal(was.UpdatedAt)) {
 		ties, err := e.tieFile(ctx, edit, was.ID)
 		if err != nil || len(ties) == 0 {
 			return err
@@ -284,9 +297,13 @@ func (e *Engine) tryFile(ctx context.Context, edit FileEdit) error {
 	if err != nil {
 		return err
 	}
+	written := next.UpdatedAt
 	ends, err := e.revise(ctx, &run, f, &next, inFile, byFile)
 	if err != nil {
 		return err
+	}
+	if edit.Elsewhere {
+		next.UpdatedAt = written
 	}
 	ties, err := e.tieFile(ctx, edit, f.ID)
 	if err != nil {
@@ -440,6 +457,12 @@ func (e *Engine) profileFile(ctx context.Context, edit FileEdit) (string, error)
 			action = memory.ActionRetire
 		}
 	}
+	if value != next.Value {
+		next.Tokens = text.Tokens(value)
+	}
 	next.Value, next.Status, next.UpdatedAt = value, says.Status, e.now()
+	if edit.Elsewhere { // since that is another one, there is something to write
+		needed, next.Tokens, next.UpdatedAt = true, says.Tokens, memory.Time(says.UpdatedAt)
+	}
 	return e.applyFile(ctx, edit, action, memory.Image{Profile: &next}, needed)
 }

@@ -34,6 +34,9 @@ func (e *Engine) contextFile(ctx context.Context, edit FileEdit) (string, error)
 	}
 	needed := was == nil || next != *was
 	next.UpdatedAt = e.now()
+	if edit.Elsewhere { // since that is another one, there is something to write
+		needed, next.UpdatedAt = true, memory.Time(says.UpdatedAt)
+	}
 	return e.applyFile(ctx, edit, action, memory.Image{Context: &next}, needed)
 }
 

@@ -25,10 +25,17 @@ func (f FileEdit) merged(e *Engine, fact memory.Fact) (memory.Fact, error) {
 	if says.Status != was.Status && says.Status == memory.Superseded {
 		next.SupersededBy = says.SupersededBy
 	}
-	if f.PutBack {
+	if f.Elsewhere {
+		next.UpdatedAt = memory.Time(says.UpdatedAt)
+	}
+	if f.PutBack || f.Elsewhere {
 		next.Source, next.Trust, next.Model, next.Provenance = says.Source, says.Trust, says.Model, says.Provenance
 		next.Subject, next.Attribute, next.Confidence, next.ValidTo = says.Subject, says.Attribute, says.Confidence, says.ValidTo
 		next.ObservedAt, next.ObservedSeq = says.ObservedAt, says.ObservedSeq
+	}
+	// Where it was learned no machine writes other words into it and says still that it was.
+	if learned := was.Source == memory.Extracted && strings.TrimSpace(says.Content) == strings.TrimSpace(was.Content); f.Elsewhere && !learned {
+		next.Source = sourceHere(says.Source)
 	}
 	return next, checkFact(next)
 }
@@ -125,7 +132,7 @@ func (e *Engine) endedByFile(ctx context.Context, edit FileEdit, f memory.Fact) 
 	alone = edit.PutBack || says.Status == memory.Superseded
 	switch {
 	case says.Status == memory.Superseded:
-		if says, err = e.successor(ctx, edit.Owner, says); err != nil {
+		if says, err = e.successor(ctx, edit, says); err != nil {
 			return edit, alone, err
 		}
 	case says.Status == memory.Retired && !f.Status.Live():
@@ -133,6 +140,25 @@ func (e *Engine) endedByFile(ctx context.Context, edit FileEdit, f memory.Fact) 
 	}
 	edit.Says.Fact = &says
 	return edit, alone, nil
+}
+
+// elsewhere is a fact that another machine's file brings, as it is known here: from its file, where
+// it was learned from turns there.
+func (f FileEdit) elsewhere(ctx context.Context, e *Engine, fact memory.Fact) (memory.Fact, error) {
+	fact.Source = sourceHere(fact.Source)
+	if fact.Status != memory.Superseded {
+		return fact, nil
+	}
+	return e.successor(ctx, f, fact)
+}
+
+// sourceHere is where a fact is known from that another machine wrote into a file: the turns that
+// it was learned from are not here.
+func sourceHere(there memory.FactSource) memory.FactSource {
+	if there == memory.Manual || there == memory.Imported {
+		return there
+	}
+	return memory.FromFile
 }
 
 // endedBeside returns what goes with a fact that a change takes out of recall: the turns that say
@@ -154,8 +180,11 @@ func (e *Engine) endedBeside(ctx context.Context, run *memory.Run, f memory.Fact
 
 // successor is what the file of a superseded fact says: one that no other fact took the place of is
 // only retired.
-func (e *Engine) successor(ctx context.Context, owner memory.Owner, says memory.Fact) (memory.Fact, error) {
-	by, err := e.fact(ctx, owner, says.SupersededBy)
+func (e *Engine) successor(ctx context.Context, edit FileEdit, says memory.Fact) (memory.Fact, error) {
+	if edit.Coming[says.SupersededBy] && says.SupersededBy != says.ID {
+		return says, nil
+	}
+	by, err := e.fact(ctx, edit.Owner, says.SupersededBy)
 	none := errors.Is(err, memory.NotFound) || errors.Is(err, memory.Forbidden) || errors.Is(err, memory.Invalid)
 	if err != nil && !none {
 		return says, err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"github.com/loci-memory/loci/memory"
 )
 
 // compareOne makes an edit of a file that is not as Loci wrote it, if it says something.
@@ -49,7 +51,7 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 	}
 	e := Edit{
 		Kind: Edited, Owner: k.owner, Target: k.target, Path: c.path, SHA: c.sha, Was: base.content(), Says: got.says.content(),
-		PutBack: got.putBack, Clash: got.clash, imprint: got.imprint, lost: got.lost,
+		PutBack: got.putBack, Elsewhere: got.later, Clash: got.clash, imprint: got.imprint, lost: got.lost,
 	}
 	if base == (thing{}) {
 		if home := l.homes[strings.TrimPrefix(k.target, factTarget)]; home != "" && got.says.fact != nil {
@@ -126,8 +128,9 @@ func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit
 	if r != nil && r.own(c.sha) {
 		next.Refused = r.refusedOf(got.lost)
 	}
+	// Of what Loci keeps count of, what was written last counts, whoever wrote it.
 	behind := got.text != c.text || got.kept || at != c.path && known.summary == nil
-	if behind || s.lacks(c.text, got.says, known, l.link) { // and now it gets them, and its place
+	if behind || s.lacks(c.text, got, known, l.link) { // and now it gets them, and its place
 		next.State = ""
 		s.f.parked = append(s.f.parked, item{k, s.f.now()})
 	}
@@ -163,13 +166,16 @@ func adds(says, known thing, link names) bool {
 
 // lacks reports whether a file that says nothing else lacks a key that Loci writes, or has
 // another value where Loci keeps count.
-func (s *scan) lacks(text string, says, known thing, link names) bool {
+func (s *scan) lacks(text string, got reading, known thing, link names) bool {
 	values, err := readFront(split(text).front)
 	if err != nil {
 		return false
 	}
-	theirs := says.fields(link)
+	theirs := got.says.fields(link)
 	for i, f := range known.fields(link) {
+		if kept[f.key] && (got.later || f.key == sourceKey && learnedElsewhere(theirs[i], f)) {
+			continue
+		}
 		if _, has := values[f.key]; f.value != "" && !has || theirs[i] != f {
 			return true
 		}
@@ -178,4 +184,10 @@ func (s *scan) lacks(text string, says, known thing, link names) bool {
 }
 
 // kept are keys that Loci keeps count of.
-var kept = map[string]bool{"updated_at": true, "source": true, "trust": true, "model": true}
+var kept = map[string]bool{updatedKey: true, sourceKey: true, "trust": true, "model": true}
+
+// learnedElsewhere reports whether a file tells of the source of a fact which another machine
+// learned from turns: here they are known from its file alone, and there they are not.
+func learnedElsewhere(says, known field) bool {
+	return says.value == string(memory.Extracted) && known.value == string(memory.FromFile)
+}

@@ -45,6 +45,10 @@ type Edit struct {
 	// a person took it out of a bin, or out of git.
 	PutBack bool
 
+	// Elsewhere: another machine's Loci wrote the file, and git or a sync tool brought it. What Loci
+	// keeps count of is as it says, too: so both write the same.
+	Elsewhere bool
+
 	// Clash says why the edit is to be refused: Loci changed the same meanwhile. "" if it did not.
 	Clash string
 

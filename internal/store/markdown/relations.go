@@ -201,6 +201,10 @@ func (l *loader) asWritten(fields []field, text string, t thing, lost []string) 
 	r := reader{values: values}
 	out = slices.Clone(fields)
 	for i, f := range out {
+		if stands, ok := standsAs(&r, f, t.fact); ok && sameWords(split(text).words(), t.words()) {
+			out[i].value = stands
+			continue
+		}
 		if f.key == sharedKey {
 			var more []string
 			out[i].value, more = l.sharesAsWritten(&r, t, lost)
@@ -236,6 +240,26 @@ func (l *loader) asWritten(fields []field, text string, t thing, lost []string) 
 		out[i].value = listed(texts)
 	}
 	return out, still
+}
+
+// standsAs is a value as it stands in a file, where another machine's Loci may have said more than
+// this one can: where a fact was learned, and the names of files of what is not known here.
+func standsAs(r *reader, known field, f *memory.Fact) (value string, ok bool) {
+	switch known.key {
+	case sourceKey:
+		says := field{sourceKey, r.text(sourceKey)}
+		return says.value, learnedElsewhere(says, known)
+	case "superseded_by":
+		return quoted(r.text(known.key)), known.value != "" && idOfLink(r.text(known.key)) == f.SupersededBy
+	case "from_turns":
+		texts := r.list(known.key)
+		same := func(link, id string) bool { return idOfLink(link) == id }
+		return listed(texts), len(texts) > 0 && slices.EqualFunc(texts, f.Provenance.Turns, same)
+	case "quote":
+		q := r.quote()
+		return quoted(r.text(known.key)), q != nil && f.Provenance.Quote != nil && *q == *f.Provenance.Quote
+	}
+	return "", false
 }
 
 // lost are the links in a text, over which a file is written, that lead nowhere, and those

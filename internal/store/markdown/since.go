@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -19,6 +20,7 @@ type reading struct {
 	imprint imprint  // of the file as it stands
 	earlier bool     // it was made of what Loci wrote there before what it last wrote
 	putBack bool     // it is what Loci wrote there before, and lies where that lay
+	later   bool     // it is what another machine's Loci wrote after all that is known here
 	clash   string   // why not both can be what they wrote and what Loci did; "" if they can
 }
 
@@ -34,6 +36,7 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 		if err == nil {
 			out.imprint = imprintOf(out.says)
 			out.imprint.set(statusKey, statusLine(split(text).front))
+			out.later = known == (thing{}) && namesItself(text) && !l.f.isToCome(out.says.updatedAt())
 		}
 		return out, err
 	}
@@ -45,17 +48,31 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 	}
 	stands.imprint = imprintOf(stands.says)
 	base, earlier, err := l.basis(ctx, text, r)
+	at := stands.says.updatedAt()
+	later := !r.wrote(text) && at.After(known.updatedAt()) && !l.f.isToCome(at)
 	if err != nil {
 		return stands, err
 	}
 	clash := ""
 	putBack := r.wrote(text) && stands.says.live() != p.deleted
 	if !putBack {
+		was := text
 		p, text, clash = l.since(p, text, stands, base, known)
+		later = later && clash == "" && text == was && base.same(imprintOf(known), updatedKey)
 	}
 	out, err := l.readAs(ctx, p, text, known, r)
-	out.imprint, out.earlier, out.putBack, out.clash = stands.imprint, earlier, putBack, clash
+	out.imprint, out.earlier, out.putBack, out.clash = stands.imprint, earlier && !later, putBack, clash
+	out.later = later
 	return out, err
+}
+
+// isToCome reports whether a time is one at which no machine wrote anything yet.
+func (f *files) isToCome(at time.Time) bool { return at.After(f.s.clock.now()) }
+
+// namesItself reports whether a file has the id and the time of writing that Loci gives one.
+func namesItself(text string) bool {
+	values, err := readFront(split(text).front)
+	return err == nil && values["id"].text != "" && values[updatedKey].text != ""
 }
 
 // readAs reads a text as it stands, beside what Loci knows.
@@ -164,6 +181,7 @@ func ended(known thing) string {
 const (
 	statusKey       = "status"
 	updatedKey      = "updated_at"
+	sourceKey       = "source"
 	conversationKey = "conversation_id"
 )
 
