@@ -22,7 +22,7 @@ func chat(g *global) *cobra.Command {
 		Short: "Talk to a model that remembers",
 		Long: "Chat in the terminal, with what memory has for each message shown before the reply. With a MESSAGE it says that alone.\n" +
 			"Lines that begin with these words are for the command itself:\n\n" + chatHelp,
-		Example: "  loci chat\n  loci chat \"What am I allergic to?\"\n  loci chat --chat 0199c5d1-77aa --model llama3.2\n  loci chat --temporary",
+		Example: "  loci chat\n  loci chat \"What am I allergic to?\"\n  loci chat --chat 0199c5d1-… --model llama3.2\n  loci chat --temporary",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				t := &chatting{client: c, out: onSheet(cmd.OutOrStdout()), chat: id, model: model, temporary: temporary}

@@ -77,6 +77,7 @@ func root() *cobra.Command {
 		history(g), undo(g), review(g), profile(g), contexts(g), pause(g), relearn(g), upkeep(g), prompts(g), jobs(g), usage(g), doctor(g), export(g), imports(g), benchmark())
 	cmd.AddCommand(share(g), users(g))
 	cmd.AddCommand(models(g), reembed(g), migrate(g), backups(g), restore(g), apiKeys(g))
+	explain(cmd)
 	return cmd
 }
 
@@ -172,7 +173,11 @@ func (g *global) withClient(cmd *cobra.Command, do func(context.Context, *client
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(cmd.Context(), c), done())
+	err = do(cmd.Context(), c)
+	if errors.Is(err, memory.Unauthorized) {
+		err = fmt.Errorf("%w; LOCI_API_KEY is sent as it", err)
+	}
+	return errors.Join(err, done())
 }
 
 // onlyOne refuses a command line that sets more than one of these flags.

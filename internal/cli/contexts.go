@@ -21,7 +21,7 @@ func contexts(g *global) *cobra.Command {
 		Short: "Documents that are attached to chats",
 		Long: "Contexts are documents that you attach to chats. While one is attached it stands in the chat's prompt, and what it says is\n" +
 			"never learned. Without a command all of them are listed, those made last first.",
-		Example: "  loci contexts\n  loci contexts add house-rules.md\n  loci contexts attach 0199c5d1-77aa 0199c5d7-77aa\n  loci contexts remove 0199c5d7-77aa",
+		Example: "  loci contexts\n  loci contexts add house-rules.md\n  loci contexts attach 0199c5d1-… 0199c5d7-…\n  loci contexts remove 0199c5d7-…",
 		Args:    cobra.NoArgs,
 		RunE:    g.listContexts,
 	}
@@ -69,7 +69,7 @@ func contextsShow(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show ID",
 		Short:   "What a context says",
-		Example: "  loci contexts show 0199c5d7-77aa\n  loci contexts show 0199c5d7-77aa --as-of yesterday",
+		Example: "  loci contexts show 0199c5d7-…\n  loci contexts show 0199c5d7-… --as-of yesterday",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
@@ -93,7 +93,7 @@ func contextsEdit(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "edit ID [FILE]",
 		Short:   "Give a context a file's words, or another title; loci undo takes it back",
-		Example: "  loci contexts edit 0199c5d7-77aa house-rules.md\n  loci contexts edit 0199c5d7-77aa --title \"Rules of the house\"",
+		Example: "  loci contexts edit 0199c5d7-… house-rules.md\n  loci contexts edit 0199c5d7-… --title \"Rules of the house\"",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var edit client.WriteContext
@@ -124,7 +124,7 @@ func contextsRemove(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "remove ID",
 		Short:   "Take a context away, out of all chats; loci undo brings it back",
-		Example: "  loci contexts remove 0199c5d7-77aa\n  loci contexts remove 0199c5d7-77aa --erase",
+		Example: "  loci contexts remove 0199c5d7-…\n  loci contexts remove 0199c5d7-… --erase",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
@@ -152,7 +152,7 @@ func contextsAttach(g *global) *cobra.Command {
 		Use:     "attach CHAT ID…",
 		Short:   "Attach contexts to a chat, behind those that it has",
 		Long:    "Attach contexts to a chat, behind those that it has; --off takes them off it. CHAT is the id of a conversation, which loci list --kind turn --json names.",
-		Example: "  loci contexts attach 0199c5d1-77aa 0199c5d7-77aa\n  loci contexts attach 0199c5d1-77aa 0199c5d7-77aa --off",
+		Example: "  loci contexts attach 0199c5d1-… 0199c5d7-…\n  loci contexts attach 0199c5d1-… 0199c5d7-… --off",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			chat, ids := args[0], args[1:]

@@ -33,8 +33,8 @@ func edit(g *global) *cobra.Command {
 		Short: "Change a fact; loci undo takes it back",
 		Long: "Change what a fact says or how it is kept. What no flag names stays. Without flags its words are opened in $VISUAL or\n" +
 			"$EDITOR, and what is saved there is written. What was said is not edited, only facts.",
-		Example: "  loci edit 0199c5d3-77aa\n  loci edit 0199c5d3-77aa --content \"User lives in Lisbon, near the river\"\n" +
-			"  loci edit 0199c5d3-77aa --tag home --tag city --category places --pin\n  loci edit 0199c5d3-77aa --expires 2026-12-31",
+		Example: "  loci edit 0199c5d3-…\n  loci edit 0199c5d3-… --content \"User lives in Lisbon, near the river\"\n" +
+			"  loci edit 0199c5d3-… --tag home --tag city --category places --pin\n  loci edit 0199c5d3-… --expires 2026-12-31",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] == "" {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -122,15 +123,14 @@ func writable(path string, force bool) error {
 // take writes an export to a path, "" for the standard output. A file is there whole
 // or not at all.
 func take(ctx context.Context, c *client.Client, q client.ExportQuery, path string, cmd *cobra.Command) (_ exported, err error) {
-	stream, err := c.Export(ctx, q)
-	if err != nil {
-		return exported{}, err
-	}
-	defer func() { err = errors.Join(err, stream.Close()) }()
 	shown := gaugeOn(cmd.ErrOrStderr(), "exported", 0)
 	if path == "" {
+		stream, err := c.Export(ctx, q)
+		if err != nil {
+			return exported{}, err
+		}
 		n, err := io.Copy(cmd.OutOrStdout(), shown.reading(stream))
-		return exported{Bytes: n}, err
+		return exported{Bytes: n}, errors.Join(err, stream.Close())
 	}
 	folder := isFolder(path) && q.Format == "zip"
 	dir := filepath.Dir(path)
@@ -140,11 +140,16 @@ func take(ctx context.Context, c *client.Client, q client.ExportQuery, path stri
 			return exported{}, err
 		}
 	}
-	temp, err := os.CreateTemp(dir, ".loci-export-*")
+	temp, err := os.CreateTemp(dir, ".loci-export-*") // before the server is asked for what could go nowhere
 	if err != nil {
-		return exported{}, err
+		return exported{}, fmt.Errorf("nothing can be written into %s: %w", dir, cause(err))
 	}
 	defer func() { _ = os.Remove(temp.Name()) }() // gone already if all went well
+	stream, err := c.Export(ctx, q)
+	if err != nil {
+		return exported{}, errors.Join(err, temp.Close())
+	}
+	defer func() { err = errors.Join(err, stream.Close()) }()
 	n, err := io.Copy(temp, shown.reading(stream))
 	shown.done()
 	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
@@ -155,6 +160,15 @@ func take(ctx context.Context, c *client.Client, q client.ExportQuery, path stri
 		return exported{path, n}, err
 	}
 	return exported{path, n}, os.Rename(temp.Name(), path)
+}
+
+// cause is what is wrong without the name of a file that nobody asked for.
+func cause(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
 }
 
 // unpack writes the files of a zip under a folder.

@@ -96,6 +96,8 @@ func (s sheet) forgotten(gone client.Forgotten, takeBack string) {
 		s.line("add --yes to do it")
 	case gone.Erased:
 		s.line("the words are gone for good")
+	case gone.Run == "":
+		s.line("it was forgotten before: nothing has changed")
 	default:
 		s.line("%s", takeBack)
 	}

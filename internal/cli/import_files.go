@@ -166,11 +166,13 @@ func (b *bringing) open(ctx context.Context, name string, open func() (io.ReadCl
 func (b *bringing) file(ctx context.Context, name string, in io.Reader) error {
 	buffered := bufio.NewReaderSize(in, sniffed)
 	format := b.q.Format
-	if format == "" {
-		head, err := buffered.Peek(sniffed)
-		if err != nil && err != io.EOF {
-			return fmt.Errorf("%s: %w", name, err)
-		}
+	head, err := buffered.Peek(sniffed)
+	switch {
+	case err != nil && err != io.EOF:
+		return fmt.Errorf("%s: %w", name, err)
+	case bytes.IndexByte(head, 0) >= 0: // what of a program or a picture happens to be words is no memory
+		return memory.Errorf(memory.Invalid, "%s: this is no text in UTF-8", name)
+	case format == "":
 		format = formatOf(name, head)
 	}
 	at := placeIn(name, format)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,7 +55,10 @@ func open(ctx context.Context, config loci.Config, opts loci.Options) (*server, 
 		return nil, err
 	}
 	listener, err := net.Listen("tcp", config.Addr)
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("another program listens at %s already; --addr names another address", config.Addr)
+	case err != nil:
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	l, err := loci.Open(ctx, config, opts)

@@ -104,7 +104,7 @@ func (e *Engine) mayWrite(ctx context.Context, owner memory.Owner) error {
 	}
 	closed, err := e.isClosed(ctx, owner)
 	if err == nil && closed {
-		err = memory.Errorf(memory.Gone, "the memory of %s was erased and is closed; it can be opened again", owner.Called())
+		err = memory.Errorf(memory.Gone, "the memory of %s was erased and is closed; it can be opened again (loci users open NAME)", owner.Called())
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"syscall"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -59,6 +60,8 @@ func ProblemOf(err error) *Problem {
 		return newProblem(http.StatusRequestEntityTooLarge, memory.TooLarge, err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
 		return newProblem(http.StatusServiceUnavailable, memory.Unavailable, "it took too long; try again")
+	case errors.Is(err, syscall.ENOSPC) && !errors.Is(err, memory.Unavailable):
+		return newProblem(http.StatusServiceUnavailable, memory.Unavailable, "no space is left on Loci's disk")
 	}
 	for _, s := range statuses {
 		if errors.Is(err, s.code) {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/loci-memory/loci/memory"
@@ -153,5 +155,14 @@ func TestServerHoldsOffSlowClients(t *testing.T) {
 	s := NewServer(http.NotFoundHandler(), slog.New(slog.DiscardHandler))
 	if s.ReadHeaderTimeout == 0 || s.IdleTimeout == 0 || s.WriteTimeout != 0 {
 		t.Errorf("header %v, idle %v, write %v; want limits on the first two alone", s.ReadHeaderTimeout, s.IdleTimeout, s.WriteTimeout)
+	}
+}
+
+// TestAFullDiskIsNamed tells a client that there is no room, and not where.
+func TestAFullDiskIsNamed(t *testing.T) {
+	t.Parallel()
+	p := ProblemOf(fmt.Errorf("back up: %w", &fs.PathError{Op: "write", Path: "/var/lib/loci/x", Err: syscall.ENOSPC}))
+	if p.Status != http.StatusServiceUnavailable || p.Code != memory.Unavailable || p.Detail != "no space is left on Loci's disk" {
+		t.Errorf("a full disk is told as %+v", p)
 	}
 }

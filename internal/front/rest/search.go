@@ -99,7 +99,7 @@ func (d *door) forget(ctx context.Context, in *forgetInput) (*body[client.Forgot
 		return nil, err
 	}
 	out := client.Forgotten{Memories: views(gone), Run: r.Run, Erased: b.Erase, DryRun: b.DryRun, Traces: r.Traces}
-	if b.Erase { // there is nothing to undo
+	if b.Erase || r.Changes == 0 { // there is nothing to undo
 		out.Run = ""
 	}
 	return answer(out), nil

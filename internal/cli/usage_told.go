@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// explain lets a command and those below it say, where its command line cannot be
+// taken, how it is written.
+func explain(cmd *cobra.Command) {
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		fmt.Fprint(cmd.OutOrStdout(), lead(cmd), cmd.UsageString())
+	})
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if strings.HasPrefix(err.Error(), "unknown") {
+			return fmt.Errorf("%w; %s --help lists what there is", err, cmd.CommandPath())
+		}
+		return err
+	})
+	for _, sub := range cmd.Commands() {
+		explain(sub)
+	}
+	takes := cmd.Args
+	if takes == nil {
+		return
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		err := takes(cmd, args)
+		if err == nil || !strings.Contains(err.Error(), "arg(s)") { // cobra's own words
+			return err
+		}
+		what := "there is too much"
+		if lacks(func(args []string) error { return takes(cmd, args) }, args) {
+			what = "something is missing"
+		}
+		return fmt.Errorf("%s; it is written: %s", what, cmd.UseLine())
+	}
+}
+
+// lacks reports whether arguments would do with some more.
+func lacks(takes func([]string) error, args []string) bool {
+	more := slices.Clone(args)
+	for range 2 {
+		if more = append(more, "more"); takes(more) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// lead is what help begins with: what a command does in a line, where its longer words do
+// not begin with that, and those.
+func lead(cmd *cobra.Command) string {
+	words := cmd.Short
+	switch {
+	case strings.HasPrefix(cmd.Long, cmd.Short):
+		words = cmd.Long
+	case cmd.Long != "":
+		words += ".\n\n" + cmd.Long
+	}
+	return strings.TrimSpace(words) + "\n\n"
+}
