@@ -47,6 +47,7 @@ type Candidate struct {
 	Speaker    string    // a turn's Name; a fact's Subject
 	Confidence float64   // of a fact; 1 for what was said word for word
 	Marks      Marks     // what its words show
+	Opens      bool      // a turn before which nothing was said in its conversation
 	Classes    uint32    // of things its words name, a bit for each; recall knows which
 	Dates      []Moment  // that its words mean, resolved
 	Vector     []uint16  // its own as float16 or packed by the searcher, for redundancy; nil without one; not to be written to

@@ -88,6 +88,7 @@ func (p *part) show(n int32, c *memory.Candidate) {
 	c.At, c.Said = time.UnixMicro(d.at).UTC(), time.UnixMicro(d.said).UTC()
 	c.Role, c.Confidence = memory.Role(p.names.list[d.role]), float64(d.sure)
 	c.Marks, c.Classes, c.Dates = d.marks, uint32(d.classes), p.momentsOf(n)
+	c.Opens = p.kinds[n] == turn && p.link[n].prev == none
 	if d.speaker != none {
 		c.Speaker = p.names.list[d.speaker]
 	}

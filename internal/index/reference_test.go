@@ -101,7 +101,7 @@ type refHit struct {
 	id                            string
 	lexical, own, vector, related float64
 	known, reply, session, peak   float64
-	hasVector                     bool
+	hasVector, opens              bool
 }
 
 func (h refHit) numbers() [8]float64 {
@@ -195,6 +195,7 @@ func around(docs []*refDoc, hits []refHit) {
 		if d.Memory.Turn == nil {
 			continue
 		}
+		hits[i].opens = true
 		var best float64
 		var all []float64
 		for j, other := range docs {
@@ -203,6 +204,7 @@ func around(docs []*refDoc, hits []refHit) {
 				continue
 			}
 			all = append(all, hits[j].own)
+			hits[i].opens = hits[i].opens && !comesBefore(t, d.Memory.Turn)
 			k := slices.Index(d.nearby, j)
 			if k < 0 {
 				continue
@@ -273,6 +275,9 @@ func agree(t *testing.T, r reference, x memory.Searcher, s memory.Search) {
 			t.Fatalf("search %+v found %s twice", s, c.ID)
 		}
 		found[c.ID] = true
+		if c.Opens != h.opens {
+			t.Fatalf("search %q: %s opens its conversation: %v, want %v", s.Text, c.ID, c.Opens, h.opens)
+		}
 		m := c.Found
 		for i, got := range [8]float32{m.Lexical, m.Own, m.Related, m.Vector, m.Known, m.Reply, m.Session, m.Peak} {
 			if math.Abs(float64(got)-h.numbers()[i]) > 2e-3 {

@@ -38,6 +38,8 @@ var cues = []cue{
 	{"reply", 1.8, every, func(_ *asked, c *view) float64 { return unlessAssistant(c, c.reply) }},
 	// The turn is itself a question.
 	{"asks", -0.5, every, func(_ *asked, c *view) float64 { return unlessAssistant(c, marked(c, memory.MarkAsks)) }},
+	// The turn begins a conversation: people open with what they came to say.
+	{"opens", 0.8, every, func(q *asked, c *view) float64 { return unlessAssistant(c, opens(c)) * words(q, c) }},
 	// The question is for a time and the candidate speaks of one, or for a time
 	// and has its month or year.
 	{"when", 2.6, forTime, func(q *asked, c *view) float64 { return q.prompt * marked(c, memory.MarkTimes) * words(q, c) }},
@@ -222,6 +224,13 @@ func (q *asked) instances(of uint32) float64 {
 
 func marked(c *view, m memory.Marks) float64 {
 	if c.Marks&m != 0 {
+		return 1
+	}
+	return 0
+}
+
+func opens(c *view) float64 {
+	if c.Opens {
 		return 1
 	}
 	return 0

@@ -69,6 +69,7 @@ func TestCuesPreferWhatTheQuestionAsksFor(t *testing.T) {
 		{"it answers a question", "What did we cook?", func(c *memory.Candidate) { c.Found.Reply = .5 }},
 		{"its conversation is about it", "What did we cook?", func(c *memory.Candidate) { c.Found.Session = .5 }},
 		{"it has the words itself", "What did we cook?", func(c *memory.Candidate) { c.Found.Peak = .5 }},
+		{"it begins its conversation", "What did we cook?", func(c *memory.Candidate) { c.Opens = true }},
 		{"its vector is near", "What did we cook?", func(c *memory.Candidate) { c.Found.Vector = .9 }},
 	} {
 		got := rank(test.question, base("a", func(*memory.Candidate) {}), base("b", test.better))
@@ -91,6 +92,12 @@ func TestCuesPreferWhatTheQuestionAsksFor(t *testing.T) {
 	}
 	if got := rank("What did I cook?", base("a", func(c *memory.Candidate) { c.Role = memory.RoleAssistant }), base("b", func(*memory.Candidate) {})); got[0] != "b" {
 		t.Errorf("the assistant's words rank before the user's: %v", got)
+	}
+	assistant := func(opens bool) func(c *memory.Candidate) {
+		return func(c *memory.Candidate) { c.Role, c.Opens = memory.RoleAssistant, opens }
+	}
+	if got := rank("What did I cook?", base("a", assistant(false)), base("b", assistant(true))); got[0] != "a" {
+		t.Errorf("an assistant's greeting ranks before its answer: %v", got)
 	}
 }
 

@@ -30,7 +30,7 @@ var reasons = []struct {
 }{
 	{"words", "w-words", []string{"words", "related", "class", "title", "peak"}},
 	{"meaning", "w-vector", []string{"vector"}},
-	{"talk around it", "w-talk", []string{"session", "topic", "reply"}},
+	{"talk around it", "w-talk", []string{"session", "topic", "reply", "opens"}},
 	{"what is asked for", "w-asked", nil},
 }
 
