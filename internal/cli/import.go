@@ -12,6 +12,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
+// errBrokenOff is the end of an import that was stopped.
+var errBrokenOff = errors.New("broken off; what was read so far may be in memory, and the same command goes on from there")
+
 func imports(g *global) *cobra.Command {
 	b := &bringing{}
 	cmd := &cobra.Command{
@@ -41,6 +44,9 @@ func imports(g *global) *cobra.Command {
 				}
 				err := b.paths(ctx, args)
 				b.gauge.done()
+				if err != nil && ctx.Err() != nil { // what the last part brought nobody has said
+					return errBrokenOff
+				}
 				b.out.DryRun = b.q.DryRun
 				if b.alone && b.out.Jobs > 0 {
 					err = errors.Join(err, b.learned(ctx, cmd.ErrOrStderr()))

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAnImportThatIsBrokenOffSaysSo stops one while the server has its first part. It
+// does not say what was added then, since nobody knows.
+func TestAnImportThatIsBrokenOffSaysSo(t *testing.T) {
+	t.Parallel()
+	ctx, interrupt := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path != "/api/import" {
+			_, _ = io.WriteString(w, `{"jobs":[]}`)
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // only then it is seen that the client is gone
+		interrupt()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	facts := filepath.Join(t.TempDir(), "facts.md")
+	if err := os.WriteFile(facts, []byte("- User likes tea\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	cmd := root()
+	cmd.SetArgs([]string{"import", facts, "--addr", strings.TrimPrefix(server.URL, "http://")})
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	err := cmd.ExecuteContext(ctx)
+	if err == nil || !strings.HasPrefix(err.Error(), "broken off") || out.Len() > 0 {
+		t.Errorf("it ends with %v and says %q", err, out.String())
+	}
+}
