@@ -157,16 +157,17 @@ func (e *Engine) answering(ctx context.Context, owner memory.Owner, said []learn
 // as far as they were not read before.
 func (e *Engine) parents(ctx context.Context, owner memory.Owner, said []learn.Said, before map[string][]memory.Turn) (map[string]memory.Turn, error) {
 	known := map[string]memory.Turn{}
-	for _, turns := range before {
-		for _, t := range turns {
-			known[t.ID] = t
-		}
-	}
 	var missing []string
 	for _, s := range said {
-		if _, ok := known[s.Turn.Parent]; !ok && s.Turn.Role == memory.RoleUser && s.Turn.Parent != "" {
-			missing = append(missing, s.Turn.Parent)
+		if s.Turn.Role != memory.RoleUser || s.Turn.Parent == "" {
+			continue
 		}
+		turns := before[s.Turn.Conversation]
+		if at := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == s.Turn.Parent }); at >= 0 {
+			known[s.Turn.Parent] = turns[at]
+			continue
+		}
+		missing = append(missing, s.Turn.Parent)
 	}
 	if len(missing) == 0 {
 		return known, nil
@@ -194,8 +195,11 @@ func playing(said []learn.Said, before map[string][]memory.Turn) {
 			continue
 		}
 		looked[conversation] = true
-		earlier := slices.Clone(before[conversation])
-		s.Playing = learn.Playing(slices.DeleteFunc(earlier, func(t memory.Turn) bool { return t.Index >= s.Turn.Index }))
+		earlier := before[conversation]
+		if at := slices.IndexFunc(earlier, func(t memory.Turn) bool { return t.Index >= s.Turn.Index }); at >= 0 {
+			earlier = earlier[:at]
+		}
+		s.Playing = learn.Playing(earlier)
 	}
 }
 
