@@ -209,8 +209,14 @@ type served struct {
 // take the port that was free: then it ends, and begins with another.
 func started(t *testing.T, data, embedURL string) *served {
 	t.Helper()
+	return startedWith(t, data, "LOCI_EMBEDDER=remote:m", "LOCI_EMBED_URL="+embedURL)
+}
+
+// startedWith is started with settings in the environment.
+func startedWith(t *testing.T, data string, env ...string) *served {
+	t.Helper()
 	for range 3 {
-		if s := tried(t, data, embedURL); s != nil {
+		if s := tried(t, data, env...); s != nil {
 			return s
 		}
 	}
@@ -219,7 +225,7 @@ func started(t *testing.T, data, embedURL string) *served {
 }
 
 // tried returns nil if the process ended by itself.
-func tried(t *testing.T, data, embedURL string) *served {
+func tried(t *testing.T, data string, env ...string) *served {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -234,7 +240,7 @@ func tried(t *testing.T, data, embedURL string) *served {
 		t.Fatal(err)
 	}
 	s := &served{client.New("http://"+addr, client.Options{}), exec.Command(binary, "serve", "--addr", addr, "--data", data), addr, make(chan error, 1)}
-	s.process.Env = append(os.Environ(), "LOCI_EMBEDDER=remote:m", "LOCI_EMBED_URL="+embedURL)
+	s.process.Env = append(os.Environ(), env...)
 	if err := s.process.Start(); err != nil {
 		t.Fatal(err)
 	}
