@@ -117,20 +117,10 @@ func (c *Client) stream(ctx context.Context, path string, in any, yield func(eve
 	if err != nil {
 		return fmt.Errorf("encode request: %w", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader(body))
+	headers = append(headers, "Content-Type", "application/json", "Accept", "text/event-stream")
+	req, err := c.request(ctx, http.MethodPost, path, bytes.NewReader(body), headers...)
 	if err != nil {
 		return err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "text/event-stream")
-	if c.opts.Key != "" {
-		req.Header.Set("X-Loci-Key", c.opts.Key)
-	}
-	if c.opts.User != "" {
-		req.Header.Set("X-Loci-User", c.opts.User)
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := c.opts.HTTP.Do(req)
 	if err != nil {

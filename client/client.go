@@ -168,30 +168,38 @@ func readAnswer(resp *http.Response) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 }
 
+// request makes a request of whoever the client speaks for. headers are names and values in
+// turn; those without a value are left out.
+func (c *Client) request(ctx context.Context, method, path string, body io.Reader, headers ...string) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return nil, err
+	}
+	headers = append(headers, "X-Loci-Key", c.opts.Key, "X-Loci-User", c.opts.User)
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i+1] != "" {
+			req.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	return req, nil
+}
+
 func (c *Client) do(ctx context.Context, method, path string, in, out any) (status int, err error) {
 	var body io.Reader
+	media := ""
 	if in != nil {
 		data, err := json.Marshal(in)
 		if err != nil {
 			return 0, fmt.Errorf("encode request: %w", err)
 		}
-		body = bytes.NewReader(data)
+		body, media = bytes.NewReader(data), "application/json"
 	}
 	if method == http.MethodGet && strings.HasPrefix(path, "/api/") {
 		path = then(path, c.opts.At)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	req, err := c.request(ctx, method, path, body, "Content-Type", media)
 	if err != nil {
 		return 0, err
-	}
-	if in != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if c.opts.Key != "" {
-		req.Header.Set("X-Loci-Key", c.opts.Key)
-	}
-	if c.opts.User != "" {
-		req.Header.Set("X-Loci-User", c.opts.User)
 	}
 	resp, err := c.opts.HTTP.Do(req)
 	if err != nil {

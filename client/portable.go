@@ -121,14 +121,9 @@ func importType(format string) string {
 // send makes a request whose body or answer is a stream. An answer of 300 or more is
 // an error.
 func (c *Client) send(ctx context.Context, method, path string, body io.Reader, media, key string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	req, err := c.request(ctx, method, path, body, "Content-Type", media, "Idempotency-Key", key)
 	if err != nil {
 		return nil, err
-	}
-	for name, value := range map[string]string{"Content-Type": media, "Idempotency-Key": key, "X-Loci-Key": c.opts.Key, "X-Loci-User": c.opts.User} {
-		if value != "" {
-			req.Header.Set(name, value)
-		}
 	}
 	resp, err := c.opts.HTTP.Do(req)
 	if err != nil {
