@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -57,19 +55,4 @@ func kilobytes(s string) int64 {
 		return 0
 	}
 	return n << 10
-}
-
-// diskUse returns the bytes of all files under a folder.
-func diskUse(dir string) (bytes int64, err error) {
-	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
-			bytes += info.Size()
-		}
-		return err
-	})
-	return bytes, err
 }

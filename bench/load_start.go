@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/disk"
 )
 
 const (
@@ -61,7 +62,7 @@ func (l *load) startFull(ctx context.Context) error {
 		return err
 	}
 	if l.wants("disk") {
-		bytes, err := diskUse(l.folder())
+		bytes, err := disk.Use(l.folder())
 		if err != nil {
 			return err
 		}
@@ -101,7 +102,7 @@ func files(dir string) string {
 	}
 	s := ""
 	for _, e := range entries {
-		if bytes, err := diskUse(filepath.Join(dir, e.Name())); err == nil && bytes >= mib/10 {
+		if bytes, err := disk.Use(filepath.Join(dir, e.Name())); err == nil && bytes >= mib/10 {
 			s += fmt.Sprintf("%s %.1f MiB ", e.Name(), float64(bytes)/mib)
 		}
 	}
@@ -127,7 +128,7 @@ func (l *load) factsOnDisk(ctx context.Context) error {
 	if err := l.stop(); err != nil {
 		return err
 	}
-	empty, err := diskUse(data)
+	empty, err := disk.Use(data)
 	if err != nil {
 		return err
 	}
@@ -144,14 +145,14 @@ func (l *load) factsOnDisk(ctx context.Context) error {
 	if _, err := add.run(ctx, 0, facts, time.Hour); err != nil {
 		return err
 	}
-	live, err := diskUse(data)
+	live, err := disk.Use(data)
 	if err != nil {
 		return err
 	}
 	if err := l.stop(); err != nil {
 		return err
 	}
-	full, err := diskUse(data)
+	full, err := disk.Use(data)
 	if err != nil {
 		return err
 	}

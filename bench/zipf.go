@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/loci-memory/loci/internal/disk"
 )
 
 // popularity is the exponent of Zipf's law by which users are drawn.
@@ -27,7 +29,7 @@ func (l *load) zipf(ctx context.Context) error {
 	var bytes int64
 	if !l.server {
 		var err error
-		if bytes, err = diskUse(data); err != nil {
+		if bytes, err = disk.Use(data); err != nil {
 			return err
 		}
 	}

@@ -1,8 +1,9 @@
-// Package disk has what lasting on a disk takes beside [os].
+// Package disk has what lasting on a disk takes beside [os], and what lies there.
 package disk
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -48,4 +49,19 @@ func SyncFolder(path string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// Use returns the bytes of all files under a folder.
+func Use(dir string) (bytes int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			bytes += info.Size()
+		}
+		return err
+	})
+	return bytes, err
 }

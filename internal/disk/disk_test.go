@@ -49,6 +49,24 @@ func TestReplaceThatFailsLeavesWhatThereWas(t *testing.T) {
 	}
 }
 
+func TestUseCountsWhatFilesHold(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, n := range map[string]int{"one": 3, "a/two": 40, "a/b/three": 500, "a/b/empty": 0} {
+		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, n), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := Use(dir); n != 543 || err != nil {
+		t.Errorf("%d bytes, %v; want 543", n, err)
+	}
+	if _, err := Use(filepath.Join(dir, "gone")); !os.IsNotExist(err) {
+		t.Errorf("of a folder that is not there: %v", err)
+	}
+}
+
 // onlyThere checks that a folder has one thing in it.
 func onlyThere(t *testing.T, dir, want string) {
 	t.Helper()

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -69,7 +70,7 @@ func List(dir string) ([]Model, error) {
 		}
 		name := strings.TrimSuffix(path, "/"+weightsFile)
 		m := Model{Name: name, Dir: filepath.Join(dir, filepath.FromSlash(name))}
-		m.Bytes, err = size(m.Dir)
+		m.Bytes, err = disk.Use(m.Dir)
 		out = append(out, m)
 		return err
 	})
@@ -78,20 +79,6 @@ func List(dir string) ([]Model, error) {
 	}
 	slices.SortFunc(out, func(a, b Model) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
-}
-
-func size(dir string) (bytes int64, err error) {
-	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
-			bytes += info.Size()
-		}
-		return err
-	})
-	return bytes, err
 }
 
 // Find returns the folder of a model, or [memory.NotFound].
