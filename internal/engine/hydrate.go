@@ -91,35 +91,11 @@ func (r *recalling) overtaken(ctx context.Context) {
 	r.hits = recall.Overtaken(r.hits)
 }
 
-// lineage is a store that finds at once, of each of many turns, the facts that took
-// the place of those that it taught: their ids, those of the newest taught first.
-type lineage interface {
-	SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error)
-}
-
-// supersededBy asks any store what [lineage] tells.
-func supersededBy(ctx context.Context, store memory.Store, owner memory.Owner, turns []string) (map[string][]string, error) {
-	if s, ok := store.(lineage); ok {
-		return s.SupersededBy(ctx, owner, turns)
-	}
-	next := map[string][]string{}
-	for _, turn := range turns {
-		page, err := store.List(ctx, owner, memory.Query{Turn: turn, Statuses: []memory.Status{memory.Superseded}})
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range page.Memories {
-			next[turn] = append(next[turn], m.Fact.SupersededBy)
-		}
-	}
-	return next, nil
-}
-
 // successors returns the facts that took the place of what turns taught, and of
 // those in turn, by turn. Of one that may not be seen any more there is only when it
 // began: what it replaced is no longer so for all that.
 func (r *recalling) successors(ctx context.Context, turns []string) (map[string][]memory.Fact, error) {
-	next, err := supersededBy(ctx, r.e.Store, r.q.Scope.Owner, turns)
+	next, err := memory.SupersededBy(ctx, r.e.Store, r.q.Scope.Owner, turns)
 	if err != nil || len(next) == 0 {
 		return nil, err
 	}

@@ -61,11 +61,11 @@ func TestSuccessorsAreFollowedToWhatHolds(t *testing.T) {
 				t.Errorf("got %v, want %v", got, want)
 			}
 
-			quick, err := supersededBy(context.Background(), r.Store, ana, turns)
+			quick, err := memory.SupersededBy(context.Background(), r.Store, ana, turns)
 			if err != nil {
 				t.Fatal(err)
 			}
-			plain, err := supersededBy(context.Background(), plainStore{r.Store}, ana, turns)
+			plain, err := memory.SupersededBy(context.Background(), plainStore{r.Store}, ana, turns)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -159,7 +159,7 @@ func (g gate) Look(ctx context.Context, owner memory.Owner, l memory.Look) (memo
 
 // SupersededBy asks the store beneath.
 func (g gate) SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error) {
-	return supersededBy(ctx, g.Store, owner, turns)
+	return memory.SupersededBy(ctx, g.Store, owner, turns)
 }
 
 // spreadAgain is how long after a fact was shared its links are looked at once more, and

@@ -113,26 +113,9 @@ func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (me
 	return memory.LookAt(ctx, s.Store, owner, l)
 }
 
-// lineage is a store that knows what took the place of what turns taught.
-type lineage interface {
-	SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error)
-}
+var _ memory.Lineage = (*Store)(nil)
 
-// SupersededBy returns, of each turn, the facts that took the place of those that
-// it taught, those of the newest taught first.
+// SupersededBy asks the store within.
 func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error) {
-	if l, ok := s.Store.(lineage); ok {
-		return l.SupersededBy(ctx, owner, turns)
-	}
-	next := map[string][]string{}
-	for _, turn := range turns {
-		page, err := s.List(ctx, owner, memory.Query{Turn: turn, Statuses: []memory.Status{memory.Superseded}})
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range page.Memories {
-			next[turn] = append(next[turn], m.Fact.SupersededBy)
-		}
-	}
-	return next, nil
+	return memory.SupersededBy(ctx, s.Store, owner, turns)
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// SupersededBy returns, by turn, the ids of the facts that took the place of those
-// that rest on it, those of the newest first.
+var _ memory.Lineage = (*Store)(nil)
+
+// SupersededBy tells what took the place of what turns taught: see [memory.Lineage].
 func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error) {
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return nil, err
