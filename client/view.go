@@ -72,6 +72,19 @@ func ViewQuote(turn Memory, span *memory.Span) *Quote {
 	return q
 }
 
+// ViewWaiting shows a fact that waits for a person; turn is what it is from, nil if there is
+// none. Reason and Author are for the caller.
+func ViewWaiting(f memory.Fact, turn *memory.Turn, conflicts []memory.Fact) Waiting {
+	v := Waiting{Memory: View(memory.Memory{Fact: &f})}
+	if turn != nil {
+		v.Quote = ViewQuote(View(memory.Memory{Turn: turn}), f.Provenance.Quote)
+	}
+	for _, c := range conflicts {
+		v.Conflicts = append(v.Conflicts, View(memory.Memory{Fact: &c}))
+	}
+	return v
+}
+
 // ViewJob returns a job as the API shows it.
 func ViewJob(j memory.Job) Job {
 	return Job{ID: j.ID, Kind: j.Kind, State: j.State, Conversation: j.Conversation, Attempts: j.Attempts, RunAt: j.RunAt, CreatedAt: j.CreatedAt, Error: j.Error}

@@ -136,7 +136,7 @@ func (d *door) chat(ctx context.Context, in *ByID) (*body[client.WholeChat], err
 	}
 	out := client.WholeChat{Chat: chatView(c), Messages: make([]client.ChatMessage, 0, len(said))}
 	for _, t := range said {
-		out.Messages = append(out.Messages, client.ChatMessage{ID: t.ID, Role: string(t.Role), Content: t.Content, CreatedAt: t.CreatedAt})
+		out.Messages = append(out.Messages, *messageView(&t))
 	}
 	return answer(out), nil
 }

@@ -25,13 +25,8 @@ func (d *door) review(ctx context.Context, in *client.ReviewQuery) (*body[client
 	}
 	out := client.Review{Waiting: make([]client.Waiting, 0, len(page.Waiting)), Next: page.Next}
 	for _, w := range page.Waiting {
-		v := client.Waiting{Memory: client.View(memory.Memory{Fact: &w.Fact}), Reason: w.Reason, Author: w.Author}
-		if w.Turn != nil {
-			v.Quote = client.ViewQuote(client.View(memory.Memory{Turn: w.Turn}), w.Fact.Provenance.Quote)
-		}
-		for _, f := range w.Conflicts {
-			v.Conflicts = append(v.Conflicts, client.View(memory.Memory{Fact: &f}))
-		}
+		v := client.ViewWaiting(w.Fact, w.Turn, w.Conflicts)
+		v.Reason, v.Author = w.Reason, w.Author
 		out.Waiting = append(out.Waiting, v)
 	}
 	return answer(out), nil

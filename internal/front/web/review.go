@@ -33,13 +33,8 @@ func (p *Page) review(r *http.Request, v visit) (any, error) {
 	}
 	view := reviewView{Here: here(r), Editing: r.FormValue("edit"), Total: counts.Pending, Next: page.Next}
 	for _, w := range page.Waiting {
-		one := client.Waiting{Memory: client.View(memory.Memory{Fact: &w.Fact}), Reason: w.Reason, Author: w.Author}
-		if w.Turn != nil {
-			one.Quote = client.ViewQuote(client.View(memory.Memory{Turn: w.Turn}), w.Fact.Provenance.Quote)
-		}
-		for _, f := range w.Conflicts {
-			one.Conflicts = append(one.Conflicts, client.View(memory.Memory{Fact: &f}))
-		}
+		one := client.ViewWaiting(w.Fact, w.Turn, w.Conflicts)
+		one.Reason, one.Author = w.Reason, w.Author
 		view.Waiting = append(view.Waiting, one)
 	}
 	return view, nil
