@@ -15,18 +15,6 @@ func scanConversation(owner memory.Owner, row scanner) (memory.Conversation, err
 	return c, err
 }
 
-// conversationStatuses returns the statuses that q selects, none for every one.
-func conversationStatuses(q memory.ConversationQuery) []string {
-	if len(q.Statuses) == 0 && len(q.IDs) == 0 {
-		return []string{string(memory.Active)}
-	}
-	var texts []string
-	for _, s := range q.Statuses {
-		texts = append(texts, string(s))
-	}
-	return texts
-}
-
 // Conversations returns conversations: see [memory.Log].
 func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (memory.ConversationPage, error) {
 	w := ofOwner()
@@ -34,7 +22,7 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 	if q.Project != "" {
 		w.and(`project = ?`, q.Project)
 	}
-	if statuses := conversationStatuses(q); len(statuses) > 0 {
+	if statuses := statusTexts(q.Statuses, len(q.IDs) > 0); len(statuses) > 0 {
 		w.oneOf(`status`, statuses)
 	}
 	if err := w.after(q.Cursor, `updated_at`); err != nil {

@@ -55,7 +55,7 @@ func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
 	if q.Unlearned {
 		w.and(`role = 'user' AND learned_at = 0 AND no_learn = 0`)
 	}
-	if statuses := turnStatuses(q); len(statuses) > 0 {
+	if statuses := statusTexts(q.Statuses, len(q.Chains) > 0); len(statuses) > 0 {
 		if len(w.terms) > 1 {
 			w.oneOf(`+status`, statuses) // there are better indexes than that on it
 		} else {
@@ -74,13 +74,14 @@ func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
 	return found, wrap("read turns", err)
 }
 
-// turnStatuses returns the statuses that q selects, none for every one.
-func turnStatuses(q memory.TurnQuery) []string {
-	if len(q.Statuses) == 0 && len(q.Chains) == 0 {
+// statusTexts are the statuses that a query selects, as columns have them: none for every
+// one. Without any it is the active ones, but for a query that names what it wants.
+func statusTexts(statuses []memory.Status, names bool) []string {
+	if len(statuses) == 0 && !names {
 		return []string{string(memory.Active)}
 	}
 	var texts []string
-	for _, s := range q.Statuses {
+	for _, s := range statuses {
 		texts = append(texts, string(s))
 	}
 	return texts
@@ -88,7 +89,7 @@ func turnStatuses(q memory.TurnQuery) []string {
 
 // hasMarks reports whether q selects the turn by what may change about it.
 func hasMarks(q memory.TurnQuery, t memory.Turn) bool {
-	statuses := turnStatuses(q)
+	statuses := statusTexts(q.Statuses, len(q.Chains) > 0)
 	return (!q.Unlearned || t.Role == memory.RoleUser && t.LearnedAt.IsZero() && !t.NoLearn) &&
 		(len(statuses) == 0 || slices.Contains(statuses, string(t.Status)))
 }
