@@ -211,7 +211,8 @@ func TestWhatSomebodyForgotStaysSaidByNobody(t *testing.T) {
 }
 
 // TestWhatWasForgottenSinceStaysSaidByNobody: of two facts that one turn told the file of one was
-// deleted, which forgot the turn, and the other, or the whole chat, was forgotten by a command afterwards.
+// deleted, which forgot the turn, and the other, or the whole chat, was forgotten by a command
+// afterwards.
 func TestWhatWasForgottenSinceStaysSaidByNobody(t *testing.T) {
 	const said, lives, plays = "I live in Lisbon. I play chess.", "User lives in Lisbon", "User plays chess"
 	ctx, owner := context.Background(), userOf("default")

@@ -125,8 +125,8 @@ func learnRealMem(data []byte, file string) ([]Lesson, error) {
 // which the later one takes the earlier one's place: what was updated, and what
 // contradicts. The data set names their messages; the statement is the sentence
 // of the message that has most of the question's and the answer's terms, without
-// what it asks for and in the third person. Pairs whose sides are the same message, or an update that comes
-// before what it updates, are left out.
+// what it asks for and in the third person. Pairs whose sides are the same message, or
+// an update that comes before what it updates, are left out.
 func learnBEAM(data []byte, _ string) ([]Lesson, error) {
 	set, err := parseBEAM(data)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ContextDocument is a context: a document that the user attaches to chats. While it is attached all of it
-// is in the prompt, and what it says is never learned.
+// ContextDocument is a context: a document that the user attaches to chats. While it is
+// attached all of it is in the prompt, and what it says is never learned.
 type ContextDocument struct {
 	ID        string    `json:"id"`
 	Title     string    `json:"title,omitempty"`

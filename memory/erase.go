@@ -8,8 +8,9 @@ type Eraser interface {
 	// Erase removes the words of an owner's facts, links, turns, summaries, contexts,
 	// conversations (their own, not those of their turns) and profile entries (which are
 	// named by their key, and keep it), in one transaction: what is
-	// left of each is as [Image.Erased] and [Turn.Erased] say, and retired. Ids that the owner does not have, and what was erased before, are left
-	// out; an id asked twice counts once. With them go
+	// left of each is as [Image.Erased] and [Turn.Erased] say, and retired. Ids that the
+	// owner does not have, and what was erased before, are left out; an id asked twice
+	// counts once. With them go
 	//
 	//   - their vectors;
 	//   - in the journal, the words of every image of them, and the reasons of all
@@ -41,10 +42,10 @@ type Eraser interface {
 
 	// EraseTracesOf removes the traces, of every owner in a namespace, in which one of
 	// these facts is a hit with its words out of another owner's memory (see
-	// [Trace.ShownOf]), and returns how many it removed, as EraseTraces does. It costs about as much as those,
-	// whatever else there is. SaveTraces writes no such trace once the fact, or the link
-	// to it, is erased in the memory where it was found; so who erases that first, and
-	// then its traces, leaves none.
+	// [Trace.ShownOf]), and returns how many it removed, as EraseTraces does. It costs
+	// about as much as those, whatever else there is. SaveTraces writes no such trace
+	// once the fact, or the link to it, is erased in the memory where it was found; so
+	// who erases that first, and then its traces, leaves none.
 	EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error)
 }
 

@@ -132,8 +132,8 @@ type Log interface {
 	//
 	// A new conversation takes the batch's fields but for Version and MessageCount; an
 	// old one keeps its own, but for MessageCount, a Title where it had none and was
-	// never changed, and UpdatedAt, which never goes back. Its CreatedAt and UpdatedAt are the append's time where the batch has
-	// none.
+	// never changed, and UpdatedAt, which never goes back. Its CreatedAt and UpdatedAt
+	// are the append's time where the batch has none.
 	Append(ctx context.Context, owner Owner, b Batch) (Receipt, error)
 
 	// Conversations returns conversations, most recently updated first (UpdatedAt,

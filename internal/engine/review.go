@@ -100,8 +100,8 @@ type Judgement struct {
 // Judge approves and rejects pending facts, all or none, in one run that can be
 // undone. An approved fact is as sure as one that the person wrote, and takes the place
 // of those it contradicts; of two that are approved together and contradict each other
-// the newer one holds. A rejected fact is not learned again. It returns the facts as they are then, in the order of the
-// judgements. What is not pending is a Conflict.
+// the newer one holds. A rejected fact is not learned again. It returns the facts as
+// they are then, in the order of the judgements. What is not pending is a Conflict.
 func (e *Engine) Judge(ctx context.Context, owner memory.Owner, judgements []Judgement, key string, author memory.Author) ([]memory.Fact, memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	done, err := e.done(ctx, owner, key)

@@ -161,8 +161,8 @@ func (p *planner) replaceable(c Candidate, targets []string) (olds []*knownFact,
 }
 
 // guarded reports whether a person made the fact theirs, who is the one it is compared
-// for, and the candidate is a model's reading of what was said. What the user asks to be remembered is theirs
-// too, and a rule reads only plain words.
+// for, and the candidate is a model's reading of what was said. What the user asks to
+// be remembered is theirs too, and a rule reads only plain words.
 func (p *planner) guarded(c Candidate, k *knownFact) bool {
 	if k.Link != nil || c.Remember || p.o.Author.Kind != memory.ByModel || strings.HasPrefix(c.Model, "rule:") {
 		return false

@@ -33,8 +33,9 @@ type Dropped struct {
 // What says the same as a better hit does not take room. Of a fact and the turn
 // that it came from only one does: the fact if it answers nearly as well, since it
 // is short and kept up to date, else the better one. What others wrote and a turn hands on
-// comes behind the user's own words, where the question is about the user. A hit that is too long for what is
-// left of the budget gives way to shorter ones after it; the first always stays.
+// comes behind the user's own words, where the question is about the user. A hit that is
+// too long for what is left of the budget gives way to shorter ones after it; the first
+// always stays.
 func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped) {
 	if o.TopK == 0 {
 		o.TopK = DefaultTopK

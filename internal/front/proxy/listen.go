@@ -35,8 +35,8 @@ func listen(encoding string, dialect *wire.Dialect) *listener {
 }
 
 // pass takes the next piece and returns what may go to the client, valid until
-// the next call, and to be heard behind it: see hear. Compressed pieces are never cut: the client's reader needs each
-// as soon as it is there.
+// the next call, and to be heard behind it: see hear. Compressed pieces are never cut:
+// the client's reader needs each as soon as it is there.
 func (l *listener) pass(p []byte) []byte {
 	if l.deaf {
 		return p

@@ -134,10 +134,10 @@ const fewRows = 24
 
 // pass is one way of a group of sequences through the layers, by one goroutine or a
 // team. Each member computes its share of the rows, and they wait for each other once a
-// layer, until the keys and values of all rows are there. Where rows are few, each computes all rows, but some heads
-// of attention and some columns of each product, so that it reads but its share of the
-// weights. As what follows needs whole rows they wait after each product, and each
-// normalizes all rows for itself.
+// layer, until the keys and values of all rows are there. Where rows are few, each
+// computes all rows, but some heads of attention and some columns of each product, so
+// that it reads but its share of the weights. As what follows needs whole rows they
+// wait after each product, and each normalizes all rows for itself.
 type pass struct {
 	*encoder
 	texts     []sequence

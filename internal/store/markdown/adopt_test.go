@@ -45,8 +45,8 @@ func TestFolderAloneIsEnough(t *testing.T) {
 	})
 }
 
-// present is what files alone can say: no copies of what others share, no history, and neither when turns were
-// recorded or learned from nor when facts were related.
+// present is what files alone can say: no copies of what others share, no history, and
+// neither when turns were recorded or learned from nor when facts were related.
 func present(owner memory.Owner, k known) known {
 	forgetVersions(&k)
 	out := known{Profile: presentShares(owner, k), Contexts: k.Contexts}

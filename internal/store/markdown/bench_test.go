@@ -73,8 +73,9 @@ func writeOne(s memory.Store, i int, apply bool) error {
 	return err
 }
 
-// TestMany prints how long a vault of $LOCI_VAULT_FILES files, a quarter of them facts, takes to be written,
-// to start, to be scanned, and to be built anew from its journal and from its files.
+// TestMany prints how long a vault of $LOCI_VAULT_FILES files, a quarter of them facts,
+// takes to be written, to start, to be scanned, and to be built anew from its journal
+// and from its files.
 func TestMany(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("LOCI_VAULT_FILES"))
 	if err != nil {

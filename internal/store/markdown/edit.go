@@ -56,9 +56,9 @@ type Edit struct {
 	lost    []string // links of it that lead nowhere, and whom it cannot be shared with
 }
 
-// Content is what a file shows. One field is set at most, but for what a fact has beside. A fact has the Hash of its
-// words, and the folder has the last word on its conversation and on whether it is
-// forgotten.
+// Content is what a file shows. One field is set at most, but for what a fact has
+// beside. A fact has the Hash of its words, and the folder has the last word on its
+// conversation and on whether it is forgotten.
 type Content struct {
 	Fact         *memory.Fact
 	Relations    *[]memory.Relation // of the fact to others, in order; nil for none

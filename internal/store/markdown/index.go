@@ -38,7 +38,8 @@ type record struct {
 	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970
 
 	// Lost are links of a fact's file that lead nowhere, and those whom it names and is not
-	// shared with, with what they say, as lostLink writes them. They stay, and are looked at again with each scan.
+	// shared with, with what they say, as lostLink writes them. They stay, and are looked
+	// at again with each scan.
 	Lost []string `json:"lost,omitempty"`
 
 	// Refused says of some that are lost why they were refused.

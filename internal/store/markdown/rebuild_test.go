@@ -174,8 +174,8 @@ func (e *ending) reopen(what string, within Within, was map[memory.Owner][]known
 	}
 }
 
-// histories plays them, in which facts are shared, on vaults around a store in the vault's folder "db", or
-// around one in memory.
+// histories plays them, in which facts are shared, on vaults around a store in the
+// vault's folder "db", or around one in memory.
 func histories(t *testing.T, onDisk bool, check func(e *ending, was map[memory.Owner][]known)) {
 	reference := func(_ *testing.T, now func() time.Time) memory.Store {
 		return sharer{inmem.Open(inmem.Options{Now: now})}

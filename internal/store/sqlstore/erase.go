@@ -11,9 +11,10 @@ import (
 var _ memory.Eraser = (*Store)(nil)
 
 // Erase removes words for good: see [memory.Eraser]. The rows lose them in one
-// transaction, after portions of what is much; then what the file does not use is overwritten, so that no free page has them,
-// and the log is emptied. A mark in the file says that this is still to be done, so that it
-// is done at the next start should the program die in between.
+// transaction, after portions of what is much; then what the file does not use is
+// overwritten, so that no free page has them, and the log is emptied. A mark in the file
+// says that this is still to be done, so that it is done at the next start should the
+// program die in between.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	if err := checkOwner(owner); err != nil {
 		return memory.Receipt{}, err

@@ -16,7 +16,8 @@ import (
 // BenchmarkDialects does the same in SQLite and on a PostgreSQL server on this machine,
 // both of which wait for the disk at each commit: an exchange with its vectors and its job
 // appended, by one client and by eight of as many owners, a fact added, by one client and
-// by eight for the same owner, the newest turns followed, sixteen memories read, versions asked, and jobs claimed and done.
+// by eight for the same owner, the newest turns followed, sixteen memories read, versions
+// asked, and jobs claimed and done.
 func BenchmarkDialects(b *testing.B) {
 	pgtest.Settings = "-c fsync=on -c full_page_writes=on"
 	for _, d := range []struct {

@@ -10,9 +10,10 @@ import (
 const maxRecent = 12 << 20
 
 // recent are memories that were read not long ago, as they stand: recall comes
-// back to the same ones, and to those that an index was just made of. Nobody else writes to the file while it is locked, and
-// the writer says what each commit changes before its callers are told. So what
-// is found here is what the database would answer to somebody who asks now.
+// back to the same ones, and to those that an index was just made of. Nobody else
+// writes to the file while it is locked, and the writer says what each commit changes
+// before its callers are told. So what is found here is what the database would answer
+// to somebody who asks now.
 type recent struct {
 	off bool       // they learn nothing
 	mu  sync.Mutex // guards what follows
