@@ -44,7 +44,7 @@ func TestWrongKeysAreLimitedAtEveryDoor(t *testing.T) {
 			now = now.Add(time.Minute)
 			if w := ask("192.0.2.7:2", "/api/memory", wrong); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "840" {
 				t.Errorf("one more: status %d, Retry-After %q, want 840", w.Code, w.Header().Get("Retry-After"))
-			} else if err := ReadError(w.Result()); !errors.Is(err, memory.Unauthorized) {
+			} else if err := problemIn(t, w); !errors.Is(err, memory.Unauthorized) {
 				t.Errorf("a client is told %v", err)
 			}
 			if w := ask(from, "/api/memory", with(HeaderKey, key)); w.Code != http.StatusOK {

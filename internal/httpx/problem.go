@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"mime"
 	"net/http"
 	"strings"
 	"syscall"
@@ -26,8 +24,7 @@ type Problem struct {
 	Code   memory.Code `json:"code,omitempty" doc:"The kind of error, for programs."`
 }
 
-// statuses is the one table from memory's codes to HTTP. Order matters on the way
-// back: the first code of a status is what a bare status is read as.
+// statuses is the one table from memory's codes to HTTP.
 var statuses = []struct {
 	code   memory.Code
 	status int
@@ -124,55 +121,4 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	w.WriteHeader(p.Status)
 	// The status is out; a client that is gone is no error of ours.
 	_ = json.NewEncoder(w).Encode(p)
-}
-
-// maxProblem bounds what [ReadError] reads of an error's body.
-const maxProblem = 64 << 10
-
-// ReadError returns what an answer of Loci says went wrong, with memory's code;
-// nil for a status below 400. An answer that is no problem+json, as of a gateway
-// in between, is told by its status and the beginning of its text.
-func ReadError(resp *http.Response) error {
-	if resp.StatusCode < 400 {
-		return nil
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
-	if err != nil {
-		return memory.Errorf(memory.Unavailable, "read the error %s: %w", resp.Status, err)
-	}
-	p := Problem{}
-	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if media != ProblemType || json.Unmarshal(body, &p) != nil || p.Detail == "" {
-		p.Detail = strings.TrimSpace(resp.Status + " " + firstLine(string(body)))
-	}
-	if p.Code == "" {
-		p.Code = codeOf(resp.StatusCode)
-	}
-	if p.Code == "" {
-		return errors.New(p.Detail)
-	}
-	return memory.Errorf(p.Code, "%s", p.Detail)
-}
-
-// codeOf reads a bare status; "" for a server's own failure, which trying again
-// may not mend.
-func codeOf(status int) memory.Code {
-	for _, s := range statuses {
-		if s.status == status {
-			return s.code
-		}
-	}
-	switch {
-	case status == http.StatusTooManyRequests, status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
-		return memory.Unavailable
-	case status >= 400 && status < 500:
-		return memory.Invalid
-	}
-	return ""
-}
-
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	const enough = 200
-	return Brief(s, enough)
 }
