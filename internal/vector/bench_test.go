@@ -143,8 +143,7 @@ func BenchmarkDotEach(b *testing.B) {
 	})
 }
 
-// BenchmarkAbove filters blocks in which one score in a hundred is high enough,
-// beside a loop that asks a [Top] about each.
+// BenchmarkAbove filters blocks in which one score in a hundred is high enough.
 func BenchmarkAbove(b *testing.B) {
 	r := rand.New(rand.NewPCG(4, 4))
 	scores := make([]float32, benchBlock)
@@ -160,21 +159,4 @@ func BenchmarkAbove(b *testing.B) {
 			}
 		})
 	}
-	b.Run("Takes", func(b *testing.B) {
-		type row struct {
-			at    *int
-			n     int32
-			score float32
-		}
-		top := NewTop(1, func(a, b row) bool { return a.score > b.score }, nil)
-		top.Push(row{nil, 0, 2})
-		kept := 0
-		for b.Loop() {
-			for i, x := range scores {
-				if top.Takes(row{nil, int32(i), x}) {
-					kept++
-				}
-			}
-		}
-	})
 }

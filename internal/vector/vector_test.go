@@ -3,7 +3,6 @@ package vector
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -101,24 +100,6 @@ func TestHalfRoundTrips(t *testing.T) {
 	}
 	if got := EncodeHalf(1e9); got != 0x7c00 {
 		t.Errorf("EncodeHalf(1e9) = %#04x, want infinity", got)
-	}
-}
-
-func TestTopKeepsTheBestInOrder(t *testing.T) {
-	r := rand.New(rand.NewPCG(9, 10))
-	more := func(a, b int) bool { return a > b }
-	for range 200 {
-		all := make([]int, r.IntN(50))
-		n := r.IntN(12)
-		top := NewTop(n, more, nil)
-		for i := range all {
-			all[i] = r.IntN(30)
-			top.Push(all[i])
-		}
-		slices.SortFunc(all, func(a, b int) int { return b - a })
-		if got, want := top.Sorted(), all[:min(n, len(all))]; !slices.Equal(got, want) {
-			t.Fatalf("top %d = %v, want %v", n, got, want)
-		}
 	}
 }
 
