@@ -49,6 +49,7 @@ type Hit struct {
 	Score float64     `json:"score" doc:"What it was ranked by, 0 to 1."`
 	Why   *memory.Why `json:"why,omitempty" doc:"Each part of the score, by stage."`
 	Now   []string    `json:"now,omitempty" doc:"Of a turn: the facts that took the place of what it says."`
+	Was   []string    `json:"was,omitempty" doc:"Of a fact: what it took the place of, the latest first."`
 	Core  bool        `json:"core,omitempty" doc:"It stands in every prompt, and was not searched for: a pinned fact, or a profile entry by its key."`
 }
 

@@ -45,6 +45,9 @@ func ViewHit(h memory.Hit, explain bool) Hit {
 	for _, f := range h.Now {
 		v.Now = append(v.Now, cmp.Or(f.Content, "(forgotten)"))
 	}
+	for _, f := range h.Before {
+		v.Was = append(v.Was, f.Content)
+	}
 	return v
 }
 

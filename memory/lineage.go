@@ -1,12 +1,22 @@
 package memory
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"slices"
+)
 
-// Lineage is a [Store] that finds at once, of each of many turns, the facts that took the
-// place of those that it taught: their ids, by turn, those of the newest taught first. Of a
-// turn whose facts still hold, or that taught none, there is nothing.
+// Lineage is a [Store] that finds at once what took the place of what.
 type Lineage interface {
+	// SupersededBy finds, of each of many turns, the facts that took the place of those
+	// that it taught: their ids, by turn, those of the newest taught first. Of a turn
+	// whose facts still hold, or that taught none, there is nothing.
 	SupersededBy(ctx context.Context, owner Owner, turns []string) (map[string][]string, error)
+
+	// Predecessors finds, of each of many facts, those that it took the place of and that
+	// are superseded still, by its id: the one ended last first (UpdatedAt, then ID, both
+	// descending). Of a fact that took no other's place there is nothing.
+	Predecessors(ctx context.Context, owner Owner, facts []string) (map[string][]Fact, error)
 }
 
 // SupersededBy asks any store what [Lineage] tells, turn by turn where it is none.
@@ -25,4 +35,52 @@ func SupersededBy(ctx context.Context, store Store, owner Owner, turns []string)
 		}
 	}
 	return next, nil
+}
+
+// Predecessors asks any store what [Lineage] tells; where it is none, the journal of each
+// fact.
+func Predecessors(ctx context.Context, store Store, owner Owner, facts []string) (map[string][]Fact, error) {
+	if s, ok := store.(Lineage); ok {
+		return s.Predecessors(ctx, owner, facts)
+	}
+	before := map[string][]Fact{}
+	for _, id := range facts {
+		ids, err := replacedBy(ctx, store, owner, id)
+		if err != nil {
+			return nil, err
+		}
+		found, err := store.Get(ctx, owner, ids...)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range found {
+			if f := m.Fact; f != nil && m.Link == nil && f.Status == Superseded && f.SupersededBy == id {
+				before[id] = append(before[id], *f)
+			}
+		}
+		slices.SortFunc(before[id], func(a, b Fact) int {
+			return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(b.ID, a.ID))
+		})
+	}
+	return before, nil
+}
+
+// replacedBy returns the ids of what a fact took the place of, whatever became of it.
+func replacedBy(ctx context.Context, store Store, owner Owner, id string) ([]string, error) {
+	var ids []string
+	q := ChangeQuery{Fact: id}
+	for {
+		page, err := store.Changes(ctx, owner, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range page.Changes {
+			if f := c.After.Fact; f != nil && f.SupersededBy == id && !slices.Contains(ids, f.ID) {
+				ids = append(ids, f.ID)
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return ids, nil
+		}
+	}
 }

@@ -106,6 +106,7 @@ type Hit struct {
 	Score  float64
 	Why    Why
 	Now    []Fact // of a turn: what took the place of facts that it taught; without words where that is out of recall
+	Before []Fact // of a fact: what it took the place of, the newest first, unless it says that, too
 }
 
 // Part is one stage's number.

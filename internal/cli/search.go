@@ -93,6 +93,9 @@ func (w *explainer) hits(found client.SearchAnswer, why bool) {
 		for _, fact := range h.Now {
 			fmt.Fprintf(w, "      but now: %s\n", said(fact, 120))
 		}
+		for _, fact := range h.Was {
+			fmt.Fprintf(w, "      before:  %s\n", said(fact, 120))
+		}
 		if why && h.Why != nil {
 			w.why(*h.Why)
 		}

@@ -91,6 +91,30 @@ func (r *recalling) overtaken(ctx context.Context) {
 	r.hits = recall.Overtaken(r.hits)
 }
 
+// before sets beside facts what they took the place of, so that whoever reads one knows
+// what was so until then (SPEC 4).
+func (r *recalling) before(ctx context.Context) {
+	var facts []string
+	for _, h := range r.hits {
+		if m := h.Memory; m.Fact != nil && m.Link == nil {
+			facts = append(facts, m.ID())
+		}
+	}
+	if len(facts) == 0 {
+		return
+	}
+	before, err := memory.Predecessors(ctx, r.e.Store, r.q.Scope.Owner, facts)
+	if err != nil {
+		r.skip("predecessors", err)
+		return
+	}
+	for i := range r.hits {
+		if m := r.hits[i].Memory; m.Fact != nil && m.Link == nil {
+			r.hits[i].Before = recall.Before(*m.Fact, before[m.ID()])
+		}
+	}
+}
+
 // successors returns the facts that took the place of what turns taught, and of
 // those in turn, by turn. Of one that may not be seen any more there is only when it
 // began: what it replaced is no longer so for all that.

@@ -265,6 +265,9 @@ func (r *recalling) find(ctx context.Context, query recall.Query, topK int) erro
 		if err := r.part(func() error { r.overtaken(ctx); return nil }); err != nil {
 			r.skip("successors", err)
 		}
+		if err := r.part(func() error { r.before(ctx); return nil }); err != nil {
+			r.skip("predecessors", err)
+		}
 	}
 	return nil
 }

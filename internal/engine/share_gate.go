@@ -162,6 +162,11 @@ func (g gate) SupersededBy(ctx context.Context, owner memory.Owner, turns []stri
 	return memory.SupersededBy(ctx, g.Store, owner, turns)
 }
 
+// Predecessors asks the store beneath.
+func (g gate) Predecessors(ctx context.Context, owner memory.Owner, facts []string) (map[string][]memory.Fact, error) {
+	return memory.Predecessors(ctx, g.Store, owner, facts)
+}
+
 // spreadAgain is how long after a fact was shared its links are looked at once more, and
 // after one was erased the traces of those who were shown it.
 const spreadAgain = time.Minute

@@ -2,6 +2,7 @@ package recall
 
 import (
 	"slices"
+	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -26,4 +27,29 @@ func Overtaken(hits []memory.Hit) []memory.Hit {
 		}
 	}
 	return out
+}
+
+// mostBefore is how many of the facts that one took the place of are told with it.
+const mostBefore = 2
+
+// Before returns those of the facts that a fact took the place of, the latest first, which
+// are worth telling with it: not those whose words it has, since it only says more.
+func Before(f memory.Fact, superseded []memory.Fact) []memory.Fact {
+	var out []memory.Fact
+	said := termsOf(f.Content)
+	for _, old := range superseded {
+		adds := slices.ContainsFunc(termsOf(old.Content), func(term uint64) bool { return !said.has(term) })
+		if adds && len(out) < mostBefore {
+			out = append(out, old)
+		}
+	}
+	return out
+}
+
+// Until is when a fact that another took the place of ended.
+func Until(f memory.Fact) time.Time {
+	if !f.ValidTo.IsZero() {
+		return f.ValidTo
+	}
+	return f.UpdatedAt
 }

@@ -62,7 +62,7 @@ func Render(core Core, hits []memory.Hit, o RenderOptions) Block {
 	lines, ids, in, left := core.lines(o.CoreBudget)
 	for _, h := range hits {
 		if id := h.Memory.ID(); !slices.Contains(ids, id) {
-			lines, ids = append(lines, line(h.Memory)+since(h.Now)), append(ids, id)
+			lines, ids = append(lines, line(h.Memory)+since(h.Now)+until(h.Before)), append(ids, id)
 		}
 	}
 	if len(lines) == 0 {
@@ -97,6 +97,15 @@ func since(now []memory.Fact) string {
 			b.WriteString(": " + shorten(oneLine(f.Content)))
 		}
 		b.WriteString("]")
+	}
+	return b.String()
+}
+
+// until says what a fact took the place of, and when.
+func until(before []memory.Fact) string {
+	var b strings.Builder
+	for _, f := range before {
+		b.WriteString(" [until " + Until(f).UTC().Format(time.DateOnly) + ": " + shorten(oneLine(f.Content)) + "]")
 	}
 	return b.String()
 }

@@ -113,6 +113,9 @@ func (j *jsonWriter) hit(h *client.Hit) {
 	if len(h.Now) > 0 {
 		j.value("now", h.Now)
 	}
+	if len(h.Was) > 0 {
+		j.value("was", h.Was)
+	}
 	if h.Core {
 		j.value("core", true)
 	}

@@ -71,6 +71,7 @@ type row struct {
 	Why     *bar     // of a hit
 	Cut     string   // why recall left it out
 	Now     []string // of a turn: the facts that took the place of what it says
+	Was     []string // of a fact: what it took the place of
 	Since   string   // of a past: what became of it
 }
 
@@ -188,6 +189,9 @@ func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At)
 		one.Why = barOf(h.Score, h.Why, recency)
 		for _, f := range h.Now {
 			one.Now = append(one.Now, cmp.Or(f.Content, "(forgotten)"))
+		}
+		for _, f := range h.Before {
+			one.Was = append(one.Was, f.Content)
 		}
 		view.Rows = append(view.Rows, one)
 	}

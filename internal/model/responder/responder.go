@@ -129,6 +129,9 @@ func lines(question string, hits []memory.Hit) []string {
 		for _, f := range h.Now {
 			said += ", but now: " + toUser(f.Content) + " (" + f.ObservedAt.Format("2006-01-02") + ")"
 		}
+		for _, f := range h.Before {
+			said += "; before that: " + toUser(f.Content)
+		}
 		out = append(out, said)
 	}
 	return out

@@ -119,3 +119,8 @@ var _ memory.Lineage = (*Store)(nil)
 func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error) {
 	return memory.SupersededBy(ctx, s.Store, owner, turns)
 }
+
+// Predecessors asks the store within.
+func (s *Store) Predecessors(ctx context.Context, owner memory.Owner, facts []string) (map[string][]memory.Fact, error) {
+	return memory.Predecessors(ctx, s.Store, owner, facts)
+}

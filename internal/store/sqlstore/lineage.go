@@ -7,6 +7,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
+// Predecessors tells what facts took the place of: see [memory.Lineage].
+func (s *Store) Predecessors(ctx context.Context, owner memory.Owner, ids []string) (map[string][]memory.Fact, error) {
+	var before map[string][]memory.Fact
+	err := s.reads.look(ctx, owner, func(v *view) error {
+		before = map[string][]memory.Fact{}
+		rows, err := v.query(`SELECT `+facts.columns+` FROM facts
+			WHERE owner = ? AND superseded_by <> '' AND superseded_by IN (SELECT value FROM json_each(?)) AND +status = 'superseded'
+			ORDER BY updated_at DESC, id DESC`, listed(ids))
+		_, err = collect(rows, err, func(row scanner) (struct{}, error) {
+			f, err := scanFact(v.owner, row)
+			if err == nil {
+				before[f.SupersededBy] = append(before[f.SupersededBy], *f)
+			}
+			return struct{}{}, err
+		})
+		return wrap("read what facts took the place of", err)
+	})
+	return before, err
+}
+
 var _ memory.Lineage = (*Store)(nil)
 
 // SupersededBy tells what took the place of what turns taught: see [memory.Lineage].

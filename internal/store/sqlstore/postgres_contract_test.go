@@ -248,3 +248,7 @@ func (r *replicas) Buried(ctx context.Context, o memory.Owner, turns ...memory.T
 func (r *replicas) SupersededBy(ctx context.Context, o memory.Owner, turns []string) (map[string][]string, error) {
 	return r.any().SupersededBy(ctx, o, turns)
 }
+
+func (r *replicas) Predecessors(ctx context.Context, o memory.Owner, facts []string) (map[string][]memory.Fact, error) {
+	return r.any().Predecessors(ctx, o, facts)
+}
