@@ -73,7 +73,7 @@ func TestProfileAssistant(t *testing.T) {
 	}
 	s.lacks("the 10 most recent", got.says(0), "183 cm", "cello")
 
-	s.cutsFor(nil, 0.5, "Do I sail or speak Finnish?", "Who is my sister and what do I grow?", "What do I drink when I drive?", "What is my dog called?")
+	s.cutsFor(nil, 0.5, "Does Rex the dog sail a dinghy with my sister?", "Do I sail or speak Finnish?", "Who is my sister and what do I grow?", "What do I drink when I drive?", "What is my dog called?")
 	s.shows(5)
 
 	// A regenerated reply is learned from again, and says it once.
