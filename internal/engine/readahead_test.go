@@ -49,7 +49,7 @@ func TestAChatThatGoesOnIsReadAhead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, r *rig) {
-				store := &talkStore{Store: r.Store}
+				store, in := &talkStore{Store: r.Store}, in
 				r.Store = store
 				in.Owner = ana
 				whole := func(more string) *wire.Chat {

@@ -79,7 +79,7 @@ func TestAHintThatFailsCostsASweep(t *testing.T) {
 		owner memory.Owner
 		fails bool
 		with  bool // it goes with the commit
-	}{{memtest.Ana, true, false}, {memtest.Ben, false, false}, {memtest.Team, true, true}} {
+	}{{memtest.Ana, true, false}, {memtest.Ben, false, true}, {memtest.Team, true, true}} { // the claim between gave one that was taken
 		if got := s.commits.(*server).hinted.Load(); got != c.with {
 			t.Errorf("%s: the hint goes with the commit: got %v, want %v", c.owner, got, c.with)
 		}
