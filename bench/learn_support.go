@@ -37,7 +37,7 @@ func unsupported(fact string, quote *memory.Span, turn string) string {
 			if !have[w] && !spelled[strings.Trim(w, "abcdefghijklmnopqrstuvwxyz")] {
 				return "number " + w
 			}
-		case len(w) >= 4 && !frequent[w]:
+		case (len(w) >= 4 || len(w) == 3 && i > 0 && written(fact, w)) && !frequent[w]:
 			content++
 			if have[w] || begins(have, w[:min(len(w), 4)]) {
 				found++
