@@ -68,6 +68,7 @@ func (x *nearing) begin(parts []*part, s *memory.Search) {
 	for i := range x.scanner {
 		one := &x.scanner[i]
 		one.query, one.step, one.dims = query, step, len(s.Vector)
+		one.fresh = one.fresh[:0]
 		one.best.begin(nearest(s.Limit), float32(math.Inf(-1)))
 		if i > 0 {
 			other := sync.OnceFunc(func() { x.scan(one) })
@@ -117,6 +118,16 @@ func (x *nearing) wait() {
 	}
 }
 
+// release lets go of what was searched: an evicted owner is not to stay.
+func (x *nearing) release() {
+	x.parts, x.s = nil, nil
+	clear(x.others)
+	for i := range x.scanner {
+		fresh := x.scanner[i].fresh
+		clear(fresh[:cap(fresh)])
+	}
+}
+
 // scan takes chunks until none is left.
 func (x *nearing) scan(one *scanner) {
 	for {
@@ -128,11 +139,16 @@ func (x *nearing) scan(one *scanner) {
 			break
 		}
 		if p := x.parts[i]; p.dims == one.dims && !p.resting {
-			one.scan(p, int32(i), j)
+			one.scan(scanned{p, int32(i), j})
 		}
 	}
+	one.pick()
 	one.best.squeeze()
 }
+
+// pickedAtOnce is how many chunks are scanned before the best of them are picked: the
+// more, the better is known from the start what is worth a look. Their scores take 32 KiB.
+const pickedAtOnce = 16
 
 // scanner scans some of the chunks.
 type scanner struct {
@@ -140,27 +156,58 @@ type scanner struct {
 	step   float32 // of the query's int8 form
 	dims   int
 	best   picks
-	scores [chunkRows]float32
+	fresh  []scanned // of which nothing was picked yet
+	scores [pickedAtOnce * chunkRows]float32
 	above  []int32
 }
 
-// scan scans chunk j of p, which is part i.
-func (x *scanner) scan(p *part, i int32, j int) {
-	quant := &p.chunks[j].quant
-	scores := x.scores[:len(quant.Scales)]
-	vector.Scan(x.query, *quant, scores)
-	x.above = vector.Above(scores, x.best.least-margin(x.step, p.maxScale), x.above)
+// scanned is a chunk whose scores are known.
+type scanned struct {
+	*part
+	i int32 // which of the parts
+	j int   // which of its chunks
+}
+
+func (s scanned) block() *vector.Block { return &s.chunks[s.j].quant }
+
+// scan scans a chunk.
+func (x *scanner) scan(s scanned) {
+	if len(x.fresh) == pickedAtOnce {
+		x.pick()
+	}
+	scores := x.scores[len(x.fresh)*chunkRows:][:len(s.block().Scales)]
+	vector.Scan(x.query, *s.block(), scores)
+	x.best.peaks = vector.Peaks(x.best.peaks, scores)
+	x.fresh = append(x.fresh, s)
+}
+
+// pick picks the best of the chunks that were scanned.
+func (x *scanner) pick() {
+	var most float32
+	for _, s := range x.fresh {
+		most = max(most, margin(x.step, s.maxScale))
+	}
+	x.best.foretold(most, func() {
+		for at, s := range x.fresh {
+			x.pickOf(s, x.scores[at*chunkRows:][:len(s.block().Scales)])
+			x.best.squeezeFull()
+		}
+	})
+	x.best.peaks, x.fresh = x.best.peaks[:0], x.fresh[:0]
+}
+
+func (x *scanner) pickOf(s scanned, scores []float32) {
+	x.above = vector.Above(scores, x.best.least-margin(x.step, s.maxScale), x.above)
 	for _, row := range x.above {
-		n := p.rowDoc[j*chunkRows+int(row)]
+		n := s.rowDoc[s.j*chunkRows+int(row)]
 		if n == none {
 			continue
 		}
-		f := found{part: i, n: n, score: scores[row], margin: margin(x.step, quant.Scales[row]), cosine: unknown}
-		if f.score+f.margin >= x.best.least && p.admits(n) {
+		f := found{part: s.i, n: n, score: scores[row], margin: margin(x.step, s.block().Scales[row]), cosine: unknown}
+		if f.score+f.margin >= x.best.least && s.admits(n) {
 			x.best.list = append(x.best.list, f)
 		}
 	}
-	x.best.squeezeFull()
 }
 
 // exact is room for the exact cosines of documents that lie anywhere.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/loci-memory/loci/internal/vector"
 )
 
 // found is a document with a score to be picked by. The score may be off by the
@@ -19,18 +21,26 @@ const unknown = -2
 
 // pickWords returns the best by words, in no order.
 func pickWords(parts []*part, best *picks) []found {
-	best.list = best.list[:0]
-	for i, p := range parts {
-		for block := range p.blocks() {
-			above, measures := p.reaching(block, best.least)
-			for _, j := range above {
-				if n := int32(block*blockDocs) + j; p.admits(n) {
-					best.list = append(best.list, found{part: int32(i), n: n, score: measures[j], cosine: unknown})
-				}
-			}
-			best.squeezeFull()
+	best.peaks = best.peaks[:0]
+	for _, p := range parts {
+		p.measure()
+		for from, to := range p.scored() {
+			best.peaks = vector.Peaks(best.peaks, p.measures[from:to])
 		}
 	}
+	best.list = best.list[:0]
+	best.foretold(0, func() {
+		for i, p := range parts {
+			for from, to := range p.scored() {
+				for _, j := range p.reaching(from, to, best.least) {
+					if n := int32(from) + j; p.admits(n) {
+						best.list = append(best.list, found{part: int32(i), n: n, score: p.measures[n], cosine: unknown})
+					}
+				}
+				best.squeezeFull()
+			}
+		}
+	})
 	best.squeeze()
 	return best.list
 }
@@ -84,11 +94,39 @@ type picks struct {
 	list  []found
 	full  int // length of the list at which it is worth a squeeze
 	sure  []float32
+	peaks []float32 // of the scores that are about to be picked from: see [vector.Peaks]
 }
 
 // begin empties the list. What was picked before is not used any more.
 func (k *picks) begin(limit int, least float32) {
 	k.limit, k.least, k.list, k.full = limit, least, k.list[:0], 2*limit
+	k.peaks = k.peaks[:0]
+}
+
+// foretold calls pick, which puts on the list what reaches least, when least is already
+// what the peaks' scores tell that it will be, for scores that are off by margin at most:
+// then there is little to drop again. Where some of the peaks were not to be picked, and
+// too few reach it, that was too much, and all is picked as it comes.
+func (k *picks) foretold(margin float32, pick func()) {
+	least, held := k.least, len(k.list)
+	if len(k.peaks) >= k.limit {
+		k.least = max(least, nthLargest(k.peaks, k.limit)-margin)
+	}
+	pick()
+	if k.least == least || k.reached() {
+		return
+	}
+	k.least, k.list, k.full = least, k.list[:held], 2*k.limit
+	pick()
+}
+
+// reached reports whether so many as are wanted surely reach least.
+func (k *picks) reached() bool {
+	n := 0
+	for _, f := range k.list {
+		n += count(f.score-f.margin >= k.least)
+	}
+	return n >= k.limit
 }
 
 func (k *picks) squeezeFull() {

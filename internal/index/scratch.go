@@ -1,7 +1,9 @@
 package index
 
 import (
+	"iter"
 	"math/bits"
+	"slices"
 	"sync"
 
 	"github.com/loci-memory/loci/internal/vector"
@@ -22,9 +24,10 @@ type scratch struct {
 	session []float32 // by thread
 	ranked  []int32   // threads whose session is asked for
 
-	cosines  []float32          // of the documents that are wanted; of others anything
-	measured [blockDocs]float32 // of the block at hand; otherwise anything
-	above    []int32            // the same
+	cosines  []float32 // of the documents that are wanted; of others anything
+	measured []float32 // room for measures; anything
+	measures []float32 // as measure left them, of the blocks that have a score
+	above    []int32   // of the block at hand; otherwise anything
 }
 
 var scratches = sync.Pool{New: func() any { return &scratch{above: make([]int32, 0, blockDocs)} }}
@@ -37,7 +40,7 @@ func (x *scratch) fit(docs, threads int) {
 		floats := func() []float32 { return make([]float32, room) }
 		set := func() []uint64 { return make([]uint64, (room+2*lead)/64+2) }
 		*x = scratch{
-			session: x.session, above: x.above, counts: make([]uint8, room+2*lead+8),
+			session: x.session, measured: x.measured, above: x.above, counts: make([]uint8, room+2*lead+8),
 			lexical: floats(), related: floats(), own: floats(), cosines: floats(),
 			covered: set(), hits: set(), live: set(), wanted: set(), needed: set(),
 		}
@@ -89,30 +92,43 @@ func hitsOf(parts []*part) int {
 // blockDocs is how many documents are compared with a bound together.
 const blockDocs = 512
 
-// blocks is how many there are.
-func (p *part) blocks() int { return (len(p.docs) + blockDocs - 1) / blockDocs }
-
-// reaching returns which documents of a block may be among the best and measure at
-// least so much, which is more than 0, counted from the block's first, and what each
-// of the block measures. It holds until the next call.
-func (p *part) reaching(block int, least float32) (above []int32, measures []float32) {
+// scored are the blocks, from one document to before another, that may have some among
+// the best.
+func (p *part) scored() iter.Seq2[int, int] {
 	among := p.hits
 	if p.pruned {
 		among = p.live
 	}
-	from, to := block*blockDocs, min((block+1)*blockDocs, len(p.docs))
-	if empty(among[from>>6 : (to-1+lead)>>6+1]) {
-		return nil, nil
-	}
-	measures = p.lexical[from:to]
-	if p.relates {
-		measures = p.measured[:to-from]
-		for i := range measures {
-			measures[i] = p.byWords(int32(from + i))
+	return func(yield func(from, to int) bool) {
+		for from := 0; from < len(p.docs); from += blockDocs {
+			to := min(from+blockDocs, len(p.docs))
+			if !empty(among[from>>6:(to-1+lead)>>6+1]) && !yield(from, to) {
+				return
+			}
 		}
 	}
-	p.above = vector.Above(measures, least, p.above)
-	return p.above, measures
+}
+
+// measure has measures say what documents are picked by, as far as they are scored.
+func (p *part) measure() {
+	if !p.relates {
+		p.measures = p.lexical
+		return
+	}
+	p.measured = slices.Grow(p.measured[:0], len(p.docs))[:len(p.docs)]
+	for from, to := range p.scored() {
+		for n := from; n < to; n++ {
+			p.measured[n] = p.byWords(int32(n))
+		}
+	}
+	p.measures = p.measured
+}
+
+// reaching returns which documents of a block measure at least so much, which is more
+// than 0, counted from the block's first. It holds until the next call.
+func (p *part) reaching(from, to int, least float32) []int32 {
+	p.above = vector.Above(p.measures[from:to], least, p.above)
+	return p.above
 }
 
 func empty(set []uint64) bool {
@@ -124,14 +140,14 @@ func empty(set []uint64) bool {
 	return true
 }
 
-// keep leaves live the hits whose measure is least or more, and those wanted.
+// keep leaves live the hits whose measure, as it was picked by, is least or more, and those
+// wanted.
 func (p *part) keep(least float32) {
 	next := p.covered
 	copy(next, p.wanted)
-	for block := range p.blocks() {
-		above, _ := p.reaching(block, least)
-		for _, i := range above {
-			mark(next, int32(block*blockDocs)+i)
+	for from, to := range p.scored() {
+		for _, i := range p.reaching(from, to, least) {
+			mark(next, int32(from)+i)
 		}
 	}
 	clear(p.live)

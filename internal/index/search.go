@@ -94,8 +94,7 @@ func (d *desk) release(parts []*part) {
 		p.reset()
 		scratches.Put(p.scratch)
 	}
-	d.vectors.parts, d.vectors.s = nil, nil // an evicted owner is not to stay
-	clear(d.vectors.others)
+	d.vectors.release()
 	desks.Put(d)
 }
 

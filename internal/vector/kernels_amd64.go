@@ -40,6 +40,11 @@ func dotPackedAVX512(a *float32, bits *uint16, values *uint16, words int) float3
 //go:noescape
 func aboveAVX2(scores *float32, n int, least float32, out *int32) int
 
+// peaksAVX2 is peaksPortable with AVX2 for n a multiple of 128.
+//
+//go:noescape
+func peaksAVX2(scores *float32, n int, out *float32)
+
 // encodeHalvesAVX2 is EncodeHalf of each finite value, with F16C for n a multiple of 8.
 //
 //go:noescape

@@ -520,6 +520,65 @@ done:
 	VZEROUPPER
 	RET
 
+// func peaksAVX2(scores *float32, n int, out *float32)
+// Requires: AVX
+TEXT ·peaksAVX2(SB), NOSPLIT, $0-24
+	MOVQ         scores+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         out+16(FP), DX
+	VBROADCASTSS peaksLeast<>+0(SB), Y0
+
+next:
+	CMPQ    CX, $0x00
+	JE      done
+	VMOVAPS Y0, Y1
+	VMOVAPS Y0, Y2
+	VMOVUPS (AX), Y3
+	VMOVUPS 32(AX), Y4
+	VMAXPS  Y1, Y3, Y1
+	VMAXPS  Y2, Y4, Y2
+	VMOVUPS 64(AX), Y3
+	VMOVUPS 96(AX), Y4
+	VMAXPS  Y1, Y3, Y1
+	VMAXPS  Y2, Y4, Y2
+	VMOVUPS 128(AX), Y3
+	VMOVUPS 160(AX), Y4
+	VMAXPS  Y1, Y3, Y1
+	VMAXPS  Y2, Y4, Y2
+	VMOVUPS 192(AX), Y3
+	VMOVUPS 224(AX), Y4
+	VMAXPS  Y1, Y3, Y1
+	VMAXPS  Y2, Y4, Y2
+	VMOVUPS 256(AX), Y3
+	VMOVUPS 288(AX), Y4
+	VMAXPS  Y1, Y3, Y1
+	VMAXPS  Y2, Y4, Y2
+	VMOVUPS 320(AX), Y3
+	VMOVUPS 352(AX), Y4
+	VMAXPS  Y1, Y3, Y1
+	VMAXPS  Y2, Y4, Y2
+	VMOVUPS 384(AX), Y3
+	VMOVUPS 416(AX), Y4
+	VMAXPS  Y1, Y3, Y1
+	VMAXPS  Y2, Y4, Y2
+	VMOVUPS 448(AX), Y3
+	VMOVUPS 480(AX), Y4
+	VMAXPS  Y1, Y3, Y1
+	VMAXPS  Y2, Y4, Y2
+	VMAXPS  Y2, Y1, Y1
+	VMOVUPS Y1, (DX)
+	ADDQ    $0x00000200, AX
+	ADDQ    $0x20, DX
+	SUBQ    $0x00000080, CX
+	JMP     next
+
+done:
+	VZEROUPPER
+	RET
+
+DATA peaksLeast<>+0(SB)/4, $0xff800000
+GLOBL peaksLeast<>(SB), RODATA|NOPTR, $4
+
 // func encodeHalvesAVX2(dst *uint16, v *float32, n int)
 // Requires: AVX, F16C
 TEXT ·encodeHalvesAVX2(SB), NOSPLIT, $0-24

@@ -95,6 +95,14 @@ func round(dst []int8, v []float32, scale float32) int32 {
 	return roundAVX2(unsafe.SliceData(dst), unsafe.SliceData(v), scale, whole) + roundPortable(dst[whole:], v[whole:], scale)
 }
 
+func wholePeaks(scores, out []float32) {
+	if tier.Load() == portable {
+		peaksPortable(scores, out)
+		return
+	}
+	peaksAVX2(unsafe.SliceData(scores), len(scores), unsafe.SliceData(out))
+}
+
 // above writes into out, which is as long as scores, and returns how many.
 func above(scores []float32, least float32, out []int32) int {
 	if tier.Load() == portable {

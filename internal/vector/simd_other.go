@@ -24,6 +24,8 @@ func largest(v []float32) float32 { return largestPortable(v) }
 
 func round(dst []int8, v []float32, scale float32) int32 { return roundPortable(dst, v, scale) }
 
+func wholePeaks(scores, out []float32) { peaksPortable(scores, out) }
+
 func above(scores []float32, least float32, out []int32) int {
 	return abovePortable(scores, 0, least, out)
 }

@@ -15,6 +15,7 @@ func main() {
 	dotKernels()
 	dotPacked()
 	above()
+	peaks()
 	halves()
 	quantize()
 	fetch()
