@@ -3,6 +3,8 @@ package index
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/loci-memory/loci/internal/vector"
 )
 
 // lead is how far the bits and counts of documents are shifted, so that what
@@ -67,6 +69,10 @@ func (p *part) frequency(lists [][]uint32) int {
 	return df
 }
 
+// dense is how many of the documents of a word of bits make it worth to score all of them
+// together: more are then scored that have nothing to add, and most of the work is shared.
+const dense = 5
+
 // score adds the words' BM25 to all documents they are in, or to those that are
 // live.
 func (p *part) score(lists [][]uint32, w *words, means [4]lengths) {
@@ -80,13 +86,13 @@ func (p *part) score(lists [][]uint32, w *words, means [4]lengths) {
 			p.cover(among, list)
 		}
 	}
-	var slope [4]float32
+	blend := vector.Blend{Scale: 1.0 / unit, Gain: k1 + 1, Base: k1 * (1 - b), IDF: float32(w.idf), Shares: [...]uint16{ownShare, nearShare, nearShare, farShare}}
 	for kind, mean := range means {
 		if mean.blended > 0 {
-			slope[kind] = float32(k1 * b / mean.blended)
+			blend.Slopes[kind] = float32(k1 * b / mean.blended)
 		}
 	}
-	idf, scores := float32(w.idf), p.lexical
+	scores := p.lexical
 	if w.related {
 		scores, p.relates = p.related, p.relates || len(lists) > 0
 	}
@@ -98,14 +104,14 @@ func (p *part) score(lists [][]uint32, w *words, means [4]lengths) {
 			p.hits[i] |= word
 			among[i] = 0
 		}
+		if first := i<<6 - lead; bits.OnesCount64(word) >= dense && first >= 0 && first+vector.BlendDocuments <= len(p.docs) {
+			word &= vector.AddBlend(&blend, scores[first:], p.counts[first:], p.near[first:], p.kinds[first:], p.blen[first:])
+		}
 		for ; word != 0; word &= word - 1 {
 			n := i<<6 + bits.TrailingZeros64(word) - lead
-			sum := p.blended(n)
-			if sum == 0 {
-				continue
+			if sum := p.blended(n); sum > 0 {
+				scores[n] += blend.Of(sum, uint8(p.kinds[n]), p.blen[n])
 			}
-			tf := float32(sum) * (1.0 / unit)
-			scores[n] += idf * tf * (k1 + 1) / (tf + k1*(1-b) + slope[p.kinds[n]]*float32(p.blen[n]))
 		}
 	}
 	for _, list := range lists {
@@ -142,8 +148,7 @@ const (
 	evenBytes  = 0x00ff00ff00ff00ff
 )
 
-// blended returns a document's blended count in units. It is the hot spot of a
-// search, and written out for that.
+// blended returns a document's blended count in units.
 func (p *part) blended(n int) uint32 {
 	r := p.near[n]
 	if r >= far {

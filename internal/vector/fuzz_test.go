@@ -104,3 +104,17 @@ func FuzzAbove(f *testing.F) {
 		}
 	})
 }
+
+func FuzzPeaks(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, data []byte, _ uint16) {
+		var scores []float32
+		for _, h := range halves(data) {
+			scores = append(scores, DecodeHalf(h))
+		}
+		for _, name := range Tiers() {
+			use(t, name)
+			checkPeaks(t, scores)
+		}
+	})
+}

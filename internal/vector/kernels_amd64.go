@@ -45,6 +45,11 @@ func aboveAVX2(scores *float32, n int, least float32, out *int32) int
 //go:noescape
 func peaksAVX2(scores *float32, n int, out *float32)
 
+// blendAVX2 is blendPortable with AVX2.
+//
+//go:noescape
+func blendAVX2(b *float32, counts *uint8, reach *uint8, kinds *uint8, lengths *int32, scores *float32) uint64
+
 // encodeHalvesAVX2 is EncodeHalf of each finite value, with F16C for n a multiple of 8.
 //
 //go:noescape

@@ -579,6 +579,301 @@ done:
 DATA peaksLeast<>+0(SB)/4, $0xff800000
 GLOBL peaksLeast<>(SB), RODATA|NOPTR, $4
 
+// func blendAVX2(b *float32, counts *uint8, reach *uint8, kinds *uint8, lengths *int32, scores *float32) uint64
+// Requires: AVX, AVX2
+TEXT ·blendAVX2(SB), NOSPLIT, $128-56
+	MOVQ           b+0(FP), AX
+	MOVQ           counts+8(FP), CX
+	MOVQ           reach+16(FP), DX
+	VPXOR          Y0, Y0, Y0
+	VPCMPEQW       Y1, Y1, Y1
+	VPSRLW         $0x0f, Y1, Y1
+	VPADDW         Y1, Y1, Y2
+	VPADDW         Y1, Y2, Y3
+	VPSLLW         $0x04, Y1, Y4
+	VPBROADCASTW   32(AX), Y5
+	VPBROADCASTW   34(AX), Y6
+	VPBROADCASTW   36(AX), Y7
+	VPBROADCASTW   38(AX), Y8
+	VPMOVZXBW      3(CX), Y9
+	VPMULLW        Y5, Y9, Y9
+	VPMOVZXBW      (DX), Y10
+	VPAND          Y3, Y10, Y11
+	VPSRLW         $0x02, Y10, Y12
+	VPMOVZXBW      2(CX), Y13
+	VPMOVZXBW      4(CX), Y14
+	VPCMPGTW       Y0, Y11, Y15
+	VPAND          Y15, Y13, Y13
+	VPCMPGTW       Y0, Y12, Y15
+	VPAND          Y15, Y14, Y14
+	VPADDW         Y14, Y13, Y13
+	VPMULLW        Y6, Y13, Y13
+	VPADDW         Y13, Y9, Y9
+	VPMOVZXBW      1(CX), Y13
+	VPMOVZXBW      5(CX), Y14
+	VPCMPGTW       Y1, Y11, Y15
+	VPAND          Y15, Y13, Y13
+	VPCMPGTW       Y1, Y12, Y15
+	VPAND          Y15, Y14, Y14
+	VPADDW         Y14, Y13, Y13
+	VPMULLW        Y7, Y13, Y13
+	VPADDW         Y13, Y9, Y9
+	VPMOVZXBW      (CX), Y13
+	VPMOVZXBW      6(CX), Y14
+	VPCMPGTW       Y2, Y11, Y11
+	VPAND          Y11, Y13, Y13
+	VPCMPGTW       Y2, Y12, Y11
+	VPAND          Y11, Y14, Y14
+	VPADDW         Y14, Y13, Y13
+	VPMULLW        Y8, Y13, Y13
+	VPADDW         Y13, Y9, Y9
+	VPCMPGTW       Y10, Y4, Y10
+	VPAND          Y10, Y9, Y9
+	VMOVDQU        Y9, (SP)
+	VPMOVZXBW      19(CX), Y9
+	VPMULLW        Y5, Y9, Y9
+	VPMOVZXBW      16(DX), Y10
+	VPAND          Y3, Y10, Y11
+	VPSRLW         $0x02, Y10, Y12
+	VPMOVZXBW      18(CX), Y13
+	VPMOVZXBW      20(CX), Y14
+	VPCMPGTW       Y0, Y11, Y15
+	VPAND          Y15, Y13, Y13
+	VPCMPGTW       Y0, Y12, Y15
+	VPAND          Y15, Y14, Y14
+	VPADDW         Y14, Y13, Y13
+	VPMULLW        Y6, Y13, Y13
+	VPADDW         Y13, Y9, Y9
+	VPMOVZXBW      17(CX), Y13
+	VPMOVZXBW      21(CX), Y14
+	VPCMPGTW       Y1, Y11, Y15
+	VPAND          Y15, Y13, Y13
+	VPCMPGTW       Y1, Y12, Y15
+	VPAND          Y15, Y14, Y14
+	VPADDW         Y14, Y13, Y13
+	VPMULLW        Y7, Y13, Y13
+	VPADDW         Y13, Y9, Y9
+	VPMOVZXBW      16(CX), Y13
+	VPMOVZXBW      22(CX), Y14
+	VPCMPGTW       Y2, Y11, Y11
+	VPAND          Y11, Y13, Y13
+	VPCMPGTW       Y2, Y12, Y11
+	VPAND          Y11, Y14, Y14
+	VPADDW         Y14, Y13, Y13
+	VPMULLW        Y8, Y13, Y13
+	VPADDW         Y13, Y9, Y9
+	VPCMPGTW       Y10, Y4, Y10
+	VPAND          Y10, Y9, Y9
+	VMOVDQU        Y9, 32(SP)
+	VPMOVZXBW      35(CX), Y9
+	VPMULLW        Y5, Y9, Y9
+	VPMOVZXBW      32(DX), Y10
+	VPAND          Y3, Y10, Y11
+	VPSRLW         $0x02, Y10, Y12
+	VPMOVZXBW      34(CX), Y13
+	VPMOVZXBW      36(CX), Y14
+	VPCMPGTW       Y0, Y11, Y15
+	VPAND          Y15, Y13, Y13
+	VPCMPGTW       Y0, Y12, Y15
+	VPAND          Y15, Y14, Y14
+	VPADDW         Y14, Y13, Y13
+	VPMULLW        Y6, Y13, Y13
+	VPADDW         Y13, Y9, Y9
+	VPMOVZXBW      33(CX), Y13
+	VPMOVZXBW      37(CX), Y14
+	VPCMPGTW       Y1, Y11, Y15
+	VPAND          Y15, Y13, Y13
+	VPCMPGTW       Y1, Y12, Y15
+	VPAND          Y15, Y14, Y14
+	VPADDW         Y14, Y13, Y13
+	VPMULLW        Y7, Y13, Y13
+	VPADDW         Y13, Y9, Y9
+	VPMOVZXBW      32(CX), Y13
+	VPMOVZXBW      38(CX), Y14
+	VPCMPGTW       Y2, Y11, Y11
+	VPAND          Y11, Y13, Y13
+	VPCMPGTW       Y2, Y12, Y11
+	VPAND          Y11, Y14, Y14
+	VPADDW         Y14, Y13, Y13
+	VPMULLW        Y8, Y13, Y13
+	VPADDW         Y13, Y9, Y9
+	VPCMPGTW       Y10, Y4, Y10
+	VPAND          Y10, Y9, Y9
+	VMOVDQU        Y9, 64(SP)
+	VPMOVZXBW      51(CX), Y9
+	VPMULLW        Y5, Y9, Y9
+	VPMOVZXBW      48(DX), Y5
+	VPAND          Y3, Y5, Y3
+	VPSRLW         $0x02, Y5, Y10
+	VPMOVZXBW      50(CX), Y11
+	VPMOVZXBW      52(CX), Y12
+	VPCMPGTW       Y0, Y3, Y13
+	VPAND          Y13, Y11, Y11
+	VPCMPGTW       Y0, Y10, Y13
+	VPAND          Y13, Y12, Y12
+	VPADDW         Y12, Y11, Y11
+	VPMULLW        Y6, Y11, Y11
+	VPADDW         Y11, Y9, Y9
+	VPMOVZXBW      49(CX), Y0
+	VPMOVZXBW      53(CX), Y6
+	VPCMPGTW       Y1, Y3, Y11
+	VPAND          Y11, Y0, Y0
+	VPCMPGTW       Y1, Y10, Y11
+	VPAND          Y11, Y6, Y6
+	VPADDW         Y6, Y0, Y0
+	VPMULLW        Y7, Y0, Y0
+	VPADDW         Y0, Y9, Y9
+	VPMOVZXBW      48(CX), Y0
+	VPMOVZXBW      54(CX), Y1
+	VPCMPGTW       Y2, Y3, Y3
+	VPAND          Y3, Y0, Y0
+	VPCMPGTW       Y2, Y10, Y3
+	VPAND          Y3, Y1, Y1
+	VPADDW         Y1, Y0, Y0
+	VPMULLW        Y8, Y0, Y0
+	VPADDW         Y0, Y9, Y9
+	VPCMPGTW       Y5, Y4, Y5
+	VPAND          Y5, Y9, Y9
+	VMOVDQU        Y9, 96(SP)
+	XORQ           CX, CX
+	VMOVDQU        32(DX), Y0
+	VPSLLW         $0x03, Y0, Y1
+	VPSLLW         $0x02, Y0, Y0
+	VPOR           Y1, Y0, Y0
+	VPMOVMSKB      Y0, BX
+	SHLQ           $0x20, CX
+	ORQ            BX, CX
+	VMOVDQU        (DX), Y0
+	VPSLLW         $0x03, Y0, Y1
+	VPSLLW         $0x02, Y0, Y0
+	VPOR           Y1, Y0, Y0
+	VPMOVMSKB      Y0, BX
+	SHLQ           $0x20, CX
+	ORQ            BX, CX
+	MOVQ           CX, ret+48(FP)
+	MOVQ           kinds+24(FP), CX
+	MOVQ           lengths+32(FP), DX
+	MOVQ           scores+40(FP), BX
+	VBROADCASTSS   (AX), Y0
+	VBROADCASTSS   4(AX), Y1
+	VBROADCASTSS   8(AX), Y2
+	VBROADCASTSS   12(AX), Y3
+	VBROADCASTF128 16(AX), Y4
+	VPMOVZXWD      (SP), Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VPMOVZXBD      (CX), Y6
+	VPERMILPS      Y6, Y4, Y6
+	VCVTDQ2PS      (DX), Y7
+	VMULPS         Y6, Y7, Y7
+	VADDPS         Y2, Y5, Y6
+	VADDPS         Y7, Y6, Y6
+	VMULPS         Y3, Y5, Y5
+	VMULPS         Y1, Y5, Y5
+	VDIVPS         Y6, Y5, Y5
+	VADDPS         (BX), Y5, Y5
+	VMOVUPS        Y5, (BX)
+	VPMOVZXWD      16(SP), Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VPMOVZXBD      8(CX), Y6
+	VPERMILPS      Y6, Y4, Y6
+	VCVTDQ2PS      32(DX), Y7
+	VMULPS         Y6, Y7, Y7
+	VADDPS         Y2, Y5, Y6
+	VADDPS         Y7, Y6, Y6
+	VMULPS         Y3, Y5, Y5
+	VMULPS         Y1, Y5, Y5
+	VDIVPS         Y6, Y5, Y5
+	VADDPS         32(BX), Y5, Y5
+	VMOVUPS        Y5, 32(BX)
+	VPMOVZXWD      32(SP), Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VPMOVZXBD      16(CX), Y6
+	VPERMILPS      Y6, Y4, Y6
+	VCVTDQ2PS      64(DX), Y7
+	VMULPS         Y6, Y7, Y7
+	VADDPS         Y2, Y5, Y6
+	VADDPS         Y7, Y6, Y6
+	VMULPS         Y3, Y5, Y5
+	VMULPS         Y1, Y5, Y5
+	VDIVPS         Y6, Y5, Y5
+	VADDPS         64(BX), Y5, Y5
+	VMOVUPS        Y5, 64(BX)
+	VPMOVZXWD      48(SP), Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VPMOVZXBD      24(CX), Y6
+	VPERMILPS      Y6, Y4, Y6
+	VCVTDQ2PS      96(DX), Y7
+	VMULPS         Y6, Y7, Y7
+	VADDPS         Y2, Y5, Y6
+	VADDPS         Y7, Y6, Y6
+	VMULPS         Y3, Y5, Y5
+	VMULPS         Y1, Y5, Y5
+	VDIVPS         Y6, Y5, Y5
+	VADDPS         96(BX), Y5, Y5
+	VMOVUPS        Y5, 96(BX)
+	VPMOVZXWD      64(SP), Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VPMOVZXBD      32(CX), Y6
+	VPERMILPS      Y6, Y4, Y6
+	VCVTDQ2PS      128(DX), Y7
+	VMULPS         Y6, Y7, Y7
+	VADDPS         Y2, Y5, Y6
+	VADDPS         Y7, Y6, Y6
+	VMULPS         Y3, Y5, Y5
+	VMULPS         Y1, Y5, Y5
+	VDIVPS         Y6, Y5, Y5
+	VADDPS         128(BX), Y5, Y5
+	VMOVUPS        Y5, 128(BX)
+	VPMOVZXWD      80(SP), Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VPMOVZXBD      40(CX), Y6
+	VPERMILPS      Y6, Y4, Y6
+	VCVTDQ2PS      160(DX), Y7
+	VMULPS         Y6, Y7, Y7
+	VADDPS         Y2, Y5, Y6
+	VADDPS         Y7, Y6, Y6
+	VMULPS         Y3, Y5, Y5
+	VMULPS         Y1, Y5, Y5
+	VDIVPS         Y6, Y5, Y5
+	VADDPS         160(BX), Y5, Y5
+	VMOVUPS        Y5, 160(BX)
+	VPMOVZXWD      96(SP), Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VPMOVZXBD      48(CX), Y6
+	VPERMILPS      Y6, Y4, Y6
+	VCVTDQ2PS      192(DX), Y7
+	VMULPS         Y6, Y7, Y7
+	VADDPS         Y2, Y5, Y6
+	VADDPS         Y7, Y6, Y6
+	VMULPS         Y3, Y5, Y5
+	VMULPS         Y1, Y5, Y5
+	VDIVPS         Y6, Y5, Y5
+	VADDPS         192(BX), Y5, Y5
+	VMOVUPS        Y5, 192(BX)
+	VPMOVZXWD      112(SP), Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VPMOVZXBD      56(CX), Y0
+	VPERMILPS      Y0, Y4, Y0
+	VCVTDQ2PS      224(DX), Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y2, Y5, Y0
+	VADDPS         Y4, Y0, Y0
+	VMULPS         Y3, Y5, Y5
+	VMULPS         Y1, Y5, Y5
+	VDIVPS         Y0, Y5, Y5
+	VADDPS         224(BX), Y5, Y5
+	VMOVUPS        Y5, 224(BX)
+	VZEROUPPER
+	RET
+
 // func encodeHalvesAVX2(dst *uint16, v *float32, n int)
 // Requires: AVX, F16C
 TEXT ·encodeHalvesAVX2(SB), NOSPLIT, $0-24

@@ -103,6 +103,13 @@ func wholePeaks(scores, out []float32) {
 	peaksAVX2(unsafe.SliceData(scores), len(scores), unsafe.SliceData(out))
 }
 
+func blend(b *Blend, scores []float32, counts, reach, kinds []uint8, lengths []int32) uint64 {
+	if tier.Load() == portable {
+		return blendPortable(b, scores, counts, reach, kinds, lengths)
+	}
+	return blendAVX2(&b.Scale, unsafe.SliceData(counts), unsafe.SliceData(reach), unsafe.SliceData(kinds), unsafe.SliceData(lengths), unsafe.SliceData(scores))
+}
+
 // above writes into out, which is as long as scores, and returns how many.
 func above(scores []float32, least float32, out []int32) int {
 	if tier.Load() == portable {

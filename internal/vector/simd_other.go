@@ -26,6 +26,10 @@ func round(dst []int8, v []float32, scale float32) int32 { return roundPortable(
 
 func wholePeaks(scores, out []float32) { peaksPortable(scores, out) }
 
+func blend(b *Blend, scores []float32, counts, reach, kinds []uint8, lengths []int32) uint64 {
+	return blendPortable(b, scores, counts, reach, kinds, lengths)
+}
+
 func above(scores []float32, least float32, out []int32) int {
 	return abovePortable(scores, 0, least, out)
 }

@@ -16,6 +16,7 @@ func main() {
 	dotPacked()
 	above()
 	peaks()
+	blend()
 	halves()
 	quantize()
 	fetch()
