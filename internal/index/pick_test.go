@@ -209,3 +209,42 @@ func TestIDsComeBackAsTheyWent(t *testing.T) {
 		}
 	}
 }
+
+// What is best may not be wanted: the bound that it foretells is then too high, and no
+// fewer are found for that.
+func TestTheBestAreExcluded(t *testing.T) {
+	const limit, away = 40, 500
+	src, owner := bigSparse(8000, 64, 8)
+	x := snapshotOf(src, owner)
+	question := src.owners[owner].steps[17]
+	for name, s := range map[string]memory.Search{
+		"words":   {Text: "w1q w2q w300q"},
+		"vectors": {Vector: question.Vector},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.Scopes = []memory.Scope{{Owner: owner}}
+			var want []string
+			s.Exclude = map[string]bool{}
+			for i, c := range all(t, x, s) {
+				if i < away {
+					s.Exclude[c.ID] = true
+				} else if len(want) < limit/2 { // so many are picked by vector alone
+					want = append(want, c.ID)
+				}
+			}
+			s.Limit = limit
+			got, err := x.Search(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got) < len(want) {
+				t.Fatalf("got %d, want %d at least", len(got), len(want))
+			}
+			for i, id := range want {
+				if got[i].ID != id {
+					t.Fatalf("at %d got %s, want %s", i, got[i].ID, id)
+				}
+			}
+		})
+	}
+}
