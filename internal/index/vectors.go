@@ -7,12 +7,13 @@ import (
 )
 
 // chunkRows is how many vectors lie in one piece. A piece that is full is never
-// copied again, so that growing leaves no garbage, and its scores fit the nearest
-// cache.
+// copied again, so that growing leaves no garbage, its scores fit the nearest cache, and
+// four values of each of its rows are half a page to be read in one go.
 const chunkRows = 512
 
 // chunk is up to chunkRows vectors, each as int8 for the scan and as float16 for
-// the exact cosine. What is in it never changes.
+// the exact cosine. What is in it never changes, but int8 forms move while a chunk gets
+// room for more, which is under its shard's lock.
 type chunk struct {
 	quant  vector.Block
 	halves []uint16 // rows of [vector.Pack], one after the other

@@ -16,69 +16,95 @@ const (
 	coldRows     = 340 * benchSegment // 510 MiB: several times the last cache
 )
 
-var bench = sync.OnceValue(func() Block {
-	b := newBlock(coldRows, benchDims)
+// bench are segments of blocks.
+var bench = sync.OnceValue(func() [][]Block {
+	all := make([][]Block, coldRows/benchSegment)
 	r := rand.New(rand.NewPCG(1, 1))
-	for i := range b.Values {
-		b.Values[i] = uint8(r.Uint32())
+	for i := range all {
+		for range benchSegment / benchBlock {
+			b := newBlock(benchBlock, benchDims)
+			for i := range b.Values {
+				b.Values[i] = uint8(r.Uint32())
+			}
+			for i := range b.Scales {
+				b.Scales[i] = r.Float32()
+			}
+			all[i] = append(all[i], b)
+		}
 	}
-	for i := range b.Scales {
-		b.Scales[i] = r.Float32()
-	}
-	return b
+	return all
 })
+
+// benchQueries are such as a model makes of a question, with a value everywhere, and such
+// as the built-in embedder does: 26 of 96 quads have one.
+func benchQueries() map[string]Query {
+	r := rand.New(rand.NewPCG(2, 2))
+	dense, sparse := random(r, benchDims), make([]float32, benchDims)
+	for _, quad := range r.Perm(benchDims / quadLen)[:26] {
+		sparse[quad*quadLen+r.IntN(quadLen)] = 1
+	}
+	return map[string]Query{"dense": NewQuery(dense), "sparse": NewQuery(sparse)}
+}
 
 // BenchmarkScan scans rows that are in the cache, and more rows than fit one: then
 // it also tells the share of the speed at which bytes can be read at all, by one
 // thread with the widest loads. Reading and scanning take turns, so that both meet
-// the same machine, and the medians are compared.
+// the same machine, and the medians are compared. A sparse question's share may be above
+// 1, for most is not read.
 func BenchmarkScan(b *testing.B) {
-	all := bench()
-	q := NewQuery(random(rand.New(rand.NewPCG(2, 2)), benchDims))
-	out := make([]float32, benchBlock)
-	scanSegment := func(i int) {
-		for from := i * benchSegment; from < (i+1)*benchSegment; from += benchBlock {
-			Scan(q, all.Rows(from, from+benchBlock, benchDims), out)
+	all, queries := bench(), benchQueries()
+	for _, heat := range []string{"hot", "cold"} {
+		for _, kind := range []string{"dense", "sparse"} {
+			for _, name := range Tiers() {
+				b.Run(heat+"/"+kind+"/"+name, func(b *testing.B) {
+					use(b, name)
+					if heat == "hot" {
+						scanHot(b, queries[kind], all[0])
+					} else {
+						scanCold(b, queries[kind], all)
+					}
+				})
+			}
 		}
 	}
-	for _, name := range Tiers() {
-		b.Run("hot/"+name, func(b *testing.B) {
-			use(b, name)
-			b.ReportAllocs()
-			for b.Loop() {
-				scanSegment(0)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/hotRows, "ns/vector")
-		})
+}
+
+func scanHot(b *testing.B, q Query, blocks []Block) {
+	out := make([]float32, benchBlock)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, block := range blocks {
+			Scan(q, block, out)
+		}
 	}
-	for _, name := range Tiers() {
-		b.Run("cold/"+name, func(b *testing.B) {
-			if testing.Short() {
-				b.Skip("it takes 510 MiB")
-			}
-			use(b, name)
-			var reading, scanning []time.Duration
-			for pass := 0; b.Loop(); pass++ {
-				for i := range coldRows / benchSegment {
-					start := time.Now()
-					if i%2 == pass%2 {
-						read(all.Rows(i*benchSegment, (i+1)*benchSegment, benchDims).Values)
-						reading = append(reading, time.Since(start))
-					} else {
-						scanSegment(i)
-						scanning = append(scanning, time.Since(start))
-					}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/hotRows, "ns/vector")
+}
+
+func scanCold(b *testing.B, q Query, all [][]Block) {
+	if testing.Short() {
+		b.Skip("it takes 510 MiB")
+	}
+	out := make([]float32, benchBlock)
+	var took [2][]time.Duration // reading, scanning
+	for pass := 0; b.Loop(); pass++ {
+		for i, blocks := range all {
+			start, what := time.Now(), (i+pass)%2
+			for _, block := range blocks {
+				if what == 0 {
+					read(block.Values)
+				} else {
+					Scan(q, block, out)
 				}
 			}
-			slices.Sort(reading)
-			slices.Sort(scanning)
-			took := float64(scanning[len(scanning)/2])
-			b.ReportMetric(took/benchSegment, "ns/vector")
-			b.ReportMetric(benchSegment*benchDims/took, "GB/s")
-			if fastest() > portable {
-				b.ReportMetric(float64(reading[len(reading)/2])/took, "share")
-			}
-		})
+			took[what] = append(took[what], time.Since(start))
+		}
+	}
+	slices.Sort(took[0])
+	slices.Sort(took[1])
+	reading, scanning := float64(took[0][len(took[0])/2]), float64(took[1][len(took[1])/2])
+	b.ReportMetric(scanning/benchSegment, "ns/vector")
+	if fastest() > portable {
+		b.ReportMetric(reading/scanning, "share")
 	}
 }
 

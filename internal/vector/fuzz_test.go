@@ -19,6 +19,11 @@ func seeds(f *testing.F) {
 
 func FuzzScan(f *testing.F) {
 	seeds(f)
+	many := make([]byte, 2200) // rows of four values
+	for i := range many {
+		many[i] = byte(77 * i)
+	}
+	f.Add(many, uint16(4))
 	f.Fuzz(func(t *testing.T, data []byte, dims uint16) {
 		n := int(dims % 400)
 		for len(data) < n {
@@ -31,7 +36,7 @@ func FuzzScan(f *testing.F) {
 		asked := all[:n]
 		var rows [][]int8
 		var scales []float32
-		for all = all[n:]; n > 0 && len(all) >= n && len(rows) < 90; all = all[n:] {
+		for all = all[n:]; n > 0 && len(all) >= n && len(rows) < 600; all = all[n:] {
 			rows, scales = append(rows, all[:n]), append(scales, 1/float32(len(rows)+3))
 		}
 		for _, name := range Tiers() {

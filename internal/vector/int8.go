@@ -2,6 +2,7 @@ package vector
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -45,29 +46,49 @@ func roundPortable(dst []int8, v []float32, scale float32) (sum int32) {
 	return sum
 }
 
-// Rows lie in tiles: the first four values of sixteen rows, then the next four, and so
-// on. A question of few words has few values that are not zero, and the rest of a tile
-// is not read.
+// Rows lie in tiles of sixteen. The first four values of the rows of all tiles come
+// first, then the next four of all, and so on. A question of few words has few values that
+// are not zero: the rest is not read, and what is lies in pieces that are the longer, the
+// larger a block is.
 const (
 	tileRows = 16
 	quadLen  = 4
+	tileQuad = tileRows * quadLen
 	offset   = 128 // added to values, as kernels multiply bytes without a sign by bytes with one
 )
 
-// tileLen is how many bytes a tile of so long rows takes.
-func tileLen(dims int) int { return (dims + quadLen - 1) / quadLen * tileRows * quadLen }
+// quads is how many quads rows of such a length have.
+func quads(dims int) int { return (dims + quadLen - 1) / quadLen }
+
+// tiles is how many tiles so many rows take.
+func tiles(rows int) int { return (rows + tileRows - 1) / tileRows }
 
 // Block is quantized vectors of one length. The zero value is empty.
 type Block struct {
-	Values []uint8   // of all rows, in whole tiles
+	Values []uint8   // of as many tiles as there is room for
 	Scales []float32 // of each row, as [Quantize] gives them
 }
 
+// room is for how many tiles there is room.
+func (b *Block) room(dims int) int { return len(b.Values) / max(1, quads(dims)*tileQuad) }
+
 // Grow makes room for so many rows more.
 func (b *Block) Grow(rows, dims int) {
-	tiles := (len(b.Scales) + rows + tileRows - 1) / tileRows
-	b.Values = slices.Grow(b.Values, max(0, tiles*tileLen(dims)-len(b.Values)))
 	b.Scales = slices.Grow(b.Scales, rows)
+	b.widen(tiles(len(b.Scales)+rows), dims)
+}
+
+// widen makes room for so many tiles, if there is less. Every piece moves apart.
+func (b *Block) widen(to, dims int) {
+	from := b.room(dims)
+	if to <= from {
+		return
+	}
+	values := make([]uint8, quads(dims)*to*tileQuad)
+	for i := range quads(dims) {
+		copy(values[i*to*tileQuad:], b.Values[i*from*tileQuad:][:from*tileQuad])
+	}
+	b.Values = values
 }
 
 // Append quantizes v and adds it as the last row. All rows must be of one length. It
@@ -81,20 +102,18 @@ func (b *Block) Append(v []float32) (scale float32) {
 
 func (b *Block) add(values []int8, scale float32) {
 	row := len(b.Scales)
-	if row%tileRows == 0 {
-		b.Values = append(b.Values, make([]uint8, tileLen(len(values)))...)
+	room := b.room(len(values))
+	if row == room*tileRows {
+		b.widen(room+1<<max(0, bits.Len(uint(room))-3), len(values)) // by a quarter, once there are four
+		room = b.room(len(values))
 	}
-	tile := b.Values[row/tileRows*tileLen(len(values)):]
-	for i, x := range values {
-		tile[(i/quadLen*tileRows+row%tileRows)*quadLen+i%quadLen] = uint8(int(x) + offset)
+	for i := range quads(len(values)) {
+		to := b.Values[(i*room*tileRows+row)*quadLen:][:quadLen]
+		for j, x := range values[i*quadLen : min((i+1)*quadLen, len(values))] {
+			to[j] = uint8(int(x) + offset)
+		}
 	}
 	b.Scales = append(b.Scales, scale)
-}
-
-// Rows returns the rows from one to before another, of the length dims. The first is
-// the first of a tile.
-func (b Block) Rows(from, to, dims int) Block {
-	return Block{b.Values[from/tileRows*tileLen(dims) : (to+tileRows-1)/tileRows*tileLen(dims)], b.Scales[from:to]}
 }
 
 // Query is a question's vector made ready to be scanned with.
@@ -105,12 +124,12 @@ type Query struct {
 	excess int32 // that the offset of a row's values adds to a product
 }
 
-// quad is four values of a query, in both widths that kernels want them in, and where
-// in a tile the rows' are.
+// quad is four values of a query, in both widths that kernels want them in, and which
+// four these are.
 type quad struct {
-	at    int32
-	bytes [quadLen]int8
-	words [quadLen]int16
+	number int32
+	bytes  [quadLen]int8
+	words  [quadLen]int16
 }
 
 // NewQuery returns the query of v, which may be up to 65536 long.
@@ -121,9 +140,9 @@ func NewQuery(v []float32) Query {
 }
 
 func newQuery(values []int8, scale float32) Query {
-	q := Query{dims: len(values), scale: scale, quads: make([]quad, 0, (len(values)+quadLen-1)/quadLen)}
+	q := Query{dims: len(values), scale: scale, quads: make([]quad, 0, quads(len(values)))}
 	for from := 0; from < len(values); from += quadLen {
-		next := quad{at: int32(from * tileRows)}
+		next := quad{number: int32(from / quadLen)}
 		copy(next.bytes[:], values[from:])
 		if next.bytes == [quadLen]int8{} {
 			continue
@@ -141,34 +160,43 @@ func newQuery(values []int8, scale float32) Query {
 // as long as the query. The scales say how many rows there are; out must hold as
 // many. It panics if the block or out is shorter than that.
 func Scan(q Query, b Block, out []float32) {
-	rows, tile := len(b.Scales), tileLen(q.dims)
-	whole, rest := rows/tileRows, rows%tileRows
-	values, out := b.Values[:(rows+tileRows-1)/tileRows*tile], out[:rows]
-	scan(q, values[:whole*tile], b.Scales[:whole*tileRows], out[:whole*tileRows])
-	if rest > 0 {
+	rows, room := len(b.Scales), b.room(q.dims)
+	if q.dims > 0 && tiles(rows) > room {
+		panic("vector: a block has more scales than rows")
+	}
+	stride, whole, out := room*tileQuad, rows/tileRows*tileRows, out[:rows]
+	scan(q, b.Values, stride, b.Scales[:whole], out[:whole])
+	if whole < rows {
 		var scales, last [tileRows]float32
-		copy(scales[:], b.Scales[whole*tileRows:])
-		scan(q, values[whole*tile:], scales[:], last[:])
-		copy(out[whole*tileRows:], last[:rest])
+		copy(scales[:], b.Scales[whole:])
+		scan(q, b.Values[min(whole*quadLen, len(b.Values)):], stride, scales[:], last[:])
+		copy(out[whole:], last[:])
 	}
 }
 
-// scanPortable is Scan of whole tiles.
-func scanPortable(q Query, values []uint8, scales, out []float32) {
-	tile := tileLen(q.dims)
-	for first := 0; first < len(scales); first += tileRows {
-		var sums [tileRows]int32
+// scanPortable is Scan of whole tiles, where so many bytes lie between a quad of a tile and
+// the next. It goes over a quad of many tiles, then over the next, as they lie in memory.
+func scanPortable(q Query, values []uint8, stride int, scales, out []float32) {
+	var room [32 * tileRows]int32
+	for first := 0; first < len(scales); first += len(room) {
+		sums := room[:min(len(room), len(scales)-first)]
+		clear(sums)
 		for i := range q.quads {
-			quad := &q.quads[i]
-			x := (*[tileRows * quadLen]uint8)(values[quad.at:])
-			a, b, c, d := int32(quad.words[0]), int32(quad.words[1]), int32(quad.words[2]), int32(quad.words[3])
-			for row := range sums {
-				sums[row] += a*int32(x[row*quadLen]) + b*int32(x[row*quadLen+1]) + c*int32(x[row*quadLen+2]) + d*int32(x[row*quadLen+3])
+			at := int(q.quads[i].number)*stride + first*quadLen
+			for row := 0; row < len(sums); row += tileRows {
+				q.quads[i].add((*[tileQuad]uint8)(values[at+row*quadLen:]), (*[tileRows]int32)(sums[row:]))
 			}
 		}
 		for row, sum := range sums {
 			out[first+row] = float32(sum-q.excess) * scales[first+row] * q.scale
 		}
-		values = values[tile:]
+	}
+}
+
+// add adds to the sums of a tile.
+func (q *quad) add(x *[tileQuad]uint8, sums *[tileRows]int32) {
+	a, b, c, d := int32(q.words[0]), int32(q.words[1]), int32(q.words[2]), int32(q.words[3])
+	for row := range sums {
+		sums[row] += a*int32(x[row*quadLen]) + b*int32(x[row*quadLen+1]) + c*int32(x[row*quadLen+2]) + d*int32(x[row*quadLen+3])
 	}
 }

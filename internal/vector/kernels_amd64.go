@@ -4,15 +4,15 @@
 
 package vector
 
-// scanAVX512 is scanPortable of so many tiles, of so many bytes each, with AVX-512 VNNI.
+// scanAVX512 is scanPortable of so many tiles with AVX-512 VNNI; the excess is below zero.
 //
 //go:noescape
-func scanAVX512(quads *int32, n int, values *uint8, tile int, tiles int, scales *float32, scale float32, excess int32, out *float32)
+func scanAVX512(quads *int32, n int, values *uint8, stride int, tiles int, scales *float32, scale float32, excess int32, out *float32)
 
-// scanAVX2 is scanPortable of so many tiles, of so many bytes each, with AVX2.
+// scanAVX2 is scanPortable of so many tiles with AVX2; the excess is below zero.
 //
 //go:noescape
-func scanAVX2(quads *int32, n int, values *uint8, tile int, tiles int, scales *float32, scale float32, excess int32, out *float32)
+func scanAVX2(quads *int32, n int, values *uint8, stride int, tiles int, scales *float32, scale float32, excess int32, out *float32)
 
 // dotAVX2 is its portable namesake with AVX2, bit for bit.
 //

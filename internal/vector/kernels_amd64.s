@@ -4,184 +4,165 @@
 
 #include "textflag.h"
 
-// func scanAVX512(quads *int32, n int, values *uint8, tile int, tiles int, scales *float32, scale float32, excess int32, out *float32)
-// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+// func scanAVX512(quads *int32, n int, values *uint8, stride int, tiles int, scales *float32, scale float32, excess int32, out *float32)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
 TEXT ·scanAVX512(SB), NOSPLIT, $0-64
 	MOVQ         quads+0(FP), AX
-	MOVQ         n+8(FP), CX
-	MOVQ         tile+24(FP), DI
+	MOVQ         n+8(FP), DX
 	MOVQ         tiles+32(FP), R8
-	MOVQ         scales+40(FP), R9
-	MOVQ         out+56(FP), R10
-	MOVQ         values+16(FP), R11
-	SHLQ         $0x04, CX
-	ADDQ         AX, CX
-	VBROADCASTSS scale+48(FP), Z0
-	VBROADCASTSS excess+52(FP), Z1
+	MOVQ         out+56(FP), R9
+	MOVQ         scales+40(FP), R10
+	SHLQ         $0x06, R8
+	SHLQ         $0x04, DX
+	ADDQ         AX, DX
+	LEAQ         -16(DX), CX
+	VBROADCASTSS scale+48(FP), Z1
+	VBROADCASTSS excess+52(FP), Z0
+	XORQ         DI, DI
+	JMP          firstcheck
 
-tiles4:
-	CMPQ   R8, $0x04
-	JLT    tiles4end
-	LEAQ   (R11)(DI*1), R12
-	LEAQ   (R12)(DI*1), R13
-	LEAQ   (R13)(DI*1), R14
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	MOVQ   AX, DX
-	JMP    tiles4check
+first:
+	VMOVUPS Z0, (R9)(DI*1)
+	ADDQ    $0x40, DI
 
-tiles4quad:
-	MOVLQSX      (DX), BX
-	LEAQ         (BX)(DI*4), SI
-	PREFETCHT0   (R11)(SI*1)
-	PREFETCHT0   (R12)(SI*1)
-	PREFETCHT0   (R13)(SI*1)
-	PREFETCHT0   (R14)(SI*1)
-	VPBROADCASTD 4(DX), Z6
-	VMOVDQU32    (R11)(BX*1), Z7
-	VPDPBUSD     Z6, Z7, Z2
-	VMOVDQU32    (R12)(BX*1), Z7
-	VPDPBUSD     Z6, Z7, Z3
-	VMOVDQU32    (R13)(BX*1), Z7
-	VPDPBUSD     Z6, Z7, Z4
-	VMOVDQU32    (R14)(BX*1), Z7
-	VPDPBUSD     Z6, Z7, Z5
-	ADDQ         $0x10, DX
+firstcheck:
+	CMPQ DI, R8
+	JLT  first
 
-tiles4check:
-	CMPQ      DX, CX
-	JLT       tiles4quad
-	VPSUBD    Z1, Z2, Z2
-	VCVTDQ2PS Z2, Z2
-	VMULPS    (R9), Z2, Z2
-	VMULPS    Z0, Z2, Z2
-	VMOVUPS   Z2, (R10)
-	VPSUBD    Z1, Z3, Z3
-	VCVTDQ2PS Z3, Z3
-	VMULPS    64(R9), Z3, Z3
-	VMULPS    Z0, Z3, Z3
-	VMOVUPS   Z3, 64(R10)
-	VPSUBD    Z1, Z4, Z4
-	VCVTDQ2PS Z4, Z4
-	VMULPS    128(R9), Z4, Z4
-	VMULPS    Z0, Z4, Z4
-	VMOVUPS   Z4, 128(R10)
-	VPSUBD    Z1, Z5, Z5
-	VCVTDQ2PS Z5, Z5
-	VMULPS    192(R9), Z5, Z5
-	VMULPS    Z0, Z5, Z5
-	VMOVUPS   Z5, 192(R10)
-	LEAQ      (R14)(DI*1), R11
-	ADDQ      $+256, R9
-	ADDQ      $+256, R10
-	SUBQ      $0x04, R8
-	JMP       tiles4
+quad:
+	CMPQ         AX, DX
+	JGE          products
+	VPBROADCASTD 4(AX), Z0
+	MOVLQSX      (AX), BX
+	IMULQ        stride+24(FP), BX
+	ADDQ         values+16(FP), BX
+	LEAQ         48(AX), SI
+	CMPQ         SI, CX
+	CMOVQGT      CX, SI
+	MOVLQSX      (SI), SI
+	IMULQ        stride+24(FP), SI
+	ADDQ         values+16(FP), SI
+	XORQ         DI, DI
+	JMP          addcheck
 
-tiles4end:
-tiles1:
-	CMPQ   R8, $0x01
-	JLT    tiles1end
-	VPXORD Z2, Z2, Z2
-	MOVQ   AX, DX
-	JMP    tiles1check
+add:
+	PREFETCHT1 (SI)(DI*1)
+	VMOVDQU32  (R9)(DI*1), Z2
+	VMOVDQU32  (BX)(DI*1), Z3
+	VPDPBUSD   Z0, Z3, Z2
+	VMOVDQU32  Z2, (R9)(DI*1)
+	ADDQ       $0x40, DI
 
-tiles1quad:
-	MOVLQSX      (DX), BX
-	LEAQ         (BX)(DI*4), SI
-	PREFETCHT0   (R11)(SI*1)
-	VPBROADCASTD 4(DX), Z3
-	VMOVDQU32    (R11)(BX*1), Z4
-	VPDPBUSD     Z3, Z4, Z2
-	ADDQ         $0x10, DX
+addcheck:
+	CMPQ DI, R8
+	JLT  add
+	ADDQ $0x10, AX
+	JMP  quad
 
-tiles1check:
-	CMPQ      DX, CX
-	JLT       tiles1quad
-	VPSUBD    Z1, Z2, Z2
-	VCVTDQ2PS Z2, Z2
-	VMULPS    (R9), Z2, Z2
-	VMULPS    Z0, Z2, Z2
-	VMOVUPS   Z2, (R10)
-	LEAQ      (R11)(DI*1), R11
-	ADDQ      $+64, R9
-	ADDQ      $+64, R10
-	SUBQ      $0x01, R8
-	JMP       tiles1
+products:
+	XORQ DI, DI
+	JMP  productcheck
 
-tiles1end:
+product:
+	VMOVDQU32 (R9)(DI*1), Z0
+	VCVTDQ2PS Z0, Z0
+	VMULPS    (R10)(DI*1), Z0, Z0
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, (R9)(DI*1)
+	ADDQ      $0x40, DI
+
+productcheck:
+	CMPQ DI, R8
+	JLT  product
 	VZEROUPPER
 	RET
 
-// func scanAVX2(quads *int32, n int, values *uint8, tile int, tiles int, scales *float32, scale float32, excess int32, out *float32)
-// Requires: AVX, AVX2, MMX+
+// func scanAVX2(quads *int32, n int, values *uint8, stride int, tiles int, scales *float32, scale float32, excess int32, out *float32)
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·scanAVX2(SB), NOSPLIT, $0-64
 	MOVQ         quads+0(FP), AX
-	MOVQ         n+8(FP), CX
-	MOVQ         tile+24(FP), DI
+	MOVQ         n+8(FP), DX
 	MOVQ         tiles+32(FP), R8
-	MOVQ         scales+40(FP), R9
-	MOVQ         out+56(FP), R10
-	MOVQ         values+16(FP), R11
-	SHLQ         $0x04, CX
-	ADDQ         AX, CX
-	VBROADCASTSS scale+48(FP), Y0
-	VBROADCASTSS excess+52(FP), Y1
+	MOVQ         out+56(FP), R9
+	MOVQ         scales+40(FP), R10
+	SHLQ         $0x06, R8
+	SHLQ         $0x04, DX
+	ADDQ         AX, DX
+	LEAQ         -16(DX), CX
+	VBROADCASTSS scale+48(FP), Y1
+	VBROADCASTSS excess+52(FP), Y0
+	XORQ         DI, DI
+	JMP          firstcheck
 
-tiles1:
-	CMPQ  R8, $0x01
-	JLT   tiles1end
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	MOVQ  AX, DX
-	JMP   tiles1check
+first:
+	VMOVUPS Y0, (R9)(DI*1)
+	VMOVUPS Y0, 32(R9)(DI*1)
+	ADDQ    $0x40, DI
 
-tiles1quad:
-	MOVLQSX      (DX), BX
-	LEAQ         (BX)(DI*4), SI
-	PREFETCHT0   (R11)(SI*1)
-	VPBROADCASTQ 8(DX), Y6
-	VPMOVZXBW    (R11)(BX*1), Y7
-	VPMADDWD     Y6, Y7, Y7
-	VPADDD       Y7, Y2, Y2
-	VPMOVZXBW    16(R11)(BX*1), Y7
-	VPMADDWD     Y6, Y7, Y7
-	VPADDD       Y7, Y3, Y3
-	VPMOVZXBW    32(R11)(BX*1), Y7
-	VPMADDWD     Y6, Y7, Y7
-	VPADDD       Y7, Y4, Y4
-	VPMOVZXBW    48(R11)(BX*1), Y7
-	VPMADDWD     Y6, Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	ADDQ         $0x10, DX
+firstcheck:
+	CMPQ DI, R8
+	JLT  first
 
-tiles1check:
-	CMPQ      DX, CX
-	JLT       tiles1quad
-	VPHADDD   Y3, Y2, Y2
-	VPERMQ    $0xd8, Y2, Y2
-	VPSUBD    Y1, Y2, Y2
-	VCVTDQ2PS Y2, Y2
-	VMULPS    (R9), Y2, Y2
-	VMULPS    Y0, Y2, Y2
-	VMOVUPS   Y2, (R10)
-	VPHADDD   Y5, Y4, Y2
-	VPERMQ    $0xd8, Y2, Y2
-	VPSUBD    Y1, Y2, Y2
-	VCVTDQ2PS Y2, Y2
-	VMULPS    32(R9), Y2, Y2
-	VMULPS    Y0, Y2, Y2
-	VMOVUPS   Y2, 32(R10)
-	LEAQ      (R11)(DI*1), R11
-	ADDQ      $+64, R9
-	ADDQ      $+64, R10
-	SUBQ      $0x01, R8
-	JMP       tiles1
+quad:
+	CMPQ         AX, DX
+	JGE          products
+	VPBROADCASTQ 8(AX), Y0
+	MOVLQSX      (AX), BX
+	IMULQ        stride+24(FP), BX
+	ADDQ         values+16(FP), BX
+	LEAQ         48(AX), SI
+	CMPQ         SI, CX
+	CMOVQGT      CX, SI
+	MOVLQSX      (SI), SI
+	IMULQ        stride+24(FP), SI
+	ADDQ         values+16(FP), SI
+	XORQ         DI, DI
+	JMP          addcheck
 
-tiles1end:
+add:
+	PREFETCHT1 (SI)(DI*1)
+	VPMOVZXBW  (BX)(DI*1), Y2
+	VPMADDWD   Y0, Y2, Y2
+	VPMOVZXBW  16(BX)(DI*1), Y3
+	VPMADDWD   Y0, Y3, Y3
+	VPHADDD    Y3, Y2, Y2
+	VPADDD     (R9)(DI*1), Y2, Y2
+	VMOVDQU    Y2, (R9)(DI*1)
+	VPMOVZXBW  32(BX)(DI*1), Y2
+	VPMADDWD   Y0, Y2, Y2
+	VPMOVZXBW  48(BX)(DI*1), Y3
+	VPMADDWD   Y0, Y3, Y3
+	VPHADDD    Y3, Y2, Y2
+	VPADDD     32(R9)(DI*1), Y2, Y2
+	VMOVDQU    Y2, 32(R9)(DI*1)
+	ADDQ       $0x40, DI
+
+addcheck:
+	CMPQ DI, R8
+	JLT  add
+	ADDQ $0x10, AX
+	JMP  quad
+
+products:
+	XORQ DI, DI
+	JMP  productcheck
+
+product:
+	VPERMQ    $0xd8, (R9)(DI*1), Y0
+	VCVTDQ2PS Y0, Y0
+	VMULPS    (R10)(DI*1), Y0, Y0
+	VMULPS    Y1, Y0, Y0
+	VMOVUPS   Y0, (R9)(DI*1)
+	VPERMQ    $0xd8, 32(R9)(DI*1), Y0
+	VCVTDQ2PS Y0, Y0
+	VMULPS    32(R10)(DI*1), Y0, Y0
+	VMULPS    Y1, Y0, Y0
+	VMOVUPS   Y0, 32(R9)(DI*1)
+	ADDQ      $0x40, DI
+
+productcheck:
+	CMPQ DI, R8
+	JLT  product
 	VZEROUPPER
 	RET
 

@@ -19,17 +19,17 @@ func fastest() int32 {
 	return avx512
 }
 
-func scan(q Query, values []uint8, scales, out []float32) {
+func scan(q Query, values []uint8, stride int, scales, out []float32) {
 	kernel := scanAVX2
 	switch t := tier.Load(); {
 	case t == portable || len(scales) == 0:
-		scanPortable(q, values, scales, out)
+		scanPortable(q, values, stride, scales, out)
 		return
 	case t == avx512:
 		kernel = scanAVX512
 	}
-	kernel((*int32)(unsafe.Pointer(unsafe.SliceData(q.quads))), len(q.quads), unsafe.SliceData(values), tileLen(q.dims), len(scales)/tileRows,
-		unsafe.SliceData(scales), q.scale, q.excess, unsafe.SliceData(out))
+	kernel((*int32)(unsafe.Pointer(unsafe.SliceData(q.quads))), len(q.quads), unsafe.SliceData(values), stride, len(scales)/tileRows,
+		unsafe.SliceData(scales), q.scale, -q.excess, unsafe.SliceData(out))
 }
 
 func dot(a, b []float32) float32 {

@@ -4,7 +4,9 @@ package vector
 
 func fastest() int32 { return portable }
 
-func scan(q Query, values []uint8, scales, out []float32) { scanPortable(q, values, scales, out) }
+func scan(q Query, values []uint8, stride int, scales, out []float32) {
+	scanPortable(q, values, stride, scales, out)
+}
 
 func dot(a, b []float32) float32 { return dotPortable(a, b) }
 

@@ -124,25 +124,45 @@ func TestScanIsExactOnEveryTier(t *testing.T) {
 	})
 }
 
-// checkScan scans at both ends of what may be read and compares with the definition.
+// checkScan scans at both ends of what may be read, and where a block grew row by row, and
+// compares with the definition.
 func checkScan(t *testing.T, asked []int8, scale float32, rows [][]int8, scales []float32) {
 	t.Helper()
 	q, want := newQuery(asked, scale), plainScan(asked, scale, rows, scales)
-	var x Block
+	var x, grown Block
+	x.Grow(len(rows), len(asked))
 	for i, row := range rows {
 		x.add(row, scales[i])
+		grown.add(row, scales[i])
 	}
 	y := x
 	x.Values, y.Values = guarded(t, x.Values)
 	x.Scales, y.Scales = guarded(t, x.Scales)
 	first, last := guarded(t, make([]float32, len(want)))
-	Scan(q, x, first)
-	Scan(q, y, last)
-	for i := range want {
-		if !same(first[i], want[i]) || !same(last[i], want[i]) {
-			t.Fatalf("%s, %d dims, row %d of %d: %v and %v, want %v", Tier(), len(asked), i, len(want), first[i], last[i], want[i])
+	for _, scanned := range []struct {
+		Block
+		out []float32
+	}{{x, first}, {y, last}, {grown, make([]float32, len(want))}} {
+		Scan(q, scanned.Block, scanned.out)
+		for i := range want {
+			if !same(scanned.out[i], want[i]) {
+				t.Fatalf("%s, %d dims, row %d of %d, room for %d tiles: %v, want %v", Tier(), len(asked), i, len(want), scanned.room(len(asked)), scanned.out[i], want[i])
+			}
 		}
 	}
+}
+
+func TestScanTakesBlocksOfAnyLength(t *testing.T) {
+	onTiers(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(19, 20))
+		for _, n := range []int{511, 512, 513, 528, 1100} {
+			rows := make([][]int8, n)
+			for i := range rows {
+				rows[i] = randomBytes(r, 9)
+			}
+			checkScan(t, randomBytes(r, 9), 1, rows, random(r, n))
+		}
+	})
 }
 
 func TestScanDoesNotOverflow(t *testing.T) {
@@ -161,6 +181,7 @@ func TestScanRefusesShortSlices(t *testing.T) {
 		q := NewQuery(make([]float32, 32))
 		for name, scan := range map[string]func(){
 			"values": func() { Scan(q, Block{make([]uint8, 511), make([]float32, 2)}, make([]float32, 2)) },
+			"scales": func() { Scan(q, Block{make([]uint8, 512), make([]float32, 17)}, make([]float32, 17)) },
 			"out":    func() { Scan(q, newBlock(2, 32), make([]float32, 1)) },
 			"dot":    func() { Dot(make([]float32, 33), make([]float32, 32)) },
 			"half":   func() { DotHalf(make([]float32, 33), make([]uint16, 32)) },

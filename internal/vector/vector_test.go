@@ -3,6 +3,7 @@ package vector
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -81,6 +82,46 @@ func TestScanMatchesTheExactProducts(t *testing.T) {
 	}
 }
 
+// TestBlockIsHardlyLargerThanItsRows: most owners have few, and many have exactly as many
+// as fit.
+func TestBlockIsHardlyLargerThanItsRows(t *testing.T) {
+	var b Block
+	for n := 1; n <= 512; n++ {
+		b.Append(make([]float32, 6))
+		need := tiles(n)
+		if room := b.room(6); room < need || room > need+need/4 || n == 512 && room > need {
+			t.Fatalf("%d rows have room for %d tiles, want %d and a quarter more at most", n, room, need)
+		}
+	}
+	b = Block{}
+	b.Grow(20, 6)
+	values := &b.Values[0]
+	for range 20 {
+		b.Append(make([]float32, 6))
+	}
+	if len(b.Values) != 2*2*tileQuad || &b.Values[0] != values {
+		t.Errorf("20 rows with room for 20 take %d bytes, or moved", len(b.Values))
+	}
+}
+
+// TestAQuadOfAllRowsLiesInOnePiece, however the block came to its size.
+func TestAQuadOfAllRowsLiesInOnePiece(t *testing.T) {
+	var want []uint8
+	for _, value := range []uint8{10, 20, 30} {
+		want = append(want, slices.Repeat([]uint8{value + offset}, 48*quadLen)...)
+	}
+	for _, room := range []int{0, 20, 48} {
+		var b Block
+		b.Grow(room, 12)
+		for range 48 {
+			b.add([]int8{10, 10, 10, 10, 20, 20, 20, 20, 30, 30, 30, 30}, 1)
+		}
+		if !slices.Equal(b.Values, want) {
+			t.Errorf("with room for %d rows at first, the values lie as %d", room, b.Values)
+		}
+	}
+}
+
 func TestHalfRoundTrips(t *testing.T) {
 	for h := range 1 << 16 {
 		x := DecodeHalf(uint16(h))
@@ -114,5 +155,5 @@ func FuzzHalf(f *testing.F) {
 }
 
 func newBlock(rows, dims int) Block {
-	return Block{make([]uint8, (rows+tileRows-1)/tileRows*tileLen(dims)), make([]float32, rows)}
+	return Block{make([]uint8, tiles(rows)*quads(dims)*tileQuad), make([]float32, rows)}
 }
