@@ -52,6 +52,7 @@ type Options struct {
 	Rules         bool   // learn by rule when there is no model or it keeps failing
 	Assistant     bool   // learn from the assistant's turns too
 	MaxText       int    // bytes of one memory or message
+	AtHand        bool   // the store remembers what it was asked for: what was learned is read before a question does
 	Intents       string // how the intent of a query is found; "": by keywords
 	Learn         Learning
 }

@@ -56,6 +56,7 @@ type Exchange struct {
 	learns       bool
 
 	begun    uint64 // what [blockCache.put] wants to hear
+	chats    uint64 // what [latestChats.expect] does
 	prepared Prepared
 	untold   bool          // whether its trace has no words
 	asked    string        // id of the new user turn, "" if there is none to learn from
@@ -88,7 +89,7 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 		mode = wire.ModeOff
 	}
 	x := &Exchange{
-		e: e, in: in, answered: make(chan struct{}), begun: e.blocks.now(),
+		e: e, in: in, answered: make(chan struct{}), begun: e.blocks.now(), chats: e.latest.now(),
 		unsure: pause == PauseUnknown,
 		reads:  mode != wire.ModeWrite && mode != wire.ModeOff && pause != PauseUnknown,
 		writes: mode != wire.ModeRead && mode != wire.ModeOff,

@@ -171,6 +171,7 @@ func (e *Engine) apply(ctx context.Context, job memory.Job, l lesson, run memory
 			if !receipt.Again { // or else it was said then
 				e.decided(ctx, l, p.outcomes)
 			}
+			e.readBack(ctx, job.Owner, attempt.Learned, p.changes)
 			return nil
 		}
 		if !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Duplicate) || try == maxConflicts {

@@ -27,6 +27,8 @@ type latestChats struct {
 	of    map[memory.Owner]*list.Element
 	order list.List // of *chatAhead, the last used first
 	bytes int
+
+	forgotten uint64 // how often something was let go of
 }
 
 // chatAhead is one chat's.
@@ -37,10 +39,21 @@ type chatAhead struct {
 	bytes   int
 }
 
-// expect says which chat of its owner's is the latest, and what is known of it.
-func (l *latestChats) expect(key chatKey, is chatNow) {
+// now is what [latestChats.expect] wants to hear of the time before a chat was read.
+func (l *latestChats) now() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.forgotten
+}
+
+// expect says which chat of its owner's is the latest, and what is known of it, unless
+// something was erased since: then it may be in it.
+func (l *latestChats) expect(key chatKey, is chatNow, since uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if since != l.forgotten {
+		is = chatNow{}
+	}
 	if l.of == nil {
 		l.of = map[memory.Owner]*list.Element{}
 	}
@@ -181,6 +194,7 @@ func (s chatNow) after(b memory.Batch, r memory.Receipt, mode dialog.Mode) chatN
 func (l *latestChats) forget(owner memory.Owner) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.forgotten++
 	for el := l.order.Front(); el != nil; {
 		next := el.Next()
 		if owner == "" || el.Value.(*chatAhead).key.owner == owner {
@@ -224,6 +238,23 @@ func (e *Engine) ahead(ctx context.Context, key chatKey) (cands []dialog.Candida
 		return nil, 0
 	}
 	return cands, version
+}
+
+// readBack has what a run taught, and the turns that it was learned from, read by a store
+// that remembers them then: what was said and learned last is soon asked for.
+func (e *Engine) readBack(ctx context.Context, owner memory.Owner, turns []string, changes []memory.Change) {
+	if !e.opts.AtHand {
+		return
+	}
+	ids := slices.Clone(turns)
+	for _, c := range changes {
+		if c.After.Fact != nil {
+			ids = append(ids, c.After.Fact.ID)
+		}
+	}
+	if _, err := e.Store.Get(ctx, owner, ids...); err != nil {
+		e.Log.Debug("what was learned was not read back", "user", owner.Name(), "err", err)
+	}
 }
 
 // readAtOnce is how many memories are read ahead at a time: about a millisecond.

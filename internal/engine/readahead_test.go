@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -262,6 +264,7 @@ func TestNothingErasedIsHeldAhead(t *testing.T) {
 					t.Fatal("nothing was read ahead")
 				}
 				held := a.known
+				since := r.latest.now()
 				erase(t, r)
 				if late, _, _ := r.latest.expected(ana); late == a {
 					t.Error("what was erased is held still")
@@ -269,6 +272,10 @@ func TestNothingErasedIsHeldAhead(t *testing.T) {
 				r.latest.put(a, key, version+1, held) // read before that
 				if late, _, _ := r.latest.expected(ana); late == a {
 					t.Error("what was read before is held again")
+				}
+				r.latest.expect(key, chatNow{version, held[0]}, since) // by an exchange that was under way
+				if late, _, version := r.latest.expected(ana); late == nil || version != 0 || len(late.known) > 0 {
+					t.Errorf("what an exchange knew before is held again: %+v at %d", late, version)
 				}
 			})
 		})
@@ -281,7 +288,7 @@ func TestWhatIsReadAheadIsBounded(t *testing.T) {
 	var l latestChats
 	hold := func(owner memory.Owner, size int) {
 		key := chatKey{owner: owner, id: "c"}
-		l.expect(key, chatNow{})
+		l.expect(key, chatNow{}, l.now())
 		a, _, _ := l.expected(owner)
 		l.put(a, key, 1, []dialog.Candidate{{Turns: []memory.Turn{{Content: strings.Repeat("x", size)}}}})
 	}
@@ -375,5 +382,43 @@ func BenchmarkPlace(b *testing.B) {
 		b.Run(fmt.Sprintf("ahead/%d", turns), run)
 		r.latest.forget("")
 		b.Run(fmt.Sprintf("read/%d", turns), run)
+	}
+}
+
+// askedStore notes which memories it was asked for.
+type askedStore struct {
+	memory.Store
+	mu  sync.Mutex
+	ids []string
+}
+
+func (s *askedStore) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]memory.Memory, error) {
+	s.mu.Lock()
+	s.ids = append(s.ids, ids...)
+	s.mu.Unlock()
+	return s.Store.Get(ctx, owner, ids...)
+}
+
+// TestWhatWasLearnedIsReadBack by a store at hand, the turns and the facts, so that no
+// question waits for that.
+func TestWhatWasLearnedIsReadBack(t *testing.T) {
+	for _, atHand := range []bool{true, false} {
+		r := newRig(t, stores["sqlite"])
+		r.opts.AtHand = atHand
+		r.exchange(t, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I live in Lisbon, as you know."}]`)}, "A lovely town.")
+		store := &askedStore{Store: r.Store}
+		r.Store = store
+		r.learned(t)
+		page, err := r.Store.List(t.Context(), ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}})
+		if err != nil || len(page.Memories) == 0 {
+			t.Fatalf("nothing was learned: %v", err)
+		}
+		fact := page.Memories[0].Fact
+		if slices.Contains(store.ids, fact.ID) != atHand {
+			t.Errorf("at hand %v: of the fact %s and others %q were read", atHand, fact.ID, store.ids)
+		}
+		if turn := fact.Provenance.Turns[0]; atHand && !slices.Contains(store.ids, turn) {
+			t.Errorf("the turn %s was not read back", turn)
+		}
 	}
 }

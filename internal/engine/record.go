@@ -241,7 +241,7 @@ func (x *Exchange) expect() {
 		key.chain = x.ended
 	}
 	if key.id != "" || key.chain != "" {
-		x.e.latest.expect(key, x.stands)
+		x.e.latest.expect(key, x.stands, x.chats)
 	}
 }
 

@@ -167,7 +167,7 @@ func (w *writer) commit(first *call) {
 		w.failpoint(afterCommit)
 	}
 	w.known.heads.committed(w.raised, err)
-	w.known.recent.committed(w.changed, err)
+	w.known.recent.committed(w.changed, w.appended, err)
 	w.known.due.committed(w.queued, err)
 	w.known.tails.committed(w.appended, err)
 	w.known.settled.committed(w.appended, err)
