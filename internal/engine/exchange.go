@@ -33,7 +33,7 @@ type Exchange struct {
 	e  *Engine
 	in Incoming
 
-	start        func()          // begins to place the request; again it does nothing
+	beside       func()          // begins to place the request once a search for it goes on; nil: that was begun
 	settle       func()          // returns once the rest of these is known, or is not to be
 	here         string          // the conversation as Open found it, "" if it did not, and
 	carried      map[string]bool // what the request holds of it; both are not written again
@@ -100,7 +100,7 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 	}
 	if !x.reads { // nothing waits for it before the answer does
 		cancel()
-		x.start, x.settle = func() {}, func() {}
+		x.settle = func() {}
 		return x
 	}
 	x.settle = once(func() {
@@ -109,9 +109,11 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 		x.see(client)
 		x.here, x.carried = x.conversation.ID, x.carries()
 	})
-	x.start = sync.OnceFunc(func() { e.background.Go(x.settle) })
-	if !x.searchesFirst() {
-		x.start()
+	start := func() { e.background.Go(x.settle) }
+	if x.searchesFirst() {
+		x.beside = start
+	} else {
+		start()
 	}
 	return x
 }
@@ -192,7 +194,7 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 		RecencyWeight:  x.in.Extras.RecencyWeight,
 		Budget:         x.e.opts.Budget,
 		Door:           "chat",
-		Place:          x.start,
+		Beside:         x.beside,
 		Placed: func() (string, map[string]bool) { // also for a recall that is too late, while RecordQuestion places anew
 			x.settle()
 			return x.here, x.carried

@@ -29,7 +29,7 @@ type Question struct {
 	At             memory.At
 	Budget         int                                         // tokens; 0: any
 	Whole          bool                                        // also what says the same as a better hit
-	Place          func()                                      // begins what Placed waits for, if nobody did; nil: nothing
+	Beside         func()                                      // begins what Placed waits for, once the search goes on; nil: it was begun
 	Placed         func() (in string, exclude map[string]bool) // waits for In and Exclude of a chat; nil: they are set
 	Carries        int                                         // how many memories Placed may exclude
 	In             string                                      // the conversation that asks, for the trace
@@ -122,7 +122,12 @@ func (r *recalling) block(ctx context.Context) (text string) {
 			beside.skip("core", err)
 		}
 	})
-	go read()
+	begin := func() { go read() }
+	if first := r.q.Beside; first == nil {
+		begin()
+	} else { // a search is waited for longer, and what stands in every prompt last
+		r.q.Beside = func() { first(); begin() }
+	}
 	defer read()
 	err := r.run(ctx)
 	read()
@@ -440,8 +445,9 @@ func (r *recalling) search(ctx context.Context, s memory.Search) ([]memory.Candi
 	case r.e.opts.Recall.Reach == ReachConversation && r.q.In != "" && r.ruled() && r.q.Conversation == "":
 		return r.searchConversation(ctx, s)
 	}
-	if ix, ok := r.e.Searcher.(besideSearcher); ok && r.q.Place != nil {
-		ctx = ix.Beside(ctx, r.q.Place)
+	if ix, ok := r.e.Searcher.(besideSearcher); ok && r.q.Beside != nil {
+		ctx = ix.Beside(ctx, r.q.Beside)
+		r.q.Beside = nil // a second search is of the same question
 	}
 	return r.e.Searcher.Search(ctx, s)
 }
