@@ -45,13 +45,14 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return nil, err
 	}
-	byID, missing, commits := s.known.recent.find(owner, ids)
+	byID, missing, l := s.known.recent.find(owner, ids)
 	if len(missing) > 0 {
 		read, err := s.read(ctx, owner, missing)
 		if err != nil {
+			l.end(false)
 			return nil, err
 		}
-		if !s.known.recent.learn(owner, read, commits) && len(byID) > 0 {
+		if !s.known.recent.learn(l, ids, read) && len(byID) > 0 {
 			// A commit came in between: what was known may be older than what was read.
 			if read, err = s.read(ctx, owner, ids); err != nil {
 				return nil, err

@@ -19,9 +19,9 @@ type recent struct {
 	off bool       // they learn nothing
 	mu  sync.Mutex // guards what follows
 
-	// commits is odd while one is under way: then what the database answers may be
-	// newer than what is here.
-	commits    uint64
+	// underWay is what a commit changes that is under way: what the database answers of
+	// that may be newer than what is here.
+	underWay   map[memoryKey]struct{}
 	young, old generation
 	size       int                // of young
 	loads      map[*load]struct{} // under way
@@ -34,9 +34,9 @@ type memoryKey struct {
 	id    string
 }
 
-// find returns copies of what is known, by id, and the ids that are not. commits is
-// what [recent.learn] wants to hear.
-func (r *recent) find(owner memory.Owner, ids []string) (found map[string][]memory.Memory, missing []string, commits uint64) {
+// find returns copies of what is known, by id, and the ids that are not; for those a load
+// begins, which learn ends.
+func (r *recent) find(owner memory.Owner, ids []string) (found map[string][]memory.Memory, missing []string, l *load) {
 	known := make([]kept, len(ids))
 	r.mu.Lock()
 	for i, id := range ids {
@@ -51,7 +51,9 @@ func (r *recent) find(owner memory.Owner, ids []string) (found map[string][]memo
 		}
 		known[i] = k
 	}
-	commits = r.commits
+	if len(missing) > 0 {
+		l = r.begin(owner)
+	}
 	r.mu.Unlock()
 	found = make(map[string][]memory.Memory, len(ids)-len(missing))
 	all := make([]memory.Memory, 0, len(ids))
@@ -61,25 +63,28 @@ func (r *recent) find(owner memory.Owner, ids []string) (found map[string][]memo
 			found[id] = all[start:len(all):len(all)]
 		}
 	}
-	return found, missing, commits
+	return found, missing, l
 }
 
-// learn keeps what was read from the database for the ids that find missed, and
-// reports whether both are of the same moment: that no commit came in between.
-func (r *recent) learn(owner memory.Owner, read map[string][]memory.Memory, commits uint64) bool {
-	known := make(map[string]kept, len(read))
+// learn keeps what was read from the database for the ids that find missed, and reports
+// whether all that was asked for is of the same moment: that no commit came in between
+// which changed any of it.
+func (r *recent) learn(l *load, ids []string, read map[string][]memory.Memory) bool {
+	if l == nil {
+		return false
+	}
 	for id, memories := range read {
-		known[id] = keptOf(memories)
+		l.read = append(l.read, loaded{memoryKey{l.owner, id}, keptOf(memories)})
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.off || commits != r.commits || commits%2 == 1 {
-		return false
-	}
-	for id, k := range known {
-		r.keep(memoryKey{owner, id}, k)
-	}
-	return true
+	r.end(l, true)
+	return !l.void && !slices.ContainsFunc(ids, func(id string) bool {
+		key := memoryKey{l.owner, id}
+		_, changed := l.changed[key]
+		_, changing := r.underWay[key]
+		return changed || changing
+	})
 }
 
 // keep puts memories among the young, and lets those be old once they are many.
@@ -95,11 +100,11 @@ func (r *recent) keep(key memoryKey, k kept) {
 	r.size += k.size(key)
 }
 
-// committing tells that a commit begins.
-func (r *recent) committing() {
+// committing tells that a commit begins, and what it changes.
+func (r *recent) committing(changes map[memoryKey]struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.commits++
+	r.underWay = changes
 }
 
 // committed tells that a commit ended, what it changed, and what it wrote, in order. What a
@@ -112,7 +117,7 @@ func (r *recent) committed(changed map[memoryKey]struct{}, writes []appended, fa
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.commits++
+	r.underWay = nil
 	for l := range r.loads {
 		l.committed(changed, failed)
 	}

@@ -202,7 +202,8 @@ func TestRecentIsBounded(t *testing.T) {
 	for i := range 5 * maxRecent / each {
 		id := fmt.Sprintf("%04d", i)
 		turn.ID = id
-		if !c.learn(memtest.Ana, map[string][]memory.Memory{id: {{Turn: &turn}}}, 0) {
+		_, _, l := c.find(memtest.Ana, []string{id})
+		if !c.learn(l, []string{id}, map[string][]memory.Memory{id: {{Turn: &turn}}}) {
 			t.Fatal("nothing was written, and it does not learn")
 		}
 		if _, missing, _ := c.find(memtest.Ana, []string{"0000"}); len(missing) > 0 {

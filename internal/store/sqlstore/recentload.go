@@ -30,6 +30,11 @@ type loaded struct {
 func (r *recent) load(owner memory.Owner) *load {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.begin(owner)
+}
+
+// begin is load for who holds the lock.
+func (r *recent) begin(owner memory.Owner) *load {
 	if r.off {
 		return nil
 	}
@@ -63,13 +68,19 @@ func (l *load) end(whole bool) {
 	}
 	l.r.mu.Lock()
 	defer l.r.mu.Unlock()
-	delete(l.r.loads, l)
+	l.r.end(l, whole)
+}
+
+// end is [load.end] for who holds the lock. What a commit changes that is under way is kept,
+// too, as it was or will be: it goes when that has ended.
+func (r *recent) end(l *load, whole bool) {
+	delete(r.loads, l)
 	if !whole || l.void {
 		return
 	}
 	for _, one := range l.read[l.first:] {
 		if _, ok := l.changed[one.key]; !ok {
-			l.r.keep(one.key, one.kept)
+			r.keep(one.key, one.kept)
 		}
 	}
 }

@@ -23,7 +23,8 @@ func anItem(memory.Item) error { return nil }
 
 // missed returns which of these have to be read from the database.
 func (r *rig) missed(ids ...string) []string {
-	_, missing, _ := r.known.recent.find(memtest.Ana, ids)
+	_, missing, l := r.known.recent.find(memtest.Ana, ids)
+	l.end(false)
 	return missing
 }
 
@@ -110,7 +111,7 @@ func TestALoadKeepsWhatFits(t *testing.T) {
 		t.Errorf("%d bytes are kept of %d at most, and %q missed", c.size, maxLoaded, missing)
 	}
 	l := load()
-	c.committing()
+	c.committing(nil)
 	c.committed(nil, nil, errors.New("disk full"))
 	l.end(true)
 	if len(c.young)+len(c.old) > 0 {
@@ -165,4 +166,54 @@ func TestLoadsNeverBringBackWhatWas(t *testing.T) {
 	}
 	close(done)
 	others.Wait()
+}
+
+// TestACommitCostsWhatItChanges: what is read while others write is kept, and of the moment
+// of what was known, but for what they change.
+func TestACommitCostsWhatItChanges(t *testing.T) {
+	ids := []string{"known", "read", "read too"}
+	turnsOf := func(ids ...string) map[string][]memory.Memory {
+		of := map[string][]memory.Memory{}
+		for _, id := range ids {
+			turn := memtest.Turn(memtest.Ana, "talk", 0, memory.RoleUser, "tea")
+			turn.ID = id
+			of[id] = []memory.Memory{{Turn: &turn}}
+		}
+		return of
+	}
+	for name, c := range map[string]struct {
+		changes memoryKey
+		ended   bool // before it is learned what was read
+		same    bool
+		missing []string
+	}{
+		"another's":            {memoryKey{memtest.Ben, "read"}, true, true, nil},
+		"something else":       {memoryKey{memtest.Ana, "else"}, true, true, nil},
+		"something else still": {memoryKey{memtest.Ana, "else"}, false, true, nil},
+		"what was known":       {memoryKey{memtest.Ana, "known"}, true, false, []string{"known"}},
+		"what was known still": {memoryKey{memtest.Ana, "known"}, false, false, []string{"known"}},
+		"what was read":        {memoryKey{memtest.Ana, "read"}, true, false, []string{"read"}},
+		"what was read still":  {memoryKey{memtest.Ana, "read"}, false, false, []string{"read"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r recent
+			_, _, l := r.find(memtest.Ana, ids[:1])
+			r.learn(l, ids[:1], turnsOf(ids[0]))
+			_, missing, l := r.find(memtest.Ana, ids)
+			changes := map[memoryKey]struct{}{c.changes: {}}
+			r.committing(changes)
+			if c.ended {
+				r.committed(changes, nil, nil)
+			}
+			if same := r.learn(l, ids, turnsOf(missing...)); same != c.same {
+				t.Errorf("of the same moment: %v, want %v", same, c.same)
+			}
+			if !c.ended {
+				r.committed(changes, nil, nil)
+			}
+			if _, missing, _ = r.find(memtest.Ana, ids); !reflect.DeepEqual(missing, c.missing) {
+				t.Errorf("%q have to be read, want %q", missing, c.missing)
+			}
+		})
+	}
 }

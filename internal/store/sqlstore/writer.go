@@ -160,7 +160,7 @@ func (w *writer) commit(first *call) {
 			err = w.attempt(c, len(group) == 1)
 		}
 	}
-	w.known.recent.committing()
+	w.known.recent.committing(w.changed)
 	if err == nil {
 		w.failpoint(beforeCommit)
 		err = w.exec("COMMIT")
