@@ -24,6 +24,9 @@
 // over: what is found, and every number of it, is the same. The numbers of a
 // turn's own words, and of its conversation, are made for what was found alone.
 //
+// A word that none of the owners searched has, nor anything related, is taken for what
+// it may be meant to be among theirs, if it is misspelt.
+//
 // # Vectors
 //
 // Vectors are kept as float16 and, made of that, as int8 with a scale. All of an

@@ -145,8 +145,9 @@ func (r reference) search(s memory.Search) []refHit {
 	}
 	var sum, known float64
 	terms := unique(text.Terms(s.Text))
-	for _, term := range terms {
-		tf, idf := frequencies(term)
+	meant := refMeant(docs, s.Text, terms)
+	for t, term := range terms {
+		tf, idf := frequencies(meant[t]...)
 		sum += idf
 		if len(tf) > 0 && slices.Max(tf) > 0 {
 			known += idf
@@ -160,7 +161,9 @@ func (r reference) search(s memory.Search) []refHit {
 		otherTF, otherIDF := frequencies(others...)
 		for i, d := range docs {
 			hits[i].lexical += bm25(idf, tf[i], d.blended, blended[kind(d)], count[kind(d)])
-			hits[i].own += bm25(idf, d.counts[term], d.length, own[kind(d)], count[kind(d)])
+			for _, term := range meant[t] {
+				hits[i].own += bm25(idf, d.counts[term], d.length, own[kind(d)], count[kind(d)])
+			}
 			hits[i].related += bm25(min(idf, otherIDF), otherTF[i], d.blended, blended[kind(d)], count[kind(d)])
 		}
 	}
@@ -185,6 +188,38 @@ func (r reference) search(s memory.Search) []refHit {
 		if refAdmits(d.Memory, s) {
 			out = append(out, hits[i])
 		}
+	}
+	return out
+}
+
+// refMeant returns what each of a question's terms is taken for: itself where any memory has it
+// or something related, and else what it may be meant to be that one has.
+func refMeant(docs []*refDoc, asked string, terms []string) [][]string {
+	have := func(term string) bool {
+		return slices.ContainsFunc(docs, func(d *refDoc) bool { return d.counts[term] > 0 })
+	}
+	out := make([][]string, len(terms))
+	tried := 0
+	for i, term := range terms {
+		related := slices.DeleteFunc(slices.Clone(text.Related(term)), func(other string) bool { return slices.Contains(terms, other) })
+		if have(term) || slices.ContainsFunc(related, have) || tried == mostTried {
+			out[i] = []string{term}
+			continue
+		}
+		tried++
+		text.EachMeant(term, func(m []byte) {
+			if have(string(m)) {
+				out[i] = append(out[i], string(m))
+			}
+		})
+		if out[i] != nil {
+			continue
+		}
+		text.EachMeantEnding(wordOf(asked, term), func(m string) {
+			if have(m) && !slices.Contains(out[i], m) {
+				out[i] = append(out[i], m)
+			}
+		})
 	}
 	return out
 }
