@@ -9,7 +9,13 @@ import (
 
 // Predecessors tells what facts took the place of: see [memory.Lineage].
 func (s *Store) Predecessors(ctx context.Context, owner memory.Owner, ids []string) (map[string][]memory.Fact, error) {
-	var before map[string][]memory.Fact
+	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
+		return nil, err
+	}
+	before, known, commits := s.known.settled.predecessors(owner, ids)
+	if known {
+		return before, nil
+	}
 	err := s.reads.look(ctx, owner, func(v *view) error {
 		before = map[string][]memory.Fact{}
 		rows, err := v.query(`SELECT `+facts.columns+` FROM facts
@@ -24,6 +30,9 @@ func (s *Store) Predecessors(ctx context.Context, owner memory.Owner, ids []stri
 		})
 		return wrap("read what facts took the place of", err)
 	})
+	if err == nil {
+		s.known.settled.learnBefore(owner, ids, before, commits)
+	}
 	return before, err
 }
 

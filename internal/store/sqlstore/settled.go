@@ -8,16 +8,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bounds of what is kept: bytes of all owners, and pinned facts and turns of one.
+// Bounds of what is kept: bytes of all owners; pinned facts, turns and facts of one.
 const (
 	maxSettled       = 4 << 20
 	maxSettledPinned = 64
 	maxSettledTurns  = 4096
+	maxSettledBefore = 1024
 )
 
 // settled is what every chat asks about an owner's facts, which what is said in the
-// meantime does not change: the pinned ones, the profile, and what took the place of
-// those that a turn taught. Nobody else writes to the file while it is locked, and
+// meantime does not change: the pinned ones, the profile, what took the place of those that
+// a turn taught, and what one took the place of. Nobody else writes to the file while it is locked, and
 // the writer says whose facts each commit changes before its callers are told.
 type settled struct {
 	off     bool       // nothing is learned
@@ -27,11 +28,12 @@ type settled struct {
 	size    int // estimated
 }
 
-// settledFacts are one owner's. They are written to no more, but for next.
+// settledFacts are one owner's. They are written to no more, but for next and before.
 type settledFacts struct {
 	pinned  *[]memory.Memory
 	profile *[]memory.ProfileEntry
-	next    map[string][]string // ids of the facts in the place of those that a turn taught
+	next    map[string][]string        // ids of the facts in the place of those that a turn taught
+	before  map[string][]memory.Memory // facts that one took the place of
 }
 
 // find calls with what is known of an owner, if anything is. commits is what
@@ -149,6 +151,44 @@ func (s *settled) learnNext(owner memory.Owner, turns []string, next map[string]
 			f.next = map[string][]string{}
 		}
 		maps.Copy(f.next, kept)
+		return size
+	})
+}
+
+// predecessors returns copies of what [Store.Predecessors] says, if that is known of all
+// facts.
+func (s *settled) predecessors(owner memory.Owner, ids []string) (before map[string][]memory.Fact, known bool, commits uint64) {
+	commits = s.find(owner, func(f *settledFacts) {
+		before = map[string][]memory.Fact{}
+		for _, id := range ids {
+			kept, ok := f.before[id]
+			if !ok {
+				return
+			}
+			for _, m := range copyMemories(kept) {
+				before[id] = append(before[id], *m.Fact)
+			}
+		}
+		known = true
+	})
+	return before, known, commits
+}
+
+func (s *settled) learnBefore(owner memory.Owner, ids []string, before map[string][]memory.Fact, commits uint64) {
+	kept, size := map[string][]memory.Memory{}, 0
+	for _, id := range ids {
+		var facts []memory.Memory
+		for i := range before[id] {
+			facts = append(facts, memory.Memory{Fact: &before[id][i]})
+		}
+		kept[id] = copyMemories(facts)
+		size += 150 + keptOf(facts).size(memoryKey{})
+	}
+	s.learn(owner, commits, func(f *settledFacts) int {
+		if f.before == nil || len(f.before) > maxSettledBefore {
+			f.before = map[string][]memory.Memory{}
+		}
+		maps.Copy(f.before, kept)
 		return size
 	})
 }

@@ -20,6 +20,7 @@ type core struct {
 	Pinned  []memory.Memory
 	Profile []memory.ProfileEntry
 	Next    map[string][]string
+	Before  map[string][]memory.Fact
 }
 
 func (r *rig) core(turns ...string) (c core) {
@@ -27,10 +28,15 @@ func (r *rig) core(turns ...string) (c core) {
 	page, err1 := r.List(context.Background(), memtest.Ana, memory.Query{Pinned: true})
 	profile, err2 := r.Profile(context.Background(), memtest.Ana, memory.At{})
 	next, err3 := r.SupersededBy(context.Background(), memtest.Ana, turns)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	var facts []string
+	for step := range 120 {
+		facts = append(facts, fmt.Sprint("after ", step))
+	}
+	before, err4 := r.Predecessors(context.Background(), memtest.Ana, facts)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		r.t.Error(err)
 	}
-	return core{append([]memory.Memory{}, page.Memories...), append([]memory.ProfileEntry{}, profile...), next}
+	return core{append([]memory.Memory{}, page.Memories...), append([]memory.ProfileEntry{}, profile...), next, before}
 }
 
 // TestWhatIsSettledIsWhatTheDatabaseSays changes what every chat asks for at random,
@@ -88,8 +94,11 @@ func TestWhatIsSettledIsWhatTheDatabaseSays(t *testing.T) {
 		for i := range again.Pinned {
 			again.Pinned[i].Fact.Content = "another" // it is the caller's alone
 		}
+		for _, before := range again.Before {
+			before[0].Content, before[0].Provenance.Turns[0] = "another", "another"
+		}
 	}
-	if n := len(r.core(turns...).Next); n == 0 {
+	if c := r.core(turns...); len(c.Next) == 0 || len(c.Before) == 0 {
 		t.Error("no turn's fact was superseded")
 	}
 }
