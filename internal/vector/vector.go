@@ -1,7 +1,8 @@
-// Package vector is arithmetic on embeddings: dot products, unit length, int8 and
-// float16 forms, block-wise scans and the best of many. It knows no memories and
-// no models. The one thing it remembers is which [Tier] of the processor's
-// instructions to use; results do not depend on it.
+// Package vector is the arithmetic of a search on whole arrays: of embeddings dot products,
+// unit length, int8 and float16 forms and block-wise scans; of words what their counts are
+// worth (BM25); of scores the best of many. It knows no memories and no models. The one
+// thing it remembers is which [Tier] of the processor's instructions to use; results do not
+// depend on it.
 package vector
 
 import "math"
