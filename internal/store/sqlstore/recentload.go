@@ -71,15 +71,17 @@ func (l *load) end(whole bool) {
 	l.r.end(l, whole)
 }
 
-// end is [load.end] for who holds the lock. What a commit changes that is under way is kept,
-// too, as it was or will be: it goes when that has ended.
+// end is [load.end] for who holds the lock. What a commit changes that is under way is not
+// kept: it may be as it will be, beside what is known as it was.
 func (r *recent) end(l *load, whole bool) {
 	delete(r.loads, l)
 	if !whole || l.void {
 		return
 	}
 	for _, one := range l.read[l.first:] {
-		if _, ok := l.changed[one.key]; !ok {
+		_, changed := l.changed[one.key]
+		_, changing := r.underWay[one.key]
+		if !changed && !changing {
 			r.keep(one.key, one.kept)
 		}
 	}

@@ -209,6 +209,10 @@ func TestACommitCostsWhatItChanges(t *testing.T) {
 				t.Errorf("of the same moment: %v, want %v", same, c.same)
 			}
 			if !c.ended {
+				_, missing, l := r.find(memtest.Ana, []string{"read"})
+				if l.end(false); len(missing) > 0 != (c.changes.id == "read") {
+					t.Errorf("while the commit is under way %q have to be read", missing)
+				}
 				r.committed(changes, nil, nil)
 			}
 			if _, missing, _ = r.find(memtest.Ana, ids); !reflect.DeepEqual(missing, c.missing) {
