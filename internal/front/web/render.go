@@ -84,7 +84,7 @@ func here(r *http.Request) string {
 // render writes a page, whole or not at all.
 func (p *Page) render(w http.ResponseWriter, r *http.Request, status int, name string, f frame) {
 	var b bytes.Buffer
-	if err := p.templates[name].ExecuteTemplate(&b, "layout.html", f); err != nil {
+	if err := p.templates()[name].ExecuteTemplate(&b, "layout.html", f); err != nil {
 		httpx.WriteError(w, r, fmt.Errorf("render %s: %w", name, err))
 		return
 	}

@@ -33,7 +33,7 @@ type Page struct {
 	Options
 	engine    *engine.Engine
 	mux       *http.ServeMux
-	templates map[string]*template.Template
+	templates func() map[string]*template.Template // parsed for the first page: most starts show none
 	files     map[string]asset
 	surveys   surveys
 	ending    sync.Once     // registers the next with the server
@@ -47,7 +47,7 @@ func New(e *engine.Engine, opts Options) *Page {
 	}
 	p := &Page{Options: opts, engine: e, mux: http.NewServeMux(), done: make(chan struct{})}
 	p.files = assets()
-	p.templates = p.parse()
+	p.templates = sync.OnceValue(p.parse)
 
 	p.show("GET /{$}", "memories", p.memories)
 	p.act("POST /memories", p.remember)
