@@ -405,10 +405,11 @@ func TestWhatWasLearnedIsReadBack(t *testing.T) {
 	for _, atHand := range []bool{true, false} {
 		r := newRig(t, stores["sqlite"])
 		r.opts.AtHand = atHand
-		r.exchange(t, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I live in Lisbon, as you know."}]`)}, "A lovely town.")
 		store := &askedStore{Store: r.Store}
 		r.Store = store
+		r.exchange(t, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I live in Lisbon, as you know."}]`)}, "A lovely town.")
 		r.learned(t)
+		r.background.Wait()
 		page, err := r.Store.List(t.Context(), ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}})
 		if err != nil || len(page.Memories) == 0 {
 			t.Fatalf("nothing was learned: %v", err)
