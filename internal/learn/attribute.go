@@ -122,7 +122,7 @@ func classify(fact string) (subject, attribute, category string) {
 
 // keyEnds is where the thing that an attribute is about ends and what is said of
 // it begins.
-var keyEnds = regexp.MustCompile(`(?i)[,;:.(]| (?:and|or|but|because|since|when|while|with|for|in|on|at|from|than|as|very|a lot|so|after|before|anymore|any more|more) ?`)
+var keyEnds = lazily(`(?i)[,;:.(]| (?:and|or|but|because|since|when|while|with|for|in|on|at|from|than|as|very|a lot|so|after|before|anymore|any more|more) ?`)
 
 // keyOf returns the terms of a thing, so that "the spicy foods" and "spicy food"
 // are one.

@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -73,8 +72,8 @@ func whoIs(name, fact, subject string) (whose, of string) {
 }
 
 var (
-	agesIn  = regexp.MustCompile(` \(\d+\)`)
-	hasForm = regexp.MustCompile(`^User has (?:an?|one|two) (.+) named (\pL.*)$`)
+	agesIn  = lazily(` \(\d+\)`)
+	hasForm = lazily(`^User has (?:an?|one|two) (.+) named (\pL.*)$`)
 )
 
 // singular returns one of several relatives or animals.

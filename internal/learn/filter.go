@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -106,7 +105,7 @@ func shortName(s string) string {
 }
 
 // passing is talk that is over when the conversation is.
-var passing = regexp.MustCompile(`(?i)^(?:the )?user (?:` +
+var passing = lazily(`(?i)^(?:the )?user (?:` +
 	`(?:is |was |has )?(?:just )?(?:ask(?:s|ed|ing)|request(?:s|ed|ing)?|inquir|greet(?:s|ed|ing)?|thank(?:s|ed|ing)?|repl(?:y|ies|ied)|respond(?:s|ed)?|said (?:hello|hi|yes|no|thanks)|says (?:hello|hi|yes|no|thanks))\b` +
 	`|(?:is|was) (?:just )?(?:testing|typing|waiting|chatting|writing a (?:message|prompt)|interacting|speaking with|talking to (?:the|an) (?:assistant|ai|bot))\b` +
 	`|(?:wants|needs|would like) (?:the )?(?:assistant|me|you|ai|help with this)\b` +
@@ -155,7 +154,7 @@ func saysNothing(s string) bool {
 var wanting = termTable("what who where when why how which would could do does did")
 
 // instruction is text that would steer a model rather than describe a person.
-var instruction = regexp.MustCompile(`(?i)` +
+var instruction = lazily(`(?i)` +
 	`\b(?:ignore|disregard|forget|override|bypass)\b.{0,30}\b(?:previous|prior|above|earlier|all|any|your|system|safety)\b.{0,20}\b(?:instruction|prompt|rule|message|guideline|polic|filter|training)` +
 	`|\b(?:system prompt|developer mode|jailbreak|prompt injection)\b` +
 	`|\byou are now\b|\bfrom now on,? you\b|\bact as (?:if you|an? (?:unrestricted|different|evil|ai))` +
@@ -324,7 +323,7 @@ func candidatesFirst(named, n int) []int {
 }
 
 // yearly is what has a day but no year.
-var yearly = regexp.MustCompile(`(?i)\b(?:birthday|anniversary|name day) is\b`)
+var yearly = lazily(`(?i)\b(?:birthday|anniversary|name day) is\b`)
 
 // placed returns the candidate with what its turn knows: where and when it was
 // said, by whom, and dates made absolute.

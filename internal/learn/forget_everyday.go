@@ -83,7 +83,7 @@ func (e *everyday) says(sentence string) bool {
 }
 
 // possessed is what is somebody's of the user: "my sister's birthday".
-var possessed = regexp.MustCompile(`(?i)\b(?:my|our|user['’]s) (?:\w+ )?(\w+)['’]s\b`)
+var possessed = lazily(`(?i)\b(?:my|our|user['’]s) (?:\w+ )?(\w+)['’]s\b`)
 
 // ofOthers reports whether a sentence is about people of the user's, or their things.
 func ofOthers(sentence string) bool { return possessed.MatchString(sentence) || ofKin(sentence) }
@@ -95,4 +95,4 @@ func ofKin(sentence string) bool {
 }
 
 // begins takes the noun of a subject that is the user's.
-var begins = regexp.MustCompile(`(?i)^\W*(?:my|our|user['’]s) (?:(?:little|older|younger|big|best|elder|late) )?(\w+)\b`)
+var begins = lazily(`(?i)^\W*(?:my|our|user['’]s) (?:(?:little|older|younger|big|best|elder|late) )?(\w+)\b`)

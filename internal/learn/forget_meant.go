@@ -118,7 +118,7 @@ func gistOf(wish Command) gist {
 }
 
 // ownWish begins a wish about the user's own.
-var ownWish = regexp.MustCompile(`(?i)^(?:i|i['’](?:m|ve|d)|my)\b`)
+var ownWish = lazily(`(?i)^(?:i|i['’](?:m|ve|d)|my)\b`)
 
 func weighty(terms map[string]bool) map[string]bool {
 	out := map[string]bool{}

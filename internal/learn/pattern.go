@@ -20,6 +20,8 @@ func (p pattern) FindAllIndex(s string) [][]int          { return p().FindAllStr
 func (p pattern) FindStringIndex(s string) []int         { return p().FindStringIndex(s) }
 func (p pattern) FindStringSubmatch(s string) []string   { return p().FindStringSubmatch(s) }
 func (p pattern) FindAllString(s string, n int) []string { return p().FindAllString(s, n) }
+func (p pattern) Split(s string, n int) []string         { return p().Split(s, n) }
+func (p pattern) SubexpIndex(name string) int            { return p().SubexpIndex(name) }
 
 func (p pattern) FindAllSubmatch(s string) [][]string    { return p().FindAllStringSubmatch(s, -1) }
 func (p pattern) FindAllSubmatchIndex(s string) [][]int  { return p().FindAllStringSubmatchIndex(s, -1) }

@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -20,7 +19,7 @@ var fixed = table("will would can could may might must shall should cannot used 
 // adverbs may stand between "I" and its verb.
 const adverbs = `really|also|still|currently|now|just|recently|actually|always|usually|generally|mostly|mainly|only|finally|definitely|absolutely|totally|both|originally|basically|already|even|truly|certainly|personally|often|sometimes|rarely|never|normally|typically|occasionally|frequently|regularly|kinda|finally|officially|happily|proudly|soon|mainly|primarily|particularly|especially|genuinely|strongly|deeply|simply|probably|gladly`
 
-var isAdverb = regexp.MustCompile(`(?i)^(?:` + adverbs + `)$`)
+var isAdverb = lazily(`(?i)^(?:` + adverbs + `)$`)
 
 // thirdPerson says a piece of first-person English of the user: "I love my job"
 // becomes "User loves User's job". Other words stay as they are.
@@ -63,7 +62,7 @@ func agreeVerb(words []string) {
 	}
 }
 
-var plainVerb = regexp.MustCompile(`^[a-z]+$`)
+var plainVerb = lazily(`^[a-z]+$`)
 
 // third returns a verb as it stands after "User": "live" becomes "lives", "don't"
 // becomes "doesn't", and past forms and modals stay.

@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -122,7 +121,7 @@ func sameThing(said, known string) bool {
 }
 
 // over is what says that something was and is no more.
-var over = regexp.MustCompile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up)\b`)
+var over = lazily(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up)\b`)
 
 // opposite reports whether one denies or ends what the other asserts, in the same
 // words.
@@ -135,7 +134,7 @@ func opposite(said, known string) bool {
 }
 
 // kindDenied is what says that nothing of a kind was ever done.
-var kindDenied = regexp.MustCompile(`\bhas never `)
+var kindDenied = lazily(`\bhas never `)
 
 // ofKind reports whether one says that something was never done which the other
 // says was: the same deed, and at least three of four of the words that tell to

@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -316,7 +315,7 @@ func putOff(c Candidate, f memory.Fact) bool {
 }
 
 // counting is a fact that says no more than how many of something the user has.
-var counting = regexp.MustCompile(`^User (?:only )?has (?:only |now )?(\w+) ([\w-]+(?: [\w-]+)?)$`)
+var counting = lazily(`^User (?:only )?has (?:only |now )?(\w+) ([\w-]+(?: [\w-]+)?)$`)
 
 // recounts reports whether a fact says another number of what the known one counts. "A
 // dog" may be one of two, "one dog" is not.

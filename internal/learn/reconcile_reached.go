@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -316,8 +315,8 @@ func hasNow(c *Candidate, f *memory.Fact) bool {
 }
 
 var (
-	notKin = regexp.MustCompile(`^(.+) is no longer User's (.+)$`)
-	isKin  = regexp.MustCompile(`^User's (.+?)(?:'s name)? is (?:named |called )?(\pL.*)$`)
+	notKin = lazily(`^(.+) is no longer User's (.+)$`)
+	isKin  = lazily(`^User's (.+?)(?:'s name)? is (?:named |called )?(\pL.*)$`)
 )
 
 // replacedBy reports whether a candidate says that somebody is no more who they are

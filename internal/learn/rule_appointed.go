@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -265,7 +264,7 @@ func pairOf(said, attribute string) string {
 }
 
 // soFar is how often something was done up to now.
-var soFar = regexp.MustCompile(`^User has (\w+) [0-9][0-9,]* (.+)$`)
+var soFar = lazily(`^User has (\w+) [0-9][0-9,]* (.+)$`)
 
 // occasion returns the occasion among the words of a thing, "" without one.
 func occasion(thing string) string {

@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -543,7 +542,7 @@ func listed(f *family, g *captured) []captured {
 	return []captured{*g}
 }
 
-var listCut = regexp.MustCompile(`(?i)\s*,\s*(?:and |or |& )?|\s+(?:and|or|&)\s+`)
+var listCut = lazily(`(?i)\s*,\s*(?:and |or |& )?|\s+(?:and|or|&)\s+`)
 
 // items cuts "peanuts, shrimp and soy" in three. What is no list of short items
 // stays whole.
