@@ -1,9 +1,7 @@
 package learn
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/loci-memory/loci/internal/text"
 )
@@ -35,39 +33,33 @@ func single(attribute string) bool {
 	return singles[attribute] || strings.Contains(attribute, ":") && !strings.HasPrefix(attribute, "has:")
 }
 
-// late returns what compiles a regular expression when it is first asked for. They
-// take megabytes and milliseconds, which a server that only answers need not spend.
-func late(s string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
-}
-
 // shape is how a fact of one attribute reads.
 type shape struct {
-	form                func() *regexp.Regexp
+	form                pattern
 	attribute, category string
 }
 
 // shapes find the attribute of a fact in the words that rules and most models
 // use. The first group, where an attribute ends in ":", is its key.
 var shapes = []shape{
-	{late(`(?i)^user(?:'s)? (?:first |full |real )?name is `), "name", "personal"},
-	{late(`(?i)^user is (?:called|named) `), "name", "personal"},
-	{late(`(?i)^user is \d+ years old`), "age", "personal"},
-	{late(`(?i)^user(?:'s birthday is| was born (?:on|in (?:19|20)\d\d))`), "birthday", "personal"},
-	{late(`(?i)^user (?:(?:no longer|currently|now) )?(?:lives?|resides?|is based|is living) (?:(?:in|at|near)\b|on (?-i:an? |the |\pL?\d|[A-Z]))`), "home", "home"},
-	{late(`(?i)^user (?:does not|doesn't) live in\b`), "home", "home"},
-	{late(`(?i)^user (?:has )?(?:moved|relocated) (?:from .+ )?to\b`), "home", "home"},
-	{late(`(?i)^user (?:comes|is|is originally) from\b|^user grew up in\b|^user's hometown is\b`), "hometown", "personal"},
-	{late(`(?i)^user (?:(?:no longer|currently|now) )?works? (?:at|for)\b`), "employer", "work"},
-	{late(`(?i)^user (?:(?:no longer|currently|now) )?works? as\b|^user is (?:(?:no longer )?(?:an?|the) )(?:[a-z-]+ ){0,3}(?:engineer|developer|teacher|nurse|doctor|designer|manager|student|lawyer|writer|artist|chef|programmer|scientist|architect|accountant|consultant|analyst)\b`), "occupation", "work"},
-	{late(`(?i)^user is (?:no longer |not )?(?:an? )?(?:strict )?(?:vegan|vegetarian|pescatarian|omnivore|on a keto diet)\b`), "diet", "health"},
-	{late(`(?i)^user is (?:no longer |not )?allergic to (?:the )?(.+)`), "allergy:", "health"},
-	{late(`(?i)^user(?:'s favou?rite) (.+?) (?:is|are)\b`), "favourite:", "preference"},
-	{late(`(?i)^user (?:(?:no longer|really|still|now|always|never|strongly) )*(?:(?:does not|doesn't) )?(?:likes?|loves?|enjoys?|hates?|dislikes?|adores?|detests?|can't stand|cannot stand) (?:the )?(.+)`), "taste:", "preference"},
-	{late(`(?i)^user is (?:no longer )?(?:single|married|divorced|engaged|widowed)\b`), "marital status", "family"},
-	{late(`(?i)^user's (?:wife|husband|partner|girlfriend|boyfriend|fianc[ée]e?|spouse)(?:'s name is|(?: is|'s name is) (?:named|called)| is (?-i:[A-Z])\w+$)`), "partner", "family"},
-	{late(`(?i)^user's (mother|father|mom|mum|dad)(?:'s name)? is (?:called |named )?(?-i:[A-Z])`), "relative:", "family"},
-	{late(`(?i)^user(?:'s timezone is| is in the .+ time ?zone)`), "timezone", "personal"},
+	{lazily(`(?i)^user(?:'s)? (?:first |full |real )?name is `), "name", "personal"},
+	{lazily(`(?i)^user is (?:called|named) `), "name", "personal"},
+	{lazily(`(?i)^user is \d+ years old`), "age", "personal"},
+	{lazily(`(?i)^user(?:'s birthday is| was born (?:on|in (?:19|20)\d\d))`), "birthday", "personal"},
+	{lazily(`(?i)^user (?:(?:no longer|currently|now) )?(?:lives?|resides?|is based|is living) (?:(?:in|at|near)\b|on (?-i:an? |the |\pL?\d|[A-Z]))`), "home", "home"},
+	{lazily(`(?i)^user (?:does not|doesn't) live in\b`), "home", "home"},
+	{lazily(`(?i)^user (?:has )?(?:moved|relocated) (?:from .+ )?to\b`), "home", "home"},
+	{lazily(`(?i)^user (?:comes|is|is originally) from\b|^user grew up in\b|^user's hometown is\b`), "hometown", "personal"},
+	{lazily(`(?i)^user (?:(?:no longer|currently|now) )?works? (?:at|for)\b`), "employer", "work"},
+	{lazily(`(?i)^user (?:(?:no longer|currently|now) )?works? as\b|^user is (?:(?:no longer )?(?:an?|the) )(?:[a-z-]+ ){0,3}(?:engineer|developer|teacher|nurse|doctor|designer|manager|student|lawyer|writer|artist|chef|programmer|scientist|architect|accountant|consultant|analyst)\b`), "occupation", "work"},
+	{lazily(`(?i)^user is (?:no longer |not )?(?:an? )?(?:strict )?(?:vegan|vegetarian|pescatarian|omnivore|on a keto diet)\b`), "diet", "health"},
+	{lazily(`(?i)^user is (?:no longer |not )?allergic to (?:the )?(.+)`), "allergy:", "health"},
+	{lazily(`(?i)^user(?:'s favou?rite) (.+?) (?:is|are)\b`), "favourite:", "preference"},
+	{lazily(`(?i)^user (?:(?:no longer|really|still|now|always|never|strongly) )*(?:(?:does not|doesn't) )?(?:likes?|loves?|enjoys?|hates?|dislikes?|adores?|detests?|can't stand|cannot stand) (?:the )?(.+)`), "taste:", "preference"},
+	{lazily(`(?i)^user is (?:no longer )?(?:single|married|divorced|engaged|widowed)\b`), "marital status", "family"},
+	{lazily(`(?i)^user's (?:wife|husband|partner|girlfriend|boyfriend|fianc[ée]e?|spouse)(?:'s name is|(?: is|'s name is) (?:named|called)| is (?-i:[A-Z])\w+$)`), "partner", "family"},
+	{lazily(`(?i)^user's (mother|father|mom|mum|dad)(?:'s name)? is (?:called |named )?(?-i:[A-Z])`), "relative:", "family"},
+	{lazily(`(?i)^user(?:'s timezone is| is in the .+ time ?zone)`), "timezone", "personal"},
 }
 
 // classified returns the candidate with subject, attribute and category: its own
@@ -106,7 +98,7 @@ func classify(fact string) (subject, attribute, category string) {
 		subject = "user"
 	}
 	for _, s := range shapes {
-		m := s.form().FindStringSubmatch(fact)
+		m := s.form.FindStringSubmatch(fact)
 		if m == nil {
 			continue
 		}

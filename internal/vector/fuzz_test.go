@@ -96,13 +96,18 @@ func FuzzConversions(f *testing.F) {
 	})
 }
 
+// decoded are the numbers that data has as half-precision ones: infinite and no numbers, too.
+func decoded(data []byte) (out []float32) {
+	for _, h := range halves(data) {
+		out = append(out, DecodeHalf(h))
+	}
+	return out
+}
+
 func FuzzAbove(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte, least uint16) {
-		var scores []float32
-		for _, h := range halves(data) {
-			scores = append(scores, DecodeHalf(h))
-		}
+		scores := decoded(data)
 		for _, name := range Tiers() {
 			use(t, name)
 			checkAbove(t, scores, DecodeHalf(least), nil)
@@ -113,10 +118,7 @@ func FuzzAbove(f *testing.F) {
 func FuzzPeaks(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte, _ uint16) {
-		var scores []float32
-		for _, h := range halves(data) {
-			scores = append(scores, DecodeHalf(h))
-		}
+		scores := decoded(data)
 		for _, name := range Tiers() {
 			use(t, name)
 			checkPeaks(t, scores)
