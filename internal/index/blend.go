@@ -86,12 +86,8 @@ func (p *part) score(lists [][]uint32, w *words, means [4]lengths) {
 			p.cover(among, list)
 		}
 	}
-	blend := vector.Blend{Scale: 1.0 / unit, Gain: k1 + 1, Base: k1 * (1 - b), IDF: float32(w.idf), Shares: [...]uint16{ownShare, nearShare, nearShare, farShare}}
-	for kind, mean := range means {
-		if mean.blended > 0 {
-			blend.Slopes[kind] = float32(k1 * b / mean.blended)
-		}
-	}
+	blend := bm25(1.0/unit, float32(w.idf), means, func(mean lengths) float64 { return mean.blended })
+	blend.Shares = [...]uint16{ownShare, nearShare, nearShare, farShare}
 	scores := p.lexical
 	if w.related {
 		scores, p.relates = p.related, p.relates || len(lists) > 0

@@ -59,20 +59,13 @@ func (p *part) needConversations() {
 }
 
 func (p *part) scoreOwn(lists [][]uint32, idf float32, means [4]lengths) {
-	var slope [4]float32
-	for kind, mean := range means {
-		if mean.own > 0 {
-			slope[kind] = float32(k1 * b / mean.own)
-		}
-	}
+	worth := bm25(1.0/occurrence, idf, means, func(mean lengths) float64 { return mean.own })
 	for _, list := range lists {
 		for _, posting := range list {
 			n := int32(posting >> 8)
-			if !marked(p.needed, n) {
-				continue
+			if marked(p.needed, n) {
+				p.own[n] += worth.Of(posting&maxCount, uint8(p.kinds[n]), p.olen[n])
 			}
-			tf := float32(posting&maxCount) * (1.0 / occurrence)
-			p.own[n] += idf * tf * (k1 + 1) / (tf + k1*(1-b) + slope[p.kinds[n]]*float32(p.olen[n]))
 		}
 	}
 }

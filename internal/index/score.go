@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/loci-memory/loci/internal/vector"
 )
 
 // BM25's constants: k1 and b as fitted on conversations, where a word said twice
@@ -119,6 +121,18 @@ func inverse(docs, df int) float64 {
 
 // lengths are mean lengths of a kind of memory.
 type lengths struct{ blended, own float64 }
+
+// bm25 is what words of an inverse document frequency are worth by their counts, scale being
+// what turns those into a term frequency. of is the length that counts.
+func bm25(scale, idf float32, means [4]lengths, of func(mean lengths) float64) vector.Blend {
+	words := vector.Blend{Scale: scale, Gain: k1 + 1, Base: k1 * (1 - b), IDF: idf}
+	for kind, mean := range means {
+		if length := of(mean); length > 0 {
+			words.Slopes[kind] = float32(k1 * b / length)
+		}
+	}
+	return words
+}
 
 // statistics returns how many documents there are and their mean lengths, over
 // all that the owners have, whatever the search is narrowed to.

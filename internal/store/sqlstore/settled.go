@@ -32,8 +32,8 @@ type settled struct {
 type settledFacts struct {
 	pinned  *[]memory.Memory
 	profile *[]memory.ProfileEntry
-	next    map[string][]string        // ids of the facts in the place of those that a turn taught
-	before  map[string][]memory.Memory // facts that one took the place of
+	next    map[string][]string // ids of the facts in the place of those that a turn taught
+	before  map[string]kept     // facts that one took the place of
 }
 
 // find calls with what is known of an owner, if anything is. commits is what
@@ -161,11 +161,11 @@ func (s *settled) predecessors(owner memory.Owner, ids []string) (before map[str
 	commits = s.find(owner, func(f *settledFacts) {
 		before = map[string][]memory.Fact{}
 		for _, id := range ids {
-			kept, ok := f.before[id]
+			of, ok := f.before[id]
 			if !ok {
 				return
 			}
-			for _, m := range copyMemories(kept) {
+			for _, m := range of.appendTo(nil, owner) {
 				before[id] = append(before[id], *m.Fact)
 			}
 		}
@@ -175,20 +175,20 @@ func (s *settled) predecessors(owner memory.Owner, ids []string) (before map[str
 }
 
 func (s *settled) learnBefore(owner memory.Owner, ids []string, before map[string][]memory.Fact, commits uint64) {
-	kept, size := map[string][]memory.Memory{}, 0
+	known, size := map[string]kept{}, 0
 	for _, id := range ids {
 		var facts []memory.Memory
 		for i := range before[id] {
 			facts = append(facts, memory.Memory{Fact: &before[id][i]})
 		}
-		kept[id] = copyMemories(facts)
-		size += 150 + keptOf(facts).size(memoryKey{})
+		known[id] = keptOf(facts)
+		size += 150 + known[id].size(memoryKey{})
 	}
 	s.learn(owner, commits, func(f *settledFacts) int {
 		if f.before == nil || len(f.before) > maxSettledBefore {
-			f.before = map[string][]memory.Memory{}
+			f.before = map[string]kept{}
 		}
-		maps.Copy(f.before, kept)
+		maps.Copy(f.before, known)
 		return size
 	})
 }
