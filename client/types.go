@@ -157,6 +157,8 @@ type SearchAnswer struct {
 	Hits     []Hit    `json:"hits"`
 	Trace    string   `json:"trace"`
 	Degraded []string `json:"degraded,omitempty" doc:"Parts of recall that were skipped, and why."`
+
+	Misspelt []memory.Misspelt `json:"misspelt,omitempty" doc:"Words of the question that memory does not have, and those of the hits that they were taken for."`
 }
 
 // ForgetFilter is what to forget by, in the words of lists and searches.

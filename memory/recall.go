@@ -52,8 +52,15 @@ type Candidate struct {
 	Dates      []Moment  // that its words mean, resolved
 	Vector     []uint16  // its own as float16 or packed by the searcher, for redundancy; nil without one; not to be written to
 	Found      Measures
-	Score      float64 // the searcher's measure
-	Why        Why     // how recall changed Score; nil from a searcher
+	Misspelt   []Misspelt // what words of the question were taken for; the same of all that a search found, not to be written to
+	Score      float64    // the searcher's measure
+	Why        Why        // how recall changed Score; nil from a searcher
+}
+
+// Misspelt is a word of a question that nobody has, and what it was taken for.
+type Misspelt struct {
+	Word  string   `json:"word"`  // in small letters
+	Meant []string `json:"meant"` // of a searcher stems, as it looks for them
 }
 
 // Measures are the raw numbers by which a searcher found a memory, 0 where it has
@@ -234,6 +241,7 @@ type Trace struct {
 	Cut          []TraceHit    `json:"cut,omitempty"`
 	Placement    string        `json:"placement,omitempty"`
 	Block        string        `json:"block,omitempty"`      // as injected
+	Misspelt     []Misspelt    `json:"misspelt,omitempty"`   // words of the question, and those of the hits that they were taken for
 	Degraded     []string      `json:"degraded,omitempty"`   // parts that were skipped, and why
 	Remembered   bool          `json:"remembered,omitempty"` // the question's vector was at hand: it was asked not long before
 	Reranked     int           `json:"reranked,omitempty"`   // candidates that a reranker read in its time

@@ -59,6 +59,9 @@ func search(g *global) *cobra.Command {
 				return g.print(cmd.OutOrStdout(), answer, func(w io.Writer) {
 					out := &explainer{w, map[string]bool{}}
 					out.hits(found, why)
+					if why {
+						out.misspelt(found.Misspelt)
+					}
 					out.models(trace)
 					out.cut(answer.Cut, why)
 				})

@@ -128,6 +128,13 @@ func leftOut(ctx context.Context, c *client.Client, t memory.Trace) []left {
 	return out
 }
 
+// misspelt writes what words of the question were taken for.
+func (w *explainer) misspelt(words []memory.Misspelt) {
+	for _, m := range words {
+		fmt.Fprintf(w, "misspelt: %s → %s\n", harmless(m.Word), harmless(strings.Join(m.Meant, ", ")))
+	}
+}
+
 // models writes what the models that recall asks had to do.
 func (w *explainer) models(t memory.Trace) {
 	if t.Remembered {

@@ -34,6 +34,17 @@ func TestWhySaysWhatTheModelsHadToDo(t *testing.T) {
 	}
 }
 
+func TestWhySaysWhatMisspeltWordsWereTakenFor(t *testing.T) {
+	found := client.SearchAnswer{Hits: []client.Hit{}, Trace: "t1", Misspelt: []memory.Misspelt{{Word: "alergic", Meant: []string{"allergic", "all\x1b[2Jergy"}}}}
+	for args, want := range map[string]string{"--why": "misspelt: alergic → allergic, all�[2Jergy\n", "": ""} {
+		s := newStandIn(t, map[string]any{"POST /api/memory/search": found, "GET /api/traces/t1": memory.Trace{ID: "t1"}})
+		got, err := s.loci(t, append([]string{"search", "alergic?"}, strings.Fields(args)...)...)
+		if err != nil || got != "nothing relevant\n"+want {
+			t.Errorf("search %s: %q, %v; want %q at the end", args, got, err, want)
+		}
+	}
+}
+
 // A hit has the day on which it was said, what took its place, and nothing that moves the
 // cursor of a terminal.
 func TestHitsAreShownAsTheyStandInAPrompt(t *testing.T) {

@@ -42,6 +42,7 @@ type Found struct {
 	Hits     []memory.Hit
 	Trace    string
 	Degraded []string // parts that were skipped, and why
+	Misspelt []memory.Misspelt
 }
 
 const (
@@ -71,7 +72,7 @@ func (e *Engine) Recall(ctx context.Context, q Question) (Found, error) {
 	r := recalling{e: e, q: q, now: memory.Time(started)}
 	err := r.run(ctx)
 	e.Metrics.Recalled(e.Now().Sub(started), r.parts...)
-	found := Found{Hits: r.hits, Trace: newID(), Degraded: r.degraded}
+	found := Found{Hits: r.hits, Trace: newID(), Degraded: r.degraded, Misspelt: recall.Spelt(r.misspelt, r.hits)}
 	r.trace(found.Trace, "", e.Now().Sub(started))
 	return found, err
 }
@@ -159,8 +160,9 @@ type recalling struct {
 	opening  recall.Core // what the block begins with, less what is among hits
 	crowded  recall.Core // what of that it had no room for
 	degraded []string
-	parts    []string        // of degraded: which
-	vector   bool            // the question's was remembered
+	parts    []string // of degraded: which
+	vector   bool     // the question's was remembered
+	misspelt []memory.Misspelt
 	reranked [2]int          // candidates that the reranker read, and was given
 	carried  map[string]bool // by id, of what was looked at: whether the request holds it already
 }
@@ -314,6 +316,7 @@ func (r *recalling) searched(ctx context.Context, query recall.Query, s memory.S
 		cands = r.without(cands)
 	}
 	r.found += len(cands)
+	r.misspelt = recall.Misspelt(cands)
 	defer func() { index.Done(cands) }() // ranking copies what it keeps
 	opts := recall.Options{Limit: topK + spare, Threshold: r.q.ScoreThreshold, Recency: r.q.RecencyWeight}
 	if opts.Threshold == nil && r.e.opts.Threshold >= 0 {

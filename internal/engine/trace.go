@@ -1,10 +1,14 @@
 package engine
 
 import (
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -52,9 +56,14 @@ func (r *recalling) trace(id, block string, took time.Duration) {
 	for _, c := range cut {
 		p.memory(c.ID, c.Kind, "", "", c.Stage, c.Score, c.Why)
 	}
+	var misspelt []memory.Misspelt
+	if !untold && r.misspelt != nil {
+		asked := text.Fold(question) // less what it does not tell
+		misspelt = slices.DeleteFunc(recall.Spelt(r.misspelt, r.hits), func(m memory.Misspelt) bool { return !strings.Contains(asked, m.Word) })
+	}
 	r.e.traces.add(memory.Trace{
 		ID: id, Owner: r.q.Scope.Owner, Conversation: r.q.In, Door: r.q.Door, Question: question, At: r.now,
-		Found: r.found, Block: block, Degraded: r.degraded, Took: took,
+		Found: r.found, Block: block, Misspelt: misspelt, Degraded: r.degraded, Took: took,
 		Remembered: r.vector, Reranked: r.reranked[0], RerankOf: r.reranked[1],
 	}, p.b)
 }

@@ -2,6 +2,7 @@ package index
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -68,6 +69,40 @@ func TestAKnownWordIsTakenAsItIs(t *testing.T) {
 		found := asks(t, snap, c.question, c.owners...)
 		if _, ok := found[c.want]; len(found) > 1 || ok != (c.want != "") {
 			t.Errorf("%q with %v finds %v, want %q alone", c.question, c.owners, found, c.want)
+		}
+	}
+}
+
+// A misspelt word of the tables that nobody said finds what is related to it, as it does spelt rightly.
+func TestAMisspeltWordOfTheTablesFindsWhatIsRelated(t *testing.T) {
+	snap := Build([]memory.Item{in(said("1", "My job is hard.")), in(said("2", "The tea is cold."))})
+	right, wrong := asks(t, snap, "occupation"), asks(t, snap, "ocupation")
+	if len(wrong) != 1 || wrong["1"].Related == 0 || wrong["1"] != right["1"] {
+		t.Errorf("misspelt it finds %+v, and spelt rightly %+v", wrong, right)
+	}
+	if found := asks(t, snap, "hard ocupation"); found["1"] != asks(t, snap, "hard occupation")["1"] {
+		t.Errorf("beside another word it finds %+v", found)
+	}
+}
+
+func TestASearchSaysWhatMisspeltWordsWereTakenFor(t *testing.T) {
+	snap := Build([]memory.Item{in(said("1", "I am allergic to painting.")), in(said("2", "My job is hard."))})
+	for question, want := range map[string][]memory.Misspelt{
+		"allergic jobs":     nil,
+		"Alergic or hrad?":  {{Word: "alergic", Meant: []string{"allerg"}}, {Word: "hrad", Meant: []string{"hard"}}},
+		"allergic paintign": {{Word: "paintign", Meant: []string{"paint"}}},
+		"hard ocupation":    {{Word: "ocupation", Meant: []string{"occup"}}},
+		"hard instruemnt":   {{Word: "instruemnt", Meant: []string{"instrument"}}}, // a class asked for
+		"hard zyrquatsing":  nil,
+	} {
+		found, err := snap.Search(t.Context(), memory.Search{Scopes: []memory.Scope{{Owner: "user:default/ana"}}, Text: question, Now: day})
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%q finds %v, %v", question, found, err)
+		}
+		for _, c := range found {
+			if !reflect.DeepEqual(c.Misspelt, want) {
+				t.Errorf("%q: %s says %v, want %v", question, c.ID, c.Misspelt, want)
+			}
 		}
 	}
 }

@@ -145,7 +145,7 @@ func (r reference) search(s memory.Search) []refHit {
 	}
 	var sum, known float64
 	terms := unique(text.Terms(s.Text))
-	meant := refMeant(docs, s.Text, terms)
+	meant, tabled := refMeant(docs, s.Text, terms)
 	for t, term := range terms {
 		tf, idf := frequencies(meant[t]...)
 		sum += idf
@@ -153,9 +153,11 @@ func (r reference) search(s memory.Search) []refHit {
 			known += idf
 		}
 		var others []string
-		for _, t := range text.Related(term) {
-			if !slices.Contains(terms, t) {
-				others = append(others, t)
+		for _, spelt := range append(tabled[t], term) {
+			for _, t := range text.Related(spelt) {
+				if !slices.Contains(terms, t) {
+					others = append(others, t)
+				}
 			}
 		}
 		otherTF, otherIDF := frequencies(others...)
@@ -193,12 +195,13 @@ func (r reference) search(s memory.Search) []refHit {
 }
 
 // refMeant returns what each of a question's terms is taken for: itself where any memory has it
-// or something related, and else what it may be meant to be that one has.
-func refMeant(docs []*refDoc, asked string, terms []string) [][]string {
+// or something related, and else what it may be meant to be that one has; tabled are those of
+// which one has something related alone.
+func refMeant(docs []*refDoc, asked string, terms []string) (out, tabled [][]string) {
 	have := func(term string) bool {
 		return slices.ContainsFunc(docs, func(d *refDoc) bool { return d.counts[term] > 0 })
 	}
-	out := make([][]string, len(terms))
+	out, tabled = make([][]string, len(terms)), make([][]string, len(terms))
 	tried := 0
 	for i, term := range terms {
 		related := slices.DeleteFunc(slices.Clone(text.Related(term)), func(other string) bool { return slices.Contains(terms, other) })
@@ -220,8 +223,17 @@ func refMeant(docs []*refDoc, asked string, terms []string) [][]string {
 				out[i] = append(out[i], m)
 			}
 		})
+		if out[i] == nil {
+			add := func(m string) {
+				if !slices.Contains(tabled[i], m) {
+					tabled[i] = append(tabled[i], m)
+				}
+			}
+			text.EachMeant(term, func(m []byte) { add(string(m)) })
+			text.EachMeantEnding(wordOf(asked, term), add)
+		}
 	}
-	return out
+	return out, tabled
 }
 
 // around fills what turns have of those around them.

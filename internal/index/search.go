@@ -75,7 +75,7 @@ func (d *desk) search(ctx context.Context, parts []*part, s *memory.Search) ([]m
 	for _, p := range parts {
 		p.look(terms)
 	}
-	correct(parts, s.Text, terms)
+	misspelt := correct(parts, s.Text, terms)
 	d.words.begin(s.Limit, math.SmallestNonzeroFloat32)
 	asked, sum, known := scoreWords(parts, len(terms), &d.words, func() { d.vectors.join(&d.sorter) })
 	words := d.sorter.sort(parts, pickWords(parts, &d.words), s.Limit)
@@ -85,7 +85,13 @@ func (d *desk) search(ctx context.Context, parts []*part, s *memory.Search) ([]m
 	}
 	list := d.unite(parts, words, near, s.Limit)
 	scoreOwn(parts, asked, list)
-	return d.candidates(parts, list, s, float32(max(sum, math.SmallestNonzeroFloat32)), float32(known)), nil
+	out := d.candidates(parts, list, s, float32(max(sum, math.SmallestNonzeroFloat32)), float32(known))
+	if misspelt != nil {
+		for i := range out {
+			out[i].Misspelt = misspelt
+		}
+	}
+	return out, nil
 }
 
 // release gives the working memory back. After a panic nobody calls it: what was

@@ -153,6 +153,7 @@ type asked struct {
 	Query
 	named []string // speakers the question names
 	cues  []int    // those that are of it
+	meant []memory.Misspelt
 
 	stretch  float64 // of cosines
 	vectors  float64 // what they weigh
@@ -161,6 +162,7 @@ type asked struct {
 
 func newAsked(q Query, candidates []memory.Candidate, o Options) *asked {
 	a := &asked{Query: q, stretch: stretchOf(o.Background), vectors: or(o.VectorWeight, DefaultVectorWeight), likeness: likeness(o.OfWords)}
+	a.readMisspelt(Misspelt(candidates))
 	var seen []string // talks have few speakers
 	last := ""
 	for i := range candidates {
@@ -169,7 +171,7 @@ func newAsked(q Query, candidates []memory.Candidate, o Options) *asked {
 			continue
 		}
 		seen, last = append(seen, name), name
-		if first := text.Words(name); len(first) > 0 && slices.Contains(q.words, first[0]) {
+		if first := text.Words(name); len(first) > 0 && (slices.Contains(q.words, first[0]) || a.means(text.Term(first[0]))) {
 			a.named = append(a.named, name)
 		}
 	}

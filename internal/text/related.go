@@ -39,6 +39,25 @@ var related = sync.OnceValue(func() map[string][]string {
 // slice is not to be written to.
 func Related(term string) []string { return related()[term] }
 
+// WordOf returns the first word of the tables of synonyms and of what classes are asked for by
+// that has a term as [Terms] gives it, "" without one.
+func WordOf(term string) string {
+	for word := range strings.FieldsSeq(synonymTable) {
+		if Term(word) == term {
+			return word
+		}
+	}
+	for line := range strings.Lines(classTable) {
+		names, _, _ := strings.Cut(line, ":")
+		for word := range strings.FieldsSeq(names) {
+			if Term(word) == term {
+				return word
+			}
+		}
+	}
+	return ""
+}
+
 // Classes are classes of everyday things (instruments, pets, countries …), a bit
 // for each line of the table.
 type Classes uint32

@@ -335,7 +335,7 @@ func traces(r *rig) {
 			Hits:      []memory.TraceHit{{ID: "f", Kind: memory.KindFact, Content: "tea", Score: 0.5, Why: memory.Why{{Name: "words", Value: 0.25}, {Name: "fused", Value: 0.5}}}},
 			Cut:       []memory.TraceHit{{ID: "t", Kind: memory.KindTurn, Cut: "threshold"}},
 			Placement: "tail", Block: "tea\n", Degraded: []string{"vector: slow"}, Took: 1500 * time.Nanosecond,
-			Remembered: true, Reranked: 8, RerankOf: 24,
+			Remembered: true, Reranked: 8, RerankOf: 24, Misspelt: []memory.Misspelt{{Word: "tae", Meant: []string{"tea"}}},
 		}
 	}
 	r.must("save", r.SaveTraces(r.Context(), 3, trace(ana, 1), trace(ben, 1), trace(ana, 3)))

@@ -40,7 +40,7 @@ func (d *door) search(ctx context.Context, in *searchInput) (*body[client.Search
 	if err != nil {
 		return nil, err
 	}
-	out := client.SearchAnswer{Hits: make([]client.Hit, 0, len(found.Hits)), Trace: found.Trace, Degraded: found.Degraded}
+	out := client.SearchAnswer{Hits: make([]client.Hit, 0, len(found.Hits)), Trace: found.Trace, Degraded: found.Degraded, Misspelt: found.Misspelt}
 	for _, h := range found.Hits {
 		out.Hits = append(out.Hits, client.ViewHit(h, q.Explain))
 	}

@@ -58,6 +58,9 @@ func (j *jsonWriter) answer(a client.SearchAnswer) {
 	if len(a.Degraded) > 0 {
 		j.value("degraded", a.Degraded)
 	}
+	if len(a.Misspelt) > 0 {
+		j.value("misspelt", a.Misspelt)
+	}
 	j.b = append(j.b, '}')
 }
 

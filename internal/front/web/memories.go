@@ -108,6 +108,7 @@ type memoriesView struct {
 	Found      int // candidates
 	Took       time.Duration
 	Trace      string
+	Misspelt   []memory.Misspelt
 	Degraded   []string
 	Total      int // active facts
 	Next       string
@@ -183,7 +184,7 @@ func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At)
 	if err != nil {
 		return nil, err
 	}
-	view.Searched, view.Trace, view.Degraded = true, found.Trace, found.Degraded
+	view.Searched, view.Trace, view.Misspelt, view.Degraded = true, found.Trace, found.Misspelt, found.Degraded
 	for _, h := range found.Hits {
 		one := rowOf(h.Memory, a, view.Here)
 		one.Why = barOf(h.Score, h.Why, recency)

@@ -120,6 +120,19 @@ func TestASearchSaysWhyAndWhatWasLeftOut(t *testing.T) {
 	r.shows("/?q=Where+does+the+user+live", "User lives in Lisbon", `class="w-words"`, "cue.words", "relevance", "left out, and why", "/traces/")
 }
 
+func TestASearchAndItsTraceSayWhatWasMisspelt(t *testing.T) {
+	r := newRig(t, "")
+	furnish(r)
+	const says = "misspelt: libson → lisbon<"
+	body := r.shows("/?q=Libson", "User lives in Lisbon", says)
+	_, behind, _ := strings.Cut(body, `href="/traces/`)
+	id, _, _ := strings.Cut(behind, `"`)
+	r.shows("/traces/"+id, says)
+	if body := r.shows("/?q=Lisbon", "User lives in Lisbon"); strings.Contains(body, "misspelt") {
+		t.Error("a word that is known is called misspelt")
+	}
+}
+
 func TestMemoryAsOfADayIsThatOfItsEnd(t *testing.T) {
 	r := newRig(t, "")
 	furnish(r)

@@ -104,6 +104,10 @@ func copyTrace(t memory.Trace) memory.Trace {
 	t.At = memory.Time(t.At)
 	t.Hits, t.Cut = copyTraceHits(t.Hits), copyTraceHits(t.Cut)
 	t.Degraded = slices.Clone(t.Degraded)
+	t.Misspelt = slices.Clone(t.Misspelt)
+	for i := range t.Misspelt {
+		t.Misspelt[i].Meant = slices.Clone(t.Misspelt[i].Meant)
+	}
 	return t
 }
 

@@ -1,0 +1,45 @@
+package recall
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// What a misspelt word is taken for is asked for as if it were spelt so: a speaker, somebody of
+// one's own, a kind of thing.
+func TestAMisspeltWordAsksForWhatItIsTakenFor(t *testing.T) {
+	for _, c := range []struct {
+		question, rightly, word, meant string
+		cue                            string
+	}{
+		{"What does Melanei like?", "What does Melanie like?", "melanei", "melani", "cue.speaker"},
+		{"Which instruemnt is it?", "Which instrument is it?", "instruemnt", "instrument", "cue.class"},
+	} {
+		said := candidate("a", "lexical", .5)
+		said.Speaker, said.Classes = "Melanie Ray", ^uint32(0)
+		want, _ := Rank(NewQuery(c.rightly, now, QueryOptions{}), []memory.Candidate{said}, Options{}, now)
+		said.Misspelt = []memory.Misspelt{{Word: c.word, Meant: []string{c.meant}}}
+		got, _ := Rank(NewQuery(c.question, now, QueryOptions{}), []memory.Candidate{said}, Options{}, now)
+		if len(got) != 1 || got[0].Why.Get(c.cue) == 0 || !reflect.DeepEqual(got[0].Why, want[0].Why) {
+			t.Errorf("%q: got %v, want %v", c.question, got, want[0].Why)
+		}
+	}
+	q := newAsked(NewQuery("Where does my sistre live?", now, QueryOptions{}), []memory.Candidate{{Misspelt: []memory.Misspelt{{Word: "sistre", Meant: []string{"sister"}}}}}, Options{})
+	if !q.owns || ofUserAlone(q) {
+		t.Error("a misspelt sister is nobody of one's own")
+	}
+}
+
+func TestWhatIsMeantIsSaidInWordsOfTheHits(t *testing.T) {
+	taken := []memory.Misspelt{{Word: "paintign", Meant: []string{"paint", "plaint"}}, {Word: "melanei", Meant: []string{"melani"}}, {Word: "ocupation", Meant: []string{"occup"}}, {Word: "grod", Meant: []string{"grid"}}}
+	hits := []memory.Hit{
+		{Memory: memory.Memory{Fact: &memory.Fact{Content: "User paints"}}},
+		{Memory: memory.Memory{Turn: &memory.Turn{Content: "I like tea", Name: "Melanie"}}},
+	}
+	want := []memory.Misspelt{{Word: "paintign", Meant: []string{"paints"}}, {Word: "melanei", Meant: []string{"melanie"}}, {Word: "ocupation", Meant: []string{"occupation"}}}
+	if got := Spelt(taken, hits); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
