@@ -92,6 +92,7 @@ type ListQuery struct {
 	Project      string    `query:"project"`
 	Conversation string    `query:"conversation"`
 	Text         string    `query:"q" doc:"Words that the content holds."`
+	ID           string    `query:"id" maxLength:"512" doc:"How the id begins."`
 	AsOf         time.Time `query:"as_of" doc:"What was known then."`
 	ValidAt      time.Time `query:"valid_at" doc:"What was true then."`
 	Limit        int       `query:"limit" minimum:"1" maximum:"500" default:"50"`

@@ -9,7 +9,7 @@ import (
 // Matches reports whether q selects m, whatever the limit and cursor. m is as it
 // was at q.At.AsOf: finding that out is the store's work.
 func (q Query) Matches(m Memory) bool {
-	return q.matchesKind(m) && q.matchesStatus(m) && q.matchesScope(m) && q.matchesFact(m) &&
+	return strings.HasPrefix(m.ID(), q.Begins) && q.matchesKind(m) && q.matchesStatus(m) && q.matchesScope(m) && q.matchesFact(m) &&
 		ContainsFold(m.Content(), q.Text)
 }
 

@@ -236,6 +236,7 @@ type Query struct {
 	Category     string
 	Tag          string
 	Text         string // contained in the content as it stands, whatever the case
+	Begins       string // that the id begins with, as it stands
 	Subject      string // of facts, as are the next four
 	Attribute    string
 	Hash         string

@@ -25,6 +25,9 @@ func chat(g *global) *cobra.Command {
 		Example: "  loci chat\n  loci chat \"What am I allergic to?\"\n  loci chat --chat 0199c5d1-… --model llama3.2\n  loci chat --temporary",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if err := wholeChat(ctx, c, &id); err != nil {
+					return err
+				}
 				t := &chatting{client: c, out: onSheet(cmd.OutOrStdout()), chat: id, model: model, temporary: temporary}
 				if len(args) > 0 {
 					return t.say(ctx, strings.Join(args, " "))
@@ -237,6 +240,9 @@ func (t *chatting) contexts(ctx context.Context, ids []string) error {
 	}
 	if slices.Equal(ids, []string{"none"}) {
 		ids = []string{}
+	}
+	if err := wholeContexts(ctx, t.client, ids); err != nil {
+		return err
 	}
 	if err := t.begin(ctx); err != nil {
 		return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -77,6 +78,9 @@ func contextsShow(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if args[0], err = onlyOneOf(args[0], namedContexts(all)); err != nil {
+					return err
+				}
 				at := slices.IndexFunc(all.Contexts, func(d client.ContextDocument) bool { return d.ID == args[0] })
 				if at < 0 {
 					return memory.Errorf(memory.NotFound, "there is no context %q; loci contexts lists them", args[0])
@@ -111,6 +115,9 @@ func contextsEdit(g *global) *cobra.Command {
 				return memory.Errorf(memory.Invalid, "nothing to change; give a FILE or --title")
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if err := wholeContexts(ctx, c, args[:1]); err != nil {
+					return err
+				}
 				return g.printContext(cmd)(c.EditContext(ctx, args[0], edit))
 			})
 		},
@@ -128,6 +135,9 @@ func contextsRemove(g *global) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if err := wholeContexts(ctx, c, args[:1]); err != nil {
+					return err
+				}
 				r, err := c.DropContext(ctx, args[0], erase)
 				if err != nil {
 					return err
@@ -157,6 +167,9 @@ func contextsAttach(g *global) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			chat, ids := args[0], args[1:]
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if err := errors.Join(wholeChat(ctx, c, &chat), wholeContexts(ctx, c, ids)); err != nil {
+					return err
+				}
 				was, err := c.Chat(ctx, chat)
 				if err != nil {
 					return err

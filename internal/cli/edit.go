@@ -48,6 +48,9 @@ func edit(g *global) *cobra.Command {
 				return g.reword(cmd, args[0])
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if err := wholeMemories(ctx, c, args); err != nil {
+					return err
+				}
 				return g.edited(ctx, cmd, c, args[0], change)
 			})
 		},
@@ -122,6 +125,9 @@ func (g *global) reword(cmd *cobra.Command, id string) error {
 	}
 	var was client.Memory
 	err := g.withClient(cmd, func(ctx context.Context, c *client.Client) (err error) {
+		if id, err = wholeMemory(ctx, c, id); err != nil {
+			return err
+		}
 		was, err = c.Get(ctx, id)
 		return err
 	})

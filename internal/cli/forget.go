@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -47,6 +48,9 @@ func forget(g *global) *cobra.Command {
 				return memory.Errorf(memory.Invalid, "--id is empty; loci list shows ids")
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if err := errors.Join(wholeMemories(ctx, c, in.IDs), wholeChat(ctx, c, &filter.Conversation)); err != nil {
+					return err
+				}
 				gone, err := c.Forget(ctx, in)
 				if err != nil {
 					return err

@@ -39,11 +39,17 @@ func history(g *global) *cobra.Command {
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				if len(args) > 0 {
+					if err := wholeMemories(ctx, c, args); err != nil {
+						return err
+					}
 					l, err := lifeOf(ctx, c, args[0])
 					if err != nil {
 						return err
 					}
 					return g.print(cmd.OutOrStdout(), l, func(w io.Writer) { onSheet(w).life(l) })
+				}
+				if err := wholeRun(ctx, c, &q.Run); err != nil {
+					return err
 				}
 				page, err := c.Changes(ctx, q)
 				if err != nil {

@@ -64,11 +64,23 @@ func jobs(g *global) *cobra.Command {
 
 // retry lets parked jobs run again, these or all, and returns which.
 func retry(ctx context.Context, c *client.Client, ids []string, all bool) ([]string, error) {
-	if all {
-		now, err := c.Jobs(ctx)
-		if err != nil {
+	if !all && len(ids) == 0 {
+		return nil, nil
+	}
+	now, err := c.Jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var there []named
+	for _, j := range now.Jobs {
+		there = append(there, named{j.ID, string(j.Kind) + ", " + string(j.State)})
+	}
+	for i, start := range ids {
+		if ids[i], err = onlyOneOf(start, there); err != nil {
 			return nil, err
 		}
+	}
+	if all {
 		for _, j := range now.Jobs {
 			if j.State == memory.JobParked {
 				ids = append(ids, j.ID)

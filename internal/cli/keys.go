@@ -103,10 +103,21 @@ func removeKey(g *global) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				all, err := c.Keys(ctx)
+				if err != nil {
+					return err
+				}
+				var there []named
+				for _, k := range all.Keys {
+					there = append(there, named{k.ID, k.Name})
+				}
+				if args[0], err = onlyOneOf(args[0], there); err != nil {
+					return err
+				}
 				if err := c.RemoveKey(ctx, args[0]); err != nil {
 					return err
 				}
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", args[0])
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", args[0])
 				return err
 			})
 		},

@@ -23,6 +23,9 @@ func list(g *global) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q.AsOf, q.ValidAt = at.AsOf, at.ValidAt
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if err := wholeChat(ctx, c, &q.Conversation); err != nil {
+					return err
+				}
 				page, err := c.List(ctx, q)
 				if err != nil {
 					return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -41,6 +42,9 @@ func relate(g *global) *cobra.Command {
 				return memory.Errorf(memory.Invalid, "--end needs the relation that ends: loci relate ID KIND ID --end")
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if err := errors.Join(wholeMemories(ctx, c, args[:1]), wholeMemories(ctx, c, args[len(args)-1:])); err != nil {
+					return err
+				}
 				if len(args) == 1 {
 					return g.related(ctx, cmd.OutOrStdout(), c, args[0], q)
 				}

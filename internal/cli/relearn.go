@@ -26,6 +26,9 @@ func relearn(g *global) *cobra.Command {
 				in.Since = &since
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if err := wholeChat(ctx, c, &in.Conversation); err != nil {
+					return err
+				}
 				out, err := c.Relearn(ctx, in)
 				if err != nil {
 					return err

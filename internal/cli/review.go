@@ -34,6 +34,9 @@ func review(g *global) *cobra.Command {
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				if r.decides() {
+					if err := r.whole(ctx, c); err != nil {
+						return err
+					}
 					return r.decide(ctx, g, c, cmd.OutOrStdout())
 				}
 				waiting, err := waiting(ctx, c)
@@ -89,6 +92,16 @@ func (r *reviewing) check() error {
 	}
 	if r.list && r.decides() {
 		return memory.Errorf(memory.Invalid, "--list only shows what waits; leave it out to decide")
+	}
+	return nil
+}
+
+// whole completes the ids of what the flags name.
+func (r *reviewing) whole(ctx context.Context, c *client.Client) (err error) {
+	for i := range r.named {
+		if r.named[i].ID, err = wholeMemory(ctx, c, r.named[i].ID); err != nil {
+			return err
+		}
 	}
 	return nil
 }

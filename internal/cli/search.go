@@ -42,6 +42,9 @@ func search(g *global) *cobra.Command {
 				q.TopK = &topK
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if err := wholeChat(ctx, c, &q.Conversation); err != nil {
+					return err
+				}
 				found, err := c.Search(ctx, q)
 				if err != nil {
 					return err

@@ -21,6 +21,9 @@ func share(g *global) *cobra.Command {
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if err := wholeMemories(ctx, c, args[:1]); err != nil {
+					return err
+				}
 				var with client.Shared
 				var err error
 				switch {

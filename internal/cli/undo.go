@@ -40,6 +40,9 @@ func undo(g *global) *cobra.Command {
 			}
 			in.DryRun = !yes
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if err := errors.Join(wholeRun(ctx, c, &in.Run), wholeChange(ctx, c, &in.Change)); err != nil {
+					return err
+				}
 				what, err := meant(ctx, c, &in)
 				if err != nil {
 					return err

@@ -64,6 +64,7 @@ func (d *door) list(ctx context.Context, in *client.ListQuery) (*body[client.Mem
 		Project:      in.Project,
 		Conversation: in.Conversation,
 		Text:         in.Text,
+		Begins:       in.ID,
 		At:           memory.At{AsOf: in.AsOf, ValidAt: in.ValidAt},
 		Limit:        in.Limit,
 		Cursor:       in.Cursor,

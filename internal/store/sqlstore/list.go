@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -247,7 +248,7 @@ func (v *view) selections(from source, q memory.Query) (all []selection) {
 				sel.table += byHash
 			case q.Hash != "":
 				sel.table += byPastHash
-			case q.Pinned && q.Tag == "" && q.Turn == "" && q.Subject == "" && q.Conversation == "":
+			case q.Pinned && q.Tag == "" && q.Turn == "" && q.Subject == "" && q.Conversation == "" && q.Begins == "":
 				sel.table += byPin
 			}
 		}
@@ -386,7 +387,7 @@ func (w *where) status(some []memory.Status, q memory.Query) {
 
 // few reports whether q asks for what an index finds few of.
 func few(q memory.Query) bool {
-	return q.Hash != "" || q.Tag != "" || q.Turn != "" || q.Subject != "" || q.Conversation != ""
+	return q.Hash != "" || q.Tag != "" || q.Turn != "" || q.Subject != "" || q.Conversation != "" || q.Begins != ""
 }
 
 // scope narrows by what the memory's scope or provenance names.
@@ -396,6 +397,9 @@ func (w *where) scope(from source, q memory.Query) {
 	}
 	if q.Agent != "" {
 		w.and(`agent = ?`, q.Agent)
+	}
+	if q.Begins != "" {
+		w.and(`id >= ? AND id < ?`, q.Begins, q.Begins+string(utf8.MaxRune))
 	}
 	switch {
 	case q.Conversation == "":

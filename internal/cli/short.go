@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	leastOfID = 4  // characters that stand for an id; fewer are taken for one as they are
+	wholeID   = 36 // characters of an id that Loci makes
+	mostAlike = 10 // ids that are named where several are meant
+)
+
+// named is something with an id, and what a person knows it by.
+type named struct{ id, words string }
+
+// onlyOneOf returns the whole id of the one of all whose id begins as start does, or start
+// where that is an id itself or begins none: whoever is asked for it says so.
+func onlyOneOf(start string, all []named) (string, error) {
+	var alike []named
+	for _, one := range all {
+		switch {
+		case one.id == start:
+			return start, nil
+		case len(start) >= leastOfID && strings.HasPrefix(one.id, start):
+			alike = append(alike, one)
+		}
+	}
+	switch len(alike) {
+	case 0:
+		return start, nil
+	case 1:
+		return alike[0].id, nil
+	}
+	var list strings.Builder
+	for _, one := range alike[:min(len(alike), mostAlike)] {
+		list.WriteString(strings.TrimRight("\n  "+harmless(one.id)+"  "+said(one.words, 80), " "))
+	}
+	if len(alike) > mostAlike {
+		list.WriteString("\n  and others")
+	}
+	return "", memory.Errorf(memory.Invalid, "%s… may be any of these; write more of it:%s", start, list.String())
+}
+
+// mayBegin reports whether a text may be the beginning of an id that Loci made.
+func mayBegin(text string) bool {
+	return len(text) >= leastOfID && len(text) < wholeID && strings.Trim(text, "0123456789abcdef-") == ""
+}
+
+// wholeMemory completes the id of a memory.
+func wholeMemory(ctx context.Context, c *client.Client, start string) (string, error) {
+	if !mayBegin(start) {
+		return start, nil
+	}
+	page, err := c.List(ctx, client.ListQuery{ID: start, Kind: "all", Status: "all", Limit: mostAlike + 1})
+	if err != nil {
+		return "", fmt.Errorf("find what %s is: %w", start, err)
+	}
+	var all []named
+	for _, m := range page.Memories {
+		all = append(all, named{m.ID, m.Content})
+	}
+	whole, err := onlyOneOf(start, all)
+	if err != nil && page.Next != "" { // it may be an id itself, further down
+		m, found := found(c.Get(ctx, start))
+		if m != nil || found != nil {
+			return start, found
+		}
+	}
+	return whole, err
+}
+
+// wholeMemories completes ids of memories in place.
+func wholeMemories(ctx context.Context, c *client.Client, ids []string) (err error) {
+	for i, start := range ids {
+		if ids[i], err = wholeMemory(ctx, c, start); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wholeChat completes the id of a conversation in place.
+func wholeChat(ctx context.Context, c *client.Client, start *string) error {
+	if !mayBegin(*start) {
+		return nil
+	}
+	var all []named
+	for q := (client.ChatsQuery{Limit: 500}); ; {
+		page, err := c.Chats(ctx, q)
+		if err != nil {
+			return fmt.Errorf("find the conversation %s: %w", *start, err)
+		}
+		for _, one := range page.Chats {
+			all = append(all, named{one.ID, one.Title})
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	whole, err := onlyOneOf(*start, all)
+	if err == nil {
+		*start = whole
+	}
+	return err
+}
+
+// wholeRun completes the id of a run in place. Where none is called so all of the journal
+// is read.
+func wholeRun(ctx context.Context, c *client.Client, start *string) error {
+	if len(*start) < leastOfID {
+		return nil
+	}
+	is, err := c.Changes(ctx, client.ChangesQuery{Run: *start, Limit: 1})
+	if err != nil || len(is.Changes) > 0 {
+		return err
+	}
+	var all []named
+	last := ""
+	for q := (client.ChangesQuery{Limit: 500}); ; {
+		page, err := c.Changes(ctx, q)
+		if err != nil {
+			return fmt.Errorf("find the run %s: %w", *start, err)
+		}
+		for _, one := range page.Changes {
+			if one.Run != last { // all changes of a run come together
+				last = one.Run
+				all = append(all, named{one.Run, when(one.CreatedAt) + " " + by(one.Author)})
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	whole, err := onlyOneOf(*start, all)
+	if err == nil {
+		*start = whole
+	}
+	return err
+}
+
+// wholeChange completes the id of a change, RUN/1, in place.
+func wholeChange(ctx context.Context, c *client.Client, start *string) error {
+	at := strings.LastIndexByte(*start, '/')
+	if at < 0 {
+		return nil
+	}
+	run := (*start)[:at]
+	if err := wholeRun(ctx, c, &run); err != nil {
+		return err
+	}
+	*start = run + (*start)[at:]
+	return nil
+}
+
+// wholeContexts completes ids of contexts in place.
+func wholeContexts(ctx context.Context, c *client.Client, ids []string) error {
+	all, err := c.Contexts(ctx)
+	if err != nil {
+		return err
+	}
+	for i, start := range ids {
+		if ids[i], err = onlyOneOf(start, namedContexts(all)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func namedContexts(all client.Contexts) (out []named) {
+	for _, d := range all.Contexts {
+		out = append(out, named{d.ID, d.Title})
+	}
+	return out
+}
