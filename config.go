@@ -17,7 +17,7 @@ import (
 // holds its key, its default, what it means and, for a closed choice, what is
 // valid. docs/settings.md is generated from these tags.
 type Config struct {
-	Addr    string       `koanf:"addr" default:"127.0.0.1:7077" doc:"Address to listen on. Anything but loopback needs api_key."`
+	Addr    string       `koanf:"addr" default:"127.0.0.1:7077" doc:"Address to listen on. Anything but loopback needs api_key. Commands ask the server there, and may have its URL instead (http or https)."`
 	Data    string       `koanf:"data" default:"~/.loci" doc:"Folder of the database and everything else that Loci keeps."`
 	Profile string       `koanf:"profile" default:"default" valid:"default|agent-cli|assistant|desktop|openwebui|platform" doc:"Settings that are loaded together; any of them can be set otherwise. See docs/profiles.md."`
 	Store   StoreAddress `koanf:"store" default:"sqlite" doc:"Where memory is kept: sqlite in the data folder; memory, which is gone at exit; or postgres://user:password@host:5432/database, which any number of servers may share. See docs/postgres.md."`
@@ -182,7 +182,7 @@ type LogConfig struct {
 
 // check refuses what the tags cannot express. Every message names the key.
 func (c *Config) check() error {
-	if _, _, err := net.SplitHostPort(c.Addr); err != nil || strings.Contains(c.Addr, "/") {
+	if _, _, err := net.SplitHostPort(c.Addr); !c.namesServer() && (err != nil || strings.Contains(c.Addr, "/")) {
 		return memory.Errorf(memory.Invalid, "addr: %q is no address; one looks like 127.0.0.1:7077", c.Addr)
 	}
 	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL, "embed.url": c.Embed.URL, "models_url": c.ModelsURL} {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/loci-memory/loci/internal/filelock"
+	"github.com/loci-memory/loci/memory"
 )
 
 // Serving writes into the data folder that this memory is served at a URL, until it is
@@ -51,9 +52,32 @@ func (c *Config) FolderDecides() bool {
 	return c.lockFile() != "" && c.rank("data") > c.rank("addr")
 }
 
-// AddressDecides reports whether a flag names the address, and none the data folder.
+// AddressDecides reports whether a flag names the address, or a URL stands there, and no flag
+// names the data folder.
 func (c *Config) AddressDecides() bool {
-	return c.rank("addr") == flagged && c.rank("data") < flagged
+	return (c.rank("addr") == flagged || c.namesServer()) && c.rank("data") < flagged
+}
+
+// ServerURL is where commands find the server: the address as a URL, if it is none yet.
+func (c *Config) ServerURL() string {
+	if c.namesServer() {
+		return c.Addr
+	}
+	return "http://" + c.Addr
+}
+
+// ListenAddr is the address to listen on; a URL of a server is none, and Invalid.
+func (c *Config) ListenAddr() (string, error) {
+	if !c.namesServer() {
+		return c.Addr, nil
+	}
+	return "", memory.Errorf(memory.Invalid, "addr: %s is the URL of a server that commands ask; an address to listen on looks like 127.0.0.1:7077", c.Addr)
+}
+
+// namesServer reports whether the address is the URL of a server.
+func (c *Config) namesServer() bool {
+	u, err := url.Parse(c.Addr)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
 // flagged is the rank of what a flag set.

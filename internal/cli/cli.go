@@ -65,7 +65,7 @@ func root() *cobra.Command {
 	}
 	p := cmd.PersistentFlags()
 	for _, f := range []struct{ name, help string }{
-		{"addr", "address of the server"},
+		{"addr", "address of the server, or its URL"},
 		{"data", "folder that Loci keeps everything in"},
 		{"profile", "settings that are loaded together"},
 	} {
@@ -118,14 +118,18 @@ func (g *global) connect(cmd *cobra.Command) (c *client.Client, done func() erro
 	opts := client.Options{Key: config.APIKey, User: g.user, At: g.at}
 	none := func() error { return nil }
 	if !config.FolderDecides() {
-		c = client.New("http://"+config.Addr, opts)
+		c = client.New(config.ServerURL(), opts)
 		switch err := reach(cmd.Context(), c); {
 		case err == nil:
 			return c, none, nil
 		case !errors.Is(err, memory.Unavailable):
 			return c, none, err
 		case config.AddressDecides():
-			return nil, nil, memory.Errorf(memory.Unavailable, "no server answers at %s; without --addr the memory of the data folder is asked", config.Addr)
+			without := "this address"
+			if cmd.Flags().Changed("addr") {
+				without = "--addr"
+			}
+			return nil, nil, memory.Errorf(memory.Unavailable, "no server answers at %s; without %s the memory of the data folder is asked", config.Addr, without)
 		}
 	}
 	c, done, err = g.openAlone(cmd, config, opts)
@@ -173,7 +177,7 @@ func (g *global) withClient(cmd *cobra.Command, do func(context.Context, *client
 	if err != nil {
 		return err
 	}
-	err = do(cmd.Context(), c)
+	err = typed(cmd, do(cmd.Context(), c))
 	if errors.Is(err, memory.Unauthorized) {
 		err = fmt.Errorf("%w; LOCI_API_KEY is sent as it", err)
 	}

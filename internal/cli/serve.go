@@ -51,13 +51,17 @@ type server struct {
 
 // open opens the memory and listens; nothing is served yet.
 func open(ctx context.Context, config loci.Config, opts loci.Options) (*server, error) {
-	if err := httpx.CheckListen(config.Addr, config.APIKey != ""); err != nil {
+	addr, err := config.ListenAddr()
+	if err == nil {
+		err = httpx.CheckListen(addr, config.APIKey != "")
+	}
+	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", config.Addr)
+	listener, err := net.Listen("tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("another program listens at %s already; --addr names another address", config.Addr)
+		return nil, fmt.Errorf("another program listens at %s already; --addr names another address", addr)
 	case err != nil:
 		return nil, fmt.Errorf("listen: %w", err)
 	}
