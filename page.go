@@ -25,6 +25,7 @@ func (l *Loci) pageOptions(c Config, wanted []string, later bool, chat http.Hand
 	o := web.Options{
 		Key: c.APIKey, Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: shownSettings(c), Chat: chat,
 		Models: shownModels(c, wanted, later), Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, l.engine.Prompts),
+		Others: []string{"/api/", "/v1/", "/docs", "/openapi", "/health", "/metrics", "/query"},
 	}
 	if c.Learn.URL != "" || c.Upstream.URL != "" {
 		o.ListModels = func(ctx context.Context) ([]string, error) { return listModels(ctx, c) }

@@ -1,6 +1,7 @@
 package loci
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -67,6 +68,52 @@ func TestThePageStandsBesideTheAPIBehindTheSameGuard(t *testing.T) {
 		if w.Code != want.status || !strings.HasPrefix(w.Header().Get("Content-Type"), want.kind) {
 			t.Errorf("GET %s: status %d in %s, want %d in %s", path, w.Code, w.Header().Get("Content-Type"), want.status, want.kind)
 		}
+	}
+}
+
+// TestALostBrowserGetsAPage: who looks in a browser for what is nowhere is told so by the
+// page, signed in or after signing in; programs, and whoever asks another door, get what
+// they got.
+func TestALostBrowserGetsAPage(t *testing.T) {
+	const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
+	ask := func(l *Loci, method, path, accept string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(method, "http://localhost"+path, nil)
+		r.RemoteAddr = "127.0.0.1:1"
+		r.Header.Set("Accept", accept)
+		w := httptest.NewRecorder()
+		l.Handler().ServeHTTP(w, r)
+		return w
+	}
+	l := openWith(t, nil)
+	for _, path := range []string{"/nosuch", "/memories", "/playground/x/y", "/conversations/", "/apis"} {
+		w := ask(l, http.MethodGet, path, browser)
+		if w.Code != http.StatusNotFound || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") ||
+			!strings.Contains(w.Body.String(), "Nothing here") || !strings.Contains(w.Body.String(), path) || w.Header().Get("Content-Security-Policy") == "" {
+			t.Errorf("GET %s: status %d in %s: %.400s", path, w.Code, w.Header().Get("Content-Type"), w.Body)
+		}
+		for _, c := range [][2]string{{http.MethodGet, "*/*"}, {http.MethodGet, "application/json"}, {http.MethodGet, ""}, {http.MethodPut, browser}} {
+			if w := ask(l, c[0], path, c[1]); w.Code != http.StatusNotFound || w.Header().Get("Content-Type") != "application/problem+json" {
+				t.Errorf("%s %s for %q: status %d in %s", c[0], path, c[1], w.Code, w.Header().Get("Content-Type"))
+			}
+		}
+	}
+	var api struct{ Paths map[string]map[string]any }
+	if err := json.Unmarshal(ask(l, http.MethodGet, "/openapi.json", browser).Body.Bytes(), &api); err != nil || len(api.Paths) == 0 {
+		t.Fatalf("the description for a browser: %v, %d paths", err, len(api.Paths))
+	}
+	for path := range api.Paths {
+		if w := ask(l, http.MethodGet, strings.ReplaceAll(path, "{id}", "x"), browser); strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
+			t.Errorf("GET %s is the page's: %.200s", path, w.Body)
+		}
+	}
+	for _, path := range []string{"/docs", "/metrics", "/health", "/v1/models", "/api/nosuch", "/openapi.yaml"} {
+		if w := ask(l, http.MethodGet, path, browser); strings.Contains(w.Body.String(), "Nothing here") {
+			t.Errorf("GET %s is the page's: %.200s", path, w.Body)
+		}
+	}
+	keyed := openWith(t, map[string]string{"api_key": "a key"})
+	if w := ask(keyed, http.MethodGet, "/nosuch?a=b", browser); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/signin?next=%2Fnosuch%3Fa%3Db" {
+		t.Errorf("with a key: status %d to %s", w.Code, w.Header().Get("Location"))
 	}
 }
 

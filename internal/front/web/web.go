@@ -4,6 +4,8 @@ import (
 	"context"
 	"html/template"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +28,7 @@ type Options struct {
 	Prompts    map[string]string                       // the files of a user's folder that take the place of built-in prompts, by name
 	Chat       http.Handler                            // of /v1, that the playground talks to as any client does; nil: there is none
 	Zone       *time.Location                          // of the days and times shown; nil: the server's
+	Others     []string                                // how paths of other doors begin; none: all that the page has not is theirs
 }
 
 // Page serves the page.
@@ -110,7 +113,16 @@ func (p *Page) Or(next http.Handler) http.Handler {
 // Owns reports whether a request is for the page.
 func (p *Page) Owns(r *http.Request) bool {
 	_, pattern := p.mux.Handler(r)
-	return pattern != ""
+	return pattern != "" || p.lost(r)
+}
+
+// lost reports whether somebody looks in a browser for what is at no door.
+func (p *Page) lost(r *http.Request) bool {
+	if len(p.Others) == 0 || r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		return false
+	}
+	_, pattern := p.mux.Handler(r)
+	return pattern == "" && !slices.ContainsFunc(p.Others, func(door string) bool { return strings.HasPrefix(r.URL.Path, door) })
 }
 
 // ServeHTTP serves the page's paths, with what keeps other sites out.
@@ -118,6 +130,10 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	headers(w.Header())
 	if err := sameOrigin(r); err != nil {
 		p.Refuse(w, r, err)
+		return
+	}
+	if p.lost(r) {
+		p.Refuse(w, r, memory.Errorf(memory.NotFound, "There is no page at %s.", r.URL.Path))
 		return
 	}
 	p.mux.ServeHTTP(w, r)
