@@ -2,6 +2,7 @@ package cli
 
 import (
 	"archive/zip"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ func export(g *global) *cobra.Command {
 		Use:   "export [PATH]",
 		Short: "Take memory away, as JSON lines or Markdown",
 		Long: "Take memory away. PATH says how by its name: .jsonl (one JSON object a line), .md (one page), .zip (Markdown files), or a folder\n" +
-			"of Markdown files. Without PATH, JSON lines are written to the standard output. loci import brings all of them back.",
+			"of Markdown files; or --format says it, whatever the name. Without PATH, JSON lines are written to the standard output. loci import brings all of them back.",
 		Example: "  loci export memory.jsonl\n  loci export my-memory/\n  loci export --as-of \"last week\" --no-turns facts.md",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,10 +42,11 @@ func export(g *global) *cobra.Command {
 			if len(args) == 1 && args[0] != "-" {
 				path = args[0]
 			}
+			var err error
 			if q.Format == "" {
-				q.Format = formatOfPath(path)
+				q.Format, err = formatOfPath(path)
 			}
-			if err := writable(path, force); err != nil {
+			if err := cmp.Or(err, writable(path, force)); err != nil {
 				return err
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
@@ -76,18 +78,24 @@ type exported struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// formatOfPath is what a path's name asks for.
-func formatOfPath(path string) string {
+// formatOfPath is what a path's name asks for; a name that asks for something else is
+// Invalid.
+func formatOfPath(path string) (string, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".md", ".markdown":
-		return "markdown"
+		return "markdown", nil
 	case ".zip":
-		return "zip"
+		return "zip", nil
+	case ".jsonl", ".ndjson":
+		return "jsonl", nil
 	}
-	if isFolder(path) {
-		return "zip" // which is unpacked there
+	switch {
+	case isFolder(path):
+		return "zip", nil // which is unpacked there
+	case filepath.Ext(path) == "":
+		return "jsonl", nil
 	}
-	return "jsonl"
+	return "", memory.Errorf(memory.Invalid, "%s: a name says how memory is written: .jsonl (JSON lines), .md (one page), .zip (Markdown files), or a folder's, ending with %c; or --format does, jsonl, markdown or zip", path, filepath.Separator)
 }
 
 // isFolder reports whether a path is a folder, or is written as one.

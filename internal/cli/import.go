@@ -22,7 +22,7 @@ func imports(g *global) *cobra.Command {
 		Short: "Bring memory back, or from elsewhere",
 		Long: "Bring memory back that was exported (.jsonl, .md, .zip, a folder of them), or facts and chats from elsewhere: a list of facts\n" +
 			"(.md, .txt), what ChatGPT and Claude export (the zip as it is, or its conversations.json), a chat as JSON lines, a JSON list of\n" +
-			"mem0, notes of basic-memory, memories of agent-cli. What was said keeps its time. - is the standard input.\n" +
+			"mem0, notes of basic-memory, memories of agent-cli. A file of another name is not taken for facts unless --from says so. What was said keeps its time. - is the standard input.\n" +
 			"What is there already is passed over, so an import that was cut off goes on when it is run again. With --learn a server\n" +
 			"learns in the background (loci jobs); without one this learns before it ends.",
 		Example: "  loci import memory.jsonl\n  loci import --dry-run facts.txt\n  loci import --from chatgpt conversations.json --learn\n  loci import --dry-run data-2026-01-02.zip",
@@ -32,7 +32,7 @@ func imports(g *global) *cobra.Command {
 				return memory.Errorf(memory.Invalid, "--from %s: it is none of jsonl, markdown, list, chatgpt, claude, mem0, basic-memory, agent-cli", b.q.Format)
 			}
 			for _, path := range args {
-				if err := readable(path); err != nil {
+				if err := readable(path, b.q.Format); err != nil {
 					return err
 				}
 			}

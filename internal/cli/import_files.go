@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/client"
@@ -23,14 +24,49 @@ const (
 	mostFiles = 200_000
 )
 
-func readable(path string) error {
+// readable refuses, before anything is read, what is not there and, unless from says what
+// it is, what has neither the name nor the beginning of a memory: any text is a list of facts.
+func readable(path, from string) (err error) {
 	if path == "-" {
 		return nil
 	}
-	if _, err := os.Stat(path); err != nil {
+	info, err := os.Stat(path)
+	if err != nil {
 		return memory.Errorf(memory.Invalid, "%w", err)
 	}
+	if from != "" || !info.Mode().IsRegular() || isZip(path) || slices.Contains(ownNames, strings.ToLower(filepath.Ext(path))) {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	head := make([]byte, sniffed)
+	n, err := io.ReadFull(f, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if head = head[:n]; bytes.IndexByte(head, 0) >= 0 {
+		return notText(path)
+	}
+	format := formatOf(path, head)
+	if as := anybodys[format]; as != "" {
+		return memory.Errorf(memory.Invalid, "%s: its name is none of %s; if it is memory say what it is with --from: it would be read as %s (--from %s)",
+			path, strings.Join(ownNames, ", "), as, format)
+	}
 	return nil
+}
+
+// ownNames are how files are named whose contents say what they are.
+var ownNames = []string{".md", ".markdown", ".txt", ".json", ".jsonl", ".ndjson"}
+
+// anybodys are the formats whose beginning many files have that are no memory.
+var anybodys = map[string]string{"list": "a fact a line", "mem0": "what mem0 exports", "basic-memory": "a note of basic-memory"}
+
+// notText refuses what of a program or a picture happens to be words.
+func notText(name string) error {
+	return memory.Errorf(memory.Invalid, "%s: this is no text in UTF-8", name)
 }
 
 // sizeOf is how many bytes files have, those in archives included; folders do not
@@ -170,8 +206,8 @@ func (b *bringing) file(ctx context.Context, name string, in io.Reader) error {
 	switch {
 	case err != nil && err != io.EOF:
 		return fmt.Errorf("%s: %w", name, err)
-	case bytes.IndexByte(head, 0) >= 0: // what of a program or a picture happens to be words is no memory
-		return memory.Errorf(memory.Invalid, "%s: this is no text in UTF-8", name)
+	case bytes.IndexByte(head, 0) >= 0:
+		return notText(name)
 	case format == "":
 		format = formatOf(name, head)
 	}
