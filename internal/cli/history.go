@@ -178,6 +178,8 @@ func sign(c client.Change) byte {
 // what says what a change is about, and how that differs from before.
 func (s sheet) what(c client.Change, words map[string]string) string {
 	switch i := c.After; {
+	case i.Fact != nil && i.Fact.Content == "" && c.Action != memory.ActionErase:
+		return "(erased since)"
 	case i.Fact != nil:
 		was := i.Fact.Content
 		if c.Before != nil && c.Before.Fact != nil {
@@ -281,7 +283,7 @@ func lifeOf(ctx context.Context, c *client.Client, id string) (l life, err error
 		if err != nil {
 			return life{}, fmt.Errorf("read the turn it is from: %w", err)
 		}
-		if turn != nil {
+		if turn != nil && turn.Content != "" { // it may be erased
 			l.Quote = client.ViewQuote(*turn, p.Quote)
 		}
 	}
@@ -327,7 +329,11 @@ func replacedBy(id string, changes []client.Change) []string {
 // life writes a memory's life, oldest change first.
 func (s sheet) life(l life) {
 	m := l.Memory
-	s.line("%s  %s", m.ID, s.in(bold, said(m.Content, 400)))
+	words := s.in(bold, said(m.Content, 400))
+	if m.Content == "" && len(l.Changes) > 0 && l.Changes[0].Action == memory.ActionErase {
+		words = "(erased " + when(l.Changes[0].CreatedAt) + ")"
+	}
+	s.line("%s  %s", m.ID, words)
 	s.line("%s", strings.Join(traits(m), ", "))
 	if l.Quote != nil {
 		s.line("said      %s", s.quote(*l.Quote))
@@ -339,14 +345,14 @@ func (s sheet) life(l life) {
 	if next := l.ReplacedBy; next != nil {
 		s.line("became    %s  %s", s.in(dim, next.ID), s.diff(m.Content, next.Content))
 	}
-	words := factWords(l.Changes)
+	known := factWords(l.Changes)
 	for _, c := range slices.Backward(l.Changes) {
 		if kind, id, _ := strings.Cut(c.Target, ":"); id != m.ID || kind != "fact" && kind != "link" {
 			continue // the other side of a replacement
 		}
 		s.line("%s  %-10s %s%s  %s", when(c.CreatedAt), verb(c), by(c.Author), s.because(c), s.in(dim, c.ID))
 		if c.Before != nil && c.Action != memory.ActionReplace && c.After.Fact != nil && (c.Before.Fact.Content != c.After.Fact.Content || marked(c) != "") {
-			s.line("                  %s", s.what(c, words))
+			s.line("                  %s", s.what(c, known))
 		}
 	}
 }

@@ -2,7 +2,11 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +34,11 @@ func list(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), page, func(w io.Writer) { onSheet(w).memories(page) })
+				erased, err := erasedAmong(ctx, c, page.Memories)
+				if err != nil {
+					return err
+				}
+				return g.print(cmd.OutOrStdout(), page, func(w io.Writer) { onSheet(w).memories(page, erased) })
 			})
 		},
 	}
@@ -48,7 +56,35 @@ func list(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-func (s sheet) memories(page client.Memories) {
+// erasedAmong returns when those of some memories that have no words were erased, by id.
+func erasedAmong(ctx context.Context, c *client.Client, some []client.Memory) (map[string]time.Time, error) {
+	erased := map[string]time.Time{}
+	wordless := 0
+	for _, m := range some {
+		if m.Content == "" {
+			wordless++
+		}
+	}
+	for q := (client.ChangesQuery{Action: memory.ActionErase, Limit: 500}); len(erased) < wordless; {
+		page, err := c.Changes(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("read what was erased: %w", err)
+		}
+		for _, one := range page.Changes {
+			_, id, _ := strings.Cut(one.Target, ":")
+			if slices.ContainsFunc(some, func(m client.Memory) bool { return m.ID == id && m.Content == "" }) {
+				erased[id] = one.CreatedAt
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	return erased, nil
+}
+
+// memories writes them, one a line; erased says when the words of some were erased.
+func (s sheet) memories(page client.Memories, erased map[string]time.Time) {
 	if len(page.Memories) == 0 {
 		s.line("nothing yet")
 	}
@@ -56,6 +92,9 @@ func (s sheet) memories(page client.Memories) {
 		mark := ""
 		if m.Status != "active" {
 			mark = " (" + string(m.Status) + ")"
+		}
+		if at := erased[m.ID]; !at.IsZero() {
+			mark = "(erased " + when(at) + ")"
 		}
 		s.line("%s  %s  %s%s", m.ID, m.CreatedAt.Format("2006-01-02"), said(m.Content, 120), mark)
 	}

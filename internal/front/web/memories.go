@@ -80,7 +80,7 @@ func (r row) Lives() bool { return r.Kind == memory.KindFact && r.Status.Live() 
 
 // Ended reports whether it is a fact that can be brought back.
 func (r row) Ended() bool {
-	return r.Kind == memory.KindFact && r.Home == "" && slices.Contains([]memory.Status{memory.Superseded, memory.Retired, memory.Rejected}, r.Status)
+	return r.Kind == memory.KindFact && r.Home == "" && r.Content != "" && slices.Contains([]memory.Status{memory.Superseded, memory.Retired, memory.Rejected}, r.Status)
 }
 
 // At is where a memory is looked at closely.
