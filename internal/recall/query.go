@@ -45,7 +45,9 @@ const (
 
 // NewQuery reads a question asked at now.
 func NewQuery(question string, now time.Time, o QueryOptions) Query {
-	q := Query{Asked: question, Text: question, words: text.Words(question)}
+	q := Query{Asked: question}
+	question = text.Respell(question)
+	q.Text, q.words = question, text.Words(question)
 	reword := q.read()
 	if unspaced(question) {
 		q.readUnspaced()
