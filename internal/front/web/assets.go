@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"mime"
 	"net/http"
 	"path"
 	"strings"
@@ -23,14 +22,27 @@ type asset struct {
 	mark   string // of its bytes: a part of its address, so that browsers keep it for good
 }
 
-func assets() map[string]asset {
-	out := map[string]asset{}
+// kinds are the media types of the files there are: what a system says of an ending may
+// be anything, and takes half a megabyte to read.
+var kinds = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+
+// assetNames are the names of all assets.
+func assetNames() (names []string) {
 	files, err := staticFiles.ReadDir("static")
 	if err != nil {
 		panic(err) // they are embedded
 	}
 	for _, f := range files {
-		body, err := staticFiles.ReadFile(path.Join("static", f.Name()))
+		names = append(names, f.Name())
+	}
+	return names
+}
+
+// assets packs all assets, by name.
+func assets() map[string]asset {
+	out := map[string]asset{}
+	for _, name := range assetNames() {
+		body, err := staticFiles.ReadFile(path.Join("static", name))
 		if err != nil {
 			panic(err)
 		}
@@ -39,13 +51,13 @@ func assets() map[string]asset {
 		z := gzip.NewWriter(&packed)
 		_, _ = z.Write(body) // into memory
 		_ = z.Close()
-		out[f.Name()] = asset{body, packed.Bytes(), mime.TypeByExtension(path.Ext(f.Name())), hex.EncodeToString(sum[:6])}
+		out[name] = asset{body, packed.Bytes(), kinds[path.Ext(name)], hex.EncodeToString(sum[:6])}
 	}
 	return out
 }
 
 func (p *Page) asset(w http.ResponseWriter, r *http.Request) {
-	a, ok := p.files[r.PathValue("file")]
+	a, ok := p.files()[r.PathValue("file")]
 	if !ok {
 		http.NotFound(w, r)
 		return

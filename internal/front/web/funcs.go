@@ -24,7 +24,7 @@ func (p *Page) funcs() template.FuncMap {
 		"count":   func(n any) string { return count(whole(n)) },
 		"plural":  func(n any, thing string) string { return plural(whole(n), thing) },
 		"clip":    clip,
-		"asset":   func(name string) string { return "/assets/" + name + "?" + p.files[name].mark },
+		"asset":   func(name string) string { return "/assets/" + name + "?" + p.files()[name].mark },
 		"author":  author,
 		"acted":   func(a memory.Action) string { return acted[a] },
 		"args":    func(of ...any) []any { return of },

@@ -27,7 +27,7 @@ const (
 // OpenPaths are what a browser may fetch before anybody signed in, each exactly.
 func (p *Page) OpenPaths() []string {
 	paths := []string{"/signin"}
-	for name := range p.files {
+	for _, name := range assetNames() {
 		paths = append(paths, "/assets/"+name)
 	}
 	return paths

@@ -37,7 +37,7 @@ type Page struct {
 	engine    *engine.Engine
 	mux       *http.ServeMux
 	templates func() map[string]*template.Template // parsed for the first page: most starts show none
-	files     map[string]asset
+	files     func() map[string]asset              // packed for the first page, too
 	surveys   surveys
 	ending    sync.Once     // registers the next with the server
 	done      chan struct{} // closed when the server shuts down: streams end then
@@ -49,8 +49,7 @@ func New(e *engine.Engine, opts Options) *Page {
 		opts.Zone = time.Local
 	}
 	p := &Page{Options: opts, engine: e, mux: http.NewServeMux(), done: make(chan struct{})}
-	p.files = assets()
-	p.templates = sync.OnceValue(p.parse)
+	p.templates, p.files = sync.OnceValue(p.parse), sync.OnceValue(assets)
 
 	p.show("GET /{$}", "memories", p.memories)
 	p.act("POST /memories", p.remember)
