@@ -58,10 +58,23 @@ type door struct {
 }
 
 // New returns the handler of /api, /health, /openapi.json and /docs, and of
-// everything that is nowhere else.
+// everything that is nowhere else. All but the plain questions for health wait for the
+// API to be put together, by the first request that needs it: a few milliseconds and
+// megabytes, which a server need not spend that serves chats alone or waits for the first.
 func New(e *engine.Engine, opts Options) http.Handler {
+	d := &door{opts, e}
+	api := sync.OnceValue(d.api)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !d.probe(w, r) {
+			api().ServeHTTP(w, r)
+		}
+	})
+}
+
+// api is the whole API.
+func (d *door) api() http.Handler {
 	mux := http.NewServeMux()
-	api := document(mux, e, opts)
+	api := d.document(mux)
 	mux.Handle("GET /docs", docs(api.OpenAPI()))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		httpx.WriteError(w, r, memory.Errorf(memory.NotFound, "there is nothing at %s %s; /docs lists what there is", r.Method, r.URL.Path))
@@ -70,8 +83,8 @@ func New(e *engine.Engine, opts Options) http.Handler {
 }
 
 // document registers every operation on mux.
-func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
-	config := huma.DefaultConfig("Loci", opts.Version)
+func (d *door) document(mux *http.ServeMux) huma.API {
+	config := huma.DefaultConfig("Loci", d.Version)
 	config.Info.Description = "Long-term memory for LLM applications. Errors are problem+json; lists have cursors; writes take an Idempotency-Key."
 	config.CreateHooks = nil // no $schema fields in answers
 	config.Formats = map[string]huma.Format{"application/json": jsonFormat, "json": jsonFormat}
@@ -83,8 +96,7 @@ func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
 	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[map[string]any]())
 	shapeErrors()
 	api := humago.New(mux, config)
-	d := &door{opts, e}
-	add := adder{api, opts.MaxBody}
+	add := adder{api, d.MaxBody}
 	d.memoryOperations(add)
 	d.searchOperations(add)
 	d.changeOperations(add)
@@ -102,7 +114,7 @@ func document(mux *http.ServeMux, e *engine.Engine, opts Options) huma.API {
 	d.feedbackOperations(add)
 	d.userOperations(add)
 	d.talkOperations(add)
-	describe(api.OpenAPI(), opts.Elsewhere)
+	describe(api.OpenAPI(), d.Elsewhere)
 	return api
 }
 

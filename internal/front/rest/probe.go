@@ -1,0 +1,32 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/loci-memory/loci/internal/httpx"
+)
+
+// probe answers how the server is, where nothing but that is asked, and reports whether it
+// did: whoever watches a server, or waits for it to start, asks nothing else for hours. It
+// answers what the API's operations do.
+func (d *door) probe(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodGet || r.URL.RawQuery != "" || r.ContentLength != 0 {
+		return false
+	}
+	switch r.URL.Path {
+	case "/health":
+		w.Header().Set("Content-Type", "application/json")
+		_ = jsonFormat.Marshal(w, d.Health(r.Context())) // a client that is gone is no error of ours
+	case "/health/live":
+		w.WriteHeader(http.StatusNoContent)
+	case "/health/ready":
+		if _, err := d.ready(r.Context(), nil); err != nil {
+			httpx.WriteError(w, r, err)
+			return true
+		}
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		return false
+	}
+	return true
+}

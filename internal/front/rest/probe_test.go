@@ -1,0 +1,93 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/httpx"
+)
+
+// TestProbesAreAnsweredAsTheAPIAnswers lays what is answered before the API is there
+// beside what its operations answer.
+func TestProbesAreAnsweredAsTheAPIAnswers(t *testing.T) {
+	for _, status := range []string{"ok", "store: it is away"} {
+		d := &door{Options{Version: "1", MaxBody: 1 << 10, Health: func(context.Context) client.Health {
+			return client.Health{Status: status, Version: "1", Store: "memory", Models: []string{"loci/recall"}}
+		}}, newRig(t).engine}
+		api := d.api()
+		for _, path := range []string{"/health", "/health/live", "/health/ready"} {
+			probed, want := httptest.NewRecorder(), httptest.NewRecorder()
+			if !d.probe(probed, httptest.NewRequest(http.MethodGet, path, nil)) {
+				t.Fatalf("GET %s waits for the API", path)
+			}
+			api.ServeHTTP(want, httptest.NewRequest(http.MethodGet, path, nil))
+			if probed.Code != want.Code || probed.Body.String() != want.Body.String() {
+				t.Errorf("GET %s while %s: %d %s, want %d %s", path, status, probed.Code, probed.Body, want.Code, want.Body)
+			}
+			probed.Header().Del("Cache-Control") // refusals elsewhere carry it
+			if diff := cmp.Diff(want.Header(), probed.Header()); diff != "" {
+				t.Errorf("GET %s while %s: headers (-API +probe):\n%s", path, status, diff)
+			}
+		}
+	}
+}
+
+// TestOnlyPlainQuestionsAreProbes leaves to the API what it may refuse.
+func TestOnlyPlainQuestionsAreProbes(t *testing.T) {
+	r := newRig(t)
+	for _, c := range []struct {
+		method, path string
+		status       int
+	}{
+		{"GET", "/health?verbose=1", http.StatusUnprocessableEntity},
+		{"HEAD", "/health", http.StatusOK},
+		{"POST", "/health", http.StatusNotFound},
+		{"GET", "/health/none", http.StatusNotFound},
+	} {
+		if w := r.do(c.method, c.path, ""); w.Code != c.status {
+			t.Errorf("%s %s: status %d, want %d", c.method, c.path, w.Code, c.status)
+		}
+	}
+}
+
+// TestTheAPIWaitsForItsFirstRequest counts what is allocated: the API is thousands of
+// pieces.
+func TestTheAPIWaitsForItsFirstRequest(t *testing.T) {
+	e, opts := newRig(t).engine, Options{Version: "1", Health: func(context.Context) client.Health { return health }}
+	var h http.Handler
+	ask := func(path string) { h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil)) }
+	if n := testing.AllocsPerRun(5, func() {
+		h = New(e, opts)
+		ask("/health")
+		ask("/health/live")
+		ask("/health/ready")
+	}); n > 200 {
+		t.Errorf("%v allocations before anything but health is asked, want no API yet", n)
+	}
+	if n := testing.AllocsPerRun(1, func() { h = New(e, opts); ask("/docs") }); n < 5_000 {
+		t.Errorf("the API is %v allocations: this test no longer tells it from nothing", n)
+	}
+}
+
+// TestTwoFirstRequestsPutTheAPITogetherOnce is of use under the race detector.
+func TestTwoFirstRequestsPutTheAPITogetherOnce(t *testing.T) {
+	h := httpx.Guard(httpx.Options{Multi: true}, New(newRig(t).engine, Options{Version: "1", MaxBody: 1 << 10}))
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "http://localhost/api/stats", nil)
+			r.RemoteAddr = "127.0.0.1:1"
+			r.Header.Set(httpx.HeaderUser, "ana")
+			if h.ServeHTTP(w, r); w.Code != http.StatusOK {
+				t.Errorf("status %d: %s", w.Code, w.Body)
+			}
+		})
+	}
+	group.Wait()
+}
