@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/memory"
 )
@@ -126,7 +126,7 @@ func plainModel(id string) string {
 
 // parameters are how many billions of them a model's name says that it has:
 // "qwen2.5:0.5b", "Llama-3.2-1B-Instruct".
-var parameters = regexp.MustCompile(`(?i)(?:^|[^0-9.a-z])(\d+(?:\.\d+)?)b(?:[^a-z0-9]|$)`)
+var parameters = late.Compile(`(?i)(?:^|[^0-9.a-z])(\d+(?:\.\d+)?)b(?:[^a-z0-9]|$)`)
 
 // smallestOf returns the model with the fewest parameters in its name, the first of
 // equals; "" if no name has any. Models that embed or rerank write nothing.

@@ -8,10 +8,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/loci-memory/loci/internal/late"
 )
 
 // Program is a loci that can be started.
@@ -39,7 +40,7 @@ const (
 )
 
 // address is how serve says where it listens.
-var address = regexp.MustCompile(`chat \(OpenAI\)\s+(http://[^/\s]+)/v1`)
+var address = late.Compile(`chat \(OpenAI\)\s+(http://[^/\s]+)/v1`)
 
 // serve starts the program on a data folder, at a port of the system's choice.
 // The surroundings' LOCI_ variables are kept from it, so that the defaults are

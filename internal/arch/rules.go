@@ -43,7 +43,7 @@ var house = rules{
 		{"memory/memtest"},
 		{"memory/storetest"},
 		{"internal/store/sqlstore/pgtest"},
-		{"internal/disk"},
+		{"internal/disk", "internal/late"},
 		{"internal/vector", "internal/text", "internal/wire", "internal/prompt", "internal/httpx", "internal/obs", "internal/filelock", "internal/backup", "client"},
 		{"internal/tensor"},
 		{"internal/recall", "internal/learn", "internal/index", "internal/dialog", "internal/store/*", "internal/model/*", "internal/jobs"},

@@ -7,7 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
+
+	"github.com/loci-memory/loci/internal/late"
 )
 
 // importFormats cut each format into parts that stand alone, so that no request is
@@ -157,7 +158,7 @@ func brokenOff(err error) string {
 	return err.Error()
 }
 
-var listItem = regexp.MustCompile(`^\s*(?:[-*+•]|\d{1,4}[.)])\s`)
+var listItem = late.Compile(`^\s*(?:[-*+•]|\d{1,4}[.)])\s`)
 
 // list cuts before items, or before any line where there are none, with the heading
 // that it stands under.

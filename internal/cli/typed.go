@@ -2,17 +2,17 @@ package cli
 
 import (
 	"errors"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/memory"
 )
 
 // A refusal of the API says what is wrong and where: "expected number <= 500 (query.limit: 900)".
 var (
-	refused  = regexp.MustCompile(`^(.*?) \((?:query|body)\.([\w.\[\]-]+)(?:: .*)?\)$`)
+	refused  = late.Compile(`^(.*?) \((?:query|body)\.([\w.\[\]-]+)(?:: .*)?\)$`)
 	bounds   = strings.NewReplacer("expected number <= ", "at most ", "expected number >= ", "at least ", "expected length <= ", "its length is at most ")
 	refusals = "validation failed; " // which a list of such begins with
 )

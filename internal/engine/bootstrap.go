@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -159,7 +159,7 @@ func (e *Engine) untouched(ctx context.Context, f memory.Fact) (bool, error) {
 }
 
 // listMark is what stands in front of an item of a Markdown list.
-var listMark = regexp.MustCompile(`^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?`)
+var listMark = late.Compile(`^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?`)
 
 // ReadBootstrap reads facts from a file, one a line: a JSON object with content
 // and, if wanted, category and tags, or an item of a list, or plain text.

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/dialog"
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/recall"
@@ -259,7 +259,7 @@ func (c *talking) placed() error {
 
 // command is what a message may begin with that is meant for an application, and is no
 // part of what is asked of memory (seed 1).
-var command = regexp.MustCompile(`^\s*/[A-Za-z][\w-]*(?:\s+|$)`)
+var command = late.Compile(`^\s*/[A-Za-z][\w-]*(?:\s+|$)`)
 
 // prepare recalls, and returns what the model is asked.
 func (c *talking) prepare(ctx context.Context) ([]Message, error) {

@@ -3,9 +3,9 @@ package engine
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -119,7 +119,7 @@ func (e *Engine) opposed(ctx context.Context, f memory.Fact) ([]learn.Neighbour,
 }
 
 // over is what says that something was and is no more.
-var over = regexp.MustCompile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up|no longer)\b`)
+var over = late.Compile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up|no longer)\b`)
 
 // denies reports whether a fact denies something, or says that it is over.
 func denies(s string) bool { return text.Negated(s) || over.MatchString(s) }

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -265,9 +265,9 @@ func someTime(s string) time.Time {
 const maxNote = 1 << 20
 
 var (
-	observation = regexp.MustCompile(`^[-*]\s+\[([^\]\[()]{1,80})\]\s+(\S.*)$`)
-	hashtag     = regexp.MustCompile(`(?:^|\s)#([\p{L}\d_/-]+)`)
-	inBrackets  = regexp.MustCompile(`\s*\([^()]*\)\s*$`)
+	observation = late.Compile(`^[-*]\s+\[([^\]\[()]{1,80})\]\s+(\S.*)$`)
+	hashtag     = late.Compile(`(?:^|\s)#([\p{L}\d_/-]+)`)
+	inBrackets  = late.Compile(`\s*\([^()]*\)\s*$`)
 )
 
 // note reads one Markdown file with front matter: of agent-cli a memory, by its role

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -163,9 +163,9 @@ func (r reading) give(rec record) error {
 }
 
 var (
-	comment = regexp.MustCompile(`<!-- loci (\{.*\}) -->\s*$`)
-	heading = regexp.MustCompile(`^(#{1,6})\s+(.*?)\s*$`)
-	bullet  = regexp.MustCompile(`^(?:[-*+•]|\d{1,4}[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)`)
+	comment = late.Compile(`<!-- loci (\{.*\}) -->\s*$`)
+	heading = late.Compile(`^(#{1,6})\s+(.*?)\s*$`)
+	bullet  = late.Compile(`^(?:[-*+•]|\d{1,4}[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)`)
 )
 
 // pageReader reads the Markdown that Export writes. Words win over what their

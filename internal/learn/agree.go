@@ -4,39 +4,23 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 )
 
 // common are terms that two facts may differ in and still say the same. Any other
 // word that only one of them has makes a difference.
-var common = func() map[string]bool {
-	m := map[string]bool{}
-	for _, w := range []string{
-		"live", "reside", "based", "located", "work", "employed", "job", "has", "own", "owns", "use", "uses", "like", "love", "enjoy",
-		"prefer", "called", "named", "name", "really", "very", "much", "currently", "now", "also", "always", "still", "lot",
-		"fact", "person", "someone", "goes", "go", "keep", "keeps", "married", "wife", "thing", "things",
-	} {
-		if t := text.Term(w); t != "" {
-			m[t] = true
-		}
-	}
-	return m
-}()
+var common = late.SetOf(`live reside based located work employed job has own owns use uses like love enjoy prefer called named name really very much
+	currently now also always still lot fact person someone goes go keep keeps married wife thing things`, termsOf)
 
 // silent are terms that are compared apart: who it is about, and negation.
-var silent = func() map[string]bool {
-	m := map[string]bool{}
-	for _, w := range []string{"user", "longer", "anymore", "never", "no", "none", "nothing"} {
-		m[text.Term(w)] = true
-	}
-	return m
-}()
+var silent = late.SetOf("user longer anymore never no none nothing", termsOf)
 
 // termSet returns the terms that tell what s is about.
 func termSet(s string) map[string]bool {
 	set := map[string]bool{}
 	for _, t := range text.Terms(s) {
-		if !silent[t] {
+		if !silent.Has(t) {
 			set[t] = true
 		}
 	}
@@ -64,7 +48,7 @@ func sameSense(a, b string) bool {
 }
 
 // bygone is what was: with stems alone "lived" and "lives" are one.
-var bygone = lazily(`\b(?:was|were|had|did|used to|previously|formerly|former|once|no longer|any ?more|lived|worked|owned|studied|played|taught|drove|smoked|ran|drank)\b`)
+var bygone = late.Compile(`\b(?:was|were|had|did|used to|previously|formerly|former|once|no longer|any ?more|lived|worked|owned|studied|played|taught|drove|smoked|ran|drank)\b`)
 
 // same reports whether two facts are about the same person.
 func (s subject) same(other subject) bool {
@@ -73,7 +57,7 @@ func (s subject) same(other subject) bool {
 
 // directions are stop words that two facts must share: out of the water is not in
 // it.
-var directions = table("out off into onto away up down under over behind front inside outside without before after until since against")
+var directions = late.Words("out off into onto away up down under over behind front inside outside without before after until since against")
 
 // sameOrder reports whether what stands after "than", "from" and their like does in
 // both, and whether both go the same way.
@@ -93,7 +77,7 @@ func sameOrder(a, b string) bool {
 func directed(s string) map[string]bool {
 	set := map[string]bool{}
 	for _, w := range text.Words(s) {
-		if directions[w] {
+		if directions.Has(w) {
 			set[w] = true
 		}
 	}
@@ -102,7 +86,7 @@ func directed(s string) map[string]bool {
 
 func differs(a, b map[string]bool) bool {
 	for t := range a {
-		if !b[t] && !common[t] {
+		if !b[t] && !common.Has(t) {
 			return true
 		}
 	}

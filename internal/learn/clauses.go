@@ -3,6 +3,7 @@ package learn
 import (
 	"strings"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -110,13 +111,13 @@ func remarks(body string, at int, coded bool) bool {
 }
 
 // unsure are words of what is not so, or not yet.
-var unsure = table("could might maybe perhaps wish supposedly allegedly almost nearly apparently hypothetically")
+var unsure = late.Words("could might maybe perhaps wish supposedly allegedly almost nearly apparently hypothetically")
 
 // cases are words that make a whole sentence a case and no statement.
-var cases = table("assume assuming if unless whether suppose supposing imagine pretend pretending")
+var cases = late.Words("assume assuming if unless whether suppose supposing imagine pretend pretending")
 
 // reports are verbs of those who tell what others say.
-var reports = table("says said wrote told tells asked claims claimed quote quoted according rumor rumour rumors")
+var reports = late.Words("says said wrote told tells asked claims claimed quote quoted according rumor rumour rumors")
 
 // unreal reports whether a sentence as a whole tells of no fact.
 func unreal(words []word) bool {
@@ -130,12 +131,12 @@ func unreal(words []word) bool {
 		switch {
 		case w.low == "not" && i == len(words)-3 && words[i+1].low == "really" && words[i+2].mark(), w.low == "(" && i+2 < len(words) && words[i+1].low == "not" && words[i+2].low == "really":
 			return true
-		case cases[w.low]:
+		case cases.Has(w.low):
 			if w.low == "if" && polite(words[i:]) {
 				continue
 			}
 			return true
-		case reports[w.low]:
+		case reports.Has(w.low):
 			if i > 0 && (words[i-1].low == "i" || words[i-1].low == "have") {
 				continue
 			}
@@ -162,7 +163,7 @@ func polite(words []word) bool {
 }
 
 // asking are words that a question begins with.
-var asking = table("what where when who how why which can could do does did is are should would will any have has tell am")
+var asking = late.Words("what where when who how why which can could do does did is are should would will any have has tell am")
 
 // statedBefore returns how many words of a question are a statement before it: "I
 // live in Lisbon, what should I see?" has one up to the comma.
@@ -175,7 +176,7 @@ func statedBefore(words []word) int {
 		for j < len(words) && (words[j].low == "so" || words[j].low == "and" || words[j].low == "but" || words[j].low == "then" || words[j].mark()) {
 			j++
 		}
-		if j < len(words) && asking[words[j].low] {
+		if j < len(words) && asking.Has(words[j].low) {
 			return i
 		}
 	}
@@ -184,14 +185,14 @@ func statedBefore(words []word) int {
 
 var (
 	// subjects are words that begin a clause.
-	subjects = table("i we he she it they you there please everyone nobody let")
+	subjects = late.Words("i we he she it they you there please everyone nobody let")
 	// owners begin the subject of a clause, or a thing.
-	owners = table("my our his her their your this that the these those its")
+	owners = late.Words("my our his her their your this that the these those its")
 	// joints join clauses.
-	joints = wordList("joints")
+	joints = late.SetOf("joints", wordList)
 	// seconds are verbs in the present that may be a second one of a subject: few
 	// of them are nouns.
-	seconds = wordList("seconds")
+	seconds = late.SetOf("seconds", wordList)
 )
 
 // split cuts a sentence into clauses.
@@ -212,11 +213,11 @@ func split(words []word, bullet bool, yield func(c *clause)) {
 			continue
 		}
 		hard := w.mark() && w.low != ","
-		if !hard && w.low != "," && !joints[w.low] {
+		if !hard && w.low != "," && !joints.Has(w.low) {
 			continue
 		}
 		j, joined := i, ""
-		for j < len(words) && (words[j].mark() || joints[words[j].low]) {
+		for j < len(words) && (words[j].mark() || joints.Has(words[j].low)) {
 			if !words[j].mark() {
 				joined = words[j].low
 			}
@@ -226,10 +227,10 @@ func split(words []word, bullet bool, yield func(c *clause)) {
 			break
 		}
 		s := j // "but now I live in Oslo"
-		for s < len(words)-1 && adverb[words[s].low] {
+		for s < len(words)-1 && adverb.Has(words[s].low) {
 			s++
 		}
-		opens := hard || (words[s].low == "i" || words[s].low == "we") || subjects[words[j].low] || owners[words[j].low] && verbSoon(words[j+1:])
+		opens := hard || (words[s].low == "i" || words[s].low == "we") || subjects.Has(words[j].low) || owners.Has(words[j].low) && verbSoon(words[j+1:])
 		second := !opens && (joined == "and" || joined == "but" || joined == "then" || joined == "so") && secondVerb(words[start:i], words[j:])
 		if !opens && !second {
 			i = j - 1
@@ -274,7 +275,7 @@ func verbSoon(words []word) bool {
 // the tense of the first: "I moved to Leeds and started a bakery".
 func secondVerb(before, next []word) bool {
 	i := 0
-	for i < len(next)-1 && adverb[next[i].low] {
+	for i < len(next)-1 && adverb.Has(next[i].low) {
 		i++
 	}
 	w := next[i].low
@@ -284,12 +285,12 @@ func secondVerb(before, next []word) bool {
 	}
 	for k := 1; k < len(before); k++ { // "I want to help and teach": the second is no finite verb
 		if b := before[k-1].low; b == "to" || b == "can" || b == "will" {
-			if v, ok := verbs()[before[k].low]; ok && v.form&base != 0 && seconds[w] {
+			if v, ok := verbs()[before[k].low]; ok && v.form&base != 0 && seconds.Has(w) {
 				return false
 			}
 		}
 	}
-	if seconds[w] && w != "was" && w != "can" && w != "do" && w != "am" {
+	if seconds.Has(w) && w != "was" && w != "can" && w != "do" && w != "am" {
 		return finite(before) == base
 	}
 	if w == "am" || w == "was" || w == "do" || w == "can" {
@@ -303,14 +304,14 @@ func secondVerb(before, next []word) bool {
 func finite(words []word) form {
 	for i, w := range words {
 		if w.low != "i" && w.low != "we" {
-			if i == 0 && !adverb[w.low] {
+			if i == 0 && !adverb.Has(w.low) {
 				if v, ok := verbs()[w.low]; ok && v.form&preterite != 0 && v.form&base == 0 {
 					return preterite // "Moved to Leeds and started a bakery"
 				}
 			}
 			continue
 		}
-		for i++; i < len(words) && adverb[words[i].low]; i++ {
+		for i++; i < len(words) && adverb.Has(words[i].low); i++ {
 		}
 		if i == len(words) {
 			return 0

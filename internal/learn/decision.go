@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -134,7 +135,7 @@ func (r *decisionReader) readObject(o object, depth int) {
 }
 
 // decided is a decision in a line: "1. UPDATE 0".
-var decided = lazily(`(?i)^\W*(?:new |fact |candidate )?(\d{1,3})\W+([a-z-]{3,9})\b(?:\W+(?:id |target |fact |of |on )?\[?(\d{1,3})\]?)?\W*$`)
+var decided = late.Compile(`(?i)^\W*(?:new |fact |candidate )?(\d{1,3})\W+([a-z-]{3,9})\b(?:\W+(?:id |target |fact |of |on )?\[?(\d{1,3})\]?)?\W*$`)
 
 func (r *decisionReader) lines(s string) {
 	for line := range strings.Lines(s) {

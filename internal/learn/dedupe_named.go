@@ -3,6 +3,8 @@ package learn
 import (
 	"slices"
 	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
 )
 
 // byItsName returns a candidate about somebody named with who they are to the user, by
@@ -45,7 +47,7 @@ func byItsName(c Candidate, before []Candidate) (Candidate, bool) {
 func whoIs(name, fact, subject string) (whose, of string) {
 	kin := func(kin string) (string, string) {
 		kin = lower(kin)
-		if petWords[lastWord(kin)] || !oneAtATime(kin) {
+		if petWords.Has(lastWord(kin)) || !oneAtATime(kin) {
 			return "User's " + kin + " " + name, "user's " + kin + " " + lower(name)
 		}
 		return "User's " + kin + " " + name, "user's " + kin
@@ -54,7 +56,7 @@ func whoIs(name, fact, subject string) (whose, of string) {
 		if of, is, ok := strings.Cut(rest, " is named "); ok && is == name {
 			return kin(of)
 		}
-		if of, _, ok := strings.Cut(rest, " "+name+" "); ok && len(strings.Fields(of)) < 3 && (kinWords[lastWord(of)] || petWords[lastWord(of)]) {
+		if of, _, ok := strings.Cut(rest, " "+name+" "); ok && len(strings.Fields(of)) < 3 && (kinWords.Has(lastWord(of)) || petWords.Has(lastWord(of))) {
 			return kin(of)
 		}
 		of, all, ok := strings.Cut(rest, " are ")
@@ -72,8 +74,8 @@ func whoIs(name, fact, subject string) (whose, of string) {
 }
 
 var (
-	agesIn  = lazily(` \(\d+\)`)
-	hasForm = lazily(`^User has (?:an?|one|two) (.+) named (\pL.*)$`)
+	agesIn  = late.Compile(` \(\d+\)`)
+	hasForm = late.Compile(`^User has (?:an?|one|two) (.+) named (\pL.*)$`)
 )
 
 // singular returns one of several relatives or animals.

@@ -1,6 +1,11 @@
 package learn
 
-import _ "embed"
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
+)
 
 //go:embed tables/occupations.txt
 var occupationTable string
@@ -12,10 +17,18 @@ var languageTable string
 var nationalTable string
 
 var (
-	occupations = table(occupationTable)
-	languages   = table(languageTable)
-	nationals   = table(nationalTable)
+	occupations = late.SetOf(occupationTable, lowered)
+	languages   = late.SetOf(languageTable, lowered)
+	nationals   = late.SetOf(nationalTable, lowered)
 )
+
+func lowered(names string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(names) {
+		set[strings.ToLower(w)] = true
+	}
+	return set
+}
 
 // now is every tense that tells of how things are.
 const now = present | progressive | continued

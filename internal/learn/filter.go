@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -105,7 +106,7 @@ func shortName(s string) string {
 }
 
 // passing is talk that is over when the conversation is.
-var passing = lazily(`(?i)^(?:the )?user (?:` +
+var passing = late.Compile(`(?i)^(?:the )?user (?:` +
 	`(?:is |was |has )?(?:just )?(?:ask(?:s|ed|ing)|request(?:s|ed|ing)?|inquir|greet(?:s|ed|ing)?|thank(?:s|ed|ing)?|repl(?:y|ies|ied)|respond(?:s|ed)?|said (?:hello|hi|yes|no|thanks)|says (?:hello|hi|yes|no|thanks))\b` +
 	`|(?:is|was) (?:just )?(?:testing|typing|waiting|chatting|writing a (?:message|prompt)|interacting|speaking with|talking to (?:the|an) (?:assistant|ai|bot))\b` +
 	`|(?:wants|needs|would like) (?:the )?(?:assistant|me|you|ai|help with this)\b` +
@@ -138,23 +139,23 @@ func worthless(c Candidate) string {
 }
 
 // transcribed is a line of a conversation, not a fact.
-var transcribed = lazily(`^(?:user|assistant|context)(?: said)?: `)
+var transcribed = late.Compile(`^(?:user|assistant|context)(?: said)?: `)
 
 // saysNothing reports whether a text is a lone word, or words without a meaning of
 // their own.
 func saysNothing(s string) bool {
 	for t := range termSet(s) {
-		if !telling[t] && !wanting[t] {
+		if !telling.Has(t) && !wanting.Has(t) {
 			return len(strings.Fields(s)) < 2
 		}
 	}
 	return true
 }
 
-var wanting = termTable("what who where when why how which would could do does did")
+var wanting = late.SetOf("what who where when why how which would could do does did", termsOf)
 
 // instruction is text that would steer a model rather than describe a person.
-var instruction = lazily(`(?i)` +
+var instruction = late.Compile(`(?i)` +
 	`\b(?:ignore|disregard|forget|override|bypass)\b.{0,30}\b(?:previous|prior|above|earlier|all|any|your|system|safety)\b.{0,20}\b(?:instruction|prompt|rule|message|guideline|polic|filter|training)` +
 	`|\b(?:system prompt|developer mode|jailbreak|prompt injection)\b` +
 	`|\byou are now\b|\bfrom now on,? you\b|\bact as (?:if you|an? (?:unrestricted|different|evil|ai))` +
@@ -323,7 +324,7 @@ func candidatesFirst(named, n int) []int {
 }
 
 // yearly is what has a day but no year.
-var yearly = lazily(`(?i)\b(?:birthday|anniversary|name day) is\b`)
+var yearly = late.Compile(`(?i)\b(?:birthday|anniversary|name day) is\b`)
 
 // placed returns the candidate with what its turn knows: where and when it was
 // said, by whom, and dates made absolute.

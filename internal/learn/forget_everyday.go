@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -83,7 +84,7 @@ func (e *everyday) says(sentence string) bool {
 }
 
 // possessed is what is somebody's of the user: "my sister's birthday".
-var possessed = lazily(`(?i)\b(?:my|our|user['’]s) (?:\w+ )?(\w+)['’]s\b`)
+var possessed = late.Compile(`(?i)\b(?:my|our|user['’]s) (?:\w+ )?(\w+)['’]s\b`)
 
 // ofOthers reports whether a sentence is about people of the user's, or their things.
 func ofOthers(sentence string) bool { return possessed.MatchString(sentence) || ofKin(sentence) }
@@ -91,8 +92,8 @@ func ofOthers(sentence string) bool { return possessed.MatchString(sentence) || 
 // ofKin reports whether the subject of a sentence is somebody of the user's.
 func ofKin(sentence string) bool {
 	m := begins.FindStringSubmatch(sentence)
-	return m != nil && kinWords[strings.ToLower(m[1])]
+	return m != nil && kinWords.Has(strings.ToLower(m[1]))
 }
 
 // begins takes the noun of a subject that is the user's.
-var begins = lazily(`(?i)^\W*(?:my|our|user['’]s) (?:(?:little|older|younger|big|best|elder|late) )?(\w+)\b`)
+var begins = late.Compile(`(?i)^\W*(?:my|our|user['’]s) (?:(?:little|older|younger|big|best|elder|late) )?(\w+)\b`)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -62,7 +63,7 @@ func introduces(m memory.Memory, name string) bool {
 		return true
 	}
 	of := regexp.MustCompile(`\b(?:user's|my|our) (?:\w+ )?(\w+) ` + who + `\b`)
-	return slices.ContainsFunc(of.FindAllStringSubmatch(words, -1), func(found []string) bool { return kinWords[found[1]] })
+	return slices.ContainsFunc(of.FindAllStringSubmatch(words, -1), func(found []string) bool { return kinWords.Has(found[1]) })
 }
 
 // theOne returns the only fact among the found that says what a wish names.
@@ -109,7 +110,7 @@ type gist struct {
 func gistOf(wish Command) gist {
 	g := gist{terms: termSet(thirdPerson(wish.What)), exact: text.Numbers(wish.What), daily: everydayOf(wish.What)}
 	g.weighty = weighty(g.terms)
-	g.own = g.daily != nil || ownWish.MatchString(wish.What) && !slices.ContainsFunc(text.Words(wish.What), func(w string) bool { return kinWords[w] })
+	g.own = g.daily != nil || ownWish.MatchString(wish.What) && !slices.ContainsFunc(text.Words(wish.What), func(w string) bool { return kinWords.Has(w) })
 	for _, name := range text.Names(wish.What) {
 		g.exact = append(g.exact, text.Fold(name))
 	}
@@ -118,12 +119,12 @@ func gistOf(wish Command) gist {
 }
 
 // ownWish begins a wish about the user's own.
-var ownWish = lazily(`(?i)^(?:i|i['’](?:m|ve|d)|my)\b`)
+var ownWish = late.Compile(`(?i)^(?:i|i['’](?:m|ve|d)|my)\b`)
 
 func weighty(terms map[string]bool) map[string]bool {
 	out := map[string]bool{}
 	for t := range terms {
-		if !common[t] && !feelings[t] {
+		if !common.Has(t) && !feelings.Has(t) {
 			out[t] = true
 		}
 	}
@@ -134,7 +135,7 @@ func weighty(terms map[string]bool) map[string]bool {
 }
 
 // feelings are terms of verbs that attribute and sign tell as well.
-var feelings = termSet("like love enjoy adore hate dislike detest loathe stand")
+var feelings = late.SetOf("like love enjoy adore hate dislike detest loathe stand", termSet)
 
 // at reports whether a memory is meant by what it says itself.
 func (g gist) at(m memory.Memory) bool {
@@ -163,7 +164,7 @@ func (g gist) states(c Candidate) bool {
 	})
 }
 
-var aversion = lazily(`\b(?:dislikes?|hates?|detests?|loathes?|not|no longer|never|cannot|can't|doesn't|isn't)\b`)
+var aversion = late.Compile(`\b(?:dislikes?|hates?|detests?|loathes?|not|no longer|never|cannot|can't|doesn't|isn't)\b`)
 
 // averse reports whether a fact is against what it is about.
 func averse(fact string) bool { return aversion.MatchString(text.Fold(fact)) }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -236,7 +237,7 @@ func undress(line string) (body string, dressed bool) {
 }
 
 // written is what a block writes before a memory: its date, and who said it.
-var written = lazily(`^(?:\d{4}-\d\d-\d\d |summary: |[\p{L}\d_.-]{1,30} said: )`)
+var written = late.Compile(`^(?:\d{4}-\d\d-\d\d |summary: |[\p{L}\d_.-]{1,30} said: )`)
 
 func (g *Given) blank(b []byte, role memory.Role) {
 	if g == nil {
@@ -312,9 +313,9 @@ func (g *Given) repeats(s string) bool {
 }
 
 // telling are terms of who said or knows something.
-var telling = termTable("user you assistant say said tell told remember know mention summary memory")
+var telling = late.SetOf("user you assistant say said tell told remember know mention summary memory", termsOf)
 
-var iRemember = lazily(`(?i)^\s*i remember (?:that )?`)
+var iRemember = late.Compile(`(?i)^\s*i remember (?:that )?`)
 
 // speaksToYou reports whether a sentence tells somebody of themselves: in a user's
 // turn that is a reply sent back.
@@ -333,7 +334,7 @@ func (g *Given) saysNothingNew(s string, role memory.Role) bool {
 		return false
 	}
 	said := termSet(body)
-	for t := range telling {
+	for t := range telling.All() {
 		delete(said, t)
 	}
 	if len(said) == 0 || text.Asks(body) {

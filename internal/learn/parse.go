@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -87,7 +88,7 @@ var examples = sync.OnceValue(func() map[string]bool {
 		m[text.Hash(s)] = true
 	}
 	source := prompt.Default().Source("extract")
-	for _, shown := range quotedFact.FindAllSubmatch(source) {
+	for _, shown := range quotedFact.FindAllStringSubmatch(source, -1) {
 		m[text.Hash(shown[1])] = true
 	}
 	each(source, func(v any) bool {
@@ -100,7 +101,7 @@ var examples = sync.OnceValue(func() map[string]bool {
 	return m
 })
 
-var quotedFact = lazily(`"(User [^"\n]{8,})"`)
+var quotedFact = late.Compile(`"(User [^"\n]{8,})"`)
 
 // thoughts is what models think aloud between.
 var thoughts = []struct{ open, end string }{
@@ -134,7 +135,7 @@ func thinking(reply string) bool {
 
 // refusal is what models say instead of facts when there are none, or when they
 // will not look.
-var refusal = lazily(`(?i)^\W*(?:` +
+var refusal = late.Compile(`(?i)^\W*(?:` +
 	`there (?:is|are|was|were) (?:no|nothing)\b.{0,60}\b(?:facts?|information|memor\w+|details?|remember\w*|worth|personal)\b` +
 	`|no (?:new |other |further |more |relevant |personal |memorable |additional |significant |durable |lasting |user )*(?:facts?|memor\w+|information|details?)\b` +
 	`|nothing (?:to|new|worth|of|relevant|personal|in|was|is|here)\b` +
@@ -182,7 +183,7 @@ const maxWraps = 6
 var wrapKeys = []string{"arguments", "function", "tool_calls", "choices", "message", "content", "result", "response", "answer", "parameters", "input", "json", "text", "value", "output"}
 
 // asideKeys hold what a model says beside its facts.
-var asideKeys = table("error reason reasoning explanation note notes thought thoughts thinking analysis status title name role type id model comment summary usage rationale instructions schema format prompt question")
+var asideKeys = late.Words("error reason reasoning explanation note notes thought thoughts thinking analysis status title name role type id model comment summary usage rationale instructions schema format prompt question")
 
 // facts gathers candidates from a value. isList reports whether the value has the
 // form of an answer, be it an empty one.
@@ -276,7 +277,7 @@ func wordy(s string) bool { return len(strings.Fields(s)) >= 3 }
 // {"work": ["…"]}.
 func namedFacts(o object) (out []Candidate, isList bool) {
 	for _, e := range o {
-		if asideKeys[e.key] {
+		if asideKeys.Has(e.key) {
 			continue
 		}
 		switch v := e.value.(type) {
@@ -363,7 +364,7 @@ func confidence(s string) float64 {
 }
 
 // keyed is a line of YAML or of a form: "text: User lives in Lisbon".
-var keyed = lazily(`^(?i)(?:\*\*)?"?([a-z_]{2,20})"?(?:\*\*)?\s*:\s*(.*)$`)
+var keyed = late.Compile(`^(?i)(?:\*\*)?"?([a-z_]{2,20})"?(?:\*\*)?\s*:\s*(.*)$`)
 
 // plainFacts reads a reply without JSON: rows of a table, lines of YAML, lines with
 // bullets, or a single line.

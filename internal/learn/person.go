@@ -2,24 +2,17 @@ package learn
 
 import (
 	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
 )
 
-// table returns the words of s.
-func table(s string) map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(s) {
-		m[strings.ToLower(w)] = true
-	}
-	return m
-}
-
 // fixed are verbs that do not change with the person, and their negations.
-var fixed = table("will would can could may might must shall should cannot used had did was were wo ca")
+var fixed = late.Words("will would can could may might must shall should cannot used had did was were wo ca")
 
 // adverbs may stand between "I" and its verb.
 const adverbs = `really|also|still|currently|now|just|recently|actually|always|usually|generally|mostly|mainly|only|finally|definitely|absolutely|totally|both|originally|basically|already|even|truly|certainly|personally|often|sometimes|rarely|never|normally|typically|occasionally|frequently|regularly|kinda|finally|officially|happily|proudly|soon|mainly|primarily|particularly|especially|genuinely|strongly|deeply|simply|probably|gladly`
 
-var isAdverb = lazily(`(?i)^(?:` + adverbs + `)$`)
+var isAdverb = late.Compile(`(?i)^(?:` + adverbs + `)$`)
 
 // thirdPerson says a piece of first-person English of the user: "I love my job"
 // becomes "User loves User's job". Other words stay as they are.
@@ -62,7 +55,7 @@ func agreeVerb(words []string) {
 	}
 }
 
-var plainVerb = lazily(`^[a-z]+$`)
+var plainVerb = late.Compile(`^[a-z]+$`)
 
 // third returns a verb as it stands after "User": "live" becomes "lives", "don't"
 // becomes "doesn't", and past forms and modals stay.
@@ -88,7 +81,7 @@ func third(verb string) string {
 	case "aren't":
 		return "isn't" + tail
 	}
-	if low == "" || fixed[low] || past(low) || strings.HasSuffix(low, "n't") || strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
+	if low == "" || fixed.Has(low) || past(low) || strings.HasSuffix(low, "n't") || strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
 		return verb // past forms and modals stay, and some agree already
 	}
 	return thirdOf(core) + tail

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -70,7 +71,7 @@ func reconcile(i int, c Candidate) []Decision {
 }
 
 // marital are words of which one holds at a time, and which say little to [termSet].
-var marital = lazily(`\b(?:single|married|divorced|engaged|widowed|separated)\b`)
+var marital = late.Compile(`\b(?:single|married|divorced|engaged|widowed|separated)\b`)
 
 func sameAttribute(c Candidate, n Neighbour) bool {
 	if strings.HasPrefix(c.Attribute, "date:") && strings.HasPrefix(c.Text, "User has ") {
@@ -121,7 +122,7 @@ func sameThing(said, known string) bool {
 }
 
 // over is what says that something was and is no more.
-var over = lazily(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up)\b`)
+var over = late.Compile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up)\b`)
 
 // opposite reports whether one denies or ends what the other asserts, in the same
 // words.
@@ -134,7 +135,7 @@ func opposite(said, known string) bool {
 }
 
 // kindDenied is what says that nothing of a kind was ever done.
-var kindDenied = lazily(`\bhas never `)
+var kindDenied = late.Compile(`\bhas never `)
 
 // ofKind reports whether one says that something was never done which the other
 // says was: the same deed, and at least three of four of the words that tell to

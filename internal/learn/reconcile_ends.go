@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -26,29 +27,29 @@ const (
 )
 
 var endForms = []struct {
-	form  pattern
+	form  *late.Pattern
 	sort  endSort
 	given bool // what is over stands as a gerund or a noun
 }{
-	{lazily(`^user(?:'s [\w' -]+?)? (?:is|are) (?:no longer|not) going to (?P<what>.+)$|^user(?:'s [\w' -]+?)? will not (?P<what2>.+)$`), unplanned, false},
-	{lazily(`^user(?:'s [\w' -]+?)? (?:is |are )?(?:no longer|does not|do not|doesn't|cannot) (?P<what>.+)$`), undone, false},
-	{lazily(`^user(?:'s [\w' -]+?)? (?:has |have )?(?:finally )?(?:quit|stopped|gave up on|given up on|gave up|given up|is done with|came off) (?P<what>.+)$`), undone, true},
-	{lazily(`^user (?:has )?(?:cancelled|canceled|called off) (?P<what>.+)$`), calledOff, false},
-	{lazily(`^user(?:'s [\w' -]+?)? (?:has )?(?:sold|gave away|given away|got rid of|donated|returned|closed|closed down|shut down) (?P<what>(?:user's|the|an?|his|her|their|both|all|most|one) .+)$`), parted, false},
-	{lazily(`^user(?:'s [\w' -]+?)? (?:has )?(?:dropped out of|moved out of|graduated from) (?P<what>.+)$`), parted, false},
-	{lazily(`^user gave (?P<what>.+) away\b`), parted, false},
-	{lazily(`^user's (?P<what>[\pL\d' -]+?) (?:has |have |sadly )?(?:died|passed away|was put (?:down|to sleep)|ran away)\b`), died, false},
-	{lazily(`^user's (?P<what>[\w' -]+?) (?:is|are|was|were|has been) (?:now )?(?:cancelled|canceled|called off|off)$`), calledOff, false},
-	{lazily(`^user (?:has )?handed (?P<what>.+?) over to .+$`), undone, true},
-	{lazily(`^user(?:'s [\w' -]+?)? (?:has|have) not (?:[\w]+ly )?(?P<what>.+?) (?:since|for|in)$|^user(?:'s [\w' -]+?)? (?:has|have) not (?:[\w]+ly )?(?P<what2>.+?) (?:since|for|in) .+$`), undone, false},
-	{lazily(`^user (?:has )?(?:left|resigned from|stepped down from|was kicked out of) (?P<what>(?:the|user's|an?) .+?)(?: (?:over|because|after|for|due|since|when|and)\b.*)?$`), parted, false},
-	{lazily(`^user (?:has )?replaced (?P<what>(?:user's|the) .+?) (?:with|by) .+$`), parted, false},
-	{lazily(`^user (?:has )?(?:got|had) (?P<what>user's .+?) (?:off|out|removed)$`), parted, false},
-	{lazily(`^(?P<what>[\w' -]+?) (?:has )?moved out\b`), movedOut, false},
-	{lazily(`^user is (?:no longer|not) (?P<what>\w+ing .+)$`), unplanned, false},
-	{lazily(`^user's (?P<what>[\w' -]+?) (?:was|were|got|has been) stolen$`), parted, false},
-	{lazily(`^user (?:has )?(?:traded|swapped|exchanged|part-exchanged) (?P<what>(?:user's|the) .+?) (?:in )?for .+$`), parted, false},
-	{lazily(`^user (?:has )?dropped (?P<what>.+)$`), undone, true},
+	{late.Compile(`^user(?:'s [\w' -]+?)? (?:is|are) (?:no longer|not) going to (?P<what>.+)$|^user(?:'s [\w' -]+?)? will not (?P<what2>.+)$`), unplanned, false},
+	{late.Compile(`^user(?:'s [\w' -]+?)? (?:is |are )?(?:no longer|does not|do not|doesn't|cannot) (?P<what>.+)$`), undone, false},
+	{late.Compile(`^user(?:'s [\w' -]+?)? (?:has |have )?(?:finally )?(?:quit|stopped|gave up on|given up on|gave up|given up|is done with|came off) (?P<what>.+)$`), undone, true},
+	{late.Compile(`^user (?:has )?(?:cancelled|canceled|called off) (?P<what>.+)$`), calledOff, false},
+	{late.Compile(`^user(?:'s [\w' -]+?)? (?:has )?(?:sold|gave away|given away|got rid of|donated|returned|closed|closed down|shut down) (?P<what>(?:user's|the|an?|his|her|their|both|all|most|one) .+)$`), parted, false},
+	{late.Compile(`^user(?:'s [\w' -]+?)? (?:has )?(?:dropped out of|moved out of|graduated from) (?P<what>.+)$`), parted, false},
+	{late.Compile(`^user gave (?P<what>.+) away\b`), parted, false},
+	{late.Compile(`^user's (?P<what>[\pL\d' -]+?) (?:has |have |sadly )?(?:died|passed away|was put (?:down|to sleep)|ran away)\b`), died, false},
+	{late.Compile(`^user's (?P<what>[\w' -]+?) (?:is|are|was|were|has been) (?:now )?(?:cancelled|canceled|called off|off)$`), calledOff, false},
+	{late.Compile(`^user (?:has )?handed (?P<what>.+?) over to .+$`), undone, true},
+	{late.Compile(`^user(?:'s [\w' -]+?)? (?:has|have) not (?:[\w]+ly )?(?P<what>.+?) (?:since|for|in)$|^user(?:'s [\w' -]+?)? (?:has|have) not (?:[\w]+ly )?(?P<what2>.+?) (?:since|for|in) .+$`), undone, false},
+	{late.Compile(`^user (?:has )?(?:left|resigned from|stepped down from|was kicked out of) (?P<what>(?:the|user's|an?) .+?)(?: (?:over|because|after|for|due|since|when|and)\b.*)?$`), parted, false},
+	{late.Compile(`^user (?:has )?replaced (?P<what>(?:user's|the) .+?) (?:with|by) .+$`), parted, false},
+	{late.Compile(`^user (?:has )?(?:got|had) (?P<what>user's .+?) (?:off|out|removed)$`), parted, false},
+	{late.Compile(`^(?P<what>[\w' -]+?) (?:has )?moved out\b`), movedOut, false},
+	{late.Compile(`^user is (?:no longer|not) (?P<what>\w+ing .+)$`), unplanned, false},
+	{late.Compile(`^user's (?P<what>[\w' -]+?) (?:was|were|got|has been) stolen$`), parted, false},
+	{late.Compile(`^user (?:has )?(?:traded|swapped|exchanged|part-exchanged) (?P<what>(?:user's|the) .+?) (?:in )?for .+$`), parted, false},
+	{late.Compile(`^user (?:has )?dropped (?P<what>.+)$`), undone, true},
 }
 
 // ending is what a statement says has come to an end.
@@ -63,7 +64,7 @@ type ending struct {
 func endOf(said string, at time.Time) (ending, bool) {
 	dates := text.Resolve(said, at)
 	folded := text.Fold(strings.TrimSpace(without(said, dates)))
-	for hanging[lastWord(folded)] {
+	for hanging.Has(lastWord(folded)) {
 		folded = strings.TrimSpace(strings.TrimSuffix(folded, lastWord(folded)))
 	}
 	for _, f := range endForms {
@@ -81,17 +82,17 @@ func endOf(said string, at time.Time) (ending, bool) {
 		}
 		if e.sort == undone || e.sort == unplanned {
 			first, rest, _ := strings.Cut(what, " ")
-			if f.given && hanging[first] && !articles[first] && !owners[first] {
+			if f.given && hanging.Has(first) && !articles.Has(first) && !owners.Has(first) {
 				return ending{}, false // who stopped by a shop ended nothing
 			}
 			v, known := verbOf(first)
 			noun := f.given && (!known || v.form&gerund == 0) // "quit tennis"
-			if !articles[first] && !owners[first] && first != "user's" && !noun {
+			if !articles.Has(first) && !owners.Has(first) && first != "user's" && !noun {
 				e.verb, what = baseVerb(first), rest
 			}
 		}
 		e.terms = termSet(what)
-		for t := range articleTerms {
+		for t := range articleTerms.All() {
 			delete(e.terms, t)
 		}
 		return e, len(e.terms) > 0 || e.verb != ""
@@ -100,17 +101,17 @@ func endOf(said string, at time.Time) (ending, bool) {
 }
 
 var (
-	articles     = table("a an the any his her their that")
-	articleTerms = termTable("any again anymore more all place home")
-	havingForm   = lazily(`^user (?:also |still |now |currently |only )*(?:has|owns|drives|rides|keeps|adopted|bought|rents|is renting|runs|uses|subscribes to|lives with|lives in|works at) (.+)$|^user's (?:car|bike|phone|laptop|computer) is (.+)$`)
-	objectEnd    = lazily(` (?:named|called|with|in|at|of|for|from|that|who|which|on|to|since)\b|[,(]`)
-	many         = lazily(`^(?:two|three|four|five|six|seven|eight|nine|ten|several|many|\d+) `)
-	mainVerb     = lazily(`^user(?:'s [\w-]+(?: [\w-]+)??)? (?:(?:is|are|has|have|been|also|still|now|currently|usually|always|often|regularly|sometimes|really|both) )*([\w-]+)`)
+	articles     = late.Words("a an the any his her their that")
+	articleTerms = late.SetOf("any again anymore more all place home", termsOf)
+	havingForm   = late.Compile(`^user (?:also |still |now |currently |only )*(?:has|owns|drives|rides|keeps|adopted|bought|rents|is renting|runs|uses|subscribes to|lives with|lives in|works at) (.+)$|^user's (?:car|bike|phone|laptop|computer) is (.+)$`)
+	objectEnd    = late.Compile(` (?:named|called|with|in|at|of|for|from|that|who|which|on|to|since)\b|[,(]`)
+	many         = late.Compile(`^(?:two|three|four|five|six|seven|eight|nine|ten|several|many|\d+) `)
+	mainVerb     = late.Compile(`^user(?:'s [\w-]+(?: [\w-]+)??)? (?:(?:is|are|has|have|been|also|still|now|currently|usually|always|often|regularly|sometimes|really|both) )*([\w-]+)`)
 	// activity are verbs of what is named by a noun when it is given up: "quit tennis".
-	activity = table("play take attend do practise practice study learn eat drink use smoke work go have join coach teach sing love lead run volunteer attend train")
-	journeys = termTable("trip flight visit journey holiday vacation travel stay tour")
-	visits   = table("go visit fly travel move trip come see")
-	schooled = termTable("school university college degree course class studies")
+	activity = late.Words("play take attend do practise practice study learn eat drink use smoke work go have join coach teach sing love lead run volunteer attend train")
+	journeys = late.SetOf("trip flight visit journey holiday vacation travel stay tour", termsOf)
+	visits   = late.Words("go visit fly travel move trip come see")
+	schooled = late.SetOf("school university college degree course class studies", termsOf)
 )
 
 func lastWord(s string) string { return s[strings.LastIndexByte(s, ' ')+1:] }
@@ -145,19 +146,19 @@ func (e *ending) ends(c *Candidate, f *memory.Fact) bool {
 		if m := havingForm.FindStringSubmatch(known); m != nil && e.holding(known) {
 			return true
 		}
-		return toCome(f, known) && has(e.terms) || toCome(f, known) && anyOf(e.terms, journeys) && beyondJourney(e.terms) && has(less(e.terms, journeys))
+		return toCome(f, known) && has(e.terms) || toCome(f, known) && anyOf(e.terms, journeys.All()) && beyondJourney(e.terms) && has(less(e.terms, journeys.All()))
 	case unplanned:
-		if visits[e.verb] {
+		if visits.Has(e.verb) {
 			return toCome(f, known) && has(e.terms)
 		}
 		return toCome(f, known) && (e.verb == "" || terms[text.Term(e.verb)]) && has(e.terms)
 	case parted:
-		if rest := less(e.terms, schooled); studying.MatchString(known) && (len(rest) == 0 || has(rest)) {
+		if rest := less(e.terms, schooled.All()); studying.MatchString(known) && (len(rest) == 0 || has(rest)) {
 			return true
 		}
 		return e.holding(known) || e.member(known)
 	}
-	if !has(e.terms) && e.verb != "" && !(toCome(f, known) && visits[e.verb] && has(e.terms)) {
+	if !has(e.terms) && e.verb != "" && !(toCome(f, known) && visits.Has(e.verb) && has(e.terms)) {
 		return false
 	}
 	if withoutForm.MatchString(known) {
@@ -168,18 +169,18 @@ func (e *ending) ends(c *Candidate, f *memory.Fact) bool {
 		return e.holding(known)
 	case "":
 		m := mainVerb.FindStringSubmatch(known)
-		return m != nil && has(e.terms) && (activity[baseVerb(m[1])] || m[1] == "on")
+		return m != nil && has(e.terms) && (activity.Has(baseVerb(m[1])) || m[1] == "on")
 	}
 	return e.doing(known, terms)
 }
 
-var withoutForm = lazily(`[- ]free\b`)
+var withoutForm = late.Compile(`[- ]free\b`)
 
 // outlived is how long after its end a fact may have been said for the end still to be
 // news: who was laid off years ago works where they say they do.
 const outlived = 180 * 24 * time.Hour
 
-var studying = lazily(`^user (?:is |now |currently )*(?:studies|studying|a student|enrolled|majors)\b`)
+var studying = late.Compile(`^user (?:is |now |currently )*(?:studies|studying|a student|enrolled|majors)\b`)
 
 func less(terms, gone map[string]bool) map[string]bool {
 	out := map[string]bool{}
@@ -192,7 +193,7 @@ func less(terms, gone map[string]bool) map[string]bool {
 }
 
 // beyondJourney reports whether more is said than that it is a journey.
-func beyondJourney(terms map[string]bool) bool { return len(less(terms, journeys)) > 0 }
+func beyondJourney(terms map[string]bool) bool { return len(less(terms, journeys.All())) > 0 }
 
 // toCome reports whether a fact tells of what is to come.
 func toCome(f *memory.Fact, folded string) bool {
@@ -236,8 +237,8 @@ func (e *ending) holding(known string) bool {
 }
 
 var (
-	livesWith  = lazily(`^user (?:lives with|shares .+ with) ([\w' -]+)$`)
-	memberForm = lazily(`^user (?:also |still |now |currently )*(?:is (?:a )?(?:active )?(?:member|part|volunteer|player|captain|treasurer|secretary|president|chair) (?:of|in|at|for)|is in|is on|plays [\w ]*?(?:in|for|with)|sings in|belongs to|volunteers (?:at|for|with|in)|coaches|attends|trains at|dances in) (.+)$`)
+	livesWith  = late.Compile(`^user (?:lives with|shares .+ with) ([\w' -]+)$`)
+	memberForm = late.Compile(`^user (?:also |still |now |currently )*(?:is (?:a )?(?:active )?(?:member|part|volunteer|player|captain|treasurer|secretary|president|chair) (?:of|in|at|for)|is in|is on|plays [\w ]*?(?:in|for|with)|sings in|belongs to|volunteers (?:at|for|with|in)|coaches|attends|trains at|dances in) (.+)$`)
 )
 
 // member reports whether a known fact says that the user belongs to what they left.
@@ -248,7 +249,7 @@ func (e *ending) member(known string) bool {
 
 // doing reports whether a known fact says that the user does what is over.
 func (e *ending) doing(known string, terms map[string]bool) bool {
-	at := mainVerb().FindStringSubmatchIndex(known)
+	at := mainVerb.FindStringSubmatchIndex(known)
 	if at == nil {
 		return false
 	}
@@ -270,7 +271,7 @@ func (e *ending) doing(known string, terms map[string]bool) bool {
 		return true // "smokes a pack a day"
 	}
 	// "Runs a bakery" goes on after "quit running", and "drinks tea" after "does not drink".
-	return !articles[next] && (next == "" || timing[next] || hanging[next] || isDigit(next) || countWords[next] || next == "every" || next == "daily" || next == "once" || next == "twice")
+	return !articles.Has(next) && (next == "" || timing.Has(next) || hanging.Has(next) || isDigit(next) || countWords.Has(next) || next == "every" || next == "daily" || next == "once" || next == "twice")
 }
 
 // buried reports whether a known fact is of one who died: that the user has them, or
@@ -283,7 +284,7 @@ func (e *ending) buried(c *Candidate, f *memory.Fact, known string) bool {
 }
 
 // noCouple says that a couple is none any more.
-var noCouple = lazily(`\b(?:divorced|broke up|broken up|split up|separated|left user)\b`)
+var noCouple = late.Compile(`\b(?:divorced|broke up|broken up|split up|separated|left user)\b`)
 
 // unpairs reports whether a candidate ends that somebody whom both name is the user's
 // partner.
@@ -315,7 +316,7 @@ func putOff(c Candidate, f memory.Fact) bool {
 }
 
 // counting is a fact that says no more than how many of something the user has.
-var counting = lazily(`^User (?:only )?has (?:only |now )?(\w+) ([\w-]+(?: [\w-]+)?)$`)
+var counting = late.Compile(`^User (?:only )?has (?:only |now )?(\w+) ([\w-]+(?: [\w-]+)?)$`)
 
 // recounts reports whether a fact says another number of what the known one counts. "A
 // dog" may be one of two, "one dog" is not.
@@ -334,7 +335,7 @@ func recounts(said, quote, known string) bool {
 	return m > n || a[1] != "a" && a[1] != "an" || onlyNow.MatchString(quote)
 }
 
-var onlyNow = lazily(`(?i)\b(?:only|just)\b.*\b(?:now|left)\b|\bnow only\b`)
+var onlyNow = late.Compile(`(?i)\b(?:only|just)\b.*\b(?:now|left)\b|\bnow only\b`)
 
 func howMany(w string) int {
 	switch w = strings.ToLower(w); w {
@@ -350,10 +351,10 @@ func howMany(w string) int {
 }
 
 // changed are words by which people tell that something is otherwise than before.
-var changed = lazily(`(?i)\b(?:now|no longer|any ?more|just|moved?|relocated|became|switched|quit|left|new|turn(?:s|ed)|got|these days|gave up|stopped|started|instead|since|again|after all)\b`)
+var changed = late.Compile(`(?i)\b(?:now|no longer|any ?more|just|moved?|relocated|became|switched|quit|left|new|turn(?:s|ed)|got|these days|gave up|stopped|started|instead|since|again|after all)\b`)
 
 // together reports whether a kind of relative is spoken of as one: "my parents".
-var together = table("parents kids children grandparents in-laws grandkids grandchildren twins")
+var together = late.Words("parents kids children grandparents in-laws grandkids grandchildren twins")
 
 // someOf reports whether a subject may be one of several: "my sister" without a name
 // may be another sister than the one spoken of before.
@@ -363,13 +364,13 @@ func someOf(subject string) bool {
 		return false
 	}
 	last := lastWord(of)
-	return (kinWords[last] || kinPlural[last] || petWords[last]) && !together[last] && !oneOfThem[strings.Fields(of)[0]]
+	return (kinWords.Has(last) || kinPlural.Has(last) || petWords.Has(last)) && !together.Has(last) && !oneOfThem.Has(strings.Fields(of)[0])
 }
 
-var oneOfThem = table("older younger elder oldest youngest eldest big little middle only")
+var oneOfThem = late.Words("older younger elder oldest youngest eldest big little middle only")
 
 // sameTimes are words of when something is done.
-var sameTimes = lazily(`\b(?:mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?|mornings?|evenings?|nights?|afternoons?|usually|instead|weekends?|daily|weekly|every|each|once|twice|times?|an?|per|day|week|month|year|two|three|four|five|six|usually|always|often|on|in|at|the|around|about|\d+(?:[:.]\d\d)?(?:am|pm|km|miles)?)\b`)
+var sameTimes = late.Compile(`\b(?:mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?|mornings?|evenings?|nights?|afternoons?|usually|instead|weekends?|daily|weekly|every|each|once|twice|times?|an?|per|day|week|month|year|two|three|four|five|six|usually|always|often|on|in|at|the|around|about|\d+(?:[:.]\d\d)?(?:am|pm|km|miles)?)\b`)
 
 // retimed reports whether two facts tell of the same habit at other times, of which the
 // later is how it is now.
@@ -391,7 +392,7 @@ func retimed(c Candidate, f memory.Fact) bool {
 }
 
 var (
-	switchedTo = lazily(`^User (?:has )?(?:switched|changed) to `)
-	nowSo      = lazily(`(?i)\b(?:now|these days|instead|nowadays|switched to|changed to|rebook(?:ed)?|rescheduled|postponed)\b`)
-	alsoSo     = lazily(`(?i)\b(?:also|too|as well)\b`)
+	switchedTo = late.Compile(`^User (?:has )?(?:switched|changed) to `)
+	nowSo      = late.Compile(`(?i)\b(?:now|these days|instead|nowadays|switched to|changed to|rebook(?:ed)?|rescheduled|postponed)\b`)
+	alsoSo     = late.Compile(`(?i)\b(?:also|too|as well)\b`)
 )

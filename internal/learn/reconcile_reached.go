@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -47,10 +48,10 @@ func overtaken(c *Candidate, f *memory.Fact) string {
 }
 
 // aimsAt is a known fact of something that the user means to do or to get.
-var aimsAt = lazily(`^user (?:also |still |really |now )*(?:wants? to|would (?:like|love) to|plans? to|is planning to|hopes? to|is hoping to|needs? to|intends to|is going to|(?:has )?decided to|aims? to|is trying to|tries to|has to|cannot wait to|is saving (?:up )?to|is thinking of|is thinking about|is considering|dreams of) (?P<verb>[\w-]+)(?P<what> .+)$|^user is (?:still |also |now )*(?:looking|searching|saving up|saving) for(?P<sought> .+)$`)
+var aimsAt = late.Compile(`^user (?:also |still |really |now )*(?:wants? to|would (?:like|love) to|plans? to|is planning to|hopes? to|is hoping to|needs? to|intends to|is going to|(?:has )?decided to|aims? to|is trying to|tries to|has to|cannot wait to|is saving (?:up )?to|is thinking of|is thinking about|is considering|dreams of) (?P<verb>[\w-]+)(?P<what> .+)$|^user is (?:still |also |now )*(?:looking|searching|saving up|saving) for(?P<sought> .+)$`)
 
 // deedGroups are verbs for much the same when something meant is done.
-var deedGroups = func() map[string]string {
+var deedGroups = late.Make(func() map[string]string {
 	out := map[string]string{}
 	for _, group := range []string{"get buy find purchase acquire adopt order rent have sign land receive", "visit go travel fly", "finish complete submit", "quit leave", "move relocate"} {
 		first, _, _ := strings.Cut(group, " ")
@@ -59,10 +60,10 @@ var deedGroups = func() map[string]string {
 		}
 	}
 	return out
-}()
+})
 
 func deedOf(lemma string) string {
-	if g := deedGroups[lemma]; g != "" {
+	if g := deedGroups.Get()[lemma]; g != "" {
 		return g
 	}
 	return lemma
@@ -95,7 +96,7 @@ func reached(c *Candidate, f *memory.Fact) bool {
 }
 
 // doneForm is what somebody did, or has since.
-var doneForm = lazily(`^user (?:has |finally |just |already |now )*(?:[\w-]+)((?: (?:to|a|an|the|user's|new|our|his|her) .+| .+))$`)
+var doneForm = late.Compile(`^user (?:has |finally |just |already |now )*(?:[\w-]+)((?: (?:to|a|an|the|user's|new|our|his|her) .+| .+))$`)
 
 // didSo reports whether words have a verb in the past for what was meant, and returns
 // what stands after it.
@@ -123,7 +124,7 @@ func sameObject(meant, did string) bool {
 		if at != nil {
 			h, r = s[:at[0]], s[at[0]:]
 		}
-		return less(termSet(h), newness), termSet(r)
+		return less(termSet(h), newness.All()), termSet(r)
 	}
 	a, rest := headOf(meant)
 	b, more := headOf(did)
@@ -134,7 +135,7 @@ func sameObject(meant, did string) bool {
 	return len(rest) == 0 || len(more) == 0 || covered(rest, more) > 0 || covered(more, rest) > 0
 }
 
-var newness = termTable("new another one some second-hand used finally a an the his her user own")
+var newness = late.SetOf("new another one some second-hand used finally a an the his her user own", termsOf)
 
 // earlier reports whether what a candidate tells was so before the known fact was said.
 func earlier(c *Candidate, f *memory.Fact) bool {
@@ -147,9 +148,9 @@ func earlier(c *Candidate, f *memory.Fact) bool {
 }
 
 var (
-	completedForm = lazily(`^user (?:has |have )?(?:finally |just |now |successfully )*(?P<verb>finished|completed|handed in|submitted|turned in|wrapped up|passed|aced|published|defended|delivered|sat|took|ran|did|got through|is done with|is finished with|is through with) (?P<what>.+)$|^user's (?P<what2>.+?) is finished$`)
-	underway      = lazily(`^user (?:is|has been) (?:still |currently |also |now |busy )*(?P<verb>writing|working on|preparing|training|reading|studying|building|renovating|knitting|sewing|painting|revising|editing|translating|taking|doing|practising|practicing|cramming|restoring|drafting|remodeling|remodelling|planning|organizing|organising|rehearsing|sitting)(?: for| on)? (?P<what>.+)$|^user (?:wants|plans|hopes|needs|intends|aims|has) to (?P<verb2>finish|complete|pass|submit|hand in|run|write|take) (?P<what2>.+)$|^user has (?P<what3>(?:an? |user's )?(?:[\w-]+ ){0,3}(?:exam|test|deadline|assignment|presentation)\b.*)$`)
-	attempted     = table("sat took ran did")
+	completedForm = late.Compile(`^user (?:has |have )?(?:finally |just |now |successfully )*(?P<verb>finished|completed|handed in|submitted|turned in|wrapped up|passed|aced|published|defended|delivered|sat|took|ran|did|got through|is done with|is finished with|is through with) (?P<what>.+)$|^user's (?P<what2>.+?) is finished$`)
+	underway      = late.Compile(`^user (?:is|has been) (?:still |currently |also |now |busy )*(?P<verb>writing|working on|preparing|training|reading|studying|building|renovating|knitting|sewing|painting|revising|editing|translating|taking|doing|practising|practicing|cramming|restoring|drafting|remodeling|remodelling|planning|organizing|organising|rehearsing|sitting)(?: for| on)? (?P<what>.+)$|^user (?:wants|plans|hopes|needs|intends|aims|has) to (?P<verb2>finish|complete|pass|submit|hand in|run|write|take) (?P<what2>.+)$|^user has (?P<what3>(?:an? |user's )?(?:[\w-]+ ){0,3}(?:exam|test|deadline|assignment|presentation)\b.*)$`)
+	attempted     = late.Words("sat took ran did")
 )
 
 // finished reports whether a candidate says that what was under way is done: "is writing
@@ -163,7 +164,7 @@ func finished(c *Candidate, f *memory.Fact) bool {
 	if did == nil || going == nil {
 		return false
 	}
-	if attempted[did[1]] && !aspired.MatchString(going[1]+going[3]) {
+	if attempted.Has(did[1]) && !aspired.MatchString(going[1]+going[3]) {
 		return false
 	}
 	what := did[2] + did[3]
@@ -176,7 +177,7 @@ func finished(c *Candidate, f *memory.Fact) bool {
 	if at != nil {
 		what = what[:at[0]]
 	}
-	terms, known := less(termSet(what), newness), termSet(going[2]+going[4]+going[5])
+	terms, known := less(termSet(what), newness.All()), termSet(going[2]+going[4]+going[5])
 	delete(terms, "user")
 	if doing := text.Term(going[1]); len(terms) > 1 {
 		delete(terms, doing) // "the kitchen renovation" is what was renovated
@@ -185,11 +186,11 @@ func finished(c *Candidate, f *memory.Fact) bool {
 }
 
 // aspired are what people are about until the day comes.
-var aspired = lazily(`^(?:preparing|training|studying|revising|cramming|rehearsing|practi[sc]ing|pass|run|take)$`)
+var aspired = late.Compile(`^(?:preparing|training|studying|revising|cramming|rehearsing|practi[sc]ing|pass|run|take)$`)
 
 var (
-	bornForm     = lazily(`^user's (?:[\w-]+ )?(?:son|daughter|baby|twins|child|little (?:girl|boy)|kid)s? (?:[\w-]+ )?(?:was|were|is|has been) (?:finally )?born\b|\b(?:had|gave birth to|welcomed) (?:a|an|the|user's|our|his|her|their|twin) ?(?:[\w-]+ ){0,2}(?:baby|boy|girl|son|daughter|twins|boys|girls)\b|\bgave birth\b`)
-	expectedForm = lazily(`^user(?:'s (?:wife|partner|girlfriend|fiancee))? (?:[\w']+ )?(?:is|are) (?:[\w-]+ )*(?:pregnant|expecting)\b|\bbaby is due\b|\bis due\b.*\bbaby\b`)
+	bornForm     = late.Compile(`^user's (?:[\w-]+ )?(?:son|daughter|baby|twins|child|little (?:girl|boy)|kid)s? (?:[\w-]+ )?(?:was|were|is|has been) (?:finally )?born\b|\b(?:had|gave birth to|welcomed) (?:a|an|the|user's|our|his|her|their|twin) ?(?:[\w-]+ ){0,2}(?:baby|boy|girl|son|daughter|twins|boys|girls)\b|\bgave birth\b`)
+	expectedForm = late.Compile(`^user(?:'s (?:wife|partner|girlfriend|fiancee))? (?:[\w']+ )?(?:is|are) (?:[\w-]+ )*(?:pregnant|expecting)\b|\bbaby is due\b|\bis due\b.*\bbaby\b`)
 )
 
 // delivered reports whether a candidate tells that a child was born that was expected.
@@ -209,13 +210,13 @@ func justBorn(subject, said, when string, now time.Time) bool {
 func partnersOwn(subject string) bool {
 	of, ok := strings.CutPrefix(subject, "user's ")
 	first, _, _ := strings.Cut(of, " ")
-	return ok && partners[first]
+	return ok && partners.Has(first)
 }
 
 var (
-	nowForm    = lazily(`^user's (?P<what>.+?) is now (?P<value>.*\d.*)$`)
-	downToForm = lazily(`^user is (?:now )?(?:down|up) to (?P<value>.+)$`)
-	amountForm = lazily(`\b(?P<n>\d[\d.,]*|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|a|an|one|half a|half an) ?(?P<unit>[a-z€$£%]+)`)
+	nowForm    = late.Compile(`^user's (?P<what>.+?) is now (?P<value>.*\d.*)$`)
+	downToForm = late.Compile(`^user is (?:now )?(?:down|up) to (?P<value>.+)$`)
+	amountForm = late.Compile(`\b(?P<n>\d[\d.,]*|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|a|an|one|half a|half an) ?(?P<unit>[a-z€$£%]+)`)
 )
 
 // remeasured reports whether a candidate says another amount of what is known in the same
@@ -228,7 +229,7 @@ func remeasured(c *Candidate, f *memory.Fact) bool {
 	terms := termSet(known)
 	if m := nowForm.FindStringSubmatch(said); m != nil {
 		what := termSet(m[1])
-		value, had := amountForm.FindStringSubmatch(m[2]), amountForm.FindAllSubmatch(known)
+		value, had := amountForm.FindStringSubmatch(m[2]), amountForm.FindAllStringSubmatch(known, -1)
 		if bare := bareNumber.FindString(m[2]); value == nil && bare != "" && len(what) > 0 && covered(what, terms) == 1 {
 			return anyNumber.MatchString(known) && !strings.Contains(known, bare) // "upped to 75"
 		}
@@ -245,11 +246,11 @@ func remeasured(c *Candidate, f *memory.Fact) bool {
 }
 
 var (
-	bareNumber = lazily(`^\d[\d.,]*$`)
-	anyNumber  = lazily(`\b\d[\d.,]*`)
+	bareNumber = late.Compile(`^\d[\d.,]*$`)
+	anyNumber  = late.Compile(`\b\d[\d.,]*`)
 )
 
-var numberWords = lazily(`\b(?:\d[\d.,]*|one|a|an|per|half)\b`)
+var numberWords = late.Compile(`\b(?:\d[\d.,]*|one|a|an|per|half)\b`)
 
 // restudied reports whether a candidate says what the user went over to study.
 func restudied(c *Candidate, f *memory.Fact) bool {
@@ -257,8 +258,8 @@ func restudied(c *Candidate, f *memory.Fact) bool {
 }
 
 var (
-	refusedBy = lazily(`^(?P<who>.+?) (?:turned user down|rejected user)$`)
-	applied   = lazily(`\b(?:interview|appl(?:y|ied|ying|ication|ies)|offer|audition)\b`)
+	refusedBy = late.Compile(`^(?P<who>.+?) (?:turned user down|rejected user)$`)
+	applied   = late.Compile(`\b(?:interview|appl(?:y|ied|ying|ication|ies)|offer|audition)\b`)
 )
 
 // turnedDown reports whether a candidate says that those refused to whom the user applied.
@@ -269,8 +270,8 @@ func turnedDown(c *Candidate, f *memory.Fact) bool {
 }
 
 var (
-	healedForm = lazily(`^user's (?P<part>[\w ]+?) (?:is|are|has|have) (?:now |finally |fully |completely |all )*(?:fine|better|healed|recovered|ok|okay|good)\b`)
-	injuryForm = lazily(`\b(?:broken|broke|sprained|fractured|torn|tore|twisted|dislocated|injured|hurt|bad)\b`)
+	healedForm = late.Compile(`^user's (?P<part>[\w ]+?) (?:is|are|has|have) (?:now |finally |fully |completely |all )*(?:fine|better|healed|recovered|ok|okay|good)\b`)
+	injuryForm = late.Compile(`\b(?:broken|broke|sprained|fractured|torn|tore|twisted|dislocated|injured|hurt|bad)\b`)
 )
 
 // healed reports whether a candidate says that what was broken is well again.
@@ -286,7 +287,7 @@ var noneOf = map[string]func(c *Candidate) bool{
 		return c.Subject == "user" && (strings.HasPrefix(c.Attribute, "pet:") || hasOf(c.Text, petWords))
 	},
 	"kid": func(c *Candidate) bool { return ofOffspring(c) }, "child": func(c *Candidate) bool { return ofOffspring(c) },
-	"sibl": func(c *Candidate) bool { return hasOf(c.Text, table("brother sister brothers sisters")) },
+	"sibl": func(c *Candidate) bool { return hasOf(c.Text, late.Words("brother sister brothers sisters")) },
 	"car":  func(c *Candidate) bool { return c.Attribute == "has:car" },
 }
 
@@ -295,14 +296,14 @@ func ofOffspring(c *Candidate) bool {
 }
 
 // hasOf reports whether what the user has, or what is theirs, is one of these.
-func hasOf(fact string, of map[string]bool) bool {
+func hasOf(fact string, of *late.Set) bool {
 	m := hadForm.FindStringSubmatch(text.Fold(fact))
-	return m != nil && slices.ContainsFunc(text.Words(m[1]), func(w string) bool { return of[w] })
+	return m != nil && slices.ContainsFunc(text.Words(m[1]), func(w string) bool { return of.Has(w) })
 }
 
-var hadForm = lazily(`^user(?:'s| (?:has|adopted|got|bought)(?: an?| one| two| three| \d)?) ((?:[\w-]+ ?){1,3}?)(?: named| is named| are| was born|$)`)
+var hadForm = late.Compile(`^user(?:'s| (?:has|adopted|got|bought)(?: an?| one| two| three| \d)?) ((?:[\w-]+ ?){1,3}?)(?: named| is named| are| was born|$)`)
 
-var nothingOf = lazily(`^user (?:does not have|has no|does not own) (?:any |a |an )?([\w-]+)(?: any ?more| yet)?$`)
+var nothingOf = late.Compile(`^user (?:does not have|has no|does not own) (?:any |a |an )?([\w-]+)(?: any ?more| yet)?$`)
 
 // hasNow reports whether a candidate tells of one of a kind of which the user had none.
 func hasNow(c *Candidate, f *memory.Fact) bool {
@@ -315,8 +316,8 @@ func hasNow(c *Candidate, f *memory.Fact) bool {
 }
 
 var (
-	notKin = lazily(`^(.+) is no longer User's (.+)$`)
-	isKin  = lazily(`^User's (.+?)(?:'s name)? is (?:named |called )?(\pL.*)$`)
+	notKin = late.Compile(`^(.+) is no longer User's (.+)$`)
+	isKin  = late.Compile(`^User's (.+?)(?:'s name)? is (?:named |called )?(\pL.*)$`)
 )
 
 // replacedBy reports whether a candidate says that somebody is no more who they are

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -98,7 +99,7 @@ func lastQuestion(s string) []word {
 		last = nil
 		if one.asks {
 			last = append(last, one.words...)
-			for len(last) > 0 && (openers[last[0].low] || last[0].mark()) {
+			for len(last) > 0 && (openers.Has(last[0].low) || last[0].mark()) {
 				last = last[1:]
 			}
 		}
@@ -106,25 +107,25 @@ func lastQuestion(s string) []word {
 }
 
 var (
-	yes = table("yes yeah yep yup sure definitely absolutely indeed correct totally")
-	no  = table("no nope nah")
+	yes = late.Words("yes yeah yep yup sure definitely absolutely indeed correct totally")
+	no  = late.Words("no nope nah")
 )
 
 // completed returns the sentence that an answer stands for, "" if it is one
 // already or none that we know.
 func completed(question, answer []word, body string) string {
 	i, agreed, denied := 0, false, false
-	for i < len(answer) && (answer[i].mark() || yes[answer[i].low] || no[answer[i].low]) {
-		agreed = agreed || yes[answer[i].low]
-		denied = denied || no[answer[i].low]
+	for i < len(answer) && (answer[i].mark() || yes.Has(answer[i].low) || no.Has(answer[i].low)) {
+		agreed = agreed || yes.Has(answer[i].low)
+		denied = denied || no.Has(answer[i].low)
 		i++
 	}
 	rest := ""
 	if i < len(answer) {
-		if w := answer[i].low; subjects[w] && !(agreed || denied) || owners[w] || w == "not" && !denied || openers[w] {
+		if w := answer[i].low; subjects.Has(w) && !(agreed || denied) || owners.Has(w) || w == "not" && !denied || openers.Has(w) {
 			return ""
 		}
-		if !subjects[answer[i].low] {
+		if !subjects.Has(answer[i].low) {
 			rest = body[answer[i].start:answer[len(answer)-1].end]
 		}
 	}
@@ -181,7 +182,7 @@ func (r *reader) corrects(c *clause, i int) bool {
 	default:
 		return false
 	}
-	for j < len(c.words) && (c.words[j].mark() || c.at(j) == "to" || c.at(j) == "say" || c.at(j) == "on" || adverb[c.at(j)]) {
+	for j < len(c.words) && (c.words[j].mark() || c.at(j) == "to" || c.at(j) == "say" || c.at(j) == "on" || adverb.Has(c.at(j))) {
 		j++
 	}
 	end, wrong := len(c.words), ""

@@ -1,10 +1,11 @@
 package learn
 
 import (
+	"maps"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -13,16 +14,16 @@ import (
 // for the report" and "my report deadline" are one.
 var (
 	appointments = &family{rule: "appointed", category: "plan", confidence: 0.85}
-	restless     = table("moved pushed postponed rescheduled shifted extended delayed")
+	restless     = late.Words("moved pushed postponed rescheduled shifted extended delayed")
 	// fresh are words of a thing that do not tell it from another.
-	fresh = table("new updated current revised original next upcoming my our the a an is are of for with to on in at user's")
+	fresh = late.Words("new updated current revised original next upcoming my our the a an is are of for with to on in at user's")
 )
 
 // attributeOf returns the attribute of a thing of which there is one, "" for no thing.
 func attributeOf(kind, thing string) string {
 	var kept []string
 	for w := range strings.FieldsSeq(thing) {
-		if !fresh[lower(strings.Trim(w, ","))] {
+		if !fresh.Has(lower(strings.Trim(w, ","))) {
 			kept = append(kept, w)
 		}
 	}
@@ -42,9 +43,9 @@ func (r *reader) appointed(c *clause, i int) bool {
 	deadline := -1
 	for k := i; k < len(c.words); k++ {
 		switch w := c.at(k); {
-		case restless[w] && r.putOff(c, i, k),
+		case restless.Has(w) && r.putOff(c, i, k),
 			(w == "cancelled" || w == "canceled" || w == "called" || w == "off") && r.cancelled(c, i, k),
-			remeasure[w] && k > i && r.raised(c, i, k),
+			remeasure.Has(w) && k > i && r.raised(c, i, k),
 			w == "now" && r.nowOn(c, i, k):
 			return true
 		}
@@ -69,13 +70,13 @@ func (r *reader) putOff(c *clause, i, k int) bool {
 	from, until := i, k // the thing's words
 	if w := c.at(i); w == "i" || w == "we" {
 		for j := i + 1; j < k; j++ {
-			if !adverb[c.at(j)] && c.at(j) != "have" && c.at(j) != "had" && c.at(j) != "just" {
+			if !adverb.Has(c.at(j)) && c.at(j) != "have" && c.at(j) != "had" && c.at(j) != "just" {
 				return false
 			}
 		}
 		from, until = k+1, to
 	}
-	for until > from && (helpers[c.at(until-1)] || adverb[c.at(until-1)]) {
+	for until > from && (helpers.Has(c.at(until-1)) || adverb.Has(c.at(until-1))) {
 		until--
 	}
 	for j := from; j < until; j++ { // "from May 3"
@@ -86,7 +87,7 @@ func (r *reader) putOff(c *clause, i, k int) bool {
 	if w := c.at(from); w != "my" && w != "our" && w != "the" {
 		return false
 	}
-	head := c.headed(from+1, 3, dayed())
+	head := c.headed(from+1, 3, dayed)
 	if head == from+1 || head > until || !c.standing(from+1, until) || until-from > 8 || c.joint == "if" {
 		return false
 	}
@@ -98,15 +99,15 @@ func (r *reader) putOff(c *clause, i, k int) bool {
 
 // dayed are what has a day: the occasions and more that is too common a word to be
 // one everywhere.
-var dayed = sync.OnceValue(func() map[string]bool {
-	all := table("call session lecture talk release launch delivery submission lesson start move")
-	for w := range occasions {
+var dayed = late.SetOf("call session lecture talk release launch delivery submission lesson start move", func(words string) map[string]bool {
+	all := maps.Clone(occasions.All())
+	for w := range strings.FieldsSeq(words) {
 		all[w] = true
 	}
 	return all
 })
 
-var helpers = table("was were has have been got is are being had just now also")
+var helpers = late.Words("was were has have been got is are being had just now also")
 
 // onDay returns a date with the preposition that it needs: "on 9 June", "in June".
 func onDay(when string, d text.Date) string {
@@ -132,7 +133,7 @@ func (r *reader) dates(c *clause, thing, says string) {
 // of "deadline". It reports whether the clause says no more.
 func (r *reader) due(c *clause, i, k int) bool {
 	start := k // of what it is the deadline of
-	for start > i && !owners[c.at(start-1)] && c.at(start-1) != "a" && c.at(start-1) != "an" && k-start < 6 && !c.words[start-1].mark() {
+	for start > i && !owners.Has(c.at(start-1)) && c.at(start-1) != "a" && c.at(start-1) != "an" && k-start < 6 && !c.words[start-1].mark() {
 		start--
 	}
 	det := c.at(start - 1)
@@ -206,7 +207,7 @@ func (r *reader) figure(f *family, said, attribute string) string {
 	case strings.HasPrefix(f.rule, "plan") && strings.Contains(said, " getting married"):
 		return attributeOf("date", "wedding")
 	case f.rule == "matter" && found && is != "" && strings.ContainsAny(is, "0123456789"):
-		if occasions[occasion(what)] {
+		if occasions.Has(occasion(what)) {
 			return attributeOf("date", what)
 		}
 		return attributeOf("value", what)
@@ -221,21 +222,21 @@ func (r *reader) figure(f *family, said, attribute string) string {
 }
 
 // answersLong is a wish for how long answers are.
-var answersLong = lazily(`\b(?:short|shorter|long|longer|brief|concise|detailed|details)\b.*\b(?:answers|replies|responses|explanations)\b|\b(?:answers|replies|responses|explanations)\b.*\b(?:short|shorter|long|longer|brief|concise|detailed)\b`)
+var answersLong = late.Compile(`\b(?:short|shorter|long|longer|brief|concise|detailed|details)\b.*\b(?:answers|replies|responses|explanations)\b|\b(?:answers|replies|responses|explanations)\b.*\b(?:short|shorter|long|longer|brief|concise|detailed)\b`)
 
 // soldForm is what says that a thing is another's now.
-var soldForm = lazily(`^User (?:has )?(?:sold|crashed|totalled|totaled|lost) (?:User's|the) `)
+var soldForm = late.Compile(`^User (?:has )?(?:sold|crashed|totalled|totaled|lost) (?:User's|the) `)
 
 // kindHad returns the attribute of things and people that are told under several names:
 // a Toyota is a car, a daughter a child, and who has a girlfriend is not single.
 func kindHad(said, attribute string) string {
 	for _, w := range text.Words(said) {
 		switch {
-		case cars[w]:
+		case cars.Has(w):
 			return "has:car"
-		case offspring[w]:
+		case offspring.Has(w):
 			return "has:kid"
-		case partners[w] && !text.Negated(said):
+		case partners.Has(w) && !text.Negated(said):
 			return "marital status"
 		}
 	}
@@ -243,8 +244,8 @@ func kindHad(said, attribute string) string {
 }
 
 var (
-	cars      = table("car cars toyota honda ford bmw prius jeep tesla volvo audi mazda nissan volkswagen vw skoda fiat renault peugeot kia hyundai subaru mercedes")
-	offspring = table("boys girls kid kids child children son sons daughter daughters twins baby")
+	cars      = late.Words("car cars toyota honda ford bmw prius jeep tesla volvo audi mazda nissan volkswagen vw skoda fiat renault peugeot kia hyundai subaru mercedes")
+	offspring = late.Words("boys girls kid kids child children son sons daughter daughters twins baby")
 )
 
 // pairOf returns the attribute of a choice between two: "tea over coffee" and "coffee
@@ -264,12 +265,12 @@ func pairOf(said, attribute string) string {
 }
 
 // soFar is how often something was done up to now.
-var soFar = lazily(`^User has (\w+) [0-9][0-9,]* (.+)$`)
+var soFar = late.Compile(`^User has (\w+) [0-9][0-9,]* (.+)$`)
 
 // occasion returns the occasion among the words of a thing, "" without one.
 func occasion(thing string) string {
 	for w := range strings.FieldsSeq(thing) {
-		if occasions[lower(w)] {
+		if occasions.Has(lower(w)) {
 			return lower(w)
 		}
 	}

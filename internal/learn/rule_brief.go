@@ -43,7 +43,7 @@ func (r *reader) brief(c *clause, i int) bool {
 
 func lowerUnlessName(c *clause, i, j int) string {
 	s := c.text(i, j)
-	if i == 0 && c.nameEnd(i) == i+1 && !nationals[c.at(i)] {
+	if i == 0 && c.nameEnd(i) == i+1 && !nationals.Has(c.at(i)) {
 		return lower(s[:1]) + s[1:]
 	}
 	return s
@@ -58,7 +58,7 @@ func (c *clause) item(i, j int) (lead string, telling bool) {
 		return "", false
 	case j-i == 1 && isDigit(first) && len(first) == 2, j-i == 2 && isDigit(first) && (last == "yo" || last == "y/o"), j-i == 3 && isDigit(first) && last == "old":
 		return "I am", true
-	case occupations[last] && j-i < 4 && !hanging[first]:
+	case occupations.Has(last) && j-i < 4 && !hanging.Has(first):
 		switch {
 		case first == "a" || first == "an":
 			return "I am", false
@@ -68,9 +68,9 @@ func (c *clause) item(i, j int) (lead string, telling bool) {
 		return "I am a", false
 	case (last == "shifts" || last == "shift") && j-i == 2, last == "remotely" && j-i == 1, last == "part-time" && j-i == 1:
 		return "I work", false
-	case determiner[first] && first != "the" && first != "my" && j-i > 1 && (kinPlural[last] || petWords[last] || kinWords[last] && first != "a"):
-		return "I have", kinPlural[last]
-	case j-i == 1 && (diets[first] || first == "single" || first == "married" || first == "divorced" || first == "engaged" || first == "widowed" || ailments[first]):
+	case determiner.Has(first) && first != "the" && first != "my" && j-i > 1 && (kinPlural.Has(last) || petWords.Has(last) || kinWords.Has(last) && first != "a"):
+		return "I have", kinPlural.Has(last)
+	case j-i == 1 && (diets.Has(first) || first == "single" || first == "married" || first == "divorced" || first == "engaged" || first == "widowed" || ailments.Has(first)):
 		return "I am", true
 	case (first == "living" || first == "based" || first == "from") && c.placeEnd(i+1)+c.placeEnd(i+2) > 2*i+3:
 		return "I am", true

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -17,7 +18,7 @@ var (
 	noMore  = &family{rule: "no longer kin", category: "family", confidence: 0.85}
 )
 
-var remeasure = table("raised increased upped lowered reduced cut dropped changed doubled bumped adjusted")
+var remeasure = late.Words("raised increased upped lowered reduced cut dropped changed doubled bumped adjusted")
 
 // raised reads what has another amount: "they raised the rent to 1020 euros", "my dose
 // was lowered to 5 mg". k is the place of the verb.
@@ -36,7 +37,7 @@ func (r *reader) raised(c *clause, i, k int) bool {
 	from, until := k+1, to
 	if w := c.at(k - 1); w == "was" || w == "were" || w == "been" || w == "got" { // "my rent was raised to"
 		from, until = i, k-1
-		for until > i && helpers[c.at(until-1)] {
+		for until > i && helpers.Has(c.at(until-1)) {
 			until--
 		}
 	}
@@ -62,7 +63,7 @@ func (r *reader) downTo(c *clause, p *predicate) bool {
 		return false
 	}
 	k := p.rest
-	for adverb[c.at(k)] {
+	for adverb.Has(c.at(k)) {
 		k++
 	}
 	if w := c.at(k); w != "down" && w != "up" || c.at(k+1) != "to" {
@@ -93,7 +94,7 @@ func (r *reader) downTo(c *clause, p *predicate) bool {
 func rate(s string) bool {
 	words := strings.Fields(lower(s))
 	for i := 1; i+1 < len(words); i++ {
-		if w := words[i]; (w == "a" || w == "per" || w == "an" || w == "every" || w == "each") && spans[words[i+1]] {
+		if w := words[i]; (w == "a" || w == "per" || w == "an" || w == "every" || w == "each") && spans.Has(words[i+1]) {
 			return true
 		}
 	}
@@ -114,7 +115,7 @@ func (r *reader) theNew(c *clause, i int) bool {
 		k++
 	}
 	name, kin := properName(c, k), lower(c.text(i+2, j))
-	if name == "" || nationals[c.at(k)] || demonym(c.at(k)) || !oneAtATime(kin) {
+	if name == "" || nationals.Has(c.at(k)) || demonym(c.at(k)) || !oneAtATime(kin) {
 		return false
 	}
 	r.kinName(c, kin, name)
@@ -133,7 +134,7 @@ func (r *reader) noLonger(c *clause, i int) bool {
 			if c.at(k) == "now" {
 				k++
 			}
-			if name := properName(c, k); name != "" && !nationals[c.at(k)] {
+			if name := properName(c, k); name != "" && !nationals.Has(c.at(k)) {
 				r.kinName(c, vacant, name)
 				return true
 			}
@@ -186,7 +187,7 @@ func (r *reader) turnedMeDown(c *clause, i int) bool {
 }
 
 // byName are verbs of what is worth knowing of somebody whose name is known.
-var byName = table("die pass move live work start study turn get retire graduate quit leave be have marry join become love hate like play speak")
+var byName = late.Words("die pass move live work start study turn get retire graduate quit leave be have marry join become love hate like play speak")
 
 // ofNamed reads what is said of somebody by their name alone: "Leo works at Total now",
 // "Biscuit passed away". Who they are only memory knows: where it does not, Dedupe drops
@@ -199,7 +200,7 @@ func (r *reader) ofNamed(c *clause, i int, when string) bool {
 		name = c.text(i, end)
 	}
 	w, _, _ := strings.Cut(lower(name), " ")
-	if name == "" || r.strangers >= maxStrangers || products[w] || timing[w] || nationals[w] || demonym(w) || occupations[w] || openers[w] || petWords[w] || kinWords[w] {
+	if name == "" || r.strangers >= maxStrangers || products.Has(w) || timing.Has(w) || nationals.Has(w) || demonym(w) || occupations.Has(w) || openers.Has(w) || petWords.Has(w) || kinWords.Has(w) {
 		return false
 	}
 	r.strangers++
@@ -214,7 +215,7 @@ func (r *reader) ofNamed(c *clause, i int, when string) bool {
 			said += " " + dates[0].String()
 		}
 		r.fact(c, &p, kinDoes, said, when)
-	case !p.read(c, c.nameEnd(i)) || p.tense&(ability|wish|usedTo|wasDoing) != 0 || !byName[p.verb.lemma]:
+	case !p.read(c, c.nameEnd(i)) || p.tense&(ability|wish|usedTo|wasDoing) != 0 || !byName.Has(p.verb.lemma):
 		return false
 	case p.verb.lemma == "move" && c.at(p.rest) == "out" && p.tense&(simplePast|perfect) != 0 && p.neg == "":
 		end := c.ending(p.rest)
@@ -238,7 +239,7 @@ func (c *clause) putDown(i int) (name int, ok bool) {
 		return 0, false
 	}
 	k := i + 1
-	for adverb[c.at(k)] || c.at(k) == "have" || c.at(k) == "had" || c.at(k) == "to" {
+	for adverb.Has(c.at(k)) || c.at(k) == "have" || c.at(k) == "had" || c.at(k) == "to" {
 		k++
 	}
 	end := c.nameEnd(k + 1)
@@ -249,14 +250,14 @@ func (c *clause) putDown(i int) (name int, ok bool) {
 	return k + 1, c.at(end) == "down" || two == "to sleep"
 }
 
-var products = wordList("products")
+var products = late.SetOf("products", wordList)
 
 // pursued accepts what people take up and give up: a language, a game, lessons.
 func pursued(c *clause, i int) string {
 	w := c.at(i)
 	v, ok := verbs()[w]
 	switch {
-	case languages[w]:
+	case languages.Has(w):
 		return language(c, i)
 	case played(c, i) != "":
 		return played(c, i)
@@ -268,7 +269,7 @@ func pursued(c *clause, i int) string {
 	return ""
 }
 
-var pursuits = table("lessons lesson class classes course training diet degree phd thesis novel book blog podcast studies antibiotics pills meds medication painkillers antidepressants keto piano guitar violin")
+var pursuits = late.Words("lessons lesson class classes course training diet degree phd thesis novel book blog podcast studies antibiotics pills meds medication painkillers antidepressants keto piano guitar violin")
 
 // workplaces are where people go each day.
 func workplaceEnd(c *clause, i int) int {
@@ -305,7 +306,7 @@ func teamEnd(c *clause, i int) int {
 		case "team", "department", "division", "squad":
 			return j + 1
 		}
-		if j >= len(c.words) || c.words[j].mark() || hanging[c.at(j)] {
+		if j >= len(c.words) || c.words[j].mark() || hanging.Has(c.at(j)) {
 			break
 		}
 	}
@@ -315,8 +316,8 @@ func teamEnd(c *clause, i int) int {
 // subject accepts a field that people study.
 func subjectOf(c *clause, i int) string {
 	j := i
-	for j < i+3 && j < len(c.words) && !c.words[j].mark() && !hanging[c.at(j)] && !stops[c.at(j)] {
-		if fields[c.at(j)] && (j+1 == len(c.words) || c.words[j+1].mark() || hanging[c.at(j+1)] || stops[c.at(j+1)] || adverb[c.at(j+1)] || timing[c.at(j+1)] || trailing[c.at(j+1)]) {
+	for j < i+3 && j < len(c.words) && !c.words[j].mark() && !hanging.Has(c.at(j)) && !stops.Has(c.at(j)) {
+		if fields.Has(c.at(j)) && (j+1 == len(c.words) || c.words[j+1].mark() || hanging.Has(c.at(j+1)) || stops.Has(c.at(j+1)) || adverb.Has(c.at(j+1)) || timing.Has(c.at(j+1)) || trailing.Has(c.at(j+1))) {
 			return c.text(i, j+1)
 		}
 		j++
@@ -324,16 +325,16 @@ func subjectOf(c *clause, i int) string {
 	return ""
 }
 
-var fields = table("history philosophy law medicine biology chemistry physics mathematics maths math economics psychology sociology linguistics literature engineering architecture nursing business marketing finance accounting politics geography geology art design music theology anthropology archaeology journalism informatics science statistics pharmacy dentistry education english german french spanish")
+var fields = late.Words("history philosophy law medicine biology chemistry physics mathematics maths math economics psychology sociology linguistics literature engineering architecture nursing business marketing finance accounting politics geography geology art design music theology anthropology archaeology journalism informatics science statistics pharmacy dentistry education english german french spanish")
 
-var hospitals = table("hospital rehab prison jail icu intensive")
+var hospitals = late.Words("hospital rehab prison jail icu intensive")
 
 func hospitalEnd(c *clause, i int) int {
 	j := i
 	if c.at(j) == "the" {
 		j++
 	}
-	if hospitals[c.at(j)] && c.at(j+1) != "administration" && c.at(j+1) != "management" {
+	if hospitals.Has(c.at(j)) && c.at(j+1) != "administration" && c.at(j+1) != "management" {
 		if c.at(j+1) == "care" {
 			return j + 2
 		}
@@ -348,13 +349,13 @@ func bodyEnd(c *clause, i int) int {
 	if c.at(j) == "left" || c.at(j) == "right" || c.at(j) == "lower" {
 		j++
 	}
-	if bodyParts[c.at(j)] {
+	if bodyParts.Has(c.at(j)) {
 		return j + 1
 	}
 	return i
 }
 
-var bodyParts = table("arm leg wrist ankle knee shoulder elbow foot hand finger toe rib ribs back hip nose collarbone hamstring neck thumb")
+var bodyParts = late.Words("arm leg wrist ankle knee shoulder elbow foot hand finger toe rib ribs back hip nose collarbone hamstring neck thumb")
 
 // enough accepts the length of answers that somebody would rather have.
 func lengthy(c *clause, i int) string {
@@ -363,7 +364,7 @@ func lengthy(c *clause, i int) string {
 	for k := i; k < j; k++ {
 		w := c.at(k)
 		long = long || w == "short" || w == "shorter" || w == "long" || w == "longer" || w == "brief" || w == "briefer" || w == "detailed" || w == "concise" || w == "details"
-		replied = replied || replies[w]
+		replied = replied || replies.Has(w)
 	}
 	if !long || !replied || !c.standing(i, j) {
 		return ""
@@ -403,13 +404,13 @@ func (r *reader) prescribed(c *clause, i int) bool {
 
 // starts are families of what may begin on a day to come: "accepted a job at Acme
 // starting 1 June".
-var starts = table("work moved")
+var starts = late.Words("work moved")
 
-var laterWords = table("starting start starts beginning effective next tomorrow")
+var laterWords = late.Words("starting start starts beginning effective next tomorrow")
 
 // toStart adds a statement of something that begins later in its own words, as a plan.
 func (r *reader) toStart(c *clause, p *predicate, when string) bool {
-	if !slices.ContainsFunc(c.words[p.rest:], func(w word) bool { return laterWords[w.low] }) {
+	if !slices.ContainsFunc(c.words[p.rest:], func(w word) bool { return laterWords.Has(w.low) }) {
 		return false
 	}
 	said := c.said.Turn.CreatedAt
@@ -437,7 +438,7 @@ func (r *reader) stolen(c *clause, i int, when string) bool {
 		k++
 	}
 	until := k
-	for until > i && (helpers[c.at(until-1)] || adverb[c.at(until-1)]) {
+	for until > i && (helpers.Has(c.at(until-1)) || adverb.Has(c.at(until-1))) {
 		until--
 	}
 	if c.at(k) != "stolen" || until == k || until == i || !c.standing(i, until) || c.has("not") || c.has("almost") {
@@ -453,12 +454,12 @@ func (r *reader) stolen(c *clause, i int, when string) bool {
 }
 
 // undertakings are what people work on until it is finished.
-var undertakings = table("renovation renovations thesis dissertation manuscript novel course training treatment chemo chemotherapy therapy degree phd internship apprenticeship project kitchen extension divorce move exams finals sabbatical")
+var undertakings = late.Words("renovation renovations thesis dissertation manuscript novel course training treatment chemo chemotherapy therapy degree phd internship apprenticeship project kitchen extension divorce move exams finals sabbatical")
 
 // undertakingEnd returns the place after such a thing: "kitchen renovation".
 func undertakingEnd(c *clause, i int) int {
-	for j := i; j < i+3 && j < len(c.words) && !c.words[j].mark() && !hanging[c.at(j)]; j++ {
-		if w := c.at(j + 1); undertakings[c.at(j)] && (w == "is" || w == "are") {
+	for j := i; j < i+3 && j < len(c.words) && !c.words[j].mark() && !hanging.Has(c.at(j)); j++ {
+		if w := c.at(j + 1); undertakings.Has(c.at(j)) && (w == "is" || w == "are") {
 			return j + 1
 		}
 	}

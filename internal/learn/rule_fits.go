@@ -13,7 +13,7 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 	switch f.rule {
 	case "birth": // but a baby shower is none
 		w := c.at(g.end)
-		return p.neg == "" && (w == "" || c.words[g.end].mark() || timing[w] || hanging[w] || stops[w] || adverb[w] || w == "girl" || w == "boy" || w == "named" || w == "called" || w == "and" || p.verb.lemma == "give" && w == "to")
+		return p.neg == "" && (w == "" || c.words[g.end].mark() || timing.Has(w) || hanging.Has(w) || stops.Has(w) || adverb.Has(w) || w == "girl" || w == "boy" || w == "named" || w == "called" || w == "and" || p.verb.lemma == "give" && w == "to")
 	case "age", "eats again", "dating", "whereabouts", "timezone", "disposed", "native language":
 		return p.neg == ""
 	case "wakes": // "at nine on weekends" is another time beside the usual one
@@ -33,13 +33,13 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 		w := c.at(g.end)
 		return p.neg == "" && p.often != "sometimes" && p.often != "rarely" && p.often != "occasionally" && (w == "" || w == "now" || w == "every" || w == "these" || w == "instead")
 	case "moved tool":
-		return p.neg == "" && (products[firstLow(g.get("old"))] || products[firstLow(g.get("tool"))])
+		return p.neg == "" && (products.Has(firstLow(g.get("old"))) || products.Has(firstLow(g.get("tool"))))
 	case "moved":
-		if products[firstLow(g.get("place"))] {
+		if products.Has(firstLow(g.get("place"))) {
 			return false
 		}
 	case "switched":
-		if p.subject != "user" && !strings.HasSuffix(p.subject, " team") && !products[firstLow(g.get("tool"))] {
+		if p.subject != "user" && !strings.HasSuffix(p.subject, " team") && !products.Has(firstLow(g.get("tool"))) {
 			return false // a child switches schools
 		}
 	case "got off":

@@ -3,6 +3,8 @@ package learn
 import (
 	"strings"
 	"sync"
+
+	"github.com/loci-memory/loci/internal/late"
 )
 
 // family is one form in which people state one kind of thing. A clause whose verb
@@ -72,7 +74,7 @@ func compile(form string) []step {
 }
 
 // particles may stand between a verb and what the form asks for.
-var particles = table("out over up down back here right together away home around off house")
+var particles = late.Words("out over up down back here right together away home around off house")
 
 // captured are the words that a form has taken, by name.
 type captured struct {
@@ -108,7 +110,7 @@ func (c *clause) match(steps []step, i int, g *captured) bool {
 				return false
 			}
 		case s.loose:
-			for i < len(c.words) && (adverb[c.at(i)] || particles[c.at(i)]) {
+			for i < len(c.words) && (adverb.Has(c.at(i)) || particles.Has(c.at(i))) {
 				i++
 			}
 		case s.seek != "":

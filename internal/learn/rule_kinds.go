@@ -1,6 +1,10 @@
 package learn
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
+)
 
 // pieces are the kinds that a form may ask for in its middle: they return the
 // place after the words they accept from i on, or i.
@@ -9,19 +13,19 @@ var pieces map[string]func(c *clause, i int) int
 func init() { // names itself through kids and pets
 	pieces = map[string]func(c *clause, i int) int{
 		"kin": kinEnd, "pet": petEnd, "city": func(c *clause, i int) int { return c.placeEnd(i) },
-		"where":   among(table("in near at outside by on")),
-		"atfor":   among(table("at for with")),
-		"count":   among(table("a an my our one two three four five six seven eight nine ten another")),
-		"marital": among(table("single married divorced engaged widowed separated")),
+		"where":   among(late.Words("in near at outside by on")),
+		"atfor":   among(late.Words("at for with")),
+		"count":   among(late.Words("a an my our one two three four five six seven eight nine ten another")),
+		"marital": among(late.Words("single married divorced engaged widowed separated")),
 		"measure": measureEnd, "age": ageEnd, "tall": tallEnd, "manner": mannerEnd, "big": bigEnd,
 		"kind":      func(c *clause, i int) int { return c.before(i, 4, kindEnds) },
 		"oldtool":   func(c *clause, i int) int { return c.before(i, 6, onlyTo) },
-		"leave":     among(table("maternity paternity parental sick medical family")),
-		"animal":    among(table("meat fish dairy eggs")),
+		"leave":     among(late.Words("maternity paternity parental sick medical family")),
+		"animal":    among(late.Words("meat fish dairy eggs")),
 		"vital":     vitalEnd,
-		"contact":   among(table("email e-mail phone mobile github website postal")),
+		"contact":   among(late.Words("email e-mail phone mobile github website postal")),
 		"gadget":    among(gadgets),
-		"workplace": workplaceEnd, "undertaking": undertakingEnd, "ride": among(table("cycling biking driving walking commuting running")), "vehicle": vehicleEnd, "team": teamEnd, "hospital": hospitalEnd, "body": bodyEnd,
+		"workplace": workplaceEnd, "undertaking": undertakingEnd, "ride": among(late.Words("cycling biking driving walking commuting running")), "vehicle": vehicleEnd, "team": teamEnd, "hospital": hospitalEnd, "body": bodyEnd,
 		"aimed": func(c *clause, i int) int { return c.headed(i, 3, aims) },
 		"occasion": func(c *clause, i int) int {
 			j := c.headed(i, 3, occasions)
@@ -47,7 +51,7 @@ func init() { // names itself through kids and pets
 		"language": language, "school": school, "thing": thing, "general": general, "phrase": phrase,
 		"tool": tool, "day": withDate, "plan": planned, "soon": planned, "later": plannedLater,
 		"nation": nation, "size": size, "all": whole, "exact": exact,
-		"born": born, "jobless": oneOf(jobless), "workless": oneOf(table("unemployed jobless")), "faith": faith, "zone": zone, "grade": grade, "dieting": dieting,
+		"born": born, "jobless": oneOf(jobless), "workless": oneOf(late.Words("unemployed jobless")), "faith": faith, "zone": zone, "grade": grade, "dieting": dieting,
 		"restricted": restricted, "drug": drug, "aid": aid, "dueday": dueDay, "ours": ofOurs, "whereabouts": whereabouts, "level": level, "venture": headed(ventures, 4), "sort": sortOf, "pets": pets,
 		"allergen": allergen, "ailing": ailing, "diet": diet, "refused": thing, "habit": habitual,
 		"preferred": preferred, "degree": headed(degrees, 3), "device": device, "played": played,
@@ -57,24 +61,24 @@ func init() { // names itself through kids and pets
 }
 
 var (
-	copulas = table("is are has was")
+	copulas = late.Words("is are has was")
 	// kindEnds are words before which the kind of a favourite ends: "band these days is".
-	kindEnds = table("is are has was these nowadays currently lately now")
-	onlyTo   = table("to")
+	kindEnds = late.Words("is are has was these nowadays currently lately now")
+	onlyTo   = late.Words("to")
 )
 
-func among(words map[string]bool) func(c *clause, i int) int {
+func among(words *late.Set) func(c *clause, i int) int {
 	return func(c *clause, i int) int {
-		if words[c.at(i)] {
+		if words.Has(c.at(i)) {
 			return i + 1
 		}
 		return i
 	}
 }
 
-func oneOf(words map[string]bool) func(c *clause, i int) string {
+func oneOf(words *late.Set) func(c *clause, i int) string {
 	return func(c *clause, i int) string {
-		if words[c.at(i)] {
+		if words.Has(c.at(i)) {
 			return c.at(i)
 		}
 		return ""
@@ -83,9 +87,9 @@ func oneOf(words map[string]bool) func(c *clause, i int) string {
 
 // before returns the place of the first of the words that stands at most n words
 // after i, i without one.
-func (c *clause) before(i, n int, words map[string]bool) int {
+func (c *clause) before(i, n int, words *late.Set) int {
 	for j := i + 1; j <= i+n && j < len(c.words) && !c.words[j-1].mark(); j++ {
-		if words[c.at(j)] {
+		if words.Has(c.at(j)) {
 			return j
 		}
 	}
@@ -94,9 +98,9 @@ func (c *clause) before(i, n int, words map[string]bool) int {
 
 // headed returns the place after the first of heads that stands at most n words
 // after i, i without one. A head before another noun is none: "my dog walker".
-func (c *clause) headed(i, n int, heads map[string]bool) int {
-	for j := i; j <= i+n && j < len(c.words) && !c.words[j].mark() && !hanging[c.at(j)] || j == i && (c.at(j) == "a" || c.at(j) == "an" || c.at(j) == "my" || c.at(j) == "our" || c.at(j) == "the"); j++ {
-		if heads[c.at(j)] && !heads[c.at(j+1)] {
+func (c *clause) headed(i, n int, heads *late.Set) int {
+	for j := i; j <= i+n && j < len(c.words) && !c.words[j].mark() && !hanging.Has(c.at(j)) || j == i && (c.at(j) == "a" || c.at(j) == "an" || c.at(j) == "my" || c.at(j) == "our" || c.at(j) == "the"); j++ {
+		if heads.Has(c.at(j)) && !heads.Has(c.at(j+1)) {
 			return j + 1
 		}
 	}
@@ -105,9 +109,9 @@ func (c *clause) headed(i, n int, heads map[string]bool) int {
 
 // headed accepts a phrase that begins with "a", "my" and their like and has one of
 // heads as its noun, with what is said of that.
-func headed(heads map[string]bool, n int) func(c *clause, i int) string {
+func headed(heads *late.Set, n int) func(c *clause, i int) string {
 	return func(c *clause, i int) string {
-		if !determiner[c.at(i)] {
+		if !determiner.Has(c.at(i)) {
 			return ""
 		}
 		head := c.headed(i, n+1, heads)
@@ -121,49 +125,49 @@ func headed(heads map[string]bool, n int) func(c *clause, i int) string {
 	}
 }
 
-var determiner = wordList("determiner")
+var determiner = late.SetOf("determiner", wordList)
 
 var (
-	ventures  = wordList("ventures")
-	degrees   = wordList("degrees")
-	gadgets   = table("car bike bicycle motorcycle motorbike phone laptop computer guitar camera truck van boat tablet console pc")
-	devices   = wordList("devices")
-	jobless   = table("retired self-employed freelancing")
-	holdings  = wordList("holdings")
-	aims      = wordList("aims")
-	occasions = wordList("occasions")
-	matters   = wordList("matters")
-	played    = func() func(c *clause, i int) string {
-		games := table("guitar piano violin cello drums bass flute saxophone sax trumpet clarinet ukulele harp tennis football soccer basketball chess golf rugby hockey volleyball badminton cricket squash padel poker baseball softball lacrosse keyboard banjo harmonica viola oboe d&d bridge pickleball")
-		return func(c *clause, i int) string {
-			j := i
-			if c.at(j) == "the" {
-				j++
-			}
-			if c.at(j) == "video" && c.at(j+1) == "games" || c.at(j) == "board" && c.at(j+1) == "games" {
-				return c.text(i, j+2)
-			}
-			if !games[c.at(j)] {
-				return ""
-			}
-			return c.text(i, j+1)
-		}
-	}()
-	sorts = wordList("sorts")
+	ventures  = late.SetOf("ventures", wordList)
+	degrees   = late.SetOf("degrees", wordList)
+	gadgets   = late.Words("car bike bicycle motorcycle motorbike phone laptop computer guitar camera truck van boat tablet console pc")
+	devices   = late.SetOf("devices", wordList)
+	jobless   = late.Words("retired self-employed freelancing")
+	holdings  = late.SetOf("holdings", wordList)
+	aims      = late.SetOf("aims", wordList)
+	occasions = late.SetOf("occasions", wordList)
+	matters   = late.SetOf("matters", wordList)
+	games     = late.Words("guitar piano violin cello drums bass flute saxophone sax trumpet clarinet ukulele harp tennis football soccer basketball chess golf rugby hockey volleyball badminton cricket squash padel poker baseball softball lacrosse keyboard banjo harmonica viola oboe d&d bridge pickleball")
+	sorts     = late.SetOf("sorts", wordList)
 )
+
+// played accepts what is played: games and instruments.
+func played(c *clause, i int) string {
+	j := i
+	if c.at(j) == "the" {
+		j++
+	}
+	if c.at(j) == "video" && c.at(j+1) == "games" || c.at(j) == "board" && c.at(j+1) == "games" {
+		return c.text(i, j+2)
+	}
+	if !games.Has(c.at(j)) {
+		return ""
+	}
+	return c.text(i, j+1)
+}
 
 // born accepts a year or a month and a year.
 func born(c *clause, i int) string {
 	if n := c.at(i); isDigit(n) && len(n) == 4 {
 		return n
 	}
-	if _, ok := months[c.at(i)]; ok {
+	if ok := months.Has(c.at(i)); ok {
 		return withDate(c, i)
 	}
 	return ""
 }
 
-var months = map[string]bool{"january": true, "february": true, "march": true, "april": true, "may": true, "june": true, "july": true, "august": true, "september": true, "october": true, "november": true, "december": true}
+var months = late.Words("january february march april may june july august september october november december")
 
 func mannerEnd(c *clause, i int) int {
 	switch w := c.at(i); {
@@ -177,13 +181,13 @@ func mannerEnd(c *clause, i int) int {
 
 func bigEnd(c *clause, i int) int {
 	j := i
-	for bigs[c.at(j)] {
+	for bigs.Has(c.at(j)) {
 		j++
 	}
 	return j
 }
 
-var bigs = table("big huge massive die-hard avid lifelong real true such")
+var bigs = late.Words("big huge massive die-hard avid lifelong real true such")
 
 func measureEnd(c *clause, i int) int {
 	two := c.at(i) + " " + c.at(i+1)
@@ -196,7 +200,7 @@ func measureEnd(c *clause, i int) int {
 	return i
 }
 
-var tall = table("tall")
+var tall = late.Words("tall")
 
 func tallEnd(c *clause, i int) int {
 	if w := c.at(i); w == "" || w[0] < '0' || w[0] > '9' {
@@ -223,7 +227,7 @@ func preferred(c *clause, i int) string {
 
 // compared accepts a thing with what it is held against: "tea over coffee".
 func compared(c *clause, i int) string {
-	if c.vague(i) && c.at(i) != "to" || c.at(i) == "the" && i+1 < len(c.words) && vagueHead[c.at(i+1)] {
+	if c.vague(i) && c.at(i) != "to" || c.at(i) == "the" && i+1 < len(c.words) && vagueHead.Has(c.at(i+1)) {
 		return ""
 	}
 	return exact(c, i)
@@ -235,7 +239,7 @@ func device(c *clause, i int) string {
 		i++
 		d = c.at(i)
 	}
-	if !determiner[d] || d == "the" || d == "any" || d == "no" {
+	if !determiner.Has(d) || d == "the" || d == "any" || d == "no" {
 		return ""
 	}
 	j := c.headed(i, 5, devices)
@@ -250,7 +254,7 @@ func device(c *clause, i int) string {
 func (c *clause) placed(j int) int {
 	switch w := c.at(j); {
 	case w == "in" || w == "near":
-		if end := c.placeEnd(j + 1); end > j+1 && !timing[c.at(j+1)] {
+		if end := c.placeEnd(j + 1); end > j+1 && !timing.Has(c.at(j+1)) {
 			return end
 		}
 	case w == "from" && isDigit(c.at(j+1)) && len(c.at(j+1)) == 4:
@@ -265,7 +269,7 @@ func (c *clause) placed(j int) int {
 
 // owned accepts a thing that is one among others: "a red Toyota".
 func owned(c *clause, i int) string {
-	if !determiner[c.at(i)] || c.at(i) == "any" || c.at(i) == "no" || c.at(i) == "some" {
+	if !determiner.Has(c.at(i)) || c.at(i) == "any" || c.at(i) == "no" || c.at(i) == "some" {
 		return ""
 	}
 	if c.at(i) == "the" || c.at(i) == "my" && c.at(i+1) != "own" {
@@ -276,7 +280,7 @@ func owned(c *clause, i int) string {
 
 // appointment accepts an occasion on a day to come.
 func appointment(c *clause, i int) string {
-	if !determiner[c.at(i)] || c.at(i) == "the" {
+	if !determiner.Has(c.at(i)) || c.at(i) == "the" {
 		return ""
 	}
 	if c.headed(i, 5, occasions) == i {
@@ -285,12 +289,12 @@ func appointment(c *clause, i int) string {
 	return planned(c, i)
 }
 
-var soughtAfter = wordList("soughtAfter")
+var soughtAfter = late.SetOf("soughtAfter", wordList)
 
 // sought accepts a thing that people look for over weeks.
 func sought(c *clause, i int) string {
 	j := c.headed(i, 5, soughtAfter)
-	if j == i || !determiner[c.at(i)] {
+	if j == i || !determiner.Has(c.at(i)) {
 		return ""
 	}
 	return exact(c, i)
@@ -326,20 +330,20 @@ func finding(c *clause, i int) string {
 	return ""
 }
 
-var sports = wordList("sports")
+var sports = late.SetOf("sports", wordList)
 
 // sport accepts what people "do": yoga, charity work.
 func sport(c *clause, i int) string {
 	j := i
 	for ; j < i+3 && j < len(c.words) && !c.words[j].mark(); j++ {
-		if w, next := c.at(j), c.at(j+1); sports[w] {
+		if w, next := c.at(j), c.at(j+1); sports.Has(w) {
 			break
 		} else if (w == "charity" || w == "volunteer" || w == "freelance" || w == "community") && next == "work" || w == "martial" && next == "arts" || (w == "weight" || w == "strength") && next == "training" {
 			j++
 			break
 		}
 	}
-	if j >= i+3 || j >= len(c.words) || c.words[j].mark() || hanging[c.at(i)] {
+	if j >= i+3 || j >= len(c.words) || c.words[j].mark() || hanging.Has(c.at(i)) {
 		return ""
 	}
 	if end := c.ending(i); c.standing(i, end) && end > j {
@@ -350,7 +354,7 @@ func sport(c *clause, i int) string {
 
 // project accepts what somebody organises: an occasion, or what has a date.
 func project(c *clause, i int) string {
-	if determiner[c.at(i)] && c.headed(i, 4, occasions) > i {
+	if determiner.Has(c.at(i)) && c.headed(i, 4, occasions) > i {
 		return exact(c, i)
 	}
 	return planned(c, i)
@@ -358,7 +362,7 @@ func project(c *clause, i int) string {
 
 // chosen accepts what was decided for, by a name that says what it is.
 func chosen(c *clause, i int) string {
-	if c.vague(i) || c.at(i) == "to" || particles[c.at(i)] || hanging[c.at(i)] && !determiner[c.at(i)] {
+	if c.vague(i) || c.at(i) == "to" || particles.Has(c.at(i)) || hanging.Has(c.at(i)) && !determiner.Has(c.at(i)) {
 		return ""
 	}
 	j := c.ending(i)
@@ -374,7 +378,7 @@ func chosen(c *clause, i int) string {
 
 // aimed accepts what somebody means to do, by its verb.
 func aimed(c *clause, i int) string {
-	for adverb[c.at(i)] && i < len(c.words)-1 {
+	for adverb.Has(c.at(i)) && i < len(c.words)-1 {
 		i++
 	}
 	v, ok := verbs()[c.at(i)]
@@ -383,7 +387,7 @@ func aimed(c *clause, i int) string {
 	}
 	switch next := c.at(i + 1); v.lemma {
 	case "be": // "a mother", not "clear"
-		if !determiner[c.at(i+1)] && c.at(i+1) != "more" && c.at(i+1) != "known" {
+		if !determiner.Has(c.at(i+1)) && c.at(i+1) != "more" && c.at(i+1) != "known" {
 			return ""
 		}
 	case "see":
@@ -426,7 +430,7 @@ func doing(c *clause, i int) string {
 // act accepts a verb and what it is done to, if they mean something by themselves.
 func (c *clause) act(i int, v verb) string {
 	j := c.ending(i)
-	if !c.standing(i+1, j) && !(alone[v.lemma] && j-i < 3 && j > i) {
+	if !c.standing(i+1, j) && !(alone.Has(v.lemma) && j-i < 3 && j > i) {
 		return ""
 	}
 	if c.vague(i+1) && c.at(i+1) != "to" || c.halved(i, j) {
@@ -436,14 +440,14 @@ func (c *clause) act(i int, v verb) string {
 }
 
 // alone are verbs that say enough without an object.
-var alone = wordList("alone")
+var alone = late.SetOf("alone", wordList)
 
 // awaited accepts what somebody looks forward to.
 func awaited(c *clause, i int) string {
 	if said := doing(c, i); said != "" {
 		return said
 	}
-	if determiner[c.at(i)] && c.headed(i, 4, occasions) > i {
+	if determiner.Has(c.at(i)) && c.headed(i, 4, occasions) > i {
 		return exact(c, i)
 	}
 	return dated(c, i)
@@ -462,7 +466,7 @@ func goal(c *clause, i int) string {
 
 // matterOf accepts what something of the speaker's is.
 func matterOf(c *clause, i int) string {
-	if passingState[c.at(i)] && c.at(i) != "being" && c.at(i) != "not" || adverb[c.at(i)] && passingState[c.at(i+1)] {
+	if passingState.Has(c.at(i)) && c.at(i) != "being" && c.at(i) != "not" || adverb.Has(c.at(i)) && passingState.Has(c.at(i+1)) {
 		return ""
 	}
 	if c.at(i) == "to" {

@@ -3,10 +3,12 @@ package learn
 import (
 	"strings"
 	"time"
+
+	"github.com/loci-memory/loci/internal/late"
 )
 
 // vitals are what is measured of a body.
-var vitals = table("cholesterol eyesight vision hearing bmi triglycerides")
+var vitals = late.Words("cholesterol eyesight vision hearing bmi triglycerides")
 
 // vitalEnd returns the place after something that is measured of a body: "blood
 // pressure".
@@ -15,7 +17,7 @@ func vitalEnd(c *clause, i int) int {
 	case "blood pressure", "blood sugar", "heart rate", "iron level", "iron levels":
 		return i + 2
 	}
-	if vitals[c.at(i)] {
+	if vitals.Has(c.at(i)) {
 		return i + 1
 	}
 	return i
@@ -24,7 +26,7 @@ func vitalEnd(c *clause, i int) int {
 // level accepts how something measured is: "a bit high", "140 over 90".
 func level(c *clause, i int) string {
 	j := i
-	for c.at(j) == "a" || c.at(j) == "bit" || c.at(j) == "little" || adverb[c.at(j)] && c.at(j) != "" {
+	for c.at(j) == "a" || c.at(j) == "bit" || c.at(j) == "little" || adverb.Has(c.at(j)) && c.at(j) != "" {
 		j++
 	}
 	switch w := c.at(j); {
@@ -54,12 +56,12 @@ func restricted(c *clause, i int) string {
 }
 
 // drugs are medicines that people take for long.
-var drugs = table("antibiotics painkillers beta-blockers blockers antidepressants insulin metformin statins medication medications meds steroids warfarin lithium levothyroxine ibuprofen antihistamines lisinopril sertraline prozac ritalin adderall methotrexate prednisone")
+var drugs = late.Words("antibiotics painkillers beta-blockers blockers antidepressants insulin metformin statins medication medications meds steroids warfarin lithium levothyroxine ibuprofen antihistamines lisinopril sertraline prozac ritalin adderall methotrexate prednisone")
 
 // drugIn returns the medicine among the words of what somebody takes.
 func drugIn(what string) string {
 	for w := range strings.FieldsSeq(lower(what)) {
-		if drugs[w] {
+		if drugs.Has(w) {
 			return w
 		}
 	}
@@ -72,19 +74,19 @@ func drug(c *clause, i int) string {
 	j := i
 	if strings.ContainsAny(c.at(i), "0123456789") { // "50 mcg of levothyroxine"
 		for k := i + 1; k < i+3; k++ {
-			if c.at(k) == "of" && drugs[c.at(k+1)] {
+			if c.at(k) == "of" && drugs.Has(c.at(k+1)) {
 				return thirdPerson(c.text(i, max(k+2, c.trimmed(i, c.ending(i)))))
 			}
 		}
 	}
-	if determiner[c.at(i)] || c.at(i) == "the" || pointing[c.at(i)] {
+	if determiner.Has(c.at(i)) || c.at(i) == "the" || pointing.Has(c.at(i)) {
 		return ""
 	}
-	for j < i+3 && c.at(j) != "" && !drugs[c.at(j)] && c.at(j) != "thinners" && c.at(j) != "blockers" && !c.words[j].mark() && !hanging[c.at(j)] {
+	for j < i+3 && c.at(j) != "" && !drugs.Has(c.at(j)) && c.at(j) != "thinners" && c.at(j) != "blockers" && !c.words[j].mark() && !hanging.Has(c.at(j)) {
 		j++
 	}
 	w := c.at(j)
-	if w == "thinners" || w == "blockers" || drugs[w] && (j > i || !strings.HasPrefix(w, "med")) {
+	if w == "thinners" || w == "blockers" || drugs.Has(w) && (j > i || !strings.HasPrefix(w, "med")) {
 		return thirdPerson(c.text(i, j+1))
 	}
 	return ""

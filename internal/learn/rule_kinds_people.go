@@ -1,6 +1,10 @@
 package learn
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
+)
 
 // sortOf accepts what kind of person somebody is: "a single mom of two".
 func sortOf(c *clause, i int) string {
@@ -8,12 +12,12 @@ func sortOf(c *clause, i int) string {
 		return ""
 	}
 	head := i
-	for j := i + 1; j < len(c.words) && j < i+5 && !c.words[j].mark() && !hanging[c.at(j)]; j++ {
-		if sorts[c.at(j)] {
+	for j := i + 1; j < len(c.words) && j < i+5 && !c.words[j].mark() && !hanging.Has(c.at(j)); j++ {
+		if sorts.Has(c.at(j)) {
 			head = j + 1
 		}
 	}
-	if head == i || head < len(c.words) && !c.words[head].mark() && !hanging[c.at(head)] && !stops[c.at(head)] && c.at(head) != "and" && c.at(head) != "myself" {
+	if head == i || head < len(c.words) && !c.words[head].mark() && !hanging.Has(c.at(head)) && !stops.Has(c.at(head)) && c.at(head) != "and" && c.at(head) != "myself" {
 		return ""
 	}
 	if j := c.trimmed(i, c.undated(i, c.ending(i))); j >= head && c.standing(i, j) && j-i < 9 {
@@ -29,11 +33,11 @@ func ofTrade(c *clause, i int) string {
 		return ""
 	}
 	j := i + 1
-	for j < len(c.words) && j < i+5 && !c.words[j].mark() && !hanging[c.at(j)] && !stops[c.at(j)] && c.at(j) != "and" {
+	for j < len(c.words) && j < i+5 && !c.words[j].mark() && !hanging.Has(c.at(j)) && !stops.Has(c.at(j)) && c.at(j) != "and" {
 		j++
 	}
 	last := c.at(j - 1)
-	if j == i+1 || len(last) < 5 || notTrade[last] || !c.standing(i, j) || c.at(i+1) == "bit" || c.at(i+1) == "little" || j < len(c.words) && hanging[c.at(j)] && c.at(j) != "of" && c.at(j) != "in" && c.at(j) != "at" {
+	if j == i+1 || len(last) < 5 || notTrade.Has(last) || !c.standing(i, j) || c.at(i+1) == "bit" || c.at(i+1) == "little" || j < len(c.words) && hanging.Has(c.at(j)) && c.at(j) != "of" && c.at(j) != "in" && c.at(j) != "at" {
 		return ""
 	}
 	for _, end := range []string{"er", "ist", "ian", "eer", "ie", "tor", "man", "woman", "ant"} {
@@ -44,23 +48,23 @@ func ofTrade(c *clause, i int) string {
 	return ""
 }
 
-var notTrade = wordList("notTrade")
+var notTrade = late.SetOf("notTrade", wordList)
 
 var (
-	kinWords  = wordList("kinWords")
-	kinPlural = wordList("kinPlural")
-	kinGroup  = table("family team")
-	kinLead   = wordList("kinLead")
-	petWords  = wordList("petWords")
+	kinWords  = late.SetOf("kinWords", wordList)
+	kinPlural = late.SetOf("kinPlural", wordList)
+	kinGroup  = late.Words("family team")
+	kinLead   = late.SetOf("kinLead", wordList)
+	petWords  = late.SetOf("petWords", wordList)
 )
 
 // kinEnd returns the place after a relative, a friend or the like: "older sister".
 func kinEnd(c *clause, i int) int {
 	j := i
-	for kinLead[c.at(j)] && j < i+3 && !(c.at(j) == "ex" && !kinWords[c.at(j+1)]) {
+	for kinLead.Has(c.at(j)) && j < i+3 && !(c.at(j) == "ex" && !kinWords.Has(c.at(j+1))) {
 		j++
 	}
-	if w := c.at(j); kinWords[w] || kinPlural[w] || kinGroup[w] {
+	if w := c.at(j); kinWords.Has(w) || kinPlural.Has(w) || kinGroup.Has(w) {
 		return j + 1
 	}
 	if j > i && c.at(j-1) == "baby" && (j == len(c.words) || c.words[j].mark() || c.at(j) == "named" || c.at(j) == "called") {
@@ -75,11 +79,11 @@ func kinEnd(c *clause, i int) int {
 
 // petEnd returns the place after an animal: "golden retriever".
 func petEnd(c *clause, i int) int {
-	for j := i; j < i+4 && j < len(c.words) && !c.words[j].mark() && !hanging[c.at(j)]; j++ {
+	for j := i; j < i+4 && j < len(c.words) && !c.words[j].mark() && !hanging.Has(c.at(j)); j++ {
 		if c.at(j) == "guinea" {
 			return j + 2
 		}
-		if petWords[c.at(j)] && !petWords[c.at(j+1)] {
+		if petWords.Has(c.at(j)) && !petWords.Has(c.at(j+1)) {
 			return j + 1
 		}
 	}
@@ -88,7 +92,7 @@ func petEnd(c *clause, i int) int {
 
 // pets accepts animals without a name: "two cats".
 func pets(c *clause, i int) string {
-	if !determiner[c.at(i)] || c.at(i) == "the" || c.at(i) == "my" {
+	if !determiner.Has(c.at(i)) || c.at(i) == "the" || c.at(i) == "my" {
 		return ""
 	}
 	j := petEnd(c, i+1)
@@ -104,22 +108,22 @@ func pets(c *clause, i int) string {
 // afterPet reports whether an animal's name ends before word j: "a dog walker" is none.
 func afterPet(c *clause, j int) bool {
 	w := c.at(j)
-	return c.words[j].mark() || hanging[w] || stops[w] || timing[w] || adverb[w] || trailing[w] || c.words[j].capital || joints[w] || past(w) || countWords[w] || isDigit(w) || w == "today" || w == "called" || w == "named" || w == "who" || w == "that" || pointing[w]
+	return c.words[j].mark() || hanging.Has(w) || stops.Has(w) || timing.Has(w) || adverb.Has(w) || trailing.Has(w) || c.words[j].capital || joints.Has(w) || past(w) || countWords.Has(w) || isDigit(w) || w == "today" || w == "called" || w == "named" || w == "who" || w == "that" || pointing.Has(w)
 }
 
 // kids accepts relatives that somebody has: "two kids".
 func kids(c *clause, i int) string {
 	d := c.at(i)
-	if !determiner[d] && !kinPlural[d] && !kinPlural[c.at(i+1)] || d == "the" || hanging[c.at(i)] && !determiner[d] {
+	if !determiner.Has(d) && !kinPlural.Has(d) && !kinPlural.Has(c.at(i+1)) || d == "the" || hanging.Has(c.at(i)) && !determiner.Has(d) {
 		return ""
 	}
 	j := i + 1
-	if !determiner[d] {
+	if !determiner.Has(d) {
 		j = i
 	}
 	for ; j < len(c.words) && j < i+4; j++ {
 		w := c.at(j)
-		if kinPlural[w] || w == "wife" || w == "husband" || w == "girlfriend" || w == "boyfriend" || w == "partner" || w == "son" || w == "daughter" || w == "brother" || w == "sister" || w == "kid" || w == "child" || w == "baby" || w == "toddler" || w == "teenager" {
+		if kinPlural.Has(w) || w == "wife" || w == "husband" || w == "girlfriend" || w == "boyfriend" || w == "partner" || w == "son" || w == "daughter" || w == "brother" || w == "sister" || w == "kid" || w == "child" || w == "baby" || w == "toddler" || w == "teenager" {
 			e := c.trimmed(i, c.ending(i))
 			if e < j+1 || !c.standing(i, e) {
 				e = j + 1
@@ -129,7 +133,7 @@ func kids(c *clause, i int) string {
 			}
 			return thirdPerson(c.text(i, e))
 		}
-		if c.words[j].mark() || hanging[w] || w == "million" || w == "hundred" || w == "thousand" || w == "billion" {
+		if c.words[j].mark() || hanging.Has(w) || w == "million" || w == "hundred" || w == "thousand" || w == "billion" {
 			return ""
 		}
 	}
@@ -163,7 +167,7 @@ func ailing(c *clause, i int) string {
 		return thirdPerson(c.text(i, min(i+4, len(c.words))))
 	case w == "a" && next == "type" && c.at(i+3) == "diabetic":
 		return c.text(i, i+4)
-	case strings.HasSuffix(w, "-intolerant"), ailments[w]:
+	case strings.HasSuffix(w, "-intolerant"), ailments.Has(w):
 		return c.text(i, i+1)
 	case (w == "color" || w == "colour") && next == "blind":
 		return c.text(i, i+2)
@@ -173,12 +177,12 @@ func ailing(c *clause, i int) string {
 	return ""
 }
 
-var ailments = wordList("ailments")
+var ailments = late.SetOf("ailments", wordList)
 
 // eponyms are illnesses that are called after a doctor.
-var eponyms = table("alzheimer parkinson crohn hashimoto tourette sjogren raynaud")
+var eponyms = late.Words("alzheimer parkinson crohn hashimoto tourette sjogren raynaud")
 
-var illnesses = wordList("illnesses")
+var illnesses = late.SetOf("illnesses", wordList)
 
 // illness accepts what a doctor has a name for.
 func illness(c *clause, i int) string {
@@ -189,7 +193,7 @@ func illness(c *clause, i int) string {
 	for k := j; k < j+4 && k < len(c.words) && !c.words[k].mark(); k++ {
 		w := c.at(k)
 		switch {
-		case illnesses[w], c.words[k].owner && eponyms[w]:
+		case illnesses.Has(w), c.words[k].owner && eponyms.Has(w):
 			if next := c.at(k + 1); next == "disease" || next == "syndrome" {
 				k++
 			}
@@ -203,24 +207,24 @@ func illness(c *clause, i int) string {
 	return ""
 }
 
-var diets = table("vegan vegetarian pescatarian sober")
+var diets = late.Words("vegan vegetarian pescatarian sober")
 
 // diet accepts a way of eating.
 func diet(c *clause, i int) string {
 	j := i
-	for c.at(j) == "a" || c.at(j) == "an" || c.at(j) == "strict" || adverb[c.at(j)] {
+	for c.at(j) == "a" || c.at(j) == "an" || c.at(j) == "strict" || adverb.Has(c.at(j)) {
 		j++
 	}
 	switch c.at(j) {
 	case "vegans", "vegetarians":
 		return strings.TrimSuffix(c.at(j), "s")
 	case "vegan", "vegetarian", "pescatarian", "pescetarian", "carnivore", "flexitarian", "gluten-free", "dairy-free", "sober", "plant-based":
-		if next := c.at(j + 1); next == "" || c.words[j+1].mark() || hanging[next] || stops[next] || timing[next] || next == "and" || adverb[next] || next == "anymore" || next == "any" {
+		if next := c.at(j + 1); next == "" || c.words[j+1].mark() || hanging.Has(next) || stops.Has(next) || timing.Has(next) || next == "and" || adverb.Has(next) || next == "anymore" || next == "any" {
 			return c.text(i, j+1)
 		}
 	case "on":
 		for k := j + 1; k < j+5; k++ {
-			if c.at(k) == "diet" && !pointing[c.at(k-1)] && k > j+1 {
+			if c.at(k) == "diet" && !pointing.Has(c.at(k-1)) && k > j+1 {
 				return thirdPerson(c.text(i, k+1))
 			}
 		}

@@ -1,25 +1,29 @@
 package learn
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
+)
 
 // faith accepts a religion that somebody is of.
 func faith(c *clause, i int) string {
 	j := i
-	for c.at(j) == "a" || c.at(j) == "an" || adverb[c.at(j)] || c.at(j) == "devout" || c.at(j) == "practicing" || c.at(j) == "practising" || c.at(j) == "roman" {
+	for c.at(j) == "a" || c.at(j) == "an" || adverb.Has(c.at(j)) || c.at(j) == "devout" || c.at(j) == "practicing" || c.at(j) == "practising" || c.at(j) == "roman" {
 		j++
 	}
-	if !faiths[c.at(j)] || j+1 < len(c.words) && !c.words[j+1].mark() && c.at(j+1) != "and" {
+	if !faiths.Has(c.at(j)) || j+1 < len(c.words) && !c.words[j+1].mark() && c.at(j+1) != "and" {
 		return ""
 	}
 	return c.text(i, j+1)
 }
 
-var faiths = table("catholic christian protestant muslim jewish hindu buddhist sikh atheist agnostic mormon orthodox quaker lutheran methodist")
+var faiths = late.Words("catholic christian protestant muslim jewish hindu buddhist sikh atheist agnostic mormon orthodox quaker lutheran methodist")
 
 // zones are short names of time zones.
-var zones = table("cet cest eet eest wet west gmt utc bst est edt eastern cst cdt central mst mdt mountain pst pdt pacific ist jst kst aest aedt nzst sgt hkt msk")
+var zones = late.Words("cet cest eet eest wet west gmt utc bst est edt eastern cst cdt central mst mdt mountain pst pdt pacific ist jst kst aest aedt nzst sgt hkt msk")
 
-var longZones = table("eastern central mountain pacific")
+var longZones = late.Words("eastern central mountain pacific")
 
 // zone accepts a time zone: "CET", "GMT+2", "Eastern time".
 func zone(c *clause, i int) string {
@@ -29,7 +33,7 @@ func zone(c *clause, i int) string {
 	switch {
 	case c.at(i) == "" || !c.words[i].capital:
 		return ""
-	case zones[w]:
+	case zones.Has(w):
 		j++
 		if isDigit(c.at(j)) || strings.HasPrefix(c.at(j), "+") {
 			j++
@@ -41,12 +45,12 @@ func zone(c *clause, i int) string {
 	}
 	if end := j; timed(end) {
 		end++
-		if c.at(end) == "zone" || c.at(end-1) == "timezone" || zones[w] && !longZones[w] {
+		if c.at(end) == "zone" || c.at(end-1) == "timezone" || zones.Has(w) && !longZones.Has(w) {
 			return c.text(i, j)
 		}
 		return c.text(i, end)
 	}
-	if longZones[w] || w == "west" || w == "wet" {
+	if longZones.Has(w) || w == "west" || w == "wet" {
 		return ""
 	}
 	return c.text(i, j)
@@ -56,7 +60,7 @@ func zone(c *clause, i int) string {
 func grade(c *clause, i int) string {
 	two := c.at(i + 1)
 	switch w := c.at(i); {
-	case two == "grade" && (isOrdinal(w) || ordinals[w]), w == "year" && isDigit(two), w == "grade" && isDigit(two),
+	case two == "grade" && (isOrdinal(w) || ordinals.Has(w)), w == "year" && isDigit(two), w == "grade" && isDigit(two),
 		two == "school" && (w == "high" || w == "middle" || w == "primary" || w == "elementary" || w == "secondary"):
 		return c.text(i, i+2)
 	case w == "kindergarten", w == "preschool":
@@ -66,12 +70,12 @@ func grade(c *clause, i int) string {
 }
 
 // notWhere are names after "I'm in" that are no places.
-var notWhere = table("it hr sales marketing finance engineering accounting english math maths spanish french german monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december")
+var notWhere = late.Words("it hr sales marketing finance engineering accounting english math maths spanish french german monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december")
 
 // programs are what people are "in" who sit before a screen, and more that is no place.
-var programs = table("excel word powerpoint outlook vim emacs vscode visual vs python java javascript typescript rust go c react vue angular docker kubernetes linux windows photoshop figma slack teams zoom gmail chrome firefox safari github gitlab jira notion terminal unity blender xcode android sql chapter part section step level season episode class group team plan phase stage row line love debug power slytherin gryffindor hufflepuff ravenclaw")
+var programs = late.Words("excel word powerpoint outlook vim emacs vscode visual vs python java javascript typescript rust go c react vue angular docker kubernetes linux windows photoshop figma slack teams zoom gmail chrome firefox safari github gitlab jira notion terminal unity blender xcode android sql chapter part section step level season episode class group team plan phase stage row line love debug power slytherin gryffindor hufflepuff ravenclaw")
 
-var shortPlaces = table("nyc la sf dc uk usa us uae nz")
+var shortPlaces = late.Words("nyc la sf dc uk usa us uae nz")
 
 // acronym reports whether a word is in capitals.
 func acronym(w string) bool { return len(w) > 1 && len(w) < 6 && w == strings.ToUpper(w) }
@@ -79,11 +83,11 @@ func acronym(w string) bool { return len(w) > 1 && len(w) < 6 && w == strings.To
 // whereabouts accepts the place where somebody is, which need not be their home.
 func whereabouts(c *clause, i int) string {
 	j := c.placeEnd(i)
-	if j == i || notWhere[c.at(i)] || programs[c.at(i)] || c.at(i) == "the" || acronym(c.text(i, i+1)) && !shortPlaces[c.at(i)] {
+	if j == i || notWhere.Has(c.at(i)) || programs.Has(c.at(i)) || c.at(i) == "the" || acronym(c.text(i, i+1)) && !shortPlaces.Has(c.at(i)) {
 		return ""
 	}
 	for k := j; k < len(c.words); k++ {
-		if w := c.at(k); !c.words[k].mark() && !adverb[w] && !timing[w] && w != "right" && w != "moment" && w != "for" && w != "work" {
+		if w := c.at(k); !c.words[k].mark() && !adverb.Has(w) && !timing.Has(w) && w != "right" && w != "moment" && w != "for" && w != "work" {
 			return ""
 		}
 	}

@@ -3,6 +3,7 @@ package learn
 import (
 	"strings"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -85,7 +86,7 @@ func (c *clause) namesAt(j int, several bool) (out []mention, next int) {
 	k, bare := c.leadsName(j)
 	for k < len(c.words) {
 		end := c.nameEnd(k)
-		if end == k || c.words[end-1].owner || nationals[c.at(k)] || demonym(c.at(k)) || languages[c.at(k)] || timing[c.at(k)] && !(len(out) > 0 && girls[c.at(k)] && !isDigit(c.at(end))) {
+		if end == k || c.words[end-1].owner || nationals.Has(c.at(k)) || demonym(c.at(k)) || languages.Has(c.at(k)) || timing.Has(c.at(k)) && !(len(out) > 0 && girls.Has(c.at(k)) && !isDigit(c.at(end))) {
 			break
 		}
 		said := mention{name: c.text(k, end)}
@@ -105,7 +106,7 @@ func (c *clause) namesAt(j int, several bool) (out []mention, next int) {
 	if len(out) == 0 {
 		return nil, from
 	}
-	if w := c.at(next); bare && len(out) == 1 && w != "" && !c.words[next].mark() && !afterName[w] && w != "both" {
+	if w := c.at(next); bare && len(out) == 1 && w != "" && !c.words[next].mark() && !afterName.Has(w) && w != "both" {
 		return nil, from // "I got a parcel, Amazon sent it"
 	}
 	if c.at(next) == ")" || c.at(next) == "-" {
@@ -115,7 +116,7 @@ func (c *clause) namesAt(j int, several bool) (out []mention, next int) {
 }
 
 // girls are months that are names too.
-var girls = table("april may june august")
+var girls = late.Words("april may june august")
 
 // ageAfter reads how old somebody is from what follows their name: "(7)", ", 7,", "who
 // is 7", ", aged 7". It returns the place after it, or j.
@@ -174,21 +175,21 @@ func (c *clause) yearOld(i int) (age string, next int) {
 }
 
 // owns are verbs of those that people have close to them.
-var hasOne = table("have own adopt rescue get buy foster")
+var hasOne = late.Words("have own adopt rescue get buy foster")
 
 // hasNamed reads those that somebody has, with their names: "a dog, Rex, and a parrot
 // named Kiwi". It reports false where no name is told.
 func (r *reader) hasNamed(c *clause, p *predicate) bool {
-	if p.subject == "user" && p.neg == "not" && p.verb.lemma == "have" && p.tense == present && determiner[c.at(p.rest)] && howMany(c.at(p.rest)) > 1 {
+	if p.subject == "user" && p.neg == "not" && p.verb.lemma == "have" && p.tense == present && determiner.Has(c.at(p.rest)) && howMany(c.at(p.rest)) > 1 {
 		if end := c.ending(p.rest + 1); end > p.rest+1 { // "I don't have two cats, I have three"
 			r.last = lately{p: *p, start: c.Start, told: true, rest: text.Span{Start: c.words[p.rest+1].start, End: c.words[end-1].end}}
 		}
 		return true
 	}
-	if p.subject != "user" || p.neg != "" || !hasOne[p.verb.lemma] || p.tense&(present|simplePast|perfect) == 0 || p.verb.lemma == "have" && p.tense != present {
+	if p.subject != "user" || p.neg != "" || !hasOne.Has(p.verb.lemma) || p.tense&(present|simplePast|perfect) == 0 || p.verb.lemma == "have" && p.tense != present {
 		return false
 	}
-	if !determiner[c.at(p.rest)] {
+	if !determiner.Has(c.at(p.rest)) {
 		return false
 	}
 	wide := c.wide()
@@ -240,7 +241,7 @@ type member struct {
 // member reads one that somebody has from place i on, with what they are called.
 func (c *clause) member(i int) (member, int) {
 	m := member{det: c.at(i)}
-	if !determiner[m.det] || m.det == "the" || m.det == "no" || m.det == "any" {
+	if !determiner.Has(m.det) || m.det == "the" || m.det == "no" || m.det == "any" {
 		return m, i
 	}
 	k := i + 1
@@ -255,7 +256,7 @@ func (c *clause) member(i int) (member, int) {
 	}
 	m.whole, m.kind = c.text(i+1, end), lower(c.text(k, end))
 	last := lastWord(m.kind)
-	m.many = kinPlural[last] || m.pet && m.det != "a" && m.det != "an" && m.det != "one" && m.det != "another"
+	m.many = kinPlural.Has(last) || m.pet && m.det != "a" && m.det != "an" && m.det != "one" && m.det != "another"
 	if _, bare := c.leadsName(end); bare && c.at(end) != "," && c.nameEnd(end) == end {
 		return m, end
 	}
@@ -285,14 +286,14 @@ func (r *reader) tell(c *clause, m *member) {
 		r.fact(c, &user, &f, "User has "+det+" "+m.whole+" named "+m.names[0].name, "")
 		r.aged(c, m, m.names[0])
 	case m.many || len(m.names) == 0:
-		if m.pet || kinPlural[lastWord(m.kind)] || hadOnes[lastWord(m.kind)] {
+		if m.pet || kinPlural.Has(lastWord(m.kind)) || hadOnes.Has(lastWord(m.kind)) {
 			r.fact(c, &user, has, "User has "+det+" "+m.whole, "")
 		}
 		if len(m.names) > 0 {
 			r.kinsNamed(c, m.kind, m.names)
 		}
 	default:
-		if m.det == "one" && hadOnes[lastWord(m.kind)] {
+		if m.det == "one" && hadOnes.Has(lastWord(m.kind)) {
 			r.fact(c, &user, has, "User has one "+m.kind, "")
 		}
 		r.kinName(c, m.kind, m.names[0].name)
@@ -301,7 +302,7 @@ func (r *reader) tell(c *clause, m *member) {
 }
 
 // hadOnes are relatives of whom it is worth knowing that somebody has one.
-var hadOnes = table("wife husband girlfriend boyfriend partner son daughter brother sister kid child baby stepson stepdaughter stepsister stepbrother niece nephew cousin granddaughter grandson")
+var hadOnes = late.Words("wife husband girlfriend boyfriend partner son daughter brother sister kid child baby stepson stepdaughter stepsister stepbrother niece nephew cousin granddaughter grandson")
 
 // kinsNamed adds the names of several.
 func (r *reader) kinsNamed(c *clause, kin string, people []mention) {
@@ -313,7 +314,7 @@ func (r *reader) kinsNamed(c *clause, kin string, people []mention) {
 		names[i] = p.String()
 	}
 	are := " are "
-	if petWords[lastWord(kin)] {
+	if petWords.Has(lastWord(kin)) {
 		are, f.rule = " are named ", "pet"
 	}
 	last := len(names) - 1
@@ -401,7 +402,7 @@ func (r *reader) ofMet(c *clause, i int, met being) bool {
 		name = properName(c, i+3)
 	case (w == "he" || w == "she" || w == "it") && (next == "is" || next == "turned" || next == "just" && c.at(i+2) == "turned"):
 		k := i + 2
-		for adverb[c.at(k)] || c.at(k) == "turned" {
+		for adverb.Has(c.at(k)) || c.at(k) == "turned" {
 			k++
 		}
 		if n := c.at(k); isDigit(n) && len(n) < 3 && (k+1 == len(c.words) || c.words[k+1].mark() || c.at(k+1) == "now" || (c.at(k+1) == "years" || c.at(k+1) == "year") && c.at(k+2) == "old") {
@@ -466,7 +467,7 @@ func (r *reader) born(c *clause, p *predicate, when string) bool {
 			continue
 		}
 		end := k + 1
-		for end < len(c.words) && c.at(end) != "in" && c.at(end) != "on" && !stops[c.at(end)] && c.at(end) != "and" {
+		for end < len(c.words) && c.at(end) != "in" && c.at(end) != "on" && !stops.Has(c.at(end)) && c.at(end) != "and" {
 			end++
 		}
 		for end > k+1 && c.words[end-1].mark() {

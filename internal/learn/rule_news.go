@@ -3,6 +3,7 @@ package learn
 import (
 	"strings"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -52,8 +53,8 @@ func (r *reader) news(c *clause, p *predicate, when string) (*family, string) {
 		}
 		return nil, ""
 	}
-	if c.vague(p.rest) && c.at(p.rest) != "to" || !c.standing(p.rest, j) && !(alone[v.lemma] && j == p.rest) {
-		if !(j > p.rest && (len(c.dates(p.rest, j)) > 0 || when != "") && v.class&deed != 0 && (alone[v.lemma] || p.subject != "user")) {
+	if c.vague(p.rest) && c.at(p.rest) != "to" || !c.standing(p.rest, j) && !(alone.Has(v.lemma) && j == p.rest) {
+		if !(j > p.rest && (len(c.dates(p.rest, j)) > 0 || when != "") && v.class&deed != 0 && (alone.Has(v.lemma) || p.subject != "user")) {
 			return nil, ""
 		}
 	}
@@ -90,7 +91,7 @@ func (r *reader) class(c *clause, p *predicate, j int, when string) *family {
 	switch p.tense {
 	case simplePast, perfect:
 		if v.lemma == "get" {
-			if w, ok := verbs()[c.at(p.rest)]; ok && (w.class&deed != 0 || undergone[c.at(p.rest)]) && w.form&participle != 0 {
+			if w, ok := verbs()[c.at(p.rest)]; ok && (w.class&deed != 0 || undergone.Has(c.at(p.rest))) && w.form&participle != 0 {
 				return eventsToo // "I got promoted at work"
 			}
 		}
@@ -106,7 +107,7 @@ func (r *reader) class(c *clause, p *predicate, j int, when string) *family {
 			return nil // "I did leaf through it"
 		}
 		switch {
-		case c.amount(p.rest) && counted[v.lemma]:
+		case c.amount(p.rest) && counted.Has(v.lemma):
 			return eventsToo
 		case dated && (v.class&(deed|light) != 0 || v.class == 0):
 			return events
@@ -116,7 +117,7 @@ func (r *reader) class(c *clause, p *predicate, j int, when string) *family {
 			return eventsToo
 		case v.class&deed != 0 && c.solid(p.rest, j, 1):
 			return eventsToo
-		case attends[v.lemma] && p.neg == "" && c.attended(p.rest, j):
+		case attends.Has(v.lemma) && p.neg == "" && c.attended(p.rest, j):
 			return eventsToo
 		case (v.class&light != 0 && v.class&idle == 0 || v.class == 0) && known && c.solid(p.rest, j, 2):
 			return eventsToo
@@ -126,7 +127,7 @@ func (r *reader) class(c *clause, p *predicate, j int, when string) *family {
 			if p.neg == "not" && p.tense == progressive && c.afterAll() && c.solid(p.rest, j, 1) {
 				return dropped
 			}
-			if p.neg == "no longer" && (v.class&(ongoing|routine) != 0 || journeying[v.lemma] && c.names(p.rest, j)) {
+			if p.neg == "no longer" && (v.class&(ongoing|routine) != 0 || journeying.Has(v.lemma) && c.names(p.rest, j)) {
 				return ended
 			}
 			return nil
@@ -210,7 +211,7 @@ func (r *reader) being(c *clause, p *predicate, when string) (*family, string) {
 	if (p.tense == simplePast || p.tense == perfect) && p.neg == "" {
 		w := c.at(p.rest)
 		v, ok := verbs()[w]
-		if undergone[w] || ok && v.form&participle != 0 && v.class&deed != 0 && (when != "" || len(c.dates(p.rest, j)) > 0) {
+		if undergone.Has(w) || ok && v.form&participle != 0 && v.class&deed != 0 && (when != "" || len(c.dates(p.rest, j)) > 0) {
 			if c.solid(p.rest+1, j, 1) {
 				return eventsToo, p.who + " " + p.says(0, "") + " " + what
 			}
@@ -239,10 +240,10 @@ func (c *clause) beforeThis(i, j int) int {
 // kind reports whether the words tell of a kind of thing: "any tests", "a licence",
 // "my lessons".
 func (c *clause) kind(i, j int) bool {
-	return (c.at(i) == "any" || determiner[c.at(i)] || c.names(i, j)) && c.solid(i, j, 2)
+	return (c.at(i) == "any" || determiner.Has(c.at(i)) || c.names(i, j)) && c.solid(i, j, 2)
 }
 
-var journeying = table("go fly travel move")
+var journeying = late.Words("go fly travel move")
 
 // afterAll reports whether a clause takes a plan back.
 func (c *clause) afterAll() bool {
@@ -255,38 +256,38 @@ func (c *clause) afterAll() bool {
 }
 
 // undergone are participles of what happens to people.
-var undergone = wordList("undergone")
+var undergone = late.SetOf("undergone", wordList)
 
-var attends = table("go have take give get host attend do lead join")
+var attends = late.Words("go have take give get host attend do lead join")
 
 // gatherings are what people go to, take or have beside the occasions.
-var gatherings = wordList("gatherings")
+var gatherings = late.SetOf("gatherings", wordList)
 
 // attended reports whether the words begin with an occasion: "on a tour of Lisbon".
 func (c *clause) attended(i, j int) bool {
 	if w := c.at(i); w == "on" || w == "to" || w == "for" || w == "at" || w == "through" {
 		i++
 	}
-	if !determiner[c.at(i)] || c.at(i) == "the" {
+	if !determiner.Has(c.at(i)) || c.at(i) == "the" {
 		return false
 	}
 	return c.headed(i, 5, occasions) > i && c.solid(i, j, 2) || c.headed(i, 5, gatherings) > i && c.solid(i, j, 1)
 }
 
 // counted are verbs whose news is a number.
-var counted = wordList("counted")
+var counted = late.SetOf("counted", wordList)
 
-var units = wordList("units")
+var units = late.SetOf("units", wordList)
 
 // amount reports whether a number with a unit stands at i or soon after.
 func (c *clause) amount(i int) bool {
 	for k := i; k < i+4 && k < len(c.words); k++ {
 		w := c.at(k)
-		digit := w[0] >= '0' && w[0] <= '9' || countWords[w]
+		digit := w[0] >= '0' && w[0] <= '9' || countWords.Has(w)
 		switch {
 		case strings.HasPrefix(w, "$"), strings.HasPrefix(w, "€"), strings.HasPrefix(w, "£"), strings.HasPrefix(w, "¥"):
 			return true
-		case digit && (units[c.at(k+1)] || units[strings.TrimLeft(w, "0123456789.,")] || k > i && units[c.at(k-1)]):
+		case digit && (units.Has(c.at(k+1)) || units.Has(strings.TrimLeft(w, "0123456789.,")) || k > i && units.Has(c.at(k-1))):
 			return true
 		case w == "that", w == "it", c.words[k].mark():
 			return false
@@ -295,12 +296,12 @@ func (c *clause) amount(i int) bool {
 	return false
 }
 
-var countWords = table("two three four five six seven eight nine ten fifteen twenty thirty forty fifty sixty ninety hundred")
+var countWords = late.Words("two three four five six seven eight nine ten fifteen twenty thirty forty fifty sixty ninety hundred")
 
 // solid reports whether at least n of the words are content of their own.
 func (c *clause) solid(i, j, n int) bool {
 	for k := i; k < j; k++ {
-		if w := c.at(k); !empty[w] && !adverb[w] && !timing[w] && !c.words[k].mark() && len(w) > 2 {
+		if w := c.at(k); !empty.Has(w) && !adverb.Has(w) && !timing.Has(w) && !c.words[k].mark() && len(w) > 2 {
 			if n--; n == 0 {
 				return true
 			}
@@ -314,7 +315,7 @@ func (c *clause) names(i, j int) bool {
 	for k := i; k < j; k++ {
 		w := c.at(k)
 		switch {
-		case c.words[k].capital && w != "i" && !months[w] && !timing[w]:
+		case c.words[k].capital && w != "i" && !months.Has(w) && !timing.Has(w):
 			return true
 		case (w == "my" || w == "our") && (kinEnd(c, k+1) > k+1 || petEnd(c, k+1) > k+1):
 			return true
@@ -357,7 +358,7 @@ func (c *clause) longSince(i int) bool {
 		}
 		for k := i + 1; k < len(c.words) && k < i+4; k++ {
 			switch n := c.at(k); {
-			case n == "years", n == "months", n == "year", n == "month", n == "weeks" && w != "since", n == "ages", n == "decades", months[n] && w == "since", isDigit(n) && len(n) == 4:
+			case n == "years", n == "months", n == "year", n == "month", n == "weeks" && w != "since", n == "ages", n == "decades", months.Has(n) && w == "since", isDigit(n) && len(n) == 4:
 				return true
 			}
 		}
@@ -365,7 +366,7 @@ func (c *clause) longSince(i int) bool {
 	return false
 }
 
-var spans = wordList("spans")
+var spans = late.SetOf("spans", wordList)
 
 // often reports whether the words say how often.
 func (c *clause) often(i int) bool {
@@ -374,17 +375,17 @@ func (c *clause) often(i int) bool {
 		switch w := c.at(i); {
 		case w == "every" || w == "each":
 			for k := i + 1; k < i+4; k++ {
-				if spans[c.at(k)] {
+				if spans.Has(c.at(k)) {
 					return true
 				}
 			}
 		case w == "once" || w == "twice" || w == "times":
-			if a := c.at(i + 1); (a == "a" || a == "an" || a == "per") && spans[c.at(i+2)] {
+			if a := c.at(i + 1); (a == "a" || a == "an" || a == "per") && spans.Has(c.at(i+2)) {
 				return true
 			}
-		case (w == "a" || w == "per") && spans[c.at(i+1)] && i > from+1 && (i+2 == len(c.words) || c.words[i+2].mark() || hanging[c.at(i+2)] || trailing[c.at(i+2)]):
+		case (w == "a" || w == "per") && spans.Has(c.at(i+1)) && i > from+1 && (i+2 == len(c.words) || c.words[i+2].mark() || hanging.Has(c.at(i+2)) || trailing.Has(c.at(i+2))):
 			return true // "three coffees a day"
-		case w == "on" && strings.HasSuffix(c.at(i+1), "days") && spans[c.at(i+1)], w == "daily", w == "weekly", w == "monthly":
+		case w == "on" && strings.HasSuffix(c.at(i+1), "days") && spans.Has(c.at(i+1)), w == "daily", w == "weekly", w == "monthly":
 			return true
 		case w == "weekends" && (c.at(i-1) == "on" || c.at(i-1) == "the"):
 			return true

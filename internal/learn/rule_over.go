@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -15,7 +16,7 @@ var (
 	gaveUp      = &family{rule: "cancelled", category: "possession", confidence: 0.8}
 )
 
-var partners = table("wife husband partner spouse girlfriend boyfriend fiance fiancé fiancee fiancée")
+var partners = late.Words("wife husband partner spouse girlfriend boyfriend fiance fiancé fiancee fiancée")
 
 // apart reads that a couple is none any more: "we broke up", "Ravi and I split up", "I
 // broke up with Ravi". It reports whether the clause says so.
@@ -46,16 +47,16 @@ func (r *reader) apart(c *clause, p *predicate, couple bool, when string) bool {
 	switch {
 	case c.at(j) == "with" || c.at(j) == "from" && p.verb.lemma == "separate":
 		k := j + 1
-		if c.at(k) == "my" && partners[c.at(k+1)] {
+		if c.at(k) == "my" && partners.Has(c.at(k+1)) {
 			whom = thirdPerson(c.text(k, k+2))
 		} else if end := c.nameEnd(k); end > k {
 			whom = c.text(k, end)
 		} else {
 			return false
 		}
-	case couple && (j == len(c.words) || c.words[j].mark() || timing[c.at(j)] && c.at(j) != "the" && c.at(j) != "a" && c.at(j) != "to" && len(c.dates(j, len(c.words))) > 0 || stops[c.at(j)] || c.at(j) == "after" || adverb[c.at(j)]):
+	case couple && (j == len(c.words) || c.words[j].mark() || timing.Has(c.at(j)) && c.at(j) != "the" && c.at(j) != "a" && c.at(j) != "to" && len(c.dates(j, len(c.words))) > 0 || stops.Has(c.at(j)) || c.at(j) == "after" || adverb.Has(c.at(j))):
 		whom = r.other
-		if of, kin := strings.CutPrefix(whom, "User's "); kin && !partners[firstLow(of)] {
+		if of, kin := strings.CutPrefix(whom, "User's "); kin && !partners.Has(firstLow(of)) {
 			return false // "my business partner and I"
 		}
 		if whom == "" {
@@ -83,7 +84,7 @@ func (r *reader) leftBy(c *clause, p *predicate, kin, when string) bool {
 	j := p.rest
 	switch {
 	case (p.verb.lemma == "leave" || p.verb.lemma == "dump" || p.verb.lemma == "divorce") && c.at(j) == "me":
-		if w := c.at(j + 1); w != "" && !c.words[j+1].mark() && !stops[w] && w != "after" && !adverb[w] && w != "for" && !(timing[w] && w != "a" && w != "the" && len(c.dates(j+1, len(c.words))) > 0) {
+		if w := c.at(j + 1); w != "" && !c.words[j+1].mark() && !stops.Has(w) && w != "after" && !adverb.Has(w) && w != "for" && !(timing.Has(w) && w != "a" && w != "the" && len(c.dates(j+1, len(c.words))) > 0) {
 			return false // a note, or in charge
 		}
 	case p.verb.lemma == "break" && c.at(j) == "up" && c.at(j+1) == "with" && c.at(j+2) == "me":
@@ -122,7 +123,7 @@ func (r *reader) cancelled(c *clause, i, k int) bool {
 		}
 		after = k + 2
 	case "off":
-		if w := c.at(k - 1); w != "is" && w != "are" && !adverb[w] || k+1 < len(c.words) && !c.words[k+1].mark() && !timing[c.at(k+1)] {
+		if w := c.at(k - 1); w != "is" && w != "are" && !adverb.Has(w) || k+1 < len(c.words) && !c.words[k+1].mark() && !timing.Has(c.at(k+1)) {
 			return false
 		}
 	}
@@ -131,17 +132,17 @@ func (r *reader) cancelled(c *clause, i, k int) bool {
 	if byUs {
 		from, until = after, c.ending(after)
 		for j := i + 1; j < k; j++ {
-			if w := c.at(j); !adverb[w] && w != "have" && w != "had" && w != "to" && w != "am" {
+			if w := c.at(j); !adverb.Has(w) && w != "have" && w != "had" && w != "to" && w != "am" {
 				return false
 			}
 		}
 	}
-	for until > from && (helpers[c.at(until-1)] || adverb[c.at(until-1)]) {
+	for until > from && (helpers.Has(c.at(until-1)) || adverb.Has(c.at(until-1))) {
 		until--
 	}
 	until = c.undated(from, until)
 	det := c.at(from)
-	if byUs && c.at(k) != "off" && c.nameEnd(from) > from && until-from < 5 && !timing[det] { // "we cancelled Malta"
+	if byUs && c.at(k) != "off" && c.nameEnd(from) > from && until-from < 5 && !timing.Has(det) { // "we cancelled Malta"
 		r.g = captured{}
 		r.fact(c, &user, gaveUp, "User cancelled "+c.text(from, until), "")
 		return true
@@ -151,16 +152,16 @@ func (r *reader) cancelled(c *clause, i, k int) bool {
 	}
 	thing := thirdPerson(c.text(from+1, until))
 	r.g = captured{}
-	head := c.headed(from+1, 3, dayed())
+	head := c.headed(from+1, 3, dayed)
 	if end := c.headed(from+1, 3, trips); end > from+1 {
 		head = end
 	}
 	switch {
 	case c.at(from+1) == "engagement":
 		r.fact(c, &user, newlySingle, "User is no longer engaged", "")
-	case c.at(k) == "off" && head > from+1 && !ownOccasions[c.at(head-1)] && c.at(head-1) != "meeting" && c.at(head-1) != "concert" && c.at(head-1) != "conference":
+	case c.at(k) == "off" && head > from+1 && !ownOccasions.Has(c.at(head-1)) && c.at(head-1) != "meeting" && c.at(head-1) != "concert" && c.at(head-1) != "conference":
 		return false // my game is off today
-	case head > from+1 && head <= until && (det != "the" || ownOccasions[c.at(head-1)]):
+	case head > from+1 && head <= until && (det != "the" || ownOccasions.Has(c.at(head-1))):
 		f := *put
 		f.attribute = attributeOf("date", thing)
 		r.fact(c, &user, &f, "User's "+thing+" is cancelled", "")
@@ -173,9 +174,9 @@ func (r *reader) cancelled(c *clause, i, k int) bool {
 }
 
 var (
-	trips = table("trip flight holiday vacation honeymoon journey cruise tour visit move reunion housewarming")
+	trips = late.Words("trip flight holiday vacation honeymoon journey cruise tour visit move reunion housewarming")
 	// ownOccasions are occasions that are the speaker's when they say "the".
-	ownOccasions = table("trip flight holiday vacation honeymoon wedding interview appointment surgery operation exam party reunion move cruise visit")
+	ownOccasions = late.Words("trip flight holiday vacation honeymoon wedding interview appointment surgery operation exam party reunion move cruise visit")
 )
 
 // dismissed reads who ended somebody's work: "Intel laid me off".
@@ -208,7 +209,7 @@ func (r *reader) nowOn(c *clause, i, k int) bool {
 	}
 	end := c.ending(k + 2)
 	dates := c.dates(k+2, end)
-	if len(dates) == 0 || dates[0].Start > 0 || c.headed(i+1, 3, dayed()) == i+1 && c.headed(i+1, 3, trips) == i+1 {
+	if len(dates) == 0 || dates[0].Start > 0 || c.headed(i+1, 3, dayed) == i+1 && c.headed(i+1, 3, trips) == i+1 {
 		return false
 	}
 	r.dates(c, thirdPerson(c.text(i+1, k-1)), " is now "+c.at(k+1)+" "+strings.TrimSpace(c.text(k+2, end)))

@@ -3,6 +3,7 @@ package learn
 import (
 	"strings"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -30,7 +31,7 @@ func (r *reader) ofName(c *clause, i int, greeted bool) bool {
 	switch {
 	case greeted && c.at(i) == "i" && c.at(i+1) == "am":
 		f, name = greets, properName(c, i+2)
-		if name == "" || demonym(c.at(i+2)) || nationals[c.at(i+2)] {
+		if name == "" || demonym(c.at(i+2)) || nationals.Has(c.at(i+2)) {
 			return false
 		}
 	case c.first && c.hereIs(i, greeted):
@@ -41,11 +42,11 @@ func (r *reader) ofName(c *clause, i int, greeted bool) bool {
 		}
 	default:
 		for j := i; j < i+5 && j < len(c.words)-2; j++ {
-			if w := c.at(j); (w == "call" || w == "calls") && c.at(j+1) == "me" && (j == i || calling[c.at(j-1)]) {
+			if w := c.at(j); (w == "call" || w == "calls") && c.at(j+1) == "me" && (j == i || calling.Has(c.at(j-1))) {
 				name = properName(c, j+2)
 				break
 			}
-			if !calling[c.at(j)] {
+			if !calling.Has(c.at(j)) {
 				return false
 			}
 		}
@@ -68,13 +69,13 @@ func (c *clause) hereIs(i int, greeted bool) bool {
 		return false
 	}
 	_, known := verbs()[w]
-	return !known && !notHere[w] && !kinWords[w] && !kinPlural[w] && !occupations[w] && !nationals[w] && !demonym(w) && !sorts[w] && !timing[w] && !adverb[w] && !openers[w] && !empty[w] && !stops[w] && !trailing[w] && !vagueStart[w] && !pointing[w]
+	return !known && !notHere.Has(w) && !kinWords.Has(w) && !kinPlural.Has(w) && !occupations.Has(w) && !nationals.Has(w) && !demonym(w) && !sorts.Has(w) && !timing.Has(w) && !adverb.Has(w) && !openers.Has(w) && !empty.Has(w) && !stops.Has(w) && !trailing.Has(w) && !vagueStart.Has(w) && !pointing.Has(w)
 }
 
 // notHere are words before "here" that are of no one.
-var notHere = table("same right over out in up down all everyone nothing everything sunny rainy cold hot warm snowy cloudy winter summer spring autumn morning evening night raining snowing newbie noob beginner student developer parent american british european long first big quick question")
+var notHere = late.Words("same right over out in up down all everyone nothing everything sunny rainy cold hot warm snowy cloudy winter summer spring autumn morning evening night raining snowing newbie noob beginner student developer parent american british european long first big quick question")
 
-var calling = table("you can please just everyone everybody people friends my they all may")
+var calling = late.Words("you can please just everyone everybody people friends my they all may")
 
 // ofMine reads what is said of somebody or something of the speaker's. i is the
 // place after "my".
@@ -85,13 +86,13 @@ func (r *reader) ofMine(c *clause, i int, when string) {
 		r.ageOf(c, being{kind: lower(c.text(k, j)), name: r.met.name}, age)
 		return
 	}
-	if d := c.at(i); determiner[d] && howMany(d) > 1 { // "my two cats, Miso and Tofu"
+	if d := c.at(i); determiner.Has(d) && howMany(d) > 1 { // "my two cats, Miso and Tofu"
 		j := max(kinEnd(c, i+1), petEnd(c, i+1))
 		if people, _ := c.wide().namesAt(j, true); j > i+1 && len(people) > 1 {
 			i++
 		}
 	}
-	if j := kinEnd(c, i); j > i && c.at(j) != "tongue" && !(occasions[c.at(j)] && !c.words[j-1].owner) {
+	if j := kinEnd(c, i); j > i && c.at(j) != "tongue" && !(occasions.Has(c.at(j)) && !c.words[j-1].owner) {
 		r.ofKin(c, i, j, when)
 		return
 	}
@@ -133,11 +134,11 @@ func (r *reader) ofUs(c *clause, i int, when string) {
 		return
 	}
 	for j := i + 1; j < i+4 && j < len(c.words)-1; j++ {
-		if hanging[c.at(j-1)] || pointing[c.at(j-1)] || c.words[j-1].mark() {
+		if hanging.Has(c.at(j-1)) || pointing.Has(c.at(j-1)) || c.words[j-1].mark() {
 			return
 		}
 		v, ok := verbs()[c.at(j)]
-		if ok && v.form == thirdForm && v.class&^idle != 0 && (ventures[c.at(j-1)] || matters[c.at(j-1)]) {
+		if ok && v.form == thirdForm && v.class&^idle != 0 && (ventures.Has(c.at(j-1)) || matters.Has(c.at(j-1))) {
 			p := predicate{who: "User's " + thirdPerson(c.text(i, j)), subject: "user's " + lower(c.text(i, j))}
 			if end := c.ending(j + 1); c.standing(j+1, end) && p.read(c, j) && p.neg == "" && c.solid(j+1, end, 1) {
 				r.g = captured{}
@@ -169,7 +170,7 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 		kin = strings.TrimSuffix(strings.TrimSuffix(kin, "'s"), "’s")
 	}
 	last := kin[strings.LastIndexByte(kin, ' ')+1:]
-	p := predicate{who: "User's " + kin, subject: "user's " + kin, plural: kinPlural[last]}
+	p := predicate{who: "User's " + kin, subject: "user's " + kin, plural: kinPlural.Has(last)}
 	if c.at(j) == "and" && c.at(j+1) == "i" {
 		both := predicate{who: "User and User's " + kin, subject: "user", plural: true}
 		if both.read(c, j+2) {
@@ -177,7 +178,7 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 		}
 		return
 	}
-	if owner && isAfterKin[c.at(j)] { // "my husband's allergic"
+	if owner && isAfterKin.Has(c.at(j)) { // "my husband's allergic"
 		p.tense, p.verb, p.word, p.rest = present, verb{lemma: "be"}, "is", j
 		if v, ok := verbOf(c.at(j)); ok && v.form == gerund {
 			p.main(c, j, progressive)
@@ -214,7 +215,7 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 		if c.at(k) == "called" || c.at(k) == "named" {
 			k++
 		}
-		if n := properName(c, k); n != "" && !nationals[c.at(k)] && !demonym(c.at(k)) {
+		if n := properName(c, k); n != "" && !nationals.Has(c.at(k)) && !demonym(c.at(k)) {
 			r.kinName(c, kin, n)
 			r.met = being{kind: kin, name: n}
 			return
@@ -223,7 +224,7 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 	if p.plural && r.kinNames(c, kin, j) {
 		return
 	}
-	if name != "" && !p.plural && !kinGroup[last] {
+	if name != "" && !p.plural && !kinGroup.Has(last) {
 		p.who += " " + name
 		if !oneAtATime(kin) { // of several friends each has facts of their own
 			p.subject += " " + lower(name)
@@ -234,7 +235,7 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 			r.ageOf(c, r.met, age)
 			j = c.spend(r, end)
 		}
-		if found := len(r.found); acquaintances[last] {
+		if found := len(r.found); acquaintances.Has(last) {
 			defer func() {
 				if len(r.found) == found {
 					r.kinName(c, kin, name)
@@ -261,11 +262,11 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 	}
 }
 
-var isAfterKin = table("allergic a an from in vegan vegetarian getting working living turning studying pregnant moving learning")
+var isAfterKin = late.Words("allergic a an from in vegan vegetarian getting working living turning studying pregnant moving learning")
 
 // acquaintances are people of whom it is enough to say their names with what is said
 // of them.
-var acquaintances = table("friend colleague coworker neighbor neighbour roommate flatmate cousin teammate buddy classmate housemate uncle aunt niece nephew")
+var acquaintances = late.Words("friend colleague coworker neighbor neighbour roommate flatmate cousin teammate buddy classmate housemate uncle aunt niece nephew")
 
 // kinNames reads the names of several: "my sons Tom and Leo", "our kids, Mia (4) and
 // Tom (7), go to Hill Primary". j is the place after the relatives.
@@ -308,7 +309,7 @@ func (c *clause) nameAfter(j int) (name string, next int) {
 	if end == k || c.words[end-1].owner || c.at(k) == "i" {
 		return "", j
 	}
-	if end < len(c.words) && !c.words[end].mark() && !afterName[c.at(end)] {
+	if end < len(c.words) && !c.words[end].mark() && !afterName.Has(c.at(end)) {
 		if v, ok := verbs()[c.at(end)]; !ok || v.form&(preterite|thirdForm) == 0 {
 			return "", j
 		}
@@ -401,7 +402,7 @@ func (r *reader) ofPet(c *clause, i, j int, when string) {
 // gone reads that somebody died or, of an animal, is away for good. i is the place of
 // the verb.
 func (r *reader) gone(c *clause, p *predicate, i int, when string) bool {
-	for i < len(c.words) && (c.words[i].mark() || adverb[c.at(i)]) {
+	for i < len(c.words) && (c.words[i].mark() || adverb.Has(c.at(i))) {
 		i++
 	}
 	q := *p

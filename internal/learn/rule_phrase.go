@@ -1,6 +1,10 @@
 package learn
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
+)
 
 // tense is when, and how, what a verb says is so.
 type tense uint16
@@ -36,10 +40,10 @@ type predicate struct {
 }
 
 // adverb are words that may stand around a verb and say little.
-var adverb = wordList("adverb")
+var adverb = late.SetOf("adverb", wordList)
 
 // habits are the adverbs that say how often.
-var habits = table("always usually normally typically generally often rarely sometimes regularly frequently occasionally")
+var habits = late.Words("always usually normally typically generally often rarely sometimes regularly frequently occasionally")
 
 // adverbs reads over the adverbs and the negation at word i.
 func (p *predicate) adverbs(c *clause, i int) int {
@@ -54,9 +58,9 @@ func (p *predicate) adverbs(c *clause, i int) int {
 			i++
 		case w == "never":
 			p.neg = "never"
-		case habits[w]:
+		case habits.Has(w):
 			p.often = w
-		case w == "have" || !adverb[w]:
+		case w == "have" || !adverb.Has(w):
 			return i
 		case i == len(c.words)-1:
 			return i
@@ -208,7 +212,7 @@ func (p *predicate) have(c *clause, i int) bool {
 		return true
 	case "got":
 		k := p.adverbs(c, j+1)
-		if v, ok := verbs()[c.at(k)]; k < len(c.words) && (!ok || v.form&participle == 0) && !undergone[c.at(k)] && c.at(k) != "to" && c.at(k) != "back" && !diets[c.at(k)] && c.at(k) != "married" {
+		if v, ok := verbs()[c.at(k)]; k < len(c.words) && (!ok || v.form&participle == 0) && !undergone.Has(c.at(k)) && c.at(k) != "to" && c.at(k) != "back" && !diets.Has(c.at(k)) && c.at(k) != "married" {
 			p.tense, p.verb, p.word, p.at, p.rest = present, verb{lemma: "have"}, "have", i, k
 			return true
 		}

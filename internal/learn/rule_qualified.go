@@ -1,21 +1,25 @@
 package learn
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
+)
 
 // A denial may be of less than it seems: "I don't speak Spanish at home" says nothing
 // against speaking it, "not allergic to nuts in general, just peanuts" nothing against
 // an allergy.
 
 // narrowing are words that narrow what stands before them.
-var narrowing = table("at after before with without in on during when while unless except for from well much often fluently enough every daily always generally until till around near by as because than very that if anything like yet fully completely entirely only just alone together per and raw cooked")
+var narrowing = late.Words("at after before with without in on during when while unless except for from well much often fluently enough every daily always generally until till around near by as because than very that if anything like yet fully completely entirely only just alone together per and raw cooked")
 
 // fully are the words after a denial that narrow nothing.
-var fully = table("anymore any more longer all now either really though anyway personally whatsoever , ; : ( - ) but so because since and or")
+var fully = late.Words("anymore any more longer all now either really though anyway personally whatsoever , ; : ( - ) but so because since and or")
 
 // qualified reports whether a clause that denies something denies only a part of it, and
 // reads what it says is so instead. What the family took is in r.g.
 func (r *reader) qualified(c *clause, p *predicate, f *family) bool {
-	if r.g.n == 0 || !narrowable[f.rule] {
+	if r.g.n == 0 || !narrowable.Has(f.rule) {
 		return false
 	}
 	value := r.g.said[r.g.n-1]
@@ -27,7 +31,7 @@ func (r *reader) qualified(c *clause, p *predicate, f *family) bool {
 		}
 	}
 	for _, w := range strings.Fields(afterAll.ReplaceAllString(lower(value), ""))[1:] {
-		if narrowing[w] && w != "and" && w != "from" {
+		if narrowing.Has(w) && w != "and" && w != "from" {
 			r.instead(c, p, rest)
 			return true
 		}
@@ -41,11 +45,11 @@ func (r *reader) qualified(c *clause, p *predicate, f *family) bool {
 	}
 	first := strings.Trim(words[0], ".,;:!?()")
 	switch {
-	case first == "" || fully[words[0]]:
+	case first == "" || fully.Has(words[0]):
 		return false
 	case first == "at" && len(words) > 1 && strings.HasPrefix(words[1], "all"):
 		return false
-	case narrowing[first] || timing[first] || adverb[first]:
+	case narrowing.Has(first) || timing.Has(first) || adverb.Has(first):
 		r.instead(c, p, rest)
 		return true
 	}
@@ -53,10 +57,10 @@ func (r *reader) qualified(c *clause, p *predicate, f *family) bool {
 }
 
 // afterAll is what only stresses a denial.
-var afterAll = lazily(` (?:at|after) all\b.*$`)
+var afterAll = late.Compile(` (?:at|after) all\b.*$`)
 
 // narrowable are families of what may hold in part.
-var narrowable = table("language diet allergy condition like dislike does uses medicine plays aids cannot no-more")
+var narrowable = late.Words("language diet allergy condition like dislike does uses medicine plays aids cannot no-more")
 
 // instead reads what is so after a denial: ", just peanuts".
 func (r *reader) instead(c *clause, p *predicate, rest string) {

@@ -1,11 +1,15 @@
 package learn
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
+)
 
 // ofThing reads what is said of something by its place in the speaker's life:
 // "green is my favourite colour", "Maria is my wife", "running helps me relax".
 func (r *reader) ofThing(c *clause, i int) {
-	if r.wished(c, i) || r.chose(c, i) || pointing[c.at(i)] && c.at(i) != "this" {
+	if r.wished(c, i) || r.chose(c, i) || pointing.Has(c.at(i)) && c.at(i) != "this" {
 		return
 	}
 	r.g = captured{}
@@ -39,7 +43,7 @@ func (r *reader) ofThing(c *clause, i int) {
 			r.matters(c, i, j-1)
 			return
 		}
-		if helping[w] && c.at(j+1) == "me" {
+		if helping.Has(w) && c.at(j+1) == "me" {
 			r.helps(c, i, j)
 			return
 		}
@@ -49,7 +53,7 @@ func (r *reader) ofThing(c *clause, i int) {
 	}
 }
 
-var helping = table("helps makes gives keeps inspires motivates relaxes calms reminds brings allows lets means")
+var helping = late.Words("helps makes gives keeps inspires motivates relaxes calms reminds brings allows lets means")
 
 // is reads "… is my favourite colour"; j is the place of the verb.
 func (r *reader) is(c *clause, i, j int) {
@@ -67,7 +71,7 @@ func (r *reader) is(c *clause, i, j int) {
 	if !c.standing(i, j) || c.vague(i) || j-i > 8 || c.at(i) == "the" && c.words[i+1].low == "one" {
 		return
 	}
-	if two := c.at(k) + " " + c.at(k+1); j == i+1 && languages[c.at(i)] && (two == "native language" || two == "first language" || two == "mother tongue") {
+	if two := c.at(k) + " " + c.at(k+1); j == i+1 && languages.Has(c.at(i)) && (two == "native language" || two == "first language" || two == "mother tongue") {
 		r.fact(c, &user, native, "User's native language is "+c.text(i, j), "")
 		return
 	}
@@ -87,7 +91,7 @@ func (r *reader) is(c *clause, i, j int) {
 			r.fact(c, &user, &f, "User loves "+thing, "")
 			return
 		}
-		if kind == "" || len(strings.Fields(kind)) > 5 || pointing[kind] {
+		if kind == "" || len(strings.Fields(kind)) > 5 || pointing.Has(kind) {
 			return
 		}
 		r.g.set("kind", kind)
@@ -105,7 +109,7 @@ func (r *reader) is(c *clause, i, j int) {
 	}
 }
 
-var mattersToo = wordList("mattersToo")
+var mattersToo = late.SetOf("mattersToo", wordList)
 
 // helps reads "running helps me relax"; j is the place of the verb.
 func (r *reader) helps(c *clause, i, j int) {
@@ -121,7 +125,7 @@ func (r *reader) helps(c *clause, i, j int) {
 }
 
 // agreed are the matters of a plan that people speak of as "the budget".
-var agreed = table("baby budget deadline goal priority aim target objective timeline")
+var agreed = late.Words("baby budget deadline goal priority aim target objective timeline")
 
 // means reads what doing something is to the speaker: "painting is my way to relax".
 func (r *reader) means(c *clause, i, j int) bool {
@@ -142,14 +146,14 @@ func (r *reader) means(c *clause, i, j int) bool {
 
 // firmly reports whether the clause ends in what somebody insists on: "a must".
 func firmly(c *clause, i int) bool {
-	for adverb[c.at(i)] || c.at(i) == "a" || c.at(i) == "an" {
+	for adverb.Has(c.at(i)) || c.at(i) == "a" || c.at(i) == "an" {
 		i++
 	}
 	w := c.at(i)
 	return i == len(c.words)-1 && (w == "must" || w == "deal-breaker" || w == "dealbreaker" || w == "non-negotiable" || w == "no-go" || w == "must-have" || w == "off-limits")
 }
 
-var precious = table("important precious matters special everything")
+var precious = late.Words("important precious matters special everything")
 
 // matters reads "a tidy desk is important to me"; j is the place of "to".
 func (r *reader) matters(c *clause, i, j int) {
@@ -157,7 +161,7 @@ func (r *reader) matters(c *clause, i, j int) {
 		if w := c.at(k); w != "is" && w != "are" && w != "matters" && w != "means" {
 			continue
 		}
-		if precious[c.at(j-1)] && c.standing(i, k) && !c.vague(i) && c.at(i) != "the" {
+		if precious.Has(c.at(j-1)) && c.standing(i, k) && !c.vague(i) && c.at(i) != "the" {
 			what := thirdPerson(c.text(i, k))
 			r.fact(c, &user, dear, strings.ToUpper(what[:1])+what[1:]+" "+c.text(k, j)+" to User", "")
 		}
@@ -172,7 +176,7 @@ func (r *reader) chose(c *clause, i int) bool {
 		return false
 	}
 	j := i + 2
-	for adverb[c.at(j)] && j < len(c.words)-1 {
+	for adverb.Has(c.at(j)) && j < len(c.words)-1 {
 		j++
 	}
 	lead := c.at(j) + " " + c.at(j+1)
@@ -210,7 +214,7 @@ func (r *reader) wished(c *clause, i int) bool {
 			always = always || j <= i+1
 		}
 	}
-	for adverb[c.at(i)] && c.at(i) != "never" || c.at(i) == "please" || c.at(i) == "from" || c.at(i) == "on" || c.at(i) == "in" || c.at(i) == "future" || c.at(i) == "the" || c.at(i) == "," {
+	for adverb.Has(c.at(i)) && c.at(i) != "never" || c.at(i) == "please" || c.at(i) == "from" || c.at(i) == "on" || c.at(i) == "in" || c.at(i) == "future" || c.at(i) == "the" || c.at(i) == "," {
 		i++
 		if i >= len(c.words) {
 			return false
@@ -219,9 +223,9 @@ func (r *reader) wished(c *clause, i int) bool {
 	say := ""
 	switch w := c.at(i); w {
 	case "keep", "make":
-		if w2 := c.at(i + 1); (w2 == "your" || w2 == "the" || w2 == "all") && replies[c.at(i+2)] || replies[c.at(i+1)] {
+		if w2 := c.at(i + 1); (w2 == "your" || w2 == "the" || w2 == "all") && replies.Has(c.at(i+2)) || replies.Has(c.at(i+1)) {
 			j := i + 2
-			if !replies[c.at(i+1)] {
+			if !replies.Has(c.at(i + 1)) {
 				j = i + 3
 			}
 			if said := c.text(j, c.trimmed(j, c.ending(j))); said != "" && len(strings.Fields(said)) < 7 {
@@ -270,7 +274,7 @@ func (r *reader) wished(c *clause, i int) bool {
 	return true
 }
 
-var replies = table("answers replies responses explanations messages")
+var replies = late.Words("answers replies responses explanations messages")
 
 // styles reports whether a word from i on is about how text is written.
 func styles(c *clause, i int) bool {

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/late"
 )
 
 //go:embed tables/words.txt
@@ -99,12 +101,12 @@ func (sc *scanner) next() (sentence, bool) {
 }
 
 func (sc *scanner) done(out sentence, signs int) sentence {
-	out.words, out.end, out.code = sc.words, sc.at, signs > 2 && signs*4 > len(sc.words) || signs > 0 && keywords[sc.words[0].low]
+	out.words, out.end, out.code = sc.words, sc.at, signs > 2 && signs*4 > len(sc.words) || signs > 0 && keywords.Has(sc.words[0].low)
 	return out
 }
 
 // keywords begin lines of code.
-var keywords = wordList("keywords")
+var keywords = late.SetOf("keywords", wordList)
 
 // run reads one run of bytes without white space. It reports whether a sentence
 // ends with it, and how many signs of code it has.
@@ -211,10 +213,10 @@ func (sc *scanner) abbreviated(start, body, stop int) bool {
 		return false
 	}
 	w := lower(sc.s[start:body])
-	return abbreviations[w] || body-start == 1 && sc.s[start] >= 'A' && sc.s[start] <= 'Z' && sc.s[start] != 'I'
+	return abbreviations.Has(w) || body-start == 1 && sc.s[start] >= 'A' && sc.s[start] <= 'Z' && sc.s[start] != 'I'
 }
 
-var abbreviations = table("mr mrs ms dr prof st vs e.g i.e etc jr sr approx no dept inc ltd co corp u.s u.k a.m p.m ave feat est fig")
+var abbreviations = late.Words("mr mrs ms dr prof st vs e.g i.e etc jr sr approx no dept inc ltd co corp u.s u.k a.m p.m ave feat est fig")
 
 // listSign reports whether a run is the sign or number of an item of a list.
 func listSign(run string) bool {
@@ -280,7 +282,7 @@ func (sc *scanner) word(start, end int) {
 	case tail == "d":
 		add(base, start, cutAt)
 		add("would", cutAt, end)
-	case tail == "s" && isShort[base]:
+	case tail == "s" && isShort.Has(base):
 		add(base, start, cutAt)
 		add("is", cutAt, end)
 	case tail == "s":
@@ -303,4 +305,4 @@ var slurred = map[string]string{
 var denials = map[string]string{"can": "can", "won": "will", "ain": "am", "shan": "shall"}
 
 // isShort are words after which 's is "is", not a genitive.
-var isShort = table("it he she that there here what who where how when this everything everyone name which birthday anniversary")
+var isShort = late.Words("it he she that there here what who where how when this everything everyone name which birthday anniversary")

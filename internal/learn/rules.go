@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -123,7 +124,7 @@ func (r *reader) turn() {
 }
 
 // openers are words that people say before they say something.
-var openers = wordList("openers")
+var openers = late.SetOf("openers", wordList)
 
 // openings are phrases of the same kind.
 var openings = []string{
@@ -135,14 +136,14 @@ var openings = []string{
 	"if it helps", "if that helps", "if it matters", "in case it helps", "if you are wondering", "if you are curious", "if you must know", "if you want to know", "note that", "in my spare time", "in my free time",
 }
 
-var openingsBy = func() map[string][][]string {
+var openingsBy = late.Make(func() map[string][][]string {
 	out := map[string][][]string{}
 	for _, o := range openings {
 		words := strings.Fields(o)
 		out[words[0]] = append(out[words[0]], words)
 	}
 	return out
-}()
+})
 
 // opened returns the place of the first word after what leads up to a clause, and
 // reports whether that was a greeting.
@@ -157,7 +158,7 @@ func (c *clause) opened() (i int, greeted bool) {
 			i += n
 			continue
 		}
-		if openers[w] && i+1 < len(c.words) && !(w == "no" && c.at(i+1) == "longer") {
+		if openers.Has(w) && i+1 < len(c.words) && !(w == "no" && c.at(i+1) == "longer") {
 			greeted = greeted || w == "hi" || w == "hello" || w == "hey"
 			i++
 			if greeted && c.at(i) == "there" {
@@ -176,7 +177,7 @@ func (c *clause) opened() (i int, greeted bool) {
 
 func (c *clause) opening(i int) int {
 next:
-	for _, words := range openingsBy[c.at(i)] {
+	for _, words := range openingsBy.Get()[c.at(i)] {
 		for k, w := range words {
 			if c.at(i+k) != w {
 				continue next
@@ -191,18 +192,18 @@ next:
 }
 
 // hanged are joints of clauses that say nothing by themselves: "when I was in Rome".
-var hanged = table("when before until where or which who")
+var hanged = late.Words("when before until where or which who")
 
 // clause reads what a clause says.
 func (r *reader) clause(c *clause) {
 	for len(c.words) > 0 && c.words[0].start < r.taken {
 		c.words, c.all = c.words[1:], c.all[1:]
 	}
-	if len(c.words) == 0 || hanged[c.joint] {
+	if len(c.words) == 0 || hanged.Has(c.joint) {
 		return
 	}
 	for _, w := range c.words {
-		if unsure[w.low] {
+		if unsure.Has(w.low) {
 			return
 		}
 	}
@@ -300,7 +301,7 @@ func greeting(c *clause) bool {
 // week I …".
 func (c *clause) fronted(i int) int {
 	j := i
-	for j < len(c.words) && j < i+8 && (spans[c.at(j)] || c.at(j) == "every" || timing[c.at(j)] || isDigit(c.at(j)) || c.at(j) == "," && j > i || isOrdinal(c.at(j))) {
+	for j < len(c.words) && j < i+8 && (spans.Has(c.at(j)) || c.at(j) == "every" || timing.Has(c.at(j)) || isDigit(c.at(j)) || c.at(j) == "," && j > i || isOrdinal(c.at(j))) {
 		j++
 	}
 	if j == i || j >= len(c.words) || c.at(j) != "i" && c.at(j) != "we" && c.at(j) != "my" && c.at(j) != "our" {
@@ -319,7 +320,7 @@ func (c *clause) fronted(i int) int {
 // regularTime reports whether words say how often: "on weekends", "every morning".
 func regularTime(words []word) bool {
 	for i, w := range words {
-		if w.low == "every" || w.low == "each" || i > 0 && words[i-1].low == "on" && spans[w.low] && strings.HasSuffix(w.low, "s") {
+		if w.low == "every" || w.low == "each" || i > 0 && words[i-1].low == "on" && spans.Has(w.low) && strings.HasSuffix(w.low, "s") {
 			return true
 		}
 	}
@@ -332,7 +333,7 @@ func isOrdinal(w string) bool {
 
 // elides reports whether a sentence leaves out "I": "Just got back from Rome".
 func (r *reader) elides(c *clause, i int) bool {
-	for adverb[c.at(i)] && i < len(c.words)-1 {
+	for adverb.Has(c.at(i)) && i < len(c.words)-1 {
 		i++
 	}
 	w := c.at(i)
@@ -342,7 +343,7 @@ func (r *reader) elides(c *clause, i int) bool {
 		return next != ""
 	case "love", "hate", "loved", "enjoyed":
 		after, ok := verbs()[next] // "Love is all" and "Love brings joy" have a subject
-		return i+2 < len(c.words) && !pointing[next] && !joints[next] && next != "is" && next != "was" && !(ok && after.form == thirdForm)
+		return i+2 < len(c.words) && !pointing.Has(next) && !joints.Has(next) && next != "is" && next != "was" && !(ok && after.form == thirdForm)
 	case "do":
 		third := c.at(i + 2)
 		return next == "not" && (third == "like" || third == "love" || third == "enjoy")
@@ -355,7 +356,7 @@ func (r *reader) elides(c *clause, i int) bool {
 	}
 	switch {
 	case v.form&gerund != 0:
-		if c.words[i].owner || joints[next] || c.subjectAhead(i+1) {
+		if c.words[i].owner || joints.Has(next) || c.subjectAhead(i+1) {
 			return false
 		}
 		return v.class&(ongoing|idle) != 0 && (v.lemma == "plan" || v.lemma == "hope" || v.lemma == "try" || v.lemma == "think" || v.lemma == "work" || v.lemma == "learn" || v.lemma == "train" || v.lemma == "study" || v.lemma == "look" || v.lemma == "consider" || v.lemma == "prepare" || v.lemma == "research" || v.lemma == "read" || v.lemma == "write") || w == "going" && next == "to" || w == "loving" || w == "enjoying"
@@ -373,7 +374,7 @@ func (c *clause) subjectAhead(i int) bool {
 		case "is", "are", "was", "were", "has", "can", "will", "does", "would", "could", "should":
 			return true
 		default:
-			if v, ok := verbs()[w]; ok && v.form == thirdForm && c.at(i+1) == "me" || helping[w] {
+			if v, ok := verbs()[w]; ok && v.form == thirdForm && c.at(i+1) == "me" || helping.Has(w) {
 				return true
 			}
 			if c.at(i+1) == "me" && strings.HasSuffix(w, "s") {
@@ -415,7 +416,7 @@ func (r *reader) facts(c *clause, p *predicate, when string) {
 // add makes facts of what a family has taken.
 func (r *reader) add(c *clause, p *predicate, f *family, when string) {
 	g := r.g
-	if starts[f.rule] && f.attribute != "" && p.tense&(simplePast|perfect) != 0 && r.toStart(c, p, when) {
+	if starts.Has(f.rule) && f.attribute != "" && p.tense&(simplePast|perfect) != 0 && r.toStart(c, p, when) {
 		return
 	}
 	if old := g.get("old"); old != "" {
@@ -514,7 +515,7 @@ func (r *reader) fact(c *clause, p *predicate, f *family, said, when string) {
 
 func lowerFirst(s string) string {
 	first, _, _ := strings.Cut(strings.ToLower(s), " ")
-	if timing[strings.Trim(first, ",")] && !months[first] && !strings.HasSuffix(first, "day") || first == "yesterday" || first == "today" {
+	if timing.Has(strings.Trim(first, ",")) && !months.Has(first) && !strings.HasSuffix(first, "day") || first == "yesterday" || first == "today" {
 		return strings.ToLower(s[:1]) + s[1:]
 	}
 	return s
@@ -542,7 +543,7 @@ func listed(f *family, g *captured) []captured {
 	return []captured{*g}
 }
 
-var listCut = lazily(`(?i)\s*,\s*(?:and |or |& )?|\s+(?:and|or|&)\s+`)
+var listCut = late.Compile(`(?i)\s*,\s*(?:and |or |& )?|\s+(?:and|or|&)\s+`)
 
 // items cuts "peanuts, shrimp and soy" in three. What is no list of short items
 // stays whole.
@@ -552,7 +553,7 @@ func items(s string) []string {
 	}
 	parts := listCut.Split(s, -1)
 	for i, p := range parts {
-		if n := len(strings.Fields(p)); n == 0 || n > 3 || i == 0 && determiner[strings.ToLower(strings.Fields(p)[0])] || strings.HasPrefix(p, "both ") {
+		if n := len(strings.Fields(p)); n == 0 || n > 3 || i == 0 && determiner.Has(strings.ToLower(strings.Fields(p)[0])) || strings.HasPrefix(p, "both ") {
 			return nil // "the blue and white combination" is one thing
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -30,7 +31,7 @@ func readClaim(s string, said Said) claim {
 	c.text = oneWay(without(s, c.dates))
 	c.folded = text.Fold(c.text)
 	for _, t := range text.Terms(c.text) {
-		if !silent[t] && !free[t] && !slices.Contains(c.terms, t) {
+		if !silent.Has(t) && !free.Has(t) && !slices.Contains(c.terms, t) {
 			c.terms = append(c.terms, t)
 		}
 	}
@@ -65,9 +66,9 @@ func without(s string, dates []text.Date) string {
 }
 
 var (
-	ofUser    = lazily(`^(?:the )?user's\s+`)
-	isUser    = lazily(`^(?:the )?user\b`)
-	userAgain = lazily(`\buser\b`)
+	ofUser    = late.Compile(`^(?:the )?user's\s+`)
+	isUser    = late.Compile(`^(?:the )?user\b`)
+	userAgain = late.Compile(`\buser\b`)
 )
 
 func claimSubject(folded, original string) subject {
@@ -119,11 +120,11 @@ func supports(fact string, said Said, all []assertion, prefer text.Span) (text.S
 
 // framing is a part of a claim that says how the rest is felt: a model's own words,
 // often, and nothing that anybody would act on.
-var framing = lazily(`^User (?:finding|finds|found|feeling|feels|felt|expressing|expresses|expressed|is excited|was excited|is grateful|appreciates|appreciating|considers|considering|showing|describing|described|enjoying|shared|mentioned) `)
+var framing = late.Compile(`^User (?:finding|finds|found|feeling|feels|felt|expressing|expresses|expressed|is excited|was excited|is grateful|appreciates|appreciating|considers|considering|showing|describing|described|enjoying|shared|mentioned) `)
 
-var partCut = lazily(`\s*[,;]\s+(?:and |but |who |which )?|\s+(?:and|but|who|which)\s+`)
+var partCut = late.Compile(`\s*[,;]\s+(?:and |but |who |which )?|\s+(?:and|but|who|which)\s+`)
 
-var furtherVerb = lazily(`^(?:also |now |currently |really |no longer |not |does |has |is |was |found |felt |\w+s |\w+ed |\w+ing |had )`)
+var furtherVerb = late.Compile(`^(?:also |now |currently |really |no longer |not |does |has |is |was |found |felt |\w+s |\w+ed |\w+ing |had )`)
 
 // claimParts cuts "User lives in Rome and works at Acme" in two, each with its
 // subject. What is no second furtherVerb stays with the first.
@@ -134,7 +135,7 @@ func claimParts(fact string) []string {
 	}
 	var parts []string
 	last := 0
-	for _, m := range append(partCut.FindAllIndex(fact), []int{len(fact), len(fact)}) {
+	for _, m := range append(partCut.FindAllStringIndex(fact, -1), []int{len(fact), len(fact)}) {
 		rest := fact[m[1]:]
 		if m[0] < len(fact) && !furtherVerb.MatchString(rest) && !strings.HasPrefix(strings.ToLower(rest), "user") {
 			continue
@@ -219,7 +220,7 @@ func gather(w, before []assertion, said Said) *gathered {
 	g.folded = text.Fold(g.text)
 	g.words = wordSet(g.text)
 	for _, t := range text.Terms(g.text) {
-		if !silent[t] && !free[t] {
+		if !silent.Has(t) && !free.Has(t) {
 			g.order = append(g.order, t)
 		}
 	}
@@ -230,7 +231,7 @@ func gather(w, before []assertion, said Said) *gathered {
 	if slices.ContainsFunc(w, func(s assertion) bool { return s.subject.who == somebody || pointsBack.MatchString(s.text) }) {
 		for i := len(before) - 1; i >= 0 && before[i].sentence >= w[0].sentence-1; i-- {
 			for t := range before[i].terms {
-				if people[t] {
+				if people.Has(t) {
 					g.person[kin(t)] = true
 				}
 			}
@@ -250,6 +251,6 @@ func (g *gathered) addresses(name string) bool {
 	return toYou.MatchString(g.folded) && strings.Contains(strings.ToLower(g.turn), name)
 }
 
-var toYou = lazily(`\b(?:you|your|yours|you're|you've)\b`)
+var toYou = late.Compile(`\b(?:you|your|yours|you're|you've)\b`)
 
-var pointsBack = lazily(`\b(?:he|she|they|it|his|her|their|its|that|there|this|them|him|one)\b|^it's|^he's|^she's`)
+var pointsBack = late.Compile(`\b(?:he|she|they|it|his|her|their|its|that|there|this|them|him|one)\b|^it's|^he's|^she's`)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -44,29 +45,29 @@ const (
 )
 
 var (
-	segmentCut = lazily(`(?i)\s*[,;:()–—]+\s+|\s+-+\s+|\s*[()]\s*|\s+(?:and|but|so|because|while|though|although|whereas|or|then|plus|since|when|where|which|who)\s+`)
-	jesting    = lazily(`(?i)\b(?:(?:just|only) kidding|i'?m (?:kidding|joking)|jk|as a joke|role-?play|pretend(?:ing)?(?: that| to)? (?:you|i|we|be)|imagine (?:that|you|i|we)|let'?s (?:say|imagine|pretend|suppose)|in (?:the|my|this|a) (?:story|novel|game|dream|movie|film|book|play|scenario)|my character|hypothetical(?:ly)?|sarcasm|what if)\b`)
-	unlikely   = lazily(`\b(?:(?:i|we|he|she|they|you)'d|if|unless|would(?:n't)?|could(?:n't)?|might|may be|maybe|perhaps|possibly|probably|wish|suppose|supposing|imagine|whether|as if|as though|almost|nearly|in case|thought about|not sure|wonder(?:ing)?|i think i)\b`)
-	intent     = lazily(intentWords)
-	speech     = lazily(`\b(?:says?|said|told|tells?|asked|asks|wrote|writes|thinks?|thought|believes?|claims?|claimed|heard|read that|according to|apparently|rumou?r(?:s|ed)?|suggests?|suggested|recommends?|recommended|accus\w+|assumes?|jokes?|joked)\b`)
-	myself     = lazily(`^(?:i|i'm|im|i've|ive|i'll|i'd|we|we're|we've|we'll|myself)\b`)
-	ownedBy    = lazily(`^(?:my|our|mine)\b\s*`)
-	pronoun    = lazily(`^(?:he|she|they|his|her|their|he's|she's|they're|they've|he'll|she'll|him|them|hers|theirs)\b`)
-	addressed  = lazily(`^(?:you|your|you're|you've|yours)\b`)
-	someBody   = lazily(`^(?:some(?:one|body)|any(?:one|body)|every(?:one|body)|people|most|many|nobody|no one|one of|the|a|an|this|that|these|those|another|all|some)\b\s*`)
-	leadIn     = lazily(`^(?:(?:well|so|yes|yeah|yep|no|nope|oh|ah|ok|okay|sure|right|actually|btw|by the way|also|and|but|then|anyway|honestly|fyi|to be honest|tbh|in fact|currently|now|today|recently|lately|unfortunately|sadly|luckily|just|still|even|hi|hello|hey|thanks|please|because|since|that|if|when|while|though|where|which|who|as|guess what|i think(?: that)?|i guess|i mean|you know|finally|plus|remember(?: that)?|note that|for context|today|yesterday|last \w+|this \w+|in \d{4}|\w+ly)\b[\s,:!.-]*)+`)
+	segmentCut = late.Compile(`(?i)\s*[,;:()–—]+\s+|\s+-+\s+|\s*[()]\s*|\s+(?:and|but|so|because|while|though|although|whereas|or|then|plus|since|when|where|which|who)\s+`)
+	jesting    = late.Compile(`(?i)\b(?:(?:just|only) kidding|i'?m (?:kidding|joking)|jk|as a joke|role-?play|pretend(?:ing)?(?: that| to)? (?:you|i|we|be)|imagine (?:that|you|i|we)|let'?s (?:say|imagine|pretend|suppose)|in (?:the|my|this|a) (?:story|novel|game|dream|movie|film|book|play|scenario)|my character|hypothetical(?:ly)?|sarcasm|what if)\b`)
+	unlikely   = late.Compile(`\b(?:(?:i|we|he|she|they|you)'d|if|unless|would(?:n't)?|could(?:n't)?|might|may be|maybe|perhaps|possibly|probably|wish|suppose|supposing|imagine|whether|as if|as though|almost|nearly|in case|thought about|not sure|wonder(?:ing)?|i think i)\b`)
+	intent     = late.Compile(intentWords)
+	speech     = late.Compile(`\b(?:says?|said|told|tells?|asked|asks|wrote|writes|thinks?|thought|believes?|claims?|claimed|heard|read that|according to|apparently|rumou?r(?:s|ed)?|suggests?|suggested|recommends?|recommended|accus\w+|assumes?|jokes?|joked)\b`)
+	myself     = late.Compile(`^(?:i|i'm|im|i've|ive|i'll|i'd|we|we're|we've|we'll|myself)\b`)
+	ownedBy    = late.Compile(`^(?:my|our|mine)\b\s*`)
+	pronoun    = late.Compile(`^(?:he|she|they|his|her|their|he's|she's|they're|they've|he'll|she'll|him|them|hers|theirs)\b`)
+	addressed  = late.Compile(`^(?:you|your|you're|you've|yours)\b`)
+	someBody   = late.Compile(`^(?:some(?:one|body)|any(?:one|body)|every(?:one|body)|people|most|many|nobody|no one|one of|the|a|an|this|that|these|those|another|all|some)\b\s*`)
+	leadIn     = late.Compile(`^(?:(?:well|so|yes|yeah|yep|no|nope|oh|ah|ok|okay|sure|right|actually|btw|by the way|also|and|but|then|anyway|honestly|fyi|to be honest|tbh|in fact|currently|now|today|recently|lately|unfortunately|sadly|luckily|just|still|even|hi|hello|hey|thanks|please|because|since|that|if|when|while|though|where|which|who|as|guess what|i think(?: that)?|i guess|i mean|you know|finally|plus|remember(?: that)?|note that|for context|today|yesterday|last \w+|this \w+|in \d{4}|\w+ly)\b[\s,:!.-]*)+`)
 )
 
 const intentWords = `\b(?:want(?:s|ed)?(?: to)?|wanna|need(?:s|ed)? to|have to|has to|plan(?:s|ning|ned)?|going to|gonna|will|'ll|hop(?:e|es|ing|ed)|intend(?:s|ing|ed)?|consider(?:s|ing|ed)?|thinking (?:of|about)|about to|dream(?:s|ing)? (?:of|about)|looking (?:to|for|at|into)|my (?:dream|goal|plan|hope|wish|ambition)|(?:i'm|im|we're|am|are|is) (?:moving|relocating|getting|leaving|starting|becoming|buying|switching|flying|joining)|one day|someday|should|must|ought to|aim(?:s|ing)? to|goal|try(?:ing)? to|tries to|would (?:like|love)|'d (?:like|love)|wish(?:es)?|decid(?:e|ed|ing) (?:to|on)|shall|interested in|apply(?:ing)?|applied|can i|let me)\b`
 
 // people are terms of persons other than the speaker.
-var people = termTable(`brother sister sibling mother mom mum mommy father dad daddy parent son daughter kid child children baby wife
+var people = late.SetOf(`brother sister sibling mother mom mum mommy father dad daddy parent son daughter kid child children baby wife
 	husband partner spouse girlfriend boyfriend fiance fiancee friend buddy bestie uncle aunt auntie cousin niece nephew grandmother grandma
 	grandfather grandpa granny grandparent stepmother stepfather stepson stepdaughter boss manager supervisor colleague coworker teammate
 	neighbor neighbour roommate flatmate landlord tenant teacher professor tutor coach trainer doctor therapist dentist lawyer client
-	customer student employee guest guy man woman girl boy lady person people folks family in-law ex guests twin twins team user`)
+	customer student employee guest guy man woman girl boy lady person people folks family in-law ex guests twin twins team user`, termsOf)
 
-func termTable(words string) map[string]bool {
+func termsOf(words string) map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(words) {
 		if t := text.Term(w); t != "" {
@@ -77,7 +78,7 @@ func termTable(words string) map[string]bool {
 }
 
 // sameKin are names of one relative.
-var sameKin = func() map[string]string {
+var sameKin = late.Make(func() map[string]string {
 	m := map[string]string{}
 	for _, group := range []string{"mother mom mum mommy mama", "father dad daddy papa", "grandmother grandma granny nana", "grandfather grandpa granddad",
 		"kid child children", "neighbor neighbour", "colleague coworker", "roommate flatmate", "fiance fiancee", "boss manager supervisor"} {
@@ -90,10 +91,10 @@ var sameKin = func() map[string]string {
 		}
 	}
 	return m
-}()
+})
 
 // wider are the terms for a relative that hold for several: a wife is a spouse.
-var wider = func() map[string][]string {
+var wider = late.Make(func() map[string][]string {
 	m := map[string][]string{}
 	for narrow, wide := range map[string]string{"wife husband": "spouse partner", "girlfriend boyfriend fiance fiancee": "partner", "son daughter": "kid child", "brother sister": "sibling", "mother father": "parent"} {
 		for n := range strings.FieldsSeq(narrow) {
@@ -103,10 +104,10 @@ var wider = func() map[string][]string {
 		}
 	}
 	return m
-}()
+})
 
 func kin(term string) string {
-	if same, ok := sameKin[term]; ok {
+	if same, ok := sameKin.Get()[term]; ok {
 		return same
 	}
 	return term
@@ -170,10 +171,10 @@ func isItem(s string) bool {
 	return len(words) > 0 && len(words) <= 3 && !strings.HasSuffix(words[0], "ed") && !strings.HasSuffix(words[0], "s") || len(words) == 1
 }
 
-var interrogative = lazily(`^(?:\w+ )?(?:do|does|did|is|are|am|was|were|can|could|should|would|will|have|has|what|where|when|who|how|why|which|isn't|aren't|don't|doesn't)\b`)
+var interrogative = late.Compile(`^(?:\w+ )?(?:do|does|did|is|are|am|was|were|can|could|should|would|will|have|has|what|where|when|who|how|why|which|isn't|aren't|don't|doesn't)\b`)
 
 // heard is where the speaker passes on what another person holds.
-var heard = lazily(`\b(?:i (?:heard|read)|told me|tells me|asked me|texted me|reminded me|according to|apparently)\b`)
+var heard = late.Compile(`\b(?:i (?:heard|read)|told me|tells me|asked me|texted me|reminded me|according to|apparently)\b`)
 
 // segment is a piece of a sentence between commas and conjunctions; of says that
 // it tells of what the piece before ends in ("a boy who …").
@@ -190,7 +191,7 @@ func segments(s string) []segment {
 			out = append(out, segment{text.Span{Start: start, End: end}, of})
 		}
 	}
-	for _, m := range segmentCut.FindAllIndex(s) {
+	for _, m := range segmentCut.FindAllStringIndex(s, -1) {
 		before := s[start:m[0]]
 		if andI.MatchString(s[m[0]:]) && isSubject(before) || exceptFor.MatchString(before) && strings.TrimSpace(s[m[0]:m[1]]) == "but" {
 			continue // "my wife and I" is one subject, "all but one" one thing
@@ -203,17 +204,17 @@ func segments(s string) []segment {
 }
 
 var (
-	relative  = lazily(`(?i)\b(?:who|which|whose)\b`)
-	exceptFor = lazily(`(?i)\b(?:everything|anything|everyone|all|nothing|anyone)$`)
+	relative  = late.Compile(`(?i)\b(?:who|which|whose)\b`)
+	exceptFor = late.Compile(`(?i)\b(?:everything|anything|everyone|all|nothing|anyone)$`)
 )
 
 // isSubject reports whether what stands before "and I" is a person and no more.
 func isSubject(s string) bool {
 	words := text.Words(s)
-	return len(words) > 0 && len(words) <= 4 && !slices.ContainsFunc(words, func(w string) bool { return verbish[w] || strings.HasSuffix(w, "ed") })
+	return len(words) > 0 && len(words) <= 4 && !slices.ContainsFunc(words, func(w string) bool { return verbish.Has(w) || strings.HasSuffix(w, "ed") })
 }
 
-var andI = lazily(`(?i)^\s+and\s+i\b`)
+var andI = late.Compile(`(?i)^\s+and\s+i\b`)
 
 // readSubject returns whom a piece of a sentence is about, unknown if it names
 // nobody.
@@ -260,7 +261,7 @@ func readSubject(piece string, role memory.Role) subject {
 	if len(original) >= len(led) {
 		original = strings.TrimSpace(original[len(led):])
 	}
-	if m := namedVerb.FindStringSubmatch(original); m != nil && !noName[strings.ToLower(strings.TrimSpace(m[1]))] && !toMe.MatchString(rest) {
+	if m := namedVerb.FindStringSubmatch(original); m != nil && !noName.Has(strings.ToLower(strings.TrimSpace(m[1]))) && !toMe.MatchString(rest) {
 		return subject{who: someone, words: text.Terms(m[1])}
 	}
 	return subject{}
@@ -271,11 +272,11 @@ func readSubject(piece string, role memory.Role) subject {
 func ofThing(rest string, owner who) subject {
 	var words []string
 	for _, w := range text.Words(firstWords(rest, 6)) {
-		if verbish[w] || len(words) > 0 && (strings.HasSuffix(w, "ed") || len(w) > 4 && strings.HasSuffix(w, "es")) {
+		if verbish.Has(w) || len(words) > 0 && (strings.HasSuffix(w, "ed") || len(w) > 4 && strings.HasSuffix(w, "es")) {
 			break
 		}
 		t := text.Term(w)
-		if ownersOwn[t] {
+		if ownersOwn.Has(t) {
 			return subject{who: owner}
 		}
 		if t != "" {
@@ -289,20 +290,20 @@ func ofThing(rest string, owner who) subject {
 }
 
 // ownersOwn are things whose description describes their owner.
-var ownersOwn = termTable(`name nickname job work role title occupation profession career passion life day goal plan dream hobby favorite favourite
+var ownersOwn = late.SetOf(`name nickname job work role title occupation profession career passion life day goal plan dream hobby favorite favourite
 	preference age birthday timezone diet weight height background hometown degree major thing problem issue place home blood allergy condition
 	answer point case question question reason fact truth deal pronouns native first second last best biggest only mother time commute schedule
-	routine habit morning evening weekend week`)
+	routine habit morning evening weekend week`, termsOf)
 
 var (
-	crowd  = lazily(`^(?:some(?:one|body)|any(?:one|body)|every(?:one|body)|people|most|many|nobody|no one|one of|others)\b`)
-	withMe = lazily(`\band i\b`)
-	toMe   = lazily(`\b(?:me|my|us|our)\b`) // things do it to the speaker
+	crowd  = late.Compile(`^(?:some(?:one|body)|any(?:one|body)|every(?:one|body)|people|most|many|nobody|no one|one of|others)\b`)
+	withMe = late.Compile(`\band i\b`)
+	toMe   = late.Compile(`\b(?:me|my|us|our)\b`) // things do it to the speaker
 )
 
-var namedVerb = lazily(`^((?:\p{Lu}[\p{L}'’-]+ ?){1,3})(?:(?:also|still|now|just|really|never|always|recently) )?(?:is|was|has|had|are|will|can|does|did|lives?|works?|likes?|loves?|hates?|moved|went|got|says?|said|told|owns?|wants?|plays?|plans?|drinks?|eats?|speaks?|studies|teaches|thinks|[\p{Ll}]{3,}ed) `)
+var namedVerb = late.Compile(`^((?:\p{Lu}[\p{L}'’-]+ ?){1,3})(?:(?:also|still|now|just|really|never|always|recently) )?(?:is|was|has|had|are|will|can|does|did|lives?|works?|likes?|loves?|hates?|moved|went|got|says?|said|told|owns?|wants?|plays?|plans?|drinks?|eats?|speaks?|studies|teaches|thinks|[\p{Ll}]{3,}ed) `)
 
-var noName = table("after before during since while when although despite because once things thanks lots i it there this that today tomorrow yesterday what where who how why yes no thanks")
+var noName = late.Words("after before during since while when although despite because once things thanks lots i it there this that today tomorrow yesterday what where who how why yes no thanks")
 
 func firstWords(s string, n int) string {
 	words := strings.Fields(s)
@@ -310,7 +311,7 @@ func firstWords(s string, n int) string {
 }
 
 // verbish ends a noun phrase.
-var verbish = table(`is was are were has have had will would can could does did do am be been lives live works work likes loves hates told says said
+var verbish = late.Words(`is was are were has have had will would can could does did do am be been lives live works work likes loves hates told says said
 	thinks wants moved went got gave made taught asked owns plays plans speaks studies helped and in on at of with from to for who that which`)
 
 // personsIn returns the terms of the persons among the first words of s, up to the
@@ -320,11 +321,11 @@ func personsIn(s string, n int) []string {
 	var out []string
 	named := false
 	for i, w := range text.Words(s) {
-		if i > n || verbish[w] {
+		if i > n || verbish.Has(w) {
 			break
 		}
 		t := text.Term(w)
-		if people[t] {
+		if people.Has(t) {
 			out = append(out, kin(t))
 			named = true
 		}
@@ -342,7 +343,7 @@ func (s subject) about(terms map[string]bool) bool {
 			return true
 		}
 		for t := range terms {
-			if kin(t) == w || slices.Contains(wider[w], t) || slices.Contains(wider[t], w) {
+			if kin(t) == w || slices.Contains(wider.Get()[w], t) || slices.Contains(wider.Get()[t], w) {
 				return true
 			}
 		}

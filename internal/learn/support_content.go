@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -41,7 +42,7 @@ func (c *claim) worded(g *gathered) bool {
 }
 
 // anothers is what belongs to a person of the user's.
-var anothers = lazily(`\b(?:my|our) (?:\w+[- ])?(?:brother|sister|mother|mom|mum|father|dad|parent|son|daughter|kid|child|wife|husband|partner|girlfriend|boyfriend|friend|uncle|aunt|cousin|grand\w+|boss|manager|colleague|coworker|neighbou?r|roommate|flatmate|landlord|teacher|doctor|ex)s?'s?\b`)
+var anothers = late.Compile(`\b(?:my|our) (?:\w+[- ])?(?:brother|sister|mother|mom|mum|father|dad|parent|son|daughter|kid|child|wife|husband|partner|girlfriend|boyfriend|friend|uncle|aunt|cousin|grand\w+|boss|manager|colleague|coworker|neighbou?r|roommate|flatmate|landlord|teacher|doctor|ex)s?'s?\b`)
 
 // spare returns how many of a claim's words may be the model's own. The longer the
 // claim, the less one word decides; of what somebody thinks of a thing, less than
@@ -114,14 +115,14 @@ func yearApart(a, b text.Date) bool {
 	return a.Relative && b.Relative && a.Grain == b.Grain && a.From.Month() == b.From.Month() && a.From.Day() == b.From.Day()
 }
 
-var forYears = lazily(`\b(\w+) years?\b`)
+var forYears = late.Compile(`\b(\w+) years?\b`)
 
 // sinceYears reports whether a year follows from "for three years".
 func sinceYears(d text.Date, g *gathered, at time.Time) bool {
 	if d.Grain != text.Year || at.IsZero() {
 		return false
 	}
-	for _, m := range forYears.FindAllSubmatch(g.folded) {
+	for _, m := range forYears.FindAllStringSubmatch(g.folded, -1) {
 		for _, n := range text.Numbers(m[1]) {
 			if years := atoi(n); years > 0 && d.From.Year() == at.Year()-years {
 				return true
@@ -145,7 +146,7 @@ func atoi(s string) int {
 // counted reports whether the claim's numbers are there and count the same things.
 func (c *claim) counted(g *gathered) bool {
 	for _, w := range text.Words(c.text) { // the first is not the second
-		if ordinals[w] && !g.words[w] && anyOf(g.words, ordinals) {
+		if ordinals.Has(w) && !g.words[w] && anyOf(g.words, ordinals.All()) {
 			return false
 		}
 	}
@@ -173,7 +174,7 @@ func (c *claim) counted(g *gathered) bool {
 	return true
 }
 
-var ordinals = table("first second third fourth fifth sixth seventh eighth ninth tenth last")
+var ordinals = late.Words("first second third fourth fifth sixth seventh eighth ninth tenth last")
 
 func anyOf(words, of map[string]bool) bool {
 	for w := range of {

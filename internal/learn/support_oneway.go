@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/late"
 )
 
 // oneWay returns s with what people and models write in two ways written in one: numbers
@@ -89,7 +91,7 @@ var currencyWords = map[rune]string{'$': "dollars", '€': "euros", '£': "pound
 
 var shortDays = map[string]string{"Mon": "Monday", "Tue": "Tuesday", "Tues": "Tuesday", "Wed": "Wednesday", "Thu": "Thursday", "Thur": "Thursday", "Thurs": "Thursday", "Fri": "Friday"}
 
-var smallNumbers = func() map[string]int {
+var smallNumbers = late.Make(func() map[string]int {
 	m := map[string]int{"hundred": 100, "thousand": 1000}
 	for i, w := range strings.Fields("two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty") {
 		m[w] = i + 2
@@ -98,18 +100,18 @@ var smallNumbers = func() map[string]int {
 		m[w] = 10 * (i + 3)
 	}
 	return m
-}()
+})
 
 // numberWord reads "twenty", "five" and "twenty-five".
 func numberWord(w string) (int, bool) {
-	if n, ok := smallNumbers[w]; ok {
+	if n, ok := smallNumbers.Get()[w]; ok {
 		return n, true
 	}
 	tens, ones, ok := strings.Cut(w, "-")
 	if !ok {
 		return 0, false
 	}
-	a, b := smallNumbers[tens], smallNumbers[ones]
+	a, b := smallNumbers.Get()[tens], smallNumbers.Get()[ones]
 	if ones == "one" {
 		b = 1
 	}

@@ -3,6 +3,7 @@ package learn
 import (
 	"slices"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -10,7 +11,7 @@ import (
 // tea.
 
 // pivots are words after which it matters what comes.
-var pivots = table("than over from to before after for by instead until with")
+var pivots = late.Words("than over from to before after for by instead until with")
 
 // inOrder reports whether what stands after "than", "from" and their like in the
 // claim is not what stands elsewhere in the words: tea over coffee is not coffee
@@ -22,7 +23,7 @@ func (c *claim) inOrder(g *gathered) bool {
 		if len(there) == 0 {
 			continue
 		}
-		if sides[pivot] && c.turned(terms, there, g) {
+		if sides.Has(pivot) && c.turned(terms, there, g) {
 			return false
 		}
 		for t := range terms {
@@ -51,7 +52,7 @@ func (c *claim) inOrder(g *gathered) bool {
 }
 
 // sides are pivots that have one thing on each side: sugar for honey.
-var sides = table("for instead than over")
+var sides = late.Words("for instead than over")
 
 // turned reports whether what follows a pivot in the claim stands before it in the
 // words, and the other way round.
@@ -66,7 +67,7 @@ func (c *claim) turned(inClaim, inWords map[string]bool, g *gathered) bool {
 	return false
 }
 
-var leaves = lazily(`\b(?:from|left|lived|used|previously|formerly|former|no longer|was|were|moved|switched|changed)\b`)
+var leaves = late.Compile(`\b(?:from|left|lived|used|previously|formerly|former|no longer|was|were|moved|switched|changed)\b`)
 
 // elsewhere reports whether a term follows another pivot.
 func elsewhere(after map[string]map[string]bool, pivot, term string) bool {
@@ -88,14 +89,14 @@ func following(s string) map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	words := text.Words(s)
 	for i, w := range words {
-		if !pivots[w] {
+		if !pivots.Has(w) {
 			continue
 		}
 		for j := i + 1; j < len(words) && j <= i+3; j++ {
-			if pivots[words[j]] {
+			if pivots.Has(words[j]) {
 				break
 			}
-			if t := text.Term(words[j]); t != "" && !free[t] {
+			if t := text.Term(words[j]); t != "" && !free.Has(t) {
 				if out[w] == nil {
 					out[w] = map[string]bool{}
 				}

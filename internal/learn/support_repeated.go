@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -33,7 +34,7 @@ func tokens(s string, claimed bool) []token {
 	if len(folded) != len(s) { // places must hold
 		return nil
 	}
-	for _, m := range spokenWord.FindAllIndex(folded) {
+	for _, m := range spokenWord.FindAllStringIndex(folded, -1) {
 		w := strings.ReplaceAll(folded[m[0]:m[1]], "’", "'")
 		span := text.Span{Start: m[0], End: m[1]}
 		with, known := sameWord[w]
@@ -57,7 +58,7 @@ func tokens(s string, claimed bool) []token {
 	return out
 }
 
-var spokenWord = lazily(`[\pL\pN]+(?:['’]\pL+)?`)
+var spokenWord = late.Compile(`[\pL\pN]+(?:['’]\pL+)?`)
 
 // repeated returns the part of what was said that a claim repeats word for word, in
 // the third person: from the beginning of a clause on, and without a negation left

@@ -3,18 +3,20 @@ package learn
 import (
 	"slices"
 	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
 )
 
 // What a claim says must be said in the same sense: asserted, not denied, asked, wished
 // or past.
 
 var (
-	always  = lazily(`\b(?:always|never|every|everything|everyone|everybody|only|all|nobody|constantly|entirely|completely|forever|most|best|favou?rite|exclusively|whenever|any)\b`)
-	often   = lazily(`\b(?:always|never|every|everything|everyone|everybody|each|daily|only|just|all|nobody|no one|constantly|entirely|completely|totally|forever|most|best|favou?rite|exclusively|whenever|any|nothing|none|not|n't|don't|doesn't|can't|won't|no|nothing but|weekdays|mornings|evenings|nights|mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays|weekends|love most|top|number one)\b`)
-	spoke   = lazily(`\b(?:says?|said|told|thinks?|believes?|claims?|heard|according|suggests?|suggested|recommends?|recommended|calls?)\b`)
-	asksFor = lazily(`\b(?:asks?|asked|asking|wonders?|wondering|curious|wants to know|interested in|inquir\w+|seeking|looking for)\b`)
-	maybe   = lazily(`\b(?:if|unless|would|could|might|may|maybe|perhaps|possibly|probably|wish(?:es)?|consider(?:s|ing)?|hypothetical|thinking|thinks|unsure|uncertain|wants?|hopes?|plans?|dreams?|interested|wonders?|wondering|not sure|potential(?:ly)?|prefers?|almost|nearly|likely)\b`)
-	meant   = lazily(`\b(?:is (?:moving|relocating|getting|leaving|starting|becoming|buying|switching|flying|joining)|wants?|wanted|needs?|plans?|planned|planning|going to|will|hop(?:es?|ing|ed)|intends?|intending|consider(?:s|ing|ed)?|thinking|about to|dreams?|looking|should|must|aims?|goals?|tr(?:y|ies|ying)|would|wish(?:es)?|decid(?:es|ed|ing)|upcoming|next|soon|shall|interest(?:s|ed)?|appl(?:y|ies|ying|ied)|scheduled|expects?|prepar(?:es|ing)|preferably|prefers?|has to|have to|seeks?|seeking|shopping|saving|due|deadline|starts|until|learning|working on|working towards?|excited|by)\b`)
+	always  = late.Compile(`\b(?:always|never|every|everything|everyone|everybody|only|all|nobody|constantly|entirely|completely|forever|most|best|favou?rite|exclusively|whenever|any)\b`)
+	often   = late.Compile(`\b(?:always|never|every|everything|everyone|everybody|each|daily|only|just|all|nobody|no one|constantly|entirely|completely|totally|forever|most|best|favou?rite|exclusively|whenever|any|nothing|none|not|n't|don't|doesn't|can't|won't|no|nothing but|weekdays|mornings|evenings|nights|mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays|weekends|love most|top|number one)\b`)
+	spoke   = late.Compile(`\b(?:says?|said|told|thinks?|believes?|claims?|heard|according|suggests?|suggested|recommends?|recommended|calls?)\b`)
+	asksFor = late.Compile(`\b(?:asks?|asked|asking|wonders?|wondering|curious|wants to know|interested in|inquir\w+|seeking|looking for)\b`)
+	maybe   = late.Compile(`\b(?:if|unless|would|could|might|may|maybe|perhaps|possibly|probably|wish(?:es)?|consider(?:s|ing)?|hypothetical|thinking|thinks|unsure|uncertain|wants?|hopes?|plans?|dreams?|interested|wonders?|wondering|not sure|potential(?:ly)?|prefers?|almost|nearly|likely)\b`)
+	meant   = late.Compile(`\b(?:is (?:moving|relocating|getting|leaving|starting|becoming|buying|switching|flying|joining)|wants?|wanted|needs?|plans?|planned|planning|going to|will|hop(?:es?|ing|ed)|intends?|intending|consider(?:s|ing|ed)?|thinking|about to|dreams?|looking|should|must|aims?|goals?|tr(?:y|ies|ying)|would|wish(?:es)?|decid(?:es|ed|ing)|upcoming|next|soon|shall|interest(?:s|ed)?|appl(?:y|ies|ying|ied)|scheduled|expects?|prepar(?:es|ing)|preferably|prefers?|has to|have to|seeks?|seeking|shopping|saving|due|deadline|starts|until|learning|working on|working towards?|excited|by)\b`)
 )
 
 // inSameSense reports whether the statements assert what the claim asserts: not as
@@ -69,7 +71,7 @@ func (c *claim) inSameSense(w []assertion, g *gathered) bool {
 
 // attribute are words that deny something else ("vegetarian" says no to meat). If
 // both sides have one, it says the same on both.
-var attribute = lazily(`\b(?:allerg\w*|intoleran\w*|vegan\w*|vegetarian\w*|\w+[- ]free)\b`)
+var attribute = late.Compile(`\b(?:allerg\w*|intoleran\w*|vegan\w*|vegetarian\w*|\w+[- ]free)\b`)
 
 // shares reports whether claim and assertion have such a word in common.
 func (c *claim) shares(s assertion) bool {
@@ -93,12 +95,12 @@ func (c *claim) degree(g *gathered) bool {
 	return true
 }
 
-var superlatives = lazily(`\b(?:best|most|favou?rites?|top|number one|\w+est|prefer|#1)\b`)
+var superlatives = late.Compile(`\b(?:best|most|favou?rites?|top|number one|\w+est|prefer|#1)\b`)
 
 var (
 	// denials turn a assertion around without a negation, or say that it is over.
-	denialForm = lazily(denialWords)
-	doubly     = lazily(`\b(?:can't|cannot|couldn't) (?:stand|bear|take)\b|\bnot (?:a fan|fond|keen|into|for me)\b|\bisn't for me\b|\bno longer\b|\b(?:don't|doesn't|do not|does not|not|didn't|can't|cannot|won't) +(?:[\w'-]+ +){0,6}any ?(?:more|longer)\b|\bnot only\b|\b(?:no problem|no doubt|no worries|why not|not to mention|can't wait|couldn't be happier|can't stop|can't live without|can't get enough)\b`)
+	denialForm = late.Compile(denialWords)
+	doubly     = late.Compile(`\b(?:can't|cannot|couldn't) (?:stand|bear|take)\b|\bnot (?:a fan|fond|keen|into|for me)\b|\bisn't for me\b|\bno longer\b|\b(?:don't|doesn't|do not|does not|not|didn't|can't|cannot|won't) +(?:[\w'-]+ +){0,6}any ?(?:more|longer)\b|\bnot only\b|\b(?:no problem|no doubt|no worries|why not|not to mention|can't wait|couldn't be happier|can't stop|can't live without|can't get enough)\b`)
 )
 
 const denialWords = `\b(?:quit|stop(?:ped|s|ping)?|gave up|giv(?:e|en|ing) up|used to|hat(?:e|es|ed|ing)|dislik\w*|detest\w*|despis\w*|loath\w*|avoid\w*|refus\w*|except|any ?more|former(?:ly)?|previous(?:ly)?|cancel\w*|left|lost|lose|broke up|allerg\w*|intoleran\w*|vegan|vegetarian|(?:gluten|dairy|sugar|lactose|meat|nut|alcohol|caffeine|smoke|drug|debt)[- ]?free|free (?:of|from)|rather than|instead of|barely|hardly|rarely|seldom|lack\w*|unable|ex-\w+|sold|gave (?:away|my|our|his|her|their|user's)|donat\w*|threw (?:away|out)|resigned|fired|laid off|taken off|took me off|came off|died|passed away|divorced|far from|skip\w*|deni(?:es|ed)|\w+n't|cannot|(?:everything|anything|everyone|all) but|no|not|havent|hasnt|wasnt|never|none|nothing|nobody|neither|nor|without|cant|dont|doesnt|didnt|isnt|wont)\b`
@@ -130,19 +132,19 @@ func hasDenial(folded string) bool {
 	return negated != denied
 }
 
-var unsureOf = lazily(`\b(?:think|know|believe|feel|i|you|we|he|she|they)\b`)
+var unsureOf = late.Compile(`\b(?:think|know|believe|feel|i|you|we|he|she|they)\b`)
 
 // withoutDoing says how something is done, not that it is not.
-var withoutDoing = lazily(`\bwithout \w+ing\b`)
+var withoutDoing = late.Compile(`\bwithout \w+ing\b`)
 
-var negationWord = lazily(`^(?:not?|\w+n't|cannot|cant|dont|doesnt|didnt|isnt|wont|havent|hasnt|wasnt|never|none|nothing|nobody|neither|nor|without)$`)
+var negationWord = late.Compile(`^(?:not?|\w+n't|cannot|cant|dont|doesnt|didnt|isnt|wont|havent|hasnt|wasnt|never|none|nothing|nobody|neither|nor|without)$`)
 
 var (
-	wasState  = lazily(`\b(?:i|we|he|she|they|it|my \w+|our \w+) (?:also |once |originally |even )?(?:was|were|lived|worked|had|owned|studied|played|smoked|drove|taught|ran|drank|spoke|collected|sang)\b`)
-	notPast   = lazily(`\b(?:(?:was|were) (?:born|diagnosed|raised|promoted|accepted|married|given|named|hired|told|able|just|recently|thinking|wondering|going)|had (?:a|my|our|twins)? ?(?:\w+ )?(?:baby|son|daughter|twins|kid)|since i was|i've had|have had|(?:have|has|'ve|'s) (?:lived|worked|owned|studied|played|had|been))\b`)
-	isState   = lazily(`\b(?:is|has|lives?|works?|owns?|studies|plays|smokes|drives|teaches|runs|drinks|speaks|collects|sings|currently|now)\b`)
-	isPast    = lazily(`\b(?:was|were|had|used to|previously|formerly|once|in the past|former|no longer|as a (?:child|kid|teen\w*)|lived|worked|owned|studied|played|smoked|drove|taught|ran|spoke)\b|\b(?:user|he|she|they|who|(?:user's|his|her|their) [\w ]{2,30}?) (?:\w+ly |also )?\w{2,}ed\b`)
-	departure = lazily(`\b(?:moved|moving|relocated|left|switched|changed|transferred|migrated|went)\b.*?\b(?:from|out of) (\w+)`)
+	wasState  = late.Compile(`\b(?:i|we|he|she|they|it|my \w+|our \w+) (?:also |once |originally |even )?(?:was|were|lived|worked|had|owned|studied|played|smoked|drove|taught|ran|drank|spoke|collected|sang)\b`)
+	notPast   = late.Compile(`\b(?:(?:was|were) (?:born|diagnosed|raised|promoted|accepted|married|given|named|hired|told|able|just|recently|thinking|wondering|going)|had (?:a|my|our|twins)? ?(?:\w+ )?(?:baby|son|daughter|twins|kid)|since i was|i've had|have had|(?:have|has|'ve|'s) (?:lived|worked|owned|studied|played|had|been))\b`)
+	isState   = late.Compile(`\b(?:is|has|lives?|works?|owns?|studies|plays|smokes|drives|teaches|runs|drinks|speaks|collects|sings|currently|now)\b`)
+	isPast    = late.Compile(`\b(?:was|were|had|used to|previously|formerly|once|in the past|former|no longer|as a (?:child|kid|teen\w*)|lived|worked|owned|studied|played|smoked|drove|taught|ran|spoke)\b|\b(?:user|he|she|they|who|(?:user's|his|her|their) [\w ]{2,30}?) (?:\w+ly |also )?\w{2,}ed\b`)
+	departure = late.Compile(`\b(?:moved|moving|relocated|left|switched|changed|transferred|migrated|went)\b.*?\b(?:from|out of) (\w+)`)
 )
 
 // tense reports whether what the claim says is so was not only so once.
@@ -173,6 +175,6 @@ func (c *claim) called(g *gathered) bool {
 }
 
 var (
-	namesUser  = lazily(`^(?:the )?user(?:'s (?:first |last |full |nick)?name is| is (?:called|named))\b`)
-	introduced = lazily(`\b(?:name(?:'s| is)|i'm|im|i am|calls? me|this is|known as|go by|goes by|nickname is|as)(?: [\w'-]+){1,2}|^[\w'-]+ here\b`)
+	namesUser  = late.Compile(`^(?:the )?user(?:'s (?:first |last |full |nick)?name is| is (?:called|named))\b`)
+	introduced = late.Compile(`\b(?:name(?:'s| is)|i'm|im|i am|calls? me|this is|known as|go by|goes by|nickname is|as)(?: [\w'-]+){1,2}|^[\w'-]+ here\b`)
 )

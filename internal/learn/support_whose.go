@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -46,13 +47,13 @@ func (c *claim) ofSame(w []assertion, g *gathered) bool {
 }
 
 // isCalled gives a name to whom the sentence before introduced.
-var isCalled = lazily(`^(?:he|she|it|they)(?:'s| is|'re| are|'s been) (?:called|named)\b|^(?:his|her|its|their) names? (?:is|are)\b`)
+var isCalled = late.Compile(`^(?:he|she|it|they)(?:'s| is|'re| are|'s been) (?:called|named)\b|^(?:his|her|its|their) names? (?:is|are)\b`)
 
 // possesses is a claim that says who somebody is to the user.
-var possesses = lazily(`^(?:the )?user (?:also )?(?:has|had|lost|met|is (?:married|engaged|the|dating|friends|related|in a)|got|married|was|lives? with|adopted|received|knows|named)\b`)
+var possesses = late.Compile(`^(?:the )?user (?:also )?(?:has|had|lost|met|is (?:married|engaged|the|dating|friends|related|in a)|got|married|was|lives? with|adopted|received|knows|named)\b`)
 
 // opines is a claim about what the user thinks of something.
-var opines = lazily(`^(?:the )?user (?:believes?|thinks?|finds?|feels?|appreciates?|considers?|says|said|mentions?|mentioned|admires?|values?|acknowledge[sd]?|congratulate[sd]?|commend(?:s|ed)|compliment(?:s|ed)|encourage[sd]?|supports?|suggest(?:s|ed)|recommend(?:s|ed)|advise[sd]?|express(?:es|ed)|emphasi[sz]e[sd]?|describe[sd]?|cherish\w*|enjoy(?:s|ed)|is (?:proud|worried|concerned|happy|glad|sad|grateful|thankful) )\b`)
+var opines = late.Compile(`^(?:the )?user (?:believes?|thinks?|finds?|feels?|appreciates?|considers?|says|said|mentions?|mentioned|admires?|values?|acknowledge[sd]?|congratulate[sd]?|commend(?:s|ed)|compliment(?:s|ed)|encourage[sd]?|supports?|suggest(?:s|ed)|recommend(?:s|ed)|advise[sd]?|express(?:es|ed)|emphasi[sz]e[sd]?|describe[sd]?|cherish\w*|enjoy(?:s|ed)|is (?:proud|worried|concerned|happy|glad|sad|grateful|thankful) )\b`)
 
 // share is how many words of the claim an assertion has.
 func (s *assertion) share(claimTerms map[string]bool) int {
@@ -75,9 +76,9 @@ func contributes(s assertion, claimTerms map[string]bool) bool {
 	return false
 }
 
-var tellsOf = lazily(`\b(?:told|tell|telling|asked|showed|wrote|texted|promised|reminded|think|know|knows) .*\bi\b`)
+var tellsOf = late.Compile(`\b(?:told|tell|telling|asked|showed|wrote|texted|promised|reminded|think|know|knows) .*\bi\b`)
 
-var speakerDoes = lazily(`^(?:\w+ )*?(?:i|we)(?:'m|'ve| am| have| also| really| still| just| always| never)* (\w+)`)
+var speakerDoes = late.Compile(`^(?:\w+ )*?(?:i|we)(?:'m|'ve| am| have| also| really| still| just| always| never)* (\w+)`)
 
 // doesItself reports whether the speaker does what the claim says another does: "I
 // told my son I live in Rome" is not about where the son lives.
@@ -93,5 +94,5 @@ func doesItself(s assertion, c *claim) bool {
 		return false
 	}
 	t := text.Term(m[1])
-	return t != "" && slices.Contains(c.terms, t) && !free[t]
+	return t != "" && slices.Contains(c.terms, t) && !free.Has(t)
 }

@@ -4,12 +4,13 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 )
 
 // free are terms of a claim that need not be found: a model's way of saying that
 // something was said, and what evidence is asked for below.
-var free = termTable(`named called name person someone current currently now also really very much mention mentions mentioned express expressed expresses
+var free = late.SetOf(`named called name person someone current currently now also really very much mention mentions mentioned express expressed expresses
 	state states stated describe describes share shared shares report reported reports feel feels felt has have own owns owned like likes love loves
 	enjoy enjoys enjoyed live lives lived reside resides living based located work works worked working employed job use uses used using plan plans
 	planned planning intend intends want wants wanted wish wishes hope hopes hoping prefer prefers preferred consider considering considers go goes went
@@ -24,48 +25,48 @@ var free = termTable(`named called name person someone current currently now als
 	others acknowledge acknowledges emphasize emphasizes emphasise encourage encourages encouraged suggest suggests suggested recommend recommends importance
 	important advise advises advised conversation discuss discusses discussed involve involved involves focus focused focuses participate participated
 	engage engaged engages willing willingness especially commend commends congratulate congratulates offer offers offered receive received admire admires admired admiration gratitude agree agrees during along help helps helping bring brings show shows
-	showed continue continues`)
+	showed continue continues`, termsOf)
 
 // evidence says what must have been said for the free words of a claim: nobody has
 // a dog because they saw one.
-var evidence = []struct{ claim, said pattern }{
-	{lazily(`\b(?:user|he|she|who|\w+) (?:also |currently |now |still )*(?:has|owns?|keeps?)\b (?:a|an|two|three|four|five|\d+|his|her|their|many|several|some|no|pets?|children|kids)\b`),
-		lazily(`\b(?:have|has|had|having|own|owns|owned|got|get|getting|gets|my|our|mine|ours|'ve|bought|buy|adopt(?:ed|ing)?|adopt|inherited|received|given|gave me|built|raise|with (?:a|an|my|our|two|three|\d+)|suffer\w*|diagnosed|keep|keeps|run|runs|drive|drives|mom of|dad of|mother of|father of|parent of|there(?:'s| is| are)|want|need|as an?|i'm an?|born|am an?|plays?|play)\b|'ve|^(?:a|an|two|three|\d+) `)},
-	{lazily(`\b(?:lives?|resides?|living|residing|based|located|home (?:is )?in)\b`),
-		lazily(`\b(?:live|lives|lived|living|reside|resides|home|house|flat|apartment|move|moved|moving|relocat\w+|based|settled|rent|renting|stay|staying|here in|located|place in|out of|share an?|room(?:mate|mates)?|neighbou?rhood|resident)\b|^(?:here )?in `)},
-	{lazily(`\b(?:works?|working|employed|employ|job|occupation|profession|employer)\b`),
-		lazily(`\b(?:work|works|worked|working|job|employ\w*|hire|hired|join|joined|joining|position|role|for a living|career|profession|started at|start at|shift|boss|manager|office|company|firm|i'm an?|im an?|am an?|i've been an?|as an?|teach|run|running|build|intern\w*|freelanc\w*|project|projects|doing|business|do|laid off|let go|fired)\b`)},
-	{lazily(`\b(?:likes?|loves?|enjoys?|enjoyed|fond|fan|prefers?|adores?|passionate|interested)\b`),
-		lazily(`\b(?:like|likes|liked|love|loves|loved|loving|enjoy\w*|ador\w+|prefer\w*|fan|favou?rite|into|passion\w*|obsess\w*|fond|great|best|fun|crav\w+|addict\w*|interest\w*|apprecia\w+|cool|amazing|awesome|happy|hobby|hobbies|thing|hate|hates|dislike\w*|detest\w*|despise\w*|can't stand|cannot stand|stand|sucker|joy|relax\w*|keen|excited|beautiful|always|usually|please|rather|instead|want|would like|'d like|wonderful|fantastic|incredible|thrill\w*|delicious|yummy|hooked|nothing beats|can't get enough|mind|over|don't|better|keep it|as opposed|brings? me|helps? me|therapeutic|free time|weekends?|blast|fulfilling|rewarding|satisfying|soothing|peaceful|soft spot|sweet tooth|my go-to|go-to|calls? me \w{3,}|go by)\b`)},
-	{lazily(`\b(?:dislikes?|hates?|detests?)\b`),
-		lazily(`\b(?:hate\w*|dislike\w*|detest\w*|despis\w*|loath\w*|can't stand|cannot stand|can't bear|don't|not|gross|awful|terrible|worst|disgust\w*|boring|annoy\w*|never|sick of|tired of|stand)\b`)},
-	{lazily(`\b(?:prefers?|preferred|favou?rite)\b`),
-		lazily(`\b(?:prefer\w*|rather|favou?rite|like|love|better|over|instead|please|always|best|want|only|keep|don't|more|most|top|never|enjoy|use|go with|go-to|should|calls? me \w{3,}|go by)\b`)},
-	{lazily(`\b(?:uses?|using)\b`),
-		lazily(`\b(?:us(?:e|es|ed|ing)|with|on|in|my|our|switch\w*|migrat\w*|have|run|running|code|coding|write|writing|work\w*|built|build\w*|via|through|rely|prefer|drive|take|play|have|got|bought)\b`)},
-	{lazily(`\bmarried\b`), lazily(`\b(?:married|marry|marriage|wife|husband|wedding|spouse|wed|anniversary|hubby|newlywed\w*)\b`)},
-	{lazily(`\b(?:dating|relationship|partner|girlfriend|boyfriend)\b`), lazily(`\b(?:dating|date|relationship|partner|girlfriend|boyfriend|gf|bf|seeing|together|single|breakup|broke up)\b`)},
-	{lazily(`^(?:the )?user (?:was )?born\b|\bbirthday\b`), lazily(`\b(?:born|birthday|bday|birth|turn(?:ed|ing|s)?)\b`)},
-	{lazily(`\byears old\b|\baged\b|\bage\b`), lazily(`\b(?:years? old|i'm|im|i am|turn(?:ed|ing|s)?|age|aged|yo|y/o|is|he's|she's|birthday|-year-old)\b|year-old`)},
-	{lazily(`^(?:the )?user (?:is|was) (?:also |now |currently |not |no longer )*(?:an?|the) `),
-		lazily(`\b(?:i'm|im|i am|i've been|have been an?|we're|we are|was|were|be|become|became|becoming|being|as an?|as the|myself|for a living|work(?:s|ing)? as|call me|is my|am|turned|my (?:job|work|role|profession|day job|title|career|business)|identify|i (?:also )?(?:teach|study|run|lead|write|code|play|sell|cook|manage|freelance|volunteer)|fan|love|lover|parent|mother of|father of|my (?:kid|son|daughter|child|wife|husband)\w*)\b|^(?:an?|the) `)},
-	{lazily(`^(?:the )?user is (?:also |now |currently |not |no longer |an? )*(?:vegan|vegetarian|pescatarian|single|divorced|widowed|pregnant|retired|unemployed|homeless|diabetic|autistic|deaf|blind|gay|lesbian|bisexual|trans|muslim|christian|jewish|catholic|hindu|buddhist|atheist|religious|disabled)\b`),
-		lazily(`\b(?:i'm|im|i am|i've|i have been|we're|we are|was|were|became|become|turned|been|being|going|gone|went|as an?|diet|don't eat|identify|my)\b`)},
-	{lazily(`\b(?:wants?|hopes?|plans?|intends?|goal|aims?|wishes|considering|considers)\b`), lazily(intentWords + `|\b(?:if|maybe|would|could|might|wish|idea|someday|one day|eventually|let's|ready to|time to|excited|can't wait|working (?:on|towards?)|by|saving|save|sign(?:ed)? up|booked|scheduled|organi[sz]ing|set(?:ting)? up|i'm \w+ing)\b`)},
-	{lazily(`\b(?:visited|travell?ed|went)\b`), lazily(`\b(?:visit\w*|went|go|going|gone|been|travel\w*|trip|back from|came|flew|vacation|holiday|toured|saw|spent|drove|took|stopped by|checked out|in|at)\b`)},
-	{lazily(`\b(?:stopped|quit|no longer)\b`), lazily(denialWords)},
+var evidence = []struct{ claim, said *late.Pattern }{
+	{late.Compile(`\b(?:user|he|she|who|\w+) (?:also |currently |now |still )*(?:has|owns?|keeps?)\b (?:a|an|two|three|four|five|\d+|his|her|their|many|several|some|no|pets?|children|kids)\b`),
+		late.Compile(`\b(?:have|has|had|having|own|owns|owned|got|get|getting|gets|my|our|mine|ours|'ve|bought|buy|adopt(?:ed|ing)?|adopt|inherited|received|given|gave me|built|raise|with (?:a|an|my|our|two|three|\d+)|suffer\w*|diagnosed|keep|keeps|run|runs|drive|drives|mom of|dad of|mother of|father of|parent of|there(?:'s| is| are)|want|need|as an?|i'm an?|born|am an?|plays?|play)\b|'ve|^(?:a|an|two|three|\d+) `)},
+	{late.Compile(`\b(?:lives?|resides?|living|residing|based|located|home (?:is )?in)\b`),
+		late.Compile(`\b(?:live|lives|lived|living|reside|resides|home|house|flat|apartment|move|moved|moving|relocat\w+|based|settled|rent|renting|stay|staying|here in|located|place in|out of|share an?|room(?:mate|mates)?|neighbou?rhood|resident)\b|^(?:here )?in `)},
+	{late.Compile(`\b(?:works?|working|employed|employ|job|occupation|profession|employer)\b`),
+		late.Compile(`\b(?:work|works|worked|working|job|employ\w*|hire|hired|join|joined|joining|position|role|for a living|career|profession|started at|start at|shift|boss|manager|office|company|firm|i'm an?|im an?|am an?|i've been an?|as an?|teach|run|running|build|intern\w*|freelanc\w*|project|projects|doing|business|do|laid off|let go|fired)\b`)},
+	{late.Compile(`\b(?:likes?|loves?|enjoys?|enjoyed|fond|fan|prefers?|adores?|passionate|interested)\b`),
+		late.Compile(`\b(?:like|likes|liked|love|loves|loved|loving|enjoy\w*|ador\w+|prefer\w*|fan|favou?rite|into|passion\w*|obsess\w*|fond|great|best|fun|crav\w+|addict\w*|interest\w*|apprecia\w+|cool|amazing|awesome|happy|hobby|hobbies|thing|hate|hates|dislike\w*|detest\w*|despise\w*|can't stand|cannot stand|stand|sucker|joy|relax\w*|keen|excited|beautiful|always|usually|please|rather|instead|want|would like|'d like|wonderful|fantastic|incredible|thrill\w*|delicious|yummy|hooked|nothing beats|can't get enough|mind|over|don't|better|keep it|as opposed|brings? me|helps? me|therapeutic|free time|weekends?|blast|fulfilling|rewarding|satisfying|soothing|peaceful|soft spot|sweet tooth|my go-to|go-to|calls? me \w{3,}|go by)\b`)},
+	{late.Compile(`\b(?:dislikes?|hates?|detests?)\b`),
+		late.Compile(`\b(?:hate\w*|dislike\w*|detest\w*|despis\w*|loath\w*|can't stand|cannot stand|can't bear|don't|not|gross|awful|terrible|worst|disgust\w*|boring|annoy\w*|never|sick of|tired of|stand)\b`)},
+	{late.Compile(`\b(?:prefers?|preferred|favou?rite)\b`),
+		late.Compile(`\b(?:prefer\w*|rather|favou?rite|like|love|better|over|instead|please|always|best|want|only|keep|don't|more|most|top|never|enjoy|use|go with|go-to|should|calls? me \w{3,}|go by)\b`)},
+	{late.Compile(`\b(?:uses?|using)\b`),
+		late.Compile(`\b(?:us(?:e|es|ed|ing)|with|on|in|my|our|switch\w*|migrat\w*|have|run|running|code|coding|write|writing|work\w*|built|build\w*|via|through|rely|prefer|drive|take|play|have|got|bought)\b`)},
+	{late.Compile(`\bmarried\b`), late.Compile(`\b(?:married|marry|marriage|wife|husband|wedding|spouse|wed|anniversary|hubby|newlywed\w*)\b`)},
+	{late.Compile(`\b(?:dating|relationship|partner|girlfriend|boyfriend)\b`), late.Compile(`\b(?:dating|date|relationship|partner|girlfriend|boyfriend|gf|bf|seeing|together|single|breakup|broke up)\b`)},
+	{late.Compile(`^(?:the )?user (?:was )?born\b|\bbirthday\b`), late.Compile(`\b(?:born|birthday|bday|birth|turn(?:ed|ing|s)?)\b`)},
+	{late.Compile(`\byears old\b|\baged\b|\bage\b`), late.Compile(`\b(?:years? old|i'm|im|i am|turn(?:ed|ing|s)?|age|aged|yo|y/o|is|he's|she's|birthday|-year-old)\b|year-old`)},
+	{late.Compile(`^(?:the )?user (?:is|was) (?:also |now |currently |not |no longer )*(?:an?|the) `),
+		late.Compile(`\b(?:i'm|im|i am|i've been|have been an?|we're|we are|was|were|be|become|became|becoming|being|as an?|as the|myself|for a living|work(?:s|ing)? as|call me|is my|am|turned|my (?:job|work|role|profession|day job|title|career|business)|identify|i (?:also )?(?:teach|study|run|lead|write|code|play|sell|cook|manage|freelance|volunteer)|fan|love|lover|parent|mother of|father of|my (?:kid|son|daughter|child|wife|husband)\w*)\b|^(?:an?|the) `)},
+	{late.Compile(`^(?:the )?user is (?:also |now |currently |not |no longer |an? )*(?:vegan|vegetarian|pescatarian|single|divorced|widowed|pregnant|retired|unemployed|homeless|diabetic|autistic|deaf|blind|gay|lesbian|bisexual|trans|muslim|christian|jewish|catholic|hindu|buddhist|atheist|religious|disabled)\b`),
+		late.Compile(`\b(?:i'm|im|i am|i've|i have been|we're|we are|was|were|became|become|turned|been|being|going|gone|went|as an?|diet|don't eat|identify|my)\b`)},
+	{late.Compile(`\b(?:wants?|hopes?|plans?|intends?|goal|aims?|wishes|considering|considers)\b`), late.Compile(intentWords + `|\b(?:if|maybe|would|could|might|wish|idea|someday|one day|eventually|let's|ready to|time to|excited|can't wait|working (?:on|towards?)|by|saving|save|sign(?:ed)? up|booked|scheduled|organi[sz]ing|set(?:ting)? up|i'm \w+ing)\b`)},
+	{late.Compile(`\b(?:visited|travell?ed|went)\b`), late.Compile(`\b(?:visit\w*|went|go|going|gone|been|travel\w*|trip|back from|came|flew|vacation|holiday|toured|saw|spent|drove|took|stopped by|checked out|in|at)\b`)},
+	{late.Compile(`\b(?:stopped|quit|no longer)\b`), late.Compile(denialWords)},
 }
 
 // bridges maps terms of claims to words that say the same or more. They go one way:
 // who has a son has a child.
-var bridges = sync.OnceValue(func() map[string]pattern {
-	m := map[string]pattern{}
+var bridges = sync.OnceValue(func() map[string]*late.Pattern {
+	m := map[string]*late.Pattern{}
 	for line := range strings.Lines(bridgeTable) {
 		claims, said, ok := strings.Cut(strings.TrimSpace(line), ": ")
 		if !ok {
 			continue
 		}
-		form := lazily(`\b(?:` + said + `)\b`)
+		form := late.Compile(`\b(?:` + said + `)\b`)
 		for w := range strings.FieldsSeq(claims) {
 			if t := text.Term(w); t != "" {
 				m[t] = form

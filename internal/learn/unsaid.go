@@ -3,12 +3,14 @@ package learn
 import (
 	"slices"
 	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
 )
 
 // People may say a thing and wish that nobody keeps it: "don't remember this: …", "off
 // the record, …". Nothing is learned from such a turn, by rule or by a model.
 
-var unsaidForm = lazily(`(?i)(?:^|[.!?\n(]\s*)(?:(?:please|pls|ok|okay|hey|hi|oh|and|but|also|loci|just)[, ]+)*` +
+var unsaidForm = late.Compile(`(?i)(?:^|[.!?\n(]\s*)(?:(?:please|pls|ok|okay|hey|hi|oh|and|but|also|loci|just)[, ]+)*` +
 	`(?:(?:do not|don['’]?t|never) (?:you )?(?:ever )?(?:remember|memori[sz]e|save|store|keep|note|record|learn|log)(?: down)? ` +
 	`(?:(?:this|that|it|any of (?:this|that|it)|the following|what (?:i|follows)\b[^.:,;!?]*|anything(?: of this)?)(?: (?:please|to|in|into|for|from|about|one|but|though|ok|okay)\b|\s*[:,;.!?)–—-]|\s*$)|(?:that )?(?:i|i['’]m|i['’]ve|my|we|our)\b)` +
 	`|(?:(?:do not|don['’]?t) write (?:this|that|it) down|no need to (?:remember|save|store|keep) (?:this|that|it))` +

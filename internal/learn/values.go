@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -15,19 +16,19 @@ var values map[string]func(c *clause, i int) string
 
 var (
 	// stops end what a phrase names, in front of anything.
-	stops = wordList("stops")
+	stops = late.SetOf("stops", wordList)
 	// pointing words mean something said elsewhere.
-	pointing = wordList("pointing")
+	pointing = late.SetOf("pointing", wordList)
 	// trailing words add nothing at the end of a phrase.
-	trailing = wordList("trailing")
+	trailing = late.SetOf("trailing", wordList)
 	// hanging words want another after them.
-	hanging = wordList("hanging")
+	hanging = late.SetOf("hanging", wordList)
 	// empty words name no thing in particular.
-	empty = wordList("empty")
+	empty = late.SetOf("empty", wordList)
 	// timing words may be part of a date.
-	timing = wordList("timing")
+	timing = late.SetOf("timing", wordList)
 	// pointed are times that "this" and "that" stand before.
-	pointed = wordList("pointed")
+	pointed = late.SetOf("pointed", wordList)
 )
 
 // dateHint reports whether the words of s may name a time.
@@ -40,7 +41,7 @@ func dateHint(words []word) bool {
 			}
 			return true
 		}
-		if timing[w.low] || w.low[0] >= '0' && w.low[0] <= '9' {
+		if timing.Has(w.low) || w.low[0] >= '0' && w.low[0] <= '9' {
 			return true
 		}
 	}
@@ -64,7 +65,7 @@ func (c *clause) ending(i int) int {
 		switch w := c.at(k); {
 		case w == "and" || w == ",":
 			joint = k
-		case pointing[w] && joint > i && !(w == "this" && pointed[c.at(k+1)]) && !(w == "that" && c.relates(i, k)) && w != "one":
+		case pointing.Has(w) && joint > i && !(w == "this" && pointed.Has(c.at(k+1))) && !(w == "that" && c.relates(i, k)) && w != "one":
 			if joint-2 >= i && (c.at(joint-2) == "a" || c.at(joint-2) == "an") {
 				return j // "a quiet and sunny flat for them" has no half
 			}
@@ -85,9 +86,9 @@ func (c *clause) extent(i int) int {
 			}
 		case w.mark() && w.low != ",":
 			return c.trimmed(i, j)
-		case w.low == "when" && c.at(j+1) == "i" && c.at(j+2) == "was", w.low == "as" && (c.at(j+1) == "a" || c.at(j+1) == "an" || c.at(j+1) == "my"), w.low == "since" && timing[c.at(j+1)]:
+		case w.low == "when" && c.at(j+1) == "i" && c.at(j+2) == "was", w.low == "as" && (c.at(j+1) == "a" || c.at(j+1) == "an" || c.at(j+1) == "my"), w.low == "since" && timing.Has(c.at(j+1)):
 			continue
-		case stops[w.low] && j > i:
+		case stops.Has(w.low) && j > i:
 			return c.trimmed(i, j)
 		case w.low == ",":
 			if !c.listGoesOn(i, j) {
@@ -107,11 +108,11 @@ func (c *clause) relates(i, j int) bool {
 	if w := c.at(j + 1); !ok && w != "is" && w != "are" && w != "has" && w != "have" || v.form == gerund {
 		return false
 	}
-	if v, ok := verbs()[c.at(j-1)]; ok && v.form&(preterite|gerund) != 0 && j-1 == i || adverb[c.at(j-1)] || hanging[c.at(j-1)] {
+	if v, ok := verbs()[c.at(j-1)]; ok && v.form&(preterite|gerund) != 0 && j-1 == i || adverb.Has(c.at(j-1)) || hanging.Has(c.at(j-1)) {
 		return false
 	}
 	for k := j + 1; k < len(c.words); k++ {
-		if w := c.at(k); pointing[w] && !pointed[c.at(k+1)] || k > j+9 {
+		if w := c.at(k); pointing.Has(w) && !pointed.Has(c.at(k+1)) || k > j+9 {
 			return false
 		}
 		if c.words[k].mark() {
@@ -123,7 +124,7 @@ func (c *clause) relates(i, j int) bool {
 
 // newVerb reports whether the word at i begins something of its own after "and".
 func (c *clause) newVerb(i int) bool {
-	for adverb[c.at(i)] {
+	for adverb.Has(c.at(i)) {
 		i++
 	}
 	switch c.at(i) {
@@ -135,7 +136,7 @@ func (c *clause) newVerb(i int) bool {
 		return true
 	}
 	v, ok := verbs()[c.at(i)]
-	return ok && v.form&preterite != 0 && (v.form&base == 0 || owners[c.at(i+1)])
+	return ok && v.form&preterite != 0 && (v.form&base == 0 || owners.Has(c.at(i+1)))
 }
 
 // listGoesOn reports whether the comma at j stands in a list, an address or a date.
@@ -159,7 +160,7 @@ func (c *clause) listGoesOn(i, j int) bool {
 			}
 			n = 0
 			continue
-		case w.mark(), stops[w.low], subjects[w.low], pointing[w.low], asking[w.low]:
+		case w.mark(), stops.Has(w.low), subjects.Has(w.low), pointing.Has(w.low), asking.Has(w.low):
 			return false
 		}
 		if n++; n > 5 {
@@ -176,7 +177,7 @@ func (c *clause) trimmed(i, j int) int {
 			j -= 2
 		}
 	}
-	for j > i && (c.words[j-1].mark() || trailing[c.words[j-1].low]) {
+	for j > i && (c.words[j-1].mark() || trailing.Has(c.words[j-1].low)) {
 		if t := c.words[j-1].low; (t == "today" || t == "moment" || t == "days" || t == "recently") && j-2 >= i {
 			if t == "today" {
 				return j
@@ -216,7 +217,7 @@ func (c *clause) undated(i, j int) int {
 		for j > i && c.words[j-1].start >= from {
 			j--
 		}
-		for j > i && (hanging[c.at(j-1)] || c.words[j-1].mark() || c.at(j-1) == "since") {
+		for j > i && (hanging.Has(c.at(j-1)) || c.words[j-1].mark() || c.at(j-1) == "since") {
 			j--
 		}
 		return j
@@ -226,22 +227,22 @@ func (c *clause) undated(i, j int) int {
 
 // standing reports whether the words mean the same outside of the conversation.
 func (c *clause) standing(i, j int) bool {
-	if i >= j || j-i > 24 || hanging[c.at(j-1)] || strings.HasSuffix(c.at(j-1), "-") {
+	if i >= j || j-i > 24 || hanging.Has(c.at(j-1)) || strings.HasSuffix(c.at(j-1), "-") {
 		return false
 	}
 	content := false
 	for k := i; k < j; k++ {
 		w := c.words[k].low
-		if pointing[w] {
+		if pointing.Has(w) {
 			if w == "that" && k > i && c.relates(i, k) {
 				continue
 			}
-			if w == "this" && pointed[c.at(k+1)] || w == "one" && k+1 < j && c.at(k-1) != "the" && c.at(k-1) != "this" && (!hanging[c.at(k+1)] || c.at(k+1) == "of") {
+			if w == "this" && pointed.Has(c.at(k+1)) || w == "one" && k+1 < j && c.at(k-1) != "the" && c.at(k-1) != "this" && (!hanging.Has(c.at(k+1)) || c.at(k+1) == "of") {
 				continue
 			}
 			return false
 		}
-		if !empty[w] && !c.words[k].mark() && !adverb[w] && !timing[w] {
+		if !empty.Has(w) && !c.words[k].mark() && !adverb.Has(w) && !timing.Has(w) {
 			content = true
 		}
 	}
@@ -249,10 +250,10 @@ func (c *clause) standing(i, j int) bool {
 }
 
 // vagueStart are words that begin what says nothing by itself.
-var vagueStart = wordList("vagueStart")
+var vagueStart = late.SetOf("vagueStart", wordList)
 
 // vagueHead are what is at hand after "the".
-var vagueHead = wordList("vagueHead")
+var vagueHead = late.SetOf("vagueHead", wordList)
 
 func (c *clause) vague(i int) bool {
 	first := c.at(i)
@@ -264,13 +265,13 @@ func (c *clause) vague(i int) bool {
 	if first == "all" && c.at(i+1) == "the" {
 		return true
 	}
-	if (first == "all" || first == "both" || first == "some" || first == "any") && c.at(i+1) != "of" && !pointing[c.at(i+1)] {
+	if (first == "all" || first == "both" || first == "some" || first == "any") && c.at(i+1) != "of" && !pointing.Has(c.at(i+1)) {
 		return false
 	}
-	return vagueStart[first] || first == "the" && vagueHead[c.at(i+1)] && c.at(i+2) != "of" || first == "to" && idleTo[c.at(i+1)]
+	return vagueStart.Has(first) || first == "the" && vagueHead.Has(c.at(i+1)) && c.at(i+2) != "of" || first == "to" && idleTo.Has(c.at(i+1))
 }
 
-var idleTo = wordList("idleTo")
+var idleTo = late.SetOf("idleTo", wordList)
 
 // thing accepts what means the same outside of the conversation, without its date.
 func thing(c *clause, i int) string {
@@ -279,7 +280,7 @@ func thing(c *clause, i int) string {
 		j = comma
 	}
 	j = c.trimmed(i, c.undated(i, j))
-	if c.at(i) == "the" && j-1 > i && vagueHead[c.at(j-1)] && c.at(i+1) != "feeling" {
+	if c.at(i) == "the" && j-1 > i && vagueHead.Has(c.at(j-1)) && c.at(i+1) != "feeling" {
 		return ""
 	}
 	if j-i > 12 || c.vague(i) || !c.standing(i, j) || c.halved(i, j) {
@@ -289,12 +290,12 @@ func thing(c *clause, i int) string {
 }
 
 // shared are things that "the" makes nobody's in particular.
-var shared = table("ocean sea beach mountains outdoors rain snow sun moon stars night city countryside forest woods theater theatre opera ballet gym violin piano guitar drums cello blues arts winter summer spring autumn fall water wind cold heat quiet")
+var shared = late.Words("ocean sea beach mountains outdoors rain snow sun moon stars night city countryside forest woods theater theatre opera ballet gym violin piano guitar drums cello blues arts winter summer spring autumn fall water wind cold heat quiet")
 
 // general accepts a thing in general: "I like the second one" is about what is at
 // hand.
 func general(c *clause, i int) string {
-	if c.at(i) == "the" && i+1 < len(c.words) && !c.words[i+1].capital && !shared[c.at(i+1)] && c.at(i+2) != "of" {
+	if c.at(i) == "the" && i+1 < len(c.words) && !c.words[i+1].capital && !shared.Has(c.at(i+1)) && c.at(i+2) != "of" {
 		return ""
 	}
 	return thing(c, i)
@@ -338,7 +339,7 @@ func whole(c *clause, i int) string {
 }
 
 // notName are capitalised words that follow "I'm" or begin a clause and name nobody.
-var notName = wordList("notName")
+var notName = late.SetOf("notName", wordList)
 
 func demonym(low string) bool {
 	for _, end := range []string{"ish", "ese", "ian", "ean", "ican", "ing", "ed"} {
@@ -350,7 +351,7 @@ func demonym(low string) bool {
 }
 
 // afterName are words that may follow a name.
-var afterName = wordList("afterName")
+var afterName = late.SetOf("afterName", wordList)
 
 // properName accepts a person's name.
 func properName(c *clause, i int) string {
@@ -365,22 +366,22 @@ func properName(c *clause, i int) string {
 	if len(name) < 2 || name == strings.ToUpper(name) && len(name) < 4 && len(name) != 2 {
 		return ""
 	}
-	if j == len(c.words) || c.words[j].mark() || afterName[c.at(j)] {
+	if j == len(c.words) || c.words[j].mark() || afterName.Has(c.at(j)) {
 		return name
 	}
 	return ""
 }
 
 // nameParts may stand between the parts of a name.
-var nameParts = table("de da di van von der la le el bin al")
+var nameParts = late.Words("de da di van von der la le el bin al")
 
 // nameEnd returns where the name that begins at word i ends, i without one.
 func (c *clause) nameEnd(i int) int {
-	if i >= len(c.words) || !c.words[i].capital || notName[c.at(i)] || c.words[i].mark() {
+	if i >= len(c.words) || !c.words[i].capital || notName.Has(c.at(i)) || c.words[i].mark() {
 		return i
 	}
 	j := i + 1
-	for j < len(c.words) && j-i < 5 && (c.words[j].capital && c.at(j) != "i" || nameParts[c.at(j)] && j+1 < len(c.words) && c.words[j+1].capital) {
+	for j < len(c.words) && j-i < 5 && (c.words[j].capital && c.at(j) != "i" || nameParts.Has(c.at(j)) && j+1 < len(c.words) && c.words[j+1].capital) {
 		j++
 	}
 	return j
@@ -388,7 +389,7 @@ func (c *clause) nameEnd(i int) int {
 
 // called accepts a name in small letters too: "my name is ana".
 func called(c *clause, i int) string {
-	if w := c.at(i); i == len(c.words)-1 && !c.words[i].capital && len(w) > 2 && isLetters(w) && !notName[w] && !demonym(w) {
+	if w := c.at(i); i == len(c.words)-1 && !c.words[i].capital && len(w) > 2 && isLetters(w) && !notName.Has(w) && !demonym(w) {
 		return strings.ToUpper(w[:1]) + w[1:]
 	}
 	return properName(c, i)
@@ -402,13 +403,13 @@ func isDigit(s string) bool { return s != "" && strings.Trim(s, "0123456789") ==
 
 var (
 	// placeParts may stand between the parts of a place's name.
-	placeParts = table("de da do del of the la le los las upon am an der and")
+	placeParts = late.Words("de da do del of the la le los las upon am an der and")
 	// settledIn are kinds of places that people live in.
-	settledIn = wordList("settledIn")
+	settledIn = late.SetOf("settledIn", wordList)
 	// notPlace are words that follow "live in" and name no place.
-	notPlace = wordList("notPlace")
+	notPlace = late.SetOf("notPlace", wordList)
 	// afterPlace end a place written in small letters.
-	afterPlace = wordList("afterPlace")
+	afterPlace = late.SetOf("afterPlace", wordList)
 )
 
 // place accepts where somebody may live.
@@ -416,7 +417,7 @@ func place(c *clause, i int) string {
 	first := c.at(i)
 	if first == "a" || first == "an" || first == "the" {
 		for j := i + 1; j < len(c.words) && j < i+6; j++ {
-			if !settledIn[c.at(j)] {
+			if !settledIn.Has(c.at(j)) {
 				continue
 			}
 			j++
@@ -432,10 +433,10 @@ func place(c *clause, i int) string {
 		return strings.TrimRight(c.text(i, c.undated(i, j)), ".,'’- ")
 	}
 	j := i
-	for j < len(c.words) && j < i+4 && !c.words[j].mark() && !afterPlace[c.at(j)] && isLetters(strings.ReplaceAll(c.at(j), "-", "")) && !adverb[c.at(j)] && !timing[c.at(j)] {
+	for j < len(c.words) && j < i+4 && !c.words[j].mark() && !afterPlace.Has(c.at(j)) && isLetters(strings.ReplaceAll(c.at(j), "-", "")) && !adverb.Has(c.at(j)) && !timing.Has(c.at(j)) {
 		j++
 	}
-	if j == i || j-i > 3 || notPlace[first] || j < len(c.words) && !c.words[j].mark() && !afterPlace[c.at(j)] && !adverb[c.at(j)] && !timing[c.at(j)] {
+	if j == i || j-i > 3 || notPlace.Has(first) || j < len(c.words) && !c.words[j].mark() && !afterPlace.Has(c.at(j)) && !adverb.Has(c.at(j)) && !timing.Has(c.at(j)) {
 		return ""
 	}
 	return c.text(i, j)
@@ -455,7 +456,7 @@ func (c *clause) placeEnd(i int) int {
 		switch {
 		case c.words[j].capital && !c.words[j].mark() && c.at(j) != "i":
 		case c.at(j) == "," && j+1 < len(c.words) && c.words[j+1].capital && c.at(j+1) != "i":
-		case placeParts[c.at(j)] && j+1 < len(c.words) && c.words[j+1].capital && c.at(j+1) != "i":
+		case placeParts.Has(c.at(j)) && j+1 < len(c.words) && c.words[j+1].capital && c.at(j+1) != "i":
 		default:
 			return j
 		}
@@ -464,13 +465,13 @@ func (c *clause) placeEnd(i int) int {
 }
 
 // firms are kinds of places that people work at.
-var firms = wordList("firms")
+var firms = late.SetOf("firms", wordList)
 
 func company(c *clause, i int) string {
 	switch c.at(i) {
 	case "a", "an", "the", "my", "our":
 		for j := i + 1; j < len(c.words) && j < i+6 && !c.words[j].mark(); j++ {
-			if firms[c.at(j)] {
+			if firms.Has(c.at(j)) {
 				return thirdPerson(c.text(i, j+1))
 			}
 		}
@@ -487,12 +488,12 @@ func firm(c *clause, i int) string {
 	return ""
 }
 
-var schools = wordList("schools")
+var schools = late.SetOf("schools", wordList)
 
 func school(c *clause, i int) string {
 	s := company(c, i)
 	for w := range strings.FieldsSeq(strings.ToLower(s)) {
-		if schools[w] {
+		if schools.Has(w) {
 			return s
 		}
 	}
@@ -500,7 +501,7 @@ func school(c *clause, i int) string {
 }
 
 // roleEnd are words after the head of a role.
-var roleEnd = wordList("roleEnd")
+var roleEnd = late.SetOf("roleEnd", wordList)
 
 // role accepts a phrase whose head is an occupation.
 func role(c *clause, i int) string {
@@ -508,11 +509,11 @@ func role(c *clause, i int) string {
 		return ""
 	}
 	head := i
-	for head < len(c.words) && !roleEnd[c.at(head)] && !c.words[head].mark() {
+	for head < len(c.words) && !roleEnd.Has(c.at(head)) && !c.words[head].mark() {
 		head++
 	}
 	last := c.at(head - 1)
-	if head == i || head-i > 7 || c.words[head-1].owner || !occupations[last] && !occupations[strings.TrimSuffix(last, "s")] && !c.asA(i, head) {
+	if head == i || head-i > 7 || c.words[head-1].owner || !occupations.Has(last) && !occupations.Has(strings.TrimSuffix(last, "s")) && !c.asA(i, head) {
 		return ""
 	}
 	j := c.trimmed(i, c.undated(i, c.ending(i)))
@@ -529,7 +530,7 @@ func (c *clause) asA(i, head int) bool {
 	}
 	for k := i - 2; k >= 0 && k > i-5; k-- {
 		if v, ok := verbs()[c.at(k)]; ok && v.lemma == "work" {
-			return !notTrade[c.at(head-1)] && !c.has("treat") && c.at(head-1) != "team" && c.at(head-1) != "couple" && c.at(head-1) != "group"
+			return !notTrade.Has(c.at(head-1)) && !c.has("treat") && c.at(head-1) != "team" && c.at(head-1) != "couple" && c.at(head-1) != "group"
 		}
 	}
 	return false
@@ -539,7 +540,7 @@ func language(c *clause, i int) string {
 	var out []string
 	for ; i < len(c.words); i++ {
 		switch w := c.at(i); {
-		case languages[w]:
+		case languages.Has(w):
 			out = append(out, strings.ToUpper(w[:1])+w[1:])
 		case w == "and" || w == "," || w == "fluently" || w == "both" || w == "fluent" || w == "some":
 		default:
@@ -596,7 +597,7 @@ func (c *clause) plannedFrom(i int, from time.Time) string {
 func upcoming(c *clause, i int) string {
 	j := c.ending(i)
 	for k := i; k < j; k++ {
-		if pointing[c.at(k)] && !pointed[c.at(k+1)] {
+		if pointing.Has(c.at(k)) && !pointed.Has(c.at(k+1)) {
 			return ""
 		}
 	}
@@ -613,14 +614,14 @@ func midnight(t time.Time) time.Time {
 }
 
 // passing is how somebody is for a day.
-var passingState = wordList("passingState")
+var passingState = late.SetOf("passingState", wordList)
 
 // state accepts what somebody is for longer than a day.
 func state(c *clause, i int) string {
 	if w := c.at(i); w == "on" || w == "at" || w == "in" {
 		return "" // of a moment, mostly
 	}
-	if passingState[c.at(i)] || strings.HasSuffix(c.at(i), "ing") || c.vague(i) {
+	if passingState.Has(c.at(i)) || strings.HasSuffix(c.at(i), "ing") || c.vague(i) {
 		return ""
 	}
 	return whole(c, i)
@@ -635,7 +636,7 @@ func ageEnd(c *clause, i int) int {
 
 func nation(c *clause, i int) string {
 	w := c.at(i)
-	if i != len(c.words)-1 || !nationals[w] {
+	if i != len(c.words)-1 || !nationals.Has(w) {
 		return ""
 	}
 	return strings.ToUpper(w[:1]) + w[1:]
@@ -647,7 +648,7 @@ func tool(c *clause, i int) string {
 		return ""
 	}
 	j := i
-	for j < len(c.words) && j < i+6 && !c.words[j].mark() && !toolEnd[c.at(j)] && !stops[c.at(j)] {
+	for j < len(c.words) && j < i+6 && !c.words[j].mark() && !toolEnd.Has(c.at(j)) && !stops.Has(c.at(j)) {
 		j++
 	}
 	j = c.trimmed(i, c.undated(i, j))
@@ -657,7 +658,7 @@ func tool(c *clause, i int) string {
 	return thirdPerson(c.text(i, j))
 }
 
-var toolEnd = table("to from in on at with and or now that")
+var toolEnd = late.Words("to from in on at with and or now that")
 
 // size accepts a measure, a number or an address, up to the end of the clause.
 func size(c *clause, i int) string {
@@ -669,4 +670,4 @@ func size(c *clause, i int) string {
 	return ""
 }
 
-var commas = table(",")
+var commas = late.Words(",")

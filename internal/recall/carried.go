@@ -3,6 +3,7 @@ package recall
 import (
 	"slices"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -13,15 +14,17 @@ const ownLeast = 0.3
 
 // carriers are what people call what they hand on, as terms: who asks for it by such a
 // name means it.
-var carriers = termsOf(`translate translation email mail message letter text note code script function program quote quoted sentence paragraph essay
-	article story poem lyrics song draft post caption wrote written sent forwarded pasted summarize summary rewrite proofread`)
+var carriers = late.Make(func() terms {
+	return termsOf(`translate translation email mail message letter text note code script function program quote quoted sentence paragraph essay
+		article story poem lyrics song draft post caption wrote written sent forwarded pasted summarize summary rewrite proofread`)
+})
 
 // ownFirst moves turns that have the question's words only in what they carry (a mail,
 // code, a passage to translate) behind the hits that answer in the speaker's own words,
 // where the question is about the user: "do I have brothers?" is not answered by the
 // hero of a story. The order stays otherwise.
 func ownFirst(hits []memory.Hit, question string, asked terms) []memory.Hit {
-	if len(hits) < 2 || len(asked) == 0 || !aboutUser(question) || slices.ContainsFunc(asked, carriers.has) {
+	if len(hits) < 2 || len(asked) == 0 || !aboutUser(question) || slices.ContainsFunc(asked, carriers.Get().has) {
 		return hits
 	}
 	var own, carried []memory.Hit

@@ -1,10 +1,10 @@
 package recall
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -29,7 +29,7 @@ func NewEchoes(question string) *Echoes {
 }
 
 // asksBack are questions about the talk itself.
-var asksBack = regexp.MustCompile(`(?i)\b(?:ask(?:ed|ing)?|questions?|answer(?:ed|s)?|repl(?:y|ied|ies)|conversations?|chats?|talk(?:ed|ing)? about|discuss(?:ed)?|you (?:say|said|tell|told|mention(?:ed)?|suggest(?:ed)?|recommend(?:ed)?))\b`)
+var asksBack = late.Compile(`(?i)\b(?:ask(?:ed|ing)?|questions?|answer(?:ed|s)?|repl(?:y|ied|ies)|conversations?|chats?|talk(?:ed|ing)? about|discuss(?:ed)?|you (?:say|said|tell|told|mention(?:ed)?|suggest(?:ed)?|recommend(?:ed)?))\b`)
 
 // Repeated reports whether a candidate is an answer that only repeats what memory holds:
 // one of the built-in model's.
@@ -65,10 +65,10 @@ func (e *Echoes) Is(m memory.Memory) bool {
 		switch {
 		case e.terms[term]:
 			said++
-		case fillers[term]:
+		case fillers.Has(term):
 		case manner == text.Phrase:
 			return false
-		case asking[term] || text.ClassesAsked(term) != 0:
+		case asking.Has(term) || text.ClassesAsked(term) != 0:
 		case text.ClassesOf(term) != 0:
 			return false
 		case e.related[term]:
@@ -120,7 +120,7 @@ func (e *Echoes) names(content string) bool {
 	named := false
 	text.EachWord(content, func(w string) {
 		term := text.Term(w)
-		named = named || text.IsTime(w) && !e.terms[term] && !asking[term] && !fillers[term]
+		named = named || text.IsTime(w) && !e.terms[term] && !asking.Has(term) && !fillers.Has(term)
 	})
 	return named
 }
@@ -133,7 +133,7 @@ func (e *Echoes) read() {
 	}
 	e.terms, e.related = map[string]bool{}, map[string]bool{}
 	all := text.Terms(e.question)
-	own := slices.DeleteFunc(slices.Clone(all), func(term string) bool { return fillers[term] || asking[term] })
+	own := slices.DeleteFunc(slices.Clone(all), func(term string) bool { return fillers.Has(term) || asking.Has(term) })
 	if len(own) == 0 {
 		own = all
 	}
@@ -147,13 +147,13 @@ func (e *Echoes) read() {
 }
 
 // ofOneself begins a wish that may be an answer: "I need my glasses" to "Do I need them?".
-var ofOneself = regexp.MustCompile(`(?i)^\W*i\b`)
+var ofOneself = late.Compile(`(?i)^\W*i\b`)
 
 // knows are questions to which yes is none: "Do you know my address?".
-var knows = regexp.MustCompile(`(?i)\byou (?:still |even )?(?:know|remember|recall|have|tell|find|look)\b`)
+var knows = late.Compile(`(?i)\byou (?:still |even )?(?:know|remember|recall|have|tell|find|look)\b`)
 
 // confirms are questions to which yes is an answer, "Am I a nurse?".
-var confirms = regexp.MustCompile(`(?i)^\W*(?:(?:so|and|hey|ok|okay|well)\W+)*(?:do|does|did|is|are|am|was|were|has|have|had|will|would)\b`)
+var confirms = late.Compile(`(?i)^\W*(?:(?:so|and|hey|ok|okay|well)\W+)*(?:do|does|did|is|are|am|was|were|has|have|had|will|would)\b`)
 
 // fillers change nothing about what a question asks, and asking are words to ask with.
 const (
@@ -164,8 +164,10 @@ const (
 )
 
 var (
-	fillers, asking = termSet(fillerWords), termSet(askingWords)
-	plainlyAsking   = termsOf(fillerWords + " know tell remind give show find look list need want wonder remember recall forgot check search help let repeat")
+	fillers, asking = late.SetOf(fillerWords, termSet), late.SetOf(askingWords, termSet)
+	plainlyAsking   = late.Make(func() terms {
+		return termsOf(fillerWords + " know tell remind give show find look list need want wonder remember recall forgot check search help let repeat")
+	})
 )
 
 func termSet(list string) map[string]bool {

@@ -200,7 +200,7 @@ func (t *telling) asked(e *Echoes, m memory.Memory) bool {
 	}
 	t.seeks = make(terms, 0, len(t.terms))
 	for _, term := range t.terms {
-		if !plainlyAsking.has(term) {
+		if !plainlyAsking.Get().has(term) {
 			t.seeks = append(t.seeks, term)
 		}
 	}

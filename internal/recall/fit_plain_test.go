@@ -62,7 +62,7 @@ func plainSeeks(m memory.Memory) map[string]bool {
 	}
 	left := map[string]bool{}
 	for t := range plainTerms(m.Turn.Content) {
-		if !plainlyAsking.has(termsOf(t)[0]) {
+		if !plainlyAsking.Get().has(termsOf(t)[0]) {
 			left[t] = true
 		}
 	}

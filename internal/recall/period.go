@@ -1,10 +1,10 @@
 package recall
 
 import (
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -74,9 +74,9 @@ func (p *Period) within(have memory.Moment) bool {
 	return !day.Before(p.From) && day.Before(p.To)
 }
 
-var relativeMonth = regexp.MustCompile(`\b(last|this|next|past|previous|coming|ago|in \w+ months)\b`)
+var relativeMonth = late.Compile(`\b(last|this|next|past|previous|coming|ago|in \w+ months)\b`)
 
-var fourDigits = regexp.MustCompile(`\b(19|20)\d\d\b`)
+var fourDigits = late.Compile(`\b(19|20)\d\d\b`)
 
 func namesYear(s string) bool { return fourDigits.MatchString(s) }
 

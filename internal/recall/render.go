@@ -1,12 +1,12 @@
 package recall
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -208,7 +208,7 @@ func isLine(s string) bool {
 	return s == "" || last != ' '
 }
 
-var fenceTag = regexp.MustCompile(`(?i)[<＜﹤]([\s/／\\]*(?:loci[-\s]*)?memory)`)
+var fenceTag = late.Compile(`(?i)[<＜﹤]([\s/／\\]*(?:loci[-\s]*)?memory)`)
 
 // shorten cuts s off at a word once it has more than lineTokens.
 func shorten(s string) string {

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
 )
 
 // Manner is whether a text tells something or asks for it, by its form alone.
@@ -52,10 +54,10 @@ func MayAsk(s string) bool {
 	}
 	first, rest := firstWord(s)
 	if first != "i" {
-		return opensAsking[first]
+		return opensAsking.Has(first)
 	}
 	second, _ := firstWord(rest)
-	return wishing[second]
+	return wishing.Has(second)
 }
 
 // firstWord returns the first run of ASCII letters in s, in small letters where it was
@@ -78,19 +80,19 @@ func mannerOf(sentence string) Manner {
 	room := make([]string, 0, 24)
 	EachWord(sentence, func(w string) { room = append(room, w) })
 	w := words(room)
-	for len(w) > 0 && leadIns[w[0]] {
+	for len(w) > 0 && leadIns.Has(w[0]) {
 		w = w[1:]
 	}
 	for len(w) > 0 && (w[len(w)-1] == "please" || w[len(w)-1] == "thanks") {
 		w = w[:len(w)-1]
 	}
-	if !questioning[w.at(0)] && w.tells() {
+	if !questioning.Has(w.at(0)) && w.tells() {
 		return Tells
 	}
 	if w.asks(marked) || w.requests(sentence) {
 		return Seeks
 	}
-	switch bare := len(w) <= longestPhrase && !slices.ContainsFunc(w, func(x string) bool { return verbal[x] }); {
+	switch bare := len(w) <= longestPhrase && !slices.ContainsFunc(w, func(x string) bool { return verbal.Has(x) }); {
 	case bare && marked:
 		return Seeks
 	case bare:
@@ -116,15 +118,15 @@ func (w words) at(i int) string {
 // its like stands a statement.
 func (w words) tells() bool {
 	for i, verb := range w[:min(len(w), 6)] {
-		if !knowing[verb] {
+		if !knowing.Has(verb) {
 			continue
 		}
 		next := i + 1
-		for w.at(next) == "you" || w.at(next) == "me" || w.at(next) == "to" && toPerson[w.at(next+1)] {
+		for w.at(next) == "you" || w.at(next) == "me" || w.at(next) == "to" && toPerson.Has(w.at(next+1)) {
 			next++
 		}
 		x := w.at(next)
-		return x == "that" || x == "to" || stating[x] && w.at(next+1) != ""
+		return x == "that" || x == "to" || stating.Has(x) && w.at(next+1) != ""
 	}
 	return false
 }
@@ -133,26 +135,26 @@ func (w words) tells() bool {
 // that stands before its subject. Without a question mark the subject must show.
 func (w words) asks(marked bool) bool {
 	first := 0
-	if leading[w.at(0)] && questioning[w.at(1)] { // "in which city"
+	if leading.Has(w.at(0)) && questioning.Has(w.at(1)) { // "in which city"
 		first = 1
 	}
 	switch {
-	case questioning[w.at(first)]:
-		if marked || contracted[w.at(first)] || auxiliary[w.at(first+1)] {
+	case questioning.Has(w.at(first)):
+		if marked || contracted.Has(w.at(first)) || auxiliary.Has(w.at(first+1)) {
 			return true
 		}
 		for i := first + 1; i < min(len(w), first+4); i++ {
-			if subject[w[i]] {
+			if subject.Has(w[i]) {
 				return false // "what I like is …"
 			}
-			if auxiliary[w[i]] {
+			if auxiliary.Has(w[i]) {
 				return true
 			}
 		}
 		return len(w) == first+1 || w.at(first+1) == "about"
-	case auxiliary[w.at(0)]:
-		return marked || subject[w.at(1)]
-	case w.at(0) == "you" && (knowing[w.at(1)] || w.at(1) == "have"), strings.HasPrefix(w.at(0), "any"):
+	case auxiliary.Has(w.at(0)):
+		return marked || subject.Has(w.at(1))
+	case w.at(0) == "you" && (knowing.Has(w.at(1)) || w.at(1) == "have"), strings.HasPrefix(w.at(0), "any"):
 		return marked
 	}
 	return false
@@ -160,11 +162,11 @@ func (w words) asks(marked bool) bool {
 
 // requests reports whether the words wish to be told something.
 func (w words) requests(sentence string) bool {
-	next := func(i int) bool { return sought[w.at(i)] || questioning[w.at(i)] }
+	next := func(i int) bool { return sought.Has(w.at(i)) || questioning.Has(w.at(i)) }
 	switch w.at(0) {
 	case "tell", "give", "send", "show", "remind", "get", "find":
 		if x := w.at(1); x == "me" || x == "us" {
-			return w.at(2) != "to" && w.at(2) != "that" && !stating[w.at(2)]
+			return w.at(2) != "to" && w.at(2) != "that" && !stating.Has(w.at(2))
 		}
 		return w[0] != "tell" && w[0] != "remind" && w[0] != "give" && next(1)
 	case "look":
@@ -197,7 +199,7 @@ func (w words) wishes(sentence string, next func(int) bool) bool {
 	case "wonder", "wondering", "asking":
 		return true
 	case "forgot", "forget":
-		return questioning[w.at(i+1)]
+		return questioning.Has(w.at(i + 1))
 	case "looking", "searching":
 		return w.at(i+1) == "for" && next(i+2)
 	case "trying":
@@ -216,7 +218,7 @@ func (w words) wishes(sentence string, next func(int) bool) bool {
 		case "look":
 			return w.at(i+3) == "up"
 		case "see", "find", "remember", "recall": // "what it was", and not "the doctor"
-			return questioning[w.at(i+3)]
+			return questioning.Has(w.at(i + 3))
 		}
 		return false
 	}
@@ -226,37 +228,29 @@ func (w words) wishes(sentence string, next func(int) bool) bool {
 // Words that show how a sentence is meant, folded. What follows a contraction's
 // apostrophe is no word here.
 var (
-	leadIns     = setOf("hey hi hello so and ok okay um well please sorry also but then now again quick question just thanks oh right actually btw")
-	questioning = setOf("what which who whom whose where when why how whats wheres whos whens hows")
-	contracted  = setOf("whats wheres whos whens hows")
-	leading     = setOf("in at on of to for from by with since until about")
-	auxiliary   = setOf("do does did is are am was were can could will would shall should may might must have has had dont doesnt didnt isnt arent wasnt")
-	subject     = setOf("i we you he she it they my our your his her their the this that these those there")
-	stating     = setOf("i we he she they im ive")
-	knowing     = setOf("know remember recall believe forget tell told mention mentioned say said remind realize")
-	toPerson    = setOf("you me us")
-	sought      = setOf("my our the all any every everything anything whatever it")
+	leadIns     = late.Words("hey hi hello so and ok okay um well please sorry also but then now again quick question just thanks oh right actually btw")
+	questioning = late.Words("what which who whom whose where when why how whats wheres whos whens hows")
+	contracted  = late.Words("whats wheres whos whens hows")
+	leading     = late.Words("in at on of to for from by with since until about")
+	auxiliary   = late.Words("do does did is are am was were can could will would shall should may might must have has had dont doesnt didnt isnt arent wasnt")
+	subject     = late.Words("i we you he she it they my our your his her their the this that these those there")
+	stating     = late.Words("i we he she they im ive")
+	knowing     = late.Words("know remember recall believe forget tell told mention mentioned say said remind realize")
+	toPerson    = late.Words("you me us")
+	sought      = late.Words("my our the all any every everything anything whatever it")
 
 	// opensAsking are words that a question or a request begins with, and wishing those
 	// after "I".
-	opensAsking = func() map[string]bool {
-		m := setOf("tell give send show remind get find look search list name describe check repeat state recall summarize summarise let you any anything anyone")
-		for _, more := range []map[string]bool{leadIns, questioning, leading, auxiliary} {
-			maps.Copy(m, more)
+	opensAsking = late.SetOf("tell give send show remind get find look search list name describe check repeat state recall summarize summarise let you any anything anyone", func(words string) map[string]bool {
+		all := maps.Clone(late.Words(words).All())
+		for _, more := range []*late.Set{leadIns, questioning, leading, auxiliary} {
+			maps.Copy(all, more.All())
 		}
-		return m
-	}()
-	wishing = setOf("really just also would am d m like need want have wonder wondering asking forgot forget looking searching trying can could do did cannot")
+		return all
+	})
+	wishing = late.Words("really just also would am d m like need want have wonder wondering asking forgot forget looking searching trying can could do did cannot")
 
 	// verbal are words that make a phrase a sentence, or an answer.
-	verbal = setOf(`i we you he she it they this that im ive am is are was were be been do does did have has had can could will would shall should
+	verbal = late.Words(`i we you he she it they this that im ive am is are was were be been do does did have has had can could will would shall should
 		may might must not no never yes yeah yep nope sure`)
 )
-
-func setOf(list string) map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(list) {
-		m[w] = true
-	}
-	return m
-}

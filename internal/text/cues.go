@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/late"
 )
 
 // Asks reports whether s ends in a question mark.
@@ -42,18 +44,14 @@ func Numbers(s string) []string {
 }
 
 // negations turn a statement around.
-var negations = map[string]bool{
-	"not": true, "never": true, "no": true, "none": true, "nor": true, "neither": true,
-	"nothing": true, "nobody": true, "nowhere": true, "without": true, "cannot": true, "dont": true,
-	"doesnt": true, "didnt": true, "isnt": true, "cant": true, "wont": true,
-}
+var negations = late.Words("not never no none nor neither nothing nobody nowhere without cannot dont doesnt didnt isnt cant wont")
 
 // Negated reports whether s denies something ("not", "n't", "never", "no longer").
 // "Not only" denies nothing.
 func Negated(s string) bool {
 	words := Words(s)
 	for i, w := range words {
-		if !negations[w] {
+		if !negations.Has(w) {
 			continue
 		}
 		if w == "not" && i+1 < len(words) && words[i+1] == "only" {
@@ -66,7 +64,7 @@ func Negated(s string) bool {
 
 // introduces are titles after which a capitalised word is a name even where a
 // sentence seems to begin.
-var introduces = map[string]bool{"mr": true, "mrs": true, "ms": true, "dr": true, "st": true, "prof": true}
+var introduces = late.Words("mr mrs ms dr st prof")
 
 // Names returns the names in s, each once, in order and as written: capitalised
 // words that do not merely begin a sentence, adjacent ones joined ("New York"),
@@ -131,7 +129,7 @@ func capitalised(s string) (inside, first []name) {
 			}
 			if run.text == "" {
 				from = w.Start
-				run = name{at: sentence.Start + from, opens: i == 0 && !introduces[prev]}
+				run = name{at: sentence.Start + from, opens: i == 0 && !introduces.Has(prev)}
 			}
 			run.text = body[from:w.End]
 			prev = strings.ToLower(word)
@@ -149,15 +147,11 @@ func isName(word string) bool {
 	low := Fold(word)
 	_, month := months[low]
 	_, day := weekdays[low]
-	return !month && !day && !stopWords[low] && !openers[low]
+	return !month && !day && !stopWords.Has(low) && !openers.Has(low)
 }
 
 // openers are words that are often written with a capital and name nobody.
-var openers = map[string]bool{
-	"ok": true, "okay": true, "hey": true, "hi": true, "hello": true, "thanks": true, "thank": true, "yes": true, "yeah": true,
-	"wow": true, "oh": true, "please": true, "sure": true, "great": true, "im": true, "ive": true, "sorry": true, "bye": true,
-	"well": true, "now": true, "today": true, "yesterday": true, "tomorrow": true, "user": true, "remember": true, "lol": true,
-}
+var openers = late.Words("ok okay hey hi hello thanks thank yes yeah wow oh please sure great im ive sorry bye well now today yesterday tomorrow user remember lol")
 
 // merge returns both lists as one in the order of the text.
 func merge(a, b []name) []name {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/late"
 )
 
 var months = map[string]time.Month{
@@ -22,12 +24,7 @@ var seasons = map[string]time.Month{"spring": 3, "summer": 6, "autumn": 9, "fall
 
 // dateWords are the words without which no phrase is a date, beside months,
 // weekdays, seasons and numbers.
-var dateWords = map[string]bool{
-	"today": true, "tonight": true, "yesterday": true, "tomorrow": true, "ago": true,
-	"morning": true, "afternoon": true, "evening": true, "night": true, "now": true,
-	"day": true, "week": true, "weekend": true, "month": true, "year": true,
-	"days": true, "weeks": true, "months": true, "years": true,
-}
+var dateWords = late.Words("today tonight yesterday tomorrow ago morning afternoon evening night now day week weekend month year days weeks months years")
 
 type token struct {
 	Span
@@ -78,7 +75,7 @@ func mayDate(s string) bool {
 					low[j] += 'a' - 'A'
 				}
 			}
-			if word := low[:n]; dateWords[string(word)] || isDate(word) || digitAt(s, end-1) && digitAt(s, i) && dotted(s, end) {
+			if word := low[:n]; dateWords.All()[string(word)] || isDate(word) || digitAt(s, end-1) && digitAt(s, i) && dotted(s, end) {
 				return true
 			}
 		}
@@ -366,7 +363,7 @@ func (p *dateParser) weekday(i int) (Date, int) {
 }
 
 // moving are verbs of what is put on another day.
-var moving = dateTable("move moves moved moving push pushes pushed pushing change changes changed changing shift shifts shifted shifting postpone postponed reschedule rescheduled rescheduling extend extended extending delay delayed")
+var moving = late.Words("move moves moved moving push pushes pushed pushing change changes changed changing shift shifts shifted shifting postpone postponed reschedule rescheduled rescheduling extend extended extending delay delayed")
 
 // moved reports whether the words before token i tell of something that was put on
 // another day: what it was moved from and to is to come.
@@ -375,7 +372,7 @@ func (p *dateParser) moved(i int) bool {
 		return false
 	}
 	for j := i - 1; j >= 0 && j > i-10; j-- {
-		if moving[p.toks[j].low] {
+		if moving.Has(p.toks[j].low) {
 			return true
 		}
 	}
@@ -406,13 +403,13 @@ func (p *dateParser) tense(i int) tense {
 		case "was", "were", "did", "had", "got", "said":
 			return passed
 		}
-		if strings.HasSuffix(low, "ing") && j > 0 && present[p.toks[j-1].low] { // "I'm flying to Rome"
+		if strings.HasSuffix(low, "ing") && j > 0 && present.Has(p.toks[j-1].low) { // "I'm flying to Rome"
 			return comes
 		}
-		if base, ok := irregular[low]; ok && base != low && stemmable(low) && !strings.HasSuffix(low, "s") {
+		if base, ok := irregular.Get()[low]; ok && base != low && stemmable(low) && !strings.HasSuffix(low, "s") {
 			return passed
 		}
-		if len(low) > 4 && strings.HasSuffix(low, "ed") && !(j > 0 && becoming[p.toks[j-1].low]) {
+		if len(low) > 4 && strings.HasSuffix(low, "ed") && !(j > 0 && becoming.Has(p.toks[j-1].low)) {
 			return passed
 		}
 	}
@@ -420,7 +417,7 @@ func (p *dateParser) tense(i int) tense {
 }
 
 // becoming are words after which a participle tells of no past: "getting married".
-var becoming = dateTable("get getting gets be being")
+var becoming = late.Words("get getting gets be being")
 
 // present are the forms of "be" before what is going on or to come.
-var present = dateTable("am is are m re")
+var present = late.Words("am is are m re")

@@ -165,7 +165,7 @@ func (p *dateParser) rangeJoint(first, i int) int {
 // May 7th": the week or weekend that the day is in, or the day.
 func (p *dateParser) within(i int) (Date, int) {
 	unit := p.toks[i].low
-	if unit != "week" && unit != "weekend" && !dateParts[unit] || p.low(i+1) != "of" || p.low(i+2) == "" {
+	if unit != "week" && unit != "weekend" && !dateParts.Has(unit) || p.low(i+1) != "of" || p.low(i+2) == "" {
 		return Date{}, 0
 	}
 	d, n := p.dated(i + 2)

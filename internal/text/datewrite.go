@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/late"
 )
 
 // Absolute returns s with relative dates written out as meant on the day of said:
@@ -71,51 +73,43 @@ func (w *dateWriter) after(i int) string {
 
 var (
 	// governing are words after which a date has no other preposition.
-	governing = dateTable("since until till by before after from of during for around to between through throughout as than about over within towards toward against versus vs")
+	governing = late.Words("since until till by before after from of during for around to between through throughout as than about over within towards toward against versus vs")
 	// halves are words that stand before a month or a year and after a preposition.
-	halves = dateTable("early late mid")
+	halves = late.Words("early late mid")
 	// dateOwners stand before a noun and its attributes.
-	dateOwners = dateTable("the a an my our your his her their its this that these those")
+	dateOwners = late.Words("the a an my our your his her their its this that these those")
 	// repeating are words after which a weekday or a month is any of that name, or
 	// none: "every Friday", "Good Friday".
-	repeating = dateTable("every each any most per one another weekly monthly usual regular recurring good black cyber ash holy maundy palm easter super")
+	repeating = late.Words("every each any most per one another weekly monthly usual regular recurring good black cyber ash holy maundy palm easter super")
 	// hedges are words that make a point in time a limit.
-	hedges = dateTable("over almost nearly than least most under barely roughly approximately")
+	hedges = late.Words("over almost nearly than least most under barely roughly approximately")
 	// spanning are words before a length of time.
-	spanning = dateTable("for over in within during through throughout")
+	spanning = late.Words("for over in within during through throughout")
 	// dateParts are the parts of a day.
-	dateParts = dateTable("morning afternoon evening night")
+	dateParts = late.Words("morning afternoon evening night")
 	// beings are verbs before which a date is a subject.
-	beings = dateTable("is was will has had isn wasn marks works sounds looks seems")
+	beings = late.Words("is was will has had isn wasn marks works sounds looks seems")
 	// heads are words that begin a clause.
-	heads = dateTable("and but that because so though although or")
+	heads = late.Words("and but that because so though although or")
 	// unnamed are words that are no nouns after a date, beside stop words.
-	unnamed = dateTable("noon midnight around work next last past this now instead too also then before after because until till since while when where outside again already together alone either latest onwards onward ago please thanks with without within during early late")
+	unnamed = late.Words("noon midnight around work next last past this now instead too also then before after because until till since while when where outside again already together alone either latest onwards onward ago please thanks with without within during early late")
 )
-
-func dateTable(words string) map[string]bool {
-	set := map[string]bool{}
-	for w := range strings.FieldsSeq(words) {
-		set[w] = true
-	}
-	return set
-}
 
 // noun reports whether token i is a noun that the date before it may belong to.
 func (w *dateWriter) noun(i int) bool {
 	low := w.after(i)
 	switch {
-	case len(low) < 3, stopWords[low], unnamed[low], governing[low], beings[low], dateWords[low], low[0] < 'a' || low[0] > 'z',
+	case len(low) < 3, stopWords.Has(low), unnamed.Has(low), governing.Has(low), beings.Has(low), dateWords.Has(low), low[0] < 'a' || low[0] > 'z',
 		strings.HasSuffix(low, "ly"), strings.HasSuffix(low, "ed"), strings.HasSuffix(low, "ing") && len(low) > 4 && low != "meeting" && low != "training" && low != "hearing":
 		return false
 	}
-	base, ok := irregular[low]
+	base, ok := irregular.Get()[low]
 	return !ok || base == low || strings.HasSuffix(low, "s")
 }
 
 // plural reports whether token i, or the next, is a noun in the plural.
 func (w *dateWriter) plural(i int) bool {
-	for k := i; k < i+2 && (dateParts[strings.TrimSuffix(w.after(k), "s")] || w.noun(k)); k++ {
+	for k := i; k < i+2 && (dateParts.Has(strings.TrimSuffix(w.after(k), "s")) || w.noun(k)); k++ {
 		if low := w.after(k); strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
 			return true
 		}
@@ -127,7 +121,7 @@ func (w *dateWriter) plural(i int) bool {
 // "Ana's".
 func (w *dateWriter) owned(i int) bool {
 	low := w.before(i, 1)
-	return dateOwners[low] || low == "s" && i > 1 && w.genitive(i-1)
+	return dateOwners.Has(low) || low == "s" && i > 1 && w.genitive(i-1)
 }
 
 // genitive reports whether token i is the s of "Friday's".
@@ -164,9 +158,9 @@ func (w *dateWriter) write(k int) int {
 		return 0
 	}
 	part := ""
-	if low := w.toks[j-1].low; j-i > 1 && dateParts[low] {
+	if low := w.toks[j-1].low; j-i > 1 && dateParts.Has(low) {
 		part = low
-	} else if _, ok := weekdays[low]; ok && dateParts[w.after(j)] {
+	} else if _, ok := weekdays[low]; ok && dateParts.Has(w.after(j)) {
 		part = w.after(j)
 		end = w.toks[j].End
 		j++
@@ -196,13 +190,13 @@ func (w *dateWriter) write(k int) int {
 		w.put(start, end, d.placed(part))
 	case prev == "all":
 		w.put(start, end, "of "+at)
-	case halves[prev] && d.Grain >= Month, governing[prev], w.half(i):
+	case halves.Has(prev) && d.Grain >= Month, governing.Has(prev), w.half(i):
 		w.bare = true
 		w.put(start, end, at)
 	case (prev == "and" || prev == "or" || prev == "to") && was && k > 0 && w.toks[i-1].Start-w.found[k-1].End <= 1:
 		w.bare = true
 		w.put(start, end, at)
-	case beings[w.after(j)] && (prev == "" || heads[prev]):
+	case beings.Has(w.after(j)) && (prev == "" || heads.Has(prev)):
 		w.put(start, end, at)
 	default:
 		w.put(start, end, d.placed(part))
@@ -294,13 +288,13 @@ func (w *dateWriter) stays(k int) bool {
 		return !w.half(i)
 	}
 	switch {
-	case d.tokens == 2 && w.after(j) == "of" && dateWords[w.toks[i+1].low] && steps[low] != 0:
+	case d.tokens == 2 && w.after(j) == "of" && dateWords.Has(w.toks[i+1].low) && steps[low] != 0:
 		return true // "the last week of June"
 	case !alone:
 		return false
-	case repeating[prev], prev == "the" && (w.before(i, 2) == "every" || w.before(i, 2) == "usual"):
+	case repeating.Has(prev), prev == "the" && (w.before(i, 2) == "every" || w.before(i, 2) == "usual"):
 		return true
-	case repeating[w.before(i, 2)] && w.noun(j):
+	case repeating.Has(w.before(i, 2)) && w.noun(j):
 		return true // "our weekly team Friday call"
 	case (prev == "the" || prev == "a" || prev == "an") && !w.noun(j):
 		return true // "it was a Friday", "the Friday after"
@@ -311,14 +305,14 @@ func (w *dateWriter) stays(k int) bool {
 	case weekday && (w.ranged(k, 1) || w.ranged(k, -1)):
 		return !w.moved(i)
 	case month:
-		return d.Start == w.toks[i].Start && !w.owned(i) && !halves[prev] && !(governing[prev] && prev != "to" && prev != "as" && prev != "than" && prev != "over" && prev != "about") && !(k > 0 && w.found[k-1].End+5 >= d.Start)
+		return d.Start == w.toks[i].Start && !w.owned(i) && !halves.Has(prev) && !(governing.Has(prev) && prev != "to" && prev != "as" && prev != "than" && prev != "over" && prev != "about") && !(k > 0 && w.found[k-1].End+5 >= d.Start)
 	}
 	return false
 }
 
 // half reports whether token i is a month after "mid-" and its like.
 func (w *dateWriter) half(i int) bool {
-	return months[w.toks[i].low] != 0 && i > 0 && halves[w.toks[i-1].low] && w.s[w.toks[i-1].End:w.toks[i].Start] == "-"
+	return months[w.toks[i].low] != 0 && i > 0 && halves.Has(w.toks[i-1].low) && w.s[w.toks[i-1].End:w.toks[i].Start] == "-"
 }
 
 // ranged reports whether date k is an end of a range of weekdays, as working hours
@@ -344,15 +338,15 @@ func (w *dateWriter) lasting(d found) string {
 	i := d.token
 	low, prev := w.toks[i].low, w.before(i, 1)
 	today := w.day.Format(time.DateOnly)
-	if d.tokens == 2 && (d.Grain == Week || d.Grain == Month || d.Grain == Year) && dateWords[w.toks[i+1].low] {
+	if d.tokens == 2 && (d.Grain == Week || d.Grain == Month || d.Grain == Year) && dateWords.Has(w.toks[i+1].low) {
 		switch {
-		case low == "past", low == "last" && (prev == "the" || spanning[prev] && prev != "over"):
+		case low == "past", low == "last" && (prev == "the" || spanning.Has(prev) && prev != "over"):
 			return " (until " + today + ")"
-		case low == "next" && prev == "the" && spanning[w.before(i, 2)]:
+		case low == "next" && prev == "the" && spanning.Has(w.before(i, 2)):
 			return " (from " + today + ")"
 		}
 	}
-	if d.tokens > 2 && (hedges[prev] && prev != "most" || hedges[w.before(i, 2)] && prev == "about") || prev == "most" && w.before(i, 2) == "at" {
+	if d.tokens > 2 && (hedges.Has(prev) && prev != "most" || hedges.Has(w.before(i, 2)) && prev == "about") || prev == "most" && w.before(i, 2) == "at" {
 		return " (" + strings.TrimPrefix(d.point(""), "the ") + ")"
 	}
 	return ""
@@ -367,7 +361,7 @@ func (w *dateWriter) through(k, start int, lead string) {
 	}
 	words := a.From.Format(time.DateOnly) + joint + b.From.Format(time.DateOnly)
 	prev := w.before(a.token, 1)
-	if lead != "" || !governing[prev] && !(w.owned(a.token) && w.noun(b.token+b.tokens)) {
+	if lead != "" || !governing.Has(prev) && !(w.owned(a.token) && w.noun(b.token+b.tokens)) {
 		words = "from " + words
 	}
 	w.put(start, b.End, words)
@@ -380,7 +374,7 @@ func (w *dateWriter) possessive(k, i, j, start int, lead, part string) {
 	d := w.found[k]
 	s := w.toks[j]
 	next := w.after(j + 1)
-	if next != "" && (dateOwners[next] || next == "not" || next == "going" || next == "been") { // "tomorrow's my birthday"
+	if next != "" && (dateOwners.Has(next) || next == "not" || next == "going" || next == "been") { // "tomorrow's my birthday"
 		w.put(start, s.End, d.point(part)+" is")
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/late"
 )
 
 // Fold returns s in lower case without accents, and full-width Latin as plain
@@ -58,7 +60,7 @@ func writeFolded(b *strings.Builder, r rune) {
 		return
 	}
 	r = unicode.ToLower(r)
-	if base, ok := accented[r]; ok {
+	if base, ok := accented.Get()[r]; ok {
 		b.WriteString(base)
 		return
 	}
@@ -67,7 +69,7 @@ func writeFolded(b *strings.Builder, r rune) {
 
 // accented maps lower-case Latin letters to what they are written as without
 // accents. Umlauts lose their dots, as most people leave them out in search.
-var accented = func() map[rune]string {
+var accented = late.Make(func() map[rune]string {
 	groups := map[string]string{
 		"a": "àáâãäåāăąǎạảấầẩẫậắằẳẵặ", "ae": "æ", "c": "çćĉċč", "d": "ďđð",
 		"e": "èéêëēĕėęěẹẻẽếềểễệ", "g": "ĝğġģ", "h": "ĥħ", "i": "ìíîïĩīĭįıǐỉị",
@@ -83,4 +85,4 @@ var accented = func() map[rune]string {
 		}
 	}
 	return m
-}()
+})

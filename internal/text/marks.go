@@ -1,11 +1,15 @@
 package text
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
+)
 
 // IsTime reports whether a word as [Words] gives it tells when something happens:
 // a day, a month, a year, "ago", "recently" and the like.
 func IsTime(w string) bool {
-	if dateWords[w] || vagueTimes[w] {
+	if dateWords.Has(w) || vagueTimes.Has(w) {
 		return true
 	}
 	if _, ok := weekdays[w]; ok {
@@ -19,12 +23,8 @@ func IsTime(w string) bool {
 }
 
 // vagueTimes tell when without naming a date.
-var vagueTimes = map[string]bool{
-	"ago": true, "recently": true, "lately": true, "soon": true, "before": true, "since": true, "earlier": true, "later": true,
-	"summer": true, "winter": true, "spring": true, "autumn": true, "weekends": true, "weekend": true, "mornings": true,
-	"hour": true, "hours": true, "minute": true, "minutes": true, "decade": true, "decades": true, "birthday": true,
-	"anniversary": true, "christmas": true, "easter": true, "thanksgiving": true, "halloween": true, "upcoming": true,
-}
+var vagueTimes = late.Words(`ago recently lately soon before since earlier later summer winter spring autumn weekends weekend mornings hour hours minute minutes decade decades
+	birthday anniversary christmas easter thanksgiving halloween upcoming`)
 
 // IsNumber reports whether a word as [Words] gives it is a number, in digits or
 // spelled.
@@ -33,7 +33,7 @@ func IsNumber(w string) bool {
 }
 
 // IsPlace reports whether a word as [Words] gives it is a kind of place.
-func IsPlace(w string) bool { return placeWords[w] }
+func IsPlace(w string) bool { return placeWords.Has(w) }
 
 // NamesPlace reports whether s has a name after a word that places stand behind
 // ("in Lisbon").
@@ -55,16 +55,10 @@ func NamesPlace(s string) bool {
 	return false
 }
 
-var placeWords = func() map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(`city town village country state home house apartment park beach lake river mountain mountains
-		forest island museum cafe restaurant bar school university college church office hospital hotel airport station gym
-		studio theater theatre cinema library store shop mall market garden street downtown neighborhood abroad campsite trail
-		coast farm zoo stadium arena gallery shelter hometown countryside`) {
-		m[w] = true
-	}
-	return m
-}()
+var placeWords = late.Words(`city town village country state home house apartment park beach lake river mountain mountains
+	forest island museum cafe restaurant bar school university college church office hospital hotel airport station gym
+	studio theater theatre cinema library store shop mall market garden street downtown neighborhood abroad campsite trail
+	coast farm zoo stadium arena gallery shelter hometown countryside`)
 
 // Quotes reports whether s has something in quotation marks, a title perhaps.
 func Quotes(s string) bool {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/blevesearch/snowballstem"
 	"github.com/blevesearch/snowballstem/english"
+
+	"github.com/loci-memory/loci/internal/late"
 )
 
 //go:embed tables/stop.txt
@@ -16,16 +18,10 @@ var stopTable string
 var irregularTable string
 
 // stopWords carry no meaning of their own in a search.
-var stopWords = func() map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(stopTable) {
-		m[w] = true
-	}
-	return m
-}()
+var stopWords = late.Words(stopTable)
 
 // irregular maps forms that no rule leads back to their base.
-var irregular = func() map[string]string {
+var irregular = late.Make(func() map[string]string {
 	m := map[string]string{}
 	for line := range strings.Lines(irregularTable) {
 		forms := strings.Fields(line)
@@ -34,7 +30,7 @@ var irregular = func() map[string]string {
 		}
 	}
 	return m
-}()
+})
 
 // Terms returns what a search matches on: the [Words] of s less stop words, each
 // in its base form and stemmed.
@@ -57,10 +53,10 @@ func Term(word string) string {
 }
 
 func termOf(word string) string {
-	if stopWords[word] {
+	if stopWords.Has(word) {
 		return ""
 	}
-	if base, ok := irregular[word]; ok {
+	if base, ok := irregular.Get()[word]; ok {
 		word = base
 	}
 	if !stemmable(word) {

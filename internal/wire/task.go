@@ -1,9 +1,9 @@
 package wire
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -39,13 +39,13 @@ const frontSize = 400
 var (
 	// sections are those in which front ends quote what an errand is about. People
 	// write prompts with headings too, but not with these.
-	sections = regexp.MustCompile(`(?i)<chat_history>|### chat history|<type>[^<]*</type>\s*<text>`)
+	sections = late.Compile(`(?i)<chat_history>|### chat history|<type>[^<]*</type>\s*<text>`)
 
 	// transcript is a quoted conversation.
-	transcript = regexp.MustCompile(`(?i)<chat_history>|<conversation>|(?m:^\W*(conversation|chat history)\W*$)|(?ms:^\W*(user|human)\W*:.*^\W*(assistant|ai|bot|model)\W*:)`)
+	transcript = late.Compile(`(?i)<chat_history>|<conversation>|(?m:^\W*(conversation|chat history)\W*$)|(?ms:^\W*(user|human)\W*:.*^\W*(assistant|ai|bot|model)\W*:)`)
 
 	// orders asks for a title, tags or follow-ups and says how long they may be.
-	orders = regexp.MustCompile(`(?s)\b(generate|create|provide|write|suggest|summari[sz]e|come up with|give)\b.{0,120}` +
+	orders = late.Compile(`(?s)\b(generate|create|provide|write|suggest|summari[sz]e|come up with|give)\b.{0,120}` +
 		`(\b(concise|short|brief)\b.{0,60}\b(title|header|phrase|name|topic)\b|\btitle\b.{0,60}\b(words?|characters) or (less|fewer)\b|\btitle\b.{0,60}\b\d words\b|\b\d+ (broad |general |relevant )*tags\b|\bfollow-up questions\b)`)
 )
 

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/loci-memory/loci/internal/late"
 )
 
 // maxFront bounds front matter.
@@ -192,9 +193,9 @@ func (p page) bodyEnd(words string) string {
 type piece struct{ key, text string }
 
 var (
-	keyLine     = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*):(?:[ \t\r\n]|$)`)
-	otherKey    = regexp.MustCompile(`^[^\s\-\]}][^:]*:(?:[ \t\r\n]|$)`)
-	lineComment = regexp.MustCompile(`[ \t]+#[^"'\r\n]*[\r\n]*$`)
+	keyLine     = late.Compile(`^([A-Za-z_][A-Za-z0-9_]*):(?:[ \t\r\n]|$)`)
+	otherKey    = late.Compile(`^[^\s\-\]}][^:]*:(?:[ \t\r\n]|$)`)
+	lineComment = late.Compile(`[ \t]+#[^"'\r\n]*[\r\n]*$`)
 )
 
 // pieces cuts front matter at its top-level keys. Comments and blank lines after
@@ -377,7 +378,7 @@ func quoted(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-var plain = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./+-]*$`)
+var plain = late.Compile(`^[A-Za-z][A-Za-z0-9_./+-]*$`)
 
 // words mean something else in YAML.
 var words = map[string]bool{

@@ -9,13 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/internal/disk"
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -404,7 +404,7 @@ func (f *files) commit(plans []*plan) error {
 // tempName is what the nth file of a batch is called until it is whole.
 func tempName(n int) string { return fmt.Sprintf(".%d.tmp", n) }
 
-var tempNames = regexp.MustCompile(`^\.\d+\.tmp$`)
+var tempNames = late.Compile(`^\.\d+\.tmp$`)
 
 // isTemp reports whether a name is one of those: of a file that Loci is writing, or was when
 // it died. What others call theirs is theirs.

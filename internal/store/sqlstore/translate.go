@@ -3,10 +3,11 @@ package sqlstore
 import (
 	"database/sql"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/loci-memory/loci/internal/late"
 )
 
 // translator says to PostgreSQL what is written for SQLite: the statements and, since
@@ -28,16 +29,16 @@ func (t *translator) text(query string) string {
 // phrases are what the two say differently. Hints for SQLite's planner go; numbers of
 // arguments come last.
 var phrases = []struct {
-	of *regexp.Regexp
+	of *late.Pattern
 	to string
 }{
-	{regexp.MustCompile(` INDEXED BY \w+`), ``},
-	{regexp.MustCompile(`\+((?:\w+\.)?status\b)`), `$1`},
-	{regexp.MustCompile(`\bCROSS JOIN\b`), `JOIN`},
-	{regexp.MustCompile(`\bIN \(SELECT value FROM json_each\((\?\d*)\)\)`), `= ANY (${1}::text[])`},
-	{regexp.MustCompile(`\bno_learn = 0\b`), `NOT no_learn`},
-	{regexp.MustCompile(`\bno_learn = 1\b`), `no_learn = true`},
-	{regexp.MustCompile(`\?(\d+)`), `$$$1`},
+	{late.Compile(` INDEXED BY \w+`), ``},
+	{late.Compile(`\+((?:\w+\.)?status\b)`), `$1`},
+	{late.Compile(`\bCROSS JOIN\b`), `JOIN`},
+	{late.Compile(`\bIN \(SELECT value FROM json_each\((\?\d*)\)\)`), `= ANY (${1}::text[])`},
+	{late.Compile(`\bno_learn = 0\b`), `NOT no_learn`},
+	{late.Compile(`\bno_learn = 1\b`), `no_learn = true`},
+	{late.Compile(`\?(\d+)`), `$$$1`},
 }
 
 func translate(query string) string {

@@ -1,0 +1,85 @@
+package late
+
+import (
+	"regexp"
+	"sync"
+)
+
+// Pattern is a regular expression that is compiled when it is first needed. One that is
+// wrong panics then.
+type Pattern struct {
+	source   string
+	once     sync.Once
+	compiled *regexp.Regexp
+}
+
+// Compile returns the pattern of an expression as package regexp reads them.
+func Compile(expression string) *Pattern { return &Pattern{source: expression} }
+
+// Regexp returns the pattern, compiled.
+func (p *Pattern) Regexp() *regexp.Regexp {
+	p.once.Do(p.compile)
+	return p.compiled
+}
+
+func (p *Pattern) compile() { p.compiled = regexp.MustCompile(p.source) }
+
+// Match is [regexp.Regexp.Match].
+func (p *Pattern) Match(b []byte) bool { return p.Regexp().Match(b) }
+
+// MatchString is [regexp.Regexp.MatchString].
+func (p *Pattern) MatchString(s string) bool { return p.Regexp().MatchString(s) }
+
+// FindIndex is [regexp.Regexp.FindIndex].
+func (p *Pattern) FindIndex(b []byte) []int { return p.Regexp().FindIndex(b) }
+
+// FindAllIndex is [regexp.Regexp.FindAllIndex].
+func (p *Pattern) FindAllIndex(b []byte, n int) [][]int { return p.Regexp().FindAllIndex(b, n) }
+
+// FindString is [regexp.Regexp.FindString].
+func (p *Pattern) FindString(s string) string { return p.Regexp().FindString(s) }
+
+// FindStringIndex is [regexp.Regexp.FindStringIndex].
+func (p *Pattern) FindStringIndex(s string) []int { return p.Regexp().FindStringIndex(s) }
+
+// FindStringSubmatch is [regexp.Regexp.FindStringSubmatch].
+func (p *Pattern) FindStringSubmatch(s string) []string { return p.Regexp().FindStringSubmatch(s) }
+
+// FindStringSubmatchIndex is [regexp.Regexp.FindStringSubmatchIndex].
+func (p *Pattern) FindStringSubmatchIndex(s string) []int {
+	return p.Regexp().FindStringSubmatchIndex(s)
+}
+
+// FindAllString is [regexp.Regexp.FindAllString].
+func (p *Pattern) FindAllString(s string, n int) []string { return p.Regexp().FindAllString(s, n) }
+
+// FindAllStringIndex is [regexp.Regexp.FindAllStringIndex].
+func (p *Pattern) FindAllStringIndex(s string, n int) [][]int {
+	return p.Regexp().FindAllStringIndex(s, n)
+}
+
+// FindAllStringSubmatch is [regexp.Regexp.FindAllStringSubmatch].
+func (p *Pattern) FindAllStringSubmatch(s string, n int) [][]string {
+	return p.Regexp().FindAllStringSubmatch(s, n)
+}
+
+// FindAllStringSubmatchIndex is [regexp.Regexp.FindAllStringSubmatchIndex].
+func (p *Pattern) FindAllStringSubmatchIndex(s string, n int) [][]int {
+	return p.Regexp().FindAllStringSubmatchIndex(s, n)
+}
+
+// ReplaceAllString is [regexp.Regexp.ReplaceAllString].
+func (p *Pattern) ReplaceAllString(s, with string) string {
+	return p.Regexp().ReplaceAllString(s, with)
+}
+
+// ReplaceAllStringFunc is [regexp.Regexp.ReplaceAllStringFunc].
+func (p *Pattern) ReplaceAllStringFunc(s string, f func(string) string) string {
+	return p.Regexp().ReplaceAllStringFunc(s, f)
+}
+
+// Split is [regexp.Regexp.Split].
+func (p *Pattern) Split(s string, n int) []string { return p.Regexp().Split(s, n) }
+
+// SubexpIndex is [regexp.Regexp.SubexpIndex].
+func (p *Pattern) SubexpIndex(name string) int { return p.Regexp().SubexpIndex(name) }
