@@ -106,3 +106,14 @@ func (r *rig) prepare(ctx context.Context, q Question) Prepared {
 	recalled.trace(p.Trace, p.Block, took)
 	return p
 }
+
+// A single character of a script without spaces is a question.
+func TestASingleCharacterIsAQuestion(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	cat, tea := r.note(t, ana, "用户养了一只黑猫"), r.note(t, ana, "用户喜欢喝绿茶")
+	for question, want := range map[string]string{"猫": cat.Content, "猫呢？": cat.Content, "茶？": tea.Content} {
+		if got := r.ask(t, ana, question, memory.At{}); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %v, want %s", question, got, want)
+		}
+	}
+}

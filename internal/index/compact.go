@@ -35,6 +35,7 @@ func (s *contents) compact() {
 		}
 		if list != nil {
 			next.terms[term] = int32(len(next.posts))
+			next.characterise(term, int32(len(next.posts)))
 			next.posts = append(next.posts, list)
 		}
 	}

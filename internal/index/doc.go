@@ -27,6 +27,9 @@
 // A word that none of the owners searched has, nor anything related, is taken for what
 // it may be meant to be among theirs, if it is misspelt.
 //
+// A single character of a script without spaces is taken for all pairs with it where it
+// stands alone in the question or nobody has it as a word.
+//
 // # Vectors
 //
 // Vectors are kept as float16 and, made of that, as int8 with a scale. All of an

@@ -42,6 +42,7 @@ func (s *contents) term(t string) int32 {
 	if !ok {
 		id = int32(len(s.posts))
 		s.terms[t] = id
+		s.characterise(t, id)
 		s.posts = append(s.posts, nil)
 	}
 	return id

@@ -81,6 +81,7 @@ func (s *contents) placePostings(terms []string, lengths []int32, postings []uin
 			last = int64(p >> 8)
 		}
 		s.terms[terms[i]] = int32(i)
+		s.characterise(terms[i], int32(i))
 	}
 	if len(postings) > 0 || len(s.terms) != len(terms) {
 		return unusablef("it has postings of no term, or a term twice")

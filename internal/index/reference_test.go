@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,6 +147,7 @@ func (r reference) search(s memory.Search) []refHit {
 	var sum, known float64
 	terms := unique(text.Terms(s.Text))
 	meant, tabled := refMeant(docs, s.Text, terms)
+	refCharacters(docs, s.Text, terms, meant)
 	for t, term := range terms {
 		tf, idf := frequencies(meant[t]...)
 		sum += idf
@@ -234,6 +236,33 @@ func refMeant(docs []*refDoc, asked string, terms []string) (out, tabled [][]str
 		}
 	}
 	return out, tabled
+}
+
+// refCharacters takes a single character that stands alone in a question, or that no memory has as a
+// word, for itself anywhere: a term that begins with a space counts that.
+func refCharacters(docs []*refDoc, asked string, terms []string, meant [][]string) {
+	for i, term := range terms {
+		if len([]rune(term)) > 1 || term < "\u0e00" {
+			continue
+		}
+		known := slices.ContainsFunc(docs, func(d *refDoc) bool { return d.counts[term] > 0 })
+		if known && !slices.Contains(strings.Fields(asked), term) {
+			continue
+		}
+		meant[i] = []string{" " + term}
+		for _, d := range docs {
+			begin, end := 0., 0.
+			for word, n := range d.counts {
+				if strings.HasPrefix(word, term) {
+					begin += n
+				}
+				if strings.HasSuffix(word, term) {
+					end += n
+				}
+			}
+			d.counts[" "+term] = max(begin, end)
+		}
+	}
 }
 
 // around fills what turns have of those around them.

@@ -75,6 +75,7 @@ func (d *desk) search(ctx context.Context, parts []*part, s *memory.Search) ([]m
 	for _, p := range parts {
 		p.look(terms)
 	}
+	widen(parts, s.Text, terms)
 	misspelt := correct(parts, s.Text, terms)
 	d.words.begin(s.Limit, math.SmallestNonzeroFloat32)
 	asked, sum, known := scoreWords(parts, len(terms), &d.words, func() { d.vectors.join(&d.sorter) })

@@ -26,5 +26,8 @@ func (s *contents) size() int64 {
 		c := &s.chunks[i]
 		size += int64(cap(c.quant.Values)) + int64(cap(c.quant.Scales)+cap(c.ends))*4 + int64(cap(c.halves))*2
 	}
+	if len(s.pairs) > 0 {
+		size += int64(len(s.pairs))*textEntry + int64(len(s.posts))*(2*4+listEntry/16) // in a list twice
+	}
 	return size + int64(len(s.threads)+len(s.names.list))*(textEntry+listEntry)
 }

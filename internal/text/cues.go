@@ -177,8 +177,8 @@ func spans(s string) []Span {
 			continue
 		}
 		end := wordEnd(s, i)
-		if unspaced(r) {
-			end = runEnd(s, i, unspaced)
+		if Unspaced(r) {
+			end = runEnd(s, i, Unspaced)
 		}
 		out = append(out, Span{i, end})
 		i = end

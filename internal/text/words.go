@@ -39,7 +39,7 @@ func EachWord(s string, yield func(word string)) {
 			i += n
 			continue
 		}
-		if unspaced(r) {
+		if Unspaced(r) {
 			i = eachPair(s, i, yield)
 			continue
 		}
@@ -63,11 +63,35 @@ func wordRune(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
-// unspaced reports whether r belongs to a script written without spaces, or, as
+// Unspaced reports whether r belongs to a script written without spaces, or, as
 // Korean, with endings that only pairs of characters see through.
-func unspaced(r rune) bool {
+func Unspaced(r rune) bool {
 	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
 		unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer)
+}
+
+// IsCharacter reports whether a term is a single character of a script without spaces.
+func IsCharacter(term string) bool {
+	r, n := utf8.DecodeRuneInString(term)
+	return n == len(term) && Unspaced(r)
+}
+
+// StandsAlone reports whether a text has a character of a script without spaces with no other
+// beside it.
+func StandsAlone(s, character string) bool {
+	for from := 0; ; {
+		at := strings.Index(s[from:], character)
+		if at < 0 {
+			return false
+		}
+		at += from
+		from = at + len(character)
+		before, _ := utf8.DecodeLastRuneInString(s[:at])
+		after, _ := utf8.DecodeRuneInString(s[from:])
+		if !Unspaced(before) && !Unspaced(after) {
+			return true
+		}
+	}
 }
 
 // eachPair yields the pairs of the unspaced run at i, and returns where the run
@@ -77,7 +101,7 @@ func eachPair(s string, i int, yield func(string)) int {
 	prev, before := -1, false // where the last character is, and whether it is Chinese
 	for i < len(s) {
 		r, n := utf8.DecodeRuneInString(s[i:])
-		if !unspaced(r) {
+		if !Unspaced(r) {
 			break
 		}
 		if prev >= 0 {
@@ -85,7 +109,7 @@ func eachPair(s string, i int, yield func(string)) int {
 		}
 		next, _ := utf8.DecodeRuneInString(s[i+n:])
 		han := unicode.Is(unicode.Han, r)
-		if han && !before && !unicode.Is(unicode.Han, next) || prev < 0 && !unspaced(next) {
+		if han && !before && !unicode.Is(unicode.Han, next) || prev < 0 && !Unspaced(next) {
 			yield(s[i : i+n])
 		}
 		prev, before, i = i, han, i+n
@@ -102,7 +126,7 @@ func wordEnd(s string, i int) int {
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(s[i:])
-		if wordRune(r) && !unspaced(r) || (r == '.' || r == ',') && digitAt(s, i-1) && digitAt(s, i+1) {
+		if wordRune(r) && !Unspaced(r) || (r == '.' || r == ',') && digitAt(s, i-1) && digitAt(s, i+1) {
 			i += n
 			continue
 		}

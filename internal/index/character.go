@@ -1,0 +1,79 @@
+package index
+
+import (
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/text"
+)
+
+// Text of scripts without spaces is indexed by its pairs of characters, so that one that is
+// asked for by itself ("茶") is found by the pairs that it is in ("绿茶"): where it stands alone
+// in the question, and where nobody has it as a word.
+
+// pairs are the terms that begin and end with a character; one that is nothing else does both.
+type pairs struct{ begin, end []int32 }
+
+// characterise notes which characters a new term begins and ends with, if it is of such a script.
+func (s *contents) characterise(term string, id int32) {
+	if term == "" || term[0] < utf8.RuneSelf {
+		return
+	}
+	first, _ := utf8.DecodeRuneInString(term)
+	last, _ := utf8.DecodeLastRuneInString(term)
+	if !text.Unspaced(first) {
+		return
+	}
+	of := func(r rune) *pairs {
+		if s.pairs == nil {
+			s.pairs = map[rune]*pairs{}
+		}
+		if s.pairs[r] == nil {
+			s.pairs[r] = &pairs{}
+		}
+		return s.pairs[r]
+	}
+	of(first).begin = append(of(first).begin, id)
+	of(last).end = append(of(last).end, id)
+}
+
+// widen gives terms of the question that are a single character the postings of all words with it.
+func widen(parts []*part, asked string, terms []string) {
+	for i, t := range terms {
+		if text.IsCharacter(t) && (text.StandsAlone(asked, t) || nobodyHas(parts, i)) {
+			for _, p := range parts {
+				if list := p.with(t); p.whole == nil && list != nil {
+					p.lists[2*i] = [][]uint32{list}
+				}
+			}
+		}
+	}
+}
+
+// with returns the postings of the documents that a character is in, as often as words begin with it,
+// or end with it where that is more: but at the ends of a text it does both.
+func (p *part) with(character string) []uint32 {
+	r, _ := utf8.DecodeRuneInString(character)
+	of := p.pairs[r]
+	if of == nil {
+		return nil
+	}
+	begin, end := p.counted(of.begin), p.counted(of.end)
+	var out []uint32
+	for n := range begin {
+		if count := max(begin[n], end[n]); count > 0 {
+			out = append(out, uint32(n)<<8|uint32(count))
+		}
+	}
+	return out
+}
+
+// counted returns how often each document has any of some terms, in thirds.
+func (p *part) counted(terms []int32) []uint8 {
+	counts := make([]uint8, len(p.docs))
+	for _, id := range terms {
+		for _, posting := range p.posts[id] {
+			counts[posting>>8] = uint8(min(maxCount, uint32(counts[posting>>8])+posting&maxCount)) //nolint:gosec // it fits
+		}
+	}
+	return counts
+}
