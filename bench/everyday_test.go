@@ -22,6 +22,7 @@ var everydayNow = time.Date(2025, 9, 21, 19, 0, 0, 0, time.UTC)
 type everydayQuestion struct {
 	kind, text string
 	answers    []string // names of the turns that answer; none: nobody said
+	near       []string // of turns about another person or time, which do not
 	held       bool     // not looked at while recall was mended
 }
 
@@ -43,6 +44,10 @@ func everydayQuestions(t *testing.T, name string) (out []everydayQuestion) {
 			continue
 		}
 		q := everydayQuestion{kind: kind, text: text, held: n%2 == 1}
+		answers, near, _ := strings.Cut(answers, " | ")
+		if near != "" {
+			q.near = strings.Split(near, ",")
+		}
 		if answers != "-" {
 			q.answers = strings.Split(answers, ",")
 		}

@@ -102,6 +102,7 @@ var reasons = []struct{ stage, reason string }{
 	{"neighbour", "stands beside what answers the question, and says nothing of it"},
 	{"slight", "too short to say anything by itself"},
 	{"echo", "the same question, asked before"},
+	{"other", "says it of somebody else, or as a mere case"},
 	{"carried", "the request holds it already"},
 	{"limit", "further back than is read from the store"},
 	{"threshold", "too little relevance"},

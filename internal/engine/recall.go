@@ -153,7 +153,9 @@ type recalling struct {
 	cut      []recall.Cut
 	echoes   *recall.Echoes     // of the question; nil where what repeats it is wanted, too
 	echoing  map[string]bool    // what is left out as such, of one search
-	echoed   []recall.Dropped   // some of it, for the trace
+	others   *recall.Others     // of the question; nil where it is not about the user alone
+	theirs   map[string]bool    // by id: whether it is left out as somebody else's; false of what stands beside
+	echoed   []recall.Dropped   // some of both, for the trace
 	spare    []memory.Candidate // that were not read, since there was enough without
 	dropped  []recall.Dropped
 	hits     []memory.Hit
@@ -335,6 +337,9 @@ func (r *recalling) searched(ctx context.Context, query recall.Query, s memory.S
 	if len(r.echoing) > 0 {
 		opts.Answered = &askedAgain
 	}
+	if !r.q.Whole {
+		r.others, r.theirs = recall.NewOthers(query), map[string]bool{}
+	}
 	opts.Reranked = r.rerank(ctx, query, cands, opts)
 	for wide := false; ; opts.Limit *= 4 {
 		var kept []memory.Candidate
@@ -351,6 +356,10 @@ func (r *recalling) searched(ctx context.Context, query recall.Query, s memory.S
 			cands, opts.Answered, wide = r.unechoed(cands), &askedAgain, true
 			continue
 		}
+		if r.othersIn(hits) {
+			cands, wide = r.ofTheUser(cands), true
+			continue
+		}
 		if first < len(kept) {
 			if _, held := r.uncarried(hits); len(hits) == first && len(held) == 0 {
 				r.spare = kept[first:]
@@ -362,6 +371,10 @@ func (r *recalling) searched(ctx context.Context, query recall.Query, s memory.S
 			}
 			if r.echoesIn(more) {
 				cands, opts.Answered, wide = r.unechoed(cands), &askedAgain, true
+				continue
+			}
+			if r.othersIn(more) {
+				cands, wide = r.ofTheUser(cands), true
 				continue
 			}
 			hits = slices.Concat(hits, more)

@@ -26,7 +26,7 @@ const (
 // Dropped is a hit that was left out, and the stage that did it.
 type Dropped struct {
 	Hit   memory.Hit
-	Stage string // "duplicate", "echo", "slight", "neighbour", "source" (of a fact that stays, or the other way round), "top_k" or "budget"
+	Stage string // "duplicate", "echo", "other", "slight", "neighbour", "source" (of a fact that stays, or the other way round), "top_k" or "budget"
 }
 
 // Fit returns the hits that go into the block, in their order, and those left out.
