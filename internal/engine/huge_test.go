@@ -187,14 +187,15 @@ func TestHugeFindsWhatTheIndexFinds(t *testing.T) {
 	h.say(t, memtest.Ben, 50)
 	h.build(t, memtest.Ana)
 	for name, narrow := range map[string]func(*memory.Search){
-		"all":          func(*memory.Search) {},
-		"facts":        func(s *memory.Search) { s.Kinds = []memory.Kind{memory.KindFact} },
-		"project":      func(s *memory.Search) { s.Scopes[0].Project = "boat" },
-		"category":     func(s *memory.Search) { s.Category = "preference" },
-		"tag":          func(s *memory.Search) { s.Tag = "tag 3" },
-		"conversation": func(s *memory.Search) { s.Conversation = "conversation 17" },
-		"words alone":  func(s *memory.Search) { s.Vector = nil },
-		"vector alone": func(s *memory.Search) { s.Text = "" },
+		"all":           func(*memory.Search) {},
+		"facts":         func(s *memory.Search) { s.Kinds = []memory.Kind{memory.KindFact} },
+		"project":       func(s *memory.Search) { s.Scopes[0].Project = "boat" },
+		"category":      func(s *memory.Search) { s.Category = "preference" },
+		"tag":           func(s *memory.Search) { s.Tag = "tag 3" },
+		"conversation":  func(s *memory.Search) { s.Conversation = "conversation 17" },
+		"words alone":   func(s *memory.Search) { s.Vector = nil },
+		"a tag's words": func(s *memory.Search) { s.Text, s.Vector = s.Text+" tag 3", nil },
+		"vector alone":  func(s *memory.Search) { s.Text = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			sum, asked := 0.0, 20

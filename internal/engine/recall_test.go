@@ -117,3 +117,26 @@ func TestASingleCharacterIsAQuestion(t *testing.T) {
 		}
 	}
 }
+
+// Tags are words of their fact, and follow it.
+func TestFactsAreFoundByTheirTags(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	f, _, err := r.Remember(t.Context(), ana, Note{Content: "Fold the egg whites in last", Tags: []string{"recipes", "sunday-cooking"}}, her)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.note(t, ana, "User plays the cello")
+	for _, question := range []string{"recipes", "Which recipe do I have?", "cooking"} {
+		if got := r.ask(t, ana, question, memory.At{}); len(got) != 1 || got[0] != f.Content {
+			t.Errorf("%s: %v, want what is tagged so", question, got)
+		}
+	}
+	if _, err := r.EditFact(t.Context(), ana, f.ID, Edit{Tags: &[]string{"baking"}}, her); err != nil {
+		t.Fatal(err)
+	}
+	for question, want := range map[string]int{"recipes": 0, "baking": 1} {
+		if got := r.ask(t, ana, question, memory.At{}); len(got) != want {
+			t.Errorf("%s, tagged otherwise by now: %v, want %d", question, got, want)
+		}
+	}
+}

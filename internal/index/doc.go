@@ -7,7 +7,7 @@
 // # Words
 //
 // A memory has one posting for each of its terms, with what it counts: an
-// occurrence in its words or its speaker's name 1, in the date it was said 1/3.
+// occurrence in its words, a tag or its speaker's name 1, in the date it was said 1/3.
 // A turn is scored with its neighbours (k1 0.9, b 0.5): every posting counts fully
 // for its own turn, 1/3 for the turns one and two away in the same conversation
 // and 0.15 for those three away; the length is blended alike. No neighbour's text

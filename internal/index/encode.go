@@ -32,7 +32,7 @@ const magic = "loci.idx"
 
 // format is raised whenever the files' form or the meaning of what is in them
 // changes.
-const format = 4
+const format = 5
 
 // header says what a checkpoint is of. All of it but the version must be as the
 // reader expects it.

@@ -28,6 +28,11 @@ func (s *contents) post(n int32, m memory.Memory, said time.Time) (length int32,
 	if m.Turn != nil && m.Turn.Name != "" {
 		text.EachWord(m.Turn.Name, func(w string) { count(w, occurrence) })
 	}
+	if m.Fact != nil {
+		for _, tag := range m.Fact.Tags {
+			text.EachWord(tag, func(w string) { count(w, occurrence) })
+		}
+	}
 	if !said.IsZero() {
 		for _, w := range dateWords(said) {
 			count(w, dated)

@@ -68,6 +68,9 @@ func newRefDoc(item memory.Item) *refDoc {
 	said := m.CreatedAt()
 	if m.Fact != nil {
 		said = m.Fact.ObservedAt
+		for _, tag := range m.Fact.Tags {
+			count(tag, 1)
+		}
 	}
 	if m.Turn != nil {
 		count(m.Turn.Name, 1)

@@ -13,7 +13,7 @@ import (
 // Units of the whole-number sums. A posting counts in thirds of an occurrence,
 // blending multiplies by sixtieths.
 const (
-	occurrence = 3 // thirds, of a word or the speaker's name
+	occurrence = 3 // thirds, of a word, a tag's or the speaker's name
 	dated      = 1 // thirds, of a word of the date
 	maxCount   = 255
 

@@ -12,7 +12,7 @@ import (
 )
 
 // termsOf returns each term once that a memory is found by, in order: those of its
-// words, of its speaker's name and of the day it was said, as the resident index has
+// words, of its tags, of its speaker's name and of the day it was said, as the resident index has
 // them; and its length ([memory.Whole]).
 func termsOf(m memory.Memory) (terms []string, length int64) {
 	set := map[string]bool{}
@@ -26,6 +26,9 @@ func termsOf(m memory.Memory) (terms []string, length int64) {
 	switch {
 	case m.Fact != nil:
 		said = m.Fact.ObservedAt
+		for _, tag := range m.Fact.Tags {
+			add(tag)
+		}
 	case m.Turn != nil:
 		add(m.Turn.Name)
 	}
