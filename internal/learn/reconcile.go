@@ -127,10 +127,10 @@ var over = late.Compile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave 
 // opposite reports whether one denies or ends what the other asserts, in the same
 // words.
 func opposite(said, known string) bool {
-	a, b := termSet(over.ReplaceAllString(said, "")), termSet(over.ReplaceAllString(known, ""))
 	if denied(said) == denied(known) {
 		return false
 	}
+	a, b := termSet(over.ReplaceAllString(said, "")), termSet(over.ReplaceAllString(known, ""))
 	return covered(a, b) >= 0.75 && covered(b, a) >= 0.75 || ofKind(said, known) || ofKind(known, said)
 }
 
