@@ -24,7 +24,7 @@ type Search struct {
 	Scopes       []Scope
 	Text         string
 	Vector       []float32 // of the question, by the searcher's model; nil: words only
-	ByWords      bool      // find by words alone; the vector only says how near that is
+	ByWords      bool      // find by words alone, as they are written; the vector only says how near that is
 	Kinds        []Kind    // none: all
 	Category     string
 	Tag          string

@@ -149,7 +149,7 @@ func (r reference) search(s memory.Search) []refHit {
 	}
 	var sum, known float64
 	terms := unique(text.Terms(s.Text))
-	meant, tabled := refMeant(docs, s.Text, terms)
+	meant, tabled := refMeant(docs, s, terms)
 	refCharacters(docs, s.Text, terms, meant)
 	for t, term := range terms {
 		tf, idf := frequencies(meant[t]...)
@@ -202,7 +202,7 @@ func (r reference) search(s memory.Search) []refHit {
 // refMeant returns what each of a question's terms is taken for: itself where any memory has it
 // or something related, and else what it may be meant to be that one has; tabled are those of
 // which one has something related alone.
-func refMeant(docs []*refDoc, asked string, terms []string) (out, tabled [][]string) {
+func refMeant(docs []*refDoc, s memory.Search, terms []string) (out, tabled [][]string) {
 	have := func(term string) bool {
 		return slices.ContainsFunc(docs, func(d *refDoc) bool { return d.counts[term] > 0 })
 	}
@@ -210,7 +210,7 @@ func refMeant(docs []*refDoc, asked string, terms []string) (out, tabled [][]str
 	tried := 0
 	for i, term := range terms {
 		related := slices.DeleteFunc(slices.Clone(text.Related(term)), func(other string) bool { return slices.Contains(terms, other) })
-		if have(term) || slices.ContainsFunc(related, have) || tried == mostTried {
+		if have(term) || slices.ContainsFunc(related, have) || tried == mostTried || s.ByWords {
 			out[i] = []string{term}
 			continue
 		}
@@ -223,7 +223,7 @@ func refMeant(docs []*refDoc, asked string, terms []string) (out, tabled [][]str
 		if out[i] != nil {
 			continue
 		}
-		text.EachMeantEnding(wordOf(asked, term), func(m string) {
+		text.EachMeantEnding(wordOf(s.Text, term), func(m string) {
 			if have(m) && !slices.Contains(out[i], m) {
 				out[i] = append(out[i], m)
 			}
@@ -235,7 +235,7 @@ func refMeant(docs []*refDoc, asked string, terms []string) (out, tabled [][]str
 				}
 			}
 			text.EachMeant(term, func(m []byte) { add(string(m)) })
-			text.EachMeantEnding(wordOf(asked, term), add)
+			text.EachMeantEnding(wordOf(s.Text, term), add)
 		}
 	}
 	return out, tabled

@@ -76,7 +76,10 @@ func (d *desk) search(ctx context.Context, parts []*part, s *memory.Search) ([]m
 		p.look(terms)
 	}
 	widen(parts, s.Text, terms)
-	misspelt := correct(parts, s.Text, terms)
+	var misspelt []memory.Misspelt
+	if !s.ByWords { // what is compared with what is known is no question
+		misspelt = correct(parts, s.Text, terms)
+	}
 	d.words.begin(s.Limit, math.SmallestNonzeroFloat32)
 	asked, sum, known := scoreWords(parts, len(terms), &d.words, func() { d.vectors.join(&d.sorter) })
 	words := d.sorter.sort(parts, pickWords(parts, &d.words), s.Limit)
