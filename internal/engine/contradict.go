@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -72,6 +71,9 @@ func (e *Engine) plannedOn(ctx context.Context, f memory.Fact) (int64, error) {
 
 // contradicted returns the ids of those of the owner's facts that cannot hold beside f.
 func contradicted(f memory.Fact, near []learn.Neighbour) (ids []string) {
+	if len(near) == 0 {
+		return nil
+	}
 	c := learn.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute}
 	for _, n := range near {
 		if n.Link == nil && n.Fact.ID != f.ID {
@@ -118,11 +120,20 @@ func (e *Engine) opposed(ctx context.Context, f memory.Fact) ([]learn.Neighbour,
 	return near, nil
 }
 
-// over is what says that something was and is no more.
-var over = late.Compile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up|no longer)\b`)
+// over are words that say that something was and is no more, with the word that has to
+// follow them; "" if none has to.
+var over = map[string]string{"used": "to", "formerly": "", "previously": "", "quit": "", "stopped": "", "gave": "up"}
 
 // denies reports whether a fact denies something, or says that it is over.
-func denies(s string) bool { return text.Negated(s) || over.MatchString(s) }
+func denies(s string) bool {
+	words := text.Words(s)
+	for i, w := range words {
+		if next, ok := over[w]; ok && (next == "" || i+1 < len(words) && words[i+1] == next) {
+			return true
+		}
+	}
+	return text.Negated(s)
+}
 
 // narrower reports whether all who see what belongs to a see what belongs to b.
 func narrower(a, b memory.Scope) bool {

@@ -2,68 +2,148 @@ package engine
 
 import (
 	"context"
-	"hash/maphash"
+	"slices"
+	"sync"
 
-	"golang.org/x/sync/semaphore"
-
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
-// besides is how many writes that are compared with nothing may be under way for an owner
-// at once; more wait.
-const besides = 64
-
-// deciders keeps apart what people decide about an owner's facts. Each decision that is
-// compared with what is known is alone, so that the next one is compared with it. What is
-// compared with nothing goes side by side: the store puts such writes into one commit. The
-// two do not mix, for every write raises the version that a decision was planned on. A
-// learner, or another process, may still come in between: see [Engine.plannedOn].
+// deciders keeps apart what people decide about an owner's facts at the same time, so that
+// of two that contradict each other the second is compared with the first. What says
+// nothing against each other goes side by side: the store puts such writes into one commit.
+// A learner, or another process, may still come in between: see [Engine.plannedOn].
 type deciders struct {
-	seed maphash.Seed
-	of   [stripes]*semaphore.Weighted
+	mu sync.Mutex
+	of map[memory.Owner][]*decision // who is in or waits, in the order of coming; guarded by mu
 }
 
-func newDeciders() *deciders {
-	d := &deciders{seed: maphash.MakeSeed()}
-	for i := range d.of {
-		d.of[i] = semaphore.NewWeighted(besides)
-	}
-	return d
-}
+func newDeciders() *deciders { return &deciders{of: map[memory.Owner][]*decision{}} }
 
 // decision is somebody's place among them.
 type decision struct {
-	among *semaphore.Weighted
-	held  int64
+	among  *deciders
+	owner  memory.Owner
+	run    string          // the id of what it writes
+	about  *memory.Fact    // the fact that it makes active; nil: it is alone, until it shares
+	denies bool            // the fact denies something
+	terms  func() []string // of the fact's words
+	let    chan struct{}   // closed when it lets others in: it is alone no more, or has left
+	left   chan struct{}   // closed when it has left
+
+	shares bool            // it is alone no more; guarded by deciders.mu
+	beside map[string]bool // the runs of those who were in at the same time; guarded by deciders.mu
 }
 
-// enter waits for a place, alone or beside others; whoever came first goes first. leave
-// must be called.
-func (d *deciders) enter(ctx context.Context, owner memory.Owner, alone bool) (*decision, error) {
-	place := &decision{among: d.of[maphash.String(d.seed, string(owner))%stripes], held: 1}
-	if alone {
-		place.held = besides
+// enter waits for a place to write a fact by a run: until nobody who came before is still in
+// who is alone or says something against it. leave must be called.
+func (d *deciders) enter(ctx context.Context, owner memory.Owner, run string, about memory.Fact) (*decision, error) {
+	return d.take(ctx, &decision{
+		among: d, owner: owner, run: run, about: &about, denies: denies(about.Content),
+		terms: sync.OnceValue(func() []string { return text.Terms(about.Content) }),
+	})
+}
+
+// enterAlone waits for a place that nobody else is beside. leave must be called.
+func (d *deciders) enterAlone(ctx context.Context, owner memory.Owner, run string) (*decision, error) {
+	return d.take(ctx, &decision{among: d, owner: owner, run: run})
+}
+
+// take has a place wait for all who came before that it may not be beside.
+func (d *deciders) take(ctx context.Context, place *decision) (*decision, error) {
+	place.let, place.left, place.beside = make(chan struct{}), make(chan struct{}), map[string]bool{}
+	d.mu.Lock()
+	before := slices.Clone(d.of[place.owner])
+	d.of[place.owner] = append(d.of[place.owner], place)
+	for _, other := range before {
+		other.beside[place.run], place.beside[other.run] = true, true
 	}
-	if err := place.among.Acquire(ctx, place.held); err != nil {
-		return nil, err
+	d.mu.Unlock()
+	for _, other := range before {
+		if err := place.waitFor(ctx, other); err != nil {
+			place.leave()
+			return nil, err
+		}
 	}
 	return place, nil
 }
 
-// share lets others in that are compared with nothing, as this one turned out to be.
-func (d *decision) share() {
-	d.among.Release(d.held - 1)
-	d.held = 1
+// waitFor waits until the place may be beside one who came before.
+func (p *decision) waitFor(ctx context.Context, other *decision) error {
+	over := other.left
+	switch {
+	case p.about == nil:
+	case other.about == nil:
+		over = other.let
+	case !p.against(other):
+		return nil
+	}
+	select {
+	case <-over:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	p.among.mu.Lock()
+	defer p.among.mu.Unlock()
+	if over == other.left || !other.shares { // what it wrote is what this one is compared with
+		delete(p.beside, other.run)
+	}
+	return nil
 }
 
-func (d *decision) leave() {
-	d.among.Release(d.held)
-	d.held = 0
+// against reports whether what a place writes may contradict what one before it does, as
+// [Engine.conflicts] would find once that is written.
+func (p *decision) against(other *decision) bool {
+	if f := p.about; f.Attribute != "" && f.Attribute == other.about.Attribute && f.Subject == other.about.Subject {
+		return true
+	}
+	return p.denies != other.denies && sharesOne(p.terms(), other.terms()) &&
+		len(contradicted(*p.about, []learn.Neighbour{{Fact: *other.about}})) > 0
+}
+
+func sharesOne(a, b []string) bool {
+	return slices.ContainsFunc(a, func(term string) bool { return slices.Contains(b, term) })
+}
+
+// share lets others in who were kept out for this one's being alone: it turned out to be
+// compared with nothing.
+func (p *decision) share() {
+	p.among.mu.Lock()
+	defer p.among.mu.Unlock()
+	p.shares = true
+	close(p.let)
+}
+
+// leave gives the place up. It may be called again.
+func (p *decision) leave() {
+	p.among.mu.Lock()
+	defer p.among.mu.Unlock()
+	in := p.among.of[p.owner]
+	at := slices.Index(in, p)
+	if at < 0 {
+		return
+	}
+	if p.among.of[p.owner] = slices.Delete(in, at, at+1); len(in) == 1 {
+		delete(p.among.of, p.owner)
+	}
+	if !p.shares {
+		close(p.let)
+	}
+	close(p.left)
+}
+
+// wasBeside reports whether a run is of somebody who was in at the same time, and says
+// nothing against this one: see [memory.Run.Beside].
+func (p *decision) wasBeside(run string) bool {
+	p.among.mu.Lock()
+	defer p.among.mu.Unlock()
+	return p.beside[run]
 }
 
 // deciding is a decision that is compared with what is known; leave must be called.
 func (e *Engine) deciding(ctx context.Context, owner memory.Owner) (leave func(), err error) {
-	place, err := e.deciders.enter(ctx, owner, true)
+	place, err := e.deciders.enterAlone(ctx, owner, "")
 	if err != nil {
 		return nil, err
 	}

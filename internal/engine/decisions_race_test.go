@@ -103,31 +103,170 @@ func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
 	}
 }
 
-// TestWhatIsComparedWithNothingGoesSideBySide writes, and pins, a fact that contradicts
-// nothing while another such is under way; one that may contradict others waits for it, and
-// those that come later wait for that one.
-func TestWhatIsComparedWithNothingGoesSideBySide(t *testing.T) {
-	person := memory.Author{Kind: memory.ByPerson, Name: "ana"}
-	for name, open := range stores {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, open)
-			place, err := r.deciders.enter(t.Context(), ana, false)
+// TestWhatSaysNothingAgainstEachOtherGoesSideBySide writes facts while another one is being
+// written: those that it says nothing against are written meanwhile, also by a run that was
+// planned before; what may contradict it waits, and so does a decision that is alone.
+func TestWhatSaysNothingAgainstEachOtherGoesSideBySide(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second) // rather than for ever
+		defer stop()
+		home, err := r.noted(ana, Note{Content: "User lives in Berlin"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tower, err := r.noted(ana, Note{Content: "The harbour has a lighthouse"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range []memory.Fact{home, tower} {
+			place, err := r.deciders.enter(ctx, ana, newID(), f)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer place.leave()
-			ctx, stop := context.WithTimeout(t.Context(), 10*time.Second) // rather than for ever
-			defer stop()
-			if _, created, err := r.Remember(ctx, ana, Note{Content: "The harbour has two cranes"}, person); err != nil || !created {
-				t.Errorf("compared with nothing: created %v, %v", created, err)
+		}
+		for _, words := range []string{"The harbour has two cranes", "User does not like tea", "User works at Acme", "The harbour has no bridge"} {
+			if _, created, err := r.Remember(ctx, ana, Note{Content: words}, her); err != nil || !created {
+				t.Errorf("%q: created %t, %v", words, created, err)
 			}
-			ended, end := context.WithCancel(t.Context())
-			end()
-			if _, _, err := r.Remember(ended, ana, Note{Content: "User lives in Rome"}, person); !errors.Is(err, context.Canceled) {
-				t.Errorf("compared with others, while something is written: got %v, want it to wait", err)
+		}
+		for _, words := range []string{"User lives in Rome", "User no longer lives in Berlin", "The harbour has no lighthouse"} {
+			f, err := r.noted(ana, Note{Content: words})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.waits(t, words, func(ctx context.Context) (*decision, error) { return r.deciders.enter(ctx, ana, newID(), f) })
+		}
+		r.waits(t, "alone", func(ctx context.Context) (*decision, error) { return r.deciders.enterAlone(ctx, ana, newID()) })
+	})
+}
+
+// waits fails the test if a place is had at once.
+func (r *rig) waits(t *testing.T, what string, enter func(context.Context) (*decision, error)) {
+	t.Helper()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if place, err := enter(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("%s: got %v, want it to wait", what, err)
+		place.leave()
+	}
+}
+
+// TestWhatIsWrittenBesideIsNotPlannedAgain has a fact that is compared with others written
+// after it was planned and before it is: it is written as it was planned.
+func TestWhatIsWrittenBesideIsNotPlannedAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		var calls atomic.Int32
+		planned, written := make(chan struct{}), make(chan struct{})
+		r.hook(func(call string) error {
+			if call == "Apply manual" && calls.Add(1) == 1 {
+				close(planned)
+				<-written
+			}
+			return nil
+		}, func(string) error { return nil })
+		var first sync.WaitGroup
+		first.Go(func() {
+			if _, _, err := r.Remember(t.Context(), ana, Note{Content: "User works at Acme"}, her); err != nil {
+				t.Error(err)
 			}
 		})
-	}
+		<-planned
+		for _, words := range []string{"User does not like tea", "The harbour has two cranes"} {
+			if _, _, err := r.Remember(t.Context(), ana, Note{Content: words}, her); err != nil {
+				t.Error(err)
+			}
+		}
+		close(written)
+		first.Wait()
+		if got := calls.Load(); got != 3 {
+			t.Errorf("three facts were written by %d runs", got)
+		}
+	})
+}
+
+// TestWhoIsAloneLetsOthersInOnceItShares has a place that is alone keep another out until it
+// shares, and after that no one but who is alone, too.
+func TestWhoIsAloneLetsOthersInOnceItShares(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := t.Context()
+		enter := func(ctx context.Context) (*decision, error) {
+			return r.deciders.enter(ctx, ana, "beside", memory.Fact{Content: "The harbour has two cranes"})
+		}
+		alone, err := r.deciders.enterAlone(ctx, ana, "alone")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.waits(t, "beside one that is alone", enter)
+		in := make(chan *decision)
+		go func() {
+			place, err := enter(ctx)
+			if err != nil {
+				t.Error(err)
+			}
+			in <- place
+		}()
+		alone.share()
+		place := <-in
+		if !place.wasBeside("alone") || !alone.wasBeside("beside") {
+			t.Error("they do not know that they are side by side")
+		}
+		r.waits(t, "alone, beside one that shares", func(ctx context.Context) (*decision, error) { return r.deciders.enterAlone(ctx, ana, "later") })
+		alone.leave()
+		alone.leave() // as often as one likes
+		place.leave()
+		last, err := r.deciders.enterAlone(ctx, ana, "last")
+		if err != nil || last.wasBeside("beside") {
+			t.Errorf("after all have left: %v", err)
+		}
+		last.leave()
+		if len(r.deciders.of) > 0 {
+			t.Errorf("%d owners have somebody left", len(r.deciders.of))
+		}
+	})
+}
+
+// TestOppositesAtOnceLeaveOne has many write what contradicts each other, and what does not,
+// all at once, in two processes: of opposites one is active in the end, all else is there.
+func TestOppositesAtOnceLeaveOne(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		engines := []*Engine{r.Engine, r.second(t).Engine}
+		for round := range 4 {
+			owner := memory.User(memory.DefaultNamespace, fmt.Sprintf("round%d", round))
+			said := []string{
+				"User likes olives", "User does not like olives", "User eats fish", "User no longer eats fish",
+				"User lives in Rome", "User lives in Porto", "The harbour has two cranes", "The harbour has no bridge",
+			}
+			var done sync.WaitGroup
+			begin := make(chan struct{})
+			for i, words := range said {
+				done.Go(func() {
+					<-begin
+					if _, _, err := engines[(i/2+round)%2].Remember(t.Context(), owner, Note{Content: words}, her); err != nil {
+						t.Errorf("%q: %v", words, err)
+					}
+				})
+			}
+			close(begin)
+			done.Wait()
+			page, err := r.List(t.Context(), owner, memory.Query{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			active := map[string]int{}
+			for _, m := range page.Memories {
+				active[m.Content()]++
+			}
+			for i := 0; i < 6; i += 2 {
+				if active[said[i]]+active[said[i+1]] != 1 {
+					t.Errorf("%q and %q: %d and %d are active, want one", said[i], said[i+1], active[said[i]], active[said[i+1]])
+				}
+			}
+			if active[said[6]] != 1 || active[said[7]] != 1 {
+				t.Errorf("what contradicts nothing is there %d and %d times", active[said[6]], active[said[7]])
+			}
+		}
+	})
 }
 
 // TestNobodyIsRefusedForOthersFacts has one client write facts that contradict nothing without a

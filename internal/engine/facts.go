@@ -75,12 +75,13 @@ func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, autho
 // Conflict where somebody wrote meanwhile.
 func (e *Engine) remember(ctx context.Context, next memory.Fact, vectors []memory.Vector, key string, author memory.Author) (_ memory.Fact, created bool, err error) {
 	owner := next.Scope.Owner
-	place, err := e.deciders.enter(ctx, owner, mayContradict(next))
+	run := memory.Run{ID: idFor(owner, key), Kind: "manual", Author: author, Vectors: vectors}
+	place, err := e.deciders.enter(ctx, owner, run.ID, next)
 	if err != nil {
 		return memory.Fact{}, false, err
 	}
 	defer place.leave()
-	run := memory.Run{ID: idFor(owner, key), Kind: "manual", Author: author, Vectors: vectors}
+	run.Beside = place.wasBeside
 	if run.Base, err = e.plannedOn(ctx, next); err != nil {
 		return memory.Fact{}, false, err
 	}
@@ -364,7 +365,7 @@ func (e *Engine) change(ctx context.Context, owner memory.Owner, id, key string,
 	case len(done) > 0:
 		return e.sameFact(ctx, owner, id, done[0])
 	}
-	place, err := e.deciders.enter(ctx, owner, true)
+	place, err := e.deciders.enterAlone(ctx, owner, run.ID)
 	if err != nil {
 		return memory.Fact{}, err
 	}
@@ -400,7 +401,7 @@ func (e *Engine) change(ctx context.Context, owner memory.Owner, id, key string,
 		}
 		if alone { // and in again, to be alone
 			place.leave()
-			again, err := e.deciders.enter(ctx, owner, true)
+			again, err := e.deciders.enterAlone(ctx, owner, run.ID)
 			if err != nil {
 				return memory.Fact{}, err
 			}

@@ -3,6 +3,7 @@ package inmem
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,8 +39,8 @@ func (s *shelf) apply(owner memory.Owner, run memory.Run, changes []memory.Chang
 		}
 		s.finish(job, memory.Outcome{Done: true}, now)
 	}
-	if run.Base != 0 && run.Base != memory.PlannedOn(s.version) {
-		return memory.Receipt{}, movedOn(run, s.version)
+	if err := run.Overtaken(s.version, s.runsSince); err != nil {
+		return memory.Receipt{}, err
 	}
 	at := s.tick(now)
 	if len(changes)+len(run.Vectors) > 0 {
@@ -61,8 +62,19 @@ func (s *shelf) apply(owner memory.Owner, run memory.Run, changes []memory.Chang
 	return receipt, nil
 }
 
-func movedOn(run memory.Run, version int64) error {
-	return memory.Errorf(memory.Conflict, "run %s was planned on version %d; the owner's is %d", run.ID, run.Base, version)
+// runsSince returns the runs that made the versions after one.
+func (s *shelf) runsSince(version int64) ([]string, error) {
+	var runs []string
+	last := s.version + 1
+	for _, c := range slices.Backward(s.journal) {
+		if c.Version <= version {
+			break
+		}
+		if c.Version < last {
+			runs, last = append(runs, c.Run), c.Version
+		}
+	}
+	return runs, nil
 }
 
 // change makes changes and journals them under the shelf's version and time.

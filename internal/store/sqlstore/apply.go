@@ -54,8 +54,8 @@ func (t *tx) apply(owner memory.Owner, run memory.Run, changes []memory.Change) 
 	if raises {
 		was--
 	}
-	if run.Base != 0 && run.Base != memory.PlannedOn(was) {
-		return memory.Receipt{}, memory.Errorf(memory.Conflict, "run %s was planned on version %d; the owner's is %d", run.ID, run.Base, was)
+	if err := run.Overtaken(was, w.runsSince); err != nil {
+		return memory.Receipt{}, err
 	}
 	if err := w.changes(run.ID, run.Author, changes); err != nil {
 		return memory.Receipt{}, err
