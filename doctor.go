@@ -11,16 +11,18 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/memory"
 )
 
-// Doctor looks at the vault, the database, the index and the models, and says what is
-// wrong. With confirm, files that are gone from the vault at once are forgotten.
+// Doctor looks at the folders, the vault, the database, the index and the models, and says
+// what is wrong. With confirm, files that are gone from the vault at once are forgotten.
 func (l *Loci) Doctor(ctx context.Context, confirm bool) (client.Checkup, error) {
 	c := checkup{Checkup: client.Checkup{Checked: []string{}, Findings: []client.Finding{}}}
 	if err := l.doctorVault(ctx, &c, confirm); err != nil {
 		return client.Checkup{}, err
 	}
+	l.doctorFolders(&c)
 	l.doctorDatabase(ctx, &c)
 	l.doctorIndex(ctx, &c)
 	l.doctorModels(&c)
@@ -49,7 +51,7 @@ func (l *Loci) doctorVault(ctx context.Context, c *checkup, confirm bool) error 
 	if err != nil {
 		return err
 	}
-	c.looked("vault %s: %d files", l.vault.store.Dir(), r.Files)
+	c.looked("vault %s: %s", l.vault.store.Dir(), many(r.Files, "file"))
 	if why := l.vault.store.Unheard(); why != "" {
 		c.looked("the vault's folders every few seconds, for not all can be watched: %s", why)
 	}
@@ -75,7 +77,11 @@ func (l *Loci) doctorVault(ctx context.Context, c *checkup, confirm bool) error 
 		c.found("vault", e.Path, "it waits: "+err.Error(), do)
 	}
 	if c.Held = len(r.Held); c.Held > 0 {
-		c.found("vault", "", fmt.Sprintf("%d files are gone at once, such as %s", c.Held, r.Held[0].Path),
+		are := " are"
+		if c.Held == 1 {
+			are = " is"
+		}
+		c.found("vault", "", many(c.Held, "file")+are+" gone at once, such as "+r.Held[0].Path,
 			"bring them back; or, if you mean it, forget them: loci doctor --confirm")
 	}
 	if err := l.vault.store.Ping(ctx); err != nil {
@@ -93,9 +99,58 @@ func (l *Loci) doctorDatabase(ctx context.Context, c *checkup) {
 		c.found("database", databaseFile, err.Error(), "")
 		return
 	}
-	c.looked("database: %d facts, %d turns, %d jobs waiting", totals.Facts, totals.Turns, totals.JobsQueued)
+	c.looked("database: %s, %s, %s waiting", many(totals.Facts, "fact"), many(totals.Turns, "turn"), many(totals.JobsQueued, "job"))
 	if totals.JobsParked > 0 {
-		c.found("database", "", fmt.Sprintf("%d jobs failed too often", totals.JobsParked), "see them with loci jobs")
+		c.found("database", "", many(totals.JobsParked, "job")+" failed too often", "see them with loci jobs")
+	}
+}
+
+// many counts things.
+func many(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// leastRoom is below what there should be on a disk: checkpoints, the database's log and a
+// flood of traces take some tens of MiB for a while, and a server that writes has some days
+// in which somebody may see to it.
+const leastRoom = 256 << 20
+
+// doctorFolders looks whether the data folder can be written, and how much room there is in
+// it and in the vault.
+func (l *Loci) doctorFolders(c *checkup) {
+	dir, err := l.config.DataDir()
+	if err == nil {
+		_, err = os.Stat(dir)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && l.config.Store != "sqlite": // nothing is kept in it
+	case err != nil:
+		c.found("data folder", dir, err.Error(), "")
+	default:
+		if err := disk.Probe(dir); err != nil {
+			c.found("data folder", dir, "nothing can be written into it: "+err.Error(), "see to it that Loci may write there, and that there is room")
+		}
+		c.room("data folder", dir, disk.Room)
+	}
+	if l.vault != nil {
+		c.room("vault", l.vault.store.Dir(), disk.Room)
+	}
+}
+
+// room looks how much of a disk is left.
+func (c *checkup) room(part, dir string, of func(string) (int64, error)) {
+	left, err := of(dir)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+	case err != nil:
+		c.found(part, dir, err.Error(), "")
+	case left < leastRoom:
+		c.found(part, dir, fmt.Sprintf("%d MiB are left on its disk", left>>20), "make room: what cannot be written is not remembered")
+	default:
+		c.looked("%s %s: %d MiB are left on its disk", part, dir, left>>20)
 	}
 }
 

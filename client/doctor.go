@@ -14,13 +14,13 @@ type Checkup struct {
 
 // Finding is one thing that is wrong.
 type Finding struct {
-	Part string `json:"part" doc:"vault, database, index or models"`
+	Part string `json:"part" doc:"data folder, vault, database, index or models"`
 	Path string `json:"path,omitempty" doc:"In the part's folder."`
 	What string `json:"what"`
 	Do   string `json:"do,omitempty" doc:"What a person can do about it."`
 }
 
-// Doctor says what is wrong with the vault, the database, the index and the models.
+// Doctor says what is wrong with the folders, the vault, the database, the index and the models.
 func (c *Client) Doctor(ctx context.Context) (out Checkup, err error) {
 	_, err = c.do(ctx, http.MethodGet, "/api/doctor", nil, &out)
 	return out, err

@@ -16,7 +16,7 @@ func doctor(g *global) *cobra.Command {
 	var confirm bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "What is wrong with the vault, the database, the index and the models",
+		Short: "What is wrong with the folders, the vault, the database, the index and the models",
 		Long: "It looks at everything that Loci keeps and says what is wrong and what to do about it; its exit status is 1 then.\n" +
 			"Files that are gone from the vault at once, as if a disk were not there, are not forgotten until --confirm says so, which tells how to take it back.",
 		Example: "  loci doctor\n  loci doctor --confirm",

@@ -18,8 +18,28 @@ const halfSuffix = ".tmp"
 // time may write a file.
 func Replace(path string, data []byte) error {
 	half := path + halfSuffix
-	err := write(half, data)
-	if err == nil {
+	f, err := os.OpenFile(half, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	return replace(path, f, data)
+}
+
+// ReplaceAmongOthers is Replace where several processes may write the file at once: the last
+// one's is what it holds. What one that died was writing stays beside it.
+func ReplaceAmongOthers(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+halfSuffix)
+	if err != nil {
+		return err
+	}
+	return replace(path, f, data)
+}
+
+// replace lets what a file is written to take the place of another.
+func replace(path string, f *os.File, data []byte) error {
+	half := f.Name()
+	_, err := f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(half, path)
 	}
 	if err != nil {
@@ -27,16 +47,6 @@ func Replace(path string, data []byte) error {
 		return err
 	}
 	return SyncFolder(filepath.Dir(path))
-}
-
-// write writes a file, so that what is in it lasts.
-func write(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // SyncFolder makes what was made, renamed or removed in a folder last.

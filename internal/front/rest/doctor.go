@@ -10,7 +10,7 @@ import (
 )
 
 func (d *door) doctorOperations(a adder) {
-	operation(a, http.MethodGet, "/api/doctor", "get-doctor", "What is wrong with the vault, the database, the index and the models", d.doctor)
+	operation(a, http.MethodGet, "/api/doctor", "get-doctor", "What is wrong with the folders, the vault, the database, the index and the models", d.doctor)
 	operation(a, http.MethodPost, "/api/doctor/confirm", "confirm-deletions", "Forget files that are gone from the vault at once", d.confirm)
 }
 

@@ -1,0 +1,8 @@
+//go:build !(linux || darwin)
+
+package disk
+
+import "errors"
+
+// Room is not known here: [errors.ErrUnsupported].
+func Room(string) (int64, error) { return 0, errors.ErrUnsupported }

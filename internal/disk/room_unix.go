@@ -1,0 +1,17 @@
+//go:build linux || darwin
+
+package disk
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// Room returns how many bytes can still be written where a folder is.
+func Room(dir string) (int64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0, &fs.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	return int64(s.Bavail) * int64(s.Bsize), nil
+}
