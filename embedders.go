@@ -118,7 +118,7 @@ func (e *earlier) write() error {
 	if err := os.MkdirAll(filepath.Dir(e.path), 0o700); err != nil { // a server keeps memory elsewhere
 		return fmt.Errorf("note which embedders there were: %w", err)
 	}
-	if err := disk.Replace(e.path, append(file, '\n')); err != nil {
+	if err := disk.ReplaceAmongOthers(e.path, append(file, '\n')); err != nil {
 		return fmt.Errorf("note which embedders there were: %w", err)
 	}
 	return nil
