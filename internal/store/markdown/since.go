@@ -49,7 +49,7 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 	stands.imprint = imprintOf(stands.says)
 	base, earlier, err := l.basis(ctx, text, r)
 	at := stands.says.updatedAt()
-	later := !r.wrote(text) && at.After(known.updatedAt()) && !l.f.isToCome(at)
+	later := !r.wrote(text) && at.After(known.updatedAt()) && !l.f.isToCome(at) && ofNow(text)
 	if err != nil {
 		return stands, err
 	}
@@ -68,6 +68,25 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 
 // isToCome reports whether a time is one at which no machine wrote anything yet.
 func (f *files) isToCome(at time.Time) bool { return at.After(f.s.clock.now()) }
+
+// ofNow reports whether a file's time of writing is one at which a Loci wrote: theirs are to
+// the microsecond, of which one in a million is a whole second. Plugins of editors note no more
+// than seconds of when a file was saved, or write it otherwise.
+func ofNow(text string) bool {
+	values, err := readFront(split(text).front)
+	if err != nil {
+		return false
+	}
+	when := values[updatedKey].text
+	at, err := time.Parse(time.RFC3339Nano, when)
+	return err == nil && at.Nanosecond() != 0 && asLoci(when)
+}
+
+// asLoci reports whether a time is written as Loci writes one.
+func asLoci(when string) bool {
+	at, err := time.Parse(time.RFC3339Nano, when)
+	return err == nil && quotedTime(at.UTC()) == when
+}
 
 // namesItself reports whether a file has the id and the time of writing that Loci gives one.
 func namesItself(text string) bool {
@@ -100,7 +119,7 @@ func (l *loader) basis(ctx context.Context, text string, r *record) (base imprin
 		return nil, false, unfit{err}
 	}
 	when := values[updatedKey].text
-	if when == "" || base.says(updatedKey, when) || len(r.Past) == 0 { // or the index is newer than the file, and all in it counts
+	if when == "" || base.says(updatedKey, when) || len(r.Past) == 0 || !asLoci(when) { // or the index is newer than the file, and all in it counts
 		return base, false, nil
 	}
 	page, err := l.f.s.Changes(ctx, l.owner, memory.ChangeQuery{Target: r.Target})

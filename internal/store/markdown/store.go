@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/memory"
 )
@@ -118,7 +119,7 @@ func Open(ctx context.Context, dir string, within Within, o Options) (*Store, er
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{dir: dir, opts: o, clock: clock{now: o.Now}, orders: orders{of: map[memory.Owner]*order{}}}
-	s.marks.path = s.own
+	s.marks.path, s.marks.sync = s.own, disk.SyncFolder
 	if err := s.open(ctx, within); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the vault %s: %w", dir, err), s.release())
 	}

@@ -42,7 +42,9 @@ type marks struct {
 	key    string     // "" until there is a mark
 	turns  map[string][]string
 	path   func(name ...string) string
+	sync   func(folder string) error // makes what was made in a folder last
 	opened bool
+	named  bool // the file is there under its name whatever happens
 }
 
 // open reads what there is, once. A half line is of a write that nobody was told of.
@@ -58,7 +60,7 @@ func (m *marks) open() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	m.key, m.turns, m.opened = strings.TrimSpace(string(key)), map[string][]string{}, true
+	m.key, m.turns, m.opened, m.named = strings.TrimSpace(string(key)), map[string][]string{}, true, f != nil
 	if f == nil {
 		return nil
 	}
@@ -113,6 +115,12 @@ func (m *marks) bury(owner memory.Owner, turns []memory.Turn) error {
 	_, err = f.Write(out)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
+	}
+	if !m.named {
+		if err := m.sync(m.path()); err != nil {
+			return err
+		}
+		m.named = true
 	}
 	for _, t := range turns {
 		hash := m.hash(owner, t)
