@@ -19,7 +19,7 @@ func (v *vault) change(ctx context.Context, e markdown.Edit) (string, markdown.E
 	if e.Clash != "" {
 		return "", e, memory.Errorf(memory.Conflict, "%s", e.Clash)
 	}
-	edit := engine.FileEdit{Owner: e.Owner, Key: e.Run(), Was: shown(e.Was), Says: shown(e.Says), PutBack: e.PutBack, Elsewhere: e.Elsewhere, Coming: v.coming[e.Owner], Moved: e.Across}
+	edit := v.fileEdit(e)
 	if returns(e) { // by now it may be back, with what was said
 		now, err := v.engine.Get(ctx, e.Owner, e.Was.Fact.ID)
 		if err != nil {
@@ -35,6 +35,10 @@ func (v *vault) change(ctx context.Context, e markdown.Edit) (string, markdown.E
 	}
 	e, err = v.share(ctx, e, target)
 	return target, e, err
+}
+
+func (v *vault) fileEdit(e markdown.Edit) engine.FileEdit {
+	return engine.FileEdit{Owner: e.Owner, Key: e.Run(), Was: shown(e.Was), Says: shown(e.Says), PutBack: e.PutBack, Elsewhere: e.Elsewhere, Coming: v.coming[e.Owner], Moved: e.Across}
 }
 
 // stillGone leaves out the deletions of files that are there by now, so that nothing is
@@ -65,14 +69,14 @@ func returns(e markdown.Edit) bool {
 // bringBack takes back, for each owner of whom files are back, what their deletion forgot: the
 // facts and what was said. Where that cannot be, each fact is restored by itself.
 func (v *vault) bringBack(ctx context.Context, edits []markdown.Edit) error {
-	ids, key := map[memory.Owner][]string{}, map[memory.Owner]string{}
+	files, key := map[memory.Owner][]engine.FileEdit{}, map[memory.Owner]string{}
 	for _, e := range edits {
 		if returns(e) {
-			ids[e.Owner], key[e.Owner] = append(ids[e.Owner], e.Was.Fact.ID), key[e.Owner]+e.Run()
+			files[e.Owner], key[e.Owner] = append(files[e.Owner], v.fileEdit(e)), key[e.Owner]+e.Run()
 		}
 	}
-	for owner, ids := range ids {
-		came, err := v.engine.BringBack(ctx, owner, ids, key[owner])
+	for owner, files := range files {
+		came, err := v.engine.BringBack(ctx, owner, files, key[owner])
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

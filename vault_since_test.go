@@ -275,3 +275,91 @@ func TestWhatGitBringsBackWithOtherLineEndsCounts(t *testing.T) {
 		}
 	}
 }
+
+// TestAPluginsTimeIsNoOtherMachines: an editor's plugin writes when a file was saved where Loci
+// does. What a person wrote there is theirs all the same.
+func TestAPluginsTimeIsNoOtherMachines(t *testing.T) {
+	for form, at := range map[string]func() string{
+		"of this machine": func() string { return time.Now().In(time.FixedZone("", 7200)).Format(time.RFC3339Nano) },
+		"without a zone":  func() string { return time.Now().UTC().Format("2006-01-02T15:04:05.999999999") },
+	} {
+		t.Run(form, func(t *testing.T) {
+			l := vaultAt(t, t.TempDir())
+			defer closed(t, l)
+			l.say(t, "I have a dog named Rex.")
+			path, text := l.settledFile(t, "User has a dog named Rex")
+			f := l.fact(t, filepath.Base(path)[strings.Index(filepath.Base(path), "__")+2:len(filepath.Base(path))-len(".md")])
+			old := "updated_at: " + f.UpdatedAt.UTC().Format(time.RFC3339Nano)
+			if !strings.Contains(text, old) {
+				t.Fatalf("%s is not in\n%s", old, text)
+			}
+			saved := at()
+			put(t, path, strings.NewReplacer(old, "updated_at: "+saved, "User has a dog named Rex", "User lives in Oslo").Replace(text))
+			l.findings(t)
+			got := l.fact(t, f.ID)
+			if got.Content != "User lives in Oslo" || got.Source != memory.FromFile || got.Trust != memory.TrustPerson || got.Attribute == f.Attribute || got.Attribute == "" {
+				t.Errorf("it is %q of %s, %s, about %q", got.Content, got.Source, got.Trust, got.Attribute)
+			}
+			if _, text := l.settledFile(t, "User lives in Oslo"); strings.Contains(text, saved) || !strings.Contains(text, "updated_at: "+got.UpdatedAt.UTC().Format(time.RFC3339Nano)) {
+				t.Errorf("the file has not the time of the change:\n%s", text)
+			}
+		})
+	}
+}
+
+// TestRestoredWithOtherKeysAtOnce: the file of a forgotten fact is brought back with other keys
+// than it had. That is one look and one run, which one undo takes back.
+func TestRestoredWithOtherKeysAtOnce(t *testing.T) {
+	for how, bring := range map[string]func(t *testing.T, path, text string){
+		"where it lies": func(t *testing.T, path, text string) {
+			put(t, path, strings.Replace(text, "status: retired\n", "status: active\ntags: [north]\n", 1))
+		},
+		"moved back": func(t *testing.T, path, text string) {
+			put(t, strings.Replace(path, "/deleted/", "/", 1), strings.Replace(text, "status: retired\n", "status: retired\ntags: [north]\n", 1))
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		for _, byItsFile := range []bool{true, false} {
+			t.Run(fmt.Sprint(how, ", by its file ", byItsFile), func(t *testing.T) {
+				l, f, path, _ := among(t, "User lives in Oslo")
+				if byItsFile {
+					if err := os.Remove(path); err != nil {
+						t.Fatal(err)
+					}
+					l.look(t, markdown.ScanOptions{})
+				} else if _, err := l.engine.Forget(t.Context(), userOf("default"), []string{f.ID}, "asked", byProgram); err != nil {
+					t.Fatal(err)
+				}
+				gone, text := l.settledFile(t, "User lives in Oslo")
+				if got := l.fact(t, f.ID); got.Status != memory.Retired || !strings.Contains(gone, "/deleted/") {
+					t.Fatalf("it is %s, at %s", got.Status, gone)
+				}
+				before := l.runs(t)
+				bring(t, gone, text)
+				l.look(t, markdown.ScanOptions{})
+				if got := l.fact(t, f.ID); !got.Status.Live() || len(got.Tags) != 1 {
+					t.Errorf("after one look it is %s with %q", got.Status, got.Tags)
+				}
+				if n := l.runs(t) - before; n != 1 {
+					t.Errorf("it took %d runs", n)
+				}
+			})
+		}
+	}
+}
+
+// runs is how many runs the journal has.
+func (l *Loci) runs(t *testing.T) int {
+	t.Helper()
+	page, err := l.engine.Changes(t.Context(), userOf("default"), memory.ChangeQuery{Limit: 500})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := map[string]bool{}
+	for _, c := range page.Changes {
+		runs[c.Run] = true
+	}
+	return len(runs)
+}

@@ -23,17 +23,19 @@ type Back struct {
 // that say so and say no other fact which was forgotten together with them or since, and
 // still is. It leaves alone what was said in chats that were deleted since, facts that were
 // forgotten in another way or were changed since, and those that would contradict one that
-// was learned since. key names the call: the same again changes nothing more.
-func (e *Engine) BringBack(ctx context.Context, owner memory.Owner, ids []string, key string) ([]Back, error) {
+// was learned since. What a file says besides of its fact, and nothing can contradict, comes
+// with it. key names the call: the same again changes nothing more.
+func (e *Engine) BringBack(ctx context.Context, owner memory.Owner, files []FileEdit, key string) ([]Back, error) {
 	ctx = memory.ForWrite(ctx)
 	leave, err := e.deciding(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	byRun, asked := map[string][]memory.Change{}, map[string]bool{}
-	for _, id := range ids {
-		asked[id] = true
+	byRun, asked, says := map[string][]memory.Change{}, map[string]bool{}, map[string]FileEdit{}
+	for _, f := range files {
+		id := f.Was.Fact.ID
+		asked[id], says[id] = true, f
 		last, err := e.lastChange(ctx, owner, "fact:"+id)
 		if err != nil {
 			return nil, err
@@ -46,7 +48,7 @@ func (e *Engine) BringBack(ctx context.Context, owner memory.Owner, ids []string
 	for _, run := range slices.Sorted(maps.Keys(byRun)) {
 		var back Back
 		err := replan(func() (err error) {
-			r := returning{e: e, owner: owner, back: Back{Run: run}, coming: maps.Clone(asked), chats: map[string]bool{}}
+			r := returning{e: e, owner: owner, back: Back{Run: run}, coming: maps.Clone(asked), says: says, chats: map[string]bool{}}
 			back, err = r.bringBack(ctx, byRun[run], idFor(owner, key+run))
 			return err
 		})
@@ -79,8 +81,11 @@ func (r *returning) bringBack(ctx context.Context, facts []memory.Change, id str
 	}
 	for i := range changes {
 		changes[i].Action, changes[i].Reason = memory.ActionRestore, "its file is back"
-		if changes[i].After.Turn != nil {
+		switch after := changes[i].After; {
+		case after.Turn != nil:
 			changes[i].Reason = "the file of what it taught is back"
+		case after.Fact != nil:
+			changes[i].After.Fact = r.asFileSays(*after.Fact)
 		}
 	}
 	if run.Vectors, err = e.factVectors(ctx, changes); err != nil {
@@ -103,10 +108,31 @@ type returning struct {
 	targets []memory.Change // to be taken back
 
 	coming map[string]bool // ids of facts that come back, also of other runs
+	says   map[string]FileEdit
 	facts  []memory.Fact   // that come back of this one
 	others []memory.Fact   // that stay forgotten
 	chats  map[string]bool // whether conversations that were looked at are there
 	told   map[string]bool // conversations whose summary the run forgot, and of which turns come back
+}
+
+// asFileSays returns a fact that comes back with what its file says of it besides, if that is
+// nothing which may contradict another one: what is goes the way of an edit afterwards.
+func (r *returning) asFileSays(f memory.Fact) *memory.Fact {
+	edit, there := r.says[f.ID]
+	if !there {
+		return &f
+	}
+	edit.Was.Fact = &f
+	next, err := edit.merged(r.e, f)
+	if err != nil { // as an edit it is refused with that
+		return &f
+	}
+	plain := next
+	plain.Category, plain.Tags, plain.Pinned, plain.Confidence, plain.Metadata, plain.ExpiresAt = f.Category, f.Tags, f.Pinned, f.Confidence, f.Metadata, f.ExpiresAt
+	if !sameButTimes(plain, f) {
+		return &f
+	}
+	return &next
 }
 
 func (r *returning) read(ctx context.Context, facts []memory.Change) error {

@@ -20,7 +20,7 @@ func TestWhatADeletedFileForgotIsBroughtBackOnce(t *testing.T) {
 		_, err := f.edit(FileContent{Fact: &fact}, FileContent{})
 		f.must(err)
 		for i, came := range []int{2, 0} {
-			back, err := f.BringBack(ctx, ana, []string{fact.ID}, "back")
+			back, err := f.BringBack(ctx, ana, []FileEdit{{Was: FileContent{Fact: &fact}, Says: FileContent{Fact: &fact}}}, "back")
 			f.must(err)
 			if n := len(back); n != came/2 || n > 0 && (back[0].Came != came || back[0].Left > 0) {
 				f.t.Errorf("the %d. time %+v came back", i+1, back)
@@ -32,7 +32,7 @@ func TestWhatADeletedFileForgotIsBroughtBackOnce(t *testing.T) {
 		}
 		_, err = f.Forget(ctx, ana, []string{fact.ID}, "asked", memory.Author{Kind: memory.ByPerson, Name: "ana"})
 		f.must(err)
-		if back, err := f.BringBack(ctx, ana, []string{fact.ID}, "again"); err != nil || len(back) > 0 || f.is(fact.ID).Status.Live() {
+		if back, err := f.BringBack(ctx, ana, []FileEdit{{Was: FileContent{Fact: &fact}, Says: FileContent{Fact: &fact}}}, "again"); err != nil || len(back) > 0 || f.is(fact.ID).Status.Live() {
 			f.t.Errorf("what was forgotten by hand came back: %+v, %v", back, err)
 		}
 	})
