@@ -472,7 +472,7 @@ func killed(t *testing.T, dir string, point int) (lived bool) {
 			child.Env = append(child.Env, pair)
 		}
 	}
-	child.Env = append(child.Env, childDir+"="+dir, childPoint+"="+strconv.Itoa(point))
+	child.Env = append(child.Env, "TMPDIR="+t.TempDir(), childDir+"="+dir, childPoint+"="+strconv.Itoa(point))
 	out, err := child.CombinedOutput()
 	lived = child.ProcessState != nil && child.ProcessState.Exited()
 	if lived && err != nil {

@@ -123,7 +123,7 @@ func (p *crashParent) runChild(t *testing.T, acks, point int) bool {
 		t.Fatalf("plan: %v", err)
 	}
 	p.hours++
-	child.Env = append(os.Environ(), childEnv+"="+string(plan))
+	child.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), childEnv+"="+string(plan))
 	var stderr bytes.Buffer
 	child.Stderr = &stderr
 	out, err := child.StdoutPipe()

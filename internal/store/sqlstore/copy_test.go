@@ -292,7 +292,7 @@ func TestCopyGoesOnAfterAKill(t *testing.T) {
 		kills := 0
 		for at := 1; ; at = at%3 + 1 { // so that some go on from where they began
 			child := exec.Command(os.Args[0], "-test.run=^TestCopyGoesOnAfterAKill$") //nolint:gosec // these tests
-			child.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s %s", killCopyAt, at, way[0], way[1]))
+			child.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), fmt.Sprintf("%s=%d %s %s", killCopyAt, at, way[0], way[1]))
 			said, err := child.CombinedOutput()
 			if err == nil {
 				break

@@ -46,7 +46,7 @@ func TestKilledWhileMigratingStartsAgain(t *testing.T) {
 	for commit := 1; ; commit++ {
 		path := filepath.Join(t.TempDir(), "loci.db")
 		child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-		child.Env = append(os.Environ(), childPath+"="+path, childCommit+"="+strconv.Itoa(commit))
+		child.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), childPath+"="+path, childCommit+"="+strconv.Itoa(commit))
 		out, err := child.CombinedOutput()
 		lived := child.ProcessState != nil && child.ProcessState.Exited()
 		if lived && err != nil {
@@ -90,7 +90,7 @@ func TestKilledWhileErasedWordsAreTakenOutOfTheFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-		child.Env = append(os.Environ(), childPath+"="+path, childCommit+"="+strconv.Itoa(point), childIDs+"="+strings.Join(ids, " "))
+		child.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), childPath+"="+path, childCommit+"="+strconv.Itoa(point), childIDs+"="+strings.Join(ids, " "))
 		out, err := child.CombinedOutput()
 		lived := child.ProcessState != nil && child.ProcessState.Exited()
 		if lived && err != nil {
