@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,3 +93,43 @@ func TestReportMisspelt(t *testing.T) {
 		}
 	}
 }
+
+// TestReportNames prints what is found, and how much refused, where the speaker whom a question of
+// LoCoMo names is misspelt by a letter, is somebody whose name is one letter away, or
+// somebody else altogether.
+func TestReportNames(t *testing.T) {
+	if !*all {
+		t.Skip("prints figures for docs/ranking.md; run with -v -all")
+	}
+	set := devSets(t)[0]
+	for _, names := range [][]string{
+		{"Caroline", "Caroline", "Melanie", "Melanie", "Maria", "Maria"},
+		{"Caroline", "Carolime", "Melanie", "Melabie"},
+		{"Caroline", "Carolina", "Melanie", "Melania", "Maria", "Marian"},
+		{"Caroline", "Zoe", "Melanie", "Ute", "Maria", "Zoe"},
+	} {
+		others, asked := strings.NewReplacer(names...), set
+		asked.Conversations = slices.Clone(set.Conversations)
+		for i := range asked.Conversations {
+			var questions []Question
+			for _, q := range asked.Conversations[i].Questions {
+				if aboutThem.MatchString(q.Text) {
+					q.Text = others.Replace(q.Text)
+					questions = append(questions, q)
+				}
+			}
+			asked.Conversations[i].Questions = questions
+		}
+		d := &Direct{Embedder: embed.Lexical{}}
+		r, err := Retrieval(context.Background(), d, asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %d questions, %.3f / %.3f, %.3f refused", names[1], len(r.own), r.All.Recall, r.All.MRR, 1-r.Answered)
+	}
+}
+
+var aboutThem = regexp.MustCompile(`Caroline|Melanie|Maria`)
