@@ -35,7 +35,11 @@ func Main() int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(os.Stderr, "loci:", err)
+	told := err.Error()
+	if !begun && strings.HasPrefix(told, "unknown command") {
+		told = unknownCommand(told)
+	}
+	fmt.Fprintln(os.Stderr, "loci:", told)
 	if !begun || errors.Is(err, memory.Invalid) {
 		return 2
 	}
@@ -77,6 +81,9 @@ func root() *cobra.Command {
 		history(g), undo(g), review(g), profile(g), contexts(g), pause(g), relearn(g), upkeep(g), prompts(g), jobs(g), usage(g), doctor(g), export(g), imports(g), benchmark())
 	cmd.AddCommand(share(g), users(g))
 	cmd.AddCommand(models(g), reembed(g), migrate(g), backups(g), restore(g), apiKeys(g))
+	for _, sub := range cmd.Commands() {
+		sub.SuggestFor = others[sub.Name()]
+	}
 	explain(cmd)
 	return cmd
 }

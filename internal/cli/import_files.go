@@ -31,7 +31,10 @@ func readable(path, from string) (err error) {
 		return nil
 	}
 	info, err := os.Stat(path)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return memory.Errorf(memory.Invalid, "there is no file %s", path)
+	case err != nil:
 		return memory.Errorf(memory.Invalid, "%w", err)
 	}
 	if from != "" || !info.Mode().IsRegular() || isZip(path) || slices.Contains(ownNames, strings.ToLower(filepath.Ext(path))) {

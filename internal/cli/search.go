@@ -102,6 +102,9 @@ func (w *explainer) hits(found client.SearchAnswer, why bool) {
 		for _, fact := range h.Was {
 			fmt.Fprintf(w, "      before:  %s\n", said(fact, 120))
 		}
+		if why {
+			fmt.Fprintf(w, "      id       %s\n", h.ID)
+		}
 		if why && h.Why != nil {
 			w.why(*h.Why)
 		}

@@ -29,7 +29,7 @@ func explain(cmd *cobra.Command) {
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		err := takes(cmd, args)
-		if err == nil || !strings.Contains(err.Error(), "arg(s)") { // cobra's own words
+		if err == nil || !strings.Contains(err.Error(), "arg(s)") && !strings.HasPrefix(err.Error(), "unknown command") { // cobra's own words
 			return err
 		}
 		what := "there is too much"
@@ -38,6 +38,23 @@ func explain(cmd *cobra.Command) {
 		}
 		return fmt.Errorf("%s; it is written: %s", what, cmd.UseLine())
 	}
+}
+
+// others are words that people know from other programs for what commands do.
+var others = map[string][]string{
+	"add": {"remember", "note", "save", "new"}, "search": {"recall", "ask", "find", "query"}, "forget": {"delete", "remove", "rm", "erase"},
+	"history": {"show", "get", "log", "view"}, "edit": {"update", "change", "set"}, "list": {"ls", "all"}, "review": {"approve", "reject", "pending"},
+	"serve": {"server", "start", "run", "up"}, "models": {"pull"}, "doctor": {"status", "check"}, "undo": {"revert"},
+}
+
+// unknownCommand says in one line what cobra says of a command that there is not in many.
+func unknownCommand(told string) string {
+	first, meant, _ := strings.Cut(told, "Did you mean this?")
+	first = strings.TrimSuffix(strings.TrimSpace(first), ` for "loci"`)
+	if words := strings.Fields(meant); len(words) > 0 {
+		return first + "; did you mean " + strings.Join(words, ", or ") + "?"
+	}
+	return first + "; loci --help lists what there is"
 }
 
 // lacks reports whether arguments would do with some more.

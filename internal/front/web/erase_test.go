@@ -60,6 +60,7 @@ func TestWhatIsErasedIsWhatWasShown(t *testing.T) {
 	if r.now(b.ID).Content != "" || r.now(c.ID).Content == "" || r.now(a.ID).Content == "" {
 		t.Error("it did not erase the one that was shown, and that alone")
 	}
+	r.shows("/insights", ">erased<")
 	r.shows("/?status=retired", "Erased: its words are gone")
 	if life := r.shows("/memories/"+b.ID, "<i>Without words</i>"); strings.Contains(life, `value="restore"`) {
 		t.Error("what was erased is offered to be restored")

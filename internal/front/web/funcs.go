@@ -142,5 +142,5 @@ var acted = map[memory.Action]string{
 	memory.ActionAdd: "added", memory.ActionUpdate: "edited", memory.ActionReinforce: "said again",
 	memory.ActionReplace: "replaced", memory.ActionRetire: "forgotten", memory.ActionRestore: "restored",
 	memory.ActionApprove: "approved", memory.ActionReject: "rejected", memory.ActionLink: "linked",
-	memory.ActionUnlink: "unlinked", memory.ActionUndo: "undone",
+	memory.ActionUnlink: "unlinked", memory.ActionUndo: "undone", memory.ActionErase: "erased",
 }
