@@ -137,7 +137,7 @@ func unreal(words []word) bool {
 			}
 			return true
 		case reports.Has(w.low):
-			if i > 0 && (words[i-1].low == "i" || words[i-1].low == "have") {
+			if i > 0 && (words[i-1].low == "i" || words[i-1].low == "have") || byMe(words, i) {
 				continue
 			}
 			return true
@@ -146,6 +146,20 @@ func unreal(words []word) bool {
 				return true
 			}
 		}
+	}
+	return false
+}
+
+// byMe reports whether the speaker is who told, and left "I" out: "I'm allergic to cats, told
+// her no way".
+func byMe(words []word, i int) bool {
+	if i < 3 || words[0].low != "i" || words[i-1].low != "," && words[i-1].low != "and" || i+1 == len(words) {
+		return false
+	}
+	switch words[i].low {
+	case "told", "asked", "wrote":
+		next := words[i+1].low
+		return next == "her" || next == "him" || next == "them" || next == "my" || next == "our"
 	}
 	return false
 }

@@ -45,7 +45,7 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 	case "got off":
 		j := c.trimmed(p.rest, len(c.words))
 		return p.neg == "" && (c.at(j-1) == "off" || c.at(j-1) == "out" || c.at(j-1) == "removed")
-	case "team", "replaced":
+	case "team", "replaced", "off medicine", "reaction":
 		return p.neg == ""
 	case "no more", "no driver":
 		return p.neg != ""

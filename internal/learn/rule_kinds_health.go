@@ -55,43 +55,6 @@ func restricted(c *clause, i int) string {
 	return ""
 }
 
-// drugs are medicines that people take for long.
-var drugs = late.Words("antibiotics painkillers beta-blockers blockers antidepressants insulin metformin statins medication medications meds steroids warfarin lithium levothyroxine ibuprofen antihistamines lisinopril sertraline prozac ritalin adderall methotrexate prednisone")
-
-// drugIn returns the medicine among the words of what somebody takes.
-func drugIn(what string) string {
-	for w := range strings.FieldsSeq(lower(what)) {
-		if drugs.Has(w) {
-			return w
-		}
-	}
-	return what
-}
-
-// drug accepts a medicine that somebody takes: "blood pressure medication". "Meds" alone
-// tell too little.
-func drug(c *clause, i int) string {
-	j := i
-	if strings.ContainsAny(c.at(i), "0123456789") { // "50 mcg of levothyroxine"
-		for k := i + 1; k < i+3; k++ {
-			if c.at(k) == "of" && drugs.Has(c.at(k+1)) {
-				return thirdPerson(c.text(i, max(k+2, c.trimmed(i, c.ending(i)))))
-			}
-		}
-	}
-	if determiner.Has(c.at(i)) || c.at(i) == "the" || pointing.Has(c.at(i)) {
-		return ""
-	}
-	for j < i+3 && c.at(j) != "" && !drugs.Has(c.at(j)) && c.at(j) != "thinners" && c.at(j) != "blockers" && !c.words[j].mark() && !hanging.Has(c.at(j)) {
-		j++
-	}
-	w := c.at(j)
-	if w == "thinners" || w == "blockers" || drugs.Has(w) && (j > i || !strings.HasPrefix(w, "med")) {
-		return thirdPerson(c.text(i, j+1))
-	}
-	return ""
-}
-
 // aid accepts what somebody needs to see, hear or walk.
 func aid(c *clause, i int) string {
 	j := i

@@ -182,7 +182,7 @@ var (
 // dismissed reads who ended somebody's work: "Intel laid me off".
 func (r *reader) dismissed(c *clause, i int) bool {
 	j := c.placeEnd(i)
-	if j == i {
+	if j == i || pointing.Has(c.at(i)) || subjects.Has(c.at(i)) {
 		return false
 	}
 	for c.at(j) == "just" || c.at(j) == "has" || c.at(j) == "have" {

@@ -43,6 +43,9 @@ func (r *reader) ofThing(c *clause, i int) {
 			r.matters(c, i, j-1)
 			return
 		}
+		if (w == "gives" || w == "give" || w == "gave") && c.at(j+1) == "me" && r.reacts(c, i, j) {
+			return
+		}
 		if helping.Has(w) && c.at(j+1) == "me" {
 			r.helps(c, i, j)
 			return

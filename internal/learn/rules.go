@@ -100,6 +100,7 @@ type reader struct {
 	earlier *[]Candidate
 
 	greeted bool
+	theirs  bool   // the last subject was somebody else
 	other   string // whom the clause before named and said nothing of: "Ravi and I …"
 	taken   int    // the byte of the turn up to which a statement before has read
 	last    lately // what the clause before told, for those that go on from it
@@ -132,7 +133,7 @@ var openings = []string{
 	"for context", "for reference", "some context", "about me", "a bit about me", "these days", "right now", "at the moment", "thank you so much", "thank you",
 	"thanks so much", "thanks a lot", "quick update", "good news", "great news", "big news", "first of all", "of course", "just to add", "just to clarify",
 	"just to let you know", "for what it is worth", "in general", "i guess", "i mean", "you see", "guess what", "i think", "i believe", "i would say", "i would say that",
-	"as for me", "for me", "on the bright side", "on a brighter note", "on the plus side", "not gonna lie", "it turns out", "it turns out that", "turns out", "good morning", "good evening", "good afternoon", "the thing is", "the truth is",
+	"as for me", "for me", "on the bright side", "on a brighter note", "on the plus side", "not gonna lie", "it turns out", "it turns out that", "turns out", "turns out that", "turned out", "turned out that", "it turned out", "it turned out that", "good morning", "good evening", "good afternoon", "the thing is", "the truth is",
 	"if it helps", "if that helps", "if it matters", "in case it helps", "if you are wondering", "if you are curious", "if you must know", "if you want to know", "note that", "in my spare time", "in my free time",
 }
 
@@ -176,6 +177,7 @@ func (c *clause) opened() (i int, greeted bool) {
 }
 
 func (c *clause) opening(i int) int {
+	longest := 0
 next:
 	for _, words := range openingsBy.Get()[c.at(i)] {
 		for k, w := range words {
@@ -186,9 +188,9 @@ next:
 		if w := c.at(i + len(words)); w == "" || c.words[i+len(words)-1].low == "think" && w == "about" || w == "of" {
 			continue
 		}
-		return len(words)
+		longest = max(longest, len(words))
 	}
-	return 0
+	return longest
 }
 
 // hanged are joints of clauses that say nothing by themselves: "when I was in Rome".
@@ -225,7 +227,9 @@ func (r *reader) clause(c *clause) {
 		return
 	}
 	c.unsaid(i)
-	if r.appointed(c, i) || r.prescribed(c, i) {
+	c.withoutAside()
+	r.whose(c, i)
+	if r.appointed(c, i) || r.prescribed(c, i) || r.redosed(c, i) {
 		return
 	}
 	if right := c.noWait(); right != "" {
@@ -259,6 +263,9 @@ func (r *reader) clause(c *clause) {
 		r.ofMine(c, i+1, when)
 		return
 	case c.first && when == "" && r.elides(c, i):
+		if r.theirs {
+			return
+		}
 		p.elided = true
 	case when == "" && c.nameEnd(i) == len(c.words):
 		r.other = c.text(i, len(c.words))
@@ -478,7 +485,7 @@ func (r *reader) fact(c *clause, p *predicate, f *family, said, when string) {
 	if strings.HasSuffix(attribute, ":") {
 		attribute += keyOf(p.verb.lemma)
 	}
-	if name := r.g.get("drug"); f.rule == "medicine" && name != "" {
+	if name := r.g.get("drug"); name != "" {
 		attribute = "medicine:" + keyOf(drugIn(name))
 	}
 	if attribute == "employer" && r.g.get("prep") == "with" {

@@ -84,7 +84,7 @@ func (c *clause) extent(i int) int {
 			if !c.relates(i, j) {
 				return c.trimmed(i, j)
 			}
-		case w.mark() && w.low != ",":
+		case w.mark() && w.low != ",", w.low == "by" && c.at(j+1) == "the" && c.at(j+2) == "way":
 			return c.trimmed(i, j)
 		case w.low == "when" && c.at(j+1) == "i" && c.at(j+2) == "was", w.low == "as" && (c.at(j+1) == "a" || c.at(j+1) == "an" || c.at(j+1) == "my"), w.low == "since" && timing.Has(c.at(j+1)):
 			continue
