@@ -14,16 +14,16 @@ import (
 
 func TestWhySaysWhatTheModelsHadToDo(t *testing.T) {
 	found := client.SearchAnswer{Hits: []client.Hit{{Memory: client.Memory{ID: "m", Kind: memory.KindFact, Content: "User likes tea"}, Score: 0.5}}, Trace: "t1"}
-	const vector, reranker = "embedder: the question's vector was remembered\n", "reranker: read 8 of 24\n"
+	const id, vector, reranker = "      id       m\n", "embedder: the question's vector was remembered\n", "reranker: read 8 of 24\n"
 	for _, c := range []struct {
 		args  string
 		trace any
 		want  string // behind the hit
 	}{
-		{"--why", memory.Trace{ID: "t1", Remembered: true, Reranked: 8, RerankOf: 24}, vector + reranker},
-		{"--why", memory.Trace{ID: "t1", RerankOf: 24}, "reranker: read 0 of 24\n"},
-		{"--why", memory.Trace{ID: "t1"}, ""},
-		{"--why", client.Problem{Title: "Not Found", Status: 404, Code: memory.NotFound, Detail: "no trace"}, ""},
+		{"--why", memory.Trace{ID: "t1", Remembered: true, Reranked: 8, RerankOf: 24}, id + vector + reranker},
+		{"--why", memory.Trace{ID: "t1", RerankOf: 24}, id + "reranker: read 0 of 24\n"},
+		{"--why", memory.Trace{ID: "t1"}, id},
+		{"--why", client.Problem{Title: "Not Found", Status: 404, Code: memory.NotFound, Detail: "no trace"}, id},
 		{"", memory.Trace{ID: "t1", Remembered: true, Reranked: 8, RerankOf: 24}, ""},
 	} {
 		s := newStandIn(t, map[string]any{"POST /api/memory/search": found, "GET /api/traces/t1": c.trace})
