@@ -3,6 +3,7 @@ package loci
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,7 +40,7 @@ func GitHistory(ctx context.Context, dir, id string, limit int) ([]GitCommit, er
 	out, err := gitIn(ctx, dir, "log", "-z", "--max-count="+strconv.Itoa(limit), "--no-renames", "--relative",
 		"--name-status", "--format=%H%x00%aI%x00%an%x00%B", "--", which)
 	if err != nil {
-		return nil, memory.Errorf(memory.NotFound, "no history of %s in git (with vault_git: true Loci makes one): %w", dir, err)
+		return nil, noHistory(dir, err)
 	}
 	commits, err := readGitLog(out)
 	if err != nil || id == "" {
@@ -58,6 +59,27 @@ func GitHistory(ctx context.Context, dir, id string, limit int) ([]GitCommit, er
 		}
 	}
 	return commits, nil
+}
+
+// GitIDs returns the ids that begin so of memories whose files git knows, in order. Errors are
+// as of [GitHistory].
+func GitIDs(ctx context.Context, dir, start string) ([]string, error) {
+	out, err := gitIn(ctx, dir, "log", "-z", "--no-renames", "--relative", "--name-only", "--format=", "--", markdown.FilesBeginning(start))
+	if err != nil {
+		return nil, noHistory(dir, err)
+	}
+	var ids []string
+	for file := range strings.SplitSeq(out, "\x00") {
+		if id := markdown.IDOf(strings.TrimSpace(file)); strings.HasPrefix(id, start) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+func noHistory(dir string, err error) error {
+	return memory.Errorf(memory.NotFound, "no history of %s in git (with vault_git: true Loci makes one): %w", dir, err)
 }
 
 // readGitLog reads what git log writes with NUL after everything, the one byte that stands

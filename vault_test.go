@@ -628,6 +628,12 @@ func TestGitAloneHasTheLifeOfAFile(t *testing.T) {
 			t.Errorf("commit %d has no file in %s: %+v", i, want, history[i])
 		}
 	}
+	if ids, err := GitIDs(ctx, vault, lisbon.ID[:len(lisbon.ID)-2]); err != nil || len(ids) != 1 || ids[0] != lisbon.ID {
+		t.Errorf("the beginning of its id is of %q, %v", ids, err)
+	}
+	if ids, err := GitIDs(ctx, vault, lisbon.ID[:2]); err != nil || len(ids) != 3 {
+		t.Errorf("what all ids begin with is of %q, %v", ids, err)
+	}
 	if _, err := GitHistory(ctx, t.TempDir(), "", 1); !errors.Is(err, memory.NotFound) {
 		t.Errorf("of a folder that is in no repository: %v", err)
 	}

@@ -34,7 +34,21 @@ func (g *global) gitHistory(cmd *cobra.Command, q client.ChangesQuery, args []st
 	if dir == "" {
 		return memory.Errorf(memory.Invalid, "memory is in no vault; name its folder: --set vault=DIR")
 	}
-	commits, err := loci.GitHistory(cmd.Context(), dir, strings.Join(args, ""), limit)
+	id := strings.Join(args, "")
+	if mayBegin(id) {
+		ids, err := loci.GitIDs(cmd.Context(), dir, id)
+		if err != nil {
+			return err
+		}
+		var there []named
+		for _, one := range ids {
+			there = append(there, named{id: one})
+		}
+		if id, err = onlyOneOf(id, there); err != nil {
+			return err
+		}
+	}
+	commits, err := loci.GitHistory(cmd.Context(), dir, id, limit)
 	if err != nil {
 		return err
 	}
