@@ -23,7 +23,7 @@ import (
 // learn, and later says that which one does is not known yet.
 func (l *Loci) pageOptions(c Config, wanted []string, later bool, chat http.Handler) web.Options {
 	o := web.Options{
-		Key: c.APIKey, Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: shownSettings(c), Chat: chat,
+		Key: c.APIKey, Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []web.Setting { return shownSettings(c) }, Chat: chat,
 		Models: shownModels(c, wanted, later), Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, l.engine.Prompts),
 		Others: []string{"/api/", "/v1/", "/docs", "/openapi", "/health", "/metrics", "/query"},
 	}

@@ -85,6 +85,9 @@ func profileSource(name string) string { return "profile " + name }
 // "recall.top_k=5", in the order of the settings page. Models that it names and that
 // are not at hand are as they stand now.
 func (c *Config) ProfileSets() []string {
+	if c.Profile == defaultProfile { // it sets nothing
+		return nil
+	}
 	var out []string
 	for _, s := range shownSettings(*c) {
 		if s.From == profileSource(c.Profile) {

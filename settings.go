@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/knadh/koanf/v2"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -126,7 +127,9 @@ type Setting struct {
 }
 
 // settings lists every setting in the order of Config's fields.
-func settings() []Setting { return settingsOf(reflect.TypeFor[Config](), "") }
+func settings() []Setting { return allSettings.Get() }
+
+var allSettings = late.Make(func() []Setting { return settingsOf(reflect.TypeFor[Config](), "") })
 
 func settingsOf(t reflect.Type, prefix string) []Setting {
 	var out []Setting
@@ -243,14 +246,14 @@ func fromFile(path string) (map[string]any, error) {
 }
 
 func known(where, key string) error {
+	if slices.ContainsFunc(settings(), func(s Setting) bool { return s.Key == key }) {
+		return nil
+	}
 	keys := map[string]string{}
 	for _, s := range settings() {
 		keys[s.Key] = s.Key
 	}
-	if keys[key] == "" {
-		return memory.Errorf(memory.Invalid, "%s: %s is no setting; valid: %s", where, key, strings.Join(sorted(keys), ", "))
-	}
-	return nil
+	return memory.Errorf(memory.Invalid, "%s: %s is no setting; valid: %s", where, key, strings.Join(sorted(keys), ", "))
 }
 
 func sorted(m map[string]string) []string {

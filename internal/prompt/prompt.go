@@ -20,6 +20,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"text/template"
 
 	"github.com/loci-memory/loci/memory"
@@ -50,12 +51,15 @@ type variant struct {
 }
 
 type prompt struct {
-	file         string
-	source       string
-	hash         string
-	system, user *template.Template
-	schema       json.RawMessage
+	file   string
+	source string
+	hash   string
+	schema json.RawMessage
+	read   func() (messages, error) // once
 }
+
+// messages are the two texts of a prompt.
+type messages struct{ system, user *template.Template }
 
 // Default returns the embedded prompts.
 func Default() *Set {
@@ -67,9 +71,10 @@ func Default() *Set {
 }
 
 // Open returns the embedded prompts with the files of overlay in their places;
-// overlay may be nil. Every prompt is parsed and filled once with sample data. A
-// file that is broken, lacks a placeholder it needs or has no prompt's name is
-// [memory.Invalid], with its name and line.
+// overlay may be nil. Every file of overlay is parsed and filled once with sample data;
+// the embedded ones are when they are first needed. A file that is broken, lacks a
+// placeholder it needs or has no prompt's name is [memory.Invalid], with its name and
+// line.
 func Open(overlay fs.FS) (*Set, error) {
 	if err := checkNames(overlay); err != nil {
 		return nil, err
@@ -212,11 +217,11 @@ func (s *Set) Hash(name string) string {
 func (s *Set) Fill(data Data) (memory.Prompt, error) {
 	data = s.inForm(data)
 	p := s.prompts[data.name()]
-	system, err := render(p.system, data)
+	m, err := p.read()
 	if err != nil {
 		return memory.Prompt{}, err
 	}
-	user, err := render(p.user, data)
+	system, user, err := m.filled(data)
 	if err != nil {
 		return memory.Prompt{}, err
 	}
@@ -241,7 +246,7 @@ func checkNames(overlay fs.FS) error {
 }
 
 func load(overlay fs.FS, sample Data, file string) (*prompt, error) {
-	source, err := read(overlay, file)
+	source, own, err := read(overlay, file)
 	if err != nil {
 		return nil, fmt.Errorf("read prompt: %w", err)
 	}
@@ -251,27 +256,49 @@ func load(overlay fs.FS, sample Data, file string) (*prompt, error) {
 	}
 	sum := sha256.Sum256(source)
 	p := &prompt{file: file, source: string(source), hash: hex.EncodeToString(sum[:6]), schema: schema}
-	system, user, err := parts(file, p.source)
-	if err != nil {
-		return nil, err
+	p.read = sync.OnceValues(func() (messages, error) { return p.parsed(sample) })
+	if !own {
+		return p, nil
 	}
-	if p.system, err = parse(file, system, sample); err != nil {
-		return nil, err
-	}
-	if p.user, err = parse(file, user, sample); err != nil {
-		return nil, err
-	}
-	return p, p.check(file, sample)
+	_, err = p.read()
+	return p, err
 }
 
-func read(overlay fs.FS, file string) ([]byte, error) {
+// read returns a prompt's file, and whether it is one of overlay.
+func read(overlay fs.FS, file string) (source []byte, own bool, err error) {
 	if overlay != nil {
 		source, err := fs.ReadFile(overlay, file)
 		if !errors.Is(err, fs.ErrNotExist) {
-			return source, err
+			return source, true, err
 		}
 	}
-	return embedded.ReadFile(path.Join("templates", file))
+	source, err = embedded.ReadFile(path.Join("templates", file))
+	return source, false, err
+}
+
+// parsed returns the messages of a prompt, checked.
+func (p *prompt) parsed(sample Data) (messages, error) {
+	system, user, err := parts(p.file, p.source)
+	if err != nil {
+		return messages{}, err
+	}
+	var m messages
+	if m.system, err = parse(p.file, system, sample); err != nil {
+		return messages{}, err
+	}
+	if m.user, err = parse(p.file, user, sample); err != nil {
+		return messages{}, err
+	}
+	return m, m.check(p.file, p.source, sample)
+}
+
+// filled are the messages with data in their placeholders.
+func (m messages) filled(data Data) (system, user string, err error) {
+	if system, err = render(m.system, data); err != nil {
+		return "", "", err
+	}
+	user, err = render(m.user, data)
+	return system, user, err
 }
 
 // parts cuts a file into its system and user text. What is left out of either
@@ -335,14 +362,10 @@ func names(data Data) []string {
 	return out
 }
 
-// check fills the prompt with the sample: every value must turn up in what is
+// check fills the messages with the sample: every value must turn up in what is
 // sent, else the model would be asked about nothing.
-func (p *prompt) check(file string, sample Data) error {
-	system, err := render(p.system, sample)
-	if err != nil {
-		return err
-	}
-	user, err := render(p.user, sample)
+func (m messages) check(file, source string, sample Data) error {
+	system, user, err := m.filled(sample)
 	if err != nil {
 		return err
 	}
@@ -352,7 +375,7 @@ func (p *prompt) check(file string, sample Data) error {
 		}
 	}
 	if user == "" {
-		return memory.Errorf(memory.Invalid, "%s:%d: the user message is empty", file, strings.Count(p.source, "\n")+1)
+		return memory.Errorf(memory.Invalid, "%s:%d: the user message is empty", file, strings.Count(source, "\n")+1)
 	}
 	return nil
 }

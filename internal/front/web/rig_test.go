@@ -56,7 +56,9 @@ func newRig(t *testing.T, key string) *rig {
 		Health: func(context.Context) client.Health {
 			return client.Health{Status: "ok", Version: "1", Models: []string{"loci/recall"}}
 		},
-		Settings: []Setting{{"addr", "127.0.0.1:1", "flag", "Address."}, {"recall.top_k", "8", "default", "Most."}},
+		Settings: func() []Setting {
+			return []Setting{{"addr", "127.0.0.1:1", "flag", "Address."}, {"recall.top_k", "8", "default", "Most."}}
+		},
 	})
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	refuse := func(w http.ResponseWriter, req *http.Request, err error) {

@@ -76,7 +76,7 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 	if r.FormValue("models") != "" && p.ListModels != nil {
 		view.Listed = p.askModels(r.Context())
 	}
-	for _, s := range p.Settings {
+	for _, s := range p.set() {
 		name, _, dotted := strings.Cut(s.Key, ".")
 		if !dotted {
 			name = ""
@@ -102,10 +102,19 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 // runs reports whether who asks runs the server.
 func runs(r *http.Request) bool { return httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin }
 
+// set returns the settings, none where nobody tells them.
+func (p *Page) set() []Setting {
+	if p.Settings == nil {
+		return nil
+	}
+	return p.Settings()
+}
+
 // setting returns one by its key, the zero Setting if there is none.
 func (p *Page) setting(key string) Setting {
-	if i := slices.IndexFunc(p.Settings, func(s Setting) bool { return s.Key == key }); i >= 0 {
-		return p.Settings[i]
+	all := p.set()
+	if i := slices.IndexFunc(all, func(s Setting) bool { return s.Key == key }); i >= 0 {
+		return all[i]
 	}
 	return Setting{}
 }

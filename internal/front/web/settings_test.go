@@ -67,7 +67,9 @@ func TestLinesForTheFileAreThoseThatChangeASetting(t *testing.T) {
 // their own settings alone.
 func TestHowTheServerIsSetIsForWhoRunsIt(t *testing.T) {
 	r := newRig(t, "")
-	r.page.Settings = []Setting{{Key: "addr", Value: "10.0.0.7:8080"}, {Key: "profile", Value: "assistant"}, {Key: "review.confidence", Value: "0.6"}}
+	r.page.Settings = func() []Setting {
+		return []Setting{{Key: "addr", Value: "10.0.0.7:8080"}, {Key: "profile", Value: "assistant"}, {Key: "review.confidence", Value: "0.6"}}
+	}
 	r.page.Models = []Model{{For: "Learns", Name: "wren", Key: "learn.model"}}
 	r.page.Health = func(context.Context) client.Health { return client.Health{Status: "ok", Vault: "/srv/vault"} }
 	asked := 0

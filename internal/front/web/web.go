@@ -21,7 +21,7 @@ type Options struct {
 	Recency    float64                             // weight of recency in a score, 0 to 1
 	Documents  int                                 // tokens of attached contexts that a prompt has room for
 	Health     func(context.Context) client.Health // how the server is
-	Settings   []Setting
+	Settings   func() []Setting                    // what is set, in order; called for the page that shows them
 	Models     []Model
 	Lacks      []string                                // models that the profile names and that are not at hand, each with what stands in
 	ListModels func(context.Context) ([]string, error) // of the server that learns; nil: there is none
