@@ -1,8 +1,8 @@
 // Package late has what a program knows from its first line on and makes when it is first
 // needed: regular expressions, and sets of words. A few hundred of them take megabytes
-// and milliseconds, which a server that waits for its first request need not spend. As
-// package variables they are laid out by the compiler: nothing runs for them at the
-// start. All of it is safe for concurrent use.
+// and milliseconds, which a server that waits for its first request need not spend.
+// Patterns and sets that are package variables are laid out by the compiler: nothing runs
+// for them at the start. All of it is safe for concurrent use.
 package late
 
 import (

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -85,13 +86,13 @@ func forTitle(q *asked) bool    { return q.title }
 func forKind(q *asked) bool     { return q.classes != 0 }
 
 // cueParts are the names of the cues' parts of Why.
-var cueParts = func() []string {
+var cueParts = late.Make(func() []string {
 	out := make([]string, len(cues))
 	for i := range cues {
 		out[i] = "cue." + cues[i].name
 	}
 	return out
-}()
+})
 
 // Cues returns what every candidate gets from each cue before it is weighted, and
 // the cues' names and weights: what a fit of the weights needs. background is as in

@@ -14,8 +14,6 @@ import (
 //go:embed docs.html
 var docsPage string
 
-var docsTemplate = template.Must(template.New("docs").Parse(docsPage))
-
 // operationsOf returns a path's operations by method.
 func operationsOf(item *huma.PathItem) map[string]*huma.Operation {
 	out := map[string]*huma.Operation{}
@@ -40,7 +38,7 @@ func docs(api *huma.OpenAPI) http.Handler {
 		return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method)
 	})
 	var page bytes.Buffer
-	if err := docsTemplate.Execute(&page, entries); err != nil {
+	if err := template.Must(template.New("docs").Parse(docsPage)).Execute(&page, entries); err != nil {
 		panic(err) // the template and the API are both fixed at build time
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -35,7 +35,7 @@ type Options struct {
 type Page struct {
 	Options
 	engine    *engine.Engine
-	mux       *http.ServeMux
+	mux       func() *http.ServeMux                // of the page's paths, made for the first request that may be for one
 	templates func() map[string]*template.Template // parsed for the first page: most starts show none
 	files     func() map[string]asset              // packed for the first page, too
 	surveys   surveys
@@ -48,53 +48,58 @@ func New(e *engine.Engine, opts Options) *Page {
 	if opts.Zone == nil {
 		opts.Zone = time.Local
 	}
-	p := &Page{Options: opts, engine: e, mux: http.NewServeMux(), done: make(chan struct{})}
-	p.templates, p.files = sync.OnceValue(p.parse), sync.OnceValue(assets)
-
-	p.show("GET /{$}", "memories", p.memories)
-	p.act("POST /memories", p.remember)
-	p.act("POST /memories/bulk", p.bulk)
-	p.show("GET /memories/{id}", "life", p.life)
-	p.act("POST /memories/{id}", p.change)
-	p.act("POST /memories/{id}/relations", p.relate)
-	p.act("POST /memories/{id}/share", p.share)
-	p.show("GET /profile", "profile", p.profile)
-	p.act("POST /profile", p.setEntry)
-	p.show("GET /review", "review", p.review)
-	p.act("POST /review", p.judge)
-	p.show("GET /conversations", "conversations", p.conversations)
-	p.show("GET /conversations/{id}", "transcript", p.transcript)
-	p.act("POST /conversations/{id}", p.changeChat)
-	p.show("GET /contexts", "contexts", p.contexts)
-	p.act("POST /contexts", p.addContext)
-	p.show("GET /contexts/{id}", "context", p.context)
-	p.act("POST /contexts/{id}", p.changeContext)
-	p.show("GET /traces", "traces", p.traces)
-	p.show("GET /traces/{id}", "trace", p.trace)
-	p.show("GET /playground", "playground", p.playground)
-	p.mux.HandleFunc("POST /playground", p.say)
-	p.show("GET /time", "time", p.time)
-	p.show("GET /insights", "insights", p.insights)
-	p.show("GET /data", "data", p.data)
-	p.mux.HandleFunc("GET /data/export", p.export)
-	p.mux.HandleFunc("POST /data/import", p.bring)
-	p.show("GET /erase", "erase", p.erasing)
-	p.mux.HandleFunc("POST /erase", p.erase)
-	p.show("GET /erased/{run}", "erased", p.erased)
-	p.show("GET /jobs", "jobs", p.jobs)
-	p.act("POST /jobs", p.embed)
-	p.act("POST /jobs/{id}", p.retry)
-	p.show("GET /settings", "settings", p.settings)
-	p.act("POST /settings", p.pause)
-	p.show("GET /settings/prompts/{name}", "prompt", p.prompt)
-	p.show("GET /undo", "undo", p.undoing)
-	p.act("POST /undo", p.undo)
-	p.mux.HandleFunc("GET /signin", p.askKey)
-	p.mux.HandleFunc("POST /signin", p.signIn)
-	p.mux.HandleFunc("POST /signout", p.signOut)
-	p.mux.HandleFunc("GET /events", p.events)
-	p.mux.HandleFunc("GET /assets/{file}", p.asset)
+	p := &Page{Options: opts, engine: e, done: make(chan struct{})}
+	p.templates, p.files, p.mux = sync.OnceValue(p.parse), sync.OnceValue(assets), sync.OnceValue(p.paths)
 	return p
+}
+
+// paths registers everything that the page answers.
+func (p *Page) paths() *http.ServeMux {
+	mux := routes{p, http.NewServeMux()}
+	mux.show("GET /{$}", "memories", p.memories)
+	mux.act("POST /memories", p.remember)
+	mux.act("POST /memories/bulk", p.bulk)
+	mux.show("GET /memories/{id}", "life", p.life)
+	mux.act("POST /memories/{id}", p.change)
+	mux.act("POST /memories/{id}/relations", p.relate)
+	mux.act("POST /memories/{id}/share", p.share)
+	mux.show("GET /profile", "profile", p.profile)
+	mux.act("POST /profile", p.setEntry)
+	mux.show("GET /review", "review", p.review)
+	mux.act("POST /review", p.judge)
+	mux.show("GET /conversations", "conversations", p.conversations)
+	mux.show("GET /conversations/{id}", "transcript", p.transcript)
+	mux.act("POST /conversations/{id}", p.changeChat)
+	mux.show("GET /contexts", "contexts", p.contexts)
+	mux.act("POST /contexts", p.addContext)
+	mux.show("GET /contexts/{id}", "context", p.context)
+	mux.act("POST /contexts/{id}", p.changeContext)
+	mux.show("GET /traces", "traces", p.traces)
+	mux.show("GET /traces/{id}", "trace", p.trace)
+	mux.show("GET /playground", "playground", p.playground)
+	mux.HandleFunc("POST /playground", p.say)
+	mux.show("GET /time", "time", p.time)
+	mux.show("GET /insights", "insights", p.insights)
+	mux.show("GET /data", "data", p.data)
+	mux.HandleFunc("GET /data/export", p.export)
+	mux.HandleFunc("POST /data/import", p.bring)
+	mux.show("GET /erase", "erase", p.erasing)
+	mux.HandleFunc("POST /erase", p.erase)
+	mux.show("GET /erased/{run}", "erased", p.erased)
+	mux.show("GET /jobs", "jobs", p.jobs)
+	mux.act("POST /jobs", p.embed)
+	mux.act("POST /jobs/{id}", p.retry)
+	mux.show("GET /settings", "settings", p.settings)
+	mux.act("POST /settings", p.pause)
+	mux.show("GET /settings/prompts/{name}", "prompt", p.prompt)
+	mux.show("GET /undo", "undo", p.undoing)
+	mux.act("POST /undo", p.undo)
+	mux.HandleFunc("GET /signin", p.askKey)
+	mux.HandleFunc("POST /signin", p.signIn)
+	mux.HandleFunc("POST /signout", p.signOut)
+	mux.HandleFunc("GET /events", p.events)
+	mux.HandleFunc("GET /assets/{file}", p.asset)
+	return mux.ServeMux
 }
 
 // Or returns a handler that serves the page's paths, and all others by next.
@@ -111,8 +116,16 @@ func (p *Page) Or(next http.Handler) http.Handler {
 
 // Owns reports whether a request is for the page.
 func (p *Page) Owns(r *http.Request) bool {
-	_, pattern := p.mux.Handler(r)
+	if p.others(r.URL.Path) {
+		return false
+	}
+	_, pattern := p.mux().Handler(r)
 	return pattern != "" || p.lost(r)
+}
+
+// others reports whether a path is known to be another door's.
+func (p *Page) others(path string) bool {
+	return slices.ContainsFunc(p.Others, func(door string) bool { return strings.HasPrefix(path, door) })
 }
 
 // lost reports whether somebody looks in a browser for what is at no door.
@@ -120,8 +133,8 @@ func (p *Page) lost(r *http.Request) bool {
 	if len(p.Others) == 0 || r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.Contains(r.Header.Get("Accept"), "text/html") {
 		return false
 	}
-	_, pattern := p.mux.Handler(r)
-	return pattern == "" && !slices.ContainsFunc(p.Others, func(door string) bool { return strings.HasPrefix(r.URL.Path, door) })
+	_, pattern := p.mux().Handler(r)
+	return pattern == "" && !p.others(r.URL.Path)
 }
 
 // ServeHTTP serves the page's paths, with what keeps other sites out.
@@ -135,7 +148,13 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.Refuse(w, r, memory.Errorf(memory.NotFound, "There is no page at %s.", r.URL.Path))
 		return
 	}
-	p.mux.ServeHTTP(w, r)
+	p.mux().ServeHTTP(w, r)
+}
+
+// routes are the page and the paths that it answers.
+type routes struct {
+	*Page
+	*http.ServeMux
 }
 
 // visit is one look at the page, or one thing done on it.
@@ -154,8 +173,8 @@ func (p *Page) visitOf(r *http.Request) (visit, error) {
 }
 
 // show registers a view: a template and what it is filled with.
-func (p *Page) show(pattern, name string, fill func(*http.Request, visit) (any, error)) {
-	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+func (p routes) show(pattern, name string, fill func(*http.Request, visit) (any, error)) {
+	p.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		v, err := p.visitOf(r)
 		if err != nil {
 			p.Refuse(w, r, err)
@@ -179,8 +198,8 @@ type elsewhere string
 
 // act registers something that a form does. It goes back to where the form was and
 // says there what was done.
-func (p *Page) act(pattern string, do func(*http.Request, visit) (done, error)) {
-	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+func (p routes) act(pattern string, do func(*http.Request, visit) (done, error)) {
+	p.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		v, err := p.visitOf(r)
 		if err == nil {
 			err = readForm(r)
