@@ -15,6 +15,10 @@ type Whole struct {
 	Kinds map[Kind]Amount
 	Ends  [3]int64       // lengths of all turns that have none before them, that have one, that have two; those with as many behind them added
 	Terms map[string]int // in how many memories a term is, or in a turn around them; of those asked for
+
+	// Misspelt terms asked for, with those that they are taken for: that something has, or of
+	// the tables of synonyms and classes, where something has what is related.
+	Meant, Tabled map[string][]string
 }
 
 // Amount is how much there is of a kind of memory.

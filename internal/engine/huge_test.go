@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -225,5 +226,44 @@ func TestHugeFindsWhatTheIndexFinds(t *testing.T) {
 				t.Errorf("got %.3f of the ten best, want 0.95 or more", sum/float64(asked))
 			}
 		})
+	}
+}
+
+// Words that nobody has are taken for what is meant, as by the resident index: the same is found, with
+// the same numbers and for the same reason.
+func TestHugeTakesMisspeltWordsForWhatIsMeant(t *testing.T) {
+	h := newHugeRig(t, pgtest.Vector(t, true))
+	for range 4 {
+		h.say(t, memtest.Ana, 50)
+	}
+	for i, said := range []string{"Margaret was painting in Barcelona", "I am allergic to penicillin", "My job is hard"} {
+		if _, err := h.Append(t.Context(), memtest.Ana, memtest.Batch(memtest.Ana, fmt.Sprint("talk ", i), 0, said, h.sentence())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.build(t, memtest.Ana)
+	for question, finds := range map[string]bool{
+		"Barcelnoa": true, "alergic to penicilin": true, "paintign": true, "hard ocupation": true, "ocupation": true, "mouse": false, "painting Margaret": true,
+	} {
+		s := memory.Search{Scopes: []memory.Scope{{Owner: memtest.Ana}}, Text: question, Now: time.Now(), Limit: 200}
+		want, err := h.exact.Search(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, got := h.agreement(t, s)
+		if len(got) != len(want) || finds != (len(got) > 0) {
+			t.Errorf("%s finds %d, want %d", question, len(got), len(want))
+			continue
+		}
+		for i, c := range got {
+			w := want[i]
+			if c.ID != w.ID || math.Abs(float64(c.Found.Lexical-w.Found.Lexical)) > 0.02 || math.Abs(float64(c.Found.Related-w.Found.Related)) > 0.02 || !reflect.DeepEqual(c.Misspelt, w.Misspelt) {
+				t.Errorf("%s: got %s with %+v for %v, want %s with %+v for %v", question, c.ID, c.Found, c.Misspelt, w.ID, w.Found, w.Misspelt)
+			}
+		}
+		s.ByWords = true
+		if _, got := h.agreement(t, s); finds && len(got) > 0 && got[0].Misspelt != nil {
+			t.Errorf("%s: what is compared with what is known is taken for %v", question, got[0].Misspelt)
+		}
 	}
 }

@@ -51,13 +51,17 @@ func (p *part) spread(i int) int {
 	if p.whole == nil {
 		return df
 	}
-	all := 0
-	if term := p.asked[i/2]; i%2 == 0 {
-		all = p.whole.Terms[term]
+	all, term := 0, p.asked[i/2]
+	if i%2 == 0 {
+		for _, t := range append([]string{term}, p.whole.Meant[term]...) {
+			all += p.whole.Terms[t]
+		}
 	} else {
-		for _, other := range text.Related(term) {
-			if !slices.Contains(p.asked, other) {
-				all += p.whole.Terms[other]
+		for _, t := range append([]string{term}, p.whole.Tabled[term]...) {
+			for _, other := range text.Related(t) {
+				if !slices.Contains(p.asked, other) {
+					all += p.whole.Terms[other]
+				}
 			}
 		}
 	}

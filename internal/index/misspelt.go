@@ -2,7 +2,6 @@ package index
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -18,11 +17,22 @@ const mostTried = 8
 func correct(parts []*part, asked string, terms []string) (taken []memory.Misspelt) {
 	tried := 0
 	for i, t := range terms {
-		if tried < mostTried && nobodyHas(parts, i) {
-			if meant := correctTerm(parts, i, asked, t); len(meant) > 0 {
-				taken = append(taken, memory.Misspelt{Word: wordOf(asked, t), Meant: meant})
-			}
+		var meant, tabled []string
+		switch whole := parts[0].whole; {
+		case whole != nil:
+			meant, tabled = whole.Meant[t], whole.Tabled[t]
+		case tried < mostTried && nobodyHas(parts, i):
 			tried++
+			meant, tabled = text.Meant(asked, t, func(m []byte) bool { return somebodyHas(parts, m) })
+		}
+		for _, m := range meant {
+			take(parts, 2*i, m)
+		}
+		for _, m := range tabled {
+			takeRelated(parts, i, m)
+		}
+		if len(meant)+len(tabled) > 0 {
+			taken = append(taken, memory.Misspelt{Word: text.WordWith(asked, t), Meant: slices.Concat(meant, tabled)})
 		}
 	}
 	return taken
@@ -44,57 +54,29 @@ func (p *part) lives(list []uint32) bool {
 	return slices.ContainsFunc(list, func(posting uint32) bool { return p.kinds[posting>>8] != 0 })
 }
 
-// correctTerm gives the question's term i the postings of what it may be meant to be, which it
-// returns: by its stem, and if nobody has such, by the ending of its word. Where nobody has either,
-// the same is looked for in the tables.
-func correctTerm(parts []*part, i int, asked, term string) (meant []string) {
-	var tabled []string
-	try := func(m string) {
-		switch {
-		case slices.Contains(meant, m) || slices.Contains(tabled, m):
-		case take(parts, 2*i, m):
-			meant = append(meant, strings.Clone(m))
-		case text.Related(m) != nil || text.ClassesAsked(m) != 0:
-			tabled = append(tabled, strings.Clone(m))
-		}
-	}
-	text.EachMeant(term, func(m []byte) { try(string(m)) })
-	if meant == nil {
-		text.EachMeantEnding(wordOf(asked, term), try)
-	}
-	if meant != nil {
-		return meant
-	}
-	return slices.DeleteFunc(tabled, func(m string) bool { return !takeRelated(parts, i, m) && text.ClassesAsked(m) == 0 })
+// somebodyHas reports whether a document that is not forgotten has a term.
+func somebodyHas(parts []*part, term []byte) bool {
+	return slices.ContainsFunc(parts, func(p *part) bool {
+		id, ok := p.terms[string(term)]
+		return ok && p.lives(p.posts[id])
+	})
 }
 
 // takeRelated adds the postings of what is related to a word that nobody has, but for what is asked
 // itself, to those of what is related to the question's term i.
-func takeRelated(parts []*part, i int, term string) (has bool) {
+func takeRelated(parts []*part, i int, term string) {
 	for _, other := range text.Related(term) {
-		if !slices.Contains(parts[0].asked, other) && take(parts, 2*i+1, other) {
-			has = true
+		if !slices.Contains(parts[0].asked, other) {
+			take(parts, 2*i+1, other)
 		}
 	}
-	return has
 }
 
-// take adds the postings of a term that somebody living has to those of list i.
-func take(parts []*part, i int, term string) (has bool) {
+// take adds the postings of a term to those of list i.
+func take(parts []*part, i int, term string) {
 	for _, p := range parts {
-		if id, ok := p.terms[term]; ok && p.lives(p.posts[id]) {
-			p.lists[i], has = append(p.lists[i], p.posts[id]), true
+		if id, ok := p.terms[term]; ok {
+			p.lists[i] = append(p.lists[i], p.posts[id])
 		}
 	}
-	return has
-}
-
-// wordOf returns the first word of a text that has a term.
-func wordOf(s, term string) (word string) {
-	text.EachWord(s, func(w string) {
-		if word == "" && text.Term(w) == term {
-			word = w
-		}
-	})
-	return word
 }

@@ -15,6 +15,52 @@ const (
 	ending       = 5  // letters in which a slip may hide what is cut off of a word
 )
 
+// Meant returns what a term of a text as [Terms] gives it is taken for if it is misspelt, of what
+// has says is there: by its stem, or else by the ending of its word. Where nothing is, tabled
+// are the terms of the tables that it may be meant to be of which anything related is there, or which
+// ask for a class. What has is given is good until it returns.
+func Meant(s, term string, has func(term []byte) bool) (meant, tabled []string) {
+	try := func(m []byte) {
+		switch {
+		case slices.Contains(meant, string(m)) || slices.Contains(tabled, string(m)):
+		case has(m):
+			meant = append(meant, string(m))
+		case Related(string(m)) != nil || ClassesAsked(string(m)) != 0:
+			tabled = append(tabled, string(m))
+		}
+	}
+	EachMeant(term, try)
+	if meant == nil {
+		var room []byte
+		EachMeantEnding(WordWith(s, term), func(m string) {
+			room = append(room[:0], m...)
+			try(room)
+		})
+	}
+	if meant != nil {
+		return meant, nil
+	}
+	return nil, slices.DeleteFunc(tabled, func(m string) bool {
+		found := ClassesAsked(m) != 0
+		for _, other := range Related(m) {
+			if has([]byte(other)) {
+				found = true
+			}
+		}
+		return !found
+	})
+}
+
+// WordWith returns the first word of a text that has a term.
+func WordWith(s, term string) (word string) {
+	EachWord(s, func(w string) {
+		if word == "" && Term(w) == term {
+			word = w
+		}
+	})
+	return word
+}
+
 // EachMeant calls yield, once each, for what a term as [Terms] gives it may be meant to be if
 // it is misspelt: all that is one slip away and begins with the same letter, or with two that
 // changed places. Slips are two letters that changed places, a letter left out, one too

@@ -23,6 +23,9 @@ const (
 	nearSample = 100
 )
 
+// relatedWeight is what a word related to the question's counts of it, as in the resident index.
+const relatedWeight = 0.4
+
 // word is a term that is looked for, and what it is worth.
 type word struct {
 	term   string
@@ -47,10 +50,10 @@ const spreadOf = `SELECT t.term, t.n, s.seen, s.spread
 // which have less weight.
 func (n *nearing) askWords(asked []string, words *[]word) (q asking, weights map[string]float64) {
 	weights = map[string]float64{}
-	var all, queries listed
+	var all listed
 	for _, t := range asked {
 		for _, other := range text.Related(t) {
-			weights[other] = max(weights[other], 0.4)
+			weights[other] = max(weights[other], relatedWeight)
 			all = append(all, other)
 		}
 	}
@@ -58,6 +61,12 @@ func (n *nearing) askWords(asked []string, words *[]word) (q asking, weights map
 		weights[t] = 1
 		all = append(all, t)
 	}
+	return n.askTerms(all, words), weights
+}
+
+// askTerms asks which terms anything has.
+func (n *nearing) askTerms(all listed, words *[]word) asking {
+	var queries listed
 	for _, t := range all {
 		queries = append(queries, lexemes([]string{t}))
 	}
@@ -68,7 +77,7 @@ func (n *nearing) askWords(asked []string, words *[]word) (q asking, weights map
 		n.found.Whole.Terms[w.term] = max(w.n, w.n*spread/max(1, seen))
 		*words = append(*words, w)
 		return err
-	}}, weights
+	}}
 }
 
 // weigh sets what words are worth, and puts the rarest first.

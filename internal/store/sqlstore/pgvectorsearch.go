@@ -56,9 +56,9 @@ func missing(err error) bool {
 }
 
 // search asks three times: what the copy is and how rare words are, what is found by
-// words and by vectors, and what that is. All of it is of one moment.
+// words and by vectors, and what that is; and once more where a word is misspelt. All of it is of one moment.
 func (n *nearing) search(q memory.Search, schema string) error {
-	words, err := n.begin(text.Terms(q.Text), schema)
+	words, err := n.begin(q, schema)
 	if err != nil {
 		return err
 	}
@@ -103,9 +103,11 @@ func (n *nearing) scanState(row scanner) error {
 const settings = `SELECT set_config('search_path', current_setting('search_path') || ', ' || quote_ident(?1), true), set_config('hnsw.ef_search', ?2, true),
 	set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.max_scan_tuples', ?3, true), set_config('plan_cache_mode', 'force_custom_plan', true)`
 
-// begin takes a snapshot, and returns the question's words that anything has.
-func (n *nearing) begin(asked []string, schema string) (words []word, err error) {
+// begin takes a snapshot, and returns the question's words that anything has, or those that they
+// are taken for.
+func (n *nearing) begin(q memory.Search, schema string) (words []word, err error) {
 	n.found.Whole.Terms = map[string]int{}
+	asked := text.Terms(q.Text)
 	ask, weights := n.askWords(asked, &words)
 	err = n.together(
 		asking{text: beginToRead},
@@ -119,6 +121,13 @@ func (n *nearing) begin(asked []string, schema string) (words []word, err error)
 		return nil, memory.Errorf(memory.NotFound, "the server's copy is not whole yet")
 	case s.at != s.now:
 		return nil, memory.Errorf(memory.Conflict, "the server's copy is at version %d of %d", s.at, s.now)
+	}
+	if !q.ByWords { // what is compared with what is known is no question
+		meant, err := n.correct(q.Text, asked, weights)
+		if err != nil {
+			return nil, err
+		}
+		words = append(words, meant...)
 	}
 	weigh(words, weights, n.state.memories)
 	return words, nil
