@@ -27,7 +27,7 @@ var aliases = map[string]string{
 var singles = map[string]bool{
 	"name": true, "age": true, "birthday": true, "home": true, "hometown": true, "birthplace": true, "employer": true, "occupation": true,
 	"partner": true, "marital status": true, "diet": true, "timezone": true, "height": true, "weight": true,
-	"nationality": true, "religion": true, "pronouns": true, "working time": true, "whereabouts": true, "school year": true, "pregnancy": true, "leave": true, "team": true, "blood pressure": true, "blood sugar": true, "cholesterol": true, "heart rate": true, "email": true, "phone": true, "blood type": true, "native language": true,
+	"nationality": true, "religion": true, "pronouns": true, "working time": true, "whereabouts": true, "school year": true, "pregnancy": true, "leave": true, "team": true, "blood pressure": true, "blood sugar": true, "cholesterol": true, "heart rate": true, "email": true, "phone": true, "blood type": true, "native language": true, "street address": true,
 }
 
 func single(attribute string) bool {

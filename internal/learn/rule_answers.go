@@ -219,7 +219,7 @@ func (r *reader) actually(c *clause, i int, right string) bool {
 // nothing is put right.
 func (c *clause) noWait() string {
 	for k := 2; k+2 < len(c.words); k++ {
-		if c.at(k-1) != "," || !(c.at(k) == "no" && c.at(k+1) == "wait" || c.at(k) == "i" && c.at(k+1) == "mean" || c.at(k) == "no" && c.at(k+1) == "sorry" || c.at(k) == "wait" && c.at(k+1) == "no") {
+		if c.at(k-1) != "," || !(c.at(k) == "no" && c.at(k+1) == "wait" || c.at(k) == "i" && c.at(k+1) == "mean" || c.at(k) == "no" && c.at(k+1) == "sorry" || c.at(k) == "wait" && c.at(k+1) == "no" || c.at(k) == "no" && c.at(k+1) == ",") {
 			continue
 		}
 		from := k + 2

@@ -28,6 +28,9 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 			return first < len(c.words) && (c.words[first].capital || c.at(first) == "the" || c.at(first) == "a" || c.at(first) == "an") && (p.neg == "" || p.tense == present || p.tense == progressive)
 		}
 	case "household":
+		if how := g.get("how"); how == "it" || how == "that" {
+			return false
+		}
 		return c.at(p.rest) != "on" || c.at(p.rest+1) == "my" || c.at(p.rest+1) == "our"
 	case "commute":
 		w := c.at(g.end)
@@ -52,6 +55,9 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 	case "home long": // "for ten years": still
 		return p.neg == "" && c.sinceWhen(p.rest) && !c.has("before")
 	case "owns":
+		if hadOnce(p) {
+			return false
+		}
 		if p.neg != "" { // "I don't have a car", but nothing of what is not at hand
 			return p.tense == present && p.verb.lemma == "have" && c.trimmed(p.rest, len(c.words)) == c.headed(p.rest, 5, devices)
 		}
@@ -80,11 +86,20 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 	case "past home", "past work":
 		return p.tense != perfect && p.neg == ""
 	case "has kin", "pet", "plan", "degree", "condition":
+		if f.rule == "pet" && hadOnce(p) {
+			return false
+		}
 		if p.neg != "" && f.rule != "has kin" && f.rule != "pet" {
 			return f.rule == "condition"
 		}
 	}
 	return p.neg == "" || p.tense == present || p.tense == ability || p.tense == progressive || p.tense == wish || f.rule == "decision"
+}
+
+// hadOnce reports whether somebody had what they need not have any more: "I had a cat as a
+// child".
+func hadOnce(p *predicate) bool {
+	return p.tense == simplePast && (p.verb.lemma == "have" || p.verb.lemma == "own")
 }
 
 // has reports whether a word is in the clause.

@@ -200,6 +200,31 @@ func (r *reader) dismissed(c *clause, i int) bool {
 	return true
 }
 
+// lastDay reads that somebody has left where they worked, or works no more: "Friday was my
+// last day at the hotel", "Retired!".
+func (r *reader) lastDay(c *clause, i int) bool {
+	if c.first && c.at(i) == "retired" && (i+1 == len(c.words) || c.words[i+1].mark()) && !r.theirs {
+		r.g = captured{}
+		r.fact(c, &user, &family{rule: "work", category: "work", attribute: "occupation", confidence: 0.85}, "User is retired", "")
+		return true
+	}
+	for k := i; k+3 < len(c.words) && k < i+6; k++ {
+		if c.at(k) != "last" || c.at(k+1) != "day" || c.at(k+2) != "at" {
+			continue
+		}
+		mine := k > i && c.at(k-1) == "my" && (c.at(k-2) == "was" || k-1 == i) || k == i && c.first && !r.theirs
+		place := company(c, k+3)
+		past := c.at(k-2) == "was" || c.has("was") || c.has("yesterday") || c.has("today")
+		if !mine || !past || place == "" || c.has("school") {
+			return false
+		}
+		r.g = captured{}
+		r.fact(c, &user, &family{rule: "left", category: "work", attribute: "left:" + keyOf(place), confidence: 0.85}, "User no longer works at "+place, "")
+		return true
+	}
+	return false
+}
+
 // nowOn reads what has another day than was known: "the trip to Crete is now in August".
 // k is the place of "now".
 func (r *reader) nowOn(c *clause, i, k int) bool {

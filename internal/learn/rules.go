@@ -229,7 +229,7 @@ func (r *reader) clause(c *clause) {
 	c.unsaid(i)
 	c.withoutAside()
 	r.whose(c, i)
-	if r.appointed(c, i) || r.prescribed(c, i) || r.redosed(c, i) {
+	if r.appointed(c, i) || r.prescribed(c, i) || r.redosed(c, i) || r.address(c, i) || r.lastDay(c, i) {
 		return
 	}
 	if right := c.noWait(); right != "" {
@@ -448,8 +448,11 @@ func (r *reader) say(c *clause, p *predicate, f *family) string {
 	switch {
 	case f.rule == "lost job": // with its day: it may be long ago
 		end := c.ending(p.rest)
-		if !c.standing(p.rest, end) {
+		if !c.standing(p.rest, end) && len(c.dates(p.rest, end)) == 0 {
 			end = g.end
+		}
+		if max(end, g.end) == p.rest {
+			return p.who + " " + p.says(0, "")
 		}
 		return p.who + " " + p.says(0, "") + " " + thirdPerson(c.text(p.rest, max(end, g.end)))
 	case say == "":
