@@ -12,8 +12,8 @@ import (
 )
 
 // lives are invented people: each told half a year to the program, and what a friend would
-// then ask it on their behalf. Nobody looked at how the second six fare while learning and recall
-// were mended; -held tells of them, too.
+// then ask it on their behalf. Learning and recall were mended by the first six; of the second six
+// nothing but the sums was looked at.
 var (
 	lives     = []string{"mara", "colin", "priyanka", "teo", "june", "kwame"}
 	heldLives = []string{"ines", "bogdan", "sally", "yusuf", "nora", "lev"}
@@ -52,15 +52,23 @@ func TestEverydayLives(t *testing.T) {
 	for _, name := range lives {
 		p.live(t, name, &seen, true)
 	}
-	if *held {
-		for _, name := range heldLives {
-			p.live(t, name, &unseen, false)
-		}
-		t.Logf("held back: %v", unseen)
+	for _, name := range heldLives {
+		p.live(t, name, &unseen, false)
 	}
-	t.Logf("looked at: %v", seen)
-	if seen.first < 35 || seen.third < 43 || seen.silenced > 9 || seen.refused < 18 || seen.false > 2 {
-		t.Errorf("%v; want at least first 35, in three 43 and refused 18 of those without, at most 9 others refused and 2 facts wrong", seen)
+	for name, reached := range map[string]struct {
+		got                                        lifeFigures
+		first, third, silenced, refused, presented int
+		known, wrong                               int
+	}{
+		"looked at": {got: seen, first: 37, third: 45, silenced: 7, refused: 18, presented: 8, known: 9, wrong: 2},
+		"held back": {got: unseen, first: 23, third: 37, silenced: 12, refused: 14, presented: 17, known: 3, wrong: 4},
+	} {
+		t.Logf("%s: %v", name, reached.got)
+		if got := reached.got; got.first < reached.first || got.third < reached.third || got.silenced > reached.silenced || got.refused < reached.refused ||
+			got.presented > reached.presented || got.known < reached.known || got.false > reached.wrong {
+			t.Errorf("%s: %v; want at least first %d, in three %d, %d of those without refused and %d facts known; at most %d others refused, the near thing shown for %d and %d facts wrong",
+				name, got, reached.first, reached.third, reached.refused, reached.known, reached.silenced, reached.presented, reached.wrong)
+		}
 	}
 }
 

@@ -118,6 +118,18 @@ func (o *Others) Beside(m memory.Memory) bool {
 	return false
 }
 
+// Aside reports whether a hit, once others' words are left out, has nothing of the question left:
+// no word of it in it or beside it, no date that it names, nothing near in meaning, and no other word for it that may be the user's. Among
+// few memories such hits come up for want of better.
+func (o *Others) Aside(h memory.Hit) bool {
+	if len(h.Why) == 0 || h.Memory.Summary != nil || h.Why.Get("lexical") > 0 || h.Why.Get("vector") >= likeness(true) ||
+		h.Why.Get("cue.date_said")+h.Why.Get("cue.date_meant") > 0 {
+		return false
+	}
+	o.claims = claimsIn(o.claims[:0], h.Memory.Content(), o.asks)
+	return !slices.ContainsFunc(o.claims, func(c claim) bool { return c.of != another && (c.asked || c.near) })
+}
+
 // longestSaid is how many bytes a text has at most whose clauses are read.
 const longestSaid = 2000
 

@@ -98,6 +98,28 @@ func TestOthersAreNotTheUser(t *testing.T) {
 	}
 }
 
+func TestWhatIsLeftWithoutOthersIsAboutTheQuestion(t *testing.T) {
+	o := NewOthers(NewQuery("what am I allergic to?", time.Time{}, QueryOptions{}))
+	weak := memory.Why{{Name: "related", Value: 0.5}, {Name: "vector", Value: 0.1}}
+	for _, c := range []struct {
+		said string
+		why  memory.Why
+		want bool
+	}{
+		{"The drums were loud last night", weak, true},
+		{"She is allergic to everything", weak, true},
+		{"I have an allergy to bees", weak, false},
+		{"The drums were loud last night", memory.Why{{Name: "lexical", Value: 0.2}}, false},
+		{"The drums were loud last night", memory.Why{{Name: "vector", Value: 0.4}}, false},
+		{"The drums were loud last night", nil, false},
+	} {
+		turn := memory.Memory{Turn: &memory.Turn{Role: memory.RoleUser, Content: c.said}}
+		if got := o.Aside(memory.Hit{Memory: turn, Why: c.why}); got != c.want {
+			t.Errorf("%q with %v is aside: %v, want %v", c.said, c.why, got, c.want)
+		}
+	}
+}
+
 func BenchmarkOthers(b *testing.B) {
 	said := []string{
 		"My daughter Lotte was born in Oslo, and that was the only calm birth I ever saw",
