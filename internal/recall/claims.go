@@ -37,7 +37,7 @@ type claim struct {
 
 // claimsIn appends the clauses of a text, each with whose it is and what it has of a question:
 // asks is given each word's term. What it cannot tell is unknown: a thing may be anybody's, and who
-// tells leaves out "I".
+// tells leaves out "I". Without asks it says whose they are alone.
 func claimsIn(out []claim, content string, asks func(term string) (asked, near bool)) []claim {
 	for i := range len(content) {
 		if content[i] >= utf8.RuneSelf {
@@ -265,7 +265,11 @@ func (r *claiming) match(base string) (person bool) {
 	if base == "my" || base == "our" || base == "user" {
 		r.owned = ownedWithin
 	}
-	term := text.Term(text.Fold(base))
+	folded := text.Fold(base)
+	if r.asks == nil {
+		return text.IsPersonWord(folded)
+	}
+	term := text.Term(folded)
 	if term == "" {
 		return false
 	}

@@ -34,7 +34,7 @@ type place struct {
 // NewOthers reads a question. Of one that is about somebody else, or may be, nothing is
 // somebody else's, and there is nil.
 func NewOthers(q Query) *Others {
-	if !q.self || q.Broad || len(q.words) > mostAsking || !ofSelf.MatchString(q.Asked) || ofThird.MatchString(q.Asked) || namesSomebody(q.Asked) {
+	if !q.self || q.Broad || len(q.words) > mostAsking || !ofSelf.MatchString(q.Asked) || ofThird(q.Asked) || namesSomebody(q.Asked) {
 		return nil
 	}
 	o := &Others{asked: NewEchoes(q.Asked), of: q, mere: ofCase.MatchString(q.Asked), turns: map[place]bool{}}
@@ -61,13 +61,30 @@ var (
 	ofSelf = late.Compile(`(?i)\b(?:am|was|do|did|have|had|can|could|should|must|will|may|don['’]?t|didn['’]?t|can['’]?t|haven['’]?t|wasn['’]?t) i\b|^\W*(?:\w+\W+){0,2}(?:what|where|when|which|how (?:much|old|big|high|tall|long))(?:['’]?s| is| are| was| were) my\b`)
 	// ofBeing are questions for what the user is: "am I a widow?".
 	ofBeing = late.Compile(`(?i)\b(?:am|was) i\b`)
-	// ofThird are questions about somebody besides.
-	ofThird = late.Compile(`(?i)^\W*(?:(?:and|so|but|hey|remind me)\W+)*who(?:m|se|['’]s)?\b(?: (?:[^aA]|a[^m]))|\b(?:he|she|they|him|her|his|them|their|we|us|our|you|somebody|someone|anybody|anyone|everybody|everyone|people|family|together|with|whom|and i|i and)\b`)
+	// ofWhom are questions for somebody.
+	ofWhom = late.Compile(`(?i)^\W*(?:(?:and|so|but|hey|remind me)\W+)*who(?:m|se|['’]s)?\b(?: (?:[^aA]|a[^m]))`)
 	// ofHaving are questions whether the user has somebody, or some animal.
 	ofHaving = late.Compile(`(?i)\b(?:do|did|have) i (?:still |ever )?(?:have|got|own|keep) (?:a|an|any)\b`)
 	// ofCase are questions for what is not, or is only wished.
 	ofCase = late.Compile(`(?i)\b(?:would|could|might|if|wish|want|dream|imagine|suppose|plan|planning|hope)\b`)
 )
+
+// third are words for somebody besides.
+var third = late.Words("he she they him her his them their we us our you somebody someone anybody anyone everybody everyone people family together with whom")
+
+// ofThird reports whether a question is about somebody besides, too.
+func ofThird(question string) bool {
+	before := ""
+	for w := range strings.FieldsFuncSeq(strings.ToLower(question), noLetter) {
+		if third.Has(w) || w == "i" && before == "and" || w == "and" && before == "i" {
+			return true
+		}
+		before = w
+	}
+	return ofWhom.MatchString(question)
+}
+
+func noLetter(c rune) bool { return c < 'a' || c > 'z' }
 
 // namesSomebody reports whether a question has a name that may be somebody's: not "a DJ" and not
 // "in Oslo".
@@ -139,13 +156,16 @@ func (o *Others) theirs(content string) bool {
 	if len(content) > longestSaid {
 		return false
 	}
+	if o.claims = claimsIn(o.claims[:0], content, nil); !slices.ContainsFunc(o.claims, o.isOthers) {
+		return false // as most texts
+	}
 	o.claims = claimsIn(o.claims[:0], content, o.asks)
 	found, kept := false, false
 	for i := range o.claims {
 		c := &o.claims[i]
 		switch {
 		case !c.asked && !c.near:
-		case c.of == another || c.mere && !o.mere:
+		case o.isOthers(*c):
 			if o.people && c.own {
 				return false
 			}
@@ -156,6 +176,9 @@ func (o *Others) theirs(content string) bool {
 	}
 	return found && !kept
 }
+
+// isOthers reports whether a clause is somebody else's, or a mere case.
+func (o *Others) isOthers(c claim) bool { return c.of == another || c.mere && !o.mere }
 
 // asks reports whether a term is the question's, and whether it is another word for one or a
 // thing of the kind that is asked for.
