@@ -63,7 +63,7 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		facts, wrote := 0, 0
+		facts, wrote := 0, int64(0)
 		for i := range writers {
 			versions, err := copied.Versions(t.Context(), []memory.Owner{owner(i)})
 			if err != nil {
