@@ -119,6 +119,19 @@ func TestASingleCharacterIsAQuestion(t *testing.T) {
 }
 
 // Tags are words of their fact, and follow it.
+func TestAJobIsFoundByWhateverItIsCalled(t *testing.T) {
+	for _, job := range []string{"midwife", "pastry chef", "bookkeeper", "landscape gardener", "nurse"} {
+		r := newRig(t, stores["inmem"])
+		r.note(t, ana, "User is a "+job)
+		r.note(t, ana, "User plays the cello")
+		for _, question := range []string{"What do I do for work?", "What is my job?", "what's my profession?", "What do I do for a living?"} {
+			if got := r.ask(t, ana, question, memory.At{}); len(got) == 0 || got[0] != "User is a "+job {
+				t.Errorf("%s: %v, want the %s", question, got, job)
+			}
+		}
+	}
+}
+
 func TestFactsAreFoundByTheirTags(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	f, _, err := r.Remember(t.Context(), ana, Note{Content: "Fold the egg whites in last", Tags: []string{"recipes", "sunday-cooking"}}, her)
