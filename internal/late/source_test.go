@@ -15,6 +15,24 @@ import (
 // TestEveryPatternOfTheProgramCompiles reads the program's source: what is compiled when it
 // is first needed would else be found wrong by whoever needs it first.
 func TestEveryPatternOfTheProgramCompiles(t *testing.T) {
+	all, composed := expressions(t)
+	for _, e := range all {
+		if _, err := regexp.Compile(e.text); err != nil {
+			t.Errorf("%s: %v", e.folder, err)
+		}
+	}
+	if len(all) < 300 || composed > 10 {
+		t.Errorf("%d patterns were compiled, and %d could not be read: this test does not see what there is", len(all), composed)
+	}
+}
+
+// expression is that of a pattern, and where it stands.
+type expression struct{ folder, text string }
+
+// expressions returns those that stand in the program's source, and how many more are
+// composed while it runs.
+func expressions(t *testing.T) (all []expression, composed int) {
+	t.Helper()
 	folders := map[string][]*ast.File{}
 	err := filepath.WalkDir(filepath.Join("..", ".."), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata") {
@@ -27,24 +45,17 @@ func TestEveryPatternOfTheProgramCompiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled, composed := 0, 0
 	for folder, files := range folders {
 		texts := constants(files)
 		for _, call := range patternsIn(files) {
-			expression, ok := texts.of(call)
-			if !ok {
-				composed++ // while it runs
-				continue
-			}
-			compiled++
-			if _, err := regexp.Compile(expression); err != nil {
-				t.Errorf("%s: %v", folder, err)
+			if text, ok := texts.of(call); ok {
+				all = append(all, expression{folder, text})
+			} else {
+				composed++
 			}
 		}
 	}
-	if compiled < 300 || composed > 10 {
-		t.Errorf("%d patterns were compiled, and %d could not be read: this test does not see what there is", compiled, composed)
-	}
+	return all, composed
 }
 
 // patternsIn are what files hand to Compile.
