@@ -67,14 +67,7 @@ func TestRetrievalOnDevelopmentData(t *testing.T) {
 		t.Skip("measures for some seconds; run without -short")
 	}
 	for _, set := range devSets(t) {
-		d := &Direct{Embedder: embed.Lexical{}}
-		report, err := Retrieval(context.Background(), d, set)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
+		report := retrieved(t, &Direct{Embedder: embed.Lexical{}}, set)
 		t.Logf("\n%s", report)
 		if set.Name == "LoCoMo" && (report.All.Recall < 0.82 || report.All.MRR < 0.66 || report.Refusal < 0.89) {
 			t.Errorf("recall@10 %.3f, MRR@20 %.3f, refusal %.3f; want at least 0.82, 0.66, 0.89", report.All.Recall, report.All.MRR, report.Refusal)
@@ -234,4 +227,17 @@ func (o *chance) bin(n int) (said, was float64, questions int) {
 		}
 	}
 	return said / float64(max(1, questions)), was / float64(max(1, questions)), questions
+}
+
+// retrieved measures what a target finds of a set, and closes it.
+func retrieved(t *testing.T, d *Direct, set Dataset) Report {
+	t.Helper()
+	report, err := Retrieval(context.Background(), d, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return report
 }

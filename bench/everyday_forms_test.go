@@ -49,15 +49,7 @@ I want to see Norway again.|What do I want to see again?
 // TestEverydayFormsFindWhatWasSaid holds for every form of question, in a memory of a few
 // lines: a form that trades the asker's own words for others loses what was said in them.
 func TestEverydayFormsFindWhatWasSaid(t *testing.T) {
-	p, err := openPupil(t.Context(), LearnOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := p.close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	p := newPupil(t)
 	user := 0
 	for line := range strings.Lines(strings.TrimSpace(saidAndAsked)) {
 		parts := strings.Split(strings.TrimSpace(line), "|")

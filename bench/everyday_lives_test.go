@@ -39,15 +39,7 @@ func (f lifeFigures) String() string {
 // but something near: another person's, another time's, a mere case. It is a gate, a little below what
 // was reached.
 func TestEverydayLives(t *testing.T) {
-	p, err := openPupil(t.Context(), LearnOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := p.close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	p := newPupil(t)
 	var seen, unseen lifeFigures
 	for _, name := range lives {
 		p.live(t, name, &seen, true)

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -174,20 +175,27 @@ func parts(h client.Hit) string {
 	return "\n       " + b.String()
 }
 
+// newPupil returns the program as it learns by the rules, for the time of the test.
+func newPupil(t *testing.T) *pupil {
+	t.Helper()
+	p, err := openPupil(context.Background(), LearnOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
 // TestEverydayQuestions puts a person's everyday questions to the program, which was told
 // eight months of their talk and learned by the rules. It is a gate, a little below what was
 // reached; the other person's questions, at which nobody looked while recall was mended, are the
 // measure.
 func TestEverydayQuestions(t *testing.T) {
-	p, err := openPupil(t.Context(), LearnOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := p.close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	p := newPupil(t)
 	seen, unseen := p.everyday(t, "everyday")
 	first, second := p.everyday(t, "everyday-second")
 	for name, reached := range map[string]struct{ got, least everydayFigures }{

@@ -106,15 +106,7 @@ func TestFusionGainsByGoodVectorsAndLosesNothingByBad(t *testing.T) {
 	}
 	set := devSets(t)[0]
 	measure := func(e memory.Embedder, background float64) Report {
-		d := &Direct{Embedder: e, Options: recall.Options{Background: background}}
-		report, err := Retrieval(context.Background(), d, set)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return report
+		return retrieved(t, &Direct{Embedder: e, Options: recall.Options{Background: background}}, set)
 	}
 	words := measure(nil, 0)
 	t.Logf("words alone: recall@10 %.3f, MRR@20 %.3f, refusal %.3f, answered %.3f, refused %.3f", words.All.Recall, words.All.MRR, words.Refusal, words.Answered, words.Refused)

@@ -20,15 +20,7 @@ func TestUpdatesEndWhatTheyChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := openPupil(t.Context(), LearnOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := p.close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	p := newPupil(t)
 	rows, wrong := 0, 0
 	for block := range strings.SplitSeq(string(table), "\n") {
 		first, second, ok := strings.Cut(block, " => ")

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"hash/fnv"
 	"math/rand/v2"
 	"regexp"
@@ -81,14 +80,7 @@ func TestReportMisspelt(t *testing.T) {
 			if slip != "" {
 				asked = misspelt(set, slip)
 			}
-			d := &Direct{Embedder: embed.Lexical{}}
-			r, err := Retrieval(context.Background(), d, asked)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := d.Close(); err != nil {
-				t.Fatal(err)
-			}
+			r := retrieved(t, &Direct{Embedder: embed.Lexical{}}, asked)
 			t.Logf("| %s | %s | %.3f / %.3f | %.3f | %.3f | %.3f |", set.Name, slip, r.All.Recall, r.All.MRR, r.Refusal, 1-r.Answered, r.Refused)
 		}
 	}
@@ -120,14 +112,7 @@ func TestReportNames(t *testing.T) {
 			}
 			asked.Conversations[i].Questions = questions
 		}
-		d := &Direct{Embedder: embed.Lexical{}}
-		r, err := Retrieval(context.Background(), d, asked)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
+		r := retrieved(t, &Direct{Embedder: embed.Lexical{}}, asked)
 		t.Logf("%s: %d questions, %.3f / %.3f, %.3f refused", names[1], len(r.own), r.All.Recall, r.All.MRR, 1-r.Answered)
 	}
 }
