@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/internal/learn"
-	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -18,7 +17,7 @@ import (
 func (e *Engine) conflicts(ctx context.Context, f memory.Fact, named string) ([]memory.Fact, error) {
 	var near []learn.Neighbour
 	var err error
-	if f.Subject != "" || denies(f.Content) {
+	if f.Subject != "" || learn.Denied(f.Content) {
 		near, err = e.opposed(ctx, f)
 	}
 	if err != nil { // what a person writes is written, found to contradict or not
@@ -55,7 +54,7 @@ func (e *Engine) conflicts(ctx context.Context, f memory.Fact, named string) ([]
 
 // mayContradict reports whether [Engine.conflicts] compares a fact with any.
 func mayContradict(f memory.Fact) bool {
-	return f.Subject != "" || f.Attribute != "" || denies(f.Content)
+	return f.Subject != "" || f.Attribute != "" || learn.Denied(f.Content)
 }
 
 // plannedOn returns the base of a run that makes a fact active: of two that contradict
@@ -113,26 +112,11 @@ func (e *Engine) opposed(ctx context.Context, f memory.Fact) ([]learn.Neighbour,
 	}
 	var near []learn.Neighbour
 	for _, m := range memories {
-		if m.Fact != nil && denies(m.Fact.Content) != denies(f.Content) {
+		if m.Fact != nil && learn.Denied(m.Fact.Content) != learn.Denied(f.Content) {
 			near = append(near, learn.Neighbour{Fact: *m.Fact, Link: m.Link})
 		}
 	}
 	return near, nil
-}
-
-// over are words that say that something was and is no more, with the word that has to
-// follow them; "" if none has to.
-var over = map[string]string{"used": "to", "formerly": "", "previously": "", "quit": "", "stopped": "", "gave": "up"}
-
-// denies reports whether a fact denies something, or says that it is over.
-func denies(s string) bool {
-	words := text.Words(s)
-	for i, w := range words {
-		if next, ok := over[w]; ok && (next == "" || i+1 < len(words) && words[i+1] == next) {
-			return true
-		}
-	}
-	return text.Negated(s)
 }
 
 // narrower reports whether all who see what belongs to a see what belongs to b.

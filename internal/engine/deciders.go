@@ -40,7 +40,7 @@ type decision struct {
 // who is alone or says something against it. leave must be called.
 func (d *deciders) enter(ctx context.Context, owner memory.Owner, run string, about memory.Fact) (*decision, error) {
 	return d.take(ctx, &decision{
-		among: d, owner: owner, run: run, about: &about, denies: denies(about.Content),
+		among: d, owner: owner, run: run, about: &about, denies: learn.Denied(about.Content),
 		terms: sync.OnceValue(func() []string { return text.Terms(about.Content) }),
 	})
 }

@@ -7,10 +7,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// mostTried bounds the words of a search that are tried as misspelt: a question has one or
-// two; text in a language that an owner has nothing in has hundreds.
-const mostTried = 8
-
 // correct looks for words of the question that no part has as misspelt: what is one slip away
 // among the owners' own words is taken as the question's, or else what is so in the tables of
 // synonyms and classes. It returns what was taken for what, and costs nothing where all words are known.
@@ -21,7 +17,7 @@ func correct(parts []*part, asked string, terms []string) (taken []memory.Misspe
 		switch whole := parts[0].whole; {
 		case whole != nil:
 			meant, tabled = whole.Meant[t], whole.Tabled[t]
-		case tried < mostTried && nobodyHas(parts, i):
+		case tried < text.MostTried && nobodyHas(parts, i):
 			tried++
 			meant, tabled = text.Meant(asked, t, func(m []byte) bool { return somebodyHas(parts, m) })
 		}

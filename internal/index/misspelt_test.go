@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -132,15 +133,15 @@ func TestWhatIsForgottenSpellsNothing(t *testing.T) {
 // A text full of words that nobody has is not looked through word by word.
 func TestFewWordsOfASearchAreTried(t *testing.T) {
 	snap := Build([]memory.Item{in(said("1", "I sail from Lisbon."))})
-	text := ""
-	for i := range mostTried - 1 {
-		text += fmt.Sprintf("zz%czz ", 'b'+i)
+	question := ""
+	for i := range text.MostTried - 1 {
+		question += fmt.Sprintf("zz%czz ", 'b'+i)
 	}
-	if found := asks(t, snap, text+"Lisobn"); len(found) != 1 {
-		t.Errorf("after %d others found %v, want what is meant", mostTried-1, found)
+	if found := asks(t, snap, question+"Lisobn"); len(found) != 1 {
+		t.Errorf("after %d others found %v, want what is meant", text.MostTried-1, found)
 	}
-	if found := asks(t, snap, text+"zzyzz Lisobn"); len(found) != 0 {
-		t.Errorf("after %d others found %v, want nothing", mostTried, found)
+	if found := asks(t, snap, question+"zzyzz Lisobn"); len(found) != 0 {
+		t.Errorf("after %d others found %v, want nothing", text.MostTried, found)
 	}
 }
 

@@ -210,7 +210,7 @@ func refMeant(docs []*refDoc, s memory.Search, terms []string) (out, tabled [][]
 	tried := 0
 	for i, term := range terms {
 		related := slices.DeleteFunc(slices.Clone(text.Related(term)), func(other string) bool { return slices.Contains(terms, other) })
-		if have(term) || slices.ContainsFunc(related, have) || tried == mostTried || s.ByWords {
+		if have(term) || slices.ContainsFunc(related, have) || tried == text.MostTried || s.ByWords {
 			out[i] = []string{term}
 			continue
 		}

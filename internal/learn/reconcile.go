@@ -56,7 +56,7 @@ func reconcile(i int, c Candidate) []Decision {
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "at other times"})
 		case sameAttribute(c, n) && c.Attribute != "household" && refined(c.Text, known) && marital.FindString(text.Fold(c.Text)) == marital.FindString(text.Fold(known)):
 			return []Decision{{Candidate: i, Verdict: None, Target: n.Fact.ID, Reason: "known in more detail"}}
-		case sameAttribute(c, n) && (!text.Negated(c.Text) || !denied(known) && (strings.Contains(c.Attribute, ":") || sameThing(c.Text, known))):
+		case sameAttribute(c, n) && (!text.Negated(c.Text) || !Denied(known) && (strings.Contains(c.Attribute, ":") || sameThing(c.Text, known))):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "a newer " + label(c.Attribute)})
 		case overtaken(&c, &n.Fact) != "":
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: overtaken(&c, &n.Fact)})
@@ -92,7 +92,7 @@ func sameAttribute(c Candidate, n Neighbour) bool {
 // denies reports whether a candidate says that the user does or has what the known
 // fact says they do not.
 func denies(c Candidate, f memory.Fact) bool {
-	if c.Subject != f.Subject || !text.Negated(f.Content) || denied(c.Text) {
+	if c.Subject != f.Subject || !text.Negated(f.Content) || Denied(c.Text) {
 		return false
 	}
 	end, isEnd := endOf(f.Content, f.ObservedAt)
@@ -127,7 +127,7 @@ var over = late.Compile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave 
 // opposite reports whether one denies or ends what the other asserts, in the same
 // words.
 func opposite(said, known string) bool {
-	if denied(said) == denied(known) {
+	if Denied(said) == Denied(known) {
 		return false
 	}
 	a, b := termSet(over.ReplaceAllString(said, "")), termSet(over.ReplaceAllString(known, ""))
@@ -143,7 +143,7 @@ var kindDenied = late.Compile(`\bhas never `)
 // CVs on 3 May").
 func ofKind(never, did string) bool {
 	at := kindDenied.FindStringIndex(never)
-	if at == nil || denied(did) {
+	if at == nil || Denied(did) {
 		return false
 	}
 	deed, rest, _ := strings.Cut(never[at[1]:], " ")
@@ -175,7 +175,8 @@ var deeds = map[string]int{
 	"meet": 4, "see": 4, "use": 5, "try": 5, "write": 6, "publish": 6, "buy": 7, "purchase": 7, "get": 7, "obtain": 7,
 }
 
-func denied(s string) bool { return text.Negated(s) || over.MatchString(s) }
+// Denied reports whether a statement denies something, or says that it is over.
+func Denied(s string) bool { return text.Negated(s) || over.MatchString(s) }
 
 // label names an attribute in a reason: the thing of "taste:coffee" is not needed
 // there.

@@ -118,7 +118,7 @@ func lastWord(s string) string { return s[strings.LastIndexByte(s, ' ')+1:] }
 
 // ends reports whether what is over is what the known fact says is so.
 func (e *ending) ends(c *Candidate, f *memory.Fact) bool {
-	if denied(f.Content) || !e.at.IsZero() && f.ObservedAt.Sub(e.at) > outlived {
+	if Denied(f.Content) || !e.at.IsZero() && f.ObservedAt.Sub(e.at) > outlived {
 		return false
 	}
 	known := text.Fold(f.Content)

@@ -16,13 +16,13 @@ import (
 // overtaken returns why a known fact holds no more once a candidate does, "" if it does
 // still. It looks at what is neither ended in words nor another value of one attribute.
 func overtaken(c *Candidate, f *memory.Fact) string {
-	if denied(c.Text) {
+	if Denied(c.Text) {
 		if replacedBy(c, f) {
 			return "somebody else is now"
 		}
 		return ""
 	}
-	if denied(f.Content) {
+	if Denied(f.Content) {
 		if hasNow(c, f) {
 			return "has one now"
 		}

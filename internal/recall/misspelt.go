@@ -54,20 +54,17 @@ func Spelt(taken []memory.Misspelt, hits []memory.Hit) (out []memory.Misspelt) {
 }
 
 // wordIn returns the first word of the hits that has a term, their speakers' names included.
-func wordIn(hits []memory.Hit, term string) (word string) {
-	find := func(w string) {
-		if word == "" && text.Term(w) == term {
-			word = w
-		}
-	}
+func wordIn(hits []memory.Hit, term string) string {
 	for _, h := range hits {
-		text.EachWord(h.Memory.Content(), find)
-		if h.Memory.Turn != nil {
-			text.EachWord(h.Memory.Turn.Name, find)
+		if word := text.WordWith(h.Memory.Content(), term); word != "" {
+			return word
 		}
-		if word != "" {
-			break
+		if h.Memory.Turn == nil {
+			continue
+		}
+		if word := text.WordWith(h.Memory.Turn.Name, term); word != "" {
+			return word
 		}
 	}
-	return word
+	return ""
 }

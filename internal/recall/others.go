@@ -38,18 +38,13 @@ func NewOthers(q Query) *Others {
 		return nil
 	}
 	o := &Others{asked: NewEchoes(q.Asked), of: q, mere: ofCase.MatchString(q.Asked), turns: map[place]bool{}}
-	o.people = (q.owns || q.classes&ownPeople.Get() != 0 || slices.ContainsFunc(q.words, isSomebody)) && !ofBeing.MatchString(q.Asked)
+	o.people = (q.owns || q.classes&text.OwnPeople() != 0 || slices.ContainsFunc(q.words, isSomebody)) && !ofBeing.MatchString(q.Asked)
 	if o.people && !ofHaving.MatchString(q.Asked) || o.asked.heard {
 		return nil
 	}
 	o.asked.read()
 	return o
 }
-
-// ownPeople are the classes of those whom the user may have.
-var ownPeople = late.Make(func() text.Classes {
-	return text.ClassesAsked(text.Term("relative")) | text.ClassesAsked(text.Term("partner")) | text.ClassesAsked(text.Term("pet"))
-})
 
 func isSomebody(w string) bool { return (sayings.Get()[w]|sayings.Get()[text.Term(w)])&somebody != 0 }
 

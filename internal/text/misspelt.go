@@ -15,6 +15,10 @@ const (
 	ending       = 5  // letters in which a slip may hide what is cut off of a word
 )
 
+// MostTried bounds the words of a search that are tried as misspelt: a question has one or
+// two; text in a language that an owner has nothing in has hundreds.
+const MostTried = 8
+
 // Meant returns what a term of a text as [Terms] gives it is taken for if it is misspelt, of what
 // has says is there: by its stem, or else by the ending of its word. Where nothing is, tabled
 // are the terms of the tables that it may be meant to be of which anything related is there, or which

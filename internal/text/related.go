@@ -95,7 +95,7 @@ func ClassesOf(term string) Classes { return classesOnce().members[term] }
 // IsPerson reports whether a term as [Terms] gives it is what one calls somebody of
 // one's own: a relative, a partner, a pet, somebody one works or lives with.
 func IsPerson(term string) bool {
-	return ClassesOf(term)&ownPeople() != 0 || others()[term]
+	return ClassesOf(term)&OwnPeople() != 0 || others()[term]
 }
 
 // IsPersonWord is [IsPerson] of the term of a word as [Words] gives them. Most words are
@@ -126,7 +126,7 @@ var personsBegin = late.Make(func() *beginnings {
 		}
 	}
 	for term, of := range classesOnce().members {
-		if of&ownPeople() != 0 && len(term) >= begun {
+		if of&OwnPeople() != 0 && len(term) >= begun {
 			*b.at(term) = true
 		}
 	}
@@ -138,6 +138,9 @@ var personsBegin = late.Make(func() *beginnings {
 	}
 	return b
 })
+
+// OwnPeople returns the classes of those whom one may call one's own: relatives, partners, pets.
+func OwnPeople() Classes { return ownPeople() }
 
 var ownPeople = sync.OnceValue(func() Classes {
 	return ClassesAsked(Term("relative")) | ClassesAsked(Term("partner")) | ClassesAsked(Term("pet"))

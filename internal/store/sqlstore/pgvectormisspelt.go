@@ -7,9 +7,6 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// mostTried bounds the words of a search that are tried as misspelt, as the resident index does.
-const mostTried = 8
-
 // correct takes words of the question that nothing has for what they may be meant to be, and returns
 // the terms that are to be looked for, with their weights: all that may be are looked up at once.
 func (n *nearing) correct(question string, asked []string, weights map[string]float64) (words []word, err error) {
@@ -19,7 +16,7 @@ func (n *nearing) correct(question string, asked []string, weights map[string]fl
 	var misspelt []string
 	maybe := map[string]bool{}
 	for _, t := range asked {
-		if len(misspelt) == mostTried || slices.Contains(misspelt, t) || has(t) || slices.ContainsFunc(text.Related(t), has) {
+		if len(misspelt) == text.MostTried || slices.Contains(misspelt, t) || has(t) || slices.ContainsFunc(text.Related(t), has) {
 			continue
 		}
 		misspelt = append(misspelt, t)
