@@ -21,6 +21,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -145,10 +146,5 @@ func derivedID(owner memory.Owner, parts ...string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(string(owner)+"\x00"+strings.Join(parts, "\x00"))).String()
 }
 
-// clip returns the front of s, at most n bytes of whole characters.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "")
-}
+// clip is [text.Clip].
+func clip(s string, n int) string { return text.Clip(s, n) }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -46,7 +47,7 @@ const benchMemories = benchFacts + benchTalks*benchTurns
 
 func BenchmarkExport(b *testing.B) {
 	r := benchSource(b)
-	for _, format := range []Format{JSONL, Markdown, Zip} {
+	for _, format := range []portable.Format{portable.JSONL, portable.Markdown, portable.Zip} {
 		b.Run(string(format), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -61,7 +62,7 @@ func BenchmarkExport(b *testing.B) {
 
 func BenchmarkImport(b *testing.B) {
 	r := benchSource(b)
-	for _, format := range []Format{JSONL, Markdown} {
+	for _, format := range []portable.Format{portable.JSONL, portable.Markdown} {
 		file := r.whole(b, ana, Taking{Format: format})
 		b.Run(string(format), func(b *testing.B) {
 			b.ReportAllocs()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -57,7 +58,7 @@ func (r *rig) spoken(t *testing.T, title string) (c memory.Conversation, said []
 }
 
 func TestAChatOfClaudeComesAsItWasSaid(t *testing.T) {
-	for _, format := range []Format{Claude, ChatGPT} { // files of both have the same name
+	for _, format := range []portable.Format{portable.Claude, portable.ChatGPT} { // files of both have the same name
 		t.Run(string(format), func(t *testing.T) {
 			onEach(t, func(t *testing.T, r *rig) {
 				out := r.bring(t, ana, Bringing{Format: format, Project: "p"}, "\ufeff"+claudeExport)
@@ -92,35 +93,14 @@ func TestAChatOfClaudeComesAsItWasSaid(t *testing.T) {
 	}
 }
 
-func TestTheMessageThatIsCurrentSaysWhichBranchWasMeant(t *testing.T) {
-	list := []claudeMessage{{ID: "a", Parent: "root"}, {ID: "b", Parent: "a"}, {ID: "c", Parent: "a"}, {ID: "d", Parent: "c"}}
-	for current, want := range map[string][]int{"": {0, 2, 3}, "b": {0, 1}, "gone": {0, 2, 3}} {
-		if got := claudePath(list, current); !slices.Equal(got, want) {
-			t.Errorf("to %q: %v, want %v", current, got, want)
-		}
-	}
-	for name, list := range map[string][]claudeMessage{
-		"a loop":      {{ID: "a", Parent: "b"}, {ID: "b", Parent: "a"}},
-		"its own":     {{ID: "x"}, {ID: "a", Parent: "a"}},
-		"the same id": {{ID: "a"}, {ID: "a"}},
-	} {
-		if got := claudePath(list, ""); len(got) == 0 || len(got) > 2 || got[len(got)-1] != 1 {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-	if got := claudePath(nil, ""); got != nil {
-		t.Errorf("nothing: %v", got)
-	}
-}
-
 func TestAnExportThatWasCutOffIsReadUpToThere(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	cutOff := claudeExport[:strings.Index(claudeExport, `{"uuid":"n3"`)]
-	out := r.bring(t, ana, Bringing{Format: Claude}, cutOff)
+	out := r.bring(t, ana, Bringing{Format: portable.Claude}, cutOff)
 	if out.Added != (Tally{Conversations: 1, Turns: 3}) || out.Broken != 1 || out.Problems[0].Line != 2 || !strings.Contains(out.Problems[0].Reason, "all that follows is left out") {
 		t.Fatalf("%+v", out)
 	}
-	whole := r.bring(t, ana, Bringing{Format: Claude}, claudeExport)
+	whole := r.bring(t, ana, Bringing{Format: portable.Claude}, claudeExport)
 	if whole.Added != (Tally{Conversations: 1, Turns: 3}) || whole.There.Turns != 3 {
 		t.Errorf("the whole of it afterwards: %+v", whole)
 	}
@@ -128,7 +108,7 @@ func TestAnExportThatWasCutOffIsReadUpToThere(t *testing.T) {
 
 func TestADryRunOfChatsWritesNothing(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	out := r.bring(t, ana, Bringing{Format: Claude, DryRun: true, Learn: true}, claudeExport)
+	out := r.bring(t, ana, Bringing{Format: portable.Claude, DryRun: true, Learn: true}, claudeExport)
 	page, err := r.Store.Conversations(context.Background(), ana, memory.ConversationQuery{})
 	if err != nil || len(page.Conversations) > 0 || out.Added != (Tally{Conversations: 2, Turns: 6}) || out.Jobs > 0 {
 		t.Errorf("%+v; there are %+v, %v", out, page.Conversations, err)
@@ -172,10 +152,10 @@ func TestAChatAsJSONLinesKeepsItsTime(t *testing.T) {
 }
 
 func TestWhatIsLearnedFromABroughtChatIsAsOldAsItsWords(t *testing.T) {
-	for format, file := range map[Format]string{
-		Claude:  `[{"uuid":"c","name":"x","created_at":"2024-05-01T10:00:00Z","chat_messages":[{"uuid":"m","sender":"human","text":"I live in Lisbon.","created_at":"2024-05-01T10:00:00Z"}]}]`,
-		ChatGPT: `[{"id":"c","title":"x","create_time":1714557600,"current_node":"m","mapping":{"m":{"message":{"author":{"role":"user"},"create_time":1714557600,"content":{"parts":["I live in Lisbon."]}}}}}]`,
-		JSONL:   `{"conversation":"c","role":"user","content":"I live in Lisbon.","created_at":"2024-05-01T10:00:00Z"}`,
+	for format, file := range map[portable.Format]string{
+		portable.Claude:  `[{"uuid":"c","name":"x","created_at":"2024-05-01T10:00:00Z","chat_messages":[{"uuid":"m","sender":"human","text":"I live in Lisbon.","created_at":"2024-05-01T10:00:00Z"}]}]`,
+		portable.ChatGPT: `[{"id":"c","title":"x","create_time":1714557600,"current_node":"m","mapping":{"m":{"message":{"author":{"role":"user"},"create_time":1714557600,"content":{"parts":["I live in Lisbon."]}}}}}]`,
+		portable.JSONL:   `{"conversation":"c","role":"user","content":"I live in Lisbon.","created_at":"2024-05-01T10:00:00Z"}`,
 	} {
 		t.Run(string(format), func(t *testing.T) {
 			ctx := context.Background()

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -190,7 +191,7 @@ var hardWords = []string{
 }
 
 func TestTakenAwayAndBroughtBackItIsTheSame(t *testing.T) {
-	for _, format := range []Format{JSONL, Markdown} {
+	for _, format := range []portable.Format{portable.JSONL, portable.Markdown} {
 		for _, into := range []string{"inmem", "sqlite"} {
 			for seed := range uint64(3) {
 				t.Run(fmt.Sprintf("%s/%s/%d", format, into, seed), func(t *testing.T) {
@@ -292,7 +293,7 @@ func TestABrokenLineIsNamedAndTheRestGoesOn(t *testing.T) {
 
 func TestStrictEndsAtTheFirstProblem(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	out, err := r.Import(context.Background(), ana, Bringing{Strict: true, Format: List}, her, strings.NewReader("- User likes tea\n- \xff\n- User likes rain\n"))
+	out, err := r.Import(context.Background(), ana, Bringing{Strict: true, Format: portable.List}, her, strings.NewReader("- User likes tea\n- \xff\n- User likes rain\n"))
 	if !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "line 2") || out.Added.Facts != 1 {
 		t.Errorf("%+v, %v; want the first fact, and line 2 to be invalid", out, err)
 	}
@@ -300,7 +301,7 @@ func TestStrictEndsAtTheFirstProblem(t *testing.T) {
 
 func TestALongLineIsLeftOutWithoutBeingHeld(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	long := strings.NewReader(`{"type":"fact","content":"` + strings.Repeat("x", maxLine) + "\"}\n" +
+	long := strings.NewReader(`{"type":"fact","content":"` + strings.Repeat("x", portable.MaxLine) + "\"}\n" +
 		`{"type":"profile","key":"k","value":"v","status":"active","updated_at":"2026-01-01T00:00:00Z"}`)
 	out, err := r.Import(context.Background(), ana, Bringing{}, her, long)
 	if err != nil || out.Broken != 1 || out.Problems[0].Line != 1 || out.Added.Profile != 1 {
@@ -510,7 +511,7 @@ func TestImportedTurnsAreLearnedFromOnlyWhenAsked(t *testing.T) {
 func TestSecretsAreBlankedButNotWhatAPersonWrote(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	const secret = "User's key is sk-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
-	r.bring(t, ana, Bringing{Format: List}, "- "+secret+"\n")
+	r.bring(t, ana, Bringing{Format: portable.List}, "- "+secret+"\n")
 	if got := r.taken(t, ana, Taking{}); strings.Contains(got, "sk-abcdef") || got == "" {
 		t.Errorf("a list: %s", got)
 	}

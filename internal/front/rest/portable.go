@@ -11,16 +11,17 @@ import (
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/memory"
 )
 
 const importPath = "/api/import"
 
 // mediaTypes of what is exported.
-var mediaTypes = map[engine.Format]string{
-	engine.JSONL:    "application/x-ndjson",
-	engine.Markdown: "text/markdown; charset=utf-8",
-	engine.Zip:      "application/zip",
+var mediaTypes = map[portable.Format]string{
+	portable.JSONL:    "application/x-ndjson",
+	portable.Markdown: "text/markdown; charset=utf-8",
+	portable.Zip:      "application/zip",
 }
 
 func (d *door) portableOperations(a adder) {
@@ -73,7 +74,7 @@ func (d *door) export(ctx context.Context, in *client.ExportQuery) (*huma.Stream
 		return nil, err
 	}
 	what := engine.Taking{
-		Format: engine.Format(in.Format), Parts: parts, Statuses: statuses, Project: in.Project,
+		Format: portable.Format(in.Format), Parts: parts, Statuses: statuses, Project: in.Project,
 		At: memory.At{AsOf: in.AsOf, ValidAt: in.ValidAt},
 	}
 	if err := what.Check(); err != nil {
@@ -123,7 +124,7 @@ func (d *door) bring(ctx context.Context, in *importInput) (*body[client.Importe
 		return nil, memory.Errorf(memory.Invalid, "there is no body")
 	}
 	out, err := d.engine.Import(ctx, owner, engine.Bringing{
-		Format: engine.Format(in.Format), Project: in.Project,
+		Format: portable.Format(in.Format), Project: in.Project,
 		DryRun: in.DryRun, Strict: in.Strict, Learn: in.Learn, First: in.First, Idempotency: in.Key,
 	}, author, file)
 	if err != nil {

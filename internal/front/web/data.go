@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -64,10 +65,10 @@ func (p *Page) data(r *http.Request, v visit) (any, error) {
 
 // exports are the formats that are written: what they are, and how a file of each is
 // called.
-var exports = map[engine.Format]struct{ media, name string }{
-	engine.JSONL:    {"application/x-ndjson", "jsonl"},
-	engine.Markdown: {"text/markdown; charset=utf-8", "md"},
-	engine.Zip:      {"application/zip", "zip"},
+var exports = map[portable.Format]struct{ media, name string }{
+	portable.JSONL:    {"application/x-ndjson", "jsonl"},
+	portable.Markdown: {"text/markdown; charset=utf-8", "md"},
+	portable.Zip:      {"application/zip", "zip"},
 }
 
 // export sends memory as a file, as it is walked.
@@ -76,7 +77,7 @@ func (p *Page) export(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = readForm(r)
 	}
-	format := engine.Format(cmp.Or(r.Form.Get("format"), string(engine.JSONL)))
+	format := portable.Format(cmp.Or(r.Form.Get("format"), string(portable.JSONL)))
 	kind, ok := exports[format]
 	if err == nil && !ok {
 		err = memory.Errorf(memory.Invalid, "there is no format %q", clip(20, string(format)))
@@ -175,7 +176,7 @@ const undoable = listed + hits
 
 func (p *Page) takeFile(r *http.Request, v visit, view *dataView, part *multipart.Part) error {
 	b := &brought{File: clip(80, part.FileName()), Dry: r.URL.Query().Get("do") == "look"}
-	format := engine.Format(view.Format)
+	format := portable.Format(view.Format)
 	if format == "" {
 		format = formatOf(part.FileName())
 	}
@@ -206,18 +207,18 @@ func (p *Page) takeFile(r *http.Request, v visit, view *dataView, part *multipar
 }
 
 // formatOf guesses what a file is by its name.
-func formatOf(name string) engine.Format {
+func formatOf(name string) portable.Format {
 	name = strings.ToLower(path.Base(strings.ReplaceAll(name, `\`, "/")))
 	switch path.Ext(name) {
 	case ".md", ".markdown":
-		return engine.Markdown
+		return portable.Markdown
 	case ".txt":
-		return engine.List
+		return portable.List
 	case ".json":
 		if strings.Contains(name, "conversations") {
-			return engine.ChatGPT
+			return portable.ChatGPT
 		}
-		return engine.Mem0
+		return portable.Mem0
 	}
-	return engine.JSONL
+	return portable.JSONL
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/portable"
 )
 
 // bring posts a file to be imported; fields stand before it.
@@ -83,8 +83,8 @@ func TestAFileThatCannotBeTakenSaysWhy(t *testing.T) {
 	if w := r.post("/data/import", url.Values{"x": {"y"}}); w.Code != http.StatusBadRequest {
 		t.Errorf("no multipart form: status %d", w.Code)
 	}
-	for name, want := range map[string]engine.Format{
-		"a.jsonl": engine.JSONL, "a.md": engine.Markdown, "A.TXT": engine.List, "conversations.json": engine.ChatGPT, `C:\x\conversations (1).json`: engine.ChatGPT, "mem.json": engine.Mem0, "": engine.JSONL,
+	for name, want := range map[string]portable.Format{
+		"a.jsonl": portable.JSONL, "a.md": portable.Markdown, "A.TXT": portable.List, "conversations.json": portable.ChatGPT, `C:\x\conversations (1).json`: portable.ChatGPT, "mem.json": portable.Mem0, "": portable.JSONL,
 	} {
 		if got := formatOf(name); got != want {
 			t.Errorf("%q is taken for %s, want %s", name, got, want)

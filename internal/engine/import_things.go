@@ -1,14 +1,13 @@
 package engine
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 
+	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -16,7 +15,7 @@ import (
 // one run.
 // Looking for live facts of the same words costs a query each, so at first the store
 // is asked to refuse them.
-func (i *importer) things(ctx context.Context, batch []record, there map[string]memory.Memory) error {
+func (i *importer) things(ctx context.Context, batch []portable.Record, there map[string]memory.Memory) error {
 	rest := i.fresh(batch, there)
 	run := memory.Run{ID: idFor(i.owner, suffixed(i.Idempotency, imports+strconv.Itoa(i.flushes))), Kind: imports, Author: i.author}
 	careful := i.DryRun
@@ -54,21 +53,21 @@ func (i *importer) things(ctx context.Context, batch []record, there map[string]
 }
 
 // fresh leaves out what is there already, and counts or names it.
-func (i *importer) fresh(batch []record, there map[string]memory.Memory) []record {
-	var rest []record
+func (i *importer) fresh(batch []portable.Record, there map[string]memory.Memory) []portable.Record {
+	var rest []portable.Record
 	met := map[string]bool{}
 	for _, r := range batch {
 		switch {
 		case r.Conversation != nil, r.Turn != nil:
 			continue
-		case met[r.target()] && r.made:
+		case met[r.Target()] && r.Made:
 			i.out.Duplicates++
 			continue
-		case met[r.target()]:
+		case met[r.Target()]:
 			i.conflict(r, "stands in the file twice; the first is taken")
 			continue
 		}
-		met[r.target()] = true
+		met[r.Target()] = true
 		var id string
 		switch {
 		case r.Fact != nil:
@@ -80,7 +79,7 @@ func (i *importer) fresh(batch []record, there map[string]memory.Memory) []recor
 		switch {
 		case !ok || id == "":
 			rest = append(rest, r)
-		case r.made:
+		case r.Made:
 			i.tally(&i.out.There, r)
 		default:
 			if diff := differs(r, m); diff != "" {
@@ -94,23 +93,21 @@ func (i *importer) fresh(batch []record, there map[string]memory.Memory) []recor
 }
 
 // differs says how what is there differs from a record, "" if it does not.
-func differs(r record, m memory.Memory) string {
-	was := record{Fact: m.Fact, Summary: m.Summary}
+func differs(r portable.Record, m memory.Memory) string {
+	was := portable.Record{Fact: m.Fact, Summary: m.Summary}
 	switch {
 	case m.Link != nil:
 		return "is another owner's fact here, seen by link"
-	case was.target() != r.target():
+	case was.Target() != r.Target():
 		return "is a " + string(m.Kind()) + " here"
 	case m.Fact != nil && wasErased(*m.Fact):
 		return "was erased here and is not brought back"
 	case r.Fact != nil && m.Fact.Status != r.Fact.Status:
 		return fmt.Sprintf("is %s here and %s in the file", m.Fact.Status, r.Fact.Status)
-	case m.Content() != *r.words():
-		return fmt.Sprintf("says %q here and %q in the file", clip(m.Content(), 120), clip(*r.words(), 120))
+	case m.Content() != *r.Words():
+		return fmt.Sprintf("says %q here and %q in the file", clip(m.Content(), 120), clip(*r.Words(), 120))
 	}
-	have, err1 := json.Marshal(was.value(nil))
-	want, err2 := json.Marshal(r.value(nil))
-	if err1 != nil || err2 != nil || !bytes.Equal(have, want) {
+	if !was.SameMarks(r) {
 		return "has other times or marks here"
 	}
 	return ""
@@ -119,7 +116,7 @@ func differs(r record, m memory.Memory) string {
 // plan decides what to add of records whose ids are free. careful looks for live facts
 // of the same words. skip counts what was left out; it is to be called if the plan is
 // carried out.
-func (i *importer) plan(ctx context.Context, rest []record, careful bool) (plan []record, skip func(), err error) {
+func (i *importer) plan(ctx context.Context, rest []portable.Record, careful bool) (plan []portable.Record, skip func(), err error) {
 	var left []func()
 	var profile map[string]string
 	live := map[hashIn]bool{}
@@ -168,7 +165,7 @@ func (i *importer) plan(ctx context.Context, rest []record, careful bool) (plan 
 			if err != nil {
 				return nil, nil, fmt.Errorf("read relations: %w", err)
 			}
-			if slices.ContainsFunc(known, func(x memory.Relation) bool { return record{Relation: &x}.target() == r.target() }) {
+			if slices.ContainsFunc(known, func(x memory.Relation) bool { return portable.Record{Relation: &x}.Target() == r.Target() }) {
 				left = append(left, func() { i.tally(&i.out.There, r) })
 				continue
 			}
@@ -211,7 +208,7 @@ func differsContext(file, here memory.Context) string {
 	return ""
 }
 
-func (i *importer) thereOr(r record, same bool, format string, args ...any) {
+func (i *importer) thereOr(r portable.Record, same bool, format string, args ...any) {
 	if same {
 		i.tally(&i.out.There, r)
 		return
@@ -220,8 +217,8 @@ func (i *importer) thereOr(r record, same bool, format string, args ...any) {
 }
 
 // retired reports whether a thing that is not active stands under its target.
-func (i *importer) retired(ctx context.Context, r record) (bool, error) {
-	last, err := i.e.lastChange(ctx, i.owner, r.target())
+func (i *importer) retired(ctx context.Context, r portable.Record) (bool, error) {
+	last, err := i.e.lastChange(ctx, i.owner, r.Target())
 	if err != nil {
 		return false, fmt.Errorf("read the journal: %w", err)
 	}
@@ -239,7 +236,7 @@ func (i *importer) twin(ctx context.Context, f memory.Fact) (bool, error) {
 	}), nil
 }
 
-func (i *importer) tally(to *Tally, r record) {
+func (i *importer) tally(to *Tally, r portable.Record) {
 	switch {
 	case r.Conversation != nil:
 		to.Conversations++
@@ -259,14 +256,14 @@ func (i *importer) tally(to *Tally, r record) {
 }
 
 // count notes what was added under a run.
-func (i *importer) count(added []record, run string) {
+func (i *importer) count(added []portable.Record, run string) {
 	for _, r := range added {
 		i.tally(&i.out.Added, r)
 		if r.Fact != nil && r.Fact.Status == memory.Pending {
 			i.out.Waiting++
 		}
 		if len(i.out.Sample) < maxSample {
-			i.out.Sample = append(i.out.Sample, r.image())
+			i.out.Sample = append(i.out.Sample, r.Image())
 		}
 	}
 	if len(added) > 0 && !i.DryRun && len(i.out.Runs) < maxRuns {
@@ -274,10 +271,10 @@ func (i *importer) count(added []record, run string) {
 	}
 }
 
-func changesOf(plan []record, author memory.Author) []memory.Change {
+func changesOf(plan []portable.Record, author memory.Author) []memory.Change {
 	changes := make([]memory.Change, 0, len(plan))
 	for _, r := range plan {
-		c := memory.Change{Action: memory.ActionAdd, After: r.image(), Reason: importReason, Author: author}
+		c := memory.Change{Action: memory.ActionAdd, After: r.Image(), Reason: importReason, Author: author}
 		if r.Fact != nil {
 			c.NewID = r.Fact.ID
 		}
@@ -288,11 +285,11 @@ func changesOf(plan []record, author memory.Author) []memory.Change {
 
 // embed returns vectors of what facts and summaries say, whatever became of them: they
 // may be restored.
-func (i *importer) embed(ctx context.Context, rest []record) ([]memory.Vector, error) {
+func (i *importer) embed(ctx context.Context, rest []portable.Record) ([]memory.Vector, error) {
 	var ids, texts []string
 	for _, r := range rest {
 		if r.Fact != nil || r.Summary != nil {
-			ids, texts = append(ids, memory.Memory{Fact: r.Fact, Summary: r.Summary}.ID()), append(texts, *r.words())
+			ids, texts = append(ids, memory.Memory{Fact: r.Fact, Summary: r.Summary}.ID()), append(texts, *r.Words())
 		}
 	}
 	if len(texts) == 0 {

@@ -1,4 +1,4 @@
-package engine
+package portable
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -29,7 +30,7 @@ type claudeParts []struct {
 // claude reads a conversation of conversations.json in the export of a Claude account:
 // a list of messages, in newer ones a tree of them, of which the path to the current
 // one is taken, and of that what the two sides said in words.
-func (r reading) claude(n int, item []byte) error {
+func (r Reader) claude(n int, item []byte) error {
 	var c struct {
 		ID       string          `json:"uuid"`
 		Name     string          `json:"name"`
@@ -45,15 +46,15 @@ func (r reading) claude(n int, item []byte) error {
 		return wrong{memory.Errorf(memory.Invalid, "is no conversation: it has no uuid or no chat_messages")}
 	}
 	conversation := memory.Conversation{
-		ID: derivedID(r.owner, "claude", c.ID), Owner: r.owner, Project: r.project, Title: c.Name,
+		ID: r.ID("claude", c.ID), Owner: r.Owner, Project: r.Project, Title: c.Name,
 		CreatedAt: someTime(c.Created), UpdatedAt: someTime(c.Updated),
 	}
 	var path []memory.Turn
 	for _, at := range claudePath(c.Messages, c.Current) {
 		m := c.Messages[at]
 		t := memory.Turn{
-			Owner: r.owner, Conversation: conversation.ID, Project: r.project,
-			Content: m.words(), Ref: clip(m.ID, 256), Status: memory.Active, CreatedAt: someTime(m.Created),
+			Owner: r.Owner, Conversation: conversation.ID, Project: r.Project,
+			Content: m.words(), Ref: text.Clip(m.ID, 256), Status: memory.Active, CreatedAt: someTime(m.Created),
 		}
 		switch m.Sender {
 		case "human":
@@ -67,7 +68,7 @@ func (r reading) claude(n int, item []byte) error {
 		if m.ID == "" {
 			m.ID = fmt.Sprint(at)
 		}
-		t.ID = derivedID(r.owner, "claude", c.ID, m.ID)
+		t.ID = r.ID("claude", c.ID, m.ID)
 		path = append(path, t)
 	}
 	return r.chat(n, conversation, path)

@@ -3,36 +3,63 @@ package engine
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/memory"
 )
 
-// Export writes what an owner has to w, as it goes. What is written meanwhile may be
-// in it or not; as of a time it is whole. Left out are facts seen by link, which
-// belong to others, what was erased, and Loci's own settings. An error after the
-// first byte leaves an export that is not whole.
+// Part is a kind of thing that an export holds.
+type Part string
+
+// The parts, in the order they are written. Conversations come with their turns,
+// relations with the facts that they begin at, contexts with the profile: both are
+// written by hand and belong to no project.
+const (
+	TurnPart     Part = "turns"
+	FactPart     Part = "facts"
+	SummaryPart  Part = "summaries"
+	ProfilePart  Part = "profile"
+	RelationPart Part = "relations"
+)
+
+// allParts are all of them.
+var allParts = []Part{TurnPart, FactPart, SummaryPart, ProfilePart, RelationPart}
+
+// Taking is what an export holds. The zero Taking is everything.
+type Taking struct {
+	Format   portable.Format // "": JSONL
+	Parts    []Part          // none: all
+	Statuses []memory.Status
+	Project  string // only what belongs to it; without the profile, which belongs to no project
+	At       memory.At
+}
+
+// Export writes what an owner has to w, as it goes: it holds a conversation, or a page
+// of memories, at a time. What is written meanwhile may be in it or not; as of a time it
+// is whole. Left out are facts seen by link, which belong to others, what was erased, and
+// Loci's own settings. An error after the first byte leaves an export that is not whole.
 func (e *Engine) Export(ctx context.Context, owner memory.Owner, t Taking, w io.Writer) error {
 	if err := t.Check(); err != nil {
 		return err
 	}
 	out := bufio.NewWriterSize(w, 64<<10)
 	walk := walker{e: e, owner: owner, Taking: t}
-	var err error
+	var to portable.Writer
+	sections := walk.pages()
 	switch t.Format {
-	case Zip:
-		err = walk.zip(ctx, out)
-	case Markdown:
-		err = walk.page(ctx, out)
+	case portable.Zip:
+		to = portable.Pages(out, t.has(FactPart))
+	case portable.Markdown:
+		to = portable.Page(out)
 	default:
-		err = walk.jsonl(ctx, out)
+		to, sections = portable.Lines(out), []section{walk.talk, walk.facts, walk.summaries, walk.profile, walk.contexts}
 	}
-	if err != nil {
+	if err := walk.write(ctx, to, sections); err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
 	return out.Flush()
@@ -40,7 +67,7 @@ func (e *Engine) Export(ctx context.Context, owner memory.Owner, t Taking, w io.
 
 // Check reports as [memory.Invalid] what no export can hold, before anything is written.
 func (t Taking) Check() error {
-	if f := []Format{"", JSONL, Markdown, Zip}; !slices.Contains(f, t.Format) {
+	if f := []portable.Format{"", portable.JSONL, portable.Markdown, portable.Zip}; !slices.Contains(f, t.Format) {
 		return memory.Errorf(memory.Invalid, "format: %q is none of %v", t.Format, f[1:])
 	}
 	for _, p := range t.Parts {
@@ -68,30 +95,24 @@ type walker struct {
 	owner memory.Owner
 }
 
-func (w walker) header() record {
-	return record{Header: &header{
-		Type: "header", Format: formatName, Version: formatVersion, ExportedAt: w.e.now(),
-		AsOf: memory.Time(w.At.AsOf), ValidAt: memory.Time(w.At.ValidAt), Project: w.Project,
-	}}
-}
+// section yields a part of what is taken away, record by record.
+type section func(ctx context.Context, yield func(portable.Record) error) error
 
-func (w walker) jsonl(ctx context.Context, out io.Writer) error {
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	write := func(r record) error { return enc.Encode(r.value(r.words())) }
-	if err := write(w.header()); err != nil {
+// write writes sections behind a header.
+func (w walker) write(ctx context.Context, to portable.Writer, sections []section) error {
+	if err := to.Write(portable.Record{Header: portable.NewHeader(w.e.now(), w.At, w.Project)}); err != nil {
 		return err
 	}
-	for _, section := range []func(context.Context, func(record) error) error{w.talk, w.facts, w.summaries, w.profile, w.contexts} {
-		if err := section(ctx, write); err != nil {
+	for _, yields := range sections {
+		if err := yields(ctx, to.Write); err != nil {
 			return err
 		}
 	}
-	return nil
+	return to.Close()
 }
 
 // talk yields each conversation, oldest first, and its turns.
-func (w walker) talk(ctx context.Context, yield func(record) error) error {
+func (w walker) talk(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.has(TurnPart) {
 		return nil
 	}
@@ -107,13 +128,11 @@ func (w walker) talk(ctx context.Context, yield func(record) error) error {
 		if len(turns) == 0 && !w.At.AsOf.IsZero() {
 			continue // it may not have been there yet
 		}
-		if err := yield(record{Conversation: &all[i]}); err != nil {
+		if err := yield(portable.Record{Conversation: &all[i]}); err != nil {
 			return err
 		}
-		for j := range turns {
-			if err := yield(record{Turn: &turns[j]}); err != nil {
-				return err
-			}
+		if err := eachTurn(turns, yield); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -151,6 +170,24 @@ func (w walker) conversations(ctx context.Context) ([]memory.Conversation, error
 	return all, nil
 }
 
+// turnsOf yields what was said in a conversation.
+func (w walker) turnsOf(ctx context.Context, conversation string, yield func(portable.Record) error) error {
+	turns, err := w.turns(ctx, conversation)
+	if err != nil {
+		return err
+	}
+	return eachTurn(turns, yield)
+}
+
+func eachTurn(turns []memory.Turn, yield func(portable.Record) error) error {
+	for i := range turns {
+		if err := yield(portable.Record{Turn: &turns[i]}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (w walker) turns(ctx context.Context, conversation string) ([]memory.Turn, error) {
 	turns, err := w.e.Store.Turns(ctx, w.owner, memory.TurnQuery{Conversation: conversation, Statuses: w.statuses(), AsOf: w.At.AsOf})
 	if err != nil {
@@ -161,18 +198,18 @@ func (w walker) turns(ctx context.Context, conversation string) ([]memory.Turn, 
 
 // facts yields the owner's own facts, newest first, each followed by the relations
 // that begin at it.
-func (w walker) facts(ctx context.Context, yield func(record) error) error {
+func (w walker) facts(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.has(FactPart) {
 		return nil
 	}
 	return w.list(ctx, memory.Query{Statuses: w.statuses()}, func(m memory.Memory) error { return w.fact(ctx, m, yield) })
 }
 
-func (w walker) fact(ctx context.Context, m memory.Memory, yield func(record) error) error {
+func (w walker) fact(ctx context.Context, m memory.Memory, yield func(portable.Record) error) error {
 	if m.Link != nil || m.Fact == nil || wasErased(*m.Fact) {
 		return nil
 	}
-	if err := yield(record{Fact: m.Fact}); err != nil || !w.has(RelationPart) {
+	if err := yield(portable.Record{Fact: m.Fact}); err != nil || !w.has(RelationPart) {
 		return err
 	}
 	relations, err := w.e.Store.Relations(ctx, w.owner, m.Fact.ID, w.At)
@@ -183,7 +220,7 @@ func (w walker) fact(ctx context.Context, m memory.Memory, yield func(record) er
 		if r.From != m.Fact.ID {
 			continue
 		}
-		if err := yield(record{Relation: &r}); err != nil {
+		if err := yield(portable.Record{Relation: &r}); err != nil {
 			return err
 		}
 	}
@@ -191,24 +228,24 @@ func (w walker) fact(ctx context.Context, m memory.Memory, yield func(record) er
 }
 
 // summaries yields them, newest first.
-func (w walker) summaries(ctx context.Context, yield func(record) error) error {
+func (w walker) summaries(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.has(SummaryPart) {
 		return nil
 	}
 	return w.summariesOf(ctx, "", yield)
 }
 
-func (w walker) summariesOf(ctx context.Context, conversation string, yield func(record) error) error {
+func (w walker) summariesOf(ctx context.Context, conversation string, yield func(portable.Record) error) error {
 	q := memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: conversation, Statuses: w.statuses()}
 	return w.list(ctx, q, func(m memory.Memory) error {
 		if m.Summary.Text == "" { // erased
 			return nil
 		}
-		return yield(record{Summary: m.Summary})
+		return yield(portable.Record{Summary: m.Summary})
 	})
 }
 
-func (w walker) profile(ctx context.Context, yield func(record) error) error {
+func (w walker) profile(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.has(ProfilePart) || w.Project != "" {
 		return nil
 	}
@@ -217,7 +254,7 @@ func (w walker) profile(ctx context.Context, yield func(record) error) error {
 		return fmt.Errorf("list the profile: %w", err)
 	}
 	for _, p := range told(entries) {
-		if err := yield(record{Profile: &p}); err != nil {
+		if err := yield(portable.Record{Profile: &p}); err != nil {
 			return err
 		}
 	}
@@ -225,7 +262,7 @@ func (w walker) profile(ctx context.Context, yield func(record) error) error {
 }
 
 // contexts yields them in order of id: with a project those that its conversations name.
-func (w walker) contexts(ctx context.Context, yield func(record) error) error {
+func (w walker) contexts(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.has(ProfilePart) {
 		return nil
 	}
@@ -247,7 +284,7 @@ func (w walker) contexts(ctx context.Context, yield func(record) error) error {
 		return fmt.Errorf("list contexts: %w", err)
 	}
 	for i := range contexts {
-		if err := yield(record{Context: &contexts[i]}); err != nil {
+		if err := yield(portable.Record{Context: &contexts[i]}); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -47,7 +48,7 @@ func checkNames(pairs ...string) error {
 }
 
 // fit makes a record one that stores take, or says why it is none.
-func (i *importer) fit(r *record) error {
+func (i *importer) fit(r *portable.Record) error {
 	switch {
 	case r.Conversation != nil:
 		return i.fitConversation(r)
@@ -89,7 +90,7 @@ func (i *importer) fit(r *record) error {
 }
 
 // fitContext keeps a context's words as they are: a person wrote them.
-func (i *importer) fitContext(r *record) error {
+func (i *importer) fitContext(r *portable.Record) error {
 	c := r.Context
 	c.CreatedAt, c.UpdatedAt = memory.Time(c.CreatedAt), memory.Time(c.UpdatedAt)
 	c.Title, c.Status = clip(c.Title, maxImportTitle), cmp.Or(c.Status, memory.Active)
@@ -105,7 +106,7 @@ func (i *importer) fitContext(r *record) error {
 	return checkID("id", c.ID)
 }
 
-func (i *importer) fitConversation(r *record) error {
+func (i *importer) fitConversation(r *portable.Record) error {
 	c := r.Conversation
 	c.CreatedAt, c.UpdatedAt = memory.Time(c.CreatedAt), memory.Time(c.UpdatedAt)
 	c.Title = clip(i.redact(c.Title), maxImportTitle)
@@ -128,7 +129,7 @@ func (i *importer) fitConversation(r *record) error {
 	return checkNames("id", c.ID, "project", c.Project, "agent", c.Agent)
 }
 
-func (i *importer) fitTurn(r *record) error {
+func (i *importer) fitTurn(r *portable.Record) error {
 	t := r.Turn
 	if !slices.Contains([]memory.Role{memory.RoleUser, memory.RoleAssistant, memory.RoleSystem, memory.RoleTool}, t.Role) {
 		return memory.Errorf(memory.Invalid, "role: %.40q is none of user, assistant, system and tool", t.Role)
@@ -136,7 +137,7 @@ func (i *importer) fitTurn(r *record) error {
 	if !slices.Contains([]memory.Status{memory.Active, memory.Replaced, memory.Retired}, t.Status) {
 		return memory.Errorf(memory.Invalid, "status: %.40q is none of a turn", t.Status)
 	}
-	if t.Conversation == "" || t.Index < 0 && !r.made {
+	if t.Conversation == "" || t.Index < 0 {
 		return memory.Errorf(memory.Invalid, "a turn needs a conversation and an index of 0 or more")
 	}
 	t.CreatedAt, t.LearnedAt = memory.Time(t.CreatedAt), memory.Time(t.LearnedAt)
@@ -153,19 +154,19 @@ func (i *importer) fitTurn(r *record) error {
 	return checkID("id", t.ID)
 }
 
-func (i *importer) fitFact(r *record) error {
+func (i *importer) fitFact(r *portable.Record) error {
 	f := r.Fact
-	if r.made {
+	if r.Made {
 		i.make(f)
 	}
-	if f.Trust != memory.TrustPerson || r.made {
+	if f.Trust != memory.TrustPerson || r.Made {
 		f.Content = i.redact(f.Content)
 	}
 	content, err := i.e.checkText("content", f.Content)
 	if err != nil {
 		return err
 	}
-	if r.made {
+	if r.Made {
 		f.Content = content
 		f.ID = derivedID(i.owner, imports, f.Scope.Project, text.Hash(content))
 		f.Subject, f.Attribute = learn.Classify(content)

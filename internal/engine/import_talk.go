@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/internal/dialog"
+	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -24,19 +25,16 @@ type talkIn struct {
 	known   bool                // last and end are known
 }
 
-// loose is the index of a turn that goes to the end of its conversation.
-const loose = -1
-
 // talk appends the batch's turns to their conversations.
-func (i *importer) talk(ctx context.Context, batch []record, there map[string]memory.Memory) error {
+func (i *importer) talk(ctx context.Context, batch []portable.Record, there map[string]memory.Memory) error {
 	var order []string
-	turns := map[string][]record{}
+	turns := map[string][]portable.Record{}
 	for _, r := range batch {
 		switch {
 		case r.Conversation != nil:
 			id := r.Conversation.ID
 			if t := i.talks[id]; t == nil || !t.named {
-				i.talks[id] = &talkIn{Conversation: *r.Conversation, line: r.line, named: true}
+				i.talks[id] = &talkIn{Conversation: *r.Conversation, line: r.Line, named: true}
 			}
 			if !slices.Contains(order, id) {
 				order = append(order, id)
@@ -66,7 +64,7 @@ func (i *importer) talk(ctx context.Context, batch []record, there map[string]me
 }
 
 // meet finds out which conversations are there.
-func (i *importer) meet(ctx context.Context, order []string, turns map[string][]record) error {
+func (i *importer) meet(ctx context.Context, order []string, turns map[string][]portable.Record) error {
 	var unknown []string
 	for _, id := range order {
 		if i.talks[id] == nil {
@@ -109,7 +107,7 @@ func (i *importer) meet(ctx context.Context, order []string, turns map[string][]
 
 // say appends turns to one conversation. Where somebody else wrote to it since it was met,
 // it is met again.
-func (i *importer) say(ctx context.Context, t *talkIn, said []record, there map[string]memory.Memory) error {
+func (i *importer) say(ctx context.Context, t *talkIn, said []portable.Record, there map[string]memory.Memory) error {
 	out, was, again := i.out, *t, false
 	return replan(func() (err error) {
 		if again {
@@ -128,20 +126,20 @@ func (i *importer) say(ctx context.Context, t *talkIn, said []record, there map[
 }
 
 // trySay appends turns to a conversation as it was met, or returns a Conflict.
-func (i *importer) trySay(ctx context.Context, t *talkIn, said []record, there map[string]memory.Memory) error {
+func (i *importer) trySay(ctx context.Context, t *talkIn, said []portable.Record, there map[string]memory.Memory) error {
 	batch := memory.Batch{Conversation: t.Conversation}
 	met := map[string]bool{}
-	var sample []record
+	var sample []portable.Record
 	for _, r := range said {
 		turn := r.Turn
 		if old, ok := there[turn.ID]; ok || met[turn.ID] {
 			i.known(r, old)
-			if r.made && old.Turn != nil {
+			if r.Made && old.Turn != nil {
 				t.last = *old.Turn
 			}
 			continue
 		}
-		if r.made {
+		if r.Made {
 			follow(turn, t)
 		}
 		if id, taken := t.path[turn.Index]; taken && turn.Status == memory.Active && id != turn.ID {
@@ -164,7 +162,7 @@ func (i *importer) trySay(ctx context.Context, t *talkIn, said []record, there m
 	isNew := !t.stored
 	if diff := t.differs(); diff != "" && !t.counted {
 		t.counted = true
-		i.conflict(record{line: t.line, Conversation: &t.Conversation}, "%s", diff)
+		i.conflict(portable.Record{Line: t.line, Conversation: &t.Conversation}, "%s", diff)
 	}
 	if len(batch.Turns) == 0 && (!isNew || !t.named) {
 		if t.named && !t.counted {
@@ -236,13 +234,13 @@ func follow(turn *memory.Turn, t *talkIn) {
 }
 
 // known counts a turn whose id is there, or names how it differs.
-func (i *importer) known(r record, old memory.Memory) {
+func (i *importer) known(r portable.Record, old memory.Memory) {
 	switch turn := old.Turn; {
 	case old.Kind() == "":
 		i.conflict(r, "stands in the file twice; the first is taken")
 	case turn == nil:
 		i.conflict(r, "is a %s here", old.Kind())
-	case r.made:
+	case r.Made:
 		i.out.There.Turns++
 	case turn.Conversation != r.Turn.Conversation:
 		i.conflict(r, "is of conversation %.60s here", turn.Conversation)

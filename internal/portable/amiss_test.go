@@ -1,4 +1,4 @@
-package engine
+package portable
 
 import (
 	"strings"
@@ -40,12 +40,12 @@ func TestWhatCannotBeReadIsToldInWords(t *testing.T) {
 		{Claude, `["` + strings.Repeat("x", 1000) + `"]`, `is no conversation: it should be an object and is a text`},
 	} {
 		var said []string
-		r := reading{
-			owner: memory.User(memory.DefaultNamespace, "ana"),
-			take:  func(record) error { return nil },
-			bad:   func(_ int, err error) error { said = append(said, err.Error()); return nil },
+		r := Reader{
+			Owner: memory.User(memory.DefaultNamespace, "ana"),
+			Take:  func(Record) error { return nil },
+			Bad:   func(_ int, err error) error { said = append(said, err.Error()); return nil },
 		}
-		if err := r.read(c.format, strings.NewReader(c.file)); err != nil {
+		if err := r.Read(c.format, strings.NewReader(c.file)); err != nil {
 			t.Errorf("%s %s: %v", c.format, c.file, err)
 		}
 		if got := strings.Join(said, "; "); !strings.HasSuffix(got, c.want) {
@@ -63,8 +63,8 @@ func TestWhatCannotBeReadIsToldInWords(t *testing.T) {
 		`{"results":[`:                        "",
 		`{"a":` + strings.Repeat("7", 50) + `,"b"`: "it breaks off",
 	} {
-		r := reading{owner: memory.User(memory.DefaultNamespace, "ana"), bad: func(int, error) error { return nil }}
-		err := r.read(Mem0, strings.NewReader(file))
+		r := Reader{Owner: memory.User(memory.DefaultNamespace, "ana"), Bad: func(int, error) error { return nil }}
+		err := r.Read(Mem0, strings.NewReader(file))
 		if want == "" && err == nil {
 			continue
 		}

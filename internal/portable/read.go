@@ -1,4 +1,4 @@
-package engine
+package portable
 
 import (
 	"bufio"
@@ -13,18 +13,32 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// reading turns a file into records, one by one. take is given each; bad is told of
-// each piece that cannot be read, and reading goes on behind it unless bad returns an
-// error.
-type reading struct {
-	owner   memory.Owner
-	project string
-	take    func(record) error
-	bad     func(line int, err error) error
+// MaxLine is how many bytes a line may have: as long as the longest body a chat may
+// have, since turns are as long as chats sent them.
+const MaxLine = 32 << 20
+
+// Reader turns files into records, one by one.
+type Reader struct {
+	// Owner is whose every record becomes.
+	Owner memory.Owner
+
+	// Project is that of what says none itself, of others' formats alone.
+	Project string
+
+	// ID returns the id of a thing of others: the same for the same parts.
+	ID func(parts ...string) string
+
+	// Take is given each record but the header. Its error ends the reading.
+	Take func(Record) error
+
+	// Bad is told of each piece that cannot be read, with its place as [Record.Line] has
+	// it. Reading goes on behind it unless Bad returns an error.
+	Bad func(line int, err error) error
 }
 
-// read reads a file of a format.
-func (r reading) read(format Format, in io.Reader) error {
+// Read reads a file of a format. What cannot be read at all, a newer version among it, is
+// [memory.Invalid].
+func (r Reader) Read(format Format, in io.Reader) error {
 	switch format {
 	case "", JSONL:
 		return r.jsonl(in)
@@ -49,7 +63,7 @@ func (r reading) read(format Format, in io.Reader) error {
 const byteOrderMark = "\ufeff"
 
 var (
-	errLongLine = memory.Errorf(memory.TooLarge, "is longer than %d bytes", maxLine)
+	errLongLine = memory.Errorf(memory.TooLarge, "is longer than %d bytes", MaxLine)
 	errNotText  = memory.Errorf(memory.Invalid, "is not valid UTF-8")
 )
 
@@ -70,7 +84,7 @@ func (l *lineReader) next() ([]byte, error) {
 	long := false
 	for {
 		part, err := l.in.ReadSlice('\n')
-		if !long && len(l.b)+len(part) > maxLine {
+		if !long && len(l.b)+len(part) > MaxLine {
 			l.b, long = l.b[:0], true
 		}
 		if !long {
@@ -98,7 +112,7 @@ func (l *lineReader) next() ([]byte, error) {
 }
 
 // each gives every line to use, which may say what is wrong with it.
-func (r reading) each(in io.Reader, use func(n int, line []byte) error) error {
+func (r Reader) each(in io.Reader, use func(n int, line []byte) error) error {
 	l := newLineReader(in)
 	for {
 		line, err := l.next()
@@ -122,67 +136,90 @@ type wrong struct{ error }
 func (b wrong) Unwrap() error { return b.error }
 
 // judge tells bad of what is wrong with a line and returns what ends the reading.
-func (r reading) judge(line int, err error) error {
+func (r Reader) judge(line int, err error) error {
 	var b wrong
 	switch {
 	case errors.As(err, &b):
-		return r.bad(line, b.error)
+		return r.Bad(line, b.error)
 	case err == errLongLine, err == errNotText:
-		return r.bad(line, err)
+		return r.Bad(line, err)
 	}
 	return err
 }
 
 // jsonl reads lines of JSON, each a thing.
-func (r reading) jsonl(in io.Reader) error {
+func (r Reader) jsonl(in io.Reader) error {
 	return r.each(in, func(n int, line []byte) error {
 		if len(bytes.TrimSpace(line)) == 0 {
 			return nil
 		}
-		rec, carried, err := readRecord(r.owner, line)
+		rec, carried, err := r.record(line)
 		switch {
 		case err != nil:
 			return wrong{err}
-		case rec.words() != nil && !carried:
+		case rec.Words() != nil && !carried:
 			return wrong{memory.Errorf(memory.Invalid, "has no words")}
 		}
-		rec.line, rec.size = n, len(line)
+		rec.Line, rec.Size = n, len(line)
 		return r.give(rec)
 	})
 }
 
 // give hands a record on; a header is only looked at.
-func (r reading) give(rec record) error {
+func (r Reader) give(rec Record) error {
 	if h := rec.Header; h != nil {
 		if h.Format != formatName || h.Version > formatVersion {
-			return memory.Errorf(memory.Invalid, "line %d: this is version %d of format %.40q; this server reads %q up to version %d", rec.line, h.Version, h.Format, formatName, formatVersion)
+			return memory.Errorf(memory.Invalid, "line %d: this is version %d of format %.40q; this server reads %q up to version %d", rec.Line, h.Version, h.Format, formatName, formatVersion)
 		}
 		return nil
 	}
-	return r.take(rec)
+	return r.Take(rec)
 }
 
 var (
-	comment = late.Compile(`<!-- loci (\{.*\}) -->\s*$`)
 	heading = late.Compile(`^(#{1,6})\s+(.*?)\s*$`)
 	bullet  = late.Compile(`^(?:[-*+•]|\d{1,4}[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)`)
 )
+
+// list reads a fact a line. In a text with headings they are categories; with
+// bullets, lines without one that follow are not facts but talk about them; nor is a line
+// that ends in a colon.
+func (r Reader) list(in io.Reader) error {
+	category, bullets := "", false
+	return r.each(in, func(n int, line []byte) error {
+		text := strings.TrimSpace(string(line))
+		if m := heading.FindStringSubmatch(text); m != nil {
+			category = m[2]
+			return nil
+		}
+		m := bullet.FindStringSubmatch(text)
+		switch {
+		case m != nil:
+			bullets, text = true, m[1]
+		case text == "", bullets, strings.HasPrefix(text, "<!--"), strings.HasPrefix(text, "```"), strings.Trim(text, "-=*_ ") == "", strings.HasSuffix(text, ":"):
+			return nil
+		}
+		return r.give(Record{Line: n, Size: len(text), Made: true, Fact: &memory.Fact{Content: text, Category: category, Trust: memory.TrustPerson, Scope: memory.Scope{Project: r.Project}}})
+	})
+}
+
+var comment = late.Compile(`<!-- loci (\{.*\}) -->\s*$`)
 
 // pageReader reads the Markdown that Export writes. Words win over what their
 // comment carries of them: people edit words. An item without a comment under the
 // facts is a fact that somebody wrote there.
 type pageReader struct {
-	reading
+	Reader
 	inFacts  int    // level of the heading of facts that it stands under, 0 for none
 	category string // of the heading below that
 
-	open    record // whose quotation follows
+	open    Record // whose quotation follows
 	carried bool
 	quoted  []string
 }
 
-func (r reading) markdown(in io.Reader) error {
-	p := &pageReader{reading: r}
+func (r Reader) markdown(in io.Reader) error {
+	p := &pageReader{Reader: r}
 	if err := r.each(in, p.line); err != nil {
 		return err
 	}
@@ -191,12 +228,12 @@ func (r reading) markdown(in io.Reader) error {
 
 func (p *pageReader) line(n int, line []byte) error {
 	text := string(line)
-	if p.open.words() != nil {
+	if p.open.Words() != nil {
 		if rest, ok := strings.CutPrefix(text, ">"); ok {
 			p.quoted = append(p.quoted, strings.TrimPrefix(rest, " "))
-			p.open.size += len(line)
-			if p.open.size > maxLine {
-				p.open = record{}
+			p.open.Size += len(line)
+			if p.open.Size > MaxLine {
+				p.open = Record{}
 				return errLongLine
 			}
 			return nil
@@ -214,11 +251,11 @@ func (p *pageReader) line(n int, line []byte) error {
 	if m == nil {
 		return p.bare(n, text)
 	}
-	rec, carried, err := readRecord(p.owner, []byte(unescaped(text[m[2]:m[3]])))
+	rec, carried, err := p.record([]byte(unescaped(text[m[2]:m[3]])))
 	if err != nil {
 		return wrong{err}
 	}
-	rec.line, rec.size = n, len(text)
+	rec.Line, rec.Size = n, len(text)
 	before := strings.TrimSpace(text[:m[0]])
 	switch {
 	case rec.Turn != nil, rec.Summary != nil, rec.Context != nil:
@@ -238,8 +275,8 @@ func (p *pageReader) line(n int, line []byte) error {
 
 // settle gives a record the words that stand on the page, or those it carries where
 // the page shows just these.
-func settle(rec *record, carried bool, words string) {
-	if w := rec.words(); !carried || shown(*w) != shown(words) {
+func settle(rec *Record, carried bool, words string) {
+	if w := rec.Words(); !carried || shown(*w) != shown(words) {
 		*w = words
 	}
 }
@@ -247,11 +284,11 @@ func settle(rec *record, carried bool, words string) {
 // close ends a quotation.
 func (p *pageReader) close() error {
 	rec := p.open
-	if rec.words() == nil {
+	if rec.Words() == nil {
 		return nil
 	}
 	settle(&rec, p.carried, strings.Join(p.quoted, "\n"))
-	p.open, p.quoted = record{}, nil
+	p.open, p.quoted = Record{}, nil
 	return p.give(rec)
 }
 
@@ -282,27 +319,24 @@ func (p *pageReader) bare(n int, text string) error {
 	if m == nil {
 		return nil
 	}
-	return p.give(record{line: n, size: len(text), made: true, Fact: &memory.Fact{Content: m[1], Category: p.category, Trust: memory.TrustPerson, Scope: memory.Scope{Project: p.project}}})
+	return p.give(Record{Line: n, Size: len(text), Made: true, Fact: &memory.Fact{Content: m[1], Category: p.category, Trust: memory.TrustPerson, Scope: memory.Scope{Project: p.Project}}})
 }
 
-// list reads a fact a line. In a text with headings they are categories; with
-// bullets, lines without one that follow are not facts but talk about them; nor is a line
-// that ends in a colon.
-func (r reading) list(in io.Reader) error {
-	category, bullets := "", false
-	return r.each(in, func(n int, line []byte) error {
-		text := strings.TrimSpace(string(line))
-		if m := heading.FindStringSubmatch(text); m != nil {
-			category = m[2]
-			return nil
+// unescaped takes back what json did, so that JSON which is kept as it is, as metadata
+// is, comes back as it was.
+func unescaped(text string) string {
+	var b strings.Builder
+	for {
+		at := strings.Index(text, escapedGreater)
+		if at < 0 {
+			return b.String() + text
 		}
-		m := bullet.FindStringSubmatch(text)
-		switch {
-		case m != nil:
-			bullets, text = true, m[1]
-		case text == "", bullets, strings.HasPrefix(text, "<!--"), strings.HasPrefix(text, "```"), strings.Trim(text, "-=*_ ") == "", strings.HasSuffix(text, ":"):
-			return nil
+		front := text[:at]
+		if slashes := len(front) - len(strings.TrimRight(front, `\`)); slashes%2 == 0 {
+			b.WriteString(front + ">")
+		} else {
+			b.WriteString(front + escapedGreater)
 		}
-		return r.give(record{line: n, size: len(text), made: true, Fact: &memory.Fact{Content: text, Category: category, Trust: memory.TrustPerson, Scope: memory.Scope{Project: r.project}}})
-	})
+		text = text[at+len(escapedGreater):]
+	}
 }

@@ -1,4 +1,4 @@
-package engine
+package portable
 
 import (
 	"encoding/json"
@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/loci-memory/loci/internal/text"
 )
 
 // rightTime shows how a time is written.
@@ -22,11 +24,11 @@ func amiss(err error) string {
 	case errors.As(err, &typed):
 		what := "it"
 		if field := fieldOf(typed.Field); field != "" {
-			what = fmt.Sprintf("%q", clip(field, 100))
+			what = fmt.Sprintf("%q", text.Clip(field, 100))
 		}
 		return fmt.Sprintf("%s should be %s and is %s", what, expected(typed.Type), foundOf(typed.Value))
 	case errors.As(err, &no):
-		return fmt.Sprintf("%q is no time; write it as %s", clip(no.Value, 60), rightTime)
+		return fmt.Sprintf("%q is no time; write it as %s", text.Clip(no.Value, 60), rightTime)
 	case strings.HasPrefix(err.Error(), "Time."): // of encoding/json for a time that is no text, by words alone
 		return "a time should be a text like " + rightTime
 	case errors.Is(err, io.EOF):
@@ -34,7 +36,7 @@ func amiss(err error) string {
 	case errors.Is(err, io.ErrUnexpectedEOF), err.Error() == "unexpected end of JSON input":
 		return "it breaks off"
 	}
-	return clip(strings.TrimPrefix(err.Error(), "json: "), 200)
+	return text.Clip(strings.TrimPrefix(err.Error(), "json: "), 200)
 }
 
 // fieldOf returns the path of a field as the file has it: without the structs that are
@@ -74,7 +76,7 @@ func foundOf(value string) string {
 	case "string":
 		return "a text"
 	case "number":
-		return "a number" + strings.TrimPrefix(clip(value, 40), "number")
+		return "a number" + strings.TrimPrefix(text.Clip(value, 40), "number")
 	case "object":
 		return "an object"
 	case "array":
@@ -82,5 +84,5 @@ func foundOf(value string) string {
 	case "bool":
 		return "true or false"
 	}
-	return clip(value, 40)
+	return text.Clip(value, 40)
 }

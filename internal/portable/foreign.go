@@ -1,4 +1,4 @@
-package engine
+package portable
 
 import (
 	"bufio"
@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -22,7 +23,7 @@ import (
 
 // items reads a JSON list one element at a time, or the list in an object's first
 // field that is one.
-func (r reading) items(in io.Reader, use func(n int, item []byte) error) error {
+func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	if mark, _ := buffered.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = buffered.Discard(len(mark)) // it was read just now
@@ -36,7 +37,7 @@ func (r reading) items(in io.Reader, use func(n int, item []byte) error) error {
 		if err := dec.Decode(&item); err != nil {
 			var syntax *json.SyntaxError
 			if errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) { // where the next begins cannot be told
-				return r.bad(n, memory.Errorf(memory.Invalid, "is not JSON, and all that follows is left out: %s", amiss(err)))
+				return r.Bad(n, memory.Errorf(memory.Invalid, "is not JSON, and all that follows is left out: %s", amiss(err)))
 			}
 			return fmt.Errorf("read: %w", err)
 		}
@@ -105,7 +106,7 @@ func kindOfToken(tok json.Token) string {
 
 // chatGPT reads a conversation of conversations.json: a tree of messages, of which the
 // path to the current one is taken, and of that what the two sides said in words.
-func (r reading) chatGPT(n int, item []byte) error {
+func (r Reader) chatGPT(n int, item []byte) error {
 	var c struct {
 		ID             string  `json:"id"`
 		ConversationID string  `json:"conversation_id"`
@@ -141,7 +142,7 @@ func (r reading) chatGPT(n int, item []byte) error {
 		return wrong{memory.Errorf(memory.Invalid, "is no conversation: it has no id or no mapping")}
 	}
 	conversation := memory.Conversation{
-		ID: derivedID(r.owner, "chatgpt", c.ConversationID), Owner: r.owner, Project: r.project, Title: c.Title,
+		ID: r.ID("chatgpt", c.ConversationID), Owner: r.Owner, Project: r.Project, Title: c.Title,
 		CreatedAt: unix(c.Created), UpdatedAt: unix(c.Updated),
 	}
 	var path []memory.Turn
@@ -153,8 +154,8 @@ func (r reading) chatGPT(n int, item []byte) error {
 			continue
 		}
 		t := memory.Turn{
-			ID: derivedID(r.owner, "chatgpt", c.ConversationID, at), Owner: r.owner, Conversation: conversation.ID, Project: r.project,
-			Role: m.Author.Role, Content: partsOf(m.Content.Parts), Ref: clip(m.ID, 256), Status: memory.Active,
+			ID: r.ID("chatgpt", c.ConversationID, at), Owner: r.Owner, Conversation: conversation.ID, Project: r.Project,
+			Role: m.Author.Role, Content: partsOf(m.Content.Parts), Ref: text.Clip(m.ID, 256), Status: memory.Active,
 		}
 		if m.Created != nil {
 			t.CreatedAt = unix(*m.Created)
@@ -170,28 +171,24 @@ func (r reading) chatGPT(n int, item []byte) error {
 // chat hands on a conversation of item n and what was said in it, the first first.
 // A turn that has no time has that of the one before it. Where nothing was said in
 // words there is no conversation.
-func (r reading) chat(n int, c memory.Conversation, path []memory.Turn) error {
+func (r Reader) chat(n int, c memory.Conversation, path []memory.Turn) error {
 	if len(path) == 0 {
 		return nil
 	}
 	if c.CreatedAt.IsZero() {
 		c.CreatedAt = path[0].CreatedAt
 	}
-	if err := r.give(record{line: n, size: 200, made: true, Conversation: &c}); err != nil {
+	if err := r.give(Record{Line: n, Size: 200, Made: true, Conversation: &c}); err != nil {
 		return err
 	}
 	last := c.CreatedAt
 	for i := range path {
 		t := &path[i]
-		t.Index = i
-		if i > 0 {
-			t.Parent = path[i-1].ID
-		}
 		if t.CreatedAt.IsZero() {
 			t.CreatedAt = last
 		}
 		last = t.CreatedAt
-		if err := r.give(record{line: n, size: len(t.Content), made: true, Turn: t}); err != nil {
+		if err := r.give(Record{Line: n, Size: len(t.Content), Made: true, Turn: t}); err != nil {
 			return err
 		}
 	}
@@ -221,7 +218,7 @@ func unix(seconds float64) time.Time {
 }
 
 // mem0 reads a memory as mem0's get_all gives it.
-func (r reading) mem0(n int, item []byte) error {
+func (r Reader) mem0(n int, item []byte) error {
 	var m struct {
 		ID         string          `json:"id"`
 		Memory     string          `json:"memory"`
@@ -239,7 +236,7 @@ func (r reading) mem0(n int, item []byte) error {
 		m.Memory = m.Text
 	}
 	f := memory.Fact{
-		Content: m.Memory, Tags: m.Categories, Trust: memory.TrustUser, Scope: memory.Scope{Project: r.project},
+		Content: m.Memory, Tags: m.Categories, Trust: memory.TrustUser, Scope: memory.Scope{Project: r.Project},
 		CreatedAt: someTime(m.Created), UpdatedAt: someTime(m.Updated), ExpiresAt: someTime(m.Expires),
 	}
 	if len(m.Categories) > 0 {
@@ -248,7 +245,7 @@ func (r reading) mem0(n int, item []byte) error {
 	if bytes.HasPrefix(bytes.TrimSpace(m.Metadata), []byte("{")) && len(m.Metadata) > 2 {
 		f.Metadata = m.Metadata
 	}
-	return r.give(record{line: n, size: len(item), made: true, Fact: &f})
+	return r.give(Record{Line: n, Size: len(item), Made: true, Fact: &f})
 }
 
 // someTime reads a time in any of the ways that programs write it; zero for none.
@@ -273,19 +270,19 @@ var (
 // note reads one Markdown file with front matter: of agent-cli a memory, by its role
 // a fact, a turn or a summary; of basic-memory a note, whose observations are facts
 // about its title.
-func (r reading) note(in io.Reader) error {
+func (r Reader) note(in io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(in, maxNote+1))
 	switch {
 	case err != nil:
 		return fmt.Errorf("read: %w", err)
 	case len(text) > maxNote:
-		return r.bad(1, memory.Errorf(memory.TooLarge, "a note of more than %d bytes", maxNote))
+		return r.Bad(1, memory.Errorf(memory.TooLarge, "a note of more than %d bytes", maxNote))
 	case !utf8.Valid(text):
-		return r.bad(1, errNotText)
+		return r.Bad(1, errNotText)
 	}
 	front, body, first := frontMatter(string(text))
 	if front == nil {
-		return r.bad(1, memory.Errorf(memory.Invalid, "there is no front matter; --from list reads plain lists"))
+		return r.Bad(1, memory.Errorf(memory.Invalid, "there is no front matter; --from list reads plain lists"))
 	}
 	if front["conversation_id"] != "" {
 		return r.agentCLI(front, strings.TrimSpace(body))
@@ -299,7 +296,7 @@ func (r reading) note(in io.Reader) error {
 		}
 		words := inBrackets.ReplaceAllString(m[2], "")
 		f := memory.Fact{
-			Category: m[1], Trust: memory.TrustUser, Scope: memory.Scope{Project: r.project},
+			Category: m[1], Trust: memory.TrustUser, Scope: memory.Scope{Project: r.Project},
 			CreatedAt: someTime(front["created"]), UpdatedAt: someTime(front["modified"]),
 		}
 		for _, tag := range hashtag.FindAllStringSubmatch(words, -1) {
@@ -309,36 +306,36 @@ func (r reading) note(in io.Reader) error {
 		if about != "" {
 			f.Content = about + ": " + f.Content
 		}
-		if err := r.give(record{line: n, size: len(line), made: true, Fact: &f}); err != nil {
+		if err := r.give(Record{Line: n, Size: len(line), Made: true, Fact: &f}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r reading) agentCLI(front map[string]string, words string) error {
+func (r Reader) agentCLI(front map[string]string, words string) error {
 	at := someTime(front["created_at"])
-	rec := record{line: 1, size: len(words), made: true}
+	rec := Record{Line: 1, Size: len(words), Made: true}
 	conversation := front["conversation_id"]
 	if conversation == "global" { // the user's own, not of a chat
 		conversation = ""
 	}
 	switch role := memory.Role(front["role"]); role {
 	case memory.RoleUser, memory.RoleAssistant:
-		c := memory.Conversation{ID: derivedID(r.owner, "agent-cli", front["conversation_id"]), Owner: r.owner, Project: r.project, Title: front["conversation_id"], CreatedAt: at, UpdatedAt: at}
-		if err := r.give(record{line: 1, size: 200, made: true, Conversation: &c}); err != nil {
+		c := memory.Conversation{ID: r.ID("agent-cli", front["conversation_id"]), Owner: r.Owner, Project: r.Project, Title: front["conversation_id"], CreatedAt: at, UpdatedAt: at}
+		if err := r.give(Record{Line: 1, Size: 200, Made: true, Conversation: &c}); err != nil {
 			return err
 		}
 		rec.Turn = &memory.Turn{
-			ID: derivedID(r.owner, "agent-cli", front["id"], words), Owner: r.owner, Conversation: c.ID, Project: r.project, Index: loose,
-			Role: role, Content: words, Ref: clip(front["id"], 256), Status: memory.Active, CreatedAt: at,
+			ID: r.ID("agent-cli", front["id"], words), Owner: r.Owner, Conversation: c.ID, Project: r.Project,
+			Role: role, Content: words, Ref: text.Clip(front["id"], 256), Status: memory.Active, CreatedAt: at,
 		}
 	case "summary":
 		return nil // it is written anew from the turns
 	default:
-		rec.Fact = &memory.Fact{Content: words, Trust: memory.TrustUser, Scope: memory.Scope{Project: r.project}, CreatedAt: at}
+		rec.Fact = &memory.Fact{Content: words, Trust: memory.TrustUser, Scope: memory.Scope{Project: r.Project}, CreatedAt: at}
 		if conversation != "" {
-			rec.Fact.Provenance.Conversation = derivedID(r.owner, "agent-cli", conversation)
+			rec.Fact.Provenance.Conversation = r.ID("agent-cli", conversation)
 		}
 	}
 	return r.give(rec)

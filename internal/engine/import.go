@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -13,6 +14,55 @@ import (
 const (
 	imports      = "import"
 	importReason = "imported"
+)
+
+// Bringing is how an import is to be read.
+type Bringing struct {
+	Format      portable.Format // "": JSONL
+	Project     string          // of what says none itself; others' formats alone
+	DryRun      bool
+	Strict      bool // end at the first problem; what stood before it stays
+	Learn       bool // from turns that wait for it
+	First       int  // what the first line is called, for a part of a file; 0: 1
+	Idempotency string
+}
+
+// Brought says what an import did, or would do.
+type Brought struct {
+	Read       int // records
+	Added      Tally
+	There      Tally // was there already
+	Duplicates int   // facts that another live one says already
+	Waiting    int   // of the added facts: those that wait for a person
+	Redacted   int   // records that had secrets blanked
+	Conflicts  []Trouble
+	Problems   []Trouble
+	// Conflicting and Broken count all of them; the lists are bounded.
+	Conflicting, Broken int
+	Sample              []memory.Image // of what was added, the first few
+	Runs                []string       // what undo takes; the first few
+	Jobs                int            // of learning that were queued
+}
+
+// Tally counts by kind.
+type Tally struct {
+	Conversations, Turns, Facts, Summaries, Profile, Relations, Contexts int
+}
+
+// Trouble is a record that was not taken, or not as it is.
+type Trouble struct {
+	Line   int    // as [portable.Record.Line] has it
+	Target string // as [portable.Record.Target] writes it; "" if it could not be read
+	Reason string
+}
+
+// Bounds of an import.
+const (
+	batchLines  = ingestBatch
+	batchBytes  = 4 << 20
+	maxTroubles = 100
+	maxSample   = 20
+	maxRuns     = 100
 )
 
 // Import reads a file into an owner's memory, some hundreds of records at a time, each
@@ -39,10 +89,12 @@ func (e *Engine) Import(ctx context.Context, owner memory.Owner, b Bringing, aut
 		return Brought{}, errPauseUnknown
 	}
 	i := &importer{Bringing: b, e: e, owner: owner, author: author, talks: map[string]*talkIn{}, seen: map[hashIn]bool{}}
-	err := reading{
-		owner: owner, project: b.Project, bad: i.bad,
-		take: func(r record) error { return i.take(ctx, r) },
-	}.read(b.Format, in)
+	err := portable.Reader{
+		Owner: owner, Project: b.Project,
+		ID:   func(parts ...string) string { return derivedID(owner, parts...) },
+		Take: func(r portable.Record) error { return i.take(ctx, r) },
+		Bad:  i.bad,
+	}.Read(b.Format, in)
 	if err == nil || i.out.Broken > 0 && errors.Is(err, memory.Invalid) {
 		if flushed := i.flush(ctx); err == nil {
 			err = flushed
@@ -65,7 +117,7 @@ type importer struct {
 	author memory.Author
 	out    Brought
 
-	batch   []record
+	batch   []portable.Record
 	bytes   int
 	flushes int
 	talks   map[string]*talkIn // conversations met, by id; those of earlier batches may be dropped
@@ -85,18 +137,9 @@ func (i *importer) bad(line int, err error) error {
 		i.out.Problems = append(i.out.Problems, Trouble{Line: line, Reason: err.Error()})
 	}
 	if i.Strict {
-		return memory.Errorf(memory.Invalid, "%s %d: %w", i.unit(), line, err)
+		return memory.Errorf(memory.Invalid, "%s %d: %w", i.Format.Unit(), line, err)
 	}
 	return nil
-}
-
-// unit is what a file consists of: in a list of JSON, items.
-func (i *importer) unit() string {
-	switch i.Format {
-	case ChatGPT, Claude, Mem0:
-		return "item"
-	}
-	return "line"
 }
 
 // place is the number of a line in the file that what is read may be a part of.
@@ -107,21 +150,21 @@ func (i *importer) place(line int) int {
 	return line
 }
 
-func (i *importer) conflict(r record, format string, args ...any) {
+func (i *importer) conflict(r portable.Record, format string, args ...any) {
 	i.out.Conflicting++
 	if len(i.out.Conflicts) < maxTroubles {
-		i.out.Conflicts = append(i.out.Conflicts, Trouble{Line: i.place(r.line), Target: r.target(), Reason: fmt.Sprintf(format, args...)})
+		i.out.Conflicts = append(i.out.Conflicts, Trouble{Line: i.place(r.Line), Target: r.Target(), Reason: fmt.Sprintf(format, args...)})
 	}
 }
 
 // take checks a record and keeps it for the next batch.
-func (i *importer) take(ctx context.Context, r record) error {
+func (i *importer) take(ctx context.Context, r portable.Record) error {
 	i.out.Read++
 	if err := i.fit(&r); err != nil {
-		return i.bad(r.line, err)
+		return i.bad(r.Line, err)
 	}
 	i.batch = append(i.batch, r)
-	if i.bytes += r.size; len(i.batch) < batchLines && i.bytes < batchBytes {
+	if i.bytes += r.Size; len(i.batch) < batchLines && i.bytes < batchBytes {
 		return nil
 	}
 	return i.flush(ctx)
@@ -146,7 +189,7 @@ func (i *importer) flush(ctx context.Context) error {
 }
 
 // there returns what the owner has under the batch's ids.
-func (i *importer) there(ctx context.Context, batch []record) (map[string]memory.Memory, error) {
+func (i *importer) there(ctx context.Context, batch []portable.Record) (map[string]memory.Memory, error) {
 	var ids []string
 	for _, r := range batch {
 		switch {

@@ -1,0 +1,339 @@
+package portable
+
+import (
+	"archive/zip"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Markdown for people: facts by category, the profile, and what was said by
+// conversation. What words cannot say stands in a comment behind each, in the JSON of
+// JSONL: "<!-- loci {…} -->". A ">" is written as \u003e there, so that none of it can
+// end the comment.
+const (
+	commentOpen  = "<!-- loci "
+	commentClose = " -->"
+)
+
+// Headings of the parts.
+const (
+	factsHeading    = "Facts"
+	otherCategory   = "Other"
+	profileHeading  = "Profile"
+	contextsHeading = "Contexts"
+	talkHeading     = "Conversations"
+)
+
+// standings are the parts of the page for facts that became the same.
+var standings = []struct {
+	heading  string
+	statuses []memory.Status
+}{
+	{factsHeading, []memory.Status{memory.Active}},
+	{"Facts that wait for you", []memory.Status{memory.Pending}},
+	{"Facts that were replaced", []memory.Status{memory.Superseded}},
+	{"Facts that were forgotten or refused", []memory.Status{memory.Retired, memory.Rejected}},
+}
+
+// Group is where a fact stands on a page: by what became of it, and by its category.
+type Group struct {
+	standing int // in standings
+	category string
+}
+
+// GroupOf returns a fact's group.
+func GroupOf(f *memory.Fact) Group {
+	for i, s := range standings {
+		if slices.Contains(s.statuses, f.Status) {
+			return Group{i, f.Category}
+		}
+	}
+	return Group{len(standings) - 1, f.Category}
+}
+
+// Compare orders groups as a page has them: those that hold first, and what has no
+// category last among its like.
+func (g Group) Compare(h Group) int {
+	return cmp.Or(cmp.Compare(g.standing, h.standing), -cmp.Compare(min(len(g.category), 1), min(len(h.category), 1)), cmp.Compare(g.category, h.category))
+}
+
+// page writes a file of Markdown. It keeps the first error and writes nothing after it.
+type page struct {
+	out  io.Writer
+	err  error
+	top  int       // the level of a part's heading: 2 where a heading of all stands above, else 1
+	open [8]string // the heading that was begun at each level
+	list bool      // the last line was an item
+}
+
+// Page returns what writes all of it as one file of Markdown. Records are to come as a
+// page has them: the header, profile entries, contexts, facts by [Group], each before its
+// relations, and conversations, each before its summaries and turns.
+func Page(out io.Writer) Writer { return &page{out: out, top: 2} }
+
+func (p *page) Write(r Record) error {
+	switch {
+	case r.Header != nil && p.top > 1:
+		p.heading(1, "Memory", r)
+	case r.Header != nil, r.Relation != nil:
+		p.print("%s\n", p.json(r.value(nil)))
+	case r.Profile != nil:
+		p.begin(p.top, profileHeading)
+		p.item(profileLead(r.Profile.Key), r)
+	case r.Context != nil:
+		p.begin(p.top, contextsHeading)
+		p.said(cmp.Or(shown(r.Context.Title), "untitled"), r)
+	case r.Fact != nil:
+		p.begin(p.top, standings[GroupOf(r.Fact).standing].heading)
+		p.begin(p.top+1, cmp.Or(shown(r.Fact.Category), otherCategory))
+		p.item("", r)
+	case r.Conversation != nil:
+		level := p.top
+		if p.top > 1 {
+			p.begin(p.top, talkHeading)
+			level++
+		}
+		p.heading(level, shownTitle(r.Conversation), r)
+	case r.Summary != nil:
+		p.said("summary", r)
+	case r.Turn != nil:
+		who := string(r.Turn.Role)
+		if name := shown(r.Turn.Name); name != "" {
+			who += " (" + name + ")"
+		}
+		p.said(who, r)
+	}
+	return p.err
+}
+
+func (p *page) Close() error {
+	p.end()
+	return p.err
+}
+
+func (p *page) print(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.out, format, args...)
+	}
+}
+
+// begin writes a heading unless it is the one that what follows stands under.
+func (p *page) begin(level int, text string) {
+	if p.open[level] != text {
+		p.heading(level, text, Record{})
+	}
+}
+
+func (p *page) heading(level int, text string, r Record) {
+	p.end()
+	clear(p.open[level:])
+	p.open[level] = text
+	p.print("%s %s", strings.Repeat("#", level), text)
+	if v := r.value(nil); v != nil {
+		p.print(" %s", p.json(v))
+	}
+	p.print("\n\n")
+}
+
+// end closes a list.
+func (p *page) end() {
+	if p.list {
+		p.print("\n")
+	}
+	p.list = false
+}
+
+// item writes what is said on one line.
+func (p *page) item(lead string, r Record) {
+	p.list = true
+	words := *r.Words()
+	var carried *string
+	if words != shown(words) {
+		carried = &words
+	}
+	p.print("- %s%s %s\n", lead, shown(words), p.json(r.value(carried)))
+}
+
+// said writes words of any length as a quotation.
+func (p *page) said(who string, r Record) {
+	words := *r.Words()
+	var carried *string
+	if strings.ContainsRune(words, '\r') {
+		carried = &words
+	}
+	var at time.Time
+	var status memory.Status
+	switch {
+	case r.Turn != nil:
+		at, status = r.Turn.CreatedAt, r.Turn.Status
+	case r.Context != nil:
+		at, status = r.Context.CreatedAt, r.Context.Status
+	default:
+		at, status = r.Summary.CreatedAt, r.Summary.Status
+	}
+	p.print("**%s**, %s", who, at.Format("2006-01-02 15:04"))
+	if status != memory.Active {
+		p.print(" (%s)", status)
+	}
+	p.print(" %s\n\n", p.json(r.value(carried)))
+	if words == "" {
+		return
+	}
+	for line := range strings.SplitSeq(words, "\n") {
+		if line != "" {
+			line = " " + line
+		}
+		p.print(">%s\n", strings.ReplaceAll(line, "\r", " "))
+	}
+	p.print("\n")
+}
+
+func (p *page) json(v any) string {
+	var text strings.Builder
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil && p.err == nil {
+		p.err = err
+	}
+	return commentOpen + strings.ReplaceAll(strings.TrimSuffix(text.String(), "\n"), ">", escapedGreater) + commentClose
+}
+
+// escapedGreater is ">" in JSON, where it stands in strings alone.
+const escapedGreater = `\u003e`
+
+// shown returns text on one line that neither begins nor ends a comment.
+func shown(s string) string {
+	s = strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "<!--", "<! --")
+	return strings.ReplaceAll(s, "-->", "-- >")
+}
+
+// shownTitle is what a page calls a conversation.
+func shownTitle(c *memory.Conversation) string {
+	if title := shown(c.Title); title != "" {
+		return title
+	}
+	return "Conversation of " + c.CreatedAt.Format("2006-01-02 15:04")
+}
+
+// profileLead stands before the value of a profile entry.
+func profileLead(key string) string { return "**" + shown(key) + "**: " }
+
+// pages writes a zip of Markdown files: one of the profile, of the contexts and of the
+// facts, and one of each conversation.
+type pages struct {
+	zip   *zip.Writer
+	head  Record
+	owed  bool // a file of facts is still to be written
+	name  string
+	page  *page          // of the file of this name
+	names map[string]int // how many conversations have it
+}
+
+// Pages returns what writes a zip of Markdown files. Records are to come as for [Page]. There is
+// a file of what there is something of; with facts there is one of facts even if there are
+// none, so that it takes the place of an older one.
+func Pages(out io.Writer, facts bool) Writer {
+	return &pages{zip: zip.NewWriter(out), owed: facts, names: map[string]int{}}
+}
+
+func (z *pages) Write(r Record) error {
+	var err error
+	switch {
+	case r.Header != nil:
+		z.head = r
+		return nil
+	case r.Profile != nil:
+		err = z.turnTo("profile")
+	case r.Context != nil:
+		err = z.turnTo("contexts")
+	case r.Fact != nil:
+		err = z.turnTo("facts")
+	case r.Conversation != nil:
+		if err = z.writeOwed(); err == nil {
+			err = z.turnTo(z.fileName(r.Conversation))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return z.page.Write(r)
+}
+
+func (z *pages) Close() error {
+	if err := z.writeOwed(); err != nil {
+		return err
+	}
+	if err := z.end(); err != nil {
+		return err
+	}
+	return z.zip.Close()
+}
+
+// writeOwed writes a file of no facts, where one is owed.
+func (z *pages) writeOwed() error {
+	if !z.owed {
+		return nil
+	}
+	return z.turnTo("facts")
+}
+
+// turnTo makes a file the one that is written, and begins it unless it is already.
+func (z *pages) turnTo(name string) error {
+	if z.name == name {
+		return nil
+	}
+	if err := z.end(); err != nil {
+		return err
+	}
+	f, err := z.zip.CreateHeader(&zip.FileHeader{Name: name + ".md", Method: zip.Deflate, Modified: z.head.Header.ExportedAt})
+	if err != nil {
+		return err
+	}
+	z.name, z.page = name, &page{out: f, top: 1}
+	z.owed = z.owed && name != "facts"
+	return z.page.Write(z.head)
+}
+
+// end ends the file that is written, if there is one.
+func (z *pages) end() error {
+	if z.page == nil {
+		return nil
+	}
+	return z.page.Close()
+}
+
+// fileName names a conversation's file, each by another name.
+func (z *pages) fileName(c *memory.Conversation) string {
+	name := fileName(c)
+	if z.names[name]++; z.names[name] > 1 {
+		name = fmt.Sprintf("%s (%d)", name, z.names[name])
+	}
+	return "conversations/" + name
+}
+
+// fileName is a name that every file system takes: a day, and letters and digits of
+// the title, or the time where there is none.
+func fileName(c *memory.Conversation) string {
+	var b strings.Builder
+	for _, r := range shown(c.Title) {
+		switch {
+		case b.Len() >= 60:
+		case unicode.IsLetter(r), unicode.IsDigit(r):
+			b.WriteRune(unicode.ToLower(r))
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	if name := strings.Trim(b.String(), "-"); name != "" {
+		return c.CreatedAt.Format("2006-01-02 ") + name
+	}
+	return c.CreatedAt.Format("2006-01-02 15.04")
+}
