@@ -1,0 +1,147 @@
+package portable
+
+import (
+	"io"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/memory"
+)
+
+var comment = late.Compile(`<!-- loci (\{.*\}) -->\s*$`)
+
+// pageReader reads the Markdown that Export writes. Words win over what their
+// comment carries of them: people edit words. An item without a comment under the
+// facts is a fact that somebody wrote there.
+type pageReader struct {
+	Reader
+	inFacts  int    // level of the heading of facts that it stands under, 0 for none
+	category string // of the heading below that
+
+	open    Record // whose quotation follows
+	carried bool
+	quoted  []string
+}
+
+func (r Reader) markdown(in io.Reader) error {
+	p := &pageReader{Reader: r}
+	if err := r.each(in, p.line); err != nil {
+		return err
+	}
+	return p.close()
+}
+
+func (p *pageReader) line(n int, line []byte) error {
+	text := string(line)
+	if p.open.Words() != nil {
+		if rest, ok := strings.CutPrefix(text, ">"); ok {
+			p.quoted = append(p.quoted, strings.TrimPrefix(rest, " "))
+			p.open.Size += len(line)
+			if p.open.Size > MaxLine {
+				p.open = Record{}
+				return errLongLine
+			}
+			return nil
+		}
+		if text != "" || len(p.quoted) > 0 {
+			if err := p.close(); err != nil {
+				return err
+			}
+		}
+	}
+	if strings.HasPrefix(text, ">") || strings.TrimSpace(text) == "" {
+		return nil
+	}
+	m := comment.FindStringSubmatchIndex(text)
+	if m == nil {
+		return p.bare(n, text)
+	}
+	rec, carried, err := p.record([]byte(unescaped(text[m[2]:m[3]])))
+	if err != nil {
+		return wrong{err}
+	}
+	rec.Line, rec.Size = n, len(text)
+	before := strings.TrimSpace(text[:m[0]])
+	switch {
+	case rec.Turn != nil, rec.Summary != nil, rec.Context != nil:
+		p.open, p.carried, p.quoted = rec, carried, nil
+		return nil
+	case rec.Fact != nil:
+		before = strings.TrimPrefix(before, "- ")
+	case rec.Profile != nil:
+		before = strings.TrimPrefix(strings.TrimPrefix(before, "- "), strings.TrimSpace(profileLead(rec.Profile.Key)))
+	default:
+		p.heading(text[:m[0]])
+		return p.give(rec)
+	}
+	settle(&rec, carried, strings.TrimSpace(before))
+	return p.give(rec)
+}
+
+// settle gives a record the words that stand on the page, or those it carries where
+// the page shows just these.
+func settle(rec *Record, carried bool, words string) {
+	if w := rec.Words(); !carried || shown(*w) != shown(words) {
+		*w = words
+	}
+}
+
+// close ends a quotation.
+func (p *pageReader) close() error {
+	rec := p.open
+	if rec.Words() == nil {
+		return nil
+	}
+	settle(&rec, p.carried, strings.Join(p.quoted, "\n"))
+	p.open, p.quoted = Record{}, nil
+	return p.give(rec)
+}
+
+func (p *pageReader) heading(text string) bool {
+	m := heading.FindStringSubmatch(text)
+	if m == nil {
+		return false
+	}
+	switch level := len(m[1]); {
+	case m[2] == factsHeading:
+		p.inFacts, p.category = level, ""
+	case level <= p.inFacts:
+		p.inFacts = 0
+	case m[2] == otherCategory:
+		p.category = ""
+	default:
+		p.category = m[2]
+	}
+	return true
+}
+
+// bare reads a line without a comment.
+func (p *pageReader) bare(n int, text string) error {
+	if p.heading(text) || p.inFacts == 0 {
+		return nil
+	}
+	m := bullet.FindStringSubmatch(text)
+	if m == nil {
+		return nil
+	}
+	return p.give(Record{Line: n, Size: len(text), Made: true, Fact: &memory.Fact{Content: m[1], Category: p.category, Trust: memory.TrustPerson, Scope: memory.Scope{Project: p.Project}}})
+}
+
+// unescaped takes back what json did, so that JSON which is kept as it is, as metadata
+// is, comes back as it was.
+func unescaped(text string) string {
+	var b strings.Builder
+	for {
+		at := strings.Index(text, escapedGreater)
+		if at < 0 {
+			return b.String() + text
+		}
+		front := text[:at]
+		if slashes := len(front) - len(strings.TrimRight(front, `\`)); slashes%2 == 0 {
+			b.WriteString(front + ">")
+		} else {
+			b.WriteString(front + escapedGreater)
+		}
+		text = text[at+len(escapedGreater):]
+	}
+}
