@@ -55,6 +55,13 @@ func (c *Client) EraseUser(ctx context.Context, user string) (out Erased, err er
 	return out, err
 }
 
+// EraseKnownUser is EraseUser, but for a name of which nothing was ever kept: that is
+// [memory.NotFound], and is not closed.
+func (c *Client) EraseKnownUser(ctx context.Context, user string) (out Erased, err error) {
+	_, err = c.do(ctx, http.MethodDelete, "/api/users/"+url.PathEscape(user)+"?known=true", nil, &out)
+	return out, err
+}
+
 // OpenUser lets a user who was erased begin anew.
 func (c *Client) OpenUser(ctx context.Context, user string) error {
 	_, err := c.do(ctx, http.MethodPost, "/api/users/"+url.PathEscape(user)+"/open", nil, nil)

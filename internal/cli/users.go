@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -23,12 +24,13 @@ func users(g *global) *cobra.Command {
 }
 
 func eraseUser(g *global) *cobra.Command {
-	var yes bool
+	var yes, ahead bool
 	cmd := &cobra.Command{
 		Use:   "erase NAME --yes",
 		Short: "Remove all words of a user for good, and close the user",
 		Long: "All that was said, learned, summed up, written down and attached goes, in the database, the index, the vault and the history, with the copies that\n" +
-			"others have of the user's facts. Ids and times stay; nothing brings the words back. Chats of the user go on without memory, until loci users open.",
+			"others have of the user's facts. Ids and times stay; nothing brings the words back. Chats of the user go on without memory, until loci users open.\n" +
+			"A name of which nothing was ever kept is an error; --ahead closes it, too, before anything is.",
 		Example: "  loci users erase ana --yes",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,7 +38,14 @@ func eraseUser(g *global) *cobra.Command {
 				return memory.Errorf(memory.Invalid, "this removes all of %s for good; add --yes to do it", args[0])
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				gone, err := c.EraseUser(ctx, args[0])
+				erase := c.EraseKnownUser
+				if ahead {
+					erase = c.EraseUser
+				}
+				gone, err := erase(ctx, args[0])
+				if errors.Is(err, memory.NotFound) {
+					return fmt.Errorf("%w; --ahead closes it all the same", err)
+				}
 				if err != nil {
 					return err
 				}
@@ -45,6 +54,7 @@ func eraseUser(g *global) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; it cannot be undone")
+	cmd.Flags().BoolVar(&ahead, "ahead", false, "close a name of which nothing was ever kept, too")
 	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
 	return cmd
 }

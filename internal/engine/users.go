@@ -75,6 +75,33 @@ func (e *Engine) EraseOwner(ctx context.Context, owner memory.Owner, author memo
 	return out, nil
 }
 
+// EraseKnown is [Engine.EraseOwner] of an owner of whom there is or was anything:
+// [memory.NotFound] says that there never was, and nothing is done.
+func (e *Engine) EraseKnown(ctx context.Context, owner memory.Owner, author memory.Author) (Erased, error) {
+	known, err := e.wasThere(memory.ForWrite(ctx), owner)
+	if err != nil {
+		return Erased{}, fmt.Errorf("look for %s: %w", owner.Called(), err)
+	}
+	if !known {
+		return Erased{}, memory.Errorf(memory.NotFound, "there is no %s: nothing was ever kept of that name, and nothing was done", owner.Called())
+	}
+	return e.EraseOwner(ctx, owner, author)
+}
+
+// wasThere reports whether anything was ever kept of an owner: memory, or a trace of what
+// was asked of none.
+func (e *Engine) wasThere(ctx context.Context, owner memory.Owner) (bool, error) {
+	if !owner.Valid() {
+		return true, nil // what does not go with it, EraseOwner says
+	}
+	versions, err := e.Store.Versions(ctx, []memory.Owner{owner})
+	if err != nil || versions[0] > 0 {
+		return err == nil, err
+	}
+	traces, err := e.Traces(ctx, owner, memory.TraceQuery{Limit: 1})
+	return len(traces) > 0, err
+}
+
 // OpenOwner lets an owner that was erased begin anew, with nothing but what was shared
 // with them since.
 func (e *Engine) OpenOwner(ctx context.Context, owner memory.Owner, author memory.Author) error {

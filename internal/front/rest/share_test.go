@@ -125,3 +125,23 @@ func signed(t *testing.T, claims string) string {
 	mac.Write([]byte(body))
 	return body + "." + enc.EncodeToString(mac.Sum(nil))
 }
+
+// TestErasingWhoNeverWas closes the name, unless only who is known is meant: whom something
+// was kept of, if no more than what they asked.
+func TestErasingWhoNeverWas(t *testing.T) {
+	r := newRig(t).furnish()
+	if w := r.as("ben", "DELETE", "/api/users/nobody?known=true", ""); w.Code != http.StatusNotFound {
+		t.Errorf("who never was: status %d, want 404: %s", w.Code, w.Body)
+	}
+	if w := r.as("nobody", "POST", "/api/memory/search", `{"query":"marzipan"}`); w.Code != http.StatusOK {
+		t.Fatal(w.Body)
+	}
+	for _, path := range []string{"/api/users/nobody?known=true", "/api/users/ahead"} {
+		if w := r.as("ben", "DELETE", path, ""); w.Code != http.StatusOK {
+			t.Errorf("%s: status %d, want 200: %s", path, w.Code, w.Body)
+		}
+	}
+	if w := r.as("ahead", "POST", "/api/memory", `{"content":"Ahead likes rain"}`); w.Code != http.StatusGone {
+		t.Errorf("who was closed ahead writes: status %d, want 410", w.Code)
+	}
+}

@@ -20,6 +20,12 @@ type ByUser struct {
 	ID string `path:"id" maxLength:"256" doc:"The user's name."`
 }
 
+// ErasedUser names a user to erase.
+type ErasedUser struct {
+	ByUser
+	Known bool `query:"known" doc:"Erase and close nobody of whom nothing was ever kept: that is not_found. Without it such a name is closed, too."`
+}
+
 // of returns whom a request means: whoever runs the server means anybody, a user
 // themselves.
 func (u ByUser) of(ctx context.Context) (memory.Owner, memory.Author, error) {
@@ -34,12 +40,16 @@ func (u ByUser) of(ctx context.Context) (memory.Owner, memory.Author, error) {
 	return owner, id.AuthorOf(owner), nil
 }
 
-func (d *door) eraseUser(ctx context.Context, in *ByUser) (*body[client.Erased], error) {
+func (d *door) eraseUser(ctx context.Context, in *ErasedUser) (*body[client.Erased], error) {
 	owner, author, err := in.of(ctx)
 	if err != nil {
 		return nil, err
 	}
-	e, err := d.engine.EraseOwner(ctx, owner, author)
+	erase := d.engine.EraseOwner
+	if in.Known {
+		erase = d.engine.EraseKnown
+	}
+	e, err := erase(ctx, owner, author)
 	if err != nil {
 		return nil, err
 	}
