@@ -217,6 +217,7 @@ type ChangesQuery struct {
 	Fact   string        `query:"fact" doc:"Changes of this fact, or in which it replaced or was replaced."`
 	Action memory.Action `query:"action" enum:"add,update,reinforce,replace,retire,restore,approve,reject,link,unlink,undo,erase"`
 	Run    string        `query:"run"`
+	Runs   string        `query:"runs" maxLength:"512" doc:"How the ids of runs begin; of each run the first change alone."`
 	Since  time.Time     `query:"since" doc:"Recorded later than this."`
 	Limit  int           `query:"limit" minimum:"1" maximum:"500" default:"50"`
 	Cursor string        `query:"cursor" doc:"next_cursor of the page before."`

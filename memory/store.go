@@ -259,6 +259,7 @@ type ChangeQuery struct {
 	Target string // as [Image.Target] writes it
 	Fact   string // an id: changes whose target it is, as fact or link, or whose OldID or NewID
 	Run    string
+	Runs   string // that the run's id begins with, as it stands: of each such run its first change alone
 	ID     string
 	Action Action
 	After  time.Time // recorded later than this

@@ -109,8 +109,7 @@ func wholeChat(ctx context.Context, c *client.Client, start *string) error {
 	return err
 }
 
-// wholeRun completes the id of a run in place. Where none is called so all of the journal
-// is read.
+// wholeRun completes the id of a run in place.
 func wholeRun(ctx context.Context, c *client.Client, start *string) error {
 	if len(*start) < leastOfID {
 		return nil
@@ -119,22 +118,13 @@ func wholeRun(ctx context.Context, c *client.Client, start *string) error {
 	if err != nil || len(is.Changes) > 0 {
 		return err
 	}
+	page, err := c.Changes(ctx, client.ChangesQuery{Runs: *start, Limit: mostAlike + 1})
+	if err != nil {
+		return fmt.Errorf("find the run %s: %w", *start, err)
+	}
 	var all []named
-	last := ""
-	for q := (client.ChangesQuery{Limit: 500}); ; {
-		page, err := c.Changes(ctx, q)
-		if err != nil {
-			return fmt.Errorf("find the run %s: %w", *start, err)
-		}
-		for _, one := range page.Changes {
-			if one.Run != last { // all changes of a run come together
-				last = one.Run
-				all = append(all, named{one.Run, when(one.CreatedAt) + " " + by(one.Author)})
-			}
-		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			break
-		}
+	for _, one := range page.Changes {
+		all = append(all, named{one.Run, when(one.CreatedAt) + " " + by(one.Author)})
 	}
 	whole, err := onlyOneOf(*start, all)
 	if err == nil {

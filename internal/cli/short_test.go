@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -149,4 +150,21 @@ func TestWhatMayBeAnyOfSomeIsNone(t *testing.T) {
 	}
 	run("abcd2", "list")
 	run("abcd12", "list")
+}
+
+// TestARunIsFoundWithoutItsJournal: however much one run changed, one page tells of it.
+func TestARunIsFoundWithoutItsJournal(t *testing.T) {
+	s := newStandIn(t, map[string]any{})
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.got = append(s.got, r.URL.String())
+		out := client.Changes{Changes: []client.Change{}}
+		if r.URL.Query().Get("runs") == "run-a" {
+			out.Changes = append(out.Changes, client.Change{ID: "run-abc/1", Run: "run-abc"})
+		}
+		_ = json.NewEncoder(w).Encode(out)
+	})
+	start := "run-a"
+	if err := wholeRun(t.Context(), client.New(s.URL, client.Options{}), &start); err != nil || start != "run-abc" || len(s.got) != 2 {
+		t.Errorf("it is %s, %v, after %q; want run-abc after two questions", start, err, s.got)
+	}
 }

@@ -21,7 +21,7 @@ func (d *door) changes(ctx context.Context, in *client.ChangesQuery) (*body[clie
 		return nil, err
 	}
 	page, err := d.engine.Changes(ctx, owner, memory.ChangeQuery{
-		Fact: in.Fact, Action: in.Action, Run: in.Run, After: in.Since, Limit: in.Limit, Cursor: in.Cursor,
+		Fact: in.Fact, Action: in.Action, Run: in.Run, Runs: in.Runs, After: in.Since, Limit: in.Limit, Cursor: in.Cursor,
 	})
 	return changePage(page, err)
 }

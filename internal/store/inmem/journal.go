@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -41,6 +42,7 @@ func matchesChange(q memory.ChangeQuery, c memory.Change) bool {
 	return (q.Target == "" || q.Target == target) &&
 		(q.Fact == "" || slices.Contains([]string{c.OldID, c.NewID}, q.Fact) || target == "fact:"+q.Fact || target == "link:"+q.Fact) &&
 		(q.Run == "" || q.Run == c.Run) &&
+		(q.Runs == "" || strings.HasPrefix(c.Run, q.Runs) && c.ID == c.Run+"/1") &&
 		(q.ID == "" || q.ID == c.ID) &&
 		(q.Action == "" || q.Action == c.Action) &&
 		(q.After.IsZero() || c.At.After(q.After))

@@ -77,15 +77,14 @@ func ofNow(text string) bool {
 	if err != nil {
 		return false
 	}
-	when := values[updatedKey].text
-	at, err := time.Parse(time.RFC3339Nano, when)
-	return err == nil && at.Nanosecond() != 0 && asLoci(when)
+	at, is := asLoci(values[updatedKey].text)
+	return is && at.Nanosecond() != 0
 }
 
-// asLoci reports whether a time is written as Loci writes one.
-func asLoci(when string) bool {
+// asLoci reads a time that is written as Loci writes one, and reports whether it is.
+func asLoci(when string) (at time.Time, is bool) {
 	at, err := time.Parse(time.RFC3339Nano, when)
-	return err == nil && quotedTime(at.UTC()) == when
+	return at, err == nil && quotedTime(at.UTC()) == when
 }
 
 // namesItself reports whether a file has the id and the time of writing that Loci gives one.
@@ -119,7 +118,10 @@ func (l *loader) basis(ctx context.Context, text string, r *record) (base imprin
 		return nil, false, unfit{err}
 	}
 	when := values[updatedKey].text
-	if when == "" || base.says(updatedKey, when) || len(r.Past) == 0 || !asLoci(when) { // or the index is newer than the file, and all in it counts
+	if when == "" || base.says(updatedKey, when) || len(r.Past) == 0 { // or the index is newer than the file, and all in it counts
+		return base, false, nil
+	}
+	if _, is := asLoci(when); !is {
 		return base, false, nil
 	}
 	page, err := l.f.s.Changes(ctx, l.owner, memory.ChangeQuery{Target: r.Target})

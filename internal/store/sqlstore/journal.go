@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -149,6 +150,10 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 	}
 	if q.Run != "" {
 		w.run(owner, q.Run)
+	}
+	if q.Runs != "" {
+		w.and(`j.version IN (SELECT version FROM runs WHERE owner = ? AND id >= ? AND id < ?)`, owner, q.Runs, q.Runs+string(utf8.MaxRune))
+		w.and(`j.ordinal = 1`)
 	}
 	if q.ID != "" {
 		at := strings.LastIndex(q.ID, "/")
