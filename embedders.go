@@ -12,9 +12,11 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/model/hub"
 	"github.com/loci-memory/loci/internal/model/transformer"
@@ -25,6 +27,10 @@ import (
 // last, and whether it was gone back to one of them. Without it nothing is lost but that.
 const embeddersFile = "embedders.json"
 
+// notingTakes is how long another server may be at writing that file, which takes it a few
+// milliseconds, before something is wrong.
+const notingTakes = 10 * time.Second
+
 // earlier is what is known of embedders: see [engine.Earlier].
 type earlier struct {
 	config Config // with the embedder in use
@@ -33,10 +39,13 @@ type earlier struct {
 	path   string // "": nothing is kept
 
 	mu    sync.Mutex // guards what follows
-	noted struct {
-		Back *wentBack      `json:"back,omitempty"`
-		Used []usedEmbedder `json:"used"` // each once, the last used last
-	}
+	noted notedEmbedders
+}
+
+// notedEmbedders is what the file has.
+type notedEmbedders struct {
+	Back *wentBack      `json:"back,omitempty"`
+	Used []usedEmbedder `json:"used"` // each once, the last used last
 }
 
 // wentBack says that an earlier embedder is used instead of that of the setting, as
@@ -61,16 +70,9 @@ func readEarlier(c *Config) (*earlier, error) {
 			return nil, err
 		}
 		e.path = filepath.Join(dir, embeddersFile)
-		file, err := os.ReadFile(e.path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("read which embedders there were: %w", err)
+		if err := e.read(); err != nil {
+			return nil, err
 		}
-		if err == nil && json.Unmarshal(file, &e.noted) != nil {
-			e.noted.Back, e.noted.Used = nil, nil
-		}
-	}
-	if b := e.noted.Back; b != nil && b.From != c.Embedder {
-		e.noted.Back = nil // the setting is another since, and counts
 	}
 	if b := e.noted.Back; b != nil {
 		c.Embedder = b.To
@@ -82,6 +84,25 @@ func readEarlier(c *Config) (*earlier, error) {
 	}
 	e.config = *c
 	return e, nil
+}
+
+// read reads what is noted now, by whichever server; e.mu is held, or e nobody else's.
+func (e *earlier) read() error {
+	if e.path == "" {
+		return nil
+	}
+	file, err := os.ReadFile(e.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read which embedders there were: %w", err)
+	}
+	e.noted = notedEmbedders{}
+	if err == nil && json.Unmarshal(file, &e.noted) != nil {
+		e.noted = notedEmbedders{}
+	}
+	if b := e.noted.Back; b != nil && b.From != e.asked {
+		e.noted.Back = nil // the setting is another since, and counts
+	}
+	return nil
 }
 
 // fromBack is where the embedder is from that was gone back to.
@@ -103,25 +124,40 @@ func (e *earlier) opened(in memory.Embedder) error {
 	if n := len(e.noted.Used); n > 0 && e.noted.Used[n-1] == is {
 		return nil
 	}
-	e.noted.Used = append(slices.DeleteFunc(e.noted.Used, func(u usedEmbedder) bool { return u == is }), is)
-	return e.write()
+	return e.note(func() {
+		e.noted.Used = append(slices.DeleteFunc(e.noted.Used, func(u usedEmbedder) bool { return u == is }), is)
+	})
 }
 
-func (e *earlier) write() error {
+// note changes what is noted and writes it. Servers on one database may share a data folder:
+// one at a time reads what the others noted, changes that and writes it. e.mu is held.
+func (e *earlier) note(change func()) (err error) {
 	if e.path == "" {
+		change()
 		return nil
 	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("note which embedders there were: %w", err)
+		}
+	}()
+	if err := os.MkdirAll(filepath.Dir(e.path), 0o700); err != nil { // a server keeps memory elsewhere
+		return err
+	}
+	unlock, err := filelock.Wait(e.path+".lock", notingTakes, "writes it")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if err := e.read(); err != nil {
+		return err
+	}
+	change()
 	file, err := json.MarshalIndent(e.noted, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(e.path), 0o700); err != nil { // a server keeps memory elsewhere
-		return fmt.Errorf("note which embedders there were: %w", err)
-	}
-	if err := disk.ReplaceAmongOthers(e.path, append(file, '\n')); err != nil {
-		return fmt.Errorf("note which embedders there were: %w", err)
-	}
-	return nil
+	return disk.ReplaceAmongOthers(e.path, append(file, '\n'))
 }
 
 // Models implements [engine.Earlier]: those that were used, the lexical one, and those
@@ -129,10 +165,14 @@ func (e *earlier) write() error {
 func (e *earlier) Models(ctx context.Context) ([]string, error) {
 	all := []string{embed.Lexical{}.Fingerprint()}
 	e.mu.Lock()
+	err := e.read()
 	for _, u := range e.noted.Used {
 		all = append(all, u.Model)
 	}
 	e.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
 	dir, err := e.config.ModelsFolder()
 	if err != nil {
 		return nil, err
@@ -158,9 +198,11 @@ func (e *earlier) Models(ctx context.Context) ([]string, error) {
 func (e *earlier) Back(context.Context) (engine.Return, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if err := e.read(); err != nil {
+		return engine.Return{}, err
+	}
 	if next := e.next(); next != e.config.Embedder {
-		e.begins(e.config.Embedder)
-		return engine.Return{From: next, To: e.config.Embedder, Model: e.model}, e.write()
+		return engine.Return{From: next, To: e.config.Embedder, Model: e.model}, e.note(func() { e.begins(e.config.Embedder) })
 	}
 	back := engine.Return{From: e.config.Embedder}
 	var to usedEmbedder
@@ -185,9 +227,8 @@ func (e *earlier) Back(context.Context) (engine.Return, error) {
 	if now != to.Model {
 		return back, memory.Errorf(memory.Invalid, "go back to %s: its files are others than those that memory was embedded by; set the embedder to it to embed anew", to.Setting)
 	}
-	e.begins(to.Setting)
 	back.To, back.Model = to.Setting, to.Model
-	return back, e.write()
+	return back, e.note(func() { e.begins(to.Setting) })
 }
 
 // next returns the embedder of the next start; e.mu is held.
