@@ -68,9 +68,14 @@ type UpstreamConfig struct {
 	Key string `koanf:"key" secret:"yes" doc:"Key for the upstream. Empty: the client's own Authorization is passed on."`
 }
 
-// Shown returns the base URL as it may be shown: its query may hold a key.
+// Shown returns the base URL as it may be shown: its query may hold a key, and what stands
+// before its host a password.
 func (u UpstreamConfig) Shown() string {
 	shown, _, _ := strings.Cut(u.URL, "?")
+	if whole, err := url.Parse(shown); err == nil && whole.User != nil {
+		whole.User = nil
+		return whole.String()
+	}
 	return shown
 }
 

@@ -2,11 +2,9 @@ package loci
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"time"
 
@@ -117,48 +115,13 @@ func answererShown(c Config) web.Model {
 	return web.Model{For: "Answers chats", Name: "as each chat asks", Key: "upstream.url", Why: "At " + c.Upstream.Shown() + ", beside the built-in " + responder.Name + "."}
 }
 
-// shownSettings are the settings as the page shows them, in the order of Config's
-// fields: what each is and where that is from. Of a secret it only says that it is set.
+// shownSettings are the settings as the page shows them.
 func shownSettings(c Config) []web.Setting {
-	values := map[string]reflect.Value{}
-	valuesOf(reflect.ValueOf(c), "", values)
 	var out []web.Setting
-	for _, s := range settings() {
-		value := values[s.Key]
-		shown := fmt.Sprint(value.Interface())
-		if list, ok := value.Interface().([]string); ok {
-			shown = strings.Join(list, ", ")
-		}
-		switch {
-		case s.Secret && shown != "":
-			shown = "set"
-		case s.Key == "upstream.url":
-			shown = c.Upstream.Shown()
-		case s.Key == "learn.url", s.Key == "embed.url": // a query may hold a key here too
-			shown = UpstreamConfig{URL: shown}.Shown()
-		}
-		from := c.from[s.Key]
-		if from == "" {
-			from = fromDefault
-		}
-		doc := s.Doc
-		if len(s.Valid) > 0 {
-			doc += " Valid: " + strings.Join(s.Valid, ", ") + "."
-		}
-		out = append(out, web.Setting{Key: s.Key, Value: shown, From: from, Doc: doc})
+	for _, s := range c.Shown() {
+		out = append(out, web.Setting{Key: s.Key, Value: s.Value, From: s.From, Doc: s.Doc})
 	}
 	return out
-}
-
-func valuesOf(v reflect.Value, prefix string, into map[string]reflect.Value) {
-	for f := range fields(v.Type()) {
-		key := prefix + f.Tag.Get("koanf")
-		if field := v.FieldByIndex(f.Index); f.Type.Kind() == reflect.Struct {
-			valuesOf(field, key+".", into)
-		} else {
-			into[key] = field
-		}
-	}
 }
 
 // refuser answers with an error in the shape of the door that was asked.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"reflect"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/go-viper/mapstructure/v2"
@@ -141,7 +140,7 @@ func settingsOf(t reflect.Type, prefix string) []Setting {
 		}
 		s := Setting{
 			Key:     key,
-			Env:     "LOCI_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_")),
+			Env:     envOf(key),
 			Default: f.Tag.Get("default"),
 			Doc:     f.Tag.Get("doc"),
 			Secret:  f.Tag.Get("secret") != "",
@@ -154,6 +153,9 @@ func settingsOf(t reflect.Type, prefix string) []Setting {
 	}
 	return out
 }
+
+// envOf returns the variable of a setting.
+func envOf(key string) string { return "LOCI_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_")) }
 
 func fields(t reflect.Type) func(func(reflect.StructField) bool) {
 	return func(yield func(reflect.StructField) bool) {
@@ -214,7 +216,7 @@ func fromEnv(environ []string) (map[string]any, error) {
 		}
 		key, ok := byEnv[name]
 		if !ok {
-			return nil, memory.Errorf(memory.Invalid, "environment: %s is no setting; valid: %s", name, strings.Join(sorted(byEnv), ", "))
+			return nil, noSetting("environment", name, strings.ToLower(strings.TrimPrefix(name, "LOCI_")), envOf)
 		}
 		flat[key] = value
 	}
@@ -249,20 +251,21 @@ func known(where, key string) error {
 	if slices.ContainsFunc(settings(), func(s Setting) bool { return s.Key == key }) {
 		return nil
 	}
-	keys := map[string]string{}
-	for _, s := range settings() {
-		keys[s.Key] = s.Key
-	}
-	return memory.Errorf(memory.Invalid, "%s: %s is no setting; valid: %s", where, key, strings.Join(sorted(keys), ", "))
+	return noSetting(where, key, key, func(key string) string { return key })
 }
 
-func sorted(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
+// noSetting says that a name, which would be of a key, is of no setting, and which may be
+// meant, each as it is called there.
+func noSetting(where, name, key string, called func(key string) string) error {
+	meant := nearest(key)
+	for i, k := range meant {
+		meant[i] = called(k)
 	}
-	sort.Strings(keys)
-	return keys
+	does := ""
+	if len(meant) > 0 {
+		does = "did you mean " + strings.Join(meant, ", or ") + "? "
+	}
+	return memory.Errorf(memory.Invalid, "%s: %s is no setting; %sloci settings lists them all", where, name, does)
 }
 
 func nest(flat map[string]string) map[string]any {

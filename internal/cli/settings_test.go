@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci"
+)
+
+func TestSettingsAreListed(t *testing.T) {
+	data := t.TempDir()
+	run := func(args ...string) string {
+		t.Helper()
+		out, err := tryAt(t, data, "sqlite", args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	all := run("settings", "--set", "recall.top_k=5")
+	for _, want := range []string{"recall.top_k", "5", "flag", "loci settings WORD"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("all of them: %s, want %q", all, want)
+		}
+	}
+	if one := run("settings", "TOP_K"); !strings.Contains(one, "LOCI_RECALL_TOP_K") || !strings.Contains(one, "recall.top_k  8  (default)") || strings.Contains(one, "recall.budget") {
+		t.Errorf("one: %s", one)
+	}
+	var told struct{ Settings []loci.Shown }
+	if err := json.Unmarshal([]byte(run("settings", "upstream", "--json")), &told); err != nil || len(told.Settings) < 2 || told.Settings[0].Env != "LOCI_UPSTREAM_URL" {
+		t.Errorf("for programs: %+v, %v", told, err)
+	}
+	if _, err := tryAt(t, data, "sqlite", "settings", "nothing-like-it"); err == nil {
+		t.Error("a word that is in no name: no error")
+	}
+	out, err := tryAt(t, data, "sqlite", "settings", "top_k", "--set", "top_k=3") // whoever looks for the name
+	if err == nil || !strings.Contains(err.Error(), "did you mean recall.top_k?") || !strings.Contains(out, "recall.top_k") {
+		t.Errorf("with one that is none: %s, %v", out, err)
+	}
+}
