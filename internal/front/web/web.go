@@ -102,39 +102,46 @@ func (p *Page) paths() *http.ServeMux {
 	return mux.ServeMux
 }
 
-// Or returns a handler that serves the page's paths, and all others by next.
+// Or returns a handler that serves the page's paths and who is lost, and all others by next.
 func (p *Page) Or(next http.Handler) http.Handler {
-	page := squeezed(p)
+	page, nowhere := squeezed(p), squeezed(http.HandlerFunc(p.lost))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p.Owns(r) {
+		switch p.find(r) {
+		case onPage:
 			page.ServeHTTP(w, r)
-			return
+		case atNoDoor:
+			nowhere.ServeHTTP(w, r)
+		default:
+			next.ServeHTTP(w, r)
 		}
-		next.ServeHTTP(w, r)
 	})
 }
 
-// Owns reports whether a request is for the page.
-func (p *Page) Owns(r *http.Request) bool {
-	if p.others(r.URL.Path) {
-		return false
-	}
-	_, pattern := p.mux().Handler(r)
-	return pattern != "" || p.lost(r)
-}
+// Owns reports whether a request is for the page, or of somebody who is lost: that is told
+// as the page tells things.
+func (p *Page) Owns(r *http.Request) bool { return p.find(r) != atOthers }
 
-// others reports whether a path is known to be another door's.
-func (p *Page) others(path string) bool {
-	return slices.ContainsFunc(p.Others, func(door string) bool { return strings.HasPrefix(path, door) })
-}
+// door is where a path is served.
+type door int
 
-// lost reports whether somebody looks in a browser for what is at no door.
-func (p *Page) lost(r *http.Request) bool {
-	if len(p.Others) == 0 || r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.Contains(r.Header.Get("Accept"), "text/html") {
-		return false
+const (
+	atOthers door = iota
+	onPage
+	atNoDoor // and somebody looks for it in a browser
+)
+
+func (p *Page) find(r *http.Request) door {
+	if slices.ContainsFunc(p.Others, func(door string) bool { return strings.HasPrefix(r.URL.Path, door) }) {
+		return atOthers
 	}
-	_, pattern := p.mux().Handler(r)
-	return pattern == "" && !p.others(r.URL.Path)
+	if _, pattern := p.mux().Handler(r); pattern != "" {
+		return onPage
+	}
+	browser := (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.Contains(r.Header.Get("Accept"), "text/html")
+	if len(p.Others) > 0 && browser {
+		return atNoDoor
+	}
+	return atOthers
 }
 
 // ServeHTTP serves the page's paths, with what keeps other sites out.
@@ -144,11 +151,12 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.Refuse(w, r, err)
 		return
 	}
-	if p.lost(r) {
-		p.Refuse(w, r, memory.Errorf(memory.NotFound, "There is no page at %s.", r.URL.Path))
-		return
-	}
 	p.mux().ServeHTTP(w, r)
+}
+
+// lost says that there is nothing at a path.
+func (p *Page) lost(w http.ResponseWriter, r *http.Request) {
+	p.Refuse(w, r, memory.Errorf(memory.NotFound, "There is no page at %s.", r.URL.Path))
 }
 
 // routes are the page and the paths that it answers.
