@@ -93,7 +93,7 @@ func (e *earlier) read() error {
 	}
 	file, err := os.ReadFile(e.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read which embedders there were: %w", err)
+		return unusable(filepath.Dir(e.path), fmt.Errorf("read which embedders there were: %w", err))
 	}
 	e.noted = notedEmbedders{}
 	if err == nil && json.Unmarshal(file, &e.noted) != nil {

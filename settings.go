@@ -233,7 +233,8 @@ func fromFile(path string) (map[string]any, error) {
 	}
 	var tree map[string]any
 	if err := yaml.Unmarshal(data, &tree); err != nil {
-		return nil, memory.Errorf(memory.Invalid, "%s: %w", path, err)
+		line, _, _ := strings.Cut(err.Error(), "\n") // the lines of the file that follow may have a key
+		return nil, memory.Errorf(memory.Invalid, "%s: %s", path, line)
 	}
 	k := koanf.New(".")
 	if err := k.Load(layer(tree), nil); err != nil {

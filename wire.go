@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine"
@@ -253,12 +255,22 @@ func openDatabase(ctx context.Context, config Config, now func() time.Time, log 
 	}
 	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{Now: now, Log: log})
 	if err != nil {
-		return nil, fmt.Errorf("open the memory in %s: %w", dir, err)
+		return nil, unusable(dir, fmt.Errorf("open the memory in %s: %w", dir, err))
 	}
 	if err := store.EndLeases(ctx); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
+}
+
+// unusable says of a data folder that may not be used, or is none, that and what to do; of
+// other errors nothing but themselves.
+func unusable(dir string, err error) error {
+	var at *fs.PathError
+	if !errors.As(err, &at) || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENOTDIR) {
+		return err
+	}
+	return fmt.Errorf("the data folder %s cannot be used: %s: %w; --data names another", dir, at.Path, at.Err)
 }
 
 // listen wakes the runner when another server queued a job, until stop is called.

@@ -74,7 +74,7 @@ func (g *global) backUp(ctx context.Context, c *client.Client, path string, prog
 	half := path + ".half"
 	f, err := fresh(half)
 	if err != nil {
-		return out, err
+		return out, fmt.Errorf("nothing can be written into %s: %w", filepath.Dir(path), cause(err))
 	}
 	defer func() {
 		if err != nil {

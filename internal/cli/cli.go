@@ -39,7 +39,7 @@ func Main() int {
 	if !begun && strings.HasPrefix(told, "unknown command") {
 		told = unknownCommand(told)
 	}
-	fmt.Fprintln(os.Stderr, "loci:", told)
+	fmt.Fprintln(os.Stderr, "loci:", strings.ReplaceAll(told, "\n\t", " ")) // a database's driver breaks lines
 	if !begun || errors.Is(err, memory.Invalid) {
 		return 2
 	}
@@ -98,7 +98,7 @@ func (g *global) load(cmd *cobra.Command) (loci.Config, error) {
 	}
 	for _, pair := range g.set {
 		key, value, ok := strings.Cut(pair, "=")
-		if !ok {
+		if !ok || key == "" {
 			return loci.Config{}, memory.Errorf(memory.Invalid, "--set %s: write it as key=value", pair)
 		}
 		flags[key] = value

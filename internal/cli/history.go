@@ -65,7 +65,7 @@ func history(g *global) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&q.Run, "run", "", "only of this run")
-	f.StringVar(&action, "action", "", "only these: add, update, reinforce, replace, retire, restore, approve, reject, link, unlink, undo")
+	f.StringVar(&action, "action", "", "only these: add, update, reinforce, replace, retire, restore, approve, reject, link, unlink, undo, erase")
 	f.Var(moment{at: &q.Since}, "since", "only later than this: 2026-05-03, yesterday, 90m (ago), …")
 	f.IntVar(&q.Limit, "limit", 0, "most changes (50 unless given)")
 	f.StringVar(&q.Cursor, "cursor", "", "continue a list")

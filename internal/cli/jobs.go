@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -89,6 +90,9 @@ func retry(ctx context.Context, c *client.Client, ids []string, all bool) ([]str
 	}
 	for _, id := range ids {
 		if err := c.RetryJob(ctx, id); err != nil {
+			if errors.Is(err, memory.NotFound) {
+				return nil, memory.Errorf(memory.NotFound, "there is no job %s; loci jobs lists them", id)
+			}
 			return nil, fmt.Errorf("try job %s again: %w", id, err)
 		}
 	}

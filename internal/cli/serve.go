@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"strings"
@@ -63,7 +64,7 @@ func open(ctx context.Context, config loci.Config, opts loci.Options) (*server, 
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("another program listens at %s already; --addr names another address", addr)
 	case err != nil:
-		return nil, fmt.Errorf("listen: %w", err)
+		return nil, noListener(addr, err)
 	}
 	l, err := loci.Open(ctx, config, opts)
 	if err != nil {
@@ -74,6 +75,18 @@ func open(ctx context.Context, config loci.Config, opts loci.Options) (*server, 
 		l.Log().Warn("commands with --data will not find this server", "err", err)
 	}
 	return s, nil
+}
+
+// noListener says why nothing listens at an address.
+func noListener(addr string, err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("this user may not listen at %s (ports below 1024 are kept for the system); --addr names another address", addr)
+	}
+	return fmt.Errorf("nothing can listen at %s: %w", addr, err)
 }
 
 func (s *server) url() string { return "http://" + s.listener.Addr().String() }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/internal/late"
 )
 
 // explain lets a command and those below it say, where its command line cannot be
@@ -15,8 +17,15 @@ func explain(cmd *cobra.Command) {
 		fmt.Fprint(cmd.OutOrStdout(), lead(cmd), cmd.UsageString())
 	})
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if strings.HasPrefix(err.Error(), "unknown") {
+		told := err.Error()
+		if strings.HasPrefix(told, "unknown") {
 			return fmt.Errorf("%w; %s --help lists what there is", err, cmd.CommandPath())
+		}
+		if flag, ok := strings.CutPrefix(told, "flag needs an argument: "); ok {
+			return fmt.Errorf("%s: a value is missing; %s --help says which", flag, cmd.CommandPath())
+		}
+		if at := wrongValue.FindStringSubmatch(told); at != nil {
+			return fmt.Errorf("%s: %s", at[2], plainly(at[1], at[3]))
 		}
 		return err
 	})
@@ -38,6 +47,26 @@ func explain(cmd *cobra.Command) {
 		}
 		return fmt.Errorf("%s; it is written: %s", what, cmd.UseLine())
 	}
+}
+
+// wrongValue is what is said of a flag whose value cannot be read.
+var wrongValue = late.Compile(`(?s)^invalid argument (".*") for "(?:-\w, )?(--[\w-]+)" flag: (.*)$`)
+
+// plainly says what is wrong with a value without the names of the functions that read it.
+func plainly(value, why string) string {
+	switch {
+	case strings.HasPrefix(why, "strconv.ParseBool"):
+		return value + " is neither true nor false"
+	case strings.HasPrefix(why, "strconv.") && strings.HasSuffix(why, "value out of range"):
+		return value + " is too large a number"
+	case strings.HasPrefix(why, "strconv.ParseFloat"):
+		return value + " is no number"
+	case strings.HasPrefix(why, "strconv."):
+		return value + " is no whole number"
+	case strings.HasPrefix(why, "time: "):
+		return value + " is no duration; one looks like 90s, 10m or 2h"
+	}
+	return why
 }
 
 // others are words that people know from other programs for what commands do.
