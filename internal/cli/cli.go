@@ -31,11 +31,14 @@ func Main() int {
 	cmd := root()
 	begun := false // cobra looks at the command line before that
 	cmd.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
-	err := cmd.ExecuteContext(ctx)
+	ran, err := cmd.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
 	told := err.Error()
+	if ctx.Err() != nil {
+		told = stopped(ran, err)
+	}
 	if !begun && strings.HasPrefix(told, "unknown command") {
 		told = unknownCommand(told)
 	}
@@ -44,6 +47,15 @@ func Main() int {
 		return 2
 	}
 	return 1
+}
+
+// stopped is what is said of a command that was interrupted: what comes of that inside is
+// nobody's business, but for what a server could not bring to its end.
+func stopped(ran *cobra.Command, err error) string {
+	if errors.Is(err, errBrokenOff) || ran.Name() == "serve" || ran.Name() == "demo" {
+		return err.Error()
+	}
+	return "interrupted"
 }
 
 // global is what every command takes.
@@ -188,7 +200,11 @@ func (g *global) withClient(cmd *cobra.Command, do func(context.Context, *client
 	if errors.Is(err, memory.Unauthorized) {
 		err = fmt.Errorf("%w; LOCI_API_KEY is sent as it", err)
 	}
-	return errors.Join(err, done())
+	ended := done()
+	if ended == nil || err != nil && strings.Contains(err.Error(), ended.Error()) {
+		return err
+	}
+	return errors.Join(err, fmt.Errorf("close the memory: %w", ended))
 }
 
 // onlyOne refuses a command line that sets more than one of these flags.
@@ -213,8 +229,9 @@ func (g *global) takeBack(run string) string {
 // print writes v as JSON if asked, else what people prints.
 func (g *global) print(w io.Writer, v any, people func(io.Writer)) error {
 	if !g.json {
-		people(w)
-		return nil
+		out := &printed{Writer: w}
+		people(out)
+		return out.err
 	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")

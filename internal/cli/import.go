@@ -47,6 +47,9 @@ func imports(g *global) *cobra.Command {
 				if err != nil && ctx.Err() != nil { // what the last part brought nobody has said
 					return errBrokenOff
 				}
+				if err != nil && !errors.Is(err, memory.Invalid) && !b.q.DryRun {
+					return fmt.Errorf("%w; what was imported by then stays, and the same command goes on from there", err)
+				}
 				b.out.DryRun = b.q.DryRun
 				if b.alone && b.out.Jobs > 0 {
 					err = errors.Join(err, b.learned(ctx, cmd.ErrOrStderr()))

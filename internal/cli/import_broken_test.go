@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
 )
 
 // TestAnImportThatIsBrokenOffSaysSo stops one while the server has its first part. It
@@ -40,5 +43,21 @@ func TestAnImportThatIsBrokenOffSaysSo(t *testing.T) {
 	err := cmd.ExecuteContext(ctx)
 	if err == nil || !strings.HasPrefix(err.Error(), "broken off") || out.Len() > 0 {
 		t.Errorf("it ends with %v and says %q", err, out.String())
+	}
+}
+
+// TestAnImportThatTheServerCouldNotEndSaysHowItGoesOn, and not that nothing was added.
+func TestAnImportThatTheServerCouldNotEndSaysHowItGoesOn(t *testing.T) {
+	s := newStandIn(t, map[string]any{
+		"GET /api/jobs":    client.Jobs{},
+		"POST /api/import": client.Problem{Title: "Unavailable", Status: 503, Detail: "no space is left", Code: memory.Unavailable},
+	})
+	facts := filepath.Join(t.TempDir(), "facts.md")
+	if err := os.WriteFile(facts, []byte("- User likes tea\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.loci(t, "import", facts)
+	if err == nil || !strings.Contains(err.Error(), "no space is left") || !strings.Contains(err.Error(), "the same command goes on from there") || strings.Contains(out, "added") {
+		t.Errorf("it ends with %v and says %q", err, out)
 	}
 }

@@ -20,8 +20,26 @@ type sheet struct {
 }
 
 func onSheet(w io.Writer) sheet {
-	f, ok := w.(*os.File)
+	within := w
+	if p, ok := w.(*printed); ok {
+		within = p.Writer
+	}
+	f, ok := within.(*os.File)
 	return sheet{w, ok && isTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+}
+
+// printed is what is written for people, and why not all of it could be.
+type printed struct {
+	io.Writer
+	err error
+}
+
+func (p *printed) Write(text []byte) (int, error) {
+	n, err := p.Writer.Write(text)
+	if p.err == nil {
+		p.err = err
+	}
+	return n, err
 }
 
 // styles of a terminal (ECMA-48, select graphic rendition).

@@ -45,3 +45,40 @@ func TestWhatIsWrongIsToldInOnePlainLine(t *testing.T) {
 		t.Errorf("a port that is not for everybody: %v", err)
 	}
 }
+
+// full takes nothing.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space is left") }
+
+// TestWhatCannotBePrintedIsAnError for people as for programs.
+func TestWhatCannotBePrintedIsAnError(t *testing.T) {
+	for _, args := range [][]string{{"list"}, {"list", "--json"}, {"settings"}, {"jobs"}} {
+		cmd := root()
+		cmd.SetOut(full{})
+		cmd.SetArgs(append(args, "--addr", "127.0.0.1:1", "--data", t.TempDir()))
+		if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "no space is left") {
+			t.Errorf("loci %q: %v", args, err)
+		}
+	}
+}
+
+func TestAnInterruptedCommandSaysThatAlone(t *testing.T) {
+	all := root()
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"search": {errors.New("something went wrong inside Loci"), "interrupted"},
+		"import": {errBrokenOff, errBrokenOff.Error()},
+		"serve":  {errors.New("close the database: it cannot be written"), "close the database: it cannot be written"},
+	} {
+		cmd, _, err := all.Find([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := stopped(cmd, c.err); got != c.want {
+			t.Errorf("loci %s: %s, want %s", name, got, c.want)
+		}
+	}
+}

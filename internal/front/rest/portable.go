@@ -88,6 +88,8 @@ func (d *door) export(ctx context.Context, in *client.ExportQuery) (*huma.Stream
 		err := d.engine.Export(c.Context(), owner, what, out)
 		switch {
 		case err == nil:
+		case out.gone != nil: // nobody is there to be told
+			panic(http.ErrAbortHandler)
 		case !out.wrote:
 			httpx.WriteError(w, r, err)
 		default:
@@ -97,15 +99,17 @@ func (d *door) export(ctx context.Context, in *client.ExportQuery) (*huma.Stream
 	}}, nil
 }
 
-// begun knows whether anything was written.
+// begun knows whether anything was written, and whether nobody takes it any more.
 type begun struct {
 	http.ResponseWriter
 	wrote bool
+	gone  error
 }
 
-func (b *begun) Write(p []byte) (int, error) {
+func (b *begun) Write(p []byte) (n int, err error) {
 	b.wrote = true
-	return b.ResponseWriter.Write(p)
+	n, b.gone = b.ResponseWriter.Write(p)
+	return n, b.gone
 }
 
 // importInput is exported in its parts for the framework, as ByID is.
