@@ -1,0 +1,235 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Spread is the handler of share jobs: links to the facts that a job names become what
+// they are to be. A job that names none is of who was opened.
+func (e *Engine) Spread(ctx context.Context, job memory.Job) (jobs.End, error) {
+	leave, err := e.deciding(ctx, job.Owner)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	if len(job.Turns) == 0 {
+		return jobs.Nothing, e.spreadTo(ctx, job.Owner)
+	}
+	for _, id := range job.Turns {
+		if err := e.spread(ctx, job.Owner, id); err != nil {
+			return "", err
+		}
+	}
+	return jobs.Nothing, nil
+}
+
+// spread makes the links to one fact what they are to be, with each owner that it is or
+// ever was shared with, and shares what took its place.
+func (e *Engine) spread(ctx context.Context, home memory.Owner, id string) error {
+	ctx = memory.ForWrite(ctx)
+	with, ever, err := e.everShared(ctx, home, id)
+	if err != nil {
+		return err
+	}
+	found, err := e.Store.Get(ctx, home, id)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read what is shared: %w", err)
+	case len(found) == 0 || found[0].Fact == nil:
+		return nil
+	case found[0].Link != nil: // lost to another home's erasure, see [Engine.eraseLink]
+		return e.giveAgain(ctx, home, *found[0].Fact)
+	}
+	var errs []error
+	for _, to := range ever {
+		if err := e.keepLink(ctx, to, *found[0].Fact, slices.Contains(with, to)); err != nil {
+			errs = append(errs, fmt.Errorf("the link to %s: %w", id, err))
+		}
+	}
+	if wasErased(*found[0].Fact) && (seenByMany(ever) || home.Kind() != memory.UserKind) {
+		_, err := e.eraseReaders(ctx, home, []string{id})
+		errs = append(errs, err)
+	}
+	if f := *found[0].Fact; f.Status == memory.Superseded && f.SupersededBy != "" && len(with) > 0 {
+		errs = append(errs, e.shareNext(ctx, f, with))
+	}
+	return errors.Join(errs...)
+}
+
+// everShared returns whom a fact is shared with, and whom it ever was.
+func (e *Engine) everShared(ctx context.Context, home memory.Owner, id string) (with, ever []memory.Owner, err error) {
+	entry, err := e.entry(ctx, home, sharedKeys+id)
+	if err != nil && !errors.Is(err, memory.NotFound) {
+		return nil, nil, err
+	}
+	with = sharedIn(entry.Value)
+	ever = slices.Clone(with)
+	past, err := e.changes(ctx, home, memory.ChangeQuery{Target: "profile:" + sharedKeys + id})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read whom %s was shared with: %w", id, err)
+	}
+	for _, c := range past {
+		if c.After.Profile != nil {
+			ever = append(ever, sharedIn(c.After.Profile.Value)...)
+		}
+	}
+	slices.Sort(ever)
+	ever = slices.DeleteFunc(slices.Compact(ever), func(o memory.Owner) bool { return o == home || o.Namespace() != home.Namespace() })
+	return with, ever, nil
+}
+
+// keepLink makes the link to a fact with one owner what it is to be. An owner that was
+// erased has none until they are opened.
+func (e *Engine) keepLink(ctx context.Context, to memory.Owner, f memory.Fact, shared bool) error {
+	if wasErased(f) {
+		_, err := e.eraseLink(ctx, to, f.Scope.Owner, f.ID)
+		return err
+	}
+	err := replan(func() error { return e.keepLinkOnce(ctx, to, f, shared && showable(f)) })
+	if errors.Is(err, memory.Gone) {
+		return nil
+	}
+	return err
+}
+
+func (e *Engine) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fact, shown bool) error {
+	found, err := e.Store.Get(ctx, to, f.ID)
+	if err != nil {
+		return err
+	}
+	now := e.now()
+	link := memory.Link{Owner: to, Fact: copyOf(f), HomeVersion: f.Version, Status: memory.Active, CreatedAt: now}
+	c := memory.Change{Action: memory.ActionLink, After: memory.Image{Link: &link}, Reason: "shared by " + f.Scope.Owner.Called(), Author: bySharing}
+	if len(found) > 0 {
+		was := found[0].Link
+		if taken(found[0], f) { // both came at once, or by files alone
+			if shown {
+				e.Log.Warn("a shared fact is not shown to who has something else of its id", "fact", f.ID, "home", f.Scope.Owner, "owner", to)
+			}
+			return nil
+		}
+		link.CreatedAt, c.Base = was.CreatedAt, was.Version
+		switch active := was.Status == memory.Active; {
+		case !active && !shown, active && shown && was.HomeVersion == f.Version:
+			return nil
+		case active && shown:
+			c.Action, c.Reason = memory.ActionUpdate, "changed at home"
+		case active:
+			link = *was
+			link.Status = memory.Retired
+			c.Action, c.Reason = memory.ActionUnlink, "no longer shared"
+		default:
+			hidden, err := e.hid(ctx, *was, f.Scope.Owner)
+			if err != nil || hidden {
+				return err
+			}
+		}
+	} else if !shown {
+		return nil
+	}
+	run := memory.Run{ID: newID(), Kind: "share", Author: bySharing}
+	if link.Status == memory.Active && (len(found) == 0 || found[0].Fact.Content != f.Content || c.Action == memory.ActionLink) {
+		if run.Vectors, err = e.vectors(ctx, f.ID, f.Content); err != nil {
+			return err
+		}
+	}
+	_, err = e.Store.Apply(ctx, to, run, c)
+	return err
+}
+
+// showable reports whether others are shown what a fact says.
+func showable(f memory.Fact) bool { return f.Status == memory.Active && !learn.Instructs(f.Content) }
+
+// hid reports whether who has a link that is not active ended the one to a home's fact
+// of that id themselves, rather than that it was ended here. Who was erased since then
+// decided nothing, and who hid another home's did not hide this one.
+func (e *Engine) hid(ctx context.Context, link memory.Link, home memory.Owner) (bool, error) {
+	past, err := e.changes(ctx, link.Owner, memory.ChangeQuery{Target: "link:" + link.Fact.ID})
+	if err != nil {
+		return false, fmt.Errorf("read who ended the link: %w", err)
+	}
+	for _, c := range past {
+		if c.Before.Link == nil || c.Before.Link.Fact.Scope.Owner != home {
+			continue
+		}
+		if c.Before.Status() == memory.Active && c.After.Status() != memory.Active {
+			if c.Author == bySharing {
+				return false, nil
+			}
+			anew, err := e.erasedSince(ctx, link.Owner, c.At)
+			return !anew, err
+		}
+	}
+	return link.Fact.Scope.Owner == home, nil
+}
+
+// erasedSince reports whether an owner was erased after a time, or began anew.
+func (e *Engine) erasedSince(ctx context.Context, owner memory.Owner, at time.Time) (bool, error) {
+	marks, err := e.changes(ctx, owner, memory.ChangeQuery{Target: "profile:" + closedKey})
+	if err != nil || len(marks) == 0 {
+		return false, err
+	}
+	last := marks[0]
+	return last.After.Status() == memory.Active || !last.At.Before(at), nil
+}
+
+// eraseLink removes the words of a copy of a home's fact, and reports whether there was
+// one that had any. Where another home's fact of that id came after it, which the journal
+// keeps with it, that one is given again by a job.
+func (e *Engine) eraseLink(ctx context.Context, to, home memory.Owner, id string) (had bool, err error) {
+	found, err := e.Store.Get(ctx, to, id)
+	if err != nil || len(found) == 0 || found[0].Link == nil {
+		return false, err
+	}
+	run := memory.Run{ID: newID(), Kind: "erase", Author: bySharing}
+	if found[0].Fact.Scope.Owner == home {
+		if found[0].Status() == memory.Retired && found[0].Content() == "" {
+			return false, nil
+		}
+	} else {
+		past, err := e.changes(ctx, to, memory.ChangeQuery{Target: "link:" + id})
+		if err != nil || !slices.ContainsFunc(past, func(c memory.Change) bool { return wordsOf(c.Before, home) || wordsOf(c.After, home) }) {
+			return false, err
+		}
+		run.Jobs = []memory.Job{spreadJob(to, run.ID, id)}
+	}
+	if _, err = e.eraseIDs(ctx, to, run, []string{id}); err == nil && len(run.Jobs) > 0 {
+		e.Wake()
+	}
+	return true, err
+}
+
+// wordsOf reports whether an image of a link has words of a home's fact.
+func wordsOf(i memory.Image, home memory.Owner) bool {
+	return i.Link != nil && i.Link.Fact.Scope.Owner == home && i.Link.Fact.Content != ""
+}
+
+// copyOf is what others are shown of a fact: what it says and since when, nothing of
+// where it was said, of what belongs to the owner's own order, or of others. What it
+// says of the user it says of whose it is.
+func copyOf(f memory.Fact) memory.Fact {
+	out := memory.Fact{
+		ID: f.ID, Scope: memory.Scope{Owner: f.Scope.Owner}, Content: f.Content, Category: f.Category,
+		Subject: f.Subject, Attribute: f.Attribute, Confidence: f.Confidence, Status: f.Status, Source: f.Source, Trust: f.Trust,
+		ObservedAt: f.ObservedAt, ObservedSeq: f.ObservedSeq, ValidFrom: f.ValidFrom, ValidTo: f.ValidTo,
+		CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, ExpiresAt: f.ExpiresAt, Hash: f.Hash, Version: f.Version,
+	}
+	if f.Subject == "user" && f.Scope.Owner.Kind() == memory.UserKind {
+		out.Subject = f.Scope.Owner.Name()
+	}
+	return out
+}
+
+// tellsOfHome reports whether a memory is another user's fact about themselves: it says
+// nothing of whoever sees it, in whatever words.
+func tellsOfHome(m memory.Memory) bool {
+	return m.Link != nil && m.Fact.Scope.Owner.Kind() == memory.UserKind && m.Fact.Subject == m.Fact.Scope.Owner.Name()
+}
