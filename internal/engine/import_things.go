@@ -12,9 +12,8 @@ import (
 )
 
 // things adds the batch's facts, summaries, profile entries, relations and contexts in
-// one run.
-// Looking for live facts of the same words costs a query each, so at first the store
-// is asked to refuse them.
+// one run. Looking for live facts of the same words costs a query each, so at first the
+// store is asked to refuse them.
 func (i *importer) things(ctx context.Context, batch []portable.Record, there map[string]memory.Memory) error {
 	rest := i.fresh(batch, there)
 	run := memory.Run{ID: idFor(i.owner, suffixed(i.Idempotency, imports+strconv.Itoa(i.flushes))), Kind: imports, Author: i.author}
@@ -113,85 +112,128 @@ func differs(r portable.Record, m memory.Memory) string {
 	return ""
 }
 
+// planning decides what to add of records whose ids are free.
+type planning struct {
+	*importer
+	careful bool              // live facts of the same words are looked for
+	live    map[hashIn]bool   // those that it adds
+	profile map[string]string // what is there; nil until it was asked for
+	adds    []portable.Record
+	skips   []func() // count what is left out
+}
+
 // plan decides what to add of records whose ids are free. careful looks for live facts
 // of the same words. skip counts what was left out; it is to be called if the plan is
 // carried out.
 func (i *importer) plan(ctx context.Context, rest []portable.Record, careful bool) (plan []portable.Record, skip func(), err error) {
-	var left []func()
-	var profile map[string]string
-	live := map[hashIn]bool{}
+	p := planning{importer: i, careful: careful, live: map[hashIn]bool{}}
 	for _, r := range rest {
+		skip, err := p.leaves(ctx, r)
 		switch {
-		case r.Fact != nil && r.Fact.Status.Live():
-			key := hashIn{r.Fact.Scope, r.Fact.Hash}
-			twin := live[key] || i.seen[key]
-			if !twin && careful {
-				if twin, err = i.twin(ctx, *r.Fact); err != nil {
-					return nil, nil, err
-				}
-			}
-			if twin {
-				left = append(left, func() { i.out.Duplicates++ })
-				continue
-			}
-			live[key] = true
-		case r.Profile != nil:
-			if profile == nil {
-				entries, err := i.e.Store.Profile(ctx, i.owner, memory.At{})
-				if err != nil {
-					return nil, nil, fmt.Errorf("read the profile: %w", err)
-				}
-				profile = map[string]string{}
-				for _, p := range entries {
-					profile[p.Key] = p.Value
-				}
-			}
-			if have, ok := profile[r.Profile.Key]; ok {
-				left = append(left, func() { i.thereOr(r, have == r.Profile.Value, "is %q here", clip(have, 120)) })
-				continue
-			}
-		case r.Context != nil:
-			found, err := i.e.Store.Contexts(ctx, i.owner, memory.At{}, r.Context.ID)
-			if err != nil {
-				return nil, nil, fmt.Errorf("read contexts: %w", err)
-			}
-			if len(found) > 0 {
-				diff := differsContext(*r.Context, found[0])
-				left = append(left, func() { i.thereOr(r, diff == "", "%s", diff) })
-				continue
-			}
-		case r.Relation != nil:
-			known, err := i.e.Store.Relations(ctx, i.owner, r.Relation.From, memory.At{})
-			if err != nil {
-				return nil, nil, fmt.Errorf("read relations: %w", err)
-			}
-			if slices.ContainsFunc(known, func(x memory.Relation) bool { return portable.Record{Relation: &x}.Target() == r.Target() }) {
-				left = append(left, func() { i.tally(&i.out.There, r) })
-				continue
-			}
+		case err != nil:
+			return nil, nil, err
+		case skip != nil:
+			p.skips = append(p.skips, skip)
+		default:
+			p.adds = append(p.adds, r)
 		}
-		if careful && (r.Profile != nil || r.Relation != nil || r.Context != nil) {
-			gone, err := i.retired(ctx, r)
-			if err != nil {
-				return nil, nil, err
-			}
-			if gone {
-				left = append(left, func() { i.conflict(r, "was taken out here") })
-				continue
-			}
-		}
-		plan = append(plan, r)
 	}
 	if i.DryRun {
-		for key := range live {
+		for key := range p.live {
 			i.seen[key] = true
 		}
 	}
-	return plan, func() {
-		for _, f := range left {
+	return p.adds, func() {
+		for _, f := range p.skips {
 			f()
 		}
 	}, nil
+}
+
+// leaves returns what counts a record that is to be left out, nil for one that is to be
+// added.
+func (p *planning) leaves(ctx context.Context, r portable.Record) (func(), error) {
+	var skip func()
+	var err error
+	switch {
+	case r.Fact != nil:
+		return p.leavesFact(ctx, *r.Fact)
+	case r.Profile != nil:
+		skip, err = p.leavesEntry(ctx, r)
+	case r.Context != nil:
+		skip, err = p.leavesContext(ctx, r)
+	case r.Relation != nil:
+		skip, err = p.leavesRelation(ctx, r)
+	default:
+		return nil, nil
+	}
+	if skip != nil || err != nil || !p.careful {
+		return skip, err
+	}
+	if gone, err := p.retired(ctx, r); err != nil || !gone {
+		return nil, err
+	}
+	return func() { p.conflict(r, "was taken out here") }, nil
+}
+
+func (p *planning) leavesFact(ctx context.Context, f memory.Fact) (func(), error) {
+	if !f.Status.Live() {
+		return nil, nil
+	}
+	key := hashIn{f.Scope, f.Hash}
+	twin := p.live[key] || p.seen[key]
+	if !twin && p.careful {
+		var err error
+		if twin, err = p.twin(ctx, f); err != nil {
+			return nil, err
+		}
+	}
+	if twin {
+		return func() { p.out.Duplicates++ }, nil
+	}
+	p.live[key] = true
+	return nil, nil
+}
+
+func (p *planning) leavesEntry(ctx context.Context, r portable.Record) (func(), error) {
+	if p.profile == nil {
+		entries, err := p.e.Store.Profile(ctx, p.owner, memory.At{})
+		if err != nil {
+			return nil, fmt.Errorf("read the profile: %w", err)
+		}
+		p.profile = map[string]string{}
+		for _, e := range entries {
+			p.profile[e.Key] = e.Value
+		}
+	}
+	have, ok := p.profile[r.Profile.Key]
+	if !ok {
+		return nil, nil
+	}
+	return func() { p.thereOr(r, have == r.Profile.Value, "is %q here", clip(have, 120)) }, nil
+}
+
+func (p *planning) leavesContext(ctx context.Context, r portable.Record) (func(), error) {
+	found, err := p.e.Store.Contexts(ctx, p.owner, memory.At{}, r.Context.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read contexts: %w", err)
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	diff := differsContext(*r.Context, found[0])
+	return func() { p.thereOr(r, diff == "", "%s", diff) }, nil
+}
+
+func (p *planning) leavesRelation(ctx context.Context, r portable.Record) (func(), error) {
+	known, err := p.e.Store.Relations(ctx, p.owner, r.Relation.From, memory.At{})
+	if err != nil {
+		return nil, fmt.Errorf("read relations: %w", err)
+	}
+	if !slices.ContainsFunc(known, func(x memory.Relation) bool { return portable.Record{Relation: &x}.Target() == r.Target() }) {
+		return nil, nil
+	}
+	return func() { p.tally(&p.out.There, r) }, nil
 }
 
 // differsContext says how the context that is here differs from one of the file, "" if

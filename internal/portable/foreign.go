@@ -103,31 +103,34 @@ func kindOfToken(tok json.Token) string {
 	return fmt.Sprint(tok)
 }
 
+// chatGPTConversation is an item of conversations.json.
+type chatGPTConversation struct {
+	ID             string  `json:"id"`
+	ConversationID string  `json:"conversation_id"`
+	Title          string  `json:"title"`
+	Created        float64 `json:"create_time"`
+	Updated        float64 `json:"update_time"`
+	Current        string  `json:"current_node"`
+	Messages       left    `json:"chat_messages"`
+	Mapping        map[string]struct {
+		Parent  string `json:"parent"`
+		Message *struct {
+			ID      string   `json:"id"`
+			Created *float64 `json:"create_time"`
+			Author  struct {
+				Role memory.Role `json:"role"`
+			} `json:"author"`
+			Content struct {
+				Parts []json.RawMessage `json:"parts"`
+			} `json:"content"`
+		} `json:"message"`
+	} `json:"mapping"`
+}
+
 // chatGPT reads a conversation of conversations.json: a tree of messages, of which the
 // path to the current one is taken, and of that what the two sides said in words.
 func (r Reader) chatGPT(n int, item []byte) error {
-	var c struct {
-		ID             string  `json:"id"`
-		ConversationID string  `json:"conversation_id"`
-		Title          string  `json:"title"`
-		Created        float64 `json:"create_time"`
-		Updated        float64 `json:"update_time"`
-		Current        string  `json:"current_node"`
-		Messages       left    `json:"chat_messages"`
-		Mapping        map[string]struct {
-			Parent  string `json:"parent"`
-			Message *struct {
-				ID      string   `json:"id"`
-				Created *float64 `json:"create_time"`
-				Author  struct {
-					Role memory.Role `json:"role"`
-				} `json:"author"`
-				Content struct {
-					Parts []json.RawMessage `json:"parts"`
-				} `json:"content"`
-			} `json:"message"`
-		} `json:"mapping"`
-	}
+	var c chatGPTConversation
 	if err := json.Unmarshal(item, &c); err != nil {
 		return wrong{memory.Errorf(memory.Invalid, "is no conversation: %s", amiss(err))}
 	}
