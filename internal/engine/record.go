@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// recordTime is how long a chat waits for its turns to be stored (SPEC 3.1), and
+	// recordTime is how long a chat waits for its turns to be stored, and
 	// storeTime how long storing them may go on after the chat went on without.
 	recordTime = 2 * time.Second
 	storeTime  = 15 * time.Second
@@ -300,41 +300,10 @@ func (x *Exchange) tryAnswer(ctx context.Context, a wire.Answer, client context.
 	batch := memory.Batch{Conversation: x.conversation, Run: newID()}
 	exchanges, onPath := 0, true
 	x.last = x.parent // of an answer without words
+	var err error
 	if !a.Empty() {
-		at, forgotten, err := x.resumed(ctx)
-		if err != nil {
+		if exchanges, onPath, err = x.layAnswer(ctx, &batch, a, client, now); err != nil {
 			return err
-		}
-		reply := at.Answer(a.Digest)
-		x.ended = reply.Chain
-		x.parent, x.private = at.Parent, forgotten || x.asksInConfidence()
-		if onPath = !at.WentOn() && (client.Err() == nil || !at.Overtaken(x.seen)); onPath {
-			leave, rejoin := slices.Concat(at.Leave, reply.Leave), slices.Concat(at.Rejoin, reply.Rejoin)
-			batch.Marks, batch.Path = marks(leave, rejoin), at.Path(reply.Known)
-			x.moved = slices.Concat(x.moved, leave, rejoin)
-		}
-		exchanges = (reply.Index + 1) / 2
-		if reply.Known == "" && (onPath || len(at.New) == 0) { // beside what, if its question is not found?
-			name := ""
-			if a.Model == memory.RecallModel {
-				name = memory.RecallModel
-			}
-			id, err := x.answerID(ctx, a.ID)
-			if err != nil {
-				return err
-			}
-			t := x.turn(id, memory.RoleAssistant, name, a.Text, reply.Index, reply.Chain, now)
-			if !onPath && t.Status == memory.Active {
-				t.Status = memory.Replaced
-			}
-			batch.Turns = []memory.Turn{t}
-			if onPath {
-				batch.Path.Turns = append(batch.Path.Turns, t.ID)
-			}
-		}
-		x.last = cmp.Or(reply.Known, x.parent)
-		if len(batch.Turns)+len(batch.Marks) == 0 { // it stands there
-			batch.Path = nil
 		}
 	}
 	x.again = ""
@@ -343,7 +312,6 @@ func (x *Exchange) tryAnswer(ctx context.Context, a wire.Answer, client context.
 		// this is another answer.
 		x.again, x.moved = x.at.Turns[last], append(x.moved, batch.Turns[0].ID)
 	}
-	var err error
 	if batch.Jobs, err = x.endToLearn(ctx, exchanges, now); err != nil {
 		return err
 	}
@@ -362,6 +330,47 @@ func (x *Exchange) tryAnswer(ctx context.Context, a wire.Answer, client context.
 		x.e.wakeInLull()
 	}
 	return nil
+}
+
+// layAnswer finds where an answer with words belongs, and puts what stores it there into
+// the batch. exchanges is how many the conversation has with it; onPath whether it is on
+// the path, or beside it.
+func (x *Exchange) layAnswer(ctx context.Context, batch *memory.Batch, a wire.Answer, client context.Context, now time.Time) (exchanges int, onPath bool, err error) {
+	at, forgotten, err := x.resumed(ctx)
+	if err != nil {
+		return 0, false, err
+	}
+	reply := at.Answer(a.Digest)
+	x.ended = reply.Chain
+	x.parent, x.private = at.Parent, forgotten || x.asksInConfidence()
+	if onPath = !at.WentOn() && (client.Err() == nil || !at.Overtaken(x.seen)); onPath {
+		leave, rejoin := slices.Concat(at.Leave, reply.Leave), slices.Concat(at.Rejoin, reply.Rejoin)
+		batch.Marks, batch.Path = marks(leave, rejoin), at.Path(reply.Known)
+		x.moved = slices.Concat(x.moved, leave, rejoin)
+	}
+	if reply.Known == "" && (onPath || len(at.New) == 0) { // beside what, if its question is not found?
+		name := ""
+		if a.Model == memory.RecallModel {
+			name = memory.RecallModel
+		}
+		id, err := x.answerID(ctx, a.ID)
+		if err != nil {
+			return 0, false, err
+		}
+		t := x.turn(id, memory.RoleAssistant, name, a.Text, reply.Index, reply.Chain, now)
+		if !onPath && t.Status == memory.Active {
+			t.Status = memory.Replaced
+		}
+		batch.Turns = []memory.Turn{t}
+		if onPath {
+			batch.Path.Turns = append(batch.Path.Turns, t.ID)
+		}
+	}
+	x.last = cmp.Or(reply.Known, x.parent)
+	if len(batch.Turns)+len(batch.Marks) == 0 { // it stands there
+		batch.Path = nil
+	}
+	return (reply.Index + 1) / 2, onPath, nil
 }
 
 // guarded turns a panic of do into an error: the chat goes on.
