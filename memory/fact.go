@@ -101,7 +101,7 @@ type Fact struct {
 }
 
 // Newer reports whether what f says was said after what g says: by time, then by
-// order within that time (SPEC "flip-flop"; equal is not newer).
+// order within that time. Equal is not newer.
 func (f *Fact) Newer(g *Fact) bool {
 	if !f.ObservedAt.Equal(g.ObservedAt) {
 		return f.ObservedAt.After(g.ObservedAt)

@@ -28,7 +28,7 @@ const (
 	JobParked  JobState = "parked"
 )
 
-// MaxAttempts is how often a job may fail before it is parked (SPEC 3.4).
+// MaxAttempts is how often a job may fail before it is parked.
 const MaxAttempts = 8
 
 // Job is work to be done for an owner, at least once. No two jobs of one owner

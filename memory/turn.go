@@ -22,7 +22,7 @@ const (
 // A conversation is a tree of turns: Parent is the turn before, and the active
 // turns are the current path from the first to the last. Chain is a hash over
 // the whole path up to and including the turn, so that the stored turns a
-// client sends again are found by one look-up (SPEC 3.1). Tool results and
+// client sends again are found by one look-up. Tool results and
 // assistant turns that only call tools are kept for that, and have an empty
 // Content or role tool.
 type Turn struct {

@@ -108,7 +108,7 @@ func (e *Engine) remember(ctx context.Context, next memory.Fact, vectors []memor
 const seenAgain = time.Minute
 
 // writtenAgain brings what is written once more to the live fact that says so: its tags
-// and whatever else was said of it this time, and that it was observed again (SPEC 3.6).
+// and whatever else was said of it this time, and that it was observed again.
 // A fact that waited for a person is as good as approved. It is a Conflict if the fact
 // has gone meanwhile.
 func (e *Engine) writtenAgain(ctx context.Context, next memory.Fact, key string, author memory.Author) (memory.Fact, error) {

@@ -337,7 +337,7 @@ func receiptOf(done []memory.Change) memory.Receipt {
 	return memory.Receipt{Run: done[0].Run, Version: done[0].Version, At: done[0].At, Changes: len(done), Again: true}
 }
 
-// grant plans what a lesson asks to forget in plain words (SPEC 3.11). The turns
+// grant plans what a lesson asks to forget in plain words. The turns
 // that ask leave recall as well, since they repeat what is to be forgotten.
 func (e *Engine) grant(ctx context.Context, l lesson, run string, p *planned) error {
 	var found []memory.Memory

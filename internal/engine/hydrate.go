@@ -68,7 +68,7 @@ func (r *recalling) core(ctx context.Context) recall.Core {
 }
 
 // overtaken sets beside turns what took the place of the facts that they taught,
-// and the fact that did in front of the turn, where it is a hit too (SPEC 3.10).
+// and the fact that did in front of the turn, where it is a hit too.
 func (r *recalling) overtaken(ctx context.Context) {
 	var turns []string
 	for _, h := range r.hits {
@@ -92,7 +92,7 @@ func (r *recalling) overtaken(ctx context.Context) {
 }
 
 // before sets beside facts what they took the place of, so that whoever reads one knows
-// what was so until then (SPEC 4).
+// what was so until then.
 func (r *recalling) before(ctx context.Context) {
 	var facts []string
 	for _, h := range r.hits {

@@ -22,11 +22,11 @@ const (
 	learnBytes = 24 << 10
 
 	// patience is how many attempts a model that fails gets before the rules learn
-	// instead: all but the last. The delays between them make it more than ten minutes
-	// (SPEC 3.4); how old a job is says nothing, since it may have waited for its turn.
+	// instead: all but the last. The delays between them make it more than ten minutes;
+	// how old a job is says nothing, since it may have waited for its turn.
 	patience = memory.MaxAttempts - 1
 
-	// nearest is how many known facts each candidate is compared with (SPEC 3.6).
+	// nearest is how many known facts each candidate is compared with.
 	nearest = 5
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Rules are what recall does beside searching (SPEC section 4). The zero Rules
+// Rules are what recall does beside searching. The zero Rules
 // search everything that the user has, and do nothing else. None of them holds for
 // a question to the past or for what is to be forgotten.
 type Rules struct {

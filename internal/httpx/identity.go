@@ -60,9 +60,8 @@ func (id Identity) AuthorOf(owner memory.Owner) memory.Author {
 }
 
 // Named returns the identity with the user that the body names, where nothing
-// before it named one and the request is trusted to (SPEC section 6, "User
-// identity"). Otherwise it is the same identity. [memory.Invalid] for a name that
-// cannot be one.
+// before it named one and the request is trusted to. Otherwise it is the same identity.
+// [memory.Invalid] for a name that cannot be one.
 func (id Identity) Named(user string) (Identity, error) {
 	if user == "" || id.Owner != "" || !id.mayName {
 		return id, nil

@@ -113,7 +113,7 @@ const (
 	maxDelay   = 10 * time.Minute
 
 	// delayFactor makes the attempts before [memory.MaxAttempts] span more than ten
-	// minutes, which is when learning falls back to rules (SPEC 3.4): that must come
+	// minutes, which is when learning falls back to rules: that must come
 	// before the job is parked.
 	delayFactor = 3
 

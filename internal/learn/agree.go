@@ -29,7 +29,7 @@ func termSet(s string) map[string]bool {
 
 // agree reports whether two facts that look alike say the same: of the same person
 // and time, as a fact or as a plan, with the same numbers, dates, names, order,
-// negation and all but common words (SPEC 3.6).
+// negation and all but common words.
 func agree(a, b string) bool {
 	return slices.Equal(numbers(a), numbers(b)) &&
 		maps.Equal(nameSet(a), nameSet(b)) &&

@@ -57,8 +57,7 @@ type Neighbour struct {
 	Similarity float64      // 0 to 1
 }
 
-// newer reports whether the candidate was said strictly after the fact (SPEC
-// "flip-flop").
+// newer reports whether the candidate was said strictly after the fact.
 func (c *Candidate) newer(f *memory.Fact) bool {
 	said := memory.Fact{ObservedAt: c.ObservedAt, ObservedSeq: c.ObservedSeq}
 	return said.Newer(f)

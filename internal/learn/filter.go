@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// minLength is the fewest letters a fact has (SPEC 3.5).
+// minLength is the fewest letters a fact has.
 const minLength = 10
 
 // unsupported is why a candidate waits that its turn does not say.

@@ -342,7 +342,7 @@ func tagsIn(o object) []string {
 }
 
 // confidence reads 0.9, "90%", "90" and "high". What cannot be read is 1: it is 1
-// where nobody says otherwise (SPEC section 2).
+// where nobody says otherwise.
 func confidence(s string) float64 {
 	switch strings.ToLower(s) {
 	case "high", "certain":

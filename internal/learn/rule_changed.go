@@ -271,7 +271,7 @@ func pursued(c *clause, i int) string {
 
 var pursuits = late.Words("lessons lesson class classes course training diet degree phd thesis novel book blog podcast studies antibiotics pills meds medication painkillers antidepressants keto piano guitar violin")
 
-// workplaces are where people go each day.
+// workplaceEnd returns the place after where people go each day.
 func workplaceEnd(c *clause, i int) int {
 	j := i
 	if c.at(j) == "the" || c.at(j) == "my" {
@@ -313,7 +313,7 @@ func teamEnd(c *clause, i int) int {
 	return i
 }
 
-// subject accepts a field that people study.
+// subjectOf accepts a field that people study.
 func subjectOf(c *clause, i int) string {
 	j := i
 	for j < i+3 && j < len(c.words) && !c.words[j].mark() && !hanging.Has(c.at(j)) && !stops.Has(c.at(j)) {
@@ -357,7 +357,7 @@ func bodyEnd(c *clause, i int) int {
 
 var bodyParts = late.Words("arm leg wrist ankle knee shoulder elbow foot hand finger toe rib ribs back hip nose collarbone hamstring neck thumb")
 
-// enough accepts the length of answers that somebody would rather have.
+// lengthy accepts the length of answers that somebody would rather have.
 func lengthy(c *clause, i int) string {
 	j := c.ending(i)
 	long, replied := false, false

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// What a summary may be (SPEC 3.9).
+// What a summary may be.
 const (
 	summaryBullets     = 6
 	summaryTokens      = 120

@@ -113,7 +113,7 @@ func kin(term string) string {
 	return term
 }
 
-// statements reads what a turn says, in order.
+// assertions reads what a turn says, in order.
 func assertions(s Said) []assertion {
 	var out []assertion
 	jest := jesting.MatchString(text.Fold(s.Text))

@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// memoryHit is a recalled memory as an answer names it (SPEC section 6).
+// memoryHit is a recalled memory as an answer names it.
 type memoryHit struct {
 	ID        string      `json:"id"`
 	Kind      memory.Kind `json:"kind"`

@@ -76,7 +76,7 @@ func readableEncodings(h http.Header) {
 func (c *call) strictName() string { return c.dialect.Path + " " + c.Model }
 
 // strictModels remembers which models of the upstream refused memory in a place
-// of its own: their chat template is strict (SPEC section 5).
+// of its own: their chat template is strict.
 type strictModels struct {
 	mu     sync.Mutex
 	models map[string]bool // by strictName; guarded by mu

@@ -218,7 +218,6 @@ func TestNearStatementsNameTheirOwner(t *testing.T) {
 	}
 }
 
-// TestPgvectorUnaskedIsLeftAlone starts a store beside pgvector that nobody wants used.
 // TestNearBuildsLeaveConnectionsToWriters builds for as many owners as write at a time.
 func TestNearBuildsLeaveConnectionsToWriters(t *testing.T) {
 	s := openNear(t, pgtest.Vector(t, true))
@@ -408,6 +407,7 @@ func TestNearOfNobodyLeavesNoName(t *testing.T) {
 	}
 }
 
+// TestPgvectorUnaskedIsLeftAlone starts a store beside pgvector that nobody wants used.
 func TestPgvectorUnaskedIsLeftAlone(t *testing.T) {
 	address := pgtest.Vector(t, true)
 	s := openServer(t, address, Options{})
