@@ -46,7 +46,7 @@ func (s *stage) hear(path, body string) spoken {
 	return out
 }
 
-// TestProfileAssistantChats follows seed 1 from a chat of its own: what the prompt holds,
+// TestProfileAssistantChats follows design 1 from a chat of its own: what the prompt holds,
 // a reply that is streamed, saved and learned from, and one that is regenerated.
 func TestProfileAssistantChats(t *testing.T) {
 	s := newStage(t, "assistant", map[string]string{"learn.model": "", "learn.prefer": "learner", "chats.model": "chatter"})

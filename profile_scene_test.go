@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestProfileAssistant follows seed 1 as clients of the proxy see it: what an exchange
+// TestProfileAssistant follows design 1 as clients of the proxy see it: what an exchange
 // teaches, and what a prompt is given. TestProfileAssistantChats has its own chats.
 func TestProfileAssistant(t *testing.T) {
 	s := newStage(t, "assistant", map[string]string{"learn.model": "", "learn.prefer": "learner"})
@@ -111,7 +111,7 @@ func TestProfileAssistant(t *testing.T) {
 	s.wantFacts("", nil)
 }
 
-// TestProfileOpenwebui follows seed 3: who asks, what a message teaches, conflicts,
+// TestProfileOpenwebui follows design 3: who asks, what a message teaches, conflicts,
 // and the audit.
 func TestProfileOpenwebui(t *testing.T) {
 	s := newStage(t, "openwebui", nil)
@@ -215,7 +215,7 @@ func TestProfileOpenwebui(t *testing.T) {
 	s.has("/metrics", s.ok(nil, "GET", "/metrics", ""), "memory_total_count", "memory_replacement_rate", "memory_dedup_rate", "retrieval_hit_rate")
 }
 
-// TestProfileOpenwebuiShares holds seed 3, 2.1, 4.6 and 5: two users look at one fact. A
+// TestProfileOpenwebuiShares holds design 3, 2.1, 4.6 and 5: two users look at one fact. A
 // contradiction unlinks it for the user who says so, and adds their own; the other keeps
 // it. Erasing a user takes it from everybody.
 func TestProfileOpenwebuiShares(t *testing.T) {
@@ -257,7 +257,7 @@ func TestProfileOpenwebuiShares(t *testing.T) {
 	s.wantFacts("", nil, ana...)
 }
 
-// TestProfileOpenwebuiBootstrap holds seed 3, 4.5: below five personal memories the
+// TestProfileOpenwebuiBootstrap holds design 3, 4.5: below five personal memories the
 // global ones join in.
 func TestProfileOpenwebuiBootstrap(t *testing.T) {
 	file := t.TempDir() + "/everybody.md"
@@ -276,7 +276,7 @@ func TestProfileOpenwebuiBootstrap(t *testing.T) {
 	}
 }
 
-// TestProfileAgentCLI follows seed 4: request extras, the augmented user message,
+// TestProfileAgentCLI follows design 4: request extras, the augmented user message,
 // reconciliation and eviction.
 func TestProfileAgentCLI(t *testing.T) {
 	s := newStage(t, "agent-cli", map[string]string{"upkeep.conversation": "10", "summaries.every": "2"})
@@ -473,7 +473,7 @@ func TestProfileAgentCLIKeepsMarkdown(t *testing.T) {
 	}
 }
 
-// TestProfileDesktop follows seed 5: triggers by count, batches, categories,
+// TestProfileDesktop follows design 5: triggers by count, batches, categories,
 // confidence and a person's control.
 func TestProfileDesktop(t *testing.T) {
 	s := newStage(t, "desktop", nil)
@@ -609,7 +609,7 @@ func (s *stage) query(reply string, fields map[string]any) asked {
 	return out
 }
 
-// TestProfilePlatform follows seed 2: sessions of queries, what is read for each, the
+// TestProfilePlatform follows design 2: sessions of queries, what is read for each, the
 // prompt and its limits, and summaries.
 func TestProfilePlatform(t *testing.T) {
 	s := newStage(t, "platform", nil)
@@ -698,7 +698,7 @@ func TestProfilePlatform(t *testing.T) {
 		t.Errorf("dims %d, citations %v", mc.Dim, a.Citations)
 	}
 
-	// The prompt: seed 2's order and limits.
+	// The prompt: design 2's order and limits.
 	written := s.model.taken("write")
 	if len(written) != 1 {
 		t.Fatalf("the model wrote %d times", len(written))

@@ -258,7 +258,7 @@ func (c *talking) placed() error {
 }
 
 // command is what a message may begin with that is meant for an application, and is no
-// part of what is asked of memory (seed 1).
+// part of what is asked of memory (design 1).
 var command = late.Compile(`^\s*/[A-Za-z][\w-]*(?:\s+|$)`)
 
 // prepare recalls, and returns what the model is asked.

@@ -19,7 +19,7 @@ const (
 	Wrong  Verdict = "wrong"
 )
 
-// What feedback does to confidence (seed 5, "Confidence Score"). The numbers are set by
+// What feedback does to confidence (design 5, "Confidence Score"). The numbers are set by
 // hand: a person's word counts as much as being told again (learn's reinforcement),
 // being used far less, and a fact that is called wrong twice falls behind others. It is
 // not forgotten by that. A pending fact that a person approves has no doubt left: see

@@ -385,7 +385,7 @@ func (e *Engine) factVectors(ctx context.Context, changes []memory.Change) ([]me
 	return out, nil
 }
 
-// decided logs and counts what a run decided (seed 3's memory_decision).
+// decided logs and counts what a run decided (design 3's memory_decision).
 func (e *Engine) decided(ctx context.Context, l lesson, outcomes []learn.Outcome) {
 	outcomes = append(outcomes, l.passedOver()...)
 	line := obs.MemoryDecision{UserID: l.scope.Owner.Name(), ExtractedCount: len(outcomes)}
@@ -394,7 +394,7 @@ func (e *Engine) decided(ctx context.Context, l lesson, outcomes []learn.Outcome
 	}
 	for _, o := range outcomes {
 		d := obs.Decision{Fact: o.Fact, Action: o.Action, TargetID: o.Target, Reason: o.Reason}
-		if o.Action == "reinforce" { // seed 3's word for it, whatever it does to the known fact
+		if o.Action == "reinforce" { // design 3's word for it, whatever it does to the known fact
 			d.Action, d.Reason = "ignore", obs.Redundant
 		}
 		line.Decisions = append(line.Decisions, d)

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// decisionLine is a memory_decision line as seed 3 gives it.
+// decisionLine is a memory_decision line as design 3 gives it.
 type decisionLine struct {
 	Event     string `json:"event"`
 	UserID    string `json:"user_id"`

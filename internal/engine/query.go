@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Querying is a query to a session, to be answered whole (seed 2's POST /query).
+// Querying is a query to a session, to be answered whole (design 2's POST /query).
 type Querying struct {
 	Owner     memory.Owner // "": nobody in particular, and no memory
 	Session   string       // the conversation; "": a new one
@@ -187,7 +187,7 @@ func (e *Engine) describe(ctx context.Context, q Querying, write Writer) (string
 	return strings.TrimSpace(reply.Text), nil
 }
 
-// Around is what memory holds around a query (seed 2's memory_context).
+// Around is what memory holds around a query (design 2's memory_context).
 type Around struct {
 	Similar   []memory.Hit          // turns, the most similar first; Similarity says how much
 	Recent    []memory.Turn         // of the session, oldest first
@@ -198,7 +198,7 @@ type Around struct {
 	trace string
 }
 
-// How much is read around a query (seed 2, "Complete Memory Bundle").
+// How much is read around a query (design 2, "Complete Memory Bundle").
 const (
 	recentPairs   = 6
 	nearSummaries = 3
@@ -271,7 +271,7 @@ func (r *recalling) similar(ctx context.Context, topK int) error {
 }
 
 // similarities returns how near each hit is to the query, 0 to 1. It is the cosine,
-// which seed 2's threshold is on. Where vectors are of words alone it is the chance that
+// which design 2's threshold is on. Where vectors are of words alone it is the chance that
 // the best hit answers, times the share of the best one's words that a hit has itself:
 // what only stands beside an answer is not like the query.
 func similarities(hits []memory.Hit, byWords bool) []float64 {

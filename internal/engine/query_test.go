@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// TestTheWriterIsShownSoMuchAndNoMore holds seed 2's table of limits.
+// TestTheWriterIsShownSoMuchAndNoMore holds design 2's table of limits.
 func TestTheWriterIsShownSoMuchAndNoMore(t *testing.T) {
 	long := strings.Repeat("é", 400) + " tail"
 	var a Around

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// How much of what is around a query the writer is shown (seed 2, "Content Truncation
+// How much of what is around a query the writer is shown (design 2, "Content Truncation
 // Limits"): so many of each, and so many letters of one.
 const (
 	writtenHistory, historyLetters   = 10, 200
@@ -19,7 +19,7 @@ const (
 	writtenRecent, recentLetters     = 6, 180
 )
 
-// assemble returns what the writer is shown of it, in seed 2's order.
+// assemble returns what the writer is shown of it, in design 2's order.
 func (a Around) assemble() prompt.Write {
 	var w prompt.Write
 	for _, t := range lastTurns(a.Recent, writtenHistory) {

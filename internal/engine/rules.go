@@ -58,7 +58,7 @@ const (
 )
 
 const (
-	// recents is how many of the newest facts stand in for a search (seed 1).
+	// recents is how many of the newest facts stand in for a search (design 1).
 	recents = 10
 
 	// searchShare and embedShare are how much of the time that a chat has left a
@@ -144,7 +144,7 @@ func (r *recalling) smallSet(ctx context.Context) (hits []memory.Hit, holds bool
 }
 
 // pool returns the scope of the global pool, if the user has so little that it
-// joins in (seed 3, 4.5).
+// joins in (design 3, 4.5).
 func (r *recalling) pool(ctx context.Context) (scope memory.Scope, joins bool) {
 	below, owner := r.e.opts.Recall.Bootstrap, r.q.Scope.Owner
 	if below == 0 || !r.ruled() || r.q.Conversation != "" || owner.Kind() != memory.UserKind {

@@ -21,7 +21,7 @@ func (a asking) Search(ctx context.Context, s memory.Search) ([]memory.Candidate
 	return a.Searcher.Search(ctx, s)
 }
 
-// TestCandidatesForEachThatIsShown is seed 4's n_results = top_k · 3.
+// TestCandidatesForEachThatIsShown is design 4's n_results = top_k · 3.
 func TestCandidatesForEachThatIsShown(t *testing.T) {
 	for each, want := range map[int]int{0: candidates, 3: 15, 100: candidates} {
 		r := newRig(t, stores["inmem"])

@@ -13,7 +13,7 @@ import (
 const (
 	// fewInConversation is how many memories of its own make a conversation stand
 	// alone, and recentOfUser how many of the user's newest join one that has fewer
-	// (seed 2).
+	// (design 2).
 	fewInConversation = 50
 	recentOfUser      = 200
 )

@@ -13,7 +13,7 @@ type Belonging string
 // What facts belong to.
 const (
 	OfUser         Belonging = "user"         // to the user, in every conversation
-	OfConversation Belonging = "conversation" // to the conversation that taught it (seed 4)
+	OfConversation Belonging = "conversation" // to the conversation that taught it (design 4)
 )
 
 const (

@@ -564,7 +564,7 @@ func (h *heardSearcher) Search(ctx context.Context, s memory.Search) ([]memory.C
 	return h.Searcher.Search(ctx, s)
 }
 
-// Seed 1: the words draw the question's vector, and are not searched for.
+// Design 1: the words draw the question's vector, and are not searched for.
 func TestShortQuestionsAboutOneselfAreExpandedBySetting(t *testing.T) {
 	const added = " height weight physical attributes user facts"
 	r := newRig(t, stores["inmem"])

@@ -13,8 +13,8 @@ const lisbonAndDog = "User lives in Lisbon|User has a dog named Rex"
 
 // factReplies are shapes of one answer, as models have written it.
 var factReplies = map[string]string{
-	"seed 1, one line each":    "User lives in Lisbon\n- User has a dog named Rex",
-	"seed 3":                   `{"memories": ["User lives in Lisbon", "User has a dog named Rex"]}`,
+	"design 1, one line each":  "User lives in Lisbon\n- User has a dog named Rex",
+	"design 3":                 `{"memories": ["User lives in Lisbon", "User has a dog named Rex"]}`,
 	"thinking tag":             "<thinking>\n{\"facts\": [\"User is a spy in Rome\"]}\n</thinking>\n{\"facts\": [\"User lives in Lisbon\", \"User has a dog named Rex\"]}",
 	"thinking in brackets":     "[THINK]hm[/THINK]{\"facts\": [\"User lives in Lisbon\", \"User has a dog named Rex\"]}",
 	"channels":                 "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>{\"facts\": [\"User lives in Lisbon\", \"User has a dog named Rex\"]}",
@@ -54,7 +54,7 @@ var factReplies = map[string]string{
 func TestParseFactsReadsTheWild(t *testing.T) {
 	for name, reply := range factReplies {
 		got, err := ParseFacts(reply)
-		if name == "seed 1, one line each" {
+		if name == "design 1, one line each" {
 			continue // a line and a bullet are two shapes
 		}
 		if err != nil || contents(got) != lisbonAndDog {

@@ -31,7 +31,7 @@ type PlanOptions struct {
 }
 
 // Outcome is what became of one candidate, in the words of the memory_decision
-// line (seed 3).
+// line (design 3).
 type Outcome struct {
 	Fact   string `json:"fact"`
 	Action string `json:"action"` // add, replace, delete, reinforce, pending, ignore
@@ -52,7 +52,7 @@ const maxTurns = 16
 // hold the later one does. What a person should look at first is added as
 // pending and replaces nothing; so is what a model read and contradicts a fact that
 // a person wrote, approved or pinned. If the decisions add nothing, the candidates that
-// no known fact was said to repeat are added (seed 4's safeguard).
+// no known fact was said to repeat are added (design 4's safeguard).
 //
 // The order of changes is the order in which they can be applied.
 func Plan(cands []Candidate, decisions []Decision, again []Again, o PlanOptions) ([]memory.Change, []Outcome) {

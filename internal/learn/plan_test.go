@@ -55,7 +55,7 @@ func told(changes []memory.Change) string {
 
 func lines(s ...string) string { return strings.Join(s, "\n") }
 
-// TestConflictTable is seed 3's table, decided by rule.
+// TestConflictTable is design 3's table, decided by rule.
 func TestConflictTable(t *testing.T) {
 	berlin, cat := fact("User lives in Berlin"), fact("User has a cat")
 	for _, c := range []struct {
@@ -83,7 +83,7 @@ func TestConflictTable(t *testing.T) {
 	}
 }
 
-// TestFlipFlop is seed 3's rule: only what was said strictly later replaces.
+// TestFlipFlop is design 3's rule: only what was said strictly later replaces.
 func TestFlipFlop(t *testing.T) {
 	berlin := fact("User lives in Berlin")
 	for _, c := range []struct {

@@ -89,7 +89,7 @@ func Redact(s string) string {
 	})
 }
 
-// MemoryDecision is what one run of learning did, in the fields that seed 3 gives.
+// MemoryDecision is what one run of learning did, in the fields that design 3 gives.
 type MemoryDecision struct {
 	UserID             string
 	InputMessageLength int

@@ -77,7 +77,7 @@ func TestHarmlessTextStays(t *testing.T) {
 	}
 }
 
-// TestDecisionLineHasTheSeedsFields: the line has seed 3's fields under its names.
+// TestDecisionLineHasTheSeedsFields: the line has design 3's fields under its names.
 func TestDecisionLineHasTheSeedsFields(t *testing.T) {
 	var out bytes.Buffer
 	log, err := NewLogger(&out, "json", slog.LevelInfo)

@@ -37,7 +37,7 @@ type QueryOptions struct {
 
 const (
 	// expandUpTo is the length in characters up to which a first-person question is
-	// short, and expansion what is added to it (seed 1). No memory has to have these
+	// short, and expansion what is added to it (design 1). No memory has to have these
 	// words: they draw the question's vector to facts about a person.
 	expandUpTo = 100
 	expansion  = " height weight physical attributes user facts"

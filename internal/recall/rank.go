@@ -233,7 +233,7 @@ func (o Options) since(r *ranked) time.Time {
 	return r.At
 }
 
-// decay is what is left of relevance at an age (seed 3, 5).
+// decay is what is left of relevance at an age (design 3, 5).
 func (o Options) decay(age time.Duration) float64 {
 	return math.Exp(-max(0, age.Hours()) / o.Decay.Hours())
 }

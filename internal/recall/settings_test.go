@@ -15,7 +15,7 @@ func aged(id string, days int) memory.Candidate {
 	return c
 }
 
-// TestDecayMultipliesRelevance is seed 3, 5: final = score · decay(now − created_at).
+// TestDecayMultipliesRelevance is design 3, 5: final = score · decay(now − created_at).
 func TestDecayMultipliesRelevance(t *testing.T) {
 	zero := 0.0
 	o := Options{Answered: &zero, Threshold: &zero, Decay: 30 * 24 * time.Hour}

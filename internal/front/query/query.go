@@ -1,4 +1,4 @@
-// Package query is the door of seed 2's clients: POST /query takes a question of a
+// Package query is the door of design 2's clients: POST /query takes a question of a
 // session and answers it whole, with what memory had for it. It decodes, calls one
 // verb of the engine, and encodes; the model that describes images and writes is the
 // upstream, asked as the verb says.

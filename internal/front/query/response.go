@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// response is the answer to POST /query, in seed 2's fields, with the session that it
+// response is the answer to POST /query, in design 2's fields, with the session that it
 // was kept in.
 type response struct {
 	Response      string        `json:"response"`
