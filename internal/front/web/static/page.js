@@ -20,6 +20,7 @@ async function visit(url, { body, parts = ["main"], toast = true, history: how =
   let ended;
   if (body) posting = new Promise((resolve) => { ended = resolve; });
   waiting++;
+  const slow = setTimeout(() => document.documentElement.classList.add("slow"), 400);
   let answer, text;
   try {
     await before;
@@ -29,7 +30,8 @@ async function visit(url, { body, parts = ["main"], toast = true, history: how =
     if (e.name !== "AbortError") tell("The server cannot be reached.");
     return false;
   } finally {
-    waiting--;
+    clearTimeout(slow);
+    if (!--waiting) document.documentElement.classList.remove("slow");
     ended?.();
   }
   if (mine !== asked || unless?.()) return false;
@@ -194,16 +196,16 @@ async function say(form) {
   box.value = "";
   stop.hidden = false;
   speaking = new AbortController();
-  let said = "", wrong = "";
+  let said = "", wrong = "", reply;
   const heard = (more) => { answer.textContent = said += more; one.scrollIntoView({ block: "nearest" }); };
   heard("");
   try {
-    const reply = await fetch(form.action, { method: "POST", body, headers: { Accept: "text/event-stream" }, signal: speaking.signal });
+    reply = await fetch(form.action, { method: "POST", body, headers: { Accept: "text/event-stream" }, signal: speaking.signal });
     if (!reply.ok) wrong = problemOf(await reply.text());
     else if (!reply.headers.get("Content-Type")?.startsWith("text/event-stream")) heard((await reply.json()).choices[0].message.content);
     else wrong = await hear(reply, heard);
   } catch (e) {
-    if (e.name !== "AbortError") wrong = "The answer was cut off.";
+    if (e.name !== "AbortError") wrong = reply ? "The answer was cut off." : "The server cannot be reached.";
   }
   speaking = null;
   stop.hidden = true;
@@ -309,6 +311,12 @@ function listen() {
     if (seen !== null && seen !== e.data) refresh();
     seen = e.data;
   });
+  const mine = stream;
+  stream.onerror = () => { // of an answer that is none, as a proxy's while its server starts, a browser gives up
+    if (mine.readyState !== EventSource.CLOSED || stream !== mine) return;
+    stream = null;
+    setTimeout(listen, 5000);
+  };
 }
 
 // busy reports whether somebody is in the middle of something that must not be swapped.
