@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -48,15 +47,7 @@ func checkRequest(t *testing.T, dialect *Dialect, file string) {
 		got.Files = append(got.Files, txtar.File{Name: string(p) + ".json", Data: c.With(block, p)})
 		checkPut(t, dialect, c, block, p)
 	}
-	if *update {
-		if err := os.WriteFile(file, txtar.Format(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(string(txtar.Format(want)), string(txtar.Format(got))); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
+	hold(t, file, want, got)
 }
 
 // checkPut reports whether a request with a block is the bare one with pieces put in
@@ -125,17 +116,7 @@ func checkSame(t testing.TB, before, after *Chat, p Placement) {
 
 func FuzzDialects(f *testing.F) {
 	for folder := range typed {
-		files, err := filepath.Glob("testdata/" + folder + "/*.txtar")
-		if err != nil {
-			f.Fatal(err)
-		}
-		for _, file := range files {
-			a, err := txtar.ParseFile(file)
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(a.Files[0].Data, "block")
-		}
+		seed(f, folder)
 	}
 	f.Fuzz(func(t *testing.T, body []byte, block string) {
 		for _, dialect := range typed {

@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/rogpeppe/go-internal/txtar"
 	"pgregory.net/rapid"
 
 	"github.com/loci-memory/loci/memory"
@@ -246,17 +244,7 @@ func FuzzWith(f *testing.F) {
 	f.Add([]byte(`{"memory_id":"x","messages":[{"role":"user","content":"hi"}]}`), "block")
 	f.Add([]byte(`{"messages":[{"role":"system","content":[{"type":"text","text":"a"}]},{"role":"user","content":[]}],"memory_mode":"off"}`), "\"\\\n")
 	f.Add([]byte(`{"messages":[{"role":"assistant","tool_calls":[{"id":"a"}]},{"role":"user","content":"\ud800"},{"role":"tool","tool_call_id":"a"}]}`), "\u2028")
-	files, err := filepath.Glob("testdata/odd/*.txtar")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, file := range files {
-		a, err := txtar.ParseFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(a.Files[0].Data, "block")
-	}
+	seed(f, "odd")
 	f.Fuzz(func(t *testing.T, body []byte, block string) {
 		c, err := Decode(body)
 		if err != nil {
