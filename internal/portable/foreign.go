@@ -40,7 +40,7 @@ func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 			}
 			return fmt.Errorf("read: %w", err)
 		}
-		err := error(errNotText)
+		err := errNotText
 		if utf8.Valid(item) {
 			err = use(n, item)
 		}

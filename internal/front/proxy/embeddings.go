@@ -100,7 +100,7 @@ func (d *Door) embeddings(w http.ResponseWriter, r *http.Request) {
 func quoted(name string) string {
 	const most = 60
 	if len(name) > most {
-		name = strings.ToValidUTF8(name[:most], "") + "…"
+		name = text.Clip(name, most) + "…"
 	}
 	return "“" + name + "”"
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -225,7 +226,7 @@ func (e endpoint) clean(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	const enough = 300
 	if len(s) > enough {
-		s = strings.ToValidUTF8(s[:enough], "") + "…"
+		s = text.Clip(s, enough) + "…"
 	}
 	return s
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
 )
@@ -85,7 +86,7 @@ func (e *Embedder) ask(ctx context.Context, as memory.EmbedAs, texts []string) (
 		if strings.TrimSpace(t) == "" {
 			t = "." // servers refuse nothing at all
 		}
-		request.Input = append(request.Input, front(t, maxEmbedText))
+		request.Input = append(request.Input, text.Clip(t, maxEmbedText))
 	}
 	body, err := json.Marshal(request)
 	if err != nil {
@@ -146,14 +147,6 @@ func sound(v []float32) bool {
 		}
 	}
 	return len(v) > 0
-}
-
-// front is at most so many bytes of a text, in whole characters.
-func front(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "")
 }
 
 // refused tells what will never be taken from what may be taken later.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -48,9 +49,9 @@ func (r *Reranker) Rerank(ctx context.Context, question string, texts ...string)
 		Model     string   `json:"model"`
 		Query     string   `json:"query"`
 		Documents []string `json:"documents"`
-	}{Model: r.client.model, Query: front(question, maxEmbedText)}
+	}{Model: r.client.model, Query: text.Clip(question, maxEmbedText)}
 	for _, t := range texts {
-		request.Documents = append(request.Documents, front(t, maxEmbedText))
+		request.Documents = append(request.Documents, text.Clip(t, maxEmbedText))
 	}
 	body, err := json.Marshal(request)
 	if err != nil {
