@@ -140,7 +140,7 @@ func TestWordsThatAPersonAddsToAPageAreNewFacts(t *testing.T) {
 }
 
 func TestAZipHasAFileForEachPart(t *testing.T) {
-	s := lived(t, "inmem", 9, 30)
+	s := lived(t, 9, 30)
 	file := s.whole(t, ana, Taking{Format: portable.Zip})
 	z, err := zip.NewReader(strings.NewReader(file), int64(len(file)))
 	if err != nil {

@@ -70,10 +70,10 @@ func (r *rig) bring(t testing.TB, owner memory.Owner, b Bringing, text string) B
 
 // lived returns a scene after some steps of what people do at random, with what they
 // do not do added: profile entries, relations, and words that are hard to write.
-func lived(t *testing.T, name string, seed uint64, steps int) *scene {
+func lived(t *testing.T, seed uint64, steps int) *scene {
 	t.Helper()
 	w := &world{
-		scene: newScene(t, stores[name]), t: t, random: rand.New(rand.NewPCG(seed, seed)), people: []string{"ana", "ben"},
+		scene: newScene(t, stores["inmem"]), t: t, random: rand.New(rand.NewPCG(seed, seed)), people: []string{"ana", "ben"},
 		exports: map[string]map[int64]image{}, gone: map[string]map[string]bool{},
 	}
 	w.opts.Learn.Summary.Every = 2
@@ -196,7 +196,7 @@ func TestTakenAwayAndBroughtBackItIsTheSame(t *testing.T) {
 			for seed := range uint64(3) {
 				t.Run(fmt.Sprintf("%s/%s/%d", format, into, seed), func(t *testing.T) {
 					t.Parallel()
-					from := lived(t, "inmem", seed+7, 40)
+					from := lived(t, seed+7, 40)
 					to := newRig(t, stores[into])
 					file := from.whole(t, ana, Taking{Format: format})
 					out := to.bring(t, ana, Bringing{Format: format, Learn: true}, file)
@@ -224,7 +224,7 @@ func TestTakenAwayAndBroughtBackItIsTheSame(t *testing.T) {
 
 func TestTwiceEqualsOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		from := lived(t, "inmem", 3, 30)
+		from := lived(t, 3, 30)
 		file := from.whole(t, ana, Taking{})
 		first := r.bring(t, ana, Bringing{}, file)
 		before := portrait(t, r.Store, ana)
@@ -241,7 +241,7 @@ func TestTwiceEqualsOnce(t *testing.T) {
 func TestADryRunWritesNothingAndCountsTheSame(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		r.note(t, ana, "User plays chess")
-		file := lived(t, "inmem", 5, 30).whole(t, ana, Taking{}) + brokenLines
+		file := lived(t, 5, 30).whole(t, ana, Taking{}) + brokenLines
 		before := portrait(t, r.Store, ana)
 		dry := r.bring(t, ana, Bringing{DryRun: true}, file)
 		if after := portrait(t, r.Store, ana); after != before {
@@ -265,7 +265,7 @@ const brokenLines = "{\"type\":\"fact\"\n" +
 
 func TestABrokenLineIsNamedAndTheRestGoesOn(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		good := lived(t, "inmem", 5, 20).whole(t, ana, Taking{})
+		good := lived(t, 5, 20).whole(t, ana, Taking{})
 		n := strings.Count(good, "\n")
 		out := r.bring(t, ana, Bringing{}, good+brokenLines+"\n"+strings.Repeat("[", 20_000)+"\n"+
 			`{"type":"profile","key":"last","value":"there","status":"active","updated_at":"2026-01-01T00:00:00Z"}`+"\n")
@@ -555,7 +555,7 @@ func TestAnExportAsOfThenIsTheOneTakenThen(t *testing.T) {
 
 func TestAnExportHoldsWhatIsAskedFor(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		s := lived(t, "inmem", 4, 30)
+		s := lived(t, 4, 30)
 		types := func(what Taking) string {
 			var out []string
 			for _, kind := range []string{"conversation", "turn", "fact", "summary", "profile", "relation", "context"} {
