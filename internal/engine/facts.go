@@ -249,15 +249,3 @@ func (e *Engine) firstOf(ctx context.Context, owner memory.Owner, run string) (m
 	}
 	return memory.Fact{}, errOtherRequest
 }
-
-// vectors embeds a text for storing; nil where a job does so later.
-func (e *Engine) vectors(ctx context.Context, id, content string) ([]memory.Vector, error) {
-	if remote(e.Embedder) {
-		return nil, nil
-	}
-	values, err := e.Embedder.Embed(ctx, memory.AsDocument, content)
-	if err != nil {
-		return nil, err
-	}
-	return []memory.Vector{{Memory: id, Model: e.Embedder.Fingerprint(), Values: values[0]}}, nil
-}

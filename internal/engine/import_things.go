@@ -325,8 +325,8 @@ func changesOf(plan []portable.Record, author memory.Author) []memory.Change {
 	return changes
 }
 
-// embed returns vectors of what facts and summaries say, whatever became of them: they
-// may be restored.
+// embed embeds what facts and summaries say, whatever became of them, since they may be
+// restored: see [Engine.embedded].
 func (i *importer) embed(ctx context.Context, rest []portable.Record) ([]memory.Vector, error) {
 	var ids, texts []string
 	for _, r := range rest {
@@ -334,16 +334,9 @@ func (i *importer) embed(ctx context.Context, rest []portable.Record) ([]memory.
 			ids, texts = append(ids, memory.Memory{Fact: r.Fact, Summary: r.Summary}.ID()), append(texts, *r.Words())
 		}
 	}
-	if len(texts) == 0 {
-		return []memory.Vector{}, nil
-	}
-	values, err := i.e.Embedder.Embed(ctx, memory.AsDocument, texts...)
+	vectors, err := i.e.embedded(ctx, ids, texts)
 	if err != nil {
 		return nil, fmt.Errorf("embed what is imported: %w", err)
-	}
-	vectors := make([]memory.Vector, len(ids))
-	for n, id := range ids {
-		vectors[n] = memory.Vector{Memory: id, Model: i.e.Embedder.Fingerprint(), Values: values[n]}
 	}
 	return vectors, nil
 }

@@ -313,30 +313,6 @@ func suffixed(key, suffix string) string {
 	return key + "\x00" + suffix
 }
 
-// turnVectors embeds what turns say, where they say anything; nil where a job does so
-// later.
-func (e *Engine) turnVectors(ctx context.Context, turns []memory.Turn) ([]memory.Vector, error) {
-	var said []memory.Turn
-	var texts []string
-	for _, t := range turns {
-		if t.Content != "" {
-			said, texts = append(said, t), append(texts, t.Content)
-		}
-	}
-	if len(texts) == 0 || remote(e.Embedder) {
-		return nil, nil
-	}
-	values, err := e.Embedder.Embed(ctx, memory.AsDocument, texts...)
-	if err != nil {
-		return nil, fmt.Errorf("embed turns: %w", err)
-	}
-	vectors := make([]memory.Vector, len(said))
-	for i, t := range said {
-		vectors[i] = memory.Vector{Memory: t.ID, Model: e.Embedder.Fingerprint(), Values: values[i]}
-	}
-	return vectors, nil
-}
-
 // How often a caller who waits looks whether the job is done, should another
 // process do it: soon at first, since rules are quick, and ever more seldom, since
 // models are not. What this process learns wakes the caller.

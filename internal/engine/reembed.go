@@ -92,12 +92,6 @@ func (v *vectoring) underWay(owner memory.Owner) (Vectors, bool) {
 	return is, ok
 }
 
-// remote reports whether no write is to wait for an embedder.
-func remote(e memory.Embedder) bool {
-	r, ok := e.(interface{ Remote() bool })
-	return ok && r.Remote()
-}
-
 // embedJob is the job that gives vectors to what a run or batch writes.
 func embedJob(owner memory.Owner, of string) memory.Job {
 	return memory.Job{ID: "embed-" + of, Owner: owner, Kind: memory.JobEmbed}
@@ -312,11 +306,7 @@ func (e *Engine) embedAll(ctx context.Context, ids []string, texts map[string]st
 	if err != nil {
 		return nil, fmt.Errorf("embed memories: %w", err)
 	}
-	out := make([]memory.Vector, len(ids))
-	for i, id := range ids {
-		out[i] = memory.Vector{Memory: id, Model: model, Values: values[i]}
-	}
-	return out, nil
+	return vectorsOf(ids, model, values), nil
 }
 
 // writeVectors writes those of memories that say what was embedded. A Conflict says

@@ -14,6 +14,7 @@ import (
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/model/embed"
+	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
@@ -260,12 +261,15 @@ func TestNoWriteWaitsForARemoteEmbedder(t *testing.T) {
 		if _, err := far.Ingest(ctx, ana, Talk{Messages: []Said{{Role: memory.RoleUser, Content: "I bought a pot for my tea"}}}); err != nil {
 			t.Fatal(err)
 		}
-		if queued, err := far.Store.Jobs(ctx, ana); err != nil || len(queued) != 2 || queued[0].Kind != memory.JobEmbed {
+		if out := far.bring(t, ana, Bringing{Format: portable.List}, "- Ana's cup for tea is blue\n"); out.Added.Facts != 1 {
+			t.Fatalf("imported: %+v, want the fact", out)
+		}
+		if queued, err := far.Store.Jobs(ctx, ana); err != nil || len(queued) != 3 || queued[0].Kind != memory.JobEmbed {
 			t.Fatalf("jobs: %+v, %v; want one to embed for each write", queued, err)
 		}
 		found, err := far.Recall(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "tea", Whole: true})
-		if err != nil || len(found.Hits) != 2 || !slices.ContainsFunc(found.Degraded, func(s string) bool { return s == "embedder: nobody is there" }) {
-			t.Errorf("while it is away: %d hits, degraded %q, %v; want 2 by words, and that said", len(found.Hits), found.Degraded, err)
+		if err != nil || len(found.Hits) != 3 || !slices.ContainsFunc(found.Degraded, func(s string) bool { return s == "embedder: nobody is there" }) {
+			t.Errorf("while it is away: %d hits, degraded %q, %v; want 3 by words, and that said", len(found.Hits), found.Degraded, err)
 		}
 		if err := far.give(ctx); err != nil {
 			t.Fatalf("while it is away: %v, want the jobs put off", err)
@@ -279,8 +283,8 @@ func TestNoWriteWaitsForARemoteEmbedder(t *testing.T) {
 		if err := far.give(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if hits, by := far.compared(t, "tea"); hits != 2 || by != 2 || server.documents.Load() != 2 {
-			t.Errorf("when it is back: %d of %d hits compared by vector, %d texts embedded; want 2 of 2, each once", by, hits, server.documents.Load())
+		if hits, by := far.compared(t, "tea"); hits != 3 || by != 3 || server.documents.Load() != 3 {
+			t.Errorf("when it is back: %d of %d hits compared by vector, %d texts embedded; want 3 of 3, each once", by, hits, server.documents.Load())
 		}
 	})
 }
