@@ -16,7 +16,7 @@ import (
 )
 
 // Parts are what a load run can measure, in the order in which it does.
-var Parts = []string{"start", "memory", "bulk", "disk", "recall", "rivals", "add", "learn", "proxy", "zipf"}
+var Parts = []string{"start", "memory", "bulk", "disk", "recall", "rivals", "add", "learn", "proxy", "servers", "zipf"}
 
 // LoadOptions say how much is measured. The zero value of a field means its
 // default.
@@ -51,6 +51,9 @@ func (o LoadOptions) withDefaults() (LoadOptions, error) {
 	if o.Duration == 0 {
 		o.Duration = 10 * time.Second
 	}
+	if slices.Contains(o.Only, "servers") && o.Store == "" {
+		return o, memory.Errorf(memory.Invalid, "only: servers are two on one PostgreSQL database; name one with store")
+	}
 	if len(o.Only) == 0 {
 		o.Only = Parts
 	}
@@ -62,9 +65,9 @@ func (o LoadOptions) withDefaults() (LoadOptions, error) {
 	return o, nil
 }
 
-// onServers are the parts that are measured on a database server as well. How long the
-// program takes to start and what is on disk are not its own there.
-var onServers = []string{"bulk", "recall", "add", "learn", "proxy", "zipf"}
+// onServers are the parts that are measured on a database server as well. What is on disk
+// is not the program's own there.
+var onServers = []string{"start", "memory", "bulk", "recall", "add", "learn", "proxy", "servers", "zipf"}
 
 // Load measures the program as it is used: `serve` as a process of its own on a
 // data folder of its own, asked over HTTP from this one. It calls report with each
@@ -92,6 +95,7 @@ func Load(ctx context.Context, o LoadOptions, report func(Row)) (err error) {
 	if o.Store != "" {
 		sides = append(sides, l.onServer())
 	}
+	l.o.Only = slices.DeleteFunc(slices.Clone(l.o.Only), func(part string) bool { return part == "servers" }) // a file is one server's
 	defer func() {
 		l.http.CloseIdleConnections()
 		l.upstream.Close()
@@ -105,14 +109,15 @@ func Load(ctx context.Context, o LoadOptions, report func(Row)) (err error) {
 		do    func(*load, context.Context) error
 	}{
 		{[]string{"start", "memory"}, (*load).startEmpty},
-		{[]string{"start", "memory", "bulk", "disk", "recall", "rivals", "add", "learn", "proxy"}, (*load).bulk},
-		{[]string{"start", "memory", "disk", "recall", "rivals", "add", "learn", "proxy"}, (*load).startFull},
+		{[]string{"start", "memory", "bulk", "disk", "recall", "rivals", "add", "learn", "proxy", "servers"}, (*load).bulk},
+		{[]string{"start", "memory", "disk", "recall", "rivals", "add", "learn", "proxy", "servers"}, (*load).startFull},
 		{[]string{"recall", "memory"}, (*load).recall},
 		{[]string{"rivals"}, (*load).rivals},
 		{[]string{"add"}, (*load).add},
 		{[]string{"learn"}, (*load).learn},
 		{[]string{"proxy"}, (*load).proxy},
 		{[]string{"disk"}, (*load).factsOnDisk},
+		{[]string{"servers"}, (*load).servers},
 		{[]string{"zipf"}, (*load).zipf},
 	} {
 		for _, side := range sides {
@@ -142,10 +147,13 @@ func (l *load) onServer() *load {
 		report(r)
 	}
 	side.report = func(r Row) {
-		floor := floors[key(r)]
-		floor.Name = "SQLite"
+		floor, known := floors[key(r)]
 		r.Name += ", PostgreSQL"
-		report(r.over(floor))
+		if known { // and not a database server's alone
+			floor.Name = "SQLite"
+			r = r.over(floor)
+		}
+		report(r)
 	}
 	return &side
 }

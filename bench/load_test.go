@@ -195,7 +195,7 @@ func TestLoadRefusesWhatItCannotMeasure(t *testing.T) {
 		o    LoadOptions
 		says string
 	}{
-		{LoadOptions{Only: []string{"recall", "nonsense"}}, "nonsense"}, {LoadOptions{Clients: -1}, "clients"}, {LoadOptions{Memories: -5}, "memories"},
+		{LoadOptions{Only: []string{"recall", "nonsense"}}, "nonsense"}, {LoadOptions{Only: []string{"servers"}}, "store"}, {LoadOptions{Clients: -1}, "clients"}, {LoadOptions{Memories: -5}, "memories"},
 	} {
 		err := Load(context.Background(), c.o, func(Row) { t.Error("a row") })
 		if !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), c.says) {
