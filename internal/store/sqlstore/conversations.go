@@ -31,7 +31,11 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 	limit := limited(q.Limit)
 	var page memory.ConversationPage
 	err := s.reads.look(ctx, owner, func(v *view) error {
-		rows, err := v.brief().query(`SELECT `+conversationColumns+` FROM conversations `+w.text()+`
+		query := v.brief().query
+		if len(q.IDs) == 0 {
+			query = v.brief().queryPage
+		}
+		rows, err := query(`SELECT `+conversationColumns+` FROM conversations `+w.text()+`
 			ORDER BY updated_at DESC, id DESC`+limitOf(limit+1), w.args...)
 		page.Conversations, err = collect(rows, err, func(row scanner) (memory.Conversation, error) {
 			return scanConversation(owner, row)

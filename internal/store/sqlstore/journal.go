@@ -51,7 +51,7 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 	limit := limited(q.Limit)
 	var page memory.ChangePage
 	err = s.reads.see(ctx, owner, func(v *view) error {
-		rows, err := v.query(`SELECT j.version, j.ordinal, j.run, j.target, j.action, j.base, j.old_id, j.new_id, j.reason,
+		rows, err := v.queryPage(`SELECT j.version, j.ordinal, j.run, j.target, j.action, j.base, j.old_id, j.new_id, j.reason,
 			CASE j.author WHEN '' THEN r.author ELSE j.author END, j.at, j.before,
 			(SELECT n.before FROM journal n WHERE n.owner = j.owner AND n.target = j.target
 				AND (n.version, n.ordinal) > (j.version, j.ordinal) ORDER BY n.version, n.ordinal LIMIT 1)

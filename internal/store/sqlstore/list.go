@@ -281,7 +281,11 @@ func (v *view) page(from source, sel selection, q memory.Query, limit int) ([]me
 	if err != nil {
 		return nil, err
 	}
-	rows, err := v.conn.query(v.ctx, ask.text, ask.args...)
+	query := v.conn.query
+	if isLong(q) {
+		query = v.conn.queryPage
+	}
+	rows, err := query(v.ctx, ask.text, ask.args...)
 	return collect(rows, err, func(row scanner) (memory.Memory, error) { return from.scan(v.owner, row) })
 }
 
@@ -389,6 +393,9 @@ func (w *where) status(some []memory.Status, q memory.Query) {
 func few(q memory.Query) bool {
 	return q.Hash != "" || q.Tag != "" || q.Turn != "" || q.Subject != "" || q.Conversation != "" || q.Begins != ""
 }
+
+// isLong reports whether q may ask for most of what an owner has.
+func isLong(q memory.Query) bool { return !few(q) && !q.Pinned }
 
 // scope narrows by what the memory's scope or provenance names.
 func (w *where) scope(from source, q memory.Query) {

@@ -33,6 +33,7 @@ type glance struct {
 	*view
 	asks []statement
 	read []func(row scanner) error // a row of the answer to each
+	long bool                      // one of them is for a page of a long list
 }
 
 // ask adds a question, and what reads each row of its answer.
@@ -45,6 +46,9 @@ func (g *glance) send() error {
 	into := g.conn.into
 	b := &pgx.Batch{}
 	b.Queue(beginToRead)
+	if g.long {
+		b.Queue(pageByPage)
+	}
 	for _, one := range g.asks {
 		b.Queue(into.text(one.text), into.values(one.args)...)
 	}
@@ -54,6 +58,11 @@ func (g *glance) send() error {
 		defer func() { err = errors.Join(err, sent.Close()) }()
 		if _, err := sent.Exec(); err != nil {
 			return fmt.Errorf("begin to read: %w", err)
+		}
+		if g.long {
+			if _, err := sent.Exec(); err != nil {
+				return fmt.Errorf("have pages planned: %w", err)
+			}
 		}
 		for _, read := range g.read {
 			if _, err := each(sent, into, read); err != nil {
@@ -124,6 +133,7 @@ func (g *glance) pages(queries []memory.Query) ([][]memory.Memory, error) {
 	var linked []statement
 	wanted := map[int][]int{} // of each of those the queries that it is for
 	for i, q := range queries {
+		g.long = g.long || isLong(q)
 		for _, from := range sourcesOf(q) {
 			if from.table == links.table {
 				one, err := g.linksOf(q)

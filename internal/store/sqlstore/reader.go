@@ -188,3 +188,8 @@ func (v *view) brief() *view {
 func (v *view) query(query string, args ...any) (rows, error) {
 	return v.conn.query(v.ctx, query, append([]any{string(v.owner)}, args...)...)
 }
+
+// queryPage is query for a page of a long list: see [pageByPage].
+func (v *view) queryPage(query string, args ...any) (rows, error) {
+	return v.conn.queryPage(v.ctx, query, append([]any{string(v.owner)}, args...)...)
+}

@@ -282,7 +282,7 @@ func (v *view) paged(from source, p pulling, page []pulled, ended bool) func() (
 			if last.ID != "" { // of that version there may be others
 				more, args = strings.Replace(query, `version > ?3`, `(version, id) > (?3, ?4)`, 1), append(args, last.ID)
 			}
-			rows, err := v.query(more+inOrder+limitOf(followPage), args...)
+			rows, err := v.queryPage(more+inOrder+limitOf(followPage), args...)
 			page, err = collect(rows, err, func(row scanner) (pulled, error) { return from.pulled(v.owner, row) })
 			if err != nil {
 				return pulled{}, err

@@ -77,6 +77,9 @@ func (v *view) first(f *first, p pulling, all bool) error {
 	b := &pgx.Batch{}
 	ask := func(query string, args ...any) { b.Queue(into.text(query), into.values(args)...) }
 	b.Queue(beginToRead)
+	if !all {
+		b.Queue(pageByPage)
+	}
 	ask(horizonOf, owner)
 	if apart {
 		ask(vectorsOf+limitOf(followPage), owner, p.model)
@@ -100,6 +103,11 @@ func (v *view) first(f *first, p pulling, all bool) error {
 		}()
 		if _, err := sent.Exec(); err != nil {
 			return fmt.Errorf("begin to read: %w", err)
+		}
+		if !all {
+			if _, err := sent.Exec(); err != nil {
+				return fmt.Errorf("have pages planned: %w", err)
+			}
 		}
 		f.version, f.horizon, f.most = 0, 0, 0
 		err = sent.QueryRow().Scan(&f.version, &f.horizon)

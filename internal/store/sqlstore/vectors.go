@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
@@ -11,16 +12,15 @@ import (
 // vectors keeps the vectors of memories that are there, and makes those come
 // again in Since.
 func (w *write) vectors(vectors []memory.Vector) error {
+	if err := w.touch(vectors); err != nil {
+		return err
+	}
 	for _, v := range vectors {
-		there, err := w.touch(v.Memory)
-		if err != nil {
-			return err
-		}
-		if !there {
+		if !w.wrote[v.Memory] {
 			continue
 		}
 		data := encodeHalves(v.Values)
-		err = w.exec(`INSERT INTO vectors (owner, memory, model, dims, data) VALUES (?, ?, ?, ?, ?)
+		err := w.exec(`INSERT INTO vectors (owner, memory, model, dims, data) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (owner, memory, model) DO UPDATE SET dims = excluded.dims, data = excluded.data`,
 			w.owner, v.Memory, v.Model, len(v.Values), data)
 		if err != nil {
@@ -40,23 +40,32 @@ func (w *write) keep(turn string, v packed) {
 	}
 }
 
-// touch gives a memory the write's version and reports whether there is one.
-func (w *write) touch(id string) (bool, error) {
-	if w.wrote[id] {
-		return true, nil
+// touch gives those memories of the vectors that are there the write's version: those of a
+// table at once, since there may be very many.
+func (w *write) touch(vectors []memory.Vector) error {
+	var missing listed
+	for _, v := range vectors {
+		if !w.wrote[v.Memory] {
+			missing = append(missing, v.Memory)
+		}
 	}
 	for _, table := range []string{"turns", "facts", "links", "summaries"} {
-		n, err := w.count(`UPDATE `+table+` SET version = ? WHERE owner = ? AND id = ?`, w.version, w.owner, id)
-		if err != nil {
-			return false, fmt.Errorf("touch %s: %w", id, err)
+		if len(missing) == 0 {
+			return nil
 		}
-		if n > 0 {
+		rows, err := w.query(`UPDATE `+table+` SET version = ? WHERE owner = ? AND id IN (SELECT value FROM json_each(?)) RETURNING id`,
+			w.version, string(w.owner), missing)
+		there, err := collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
+		if err != nil {
+			return fmt.Errorf("touch %s: %w", table, err)
+		}
+		for _, id := range there {
 			w.wrote[id] = true
 			w.stale("turn:"+id, "fact:"+id, "link:"+id, "summary:"+id)
-			return true, nil
 		}
+		missing = slices.DeleteFunc(missing, func(id string) bool { return w.wrote[id] })
 	}
-	return false, nil
+	return nil
 }
 
 // encodeHalves returns the values as float16 in the form of [vector.Pack], little

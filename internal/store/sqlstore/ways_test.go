@@ -137,6 +137,53 @@ func TestPostgresJobsTakeFewWays(t *testing.T) {
 	}
 }
 
+// TestPostgresVectorsOfManyTakeFewWays: those of an embedder that was changed are written
+// for many memories together, each of which is looked for where turns and facts are.
+func TestPostgresVectorsOfManyTakeFewWays(t *testing.T) {
+	w := countWays(t, pgtest.Schema(t))
+	s := openServer(t, w.address, Options{})
+	s.commits.(*server).db.SetMaxOpenConns(1) // so that it has all statements prepared
+	s.commits.(*server).bell.close()
+	var changes []memory.Change
+	var of []string
+	for i := range 64 {
+		f := memtest.Fact(memtest.Ana, fmt.Sprint("fact ", i))
+		changes, of = append(changes, memtest.Add(f)), append(of, f.ID)
+		b := talk(memtest.Ana, i)
+		if _, err := s.Append(t.Context(), memtest.Ana, b); err != nil {
+			t.Fatal(err)
+		}
+		of = append(of, b.Turns[0].ID)
+	}
+	if _, err := s.Apply(t.Context(), memtest.Ana, memtest.Run("facts"), changes...); err != nil {
+		t.Fatal(err)
+	}
+	for try := range 3 { // what comes first has statements prepared
+		run := memtest.Run(fmt.Sprint("run ", try))
+		for _, id := range of {
+			run.Vectors = append(run.Vectors, memory.Vector{Memory: id, Model: "other", Values: make([]float32, 8)})
+		}
+		run.Vectors = append(run.Vectors, memory.Vector{Memory: "nobody's", Model: "other", Values: make([]float32, 8)})
+		before := w.n.Load()
+		if _, err := s.Apply(t.Context(), memtest.Ana, run); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.n.Load() - before; try > 1 && got != 6 {
+			t.Errorf("%d vectors take %d ways, want 6: one begins, four look in a table each, one ends", len(run.Vectors), got)
+		}
+		seen := 0
+		_, err := s.Since(t.Context(), memtest.Ana, "other", 0, func(i memory.Item) error {
+			if len(i.Vector) > 0 {
+				seen++
+			}
+			return nil
+		})
+		if err != nil || seen != len(of) {
+			t.Errorf("%d memories have a vector, %v; want %d", seen, err, len(of))
+		}
+	}
+}
+
 // TestPostgresListsInOneWay: what is of several statuses and in several tables, and answers
 // to several questions with the version that they are of.
 func TestPostgresListsInOneWay(t *testing.T) {
