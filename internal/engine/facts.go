@@ -35,13 +35,17 @@ type Note struct {
 // the same thing in between.
 const maxConflicts = 10
 
+// maxReplans is maxConflicts of what no model is asked for. Where another server writes for
+// the owner all the time, it is in between more often than not, and ten times in a row happens.
+const maxReplans = 100
+
 // replan does what ends in a Conflict when somebody else wrote meanwhile, again until it
-// does not, [maxConflicts] times at most. Conflicts that stay are not tried again.
+// does not, [maxReplans] times at most. Conflicts that stay are not tried again.
 func replan(do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
 		stays := errors.Is(err, errOtherRequest) || errors.Is(err, errMeanwhile)
-		if !errors.Is(err, memory.Conflict) || stays || try == maxConflicts {
+		if !errors.Is(err, memory.Conflict) || stays || try == maxReplans {
 			return err
 		}
 	}
