@@ -153,6 +153,7 @@ type recalling struct {
 	cut      []recall.Cut
 	echoes   *recall.Echoes     // of the question; nil where what repeats it is wanted, too
 	echoing  map[string]bool    // what is left out as such, of one search
+	answers  []memory.Hit       // of the assistant to what is left out: for want of what tells
 	others   *recall.Others     // of the question; nil where it is not about the user alone
 	theirs   map[string]bool    // by id: whether it is left out as somebody else's; false of what stands beside
 	echoed   []recall.Dropped   // some of both, for the trace
@@ -293,8 +294,11 @@ type aheadSearcher interface {
 func (r *recalling) ranked(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
 	s.Limit = r.e.opts.Recall.limit(s.Limit, topK)
 	for tries := 1; ; tries++ {
-		r.echoing = map[string]bool{}
+		r.echoing, r.answers = map[string]bool{}, nil
 		hits, err := r.searched(ctx, query, s, topK)
+		if len(hits) == 0 {
+			hits = r.answers
+		}
 		if err != nil || tries == echoSearches || 2*len(r.echoing) < s.Limit {
 			return hits, err
 		}
@@ -369,7 +373,7 @@ func (r *recalling) searched(ctx context.Context, query recall.Query, s memory.S
 			if err != nil {
 				return nil, err
 			}
-			if r.echoesIn(more) {
+			if r.echoesIn(slices.Concat(hits, more)) {
 				cands, opts.Answered, wide = r.unechoed(cands), &askedAgain, true
 				continue
 			}

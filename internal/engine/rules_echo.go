@@ -56,15 +56,18 @@ func (r *recalling) telling(ctx context.Context, query recall.Query, cands []mem
 
 // echoesIn finds the echoes of the question among hits, and reports whether there are
 // any. They take part in nothing: what only asks is the likest of all, and would set the
-// bar for what answers.
+// bar for what answers. What the assistant answered to them is kept at hand.
 func (r *recalling) echoesIn(hits []memory.Hit) (found bool) {
 	if r.echoes == nil {
 		return false
 	}
+	for _, h := range r.echoes.In(hits) {
+		r.echoing[h.Memory.ID()], found = true, true
+		r.echo(h)
+	}
 	for _, h := range hits {
-		if r.echoes.Is(h.Memory) {
-			r.echoing[h.Memory.ID()], found = true, true
-			r.echo(h)
+		if found && !r.echoing[h.Memory.ID()] && r.echoes.Answers(h.Memory) {
+			r.answers = append(r.answers, h)
 		}
 	}
 	return found

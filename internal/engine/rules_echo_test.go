@@ -66,6 +66,44 @@ func TestWhoAsksAgainIsToldTheAnswer(t *testing.T) {
 	}
 }
 
+// TestWhoAsksOtherwiseIsToldTheAnswer: what the user asked in other words, and was told from memory, is
+// not told beside the answer, however much there is of it.
+func TestWhoAsksOtherwiseIsToldTheAnswer(t *testing.T) {
+	const job = "Hello there, I work as a nurse at the hospital in Porto, mostly nights."
+	r := newRig(t, stores["inmem"])
+	r.tell(t, "first", Said{Role: memory.RoleUser, Content: job}, Said{Role: memory.RoleAssistant, Content: "Nights are quiet at times."})
+	for i := range 12 {
+		for j, asked := range []string{"What is my job?", "Do you remember where I work?", "which hospital do i work at", "Am I a nurse?"} {
+			r.tell(t, fmt.Sprint("again-", i, "-", j), Said{Role: memory.RoleUser, Content: asked},
+				Said{Role: memory.RoleAssistant, Content: "You work as a nurse at the hospital in Porto."})
+		}
+	}
+	p := r.prepare(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: "What work do I do for a living?"})
+	got := contents(p.Hits)
+	if len(got) == 0 || got[0] != job || slices.ContainsFunc(got, func(s string) bool { return s != job && s != "Nights are quiet at times." }) {
+		t.Errorf("%q, want %q and nothing that was asked or given back", got, job)
+	}
+	trace, err := r.Trace(context.Background(), ana, p.Trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(trace.Cut, func(h memory.TraceHit) bool { return h.Cut == "echo" }) {
+		t.Errorf("the trace cut %v, want echoes", trace.Cut)
+	}
+}
+
+// TestTheAssistantStandsInForWantOfTheUser: what only the assistant said is told.
+func TestTheAssistantStandsInForWantOfTheUser(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	r.tell(t, "a", Said{Role: memory.RoleUser, Content: "Where is my umbrella?"}, Said{Role: memory.RoleAssistant, Content: "It hangs in the hall behind the door."})
+	for _, said := range []string{"I like tea.", "The garden gate was painted green.", "We watched a film about penguins."} {
+		r.tell(t, said, Said{Role: memory.RoleUser, Content: said})
+	}
+	if got := contents(r.find(t, Question{Text: "Where did I leave my umbrella?"}).Hits); !slices.Equal(got, []string{"It hangs in the hall behind the door."}) {
+		t.Errorf("%q, want what the assistant said", got)
+	}
+}
+
 func TestWhatWasAskedIsTold(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	r.tell(t, "a", Said{Role: memory.RoleUser, Content: "What is my home address?"})

@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// An echo repeats what is asked, or what memory itself said: who asks for their address
-// a second time is not told that they asked before.
+// An echo asks, or repeats what was told: who asks for their address a second time is not told that
+// they asked before, nor what they were answered.
 
 // Echoes tells of one question which turns only echo it. It is not safe for concurrent
 // use.
@@ -21,6 +21,10 @@ type Echoes struct {
 	confirms bool            // a yes is an answer
 	heard    bool            // it asks for what was asked or answered before: nothing is an echo then
 	manners  []manner        // of turns that were looked at
+	replied  map[place]bool  // where what somebody asked of memory is answered
+	plain    terms           // all that the question has
+	numbers  []string        // that it names
+	room     terms           // for what others tell
 }
 
 // NewEchoes reads a question.
@@ -37,10 +41,10 @@ func (e *Echoes) Repeated(c *memory.Candidate) bool {
 	return !e.heard && c.Kind == memory.KindTurn && c.Role == memory.RoleAssistant && c.Speaker == memory.RecallModel
 }
 
-// Is reports whether a memory is an echo: an answer of the built-in model, or a turn by
-// which somebody asked what is asked now and told nothing. Words that all ask with, and
-// a word more where there are many, make no other question of it; a name, a number or
-// a thing of some kind does.
+// Is reports whether a memory is an echo whatever stands beside it: an answer of the built-in
+// model, or a turn by which the user asked what is asked now, or anything of memory, and told
+// nothing. Words that all ask with, and a word more where there are many, make no other question
+// of it; a name, a number or a thing of some kind does.
 func (e *Echoes) Is(m memory.Memory) bool {
 	t := m.Turn
 	if t == nil {
@@ -52,11 +56,17 @@ func (e *Echoes) Is(m memory.Memory) bool {
 	if t.Role == memory.RoleAssistant && t.Name == memory.RecallModel {
 		return true
 	}
-	manner := e.manner(t)
-	if manner == text.Tells {
+	manner, of := e.manner(t)
+	if manner == text.Tells && of == gives {
 		return false
 	}
 	e.read()
+	if of == bare && !e.grants(t.Content) {
+		return true
+	}
+	if manner == text.Tells {
+		return false
+	}
 	if len(e.terms) == 0 || e.confirms && (manner == text.Phrase || ofOneself.MatchString(t.Content)) {
 		return false
 	}
@@ -80,25 +90,30 @@ func (e *Echoes) Is(m memory.Memory) bool {
 	return said > 0 && (extra == 0 || extra*extraEvery <= said+extra && !e.names(t.Content))
 }
 
-// manner is that of a turn's words. Most are told by a glance, the others read once.
-func (e *Echoes) manner(t *memory.Turn) text.Manner {
+// manner is that of a turn's words, and what of it they give away who ask. Most are told by a
+// glance, the others read once.
+func (e *Echoes) manner(t *memory.Turn) (text.Manner, bareness) {
 	if !text.MayAsk(t.Content) {
-		return text.Tells
+		return text.Tells, gives
 	}
 	for _, m := range e.manners {
 		if m.turn == t.ID {
-			return m.is
+			return m.is, m.of
 		}
 	}
-	is := text.MannerOf(t.Content)
-	e.manners = append(e.manners, manner{t.ID, is})
-	return is
+	is := manner{turn: t.ID, is: text.MannerOf(t.Content)}
+	if t.Role == memory.RoleUser && t.Name == "" { // people ask each other
+		is.of = barenessOf(t.Content)
+	}
+	e.manners = append(e.manners, is)
+	return is.is, is.of
 }
 
 // manner is how a turn is meant.
 type manner struct {
 	turn string
 	is   text.Manner
+	of   bareness
 }
 
 // extraEvery is of how many words one may be another.

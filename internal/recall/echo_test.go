@@ -18,7 +18,7 @@ func TestEchoes(t *testing.T) {
 		{"Do you know my home address?", "I need my home address", true},
 		{"What is my home address?", "My home address, please", true},
 		{"home address?", "My home address is Reeperbahn 5", false},
-		{"What is my sister's address?", "What is my home address?", false},
+		{"What is my sister's address?", "What is my home address?", true},
 		{"Where does Ann live?", "Where does Bob live?", false},
 		{"Do I need my glasses to drive?", "I need my glasses to drive", false},
 		{"Do I still need to see the doctor?", "I need to see the doctor", false},

@@ -52,13 +52,14 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 	told := make([]telling, 0, min(o.TopK, len(hits))) // of those kept
 	kept = make([]memory.Hit, 0, min(o.TopK, len(hits)))
 	room := make(terms, 0, usualTerms*len(hits))
+	echoed := echoes.In(hits)
 	for _, h := range distilled(ownFirst(hits, o.Question, asked)) {
 		says := telling{content: h.Memory.Content(), terms: termsIn(room, h.Memory.Content())}
 		room = says.terms[len(says.terms):]
 		tokens := 0
 		stage := ""
 		switch {
-		case echoes.Is(h.Memory):
+		case slices.ContainsFunc(echoed, func(e memory.Hit) bool { return e.Memory.ID() == h.Memory.ID() }):
 			stage = "echo"
 		case slight(h, says.terms):
 			stage = "slight"
@@ -195,7 +196,10 @@ func (t telling) agrees(other telling) bool {
 
 // asked notes what a turn asks for, and reports whether it only asks.
 func (t *telling) asked(e *Echoes, m memory.Memory) bool {
-	if m.Turn == nil || e.manner(m.Turn) != text.Seeks {
+	if m.Turn == nil {
+		return false
+	}
+	if manner, _ := e.manner(m.Turn); manner != text.Seeks {
 		return false
 	}
 	t.seeks = make(terms, 0, len(t.terms))

@@ -18,11 +18,12 @@ import (
 // plainFit is [Fit] as its comment says it, without any care for what it costs.
 func plainFit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped) {
 	left := o.Budget
+	echoes := NewEchoes(o.Question).In(hits)
 	for _, h := range distilled(hits) {
 		tokens := text.Tokens(line(h.Memory))
 		stage := ""
 		switch {
-		case NewEchoes(o.Question).Is(h.Memory):
+		case slices.ContainsFunc(echoes, func(e memory.Hit) bool { return e.Memory == h.Memory }):
 			stage = "echo"
 		case h.Memory.Turn != nil && len(plainTerms(h.Memory.Content())) <= slightTerms && len(h.Why) > 0 && h.Why.Get("own") == 0:
 			stage = "slight"

@@ -1,0 +1,221 @@
+package recall
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// "You work as a nurse in Porto" was said by the assistant, who knew it from the user. Beside the
+// user's own words it is no second witness, and what it says is no reason to believe it. So it is
+// with a question that names what is told beside it: "How old is Rex?" next to "my dog Rex".
+
+// In returns those of the hits that are echoes: by themselves, or since what they say is told by
+// the user, or known as a fact, among the best of the others.
+func (e *Echoes) In(hits []memory.Hit) (echoes []memory.Hit) {
+	var doubtful []memory.Hit
+	for _, h := range hits {
+		switch {
+		case e.Is(h.Memory):
+			echoes = append(echoes, h)
+		case !e.heard && e.maySayAgain(h.Memory):
+			doubtful = append(doubtful, h)
+			continue
+		default:
+			continue
+		}
+		e.reply(h.Memory.Turn)
+	}
+	if len(doubtful) == 0 {
+		return echoes
+	}
+	e.ask()
+	told := e.told(hits)
+	for _, role := range [...]memory.Role{memory.RoleUser, memory.RoleAssistant} { // what is answered, and then answers
+		for _, h := range doubtful {
+			if t := h.Memory.Turn; t.Role == role && e.again(t, told) {
+				echoes = append(echoes, h)
+				e.reply(t)
+			}
+		}
+	}
+	return echoes
+}
+
+// longestAgain is how many bytes a turn has at most that does nothing but say again what is known.
+const longestAgain = 320
+
+// maySayAgain reports whether a turn may say nothing but what is told beside it.
+func (e *Echoes) maySayAgain(m memory.Memory) bool {
+	t := m.Turn
+	if t == nil || t.Name != "" || len(t.Content) > longestAgain {
+		return false
+	}
+	if t.Role == memory.RoleUser {
+		return e.asks(t)
+	}
+	return t.Role == memory.RoleAssistant
+}
+
+// asks reports whether a turn tells nothing, or nothing but by the way.
+func (e *Echoes) asks(t *memory.Turn) bool {
+	manner, of := e.manner(t)
+	return manner == text.Seeks || of != gives
+}
+
+// reply notes where an echo is answered.
+func (e *Echoes) reply(t *memory.Turn) {
+	if t.Role != memory.RoleUser {
+		return
+	}
+	if e.replied == nil {
+		e.replied = map[place]bool{}
+	}
+	e.replied[place{t.Conversation, t.Index + 1}] = true
+}
+
+// witness is what is known of the user's own telling.
+type witness struct {
+	terms   terms
+	numbers []string
+	negated bool // some of it says what is not so
+}
+
+// Answers reports whether a turn answers one that is an echo. Where nobody tells what was asked
+// for, the assistant may have.
+func (e *Echoes) Answers(m memory.Memory) bool {
+	return m.Turn != nil && m.Turn.Role == memory.RoleAssistant && e.replied[place{m.Turn.Conversation, m.Turn.Index}]
+}
+
+// told reads the best of the hits that tell.
+func (e *Echoes) told(hits []memory.Hit) (out witness) {
+	n, room := 0, make([]uint64, 0, 4*usualTerms)
+	out.terms = e.room[:0]
+	for _, h := range hits {
+		t := h.Memory.Turn
+		if h.Memory.Fact == nil && (t == nil || t.Role != memory.RoleUser || e.asks(t)) {
+			continue
+		}
+		content := h.Memory.Content()
+		room = text.TermHashes(room[:0], content)
+		out.terms = append(out.terms, room...)
+		out.numbers = append(out.numbers, text.Numbers(content)...)
+		out.negated = out.negated || text.Negated(content)
+		if n++; n == DefaultTopK {
+			break
+		}
+	}
+	slices.Sort(out.terms)
+	e.room = out.terms
+	out.terms = slices.Compact(out.terms)
+	return out
+}
+
+// Shares of what a turn says that must be told beside it: of the user's question if it asks memory,
+// of an answer to such a question, and of all others.
+const (
+	asksAgain    = 0.5
+	answersAgain = 0.5
+	saysAgain    = 0.8
+)
+
+// again reports whether a turn says only what is told.
+func (e *Echoes) again(t *memory.Turn, told witness) bool {
+	content, least := t.Content, saysAgain
+	switch _, of := e.manner(t); {
+	case t.Role == memory.RoleUser && of != gives:
+		least = asksAgain
+	case t.Role == memory.RoleUser:
+	case e.replied[place{t.Conversation, t.Index}]:
+		content, least = known(content), answersAgain
+	default:
+		if content = known(content); text.Negated(content) && !told.negated {
+			return false
+		}
+	}
+	for _, name := range text.Names(content) {
+		if own, again := e.common(name, told); again < own {
+			return false
+		}
+	}
+	for _, number := range text.Numbers(content) {
+		if !slices.Contains(told.numbers, number) && !slices.Contains(e.numbers, number) {
+			return false
+		}
+	}
+	own, again := e.common(content, told)
+	if own == 0 {
+		return len(content) < len(t.Content) || least == answersAgain && len(told.terms) > 0
+	}
+	return len(told.terms) > 0 && float64(again) >= least*float64(own)
+}
+
+// common counts the terms of a text but for numbers and for those that answers and questions are
+// made with, and those of them that are told or in the question.
+func (e *Echoes) common(content string, told witness) (own, again int) {
+	room := [1]uint64{}
+	text.EachWord(content, func(w string) {
+		if text.IsNumber(w) || w[0] >= '0' && w[0] <= '9' {
+			return
+		}
+		for _, term := range text.TermHashes(room[:0], w) {
+			switch {
+			case chatter.Get().has(term):
+			case told.terms.has(term), e.plain.has(term):
+				own, again = own+1, again+1
+			default:
+				own++
+			}
+		}
+	})
+	return own, again
+}
+
+// ask reads the question, all of it.
+func (e *Echoes) ask() {
+	if e.plain == nil {
+		e.plain, e.numbers = termsOf(e.question), text.Numbers(e.question)
+	}
+}
+
+// unknownTo are sentences of an assistant that was not told.
+var unknownTo = late.Compile(`(?i)\b(?:you (?:have ?n[o'’]t|have not|never|did ?n[o'’]t|did not) (?:told|tell|mention(?:ed)?|share[d]?|said|say)|i (?:do not|don['’]t|did not|didn['’]t) (?:know|have|recall|remember|see)|not that i know|no (?:record|memory|information))\b`)
+
+// known returns a text without the sentences by which an assistant says that it was not told.
+func known(s string) string {
+	if !unknownTo.MatchString(s) {
+		return s
+	}
+	var b strings.Builder
+	for _, sentence := range text.Sentences(s) {
+		if of := sentence.Of(s); !unknownTo.MatchString(of) {
+			b.WriteString(of)
+			b.WriteByte(' ')
+		}
+	}
+	return b.String()
+}
+
+// grants reports whether the question is whether something is so that a turn takes for granted:
+// "Do I have a dog?" and "How old is my dog?".
+func (e *Echoes) grants(said string) bool {
+	if !e.confirms || confirms.MatchString(said) {
+		return false
+	}
+	for _, term := range text.Terms(said) {
+		if e.terms[term] || e.related[term] {
+			return true
+		}
+	}
+	return false
+}
+
+// chatter are terms by which an assistant takes note or gives back, and those that all ask with.
+var chatter = late.Make(func() terms {
+	return termsOf(fillerWords + askingWords + ` yes no yeah sure right correct indeed noted note good great nice lovely fine well okay got understood
+		glad hear sorry thank thanks welcome meet congratulations congrats wonderful enjoy hope sound based previous conversation according told tell
+		mentioned earlier memory call named name like far here so let me know make keep mind will also certainly absolutely course happy`)
+})

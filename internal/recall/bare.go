@@ -1,0 +1,262 @@
+package recall
+
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/text"
+)
+
+// "Do I have a dog?" tells nothing of whoever asks it, and "Can you find a vet for my dog Rex?"
+// does. What one wants to have back from memory is asked for in few forms; what one wants done, or
+// known of the world, in many, and those say what it is for.
+
+// bareness is what a text that asks gives away.
+type bareness uint8
+
+const (
+	gives    bareness = iota // it says something, or asks for something else than what memory may know
+	presumes                 // it asks for what memory may know, and takes something for granted: "Why do I take these pills?"
+	bare                     // it asks for that and says nothing: "Where do I work?"
+)
+
+// barenessOf reads a text: all sentences of it ask memory, but for greetings.
+func barenessOf(s string) bareness {
+	is := gives
+	for _, sentence := range text.Sentences(s) {
+		r := bareReading{}
+		switch of := r.read(sentence.Of(s)); {
+		case of == gives && r.greets:
+		case of == gives:
+			return gives
+		case is == gives || of < is:
+			is = of
+		}
+	}
+	return is
+}
+
+// bareReading is a sentence that may ask memory.
+type bareReading struct {
+	w      []string // words not read so far
+	marked bool     // with a question mark
+	greets bool     // nothing but a greeting is in it
+	opened bool     // it began as who asks to be reminded does: "do you know", "tell me"
+}
+
+func (r *bareReading) read(sentence string) bareness {
+	r.marked = text.Asks(sentence)
+	room := [24]string{}
+	if !r.words(sentence, room[:0]) {
+		return gives
+	}
+	r.skip(greeting)
+	if len(r.w) == 0 {
+		r.greets = true
+		return gives
+	}
+	for r.open() {
+		r.opened = true
+		r.skip(towards)
+	}
+	if r.opened && (stating.Has(r.at(0)) || r.at(0) == "that") || !r.asks() {
+		return gives
+	}
+	return r.presumes(sentence)
+}
+
+// longestBare is how many words somebody asks memory with at most.
+const longestBare = 20
+
+// words reads the words, and reports whether the sentence may ask alone: nothing is stated behind
+// a comma.
+func (r *bareReading) words(sentence string, room []string) bool {
+	r.w = room
+	for part := range strings.FieldsFuncSeq(sentence, func(c rune) bool { return strings.ContainsRune(",;:()", c) }) {
+		begins := len(r.w)
+		text.EachWord(part, func(w string) { r.w = append(r.w, w) })
+		if begins > 0 && begins < len(r.w) && (stating.Has(r.w[begins]) || reasons.Has(r.w[begins])) {
+			return false
+		}
+		for begins == 0 && len(r.w) > 0 && greeting.Has(r.w[0]) {
+			r.w = r.w[1:]
+		}
+		if len(r.w) > longestBare {
+			return false
+		}
+	}
+	for len(r.w) > 0 && ending.Has(r.w[len(r.w)-1]) {
+		r.w = r.w[:len(r.w)-1]
+	}
+	return true
+}
+
+func (r *bareReading) at(i int) string {
+	if i >= len(r.w) {
+		return ""
+	}
+	return r.w[i]
+}
+
+func (r *bareReading) skip(words *late.Set) {
+	for len(r.w) > 0 && words.Has(r.w[0]) {
+		r.w = r.w[1:]
+	}
+}
+
+// open takes what stands before what is asked for: "can you tell me", "I forgot".
+func (r *bareReading) open() bool {
+	i := 0
+	next := func(set *late.Set) bool {
+		for softly.Has(r.at(i)) {
+			i++
+		}
+		if !set.Has(r.at(i)) {
+			return false
+		}
+		i++
+		return true
+	}
+	took := func(yes bool) bool {
+		if yes {
+			r.w = r.w[i:]
+		}
+		return yes
+	}
+	switch first := r.at(0); {
+	case first == "can" || first == "could" || first == "would" || first == "will":
+		i = 1
+		return took(next(you) && next(reminding) && next(me))
+	case first == "do" || first == "did" || first == "have":
+		i = 1
+		if r.at(i) == "you" {
+			return took(next(you) && next(knowing))
+		}
+		return took(next(iAm) && next(mentioning) && r.heard(&i))
+	case first == "you":
+		return took(r.marked && next(you) && next(knowing))
+	case reminding.Has(first):
+		return took(next(reminding) && next(me))
+	case first == "i":
+		i = 1
+		if r.at(i) == "do" || r.at(i) == "can" {
+			i++
+			return took(next(not) && next(knowing))
+		}
+		if next(forgetting) {
+			return took(asksWith.Has(r.at(i)) || r.at(i) == "if" || r.at(i) == "whether")
+		}
+		return took(next(wanting) && next(to) && next(knowing))
+	}
+	return false
+}
+
+// heard takes "you" behind "did I tell".
+func (r *bareReading) heard(i *int) bool {
+	for r.at(*i) == "to" || r.at(*i) == "you" {
+		*i++
+	}
+	return true
+}
+
+// asks reports whether what is left asks for what somebody may have told: in the form of a question
+// or, if that was opened, of a clause or a thing. What ought to be is no such question.
+func (r *bareReading) asks() bool {
+	first := 0
+	if leadingTo.Has(r.at(0)) && asksWith.Has(r.at(1)) {
+		first = 1
+	}
+	switch w := r.at(first); {
+	case asksWith.Has(w):
+		if !r.inverted(first) && !r.opened {
+			return false
+		}
+		if w == "how" && r.at(first+1) == "do" && (me.Has(r.at(first+2)) || r.at(first+2) == "i" || r.at(first+2) == "we" || r.at(first+2) == "one") {
+			return false // that asks for instructions
+		}
+	case being.Has(w):
+		if !r.marked && !ones.Has(r.at(first+1)) && !stating.Has(r.at(first+1)) {
+			return false
+		}
+	case r.opened && (ones.Has(w) || w == "the" || w == "whether" || w == "if"):
+	default:
+		return false
+	}
+	for _, w := range r.w[first:] {
+		if advice.Has(w) || w == "you" || w == "your" {
+			return false
+		}
+	}
+	return true
+}
+
+// inverted reports whether a question word is followed as in a question: its verb before its
+// subject.
+func (r *bareReading) inverted(at int) bool {
+	if r.marked || ones.Has(r.at(at+1)) || contracted.Has(r.at(at)) {
+		return true
+	}
+	for i := at + 1; i < at+5; i++ {
+		if being.Has(r.at(i)) {
+			return true
+		}
+		if stating.Has(r.at(i)) || ones.Has(r.at(i)) {
+			return false
+		}
+	}
+	return false
+}
+
+// mostBare is how many words of its own a question has that takes nothing for granted.
+const mostBare = 4
+
+// presumes tells whether a question takes something for granted.
+func (r *bareReading) presumes(sentence string) bareness {
+	self, own, before := false, 0, ""
+	for _, w := range r.w {
+		self = self || oneself.Has(w)
+		if w == "why" || reasons.Has(w) || text.IsTime(w) && !vague.Has(w) || w[0] >= '0' && w[0] <= '9' ||
+			purposes.Has(before) && w == "my" {
+			return presumes
+		}
+		if term := text.Term(w); term != "" && !asking.Has(term) && !fillers.Has(term) {
+			own++
+		}
+		before = w
+	}
+	if !self || own > mostBare || len(text.Names(sentence)) > 0 {
+		return presumes
+	}
+	return bare
+}
+
+// Words of questions to memory, folded.
+var (
+	greeting = late.Words("hey hi hello so and ok okay um well please sorry also but then now again quick question one just thanks thank oh right actually btw good morning evening afternoon yes no wait hmm")
+	ending   = late.Words("please thanks again exactly actually btw")
+	towards  = late.Words("again of about please")
+	softly   = late.Words("still even please just maybe quickly ever already really also would kindly quite")
+
+	you        = late.Words("you")
+	iAm        = late.Words("i")
+	not        = late.Words("not")
+	to         = late.Words("to")
+	me         = late.Words("me us we")
+	reminding  = late.Words("tell remind")
+	knowing    = late.Words("know remember recall")
+	mentioning = late.Words("tell told mention mentioned say said")
+	forgetting = late.Words("forgot forget wonder")
+	wanting    = late.Words("want need like")
+
+	asksWith   = late.Words("what which who whom whose where when why how whats wheres whos whens hows")
+	contracted = late.Words("whats wheres whos whens hows")
+	leadingTo  = late.Words("in at on of to for from by with since until about")
+	being      = late.Words("do does did is are am was were have has had will")
+	advice     = late.Words("can could should would may might must shall need best recommend suggest")
+	ones       = late.Words("my our his her their its the")
+	stating    = late.Words("i we he she they im ive it")
+	oneself    = late.Words("i my me mine myself we our us ours am it he she they him her them his their")
+	reasons    = late.Words("because since so though although as")
+	purposes   = late.Words("for with against without")
+	vague      = late.Words("day date time year month week now today morning evening night birthday weekend before after ago already once yet still past later")
+)

@@ -1,0 +1,47 @@
+package recall
+
+import "testing"
+
+// What somebody asks memory tells nothing of them; what it takes for granted may, and what is asked
+// of the world says what it is for.
+func TestBareQuestions(t *testing.T) {
+	for said, want := range map[string]bareness{
+		"What is my job?":                                     bare,
+		"Do you remember where I work?":                       bare,
+		"hi, quick one: when do i get up?":                    bare,
+		"whats my bakery called":                              bare,
+		"Can you tell me how many grandchildren I have?":      bare,
+		"I can't remember where I work":                       bare,
+		"I forgot which bank I'm with":                        bare,
+		"Did I tell you what I used to drive?":                bare,
+		"Do I have a dog?":                                    bare,
+		"Hello! Remind me of my address, please.":             bare,
+		"With whom do I play bridge?":                         bare,
+		"and what breed is he?":                               bare,
+		"Tell me about my sister":                             bare,
+		"Who is Sorcha?":                                      presumes,
+		"When is my flight to Lisbon?":                        presumes,
+		"Why do I take these pills?":                          presumes,
+		"What did I do on Friday?":                            presumes,
+		"Can you find a vet for my dog Rex?":                  gives,
+		"Where can I buy vegan cheese near Porto?":            gives,
+		"What should I cook for my diabetic aunt?":            gives,
+		"Do I need a visa for Japan?":                         gives,
+		"How do I get red wine out of a carpet?":              gives,
+		"What do you think of my plan?":                       gives,
+		"Did I tell you that I moved?":                        gives,
+		"I live in Porto, right?":                             gives,
+		"Where do I work? I moved to Porto.":                  gives,
+		"How is my cat, she was ill?":                         gives,
+		"What's my address, because I have to fill in a form": gives,
+		"What I like is tea":                                  gives,
+		"I forgot my umbrella in Lyon":                        gives,
+		"Remind me to call my sister":                         gives,
+		"Hello!":                                              gives,
+		"":                                                    gives,
+	} {
+		if got := barenessOf(said); got != want {
+			t.Errorf("%q: %d, want %d", said, got, want)
+		}
+	}
+}
