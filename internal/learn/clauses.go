@@ -16,6 +16,7 @@ type clause struct {
 	joint string // the word that joins it to what stands before it
 	heir  bool   // its subject is that of the clause before it
 	first bool   // it begins its sentence, where people leave "I" out
+	short bool   // words that it leaves out were put in
 	text.Span
 }
 
@@ -121,7 +122,7 @@ var reports = late.Words("says said wrote told tells asked claims claimed quote 
 
 // unreal reports whether a sentence as a whole tells of no fact.
 func unreal(words []word) bool {
-	if first, second := words[0].low, words[min(1, len(words)-1)].low; first == "yeah" && second == "right" || first == "oh" && second == "sure" || first == "yeah" && second == "sure" {
+	if first, second := words[0].low, words[min(1, len(words)-1)].low; (first == "haha" || first == "lol" || first == "ha") && (second == "sure" || second == "yeah" || second == "right") || first == "yeah" && second == "right" || first == "oh" && second == "sure" || first == "yeah" && second == "sure" {
 		return true // nobody means what follows
 	}
 	if first := words[0].low; (first == "example" || first == "examples" || first == "sample") && len(words) > 2 && (words[1].low == ":" || words[2].low == ":" || words[1].low == "-") {
@@ -137,8 +138,8 @@ func unreal(words []word) bool {
 			}
 			return true
 		case reports.Has(w.low):
-			if i > 0 && (words[i-1].low == "i" || words[i-1].low == "have") || byMe(words, i) {
-				continue
+			if i > 0 && (words[i-1].low == "i" || words[i-1].low == "have") || byMe(words, i) || i > 3 && i == len(words)-2 && (words[i+1].low == "no" || words[i+1].low == "yes") {
+				continue // "but her landlord says no" reports nothing else
 			}
 			return true
 		case w.low == "story" || w.low == "novel" || w.low == "dream" || w.low == "movie":
@@ -241,11 +242,14 @@ func split(words []word, bullet bool, yield func(c *clause)) {
 			break
 		}
 		s := j // "but now I live in Oslo"
+		if s+2 < len(words) && (words[s].low == "turns" || words[s].low == "turned") && words[s+1].low == "out" {
+			s += 2
+		}
 		for s < len(words)-1 && adverb.Has(words[s].low) {
 			s++
 		}
 		opens := hard || (words[s].low == "i" || words[s].low == "we") || subjects.Has(words[j].low) || owners.Has(words[j].low) && verbSoon(words[j+1:])
-		second := !opens && (joined == "and" || joined == "but" || joined == "then" || joined == "so") && secondVerb(words[start:i], words[j:])
+		second := !opens && (joined == "" && w.low == "," && deedNext(words, j) || joined == "and" || joined == "but" || joined == "then" || joined == "so") && secondVerb(words[start:i], words[j:])
 		if !opens && !second {
 			i = j - 1
 			continue
@@ -265,6 +269,13 @@ func split(words []word, bullet bool, yield func(c *clause)) {
 		}
 	}
 	emit(start, len(words), joint, heir)
+}
+
+// deedNext reports whether what begins at j goes on after a comma with another deed: "sold my
+// bike, got a scooter instead".
+func deedNext(words []word, j int) bool {
+	v, ok := verbs()[words[j].low]
+	return ok && v.form&preterite != 0 && v.form&base == 0 && v.class&deed != 0 && j+1 < len(words) && determiner.Has(words[j+1].low)
 }
 
 // verbSoon reports whether a verb follows within a few words, as it does after a

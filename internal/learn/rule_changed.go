@@ -224,6 +224,9 @@ func (r *reader) ofNamed(c *clause, i int, when string) bool {
 		r.facts(c, &p, when)
 	}
 	r.last = lately{}
+	if len(r.found) > found {
+		r.stranger = name
+	}
 	for k := found; k < len(r.found); k++ {
 		r.found[k].Who = name
 	}

@@ -16,6 +16,27 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 		return p.neg == "" && (w == "" || c.words[g.end].mark() || timing.Has(w) || hanging.Has(w) || stops.Has(w) || adverb.Has(w) || w == "girl" || w == "boy" || w == "named" || w == "called" || w == "and" || p.verb.lemma == "give" && w == "to")
 	case "age", "eats again", "dating", "whereabouts", "timezone", "disposed", "native language":
 		return p.neg == ""
+	case "home since": // "in Rome for a week" is a visit
+		return p.neg == "" && (c.at(g.end) == "" || c.sinceWhen(p.rest) && !c.has("week") && !c.has("weeks") && !c.has("days") && !c.has("month"))
+	case "left home":
+		return p.neg == "no longer"
+	case "marriage":
+		if c.at(g.end-1) == "and" || c.at(g.end-1) == "with" {
+			return p.neg == "" && g.get("state") != "engaged"
+		}
+	case "allergy": // nobody is allergic to Mondays
+		return !timing.Has(firstLow(g.get("food"))) && !timing.Has(strings.TrimSuffix(firstLow(g.get("food")), "s")) || g.get("food") == ""
+	case "can":
+		return p.neg == ""
+	case "lost job":
+		mine := c.at(p.rest) == "my" || c.at(p.rest) != "his" && c.at(p.rest) != "her" && c.at(p.rest) != "their"
+		return p.neg == "" && mine == (p.subject == "user" || c.at(p.rest+1) != "job")
+	case "wants": // the speaker's own are mostly orders
+		return p.neg == "" && p.subject != "user"
+	case "staying":
+		return p.neg == "" && p.subject == "user"
+	case "separating", "away", "weekly", "clothes", "off aids":
+		return p.neg == ""
 	case "wakes": // "at nine on weekends" is another time beside the usual one
 		return p.neg == "" && !c.has("weekends") && !c.has("weekend") && !c.has("sundays") && !c.has("saturdays") && !c.has("holidays") && !c.has("when")
 	case "home":

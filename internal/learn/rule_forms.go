@@ -106,7 +106,7 @@ func (c *clause) match(steps []step, i int, g *captured) bool {
 	for _, s := range steps {
 		switch {
 		case s.end:
-			if i < len(c.words) {
+			if i < len(c.words) && !c.closes(i) {
 				return false
 			}
 		case s.loose:
@@ -156,6 +156,19 @@ func (c *clause) match(steps []step, i int, g *captured) bool {
 	}
 	g.end = i
 	return true
+}
+
+// closes reports whether what is said before word i ends there: what follows is a new
+// thought, not a narrower one.
+func (c *clause) closes(i int) bool {
+	switch w := c.at(i); w {
+	case "so", "but", "because":
+		return i+1 < len(c.words)
+	case ",", ";", "-":
+		next := c.at(i + 1)
+		return !narrowing.Has(next) && next != "only" && next != "just" && next != "or" && next != "and" && !isDigit(next)
+	}
+	return false
 }
 
 // ready is a family with its form compiled.

@@ -17,6 +17,7 @@ func init() { // names itself through kids and pets
 		"atfor":   among(late.Words("at for with")),
 		"count":   among(late.Words("a an my our one two three four five six seven eight nine ten another")),
 		"marital": among(late.Words("single married divorced engaged widowed separated")),
+		"parted":  among(late.Words("divorced separated")), "law": among(late.Words("kosher halal")), "floor": floorEnd,
 		"measure": measureEnd, "age": ageEnd, "tall": tallEnd, "manner": mannerEnd, "big": bigEnd,
 		"kind":      func(c *clause, i int) int { return c.before(i, 4, kindEnds) },
 		"oldtool":   func(c *clause, i int) int { return c.before(i, 6, onlyTo) },
@@ -51,6 +52,7 @@ func init() { // names itself through kids and pets
 	}
 	values = map[string]func(c *clause, i int) string{
 		"name": properName, "called": called, "place": place, "company": company, "firm": firm, "role": role,
+		"worn": wornSize, "group": groupOf, "metres": metres, "workdays": workdays, "weekly": weekly, "fanof": fanOf, "gear": gear, "away": away,
 		"language": language, "school": school, "thing": thing, "general": general, "phrase": phrase,
 		"tool": tool, "day": withDate, "plan": planned, "soon": planned, "later": plannedLater,
 		"nation": nation, "size": size, "all": whole, "exact": exact,

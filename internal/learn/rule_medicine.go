@@ -59,6 +59,9 @@ func drug(c *clause, i int) string {
 	if determiner.Has(c.at(i)) || c.at(i) == "the" || pointing.Has(c.at(i)) {
 		return ""
 	}
+	if c.at(i) == "vitamin" && (len(c.at(i+1)) == 1 || c.at(i+1) == "b12" || c.at(i+1) == "d3") {
+		return c.text(i, i+2)
+	}
 	for j < i+3 && c.at(j) != "" && !isDrug(c.at(j)) && c.at(j) != "thinners" && c.at(j) != "blockers" && !c.words[j].mark() && !hanging.Has(c.at(j)) {
 		j++
 	}

@@ -27,6 +27,9 @@ var (
 // to be done, or nil.
 func (r *reader) news(c *clause, p *predicate, when string) (*family, string) {
 	v := p.verb
+	if p.tense == ability && p.subject != "user" {
+		return nil, "" // "my sister can come on Friday"
+	}
 	if v.lemma == "be" {
 		return r.being(c, p, when)
 	}
@@ -53,7 +56,8 @@ func (r *reader) news(c *clause, p *predicate, when string) (*family, string) {
 		}
 		return nil, ""
 	}
-	if c.vague(p.rest) && c.at(p.rest) != "to" || !c.standing(p.rest, j) && !(alone.Has(v.lemma) && j == p.rest) {
+	given := p.subject != "user" && (c.at(p.rest) == "us" || c.at(p.rest) == "me") && givers.Has(v.lemma) && c.standing(p.rest+1, j) // "lent us 10k"
+	if !given && c.vague(p.rest) && c.at(p.rest) != "to" || !c.standing(p.rest, j) && !(alone.Has(v.lemma) && j == p.rest) {
 		if !(j > p.rest && (len(c.dates(p.rest, j)) > 0 || when != "") && v.class&deed != 0 && (alone.Has(v.lemma) || p.subject != "user")) {
 			return nil, ""
 		}
@@ -77,6 +81,12 @@ func (r *reader) news(c *clause, p *predicate, when string) (*family, string) {
 	}
 	return f, said
 }
+
+// beginning are verbs of what is fixed for a day to come.
+var beginning = late.Words("start begin finish graduate retire")
+
+// givers are verbs of what others do for the speaker.
+var givers = late.Words("lend give buy teach leave send pay")
 
 // class returns the family of a statement whose object is the words up to j, nil
 // if it is not worth knowing.
@@ -146,6 +156,13 @@ func (r *reader) class(c *clause, p *predicate, j int, when string) *family {
 			return activities
 		}
 	case present:
+		if p.neg == "" && beginning.Has(v.lemma) && c.solid(p.rest, j, 1) {
+			for _, d := range dates {
+				if d.From.After(said) {
+					return plans // "my son starts school in August"
+				}
+			}
+		}
 		often := p.often != "" || c.often(p.rest) || when != "" && len(dates) == 0
 		switch {
 		case p.neg == "no longer":
@@ -358,13 +375,16 @@ func (c *clause) longSince(i int) bool {
 		}
 		for k := i + 1; k < len(c.words) && k < i+4; k++ {
 			switch n := c.at(k); {
-			case n == "years", n == "months", n == "year", n == "month", n == "weeks" && w != "since", n == "ages", n == "decades", months.Has(n) && w == "since", isDigit(n) && len(n) == 4:
+			case w == "since" && feasts.Has(n), n == "years", n == "months", n == "year", n == "month", n == "weeks" && w != "since", n == "ages", n == "decades", months.Has(n) && w == "since", isDigit(n) && len(n) == 4:
 				return true
 			}
 		}
 	}
 	return false
 }
+
+// feasts are days and seasons that people count from.
+var feasts = late.Words("easter christmas ramadan halloween thanksgiving lent new summer winter spring autumn")
 
 var spans = late.SetOf("spans", wordList)
 

@@ -92,6 +92,7 @@ func (r *reader) ofMine(c *clause, i int, when string) {
 			i++
 		}
 	}
+	c.apostrophe(i)
 	if j := kinEnd(c, i); j > i && c.at(j) != "tongue" && !(occasions.Has(c.at(j)) && !c.words[j-1].owner) {
 		r.ofKin(c, i, j, when)
 		return
@@ -257,12 +258,25 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 	if r.gone(c, &p, j, when) {
 		return
 	}
-	if p.read(c, j) && p.tense&(ability|wish) == 0 && !r.leftBy(c, &p, kin, when) {
+	if p.read(c, j) && p.tense&wish == 0 && !r.leftBy(c, &p, kin, when) {
 		r.facts(c, &p, when)
 	}
 }
 
-var isAfterKin = late.Words("allergic a an from in vegan vegetarian getting working living turning studying pregnant moving learning")
+// apostrophe reads "my wifes scan" and "my moms birthday" as what is theirs: nobody has
+// several of those.
+func (c *clause) apostrophe(i int) {
+	switch w := c.at(i); w {
+	case "wifes", "husbands", "mums", "moms", "dads", "girlfriends", "boyfriends", "mothers", "fathers":
+		if next := c.at(i + 1); next == "" || c.words[i+1].mark() || next == "are" || next == "were" || next == "have" || hanging.Has(next) {
+			return
+		}
+		c.words[i].low, c.words[i].owner = w[:len(w)-1], true
+		c.words[i].end--
+	}
+}
+
+var isAfterKin = late.Words("allergic a an from in vegan vegetarian getting working living turning studying pregnant moving learning obsessed blind deaf on into dyslexic autistic diabetic asthmatic retired engaged divorced married starting afraid scared coming going leaving already not")
 
 // acquaintances are people of whom it is enough to say their names with what is said
 // of them.
@@ -310,7 +324,7 @@ func (c *clause) nameAfter(j int) (name string, next int) {
 		return "", j
 	}
 	if end < len(c.words) && !c.words[end].mark() && !afterName.Has(c.at(end)) {
-		if v, ok := verbs()[c.at(end)]; !ok || v.form&(preterite|thirdForm) == 0 {
+		if v, ok := verbOf(c.at(end)); !ok || v.form&(preterite|thirdForm) == 0 {
 			return "", j
 		}
 	}
@@ -320,6 +334,27 @@ func (c *clause) nameAfter(j int) (name string, next int) {
 // ofKinsOwn reads "my wife's name is Maria" and "my mom's birthday is on June 3rd".
 func (r *reader) ofKinsOwn(c *clause, kin string, j int) {
 	what := c.at(j)
+	if (what == "first" || what == "native") && c.at(j+1) == "language" && c.at(j+2) == "is" {
+		if name := language(c, j+3); name != "" {
+			r.g = captured{}
+			p := predicate{who: "User's " + kin, subject: "user's " + kin}
+			r.fact(c, &p, native, "User's "+kin+"'s native language is "+name, "")
+		}
+		return
+	}
+	if (what == "scan" || what == "operation" || what == "surgery" || what == "appointment" || what == "exam" || what == "flight" || what == "interview") && c.at(j+1) == "is" {
+		day := upcoming(c, j+2)
+		if c.at(j+2) == "on" && c.at(j+3) == "the" && isOrdinal(c.at(j+4)) && j+5 == len(c.words) {
+			day = c.text(j+2, j+5)
+		}
+		if day != "" {
+			r.g = captured{}
+			f := *kinNamed
+			f.rule, f.attribute, f.confidence = "kin's", kin+"'s "+what, 0.85
+			r.fact(c, &user, &f, "User's "+kin+"'s "+what+" is "+day, "")
+		}
+		return
+	}
 	if what == "first" && c.at(j+1) == "name" {
 		j++
 		what = "name"

@@ -45,6 +45,9 @@ var adverb = late.SetOf("adverb", wordList)
 // habits are the adverbs that say how often.
 var habits = late.Words("always usually normally typically generally often rarely sometimes regularly frequently occasionally")
 
+// fed are verbs of which "only" tells a habit: "they only eat rice".
+var fed = late.Words("eat eats drink drinks wear wears")
+
 // adverbs reads over the adverbs and the negation at word i.
 func (p *predicate) adverbs(c *clause, i int) int {
 	for ; i < len(c.words); i++ {
@@ -58,7 +61,7 @@ func (p *predicate) adverbs(c *clause, i int) int {
 			i++
 		case w == "never":
 			p.neg = "never"
-		case habits.Has(w):
+		case habits.Has(w), w == "only" && fed.Has(c.at(i+1)):
 			p.often = w
 		case w == "have" || !adverb.Has(w):
 			return i

@@ -23,7 +23,8 @@ func (r *reader) whose(c *clause, i int) {
 }
 
 // asides are words at the end of a clause that are no part of what it says.
-var asides = [][]string{{"by", "the", "way"}, {"btw"}, {"lol"}, {"haha"}, {"tbh"}, {"just", "so", "you", "know"}}
+var asides = [][]string{{"by", "the", "way"}, {"btw"}, {"lol"}, {"haha"}, {"tbh"}, {"just", "so", "you", "know"}, {"wish", "me", "luck"}, {"fingers", "crossed"}, {"fyi"}, {"rn"}, {"atm"},
+	{"that", "is", "all"}, {"if", "that", "matters"}, {"sorry", "not", "sorry"}}
 
 // withoutAside takes such words off.
 func (c *clause) withoutAside() {

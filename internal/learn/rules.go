@@ -40,9 +40,17 @@ func Rules(said []Said) []Candidate {
 		}
 		remembered, _ := commands(*s)
 		out = append(out, remembered...)
-		r := reader{said: s, spoken: remembered, earlier: &out}
+		shown := *s
+		shown.Text = monthsCapital(s.Text)
+		r := reader{said: &shown, spoken: remembered, earlier: &out}
 		r.turn()
-		out = append(out, r.found[:min(len(r.found), maxRead)]...)
+		r.found = r.found[:min(len(r.found), maxRead)]
+		for k := range r.found {
+			if c := &r.found[k]; c.Span != nil && c.Turn == s.Turn.ID {
+				c.Quote = s.Text[c.Span.Start:c.Span.End]
+			}
+		}
+		out = append(out, r.found...)
 	}
 	return lasting(out)
 }
@@ -99,12 +107,13 @@ type reader struct {
 	// earlier are the candidates of the turns before, which this one may correct.
 	earlier *[]Candidate
 
-	greeted bool
-	theirs  bool   // the last subject was somebody else
-	other   string // whom the clause before named and said nothing of: "Ravi and I …"
-	taken   int    // the byte of the turn up to which a statement before has read
-	last    lately // what the clause before told, for those that go on from it
-	vacant  string // whose place somebody left in the clause before: "boss"
+	greeted  bool
+	theirs   bool   // the last subject was somebody else
+	other    string // whom the clause before named and said nothing of: "Ravi and I …"
+	taken    int    // the byte of the turn up to which a statement before has read
+	last     lately // what the clause before told, for those that go on from it
+	vacant   string // whose place somebody left in the clause before: "boss"
+	stranger string // of whom the clause before told by their name alone
 	// strangers is how many statements about somebody named were read.
 	strangers int
 	met       being // whom "he", "she" and "it" are in the next clause
@@ -129,7 +138,7 @@ var openers = late.SetOf("openers", wordList)
 
 // openings are phrases of the same kind.
 var openings = []string{
-	"by the way", "just so you know", "you know", "for the record", "to be honest", "in fact", "as you know", "as i said", "as i mentioned",
+	"by the way", "heads up", "fun fact", "quick one", "small update", "its official", "it is official", "in other news", "for info", "just so you know", "you know", "for the record", "to be honest", "in fact", "as you know", "as i said", "as i mentioned",
 	"for context", "for reference", "some context", "about me", "a bit about me", "these days", "right now", "at the moment", "thank you so much", "thank you",
 	"thanks so much", "thanks a lot", "quick update", "good news", "great news", "big news", "first of all", "of course", "just to add", "just to clarify",
 	"just to let you know", "for what it is worth", "in general", "i guess", "i mean", "you see", "guess what", "i think", "i believe", "i would say", "i would say that",
@@ -204,6 +213,7 @@ func (r *reader) clause(c *clause) {
 	if len(c.words) == 0 || hanged.Has(c.joint) {
 		return
 	}
+	c.withoutAside()
 	for _, w := range c.words {
 		if unsure.Has(w.low) {
 			return
@@ -214,8 +224,8 @@ func (r *reader) clause(c *clause) {
 			r.other = ""
 		}
 	}(r.other)
-	last, met := r.last, r.met
-	r.last, r.met = lately{}, being{}
+	last, met, stranger := r.last, r.met, r.stranger
+	r.last, r.met, r.stranger = lately{}, being{}, ""
 	i, greeted := c.opened()
 	if i >= len(c.words) || greeting(c) {
 		r.greeted = r.greeted || greeted || greeting(c)
@@ -227,9 +237,15 @@ func (r *reader) clause(c *clause) {
 		return
 	}
 	c.unsaid(i)
-	c.withoutAside()
 	r.whose(c, i)
-	if r.appointed(c, i) || r.prescribed(c, i) || r.redosed(c, i) || r.address(c, i) || r.lastDay(c, i) {
+	if lead := r.left(c, i); lead != nil {
+		c.supply(i, lead)
+	}
+	if r.chatted(c, i) || r.appointed(c, i) || r.prescribed(c, i) || r.redosed(c, i) || r.address(c, i) || r.lastDay(c, i) {
+		return
+	}
+	if c.splitUp(i) {
+		r.other = strings.ToUpper(c.at(i)[:1]) + c.at(i)[1:]
 		return
 	}
 	if right := c.noWait(); right != "" {
@@ -239,7 +255,7 @@ func (r *reader) clause(c *clause) {
 			}
 		}(len(r.found))
 	}
-	if r.noLonger(c, i) || r.ofName(c, i, greeted) || r.likewise(c, i, &last) || r.ofMet(c, i, met) {
+	if r.noLonger(c, i) || r.ofName(c, i, greeted) || r.likewise(c, i, &last) || r.ofMet(c, i, met) || stranger != "" && r.ofStranger(c, i, stranger) {
 		return
 	}
 	when := ""
@@ -250,7 +266,7 @@ func (r *reader) clause(c *clause) {
 			i++
 		}
 	}
-	p := predicate{who: "User", subject: "user"}
+	p := predicate{who: "User", subject: "user", elided: c.short}
 	couple := c.at(i) == "we" || c.at(i) == "i" && c.joint == "and" && r.other != ""
 	switch w := c.at(i); {
 	case w == "i" || w == "we":
@@ -274,6 +290,9 @@ func (r *reader) clause(c *clause) {
 		return
 	default:
 		found := len(r.found)
+		if r.apposed(c, i, when) {
+			return
+		}
 		if r.ofThing(c, i); len(r.found) == found {
 			r.ofNamed(c, i, when)
 		}
@@ -368,6 +387,9 @@ func (r *reader) elides(c *clause, i int) bool {
 		}
 		return v.class&(ongoing|idle) != 0 && (v.lemma == "plan" || v.lemma == "hope" || v.lemma == "try" || v.lemma == "think" || v.lemma == "work" || v.lemma == "learn" || v.lemma == "train" || v.lemma == "study" || v.lemma == "look" || v.lemma == "consider" || v.lemma == "prepare" || v.lemma == "research" || v.lemma == "read" || v.lemma == "write") || w == "going" && next == "to" || w == "loving" || w == "enjoying"
 	case v.form&preterite != 0 && v.form&base == 0:
+		if v.lemma == "marry" && (next == "couples" || next == "people" || next == "men" || next == "women" || next == "life") {
+			return false
+		}
 		return v.class&(deed|light) != 0 && next != "by" && (next != "for" || v.lemma == "apply")
 	}
 	return false
@@ -490,6 +512,9 @@ func (r *reader) fact(c *clause, p *predicate, f *family, said, when string) {
 	}
 	if name := r.g.get("drug"); name != "" {
 		attribute = "medicine:" + keyOf(drugIn(name))
+	}
+	if f.rule == "clothes" {
+		attribute = "size:" + keyOf(garment(r.g.get("size")))
 	}
 	if attribute == "employer" && r.g.get("prep") == "with" {
 		attribute = "" // "works with Anna" is at no firm

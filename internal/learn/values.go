@@ -86,7 +86,7 @@ func (c *clause) extent(i int) int {
 			}
 		case w.mark() && w.low != ",", w.low == "by" && c.at(j+1) == "the" && c.at(j+2) == "way":
 			return c.trimmed(i, j)
-		case w.low == "when" && c.at(j+1) == "i" && c.at(j+2) == "was", w.low == "as" && (c.at(j+1) == "a" || c.at(j+1) == "an" || c.at(j+1) == "my"), w.low == "since" && timing.Has(c.at(j+1)):
+		case w.low == "when" && c.at(j+1) == "i" && c.at(j+2) == "was", w.low == "as" && (c.at(j+1) == "a" || c.at(j+1) == "an" || c.at(j+1) == "my"), w.low == "since" && timing.Has(c.at(j+1)) && (c.at(j+1) != "the" || timing.Has(c.at(j+2))):
 			continue
 		case stops.Has(w.low) && j > i:
 			return c.trimmed(i, j)
