@@ -2,6 +2,7 @@ package bench
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/client"
@@ -11,6 +12,7 @@ import (
 // LessonOutcome is what was learned of a lesson.
 type LessonOutcome struct {
 	Name     string
+	Category string
 	Turns    int           // of the user
 	Took     time.Duration // to keep and learn them
 	Model    Usage
@@ -19,6 +21,8 @@ type LessonOutcome struct {
 
 	Active                        int // facts that the program learned and holds
 	Right, Stale, Tolerated, Junk int // of them: say a gold fact that holds, one that was replaced, an extra one, none
+	WrongSubject                  int // of junk: say a gold fact of somebody else
+	Wrong                         int // of junk: say what must not be remembered
 	Pending                       int
 	Duplicates                    int // active facts that say the same as another
 	Unsupported                   int // active facts that their turn does not say
@@ -104,8 +108,13 @@ func (out *LessonOutcome) judge(l Lesson, known []client.Memory, turns map[strin
 func (out *LessonOutcome) judgeOne(l Lesson, m client.Memory, replaced, found []bool) {
 	far := make([]float64, len(l.Gold))
 	holds, stale := 0.0, 0.0
+	elsewhere := 0
 	for i, g := range l.Gold {
-		far[i] = alike(m.Content, g.Text)
+		far[i] = max(alike(m.Content, g.Text), mostAlike(m.Content, g.Or))
+		if far[i] > 0 && !g.about(m.Subject) {
+			far[i] = 0
+			elsewhere++
+		}
 		if replaced[i] {
 			stale = max(stale, far[i])
 		} else {
@@ -121,23 +130,57 @@ func (out *LessonOutcome) judgeOne(l Lesson, m client.Memory, replaced, found []
 			}
 		}
 	}
+	extra := mostAlike(m.Content, l.Extra)
+	if wrong := mostAlike(m.Content, l.wrongOf(m.Subject)); wrong > max(holds, stale, extra) {
+		out.Wrong++
+		out.Junk++
+		out.show("wrong", m.Content)
+		return
+	}
 	for i, x := range far {
 		found[i] = found[i] || x > 0
 	}
 	switch {
 	case holds > 0 && holds >= stale:
 		out.Right++
-	case stale > 0:
+	case stale > extra:
 		out.Stale++
 		out.show("stale", m.Content)
-	case slices.ContainsFunc(l.Extra, func(s string) bool { return alike(m.Content, s) > 0 }):
+	case extra > 0:
 		out.Tolerated++
+	case elsewhere > 0:
+		out.Junk++
+		out.WrongSubject++
+		out.show("of somebody else", m.Content)
 	default:
 		out.Junk++
 		if !l.Partial {
 			out.show("junk", m.Content)
 		}
 	}
+}
+
+// about reports whether a fact about subject is about whom the gold fact is about.
+func (g GoldFact) about(subject string) bool {
+	return g.Subject == "" || slices.Contains(strings.Fields(strings.ToLower(subject)), g.Subject) && (g.Subject != "user" || strings.EqualFold(subject, "user"))
+}
+
+// wrongOf returns what must not be remembered about subject.
+func (l Lesson) wrongOf(subject string) (out []string) {
+	for _, s := range l.Wrong {
+		if !strings.HasPrefix(s, "User ") || strings.EqualFold(subject, "user") {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// mostAlike is how far a statement says one of others, at most.
+func mostAlike(statement string, others []string) (most float64) {
+	for _, s := range others {
+		most = max(most, alike(statement, s))
+	}
+	return most
 }
 
 // lacks says what of a fact the turn that it quotes does not say.

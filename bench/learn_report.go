@@ -109,6 +109,8 @@ var learnMetrics = func() []learnMetric {
 		{"newer recalled first", ratio(ofPairs(func(p PairOutcome) bool { return p.NewerFirst }), asked, 1), asked, "questions"},
 		{"older shown alone", ratio(ofPairs(func(p PairOutcome) bool { return p.OlderShown && !p.Told }), asked, 1), asked, "questions"},
 		{"junk per 100 turns", ratio(func(l *LessonOutcome) int { return l.Junk }, whole, 100), whole, "turns"},
+		{"wrong", ratio(func(l *LessonOutcome) int { return l.Wrong }, active, 1), active, "active facts"},
+		{"wrong subject", ratio(func(l *LessonOutcome) int { return l.WrongSubject }, active, 1), active, "active facts"},
 		{"active per 100 turns", ratio(active, told, 100), told, "turns"},
 		{"pending per 100 turns", ratio(func(l *LessonOutcome) int { return l.Pending }, told, 100), told, "turns"},
 		{"stale", ratio(func(l *LessonOutcome) int { return l.Stale }, active, 1), active, "active facts"},
@@ -157,10 +159,13 @@ func (r LearnReport) Chance() float64 {
 	return float64(hits) / float64(all)
 }
 
-// Categories are those of the gold.
+// Categories are those of the gold and of the lessons.
 func (r LearnReport) Categories() []string {
 	set := map[string]bool{}
 	for _, l := range r.Lessons {
+		if l.Category != "" {
+			set[l.Category] = true
+		}
 		for _, g := range l.Gold {
 			if g.Category != "" {
 				set[g.Category] = true
@@ -170,13 +175,22 @@ func (r LearnReport) Categories() []string {
 	return keys(set)
 }
 
-// ofCategory are the metrics of one category of gold.
+// ofCategory are the metrics of one category, of gold or of lessons.
 func ofCategory(category string) []learnMetric {
 	of := func(p PairOutcome) bool { return p.Category == category }
 	right := ofPairs(func(p PairOutcome) bool { return of(p) && p.Right() })
+	within := func(count func(*LessonOutcome) int) func(*LessonOutcome) int {
+		return func(l *LessonOutcome) int {
+			if l.Category != category {
+				return 0
+			}
+			return count(l)
+		}
+	}
 	return []learnMetric{
 		{"recall", ratio(gold(category, true), gold(category, false), 1), gold(category, false), "gold facts"},
 		{"superseded", ratio(right, ofPairs(of), 1), ofPairs(of), "replacements"},
+		{"precision", ratio(within(func(l *LessonOutcome) int { return l.Right }), within(judged), 1), within(judged), "active facts"},
 	}
 }
 

@@ -106,7 +106,7 @@ func (p *pupil) as(user string) *client.Client {
 // learn has a user tell a lesson, and looks at what was learned.
 func (p *pupil) learn(ctx context.Context, user string, l Lesson) (LessonOutcome, error) {
 	c := p.as(user)
-	out := LessonOutcome{Name: l.Name}
+	out := LessonOutcome{Name: l.Name, Category: l.Category}
 	l.Turns = inOrder(l.Turns)
 	before := p.meter.read()
 	turns := map[string]int{} // places of turns by id

@@ -18,9 +18,14 @@ var LearnFormats = []string{"jsonl", "locomo", "realmem", "beam"}
 
 // Lesson is talk of one user and what should be known after it.
 type Lesson struct {
-	Name  string
-	Turns []Turn
-	Gold  []GoldFact
+	Name     string
+	Category string // what it is about, "" for nothing; junk is counted by it
+	Turns    []Turn
+	Gold     []GoldFact
+	// Wrong are statements that must not be remembered: a fact that says one of them
+	// more than what is gold or extra is junk, and counted as wrong besides. One
+	// that begins "User" is only said by facts about the user.
+	Wrong []string
 	// Extra are statements that may be remembered: they count neither as found nor
 	// as junk.
 	Extra []string
@@ -32,8 +37,10 @@ type Lesson struct {
 // GoldFact is a statement worth remembering.
 type GoldFact struct {
 	Text     string
-	Turn     int // place of the turn that says it, -1 if that is not known
-	Replaces int // place in Gold of what it takes the place of, -1 for nothing
+	Or       []string // the same in other words
+	Subject  string   // a word of whom it is about, "user" for the user; "": any will do
+	Turn     int      // place of the turn that says it, -1 if that is not known
+	Replaces int      // place in Gold of what it takes the place of, -1 for nothing
 	Category string
 	Question string // what one would ask to be told it; "" for nothing
 }
@@ -74,8 +81,9 @@ func OpenLearn(format string, limit int, files ...string) ([]Lesson, error) {
 
 // lessonLine is a lesson of one's own.
 type lessonLine struct {
-	ID    string `json:"id"`
-	Turns []struct {
+	ID       string `json:"id"`
+	Category string `json:"category"`
+	Turns    []struct {
 		Role    memory.Role `json:"role"`
 		Content string      `json:"content"`
 		At      time.Time   `json:"at"`
@@ -83,12 +91,15 @@ type lessonLine struct {
 	} `json:"turns"`
 	Gold []struct {
 		Text     string          `json:"text"`
+		Or       []string        `json:"or"`
+		Subject  string          `json:"subject"`
 		Turn     *int            `json:"turn"`
 		Replaces json.RawMessage `json:"replaces"`
 		Category string          `json:"category"`
 		Question string          `json:"question"`
 	} `json:"gold"`
 	JunkOK []string `json:"junk_ok"`
+	Wrong  []string `json:"wrong"`
 }
 
 // learnJSONL reads lessons of one's own, a JSON object a line, blank lines aside.
@@ -122,7 +133,7 @@ func readLesson(line []byte) (Lesson, error) {
 	if _, err := dec.Token(); err != io.EOF {
 		return Lesson{}, memory.Errorf(memory.Invalid, "something follows the object")
 	}
-	l := Lesson{Name: in.ID, Extra: in.JunkOK}
+	l := Lesson{Name: in.ID, Category: in.Category, Extra: in.JunkOK, Wrong: in.Wrong}
 	for i, t := range in.Turns {
 		if t.Role == "" {
 			t.Role = memory.RoleUser
@@ -136,7 +147,7 @@ func readLesson(line []byte) (Lesson, error) {
 		return l, memory.Errorf(memory.Invalid, "turns: is empty")
 	}
 	for i, g := range in.Gold {
-		fact := GoldFact{Text: g.Text, Turn: -1, Replaces: -1, Category: g.Category, Question: g.Question}
+		fact := GoldFact{Text: g.Text, Or: g.Or, Subject: g.Subject, Turn: -1, Replaces: -1, Category: g.Category, Question: g.Question}
 		if strings.TrimSpace(g.Text) == "" {
 			return l, memory.Errorf(memory.Invalid, "gold %d: text: is empty", i)
 		}

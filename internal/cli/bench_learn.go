@@ -23,6 +23,8 @@ built-in rules or by a model on any OpenAI-compatible server (--upstream, --mode
   superseded   share of gold replacements of which only the newer is active
   junk         active facts that say the same as no gold fact, per 100 turns of the user
   pending      facts that wait for a person, per 100 turns of the user
+  wrong        share of active facts that say what a lesson lists as wrong, more than what is gold
+  wrong subject  share of active facts that say a gold fact of somebody else; both are junk, too
   stale        share of active facts that say what was replaced
   duplicates   share of active facts that say the same as an earlier one in the same terms
   unsupported  share of active facts without a quote, or with names, numbers, most words or a denial that their turn has not
@@ -35,7 +37,9 @@ interval over lessons. Nothing of your own memory is touched.
 Formats (a name ending in .gz is unpacked):
   jsonl     your own: a JSON object a line, of the talk of one user. Of a turn only content is needed; gold may name the
             place of its turn (from 0), a category, what it replaces (place or words of an earlier one), and a question by
-            which the newer should be recalled; junk_ok are statements that count neither way
+            which the newer should be recalled, a word of whom it is about (subject, "user" for the user), and the same in other
+            words (or); junk_ok are statements that count neither way, wrong such as must not be known; a category of the
+            line itself groups precision
   locomo    observations; each conversation is told once by each speaker
   realmem   extracted memories, those of the user's turns
   beam      updates and contradictions: pairs of statements, and the questions about them
