@@ -10,17 +10,20 @@ import (
 func Tokens(s string) int {
 	tokens := 0
 	for i := 0; i < len(s); {
+		if s[i] == ' ' { // part of the word that follows
+			i++
+			continue
+		}
+		if end := lettersEnd(s, i); end > i {
+			tokens += wordTokens(end - i)
+			i = end
+			continue
+		}
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
-		case r == ' ':
-			i += n // a space is part of the word that follows
 		case '0' <= r && r <= '9':
 			end := runEnd(s, i, unicode.IsDigit)
 			tokens += (end - i + 2) / 3
-			i = end
-		case r < utf8.RuneSelf && unicode.IsLetter(r):
-			end := runEnd(s, i, func(r rune) bool { return r < utf8.RuneSelf && unicode.IsLetter(r) })
-			tokens += wordTokens(end - i)
 			i = end
 		case unicode.IsLetter(r) || unicode.IsMark(r):
 			tokens++
@@ -41,6 +44,14 @@ func wordTokens(n int) int {
 		return 1
 	}
 	return (n + 5) / 8
+}
+
+// lettersEnd returns where the run of English letters at i ends, i if there is none.
+func lettersEnd(s string, i int) int {
+	for i < len(s) && 'a' <= s[i]|0x20 && s[i]|0x20 <= 'z' {
+		i++
+	}
+	return i
 }
 
 // runEnd returns where the run of runes that keep says yes to ends.
