@@ -138,7 +138,7 @@ type RecallConfig struct {
 	Age           string        `koanf:"age" default:"updated" valid:"updated|created" doc:"What recency counts from: a fact's last change, or when it was said."`
 	Lambda        float64       `koanf:"lambda" default:"0.7" doc:"Weight of the score against likeness to what is shown already, 0.05 to 1. 1: likeness costs nothing."`
 	VectorWeight  float64       `koanf:"vector_weight" default:"1.5" doc:"Weight of a cosine among the cues, 0 to 20. 1.5 was fitted with lexical embeddings; loci bench retrieval --fit says what a model's deserve."`
-	Candidates    int           `koanf:"candidates" default:"0" doc:"How many candidates each search proposes for each memory that may be shown: with top_k 5 and 3, fifteen. 0: 200 in all, which ranking and its thresholds are fitted to."`
+	Candidates    int           `koanf:"candidates" default:"0" doc:"How many candidates each search proposes for each memory that may be shown: with top_k 5 and 3, fifteen. 0: 160 in all, which ranking and its thresholds are fitted to."`
 	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Where the memory goes: a message of its own before the last user message, the system message, or the user message."`
 	Hint          string        `koanf:"hint" doc:"A sentence more that the memory in a prompt says of itself, such as what to do with what does not fit."`
 	Named         bool          `koanf:"named" default:"false" doc:"Name what was recalled in a chat's answer as memories (id, content, created_at, score) too, beside memory_hits."`

@@ -46,10 +46,8 @@ type Found struct {
 }
 
 const (
-	// candidates is how many the searcher proposes. Past 100 the cues find nothing
-	// more, but what tells questions without an answer looks at those behind, too
-	// (docs/ranking.md).
-	candidates = 200
+	// candidates is how many the searcher proposes.
+	candidates = recall.Candidates
 
 	// spare is how many more than asked are read from the store, since some are
 	// folded into others or are gone by now.
@@ -435,6 +433,7 @@ func (r *recalling) wanted(ctx context.Context, query recall.Query) memory.Searc
 		Exclude:      r.q.Exclude,
 		Now:          r.now,
 		Limit:        candidates + min(r.q.Carries, maxCarried),
+		WordsFirst:   ofWords(r.e.Embedder),
 	}
 	ctx, cancel := within(ctx, embedShare)
 	defer cancel()

@@ -33,7 +33,7 @@ type Rules struct {
 
 	VectorWeight *float64 // of a cosine among the cues; nil: the one fitted with words
 	Pools        []string // shared pools that every user's questions reach too, by name
-	Each         int      // candidates of each search for each memory that may be shown; 0: 200 in all
+	Each         int      // candidates of each search for each memory that may be shown; 0: 160 in all
 
 	Read bool // a model reads the chat: what it was told there, memory need not tell it
 }

@@ -88,7 +88,7 @@ func BenchmarkSearch(b *testing.B) {
 					for range 2 + r.IntN(5) {
 						fmt.Fprintf(&said, "w%dq ", zipf.Uint64())
 					}
-					questions[i] = memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Now: day, Text: said.String(), Vector: embed(said.String())}
+					questions[i] = memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Now: day, Text: said.String(), Vector: embed(said.String()), WordsFirst: vectors == "lexical"}
 				}
 				searchAll(b, src, owner, questions)
 			})

@@ -49,14 +49,18 @@ type nearing struct {
 // any data set.
 func nearest(limit int) int { return (limit + 1) / 2 }
 
+// rest leaves nothing to be found: until begin, join finds nothing.
+func (x *nearing) rest() {
+	x.scanner, x.others, x.joined, x.best = x.scanner[:0], x.others[:0], true, nil
+}
+
 // begin starts the scanners that are worth a goroutine, unless the machine is busy
 // with other searches: then it is alone. Without a vector there is nothing to do.
 func (x *nearing) begin(parts []*part, s *memory.Search) {
-	x.parts, x.s, x.scanner, x.others, x.joined, x.best = parts, s, x.scanner[:0], x.others[:0], false, nil
 	if s.Vector == nil || s.ByWords {
-		x.joined = true
 		return
 	}
+	x.parts, x.s, x.joined = parts, s, false
 	chunks := 0
 	for _, p := range parts {
 		chunks += len(p.chunks)

@@ -108,7 +108,7 @@ func (p *player) step(src *source) {
 }
 
 func (p *player) search() memory.Search {
-	s := memory.Search{Text: p.words(p.IntN(5)) + pick(p, "", "", "", " Lisobn", " hikign", " guittar cofee", " peanut moveed caerer", " mya"), Vector: p.vector(), Limit: 5 + p.IntN(60), ByWords: p.IntN(4) == 0}
+	s := memory.Search{Text: p.words(p.IntN(5)) + pick(p, "", "", "", " Lisobn", " hikign", " guittar cofee", " peanut moveed caerer", " mya"), Vector: p.vector(), Limit: 5 + p.IntN(60), ByWords: p.IntN(4) == 0, WordsFirst: p.IntN(2) == 0}
 	for range 1 + p.IntN(2) {
 		s.Scopes = append(s.Scopes, memory.Scope{Owner: pick(p, p.owners...), Project: pick(p, "", "", "p1")})
 	}

@@ -366,6 +366,9 @@ func agree(t *testing.T, r reference, x memory.Searcher, s memory.Search) {
 	}
 	slices.SortFunc(near, func(a, b refHit) int { return cmp.Compare(b.vector, a.vector) })
 	near = near[:min(len(near), s.Limit/4)]
+	if s.WordsFirst && len(words) >= s.Limit {
+		near = nil
+	}
 	words = words[:min(len(words), s.Limit-len(near))]
 	for _, h := range words {
 		if !found[h.id] && h.byWords() > words[len(words)-1].byWords()+1e-4 {

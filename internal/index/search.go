@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// defaultLimit is enough for recall's cues: ranking beyond the best 200 by words
-// finds nothing more.
+// defaultLimit is more than recall's cues need: ranking beyond the best hundred by words
+// hardly finds more.
 const defaultLimit = 200
 
 // part is a shard in a search, locked for reading.
@@ -65,8 +65,11 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 
 // search finds candidates in parts.
 func (d *desk) search(ctx context.Context, parts []*part, s *memory.Search) ([]memory.Candidate, error) {
-	d.vectors.begin(parts, s)
+	d.vectors.rest()
 	defer d.vectors.wait() // after a panic, too: they read what the locks guard
+	if !s.WordsFirst {
+		d.vectors.begin(parts, s)
+	}
 	beside(ctx)
 	if d.vectors.alone() {
 		d.vectors.join(&d.sorter)
@@ -83,6 +86,9 @@ func (d *desk) search(ctx context.Context, parts []*part, s *memory.Search) ([]m
 	d.words.begin(s.Limit, math.SmallestNonzeroFloat32)
 	asked, sum, known := scoreWords(parts, len(terms), &d.words, func() { d.vectors.join(&d.sorter) })
 	words := d.sorter.sort(parts, pickWords(parts, &d.words), s.Limit)
+	if s.WordsFirst && len(words) < s.Limit {
+		d.vectors.begin(parts, s)
+	}
 	near := d.vectors.join(&d.sorter)
 	if err := ctx.Err(); err != nil {
 		return nil, err

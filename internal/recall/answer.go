@@ -51,11 +51,10 @@ const answerBase = -5.1
 
 // Among hundreds of memories one has other words for the question's by chance, so
 // that the fit holds them against an answer; among a few none has. The fewer
-// candidates there are below scarceBelow, the more other words and things of the
-// kind asked for count as the question's own. The three are chosen by hand: the
+// candidates there are below [Candidates], the more other words and things of the
+// kind asked for count as the question's own. They are chosen by hand: the
 // data sets have no small memories (bench, TestFewFactsAreFoundInOtherWords).
 const (
-	scarceBelow  = 200
 	inOtherWords = 0.9
 	ofKind       = 0.7
 )
@@ -81,7 +80,7 @@ type lineup struct {
 	first *view             // the best by fused score, one without numbers if there is none
 	best  [standout]float64 // the best fused scores in order, 0 where there are fewer
 
-	scarce           float64 // 1 for hardly any candidates, 0 from scarceBelow on
+	scarce           float64 // 1 for hardly any candidates, 0 from Candidates on
 	lexical, related float64
 	vector           float64 // 0 if no candidate has one
 	speakers, others float64 // own words of those whom the question is about, and of the rest
@@ -90,7 +89,7 @@ type lineup struct {
 func newLineup(a *asked, list []ranked) *lineup {
 	l := &lineup{asked: a, first: &view{Candidate: &memory.Candidate{}}}
 	var top float64
-	l.scarce = max(0, 1-float64(len(list))/scarceBelow)
+	l.scarce = max(0, 1-float64(len(list))/Candidates)
 	for i := range list {
 		r := &list[i]
 		if i == 0 || r.fused > top || r.fused == top && r.ID < l.first.ID {

@@ -9,6 +9,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
+// Candidates is how many a searcher is to propose: among more the cues find nothing that
+// is better, nor the signs of an answer anything that tells more (docs/ranking.md). Where
+// it proposes fewer, there are few.
+const Candidates = 160
+
 // Options are the settings of [Rank]. The zero value means the defaults; a pointer
 // tells 0 from the default.
 type Options struct {

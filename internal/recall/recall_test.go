@@ -400,10 +400,10 @@ func BenchmarkNewQuery(b *testing.B) {
 	}
 }
 
-func BenchmarkRank200(b *testing.B) {
+func BenchmarkRank(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var cs []memory.Candidate
-	for i := range 200 {
+	for i := range Candidates {
 		c := candidate(fmt.Sprintf("m%03d", i), "lexical", r.Float64(), "own", r.Float64(), "vector", r.Float64(), "known", 1., "session", .3, "peak", r.Float64()/3)
 		for range 384 {
 			c.Vector = append(c.Vector, vector.EncodeHalf(float32(r.NormFloat64())/20))
