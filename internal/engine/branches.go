@@ -200,7 +200,7 @@ func (e *Engine) returnWith(ctx context.Context, job memory.Job, t memory.Turn) 
 		return err
 	}
 	for _, f := range facts {
-		err := replan(func() error { return e.returnOne(ctx, job, f) })
+		err := replan(ctx, func() error { return e.returnOne(ctx, job, f) })
 		if err != nil && !errors.Is(err, memory.Duplicate) { // or else it was said again
 			return err
 		}

@@ -19,7 +19,7 @@ func (e *Engine) endings(ctx context.Context, job memory.Job, t memory.Turn) err
 		return err
 	}
 	for _, end := range ends {
-		err := replan(func() error { return e.ending(ctx, job, t, end) })
+		err := replan(ctx, func() error { return e.ending(ctx, job, t, end) })
 		if err != nil && !errors.Is(err, memory.Duplicate) { // or else it was said again
 			return err
 		}

@@ -70,7 +70,7 @@ func (e *Engine) EditChat(ctx context.Context, owner memory.Owner, id string, ed
 	if edit.Idempotency != "" {
 		run.ID = idFor(owner, "chat "+id+" "+edit.Idempotency)
 	}
-	err := replan(func() error {
+	err := replan(ctx, func() error {
 		version, err := e.version(ctx, owner)
 		if err != nil {
 			return err
@@ -155,7 +155,7 @@ func (e *Engine) DeleteChat(ctx context.Context, owner memory.Owner, id string, 
 	}
 	defer reopen()
 	var receipt memory.Receipt
-	err = replan(func() error {
+	err = replan(ctx, func() error {
 		receipt, err = e.tryDeleteChat(ctx, owner, id, facts, author)
 		return err
 	})

@@ -56,7 +56,7 @@ func (e *Engine) AddContext(ctx context.Context, owner memory.Owner, edit Contex
 // EditContext changes a context by hand. What somebody else changes of it meanwhile stays.
 func (e *Engine) EditContext(ctx context.Context, owner memory.Owner, id string, edit ContextEdit, author memory.Author) (next memory.Context, err error) {
 	ctx = memory.ForWrite(ctx)
-	err = replan(func() error {
+	err = replan(ctx, func() error {
 		was, err := e.Context(ctx, owner, id)
 		if err != nil {
 			return err

@@ -355,6 +355,21 @@ func TestWhatOthersAreInBetweenManyTimesIsWritten(t *testing.T) {
 	})
 }
 
+// Nothing is tried again for a client that is gone.
+func TestWhatNobodyWaitsForIsNotPlannedAgain(t *testing.T) {
+	ctx, leave := context.WithCancel(t.Context())
+	tries := 0
+	err := replan(ctx, func() error {
+		if tries++; tries == 2*maxConflicts {
+			leave()
+		}
+		return memory.Errorf(memory.Conflict, "somebody wrote meanwhile")
+	})
+	if !errors.Is(err, context.Canceled) || tries != 2*maxConflicts {
+		t.Errorf("got %v after %d tries, want it to end with the client after %d", err, tries, 2*maxConflicts)
+	}
+}
+
 // Where others write all the time, what is tried again is the planning alone, so often and
 // no more.
 func TestWhatIsRefusedIsPlannedAgainSoOften(t *testing.T) {
@@ -391,7 +406,7 @@ func TestWhatIsRefusedIsPlannedAgainSoOften(t *testing.T) {
 			}
 		}
 		clear(calls)
-		if err := replan(func() error { calls["other"]++; return errOtherRequest }); !errors.Is(err, errOtherRequest) || calls["other"] != 1 {
+		if err := replan(ctx, func() error { calls["other"]++; return errOtherRequest }); !errors.Is(err, errOtherRequest) || calls["other"] != 1 {
 			t.Errorf("what stays a conflict: tried %d times, %v; want once", calls["other"], err)
 		}
 	})

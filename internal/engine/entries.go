@@ -34,7 +34,7 @@ func (e *Engine) SetProfile(ctx context.Context, owner memory.Owner, key, value 
 		return memory.Receipt{}, err
 	}
 	var receipt memory.Receipt
-	err = replan(func() error {
+	err = replan(ctx, func() error {
 		receipt, err = e.trySetProfile(ctx, owner, key, value, author)
 		return err
 	})

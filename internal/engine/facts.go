@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -39,14 +40,28 @@ const maxConflicts = 10
 // the owner all the time, it is in between more often than not, and ten times in a row happens.
 const maxReplans = 100
 
+// replanPause is the longest that replan waits before it tries once more what was in vain
+// [maxConflicts] times: all that may be tried in vain is then a fraction of a second, and those
+// who are in between have the store to themselves meanwhile.
+const replanPause = 5 * time.Millisecond
+
 // replan does what ends in a Conflict when somebody else wrote meanwhile, again until it
-// does not, [maxReplans] times at most. Conflicts that stay are not tried again.
-func replan(do func() error) error {
+// does not, [maxReplans] times at most and as long as somebody waits for it. Conflicts that
+// stay are not tried again.
+func replan(ctx context.Context, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
 		stays := errors.Is(err, errOtherRequest) || errors.Is(err, errMeanwhile)
 		if !errors.Is(err, memory.Conflict) || stays || try == maxReplans {
 			return err
+		}
+		if try < maxConflicts {
+			continue
+		}
+		select {
+		case <-time.After(rand.N(replanPause)):
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }
@@ -65,7 +80,7 @@ func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, autho
 		return memory.Fact{}, false, err
 	}
 	var written memory.Fact
-	err = replan(func() error {
+	err = replan(ctx, func() error {
 		written, created, err = e.remember(ctx, fact, vectors, n.Idempotency, author)
 		if errors.Is(err, memory.Duplicate) {
 			written, err = e.writtenAgain(ctx, fact, n.Idempotency, author)

@@ -219,7 +219,7 @@ func (e *Engine) addFile(ctx context.Context, edit FileEdit, f memory.Fact) (str
 		return "", err
 	}
 	defer leave()
-	return "fact:" + f.ID, replan(func() error { return e.tryAddFile(ctx, edit, run, f) })
+	return "fact:" + f.ID, replan(ctx, func() error { return e.tryAddFile(ctx, edit, run, f) })
 }
 
 // tryAddFile adds the fact of a file, or returns a Conflict.
@@ -271,7 +271,7 @@ func (e *Engine) editFile(ctx context.Context, edit FileEdit) error {
 		return err
 	}
 	defer leave()
-	return replan(func() error { return e.tryFile(ctx, edit) })
+	return replan(ctx, func() error { return e.tryFile(ctx, edit) })
 }
 
 // tryFile makes a fact and its relations what its file says, in one run. What it says now

@@ -47,7 +47,7 @@ func (e *Engine) BringBack(ctx context.Context, owner memory.Owner, files []File
 	var all []Back
 	for _, run := range slices.Sorted(maps.Keys(byRun)) {
 		var back Back
-		err := replan(func() (err error) {
+		err := replan(ctx, func() (err error) {
 			r := returning{e: e, owner: owner, back: Back{Run: run}, coming: maps.Clone(asked), says: says, chats: map[string]bool{}}
 			back, err = r.bringBack(ctx, byRun[run], idFor(owner, key+run))
 			return err

@@ -19,7 +19,7 @@ func (e *Engine) Forget(ctx context.Context, owner memory.Owner, ids []string, r
 
 func (e *Engine) forget(ctx context.Context, owner memory.Owner, run string, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
 	var receipt memory.Receipt
-	err := replan(func() error {
+	err := replan(ctx, func() error {
 		found, err := e.Store.Get(ctx, owner, ids...)
 		if err != nil {
 			return err

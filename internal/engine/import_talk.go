@@ -109,7 +109,7 @@ func (i *importer) meet(ctx context.Context, order []string, turns map[string][]
 // it is met again.
 func (i *importer) say(ctx context.Context, t *talkIn, said []portable.Record, there map[string]memory.Memory) error {
 	out, was, again := i.out, *t, false
-	return replan(func() (err error) {
+	return replan(ctx, func() (err error) {
 		if again {
 			i.out, *t = out, was
 			t.known = false

@@ -113,7 +113,7 @@ func (e *Engine) keep(ctx context.Context, owner memory.Owner, talk Talk, kept *
 		if after == nil && start > 0 {
 			after = &said.turns[start-1]
 		}
-		err = replan(func() error {
+		err = replan(ctx, func() error {
 			batch := memory.Batch{Vectors: vectors}
 			batch.Conversation = memory.Conversation{
 				ID: kept.Conversation, Owner: owner, Project: talk.Project, CreatedAt: said.turns[0].CreatedAt, UpdatedAt: e.now(),

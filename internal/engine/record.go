@@ -86,7 +86,7 @@ func (x *Exchange) storeQuestion(ctx context.Context) error {
 	}
 	defer leave()
 	again := false
-	err = replan(func() error {
+	err = replan(ctx, func() error {
 		if again {
 			if err := x.placeAgain(ctx); err != nil {
 				return err
@@ -262,7 +262,7 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer, client contex
 		x.e.used.add(x.in.Owner, used)
 	}
 	unsaid, moved := x.unsaid, x.moved
-	return replan(func() error {
+	return replan(ctx, func() error {
 		x.unsaid, x.moved = slices.Clone(unsaid), slices.Clone(moved)
 		return x.tryAnswer(ctx, a, client)
 	})

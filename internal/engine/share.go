@@ -98,7 +98,7 @@ func (e *Engine) reshare(ctx context.Context, owner memory.Owner, id string, to 
 		return nil, err
 	}
 	defer leave()
-	if err = replan(func() error {
+	if err = replan(ctx, func() error {
 		with, err = e.shareOnce(ctx, owner, id, to, s, author)
 		return err
 	}); err != nil {

@@ -93,7 +93,7 @@ func (e *Engine) keepLink(ctx context.Context, to memory.Owner, f memory.Fact, s
 		_, err := e.eraseLink(ctx, to, f.Scope.Owner, f.ID)
 		return err
 	}
-	err := replan(func() error { return e.keepLinkOnce(ctx, to, f, shared && showable(f)) })
+	err := replan(ctx, func() error { return e.keepLinkOnce(ctx, to, f, shared && showable(f)) })
 	if errors.Is(err, memory.Gone) {
 		return nil
 	}

@@ -246,7 +246,7 @@ func (e *Engine) leaveSenders(ctx context.Context, owner memory.Owner) error {
 	}
 	for _, home := range slices.Sorted(maps.Keys(got)) {
 		for facts := range slices.Chunk(got[home], upkeepAtOnce) {
-			if err := replan(func() error { return e.unshareAll(ctx, home, facts, owner, bySharing) }); err != nil {
+			if err := replan(ctx, func() error { return e.unshareAll(ctx, home, facts, owner, bySharing) }); err != nil {
 				return err
 			}
 		}
