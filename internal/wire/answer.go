@@ -18,6 +18,7 @@ type Answer struct {
 	Model        string
 	InputTokens  int
 	OutputTokens int
+	Counted      bool     // a stream of it says these tokens: see [Chat.Counted]
 	Digest       string   // that of the message a client makes of it
 	Items        []string // ids of its items, by which a client may refer to it
 }

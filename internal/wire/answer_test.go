@@ -123,6 +123,29 @@ func TestEncodedAnswersAreRead(t *testing.T) {
 	}
 }
 
+// TestAStreamSaysWhatItTookWhereThatIsAsked: in an event of its own before the last, of which
+// all before say that it is not known yet.
+func TestAStreamSaysWhatItTookWhereThatIsAsked(t *testing.T) {
+	chat, err := Decode([]byte(`{"stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hi"}]}`))
+	if err != nil || !chat.Counted {
+		t.Fatalf("read: %+v, %v; want that it is asked", chat, err)
+	}
+	a := Answer{Role: memory.RoleAssistant, Text: "Noted.", Finish: "stop", ID: "c1", Model: "loci/recall", InputTokens: 3, OutputTokens: 4, Counted: true}
+	got := string(EncodeChunk(a, time.Unix(5, 0), a.Text, true)) + string(EncodeEnd(a, time.Unix(5, 0)))
+	const frame = `data: {"id":"c1","object":"chat.completion.chunk","created":5,"model":"loci/recall","choices":[`
+	want := frame + `{"index":0,"delta":{"role":"assistant","content":"Noted."},"finish_reason":null}],"usage":null}` + "\n\n" +
+		frame + `{"index":0,"delta":{},"finish_reason":"stop"}],"usage":null}` + "\n\n" +
+		frame + `],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}` + "\n\n" + StreamEnd
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the stream (-want +got):\n%s", diff)
+	}
+	var s Stream
+	_, _ = s.Write([]byte(got))
+	if read := s.Answer(); !s.Done() || read.InputTokens != 3 || read.OutputTokens != 4 || read.Text != a.Text {
+		t.Errorf("read as %+v, done %t", read, s.Done())
+	}
+}
+
 func TestModels(t *testing.T) {
 	own := Model{ID: "loci/recall", OwnedBy: "loci", Created: time.Unix(5, 0)}
 	const entry = `{"id":"loci/recall","object":"model","created":5,"owned_by":"loci"}`

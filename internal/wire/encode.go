@@ -43,7 +43,7 @@ func EncodeAnswer(a Answer, created time.Time) []byte {
 	return mustEncode(completion{
 		ID: a.ID, Object: "chat.completion", Created: created.Unix(), Model: a.Model,
 		Choices: []choice{{Message: &message{memory.RoleAssistant, &a.Text}, Finish: finish(a)}},
-		Usage:   &usage{a.InputTokens, a.OutputTokens, a.InputTokens + a.OutputTokens},
+		Usage:   usageOf(a),
 	})
 }
 
@@ -54,20 +54,39 @@ func EncodeChunk(a Answer, created time.Time, text string, first bool) []byte {
 	if first {
 		delta.Role = memory.RoleAssistant
 	}
-	return event(chunk(a, created, choice{Delta: delta}))
+	return encodeChunk(a, created, nil, choice{Delta: delta})
 }
 
-// EncodeEnd writes the events that end a stream: the reason, and [StreamEnd].
+// EncodeEnd writes the events that end a stream: the reason, what it took where that was
+// asked for, and [StreamEnd].
 func EncodeEnd(a Answer, created time.Time) []byte {
-	last := chunk(a, created, choice{Delta: &message{}, Finish: finish(a)})
-	return append(event(last), StreamEnd...)
+	out := encodeChunk(a, created, nil, choice{Delta: &message{}, Finish: finish(a)})
+	if a.Counted {
+		out = append(out, encodeChunk(a, created, usageOf(a))...)
+	}
+	return append(out, StreamEnd...)
 }
 
-func chunk(a Answer, created time.Time, c choice) completion {
-	return completion{
+// countedChunk is a chunk of a stream whose client asked what it takes: each says so, and all
+// but the last that it is not known yet.
+type countedChunk struct {
+	completion
+	Usage *usage `json:"usage"`
+}
+
+func encodeChunk(a Answer, created time.Time, took *usage, choices ...choice) []byte {
+	c := completion{
 		ID: a.ID, Object: "chat.completion.chunk", Created: created.Unix(), Model: a.Model,
-		Choices: []choice{c},
+		Choices: append([]choice{}, choices...),
 	}
+	if a.Counted {
+		return event(countedChunk{c, took})
+	}
+	return event(c)
+}
+
+func usageOf(a Answer) *usage {
+	return &usage{a.InputTokens, a.OutputTokens, a.InputTokens + a.OutputTokens}
 }
 
 func finish(a Answer) *string {
@@ -95,6 +114,9 @@ type model struct {
 	Created int64  `json:"created"`
 	OwnedBy string `json:"owned_by"`
 }
+
+// EncodeModel writes one entry by itself.
+func EncodeModel(m Model) []byte { return mustEncode(entries([]Model{m})[0]) }
 
 // EncodeModels writes a list of models.
 func EncodeModels(models ...Model) []byte {

@@ -17,6 +17,7 @@ const MaxDepth = 256
 type Chat struct {
 	Model    string
 	Stream   bool
+	Counted  bool // a stream is to say what it took (stream_options.include_usage), where the dialect leaves that to the client
 	User     string
 	Messages []Message
 	Extras   Extras
@@ -64,6 +65,7 @@ func Decode(body []byte) (*Chat, error) {
 		return nil, err
 	}
 	c.User = strOf(fields, "user")
+	c.Counted = fieldOf(fields, "stream_options").Get("include_usage").Type == gjson.True
 	messages, err := messagesOf(fields)
 	if err != nil {
 		return nil, err

@@ -36,9 +36,25 @@ func upstreamPath(r *http.Request) string {
 	return path
 }
 
+// builtIn are the models that answer here, upstream or not.
+func (d *Door) builtIn() []wire.Model {
+	return []wire.Model{{ID: responder.Name, OwnedBy: "loci", Created: d.Now()}, {ID: memory.EmbedModel, OwnedBy: "loci", Created: d.Now()}}
+}
+
+// model describes one model as the list of models does.
+func (d *Door) model(w http.ResponseWriter, r *http.Request) {
+	for _, m := range d.builtIn() {
+		if r.PathValue("name") == m.ID {
+			writeJSON(w, http.StatusOK, wire.EncodeModel(m))
+			return
+		}
+	}
+	d.forward(w, r)
+}
+
 // models lists the upstream's models and the built-in ones.
 func (d *Door) models(w http.ResponseWriter, r *http.Request) {
-	own := []wire.Model{{ID: responder.Name, OwnedBy: "loci", Created: d.Now()}, {ID: memory.EmbedModel, OwnedBy: "loci", Created: d.Now()}}
+	own := d.builtIn()
 	if d.Upstream == nil {
 		writeJSON(w, http.StatusOK, wire.EncodeModels(own...))
 		return

@@ -128,6 +128,27 @@ func TestModelsAreTheUpstreamsAndTheBuiltInOne(t *testing.T) {
 	}
 }
 
+func TestABuiltInModelIsDescribedAsTheListHasIt(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		r := newRig(t, func(s *setup) { s.alone = alone })
+		for path, want := range map[string]string{
+			"/v1/models/loci/recall":  `{"id":"loci/recall","object":"model","created":1767607200,"owned_by":"loci"}`,
+			"/v1/models/loci%2Fembed": `{"id":"loci/embed","object":"model","created":1767607200,"owned_by":"loci"}`,
+		} {
+			resp := r.send(http.MethodGet, path, "")
+			if got := strings.TrimSpace(r.read(resp)); resp.StatusCode != http.StatusOK || got != want {
+				t.Errorf("%s, without an upstream %v: got %d %s, want %s", path, alone, resp.StatusCode, got, want)
+			}
+		}
+		if got := r.upstream.asked(); len(got) > 0 {
+			t.Errorf("the upstream was asked %+v", got)
+		}
+		if resp := r.send(http.MethodGet, "/v1/models/loci/other", ""); alone && resp.StatusCode != http.StatusNotFound {
+			t.Errorf("one that there is not: got %d", resp.StatusCode)
+		}
+	}
+}
+
 func TestWithoutAnUpstreamOnlyWhatIsBuiltInAnswers(t *testing.T) {
 	r := newRig(t, func(s *setup) { s.alone = true })
 	if got := r.read(r.send(http.MethodGet, "/v1/models", "")); !strings.Contains(got, `"id":"loci/recall"`) {

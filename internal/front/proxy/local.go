@@ -20,6 +20,7 @@ func (d *Door) answerLocally(w http.ResponseWriter, r *http.Request, c *call) {
 		ID:           c.dialect.AnswerID + httpx.RequestID(r.Context()),
 		InputTokens:  inputTokens(c),
 		OutputTokens: text.Tokens(reply),
+		Counted:      c.Counted,
 	}
 	a.Digest = wire.Digest(a.Role, a.Text, "", "")
 	c.nameTrace(w.Header())

@@ -52,6 +52,17 @@ func TestTheBuiltInModelPromisesWhatWillBe(t *testing.T) {
 	}
 }
 
+// A stream of the built-in model says what it took to whoever asks, as an upstream's does.
+func TestTheBuiltInModelsStreamSaysWhatItTook(t *testing.T) {
+	r := newRig(t, func(s *setup) { s.alone = true })
+	for options, want := range map[string]string{`{"include_usage":true}`: `,"usage":{"prompt_tokens":`, `{"include_usage":false}`: "", `null`: "", `"x"`: ""} {
+		_, got := r.chat(`{"model":"loci/recall","stream":true,"stream_options":` + options + `,"messages":[{"role":"user","content":"I ski every winter."}]}`)
+		if want == "" && strings.Contains(got, "usage") || !strings.Contains(got, want) || !strings.HasSuffix(got, "data: [DONE]\n\n") {
+			t.Errorf("with %s the stream is\n%s\nwant %q in it", options, got, want)
+		}
+	}
+}
+
 // What was said while memory was off is not stored when the chat goes on with it.
 func TestWhatIsSaidWithMemoryOffStaysUnsaid(t *testing.T) {
 	r := newRig(t, func(s *setup) { s.alone = true })

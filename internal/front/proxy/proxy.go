@@ -63,6 +63,7 @@ func New(e *engine.Engine, opts Options) http.Handler {
 		mux.HandleFunc("POST "+dialect.Path, func(w http.ResponseWriter, r *http.Request) { d.chat(w, r, dialect) })
 	}
 	mux.HandleFunc("GET /v1/models", d.models)
+	mux.HandleFunc("GET /v1/models/{name...}", d.model)
 	mux.HandleFunc("POST /v1/embeddings", d.embeddings)
 	mux.HandleFunc("/v1/", d.forward)
 	return mux
