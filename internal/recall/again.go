@@ -16,6 +16,14 @@ import (
 // In returns those of the hits that are echoes: by themselves, or since what they say is told by
 // the user, or known as a fact, among the best of the others.
 func (e *Echoes) In(hits []memory.Hit) (echoes []memory.Hit) {
+	if e.noted(hits) {
+		return nil
+	}
+	defer func() {
+		if len(echoes) == 0 {
+			e.note(hits)
+		}
+	}()
 	var doubtful []memory.Hit
 	for _, h := range hits {
 		switch {
@@ -43,6 +51,19 @@ func (e *Echoes) In(hits []memory.Hit) (echoes []memory.Hit) {
 		}
 	}
 	return echoes
+}
+
+// note keeps hits among which there is no echo.
+func (e *Echoes) note(hits []memory.Hit) {
+	e.clean = e.clean[:0]
+	for _, h := range hits {
+		e.clean = append(e.clean, h.Memory)
+	}
+}
+
+// noted reports whether the hits are those that were noted last.
+func (e *Echoes) noted(hits []memory.Hit) bool {
+	return len(hits) > 0 && slices.EqualFunc(hits, e.clean, func(h memory.Hit, m memory.Memory) bool { return h.Memory == m })
 }
 
 // longestAgain is how many bytes a turn has at most that does nothing but say again what is known.
@@ -132,9 +153,11 @@ func (e *Echoes) again(t *memory.Turn, told witness) bool {
 	case e.replied[place{t.Conversation, t.Index}]:
 		content, least = known(content), answersAgain
 	default:
-		if content = known(content); text.Negated(content) && !told.negated {
-			return false
-		}
+		content = known(content)
+	}
+	own, again := e.common(content, told) // most turns say something of their own
+	if own > 0 && (len(told.terms) == 0 || float64(again) < least*float64(own)) || least == saysAgain && t.Role == memory.RoleAssistant && !told.negated && text.Negated(content) {
+		return false
 	}
 	for _, name := range text.Names(content) {
 		if own, again := e.common(name, told); again < own {
@@ -146,11 +169,7 @@ func (e *Echoes) again(t *memory.Turn, told witness) bool {
 			return false
 		}
 	}
-	own, again := e.common(content, told)
-	if own == 0 {
-		return len(content) < len(t.Content) || least == answersAgain && len(told.terms) > 0
-	}
-	return len(told.terms) > 0 && float64(again) >= least*float64(own)
+	return own > 0 || len(content) < len(t.Content) || least == answersAgain && len(told.terms) > 0
 }
 
 // common counts the terms of a text but for numbers and for those that answers and questions are

@@ -25,6 +25,7 @@ type Echoes struct {
 	plain    terms           // all that the question has
 	numbers  []string        // that it names
 	room     terms           // for what others tell
+	clean    []memory.Memory // hits among which no echo was, in their order
 }
 
 // NewEchoes reads a question.
