@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -47,22 +48,70 @@ func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []st
 	if known {
 		return next, nil
 	}
-	err := s.reads.look(ctx, owner, func(v *view) error {
-		next = map[string][]string{}
-		rows, err := v.query(`SELECT t.turn, f.superseded_by
-			FROM fact_turns t CROSS JOIN facts f ON f.owner = t.owner AND f.id = t.fact
-			WHERE t.owner = ? AND t.turn IN (SELECT value FROM json_each(?)) AND +f.status = 'superseded'
-			ORDER BY f.created_at DESC, f.id DESC`, listed(turns))
-		_, err = collect(rows, err, func(row scanner) (turn string, err error) {
-			var by string
-			err = row.Scan(&turn, &by)
-			next[turn] = append(next[turn], by)
-			return turn, err
-		})
-		return wrap("read what took the place of facts", err)
+	all := false
+	err := s.reads.look(ctx, owner, func(v *view) (err error) {
+		if all = s.known.settled.few(owner); all {
+			if next, all, err = v.superseded(); all || err != nil {
+				return err
+			}
+		}
+		next, err = v.supersededOf(turns)
+		return err
 	})
-	if err == nil {
+	switch {
+	case err != nil:
+		return nil, err
+	case all:
+		s.known.settled.learnAll(owner, next, commits)
+		next = of(next, turns)
+	default:
 		s.known.settled.learnNext(owner, turns, next, commits)
 	}
-	return next, err
+	return next, nil
+}
+
+// of returns copies of those of some turns.
+func of(next map[string][]string, turns []string) map[string][]string {
+	out := map[string][]string{}
+	for _, turn := range turns {
+		if ids := next[turn]; len(ids) > 0 {
+			out[turn] = slices.Clone(ids)
+		}
+	}
+	return out
+}
+
+// superseded reads what took the place of an owner's facts, by the turns that taught them,
+// if they are few.
+func (v *view) superseded() (next map[string][]string, all bool, err error) {
+	next = map[string][]string{}
+	rows, err := v.query(`SELECT from_turns, superseded_by FROM facts WHERE owner = ? AND status = 'superseded'
+		ORDER BY created_at DESC, id DESC LIMIT ?`, maxSettledFacts+1)
+	found, err := collect(rows, err, func(row scanner) (turns []string, err error) {
+		var by string
+		err = row.Scan(asList{&turns}, &by)
+		for i, turn := range turns {
+			if !slices.Contains(turns[:i], turn) {
+				next[turn] = append(next[turn], by)
+			}
+		}
+		return turns, err
+	})
+	return next, len(found) <= maxSettledFacts, wrap("read what took the place of facts", err)
+}
+
+// supersededOf reads it of some turns.
+func (v *view) supersededOf(turns []string) (map[string][]string, error) {
+	next := map[string][]string{}
+	rows, err := v.query(`SELECT t.turn, f.superseded_by
+		FROM fact_turns t CROSS JOIN facts f ON f.owner = t.owner AND f.id = t.fact
+		WHERE t.owner = ? AND t.turn IN (SELECT value FROM json_each(?)) AND +f.status = 'superseded'
+		ORDER BY f.created_at DESC, f.id DESC`, listed(turns))
+	_, err = collect(rows, err, func(row scanner) (turn string, err error) {
+		var by string
+		err = row.Scan(&turn, &by)
+		next[turn] = append(next[turn], by)
+		return turn, err
+	})
+	return next, wrap("read what took the place of facts", err)
 }

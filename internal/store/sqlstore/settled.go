@@ -13,6 +13,7 @@ const (
 	maxSettled       = 4 << 20
 	maxSettledPinned = 64
 	maxSettledTurns  = 4096
+	maxSettledFacts  = 64 // superseded, to be kept of all turns
 	maxSettledBefore = 1024
 )
 
@@ -33,6 +34,8 @@ type settledFacts struct {
 	pinned  *[]memory.Memory
 	profile *[]memory.ProfileEntry
 	next    map[string][]string // ids of the facts in the place of those that a turn taught
+	all     bool                // next has every turn of which there are any
+	many    bool                // there are too many for that
 	before  map[string]kept     // facts that one took the place of
 }
 
@@ -128,7 +131,7 @@ func (s *settled) supersededBy(owner memory.Owner, turns []string) (next map[str
 		next = map[string][]string{}
 		for _, turn := range turns {
 			ids, ok := f.next[turn]
-			if !ok {
+			if !ok && !f.all {
 				return
 			}
 			if len(ids) > 0 {
@@ -140,6 +143,27 @@ func (s *settled) supersededBy(owner memory.Owner, turns []string) (next map[str
 	return next, known, commits
 }
 
+// few reports whether an owner may have so few superseded facts that all are kept.
+func (s *settled) few(owner memory.Owner) bool {
+	many := s.off
+	s.find(owner, func(f *settledFacts) { many = many || f.many })
+	return !many
+}
+
+// learnAll keeps next of all turns.
+func (s *settled) learnAll(owner memory.Owner, next map[string][]string, commits uint64) {
+	size := 0
+	for _, ids := range next {
+		size += 150 + 50*len(ids)
+	}
+	s.learn(owner, commits, func(f *settledFacts) int {
+		f.next, f.all = next, true
+		return size
+	})
+}
+
+// learnNext keeps next of some turns, of an owner who has more superseded facts than are
+// kept.
 func (s *settled) learnNext(owner memory.Owner, turns []string, next map[string][]string, commits uint64) {
 	kept, size := map[string][]string{}, 0
 	for _, turn := range turns {
@@ -150,6 +174,7 @@ func (s *settled) learnNext(owner memory.Owner, turns []string, next map[string]
 		if f.next == nil || len(f.next) > maxSettledTurns {
 			f.next = map[string][]string{}
 		}
+		f.many = true
 		maps.Copy(f.next, kept)
 		return size
 	})

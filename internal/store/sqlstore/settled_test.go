@@ -147,6 +147,31 @@ func TestSettledSeesEveryAcknowledgedWrite(t *testing.T) {
 	readers.Wait()
 }
 
+// TestWhatTookThePlaceOfFewFactsIsKnownOfAllTurns asks of one turn, and then of others.
+func TestWhatTookThePlaceOfFewFactsIsKnownOfAllTurns(t *testing.T) {
+	r := newRig(t)
+	turn := func(i int) string { return memtest.Turn(memtest.Ana, "c", i, memory.RoleUser, "").ID }
+	for i := range maxSettledFacts + 1 {
+		f := memtest.Fact(memtest.Ana, fmt.Sprint("fact ", i))
+		f.Status, f.SupersededBy, f.Provenance.Turns = memory.Superseded, fmt.Sprint("after ", i), []string{turn(i), "shared"}
+		if _, err := r.Apply(t.Context(), memtest.Ana, memtest.Run(fmt.Sprint(i)), memtest.Add(f)); err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 && i < maxSettledFacts-1 {
+			continue
+		}
+		r.known.settled.of = nil
+		got, err := r.SupersededBy(t.Context(), memtest.Ana, []string{turn(i), "none"})
+		if want := map[string][]string{turn(i): {f.SupersededBy}}; err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("of %d superseded: %v, %v, want %v", i+1, got, err, want)
+		}
+		got, known, _ := r.known.settled.supersededBy(memtest.Ana, []string{"other", "shared"})
+		if few := i < maxSettledFacts; known != few || few && len(got["shared"]) != i+1 {
+			t.Errorf("of %d superseded another turn's are known: %v, %v", i+1, known, got)
+		}
+	}
+}
+
 func TestSettledForgetsWhatIsOlderThanACommit(t *testing.T) {
 	var s settled
 	_, _, asked := s.profileOf(memtest.Ana)
