@@ -68,10 +68,13 @@ type UpstreamConfig struct {
 	Key string `koanf:"key" secret:"yes" doc:"Key for the upstream. Empty: the client's own Authorization is passed on."`
 }
 
-// Shown returns the base URL as it may be shown: its query may hold a key, and what stands
+// Shown returns the base URL as it may be shown.
+func (u UpstreamConfig) Shown() string { return shownURL(u.URL) }
+
+// shownURL is a base URL without what may be secret: its query may hold a key, and what stands
 // before its host a password.
-func (u UpstreamConfig) Shown() string {
-	shown, _, _ := strings.Cut(u.URL, "?")
+func shownURL(base string) string {
+	shown, _, _ := strings.Cut(base, "?")
 	if whole, err := url.Parse(shown); err == nil && whole.User != nil {
 		whole.User = nil
 		return whole.String()
@@ -196,11 +199,11 @@ func (c *Config) check() error {
 		}
 		u, err := url.Parse(base)
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			return memory.Errorf(memory.Invalid, "%s: %q is no URL; one looks like http://localhost:11434/v1", key, base)
+			return memory.Errorf(memory.Invalid, "%s: %q is no URL; one looks like http://localhost:11434/v1", key, shownURL(base))
 		}
 		if key == "upstream.url" && strings.Trim(u.Path, "/") == "" { // where no such server has its API
 			u.Path = "/v1"
-			return memory.Errorf(memory.Invalid, "%s: %q has no path; with that of most servers it is %s", key, base, u)
+			return memory.Errorf(memory.Invalid, "%s: %q has no path; with that of most servers it is %s", key, shownURL(base), shownURL(u.String()))
 		}
 	}
 	if err := c.Store.check(); err != nil {

@@ -49,7 +49,8 @@ func TestAnUnknownSettingIsToldInOneShortLine(t *testing.T) {
 }
 
 func TestSettingsAreShownWithoutSecrets(t *testing.T) {
-	c, err := LoadConfig(Sources{Flags: map[string]string{"store": "postgres://ana:marzipan@localhost/loci", "api_key": "marzipan", "upstream.key": "marzipan"},
+	c, err := LoadConfig(Sources{Flags: map[string]string{"store": "postgres://ana:marzipan@localhost/loci", "api_key": "marzipan", "upstream.key": "marzipan",
+		"learn.url": "http://ana:marzipan@localhost/v1", "embed.url": "http://localhost/v1?key=marzipan", "models_url": "https://ana:marzipan@localhost/hub?key=marzipan"},
 		Env: []string{"LOCI_UPSTREAM_URL=http://ana:marzipan@localhost/v1?key=marzipan"}})
 	if err != nil {
 		t.Fatal(err)
@@ -60,6 +61,16 @@ func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 		}
 		if want := map[string]string{"store": "flag", "upstream.url": "environment"}[s.Key]; want != "" && s.From != want {
 			t.Errorf("%s is from %s, want %s", s.Key, s.From, want)
+		}
+	}
+}
+
+// TestASecretInAURLIsNotToldWithWhatIsWrongWithIt: it would stand in the log.
+func TestASecretInAURLIsNotToldWithWhatIsWrongWithIt(t *testing.T) {
+	for _, base := range []string{"ftp://ana:marzipan@localhost/v1", "http://ana:marzipan@localhost", "http://localhost?key=marzipan"} {
+		_, err := LoadConfig(Sources{Flags: map[string]string{"upstream.url": base}})
+		if err == nil || !strings.Contains(err.Error(), "localhost") || strings.Contains(err.Error(), "marzipan") {
+			t.Errorf("%s: %v", base, err)
 		}
 	}
 }

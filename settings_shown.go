@@ -33,10 +33,8 @@ func (c Config) Shown() []Shown {
 		switch {
 		case s.Secret && shown != "":
 			shown = "set"
-		case s.Key == "upstream.url":
-			shown = c.Upstream.Shown()
-		case s.Key == "learn.url", s.Key == "embed.url": // a query may hold a key here too
-			shown = UpstreamConfig{URL: shown}.Shown()
+		case s.Key == "upstream.url", s.Key == "learn.url", s.Key == "models_url":
+			shown = shownURL(shown)
 		}
 		from := c.from[s.Key]
 		if from == "" {
