@@ -12,9 +12,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// TestProfilesSetWhatTheirSeedsSay holds docs/profiles.md's table: each row that is a
+// TestProfilesSetWhatTheirDesignsSay holds docs/profiles.md's table: each row that is a
 // setting.
-func TestProfilesSetWhatTheirSeedsSay(t *testing.T) {
+func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 	rows := map[string][5]string{ // in the order of names
 		"users":                 {"single", "single", "multi", "single", "single"},
 		"learn.after":           {"exchange", "never", "user", "exchange", "exchange"},

@@ -77,8 +77,8 @@ func TestHarmlessTextStays(t *testing.T) {
 	}
 }
 
-// TestDecisionLineHasTheSeedsFields: the line has design 3's fields under its names.
-func TestDecisionLineHasTheSeedsFields(t *testing.T) {
+// TestDecisionLineHasTheDesignsFields: the line has design 3's fields under its names.
+func TestDecisionLineHasTheDesignsFields(t *testing.T) {
 	var out bytes.Buffer
 	log, err := NewLogger(&out, "json", slog.LevelInfo)
 	if err != nil {
