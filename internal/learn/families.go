@@ -156,7 +156,7 @@ var families = []family{
 	{"condition", "health", "condition:<state>", 0.9, "be", present, "~ <state:ailing>", 0, "be <state>"},
 	{"condition", "health", "condition:<illness>", 0.9, "have", present | perfect, "<illness>", present, "have <illness>"},
 	{"condition", "health", "condition:<illness>", 0.85, "suffer", now, "from <illness:thing>", present, "have <illness>"},
-	{"condition", "health", "condition:<illness>", 0.9, "be get", simplePast | perfect, "diagnosed with <illness:thing>", present, "have <illness>"},
+	{"condition", "health", "condition:<illness>", 0.9, "be get", simplePast | perfect, "diagnosed with <illness:diagnosis>", present, "have <illness>"},
 	{"diet", "health", "diet", 0.95, "be", present, "<diet>", 0, "be <diet>"},
 	{"diet", "health", "diet", 0.9, "be", perfect, "<diet>", present, "be <diet>"},
 	{"diet", "health", "", 0.85, "keep eat", present, "strictly? <what:law>", 0, ""},

@@ -35,7 +35,7 @@ var endForms = []struct {
 	{late.Compile(`^user(?:'s [\w' -]+?)? (?:is |are )?(?:no longer|does not|do not|doesn't|cannot) (?P<what>.+)$`), undone, false},
 	{late.Compile(`^user(?:'s [\w' -]+?)? (?:has |have )?(?:finally )?(?:quit|stopped|gave up on|given up on|gave up|given up|is done with|came off) (?P<what>.+)$`), undone, true},
 	{late.Compile(`^user (?:has )?(?:cancelled|canceled|called off) (?P<what>.+)$`), calledOff, false},
-	{late.Compile(`^user(?:'s [\w' -]+?)? (?:has )?(?:sold|gave away|given away|got rid of|donated|returned|closed|closed down|shut down) (?P<what>(?:user's|the|an?|his|her|their|both|all|most|one) .+)$`), parted, false},
+	{late.Compile(`^user(?:'s [\w' -]+?)? (?:has )?(?:sold|gave away|given away|rehomed|got rid of|donated|returned|closed|closed down|shut down) (?P<what>(?:user's|the|an?|his|her|their|both|all|most|one) .+)$`), parted, false},
 	{late.Compile(`^user(?:'s [\w' -]+?)? (?:has )?(?:dropped out of|moved out of|graduated from) (?P<what>.+)$`), parted, false},
 	{late.Compile(`^user gave (?P<what>.+) away\b`), parted, false},
 	{late.Compile(`^user's (?P<what>[\pL\d' -]+?) (?:has |have |sadly )?(?:died|passed away|was put (?:down|to sleep)|ran away)\b`), died, false},

@@ -378,6 +378,9 @@ func lengthy(c *clause, i int) string {
 // prescribed reads what a doctor has put the speaker on or taken them off: "they took me
 // off lisinopril".
 func (r *reader) prescribed(c *clause, i int) bool {
+	if r.withdrawn(c, i) {
+		return true
+	}
 	for k := i + 1; k+3 < len(c.words) && k < i+6; k++ {
 		w, way := c.at(k), c.at(k+2)
 		on := (w == "put" || w == "started") && way == "on"

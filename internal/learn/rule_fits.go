@@ -8,8 +8,18 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
+// inCase reports whether a clause is true only in the case that is told next: "when they are
+// sick".
+func (c *clause) inCase() bool {
+	next := c.wide().at(len(c.words))
+	return next == "when" || next == "if" || next == "while" || next == "unless"
+}
+
 // fits checks what a form alone cannot say.
 func fits(f *family, c *clause, p *predicate, g *captured) bool {
+	if p.often == "only" && c.inCase() {
+		return false
+	}
 	switch f.rule {
 	case "birth": // but a baby shower is none
 		w := c.at(g.end)
@@ -28,6 +38,8 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 		return !timing.Has(firstLow(g.get("food"))) && !timing.Has(strings.TrimSuffix(firstLow(g.get("food")), "s")) || g.get("food") == ""
 	case "can":
 		return p.neg == ""
+	case "rides":
+		return p.neg == "" && !c.inCase()
 	case "lost job":
 		mine := c.at(p.rest) == "my" || c.at(p.rest) != "his" && c.at(p.rest) != "her" && c.at(p.rest) != "their"
 		return p.neg == "" && mine == (p.subject == "user" || c.at(p.rest+1) != "job")

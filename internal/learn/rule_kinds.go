@@ -61,7 +61,7 @@ func init() { // names itself through kids and pets
 		"allergen": allergen, "ailing": ailing, "diet": diet, "refused": thing, "habit": habitual,
 		"preferred": preferred, "degree": headed(degrees, 3), "device": device, "played": played,
 		"appointment": appointment, "aim": aimed, "doing": doing, "duty": duty, "upcoming": upcoming, "holding": holding, "trade": ofTrade, "found": finding, "sport": sport, "amount": amountOf, "awaited": awaited, "sought": sought,
-		"chosen": chosen, "project": project, "goal": goal, "matters": matterOf, "kids": kids, "pursued": pursued, "subject": subjectOf, "lengthy": lengthy, "illness": illness, "owned": owned,
+		"chosen": chosen, "project": project, "goal": goal, "matters": matterOf, "kids": kids, "pursued": pursued, "subject": subjectOf, "lengthy": lengthy, "illness": illness, "diagnosis": diagnosis, "owned": owned,
 	}
 }
 

@@ -208,8 +208,8 @@ func (r *reader) cleared(c *clause, i int) bool {
 	for c.at(j) == "have" || c.at(j) == "has" || c.at(j) == "is" || c.at(j) == "are" || c.at(j) == "completely" || adverb.Has(c.at(j)) {
 		j++
 	}
-	if c.at(j) == "gone" && chronicEnd(c, i) > i && c.at(i) != "shingles" {
-		return false // for the day, mostly
+	if c.at(j) == "gone" && (chronicEnd(c, i) > i && c.at(i) != "shingles" || !c.bounded(j+1, false)) {
+		return false // for the day, mostly, or round the school
 	}
 	if j == i+n && !c.words[j-1].owner || !wentAway.Has(c.at(j)) && !(c.at(j) == "in" && c.at(j+1) == "remission") || c.has("not") {
 		return false
@@ -238,7 +238,7 @@ func (r *reader) booked(c *clause, i int) bool {
 			return false
 		}
 	}
-	if from < 0 {
+	if from < 0 || c.isTopic(i) || c.forOthers(i, end) {
 		return false
 	}
 	dates := c.dates(from, end)
@@ -274,6 +274,24 @@ func (c *clause) occasionAt(i int) bool {
 	}
 	end := c.headed(i, 2, visitsTo)
 	return end > i
+}
+
+// forOthers reports whether the words from i to end name whom something is for: "for my son", "for
+// Leo", "for the dog".
+func (c *clause) forOthers(i, end int) bool {
+	for k := i; k < end; k++ {
+		if c.at(k) != "for" {
+			continue
+		}
+		j := k + 1
+		if determiner.Has(c.at(j)) || owners.Has(c.at(j)) {
+			j++
+		}
+		if kinEnd(c, j) > j || petEnd(c, j) > j || acquaintances.Has(c.at(j)) || pointing.Has(c.at(k+1)) || j == k+1 && c.nameEnd(j) > j {
+			return true
+		}
+	}
+	return false
 }
 
 // visitsTo are occasions that people name alone and go to themselves.
@@ -416,8 +434,8 @@ func groupOf(c *clause, i int) string {
 		return ""
 	}
 	end := c.headed(i+1, 2, groups)
-	if end == i+1 || end < len(c.words) && !c.words[end].mark() && !goesOn.Has(c.at(end)) && !timing.Has(c.at(end)) {
-		return ""
+	if w := c.at(end); end == i+1 || w == "at" || w == "with" || w == "for" || end < len(c.words) && !c.words[end].mark() && !goesOn.Has(w) && !timing.Has(w) {
+		return "" // at three in the morning
 	}
 	if c.at(end-1) == "party" && end == i+2 {
 		return "" // where people went home from

@@ -207,6 +207,17 @@ func illness(c *clause, i int) string {
 	return ""
 }
 
+// diagnosis accepts what somebody has been found to have, without how old they were.
+func diagnosis(c *clause, i int) string {
+	what := thing(c, i)
+	if at := strings.LastIndex(what, " at "); at > 0 {
+		if then := what[at+len(" at "):]; startsInDigit(then) || strings.HasPrefix(then, "age ") || strings.HasPrefix(then, "the age ") {
+			return what[:at]
+		}
+	}
+	return what
+}
+
 var diets = late.Words("vegan vegetarian pescatarian sober")
 
 // diet accepts a way of eating.

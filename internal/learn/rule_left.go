@@ -76,11 +76,11 @@ func (c *clause) isSo(i int) bool {
 	case w == "allergic":
 		return next == "to" && i+2 < len(c.words)
 	case w == "on":
-		return drug(c, i+1) != "" && !c.has("is") && !c.has("are")
+		return drug(c, i+1) != "" && !c.has("is") && !c.has("are") && !c.isTopic(i)
 	case w == "off":
 		return (next == "the" || next == "my") && (aid(c, i+2) != "" || drug(c, i+2) != "")
 	case w == "in":
-		return next == "a" && c.at(i+2) == "wheelchair" || i > 1 && c.at(i-1) == "longer" && c.placeEnd(i+1) > i+1
+		return next == "a" && c.at(i+2) == "wheelchair" && c.bounded(i+3, false) || i > 1 && c.at(i-1) == "longer" && c.placeEnd(i+1) > i+1
 	case w == "up":
 		return (next == "at" || next == "by") && startsInDigit(c.at(i+2))
 	case w == "down":
@@ -101,6 +101,17 @@ func (c *clause) isSo(i int) bool {
 		return false
 	}
 	return saidAlone.Has(w) && c.bounded(i+1, w == "single" || w == "engaged" || w == "blind")
+}
+
+// isTopic reports whether the words from i on are what a question behind them, or a comparison, is
+// about: "on ibuprofen: how much a day?", "on aspirin vs ibuprofen".
+func (c *clause) isTopic(i int) bool {
+	for _, w := range c.all[i:] {
+		if w.low == "vs" || w.low == "versus" {
+			return true
+		}
+	}
+	return strings.HasPrefix(c.said.Text[c.all[len(c.all)-1].end:], ":")
 }
 
 // bounded reports whether nothing from i on is what the words before it belong to: "vegan
@@ -206,10 +217,29 @@ func (c *clause) didNot(i int) bool {
 		v, ok := verbs()[w]
 		return ok && v.form&base != 0 && v.form&(gerund|preterite) == 0 && v.class&(routine|plain) != 0 && i+1 < len(c.words) && w != "need" && w != "want" && w != "think"
 	case w == "quit":
-		return i+1 < len(c.words)
+		return c.isGivenUp(i + 1)
 	}
 	return false
 }
+
+// isGivenUp reports whether the words from i on are what somebody quits in their life: "my job",
+// "smoking in March". "Quit the app" and "quit smoking tips please" are no news.
+func (c *clause) isGivenUp(i int) bool {
+	if c.at(i) == "my" {
+		return i+1 < len(c.words)
+	}
+	next := c.at(i + 1)
+	if next == "around" {
+		return false
+	}
+	if habitual(c, i) != "" && (next == "" || c.words[i+1].mark() || goesOn.Has(next) || timing.Has(next) || startsInDigit(next) || countWords.Has(next)) {
+		return true
+	}
+	return ofThings.Has(c.at(i)) && next != "" && next != "on"
+}
+
+// ofThings are what one does with something.
+var ofThings = late.Words("taking playing using watching buying eating drinking wearing going")
 
 // chatted reads what stands in chats without a sentence around it, or with a form of its own.
 func (r *reader) chatted(c *clause, i int) bool {

@@ -226,3 +226,31 @@ func (r *reader) reacts(c *clause, i, j int) bool {
 	r.fact(c, &user, &family{rule: "reaction", category: "health", attribute: "reaction:" + keyOf(what), confidence: 0.85}, "User gets "+c.text(j+2, end)+" from "+what, "")
 	return true
 }
+
+// withdrawn reads what a doctor has ended: "the doc stopped my ramipril".
+func (r *reader) withdrawn(c *clause, i int) bool {
+	j := i
+	if c.at(j) == "my" || c.at(j) == "the" {
+		j++
+	}
+	if !doctors.Has(c.at(j)) && !(j == i && c.at(j) == "they") {
+		return false
+	}
+	for j++; c.at(j) == "has" || c.at(j) == "have" || c.at(j) == "just" || c.at(j) == "now"; {
+		j++
+	}
+	det := c.at(j + 1)
+	if w := c.at(j); w != "stopped" && w != "discontinued" || det != "my" && det != "the" {
+		return false
+	}
+	name := drug(c, j+2)
+	if name == "" {
+		return false
+	}
+	r.g = captured{}
+	r.fact(c, &user, &family{rule: "medicine", category: "health", attribute: "medicine:" + keyOf(drugIn(name)), confidence: 0.85}, "User no longer takes "+name, "")
+	return true
+}
+
+// doctors are those who say what the speaker takes.
+var doctors = late.Words("doctor doc gp cardiologist psychiatrist neurologist consultant specialist oncologist rheumatologist dermatologist endocrinologist")

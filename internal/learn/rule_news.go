@@ -27,6 +27,9 @@ var (
 // to be done, or nil.
 func (r *reader) news(c *clause, p *predicate, when string) (*family, string) {
 	v := p.verb
+	if p.often == "only" && c.inCase() {
+		return nil, ""
+	}
 	if p.tense == ability && p.subject != "user" {
 		return nil, "" // "my sister can come on Friday"
 	}

@@ -128,7 +128,8 @@ func (r *reader) cancelled(c *clause, i, k int) bool {
 		}
 	}
 	from, until := i, k
-	byUs := c.at(i) == "i" || c.at(i) == "we" || c.heir
+	unsaid := i == k && c.first && !r.theirs && (c.at(after) == "my" || c.at(after) == "our") // "cancelled my haircut"
+	byUs := c.at(i) == "i" || c.at(i) == "we" || c.heir || unsaid
 	if byUs {
 		from, until = after, c.ending(after)
 		for j := i + 1; j < k; j++ {
