@@ -26,19 +26,38 @@ func (w walker) talks(ctx context.Context, yield func(portable.Record) error) er
 		return err
 	}
 	for i := range all {
-		if err := yield(portable.Record{Conversation: &all[i]}); err != nil {
+		if err := w.talkPage(ctx, &all[i], yield); err != nil {
 			return err
 		}
-		if w.has(SummaryPart) {
-			if err := w.summariesOf(ctx, all[i].ID, yield); err != nil {
+	}
+	return nil
+}
+
+// talkPage yields a conversation and what is in it; of the past only one in which there was
+// something: else it may not have been there yet.
+func (w walker) talkPage(ctx context.Context, c *memory.Conversation, yield func(portable.Record) error) error {
+	head, begun := portable.Record{Conversation: c}, false
+	within := func(r portable.Record) error {
+		if !begun {
+			begun = true
+			if err := yield(head); err != nil {
 				return err
 			}
 		}
-		if w.has(TurnPart) {
-			if err := w.turnsOf(ctx, all[i].ID, yield); err != nil {
-				return err
-			}
+		return yield(r)
+	}
+	if w.has(SummaryPart) {
+		if err := w.summariesOf(ctx, c.ID, within); err != nil {
+			return err
 		}
+	}
+	if w.has(TurnPart) {
+		if err := w.turnsOf(ctx, c.ID, within); err != nil {
+			return err
+		}
+	}
+	if !begun && w.At.AsOf.IsZero() {
+		return yield(head)
 	}
 	return nil
 }

@@ -546,6 +546,10 @@ func TestAnExportAsOfThenIsTheOneTakenThen(t *testing.T) {
 		if want := undated.ReplaceAllString(then, "}\n"); got != want {
 			t.Errorf("as of then:\n%s", lineDiff(want, got))
 		}
+		page := r.whole(t, ana, Taking{Format: portable.Markdown, At: memory.At{AsOf: at}})
+		if !strings.Contains(page, `"id":"c"`) || !strings.Contains(page, "Hello there") || strings.Contains(page, `"id":"d"`) {
+			t.Errorf("as of then, as a page: %s", page)
+		}
 		valid := r.taken(t, ana, Taking{At: memory.At{ValidAt: at}, Parts: []Part{FactPart}})
 		if !strings.Contains(valid, f.Content) || strings.Contains(valid, "Lisbon") || strings.Count(valid, "\n") != 1 {
 			t.Errorf("valid then: %s", valid)
