@@ -178,7 +178,11 @@ func (r *bareReading) asks() bool {
 		if !r.marked && !ones.Has(r.at(first+1)) && !stating.Has(r.at(first+1)) {
 			return false
 		}
-	case r.opened && (ones.Has(w) || w == "the" || w == "whether" || w == "if"):
+	case r.opened && (w == "whether" || w == "if"):
+	case r.opened && ones.Has(w):
+		if r.states(first + 1) {
+			return false
+		}
 	default:
 		return false
 	}
@@ -188,6 +192,18 @@ func (r *bareReading) asks() bool {
 		}
 	}
 	return true
+}
+
+// states reports whether the thing at a place has a verb of its own: "my wife is pregnant" behind "did
+// I tell you". "My wife" has none, nor has "the dog I have".
+func (r *bareReading) states(thing int) bool {
+	for i := thing + 1; i < len(r.w); i++ {
+		w := r.w[i]
+		if (being.Has(w) || happened.Has(w) || len(w) > 4 && strings.HasSuffix(w, "ed")) && !stating.Has(r.at(i-1)) {
+			return true
+		}
+	}
+	return false
 }
 
 // inverted reports whether a question word is followed as in a question: its verb before its
@@ -252,6 +268,7 @@ var (
 	contracted = late.Words("whats wheres whos whens hows")
 	leadingTo  = late.Words("in at on of to for from by with since until about")
 	being      = late.Words("do does did is are am was were have has had will")
+	happened   = late.Words("died left got went came lost broke quit sold bought became had gave made took won fell hurt wants likes lives works needs loves hates plays goes")
 	advice     = late.Words("can could should would may might must shall need best recommend suggest")
 	ones       = late.Words("my our his her their its the")
 	stating    = late.Words("i we he she they im ive it")
