@@ -48,7 +48,7 @@ func imports(g *global) *cobra.Command {
 					return errBrokenOff
 				}
 				if err != nil && !errors.Is(err, memory.Invalid) && !b.q.DryRun {
-					return fmt.Errorf("%w; what was imported by then stays, and the same command goes on from there", err)
+					return fmt.Errorf("%w; what was imported by then, if anything, stays, and the same command goes on from there", err)
 				}
 				b.out.DryRun = b.q.DryRun
 				if b.alone && b.out.Jobs > 0 {
