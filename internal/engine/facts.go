@@ -41,8 +41,8 @@ const maxConflicts = 10
 const maxReplans = 100
 
 // replanPause is the longest that replan waits before it tries once more what was in vain
-// [maxConflicts] times: all that may be tried in vain is then a fraction of a second, and those
-// who are in between have the store to themselves meanwhile.
+// [maxConflicts] times: those who are in between have the store to themselves meanwhile, and
+// all the waits together are less than half a second.
 const replanPause = 5 * time.Millisecond
 
 // replan does what ends in a Conflict when somebody else wrote meanwhile, again until it
