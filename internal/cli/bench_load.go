@@ -56,7 +56,7 @@ func benchLoad() *cobra.Command {
 	f.IntVar(&o.Owners, "owners", 0, "users of the part zipf (1000 unless given)")
 	f.IntVar(&o.Each, "each", 0, "turns of each of them (100 unless given)")
 	f.StringVar(&o.Store, "store", "", "measure beside SQLite on this `address` of an empty PostgreSQL database")
-	f.StringSliceVar(&o.Only, "only", nil, "parts to measure, with commas (all unless given)")
+	f.StringSliceVar(&o.Only, "only", nil, "parts to measure, with commas (all unless given; servers only with --store)")
 	f.StringVar(&jsonFile, "json", "", "write the rows as JSON lines to this `file`")
 	f.StringVar(&svgFile, "svg", "", "draw histograms of recall into this `file`")
 	return cmd
