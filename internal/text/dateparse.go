@@ -182,7 +182,7 @@ func (p *dateParser) ofPeriod(i int) (Date, int) {
 		return Date{}, 0
 	}
 	d, ok := p.period(unit, step)
-	if !ok {
+	if !ok || unit == "may" && step == 0 && afterMay(p.low(i+2)) {
 		return Date{}, 0
 	}
 	d.Relative = true
@@ -192,6 +192,15 @@ func (p *dateParser) ofPeriod(i int) (Date, int) {
 		}
 	}
 	return d, 2
+}
+
+// afterMay reports whether "may" before a word is a verb: "this may not heal".
+func afterMay(w string) bool {
+	switch w {
+	case "not", "be", "have", "help", "take", "well", "also", "never", "need", "mean", "change", "work", "cause", "sound", "seem", "make", "still", "just", "explain", "matter":
+		return true
+	}
+	return false
 }
 
 func (p *dateParser) period(unit string, step int) (Date, bool) {

@@ -36,6 +36,8 @@ func TestResolveReadsDates(t *testing.T) {
 		"last weekend":              "last weekend|2026-05-02|2026-05-04",
 		"the day before yesterday":  "day before yesterday|2026-05-02|2026-05-03",
 		"I may go":                  "",
+		"broken, this may not heal": "",
+		"we moved this May":         "this May|2026-05-01|2026-06-01",
 		"a few years ago":           "",
 		"it cost $2000":             "",
 		"2000 dollars":              "",
