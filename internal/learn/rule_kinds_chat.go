@@ -28,11 +28,10 @@ func wornSize(c *clause, i int) string {
 	} else if !sized || j < len(c.words) && !c.words[j].mark() && !goesOn.Has(c.at(j)) && c.at(j) != "and" {
 		return ""
 	}
-	if said := c.text(from, j); sized {
-		return said
-	} else {
-		return "size " + said
+	if sized {
+		return c.text(from, j)
 	}
+	return "size " + c.text(from, j)
 }
 
 // garment returns what a size is of: "shoes" of "size 46 shoe".
@@ -45,7 +44,7 @@ func garment(size string) string {
 
 var letterSizes = late.Words("xs s m l xl xxl small medium large")
 
-// metres accepts how tall somebody is without the word: "1.84m", "184 cm", "5'11".
+// metres accepts how tall somebody is without the word: "1.84m", "184 cm".
 func metres(c *clause, i int) string {
 	w := c.at(i)
 	if !startsInDigit(w) {

@@ -56,7 +56,7 @@ var (
 	// saidAlone are what somebody is without more words.
 	saidAlone = late.Words("single married divorced engaged widowed separated pregnant retired unemployed self-employed bilingual vegan vegetarian pescatarian sober dyslexic colorblind colourblind color-blind colour-blind deaf left-handed epileptic autistic diabetic asthmatic coeliac celiac lactose gluten hard")
 	// goesOn are words after which more is said of who is so.
-	goesOn = late.Words("since for here now so but in again from as because until these at with after though and though too")
+	goesOn = late.Words("since for here now so but in again from as because until these at with after though and too")
 	// able are how good somebody is at something.
 	able = late.Words("good great bad decent terrible rubbish hopeless useless brilliant awful rusty")
 	// taken are saidAlone of mind towards something.
@@ -100,7 +100,7 @@ func (c *clause) isSo(i int) bool {
 	case w == "lactose" || w == "gluten":
 		return false
 	}
-	return saidAlone.Has(w) && c.bounded(i+1, w == "single" || w == "engaged" || w == "blind")
+	return saidAlone.Has(w) && c.bounded(i+1, w == "single" || w == "engaged")
 }
 
 // isTopic reports whether the words from i on are what a question behind them, or a comparison, is
