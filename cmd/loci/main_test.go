@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -33,8 +34,29 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"serving": serving(t),
 			"id":      id,
+			"soon":    soon,
 		},
 	})
+}
+
+// soon runs a command again and again until its output is what a pattern says: "soon
+// '^done$' loci jobs". What goes on in the background has its own time.
+func soon(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: soon pattern command [argument ...]")
+	}
+	want := regexp.MustCompile("(?m)" + args[0])
+	for tries := 0; ; tries++ {
+		err := ts.Exec(args[1], args[2:]...)
+		out := ts.ReadFile("stdout")
+		switch {
+		case err == nil && want.MatchString(out):
+			return
+		case tries == 100:
+			ts.Fatalf("%v: %s", err, out)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 var address = regexp.MustCompile(`chat \(OpenAI\)\s+http://([^/\s]+)/v1`)
