@@ -25,7 +25,7 @@ type Search struct {
 	Text         string
 	Vector       []float32 // of the question, by the searcher's model; nil: words only
 	ByWords      bool      // find by words alone, as they are written; the vector only says how near that is
-	WordsFirst   bool      // the vector, too, is of words: what is near by it is found only where words find less than Limit
+	WordsFirst   bool      // the vector, too, is of words: what is near by it need be looked for only where words find less than Limit
 	Kinds        []Kind    // none: all
 	Category     string
 	Tag          string

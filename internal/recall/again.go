@@ -218,9 +218,12 @@ func known(s string) string {
 	return b.String()
 }
 
-// grants reports whether the question is whether something is so that a turn takes for granted:
-// "Do I have a dog?" and "How old is my dog?".
+// grants reports whether a turn takes for granted what the question asks for: "Do I have a dog?" or
+// "What pets do I have?", and "How old is my dog?".
 func (e *Echoes) grants(said string) bool {
+	if e.kinds != 0 && e.owns(said) {
+		return true
+	}
 	if !e.confirms || confirms.MatchString(said) {
 		return false
 	}
@@ -230,6 +233,26 @@ func (e *Echoes) grants(said string) bool {
 		}
 	}
 	return false
+}
+
+// ownWithin is how many words behind "my" one's own stands.
+const ownWithin = 2
+
+// owns reports whether a turn names something of the user's of a kind that the question asks for.
+func (e *Echoes) owns(said string) (found bool) {
+	left := 0
+	text.EachWord(said, func(w string) {
+		if w == "my" || w == "our" {
+			left = ownWithin
+			return
+		}
+		if left > 0 {
+			left--
+			term := text.Term(w)
+			found = found || !e.terms[term] && text.ClassesOf(term)&e.kinds != 0
+		}
+	})
+	return found
 }
 
 // chatter are terms by which an assistant takes note or gives back, and those that all ask with.

@@ -1,6 +1,10 @@
 package recall
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
 
 // What somebody asks memory tells nothing of them; what it takes for granted may, and what is asked
 // of the world says what it is for.
@@ -48,6 +52,24 @@ func TestBareQuestions(t *testing.T) {
 	} {
 		if got := barenessOf(said); got != want {
 			t.Errorf("%q: %d, want %d", said, got, want)
+		}
+	}
+}
+
+func TestWhatAQuestionTakesForGrantedAnswersWhatAsksForItsKind(t *testing.T) {
+	for _, c := range []struct {
+		asked, said string
+		echo        bool
+	}{
+		{"What pets do I have?", "How old is my dog?", false},
+		{"What pets do I have?", "Is our old cat allowed on trains?", false},
+		{"What pets do I have?", "Do I have a dog?", true},
+		{"What pets do I have?", "Where is my umbrella?", true},
+		{"Where is my umbrella?", "How old is my dog?", true},
+	} {
+		said := memory.Memory{Turn: &memory.Turn{ID: "t", Role: memory.RoleUser, Content: c.said}}
+		if got := NewEchoes(c.asked).Is(said); got != c.echo {
+			t.Errorf("asked %q, %q is an echo: %v, want %v", c.asked, c.said, got, c.echo)
 		}
 	}
 }

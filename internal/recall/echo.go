@@ -25,6 +25,7 @@ type Echoes struct {
 	plain    terms           // all that the question has
 	numbers  []string        // that it names
 	room     terms           // for what others tell
+	kinds    text.Classes    // of things that it asks for
 	clean    []memory.Memory // hits among which no echo was, in their order
 }
 
@@ -158,6 +159,9 @@ func (e *Echoes) read() {
 		for _, other := range text.Related(term) {
 			e.related[other] = true
 		}
+	}
+	for _, term := range all {
+		e.kinds |= text.ClassesAsked(term)
 	}
 	e.confirms = confirms.MatchString(e.question) && !knows.MatchString(e.question)
 }
