@@ -178,8 +178,9 @@ type ChatsConfig struct {
 
 // LimitsConfig is what one request may hold.
 type LimitsConfig struct {
-	Body int64 `koanf:"body" default:"33554432" doc:"Most bytes of a request's body."`
-	Text int   `koanf:"text" default:"1048576" doc:"Most bytes of one memory or message given to /api. Chats are bounded by limits.body alone."`
+	Body     int64 `koanf:"body" default:"33554432" doc:"Most bytes of a request's body."`
+	Messages int   `koanf:"messages" default:"2000" doc:"Most new messages of one chat request that are kept: the last ones. Also how many turns of a stored conversation a request is compared with. A request may hold more; it is forwarded whole."`
+	Text     int   `koanf:"text" default:"1048576" doc:"Most bytes of one memory or message given to /api. Chats are bounded by limits.body alone."`
 }
 
 // LogConfig is what is logged, to standard error.
@@ -255,6 +256,7 @@ func (c *Config) check() error {
 		{"upkeep.half_life", c.Upkeep.HalfLife.Hours(), 0, 24 * 36500},
 		{"upkeep.floor", c.Upkeep.Floor, 0, 1},
 		{"limits.body", float64(c.Limits.Body), 1 << 10, 1 << 30},
+		{"limits.messages", float64(c.Limits.Messages), 10, 1e6},
 		{"limits.text", float64(c.Limits.Text), 1 << 10, 1 << 28},
 	} {
 		if r.value < r.min || r.value > r.max {

@@ -305,12 +305,19 @@ type Path struct {
 	Turns []string // ids of those that may be active there and further on
 }
 
-// Holds reports whether a turn of the conversation, as it stands, lets the path be so.
-func (p *Path) Holds(id string, index int, status Status) bool {
-	if index < p.From {
-		return status == Active || index < p.From-1 || id != p.After
+// Check returns a function that reports whether a turn of the conversation, as it stands,
+// lets the path be so.
+func (p *Path) Check() func(id string, index int, status Status) bool {
+	on := make(map[string]bool, len(p.Turns))
+	for _, id := range p.Turns {
+		on[id] = true
 	}
-	return status != Active || slices.Contains(p.Turns, id)
+	return func(id string, index int, status Status) bool {
+		if index < p.From {
+			return status == Active || index < p.From-1 || id != p.After
+		}
+		return status != Active || on[id]
+	}
 }
 
 // Marks reports whether a batch with a path may give a turn that is of one status another:

@@ -172,3 +172,13 @@ func upstream(t *testing.T, words string) string {
 	t.Cleanup(s.Close)
 	return s.URL + "/v1"
 }
+
+// line returns the line of a text that begins with a prefix.
+func line(text, prefix string) string {
+	for l := range strings.Lines(text) {
+		if strings.HasPrefix(l, prefix) {
+			return strings.TrimSpace(l)
+		}
+	}
+	return "no " + prefix
+}

@@ -15,7 +15,8 @@ var byDialog = memory.Author{Kind: memory.ByRule, Name: "dialog"}
 
 // rebranch lets facts follow their turns: what an edited message or a regenerated
 // answer had taught is taken back, with what it replaced, and comes again with it.
-// What rests on other turns too, or was decided by a person since, stays. Turns
+// What rests on other turns too, or was decided by a person since, stays; so does what was
+// said after the message that was edited, though it is off the path. Turns
 // leave from the last to the first, so that what one replaced is back before the
 // turn that taught it leaves, and come back the other way round.
 func (e *Engine) rebranch(ctx context.Context, job memory.Job) error {
@@ -33,7 +34,7 @@ func (e *Engine) rebranch(ctx context.Context, job memory.Job) error {
 		return err
 	}
 	for _, t := range slices.Backward(turns) {
-		if t.Status != memory.Replaced || s.said(t) {
+		if !s.takenBack(t) {
 			continue
 		}
 		for _, one := range s.copies(t) {
@@ -135,9 +136,8 @@ func (e *Engine) leaveWith(ctx context.Context, job memory.Job, t memory.Turn, m
 // about reports whether a change is one of the fact itself.
 func about(c memory.Change, f memory.Fact) bool { return c.After.Target() == "fact:"+f.ID }
 
-// stands reports whether a fact rests on more than turns that are off the path; those
-// that moved just now may count as if they were on it. What is said on the path of the
-// same chat in the same words will do.
+// stands reports whether a fact rests on more than turns that were taken back; those that
+// moved just now may count as if they were not.
 func (e *Engine) stands(ctx context.Context, f memory.Fact, moved []memory.Turn) (bool, error) {
 	if f.Source != memory.Extracted || len(f.Provenance.Turns) == 0 {
 		return true, nil
@@ -156,7 +156,7 @@ func (e *Engine) stands(ctx context.Context, f memory.Fact, moved []memory.Turn)
 			continue
 		}
 		s, err := e.sayings(ctx, f.Scope.Owner, m.Turn.Conversation)
-		if err != nil || s.said(*m.Turn) {
+		if err != nil || !s.takenBack(*m.Turn) {
 			return err == nil, err
 		}
 	}

@@ -16,6 +16,8 @@ import (
 type sayings struct {
 	on  map[string]bool          // by role and words
 	off map[string][]memory.Turn // replaced turns, likewise
+
+	instead map[string]bool // by role and parent, where a turn on the path stands
 }
 
 // sayings reads a conversation.
@@ -26,8 +28,11 @@ func (e *Engine) sayings(ctx context.Context, owner memory.Owner, conversation s
 	if err != nil {
 		return sayings{}, fmt.Errorf("read what is said on the path: %w", err)
 	}
-	s := sayings{on: map[string]bool{}, off: map[string][]memory.Turn{}}
+	s := sayings{on: map[string]bool{}, off: map[string][]memory.Turn{}, instead: map[string]bool{}}
 	for _, t := range turns {
+		if t.Status == memory.Active {
+			s.instead[string(t.Role)+"\n"+t.Parent] = true
+		}
 		switch key := spoken(t); {
 		case key == "":
 		case t.Status == memory.Active:
@@ -49,8 +54,12 @@ func spoken(t memory.Turn) string {
 	return string(t.Role) + "\n" + words
 }
 
-// said reports whether a turn on the path says the same.
-func (s sayings) said(t memory.Turn) bool { return s.on[spoken(t)] }
+// takenBack reports whether another message stands in a turn's place, and nothing on the path
+// says what it said. A turn that is off the path only since an earlier one was replaced is
+// not taken back.
+func (s sayings) takenBack(t memory.Turn) bool {
+	return t.Status == memory.Replaced && s.instead[string(t.Role)+"\n"+t.Parent] && !s.on[spoken(t)]
+}
 
 // copies returns the turn and the replaced ones that say the same, with its status:
 // what the words taught when they stood elsewhere goes with them, and comes back.

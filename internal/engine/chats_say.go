@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/internal/dialog"
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/thread"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -155,11 +155,9 @@ func (e *Engine) openTalking(ctx context.Context, s Talking) (*talking, error) {
 		return nil, err
 	}
 	known := c.known()
-	in := Incoming{Owner: s.Owner, Chat: c.request(c.path[known:]), Extras: wire.Extras{Project: conv.Project}}
-	if known == 0 && c.path[0].Index == 0 && !strings.HasPrefix(s.Chat, temporary) {
-		in.ChatID = s.Chat // it holds all that was said
-	} else {
-		in.Extras.ID = s.Chat
+	in := Incoming{Owner: s.Owner, Chat: c.request(c.path[known:]), Extras: wire.Extras{ID: s.Chat, Project: conv.Project}}
+	if in.After = c.path[known].Parent; in.After == "" {
+		in.After = thread.Beginning
 	}
 	if in.temporary() {
 		in.Extras.Mode = wire.ModeReadWrite // whatever its name, this one is kept
@@ -179,7 +177,7 @@ func (c *talking) lay() error {
 		}
 		next := memory.Turn{Role: memory.RoleUser, Content: c.Content}
 		if last >= 0 {
-			next.Index = c.path[last].Index + 1
+			next.Index, next.Parent = c.path[last].Index+1, c.path[last].ID
 		}
 		c.path = append(c.path, next)
 		return nil
@@ -201,19 +199,20 @@ func (c *talking) lay() error {
 // which something secret was blanked, the exchange would not know that they are the same.
 func (c *talking) says(i int) bool {
 	t, parent := c.path[i], ""
-	if i > 0 {
+	switch {
+	case i > 0 && t.Parent == c.path[i-1].ID:
 		parent = c.path[i-1].Chain
-	} else if t.Index > 0 {
+	case t.Parent != "":
 		return false
 	}
 	talks := t.Role == memory.RoleUser || t.Role == memory.RoleAssistant
-	return talks && dialog.Chain(parent, wire.Digest(t.Role, t.Content, "", "")) == t.Chain
+	return talks && thread.Chain(parent, wire.Digest(t.Role, t.Content, "", "")) == t.Chain
 }
 
 // known returns from where on the path is as it was said.
 func (c *talking) known() int {
 	from := len(c.path) - 1 // to be answered; of a new message nothing is stored
-	for from > 0 && c.says(from-1) {
+	for from > 0 && c.path[from].Parent == c.path[from-1].ID && c.says(from-1) {
 		from--
 	}
 	return from

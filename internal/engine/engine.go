@@ -10,6 +10,7 @@
 package engine
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"log/slog"
@@ -53,6 +54,7 @@ type Options struct {
 	Rules         bool   // learn by rule when there is no model or it keeps failing
 	Assistant     bool   // learn from the assistant's turns too
 	MaxText       int    // bytes of one memory or message
+	Messages      int    // new messages of a request that are kept, the last ones, and turns of a conversation that it is compared with; 0: 2,000
 	AtHand        bool   // the store remembers what it was asked for: what was learned is read before a question does
 	Intents       string // how the intent of a query is found; "": by keywords
 	Learn         Learning
@@ -117,6 +119,7 @@ type Engine struct {
 
 // New returns an engine made of parts.
 func New(parts Parts, opts Options) *Engine {
+	opts.Messages = cmp.Or(opts.Messages, 2000)
 	e := &Engine{Parts: parts, opts: opts, traces: newTraceRing(), blocks: newBlockCache(), writes: newTurnstile(), deciders: newDeciders()}
 	e.Store = e.gated(parts.Store)
 	return e

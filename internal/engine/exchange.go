@@ -6,9 +6,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/loci-memory/loci/internal/dialog"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/thread"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -41,14 +41,13 @@ type Exchange struct {
 	deleted      *memory.ConversationMark // of a conversation that was deleted and goes on
 	contexts     []memory.Context         // attached to it
 	rules        string                   // that its user set for it
-	mode         dialog.Mode
-	request      dialog.Request
+	request      thread.Request
 	stands       chatNow // the conversation now, as far as is known without asking the store
-	at           dialog.Alignment
+	at           thread.Alignment
 	chain        string           // of the last user message's turn, "" without one
 	before       memory.Turn      // that one, if the request has results alone
 	placed       bool             // whether it is known where the request belongs
-	seen         dialog.Alignment // what the client, if it still waited then, may have seen there
+	seen         thread.Alignment // what the client, if it still waited then, may have seen there
 	unplaced     error            // why Open did not find out, though it tried
 	reads        bool
 	unsure       bool // whether the store could not say what is on hold; see heed
@@ -208,6 +207,9 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 	}
 	if x.unplaced != nil {
 		r.degraded = append(r.degraded, fmt.Sprintf("conversation: %v", x.unplaced))
+	}
+	if x.at.Dropped > 0 {
+		r.degraded = append(r.degraded, fmt.Sprintf("record: of the new messages the first %d are not kept (limits.messages)", x.at.Dropped))
 	}
 	if !x.stores() {
 		p.Trace = ""

@@ -5,26 +5,17 @@ import (
 	"context"
 	"slices"
 
-	"github.com/loci-memory/loci/internal/dialog"
+	"github.com/loci-memory/loci/internal/thread"
 	"github.com/loci-memory/loci/memory"
 )
 
-const (
-	// windowTurns is how much of a named conversation, which may never end, a
-	// request is laid on.
-	windowTurns = 500
-
-	// shortlist is how many conversations that begin like the request are read.
-	shortlist = 8
-)
+// shortlist is how many conversations that begin like the request are read.
+const shortlist = 8
 
 // place chooses the conversation and lays the request on it.
 func (x *Exchange) place(ctx context.Context) error {
-	id, resent := x.named()
-	x.request, x.mode, x.stands = dialog.NewRequest(x.in.Chat.Messages), dialog.Window, chatNow{}
-	if resent {
-		x.mode = dialog.Resend
-	}
+	id := x.named()
+	x.request, x.stands = thread.NewRequest(x.in.Chat.Messages, x.e.opts.Messages), chatNow{}
 	known, err := x.known(ctx, id)
 	if err != nil {
 		return err
@@ -52,25 +43,25 @@ func (x *Exchange) place(ctx context.Context) error {
 }
 
 // align lays the request on the turns of its conversation.
-func (x *Exchange) align(turns []memory.Turn) dialog.Alignment {
+func (x *Exchange) align(turns []memory.Turn) thread.Alignment {
 	if x.in.After != "" {
-		return dialog.Follow(turns, x.request, x.in.After)
+		return thread.Follow(turns, x.request, x.in.After)
 	}
-	return dialog.Align(turns, x.request, x.mode)
+	return thread.Align(turns, x.request)
 }
 
 // known returns what is stored of the conversation that the request names or, if id
 // is "", of the one that it continues: nothing of a new one.
-func (x *Exchange) known(ctx context.Context, id string) (dialog.Candidate, error) {
+func (x *Exchange) known(ctx context.Context, id string) (thread.Candidate, error) {
 	if id == "" {
 		return x.choose(ctx)
 	}
-	key := chatKey{owner: x.in.Owner, id: id, mode: x.mode}
+	key := chatKey{owner: x.in.Owner, id: id}
 	cands, version := x.e.ahead(ctx, key)
 	if version == 0 {
 		var err error
 		if cands, err = x.e.onto(ctx, key); err != nil {
-			return dialog.Candidate{}, err
+			return thread.Candidate{}, err
 		}
 	}
 	x.stands = chatNow{version, cands[0]}
@@ -109,7 +100,7 @@ func goesOn(mark memory.ConversationMark, base int64) []memory.Change {
 }
 
 // chainOf returns the chain of a message's turn, stored or new.
-func chainOf(at dialog.Alignment, turns []memory.Turn, message int) string {
+func chainOf(at thread.Alignment, turns []memory.Turn, message int) string {
 	if message < 0 {
 		return ""
 	}
@@ -148,27 +139,27 @@ func (x *Exchange) resultsAlone() bool { return x.in.Chat.LastUser() < 0 }
 
 // choose finds the conversation that a request without a name continues, nothing if it
 // begins one.
-func (x *Exchange) choose(ctx context.Context) (dialog.Candidate, error) {
+func (x *Exchange) choose(ctx context.Context) (thread.Candidate, error) {
 	if telling := x.request.Telling(); len(telling) > 0 {
-		cands, version := x.e.ahead(ctx, chatKey{owner: x.in.Owner, chain: telling[0], mode: x.mode})
+		cands, version := x.e.ahead(ctx, chatKey{owner: x.in.Owner, chain: telling[0]})
 		if version == 0 {
 			var err error
-			if cands, err = x.e.holding(ctx, x.in.Owner, telling, x.mode); err != nil {
-				return dialog.Candidate{}, err
+			if cands, err = x.e.holding(ctx, x.in.Owner, telling); err != nil {
+				return thread.Candidate{}, err
 			}
 		}
-		if i := dialog.Choose(cands, x.request, x.e.now()); i >= 0 {
+		if i := thread.Choose(cands, x.request, x.e.now()); i >= 0 {
 			if len(cands) == 1 { // nor will others hold the next answer
 				x.stands = chatNow{version, cands[i]}
 			}
 			return cands[i], nil
 		}
 	}
-	cands, err := x.e.holding(ctx, x.in.Owner, x.request.Chains(), x.mode)
-	if i := dialog.Choose(cands, x.request, x.e.now()); err == nil && i >= 0 {
+	cands, err := x.e.holding(ctx, x.in.Owner, x.request.Chains())
+	if i := thread.Choose(cands, x.request, x.e.now()); err == nil && i >= 0 {
 		return cands[i], nil
 	}
-	return dialog.Candidate{}, err
+	return thread.Candidate{}, err
 }
 
 // chatKey says what the requests of a chat are laid on: the conversation that they name or,
@@ -177,19 +168,18 @@ type chatKey struct {
 	owner memory.Owner
 	id    string // of the conversation, "" where they name none
 	chain string // of the last answer, where they name none
-	mode  dialog.Mode
 }
 
 // onto reads what the requests of a chat are laid on: one candidate where they name it.
-func (e *Engine) onto(ctx context.Context, of chatKey) ([]dialog.Candidate, error) {
+func (e *Engine) onto(ctx context.Context, of chatKey) ([]thread.Candidate, error) {
 	if of.id == "" {
-		return e.holding(ctx, of.owner, []string{of.chain}, of.mode)
+		return e.holding(ctx, of.owner, []string{of.chain})
 	}
-	turns, err := e.branches(ctx, of.owner, of.id, of.mode)
+	turns, err := e.branches(ctx, of.owner, of.id)
 	if err != nil {
 		return nil, err
 	}
-	known := dialog.Candidate{Turns: turns}
+	known := thread.Candidate{Turns: turns}
 	page, err := e.Store.Conversations(ctx, of.owner, memory.ConversationQuery{IDs: []string{of.id}})
 	if err != nil {
 		return nil, err
@@ -197,36 +187,33 @@ func (e *Engine) onto(ctx context.Context, of chatKey) ([]dialog.Candidate, erro
 	for _, c := range page.Conversations {
 		known.Conversation = c
 	}
-	return []dialog.Candidate{known}, nil
+	return []thread.Candidate{known}, nil
 }
 
 // holding reads the conversations that hold a turn of one of these chains, at most
 // shortlist of them.
-func (e *Engine) holding(ctx context.Context, owner memory.Owner, chains []string, mode dialog.Mode) ([]dialog.Candidate, error) {
+func (e *Engine) holding(ctx context.Context, owner memory.Owner, chains []string) ([]thread.Candidate, error) {
 	ends, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Chains: chains})
 	if err != nil || len(ends) == 0 {
 		return nil, err
 	}
-	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: dialog.Shortlist(ends, shortlist)})
+	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: thread.Shortlist(ends, shortlist)})
 	if err != nil {
 		return nil, err
 	}
-	cands := make([]dialog.Candidate, len(page.Conversations))
+	cands := make([]thread.Candidate, len(page.Conversations))
 	for i, c := range page.Conversations {
 		cands[i].Conversation = c
-		if cands[i].Turns, err = e.branches(ctx, owner, c.ID, mode); err != nil {
+		if cands[i].Turns, err = e.branches(ctx, owner, c.ID); err != nil {
 			return nil, err
 		}
 	}
 	return cands, nil
 }
 
-// branches reads a conversation's turns, those of every branch; of a named one, which may
-// never end, the last.
-func (e *Engine) branches(ctx context.Context, owner memory.Owner, id string, mode dialog.Mode) ([]memory.Turn, error) {
-	q := memory.TurnQuery{Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}}
-	if mode == dialog.Window {
-		q.Last = windowTurns
-	}
-	return e.Store.Turns(ctx, owner, q)
+// branches reads the last turns of a conversation, which may never end, of every branch.
+func (e *Engine) branches(ctx context.Context, owner memory.Owner, id string) ([]memory.Turn, error) {
+	return e.Store.Turns(ctx, owner, memory.TurnQuery{
+		Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}, Last: e.opts.Messages,
+	})
 }

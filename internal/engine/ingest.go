@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/loci-memory/loci/internal/dialog"
 	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/thread"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -241,7 +241,7 @@ func (s speech) lay(last memory.Turn) *memory.Path {
 	}
 	for i := range s.turns {
 		t := &s.turns[i]
-		t.Index, t.Parent, t.Chain = last.Index+1, last.ID, dialog.Chain(last.Chain, s.digests[i])
+		t.Index, t.Parent, t.Chain = last.Index+1, last.ID, thread.Chain(last.Chain, s.digests[i])
 		p.Turns, last = append(p.Turns, t.ID), *t
 	}
 	return p
@@ -280,7 +280,7 @@ func (e *Engine) begun(ctx context.Context, owner memory.Owner, conversation str
 		}
 		parent = *m.Turn
 	}
-	if first.Conversation != conversation || first.Chain != dialog.Chain(parent.Chain, part.digests[0]) {
+	if first.Conversation != conversation || first.Chain != thread.Chain(parent.Chain, part.digests[0]) {
 		return nil, errOtherRequest
 	}
 	return &parent, nil

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/loci-memory/loci/internal/dialog"
+	"github.com/loci-memory/loci/internal/thread"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -35,7 +35,7 @@ type latestChats struct {
 type chatAhead struct {
 	key     chatKey
 	version int64 // of the owner; 0: nothing was read yet
-	known   []dialog.Candidate
+	known   []thread.Candidate
 	bytes   int
 }
 
@@ -66,7 +66,7 @@ func (l *latestChats) expect(key chatKey, is chatNow, since uint64) {
 	l.order.MoveToFront(el)
 	a := el.Value.(*chatAhead)
 	if is.version != 0 {
-		l.fill(a, is.version, []dialog.Candidate{is.known})
+		l.fill(a, is.version, []thread.Candidate{is.known})
 	} else if a.key != key {
 		l.fill(a, 0, nil)
 	}
@@ -92,7 +92,7 @@ func (l *latestChats) expected(owner memory.Owner) (a *chatAhead, key chatKey, v
 
 // put keeps what was read for a chat, unless another is expected by now, or something was
 // erased since: then it may be in it.
-func (l *latestChats) put(a *chatAhead, key chatKey, version int64, known []dialog.Candidate) {
+func (l *latestChats) put(a *chatAhead, key chatKey, version int64, known []thread.Candidate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if el, ok := l.of[key.owner]; !ok || el.Value.(*chatAhead) != a || a.key != key || a.version > version {
@@ -102,7 +102,7 @@ func (l *latestChats) put(a *chatAhead, key chatKey, version int64, known []dial
 	l.evict()
 }
 
-func (l *latestChats) fill(a *chatAhead, version int64, known []dialog.Candidate) {
+func (l *latestChats) fill(a *chatAhead, version int64, known []thread.Candidate) {
 	size := entryBytes
 	for i := range known {
 		size += turnsSize(known[i].Turns)
@@ -137,7 +137,7 @@ func (l *latestChats) remove(el *list.Element) {
 }
 
 // get returns what was read for a chat, if that was at this version.
-func (l *latestChats) get(key chatKey, version int64) (known []dialog.Candidate, ok bool) {
+func (l *latestChats) get(key chatKey, version int64) (known []thread.Candidate, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	el, ok := l.of[key.owner]
@@ -156,20 +156,24 @@ func (l *latestChats) get(key chatKey, version int64) (known []dialog.Candidate,
 // is not known. Nobody writes to its turns.
 type chatNow struct {
 	version int64
-	known   dialog.Candidate
+	known   thread.Candidate
 }
 
 // after returns the conversation once a batch was appended to it, as the store's receipt
 // says ([memory.Log]): not known, unless the batch came next and adds turns alone.
-func (s chatNow) after(b memory.Batch, r memory.Receipt, mode dialog.Mode) chatNow {
+func (s chatNow) after(b memory.Batch, r memory.Receipt, most int) chatNow {
 	if s.version == 0 || r.Version != s.version+1 || r.Again || len(b.Marks) > 0 {
 		return chatNow{}
 	}
 	c := s.known
+	known := make(map[string]bool, len(c.Turns))
+	for i := range c.Turns {
+		known[c.Turns[i].ID] = true
+	}
 	c.Turns = slices.Concat(c.Turns, b.Turns)
 	for i := len(s.known.Turns); i < len(c.Turns); i++ {
 		t := &c.Turns[i]
-		if t.Status != memory.Active || slices.ContainsFunc(s.known.Turns, func(o memory.Turn) bool { return o.ID == t.ID }) {
+		if t.Status != memory.Active || known[t.ID] {
 			return chatNow{}
 		}
 		t.RecordedAt, t.Version = r.At, r.Version
@@ -178,9 +182,7 @@ func (s chatNow) after(b memory.Batch, r memory.Receipt, mode dialog.Mode) chatN
 		}
 	}
 	slices.SortFunc(c.Turns, func(a, b memory.Turn) int { return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.ID, b.ID)) })
-	if mode == dialog.Window {
-		c.Turns = c.Turns[max(0, len(c.Turns)-windowTurns):]
-	}
+	c.Turns = c.Turns[max(0, len(c.Turns)-most):]
 	if c.Conversation.Title == "" && c.Conversation.Version == 0 {
 		c.Conversation.Title = b.Conversation.Title
 	}
@@ -225,7 +227,7 @@ func (e *Engine) readAhead(ctx context.Context, owner memory.Owner) error {
 
 // ahead returns what a chat's request is laid on, and the version of which it is, 0 where
 // that was not read ahead or is not so any more.
-func (e *Engine) ahead(ctx context.Context, key chatKey) (cands []dialog.Candidate, version int64) {
+func (e *Engine) ahead(ctx context.Context, key chatKey) (cands []thread.Candidate, version int64) {
 	if a, expected, _ := e.latest.expected(key.owner); a == nil || expected != key {
 		return nil, 0
 	}

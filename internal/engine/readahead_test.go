@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/internal/dialog"
+	"github.com/loci-memory/loci/internal/thread"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -115,7 +115,7 @@ func TestWhatIsReadAheadIsWhatTheStoreHas(t *testing.T) {
 					continue
 				}
 				hits++
-				if is := must[[]dialog.Candidate](t)(s.onto(t.Context(), key)); !reflect.DeepEqual(unlearned(held), unlearned(is)) {
+				if is := must[[]thread.Candidate](t)(s.onto(t.Context(), key)); !reflect.DeepEqual(unlearned(held), unlearned(is)) {
 					t.Fatalf("step %d, %s: server %d holds\n%+v, but there is\n%+v", step, did, i, held, is)
 				}
 			}
@@ -170,7 +170,7 @@ func TestWhatIsReadAheadIsWhatTheStoreHas(t *testing.T) {
 
 // unlearned is candidates without when their turns were learned from, which nobody is laid
 // on.
-func unlearned(cands []dialog.Candidate) (out []dialog.Candidate) {
+func unlearned(cands []thread.Candidate) (out []thread.Candidate) {
 	for _, c := range cands {
 		turns := make([]memory.Turn, len(c.Turns))
 		for i, turn := range c.Turns {
@@ -207,17 +207,18 @@ func TestWhatIsAppendedStands(t *testing.T) {
 	turn := func(n int) memory.Turn {
 		return memory.Turn{ID: fmt.Sprint("t", n), Index: n, Role: memory.RoleUser, Status: memory.Active}
 	}
+	const windowTurns = 500
 	is := chatNow{version: 7}
 	for n := range windowTurns {
 		is.known.Turns = append(is.known.Turns, turn(n))
 	}
 	plain := memory.Batch{Turns: []memory.Turn{turn(windowTurns), turn(windowTurns + 1)}}
 	receipt := memory.Receipt{Version: 8, At: time.Unix(1, 0)}
-	for mode, first := range map[dialog.Mode]int{dialog.Resend: 0, dialog.Window: 2} {
-		got := is.after(plain, receipt, mode)
+	for most, first := range map[int]int{windowTurns + 2: 0, windowTurns: 2} {
+		got := is.after(plain, receipt, most)
 		turns := got.known.Turns
 		if last := turns[len(turns)-1]; got.version != 8 || turns[0].Index != first || last.Index != windowTurns+1 || last.Version != 8 || !last.RecordedAt.Equal(receipt.At) {
-			t.Errorf("mode %v: version %d, turns %d to %+v, want 8, %d, the last as it was recorded", mode, got.version, turns[0].Index, last, first)
+			t.Errorf("at most %d: version %d, turns %d to %+v, want 8, %d, the last as it was recorded", most, got.version, turns[0].Index, last, first)
 		}
 	}
 	if len(is.known.Turns) != windowTurns || is.known.Turns[0].Index != 0 {
@@ -236,7 +237,7 @@ func TestWhatIsAppendedStands(t *testing.T) {
 		"the words of a turn are gone": {memory.Batch{Turns: []memory.Turn{hidden}}, receipt},
 		"it was refused":               {plain, memory.Receipt{}},
 	} {
-		if got := is.after(c.batch, c.receipt, dialog.Resend); got.version != 0 {
+		if got := is.after(c.batch, c.receipt, windowTurns+2); got.version != 0 {
 			t.Errorf("%s: it stands at %d", name, got.version)
 		}
 	}
@@ -290,7 +291,7 @@ func TestWhatIsReadAheadIsBounded(t *testing.T) {
 		key := chatKey{owner: owner, id: "c"}
 		l.expect(key, chatNow{}, l.now())
 		a, _, _ := l.expected(owner)
-		l.put(a, key, 1, []dialog.Candidate{{Turns: []memory.Turn{{Content: strings.Repeat("x", size)}}}})
+		l.put(a, key, 1, []thread.Candidate{{Turns: []memory.Turn{{Content: strings.Repeat("x", size)}}}})
 	}
 	const each = 1 << 20
 	var owners []memory.Owner

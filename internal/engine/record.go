@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loci-memory/loci/internal/dialog"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/thread"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -176,16 +176,33 @@ func marks(leave, rejoin []string) []memory.Change {
 	return out
 }
 
+// batchTurns is how many turns are written at once: other writers wait for that.
+const batchTurns = 250
+
+// append stores a batch, the history of a request that brings much of it along ahead of the
+// rest: what is said now comes last, with its job.
 func (x *Exchange) append(ctx context.Context, batch memory.Batch) error {
 	err := x.bury(ctx)
 	if err != nil {
 		return err
 	}
+	for len(batch.Turns) > batchTurns {
+		part := batch
+		part.Turns, part.Jobs, part.Run = batch.Turns[:batchTurns:batchTurns], nil, newID()
+		if err := x.appendPart(ctx, part); err != nil {
+			return err
+		}
+		batch.Turns, batch.Marks = batch.Turns[batchTurns:], nil
+	}
+	return x.appendPart(ctx, batch)
+}
+
+func (x *Exchange) appendPart(ctx context.Context, batch memory.Batch) (err error) {
 	if batch.Vectors, err = x.e.turnVectors(ctx, batch.Turns); err != nil {
 		return err
 	}
 	receipt, err := x.e.Store.Append(ctx, x.in.Owner, batch)
-	x.stands = x.stands.after(batch, receipt, x.mode)
+	x.stands = x.stands.after(batch, receipt, x.e.opts.Messages)
 	return err
 }
 
@@ -236,8 +253,8 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 
 // expect has what the chat's next request will be laid on read ahead.
 func (x *Exchange) expect() {
-	key := chatKey{owner: x.in.Owner, mode: x.mode}
-	if key.id, _ = x.named(); key.id == "" {
+	key := chatKey{owner: x.in.Owner, id: x.named()}
+	if key.id == "" {
 		key.chain = x.ended
 	}
 	if key.id != "" || key.chain != "" {
@@ -276,17 +293,17 @@ func (x *Exchange) turns(ctx context.Context) ([]memory.Turn, error) {
 		}
 	}
 	x.stands = chatNow{}
-	return x.e.branches(ctx, x.in.Owner, x.conversation.ID, x.mode)
+	return x.e.branches(ctx, x.in.Owner, x.conversation.ID)
 }
 
 // resumed lays the request where its question was stored, on the conversation as it is
 // now. forgotten reports whether the question was taken out of memory since.
-func (x *Exchange) resumed(ctx context.Context) (at dialog.Alignment, forgotten bool, err error) {
+func (x *Exchange) resumed(ctx context.Context) (at thread.Alignment, forgotten bool, err error) {
 	turns, err := x.turns(ctx)
 	if err != nil {
-		return dialog.Alignment{}, false, err
+		return thread.Alignment{}, false, err
 	}
-	at = dialog.Resume(turns, x.request, x.stored, x.mode)
+	at = thread.Resume(turns, x.request, x.stored)
 	question := cmp.Or(x.asked, x.before.ID)
 	if last := x.in.Chat.LastUser(); last >= 0 && last < len(x.stored) {
 		question = x.stored[last] // new, or asked again

@@ -195,13 +195,22 @@ func TestWhatAClientWasToldStaysWheneverAnotherAnswerComes(t *testing.T) {
 	})
 }
 
+// greeted is an exchange that an edit of what comes after it can be told by.
+const greeted = `{"role":"user","content":"Hello there, I am back again today."},{"role":"assistant","content":"Welcome."},`
+
+func (r *rig) greet(t *testing.T) {
+	t.Helper()
+	r.exchange(t, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"Hello there, I am back again today."}]`), ChatID: "c"}, "Welcome.")
+}
+
 // The same where the client asked something else instead.
 func TestALateAnswerToAClientThatIsGoneLeavesTheEditedChatAlone(t *testing.T) {
 	onServers(t, func(t *testing.T, r, again *rig) {
-		late := r.hangsUp(t, Incoming{Owner: ana, Chat: decode(t, "["+inBerlin+"]"), ChatID: "c"})
-		again.exchange(t, Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c"}, "Noted.")
+		r.greet(t)
+		late := r.hangsUp(t, Incoming{Owner: ana, Chat: decode(t, "["+greeted+inBerlin+"]"), ChatID: "c"})
+		again.exchange(t, Incoming{Owner: ana, Chat: decode(t, "["+greeted+inLisbon+"]"), ChatID: "c"}, "Noted.")
 		late.says("Berlin, I see.")
-		if path := r.path(t, "c"); !slices.Equal(path, []string{"user: I live in Lisbon.", "assistant: Noted."}) {
+		if path := r.path(t, "c"); !slices.Equal(path[2:], []string{"user: I live in Lisbon.", "assistant: Noted."}) {
 			t.Errorf("the path is %q, want the edited message and its answer", path)
 		}
 		r.learned(t)
@@ -236,9 +245,10 @@ func TestALateAnswerToAClientThatIsGoneDoesNotEndAChatThatWentOn(t *testing.T) {
 // this one had edited leave with it.
 func TestALateAnswerThatGivesWayStillLetsFactsFollow(t *testing.T) {
 	onServers(t, func(t *testing.T, r, again *rig) {
-		r.exchange(t, Incoming{Owner: ana, Chat: decode(t, "["+inBerlin+"]"), ChatID: "c"}, "Noted.")
+		r.greet(t)
+		r.exchange(t, Incoming{Owner: ana, Chat: decode(t, "["+greeted+inBerlin+"]"), ChatID: "c"}, "Noted.")
 		r.learned(t)
-		in := Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I play the cello."}]`), ChatID: "c"}
+		in := Incoming{Owner: ana, Chat: decode(t, "["+greeted+`{"role":"user","content":"I play the cello."}]`), ChatID: "c"}
 		late := r.hangsUp(t, in)
 		again.exchange(t, in, "Lovely.")
 		late.says("What a")

@@ -87,19 +87,22 @@ func TestTwoServersAtOnceLeaveOneAnswer(t *testing.T) {
 	}
 }
 
-// unwound says how an owner's conversation is more than one path, or less.
+// unwound says how what is active of an owner's conversation is no path from each of its
+// beginnings, or has two turns in one place.
 func (r *rig) unwound(t *testing.T, chat string) (wrong []string) {
 	t.Helper()
 	turns, err := r.Store.Turns(t.Context(), ana, memory.TurnQuery{Conversation: chat})
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent := ""
-	for i, turn := range turns {
-		if turn.Index != i || turn.Parent != parent {
-			wrong = append(wrong, fmt.Sprintf("%s %q is at %d after %.8s, want it at %d after %.8s", turn.Role, turn.Content, turn.Index, turn.Parent, i, parent))
+	ends := map[string]int{} // of the paths so far, and their indexes
+	last := -1
+	for _, turn := range turns {
+		if at, ok := ends[turn.Parent]; turn.Index <= last || turn.Parent != "" && (!ok || turn.Index <= at) {
+			wrong = append(wrong, fmt.Sprintf("%s %q is at %d after %.8s, and before it %d", turn.Role, turn.Content, turn.Index, turn.Parent, last))
 		}
-		parent = turn.ID
+		delete(ends, turn.Parent)
+		ends[turn.ID], last = turn.Index, turn.Index
 	}
 	return wrong
 }

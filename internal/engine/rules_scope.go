@@ -55,24 +55,24 @@ func (e *Engine) comparable(scope memory.Scope, m memory.Memory) bool {
 }
 
 // named returns the conversation that a chat names, "" if it is to be found by its
-// messages, and whether the client resends all of it.
-func (x *Exchange) named() (id string, resent bool) {
+// messages.
+func (x *Exchange) named() string {
 	switch {
 	case x.in.Extras.ID != "":
-		return x.in.Extras.ID, false
+		return x.in.Extras.ID
 	case x.in.ChatID != "":
-		return x.in.ChatID, true
+		return x.in.ChatID
 	case !x.e.apart():
-		return x.unknown(), true
+		return x.unknown()
 	}
-	return unnamedConversation, false
+	return unnamedConversation
 }
 
 // scope is what a chat may be shown.
 func (x *Exchange) scope() memory.Scope {
 	s := memory.Scope{Owner: x.in.Owner, Project: x.in.Extras.Project}
 	if x.e.apart() {
-		s.Conversation, _ = x.named()
+		s.Conversation = x.named()
 	}
 	return s
 }

@@ -9,6 +9,6 @@
 // bytes, which go back untouched but for fields added at the end.
 //
 // Package wire knows nothing of HTTP, of where memory comes from or of which
-// conversation a request continues (package dialog); it only says what a message
+// conversation a request continues (package thread); it only says what a message
 // means, as a digest that stays the same however it is written.
 package wire

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/dialog"
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/thread"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -249,7 +249,7 @@ func (p *Page) sent(r *http.Request, v visit, conversation string) ([]message, e
 		}
 		talks := t.Role == memory.RoleUser || t.Role == memory.RoleAssistant
 		if size += len(t.Content); !talks || t.Status != memory.Active || size > sentBytes || i == 0 && t.Index > 0 ||
-			dialog.Chain(parent, wire.Digest(t.Role, t.Content, "", "")) != t.Chain {
+			thread.Chain(parent, wire.Digest(t.Role, t.Content, "", "")) != t.Chain {
 			break
 		}
 		from = i

@@ -83,8 +83,9 @@ func (s *shelf) holds(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
 	}
+	holds := b.Path.Check()
 	for _, t := range s.turns {
-		if t.Conversation == b.Conversation.ID && !b.Path.Holds(t.ID, t.Index, t.Status) {
+		if t.Conversation == b.Conversation.ID && !holds(t.ID, t.Index, t.Status) {
 			return memory.Errorf(memory.Conflict, "the path of conversation %s is another since: turn %s is %s", b.Conversation.ID, t.ID, t.Status)
 		}
 	}

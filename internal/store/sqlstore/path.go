@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -49,9 +48,10 @@ func (w *write) stood(b memory.Batch) ([]standing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the path: %w", err)
 	}
+	known := turnIDs(found)
 	var off listed
 	for _, c := range b.Marks {
-		if m := c.After.Turn; m != nil && !slices.ContainsFunc(found, func(s standing) bool { return s.is(m.ID) }) {
+		if m := c.After.Turn; m != nil && !known[m.ID] {
 			off = append(off, m.ID)
 		}
 	}
@@ -64,8 +64,16 @@ func (w *write) stood(b memory.Batch) ([]standing, error) {
 	return append(found, more...), wrap("read what leaves the path", err)
 }
 
-// is reports whether it is that turn.
-func (s standing) is(turn string) bool { return s.id == turn && s.index != wholeTalk }
+// turnIDs returns the ids of the turns among what stands there.
+func turnIDs(among []standing) map[string]bool {
+	ids := make(map[string]bool, len(among))
+	for _, s := range among {
+		if s.index != wholeTalk {
+			ids[s.id] = true
+		}
+	}
+	return ids
+}
 
 // holds returns a Conflict if what stood, with the turns of a batch and the marks that are
 // still to be made, leaves another path than the batch names, if a mark brings back what
@@ -75,8 +83,9 @@ func holds(b memory.Batch, stood []standing) error {
 	if b.Path == nil {
 		return nil
 	}
+	known := turnIDs(stood)
 	for _, t := range b.Turns {
-		if !slices.ContainsFunc(stood, func(s standing) bool { return s.is(t.ID) }) {
+		if !known[t.ID] {
 			stood = append(stood, standing{t.ID, t.Index, t.Status})
 		}
 	}
@@ -100,8 +109,9 @@ func holds(b memory.Batch, stood []standing) error {
 			now[after.Turn.ID] = after.Turn.Status
 		}
 	}
+	holds := b.Path.Check()
 	for _, s := range stood {
-		if s.index >= 0 && !b.Path.Holds(s.id, s.index, now[s.id]) {
+		if s.index >= 0 && !holds(s.id, s.index, now[s.id]) {
 			return memory.Errorf(memory.Conflict, "the path of conversation %s is another since: turn %s is %s", b.Conversation.ID, s.id, now[s.id])
 		}
 	}

@@ -1,4 +1,4 @@
-package dialog
+package thread
 
 import (
 	"testing"
@@ -22,7 +22,7 @@ func TestOvertakenByWhatCameOntoThePathSince(t *testing.T) {
 		"asked again, another answer": {question + " | A Nice.", question + " | A Fine.", question, true},
 		"gone on since":               {question + " | A Nice.", question + " | A Nice. | U Bye", question, true},
 	} {
-		for _, mode := range []Mode{Resend, Window} {
+		{
 			w := newWorld()
 			play := func(script string) []memory.Turn {
 				if script == "" {
@@ -30,7 +30,7 @@ func TestOvertakenByWhatCameOntoThePathSince(t *testing.T) {
 				}
 				msgs := messages(script)
 				for i := 0; i < len(msgs); i += 2 {
-					w.ask("c", Resend, msgs[:i+1])
+					w.ask("c", msgs[:i+1])
 					if i+1 < len(msgs) {
 						w.answer(msgs[i+1])
 					}
@@ -38,12 +38,12 @@ func TestOvertakenByWhatCameOntoThePathSince(t *testing.T) {
 				return append([]memory.Turn(nil), w.convs[0].Turns...)
 			}
 			before := play(c.before)
-			since := Align(before, NewRequest(messages(c.request)), mode)
-			if got := Align(play(c.after), NewRequest(messages(c.request)), mode).Overtaken(since); got != c.want {
-				t.Errorf("%s, mode %d: overtaken %v, want %v", name, mode, got, c.want)
+			since := Align(before, NewRequest(messages(c.request), 0))
+			if got := Align(play(c.after), NewRequest(messages(c.request), 0)).Overtaken(since); got != c.want {
+				t.Errorf("%s: overtaken %v, want %v", name, got, c.want)
 			}
-			if got := Align(play(c.after), NewRequest(messages(c.request)), mode).Overtaken(Alignment{}); got != (name != "alone") {
-				t.Errorf("%s, mode %d: since the beginning, overtaken %v", name, mode, got)
+			if got := Align(play(c.after), NewRequest(messages(c.request), 0)).Overtaken(Alignment{}); got != (name != "alone") {
+				t.Errorf("%s: since the beginning, overtaken %v", name, got)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package dialog
+package thread
 
 import (
 	"flag"
@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write what the scenes give into their f
 // indented lines say what came of each; -update writes them.
 //
 //	ask MESSAGES             a request without an id
-//	ask #ID MESSAGES         with one; "ask ##ID" from a client known to resend all
+//	ask #ID MESSAGES         with one
 //	answer MESSAGE           the upstream's reply, recorded
 //	at +DURATION             time passes
 //	show                     every conversation's path, and what was learned
@@ -61,16 +61,12 @@ func play(t *testing.T, script string) string {
 		verb, rest, _ := strings.Cut(line, " ")
 		switch verb {
 		case "ask":
-			name, mode := "", Resend
+			name := ""
 			if strings.HasPrefix(rest, "#") {
 				name, rest, _ = strings.Cut(rest[1:], " ")
-				mode = Window
-				if strings.HasPrefix(name, "#") {
-					name, mode = name[1:], Resend
-				}
 			}
 			msgs := messages(rest)
-			w.ask(name, mode, msgs)
+			w.ask(name, msgs)
 			fmt.Fprintf(&out, "  %s\n", w.asked(msgs))
 		case "answer":
 			r := w.answer(message(rest))
@@ -127,6 +123,9 @@ func (w *world) answered(r Reply) string {
 	parts := []string{"new turn"}
 	if r.Known != "" {
 		parts = []string{"known"}
+	}
+	if w.beside {
+		parts = append(parts, "beside the path")
 	}
 	parts = list(parts, "leaves", w.words(r.Leave))
 	parts = list(parts, "comes back", w.words(r.Rejoin))

@@ -1,4 +1,4 @@
-package dialog
+package thread
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ func BenchmarkAlign(b *testing.B) {
 	var msgs []wire.Message
 	for i := range 500 {
 		msgs = append(msgs, user(fmt.Sprintf("I like thing number %d", i)))
-		w.ask("c", Resend, msgs)
+		w.ask("c", msgs)
 		msgs = append(msgs, assistant("Noted."))
 		w.answer(msgs[len(msgs)-1])
 	}
@@ -22,12 +22,11 @@ func BenchmarkAlign(b *testing.B) {
 	for _, bench := range []struct {
 		name string
 		msgs []wire.Message
-		mode Mode
-	}{{"resend", msgs, Resend}, {"window", msgs[len(msgs)-5:], Window}} {
+	}{{"resend", msgs}, {"window", msgs[len(msgs)-5:]}} {
 		b.Run(bench.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				Align(turns, NewRequest(bench.msgs), bench.mode)
+				Align(turns, NewRequest(bench.msgs, 0))
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package dialog
+package thread
 
 import (
 	"fmt"
@@ -43,6 +43,7 @@ func TestPathIsTheClientsHistory(t *testing.T) {
 		w := newWorld()
 		chats := make([]chat, rapid.IntRange(1, 3).Draw(t, "chats"))
 		said := 0
+		behind := map[string]bool{} // what was said behind more than greetings, which tell no chat from another
 		words := func() wire.Message {
 			if rapid.IntRange(0, 2).Draw(t, "slight") == 0 {
 				return user(rapid.SampledFrom([]string{"hi", "yes"}).Draw(t, "words"))
@@ -50,7 +51,11 @@ func TestPathIsTheClientsHistory(t *testing.T) {
 			said++
 			return user(fmt.Sprintf("I like thing number %d", said))
 		}
-		reply := func() wire.Message {
+		reply := func(to wire.Message) wire.Message {
+			if !slight(to.Text) {
+				said++
+				return assistant(fmt.Sprintf("That is thing number %d for me", said))
+			}
 			return assistant(rapid.SampledFrom([]string{"Hello!", "ok", "Sure.", "Well, no."}).Draw(t, "reply"))
 		}
 		for range rapid.IntRange(1, 25).Draw(t, "steps") {
@@ -66,14 +71,17 @@ func TestPathIsTheClientsHistory(t *testing.T) {
 			default:
 				request = append(request, words())
 			}
-			w.ask("", Resend, request)
+			if last := len(request) - 1; telling(request[:last]) && !slight(request[last].Text) {
+				behind[request[last].Text] = true
+			}
+			w.ask("", request)
 			if rapid.Bool().Draw(t, "lost") {
-				w.ask("", Resend, request)
+				w.ask("", request)
 				if a := w.align; len(a.New) > 0 {
 					t.Fatalf("the retry of %s has new messages: %v", show(request), a.New)
 				}
 			}
-			answer := reply()
+			answer := reply(request[len(request)-1])
 			w.answer(answer)
 			c.past = append(c.past, c.history)
 			c.history = append(request, answer)
@@ -81,7 +89,7 @@ func TestPathIsTheClientsHistory(t *testing.T) {
 			if wrong := w.checkPaths(); wrong != "" {
 				t.Fatal(wrong)
 			}
-			if path := w.convs[w.conv].path(); !begins(path, c.history) {
+			if path := w.convs[w.conv].path(); !w.beside && !begins(path, c.history) {
 				t.Fatalf("after %s\nthe path is     %s\n", show(c.history), saidBy(path))
 			}
 			for _, other := range chats {
@@ -92,7 +100,7 @@ func TestPathIsTheClientsHistory(t *testing.T) {
 		}
 		slices.Sort(w.learned)
 		for i, text := range w.learned {
-			if i > 0 && !slight(text) && text == w.learned[i-1] {
+			if i > 0 && behind[text] && text == w.learned[i-1] {
 				t.Fatalf("%q was learned twice", text)
 			}
 		}
@@ -113,11 +121,11 @@ func TestWindowAppends(t *testing.T) {
 			}
 			full = append(full, user(words))
 			request := append(slices.Clone(window), user(words))
-			w.ask("c", Window, request)
+			w.ask("c", request)
 			if rapid.Bool().Draw(t, "lost") {
-				w.ask("c", Window, request)
+				w.ask("c", request)
 			}
-			answer := assistant(fmt.Sprintf("Answer %d.", n))
+			answer := assistant(fmt.Sprintf("This is what I say to thing %d.", n))
 			w.answer(answer)
 			full = append(full, answer)
 			if path := w.convs[0].path(); len(path) != len(full) || !begins(path, full) {
@@ -130,12 +138,89 @@ func TestWindowAppends(t *testing.T) {
 	})
 }
 
+// TestNothingIsTakenBackWithoutProof plays clients that say, edit, regenerate, and shorten or
+// sum up their history, cut pieces out of it, put canned messages before it and send some
+// requests of their own in between, with and without an id. Whatever the user said and did
+// not edit away stays on the path of some conversation.
+func TestNothingIsTakenBackWithoutProof(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld()
+		name := rapid.SampledFrom([]string{"", "c"}).Draw(t, "id")
+		var canned, history []wire.Message
+		if rapid.Bool().Draw(t, "canned") {
+			canned = messages("U Change this file as an example of how you work | A I changed the file.")
+		}
+		holds := map[string]bool{} // words that the user said and did not take back
+		whole := true              // or an edit would look like one of what was left out
+		said, asked := 0, 0
+		words := func() wire.Message {
+			said++
+			m := user(fmt.Sprintf("I like thing number %d", said))
+			holds[m.Text] = true
+			return m
+		}
+		send := func(request []wire.Message) wire.Message {
+			w.ask(name, append(slices.Clone(canned), request...))
+			asked++
+			answer := assistant(fmt.Sprintf("Noted as number %d, Sir.", asked))
+			w.answer(answer)
+			return answer
+		}
+		for range rapid.IntRange(1, 20).Draw(t, "steps") {
+			switch op := rapid.SampledFrom([]string{"say", "say", "say", "edit", "regenerate", "restart", "sum up", "cut", "drop", "call"}).Draw(t, "op"); {
+			case op == "edit" && whole && len(history) > 2:
+				at := rapid.IntRange(1, len(history)-1).Draw(t, "at")
+				if history[at].Role != memory.RoleUser {
+					continue
+				}
+				for _, m := range history[at:] {
+					delete(holds, m.Text)
+				}
+				history = append(history[:at:at], words())
+				history = append(history, send(history))
+			case op == "regenerate" && whole && len(history) > 1 && holds[history[len(history)-2].Text]:
+				history[len(history)-1] = send(history[:len(history)-1])
+			case op == "restart":
+				history, whole = nil, true
+			case op == "sum up" && len(history) > 2:
+				whole = false
+				summary := user(fmt.Sprintf("[Summary of what was said before thing %d]", said))
+				keep := rapid.IntRange(0, 2).Draw(t, "keep")
+				history = append(slices.Clone(history[:keep]), summary)
+				if rapid.Bool().Draw(t, "acknowledged") {
+					history = append(history, assistant("Understood."))
+				}
+			case op == "cut" && len(history) > 4:
+				whole = false
+				from := rapid.IntRange(0, len(history)-2).Draw(t, "from")
+				to := rapid.IntRange(from, len(history)-1).Draw(t, "to")
+				history = append(slices.Clone(history[:from]), history[to:]...)
+			case op == "drop" && len(history) > 0:
+				whole = false
+				history = history[rapid.IntRange(1, len(history)).Draw(t, "dropped"):]
+			case op == "call": // of the client itself, about the chat
+				send([]wire.Message{user(fmt.Sprintf("Suggest a title for chat %d", said))})
+			default:
+				request := append(slices.Clone(history), words())
+				history = append(request, send(request))
+			}
+			for text := range holds {
+				if !slices.ContainsFunc(w.convs, func(c Candidate) bool {
+					return slices.ContainsFunc(c.path(), func(turn memory.Turn) bool { return turn.Content == text })
+				}) {
+					t.Fatalf("%q left every path; the client's history is %s", text, show(history))
+				}
+			}
+		}
+	})
+}
+
 // FuzzAlign lays any request on any tree, broken ones included: it neither hangs
 // nor panics, and its new turns hang together.
 func FuzzAlign(f *testing.F) {
-	f.Add([]byte{1, 2, 3, 4, 5, 6}, []byte{1, 2, 3}, true)
-	f.Add([]byte{0, 0, 0, 9, 9, 9, 9}, []byte{9}, false)
-	f.Fuzz(func(t *testing.T, stored, asked []byte, window bool) {
+	f.Add([]byte{1, 2, 3, 4, 5, 6}, []byte{1, 2, 3})
+	f.Add([]byte{0, 0, 0, 9, 9, 9, 9}, []byte{9})
+	f.Fuzz(func(t *testing.T, stored, asked []byte) {
 		var turns []memory.Turn
 		roles := []memory.Role{memory.RoleUser, memory.RoleAssistant, memory.RoleTool}
 		for i, b := range stored {
@@ -152,37 +237,29 @@ func FuzzAlign(f *testing.F) {
 		for _, b := range asked {
 			msgs = append(msgs, wire.Message{Role: roles[b%3], Text: fmt.Sprint(b), Digest: fmt.Sprint(b & 3)})
 		}
-		mode := Resend
-		if window {
-			mode = Window
-		}
-		a := Align(turns, NewRequest(msgs), mode)
+		a := Align(turns, NewRequest(msgs, 0))
 		for i, p := range a.New {
 			if i > 0 && (p.Index != a.New[i-1].Index+1 || p.Message <= a.New[i-1].Message) {
 				t.Errorf("place %d is %+v after %+v", i, p, a.New[i-1])
 			}
 		}
-		known := 0
-		for _, id := range a.Turns {
-			if id != "" {
-				known++
+		for _, p := range a.New {
+			if a.Turns[p.Message] != "" {
+				t.Errorf("message %d is new, and turn %s says it", p.Message, a.Turns[p.Message])
 			}
-		}
-		if known+len(a.New) != len(msgs) {
-			t.Errorf("%d messages, %d known and %d new", len(msgs), known, len(a.New))
 		}
 		a.Answer("x")
 		a.Path("x")
 		if len(turns) > 0 && len(msgs) > 0 {
 			ids := make([]string, len(msgs))
 			ids[len(ids)-1] = turns[len(msgs)%len(turns)].ID
-			r := Resume(turns, NewRequest(msgs), ids, mode)
+			r := Resume(turns, NewRequest(msgs, 0), ids)
 			r.Answer("x")
-			if r.Path(); r.WentOn() && !window || len(r.New) > 0 {
-				t.Errorf("resumed: went on %v, new %v", r.WentOn(), r.New)
+			if r.Path(); len(r.New) > 0 {
+				t.Errorf("resumed: new %v", r.New)
 			}
 		}
-		Choose([]Candidate{{Turns: turns}}, NewRequest(msgs), a0)
+		Choose([]Candidate{{Turns: turns}}, NewRequest(msgs, 0), a0)
 		Shortlist(turns, 3)
 	})
 }

@@ -1,4 +1,4 @@
-package dialog
+package thread
 
 import (
 	"slices"
@@ -7,25 +7,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Mode is how much of a conversation a client sends.
-type Mode int
-
-const (
-	// Resend is for clients that send the whole history each time: those whose
-	// conversation was chosen by [Choose], and those known to. What differs from
-	// what is stored is an edit, but for messages that are missing at the beginning:
-	// such a client leaves out what a model has no room for.
-	Resend Mode = iota
-	// Window is for clients that name the conversation. They may send all of it,
-	// its last messages or only the newest one, so that what is missing was not
-	// taken back.
-	Window
-)
-
 // Alignment is a request laid on the tree of its conversation.
 type Alignment struct {
-	// Turns holds for each message of the request the id of the stored turn that
-	// says it, "" for new ones and for system messages.
+	// Turns holds for each message of the request the id of the stored turn that says it,
+	// "" for new ones, for system messages, and for those that stand before what is known
+	// and are not stored themselves.
 	Turns []string
 
 	// Parent is the stored turn that the first new one follows or, if nothing is
@@ -40,132 +26,144 @@ type Alignment struct {
 	Regenerate bool // and it has an answer, which is asked for again
 	Branch     bool // the request leaves the current path
 	ToolLoop   bool // it goes on after the last user message
+	Dropped    int  // new messages that are not kept, since there are too many
 
 	tree   *tree
-	mode   Mode
 	parent int
+	base   int   // index of what follows the parent
 	last   Place // the turn that the answer follows; its Message means nothing
 }
 
 // Place is where a message of the request goes.
 type Place struct {
 	Message int    // its index in the request
-	Index   int    // of the turn
+	Index   int    // of the turn: one more than its parent's, unless another path goes on there
 	Chain   string // of the turn
 	History bool   // it stands before the last user message: not said now, not to be learned from
 }
 
-// Align lays a request on the turns of its conversation, all branches. In [Window]
-// mode the last so many turns will do.
-func Align(turns []memory.Turn, r Request, mode Mode) Alignment {
+// Align lays a request on the turns of its conversation, all branches; the last so many
+// turns will do. What comes after the last message that is known is new. A request of which
+// nothing is known begins at a root of its own; so does one that would take back words of
+// the user without proof, or without being said now, such as a summary in their place.
+func Align(turns []memory.Turn, r Request) Alignment {
 	t := newTree(turns)
-	var on []int
-	var parent int
-	if mode == Window {
-		on, parent = t.overlap(r)
-	} else if on = t.walk(start, r); len(on) > 0 {
-		parent = on[len(on)-1]
-	} else {
-		on, parent = t.trimmed(r)
+	on := t.match(r)
+	if len(on) == 0 {
+		return t.lay(r, nil, start)
 	}
-	return t.lay(r, on, parent, mode)
+	parent := on[len(on)-1].turn
+	proven := slices.ContainsFunc(on, func(k known) bool { return heard(&t.turns[k.turn]) }) && r.saidNow(end(on))
+	if end(on) < len(r.hist) && !proven && t.speaks(t.displaced(t.pathTo(parent)), memory.RoleUser) {
+		return t.lay(r, nil, start)
+	}
+	return t.lay(r, on, parent)
 }
+
+// Beginning stands for the id of a turn where a request follows none.
+const Beginning = "beginning"
 
 // Follow lays a request on the turns of its conversation where it says itself that it
 // belongs: what it holds comes after the turn of that id. The same words again are the
-// same message only there. Without that turn it is [Align] in [Window] mode.
+// same message only there. Without that turn it is [Align].
 func Follow(turns []memory.Turn, r Request, after string) Alignment {
-	parent := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == after })
-	if parent < 0 {
-		return Align(turns, r, Window)
+	parent := start
+	if after != Beginning {
+		if parent = slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == after }); parent < 0 {
+			return Align(turns, r)
+		}
 	}
 	t := newTree(turns)
-	on := t.walk(parent, r)
+	on := t.walk(parent, r, 0)
 	if len(on) > 0 {
-		parent = on[len(on)-1]
+		parent = on[len(on)-1].turn
 	}
-	return t.lay(r, on, parent, Window)
+	return t.lay(r, on, parent)
 }
 
-// lay makes the alignment of a request whose first messages are the turns on, of which the
-// last, or without any the one that they would follow, is parent.
-func (t *tree) lay(r Request, on []int, parent int, mode Mode) Alignment {
-	a := Alignment{Turns: make([]string, len(r.msgs)), Parent: t.id(parent), tree: t, mode: mode, parent: parent}
-	for k, i := range on {
-		a.Turns[r.hist[k]] = t.turns[i].ID
+// lay makes the alignment of a request of which some messages are known, and what comes
+// after them follows the turn parent.
+func (t *tree) lay(r Request, on []known, parent int) Alignment {
+	a := Alignment{Turns: make([]string, len(r.msgs)), Parent: t.id(parent), tree: t, parent: parent}
+	fresh := r.hist
+	for _, k := range on {
+		a.Turns[r.hist[k.message]] = t.turns[k.turn].ID
+		fresh = r.hist[k.message+1:]
 	}
-	a.place(r.msgs, r.hist[len(on):])
+	a.place(r, fresh)
 	a.move(t.pathTo(parent))
 	a.judge(r.msgs)
 	return a
 }
 
 // Resume lays a request where it was stored: ids are the turns that say its messages, ""
-// for system messages. Whatever was said since, nothing of it is new, and what took its
+// for those that none does. Whatever was said since, nothing of it is new, and what took its
 // place leaves for it. Without the last of ids among the turns it is [Align].
-func Resume(turns []memory.Turn, r Request, ids []string, mode Mode) Alignment {
+func Resume(turns []memory.Turn, r Request, ids []string) Alignment {
 	if len(r.hist) == 0 {
-		return Align(turns, r, mode)
+		return Align(turns, r)
 	}
-	t := newTree(turns)
 	parent := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == ids[r.hist[len(r.hist)-1]] })
 	if parent < 0 {
-		return Align(turns, r, mode)
+		return Align(turns, r)
 	}
-	a := Alignment{Turns: slices.Clone(ids), Parent: t.id(parent), tree: t, mode: mode, parent: parent}
-	a.place(r.msgs, nil)
+	t := newTree(turns)
+	a := Alignment{Turns: slices.Clone(ids), Parent: t.id(parent), tree: t, parent: parent}
+	a.place(r, nil)
 	a.move(t.pathTo(parent))
 	a.judge(r.msgs)
 	return a
 }
 
 // Path is what the current path of the conversation is from where the request changes it,
-// or its answer does, once turns of these ids follow the last one that is known.
+// or its answer does, once turns of these ids follow the last one that is known. What is
+// active beside the request's own path stays.
 func (a Alignment) Path(next ...string) *memory.Path {
-	on := a.tree.pathTo(a.parent)
-	stays := slices.IndexFunc(on, func(i int) bool { return a.tree.turns[i].Status == memory.Replaced })
-	if stays < 0 {
-		stays = len(on)
+	t, on := a.tree, a.tree.pathTo(a.parent)
+	p := &memory.Path{From: a.base}
+	if back := slices.IndexFunc(on, func(i int) bool { return t.turns[i].Status == memory.Replaced }); back >= 0 {
+		p.From = t.turns[on[back]].Index
+		on, p.Turns = on[:back], t.ids(on[back:])
 	}
-	p := &memory.Path{}
-	for _, i := range on[stays:] {
-		p.Turns = append(p.Turns, a.tree.turns[i].ID)
-	}
-	p.Turns = append(p.Turns, next...)
-	if stays > 0 {
-		before := &a.tree.turns[on[stays-1]]
-		if p.From = before.Index + 1; before.Status == memory.Active {
+	if len(on) > 0 {
+		if before := &t.turns[on[len(on)-1]]; before.Status == memory.Active && before.Index == p.From-1 {
 			p.After = before.ID
 		}
-	} else if len(on) > 0 {
-		p.From = a.tree.turns[on[0]].Index
+	}
+	p.Turns = append(p.Turns, next...)
+	for _, i := range t.active {
+		if t.turns[i].Index >= p.From && (a.parent < 0 || t.root[i] != t.root[a.parent]) {
+			p.Turns = append(p.Turns, t.turns[i].ID)
+		}
 	}
 	return p
 }
 
-// WentOn reports whether the user said something after the request in a conversation of
-// which clients send the end alone: no answer to it takes that back, since what looks like
-// an earlier question asked again may be the same words said once more.
+// WentOn reports whether the user said something after the request: no answer to it takes
+// that back.
 func (a Alignment) WentOn() bool {
-	return a.mode == Window && a.tree.speaks(a.tree.beyond(a.parent), memory.RoleUser)
+	return a.tree.speaks(a.tree.displaced(a.tree.pathTo(a.parent)), memory.RoleUser)
 }
 
-// place gives the new messages their places after the parent.
-func (a *Alignment) place(msgs []wire.Message, fresh []int) {
-	a.last = Place{Index: -1}
-	if a.parent >= 0 {
-		p := &a.tree.turns[a.parent]
-		a.last = Place{Index: p.Index, Chain: p.Chain}
+// place gives the new messages their places after the parent: the last ones, where there
+// are more than are kept.
+func (a *Alignment) place(r Request, fresh []int) {
+	a.base = a.tree.room(a.parent)
+	a.last = Place{Index: a.base - 1, Chain: a.tree.chain(a.parent)}
+	if r.most > 0 {
+		a.Dropped = max(0, len(fresh)-r.most)
 	}
-	lastUser := wire.LastUser(msgs)
-	for _, i := range fresh {
+	lastUser := wire.LastUser(r.msgs)
+	for k, i := range fresh {
 		a.last = Place{
 			Message: i,
 			Index:   a.last.Index + 1,
-			Chain:   Chain(a.last.Chain, msgs[i].Digest),
+			Chain:   Chain(a.last.Chain, r.msgs[i].Digest),
 			History: i < lastUser,
 		}
-		a.New = append(a.New, a.last)
+		if k >= a.Dropped {
+			a.New = append(a.New, a.last)
+		}
 	}
 }
 
@@ -177,7 +175,7 @@ func (a *Alignment) move(on []int) {
 	if len(a.New) == 0 && len(rejoin) == 0 {
 		return
 	}
-	a.Leave, a.Rejoin = a.tree.activeBut(on), rejoin
+	a.Leave, a.Rejoin = a.tree.ids(a.tree.displaced(on)), rejoin
 	a.Branch = len(a.Leave)+len(a.Rejoin) > 0
 }
 
@@ -219,7 +217,7 @@ func (a Alignment) Answer(digest string) Reply {
 		on = append(on, i)
 		r.Rejoin = a.tree.replaced(i)
 	}
-	for _, id := range a.tree.activeBut(on) {
+	for _, id := range a.tree.ids(a.tree.displaced(on)) {
 		if !slices.Contains(a.Leave, id) {
 			r.Leave = append(r.Leave, id)
 		}
@@ -241,6 +239,6 @@ func (a Alignment) Overtaken(since Alignment) bool {
 			stood[since.tree.turns[i].ID] = since.tree.turns[i].Status == memory.Active
 		}
 	}
-	pushed := a.tree.activeBut(a.tree.pathTo(a.parent))
-	return slices.ContainsFunc(pushed, func(id string) bool { return !stood[id] })
+	pushed := a.tree.displaced(a.tree.pathTo(a.parent))
+	return slices.ContainsFunc(pushed, func(i int) bool { return !stood[a.tree.turns[i].ID] })
 }

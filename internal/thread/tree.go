@@ -1,4 +1,4 @@
-package dialog
+package thread
 
 import (
 	"cmp"
@@ -7,14 +7,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tree is the turns of one conversation, all branches. Turns are named by their
-// place in the slice they came in.
+// tree is the turns of one conversation, all branches. Turns are named by their place in the
+// slice they came in. What a client sends without proof of where it belongs begins at a root
+// of its own, so that a conversation may have several, each with its own current path.
 type tree struct {
 	turns  []memory.Turn
 	parent []int
-	kids   [][]int // of turn i at i+1, so that those of [start] are first; the preferred first
-	path   []int   // the current path
-	place  []int   // in it, of each turn; -1 off it
+	root   []int            // of each turn: the first loaded turn of the paths it is on
+	kids   [][]int          // of turn i at i+1, so that those of [start] are first; the preferred first
+	ends   map[string][]int // by chain, the turns that end such a path
+	active []int            // the active turns in the order of the conversation
 }
 
 // Where a turn without a loaded parent hangs.
@@ -25,10 +27,14 @@ const (
 
 func newTree(turns []memory.Turn) *tree {
 	n := len(turns)
-	t := &tree{turns: turns, parent: make([]int, n), kids: make([][]int, n+1), place: make([]int, n)}
+	t := &tree{turns: turns, parent: make([]int, n), root: make([]int, n), kids: make([][]int, n+1), ends: make(map[string][]int, n)}
 	counts, byID := make([]int, n+1), finder(turns)
 	for i := range turns {
-		t.place[i] = -1
+		t.root[i] = absent
+		t.ends[turns[i].Chain] = append(t.ends[turns[i].Chain], i)
+		if turns[i].Status == memory.Active {
+			t.active = append(t.active, i)
+		}
 		t.parent[i] = start
 		if id := turns[i].Parent; id != "" {
 			t.parent[i] = byID(id, i-1)
@@ -48,11 +54,41 @@ func newTree(turns []memory.Turn) *tree {
 	for _, kids := range t.kids {
 		slices.SortFunc(kids, t.prefer)
 	}
-	t.path = t.pathTo(t.leaf())
-	for k, i := range t.path {
-		t.place[i] = k
+	for i := range turns {
+		t.rootOf(i)
 	}
+	slices.SortFunc(t.active, t.order)
 	return t
+}
+
+// rootOf finds the root of a turn and of all on the way there.
+func (t *tree) rootOf(i int) {
+	var way []int
+	for i >= 0 && t.root[i] == absent && len(way) <= len(t.turns) {
+		way = append(way, i)
+		if t.parent[i] < 0 {
+			t.root[i] = i
+		}
+		i = t.parent[i]
+	}
+	if len(way) == 0 {
+		return
+	}
+	top := way[len(way)-1]
+	root := t.root[top]
+	if root == absent { // its parent's is known, or the parents are a circle
+		if root = top; t.parent[top] >= 0 && t.root[t.parent[top]] != absent {
+			root = t.root[t.parent[top]]
+		}
+	}
+	for _, w := range way {
+		t.root[w] = root
+	}
+}
+
+// order compares turns by their place in the conversation.
+func (t *tree) order(a, b int) int {
+	return cmp.Or(cmp.Compare(t.turns[a].Index, t.turns[b].Index), cmp.Compare(t.turns[a].ID, t.turns[b].ID))
 }
 
 // finder returns what finds a turn by its id, [absent] without it, given where it may
@@ -93,20 +129,19 @@ func rank(s memory.Status) int {
 	return 2
 }
 
-// leaf returns the last turn of the current path, [start] in an empty tree.
-func (t *tree) leaf() int {
-	best := start
-	for i := range t.turns {
-		if best == start {
-			best = i
-			continue
-		}
-		x, y := &t.turns[i], &t.turns[best]
-		if cmp.Or(cmp.Compare(rank(x.Status), rank(y.Status)), cmp.Compare(y.Index, x.Index), t.prefer(i, best)) < 0 {
-			best = i
+// room returns the index of what follows a turn, or begins at [start]: behind what is active
+// on the paths of other roots, and the answer of their last question.
+func (t *tree) room(parent int) int {
+	index := 0
+	if parent >= 0 {
+		index = t.turns[parent].Index + 1
+	}
+	for _, i := range t.active {
+		if turn := &t.turns[i]; parent < 0 || t.root[i] != t.root[parent] {
+			index = max(index, turn.Index+1+bit(turn.Role == memory.RoleUser))
 		}
 	}
-	return best
+	return index
 }
 
 // pathTo returns the turns from the first loaded one to i, both included.
@@ -118,47 +153,6 @@ func (t *tree) pathTo(i int) []int {
 	}
 	slices.Reverse(out)
 	return out
-}
-
-// walk follows the messages downward from a turn and returns the stored turns
-// that say the same, as far as they go.
-func (t *tree) walk(from int, r Request) []int {
-	var out []int
-	known := from == start && r.chains != nil
-	for i := range r.hist {
-		var next int
-		if known {
-			next = t.ending(from, r.chains[i])
-		} else {
-			next = t.next(from, r.at(i).Digest)
-		}
-		if next < 0 {
-			break
-		}
-		out = append(out, next)
-		from = next
-	}
-	return out
-}
-
-// next returns the stored turn that follows another with a message of that
-// digest, negative for none.
-func (t *tree) next(from int, digest string) int {
-	if len(t.kids[from+1]) == 0 {
-		return absent
-	}
-	return t.ending(from, Chain(t.chain(from), digest))
-}
-
-// ending returns the stored turn that follows another and ends a path of that chain,
-// negative for none.
-func (t *tree) ending(from int, chain string) int {
-	for _, i := range t.kids[from+1] {
-		if t.turns[i].Chain == chain {
-			return i
-		}
-	}
-	return absent
 }
 
 func (t *tree) chain(i int) string {
@@ -176,27 +170,32 @@ func (t *tree) id(i int) string {
 	return t.turns[i].ID
 }
 
-// activeBut returns the ids of the active turns that are not among these, in the
-// order of the conversation.
-func (t *tree) activeBut(on []int) []string {
+// displaced returns the active turns that a path takes the place of, in the order of the
+// conversation: those of the same root which are not on it.
+func (t *tree) displaced(path []int) []int {
+	if len(path) == 0 {
+		return nil
+	}
 	stays := make([]bool, len(t.turns))
-	for _, i := range on {
+	for _, i := range path {
 		stays[i] = true
 	}
 	var out []int
-	for i := range t.turns {
-		if t.turns[i].Status == memory.Active && !stays[i] {
+	for _, i := range t.active {
+		if t.root[i] == t.root[path[0]] && !stays[i] {
 			out = append(out, i)
 		}
 	}
-	slices.SortFunc(out, func(a, b int) int {
-		return cmp.Or(cmp.Compare(t.turns[a].Index, t.turns[b].Index), cmp.Compare(t.turns[a].ID, t.turns[b].ID))
-	})
-	var ids []string
-	for _, i := range out {
-		ids = append(ids, t.turns[i].ID)
+	return out
+}
+
+// ids returns those of turns.
+func (t *tree) ids(turns []int) []string {
+	var out []string
+	for _, i := range turns {
+		out = append(out, t.turns[i].ID)
 	}
-	return ids
+	return out
 }
 
 // replaced returns the ids of those among the turns that are replaced.
@@ -208,21 +207,6 @@ func (t *tree) replaced(among ...int) []string {
 		}
 	}
 	return ids
-}
-
-// beyond returns the part of the current path that a path to turn i would push
-// out.
-func (t *tree) beyond(i int) []int {
-	for range t.turns {
-		if i < 0 {
-			break
-		}
-		if k := t.place[i]; k >= 0 {
-			return t.path[k+1:]
-		}
-		i = t.parent[i]
-	}
-	return t.path
 }
 
 // speaks reports whether one of the turns is said in the role.

@@ -1,4 +1,4 @@
-package dialog
+package thread
 
 import (
 	"github.com/loci-memory/loci/internal/wire"
@@ -9,12 +9,14 @@ import (
 type Request struct {
 	msgs   []wire.Message
 	hist   []int    // those that make up the conversation
-	chains []string // of the paths that end with each of them; nil for a part of a request
+	chains []string // of the paths that end with each of them
+	most   int      // how many of its messages matter; 0: all
 }
 
-// NewRequest reads messages, which are not to be written to while the request is used.
-func NewRequest(msgs []wire.Message) Request {
-	r := Request{msgs: msgs, hist: history(msgs)}
+// NewRequest reads messages, which are not to be written to while the request is used. Of a
+// request with more than most messages that are new, the last so many are kept; 0: all.
+func NewRequest(msgs []wire.Message, most int) Request {
+	r := Request{msgs: msgs, hist: history(msgs), most: most}
 	r.chains = make([]string, 0, len(r.hist))
 	chain := ""
 	for _, i := range r.hist {
@@ -24,9 +26,9 @@ func NewRequest(msgs []wire.Message) Request {
 	return r
 }
 
-// Chains returns, for each message that is not a system one, the chain of the
-// path that ends there.
-func (r Request) Chains() []string { return r.chains }
+// Chains returns, for each message that is not a system one, the chain of the path that ends
+// there: of the last ones, where the request is longer than what is kept.
+func (r Request) Chains() []string { return r.lately(r.chains) }
 
 // Telling returns those of the chains that hold the request's last answer, none if it
 // has no answer. A conversation that shares it is chosen before all that do not, so
@@ -34,22 +36,26 @@ func (r Request) Chains() []string { return r.chains }
 func (r Request) Telling() []string {
 	for i := len(r.hist) - 1; i >= 0; i-- {
 		if r.at(i).Role == memory.RoleAssistant {
-			return r.chains[i:]
+			return r.lately(r.chains[i:])
 		}
 	}
 	return nil
 }
 
+func (r Request) lately(chains []string) []string {
+	if r.most > 0 && len(chains) > r.most {
+		return chains[len(chains)-r.most:]
+	}
+	return chains
+}
+
 // at returns message i of those that make up the conversation.
 func (r Request) at(i int) *wire.Message { return &r.msgs[r.hist[i]] }
 
-// from is the part of the request that begins at message k of those that make up the
-// conversation.
-func (r Request) from(k int) Request {
-	if k == 0 {
-		return r
-	}
-	return Request{msgs: r.msgs, hist: r.hist[k:]}
+// saidNow reports whether the messages from one on are what is said now: the last message of
+// the user, and the steps of tools after it.
+func (r Request) saidNow(from int) bool {
+	return from < len(r.hist) && r.hist[from] >= wire.LastUser(r.msgs)
 }
 
 // history returns the indexes of the messages that make up the conversation.

@@ -1,4 +1,4 @@
-package dialog
+package thread
 
 import (
 	"slices"
@@ -16,7 +16,7 @@ func recorded(t *testing.T, script string) (*world, []memory.Turn) {
 	w := newWorld()
 	msgs := messages(script)
 	for i := 1; i < len(msgs); i += 2 {
-		w.ask("c", Resend, msgs[:i])
+		w.ask("c", msgs[:i])
 		w.answer(msgs[i])
 	}
 	return w, w.convs[0].Turns
@@ -29,14 +29,12 @@ const talk = "U I live in Berlin | A Nice city. | U My dog is Rex | A Good boy. 
 func TestForgottenTurnIsStillKnown(t *testing.T) {
 	_, turns := recorded(t, talk)
 	turns[2].Status = memory.Retired
-	for _, mode := range []Mode{Resend, Window} {
-		a := Align(turns, NewRequest(messages(talk+" | U Good night")), mode)
-		if len(a.New) != 1 || a.New[0].Index != 6 || len(a.Leave)+len(a.Rejoin) != 0 {
-			t.Errorf("mode %d: got new %v, leave %v, rejoin %v, want only the last message new", mode, a.New, a.Leave, a.Rejoin)
-		}
+	a := Align(turns, NewRequest(messages(talk+" | U Good night"), 0))
+	if len(a.New) != 1 || a.New[0].Index != 6 || len(a.Leave)+len(a.Rejoin) != 0 {
+		t.Errorf("got new %v, leave %v, rejoin %v, want only the last message new", a.New, a.Leave, a.Rejoin)
 	}
 	turns[5].Status = memory.Retired
-	a := Align(turns, NewRequest(messages("U I live in Berlin | A Nice city. | U My dog is Rex | A Good boy. | U And I like tea")), Resend)
+	a = Align(turns, NewRequest(messages("U I live in Berlin | A Nice city. | U My dog is Rex | A Good boy. | U And I like tea"), 0))
 	if r := a.Answer(message("A Noted.").Digest); r.Known != turns[5].ID || len(r.Rejoin)+len(r.Leave) != 0 {
 		t.Errorf("the forgotten answer again: got %+v, want it known and left alone", r)
 	}
@@ -46,7 +44,7 @@ func TestForgottenTurnIsStillKnown(t *testing.T) {
 func TestWindowNeedsOnlyTheLastTurns(t *testing.T) {
 	_, turns := recorded(t, talk)
 	msgs := messages("U My dog is Rex | A Good boy. | U And I like tea | A Noted. | U Good night")
-	all, last := Align(turns, NewRequest(msgs), Window), Align(turns[1:], NewRequest(msgs), Window)
+	all, last := Align(turns, NewRequest(msgs, 0)), Align(turns[1:], NewRequest(msgs, 0))
 	if diff := cmp.Diff(all.New, last.New); diff != "" || last.Parent != all.Parent || last.Branch {
 		t.Errorf("with the last turns alone (-all +last):\n%s", diff)
 	}
@@ -55,41 +53,68 @@ func TestWindowNeedsOnlyTheLastTurns(t *testing.T) {
 	}
 }
 
+// TestOnlyTheLastNewMessagesAreKept: of a history that is longer than what is kept, at its
+// place, so that the request is known again when it goes on.
+func TestOnlyTheLastNewMessagesAreKept(t *testing.T) {
+	msgs := messages(talk + " | U Good night")
+	a := Align(nil, NewRequest(msgs, 3))
+	if len(a.New) != 3 || a.Dropped != 4 || a.New[0].Index != 4 || a.New[2].Index != 6 || !a.New[1].History || a.New[2].History {
+		t.Fatalf("got new %+v and %d dropped, want the last three", a.New, a.Dropped)
+	}
+	var turns []memory.Turn
+	for i, p := range a.New {
+		m := msgs[p.Message]
+		turns = append(turns, memory.Turn{ID: m.Text, Index: p.Index, Chain: p.Chain, Role: m.Role, Content: m.Text, Status: memory.Active, NoLearn: p.History})
+		if i > 0 {
+			turns[i].Parent = turns[i-1].ID
+		}
+	}
+	r := a.Answer(message("A Sleep well.").Digest)
+	turns = append(turns, memory.Turn{ID: "answer", Parent: turns[2].ID, Index: r.Index, Chain: r.Chain, Role: memory.RoleAssistant, Content: "Sleep well.", Status: memory.Active})
+	next := NewRequest(messages(talk+" | U Good night | A Sleep well. | U Good morning"), 3)
+	if a := Align(turns, next); len(a.New) != 1 || a.Dropped != 0 || a.New[0].Index != 8 || a.Parent != "answer" || a.Branch {
+		t.Errorf("the next request: got %+v, want its last message new", a)
+	}
+	if i := Choose([]Candidate{{Turns: turns}}, next, newWorld().now); i != 0 {
+		t.Errorf("the next request belongs to conversation %d, want 0", i)
+	}
+}
+
 // TestFollowGoesOnFromTheTurnThatIsNamed, also where its words stand elsewhere; without
 // the turn it is as without a name.
 func TestFollowGoesOnFromTheTurnThatIsNamed(t *testing.T) {
 	_, turns := recorded(t, talk)
 	msgs := messages("U My dog is Rex")
-	if a := Follow(turns, NewRequest(msgs), turns[1].ID); !a.Regenerate || a.Parent != turns[2].ID || a.Branch {
+	if a := Follow(turns, NewRequest(msgs, 0), turns[1].ID); !a.Regenerate || a.Parent != turns[2].ID || a.Branch {
 		t.Errorf("after the answer before it: got %+v, want it asked again", a)
 	}
-	if a := Follow(turns, NewRequest(msgs), turns[5].ID); len(a.New) != 1 || a.New[0].Index != 6 || a.Branch {
+	if a := Follow(turns, NewRequest(msgs, 0), turns[5].ID); len(a.New) != 1 || a.New[0].Index != 6 || a.Branch {
 		t.Errorf("after the last answer: got %+v, want it said once more", a)
 	}
-	if a := Follow(turns, NewRequest(msgs), turns[3].ID); len(a.New) != 1 || a.New[0].Index != 4 || len(a.Leave) != 2 {
+	if a := Follow(turns, NewRequest(msgs, 0), turns[3].ID); len(a.New) != 1 || a.New[0].Index != 4 || len(a.Leave) != 2 {
 		t.Errorf("after an earlier answer: got %+v, want what came after it to leave", a)
 	}
-	if diff := cmp.Diff(Align(turns, NewRequest(msgs), Window).New, Follow(turns, NewRequest(msgs), "gone").New); diff != "" {
+	if diff := cmp.Diff(Align(turns, NewRequest(msgs, 0)).New, Follow(turns, NewRequest(msgs, 0), "gone").New); diff != "" {
 		t.Errorf("after a turn that is not there (-aligned +followed):\n%s", diff)
 	}
 }
 
 // TestNothingButSystemMessages has no turns to place, and an answer still has one.
 func TestNothingButSystemMessages(t *testing.T) {
-	a := Align(nil, NewRequest(messages("S Be kind.")), Resend)
+	a := Align(nil, NewRequest(messages("S Be kind."), 0))
 	if len(a.New) != 0 || a.Parent != "" || a.Retry || a.ToolLoop {
 		t.Errorf("got %+v, want nothing", a)
 	}
 	if r := a.Answer("x"); r.Known != "" || r.Index != 0 || r.Chain != Chain("", "x") {
 		t.Errorf("answer: got %+v, want the first turn", r)
 	}
-	if got := Choose([]Candidate{{}}, NewRequest(messages("S Be kind.")), newWorld().now); got != -1 {
+	if got := Choose([]Candidate{{}}, NewRequest(messages("S Be kind."), 0), newWorld().now); got != -1 {
 		t.Errorf("Choose: got %d, want -1", got)
 	}
 }
 
 func TestChainsSkipSystemMessages(t *testing.T) {
-	with, without := NewRequest(messages("S a | U hi | S b | A Hello!")).Chains(), NewRequest(messages("U hi | A Hello!")).Chains()
+	with, without := NewRequest(messages("S a | U hi | S b | A Hello!"), 0).Chains(), NewRequest(messages("U hi | A Hello!"), 0).Chains()
 	if diff := cmp.Diff(without, with); diff != "" || len(with) != 2 || with[0] == with[1] {
 		t.Errorf("got %v, want %v", with, without)
 	}

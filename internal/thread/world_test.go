@@ -1,4 +1,4 @@
-package dialog
+package thread
 
 import (
 	"encoding/json"
@@ -24,6 +24,7 @@ type world struct {
 	align  Alignment
 	parent string
 	stored []string         // the turns that say it
+	beside bool             // whether its answer is kept beside the path
 	again  func() Alignment // the same request laid on what is stored by now
 	resume func() Alignment // and where it was stored
 }
@@ -34,7 +35,7 @@ func newWorld() *world {
 
 // ask lays a request on what is stored and records it. name is the conversation's
 // id where the client gives one.
-func (w *world) ask(name string, mode Mode, msgs []wire.Message) {
+func (w *world) ask(name string, msgs []wire.Message) {
 	w.now = w.now.Add(time.Second)
 	w.conv = -1
 	if name == "" {
@@ -50,18 +51,18 @@ func (w *world) ask(name string, mode Mode, msgs []wire.Message) {
 		w.conv = len(w.convs) - 1
 	}
 	c := &w.convs[w.conv]
-	w.align = Align(c.Turns, NewRequest(msgs), mode)
+	w.align = Align(c.Turns, NewRequest(msgs, 0))
 	conv := w.conv
-	w.again = func() Alignment { return Align(w.convs[conv].Turns, NewRequest(msgs), mode) }
+	w.again = func() Alignment { return Align(w.convs[conv].Turns, NewRequest(msgs, 0)) }
 	w.stored = slices.Clone(w.align.Turns)
-	w.resume = func() Alignment { return Resume(w.convs[conv].Turns, NewRequest(msgs), w.stored, mode) }
+	w.resume = func() Alignment { return Resume(w.convs[conv].Turns, NewRequest(msgs, 0), w.stored) }
 	path := w.align.Path()
 	w.mark(w.align.Leave, memory.Replaced)
 	w.mark(w.align.Rejoin, memory.Active)
 	w.parent = w.align.Parent
 	for _, p := range w.align.New {
 		m := msgs[p.Message]
-		w.stored[p.Message] = w.add(m.Role, m.Text, p.Index, p.Chain)
+		w.stored[p.Message] = w.add(m.Role, m.Text, p.Index, p.Chain, p.History)
 		path.Turns = append(path.Turns, w.stored[p.Message])
 		if m.Role == memory.RoleUser && !p.History {
 			w.learned = append(w.learned, m.Text)
@@ -75,8 +76,9 @@ func (w *world) ask(name string, mode Mode, msgs []wire.Message) {
 
 // mustHold panics unless the conversation's path is as the writer said that it would be.
 func (w *world) mustHold(p *memory.Path) {
+	holds := p.Check()
 	for _, t := range w.convs[w.conv].Turns {
-		if !p.Holds(t.ID, t.Index, t.Status) {
+		if !holds(t.ID, t.Index, t.Status) {
 			panic(fmt.Sprintf("turn %s %q at %d is %s, with path %+v", t.ID, t.Content, t.Index, t.Status, *p))
 		}
 	}
@@ -85,8 +87,8 @@ func (w *world) mustHold(p *memory.Path) {
 // find does what the engine does for a request without an id. What it finds by the last
 // answer alone is what it would find among all.
 func (w *world) find(msgs []wire.Message) int {
-	among := w.among(msgs, NewRequest(msgs).Chains())
-	if telling := NewRequest(msgs).Telling(); len(telling) > 0 {
+	among := w.among(msgs, NewRequest(msgs, 0).Chains())
+	if telling := NewRequest(msgs, 0).Telling(); len(telling) > 0 {
 		if i := w.among(msgs, telling); i >= 0 && i != among {
 			panic(fmt.Sprintf("by its last answer the request belongs to conversation %d, by all of it to %d", i, among))
 		}
@@ -109,7 +111,7 @@ func (w *world) among(msgs []wire.Message, chains []string) int {
 		i := slices.IndexFunc(w.convs, func(c Candidate) bool { return c.Conversation.ID == id })
 		cands = append(cands, w.convs[i])
 	}
-	chosen := Choose(cands, NewRequest(msgs), w.now)
+	chosen := Choose(cands, NewRequest(msgs, 0), w.now)
 	if chosen < 0 {
 		return -1
 	}
@@ -126,14 +128,20 @@ func (w *world) answer(m wire.Message) Reply {
 		panic(fmt.Sprintf("aligned again after recording, the answer's place is %+v, want %+v", now, r))
 	}
 	at := w.resume()
-	if now := at.Answer(m.Digest); !reflect.DeepEqual(r, now) || at.WentOn() {
-		panic(fmt.Sprintf("resumed after recording, the answer's place is %+v, want %+v; the user went on: %v", now, r, at.WentOn()))
+	if now := at.Answer(m.Digest); !reflect.DeepEqual(r, now) {
+		panic(fmt.Sprintf("resumed after recording, the answer's place is %+v, want %+v", now, r))
+	}
+	if w.beside = at.WentOn(); w.beside {
+		if r.Known == "" {
+			w.mark([]string{w.add(m.Role, m.Text, r.Index, r.Chain, false)}, memory.Replaced)
+		}
+		return Reply{Known: r.Known}
 	}
 	path := at.Path(r.Known)
 	w.mark(r.Leave, memory.Replaced)
 	w.mark(r.Rejoin, memory.Active)
 	if r.Known == "" {
-		path.Turns = append(path.Turns, w.add(m.Role, m.Text, r.Index, r.Chain))
+		path.Turns = append(path.Turns, w.add(m.Role, m.Text, r.Index, r.Chain, false))
 	}
 	if r.Known == "" || len(r.Leave)+len(r.Rejoin) > 0 { // or else nothing changes
 		w.mustHold(path)
@@ -142,13 +150,13 @@ func (w *world) answer(m wire.Message) Reply {
 	return r
 }
 
-func (w *world) add(role memory.Role, text string, index int, chain string) (id string) {
+func (w *world) add(role memory.Role, text string, index int, chain string, history bool) (id string) {
 	w.ids++
 	id = fmt.Sprintf("t%03d", w.ids)
 	c := &w.convs[w.conv]
 	c.Turns = append(c.Turns, memory.Turn{
 		ID: id, Conversation: c.Conversation.ID, Index: index, Parent: w.parent, Chain: chain,
-		Role: role, Content: text, Status: memory.Active, RecordedAt: w.now,
+		Role: role, Content: text, Status: memory.Active, RecordedAt: w.now, NoLearn: history,
 	})
 	w.parent = id
 	return id
@@ -176,20 +184,24 @@ func (c Candidate) path() []memory.Turn {
 	return out
 }
 
-// checkPaths says what is wrong with the active turns, "" if each conversation's
-// are one path of its tree.
+// checkPaths says what is wrong with the active turns, "" if those of each root are one path
+// of its conversation's tree.
 func (w *world) checkPaths() string {
 	for _, c := range w.convs {
-		parent, chain := "", ""
-		for i, t := range c.path() {
-			if t.Index != i || t.Parent != parent {
-				return fmt.Sprintf("conversation %s: turn %s %q stands at %d after %q, want at %d after %q",
-					c.Conversation.ID, t.ID, t.Content, t.Index, t.Parent, i, parent)
-			}
-			if t.Chain == chain {
+		last := map[string]memory.Turn{} // of each path, by id
+		for _, t := range c.path() {
+			parent, ok := last[t.Parent]
+			switch {
+			case t.Parent == "":
+			case !ok:
+				return fmt.Sprintf("conversation %s: turn %s %q follows %q, which is no end of a path", c.Conversation.ID, t.ID, t.Content, t.Parent)
+			case t.Index <= parent.Index:
+				return fmt.Sprintf("conversation %s: turn %s %q is at %d, its parent at %d", c.Conversation.ID, t.ID, t.Content, t.Index, parent.Index)
+			case t.Chain == parent.Chain:
 				return fmt.Sprintf("conversation %s: turn %s has its parent's chain", c.Conversation.ID, t.ID)
 			}
-			parent, chain = t.ID, t.Chain
+			delete(last, t.Parent)
+			last[t.ID] = t
 		}
 	}
 	return ""
