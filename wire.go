@@ -173,7 +173,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	page := web.New(l.engine, l.pageOptions(config, wanted, later, chat))
 	mux.Handle("/v1/", chat)
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
-		Version: Version(), MaxBody: config.Limits.Body, Health: l.health, Doctor: l.Doctor, Backup: l.Backup, Keys: l.keys,
+		Version: Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.Doctor, Backup: l.Backup, Keys: l.keys,
 		Held:      func(since, until time.Time) ([]string, error) { return held(config, l.backups.notes, since, until) },
 		Elsewhere: describedElsewhere(), Upstream: upstream, Model: cmp.Or(config.Chats.Model, queryModel(config)),
 	})))
