@@ -59,6 +59,9 @@ func (id Identity) AuthorOf(owner memory.Owner) memory.Author {
 	return a
 }
 
+// Proves reports whether the request's own key or signed token is of this owner.
+func (id Identity) Proves(owner memory.Owner) bool { return id.signed && id.Owner == owner }
+
 // Named returns the identity with the user that the body names, where nothing
 // before it named one and the request is trusted to. Otherwise it is the same identity.
 // [memory.Invalid] for a name that cannot be one.
