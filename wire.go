@@ -170,7 +170,9 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	})
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: queryModel(config), MaxText: config.Limits.Text}))
-	page := web.New(l.engine, l.pageOptions(config, wanted, later, chat))
+	shown := l.pageOptions(config, wanted, later, chat)
+	shown.Sessions = database(store).(memory.Sessions) // every store keeps them
+	page := web.New(l.engine, shown)
 	mux.Handle("/v1/", chat)
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
 		Version: Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.Doctor, Backup: l.Backup, Keys: l.keys,
