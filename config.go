@@ -24,8 +24,9 @@ type Config struct {
 	Vault   string       `koanf:"vault" doc:"Folder of Markdown files that memory is kept in, to be read and edited; store is then its index, and can be deleted. Empty: none. See docs/vault.md."`
 	Users   string       `koanf:"users" default:"single" valid:"single|multi" doc:"Who a request without a user belongs to: single means user default, multi means nobody, and it passes without memory."`
 	APIKey  string       `koanf:"api_key" secret:"yes" doc:"Key that clients must send, as bearer or X-Loci-Key. It may act for any user."`
-	Trusted []string     `koanf:"trusted" doc:"Addresses or networks whose user headers are believed. Empty: loopback, as long as no api_key is set."`
-	Hosts   []string     `koanf:"hosts" doc:"Host names that requests may name besides the address listened on and localhost."`
+	Trusted []string     `koanf:"trusted" doc:"Addresses or networks whose requests need no key and may name any user, while no api_key is set. Empty: loopback. A request that came through a proxy always needs a key."`
+	Hosts   []string     `koanf:"hosts" doc:"Host names that requests may name besides the address listened on and localhost. Needs api_key."`
+	Proxies []string     `koanf:"proxies" doc:"Addresses or networks of the reverse proxies before Loci. Their X-Forwarded-For counts in the log and in the limit on wrong keys, their X-Forwarded-Proto makes the page's cookies Secure. Empty: these headers count from nobody. Needs api_key. See docs/api.md."`
 	JWT     string       `koanf:"jwt_secret" secret:"yes" doc:"Secret that X-OpenWebUI-User-Jwt is signed with (HS256)."`
 	Prompts string       `koanf:"prompts" doc:"Folder of prompt files that take the place of the built-in ones."`
 
@@ -193,6 +194,11 @@ type LogConfig struct {
 func (c *Config) check() error {
 	if _, _, err := net.SplitHostPort(c.Addr); !c.namesServer() && (err != nil || strings.Contains(c.Addr, "/")) {
 		return memory.Errorf(memory.Invalid, "addr: %q is no address; one looks like 127.0.0.1:7077", c.Addr)
+	}
+	for key, reached := range map[string][]string{"hosts": c.Hosts, "proxies": c.Proxies} {
+		if len(reached) > 0 && c.APIKey == "" {
+			return memory.Errorf(memory.Invalid, "%s: needs api_key (LOCI_API_KEY): without a key everybody who reaches the server from elsewhere could read everything", key)
+		}
 	}
 	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL, "embed.url": c.Embed.URL, "models_url": c.ModelsURL} {
 		if base == "" {

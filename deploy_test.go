@@ -187,6 +187,7 @@ func TestComposeFits(t *testing.T) {
 	agree(t, []agreement{
 		{"key", config.APIKey, given["LOCI_API_KEY"]},
 		{"users", config.Users, "multi"},
+		{"proxies", config.Proxies, []string{"172.16.0.0/12", "192.168.0.0/16"}},
 		{"images", db.Image != "" && proxy.Image != "", true},
 		{"database's host", store.Host, "postgres:5432"},
 		{"database's name", store.Path, "/" + name},

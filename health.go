@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/recall"
 )
@@ -53,6 +54,27 @@ func (l *Loci) health(ctx context.Context) client.Health {
 	}
 	if err := l.engine.Ping(ctx); err != nil {
 		h.Status = "store: " + err.Error()
+	}
+	return h
+}
+
+// healthFor returns as much of the health as whoever asks may know. Addresses and paths,
+// which the store's errors name as well, are for admins.
+func (l *Loci) healthFor(ctx context.Context) client.Health {
+	h := l.health(ctx)
+	role := httpx.IdentityOf(ctx).Role
+	if role == httpx.RoleAdmin {
+		return h
+	}
+	h.Vault = ""
+	if h.Upstream != "" {
+		h.Upstream = "set"
+	}
+	if h.Status != "ok" {
+		h.Status = "store: unavailable"
+	}
+	if role == "" {
+		return client.Health{Status: h.Status, Version: h.Version}
 	}
 	return h
 }

@@ -28,12 +28,17 @@ type keys struct {
 }
 
 func openKeys(ctx context.Context, c Config, store memory.Store, now func() time.Time, log *slog.Logger) (*keys, error) {
-	if files, ok := store.(*markdown.Store); ok {
-		store = files.Store
-	}
 	k := &keys{others: c.Store.postgres(), now: now, log: log}
-	k.store, _ = store.(memory.Keys)
+	k.store, _ = database(store).(memory.Keys)
 	return k, k.load(ctx)
+}
+
+// database returns the store that keeps what is not in a vault's files.
+func database(store memory.Store) memory.Store {
+	if files, ok := store.(*markdown.Store); ok {
+		return files.Store
+	}
+	return store
 }
 
 // load takes the keys as they are stored.

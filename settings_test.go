@@ -22,7 +22,7 @@ func TestSettingsComeFromTheStrongestSource(t *testing.T) {
 	}
 	c, err := LoadConfig(Sources{
 		File:  file,
-		Env:   []string{"LOCI_RECALL_TOP_K=4", "LOCI_RECALL_BUDGET=200", "LOCI_LEARN_RULES=off", "HOME=/nowhere", "LOCI_SHARED=x"},
+		Env:   []string{"LOCI_RECALL_TOP_K=4", "LOCI_RECALL_BUDGET=200", "LOCI_LEARN_RULES=off", "LOCI_API_KEY=k", "HOME=/nowhere", "LOCI_SHARED=x"},
 		Flags: map[string]string{"recall.top_k": "5"},
 	})
 	if err != nil {
@@ -84,6 +84,8 @@ func TestWrongSettingsStopTheStartByName(t *testing.T) {
 		"no message for a question":    {Sources{Env: []string{"LOCI_RECALL_MESSAGES=0"}}, []string{"recall.messages", "1 to 10"}},
 		"no store that there is":       {Sources{Env: []string{"LOCI_STORE=mongodb"}}, []string{"store", "sqlite, memory, postgres://"}},
 		"a vault on a server":          {Sources{Env: []string{"LOCI_STORE=postgres://h/d", "LOCI_VAULT=/v"}}, []string{"vault", "sqlite or memory"}},
+		"a name without a key":         {Sources{Env: []string{"LOCI_HOSTS=loci.example.com"}}, []string{"hosts", "api_key", "LOCI_API_KEY"}},
+		"a proxy without a key":        {Sources{Env: []string{"LOCI_PROXIES=10.0.0.1"}}, []string{"proxies", "api_key", "LOCI_API_KEY"}},
 		"a section given as one value": {Sources{File: write("recall: 5\n")}, []string{"recall"}},
 	} {
 		_, err := LoadConfig(c.sources)

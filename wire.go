@@ -66,7 +66,11 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	}
 	config.Learn.Model = model
 	l.config = config
-	trusted, err := prefixes(config.Trusted)
+	trusted, err := prefixes("trusted", config.Trusted)
+	if err != nil {
+		return nil, err
+	}
+	proxies, err := prefixes("proxies", config.Proxies)
 	if err != nil {
 		return nil, err
 	}
@@ -164,18 +168,20 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		Upstream: upstream, Placement: wirefmt.Placement(config.Recall.Placement), Named: config.Recall.Named,
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 	})
-	mux.Handle("GET /metrics", metrics.Handler())
+	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: queryModel(config), MaxText: config.Limits.Text}))
-	page := web.New(l.engine, l.pageOptions(config, wanted, later, chat))
+	shown := l.pageOptions(config, wanted, later, chat)
+	shown.Sessions = database(store).(memory.Sessions) // every store keeps them
+	page := web.New(l.engine, shown)
 	mux.Handle("/v1/", chat)
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
-		Version: Version(), MaxBody: config.Limits.Body, Health: l.health, Doctor: l.Doctor, Backup: l.Backup, Keys: l.keys,
+		Version: Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.Doctor, Backup: l.Backup, Keys: l.keys,
 		Held:      func(since, until time.Time) ([]string, error) { return held(config, l.backups.notes, since, until) },
 		Elsewhere: describedElsewhere(), Upstream: upstream, Model: cmp.Or(config.Chats.Model, queryModel(config)),
 	})))
 	l.handler = page.SignedIn(httpx.Guard(httpx.Options{
 		Key: config.APIKey, Keys: &l.keys.ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
-		Trusted: trusted, MaxBody: config.Limits.Body, Log: l.log, Now: opts.Now, Refuse: refuser(page),
+		Trusted: trusted, Proxies: proxies, MaxBody: config.Limits.Body, Log: l.log, Now: opts.Now, Refuse: refuser(page),
 		Open: slices.Concat(httpx.DefaultOpen, page.OpenPaths()),
 	}, mux))
 	return l, nil
@@ -209,7 +215,7 @@ func openPrompts(dir string) (*prompt.Set, error) {
 }
 
 // prefixes reads addresses and networks; nil for none.
-func prefixes(in []string) ([]netip.Prefix, error) {
+func prefixes(key string, in []string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range in {
 		p, err := netip.ParsePrefix(s)
@@ -217,7 +223,7 @@ func prefixes(in []string) ([]netip.Prefix, error) {
 			p, err = netip.PrefixFrom(addr, addr.BitLen()), nil
 		}
 		if err != nil {
-			return nil, memory.Errorf(memory.Invalid, "trusted: %q is neither an address nor a network", s)
+			return nil, memory.Errorf(memory.Invalid, "%s: %q is neither an address nor a network", key, s)
 		}
 		out = append(out, p)
 	}

@@ -316,20 +316,21 @@ type Jobs struct {
 	Jobs []Job `json:"jobs"`
 }
 
-// Health is what GET /health says. It never holds a key.
+// Health is what GET /health says. It never holds a key. A request without the key that
+// the server needs gets Status and Version alone.
 type Health struct {
 	Status    string   `json:"status"`
 	Version   string   `json:"version"`
-	Profile   string   `json:"profile"`
-	Store     string   `json:"store"`
-	Search    string   `json:"search"`          // what searches: the resident index, and for huge scopes perhaps the database
-	Vault     string   `json:"vault,omitempty"` // the folder that memory is in
-	Embedder  string   `json:"embedder"`
-	Reranker  string   `json:"reranker"`
-	Upstream  string   `json:"upstream,omitempty"`
-	Models    []string `json:"models"`
-	TopK      int      `json:"top_k"`
-	Threshold float64  `json:"threshold"`
+	Profile   string   `json:"profile,omitempty"`
+	Store     string   `json:"store,omitempty"`
+	Search    string   `json:"search,omitempty"` // what searches: the resident index, and for huge scopes perhaps the database
+	Vault     string   `json:"vault,omitempty" doc:"The folder that memory is in, for admins."`
+	Embedder  string   `json:"embedder,omitempty"`
+	Reranker  string   `json:"reranker,omitempty"`
+	Upstream  string   `json:"upstream,omitempty" doc:"The upstream's URL for admins, for others whether one is set."`
+	Models    []string `json:"models,omitempty"`
+	TopK      int      `json:"top_k,omitempty"`
+	Threshold float64  `json:"threshold,omitempty"`
 }
 
 // Problem is how the API says no (RFC 9457).

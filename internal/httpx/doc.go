@@ -4,11 +4,20 @@
 //
 // # Order
 //
-//	request id → panics → Host and Origin → key → identity → body limit → door
+//	request id → proxy → panics → Host and Origin → key → identity → body limit → door
 //
 // [Guard] is that whole chain. A door reads the outcome with [IdentityOf] and
 // answers errors with [WriteError]; both directions of the table between memory's
 // codes and HTTP are in problem.go.
+//
+// # Proxies
+//
+// Without the server's key the address of a request is all that tells its owner from a
+// stranger, and behind a reverse proxy every request has the proxy's address. So without a
+// key a request that shows signs of a proxy is refused, unless a stored key or a signed
+// token says who asks. X-Forwarded-For and X-Forwarded-Proto count only from the addresses
+// in Options.Proxies: the first for the limit on wrong keys and the log, the second for
+// [Secure].
 //
 // # Keys
 //

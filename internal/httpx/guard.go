@@ -33,6 +33,7 @@ type Options struct {
 	JWTSecret []byte         // of X-OpenWebUI-User-Jwt; none: such tokens are ignored
 	Hosts     []string       // names, without port, that this server is reached by besides loopback's
 	Trusted   []netip.Prefix // whose addresses may name users without a key; none: loopback
+	Proxies   []netip.Prefix // reverse proxies whose X-Forwarded-* count; none: nobody's
 	Open      []string       // paths that need no key, each exactly; none: DefaultOpen
 	MaxBody   int64          // bytes; 0: DefaultMaxBody
 	BodyTime  time.Duration  // 0: DefaultBodyTime
@@ -84,6 +85,7 @@ type guard struct {
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	st := &state{id: rand.Text(), door: r.Method + " " + r.URL.Path, log: g.Log, wrongKey: g.wrongKey}
 	r = r.WithContext(context.WithValue(r.Context(), stateKey{}, st))
+	st.secure = g.seeThrough(r)
 	w.Header().Set(HeaderRequestID, st.id)
 	track := &tracker{ResponseWriter: w}
 	defer g.recoverTo(track, r)
@@ -98,7 +100,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			err = tooMany(wait)
 		}
 	}
-	if err != nil && !slices.Contains(g.Open, r.URL.Path) {
+	if err != nil && (errors.Is(err, memory.Forbidden) || !slices.Contains(g.Open, r.URL.Path)) {
 		g.Refuse(track, r, err)
 		return
 	}
@@ -150,15 +152,6 @@ func onLoopback(r *http.Request) bool {
 	return err != nil || ap.Addr().Unmap().IsLoopback()
 }
 
-func (o *Options) trusts(remote string) bool {
-	ap, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return false
-	}
-	ip := ap.Addr().Unmap().WithZone("")
-	return slices.ContainsFunc(o.Trusted, func(p netip.Prefix) bool { return p.Contains(ip) })
-}
-
 func hostname(hostport string) string {
 	if host, _, err := net.SplitHostPort(hostport); err == nil {
 		return host
@@ -172,6 +165,7 @@ type state struct {
 	door     string // method and path
 	log      *slog.Logger
 	identity Identity
+	secure   bool // the client used TLS
 
 	wrongKey func(remote string) time.Duration // see [WrongKey]
 }

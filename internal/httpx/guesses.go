@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"net/http"
-	"net/netip"
 	"strconv"
 	"sync"
 	"time"
@@ -36,8 +35,7 @@ type guesses struct {
 // place is that of a remote address; of IPv6, where one has many, of its network.
 func (g *guesses) place(remote string) int {
 	name := remote
-	if ap, err := netip.ParseAddrPort(remote); err == nil {
-		ip := ap.Addr().Unmap().WithZone("")
+	if ip := addressOf(remote); ip.IsValid() {
 		name = ip.String()
 		if net, err := ip.Prefix(64); err == nil && ip.Is6() {
 			name = net.String()

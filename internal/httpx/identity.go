@@ -59,6 +59,9 @@ func (id Identity) AuthorOf(owner memory.Owner) memory.Author {
 	return a
 }
 
+// Proves reports whether the request's own key or signed token is of this owner.
+func (id Identity) Proves(owner memory.Owner) bool { return id.signed && id.Owner == owner }
+
 // Named returns the identity with the user that the body names, where nothing
 // before it named one and the request is trusted to. Otherwise it is the same identity.
 // [memory.Invalid] for a name that cannot be one.
@@ -90,6 +93,10 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 		return Identity{}, err
 	}
 	id := Identity{Namespace: o.Namespace, signed: signed != ""}
+	proxied := "" // with a key nothing depends on the address
+	if o.Key == "" {
+		proxied = proxySign(r)
+	}
 	if keyed.role == memory.KeyUser { // whoever else is named
 		id.Role, id.signed = RoleUser, true
 		id.Owner, err = userOwner(o.Namespace, keyed.user, "the key's user")
@@ -98,10 +105,12 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 	switch {
 	case keyed.role == memory.KeyFront:
 		id.Role, id.mayName = RoleUser, true
-	case keyed.role == memory.KeyAdmin, o.Key == "" && o.trusts(r.RemoteAddr):
+	case keyed.role == memory.KeyAdmin, o.Key == "" && proxied == "" && contains(o.Trusted, addressOf(r.RemoteAddr)):
 		id.Role, id.mayName = RoleAdmin, true
 	case signed != "":
 		id.Role = RoleUser
+	case proxied != "":
+		return Identity{}, errProxied(proxied)
 	default:
 		err := memory.Errorf(memory.Unauthorized, "this needs Loci's key, as X-Loci-Key or as bearer")
 		if tried {

@@ -22,7 +22,7 @@ type Open func(t *testing.T, now func() time.Time) memory.Store
 
 // Run checks every rule on stores of its own.
 func Run(t *testing.T, open Open) {
-	for _, group := range [][]rule{changeRules, timeRules, readRules, logRules, queueRules, sourceRules, limitRules, ledgerRules, eraseRules, contextRules} {
+	for _, group := range [][]rule{changeRules, timeRules, readRules, logRules, queueRules, sourceRules, limitRules, ledgerRules, eraseRules, contextRules, sessionRules} {
 		for _, r := range group {
 			t.Run(r.name, func(t *testing.T) { r.check(newRig(t, open)) })
 		}

@@ -156,16 +156,29 @@ func finish(w http.ResponseWriter, resp *http.Response, err error) {
 		panic(http.ErrAbortHandler)
 	}
 	for name, values := range resp.Trailer {
-		w.Header()[http.TrailerPrefix+name] = values
+		if !reserved(name) {
+			w.Header()[http.TrailerPrefix+name] = values
+		}
 	}
 }
 
 // copyHeader passes an answer's headers on; the upstream has taken off those of
-// its connection.
+// its connection. The answer is served from Loci's own origin, so a browser must not
+// run it as a page of Loci's.
 func copyHeader(to, from http.Header) {
 	for name, values := range from {
-		to[name] = slices.Clone(values)
+		if !reserved(name) {
+			to[name] = slices.Clone(values)
+		}
 	}
+	to.Set("Content-Security-Policy", "sandbox")
+	to.Set("X-Content-Type-Options", "nosniff")
+}
+
+// reserved reports whether only Loci may set a header on an answer.
+func reserved(name string) bool {
+	name = http.CanonicalHeaderKey(name)
+	return name == "Set-Cookie" || strings.HasPrefix(name, "X-Loci-")
 }
 
 func closeBody(resp *http.Response) { _ = resp.Body.Close() } // read or given up on

@@ -59,6 +59,51 @@ func TestForwardedAnswersStreamWithTheirTrailers(t *testing.T) {
 	}
 }
 
+func TestUpstreamCannotActAsLoci(t *testing.T) {
+	r := newRig(t)
+	for _, c := range []struct{ method, path, body, kind string }{
+		{"GET", "/v1/page.html", "", "text/html"},
+		{"GET", "/v1/models", "", "application/json"},
+		{"POST", "/v1/embeddings", `{"model":"m","input":"x"}`, "application/json"},
+		{"POST", chatPath, ask("Hello!"), "application/json"},
+		{"POST", chatPath, ask("Hello!"), "text/event-stream"},
+		{"POST", chatPath, ask("Hello!"), "text/html"},
+		{"POST", "/v1/messages", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"}]}`, "application/json"},
+	} {
+		for _, status := range []int{http.StatusOK, http.StatusBadGateway} {
+			r.upstream.answers(func(w http.ResponseWriter, _ *http.Request) {
+				h := w.Header()
+				h.Set("Trailer", "X-Loci-Later, X-Checksum")
+				h["Set-Cookie"] = []string{"loci_session=theirs", "b=c"}
+				h["x-loci-trace"], h["X-Loci-Request-Id"], h["X-Loci-Other"] = []string{"theirs"}, []string{"theirs"}, []string{"theirs"}
+				h.Set("Content-Security-Policy", "default-src *")
+				h.Set("X-Request-Id", "kept")
+				h.Set("Content-Type", c.kind)
+				w.WriteHeader(status)
+				_, _ = io.WriteString(w, "<script>1</script>")
+				h.Set("X-Loci-Later", "theirs")
+				h.Set("X-Checksum", "kept")
+			})
+			resp := r.send(c.method, c.path, c.body)
+			r.read(resp)
+			for _, h := range []http.Header{resp.Header, resp.Trailer} {
+				for name, values := range h {
+					if name == "Set-Cookie" || strings.Contains(strings.Join(values, " "), "theirs") {
+						t.Errorf("%s %s, %s, %d: %s of the upstream's passes: %q", c.method, c.path, c.kind, status, name, values)
+					}
+				}
+			}
+			h := resp.Header
+			if got := h.Values("Content-Security-Policy"); len(got) != 1 || got[0] != "sandbox" || h.Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%s %s, %s, %d: a browser would run it: %v", c.method, c.path, c.kind, status, h)
+			}
+			if h.Get("X-Request-Id") != "kept" || h.Get("X-Loci-Request-Id") == "" {
+				t.Errorf("%s %s, %s, %d: got %v, want the upstream's id and Loci's", c.method, c.path, c.kind, status, h)
+			}
+		}
+	}
+}
+
 func TestHeadHasNoBody(t *testing.T) {
 	r := newRig(t)
 	r.upstream.answers(sends(http.StatusOK, "", "Content-Type", "audio/mpeg", "Content-Length", "1234"))

@@ -37,7 +37,6 @@ func (d *door) backUp(ctx context.Context, in *client.BackupQuery) (*huma.Stream
 		_, w := humago.Unwrap(c)
 		w.Header().Set("Content-Type", "application/zip")
 		w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
-		w.Header().Set("Cache-Control", "no-store")
 		_, err := io.Copy(w, archive)
 		if err := errors.Join(err, archive.Close()); err != nil {
 			_ = httpx.Tell(c.Context(), err) // it logs; nobody can be told any more

@@ -147,7 +147,6 @@ func (o *reply) recalled(p engine.Prepared) {
 	o.begun = true
 	h := o.w.Header()
 	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // or a proxy in between would keep it all until the end
 	if p.Trace != "" {
 		h.Set(headerTrace, p.Trace)

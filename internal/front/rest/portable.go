@@ -84,7 +84,6 @@ func (d *door) export(ctx context.Context, in *client.ExportQuery) (*huma.Stream
 		r, w := humago.Unwrap(c)
 		out := &begun{ResponseWriter: w}
 		w.Header().Set("Content-Type", mediaTypes[what.Format])
-		w.Header().Set("Cache-Control", "no-store")
 		err := d.engine.Export(c.Context(), owner, what, out)
 		switch {
 		case err == nil:

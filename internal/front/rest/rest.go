@@ -65,6 +65,9 @@ func New(e *engine.Engine, opts Options) http.Handler {
 	d := &door{opts, e}
 	api := sync.OnceValue(d.api)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/api/") {
+			w.Header().Set("Cache-Control", "no-store")
+		}
 		if !d.probe(w, r) {
 			api().ServeHTTP(w, r)
 		}

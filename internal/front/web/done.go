@@ -19,7 +19,7 @@ type done struct {
 const doneCookie = "loci_done"
 
 // keep sets the cookie. Browsers hold 4 kB of one: what does not fit is not said.
-func (d done) keep(w http.ResponseWriter) {
+func (d done) keep(w http.ResponseWriter, r *http.Request) {
 	if d.Say == "" {
 		return
 	}
@@ -27,10 +27,7 @@ func (d done) keep(w http.ResponseWriter) {
 	if err != nil || len(data) > 2900 {
 		data, _ = json.Marshal(done{Say: d.Say})
 	}
-	http.SetCookie(w, &http.Cookie{
-		Name: doneCookie, Value: base64.RawURLEncoding.EncodeToString(data), Path: "/", MaxAge: int((time.Minute).Seconds()),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode,
-	})
+	http.SetCookie(w, cookie(r, doneCookie, base64.RawURLEncoding.EncodeToString(data), time.Minute))
 }
 
 // takeDone returns what was done last, nil if it was said already.
@@ -39,7 +36,7 @@ func takeDone(w http.ResponseWriter, r *http.Request) *done {
 	if err != nil {
 		return nil
 	}
-	http.SetCookie(w, &http.Cookie{Name: doneCookie, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, cookie(r, doneCookie, "", -time.Second))
 	data, err := base64.RawURLEncoding.DecodeString(c.Value)
 	var d done
 	if err != nil || json.Unmarshal(data, &d) != nil || d.Say == "" {

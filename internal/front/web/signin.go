@@ -1,12 +1,14 @@
 package web
 
 import (
+	"context"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
+	"encoding/hex"
+	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,9 +17,9 @@ import (
 )
 
 const (
-	// sessionCookie holds "UNTIL.USER.MAC": seconds since 1970, a user's name in
-	// base64, and an HMAC of both under a key made of Loci's own. It never holds the
-	// key, and a changed key ends every session.
+	// sessionCookie holds a random token. The store keeps its hash under a key made of
+	// Loci's own, so that a copy of the database opens no session and a changed key ends
+	// all of them.
 	sessionCookie = "loci_session"
 
 	// sessionTime is how long a browser stays signed in.
@@ -34,60 +36,69 @@ func (p *Page) OpenPaths() []string {
 }
 
 // SignedIn returns next, which is [httpx.Guard], with the page's cookie told to it as
-// the headers that other clients send. It decides nothing else: a cookie that is
-// not ours, or ran out, tells nothing.
+// the headers that other clients send. It decides nothing else: a cookie of no session
+// tells nothing.
 func (p *Page) SignedIn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, err := r.Cookie(sessionCookie); err == nil && p.Owns(r) {
-			if user, ok := p.session(c.Value); ok {
+			s, err := p.session(r.Context(), c.Value)
+			switch {
+			case err == nil:
 				r = r.Clone(r.Context())
 				if p.Key != "" {
 					r.Header.Set(httpx.HeaderKey, p.Key)
 				}
-				if user != "" && r.Header.Get(httpx.HeaderUser) == "" {
-					r.Header.Set(httpx.HeaderUser, user)
+				if s.User != "" && r.Header.Get(httpx.HeaderUser) == "" {
+					r.Header.Set(httpx.HeaderUser, s.User)
 				}
+			case !errors.Is(err, memory.NotFound):
+				p.Refuse(w, r, err)
+				return
 			}
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-func (p *Page) sign(until time.Time, user string) string {
-	text := strconv.FormatInt(until.Unix(), 10) + "." + base64.RawURLEncoding.EncodeToString([]byte(user))
-	return text + "." + base64.RawURLEncoding.EncodeToString(p.mac(text))
-}
-
-func (p *Page) mac(text string) []byte {
+// sessionHash returns what the store knows a token by.
+func (p *Page) sessionHash(token string) string {
 	key := sha256.Sum256([]byte("loci page session\x00" + p.Key))
 	h := hmac.New(sha256.New, key[:])
-	h.Write([]byte(text))
-	return h.Sum(nil)
+	h.Write([]byte(token))
+	return hex.EncodeToString(h.Sum(nil))
 }
 
-// session returns the user that a cookie names, "" for nobody in particular, and
-// whether it is good.
-func (p *Page) session(value string) (user string, ok bool) {
-	text, sum, _ := cutLast(value, ".")
-	mac, err := base64.RawURLEncoding.DecodeString(sum)
-	if err != nil || !hmac.Equal(mac, p.mac(text)) {
-		return "", false
+// session returns the session of a token. [memory.NotFound]: there is none, or it has
+// expired.
+func (p *Page) session(ctx context.Context, token string) (memory.Session, error) {
+	s, err := p.Sessions.Session(ctx, memory.DefaultNamespace, p.sessionHash(token))
+	if err == nil && !p.engine.Now().Before(s.ExpiresAt) {
+		err = memory.Errorf(memory.NotFound, "the session has expired")
 	}
-	seconds, name, _ := strings.Cut(text, ".")
-	until, err1 := strconv.ParseInt(seconds, 10, 64)
-	decoded, err2 := base64.RawURLEncoding.DecodeString(name)
-	if err1 != nil || err2 != nil || p.engine.Now().Unix() >= until {
-		return "", false
-	}
-	return string(decoded), true
+	return s, err
 }
 
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
+// openSession signs a browser in, in place of the session that it had.
+func (p *Page) openSession(w http.ResponseWriter, r *http.Request, user string) error {
+	if err := p.closeSession(r); err != nil {
+		return err
 	}
-	return s[:i], s[i+len(sep):], true
+	token, now := rand.Text(), p.engine.Now().UTC().Truncate(time.Microsecond)
+	s := memory.Session{Hash: p.sessionHash(token), User: user, CreatedAt: now, ExpiresAt: now.Add(sessionTime)}
+	if err := p.Sessions.AddSession(r.Context(), memory.DefaultNamespace, s); err != nil {
+		return err
+	}
+	http.SetCookie(w, cookie(r, sessionCookie, token, sessionTime))
+	return nil
+}
+
+// closeSession ends the session that a browser has, if any.
+func (p *Page) closeSession(r *http.Request) error {
+	c, err := r.Cookie(sessionCookie)
+	if err != nil {
+		return nil
+	}
+	return p.Sessions.RemoveSession(r.Context(), memory.DefaultNamespace, p.sessionHash(c.Value))
 }
 
 // signingIn is what the sign-in form shows.
@@ -124,11 +135,18 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 		p.render(w, r, status, "signin", frame{Title: "Sign in", Bare: true, Body: form})
 		return
 	}
-	http.SetCookie(w, cookie(r, sessionCookie, p.sign(p.engine.Now().Add(sessionTime), form.User), sessionTime))
+	if err := p.openSession(w, r, form.User); err != nil {
+		p.Refuse(w, r, err)
+		return
+	}
 	http.Redirect(w, r, form.Next, http.StatusSeeOther)
 }
 
 func (p *Page) signOut(w http.ResponseWriter, r *http.Request) {
+	if err := p.closeSession(r); err != nil {
+		p.Refuse(w, r, err)
+		return
+	}
 	http.SetCookie(w, cookie(r, sessionCookie, "", -time.Second))
 	http.Redirect(w, r, "/signin", http.StatusSeeOther)
 }
@@ -137,6 +155,6 @@ func (p *Page) signOut(w http.ResponseWriter, r *http.Request) {
 func cookie(r *http.Request, name, value string, life time.Duration) *http.Cookie {
 	return &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: int(life.Seconds()),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: httpx.Secure(r),
 	}
 }

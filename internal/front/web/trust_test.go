@@ -1,8 +1,11 @@
 package web
 
 import (
+	"context"
+	"crypto/tls"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -20,7 +23,7 @@ func TestWithoutAKeyThereIsOnlyTheSignIn(t *testing.T) {
 	f := r.fact("User hides the key under the blue flowerpot")
 	for _, path := range []string{"/", "/memories/" + f.ID, "/time?n=1", "/review", "/insights", "/settings", "/undo?run=x"} {
 		w := r.get(path)
-		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/signin?next="+url.QueryEscape(path) || strings.Contains(w.Body.String(), "flowerpot") {
+		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/signin?next="+url.QueryEscape(path) {
 			t.Errorf("GET %s: status %d to %s: %s", path, w.Code, w.Header().Get("Location"), w.Body)
 		}
 	}
@@ -64,22 +67,124 @@ func TestTheRightKeySignsInAndNoOther(t *testing.T) {
 	}
 }
 
+// signedIn signs ana in and returns the cookie's value.
+func (r *rig) signedIn() string {
+	r.t.Helper()
+	r.cookies = nil
+	r.sent("/signin", url.Values{"key": {r.page.Key}, "user": {"ana"}})
+	return r.cookies[0].Value
+}
+
+// opens reports whether a cookie's value opens the page.
+func (r *rig) opens(value string) bool {
+	r.t.Helper()
+	r.cookies = []*http.Cookie{{Name: sessionCookie, Value: value}}
+	return r.get("/").Code == http.StatusOK
+}
+
 func TestACookieThatIsNotOursTellsNothing(t *testing.T) {
 	r := newRig(t, key)
-	good := r.page.sign(r.clock.Now().Add(time.Hour), "ana")
-	other := &Page{Options: Options{Key: "another key"}}
+	good := r.signedIn()
 	for name, value := range map[string]string{
-		"none": "", "no text": "%%%", "no mac": strings.Join(strings.Split(good, ".")[:2], "."), "mac of nothing": "1..",
-		"another key's": other.sign(r.clock.Now().Add(time.Hour), "ana"), "run out": r.page.sign(r.clock.Now().Add(-time.Second), "ana"),
-		"another user": strings.Replace(good, "YW5h", "YmVu", 1), "longer": strings.Replace(good, "1", "9", 1),
+		"none": "", "no text": "%%%", "another": strings.Repeat("A", len(good)), "half": good[:len(good)/2], "longer": good + "A",
+		"its hash": r.page.sessionHash(good), "as it was signed once": "9999999999.YW5h.AAAA",
 	} {
-		r.cookies = []*http.Cookie{{Name: sessionCookie, Value: value}}
-		if w := r.get("/"); w.Code != http.StatusSeeOther {
-			t.Errorf("%s: status %d", name, w.Code)
+		if r.opens(value) {
+			t.Errorf("%s: it opens the page", name)
 		}
 	}
-	r.cookies = []*http.Cookie{{Name: sessionCookie, Value: good}}
-	r.shows("/")
+	if !r.opens(good) {
+		t.Error("the cookie does not open the page")
+	}
+	if _, err := r.page.Sessions.Session(t.Context(), memory.DefaultNamespace, good); err == nil {
+		t.Error("the store has the token itself")
+	}
+}
+
+func TestSignOutEndsTheSessionOfACopiedCookie(t *testing.T) {
+	r := newRig(t, key)
+	other, mine := r.signedIn(), r.signedIn()
+	if !r.opens(mine) {
+		t.Fatal("the cookie does not open the page")
+	}
+	r.sent("/signout", nil)
+	if len(r.cookies) > 0 {
+		t.Errorf("the browser still has %v", r.cookies)
+	}
+	if r.opens(mine) {
+		t.Error("a copy of the cookie opens the page after sign-out")
+	}
+	if !r.opens(other) {
+		t.Error("another browser was signed out as well")
+	}
+}
+
+func TestSigningInAgainEndsTheSessionBefore(t *testing.T) {
+	r := newRig(t, key)
+	before := r.signedIn()
+	r.cookies = []*http.Cookie{{Name: sessionCookie, Value: before}}
+	r.sent("/signin", url.Values{"key": {key}, "user": {"ben"}})
+	if now := r.cookies[0].Value; now == before || r.opens(before) || !r.opens(now) {
+		t.Error("the session before is open, or the new one is not")
+	}
+}
+
+func TestSessionsEndWithTheirTimeAndTheirKey(t *testing.T) {
+	r := newRig(t, key)
+	value := r.signedIn()
+	r.clock.Advance(sessionTime - time.Minute)
+	if !r.opens(value) {
+		t.Error("the session ends before its time")
+	}
+	r.page.Key = "the server's next key"
+	if r.opens(value) {
+		t.Error("the session outlives the server's key")
+	}
+	r.page.Key = key
+	r.clock.Advance(time.Minute)
+	if r.opens(value) {
+		t.Error("the session outlives its time")
+	}
+}
+
+func TestCookiesAreSecureWhereTheClientUsesTLS(t *testing.T) {
+	r := newRig(t, key)
+	r.handler = r.page.SignedIn(httpx.Guard(httpx.Options{
+		Key: key, Multi: true, Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Open: r.page.OpenPaths(), Now: r.clock.Now,
+	}, r.page))
+	for name, c := range map[string]struct {
+		proto  string
+		tls    bool
+		secure bool
+	}{
+		"plain": {"", false, false}, "TLS": {"", true, true}, "TLS at the proxy": {"https", false, true}, "none at the proxy": {"http", false, false},
+	} {
+		send := func(path string, form url.Values) []*http.Cookie {
+			req := httptest.NewRequest(http.MethodPost, "http://localhost"+path, strings.NewReader(form.Encode()))
+			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			req.Header.Set("Sec-Fetch-Site", "same-origin")
+			if c.tls {
+				req.TLS = &tls.ConnectionState{}
+			}
+			w := r.send(req, "X-Forwarded-Proto", c.proto)
+			if w.Code != http.StatusSeeOther {
+				t.Fatalf("%s, POST %s: status %d: %s", name, path, w.Code, w.Body)
+			}
+			return w.Result().Cookies()
+		}
+		r.cookies = nil
+		set := send("/signin", url.Values{"key": {key}, "user": {"ana"}})
+		set = append(set, send("/memories", url.Values{"content": {"User likes figs and " + name}})...)
+		set = append(set, send("/signout", nil)...)
+		if len(set) < 3 {
+			t.Errorf("%s: cookies %v, want those of the session and of what was done", name, set)
+		}
+		for _, cookie := range set {
+			if cookie.Secure != c.secure || !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode {
+				t.Errorf("%s: cookie %v, want Secure %v", name, cookie, c.secure)
+			}
+		}
+	}
 }
 
 func TestWrongKeysAreLimitedAndTheRightOneSignsInAtAnyTime(t *testing.T) {
@@ -240,5 +345,25 @@ func TestThePageOwnsItsPathsAlone(t *testing.T) {
 	}
 	if slices.Contains(open, "/") {
 		t.Errorf("open are %v", open)
+	}
+}
+
+// brokenSessions cannot be read.
+type brokenSessions struct{ memory.Sessions }
+
+func (brokenSessions) Session(context.Context, string, string) (memory.Session, error) {
+	return memory.Session{}, memory.Errorf(memory.Unavailable, "the database is away")
+}
+
+func TestSessionThatCannotBeReadIsNotTakenForNone(t *testing.T) {
+	r := newRig(t, key)
+	value := r.signedIn()
+	r.page.Sessions = brokenSessions{r.page.Sessions}
+	r.cookies = []*http.Cookie{{Name: sessionCookie, Value: value}}
+	if w := r.get("/"); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("the page: status %d: %s", w.Code, w.Body)
+	}
+	if w := r.get("/api/memory", httpx.HeaderKey, key); w.Code != http.StatusTeapot {
+		t.Errorf("a client with the key: status %d", w.Code)
 	}
 }

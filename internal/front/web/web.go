@@ -18,6 +18,7 @@ import (
 // Options are what the page needs beside the engine.
 type Options struct {
 	Key        string                              // that [httpx.Guard] asks for; "": none
+	Sessions   memory.Sessions                     // where sign-ins are kept
 	Recency    float64                             // weight of recency in a score, 0 to 1
 	Documents  int                                 // tokens of attached contexts that a prompt has room for
 	Health     func(context.Context) client.Health // how the server is
@@ -225,7 +226,7 @@ func (p routes) act(pattern string, do func(*http.Request, visit) (done, error))
 		if back == "" {
 			back = local(r.PostFormValue("back"))
 		}
-		d.keep(w)
+		d.keep(w, r)
 		http.Redirect(w, r, back, http.StatusSeeOther)
 	})
 }

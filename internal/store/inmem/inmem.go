@@ -25,6 +25,8 @@ type Store struct {
 	mu      sync.Mutex // guards everything below
 	shelves map[memory.Owner]*shelf
 	claims  int
+
+	sessions map[sessionID]memory.Session
 }
 
 var _ memory.Store = (*Store)(nil)
@@ -34,7 +36,7 @@ func Open(o Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Store{now: o.Now, shelves: map[memory.Owner]*shelf{}}
+	return &Store{now: o.Now, shelves: map[memory.Owner]*shelf{}, sessions: map[sessionID]memory.Session{}}
 }
 
 // Close does nothing: there is nothing to release.

@@ -27,7 +27,7 @@ func (s *Store) AddKey(ctx context.Context, namespace string, key memory.Key) er
 
 // Keys returns the keys of a namespace: see [memory.Keys].
 func (s *Store) Keys(ctx context.Context, namespace string) ([]memory.Key, error) {
-	rows, err := s.reads.ask(ctx, `SELECT hash, name, role, "user", created_at FROM api_keys WHERE owner = ? ORDER BY created_at, hash`, memory.Global(namespace))
+	rows, err := s.reads.ask(ctx, `SELECT hash, name, role, "user", created_at FROM api_keys WHERE owner = ? AND role <> ? ORDER BY created_at, hash`, memory.Global(namespace), roleSession)
 	keys, err := collect(rows, err, func(row scanner) (k memory.Key, err error) {
 		return k, row.Scan(&k.Hash, &k.Name, &k.Role, &k.User, asTime{&k.CreatedAt})
 	})
@@ -37,7 +37,7 @@ func (s *Store) Keys(ctx context.Context, namespace string) ([]memory.Key, error
 // RemoveKey removes a key: see [memory.Keys].
 func (s *Store) RemoveKey(ctx context.Context, namespace, id string) error {
 	return s.write(ctx, "", func(t *tx) error {
-		n, err := t.count(`DELETE FROM api_keys WHERE owner = ? AND substr(hash, 1, 16) = ?`, memory.Global(namespace), id)
+		n, err := t.count(`DELETE FROM api_keys WHERE owner = ? AND substr(hash, 1, 16) = ? AND role <> ?`, memory.Global(namespace), id, roleSession)
 		if err == nil && n == 0 {
 			return fmt.Errorf("remove the key: %w", memory.Errorf(memory.NotFound, "there is no key %s", id))
 		}

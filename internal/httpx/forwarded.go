@@ -1,0 +1,95 @@
+package httpx
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// forwardingHeaders are what reverse proxies, tunnels and content delivery networks add
+// to a request, besides X-Forwarded-*.
+var forwardingHeaders = []string{
+	"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For", "X-Envoy-External-Address",
+	"True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip", "Fly-Client-Ip", "X-Azure-Clientip",
+}
+
+// proxySign returns what shows that a request came through a proxy, "" if nothing does.
+// An nginx without settings adds no header, but speaks HTTP/1.0 to its upstream, as no
+// client does.
+func proxySign(r *http.Request) string {
+	for name := range r.Header {
+		if strings.HasPrefix(name, "X-Forwarded-") || slices.Contains(forwardingHeaders, name) {
+			return name
+		}
+	}
+	if r.ProtoMajor == 1 && r.ProtoMinor == 0 {
+		return "HTTP/1.0"
+	}
+	return ""
+}
+
+// errProxied refuses a request that came through a proxy to a server without a key: its
+// address is the proxy's, so nothing tells the owner from a stranger.
+func errProxied(sign string) error {
+	return memory.Errorf(memory.Forbidden,
+		"the request came through a proxy (%s), and without a key Loci answers only clients on its own machine: set api_key (LOCI_API_KEY) to a long random text", sign)
+}
+
+// seeThrough applies what a configured proxy says of the client: RemoteAddr becomes the
+// client's address. secure reports whether the client used TLS. r must be a copy.
+func (o *Options) seeThrough(r *http.Request) (secure bool) {
+	secure = r.TLS != nil
+	if !contains(o.Proxies, addressOf(r.RemoteAddr)) {
+		return secure
+	}
+	proto, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")
+	secure = secure || strings.EqualFold(strings.TrimSpace(proto), "https")
+	// Each proxy appends the address it was asked from, so only what configured proxies
+	// appended, from the right, can be believed.
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		ip := addressOf(strings.TrimSpace(hop))
+		if !ip.IsValid() {
+			break
+		}
+		r.RemoteAddr = netip.AddrPortFrom(ip, 0).String()
+		if !contains(o.Proxies, ip) {
+			break
+		}
+	}
+	return secure
+}
+
+// addressOf reads an address with or without a port; the zero Addr is none.
+func addressOf(text string) netip.Addr {
+	ip, err := netip.ParseAddr(strings.Trim(text, "[]"))
+	if ap, withPort := netip.ParseAddrPort(text); withPort == nil {
+		ip, err = ap.Addr(), nil
+	}
+	if err != nil {
+		return netip.Addr{}
+	}
+	return ip.Unmap().WithZone("")
+}
+
+func contains(networks []netip.Prefix, ip netip.Addr) bool {
+	return ip.IsValid() && slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(ip) })
+}
+
+// Secure reports whether the client sent its request over TLS, to Loci itself or to a
+// proxy that is configured.
+func Secure(r *http.Request) bool { return r.TLS != nil || stateOf(r.Context()).secure }
+
+// AdminOnly returns next for admins; others are refused.
+func AdminOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if IdentityOf(r.Context()).Role != RoleAdmin {
+			WriteError(w, r, memory.Errorf(memory.Forbidden, "%s needs an admin key", r.URL.Path))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

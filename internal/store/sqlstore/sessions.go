@@ -1,0 +1,54 @@
+package sqlstore
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+var _ memory.Sessions = (*Store)(nil)
+
+// roleSession marks the rows of api_keys that are sessions, which [Store.Keys] leaves out.
+const roleSession = "session"
+
+// AddSession keeps a session: see [memory.Sessions].
+func (s *Store) AddSession(ctx context.Context, namespace string, one memory.Session) error {
+	owner := memory.Global(namespace)
+	if err := checkOwner(owner); err != nil {
+		return err
+	}
+	return s.write(ctx, "", func(t *tx) error {
+		n, err := t.count(`INSERT INTO api_keys (owner, hash, name, role, "user", created_at, last_used_at, revoked_at) VALUES (?, ?, '', ?, ?, ?, 0, ?) ON CONFLICT DO NOTHING`,
+			owner, one.Hash, roleSession, one.User, micros(one.CreatedAt), micros(one.ExpiresAt))
+		if err == nil && n == 0 {
+			return memory.Errorf(memory.Conflict, "the session is there already")
+		}
+		if err == nil {
+			_, err = t.count(`DELETE FROM api_keys WHERE owner = ? AND role = ? AND revoked_at < ?`, owner, roleSession, micros(one.CreatedAt))
+		}
+		return wrap("keep the session", err)
+	})
+}
+
+// Session returns a session: see [memory.Sessions].
+func (s *Store) Session(ctx context.Context, namespace, hash string) (memory.Session, error) {
+	rows, err := s.reads.ask(ctx, `SELECT hash, "user", created_at, revoked_at FROM api_keys WHERE owner = ? AND hash = ? AND role = ?`, memory.Global(namespace), hash, roleSession)
+	found, err := collect(rows, err, func(row scanner) (one memory.Session, err error) {
+		return one, row.Scan(&one.Hash, &one.User, asTime{&one.CreatedAt}, asTime{&one.ExpiresAt})
+	})
+	if err != nil {
+		return memory.Session{}, wrap("read the session", err)
+	}
+	if len(found) == 0 {
+		return memory.Session{}, memory.Errorf(memory.NotFound, "no such session")
+	}
+	return found[0], nil
+}
+
+// RemoveSession removes a session: see [memory.Sessions].
+func (s *Store) RemoveSession(ctx context.Context, namespace, hash string) error {
+	return s.write(ctx, "", func(t *tx) error {
+		_, err := t.count(`DELETE FROM api_keys WHERE owner = ? AND hash = ? AND role = ?`, memory.Global(namespace), hash, roleSession)
+		return wrap("remove the session", err)
+	})
+}
