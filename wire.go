@@ -160,14 +160,14 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	chat := proxy.New(l.engine, proxy.Options{
+	l.chat = proxy.New(l.engine, proxy.Options{
 		Upstream: upstream, Placement: wirefmt.Placement(config.Recall.Placement), Named: config.Recall.Named,
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 	})
 	mux.Handle("GET /metrics", metrics.Handler())
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: queryModel(config), MaxText: config.Limits.Text}))
-	page := web.New(l.engine, l.pageOptions(config, wanted, later, chat))
-	mux.Handle("/v1/", chat)
+	page := web.New(l.engine, l.pageOptions(config, wanted, later, l.chat))
+	mux.Handle("/v1/", l.chat)
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
 		Version: Version(), MaxBody: config.Limits.Body, Health: l.health, Doctor: l.Doctor, Backup: l.Backup, Keys: l.keys,
 		Held:      func(since, until time.Time) ([]string, error) { return held(config, l.backups.notes, since, until) },

@@ -44,8 +44,8 @@ type Block struct {
 	Left Core     // what of the core there was no room for
 }
 
-// defaultCoreBudget keeps what is always there from crowding out what was found.
-const defaultCoreBudget = 150
+// DefaultCoreBudget keeps what is always there from crowding out what was found.
+const DefaultCoreBudget = 150
 
 // lineTokens is where a long memory is cut off: its beginning says what it is
 // about.
@@ -56,7 +56,7 @@ const lineTokens = 300
 // block.
 func Render(core Core, hits []memory.Hit, o RenderOptions) Block {
 	if o.CoreBudget == 0 {
-		o.CoreBudget = defaultCoreBudget
+		o.CoreBudget = DefaultCoreBudget
 	}
 	lines, ids, in, left := core.lines(o.CoreBudget)
 	for _, h := range hits {
