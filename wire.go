@@ -168,6 +168,10 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: queryModel(config), MaxText: config.Limits.Text}))
 	page := web.New(l.engine, l.pageOptions(config, wanted, later, l.chat))
 	mux.Handle("/v1/", l.chat)
+	for _, path := range proxy.Reserved() {
+		mux.Handle(path, l.chat)
+		mux.Handle(path+"/", l.chat)
+	}
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
 		Version: Version(), MaxBody: config.Limits.Body, Health: l.health, Doctor: l.Doctor, Backup: l.Backup, Keys: l.keys,
 		Held:      func(since, until time.Time) ([]string, error) { return held(config, l.backups.notes, since, until) },

@@ -1,8 +1,8 @@
 // Package proxy is the door under /v1. A chat, in any of the dialects of package
 // wire, is given memory on its way to the upstream and recorded on its way back;
 // every other byte is the client's and the upstream's own. Embeddings of loci/embed
-// are Loci's. Other paths under /v1 are forwarded as they are. Memory may fail here,
-// the chat may not.
+// are Loci's. Other paths under /v1 are forwarded as they are, but for those of mem0's
+// API. Memory may fail here, the chat may not.
 //
 //	request  decode → open → prepare → inject → forward
 //	answer   status and headers → events, flushed one by one → the last one held → record → the last one
@@ -71,7 +71,13 @@ func New(e *engine.Engine, opts Options) *Door {
 }
 
 // ServeHTTP answers a request.
-func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.mux.ServeHTTP(w, r) }
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if isReserved(r.URL.Path) {
+		refuseReserved(w, r)
+		return
+	}
+	d.mux.ServeHTTP(w, r)
+}
 
 // dialects are those in which chats get memory.
 var dialects = []*wire.Dialect{wire.Completions, wire.Messages, wire.Responses}
