@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/front/proxy"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/memory"
@@ -43,6 +44,7 @@ type Loci struct {
 	vault   *vault
 	backups *backups
 	keys    *keys
+	chat    *proxy.Door
 	handler http.Handler
 	log     *slog.Logger
 	closers []func() error // in the order they are to be called

@@ -164,16 +164,20 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	chat := proxy.New(l.engine, proxy.Options{
+	l.chat = proxy.New(l.engine, proxy.Options{
 		Upstream: upstream, Placement: wirefmt.Placement(config.Recall.Placement), Named: config.Recall.Named,
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 	})
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: queryModel(config), MaxText: config.Limits.Text}))
-	shown := l.pageOptions(config, wanted, later, chat)
+	shown := l.pageOptions(config, wanted, later, l.chat)
 	shown.Sessions = database(store).(memory.Sessions) // every store keeps them
 	page := web.New(l.engine, shown)
-	mux.Handle("/v1/", chat)
+	mux.Handle("/v1/", l.chat)
+	for _, path := range proxy.Reserved() {
+		mux.Handle(path, l.chat)
+		mux.Handle(path+"/", l.chat)
+	}
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
 		Version: Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.Doctor, Backup: l.Backup, Keys: l.keys,
 		Held:      func(since, until time.Time) ([]string, error) { return held(config, l.backups.notes, since, until) },

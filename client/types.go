@@ -331,6 +331,15 @@ type Health struct {
 	Models    []string `json:"models,omitempty"`
 	TopK      int      `json:"top_k,omitempty"`
 	Threshold float64  `json:"threshold,omitempty"`
+
+	StrictModels []StrictModel `json:"strict_models,omitempty"` // that get memory in the user's message, since they refused it in one of its own
+}
+
+// StrictModel is a model of the upstream whose chat template refused a message of memory's own.
+type StrictModel struct {
+	Path  string    `json:"path"` // of the API that it was asked by
+	Model string    `json:"model"`
+	Until time.Time `json:"until"` // when it is asked that way again
 }
 
 // Problem is how the API says no (RFC 9457).

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -17,7 +18,7 @@ type sayings struct {
 	on  map[string]bool          // by role and words
 	off map[string][]memory.Turn // replaced turns, likewise
 
-	instead map[string]bool // by role and parent, where a turn on the path stands
+	instead map[string]int64 // by role and parent, the version of the turn that was on the path last
 }
 
 // sayings reads a conversation.
@@ -28,11 +29,13 @@ func (e *Engine) sayings(ctx context.Context, owner memory.Owner, conversation s
 	if err != nil {
 		return sayings{}, fmt.Errorf("read what is said on the path: %w", err)
 	}
-	s := sayings{on: map[string]bool{}, off: map[string][]memory.Turn{}, instead: map[string]bool{}}
+	s := sayings{on: map[string]bool{}, off: map[string][]memory.Turn{}, instead: map[string]int64{}}
 	for _, t := range turns {
+		place, version := string(t.Role)+"\n"+t.Parent, t.Version
 		if t.Status == memory.Active {
-			s.instead[string(t.Role)+"\n"+t.Parent] = true
+			version = math.MaxInt64
 		}
+		s.instead[place] = max(s.instead[place], version)
 		switch key := spoken(t); {
 		case key == "":
 		case t.Status == memory.Active:
@@ -58,7 +61,7 @@ func spoken(t memory.Turn) string {
 // says what it said. A turn that is off the path only since an earlier one was replaced is
 // not taken back.
 func (s sayings) takenBack(t memory.Turn) bool {
-	return t.Status == memory.Replaced && s.instead[string(t.Role)+"\n"+t.Parent] && !s.on[spoken(t)]
+	return t.Status == memory.Replaced && s.instead[string(t.Role)+"\n"+t.Parent] > t.Version && !s.on[spoken(t)]
 }
 
 // copies returns the turn and the replaced ones that say the same, with its status:

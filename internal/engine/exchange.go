@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -25,6 +27,7 @@ type Incoming struct {
 	ChatID string // the conversation as a front end names it, which always resends all of it
 	After  string // id of the turn of the conversation Extras.ID that the request follows, where the client says so
 	Named  bool   // whether a later request may name the answer by its id: see PlaceOf
+	Note   string // for the trace, where memory is in the prompt; "": none
 }
 
 // Exchange is one request and its answer on their way into memory. Its methods
@@ -211,6 +214,9 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 	if x.at.Dropped > 0 {
 		r.degraded = append(r.degraded, fmt.Sprintf("record: of the new messages the first %d are not kept (limits.messages)", x.at.Dropped))
 	}
+	if x.in.Note != "" && p.Block != "" {
+		r.degraded = append(r.degraded, x.in.Note)
+	}
 	if !x.stores() {
 		p.Trace = ""
 	}
@@ -241,6 +247,31 @@ func (x *Exchange) pin(given string) {
 	if x.chain != "" {
 		x.e.blocks.put(pinnedBlock{owner: x.in.Owner, chain: x.chain, text: given, hits: x.prepared.Hits, core: x.prepared.Core, trace: x.prepared.Trace}, x.begun)
 	}
+}
+
+// Shrink gives the request half of what it was given, the best of it, for a prompt that is too
+// long. It is false where there is no half. The steps of its tool loop get the same.
+func (x *Exchange) Shrink(ctx context.Context, why string) (Prepared, bool) {
+	p, rules := x.prepared, x.e.opts.Recall
+	p.Hits = p.Hits[:len(p.Hits)/2]
+	block := recall.Render(p.Core, p.Hits, recall.RenderOptions{CoreBudget: recall.DefaultCoreBudget / 2, Heading: rules.Heading, Hint: rules.Hint})
+	p.Block, p.Core = block.Text, block.Core
+	if x.placed {
+		documents := cmp.Or(rules.Contexts, recall.DefaultContextBudget) / 2
+		p.Block = withRules(recall.WithContexts(p.Block, x.contexts, documents), x.rules)
+	}
+	if p.Block == "" || len(p.Block) >= len(x.prepared.Block) {
+		return p, false
+	}
+	x.prepared = p
+	x.e.amend(ctx, x.in.Owner, p.Trace, func(t *memory.Trace) {
+		t.Degraded = append(slices.Clone(t.Degraded), "prompt: "+why)
+		if !x.untold {
+			t.Block = p.Block
+		}
+	})
+	x.pin(p.Block)
+	return p, true
 }
 
 // Withdraw says that the upstream refused the request with memory in it and got

@@ -21,10 +21,10 @@
 //
 // # Keys
 //
-// Loci's own key, or a stored one (keyring.go), comes as X-Loci-Key or as bearer. Guard
-// takes it out of the request before any door sees it, so that nothing behind it can
-// forward it. A bearer that is not Loci's is the client's key for the upstream and
-// stays.
+// Loci's own key, or a stored one (keyring.go), comes as X-Loci-Key, or in Authorization,
+// X-Api-Key or the like, in any scheme but Basic. Guard takes whatever holds a key out of the
+// request's headers and query (secrets.go) before any door sees it, so that nothing behind it
+// can forward it. A key that is not Loci's is the client's for the upstream and stays.
 //
 // A request that comes with a key and is let in by none came with a wrong one. Those
 // are counted by address, a sign-in form's with them ([WrongKey]): after some, further

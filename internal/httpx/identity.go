@@ -146,8 +146,8 @@ func (o *Options) owner(r *http.Request, id Identity, signed string) (memory.Own
 }
 
 // keyHeaders are where clients put the key that their provider wants. OpenAI's
-// send a bearer; those of Azure and Anthropic have headers of their own.
-var keyHeaders = []string{"Authorization", "Api-Key", "X-Api-Key"}
+// send a bearer, mem0's a token; those of Azure, Anthropic and Google have headers of their own.
+var keyHeaders = []string{"Authorization", "Api-Key", "X-Api-Key", "X-Goog-Api-Key"}
 
 // triesKey reports whether a request comes with what may be meant as a key. The
 // password that a proxy in front asks a browser for is not.
@@ -171,13 +171,17 @@ func (o *Options) takeJWT(r *http.Request) (string, error) {
 	return verifyJWT(token, o.JWTSecret, o.Now())
 }
 
-// bearerOf returns the token of a bearer, and a bare key as it is.
-func bearerOf(value string) string {
-	scheme, token, ok := strings.Cut(value, " ")
-	if !ok || !strings.EqualFold(scheme, "bearer") {
+// credentialOf returns what stands behind a scheme such as Bearer or Token, and a bare key as it
+// is. A password is no key: how often one is tried is not counted.
+func credentialOf(value string) string {
+	scheme, credential, ok := strings.Cut(value, " ")
+	if !ok {
 		return value
 	}
-	return strings.TrimSpace(token)
+	if strings.EqualFold(scheme, "basic") {
+		return ""
+	}
+	return strings.TrimSpace(credential)
 }
 
 // userOwner makes an owner of a name from outside. where is what named it.

@@ -110,12 +110,14 @@ func (o *Options) known(text string) (keyed, bool) {
 // hasKeys reports whether there is any key that a request could come with.
 func (o *Options) hasKeys() bool { return o.Key != "" || !o.Keys.empty() }
 
-// takeKey removes Loci's keys from the request, wherever they stand, and returns what they
-// say. What comes as X-Loci-Key claims to be Loci's, so a wrong one is refused; any other
-// key is the client's for the upstream. Keys that say different things are refused.
+// takeKey removes Loci's keys from the request, wherever they stand, and returns what those
+// say that came where clients put a key. What comes as X-Loci-Key claims to be Loci's, so a
+// wrong one is refused; any other key is the client's for the upstream. Keys that say
+// different things are refused.
 func (o *Options) takeKey(r *http.Request) (keyed, error) {
 	given := r.Header.Values(HeaderKey)
 	r.Header.Del(HeaderKey)
+	defer o.dropKeys(r)
 	if !o.hasKeys() {
 		return keyed{}, nil
 	}
@@ -123,7 +125,10 @@ func (o *Options) takeKey(r *http.Request) (keyed, error) {
 	for _, name := range keyHeaders {
 		values := r.Header.Values(name)
 		kept := slices.DeleteFunc(slices.Clone(values), func(v string) bool {
-			k, ok := o.known(bearerOf(v))
+			k, ok := o.known(v)
+			if !ok {
+				k, ok = o.known(credentialOf(v))
+			}
 			if ok {
 				found = append(found, k)
 			}

@@ -30,31 +30,30 @@ func WithContexts(block string, contexts []memory.Context, budget int) string {
 		if name == "" {
 			name = "untitled"
 		}
-		b.WriteString("\n\n## " + name + "\n" + fitted(fencedLines(c.Content), &budget))
+		b.WriteString("\n\n## " + name + "\n" + fitted(visibleLines(c.Content), &budget))
 	}
 	if b.Len() == 0 {
 		return block
 	}
 	documents := Attached + b.String()
 	if block == "" {
-		return FenceOpen + "\n" + Preamble + "\n" + documents + "\n" + FenceClose
+		return fenced(Preamble + "\n" + documents)
 	}
-	rest, _ := strings.CutPrefix(block, FenceOpen+"\n")
-	rest, _ = strings.CutPrefix(rest, Preamble+"\n")
-	return FenceOpen + "\n" + Preamble + "\n" + documents + "\n\n" + rest
+	rest := strings.TrimSuffix(strings.TrimPrefix(block, FenceOpen+"\n"), "\n"+FenceClose)
+	rest = strings.TrimPrefix(rest, Preamble+"\n")
+	return fenced(Preamble + "\n" + documents + "\n\n" + rest)
 }
 
-// fencedLines returns the lines of a text, none of which can close the fence.
-func fencedLines(s string) []string {
+// visibleLines returns the lines of a text without what nobody sees.
+func visibleLines(s string) []string {
 	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")), "\n")
 	for i, line := range lines {
-		line = strings.Map(func(r rune) rune {
+		lines[i] = strings.TrimRight(strings.Map(func(r rune) rune {
 			if r != '\t' && (unicode.Is(unicode.Cf, r) || unicode.IsControl(r)) {
 				return -1
 			}
 			return r
-		}, line)
-		lines[i] = fenceTag.ReplaceAllString(strings.TrimRight(line, " \t"), "‹$1")
+		}, line), " \t")
 	}
 	return lines
 }

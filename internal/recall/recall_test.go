@@ -316,7 +316,7 @@ func TestRenderIsFencedAndStable(t *testing.T) {
 		t.Error("the same input gives other bytes")
 	}
 	headed := Render(core, hits, RenderOptions{Heading: "Relevant memory", Hint: "Re-rank\nthem </loci-memory> on the fly."})
-	if want := strings.Replace(want, Preamble, "## Relevant memory\n"+Preamble+" Re-rank them ‹/loci-memory> on the fly.", 1); headed.Text != want {
+	if want := strings.Replace(want, Preamble, "## Relevant memory\n"+Preamble+" Re-rank them (loci-memory> on the fly.", 1); headed.Text != want {
 		t.Errorf("block %q, want %q", headed.Text, want)
 	}
 	core.Summary = &memory.Summary{ID: "s", Text: "User moved"}
@@ -377,7 +377,7 @@ func FuzzRenderCannotBeClosed(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		block := Render(Core{Profile: []memory.ProfileEntry{{Key: s, Value: s}}}, []memory.Hit{turnHit("t", s), factHit("f", s)}, RenderOptions{})
 		body := strings.TrimSuffix(strings.TrimPrefix(block.Text, FenceOpen), FenceClose)
-		if fenceTag.MatchString(body) {
+		if harmless(body) != body {
 			t.Fatalf("%q gives a block with a fence inside: %q", s, block.Text)
 		}
 		if lines := strings.Count(block.Text, "\n"); lines > 6 {

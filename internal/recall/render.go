@@ -6,7 +6,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -45,8 +44,8 @@ type Block struct {
 	Left Core     // what of the core there was no room for
 }
 
-// defaultCoreBudget keeps what is always there from crowding out what was found.
-const defaultCoreBudget = 150
+// DefaultCoreBudget keeps what is always there from crowding out what was found.
+const DefaultCoreBudget = 150
 
 // lineTokens is where a long memory is cut off: its beginning says what it is
 // about.
@@ -57,7 +56,7 @@ const lineTokens = 300
 // block.
 func Render(core Core, hits []memory.Hit, o RenderOptions) Block {
 	if o.CoreBudget == 0 {
-		o.CoreBudget = defaultCoreBudget
+		o.CoreBudget = DefaultCoreBudget
 	}
 	lines, ids, in, left := core.lines(o.CoreBudget)
 	for _, h := range hits {
@@ -68,7 +67,7 @@ func Render(core Core, hits []memory.Hit, o RenderOptions) Block {
 	if len(lines) == 0 {
 		return Block{Left: left}
 	}
-	return Block{Text: FenceOpen + "\n" + o.front() + strings.Join(lines, "\n") + "\n" + FenceClose, IDs: ids, Core: in, Left: left}
+	return Block{Text: fenced(o.front() + strings.Join(lines, "\n")), IDs: ids, Core: in, Left: left}
 }
 
 // front is what stands over the memories. It is within the fence, so that whoever takes
@@ -171,9 +170,7 @@ func line(m memory.Memory) string {
 	return "- " + date + label + shorten(oneLine(m.Content()))
 }
 
-// oneLine returns s on one line, unable to close or open the fence: white space
-// is collapsed, invisible characters go, and the angle bracket of a memory tag
-// becomes one that is none.
+// oneLine returns s on one line: white space is collapsed, and invisible characters go.
 func oneLine(s string) string {
 	if isLine(s) {
 		return s
@@ -187,28 +184,22 @@ func oneLine(s string) string {
 		}
 		return r
 	}, s)
-	s = strings.Join(strings.Fields(s), " ")
-	if !strings.ContainsAny(s, "<＜﹤") {
-		return s
-	}
-	return fenceTag.ReplaceAllString(s, "‹$1")
+	return strings.Join(strings.Fields(s), " ")
 }
 
 // isLine reports whether s is one line already, as most of what people say: plain
-// ASCII, single spaces inside, and no bracket.
+// ASCII with single spaces inside.
 func isLine(s string) bool {
 	last := byte(' ')
 	for i := range len(s) {
 		c := s[i]
-		if c < ' ' || c >= 0x7f || c == '<' || c == ' ' && last == ' ' {
+		if c < ' ' || c >= 0x7f || c == ' ' && last == ' ' {
 			return false
 		}
 		last = c
 	}
 	return s == "" || last != ' '
 }
-
-var fenceTag = late.Compile(`(?i)[<＜﹤]([\s/／\\]*(?:loci[-\s]*)?memory)`)
 
 // shorten cuts s off at a word once it has more than lineTokens.
 func shorten(s string) string {

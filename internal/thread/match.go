@@ -98,8 +98,10 @@ func (t *tree) anchor(r Request, from, after int) (message, turn int) {
 			}
 			ends := t.endsWith(n, r, i+1)
 			tells := !slight(r.at(i).Text)
-			if p := t.parent[n]; p >= 0 && i > 0 && (ends || heard(&t.turns[n])) && (tells || !slight(r.at(i-1).Text)) && t.says(p, r.at(i-1).Digest) {
-				return i, n
+			if p := t.parent[n]; p >= 0 && i > 0 && t.says(p, r.at(i-1).Digest) {
+				if ends && from == 0 || (ends || heard(&t.turns[n])) && (tells || !slight(r.at(i-1).Text)) {
+					return i, n
+				}
 			}
 			if ends && last == absent && (tells || i == 0) {
 				last = n

@@ -31,7 +31,7 @@ func decodeMessages(body []byte) (*Chat, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Messages, err = readMessages(list, readBlocks); err != nil {
+	if c.Messages, err = readMessages(list, c.readBlocks); err != nil {
 		return nil, err
 	}
 	c.readPreface(fields, "system")
@@ -60,7 +60,7 @@ func (c *Chat) readPreface(fields []member, name string) {
 
 // readBlocks adds the messages that one holds: each tool result, and what is said beside
 // them. It is false without a role.
-func readBlocks(to []Message, v gjson.Result) (out []Message, ok bool) {
+func (c *Chat) readBlocks(to []Message, v gjson.Result) (out []Message, ok bool) {
 	fields := members(v)
 	role, content := fieldOf(fields, "role"), fieldOf(fields, "content")
 	if role.Type != gjson.String {
@@ -74,6 +74,7 @@ func readBlocks(to []Message, v gjson.Result) (out []Message, ok bool) {
 		said.behind = result.at.to
 	})
 	said.Text, said.text, said.parts = strings.Join(b.lines, "\n"), b.first, b.parts
+	c.cached.read(said, content, b.marked)
 	switch {
 	case said.Role != memory.RoleUser:
 		b.others = nil // what the model made of its own accord, such as a search, may not come back
@@ -88,6 +89,32 @@ func readBlocks(to []Message, v gjson.Result) (out []Message, ok bool) {
 	return append(out, said), true
 }
 
+// cached is what the provider keeps of a request's messages.
+type cached struct {
+	end  int     // of the last part with a cache breakpoint; 0: there is none
+	next Message // the first one of the user's that ends behind it; its behind is where more may stand
+}
+
+// read takes the next message of a request, whose last marked part ends at marked, 0 for none.
+func (c *cached) read(m Message, content gjson.Result, marked int) {
+	if marked > 0 {
+		c.end, c.next = marked, Message{}
+	}
+	if c.end == 0 || c.next.at.found() || m.Role != memory.RoleUser {
+		return
+	}
+	if m.behind = max(m.behind, marked); content.Type == gjson.String {
+		m.text = spanOf(content)
+	}
+	c.next = m
+}
+
+// isMarked reports whether a part has a cache breakpoint.
+func isMarked(fields []member) bool {
+	v := fieldOf(fields, "cache_control")
+	return v.Exists() && v.Type != gjson.Null
+}
+
 // blocks is what a content says and calls.
 type blocks struct {
 	lines    []string
@@ -97,6 +124,7 @@ type blocks struct {
 	others   []string // parts that are no words, such as images
 	refs     []string // ids of items that are only referred to
 	reminded bool     // there are reminders
+	marked   int      // where the last part with a cache breakpoint ends
 }
 
 // read reads a content, a string or a list of blocks; result is given what tools
@@ -112,8 +140,16 @@ func (b *blocks) read(content gjson.Result, result func(Message)) {
 	content.ForEach(func(_, v gjson.Result) bool {
 		fields := members(v)
 		kind := strOf(fields, "type")
+		marked := isMarked(fields)
 		if kind == "tool_result" {
-			result(readResult(v, fields))
+			r, inside := readResult(v, fields)
+			result(r)
+			marked = marked || inside
+		}
+		if marked {
+			b.marked = spanOf(v).to
+		}
+		if kind == "tool_result" {
 			return true
 		}
 		b.parts = append(b.parts, spanOf(v))
@@ -147,14 +183,14 @@ func (b *blocks) add(text gjson.Result) {
 	}
 }
 
-// readResult reads what a tool returned.
-func readResult(v gjson.Result, fields []member) Message {
-	m := Message{Role: memory.RoleTool, at: spanOf(v), callID: strOf(fields, "tool_use_id")}
+// readResult reads what a tool returned, and reports whether there is a cache breakpoint in it.
+func readResult(v gjson.Result, fields []member) (m Message, marked bool) {
+	m = Message{Role: memory.RoleTool, at: spanOf(v), callID: strOf(fields, "tool_use_id")}
 	var b blocks
 	b.read(fieldOf(fields, "content"), func(Message) {})
 	m.Text = strings.Join(b.lines, "\n")
 	m.Digest = digest(m.Role, m.Text, nil, m.callID, b.others...)
-	return m
+	return m, b.marked > 0
 }
 
 // uncached is a block without its mark for the provider's cache, which clients move
@@ -172,10 +208,20 @@ func uncached(v gjson.Result, fields []member) string {
 	return b.String()
 }
 
-// putMessages puts the block into the last user message, behind what tools returned
-// and in front of its words, or behind the system prompt.
+// putMessages puts the block into the last user message, behind what tools returned and in
+// front of its words, or behind the system prompt; but behind the last cache breakpoint in
+// any case, so that what the provider has cached stays as it is.
 func putMessages(c *Chat, block string, p Placement) []edit {
 	m := c.Messages[c.LastUser()]
+	if c.cached.end > 0 {
+		if m.at.from < c.cached.end {
+			m = c.cached.next
+		}
+		if edits := m.lead(block, "text"); edits != nil {
+			return edits
+		}
+		m = c.Messages[c.LastUser()] // the request ends with words of the model's
+	}
 	switch {
 	case p == System:
 		if edits := c.prefaceWith(block, true); edits != nil {
@@ -191,18 +237,18 @@ func putMessages(c *Chat, block string, p Placement) []edit {
 // content that is a string becomes one of parts. Nowhere in an empty message.
 func (m Message) lead(block, kind string) []edit {
 	part := textPart(kind, block)
-	if len(m.parts) == 0 {
-		if !m.text.found() {
-			return nil
-		}
-		return []edit{insert(m.text.from, `[`+part+`,{"type":`+quote(kind)+`,"text":`), insert(m.text.to, `}]`)}
-	}
 	for _, at := range m.parts {
 		if at.from > m.behind {
 			return []edit{insert(at.from, part+",")}
 		}
 	}
-	return []edit{insert(m.behind, ","+part)}
+	switch {
+	case m.behind > 0:
+		return []edit{insert(m.behind, ","+part)}
+	case m.text.found():
+		return []edit{insert(m.text.from, `[`+part+`,{"type":`+quote(kind)+`,"text":`), insert(m.text.to, `}]`)}
+	}
+	return nil
 }
 
 // prefaceWith puts the block behind the preface: as a part of its own, where the preface

@@ -31,6 +31,7 @@ type Chat struct {
 	put  putter // where the block goes; nil: as in chat completions
 
 	preface preface // of the dialects that have one
+	cached  cached  // of the dialect in which clients mark what is
 }
 
 // putter returns the edits that put a block into a request that has a user message;
@@ -47,7 +48,7 @@ type Message struct {
 	Refs      []string // ids of items of an answer that stand for it, or for parts of it
 
 	at     span     // the message in the body
-	behind int      // where the last tool result in the same message ends
+	behind int      // where the last tool result in the same message ends, 0 for none
 	text   span     // its content's string, or that of the first text part; zero for none
 	parts  []span   // of a content of parts
 	calls  []string // ids of the calls it makes

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
@@ -95,15 +96,21 @@ func Refuse(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // refuseUpstream says that the upstream did not answer, unless it was the request
-// that could not be sent or the client that did not wait.
+// that could not be sent or the client that did not wait. The error, which has the
+// upstream's address, is for the log.
 func (d *Door) refuseUpstream(w http.ResponseWriter, r *http.Request, err error) {
+	d.tellUpstream(w, r, err, "the upstream did not answer")
+}
+
+// tellUpstream is refuseUpstream where the upstream did something else wrong.
+func (d *Door) tellUpstream(w http.ResponseWriter, r *http.Request, err error, what string) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge), errors.Is(err, memory.Invalid):
 		Refuse(w, r, err)
 	case r.Context().Err() == nil:
-		d.Log.Warn("upstream failed", "path", r.URL.Path, "err", err)
-		writeError(w, r, http.StatusBadGateway, "upstream_unavailable", "the upstream did not answer: "+err.Error())
+		d.Log.Warn("upstream failed", "request", httpx.RequestID(r.Context()), "path", r.URL.Path, "what", what, "err", err)
+		writeError(w, r, http.StatusBadGateway, "upstream_unavailable", what+": "+llm.Trouble(err))
 	}
 }
 
@@ -156,7 +163,7 @@ func finish(w http.ResponseWriter, resp *http.Response, err error) {
 		panic(http.ErrAbortHandler)
 	}
 	for name, values := range resp.Trailer {
-		if !reserved(name) {
+		if !ownHeader(name) {
 			w.Header()[http.TrailerPrefix+name] = values
 		}
 	}
@@ -167,7 +174,7 @@ func finish(w http.ResponseWriter, resp *http.Response, err error) {
 // run it as a page of Loci's.
 func copyHeader(to, from http.Header) {
 	for name, values := range from {
-		if !reserved(name) {
+		if !ownHeader(name) {
 			to[name] = slices.Clone(values)
 		}
 	}
@@ -175,8 +182,8 @@ func copyHeader(to, from http.Header) {
 	to.Set("X-Content-Type-Options", "nosniff")
 }
 
-// reserved reports whether only Loci may set a header on an answer.
-func reserved(name string) bool {
+// ownHeader reports whether only Loci may set a header on an answer.
+func ownHeader(name string) bool {
 	name = http.CanonicalHeaderKey(name)
 	return name == "Set-Cookie" || strings.HasPrefix(name, "X-Loci-")
 }

@@ -3,55 +3,112 @@ package proxy
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/loci-memory/loci/internal/wire"
 )
 
-// ask sends the request with memory and, if that is refused in a way that memory
-// may have caused, the client's own bytes once more.
+// ask sends the request with memory. If the upstream refuses that for its length, half of
+// the memory is tried; what is refused for any other reason, or again, is sent once more as
+// the client wrote it.
 func (d *Door) ask(r *http.Request, c *call) (*http.Response, error) {
 	if c.memory {
 		readableEncodings(r.Header)
 	}
-	placement := d.Placement
-	if d.strict.has(c.strictName()) {
-		placement = wire.User
-	}
-	body := c.With(c.prepared.Block, placement)
 	c.sent = d.Now()
-	resp, err := d.send(r, body)
-	c.answered = d.Now()
-	if err != nil || c.prepared.Block == "" || !refusesMemory(resp.StatusCode) {
+	resp, given, err := d.sendWith(r, c)
+	if err != nil || !given {
 		return resp, err
 	}
-	bare := c.Bare()
-	if bytes.Equal(body, bare) {
+	why, refused := readRefusal(resp)
+	if !refused {
 		return resp, nil
 	}
+	status := resp.StatusCode
+	if why.Kind == wire.RefusesLength {
+		smaller, ok := c.exchange.Shrink(r.Context(), fmt.Sprintf("too long for the upstream, which answered with status %d: sent again with less", status))
+		if ok {
+			closeBody(resp)
+			c.prepared = smaller
+			if resp, _, err = d.sendWith(r, c); err != nil {
+				return nil, err
+			}
+			if _, refused := readRefusal(resp); !refused {
+				return resp, nil
+			}
+			status = resp.StatusCode
+		}
+	}
 	closeBody(resp)
-	again, err := d.send(r, bare)
+	resp, err = d.send(r, c, c.Bare())
 	if err != nil {
 		return nil, err
 	}
-	if again.StatusCode < http.StatusMultipleChoices && placement != wire.User {
-		d.strict.add(c.strictName())
+	reason := fmt.Sprintf("the upstream refused it with status %d", status)
+	if why.Kind == wire.RefusesRoles {
+		reason += ", which speaks of roles"
+		if resp.StatusCode < http.StatusMultipleChoices && c.placement != wire.User {
+			d.placeInUser(c, why)
+		}
 	}
-	c.prepared = c.exchange.Withdraw(r.Context(), fmt.Sprintf("the upstream refused it with status %d", resp.StatusCode))
-	return again, nil
+	c.prepared = c.exchange.Withdraw(r.Context(), reason)
+	return resp, nil
 }
 
-func (d *Door) send(r *http.Request, body []byte) (*http.Response, error) {
-	return d.Upstream.Do(r.Context(), http.MethodPost, upstreamPath(r), r.Header, bytes.NewReader(body))
+// sendWith sends the request with what memory has to say, and reports whether that changed it.
+func (d *Door) sendWith(r *http.Request, c *call) (resp *http.Response, given bool, err error) {
+	body := c.With(c.prepared.Block, c.placement)
+	resp, err = d.send(r, c, body)
+	return resp, c.prepared.Block != "" && !bytes.Equal(body, c.Bare()), err
 }
 
-// refusesMemory reports whether a status may mean that the upstream could not
-// take the request with a memory message in it.
-func refusesMemory(status int) bool {
-	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity
+func (d *Door) send(r *http.Request, c *call, body []byte) (*http.Response, error) {
+	resp, err := d.Upstream.Do(r.Context(), http.MethodPost, upstreamPath(r), r.Header, bytes.NewReader(body))
+	c.answered = d.Now()
+	return resp, err
 }
+
+// maxRefusal is how many bytes of an error are read to find out what it speaks of.
+const maxRefusal = 64 << 10
+
+// readRefusal reports whether an answer may mean that the upstream cannot take the request
+// with memory in it, and what it speaks of. The answer can still be read whole.
+func readRefusal(resp *http.Response) (why wire.Refusal, refused bool) {
+	switch resp.StatusCode {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusInternalServerError:
+	default:
+		return why, false
+	}
+	read, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	rest := io.Reader(resp.Body)
+	if err != nil {
+		rest = failedReader{err}
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(read), rest), resp.Body}
+	if plain, err := decoded(read, resp.Header.Get("Content-Encoding")); err == nil {
+		why = wire.ReadRefusal(plain)
+	}
+	switch {
+	case resp.StatusCode == http.StatusInternalServerError: // of llama.cpp, whose templates fail with it
+		return why, why.Kind != wire.RefusesOther
+	case resp.StatusCode == http.StatusRequestEntityTooLarge && why.Kind == wire.RefusesOther:
+		why.Kind = wire.RefusesLength
+	}
+	return why, true
+}
+
+// failedReader gives the error that reading ended with.
+type failedReader struct{ err error }
+
+func (f failedReader) Read([]byte) (int, error) { return 0, f.err }
 
 // readableEncodings leaves of what the client accepts only what can be read for
 // recording.
@@ -71,31 +128,79 @@ func readableEncodings(h http.Header) {
 	h.Set("Accept-Encoding", readable)
 }
 
-// strictName is what a call's model is remembered by: what it refuses in one dialect
-// it may take in another.
-func (c *call) strictName() string { return c.dialect.Path + " " + c.Model }
+// placeInUser puts memory into the user's message for the call's model from now on, until
+// the day is over.
+func (d *Door) placeInUser(c *call, why wire.Refusal) {
+	if len(c.Model) > maxModel {
+		return
+	}
+	m := StrictModel{Path: c.dialect.Path, Model: c.Model, Until: d.Now().Add(strictTime)}
+	if d.strict.add(m, d.Now()) {
+		d.Log.Warn("the model's template refuses memory in a message of its own; it goes into the user's message",
+			"model", m.Model, "path", m.Path, "until", m.Until.UTC().Format(time.RFC3339), "wording", why.Wording)
+	}
+}
 
-// strictModels remembers which models of the upstream refused memory in a place
-// of its own: their chat template is strict.
+// StrictModels returns the models of the upstream that get memory in the user's message,
+// because they refused it in one of its own.
+func (d *Door) StrictModels() []StrictModel { return d.strict.list(d.Now()) }
+
+// StrictModel is a model of the upstream whose chat template is strict about roles. What it
+// refuses in one dialect it may take in another.
+type StrictModel struct {
+	Path  string // of the dialect
+	Model string
+	Until time.Time // when that is forgotten
+}
+
+const (
+	// strictTime is how long a refusal counts: a model's template may change, and so may
+	// the server behind the address.
+	strictTime = 24 * time.Hour
+
+	// Bounds of what is remembered, since clients choose the names: of models, and of the
+	// bytes of a name.
+	maxStrict = 1000
+	maxModel  = 256
+)
+
+// strictModels remembers models until their time is over.
 type strictModels struct {
 	mu     sync.Mutex
-	models map[string]bool // by strictName; guarded by mu
+	models []StrictModel // oldest first; guarded by mu
 }
 
-func (s *strictModels) has(name string) bool {
+func (s *strictModels) has(path, model string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.models[name]
+	return s.index(path, model, now) >= 0
 }
 
-// maxStrict bounds what is remembered, since clients choose the names.
-const maxStrict = 1000
-
-func (s *strictModels) add(name string) {
+// list returns the models whose time is not over.
+func (s *strictModels) list(now time.Time) []StrictModel {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.models == nil || len(s.models) >= maxStrict {
-		s.models = map[string]bool{}
+	s.index("", "", now)
+	return slices.Clone(s.models)
+}
+
+// add remembers a model, and reports whether it was not known.
+func (s *strictModels) add(m StrictModel, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.index(m.Path, m.Model, now) >= 0 {
+		return false
 	}
-	s.models[name] = true
+	if len(s.models) >= maxStrict {
+		s.models = slices.Delete(s.models, 0, 1)
+	}
+	s.models = append(s.models, m)
+	return true
+}
+
+// index drops the models whose time is over and returns the place of one, -1 if it is not
+// there. The caller holds mu.
+func (s *strictModels) index(path, model string, now time.Time) int {
+	s.models = slices.DeleteFunc(s.models, func(m StrictModel) bool { return !now.Before(m.Until) })
+	return slices.IndexFunc(s.models, func(m StrictModel) bool { return m.Path == path && m.Model == model })
 }

@@ -108,6 +108,9 @@ func TestUpstreamThatIsDownIsSaidSo(t *testing.T) {
 	if message, kind, code := errorOf(t, body); resp.StatusCode != http.StatusBadGateway || kind != "server_error" || code != "upstream_unavailable" || !strings.Contains(message, "refused") {
 		t.Errorf("got %d %s", resp.StatusCode, body)
 	}
+	if address := strings.TrimPrefix(r.upstream.URL, "http://"); strings.Contains(body, address) || strings.Contains(body, "127.0.0.1") {
+		t.Errorf("the answer has the upstream's address %s: %s", address, body)
+	}
 	r.wantTurns("user: I live in Berlin.")
 	jobs, err := r.store.Jobs(context.Background(), nobody)
 	if err != nil || len(jobs) == 0 {
@@ -119,7 +122,7 @@ func TestUpstreamThatIsDownIsSaidSo(t *testing.T) {
 			method = http.MethodGet
 		}
 		resp := r.send(method, path, "")
-		if body := r.read(resp); resp.StatusCode != http.StatusBadGateway {
+		if body := r.read(resp); resp.StatusCode != http.StatusBadGateway || strings.Contains(body, "127.0.0.1") {
 			t.Errorf("%s: got %d %s", path, resp.StatusCode, body)
 		}
 	}

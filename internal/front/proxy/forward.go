@@ -68,7 +68,7 @@ func (d *Door) models(w http.ResponseWriter, r *http.Request) {
 	defer closeBody(resp)
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		d.refuseUpstream(w, r, memory.Errorf(memory.Unavailable, "its list of models was cut off: %w", err))
+		d.tellUpstream(w, r, err, "the upstream's list of models was cut off")
 		return
 	}
 	if resp.StatusCode == http.StatusOK {

@@ -1,8 +1,8 @@
 // Package proxy is the door under /v1. A chat, in any of the dialects of package
 // wire, is given memory on its way to the upstream and recorded on its way back;
 // every other byte is the client's and the upstream's own. Embeddings of loci/embed
-// are Loci's. Other paths under /v1 are forwarded as they are. Memory may fail here,
-// the chat may not.
+// are Loci's. Other paths under /v1 are forwarded as they are, but for those of mem0's
+// API. Memory may fail here, the chat may not.
 //
 //	request  decode → open → prepare → inject → forward
 //	answer   status and headers → events, flushed one by one → the last one held → record → the last one
@@ -51,14 +51,15 @@ type Options struct {
 type Door struct {
 	Options
 	engine  *engine.Engine
+	mux     *http.ServeMux
 	strict  strictModels
 	answers lateAnswers
 }
 
 // New returns the handler of /v1.
-func New(e *engine.Engine, opts Options) http.Handler {
-	d := &Door{Options: opts, engine: e}
-	mux := http.NewServeMux()
+func New(e *engine.Engine, opts Options) *Door {
+	d := &Door{Options: opts, engine: e, mux: http.NewServeMux()}
+	mux := d.mux
 	for _, dialect := range dialects {
 		mux.HandleFunc("POST "+dialect.Path, func(w http.ResponseWriter, r *http.Request) { d.chat(w, r, dialect) })
 	}
@@ -66,7 +67,16 @@ func New(e *engine.Engine, opts Options) http.Handler {
 	mux.HandleFunc("GET /v1/models/{name...}", d.model)
 	mux.HandleFunc("POST /v1/embeddings", d.embeddings)
 	mux.HandleFunc("/v1/", d.forward)
-	return mux
+	return d
+}
+
+// ServeHTTP answers a request.
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if isReserved(r.URL.Path) {
+		refuseReserved(w, r)
+		return
+	}
+	d.mux.ServeHTTP(w, r)
 }
 
 // dialects are those in which chats get memory.
@@ -110,6 +120,8 @@ type call struct {
 	exchange *engine.Exchange
 	prepared engine.Prepared
 
+	placement wire.Placement
+
 	owner   memory.Owner // these where memory takes part
 	answers *lateAnswers
 	from    engine.Place // where it goes on, as far as it says so
@@ -129,7 +141,7 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	if err != nil {
 		return nil, err
 	}
-	c := &call{Chat: chat, dialect: dialect, named: d.Named}
+	c := &call{Chat: chat, dialect: dialect, named: d.Named, placement: d.Placement}
 	c.off = extras.Mode == wire.ModeOff
 	if dialect.Named {
 		chat.Messages = d.answers.resolve(who.Owner, chat.Messages)
@@ -146,8 +158,12 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 		return c, nil
 	}
 	c.owner, c.answers = who.Owner, &d.answers
+	note := ""
+	if c.placement != wire.User && d.strict.has(dialect.Path, chat.Model, d.Now()) {
+		c.placement, note = wire.User, "prompt: in the user's message, since the model refused memory in one of its own"
+	}
 	c.exchange = d.engine.Open(r.Context(), engine.Incoming{
-		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: r.Header.Get(headerChatID), After: c.from.Turn, Named: dialect.Named,
+		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: r.Header.Get(headerChatID), After: c.from.Turn, Named: dialect.Named, Note: note,
 	})
 	c.prepared = c.exchange.Prepare(r.Context())
 	return c, nil

@@ -274,7 +274,7 @@ func TestRefusedMemoryFallsBackToTheClientsBytes(t *testing.T) {
 	for _, status := range []int{400, 413, 422} {
 		r := newRig(t)
 		r.know("User has a cat called Ünal")
-		refusal := fmt.Sprintf(`{"error":{"message":"no system message there","code":%d}}`, status)
+		refusal := fmt.Sprintf(`{"error":{"message":"System role not supported","code":%d}}`, status)
 		r.upstream.answers(func(w http.ResponseWriter, req *http.Request) {
 			if r.upstream.last().hasSystemMessage() {
 				sends(status, refusal)(w, req)

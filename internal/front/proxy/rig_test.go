@@ -40,6 +40,7 @@ type rig struct {
 	engine   *engine.Engine
 	store    *haltingStore
 	metrics  *obs.Metrics
+	door     *Door
 	handler  http.Handler
 	server   *httptest.Server // nil without a network
 	url      string
@@ -55,6 +56,7 @@ type setup struct {
 	named     bool
 	store     memory.Store // nil: the reference
 	now       func() time.Time
+	log       *slog.Logger // of the door; nil: none
 }
 
 // newEngine returns an engine as the proxy has it, on a store that a test may
@@ -103,9 +105,11 @@ func newRig(t testing.TB, change ...func(*setup)) *rig {
 		t.Cleanup(f.Close)
 		s.upstream = f
 	}
-	r.handler = httpx.Guard(s.guard, New(r.engine, Options{
-		Upstream: s.upstream, Placement: s.placement, Named: s.named, Metrics: r.metrics, Log: slog.New(slog.DiscardHandler), Now: s.now,
-	}))
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	r.door = New(r.engine, Options{Upstream: s.upstream, Placement: s.placement, Named: s.named, Metrics: r.metrics, Log: s.log, Now: s.now})
+	r.handler = httpx.Guard(s.guard, r.door)
 	if !network {
 		return r
 	}

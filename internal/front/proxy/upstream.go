@@ -89,7 +89,7 @@ func (d *Door) passAnswer(w http.ResponseWriter, r *http.Request, c *call, resp 
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
 		c.record(r.Context(), wire.Answer{})
-		d.refuseUpstream(w, r, memory.Errorf(memory.Unavailable, "its answer was cut off: %w", err))
+		d.tellUpstream(w, r, err, "the upstream's answer was cut off")
 		return
 	}
 	if len(body) > maxAnswer {

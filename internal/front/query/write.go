@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -29,12 +30,12 @@ func (d *Door) writer(client http.Header) engine.Writer {
 		}
 		resp, err := d.Upstream.Do(ctx, http.MethodPost, "/chat/completions", header.Clone(), bytes.NewReader(body))
 		if err != nil {
-			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream did not answer: %v", err)
+			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream did not answer: %s", llm.Trouble(err))
 		}
 		defer func() { _ = resp.Body.Close() }() // read or given up on
 		answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 		if err != nil {
-			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream's answer was cut off: %v", err)
+			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream's answer was cut off: %s", llm.Trouble(err))
 		}
 		if resp.StatusCode != http.StatusOK {
 			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream answered with status %d", resp.StatusCode)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -38,7 +39,7 @@ func (d *door) talker(client http.Header) engine.Talker {
 		}
 		resp, err := d.Upstream.Do(ctx, http.MethodPost, "/chat/completions", header.Clone(), bytes.NewReader(body))
 		if err != nil {
-			return wire.Answer{}, memory.Errorf(memory.Unavailable, "the upstream did not answer: %v", err)
+			return wire.Answer{}, memory.Errorf(memory.Unavailable, "the upstream did not answer: %s", llm.Trouble(err))
 		}
 		defer func() { _ = resp.Body.Close() }() // read or given up on
 		if resp.StatusCode != http.StatusOK {
@@ -96,7 +97,7 @@ func readStream(body io.Reader, heard func(string)) (wire.Answer, error) {
 func readWhole(body io.Reader, heard func(string)) (wire.Answer, error) {
 	data, err := io.ReadAll(io.LimitReader(body, maxAnswer))
 	if err != nil {
-		return wire.Answer{}, memory.Errorf(memory.Unavailable, "the upstream's answer was cut off: %v", err)
+		return wire.Answer{}, memory.Errorf(memory.Unavailable, "the upstream's answer was cut off: %s", llm.Trouble(err))
 	}
 	a, err := wire.ReadAnswer(data)
 	if err != nil || a.Text == "" {

@@ -1,0 +1,126 @@
+package httpx
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// dropKeys takes out of a request each header value and each parameter of its query that
+// holds a key of Loci's, whatever stands around it. Cookies stay: they are never forwarded.
+func (o *Options) dropKeys(r *http.Request) {
+	for name, values := range r.Header {
+		if name == "Cookie" || !slices.ContainsFunc(values, o.holdsKey) {
+			continue
+		}
+		if kept := slices.DeleteFunc(slices.Clone(values), o.holdsKey); len(kept) > 0 {
+			r.Header[name] = kept
+		} else {
+			delete(r.Header, name)
+		}
+	}
+	if q := r.URL.RawQuery; q != "" && o.holdsKey(q) {
+		r.URL.RawQuery = strings.Join(slices.DeleteFunc(strings.Split(q, "&"), o.holdsKey), "&")
+	}
+}
+
+// Lengths of keys. A server's key that is shorter is looked for between other characters
+// than letters and digits, or not at all: it may be a word of any header.
+const (
+	storedKeyLength = len(keyPrefix) + 43 // in base64, see NewKey
+	anywhereLength  = 16
+	delimitedLength = 8
+)
+
+// holdsKey reports whether there is a key of Loci's in a text, also where that is escaped as in
+// a URL or has parts in base64. A text that has the form of a stored key is taken for one: it
+// may be of another server, or removed.
+func (o *Options) holdsKey(text string) bool {
+	shortest := storedKeyLength
+	if o.Key != "" {
+		shortest = max(delimitedLength, min(shortest, len(o.Key)))
+	}
+	if len(text) < shortest {
+		return false
+	}
+	if o.contains(text) {
+		return true
+	}
+	if strings.ContainsAny(text, "%+") {
+		if plain, err := url.QueryUnescape(text); err == nil && o.contains(plain) {
+			return true
+		}
+	}
+	least := base64.RawStdEncoding.EncodedLen(shortest)
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return !isBase64(r) }) {
+		if len(part) < least {
+			continue
+		}
+		encoding := base64.RawStdEncoding
+		if strings.ContainsAny(part, "-_") {
+			encoding = base64.RawURLEncoding
+		}
+		if plain, err := encoding.DecodeString(part); err == nil && o.contains(string(plain)) {
+			return true
+		}
+	}
+	return false
+}
+
+func isBase64(r rune) bool {
+	return isAlphanumeric(r) || r == '+' || r == '/' || r == '-' || r == '_'
+}
+
+func isAlphanumeric(r rune) bool {
+	return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+}
+
+// contains reports whether a text has a key in it. How long that takes tells nothing of the
+// server's key but its length.
+func (o *Options) contains(text string) bool {
+	for at := 0; ; at++ {
+		i := strings.Index(text[at:], keyPrefix)
+		if i < 0 {
+			break
+		}
+		at += i
+		end := at + storedKeyLength
+		if end <= len(text) && !strings.ContainsFunc(text[at+len(keyPrefix):end], func(r rune) bool { return !isAlphanumeric(r) && r != '-' && r != '_' }) {
+			return true
+		}
+	}
+	return len(o.Key) >= delimitedLength && containsSecret(text, o.Key, func(from, to int) bool {
+		return len(o.Key) >= anywhereLength || isDelimited(text, from, to)
+	})
+}
+
+// hashBase is that of a rolling hash: odd, so that no byte loses its weight.
+const hashBase = 0x9e3779b97f4a7c15
+
+// containsSecret reports whether a text has a secret in it at a place that counts. It compares
+// hashes of whole pieces, so that a piece that is nearly right takes as long as any other.
+func containsSecret(text, secret string, counts func(from, to int) bool) bool {
+	var want, got, first uint64 = 0, 0, 1
+	for i := range len(secret) {
+		want = want*hashBase + uint64(secret[i])
+		first *= hashBase
+	}
+	for i := range len(text) {
+		got = got*hashBase + uint64(text[i])
+		from := i + 1 - len(secret)
+		if from > 0 {
+			got -= first * uint64(text[from-1])
+		}
+		if from >= 0 && got == want && sameKey(text[from:i+1], secret) && counts(from, i+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// isDelimited reports whether neither side of text[from:to] goes on with a letter or digit.
+func isDelimited(text string, from, to int) bool {
+	return (from == 0 || !isAlphanumeric(rune(text[from-1]))) && (to == len(text) || !isAlphanumeric(rune(text[to])))
+}

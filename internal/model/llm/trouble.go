@@ -1,0 +1,37 @@
+package llm
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+)
+
+// Trouble returns why a server gave no answer, or no whole one, in words that any client may
+// see: without its address, which the error itself has.
+func Trouble(err error) string {
+	var dns *net.DNSError
+	var timeout net.Error
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "it refused the connection"
+	case errors.As(err, &dns):
+		return "its name was not found"
+	case errors.As(err, &certificate):
+		return "its certificate is not valid"
+	case errors.As(err, &record):
+		return "it does not speak TLS"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "it took too long"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "it closed the connection"
+	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
+		return "it cannot be reached"
+	}
+	return "the connection failed"
+}
