@@ -253,7 +253,7 @@ func openDatabase(ctx context.Context, config Config, now func() time.Time, log 
 	if err != nil {
 		return nil, err
 	}
-	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{Now: now, Log: log})
+	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{Now: now, Log: log, Rebuilt: config.Vault != ""})
 	if err != nil {
 		return nil, unusable(dir, fmt.Errorf("open the memory in %s: %w", dir, err))
 	}
