@@ -24,6 +24,7 @@ import (
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -35,17 +36,18 @@ type Options struct {
 
 // Loci is an open memory. It is safe for concurrent use.
 type Loci struct {
-	config  Config
-	engine  *engine.Engine
-	index   *index.Index
-	huge    *engine.Huge // nil: the index alone searches
-	runner  *jobs.Runner
-	vault   *vault
-	backups *backups
-	keys    *keys
-	handler http.Handler
-	log     *slog.Logger
-	closers []func() error // in the order they are to be called
+	config   Config
+	engine   *engine.Engine
+	index    *index.Index
+	huge     *engine.Huge // nil: the index alone searches
+	runner   *jobs.Runner
+	vault    *vault
+	database *sqlstore.Store // nil: memory is in none
+	backups  *backups
+	keys     *keys
+	handler  http.Handler
+	log      *slog.Logger
+	closers  []func() error // in the order they are to be called
 }
 
 // Open opens the memory that config describes, making it where there is none.
@@ -70,6 +72,7 @@ func (l *Loci) Run(ctx context.Context) error {
 	group.Go(func() error { return l.runner.Run(ctx) })
 	group.Go(func() error { return l.vault.run(ctx) })
 	group.Go(func() error { return l.keys.run(ctx) })
+	group.Go(func() error { return l.checkInBackground(ctx) })
 	return group.Wait()
 }
 

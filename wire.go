@@ -91,6 +91,10 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	if l.backups, err = newBackups(asked, store, opts.Now); err != nil {
 		return nil, errors.Join(err, store.Close(), models.Close())
 	}
+	if err := l.backups.notes.start(); err != nil {
+		l.log.Warn("it is not known which backups were made; none can be made until that file is moved away", "err", err)
+	}
+	l.database = databaseIn(store)
 	if s, ok := store.(*sqlstore.Store); ok {
 		if err := s.Whole(ctx); err != nil {
 			return nil, errors.Join(err, store.Close(), models.Close())
@@ -170,7 +174,9 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	mux.Handle("/v1/", chat)
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
 		Version: Version(), MaxBody: config.Limits.Body, Health: l.health, Doctor: l.Doctor, Backup: l.Backup, Keys: l.keys,
-		Held:      func(since, until time.Time) ([]string, error) { return held(config, l.backups.notes, since, until) },
+		Held: func(since, until time.Time) ([]string, error) {
+			return held(config, l.backups.notes, since, until), nil
+		},
 		Elsewhere: describedElsewhere(), Upstream: upstream, Model: cmp.Or(config.Chats.Model, queryModel(config)),
 	})))
 	l.handler = page.SignedIn(httpx.Guard(httpx.Options{
