@@ -63,6 +63,9 @@ func (l *Loci) doctorVault(ctx context.Context, c *checkup, confirm bool) error 
 	if why := l.vault.store.Unheard(); why != "" {
 		c.looked("the vault's folders every few seconds, for not all can be watched: %s", why)
 	}
+	for _, path := range l.vault.store.DamagedJournals() {
+		c.found("vault", path, "this journal could not be read: memory was made of the files and the database, and its history before is not known any more; erasures do not reach it", "delete it")
+	}
 	for _, p := range r.Problems {
 		c.found("vault", p.Path, p.Why, cmp.Or(p.Do, "mend it or take it out of the vault; it is left as it is"))
 	}

@@ -111,6 +111,14 @@ func (v *vault) dir() string {
 	return v.store.Dir()
 }
 
+// damagedJournals are those that could not be read, which erasures do not reach.
+func (v *vault) damagedJournals() []string {
+	if v == nil {
+		return nil
+	}
+	return v.store.DamagedJournals()
+}
+
 // catchUp takes over what was done to the files while Loci did not run.
 func (v *vault) catchUp(ctx context.Context) error {
 	if v == nil {

@@ -175,7 +175,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
 		Version: Version(), MaxBody: config.Limits.Body, Health: l.health, Doctor: l.Doctor, Backup: l.Backup, Keys: l.keys,
 		Held: func(since, until time.Time) ([]string, error) {
-			return held(config, l.backups.notes, since, until), nil
+			return held(config, l.backups.notes, l.vault.damagedJournals(), since, until), nil
 		},
 		Elsewhere: describedElsewhere(), Upstream: upstream, Model: cmp.Or(config.Chats.Model, queryModel(config)),
 	})))
