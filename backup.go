@@ -42,9 +42,6 @@ type backups struct {
 
 func newBackups(c Config, store memory.Store, now func() time.Time) (*backups, error) {
 	n, err := notesOf(c)
-	if err == nil {
-		err = n.start()
-	}
 	return &backups{config: c, store: store, notes: n, now: now, point: func() {}}, err
 }
 

@@ -47,7 +47,7 @@ func notesOf(c Config) (*notes, error) {
 }
 
 // read returns what is noted. A file that cannot be understood is an error: a receipt that
-// leaves a backup out would be wrong.
+// leaves a backup out would be wrong, and so would a file that forgets them.
 func (n *notes) read() (out noted, err error) {
 	if n.path == "" {
 		return out, nil
@@ -60,7 +60,7 @@ func (n *notes) read() (out noted, err error) {
 		err = json.Unmarshal(text, &out)
 	}
 	if err != nil {
-		return out, fmt.Errorf("read which backups were made: %s: %w", n.path, err)
+		return noted{}, fmt.Errorf("read which backups were made: %s: %w", n.path, err)
 	}
 	return out, nil
 }
@@ -123,18 +123,21 @@ func (n *notes) drop(began time.Time) error {
 }
 
 // between returns, in words, what may hold words that were there between two times.
-func (n *notes) between(since, until time.Time) ([]string, error) {
+func (n *notes) between(since, until time.Time) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	is, err := n.read()
 	var out []string
+	if err != nil {
+		out = append(out, "the backups that "+n.path+" lists, which cannot be read")
+	}
 	for _, one := range is.Backups {
 		if !one.At.IsZero() && one.At.Before(since) || one.Began.After(until) {
 			continue
 		}
 		out = append(out, one.words())
 	}
-	return out, err
+	return out
 }
 
 func (n note) words() string {

@@ -421,26 +421,6 @@ func TestReceiptNamesTheBackupsThatHoldTheUser(t *testing.T) {
 	}
 }
 
-// TestNotesThatCannotBeReadAreNamed: a start that they stop says which file it is.
-func TestNotesThatCannotBeReadAreNamed(t *testing.T) {
-	c := settingsAt(t, t.TempDir())
-	closed(t, openAt(t, c))
-	dir, err := c.DataDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, notesFile)
-	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if l, err := Open(t.Context(), c, Options{}); err == nil {
-		closed(t, l)
-		t.Error("it opened, and a receipt would leave backups out")
-	} else if !strings.Contains(err.Error(), path) {
-		t.Errorf("got %v, want %s named", err, path)
-	}
-}
-
 // childDir and childPoint tell a child where it works and at which step it dies.
 const (
 	childDir   = "LOCI_TEST_CHILD_DIR"

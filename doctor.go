@@ -6,12 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/disk"
+	"github.com/loci-memory/loci/internal/model/llm"
+	"github.com/loci-memory/loci/internal/store/markdown"
+	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -26,6 +33,7 @@ func (l *Loci) Doctor(ctx context.Context, confirm bool) (client.Checkup, error)
 	l.doctorDatabase(ctx, &c)
 	l.doctorIndex(ctx, &c)
 	l.doctorModels(&c)
+	l.doctorServers(ctx, &c)
 	return c.Checkup, ctx.Err()
 }
 
@@ -54,6 +62,9 @@ func (l *Loci) doctorVault(ctx context.Context, c *checkup, confirm bool) error 
 	c.looked("vault %s: %s", l.vault.store.Dir(), many(r.Files, "file"))
 	if why := l.vault.store.Unheard(); why != "" {
 		c.looked("the vault's folders every few seconds, for not all can be watched: %s", why)
+	}
+	for _, path := range l.vault.store.DamagedJournals() {
+		c.found("vault", path, "this journal could not be read: memory was made of the files and the database, and its history before is not known any more; erasures do not reach it", "delete it")
 	}
 	for _, p := range r.Problems {
 		c.found("vault", p.Path, p.Why, cmp.Or(p.Do, "mend it or take it out of the vault; it is left as it is"))
@@ -94,15 +105,94 @@ func (l *Loci) doctorVault(ctx context.Context, c *checkup, confirm bool) error 
 }
 
 func (l *Loci) doctorDatabase(ctx context.Context, c *checkup) {
+	if l.database != nil {
+		faults, err := l.database.Check(ctx)
+		for _, fault := range faults {
+			c.found("database", databaseFile, fault, "stop Loci and restore a backup: loci restore FILE --replace")
+		}
+		if err != nil {
+			c.found("database", databaseFile, err.Error(), "")
+		}
+	}
 	totals, err := l.engine.Store.Totals(ctx)
 	if err != nil {
 		c.found("database", databaseFile, err.Error(), "")
 		return
 	}
-	c.looked("database: %s, %s, %s waiting", many(totals.Facts, "fact"), many(totals.Turns, "turn"), many(totals.JobsQueued, "job"))
-	if totals.JobsParked > 0 {
-		c.found("database", "", many(totals.JobsParked, "job")+" failed too often", "see them with loci jobs")
+	unfinished, parked, err := l.countJobs(ctx)
+	if err != nil {
+		c.found("database", databaseFile, err.Error(), "")
+		return
 	}
+	c.looked("database: %s, %s, %s waiting or under way", many(totals.Facts, "fact"), many(totals.Turns, "turn"), many(unfinished, "job"))
+	for _, owner := range slices.Sorted(maps.Keys(parked)) {
+		c.found("database", "", many(parked[owner], "job")+" of "+owner.Called()+" failed too often", "see them: loci jobs --user "+owner.Name())
+	}
+}
+
+// countJobs counts the jobs of all users that loci jobs lists for one: those that wait or
+// run, and by user those that are parked.
+func (l *Loci) countJobs(ctx context.Context) (unfinished int, parked map[memory.Owner]int, err error) {
+	owners, err := l.engine.Store.Owners(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	parked = map[memory.Owner]int{}
+	for _, owner := range owners {
+		jobs, err := l.engine.Jobs(ctx, owner)
+		if err != nil {
+			return 0, nil, err
+		}
+		for _, j := range jobs {
+			if j.State == memory.JobParked {
+				parked[owner]++
+			} else {
+				unfinished++
+			}
+		}
+	}
+	return unfinished, parked, nil
+}
+
+// databaseIn is the database of a store or of the vault around it; nil where there is none.
+func databaseIn(store memory.Store) *sqlstore.Store {
+	if files, ok := store.(*markdown.Store); ok {
+		store = files.Store
+	}
+	database, _ := store.(*sqlstore.Store)
+	return database
+}
+
+// A database of more than smallDatabase bytes takes seconds to check, so that the first
+// requests go before, for checkAfter.
+const (
+	smallDatabase = 32 << 20
+	checkAfter    = 2 * time.Second
+)
+
+// checkInBackground checks the database once: a query does not see that an index lost rows.
+// What is found is logged, and then the server is not ready and writes nothing.
+func (l *Loci) checkInBackground(ctx context.Context) error {
+	if l.database == nil || l.config.Store.postgres() {
+		return nil
+	}
+	if l.database.Size() > smallDatabase {
+		select {
+		case <-time.After(checkAfter):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	began := time.Now()
+	faults, err := l.database.Check(ctx)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		l.log.Error("the database could not be checked", "err", err)
+	default:
+		l.log.Info("the database was checked", "faults", len(faults), "took", time.Since(began).Round(time.Millisecond))
+	}
+	return nil
 }
 
 // many counts things.
@@ -134,6 +224,9 @@ func (l *Loci) doctorFolders(c *checkup) {
 			c.found("data folder", dir, "nothing can be written into it: "+err.Error(), "see to it that Loci may write there, and that there is room")
 		}
 		c.room("data folder", dir, disk.Room)
+	}
+	if _, err := l.backups.notes.read(); err != nil {
+		c.found("data folder", notesFile, err.Error(), "move it away; receipts of erasures name the backups that it listed no more")
 	}
 	if l.vault != nil {
 		c.room("vault", l.vault.store.Dir(), disk.Room)
@@ -197,4 +290,54 @@ func (l *Loci) doctorModels(c *checkup) {
 			c.found("models", name, "it is not there", "get it: loci models pull "+name)
 		}
 	}
+}
+
+// answerTime is how long the doctor waits for a model server.
+const answerTime = 3 * time.Second
+
+// doctorServers asks each model server for its models: any answer but that it is out of
+// order or refuses the key will do.
+func (l *Loci) doctorServers(ctx context.Context, c *checkup) {
+	c.server(ctx, "upstream", llm.Options{BaseURL: l.config.Upstream.URL, Key: l.config.Upstream.Key})
+	if l.config.Learn.Model != "" && l.config.Learn.URL != "" {
+		c.server(ctx, "learn.url", learnerOptions(l.config))
+	}
+	remote := strings.HasPrefix(l.config.Embedder, remoteModel) || strings.HasPrefix(l.config.Reranker, remoteModel)
+	if remote && l.config.Embed.URL != "" {
+		c.server(ctx, "embed.url", embedOptions(l.config, ""))
+	}
+}
+
+func (c *checkup) server(ctx context.Context, part string, o llm.Options) {
+	if o.BaseURL == "" {
+		return
+	}
+	shown := shownURL(o.BaseURL)
+	status, err := askServer(ctx, o)
+	switch {
+	case err != nil:
+		c.found(part, shown, err.Error(), "see to it that the server runs and can be reached, or set "+part)
+	case status >= http.StatusInternalServerError:
+		c.found(part, shown, fmt.Sprintf("it answered %d", status), "see to it that the server runs")
+	case o.Key != "" && (status == http.StatusUnauthorized || status == http.StatusForbidden):
+		c.found(part, shown, fmt.Sprintf("it refuses the key: it answered %d", status), "set the key that the server wants")
+	default:
+		c.looked("%s %s: it answers", part, shown)
+	}
+}
+
+// askServer returns the status that a server answers a question for its models with.
+func askServer(ctx context.Context, o llm.Options) (status int, err error) {
+	server, err := llm.NewForwarder(o)
+	if err != nil {
+		return 0, err
+	}
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	answer, err := server.Do(ctx, http.MethodGet, "models", http.Header{}, nil)
+	if err != nil {
+		return 0, err
+	}
+	return answer.StatusCode, answer.Body.Close()
 }

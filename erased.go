@@ -8,12 +8,8 @@ import (
 
 // held is what may still hold words that were there between two times and then erased,
 // and is not reached.
-func held(c Config, n *notes, since, until time.Time) ([]string, error) {
-	out, err := n.between(since, until)
-	if err != nil {
-		return nil, err
-	}
-	out = append(out, "exports and copies of the data folder that were made before")
+func held(c Config, n *notes, damagedJournals []string, since, until time.Time) []string {
+	out := append(n.between(since, until), "exports and copies of the data folder that were made before")
 	if c.Store.postgres() {
 		out[len(out)-1] = "backups and exports that were made before"
 		out = append(out, "the PostgreSQL server's own backups, write-ahead log and rows that it has not vacuumed yet")
@@ -22,6 +18,9 @@ func held(c Config, n *notes, since, until time.Time) ([]string, error) {
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
 			out = append(out, "commits in the vault's git repository")
 		}
+		for _, path := range damagedJournals {
+			out = append(out, "the vault's damaged journal "+path)
+		}
 	}
-	return out, nil
+	return out
 }

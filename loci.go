@@ -25,6 +25,7 @@ import (
 	"github.com/loci-memory/loci/internal/front/proxy"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -36,18 +37,19 @@ type Options struct {
 
 // Loci is an open memory. It is safe for concurrent use.
 type Loci struct {
-	config  Config
-	engine  *engine.Engine
-	index   *index.Index
-	huge    *engine.Huge // nil: the index alone searches
-	runner  *jobs.Runner
-	vault   *vault
-	backups *backups
-	keys    *keys
-	chat    *proxy.Door
-	handler http.Handler
-	log     *slog.Logger
-	closers []func() error // in the order they are to be called
+	config   Config
+	engine   *engine.Engine
+	index    *index.Index
+	huge     *engine.Huge // nil: the index alone searches
+	runner   *jobs.Runner
+	vault    *vault
+	database *sqlstore.Store // nil: memory is in none
+	backups  *backups
+	keys     *keys
+	chat     *proxy.Door
+	handler  http.Handler
+	log      *slog.Logger
+	closers  []func() error // in the order they are to be called
 }
 
 // Open opens the memory that config describes, making it where there is none.
@@ -72,6 +74,7 @@ func (l *Loci) Run(ctx context.Context) error {
 	group.Go(func() error { return l.runner.Run(ctx) })
 	group.Go(func() error { return l.vault.run(ctx) })
 	group.Go(func() error { return l.keys.run(ctx) })
+	group.Go(func() error { return l.checkInBackground(ctx) })
 	return group.Wait()
 }
 

@@ -288,8 +288,8 @@ func (r *restoring) note(p restorePlan, data string) error {
 	all = append(all, this)
 	for _, path := range []string{filepath.Join(data, notesFile), filepath.Join(r.dir, notesFile)} {
 		is, err := (&notes{path: path}).read()
-		if err != nil {
-			return err
+		if err != nil && filepath.Dir(path) == data {
+			return err // what is there already may be why a backup is restored
 		}
 		for _, one := range is.Backups {
 			if one.Began.Equal(this.Began) { // in its own file it is not done

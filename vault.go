@@ -65,14 +65,14 @@ const (
 	lexicalEmbedder = "lexical"
 )
 
-// dropStale removes indexes of a database that is not there: the one that is made of
+// dropStale removes indexes of a database that is not there or empty: the one that is made of
 // the vault may count its versions otherwise.
 func dropStale(config Config) error {
 	dir, err := config.DataDir()
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(dir, databaseFile)); !errors.Is(err, fs.ErrNotExist) {
+	if info, err := os.Stat(filepath.Join(dir, databaseFile)); !errors.Is(err, fs.ErrNotExist) && (err != nil || info.Size() > 0) {
 		return nil
 	}
 	return os.RemoveAll(filepath.Join(dir, indexFolder))
@@ -109,6 +109,14 @@ func (v *vault) dir() string {
 		return ""
 	}
 	return v.store.Dir()
+}
+
+// damagedJournals are those that could not be read, which erasures do not reach.
+func (v *vault) damagedJournals() []string {
+	if v == nil {
+		return nil
+	}
+	return v.store.DamagedJournals()
 }
 
 // catchUp takes over what was done to the files while Loci did not run.

@@ -95,6 +95,10 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	if l.backups, err = newBackups(asked, store, opts.Now); err != nil {
 		return nil, errors.Join(err, store.Close(), models.Close())
 	}
+	if err := l.backups.notes.start(); err != nil {
+		l.log.Warn("it is not known which backups were made; none can be made until that file is moved away", "err", err)
+	}
+	l.database = databaseIn(store)
 	if s, ok := store.(*sqlstore.Store); ok {
 		if err := s.Whole(ctx); err != nil {
 			return nil, errors.Join(err, store.Close(), models.Close())
@@ -180,7 +184,9 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	}
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
 		Version: Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.Doctor, Backup: l.Backup, Keys: l.keys,
-		Held:      func(since, until time.Time) ([]string, error) { return held(config, l.backups.notes, since, until) },
+		Held: func(since, until time.Time) ([]string, error) {
+			return held(config, l.backups.notes, l.vault.damagedJournals(), since, until), nil
+		},
 		Elsewhere: describedElsewhere(), Upstream: upstream, Model: cmp.Or(config.Chats.Model, queryModel(config)),
 	})))
 	l.handler = page.SignedIn(httpx.Guard(httpx.Options{
@@ -263,7 +269,7 @@ func openDatabase(ctx context.Context, config Config, now func() time.Time, log 
 	if err != nil {
 		return nil, err
 	}
-	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{Now: now, Log: log})
+	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{Now: now, Log: log, Rebuilt: config.Vault != ""})
 	if err != nil {
 		return nil, unusable(dir, fmt.Errorf("open the memory in %s: %w", dir, err))
 	}

@@ -34,7 +34,7 @@ func (s *Store) adopt(ctx context.Context) error {
 	}
 	for _, owner := range slices.Sorted(maps.Keys(byOwner)) {
 		things := byOwner[owner]
-		if err := s.adoptTurns(ctx, owner, things); err != nil {
+		if err := s.adoptTurns(ctx, owner, things, paths); err != nil {
 			return fmt.Errorf("take over the turns of %s: %w", owner, err)
 		}
 		if err := s.adoptRest(ctx, owner, things, paths); err != nil {
@@ -151,7 +151,7 @@ func (t thing) updatedAt() time.Time {
 
 // adoptTurns appends conversations as they were: a batch ends where what follows
 // was said at another time, so that the order of what is said stays.
-func (s *Store) adoptTurns(ctx context.Context, owner memory.Owner, things []thing) error {
+func (s *Store) adoptTurns(ctx context.Context, owner memory.Owner, things []thing, paths map[key]string) error {
 	conversations := map[string]memory.Conversation{}
 	turns := map[string][]memory.Turn{}
 	for _, t := range things {
@@ -176,17 +176,53 @@ func (s *Store) adoptTurns(ctx context.Context, owner memory.Owner, things []thi
 		for piece := range slices.Chunk(said, maxRun) {
 			b := memory.Batch{Conversation: c, Turns: piece, Jobs: s.learnJobs(piece)}
 			b.Vectors = s.vectors(ctx, wordsOf(nil, piece))
-			if _, err := s.Append(ctx, owner, b); err != nil {
+			if err := s.adoptBatch(ctx, owner, b, paths); err != nil {
 				return err
 			}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(conversations)) {
-		if _, err := s.Append(ctx, owner, memory.Batch{Conversation: conversations[id]}); err != nil {
+		if err := s.adoptBatch(ctx, owner, memory.Batch{Conversation: conversations[id]}, paths); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// adoptBatch appends a batch. If its turns cannot stand together each is tried by itself; of
+// those that fail the paths are dropped.
+func (s *Store) adoptBatch(ctx context.Context, owner memory.Owner, b memory.Batch, paths map[key]string) error {
+	_, err := s.Append(ctx, owner, b)
+	if !refusesFile(err) {
+		return err
+	}
+	if len(b.Turns) > 1 {
+		for _, t := range b.Turns {
+			one := memory.Batch{Conversation: b.Conversation, Turns: []memory.Turn{t}, Jobs: s.learnJobs([]memory.Turn{t})}
+			one.Vectors = s.vectors(ctx, wordsOf(nil, one.Turns))
+			if err := s.adoptBatch(ctx, owner, one, paths); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	target := conversationTarget + b.Conversation.ID
+	if len(b.Turns) == 1 {
+		target = turnTarget + b.Turns[0].ID
+	}
+	s.leaveFile(paths, key{owner, target}, err)
+	return nil
+}
+
+// refusesFile reports whether an error is about what one file says.
+func refusesFile(err error) bool {
+	return errors.Is(err, memory.Duplicate) || errors.Is(err, memory.Invalid) || errors.Is(err, memory.TooLarge)
+}
+
+// leaveFile leaves a file that cannot be taken over for [Store.Scan] to tell of.
+func (s *Store) leaveFile(paths map[key]string, k key, why error) {
+	delete(paths, k)
+	s.opts.Log.Warn("a file of the vault is not taken over", "what", k.target, "error", why)
 }
 
 // learnJobs are the jobs that learn from turns which nothing was learned from.
@@ -234,7 +270,7 @@ func (s *Store) adoptRest(ctx context.Context, owner memory.Owner, things []thin
 	for piece := range slices.Chunk(changes, maxRun) {
 		n++
 		err := s.adoptRun(ctx, owner, n, piece)
-		if !errors.Is(err, memory.Duplicate) && !errors.Is(err, memory.Invalid) {
+		if !refusesFile(err) {
 			if err != nil {
 				return err
 			}
@@ -242,12 +278,11 @@ func (s *Store) adoptRest(ctx context.Context, owner memory.Owner, things []thin
 		}
 		for _, c := range piece {
 			n++
-			if err := s.adoptRun(ctx, owner, n, []memory.Change{c}); err != nil {
-				if !errors.Is(err, memory.Duplicate) && !errors.Is(err, memory.Invalid) {
-					return err
-				}
-				delete(paths, key{owner, c.After.Target()})
-				s.opts.Log.Warn("a file of the vault is not taken over", "what", c.After.Target(), "error", err)
+			err := s.adoptRun(ctx, owner, n, []memory.Change{c})
+			if refusesFile(err) {
+				s.leaveFile(paths, key{owner, c.After.Target()}, err)
+			} else if err != nil {
+				return err
 			}
 		}
 	}

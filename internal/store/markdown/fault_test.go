@@ -1,10 +1,10 @@
 package markdown
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -97,7 +97,7 @@ func TestJournalThatCannotBeWrittenRefusesWrites(t *testing.T) {
 	}
 }
 
-func TestDamagedJournalIsRefused(t *testing.T) {
+func TestDamagedJournalIsSetAside(t *testing.T) {
 	v := newVault(t)
 	v.apply(memtest.Add(tea()))
 	if err := v.Store.Close(); err != nil {
@@ -108,12 +108,16 @@ func TestDamagedJournalIsRefused(t *testing.T) {
 	text[20] = 0
 	writeFile(t, name, text)
 	v.remove(filepath.Join(ownFolder, indexFile))
-	_, err := Open(t.Context(), v.dir, inMemory, Options{Home: memtest.Ana})
-	if err == nil || !strings.Contains(err.Error(), "the line at byte 0 of") {
-		t.Errorf("got %v", err)
+	s, err := Open(t.Context(), v.dir, inMemory, Options{Home: memtest.Ana})
+	opened(t, s, err)
+	aside := s.DamagedJournals()
+	if len(aside) != 1 || !bytes.Equal(readFile(t, filepath.Join(v.dir, aside[0])), text) {
+		t.Errorf("set aside: got %q, want the damaged journal", aside)
 	}
-	again, err := Open(t.Context(), t.TempDir(), inMemory, Options{})
-	opened(t, again, err)
+	page, err := s.List(t.Context(), memtest.Ana, memory.Query{})
+	if err != nil || len(page.Memories) != 1 {
+		t.Errorf("got %d facts, %v; want that of the file", len(page.Memories), err)
+	}
 }
 
 func TestClosedVaultRefusesWrites(t *testing.T) {

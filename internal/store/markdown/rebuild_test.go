@@ -210,12 +210,14 @@ func TestRebuildFromJournal(t *testing.T) {
 func TestOlderDatabaseCatchesUp(t *testing.T) {
 	t.Parallel()
 	histories(t, false, func(e *ending, was map[memory.Owner][]known) {
-		journal := filepath.Join(e.dir, ownFolder, journalFile)
-		whole := readFile(e.t, journal)
-		writeFile(e.t, journal, cutLines(whole, rand.IntN(1+bytes.Count(whole, []byte("\n")))))
+		older := &ending{t: e.t, dir: e.t.TempDir(), now: e.now}
+		whole := readFile(e.t, filepath.Join(e.dir, ownFolder, journalFile))
+		if err := os.Mkdir(filepath.Join(older.dir, ownFolder), 0o700); err != nil {
+			e.t.Fatal(err)
+		}
+		writeFile(e.t, filepath.Join(older.dir, ownFolder, journalFile), cutLines(whole, rand.IntN(1+bytes.Count(whole, []byte("\n")))))
 		within := inSQLite(filepath.Join(e.dir, "older", "loci.db"))
-		e.reopen("the beginning of the journal", within, nil)
-		writeFile(e.t, journal, whole)
+		older.reopen("the beginning of the journal", within, nil)
 		for o := range was {
 			for i := range was[o] {
 				forgetJobs(&was[o][i])

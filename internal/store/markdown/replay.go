@@ -17,6 +17,9 @@ import (
 // begin reads the journal and makes the store within, the journal and the list of
 // files that are due agree.
 func (s *Store) begin(ctx context.Context) error {
+	if err := s.leaveDamagedJournal(ctx); err != nil {
+		return err
+	}
 	size, err := s.readHeads()
 	if err != nil {
 		return err
@@ -76,6 +79,9 @@ func (s *Store) begin(ctx context.Context) error {
 		return err
 	}
 	if empty {
+		if err := s.files.forgetRecords(); err != nil {
+			return err
+		}
 		return s.adopt(ctx)
 	}
 	return nil

@@ -125,6 +125,9 @@ func (s *scan) walk(ctx context.Context) error {
 			}
 			return nil
 		case d.IsDir():
+			if s.f.index.paths[name] != nil {
+				s.problem(name, errNotFile)
+			}
 			return nil
 		}
 		if _, ok := s.f.s.placeOf(name); !ok {

@@ -13,6 +13,9 @@ import (
 
 // claim leases the next job. Who looks in vain does not wait for the writer's turn.
 func (w *writer) claim(ctx context.Context, c claiming) (job memory.Job, err error) {
+	if w.damage.err() != nil { // what cannot be ended is not begun
+		return memory.Job{}, nil
+	}
 	if idle, err := w.idle(ctx, c); err != nil || idle {
 		return memory.Job{}, wrap("look whether a job is due", err)
 	}
@@ -43,7 +46,7 @@ func (w *writer) idle(ctx context.Context, c claiming) (bool, error) {
 	if err == nil {
 		at, err = scanSoonest(one{rows})
 	}
-	if err != nil || at <= now {
+	if err = w.damage.note(err); err != nil || at <= now {
 		return false, err
 	}
 	w.known.due.learn(at, commits)

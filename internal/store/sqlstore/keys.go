@@ -27,9 +27,13 @@ func (s *Store) AddKey(ctx context.Context, namespace string, key memory.Key) er
 
 // Keys returns the keys of a namespace: see [memory.Keys].
 func (s *Store) Keys(ctx context.Context, namespace string) ([]memory.Key, error) {
-	rows, err := s.reads.ask(ctx, `SELECT hash, name, role, "user", created_at FROM api_keys WHERE owner = ? AND role <> ? ORDER BY created_at, hash`, memory.Global(namespace), roleSession)
-	keys, err := collect(rows, err, func(row scanner) (k memory.Key, err error) {
-		return k, row.Scan(&k.Hash, &k.Name, &k.Role, &k.User, asTime{&k.CreatedAt})
+	var keys []memory.Key
+	err := s.reads.again(ctx, func() error {
+		rows, err := s.reads.ask(ctx, `SELECT hash, name, role, "user", created_at FROM api_keys WHERE owner = ? AND role <> ? ORDER BY created_at, hash`, memory.Global(namespace), roleSession)
+		keys, err = collect(rows, err, func(row scanner) (k memory.Key, err error) {
+			return k, row.Scan(&k.Hash, &k.Name, &k.Role, &k.User, asTime{&k.CreatedAt})
+		})
+		return err
 	})
 	return keys, wrap("read the keys", err)
 }

@@ -19,6 +19,7 @@ type reader struct {
 	db     *sql.DB
 	ready  map[string]*sql.Stmt // of what is asked often and needs no snapshot
 	into   *translator
+	damage *damage       // of a file
 	log    *slog.Logger  // of a server's troubles; nil: nobody's
 	tokens chan struct{} // one for each free connection
 	closed chan struct{} // closed by close
@@ -57,7 +58,7 @@ func (r *reader) prepare(ctx context.Context, queries ...string) error {
 // again calls with, and calls it again while the connection to a server is lost.
 func (r *reader) again(ctx context.Context, with func() error) error {
 	if r.into == nil {
-		return with()
+		return r.damage.note(with())
 	}
 	return withhold(r.log, persist(ctx, patienceOf(ctx), func() (bool, error) { return true, with() }))
 }
@@ -136,7 +137,7 @@ func (r *reader) look(ctx context.Context, owner memory.Owner, with func(*view) 
 		return err
 	}
 	if r.into == nil {
-		return r.once(ctx, owner, new(bool), with)
+		return r.damage.note(r.once(ctx, owner, new(bool), with))
 	}
 	told := false
 	return withhold(r.log, persist(ctx, patienceOf(ctx), func() (bool, error) {

@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -30,9 +32,15 @@ func (a asTime) Scan(src any) error {
 	if !ok {
 		return fmt.Errorf("a time is an integer, not %T", src)
 	}
+	if n < -lastMicro || n > lastMicro {
+		return errors.New("a time is out of range")
+	}
 	*a.t = fromMicros(n)
 	return nil
 }
+
+// lastMicro ends the year 9999, beyond which JSON has no times.
+const lastMicro = (253402300799+yearOne)*1_000_000 + 999_999
 
 func fromMicros(n int64) time.Time {
 	if n == 0 {
@@ -123,6 +131,12 @@ func scanFact(owner memory.Owner, row scanner, more ...any) (*memory.Fact, error
 	}
 	if metadata != "" {
 		f.Metadata = json.RawMessage(metadata)
+	}
+	if err == nil && metadata != "" && !json.Valid(f.Metadata) {
+		return nil, &unreadable{"its metadata is no JSON"}
+	}
+	if err == nil && (math.IsNaN(f.Confidence) || math.IsInf(f.Confidence, 0)) {
+		return nil, &unreadable{"its confidence is no number"}
 	}
 	return f, err
 }

@@ -123,18 +123,13 @@ type rows struct {
 	from *translator // nil: values are as they were written
 }
 
-// row is what scans the row at hand.
-func (r rows) row() scanner {
-	if r.from == nil {
-		return r.Rows
-	}
-	return r
-}
-
 // Scan reads the row's values.
 func (r rows) Scan(into ...any) error {
 	err := r.Rows.Scan(into...)
-	if r.from != nil && err == nil {
+	switch {
+	case err != nil && r.Err() == nil: // the rows go on, this one makes no sense
+		return asUnreadable(err)
+	case err == nil && r.from != nil:
 		r.from.restore(into)
 	}
 	return err
@@ -147,7 +142,7 @@ func collect[T any](rows rows, err error, scan func(scanner) (T, error)) ([]T, e
 	}
 	defer rows.Close()
 	var all []T
-	row := rows.row()
+	row := scanner(rows)
 	for rows.Next() {
 		one, err := scan(row)
 		if err != nil {

@@ -73,7 +73,7 @@ func openSQLite(ctx context.Context, path string, o Options) (_ *Store, err erro
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	s := &Store{known: &known{}, path: path, rows: cmp.Or(o.rows, erasedRows), failpoint: o.failpoint}
+	s := &Store{known: &known{}, path: path, damage: &damage{path: path, log: o.Log}, rows: cmp.Or(o.rows, erasedRows), failpoint: o.failpoint}
 	if s.release, err = filelock.Take(path+".lock", "has it open; only one may write"); err != nil {
 		return nil, err
 	}
@@ -84,6 +84,10 @@ func openSQLite(ctx context.Context, path string, o Options) (_ *Store, err erro
 }
 
 func (s *Store) connect(ctx context.Context, path string, o Options) error {
+	had := !o.Rebuilt && fileSize(path+madeFile) > 0
+	if had && fileSize(path) == 0 {
+		return errEmptied(path)
+	}
 	// SQLite would make the file as open as the umask lets it; the log beside it
 	// takes the file's own mode.
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -99,10 +103,10 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	if err := prepare(ctx, db); err != nil {
+	if err := prepare(ctx, db, path, had); err != nil {
 		return errors.Join(explain(err), db.Close())
 	}
-	w, err := startWriter(ctx, db, o, s.known)
+	w, err := startWriter(ctx, db, o, s.known, s.damage)
 	if err != nil {
 		return errors.Join(err, db.Close())
 	}
@@ -118,6 +122,7 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 			return err
 		}
 		*pool.to = newReader(db, pool.conns, nil)
+		(*pool.to).damage = s.damage
 	}
 	w.reads = s.reads
 	if err := s.reads.prepare(ctx, versionsOf, soonest); err != nil {
@@ -133,7 +138,7 @@ func dsn(path, options string) string {
 }
 
 // prepare checks that the database is ours or empty, and brings it up to date.
-func prepare(ctx context.Context, db *sql.DB) error {
+func prepare(ctx context.Context, db *sql.DB, path string, had bool) error {
 	var id, tables int
 	if err := db.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id); err != nil {
 		return err
@@ -144,11 +149,46 @@ func prepare(ctx context.Context, db *sql.DB) error {
 	if id != applicationID && (id != 0 || tables > 0) {
 		return memory.Errorf(memory.Invalid, "it is another program's database")
 	}
+	if had && tables == 0 {
+		return errEmptied(path)
+	}
 	// Only now: the mode is written into the file.
 	if _, err := db.ExecContext(ctx, `PRAGMA journal_mode = wal`); err != nil {
 		return err
 	}
-	return migrate(ctx, db, goose.DialectSQLite3, "sqlite")
+	if err := migrate(ctx, db, goose.DialectSQLite3, "sqlite"); err != nil {
+		return err
+	}
+	return markDatabase(path)
+}
+
+// madeFile is beside a database from its first start on, so that an empty one in its place
+// is not taken for a new one.
+const madeFile = ".made"
+
+const madeText = `Loci made a database here, loci.db. If that is gone or empty, Loci refuses to start:
+restore a backup, or delete this file to begin with an empty memory.
+`
+
+func markDatabase(path string) error {
+	if fileSize(path+madeFile) > 0 {
+		return nil
+	}
+	return os.WriteFile(path+madeFile, []byte(madeText), 0o600)
+}
+
+// fileSize is 0 for what is not there.
+func fileSize(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+func errEmptied(path string) error {
+	return memory.Errorf(memory.Unavailable, "it is empty or gone, though there was a database: restore a backup with loci restore FILE --replace; "+
+		"to begin with an empty memory, delete %s", path+madeFile)
 }
 
 // explain says of the errors that are not the caller's, but of the file or the

@@ -17,7 +17,10 @@ var _ memory.Store = (*Store)(nil)
 // Options are the tunables of a store. The zero value is the default.
 type Options struct {
 	Now func() time.Time // nil: the clock of this machine with SQLite, of the server with PostgreSQL
-	Log *slog.Logger     // is told of what a server fails in, which users are not, and where a write panicked; nil: nobody is
+	Log *slog.Logger     // is told of damage, of what a server fails in, which users are not, and where a write panicked; nil: nobody is
+
+	// Rebuilt says that the caller fills a database that is gone: an empty one is not refused.
+	Rebuilt bool
 
 	// failpoint is called at the named points of a commit; tests kill there.
 	failpoint func(point string)
@@ -36,6 +39,7 @@ type Store struct {
 	release func() error
 
 	path            string    // of a file
+	damage          *damage   // of a file
 	about, identity string    // of a server
 	pgvector        *pgvector // of a server that has it; nil: it does not search
 
@@ -73,8 +77,11 @@ func nothingKnown() *known {
 	return &known{heads: heads{off: true}, recent: recent{off: true}, settled: settled{off: true}}
 }
 
-// Ping reports whether the database answers.
+// Ping reports whether the database answers and no damage of it is known.
 func (s *Store) Ping(ctx context.Context) error {
+	if err := s.damage.err(); err != nil {
+		return err
+	}
 	rows, err := s.reads.ask(ctx, "SELECT 1")
 	_, err = collect(rows, err, func(row scanner) (one int, err error) { return one, row.Scan(&one) })
 	return wrap("ping the database", withhold(s.reads.log, explainServer(err)))

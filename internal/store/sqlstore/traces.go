@@ -243,9 +243,16 @@ func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memor
 		if len(found) == 0 {
 			return memory.Errorf(memory.NotFound, "no trace %s", id)
 		}
-		return json.Unmarshal([]byte(found[0]), &trace)
+		return readTrace(found[0], &trace)
 	})
 	return trace, err
+}
+
+func readTrace(data string, into *memory.Trace) error {
+	if json.Unmarshal([]byte(data), into) != nil {
+		return &unreadable{"a trace is no JSON"}
+	}
+	return nil
 }
 
 // Traces returns those that match: see [memory.Traces]. What they are of stands in
@@ -270,7 +277,7 @@ func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQu
 		out = nil
 		for _, data := range found {
 			var t memory.Trace
-			if err := json.Unmarshal([]byte(data), &t); err != nil {
+			if err := readTrace(data, &t); err != nil {
 				return fmt.Errorf("read traces: %w", err)
 			}
 			if q.Matches(t) && len(out) < limit {

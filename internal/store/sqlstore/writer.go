@@ -33,6 +33,7 @@ type writer struct {
 	now       func() time.Time
 	reads     *reader // for who looks at the queue in vain
 	known     *known
+	damage    *damage
 	log       *slog.Logger // nil: nobody's
 	failpoint func(point string)
 	portion   int           // pages that are scrubbed at a time
@@ -63,7 +64,7 @@ type call struct {
 	taken atomic.Bool // by the writer, or by its caller who gives it up
 }
 
-func startWriter(ctx context.Context, db *sql.DB, o Options, k *known) (*writer, error) {
+func startWriter(ctx context.Context, db *sql.DB, o Options, k *known, d *damage) (*writer, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect the writer: %w", err)
@@ -72,7 +73,7 @@ func startWriter(ctx context.Context, db *sql.DB, o Options, k *known) (*writer,
 		o.failpoint = func(string) {}
 	}
 	w := &writer{
-		db: db, session: &session{conn: conn, kept: map[string]*sql.Stmt{}}, now: o.Now, known: k, log: o.Log, failpoint: o.failpoint,
+		db: db, session: &session{conn: conn, kept: map[string]*sql.Stmt{}}, now: o.Now, known: k, damage: d, log: o.Log, failpoint: o.failpoint,
 		portion: cmp.Or(o.portion, portionPages), scrubs: make(chan struct{}, 1), done: make(chan struct{}), raised: map[memory.Owner]int64{},
 		changed: map[memoryKey]struct{}{}, calls: make(chan *call, maxGroup),
 	}
@@ -90,6 +91,9 @@ func (w *writer) write(ctx context.Context, _ memory.Owner, do func(*tx) error) 
 }
 
 func (w *writer) submit(c *call) error {
+	if err := w.damage.err(); err != nil {
+		return err
+	}
 	if err := w.send(c); err != nil {
 		return err
 	}
@@ -102,7 +106,7 @@ func (w *writer) submit(c *call) error {
 		<-c.done
 	}
 	repanic(c.err)
-	return explain(c.err)
+	return explain(w.damage.note(c.err))
 }
 
 func (w *writer) send(c *call) error {
