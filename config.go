@@ -44,6 +44,7 @@ type Config struct {
 	Upstream UpstreamConfig `koanf:"upstream"`
 	Learn    LearnConfig    `koanf:"learn"`
 	Review   ReviewConfig   `koanf:"review"`
+	Share    ShareConfig    `koanf:"share"`
 	Summary  SummaryConfig  `koanf:"summaries"`
 	Upkeep   UpkeepConfig   `koanf:"upkeep"`
 	Recall   RecallConfig   `koanf:"recall"`
@@ -115,6 +116,11 @@ type ReviewConfig struct {
 	Confidence float64  `koanf:"confidence" default:"0" doc:"Facts of less confidence, 0 to 1, wait for a person."`
 	Categories []string `koanf:"categories" doc:"Facts of these categories wait for a person, with commas: health, family."`
 	Conflicts  bool     `koanf:"conflicts" default:"false" doc:"Facts that would take another's place wait for a person."`
+}
+
+// ShareConfig is how users share facts with each other.
+type ShareConfig struct {
+	Accept string `koanf:"accept" default:"ask" valid:"ask|admins|off" doc:"ask: what a user shares with another waits in the receiver's review until they accept it. admins: the same, but what an admin shares is shown at once. off: nobody shares with users. Only admins share with pools and global, which needs no consent. Without a key every request is an admin's."`
 }
 
 // SummaryConfig is how conversations are summed up.

@@ -22,6 +22,14 @@ func (l *Loci) sees(t *testing.T, user, id string) bool {
 	return len(found) == 1 && found[0].Link != nil && found[0].Status() == memory.Active
 }
 
+// offered reports whether another's fact waits for a user, and lets them accept it.
+func (l *Loci) offered(t *testing.T, user, id string) bool {
+	t.Helper()
+	author := memory.Author{Kind: memory.ByPerson, Name: user}
+	_, _, err := l.engine.Judge(context.Background(), userOf(user), []engine.Judgement{{ID: id, Action: memory.ActionApprove}}, "", author)
+	return err == nil && l.sees(t, user, id)
+}
+
 // sharedLine is the line of a file that says whom its fact is shared with.
 func sharedLine(text string) string {
 	for line := range strings.Lines(text) {
@@ -62,7 +70,7 @@ func TestWhomAFactIsSharedWithIsALineOfItsFile(t *testing.T) {
 
 	// Taken out, it is shared no longer; a user that is written in is shared with.
 	l.edited(t, path, strings.Replace(text, line, "shared_with: [pool/team, user/cy] # my club\n", 1))
-	if with() != "pool/team user/cy" || l.sees(t, "ben", f.ID) || !l.sees(t, "cy", f.ID) {
+	if with() != "pool/team user/cy" || l.sees(t, "ben", f.ID) || !l.offered(t, "cy", f.ID) {
 		t.Errorf("shared with %q; Ben sees it: %v, Cy: %v", with(), l.sees(t, "ben", f.ID), l.sees(t, "cy", f.ID))
 	}
 
@@ -77,8 +85,8 @@ func TestWhomAFactIsSharedWithIsALineOfItsFile(t *testing.T) {
 		t.Errorf("the line is not as it was written: %q", sharedLine(text))
 	}
 	l.edited(t, path, strings.Replace(text, sharedLine(text), "shared_with: [pool/team, user/ben]\n", 1))
-	if !l.sees(t, "ben", f.ID) {
-		t.Error("Ben is written in, and sees nothing")
+	if !l.offered(t, "ben", f.ID) {
+		t.Error("Ben is written in, and nothing waits for him")
 	}
 	l.settledFile(t, "User plays go")
 	closed(t, l)
@@ -96,7 +104,7 @@ func TestWhomAFactIsSharedWithIsALineOfItsFile(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if with() != "pool/team user/ben" || !l.sees(t, "ben", f.ID) {
+	if with() != "pool/team user/ben" || l.sees(t, "ben", f.ID) || !l.offered(t, "ben", f.ID) {
 		t.Errorf("from the folder alone it is shared with %q, and Ben sees it: %v", with(), l.sees(t, "ben", f.ID))
 	}
 }
@@ -121,7 +129,7 @@ func TestAFileSharesNoMoreThanAPersonMay(t *testing.T) {
 	}
 	l.edited(t, shop, strings.Replace(text, steers, "The shop closes at six", 1))
 	page, err := l.engine.Store.List(ctx, userOf("default"), memory.Query{Text: "shop"})
-	if err != nil || len(page.Memories) != 1 || !l.sees(t, "ben", page.Memories[0].ID()) {
+	if err != nil || len(page.Memories) != 1 || !l.offered(t, "ben", page.Memories[0].ID()) {
 		t.Errorf("with other words it is shared: %+v, %v", page.Memories, err)
 	}
 	if c, err := l.Doctor(ctx, false); err != nil || len(c.Findings) > 0 {

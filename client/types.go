@@ -266,7 +266,7 @@ type Waiting struct {
 	Reason    string        `json:"reason" doc:"Why it waits."`
 	Author    memory.Author `json:"author" doc:"Who or what proposed it."`
 	Quote     *Quote        `json:"quote,omitempty" doc:"What was said."`
-	Conflicts []Memory      `json:"conflicts,omitempty" doc:"Facts that it contradicts: approving it takes their place."`
+	Conflicts []Memory      `json:"conflicts,omitempty" doc:"The user's own facts that it contradicts. Approving it takes their place; one with home, which another user shares, is left out of recall instead while they hold."`
 }
 
 // ReviewQuery asks for a page of what waits.
@@ -285,7 +285,8 @@ type Review struct {
 type Judgement struct {
 	ID      string        `json:"id"`
 	Action  memory.Action `json:"action" enum:"approve,reject"`
-	Content string        `json:"content,omitempty" doc:"Better words, to approve instead."`
+	Content string        `json:"content,omitempty" doc:"Better words, to approve instead. Not for what another user shares."`
+	Seen    string        `json:"seen,omitempty" doc:"The words that were decided on. If the fact says something else by now, the request is refused with conflict."`
 }
 
 // ReviewRequest decides on pending facts, on all of them or none.

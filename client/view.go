@@ -21,6 +21,7 @@ func View(m memory.Memory) Memory {
 		v.Status, v.Conversation, v.Messages, v.Model = s.Status, s.Scope.Conversation, s.MessageCount, s.Model
 	}
 	if m.Link != nil {
+		v.Status = m.Status()
 		v.Home = string(m.Fact.Scope.Owner)
 	}
 	return v
@@ -77,10 +78,10 @@ func ViewQuote(turn Memory, span *memory.Span) *Quote {
 
 // ViewWaiting shows a fact that waits for a person; turn is what it is from, nil if there is
 // none. Reason and Author are for the caller.
-func ViewWaiting(f memory.Fact, turn *memory.Turn, conflicts []memory.Fact) Waiting {
-	v := Waiting{Memory: View(memory.Memory{Fact: &f})}
+func ViewWaiting(m memory.Memory, turn *memory.Turn, conflicts []memory.Fact) Waiting {
+	v := Waiting{Memory: View(m)}
 	if turn != nil {
-		v.Quote = ViewQuote(View(memory.Memory{Turn: turn}), f.Provenance.Quote)
+		v.Quote = ViewQuote(View(memory.Memory{Turn: turn}), m.Fact.Provenance.Quote)
 	}
 	for _, c := range conflicts {
 		v.Conflicts = append(v.Conflicts, View(memory.Memory{Fact: &c}))

@@ -81,6 +81,7 @@ func (c Change) check(owner Owner) error {
 var (
 	factStatuses  = []Status{Active, Pending, Superseded, Retired, Rejected}
 	turnStatuses  = []Status{Active, Replaced, Retired}
+	linkStatuses  = []Status{Active, Pending, Retired}
 	otherStatuses = []Status{Active, Retired}
 )
 
@@ -158,7 +159,7 @@ func (l *Link) check(owner Owner) error {
 	if !l.Fact.Scope.Owner.Valid() || l.Fact.Scope.Owner == owner {
 		return Errorf(Invalid, "a link shows a fact of another owner, not of %q", l.Fact.Scope.Owner)
 	}
-	return checkThing("link", true, owner, l.Owner, l.Status, otherStatuses)
+	return checkThing("link", true, owner, l.Owner, l.Status, linkStatuses)
 }
 
 func (t *Turn) check(owner Owner, conversation string) error {

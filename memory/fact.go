@@ -20,9 +20,9 @@ const (
 // same words stands in a scope.
 type Status string
 
-// The statuses. Facts use all of them but Replaced; links, profile entries,
-// relations, summaries, contexts and conversations are active or retired; turns are active, replaced (an
-// edited or regenerated branch) or retired (forgotten).
+// The statuses. Facts use all of them but Replaced; links are active, pending or retired;
+// profile entries, relations, summaries, contexts and conversations are active or retired;
+// turns are active, replaced (an edited or regenerated branch) or retired (forgotten).
 const (
 	Active     Status = "active"
 	Pending    Status = "pending"    // waits for a person
@@ -126,7 +126,7 @@ func (f *Fact) ValidAt(t time.Time) bool {
 
 // Link shows a fact of one owner to another. It lives with the owner who sees it
 // and carries the fact as it was at HomeVersion, so that recall reads only its
-// own owner's rows.
+// own owner's rows. A pending link waits for its owner's consent and is not recalled.
 type Link struct {
 	Owner       Owner     `json:"owner"`        // who sees it
 	Fact        Fact      `json:"fact"`         // the copy; Fact.Scope.Owner is the home

@@ -154,3 +154,33 @@ func TestMoreDecisionsThanOneRequestTakesAreSentInParts(t *testing.T) {
 		t.Errorf("%d requests, want 2", sent)
 	}
 }
+
+func TestSharedFactIsAcceptedAsItIs(t *testing.T) {
+	s := newStandIn(t, map[string]any{
+		"GET /api/review": client.Review{Waiting: []client.Waiting{{
+			Memory: client.Memory{ID: "f1", Content: "The gate is red", Home: "default/user/ana"}, Reason: "shared by user/ana",
+			Conflicts: []client.Memory{{ID: "f2", Content: "The gate is not red"}},
+		}}},
+		"POST /api/review": client.Reviewed{Memories: []client.Memory{{ID: "f1", Content: "The gate is red", Status: memory.Active}}},
+	})
+	var out bytes.Buffer
+	c := client.New(s.URL, client.Options{})
+	page, err := waiting(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(context.Background(), c, strings.NewReader("e\na\n"), sheet{Writer: &out}, page); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"shared by user/ana", "against", "The gate is not red", "a accept, r reject, s skip, q quit", "1 decided"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("printed %s, want %q in it", out.String(), want)
+		}
+	}
+	if strings.Contains(out.String(), "better words") {
+		t.Errorf("printed %s, want no question for other words", out.String())
+	}
+	if want := `POST /api/review {"judgements":[{"id":"f1","action":"approve","seen":"The gate is red"}]}`; !slices.Contains(s.got, want) {
+		t.Errorf("sent %q, want %s among it", s.got, want)
+	}
+}

@@ -23,7 +23,7 @@ func review(g *global) *cobra.Command {
 		Short: "Decide on facts that wait for a person",
 		Long: "Show each pending fact with the words it came from, why it waits and what it contradicts, and ask what to do:\n" +
 			"a approve, e edit and approve, r reject, s skip, q quit. An approved fact takes the place of those it contradicts;\n" +
-			"a rejected one is not learned again. Answers that do not come from a terminal are read by line; with the flags nothing\n" +
+			"a rejected one is not learned again. What another user shares is accepted as it is, and takes nobody's place. Answers that do not come from a terminal are read by line; with the flags nothing\n" +
 			"is asked. What the flags decide is one run and is undone together.",
 		Example: "  loci review\n  loci review --list\n  loci review --approve 0199c5d2-… --reject 0199c5d3-…\n" +
 			"  loci review --edit 0199c5d2-…=\"User lives in Porto\"\n  loci review --all-reject",
@@ -123,7 +123,7 @@ func (r *reviewing) decide(ctx context.Context, g *global, c *client.Client, w i
 		}
 		for _, one := range waiting {
 			if !slices.ContainsFunc(all, func(j client.Judgement) bool { return j.ID == one.Memory.ID }) {
-				all = append(all, client.Judgement{ID: one.Memory.ID, Action: action})
+				all = append(all, client.Judgement{ID: one.Memory.ID, Action: action, Seen: seen(one)})
 			}
 		}
 	}
@@ -147,6 +147,15 @@ func (r *reviewing) decide(ctx context.Context, g *global, c *client.Client, w i
 			s.line("%s", g.takeBack(one.Run))
 		}
 	})
+}
+
+// seen returns the words of a shared fact, which its owner may change at any time; "" for
+// one of the user's own.
+func seen(w client.Waiting) string {
+	if w.Memory.Home == "" {
+		return ""
+	}
+	return w.Memory.Content
 }
 
 func (s sheet) judged(m client.Memory) {
@@ -192,6 +201,10 @@ func (s sheet) waits(w client.Waiting, number string) {
 		s.line("  %-9s %s", "", s.in(dim, place(*w.Quote)))
 	}
 	for _, old := range w.Conflicts {
+		if w.Memory.Home != "" {
+			s.line("  %-9s %s  %s", "against", said(old.Content, 400), s.in(dim, "(yours, which counts, "+old.ID+")"))
+			continue
+		}
 		s.line("  %-9s %s  %s", "instead of", said(old.Content, 400), s.in(dim, "(said "+when(old.ObservedAt)+", "+old.ID+")"))
 		s.line("  %-9s %s", "", s.diff(old.Content, w.Memory.Content))
 	}
@@ -258,8 +271,6 @@ func (a answers) line(ctx context.Context) (string, error) {
 	}
 }
 
-const keys = "a approve, e edit, r reject, s skip, q quit"
-
 // ask shows what waits, one fact after the other, and does what is answered.
 func ask(ctx context.Context, c *client.Client, in io.Reader, s sheet, all []client.Waiting) error {
 	if len(all) == 0 {
@@ -305,7 +316,11 @@ var errQuit = errors.New("quit")
 
 // judgement asks until it has an answer. The zero Judgement is to skip.
 func (a answers) judgement(ctx context.Context, s sheet, w client.Waiting) (client.Judgement, error) {
-	j := client.Judgement{ID: w.Memory.ID, Action: memory.ActionApprove}
+	j := client.Judgement{ID: w.Memory.ID, Action: memory.ActionApprove, Seen: seen(w)}
+	keys := "a approve, e edit, r reject, s skip, q quit"
+	if w.Memory.Home != "" {
+		keys = "a accept, r reject, s skip, q quit"
+	}
 	for {
 		fmt.Fprintf(s, "%s: ", keys)
 		key, err := a.key(ctx)
@@ -325,6 +340,9 @@ func (a answers) judgement(ctx context.Context, s sheet, w client.Waiting) (clie
 		case 'q':
 			return client.Judgement{}, errQuit
 		case 'e':
+			if w.Memory.Home != "" {
+				continue // only its owner edits it
+			}
 			fmt.Fprint(s, "better words: ")
 			words, err := a.line(ctx)
 			if a.file == nil {

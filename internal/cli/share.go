@@ -15,8 +15,9 @@ func share(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "share ID [user/NAME|pool/NAME|global]",
 		Short: "Show a fact to somebody else, or see whom it is shown to",
-		Long: "The fact stays yours. The others see a copy that follows it, and may hide it (loci forget --id) but not change it: an edit, forgetting and erasing it\n" +
-			"reach them. Where it was said, its tags and its project are not shown. global is everybody; with it and with pools only whoever\nruns the server shares.",
+		Long: "The fact stays yours. Another user sees it once they accept it (loci review), unless the server is set otherwise (share.accept); other words wait again.\n" +
+			"They see a copy that follows it, and may hide it (loci forget --id) but not change it: forgetting and erasing it reach them.\n" +
+			"Where it was said, its tags and its project are not shown. global is everybody; only admins share with it and with pools.",
 		Example: "  loci share 0199c5d2-… user/ben\n  loci share 0199c5d2-… user/ben --end\n  loci share 0199c5d2-…",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -104,6 +104,7 @@ var reasons = []struct{ stage, reason string }{
 	{"echo", "the same question, asked before"},
 	{"other", "says it of somebody else, or as a mere case"},
 	{"carried", "the request holds it already"},
+	{"contradicted", "another user shares it, and a fact of the user's own contradicts it"},
 	{"limit", "further back than is read from the store"},
 	{"threshold", "too little relevance"},
 	{"answered", "nothing that was found answers the question well enough"},

@@ -18,7 +18,7 @@ func (e *Engine) conflicts(ctx context.Context, f memory.Fact, named string) ([]
 	var near []learn.Neighbour
 	var err error
 	if f.Subject != "" || learn.Denied(f.Content) {
-		near, err = e.opposed(ctx, f)
+		near, err = e.opposed(ctx, f, mostAlike)
 	}
 	if err != nil { // what a person writes is written, found to contradict or not
 		e.Log.Warn("a fact was not compared with those in the same words", "fact", f.ID, "err", err)
@@ -47,6 +47,37 @@ func (e *Engine) conflicts(ctx context.Context, f memory.Fact, named string) ([]
 	for _, m := range found {
 		if m.Fact != nil && m.Link == nil && m.Fact.Status == memory.Active && m.Fact.Hash != f.Hash && narrower(m.Fact.Scope, f.Scope) {
 			out = append(out, *m.Fact)
+		}
+	}
+	return out, nil
+}
+
+// ownAgainst returns the active facts of the owner's own that a fact which another user
+// shares contradicts, whichever of the two says that the other does not hold. What the
+// other says of themselves is about the other.
+func (e *Engine) ownAgainst(ctx context.Context, link memory.Link) ([]memory.Fact, error) {
+	f := link.Fact
+	f.Scope = memory.Scope{Owner: link.Owner}
+	near, err := e.opposed(ctx, f, mostAlikeShared)
+	if err != nil {
+		return nil, err
+	}
+	if f.Attribute != "" {
+		q := memory.Query{Subject: f.Subject, Attribute: f.Attribute}
+		if err := e.everything(ctx, link.Owner, q, func(m memory.Memory) {
+			near = append(near, learn.Neighbour{Fact: *m.Fact, Link: m.Link})
+		}); err != nil {
+			return nil, fmt.Errorf("list what %s may contradict: %w", f.ID, err)
+		}
+	}
+	var out []memory.Fact
+	for _, n := range near {
+		known := slices.ContainsFunc(out, func(o memory.Fact) bool { return o.ID == n.Fact.ID })
+		if known || n.Link != nil || n.Fact.Status != memory.Active || n.Fact.Hash == f.Hash {
+			continue
+		}
+		if len(contradicted(f, []learn.Neighbour{n})) > 0 || len(contradicted(n.Fact, []learn.Neighbour{{Fact: f}})) > 0 {
+			out = append(out, n.Fact)
 		}
 	}
 	return out, nil
@@ -88,16 +119,20 @@ func contradicted(f memory.Fact, near []learn.Neighbour) (ids []string) {
 }
 
 // mostAlike is how many facts are looked at for whether they say the opposite: it is
-// said in the same words, so that there are few.
-const mostAlike = 3
+// said in the same words, so that there are few. For a shared fact there are more, since
+// other shared ones in the same words stand among them.
+const (
+	mostAlike       = 3
+	mostAlikeShared = 24
+)
 
-// opposed returns those of the facts that share most words with f of which one denies
+// opposed returns those of the most facts that share words with f of which one denies
 // or ends something and the other does not. It costs a search; so what is about nobody
 // that is known and denies nothing is not looked at.
-func (e *Engine) opposed(ctx context.Context, f memory.Fact) ([]learn.Neighbour, error) {
+func (e *Engine) opposed(ctx context.Context, f memory.Fact, most int) ([]learn.Neighbour, error) {
 	found, err := e.Searcher.Search(ctx, memory.Search{
 		Scopes: []memory.Scope{f.Scope}, Text: f.Content, ByWords: true,
-		Kinds: []memory.Kind{memory.KindFact}, Now: e.now(), Limit: mostAlike,
+		Kinds: []memory.Kind{memory.KindFact}, Now: e.now(), Limit: most,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("search for what %s may contradict: %w", f.ID, err)

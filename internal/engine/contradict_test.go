@@ -118,15 +118,15 @@ func TestOfTwoApprovedTogetherTheNewerHolds(t *testing.T) {
 				}
 				var judgements []Judgement
 				for _, i := range order {
-					judgements = append(judgements, Judgement{ID: page.Waiting[i].Fact.ID, Action: memory.ActionApprove})
+					judgements = append(judgements, Judgement{ID: page.Waiting[i].Memory.Fact.ID, Action: memory.ActionApprove})
 				}
 				facts, _, err := s.Judge(ctx, ana, judgements, "", author)
 				if err != nil {
 					t.Fatal(err)
 				}
 				for i, f := range facts {
-					if f.ID != judgements[i].ID {
-						t.Errorf("fact %d is %s, want that of the judgement, %s", i, f.ID, judgements[i].ID)
+					if f.ID() != judgements[i].ID {
+						t.Errorf("fact %d is %s, want that of the judgement, %s", i, f.ID(), judgements[i].ID)
 					}
 				}
 				play(t, s, `expect facts ana: User plays the cello | User lives in Oslo

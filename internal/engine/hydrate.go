@@ -137,7 +137,7 @@ func (r *recalling) successors(ctx context.Context, turns []string) (map[string]
 			known[id] = nil
 		}
 		for _, m := range found {
-			if m.Fact != nil && known[m.ID()] == nil {
+			if m.Fact != nil && m.Link == nil && known[m.ID()] == nil {
 				known[m.ID()] = m.Fact
 			}
 		}

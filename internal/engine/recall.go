@@ -166,6 +166,8 @@ type recalling struct {
 	misspelt []memory.Misspelt
 	reranked [2]int          // candidates that the reranker read, and was given
 	carried  map[string]bool // by id, of what was looked at: whether the request holds it already
+
+	overruled map[string]bool // by id of a shared fact that was looked at: whether an own fact contradicts it
 }
 
 func (r *recalling) skip(part string, err error) {
@@ -260,14 +262,14 @@ func (r *recalling) find(ctx context.Context, query recall.Query, topK int) erro
 	if small {
 		topK = r.atLeast(topK, len(hits))
 	}
-	r.fit(hits, topK)
+	r.fit(ctx, hits, topK)
 	if len(r.hits) < topK && len(r.spare) > 0 {
 		more, err := r.read(ctx, r.spare)
 		if err != nil {
 			return err
 		}
 		r.spare = nil
-		r.fit(slices.Concat(hits, more), topK)
+		r.fit(ctx, slices.Concat(hits, more), topK)
 	}
 	if r.then == nil {
 		if err := r.part(func() error { r.overtaken(ctx); return nil }); err != nil {
@@ -405,7 +407,7 @@ func (r *recalling) enough(kept []memory.Candidate, topK int) int {
 }
 
 // fit keeps the hits that there is room for.
-func (r *recalling) fit(hits []memory.Hit, topK int) {
+func (r *recalling) fit(ctx context.Context, hits []memory.Hit, topK int) {
 	if r.q.Whole {
 		r.hits = hits
 		return
@@ -415,10 +417,55 @@ func (r *recalling) fit(hits []memory.Hit, topK int) {
 	if budget == 0 {
 		budget = math.MaxInt
 	}
-	r.hits, r.dropped = recall.Fit(fresh, recall.FitOptions{TopK: topK, Budget: budget, Question: r.q.Text, Echoes: r.echoes})
+	var overruled []memory.Hit
+	for {
+		r.hits, r.dropped = recall.Fit(fresh, recall.FitOptions{TopK: topK, Budget: budget, Question: r.q.Text, Echoes: r.echoes})
+		against := r.againstOwn(ctx, r.hits)
+		if len(against) == 0 {
+			break
+		}
+		overruled = append(overruled, against...)
+		fresh = slices.DeleteFunc(slices.Clone(fresh), func(h memory.Hit) bool { return r.overruled[h.Memory.ID()] })
+	}
 	for _, h := range held {
 		r.dropped = append(r.dropped, recall.Dropped{Hit: h, Stage: "carried"})
 	}
+	for _, h := range overruled {
+		r.dropped = append(r.dropped, recall.Dropped{Hit: h, Stage: "contradicted"})
+	}
+}
+
+// againstOwn returns the hits that another user shares and an own fact of the user's
+// contradicts, whether that is a hit or not. It looks at the present only: facts of another
+// time are not searched for contradictions.
+func (r *recalling) againstOwn(ctx context.Context, hits []memory.Hit) []memory.Hit {
+	if r.then != nil {
+		return nil
+	}
+	var out []memory.Hit
+	for _, h := range hits {
+		link := h.Memory.Link
+		if link == nil || !betweenUsers(link.Fact.Scope.Owner, link.Owner) {
+			continue
+		}
+		id := h.Memory.ID()
+		is, looked := r.overruled[id]
+		if !looked {
+			own, err := r.e.ownAgainst(ctx, *link)
+			if err != nil {
+				r.skip("shared", err)
+			}
+			if r.overruled == nil {
+				r.overruled = map[string]bool{}
+			}
+			is = err != nil || len(own) > 0
+			r.overruled[id] = is
+		}
+		if is {
+			out = append(out, h)
+		}
+	}
+	return out
 }
 
 // wanted is what the searcher is asked for. An embedder that fails, or takes too

@@ -46,7 +46,7 @@ func (r *recalling) list(ctx context.Context, topK int) error {
 		}
 	}
 	r.found = len(visible)
-	r.fit(recall.ByImportance(visible, r.now), topK)
+	r.fit(ctx, recall.ByImportance(visible, r.now), topK)
 	return nil
 }
 

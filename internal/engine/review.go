@@ -11,14 +11,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Waiting is a pending fact with what a person needs to decide on it.
+// Waiting is a pending fact, of the owner's own or shared by another user, with what a
+// person needs to decide on it.
 type Waiting struct {
-	Fact   memory.Fact
+	Memory memory.Memory
 	Turn   *memory.Turn // that its words are from; nil if there is none
 	Reason string       // why it waits
 	Author memory.Author
-	// Conflicts are the active facts that it contradicts, and the one that the journal
-	// says it would replace. Approving it takes their place.
+	// Conflicts are the owner's active facts that it contradicts, and the one that the
+	// journal says it would replace. Approving a fact of the owner's own takes their place.
+	// A shared one replaces nothing: while they contradict it, recall leaves it out.
 	Conflicts []memory.Fact
 }
 
@@ -37,16 +39,18 @@ func (e *Engine) Waiting(ctx context.Context, owner memory.Owner, limit int, cur
 	}
 	out := WaitingPage{Next: page.Next}
 	for _, m := range page.Memories {
-		w := Waiting{Fact: *m.Fact}
-		why, err := e.proposed(ctx, owner, w.Fact.ID)
+		w := Waiting{Memory: m}
+		why, err := e.proposed(ctx, owner, m)
 		if err != nil {
 			return WaitingPage{}, err
 		}
 		w.Reason, w.Author = why.Reason, why.Author
-		if w.Conflicts, err = e.conflicts(ctx, w.Fact, why.OldID); err != nil {
-			return WaitingPage{}, err
+		if m.Link != nil {
+			w.Conflicts, err = e.ownAgainst(ctx, *m.Link)
+		} else if w.Conflicts, err = e.conflicts(ctx, *m.Fact, why.OldID); err == nil {
+			w.Turn, err = e.source(ctx, *m.Fact)
 		}
-		if w.Turn, err = e.source(ctx, w.Fact); err != nil {
+		if err != nil {
 			return WaitingPage{}, err
 		}
 		out.Waiting = append(out.Waiting, w)
@@ -56,10 +60,14 @@ func (e *Engine) Waiting(ctx context.Context, owner memory.Owner, limit int, cur
 
 // proposed returns the change that made a fact wait, the zero Change if the journal
 // has none. An undo that brought it back there says nothing of why.
-func (e *Engine) proposed(ctx context.Context, owner memory.Owner, id string) (memory.Change, error) {
-	changes, err := e.changes(ctx, owner, memory.ChangeQuery{Target: "fact:" + id})
+func (e *Engine) proposed(ctx context.Context, owner memory.Owner, m memory.Memory) (memory.Change, error) {
+	target := memory.Image{Fact: m.Fact}.Target()
+	if m.Link != nil {
+		target = memory.Image{Link: m.Link}.Target()
+	}
+	changes, err := e.changes(ctx, owner, memory.ChangeQuery{Target: target})
 	if err != nil {
-		return memory.Change{}, fmt.Errorf("read why %s waits: %w", id, err)
+		return memory.Change{}, fmt.Errorf("read why %s waits: %w", m.ID(), err)
 	}
 	for _, c := range changes {
 		if c.Action != memory.ActionUndo && c.After.Status() == memory.Pending && c.Before.Status() != memory.Pending {
@@ -95,14 +103,20 @@ type Judgement struct {
 	ID      string
 	Action  memory.Action // approve or reject
 	Content string        // better words to approve; "": those it has
+	Seen    string        // the words that the person saw; "": whatever it says
 }
 
 // Judge approves and rejects pending facts, all or none, in one run that can be
 // undone. An approved fact is as sure as one that the person wrote, and takes the place
 // of those it contradicts; of two that are approved together and contradict each other
-// the newer one holds. A rejected fact is not learned again. It returns the facts as
-// they are then, in the order of the judgements. What is not pending is a Conflict.
-func (e *Engine) Judge(ctx context.Context, owner memory.Owner, judgements []Judgement, key string, author memory.Author) ([]memory.Fact, memory.Receipt, error) {
+// the newer one holds. A rejected fact is not learned again.
+//
+// A fact that another user shares is accepted as it is, replaces nothing, and is hidden if
+// it is rejected.
+//
+// Judge returns the facts as they are then, in the order of the judgements. What is not
+// pending is a Conflict, and so is what says something else than the person saw.
+func (e *Engine) Judge(ctx context.Context, owner memory.Owner, judgements []Judgement, key string, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	done, err := e.done(ctx, owner, key)
 	switch {
@@ -140,11 +154,7 @@ func (e *Engine) Judge(ctx context.Context, owner memory.Owner, judgements []Jud
 			if len(after) > 0 {
 				e.Wake()
 			}
-			facts := make([]memory.Fact, len(j.facts))
-			for i, f := range j.facts {
-				facts[i] = *f
-			}
-			return facts, receipt, nil
+			return j.judged, receipt, nil
 		}
 		if !errors.Is(err, memory.Conflict) || try == maxConflicts {
 			return nil, memory.Receipt{}, err
@@ -153,21 +163,22 @@ func (e *Engine) Judge(ctx context.Context, owner memory.Owner, judgements []Jud
 }
 
 // judged returns what a request decided when it came first.
-func (e *Engine) judged(ctx context.Context, owner memory.Owner, judgements []Judgement, done []memory.Change) ([]memory.Fact, memory.Receipt, error) {
-	var facts []memory.Fact
+func (e *Engine) judged(ctx context.Context, owner memory.Owner, judgements []Judgement, done []memory.Change) ([]memory.Memory, memory.Receipt, error) {
+	var judged []memory.Memory
 	for _, one := range judgements {
 		if !slices.ContainsFunc(done, func(c memory.Change) bool {
-			return c.Action == one.Action && c.After.Target() == "fact:"+one.ID
+			target := c.After.Target()
+			return c.Action == one.Action && (target == "fact:"+one.ID || target == "link:"+one.ID)
 		}) {
 			return nil, memory.Receipt{}, errOtherRequest
 		}
-		f, err := e.fact(ctx, owner, one.ID)
+		m, err := e.Get(ctx, owner, one.ID)
 		if err != nil {
 			return nil, memory.Receipt{}, err
 		}
-		facts = append(facts, f)
+		judged = append(judged, m)
 	}
-	return facts, receiptOf(done), nil
+	return judged, receiptOf(done), nil
 }
 
 // judging gathers what judgements change.
@@ -179,21 +190,29 @@ type judging struct {
 	ends    []memory.Change // what is replaced: first, so that its words are free
 	changes []memory.Change
 	vectors []memory.Vector
-	repeats []string       // ids of the answers that repeat what is replaced
-	facts   []*memory.Fact // those of the judgements, as they are then
+	repeats []string        // ids of the answers that repeat what is replaced
+	judged  []memory.Memory // those of the judgements, as they are then
 }
 
 func (j *judging) judge(ctx context.Context, one Judgement) error {
-	f, err := j.engine.fact(ctx, j.owner, one.ID)
+	m, err := j.engine.Get(ctx, j.owner, one.ID)
 	switch {
 	case err != nil:
 		return err
-	case j.met[f.ID]:
-		return memory.Errorf(memory.Invalid, "%s is judged twice", f.ID)
-	case f.Status != memory.Pending:
-		return memory.Errorf(memory.Conflict, "%s is %s; only what is pending can be approved or rejected", f.ID, f.Status)
+	case m.Fact == nil:
+		return memory.Errorf(memory.Invalid, "%s is a %s; only facts are approved or rejected", one.ID, m.Kind())
+	case j.met[one.ID]:
+		return memory.Errorf(memory.Invalid, "%s is judged twice", one.ID)
+	case m.Status() != memory.Pending:
+		return memory.Errorf(memory.Conflict, "%s is %s; only what is pending can be approved or rejected", one.ID, m.Status())
+	case one.Seen != "" && one.Seen != m.Content():
+		return errChangedMeanwhile(one.ID)
 	}
-	j.met[f.ID] = true
+	j.met[one.ID] = true
+	if m.Link != nil {
+		return j.judgeShared(ctx, *m.Link, one)
+	}
+	f := *m.Fact
 	change := memory.Change{Action: one.Action, Base: f.Version, Author: j.author, Reason: string(one.Action) + " by a person"}
 	switch one.Action {
 	case memory.ActionReject:
@@ -206,18 +225,59 @@ func (j *judging) judge(ctx context.Context, one Judgement) error {
 			change.NewID = f.ID
 		}
 	default:
-		return memory.Errorf(memory.Invalid, "%q is no judgement; valid: approve, reject", one.Action)
+		return errNoJudgement(one.Action)
 	}
 	change.After.Fact = &f
-	j.changes, j.facts = append(j.changes, change), append(j.facts, &f)
+	j.changes, j.judged = append(j.changes, change), append(j.judged, memory.Memory{Fact: &f})
 	j.settle(&f)
 	return nil
+}
+
+// judgeShared accepts or hides what another user shares.
+func (j *judging) judgeShared(ctx context.Context, link memory.Link, one Judgement) error {
+	switch one.Action {
+	case memory.ActionReject:
+		link.Status = memory.Retired
+	case memory.ActionApprove:
+		if one.Content != "" && one.Content != link.Fact.Content {
+			return memory.Errorf(memory.Invalid, "%s belongs to %s: it is accepted as it is, or rejected", one.ID, link.Fact.Scope.Owner)
+		}
+		home, given, err := j.engine.asShared(ctx, j.owner, link.Fact)
+		switch {
+		case err != nil:
+			return err
+		case !given:
+			return memory.Errorf(memory.Conflict, "%s is no longer shared", one.ID)
+		case home.Content != link.Fact.Content:
+			return errChangedMeanwhile(one.ID)
+		}
+		link.Status = memory.Active
+	default:
+		return errNoJudgement(one.Action)
+	}
+	j.changes = append(j.changes, memory.Change{
+		Action: one.Action, After: memory.Image{Link: &link}, Base: link.Version, Author: j.author, Reason: string(one.Action) + " by a person",
+	})
+	j.judged = append(j.judged, memory.Memory{Fact: &link.Fact, Link: &link})
+	return nil
+}
+
+func errChangedMeanwhile(id string) error {
+	return memory.Errorf(memory.Conflict, "%s changed since it was shown; read it again", id)
+}
+
+func errNoJudgement(a memory.Action) error {
+	return memory.Errorf(memory.Invalid, "invalid judgement %q (valid: approve, reject)", a)
 }
 
 // settle lets the newer of two facts hold that are approved together and contradict
 // each other. The other one was true before.
 func (j *judging) settle(f *memory.Fact) {
-	for _, other := range j.facts[:len(j.facts)-1] {
+	for _, m := range j.judged[:len(j.judged)-1] {
+		if m.Link != nil {
+			continue
+		}
+		other := m.Fact
 		if f.Status != memory.Active || other.Status != memory.Active || len(contradicted(*f, []learn.Neighbour{{Fact: *other}})) == 0 {
 			continue
 		}
@@ -236,7 +296,7 @@ func (j *judging) settle(f *memory.Fact) {
 func (j *judging) approve(ctx context.Context, f *memory.Fact, words string) (replaced string, err error) {
 	e, now := j.engine, j.engine.now()
 	f.Status, f.Confidence, f.Trust, f.UpdatedAt = memory.Active, 1, memory.TrustPerson, now
-	why, err := e.proposed(ctx, j.owner, f.ID)
+	why, err := e.proposed(ctx, j.owner, memory.Memory{Fact: f})
 	if err != nil {
 		return "", err
 	}

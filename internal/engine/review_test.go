@@ -21,12 +21,12 @@ func TestAnApprovedFactIsSure(t *testing.T) {
 		eachStore(t, func(t *testing.T, s *scene) {
 			ctx, ana := context.Background(), memtest.Ana
 			play(t, s, "set review.confidence: 1.0\nuser ana: I play the cello.\nexpect pending ana: User plays the cello")
-			doubted := must[WaitingPage](t)(s.Waiting(ctx, ana, 0, "")).Waiting[0].Fact
+			doubted := must[WaitingPage](t)(s.Waiting(ctx, ana, 0, "")).Waiting[0].Memory.Fact
 			if doubted.Confidence >= 1 {
 				t.Fatalf("it is %v sure before anybody approved it", doubted.Confidence)
 			}
 			facts, receipt, err := s.Judge(ctx, ana, []Judgement{{ID: doubted.ID, Action: memory.ActionApprove, Content: better}}, "", her)
-			if err != nil || len(facts) != 1 || facts[0].Confidence != 1 {
+			if err != nil || len(facts) != 1 || facts[0].Fact.Confidence != 1 {
 				t.Fatalf("approved as %q: %+v, %v; want it sure", better, facts, err)
 			}
 			if f := must[memory.Fact](t)(s.fact(ctx, ana, doubted.ID)); f.Confidence != 1 || f.Status != memory.Active {

@@ -251,7 +251,7 @@ func (r *recalling) recent(ctx context.Context, topK int) error {
 		hits = append(hits, memory.Hit{Memory: m, Score: age, Why: memory.Why{{Name: "recent", Value: 1}, {Name: "recency", Value: age}, {Name: "score", Value: age}}})
 	}
 	r.found += len(hits)
-	r.fit(hits, r.atLeast(topK, recents))
+	r.fit(ctx, hits, r.atLeast(topK, recents))
 	return nil
 }
 

@@ -49,8 +49,12 @@ func (e *Engine) compares(scope memory.Scope) memory.Scope {
 
 // comparable reports whether a statement of scope is compared with a memory, which scope
 // sees: while conversations are apart, none changes what others are shown; and what
-// another user shares of themselves says nothing of this one.
+// another user shares says nothing of this one while it waits, was hidden, or is about
+// themselves.
 func (e *Engine) comparable(scope memory.Scope, m memory.Memory) bool {
+	if m.Link != nil && m.Link.Status != memory.Active {
+		return false
+	}
 	return !tellsOfHome(m) && (!e.apart() || m.Scope().Conversation == scope.Conversation)
 }
 

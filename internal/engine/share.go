@@ -34,26 +34,32 @@ const maxShared = 100
 type Sharing struct {
 	To          string // "user/NAME", "pool/NAME" or "global"
 	End         bool   // no more
-	Admin       bool   // the caller may do anything; only then pools and everybody are shared with
+	Admin       bool   // the caller is an admin: only admins share with pools and everybody
 	Idempotency string // the same key again changes nothing
 }
 
-// Share shows one of the owner's own facts to another owner of the namespace, or ends
-// that, and returns whom it is shared with then. The other may hide it and never change
-// it. Whether they exist is not said. What takes the fact's place is shared as it was.
+// Share shares one of the owner's own facts with another owner of the namespace, or ends
+// that, and returns whom it is shared with then. Another user sees it once they accept it
+// (see [Acceptance] and [Engine.Judge]), may hide it and never changes it. Share does not
+// say whether they exist. What replaces the fact is shared with the same owners.
 //
-// [memory.NotFound] without such a fact, [memory.Forbidden] for a fact that is another's
-// itself and, without Admin, for what many see, [memory.Conflict] for a fact that is not
-// active, [memory.Invalid] for a target that there cannot be, and for words that would
-// steer the other's model. It is a Conflict as well where the other has something else of
-// that id, which nothing takes the place of, and where they hid it: it is shared then, and
-// seen once they bring it back. Who is closed sees it once they are opened.
+// Errors: [memory.NotFound] without such a fact; [memory.Forbidden] for a fact of another
+// owner, for a pool or everybody without Admin, and for users with [AcceptOff];
+// [memory.Invalid] for an impossible target and for words that read like an instruction;
+// [memory.TooLarge] if too many facts of the owner wait for the receiver; [memory.Conflict]
+// for a fact that is not active, for a receiver who has another memory with its id, and for
+// one who hid or rejected it: it is shared then, and they see it once they undo that.
+// A closed receiver gets it once they are opened.
 func (e *Engine) Share(ctx context.Context, owner memory.Owner, id string, s Sharing, author memory.Author) ([]memory.Owner, error) {
 	ctx = memory.ForWrite(ctx)
 	to, err := sharesWith(owner, s)
 	if err != nil {
 		return nil, err
 	}
+	if e.opts.Accept == AcceptOff && betweenUsers(owner, to) && !s.End {
+		return nil, memory.Errorf(memory.Forbidden, "to: sharing with users is off on this server (share.accept)")
+	}
+	author.Admin = author.Admin || s.Admin
 	f, err := e.fact(ctx, owner, id)
 	switch {
 	case err != nil:
@@ -77,7 +83,7 @@ func (e *Engine) Share(ctx context.Context, owner memory.Owner, id string, s Sha
 	if hidden, err := e.hidden(ctx, to, f); err != nil || s.End || !hidden {
 		return with, err
 	}
-	return with, memory.Errorf(memory.Conflict, "%s hid it: it is shared with them, and they see it once they bring it back", to.Called())
+	return with, memory.Errorf(memory.Conflict, "%s hid or rejected it: it is shared with them, and they see it once they undo that", to.Called())
 }
 
 // Unshare ends that one of the owner's own facts is shared with these, all in one run, and
@@ -121,10 +127,10 @@ func (e *Engine) placeFor(ctx context.Context, to memory.Owner, f memory.Fact) e
 	return memory.Errorf(memory.Conflict, "%s has another memory with the id %s, and keeps it; add this one anew to share it", to.Called(), f.ID)
 }
 
-// taken reports whether what an owner has of a fact's id is their own, or a link to
-// another home's that is active.
+// taken reports whether what an owner has of a fact's id is their own, or a live link to
+// another home's fact.
 func taken(m memory.Memory, f memory.Fact) bool {
-	return m.Link == nil || m.Link.Status == memory.Active && m.Link.Fact.Scope.Owner != f.Scope.Owner
+	return m.Link == nil || m.Link.Status.Live() && m.Link.Fact.Scope.Owner != f.Scope.Owner
 }
 
 // shareOnce writes whom a fact is shared with: with those of to as well, or no more. It returns
@@ -141,6 +147,14 @@ func (e *Engine) shareOnce(ctx context.Context, owner memory.Owner, id string, t
 		return with, err
 	}
 	run := e.sharingRun(owner, idFor(owner, s.Idempotency), author, id)
+	for _, o := range to {
+		if s.End || slices.Contains(sharedIn(entry.Value), o) || !betweenUsers(owner, o) || e.opts.Accept == AcceptAdmins && s.Admin {
+			continue
+		}
+		if run.Base, err = e.roomToShare(ctx, owner, o); err != nil {
+			return nil, err
+		}
+	}
 	if fresh {
 		change.Action = memory.ActionAdd
 	}

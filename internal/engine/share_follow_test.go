@@ -71,7 +71,7 @@ func TestTheAnswerSaysThatTheOtherHidIt(t *testing.T) {
 		}
 		r.share(t, f.ID, "user/ben", true)
 		_, err = r.Share(ctx, ana, f.ID, Sharing{To: "user/ben"}, her)
-		if !errors.Is(err, memory.Conflict) || !strings.Contains(err.Error(), "user/ben hid it") {
+		if !errors.Is(err, memory.Conflict) || !strings.Contains(err.Error(), "user/ben hid or rejected it") {
 			t.Errorf("shared with who hid it: %v, want it said", err)
 		}
 		r.wantSeen(t, ben)

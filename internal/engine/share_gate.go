@@ -210,9 +210,9 @@ func (e *Engine) sharedOf(ctx context.Context, owner memory.Owner, facts []strin
 	return out, nil
 }
 
-// stillGiven returns changes of which none makes a link active that its home does not
-// give, and those that do with what home says now: an undo would bring back what was
-// given once.
+// stillGiven returns changes of which none makes a link live that its home does not share.
+// Links that become live say what their home says at the moment: an undo would bring back
+// old words. If the receiver never accepted those, the link waits.
 func (e *Engine) stillGiven(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]memory.Change, error) {
 	if !slices.ContainsFunc(changes, comesByLink) {
 		return changes, nil
@@ -224,24 +224,28 @@ func (e *Engine) stillGiven(ctx context.Context, owner memory.Owner, changes []m
 		}
 		link := *c.After.Link
 		fact, given, err := e.asShared(ctx, owner, link.Fact)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if given {
-			link.Fact, link.HomeVersion = copyOf(fact), fact.Version
-		} else {
+		case !given && (c.Action == memory.ActionLink || c.Action == memory.ActionApprove):
+			return nil, memory.Errorf(memory.Forbidden, "%s is not shared with %s", link.Fact.ID, owner.Called())
+		case !given:
 			link.Status = memory.Retired
+		default:
+			if link.Status == memory.Active {
+				if link.Status, err = e.shownAs(ctx, &link, fact, owner); err != nil {
+					return nil, err
+				}
+			}
+			link.Fact, link.HomeVersion = copyOf(fact), fact.Version
 		}
 		changes[i].After = memory.Image{Link: &link}
-		if !given && c.Action == memory.ActionLink {
-			return nil, memory.Errorf(memory.Forbidden, "%s is not shared with %s", link.Fact.ID, owner.Called())
-		}
 	}
 	return changes, nil
 }
 
 func comesByLink(c memory.Change) bool {
-	return c.After.Link != nil && c.After.Link.Status == memory.Active
+	return c.After.Link != nil && c.After.Link.Status.Live()
 }
 
 // asShared returns a fact as it is at home, and whether an owner is shown it.

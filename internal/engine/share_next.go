@@ -27,6 +27,9 @@ func (e *Engine) shareNext(ctx context.Context, old memory.Fact, with []memory.O
 	}
 	var to []memory.Owner
 	for _, o := range with {
+		if e.opts.Accept == AcceptOff && betweenUsers(home, o) {
+			continue
+		}
 		hidden, err := e.hidden(ctx, o, old)
 		if err != nil {
 			return err
@@ -55,8 +58,12 @@ func (e *Engine) shareNext(ctx context.Context, old memory.Fact, with []memory.O
 // hidden reports whether an owner has a link to a fact that they ended themselves.
 func (e *Engine) hidden(ctx context.Context, to memory.Owner, f memory.Fact) (bool, error) {
 	found, err := e.Store.Get(ctx, to, f.ID)
-	if err != nil || len(found) == 0 || found[0].Link == nil || found[0].Link.Status == memory.Active {
+	if err != nil || len(found) == 0 || found[0].Link == nil || found[0].Link.Status.Live() {
 		return false, err
 	}
-	return e.hid(ctx, *found[0].Link, f.Scope.Owner)
+	ended, err := e.linkEnding(ctx, *found[0].Link, f.Scope.Owner)
+	if err != nil {
+		return false, err
+	}
+	return e.hid(ctx, *found[0].Link, f.Scope.Owner, ended)
 }

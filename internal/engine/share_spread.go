@@ -105,42 +105,54 @@ func (e *Engine) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 	if err != nil {
 		return err
 	}
-	now := e.now()
-	link := memory.Link{Owner: to, Fact: copyOf(f), HomeVersion: f.Version, Status: memory.Active, CreatedAt: now}
-	c := memory.Change{Action: memory.ActionLink, After: memory.Image{Link: &link}, Reason: "shared by " + f.Scope.Owner.Called(), Author: bySharing}
+	link := memory.Link{Owner: to, Fact: copyOf(f), HomeVersion: f.Version, CreatedAt: e.now()}
+	c := memory.Change{Action: memory.ActionLink, Reason: "shared by " + f.Scope.Owner.Called(), Author: bySharing}
+	var was *memory.Link // as it was before it ended, if it did
 	if len(found) > 0 {
-		was := found[0].Link
 		if taken(found[0], f) { // both came at once, or by files alone
 			if shown {
 				e.Log.Warn("a shared fact is not shown to who has something else of its id", "fact", f.ID, "home", f.Scope.Owner, "owner", to)
 			}
 			return nil
 		}
+		was = found[0].Link
 		link.CreatedAt, c.Base = was.CreatedAt, was.Version
-		switch active := was.Status == memory.Active; {
-		case !active && !shown, active && shown && was.HomeVersion == f.Version:
+		switch live := was.Status.Live(); {
+		case !live && !shown, live && shown && was.HomeVersion == f.Version:
 			return nil
-		case active && shown:
+		case live && shown:
 			c.Action, c.Reason = memory.ActionUpdate, "changed at home"
-		case active:
+		case live:
 			link = *was
-			link.Status = memory.Retired
 			c.Action, c.Reason = memory.ActionUnlink, "no longer shared"
 		default:
-			hidden, err := e.hid(ctx, *was, f.Scope.Owner)
+			ended, err := e.linkEnding(ctx, *was, f.Scope.Owner)
+			if err != nil {
+				return err
+			}
+			hidden, err := e.hid(ctx, *was, f.Scope.Owner, ended)
 			if err != nil || hidden {
 				return err
 			}
+			was = ended.Before.Link
 		}
 	} else if !shown {
 		return nil
 	}
 	run := memory.Run{ID: newID(), Kind: "share", Author: bySharing}
-	if link.Status == memory.Active && (len(found) == 0 || found[0].Fact.Content != f.Content || c.Action == memory.ActionLink) {
-		if run.Vectors, err = e.vectors(ctx, f.ID, f.Content); err != nil {
+	if !shown {
+		link.Status = memory.Retired
+	} else {
+		if link.Status, err = e.shownAs(ctx, was, f, to); err != nil {
 			return err
 		}
+		if was == nil || c.Action == memory.ActionLink || was.Fact.Content != f.Content {
+			if run.Vectors, err = e.vectors(ctx, f.ID, f.Content); err != nil {
+				return err
+			}
+		}
 	}
+	c.After.Link = &link
 	_, err = e.Store.Apply(ctx, to, run, c)
 	return err
 }
@@ -148,27 +160,33 @@ func (e *Engine) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 // showable reports whether others are shown what a fact says.
 func showable(f memory.Fact) bool { return f.Status == memory.Active && !learn.Instructs(f.Content) }
 
-// hid reports whether who has a link that is not active ended the one to a home's fact
-// of that id themselves, rather than that it was ended here. Who was erased since then
-// decided nothing, and who hid another home's did not hide this one.
-func (e *Engine) hid(ctx context.Context, link memory.Link, home memory.Owner) (bool, error) {
+// linkEnding returns the last change that ended a link to a home's fact, the zero Change if
+// the journal has none.
+func (e *Engine) linkEnding(ctx context.Context, link memory.Link, home memory.Owner) (memory.Change, error) {
 	past, err := e.changes(ctx, link.Owner, memory.ChangeQuery{Target: "link:" + link.Fact.ID})
 	if err != nil {
-		return false, fmt.Errorf("read who ended the link: %w", err)
+		return memory.Change{}, fmt.Errorf("read who ended the link: %w", err)
 	}
 	for _, c := range past {
-		if c.Before.Link == nil || c.Before.Link.Fact.Scope.Owner != home {
-			continue
-		}
-		if c.Before.Status() == memory.Active && c.After.Status() != memory.Active {
-			if c.Author == bySharing {
-				return false, nil
-			}
-			anew, err := e.erasedSince(ctx, link.Owner, c.At)
-			return !anew, err
+		if c.Before.Link != nil && c.Before.Link.Fact.Scope.Owner == home && c.Before.Status().Live() && !c.After.Status().Live() {
+			return c, nil
 		}
 	}
-	return link.Fact.Scope.Owner == home, nil
+	return memory.Change{}, nil
+}
+
+// hid reports whether the receiver ended a link themselves, by hiding or rejecting it,
+// rather than the sender. An erasure of the receiver since then makes that void, and
+// hiding another home's fact of the same id does not count.
+func (e *Engine) hid(ctx context.Context, link memory.Link, home memory.Owner, ended memory.Change) (bool, error) {
+	if ended.After.IsZero() {
+		return link.Fact.Scope.Owner == home, nil
+	}
+	if ended.Author == bySharing {
+		return false, nil
+	}
+	anew, err := e.erasedSince(ctx, link.Owner, ended.At)
+	return !anew, err
 }
 
 // erasedSince reports whether an owner was erased after a time, or began anew.

@@ -109,7 +109,7 @@ func (e *Engine) rejected(ctx context.Context, owner memory.Owner, run string, c
 	var after []memory.Job
 	looked := map[string]bool{"": true}
 	for _, c := range changes {
-		if c.Action != memory.ActionReject || looked[c.After.Fact.Provenance.Conversation] {
+		if c.Action != memory.ActionReject || c.After.Fact == nil || looked[c.After.Fact.Provenance.Conversation] {
 			continue
 		}
 		conversation := c.After.Fact.Provenance.Conversation

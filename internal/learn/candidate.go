@@ -57,6 +57,11 @@ type Neighbour struct {
 	Similarity float64      // 0 to 1
 }
 
+// sharedByUser reports whether the fact is another user's.
+func (n Neighbour) sharedByUser() bool {
+	return n.Link != nil && n.Fact.Scope.Owner.Kind() == memory.UserKind
+}
+
 // newer reports whether the candidate was said strictly after the fact.
 func (c *Candidate) newer(f *memory.Fact) bool {
 	said := memory.Fact{ObservedAt: c.ObservedAt, ObservedSeq: c.ObservedSeq}

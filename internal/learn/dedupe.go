@@ -128,8 +128,12 @@ func known(c Candidate, o DedupeOptions) (n Neighbour, exact, ok bool) {
 	return Neighbour{}, false, false
 }
 
-// covers reports whether the neighbour is seen everywhere in scope.
+// covers reports whether the neighbour is seen everywhere in scope, whatever others do:
+// what another user shares may end at any time, and stands for no statement of this one.
 func covers(n Neighbour, scope memory.Scope) bool {
+	if n.sharedByUser() {
+		return false
+	}
 	s := n.Fact.Scope
 	return n.Link != nil ||
 		(s.Project == "" || s.Project == scope.Project) &&

@@ -67,7 +67,7 @@ func (f *forgetter) turn(id string) {
 }
 
 func (f *forgetter) link(link memory.Link) {
-	if link.Status == memory.Active {
+	if link.Status.Live() {
 		link.Status = memory.Retired
 		f.change(memory.ActionUnlink, memory.Image{Link: &link}, link.Version)
 	}

@@ -194,7 +194,11 @@ func (p *planner) judge(decisions []Decision) {
 				p.verdicts[i].take(d, p.target(d))
 			}
 		}
-		if v := &p.verdicts[i]; v.add { // deleting and adding is replacing
+		v := &p.verdicts[i]
+		if k := p.known[v.repeats]; k != nil && k.sharedByUser() && len(v.deletes) == 0 {
+			v.add, v.repeats = true, "" // the user's own statement stays when the share ends
+		}
+		if v.add { // deleting and adding is replacing
 			v.targets, v.deletes = append(v.targets, v.deletes...), nil
 		}
 	}

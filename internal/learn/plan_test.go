@@ -177,6 +177,20 @@ func TestAnotherOwnersFactIsHiddenNotChanged(t *testing.T) {
 	}
 }
 
+func TestOwnStatementStaysBesideASharedOne(t *testing.T) {
+	shared := memtest.Fact(memtest.Ben, "The backend runs on Bun")
+	c := later(5, shared.Content)
+	c.Near = []Neighbour{{Fact: shared, Link: &memory.Link{Owner: memtest.Ana, Fact: shared, Status: memory.Active}, Similarity: 1}}
+	fresh, again, dropped := Dedupe([]Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
+	if len(fresh) != 1 || len(again)+len(dropped) > 0 {
+		t.Fatalf("fresh %v, again %v, dropped %v; want it fresh", fresh, again, dropped)
+	}
+	changes, _ := Plan(fresh, []Decision{{Candidate: 0, Verdict: None, Target: shared.ID}}, nil, options())
+	if got, want := told(changes), lines("add active The backend runs on Bun"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestModelsWordsAreKeptIfTheyHold(t *testing.T) {
 	berlin := fact("User lives in Berlin")
 	for words, want := range map[string]string{

@@ -30,7 +30,8 @@ type Dropped struct {
 }
 
 // Fit returns the hits that go into the block, in their order, and those left out.
-// What says the same as a better hit does not take room. Of a fact and the turn
+// What says the same as a better hit does not take room, but the user's own does not give
+// way to what another shares. Of a fact and the turn
 // that it came from only one does: the fact if it answers nearly as well, since it
 // is short and kept up to date, else the better one. What others wrote and a turn hands on
 // comes behind the user's own words, where the question is about the user. A hit that is
@@ -54,7 +55,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 	room := make(terms, 0, usualTerms*len(hits))
 	echoed := echoes.In(hits)
 	for _, h := range distilled(ownFirst(hits, o.Question, asked)) {
-		says := telling{content: h.Memory.Content(), terms: termsIn(room, h.Memory.Content())}
+		says := telling{content: h.Memory.Content(), terms: termsIn(room, h.Memory.Content()), shared: h.Memory.Link != nil}
 		room = says.terms[len(says.terms):]
 		tokens := 0
 		stage := ""
@@ -171,11 +172,15 @@ type telling struct {
 	content string
 	terms   terms
 	seeks   terms // of a turn that only asks: its terms less those that all ask with; nil for others
+	shared  bool  // another owner's
 }
 
 func (t telling) repeats(other telling) bool {
 	if other.seeks != nil && t.seeks == nil {
 		return false // what is told is not the question for it
+	}
+	if other.shared && !t.shared {
+		return false // the user's own does not give way to another's
 	}
 	if len(t.terms)+len(other.terms) == 0 { // nothing but fillers or signs
 		return text.Normalize(t.content) == text.Normalize(other.content)

@@ -19,6 +19,7 @@ var changeRules = []rule{
 	{"UndoRestores", undoRestores},
 	{"UnlinkLeavesOthers", unlinkLeavesOthers},
 	{"LinkedAgainAfterUnlink", linkedAgainAfterUnlink},
+	{"PendingLinkWaits", pendingLinkWaits},
 	{"RunAppliesOnce", runAppliesOnce},
 	{"EmptyRunCompletesJob", emptyRunCompletesJob},
 	{"LearnedMarks", learnedMarks},
@@ -289,6 +290,38 @@ func linkedAgainAfterUnlink(r *rig) {
 	r.apply(ana, memtest.Change(memory.ActionUpdate, link))
 	r.lists("a linked fact that its home retired", ana, memory.Query{})
 	r.lists("by its status", ana, memory.Query{Statuses: []memory.Status{memory.Retired}}, "Standup at ten")
+}
+
+func pendingLinkWaits(r *rig) {
+	standup := r.add(team, "Standup at ten")[0]
+	link := memtest.Link(ana, standup)
+	link.Status = memory.Pending
+	r.apply(ana, memtest.Change(memory.ActionLink, link))
+	r.lists("a link that waits", ana, memory.Query{})
+	r.lists("by its status", ana, memory.Query{Statuses: []memory.Status{memory.Pending}}, "Standup at ten")
+	if got := r.get(ana, standup.ID)[0]; got.Visible(memtest.Epoch) || got.Status() != memory.Pending || got.Link == nil {
+		r.Errorf("by id: got status %q and link %+v, want a pending link that recall does not see", got.Status(), got.Link)
+	}
+	if items, _ := r.since(ana, 0); len(items) != 0 {
+		r.Errorf("what recall may see: got %+v, want nothing", items)
+	}
+	r.same("counts while it waits", r.counts(ana), memory.Counts{Pending: 1, Changes: 1})
+	totals, err := r.Totals(r.Context())
+	r.must("totals", err)
+	r.same("totals while it waits", totals.Pending, 1)
+
+	link.Status = memory.Active
+	r.apply(ana, memtest.Change(memory.ActionApprove, link))
+	r.lists("approved", ana, memory.Query{}, "Standup at ten")
+	r.same("counts once approved", r.counts(ana), memory.Counts{Facts: 1, Changes: 2})
+	r.apply(ana, undo(r.changes(ana, memory.ChangeQuery{Fact: standup.ID})[:1])...)
+	r.lists("waiting again after undo", ana, memory.Query{Statuses: []memory.Status{memory.Pending}}, "Standup at ten")
+
+	link.Status = memory.Rejected
+	r.refuse("a rejected link", memory.Invalid, ana, memtest.Change(memory.ActionReject, link))
+	link.Status = memory.Retired
+	r.apply(ana, memtest.Change(memory.ActionReject, link))
+	r.same("counts once rejected", r.counts(ana), memory.Counts{Changes: 4})
 }
 
 func runAppliesOnce(r *rig) {

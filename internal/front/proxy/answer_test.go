@@ -170,6 +170,9 @@ func TestAnswerNamesWhoseASharedMemoryIs(t *testing.T) {
 	if _, err := r.engine.Share(t.Context(), eva, f.ID, engine.Sharing{To: nobody.Called()}, by); err != nil {
 		t.Fatal(err)
 	}
+	if _, _, err := r.engine.Judge(t.Context(), nobody, []engine.Judgement{{ID: f.ID, Action: memory.ActionApprove}}, "", by); err != nil {
+		t.Fatal(err)
+	}
 	_, body := r.chat(`{"memory_mode":"read",` + ask("Which colour has the gate of the yard?")[1:])
 	if n := strings.Count(body, `"home":"`+string(eva)+`"`); n != 2 {
 		t.Errorf("%d of hit and memory say that it is Eva's: %s", n, body)

@@ -233,11 +233,11 @@ func (d *door) decide(action memory.Action) func(context.Context, *decideInput) 
 			}
 			return answer(client.View(memory.Memory{Fact: &f})), nil
 		}
-		facts, _, err := d.engine.Judge(ctx, owner, []engine.Judgement{{ID: in.ID, Action: action}}, in.Key, author)
+		judged, _, err := d.engine.Judge(ctx, owner, []engine.Judgement{{ID: in.ID, Action: action}}, in.Key, author)
 		if err != nil {
 			return nil, err
 		}
-		return answer(client.View(memory.Memory{Fact: &facts[0]})), nil
+		return answer(client.View(judged[0])), nil
 	}
 }
 

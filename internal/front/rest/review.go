@@ -6,7 +6,6 @@ import (
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine"
-	"github.com/loci-memory/loci/memory"
 )
 
 func (d *door) reviewOperations(a adder) {
@@ -25,7 +24,7 @@ func (d *door) review(ctx context.Context, in *client.ReviewQuery) (*body[client
 	}
 	out := client.Review{Waiting: make([]client.Waiting, 0, len(page.Waiting)), Next: page.Next}
 	for _, w := range page.Waiting {
-		v := client.ViewWaiting(w.Fact, w.Turn, w.Conflicts)
+		v := client.ViewWaiting(w.Memory, w.Turn, w.Conflicts)
 		v.Reason, v.Author = w.Reason, w.Author
 		out.Waiting = append(out.Waiting, v)
 	}
@@ -44,15 +43,15 @@ func (d *door) judge(ctx context.Context, in *judgeInput) (*body[client.Reviewed
 	}
 	judgements := make([]engine.Judgement, 0, len(in.Body.Judgements))
 	for _, j := range in.Body.Judgements {
-		judgements = append(judgements, engine.Judgement{ID: j.ID, Action: j.Action, Content: j.Content})
+		judgements = append(judgements, engine.Judgement{ID: j.ID, Action: j.Action, Content: j.Content, Seen: j.Seen})
 	}
-	facts, r, err := d.engine.Judge(ctx, owner, judgements, in.Key, author)
+	judged, r, err := d.engine.Judge(ctx, owner, judgements, in.Key, author)
 	if err != nil {
 		return nil, err
 	}
 	out := client.Reviewed{Receipt: receipt(r)}
-	for _, f := range facts {
-		out.Memories = append(out.Memories, client.View(memory.Memory{Fact: &f}))
+	for _, m := range judged {
+		out.Memories = append(out.Memories, client.View(m))
 	}
 	return answer(out), nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
 )
 
 func TestSharingAFact(t *testing.T) {
@@ -22,6 +23,29 @@ func TestSharingAFact(t *testing.T) {
 	r.decode(r.do("POST", "/api/memory/{tea}/share", `{"to":"global"}`), &with)
 	if !slices.Equal(with.With, []string{"global", "user/cy"}) {
 		t.Errorf("shared with %q", with.With)
+	}
+	if seen := r.as("cy", "GET", "/api/memory", "").Body.String(); strings.Contains(seen, "oolong") {
+		t.Errorf("before cy accepts, cy sees %s", seen)
+	}
+	var waits client.Review
+	r.decode(r.as("cy", "GET", "/api/review", ""), &waits)
+	if len(waits.Waiting) != 1 || waits.Waiting[0].Memory.Home != "default/user/ana" || waits.Waiting[0].Memory.Status != memory.Pending || waits.Waiting[0].Reason != "shared by user/ana" {
+		t.Fatalf("cy's review has %+v, want Ana's fact, pending, and who shared it", waits.Waiting)
+	}
+	for _, body := range []string{`{"id":"{tea}","action":"approve","content":"Ana drinks coffee"}`, `{"id":"{tea}","action":"approve","seen":"Ana drinks coffee"}`} {
+		if w := r.as("cy", "POST", "/api/review", `{"judgements":[`+body+`]}`); w.Code != http.StatusBadRequest && w.Code != http.StatusConflict {
+			t.Errorf("judgement %s: status %d: %s", body, w.Code, w.Body)
+		}
+	}
+	var reviewed client.Reviewed
+	r.decode(r.as("cy", "POST", "/api/review", `{"judgements":[{"id":"{tea}","action":"reject"}]}`), &reviewed)
+	if w := r.as("cy", "POST", "/api/changes/undo", `{"run":"`+reviewed.Run+`"}`); w.Code != http.StatusOK {
+		t.Fatalf("undo: status %d: %s", w.Code, w.Body)
+	}
+	var accepted client.Memory
+	r.decode(r.as("cy", "POST", "/api/memory/{tea}/approve", ""), &accepted)
+	if accepted.Status != memory.Active || accepted.Home != "default/user/ana" {
+		t.Errorf("accepted it is %+v", accepted)
 	}
 	seen := r.as("cy", "GET", "/api/memory", "").Body.String()
 	if !strings.Contains(seen, "oolong") || !strings.Contains(seen, `"home":"default/user/ana"`) || strings.Contains(seen, `"drinks"`) {
@@ -76,6 +100,7 @@ func TestWhoIsNoAdminActsForThemselves(t *testing.T) {
 		status             int
 	}{
 		{"POST", "/api/memory/{tea}/share", `{"to":"global"}`, 403},
+		{"POST", "/api/memory/{tea}/share", `{"to":"pool/team"}`, 403},
 		{"POST", "/api/memory/{tea}/share", `{"to":"user/cy"}`, 200},
 		{"DELETE", "/api/users/ben", "", 403},
 		{"POST", "/api/users/ben/open", "", 403},

@@ -33,7 +33,7 @@ func (p *Page) review(r *http.Request, v visit) (any, error) {
 	}
 	view := reviewView{Here: here(r), Editing: r.FormValue("edit"), Total: counts.Pending, Next: page.Next}
 	for _, w := range page.Waiting {
-		one := client.ViewWaiting(w.Fact, w.Turn, w.Conflicts)
+		one := client.ViewWaiting(w.Memory, w.Turn, w.Conflicts)
 		one.Reason, one.Author = w.Reason, w.Author
 		view.Waiting = append(view.Waiting, one)
 	}
@@ -49,7 +49,7 @@ func (p *Page) judge(r *http.Request, v visit) (done, error) {
 	}
 	var all []engine.Judgement
 	for _, id := range ids {
-		all = append(all, engine.Judgement{ID: id, Action: action})
+		all = append(all, engine.Judgement{ID: id, Action: action, Seen: r.PostFormValue("seen-" + id)})
 	}
 	if words, ok := field(r, "content"); ok && len(all) == 1 {
 		all[0].Content = words
@@ -58,13 +58,13 @@ func (p *Page) judge(r *http.Request, v visit) (done, error) {
 }
 
 func (p *Page) decide(r *http.Request, v visit, all ...engine.Judgement) (done, error) {
-	facts, receipt, err := p.engine.Judge(r.Context(), v.owner, all, "", v.author)
+	judged, receipt, err := p.engine.Judge(r.Context(), v.owner, all, "", v.author)
 	if err != nil {
 		return done{}, err
 	}
-	d := done{Say: plural(len(facts), "fact") + " " + acted[all[0].Action] + ".", Runs: []string{receipt.Run}}
-	if len(facts) == 1 {
-		d.Say = capital(acted[all[0].Action]) + ": " + clip(60, facts[0].Content)
+	d := done{Say: plural(len(judged), "fact") + " " + acted[all[0].Action] + ".", Runs: []string{receipt.Run}}
+	if len(judged) == 1 {
+		d.Say = capital(acted[all[0].Action]) + ": " + clip(60, judged[0].Content())
 	}
 	return d, nil
 }

@@ -21,6 +21,23 @@ func TestAFactIsSharedAndNoLonger(t *testing.T) {
 		}
 	}
 	bens := func() string { return r.get("/", "X-Loci-User", "ben").Body.String() }
+	if strings.Contains(bens(), "4711") {
+		t.Error("ben sees what he did not accept")
+	}
+	review := r.get("/review", "X-Loci-User", "ben").Body.String()
+	sound(t, "/review", review)
+	if !strings.Contains(review, "shared by user/ana") || !strings.Contains(review, `name="seen-`+f.ID+`" value="The gate code is 4711"`) || strings.Contains(review, "edit="+f.ID) {
+		t.Errorf("ben's review of it:\n%s", review)
+	}
+	decide := func(seen string) int {
+		return r.post("/review", url.Values{"do": {"approve"}, "id": {f.ID}, "seen-" + f.ID: {seen}, "back": {"/review"}}, "X-Loci-User", "ben").Code
+	}
+	if got := decide("The gate code is 1234"); got != http.StatusConflict {
+		t.Errorf("approved by other words: status %d", got)
+	}
+	if got := decide(f.Content); got != http.StatusSeeOther {
+		t.Errorf("approved: status %d", got)
+	}
 	if !strings.Contains(bens(), "4711") {
 		t.Error("ben does not see what is shared")
 	}

@@ -89,7 +89,7 @@ var stages = map[string]string{
 	"duplicate": "says the same as a better one", "echo": "only asks the same", "slight": "says next to nothing",
 	"neighbour": "only stands beside what answers", "other": "says it of somebody else",
 	"source": "told by its fact or its turn", "top_k": "no more were asked for", "budget": "no room left",
-	"core": "no room left", "carried": "the request holds it",
+	"core": "no room left", "carried": "the request holds it", "contradicted": "a fact of your own contradicts it",
 }
 
 func leftOut(stage string) string {

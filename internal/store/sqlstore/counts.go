@@ -12,7 +12,7 @@ const countsOf = `SELECT
 	(SELECT COUNT(*) FROM facts WHERE %[1]s status = 'active')
 		+ (SELECT COUNT(*) FROM links WHERE %[1]s status = 'active' AND fact_status = 'active'),
 	(SELECT COUNT(*) FROM facts WHERE %[1]s status = 'pending')
-		+ (SELECT COUNT(*) FROM links WHERE %[1]s status = 'active' AND fact_status = 'pending'),
+		+ (SELECT COUNT(*) FROM links WHERE %[1]s (status = 'pending' OR status = 'active' AND fact_status = 'pending')),
 	(SELECT COUNT(*) FROM turns WHERE %[1]s status = 'active'),
 	(SELECT COUNT(*) FROM summaries WHERE %[1]s status = 'active'),
 	(SELECT COUNT(*) FROM conversations WHERE %[1]s status = 'active'),

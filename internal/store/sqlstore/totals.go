@@ -23,7 +23,7 @@ var counted = []struct {
 	{`facts WHERE status = 'active'`, func(n *memory.Counts) *int { return &n.Facts }},
 	{`links WHERE status = 'active' AND fact_status = 'active'`, func(n *memory.Counts) *int { return &n.Facts }},
 	{`facts WHERE status = 'pending'`, func(n *memory.Counts) *int { return &n.Pending }},
-	{`links WHERE status = 'active' AND fact_status = 'pending'`, func(n *memory.Counts) *int { return &n.Pending }},
+	{`links WHERE status = 'pending' OR status = 'active' AND fact_status = 'pending'`, func(n *memory.Counts) *int { return &n.Pending }},
 	{`turns WHERE status = 'active'`, func(n *memory.Counts) *int { return &n.Turns }},
 	{`summaries WHERE status = 'active'`, func(n *memory.Counts) *int { return &n.Summaries }},
 	{`conversations WHERE status = 'active'`, func(n *memory.Counts) *int { return &n.Conversations }},
