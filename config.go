@@ -186,6 +186,8 @@ type LimitsConfig struct {
 type LogConfig struct {
 	Level  string `koanf:"level" default:"info" valid:"debug|info|warn|error" doc:"Least level that is logged."`
 	Format string `koanf:"format" default:"text" valid:"text|json" doc:"Lines for people or for programs."`
+
+	Content bool `koanf:"content" default:"false" doc:"Log what was learned and what a model answered in words, for development. Otherwise the log has ids only."`
 }
 
 // check refuses what the tags cannot express. Every message names the key.

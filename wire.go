@@ -304,7 +304,7 @@ func engineOptions(c Config) engine.Options {
 		RecencyWeight: c.Recall.RecencyWeight, Deadline: recallDeadline(c), Recall: rules(c),
 		LearnAfter: engine.Trigger(c.Learn.After), LearnModel: c.Learn.Model, Intents: c.Query.Intents,
 		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text,
-		Learn: learning(c), AtHand: !c.Store.postgres(),
+		Learn: learning(c), AtHand: !c.Store.postgres(), LogContent: c.Log.Content,
 	}
 }
 

@@ -55,6 +55,7 @@ type Options struct {
 	MaxText       int    // bytes of one memory or message
 	AtHand        bool   // the store remembers what it was asked for: what was learned is read before a question does
 	Intents       string // how the intent of a query is found; "": by keywords
+	LogContent    bool   // log texts of memories and of models, not only ids
 	Learn         Learning
 }
 

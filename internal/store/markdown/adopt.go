@@ -246,8 +246,9 @@ func (s *Store) adoptRest(ctx context.Context, owner memory.Owner, things []thin
 				if !errors.Is(err, memory.Duplicate) && !errors.Is(err, memory.Invalid) {
 					return err
 				}
-				delete(paths, key{owner, c.After.Target()})
-				s.opts.Log.Warn("a file of the vault is not taken over", "what", c.After.Target(), "error", err)
+				at := key{owner, c.After.Target()}
+				s.opts.Log.Warn("a file of the vault is not taken over", "file", LogPath(paths[at]), "error", err)
+				delete(paths, at)
 			}
 		}
 	}

@@ -324,7 +324,7 @@ func (f *files) aside(at string) error {
 		}
 		name += ".md"
 		if _, err := f.root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-			f.s.opts.Log.Warn("a file was edited while its memory changed: both are kept", "file", at, "edited", name)
+			f.s.opts.Log.Warn("a file was edited while its memory changed: both are kept", "file", LogPath(at), "edited", LogPath(name))
 			return wrapPath(at, f.root.Rename(at, name))
 		}
 	}
