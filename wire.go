@@ -143,7 +143,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	l.runner = jobs.New(store, map[memory.JobKind]jobs.Handler{
 		memory.JobLearn: l.engine.Learn, memory.JobRelearn: l.engine.LearnAgain, memory.JobUpkeep: l.engine.Tidy, memory.JobSummarize: l.engine.Summarize,
 		memory.JobEmbed: l.engine.GiveVectors, memory.JobShare: l.engine.Spread, memory.JobErase: l.engine.EraseLeft,
-	}, jobs.Options{Now: opts.Now, Log: l.log, Metrics: metrics})
+	}, jobs.Options{Lease: jobLease(config), Now: opts.Now, Log: l.log, Metrics: metrics})
 	if s, ok := store.(*sqlstore.Store); ok && config.Store.postgres() {
 		s.OnErase(l.engine.ErasedElsewhere)
 		l.closers = append([]func() error{listen(ctx, s, l.runner)}, l.closers...)
@@ -188,6 +188,19 @@ func describedElsewhere() []rest.Elsewhere {
 		Method: http.MethodPost, Path: "/query", ID: "query", Summary: "Answer a query of a session, with what memory holds around it",
 		Request: in, Response: out, Prefix: "Query",
 	}}
+}
+
+// replicaLease is how long a job stays with a replica that was killed. The database's clock
+// decides when it ends; a worker renews it three times as often, and only while it works.
+const replicaLease = 8 * time.Second
+
+// jobLease returns how long workers hold jobs without renewal. The only process of an SQLite
+// file ends all leases at its start, so that they may be long.
+func jobLease(c Config) time.Duration {
+	if c.Store.postgres() {
+		return replicaLease
+	}
+	return jobs.DefaultLease
 }
 
 func newLog(c LogConfig, w io.Writer) (*slog.Logger, error) {
