@@ -13,7 +13,7 @@ func held(c Config, n *notes, since, until time.Time) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	out = append(out, "exports and copies of the data folder that were made before")
+	out = append(out, "what other users said, or were answered, in their own chats", "exports and copies of the data folder that were made before")
 	if c.Store.postgres() {
 		out[len(out)-1] = "backups and exports that were made before"
 		out = append(out, "the PostgreSQL server's own backups, write-ahead log and rows that it has not vacuumed yet")
