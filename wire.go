@@ -245,7 +245,7 @@ const (
 
 func openStore(ctx context.Context, config Config, opts Options, clock func() time.Time, log *slog.Logger) (memory.Store, error) {
 	if config.Store.postgres() {
-		store, err := sqlstore.OpenPostgres(ctx, string(config.Store), sqlstore.Options{Now: clock, Log: log})
+		store, err := sqlstore.OpenPostgres(ctx, string(config.Store), sqlstore.Options{Now: clock, Log: log, TraceBytes: int64(config.Traces.User)})
 		if err != nil {
 			return nil, fmt.Errorf("store: %w", err) // as an interface, a nil store would be one
 		}
@@ -266,7 +266,7 @@ func openDatabase(ctx context.Context, config Config, now func() time.Time, log 
 	if err != nil {
 		return nil, err
 	}
-	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{Now: now, Log: log})
+	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{Now: now, Log: log, TraceBytes: int64(config.Traces.User)})
 	if err != nil {
 		return nil, unusable(dir, fmt.Errorf("open the memory in %s: %w", dir, err))
 	}

@@ -19,6 +19,10 @@ type Options struct {
 	Now func() time.Time // nil: the clock of this machine with SQLite, of the server with PostgreSQL
 	Log *slog.Logger     // is told of what a server fails in, which users are not, and where a write panicked; nil: nobody is
 
+	// TraceBytes is how many bytes of traces an owner has at most, besides the number that
+	// SaveTraces is told: the oldest go first. 0: any number.
+	TraceBytes int64
+
 	// failpoint is called at the named points of a commit; tests kill there.
 	failpoint func(point string)
 	portion   int // pages that an erasure looks at between others' writes; 0: portionPages
@@ -38,6 +42,8 @@ type Store struct {
 	path            string    // of a file
 	about, identity string    // of a server
 	pgvector        *pgvector // of a server that has it; nil: it does not search
+
+	traceBytes int64 // see Options
 
 	rows      int // traces, or entries of one thing's journal, that one transaction erases
 	failpoint func(point string)
