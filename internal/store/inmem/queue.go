@@ -138,7 +138,9 @@ func (s *shelf) finish(j memory.Job, o memory.Outcome, now time.Time) {
 	if o.Done {
 		j.State = memory.JobDone
 		s.jobs[j.ID] = j
-		maps.DeleteFunc(s.jobs, func(_ string, j memory.Job) bool { return j.State == memory.JobDone && j.CreatedAt.Before(now.Add(-doneKept)) })
+		maps.DeleteFunc(s.jobs, func(_ string, j memory.Job) bool {
+			return j.State == memory.JobDone && j.CreatedAt.Before(now.Add(-doneKept))
+		})
 		return
 	}
 	if !o.Later {
