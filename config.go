@@ -52,6 +52,7 @@ type Config struct {
 	Query    QueryConfig    `koanf:"query"`
 	Chats    ChatsConfig    `koanf:"chats"`
 	Limits   LimitsConfig   `koanf:"limits"`
+	Traces   TracesConfig   `koanf:"traces"`
 	Log      LogConfig      `koanf:"log"`
 
 	from  map[string]string // which source each key's value is from; nil where no source was read
@@ -190,10 +191,17 @@ type LimitsConfig struct {
 	Text     int   `koanf:"text" default:"1048576" doc:"Most bytes of one memory or message given to /api. Chats are bounded by limits.body alone."`
 }
 
+// TracesConfig bounds the traces that requests leave.
+type TracesConfig struct {
+	User Bytes `koanf:"user" default:"1MiB" doc:"Most bytes of traces of one user in the database, a few kB each; the oldest go first. Never more than 1,000 traces. 0: no bound in bytes."`
+}
+
 // LogConfig is what is logged, to standard error.
 type LogConfig struct {
 	Level  string `koanf:"level" default:"info" valid:"debug|info|warn|error" doc:"Least level that is logged."`
 	Format string `koanf:"format" default:"text" valid:"text|json" doc:"Lines for people or for programs."`
+
+	Content bool `koanf:"content" default:"false" doc:"Log what was learned and what a model answered in words, for development. Otherwise the log has ids only."`
 }
 
 // check refuses what the tags cannot express. Every message names the key.
@@ -277,6 +285,9 @@ func (c *Config) check() error {
 	}
 	if c.Learn.DayCost > 0 && c.Learn.InputPrice+c.Learn.OutputPrice == 0 {
 		return memory.Errorf(memory.Invalid, "learn.day_cost: %v needs learn.input_price or learn.output_price", c.Learn.DayCost)
+	}
+	if b := c.Traces.User; b < 0 || b > maxBudget {
+		return memory.Errorf(memory.Invalid, "traces.user: %v is out of range; valid is 0 to %v", b, maxBudget)
 	}
 	if b := c.Index.Budget; b < minBudget || b > maxBudget {
 		return memory.Errorf(memory.Invalid, "index.budget: %v is out of range; valid is %v to %v", b, minBudget, maxBudget)

@@ -190,7 +190,7 @@ func (v *vault) take(ctx context.Context, r markdown.Report) error {
 	v.warned = map[string]bool{}
 	defer func() { v.told = v.warned }()
 	for _, p := range r.Problems {
-		v.warn("a file of the vault is left alone", "file", p.Path, "why", p.Why)
+		v.warn("a file of the vault is left alone", "file", markdown.LogPath(p.Path), "why", p.Why)
 	}
 	if n := len(r.Held); n > 0 {
 		v.warn("so many files are gone at once that they are not forgotten: loci doctor --confirm does it", "files", n)
@@ -252,23 +252,23 @@ func (v *vault) answer(ctx context.Context, e markdown.Edit, target string, err 
 	switch {
 	case err == nil:
 		delete(v.refused, e.Path)
-		v.log.Info("a file of the vault was taken over", "file", e.Path, "edit", e.Kind)
+		v.log.Info("a file of the vault was taken over", "file", markdown.LogPath(e.Path), "edit", e.Kind)
 		err = v.store.Accept(ctx, e, target)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, memory.Gone) && e.Kind == markdown.Deleted: // what is left of who was erased, such as that they were
-		v.warn("a file of the vault is written again: its user is closed, and what is left is not forgotten", "file", e.Path, "why", err)
+		v.warn("a file of the vault is written again: its user is closed, and what is left is not forgotten", "file", markdown.LogPath(e.Path), "why", err)
 		err = v.store.Refuse(ctx, e)
 	case final(err):
 		v.refused[e.Path] = err.Error()
-		v.log.Warn("a file of the vault is not taken over; it is kept beside", "file", e.Path, "why", err)
+		v.log.Warn("a file of the vault is not taken over; it is kept beside", "file", markdown.LogPath(e.Path), "why", err)
 		err = v.store.Refuse(ctx, e)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil && !errors.Is(err, memory.Conflict): // a conflict is that it was changed again: the next look tells how
-		v.warn("a file of the vault waits", "file", e.Path, "why", err)
+		v.warn("a file of the vault waits", "file", markdown.LogPath(e.Path), "why", err)
 	}
 	return nil
 }

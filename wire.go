@@ -151,7 +151,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	l.runner = jobs.New(store, map[memory.JobKind]jobs.Handler{
 		memory.JobLearn: l.engine.Learn, memory.JobRelearn: l.engine.LearnAgain, memory.JobUpkeep: l.engine.Tidy, memory.JobSummarize: l.engine.Summarize,
 		memory.JobEmbed: l.engine.GiveVectors, memory.JobShare: l.engine.Spread, memory.JobErase: l.engine.EraseLeft,
-	}, jobs.Options{Now: opts.Now, Log: l.log, Metrics: metrics})
+	}, jobs.Options{Lease: jobLease(config), Now: opts.Now, Log: l.log, Metrics: metrics})
 	if s, ok := store.(*sqlstore.Store); ok && config.Store.postgres() {
 		s.OnErase(l.engine.ErasedElsewhere)
 		l.closers = append([]func() error{listen(ctx, s, l.runner)}, l.closers...)
@@ -206,6 +206,19 @@ func describedElsewhere() []rest.Elsewhere {
 	}}
 }
 
+// replicaLease is how long a job stays with a replica that was killed. The database's clock
+// decides when it ends; a worker renews it three times as often, and only while it works.
+const replicaLease = 8 * time.Second
+
+// jobLease returns how long workers hold jobs without renewal. The only process of an SQLite
+// file ends all leases at its start, so that they may be long.
+func jobLease(c Config) time.Duration {
+	if c.Store.postgres() {
+		return replicaLease
+	}
+	return jobs.DefaultLease
+}
+
 func newLog(c LogConfig, w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
@@ -248,7 +261,7 @@ const (
 
 func openStore(ctx context.Context, config Config, opts Options, clock func() time.Time, log *slog.Logger) (memory.Store, error) {
 	if config.Store.postgres() {
-		store, err := sqlstore.OpenPostgres(ctx, string(config.Store), sqlstore.Options{Now: clock, Log: log})
+		store, err := sqlstore.OpenPostgres(ctx, string(config.Store), sqlstore.Options{Now: clock, Log: log, TraceBytes: int64(config.Traces.User)})
 		if err != nil {
 			return nil, fmt.Errorf("store: %w", err) // as an interface, a nil store would be one
 		}
@@ -269,7 +282,9 @@ func openDatabase(ctx context.Context, config Config, now func() time.Time, log 
 	if err != nil {
 		return nil, err
 	}
-	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{Now: now, Log: log, Rebuilt: config.Vault != ""})
+	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{
+		Now: now, Log: log, Rebuilt: config.Vault != "", TraceBytes: int64(config.Traces.User),
+	})
 	if err != nil {
 		return nil, unusable(dir, fmt.Errorf("open the memory in %s: %w", dir, err))
 	}
@@ -320,7 +335,7 @@ func engineOptions(c Config) engine.Options {
 		RecencyWeight: c.Recall.RecencyWeight, Deadline: recallDeadline(c), Recall: rules(c),
 		LearnAfter: engine.Trigger(c.Learn.After), LearnModel: c.Learn.Model, Intents: c.Query.Intents,
 		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, Messages: c.Limits.Messages,
-		Accept: engine.Acceptance(c.Share.Accept), Learn: learning(c), AtHand: !c.Store.postgres(),
+		Accept: engine.Acceptance(c.Share.Accept), Learn: learning(c), AtHand: !c.Store.postgres(), LogContent: c.Log.Content,
 	}
 }
 

@@ -188,6 +188,7 @@ type Forgotten struct {
 	Run      string   `json:"run,omitempty" doc:"To undo it by, if it was forgotten."`
 	Erased   bool     `json:"erased,omitempty" doc:"Or would be erased, in a dry run."`
 	Traces   int      `json:"traces,omitempty" doc:"Of others, who were shown it by a pool or with everybody, that went with it."`
+	Held     []string `json:"held,omitempty" doc:"Of an erasure: what may still hold the words and is not reached."`
 	DryRun   bool     `json:"dry_run"`
 }
 
@@ -246,6 +247,7 @@ type Receipt struct {
 	Changes int       `json:"changes"`
 	At      time.Time `json:"at"`
 	Traces  int       `json:"traces,omitempty" doc:"Of an erasure: traces of others, who were shown it by a pool or with everybody, that went with it."`
+	Held    []string  `json:"held,omitempty" doc:"Of an erasure: what may still hold the words and is not reached."`
 }
 
 // Quote is the words that a fact rests on, in the turn that they were said in. The

@@ -223,6 +223,10 @@ type Receipt struct {
 	// Traces is how many traces of others an erasure removed that had its words: those
 	// of who was shown them by a pool or with everybody. No store sets it.
 	Traces int `json:"traces,omitempty"`
+
+	// Held is what else of the owner's says what was erased, and stays: documents, entries of
+	// the profile, titles and rules of chats, each by its id. No store sets it.
+	Held []string `json:"held,omitempty"`
 }
 
 // Vector is the embedding of one memory by one model.

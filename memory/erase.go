@@ -1,20 +1,26 @@
 package memory
 
-import "context"
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
 
 // Eraser is a [Store] that can remove words for good. It stands apart, so that a
 // store around another claims it only if it removes what it keeps itself as well.
 type Eraser interface {
 	// Erase removes the words of an owner's facts, links, turns, summaries, contexts,
 	// conversations (their own, not those of their turns) and profile entries (which are
-	// named by their key, and keep it), in one transaction: what is
+	// named by their key, and get an [ErasedKey]), in one transaction: what is
 	// left of each is as [Image.Erased] and [Turn.Erased] say, and retired. Ids that the
 	// owner does not have, and what was erased before, are left out; an id asked twice
 	// counts once. With them go
 	//
 	//   - their vectors;
-	//   - in the journal, the words of every image of them, and the reasons of all
-	//     changes that are about them or name them as OldID or NewID. Ids, times,
+	//   - in the journal, the words of every image of them, the reasons of all
+	//     changes that are about them or name them as OldID or NewID, and every reason
+	//     of the owner's that a model gave: it may quote them anywhere. Ids, times,
 	//     authors and statuses stay;
 	//   - titles of conversations that stand in an erased turn, in the journal too;
 	//   - all traces of the owner, and what jobs of theirs say of their last failure.
@@ -49,10 +55,27 @@ type Eraser interface {
 	EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error)
 }
 
-// Erased returns the image without its words and all that tells of them. Ids, times,
+// erasedKey begins the key of an erased profile entry; a hash follows.
+const (
+	erasedKey     = "erased-"
+	erasedKeyHash = 16 // bytes
+)
+
+// ErasedKey returns the key that a profile entry has once a run has erased it: keys are
+// words. That of an entry that was erased before stays.
+func ErasedKey(run, key string) string {
+	if hash, ok := strings.CutPrefix(key, erasedKey); ok && len(hash) == 2*erasedKeyHash {
+		return key
+	}
+	sum := sha256.Sum256([]byte(run + "\x00" + key))
+	return erasedKey + hex.EncodeToString(sum[:erasedKeyHash])
+}
+
+// Erased returns the image without its words and all that tells of them, as a run leaves
+// it. Ids, times,
 // status, trust and the turns that a fact rests on stay, and of the scope the owner and
 // the conversation: what a project or an agent is called are words.
-func (i Image) Erased() Image {
+func (i Image) Erased(run string) Image {
 	switch {
 	case i.Fact != nil:
 		f := i.Fact.erased()
@@ -75,7 +98,7 @@ func (i Image) Erased() Image {
 		return Image{Conversation: &c}
 	case i.Profile != nil:
 		p := *i.Profile
-		p.Value, p.Tokens = "", 0
+		p.Key, p.Value, p.Tokens = ErasedKey(run, p.Key), "", 0
 		return Image{Profile: &p}
 	}
 	return i

@@ -166,6 +166,7 @@ type Queue interface {
 
 	// Jobs returns an owner's jobs, newest first (CreatedAt, then ID, both
 	// descending), in any of the given states; none given means all but done ones.
+	// One that is done may be gone an hour after it was queued.
 	Jobs(ctx context.Context, owner Owner, states ...JobState) ([]Job, error)
 
 	// Requeue makes a parked job due now with its failures forgotten: no attempts,
@@ -195,7 +196,8 @@ type Source interface {
 // Traces is a bounded record of requests. It may be lost in a crash.
 type Traces interface {
 	// SaveTraces writes traces and keeps the newest keep (At, then ID) of each owner
-	// among them. A trace whose id is there already takes its place.
+	// among them, or fewer where the store bounds their bytes. A trace whose id is there
+	// already takes its place.
 	SaveTraces(ctx context.Context, keep int, traces ...Trace) error
 
 	// Trace returns one, or [NotFound].

@@ -100,6 +100,9 @@ func (s sheet) forgotten(gone client.Forgotten, takeBack string) {
 		s.line("add --yes to do it")
 	case gone.Erased:
 		s.line("the words are gone for good")
+		for _, h := range gone.Held {
+			s.line("not reached: %s", said(h, 300))
+		}
 	case gone.Run == "":
 		s.line("it was forgotten before: nothing has changed")
 	default:

@@ -124,6 +124,50 @@ func (e *Engine) saidElsewhere(ctx context.Context, owner memory.Owner, found []
 	return b.all, nil
 }
 
+// stillSay names what of an owner's says one of these memories and is none itself: it is not
+// erased with them.
+func (e *Engine) stillSay(ctx context.Context, owner memory.Owner, gone []memory.Memory) (held []string, err error) {
+	var facts []memory.Fact
+	for _, m := range gone {
+		if m.Fact != nil && m.Content() != "" {
+			facts = append(facts, *m.Fact)
+		}
+	}
+	look := func(what, words string) {
+		if words != "" && sayOne(memory.Memory{Summary: &memory.Summary{Text: words}}, facts) {
+			held = append(held, what)
+		}
+	}
+	entries, err := e.Profile(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range entries {
+		if !strings.HasPrefix(p.Key, ownKeys) {
+			look("the profile entry "+p.Key, p.Key+": "+p.Value)
+		}
+	}
+	contexts, err := e.Store.Contexts(ctx, owner, memory.At{})
+	if err != nil {
+		return nil, fmt.Errorf("read the documents: %w", err)
+	}
+	for _, c := range contexts {
+		look("the document "+c.ID, c.Title+"\n"+c.Content)
+	}
+	for q := (memory.ConversationQuery{Limit: 500}); ; {
+		page, err := e.Store.Conversations(ctx, owner, q)
+		if err != nil {
+			return nil, fmt.Errorf("read the chats: %w", err)
+		}
+		for _, c := range page.Conversations {
+			look("the title or the rules of the chat "+c.ID, strings.TrimSpace(c.Title+"\n"+c.Rules))
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return held, nil
+		}
+	}
+}
+
 // answersTo adds the answers to those turns of a conversation that a bundle has which
 // take up one of their words: what they say without them is little.
 func (e *Engine) answersTo(ctx context.Context, owner memory.Owner, conversation string, b *bundle) error {

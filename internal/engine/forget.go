@@ -291,10 +291,15 @@ func (e *Engine) ForgetMatching(ctx context.Context, owner memory.Owner, m Match
 	}
 	run := idFor(owner, m.Idempotency)
 	if m.Erase {
+		held, err := e.stillSay(ctx, owner, gone)
+		if err != nil {
+			return nil, memory.Receipt{}, err
+		}
 		r, err := e.erase(ctx, owner, run, gone, author)
 		if err != nil {
 			return nil, memory.Receipt{}, err
 		}
+		r.Held = held
 		left, err := e.Store.Get(ctx, owner, ids...)
 		return left, r, err
 	}

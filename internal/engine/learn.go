@@ -290,7 +290,7 @@ func (e *Engine) unmoved(ctx context.Context, owner memory.Owner, p planned, tur
 	}
 	for i, c := range p.cands {
 		if !sameNear(near[i], c.Near) {
-			return 0, memory.Errorf(memory.Conflict, "what is near %q has changed", c.Text)
+			return 0, memory.Errorf(memory.Conflict, "what is near candidate %d has changed", i+1)
 		}
 	}
 	return now.Version, nil
@@ -385,7 +385,9 @@ func (e *Engine) factVectors(ctx context.Context, changes []memory.Change) ([]me
 	return out, nil
 }
 
-// decided logs and counts what a run decided (design 3's memory_decision).
+// decided logs and counts what a run decided (design 3's memory_decision). Without
+// [Options.LogContent] a decision has the id of the stored fact in place of its text, and no
+// reason in a model's words.
 func (e *Engine) decided(ctx context.Context, l lesson, outcomes []learn.Outcome) {
 	outcomes = append(outcomes, l.passedOver()...)
 	line := obs.MemoryDecision{UserID: l.scope.Owner.Name(), ExtractedCount: len(outcomes)}
@@ -396,6 +398,12 @@ func (e *Engine) decided(ctx context.Context, l lesson, outcomes []learn.Outcome
 		d := obs.Decision{Fact: o.Fact, Action: o.Action, TargetID: o.Target, Reason: o.Reason}
 		if o.Action == "reinforce" { // design 3's word for it, whatever it does to the known fact
 			d.Action, d.Reason = "ignore", obs.Redundant
+		}
+		if !e.opts.LogContent {
+			d.Fact = o.ID
+			if d.Reason != obs.Redundant {
+				d.Reason = ""
+			}
 		}
 		line.Decisions = append(line.Decisions, d)
 	}

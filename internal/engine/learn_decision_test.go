@@ -65,6 +65,7 @@ func TestEveryRunLogsOneDecisionLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Metrics = obs.NewMetrics(r.Store.Totals)
+		r.opts.LogContent = true
 		known := map[string]string{}
 		say := func(text string) decisionLine {
 			t.Helper()
@@ -123,6 +124,7 @@ func TestDecisionLinesKeepSecretsAndAreNotRepeated(t *testing.T) {
 	if r.Log, err = obs.NewLogger(&log, "json", slog.LevelInfo); err != nil {
 		t.Fatal(err)
 	}
+	r.opts.LogContent = true
 	const secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
 	r.LLM = answering(func(p memory.Prompt) string {
 		if strings.Contains(p.User, secret) {

@@ -64,15 +64,24 @@ func askFor[T any](ctx context.Context, e *Engine, owner memory.Owner, ask memor
 	if unreadable == nil {
 		return out, reply, nil
 	}
+	e.logReply(reply)
 	again, err := e.complete(ctx, owner, learn.AskRepair(ask, reply.Text, unreadable))
 	if err != nil {
 		return none, reply, fmt.Errorf("ask again after a reply that could not be read (%v): %w", unreadable, err)
 	}
 	if out, err = read(again.Text); err != nil {
+		e.logReply(again)
 		// Another time it may do better: the job is not to be given up at once.
 		return none, again, memory.Errorf(memory.Unavailable, "read the model's second reply: %v", err)
 	}
 	return out, again, nil
+}
+
+// logReply shows a reply that could not be read, where the log may have texts.
+func (e *Engine) logReply(reply memory.Reply) {
+	if e.opts.LogContent {
+		e.Log.Warn("the model's reply could not be read", "model", reply.Model, "reply", reply.Text)
+	}
 }
 
 // affords reports, as a put-off until tomorrow, that an owner has spent what a day

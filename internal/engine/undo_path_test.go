@@ -51,7 +51,7 @@ type lightened struct{ memory.Store }
 func (s lightened) Changes(ctx context.Context, owner memory.Owner, q memory.ChangeQuery) (memory.ChangePage, error) {
 	page, err := s.Store.Changes(ctx, owner, q)
 	for i, c := range page.Changes {
-		page.Changes[i].Before = c.Before.Erased()
+		page.Changes[i].Before = c.Before.Erased("erase")
 	}
 	return page, err
 }

@@ -49,7 +49,7 @@ var eraseAgain = []time.Duration{time.Minute, 15 * time.Minute}
 // EraseOwner removes all words of an owner for good, with the copies that others have
 // of the owner's facts, and closes the owner: chats and jobs that are under way write
 // nothing any more, and later chats go on without memory, until [Engine.OpenOwner].
-// Ids, times, keys of the profile and what models were paid stay. It is no error to do
+// Ids, times and what models were paid stay. It is no error to do
 // it again; after one that failed it goes on where that stopped, and a job does so by
 // itself.
 func (e *Engine) EraseOwner(ctx context.Context, owner memory.Owner, author memory.Author) (Erased, error) {

@@ -204,7 +204,7 @@ func (p *planner) taken(hash string, olds []*knownFact) bool {
 
 func (p *planner) replace(olds []*knownFact, next memory.Fact, reason string) {
 	add := memory.Change{Action: memory.ActionAdd, NewID: next.ID, Reason: reason, Author: p.o.Author}
-	outcome := Outcome{Fact: next.Content, Action: "add", Reason: reason}
+	outcome := Outcome{ID: next.ID, Fact: next.Content, Action: "add", Reason: reason}
 	for _, k := range olds {
 		next.Pinned = next.Pinned || k.Fact.Pinned
 		outcome.Action = "replace"
@@ -263,7 +263,7 @@ func (p *planner) addPending(next memory.Fact, instead, reason string) {
 	next.Status = memory.Pending
 	p.adds = append(p.adds, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &next}, OldID: instead, NewID: next.ID, Reason: reason, Author: p.o.Author})
 	p.hashes[next.Hash] = true
-	p.outcomes = append(p.outcomes, Outcome{Fact: next.Content, Action: "pending", Target: instead, Reason: reason})
+	p.outcomes = append(p.outcomes, Outcome{ID: next.ID, Fact: next.Content, Action: "pending", Target: instead, Reason: reason})
 }
 
 // addPast records a statement that something known or said with it is newer than:

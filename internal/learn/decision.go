@@ -63,7 +63,7 @@ func ParseDecisions(reply string, cands []Candidate) ([]Decision, error) {
 		r.lines(answer(reply))
 	}
 	if !r.found || cut && len(r.out) == 0 {
-		return nil, memory.Errorf(memory.Invalid, "reply has no decisions: %.80q", reply)
+		return nil, memory.Errorf(memory.Invalid, "reply has no decisions")
 	}
 	return r.out, nil
 }

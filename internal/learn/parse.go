@@ -45,7 +45,7 @@ func ParseFacts(reply string) ([]Candidate, error) {
 		return nil, nil
 	}
 	if thinking(reply) {
-		return nil, memory.Errorf(memory.Invalid, "reply ends before its answer: %.80q", reply)
+		return nil, memory.Errorf(memory.Invalid, "reply ends before its answer")
 	}
 	found := false
 	var out []Candidate
@@ -61,7 +61,7 @@ func ParseFacts(reply string) ([]Candidate, error) {
 	case found && !cut:
 		return nil, nil
 	case cut:
-		return nil, memory.Errorf(memory.Invalid, "reply ends before its first fact: %.80q", reply)
+		return nil, memory.Errorf(memory.Invalid, "reply ends before its first fact")
 	}
 	return plainFacts(reply)
 }
@@ -399,7 +399,7 @@ func plainFacts(reply string) ([]Candidate, error) {
 	case len(plain) == 1 && !strings.ContainsAny(plain[0], "{}[]<>"):
 		return distinct([]Candidate{{Text: plain[0], Confidence: 1}}), nil
 	}
-	return nil, memory.Errorf(memory.Invalid, "reply has no list of facts: %.80q", reply)
+	return nil, memory.Errorf(memory.Invalid, "reply has no list of facts")
 }
 
 // set reads one line of YAML. It reports whether the key is one of a fact's.

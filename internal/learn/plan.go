@@ -33,6 +33,7 @@ type PlanOptions struct {
 // Outcome is what became of one candidate, in the words of the memory_decision
 // line (design 3).
 type Outcome struct {
+	ID     string `json:"-"` // of the fact that was stored; "" where none was
 	Fact   string `json:"fact"`
 	Action string `json:"action"` // add, replace, delete, reinforce, pending, ignore
 	Target string `json:"target_id,omitempty"`

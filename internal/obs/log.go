@@ -99,7 +99,7 @@ type MemoryDecision struct {
 
 // Decision is what became of one extracted fact.
 type Decision struct {
-	Fact     string `json:"fact"`
+	Fact     string `json:"fact"`   // its text where log.content is set, else the id of the stored fact
 	Action   string `json:"action"` // "add", "replace" or "ignore"
 	TargetID string `json:"target_id,omitempty"`
 	Reason   string `json:"reason,omitempty"`

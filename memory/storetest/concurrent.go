@@ -81,7 +81,7 @@ func oneOfManyTwinsIsAdded(r *rig) {
 func runAppliesOnceForAll(r *rig) {
 	var mu sync.Mutex
 	firsts := map[string]int{}
-	receipts := map[string]map[memory.Receipt]bool{}
+	receipts := map[string]map[string]bool{}
 	together(func(int) {
 		for i := range rounds {
 			run := memtest.Run(fmt.Sprint("run ", i))
@@ -96,9 +96,9 @@ func runAppliesOnceForAll(r *rig) {
 			}
 			receipt.Again = false
 			if receipts[run.ID] == nil {
-				receipts[run.ID] = map[memory.Receipt]bool{}
+				receipts[run.ID] = map[string]bool{}
 			}
-			receipts[run.ID][receipt] = true
+			receipts[run.ID][fmt.Sprintf("%+v", receipt)] = true
 			mu.Unlock()
 		}
 	})

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,7 +53,7 @@ func eraseRemovesWords(r *rig) {
 	summary := memtest.Summary(ana, "c", "marzipan")
 	summary.Scope.Project = fact.Scope.Project
 	link := memtest.Link(ana, memtest.Fact(team, "Team likes marzipan"))
-	entry := memtest.Profile(ana, "sweet", "marzipan")
+	entry := memtest.Profile(ana, "marzipan", "marzipan")
 	r.append(ana, batch)
 	run := r.run()
 	run.Vectors = []memory.Vector{memtest.Vector(fact.ID, fact.Content), memtest.Vector(other.ID, other.Content)}
@@ -65,6 +66,15 @@ func eraseRemovesWords(r *rig) {
 	about := memtest.Change(memory.ActionUpdate, other)
 	about.OldID, about.Reason = fact.ID, "marzipan is no game"
 	r.apply(ana, about)
+	quoting := memtest.Change(memory.ActionUpdate, other)
+	quoting.Author, quoting.Reason = memory.Author{Kind: memory.ByModel, Name: "m"}, "she likes marzipan better"
+	ruled := memtest.Change(memory.ActionUpdate, other)
+	ruled.Author, ruled.Reason = memory.Author{Kind: memory.ByRule, Name: "r"}, "said again"
+	r.apply(ana, quoting, ruled)
+	modelRun := r.run()
+	modelRun.Author = memory.Author{Kind: memory.ByModel, Name: "m"}
+	quoting.Author = memory.Author{}
+	r.applyRun(ana, modelRun, quoting)
 	before := r.version(ana)
 
 	erasing := memory.Run{ID: "erase", Kind: "erase", Author: memtest.Person, Jobs: []memory.Job{memtest.Job(ana, memory.JobSummarize, "anew")}}
@@ -75,7 +85,7 @@ func eraseRemovesWords(r *rig) {
 		r.Errorf("receipt %+v after version %d; want six changes and one version more", receipt, before)
 	}
 
-	wantFact, wantTurn := *memory.Image{Fact: &reworded}.Erased().Fact, batch.Turns[0].Erased()
+	wantFact, wantTurn := *memory.Image{Fact: &reworded}.Erased("erase").Fact, batch.Turns[0].Erased()
 	wantFact.Status, wantFact.UpdatedAt, wantFact.Version = memory.Retired, receipt.At, receipt.Version
 	r.same("what is left of the fact", r.fact(ana, fact.ID), wantFact)
 	gotTurn := *r.get(ana, batch.Turns[0].ID)[0].Turn
@@ -105,9 +115,12 @@ func eraseRemovesWords(r *rig) {
 			r.Errorf("journalled %+v; want an erase by %v that retires", c, memtest.Person)
 		}
 	}
-	r.same("journalled in order", targets, []string{"fact:" + fact.ID, "turn:" + batch.Turns[0].ID, "turn:" + batch.Turns[1].ID, "summary:" + summary.ID, "link:" + link.Fact.ID, "profile:sweet"})
+	r.same("journalled in order", targets, []string{"fact:" + fact.ID, "turn:" + batch.Turns[0].ID, "turn:" + batch.Turns[1].ID, "summary:" + summary.ID, "link:" + link.Fact.ID, "profile:" + memory.ErasedKey("erase", entry.Key)})
 	if left, err := r.Profile(r.Context(), ana, memory.At{}); err != nil || len(left) != 0 {
 		r.Errorf("the profile: %+v, %v; want nothing in it", left, err)
+	}
+	if kept := r.changes(ana, memory.ChangeQuery{Action: memory.ActionUpdate}); !slices.ContainsFunc(kept, func(c memory.Change) bool { return c.Reason == ruled.Reason }) {
+		r.Errorf("the journal lacks the rule's reason %q", ruled.Reason)
 	}
 	for _, c := range r.changes(ana, memory.ChangeQuery{Run: run.ID}) {
 		if c.At != first.At || c.Author == (memory.Author{}) {

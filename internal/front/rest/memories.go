@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -252,11 +253,33 @@ func (d *door) delete(ctx context.Context, in *deleteInput) (*body[client.Receip
 	if err != nil {
 		return nil, err
 	}
-	_, r, err := d.engine.ForgetMatching(ctx, owner, engine.Matching{IDs: []string{in.ID}, Erase: in.Erase, Idempotency: in.Key}, author)
+	gone, r, err := d.engine.ForgetMatching(ctx, owner, engine.Matching{IDs: []string{in.ID}, Erase: in.Erase, Idempotency: in.Key}, author)
 	if err != nil {
 		return nil, err
 	}
-	return answer(receipt(r)), nil
+	out := receipt(r)
+	if in.Erase {
+		out.Held, err = d.held(gone, r)
+	}
+	return answer(out), err
+}
+
+// held is what may still hold the words of memories that were erased.
+func (d *door) held(gone []memory.Memory, r memory.Receipt) ([]string, error) {
+	if d.Held == nil || len(gone) == 0 {
+		return r.Held, nil
+	}
+	since := r.At
+	for _, m := range gone {
+		if at := m.CreatedAt(); at.Before(since) {
+			since = at
+		}
+	}
+	others, err := d.Held(since, r.At)
+	if err != nil {
+		return nil, fmt.Errorf("the words are erased, but what still holds them is not known: %w", err)
+	}
+	return append(slices.Clip(r.Held), others...), nil
 }
 
 func receipt(r memory.Receipt) client.Receipt {

@@ -99,6 +99,11 @@ func (d *door) forget(ctx context.Context, in *forgetInput) (*body[client.Forgot
 		return nil, err
 	}
 	out := client.Forgotten{Memories: views(gone), Run: r.Run, Erased: b.Erase, DryRun: b.DryRun, Traces: r.Traces}
+	if b.Erase && !b.DryRun {
+		if out.Held, err = d.held(gone, r); err != nil {
+			return nil, err
+		}
+	}
 	if b.Erase || r.Changes == 0 { // there is nothing to undo
 		out.Run = ""
 	}

@@ -167,12 +167,12 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) ([]
 	case len(answer) > maxAnswer:
 		return nil, c.at.unavailable("its answer is larger than %d bytes", maxAnswer)
 	}
-	return c.judge(resp, answer)
+	return c.judge(resp, body, answer)
 }
 
 // judge tells good answers from bad ones. Some servers send an error with status
-// 200.
-func (c *Client) judge(resp *http.Response, body []byte) ([]byte, error) {
+// 200. An error that repeats what was asked is left out: errors are logged.
+func (c *Client) judge(resp *http.Response, request, body []byte) ([]byte, error) {
 	var said struct {
 		Error   json.RawMessage `json:"error"`
 		Message string          `json:"message"`
@@ -193,8 +193,12 @@ func (c *Client) judge(resp *http.Response, body []byte) ([]byte, error) {
 	case text == "":
 		text = cmp.Or(said.Message, strings.Trim(string(said.Detail), `"`), http.StatusText(status))
 	}
+	shown := c.at.clean(text)
+	if quotes(request, text) {
+		shown = http.StatusText(status) + " (its message quotes the request)"
+	}
 	return nil, &failure{
-		err:    c.at.unavailable("it answered %d: %s", status, c.at.clean(text)),
+		err:    c.at.unavailable("it answered %d: %s", status, shown),
 		status: status,
 		text:   text,
 		again:  retryable(status) || !failed,

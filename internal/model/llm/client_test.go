@@ -244,7 +244,7 @@ func TestBadAnswersAreUnavailable(t *testing.T) {
 		{"no choices", answer{status: 200, body: `{"choices":[]}`}, "no choice", 1},
 		{"cut off", answer{status: 200, body: `{"choices":[{"mess`}, "where JSON was due", maxTries},
 		{"wrong types", answer{status: 200, body: `{"choices":"none"}`}, "cannot be read", 1},
-		{"refusal", answer{status: 200, body: `{"model":"m","choices":[{"message":{"content":null,"refusal":"I will not"}}]}`}, "refused to answer: I will not", 1},
+		{"refusal", answer{status: 200, body: `{"model":"m","choices":[{"message":{"content":null,"refusal":"I will not"}}]}`}, "refused to answer", 1},
 		{"connection refused", answer{err: errors.New("connection refused")}, "models.test: connection refused", maxTries},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

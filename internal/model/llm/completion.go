@@ -64,7 +64,7 @@ func (g completion) text() string {
 func (g completion) reply() (memory.Reply, error) {
 	text := g.text()
 	if refusal := g.Choices[0].Message.Refusal; text == "" && refusal != "" {
-		return memory.Reply{}, memory.Errorf(memory.Unavailable, "model %s refused to answer: %s", g.Model, endpoint{}.clean(refusal))
+		return memory.Reply{}, memory.Errorf(memory.Unavailable, "model %s refused to answer", g.Model)
 	}
 	return memory.Reply{Text: text, Model: g.Model, InputTokens: g.Usage.Input, OutputTokens: g.Usage.Output}, nil
 }

@@ -46,23 +46,23 @@ func (s *shelf) erase(owner memory.Owner, run memory.Run, ids []string, store *S
 	}
 	gone := map[string]bool{} // ids and targets
 	for i, before := range things {
-		after := s.blank(before)
-		gone[after.Target()] = true
-		_, id, _ := strings.Cut(after.Target(), ":")
+		after := s.blank(before, run.ID)
+		gone[before.Target()] = true
+		_, id, _ := strings.Cut(before.Target(), ":")
 		gone[id] = true
 		s.forgetVectors(after)
 		s.journal = append(s.journal, memory.Change{
 			Action: memory.ActionErase, After: after, Author: run.Author, Owner: owner, Run: run.ID,
-			ID: fmt.Sprintf("%s/%d", run.ID, i+1), Version: s.version, At: at, Before: before.Erased(),
+			ID: fmt.Sprintf("%s/%d", run.ID, i+1), Version: s.version, At: at, Before: before.Erased(run.ID),
 		})
 	}
 	s.journal = slices.Clone(s.journal)
 	for i, c := range s.journal {
-		if gone[c.After.Target()] {
-			c.Before, c.After = c.Before.Erased(), c.After.Erased()
-		}
-		if gone[c.After.Target()] || gone[c.OldID] || gone[c.NewID] {
+		if gone[c.After.Target()] || gone[c.OldID] || gone[c.NewID] || len(things) > 0 && c.Author.Kind == memory.ByModel {
 			c.Reason = ""
+		}
+		if gone[c.After.Target()] {
+			c.Before, c.After = c.Before.Erased(run.ID), c.After.Erased(run.ID)
 		}
 		s.journal[i] = c
 	}
@@ -101,8 +101,8 @@ func (s *shelf) toErase(ids []string) []memory.Image {
 }
 
 // blank takes the words of a thing away and returns what is left of it.
-func (s *shelf) blank(before memory.Image) memory.Image {
-	after := copyImage(before.Erased())
+func (s *shelf) blank(before memory.Image, run string) memory.Image {
+	after := copyImage(before.Erased(run))
 	switch {
 	case after.Fact != nil:
 		after.Fact.Status, after.Fact.UpdatedAt = memory.Retired, s.at
@@ -119,6 +119,7 @@ func (s *shelf) blank(before memory.Image) memory.Image {
 		s.conversations[c.ID] = c
 	case after.Profile != nil:
 		after.Profile.Status, after.Profile.UpdatedAt = memory.Retired, s.at
+		delete(s.things, before.Target())
 	case after.Turn != nil:
 		t := s.turns[after.Turn.ID]
 		s.untitle(t)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -129,11 +130,17 @@ func (s *shelf) held(l memory.Lease, now time.Time) (memory.Job, error) {
 	return j, nil
 }
 
+// doneKept is how long a finished job is kept after it was queued.
+const doneKept = time.Hour
+
 func (s *shelf) finish(j memory.Job, o memory.Outcome, now time.Time) {
 	j.Lease = memory.Lease{}
 	if o.Done {
 		j.State = memory.JobDone
 		s.jobs[j.ID] = j
+		maps.DeleteFunc(s.jobs, func(_ string, j memory.Job) bool {
+			return j.State == memory.JobDone && j.CreatedAt.Before(now.Add(-doneKept))
+		})
 		return
 	}
 	if !o.Later {

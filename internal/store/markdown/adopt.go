@@ -221,8 +221,8 @@ func refusesFile(err error) bool {
 
 // leaveFile leaves a file that cannot be taken over for [Store.Scan] to tell of.
 func (s *Store) leaveFile(paths map[key]string, k key, why error) {
+	s.opts.Log.Warn("a file of the vault is not taken over", "file", LogPath(paths[k]), "error", why)
 	delete(paths, k)
-	s.opts.Log.Warn("a file of the vault is not taken over", "what", k.target, "error", why)
 }
 
 // learnJobs are the jobs that learn from turns which nothing was learned from.

@@ -206,6 +206,9 @@ func (s *Store) endErasing(ctx context.Context) error {
 	if err := s.Settle(ctx); err != nil {
 		return err
 	}
+	if err := s.files.forgetPaths(); err != nil {
+		return err
+	}
 	if err := os.Remove(s.own(erasingFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -224,6 +227,20 @@ type erasure struct {
 	ids      map[string]int64
 	untitled map[string]int64 // conversations
 	titles   map[string]titlesLeft
+	runs     []string // that erased profile entries
+	last     int64    // where the last line of an erasure begins: no model's reason before it stays
+}
+
+// erasedKey returns the key that a profile entry of a line that begins at a byte has, if it
+// was erased later.
+func (w *erasure) erasedKey(key string, begin int64) (string, bool) {
+	for _, run := range w.runs {
+		left := memory.ErasedKey(run, key)
+		if at, ok := w.targets[profileTarget+left]; ok && begin < at {
+			return left, true
+		}
+	}
+	return "", false
 }
 
 // titlesLeft are those of a conversation's titles that stay, of all before a byte.
@@ -249,11 +266,15 @@ func (s *Store) blankJournal() error {
 		}
 		was := gone[e.Owner]
 		if was == nil {
-			was = &erasure{map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]titlesLeft{}}
+			was = &erasure{targets: map[string]int64{}, ids: map[string]int64{}, untitled: map[string]int64{}, titles: map[string]titlesLeft{}}
 			gone[e.Owner] = was
 		}
+		was.last = begin
 		for _, target := range e.Erased {
 			was.targets[target] = begin
+			if strings.HasPrefix(target, profileTarget) && e.Run != nil && !slices.Contains(was.runs, e.Run.ID) {
+				was.runs = append(was.runs, e.Run.ID)
+			}
 		}
 		for _, id := range e.erasedIDs() {
 			was.ids[id] = begin
@@ -292,7 +313,23 @@ func (s *Store) blankJournal() error {
 			f.due(owner, []string{target}, 0)
 		}
 	}
+	for k := range f.index.targets { // files of profile entries whose keys are gone
+		key, ok := strings.CutPrefix(k.target, profileTarget)
+		if was := gone[k.owner]; ok && was != nil {
+			if left, gone := was.erasedKey(key, -1); gone && left != key {
+				f.due(k.owner, []string{k.target}, 0)
+			}
+		}
+	}
 	return disk.SyncFolder(s.own())
+}
+
+// forgetPaths writes the list of files anew, so that it and its log have no path of a file
+// that is gone: those of profile entries have their keys.
+func (f *files) forgetPaths() error {
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	return f.snapshot()
 }
 
 // fromStart lets what is due count from the first line; f.disk is held.
@@ -364,9 +401,19 @@ func (w *erasure) blank(b *body, begin int64) (changed bool) {
 	for i := range b.Changes {
 		c := &b.Changes[i]
 		target := c.After.image().Target()
+		if p := c.After.Profile; p != nil {
+			if left, ok := w.erasedKey(p.Key, begin); ok {
+				entry := *p
+				entry.Key, target = left, profileTarget+left
+				c.After.Profile = &entry
+			}
+		}
 		if before(w.targets, target) {
-			c.After, changed = lineOfImage(c.After.image().Erased()), true
+			c.After, changed = lineOfImage(c.After.image().Erased("")), true // a profile entry has its key by now
 			c.After.mark()
+		}
+		if c.Reason != "" && begin < w.last && b.authorOf(*c).Kind == memory.ByModel {
+			c.Reason, changed = "", true
 		}
 		if before(w.targets, target) || before(w.ids, c.OldID) || before(w.ids, c.NewID) {
 			c.Reason, changed = "", true
@@ -398,6 +445,14 @@ func (w *erasure) blank(b *body, begin int64) (changed bool) {
 		}
 	}
 	return changed
+}
+
+// authorOf returns who made a change of a line.
+func (b *body) authorOf(c changeLine) memory.Author {
+	if c.Author == (memory.Author{}) && b.Run != nil {
+		return b.Run.Author
+	}
+	return c.Author
 }
 
 // mark gives an image words that can be erased, and a fact a hash that no other has.

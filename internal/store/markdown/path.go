@@ -192,6 +192,16 @@ func fileName(created time.Time, id string) string {
 	return created.UTC().Format("2006-01-02T15-04-05Z") + "__" + escape(id)
 }
 
+// LogPath returns a path as it may stand in a log: without the names of files that people
+// named, and those of profile entries, which have their keys.
+func LogPath(file string) string {
+	dir, name := path.Split(file)
+	if _, ok := idOfName(strings.TrimSuffix(name, ".md")); ok && path.Base(dir) != "profile" || name == conversationName+".md" {
+		return file
+	}
+	return dir + "*" + path.Ext(name)
+}
+
 // FilesOf matches, for git, the names that Loci gives the file of a memory: where it lies
 // changes, what it is called does not.
 func FilesOf(id string) string { return ":(glob)**/*__" + escape(id) + ".md" }

@@ -108,7 +108,14 @@ func (f *files) planOne(ctx context.Context, i item, l *loader) (*plan, error) {
 		if old == nil {
 			return nil, nil
 		}
-		return &plan{item: i, old: old, seen: f.look(old.Path)}, nil
+		p := &plan{item: i, old: old, seen: f.look(old.Path)}
+		if strings.HasPrefix(i.target, profileTarget) { // its key was erased
+			p.erased = true
+			if err := errors.Join(l.removeBeside(i.target, old.Path), f.removeOpen(i.key, old.Path)); err != nil {
+				return nil, err
+			}
+		}
+		return p, nil
 	}
 	folder, name := f.s.place(i.owner, t)
 	at := path.Join(folder, name+".md")
@@ -324,7 +331,7 @@ func (f *files) aside(at string) error {
 		}
 		name += ".md"
 		if _, err := f.root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-			f.s.opts.Log.Warn("a file was edited while its memory changed: both are kept", "file", at, "edited", name)
+			f.s.opts.Log.Warn("a file was edited while its memory changed: both are kept", "file", LogPath(at), "edited", LogPath(name))
 			return wrapPath(at, f.root.Rename(at, name))
 		}
 	}

@@ -134,7 +134,7 @@ func (w *write) words(i memory.Image) (string, error) {
 
 // thing takes the words of one thing away, here and in the journal, and journals that.
 func (e *eraser) thing(run memory.Run, ordinal int, before memory.Image) error {
-	after := stamped(before.Erased(), e.version)
+	after := stamped(before.Erased(run.ID), e.version)
 	switch {
 	case after.Fact != nil:
 		after.Fact.Status, after.Fact.UpdatedAt = memory.Retired, e.at
@@ -157,17 +157,22 @@ func (e *eraser) thing(run memory.Run, ordinal int, before memory.Image) error {
 			return err
 		}
 	}
-	id := memoryID(after)
+	id := memoryID(before)
 	if err := e.save(memory.Change{Before: before, After: after}); err != nil {
 		return err
+	}
+	if after.Profile != nil && after.Target() != before.Target() {
+		if err := e.exec(`DELETE FROM profile WHERE owner = ? AND key = ?`, e.owner, before.Profile.Key); err != nil {
+			return fmt.Errorf("erase the entry's key: %w", err)
+		}
 	}
 	if err := e.exec(`DELETE FROM vectors WHERE owner = ? AND memory = ?`, e.owner, id); err != nil {
 		return fmt.Errorf("erase vectors: %w", err)
 	}
-	if err := e.past(after.Target(), id); err != nil {
+	if err := e.past(run.ID, before.Target(), after.Target(), id); err != nil {
 		return err
 	}
-	return e.journal(run.ID, run.Author, ordinal, memory.Change{Action: memory.ActionErase, Before: before.Erased(), After: after, Author: run.Author})
+	return e.journal(run.ID, run.Author, ordinal, memory.Change{Action: memory.ActionErase, Before: before.Erased(run.ID), After: after, Author: run.Author})
 }
 
 // turn takes a turn's words away, and the titles of its conversation that stand in
@@ -191,10 +196,10 @@ func (e *eraser) turn(id string) error {
 	return wrap("erase the turn", err)
 }
 
-// past takes the words of a thing out of the journal.
-func (e *eraser) past(target, id string) error {
+// past takes the words of a thing out of the journal, which then is of target left.
+func (e *eraser) past(run, target, left, id string) error {
 	after := e.lightened[target]
-	if _, _, err := e.rewrite(target, after, 0, func(i memory.Image) (memory.Image, bool) { return i.Erased(), true }); err != nil {
+	if _, _, err := e.rewrite(target, after, 0, func(i memory.Image) (memory.Image, bool) { return i.Erased(run), true }); err != nil {
 		return err
 	}
 	if err := e.exec(`UPDATE journal SET reason = '' WHERE owner = ? AND target = ? AND version > ? AND reason <> ''`, e.owner, target, after); err != nil {
@@ -205,7 +210,10 @@ func (e *eraser) past(target, id string) error {
 			return fmt.Errorf("erase reasons: %w", err)
 		}
 	}
-	return nil
+	if left == target {
+		return nil
+	}
+	return wrap("rename in the journal", e.exec(`UPDATE journal SET target = ? WHERE owner = ? AND target = ?`, left, e.owner, target))
 }
 
 // rewrite puts other images into the journal where do says so of those that changes of a
@@ -246,8 +254,18 @@ func (w *write) rewrite(target string, after int64, most int, do func(memory.Ima
 	return last, len(entries), nil
 }
 
+// modelReasons removes the reasons that a model gave: each may quote what is erased.
+func (w *write) modelReasons() error {
+	const byModel = `{"kind":"model"%` // as authors are written
+	return wrap("erase the reasons of models", w.exec(`UPDATE journal SET reason = '' WHERE owner = ?1 AND reason <> '' AND (author LIKE ?2
+		OR author = '' AND run IN (SELECT id FROM runs WHERE owner = ?1 AND author LIKE ?2))`, w.owner, byModel))
+}
+
 // rest removes what else may have the words, and lets followers begin anew.
 func (e *eraser) rest(ids []string) error {
+	if err := e.modelReasons(); err != nil {
+		return err
+	}
 	for _, statement := range []string{
 		`DELETE FROM trace_facts WHERE owner = ?`,
 		`DELETE FROM traces WHERE owner = ?`,

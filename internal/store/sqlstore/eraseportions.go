@@ -52,7 +52,7 @@ func (s *Store) lighten(ctx context.Context, owner memory.Owner, run string, ids
 	for _, target := range targets {
 		for more := left[target]; more; {
 			s.between()
-			if past[target], more, err = s.lightenPast(ctx, owner, target, past[target]); err != nil {
+			if past[target], more, err = s.lightenPast(ctx, owner, run, target, past[target]); err != nil {
 				return nil, err
 			}
 		}
@@ -87,11 +87,11 @@ func (s *Store) heavy(ctx context.Context, owner memory.Owner, ids []string) (tr
 
 // lightenPast takes the words of a target out of a portion of the journal after a version, and
 // returns the last version of it; more says that it may not be all.
-func (s *Store) lightenPast(ctx context.Context, owner memory.Owner, target string, after int64) (last int64, more bool, err error) {
+func (s *Store) lightenPast(ctx context.Context, owner memory.Owner, run, target string, after int64) (last int64, more bool, err error) {
 	err = s.write(ctx, owner, func(t *tx) error {
 		w := &write{tx: t, owner: owner}
 		read := 0
-		last, read, err = w.rewrite(target, after, s.rows, func(i memory.Image) (memory.Image, bool) { return i.Erased(), true })
+		last, read, err = w.rewrite(target, after, s.rows, func(i memory.Image) (memory.Image, bool) { return i.Erased(run), true })
 		if err != nil {
 			return err
 		}

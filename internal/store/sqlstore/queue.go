@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	mathrand "math/rand/v2"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -43,9 +44,29 @@ func (w *write) enqueue(jobs []memory.Job) error {
 	return nil
 }
 
-// complete ends a job whose lease was checked.
+const (
+	// doneKept is how long the row of a finished job stays after it was queued: what was
+	// queued twice meanwhile runs once, and whoever asks sees what became of it.
+	doneKept = time.Hour
+
+	// doneSweep is in how many finished jobs their owner's old rows are looked for once.
+	doneSweep = 32
+)
+
+// complete ends a job whose lease was checked. Now and then it removes the rows of jobs that
+// the owner has long finished. Nothing depends on them: a run is known by its id.
 func (t *tx) complete(owner memory.Owner, job string) error {
 	t.stale("job:" + job)
+	if mathrand.IntN(doneSweep) == 0 {
+		now, err := t.time()
+		if err != nil {
+			return err
+		}
+		err = t.exec(`DELETE FROM jobs WHERE owner = ? AND state = 'done' AND created_at < ?`, owner, micros(now.Add(-doneKept)))
+		if err != nil {
+			return fmt.Errorf("remove finished jobs: %w", err)
+		}
+	}
 	err := t.exec(`UPDATE jobs SET state = 'done', token = '', lease_until = 0 WHERE owner = ? AND id = ?`, owner, job)
 	t.queue(func(d *due) { d.ended(owner, job) })
 	return wrap("complete the job", err)

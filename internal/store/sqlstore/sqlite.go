@@ -73,7 +73,10 @@ func openSQLite(ctx context.Context, path string, o Options) (_ *Store, err erro
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	s := &Store{known: &known{}, path: path, damage: &damage{path: path, log: o.Log}, rows: cmp.Or(o.rows, erasedRows), failpoint: o.failpoint}
+	s := &Store{
+		known: &known{}, path: path, damage: &damage{path: path, log: o.Log}, rows: cmp.Or(o.rows, erasedRows),
+		failpoint: o.failpoint, traceBytes: o.TraceBytes,
+	}
 	if s.release, err = filelock.Take(path+".lock", "has it open; only one may write"); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,10 @@ type Options struct {
 	// Rebuilt says that the caller fills a database that is gone: an empty one is not refused.
 	Rebuilt bool
 
+	// TraceBytes is how many bytes of traces an owner has at most, besides the number that
+	// SaveTraces is told: the oldest go first. 0: any number.
+	TraceBytes int64
+
 	// failpoint is called at the named points of a commit; tests kill there.
 	failpoint func(point string)
 	portion   int // pages that an erasure looks at between others' writes; 0: portionPages
@@ -42,6 +46,8 @@ type Store struct {
 	damage          *damage   // of a file
 	about, identity string    // of a server
 	pgvector        *pgvector // of a server that has it; nil: it does not search
+
+	traceBytes int64 // see Options
 
 	rows      int // traces, or entries of one thing's journal, that one transaction erases
 	failpoint func(point string)

@@ -48,7 +48,7 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 				return err
 			}
 		}
-		return t.evictTraces(max(keep, 0), traces)
+		return t.evictTraces(max(keep, 0), s.traceBytes, traces)
 	})
 }
 
@@ -211,7 +211,9 @@ func (t *tx) listShown(trace memory.Trace) error {
 	return nil
 }
 
-func (t *tx) evictTraces(keep int, traces []memory.Trace) error {
+// evictTraces keeps the newest traces of each owner: so many, and, unless most is 0, as many
+// as have no more bytes.
+func (t *tx) evictTraces(keep int, most int64, traces []memory.Trace) error {
 	done := map[memory.Owner]bool{}
 	for _, trace := range traces {
 		if done[trace.Owner] {
@@ -225,6 +227,19 @@ func (t *tx) evictTraces(keep int, traces []memory.Trace) error {
 		} {
 			if err := t.exec(statement, trace.Owner, trace.Owner, keep); err != nil {
 				return fmt.Errorf("evict traces: %w", err)
+			}
+		}
+		if most <= 0 {
+			continue
+		}
+		const larger = ` IN (SELECT id FROM (SELECT id, sum(octet_length(data)) OVER (ORDER BY at DESC, id DESC) AS size
+			FROM traces WHERE owner = ?) newest WHERE size > ?)`
+		for _, statement := range []string{
+			`DELETE FROM trace_facts WHERE owner = ? AND trace` + larger,
+			`DELETE FROM traces WHERE owner = ? AND id` + larger,
+		} {
+			if err := t.exec(statement, trace.Owner, trace.Owner, most); err != nil {
+				return fmt.Errorf("evict traces by their bytes: %w", err)
 			}
 		}
 	}

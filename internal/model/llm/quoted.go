@@ -1,0 +1,61 @@
+package llm
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
+)
+
+// quotedBytes is how many bytes in a row make a quote.
+const quotedBytes = 16
+
+var inQuotes = late.Compile("['\"`]([^'\"`]{3,})['\"`]")
+
+// quotes reports whether a server's error repeats texts of the request: a run of
+// [quotedBytes], or anything that it puts between quotation marks.
+func quotes(request []byte, said string) bool {
+	texts := textsOf(request)
+	has := func(s string) bool {
+		return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, s) })
+	}
+	for _, m := range inQuotes.FindAllStringSubmatch(said, -1) {
+		if has(m[1]) {
+			return true
+		}
+	}
+	for i := 0; i+quotedBytes <= len(said); i++ {
+		if has(said[i : i+quotedBytes]) {
+			return true
+		}
+	}
+	return false
+}
+
+// textsOf returns the texts in a request: messages, and what is embedded or ranked.
+func textsOf(request []byte) (texts []string) {
+	var body any
+	if json.Unmarshal(request, &body) != nil {
+		return nil
+	}
+	var walk func(v any, text bool)
+	walk = func(v any, text bool) {
+		switch v := v.(type) {
+		case string:
+			if text {
+				texts = append(texts, v)
+			}
+		case []any:
+			for _, item := range v {
+				walk(item, text)
+			}
+		case map[string]any:
+			for key, item := range v {
+				walk(item, text || slices.Contains([]string{"content", "input", "query", "documents"}, key))
+			}
+		}
+	}
+	walk(body, false)
+	return texts
+}
