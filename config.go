@@ -179,7 +179,7 @@ type ChatsConfig struct {
 // LimitsConfig is what one request may hold.
 type LimitsConfig struct {
 	Body int64 `koanf:"body" default:"33554432" doc:"Most bytes of a request's body."`
-	Text int   `koanf:"text" default:"1048576" doc:"Most bytes of one memory or message given to /api. Chats are bounded by limits.body alone."`
+	Text int   `koanf:"text" default:"1048576" doc:"Most bytes of one memory or message. /api refuses more. A longer message or answer of a chat is forwarded whole, stored up to this size with a mark that it was cut, and learned from as far as it is stored."`
 }
 
 // LogConfig is what is logged, to standard error.

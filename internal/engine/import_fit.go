@@ -144,7 +144,11 @@ func (i *importer) fitTurn(r *portable.Record) error {
 	if t.CreatedAt.IsZero() {
 		t.CreatedAt = i.e.now()
 	}
+	mark := i.e.cutMark(t.Content)
 	t.Content = i.redact(t.Content)
+	if mark != "" {
+		t.Content = i.e.stored(t.Content, mark)
+	}
 	if !i.Learn && t.LearnedAt.IsZero() && t.Role == memory.RoleUser {
 		t.NoLearn = true
 	}
