@@ -35,7 +35,9 @@ type Options struct {
 	Trusted   []netip.Prefix // whose addresses may name users without a key; none: loopback
 	Open      []string       // paths that need no key, each exactly; none: DefaultOpen
 	MaxBody   int64          // bytes; 0: DefaultMaxBody
+	Budget    *Budget        // of all bodies together; nil: none
 	BodyTime  time.Duration  // 0: DefaultBodyTime
+	StallTime time.Duration  // 0: DefaultStallTime
 	Log       *slog.Logger   // nil: nothing is logged
 	Now       func() time.Time
 
@@ -56,6 +58,7 @@ func Guard(o Options, next http.Handler) http.Handler {
 	o.Namespace = cmp.Or(o.Namespace, memory.DefaultNamespace)
 	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
 	o.BodyTime = cmp.Or(o.BodyTime, DefaultBodyTime)
+	o.StallTime = cmp.Or(o.StallTime, DefaultStallTime)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -103,7 +106,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	st.identity = identity
-	limitBody(track, r, g.MaxBody, g.BodyTime)
+	defer g.limitBody(track, r)()
 	g.next.ServeHTTP(track, r)
 }
 
