@@ -5,7 +5,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"runtime/debug"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -18,6 +21,13 @@ const (
 	// smallShare is that share: one part of so many.
 	smallShare = 16
 
+	// largeBody, tidyShare and tidyDelay say when garbage is collected: so long after the large
+	// bodies that ended came to this share of the budget. It leaves time for what is done with
+	// them afterwards, and is seldom enough not to be noticed.
+	largeBody = 1 << 20
+	tidyShare = 16
+	tidyDelay = 10 * time.Second
+
 	// retryAfter is how many seconds a client is asked to wait for room in the budget.
 	retryAfter = 5
 )
@@ -26,6 +36,10 @@ const (
 type Budget struct {
 	most int64
 	used atomic.Int64
+
+	mu      sync.Mutex  // guards what follows
+	garbage int64       // bytes of large bodies that were given back and may still be in memory
+	tidy    *time.Timer // gives them back to the system
 }
 
 // NewBudget returns a budget of so many bytes.
@@ -44,10 +58,27 @@ func (b *Budget) take(n, size int64) bool {
 	return b.used.Add(n) <= most
 }
 
+// give ends the counting of n bytes. Go's collector may not run for minutes after many large
+// bodies, when nothing else happens: so that the process does not stay that large, it is run.
 func (b *Budget) give(n int64) {
-	if b != nil {
-		b.used.Add(-n)
+	if b == nil {
+		return
 	}
+	b.used.Add(-n)
+	if n <= largeBody {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.garbage += n; b.garbage < b.most/tidyShare || b.tidy != nil {
+		return
+	}
+	b.tidy = time.AfterFunc(tidyDelay, func() {
+		b.mu.Lock()
+		b.garbage, b.tidy = 0, nil
+		b.mu.Unlock()
+		debug.FreeOSMemory()
+	})
 }
 
 // errOverBudget is the refusal of a body for which there is no memory now.
