@@ -186,9 +186,9 @@ type ChatsConfig struct {
 
 // LimitsConfig is what one request may hold.
 type LimitsConfig struct {
-	Body     int64 `koanf:"body" default:"33554432" doc:"Most bytes of a request's body."`
+	Body     int64 `koanf:"body" default:"33554432" doc:"Most bytes of a request's body. All bodies together may take a quarter of GOMEMLIMIT, else of the cgroup's memory limit, else of 1 GiB; over it chats pass without memory, and other requests are answered 503 with Retry-After."`
 	Messages int   `koanf:"messages" default:"2000" doc:"Most new messages of one chat request that are kept: the last ones. Also how many turns of a stored conversation a request is compared with. A request may hold more; it is forwarded whole."`
-	Text     int   `koanf:"text" default:"1048576" doc:"Most bytes of one memory or message given to /api. Chats are bounded by limits.body alone."`
+	Text     int   `koanf:"text" default:"1048576" doc:"Most bytes of one memory or message. /api refuses more. A longer message or answer of a chat is forwarded whole, stored up to this size with a mark that it was cut, and learned from as far as it is stored."`
 }
 
 // TracesConfig bounds the traces that requests leave.

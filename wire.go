@@ -191,7 +191,8 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	})))
 	l.handler = page.SignedIn(httpx.Guard(httpx.Options{
 		Key: config.APIKey, Keys: &l.keys.ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
-		Trusted: trusted, Proxies: proxies, MaxBody: config.Limits.Body, Log: l.log, Now: opts.Now, Refuse: refuser(page),
+		Trusted: trusted, Proxies: proxies, MaxBody: config.Limits.Body, Budget: httpx.NewBudget(bodyBudget()),
+		Log: l.log, Now: opts.Now, Refuse: refuser(page),
 		Open: slices.Concat(httpx.DefaultOpen, page.OpenPaths()),
 	}, mux))
 	return l, nil

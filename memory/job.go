@@ -1,6 +1,9 @@
 package memory
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // JobKind names a kind of work.
 type JobKind string
@@ -19,8 +22,8 @@ const (
 // JobState is where a job stands.
 type JobState string
 
-// The states of a job. A parked job failed [MaxAttempts] times and waits for a
-// person; it never blocks the owner's next one.
+// The states of a job. A parked job failed [MaxAttempts] times, or was abandoned
+// [MaxAbandoned] times in a row, and waits for a person; it never blocks the owner's next one.
 const (
 	JobQueued  JobState = "queued"
 	JobRunning JobState = "running"
@@ -30,6 +33,10 @@ const (
 
 // MaxAttempts is how often a job may fail before it is parked.
 const MaxAttempts = 8
+
+// MaxAbandoned is how many attempts in a row may be abandoned before the job is parked:
+// it may be what kills the process.
+const MaxAbandoned = 3
 
 // Job is work to be done for an owner, at least once. No two jobs of one owner
 // and kind run at a time.
@@ -46,6 +53,22 @@ type Job struct {
 	Error        string    `json:"error,omitempty"` // of the last failed attempt
 	Lease        Lease     `json:"-"`               // while running
 }
+
+// abandoned are the errors of jobs whose last attempts were claimed and never ended.
+var abandoned = [MaxAbandoned]string{
+	"the process died or lost its lease during this job",
+	"the process died or lost its lease during this job twice in a row",
+	"the process died or lost its lease during this job three times in a row",
+}
+
+// AbandonedError is the error of a job of which the last n attempts, from 1 to
+// [MaxAbandoned], were claimed and never ended.
+func AbandonedError(n int) string { return abandoned[n-1] }
+
+// Abandoned returns how many of the last attempts in a row were claimed and never ended:
+// their process died. An attempt that ends sets this to 0, but for one that a shutdown cut
+// short: that leaves it.
+func (j Job) Abandoned() int { return slices.Index(abandoned[:], j.Error) + 1 }
 
 // Lease is a worker's hold on a job. Whoever lost it cannot commit.
 type Lease struct {

@@ -149,9 +149,9 @@ type Queue interface {
 	// Claim leases the job that has been due the longest among these kinds (RunAt,
 	// then CreatedAt, owner, kind and ID) to the caller, skipping owners that already have
 	// a running job of that kind. First it takes back every lease that ran out, of
-	// any kind: such a job is due again, which counts as a failed attempt, and at
-	// [MaxAttempts] of them it is parked instead. With nothing due it returns
-	// [NotFound]. A lease that is not longer than nothing is [Invalid].
+	// any kind: such a job is due again with [AbandonedError], which counts as a failed
+	// attempt. At [MaxAttempts] of them, or at [MaxAbandoned] abandoned in a row, it is parked
+	// instead. The claim is durable when Claim returns. With nothing due it returns [NotFound]. A lease that is not longer than nothing is [Invalid].
 	Claim(ctx context.Context, kinds []JobKind, lease time.Duration) (Job, error)
 
 	// Extend moves the end of a lease to lease from now and returns the new one.

@@ -27,6 +27,7 @@ var importFormats = map[string]func(*cutter, io.Reader) error{
 const (
 	partBytes = 4 << 20  // of a request; limits.body is 32 MiB unless set
 	partLong  = 24 << 20 // of a line or an item, which is not cut
+	partRows  = 50_000   // lines or items of a request; a server takes 200,000
 )
 
 // cutter cuts a file into parts that can be read alone.
@@ -35,13 +36,14 @@ type cutter struct {
 	bad  func(line int, reason string) error
 
 	part  []byte
+	rows  int // of the part
 	first int
 }
 
 // add puts a piece to the part; a piece that would make it too large begins another
 // if it may, with what must stand before it.
 func (c *cutter) add(line []byte, n int, mayBegin bool, before func() [][]byte) error {
-	if mayBegin && len(c.part) > 0 && len(c.part)+len(line) > partBytes {
+	if mayBegin && len(c.part) > 0 && (len(c.part)+len(line) > partBytes || c.rows >= partRows) {
 		if err := c.flush(); err != nil {
 			return err
 		}
@@ -55,6 +57,7 @@ func (c *cutter) add(line []byte, n int, mayBegin bool, before func() [][]byte) 
 			}
 		}
 	}
+	c.rows++
 	c.part = append(append(c.part, line...), '\n')
 	return nil
 }
@@ -64,7 +67,7 @@ func (c *cutter) flush() error {
 		return nil
 	}
 	err := c.send(c.part, c.first)
-	c.part = c.part[:0]
+	c.part, c.rows = c.part[:0], 0
 	return err
 }
 
@@ -208,16 +211,21 @@ func (c *cutter) items(in io.Reader) error {
 			break
 		}
 	}
-	dec := json.NewDecoder(r)
+	bounded := &itemReader{in: r}
+	dec := json.NewDecoder(bounded)
 	if _, err := dec.Token(); err != nil { // the bracket
 		return err
 	}
 	n := 1
 	for ; dec.More(); n++ {
 		var item json.RawMessage
+		bounded.read = 0
 		if err := dec.Decode(&item); err != nil {
 			if flushed := c.closeList(); flushed != nil {
 				return flushed
+			}
+			if errors.Is(err, errLongItem) {
+				return c.bad(n, fmt.Sprintf("is longer than %d bytes, and all that follows is left out", maxItem))
 			}
 			return c.bad(n, "is not JSON, and all that follows is left out: "+brokenOff(err))
 		}
@@ -227,7 +235,7 @@ func (c *cutter) items(in io.Reader) error {
 			}
 			continue
 		}
-		if len(c.part) > 0 && len(c.part)+len(item) > partBytes {
+		if len(c.part) > 0 && (len(c.part)+len(item) > partBytes || c.rows >= partRows) {
 			if err := c.closeList(); err != nil {
 				return err
 			}
@@ -236,6 +244,7 @@ func (c *cutter) items(in io.Reader) error {
 		if len(c.part) == 0 {
 			lead, c.first = '[', n
 		}
+		c.rows++
 		c.part = append(append(c.part, lead), item...)
 	}
 	if err := c.closeList(); err != nil {
@@ -245,6 +254,27 @@ func (c *cutter) items(in io.Reader) error {
 		return c.bad(n, "the list does not end: "+err.Error())
 	}
 	return nil
+}
+
+// maxItem is how much of an item is held in memory to find its end. One beyond partLong is
+// left out.
+const maxItem = partLong + 8<<20
+
+var errLongItem = errors.New("the item is too long")
+
+// itemReader reads no more than maxItem until read is set back.
+type itemReader struct {
+	in   io.Reader
+	read int
+}
+
+func (r *itemReader) Read(p []byte) (int, error) {
+	if r.read > maxItem {
+		return 0, errLongItem
+	}
+	n, err := r.in.Read(p)
+	r.read += n
+	return n, err
 }
 
 func (c *cutter) closeList() error {

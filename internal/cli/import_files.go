@@ -22,6 +22,12 @@ import (
 const (
 	sniffed   = 64 << 10 // of a file, to find out what it is
 	mostFiles = 200_000
+
+	// An archive may unpack to so many bytes, and to so many times its size unless that is
+	// little: exports of chats shrink to a tenth.
+	mostUnpacked   = 4 << 30
+	mostExpansion  = 100
+	littleUnpacked = 64 << 20
 )
 
 // readable refuses, before anything is read, what is not there and, unless from says what
@@ -177,13 +183,32 @@ func (b *bringing) archive(ctx context.Context, path string) (err error) {
 	if len(z.File) > mostFiles {
 		return memory.Errorf(memory.TooLarge, "more than %d files in %s", mostFiles, path)
 	}
-	files := 0
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	most := min(mostUnpacked, max(littleUnpacked, mostExpansion*info.Size()))
+	files, left := 0, most
 	for _, f := range z.File {
 		if f.FileInfo().IsDir() || !wanted(f.Name) {
 			continue
 		}
 		files++
-		if err := b.open(ctx, path+": "+f.Name, f.Open); err != nil {
+		if f.UncompressedSize64 > uint64(left) { // reading more than that is an error of the archive
+			return memory.Errorf(memory.TooLarge, "%s: unpacks to more than %d MiB", path, most>>20)
+		}
+		left -= int64(f.UncompressedSize64)
+		open := func() (io.ReadCloser, error) {
+			in, err := f.Open()
+			if err != nil {
+				return nil, err
+			}
+			return struct {
+				io.Reader
+				io.Closer
+			}{io.LimitReader(in, int64(f.UncompressedSize64)+1), in}, nil
+		}
+		if err := b.open(ctx, path+": "+f.Name, open); err != nil {
 			return err
 		}
 	}
@@ -201,9 +226,22 @@ func (b *bringing) open(ctx context.Context, name string, open func() (io.ReadCl
 	return errors.Join(b.file(ctx, name, in), in.Close())
 }
 
+// whileWanted reads until a context ends.
+type whileWanted struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+func (w whileWanted) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.in.Read(p)
+}
+
 // file sends a file part by part.
 func (b *bringing) file(ctx context.Context, name string, in io.Reader) error {
-	buffered := bufio.NewReaderSize(in, sniffed)
+	buffered := bufio.NewReaderSize(whileWanted{ctx, in}, sniffed)
 	format := b.q.Format
 	head, err := buffered.Peek(sniffed)
 	switch {

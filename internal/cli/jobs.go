@@ -20,8 +20,8 @@ func jobs(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "jobs",
 		Short: "Work that is under way, waiting or parked",
-		Long: fmt.Sprintf("Unfinished work: what kind, how often it failed and why, when it is tried next. A job that failed %d times is parked\n"+
-			"and waits for --retry.", memory.MaxAttempts),
+		Long: fmt.Sprintf("Unfinished work: what kind, how often it failed and why, when it is tried next. A job that failed %d times,\n"+
+			"or during which the process died %d times in a row, is parked and waits for --retry.", memory.MaxAttempts, memory.MaxAbandoned),
 		Example: "  loci jobs\n  loci jobs --retry learn-0199c5d2-…\n  loci jobs --all",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -36,6 +36,9 @@ type Exchange struct {
 	e  *Engine
 	in Incoming
 
+	marks      map[int]string // of the messages that are stored cut, by index: see [Engine.cutMessages]
+	answerMark string         // of an answer that is stored cut
+
 	beside       func()          // begins to place the request once a search for it goes on; nil: that was begun
 	settle       func()          // returns once the rest of these is known, or is not to be
 	here         string          // the conversation as Open found it, "" if it did not, and
@@ -91,7 +94,7 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 		mode = wire.ModeOff
 	}
 	x := &Exchange{
-		e: e, in: in, answered: make(chan struct{}), begun: e.blocks.now(), chats: e.latest.now(),
+		e: e, in: in, marks: e.cutMessages(in.Chat), answered: make(chan struct{}), begun: e.blocks.now(), chats: e.latest.now(),
 		unsure: pause == PauseUnknown,
 		reads:  mode != wire.ModeWrite && mode != wire.ModeOff && pause != PauseUnknown,
 		writes: mode != wire.ModeRead && mode != wire.ModeOff,

@@ -63,6 +63,10 @@ const (
 	maxTroubles = 100
 	maxSample   = 20
 	maxRuns     = 100
+
+	// maxRows is how many records one import may have, those that cannot be read among them.
+	// loci import sends larger files in parts.
+	maxRows = 200_000
 )
 
 // Import reads a file into an owner's memory, some hundreds of records at a time, each
@@ -94,7 +98,7 @@ func (e *Engine) Import(ctx context.Context, owner memory.Owner, b Bringing, aut
 		ID:   func(parts ...string) string { return derivedID(owner, parts...) },
 		Take: func(r portable.Record) error { return i.take(ctx, r) },
 		Bad:  i.bad,
-	}.Read(b.Format, in)
+	}.Read(b.Format, whileWanted{ctx, in})
 	if err == nil || i.out.Broken > 0 && errors.Is(err, memory.Invalid) {
 		if flushed := i.flush(ctx); err == nil {
 			err = flushed
@@ -109,6 +113,19 @@ func (e *Engine) Import(ctx context.Context, owner memory.Owner, b Bringing, aut
 	return i.out, nil
 }
 
+// whileWanted reads until a context ends.
+type whileWanted struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+func (w whileWanted) Read(p []byte) (int, error) {
+	if err := context.Cause(w.ctx); err != nil {
+		return 0, err
+	}
+	return w.in.Read(p)
+}
+
 // importer gathers records into batches.
 type importer struct {
 	Bringing
@@ -119,6 +136,7 @@ type importer struct {
 
 	batch   []portable.Record
 	bytes   int
+	rows    int
 	flushes int
 	talks   map[string]*talkIn // conversations met, by id; those of earlier batches may be dropped
 	seen    map[hashIn]bool    // of a dry run: live facts that it would have added
@@ -133,11 +151,22 @@ type hashIn struct {
 func (i *importer) bad(line int, err error) error {
 	line = i.place(line)
 	i.out.Broken++
+	if err := i.row(); err != nil {
+		return err
+	}
 	if len(i.out.Problems) < maxTroubles {
 		i.out.Problems = append(i.out.Problems, Trouble{Line: line, Reason: err.Error()})
 	}
 	if i.Strict {
 		return memory.Errorf(memory.Invalid, "%s %d: %w", i.Format.Unit(), line, err)
+	}
+	return nil
+}
+
+// row counts a record, and refuses one too many.
+func (i *importer) row() error {
+	if i.rows++; i.rows > maxRows {
+		return memory.Errorf(memory.TooLarge, "more than %d records in one request; send the file in parts, as loci import does", maxRows)
 	}
 	return nil
 }
@@ -160,6 +189,9 @@ func (i *importer) conflict(r portable.Record, format string, args ...any) {
 // take checks a record and keeps it for the next batch.
 func (i *importer) take(ctx context.Context, r portable.Record) error {
 	i.out.Read++
+	if err := i.row(); err != nil {
+		return err
+	}
 	if err := i.fit(&r); err != nil {
 		return i.bad(r.Line, err)
 	}

@@ -144,7 +144,11 @@ func (i *importer) fitTurn(r *portable.Record) error {
 	if t.CreatedAt.IsZero() {
 		t.CreatedAt = i.e.now()
 	}
+	mark := i.e.cutMark(t.Content)
 	t.Content = i.redact(t.Content)
+	if mark != "" {
+		t.Content = i.e.stored(t.Content, mark)
+	}
 	if !i.Learn && t.LearnedAt.IsZero() && t.Role == memory.RoleUser {
 		t.NoLearn = true
 	}
@@ -170,7 +174,7 @@ func (i *importer) fitFact(r *portable.Record) error {
 		f.Content = content
 		f.ID = derivedID(i.owner, imports, f.Scope.Project, text.Hash(content))
 		f.Subject, f.Attribute = learn.Classify(content)
-		if steers(content) {
+		if learn.ReadsLikeInstruction(content) {
 			f.Status = memory.Pending
 		}
 	}
@@ -217,15 +221,6 @@ func (i *importer) make(f *memory.Fact) {
 		f.UpdatedAt = f.CreatedAt
 	}
 	f.ObservedAt = f.CreatedAt
-}
-
-// steers reports whether words read like an instruction to a model, by the measure
-// that learning has for it.
-func steers(words string) bool {
-	const turn = "import"
-	kept, _ := learn.Filter([]learn.Candidate{{Text: words, Quote: words, Turn: turn}},
-		[]learn.Said{{Turn: memory.Turn{ID: turn, Role: memory.RoleUser, Content: words}, Text: words}})
-	return len(kept) == 1 && strings.Contains(kept[0].Waits, "instruction") // and not for want of a turn
 }
 
 func (i *importer) redact(s string) string {

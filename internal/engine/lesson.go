@@ -301,7 +301,7 @@ func (e *Engine) extract(ctx context.Context, job memory.Job, scope memory.Scope
 func (e *Engine) extractByModel(ctx context.Context, scope memory.Scope, said []learn.Said) ([]learn.Candidate, memory.Author, error) {
 	var cands []learn.Candidate
 	var author memory.Author
-	for _, piece := range learn.Pieces(said, learnBytes) {
+	for piece := range learn.Pieces(said, learnBytes) {
 		more, by, err := e.askForFacts(ctx, scope, piece)
 		if err != nil {
 			return nil, memory.Author{}, err

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/thread"
 	"github.com/loci-memory/loci/internal/wire"
@@ -124,7 +123,7 @@ func (x *Exchange) tryQuestion(ctx context.Context) error {
 	x.stored = slices.Clone(x.at.Turns)
 	for _, p := range x.at.New {
 		m := x.in.Chat.Messages[p.Message]
-		t := x.turn("", m.Role, m.Name, m.Text, p.Index, p.Chain, now)
+		t := x.turn("", m.Role, m.Name, m.Text, x.marks[p.Message], p.Index, p.Chain, now)
 		t.NoLearn = p.History || !x.learns
 		batch.Turns, batch.Path.Turns = append(batch.Turns, t), append(batch.Path.Turns, t.ID)
 		x.stored[p.Message] = t.ID
@@ -151,11 +150,11 @@ func (x *Exchange) tryQuestion(ctx context.Context) error {
 // turn makes the next turn of the path; secrets do not reach the disk. Its id, if it is
 // given none, is that of its place and words, so that two requests at once that say the
 // same store it once.
-func (x *Exchange) turn(id string, role memory.Role, name, words string, index int, chain string, now time.Time) memory.Turn {
+func (x *Exchange) turn(id string, role memory.Role, name, words, mark string, index int, chain string, now time.Time) memory.Turn {
 	t := memory.Turn{
 		ID: cmp.Or(id, derivedID(x.in.Owner, x.conversation.ID, x.parent, chain)), Owner: x.in.Owner, Conversation: x.conversation.ID, Project: x.conversation.Project,
 		Index: index, Parent: x.parent, Chain: chain, Role: role, Name: name,
-		Content: learn.Redact(words, x.e.opts.Learn.Personal), Status: memory.Active, CreatedAt: now,
+		Content: x.e.stored(words, mark), Status: memory.Active, CreatedAt: now,
 	}
 	x.parent = t.ID
 	if x.hides() || x.inConfidence(role, words) {
@@ -221,6 +220,9 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 		return
 	}
 	x.Answered() // if it never was
+	if x.answerMark = x.e.cutMark(a.Text); x.answerMark != "" {
+		a.Text = x.e.beginning(a.Text)
+	}
 	client := ctx
 	ctx, cancel := context.WithTimeout(memory.ForWrite(context.WithoutCancel(ctx)), storeTime)
 	stored := make(chan error, 1)
@@ -374,7 +376,7 @@ func (x *Exchange) layAnswer(ctx context.Context, batch *memory.Batch, a wire.An
 		if err != nil {
 			return 0, false, err
 		}
-		t := x.turn(id, memory.RoleAssistant, name, a.Text, reply.Index, reply.Chain, now)
+		t := x.turn(id, memory.RoleAssistant, name, a.Text, x.answerMark, reply.Index, reply.Chain, now)
 		if !onPath && t.Status == memory.Active {
 			t.Status = memory.Replaced
 		}

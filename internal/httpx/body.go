@@ -3,6 +3,7 @@ package httpx
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"time"
@@ -21,24 +22,55 @@ const (
 	// would.
 	DefaultBodyTime = 2 * time.Minute
 
+	// DefaultStallTime is how long a client may send nothing in the middle of a body, which
+	// meanwhile counts in the [Budget].
+	DefaultStallTime = 20 * time.Second
+
 	// maxPathValue is longer than any id Loci makes or takes.
 	maxPathValue = 512
 )
 
 // ReadBody reads a whole body within the limits [Guard] has set. [memory.TooLarge]
-// past the size; [memory.Invalid] when it came too slowly or was cut off.
+// past the size; [memory.Invalid] when it came too slowly or was cut off;
+// [memory.Unavailable] when all requests together hold too much: see [OverBudget].
 func ReadBody(r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(r.Body)
+	body, err := readAll(r.Body, r.ContentLength)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case err == nil:
 		return body, nil
+	case OverBudget(err):
+		r.Body.(*countedBody).partial = body
+		return nil, err
 	case errors.As(err, &tooLarge):
 		return nil, memory.Errorf(memory.TooLarge, "the body is larger than %d bytes", tooLarge.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, memory.Errorf(memory.Invalid, "the body came too slowly")
 	}
 	return nil, memory.Errorf(memory.Invalid, "the body was cut off: %v", err)
+}
+
+// readAll is [io.ReadAll] for a body of an announced size, -1 for an unknown one. The buffer
+// grows with what comes and not beyond that size.
+func readAll(in io.Reader, size int64) ([]byte, error) {
+	b := make([]byte, 0, 4<<10)
+	for {
+		n, err := in.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err == io.EOF {
+			return b, nil
+		}
+		if err != nil {
+			return b, err
+		}
+		if len(b) == cap(b) {
+			room := 2 * len(b)
+			if int64(len(b)) <= size && int64(room) > size {
+				room = int(size) + 1 // one more, to find the end
+			}
+			b = append(make([]byte, 0, room), b...)
+		}
+	}
 }
 
 // PathValue returns a part of the path by its name in the route. [memory.Invalid]
@@ -56,29 +88,47 @@ func PathValue(r *http.Request, name string) (string, error) {
 	return v, nil
 }
 
-// limitBody bounds the request's body in size and in time.
-func limitBody(w http.ResponseWriter, r *http.Request, size int64, within time.Duration) {
+// limitBody bounds the request's body in size and in time, and counts what is read of it.
+// The function that it returns gives back what was counted.
+func (g *guard) limitBody(w http.ResponseWriter, r *http.Request) (release func()) {
 	if r.Body == nil || r.Body == http.NoBody {
-		return
+		return func() {}
 	}
-	control := http.NewResponseController(w)
-	// Not every connection has deadlines (tests' recorders have none); the size
-	// limit holds without.
-	if err := control.SetReadDeadline(time.Now().Add(within)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		stateOf(r.Context()).log.Warn("no deadline for a body", "error", err)
+	timed := &timedBody{
+		ReadCloser: http.MaxBytesReader(w, r.Body, g.MaxBody), control: http.NewResponseController(w),
+		end: time.Now().Add(g.BodyTime), stall: g.StallTime, log: stateOf(r.Context()).log,
 	}
-	r.Body = &timedBody{ReadCloser: http.MaxBytesReader(w, r.Body, size), control: control}
+	timed.wait()
+	counted := &countedBody{ReadCloser: timed, budget: g.Budget}
+	r.Body = counted
+	return func() { g.Budget.give(counted.held) }
 }
 
-// timedBody lifts the connection's deadline once the body is in: what is read
-// afterwards is only whether the client is still there, and an answer may stream
-// for long.
+// timedBody bounds how long the body takes, in all and until more of it comes. It lifts
+// the connection's deadline once the body is in: what is read afterwards is only whether
+// the client is still there, and an answer may stream for long.
 type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
+	end     time.Time
+	stall   time.Duration
+	log     *slog.Logger
+}
+
+// wait sets the deadline for the next bytes. Not every connection has deadlines (tests'
+// recorders have none); the size limit holds without.
+func (b *timedBody) wait() {
+	at := time.Now().Add(b.stall)
+	if at.After(b.end) {
+		at = b.end
+	}
+	if err := b.control.SetReadDeadline(at); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		b.log.Warn("no deadline for a body", "error", err)
+	}
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
+	b.wait()
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
 		_ = b.control.SetReadDeadline(time.Time{}) // unsupported here means none was set

@@ -36,7 +36,9 @@ type Options struct {
 	Proxies   []netip.Prefix // reverse proxies whose X-Forwarded-* count; none: nobody's
 	Open      []string       // paths that need no key, each exactly; none: DefaultOpen
 	MaxBody   int64          // bytes; 0: DefaultMaxBody
+	Budget    *Budget        // of all bodies together; nil: none
 	BodyTime  time.Duration  // 0: DefaultBodyTime
+	StallTime time.Duration  // 0: DefaultStallTime
 	Log       *slog.Logger   // nil: nothing is logged
 	Now       func() time.Time
 
@@ -57,6 +59,7 @@ func Guard(o Options, next http.Handler) http.Handler {
 	o.Namespace = cmp.Or(o.Namespace, memory.DefaultNamespace)
 	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
 	o.BodyTime = cmp.Or(o.BodyTime, DefaultBodyTime)
+	o.StallTime = cmp.Or(o.StallTime, DefaultStallTime)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -105,7 +108,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	st.identity = identity
-	limitBody(track, r, g.MaxBody, g.BodyTime)
+	defer g.limitBody(track, r)()
 	g.next.ServeHTTP(track, r)
 }
 

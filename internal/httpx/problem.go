@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -90,6 +92,14 @@ func (p *Problem) Error() string { return p.Detail }
 // Is reports whether target is the problem's code.
 func (p *Problem) Is(target error) bool { return p.Code != "" && target == p.Code }
 
+// GetHeaders returns the headers that go with the problem.
+func (p *Problem) GetHeaders() http.Header {
+	if p != errOverBudget {
+		return nil
+	}
+	return http.Header{"Retry-After": {strconv.Itoa(retryAfter)}}
+}
+
 // GetStatus returns the HTTP status.
 func (p *Problem) GetStatus() int { return p.Status }
 
@@ -115,6 +125,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	header.Set("Cache-Control", "no-store")
 	header.Del("Content-Length")
 	header.Del("Content-Encoding")
+	maps.Copy(header, p.GetHeaders())
 	if p.Status == http.StatusUnauthorized {
 		header.Set("WWW-Authenticate", `Bearer realm="loci"`)
 	}

@@ -30,6 +30,8 @@ func (r *Runner) work(ctx context.Context, job memory.Job) {
 		r.o.Metrics.JobEnded(job.Kind, "lost")
 	case errors.As(err, &off):
 		r.finish(ctx, job, memory.Outcome{Later: true, RetryAt: off.Until, Cause: off.Why}, "later")
+	case err != nil && ctx.Err() != nil: // stopped by us: the next process need not wait
+		r.finish(ctx, job, memory.Outcome{Later: true, RetryAt: r.o.Now(), Cause: job.Error}, "later")
 	case err != nil:
 		r.fail(ctx, job, err)
 	case end == Applied:
@@ -48,9 +50,6 @@ func (r *Runner) fail(ctx context.Context, job memory.Job, err error) {
 		end = "parked"
 	}
 	wait := Delay(job.Attempts, rand.Float64())
-	if ctx.Err() != nil {
-		wait = 0 // stopped by us: the next process need not wait
-	}
 	outcome.RetryAt = r.o.Now().Add(wait)
 	r.o.Log.Warn("job failed", "job", job.ID, "kind", job.Kind, "owner", job.Owner, "attempts", job.Attempts+1, "end", end, "retry_in", wait, "error", err)
 	r.finish(ctx, job, outcome, end)
@@ -78,6 +77,9 @@ func (r *Runner) handle(ctx context.Context, job memory.Job) (end End, err error
 			err = fmt.Errorf("panic: %v", v)
 		}
 	}()
+	if job.Abandoned() > 0 {
+		defer r.alone(ctx)()
+	}
 	return r.handlers[job.Kind](memory.ForWrite(ctx), job) // what it reads it reads to write what follows
 }
 

@@ -73,7 +73,8 @@ type Runner struct {
 	kinds    []memory.JobKind
 	o        Options
 
-	wake chan struct{} // holds one signal: look into the queue again
+	wake  chan struct{} // holds one signal: look into the queue again
+	slots chan struct{} // holds one value for each job under way
 
 	mu      sync.Mutex // guards what follows
 	busy    int        // claimed and not yet finished
@@ -99,6 +100,7 @@ func New(queue memory.Queue, handlers map[memory.JobKind]Handler, o Options) *Ru
 		kinds:    slices.Sorted(maps.Keys(handlers)),
 		o:        o,
 		wake:     make(chan struct{}, 1),
+		slots:    make(chan struct{}, o.Workers),
 	}
 }
 
@@ -118,27 +120,53 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// dispatch hands due jobs to workers until ctx ends.
+// dispatch hands due jobs to workers until ctx ends. While a job runs that may kill the
+// process it claims nothing else, so that only that job counts as abandoned.
 func (r *Runner) dispatch(ctx, handling context.Context, workers *sync.WaitGroup) {
-	slots := make(chan struct{}, r.o.Workers)
 	for {
 		select {
-		case slots <- struct{}{}:
+		case r.slots <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
 		job, ok := r.claim(ctx)
 		if ok {
+			done := make(chan struct{})
 			workers.Go(func() {
 				r.work(handling, job)
-				<-slots
+				<-r.slots
 				r.release()
+				close(done)
 			})
+			if job.Abandoned() > 0 {
+				select {
+				case <-done:
+				case <-ctx.Done():
+				}
+			}
 			continue
 		}
-		<-slots
+		<-r.slots
 		if !r.sleep(ctx) {
 			return
+		}
+	}
+}
+
+// alone waits until no other job is under way, or ctx ends. Call what it returns when others
+// may run again.
+func (r *Runner) alone(ctx context.Context) (release func()) {
+	held := 0
+	for held < cap(r.slots)-1 && ctx.Err() == nil {
+		select {
+		case r.slots <- struct{}{}:
+			held++
+		case <-ctx.Done():
+		}
+	}
+	return func() {
+		for range held {
+			<-r.slots
 		}
 	}
 }

@@ -310,8 +310,37 @@ func TestStopGivesBackWhatTakesTooLong(t *testing.T) {
 			t.Fatal(err)
 		}
 		j := q.state("1")
-		if took := time.Since(start); took != time.Millisecond+DefaultGrace || j.State != memory.JobQueued || j.RunAt.After(time.Now()) {
-			t.Errorf("stopped after %v, job %+v; want the grace period and a job that is due now", took, j)
+		if took := time.Since(start); took != time.Millisecond+DefaultGrace || j.State != memory.JobQueued || j.RunAt.After(time.Now()) || j.Attempts != 0 {
+			t.Errorf("stopped after %v, job %+v; want the grace period and a job that is due now and did not fail", took, j)
+		}
+	})
+}
+
+// TestAbandonedJobsRunAlone: if such a job kills the process again, no other job is charged.
+func TestAbandonedJobsRunAlone(t *testing.T) {
+	var busy, most, suspects atomic.Int32
+	run(t, Options{}, func(_ context.Context, j memory.Job) (End, error) {
+		n := busy.Add(1)
+		defer busy.Add(-1)
+		if j.Abandoned() > 0 {
+			suspects.Add(1)
+		}
+		time.Sleep(2 * DefaultLease)
+		if n := max(n, busy.Load()); j.Abandoned() > 0 {
+			most.Store(max(most.Load(), n))
+		}
+		return Nothing, nil
+	}, func(t *testing.T, q *queue, r *Runner) {
+		for i := range 9 {
+			j := job(fmt.Sprint(i), memory.User("default", fmt.Sprint(i)))
+			if i == 2 || i == 5 {
+				j.Error = memory.AbandonedError(1)
+			}
+			q.add(j)
+		}
+		drain(t, r)
+		if suspects.Load() != 2 || most.Load() != 1 || len(q.ended()) != 9 {
+			t.Errorf("%d abandoned jobs ran beside up to %d, %d ended; want 2 alone and all 9", suspects.Load(), most.Load()-1, len(q.ended()))
 		}
 	})
 }

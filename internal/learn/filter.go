@@ -164,6 +164,9 @@ var instruction = late.Compile(`(?i)` +
 	`|\b(?:send|post|forward|upload|exfiltrate|email)\b.{0,40}(?:https?://|\bapi keys?\b|\bpasswords?\b|\bcredentials\b|\bconversation\b|\bmemories\b)` +
 	`|<\|?/?(?:im_start|im_end|system|endoftext)|\[/?INST\]|^#+ ?(?:system|instruction)|\bBEGIN (?:SYSTEM|INSTRUCTIONS)\b`)
 
+// ReadsLikeInstruction reports whether the words of a fact would steer a model.
+func ReadsLikeInstruction(words string) bool { return instructs(tidy(words)) }
+
 func instructs(s string) bool { return instruction.MatchString(s) }
 
 // sources reads turns as statements, each when it is first needed.

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/text"
@@ -8,57 +9,76 @@ import (
 
 // Pieces parts what was said into as much as one call of a model reads, in bytes. A
 // turn that is longer comes in several, cut between sentences; nothing is left out.
-func Pieces(said []Said, most int) [][]Said {
-	var out [][]Said
-	room := 0
-	for _, s := range said {
-		for _, part := range parts(s, most) {
-			size := len(strings.TrimSpace(part.Text))
-			if len(out) == 0 || size > room {
-				out, room = append(out, nil), most
+func Pieces(said []Said, most int) iter.Seq[[]Said] {
+	return func(yield func([]Said) bool) {
+		var piece []Said
+		room := most
+		for _, s := range said {
+			for part := range parts(s, most) {
+				size := len(strings.TrimSpace(part.Text))
+				if len(piece) > 0 && size > room {
+					if !yield(piece) {
+						return
+					}
+					piece, room = nil, most
+				}
+				room -= size
+				piece = append(piece, part)
 			}
-			room -= size
-			last := len(out) - 1
-			out[last] = append(out[last], part)
+		}
+		if len(piece) > 0 {
+			yield(piece)
 		}
 	}
-	return out
 }
 
-// parts returns a turn as it is, or as several that each show a piece of it: what
+// parts yields a turn as it is, or several that each show a piece of it: what
 // they do not show is blank, so that places stay what they are.
-func parts(s Said, most int) []Said {
-	if len(s.Text) <= most {
-		return []Said{s}
-	}
-	var out []Said
-	start, end := 0, 0
-	show := func() {
-		if strings.TrimSpace(s.Text[start:end]) != "" {
+func parts(s Said, most int) iter.Seq[Said] {
+	return func(yield func(Said) bool) {
+		if len(s.Text) <= most {
+			yield(s)
+			return
+		}
+		for _, span := range cuts(s.Text, most) {
 			b := []byte(s.Text)
-			fill(b[:start], ' ')
-			fill(b[end:], ' ')
+			fill(b[:span.Start], ' ')
+			fill(b[span.End:], ' ')
 			part := s
 			part.Text = string(b)
-			out = append(out, part)
+			if !yield(part) {
+				return
+			}
+		}
+	}
+}
+
+// cuts returns the pieces of a text, each at most so many bytes, cut between sentences;
+// pieces of white space are left out.
+func cuts(s string, most int) []text.Span {
+	var out []text.Span
+	start, end := 0, 0
+	cut := func() {
+		if strings.TrimSpace(s[start:end]) != "" {
+			out = append(out, text.Span{Start: start, End: end})
 		}
 		start = end
 	}
-	for _, span := range text.Sentences(s.Text) {
+	for _, span := range text.Sentences(s) {
 		if span.End-start > most {
-			show()
+			cut()
 		}
 		for span.End-start > most { // one sentence of that size is none
 			end = start + most
-			for end > start && s.Text[end]&0xc0 == 0x80 {
+			for end > start && s[end]&0xc0 == 0x80 {
 				end--
 			}
-			show()
+			cut()
 		}
 		end = span.End
 	}
-	end = len(s.Text)
-	show()
+	end = len(s)
+	cut()
 	return out
 }
 

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -18,7 +19,7 @@ func TestPiecesLeaveNothingOut(t *testing.T) {
 			said = append(said, Said{Turn: memory.Turn{ID: string(rune('A' + i)), Content: s}, Text: s})
 		}
 		shown := map[string]string{}
-		pieces := Pieces(said, 1000)
+		pieces := slices.Collect(Pieces(said, 1000))
 		for _, piece := range pieces {
 			size := 0
 			for _, s := range piece {

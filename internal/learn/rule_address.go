@@ -57,12 +57,17 @@ var asideEnds = late.Words(", top no with in")
 
 // ofHome reports whether the turn speaks of where somebody lives.
 func (r *reader) ofHome() bool {
-	for w := range strings.FieldsSeq(lower(r.said.Text)) {
-		if homely.Has(strings.Trim(w, ".,!?:")) {
-			return true
+	if r.home == nil { // asked by many clauses of one turn
+		home := false
+		for w := range strings.FieldsSeq(lower(r.said.Text)) {
+			if homely.Has(strings.Trim(w, ".,!?:")) {
+				home = true
+				break
+			}
 		}
+		r.home = &home
 	}
-	return false
+	return *r.home
 }
 
 // addressEnd returns the place after an address: "flat 3, 77 Algernon Road, SE13", i

@@ -38,19 +38,13 @@ func Rules(said []Said) []Candidate {
 			conversation = s.Turn.Conversation
 			continue
 		}
-		remembered, _ := commands(*s)
-		out = append(out, remembered...)
-		shown := *s
-		shown.Text = monthsCapital(s.Text)
-		r := reader{said: &shown, spoken: remembered, earlier: &out}
-		r.turn()
-		r.found = r.found[:min(len(r.found), maxRead)]
-		for k := range r.found {
-			if c := &r.found[k]; c.Span != nil && c.Turn == s.Turn.ID {
-				c.Quote = s.Text[c.Span.Start:c.Span.End]
-			}
+		room := maxRead
+		for _, span := range cuts(s.Text, readAtOnce) {
+			found := readPiece(*s, span, &out)
+			found = found[:min(len(found), room)]
+			room -= len(found)
+			out = append(out, found...)
 		}
-		out = append(out, r.found...)
 	}
 	return lasting(out)
 }
@@ -93,6 +87,36 @@ func lasting(cands []Candidate) []Candidate {
 	return out
 }
 
+// readAtOnce bounds the text in which clauses are held against each other.
+const readAtOnce = 32 << 10
+
+// readPiece reads a piece of a turn. What is asked to be remembered it adds to the candidates
+// so far, which the rest may correct; it returns the facts.
+func readPiece(s Said, piece text.Span, sofar *[]Candidate) []Candidate {
+	s.Text = s.Text[piece.Start:piece.End]
+	inTurn := func(c Candidate) Candidate {
+		if c.Span != nil && c.Turn == s.Turn.ID {
+			c.Span = &memory.Span{Turn: c.Span.Turn, Start: c.Span.Start + piece.Start, End: c.Span.End + piece.Start}
+		}
+		return c
+	}
+	remembered, _ := commands(s)
+	for _, c := range remembered {
+		*sofar = append(*sofar, inTurn(c))
+	}
+	shown := s
+	shown.Text = monthsCapital(s.Text)
+	r := reader{said: &shown, spoken: remembered, earlier: sofar}
+	r.turn()
+	for k, c := range r.found {
+		if c.Span != nil && c.Turn == s.Turn.ID {
+			c.Quote = s.Text[c.Span.Start:c.Span.End]
+		}
+		r.found[k] = inTurn(c)
+	}
+	return r.found
+}
+
 func within(span text.Span, cands []Candidate) bool {
 	return slices.ContainsFunc(cands, func(c Candidate) bool {
 		return c.Span.Start < span.End && span.Start < c.Span.End
@@ -116,6 +140,7 @@ type reader struct {
 	stranger string // of whom the clause before told by their name alone
 	// strangers is how many statements about somebody named were read.
 	strangers int
+	home      *bool // whether the turn speaks of where somebody lives; nil: not known yet
 	met       being // whom "he", "she" and "it" are in the next clause
 	g         captured
 }

@@ -41,7 +41,9 @@ func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 			return fmt.Errorf("read: %w", err)
 		}
 		err := errNotText
-		if utf8.Valid(item) {
+		if nested(item) {
+			err = wrong{errNested}
+		} else if utf8.Valid(item) {
 			err = use(n, item)
 		}
 		if err != nil {

@@ -62,7 +62,11 @@ func (r Reader) Read(format Format, in io.Reader) error {
 // byteOrderMark is what some programs begin a file with.
 const byteOrderMark = "\ufeff"
 
+// maxNesting is how deeply the JSON of a record may nest: what is exported stays far below.
+const maxNesting = 256
+
 var (
+	errNested   = memory.Errorf(memory.Invalid, "nests deeper than %d levels", maxNesting)
 	errLongLine = memory.Errorf(memory.TooLarge, "is longer than %d bytes", MaxLine)
 	errNotText  = memory.Errorf(memory.Invalid, "is not valid UTF-8")
 )
@@ -153,6 +157,9 @@ func (r Reader) jsonl(in io.Reader) error {
 		if len(bytes.TrimSpace(line)) == 0 {
 			return nil
 		}
+		if nested(line) {
+			return wrong{errNested}
+		}
 		rec, carried, err := r.record(line)
 		switch {
 		case err != nil:
@@ -163,6 +170,27 @@ func (r Reader) jsonl(in io.Reader) error {
 		rec.Line, rec.Size = n, len(line)
 		return r.give(rec)
 	})
+}
+
+// nested reports whether JSON nests deeper than maxNesting.
+func nested(b []byte) bool {
+	depth, inString := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; depth > maxNesting {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
 }
 
 // give hands a record on; a header is only looked at.

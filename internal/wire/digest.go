@@ -25,7 +25,7 @@ func digest(role memory.Role, text string, calls []call, callID string, others .
 	if role == memory.RoleAssistant {
 		text = afterThinking(text)
 	}
-	b := make([]byte, 0, len(text)+128)
+	b := make([]byte, 0, min(len(text), digestAtOnce)+128)
 	b = field(b, string(role))
 	b = field(b, callID)
 	for _, c := range calls {
@@ -37,12 +37,19 @@ func digest(role memory.Role, text string, calls []call, callID string, others .
 		b = field(b, other)
 	}
 	b = append(b, ';')
+	hash := sha256.New()
 	for word := range strings.FieldsSeq(text) {
-		b = append(append(b, word...), ' ')
+		if b = append(append(b, word...), ' '); len(b) > digestAtOnce {
+			hash.Write(b)
+			b = b[:0]
+		}
 	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:16])
+	hash.Write(b)
+	return hex.EncodeToString(hash.Sum(b[:0])[:16])
 }
+
+// digestAtOnce bounds the copy that is made of a long message to hash it.
+const digestAtOnce = 64 << 10
 
 // field appends text with its length, so that no two lists of fields look alike.
 func field(b []byte, text string) []byte {

@@ -20,6 +20,8 @@ var queueRules = []rule{
 	{"FinishWithRetry", finishWithRetry},
 	{"LaterIsNoFailure", laterIsNoFailure},
 	{"ParkedAfterMaxAttempts", parkedAfterMaxAttempts},
+	{"ParkedAfterThreeAbandonedAttempts", parkedAfterThreeAbandonedAttempts},
+	{"AnEndedAttemptForgetsAbandonedOnes", anEndedAttemptForgetsAbandonedOnes},
 	{"RequeueParked", requeueParked},
 	{"JobsAreQueuedOnce", jobsAreQueuedOnce},
 }
@@ -259,6 +261,40 @@ func parkedAfterMaxAttempts(r *rig) {
 	}
 	r.clock.Advance(24 * time.Hour)
 	r.same("a day later only the other is due", r.claim().ID, next.ID)
+}
+
+// parkedAfterThreeAbandonedAttempts: each worker claims the job and is never heard of again.
+func parkedAfterThreeAbandonedAttempts(r *rig) {
+	r.enqueue(job(ana, "one"))
+	for i := range memory.MaxAbandoned {
+		held := r.claim()
+		r.same("abandoned before", held.Abandoned(), i)
+		r.clock.Advance(time.Minute)
+	}
+	r.nothingDue("after the last worker died")
+	parked := r.jobs(ana, memory.JobParked)
+	if len(parked) != 1 || parked[0].Attempts != memory.MaxAbandoned || parked[0].Abandoned() != memory.MaxAbandoned {
+		r.Fatalf("parked jobs: got %+v, want the job after %d abandoned attempts", parked, memory.MaxAbandoned)
+	}
+	r.must("requeue", r.Requeue(r.Context(), ana, parked[0].ID))
+	r.same("abandoned after a requeue", r.claim().Abandoned(), 0)
+}
+
+func anEndedAttemptForgetsAbandonedOnes(r *rig) {
+	r.enqueue(job(ana, "one"))
+	for _, end := range []memory.Outcome{{Later: true, Cause: "the talk goes on"}, {Cause: "the model is down"}, {Later: true}} {
+		for range memory.MaxAbandoned - 1 {
+			r.claim()
+			r.clock.Advance(time.Minute)
+		}
+		held := r.claim()
+		r.same("abandoned", held.Abandoned(), memory.MaxAbandoned-1)
+		if end.Cause == "" {
+			return
+		}
+		r.must("finish", r.Finish(r.Context(), held.Lease, end))
+		r.same("abandoned after an attempt that ended", r.jobs(ana)[0].Abandoned(), 0)
+	}
 }
 
 func requeueParked(r *rig) {

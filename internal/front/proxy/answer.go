@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -92,6 +93,7 @@ func writeError(w http.ResponseWriter, r *http.Request, status int, code, messag
 // clients read it.
 func Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := httpx.Tell(r.Context(), err)
+	maps.Copy(w.Header(), p.GetHeaders())
 	writeError(w, r, p.Status, string(p.Code), p.Detail)
 }
 

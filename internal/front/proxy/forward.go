@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
@@ -17,7 +18,7 @@ func (d *Door) forward(w http.ResponseWriter, r *http.Request) {
 		Refuse(w, r, memory.Errorf(memory.NotFound, "%s %s needs an upstream; set upstream.url (LOCI_UPSTREAM_URL)", r.Method, r.URL.Path))
 		return
 	}
-	resp, err := d.Upstream.Do(r.Context(), r.Method, upstreamPath(r), r.Header, r.Body)
+	resp, err := d.Upstream.Do(r.Context(), r.Method, upstreamPath(r), r.Header, httpx.Unread(r))
 	if err != nil {
 		d.refuseUpstream(w, r, err)
 		return

@@ -90,6 +90,11 @@ func (d *Door) chat(w http.ResponseWriter, r *http.Request, dialect *wire.Dialec
 	}
 	arrived := d.Now()
 	body, err := httpx.ReadBody(r)
+	if httpx.OverBudget(err) && d.Upstream != nil {
+		d.Log.Warn("a chat goes without memory: too many large requests at once", "path", r.URL.Path)
+		d.forward(w, r)
+		return
+	}
 	if err != nil {
 		Refuse(w, r, err)
 		return

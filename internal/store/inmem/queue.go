@@ -72,7 +72,8 @@ func checkLease(ctx context.Context, lease time.Duration) error {
 func (s *shelf) takeBack(now time.Time) {
 	for _, j := range s.jobs {
 		if j.State == memory.JobRunning && !now.Before(j.Lease.Until) {
-			s.finish(j, memory.Outcome{RetryAt: j.RunAt, Cause: "the lease ran out"}, now)
+			n := j.Abandoned() + 1
+			s.finish(j, memory.Outcome{RetryAt: j.RunAt, Cause: memory.AbandonedError(n), Park: n >= memory.MaxAbandoned}, now)
 		}
 	}
 }
