@@ -51,6 +51,7 @@ type Config struct {
 	Index    IndexConfig    `koanf:"index"`
 	Query    QueryConfig    `koanf:"query"`
 	Chats    ChatsConfig    `koanf:"chats"`
+	Record   RecordConfig   `koanf:"record"`
 	Limits   LimitsConfig   `koanf:"limits"`
 	Traces   TracesConfig   `koanf:"traces"`
 	Log      LogConfig      `koanf:"log"`
@@ -182,6 +183,11 @@ type QueryConfig struct {
 // ChatsConfig is how the chats under /api/chats are answered.
 type ChatsConfig struct {
 	Model string `koanf:"model" doc:"Model at upstream.url that answers chats under /api/chats whose message names none. Empty: the one of query.model. Without an upstream the built-in loci/recall answers."`
+}
+
+// RecordConfig is what is kept of chats.
+type RecordConfig struct {
+	History string `koanf:"history" default:"align" valid:"align|recall|learn" doc:"What becomes of messages that a client brings along and Loci did not see said, as of a chat that began elsewhere or was cloned: align keeps them only to know the chat again, recall also recalls them, learn also learns from the user's."`
 }
 
 // LimitsConfig is what one request may hold.

@@ -773,7 +773,7 @@ func TestWhatWaitsIsLoggedOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return strings.Count(log.String(), "late.md")
+		return strings.Count(log.String(), "file=entries/global/facts/*.md")
 	}
 	l.edited(t, late, "User likes rain\n")
 	if n := waits(); n != 1 {

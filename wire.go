@@ -335,7 +335,7 @@ func engineOptions(c Config) engine.Options {
 		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold,
 		RecencyWeight: c.Recall.RecencyWeight, Deadline: recallDeadline(c), Recall: rules(c),
 		LearnAfter: engine.Trigger(c.Learn.After), LearnModel: c.Learn.Model, Intents: c.Query.Intents,
-		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, Messages: c.Limits.Messages,
+		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, Messages: c.Limits.Messages, History: engine.History(c.Record.History),
 		Accept: engine.Acceptance(c.Share.Accept), Learn: learning(c), AtHand: !c.Store.postgres(), LogContent: c.Log.Content,
 	}
 }

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"hash/crc32"
 	"slices"
 	"time"
 )
@@ -86,3 +87,11 @@ type Outcome struct {
 	Park    bool      // do not try again
 	Cause   string    // what went wrong, for people
 }
+
+// DoneKept is how long the row of a finished job stays at least, from when it was queued: what
+// is queued twice meanwhile runs once, and whoever asks sees what became of it.
+const DoneKept = time.Hour
+
+// SweepsDone reports whether a store that completes the job removes the owner's rows that
+// have been done for [DoneKept]: one job in 32, by its id, so that every store does the same.
+func SweepsDone(job string) bool { return crc32.ChecksumIEEE([]byte(job))%32 == 0 }

@@ -43,6 +43,7 @@ type Turn struct {
 	RecordedAt   time.Time `json:"recorded_at"`         // when Loci wrote it; set by the store
 	LearnedAt    time.Time `json:"learned_at,omitzero"` // when a run learned from it
 	NoLearn      bool      `json:"no_learn,omitempty"`  // never learn from it: older than Loci, or asked so
+	History      bool      `json:"history,omitempty"`   // a client brought it along; Loci did not see it said, so it is no memory
 	Version      int64     `json:"-"`
 }
 
@@ -55,10 +56,11 @@ const RecallModel = "loci/recall"
 const EmbedModel = "loci/embed"
 
 // Tells reports whether the turn tells something of the user: what tools returned
-// and what the application instructed does not, and the built-in model only
-// repeats memory. Such turns are kept but never recalled.
+// and what the application instructed does not, the built-in model only repeats
+// memory, and nobody knows who said what a client brought along. Such turns are kept but
+// never recalled.
 func (t *Turn) Tells() bool {
-	return t.Role != RoleTool && t.Role != RoleSystem && t.Name != RecallModel
+	return !t.History && t.Role != RoleTool && t.Role != RoleSystem && t.Name != RecallModel
 }
 
 // Conversation is a thread of turns. Its Title, Contexts, Rules and Status change

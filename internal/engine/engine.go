@@ -54,6 +54,7 @@ type Options struct {
 	Rules         bool   // learn by rule when there is no model or it keeps failing
 	Assistant     bool   // learn from the assistant's turns too
 	MaxText       int    // bytes of one memory or message
+	History       History
 	Messages      int    // new messages of a request that are kept, the last ones, and turns of a conversation that it is compared with; 0: 2,000
 	AtHand        bool   // the store remembers what it was asked for: what was learned is read before a question does
 	Intents       string // how the intent of a query is found; "": by keywords
@@ -75,6 +76,23 @@ type Learning struct {
 	Review   Review
 	Summary  Summarizing
 	Upkeep   Upkeep
+}
+
+// History is what becomes of messages that a client brings along and Loci did not see said.
+type History string
+
+// What becomes of history.
+const (
+	AlignHistory  History = "align"  // it is kept, so that the chat is known again; also ""
+	RecallHistory History = "recall" // and recalled
+	LearnHistory  History = "learn"  // and the user's words are learned from
+)
+
+// mark marks a turn of history. heard reports whether it follows what Loci saw said: it is
+// the user's chat then, and may be recalled.
+func (h History) mark(t *memory.Turn, heard bool) {
+	t.NoLearn = t.NoLearn || h != LearnHistory || t.Role != memory.RoleUser
+	t.History = !heard && h != RecallHistory && h != LearnHistory
 }
 
 // Review is what waits for a person.

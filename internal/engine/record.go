@@ -124,7 +124,10 @@ func (x *Exchange) tryQuestion(ctx context.Context) error {
 	for _, p := range x.at.New {
 		m := x.in.Chat.Messages[p.Message]
 		t := x.turn("", m.Role, m.Name, m.Text, x.marks[p.Message], p.Index, p.Chain, now)
-		t.NoLearn = p.History || !x.learns
+		t.NoLearn = !x.learns
+		if p.History {
+			x.e.opts.History.mark(&t, x.at.Heard)
+		}
 		batch.Turns, batch.Path.Turns = append(batch.Turns, t), append(batch.Path.Turns, t.ID)
 		x.stored[p.Message] = t.ID
 		if m.Role == memory.RoleUser && !p.History {

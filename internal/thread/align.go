@@ -27,6 +27,7 @@ type Alignment struct {
 	Branch     bool // the request leaves the current path
 	ToolLoop   bool // it goes on after the last user message
 	Dropped    int  // new messages that are not kept, since there are too many
+	Heard      bool // what is new follows an answer that went through Loci, or a turn that the client names
 
 	tree   *tree
 	parent int
@@ -53,11 +54,13 @@ func Align(turns []memory.Turn, r Request) Alignment {
 		return t.lay(r, nil, start)
 	}
 	parent := on[len(on)-1].turn
-	proven := slices.ContainsFunc(on, func(k known) bool { return heard(&t.turns[k.turn]) }) && r.saidNow(end(on))
-	if end(on) < len(r.hist) && !proven && t.speaks(t.displaced(t.pathTo(parent)), memory.RoleUser) {
+	proven := slices.ContainsFunc(on, func(k known) bool { return heard(&t.turns[k.turn]) })
+	if end(on) < len(r.hist) && !(proven && r.saidNow(end(on))) && t.speaks(t.displaced(t.pathTo(parent)), memory.RoleUser) {
 		return t.lay(r, nil, start)
 	}
-	return t.lay(r, on, parent)
+	a := t.lay(r, on, parent)
+	a.Heard = proven
+	return a
 }
 
 // Beginning stands for the id of a turn where a request follows none.
@@ -78,7 +81,9 @@ func Follow(turns []memory.Turn, r Request, after string) Alignment {
 	if len(on) > 0 {
 		parent = on[len(on)-1].turn
 	}
-	return t.lay(r, on, parent)
+	a := t.lay(r, on, parent)
+	a.Heard = true
+	return a
 }
 
 // lay makes the alignment of a request of which some messages are known, and what comes

@@ -131,17 +131,16 @@ func (s *shelf) held(l memory.Lease, now time.Time) (memory.Job, error) {
 	return j, nil
 }
 
-// doneKept is how long a finished job is kept after it was queued.
-const doneKept = time.Hour
-
 func (s *shelf) finish(j memory.Job, o memory.Outcome, now time.Time) {
 	j.Lease = memory.Lease{}
 	if o.Done {
 		j.State = memory.JobDone
 		s.jobs[j.ID] = j
-		maps.DeleteFunc(s.jobs, func(_ string, j memory.Job) bool {
-			return j.State == memory.JobDone && j.CreatedAt.Before(now.Add(-doneKept))
-		})
+		if memory.SweepsDone(j.ID) {
+			maps.DeleteFunc(s.jobs, func(id string, old memory.Job) bool {
+				return old.State == memory.JobDone && id != j.ID && old.CreatedAt.Before(now.Add(-memory.DoneKept))
+			})
+		}
 		return
 	}
 	if !o.Later {

@@ -161,7 +161,7 @@ func turnFields(t *memory.Turn, link names) []field {
 		{"created_at", at(t.CreatedAt)}, {"status", quoted(string(t.Status))},
 		{"index", strconv.Itoa(t.Index)}, {"parent", parent}, {"name", optional(t.Name)}, {"ref", optional(t.Ref)},
 		{"project", optional(t.Project)}, {"agent", optional(t.Agent)},
-		{"learned_at", at(t.LearnedAt)}, {"no_learn", yes(t.NoLearn)}, {"chain", optional(t.Chain)},
+		{"learned_at", at(t.LearnedAt)}, {"no_learn", yes(t.NoLearn)}, {"history", yes(t.History)}, {"chain", optional(t.Chain)},
 	}
 }
 

@@ -76,7 +76,7 @@ func TestRowsOfFinishedJobsGo(t *testing.T) {
 	clock := &memtest.Clock{}
 	onBothDialects(t, Options{Now: clock.Now}, func(t *testing.T, s *Store) {
 		ctx := t.Context()
-		const jobs = 20 * doneSweep
+		const jobs = 20 * 32
 		var first memory.Run
 		for n := range jobs {
 			job := memtest.Job(memtest.Ana, memory.JobLearn, fmt.Sprint("job ", n))
@@ -99,7 +99,7 @@ func TestRowsOfFinishedJobsGo(t *testing.T) {
 			if _, err := s.Apply(ctx, memtest.Ana, run, memtest.Add(fact)); err != nil {
 				t.Fatal(err)
 			}
-			clock.Advance(doneKept / 4)
+			clock.Advance(memory.DoneKept / 4)
 		}
 		done, err := s.Jobs(ctx, memtest.Ana, memory.JobDone)
 		if err != nil || len(done) < 4 || len(done) > jobs/2 {

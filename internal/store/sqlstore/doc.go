@@ -56,7 +56,7 @@
 // microseconds since the year 1 in UTC, so that 0 is the zero time; in a shell,
 // datetime(created_at/1000000 - 62135596800, 'unixepoch') shows one. Lists are
 // JSON arrays, "" for none. Everything else is as package memory says. PostgreSQL has
-// the same tables; pinned and no_learn are of type boolean there, and texts compare by
+// the same tables; pinned, no_learn and history are of type boolean there, and texts compare by
 // their bytes.
 //
 //	owners               owner | version, clock (of the last write), horizon (Since from before it is Gone)
@@ -72,7 +72,7 @@
 //	conversations        owner, id | project, agent, title, contexts, rules, message_count, created_at, updated_at,
 //	                     status, version
 //	turns                owner, id | conversation, project, agent, place (its index), parent, chain, role, name,
-//	                     content, ref, status, created_at, recorded_at, learned_at, no_learn, version
+//	                     content, ref, status, created_at, recorded_at, learned_at, no_learn, history, version
 //	summaries            owner, id | project, agent, conversation, content, message_count, model, status,
 //	                     created_at, version
 //	profile              owner, key | value, tokens, status, updated_at, version

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	mathrand "math/rand/v2"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -44,25 +43,16 @@ func (w *write) enqueue(jobs []memory.Job) error {
 	return nil
 }
 
-const (
-	// doneKept is how long the row of a finished job stays after it was queued: what was
-	// queued twice meanwhile runs once, and whoever asks sees what became of it.
-	doneKept = time.Hour
-
-	// doneSweep is in how many finished jobs their owner's old rows are looked for once.
-	doneSweep = 32
-)
-
 // complete ends a job whose lease was checked. Now and then it removes the rows of jobs that
 // the owner has long finished. Nothing depends on them: a run is known by its id.
 func (t *tx) complete(owner memory.Owner, job string) error {
 	t.stale("job:" + job)
-	if mathrand.IntN(doneSweep) == 0 {
+	if memory.SweepsDone(job) {
 		now, err := t.time()
 		if err != nil {
 			return err
 		}
-		err = t.exec(`DELETE FROM jobs WHERE owner = ? AND state = 'done' AND created_at < ?`, owner, micros(now.Add(-doneKept)))
+		err = t.exec(`DELETE FROM jobs WHERE owner = ? AND state = 'done' AND created_at < ? AND id <> ?`, owner, micros(now.Add(-memory.DoneKept)), job)
 		if err != nil {
 			return fmt.Errorf("remove finished jobs: %w", err)
 		}

@@ -42,11 +42,20 @@ func (k kept) size(key memoryKey) int {
 	return n
 }
 
+// Flags of a packed turn.
+const (
+	noLearn = 1 << iota
+	history
+)
+
 // packTurn writes all of a turn but its owner, the id first.
 func packTurn(t *memory.Turn) string {
 	flags := int64(0)
 	if t.NoLearn {
-		flags = 1
+		flags |= noLearn
+	}
+	if t.History {
+		flags |= history
 	}
 	b := make([]byte, 0, 512+len(t.Content))
 	for _, s := range [...]string{t.ID, t.Conversation, t.Project, t.Agent, t.Parent, t.Chain, string(t.Role), t.Name, t.Content, t.Ref, string(t.Status)} {
@@ -62,12 +71,14 @@ func packTurn(t *memory.Turn) string {
 // unpackTurn reads what packTurn wrote. The turn's texts are parts of packed.
 func unpackTurn(owner memory.Owner, packed string) *memory.Turn {
 	u := unpacker(packed)
-	return &memory.Turn{
+	t := &memory.Turn{
 		Owner: owner, ID: u.text(), Conversation: u.text(), Project: u.text(), Agent: u.text(), Parent: u.text(), Chain: u.text(),
 		Role: memory.Role(u.text()), Name: u.text(), Content: u.text(), Ref: u.text(), Status: memory.Status(u.text()),
 		Index: int(u.number()), CreatedAt: fromMicros(u.number()), RecordedAt: fromMicros(u.number()), LearnedAt: fromMicros(u.number()),
-		NoLearn: u.number() == 1, Version: u.number(),
 	}
+	flags := u.number()
+	t.NoLearn, t.History, t.Version = flags&noLearn != 0, flags&history != 0, u.number()
+	return t
 }
 
 type unpacker string
