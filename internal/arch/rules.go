@@ -44,6 +44,7 @@ var house = rules{
 		{"memory/storetest"},
 		{"internal/store/sqlstore/pgtest"},
 		{"internal/disk", "internal/late"},
+		{"internal/utterance"},
 		{"internal/vector", "internal/text", "internal/wire", "internal/prompt", "internal/httpx", "internal/obs", "internal/filelock", "internal/backup", "client"},
 		{"internal/tensor"},
 		{"internal/recall", "internal/learn", "internal/index", "internal/thread", "internal/portable", "internal/store/*", "internal/model/*", "internal/jobs"},

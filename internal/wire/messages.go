@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/loci-memory/loci/internal/utterance"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -81,9 +82,10 @@ func (c *Chat) readBlocks(to []Message, v gjson.Result) (out []Message, ok bool)
 	case len(b.lines) > 0:
 	case len(out) > len(to):
 		return out, true // a picture beside a result is part of it
-	case b.reminded && len(b.others) == 0:
+	case b.wrapped && len(b.others) == 0:
 		said.Role = memory.RoleSystem
 	}
+	said.unwrap(b.others)
 	said.setCalls(b.calls)
 	said.Digest = digest(said.Role, said.Text, b.calls, "", b.others...)
 	return append(out, said), true
@@ -117,14 +119,14 @@ func isMarked(fields []member) bool {
 
 // blocks is what a content says and calls.
 type blocks struct {
-	lines    []string
-	first    span // the string of the first line
-	parts    []span
-	calls    []call
-	others   []string // parts that are no words, such as images
-	refs     []string // ids of items that are only referred to
-	reminded bool     // there are reminders
-	marked   int      // where the last part with a cache breakpoint ends
+	lines   []string
+	first   span // the string of the first line
+	parts   []span
+	calls   []call
+	others  []string // parts that are no words, such as images
+	refs    []string // ids of items that are only referred to
+	wrapped bool     // there are texts that are the client's alone
+	marked  int      // where the last part with a cache breakpoint ends
 }
 
 // read reads a content, a string or a list of blocks; result is given what tools
@@ -165,11 +167,11 @@ func (b *blocks) read(content gjson.Result, result func(Message)) {
 	})
 }
 
-// say adds a text, unless it is a reminder that the client's program, and not the
-// user, has put between the words.
+// say adds a text, unless it is one that the client's program, and not the user, has put
+// between the words.
 func (b *blocks) say(text gjson.Result) {
-	if trimmed := strings.TrimSpace(str(text)); strings.HasPrefix(trimmed, "<system-reminder>") && strings.HasSuffix(trimmed, "</system-reminder>") {
-		b.reminded = true
+	if words := str(text); strings.HasPrefix(strings.TrimSpace(words), "<") && utterance.Words(words) == "" {
+		b.wrapped = true
 		return
 	}
 	b.add(text)

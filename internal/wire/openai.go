@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/loci-memory/loci/internal/utterance"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -163,10 +164,22 @@ func readMessage(v gjson.Result) (m Message, ok bool) {
 		}
 	}
 	others := m.readContent(content)
+	m.unwrap(others)
 	calls := readCalls(toolCalls, functionCall)
 	m.setCalls(calls)
 	m.Digest = digest(m.Role, m.Text, calls, m.callID, others...)
 	return m, ok
+}
+
+// unwrap leaves of a user's message what the person wrote. One that is the client's alone is an
+// instruction to the model, like a system message.
+func (m *Message) unwrap(others []string) {
+	if m.Role != memory.RoleUser || m.Text == "" {
+		return
+	}
+	if m.Text = utterance.Words(m.Text); m.Text == "" && len(others) == 0 {
+		m.Role = memory.RoleSystem
+	}
 }
 
 func (m *Message) setCalls(calls []call) {

@@ -4,16 +4,24 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/utterance"
 	"github.com/loci-memory/loci/memory"
 )
 
-// FrontEndTask reports whether a request is a chat front end's own errand: a
-// title, tags, follow-up questions or a search query for a conversation that it
-// quotes. Such a request is no part of a conversation. It must both give one of
-// these orders at the front and quote a conversation behind it, alone in a single
-// user message: a person who asks for a title is taken for a person.
+// FrontEndTask reports whether a request is a client's own errand: a title, tags, follow-up
+// questions or a search query for a conversation that it quotes, or a summary of one that grew
+// too long. Such a request is no part of a conversation. Its system message or last user
+// message begins as a known errand does ([utterance.IsTask]); or it both gives one of these
+// orders at the front and quotes a conversation behind it, alone in a single user message: a
+// person who asks for a title is taken for a person.
 func FrontEndTask(c *Chat) bool {
 	order, quoted := "", ""
+	last := c.LastUser()
+	for i, m := range c.Messages {
+		if (i == last || m.Role == memory.RoleSystem && len(c.Messages) <= 3) && utterance.IsTask(m.Text) {
+			return true
+		}
+	}
 	for _, m := range c.Messages {
 		switch {
 		case m.Role == memory.RoleSystem:

@@ -1,0 +1,218 @@
+// Package utterance tells what of a user's message the person wrote. Chat front ends and
+// coding agents send documents, project files, settings and orders of their own in the
+// user's name; none of that is stored, asked, learned from or shown as the person's words.
+//
+// What is known of clients is data: wrappers.jsonl has a row for each mark, with the client
+// and version that sends it and a message that shows it. Heuristics on free text (mails,
+// code, quotations) are not here: a person may well want to keep those.
+package utterance
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"strings"
+	"sync"
+)
+
+//go:embed wrappers.jsonl
+var wrappers []byte
+
+// row is one line of wrappers.jsonl.
+type row struct {
+	Form   string `json:"form"`
+	Mark   string `json:"mark"`
+	Until  string `json:"until"`  // of begins: the last one ends what is the client's
+	Whole  bool   `json:"whole"`  // of begins: without until, all of the message is the client's
+	Client string `json:"client"` // and its version
+	Source string `json:"source"` // "recorded", or where it was read, "not run"
+	Shows  string `json:"shows"`  // a message
+	Leaves string `json:"leaves"` // what of it is the person's
+}
+
+// table is the rows by how they are looked for.
+type table struct {
+	elements map[string]bool // <name …>…</name> from the start of a line: dropped
+	dresses  map[string]bool // likewise, but its content stays
+	begins   []row           // at the beginning of the message
+	ends     []string        // from the start of a line to the end of the message
+	tasks    []string        // at the beginning of a message: the client's own errand
+}
+
+var rows = sync.OnceValue(func() []row {
+	var out []row
+	for line := range bytes.Lines(wrappers) {
+		var r row
+		if err := json.Unmarshal(line, &r); err != nil {
+			panic("utterance: wrappers.jsonl: " + err.Error())
+		}
+		out = append(out, r)
+	}
+	return out
+})
+
+var known = sync.OnceValue(func() table {
+	t := table{elements: map[string]bool{}, dresses: map[string]bool{}}
+	for _, r := range rows() {
+		switch r.Form {
+		case "element":
+			t.elements[r.Mark] = true
+		case "dress":
+			t.dresses[r.Mark] = true
+		case "begins":
+			t.begins = append(t.begins, r)
+		case "ends":
+			t.ends = append(t.ends, r.Mark)
+		case "task":
+			t.tasks = append(t.tasks, r.Mark)
+		default:
+			panic("utterance: wrappers.jsonl: unknown form " + r.Form)
+		}
+	}
+	return t
+})
+
+// Words returns what the person wrote of a user's message, "" for nothing. A message without
+// a known mark is returned as it is. What is opened and never closed goes to the end.
+func Words(message string) string {
+	t := known()
+	trimmed := strings.TrimSpace(message)
+	rest := trimmed
+	for again := true; again; {
+		rest, again = t.cutBeginning(rest)
+	}
+	rest = t.cutLines(rest)
+	if rest = unquote(strings.TrimSpace(rest)); rest == trimmed {
+		return message
+	}
+	return rest
+}
+
+// IsTask reports whether a message begins an errand of the client's own, such as summing up a
+// conversation that grew too long: it is no part of any conversation.
+func IsTask(message string) bool {
+	message = strings.TrimSpace(message)
+	for _, mark := range known().tasks {
+		if strings.HasPrefix(message, mark) {
+			return true
+		}
+	}
+	return false
+}
+
+// cutBeginning drops one wrapper that the message begins with.
+func (t *table) cutBeginning(s string) (rest string, cut bool) {
+	for _, r := range t.begins {
+		if !strings.HasPrefix(s, r.Mark) {
+			continue
+		}
+		if i := strings.LastIndex(s, r.Until); r.Until != "" && i >= 0 {
+			return strings.TrimSpace(s[i+len(r.Until):]), true
+		}
+		if r.Until == "" || r.Whole {
+			return "", false
+		}
+	}
+	return s, false
+}
+
+// cutLines drops elements that begin a line, the tags of those that only dress the words, and
+// what stands from a line with an ending mark on.
+func (t *table) cutLines(s string) string {
+	var out strings.Builder
+	kept, changed := 0, false // s[:kept] is written or dropped
+	var dressed string        // the name of the element that was opened: there is one
+	for at := 0; at < len(s); {
+		end := len(s)
+		if i := strings.IndexByte(s[at:], '\n'); i >= 0 {
+			end = at + i + 1
+		}
+		line := strings.TrimLeft(s[at:end], " \t")
+		start := end - len(line)
+		if t.endsHere(line) {
+			out.WriteString(s[kept:start])
+			return out.String()
+		}
+		name, tag := openTag(line)
+		switch {
+		case name != "" && t.elements[name]:
+			out.WriteString(s[kept:start])
+			changed = true
+			at = closed(s, start, tag, name)
+			kept = at
+			continue
+		case name != "" && t.dresses[name] && dressed == "":
+			dressed = name
+			out.WriteString(s[kept:start])
+			changed = true
+			kept = start + tag
+			if i := strings.LastIndex(s, "</"+name+">"); i >= kept {
+				inner := s[kept:i]
+				s = s[:kept] + inner + strings.TrimLeft(s[i+len(name)+3:], " \t")
+			}
+			at = kept
+			continue
+		}
+		at = end
+	}
+	if !changed {
+		return s
+	}
+	out.WriteString(s[kept:])
+	return out.String()
+}
+
+func (t *table) endsHere(line string) bool {
+	if line == "" || line[0] != '#' && line[0] != '<' && line[0] != '-' {
+		return false
+	}
+	for _, mark := range t.ends {
+		if strings.HasPrefix(line, mark) {
+			return true
+		}
+	}
+	return false
+}
+
+// openTag returns the name of the tag that a line begins with and the length of the tag, ""
+// for none.
+func openTag(line string) (name string, length int) {
+	if !strings.HasPrefix(line, "<") {
+		return "", 0
+	}
+	end := strings.IndexByte(line, '>')
+	if end < 0 {
+		return "", 0
+	}
+	name, _, _ = strings.Cut(strings.TrimSuffix(line[1:end], "/"), " ")
+	return name, end + 1
+}
+
+// closed returns where an element ends that begins at start: behind its closing tag. Where
+// several elements of the name follow each other, each ends by itself; within one the last
+// closing tag before the next opening one counts, so that no document closes its own.
+func closed(s string, start, tag int, name string) int {
+	if strings.HasSuffix(s[start:start+tag], "/>") {
+		return start + tag
+	}
+	stop := len(s)
+	if i := strings.Index(s[start+tag:], "\n<"+name); i >= 0 {
+		if strings.Contains(s[start+tag:start+tag+i], "</"+name+">") {
+			stop = start + tag + i
+		}
+	}
+	i := strings.LastIndex(s[start+tag:stop], "</"+name+">")
+	if i < 0 {
+		return len(s)
+	}
+	return start + tag + i + len(name) + 3
+}
+
+// unquote takes off quotation marks around all of a message, as opencode puts them around
+// what its command line was given.
+func unquote(s string) string {
+	if len(s) > 2 && s[0] == '"' && s[len(s)-1] == '"' && !strings.Contains(s[1:len(s)-1], `"`) {
+		return s[1 : len(s)-1]
+	}
+	return s
+}

@@ -1,0 +1,85 @@
+package utterance
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestRowsDoWhatTheyShow runs each row's own message.
+func TestRowsDoWhatTheyShow(t *testing.T) {
+	for _, r := range rows() {
+		if r.Client == "" || r.Source == "" || r.Shows == "" || r.Mark == "" {
+			t.Errorf("%+v lacks client, source, mark or message", r)
+		}
+		if r.Form == "task" {
+			if !IsTask(r.Shows) {
+				t.Errorf("%s: not taken for a task: %q", r.Client, r.Shows)
+			}
+			continue
+		}
+		if got := Words(r.Shows); got != r.Leaves {
+			t.Errorf("%s: of %q\ngot  %q\nwant %q", r.Client, r.Shows, got, r.Leaves)
+		}
+	}
+}
+
+// TestWordsOfAPersonStay: what people write is no wrapper because it speaks of one.
+func TestWordsOfAPersonStay(t *testing.T) {
+	for _, s := range []string{
+		"", "   ", "hi", "I live in Rome.\n\nAnd I have a cat.",
+		"What does <system-reminder> mean in this log?",
+		"Why is my AGENTS.md not read? It begins with # AGENTS.md instructions for",
+		"### Task:\nWrite a haiku about the sea.",
+		"I said \"never\" and she said \"always\"",
+		"<b>bold</b> claims: I am allergic to peanuts",
+		"# My plan\n- run\n- swim",
+		"if a < b && b > c { return }",
+	} {
+		if got := Words(s); got != s {
+			t.Errorf("of %q only %q is left", s, got)
+		}
+		if IsTask(s) {
+			t.Errorf("%q is taken for a task", s)
+		}
+	}
+}
+
+func TestSeveralWrappersInOneMessage(t *testing.T) {
+	const environment = "<environment_context>\n<cwd>/srv</cwd>\n</environment_context>"
+	const agents = "# AGENTS.md instructions for /srv\n\n<INSTRUCTIONS>\nUse tabs.\n</INSTRUCTIONS>"
+	for message, want := range map[string]string{
+		agents + "\n" + environment:                                 "",
+		environment + "\n" + environment + "\nI live in Rome.":      "I live in Rome.",
+		environment + "\nI live in Rome.\n" + environment:           "I live in Rome.",
+		"<environment_context>\nnever closed\nI live in Rome.":      "",
+		`"I live in Rome."`:                                         "I live in Rome.",
+		"I live in Rome.\n<system-reminder>a</system-reminder>\nOK": "I live in Rome.\n\nOK",
+		"<task>\nI live in Rome.\n</task> now":                      "I live in Rome.\nnow",
+	} {
+		if got := Words(message); got != want {
+			t.Errorf("of %q\ngot  %q\nwant %q", message, got, want)
+		}
+	}
+}
+
+func FuzzWords(f *testing.F) {
+	for _, r := range rows() {
+		f.Add(r.Shows)
+	}
+	f.Add("<task><task></task>")
+	f.Fuzz(func(t *testing.T, s string) {
+		if got := Words(s); len(got) > len(s) {
+			t.Errorf("of %q more is left: %q", s, got)
+		}
+		IsTask(s)
+	})
+}
+
+// BenchmarkWords reads a message of 2 MB with a line of code for each 60 bytes.
+func BenchmarkWords(b *testing.B) {
+	s := strings.Repeat("	if err := do(something, with, it); err != nil { // and so on\n", 2<<20/60)
+	b.SetBytes(int64(len(s)))
+	for b.Loop() {
+		Words(s)
+	}
+}
