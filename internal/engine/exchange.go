@@ -25,7 +25,9 @@ type Incoming struct {
 	Chat   *wire.Chat
 	Extras wire.Extras
 	ChatID string // the conversation as a front end names it, which always resends all of it
-	After  string // id of the turn of the conversation Extras.ID that the request follows, where the client says so
+	After  string // id of the turn of the conversation that the request follows, where the client says so
+	From   int    // the first message that follows it
+	Answer string // the client's id for the answer, by which a later request may name it; "": it has none
 	Named  bool   // whether a later request may name the answer by its id: see PlaceOf
 	Note   string // for the trace, where memory is in the prompt; "": none
 }
@@ -42,7 +44,8 @@ type Exchange struct {
 	beside       func()          // begins to place the request once a search for it goes on; nil: that was begun
 	settle       func()          // returns once the rest of these is known, or is not to be
 	here         string          // the conversation as Open found it, "" if it did not, and
-	carried      map[string]bool // what the request holds of it; both are not written again
+	carried      map[string]bool // what the request holds of it, and
+	replaced     map[string]bool // what it takes the place of; none is written again
 	conversation memory.Conversation
 	deleted      *memory.ConversationMark // of a conversation that was deleted and goes on
 	contexts     []memory.Context         // attached to it
@@ -112,7 +115,7 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 		defer cancel()
 		x.unplaced = x.guarded(func() error { return x.place(ctx) })
 		x.see(client)
-		x.here, x.carried = x.conversation.ID, x.carries()
+		x.here, x.carried, x.replaced = x.conversation.ID, x.carries(), x.replaces()
 	})
 	start := func() { e.background.Go(x.settle) }
 	if x.searchesFirst() {
@@ -200,9 +203,9 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 		Budget:         x.e.opts.Budget,
 		Door:           "chat",
 		Beside:         x.beside,
-		Placed: func() (string, map[string]bool) { // also for a recall that is too late, while RecordQuestion places anew
+		Placed: func() (string, map[string]bool, map[string]bool) { // also for a recall that is too late, while RecordQuestion places anew
 			x.settle()
-			return x.here, x.carried
+			return x.here, x.carried, x.replaced
 		},
 		Carries: len(x.in.Chat.Messages),
 		Untold:  x.hides(),

@@ -45,7 +45,7 @@ func (x *Exchange) place(ctx context.Context) error {
 // align lays the request on the turns of its conversation.
 func (x *Exchange) align(turns []memory.Turn) thread.Alignment {
 	if x.in.After != "" {
-		return thread.Follow(turns, x.request, x.in.After)
+		return thread.Follow(turns, x.request, x.in.After, x.in.From)
 	}
 	return thread.Align(turns, x.request)
 }

@@ -43,7 +43,7 @@ func answerID(owner memory.Owner, answer string) string { return derivedID(owner
 // "" for the usual one: an upstream may give the same id twice, and no words are lost by
 // that.
 func (x *Exchange) answerID(ctx context.Context, answer string) (string, error) {
-	if !x.in.Named || answer == "" {
+	if !x.in.Named && x.in.Answer == "" || answer == "" {
 		return "", nil
 	}
 	known, err := x.e.answers(ctx, x.in.Owner, answer)

@@ -27,13 +27,14 @@ type Question struct {
 	Exclude        map[string]bool
 	Said           []string // what the request says, to a model that reads it: not told again
 	At             memory.At
-	Budget         int                                         // tokens; 0: any
-	Whole          bool                                        // also what says the same as a better hit
-	Beside         func()                                      // begins what Placed waits for, once the search goes on; nil: it was begun
-	Placed         func() (in string, exclude map[string]bool) // waits for In and Exclude of a chat; nil: they are set
-	Carries        int                                         // how many memories Placed may exclude
-	In             string                                      // the conversation that asks, for the trace
-	Untold         bool                                        // its trace has no words
+	Budget         int                                                   // tokens; 0: any
+	Whole          bool                                                  // also what says the same as a better hit
+	Beside         func()                                                // begins what Placed waits for, once the search goes on; nil: it was begun
+	Replaced       map[string]bool                                       // turns that the request takes the place of: what they alone taught is not told
+	Placed         func() (in string, exclude, replaced map[string]bool) // waits for these of a chat; nil: they are set
+	Carries        int                                                   // how many memories Placed may exclude
+	In             string                                                // the conversation that asks, for the trace
+	Untold         bool                                                  // its trace has no words
 	Door           string
 }
 
@@ -179,7 +180,7 @@ func (r *recalling) skip(part string, err error) {
 // holds already.
 func (r *recalling) placed() {
 	if r.q.Placed != nil {
-		r.q.In, r.q.Exclude = r.q.Placed()
+		r.q.In, r.q.Exclude, r.q.Replaced = r.q.Placed()
 		r.q.Placed = nil
 	}
 }

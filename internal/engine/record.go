@@ -375,7 +375,7 @@ func (x *Exchange) layAnswer(ctx context.Context, batch *memory.Batch, a wire.An
 		if a.Model == memory.RecallModel {
 			name = memory.RecallModel
 		}
-		id, err := x.answerID(ctx, a.ID)
+		id, err := x.answerID(ctx, cmp.Or(x.in.Answer, a.ID))
 		if err != nil {
 			return 0, false, err
 		}

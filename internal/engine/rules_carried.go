@@ -14,14 +14,26 @@ func (x *Exchange) read() bool {
 	return x.e.opts.Recall.Read && x.in.Chat.Model != memory.RecallModel
 }
 
-// carries returns which turns the request holds, by id, so that recall need not repeat
-// them: of a chat that no model reads the question alone.
+// carries returns which turns recall does not give to the request, by id: those that it holds,
+// of a chat that no model reads the question alone, and those that it takes the place of.
 func (x *Exchange) carries() map[string]bool {
 	out := map[string]bool{}
 	for i, id := range x.at.Turns {
 		if id != "" && (x.read() || i >= x.in.Chat.LastUser()) {
 			out[id] = true
 		}
+	}
+	for id := range x.replaces() {
+		out[id] = true
+	}
+	return out
+}
+
+// replaces returns the turns that the request takes the place of, by id.
+func (x *Exchange) replaces() map[string]bool {
+	out := map[string]bool{}
+	for _, id := range x.at.Leave {
+		out[id] = true
 	}
 	return out
 }
@@ -40,7 +52,7 @@ func (x *Exchange) said() []string {
 
 // uncarried parts hits in those to tell and those that the request holds already.
 func (r *recalling) uncarried(hits []memory.Hit) (fresh, held []memory.Hit) {
-	if len(r.q.Said) == 0 {
+	if len(r.q.Said)+len(r.q.Replaced) == 0 {
 		return hits, nil
 	}
 	for _, h := range hits {
@@ -61,7 +73,11 @@ func (r *recalling) carries(m memory.Memory) bool {
 		return carries
 	}
 	if m.Fact != nil && m.Link == nil && len(m.Fact.Provenance.Turns) > 0 {
-		carries = !slices.ContainsFunc(m.Fact.Provenance.Turns, func(id string) bool { return !r.q.Exclude[id] })
+		from := r.q.Replaced
+		if len(r.q.Said) > 0 {
+			from = r.q.Exclude
+		}
+		carries = !slices.ContainsFunc(m.Fact.Provenance.Turns, func(id string) bool { return !from[id] })
 	}
 	content := strings.TrimSpace(m.Content())
 	carries = carries || slices.ContainsFunc(r.q.Said, func(said string) bool { return holds(said, content) })

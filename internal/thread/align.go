@@ -2,6 +2,7 @@ package thread
 
 import (
 	"slices"
+	"sort"
 
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
@@ -45,20 +46,20 @@ type Place struct {
 
 // Align lays a request on the turns of its conversation, all branches; the last so many
 // turns will do. What comes after the last message that is known is new. A request of which
-// nothing is known begins at a root of its own; so does one that would take back words of
-// the user without proof, or without being said now, such as a summary in their place.
+// nothing is known begins at a root of its own; so does what would take back words of the
+// user without proof, or without being said now, such as a summary in their place.
 func Align(turns []memory.Turn, r Request) Alignment {
 	t := newTree(turns)
 	on := t.match(r)
 	if len(on) == 0 {
-		return t.lay(r, nil, start)
+		return t.lay(r, nil, start, 0)
 	}
 	parent := on[len(on)-1].turn
 	proven := slices.ContainsFunc(on, func(k known) bool { return heard(&t.turns[k.turn]) })
 	if end(on) < len(r.hist) && !(proven && r.saidNow(end(on))) && t.speaks(t.displaced(t.pathTo(parent)), memory.RoleUser) {
-		return t.lay(r, nil, start)
+		return t.lay(r, on, start, 0)
 	}
-	a := t.lay(r, on, parent)
+	a := t.lay(r, on, parent, 0)
 	a.Heard = proven
 	return a
 }
@@ -67,9 +68,9 @@ func Align(turns []memory.Turn, r Request) Alignment {
 const Beginning = "beginning"
 
 // Follow lays a request on the turns of its conversation where it says itself that it
-// belongs: what it holds comes after the turn of that id. The same words again are the
-// same message only there. Without that turn it is [Align].
-func Follow(turns []memory.Turn, r Request, after string) Alignment {
+// belongs: its messages from one on come after the turn of that id. The same words again are
+// the same message only there. Without that turn it is [Align].
+func Follow(turns []memory.Turn, r Request, after string, from int) Alignment {
 	parent := start
 	if after != Beginning {
 		if parent = slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == after }); parent < 0 {
@@ -77,20 +78,21 @@ func Follow(turns []memory.Turn, r Request, after string) Alignment {
 		}
 	}
 	t := newTree(turns)
-	on := t.walk(parent, r, 0)
+	next := sort.SearchInts(r.hist, from)
+	on := t.walk(parent, r, next)
 	if len(on) > 0 {
 		parent = on[len(on)-1].turn
 	}
-	a := t.lay(r, on, parent)
+	a := t.lay(r, on, parent, next)
 	a.Heard = true
 	return a
 }
 
 // lay makes the alignment of a request of which some messages are known, and what comes
-// after them follows the turn parent.
-func (t *tree) lay(r Request, on []known, parent int) Alignment {
+// after them, and from one on, follows the turn parent.
+func (t *tree) lay(r Request, on []known, parent, from int) Alignment {
 	a := Alignment{Turns: make([]string, len(r.msgs)), Parent: t.id(parent), tree: t, parent: parent}
-	fresh := r.hist
+	fresh := r.hist[from:]
 	for _, k := range on {
 		a.Turns[r.hist[k.message]] = t.turns[k.turn].ID
 		fresh = r.hist[k.message+1:]
@@ -155,6 +157,9 @@ func (a Alignment) WentOn() bool {
 func (a *Alignment) place(r Request, fresh []int) {
 	a.base = a.tree.room(a.parent)
 	a.last = Place{Index: a.base - 1, Chain: a.tree.chain(a.parent)}
+	if before := len(r.hist) - len(fresh); a.parent == start && before > 0 && len(fresh) > 0 {
+		a.last.Chain = r.chains[before-1] // so that the request's beginning tells where it went on
+	}
 	if r.most > 0 {
 		a.Dropped = max(0, len(fresh)-r.most)
 	}

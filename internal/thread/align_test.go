@@ -85,17 +85,30 @@ func TestOnlyTheLastNewMessagesAreKept(t *testing.T) {
 func TestFollowGoesOnFromTheTurnThatIsNamed(t *testing.T) {
 	_, turns := recorded(t, talk)
 	msgs := messages("U My dog is Rex")
-	if a := Follow(turns, NewRequest(msgs, 0), turns[1].ID); !a.Regenerate || a.Parent != turns[2].ID || a.Branch {
+	if a := Follow(turns, NewRequest(msgs, 0), turns[1].ID, 0); !a.Regenerate || a.Parent != turns[2].ID || a.Branch {
 		t.Errorf("after the answer before it: got %+v, want it asked again", a)
 	}
-	if a := Follow(turns, NewRequest(msgs, 0), turns[5].ID); len(a.New) != 1 || a.New[0].Index != 6 || a.Branch {
+	if a := Follow(turns, NewRequest(msgs, 0), turns[5].ID, 0); len(a.New) != 1 || a.New[0].Index != 6 || a.Branch {
 		t.Errorf("after the last answer: got %+v, want it said once more", a)
 	}
-	if a := Follow(turns, NewRequest(msgs, 0), turns[3].ID); len(a.New) != 1 || a.New[0].Index != 4 || len(a.Leave) != 2 {
+	if a := Follow(turns, NewRequest(msgs, 0), turns[3].ID, 0); len(a.New) != 1 || a.New[0].Index != 4 || len(a.Leave) != 2 {
 		t.Errorf("after an earlier answer: got %+v, want what came after it to leave", a)
 	}
-	if diff := cmp.Diff(Align(turns, NewRequest(msgs, 0)).New, Follow(turns, NewRequest(msgs, 0), "gone").New); diff != "" {
+	if diff := cmp.Diff(Align(turns, NewRequest(msgs, 0)).New, Follow(turns, NewRequest(msgs, 0), "gone", 0).New); diff != "" {
 		t.Errorf("after a turn that is not there (-aligned +followed):\n%s", diff)
+	}
+}
+
+// TestFollowWithAResentHistory: a client names the answer that its message follows and resends
+// what came before, in other words even.
+func TestFollowWithAResentHistory(t *testing.T) {
+	_, turns := recorded(t, talk)
+	msgs := messages("U I live in Bern | A Fine. | U My dog is Max | A Good. | U Good night")
+	if a := Follow(turns, NewRequest(msgs, 0), turns[5].ID, 4); len(a.New) != 1 || a.New[0].Index != 6 || a.Branch {
+		t.Errorf("after the last answer: got %+v, want the last message new", a)
+	}
+	if a := Follow(turns, NewRequest(msgs, 0), turns[1].ID, 4); len(a.New) != 1 || a.New[0].Index != 2 || len(a.Leave) != 4 {
+		t.Errorf("after an earlier answer: got %+v, want what came after it to leave", a)
 	}
 }
 

@@ -28,8 +28,17 @@ import (
 // HeaderTrace names the trace of an answer.
 const HeaderTrace = "X-Loci-Trace"
 
-// headerChatID is the conversation as Open WebUI names it.
-const headerChatID = "X-OpenWebUI-Chat-Id"
+// Headers by which a client says what a request is. Open WebUI fills them from templates of its
+// connection ({{TASK}}, {{MESSAGE_ID}}, {{USER_MESSAGE_PARENT_ID}}).
+const (
+	headerTask    = "X-Loci-Task"       // an errand of the client's own; empty for chats
+	headerMessage = "X-Loci-Message-Id" // the client's id for the answer
+	headerParent  = "X-Loci-Parent-Id"  // its id for the answer that the last user message follows
+)
+
+// DefaultSessions are the headers by which clients name a conversation, the first one that a
+// request has counts: Open WebUI; opencode and others; Codex.
+var DefaultSessions = []string{"X-OpenWebUI-Chat-Id", "X-Session-Id", "Session-Id", "Thread-Id"}
 
 // Upstream sends a request on, as it is, and returns the answer as it comes, less
 // the headers that are about a connection.
@@ -41,7 +50,8 @@ type Upstream interface {
 type Options struct {
 	Upstream  Upstream // nil: the built-in model answers
 	Placement wire.Placement
-	Named     bool // an answer names what was recalled as memories, too
+	Named     bool     // an answer names what was recalled as memories, too
+	Sessions  []string // headers that name a conversation; none: [DefaultSessions]
 	Metrics   *obs.Metrics
 	Log       *slog.Logger
 	Now       func() time.Time
@@ -158,7 +168,7 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	}
 	// Results of calls alone: the user's words went before, with what matters to them.
 	results := len(chat.Messages) > 0 && chat.LastUser() < 0 && chat.GoesOn() && extras.ID != ""
-	c.memory = who.Owner != "" && !wire.FrontEndTask(chat) && (chat.LastUser() >= 0 || results)
+	c.memory = who.Owner != "" && r.Header.Get(headerTask) == "" && !wire.FrontEndTask(chat) && (chat.LastUser() >= 0 || results)
 	if !c.memory {
 		return c, nil
 	}
@@ -167,11 +177,41 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	if c.placement != wire.User && d.strict.has(dialect.Path, chat.Model, d.Now()) {
 		c.placement, note = wire.User, "prompt: in the user's message, since the model refused memory in one of its own"
 	}
-	c.exchange = d.engine.Open(r.Context(), engine.Incoming{
-		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: r.Header.Get(headerChatID), After: c.from.Turn, Named: dialect.Named, Note: note,
-	})
+	in := engine.Incoming{
+		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: d.session(r.Header), After: c.from.Turn, Named: dialect.Named, Note: note,
+		Answer: clientID(r.Header, headerMessage),
+	}
+	if parent := clientID(r.Header, headerParent); parent != "" && in.After == "" {
+		if place := d.engine.PlaceOf(r.Context(), who.Owner, parent); place.Conversation == cmp.Or(extras.ID, in.ChatID) {
+			in.After, in.From = place.Turn, chat.LastUser()
+		}
+	}
+	c.exchange = d.engine.Open(r.Context(), in)
 	c.prepared = c.exchange.Prepare(r.Context())
 	return c, nil
+}
+
+// session returns the name that a request gives its conversation, "" for none.
+func (d *Door) session(h http.Header) string {
+	names := d.Sessions
+	if len(names) == 0 {
+		names = DefaultSessions
+	}
+	for _, name := range names {
+		if id := clientID(h, name); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// clientID returns an id that a client made, "" for none or one that is too long to be one.
+func clientID(h http.Header, name string) string {
+	id := strings.TrimSpace(h.Get(name))
+	if len(id) > maxAnswerID {
+		return ""
+	}
+	return id
 }
 
 // record hands the answer to the engine and waits until it is stored, or the
