@@ -51,9 +51,9 @@ type Options struct {
 	Recall        Rules
 	LearnAfter    Trigger
 	LearnModel    string
-	Rules         bool   // learn by rule when there is no model or it keeps failing
-	Assistant     bool   // learn from the assistant's turns too
-	MaxText       int    // bytes of one memory or message
+	Rules         bool // learn by rule when there is no model or it keeps failing
+	Assistant     bool // learn from the assistant's turns too
+	MaxText       int  // bytes of one memory or message
 	History       History
 	Messages      int    // new messages of a request that are kept, the last ones, and turns of a conversation that it is compared with; 0: 2,000
 	AtHand        bool   // the store remembers what it was asked for: what was learned is read before a question does
