@@ -89,7 +89,7 @@ var house = rules{
 		"pgregory.net/rapid",
 	},
 	bare:   []string{"memory"},
-	pure:   []string{"memory", "internal/recall", "internal/learn", "internal/thread", "internal/portable", "internal/vector", "internal/tensor", "internal/text", "internal/wire"},
+	pure:   []string{"memory", "internal/utterance", "internal/recall", "internal/learn", "internal/thread", "internal/portable", "internal/vector", "internal/tensor", "internal/text", "internal/wire"},
 	serial: []string{"internal/recall", "internal/learn"},
 	stores: []string{"internal/store/*"},
 	wiring: []string{"."},
