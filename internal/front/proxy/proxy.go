@@ -64,6 +64,7 @@ type Door struct {
 	mux     *http.ServeMux
 	strict  strictModels
 	answers lateAnswers
+	orders  delegated
 }
 
 // New returns the handler of /v1.
@@ -139,6 +140,7 @@ type call struct {
 
 	owner   memory.Owner // these where memory takes part
 	answers *lateAnswers
+	orders  *delegated
 	from    engine.Place // where it goes on, as far as it says so
 }
 
@@ -172,7 +174,10 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	if !c.memory {
 		return c, nil
 	}
-	c.owner, c.answers = who.Owner, &d.answers
+	c.owner, c.answers, c.orders = who.Owner, &d.answers, &d.orders
+	if (r.Header.Get(headerSubagent) != "" || d.orders.has(who.Owner, chat)) && (extras.Mode == "" || extras.Mode == wire.ModeReadWrite) {
+		extras.Mode = wire.ModeRead // a model's words are not the user's
+	}
 	note := ""
 	if c.placement != wire.User && d.strict.has(dialect.Path, chat.Model, d.Now()) {
 		c.placement, note = wire.User, "prompt: in the user's message, since the model refused memory in one of its own"
@@ -219,6 +224,7 @@ func clientID(h http.Header, name string) string {
 // now; what was said stays said.
 func (c *call) record(ctx context.Context, a wire.Answer) {
 	if c.memory {
+		c.orders.add(c.owner, c.Chat, a)
 		c.exchange.RecordAnswer(ctx, a)
 		if c.dialect.Named {
 			c.answers.add(c.owner, a, cmp.Or(c.exchange.Kept(), c.from)) // what is not stored leaves the rest together
