@@ -320,7 +320,7 @@ func engineOptions(c Config) engine.Options {
 		RecencyWeight: c.Recall.RecencyWeight, Deadline: recallDeadline(c), Recall: rules(c),
 		LearnAfter: engine.Trigger(c.Learn.After), LearnModel: c.Learn.Model, Intents: c.Query.Intents,
 		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, Messages: c.Limits.Messages,
-		Accept: engine.Acceptance(c.Share.Accept), Learn: learning(c), AtHand: !c.Store.postgres(),
+		Accept: engine.Acceptance(c.Share.Accept), Channels: engine.Channels(c.Memory.Channels), Learn: learning(c), AtHand: !c.Store.postgres(),
 	}
 }
 

@@ -58,6 +58,7 @@ type Options struct {
 	AtHand        bool   // the store remembers what it was asked for: what was learned is read before a question does
 	Intents       string // how the intent of a query is found; "": by keywords
 	Accept        Acceptance
+	Channels      Channels // what a channel of Open WebUI may do; "": ChannelsOff
 	Learn         Learning
 }
 
