@@ -133,6 +133,9 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	if err != nil {
 		return nil, err
 	}
+	if chat.Model == memory.EmbedModel {
+		return nil, memory.Errorf(memory.Invalid, "model: %s answers no chats, it embeds texts (POST /v1/embeddings)", memory.EmbedModel)
+	}
 	extras, err := chat.Extras.Merge(r.Header.Get)
 	if err != nil {
 		return nil, err
