@@ -46,6 +46,7 @@ type Config struct {
 	Review   ReviewConfig   `koanf:"review"`
 	Share    ShareConfig    `koanf:"share"`
 	Memory   MemoryConfig   `koanf:"memory"`
+	Forward  ForwardConfig  `koanf:"forward"`
 	Summary  SummaryConfig  `koanf:"summaries"`
 	Upkeep   UpkeepConfig   `koanf:"upkeep"`
 	Recall   RecallConfig   `koanf:"recall"`
@@ -127,6 +128,11 @@ type ShareConfig struct {
 // MemoryConfig is which chats may use memory.
 type MemoryConfig struct {
 	Channels string `koanf:"channels" default:"off" valid:"off|read" doc:"What a channel of Open WebUI (a chat id that begins with channel:) may do with the memory of the user who asks in it. off: nothing. read: read it into answers that everybody in the channel sees. Channels never write memory."`
+}
+
+// ForwardConfig is what of a request goes to the upstream besides its body.
+type ForwardConfig struct {
+	UserHeaders bool `koanf:"user_headers" default:"false" doc:"Pass X-OpenWebUI-* headers, which hold the user's name, e-mail address, role and token, on to the upstream."`
 }
 
 // SummaryConfig is how conversations are summed up.

@@ -396,7 +396,7 @@ func newUpstream(c Config) (proxy.Upstream, error) {
 	if c.Upstream.URL == "" {
 		return nil, nil
 	}
-	f, err := llm.NewForwarder(llm.Options{BaseURL: c.Upstream.URL, Key: c.Upstream.Key})
+	f, err := llm.NewForwarder(llm.Options{BaseURL: c.Upstream.URL, Key: c.Upstream.Key, UserHeaders: c.Forward.UserHeaders})
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The headers that say who asks. All X-Loci-* headers end at Loci; those of Open
-// WebUI are the client's and go on, but for the token that is signed for Loci.
+// The headers that say who asks. They end at Loci; [Options] of the forwarder may let those of
+// Open WebUI through, but for the token that Loci has the secret of.
 const (
 	HeaderKey         = "X-Loci-Key"
 	HeaderUser        = "X-Loci-User"
