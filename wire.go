@@ -170,7 +170,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	mux := http.NewServeMux()
 	l.chat = proxy.New(l.engine, proxy.Options{
 		Upstream: upstream, Placement: wirefmt.Placement(config.Recall.Placement), Named: config.Recall.Named,
-		Metrics: metrics, Log: l.log, Now: opts.Now,
+		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.warn(chatOfNobody),
 	})
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: queryModel(config), MaxText: config.Limits.Text}))
@@ -192,7 +192,8 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	l.handler = page.SignedIn(httpx.Guard(httpx.Options{
 		Key: config.APIKey, Keys: &l.keys.ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
 		Trusted: trusted, Proxies: proxies, MaxBody: config.Limits.Body, Log: l.log, Now: opts.Now, Refuse: refuser(page),
-		Open: slices.Concat(httpx.DefaultOpen, page.OpenPaths()),
+		Unverified: l.warn(unverifiedToken),
+		Open:       slices.Concat(httpx.DefaultOpen, page.OpenPaths()),
 	}, mux))
 	return l, nil
 }

@@ -38,7 +38,9 @@ type Options struct {
 	MaxBody   int64          // bytes; 0: DefaultMaxBody
 	BodyTime  time.Duration  // 0: DefaultBodyTime
 	Log       *slog.Logger   // nil: nothing is logged
-	Now       func() time.Time
+
+	Unverified func() // called with each request whose X-OpenWebUI-User-Jwt is not checked; nil: nobody is told
+	Now        func() time.Time
 
 	// Refuse answers a request with an error, in the shape that its door speaks;
 	// nil: WriteError.
@@ -105,6 +107,9 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	st.identity = identity
+	if err == nil && g.Unverified != nil && len(g.JWTSecret) == 0 && r.Header.Get(HeaderOpenWebJWT) != "" {
+		g.Unverified()
+	}
 	limitBody(track, r, g.MaxBody, g.BodyTime)
 	g.next.ServeHTTP(track, r)
 }

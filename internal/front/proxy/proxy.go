@@ -45,6 +45,8 @@ type Options struct {
 	Metrics   *obs.Metrics
 	Log       *slog.Logger
 	Now       func() time.Time
+
+	Anonymous func() // called with each chat that gets no memory because it names no user; nil: nobody is told
 }
 
 // Door answers everything under /v1.
@@ -158,6 +160,9 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	results := len(chat.Messages) > 0 && chat.LastUser() < 0 && chat.GoesOn() && extras.ID != ""
 	c.memory = who.Owner != "" && !wire.FrontEndTask(chat) && (chat.LastUser() >= 0 || results)
 	if !c.memory {
+		if who.Owner == "" && d.Anonymous != nil {
+			d.Anonymous()
+		}
 		return c, nil
 	}
 	c.owner, c.answers = who.Owner, &d.answers
