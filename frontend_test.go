@@ -1,0 +1,106 @@
+package loci
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// frontEnd is a server with a key, and a front end that sends it requests of its users.
+type frontEnd struct {
+	t    *testing.T
+	loci *Loci
+}
+
+const frontKey = "secret-1-0123456789"
+
+func newFrontEnd(t *testing.T, settings ...string) *frontEnd {
+	t.Helper()
+	l := openAt(t, settingsAt(t, t.TempDir(), append([]string{"store", "memory", "users", "multi", "api_key", frontKey}, settings...)...))
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		closed(t, l)
+	})
+	return &frontEnd{t, l}
+}
+
+// ask sends a request with headers and returns the answer.
+func (f *frontEnd) ask(method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	f.t.Helper()
+	r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	f.loci.Handler().ServeHTTP(w, r)
+	return w
+}
+
+// says has a user say something in a chat, and waits until it is learned from.
+func (f *frontEnd) says(chat, words string, headers ...string) {
+	f.t.Helper()
+	body, err := json.Marshal(map[string]any{"model": "loci/recall", "messages": []map[string]string{{"role": "user", "content": words}}})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	headers = append([]string{"X-Loci-Key", frontKey, "X-OpenWebUI-Chat-Id", chat}, headers...)
+	if w := f.ask(http.MethodPost, "/v1/chat/completions", string(body), headers...); w.Code != http.StatusOK {
+		f.t.Fatalf("chat: %d %s", w.Code, w.Body)
+	}
+	f.loci.engine.Close() // what the chat left to be done beside it
+	if err := f.loci.runner.Drain(f.t.Context()); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// known returns what a user's memory holds, turns and facts, as the API lists it.
+func (f *frontEnd) known(user string) string {
+	f.t.Helper()
+	w := f.ask(http.MethodGet, "/api/memory?kind=turn,fact", "", "X-Loci-Key", frontKey, "X-OpenWebUI-User-Id", user)
+	if w.Code != http.StatusOK {
+		f.t.Fatalf("list: %d %s", w.Code, w.Body)
+	}
+	return w.Body.String()
+}
+
+// TestAChatIsDeletedByItsFrontEndsID with what it alone taught; that can be undone, and touches
+// no other chat or user.
+func TestAChatIsDeletedByItsFrontEndsID(t *testing.T) {
+	const chat = "6f1c7d0e-1b1a-4a43-9d3e-0d6f0a3f9a11"
+	f := newFrontEnd(t)
+	ana, ben := []string{"X-OpenWebUI-User-Id", "ana"}, []string{"X-OpenWebUI-User-Id", "ben"}
+	f.says("another", "I live in Lisbon.", ana...)
+	f.says("another", "I live in Lisbon.", ben...)
+	f.says(chat, "I live in Lisbon. I am allergic to kiwis.", ana...)
+	if before := f.known("ana"); strings.Count(before, "kiwis") < 2 {
+		t.Fatalf("before: %s; want the turn and the fact", before)
+	}
+
+	key := []string{"X-Loci-Key", frontKey}
+	if w := f.ask(http.MethodDelete, "/api/chats/"+chat+"?facts=true", "", append(key, ben...)...); w.Code != http.StatusNotFound {
+		t.Errorf("another user's chat: %d %s", w.Code, w.Body)
+	}
+	w := f.ask(http.MethodDelete, "/api/chats/"+chat+"?facts=true", "", append(key, ana...)...)
+	var receipt struct{ Run string }
+	if err := json.Unmarshal(w.Body.Bytes(), &receipt); err != nil || w.Code != http.StatusOK || receipt.Run == "" {
+		t.Fatalf("delete: %d %s", w.Code, w.Body)
+	}
+	if after := f.known("ana"); strings.Contains(after, "kiwis") || !strings.Contains(after, "Lisbon") {
+		t.Errorf("after: %s; want what the other chat taught, too, and nothing else", after)
+	}
+	if w := f.ask(http.MethodPost, "/api/changes/undo", `{"run":"`+receipt.Run+`"}`, append(key, ana...)...); w.Code >= 300 {
+		t.Fatalf("undo: %d %s", w.Code, w.Body)
+	}
+	if back := f.known("ana"); strings.Count(back, "kiwis") < 2 {
+		t.Errorf("after undo: %s", back)
+	}
+}
