@@ -19,7 +19,7 @@ const frontKey = "secret-1-0123456789"
 
 func newFrontEnd(t *testing.T, settings ...string) *frontEnd {
 	t.Helper()
-	l := openAt(t, settingsAt(t, t.TempDir(), append([]string{"store", "memory", "users", "multi", "api_key", frontKey}, settings...)...))
+	l := openAt(t, settingsAt(t, t.TempDir(), append([]string{"users", "multi", "api_key", frontKey}, settings...)...))
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- l.Run(ctx) }()
@@ -102,5 +102,48 @@ func TestAChatIsDeletedByItsFrontEndsID(t *testing.T) {
 	}
 	if back := f.known("ana"); strings.Count(back, "kiwis") < 2 {
 		t.Errorf("after undo: %s", back)
+	}
+}
+
+// TestAdminsSeeNamesOfUsers as a front end that is trusted tells them, and users do not. They go
+// when the user is erased, and a chat that leaves nothing leaves no name.
+func TestAdminsSeeNamesOfUsers(t *testing.T) {
+	const uuid = "0b7c6c9a-7f0e-4b1b-8f44-d9a0b9a6a001"
+	f := newFrontEnd(t)
+	admin := []string{"X-Loci-Key", frontKey}
+	f.says("c1", "I live in Lisbon.", "X-OpenWebUI-User-Id", uuid, "X-OpenWebUI-User-Name", "Ana%20Sousa")
+	f.says("c2", "I live in Faro.", "X-OpenWebUI-User-Id", "ben")
+	f.says("temporary:c3", "I live in Faro.", "X-OpenWebUI-User-Id", "carl", "X-OpenWebUI-User-Name", "Carl")
+	list := func() string {
+		t.Helper()
+		w := f.ask(http.MethodGet, "/api/users", "", admin...)
+		if w.Code != http.StatusOK {
+			t.Fatalf("list users: %d %s", w.Code, w.Body)
+		}
+		return strings.TrimSpace(w.Body.String())
+	}
+	if got, want := list(), `{"users":[{"user":"`+uuid+`","name":"Ana Sousa"},{"user":"ben"}]}`; got != want {
+		t.Errorf("users: %s, want %s", got, want)
+	}
+	w := f.ask(http.MethodGet, "/api/users?limit=1", "", admin...)
+	if !strings.Contains(w.Body.String(), `"next_cursor":"`+uuid+`"`) {
+		t.Errorf("a page of one: %s", w.Body)
+	}
+	if w := f.ask(http.MethodGet, "/api/users?cursor="+uuid, "", admin...); strings.Contains(w.Body.String(), uuid) || !strings.Contains(w.Body.String(), "ben") {
+		t.Errorf("the next page: %s", w.Body)
+	}
+	f.says("c1", "I moved.", "X-OpenWebUI-User-Id", uuid, "X-OpenWebUI-User-Name", "Ana Silva\n")
+	if got := list(); !strings.Contains(got, `"name":"Ana Silva"`) {
+		t.Errorf("after another name: %s", got)
+	}
+	page := f.ask(http.MethodGet, "/settings", "", append(admin, "X-Loci-User", "ben")...).Body.String()
+	if !strings.Contains(page, "Ana Silva") || !strings.Contains(page, uuid) {
+		t.Error("the page shows no names of users")
+	}
+	if w := f.ask(http.MethodDelete, "/api/users/"+uuid, "", admin...); w.Code != http.StatusOK {
+		t.Fatalf("erase: %d %s", w.Code, w.Body)
+	}
+	if got := list(); strings.Contains(got, "Silva") || !strings.Contains(got, `"closed":true`) {
+		t.Errorf("after the user was erased: %s", got)
 	}
 }

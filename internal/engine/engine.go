@@ -108,6 +108,7 @@ type Engine struct {
 	giving  vectoring
 	closed  closings
 	shares  sharings
+	names   displayNames
 	used    uses
 	tracing sync.Mutex // held while waiting traces are written, and while traces are erased
 

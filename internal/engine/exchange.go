@@ -41,6 +41,7 @@ type Incoming struct {
 	After  string // id of the turn of the conversation Extras.ID that the request follows, where the client says so
 	Own    bool   // whether the chat is kept by Loci itself, whatever its id looks like
 	Named  bool   // whether a later request may name the answer by its id: see PlaceOf
+	Called string // what the client calls the owner, for people to read; "": it does not say
 	Note   string // for the trace, where memory is in the prompt; "": none
 }
 

@@ -236,6 +236,7 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 		err := x.guarded(func() error { return x.storeAnswer(ctx, a, client) })
 		stored <- err
 		if err == nil {
+			x.nameOwner(ctx)
 			x.expect()
 			x.e.warm(x.in.Owner) // after the chat may go on
 		}

@@ -171,7 +171,7 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 		c.placement, note = wire.User, "prompt: in the user's message, since the model refused memory in one of its own"
 	}
 	c.exchange = d.engine.Open(r.Context(), engine.Incoming{
-		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: r.Header.Get(headerChatID), After: c.from.Turn, Named: dialect.Named, Note: note,
+		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: r.Header.Get(headerChatID), After: c.from.Turn, Named: dialect.Named, Called: who.Name, Note: note,
 	})
 	c.prepared = c.exchange.Prepare(r.Context())
 	return c, nil
