@@ -2,11 +2,16 @@ package loci
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // frontEnd is a server with a key, and a front end that sends it requests of its users.
@@ -102,6 +107,66 @@ func TestAChatIsDeletedByItsFrontEndsID(t *testing.T) {
 	}
 	if back := f.known("ana"); strings.Count(back, "kiwis") < 2 {
 		t.Errorf("after undo: %s", back)
+	}
+}
+
+// userToken is a token as Open WebUI signs it: with sub in the header for a server, with id in
+// its own session.
+func userToken(secret, claims string) string {
+	b64 := base64.RawURLEncoding.EncodeToString
+	text := b64([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + b64([]byte(claims))
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(text))
+	return text + "." + b64(mac.Sum(nil))
+}
+
+// TestASignedTokenOpensItsUsersPage and no other: from the header or Open WebUI's cookie, where
+// the secret is known, with or without Loci's own key set.
+func TestASignedTokenOpensItsUsersPage(t *testing.T) {
+	const secret, uuid = "s3cret", "0b7c6c9a-7f0e-4b1b-8f44-d9a0b9a6a001"
+	soon := fmt.Sprint(time.Now().Add(time.Hour).Unix())
+	header, session := userToken(secret, `{"sub":"`+uuid+`","name":"Ana Sousa","exp":`+soon+`}`), userToken(secret, `{"id":"`+uuid+`","exp":`+soon+`}`)
+	forged, late := userToken("other", `{"id":"`+uuid+`","exp":`+soon+`}`), userToken(secret, `{"id":"`+uuid+`","exp":1}`)
+	f := newFrontEnd(t, "jwt_secret", secret)
+	f.says("c1", "I am allergic to kiwis.", "X-OpenWebUI-User-Jwt", header)
+	f.says("c2", "I live in Lisbon.", "X-OpenWebUI-User-Id", "ben", "X-OpenWebUI-User-Name", "Ben%20N%C3%BA%C3%B1ez")
+	for name, c := range map[string]struct {
+		headers []string
+		status  int
+	}{
+		"header":           {[]string{"X-OpenWebUI-User-Jwt", header}, http.StatusOK},
+		"cookie":           {[]string{"Cookie", "token=" + session}, http.StatusOK},
+		"names another":    {[]string{"Cookie", "token=" + session, "X-Loci-User", "ben", "X-OpenWebUI-User-Id", "ben"}, http.StatusOK},
+		"forged cookie":    {[]string{"Cookie", "token=" + forged}, http.StatusSeeOther},
+		"expired cookie":   {[]string{"Cookie", "token=" + late}, http.StatusSeeOther},
+		"another's cookie": {[]string{"Cookie", "token=hello"}, http.StatusSeeOther},
+		"nothing":          {nil, http.StatusSeeOther},
+	} {
+		w := f.ask(http.MethodGet, "/", "", append([]string{"Accept", "text/html"}, c.headers...)...)
+		page := w.Body.String()
+		if w.Code != c.status || strings.Contains(page, "kiwis") != (c.status == http.StatusOK) || strings.Contains(page, "Lisbon") {
+			t.Errorf("%s: status %d, want %d, with the user's memory alone:\n%s", name, w.Code, c.status, page)
+		}
+		if c.status != http.StatusOK {
+			continue
+		}
+		if !strings.Contains(page, "Ana Sousa") {
+			t.Errorf("%s: the page does not say whose it is", name)
+		}
+		if settings := f.ask(http.MethodGet, "/settings", "", c.headers...).Body.String(); strings.Contains(settings, "Ben") || strings.Contains(settings, "How this server is set") {
+			t.Errorf("%s: the user is shown what is an admin's", name)
+		}
+	}
+	cookie := []string{"Cookie", "token=" + session}
+	if w := f.ask(http.MethodGet, "/api/memory", "", cookie...); w.Code != http.StatusUnauthorized {
+		t.Errorf("the cookie opens /api: %d", w.Code)
+	}
+	if w := f.ask(http.MethodPost, "/settings", "pause=memory", append(cookie, "Content-Type", "application/x-www-form-urlencoded", "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site")...); w.Code != http.StatusForbidden {
+		t.Errorf("another site's form: %d", w.Code)
+	}
+	open := newFrontEnd(t, "jwt_secret", secret, "api_key", "")
+	if w := open.ask(http.MethodGet, "/settings", "", cookie...); w.Code != http.StatusOK || strings.Contains(w.Body.String(), "How this server is set") {
+		t.Errorf("without api_key: %d, or the user is an admin", w.Code)
 	}
 }
 
