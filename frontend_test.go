@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -210,5 +212,51 @@ func TestAdminsSeeNamesOfUsers(t *testing.T) {
 	}
 	if got := list(); strings.Contains(got, "Silva") || !strings.Contains(got, `"closed":true`) {
 		t.Errorf("after the user was erased: %s", got)
+	}
+}
+
+// TestWhoAsksStaysFromTheUpstream on every path under /v1, also where a refused request is sent
+// again, unless it is set otherwise. What is Loci's own and what proxies say never goes on.
+func TestWhoAsksStaysFromTheUpstream(t *testing.T) {
+	personal := []string{
+		"X-OpenWebUI-User-Name", "Ana%20Sousa", "X-OpenWebUI-User-Email", "ana@example.org", "X-OpenWebUI-User-Role", "admin",
+		"X-OpenWebUI-User-Jwt", "a.b.c", "X-OpenWebUI-Chat-Id", "c1",
+	}
+	own := []string{"X-Loci-User", "ana", "X-Loci-Task", "", "X-Forwarded-For", "192.0.2.7", "X-Forwarded-User", "ana", "Forwarded", "for=192.0.2.7"}
+	for _, passes := range []bool{false, true} {
+		var mu sync.Mutex
+		var got []*http.Request
+		upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, r)
+			w.WriteHeader(http.StatusBadRequest)
+		}))
+		defer upstream.Close()
+		f := newFrontEnd(t, "upstream.url", upstream.URL+"/v1", "forward.user_headers", fmt.Sprint(passes))
+		key := []string{"X-Loci-Key", frontKey}
+		if w := f.ask(http.MethodPost, "/api/memory", `{"content":"User drinks oolong tea"}`, append(key, "X-Loci-User", "ana")...); w.Code >= 300 {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		headers := slices.Concat(key, personal, own)
+		f.ask(http.MethodPost, "/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"Which tea do I drink?"}]}`, headers...)
+		f.ask(http.MethodPost, "/v1/embeddings", `{"model":"m","input":"tea"}`, headers...)
+		f.ask(http.MethodGet, "/v1/models", "", headers...)
+		f.ask(http.MethodGet, "/v1/files", "", headers...)
+		if len(got) != 5 { // the chat twice
+			t.Fatalf("the upstream was asked %d times, want 5", len(got))
+		}
+		for _, r := range got {
+			for i := 0; i < len(personal); i += 2 {
+				if has := r.Header.Get(personal[i]) != ""; has != passes {
+					t.Errorf("%s: %s reached the upstream: %v, want %v", r.URL.Path, personal[i], has, passes)
+				}
+			}
+			for name := range r.Header {
+				if strings.HasPrefix(name, "X-Loci-") || strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" {
+					t.Errorf("%s: %s reached the upstream", r.URL.Path, name)
+				}
+			}
+		}
 	}
 }
