@@ -45,6 +45,8 @@ type Config struct {
 	Learn    LearnConfig    `koanf:"learn"`
 	Review   ReviewConfig   `koanf:"review"`
 	Share    ShareConfig    `koanf:"share"`
+	Memory   MemoryConfig   `koanf:"memory"`
+	Forward  ForwardConfig  `koanf:"forward"`
 	Summary  SummaryConfig  `koanf:"summaries"`
 	Upkeep   UpkeepConfig   `koanf:"upkeep"`
 	Recall   RecallConfig   `koanf:"recall"`
@@ -123,6 +125,16 @@ type ReviewConfig struct {
 // ShareConfig is how users share facts with each other.
 type ShareConfig struct {
 	Accept string `koanf:"accept" default:"ask" valid:"ask|admins|off" doc:"ask: what a user shares with another waits in the receiver's review until they accept it. admins: the same, but what an admin shares is shown at once. off: nobody shares with users. Only admins share with pools and global, which needs no consent. Without a key every request is an admin's."`
+}
+
+// MemoryConfig is which chats may use memory.
+type MemoryConfig struct {
+	Channels string `koanf:"channels" default:"off" valid:"off|read" doc:"What a channel of Open WebUI (a chat id that begins with channel:) may do with the memory of the user who asks in it. off: nothing. read: read it into answers that everybody in the channel sees. Channels never write memory."`
+}
+
+// ForwardConfig is what of a request goes to the upstream besides its body.
+type ForwardConfig struct {
+	UserHeaders bool `koanf:"user_headers" default:"false" doc:"Pass X-OpenWebUI-* headers, which hold the user's name, e-mail address, role and token, on to the upstream."`
 }
 
 // SummaryConfig is how conversations are summed up.

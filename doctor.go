@@ -34,6 +34,7 @@ func (l *Loci) Doctor(ctx context.Context, confirm bool) (client.Checkup, error)
 	l.doctorIndex(ctx, &c)
 	l.doctorModels(&c)
 	l.doctorServers(ctx, &c)
+	c.Findings = append(c.Findings, l.warnings.list()...)
 	return c.Checkup, ctx.Err()
 }
 

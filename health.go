@@ -52,6 +52,9 @@ func (l *Loci) health(ctx context.Context) client.Health {
 	if l.config.Learn.Model != "" {
 		h.Models = append(h.Models, l.config.Learn.Model)
 	}
+	for _, w := range l.warnings.list() {
+		h.Warnings = append(h.Warnings, w.What+"; "+w.Do)
+	}
 	for _, m := range l.chat.StrictModels() {
 		h.StrictModels = append(h.StrictModels, client.StrictModel{Path: m.Path, Model: m.Model, Until: m.Until})
 	}

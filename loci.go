@@ -49,6 +49,7 @@ type Loci struct {
 	chat     *proxy.Door
 	handler  http.Handler
 	log      *slog.Logger
+	warnings warnings
 	closers  []func() error // in the order they are to be called
 }
 

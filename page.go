@@ -25,6 +25,9 @@ func (l *Loci) pageOptions(c Config, wanted []string, later bool, chat http.Hand
 		Models: shownModels(c, wanted, later), Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, l.engine.Prompts),
 		Others: []string{"/api/", "/v1/", "/docs", "/openapi", "/health", "/metrics", "/query"},
 	}
+	if c.JWT != "" {
+		o.Token = func(token string) bool { return httpx.ValidToken(token, []byte(c.JWT), l.engine.Now()) }
+	}
 	if c.Learn.URL != "" || c.Upstream.URL != "" {
 		o.ListModels = func(ctx context.Context) ([]string, error) { return listModels(ctx, c) }
 	}

@@ -170,7 +170,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	mux := http.NewServeMux()
 	l.chat = proxy.New(l.engine, proxy.Options{
 		Upstream: upstream, Placement: wirefmt.Placement(config.Recall.Placement), Named: config.Recall.Named, Sessions: config.Record.Sessions,
-		Metrics: metrics, Log: l.log, Now: opts.Now,
+		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.warn(chatOfNobody),
 	})
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: queryModel(config), MaxText: config.Limits.Text}))
@@ -192,7 +192,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	l.handler = page.SignedIn(httpx.Guard(httpx.Options{
 		Key: config.APIKey, Keys: &l.keys.ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
 		Trusted: trusted, Proxies: proxies, MaxBody: config.Limits.Body, Budget: httpx.NewBudget(bodyBudget()),
-		Log: l.log, Now: opts.Now, Refuse: refuser(page),
+		Log: l.log, Now: opts.Now, Refuse: refuser(page), Unverified: l.warn(unverifiedToken),
 		Open: slices.Concat(httpx.DefaultOpen, page.OpenPaths()),
 	}, mux))
 	return l, nil
@@ -336,7 +336,7 @@ func engineOptions(c Config) engine.Options {
 		RecencyWeight: c.Recall.RecencyWeight, Deadline: recallDeadline(c), Recall: rules(c),
 		LearnAfter: engine.Trigger(c.Learn.After), LearnModel: c.Learn.Model, Intents: c.Query.Intents,
 		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, Messages: c.Limits.Messages, History: engine.History(c.Record.History),
-		Accept: engine.Acceptance(c.Share.Accept), Learn: learning(c), AtHand: !c.Store.postgres(), LogContent: c.Log.Content,
+		Accept: engine.Acceptance(c.Share.Accept), Channels: engine.Channels(c.Memory.Channels), Learn: learning(c), AtHand: !c.Store.postgres(), LogContent: c.Log.Content,
 	}
 }
 
@@ -412,7 +412,7 @@ func newUpstream(c Config) (proxy.Upstream, error) {
 	if c.Upstream.URL == "" {
 		return nil, nil
 	}
-	f, err := llm.NewForwarder(llm.Options{BaseURL: c.Upstream.URL, Key: c.Upstream.Key})
+	f, err := llm.NewForwarder(llm.Options{BaseURL: c.Upstream.URL, Key: c.Upstream.Key, UserHeaders: c.Forward.UserHeaders})
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ type Checkup struct {
 
 // Finding is one thing that is wrong.
 type Finding struct {
-	Part string `json:"part" doc:"data folder, vault, database, index or models"`
+	Part string `json:"part" doc:"data folder, vault, database, index, models or users"`
 	Path string `json:"path,omitempty" doc:"In the part's folder."`
 	What string `json:"what"`
 	Do   string `json:"do,omitempty" doc:"What a person can do about it."`

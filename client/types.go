@@ -334,6 +334,7 @@ type Health struct {
 	Models    []string `json:"models,omitempty"`
 	TopK      int      `json:"top_k,omitempty"`
 	Threshold float64  `json:"threshold,omitempty"`
+	Warnings  []string `json:"warnings,omitempty" doc:"Mistakes in the setup that requests have shown since the start, such as a chat without a user."`
 
 	StrictModels []StrictModel `json:"strict_models,omitempty"` // that get memory in the user's message, since they refused it in one of its own
 }

@@ -23,7 +23,9 @@ func TestEachRequestSaysWhatMemoryMayDo(t *testing.T) {
 		{"write", option.WithJSONSet("memory_mode", "write"), false, true},
 		{"off", option.WithJSONSet("memory_mode", "off"), false, false},
 		{"read_write", option.WithHeader("X-Loci-Mode", "read_write"), true, true},
-		{"a temporary chat", option.WithHeader("X-OpenWebUI-Chat-Id", "local:7c1f"), true, false},
+		{"a temporary chat", option.WithHeader("X-OpenWebUI-Chat-Id", "temporary:7c1f"), true, false},
+		{"a temporary chat of older versions", option.WithHeader("X-OpenWebUI-Chat-Id", "local:7c1f"), true, false},
+		{"a channel", option.WithHeader("X-OpenWebUI-Chat-Id", "channel:7c1f"), false, false},
 	} {
 		said := "What am I allergic to? I ask with " + test.name + "."
 		for _, streamed := range []bool{false, true} {

@@ -17,10 +17,37 @@ import (
 func users(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "users",
-		Short: "Erase a user whole, or let one who was erased begin anew",
+		Short: "List the users, erase one whole, or let one who was erased begin anew",
+		Args:  cobra.NoArgs,
+		RunE:  g.listUsers,
 	}
-	cmd.AddCommand(eraseUser(g), openUser(g))
+	list := &cobra.Command{
+		Use: "list", Short: "The users that have or had a memory, with their names", Example: "  loci users list --json",
+		Args: cobra.NoArgs, RunE: g.listUsers,
+	}
+	list.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
+	cmd.AddCommand(list, eraseUser(g), openUser(g))
 	return cmd
+}
+
+func (g *global) listUsers(cmd *cobra.Command, _ []string) error {
+	return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+		all, err := c.Users(ctx)
+		if err != nil {
+			return err
+		}
+		return g.print(cmd.OutOrStdout(), client.Users{Users: append([]client.User{}, all...)}, func(w io.Writer) { onSheet(w).users(all) })
+	})
+}
+
+func (s sheet) users(all []client.User) {
+	for _, u := range all {
+		closed := ""
+		if u.Closed {
+			closed = "  erased and closed"
+		}
+		s.line("%-36s  %s%s", said(u.User, 100), said(u.Name, 100), closed)
+	}
 }
 
 func eraseUser(g *global) *cobra.Command {

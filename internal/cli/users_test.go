@@ -20,3 +20,19 @@ func TestANameThatNeverWasIsNotErased(t *testing.T) {
 		t.Errorf("who was closed ahead writes: %v", err)
 	}
 }
+
+// TestUsersAreListed in order of their ids, with those who are closed.
+func TestUsersAreListed(t *testing.T) {
+	data := t.TempDir()
+	run := wanting(t, data)
+	run("User has a dog", "add", "User has a dog", "--user", "ben")
+	run("User has a cat", "add", "User has a cat", "--user", "ana")
+	run("ben is erased and closed", "users", "erase", "ben", "--yes")
+	run(`"closed": true`, "users", "list", "--json")
+	for _, args := range [][]string{{"users"}, {"users", "list"}} {
+		out, err := tryAt(t, data, "sqlite", args...)
+		if lines := strings.Split(strings.TrimSpace(out), "\n"); err != nil || len(lines) != 2 || !strings.HasPrefix(lines[0], "ana") || !strings.HasPrefix(lines[1], "ben") || !strings.HasSuffix(lines[1], "erased and closed") {
+			t.Errorf("%q: %v, and\n%s", args, err, out)
+		}
+	}
+}

@@ -155,12 +155,9 @@ func (e *Engine) openTalking(ctx context.Context, s Talking) (*talking, error) {
 		return nil, err
 	}
 	known := c.known()
-	in := Incoming{Owner: s.Owner, Chat: c.request(c.path[known:]), Extras: wire.Extras{ID: s.Chat, Project: conv.Project}}
+	in := Incoming{Owner: s.Owner, Own: true, Chat: c.request(c.path[known:]), Extras: wire.Extras{ID: s.Chat, Project: conv.Project}}
 	if in.After = c.path[known].Parent; in.After == "" {
 		in.After = thread.Beginning
-	}
-	if in.temporary() {
-		in.Extras.Mode = wire.ModeReadWrite // whatever its name, this one is kept
 	}
 	c.x = e.Open(ctx, in)
 	c.x.settle()

@@ -60,6 +60,7 @@ type Options struct {
 	Intents       string // how the intent of a query is found; "": by keywords
 	LogContent    bool   // log texts of memories and of models, not only ids
 	Accept        Acceptance
+	Channels      Channels // what a channel of Open WebUI may do; "": ChannelsOff
 	Learn         Learning
 }
 
@@ -126,6 +127,7 @@ type Engine struct {
 	giving  vectoring
 	closed  closings
 	shares  sharings
+	names   displayNames
 	used    uses
 	tracing sync.Mutex // held while waiting traces are written, and while traces are erased
 

@@ -15,9 +15,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// temporary begins the name that Open WebUI gives to a chat which is not to be
-// kept: memory is read for it, and nothing of it is written, unless its mode says so.
-const temporary = "local:"
+// temporaryChats begin the ids that Open WebUI gives to chats that are not to be kept, those of
+// older versions last: memory is read for them, and nothing of them is written, unless their mode
+// says so.
+var temporaryChats = []string{"temporary:", "local:"}
+
+// channelChats begins the ids of Open WebUI's channels, whose answers are read by everybody there.
+const channelChats = "channel:"
+
+// Channels is what a channel may do with the memory of the user who asks in it.
+type Channels string
+
+// The choices. Neither writes: in a channel the words of others surround the user's own.
+const (
+	ChannelsOff  Channels = "off"  // nothing
+	ChannelsRead Channels = "read" // read it, into answers that everybody in the channel reads
+)
 
 // Incoming is a chat request as a door received it.
 type Incoming struct {
@@ -28,7 +41,9 @@ type Incoming struct {
 	After  string // id of the turn of the conversation that the request follows, where the client says so
 	From   int    // the first message that follows it
 	Answer string // the client's id for the answer, by which a later request may name it; "": it has none
+	Own    bool   // whether the chat is kept by Loci itself, whatever its id looks like
 	Named  bool   // whether a later request may name the answer by its id: see PlaceOf
+	Called string // what the client calls the owner, for people to read; "": it does not say
 	Note   string // for the trace, where memory is in the prompt; "": none
 }
 
@@ -89,6 +104,9 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 	mode := in.Extras.Mode
 	if mode == "" && in.temporary() {
 		mode = wire.ModeRead
+	}
+	if in.channel() {
+		mode = e.opts.Channels.mode(mode)
 	}
 	client := ctx
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Deadline)

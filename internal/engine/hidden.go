@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/learn"
@@ -16,12 +17,12 @@ import (
 // before, each of its messages leaves a turn without words: forgotten, never learned
 // from, told by its place in the chat alone; what was recalled leaves a trace without
 // words. A chat that is temporary by its id has no such sequel, and leaves nothing at
-// all.
+// all; nor does a channel.
 
 // stores reports whether the exchange leaves turns, with their words or without: none
-// of a chat that is temporary, or of an owner who is closed.
+// of a temporary chat, of a channel, or of an owner who is closed.
 func (x *Exchange) stores() bool {
-	return !x.temporary() && !x.e.seenClosed(x.in.Owner)
+	return !x.temporary() && !x.in.channel() && !x.e.seenClosed(x.in.Owner)
 }
 
 // hides reports whether they are without words.
@@ -33,9 +34,24 @@ func (x *Exchange) temporary() bool {
 	return x.in.temporary() && (mode == "" || mode == wire.ModeRead || mode == wire.ModeOff)
 }
 
-// temporary reports whether one of the names that a chat has is a temporary one.
-func (in Incoming) temporary() bool {
-	return strings.HasPrefix(in.ChatID, temporary) || strings.HasPrefix(in.Extras.ID, temporary)
+// temporary reports whether the chat's id is one of a temporary chat.
+func (in Incoming) temporary() bool { return in.idBegins(temporaryChats...) }
+
+// channel reports whether the chat's id is one of a channel.
+func (in Incoming) channel() bool { return in.idBegins(channelChats) }
+
+func (in Incoming) idBegins(prefixes ...string) bool {
+	return !in.Own && slices.ContainsFunc(prefixes, func(p string) bool {
+		return strings.HasPrefix(in.ChatID, p) || strings.HasPrefix(in.Extras.ID, p)
+	})
+}
+
+// mode returns what a channel's request may do with memory, of what it asks for: at most read.
+func (c Channels) mode(asked string) string {
+	if c != ChannelsRead || asked == wire.ModeOff || asked == wire.ModeWrite {
+		return wire.ModeOff
+	}
+	return wire.ModeRead
 }
 
 // withhold takes out of a batch what turns without words leave as it was: the path, and

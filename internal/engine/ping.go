@@ -9,9 +9,6 @@ import (
 // Ping reports whether the store answers. One that has a database asks that.
 func (e *Engine) Ping(ctx context.Context) error { return ping(ctx, e.Store) }
 
-// Ping asks the store beneath.
-func (s laterStore) Ping(ctx context.Context) error { return ping(ctx, s.Store) }
-
 func ping(ctx context.Context, store memory.Store) error {
 	if p, ok := store.(interface{ Ping(context.Context) error }); ok {
 		return p.Ping(ctx)

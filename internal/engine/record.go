@@ -199,9 +199,12 @@ func (x *Exchange) append(ctx context.Context, batch memory.Batch) error {
 	return x.appendPart(ctx, batch)
 }
 
+// appendPart stores a batch. A client waits for it, so vectors of a model follow by a job.
 func (x *Exchange) appendPart(ctx context.Context, batch memory.Batch) (err error) {
-	if batch.Vectors, err = x.e.turnVectors(ctx, batch.Turns); err != nil {
-		return err
+	if ofWords(x.e.Embedder) {
+		if batch.Vectors, err = x.e.turnVectors(ctx, batch.Turns); err != nil {
+			return err
+		}
 	}
 	receipt, err := x.e.Store.Append(ctx, x.in.Owner, batch)
 	x.stands = x.stands.after(batch, receipt, x.e.opts.Messages)
@@ -238,6 +241,7 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 		err := x.guarded(func() error { return x.storeAnswer(ctx, a, client) })
 		stored <- err
 		if err == nil {
+			x.nameOwner(ctx)
 			x.expect()
 			x.e.warm(x.in.Owner) // after the chat may go on
 		}

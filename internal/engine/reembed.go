@@ -52,6 +52,13 @@ func (v *vectoring) queue(owner memory.Owner) bool {
 	return true
 }
 
+// waits reports whether a job was queued and has not begun.
+func (v *vectoring) waits(owner memory.Owner) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.queued[owner]
+}
+
 // begin says that a job has begun, and returns from where on it has to look.
 func (v *vectoring) begin(owner memory.Owner) (after int64) {
 	v.mu.Lock()
@@ -100,6 +107,9 @@ func embedJob(owner memory.Owner, of string) memory.Job {
 // Lacking queues a job that gives an owner's memories the vectors that they lack,
 // unless one waits already. It is what an index is told by.
 func (e *Engine) Lacking(owner memory.Owner, memories int) {
+	if e.giving.waits(owner) {
+		return
+	}
 	e.Log.Info("memories have no vector of this embedder yet and are found by their words", "owner", owner, "memories", memories, "model", e.Embedder.Fingerprint())
 	if err := e.queueVectors(context.Background(), owner, newID()); err != nil {
 		e.Log.Warn("the job that gives memories their vectors was not queued; the next search tries again", "owner", owner, "err", err)
@@ -339,45 +349,24 @@ func (e *Engine) writeVectors(ctx context.Context, owner memory.Owner, vectors [
 	return nil
 }
 
-// laterStore is a store whose writes bring with them the job that gives what they
-// write a vector, in the same transaction.
-type laterStore struct{ memory.Store }
-
-// erasingLater is a laterStore of a store that erases.
-type erasingLater struct {
-	laterStore
-	memory.Eraser
-}
-
-func embedLater(s memory.Store) memory.Store {
-	if eraser, ok := s.(memory.Eraser); ok {
-		return erasingLater{laterStore{s}, eraser}
+// missingVector returns the id of the first turn of a batch that is to have a vector and is
+// written without one, "" if there is none.
+func (e *Engine) missingVector(b memory.Batch) string {
+	if ofWords(e.Embedder) {
+		return "" // they come with their turns
 	}
-	return laterStore{s}
-}
-
-// Look implements [memory.Looker].
-func (s laterStore) Look(ctx context.Context, owner memory.Owner, l memory.Look) (memory.Seen, error) {
-	return memory.LookAt(ctx, s.Store, owner, l)
-}
-
-// Append implements [memory.Log].
-func (s laterStore) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
-	for i := range b.Turns {
-		if t := &b.Turns[i]; t.Content != "" && t.Tells() {
-			b.Jobs = append(slices.Clip(b.Jobs), embedJob(owner, t.ID))
-			break
+	for _, t := range b.Turns {
+		has := slices.ContainsFunc(b.Vectors, func(v memory.Vector) bool { return v.Memory == t.ID })
+		if !has && embeds(memory.Memory{Turn: &t}) {
+			return t.ID
 		}
 	}
-	return s.Store.Append(ctx, owner, b)
+	return ""
 }
 
-// Apply implements [memory.Facts].
-func (s laterStore) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
-	if slices.ContainsFunc(changes, func(c memory.Change) bool {
+// addsContent reports whether changes write something that is to have a vector.
+func addsContent(changes []memory.Change) bool {
+	return slices.ContainsFunc(changes, func(c memory.Change) bool {
 		return c.After.Status() == memory.Active && (c.After.Fact != nil || c.After.Link != nil || c.After.Summary != nil || c.After.Turn != nil)
-	}) {
-		run.Jobs = append(slices.Clip(run.Jobs), embedJob(owner, run.ID))
-	}
-	return s.Store.Apply(ctx, owner, run, changes...)
+	})
 }

@@ -12,7 +12,8 @@ import (
 
 // gate is the store as the engine writes to it. What is written of a fact that is
 // shared brings with it, in the same transaction, the job that tells the others; a link
-// does not come back that its home no longer gives; and an owner that was erased is not
+// does not come back that its home no longer gives; what is written without its vector brings
+// with it the job that makes that; and an owner that was erased is not
 // written to (see users.go).
 type gate struct {
 	memory.Store
@@ -28,9 +29,6 @@ type buryingGate struct {
 // gated returns the store behind the gate.
 func (e *Engine) gated(store memory.Store) memory.Store {
 	g := gate{store, e}
-	if remote(e.Embedder) {
-		g.Store = embedLater(store)
-	}
 	if t, ok := store.(memory.Tombstones); ok {
 		return buryingGate{g, t}
 	}
@@ -58,6 +56,9 @@ func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, cha
 			return memory.Receipt{}, err
 		}
 	}
+	if remote(g.e.Embedder) && addsContent(changes) {
+		run.Jobs = append(slices.Clip(run.Jobs), embedJob(owner, run.ID))
+	}
 	receipt, err := g.Store.Apply(ctx, owner, run, changes...)
 	if err != nil {
 		return receipt, err
@@ -75,11 +76,23 @@ func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (m
 	if err := g.e.mayWrite(ctx, owner); err != nil {
 		return memory.Receipt{}, err
 	}
-	receipt, err := g.Store.Append(ctx, owner, b)
-	if err == nil {
-		g.e.shares.follow(owner, receipt, b.Marks)
+	first := g.e.missingVector(b)
+	if first != "" {
+		b.Jobs = append(slices.Clip(b.Jobs), embedJob(owner, first))
+		g.e.giving.queue(owner) // before it can be claimed
 	}
-	return receipt, err
+	receipt, err := g.Store.Append(ctx, owner, b)
+	if err != nil {
+		if first != "" {
+			g.e.giving.begin(owner)
+		}
+		return receipt, err
+	}
+	g.e.shares.follow(owner, receipt, b.Marks)
+	if first != "" {
+		g.e.wakeInLull()
+	}
+	return receipt, nil
 }
 
 // Erase implements [memory.Eraser]. The words of a shared fact go from the others

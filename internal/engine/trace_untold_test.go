@@ -84,27 +84,59 @@ func TestASearchInConfidenceLeavesNoWords(t *testing.T) {
 
 // TestATemporaryChatLeavesNothing by whichever name it says so: no turn, not even a trace.
 func TestATemporaryChatLeavesNothing(t *testing.T) {
-	for name, in := range map[string]Incoming{
-		"by the header":             {ChatID: "local:x1"},
-		"by memory_id":              {Extras: wire.Extras{ID: "local:x1"}},
-		"by memory_id, and is read": {Extras: wire.Extras{ID: "local:x1", Mode: wire.ModeRead}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r, ctx := newRig(t, stores["inmem"]), context.Background()
-			r.note(t, ana, "User drinks oolong tea")
-			p := r.asks(t, in, "Which tea do I drink?")
-			if p.Trace != "" || !strings.Contains(p.Block, "oolong") {
-				t.Errorf("the chat is given %q and trace %q", p.Block, p.Trace)
+	for _, id := range []string{"local:x1", "temporary:x1"} {
+		for name, in := range map[string]Incoming{
+			"by the header":             {ChatID: id},
+			"by memory_id":              {Extras: wire.Extras{ID: id}},
+			"by memory_id, and is read": {Extras: wire.Extras{ID: id, Mode: wire.ModeRead}},
+		} {
+			t.Run(id+" "+name, func(t *testing.T) {
+				r := newRig(t, stores["inmem"])
+				r.note(t, ana, "User drinks oolong tea")
+				p := r.asks(t, in, "I am allergic to kiwis. Which tea do I drink?")
+				if !strings.Contains(p.Block, "oolong") {
+					t.Errorf("the chat is given %q", p.Block)
+				}
+				r.keptNothing(t, p, id)
+			})
+		}
+	}
+}
+
+// keptNothing checks that a chat left no trace, turn or conversation.
+func (r *rig) keptNothing(t *testing.T, p Prepared, id string) {
+	t.Helper()
+	ctx := context.Background()
+	if traces := must[[]memory.Trace](t)(r.Traces(ctx, ana, memory.TraceQuery{})); p.Trace != "" || len(traces) != 0 {
+		t.Errorf("the chat got the trace %q, and %d are kept", p.Trace, len(traces))
+	}
+	turns := must[[]memory.Turn](t)(r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: id, Statuses: []memory.Status{memory.Active, memory.Retired}}))
+	chats := must[memory.ConversationPage](t)(r.Store.Conversations(ctx, ana, memory.ConversationQuery{}))
+	if len(turns)+len(chats.Conversations) != 0 {
+		t.Errorf("%d turns and %d chats are kept", len(turns), len(chats.Conversations))
+	}
+}
+
+// TestChannelsNeverWriteMemory: not even where the request asks for it, and they read it only
+// where that is allowed.
+func TestChannelsNeverWriteMemory(t *testing.T) {
+	for setting, reads := range map[Channels]bool{"": false, ChannelsOff: false, ChannelsRead: true} {
+		for _, mode := range []string{"", wire.ModeRead, wire.ModeReadWrite, wire.ModeWrite, wire.ModeOff} {
+			for name, in := range map[string]Incoming{"header": {ChatID: "channel:c1"}, "memory_id": {Extras: wire.Extras{ID: "channel:c1"}}} {
+				t.Run(fmt.Sprintf("%q, mode %q, %s", setting, mode, name), func(t *testing.T) {
+					r := newRig(t, stores["inmem"])
+					r.opts.Channels = setting
+					r.note(t, ana, "User drinks oolong tea")
+					in.Extras.Mode = mode
+					p := r.asks(t, in, "I am allergic to kiwis. Which tea do I drink?")
+					want := reads && mode != wire.ModeOff && mode != wire.ModeWrite
+					if got := strings.Contains(p.Block, "oolong"); got != want {
+						t.Errorf("memory was read: %v, want %v", got, want)
+					}
+					r.keptNothing(t, p, "channel:c1")
+				})
 			}
-			if traces := must[[]memory.Trace](t)(r.Traces(ctx, ana, memory.TraceQuery{})); len(traces) != 0 {
-				t.Errorf("there are %d traces, the first says %q", len(traces), saysAll(traces[0]))
-			}
-			turns := must[[]memory.Turn](t)(r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "local:x1", Statuses: []memory.Status{memory.Active, memory.Retired}}))
-			chats := must[memory.ConversationPage](t)(r.Store.Conversations(ctx, ana, memory.ConversationQuery{}))
-			if len(turns)+len(chats.Conversations) != 0 {
-				t.Errorf("%d turns and %d chats are kept", len(turns), len(chats.Conversations))
-			}
-		})
+		}
 	}
 }
 

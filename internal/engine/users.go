@@ -262,7 +262,7 @@ type given struct {
 
 // worded returns the ids of all that has words of an owner, whatever became of it, and
 // whom the owner's facts are shared with or ever were, and notes when they were there.
-// Settings of Loci's own stay.
+// Settings of Loci's own stay, but for the user's name.
 func (e *Engine) worded(ctx context.Context, owner memory.Owner, out *Erased) (ids []string, shared []given, err error) {
 	have := map[string]bool{}
 	add := func(id string) {
@@ -313,7 +313,7 @@ func (e *Engine) worded(ctx context.Context, owner memory.Owner, out *Erased) (i
 		case i.Profile == nil:
 		case strings.HasPrefix(i.Profile.Key, sharedKeys):
 			shares[strings.TrimPrefix(i.Profile.Key, sharedKeys)] = true
-		case !strings.HasPrefix(i.Profile.Key, ownKeys):
+		case i.Profile.Key == nameKey, !strings.HasPrefix(i.Profile.Key, ownKeys):
 			add(i.Profile.Key)
 		}
 	}

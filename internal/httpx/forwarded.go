@@ -16,12 +16,18 @@ var forwardingHeaders = []string{
 	"True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip", "Fly-Client-Ip", "X-Azure-Clientip",
 }
 
+// IsForwarding reports whether a header, by its canonical name, is one that proxies add: it tells
+// who the client is.
+func IsForwarding(name string) bool {
+	return strings.HasPrefix(name, "X-Forwarded-") || slices.Contains(forwardingHeaders, name)
+}
+
 // proxySign returns what shows that a request came through a proxy, "" if nothing does.
 // An nginx without settings adds no header, but speaks HTTP/1.0 to its upstream, as no
 // client does.
 func proxySign(r *http.Request) string {
 	for name := range r.Header {
-		if strings.HasPrefix(name, "X-Forwarded-") || slices.Contains(forwardingHeaders, name) {
+		if IsForwarding(name) {
 			return name
 		}
 	}

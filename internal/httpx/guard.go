@@ -40,7 +40,9 @@ type Options struct {
 	BodyTime  time.Duration  // 0: DefaultBodyTime
 	StallTime time.Duration  // 0: DefaultStallTime
 	Log       *slog.Logger   // nil: nothing is logged
-	Now       func() time.Time
+
+	Unverified func() // called with each request whose X-OpenWebUI-User-Jwt is not checked; nil: nobody is told
+	Now        func() time.Time
 
 	// Refuse answers a request with an error, in the shape that its door speaks;
 	// nil: WriteError.
@@ -108,6 +110,9 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	st.identity = identity
+	if err == nil && g.Unverified != nil && len(g.JWTSecret) == 0 && r.Header.Get(HeaderOpenWebJWT) != "" {
+		g.Unverified()
+	}
 	defer g.limitBody(track, r)()
 	g.next.ServeHTTP(track, r)
 }

@@ -3,20 +3,23 @@ package httpx
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/memory"
 )
 
-// The headers that say who asks. All X-Loci-* headers end at Loci; those of Open
-// WebUI are the client's and go on, but for the token that is signed for Loci.
+// The headers that say who asks. They end at Loci; [Options] of the forwarder may let those of
+// Open WebUI through, but for the token that Loci has the secret of.
 const (
 	HeaderKey         = "X-Loci-Key"
 	HeaderUser        = "X-Loci-User"
 	HeaderOpenWebUser = "X-OpenWebUI-User-Id"
 	HeaderOpenWebJWT  = "X-OpenWebUI-User-Jwt"
+	HeaderOpenWebName = "X-OpenWebUI-User-Name" // percent-encoded
 )
 
 // DefaultUser is whose memory it is in single mode.
@@ -39,6 +42,7 @@ const (
 // served, without memory.
 type Identity struct {
 	Owner     memory.Owner
+	Name      string // what a front end calls the owner, for people to read; "": it does not say
 	Role      Role
 	Namespace string
 	mayName   bool
@@ -92,7 +96,7 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 	if err != nil {
 		return Identity{}, err
 	}
-	id := Identity{Namespace: o.Namespace, signed: signed != ""}
+	id := Identity{Namespace: o.Namespace, signed: signed.Subject != ""}
 	proxied := "" // with a key nothing depends on the address
 	if o.Key == "" {
 		proxied = proxySign(r)
@@ -105,10 +109,12 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 	switch {
 	case keyed.role == memory.KeyFront:
 		id.Role, id.mayName = RoleUser, true
-	case keyed.role == memory.KeyAdmin, o.Key == "" && proxied == "" && contains(o.Trusted, addressOf(r.RemoteAddr)):
+	case keyed.role == memory.KeyAdmin:
 		id.Role, id.mayName = RoleAdmin, true
-	case signed != "":
+	case signed.Subject != "": // from wherever: a token is one user's
 		id.Role = RoleUser
+	case o.Key == "" && proxied == "" && contains(o.Trusted, addressOf(r.RemoteAddr)):
+		id.Role, id.mayName = RoleAdmin, true
 	case proxied != "":
 		return Identity{}, errProxied(proxied)
 	default:
@@ -118,31 +124,48 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 		}
 		return Identity{}, err
 	}
-	id.Owner, err = o.owner(r, id, signed)
+	id.Owner, id.Name, err = o.owner(r, id, signed)
 	if err == nil && id.Owner == "" && !o.Multi {
 		id.Owner, id.unnamed = memory.User(o.Namespace, DefaultUser), true
 	}
 	return id, err
 }
 
-// owner returns whose memory the request says it is, the surest source first; "" where
-// it says nothing.
-func (o *Options) owner(r *http.Request, id Identity, signed string) (memory.Owner, error) {
-	if signed != "" {
-		return userOwner(o.Namespace, signed, HeaderOpenWebJWT)
+// owner returns whose memory the request says it is, the surest source first, and what the
+// owner is called; "" where it says nothing.
+func (o *Options) owner(r *http.Request, id Identity, signed claims) (owner memory.Owner, called string, err error) {
+	if signed.Subject != "" {
+		owner, err = userOwner(o.Namespace, signed.Subject, HeaderOpenWebJWT)
+		return owner, displayName(signed.Name), err
 	}
 	if id.mayName {
 		for _, name := range []string{HeaderUser, HeaderOpenWebUser} {
 			values := r.Header.Values(name)
 			if len(values) > 1 {
-				return "", memory.Errorf(memory.Invalid, "%s is there %d times; one user asks at a time", name, len(values))
+				return "", "", memory.Errorf(memory.Invalid, "%s is there %d times; one user asks at a time", name, len(values))
 			}
 			if len(values) == 1 && values[0] != "" {
-				return userOwner(o.Namespace, values[0], name)
+				owner, err = userOwner(o.Namespace, values[0], name)
+				if name == HeaderOpenWebUser {
+					called, _ = url.PathUnescape(r.Header.Get(HeaderOpenWebName)) // of a wrong one it is ""
+				}
+				return owner, displayName(called), err
 			}
 		}
 	}
-	return "", nil
+	return "", "", nil
+}
+
+// maxDisplayName bounds what a user is called, in letters.
+const maxDisplayName = 100
+
+// displayName returns a name from outside on one line, "" for what is no text.
+func displayName(name string) string {
+	if !utf8.ValidString(name) {
+		return ""
+	}
+	letters := []rune(strings.Join(strings.FieldsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }), " "))
+	return string(letters[:min(len(letters), maxDisplayName)])
 }
 
 // keyHeaders are where clients put the key that their provider wants. OpenAI's
@@ -160,12 +183,12 @@ func triesKey(r *http.Request) bool {
 	})
 }
 
-// takeJWT returns the user that a signed token names, "" without one. Without a
+// takeJWT returns the claims of a signed token, none without one. Without a
 // secret the token is none of Loci's business and stays where it is.
-func (o *Options) takeJWT(r *http.Request) (string, error) {
+func (o *Options) takeJWT(r *http.Request) (claims, error) {
 	token := r.Header.Get(HeaderOpenWebJWT)
 	if token == "" || len(o.JWTSecret) == 0 {
-		return "", nil
+		return claims{}, nil
 	}
 	r.Header.Del(HeaderOpenWebJWT)
 	return verifyJWT(token, o.JWTSecret, o.Now())

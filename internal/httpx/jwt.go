@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -23,53 +24,65 @@ const (
 // claims are the parts of a token that Loci goes by.
 type claims struct {
 	Subject   string   `json:"sub"`
+	ID        string   `json:"id"` // stands for sub in the session tokens of Open WebUI
+	Name      string   `json:"name"`
 	ExpiresAt *float64 `json:"exp"`
 	NotBefore float64  `json:"nbf"`
 }
 
-// verifyJWT returns the subject of a token that a chat front end signed with
-// HMAC-SHA256. The algorithm is not the token's to choose, and a token that never
+// ValidToken reports whether a chat front end signed a token with this secret.
+func ValidToken(token string, secret []byte, now time.Time) bool {
+	_, err := verifyJWT(token, secret, now)
+	return err == nil
+}
+
+// verifyJWT returns the claims of a token that a chat front end signed with
+// HMAC-SHA256; the subject is there. The algorithm is not the token's to choose, and a token that never
 // expires is refused: whoever once saw it would be that user for good.
-func verifyJWT(token string, secret []byte, now time.Time) (string, error) {
+func verifyJWT(token string, secret []byte, now time.Time) (claims, error) {
 	if len(token) > maxToken {
-		return "", memory.Errorf(memory.Unauthorized, "the user token is longer than %d bytes", maxToken)
+		return claims{}, memory.Errorf(memory.Unauthorized, "the user token is longer than %d bytes", maxToken)
 	}
 	signed, signature, ok := cutLast(token, '.')
 	head, payload, ok2 := strings.Cut(signed, ".")
 	if !ok || !ok2 || strings.Contains(payload, ".") {
-		return "", memory.Errorf(memory.Unauthorized, "the user token is no JWT")
+		return claims{}, memory.Errorf(memory.Unauthorized, "the user token is no JWT")
 	}
 	got, err := base64.RawURLEncoding.DecodeString(signature)
 	if err != nil || !hmac.Equal(got, sign(secret, signed)) {
-		return "", memory.Errorf(memory.Unauthorized, "the user token's signature is wrong")
+		return claims{}, memory.Errorf(memory.Unauthorized, "the user token's signature is wrong")
 	}
 	var header struct {
 		Algorithm string `json:"alg"`
 	}
 	if decodePart(head, &header) != nil || header.Algorithm != "HS256" {
-		return "", memory.Errorf(memory.Unauthorized, "the user token is not signed with HS256")
+		return claims{}, memory.Errorf(memory.Unauthorized, "the user token is not signed with HS256")
 	}
 	var c claims
 	if decodePart(payload, &c) != nil {
-		return "", memory.Errorf(memory.Unauthorized, "the user token's claims cannot be read")
+		return claims{}, memory.Errorf(memory.Unauthorized, "the user token's claims cannot be read")
 	}
-	return c.check(now)
+	c.Subject = cmp.Or(c.Subject, c.ID)
+	if err := c.check(now); err != nil {
+		return claims{}, err
+	}
+	return c, nil
 }
 
-func (c claims) check(now time.Time) (string, error) {
+func (c claims) check(now time.Time) error {
 	at := float64(now.UnixMicro()) / 1e6
 	skew := clockSkew.Seconds()
 	switch {
 	case c.ExpiresAt == nil:
-		return "", memory.Errorf(memory.Unauthorized, "the user token has no expiry")
+		return memory.Errorf(memory.Unauthorized, "the user token has no expiry")
 	case at >= *c.ExpiresAt+skew:
-		return "", memory.Errorf(memory.Unauthorized, "the user token has expired")
+		return memory.Errorf(memory.Unauthorized, "the user token has expired")
 	case at < c.NotBefore-skew:
-		return "", memory.Errorf(memory.Unauthorized, "the user token is not valid yet")
+		return memory.Errorf(memory.Unauthorized, "the user token is not valid yet")
 	case c.Subject == "":
-		return "", memory.Errorf(memory.Unauthorized, "the user token names no user")
+		return memory.Errorf(memory.Unauthorized, "the user token names no user")
 	}
-	return c.Subject, nil
+	return nil
 }
 
 func sign(secret []byte, text string) []byte {

@@ -37,27 +37,27 @@ func upstreamPath(r *http.Request) string {
 	return path
 }
 
-// builtIn are the models that answer here, upstream or not.
-func (d *Door) builtIn() []wire.Model {
-	return []wire.Model{{ID: responder.Name, OwnedBy: "loci", Created: d.Now()}, {ID: memory.EmbedModel, OwnedBy: "loci", Created: d.Now()}}
+// builtIn describes a model that answers here, upstream or not.
+func (d *Door) builtIn(name string) wire.Model {
+	return wire.Model{ID: name, OwnedBy: "loci", Created: d.Now()}
 }
 
 // model describes one model as the list of models does.
 func (d *Door) model(w http.ResponseWriter, r *http.Request) {
-	for _, m := range d.builtIn() {
-		if r.PathValue("name") == m.ID {
-			writeJSON(w, http.StatusOK, wire.EncodeModel(m))
-			return
-		}
+	switch name := r.PathValue("name"); name {
+	case responder.Name, memory.EmbedModel:
+		writeJSON(w, http.StatusOK, wire.EncodeModel(d.builtIn(name)))
+	default:
+		d.forward(w, r)
 	}
-	d.forward(w, r)
 }
 
-// models lists the upstream's models and the built-in ones.
+// models lists the upstream's models and the built-in one that chats. The embedder is not among
+// them: front ends offer each listed model for chats.
 func (d *Door) models(w http.ResponseWriter, r *http.Request) {
-	own := d.builtIn()
+	own := d.builtIn(responder.Name)
 	if d.Upstream == nil {
-		writeJSON(w, http.StatusOK, wire.EncodeModels(own...))
+		writeJSON(w, http.StatusOK, wire.EncodeModels(own))
 		return
 	}
 	r.Header.Del("Accept-Encoding") // the list is added to
@@ -73,7 +73,7 @@ func (d *Door) models(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if resp.StatusCode == http.StatusOK {
-		if added, err := wire.AddModels(body, own...); err == nil {
+		if added, err := wire.AddModels(body, own); err == nil {
 			body = added
 		}
 	}

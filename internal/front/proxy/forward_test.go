@@ -146,7 +146,7 @@ func TestCompressedChatPassesUnread(t *testing.T) {
 }
 
 func TestModelsAreTheUpstreamsAndTheBuiltInOne(t *testing.T) {
-	const own = `{"id":"loci/recall","object":"model","created":1767607200,"owned_by":"loci"},{"id":"loci/embed","object":"model","created":1767607200,"owned_by":"loci"}`
+	const own = `{"id":"loci/recall","object":"model","created":1767607200,"owned_by":"loci"}`
 	for name, c := range map[string]struct{ sent, want string }{
 		"some":    {`{"object": "list","data":[{"id":"m", "x":1e400}],"y":null}`, `{"object": "list","data":[{"id":"m", "x":1e400},` + own + `],"y":null}`},
 		"none":    {`{"data":[]}`, `{"data":[` + own + `]}`},
@@ -170,6 +170,27 @@ func TestModelsAreTheUpstreamsAndTheBuiltInOne(t *testing.T) {
 	r.upstream.answers(sends(http.StatusUnauthorized, `{"error":{}}`))
 	if resp := r.send(http.MethodGet, "/v1/models", ""); resp.StatusCode != http.StatusUnauthorized || r.read(resp) != `{"error":{}}` {
 		t.Errorf("without the upstream's key: got %d", resp.StatusCode)
+	}
+}
+
+// TestTheEmbedderAnswersNoChat in any dialect, whether there is an upstream or not.
+func TestTheEmbedderAnswersNoChat(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		r := newRig(t, func(s *setup) { s.alone = alone })
+		for path, body := range map[string]string{
+			chatPath:        `{"model":"loci/embed","messages":[{"role":"user","content":"Hello"}]}`,
+			"/v1/messages":  `{"model":"loci/embed","max_tokens":9,"messages":[{"role":"user","content":"Hello"}]}`,
+			"/v1/responses": `{"model":"loci/embed","input":"Hello"}`,
+		} {
+			resp := r.send(http.MethodPost, path, body)
+			if got := r.read(resp); resp.StatusCode != http.StatusBadRequest || !strings.Contains(got, "loci/embed") || !strings.Contains(got, "/v1/embeddings") {
+				t.Errorf("%s, without an upstream %v: got %d %s", path, alone, resp.StatusCode, got)
+			}
+		}
+		r.wantTurns()
+		if got := r.upstream.asked(); len(got) > 0 {
+			t.Errorf("the upstream was asked %+v", got)
+		}
 	}
 }
 

@@ -55,6 +55,8 @@ type Options struct {
 	Metrics   *obs.Metrics
 	Log       *slog.Logger
 	Now       func() time.Time
+
+	Anonymous func() // called with each chat that gets no memory because it names no user; nil: nobody is told
 }
 
 // Door answers everything under /v1.
@@ -150,6 +152,9 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	if err != nil {
 		return nil, err
 	}
+	if chat.Model == memory.EmbedModel {
+		return nil, memory.Errorf(memory.Invalid, "model: %s answers no chats, it embeds texts (POST /v1/embeddings)", memory.EmbedModel)
+	}
 	extras, err := chat.Extras.Merge(r.Header.Get)
 	if err != nil {
 		return nil, err
@@ -172,6 +177,9 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	results := len(chat.Messages) > 0 && chat.LastUser() < 0 && chat.GoesOn() && extras.ID != ""
 	c.memory = who.Owner != "" && r.Header.Get(headerTask) == "" && !wire.FrontEndTask(chat) && (chat.LastUser() >= 0 || results)
 	if !c.memory {
+		if who.Owner == "" && d.Anonymous != nil {
+			d.Anonymous()
+		}
 		return c, nil
 	}
 	c.owner, c.answers, c.orders = who.Owner, &d.answers, &d.orders
@@ -183,7 +191,7 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 		c.placement, note = wire.User, "prompt: in the user's message, since the model refused memory in one of its own"
 	}
 	in := engine.Incoming{
-		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: d.session(r.Header), After: c.from.Turn, Named: dialect.Named, Note: note,
+		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: d.session(r.Header), After: c.from.Turn, Named: dialect.Named, Called: who.Name, Note: note,
 		Answer: clientID(r.Header, headerMessage),
 	}
 	if parent := clientID(r.Header, headerParent); parent != "" && in.After == "" {

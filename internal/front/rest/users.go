@@ -11,8 +11,25 @@ import (
 )
 
 func (d *door) userOperations(a adder) {
+	operation(a, http.MethodGet, "/api/users", "list-users", "The users that have or had a memory, for admins", d.users)
 	operation(a, http.MethodDelete, "/api/users/{id}", "erase-user", "Remove all words of a user for good, and close the user", d.eraseUser)
 	operation(a, http.MethodPost, "/api/users/{id}/open", "open-user", "Let a user who was erased begin anew", d.openUser)
+}
+
+func (d *door) users(ctx context.Context, in *client.UsersQuery) (*body[client.Users], error) {
+	id := httpx.IdentityOf(ctx)
+	if id.Role != httpx.RoleAdmin {
+		return nil, memory.Errorf(memory.Forbidden, "the list of users needs an admin key")
+	}
+	users, next, err := d.engine.Users(ctx, id.Namespace, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	out := client.Users{Users: make([]client.User, 0, len(users)), Next: next}
+	for _, u := range users {
+		out.Users = append(out.Users, client.User{User: u.Owner.Name(), Name: u.Name, Closed: u.Closed})
+	}
+	return answer(out), nil
 }
 
 // ByUser names a user of the namespace.

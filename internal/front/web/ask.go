@@ -89,8 +89,8 @@ func (p *Page) answer(r *http.Request, q question) (text, wrong string) {
 // modelsWait is how long a page waits for the list of the upstream's models.
 const modelsWait = 3 * time.Second
 
-// models lists what can be talked to (so not what embeds), Loci's own model last, and says why the
-// upstream's are not among them.
+// models lists what can be talked to, Loci's own model last, and says why the upstream's are not
+// among them.
 func (p *Page) models(r *http.Request) (names []string, unlisted string) {
 	if p.Chat == nil {
 		return []string{memory.RecallModel}, ""
@@ -111,7 +111,7 @@ func (p *Page) models(r *http.Request) (names []string, unlisted string) {
 		return []string{memory.RecallModel}, a.problem()
 	}
 	for _, m := range list.Data {
-		if m.ID != "" && m.ID != memory.RecallModel && m.ID != memory.EmbedModel {
+		if m.ID != "" && m.ID != memory.RecallModel {
 			names = append(names, m.ID)
 		}
 	}

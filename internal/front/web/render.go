@@ -57,6 +57,9 @@ type titled interface{ title() string }
 
 func (p *Page) frame(w http.ResponseWriter, r *http.Request, v visit, body any) frame {
 	f := frame{Here: here(r), At: r.URL.Path, User: v.owner.Name(), Done: takeDone(w, r), Body: body}
+	if u, err := p.engine.User(r.Context(), v.owner); err == nil {
+		f.User = cmp.Or(u.Name, f.User)
+	}
 	if t, ok := body.(titled); ok {
 		f.Title = t.title()
 	}

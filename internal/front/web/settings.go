@@ -38,6 +38,8 @@ type settingsView struct {
 	Groups  []group
 	Waits   []string // what waits for a person
 	Review  []Setting
+	Users   []engine.User
+	More    bool // there are other users
 	Models  []Model
 	Named   []Setting // that name models
 	Lacks   []string  // models that the profile names and that are not at hand
@@ -68,6 +70,11 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 	if !view.Admin {
 		return view, nil
 	}
+	users, next, err := p.engine.Users(r.Context(), httpx.IdentityOf(r.Context()).Namespace, "", mostUsers)
+	if err != nil {
+		return nil, err
+	}
+	view.Users, view.More = users, next != ""
 	view.Models, view.Lacks, view.Ask = p.Models, p.Lacks, p.ListModels != nil
 	view.Prompts, view.Profile = p.promptLines(), p.setting("profile")
 	if p.Health != nil {
@@ -98,6 +105,9 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 	}
 	return view, nil
 }
+
+// mostUsers is how many users are listed.
+const mostUsers = 200
 
 // runs reports whether who asks runs the server.
 func runs(r *http.Request) bool { return httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin }

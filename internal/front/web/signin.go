@@ -35,9 +35,13 @@ func (p *Page) OpenPaths() []string {
 	return paths
 }
 
+// tokenCookie is where Open WebUI keeps the token of its own session, for all servers of the
+// host that it is reached by.
+const tokenCookie = "token"
+
 // SignedIn returns next, which is [httpx.Guard], with the page's cookie told to it as
 // the headers that other clients send. It decides nothing else: a cookie of no session
-// tells nothing.
+// tells nothing. Without a session the signed token of a front end's stands for one.
 func (p *Page) SignedIn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, err := r.Cookie(sessionCookie); err == nil && p.Owns(r) {
@@ -51,10 +55,16 @@ func (p *Page) SignedIn(next http.Handler) http.Handler {
 				if s.User != "" && r.Header.Get(httpx.HeaderUser) == "" {
 					r.Header.Set(httpx.HeaderUser, s.User)
 				}
+				next.ServeHTTP(w, r)
+				return
 			case !errors.Is(err, memory.NotFound):
 				p.Refuse(w, r, err)
 				return
 			}
+		}
+		if c, err := r.Cookie(tokenCookie); err == nil && p.Token != nil && r.Header.Get(httpx.HeaderKey) == "" && p.Owns(r) && p.Token(c.Value) {
+			r = r.Clone(r.Context())
+			r.Header.Set(httpx.HeaderOpenWebJWT, c.Value)
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -19,6 +19,7 @@ import (
 type Options struct {
 	Key        string                              // that [httpx.Guard] asks for; "": none
 	Sessions   memory.Sessions                     // where sign-ins are kept
+	Token      func(token string) bool             // whether a front end's cookie holds a token that it signed for a user; nil: none does
 	Recency    float64                             // weight of recency in a score, 0 to 1
 	Documents  int                                 // tokens of attached contexts that a prompt has room for
 	Health     func(context.Context) client.Health // how the server is

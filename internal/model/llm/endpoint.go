@@ -16,6 +16,8 @@ type Options struct {
 	Key     string // "" sends none
 	Model   string // the default of [Client.Complete]
 
+	UserHeaders bool // a [Forwarder] passes the X-OpenWebUI-* headers of clients on
+
 	Timeout   time.Duration     // of one attempt; 0: DefaultTimeout
 	Patience  time.Duration     // of all attempts together; 0: DefaultPatience
 	Transport http.RoundTripper // nil: one of its own, which keeps connections

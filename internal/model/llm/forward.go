@@ -10,12 +10,15 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/loci-memory/loci/internal/httpx"
 )
 
 // Forwarder passes a client's requests on to the upstream.
 type Forwarder struct {
-	at        endpoint
-	transport http.RoundTripper
+	at          endpoint
+	transport   http.RoundTripper
+	userHeaders bool
 }
 
 // NewForwarder returns a forwarder to o's server; o's model and times are not
@@ -29,7 +32,7 @@ func NewForwarder(o Options) (*Forwarder, error) {
 	if o.Transport == nil {
 		o.Transport = newTransport()
 	}
-	return &Forwarder{at, o.Transport}, nil
+	return &Forwarder{at, o.Transport, o.UserHeaders}, nil
 }
 
 // Do sends one request and returns the upstream's answer as it came: status,
@@ -54,7 +57,7 @@ func (f *Forwarder) Do(ctx context.Context, method, path string, header http.Hea
 	if err != nil {
 		return nil, f.at.unavailable("make a request: %w", err)
 	}
-	req.Header = ForwardHeader(header)
+	req.Header = ForwardHeader(header, f.userHeaders)
 	if _, sized := body.(*bytes.Reader); !sized && body != nil {
 		req.ContentLength = contentLength(header)
 	}
@@ -85,9 +88,10 @@ var hopByHop = []string{
 }
 
 // ForwardHeader returns a copy of a client's header without what ends at Loci:
-// what is about the connection, X-Loci-*, the length (which the body tells), and
-// cookies, which a browser sends to every server of this machine's name.
-func ForwardHeader(client http.Header) http.Header {
+// what is about the connection, X-Loci-*, what proxies say of the client, the length (which the
+// body tells), and cookies, which a browser sends to every server of this machine's name. The
+// X-OpenWebUI-* headers, which name the user, stay with userHeaders alone.
+func ForwardHeader(client http.Header, userHeaders bool) http.Header {
 	h := client.Clone()
 	if h == nil {
 		h = http.Header{}
@@ -97,7 +101,9 @@ func ForwardHeader(client http.Header) http.Header {
 	h.Del("Host")
 	h.Del("Cookie")
 	for name := range h {
-		if strings.HasPrefix(textproto.CanonicalMIMEHeaderKey(name), "X-Loci-") {
+		canonical := textproto.CanonicalMIMEHeaderKey(name)
+		if strings.HasPrefix(canonical, "X-Loci-") || httpx.IsForwarding(canonical) ||
+			!userHeaders && strings.HasPrefix(canonical, "X-Openwebui-") {
 			delete(h, name)
 		}
 	}

@@ -97,14 +97,20 @@ func TestWhatEndsAtLoci(t *testing.T) {
 		"X-Loci-Key": {"loci"}, "X-Loci-User": {"ana"}, "x-loci-id": {"1"}, "Cookie": {"session=1"},
 		"Connection": {"keep-alive, X-Hop"}, "X-Hop": {"1"}, "Keep-Alive": {"5"}, "Te": {"trailers"}, "Expect": {"100-continue"},
 		"Proxy-Authorization": {"Basic x"}, "Upgrade": {"h2c"}, "Host": {"localhost:7077"},
-		"X-Openwebui-User-Id": {"ana"},
+		"X-Openwebui-User-Email": {"ana@example.org"}, "x-openwebui-user-jwt": {"a.b.c"}, "X-Openwebui-Chat-Id": {"c1"},
+		"X-Forwarded-For": {"192.0.2.7"}, "x-forwarded-user": {"ana"}, "Forwarded": {"for=192.0.2.7"}, "X-Real-Ip": {"192.0.2.7"}, "Via": {"1.1 home"},
+		"X-Strange": {"kept"},
 	}
 	send(t, forwarder(t, srv.URL, ""), http.MethodGet, "models", header, nil)
-	want := http.Header{"X-Openwebui-User-Id": {"ana"}}
+	want := http.Header{"X-Strange": {"kept"}}
 	if diff := cmp.Diff(want, (<-got).header); diff != "" {
 		t.Errorf("headers that arrived (-want +got):\n%s", diff)
 	}
-	if h := ForwardHeader(nil); h == nil || len(h) != 0 {
+	named := ForwardHeader(header, true)
+	if named.Get("X-Openwebui-User-Email") == "" || named.Get("X-Openwebui-Chat-Id") == "" || named.Get("X-Loci-Key")+named.Get("X-Forwarded-For") != "" {
+		t.Errorf("with user headers there is %v", named)
+	}
+	if h := ForwardHeader(nil, false); h == nil || len(h) != 0 {
 		t.Errorf("no header becomes %v, want an empty one", h)
 	}
 }

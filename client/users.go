@@ -1,0 +1,41 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+)
+
+// User is a user of the server.
+type User struct {
+	User   string `json:"user" doc:"The id by which requests name the user."`
+	Name   string `json:"name,omitempty" doc:"What a front end calls the user."`
+	Closed bool   `json:"closed,omitempty" doc:"Erased, and not opened since."`
+}
+
+// Users is a page of the users, in order of their ids.
+type Users struct {
+	Users []User `json:"users"`
+	Next  string `json:"next_cursor,omitempty"`
+}
+
+// UsersQuery selects a page of users.
+type UsersQuery struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
+	Cursor string `query:"cursor" doc:"next_cursor of the page before."`
+}
+
+// Users returns all users. It needs an admin key.
+func (c *Client) Users(ctx context.Context) (all []User, err error) {
+	for cursor := ""; ; {
+		var page Users
+		q := url.Values{"limit": {"500"}, "cursor": {cursor}}
+		if _, err := c.do(ctx, http.MethodGet, "/api/users?"+q.Encode(), nil, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Users...)
+		if cursor = page.Next; cursor == "" {
+			return all, nil
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// blocked is a local embedder that embeds no document until it is released.
+type blocked struct {
+	alike
+	release chan struct{}
+}
+
+func (b *blocked) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
+	if as == memory.AsDocument {
+		select {
+		case <-b.release:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return b.alike.Embed(ctx, as, texts...)
+}
+
+// TestTheEndOfAChatWaitsForNoVector of a local model either: its turns are stored, found by
+// their words, and get their vectors by a job that commits with them.
+func TestTheEndOfAChatWaitsForNoVector(t *testing.T) {
+	onEach(t, func(t *testing.T, plain *rig) {
+		ctx := context.Background()
+		slow := &blocked{alike: alike{name: "slow"}, release: make(chan struct{})}
+		r := again(t, plain.Store, plain.clock, slow)
+		x := r.Open(ctx, Incoming{Owner: ana, ChatID: "c1", Chat: decode(t, `[{"role":"user","content":"Which tea did we buy in Lisbon?"}]`)})
+		x.Prepare(ctx)
+		x.RecordQuestion(ctx)
+		x.RecordAnswer(ctx, wire.Answer{Role: memory.RoleAssistant, Text: "Gorreana, from the Azores.", Digest: "d"})
+		if x.Kept() == (Place{}) || slow.documents.Load() != 0 {
+			t.Fatalf("stored at %+v with %d vectors; want it stored without", x.Kept(), slow.documents.Load())
+		}
+		if hits, byVector := r.compared(t, "Gorreana"); hits == 0 || byVector != 0 {
+			t.Errorf("%d hits while vectors are missing, %d of them by vector; want some, by words", hits, byVector)
+		}
+		var queued int
+		for _, j := range must[[]memory.Job](t)(r.Store.Jobs(ctx, ana)) {
+			if j.Kind == memory.JobEmbed {
+				queued++
+			}
+		}
+		if queued != 2 {
+			t.Errorf("%d embed jobs are queued, want one with the question and one with the answer", queued)
+		}
+
+		close(slow.release)
+		if err := r.give(ctx); err != nil {
+			t.Fatal(err)
+		}
+		v := must[Vectors](t)(r.Vectors(ctx, ana))
+		if v.Lacking != 0 || v.Memories != 2 || slow.documents.Load() != 2 {
+			t.Errorf("after the jobs %+v, %d texts embedded; want two vectors, each made once", v, slow.documents.Load())
+		}
+	})
+}
+
+// TestWhatIsAddedByHandHasItsVectorAtOnce: of a local model.
+func TestWhatIsAddedByHandHasItsVectorAtOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, plain *rig) {
+		ctx := context.Background()
+		model := &alike{name: "near"}
+		r := again(t, plain.Store, plain.clock, model)
+		r.note(t, ana, "User drinks oolong tea")
+		if _, err := r.Ingest(ctx, ana, Talk{Messages: []Said{{Role: memory.RoleUser, Content: "We bought Gorreana."}}}); err != nil {
+			t.Fatal(err)
+		}
+		if v := must[Vectors](t)(r.Vectors(ctx, ana)); v.Lacking != 0 || v.Memories != 2 || v.UnderWay {
+			t.Errorf("%+v; want two vectors and no job", v)
+		}
+	})
+}
+
+// thinking is a local embedder that takes half a second for a document, as a model does for 700
+// words.
+type thinking struct{ alike }
+
+func (e *thinking) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
+	if as == memory.AsDocument {
+		time.Sleep(500 * time.Millisecond)
+	}
+	return e.alike.Embed(ctx, as, texts...)
+}
+
+// BenchmarkRecordAnswerWithSlowEmbedder is how long the end of a chat waits.
+func BenchmarkRecordAnswerWithSlowEmbedder(b *testing.B) {
+	r := newRig(b, stores["inmem"])
+	r.Embedder = &thinking{alike{name: "thinking"}}
+	ctx := context.Background()
+	for i := 0; b.Loop(); i++ {
+		b.StopTimer()
+		chat, err := wire.Decode(fmt.Appendf(nil, `{"messages":[{"role":"user","content":"Which tea did we buy on day %d?"}]}`, i))
+		if err != nil {
+			b.Fatal(err)
+		}
+		x := r.Open(ctx, Incoming{Owner: ana, ChatID: fmt.Sprint("c", i), Chat: chat})
+		x.Prepare(ctx)
+		x.RecordQuestion(ctx)
+		r.background.Wait()
+		b.StartTimer()
+		x.RecordAnswer(ctx, wire.Answer{Role: memory.RoleAssistant, Text: "Gorreana.", Digest: fmt.Sprint(i)})
+	}
+}
