@@ -2,10 +2,9 @@ package proxy
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"strings"
 	"sync"
-
-	"github.com/tidwall/gjson"
 
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
@@ -45,7 +44,11 @@ func (d *delegated) add(owner memory.Owner, chat *wire.Chat, a wire.Answer) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	eachText(gjson.Parse(a.ToolCalls), func(text string) {
+	var calls any
+	if json.Unmarshal([]byte(a.ToolCalls), &calls) != nil {
+		return // a stream that broke off
+	}
+	eachText(calls, func(text string) {
 		key := delegatedKey(owner, text)
 		if d.known[key] || said[key] {
 			return
@@ -81,18 +84,25 @@ func delegatedKey(owner memory.Owner, text string) [32]byte {
 }
 
 // eachText yields the long strings in a JSON value; arguments are JSON in a string.
-func eachText(v gjson.Result, yield func(string)) {
-	switch {
-	case v.IsObject() || v.IsArray():
-		v.ForEach(func(_, inner gjson.Result) bool {
+func eachText(v any, yield func(string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, inner := range v {
 			eachText(inner, yield)
-			return true
-		})
-	case v.Type == gjson.String && len(v.Str) >= minDelegated:
-		if s := strings.TrimSpace(v.Str); strings.HasPrefix(s, "{") && gjson.Valid(s) {
-			eachText(gjson.Parse(s), yield)
+		}
+	case []any:
+		for _, inner := range v {
+			eachText(inner, yield)
+		}
+	case string:
+		if len(v) < minDelegated {
 			return
 		}
-		yield(v.Str)
+		var inside map[string]any
+		if strings.HasPrefix(strings.TrimSpace(v), "{") && json.Unmarshal([]byte(v), &inside) == nil {
+			eachText(inside, yield)
+			return
+		}
+		yield(v)
 	}
 }
