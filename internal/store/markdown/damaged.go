@@ -33,11 +33,14 @@ func (s *Store) DamagedJournals() []string {
 // journal begins with anew.
 func (s *Store) leaveDamagedJournal(ctx context.Context) error {
 	known := maps.Clone(s.files.index.Heads)
+	others := append(slices.Clone(s.opts.Owners), s.opts.Home)
 	for k := range s.files.index.targets {
-		known[k.owner] = known[k.owner]
+		others = append(others, k.owner)
 	}
-	for _, owner := range append(s.opts.Owners, s.opts.Home) {
-		known[owner] = known[owner]
+	for _, owner := range others {
+		if _, ok := known[owner]; !ok {
+			known[owner] = head{}
+		}
 	}
 	owners := slices.Sorted(maps.Keys(known))
 	versions, err := s.Store.Versions(ctx, owners)
