@@ -16,7 +16,7 @@ import (
 
 func benchmark(g *global) *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Measure Loci on this machine"}
-	cmd.AddCommand(benchLoad(g), benchRetrieval(g), benchLearn(g), benchSize(g))
+	cmd.AddCommand(benchLoad(g), benchRetrieval(g), benchLearn(g), benchChat(g), benchSize(g))
 	return cmd
 }
 
