@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/bench"
@@ -30,9 +29,9 @@ func (g *global) noServer(cmd *cobra.Command) error {
 
 // setOr adds the flag --set to a command for which it names a data set; in the form key=value it
 // is a setting, as elsewhere.
-func setOr(g *global, f *pflag.FlagSet, into *string, fallback, help string) {
+func setOr(g *global, cmd *cobra.Command, into *string, fallback, help string) {
 	*into = fallback
-	f.Var(&setFlag{g, into}, "set", help+"; or a setting, as key=value")
+	cmd.Flags().Var(&setFlag{g, into}, "set", help+"; or a setting, as key=value")
 }
 
 type setFlag struct {
@@ -40,7 +39,7 @@ type setFlag struct {
 	name *string
 }
 
-// String implements [pflag.Value].
+// String implements pflag.Value.
 func (s *setFlag) String() string {
 	if s.name == nil {
 		return ""
@@ -48,7 +47,7 @@ func (s *setFlag) String() string {
 	return *s.name
 }
 
-// Set implements [pflag.Value].
+// Set implements pflag.Value.
 func (s *setFlag) Set(value string) error {
 	if strings.Contains(value, "=") {
 		s.g.set = append(s.g.set, value)
@@ -58,7 +57,7 @@ func (s *setFlag) Set(value string) error {
 	return nil
 }
 
-// Type implements [pflag.Value].
+// Type implements pflag.Value.
 func (s *setFlag) Type() string { return "string" }
 
 // modelsOf names the models of the settings.

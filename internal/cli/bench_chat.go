@@ -58,7 +58,7 @@ func benchChat(g *global) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	setOr(g, f, &r.dir, "bench/testdata/chat-recall", "folder of the trial sets")
+	setOr(g, cmd, &r.dir, "bench/testdata/chat-recall", "folder of the trial sets")
 	f.BoolVar(&r.heldBack, "held-back", false, "the half that nothing is tuned on")
 	f.StringVar(&r.facts, "facts", "rules", "where facts come from: rules (Loci learns them) or given (the set's own are added)")
 	f.BoolVar(&r.json, "json", false, "print a JSON row for every measure")

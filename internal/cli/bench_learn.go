@@ -79,7 +79,7 @@ func benchLearn(g *global) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	setOr(g, f, &r.format, "jsonl", "the data set's format: "+strings.Join(bench.LearnFormats, ", "))
+	setOr(g, cmd, &r.format, "jsonl", "the data set's format: "+strings.Join(bench.LearnFormats, ", "))
 	f.IntVar(&r.limit, "limit", 0, "only the first so many lessons")
 	f.StringVar(&r.options.Upstream, "upstream", "", "base URL of an OpenAI-compatible server that learns; the built-in rules without")
 	f.StringVar(&r.options.Key, "key", "", "key for it (LOCI_LEARN_KEY unless given)")

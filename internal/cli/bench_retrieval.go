@@ -79,7 +79,7 @@ func benchRetrieval(g *global) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	setOr(g, f, &r.format, "locomo", "the data set's format: "+strings.Join(bench.Formats, ", "))
+	setOr(g, cmd, &r.format, "locomo", "the data set's format: "+strings.Join(bench.Formats, ", "))
 	f.BoolVar(&r.options.Pooled, "pooled", false, "all conversations in one memory")
 	f.BoolVar(&r.direct, "direct", false, "index and ranking alone, without server and HTTP")
 	f.IntVar(&r.limit, "limit", 0, "only the first so many conversations")
