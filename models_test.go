@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/internal/front/web"
+	"github.com/loci-memory/loci/internal/model/modeltest"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -184,10 +185,7 @@ func TestWhatIsRemoteHasMoreTime(t *testing.T) {
 
 // Where real weights are, every model of the folder opens.
 func TestModelsOfTheFolderOpen(t *testing.T) {
-	dir := os.Getenv("LOCI_MODELS_DIR")
-	if dir == "" {
-		t.Skip("no real models: set LOCI_MODELS_DIR to a folder of them")
-	}
+	dir := modeltest.Dir(t, modeltest.MiniLM)
 	folders, err := fs.ReadDir(os.DirFS(dir), ".")
 	if err != nil {
 		t.Fatal(err)

@@ -27,11 +27,13 @@ type Figure struct {
 	Excluded    int     `json:"excluded"`
 	WithoutGold int     `json:"without_gold"` // questions left out
 	Pooled      bool    `json:"pooled"`
-	Direct      bool    `json:"direct"`           // without HTTP
-	Versus      string  `json:"versus,omitempty"` // the value is the difference from that run
-	Better      int     `json:"better,omitempty"` // questions of it that do better than there
-	Worse       int     `json:"worse,omitempty"`  // and worse
-	Version     string  `json:"version"`
+	Direct      bool    `json:"direct"`            // without HTTP
+	Skipped     int     `json:"skipped,omitempty"` // searches without a part of recall
+	Models
+	Versus  string `json:"versus,omitempty"` // the value is the difference from that run
+	Better  int    `json:"better,omitempty"` // questions of it that do better than there
+	Worse   int    `json:"worse,omitempty"`  // and worse
+	Version string `json:"version"`
 }
 
 // Figures returns everything that was measured, of the given version. What is not
@@ -64,7 +66,7 @@ func (r Report) Figures(version string) []Figure {
 func (r Report) figure(version string) Figure {
 	f := Figure{
 		Set: r.Dataset, Resampled: "questions", Repaired: r.Repaired, Excluded: r.Excluded, WithoutGold: r.WithoutGold,
-		Pooled: r.Pooled, Version: version,
+		Pooled: r.Pooled, Skipped: r.Skipped, Models: r.Models, Version: version,
 	}
 	if r.Clustered() {
 		f.Resampled = "conversations"

@@ -11,6 +11,7 @@ import (
 // LearnReport is how well something learned.
 type LearnReport struct {
 	By      string // the model, or "rules"
+	Models  Models
 	Lessons []LessonOutcome
 }
 
@@ -215,6 +216,7 @@ func (r LearnReport) String() string {
 	var b strings.Builder
 	turns, failed, took, model := r.Total()
 	fmt.Fprintf(&b, "learned by %s: %d lessons, %d turns of users\n", r.By, len(r.Lessons), turns)
+	b.WriteString(r.Models.line())
 	fmt.Fprintf(&b, "in brackets: 95 %% intervals, %d resamples of lessons\n\n", resamples)
 	for _, m := range learnMetrics {
 		if e := r.estimate(m); e.N > 0 && !math.IsNaN(e.Value) {
@@ -255,6 +257,7 @@ type LearnFigure struct {
 	N        int     `json:"n"`
 	Unit     string  `json:"unit,omitempty"` // of n
 	Version  string  `json:"version"`
+	Models
 }
 
 // Figures returns everything that was measured, of the given version.
@@ -262,7 +265,7 @@ func (r LearnReport) Figures(prices Prices, version string) []LearnFigure {
 	var out []LearnFigure
 	add := func(category string, m learnMetric) {
 		if e := r.estimate(m); e.N > 0 && !math.IsNaN(e.Value) && !math.IsNaN(e.Low) {
-			out = append(out, LearnFigure{r.By, category, m.name, e.Value, e.Low, e.High, e.N, m.unit, version})
+			out = append(out, LearnFigure{r.By, category, m.name, e.Value, e.Low, e.High, e.N, m.unit, version, r.Models})
 		}
 	}
 	for _, m := range learnMetrics {
@@ -275,7 +278,7 @@ func (r LearnReport) Figures(prices Prices, version string) []LearnFigure {
 	}
 	turns, failed, took, model := r.Total()
 	plain := func(name string, value float64) {
-		out = append(out, LearnFigure{By: r.By, Metric: name, Value: value, Low: value, High: value, N: turns, Unit: "turns", Version: version})
+		out = append(out, LearnFigure{By: r.By, Metric: name, Value: value, Low: value, High: value, N: turns, Unit: "turns", Version: version, Models: r.Models})
 	}
 	if chance := r.Chance(); !math.IsNaN(chance) {
 		plain("precision by chance", chance)

@@ -22,6 +22,7 @@ type LearnOptions struct {
 	Key      string            // for it
 	Model    string            // there
 	Settings map[string]string // of the program, besides
+	Config   *loci.Config      // whose models are used; nil: the defaults
 }
 
 // attempts is how often a job whose model failed is tried.
@@ -37,6 +38,7 @@ func Learned(ctx context.Context, lessons []Lesson, o LearnOptions) (LearnReport
 	if err != nil {
 		return report, err
 	}
+	report.Models = p.models
 	if o.Upstream != "" {
 		report.By = o.Model
 	}
@@ -52,6 +54,7 @@ func Learned(ctx context.Context, lessons []Lesson, o LearnOptions) (LearnReport
 
 // pupil is a program that learns, in this process.
 type pupil struct {
+	models  Models
 	loci    *loci.Loci
 	server  *httptest.Server
 	meter   *meter // nil: the rules learn
@@ -75,7 +78,11 @@ func openPupil(ctx context.Context, o LearnOptions) (p *pupil, err error) {
 		flags[key] = value
 	}
 	config, err := loci.LoadConfig(loci.Sources{Flags: flags})
+	if o.Config != nil {
+		config, err = o.Config.ForBench(flags)
+	}
 	if err == nil {
+		p.models = Models{config.Embedder, config.Reranker}
 		ahead := p.ahead
 		p.loci, err = loci.Open(ctx, config, loci.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
 	}

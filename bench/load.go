@@ -159,7 +159,10 @@ func (l *load) onServer() *load {
 }
 
 // Serving is a server that another part of the program runs.
-type Serving struct{ URL string }
+type Serving struct {
+	URL    string
+	Settle func(context.Context) error // waits until everything due is done
+}
 
 // load is a run under way.
 type load struct {

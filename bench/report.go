@@ -25,6 +25,9 @@ type Report struct {
 	// that of another's questions for which nothing was.
 	Answered, Refused float64
 
+	Models  Models
+	Skipped int // searches that went without a part of recall, such as a model that did not answer
+
 	// Of the gold: see [Conversation].
 	Repaired, Excluded, WithoutGold int
 
@@ -149,6 +152,10 @@ func (r Report) String() string {
 		unit = "conversations"
 	}
 	fmt.Fprintf(&b, "%s: %d conversations, %s; %d questions\n", r.Dataset, r.Conversations, owners, len(r.own))
+	b.WriteString(r.Models.line())
+	if r.Skipped > 0 {
+		fmt.Fprintf(&b, "%d searches went without a part of recall\n", r.Skipped)
+	}
 	fmt.Fprintf(&b, "gold: %d ids repaired, %d excluded; %d questions without gold are not counted\n", r.Repaired, r.Excluded, r.WithoutGold)
 	fmt.Fprintf(&b, "in brackets: 95 %% intervals, %d resamples of %s\n", resamples, unit)
 	for _, g := range r.groups() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/memory"
@@ -15,7 +16,14 @@ type Server struct {
 	URL  string
 	Key  string       // "" for none
 	HTTP *http.Client // nil: http.DefaultClient
+
+	Settle func(context.Context) error // waits for vectors after turns were added; nil: writes wait for them
+
+	skipped atomic.Int64
 }
+
+// Skipped returns how many searches went without a part of recall.
+func (s *Server) Skipped() int { return int(s.skipped.Load()) }
 
 func (s *Server) client(owner memory.Owner) *client.Client {
 	return client.New(s.URL, client.Options{Key: s.Key, User: owner.Name(), HTTP: s.HTTP})
@@ -46,6 +54,9 @@ func (s *Server) Ingest(ctx context.Context, owner memory.Owner, turns []Turn) e
 			return fmt.Errorf("add %d messages: %w", len(in.Messages), err)
 		}
 	}
+	if s.Settle != nil {
+		return s.Settle(ctx)
+	}
 	return nil
 }
 
@@ -54,6 +65,9 @@ func (s *Server) Search(ctx context.Context, owner memory.Owner, question string
 	answer, err := s.client(owner).Search(ctx, client.SearchRequest{Query: question, TopK: &k, Kinds: []memory.Kind{memory.KindTurn}})
 	if err != nil {
 		return nil, err
+	}
+	if len(answer.Degraded) > 0 {
+		s.skipped.Add(1)
 	}
 	out := make([]Found, len(answer.Hits))
 	for i, h := range answer.Hits {

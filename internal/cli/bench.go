@@ -4,41 +4,87 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/bench"
+	"github.com/loci-memory/loci/memory"
 )
 
-func benchmark() *cobra.Command {
+func benchmark(g *global) *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Measure Loci on this machine"}
-	cmd.AddCommand(benchLoad(), benchRetrieval(), benchLearn(), benchSize())
+	cmd.AddCommand(benchLoad(g), benchRetrieval(g), benchLearn(g), benchChat(g), benchSize(g))
 	return cmd
 }
 
-// withServer runs a server in this process, on a memory of its own, for as long as
-// do takes.
-func withServer(ctx context.Context, do func(context.Context, bench.Serving) error) (err error) {
+// noServer refuses a command line that names a server to a command that asks none.
+func (g *global) noServer(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("addr") {
+		return memory.Errorf(memory.Invalid, "addr: loci bench %s measures a memory of its own and asks no server; leave out --addr", cmd.Name())
+	}
+	return nil
+}
+
+// setOr adds the flag --set to a command for which it names a data set; in the form key=value it
+// is a setting, as elsewhere.
+func setOr(g *global, cmd *cobra.Command, into *string, fallback, help string) {
+	*into = fallback
+	cmd.Flags().Var(&setFlag{g, into}, "set", help+"; or a setting, as key=value")
+}
+
+type setFlag struct {
+	g    *global
+	name *string
+}
+
+// String implements pflag.Value.
+func (s *setFlag) String() string {
+	if s.name == nil {
+		return ""
+	}
+	return *s.name
+}
+
+// Set implements pflag.Value.
+func (s *setFlag) Set(value string) error {
+	if strings.Contains(value, "=") {
+		s.g.set = append(s.g.set, value)
+	} else {
+		*s.name = value
+	}
+	return nil
+}
+
+// Type implements pflag.Value.
+func (s *setFlag) Type() string { return "string" }
+
+// modelsOf names the models of the settings.
+func modelsOf(c loci.Config) bench.Models {
+	return bench.Models{Embedder: c.Embedder, Reranker: c.Reranker}
+}
+
+// withServer runs a server in this process, on a memory of its own with the models of config, for
+// as long as do takes.
+func withServer(ctx context.Context, config loci.Config, do func(context.Context, bench.Serving) error) (err error) {
 	dir, err := os.MkdirTemp("", "loci-bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	config, err := loci.LoadConfig(loci.Sources{Flags: map[string]string{
-		"addr": "127.0.0.1:0", "data": dir, "log.level": "error",
-	}})
+	own, err := config.ForBench(map[string]string{"data": dir})
 	if err != nil {
 		return err
 	}
-	s, err := open(ctx, config, loci.Options{Log: os.Stderr})
+	s, err := open(ctx, own, loci.Options{Log: os.Stderr})
 	if err != nil {
 		return err
 	}
 	serving, stop := context.WithCancel(ctx)
 	finished := make(chan error, 1)
 	go func() { finished <- s.run(serving) }()
-	err = do(ctx, bench.Serving{URL: s.url()})
+	err = do(ctx, bench.Serving{URL: s.url(), Settle: s.Settle})
 	stop()
 	return errors.Join(err, <-finished)
 }

@@ -32,7 +32,7 @@ built-in rules or by a model on any OpenAI-compatible server (--upstream, --mode
 Two statements say the same if, of the terms of the shorter (words without endings and small words, and without "user"), the
 longer has at least three fifths, and two; if the shorter one's names and numbers stand in the longer; and if both deny something
 or neither does. Dates do not count. Precision by chance compares with another lesson's gold. In brackets stands the 95 % bootstrap
-interval over lessons. Nothing of your own memory is touched.
+interval over lessons. The embedder and the reranker are those of your settings. Nothing of your own memory is touched.
 
 Formats (a name ending in .gz is unpacked):
   jsonl     your own: a JSON object a line, of the talk of one user. Of a turn only content is needed; gold may name the
@@ -56,7 +56,7 @@ type learnRun struct {
 	json, show bool
 }
 
-func benchLearn() *cobra.Command {
+func benchLearn(g *global) *cobra.Command {
 	var r learnRun
 	cmd := &cobra.Command{
 		Use:   "learn [--upstream URL --model NAME] FILE...",
@@ -66,10 +66,20 @@ func benchLearn() *cobra.Command {
 			"  loci bench learn --upstream http://localhost:11434/v1 --model qwen3:8b --show mine.jsonl\n" +
 			"  loci bench learn --set locomo --limit 2 locomo10.json",
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, files []string) error { return r.run(cmd, files) },
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if err := g.noServer(cmd); err != nil {
+				return err
+			}
+			config, err := g.load(cmd)
+			if err != nil {
+				return err
+			}
+			r.options.Config = &config
+			return r.run(cmd, files)
+		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&r.format, "set", "jsonl", "the data set's format: "+strings.Join(bench.LearnFormats, ", "))
+	setOr(g, cmd, &r.format, "jsonl", "the data set's format: "+strings.Join(bench.LearnFormats, ", "))
 	f.IntVar(&r.limit, "limit", 0, "only the first so many lessons")
 	f.StringVar(&r.options.Upstream, "upstream", "", "base URL of an OpenAI-compatible server that learns; the built-in rules without")
 	f.StringVar(&r.options.Key, "key", "", "key for it (LOCI_LEARN_KEY unless given)")

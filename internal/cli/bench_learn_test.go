@@ -23,12 +23,11 @@ func learnOf(t *testing.T, args ...string) (string, error) {
 	if err := os.WriteFile(file, []byte(ownLesson), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := benchLearn()
+	cmd := root()
 	var out bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
-	cmd.SilenceUsage, cmd.SilenceErrors = true, true
-	cmd.SetArgs(append(args, file))
+	cmd.SetArgs(append([]string{"bench", "learn"}, append(args, file)...))
 	err := cmd.ExecuteContext(t.Context())
 	return out.String(), err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/bench"
 )
 
-func benchLoad() *cobra.Command {
+func benchLoad(g *global) *cobra.Command {
 	var o bench.LoadOptions
 	var jsonFile, svgFile string
 	cmd := &cobra.Command{
@@ -27,6 +27,9 @@ func benchLoad() *cobra.Command {
 			"  loci bench load --only recall,add,learn --store postgres://loci@localhost/empty",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := g.noServer(cmd); err != nil {
+				return err
+			}
 			if o.Program.Path, err = os.Executable(); err != nil {
 				return fmt.Errorf("find this program: %w", err)
 			}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/bench"
-	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -31,7 +30,10 @@ The others are questions put to another conversation, and those that the data se
 LoCoMo, abstention of BEAM, _abs of LongMemEval). Every conversation is a user of its own, or all are one with --pooled. In
 brackets stands the 95 % bootstrap interval. Nothing of your own memory is touched.
 
---fit asks instead what weight the vectors of your embedder (the setting) deserve beside the words: each weight is chosen by
+The embedder, the reranker and the settings of recall are your own (--set key=value, LOCI_ variables, --config). Unless
+recall.deadline is set, recall may take 10 seconds.
+
+--fit asks instead what weight the vectors of your embedder deserve beside the words: each weight is chosen by
 some of the conversations and judged by the others. It works without server and HTTP.
 
 Formats (a name ending in .gz is unpacked):
@@ -49,6 +51,7 @@ Formats (a name ending in .gz is unpacked):
 
 // retrievalRun is what one run of the command is asked for.
 type retrievalRun struct {
+	config             loci.Config
 	format             string
 	limit              int
 	options            bench.RetrievalOptions
@@ -56,7 +59,7 @@ type retrievalRun struct {
 	questions, compare string
 }
 
-func benchRetrieval() *cobra.Command {
+func benchRetrieval(g *global) *cobra.Command {
 	var r retrievalRun
 	cmd := &cobra.Command{
 		Use:   "retrieval --set FORMAT FILE...",
@@ -68,10 +71,15 @@ func benchRetrieval() *cobra.Command {
 			"  loci bench retrieval --set jsonl --json mine.jsonl\n" +
 			"  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci bench retrieval --fit --set jsonl mine.jsonl",
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, files []string) error { return r.run(cmd, files) },
+		RunE: func(cmd *cobra.Command, files []string) (err error) {
+			if r.config, err = g.load(cmd); err != nil {
+				return err
+			}
+			return r.run(cmd, files)
+		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&r.format, "set", "locomo", "the data set's format: "+strings.Join(bench.Formats, ", "))
+	setOr(g, cmd, &r.format, "locomo", "the data set's format: "+strings.Join(bench.Formats, ", "))
 	f.BoolVar(&r.options.Pooled, "pooled", false, "all conversations in one memory")
 	f.BoolVar(&r.direct, "direct", false, "index and ranking alone, without server and HTTP")
 	f.IntVar(&r.limit, "limit", 0, "only the first so many conversations")
@@ -117,17 +125,44 @@ func (r retrievalRun) run(cmd *cobra.Command, files []string) error {
 
 func (r retrievalRun) measure(ctx context.Context, set bench.Dataset) (report bench.Report, err error) {
 	if r.direct {
-		d := &bench.Direct{Embedder: embed.Lexical{}}
-		defer func() { err = errors.Join(err, d.Close()) }()
-		return bench.Measured(ctx, d, set, r.options)
+		d, end, err := r.openDirect(ctx)
+		if err != nil {
+			return report, err
+		}
+		defer func() { err = errors.Join(err, end()) }()
+		report, err = bench.Measured(ctx, d, set, r.options)
+		report.Models = modelsOf(r.config)
+		return report, err
 	}
-	err = withServer(ctx, func(ctx context.Context, s bench.Serving) error {
+	err = withServer(ctx, r.config, func(ctx context.Context, s bench.Serving) error {
 		transport := &http.Transport{MaxIdleConnsPerHost: 64}
 		defer transport.CloseIdleConnections()
-		report, err = bench.Measured(ctx, &bench.Server{URL: s.URL, HTTP: &http.Client{Transport: transport}}, set, r.options)
+		target := &bench.Server{URL: s.URL, HTTP: &http.Client{Transport: transport}}
+		if strings.HasPrefix(r.config.Embedder, "remote:") {
+			target.Settle = s.Settle
+		}
+		report, err = bench.Measured(ctx, target, set, r.options)
+		report.Models, report.Skipped = modelsOf(r.config), target.Skipped()
 		return err
 	})
 	return report, err
+}
+
+// openDirect opens the index and the ranking with the embedder of the settings.
+func (r retrievalRun) openDirect(ctx context.Context) (d *bench.Direct, end func() error, err error) {
+	if r.config.Reranker != "none" {
+		return nil, nil, memory.Errorf(memory.Invalid, "reranker: without a server, as by --direct and --fit, Loci ranks without a reranker")
+	}
+	if _, err := r.config.ForBench(nil); err != nil { // it names a server
+		return nil, nil, err
+	}
+	embedder, background, closeEmbedder, err := loci.OpenEmbedder(ctx, r.config)
+	if err != nil {
+		return nil, nil, err
+	}
+	d = &bench.Direct{Embedder: embedder}
+	d.Options.Background, d.Options.VectorWeight = background, &r.config.Recall.VectorWeight
+	return d, func() error { return errors.Join(d.Close(), closeEmbedder()) }, nil
 }
 
 // fitVectors says what the vectors of the embedder in use deserve to weigh.
@@ -135,26 +170,20 @@ func (r retrievalRun) fitVectors(ctx context.Context, w io.Writer, set bench.Dat
 	if r.json || r.questions != "" || r.compare != "" || r.options.Pooled {
 		return memory.Errorf(memory.Invalid, "--fit goes with --set and --limit alone")
 	}
-	config, err := loci.LoadConfig(loci.Sources{})
+	d, end, err := r.openDirect(ctx)
 	if err != nil {
 		return err
 	}
-	embedder, background, end, err := loci.OpenEmbedder(ctx, config)
-	if err != nil {
-		return err
-	}
-	d := &bench.Direct{Embedder: embedder}
-	d.Options.Background = background
-	defer func() { err = errors.Join(err, d.Close(), end()) }()
+	defer func() { err = errors.Join(err, end()) }()
 	examples, err := bench.Examples(ctx, d, set)
 	if err != nil {
 		return err
 	}
-	fit, err := bench.FitVector(examples, config.Recall.VectorWeight)
+	fit, err := bench.FitVector(examples, r.config.Recall.VectorWeight)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "%s, embedder %s\n\n%s", set.Name, config.Embedder, fit)
+	_, err = fmt.Fprintf(w, "%s, embedder %s, reranker %s\n\n%s", set.Name, r.config.Embedder, r.config.Reranker, fit)
 	return err
 }
 

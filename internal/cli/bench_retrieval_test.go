@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,12 +32,11 @@ func retrievalOf(t *testing.T, args ...string) (string, error) {
 	if err := os.WriteFile(file, []byte(ownTalk), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := benchRetrieval()
+	cmd := root()
 	var out bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
-	cmd.SilenceUsage, cmd.SilenceErrors = true, true
-	cmd.SetArgs(append(append([]string{"--set", "jsonl"}, args...), file))
+	cmd.SetArgs(append(append([]string{"bench", "retrieval", "--set", "jsonl"}, args...), file))
 	err := cmd.ExecuteContext(t.Context())
 	return out.String(), err
 }
@@ -110,6 +111,73 @@ func TestAnEmbedderIsFitted(t *testing.T) {
 	for _, args := range [][]string{{"--fit", "--json"}, {"--fit", "--pooled"}, {"--fit", "--limit", "1"}} {
 		if _, err := retrievalOf(t, args...); !errors.Is(err, memory.Invalid) {
 			t.Errorf("%v: %v, want it refused", args, err)
+		}
+	}
+}
+
+const tinyModels = "../model/transformer/testdata"
+
+func TestRetrievalMeasuresTheModelsThatAreSet(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "loci.yaml")
+	if err := os.WriteFile(file, []byte("embedder: local:mean\nmodels_dir: "+tinyModels+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string][]string{
+		"flag":        {"--set", "embedder=local:mean", "--set", "models_dir=" + tinyModels},
+		"environment": nil,
+		"file":        {"--config", file},
+	}
+	for from, flags := range settings {
+		if from == "environment" {
+			t.Setenv("LOCI_EMBEDDER", "local:mean")
+			t.Setenv("LOCI_MODELS_DIR", tinyModels)
+		}
+		for _, way := range []string{"", "--direct", "--fit"} {
+			args := slices.DeleteFunc(append(slices.Clone(flags), way), func(a string) bool { return a == "" })
+			out, err := retrievalOf(t, args...)
+			if err != nil || !strings.Contains(out, "embedder local:mean") || !strings.Contains(out, "reranker none") {
+				t.Errorf("%s, %v: %v, want the embedder named\n%s", from, args, err, out)
+			}
+		}
+		if from == "environment" {
+			_, _ = os.Unsetenv("LOCI_EMBEDDER"), os.Unsetenv("LOCI_MODELS_DIR")
+		}
+	}
+	words, err := retrievalOf(t, "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dense, err := retrievalOf(t, append([]string{"--json"}, settings["flag"]...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(words, `"embedder":"lexical"`) || !strings.Contains(dense, `"embedder":"local:mean"`) {
+		t.Errorf("the rows do not name the embedder:\n%.300s\n%.300s", words, dense)
+	}
+	reranked, err := retrievalOf(t, "--set", "reranker=local:cross", "--set", "models_dir="+tinyModels)
+	if err != nil || !strings.Contains(reranked, "embedder lexical, reranker local:cross") {
+		t.Errorf("with a reranker: %v\n%s", err, reranked)
+	}
+}
+
+func TestBenchRefusesWhatItCannotHonour(t *testing.T) {
+	for want, args := range map[string][]string{
+		"leave out --addr":         {"--addr", "127.0.0.1:7077"},
+		"addr: loci bench":         {"--set", "addr=127.0.0.1:7077"},
+		"there is no model":        {"--set", "embedder=local:nowhere"},
+		"ranks without a reranker": {"--direct", "--set", "reranker=local:cross", "--set", "models_dir=" + tinyModels},
+	} {
+		if out, err := retrievalOf(t, args...); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q\n%s", args, err, want, out)
+		}
+	}
+	for _, command := range []string{"load", "size", "learn"} {
+		cmd := root()
+		cmd.SetOut(io.Discard)
+		cmd.SetErr(io.Discard)
+		cmd.SetArgs(append([]string{"bench", command, "--addr", "127.0.0.1:7077"}, map[string][]string{"learn": {"x.jsonl"}}[command]...))
+		if err := cmd.ExecuteContext(t.Context()); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "leave out --addr") {
+			t.Errorf("%s --addr: %v", command, err)
 		}
 	}
 }

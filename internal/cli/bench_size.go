@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func benchSize() *cobra.Command {
+func benchSize(g *global) *cobra.Command {
 	var o bench.SizeOptions
 	var budgets []string
 	cmd := &cobra.Command{
@@ -23,6 +23,9 @@ func benchSize() *cobra.Command {
 		Example: "  loci bench size\n  loci bench size --users 50000 --each 4000 --budget 1GiB,4GiB",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := g.noServer(cmd); err != nil {
+				return err
+			}
 			for _, text := range budgets {
 				var b loci.Bytes
 				if err := b.UnmarshalText([]byte(text)); err != nil {

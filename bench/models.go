@@ -1,0 +1,17 @@
+package bench
+
+import "fmt"
+
+// Models name what was measured, as the settings do. The zero value means that it is not known.
+type Models struct {
+	Embedder string `json:"embedder,omitempty"`
+	Reranker string `json:"reranker,omitempty"`
+}
+
+// line names the models on a line of their own; "" if they are not known.
+func (m Models) line() string {
+	if m == (Models{}) {
+		return ""
+	}
+	return fmt.Sprintf("embedder %s, reranker %s\n", m.Embedder, m.Reranker)
+}

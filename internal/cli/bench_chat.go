@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/bench"
+	"github.com/loci-memory/loci/memory"
+)
+
+const benchChatHelp = `Record the chats of invented people through the proxy, on a memory of its own, and then send each of their messages as the
+first of a new chat, without recording it. What the upstream would get is searched for the answer.
+
+  answer in the prompt   messages that need memory and get an answer in the block, bare and before or after other text
+  lost                   of those answered bare, the most that one surrounding loses
+  unrelated with memory  messages that need no memory and get some, and how many hits each of these gets
+  hits that help         share of hits that come from a gold exchange or fact, or hold an answer; the core is not counted
+
+Beside Loci, over the same turns and facts and with the same top_k: BM25 of a message's best clause, and plain cosine without
+a threshold by the embedder of your settings or, for words alone, by all-MiniLM-L6-v2 where it is in models_dir or tmp/models.
+
+The models and the settings of recall are your own. Unless recall.deadline is set, recall may take 10 seconds. Nothing of your
+own memory is touched. The format of the sets is described in bench/testdata/chat-recall/README.md.`
+
+// chatTrials is what one run of the command is asked for.
+type chatTrials struct {
+	dir                  string
+	facts                string
+	heldBack, json, show bool
+}
+
+func benchChat(g *global) *cobra.Command {
+	var r chatTrials
+	cmd := &cobra.Command{
+		Use:   "chat",
+		Short: "Measure whether what a message needs reaches the prompt of a chat",
+		Long:  benchChatHelp,
+		Example: "  loci bench chat\n  loci bench chat --facts given --show\n" +
+			"  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci bench chat --json",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := g.noServer(cmd); err != nil {
+				return err
+			}
+			config, err := g.load(cmd)
+			if err != nil {
+				return err
+			}
+			return r.run(cmd, config)
+		},
+	}
+	f := cmd.Flags()
+	setOr(g, cmd, &r.dir, "bench/testdata/chat-recall", "folder of the trial sets")
+	f.BoolVar(&r.heldBack, "held-back", false, "the half that nothing is tuned on")
+	f.StringVar(&r.facts, "facts", "rules", "where facts come from: rules (Loci learns them) or given (the set's own are added)")
+	f.BoolVar(&r.json, "json", false, "print a JSON row for every measure")
+	f.BoolVar(&r.show, "show", false, "list the messages of Loci that were not answered, and the unrelated ones with memory")
+	return cmd
+}
+
+func (r chatTrials) run(cmd *cobra.Command, config loci.Config) (err error) {
+	facts := bench.ChatFacts(r.facts)
+	switch {
+	case facts != bench.FactsByRules && facts != bench.FactsGiven:
+		return memory.Errorf(memory.Invalid, "--facts: %q is not possible; valid: rules, given", r.facts)
+	case r.show && r.json:
+		return memory.Errorf(memory.Invalid, "--json prints measures alone; leave out --show")
+	case r.show && r.heldBack:
+		return memory.Errorf(memory.Invalid, "--show lists messages, which are not to be known of the half held back")
+	}
+	persons, err := bench.OpenChat(r.dir, r.heldBack)
+	if err != nil {
+		return err
+	}
+	o := bench.ChatOptions{Config: config, Facts: facts}
+	by, of, err := cosineModel(config)
+	if err != nil {
+		return err
+	}
+	if by != "" {
+		e, _, end, err := loci.OpenEmbedder(cmd.Context(), of)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, end()) }()
+		o.Cosine = e
+	}
+	report, err := bench.Chat(cmd.Context(), persons, o)
+	if err != nil {
+		return err
+	}
+	return r.print(cmd.OutOrStdout(), report, by)
+}
+
+// miniLM is the model that Loci is compared with.
+const miniLM = "all-MiniLM-L6-v2"
+
+// cosineModel returns the embedder that plain cosine is measured with, and settings that open it;
+// "" if there is none.
+func cosineModel(config loci.Config) (string, loci.Config, error) {
+	if config.Embedder != "lexical" {
+		return config.Embedder, config, nil
+	}
+	dir, err := config.ModelsFolder()
+	if err != nil {
+		return "", config, err
+	}
+	for _, dir := range []string{dir, filepath.Join("tmp", "models")} {
+		if _, err := os.Stat(filepath.Join(dir, miniLM, "model.safetensors")); err == nil {
+			config.Embedder, config.Reranker, config.ModelsDir = "local:"+miniLM, "none", dir
+			return config.Embedder, config, nil
+		}
+	}
+	return "", config, nil
+}
+
+func (r chatTrials) print(w io.Writer, report bench.ChatReport, cosine string) error {
+	if r.json {
+		enc := json.NewEncoder(w)
+		for _, f := range report.Figures(loci.Version()) {
+			if err := enc.Encode(f); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	fmt.Fprint(w, report)
+	if cosine == "" {
+		fmt.Fprintf(w, "\nno plain cosine: %s is not in models_dir; loci models pull %s gets it\n", miniLM, miniLM)
+	} else {
+		fmt.Fprintf(w, "\nplain cosine by %s\n", cosine)
+	}
+	if !r.show {
+		return nil
+	}
+	for _, o := range report.Missed() {
+		what := "no answer"
+		if o.Unrelated {
+			what = "unrelated"
+		}
+		fmt.Fprintln(w, strings.TrimSpace(fmt.Sprintf("%s %s %s (%d hits) %s", what, o.Person, o.Message, o.Hits, o.Around)))
+	}
+	return nil
+}

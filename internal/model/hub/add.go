@@ -1,0 +1,329 @@
+package hub
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Bounds on what is read from a local copy.
+const (
+	maxUnpacked = 16 << 30 // of an archive in all
+	maxWeights  = 8 << 30
+	maxOther    = 64 << 20 // of each file beside the weights
+)
+
+// Adder adds models from local copies.
+type Adder struct {
+	Dir   string                  // of models
+	Check func(path string) error // refuses a model before it is added; nil: none is refused
+}
+
+// Add copies a model from a folder or an archive (zip, wheel, tar or tar.gz) and returns the
+// name it has here: name, or that of the copy if name is "". The model may lie in a subfolder of
+// the copy. Only the files in [Files] are read. An archive with a path that leads out of it, or
+// with a link in place of one of these files, is [memory.Invalid]. In a folder, links are
+// followed.
+func (a Adder) Add(copied, name string) (string, error) {
+	if name == "" {
+		name = nameOf(copied)
+	}
+	if organisation, last, ok := strings.Cut(name, "/"); !plain(organisation) || ok && !plain(last) {
+		return "", memory.Errorf(memory.Invalid, "invalid model name %q; choose NAME or ORGANISATION/NAME with --name", name)
+	}
+	to := filepath.Join(a.Dir, filepath.FromSlash(name))
+	if _, err := os.Stat(to); err == nil {
+		return "", memory.Errorf(memory.Conflict, "%s is there already, in %s; loci models remove %s makes room", name, to, name)
+	}
+	if err := a.add(copied, to); err != nil {
+		return "", fmt.Errorf("add %s: %w", name, err)
+	}
+	return name, nil
+}
+
+// nameOf is the base name of a copy without its endings.
+func nameOf(copied string) string {
+	name := filepath.Base(filepath.Clean(copied))
+	for _, ending := range []string{".gz", ".tgz", ".tar", ".zip", ".whl"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	return name
+}
+
+func (a Adder) add(copied, to string) (err error) {
+	source, err := openCopy(copied)
+	if err != nil {
+		return err
+	}
+	root, err := modelIn(source)
+	if err != nil {
+		return err
+	}
+	pulls := filepath.Join(a.Dir, pullFolder)
+	if err := os.MkdirAll(pulls, 0o755); err != nil {
+		return err
+	}
+	staging, err := os.MkdirTemp(pulls, filepath.Base(to)+"@")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, os.RemoveAll(staging))
+		_ = os.Remove(pulls) // if nothing is being pulled
+	}()
+	m := Manifest{Source: filepath.Base(filepath.Clean(copied))}
+	if err := source.each(func(e entry) error {
+		name, ok := within(root, e.name)
+		if !ok || !slices.Contains(Files, name) {
+			return nil
+		}
+		if slices.ContainsFunc(m.Files, func(f File) bool { return f.Name == name }) {
+			return memory.Errorf(memory.Invalid, "%s is in it twice", e.name)
+		}
+		f, err := unpack(e, name, filepath.Join(staging, filepath.FromSlash(name)))
+		m.Files = append(m.Files, f)
+		return err
+	}); err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(staging, manifestFile), append(data, '\n'), 0o644); err != nil {
+		return err
+	}
+	if a.Check != nil {
+		if err := a.Check(staging); err != nil {
+			return memory.Errorf(memory.Invalid, "%v", err)
+		}
+	}
+	if err := errors.Join(os.Chmod(staging, 0o755), os.MkdirAll(filepath.Dir(to), 0o755)); err != nil {
+		return err
+	}
+	return os.Rename(staging, to)
+}
+
+// within returns the name of a file relative to a folder.
+func within(root, name string) (string, bool) {
+	if root == "." {
+		return name, true
+	}
+	return strings.CutPrefix(name, root+"/")
+}
+
+// modelIn returns the folder of the only model in a copy.
+func modelIn(source copySource) (string, error) {
+	weights, configs := []string{}, map[string]bool{}
+	if err := source.each(func(e entry) error {
+		switch path.Base(e.name) {
+		case weightsFile:
+			weights = append(weights, path.Dir(e.name))
+		case "config.json":
+			configs[path.Dir(e.name)] = true
+		}
+		return nil
+	}); err != nil {
+		return "", err
+	}
+	weights = slices.DeleteFunc(weights, func(dir string) bool { return !configs[dir] })
+	switch len(weights) {
+	case 0:
+		return "", memory.Errorf(memory.Invalid, "there is no model in it: no folder with %s and config.json", weightsFile)
+	case 1:
+		return weights[0], nil
+	}
+	return "", memory.Errorf(memory.Invalid, "there are several models in it (%s); add one of these folders", strings.Join(weights, ", "))
+}
+
+// unpack writes one file and returns its size and hash.
+func unpack(e entry, name, to string) (File, error) {
+	if !e.mode.IsRegular() {
+		return File{}, memory.Errorf(memory.Invalid, "%s is no regular file", e.name)
+	}
+	most := int64(maxOther)
+	if name == weightsFile {
+		most = maxWeights
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return File{}, err
+	}
+	r, err := e.open()
+	if err != nil {
+		return File{}, err
+	}
+	w, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return File{}, errors.Join(err, r.Close())
+	}
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(w, h), io.LimitReader(r, most+1))
+	if err := errors.Join(err, w.Close(), r.Close()); err != nil {
+		return File{}, fmt.Errorf("read %s: %w", e.name, err)
+	}
+	if n > most {
+		return File{}, memory.Errorf(memory.Invalid, "%s has more than %d MiB", e.name, most>>20)
+	}
+	return File{Name: name, Size: n, SHA256: hex.EncodeToString(h.Sum(nil))}, nil
+}
+
+// entry is one file of a copy.
+type entry struct {
+	name string // with slashes, clean
+	mode fs.FileMode
+	open func() (io.ReadCloser, error)
+}
+
+// copySource yields the files of a copy. It can be read several times.
+type copySource interface {
+	each(yield func(entry) error) error
+}
+
+// openCopy finds out what kind of copy a path is, by its content.
+func openCopy(copied string) (copySource, error) {
+	info, err := os.Stat(copied)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, memory.Errorf(memory.NotFound, "no such file or folder: %s", copied)
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return folderCopy(copied), nil
+	}
+	f, err := os.Open(copied)
+	if err != nil {
+		return nil, err
+	}
+	head := make([]byte, 512)
+	n, err := io.ReadFull(f, head)
+	if err = errors.Join(ignoreShort(err), f.Close()); err != nil {
+		return nil, err
+	}
+	switch head = head[:n]; {
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+		return zipCopy(copied), nil
+	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		return tarCopy{copied, true}, nil
+	case len(head) == 512 && bytes.HasPrefix(head[257:], []byte("ustar")):
+		return tarCopy{copied, false}, nil
+	}
+	return nil, memory.Errorf(memory.Invalid, "%s is neither a folder nor a zip, wheel, tar or tar.gz archive", copied)
+}
+
+func ignoreShort(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// local returns the clean name of an archive's entry, [memory.Invalid] if it leads out of it.
+func local(name string) (string, error) {
+	if clean := path.Clean(name); filepath.IsLocal(filepath.FromSlash(clean)) && !strings.Contains(name, `\`) {
+		return clean, nil
+	}
+	return "", memory.Errorf(memory.Invalid, "unsafe path in the archive: %q", name)
+}
+
+// folderCopy is a model's folder, or one above it.
+type folderCopy string
+
+func (dir folderCopy) each(yield func(entry) error) error {
+	return fs.WalkDir(os.DirFS(string(dir)), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		file := filepath.Join(string(dir), filepath.FromSlash(name))
+		info, err := os.Stat(file) // a hub's cache has links
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a broken link
+		}
+		if err != nil {
+			return err
+		}
+		return yield(entry{name, info.Mode(), func() (io.ReadCloser, error) { return os.Open(file) }})
+	})
+}
+
+type zipCopy string
+
+func (archive zipCopy) each(yield func(entry) error) (err error) {
+	r, err := zip.OpenReader(string(archive))
+	if err != nil {
+		return memory.Errorf(memory.Invalid, "read the archive: %v", err)
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	for _, f := range r.File {
+		name, err := local(f.Name)
+		if err != nil {
+			return err
+		}
+		if f.FileInfo().IsDir() {
+			continue
+		}
+		if err := yield(entry{name, f.Mode(), f.Open}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type tarCopy struct {
+	path    string
+	gzipped bool
+}
+
+func (archive tarCopy) each(yield func(entry) error) (err error) {
+	f, err := os.Open(archive.path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	var packed io.Reader = f
+	if archive.gzipped {
+		if packed, err = gzip.NewReader(f); err != nil {
+			return memory.Errorf(memory.Invalid, "read the archive: %v", err)
+		}
+	}
+	left := &io.LimitedReader{R: packed, N: maxUnpacked}
+	for r := tar.NewReader(left); ; {
+		h, err := r.Next()
+		switch {
+		case left.N == 0:
+			return memory.Errorf(memory.Invalid, "the archive has more than %d GiB", maxUnpacked>>30)
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return memory.Errorf(memory.Invalid, "read the archive: %v", err)
+		}
+		name, err := local(h.Name)
+		if err != nil {
+			return err
+		}
+		if h.Typeflag == tar.TypeDir {
+			continue
+		}
+		mode := h.FileInfo().Mode()
+		if h.Typeflag == tar.TypeLink { // a hard link looks like an empty file
+			mode = fs.ModeIrregular
+		}
+		if err := yield(entry{name, mode, func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}); err != nil {
+			return err
+		}
+	}
+}

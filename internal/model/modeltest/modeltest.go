@@ -1,0 +1,44 @@
+// Package modeltest finds real models for tests. None are part of the sources: make models
+// gets all-MiniLM-L6-v2.
+package modeltest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// MiniLM is the name of the model that make models gets.
+const MiniLM = "all-MiniLM-L6-v2"
+
+// Dir returns the folder of real models, LOCI_MODELS_DIR or tmp/models in the sources. It skips
+// the test if a model that the test names is not in it.
+func Dir(t testing.TB, names ...string) string {
+	t.Helper()
+	dir := os.Getenv("LOCI_MODELS_DIR")
+	if dir == "" {
+		dir = filepath.Join(sources(t), "tmp", "models")
+	}
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(dir, name, "model.safetensors")); err != nil {
+			t.Skipf("no real weights: %s is not in %s; get it with: make models, or set LOCI_MODELS_DIR", name, dir)
+		}
+	}
+	return dir
+}
+
+// sources returns the folder of go.mod.
+func sources(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+	}
+	t.Fatal("no go.mod above the test's folder")
+	return ""
+}
