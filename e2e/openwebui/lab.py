@@ -83,6 +83,19 @@ class Model(Server):
     def reply(self, pattern, words):
         self.replies.append((pattern, words))
 
+    def prompt(self, words):
+        """The messages of the latest request whose last message of the user holds words."""
+        for _, body in reversed(self.requests):
+            users = [m for m in body["messages"] if m["role"] == "user"]
+            if users and words in text_of(users[-1]):
+                return body["messages"]
+        raise LookupError(f"no request has the words {words!r}")
+
+    def block(self, words):
+        """The memory in that request, "" without any."""
+        found = re.search(r"<loci-memory>(.*?)</loci-memory>", "\n".join(text_of(m) for m in self.prompt(words)), re.DOTALL)
+        return found[1] if found else ""
+
     def _serve(self, r):
         if r.path == "/v1/models":
             self._json(r, {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": "lab"}]})
@@ -277,8 +290,7 @@ class WebUI:
                                         env=env, cwd=folder, stdout=self.log, stderr=self.log)
         wait_for("start of Open WebUI", lambda: self._up(), 300)
         self.admin = self._signup("Ada Admin", "ada@example.com")
-        self.ana = self._add("Ana Example", "ana@example.com")
-        self.ben = self._add("Ben Example", "ben@example.com")
+        self.ana, self.ben = self.person("Ana"), self.person("Ben")
 
     def _up(self):
         try:
@@ -297,7 +309,9 @@ class WebUI:
             raise RuntimeError(f"sign up {email}: {status} {answer}")
         return Person(self, answer["id"], name, answer["token"])
 
-    def _add(self, name, email):
+    def person(self, name):
+        """Adds a user, or signs in one who was added before."""
+        name, email = name + " Example", name.lower() + "@example.com"
         body = {"name": name, "email": email, "password": "an-invented-password", "role": "user"}
         self.admin.post("/api/v1/auths/add", body, may_fail=True)
         status, answer = call(self.port, "POST", "/api/v1/auths/signin", body)
@@ -308,7 +322,7 @@ class WebUI:
     def connection_headers(self, headers):
         """Sets the custom headers of the only connection."""
         config = self.admin.get("/openai/config")
-        config["OPENAI_API_CONFIGS"] = {"0": {"enable": True, "headers": headers}}
+        config["OPENAI_API_CONFIGS"] = {"0": {"enable": True, **({"headers": headers} if headers else {})}}
         self.admin.post("/openai/config/update", config)
         self.admin.get("/api/models")
 
@@ -451,16 +465,16 @@ class Chat:
 
 
 class Lab:
-    """The four processes. folder is theirs alone."""
+    """The four of them. folder is theirs alone. With proxied=False Open WebUI talks to the model, and not through Loci."""
 
-    def __init__(self, folder, binary, venv, loci=None, webui=None):
+    def __init__(self, folder, binary, venv, loci=None, webui=None, proxied=True):
         os.makedirs(folder, exist_ok=True)
         self.folder = folder
         self.model = Model()
         self.loci = self.recorder = self.webui = None
         try:
             self.loci = Loci(binary, folder, f"http://127.0.0.1:{self.model.port}/v1", **(loci or {}))
-            self.recorder = Recorder(self.loci.port)
+            self.recorder = Recorder(self.loci.port if proxied else self.model.port)
             self.webui = WebUI(venv, folder, self.recorder.port, self.loci.key, **(webui or {}))
             self.webui.lab = self
         except BaseException:

@@ -78,8 +78,8 @@ func (e *Engine) Recall(ctx context.Context, q Question) (Found, error) {
 }
 
 // RecallBlock recalls as a chat does, for a client that puts the block into its prompt
-// itself. What was said in the conversation that asks ([Question.In]) is left out. While
-// memory is paused there is nothing.
+// itself. What was said in the conversation that asks ([Question.In]), and what only that
+// taught, is left out. While memory is paused there is nothing.
 func (e *Engine) RecallBlock(ctx context.Context, q Question) (Found, error) {
 	pause := e.Paused(ctx, q.Scope.Owner)
 	if pause == PauseUnknown {
@@ -93,9 +93,12 @@ func (e *Engine) RecallBlock(ctx context.Context, q Question) (Found, error) {
 		if err != nil {
 			return Found{}, fmt.Errorf("read the conversation that asks: %w", err)
 		}
-		q.Exclude = make(map[string]bool, len(turns))
+		q.Exclude, q.Said = make(map[string]bool, len(turns)), []string{q.Text}
 		for _, t := range turns {
-			q.Exclude[t.ID] = true
+			q.Exclude[t.ID] = true // also what was edited away, and what the client is about to replace
+			if t.Status == memory.Active {
+				q.Said = append(q.Said, t.Content)
+			}
 		}
 	}
 	q.Budget = e.opts.Budget

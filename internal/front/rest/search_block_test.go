@@ -3,8 +3,10 @@ package rest
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
 )
 
 func (r *rig) search(body string) client.SearchAnswer {
@@ -37,6 +39,20 @@ func TestSearchBlock(t *testing.T) {
 	}
 	if found := r.search(`{"query":"Where do we sail in June?","block":true,"asked_in":"trip"}`); strings.Contains(found.Block, "Madeira") || len(found.Hits) > 0 && strings.Contains(found.Hits[0].Content, "Madeira") {
 		t.Errorf("the conversation that asks is given what it says itself: %q", found.Block)
+	}
+	r.do("POST", "/api/memory/add", `{"conversation":"home","parent_id":"","messages":[{"role":"user","content":"My sister Mira lives in Lisbon.","id":"u1"}]}`)
+	job, err := r.engine.Store.Claim(t.Context(), []memory.JobKind{memory.JobLearn}, time.Minute)
+	if err == nil {
+		_, err = r.engine.Learn(t.Context(), job)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := r.search(`{"query":"Where does my sister Mira live?","block":true}`); !strings.Contains(found.Block, "Lisbon") {
+		t.Errorf("the block %q has no Lisbon", found.Block)
+	}
+	if found := r.search(`{"query":"My sister Mira lives in Porto","block":true,"asked_in":"home"}`); strings.Contains(found.Block, "Lisbon") {
+		t.Errorf("an edit is given what it replaces: %q", found.Block)
 	}
 	r.do("PUT", "/api/pause", `{"pause":"learning"}`)
 	if found := r.search(question + `,"block":true}`); found.Block == "" || found.Pause != "learning" {
