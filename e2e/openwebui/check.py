@@ -305,7 +305,7 @@ class JWTTest(Case):
 
     def test_row11_token_opens_the_page(self):
         person = self.person()
-        Chat(person).say("I live in a lighthouse.")
+        Chat(person).say("I own a lighthouse.")
         self.knows(person, "lighthouse")
         token = self.lab.recorder.take()[-1]["headers"]["X-OpenWebUI-User-Jwt"]
         status, page = call(self.loci.port, "GET", "/", headers={"X-OpenWebUI-User-Jwt": token, "Accept": "text/html"})
