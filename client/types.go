@@ -147,7 +147,7 @@ type SearchRequest struct {
 	ValidAt        *time.Time    `json:"valid_at,omitempty" doc:"Search what was true then."`
 	Explain        bool          `json:"explain,omitempty" doc:"Give each hit its why."`
 	Block          bool          `json:"block,omitempty" doc:"Give the finished text for a prompt, too, as chats get it. While memory is paused there is none, and no hits."`
-	AskedIn        string        `json:"asked_in,omitempty" maxLength:"256" doc:"With block: the conversation that asks. What was said there is left out, since the prompt holds it."`
+	AskedIn        string        `json:"asked_in,omitempty" maxLength:"256" doc:"With block: the conversation that asks. What was said there, and what only that taught, is left out, since the prompt holds it."`
 }
 
 // Filters narrow a search.
