@@ -311,6 +311,7 @@ class JWTTest(Case):
         status, page = call(self.loci.port, "GET", "/", headers={"X-OpenWebUI-User-Jwt": token, "Accept": "text/html"})
         self.assertEqual(status, 200)
         self.assertNotIn('type="password"', page)
+        self.assertIn("lighthouse", page)
 
 
 class UnknownJWTTest(Case):
