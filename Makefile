@@ -24,10 +24,10 @@ MEMORY     = $(shell d=/dev/shm/loci-test; if mkdir -p -m 755 $$d && [ "$$(df -P
 FILES      = $(if $(MEMORY),GOTMPDIR=$${GOTMPDIR:-$${TMPDIR:-/tmp}} TMPDIR=$(MEMORY))
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup models check-fmt check-tidy vet lint drift unit e2e attack screens demo build bench fmt cover generate clean
+.PHONY: help test setup models check-fmt check-tidy vet lint drift unit e2e e2e-openwebui attack screens demo build bench fmt cover generate clean
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: ## check everything that CI checks; what had to be skipped is said at the end
 	@mkdir -p tmp && : > $(SKIPPED)
@@ -109,6 +109,9 @@ e2e: ## drive a running server with other people's clients
 	if [ -z "$$found" ]; then echo "  page: it is not tried in a browser: install chromium, or name one in CHROMIUM" | tee -a $(SKIPPED); fi; \
 	if (cd e2e && $(GO) mod download) > tmp/e2e.log 2>&1; then cd e2e && $(GO) vet ./... && $(GO) test ./...; \
 	else echo "  e2e: its clients need to be fetched from the Go module proxy once; then: make e2e: $$(tail -n 1 tmp/e2e.log)" | tee -a $(SKIPPED); fi
+
+e2e-openwebui: ## check a real Open WebUI, which it installs (7 GB); takes minutes
+	@sh e2e/openwebui/run.sh
 
 attack: ## attack a running server; takes minutes and logs what its users notice
 	@cd e2e && LOCI_ATTACK=1 $(GO) test -count=1 -v -timeout 60m ./attack

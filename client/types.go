@@ -121,6 +121,7 @@ type AddMessages struct {
 	Infer        *bool     `json:"infer,omitempty" doc:"false: keep the words, searchable, and learn nothing."`
 	Wait         bool      `json:"wait,omitempty" doc:"Answer when the learning is done."`
 	Conversation string    `json:"conversation,omitempty" maxLength:"256" doc:"Which one it continues; a new one unless given."`
+	ParentID     *string   `json:"parent_id,omitempty" maxLength:"256" doc:"Your own id of the message that the first of these follows; empty for the beginning of the conversation. Messages that are kept there already are not kept twice. Others take the place of what followed it, as an edit or another answer does. At the end of the conversation unless given, or where no message has that id."`
 	Project      string    `json:"project,omitempty" maxLength:"256"`
 }
 
@@ -145,6 +146,8 @@ type SearchRequest struct {
 	AsOf           *time.Time    `json:"as_of,omitempty" doc:"Search what was known then."`
 	ValidAt        *time.Time    `json:"valid_at,omitempty" doc:"Search what was true then."`
 	Explain        bool          `json:"explain,omitempty" doc:"Give each hit its why."`
+	Block          bool          `json:"block,omitempty" doc:"Give the finished text for a prompt, too, as chats get it. While memory is paused there is none, and no hits."`
+	AskedIn        string        `json:"asked_in,omitempty" maxLength:"256" doc:"With block: the conversation that asks. What was said there, and what only that taught, is left out, since the prompt holds it."`
 }
 
 // Filters narrow a search.
@@ -160,6 +163,9 @@ type SearchAnswer struct {
 	Degraded []string `json:"degraded,omitempty" doc:"Parts of recall that were skipped, and why."`
 
 	Misspelt []memory.Misspelt `json:"misspelt,omitempty" doc:"Words of the question that memory does not have, and those of the hits that they were taken for."`
+
+	Block string `json:"block,omitempty" doc:"The text for a prompt, where it was asked for."`
+	Pause string `json:"pause,omitempty" doc:"With block: what is on hold." enum:"none,learning,memory"`
 }
 
 // ForgetFilter is what to forget by, in the words of lists and searches.

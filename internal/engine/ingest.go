@@ -17,6 +17,7 @@ import (
 type Talk struct {
 	Conversation string // "": a new one
 	Project      string
+	Parent       *string // [Said.Ref] of the message that the first one follows, "" for the beginning; nil: the last one
 	Messages     []Said
 	Infer        bool // learn from it
 	Wait         bool // until the learning is done
@@ -95,6 +96,11 @@ func (e *Engine) keep(ctx context.Context, owner memory.Owner, talk Talk, kept *
 	}
 	if talk.Infer { // else it is kept word for word, whatever it says
 		if err := e.hideUnsaid(ctx, owner, said.turns); err != nil {
+			return err
+		}
+	}
+	if talk.Parent != nil && talk.Conversation != "" {
+		if placed, err := e.keepBehind(ctx, owner, talk, said, kept); placed || err != nil {
 			return err
 		}
 	}

@@ -44,6 +44,8 @@ type Found struct {
 	Trace    string
 	Degraded []string // parts that were skipped, and why
 	Misspelt []memory.Misspelt
+	Block    string // of [Engine.RecallBlock], as Pause is
+	Pause    Pause
 }
 
 const (
@@ -74,6 +76,36 @@ func (e *Engine) Recall(ctx context.Context, q Question) (Found, error) {
 	found := Found{Hits: r.hits, Trace: newID(), Degraded: r.degraded, Misspelt: recall.Spelt(r.misspelt, r.hits)}
 	r.trace(found.Trace, "", e.Now().Sub(started))
 	return found, err
+}
+
+// RecallBlock recalls as a chat does, for a client that puts the block into its prompt
+// itself. What was said in the conversation that asks ([Question.In]), and what only that
+// taught, is left out. While memory is paused there is nothing.
+func (e *Engine) RecallBlock(ctx context.Context, q Question) (Found, error) {
+	pause := e.Paused(ctx, q.Scope.Owner)
+	if pause == PauseUnknown {
+		return Found{}, errPauseUnknown
+	}
+	if pause == PauseMemory {
+		return Found{Pause: pause}, nil
+	}
+	if q.In != "" {
+		turns, err := e.branches(ctx, q.Scope.Owner, q.In)
+		if err != nil {
+			return Found{}, fmt.Errorf("read the conversation that asks: %w", err)
+		}
+		q.Exclude, q.Said = make(map[string]bool, len(turns)), []string{q.Text}
+		for _, t := range turns {
+			q.Exclude[t.ID] = true // also what was edited away, and what the client is about to replace
+			if t.Status == memory.Active {
+				q.Said = append(q.Said, t.Content)
+			}
+		}
+	}
+	q.Budget = e.opts.Budget
+	p, r, took := e.prepare(ctx, q)
+	r.traceSafely(p.Trace, p.Block, took)
+	return Found{Hits: p.Hits, Trace: p.Trace, Degraded: r.degraded, Misspelt: recall.Spelt(r.misspelt, r.hits), Block: p.Block, Pause: pause}, nil
 }
 
 // prepare recalls for a chat: within the deadline, and with what is always in the

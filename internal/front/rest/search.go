@@ -24,7 +24,7 @@ func (d *door) search(ctx context.Context, in *searchInput) (*body[client.Search
 		return nil, err
 	}
 	q := in.Body
-	found, err := d.engine.Recall(ctx, engine.Question{
+	question := engine.Question{
 		Scope:          memory.Scope{Owner: owner, Project: q.Project},
 		Text:           q.Query,
 		TopK:           q.TopK,
@@ -36,11 +36,20 @@ func (d *door) search(ctx context.Context, in *searchInput) (*body[client.Search
 		Conversation:   q.Conversation,
 		At:             memory.At{AsOf: timeOf(q.AsOf), ValidAt: timeOf(q.ValidAt)},
 		Door:           "search",
-	})
+	}
+	ask := d.engine.Recall
+	if q.Block {
+		question.In = q.AskedIn
+		ask = d.engine.RecallBlock
+	}
+	found, err := ask(ctx, question)
 	if err != nil {
 		return nil, err
 	}
-	out := client.SearchAnswer{Hits: make([]client.Hit, 0, len(found.Hits)), Trace: found.Trace, Degraded: found.Degraded, Misspelt: found.Misspelt}
+	out := client.SearchAnswer{
+		Hits: make([]client.Hit, 0, len(found.Hits)), Trace: found.Trace, Degraded: found.Degraded, Misspelt: found.Misspelt,
+		Block: found.Block, Pause: string(found.Pause),
+	}
 	for _, h := range found.Hits {
 		out.Hits = append(out.Hits, client.ViewHit(h, q.Explain))
 	}
@@ -63,6 +72,7 @@ func (d *door) ingest(ctx context.Context, in *ingestInput) (*body[client.Added]
 	talk := engine.Talk{
 		Conversation: in.Body.Conversation,
 		Project:      in.Body.Project,
+		Parent:       in.Body.ParentID,
 		Infer:        in.Body.Infer == nil || *in.Body.Infer,
 		Wait:         in.Body.Wait,
 		Idempotency:  in.Key,

@@ -61,6 +61,8 @@ func (j *jsonWriter) answer(a client.SearchAnswer) {
 	if len(a.Misspelt) > 0 {
 		j.value("misspelt", a.Misspelt)
 	}
+	j.maybeText("block", a.Block)
+	j.maybeText("pause", a.Pause)
 	j.b = append(j.b, '}')
 }
 

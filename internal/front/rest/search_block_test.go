@@ -1,0 +1,65 @@
+package rest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
+)
+
+func (r *rig) search(body string) client.SearchAnswer {
+	r.t.Helper()
+	w := r.do("POST", "/api/memory/search", body)
+	if w.Code != 200 {
+		r.t.Fatalf("search %s: %d %s", body, w.Code, w.Body)
+	}
+	var found client.SearchAnswer
+	r.decode(w, &found)
+	return found
+}
+
+// TestSearchBlock asks for the finished text of a prompt.
+func TestSearchBlock(t *testing.T) {
+	r := newRig(t).furnish()
+	const question = `{"query":"What does Ana drink in the morning?"`
+	if found := r.search(question + `}`); found.Block != "" || found.Pause != "" {
+		t.Errorf("block %q and pause %q without block: true", found.Block, found.Pause)
+	}
+	found := r.search(question + `,"block":true}`)
+	if len(found.Hits) == 0 || !strings.Contains(found.Block, "oolong") || !strings.Contains(found.Block, "<loci-memory>") || found.Pause != "none" {
+		t.Fatalf("got %d hits, pause %q and the block %q; want oolong in a fence", len(found.Hits), found.Pause, found.Block)
+	}
+	if w := r.do("GET", "/api/traces/"+found.Trace, ""); w.Code != 200 || !strings.Contains(w.Body.String(), "oolong") {
+		t.Errorf("trace of the block: %d %s", w.Code, w.Body)
+	}
+	if found := r.search(`{"query":"Where do we sail in June?","block":true}`); !strings.Contains(found.Block, "Madeira") {
+		t.Errorf("the block %q has no Madeira", found.Block)
+	}
+	if found := r.search(`{"query":"Where do we sail in June?","block":true,"asked_in":"trip"}`); strings.Contains(found.Block, "Madeira") || len(found.Hits) > 0 && strings.Contains(found.Hits[0].Content, "Madeira") {
+		t.Errorf("the conversation that asks is given what it says itself: %q", found.Block)
+	}
+	r.do("POST", "/api/memory/add", `{"conversation":"home","parent_id":"","messages":[{"role":"user","content":"My sister Mira lives in Lisbon.","id":"u1"}]}`)
+	job, err := r.engine.Store.Claim(t.Context(), []memory.JobKind{memory.JobLearn}, time.Minute)
+	if err == nil {
+		_, err = r.engine.Learn(t.Context(), job)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := r.search(`{"query":"Where does my sister Mira live?","block":true}`); !strings.Contains(found.Block, "Lisbon") {
+		t.Errorf("the block %q has no Lisbon", found.Block)
+	}
+	if found := r.search(`{"query":"My sister Mira lives in Porto","block":true,"asked_in":"home"}`); strings.Contains(found.Block, "Lisbon") {
+		t.Errorf("an edit is given what it replaces: %q", found.Block)
+	}
+	r.do("PUT", "/api/pause", `{"pause":"learning"}`)
+	if found := r.search(question + `,"block":true}`); found.Block == "" || found.Pause != "learning" {
+		t.Errorf("while learning is paused: pause %q, block %q", found.Pause, found.Block)
+	}
+	r.do("PUT", "/api/pause", `{"pause":"memory"}`)
+	if found := r.search(question + `,"block":true}`); found.Block != "" || len(found.Hits) > 0 || found.Pause != "memory" {
+		t.Errorf("while memory is paused: pause %q, %d hits, block %q", found.Pause, len(found.Hits), found.Block)
+	}
+}
