@@ -27,7 +27,7 @@ func (e *Engine) keepBehind(ctx context.Context, owner memory.Owner, talk Talk, 
 		}
 		if *talk.Parent == "" {
 			placed = true
-			return e.keepAt(ctx, owner, talk, said, atBeginning(turns, request), kept)
+			return e.keepAt(ctx, owner, talk, said, thread.Follow(turns, request, thread.First, 0), kept)
 		}
 		after := turnNamed(turns, *talk.Parent)
 		if after == "" {
@@ -40,30 +40,6 @@ func (e *Engine) keepBehind(ctx context.Context, owner memory.Owner, talk Talk, 
 		return false, fmt.Errorf("keep messages: %w", err)
 	}
 	return placed, nil
-}
-
-// atBeginning lays a talk at the beginning of its conversation: whatever stood there leaves
-// the path, unless the talk says nothing new.
-func atBeginning(turns []memory.Turn, request thread.Request) thread.Alignment {
-	at := thread.Follow(turns, request, thread.Beginning, 0)
-	if len(at.New) == 0 && len(at.Rejoin) == 0 {
-		return at
-	}
-	empty, active := slices.Clone(turns), map[string]bool{}
-	for i := range empty {
-		if t := &empty[i]; t.Status == memory.Active {
-			t.Status, active[t.ID] = memory.Replaced, true
-		}
-	}
-	at = thread.Follow(empty, request, thread.Beginning, 0)
-	at.Leave = nil
-	for _, t := range turns {
-		if active[t.ID] && !slices.Contains(at.Rejoin, t.ID) {
-			at.Leave = append(at.Leave, t.ID)
-		}
-	}
-	at.Rejoin = slices.DeleteFunc(at.Rejoin, func(id string) bool { return active[id] })
-	return at
 }
 
 // turnNamed returns the id of the turn to which the client gave that name, "" without one;

@@ -64,20 +64,27 @@ func Align(turns []memory.Turn, r Request) Alignment {
 	return a
 }
 
-// Beginning stands for the id of a turn where a request follows none.
-const Beginning = "beginning"
+// Ids of a turn where a request follows none.
+const (
+	Beginning = "beginning"
+
+	// First says besides that the message is the conversation's first one: whatever else
+	// stood there leaves.
+	First = "first"
+)
 
 // Follow lays a request on the turns of its conversation where it says itself that it
 // belongs: its messages from one on come after the turn of that id. The same words again are
 // the same message only there. Without that turn it is [Align].
 func Follow(turns []memory.Turn, r Request, after string, from int) Alignment {
 	parent := start
-	if after != Beginning {
+	if after != Beginning && after != First {
 		if parent = slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == after }); parent < 0 {
 			return Align(turns, r)
 		}
 	}
 	t := newTree(turns)
+	t.single = after == First
 	next := sort.SearchInts(r.hist, from)
 	on := t.walk(parent, r, next)
 	if len(on) > 0 {

@@ -112,6 +112,21 @@ func TestFollowWithAResentHistory(t *testing.T) {
 	}
 }
 
+// TestFirstTakesThePlaceOfAll: the client's ids say that the message begins the conversation.
+func TestFirstTakesThePlaceOfAll(t *testing.T) {
+	w, _ := recorded(t, talk)
+	w.ask("c", messages("U What else is new today?"))
+	w.answer(message("A Not much."))
+	turns := w.convs[0].Turns
+	a := Follow(turns, NewRequest(messages("U I live in Bern"), 0), First, 0)
+	if len(a.New) != 1 || a.Parent != "" || len(a.Leave) != len(turns) {
+		t.Errorf("another first message: got %+v, want it new and all %d turns to leave", a, len(turns))
+	}
+	if a := Follow(turns, NewRequest(messages("U I live in Berlin"), 0), First, 0); !a.Regenerate || len(a.Leave)+len(a.New) != 0 {
+		t.Errorf("the same first message: got %+v, want it asked again and nothing to leave yet", a)
+	}
+}
+
 // TestNothingButSystemMessages has no turns to place, and an answer still has one.
 func TestNothingButSystemMessages(t *testing.T) {
 	a := Align(nil, NewRequest(messages("S Be kind."), 0))

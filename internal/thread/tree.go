@@ -17,6 +17,7 @@ type tree struct {
 	kids   [][]int          // of turn i at i+1, so that those of [start] are first; the preferred first
 	ends   map[string][]int // by chain, the turns that end such a path
 	active []int            // the active turns in the order of the conversation
+	single bool             // whether one path takes the place of all others, whatever their root
 }
 
 // Where a turn without a loaded parent hangs.
@@ -173,7 +174,7 @@ func (t *tree) id(i int) string {
 // displaced returns the active turns that a path takes the place of, in the order of the
 // conversation: those of the same root which are not on it.
 func (t *tree) displaced(path []int) []int {
-	if len(path) == 0 {
+	if len(path) == 0 && !t.single {
 		return nil
 	}
 	stays := make([]bool, len(t.turns))
@@ -182,7 +183,7 @@ func (t *tree) displaced(path []int) []int {
 	}
 	var out []int
 	for _, i := range t.active {
-		if t.root[i] == t.root[path[0]] && !stays[i] {
+		if (t.single || t.root[i] == t.root[path[0]]) && !stays[i] {
 			out = append(out, i)
 		}
 	}

@@ -22,7 +22,8 @@ var wrappers []byte
 type row struct {
 	Form   string `json:"form"`
 	Mark   string `json:"mark"`
-	Until  string `json:"until"`  // of begins: the last one ends what is the client's
+	Until  string `json:"until"`  // of begins and holds: the last of these, "|" between them, ends what is the client's
+	Unless string `json:"unless"` // of begins: what a message without a wrapper has
 	Whole  bool   `json:"whole"`  // of begins: without until, all of the message is the client's
 	Client string `json:"client"` // and its version
 	Source string `json:"source"` // "recorded", or where it was read, "not run"
@@ -35,6 +36,7 @@ type table struct {
 	elements map[string]bool // <name …>…</name> from the start of a line: dropped
 	dresses  map[string]bool // likewise, but its content stays
 	begins   []row           // at the beginning of the message
+	holds    []row           // anywhere: what stands before the end of it is the client's
 	ends     []string        // from the start of a line to the end of the message
 	tasks    []string        // at the beginning of a message: the client's own errand
 }
@@ -61,6 +63,8 @@ var known = sync.OnceValue(func() table {
 			t.dresses[r.Mark] = true
 		case "begins":
 			t.begins = append(t.begins, r)
+		case "holds":
+			t.holds = append(t.holds, r)
 		case "ends":
 			t.ends = append(t.ends, r.Mark)
 		case "task":
@@ -103,17 +107,35 @@ func IsTask(message string) bool {
 // cutBeginning drops one wrapper that the message begins with.
 func (t *table) cutBeginning(s string) (rest string, cut bool) {
 	for _, r := range t.begins {
-		if !strings.HasPrefix(s, r.Mark) {
+		if !strings.HasPrefix(s, r.Mark) || r.Unless != "" && strings.Contains(s, r.Unless) {
 			continue
 		}
-		if i := strings.LastIndex(s, r.Until); r.Until != "" && i >= 0 {
-			return strings.TrimSpace(s[i+len(r.Until):]), true
+		if end := r.end(s); end > 0 {
+			return strings.TrimSpace(s[end:]), true
 		}
 		if r.Until == "" || r.Whole {
 			return "", false
 		}
 	}
+	for _, r := range t.holds {
+		if strings.Contains(s, r.Mark) {
+			if end := r.end(s); end > 0 {
+				return strings.TrimSpace(s[end:]), true
+			}
+		}
+	}
 	return s, false
+}
+
+// end returns where what is the client's ends, 0 where nothing says so.
+func (r *row) end(s string) int {
+	end := 0
+	for until := range strings.SplitSeq(r.Until, "|") {
+		if i := strings.LastIndex(s, until); until != "" && i >= 0 {
+			end = max(end, i+len(until))
+		}
+	}
+	return end
 }
 
 // cutLines drops elements that begin a line, the tags of those that only dress the words, and

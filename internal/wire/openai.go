@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -276,6 +277,12 @@ func LastUser(msgs []Message) int {
 		}
 	}
 	return -1
+}
+
+// Only reports whether the request holds one message of the conversation, the user's.
+func (c *Chat) Only() bool {
+	last := c.LastUser()
+	return last >= 0 && !slices.ContainsFunc(c.Messages, func(m Message) bool { return m.Role != memory.RoleSystem && m.at != c.Messages[last].at })
 }
 
 // Question returns the last n user messages, oldest first, a line each.

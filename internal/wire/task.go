@@ -32,6 +32,9 @@ func FrontEndTask(c *Chat) bool {
 			return false
 		}
 	}
+	if strings.Contains(quoted, "<chat_history>") && strings.Contains(quoted, "</chat_history>") {
+		return true // in whatever language the order is
+	}
 	front := strings.ToLower(head(quoted, frontSize))
 	if strings.HasPrefix(strings.TrimSpace(front), "### task:") {
 		return sections.MatchString(quoted)

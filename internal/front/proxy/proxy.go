@@ -21,6 +21,7 @@ import (
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/obs"
+	"github.com/loci-memory/loci/internal/thread"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -194,14 +195,32 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: d.session(r.Header), After: c.from.Turn, Named: dialect.Named, Called: who.Name, Note: note,
 		Answer: clientID(r.Header, headerMessage),
 	}
-	if parent := clientID(r.Header, headerParent); parent != "" && in.After == "" {
-		if place := d.engine.PlaceOf(r.Context(), who.Owner, parent); place.Conversation == cmp.Or(extras.ID, in.ChatID) {
-			in.After, in.From = place.Turn, chat.LastUser()
-		}
+	if in.After == "" {
+		in.After, in.From = d.follows(r, who.Owner, chat, cmp.Or(extras.ID, in.ChatID)), chat.LastUser()
 	}
 	c.exchange = d.engine.Open(r.Context(), in)
 	c.prepared = c.exchange.Prepare(r.Context())
 	return c, nil
+}
+
+// follows returns the turn of a conversation that the last user message follows, by the
+// client's own ids, "" where it sends none or nobody knows it. One that names the answer to
+// come and no parent is the first message.
+func (d *Door) follows(r *http.Request, owner memory.Owner, chat *wire.Chat, conversation string) string {
+	parent := clientID(r.Header, headerParent)
+	if _, sent := r.Header[headerParent]; !sent || conversation == "" {
+		return ""
+	}
+	if parent == "" {
+		if clientID(r.Header, headerMessage) != "" && chat.Only() {
+			return thread.First
+		}
+		return ""
+	}
+	if place := d.engine.PlaceOf(r.Context(), owner, parent); place.Conversation == conversation {
+		return place.Turn
+	}
+	return ""
 }
 
 // session returns the name that a request gives its conversation, "" for none.
