@@ -14,6 +14,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,8 +38,13 @@ const (
 )
 
 // DefaultSessions are the headers by which clients name a conversation, the first one that a
-// request has counts: Open WebUI; opencode and others; Codex.
-var DefaultSessions = []string{"X-OpenWebUI-Chat-Id", "X-Session-Id", "Session-Id", "Thread-Id"}
+// request has counts: Open WebUI; opencode and others; Codex, whose sub-agents have their
+// parent's Session-Id and a Thread-Id of their own.
+var DefaultSessions = []string{"X-OpenWebUI-Chat-Id", "X-Session-Id", "Thread-Id", "Session-Id"}
+
+// subagents are the headers by which a coding agent marks a request of a sub-agent, whose user
+// messages a model wrote: Codex; opencode.
+var subagents = []string{"X-OpenAI-Subagent", "X-Codex-Parent-Thread-Id", "X-Parent-Session-Id"}
 
 // Upstream sends a request on, as it is, and returns the answer as it comes, less
 // the headers that are about a connection.
@@ -157,6 +163,9 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 		return nil, err
 	}
 	c := &call{Chat: chat, dialect: dialect, named: d.Named, placement: d.Placement}
+	if slices.ContainsFunc(subagents, func(name string) bool { return r.Header.Get(name) != "" }) {
+		extras.Mode = readOnly(extras.Mode)
+	}
 	c.off = extras.Mode == wire.ModeOff
 	if dialect.Named {
 		chat.Messages = d.answers.resolve(who.Owner, chat.Messages)
@@ -189,6 +198,14 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	c.exchange = d.engine.Open(r.Context(), in)
 	c.prepared = c.exchange.Prepare(r.Context())
 	return c, nil
+}
+
+// readOnly returns mode without its permission to write.
+func readOnly(mode string) string {
+	if mode == wire.ModeWrite || mode == wire.ModeOff {
+		return wire.ModeOff
+	}
+	return wire.ModeRead
 }
 
 // session returns the name that a request gives its conversation, "" for none.
