@@ -36,6 +36,7 @@ type table struct {
 	dresses  map[string]bool // likewise, but its content stays
 	begins   []row           // at the beginning of the message
 	ends     []string        // from the start of a line to the end of the message
+	endBytes [256]bool       // the first bytes of ends
 	tasks    []string        // at the beginning of a message: the client's own errand
 }
 
@@ -63,6 +64,7 @@ var known = sync.OnceValue(func() table {
 			t.begins = append(t.begins, r)
 		case "ends":
 			t.ends = append(t.ends, r.Mark)
+			t.endBytes[r.Mark[0]] = true
 		case "task":
 			t.tasks = append(t.tasks, r.Mark)
 		default:
@@ -163,7 +165,7 @@ func (t *table) cutLines(s string) string {
 }
 
 func (t *table) endsHere(line string) bool {
-	if line == "" || line[0] != '#' && line[0] != '<' && line[0] != '-' {
+	if line == "" || !t.endBytes[line[0]] {
 		return false
 	}
 	for _, mark := range t.ends {
