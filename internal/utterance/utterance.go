@@ -11,6 +11,7 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -38,6 +39,7 @@ type table struct {
 	ends     []string        // from the start of a line to the end of the message
 	endBytes [256]bool       // the first bytes of ends
 	tasks    []string        // at the beginning of a message: the client's own errand
+	agents   []string        // likewise: a sub-agent's request, whatever follows
 }
 
 var rows = sync.OnceValue(func() []row {
@@ -67,6 +69,8 @@ var known = sync.OnceValue(func() table {
 			t.endBytes[r.Mark[0]] = true
 		case "task":
 			t.tasks = append(t.tasks, r.Mark)
+		case "subagent":
+			t.agents = append(t.agents, r.Mark)
 		default:
 			panic("utterance: wrappers.jsonl: unknown form " + r.Form)
 		}
@@ -93,13 +97,18 @@ func Words(message string) string {
 // IsTask reports whether a message begins an errand of the client's own, such as summing up a
 // conversation that grew too long: it is no part of any conversation.
 func IsTask(message string) bool {
+	return beginsWithAny(message, known().tasks)
+}
+
+// IsSubagent reports whether a message, wherever it stands in a request, says that the request
+// is a sub-agent's: a model wrote its user messages.
+func IsSubagent(message string) bool {
+	return beginsWithAny(message, known().agents)
+}
+
+func beginsWithAny(message string, marks []string) bool {
 	message = strings.TrimSpace(message)
-	for _, mark := range known().tasks {
-		if strings.HasPrefix(message, mark) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(marks, func(mark string) bool { return strings.HasPrefix(message, mark) })
 }
 
 // cutBeginning drops one wrapper that the message begins with.
