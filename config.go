@@ -200,7 +200,7 @@ type ChatsConfig struct {
 // RecordConfig is what is kept of chats.
 type RecordConfig struct {
 	History  string   `koanf:"history" default:"align" valid:"align|recall|learn" doc:"What becomes of messages that a client brings along and Loci did not see said, as of a chat that began elsewhere or was cloned: align keeps them only to know the chat again, recall also recalls them, learn also learns from the user's."`
-	Sessions []string `koanf:"sessions" doc:"Headers by which clients name a conversation; the first that a request has counts. Empty: X-OpenWebUI-Chat-Id, X-Session-Id, Session-Id, Thread-Id."`
+	Sessions []string `koanf:"sessions" doc:"Headers by which clients name a conversation; the first that a request has counts. Empty: X-OpenWebUI-Chat-Id, X-Session-Id, Thread-Id, Session-Id."`
 }
 
 // LimitsConfig is what one request may hold.

@@ -11,6 +11,7 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -38,7 +39,9 @@ type table struct {
 	begins   []row           // at the beginning of the message
 	holds    []row           // anywhere: what stands before the end of it is the client's
 	ends     []string        // from the start of a line to the end of the message
+	endBytes [256]bool       // the first bytes of ends
 	tasks    []string        // at the beginning of a message: the client's own errand
+	agents   []string        // likewise: a sub-agent's request, whatever follows
 }
 
 var rows = sync.OnceValue(func() []row {
@@ -67,8 +70,11 @@ var known = sync.OnceValue(func() table {
 			t.holds = append(t.holds, r)
 		case "ends":
 			t.ends = append(t.ends, r.Mark)
+			t.endBytes[r.Mark[0]] = true
 		case "task":
 			t.tasks = append(t.tasks, r.Mark)
+		case "subagent":
+			t.agents = append(t.agents, r.Mark)
 		default:
 			panic("utterance: wrappers.jsonl: unknown form " + r.Form)
 		}
@@ -95,13 +101,18 @@ func Words(message string) string {
 // IsTask reports whether a message begins an errand of the client's own, such as summing up a
 // conversation that grew too long: it is no part of any conversation.
 func IsTask(message string) bool {
+	return beginsWithAny(message, known().tasks)
+}
+
+// IsSubagent reports whether a message, wherever it stands in a request, says that the request
+// is a sub-agent's: a model wrote its user messages.
+func IsSubagent(message string) bool {
+	return beginsWithAny(message, known().agents)
+}
+
+func beginsWithAny(message string, marks []string) bool {
 	message = strings.TrimSpace(message)
-	for _, mark := range known().tasks {
-		if strings.HasPrefix(message, mark) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(marks, func(mark string) bool { return strings.HasPrefix(message, mark) })
 }
 
 // cutBeginning drops one wrapper that the message begins with.
@@ -185,7 +196,7 @@ func (t *table) cutLines(s string) string {
 }
 
 func (t *table) endsHere(line string) bool {
-	if line == "" || line[0] != '#' && line[0] != '<' && line[0] != '-' {
+	if line == "" || !t.endBytes[line[0]] {
 		return false
 	}
 	for _, mark := range t.ends {

@@ -17,6 +17,12 @@ func TestRowsDoWhatTheyShow(t *testing.T) {
 			}
 			continue
 		}
+		if r.Form == "subagent" {
+			if !IsSubagent(r.Shows) {
+				t.Errorf("%s: not taken for a sub-agent's: %q", r.Client, r.Shows)
+			}
+			continue
+		}
 		if got := Words(r.Shows); got != r.Leaves {
 			t.Errorf("%s: of %q\ngot  %q\nwant %q", r.Client, r.Shows, got, r.Leaves)
 		}
@@ -40,6 +46,9 @@ func TestWordsOfAPersonStay(t *testing.T) {
 		}
 		if IsTask(s) {
 			t.Errorf("%q is taken for a task", s)
+		}
+		if IsSubagent(s) {
+			t.Errorf("%q is taken for a sub-agent's", s)
 		}
 	}
 }

@@ -13,12 +13,16 @@ import (
 // too long. Such a request is no part of a conversation. Its system message or last user
 // message begins as a known errand does ([utterance.IsTask]); or it both gives one of these
 // orders at the front and quotes a conversation behind it, alone in a single user message: a
-// person who asks for a title is taken for a person.
+// person who asks for a title is taken for a person. A sub-agent's request is one, too
+// ([utterance.IsSubagent]).
 func FrontEndTask(c *Chat) bool {
 	order, quoted := "", ""
 	last := c.LastUser()
 	for i, m := range c.Messages {
 		if (i == last || m.Role == memory.RoleSystem && len(c.Messages) <= 3) && utterance.IsTask(m.Text) {
+			return true
+		}
+		if (m.Role == memory.RoleSystem || m.Role == memory.RoleUser) && utterance.IsSubagent(m.Text) {
 			return true
 		}
 	}

@@ -10,9 +10,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// headerSubagent says that a model, and not a person, asks: Codex sends it.
-const headerSubagent = "X-Openai-Subagent"
-
 const (
 	// maxDelegated is how many texts that models passed on are remembered, for all users.
 	maxDelegated = 4096

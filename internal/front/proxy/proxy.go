@@ -14,6 +14,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,8 +39,13 @@ const (
 )
 
 // DefaultSessions are the headers by which clients name a conversation, the first one that a
-// request has counts: Open WebUI; opencode and others; Codex.
-var DefaultSessions = []string{"X-OpenWebUI-Chat-Id", "X-Session-Id", "Session-Id", "Thread-Id"}
+// request has counts: Open WebUI; opencode and others; Codex, whose sub-agents have their
+// parent's Session-Id and a Thread-Id of their own.
+var DefaultSessions = []string{"X-OpenWebUI-Chat-Id", "X-Session-Id", "Thread-Id", "Session-Id"}
+
+// subagents are the headers by which a coding agent marks a request of a sub-agent, whose user
+// messages a model wrote: Codex; opencode.
+var subagents = []string{"X-OpenAI-Subagent", "X-Codex-Parent-Thread-Id", "X-Parent-Session-Id"}
 
 // Upstream sends a request on, as it is, and returns the answer as it comes, less
 // the headers that are about a connection.
@@ -165,6 +171,9 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 		return nil, err
 	}
 	c := &call{Chat: chat, dialect: dialect, named: d.Named, placement: d.Placement}
+	if slices.ContainsFunc(subagents, func(name string) bool { return r.Header.Get(name) != "" }) {
+		extras.Mode = readOnly(extras.Mode)
+	}
 	c.off = extras.Mode == wire.ModeOff
 	if dialect.Named {
 		chat.Messages = d.answers.resolve(who.Owner, chat.Messages)
@@ -184,8 +193,8 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 		return c, nil
 	}
 	c.owner, c.answers, c.orders = who.Owner, &d.answers, &d.orders
-	if (r.Header.Get(headerSubagent) != "" || d.orders.has(who.Owner, chat)) && (extras.Mode == "" || extras.Mode == wire.ModeReadWrite) {
-		extras.Mode = wire.ModeRead // a model's words are not the user's
+	if d.orders.has(who.Owner, chat) {
+		extras.Mode = readOnly(extras.Mode)
 	}
 	note := ""
 	if c.placement != wire.User && d.strict.has(dialect.Path, chat.Model, d.Now()) {
@@ -221,6 +230,14 @@ func (d *Door) follows(r *http.Request, owner memory.Owner, chat *wire.Chat, con
 		return place.Turn
 	}
 	return ""
+}
+
+// readOnly returns mode without its permission to write.
+func readOnly(mode string) string {
+	if mode == wire.ModeWrite || mode == wire.ModeOff {
+		return wire.ModeOff
+	}
+	return wire.ModeRead
 }
 
 // session returns the name that a request gives its conversation, "" for none.

@@ -1,0 +1,164 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// agentRun is one run of a coding agent as it was recorded; testdata/agents/README.md says how.
+type agentRun struct {
+	Client, Run string
+	Requests    []struct {
+		Method, Path string
+		Headers      [][2]string
+		Body         json.RawMessage
+		Status       int
+		Answer       string
+	}
+}
+
+func readAgentRun(t *testing.T, agent, run string) agentRun {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "agents", agent, run+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var recorded agentRun
+	if err := json.Unmarshal(data, &recorded); err != nil {
+		t.Fatal(err)
+	}
+	if len(recorded.Requests) == 0 {
+		t.Fatalf("%s/%s has no requests", agent, run)
+	}
+	return recorded
+}
+
+// replay sends the requests of a run and has the upstream answer as it did.
+func (r *rig) replay(t *testing.T, agent, run string) {
+	t.Helper()
+	for i, q := range readAgentRun(t, agent, run).Requests {
+		kind := "application/json"
+		if !strings.HasPrefix(q.Answer, "{") {
+			kind = "text/event-stream"
+		}
+		r.upstream.answers(sends(q.Status, q.Answer, "Content-Type", kind))
+		var headers []string
+		for _, h := range q.Headers {
+			headers = append(headers, h[0], h[1])
+		}
+		resp := r.send(q.Method, q.Path, string(q.Body), headers...)
+		if got := r.read(resp); resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s/%s, request %d: %d %s", agent, run, i, resp.StatusCode, got)
+		}
+	}
+}
+
+// userTurns returns the user's turns of each conversation, sorted. Turns of the history that a
+// client brought along are no memories and left out, as are the empty places of what was not
+// to be stored. A user turn off its conversation's path is an error.
+func (r *rig) userTurns() [][]string {
+	r.t.Helper()
+	turns, err := r.store.Turns(context.Background(), nobody, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	of := map[string][]string{}
+	for _, turn := range turns {
+		if turn.Role != memory.RoleUser || turn.History || turn.Status == memory.Retired && turn.Content == "" {
+			continue
+		}
+		if turn.Status != memory.Active {
+			r.t.Errorf("the user's turn is %s: %q", turn.Status, turn.Content)
+		}
+		of[turn.Conversation] = append(of[turn.Conversation], turn.Content)
+	}
+	var out [][]string
+	for _, said := range of {
+		out = append(out, said)
+	}
+	slices.SortFunc(out, slices.Compare)
+	return out
+}
+
+const (
+	tabs  = "I always use tabs, never spaces, and our API is called Halyard. Please list the files here."
+	name  = "Which name does our API have?"
+	zsh   = "And now I use zsh."
+	porto = "I moved to Porto last week. Ask a subagent to find the API's name."
+	fly   = "My deploys go to Fly.io. Please list the files here."
+
+	aiderTabs  = "I always use tabs, never spaces, and our API is called Halyard. What does main.py do?"
+	aiderPorto = "I moved to Porto last week. What does main.py do?"
+)
+
+// TestRecordedAgents replays what coding agents sent. Of each conversation the user's words
+// are stored and nothing else: no project file, no call of the agent's own.
+func TestRecordedAgents(t *testing.T) {
+	for _, c := range []struct {
+		agent string
+		runs  []string
+		want  [][]string // the user's turns of each conversation
+	}{
+		{"codex", []string{"run1", "run2", "resume", "run3"}, [][]string{{tabs}, {name, zsh}, {porto}}},
+		{"codex", []string{"compact", "resume-compacted"}, [][]string{{fly, "What did I say about deploys?"}}},
+		{"opencode", []string{"run1", "run2", "resume", "run3"}, [][]string{{tabs}, {name, zsh}, {porto}}},
+		{"opencode", []string{"compact"}, [][]string{{fly, "What did we do so far?"}}}, // the question is opencode's, and could be a person's
+		{"aider", []string{"run1", "run2", "run3"}, [][]string{{aiderTabs}, {name}, {aiderPorto}}},
+		{"aider", []string{"session"}, [][]string{{"I use fish, never bash.", "Which shell do I use?"}}},
+		{"aider", []string{"commit"}, nil},
+		{"qwen", []string{"run1", "run2", "resume", "run3"}, [][]string{{tabs}, {name, zsh}, {porto}}},
+		{"qwen", []string{"sub"}, [][]string{{"I have a cat. Ask a subagent to find the API's name."}}},
+		{"qwen", []string{"run2", "resume", "compact"}, [][]string{{name, zsh, "My deploys go to Fly.io. What did I say about zsh?"}}},
+		{"pi", []string{"run1", "run2", "resume", "run3"}, [][]string{{tabs}, {name, zsh}, {porto}}},
+		{"cn", []string{"run1", "run2", "run3", "resume"}, [][]string{{tabs}, {name}, {porto, zsh}}},
+		{"cline", []string{"run1", "run2"}, [][]string{{tabs}, {name}}},
+	} {
+		t.Run(c.agent+"/"+strings.Join(c.runs, "+"), func(t *testing.T) {
+			r := newRig(t)
+			for _, run := range c.runs {
+				r.replay(t, c.agent, run)
+			}
+			slices.SortFunc(c.want, slices.Compare)
+			if got := r.userTurns(); !slices.EqualFunc(got, c.want, slices.Equal) {
+				t.Errorf("stored of the user:\ngot  %q\nwant %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestRecordedSessions: a resumed run names the conversation of the first, another run another
+// one, and a sub-agent its own.
+func TestRecordedSessions(t *testing.T) {
+	d := &Door{}
+	for _, agent := range []string{"codex", "opencode"} {
+		session := func(run string, request int) string {
+			h := http.Header{}
+			for _, pair := range readAgentRun(t, agent, run).Requests[request].Headers {
+				h.Add(pair[0], pair[1])
+			}
+			id := d.session(h)
+			if id == "" {
+				t.Errorf("%s/%s, request %d names no conversation", agent, run, request)
+			}
+			return id
+		}
+		if a, b := session("run2", 0), session("resume", 0); a != b {
+			t.Errorf("%s: resumed %q as %q", agent, a, b)
+		}
+		if a, b := session("run1", 0), session("run2", 0); a == b {
+			t.Errorf("%s: two runs are %q", agent, a)
+		}
+		// The third request is the sub-agent's.
+		if a, b := session("run3", 1), session("run3", 2); a == b {
+			t.Errorf("%s: an agent and its sub-agent are %q", agent, a)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package proxy
+
+import (
+	"cmp"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// TestRecordedOpenWebUI replays what Open WebUI sent, with the headers that it has by itself:
+// what is stored as the user's words is what the person wrote, and errands leave nothing.
+func TestRecordedOpenWebUI(t *testing.T) {
+	byHeader := map[string]bool{"title_custom.json": true} // nothing in it says what it is
+	files, err := filepath.Glob("testdata/openwebui/*.json")
+	if err != nil || len(files) < 30 {
+		t.Fatalf("%d recordings: %v", len(files), err)
+	}
+	for _, file := range files {
+		name := filepath.Base(file)
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var recording struct {
+			Requests []struct {
+				Path    string
+				Headers map[string]string
+				Body    json.RawMessage
+			}
+		}
+		if err := json.Unmarshal(data, &recording); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		r := newRig(t, func(s *setup) { s.guard = httpx.Options{Multi: true} })
+		r.upstream.answers(says("All right."))
+		owner, errand := nobody, false
+		for _, q := range recording.Requests {
+			if q.Path != chatPath {
+				continue
+			}
+			user := cmp.Or(q.Headers["X-OpenWebUI-User-Id"], "ana") // some were signed, for a while
+			owner = memory.User(memory.DefaultNamespace, user)
+			headers := []string{"X-OpenWebUI-User-Id", user, "X-OpenWebUI-Chat-Id", q.Headers["X-OpenWebUI-Chat-Id"]}
+			if errand = q.Headers["X-Loci-Task"] != ""; errand && byHeader[name] {
+				headers = append(headers, headerTask, q.Headers["X-Loci-Task"])
+			}
+			r.chat(string(q.Body), headers...)
+		}
+		r.engine.Close()
+		turns, err := r.store.Turns(t.Context(), owner, memory.TurnQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		none := errand || strings.HasPrefix(name, "channel") || strings.HasPrefix(name, "temporary")
+		if none != (len(turns) == 0) {
+			t.Errorf("%s: %d turns are stored, want none: %v", name, len(turns), none)
+		}
+		for _, turn := range turns {
+			for _, mark := range []string{"### ", "<context>", "<source", "attached_files", "Sigrid", "chat_history", "USER:"} {
+				if strings.Contains(turn.Content, mark) {
+					t.Errorf("%s: stored as %s's words: %.200q", name, turn.Role, turn.Content)
+				}
+			}
+		}
+	}
+}
