@@ -56,12 +56,22 @@ func Align(turns []memory.Turn, r Request) Alignment {
 	}
 	parent := on[len(on)-1].turn
 	proven := slices.ContainsFunc(on, func(k known) bool { return heard(&t.turns[k.turn]) })
-	if end(on) < len(r.hist) && !(proven && r.saidNow(end(on))) && t.speaks(t.displaced(t.pathTo(parent)), memory.RoleUser) {
-		return t.lay(r, on, start, 0)
+	if next := end(on); next < len(r.hist) {
+		if t.skips(parent, r.at(next).Role) || !(proven && r.saidNow(next)) && t.speaks(t.displaced(t.pathTo(parent)), memory.RoleUser) {
+			return t.lay(r, on, start, 0)
+		}
 	}
 	a := t.lay(r, on, parent, 0)
 	a.Heard = proven
 	return a
+}
+
+// skips reports whether a message of that role behind a turn leaves out what stands there,
+// instead of taking its place: some clients drop answers when they shorten a history.
+func (t *tree) skips(turn int, role memory.Role) bool {
+	return slices.ContainsFunc(t.kids[turn+1], func(kid int) bool {
+		return t.turns[kid].Status == memory.Active && t.turns[kid].Role != role
+	})
 }
 
 // Ids of a turn where a request follows none.

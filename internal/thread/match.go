@@ -82,9 +82,9 @@ func (t *tree) prefix(r Request) []known {
 }
 
 // anchor returns the last answer among the messages from one on that is active behind an
-// index, and its turn; turn is negative for none. Words that many answers have prove nothing: the message
-// before it must stand there, too, or nothing after it. And only one that went through Loci
-// proves that what comes after it was replaced.
+// index, and its turn; turn is negative for none. Words that many answers have prove nothing:
+// the message before it must stand there, too, or nothing after it. And only one that went
+// through Loci proves that what comes after it was replaced.
 func (t *tree) anchor(r Request, from, after int) (message, turn int) {
 	for i, tries := len(r.hist)-1, 0; i >= from && tries < maxTries; i-- {
 		if r.at(i).Role != memory.RoleAssistant {
