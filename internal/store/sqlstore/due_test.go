@@ -212,7 +212,7 @@ func claimable(t *testing.T, s *Store, owners []memory.Owner, kinds []memory.Job
 			}
 			if j.Lease.Until.After(now) {
 				runs[j.Kind] = true
-			} else if jobs[i].State = memory.JobQueued; j.Attempts+1 >= memory.MaxAttempts {
+			} else if jobs[i].State = memory.JobQueued; j.Attempts+1 >= memory.MaxAttempts || j.Abandoned()+1 >= memory.MaxAbandoned {
 				jobs[i].State = memory.JobParked
 			}
 		}
