@@ -95,7 +95,7 @@ func TestUpstreamsRefusalComesThroughUnchanged(t *testing.T) {
 
 func TestRefusedMemoryIsTakenBack(t *testing.T) {
 	t.Parallel()
-	strict := replies(http.StatusBadRequest, nil, `{"error":{"message":"system messages go first"}}`)
+	strict := replies(http.StatusBadRequest, nil, `{"error":{"message":"System message must be at the beginning."}}`)
 	up := newUpstream(t, strict, says("Hello."))
 	l := serve(t, t.TempDir(), up.setting())
 	l.add(t, allergyFact, nil)
