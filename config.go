@@ -161,7 +161,7 @@ type RecallConfig struct {
 	Decay         time.Duration `koanf:"decay" default:"0s" doc:"Time in which relevance falls to a third (1/e) with the age of what was said, instead of its blend with recency. 0s: it does not fall."`
 	Age           string        `koanf:"age" default:"updated" valid:"updated|created" doc:"What recency counts from: a fact's last change, or when it was said."`
 	Lambda        float64       `koanf:"lambda" default:"0.7" doc:"Weight of the score against likeness to what is shown already, 0.05 to 1. 1: likeness costs nothing."`
-	VectorWeight  float64       `koanf:"vector_weight" default:"1.5" doc:"Weight of a cosine among the cues, 0 to 20. 1.5 was fitted with lexical embeddings; loci bench retrieval --fit says what a model's deserve."`
+	VectorWeight  float64       `koanf:"vector_weight" default:"8" doc:"Weight of a model's vectors beside the words, 0 to 20, where words find nothing; it falls as they find more. loci bench retrieval --fit says what a model deserves. The built-in embedder has a weight of its own."`
 	Candidates    int           `koanf:"candidates" default:"0" doc:"How many candidates each search proposes for each memory that may be shown: with top_k 5 and 3, fifteen. 0: 160 in all, which ranking and its thresholds are fitted to."`
 	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Where the memory goes: a message of its own before the last user message, the system message, or the user message."`
 	Hint          string        `koanf:"hint" doc:"A sentence more that the memory in a prompt says of itself, such as what to do with what does not fit."`

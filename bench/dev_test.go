@@ -113,7 +113,7 @@ func row(m map[string]Measure) string {
 
 func TestReportWeights(t *testing.T) {
 	examples := reportExamples(t)
-	names, weights, _ := recall.Cues(recall.Query{}, nil, 0)
+	names, weights, _ := recall.Cues(recall.Query{}, nil, recall.Options{})
 	fitted := Fit(examples, shares, weights)
 	for i, name := range names {
 		t.Logf("| %s | %.2f | %.2f |", name, weights[i], fitted[i])
@@ -129,7 +129,7 @@ func TestReportWeights(t *testing.T) {
 
 func TestReportCrossValidation(t *testing.T) {
 	examples := reportExamples(t)
-	_, weights, _ := recall.Cues(recall.Query{}, nil, 0)
+	_, weights, _ := recall.Cues(recall.Query{}, nil, recall.Options{})
 	start := make([]float64, len(weights)) // from nearly nothing, so that a fit owes nothing to the weights in use
 	for i, w := range weights {
 		start[i] = math.Copysign(0.01, w)
@@ -142,7 +142,7 @@ func TestReportCrossValidation(t *testing.T) {
 
 func TestReportAnswered(t *testing.T) {
 	examples := reportExamples(t)
-	names, weights, _ := recall.Signals(recall.Query{}, nil, 0)
+	names, weights, _ := recall.Signals(recall.Query{}, nil, recall.Options{})
 	fitted := FitAnswered(examples, even)
 	for i, name := range names {
 		t.Logf("| %s | %.2f | %.2f |", name, weights[i], fitted[i])

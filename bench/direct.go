@@ -70,9 +70,9 @@ func (d *Direct) Close() error {
 func (d *Direct) Candidates(ctx context.Context, owner memory.Owner, question string) (recall.Query, []memory.Candidate, error) {
 	q := recall.NewQuery(question, d.now(), recall.QueryOptions{})
 	d.open()
-	s := memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: q.Text, Now: d.now()}
+	s := memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: q.Text, Weights: q.Weights, Now: d.now()}
 	if d.Embedder != nil {
-		v, err := d.Embedder.Embed(ctx, memory.AsQuestion, q.Text)
+		v, err := d.Embedder.Embed(ctx, memory.AsQuestion, q.Near)
 		if err != nil {
 			return q, nil, fmt.Errorf("embed question: %w", err)
 		}
@@ -91,7 +91,7 @@ func (d *Direct) Search(ctx context.Context, owner memory.Owner, question string
 	if err != nil {
 		return nil, err
 	}
-	o := d.Options
+	o := d.options()
 	o.Limit = k
 	kept, _ := recall.Rank(q, found, o, d.now())
 	out := make([]Found, len(kept))
@@ -99,6 +99,15 @@ func (d *Direct) Search(ctx context.Context, owner memory.Owner, question string
 		out[i] = Found{Ref: c.ID, Score: c.Score}
 	}
 	return out, nil
+}
+
+// options are those of the ranking with this embedder.
+func (d *Direct) options() recall.Options {
+	o := d.Options
+	if e, ok := d.Embedder.(interface{ OfWords() bool }); ok {
+		o.OfWords = e.OfWords()
+	}
+	return o
 }
 
 func (d *Direct) now() time.Time {

@@ -65,11 +65,11 @@ func (e *Example) read(ctx context.Context, d *Direct, owner memory.Owner, c Con
 	if err != nil {
 		return fmt.Errorf("search %q: %w", question, err)
 	}
-	_, _, e.Signals = recall.Signals(query, candidates, d.Options.Background)
+	_, _, e.Signals = recall.Signals(query, candidates, d.options())
 	if !e.Answered {
 		return nil
 	}
-	_, _, e.Values = recall.Cues(query, candidates, d.Options.Background)
+	_, _, e.Values = recall.Cues(query, candidates, d.options())
 	found := make([]Found, len(candidates))
 	for j := range candidates {
 		found[j].Ref = candidates[j].ID

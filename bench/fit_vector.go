@@ -29,7 +29,7 @@ type VectorTry struct {
 }
 
 // vectorWeights are tried beside the one in use.
-var vectorWeights = []float64{0, 0.75, recall.DefaultVectorWeight, 3, 6, 9, 12, 18}
+var vectorWeights = []float64{0, 1.5, 3, 6, recall.DefaultVectorWeight, 12, 18}
 
 // enoughGain is what another weight must gain in MRR on conversations that did not
 // choose it to be worth setting: less is the luck of a few questions.
@@ -39,7 +39,7 @@ const enoughGain = 0.005
 // conversations at least ([memory.Invalid]). The measures are of the cues alone: what
 // comes behind them, recency for one, is left out.
 func FitVector(examples []Example, inUse float64) (VectorFit, error) {
-	names, weights, _ := recall.Cues(recall.Query{}, nil, 0)
+	names, weights, _ := recall.Cues(recall.Query{}, nil, recall.Options{})
 	at := slices.Index(names, "vector")
 	weighed := func(on []Example, weight float64) Measure {
 		w := slices.Clone(weights)

@@ -245,7 +245,7 @@ func (e *Engine) around(ctx context.Context, q Querying, session string) Around 
 // similar finds turns by the rule of reach, the most similar first, of at least the
 // threshold.
 func (r *recalling) similar(ctx context.Context, topK int) error {
-	query := recall.NewQuery(clip(r.q.Text, maxQuestion), r.now, recall.QueryOptions{Expand: r.e.opts.Recall.Expand})
+	query := recall.NewQuery(r.q.Text, r.now, recall.QueryOptions{Expand: r.e.opts.Recall.Expand})
 	s := r.wanted(ctx, query)
 	s.Scopes, s.Kinds = []memory.Scope{r.q.Scope}, []memory.Kind{memory.KindTurn}
 	everything := 0.0

@@ -63,6 +63,9 @@ const (
 	IntentsByEmbedding = "embedding"
 )
 
+// intentText is how many bytes of a query its intent is found by.
+const intentText = 4 << 10
+
 // likeEnough is the cosine from which a query is taken to be of the intent of an
 // example.
 const likeEnough = 0.5
@@ -70,7 +73,7 @@ const likeEnough = 0.5
 // likest returns the intent whose example is most like the text. An embedder that
 // fails leaves the general one.
 func (e *Engine) likest(ctx context.Context, words string) Intent {
-	texts := []string{clip(words, maxQuestion)}
+	texts := []string{clip(words, intentText)}
 	for _, i := range intents {
 		texts = append(texts, i.example)
 	}

@@ -56,10 +56,6 @@ const (
 	// folded into others or are gone by now.
 	spare = 8
 
-	// maxQuestion is how many bytes of a message are asked about; pasted files are
-	// no questions.
-	maxQuestion = 4 << 10
-
 	// maxCarried is how many candidates more a chat asks for, since the request may
 	// carry some of them.
 	maxCarried = 100
@@ -122,7 +118,7 @@ func (e *Engine) prepare(ctx context.Context, q Question) (p Prepared, r *recall
 	}
 	done := make(chan outcome, 1)
 	e.background.Go(func() {
-		r := &recalling{e: e, q: q, now: memory.Time(started)}
+		r := &recalling{e: e, q: q, chat: true, now: memory.Time(started)}
 		done <- outcome{r, r.block(ctx)}
 	})
 	var o outcome
@@ -179,6 +175,8 @@ type recalling struct {
 	q   Question
 	now time.Time
 
+	asked    string // what of the question is asked, without what stands beside it
+	chat     bool   // the question is a message of a chat, which may ask nothing of memory
 	found    int
 	then     map[string]memory.Memory // what there was, of a question to the past
 	cut      []recall.Cut
@@ -230,7 +228,8 @@ func (r *recalling) run(ctx context.Context) error {
 		return nil
 	}
 	defer func() { r.dropped = append(r.dropped, r.echoed...) }()
-	query := recall.NewQuery(clip(r.q.Text, maxQuestion), r.now, recall.QueryOptions{Expand: r.e.opts.Recall.Expand})
+	query := recall.NewQuery(r.q.Text, r.now, recall.QueryOptions{Expand: r.e.opts.Recall.Expand})
+	r.asked = query.Asked
 	if query.Broad && r.lists() {
 		err := r.part(func() error { return r.list(ctx, topK) })
 		if err == nil {
@@ -357,7 +356,7 @@ func (r *recalling) searched(ctx context.Context, query recall.Query, s memory.S
 	r.found += len(cands)
 	r.misspelt = recall.Misspelt(cands)
 	defer func() { index.Done(cands) }() // ranking copies what it keeps
-	opts := recall.Options{Limit: topK + spare, Threshold: r.q.ScoreThreshold, Recency: r.q.RecencyWeight}
+	opts := recall.Options{Chat: r.chat && r.ruled(), Limit: topK + spare, Threshold: r.q.ScoreThreshold, Recency: r.q.RecencyWeight}
 	if opts.Threshold == nil && r.e.opts.Threshold >= 0 {
 		opts.Threshold = &r.e.opts.Threshold
 	}
@@ -452,7 +451,7 @@ func (r *recalling) fit(ctx context.Context, hits []memory.Hit, topK int) {
 	}
 	var overruled []memory.Hit
 	for {
-		r.hits, r.dropped = recall.Fit(fresh, recall.FitOptions{TopK: topK, Budget: budget, Question: r.q.Text, Echoes: r.echoes})
+		r.hits, r.dropped = recall.Fit(fresh, recall.FitOptions{TopK: topK, Budget: budget, Question: r.asked, Echoes: r.echoes})
 		against := r.againstOwn(ctx, r.hits)
 		if len(against) == 0 {
 			break
@@ -506,6 +505,7 @@ func (r *recalling) againstOwn(ctx context.Context, hits []memory.Hit) []memory.
 func (r *recalling) wanted(ctx context.Context, query recall.Query) memory.Search {
 	s := memory.Search{
 		Text:         query.Text,
+		Weights:      query.Weights,
 		Kinds:        r.q.Kinds,
 		Category:     r.q.Category,
 		Tag:          r.q.Tag,

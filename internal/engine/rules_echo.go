@@ -27,7 +27,7 @@ func (r *recalling) unrepeated(cands []memory.Candidate) []memory.Candidate {
 	if r.q.Whole || r.then != nil {
 		return cands
 	}
-	r.echoes = recall.NewEchoes(r.q.Text)
+	r.echoes = recall.NewEchoes(r.asked)
 	return slices.DeleteFunc(cands, func(c memory.Candidate) bool {
 		if !r.echoes.Repeated(&c) {
 			return false

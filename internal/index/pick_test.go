@@ -50,7 +50,7 @@ func TestPruningChangesNothing(t *testing.T) {
 		p.look(unique(text.Terms(s.Text)))
 		best := new(picks)
 		best.begin(s.Limit, math.SmallestNonzeroFloat32)
-		scoreWords([]*part{p}, len(p.lists)/2, best, func() {})
+		scoreWords([]*part{p}, len(p.lists)/2, func(int) float64 { return 1 }, best, func() {})
 		if p.pruned {
 			pruned++
 		}

@@ -42,7 +42,7 @@ func (w *words) most() float64 {
 // not divided by the sum. They are whole for all that may be among the
 // best by words that admits lets pass, and for those that are marked as wanted once
 // wanted returns: it is called before some are left out.
-func scoreWords(parts []*part, terms int, best *picks, wanted func()) (list []words, sum, known float64) {
+func scoreWords(parts []*part, terms int, weight func(i int) float64, best *picks, wanted func()) (list []words, sum, known float64) {
 	docs, means := statistics(parts)
 	list = make([]words, 2*terms)
 	for t := range terms {
@@ -54,6 +54,7 @@ func scoreWords(parts []*part, terms int, best *picks, wanted func()) (list []wo
 		w.idf = inverse(docs, w.df)
 		// A rare word for a common one is no better found.
 		others.related, others.idf = true, min(w.idf, inverse(docs, others.df))
+		w.idf, others.idf = weight(t)*w.idf, weight(t)*others.idf
 		sum += w.idf
 		if w.df > 0 {
 			known += w.idf

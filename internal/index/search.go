@@ -84,7 +84,13 @@ func (d *desk) search(ctx context.Context, parts []*part, s *memory.Search) ([]m
 		misspelt = correct(parts, s.Text, terms)
 	}
 	d.words.begin(s.Limit, math.SmallestNonzeroFloat32)
-	asked, sum, known := scoreWords(parts, len(terms), &d.words, func() { d.vectors.join(&d.sorter) })
+	weight := func(i int) float64 {
+		if w, ok := s.Weights[terms[i]]; ok {
+			return float64(w)
+		}
+		return 1
+	}
+	asked, sum, known := scoreWords(parts, len(terms), weight, &d.words, func() { d.vectors.join(&d.sorter) })
 	words := d.sorter.sort(parts, pickWords(parts, &d.words), s.Limit)
 	if s.WordsFirst && len(words) < s.Limit {
 		d.vectors.begin(parts, s)

@@ -126,6 +126,17 @@ func (l *lineup) place(fused float64) {
 	}
 }
 
+// chatOdds are the log-odds that a message of a chat asks for something that memory has: by what
+// was found and the form of the message together, or by what was found alone where that is sure.
+func chatOdds(found, needs float64) float64 {
+	return max(needs+foundShare*found, found-sureFound)
+}
+
+const (
+	foundShare = 0.3 // of the odds by what was found, beside the form of the message
+	sureFound  = 2.5 // by how much they must be higher where the form does not count
+)
+
 // odds returns the logarithm of the odds that the question is answered.
 func (l *lineup) odds() float64 {
 	odds := answerBase
@@ -138,9 +149,9 @@ func (l *lineup) odds() float64 {
 // Signals returns the signs that a question is answered by its candidates before
 // they are weighted, and their names and weights, a constant of 1 last: what a fit
 // of the weights needs. The sum of weights times values is the logarithm of the
-// odds. background is as in [Options].
-func Signals(q Query, candidates []memory.Candidate, background float64) (names []string, weights, values []float64) {
-	a := newAsked(q, candidates, Options{Background: background})
+// odds.
+func Signals(q Query, candidates []memory.Candidate, o Options) (names []string, weights, values []float64) {
+	a := newAsked(q, candidates, o)
 	l := newLineup(a, fuse(a, candidates, make([]ranked, len(candidates))))
 	for _, s := range signals {
 		names, weights, values = append(names, s.name), append(weights, s.weight), append(values, s.value(l))

@@ -35,6 +35,8 @@ var cues = []cue{
 	// from its own words, and in so few of them others for the question's are no
 	// chance. Chosen by hand, too.
 	{"fact", 3.0, every, distinct},
+	// Somebody found it worth keeping.
+	{"kept", 3.0, every, func(_ *asked, c *view) float64 { return ofKindFact(c) }},
 	// The turn answers a question that has the words.
 	{"reply", 1.8, every, func(_ *asked, c *view) float64 { return unlessAssistant(c, c.reply) }},
 	// The turn is itself a question.
@@ -59,16 +61,22 @@ var cues = []cue{
 	{"related", 3.0, every, func(q *asked, c *view) float64 { return q.prompt * c.related }},
 	// The question asks for a kind of thing, and the candidate names one.
 	{"class", 1.0, forKind, func(q *asked, c *view) float64 { return q.prompt * q.instances(c.Classes) }},
-	// A vector can only help: what is no nearer than chance adds nothing.
-	{vectorCue, DefaultVectorWeight, every, func(_ *asked, c *view) float64 { return max(0, c.vector-vectorFloor) }},
+	// By an embedder of words a vector can only help: what is no nearer than chance adds nothing.
+	// Another knows more than words where they find little, and less where they find much.
+	{vectorCue, DefaultVectorWeight, every, func(q *asked, c *view) float64 {
+		if q.ofWords {
+			return max(0, c.vector-vectorFloor)
+		}
+		return max(0, 1-q.found) * c.vector
+	}},
 }
 
-// vectorCue is the cue whose weight is a setting, and DefaultVectorWeight the one that
-// was fitted with the words' own embedder: one that knows more is worth more, and its
-// weight has to be fitted with it (package bench, FitVector).
+// vectorCue is the cue whose weight is a setting: DefaultVectorWeight was fitted with
+// all-MiniLM-L6-v2 (package bench, FitVector).
 const (
 	vectorCue           = "vector"
-	DefaultVectorWeight = 1.5
+	DefaultVectorWeight = 8
+	wordsVectorWeight   = 1.5 // of the words' own embedder, which adds little to them
 )
 
 var vectorAt = slices.IndexFunc(cues, func(c cue) bool { return c.name == vectorCue })
@@ -95,10 +103,9 @@ var cueParts = late.Make(func() []string {
 })
 
 // Cues returns what every candidate gets from each cue before it is weighted, and
-// the cues' names and weights: what a fit of the weights needs. background is as in
-// [Options].
-func Cues(q Query, candidates []memory.Candidate, background float64) (names []string, weights []float64, values [][]float64) {
-	a := newAsked(q, candidates, Options{Background: background})
+// the cues' names and weights: what a fit of the weights needs.
+func Cues(q Query, candidates []memory.Candidate, o Options) (names []string, weights []float64, values [][]float64) {
+	a := newAsked(q, candidates, o)
 	for _, cue := range cues {
 		names, weights = append(names, cue.name), append(weights, cue.weight)
 	}
@@ -158,11 +165,23 @@ type asked struct {
 
 	stretch  float64 // of cosines
 	vectors  float64 // what they weigh
+	ofWords  bool    // they are of words
+	found    float64 // how much of the question's words the best candidate has
 	likeness float64 // from which on they are enough
 }
 
+func (o Options) vectorWeight() float64 {
+	if o.OfWords {
+		return wordsVectorWeight
+	}
+	return or(o.VectorWeight, DefaultVectorWeight)
+}
+
 func newAsked(q Query, candidates []memory.Candidate, o Options) *asked {
-	a := &asked{Query: q, stretch: stretchOf(o.Background), vectors: or(o.VectorWeight, DefaultVectorWeight), likeness: likeness(o.OfWords)}
+	a := &asked{Query: q, stretch: stretchOf(o.Background), ofWords: o.OfWords, vectors: o.vectorWeight(), likeness: likeness(o.OfWords)}
+	for i := range candidates {
+		a.found = max(a.found, finite(candidates[i].Found.Lexical))
+	}
 	a.readMisspelt(Misspelt(candidates))
 	var seen []string // talks have few speakers
 	last := ""
@@ -205,6 +224,13 @@ func speaker(q *asked, c *view) float64 {
 		return 1
 	case q.owns && c.Kind == memory.KindFact && c.Marks&memory.MarkOther != 0:
 		return 1 // a fact about one of theirs is the user's word, too
+	}
+	return 0
+}
+
+func ofKindFact(c *view) float64 {
+	if c.Kind == memory.KindFact {
+		return 1
 	}
 	return 0
 }

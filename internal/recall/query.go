@@ -2,6 +2,7 @@ package recall
 
 import (
 	"math/bits"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -12,12 +13,15 @@ import (
 
 // Query is a question, read.
 type Query struct {
-	Asked string // as it came
+	Asked string // the sentences that ask
 	Text  string // what to search for
 	Near  string // what to search near to in meaning: Text, expanded by setting
 	Broad bool   // asks for whatever is known: list by importance instead of searching
 
 	Dates []Period // that a short question names
+
+	Weights map[string]float32 // of terms of Text that count less than 1
+	Needs   float64            // log-odds that an answer needs memory, by the form of the message alone
 
 	words   []string
 	self    bool         // about the one who asks
@@ -45,14 +49,16 @@ const (
 
 // NewQuery reads a question asked at now.
 func NewQuery(question string, now time.Time, o QueryOptions) Query {
-	q := Query{Asked: question}
-	question = text.Respell(question)
+	sentences := sentencesOf(question)
+	q := Query{Asked: joined(sentences, focusWeight), Weights: weigh(sentences), Needs: needs(sentences)}
+	beside := joined(slices.DeleteFunc(slices.Clone(sentences), func(s sentence) bool { return s.weight >= focusWeight }), 0)
+	question = text.Respell(q.Asked)
 	q.Text, q.words = question, text.Words(question)
 	reword := q.read()
 	if unspaced(question) {
 		q.readUnspaced()
 	}
-	if q.prompt = fade(len(q.words)); q.prompt > 0 {
+	if q.prompt = fade(ownWords(sentences)); q.prompt > 0 {
 		q.Text = searched(question, reword)
 		for _, term := range text.Terms(q.Text) {
 			q.classes |= text.ClassesAsked(term)
@@ -60,6 +66,9 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 		q.Dates = periodsIn(question, now)
 	}
 	q.Near = q.Text
+	if beside != "" {
+		q.Text += "\n" + beside
+	}
 	if o.Expand && q.self && utf8.RuneCountInString(question) <= expandUpTo {
 		q.Near += expansion
 	}

@@ -30,6 +30,7 @@ type Options struct {
 	// VectorWeight what its cosines count in the fused score; nil: DefaultVectorWeight.
 	Background   float64
 	VectorWeight *float64
+	Chat         bool // the question is a message of a chat, which may ask nothing of memory
 	OfWords      bool // by the embedder texts that share no word are near by chance alone
 
 	// Reranked is what a reranker said of some candidates, 0 to 1 by id; nil: none
@@ -55,6 +56,10 @@ const (
 	DefaultAnswered  = 0.07
 	DefaultThreshold = 0.02
 )
+
+// leastShare is the share of the best's relevance that a hit must have in a chat: what stands
+// further behind hardly ever helps.
+const leastShare = 0.3
 
 // ageScale is the age in days at which recency has fallen to 1/e.
 const ageScale = 30
@@ -101,6 +106,9 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 		limit = defaultLimit
 	}
 	stage, least := "threshold", or(o.Threshold, DefaultThreshold)
+	if o.Chat {
+		least = max(least, leastShare*mostRelevant(list))
+	}
 	// Who sets the bar below this asks to see what is there.
 	if bar := or(o.Answered, DefaultAnswered); mostRelevant(list) < min(bar, or(o.Threshold, bar)) {
 		stage, least = "answered", math.Inf(1)
@@ -201,6 +209,9 @@ func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time, p
 	list := fuse(a, candidates, places)
 	l := newLineup(a, list)
 	odds, w := l.odds(), unit(or(o.Recency, defaultRecency))
+	if o.Chat {
+		odds = chatOdds(odds, a.Needs)
+	}
 	for i := range list {
 		list[i].behind = spread * (list[i].fused - l.best[0])
 	}

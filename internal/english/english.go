@@ -1,0 +1,98 @@
+// Package english reads a chat message: which of its text the person wrote, its sentences and
+// clauses, and what each of them is for. Sentence ends, blocks and pasted text are found in any
+// language; moods by English words, and elsewhere by the question mark alone.
+//
+// It knows no memory and no request: see package utterance for what clients add to a message.
+package english
+
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/internal/text"
+)
+
+// Sentence is a sentence of a message, or a part of a long one.
+type Sentence struct {
+	text.Span
+	Clauses []Clause
+	Pasted  bool // the person did not write it for this message
+}
+
+// Clause is a part of a sentence that can be understood by itself.
+type Clause struct {
+	text.Span
+	Mood Mood // what it is for
+}
+
+// Read returns the sentences of a message in order.
+func Read(s string) []Sentence {
+	var out []Sentence
+	for _, b := range blocks(s) {
+		for _, span := range text.Sentences(b.Of(s)) {
+			span.Start, span.End = span.Start+b.Start, span.End+b.Start
+			out = append(out, parts(s, span, b.pasted)...)
+		}
+	}
+	return out
+}
+
+// longest is how many words a sentence has at most that is not taken apart: dictated text has
+// hardly any sentence ends.
+const longest = 28
+
+// parts returns a sentence with its clauses, in parts if it is long.
+func parts(s string, sentence text.Span, pasted bool) (out []Sentence) {
+	spans := split(s, sentence)
+	long := len(strings.Fields(sentence.Of(s))) > longest
+	words := longest
+	for _, span := range spans {
+		c := Clause{Span: span, Mood: moodOf(span.Of(s))}
+		if n := len(out); n > 0 && (!long || words < longest/2) {
+			out[n-1].Clauses, out[n-1].End = append(out[n-1].Clauses, c), span.End
+		} else {
+			out, words = append(out, Sentence{Span: span, Clauses: []Clause{c}, Pasted: pasted}), 0
+		}
+		words += len(strings.Fields(span.Of(s)))
+	}
+	return out
+}
+
+// shortClause is how many words a clause has at least: what is shorter belongs to the one before.
+const shortClause = 3
+
+// split cuts a sentence at punctuation and, where it goes on without any, at conjunctions.
+func split(s string, sentence text.Span) []text.Span {
+	var out []text.Span
+	start, words := sentence.Start, 0
+	cut := func(end, next int) {
+		if words >= shortClause {
+			out = append(out, trim(s, text.Span{Start: start, End: end}))
+			start, words = next, 0
+		}
+	}
+	body := sentence.Of(s)
+	for i := 0; i < len(body); {
+		if n := wordLength(body[i:]); n > 0 {
+			at := sentence.Start + i
+			if words >= runOn && joins.Has(strings.ToLower(body[i:i+n])) {
+				cut(at, at)
+			}
+			words++
+			i += n
+			continue
+		}
+		n := signLength(body[i:])
+		if separates(body, i, n) {
+			cut(sentence.Start+i, sentence.Start+i+n)
+		}
+		i += n
+	}
+	if last := trim(s, text.Span{Start: start, End: sentence.End}); last.End > last.Start {
+		if len(out) > 0 && words < shortClause {
+			out[len(out)-1].End = last.End
+		} else {
+			out = append(out, last)
+		}
+	}
+	return out
+}

@@ -1,0 +1,60 @@
+package english
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/text"
+)
+
+// runOn is after how many words of a clause a conjunction begins another: dictated text has no
+// other signs.
+const runOn = 5
+
+// joins are conjunctions that begin a clause.
+var joins = late.Words("and but so because cause coz cuz anyway then while although though or und aber weil dann pero porque entonces")
+
+// wordLength returns the length of the word that s begins with.
+func wordLength(s string) int {
+	for i, r := range s {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !(i > 0 && (r == '\'' || r == '’')) {
+			return i
+		}
+	}
+	return len(s)
+}
+
+func signLength(s string) int {
+	_, n := utf8.DecodeRuneInString(s)
+	return n
+}
+
+// separates reports whether the sign at i ends a clause: not the comma of a number, nor the hyphen
+// within a word.
+func separates(s string, i, n int) bool {
+	after := byte(' ')
+	if i+n < len(s) {
+		after = s[i+n]
+	}
+	switch s[i : i+n] {
+	case ",", ";", ":", ".", "!", "?":
+		return after == ' ' || after == '\t'
+	case "，", "；", "：", "、", "。", "？", "！", "—", "…", "(", ")":
+		return true
+	case "-", "–":
+		return after == ' ' && i > 0 && s[i-1] == ' '
+	}
+	return false
+}
+
+func trim(s string, p text.Span) text.Span {
+	for p.Start < p.End && strings.IndexByte(" \t\r\n,;:-", s[p.Start]) >= 0 {
+		p.Start++
+	}
+	for p.End > p.Start && strings.IndexByte(" \t\r\n,;:-", s[p.End-1]) >= 0 {
+		p.End--
+	}
+	return p
+}
