@@ -222,6 +222,9 @@ class ProxyTest(Case):
         self.knows(person, "Lisbon")
         chat.edit(1, "My sister Mira lives in Porto, where does she live?")
         self.assertNotIn("Lisbon", self.model.block("lives in Porto"))
+
+    def test_row07_edit_of_the_first_message(self):
+        person = self.person()
         first = Chat(person)
         first.say("My brother Olaf lives in Narvik.")
         self.knows(person, "Narvik")
@@ -289,6 +292,16 @@ class HeaderlessTest(ProxyTest):
 
     def templates(self):
         return ()  # a template without any marks is only known by its header
+
+    def test_row07_edit_of_the_first_message(self):
+        """Nothing says that the message replaces another one: what that one taught stays."""
+        person = self.person()
+        chat = Chat(person)
+        chat.say("My brother Olaf lives in Narvik.")
+        self.knows(person, "Narvik")
+        chat.edit(0, "My cousin Per plays the tuba.")
+        self.knows(person, "tuba")
+        self.assertIn("Narvik", json.dumps(self.settled(person)))
 
 
 class JWTTest(Case):
