@@ -14,6 +14,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lab as labs
+import page as pages
 import record
 from lab import MODEL, Chat, call, text_of, wait_for
 
@@ -222,6 +223,9 @@ class ProxyTest(Case):
         self.knows(person, "Lisbon")
         chat.edit(1, "My sister Mira lives in Porto, where does she live?")
         self.assertNotIn("Lisbon", self.model.block("lives in Porto"))
+
+    def test_row07_edit_of_the_first_message(self):
+        person = self.person()
         first = Chat(person)
         first.say("My brother Olaf lives in Narvik.")
         self.knows(person, "Narvik")
@@ -289,6 +293,16 @@ class HeaderlessTest(ProxyTest):
 
     def templates(self):
         return ()  # a template without any marks is only known by its header
+
+    def test_row07_edit_of_the_first_message(self):
+        """Nothing says that the message replaces another one: what that one taught stays."""
+        person = self.person()
+        chat = Chat(person)
+        chat.say("My brother Olaf lives in Narvik.")
+        self.knows(person, "Narvik")
+        chat.edit(0, "My cousin Per plays the tuba.")
+        self.knows(person, "tuba")
+        self.assertIn("Narvik", json.dumps(self.settled(person)))
 
 
 class JWTTest(Case):
@@ -425,6 +439,97 @@ class FilterTest(Case):
         self.assertEqual(self.model.block("What do I own, a horse?"), "")
         self.assertEqual(self.status(chat), [])
         self.assertEqual(sorted(self.turns(person)), before)
+
+
+@unittest.skipUnless(pages.CHROMIUM, "Open WebUI's page is not tried: install chromium, or name one in CHROMIUM")
+class PageTest(Case):
+    """What docs/guide/openwebui.md has an admin do on Open WebUI's page, in Chromium."""
+
+    OPTIONS = {"proxied": False, "webui": {"ENABLE_MEMORIES": "false"}}
+
+    def setUp(self):
+        super().setUp()
+        status, made = self.loci.api("admin", "POST", "/api/keys", {"name": self._testMethodName, "role": "front"})
+        self.assertEqual(status, 201, made)
+        self.key = made["key"]
+        folder = tempfile.TemporaryDirectory(prefix="loci-chromium-", ignore_cleanup_errors=True)
+        self.addCleanup(folder.cleanup)
+        self.page = pages.Page(folder.name)
+        self.addCleanup(self.page.close)
+        self.page.go(f"http://127.0.0.1:{self.webui.port}/auth")
+        self.page.fill("#email", "ada@example.com")
+        self.page.fill("#password", "an-invented-password")
+        self.page.enter()
+        try:
+            self.page.click("button", "Close", 8)  # of the release notes, which come once
+        except TimeoutError:
+            pass
+        self.page.click("button", "User menu")
+        self.page.click("a", "Admin Panel")
+
+    def say(self, words):
+        """Says something in a new chat, and returns the messages that the model got."""
+        self.page.go(f"http://127.0.0.1:{self.webui.port}/")
+        self.page.click("#chat-input")
+        self.page.type(words)
+        self.page.enter()
+        chat = wait_for("request of the chat", lambda: [b for _, b in self.model.requests if text_of(b["messages"][-1]) == words], 30)
+        self.page.says("All right.")
+        return "\n".join(text_of(m) for m in chat[0]["messages"])
+
+    def test_guide_connection(self):
+        admin, page = self.webui.admin, self.page
+        before = admin.get("/openai/config")
+        self.addCleanup(admin.post, "/openai/config/update", before)
+        page.click("a", "Settings")
+        page.click("button", "Connections")
+        page.click("button", "Configure")
+        page.fill("#url-input", f"http://127.0.0.1:{self.loci.port}/v1")
+        page.fill("input[placeholder='API Key']", self.key)
+        page.click("button", "Advanced")
+        page.fill("textarea", '{"X-Loci-Task": "{{TASK}}", "X-Loci-Message-Id": "{{MESSAGE_ID}}", "X-Loci-Parent-Id": "{{USER_MESSAGE_PARENT_ID}}"}')
+        page.click("[role=dialog] button, .modal button, form button", "Save")
+        wait_for("connection", lambda: str(self.loci.port) in json.dumps(admin.get("/openai/config")), 20)
+        self.say("My brother Olaf lives in Narvik.")
+        self.knows(admin, "Narvik")
+        self.assertIn("Narvik", self.say("Where does my brother live?"))
+        self.assertUnwrapped(self.turns(admin))
+
+    def test_guide_filter(self):
+        admin, page = self.webui.admin, self.page
+        page.click("a", "Functions")
+        page.click("button", "Create")
+        with open(os.path.join(REPOSITORY, "deploy/openwebui/loci_filter.py"), encoding="utf-8") as file:
+            page.paste(".cm-content", file.read())
+        page.fill("input", "Loci memory", "Function Name")
+        page.click("button", "Save & Create")
+        page.click("button", "Confirm")
+        for field, value in (("Url", f"http://127.0.0.1:{self.loci.port}"), ("Key", self.key)):
+            page.click("button", "Valves")
+            if field == "Key":
+                page.says("Custom")
+            page.click("button", "Default")
+            page.fill("textarea", value, field)
+            page.click("button", "Save")
+            wait_for(field, lambda: value in json.dumps(admin.get("/api/v1/functions/id/loci_memory/valves")), 20)
+            page.click("button", "Close")
+        page.click("button", "Enabled")
+        page.click("button", "Function Menu")
+        page.click("[role=menu] [role=switch]")
+        page.says("Filter is now globally enabled")
+        self.say("My sister Mira lives in Lisbon.")
+        self.knows(admin, "Lisbon")
+        self.assertIn("Lisbon", self.say("Where does my sister Mira live?"))
+        page.wait("memories used", "return /(1 memory|\\d+ memories) used/.test(document.body.innerText)")
+        page.click("button", "Controls")
+        page.click("button", "Valves")
+        page.choose("Functions")
+        page.choose("Loci memory")
+        page.says("Paused")
+        page.click("button", "Default")  # of the valve, which stands first
+        page.click("[role=switch]")
+        wait_for("pause", lambda: (admin.get("/api/v1/functions/id/loci_memory/valves/user") or {}).get("paused"), 20)
+        self.assertEqual(self.say("Where does my sister Mira live today?"), "Where does my sister Mira live today?")
 
 
 if __name__ == "__main__":

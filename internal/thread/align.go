@@ -180,13 +180,12 @@ func (a *Alignment) place(r Request, fresh []int) {
 	if r.most > 0 {
 		a.Dropped = max(0, len(fresh)-r.most)
 	}
-	lastUser := wire.LastUser(r.msgs)
 	for k, i := range fresh {
 		a.last = Place{
 			Message: i,
 			Index:   a.last.Index + 1,
 			Chain:   Chain(a.last.Chain, r.msgs[i].Digest),
-			History: i < lastUser,
+			History: i < r.now,
 		}
 		if k >= a.Dropped {
 			a.New = append(a.New, a.last)

@@ -160,3 +160,24 @@ func TestShortlistDeepestThenLatest(t *testing.T) {
 		}
 	}
 }
+
+// TestAnsweredWordsAreNotSaidNow: an order of the client's own behind an answer makes history
+// of what stands before it; an answer that a client only begins does not.
+func TestAnsweredWordsAreNotSaidNow(t *testing.T) {
+	for script, said := range map[string]int{
+		"U What did we do? | A We packed. | S Go on.": 0,
+		"U What did we do? | S Be brief.":             1,
+		"U What did we do? | A We":                    2,
+		"U Hi | A Hello. | S Be brief. | U Good day":  1,
+	} {
+		got := 0
+		for _, p := range Align(nil, NewRequest(messages(script), 0)).New {
+			if !p.History {
+				got++
+			}
+		}
+		if got != said {
+			t.Errorf("%s: %d messages are said now, want %d", script, got, said)
+		}
+	}
+}

@@ -11,12 +11,13 @@ type Request struct {
 	hist   []int    // those that make up the conversation
 	chains []string // of the paths that end with each of them
 	most   int      // how many of its messages matter; 0: all
+	now    int      // from where on they are said now
 }
 
 // NewRequest reads messages, which are not to be written to while the request is used. Of a
 // request with more than most messages that are new, the last so many are kept; 0: all.
 func NewRequest(msgs []wire.Message, most int) Request {
-	r := Request{msgs: msgs, hist: history(msgs), most: most}
+	r := Request{msgs: msgs, hist: history(msgs), most: most, now: saidFrom(msgs)}
 	r.chains = make([]string, 0, len(r.hist))
 	chain := ""
 	for _, i := range r.hist {
@@ -55,7 +56,20 @@ func (r Request) at(i int) *wire.Message { return &r.msgs[r.hist[i]] }
 // saidNow reports whether the messages from one on are what is said now: the last message of
 // the user, and the steps of tools after it.
 func (r Request) saidNow(from int) bool {
-	return from < len(r.hist) && r.hist[from] >= wire.LastUser(r.msgs)
+	return from < len(r.hist) && r.hist[from] >= r.now
+}
+
+// saidFrom returns the index from which on messages are said now. Where the last message of
+// the user has an answer, and an order of the client's own follows that, nothing is: opencode
+// asks its model to go on behind a summary that it made up a question for.
+func saidFrom(msgs []wire.Message) int {
+	last := wire.LastUser(msgs)
+	for i := last + 1; i > 0 && i+1 < len(msgs); i++ {
+		if msgs[i].Role == memory.RoleAssistant && !msgs[i].ToolCalls && msgs[i+1].Role == memory.RoleSystem {
+			return len(msgs)
+		}
+	}
+	return last
 }
 
 // history returns the indexes of the messages that make up the conversation.

@@ -22,9 +22,10 @@ var wrappers []byte
 // row is one line of wrappers.jsonl.
 type row struct {
 	Form   string `json:"form"`
-	Mark   string `json:"mark"`
+	Mark   string `json:"mark"`   // of begins: "…" in it is any text within a line
 	Until  string `json:"until"`  // of begins and holds: the last of these, "|" between them, ends what is the client's
 	Unless string `json:"unless"` // of begins: what a message without a wrapper has
+	Within string `json:"within"` // of begins: the elements, "|" between them, whose last one has the person's words
 	Whole  bool   `json:"whole"`  // of begins: without until, all of the message is the client's
 	Client string `json:"client"` // and its version
 	Source string `json:"source"` // "recorded", or where it was read, "not run"
@@ -118,8 +119,11 @@ func beginsWithAny(message string, marks []string) bool {
 // cutBeginning drops one wrapper that the message begins with.
 func (t *table) cutBeginning(s string) (rest string, cut bool) {
 	for _, r := range t.begins {
-		if !strings.HasPrefix(s, r.Mark) || r.Unless != "" && strings.Contains(s, r.Unless) {
+		if !r.opens(s) || r.Unless != "" && strings.Contains(s, r.Unless) {
 			continue
+		}
+		if r.Within != "" {
+			return r.inside(s), false
 		}
 		if end := r.end(s); end > 0 {
 			return strings.TrimSpace(s[end:]), true
@@ -136,6 +140,29 @@ func (t *table) cutBeginning(s string) (rest string, cut bool) {
 		}
 	}
 	return s, false
+}
+
+// opens reports whether a message begins with the row's mark.
+func (r *row) opens(s string) bool {
+	before, after, anything := strings.Cut(r.Mark, "…")
+	if !anything || !strings.HasPrefix(s, before) {
+		return strings.HasPrefix(s, r.Mark)
+	}
+	line, _, _ := strings.Cut(s, "\n")
+	last, more, _ := strings.Cut(after, "\n")
+	return strings.HasSuffix(line, last) && strings.HasPrefix(strings.TrimPrefix(s[len(line):], "\n"), more)
+}
+
+// inside returns the content of the last of the elements that have the person's words, "" for none.
+func (r *row) inside(s string) string {
+	words, last := "", -1
+	for name := range strings.SplitSeq(r.Within, "|") {
+		start := strings.LastIndex(s, "<"+name+">")
+		if content, _, ok := strings.Cut(s[max(start, 0):], "</"+name+">"); ok && start > last {
+			words, last = content[len(name)+2:], start
+		}
+	}
+	return strings.TrimSpace(words)
 }
 
 // end returns where what is the client's ends, 0 where nothing says so.
@@ -162,7 +189,7 @@ func (t *table) cutLines(s string) string {
 		}
 		line := strings.TrimLeft(s[at:end], " \t")
 		start := end - len(line)
-		if t.endsHere(line) {
+		if t.endsHere(s[start:]) {
 			out.WriteString(s[kept:start])
 			return out.String()
 		}
@@ -195,12 +222,12 @@ func (t *table) cutLines(s string) string {
 	return out.String()
 }
 
-func (t *table) endsHere(line string) bool {
-	if line == "" || !t.endBytes[line[0]] {
+func (t *table) endsHere(s string) bool {
+	if s == "" || !t.endBytes[s[0]] {
 		return false
 	}
 	for _, mark := range t.ends {
-		if strings.HasPrefix(line, mark) {
+		if strings.HasPrefix(s, mark) {
 			return true
 		}
 	}

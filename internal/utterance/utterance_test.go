@@ -40,6 +40,10 @@ func TestWordsOfAPersonStay(t *testing.T) {
 		"<b>bold</b> claims: I am allergic to peanuts",
 		"# My plan\n- run\n- swim",
 		"if a < b && b > c { return }",
+		"[1] Result: we won, and I live in Rome",
+		"<summary>\nMy year in Rome\n</summary>\nIs this a good summary?",
+		"<context>\nI live in Rome\n</context>\nWhere do I live?",
+		"Summarize the conversation for future reference.",
 	} {
 		if got := Words(s); got != s {
 			t.Errorf("of %q only %q is left", s, got)
@@ -63,6 +67,9 @@ func TestSeveralWrappersInOneMessage(t *testing.T) {
 		"<environment_context>\nnever closed\nI live in Rome.":      "",
 		`"I live in Rome."`:                                         "I live in Rome.",
 		"I live in Rome.\n<system-reminder>a</system-reminder>\nOK": "I live in Rome.\n\nOK",
+		"[x] Result:\n<answer>\nI live in Oslo.\n</answer>":         "I live in Oslo.",
+		"[read_file for 'a'] Result:\nx\n<answer>\nno\n</answer>":   "",
+		"[x] Result:\n<feedback>\nnever closed":                     "",
 		"<task>\nI live in Rome.\n</task> now":                      "I live in Rome.\nnow",
 	} {
 		if got := Words(message); got != want {

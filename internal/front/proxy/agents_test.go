@@ -110,7 +110,7 @@ func TestRecordedAgents(t *testing.T) {
 		{"codex", []string{"run1", "run2", "resume", "run3"}, [][]string{{tabs}, {name, zsh}, {porto}}},
 		{"codex", []string{"compact", "resume-compacted"}, [][]string{{fly, "What did I say about deploys?"}}},
 		{"opencode", []string{"run1", "run2", "resume", "run3"}, [][]string{{tabs}, {name, zsh}, {porto}}},
-		{"opencode", []string{"compact"}, [][]string{{fly, "What did we do so far?"}}}, // the question is opencode's, and could be a person's
+		{"opencode", []string{"compact"}, [][]string{{fly}}},
 		{"aider", []string{"run1", "run2", "run3"}, [][]string{{aiderTabs}, {name}, {aiderPorto}}},
 		{"aider", []string{"session"}, [][]string{{"I use fish, never bash.", "Which shell do I use?"}}},
 		{"aider", []string{"commit"}, nil},
@@ -160,5 +160,38 @@ func TestRecordedSessions(t *testing.T) {
 		if a, b := session("run3", 1), session("run3", 2); a == b {
 			t.Errorf("%s: an agent and its sub-agent are %q", agent, a)
 		}
+	}
+}
+
+// TestCacheKeyNamesNoConversation: a sub-agent of Codex has its parent's prompt_cache_key and
+// a thread of its own, and requests that share a key are no conversation.
+func TestCacheKeyNamesNoConversation(t *testing.T) {
+	threads := map[string]bool{}
+	keys := map[string]bool{}
+	for _, q := range readAgentRun(t, "codex", "run3").Requests {
+		var body struct {
+			Key string `json:"prompt_cache_key"`
+		}
+		if err := json.Unmarshal(q.Body, &body); err != nil {
+			t.Fatal(err)
+		}
+		keys[body.Key] = true
+		for _, h := range q.Headers {
+			if strings.EqualFold(h[0], "Thread-Id") {
+				threads[h[1]] = true
+			}
+		}
+	}
+	if len(keys) != 1 || len(threads) != 2 {
+		t.Errorf("the run has %d cache keys and %d threads, want 1 and 2", len(keys), len(threads))
+	}
+	r := newRig(t)
+	r.upstream.answers(says("All right."))
+	for _, words := range []string{"I live in Rome.", "I collect stamps."} {
+		r.chat(`{"model":"m","prompt_cache_key":"shop","messages":[{"role":"user","content":"` + words + `"}]}`)
+	}
+	r.engine.Close()
+	if got := r.conversations(); got != 2 {
+		t.Errorf("two chats with one cache key are %d conversations, want 2", got)
 	}
 }
