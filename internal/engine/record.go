@@ -125,6 +125,9 @@ func (x *Exchange) tryQuestion(ctx context.Context) error {
 		m := x.in.Chat.Messages[p.Message]
 		t := x.turn("", m.Role, m.Name, m.Text, x.marks[p.Message], p.Index, p.Chain, now)
 		t.NoLearn = !x.learns
+		if p.Message == x.in.Chat.LastUser() && t.Status == memory.Active {
+			t.Given = x.given
+		}
 		if p.History {
 			x.e.opts.History.mark(&t, x.at.Heard)
 		}
@@ -384,6 +387,11 @@ func (x *Exchange) layAnswer(ctx context.Context, batch *memory.Batch, a wire.An
 			return 0, false, err
 		}
 		t := x.turn(id, memory.RoleAssistant, name, a.Text, x.answerMark, reply.Index, reply.Chain, now)
+		if t.Status == memory.Active {
+			if t.Given = x.amended; t.Given == "" && x.asked == "" { // its question was stored before
+				t.Given = x.given
+			}
+		}
 		if !onPath && t.Status == memory.Active {
 			t.Status = memory.Replaced
 		}
