@@ -243,9 +243,9 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 			x.settle()
 			return x.here, x.carried, x.replaced
 		},
-		Told: func(kind memory.Kind, id string) bool {
+		Earlier: func() (bool, func(memory.Kind, string) bool) {
 			x.settle()
-			return x.back.told[lineKey(kind, id)]
+			return x.back.later, func(kind memory.Kind, id string) bool { return x.back.told[lineKey(kind, id)] }
 		},
 		Carries: len(x.in.Chat.Messages),
 		Untold:  x.hides(),
@@ -304,7 +304,7 @@ func (x *Exchange) pin(given string) {
 // Shrink gives the request half of what it was given, the best of it, for a prompt that is too
 // long. It is false where there is no half. The steps of its tool loop get the same.
 func (x *Exchange) Shrink(ctx context.Context, why string) (Prepared, bool) {
-	p, rules, was := x.prepared, x.e.rendering(), len(x.prepared.Block)
+	p, rules, was := x.prepared, x.e.rendering(false), len(x.prepared.Block)
 	for _, b := range p.Kept {
 		was += len(b.Text)
 	}

@@ -121,6 +121,7 @@ func (x *Exchange) blocksBefore(turns []memory.Turn) []earlier {
 // putBack is what earlier blocks of the request are now.
 type putBack struct {
 	blocks []wire.Block
+	later  bool            // there is one with memories
 	told   map[string]bool // what they say, as lineKey names it
 	own    *wire.Block     // that of the last user message, if it had one: it is among blocks
 	hits   []memory.Hit    // of own
@@ -168,7 +169,7 @@ func (x *Exchange) readBack(ctx context.Context) error {
 
 // rewrite writes one block again and notes what it tells.
 func (x *Exchange) rewrite(lines []recall.Line, from recall.Sources) string {
-	block, kept := recall.RenderLines(lines, from, x.e.rendering())
+	block, kept := recall.RenderLines(lines, from, x.e.rendering(x.back.later))
 	documents, rules := "", ""
 	for _, l := range lines {
 		switch {
@@ -186,12 +187,14 @@ func (x *Exchange) rewrite(lines []recall.Line, from recall.Sources) string {
 	for _, l := range kept {
 		x.back.told[lineKey(l.Kind, l.ID)] = true
 	}
-	return withRules(recall.WithDocuments(block, documents), rules)
+	block = recall.WithDocuments(block, documents)
+	x.back.later = x.back.later || block != ""
+	return withRules(block, rules)
 }
 
-// rendering is how blocks are written.
-func (e *Engine) rendering() recall.RenderOptions {
-	return recall.RenderOptions{Heading: e.opts.Recall.Heading, Hint: e.opts.Recall.Hint}
+// rendering is how blocks are written; later says that the prompt has one already.
+func (e *Engine) rendering(later bool) recall.RenderOptions {
+	return recall.RenderOptions{Heading: e.opts.Recall.Heading, Hint: e.opts.Recall.Hint, Later: later}
 }
 
 // sources reads what blocks were written from.

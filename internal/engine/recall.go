@@ -27,15 +27,15 @@ type Question struct {
 	Exclude        map[string]bool
 	Said           []string // what the request says, to a model that reads it: not told again
 	At             memory.At
-	Budget         int                                                   // tokens; 0: any
-	Whole          bool                                                  // also what says the same as a better hit
-	Beside         func()                                                // begins what Placed waits for, once the search goes on; nil: it was begun
-	Replaced       map[string]bool                                       // turns that the request takes the place of: what they alone taught is not told
-	Placed         func() (in string, exclude, replaced map[string]bool) // waits for these of a chat; nil: they are set
-	Told           func(kind memory.Kind, id string) bool                // whether the prompt has a line already; nil: it has none
-	Carries        int                                                   // how many memories Placed may exclude
-	In             string                                                // the conversation that asks, for the trace
-	Untold         bool                                                  // its trace has no words
+	Budget         int                                                      // tokens; 0: any
+	Whole          bool                                                     // also what says the same as a better hit
+	Beside         func()                                                   // begins what Placed waits for, once the search goes on; nil: it was begun
+	Replaced       map[string]bool                                          // turns that the request takes the place of: what they alone taught is not told
+	Placed         func() (in string, exclude, replaced map[string]bool)    // waits for these of a chat; nil: they are set
+	Earlier        func() (later bool, told func(memory.Kind, string) bool) // waits for what earlier blocks tell, as in [recall.RenderOptions]; nil: there are none
+	Carries        int                                                      // how many memories Placed may exclude
+	In             string                                                   // the conversation that asks, for the trace
+	Untold         bool                                                     // its trace has no words
 	Door           string
 }
 
@@ -168,8 +168,10 @@ func (r *recalling) block(ctx context.Context) (text string) {
 		r.skip("search", err)
 	}
 	r.degraded, r.parts = append(r.degraded, beside.degraded...), append(r.parts, beside.parts...)
-	opts := r.e.rendering()
-	opts.Told = r.q.Told
+	opts := r.e.rendering(false)
+	if r.q.Earlier != nil {
+		opts.Later, opts.Told = r.q.Earlier()
+	}
 	block := recall.Render(core, r.hits, opts)
 	r.lines = block.Lines
 	r.opening, r.crowded = r.besides(block.Core), r.besides(block.Left)

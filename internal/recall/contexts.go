@@ -51,7 +51,7 @@ func WithDocuments(block, documents string) string {
 		return fenced(Preamble + "\n" + documents)
 	}
 	rest := strings.TrimSuffix(strings.TrimPrefix(block, FenceOpen+"\n"), "\n"+FenceClose)
-	rest = strings.TrimPrefix(rest, Preamble+"\n")
+	rest = strings.TrimPrefix(strings.TrimPrefix(rest, Preamble+"\n"), Later+"\n")
 	return fenced(Preamble + "\n" + documents + "\n\n" + rest)
 }
 
