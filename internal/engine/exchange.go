@@ -243,9 +243,9 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 			x.settle()
 			return x.here, x.carried, x.replaced
 		},
-		Earlier: func() (bool, func(memory.Kind, string) bool) {
+		Earlier: func() (bool, func(recall.Line, string) bool) {
 			x.settle()
-			return x.back.later, func(kind memory.Kind, id string) bool { return x.back.told[lineKey(kind, id)] }
+			return x.back.later, x.back.tells
 		},
 		Carries: len(x.in.Chat.Messages),
 		Untold:  x.hides(),

@@ -63,10 +63,10 @@ type earlier struct {
 // blocksBefore returns what the user turns of the request got, in order. What an answer says of
 // it counts more than the turn itself: the request may have been refused as it was.
 func (x *Exchange) blocksBefore(turns []memory.Turn) []earlier {
-	byID, userOf := make(map[string]int, len(turns)), map[string]string{}
+	byID, byChain, userOf := make(map[string]int, len(turns)), make(map[string]string, len(turns)), map[string]string{}
 	stored := map[string]string{}
 	for i, t := range turns { // parents come first
-		byID[t.ID] = i
+		byID[t.ID], byChain[t.Chain] = i, t.ID
 		if userOf[t.ID] = userOf[t.Parent]; t.Role == memory.RoleUser {
 			userOf[t.ID] = t.ID
 		}
@@ -74,8 +74,12 @@ func (x *Exchange) blocksBefore(turns []memory.Turn) []earlier {
 			stored[user] = t.Given
 		}
 	}
+	said := slices.Clone(x.at.Turns)
+	for _, p := range x.at.New { // that are stored elsewhere in the conversation
+		said[p.Message] = byChain[p.Chain]
+	}
 	message := map[string]int{}
-	for i, id := range x.at.Turns {
+	for i, id := range said {
 		if id != "" && x.in.Chat.Messages[i].Role == memory.RoleUser {
 			message[id] = i
 		}
@@ -94,7 +98,7 @@ func (x *Exchange) blocksBefore(turns []memory.Turn) []earlier {
 		}
 		slices.Reverse(ids)
 	}
-	for i, id := range x.at.Turns {
+	for i, id := range said {
 		if at, here := message[id]; here && at == i {
 			ids = append(ids, id)
 		}
@@ -132,6 +136,11 @@ type putBack struct {
 
 func (e *Engine) nothingBack() putBack {
 	return putBack{told: map[string]bool{}, room: cmp.Or(e.opts.Recall.Contexts, recall.DefaultContextBudget)}
+}
+
+// tells reports whether an earlier block has a line: its memory, or one of the same words.
+func (b *putBack) tells(l recall.Line, words string) bool {
+	return b.told[lineKey(l.Kind, l.ID)] || slices.ContainsFunc(b.blocks, func(block wire.Block) bool { return strings.Contains(block.Text, words+"\n") })
 }
 
 func lineKey(kind memory.Kind, id string) string { return string(kind) + ":" + id }

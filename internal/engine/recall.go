@@ -32,7 +32,7 @@ type Question struct {
 	Beside         func()                                                   // begins what Placed waits for, once the search goes on; nil: it was begun
 	Replaced       map[string]bool                                          // turns that the request takes the place of: what they alone taught is not told
 	Placed         func() (in string, exclude, replaced map[string]bool)    // waits for these of a chat; nil: they are set
-	Earlier        func() (later bool, told func(memory.Kind, string) bool) // waits for what earlier blocks tell, as in [recall.RenderOptions]; nil: there are none
+	Earlier        func() (later bool, told func(recall.Line, string) bool) // waits for what earlier blocks tell, as in [recall.RenderOptions]; nil: there are none
 	Carries        int                                                      // how many memories Placed may exclude
 	In             string                                                   // the conversation that asks, for the trace
 	Untold         bool                                                     // its trace has no words

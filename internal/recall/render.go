@@ -38,8 +38,8 @@ type RenderOptions struct {
 	Heading    string // of Markdown, over the block's own words; "": none
 	Hint       string // a sentence that the block says of itself beside [Preamble]; "": none
 
-	Later bool                                   // the prompt has an earlier block
-	Told  func(kind memory.Kind, id string) bool // whether the prompt has it in an earlier block; nil: nothing
+	Later bool                            // the prompt has an earlier block
+	Told  func(l Line, words string) bool // whether an earlier block has it; nil: none does
 }
 
 // Block is what goes into a prompt.
@@ -74,7 +74,7 @@ func Render(core Core, hits []memory.Hit, o RenderOptions) Block {
 	b := Block{IDs: ids, Core: in, Left: left, Lines: make([]Line, 0, len(said))}
 	var texts []string
 	for _, s := range said {
-		if o.Told != nil && o.Told(s.Kind, s.ID) {
+		if o.Told != nil && o.Told(s.Line, s.text) {
 			s.Line = Line{Kind: s.Kind, ID: s.ID, Owner: s.Owner}
 		} else {
 			texts = append(texts, s.text)

@@ -53,7 +53,7 @@ type setup struct {
 	guard     httpx.Options
 	upstream  Upstream // nil: the rig's own, over a network, as is the proxy then
 	keep      bool
-	alone     bool     // no upstream at all
+	alone     bool // no upstream at all
 	named     bool
 	store     memory.Store // nil: the reference
 	now       func() time.Time
