@@ -10,15 +10,12 @@ import (
 // much of each request stands, byte for byte, at the front of the next one, over a chat
 // of 20 turns in which every question is given other memories.
 //
-//	tail, user  everything before the last turn: only that and its memories are read anew
+//	tail, user  all of it: only what is new is read anew
 //	system      nothing but the front of the first message, as soon as the memories change
-//
-// The shares are of short messages beside a block of eight memories; longer ones raise
-// those of tail and user.
 func TestPromptPrefixStaysOverAChat(t *testing.T) {
 	topics := []string{"the cello", "glaciers", "rye bread", "lighthouses", "submarines", "orchids", "volcanoes", "typewriters", "comets", "beavers"}
 	for placement, want := range map[string]struct{ least, most float64 }{
-		"tail": {0.65, 1}, "user": {0.65, 1}, "system": {0, 0.2},
+		"tail": {0.99, 1}, "user": {0.99, 1}, "system": {0, 0.2},
 	} {
 		t.Run(placement, func(t *testing.T) {
 			s := newStage(t, "default", map[string]string{"recall.placement": placement, "learn.after": "never"})

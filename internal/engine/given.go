@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/text"
@@ -36,6 +37,10 @@ const (
 	kindDocument = memory.Kind("context")
 )
 
+// retryTime is how long a request that comes again is a retry. Later it is a question that is
+// asked once more, and gets what memory has then.
+const retryTime = time.Hour
+
 // write returns what the store keeps; "" of what is too long for it.
 func (g givenBlock) write(owner memory.Owner) string {
 	for i := range g.Lines {
@@ -64,14 +69,14 @@ type earlier struct {
 // it counts more than the turn itself: the request may have been refused as it was.
 func (x *Exchange) blocksBefore(turns []memory.Turn) []earlier {
 	byID, byChain, userOf := make(map[string]int, len(turns)), make(map[string]string, len(turns)), map[string]string{}
-	stored := map[string]string{}
+	stored, since := map[string]string{}, map[string]time.Time{}
 	for i, t := range turns { // parents come first
 		byID[t.ID], byChain[t.Chain] = i, t.ID
 		if userOf[t.ID] = userOf[t.Parent]; t.Role == memory.RoleUser {
 			userOf[t.ID] = t.ID
 		}
 		if user := userOf[t.ID]; user != "" && t.Given != "" && t.Status != memory.Retired {
-			stored[user] = t.Given
+			stored[user], since[user] = t.Given, t.CreatedAt
 		}
 	}
 	said := slices.Clone(x.at.Turns)
@@ -110,10 +115,13 @@ func (x *Exchange) blocksBefore(turns []memory.Turn) []earlier {
 		if !known || !ok || turns[i].Status == memory.Retired {
 			continue
 		}
+		at, here := message[id]
+		if here && at == x.in.Chat.LastUser() && !x.in.Chat.ToolLoop() && x.e.now().Sub(since[id]) > retryTime {
+			continue
+		}
 		if g.Anew {
 			out = nil
 		}
-		at, here := message[id]
 		if !here {
 			at = -1
 		}

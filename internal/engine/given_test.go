@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/wire"
@@ -17,6 +19,7 @@ type chatting struct {
 	owner    memory.Owner
 	in       Incoming
 	messages []string // of the history, in JSON
+	answers  int
 }
 
 func user(words string) string { return `{"role":"user","content":"` + words + `"}` }
@@ -28,9 +31,11 @@ func (c *chatting) sends(r *rig) []string {
 	p, x := c.opens(r)
 	ctx := context.Background()
 	x.RecordQuestion(ctx)
-	x.RecordAnswer(ctx, answered("It is so."))
+	c.answers++
+	answer := fmt.Sprintf("It is so, number %d.", c.answers)
+	x.RecordAnswer(ctx, answered(answer))
 	r.background.Wait()
-	c.messages = append(c.messages, `{"role":"assistant","content":"It is so."}`)
+	c.messages = append(c.messages, `{"role":"assistant","content":"`+answer+`"}`)
 	return blocksIn(p)
 }
 
@@ -182,6 +187,29 @@ func TestRetryGetsTheBlockOfItsFirstTry(t *testing.T) {
 		}
 		c.messages = c.messages[:1]
 	}
+}
+
+// TestQuestionAskedAgainLaterGetsNewMemory: a client may name one conversation for everything,
+// and send no history.
+func TestQuestionAskedAgainLaterGetsNewMemory(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		r.note(t, ana, "The cellar holds marzipan")
+		c := &chatting{t: t, owner: ana, in: Incoming{ChatID: "always"}}
+		c.asks(r, "What does the cellar hold?")
+		r.note(t, ana, "The cellar holds granite")
+		var got [2][]string
+		for i := range got {
+			r.clock.Advance(retryTime + time.Minute)
+			c.messages = c.messages[:1]
+			got[i] = c.sends(r)
+		}
+		if len(got[0]) != 1 || !strings.Contains(got[0][0], sweet) || !strings.Contains(got[0][0], "granite") || len(got[1]) != 1 {
+			t.Errorf("given %q", got)
+		}
+		if again := c.asks(r, "Is that all?"); len(again) == 0 || again[0] != got[1][0] {
+			t.Errorf("then %q is put back, want %q", again, got[1])
+		}
+	})
 }
 
 // TestEditedAndCompactedHistories: a message that changed has a block of its own, and what went
