@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/recall"
-	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -28,11 +27,12 @@ type givenBlock struct {
 	Lines []recall.Line `json:"lines,omitempty"`
 }
 
-// Bounds of kept blocks: the bytes of one as it is stored, and all of a request by the tokens
-// that one may have. With more a request begins anew, and tells again what matters.
+// Bounds of kept blocks: the bytes of one as it is stored, and those of all in a request for each
+// token that one may have, which is about twice as many tokens. With more a request begins anew,
+// and tells again what matters.
 const (
 	maxGiven     = 64 << 10
-	keptBudgets  = 2
+	keptBytes    = 8
 	kindRules    = memory.Kind("rules")
 	kindDocument = memory.Kind("context")
 )
@@ -163,12 +163,12 @@ func (x *Exchange) readBack(ctx context.Context) error {
 		x.back.failed = true
 		return fmt.Errorf("earlier blocks: %w", err)
 	}
-	last, tokens, back := x.in.Chat.LastUser(), 0, &x.back
+	last, size, back := x.in.Chat.LastUser(), 0, &x.back
 	repeats := x.in.Chat.Repeats(recall.FenceOpen)
 	for _, b := range x.earlier {
 		words := x.rewrite(b.Lines, from)
 		block := wire.Block{Text: words, Message: b.message, Part: b.Part}
-		tokens += text.Tokens(words)
+		size += len(words)
 		if b.message == last && last >= 0 {
 			back.own = &block
 			back.hits = hitsOf(b.Lines, from)
@@ -177,7 +177,7 @@ func (x *Exchange) readBack(ctx context.Context) error {
 			back.blocks = append(back.blocks, block)
 		}
 	}
-	if most := keptBudgets * cmp.Or(x.e.opts.Budget, recall.DefaultBudget); tokens > most && back.own == nil {
+	if most := keptBytes * cmp.Or(x.e.opts.Budget, recall.DefaultBudget); size > most && back.own == nil {
 		x.back = x.e.nothingBack()
 		x.back.anew = true
 	}

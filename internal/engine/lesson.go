@@ -210,7 +210,7 @@ const suspectsFound = 4
 // and, where that is not known any more, what memory held before them that is like it. A
 // searcher that fails leaves the second out.
 func (e *Engine) given(ctx context.Context, scope memory.Scope, turns []memory.Turn) func(i int) *learn.Given {
-	blocks := e.blocksOf(ctx, scope.Owner, turns)
+	blocks := e.blocksOf(scope.Owner, turns)
 	return func(i int) *learn.Given {
 		var found []memory.Memory
 		for _, sentence := range learn.Suspects(turns[i]) {
@@ -239,17 +239,11 @@ type blocks struct {
 	given *learn.Given
 }
 
-func (e *Engine) blocksOf(ctx context.Context, owner memory.Owner, turns []memory.Turn) *blocks {
+func (e *Engine) blocksOf(owner memory.Owner, turns []memory.Turn) *blocks {
 	b := &blocks{of: make([]string, len(turns))}
 	for i, t := range turns {
 		if block, ok := e.blocks.get(owner, t.Chain); ok {
 			b.of[i] = block.text
-		} else if g, ok := readGiven(t.Given); ok {
-			from, err := e.sources(ctx, owner, []earlier{{givenBlock: g}})
-			if err != nil {
-				e.Log.Warn("what came out of memory may be learned again", "turn", t.ID, "err", err)
-			}
-			b.of[i], _ = recall.RenderLines(g.Lines, from, recall.RenderOptions{})
 		}
 	}
 	return b
@@ -334,7 +328,7 @@ func (e *Engine) saidBefore(ctx context.Context, owner memory.Owner, said []lear
 	turns = turns[max(0, len(turns)-room):]
 	return learn.Guard(turns, learn.GuardOptions{
 		Assistant: true, Personal: e.opts.Learn.Personal,
-		Begin: recall.FenceOpen, End: recall.FenceClose, Given: e.blocksOf(ctx, owner, turns).upTo,
+		Begin: recall.FenceOpen, End: recall.FenceClose, Given: e.blocksOf(owner, turns).upTo,
 	}), nil
 }
 

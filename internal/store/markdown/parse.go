@@ -283,7 +283,7 @@ func (r *reader) turn(p place, base *memory.Turn, words string) memory.Turn {
 	t.Index = int(r.number("index", int64(t.Index)))
 	t.Parent, t.Name, t.Ref = idOfLink(r.text("parent")), r.text("name"), r.text("ref")
 	t.Project, t.Agent = r.text("project"), r.text("agent")
-	t.LearnedAt, t.NoLearn, t.History, t.Chain, t.Given = r.time("learned_at", time.Time{}), r.bool("no_learn"), r.bool("history"), r.text("chain"), r.text("given")
+	t.LearnedAt, t.NoLearn, t.History, t.Chain = r.time("learned_at", time.Time{}), r.bool("no_learn"), r.bool("history"), r.text("chain")
 	return t
 }
 

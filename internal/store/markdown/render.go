@@ -162,7 +162,6 @@ func turnFields(t *memory.Turn, link names) []field {
 		{"index", strconv.Itoa(t.Index)}, {"parent", parent}, {"name", optional(t.Name)}, {"ref", optional(t.Ref)},
 		{"project", optional(t.Project)}, {"agent", optional(t.Agent)},
 		{"learned_at", at(t.LearnedAt)}, {"no_learn", yes(t.NoLearn)}, {"history", yes(t.History)}, {"chain", optional(t.Chain)},
-		{"given", optional(t.Given)},
 	}
 }
 
