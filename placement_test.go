@@ -71,6 +71,29 @@ func TestAnUnchangedBlockIsByteIdentical(t *testing.T) {
 	}
 }
 
+// TestBlocksStayAfterARestart: a server that was started anew puts back what the one before gave.
+func TestBlocksStayAfterARestart(t *testing.T) {
+	set := map[string]string{"store": "sqlite", "data": t.TempDir(), "learn.after": "never"}
+	var before *talk
+	var first chatAsked
+	t.Run("before", func(t *testing.T) {
+		s := newStage(t, "default", set)
+		s.remember(nil, "User plays the cello")
+		before = s.talk()
+		first, _ = before.says("Which instrument do I play?")
+		s.has("the first request", first.body, "User plays the cello")
+	})
+	t.Run("after", func(t *testing.T) {
+		s := newStage(t, "default", set)
+		c := s.talk()
+		c.messages = before.messages
+		asked, _ := c.says("And since when do I play the cello?")
+		if !strings.HasPrefix(asked.body, first.body[:strings.LastIndex(first.body, "]")]) || strings.Count(asked.body, "User plays the cello") != 1 {
+			t.Errorf("after a restart the request is\n%s\nafter\n%s", asked.body, first.body)
+		}
+	})
+}
+
 // common is how many bytes two texts begin with alike.
 func common(a, b string) int {
 	n := 0

@@ -377,6 +377,39 @@ func TestRefusedBlocksAreNotPutBack(t *testing.T) {
 	}
 }
 
+// TestBlocksGoWithTheirConversation, and with a message that is forgotten.
+func TestBlocksGoWithTheirConversation(t *testing.T) {
+	for how, do := range map[string]func(r *rig, chat, question string) error{
+		"deleted": func(r *rig, chat, _ string) error {
+			_, err := r.DeleteChat(context.Background(), ana, chat, false, her)
+			return err
+		},
+		"forgotten": func(r *rig, _, question string) error {
+			_, err := r.Forget(context.Background(), ana, []string{question}, "", her)
+			return err
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			onEach(t, func(t *testing.T, r *rig) {
+				r.note(t, ana, "The cellar holds marzipan")
+				c := &chatting{t: t, owner: ana, in: Incoming{ChatID: "chat"}}
+				c.asks(r, "What does the cellar hold?")
+				turns, err := r.Store.Turns(context.Background(), ana, memory.TurnQuery{Conversation: "chat"})
+				if err != nil || len(turns) == 0 {
+					t.Fatal(turns, err)
+				}
+				if err := do(r, "chat", turns[0].ID); err != nil {
+					t.Fatal(err)
+				}
+				c.messages = append(c.messages, user("And what else?"))
+				if p, _ := c.opens(r); len(p.Kept) > 0 {
+					t.Errorf("put back: %+v", p.Kept)
+				}
+			})
+		})
+	}
+}
+
 // TestRulesAndDocumentsAreToldOnce, and again once they change.
 func TestRulesAndDocumentsAreToldOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
