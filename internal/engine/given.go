@@ -68,6 +68,9 @@ type earlier struct {
 // blocksBefore returns what the user turns of the request got, in order. What an answer says of
 // it counts more than the turn itself: the request may have been refused as it was.
 func (x *Exchange) blocksBefore(turns []memory.Turn) []earlier {
+	if !slices.ContainsFunc(turns, func(t memory.Turn) bool { return t.Given != "" }) {
+		return nil
+	}
 	byID, byChain, userOf := make(map[string]int, len(turns)), make(map[string]string, len(turns)), map[string]string{}
 	stored, since := map[string]string{}, map[string]time.Time{}
 	for i, t := range turns { // parents come first
@@ -184,8 +187,9 @@ func (x *Exchange) readBack(ctx context.Context) error {
 	return nil
 }
 
-// rewrite writes one block again and notes what it tells.
+// rewrite writes one block again, without what those before it tell, and notes what it tells.
 func (x *Exchange) rewrite(lines []recall.Line, from recall.Sources) string {
+	lines = slices.DeleteFunc(slices.Clone(lines), func(l recall.Line) bool { return x.back.told[lineKey(l.Kind, l.ID)] })
 	block, kept := recall.RenderLines(lines, from, x.e.rendering(x.back.later))
 	documents, rules := "", ""
 	for _, l := range lines {
