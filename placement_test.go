@@ -10,15 +10,12 @@ import (
 // much of each request stands, byte for byte, at the front of the next one, over a chat
 // of 20 turns in which every question is given other memories.
 //
-//	tail, user  everything before the last turn: only that and its memories are read anew
+//	tail, user  all of it: only what is new is read anew
 //	system      nothing but the front of the first message, as soon as the memories change
-//
-// The shares are of short messages beside a block of eight memories; longer ones raise
-// those of tail and user.
 func TestPromptPrefixStaysOverAChat(t *testing.T) {
 	topics := []string{"the cello", "glaciers", "rye bread", "lighthouses", "submarines", "orchids", "volcanoes", "typewriters", "comets", "beavers"}
 	for placement, want := range map[string]struct{ least, most float64 }{
-		"tail": {0.65, 1}, "user": {0.65, 1}, "system": {0, 0.2},
+		"tail": {0.99, 1}, "user": {0.99, 1}, "system": {0, 0.2},
 	} {
 		t.Run(placement, func(t *testing.T) {
 			s := newStage(t, "default", map[string]string{"recall.placement": placement, "learn.after": "never"})
@@ -72,6 +69,29 @@ func TestAnUnchangedBlockIsByteIdentical(t *testing.T) {
 		}
 		s.has(placement, first.body, "User plays the cello")
 	}
+}
+
+// TestBlocksStayAfterARestart: a server that was started anew puts back what the one before gave.
+func TestBlocksStayAfterARestart(t *testing.T) {
+	set := map[string]string{"store": "sqlite", "data": t.TempDir(), "learn.after": "never"}
+	var before *talk
+	var first chatAsked
+	t.Run("before", func(t *testing.T) {
+		s := newStage(t, "default", set)
+		s.remember(nil, "User plays the cello")
+		before = s.talk()
+		first, _ = before.says("Which instrument do I play?")
+		s.has("the first request", first.body, "User plays the cello")
+	})
+	t.Run("after", func(t *testing.T) {
+		s := newStage(t, "default", set)
+		c := s.talk()
+		c.messages = before.messages
+		asked, _ := c.says("And since when do I play the cello?")
+		if !strings.HasPrefix(asked.body, first.body[:strings.LastIndex(first.body, "]")]) || strings.Count(asked.body, "User plays the cello") != 1 {
+			t.Errorf("after a restart the request is\n%s\nafter\n%s", asked.body, first.body)
+		}
+	})
 }
 
 // common is how many bytes two texts begin with alike.

@@ -45,6 +45,8 @@ type Incoming struct {
 	Named  bool   // whether a later request may name the answer by its id: see PlaceOf
 	Called string // what the client calls the owner, for people to read; "": it does not say
 	Note   string // for the trace, where memory is in the prompt; "": none
+	Keep   bool   // whether blocks that earlier requests of the conversation had are put back
+	Part   int    // where in the last user message a new block goes, as in [wire.Block]
 }
 
 // Exchange is one request and its answer on their way into memory. Its methods
@@ -69,10 +71,13 @@ type Exchange struct {
 	stands       chatNow // the conversation now, as far as is known without asking the store
 	at           thread.Alignment
 	chain        string           // of the last user message's turn, "" without one
+	earlier      []earlier        // blocks that the conversation had before
+	back         putBack          // the same, as they are put back
 	before       memory.Turn      // that one, if the request has results alone
 	placed       bool             // whether it is known where the request belongs
 	seen         thread.Alignment // what the client, if it still waited then, may have seen there
 	unplaced     error            // why Open did not find out, though it tried
+	unkept       error            // why earlier blocks are not put back
 	reads        bool
 	unsure       bool // whether the store could not say what is on hold; see heed
 	writes       bool
@@ -81,6 +86,8 @@ type Exchange struct {
 	begun    uint64 // what [blockCache.put] wants to hear
 	chats    uint64 // what [latestChats.expect] does
 	prepared Prepared
+	given    string        // what the last user turn keeps of its block; "": nothing
+	amended  string        // what it got in the end, where that is something else
 	untold   bool          // whether its trace has no words
 	asked    string        // id of the new user turn, "" if there is none to learn from
 	again    string        // id of the user turn that was asked again, instead
@@ -115,7 +122,7 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 		mode = wire.ModeOff
 	}
 	x := &Exchange{
-		e: e, in: in, marks: e.cutMessages(in.Chat), answered: make(chan struct{}), begun: e.blocks.now(), chats: e.latest.now(),
+		e: e, in: in, back: e.nothingBack(), marks: e.cutMessages(in.Chat), answered: make(chan struct{}), begun: e.blocks.now(), chats: e.latest.now(),
 		unsure: pause == PauseUnknown,
 		reads:  mode != wire.ModeWrite && mode != wire.ModeOff && pause != PauseUnknown,
 		writes: mode != wire.ModeRead && mode != wire.ModeOff,
@@ -133,6 +140,9 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 		defer cancel()
 		x.unplaced = x.guarded(func() error { return x.place(ctx) })
 		x.see(client)
+		if x.placed && x.in.Keep {
+			x.unkept = x.guarded(func() error { return x.readBack(ctx) })
+		}
 		x.here, x.carried, x.replaced = x.conversation.ID, x.carries(), x.replaces()
 	})
 	start := func() { e.background.Go(x.settle) }
@@ -186,11 +196,12 @@ func title(c *wire.Chat, personal bool) string {
 
 // Prepared is what memory has to say to a request.
 type Prepared struct {
-	Block string // to put into the prompt, with the conversation's rules before it; "" for nothing
-	Hits  []memory.Hit
-	Core  recall.Core // pinned facts and profile entries that the block begins with, less what is among Hits
-	Trace string      // "" where not even that is kept
-	Read  bool        // whether memory was asked
+	Block string       // to put into the prompt, with the conversation's rules before it; "" for nothing
+	Kept  []wire.Block // blocks of earlier requests, to be put back
+	Hits  []memory.Hit // in the block or in those before it
+	Core  recall.Core  // pinned facts and profile entries of the same, less what is among Hits
+	Trace string       // "" where not even that is kept
+	Read  bool         // whether memory was asked
 }
 
 // Prepare recalls what matters for the request. Every step of a tool loop gets
@@ -203,8 +214,15 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 	}
 	if x.in.Chat.ToolLoop() || x.resultsAlone() {
 		x.settle()
-		if b, ok := x.e.blocks.get(x.in.Owner, x.chain); ok {
-			x.prepared = Prepared{Block: b.text, Hits: b.hits, Core: b.core, Trace: b.trace, Read: true}
+		b, ok := x.e.blocks.get(x.in.Owner, x.chain)
+		if own := x.back.own; own != nil {
+			if b.text != own.Text { // of another server, before a restart, or of what changed since
+				b = pinnedBlock{hits: x.back.hits, trace: b.trace}
+			}
+			b.text, ok = "", true
+		}
+		if ok {
+			x.prepared = Prepared{Block: b.text, Kept: x.back.blocks, Hits: b.hits, Core: b.core, Trace: b.trace, Read: true}
 			return x.prepared
 		}
 	}
@@ -225,12 +243,32 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 			x.settle()
 			return x.here, x.carried, x.replaced
 		},
+		Earlier: func() (bool, func(recall.Line, string) bool) {
+			x.settle()
+			return x.back.later, x.back.tells
+		},
 		Carries: len(x.in.Chat.Messages),
 		Untold:  x.hides(),
 	})
 	x.settle()
-	if x.placed {
-		p.Block = withRules(recall.WithContexts(p.Block, x.contexts, x.e.opts.Recall.Contexts), x.rules)
+	p.Kept = x.back.blocks
+	block := ""
+	if own := x.back.own; own != nil { // a retry: no more and no less than the first time
+		p.Block, p.Hits, p.Core, block = "", x.back.hits, recall.Core{}, own.Text
+		r.hits, r.opening = p.Hits, p.Core
+	} else {
+		lines := r.lines
+		if x.placed {
+			var attached []recall.Line
+			p.Block, attached = x.attachTo(p.Block, x.back.told, x.back.room)
+			lines = append(lines, attached...)
+		}
+		if block = p.Block; x.in.Keep && x.in.Part != wire.Unplaced && x.placed && !x.back.failed && (len(r.parts) == 0 || len(lines) > 0) {
+			x.given = givenBlock{Anew: x.back.anew, Part: x.in.Part, Lines: lines}.write(x.in.Owner)
+		}
+	}
+	if x.unkept != nil {
+		r.degraded = append(r.degraded, x.unkept.Error())
 	}
 	if x.unplaced != nil {
 		r.degraded = append(r.degraded, fmt.Sprintf("conversation: %v", x.unplaced))
@@ -238,7 +276,7 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 	if x.at.Dropped > 0 {
 		r.degraded = append(r.degraded, fmt.Sprintf("record: of the new messages the first %d are not kept (limits.messages)", x.at.Dropped))
 	}
-	if x.in.Note != "" && p.Block != "" {
+	if x.in.Note != "" && block != "" {
 		r.degraded = append(r.degraded, x.in.Note)
 	}
 	if !x.stores() {
@@ -248,21 +286,11 @@ func (x *Exchange) Prepare(ctx context.Context) Prepared {
 	if p.Trace != "" {
 		x.e.background.Go(x.e.traces.later(p.Trace, func() {
 			x.yield() // nobody looks yet
-			r.traceSafely(p.Trace, p.Block, took)
+			r.traceSafely(p.Trace, block, took)
 		}))
 	}
-	x.pin(p.Block)
+	x.pin(block)
 	return x.prepared
-}
-
-// withRules puts the rules of a conversation before its block. They stand outside the
-// fence: what is in it is data, and rules are what the user wants followed. Equal rules
-// give equal bytes, whatever memory adds behind them.
-func withRules(block, rules string) string {
-	if rules == "" {
-		return block
-	}
-	return strings.TrimSpace("The user's rules for this chat, which you follow:\n\n" + rules + "\n\n" + block)
 }
 
 // pin keeps what the request was given beside its user message: for the steps of a tool
@@ -276,32 +304,52 @@ func (x *Exchange) pin(given string) {
 // Shrink gives the request half of what it was given, the best of it, for a prompt that is too
 // long. It is false where there is no half. The steps of its tool loop get the same.
 func (x *Exchange) Shrink(ctx context.Context, why string) (Prepared, bool) {
-	p, rules := x.prepared, x.e.opts.Recall
-	p.Hits = p.Hits[:len(p.Hits)/2]
-	block := recall.Render(p.Core, p.Hits, recall.RenderOptions{CoreBudget: recall.DefaultCoreBudget / 2, Heading: rules.Heading, Hint: rules.Hint})
-	p.Block, p.Core = block.Text, block.Core
-	if x.placed {
-		documents := cmp.Or(rules.Contexts, recall.DefaultContextBudget) / 2
-		p.Block = withRules(recall.WithContexts(p.Block, x.contexts, documents), x.rules)
+	p, rules, was := x.prepared, x.e.rendering(false), len(x.prepared.Block)
+	for _, b := range p.Kept {
+		was += len(b.Text)
 	}
-	if p.Block == "" || len(p.Block) >= len(x.prepared.Block) {
+	rules.CoreBudget = recall.DefaultCoreBudget / 2
+	p.Hits, p.Kept = p.Hits[:len(p.Hits)/2], nil
+	block := recall.Render(p.Core, p.Hits, rules)
+	p.Block, p.Core = block.Text, block.Core
+	lines := block.Lines
+	if x.placed {
+		var attached []recall.Line
+		p.Block, attached = x.attachTo(p.Block, nil, cmp.Or(x.e.opts.Recall.Contexts, recall.DefaultContextBudget)/2)
+		lines = append(lines, attached...)
+	}
+	if p.Block == "" || len(p.Block) >= was {
 		return p, false
 	}
+	text, part := p.Block, x.in.Part
+	if own := x.back.own; own != nil {
+		part = own.Part
+		p.Block, p.Kept = "", []wire.Block{{Text: text, Message: own.Message, Part: part}}
+	}
 	x.prepared = p
+	x.amend(givenBlock{Anew: true, Part: part, Lines: lines})
 	x.e.amend(ctx, x.in.Owner, p.Trace, func(t *memory.Trace) {
 		t.Degraded = append(slices.Clone(t.Degraded), "prompt: "+why)
 		if !x.untold {
-			t.Block = p.Block
+			t.Block = text
 		}
 	})
-	x.pin(p.Block)
+	x.pin(text)
 	return p, true
+}
+
+// amend notes what the last user turn got in the end, for later requests.
+func (x *Exchange) amend(g givenBlock) {
+	if x.in.Keep && g.Part != wire.Unplaced {
+		x.amended = g.write(x.in.Owner)
+	}
 }
 
 // Withdraw says that the upstream refused the request with memory in it and got
 // it without. The steps of its tool loop, should there be one, go without as well.
 func (x *Exchange) Withdraw(ctx context.Context, why string) Prepared {
-	x.prepared.Block, x.prepared.Hits, x.prepared.Core = "", nil, recall.Core{}
+	x.prepared.Block, x.prepared.Kept, x.prepared.Hits, x.prepared.Core = "", nil, nil, recall.Core{}
+	x.amend(givenBlock{Anew: true})
 	x.e.degrade(ctx, x.in.Owner, x.prepared.Trace, "prompt: "+why)
 	x.pin("")
 	return x.prepared

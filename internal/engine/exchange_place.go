@@ -34,6 +34,9 @@ func (x *Exchange) place(ctx context.Context) error {
 		x.conversation.Title = title(x.in.Chat, x.e.opts.Learn.Personal)
 	}
 	x.at = x.align(turns)
+	if x.in.Keep && x.deleted == nil {
+		x.earlier = x.blocksBefore(turns)
+	}
 	if x.chain = chainOf(x.at, turns, x.in.Chat.LastUser()); x.resultsAlone() {
 		x.before = askedBefore(turns, x.at.Parent)
 		x.chain = x.before.Chain

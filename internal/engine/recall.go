@@ -27,14 +27,15 @@ type Question struct {
 	Exclude        map[string]bool
 	Said           []string // what the request says, to a model that reads it: not told again
 	At             memory.At
-	Budget         int                                                   // tokens; 0: any
-	Whole          bool                                                  // also what says the same as a better hit
-	Beside         func()                                                // begins what Placed waits for, once the search goes on; nil: it was begun
-	Replaced       map[string]bool                                       // turns that the request takes the place of: what they alone taught is not told
-	Placed         func() (in string, exclude, replaced map[string]bool) // waits for these of a chat; nil: they are set
-	Carries        int                                                   // how many memories Placed may exclude
-	In             string                                                // the conversation that asks, for the trace
-	Untold         bool                                                  // its trace has no words
+	Budget         int                                                      // tokens; 0: any
+	Whole          bool                                                     // also what says the same as a better hit
+	Beside         func()                                                   // begins what Placed waits for, once the search goes on; nil: it was begun
+	Replaced       map[string]bool                                          // turns that the request takes the place of: what they alone taught is not told
+	Placed         func() (in string, exclude, replaced map[string]bool)    // waits for these of a chat; nil: they are set
+	Earlier        func() (later bool, told func(recall.Line, string) bool) // waits for what earlier blocks tell, as in [recall.RenderOptions]; nil: there are none
+	Carries        int                                                      // how many memories Placed may exclude
+	In             string                                                   // the conversation that asks, for the trace
+	Untold         bool                                                     // its trace has no words
 	Door           string
 }
 
@@ -163,7 +164,12 @@ func (r *recalling) block(ctx context.Context) (text string) {
 		r.skip("search", err)
 	}
 	r.degraded, r.parts = append(r.degraded, beside.degraded...), append(r.parts, beside.parts...)
-	block := recall.Render(core, r.hits, recall.RenderOptions{Heading: r.e.opts.Recall.Heading, Hint: r.e.opts.Recall.Hint})
+	opts := r.e.rendering(false)
+	if r.q.Earlier != nil {
+		opts.Later, opts.Told = r.q.Earlier()
+	}
+	block := recall.Render(core, r.hits, opts)
+	r.lines = block.Lines
 	r.opening, r.crowded = r.besides(block.Core), r.besides(block.Left)
 	r.tellOnce()
 	return block.Text
@@ -189,8 +195,9 @@ type recalling struct {
 	spare    []memory.Candidate // that were not read, since there was enough without
 	dropped  []recall.Dropped
 	hits     []memory.Hit
-	opening  recall.Core // what the block begins with, less what is among hits
-	crowded  recall.Core // what of that it had no room for
+	opening  recall.Core   // what the block begins with, less what is among hits
+	crowded  recall.Core   // what of that it had no room for
+	lines    []recall.Line // of the block
 	degraded []string
 	parts    []string // of degraded: which
 	vector   bool     // the question's was remembered

@@ -125,6 +125,9 @@ func (x *Exchange) tryQuestion(ctx context.Context) error {
 		m := x.in.Chat.Messages[p.Message]
 		t := x.turn("", m.Role, m.Name, m.Text, x.marks[p.Message], p.Index, p.Chain, now)
 		t.NoLearn = !x.learns
+		if p.Message == x.in.Chat.LastUser() && t.Status == memory.Active {
+			t.Given = x.given
+		}
 		if p.History {
 			x.e.opts.History.mark(&t, x.at.Heard)
 		}
@@ -306,18 +309,21 @@ func (x *Exchange) turns(ctx context.Context) ([]memory.Turn, error) {
 }
 
 // resumed lays the request where its question was stored, on the conversation as it is
-// now. forgotten reports whether the question was taken out of memory since.
-func (x *Exchange) resumed(ctx context.Context) (at thread.Alignment, forgotten bool, err error) {
+// now, and returns the question as it is there.
+func (x *Exchange) resumed(ctx context.Context) (at thread.Alignment, asked memory.Turn, err error) {
 	turns, err := x.turns(ctx)
 	if err != nil {
-		return thread.Alignment{}, false, err
+		return thread.Alignment{}, memory.Turn{}, err
 	}
 	at = thread.Resume(turns, x.request, x.stored)
 	question := cmp.Or(x.asked, x.before.ID)
 	if last := x.in.Chat.LastUser(); last >= 0 && last < len(x.stored) {
 		question = x.stored[last] // new, or asked again
 	}
-	return at, slices.ContainsFunc(turns, func(t memory.Turn) bool { return t.ID == question && t.Status == memory.Retired }), nil
+	if i := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == question }); i >= 0 {
+		asked = turns[i]
+	}
+	return at, asked, nil
 }
 
 // tryAnswer stores the answer where it belongs, or returns a Conflict.
@@ -362,13 +368,13 @@ func (x *Exchange) tryAnswer(ctx context.Context, a wire.Answer, client context.
 // the batch. exchanges is how many the conversation has with it; onPath whether it is on
 // the path, or beside it.
 func (x *Exchange) layAnswer(ctx context.Context, batch *memory.Batch, a wire.Answer, client context.Context, now time.Time) (exchanges int, onPath bool, err error) {
-	at, forgotten, err := x.resumed(ctx)
+	at, asked, err := x.resumed(ctx)
 	if err != nil {
 		return 0, false, err
 	}
 	reply := at.Answer(a.Digest)
 	x.ended = reply.Chain
-	x.parent, x.private = at.Parent, forgotten || x.asksInConfidence()
+	x.parent, x.private = at.Parent, asked.Status == memory.Retired || x.asksInConfidence()
 	if onPath = !at.WentOn() && (client.Err() == nil || !at.Overtaken(x.seen)); onPath {
 		leave, rejoin := slices.Concat(at.Leave, reply.Leave), slices.Concat(at.Rejoin, reply.Rejoin)
 		batch.Marks, batch.Path = marks(leave, rejoin), at.Path(reply.Known)
@@ -384,6 +390,9 @@ func (x *Exchange) layAnswer(ctx context.Context, batch *memory.Batch, a wire.An
 			return 0, false, err
 		}
 		t := x.turn(id, memory.RoleAssistant, name, a.Text, x.answerMark, reply.Index, reply.Chain, now)
+		if got := cmp.Or(x.amended, x.given); t.Status == memory.Active && got != asked.Given { // that was stored before, or got something else
+			t.Given = got
+		}
 		if !onPath && t.Status == memory.Active {
 			t.Status = memory.Replaced
 		}

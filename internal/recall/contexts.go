@@ -24,23 +24,34 @@ func WithContexts(block string, contexts []memory.Context, budget int) string {
 	if budget == 0 {
 		budget = DefaultContextBudget
 	}
-	var b strings.Builder
+	var documents string
 	for _, c := range contexts {
-		name := oneLine(c.Title)
-		if name == "" {
-			name = "untitled"
-		}
-		b.WriteString("\n\n## " + name + "\n" + fitted(visibleLines(c.Content), &budget))
+		documents += ContextText(c, &budget)
 	}
-	if b.Len() == 0 {
+	return WithDocuments(block, documents)
+}
+
+// ContextText is how a context stands in a block. It takes the tokens that it needs from the
+// budget.
+func ContextText(c memory.Context, budget *int) string {
+	name := oneLine(c.Title)
+	if name == "" {
+		name = "untitled"
+	}
+	return "\n\n## " + name + "\n" + fitted(visibleLines(c.Content), budget)
+}
+
+// WithDocuments puts contexts, as [ContextText] wrote them, before what a block says.
+func WithDocuments(block, documents string) string {
+	if documents == "" {
 		return block
 	}
-	documents := Attached + b.String()
+	documents = Attached + documents
 	if block == "" {
 		return fenced(Preamble + "\n" + documents)
 	}
 	rest := strings.TrimSuffix(strings.TrimPrefix(block, FenceOpen+"\n"), "\n"+FenceClose)
-	rest = strings.TrimPrefix(rest, Preamble+"\n")
+	rest = strings.TrimPrefix(strings.TrimPrefix(rest, Preamble+"\n"), Later+"\n")
 	return fenced(Preamble + "\n" + documents + "\n\n" + rest)
 }
 

@@ -69,7 +69,7 @@ func checkPut(t testing.TB, dialect *Dialect, c *Chat, block string, p Placement
 		}
 		return
 	}
-	for _, e := range c.put(c, block, p) {
+	for _, e := range c.edits(Block{block, c.LastUser(), Unplaced}, p) {
 		if taken := c.body[e.from:e.to]; len(taken) > 0 && string(taken) != "null" {
 			t.Errorf("%s of %s takes out %s", p, c.body, taken)
 		}

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -19,6 +21,19 @@ const (
 	User Placement = "user"
 )
 
+// Block is memory in a request: what goes with one of the user's messages.
+type Block struct {
+	Text    string
+	Message int // index of the message
+	Part    int // as [Chat.Place] returned it when the block was first put there, or [Unplaced]
+}
+
+// Values of [Block.Part] that are not the number of a part.
+const (
+	InWords  = -1 // the block begins the message's words
+	Unplaced = -2 // the block has no place in its message yet
+)
+
 // Bare returns the client's own bytes without Loci's fields: the very slice that
 // was decoded when there are none.
 func (c *Chat) Bare() []byte { return splice(c.body, c.cuts...) }
@@ -26,16 +41,58 @@ func (c *Chat) Bare() []byte { return splice(c.body, c.cuts...) }
 // With returns the request with block put in its place and without Loci's
 // fields; every other byte is the client's own. Without a user message, or
 // without a block, it is [Chat.Bare]; but where the server keeps the user's message and
-// not what was said to the model beside it, [System] is as with one.
-func (c *Chat) With(block string, p Placement) []byte {
-	if block == "" || !c.takes(p) {
-		return c.Bare()
+// not what was said to the model beside it, [System] is as with one. Blocks that earlier
+// requests had are put back where they were.
+func (c *Chat) With(block string, p Placement, kept ...Block) []byte {
+	edits := slices.Clone(c.cuts)
+	for _, b := range kept {
+		edits = append(edits, c.edits(b, p)...)
 	}
-	put := c.put
-	if put == nil {
-		put = putCompletions
+	if block != "" && c.takes(p) {
+		edits = append(edits, c.edits(Block{block, c.LastUser(), Unplaced}, p)...)
 	}
-	return splice(c.body, slices.Concat(c.cuts, put(c, block, p))...)
+	return splice(c.body, edits...)
+}
+
+func (c *Chat) edits(b Block, p Placement) []edit {
+	if c.put == nil {
+		return putCompletions(c, b, p)
+	}
+	return c.put(c, b, p)
+}
+
+// Place returns where in the last user message a new block goes, for [Block.Part]: a later
+// request puts it back there. [Unplaced] if the block goes elsewhere.
+func (c *Chat) Place(p Placement) int {
+	last := c.LastUser()
+	if last < 0 || p == System {
+		return Unplaced
+	}
+	if !c.inParts {
+		return 0
+	}
+	edits := c.edits(Block{"x", last, Unplaced}, p)
+	m := c.Messages[last]
+	switch {
+	case len(edits) == 0 || edits[0].from <= m.at.from || edits[0].from >= m.at.to:
+		return Unplaced
+	case m.text.from < edits[0].from && edits[0].from < m.text.to:
+		return InWords
+	}
+	before := 0
+	for _, part := range m.parts {
+		if part.to <= edits[0].from {
+			before++
+		}
+	}
+	return before
+}
+
+// Repeats reports whether the request itself holds a text, as where a client stores what it
+// was sent.
+func (c *Chat) Repeats(text string) bool {
+	return slices.ContainsFunc(c.Messages, func(m Message) bool { return strings.Contains(m.Text, text) }) ||
+		bytes.Contains(c.body, []byte(inside(text)))
 }
 
 // takes reports whether a block belongs into the request.
@@ -43,24 +100,25 @@ func (c *Chat) takes(p Placement) bool {
 	return c.LastUser() >= 0 || p == System && c.Previous != "" && len(c.Messages) > 0
 }
 
-func putCompletions(c *Chat, block string, p Placement) []edit {
-	last := c.LastUser()
+func putCompletions(c *Chat, b Block, p Placement) []edit {
 	switch p {
 	case System:
-		return []edit{c.system(block)}
+		return []edit{c.system(b.Text)}
 	case User:
-		return c.Messages[last].prefix(block, "text")
+		return c.Messages[b.Message].prefix(b.Text, "text")
 	}
-	return []edit{c.before(c.outsideCalls(last), block)}
+	return []edit{c.before(c.outsideCalls(b.Message), b.Text)}
 }
 
 // outsideCalls returns the last place at or before message i that does not stand
 // between a tool call and its result. It is i unless the client put a user
 // message in there.
 func (c *Chat) outsideCalls(i int) int {
-	answered := c.answered()
+	if c.results == nil {
+		c.results = c.answered()
+	}
 	for j := i - 1; j >= 0; j-- {
-		if answered[j] >= i {
+		if c.results[j] >= i {
 			i = j
 		}
 	}

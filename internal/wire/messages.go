@@ -26,7 +26,7 @@ func decodeMessages(body []byte) (*Chat, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.put = putMessages
+	c.put, c.inParts = putMessages, true
 	c.User = str(fieldOf(fields, "metadata").Get("user_id"))
 	list, err := messagesOf(fields)
 	if err != nil {
@@ -213,8 +213,11 @@ func uncached(v gjson.Result, fields []member) string {
 // putMessages puts the block into the last user message, behind what tools returned and in
 // front of its words, or behind the system prompt; but behind the last cache breakpoint in
 // any case, so that what the provider has cached stays as it is.
-func putMessages(c *Chat, block string, p Placement) []edit {
-	m := c.Messages[c.LastUser()]
+func putMessages(c *Chat, b Block, p Placement) []edit {
+	m, block := c.Messages[b.Message], b.Text
+	if b.Part != Unplaced {
+		return m.back(b)
+	}
 	if c.cached.end > 0 {
 		if m.at.from < c.cached.end {
 			m = c.cached.next
@@ -222,7 +225,7 @@ func putMessages(c *Chat, block string, p Placement) []edit {
 		if edits := m.lead(block, "text"); edits != nil {
 			return edits
 		}
-		m = c.Messages[c.LastUser()] // the request ends with words of the model's
+		m = c.Messages[b.Message] // the request ends with words of the model's
 	}
 	switch {
 	case p == System:
@@ -233,6 +236,23 @@ func putMessages(c *Chat, block string, p Placement) []edit {
 		return m.prefix(block, "text")
 	}
 	return m.lead(block, "text")
+}
+
+// back puts a block back where it was in the message.
+func (m Message) back(b Block) []edit {
+	part := textPart("text", b.Text)
+	switch n := len(m.parts); {
+	case b.Part == InWords && m.text.from > m.behind:
+		return m.prefix(b.Text, "text")
+	case b.Part <= 0:
+	case b.Part < n && m.parts[b.Part].from > m.behind:
+		return []edit{insert(m.parts[b.Part].from, part+",")}
+	case b.Part >= n && n > 0 && m.parts[n-1].to > m.behind:
+		return []edit{insert(m.parts[n-1].to, ","+part)}
+	case n == 0 && m.text.found(): // a part became a text, with its breakpoint gone
+		return []edit{insert(m.text.from, `[{"type":"text","text":`), insert(m.text.to, `},`+part+`]`)}
+	}
+	return m.lead(b.Text, "text")
 }
 
 // lead puts the block, as a part of that kind, before the message's own parts; a

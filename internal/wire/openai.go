@@ -33,13 +33,16 @@ type Chat struct {
 	cuts []edit // Loci's own fields, with the commas that go with them
 	put  putter // where the block goes; nil: as in chat completions
 
+	inParts bool  // a block goes into the parts of a message, and not before it
+	results []int // what [Chat.answered] returned
+
 	preface preface // of the dialects that have one
 	cached  cached  // of the dialect in which clients mark what is
 }
 
 // putter returns the edits that put a block into a request that has a user message;
 // none where it has no place.
-type putter func(c *Chat, block string, p Placement) []edit
+type putter func(c *Chat, b Block, p Placement) []edit
 
 // Message is one message of a request.
 type Message struct {

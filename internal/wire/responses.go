@@ -209,22 +209,22 @@ func (b *blocks) readParts(content gjson.Result) {
 
 // putResponses puts the block as an item of its own before the last user message, behind
 // the instructions, or into that message.
-func putResponses(c *Chat, block string, p Placement) []edit {
+func putResponses(c *Chat, b Block, p Placement) []edit {
+	block := b.Text
 	if p == System {
 		if edits := c.prefaceWith(block, false); edits != nil {
 			return edits
 		}
 	}
-	last := c.LastUser()
-	if last < 0 {
+	if b.Message < 0 {
 		return nil
 	}
-	m := c.Messages[last]
+	m := c.Messages[b.Message]
 	if p == User {
 		return m.prefix(block, "input_text")
 	}
 	if m.text == m.at { // the input is a text
 		return []edit{insert(m.at.from, `[{"role":"system","content":`+quote(block)+`},{"role":"user","content":`), insert(m.at.to, `}]`)}
 	}
-	return []edit{c.before(c.outsideCalls(last), block)}
+	return []edit{c.before(c.outsideCalls(b.Message), block)}
 }

@@ -46,7 +46,7 @@ func eraseRemovesWords(r *rig) {
 	batch := memtest.Batch(ana, "c", 0, "I like  marzipan", "Marzipan it is", "and chess")
 	batch.Conversation.Title = "I like marzipan"
 	for i := range batch.Turns[:2] {
-		batch.Turns[i].Project, batch.Turns[i].Agent = fact.Scope.Project, fact.Scope.Agent
+		batch.Turns[i].Project, batch.Turns[i].Agent, batch.Turns[i].Given = fact.Scope.Project, fact.Scope.Agent, "marzipan"
 	}
 	batch.Vectors = []memory.Vector{memtest.Vector(batch.Turns[0].ID, "marzipan")}
 	fact.Provenance = memory.Provenance{Conversation: "c", Turns: []string{batch.Turns[0].ID}, Quote: &memory.Span{Turn: batch.Turns[0].ID, End: 4}}

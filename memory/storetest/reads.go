@@ -48,7 +48,7 @@ func everythingComesBack(r *rig) {
 	entry.Tokens = 9
 	relation := memtest.Relation(ana, fact.ID, "other", memory.Follows)
 	turn := memtest.Turn(ana, "c", 3, memory.RoleTool, "42")
-	turn.Project, turn.Agent, turn.Name, turn.Ref, turn.Status, turn.NoLearn, turn.History = "garden", "cook", "calculator", "call_1", memory.Replaced, true, true
+	turn.Project, turn.Agent, turn.Name, turn.Ref, turn.Status, turn.NoLearn, turn.History, turn.Given = "garden", "cook", "calculator", "call_1", memory.Replaced, true, true, `{"part":1}`
 
 	applied := r.apply(ana,
 		memtest.Add(fact), memtest.Change(memory.ActionLink, link), memtest.Change(memory.ActionAdd, summary),

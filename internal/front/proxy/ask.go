@@ -62,9 +62,9 @@ func (d *Door) ask(r *http.Request, c *call) (*http.Response, error) {
 
 // sendWith sends the request with what memory has to say, and reports whether that changed it.
 func (d *Door) sendWith(r *http.Request, c *call) (resp *http.Response, given bool, err error) {
-	body := c.With(c.prepared.Block, c.placement)
+	body := c.With(c.prepared.Block, c.placement, c.prepared.Kept...)
 	resp, err = d.send(r, c, body)
-	return resp, c.prepared.Block != "" && !bytes.Equal(body, c.Bare()), err
+	return resp, !bytes.Equal(body, c.Bare()), err
 }
 
 func (d *Door) send(r *http.Request, c *call, body []byte) (*http.Response, error) {

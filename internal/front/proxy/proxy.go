@@ -57,6 +57,7 @@ type Upstream interface {
 type Options struct {
 	Upstream  Upstream // nil: the built-in model answers
 	Placement wire.Placement
+	Keep      bool     // blocks that earlier requests had are put back; not with [wire.System]
 	Named     bool     // an answer names what was recalled as memories, too
 	Sessions  []string // headers that name a conversation; none: [DefaultSessions]
 	Metrics   *obs.Metrics
@@ -203,6 +204,9 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	in := engine.Incoming{
 		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: d.session(r.Header), After: c.from.Turn, Named: dialect.Named, Called: who.Name, Note: note,
 		Answer: clientID(r.Header, headerMessage),
+	}
+	if d.Keep && c.placement != wire.System && d.Upstream != nil && chat.Model != responder.Name {
+		in.Keep, in.Part = true, chat.Place(c.placement)
 	}
 	if in.After == "" {
 		in.After, in.From = d.follows(r, who.Owner, chat, cmp.Or(extras.ID, in.ChatID)), chat.LastUser()

@@ -52,7 +52,8 @@ type setup struct {
 	placement wire.Placement
 	guard     httpx.Options
 	upstream  Upstream // nil: the rig's own, over a network, as is the proxy then
-	alone     bool     // no upstream at all
+	keep      bool
+	alone     bool // no upstream at all
 	named     bool
 	store     memory.Store // nil: the reference
 	now       func() time.Time
@@ -108,7 +109,7 @@ func newRig(t testing.TB, change ...func(*setup)) *rig {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	r.door = New(r.engine, Options{Upstream: s.upstream, Placement: s.placement, Named: s.named, Metrics: r.metrics, Log: s.log, Now: s.now})
+	r.door = New(r.engine, Options{Upstream: s.upstream, Placement: s.placement, Keep: s.keep, Named: s.named, Metrics: r.metrics, Log: s.log, Now: s.now})
 	r.handler = httpx.Guard(s.guard, r.door)
 	if !network {
 		return r

@@ -158,7 +158,7 @@ func (w *traces) readTurns(ctx context.Context, s memory.Store) error {
 			if t.LearnedAt.After(t.RecordedAt) {
 				was.LearnedAt = time.Time{}
 			}
-			e.Batch.Turns = append(e.Batch.Turns, turnLine{was, was.Chain})
+			e.Batch.Turns = append(e.Batch.Turns, turnLine{was, was.Chain, was.Given})
 		}
 	}
 	for _, t := range turns {

@@ -88,6 +88,7 @@ type linkLine struct {
 type turnLine struct {
 	memory.Turn
 	Chain string `json:"chain,omitempty"`
+	Given string `json:"given,omitempty"`
 }
 
 func (l factLine) fact() memory.Fact {
@@ -98,7 +99,7 @@ func (l factLine) fact() memory.Fact {
 
 func (l turnLine) turn() memory.Turn {
 	t := l.Turn
-	t.Chain = l.Chain
+	t.Chain, t.Given = l.Chain, l.Given
 	return t
 }
 
@@ -172,7 +173,7 @@ func bodyOfBatch(batch memory.Batch) body {
 		Jobs:    batch.Jobs,
 	}
 	for _, t := range batch.Turns {
-		b.Batch.Turns = append(b.Batch.Turns, turnLine{t, t.Chain})
+		b.Batch.Turns = append(b.Batch.Turns, turnLine{t, t.Chain, t.Given})
 	}
 	b.Touched = touched(batch.Vectors, nil)
 	return b

@@ -120,7 +120,7 @@ func (w *write) turns(c memory.Conversation, turns []memory.Turn) (fresh int, er
 func (w *write) turn(t memory.Turn, there map[string]bool) (bool, error) {
 	t.CreatedAt, t.LearnedAt = memory.Time(t.CreatedAt), memory.Time(t.LearnedAt)
 	t.RecordedAt, t.Version = w.at, w.version
-	const insert = `INSERT INTO turns (owner, ` + turnColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	const insert = `INSERT INTO turns (owner, ` + turnColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	n, err := int64(0), error(nil)
 	switch {
 	case there == nil:

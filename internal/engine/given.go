@@ -1,0 +1,296 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Blocks stay where they were. A provider caches the beginning of a prompt, so the block that a
+// user message got is put back in every later request that has the message, and a later block
+// brings only what those before it do not. [memory.Turn].Given keeps of a block what is needed
+// to write it again: ids, dates and checksums, no words. So what is erased leaves nothing there,
+// and a memory that is forgotten, hidden or edited leaves the old blocks with it.
+
+// givenBlock is what a user turn got.
+type givenBlock struct {
+	Anew  bool          `json:"anew,omitempty"` // earlier blocks of the conversation are not put back
+	Part  int           `json:"part,omitempty"` // as in [wire.Block]
+	Lines []recall.Line `json:"lines,omitempty"`
+}
+
+// Bounds of kept blocks: the bytes of one as it is stored, and those of all in a request for each
+// token that one may have, which is about twice as many tokens. With more a request begins anew,
+// and tells again what matters.
+const (
+	maxGiven     = 64 << 10
+	keptBytes    = 8
+	kindRules    = memory.Kind("rules")
+	kindDocument = memory.Kind("context")
+)
+
+// retryTime is how long a request that comes again is a retry. Later it is a question that is
+// asked once more, and gets what memory has then.
+const retryTime = time.Hour
+
+// write returns what the store keeps; "" of what is too long for it.
+func (g givenBlock) write(owner memory.Owner) string {
+	for i := range g.Lines {
+		if l := &g.Lines[i]; l.Owner == owner {
+			l.Owner = ""
+		}
+	}
+	b, err := json.Marshal(g)
+	if err != nil || len(b) > maxGiven {
+		return ""
+	}
+	return string(b)
+}
+
+func readGiven(s string) (g givenBlock, ok bool) {
+	return g, s != "" && json.Unmarshal([]byte(s), &g) == nil
+}
+
+// earlier is a block that a turn got before.
+type earlier struct {
+	givenBlock
+	message int // of the request, -1 for one that it does not hold and the server keeps
+}
+
+// blocksBefore returns what the user turns of the request got, in order. What an answer says of
+// it counts more than the turn itself: the request may have been refused as it was.
+func (x *Exchange) blocksBefore(turns []memory.Turn) []earlier {
+	if !slices.ContainsFunc(turns, func(t memory.Turn) bool { return t.Given != "" }) {
+		return nil
+	}
+	byID, byChain, userOf := make(map[string]int, len(turns)), make(map[string]string, len(turns)), map[string]string{}
+	stored, since := map[string]string{}, map[string]time.Time{}
+	for i, t := range turns { // parents come first
+		byID[t.ID], byChain[t.Chain] = i, t.ID
+		if userOf[t.ID] = userOf[t.Parent]; t.Role == memory.RoleUser {
+			userOf[t.ID] = t.ID
+		}
+		if user := userOf[t.ID]; user != "" && t.Given != "" && t.Status != memory.Retired {
+			stored[user], since[user] = t.Given, t.CreatedAt
+		}
+	}
+	said := slices.Clone(x.at.Turns)
+	for _, p := range x.at.New { // that are stored elsewhere in the conversation
+		said[p.Message] = byChain[p.Chain]
+	}
+	message := map[string]int{}
+	for i, id := range said {
+		if id != "" && x.in.Chat.Messages[i].Role == memory.RoleUser {
+			message[id] = i
+		}
+	}
+	var ids []string
+	if x.in.After != "" || x.in.Chat.GoesOn() {
+		for id := x.at.Parent; id != ""; {
+			i, ok := byID[id]
+			if !ok {
+				break
+			}
+			if _, here := message[id]; !here && turns[i].Role == memory.RoleUser {
+				ids = append(ids, id)
+			}
+			id = turns[i].Parent
+		}
+		slices.Reverse(ids)
+	}
+	for i, id := range said {
+		if at, here := message[id]; here && at == i {
+			ids = append(ids, id)
+		}
+	}
+	var out []earlier
+	for _, id := range ids {
+		i, known := byID[id]
+		g, ok := readGiven(stored[id])
+		if !known || !ok || turns[i].Status == memory.Retired {
+			continue
+		}
+		at, here := message[id]
+		if here && at == x.in.Chat.LastUser() && !x.in.Chat.ToolLoop() && x.e.now().Sub(since[id]) > retryTime {
+			continue
+		}
+		if g.Anew {
+			out = nil
+		}
+		if !here {
+			at = -1
+		}
+		out = append(out, earlier{g, at})
+	}
+	return out
+}
+
+// putBack is what earlier blocks of the request are now.
+type putBack struct {
+	blocks []wire.Block
+	later  bool            // there is one with memories
+	told   map[string]bool // what they say, as lineKey names it
+	own    *wire.Block     // that of the last user message, if it had one: it is among blocks
+	hits   []memory.Hit    // of own
+	anew   bool            // there were too many: they are left out
+	room   int             // tokens that documents may still take
+	failed bool            // they could not be read
+}
+
+func (e *Engine) nothingBack() putBack {
+	return putBack{told: map[string]bool{}, room: cmp.Or(e.opts.Recall.Contexts, recall.DefaultContextBudget)}
+}
+
+// tells reports whether an earlier block has a line: its memory, or one of the same words.
+func (b *putBack) tells(l recall.Line, words string) bool {
+	return b.told[lineKey(l.Kind, l.ID)] || slices.ContainsFunc(b.blocks, func(block wire.Block) bool { return strings.Contains(block.Text, words+"\n") })
+}
+
+func lineKey(kind memory.Kind, id string) string { return string(kind) + ":" + id }
+
+// readBack writes the earlier blocks of the request again, from what memory holds now.
+func (x *Exchange) readBack(ctx context.Context) error {
+	if len(x.earlier) == 0 {
+		return nil
+	}
+	from, err := x.e.sources(ctx, x.in.Owner, x.earlier)
+	if err != nil {
+		x.back.failed = true
+		return fmt.Errorf("earlier blocks: %w", err)
+	}
+	last, size, back := x.in.Chat.LastUser(), 0, &x.back
+	repeats := x.in.Chat.Repeats(recall.FenceOpen)
+	for _, b := range x.earlier {
+		words := x.rewrite(b.Lines, from)
+		block := wire.Block{Text: words, Message: b.message, Part: b.Part}
+		size += len(words)
+		if b.message == last && last >= 0 {
+			back.own = &block
+			back.hits = hitsOf(b.Lines, from)
+		}
+		if words != "" && b.message >= 0 && !(repeats && x.in.Chat.Repeats(words)) {
+			back.blocks = append(back.blocks, block)
+		}
+	}
+	if most := keptBytes * cmp.Or(x.e.opts.Budget, recall.DefaultBudget); size > most && back.own == nil {
+		x.back = x.e.nothingBack()
+		x.back.anew = true
+	}
+	return nil
+}
+
+// rewrite writes one block again, without what those before it tell, and notes what it tells.
+func (x *Exchange) rewrite(lines []recall.Line, from recall.Sources) string {
+	lines = slices.DeleteFunc(slices.Clone(lines), func(l recall.Line) bool { return x.back.told[lineKey(l.Kind, l.ID)] })
+	block, kept := recall.RenderLines(lines, from, x.e.rendering(x.back.later))
+	documents, rules := "", ""
+	for _, l := range lines {
+		switch {
+		case l.Kind == kindRules && l.Sum != 0 && l.Sum == recall.Sum(x.rules) && x.rules != "":
+			rules, kept = x.rules, append(kept, l)
+		case l.Kind == kindDocument && l.Sum != 0:
+			for _, c := range x.contexts {
+				room := x.back.room
+				if words := recall.ContextText(c, &room); c.ID == l.ID && recall.Sum(words) == l.Sum {
+					documents, x.back.room, kept = documents+words, room, append(kept, l)
+				}
+			}
+		}
+	}
+	for _, l := range kept {
+		x.back.told[lineKey(l.Kind, l.ID)] = true
+	}
+	block = recall.WithDocuments(block, documents)
+	x.back.later = x.back.later || block != ""
+	return withRules(block, rules)
+}
+
+// rendering is how blocks are written; later says that the prompt has one already.
+func (e *Engine) rendering(later bool) recall.RenderOptions {
+	return recall.RenderOptions{Heading: e.opts.Recall.Heading, Hint: e.opts.Recall.Hint, Later: later}
+}
+
+// sources reads what blocks were written from.
+func (e *Engine) sources(ctx context.Context, of memory.Owner, blocks []earlier) (recall.Sources, error) {
+	from, ids, profile := recall.Sources{Memories: map[string]memory.Memory{}}, map[memory.Owner][]string{}, false
+	for _, b := range blocks {
+		for _, l := range b.Lines {
+			profile = profile || l.Kind == recall.KindProfile
+			if l.Kind != kindRules && l.Kind != kindDocument {
+				l.IDs(func(owner memory.Owner, id string) {
+					owner = cmp.Or(owner, of)
+					ids[owner] = append(ids[owner], id)
+				})
+			}
+		}
+	}
+	for owner, wanted := range ids {
+		slices.Sort(wanted)
+		found, err := e.Store.Get(ctx, owner, slices.Compact(wanted)...)
+		if err != nil {
+			return from, err
+		}
+		for _, m := range found {
+			from.Memories[m.ID()] = m
+		}
+	}
+	if profile {
+		entries, err := e.Store.Profile(ctx, of, memory.At{})
+		if err != nil {
+			return from, err
+		}
+		from.Profile = told(entries)
+	}
+	return from, nil
+}
+
+// hitsOf returns the memories of lines, also of those that an earlier block tells.
+func hitsOf(lines []recall.Line, from recall.Sources) (hits []memory.Hit) {
+	for _, l := range lines {
+		if m, ok := from.Find(l); ok {
+			hits = append(hits, memory.Hit{Memory: m})
+		}
+	}
+	return hits
+}
+
+// attachTo puts the documents of the conversation and its rules to a block, as far as earlier
+// blocks do not tell them, and returns their lines. room is how many tokens documents may take.
+func (x *Exchange) attachTo(block string, told map[string]bool, room int) (string, []recall.Line) {
+	var lines []recall.Line
+	var documents strings.Builder
+	for _, c := range x.contexts {
+		if told[lineKey(kindDocument, c.ID)] {
+			continue
+		}
+		words := recall.ContextText(c, &room)
+		documents.WriteString(words)
+		lines = append(lines, recall.Line{Kind: kindDocument, ID: c.ID, Sum: recall.Sum(words)})
+	}
+	rules := x.rules
+	if told[lineKey(kindRules, "")] {
+		rules = ""
+	}
+	if rules != "" {
+		lines = append(lines, recall.Line{Kind: kindRules, Sum: recall.Sum(rules)})
+	}
+	return withRules(recall.WithDocuments(block, documents.String()), rules), lines
+}
+
+// withRules puts the rules of a conversation before its block. They stand outside the
+// fence: what is in it is data, and rules are what the user wants followed. Equal rules
+// give equal bytes, whatever memory adds behind them.
+func withRules(block, rules string) string {
+	if rules == "" {
+		return block
+	}
+	return strings.TrimSpace("The user's rules for this chat, which you follow:\n\n" + rules + "\n\n" + block)
+}

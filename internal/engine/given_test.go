@@ -1,0 +1,451 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// chatting is a client that sends its whole history with each request, as a coding agent does.
+type chatting struct {
+	t        *testing.T
+	owner    memory.Owner
+	in       Incoming
+	messages []string // of the history, in JSON
+	answers  int
+}
+
+func user(words string) string { return `{"role":"user","content":"` + words + `"}` }
+
+// sends sends the history to a server and returns what went upstream: the blocks of earlier
+// requests and the new one, in order. An answer is recorded, and joins the history.
+func (c *chatting) sends(r *rig) []string {
+	c.t.Helper()
+	p, x := c.opens(r)
+	ctx := context.Background()
+	x.RecordQuestion(ctx)
+	c.answers++
+	answer := fmt.Sprintf("It is so, number %d.", c.answers)
+	x.RecordAnswer(ctx, answered(answer))
+	r.background.Wait()
+	c.messages = append(c.messages, `{"role":"assistant","content":"`+answer+`"}`)
+	return blocksIn(p)
+}
+
+func (c *chatting) opens(r *rig) (Prepared, *Exchange) {
+	c.t.Helper()
+	in := c.in
+	in.Owner, in.Chat, in.Keep = c.owner, decode(c.t, `[`+strings.Join(c.messages, ",")+`]`), true
+	in.Part = in.Chat.Place(wire.Tail)
+	x := r.Open(context.Background(), in)
+	return x.Prepare(context.Background()), x
+}
+
+func blocksIn(p Prepared) (out []string) {
+	for _, b := range p.Kept {
+		out = append(out, b.Text)
+	}
+	if p.Block != "" {
+		out = append(out, p.Block)
+	}
+	return out
+}
+
+func (c *chatting) asks(r *rig, words string) []string {
+	c.messages = append(c.messages, user(words))
+	return c.sends(r)
+}
+
+// TestOldBlocksArePutBack by any server, and what they say is not said again.
+func TestOldBlocksArePutBack(t *testing.T) {
+	s := servers(t, 2)
+	a, b := s[0], s[1]
+	a.note(t, ana, "The cellar holds marzipan")
+	c := &chatting{t: t, owner: ana}
+	first := c.asks(a, "What does the cellar hold?")
+	if len(first) != 1 || !strings.Contains(first[0], sweet) || !strings.Contains(first[0], recall.Preamble) {
+		t.Fatalf("the first request is given %q", first)
+	}
+	if again := c.asks(b, "What does the cellar hold, again?"); len(again) != 1 || again[0] != first[0] {
+		t.Errorf("another server puts back %q, want %q and no new block", again, first)
+	}
+	a.note(t, ana, "The cellar holds granite, too")
+	third := c.asks(b, "And what else does the cellar hold?")
+	if len(third) != 2 || third[0] != first[0] || strings.Contains(third[1], sweet) || !strings.Contains(third[1], "granite") || strings.Contains(third[1], recall.Preamble) {
+		t.Errorf("then it is given %q, want the first block and the new fact", third)
+	}
+	if fourth := c.asks(a, "Is that all the cellar holds?"); len(fourth) != 2 || fourth[0] != third[0] || fourth[1] != third[1] {
+		t.Errorf("then it is given %q, want %q", fourth, third)
+	}
+}
+
+// TestOldBlocksAreStoredWithoutWords: by ids, dates and checksums alone.
+func TestOldBlocksAreStoredWithoutWords(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		r.note(t, ana, "The cellar holds marzipan")
+		if _, _, err := r.Remember(ctx, ana, Note{Content: "Ana loves marzipan", Pinned: true}, her); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.SetProfile(ctx, ana, "marzipan", "much marzipan", her); err != nil {
+			t.Fatal(err)
+		}
+		c := &chatting{t: t, owner: ana}
+		if got := c.asks(r, "What does the cellar hold?"); len(got) != 1 || strings.Count(got[0], sweet) < 3 {
+			t.Fatalf("given %q", got)
+		}
+		turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{})
+		if err != nil || len(turns) != 2 || turns[0].Given == "" || turns[1].Given != "" {
+			t.Fatalf("stored %+v, %v", turns, err)
+		}
+		if g, ok := readGiven(turns[0].Given); !ok || len(g.Lines) != 3 || strings.Contains(turns[0].Given, sweet) {
+			t.Errorf("stored %s", turns[0].Given)
+		}
+	})
+}
+
+// TestWhatIsGoneLeavesOldBlocks: a memory that is forgotten, erased or edited. What stays is as
+// it was.
+func TestWhatIsGoneLeavesOldBlocks(t *testing.T) {
+	for how, do := range map[string]func(r *rig, f memory.Fact) error{
+		"forgotten": func(r *rig, f memory.Fact) error {
+			_, err := r.Forget(context.Background(), ana, []string{f.ID}, "", her)
+			return err
+		},
+		"erased": func(r *rig, f memory.Fact) error {
+			_, _, err := r.ForgetMatching(context.Background(), ana, Matching{IDs: []string{f.ID}, Erase: true}, her)
+			return err
+		},
+		"edited": func(r *rig, f memory.Fact) error {
+			_, err := r.EditFact(context.Background(), ana, f.ID, Edit{Content: ptr("The cellar holds nougat")}, her)
+			return err
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			onEach(t, func(t *testing.T, r *rig) {
+				f := r.note(t, ana, "The cellar holds marzipan")
+				r.note(t, ana, "The cellar is cold")
+				c := &chatting{t: t, owner: ana}
+				first := c.asks(r, "What does the cellar hold, and is it cold?")
+				if err := do(r, f); err != nil {
+					t.Fatal(err)
+				}
+				got := c.asks(r, "Is the cellar cold, and what does it hold?")
+				var without []string
+				for line := range strings.SplitSeq(first[0], "\n") {
+					if !strings.Contains(line, sweet) {
+						without = append(without, line)
+					}
+				}
+				if len(got) == 0 || got[0] != strings.Join(without, "\n") || strings.Contains(strings.Join(got, ""), sweet) {
+					t.Errorf("the old block is %q, want %q", got, without)
+				}
+				if edited := len(got) == 2 && strings.Contains(got[1], "nougat"); edited != (how == "edited") {
+					t.Errorf("given %q: what changed is told: %v", got, edited)
+				}
+			})
+		})
+	}
+}
+
+// TestReplacedFactStaysInItsBlock: the next block tells what took its place.
+func TestReplacedFactStaysInItsBlock(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		r.note(t, ana, "User lives in Faro")
+		c := &chatting{t: t, owner: ana}
+		first := c.asks(r, "Where do I live?")
+		c.in.Extras.ID = "" // found by its history
+		r.note(t, ana, "User lives in Porto")
+		got := c.asks(r, "Where do I live these days?")
+		if len(got) != 2 || got[0] != first[0] || !strings.Contains(got[1], "Porto") {
+			t.Errorf("given %q after %q", got, first)
+		}
+	})
+}
+
+// TestRetryGetsTheBlockOfItsFirstTry, whatever was learned meanwhile; of another server, too.
+func TestRetryGetsTheBlockOfItsFirstTry(t *testing.T) {
+	s := servers(t, 2)
+	s[0].note(t, ana, "The cellar holds marzipan")
+	c := &chatting{t: t, owner: ana, messages: []string{user("What does the cellar hold?")}}
+	_, x := c.opens(s[0])
+	x.RecordQuestion(context.Background())
+	x.RecordAnswer(context.Background(), wire.Answer{}) // the upstream failed
+	s[0].background.Wait()
+	first := blocksIn(x.prepared)
+	s[0].note(t, ana, "The cellar holds granite")
+	for _, r := range s {
+		if got := c.sends(r); len(got) != 1 || got[0] != first[0] {
+			t.Errorf("the retry is given %q, want %q", got, first)
+		}
+		c.messages = c.messages[:1]
+	}
+}
+
+// TestQuestionAskedAgainLaterGetsNewMemory: a client may name one conversation for everything,
+// and send no history.
+func TestQuestionAskedAgainLaterGetsNewMemory(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		r.note(t, ana, "The cellar holds marzipan")
+		c := &chatting{t: t, owner: ana, in: Incoming{ChatID: "always"}}
+		c.asks(r, "What does the cellar hold?")
+		r.note(t, ana, "The cellar holds granite")
+		var got [2][]string
+		for i := range got {
+			r.clock.Advance(retryTime + time.Minute)
+			c.messages = c.messages[:1]
+			got[i] = c.sends(r)
+		}
+		if len(got[0]) != 1 || !strings.Contains(got[0][0], sweet) || !strings.Contains(got[0][0], "granite") || len(got[1]) != 1 {
+			t.Errorf("given %q", got)
+		}
+		if again := c.asks(r, "Is that all?"); len(again) == 0 || again[0] != got[1][0] {
+			t.Errorf("then %q is put back, want %q", again, got[1])
+		}
+	})
+}
+
+// TestEditedAndCompactedHistories: a message that changed has a block of its own, and what went
+// with messages that are gone is told again.
+func TestEditedAndCompactedHistories(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		r.note(t, ana, "The cellar holds marzipan")
+		c := &chatting{t: t, owner: ana}
+		first := c.asks(r, "What does the cellar hold?")
+		c.asks(r, "Is it cold there?")
+		c.messages = []string{c.messages[0], c.messages[1], user("What else does the cellar hold?")}
+		if got := c.sends(r); len(got) != 1 || got[0] != first[0] {
+			t.Errorf("an edited second message is given %q, want %q", got, first)
+		}
+		c.messages = []string{user("What may the cellar hold?")}
+		if got := c.sends(r); len(got) != 1 || got[0] != first[0] {
+			t.Errorf("an edited first message is given %q, want its own block %q", got, first)
+		}
+		c.messages = []string{user("We spoke of the house."), `{"role":"assistant","content":"Ok."}`, user("What does the cellar hold?")}
+		if got := c.sends(r); len(got) != 1 || !strings.Contains(got[0], sweet) || !strings.Contains(got[0], recall.Preamble) {
+			t.Errorf("a compacted history is given %q, want the fact again", got)
+		}
+	})
+}
+
+// TestNoBlockIsKeptWhereNothingIsStored: a chat that hides what is said, a temporary one, a
+// channel, and memory on pause.
+func TestNoBlockIsKeptWhereNothingIsStored(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, r *rig, in *Incoming){
+		"read":      func(_ *testing.T, _ *rig, in *Incoming) { in.Extras.Mode = wire.ModeRead },
+		"off":       func(_ *testing.T, _ *rig, in *Incoming) { in.Extras.Mode = wire.ModeOff },
+		"temporary": func(_ *testing.T, _ *rig, in *Incoming) { in.ChatID = "temporary:1" },
+		"channel": func(_ *testing.T, r *rig, in *Incoming) {
+			r.opts.Channels = ChannelsRead
+			in.ChatID = "channel:1"
+		},
+		"pause": func(t *testing.T, r *rig, _ *Incoming) {
+			if err := r.Pause(context.Background(), ana, PauseMemory, "", her); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"in confidence": func(*testing.T, *rig, *Incoming) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, r *rig) {
+				r.note(t, ana, "The cellar holds marzipan")
+				c := &chatting{t: t, owner: ana}
+				change(t, r, &c.in)
+				words := "What does the cellar hold?"
+				if name == "in confidence" {
+					words = "Off the record: what does the cellar hold?"
+				}
+				c.asks(r, words)
+				turns, err := r.Store.Turns(context.Background(), ana, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, turn := range turns {
+					if turn.Given != "" {
+						t.Errorf("a %s turn keeps %s", turn.Status, turn.Given)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestAnothersSessionGivesNoBlock: a conversation is named by whoever asks.
+func TestAnothersSessionGivesNoBlock(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		r.note(t, ana, "The cellar holds marzipan")
+		c := &chatting{t: t, owner: ana, in: Incoming{ChatID: "ses_1"}}
+		c.asks(r, "What does the cellar hold?")
+		c.owner = ben
+		if got := c.asks(r, "And what else does the cellar hold?"); len(got) > 0 {
+			t.Errorf("another user is given %q", got)
+		}
+	})
+}
+
+// TestTwoAgentsInOneSession send histories of their own under one name: each gets its blocks.
+func TestTwoAgentsInOneSession(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		r.note(t, ana, "The cellar holds marzipan")
+		r.note(t, ana, "The attic holds granite")
+		one := &chatting{t: t, owner: ana, in: Incoming{ChatID: "ses_1"}}
+		two := &chatting{t: t, owner: ana, in: Incoming{ChatID: "ses_1"}}
+		a, b := one.asks(r, "What does the cellar hold?"), two.asks(r, "What does the attic hold?")
+		for range 2 {
+			if got := one.asks(r, "Go on with the cellar."); len(got) == 0 || got[0] != a[0] {
+				t.Errorf("the first agent is given %q, want %q", got, a)
+			}
+			if got := two.asks(r, "Go on with the attic."); len(got) == 0 || got[0] != b[0] {
+				t.Errorf("the second agent is given %q, want %q", got, b)
+			}
+		}
+	})
+}
+
+// TestTooManyBlocksBeginAnew: kept blocks are bounded, and stay where they are until then.
+func TestTooManyBlocksBeginAnew(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		r.opts.Budget = 120
+		things := []string{"anvil", "barrel", "candle", "drum", "easel", "funnel", "goblet", "harp", "inkpot", "jug", "kettle", "lamp"}
+		for _, thing := range things {
+			r.note(t, ana, "The "+thing+" is kept "+strings.Repeat("far and wide ", 12)+"in the cellar")
+		}
+		c := &chatting{t: t, owner: ana}
+		anew, before := 0, []string(nil)
+		for _, thing := range things {
+			got := c.asks(r, "Where is the "+thing+"?")
+			if len(got) == 0 || !strings.Contains(strings.Join(got, ""), thing) {
+				t.Fatalf("of the %s it is given %q", thing, got)
+			}
+			if len(got) < len(before) || len(before) > 0 && got[0] != before[0] {
+				anew++
+			} else if strings.Join(got[:len(before)], "") != strings.Join(before, "") {
+				t.Errorf("%q do not begin with %q", got, before)
+			}
+			before = got
+		}
+		if anew == 0 || anew > len(things)/2 {
+			t.Errorf("blocks began anew %d times in %d requests", anew, len(things))
+		}
+	})
+}
+
+// TestRefusedBlocksAreNotPutBack: what the upstream took is what later requests have, of every
+// server.
+func TestRefusedBlocksAreNotPutBack(t *testing.T) {
+	for how, refuse := range map[string]func(t *testing.T, x *Exchange) []string{
+		"withdrawn": func(_ *testing.T, x *Exchange) []string { x.Withdraw(context.Background(), "roles"); return nil },
+		"shrunk": func(t *testing.T, x *Exchange) []string {
+			p, ok := x.Shrink(context.Background(), "too long")
+			if !ok {
+				t.Fatal("there is no half")
+			}
+			return blocksIn(p)
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			s := servers(t, 2)
+			for _, words := range []string{"The cellar holds marzipan", "The cellar holds granite", "The cellar is cold"} {
+				s[0].note(t, ana, words)
+			}
+			ctx := context.Background()
+			c := &chatting{t: t, owner: ana}
+			c.asks(s[0], "Is the cellar cold?")
+			s[0].note(t, ana, "The cellar holds the piano")
+			c.messages = append(c.messages, user("What does the cellar hold?"))
+			_, x := c.opens(s[0])
+			x.RecordQuestion(ctx)
+			want := refuse(t, x)
+			x.RecordAnswer(ctx, answered("It is so."))
+			s[0].background.Wait()
+			c.messages = append(c.messages, `{"role":"assistant","content":"It is so."}`, user("Thanks."))
+			p, _ := c.opens(s[1])
+			if got := blocksIn(p); strings.Join(got, "") != strings.Join(want, "") && (len(want) == 0 || got[0] != want[0]) {
+				t.Errorf("later it is given %q, want %q first", got, want)
+			}
+			if len(p.Kept) != len(want) {
+				t.Errorf("%d blocks are put back, want %d", len(p.Kept), len(want))
+			}
+		})
+	}
+}
+
+// TestBlocksGoWithTheirConversation, and with a message that is forgotten.
+func TestBlocksGoWithTheirConversation(t *testing.T) {
+	for how, do := range map[string]func(r *rig, chat, question string) error{
+		"deleted": func(r *rig, chat, _ string) error {
+			_, err := r.DeleteChat(context.Background(), ana, chat, false, her)
+			return err
+		},
+		"forgotten": func(r *rig, _, question string) error {
+			_, err := r.Forget(context.Background(), ana, []string{question}, "", her)
+			return err
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			onEach(t, func(t *testing.T, r *rig) {
+				r.note(t, ana, "The cellar holds marzipan")
+				c := &chatting{t: t, owner: ana, in: Incoming{ChatID: "chat"}}
+				c.asks(r, "What does the cellar hold?")
+				turns, err := r.Store.Turns(context.Background(), ana, memory.TurnQuery{Conversation: "chat"})
+				if err != nil || len(turns) == 0 {
+					t.Fatal(turns, err)
+				}
+				if err := do(r, "chat", turns[0].ID); err != nil {
+					t.Fatal(err)
+				}
+				c.messages = append(c.messages, user("And what else?"))
+				if p, _ := c.opens(r); len(p.Kept) > 0 {
+					t.Errorf("put back: %+v", p.Kept)
+				}
+			})
+		})
+	}
+}
+
+// TestRulesAndDocumentsAreToldOnce, and again once they change.
+func TestRulesAndDocumentsAreToldOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		menu, err := r.AddContext(ctx, ana, ContextEdit{Title: ptr("Menu"), Content: ptr("Satay and rice.")}, her)
+		if err != nil {
+			t.Fatal(err)
+		}
+		chat := newChat(t, r.Engine, ChatEdit{Rules: ptr(briefly), Contexts: &[]string{menu.ID}})
+		c := &chatting{t: t, owner: ana, in: Incoming{ChatID: chat}}
+		first := c.asks(r, "What may I eat?")
+		if len(first) != 1 || !strings.Contains(first[0], "Satay") || !strings.HasPrefix(first[0], withRules("", briefly)) {
+			t.Fatalf("given %q", first)
+		}
+		if got := c.asks(r, "And my sister?"); len(got) != 1 || got[0] != first[0] {
+			t.Errorf("given %q, want %q", got, first)
+		}
+		if _, err := r.EditChat(ctx, ana, chat, ChatEdit{Rules: ptr("Answer in verse.")}, her); err != nil {
+			t.Fatal(err)
+		}
+		got := c.asks(r, "And my brother?")
+		if len(got) != 2 || strings.Contains(got[0], "one sentence") || !strings.Contains(got[0], "Satay") || !strings.Contains(got[1], "in verse") {
+			t.Errorf("given %q", got)
+		}
+	})
+}
+
+// TestHistoryThatHoldsABlockGetsNoSecond: a client may store what it was sent.
+func TestHistoryThatHoldsABlockGetsNoSecond(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		r.note(t, ana, "The cellar holds marzipan")
+		c := &chatting{t: t, owner: ana}
+		first := c.asks(r, "What does the cellar hold?")
+		c.messages = append([]string{string(must[[]byte](t)(json.Marshal(map[string]string{"role": "system", "content": first[0]})))}, c.messages...)
+		if got := c.asks(r, "And what else does the cellar hold?"); len(got) > 0 {
+			t.Errorf("given %q beside what it has", got)
+		}
+	})
+}

@@ -1,0 +1,330 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/memory"
+)
+
+// historyClient is a client of chat completions whose user does what users do.
+type historyClient struct {
+	*rig
+	rand    *rand.Rand
+	history []string          // messages in JSON; the last one is the user's or a tool's result
+	facts   []memory.Fact     // that hold
+	gone    []string          // words that no block may have any more
+	blocks  map[string]string // what each user message was given, by the history up to it
+	changed map[string]bool   // the blocks one of whose memories was taken or edited
+	asked   int
+	noted   int
+	session string // "": it names none
+}
+
+func (c *historyClient) note() {
+	c.noted++
+	topic := topics[c.rand.IntN(len(topics))]
+	f, _, err := c.engine.Remember(context.Background(), nobody, engine.Note{
+		Content: fmt.Sprintf("%s, as entry %03d says", topic.known, c.noted), Pinned: c.rand.IntN(8) == 0,
+	}, memory.Author{Kind: memory.ByPerson})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if !slices.ContainsFunc(c.facts, func(g memory.Fact) bool { return g.ID == f.ID }) {
+		c.facts = append(c.facts, f)
+	}
+}
+
+func entryOf(f memory.Fact) string { return f.Content[strings.Index(f.Content, "entry "):] }
+
+// change forgets or edits a fact.
+func (c *historyClient) change() {
+	if len(c.facts) == 0 {
+		return
+	}
+	i := c.rand.IntN(len(c.facts))
+	f, ctx, by := c.facts[i], context.Background(), memory.Author{Kind: memory.ByPerson}
+	c.facts = slices.Delete(c.facts, i, i+1)
+	if now, err := c.store.Get(ctx, nobody, f.ID); err != nil || now[0].Status() != memory.Active { // another fact took its place
+		return
+	}
+	var err error
+	if c.rand.IntN(2) == 0 {
+		_, err = c.engine.Forget(ctx, nobody, []string{f.ID}, "", by)
+	} else {
+		c.noted++
+		words := strings.Replace(f.Content, entryOf(f), fmt.Sprintf("entry %03d says", c.noted), 1)
+		var edited memory.Fact
+		if edited, err = c.engine.EditFact(ctx, nobody, f.ID, engine.Edit{Content: &words}, by); err == nil {
+			c.facts = append(c.facts, edited)
+		}
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.gone = append(c.gone, entryOf(f))
+}
+
+// lost holds a block to what its message was given first: it may have lost memories that are
+// gone, such as a message that was edited away, and nothing else.
+func (c *historyClient) lost(first, block string) {
+	c.t.Helper()
+	turns, err := c.store.Turns(context.Background(), nobody, memory.TurnQuery{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var want []string
+	for _, line := range linesOf(first) {
+		gone := slices.ContainsFunc(c.gone, func(words string) bool { return strings.Contains(line, words) })
+		if _, words, ok := strings.Cut(line, " said: "); ok {
+			gone = !slices.ContainsFunc(turns, func(t memory.Turn) bool { return t.Content == words })
+		}
+		if !gone {
+			want = append(want, line)
+		}
+	}
+	if got := linesOf(block); !slices.Equal(got, want) {
+		c.t.Errorf("a message was given\n%s\nand later\n%s", first, block)
+	}
+}
+
+func linesOf(block string) (lines []string) {
+	for line := range strings.SplitSeq(block, "\n") {
+		if strings.HasPrefix(line, "- ") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func (c *historyClient) ask() {
+	c.asked++
+	words := fmt.Sprintf("%s This is question %d.", topics[c.rand.IntN(len(topics))].ask, c.asked)
+	c.history = append(c.history, `{"role":"user","content":"`+words+`"}`)
+}
+
+const askTool = `{"role":"assistant","content":null,"tool_calls":[{"id":"%[1]s","type":"function","function":{"name":"ls","arguments":"{}"}}]}`
+
+// send sends the history and checks what went upstream.
+func (c *historyClient) send() {
+	c.t.Helper()
+	answer, next := says(said), `{"role":"assistant","content":"`+said+`"}`
+	tool := c.rand.IntN(3) == 0
+	if tool {
+		next = fmt.Sprintf(askTool, fmt.Sprint("call_", c.asked, "_", len(c.history)))
+		answer = sends(http.StatusOK, `{"choices":[{"index":0,"message":`+next+`}]}`, "Content-Type", "application/json")
+	}
+	c.upstream.answers(answer)
+	body := `{"model":"m","messages":[` + strings.Join(c.history, ",") + `]}`
+	if resp, got := c.chat(body, "X-Session-Id", c.session); resp.StatusCode != http.StatusOK {
+		c.t.Fatalf("%d %s", resp.StatusCode, got)
+	}
+	got := c.upstream.one(c.t).body
+	if bare := blockForms.ReplaceAllString(got, ""); bare != body {
+		c.t.Fatalf("without its blocks the request is\n%s\nnot\n%s", bare, body)
+	}
+	c.check(got)
+	c.history = append(c.history, next)
+	if tool {
+		id := fmt.Sprint("call_", c.asked, "_", len(c.history)-1)
+		c.history = append(c.history, `{"role":"tool","tool_call_id":"`+id+`","content":"main.py"}`)
+	}
+}
+
+// check holds the blocks of a request to the rules.
+func (c *historyClient) check(body string) {
+	c.t.Helper()
+	var request struct {
+		Messages []json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(body), &request); err != nil {
+		c.t.Fatal(err)
+	}
+	lines, before, block := map[string]int{}, "", ""
+	last := 0
+	for i, m := range request.Messages {
+		if strings.HasPrefix(string(m), `{"role":"user"`) {
+			last = i
+		}
+	}
+	for i, m := range request.Messages {
+		var message struct{ Role, Content string }
+		if err := json.Unmarshal(m, &message); err != nil {
+			c.t.Fatal(err)
+		}
+		if blockForms.MatchString(string(m) + ",") {
+			block = message.Content
+			for _, line := range linesOf(block) {
+				lines[line]++
+			}
+			continue
+		}
+		before += string(m)
+		if message.Role == "user" {
+			first, seen := c.blocks[before]
+			switch {
+			case !seen && i == last:
+				c.blocks[before] = block
+			case first != block:
+				c.lost(first, block)
+			}
+			block = ""
+		}
+	}
+	for line, n := range lines {
+		if n > 1 {
+			c.t.Errorf("told %d times: %s", n, line)
+		}
+	}
+	for _, words := range c.gone {
+		if strings.Contains(strings.Join(blockForms.FindAllString(body, -1), ""), words) {
+			c.t.Errorf("what is gone is told: %s", words)
+		}
+	}
+}
+
+// step is what a user does next.
+func (c *historyClient) step() {
+	if !strings.HasPrefix(c.history[len(c.history)-1], `{"role":"assistant"`) { // a tool's result is to be answered
+		c.send()
+		return
+	}
+	if c.writes() {
+		c.send()
+	}
+}
+
+// writes changes the history, or memory: then it is false.
+func (c *historyClient) writes() bool {
+	var users []int
+	for i, m := range c.history {
+		if strings.HasPrefix(m, `{"role":"user"`) {
+			users = append(users, i)
+		}
+	}
+	if c.session == "" { // without a name, going further back begins a conversation
+		users = users[len(users)-1:]
+	}
+	from := users[c.rand.IntN(len(users))]
+	switch n := c.rand.IntN(12); {
+	case n < 5:
+		c.ask()
+	case n < 7: // an earlier message is edited
+		c.history = c.history[:from]
+		c.ask()
+	case n < 9 && (from > 0 || c.session != ""): // an answer is asked for again, the last or an earlier one
+		c.history = c.history[:from+1]
+	case n == 9: // the history is summed up
+		c.asked++
+		c.history = []string{fmt.Sprintf(`{"role":"user","content":"Summary %d: we worked on the project."}`, c.asked), `{"role":"assistant","content":"Ok."}`}
+		c.ask()
+	case n == 10:
+		c.change()
+		return false
+	default:
+		c.note()
+		return false
+	}
+	return true
+}
+
+// TestRandomHistoriesKeepTheirBlocks: whatever a user does, a request without its blocks is the
+// client's own; each block is what its message was given first, unless a memory in it changed;
+// and nothing is told twice in one request.
+func TestRandomHistoriesKeepTheirBlocks(t *testing.T) {
+	for seed := range uint64(24) {
+		c := &historyClient{
+			rig: newRig(t, func(s *setup) { s.keep = true }), rand: rand.New(rand.NewPCG(seed, 7)), //nolint:gosec // a test's
+			blocks: map[string]string{},
+		}
+		if seed%2 == 0 {
+			c.session = "ses_1"
+		}
+		for range 12 {
+			c.note()
+		}
+		c.ask()
+		c.send()
+		for range 40 {
+			c.step()
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// TestRefusedRequestGoesAsTheClientWroteIt: with no block of any message.
+func TestRefusedRequestGoesAsTheClientWroteIt(t *testing.T) {
+	r := newRig(t, func(s *setup) { s.keep = true })
+	r.know("User always uses tabs")
+	first := `{"role":"user","content":"Hello?"},{"role":"assistant","content":"Hello!"}`
+	r.chat(ask("Hello?"))
+	r.upstream.asked()
+	body := `{"model":"m","messages":[` + first + `,{"role":"user","content":"Which?"}]}`
+	r.upstream.answers(func(w http.ResponseWriter, q *http.Request) {
+		if asked := r.upstream.got; strings.Contains(asked[len(asked)-1].body, "loci-memory") {
+			sends(http.StatusBadRequest, `{"error":{"message":"no"}}`, "Content-Type", "application/json")(w, q)
+			return
+		}
+		says("This one.")(w, q)
+	})
+	r.chat(body)
+	if got := r.upstream.asked(); len(got) != 2 || !strings.Contains(got[0].body, "tabs") || got[1].body != body {
+		t.Fatalf("upstream had %d requests: %+v", len(got), got)
+	}
+	later := `{"model":"m","messages":[` + first + `,{"role":"user","content":"Which?"},{"role":"assistant","content":"This one."},{"role":"user","content":"Why?"}]}`
+	r.upstream.answers(says("Because."))
+	r.chat(later)
+	if got := r.upstream.one(t).body; strings.Count(got, "loci-memory>") != 2 || strings.Index(got, "loci-memory") < strings.Index(got, "This one.") {
+		t.Errorf("then the request is %s", got)
+	}
+}
+
+// TestBlocksInAHugeHistory: 5 MB of messages, of which each of many has a block.
+func TestBlocksInAHugeHistory(t *testing.T) {
+	r := newRig(t, func(s *setup) { s.keep = true })
+	var messages []string
+	for n := range 40 {
+		if n%6 == 0 {
+			r.know(fmt.Sprintf("Entry %03d of the register is kept", n))
+		}
+		messages = append(messages, fmt.Sprintf(`{"role":"user","content":"Question %d: what is in the register?"}`, n))
+		body := `{"model":"m","messages":[` + strings.Join(messages, ",") + `]}`
+		words := strings.Repeat(fmt.Sprintf("answer %d ", n), 13500)
+		r.upstream.answers(says(words))
+		r.chat(body)
+		got := r.upstream.one(t).body
+		if bare := withoutBlocks(got); bare != body {
+			t.Fatalf("request %d without its blocks has %d bytes, want %d", n, len(bare), len(body))
+		}
+		for i := 0; i <= n; i += 6 {
+			if entry := fmt.Sprintf("Entry %03d", i); strings.Count(got, entry) > 1 {
+				t.Fatalf("request %d tells %s twice", n, entry)
+			}
+		}
+		messages = append(messages, `{"role":"assistant","content":"`+words+`"}`)
+	}
+	if size := len(strings.Join(messages, ",")); size < 5<<20 {
+		t.Errorf("the history has %d bytes", size)
+	}
+}
+
+// withoutBlocks takes out system messages that are blocks, in less time than blockForms does.
+func withoutBlocks(body string) string {
+	for {
+		front, rest, ok := strings.Cut(body, `{"role":"system","content":"<loci-memory>`)
+		if !ok {
+			return body
+		}
+		_, rest, _ = strings.Cut(rest, `"},`)
+		body = front + rest
+	}
+}
