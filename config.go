@@ -103,7 +103,7 @@ type LearnConfig struct {
 	Reply   string   `koanf:"reply" default:"facts" valid:"facts|line|memories" doc:"What the learning model is asked to reply: facts with their quotes (extract.md, reconcile.md), one line or NOTHING (memory_extraction.md, reconcile.md), or a list of sentences and whether each replaces a known one (memory_formation.md, conflict_resolution.md)."`
 	Context int      `koanf:"context" default:"0" doc:"How many messages the learning model reads together: those that are learned from and, where they are fewer, what was said before them. 0: only those that are learned from."`
 
-	Scope     string        `koanf:"scope" default:"user" valid:"user|conversation" doc:"What a learned fact belongs to: the user, or the conversation that taught it. With conversation a chat is shown what it said and taught itself, what was written by hand, and what the conversation global said and taught; a chat that names no conversation is of the conversation default."`
+	Scope     string        `koanf:"scope" default:"user" valid:"user|project|conversation" doc:"What a learned fact belongs to: the user, and the project of the chat if it is about that project (user); the project, where the chat has one (project); or the conversation that taught it. With conversation a chat is shown what it said and taught itself, what was written by hand, and what the conversation global said and taught; a chat that names no conversation is of the conversation default."`
 	Every     int           `koanf:"every" default:"1" doc:"With learn.after=exchange: how many user messages are learned from together."`
 	Exchanges int           `koanf:"exchanges" default:"1" doc:"With learn.after=exchange: the exchange of a conversation after which learning begins."`
 	Idle      time.Duration `koanf:"idle" default:"10m" doc:"How long a conversation rests before what learn.every left over is learned from."`
@@ -201,6 +201,8 @@ type ChatsConfig struct {
 type RecordConfig struct {
 	History  string   `koanf:"history" default:"align" valid:"align|recall|learn" doc:"What becomes of messages that a client brings along and Loci did not see said, as of a chat that began elsewhere or was cloned: align keeps them only to know the chat again, recall also recalls them, learn also learns from the user's."`
 	Sessions []string `koanf:"sessions" doc:"Headers by which clients name a conversation; the first that a request has counts. Empty: X-OpenWebUI-Chat-Id, X-Session-Id, Thread-Id, Session-Id."`
+	Projects []string `koanf:"projects" doc:"Headers by which clients name the project of a chat, where neither memory_project nor X-Loci-Project does; the first that a request has counts."`
+	Folder   bool     `koanf:"folder" default:"true" doc:"A chat that names no project belongs to the working directory that a coding agent names in its messages. See docs/guide/coding-agents.md."`
 }
 
 // LimitsConfig is what one request may hold.

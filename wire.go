@@ -170,6 +170,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	mux := http.NewServeMux()
 	l.chat = proxy.New(l.engine, proxy.Options{
 		Upstream: upstream, Placement: wirefmt.Placement(config.Recall.Placement), Named: config.Recall.Named, Sessions: config.Record.Sessions,
+		Projects: config.Record.Projects, Folders: config.Record.Folder,
 		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.warn(chatOfNobody),
 	})
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
