@@ -19,7 +19,7 @@ import (
 type Config struct {
 	Addr    string       `koanf:"addr" default:"127.0.0.1:7077" doc:"Address to listen on. Anything but loopback needs api_key. Commands ask the server there, and may have its URL instead (http or https)."`
 	Data    string       `koanf:"data" default:"~/.loci" doc:"Folder of the database and everything else that Loci keeps."`
-	Profile string       `koanf:"profile" default:"default" valid:"default|agent-cli|assistant|desktop|openwebui|platform" doc:"Settings that are loaded together; any of them can be set otherwise. See docs/profiles.md."`
+	Profile string       `koanf:"profile" default:"default" valid:"default|agent-cli|assistant|coding|desktop|openwebui|platform" doc:"Settings that are loaded together; any of them can be set otherwise. See docs/profiles.md."`
 	Store   StoreAddress `koanf:"store" default:"sqlite" doc:"Where memory is kept: sqlite in the data folder; memory, which is gone at exit; or postgres://user:password@host:5432/database, which any number of servers may share. See docs/postgres.md."`
 	Vault   string       `koanf:"vault" doc:"Folder of Markdown files that memory is kept in, to be read and edited; store is then its index, and can be deleted. Empty: none. See docs/vault.md."`
 	Users   string       `koanf:"users" default:"single" valid:"single|multi" doc:"Who a request without a user belongs to: single means user default, multi means nobody, and it passes without memory."`
@@ -164,6 +164,7 @@ type RecallConfig struct {
 	VectorWeight  float64       `koanf:"vector_weight" default:"1.5" doc:"Weight of a cosine among the cues, 0 to 20. 1.5 was fitted with lexical embeddings; loci bench retrieval --fit says what a model's deserve."`
 	Candidates    int           `koanf:"candidates" default:"0" doc:"How many candidates each search proposes for each memory that may be shown: with top_k 5 and 3, fifteen. 0: 160 in all, which ranking and its thresholds are fitted to."`
 	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Where the memory goes: a message of its own before the last user message, the system message, or the user message."`
+	Turns         string        `koanf:"turns" default:"all" valid:"all|told" doc:"Which turns are recalled beside facts. told: those in which users tell something; neither what assistants said nor what was only ordered or asked."`
 	Hint          string        `koanf:"hint" doc:"A sentence more that the memory in a prompt says of itself, such as what to do with what does not fit."`
 	Named         bool          `koanf:"named" default:"false" doc:"Name what was recalled in a chat's answer as memories (id, content, created_at, score) too, beside memory_hits."`
 	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall. With a remote embedder or PostgreSQL 400ms, unless it is set."`
@@ -200,6 +201,7 @@ type ChatsConfig struct {
 // RecordConfig is what is kept of chats.
 type RecordConfig struct {
 	History  string   `koanf:"history" default:"align" valid:"align|recall|learn" doc:"What becomes of messages that a client brings along and Loci did not see said, as of a chat that began elsewhere or was cloned: align keeps them only to know the chat again, recall also recalls them, learn also learns from the user's."`
+	Tools    bool     `koanf:"tools" default:"false" doc:"Keep what tools return to the model in a chat. It is never recalled; false keeps only its place in the chat."`
 	Sessions []string `koanf:"sessions" doc:"Headers by which clients name a conversation; the first that a request has counts. Empty: X-OpenWebUI-Chat-Id, X-Session-Id, Thread-Id, Session-Id."`
 	Projects []string `koanf:"projects" doc:"Headers by which clients name the project of a chat, where neither memory_project nor X-Loci-Project does; the first that a request has counts."`
 	Folder   bool     `koanf:"folder" default:"true" doc:"A chat that names no project belongs to the working directory that a coding agent names in its messages. See docs/guide/coding-agents.md."`
