@@ -18,7 +18,7 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 	rows := map[string][5]string{ // in the order of names
 		"users":                 {"single", "single", "multi", "single", "single"},
 		"learn.after":           {"exchange", "never", "user", "exchange", "exchange"},
-		"learn.scope":           {"user", "user", "user", "conversation", "user"},
+		"learn.scope":           {"user", "user", "user", "conversation", "project"},
 		"learn.every":           {"1", "1", "1", "1", "3"},
 		"learn.exchanges":       {"1", "1", "1", "1", "2"},
 		"learn.context":         {"0", "0", "0", "0", "8"},
@@ -52,7 +52,7 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 		"reranker":              {"none", "none", "none", "local:ms-marco-MiniLM-L-6-v2", "none"},
 	}
 	names := [5]string{"assistant", "platform", "openwebui", "agent-cli", "desktop"}
-	if got := Profiles(); !slices.Equal(got, []string{"default", "agent-cli", "assistant", "desktop", "openwebui", "platform"}) {
+	if got := Profiles(); !slices.Equal(got, []string{"default", "agent-cli", "assistant", "coding", "desktop", "openwebui", "platform"}) {
 		t.Fatalf("the profiles are %v", got)
 	}
 	for i, name := range names {
@@ -120,7 +120,7 @@ func TestAProfileStandsUnderTheFileAndOverTheDefaults(t *testing.T) {
 func TestAnUnknownProfileStopsTheStart(t *testing.T) {
 	for _, name := range []string{"nobody", "", "Assistant", "../assistant"} {
 		_, err := LoadConfig(Sources{Flags: map[string]string{"profile": name}})
-		if !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "agent-cli, assistant, desktop, openwebui, platform") {
+		if !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "agent-cli, assistant, coding, desktop, openwebui, platform") {
 			t.Errorf("profile %q: %v, want an error that names the valid ones", name, err)
 		}
 	}

@@ -24,7 +24,7 @@ const (
 // the whole path up to and including the turn, so that the stored turns a
 // client sends again are found by one look-up. Tool results and
 // assistant turns that only call tools are kept for that, and have an empty
-// Content or role tool.
+// Content or role tool; what tools return is kept only where that is set.
 type Turn struct {
 	ID           string    `json:"id"`
 	Owner        Owner     `json:"owner"`

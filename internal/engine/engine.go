@@ -54,6 +54,7 @@ type Options struct {
 	Rules         bool // learn by rule when there is no model or it keeps failing
 	Assistant     bool // learn from the assistant's turns too
 	MaxText       int  // bytes of one memory or message
+	Tools         bool // what tools return in chats is kept in words
 	History       History
 	Messages      int    // new messages of a request that are kept, the last ones, and turns of a conversation that it is compared with; 0: 2,000
 	AtHand        bool   // the store remembers what it was asked for: what was learned is read before a question does

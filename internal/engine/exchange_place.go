@@ -28,7 +28,7 @@ func (x *Exchange) place(ctx context.Context) error {
 	}
 	turns, now := known.Turns, x.e.now()
 	x.conversation = memory.Conversation{
-		ID: id, Owner: x.in.Owner, Project: x.in.Extras.Project, CreatedAt: now, UpdatedAt: now,
+		ID: id, Owner: x.in.Owner, Project: cmp.Or(x.in.Extras.Project, known.Conversation.Project), CreatedAt: now, UpdatedAt: now,
 	}
 	if len(turns) == 0 {
 		x.conversation.Title = title(x.in.Chat, x.e.opts.Learn.Personal)

@@ -247,7 +247,7 @@ func (e *Engine) plan(ctx context.Context, l lesson, run string) (planned, error
 		Now: e.now(), NewID: newID, Scope: l.scope, Author: l.author,
 		MinConfidence: e.opts.Learn.Review.Confidence, Review: e.opts.Learn.Review.Categories,
 		ReviewConflicts: e.opts.Learn.Review.Conflicts,
-		Free:            func(words string) bool { return e.free(ctx, l.scope, words) },
+		Free:            func(scope memory.Scope, words string) bool { return e.free(ctx, scope, words) },
 	})
 	p.repeats = e.repeats(memory.WithVersion(ctx, l.scope.Owner, p.version), changes)
 	p.changes, p.outcomes = append(p.changes, changes...), outcomes

@@ -59,6 +59,7 @@ func (e *Engine) lesson(ctx context.Context, job memory.Job, turns []memory.Turn
 	remember, forget := learn.Commands(l.said)
 	l.cands, l.dropped = learn.Filter(append(cands, remember...), l.said)
 	l.forget, l.author = forget, author
+	e.givePlace(&l)
 	l.leaveOut()
 	if err := e.dropKnownContexts(ctx, &l); err != nil {
 		return lesson{}, err

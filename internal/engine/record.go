@@ -160,7 +160,10 @@ func (x *Exchange) turn(id string, role memory.Role, name, words, mark string, i
 	t := memory.Turn{
 		ID: cmp.Or(id, derivedID(x.in.Owner, x.conversation.ID, x.parent, chain)), Owner: x.in.Owner, Conversation: x.conversation.ID, Project: x.conversation.Project,
 		Index: index, Parent: x.parent, Chain: chain, Role: role, Name: name,
-		Content: x.e.stored(words, mark), Status: memory.Active, CreatedAt: now,
+		Status: memory.Active, CreatedAt: now,
+	}
+	if role != memory.RoleTool || x.e.opts.Tools {
+		t.Content = x.e.stored(words, mark)
 	}
 	x.parent = t.ID
 	if x.hides() || x.inConfidence(role, words) {

@@ -137,27 +137,64 @@ func TestAStreamsQuestionIsStoredBehindItsFirstByteOrSoon(t *testing.T) {
 	}
 }
 
-func TestAProjectsFactStandsBesideAnothersAndIsNotListedThere(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		ctx := context.Background()
-		for _, said := range []struct{ project, text string }{{"work", "I live in Berlin."}, {"novel", "I live in Lisbon."}, {"", "I am allergic to peanuts."}} {
-			if _, err := r.Ingest(ctx, ana, Talk{Project: said.project, Infer: true, Messages: []Said{{Role: memory.RoleUser, Content: said.text}}}); err != nil {
-				t.Fatal(err)
-			}
-			if err := r.work(ctx); err != nil {
-				t.Fatal(err)
-			}
-		}
-		found, err := r.Recall(ctx, Question{Scope: memory.Scope{Owner: ana, Project: "work"}, Text: "What do you know about me?"})
-		if err != nil {
+// learnIn has the owner say something in each of these projects and what is learned be learned.
+func (r *rig) learnIn(t *testing.T, said ...[2]string) {
+	t.Helper()
+	for _, one := range said {
+		if _, err := r.Ingest(t.Context(), ana, Talk{Project: one[0], Infer: true, Messages: []Said{{Role: memory.RoleUser, Content: one[1]}}}); err != nil {
 			t.Fatal(err)
 		}
-		var got []string
-		for _, h := range found.Hits {
-			got = append(got, h.Memory.Content())
+		if err := r.work(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		joined := strings.Join(got, " | ")
-		if len(got) != 2 || !strings.Contains(joined, "Berlin") || !strings.Contains(joined, "peanuts") {
+	}
+}
+
+// answers returns what a question in a project finds, facts and turns.
+func (r *rig) answers(t *testing.T, project, question string) []string {
+	t.Helper()
+	found, err := r.Recall(t.Context(), Question{Scope: memory.Scope{Owner: ana, Project: project}, Text: question})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, h := range found.Hits {
+		out = append(out, h.Memory.Content())
+	}
+	return out
+}
+
+// TestFactsOfAProjectAndOfAPerson: what is said of a project stays there, what is said of
+// the person is known everywhere and replaced from everywhere.
+func TestFactsOfAProjectAndOfAPerson(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		r.learnIn(t,
+			[2]string{"/src/tern", "I live in Berlin, and our API is called Halyard."},
+			[2]string{"/src/wren", "Our API is called Arkham. I moved to Lisbon."},
+		)
+		for _, c := range []struct{ project, question, want, never string }{
+			{"/src/tern", "What is our API called?", "Halyard", "Arkham"},
+			{"/src/wren", "What is our API called?", "Arkham", "Halyard"},
+			{"/src/tern", "Where do I live?", "User lives in Lisbon", "User lives in Berlin"},
+			{"", "What is our API called?", "Arkham", ""},
+			{"", "What is our API called?", "Halyard", ""},
+			{"/src/other", "Where do I live?", "User lives in Lisbon", "Halyard"},
+		} {
+			got := strings.Join(r.answers(t, c.project, c.question), " | ")
+			if !strings.Contains(got, c.want) || c.never != "" && strings.Contains(got, c.never) {
+				t.Errorf("%q in %q: %s; want %q and not %q", c.question, c.project, got, c.want, c.never)
+			}
+		}
+	})
+}
+
+// TestFactsAreOfTheProjectIfSet: with [OfProject] all that is learned in a project is its own.
+func TestFactsAreOfTheProjectIfSet(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		r.opts.Learn.Scope = OfProject
+		r.learnIn(t, [2]string{"work", "I live in Berlin."}, [2]string{"novel", "I live in Lisbon."}, [2]string{"", "I am allergic to peanuts."})
+		got := r.answers(t, "work", "What do you know about me?")
+		if joined := strings.Join(got, " | "); len(got) != 2 || !strings.Contains(joined, "Berlin") || !strings.Contains(joined, "peanuts") {
 			t.Errorf("known in project work: %s; want Berlin and the peanuts", joined)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -12,7 +13,8 @@ type Belonging string
 
 // What facts belong to.
 const (
-	OfUser         Belonging = "user"         // to the user, in every conversation
+	OfUser         Belonging = "user"         // to the user, or to the chat's project where they are about that
+	OfProject      Belonging = "project"      // to the chat's project, to the user where it has none
 	OfConversation Belonging = "conversation" // to the conversation that taught it (design 4)
 )
 
@@ -36,6 +38,21 @@ func (e *Engine) learnsFor(conversation string) string {
 		return ""
 	}
 	return conversation
+}
+
+// givePlace says of each candidate of a lesson in a project whether it belongs to that project.
+func (e *Engine) givePlace(l *lesson) {
+	if l.scope.Project == "" || l.scope.Conversation != "" || e.opts.Learn.Scope == OfProject {
+		return
+	}
+	for i := range l.cands {
+		c := &l.cands[i]
+		quote := c.Quote
+		if c.Span != nil {
+			quote = l.turn(c.Span.Turn).Content[c.Span.Start:c.Span.End]
+		}
+		c.Everywhere = !learn.OfProject(*c, quote)
+	}
 }
 
 // compares returns the scope to search for what is compared with a statement of scope:

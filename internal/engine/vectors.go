@@ -43,7 +43,7 @@ func (e *Engine) vectors(ctx context.Context, id, content string) ([]memory.Vect
 func (e *Engine) turnVectors(ctx context.Context, turns []memory.Turn) ([]memory.Vector, error) {
 	var ids, texts []string
 	for _, t := range turns {
-		if t.Content != "" {
+		if t.Content != "" && t.Tells() {
 			ids, texts = append(ids, t.ID), append(texts, t.Content)
 		}
 	}

@@ -34,6 +34,7 @@ type Candidate struct {
 	Quote      string // the words that support it, as named by a model
 	Remember   bool   // the user asked for it to be remembered
 	Waits      string // why a person should look first; "" if nobody needs to
+	Everywhere bool   // it belongs to no project, whatever scope it was said in
 	Who        string // the name of somebody whom only memory may know; "" if the words say who it is
 	Model      string // the model and its prompt's hash, or the rule, that made it
 
@@ -48,6 +49,14 @@ type Candidate struct {
 	// Near holds the known facts that are most alike or share subject and
 	// attribute, best first. The caller fills it after a search.
 	Near []Neighbour
+}
+
+// scope returns where the candidate belongs that was said within said.
+func (c *Candidate) scope(said memory.Scope) memory.Scope {
+	if c.Everywhere {
+		said.Project = ""
+	}
+	return said
 }
 
 // Neighbour is a known fact near a candidate.

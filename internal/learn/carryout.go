@@ -57,7 +57,7 @@ func (p *planner) add(c Candidate, v *verdict) {
 		p.addPast(c, newer, p.known[newer].Fact.ObservedAt, "what is known is newer")
 		return
 	}
-	if p.taken(next.Hash, olds) {
+	if p.taken(next, olds) {
 		p.ignore(c, "", "redundant")
 		return
 	}
@@ -69,7 +69,7 @@ func (p *planner) add(c Candidate, v *verdict) {
 func (p *planner) fact(c Candidate) memory.Fact {
 	f := memory.Fact{
 		ID:         p.o.NewID(),
-		Scope:      p.o.Scope,
+		Scope:      c.scope(p.o.Scope),
 		Content:    c.Text,
 		Category:   c.Category,
 		Tags:       c.Tags,
@@ -110,7 +110,7 @@ func (p *planner) author() string {
 // read like a fact, not be what was refused, and bring in no name or number that neither side has.
 func (p *planner) words(c Candidate, v *verdict) string {
 	s := tidy(v.text)
-	if s == "" || p.o.Free == nil || !p.o.Free(s) || worthless(Candidate{Text: s}) != "" || instructs(s) {
+	if s == "" || p.o.Free == nil || !p.o.Free(c.scope(p.o.Scope), s) || worthless(Candidate{Text: s}) != "" || instructs(s) {
 		return ""
 	}
 	reworded := c
@@ -148,7 +148,7 @@ func (p *planner) replaceable(c Candidate, targets []string) (olds []*knownFact,
 		k := p.known[id]
 		switch {
 		case k.ends: // another candidate took its place
-		case k.Link == nil && !inside(k.Fact.Scope, p.o.Scope): // it holds elsewhere too
+		case k.Link == nil && !inside(k.Fact.Scope, c.scope(p.o.Scope)): // it holds elsewhere too
 		case !c.newer(&k.Fact):
 			newer = id
 		case rank(c.Trust) < rank(k.Fact.Trust) && rank(c.Trust) < rank(memory.TrustUser), p.guarded(c, k):
@@ -188,18 +188,11 @@ func rank(t memory.Trust) int {
 	return 0
 }
 
-// taken reports whether a live fact of the scope has these words, other than
+// taken reports whether a live fact of the same scope has the words of next, other than
 // those that end now.
-func (p *planner) taken(hash string, olds []*knownFact) bool {
-	if !p.hashes[hash] {
-		return false
-	}
-	for _, k := range olds {
-		if k.Link == nil && k.Fact.Scope == p.o.Scope && text.Hash(k.Fact.Content) == hash {
-			return false
-		}
-	}
-	return true
+func (p *planner) taken(next memory.Fact, olds []*knownFact) bool {
+	words := wordingOf(next)
+	return p.live[words] && !slices.ContainsFunc(olds, func(k *knownFact) bool { return wordingOf(k.Fact) == words })
 }
 
 func (p *planner) replace(olds []*knownFact, next memory.Fact, reason string) {
@@ -222,7 +215,7 @@ func (p *planner) replace(olds []*knownFact, next memory.Fact, reason string) {
 	}
 	add.After.Fact = &next
 	p.adds = append(p.adds, add)
-	p.hashes[next.Hash] = true
+	p.live[wordingOf(next)] = true
 	p.outcomes = append(p.outcomes, outcome)
 }
 
@@ -238,9 +231,7 @@ func replaced(old, next memory.Fact, at time.Time, reason string, author memory.
 
 // free gives the words of a fact that ends back to others.
 func (p *planner) free(k *knownFact) {
-	if k.Fact.Scope == p.o.Scope {
-		delete(p.hashes, text.Hash(k.Fact.Content))
-	}
+	delete(p.live, wordingOf(k.Fact))
 }
 
 // unlink hides another owner's fact from this one.
@@ -256,13 +247,13 @@ func (p *planner) unlink(k *knownFact, reason string) memory.Change {
 // addPending adds a fact that waits. instead is the fact that it would take the
 // place of, "" without one.
 func (p *planner) addPending(next memory.Fact, instead, reason string) {
-	if p.hashes[next.Hash] {
+	if p.live[wordingOf(next)] {
 		p.outcomes = append(p.outcomes, Outcome{Fact: next.Content, Action: "ignore", Reason: "redundant"})
 		return
 	}
 	next.Status = memory.Pending
 	p.adds = append(p.adds, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &next}, OldID: instead, NewID: next.ID, Reason: reason, Author: p.o.Author})
-	p.hashes[next.Hash] = true
+	p.live[wordingOf(next)] = true
 	p.outcomes = append(p.outcomes, Outcome{ID: next.ID, Fact: next.Content, Action: "pending", Target: instead, Reason: reason})
 }
 
@@ -302,7 +293,7 @@ func (p *planner) end(id string, c Candidate, reason string) {
 	case rank(c.Trust) < rank(memory.TrustUser):
 		p.ignore(c, id, "it contradicts what was said with more weight")
 		return
-	case k.Link == nil && !inside(k.Fact.Scope, p.o.Scope): // it holds elsewhere too
+	case k.Link == nil && !inside(k.Fact.Scope, c.scope(p.o.Scope)): // it holds elsewhere too
 		return
 	case p.guarded(c, k) || p.o.ReviewConflicts && !c.Remember:
 		p.ignore(c, id, "only a person may end it")

@@ -14,7 +14,7 @@ type DedupeOptions struct {
 	Near float64
 	// ExactOnly folds only equal words, as for what a person adds by hand.
 	ExactOnly bool
-	// Scope is where the candidates will belong. A fact that is not seen
+	// Scope is as in [PlanOptions]. A fact that is not seen
 	// everywhere in it is no duplicate.
 	Scope memory.Scope
 }
@@ -111,9 +111,9 @@ func echo(c Candidate) (Neighbour, bool) {
 func echoOf(n Neighbour) string { return "an echo of memory: " + n.Fact.ID }
 
 func known(c Candidate, o DedupeOptions) (n Neighbour, exact, ok bool) {
-	hash := text.Hash(c.Text)
+	hash, scope := text.Hash(c.Text), c.scope(o.Scope)
 	for _, n := range c.Near {
-		if n.Fact.Status.Live() && covers(n, o.Scope) && text.Hash(n.Fact.Content) == hash {
+		if n.Fact.Status.Live() && covers(n, scope) && text.Hash(n.Fact.Content) == hash {
 			return n, true, true
 		}
 	}
@@ -121,7 +121,7 @@ func known(c Candidate, o DedupeOptions) (n Neighbour, exact, ok bool) {
 		return Neighbour{}, false, false
 	}
 	for _, n := range c.Near {
-		if n.Fact.Status.Live() && covers(n, o.Scope) && n.Similarity >= o.Near && agree(n.Fact.Content, c.Text) {
+		if n.Fact.Status.Live() && covers(n, scope) && n.Similarity >= o.Near && agree(n.Fact.Content, c.Text) {
 			return n, false, true
 		}
 	}

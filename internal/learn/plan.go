@@ -14,7 +14,7 @@ import (
 type PlanOptions struct {
 	Now    time.Time
 	NewID  func() string
-	Scope  memory.Scope // where new facts belong
+	Scope  memory.Scope // where new facts belong, but for those of [Candidate.Everywhere]
 	Author memory.Author
 	Source memory.FactSource // "": extracted
 	// MinConfidence is what a candidate needs not to wait for a person.
@@ -24,10 +24,10 @@ type PlanOptions struct {
 	// ReviewConflicts lets a replacement wait for a person: the new fact is added as
 	// pending, and its change names the fact that it contradicts.
 	ReviewConflicts bool
-	// Free reports whether no live fact of the scope has these words and none with
+	// Free reports whether no live fact of a scope has these words and none with
 	// them was rejected or forgotten. A model may only reword a fact to words that are
 	// free; with nil it may not reword.
-	Free func(words string) bool
+	Free func(scope memory.Scope, words string) bool
 }
 
 // Outcome is what became of one candidate, in the words of the memory_decision
@@ -86,9 +86,17 @@ type planner struct {
 	verdicts []verdict             // one a candidate
 	alone    []Decision            // deletions that name no candidate
 	adds     []memory.Change
-	hashes   map[string]bool // of the facts that will be live
+	live     map[wording]bool // of the facts that will be live
 	outcomes []Outcome
 }
+
+// wording is what no two live facts share.
+type wording struct {
+	scope memory.Scope
+	hash  string
+}
+
+func wordingOf(f memory.Fact) wording { return wording{f.Scope, text.Hash(f.Content)} }
 
 // knownFact is a neighbour and what is done to it.
 type knownFact struct {
@@ -115,7 +123,7 @@ func newPlanner(cands []Candidate, again []Again, o PlanOptions) *planner {
 		o.Source = memory.Extracted
 	}
 	o.Now = memory.Time(o.Now)
-	p := &planner{o: o, cands: slices.Clone(cands), known: map[string]*knownFact{}, hashes: map[string]bool{}, verdicts: make([]verdict, len(cands))}
+	p := &planner{o: o, cands: slices.Clone(cands), known: map[string]*knownFact{}, live: map[wording]bool{}, verdicts: make([]verdict, len(cands))}
 	for _, c := range cands {
 		for _, n := range c.Near {
 			p.meet(n)
@@ -139,9 +147,7 @@ func (p *planner) meet(n Neighbour) {
 	}
 	p.known[n.Fact.ID] = &knownFact{Neighbour: n}
 	p.order = append(p.order, n.Fact.ID)
-	if n.Fact.Scope == p.o.Scope {
-		p.hashes[text.Hash(n.Fact.Content)] = true
-	}
+	p.live[wordingOf(n.Fact)] = true
 }
 
 // reinforce makes a known fact surer and refreshes when it was observed. A turn

@@ -198,7 +198,7 @@ func randomPlan(r *rand.Rand) error {
 			taken[n.Fact.Hash] = true
 		}
 	}
-	o.Free = func(words string) bool { return !taken[text.Hash(words)] }
+	o.Free = func(_ memory.Scope, words string) bool { return !taken[text.Hash(words)] }
 	fresh, again, _ := Dedupe(cands, DedupeOptions{Scope: o.Scope})
 	decisions, err := ParseDecisions(randomReply(r, fresh), fresh)
 	if err != nil {

@@ -203,7 +203,7 @@ func TestModelsWordsAreKeptIfTheyHold(t *testing.T) {
 	} {
 		c := later(5, "User lives in Lisbon since May", berlin)
 		o := options()
-		o.Free = func(words string) bool { return !strings.Contains(words, "taken") }
+		o.Free = func(_ memory.Scope, words string) bool { return !strings.Contains(words, "taken") }
 		changes, _ := Plan([]Candidate{c}, []Decision{{0, Update, berlin.ID, words, ""}}, nil, o)
 		if len(changes) != 2 || changes[1].After.Fact.Content != want || changes[1].After.Fact.Hash != text.Hash(want) {
 			t.Errorf("update to %q: got\n%s\nwant it to say %q", words, told(changes), want)
@@ -324,7 +324,7 @@ func planIsTotal(t *rapid.T) {
 		cands = append(cands, c)
 	}
 	o := options()
-	o.Free = func(words string) bool {
+	o.Free = func(_ memory.Scope, words string) bool {
 		page, err := store.List(ctx, memtest.Ana, memory.Query{Hash: text.Hash(words), Statuses: []memory.Status{memory.Active, memory.Pending}})
 		return err == nil && len(page.Memories) == 0
 	}

@@ -38,6 +38,8 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 		return !timing.Has(firstLow(g.get("food"))) && !timing.Has(strings.TrimSuffix(firstLow(g.get("food")), "s")) || g.get("food") == ""
 	case "can":
 		return p.neg == ""
+	case "custom": // what somebody uses once is no news
+		return p.often == "always" || p.neg == "never"
 	case "rides":
 		return p.neg == "" && !c.inCase()
 	case "lost job":

@@ -138,7 +138,7 @@ func (c *clause) match(steps []step, i int, g *captured) bool {
 					return false
 				}
 				said := thirdPerson(c.text(i, j))
-				if s.kind != "city" && s.kind != "oldtool" {
+				if s.kind != "city" && s.kind != "oldtool" && s.kind != "titled" && s.kind != "stack" {
 					said = lower(said)
 				}
 				g.set(s.capture, said)

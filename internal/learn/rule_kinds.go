@@ -20,6 +20,8 @@ func init() { // names itself through kids and pets
 		"parted":  among(late.Words("divorced separated")), "law": among(late.Words("kosher halal")), "floor": floorEnd,
 		"measure": measureEnd, "age": ageEnd, "tall": tallEnd, "manner": mannerEnd, "big": bigEnd,
 		"kind":      func(c *clause, i int) int { return c.before(i, 4, kindEnds) },
+		"titled":    func(c *clause, i int) int { return c.before(i, 3, titleEnds) },
+		"stack":     func(c *clause, i int) int { return c.headed(i, 3, stack) },
 		"oldtool":   func(c *clause, i int) int { return c.before(i, 6, onlyTo) },
 		"leave":     among(late.Words("maternity paternity parental sick medical family")),
 		"animal":    among(late.Words("meat fish dairy eggs")),
@@ -51,7 +53,7 @@ func init() { // names itself through kids and pets
 		},
 	}
 	values = map[string]func(c *clause, i int) string{
-		"name": properName, "called": called, "place": place, "company": company, "firm": firm, "role": role,
+		"name": properName, "called": called, "title": title, "place": place, "company": company, "firm": firm, "role": role,
 		"worn": wornSize, "group": groupOf, "metres": metres, "workdays": workdays, "weekly": weekly, "fanof": fanOf, "gear": gear, "away": away,
 		"language": language, "school": school, "thing": thing, "general": general, "phrase": phrase,
 		"tool": tool, "day": withDate, "plan": planned, "soon": planned, "later": plannedLater,
@@ -70,6 +72,9 @@ var (
 	// kindEnds are words before which the kind of a favourite ends: "band these days is".
 	kindEnds = late.Words("is are has was these nowadays currently lately now")
 	onlyTo   = late.Words("to")
+	// titleEnds are words before which what has a name ends: "our main branch is called trunk".
+	titleEnds = late.Words("is are to")
+	stack     = late.SetOf("stack", wordList)
 )
 
 func among(words *late.Set) func(c *clause, i int) int {

@@ -269,12 +269,37 @@ func (r *reader) wished(c *clause, i int) bool {
 			say = "User prefers answers without " + said
 		}
 	}
+	if say == "" && c.fromNowOn() {
+		say = c.standingWish()
+	}
 	if say == "" {
 		return false
 	}
 	r.g = captured{}
 	r.fact(c, &user, answers, say, "")
 	return true
+}
+
+// fromNowOn reports whether a clause begins with a wish that lasts.
+func (c *clause) fromNowOn() bool {
+	begins := c.text(0, min(3, len(c.words)))
+	return strings.EqualFold(begins, "from now on") || strings.EqualFold(begins, "from here on")
+}
+
+// standingWish returns what is wanted from now on, "" where somebody is spoken of: "tests with
+// Bun", "run the linter first".
+func (c *clause) standingWish() string {
+	i := 3
+	for c.at(i) == "," || c.at(i) == "please" {
+		i++
+	}
+	if i >= len(c.words) || subjects.Has(c.at(i)) || owners.Has(c.at(i)) || pointing.Has(c.at(i)) {
+		return ""
+	}
+	if n := len(c.words) - i; n < 2 || n > 16 || !c.standing(i, len(c.words)) {
+		return ""
+	}
+	return "User wants from now on: " + thirdPerson(c.text(i, len(c.words)))
 }
 
 var replies = late.Words("answers replies responses explanations messages")

@@ -261,7 +261,9 @@ func (r *reader) clause(c *clause) {
 	if r.corrects(c, i) {
 		return
 	}
-	c.unsaid(i)
+	if !c.fromNowOn() {
+		c.unsaid(i)
+	}
 	r.whose(c, i)
 	if lead := r.left(c, i); lead != nil {
 		c.supply(i, lead)
@@ -326,7 +328,32 @@ func (r *reader) clause(c *clause) {
 	if !p.read(c, i) || r.apart(c, &p, couple, when) {
 		return
 	}
+	found := len(r.found)
 	r.facts(c, &p, when)
+	if len(r.found) > found {
+		r.butNever(c, &p)
+	}
+}
+
+// butNever reads what somebody never does beside what they do: "I use tabs, never spaces".
+func (r *reader) butNever(c *clause, p *predicate) {
+	k := p.rest
+	for k+2 < len(c.words) && !(c.at(k) == "," && c.at(k+1) == "never") {
+		k++
+	}
+	k += 2
+	end := c.ending(k)
+	if k >= len(c.words) || p.neg != "" || p.tense != present || end-k > 3 || !c.standing(k, end) {
+		return
+	}
+	if _, ok := verbs()[c.at(k)]; ok { // a clause of its own: "never had one"
+		return
+	}
+	for _, cand := range readPlain("I never "+p.verb.lemma+" "+c.text(k, end), *r.said) {
+		cand.Span.Start, cand.Span.End = c.Start, c.End
+		cand.Quote = r.said.Text[c.Start:c.End]
+		r.found = append(r.found, cand)
+	}
 }
 
 // unsaid takes off what a clause sets right at its end: "on 9 May, not 7 May".

@@ -395,6 +395,15 @@ func called(c *clause, i int) string {
 	return properName(c, i)
 }
 
+// title accepts the name of a thing as it is written: "trunk".
+func title(c *clause, i int) string {
+	name := called(c, i)
+	if said := c.text(i, min(i+1, len(c.words))); strings.EqualFold(name, said) {
+		return said
+	}
+	return name
+}
+
 func isLetters(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
 }
@@ -644,7 +653,7 @@ func nation(c *clause, i int) string {
 
 // tool accepts what has a name of its own.
 func tool(c *clause, i int) string {
-	if i >= len(c.words) || !c.words[i].capital || c.at(i) == "i" {
+	if i >= len(c.words) || !c.words[i].capital && !c.smallTool(i) || c.at(i) == "i" {
 		return ""
 	}
 	j := i
@@ -657,6 +666,16 @@ func tool(c *clause, i int) string {
 	}
 	return thirdPerson(c.text(i, j))
 }
+
+// smallTool reports whether word i is a tool's name in small letters, and stands alone: "uv", but
+// not "uv protection".
+func (c *clause) smallTool(i int) bool {
+	next := c.at(i + 1)
+	return tools.Has(c.at(i)) && (next == "" || c.words[i+1].mark() || toolEnd.Has(next) || stops.Has(next) || adverb.Has(next) || timing.Has(next) || isDigit(next))
+}
+
+// tools are programs whose names people write in small letters.
+var tools = late.SetOf("tools", wordList)
 
 var toolEnd = late.Words("to from in on at with and or now that")
 

@@ -15,6 +15,9 @@ import (
 // Echoes tells of one question which turns only echo it. It is not safe for concurrent
 // use.
 type Echoes struct {
+	// Told leaves out, besides, what assistants said and what was only ordered or asked.
+	Told bool
+
 	question string
 	terms    map[string]bool // that ask; nil before the first turn that may be an echo
 	related  map[string]bool // other words for them
@@ -40,7 +43,7 @@ var asksBack = late.Compile(`(?i)\b(?:ask(?:ed|ing)?|questions?|answer(?:ed|s)?|
 // Repeated reports whether a candidate is an answer that only repeats what memory holds:
 // one of the built-in model's.
 func (e *Echoes) Repeated(c *memory.Candidate) bool {
-	return !e.heard && c.Kind == memory.KindTurn && c.Role == memory.RoleAssistant && c.Speaker == memory.RecallModel
+	return !e.heard && c.Kind == memory.KindTurn && c.Role == memory.RoleAssistant && (e.Told || c.Speaker == memory.RecallModel)
 }
 
 // Is reports whether a memory is an echo whatever stands beside it: an answer of the built-in
@@ -55,7 +58,7 @@ func (e *Echoes) Is(m memory.Memory) bool {
 	if e.heard {
 		return t.Role == memory.RoleUser && text.Normalize(t.Content) == text.Normalize(e.question)
 	}
-	if t.Role == memory.RoleAssistant && t.Name == memory.RecallModel {
+	if t.Role == memory.RoleAssistant && t.Name == memory.RecallModel || e.Told && tellsNothing(t) {
 		return true
 	}
 	manner, of := e.manner(t)

@@ -43,6 +43,7 @@ type table struct {
 	endBytes [256]bool       // the first bytes of ends
 	tasks    []string        // at the beginning of a message: the client's own errand
 	agents   []string        // likewise: a sub-agent's request, whatever follows
+	folders  []row           // in a line, before the path of the working directory; the first one counts
 }
 
 var rows = sync.OnceValue(func() []row {
@@ -76,6 +77,8 @@ var known = sync.OnceValue(func() table {
 			t.tasks = append(t.tasks, r.Mark)
 		case "subagent":
 			t.agents = append(t.agents, r.Mark)
+		case "folder":
+			t.folders = append(t.folders, r)
 		default:
 			panic("utterance: wrappers.jsonl: unknown form " + r.Form)
 		}
@@ -109,6 +112,49 @@ func IsTask(message string) bool {
 // is a sub-agent's: a model wrote its user messages.
 func IsSubagent(message string) bool {
 	return beginsWithAny(message, known().agents)
+}
+
+// maxFolder bounds the path of a working directory.
+const maxFolder = 512
+
+// Folder returns the directory that a coding agent says it works in, an absolute path, in its
+// system message or in what it puts around a user's words; "" where it says none.
+func Folder(message string) string {
+	for _, r := range known().folders {
+		for at := 0; ; {
+			i := strings.Index(message[at:], r.Mark)
+			if i < 0 {
+				break
+			}
+			begins := at + i
+			at = begins + len(r.Mark)
+			if path := r.path(message, begins, at); path != "" {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// path returns the path behind a mark that begins a line but for a bullet or a number.
+func (r *row) path(message string, begins, ends int) string {
+	before := message[strings.LastIndexByte(message[:begins], '\n')+1 : begins]
+	if strings.Trim(before, " \t-*#.0123456789") != "" {
+		return ""
+	}
+	line, _, _ := strings.Cut(message[ends:], "\n")
+	if r.Until != "" {
+		var closed bool
+		if line, _, closed = strings.Cut(line, r.Until); !closed {
+			return ""
+		}
+	}
+	path := strings.TrimRight(strings.TrimSpace(line), `/\`)
+	drive := len(path) > 2 && path[1] == ':' && (path[2] == '\\' || path[2] == '/')
+	if len(path) > maxFolder || !drive && !strings.HasPrefix(path, "/") {
+		return ""
+	}
+	return path
 }
 
 func beginsWithAny(message string, marks []string) bool {

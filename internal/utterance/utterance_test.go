@@ -23,6 +23,12 @@ func TestRowsDoWhatTheyShow(t *testing.T) {
 			}
 			continue
 		}
+		if r.Form == "folder" {
+			if got := Folder(r.Shows); got != r.Leaves {
+				t.Errorf("%s: in %q the folder is %q, want %q", r.Client, r.Shows, got, r.Leaves)
+			}
+			continue
+		}
 		if got := Words(r.Shows); got != r.Leaves {
 			t.Errorf("%s: of %q\ngot  %q\nwant %q", r.Client, r.Shows, got, r.Leaves)
 		}
@@ -97,5 +103,27 @@ func BenchmarkWords(b *testing.B) {
 	b.SetBytes(int64(len(s)))
 	for b.Loop() {
 		Words(s)
+	}
+}
+
+// TestFolderIsAnAbsolutePath: a line that names no absolute path names no folder.
+func TestFolderIsAnAbsolutePath(t *testing.T) {
+	for message, want := range map[string]string{
+		"Working directory: /srv/app/":                                 "/srv/app",
+		"  - Working directory: C:\\Users\\ana\\app":                   "C:\\Users\\ana\\app",
+		"Working directory: /srv/my app\nPlatform: linux":              "/srv/my app",
+		"Working directory: /srv/app\n  Workspace root folder: /":      "/srv/app", // outside a repository
+		"Working directory: app":                                       "",
+		"Working directory: ":                                          "",
+		"Working directory: /":                                         "",
+		"Set the working directory: /srv/app":                          "",
+		"Keep to the rule. Working directory: /srv/app is meant here.": "",
+		"<cwd>/srv/app":                                                "",
+		"<cwd>/srv/app\n</cwd>":                                        "",
+		"Working directory: /" + strings.Repeat("a", maxFolder):        "",
+	} {
+		if got := Folder(message); got != want {
+			t.Errorf("in %q the folder is %q, want %q", message, got, want)
+		}
 	}
 }

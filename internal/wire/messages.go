@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -86,6 +87,7 @@ func (c *Chat) readBlocks(to []Message, v gjson.Result) (out []Message, ok bool)
 		said.Role = memory.RoleSystem
 	}
 	said.unwrap(b.others)
+	said.folder = cmp.Or(said.folder, b.folder)
 	said.setCalls(b.calls)
 	said.Digest = digest(said.Role, said.Text, b.calls, "", b.others...)
 	return append(out, said), true
@@ -126,6 +128,7 @@ type blocks struct {
 	others  []string // parts that are no words, such as images
 	refs    []string // ids of items that are only referred to
 	wrapped bool     // there are texts that are the client's alone
+	folder  string   // the working directory that these name
 	marked  int      // where the last part with a cache breakpoint ends
 }
 
@@ -172,6 +175,9 @@ func (b *blocks) read(content gjson.Result, result func(Message)) {
 func (b *blocks) say(text gjson.Result) {
 	if words := str(text); strings.HasPrefix(strings.TrimSpace(words), "<") && utterance.Words(words) == "" {
 		b.wrapped = true
+		if folder := utterance.Folder(words); folder != "" {
+			b.folder = folder
+		}
 		return
 	}
 	b.add(text)

@@ -59,6 +59,25 @@ type Message struct {
 	parts  []span   // of a content of parts
 	calls  []string // ids of the calls it makes
 	callID string   // of the call it answers
+	folder string   // of a user's message: the working directory that its wrapper names
+}
+
+// Folder returns the working directory that a coding agent names in the user's messages, the
+// last one, or in its system messages, the first one; "" for none.
+func (c *Chat) Folder() string {
+	for _, m := range slices.Backward(c.Messages) {
+		if m.folder != "" {
+			return m.folder
+		}
+	}
+	for _, m := range c.Messages {
+		if m.Role == memory.RoleSystem {
+			if folder := utterance.Folder(m.Text); folder != "" {
+				return folder
+			}
+		}
+	}
+	return ""
 }
 
 // Decode reads a chat-completions request. It keeps body, which must not change
@@ -181,7 +200,11 @@ func (m *Message) unwrap(others []string) {
 	if m.Role != memory.RoleUser || m.Text == "" {
 		return
 	}
-	if m.Text = utterance.Words(m.Text); m.Text == "" && len(others) == 0 {
+	all := m.Text
+	if m.Text = utterance.Words(all); m.Text != all {
+		m.folder = utterance.Folder(all)
+	}
+	if m.Text == "" && len(others) == 0 {
 		m.Role = memory.RoleSystem
 	}
 }

@@ -48,7 +48,7 @@ func TestARequestThatNamesItsPreviousAnswerGoesOnThere(t *testing.T) {
 	}
 	r.upstream.answers(answered("resp_d", "Yes."))
 	send(`{"model":"m","previous_response_id":"resp_c","input":[{"role":"user","content":"Is that much?"}]}`)
-	r.wantTurns("user: What pet have I got?", "assistant: A cat.", "user: What does it weigh?", "assistant: ", "tool: 4", "assistant: Four kilos.", "user: Is that much?", "assistant: Yes.")
+	r.wantTurns("user: What pet have I got?", "assistant: A cat.", "user: What does it weigh?", "assistant: ", "tool: ", "assistant: Four kilos.", "user: Is that much?", "assistant: Yes.")
 	if n := r.conversations(); n != 1 {
 		t.Errorf("%d conversations, want one", n)
 	}

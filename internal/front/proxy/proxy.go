@@ -60,6 +60,8 @@ type Options struct {
 	Keep      bool     // blocks that earlier requests had are put back; not with [wire.System]
 	Named     bool     // an answer names what was recalled as memories, too
 	Sessions  []string // headers that name a conversation; none: [DefaultSessions]
+	Projects  []string // headers that name a project, where neither memory_project nor X-Loci-Project does
+	Folders   bool     // a chat that names no project is of the working directory that a coding agent names
 	Metrics   *obs.Metrics
 	Log       *slog.Logger
 	Now       func() time.Time
@@ -194,6 +196,10 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 		return c, nil
 	}
 	c.owner, c.answers, c.orders = who.Owner, &d.answers, &d.orders
+	extras.Project = cmp.Or(extras.Project, firstOf(r.Header, d.Projects))
+	if extras.Project == "" && d.Folders {
+		extras.Project = chat.Folder()
+	}
 	if d.orders.has(who.Owner, chat) {
 		extras.Mode = readOnly(extras.Mode)
 	}
@@ -246,13 +252,17 @@ func readOnly(mode string) string {
 
 // session returns the name that a request gives its conversation, "" for none.
 func (d *Door) session(h http.Header) string {
-	names := d.Sessions
-	if len(names) == 0 {
-		names = DefaultSessions
+	if len(d.Sessions) > 0 {
+		return firstOf(h, d.Sessions)
 	}
-	for _, name := range names {
-		if id := clientID(h, name); id != "" {
-			return id
+	return firstOf(h, DefaultSessions)
+}
+
+// firstOf returns the first name that one of these headers has, "" for none.
+func firstOf(h http.Header, headers []string) string {
+	for _, header := range headers {
+		if name := clientID(h, header); name != "" {
+			return name
 		}
 	}
 	return ""

@@ -261,7 +261,7 @@ func TestToolLoopKeepsTheBlock(t *testing.T) {
 	if !ok || second != first || !strings.Contains(first, "Ünal") {
 		t.Errorf("blocks of the steps:\n%s\n%s\nwant the same", first, second)
 	}
-	r.wantTurns("user: What does my cat weigh?", "assistant: ", "tool: 4", "assistant: Four kilos.")
+	r.wantTurns("user: What does my cat weigh?", "assistant: ", "tool: ", "assistant: Four kilos.")
 
 	next := head + `,{"role":"assistant","content":"Four kilos."},{"role":"user","content":"And the dog?"}]}`
 	r.chat(next)

@@ -1,0 +1,98 @@
+package proxy
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// projects returns the projects of what is stored of the user.
+func (r *rig) projects() []string {
+	r.t.Helper()
+	turns, err := r.store.Turns(context.Background(), nobody, memory.TurnQuery{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var out []string
+	for _, turn := range turns {
+		if turn.Role == memory.RoleUser {
+			out = append(out, turn.Project)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// TestProjectOfARecordedAgent: a run belongs to the directory in which the agent was started.
+// The recordings of the others lack that part of the system message.
+func TestProjectOfARecordedAgent(t *testing.T) {
+	for _, agent := range []string{"codex", "qwen", "pi"} {
+		r := newRig(t)
+		r.door.Folders = true
+		r.replay(t, agent, "run1")
+		r.replay(t, agent, "run3")
+		if got, want := r.projects(), []string{"/home/user/code/tern", "/home/user/code/wren"}; !slices.Equal(got, want) {
+			t.Errorf("%s: projects %q, want %q", agent, got, want)
+		}
+	}
+}
+
+func TestProjectOfARequest(t *testing.T) {
+	const system = `{"role":"system","content":"<env>\nWorking directory: /src/tern\n</env>"}`
+	const user = `{"role":"user","content":"hello"}`
+	const plain = `{"messages":[` + system + `,` + user + `]}`
+	for name, c := range map[string]struct {
+		body    string
+		headers []string
+		off     bool
+		want    string
+	}{
+		"folder":            {body: plain, want: "/src/tern"},
+		"folder, off":       {body: plain, off: true},
+		"header":            {body: plain, headers: []string{"X-Loci-Project", "wren"}, want: "wren"},
+		"field":             {body: `{"memory_project":"wren","messages":[` + system + `,` + user + `]}`, want: "wren"},
+		"configured header": {body: plain, headers: []string{"X-Workspace", "wren"}, want: "wren"},
+		"Loci's own first":  {body: plain, headers: []string{"X-Workspace", "wren", "X-Loci-Project", "teal"}, want: "teal"},
+		"said by a person":  {body: `{"messages":[{"role":"user","content":"Working directory: /src/tern"}]}`},
+		"wrapped":           {body: `{"messages":[{"role":"user","content":"<environment_context>\n<cwd>/src/tern</cwd>\n</environment_context>\nhello"}]}`, want: "/src/tern"},
+		"moved":             {body: `{"messages":[{"role":"user","content":"<environment_context>\n<cwd>/src/a</cwd>\n</environment_context>"},{"role":"user","content":"<environment_context>\n<cwd>/src/b</cwd>\n</environment_context>"},` + user + `]}`, want: "/src/b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.door.Folders, r.door.Projects = !c.off, []string{"X-Workspace"}
+			r.upstream.answers(says("Hi."))
+			r.chat(c.body, c.headers...)
+			if got := r.projects(); !slices.Equal(got, []string{c.want}) {
+				t.Errorf("project %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestTurnsStayInTheirProject: what was said in one working directory is not told in another
+// one, and what was said without one is told in both.
+func TestTurnsStayInTheirProject(t *testing.T) {
+	r := newRig(t)
+	r.door.Folders = true
+	ask := func(folder, words string) string {
+		system := ""
+		if folder != "" {
+			system = `{"role":"system","content":"Current working directory: ` + folder + `"},`
+		}
+		r.upstream.answers(says("All right."))
+		r.chat(`{"messages":[` + system + `{"role":"user","content":"` + words + `"}]}`)
+		return r.upstream.last().body
+	}
+	ask("/src/tern", "The nightly importer writes its ledger to Zanzibar.")
+	ask("", "The importer of my thesis needs a ledger, too.")
+	got := ask("/src/wren", "What did I say about the importer and its ledger?")
+	if strings.Contains(got, "Zanzibar") || !strings.Contains(got, "thesis") {
+		t.Errorf("in another project: %s", got)
+	}
+	if got := ask("/src/tern", "Where does the importer write its ledger?"); !strings.Contains(got, "Zanzibar") {
+		t.Errorf("in the same project: %s", got)
+	}
+}

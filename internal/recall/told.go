@@ -1,0 +1,54 @@
+package recall
+
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// tellsNothing reports whether a turn is an assistant's, or the user only orders and asks in it:
+// "Please list the files here."
+func tellsNothing(t *memory.Turn) bool {
+	if t.Role == memory.RoleAssistant {
+		return true
+	}
+	sentences := text.Sentences(t.Content)
+	for _, s := range sentences {
+		if !orders(s.Of(t.Content)) {
+			return false
+		}
+	}
+	return len(sentences) > 0
+}
+
+// orders reports whether a sentence asks for something to be done or told now. What is to hold
+// from now on, or always, is no such order.
+func orders(sentence string) bool {
+	if text.Asks(sentence) || text.MannerOf(sentence) == text.Seeks {
+		return true
+	}
+	if lastingly.MatchString(sentence) {
+		return false
+	}
+	words := text.Words(sentence)
+	for len(words) > 0 && beforeOrders.Has(words[0]) {
+		words = words[1:]
+	}
+	return len(words) == 0 || ordering.Has(words[0]) && !strings.Contains(sentence, " because ")
+}
+
+var (
+	lastingly    = late.Compile(`(?i)\b(?:from (?:now|here) on|going forward|in (?:the )?future|always|never|every time|by default)\b`)
+	beforeOrders = late.Words(`please pls can could would will you now then next first also and so ok okay yes no great good thanks thank lets let us
+		just again hey hi hello i want need like to id`)
+	// ordering are verbs of work that is ordered. Those by which a wish may last are not among
+	// them: "use", "call", "keep", "prefer", "avoid", "remember".
+	ordering = late.Words(`refactor fix add remove rename move write implement create update change delete run rerun test list show explain build rebuild deploy
+		install uninstall make convert extract split merge commit push pull rebase revert format lint clean cleanup optimize optimise improve debug find search
+		check look read open review generate document continue proceed finish complete start stop retry try do undo redo apply replace insert append print
+		draft summarize summarise describe compare analyze analyse investigate inspect verify validate ensure bump upgrade downgrade migrate port wire hook
+		set setup configure enable disable restore reset drop fetch download upload send reply answer tell give get put take help simplify shorten expand extend
+		rewrite reorganize reorganise sort count calculate compute translate ask begin spawn work figure see go plan design prepare sketch propose suggest`)
+)
