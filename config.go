@@ -100,8 +100,8 @@ type LearnConfig struct {
 	Personal  bool          `koanf:"personal" default:"false" doc:"Blank e-mail addresses, phone numbers and other personal identifiers before anything is stored, logged or learned. Secrets always are."`
 
 	Prefer  []string `koanf:"prefer" doc:"Models that learn where learn.model is empty, or is not among those that its server lists at start: the first of these that is. smallest is the one with the fewest parameters in its name."`
-	Reply   string   `koanf:"reply" default:"facts" valid:"facts|line|memories" doc:"What the learning model is asked to reply: facts with their quotes (extract.md, reconcile.md), one line or NOTHING (memory_extraction.md, reconcile.md), or a list of sentences and whether each replaces a known one (memory_formation.md, conflict_resolution.md)."`
-	Context int      `koanf:"context" default:"0" doc:"How many messages the learning model reads together: those that are learned from and, where they are fewer, what was said before them. 0: only those that are learned from."`
+	Reply   string   `koanf:"reply" default:"ops" valid:"ops|line|memories" doc:"What the learning model is asked to reply: what is added, replaced, ended or said again, in one call (extract.md), one line or NOTHING (memory_extraction.md, reconcile.md), or a list of sentences and whether each replaces a known one (memory_formation.md, conflict_resolution.md)."`
+	Context int      `koanf:"context" default:"8" doc:"How many messages the learning model reads of what was said before those that it learns from, each shortened; with learn.reply=line or memories, how many it reads together. 0: only those that it learns from."`
 
 	Scope     string        `koanf:"scope" default:"user" valid:"user|conversation" doc:"What a learned fact belongs to: the user, or the conversation that taught it. With conversation a chat is shown what it said and taught itself, what was written by hand, and what the conversation global said and taught; a chat that names no conversation is of the conversation default."`
 	Every     int           `koanf:"every" default:"1" doc:"With learn.after=exchange: how many user messages are learned from together."`

@@ -70,7 +70,7 @@ type Learning struct {
 	Exchanges int           // the exchange of a conversation after which learning begins; 0 counts as 1
 	Scope     Belonging     // of what is learned; "": OfUser
 	Idle      time.Duration // how long a conversation rests before what a count left over is learned from
-	Context   int           // messages that the model reads together; 0: only those that are learned from
+	Context   int           // messages that the model reads before those that are learned from; 0: none
 
 	Personal bool // blank personal identifiers before anything is learned or stored
 	Spending Spending
@@ -129,6 +129,7 @@ type Engine struct {
 	shares  sharings
 	names   displayNames
 	used    uses
+	clients clientsSeen
 	tracing sync.Mutex // held while waiting traces are written, and while traces are erased
 
 	passages passageCache

@@ -56,6 +56,11 @@ func (e *Engine) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 }
 
 // learns reports whether anything learns: a model or the rules.
+// isRulesJob reports whether the rules alone are to learn: the model follows.
+func isRulesJob(job memory.Job) bool { return strings.HasPrefix(job.ID, rulesPrefix) }
+
+const rulesPrefix = "rules-"
+
 func (e *Engine) learns() bool { return e.LLM != nil || e.opts.Rules }
 
 // learnAll learns from turns of one conversation, and completes the job.
@@ -317,11 +322,12 @@ func (e *Engine) free(ctx context.Context, scope memory.Scope, words string) boo
 	return err == nil && !slices.ContainsFunc(page.Memories, func(m memory.Memory) bool { return m.Fact.Scope == scope })
 }
 
-// decisions asks the model what the candidates do to what is near them; the rules
-// decide where there is no model, nothing near, or no readable reply.
+// decisions says what the candidates do to what is near them: what the model replied
+// with them or, where its prompt asks for facts alone, what it says when it is asked. The
+// rules decide where there is no model, nothing near, or no readable reply.
 func (e *Engine) decisions(ctx context.Context, l lesson, cands []learn.Candidate) []learn.Decision {
-	near := slices.ContainsFunc(cands, func(c learn.Candidate) bool { return len(c.Near) > 0 })
-	if e.LLM == nil || l.author.Kind != memory.ByModel || !near {
+	asked := slices.ContainsFunc(cands, func(c learn.Candidate) bool { return len(c.Near) > 0 && c.Op == "" && !c.Remember })
+	if e.LLM == nil || l.author.Kind != memory.ByModel || !asked {
 		return learn.Reconcile(cands)
 	}
 	ask := e.askForDecisions

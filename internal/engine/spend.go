@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -52,6 +53,9 @@ func (e *Engine) complete(ctx context.Context, owner memory.Owner, p memory.Prom
 	return reply, nil
 }
 
+// errUnreadable is why a model is not asked again.
+var errUnreadable = errors.New("the model's second reply could not be read")
+
 // askFor asks the learning model and reads its reply; once more, should that not be
 // possible.
 func askFor[T any](ctx context.Context, e *Engine, owner memory.Owner, ask memory.Prompt, read func(string) (T, error)) (T, memory.Reply, error) {
@@ -72,7 +76,7 @@ func askFor[T any](ctx context.Context, e *Engine, owner memory.Owner, ask memor
 	if out, err = read(again.Text); err != nil {
 		e.logReply(again)
 		// Another time it may do better: the job is not to be given up at once.
-		return none, again, memory.Errorf(memory.Unavailable, "read the model's second reply: %v", err)
+		return none, again, memory.Errorf(memory.Unavailable, "%w: %v", errUnreadable, err)
 	}
 	return out, again, nil
 }
