@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -50,10 +51,11 @@ type Options struct {
 	Deadline      time.Duration // of recall in a chat
 	Recall        Rules
 	LearnAfter    Trigger
-	LearnModel    string
-	Rules         bool // learn by rule when there is no model or it keeps failing
-	Assistant     bool // learn from the assistant's turns too
-	MaxText       int  // bytes of one memory or message
+	LearnModel    string // "": the one that the user's last chat asked
+	ClientKeys    bool   // the learning model is asked with the key of the user's last chat
+	Rules         bool   // learn by rule when there is no model or it keeps failing
+	Assistant     bool   // learn from the assistant's turns too
+	MaxText       int    // bytes of one memory or message
 	History       History
 	Messages      int    // new messages of a request that are kept, the last ones, and turns of a conversation that it is compared with; 0: 2,000
 	AtHand        bool   // the store remembers what it was asked for: what was learned is read before a question does
@@ -130,7 +132,8 @@ type Engine struct {
 	names   displayNames
 	used    uses
 	clients clientsSeen
-	tracing sync.Mutex // held while waiting traces are written, and while traces are erased
+	limited atomic.Int32 // how often in a row the learning model's server said that it is asked too often
+	tracing sync.Mutex   // held while waiting traces are written, and while traces are erased
 
 	passages passageCache
 	talks    talks

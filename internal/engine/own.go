@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -70,13 +71,25 @@ type clientSeen struct {
 	key   string         // of its own, for the upstream
 }
 
-func (c *clientsSeen) see(owner memory.Owner, s clientSeen) {
+// see notes what a request says; what it does not say stays.
+func (c *clientsSeen) see(in Incoming) {
+	if in.Owner == "" || in.Zone == nil && in.Key == "" && (in.Chat == nil || in.Chat.Model == "") {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	s := c.of[in.Owner]
+	if in.Zone != nil {
+		s.zone = in.Zone
+	}
+	if in.Chat != nil && in.Chat.Model != memory.RecallModel {
+		s.model = cmp.Or(in.Chat.Model, s.model)
+	}
+	s.key = cmp.Or(in.Key, s.key)
 	if c.of == nil || len(c.of) >= maxClients {
 		c.of = map[memory.Owner]clientSeen{}
 	}
-	c.of[owner] = s
+	c.of[in.Owner] = s
 }
 
 func (c *clientsSeen) get(owner memory.Owner) clientSeen {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -32,11 +33,21 @@ func (e *Engine) complete(ctx context.Context, owner memory.Owner, p memory.Prom
 	if err := e.affords(ctx, owner); err != nil {
 		return memory.Reply{}, err
 	}
-	p.Model = cmp.Or(p.Model, e.opts.LearnModel)
+	client := e.clients.get(owner)
+	if p.Model = cmp.Or(p.Model, e.opts.LearnModel, client.model); p.Model == "" {
+		return memory.Reply{}, &jobs.PutOff{Until: e.now().Add(clientWait), Why: "the chat's own model learns, and no chat has named one since the start"}
+	}
+	if e.opts.ClientKeys {
+		if client.key == "" {
+			return memory.Reply{}, &jobs.PutOff{Until: e.now().Add(clientWait), Why: "the client's key learns, and no chat has brought one since the start"}
+		}
+		ctx = llm.WithKey(ctx, client.key)
+	}
 	reply, err := e.LLM.Complete(ctx, p)
 	if err != nil {
-		return memory.Reply{}, err
+		return memory.Reply{}, e.backOff(err)
 	}
+	e.limited.Store(0)
 	reply.Model = cmp.Or(reply.Model, p.Model)
 	u := memory.Usage{
 		Day: e.now(), Purpose: p.Name, Model: reply.Model, Calls: 1,
@@ -51,6 +62,26 @@ func (e *Engine) complete(ctx context.Context, owner memory.Owner, p memory.Prom
 		e.Log.Warn("what a model was paid for was not written down", "err", err)
 	}
 	return reply, nil
+}
+
+// clientWait is when learning looks again for what only a chat tells.
+const clientWait = 10 * time.Minute
+
+// backOff returns the error of a model or, where its server is asked too often, a
+// [*jobs.PutOff]: for as long as it says, at least a minute and twice as long each time.
+func (e *Engine) backOff(err error) error {
+	var limit interface {
+		RateLimited() (after time.Duration, ok bool)
+	}
+	if !errors.As(err, &limit) {
+		return err
+	}
+	after, limited := limit.RateLimited()
+	if !limited {
+		return err
+	}
+	wait := time.Minute << min(e.limited.Add(1)-1, 6)
+	return &jobs.PutOff{Until: e.now().Add(max(after, min(wait, time.Hour))), Why: err.Error()}
 }
 
 // errUnreadable is why a model is not asked again.
