@@ -292,7 +292,7 @@ func (e *Engine) extract(ctx context.Context, job memory.Job, l lesson, before m
 	if err == nil || errors.As(err, &off) {
 		return cands, author, err
 	}
-	if e.opts.Rules && (job.Attempts >= patience || errors.Is(err, errUnreadable)) {
+	if e.opts.Rules && (job.Attempts >= patience || errors.Is(err, errUnreadable) || errors.Is(err, errNobody)) {
 		e.Log.Warn("the model keeps failing; the rules learn instead", "job", job.ID, "err", err)
 		return learn.Rules(l.said), byRule, nil
 	}

@@ -35,11 +35,11 @@ func (e *Engine) complete(ctx context.Context, owner memory.Owner, p memory.Prom
 	}
 	client := e.clients.get(owner)
 	if p.Model = cmp.Or(p.Model, e.opts.LearnModel, client.model); p.Model == "" {
-		return memory.Reply{}, &jobs.PutOff{Until: e.now().Add(clientWait), Why: "the chat's own model learns, and no chat has named one since the start"}
+		return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has named its model since the start", errNobody)
 	}
 	if e.opts.ClientKeys {
 		if client.key == "" {
-			return memory.Reply{}, &jobs.PutOff{Until: e.now().Add(clientWait), Why: "the client's key learns, and no chat has brought one since the start"}
+			return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has brought its key since the start", errNobody)
 		}
 		ctx = llm.WithKey(ctx, client.key)
 	}
@@ -64,8 +64,8 @@ func (e *Engine) complete(ctx context.Context, owner memory.Owner, p memory.Prom
 	return reply, nil
 }
 
-// clientWait is when learning looks again for what only a chat tells.
-const clientWait = 10 * time.Minute
+// errNobody is why the rules learn where only a chat tells which model does.
+var errNobody = errors.New("no model can be asked")
 
 // backOff returns the error of a model or, where its server is asked too often, a
 // [*jobs.PutOff]: for as long as it says, at least a minute and twice as long each time.
