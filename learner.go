@@ -53,6 +53,8 @@ func whoLearns(c Config, learner learnerChoice) string {
 	switch {
 	case learner.named() != "":
 		return learner.named()
+	case learner.model == learnAuto:
+		return "the upstream's smallest model"
 	case learner.later:
 		return strings.Join(learnersWanted(c), ", ")
 	case learner.model == learnChat:

@@ -303,7 +303,7 @@ func (e *Engine) extract(ctx context.Context, job memory.Job, l lesson, before m
 // anything are not shown as new.
 func (e *Engine) extractByModel(ctx context.Context, l lesson, before map[string][]memory.Turn) ([]learn.Candidate, memory.Author, error) {
 	said := l.said
-	if e.Prompts.Form() == prompt.InOps {
+	if e.Prompts.Form() == prompt.InOps && !e.opts.Assistant {
 		said = slices.DeleteFunc(slices.Clone(l.said), func(s learn.Said) bool { return !learn.MayTeach(s) })
 	}
 	var cands []learn.Candidate
