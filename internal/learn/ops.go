@@ -37,6 +37,11 @@ func Settle(cands []Candidate, said []Said, known []memory.Fact) ([]Candidate, e
 			continue
 		}
 		c.Targets = targets(c.Targets, known)
+		if c.Op == Update && len(c.Targets) == 0 { // it puts right what the same reply says, which has no id
+			if at := slices.IndexFunc(out, func(o Candidate) bool { return overtakes(c, o) }); at >= 0 {
+				out = slices.Delete(out, at, at+1)
+			}
+		}
 		if c, ok := settled(c, said, known); ok {
 			out = append(out, c)
 			if c.Op != None {
@@ -50,6 +55,11 @@ func Settle(cands []Candidate, said []Said, known []memory.Fact) ([]Candidate, e
 		return nil, memory.Errorf(memory.Invalid, "the operations end %d of %d known facts", len(ended), len(known))
 	}
 	return out, nil
+}
+
+// overtakes reports whether a replacement is of what was said before it in the same reply.
+func overtakes(c, said Candidate) bool {
+	return c.Subject == said.Subject && covered(termSet(said.Text), termSet(c.Text)) >= 0.6
 }
 
 // targets returns the ids of the facts that a prompt named so, each once.
