@@ -91,24 +91,26 @@ func shownURL(base string) string {
 // LearnConfig is how facts are learned from what was said.
 type LearnConfig struct {
 	After     string        `koanf:"after" default:"exchange" valid:"exchange|user|never" doc:"When to learn: after each exchange, on each user message, or never by itself."`
-	Model     string        `koanf:"model" doc:"Model that learns. Empty: the built-in rules learn."`
+	Model     string        `koanf:"model" default:"auto" doc:"Model that learns. auto: the smallest that the upstream lists, by the size or family in its name (nano, lite, mini, haiku, flash, small), else the chat's own. chat: the chat's own. none: the built-in rules alone. With learn.prefer auto is the first of those."`
 	URL       string        `koanf:"url" doc:"Base URL of the server that learns. Empty: upstream.url."`
 	Key       string        `koanf:"key" secret:"yes" doc:"Key for learn.url. Without a learn.url of its own: upstream.key."`
-	Rules     string        `koanf:"rules" default:"on" valid:"on|off" doc:"Whether the built-in rules learn when there is no model, or when it has failed for ten minutes."`
+	Rules     string        `koanf:"rules" default:"on" valid:"on|off" doc:"Whether the built-in rules learn: at once, before a model reads several exchanges together, and where there is no model or it has failed for ten minutes."`
 	Assistant bool          `koanf:"assistant" default:"false" doc:"Learn from the assistant's turns too."`
 	Timeout   time.Duration `koanf:"timeout" default:"60s" doc:"How long one call of the learning model may take."`
 	Personal  bool          `koanf:"personal" default:"false" doc:"Blank e-mail addresses, phone numbers and other personal identifiers before anything is stored, logged or learned. Secrets always are."`
 
-	Prefer  []string `koanf:"prefer" doc:"Models that learn where learn.model is empty, or is not among those that its server lists at start: the first of these that is. smallest is the one with the fewest parameters in its name."`
-	Reply   string   `koanf:"reply" default:"facts" valid:"facts|line|memories" doc:"What the learning model is asked to reply: facts with their quotes (extract.md, reconcile.md), one line or NOTHING (memory_extraction.md, reconcile.md), or a list of sentences and whether each replaces a known one (memory_formation.md, conflict_resolution.md)."`
-	Context int      `koanf:"context" default:"0" doc:"How many messages the learning model reads together: those that are learned from and, where they are fewer, what was said before them. 0: only those that are learned from."`
+	ClientKeys bool `koanf:"client_keys" default:"false" doc:"Whether a model learns with the key of the user's client, where upstream.key is not set: it spends that person's quota. The key is kept in memory and never written down. A server on this machine or in its network that takes no key needs none."`
+
+	Prefer  []string `koanf:"prefer" doc:"Models that learn where learn.model is auto, or is not among those that its server lists at start: the first of these that is. smallest is the one that its name says is the smallest."`
+	Reply   string   `koanf:"reply" default:"ops" valid:"ops|line|memories" doc:"What the learning model is asked to reply: what is added, replaced, ended or said again, in one call (extract.md), one line or NOTHING (memory_extraction.md, reconcile.md), or a list of sentences and whether each replaces a known one (memory_formation.md, conflict_resolution.md)."`
+	Context int      `koanf:"context" default:"8" doc:"How many messages the learning model reads of what was said before those that it learns from, each shortened; with learn.reply=line or memories, how many it reads together. 0: only those that it learns from."`
 
 	Scope     string        `koanf:"scope" default:"user" valid:"user|project|conversation" doc:"What a learned fact belongs to. user: the user, or the chat's project if it is about that. project: the chat's project, if it has one. conversation: the conversation that taught it. With conversation a chat is shown what it said and taught itself, what was written by hand, and what the conversation global said and taught; a chat that names no conversation is of the conversation default."`
-	Every     int           `koanf:"every" default:"1" doc:"With learn.after=exchange: how many user messages are learned from together."`
+	Every     int           `koanf:"every" default:"4" doc:"With learn.after=exchange: how many user messages the model reads together. 1: each exchange at once. What the rules learn is there at once."`
 	Exchanges int           `koanf:"exchanges" default:"1" doc:"With learn.after=exchange: the exchange of a conversation after which learning begins."`
-	Idle      time.Duration `koanf:"idle" default:"10m" doc:"How long a conversation rests before what learn.every left over is learned from."`
+	Idle      time.Duration `koanf:"idle" default:"2m" doc:"How long a conversation rests before what learn.every left over is learned from."`
 
-	DayTokens   int64   `koanf:"day_tokens" default:"0" doc:"Tokens that the learning model may take for one user in a day (UTC). What is over waits for the next day; chats go on. 0: any number."`
+	DayTokens   int64   `koanf:"day_tokens" default:"100000" doc:"Tokens that the learning model may take for one user in a day (UTC). What is over waits for the next day; chats go on. 0: any number."`
 	DayCost     float64 `koanf:"day_cost" default:"0" doc:"The same in the currency of learn.input_price and learn.output_price. 0: any cost."`
 	InputPrice  float64 `koanf:"input_price" default:"0" doc:"What a million input tokens of the learning model cost."`
 	OutputPrice float64 `koanf:"output_price" default:"0" doc:"What a million output tokens of the learning model cost."`
@@ -263,7 +265,7 @@ func (c *Config) check() error {
 	if c.VaultGit && c.Vault == "" {
 		return memory.Errorf(memory.Invalid, "vault_git: needs vault")
 	}
-	if c.Learn.Model != "" && c.Learn.URL == "" && c.Upstream.URL == "" {
+	if c.Learn.Model != "" && c.Learn.Model != learnAuto && c.Learn.Model != learnChat && c.Learn.Model != learnNone && c.Learn.URL == "" && c.Upstream.URL == "" {
 		return memory.Errorf(memory.Invalid, "learn.model: %q needs learn.url or upstream.url", c.Learn.Model)
 	}
 	for _, r := range []struct {

@@ -300,6 +300,7 @@ const answerTime = 3 * time.Second
 // order or refuses the key will do.
 func (l *Loci) doctorServers(ctx context.Context, c *checkup) {
 	c.server(ctx, "upstream", llm.Options{BaseURL: l.config.Upstream.URL, Key: l.config.Upstream.Key})
+	c.looked("learning: %s (%s)", l.learns(), l.learner.why)
 	if l.config.Learn.Model != "" && l.config.Learn.URL != "" {
 		c.server(ctx, "learn.url", learnerOptions(l.config))
 	}

@@ -233,7 +233,7 @@ func TestWhoAsksStaysFromTheUpstream(t *testing.T) {
 			w.WriteHeader(http.StatusBadRequest)
 		}))
 		defer upstream.Close()
-		f := newFrontEnd(t, "upstream.url", upstream.URL+"/v1", "forward.user_headers", fmt.Sprint(passes))
+		f := newFrontEnd(t, "learn.model", "none", "upstream.url", upstream.URL+"/v1", "forward.user_headers", fmt.Sprint(passes))
 		key := []string{"X-Loci-Key", frontKey}
 		if w := f.ask(http.MethodPost, "/api/memory", `{"content":"User drinks oolong tea"}`, append(key, "X-Loci-User", "ana")...); w.Code >= 300 {
 			t.Fatalf("%d %s", w.Code, w.Body)

@@ -49,8 +49,9 @@ func (l *Loci) health(ctx context.Context) client.Health {
 	if h.Threshold < 0 {
 		h.Threshold = recall.DefaultThreshold
 	}
-	if l.config.Learn.Model != "" {
-		h.Models = append(h.Models, l.config.Learn.Model)
+	h.Learns = l.learns()
+	if model := l.learner.named(); model != "" {
+		h.Models = append(h.Models, model)
 	}
 	for _, w := range l.warnings.list() {
 		h.Warnings = append(h.Warnings, w.What+"; "+w.Do)

@@ -3,7 +3,12 @@ package loci
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +20,12 @@ import (
 )
 
 const (
+	// learnAuto, learnChat and learnNone are the values of learn.model that name no model: the
+	// smallest of the upstream, the one that the chat asks, and the rules alone.
+	learnAuto = "auto"
+	learnChat = "chat"
+	learnNone = "none"
+
 	// smallest is the entry of learn.prefer that stands for a kind of model.
 	smallest = "smallest"
 
@@ -22,34 +33,129 @@ const (
 	listTime = 2 * time.Second
 )
 
-// chooseLearner returns the model that learns: learn.model if the server lists it,
-// else the first of learn.prefer that it lists, else "": the rules. Without
-// learn.prefer nobody is asked. later says that the server did not answer: the model
-// is then the first one wanted, "smallest" included, until [laterLearner] knows.
-func chooseLearner(ctx context.Context, c Config) (model string, later bool, err error) {
+// learnerChoice is who learns.
+type learnerChoice struct {
+	model string // learnAuto while the server does not answer, learnChat for the model of each chat; "": the rules
+	later bool   // the server did not answer: [laterLearner] asks it again
+	why   string // for people
+}
+
+// named returns the model's name, "" where that is not known, or none.
+func (l learnerChoice) named() string {
+	if l.model == learnAuto || l.model == learnChat || l.model == smallest {
+		return ""
+	}
+	return l.model
+}
+
+// whoLearns says it in words.
+func whoLearns(c Config, learner learnerChoice) string {
+	switch {
+	case learner.named() != "":
+		return learner.named()
+	case learner.model == learnAuto:
+		return "the upstream's smallest model"
+	case learner.later:
+		return strings.Join(learnersWanted(c), ", ")
+	case learner.model == learnChat:
+		return "the chat's own model"
+	case c.Learn.Rules == "off":
+		return "nobody"
+	}
+	return "the built-in rules"
+}
+
+// learns is who learns here.
+func (l *Loci) learns() string { return whoLearns(l.config, l.learner) }
+
+// chooseLearner returns who learns: learn.model if the server lists it, else the first of
+// learn.prefer that it lists. auto is the smallest that the server lists, else the chat's own.
+// Without learn.prefer a model that is named is not looked for. Where the server does not
+// answer, the model is the first one wanted until [laterLearner] knows.
+func chooseLearner(ctx context.Context, c Config) (learnerChoice, error) {
+	auto := c.Learn.Model == learnAuto && len(c.Learn.Prefer) == 0
 	wanted := learnersWanted(c)
-	if len(c.Learn.Prefer) == 0 || c.Learn.URL == "" && c.Upstream.URL == "" {
-		return c.Learn.Model, false, nil
+	switch {
+	case c.Learn.URL == "" && c.Upstream.URL == "":
+		return learnerChoice{why: "no server of models is set"}, nil
+	case c.Learn.Model == learnNone || c.Learn.Model == "" && len(c.Learn.Prefer) == 0:
+		return learnerChoice{why: "learn.model says so"}, nil
+	case c.Learn.URL == "" && c.Upstream.Key == "" && c.Learn.Key == "" && !c.Learn.ClientKeys && (auto || c.Learn.Model == learnChat) && !nearby(c.Upstream.URL):
+		return learnerChoice{why: "upstream.key is not set, and learn.client_keys, which would learn with each client's own key, is false"}, nil
+	case c.Learn.Model == learnChat:
+		return learnerChoice{model: learnChat, why: "learn.model says so"}, nil
+	case !auto && len(c.Learn.Prefer) == 0:
+		return learnerChoice{model: c.Learn.Model, why: "it is named"}, nil
 	}
 	o := learnerOptions(c)
 	o.Patience = time.Millisecond // one attempt
 	client, err := llm.New(o)
 	if err != nil {
-		return "", false, err
+		return learnerChoice{}, err
 	}
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
 	listed, err := client.Models(ctx)
-	if err != nil {
-		return wanted[0], true, nil
+	switch {
+	case err != nil && auto && refused(err) && c.usesClientKeys():
+		return learnerChoice{model: learnChat, why: "the server lists no models without a key; each chat's own learns, with its client's key"}, nil
+	case err != nil && auto && refused(err):
+		return learnerChoice{why: "the server lists no models (" + err.Error() + "); name one as learn.model"}, nil
+	case err != nil:
+		return learnerChoice{model: wanted[0], later: true, why: "the server did not answer at start; it is asked again once there is something to learn"}, nil
+	case !auto:
+		if first := firstListed(wanted, listed); first != "" {
+			return learnerChoice{model: first, why: "the first that the server lists, of: " + strings.Join(wanted, ", ")}, nil
+		}
+		return learnerChoice{why: "the server lists none of: " + strings.Join(wanted, ", ")}, nil
 	}
-	return firstListed(wanted, listed), false, nil
+	model, why := chooseAuto(listed)
+	if model == "" && c.Learn.URL == "" {
+		model, why = learnChat, "the server lists no small model: each chat's own learns"
+	}
+	return learnerChoice{model: model, why: why}, nil
+}
+
+// chooseAuto returns the smallest of the models that a server lists, or the only one.
+func chooseAuto(listed []string) (model, why string) {
+	if model = smallestOf(listed); model != "" {
+		return model, "the smallest that the server lists"
+	}
+	if chats := slices.DeleteFunc(slices.Clone(listed), writesNothing); len(chats) == 1 {
+		return chats[0], "the only one that the server lists"
+	}
+	return "", "the server lists no small model; name one as learn.model"
+}
+
+// refused reports whether a server answered, and will answer the same again.
+func refused(err error) bool {
+	var answered interface{ Status() int }
+	return errors.As(err, &answered) && answered.Status() >= 400 && answered.Status() < 500 && answered.Status() != http.StatusTooManyRequests
+}
+
+// nearby reports whether a server is on this machine or in its network: such ones take no
+// key, and cost nobody a quota.
+func nearby(base string) bool {
+	u, err := url.Parse(base)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	if ip := net.ParseIP(host); ip != nil {
+		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
+	}
+	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || strings.HasSuffix(host, ".localhost")
+}
+
+// usesClientKeys reports whether what learns is asked with the key of each client.
+func (c Config) usesClientKeys() bool {
+	return c.Learn.ClientKeys && c.Upstream.Key == "" && c.Learn.URL == "" && c.Learn.Key == ""
 }
 
 // learnersWanted are the models that may learn, the best first.
 func learnersWanted(c Config) []string {
-	if c.Learn.Model == "" {
+	if (c.Learn.Model == learnAuto || c.Learn.Model == "") && len(c.Learn.Prefer) > 0 {
 		return c.Learn.Prefer
 	}
 	return append([]string{c.Learn.Model}, c.Learn.Prefer...)
@@ -78,7 +184,7 @@ type laterLearner struct {
 
 // Complete implements [memory.LLM].
 func (l *laterLearner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
-	model, err := l.model(ctx)
+	model, err := l.model(ctx, p.Model)
 	if err != nil {
 		return memory.Reply{}, err
 	}
@@ -88,7 +194,8 @@ func (l *laterLearner) Complete(ctx context.Context, p memory.Prompt) (memory.Re
 	return reply, err
 }
 
-func (l *laterLearner) model(ctx context.Context) (string, error) {
+// model returns the one that learns; chats is the one that the chat asked.
+func (l *laterLearner) model(ctx context.Context, chats string) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.chosen != "" {
@@ -100,7 +207,12 @@ func (l *laterLearner) model(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", memory.Errorf(memory.Unavailable, "which model learns is not known yet: %w", err)
 	}
-	if l.chosen = firstListed(l.wanted, listed); l.chosen == "" {
+	if l.chosen = firstListed(l.wanted, listed); l.chosen == "" && slices.Contains(l.wanted, learnAuto) {
+		if l.chosen, _ = chooseAuto(listed); l.chosen == "" {
+			l.chosen = chats // the chat's own
+		}
+	}
+	if l.chosen == "" {
 		return "", memory.Errorf(memory.Unavailable, "the server lists none of the models that may learn: %s", strings.Join(l.wanted, ", "))
 	}
 	return l.chosen, nil
@@ -128,17 +240,46 @@ func plainModel(id string) string {
 // "qwen2.5:0.5b", "Llama-3.2-1B-Instruct".
 var parameters = late.Compile(`(?i)(?:^|[^0-9.a-z])(\d+(?:\.\d+)?)b(?:[^a-z0-9]|$)`)
 
-// smallestOf returns the model with the fewest parameters in its name, the first of
-// equals; "" if no name has any. Models that embed or rerank write nothing.
+// families are the words by which makers name their small models, with what stands for
+// billions of parameters.
+var families = map[string]float64{"nano": 2, "lite": 4, "mini": 8, "haiku": 9, "flash": 10, "small": 24}
+
+// otherUse are words in the names of models that are not for chats.
+var otherUse = []string{"embed", "rerank", "tts", "audio", "realtime", "transcribe", "whisper", "image", "vision", "search", "moderation", "guard", "voxtral", "ocr", "minilm", "live", "codex", "deep-research"}
+
+func writesNothing(id string) bool {
+	low := strings.ToLower(id)
+	return slices.ContainsFunc(otherUse, func(w string) bool { return strings.Contains(low, w) })
+}
+
+// sizeOf returns how large a model's name says that it is, in billions of parameters.
+func sizeOf(id string) float64 {
+	if m := parameters.FindStringSubmatch(id); m != nil {
+		if n, err := strconv.ParseFloat(m[1], 64); err == nil {
+			return n
+		}
+	}
+	least := math.Inf(1)
+	for _, w := range strings.FieldsFunc(strings.ToLower(id), func(r rune) bool { return r < 'a' || r > 'z' }) {
+		if n, ok := families[w]; ok {
+			least = min(least, n)
+		}
+	}
+	return least
+}
+
+// smallestOf returns the smallest model by the parameters or the family in its name; of
+// equals the one with the shortest name, and of those the last in order: names with a date or
+// "preview" are longer, and later versions come behind. "" if no name tells a size.
 func smallestOf(listed []string) string {
 	best, least := "", math.Inf(1)
 	for _, id := range listed {
-		m := parameters.FindStringSubmatch(id)
-		if low := strings.ToLower(id); m == nil || strings.Contains(low, "embed") || strings.Contains(low, "rerank") {
+		size := sizeOf(id)
+		if writesNothing(id) || math.IsInf(size, 1) {
 			continue
 		}
-		if n, err := strconv.ParseFloat(m[1], 64); err == nil && n < least {
-			best, least = id, n
+		if size < least || size == least && (len(id) < len(best) || len(id) == len(best) && id > best) {
+			best, least = id, size
 		}
 	}
 	return best

@@ -39,16 +39,68 @@ func TestTheModelThatLearnsIsOneThatItsServerLists(t *testing.T) {
 			}
 			_, _ = w.Write([]byte(c.answer))
 		}))
-		got, later, err := chooseLearner(context.Background(), Config{
+		got, err := chooseLearner(context.Background(), Config{
 			Upstream: UpstreamConfig{URL: s.URL + "/v1"}, Learn: LearnConfig{Model: c.model, Prefer: c.prefer},
 		})
 		s.Close()
-		if err != nil || got != c.want || later != (c.answer == "") {
-			t.Errorf("%s: %q, later %t, %v; want %q", name, got, later, err, c.want)
+		if err != nil || got.model != c.want || got.later != (c.answer == "") {
+			t.Errorf("%s: %+v, %v; want %q", name, got, err, c.want)
 		}
 	}
-	if got, _, err := chooseLearner(context.Background(), Config{Learn: LearnConfig{Prefer: []string{"smallest"}}}); got != "" || err != nil {
-		t.Errorf("without a server: %q, %v", got, err)
+	if got, err := chooseLearner(context.Background(), Config{Learn: LearnConfig{Prefer: []string{"smallest"}}}); got.model != "" || err != nil {
+		t.Errorf("without a server: %+v, %v", got, err)
+	}
+}
+
+func TestAutoTakesTheSmallestModelOfTheUpstream(t *testing.T) {
+	listOf := func(ids ...string) string {
+		var data []string
+		for _, id := range ids {
+			data = append(data, `{"id":"`+id+`"}`)
+		}
+		return `{"data":[` + strings.Join(data, ",") + `]}`
+	}
+	for name, c := range map[string]struct {
+		status int
+		list   string
+		want   string
+	}{
+		"OpenAI":    {200, listOf("gpt-5.1", "gpt-4o-mini", "gpt-4o-mini-tts", "gpt-5-nano", "gpt-5-nano-2025-08-07", "gpt-4.1-nano", "text-embedding-3-small", "o3"), "gpt-5-nano"},
+		"Anthropic": {200, listOf("claude-opus-4-5", "claude-haiku-4-5", "claude-3-haiku-20240307"), "claude-haiku-4-5"},
+		"Google":    {200, listOf("models/gemini-2.5-pro", "models/gemini-2.5-flash", "models/gemini-2.0-flash-lite", "models/gemini-2.5-flash-lite", "models/gemini-2.5-flash-image"), "models/gemini-2.5-flash-lite"},
+		"Ollama":    {200, listOf("all-minilm:latest", "llama3.2:3b", "mistral-small:24b"), "llama3.2:3b"},
+		"one model": {200, listOf("my-model"), "my-model"},
+		"large":     {200, listOf("big-one", "big-two"), learnChat},
+		"no list":   {404, `{}`, ""},
+		"no key":    {401, `{}`, ""},
+		"away":      {503, `{}`, learnAuto},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(c.status)
+			_, _ = w.Write([]byte(c.list))
+		}))
+		got, err := chooseLearner(t.Context(), Config{Upstream: UpstreamConfig{URL: s.URL + "/v1"}, Learn: LearnConfig{Model: learnAuto}})
+		s.Close()
+		if err != nil || got.model != c.want || got.why == "" {
+			t.Errorf("%s: %+v, %v; want %q", name, got, err, c.want)
+		}
+	}
+}
+
+// TestAClientsKeyIsSpentOnlyWhereThatIsSet has an upstream elsewhere without a key of the server's.
+func TestAClientsKeyIsSpentOnlyWhereThatIsSet(t *testing.T) {
+	c := Config{Upstream: UpstreamConfig{URL: "https://api.example.com/v1"}, Learn: LearnConfig{Model: learnAuto}}
+	got, err := chooseLearner(t.Context(), c)
+	if err != nil || got.model != "" || !strings.Contains(got.why, "learn.client_keys") {
+		t.Errorf("without a key: %+v, %v; want the rules, and why", got, err)
+	}
+	c.Learn.Model, c.Learn.ClientKeys = learnChat, true
+	if got, err = chooseLearner(t.Context(), c); err != nil || got.model != learnChat || !c.usesClientKeys() {
+		t.Errorf("with learn.client_keys: %+v, %v; want the chat's own model", got, err)
+	}
+	c.Upstream.Key = "k"
+	if c.usesClientKeys() {
+		t.Error("with upstream.key a client's is used")
 	}
 }
 

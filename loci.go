@@ -50,6 +50,7 @@ type Loci struct {
 	handler  http.Handler
 	log      *slog.Logger
 	warnings warnings
+	learner  learnerChoice
 	closers  []func() error // in the order they are to be called
 }
 

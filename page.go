@@ -17,12 +17,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// pageOptions are what the page shows of the server. wanted are the models that may
-// learn, and later says that which one does is not known yet.
-func (l *Loci) pageOptions(c Config, wanted []string, later bool, chat http.Handler) web.Options {
+// pageOptions are what the page shows of the server.
+func (l *Loci) pageOptions(c Config, learner learnerChoice, chat http.Handler) web.Options {
 	o := web.Options{
 		Key: c.APIKey, Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []web.Setting { return shownSettings(c) }, Chat: chat,
-		Models: shownModels(c, wanted, later), Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, l.engine.Prompts),
+		Models: shownModels(c, learner), Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, l.engine.Prompts),
 		Others: []string{"/api/", "/v1/", "/docs", "/openapi", "/health", "/metrics", "/query"},
 	}
 	if c.JWT != "" {
@@ -64,28 +63,13 @@ func ownPrompts(dir string, set *prompt.Set) map[string]string {
 }
 
 // shownModels says which models are in use, and why these.
-func shownModels(c Config, wanted []string, later bool) []web.Model {
-	return []web.Model{learnerShown(c, wanted, later), embedderShown(c), rerankerShown(c), answererShown(c)}
+func shownModels(c Config, learner learnerChoice) []web.Model {
+	return []web.Model{learnerShown(c, learner), embedderShown(c), rerankerShown(c), answererShown(c)}
 }
 
-func learnerShown(c Config, wanted []string, later bool) web.Model {
-	m := web.Model{For: "Learns", Name: c.Learn.Model, Key: "learn.model"}
-	switch {
-	case later:
-		m.Name, m.Why = strings.Join(wanted, ", "), "The server did not answer at start: the first of these that it lists, once there is something to learn."
-	case c.Learn.Model == "" && len(wanted) > 0:
-		m.Name, m.Why = "the built-in rules", "The server lists none of those wanted: "+strings.Join(wanted, ", ")+"."
-	case c.Learn.Model == "":
-		m.Name, m.Why = "the built-in rules", "No model is named."
-	case len(c.Learn.Prefer) > 0:
-		m.Why = "The first that the server listed at start, of: " + strings.Join(wanted, ", ") + "."
-	default:
-		m.Why = "It is named."
-	}
-	if m.Name == "the built-in rules" && c.Learn.Rules == "off" {
-		m.Name = "nobody"
-	}
-	return m
+func learnerShown(c Config, learner learnerChoice) web.Model {
+	why := []rune(learner.why)
+	return web.Model{For: "Learns", Name: whoLearns(c, learner), Key: "learn.model", Why: strings.ToUpper(string(why[:1])) + string(why[1:]) + "."}
 }
 
 func embedderShown(c Config) web.Model {

@@ -131,7 +131,7 @@ func TestThePageSaysWhichModelsAreUsedAndWhy(t *testing.T) {
 	}
 	l := openWith(t, map[string]string{"learn.url": server.URL + "/v1", "learn.prefer": "owl,wren-1b", "prompts": own, "review.confidence": "0.6"})
 	for path, wants := range map[string][]string{
-		"/settings": {"wren-1b", "The first that the server listed at start, of: owl, wren-1b.", "Words alone, without a model.", "what is less sure than 60 %",
+		"/settings": {"wren-1b", "The first that the server lists, of: owl, wren-1b.", "Words alone, without a model.", "what is less sure than 60 %",
 			"review:\n  confidence: 0.6\n  categories: []\n  conflicts: false", "A flag says <code>review.confidence</code> now", own + "/describe.md", "profile: &#34;default&#34;"},
 		"/settings?models=list":      {"<code dir=\"auto\">parrot-7b</code>"},
 		"/settings/prompts/describe": {"own words", "Look closely.", "How large is this flat?", "{{QUERY}}", "loci prompts eject"},
@@ -150,23 +150,21 @@ func TestThePageSaysWhichModelsAreUsedAndWhy(t *testing.T) {
 		set  map[string]string
 		want string
 	}{
-		"rules":  {nil, "the built-in rules: No model is named."},
-		"nobody": {map[string]string{"learn.rules": "off"}, "nobody: No model is named."},
+		"rules":  {nil, "the built-in rules: No server of models is set."},
+		"nobody": {map[string]string{"learn.rules": "off"}, "nobody: No server of models is set."},
 		"named":  {map[string]string{"learn.url": server.URL + "/v1", "learn.model": "owl"}, "owl: It is named."},
-		"none":   {map[string]string{"learn.url": server.URL + "/v1", "learn.prefer": "owl"}, "the built-in rules: The server lists none of those wanted: owl."},
-		"away":   {map[string]string{"learn.url": "http://127.0.0.1:1/v1", "learn.prefer": "owl"}, "owl: The server did not answer at start: the first of these that it lists, once there is something to learn."},
+		"none":   {map[string]string{"learn.url": server.URL + "/v1", "learn.prefer": "owl"}, "the built-in rules: The server lists none of: owl."},
+		"away":   {map[string]string{"learn.url": "http://127.0.0.1:1/v1", "learn.prefer": "owl"}, "owl: The server did not answer at start; it is asked again once there is something to learn."},
 	} {
 		config, err := LoadConfig(Sources{Flags: c.set})
 		if err != nil {
 			t.Fatal(err)
 		}
-		wanted := learnersWanted(config)
-		model, later, err := chooseLearner(t.Context(), config)
+		learner, err := chooseLearner(t.Context(), config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		config.Learn.Model = model
-		if m := learnerShown(config, wanted, later); m.Name+": "+m.Why != c.want {
+		if m := learnerShown(config, learner); m.Name+": "+m.Why != c.want {
 			t.Errorf("%s: it says %q, want %q", name, m.Name+": "+m.Why, c.want)
 		}
 	}

@@ -253,7 +253,7 @@ func namesOf(asked []promptAsked) []string {
 
 // promptWords tell prompts apart.
 var promptWords = map[string]string{
-	"extract": "You keep the long-term memory of an assistant. From the turns", "memory_extraction": "Decide whether the last exchange",
+	"extract": "Reply with what the turns change in it", "memory_extraction": "Decide whether the last exchange",
 	"memory_formation": "You are an expert memory archivist.", "reconcile": "Compare each new fact with the remembered ones",
 	"conflict_resolution": "Compare the New Fact to the Existing Memory.", "summarize": "You keep the running summary",
 	"write": "You answer a user's query.", "describe": "You say what images show",

@@ -298,7 +298,7 @@ func TestProfileAgentCLI(t *testing.T) {
 		t.Fatalf("the model that learns was asked for facts %d times and for decisions %d times, want once each", len(read), len(compared))
 	}
 	s.has("reconcile.md", compared[0].system+compared[0].user, "ADD", "UPDATE", "DELETE", "NONE", "[0]", "User lives in Berlin")
-	s.lacks("extract.md", read[0].user, "OK.") // the assistant's words are not read
+	s.lacks("extract.md", read[0].user[strings.Index(read[0].user, "The turns:"):], "OK.") // the assistant's words are read only to understand the user's
 	s.wantFacts("", []string{"User lives in Lisbon", "User plays the cello"})
 
 	// The safeguard: no additions although there were new facts.
@@ -367,8 +367,7 @@ func TestProfileAgentCLI(t *testing.T) {
 
 	// Eviction: no more than max_entries in a conversation, turns and facts together, the
 	// oldest go first. Its summary is none of them.
-	s.model.on("extract", `{"facts": []}`)
-	c.says("What is next?")
+	c.says("What is next?") // it can teach nothing, and no model is asked
 	entries := s.entries("work")
 	if n := len(entries); n > 10 || n < 8 || slices.Contains(entries, "I live in Berlin.") || !slices.Contains(entries, "What is next?") {
 		t.Errorf("the conversation keeps %d entries, want the 10 newest at most: %q", n, entries)
@@ -498,15 +497,15 @@ func TestProfileDesktop(t *testing.T) {
 	s.wantFacts("&category=preference", []string{"User prefers tea to coffee"})
 	s.wantFacts("&category=project", []string{"User works on Apollo"})
 
-	// The next batch is read with what was said before it: 8 messages together. What
-	// is said again makes a fact surer.
+	// The next batch is read with what was said before it. What is said again makes a
+	// fact surer.
 	c.says("As I said, I prefer tea to coffee.")
 	c.says("It is late.")
 	s.model.on("extract", `{"facts": [{"text": "User prefers tea to coffee", "quote": "I prefer tea to coffee", "category": "preference", "confidence": 0.6}]}`)
 	c.says("Good night.")
 	asked = s.model.taken("extract")
-	if len(asked) != 1 || strings.Count(asked[0].user, "[t")+strings.Count(asked[0].user, "[b") != 8 {
-		t.Errorf("the second batch: %+v, want 8 messages", asked)
+	if len(asked) != 1 || !strings.Contains(asked[0].user, "Before,") || !strings.Contains(asked[0].user, "I work on Apollo.") {
+		t.Errorf("the second batch: %+v, want it with what was said before", asked)
 	}
 	var tea struct {
 		Memories []struct {

@@ -60,11 +60,13 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		return nil, err
 	}
 	wanted := learnersWanted(config)
-	model, later, err := chooseLearner(ctx, config)
+	learner, err := chooseLearner(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	config.Learn.Model = model
+	config.Learn.Model = learner.model
+	l.learner, l.config = learner, config
+	l.log.Info("who learns", "model", l.learns(), "why", learner.why)
 	l.config = config
 	trusted, err := prefixes("trusted", config.Trusted)
 	if err != nil {
@@ -128,22 +130,22 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	l.index = index.New(store, indexed)
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(engine.Parts{
-		Store: store, Searcher: l.searcher(store, indexed), Embedder: embedder, Reranker: models.reranker, Prompts: prompts.For(config.Learn.Model).In(prompt.Form(config.Learn.Reply)),
+		Store: store, Searcher: l.searcher(store, indexed), Embedder: embedder, Reranker: models.reranker, Prompts: prompts.For(learner.named()).In(prompt.Form(config.Learn.Reply)),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
-	}, engineOptions(config))
+	}, engineOptions(config, learner))
 	l.engine.Knows(earlier)
 	l.closers = []func() error{func() error { l.engine.Close(); return nil }, l.huge.Close, l.index.Close, store.Close, models.Close}
 	if config.Learn.Model != "" {
-		learner, err := llm.New(learnerOptions(config))
+		client, err := llm.New(learnerOptions(config))
 		if err != nil {
 			return nil, err
 		}
-		l.engine.LLM = learner
-		if later {
-			l.engine.LLM = &laterLearner{Client: learner, wanted: wanted}
+		l.engine.LLM = client
+		if learner.later {
+			l.engine.LLM = &laterLearner{Client: client, wanted: wanted}
 		}
-		l.closers = append(l.closers, func() error { learner.Close(); return nil })
+		l.closers = append(l.closers, func() error { client.Close(); return nil })
 	}
 	if err := bootstrap(ctx, l.engine, config.Bootstrap); err != nil {
 		return nil, err
@@ -171,11 +173,11 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	l.chat = proxy.New(l.engine, proxy.Options{
 		Upstream: upstream, Placement: wirefmt.Placement(config.Recall.Placement), Keep: config.Recall.Blocks == "keep", Named: config.Recall.Named, Sessions: config.Record.Sessions,
 		Projects: config.Record.Projects, Folders: config.Record.Folder,
-		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.warn(chatOfNobody),
+		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.warn(chatOfNobody), ClientKeys: config.usesClientKeys(),
 	})
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: queryModel(config), MaxText: config.Limits.Text}))
-	shown := l.pageOptions(config, wanted, later, l.chat)
+	shown := l.pageOptions(config, learner, l.chat)
 	shown.Sessions = database(store).(memory.Sessions) // every store keeps them
 	page := web.New(l.engine, shown)
 	mux.Handle("/v1/", l.chat)
@@ -331,11 +333,11 @@ func indexOptions(config Config, model memory.Embedder, log *slog.Logger) (index
 	return o, err
 }
 
-func engineOptions(c Config) engine.Options {
+func engineOptions(c Config, learner learnerChoice) engine.Options {
 	return engine.Options{
 		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold,
 		RecencyWeight: c.Recall.RecencyWeight, Deadline: recallDeadline(c), Recall: rules(c),
-		LearnAfter: engine.Trigger(c.Learn.After), LearnModel: c.Learn.Model, Intents: c.Query.Intents,
+		LearnAfter: engine.Trigger(c.Learn.After), LearnModel: learner.named(), ClientKeys: c.usesClientKeys(), Intents: c.Query.Intents,
 		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, Messages: c.Limits.Messages, History: engine.History(c.Record.History), Tools: c.Record.Tools,
 		Accept: engine.Acceptance(c.Share.Accept), Channels: engine.Channels(c.Memory.Channels), Learn: learning(c), AtHand: !c.Store.postgres(), LogContent: c.Log.Content,
 	}
@@ -351,6 +353,9 @@ func learning(c Config) engine.Learning {
 		},
 		Review: engine.Review{Confidence: c.Review.Confidence, Categories: c.Review.Categories, Conflicts: c.Review.Conflicts},
 		Upkeep: engine.Upkeep{User: c.Upkeep.User, Conversation: c.Upkeep.Conversation, HalfLife: c.Upkeep.HalfLife, Floor: c.Upkeep.Floor},
+	}
+	if c.Learn.Model == "" { // rules wait for nothing
+		l.Every, l.Exchanges = 1, 1
 	}
 	if c.Summary.Mode == "on" || c.Summary.Mode == "model" && c.Learn.Model != "" {
 		l.Summary = engine.Summarizing{Every: c.Summary.Every}
@@ -390,7 +395,7 @@ func bootstrap(ctx context.Context, e *engine.Engine, path string) error {
 }
 
 func learnerOptions(c Config) llm.Options {
-	o := llm.Options{BaseURL: c.Learn.URL, Key: c.Learn.Key, Model: c.Learn.Model, Timeout: c.Learn.Timeout}
+	o := llm.Options{BaseURL: c.Learn.URL, Key: c.Learn.Key, Model: learnerChoice{model: c.Learn.Model}.named(), Timeout: c.Learn.Timeout}
 	if o.BaseURL == "" {
 		o.BaseURL = c.Upstream.URL
 		if o.Key == "" {
@@ -402,8 +407,8 @@ func learnerOptions(c Config) llm.Options {
 
 // queryModel returns the upstream's model that answers queries, "" for none.
 func queryModel(c Config) string {
-	if c.Query.Model == "" && c.Learn.URL == "" && c.Learn.Model != smallest {
-		return c.Learn.Model
+	if c.Query.Model == "" && c.Learn.URL == "" {
+		return learnerChoice{model: c.Learn.Model}.named()
 	}
 	return c.Query.Model
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -52,6 +53,27 @@ func Learned(ctx context.Context, lessons []Lesson, o LearnOptions) (LearnReport
 	return report, p.close()
 }
 
+// What one call of the learning model takes beside the messages that it reads: the
+// instruction, the calendar, what is known and what was said before; and its reply.
+const (
+	callTokens  = 1000
+	replyTokens = 80
+)
+
+// LearnEstimate returns about how many calls and tokens it takes a model to learn from lessons:
+// one call for each message of a user.
+func LearnEstimate(lessons []Lesson) (calls, input, output int) {
+	for _, l := range lessons {
+		for _, t := range l.Turns {
+			if t.Role == memory.RoleUser && strings.TrimSpace(t.Content) != "" {
+				calls++
+				input += callTokens + text.Tokens(t.Content)
+			}
+		}
+	}
+	return calls, input, calls * replyTokens
+}
+
 // pupil is a program that learns, in this process.
 type pupil struct {
 	models  Models
@@ -73,6 +95,7 @@ func openPupil(ctx context.Context, o LearnOptions) (p *pupil, err error) {
 		}
 		flags["learn.url"], flags["learn.model"], flags["learn.key"] = p.meter.base(), o.Model, o.Key
 		flags["learn.rules"] = "off" // or they would stand in for a model that fails
+		flags["learn.day_tokens"] = "0"
 	}
 	for key, value := range o.Settings {
 		flags[key] = value

@@ -338,6 +338,7 @@ type Health struct {
 	Reranker  string   `json:"reranker,omitempty"`
 	Upstream  string   `json:"upstream,omitempty" doc:"The upstream's URL for admins, for others whether one is set."`
 	Models    []string `json:"models,omitempty"`
+	Learns    string   `json:"learns,omitempty" doc:"Who learns: a model's name, the chat's own model, the built-in rules, or nobody."`
 	TopK      int      `json:"top_k,omitempty"`
 	Threshold float64  `json:"threshold,omitempty"`
 	Warnings  []string `json:"warnings,omitempty" doc:"Mistakes in the setup that requests have shown since the start, such as a chat without a user."`

@@ -16,7 +16,8 @@ import (
 
 const learnHelp = `Tell Loci what users said, message by message, on a memory of its own, and compare what it knows in the end with what it
 should know. Each message of the user is kept with the answers that follow it and learned from before the next one comes, by the
-built-in rules or by a model on any OpenAI-compatible server (--upstream, --model; its key by --key or LOCI_LEARN_KEY).
+built-in rules or by a model on any OpenAI-compatible server (--upstream, --model; its key by --key or LOCI_LEARN_KEY). What a model
+will take is said first.
 
   precision    share of active facts that say the same as a gold fact that holds
   recall       share of gold facts that hold and that some active fact says
@@ -108,6 +109,14 @@ func (r learnRun) run(cmd *cobra.Command, files []string) error {
 	lessons, err := bench.OpenLearn(r.format, r.limit, files...)
 	if err != nil {
 		return err
+	}
+	if r.options.Upstream != "" {
+		calls, input, output := bench.LearnEstimate(lessons)
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s is asked about %d times: %d tokens in and %d out", r.options.Model, calls, input, output)
+		if r.prices != (bench.Prices{}) {
+			fmt.Fprintf(cmd.ErrOrStderr(), ", cost %.2f", (float64(input)*r.prices.Input+float64(output)*r.prices.Output)/1e6)
+		}
+		fmt.Fprintln(cmd.ErrOrStderr())
 	}
 	report, err := bench.Learned(cmd.Context(), lessons, r.options)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -50,11 +51,12 @@ type Options struct {
 	Deadline      time.Duration // of recall in a chat
 	Recall        Rules
 	LearnAfter    Trigger
-	LearnModel    string
-	Rules         bool // learn by rule when there is no model or it keeps failing
-	Assistant     bool // learn from the assistant's turns too
-	MaxText       int  // bytes of one memory or message
-	Tools         bool // what tools return in chats is kept in words
+	LearnModel    string // "": the one that the user's last chat asked
+	ClientKeys    bool   // the learning model is asked with the key of the user's last chat
+	Rules         bool   // learn by rule when there is no model or it keeps failing
+	Assistant     bool   // learn from the assistant's turns too
+	MaxText       int    // bytes of one memory or message
+	Tools         bool   // what tools return in chats is kept in words
 	History       History
 	Messages      int    // new messages of a request that are kept, the last ones, and turns of a conversation that it is compared with; 0: 2,000
 	AtHand        bool   // the store remembers what it was asked for: what was learned is read before a question does
@@ -71,7 +73,7 @@ type Learning struct {
 	Exchanges int           // the exchange of a conversation after which learning begins; 0 counts as 1
 	Scope     Belonging     // of what is learned; "": OfUser
 	Idle      time.Duration // how long a conversation rests before what a count left over is learned from
-	Context   int           // messages that the model reads together; 0: only those that are learned from
+	Context   int           // messages that the model reads before those that are learned from; 0: none
 
 	Personal bool // blank personal identifiers before anything is learned or stored
 	Spending Spending
@@ -130,7 +132,9 @@ type Engine struct {
 	shares  sharings
 	names   displayNames
 	used    uses
-	tracing sync.Mutex // held while waiting traces are written, and while traces are erased
+	clients clientsSeen
+	limited atomic.Int32 // how often in a row the learning model's server said that it is asked too often
+	tracing sync.Mutex   // held while waiting traces are written, and while traces are erased
 
 	passages passageCache
 	talks    talks

@@ -306,7 +306,9 @@ func TestErasedFactIsNowhere(t *testing.T) {
 				t.Fatalf("no reason about another fact quotes the secret (%v)", err)
 			}
 			r.LLM = answering(func(memory.Prompt) string { return "<think>The user keeps marzipan" })
+			r.opts.Rules = false // or they would stand in
 			_, failed := r.Learn(ctx, r.told(t, ana, "c3", "I keep a diary."))
+			r.opts.Rules = true
 			if failed == nil {
 				t.Fatal("the unreadable reply was read")
 			}

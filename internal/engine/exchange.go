@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/recall"
@@ -37,16 +38,18 @@ type Incoming struct {
 	Owner  memory.Owner
 	Chat   *wire.Chat
 	Extras wire.Extras
-	ChatID string // the conversation as a front end names it, which always resends all of it
-	After  string // id of the turn of the conversation that the request follows, where the client says so
-	From   int    // the first message that follows it
-	Answer string // the client's id for the answer, by which a later request may name it; "": it has none
-	Own    bool   // whether the chat is kept by Loci itself, whatever its id looks like
-	Named  bool   // whether a later request may name the answer by its id: see PlaceOf
-	Called string // what the client calls the owner, for people to read; "": it does not say
-	Note   string // for the trace, where memory is in the prompt; "": none
-	Keep   bool   // whether blocks that earlier requests of the conversation had are put back
-	Part   int    // where in the last user message a new block goes, as in [wire.Block]
+	ChatID string         // the conversation as a front end names it, which always resends all of it
+	After  string         // id of the turn of the conversation that the request follows, where the client says so
+	From   int            // the first message that follows it
+	Answer string         // the client's id for the answer, by which a later request may name it; "": it has none
+	Own    bool           // whether the chat is kept by Loci itself, whatever its id looks like
+	Named  bool           // whether a later request may name the answer by its id: see PlaceOf
+	Called string         // what the client calls the owner, for people to read; "": it does not say
+	Zone   *time.Location // the client's; nil: it does not say
+	Key    string         // the client's own, for the upstream; "": none, or not to be kept
+	Note   string         // for the trace, where memory is in the prompt; "": none
+	Keep   bool           // whether blocks that earlier requests of the conversation had are put back
+	Part   int            // where in the last user message a new block goes, as in [wire.Block]
 }
 
 // Exchange is one request and its answer on their way into memory. Its methods
@@ -108,6 +111,7 @@ type Exchange struct {
 // messages are new: a search for what matters to it goes on meanwhile. Without one
 // that is left to RecordQuestion.
 func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
+	e.clients.see(in)
 	mode := in.Extras.Mode
 	if mode == "" && in.temporary() {
 		mode = wire.ModeRead

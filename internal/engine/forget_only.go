@@ -20,9 +20,7 @@ func (x *Exchange) asksToForget() bool {
 	if x.learns || x.hides() || x.asked == "" {
 		return false
 	}
-	t := memory.Turn{ID: x.asked, Role: memory.RoleUser, Content: x.in.Chat.Messages[x.in.Chat.LastUser()].Text}
-	_, forget := learn.Commands([]learn.Said{{Turn: t, Text: t.Content}})
-	return len(forget) > 0
+	return wishesToForget(memory.Turn{ID: x.asked, Role: memory.RoleUser, Content: x.in.Chat.Messages[x.in.Chat.LastUser()].Text})
 }
 
 // forgetOnly carries out a job that grants wishes to forget. Doing it again finds

@@ -52,6 +52,9 @@ func (e *Engine) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 	if err != nil {
 		return "", err
 	}
+	if isRulesJob(job) { // what was said before had its own
+		turns = slices.DeleteFunc(turns, func(t memory.Turn) bool { return t.ID != job.Turns[0] })
+	}
 	return e.learnAll(ctx, job, turns)
 }
 
@@ -133,8 +136,7 @@ func apart(before []memory.Turn, t memory.Turn) bool {
 	if t.Project != before[0].Project || t.Agent != before[0].Agent {
 		return true
 	}
-	_, forget := learn.Commands([]learn.Said{{Turn: t, Text: t.Content}})
-	return len(forget) > 0
+	return wishesToForget(t)
 }
 
 // learnFrom takes one chunk of turns all the way to the store. What they ask to
@@ -142,7 +144,9 @@ func apart(before []memory.Turn, t memory.Turn) bool {
 // beside.
 func (e *Engine) learnFrom(ctx context.Context, job memory.Job, turns []memory.Turn, run memory.Run) error {
 	for _, t := range turns {
-		run.Learned = append(run.Learned, t.ID)
+		if !isRulesJob(job) {
+			run.Learned = append(run.Learned, t.ID)
+		}
 	}
 	l, err := e.lesson(ctx, job, turns)
 	if err != nil {
@@ -183,7 +187,7 @@ func (e *Engine) apply(ctx context.Context, job memory.Job, l lesson, run memory
 // commit applies a plan. [memory.Conflict]: what it was compared with has changed
 // since. [memory.LeaseLost]: the job is another's.
 func (e *Engine) commit(ctx context.Context, job memory.Job, p planned, run memory.Run) (memory.Receipt, error) {
-	version, err := e.unmoved(ctx, job.Owner, p, run.Learned)
+	version, err := e.unmoved(ctx, job.Owner, p, slices.Concat(run.Learned, p.turns))
 	if err != nil {
 		return memory.Receipt{}, err
 	}
@@ -214,6 +218,7 @@ func (e *Engine) holds(ctx context.Context, job memory.Job) error {
 // planned is what a lesson changes, and what becomes of each of its statements.
 type planned struct {
 	scope     memory.Scope
+	turns     []string          // that are read
 	version   int64             // the owner's, before anything was compared
 	cands     []learn.Candidate // each with what it was compared with
 	forgotten []memory.Memory   // what it asks to forget
@@ -227,6 +232,9 @@ type planned struct {
 // plan compares a lesson with what is known.
 func (e *Engine) plan(ctx context.Context, l lesson, run string) (planned, error) {
 	p := planned{scope: l.scope, cands: slices.Clone(l.cands), gone: map[string]bool{}}
+	for _, s := range l.said {
+		p.turns = append(p.turns, s.Turn.ID)
+	}
 	var err error
 	if p.version, err = e.version(ctx, l.scope.Owner); err != nil {
 		return planned{}, err
@@ -317,11 +325,12 @@ func (e *Engine) free(ctx context.Context, scope memory.Scope, words string) boo
 	return err == nil && !slices.ContainsFunc(page.Memories, func(m memory.Memory) bool { return m.Fact.Scope == scope })
 }
 
-// decisions asks the model what the candidates do to what is near them; the rules
-// decide where there is no model, nothing near, or no readable reply.
+// decisions says what the candidates do to what is near them: what the model replied
+// with them or, where its prompt asks for facts alone, what it says when it is asked. The
+// rules decide where there is no model, nothing near, or no readable reply.
 func (e *Engine) decisions(ctx context.Context, l lesson, cands []learn.Candidate) []learn.Decision {
-	near := slices.ContainsFunc(cands, func(c learn.Candidate) bool { return len(c.Near) > 0 })
-	if e.LLM == nil || l.author.Kind != memory.ByModel || !near {
+	asked := slices.ContainsFunc(cands, func(c learn.Candidate) bool { return len(c.Near) > 0 && c.Op == "" && !c.Remember })
+	if e.LLM == nil || l.author.Kind != memory.ByModel || !asked {
 		return learn.Reconcile(cands)
 	}
 	ask := e.askForDecisions

@@ -52,7 +52,7 @@ func (e *Engine) lesson(ctx context.Context, job memory.Job, turns []memory.Turn
 		return lesson{}, err
 	}
 	playing(l.said, before)
-	cands, author, err := e.extract(ctx, job, l.scope, l.said)
+	cands, author, err := e.extract(ctx, job, l, before)
 	if err != nil {
 		return lesson{}, err
 	}
@@ -277,33 +277,40 @@ func (e *Engine) like(ctx context.Context, scope memory.Scope, sentence string) 
 	return e.Store.Get(ctx, scope.Owner, ids...)
 }
 
+// byRule is who a fact is by that no model wrote.
+var byRule = memory.Author{Kind: memory.ByRule, Name: "rules"}
+
 // extract asks the model for candidates or, without one, the rules.
-func (e *Engine) extract(ctx context.Context, job memory.Job, scope memory.Scope, said []learn.Said) ([]learn.Candidate, memory.Author, error) {
-	byRule := memory.Author{Kind: memory.ByRule, Name: "rules"}
-	if len(said) == 0 {
+func (e *Engine) extract(ctx context.Context, job memory.Job, l lesson, before map[string][]memory.Turn) ([]learn.Candidate, memory.Author, error) {
+	if len(l.said) == 0 {
 		return nil, byRule, nil
 	}
-	if e.LLM == nil {
-		return learn.Rules(said), byRule, nil
+	if e.LLM == nil || isRulesJob(job) {
+		return learn.Rules(l.said), byRule, nil
 	}
-	cands, author, err := e.extractByModel(ctx, scope, said)
+	cands, author, err := e.extractByModel(ctx, l, before)
 	var off *jobs.PutOff
 	if err == nil || errors.As(err, &off) {
 		return cands, author, err
 	}
-	if e.opts.Rules && job.Attempts >= patience {
+	if e.opts.Rules && (job.Attempts >= patience || errors.Is(err, errUnreadable) || errors.Is(err, errNobody)) {
 		e.Log.Warn("the model keeps failing; the rules learn instead", "job", job.ID, "err", err)
-		return learn.Rules(said), byRule, nil
+		return learn.Rules(l.said), byRule, nil
 	}
 	return nil, memory.Author{}, err
 }
 
-// extractByModel asks a model, for long talk several times.
-func (e *Engine) extractByModel(ctx context.Context, scope memory.Scope, said []learn.Said) ([]learn.Candidate, memory.Author, error) {
+// extractByModel asks a model, for long talk several times. Turns that cannot teach
+// anything are not shown as new.
+func (e *Engine) extractByModel(ctx context.Context, l lesson, before map[string][]memory.Turn) ([]learn.Candidate, memory.Author, error) {
+	said := l.said
+	if e.Prompts.Form() == prompt.InOps && !e.opts.Assistant {
+		said = slices.DeleteFunc(slices.Clone(l.said), func(s learn.Said) bool { return !learn.MayTeach(s) })
+	}
 	var cands []learn.Candidate
-	var author memory.Author
+	author := byRule
 	for piece := range learn.Pieces(said, learnBytes) {
-		more, by, err := e.askForFacts(ctx, scope, piece)
+		more, by, err := e.askForFacts(ctx, l.scope, piece, before)
 		if err != nil {
 			return nil, memory.Author{}, err
 		}
@@ -312,20 +319,25 @@ func (e *Engine) extractByModel(ctx context.Context, scope memory.Scope, said []
 	return cands, author, nil
 }
 
-// saidBefore returns what was said in the same conversation just before, where the
-// model reads more messages together than those that are learned from. Secrets and
-// what memory gave are blanked there as everywhere.
-func (e *Engine) saidBefore(ctx context.Context, owner memory.Owner, said []learn.Said) ([]learn.Said, error) {
-	room := e.opts.Learn.Context - len(said)
-	if room <= 0 {
-		return nil, nil
+// saidBefore returns the last messages before the new ones, for a model that reads them
+// together. Secrets and what memory gave are blanked there as everywhere.
+func (e *Engine) saidBefore(ctx context.Context, owner memory.Owner, said []learn.Said, before map[string][]memory.Turn) ([]learn.Said, error) {
+	room := e.opts.Learn.Context
+	if e.Prompts.Form() != prompt.InOps {
+		room -= len(said)
 	}
 	first := said[0].Turn
-	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: first.Conversation, Last: room + len(said) + learnTurns})
-	if err != nil {
-		return nil, fmt.Errorf("read what was said before: %w", err)
+	if room <= 0 || first.Index == 0 {
+		return nil, nil
 	}
-	turns = slices.DeleteFunc(turns, func(t memory.Turn) bool { return t.Index >= first.Index })
+	turns, ok := before[first.Conversation]
+	if !ok || len(turns) > 0 && turns[0].Index > max(0, first.Index-room) {
+		var err error
+		if turns, err = e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: first.Conversation, Last: room + len(said) + 2*learnTurns}); err != nil {
+			return nil, fmt.Errorf("read what was said before: %w", err)
+		}
+	}
+	turns = slices.DeleteFunc(slices.Clone(turns), func(t memory.Turn) bool { return t.Index >= first.Index })
 	turns = turns[max(0, len(turns)-room):]
 	return learn.Guard(turns, learn.GuardOptions{
 		Assistant: true, Personal: e.opts.Learn.Personal,
@@ -333,26 +345,71 @@ func (e *Engine) saidBefore(ctx context.Context, owner memory.Owner, said []lear
 	}), nil
 }
 
-// knownBytes is how much of what is said is searched for, to tell the model what is
-// known already.
-const knownBytes = 2 << 10
+// What a model is told is known: facts near to what is said, of which so many bytes are
+// searched for, and what the last turns of the user taught.
+const (
+	knownBytes  = 2 << 10
+	knownNear   = 8
+	knownTurns  = 6
+	mostToldAll = 24
+)
 
-func (e *Engine) askForFacts(ctx context.Context, scope memory.Scope, said []learn.Said) ([]learn.Candidate, memory.Author, error) {
+// known returns the facts that a model is told are known.
+func (e *Engine) known(ctx context.Context, scope memory.Scope, said, before []learn.Said) ([]memory.Fact, error) {
 	var words string
+	var last []string
+	for _, s := range slices.Concat(before, said) {
+		if s.Turn.Role == memory.RoleUser {
+			last = append(last, s.Turn.ID)
+		}
+	}
 	for _, s := range said {
 		if len(words) < knownBytes {
 			words += clip(strings.TrimSpace(s.Text), knownBytes) + "\n"
 		}
 	}
-	known, err := e.neighbours(ctx, scope, words, 8)
+	near, err := e.neighbours(ctx, scope, words, knownNear)
+	if err != nil {
+		return nil, err
+	}
+	var l memory.Look
+	if e.Prompts.Form() == prompt.InOps {
+		for _, id := range last[max(0, len(last)-max(knownTurns, len(said))):] {
+			l.Queries = append(l.Queries, memory.Query{Turn: id, Statuses: []memory.Status{memory.Active, memory.Pending}, Limit: mostToldAll})
+		}
+	}
+	seen, err := memory.LookAt(ctx, e.Store, scope.Owner, l)
+	if err != nil {
+		return nil, fmt.Errorf("read what the last turns taught: %w", err)
+	}
+	var out []memory.Fact
+	add := func(f memory.Fact) {
+		if learn.Redact(f.Content, e.opts.Learn.Personal) != f.Content {
+			return // nobody needs to be told a secret
+		}
+		if len(out) < mostToldAll && !slices.ContainsFunc(out, func(k memory.Fact) bool { return k.ID == f.ID }) {
+			out = append(out, f)
+		}
+	}
+	for _, n := range near {
+		add(n.Fact)
+	}
+	for _, page := range slices.Backward(seen.Pages) { // the newest first
+		for _, m := range page.Memories {
+			if m.Link == nil && scope.Sees(m.Scope()) && e.comparable(scope, m) {
+				add(*m.Fact)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (e *Engine) askForFacts(ctx context.Context, scope memory.Scope, said []learn.Said, earlier map[string][]memory.Turn) ([]learn.Candidate, memory.Author, error) {
+	before, err := e.saidBefore(ctx, scope.Owner, said, earlier)
 	if err != nil {
 		return nil, memory.Author{}, err
 	}
-	facts := make([]memory.Fact, 0, len(known))
-	for _, n := range known {
-		facts = append(facts, n.Fact)
-	}
-	before, err := e.saidBefore(ctx, scope.Owner, said)
+	known, err := e.known(ctx, scope, said, before)
 	if err != nil {
 		return nil, memory.Author{}, err
 	}
@@ -360,13 +417,32 @@ func (e *Engine) askForFacts(ctx context.Context, scope memory.Scope, said []lea
 	if err != nil {
 		return nil, memory.Author{}, err
 	}
-	ask, err := learn.AskFacts(said, before, facts, attached, e.Prompts, e.now())
+	own, err := e.learningOf(ctx, scope)
+	if err != nil {
+		return nil, memory.Author{}, err
+	}
+	ask, err := learn.AskFacts(learn.Asked{
+		Said: said, Before: before, Known: known, Attached: attached, Wishes: own.wishes, Zone: own.zone, Now: e.now(),
+	}, e.Prompts)
 	if err != nil {
 		return nil, memory.Author{}, fmt.Errorf("fill the extraction prompt: %w", err)
 	}
 	read := learn.ParseFacts
-	if e.Prompts.Form() == prompt.InLine {
+	switch form := e.Prompts.Form(); {
+	case form == prompt.InLine:
 		read = learn.ParseLine
+	case form == prompt.InOps:
+		parse := learn.ParseOps
+		if e.Prompts.Own(ask.Name) {
+			parse = learn.ParseFacts
+		}
+		read = func(reply string) ([]learn.Candidate, error) {
+			cands, err := parse(reply)
+			if err != nil {
+				return nil, err
+			}
+			return learn.Settle(cands, said, known)
+		}
 	}
 	cands, reply, err := askFor(ctx, e, scope.Owner, ask, read)
 	if err != nil {

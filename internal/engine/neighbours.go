@@ -31,7 +31,7 @@ func (e *Engine) near(ctx context.Context, scope memory.Scope, version int64, ca
 		if alike[i], err = e.alike(known, scope, c.Text, nearest); err != nil {
 			return nil, err
 		}
-		l.IDs, l.Queries = append(l.IDs, idsOf(alike[i])...), append(l.Queries, comparing(c)...)
+		l.IDs, l.Queries = slices.Concat(l.IDs, idsOf(alike[i]), c.Targets), append(l.Queries, comparing(c)...)
 	}
 	slices.Sort(l.IDs)
 	l.IDs = slices.Compact(l.IDs)
@@ -42,7 +42,8 @@ func (e *Engine) near(ctx context.Context, scope memory.Scope, version int64, ca
 	near, pages := make([][]learn.Neighbour, len(cands)), seen.Pages
 	for i, c := range cands {
 		n := len(comparing(c))
-		near[i] = e.nearOne(scope, e.neighboursAmong(scope, alike[i], seen.Memories), pages[:n], gone)
+		named := memory.Page{Memories: slices.DeleteFunc(slices.Clone(seen.Memories), func(m memory.Memory) bool { return m.Fact == nil || !slices.Contains(c.Targets, m.ID()) })}
+		near[i] = e.nearOne(scope, e.neighboursAmong(scope, alike[i], seen.Memories), append(pages[:n:n], named), gone)
 		pages = pages[n:]
 	}
 	return near, nil

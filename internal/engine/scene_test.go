@@ -161,7 +161,7 @@ func newRig(t testing.TB, open func(testing.TB, func() time.Time) memory.Store) 
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: clock.Now, Wake: func() {},
 	}, Options{
 		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
-		LearnAfter: AfterExchange, Rules: true, MaxText: 1 << 20,
+		LearnAfter: AfterExchange, LearnModel: "m", Rules: true, MaxText: 1 << 20,
 	})
 	t.Cleanup(func() {
 		e.Close()
@@ -380,6 +380,10 @@ func span2time(now time.Time, span string) (time.Time, error) {
 
 // set changes a setting.
 func (s *scene) set(key, value string) error {
+	if key == "learn.reply" {
+		s.Prompts = s.Prompts.In(prompt.Form(value))
+		return nil
+	}
 	o := &s.opts
 	into := map[string]any{
 		"review.confidence": &o.Learn.Review.Confidence, "review.categories": &o.Learn.Review.Categories, "review.conflicts": &o.Learn.Review.Conflicts,

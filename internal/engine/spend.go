@@ -3,11 +3,13 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -31,11 +33,21 @@ func (e *Engine) complete(ctx context.Context, owner memory.Owner, p memory.Prom
 	if err := e.affords(ctx, owner); err != nil {
 		return memory.Reply{}, err
 	}
-	p.Model = cmp.Or(p.Model, e.opts.LearnModel)
+	client := e.clients.get(owner)
+	if p.Model = cmp.Or(p.Model, e.opts.LearnModel, client.model); p.Model == "" {
+		return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has named its model since the start", errNobody)
+	}
+	if e.opts.ClientKeys {
+		if client.key == "" {
+			return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has brought its key since the start", errNobody)
+		}
+		ctx = llm.WithKey(ctx, client.key)
+	}
 	reply, err := e.LLM.Complete(ctx, p)
 	if err != nil {
-		return memory.Reply{}, err
+		return memory.Reply{}, e.backOff(err)
 	}
+	e.limited.Store(0)
 	reply.Model = cmp.Or(reply.Model, p.Model)
 	u := memory.Usage{
 		Day: e.now(), Purpose: p.Name, Model: reply.Model, Calls: 1,
@@ -51,6 +63,29 @@ func (e *Engine) complete(ctx context.Context, owner memory.Owner, p memory.Prom
 	}
 	return reply, nil
 }
+
+// errNobody is why the rules learn where only a chat tells which model does.
+var errNobody = errors.New("no model can be asked")
+
+// backOff returns the error of a model or, where its server is asked too often, a
+// [*jobs.PutOff]: for as long as it says, at least a minute and twice as long each time.
+func (e *Engine) backOff(err error) error {
+	var limit interface {
+		RateLimited() (after time.Duration, ok bool)
+	}
+	if !errors.As(err, &limit) {
+		return err
+	}
+	after, limited := limit.RateLimited()
+	if !limited {
+		return err
+	}
+	wait := time.Minute << min(e.limited.Add(1)-1, 6)
+	return &jobs.PutOff{Until: e.now().Add(max(after, min(wait, time.Hour))), Why: err.Error()}
+}
+
+// errUnreadable is why a model is not asked again.
+var errUnreadable = errors.New("the model's second reply could not be read")
 
 // askFor asks the learning model and reads its reply; once more, should that not be
 // possible.
@@ -72,7 +107,7 @@ func askFor[T any](ctx context.Context, e *Engine, owner memory.Owner, ask memor
 	if out, err = read(again.Text); err != nil {
 		e.logReply(again)
 		// Another time it may do better: the job is not to be given up at once.
-		return none, again, memory.Errorf(memory.Unavailable, "read the model's second reply: %v", err)
+		return none, again, memory.Errorf(memory.Unavailable, "%w: %v", errUnreadable, err)
 	}
 	return out, again, nil
 }

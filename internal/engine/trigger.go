@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -24,6 +25,16 @@ func learnJob(owner memory.Owner, conversation, turn string, runAt time.Time, mo
 		Turns: append([]string{turn}, moved...), State: memory.JobQueued, RunAt: runAt, CreatedAt: runAt,
 	}
 }
+
+// rulesPrefix begins the ids of jobs that learn by rule at once what the model reads later
+// together with more. They leave the turns to be learned from.
+const rulesPrefix = "rules-"
+
+// isRulesJob reports whether the rules alone are to learn.
+func isRulesJob(job memory.Job) bool { return strings.HasPrefix(job.ID, rulesPrefix) }
+
+// rulesFirst reports whether rules learn before the model does.
+func (e *Engine) rulesFirst() bool { return e.LLM != nil && e.opts.Rules && e.opts.Learn.counts() }
 
 // restPrefix begins the ids of jobs that learn what a count left over: they wait
 // for the conversation to rest.
@@ -116,8 +127,9 @@ func (x *Exchange) asksToLearn(ctx context.Context, now time.Time) ([]memory.Job
 	return []memory.Job{x.e.restJob(x.in.Owner, x.conversation.ID, first, now)}, nil
 }
 
-// endToLearn returns the job that an answer is stored with: it learns from the
-// exchange, if enough has been said or turns moved that had taught something.
+// endToLearn returns the jobs that an answer is stored with. One learns from the
+// exchange, if enough has been said or turns moved that had taught something; where a
+// model waits for more, the rules learn at once.
 func (x *Exchange) endToLearn(ctx context.Context, exchanges int, now time.Time) ([]memory.Job, error) {
 	asked := cmp.Or(x.asked, x.again)
 	if last := x.in.Chat.LastUser(); asked == "" && len(x.moved) > 0 && last >= 0 {
@@ -129,23 +141,43 @@ func (x *Exchange) endToLearn(ctx context.Context, exchanges int, now time.Time)
 	if x.e.opts.LearnAfter == AfterUser && (x.asked != "" || len(x.moved) == 0) {
 		return nil, nil // the question's job does it
 	}
-	if l := x.e.opts.Learn; l.counts() {
-		waiting, err := x.unlearned(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if len(waiting) < l.Every || exchanges < l.Exchanges {
-			taught, err := x.taught(ctx)
-			if err != nil || !taught {
-				return nil, err
-			}
-		}
-	}
 	job := learnJob(x.in.Owner, x.conversation.ID, asked, now, x.moved...)
-	if job.ID += "-end"; len(x.moved) > 0 { // each time that turns move
+	job.ID += "-end"
+	if len(x.moved) > 0 { // each time that turns move
 		job.ID += "-" + newID()
 	}
+	l := x.e.opts.Learn
+	if !l.counts() {
+		return []memory.Job{job}, nil
+	}
+	waiting, err := x.unlearned(ctx)
+	if err != nil {
+		return nil, err
+	}
+	enough := len(waiting) >= l.Every && exchanges >= l.Exchanges || slices.ContainsFunc(waiting, wishesToForget)
+	if x.e.rulesFirst() {
+		first := job
+		first.ID = rulesPrefix + strings.TrimPrefix(first.ID, "learn-")
+		if !enough {
+			return []memory.Job{first}, nil
+		}
+		job.RunAt = now.Add(time.Microsecond) // behind the rules
+		return []memory.Job{first, job}, nil
+	}
+	if !enough {
+		taught, err := x.taught(ctx)
+		if err != nil || !taught {
+			return nil, err
+		}
+	}
 	return []memory.Job{job}, nil
+}
+
+// wishesToForget reports whether a turn asks to forget something: what is said after that
+// is to be learned after it.
+func wishesToForget(t memory.Turn) bool {
+	_, forget := learn.Commands([]learn.Said{{Turn: t, Text: t.Content}})
+	return len(forget) > 0
 }
 
 // unlearned returns the conversation's turns that were not learned from.

@@ -16,11 +16,11 @@ func TestWhatIsAskedCanBeAnswered(t *testing.T) {
 		memtest.Turn(memtest.Ana, "C", 2, memory.RoleUser, "I moved to Lisbon"),
 	}, GuardOptions{})
 	berlin := fact("User lives in Berlin")
-	ask, err := AskFacts(said, nil, []memory.Fact{berlin}, "", prompt.Default(), monday)
+	ask, err := AskFacts(Asked{Said: said, Known: []memory.Fact{berlin}, Now: monday}, prompt.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(ask.System, "- User lives in Berlin") || !strings.Contains(ask.System, "Today is 2026-01-05") || !strings.Contains(ask.User, "[t2] user (2026-01-05):\n    I moved to Lisbon") || strings.Contains(ask.User, "sk-abc") {
+	if !strings.Contains(ask.User, "[k1] User lives in Berlin") || !strings.Contains(ask.User, "Now: 2026-01-05 ") || !strings.Contains(ask.User, ", Monday, UTC") || !strings.Contains(ask.User, "[t2] user (2026-01-05):\n    I moved to Lisbon") || strings.Contains(ask.User, "sk-abc") {
 		t.Errorf("asked\n%s\n%s\nwant the known fact, the second turn by name, and no secret", ask.System, ask.User)
 	}
 	if ask.Name != "extract" || ask.Hash == "" || len(ask.Schema) == 0 {

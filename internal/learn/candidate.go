@@ -38,6 +38,12 @@ type Candidate struct {
 	Who        string // the name of somebody whom only memory may know; "" if the words say who it is
 	Model      string // the model and its prompt's hash, or the rule, that made it
 
+	// Op is what a model says that the candidate does to the facts in Targets; "" if it
+	// says nothing of that. Targets are a prompt's names of facts until [Settle] finds them.
+	Op      Verdict
+	Targets []string
+	Passing bool // it matters for some days only
+
 	// Filter fills these from the turn. Rules fill Span and ValidFrom themselves.
 	Span         *memory.Span
 	Conversation string

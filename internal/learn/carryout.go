@@ -82,7 +82,7 @@ func (p *planner) fact(c Candidate) memory.Fact {
 		Provenance: memory.Provenance{Conversation: c.Conversation, Quote: c.Span},
 		ObservedAt: c.ObservedAt, ObservedSeq: c.ObservedSeq,
 		ValidFrom: memory.Time(c.ValidFrom),
-		CreatedAt: p.o.Now, UpdatedAt: p.o.Now,
+		CreatedAt: p.o.Now, UpdatedAt: p.o.Now, ExpiresAt: expiry(c),
 		Model: reasonOr(c.Model, p.author()),
 		Hash:  text.Hash(c.Text),
 	}
@@ -149,7 +149,7 @@ func (p *planner) replaceable(c Candidate, targets []string) (olds []*knownFact,
 		switch {
 		case k.ends: // another candidate took its place
 		case k.Link == nil && !inside(k.Fact.Scope, c.scope(p.o.Scope)): // it holds elsewhere too
-		case !c.newer(&k.Fact):
+		case !c.newer(&k.Fact) && !p.reads(c, k):
 			newer = id
 		case rank(c.Trust) < rank(k.Fact.Trust) && rank(c.Trust) < rank(memory.TrustUser), p.guarded(c, k):
 			stronger = id
@@ -158,6 +158,12 @@ func (p *planner) replaceable(c Candidate, targets []string) (olds []*knownFact,
 		}
 	}
 	return olds, newer, stronger
+}
+
+// reads reports whether a model rereads a turn of which a rule wrote the fact: it may put
+// that right, though it was said no later.
+func (p *planner) reads(c Candidate, k *knownFact) bool {
+	return p.o.Author.Kind == memory.ByModel && k.Link == nil && strings.HasPrefix(k.Fact.Model, "rule") && slices.Contains(k.Fact.Provenance.Turns, c.Turn)
 }
 
 // guarded reports whether a person made the fact theirs, who is the one it is compared

@@ -32,8 +32,8 @@ type Decision struct {
 var verdicts = map[string]Verdict{
 	"add": Add, "new": Add, "insert": Add, "create": Add,
 	"update": Update, "replace": Update, "merge": Update, "refine": Update, "supersede": Update,
-	"delete": Delete, "remove": Delete, "retire": Delete, "forget": Delete,
-	"none": None, "ignore": None, "noop": None, "no-op": None, "skip": None, "keep": None, "duplicate": None, "redundant": None,
+	"delete": Delete, "remove": Delete, "retire": Delete, "forget": Delete, "end": Delete,
+	"none": None, "same": None, "ignore": None, "noop": None, "no-op": None, "skip": None, "keep": None, "duplicate": None, "redundant": None,
 }
 
 var (

@@ -96,7 +96,7 @@ func lives(near []Neighbour, id string) bool {
 // echo returns the fact that a candidate repeats, if nobody but a model or a pasted
 // text says it: that tells nothing about the fact, be it current or not.
 func echo(c Candidate) (Neighbour, bool) {
-	if c.Remember || rank(c.Trust) >= rank(memory.TrustUser) && c.Waits != unsupported {
+	if c.Remember || c.Op == Update || rank(c.Trust) >= rank(memory.TrustUser) && c.Waits != unsupported {
 		return Neighbour{}, false
 	}
 	said := termSet(c.Text)
@@ -108,16 +108,21 @@ func echo(c Candidate) (Neighbour, bool) {
 	return Neighbour{}, false
 }
 
+// replaces reports whether a model's operation names the fact as one that it replaces.
+func (c *Candidate) replaces(n Neighbour) bool {
+	return c.Op == Update && slices.Contains(c.Targets, n.Fact.ID)
+}
+
 func echoOf(n Neighbour) string { return "an echo of memory: " + n.Fact.ID }
 
 func known(c Candidate, o DedupeOptions) (n Neighbour, exact, ok bool) {
 	hash, scope := text.Hash(c.Text), c.scope(o.Scope)
 	for _, n := range c.Near {
-		if n.Fact.Status.Live() && covers(n, scope) && text.Hash(n.Fact.Content) == hash {
+		if n.Fact.Status.Live() && covers(n, scope) && text.Hash(n.Fact.Content) == hash && !c.replaces(n) {
 			return n, true, true
 		}
 	}
-	if o.ExactOnly {
+	if o.ExactOnly || c.Op == Update {
 		return Neighbour{}, false, false
 	}
 	for _, n := range c.Near {

@@ -2,11 +2,11 @@
 // trust. Every step is a pure function from one type to the next; the engine
 // calls the model between an Ask and a Parse, and the store after Plan.
 //
-//	[]memory.Turn ─Guard→ []Said ─AskFacts→ model ─ParseFacts→ []Candidate
+//	[]memory.Turn ─Guard→ []Said ─AskFacts→ model ─ParseOps→ ─Settle→ []Candidate
 //	                             ─Rules────────────────────→ []Candidate
 //	[]Candidate ─Filter→ those that hold ─(search fills Near)→ ─Dedupe→ new ones
-//	            ─AskDecisions→ model ─ParseDecisions→ []Decision
-//	            ─Reconcile────────────────────────→ []Decision
+//	            ─Reconcile────────────────────────→ []Decision, the model's or by rule
+//	            ─AskDecisions→ model ─ParseDecisions→ []Decision, of prompts in two steps
 //	[]Decision ─Plan→ []memory.Change ─Facts.Apply→ store
 //
 // Forget and Undo make changes as well. Whatever a model replies, Plan

@@ -15,7 +15,7 @@ import (
 
 // The names under which models return the same thing.
 var (
-	listKeys       = []string{"facts", "memories", "memory", "items", "results", "data", "new_facts", "output"}
+	listKeys       = []string{"ops", "operations", "facts", "memories", "memory", "items", "results", "data", "new_facts", "output"}
 	textKeys       = []string{"text", "fact", "content", "memory", "statement", "value", "description"}
 	quoteKeys      = []string{"quote", "evidence", "source_quote", "support", "excerpt"}
 	turnKeys       = []string{"turn", "turn_id", "message", "message_id", "source", "source_turn"}
@@ -23,6 +23,8 @@ var (
 	subjectKeys    = []string{"subject", "about", "entity"}
 	attributeKeys  = []string{"attribute", "key", "property"}
 	confidenceKeys = []string{"confidence", "score", "certainty"}
+	opKeys         = []string{"op", "operation", "action", "event"}
+	idKeys         = []string{"ids", "id", "targets", "target", "target_id"}
 )
 
 // What a reply may hold: more facts are invention, and longer ones are no facts.
@@ -39,7 +41,17 @@ const (
 // reply without facts, such as a refusal, gives none; [memory.Invalid] means that it
 // could not be read at all, or ended before its first fact. What only repeats the
 // prompt's examples is left out.
-func ParseFacts(reply string) ([]Candidate, error) {
+func ParseFacts(reply string) ([]Candidate, error) { return parseFacts(reply, plainFacts) }
+
+// ParseOps is [ParseFacts] for a prompt that asks for JSON alone: prose, bullets and
+// tables are then no reply.
+func ParseOps(reply string) ([]Candidate, error) {
+	return parseFacts(reply, func(string) ([]Candidate, error) {
+		return nil, memory.Errorf(memory.Invalid, "reply is no JSON object with ops")
+	})
+}
+
+func parseFacts(reply string, plain func(string) ([]Candidate, error)) ([]Candidate, error) {
 	reply = answer(reply)
 	if reply == "" || nothing(reply) {
 		return nil, nil
@@ -55,6 +67,9 @@ func ParseFacts(reply string) ([]Candidate, error) {
 		out = append(out, cands...)
 		return len(out) < maxFacts
 	})
+	if cut { // the last operation may lack its end
+		out = slices.DeleteFunc(out, func(c Candidate) bool { return c.Op != "" && c.Quote == "" })
+	}
 	switch {
 	case len(out) > 0:
 		return distinct(out), nil
@@ -63,7 +78,7 @@ func ParseFacts(reply string) ([]Candidate, error) {
 	case cut:
 		return nil, memory.Errorf(memory.Invalid, "reply ends before its first fact")
 	}
-	return plainFacts(reply)
+	return plain(reply)
 }
 
 // distinct returns the candidates that can be facts, each once.
@@ -72,7 +87,10 @@ func distinct(in []Candidate) []Candidate {
 	var out []Candidate
 	for _, c := range in {
 		hash := text.Hash(c.Text)
-		if seen[hash] || len(c.Text) > maxFact || nothing(c.Text) || examples()[hash] || len(out) == maxFacts {
+		if c.Text == "" { // an operation that says no more than which facts it is about
+			hash = string(c.Op) + strings.Join(c.Targets, " ")
+		}
+		if seen[hash] || len(c.Text) > maxFact || c.Text != "" && nothing(c.Text) || examples()[hash] || len(out) == maxFacts {
 			continue
 		}
 		seen[hash] = true
@@ -301,11 +319,15 @@ func namedFacts(o object) (out []Candidate, isList bool) {
 
 func oneFact(o object) (Candidate, bool) {
 	words := one(o, textKeys)
-	if words == "" || words[0] == '{' || words[0] == '[' || strings.HasPrefix(words, "```") {
+	op, ids := verdicts[lower(one(o, opKeys))], idsIn(o)
+	if words == "" && (op != None || len(ids) == 0) || strings.HasPrefix(words, "{") || strings.HasPrefix(words, "[") || strings.HasPrefix(words, "```") {
 		return Candidate{}, false
 	}
 	return Candidate{
 		Text:       words,
+		Op:         op,
+		Targets:    ids,
+		Passing:    lower(one(o, []string{"lasting"})) == "false",
 		Quote:      one(o, quoteKeys),
 		Turn:       one(o, turnKeys),
 		Subject:    lower(one(o, subjectKeys)),
@@ -328,6 +350,27 @@ func one(o object, keys []string) string {
 }
 
 func lower(s string) string { return strings.ToLower(s) }
+
+// idsIn returns the facts that an operation names: a list, or one.
+func idsIn(o object) []string {
+	var out []string
+	for _, key := range idKeys {
+		v, there := o.get(key)
+		if !there {
+			continue
+		}
+		list, isList := v.([]any)
+		if !isList {
+			list = []any{v}
+		}
+		for _, item := range list {
+			if s, ok := textOf(item); ok && strings.TrimSpace(s) != "" && len(out) < maxFacts {
+				out = append(out, strings.Trim(lower(s), "[]# "))
+			}
+		}
+	}
+	return out
+}
 
 func tagsIn(o object) []string {
 	v, _ := o.get("tags")

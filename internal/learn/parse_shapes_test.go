@@ -78,7 +78,7 @@ func TestWhatIsNoFactIsNotRead(t *testing.T) {
 		"The user did not share any personal information.", "The conversation contains no facts about the user.",
 		"I don't see any facts here.", "Sorry, I am unable to do that.", "Based on the conversation, there is nothing to remember.",
 		`{"facts": ["No facts found"]}`, `{"facts": "none"}`, `{"memories": []}`, `{"facts": [{"text": ""}]}`,
-		`{"facts": [{"text": "…", "turn": "t1", "quote": "…", "subject": "user"}]}`, `{"facts": [{"text": "<fact>"}]}`, `["User grows pumpkins in Zennor"]`,
+		`{"facts": [{"text": "…", "turn": "t1", "quote": "…", "subject": "user"}]}`, `{"facts": [{"text": "<fact>"}]}`, `["User meets Dana on 2021-02-04"]`,
 		"```json\n{\"facts\": []}\n```", "<think>User lives in Rome</think>\nNOTHING",
 	} {
 		if got, err := ParseFacts(reply); err != nil || len(got) != 0 {

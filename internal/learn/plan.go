@@ -219,7 +219,7 @@ func (p *planner) judge(decisions []Decision) {
 
 // target returns the decision's target if it is valid, "" otherwise. What is
 // repeated, replaced or ended must have to do with what is said: an attribute of the
-// same subject, or a word. A model that names a wrong id takes nothing away.
+// same subject, or a word; where an operation with a quote names it, the subject is enough.
 func (p *planner) target(d Decision) string {
 	id := p.near(d.Candidate, d.Target)
 	if id == "" {
@@ -227,7 +227,7 @@ func (p *planner) target(d Decision) string {
 	}
 	f, c := p.known[id].Fact, p.cands[d.Candidate]
 	same := d.Verdict != None && c.Attribute != "" && c.Attribute == f.Attribute && c.Subject == f.Subject
-	if !same && covered(termSet(f.Content), termSet(c.Text)) == 0 {
+	if !same && covered(termSet(f.Content), termSet(c.Text)) == 0 && (c.Subject != f.Subject || !slices.Contains(c.Targets, id)) {
 		return ""
 	}
 	return id

@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Reconcile decides by rule what each candidate does to the facts near it: it
-// takes the place of what has the same subject and a single-valued attribute, or
+// Reconcile decides what each candidate does to the facts near it: what the model's
+// operation says or, without one, by rule. By rule it takes the place of what has the same subject and a single-valued attribute, or
 // says the opposite in the same words; it is left out where a fact says the same
 // and more; otherwise it is added. Of two candidates of which one ends what is known
 // and the other says what is so instead ("no longer works at Acme", "works at
@@ -19,11 +19,14 @@ import (
 func Reconcile(cands []Candidate) []Decision {
 	var out []Decision
 	for i, c := range cands {
-		decisions := reconcile(i, c)
-		if succeeded(cands, c) {
-			decisions = []Decision{{Candidate: i, Verdict: Add}}
+		switch {
+		case c.Op != "":
+			out = append(out, decidedBy(i, c)...)
+		case succeeded(cands, c):
+			out = append(out, Decision{Candidate: i, Verdict: Add})
+		default:
+			out = append(out, reconcile(i, c)...)
 		}
-		out = append(out, decisions...)
 	}
 	return out
 }

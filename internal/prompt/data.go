@@ -30,8 +30,9 @@ var samples = []Data{
 
 var (
 	sampleExtract = Extract{
-		Today:   time.Date(2026, 5, 3, 0, 0, 0, 0, time.UTC),
-		Known:   []string{"User has a dog named Rex."},
+		Today:   time.Date(2026, 5, 3, 9, 30, 0, 0, time.UTC),
+		Known:   []Line{{ID: "k1", Text: "User has a dog named Rex."}},
+		Wishes:  "Remember only what concerns recipes.",
 		Context: "The house rules allow dogs.",
 		Turns: []Turn{
 			{ID: "t1", Role: "user", At: time.Date(2026, 5, 3, 9, 30, 0, 0, time.UTC), Text: "I moved to Lisbon."},
@@ -46,12 +47,16 @@ var (
 
 // Extract fills extract.md, or the prompt that the form puts in its place.
 type Extract struct {
-	Today   time.Time
-	Known   []string
+	Today   time.Time // when the newest turn was said, in the user's zone
+	Known   []Line
+	Wishes  string // what the user or the project wants remembered
 	Context string // documents that the user attached; memory_extraction.md alone shows them
 	Before  []Turn // said before Turns, and not to be learned from again; extract.md alone shows them
-	Turns   []Turn
+	Turns   []Turn // one without an id is shown so that the others can be understood
 }
+
+// optional are the placeholders that a prompt may leave out.
+var optional = map[string]bool{"NOW": true, "WISHES": true}
 
 // Turn is one turn to read, under the short id that the reply names it by.
 type Turn struct {
@@ -69,9 +74,10 @@ type Reconcile struct {
 
 // Line is one fact under a short id.
 type Line struct {
-	ID   string
-	Text string
-	At   time.Time // when it was said; zero: not shown
+	ID    string
+	Text  string
+	At    time.Time // when it was said; zero: not shown
+	Waits bool      // it waits for a person
 }
 
 // Summarize fills summarize.md.
@@ -83,23 +89,44 @@ type Summarize struct {
 func (Extract) name() string { return "extract" }
 
 func (d Extract) values() map[string]string {
-	turns := transcript(d.Turns)
+	turns := "The turns:\n\n" + transcript(d.Turns)
 	if len(d.Before) > 0 {
-		turns = "Said before, so that the turns below can be understood; write down nothing from here:\n\n" +
-			transcript(d.Before) + "\n\nThe turns to read:\n\n" + turns
+		turns = "Before, only to understand the turns:\n\n" + transcript(d.Before) + "\n\n" + turns
+	}
+	wishes := ""
+	if d.Wishes != "" {
+		wishes = "What is to be remembered, as the user set it:\n" + indent(d.Wishes)
 	}
 	return map[string]string{
-		"TODAY": d.Today.Format(time.DateOnly),
-		"KNOWN": list(known(d.Known)),
-		"TURNS": turns,
+		"NOW":    d.Today.Format("2006-01-02 15:04, Monday, MST") + "\n" + calendar(d.Today),
+		"TODAY":  d.Today.Format(time.DateOnly),
+		"WISHES": wishes,
+		"KNOWN":  list(numbered(d.Known)),
+		"TURNS":  turns,
 	}
 }
 
+// calendar names the days of this week and the next.
+func calendar(now time.Time) string {
+	var b strings.Builder
+	for i := range 14 {
+		day := now.AddDate(0, 0, i-(int(now.Weekday())+6)%7)
+		switch i {
+		case 0:
+			b.WriteString("This week:")
+		case 7:
+			b.WriteString("\nNext week:")
+		}
+		b.WriteString(day.Format(" Mon 01-02"))
+	}
+	return b.String()
+}
+
 // known lists facts, one a line.
-func known(facts []string) []string {
+func known(facts []Line) []string {
 	out := make([]string, len(facts))
 	for i, k := range facts {
-		out[i] = "- " + oneLine(k)
+		out[i] = "- " + oneLine(k.Text)
 	}
 	return out
 }
@@ -117,7 +144,11 @@ func (d Summarize) values() map[string]string {
 func transcript(in []Turn) string {
 	turns := make([]string, len(in))
 	for i, t := range in {
-		turns[i] = fmt.Sprintf("[%s] %s%s:\n%s", t.ID, t.Role, on(t.At), indent(t.Text))
+		id := ""
+		if t.ID != "" {
+			id = "[" + t.ID + "] "
+		}
+		turns[i] = fmt.Sprintf("%s%s%s:\n%s", id, t.Role, on(t.At), indent(t.Text))
 	}
 	return strings.Join(turns, "\n\n")
 }
@@ -131,7 +162,11 @@ func (d Reconcile) values() map[string]string {
 func numbered(in []Line) []string {
 	out := make([]string, len(in))
 	for i, l := range in {
-		out[i] = fmt.Sprintf("[%s]%s %s", l.ID, on(l.At), oneLine(l.Text))
+		waits := ""
+		if l.Waits {
+			waits = " (unconfirmed)"
+		}
+		out[i] = fmt.Sprintf("[%s]%s %s%s", l.ID, on(l.At), oneLine(l.Text), waits)
 	}
 	return out
 }

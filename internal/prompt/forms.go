@@ -10,7 +10,7 @@ type Form string
 // The forms. [Fill] takes [Extract] and [Reconcile] in each of them, and fills the
 // prompts that belong to it.
 const (
-	InFacts    Form = "facts"    // extract.md: facts with their quotes; then reconcile.md
+	InOps      Form = "ops"      // extract.md: what changes, with the ids of what it changes
 	InLine     Form = "line"     // memory_extraction.md: one line, the fact or NOTHING; then reconcile.md
 	InMemories Form = "memories" // memory_formation.md: a list of sentences; then conflict_resolution.md
 )
@@ -25,7 +25,7 @@ func (s *Set) In(form Form) *Set {
 // Form returns the form that the set asks for.
 func (s *Set) Form() Form {
 	if s.form == "" {
-		return InFacts
+		return InOps
 	}
 	return s.form
 }

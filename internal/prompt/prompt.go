@@ -55,6 +55,7 @@ type prompt struct {
 	source string
 	hash   string
 	schema json.RawMessage
+	own    bool                     // not the embedded one
 	read   func() (messages, error) // once
 }
 
@@ -183,6 +184,12 @@ func (s *Set) Source(name string) string {
 	return ""
 }
 
+// Own reports whether a prompt is another than the embedded one.
+func (s *Set) Own(name string) bool {
+	p := s.prompts[name]
+	return p != nil && p.own
+}
+
 // File returns the name of a prompt's file, "extract@qwen2.5-7b.md" where a variant is
 // in use, "" for an unknown name.
 func (s *Set) File(name string) string {
@@ -255,7 +262,7 @@ func load(overlay fs.FS, sample Data, file string) (*prompt, error) {
 		return nil, fmt.Errorf("read prompt: %w", err)
 	}
 	sum := sha256.Sum256(source)
-	p := &prompt{file: file, source: string(source), hash: hex.EncodeToString(sum[:6]), schema: schema}
+	p := &prompt{file: file, source: string(source), hash: hex.EncodeToString(sum[:6]), schema: schema, own: own}
 	p.read = sync.OnceValues(func() (messages, error) { return p.parsed(sample) })
 	if !own {
 		return p, nil
@@ -370,7 +377,7 @@ func (m messages) check(file, source string, sample Data) error {
 		return err
 	}
 	for name, value := range sample.values() {
-		if !strings.Contains(system, value) && !strings.Contains(user, value) {
+		if !optional[name] && !strings.Contains(system, value) && !strings.Contains(user, value) {
 			return memory.Errorf(memory.Invalid, "%s:1: {{%s}} is missing", file, name)
 		}
 	}

@@ -79,17 +79,16 @@ func (p *dateParser) monthDay(i int) (Date, int) {
 // abbreviation, and March and May only where they are no verbs.
 func (p *dateParser) bareMonth(i int) bool {
 	word := p.toks[i].Of(p.s)
-	if len(word) <= 4 && word != "June" && word != "July" && word != "May" || word[0] < 'A' || word[0] > 'Z' {
-		return false
-	}
-	if word != "May" && word != "March" {
+	low := strings.ToLower(word)
+	capital := word[0] >= 'A' && word[0] <= 'Z'
+	if capital && low != "may" && low != "march" && (len(word) > 4 || low == "june" || low == "july") {
 		return true
 	}
-	if i == 0 {
+	if i == 0 || !capital && (low == "may" || low == "march" || low == "mar") {
 		return false
 	}
 	switch p.toks[i-1].low {
-	case "in", "of", "since", "until", "till", "by", "before", "after", "during", "early", "late", "mid", "from", "for":
+	case "in", "of", "since", "until", "till", "til", "by", "before", "after", "during", "early", "late", "mid", "from", "for":
 		return true
 	}
 	return false

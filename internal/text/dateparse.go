@@ -20,6 +20,11 @@ var weekdays = map[string]time.Weekday{
 	"sunday": 0, "monday": 1, "tuesday": 2, "wednesday": 3, "thursday": 4, "friday": 5, "saturday": 6,
 }
 
+// shortWeekdays are read where they can be no other word: see [dateParser.weekdayOf].
+var shortWeekdays = map[string]time.Weekday{
+	"sun": 0, "mon": 1, "tue": 2, "tues": 2, "wed": 3, "weds": 3, "thu": 4, "thur": 4, "thurs": 4, "fri": 5, "sat": 6,
+}
+
 var seasons = map[string]time.Month{"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 
 // dateWords are the words without which no phrase is a date, beside months,
@@ -90,8 +95,9 @@ func dotted(s string, i int) bool { return i < len(s) && s[i] == '.' && digitAt(
 func isDate(low []byte) bool {
 	_, month := months[string(low)]
 	_, day := weekdays[string(low)]
+	_, short := shortWeekdays[string(low)]
 	_, season := seasons[string(low)]
-	return month || day || season || low[0] >= '0' && low[0] <= '9' && len(low) >= 4
+	return month || day || short || season || low[0] >= '0' && low[0] <= '9' && (len(low) >= 4 || ordinal(string(low)))
 }
 
 // joined reports whether nothing but a space, comma or dash stands between token
@@ -115,7 +121,7 @@ func (p *dateParser) low(i int) string {
 // readers are tried in order.
 var readers = [...]func(*dateParser, int) (Date, int){
 	(*dateParser).numeric, (*dateParser).dayMonth, (*dateParser).monthDay, (*dateParser).named, (*dateParser).ofPeriod, (*dateParser).within,
-	(*dateParser).ago, (*dateParser).ahead, (*dateParser).weekday, (*dateParser).season, (*dateParser).year,
+	(*dateParser).ago, (*dateParser).ahead, (*dateParser).weekday, (*dateParser).dayAlone, (*dateParser).season, (*dateParser).year,
 }
 
 func (p *dateParser) at(i int) (Date, int) {
@@ -352,7 +358,7 @@ func (p *dateParser) shifted(unit string, n int) (Date, bool) {
 // weekday reads a bare weekday: the next one, or the last one where the words
 // before it are about the past.
 func (p *dateParser) weekday(i int) (Date, int) {
-	wd, ok := weekdays[p.toks[i].low]
+	wd, ok := p.weekdayOf(i)
 	if !ok {
 		return Date{}, 0
 	}
@@ -370,6 +376,71 @@ func (p *dateParser) weekday(i int) (Date, int) {
 	d.Relative = true
 	return d, 1
 }
+
+// weekdayOf returns the weekday that token i names. A short name counts before a time or a
+// part of the day, and behind "on", "by" and the like: "sun", "sat" and "wed" are words too.
+func (p *dateParser) weekdayOf(i int) (time.Weekday, bool) {
+	low := p.toks[i].low
+	if wd, ok := weekdays[low]; ok {
+		return wd, true
+	}
+	wd, ok := shortWeekdays[low]
+	if !ok {
+		return 0, false
+	}
+	switch next := p.low(i + 1); {
+	case next == "morning", next == "afternoon", next == "evening", next == "night", next == "at", digitAt(next, 0):
+		return wd, true
+	}
+	if i == 0 || low == "sun" {
+		return 0, false
+	}
+	switch p.toks[i-1].low {
+	case "on", "by", "until", "till", "til", "next", "last", "this", "every", "for", "from", "since", "to":
+		return wd, true
+	}
+	return 0, false
+}
+
+// ordinal reports whether a word is a day of a month such as "20th".
+func ordinal(low string) bool {
+	_, ok := dayNumber(low)
+	return ok && !digitAt(low, len(low)-1)
+}
+
+// dayAlone reads "the 20th" and "til the 20th": the next such day, or the last one where the
+// words before it are about the past. Behind it no word may follow that it counts.
+func (p *dateParser) dayAlone(i int) (Date, int) {
+	if !ordinal(p.toks[i].low) || i < 2 || p.toks[i-1].low != "the" {
+		return Date{}, 0
+	}
+	switch p.toks[i-2].low {
+	case "on", "by", "until", "till", "til", "from", "since", "before", "after", "to":
+	default:
+		return Date{}, 0
+	}
+	if next := p.low(i + 1); next != "" && !dateFollows.Has(next) {
+		return Date{}, 0
+	}
+	day, _ := dayNumber(p.toks[i].low)
+	step := 1
+	if p.past(i) {
+		step = -1
+	}
+	first := p.day.AddDate(0, 0, 1-p.day.Day())
+	for range 13 {
+		d, n := dayOf(first.Year(), first.Month(), day)
+		if n > 0 && (step > 0 && !d.From.Before(p.day) || step < 0 && d.From.Before(p.day)) {
+			d.Relative = true
+			return d, 1
+		}
+		first = first.AddDate(0, step, 0)
+	}
+	return Date{}, 0
+}
+
+// dateFollows are words that may follow a date: what else follows an ordinal is counted by it.
+var dateFollows = late.Words("and or but so at in i we he she they it then because if when with for is was will to from on by until")
 
 // moving are verbs of what is put on another day.
 var moving = late.Words("move moves moved moving push pushes pushed pushing change changes changed changing shift shifts shifted shifting postpone postponed reschedule rescheduled rescheduling extend extended extending delay delayed")
@@ -404,12 +475,17 @@ const (
 func (p *dateParser) tense(i int) tense {
 	for j := i - 1; j >= 0 && j >= i-12; j-- {
 		low := p.toks[j].low
+		if endsClause(p.s[p.toks[j].End:p.toks[j+1].Start]) {
+			return untold
+		}
 		switch low {
-		case "will", "going", "gonna", "shall", "ll", "plan", "plans", "planning", "hope", "hoping", "tomorrow", "want", "upcoming", "due", "scheduled", "booked":
+		case "will", "going", "gonna", "shall", "ll", "plan", "plans", "planning", "planned", "hope", "hoping", "tomorrow", "want", "upcoming", "due", "scheduled", "booked", "til", "until", "till", "moving", "starts", "start", "begins", "ends", "gets", "comes", "takes", "opens", "arrives", "leaves", "flies", "expires", "is", "are":
 			return comes
 		case "married", "engaged", "excited": // how one is or becomes
 			continue
-		case "was", "were", "did", "had", "got", "said":
+		case "from":
+			return untold
+		case "was", "were", "since", "did", "had", "got", "said":
 			return passed
 		}
 		if strings.HasSuffix(low, "ing") && j > 0 && present.Has(p.toks[j-1].low) { // "I'm flying to Rome"
@@ -424,6 +500,10 @@ func (p *dateParser) tense(i int) tense {
 	}
 	return untold
 }
+
+// endsClause reports whether a clause ends between two words: what is told before it
+// says nothing of when the date is.
+func endsClause(between string) bool { return strings.ContainsAny(between, ",;.!?:()\n") }
 
 // becoming are words after which a participle tells of no past: "getting married".
 var becoming = late.Words("get getting gets be being")

@@ -34,6 +34,7 @@ const HeaderTrace = "X-Loci-Trace"
 // connection ({{TASK}}, {{MESSAGE_ID}}, {{USER_MESSAGE_PARENT_ID}}).
 const (
 	headerTask    = "X-Loci-Task"       // an errand of the client's own; empty for chats
+	headerZone    = "X-Loci-Timezone"   // where the user is: Europe/Lisbon
 	headerMessage = "X-Loci-Message-Id" // the client's id for the answer
 	headerParent  = "X-Loci-Parent-Id"  // its id for the answer that the last user message follows
 )
@@ -65,6 +66,8 @@ type Options struct {
 	Metrics   *obs.Metrics
 	Log       *slog.Logger
 	Now       func() time.Time
+
+	ClientKeys bool // the engine may know a client's key, to learn with it
 
 	Anonymous func() // called with each chat that gets no memory because it names no user; nil: nobody is told
 }
@@ -209,7 +212,10 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	}
 	in := engine.Incoming{
 		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: d.session(r.Header), After: c.from.Turn, Named: dialect.Named, Called: who.Name, Note: note,
-		Answer: clientID(r.Header, headerMessage),
+		Answer: clientID(r.Header, headerMessage), Zone: zone(r.Header.Get(headerZone)),
+	}
+	if d.ClientKeys {
+		in.Key = clientKey(r.Header)
 	}
 	if d.Keep && c.placement != wire.System && d.Upstream != nil && chat.Model != responder.Name {
 		in.Keep, in.Part = true, chat.Place(c.placement)
@@ -220,6 +226,26 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	c.exchange = d.engine.Open(r.Context(), in)
 	c.prepared = c.exchange.Prepare(r.Context())
 	return c, nil
+}
+
+// zone returns the time zone of a name, nil for none.
+func zone(name string) *time.Location {
+	if name == "" || len(name) > 64 {
+		return nil
+	}
+	at, err := time.LoadLocation(name)
+	if err != nil {
+		return nil
+	}
+	return at
+}
+
+// clientKey returns the key that a client sends for the upstream, "" for none.
+func clientKey(h http.Header) string {
+	if scheme, token, ok := strings.Cut(h.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(token)
+	}
+	return cmp.Or(h.Get("X-Api-Key"), h.Get("Api-Key"))
 }
 
 // follows returns the turn of a conversation that the last user message follows, by the

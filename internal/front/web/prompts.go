@@ -39,8 +39,8 @@ func (p *Page) promptFrom(name string) string {
 
 // formOf is which of learn.reply asks each of the prompts that learn.
 var formOf = map[string][]prompt.Form{
-	"extract": {prompt.InFacts}, "memory_extraction": {prompt.InLine}, "memory_formation": {prompt.InMemories},
-	"reconcile": {prompt.InFacts, prompt.InLine}, "conflict_resolution": {prompt.InMemories},
+	"extract": {prompt.InOps}, "memory_extraction": {prompt.InLine}, "memory_formation": {prompt.InMemories},
+	"reconcile": {prompt.InOps, prompt.InLine}, "conflict_resolution": {prompt.InMemories},
 }
 
 func (p *Page) idle(name string) string {
@@ -97,7 +97,7 @@ func (p *Page) prompt(r *http.Request, _ visit) (any, error) {
 // dryRun fills a prompt with sample values. In which form a set is asked says which
 // prompt data fills, so that all are tried.
 func dryRun(set *prompt.Set, name string) (memory.Prompt, error) {
-	for _, form := range []prompt.Form{prompt.InFacts, prompt.InLine, prompt.InMemories} {
+	for _, form := range []prompt.Form{prompt.InOps, prompt.InLine, prompt.InMemories} {
 		for _, data := range sampleData {
 			sent, err := set.In(form).Fill(data)
 			if err != nil || sent.Name == name {
@@ -111,7 +111,7 @@ func dryRun(set *prompt.Set, name string) (memory.Prompt, error) {
 // sampleData has one of each kind of what prompts are filled with.
 var sampleData = []prompt.Data{
 	prompt.Extract{
-		Today: sampleDay, Known: []string{"User has a dog named Rex."}, Context: "The house rules allow dogs.",
+		Today: sampleDay, Known: []prompt.Line{{ID: "k1", Text: "User has a dog named Rex."}}, Context: "The house rules allow dogs.",
 		Turns: []prompt.Turn{
 			{ID: "t1", Role: "user", At: sampleDay, Text: "I moved to Lisbon."}, {ID: "t2", Role: "assistant", At: sampleDay, Text: "How do you like it?"},
 		},

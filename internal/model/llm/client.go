@@ -134,6 +134,14 @@ func (c *Client) chat(ctx context.Context, p memory.Prompt, m manner) (completio
 	return got, nil
 }
 
+// keyContext is under which a context holds a key.
+type keyContext struct{}
+
+// WithKey lets what is asked under a context be asked with another key than the client's own.
+func WithKey(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, keyContext{}, key)
+}
+
 // maxAnswer is far above what any model says, and keeps a broken server from
 // filling memory.
 const maxAnswer = 16 << 20
@@ -154,7 +162,11 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) ([]
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	c.at.sign(req.Header)
+	at := c.at
+	if key, ok := ctx.Value(keyContext{}).(string); ok {
+		at.key = key
+	}
+	at.sign(req.Header)
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, &failure{err: c.at.unavailable("%w", bare(err)), again: true}
@@ -167,12 +179,12 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) ([]
 	case len(answer) > maxAnswer:
 		return nil, c.at.unavailable("its answer is larger than %d bytes", maxAnswer)
 	}
-	return c.judge(resp, body, answer)
+	return at.judge(resp, body, answer)
 }
 
 // judge tells good answers from bad ones. Some servers send an error with status
 // 200. An error that repeats what was asked is left out: errors are logged.
-func (c *Client) judge(resp *http.Response, request, body []byte) ([]byte, error) {
+func (e endpoint) judge(resp *http.Response, request, body []byte) ([]byte, error) {
 	var said struct {
 		Error   json.RawMessage `json:"error"`
 		Message string          `json:"message"`
@@ -193,12 +205,12 @@ func (c *Client) judge(resp *http.Response, request, body []byte) ([]byte, error
 	case text == "":
 		text = cmp.Or(said.Message, strings.Trim(string(said.Detail), `"`), http.StatusText(status))
 	}
-	shown := c.at.clean(text)
+	shown := e.clean(text)
 	if quotes(request, text) {
 		shown = http.StatusText(status) + " (its message quotes the request)"
 	}
 	return nil, &failure{
-		err:    c.at.unavailable("it answered %d: %s", status, shown),
+		err:    e.unavailable("it answered %d: %s", status, shown),
 		status: status,
 		text:   text,
 		again:  retryable(status) || !failed,

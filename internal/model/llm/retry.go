@@ -32,6 +32,15 @@ func (f *failure) Unwrap() []error {
 	return []error{f.err}
 }
 
+// RateLimited reports whether the server says that it is asked too often, and how long it
+// wants to be left alone, 0 where it does not say.
+func (f *failure) RateLimited() (after time.Duration, ok bool) {
+	return f.after, f.status == http.StatusTooManyRequests
+}
+
+// Status returns the status that the server answered, 0 where it did not.
+func (f *failure) Status() int { return f.status }
+
 // maxTries bounds the attempts of one question.
 const maxTries = 5
 
