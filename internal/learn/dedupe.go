@@ -96,16 +96,36 @@ func lives(near []Neighbour, id string) bool {
 // echo returns the fact that a candidate repeats, if nobody but a model or a pasted
 // text says it: that tells nothing about the fact, be it current or not.
 func echo(c Candidate) (Neighbour, bool) {
-	if c.Remember || rank(c.Trust) >= rank(memory.TrustUser) && c.Waits != unsupported {
+	if c.Remember || rank(c.Trust) >= rank(memory.TrustUser) && (c.Waits == "" || c.Doubt == "") {
 		return Neighbour{}, false
 	}
 	said := termSet(c.Text)
 	for _, n := range c.Near {
-		if covered(said, termSet(n.Fact.Content)) >= 0.8 && sameSense(text.Fold(c.Text), text.Fold(n.Fact.Content)) {
+		if covered(said, termSet(n.Fact.Content)) >= 0.8 && namesNothingElse(c.Text, n.Fact.Content) && sameSense(text.Fold(c.Text), text.Fold(n.Fact.Content)) {
 			return n, true
 		}
 	}
 	return Neighbour{}, false
+}
+
+// namesNothingElse reports whether all numbers and names of one text are in another: with a
+// new one it corrects what it repeats.
+func namesNothingElse(said, known string) bool {
+	have := numbers(known)
+	for _, n := range numbers(said) {
+		if !slices.Contains(have, n) {
+			return false
+		}
+	}
+	words := wordSet(known)
+	for name := range nameSet(said) {
+		for _, w := range text.Words(name) {
+			if !words[w] {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func echoOf(n Neighbour) string { return "an echo of memory: " + n.Fact.ID }
