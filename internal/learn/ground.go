@@ -56,7 +56,8 @@ func Ground(c Claim, s Said) Grounding {
 type grounds struct {
 	claim  Claim
 	said   Said
-	quoted bool      // the quote stands in the turn
+	exact  bool      // the quote stands in the turn
+	placed bool      // so does what it comes from: the same words but for small ones
 	span   text.Span // where
 	fact   []token
 	quote  []token // the quote's words, without one those of the turn
@@ -69,30 +70,33 @@ type grounds struct {
 
 func newGrounds(c Claim, s Said) *grounds {
 	g := &grounds{claim: c, said: s, fact: readTokens(c.Text), turn: readTokens(s.Text), names: map[string]string{}}
-	g.span, g.quoted = locate(s.Text, c.Quote)
+	g.span, g.exact = locate(s.Text, c.Quote)
 	g.around = slices.Clone(g.turn)
 	for _, words := range slices.Concat(s.Earlier, s.Background, []string{s.Before, s.Turn.Name}) {
 		g.around = append(g.around, readTokens(words)...)
 	}
+	g.others = foreign(g.turn)
+	roster(g.around, g.names, g.others)
+	roster(g.fact, g.names, false)
+	if g.placed = g.exact; !g.placed {
+		g.span, g.placed = g.place()
+	}
 	g.quote, g.phrase = g.turn, g.turn
-	if g.quoted {
+	if g.placed {
 		g.quote = tokensIn(g.turn, g.span)
 		g.phrase = tokensIn(g.turn, widened(s.Text, g.span))
 	}
-	g.others = foreign(g.turn)
-	roster(g.around, g.names)
-	roster(g.fact, g.names)
 	return g
 }
 
 // refute returns why a claim must be wrong, "" if nothing shows that.
 func (g *grounds) refute() string {
-	if !g.quoted && g.claim.Quote != "" {
+	if !g.exact && g.claim.Quote != "" {
 		if reason := g.misquoted(); reason != "" {
 			return reason
 		}
 	}
-	for _, check := range []func() string{g.foreignWords, g.madeUp, g.unnamed, g.miscounted, g.misdated, g.misplaced, g.denied, g.ofAnother, g.unrelated} {
+	for _, check := range []func() string{g.foreignWords, g.madeUp, g.unnamed, g.miscounted, g.misdated, g.misplaced, g.exchanged, g.denied, g.ofAnother, g.unrelated} {
 		if reason := check(); reason != "" {
 			return reason
 		}
@@ -105,7 +109,7 @@ func (g *grounds) doubt() string {
 	switch {
 	case g.claim.Quote == "":
 		return "nothing is quoted for it"
-	case !g.quoted:
+	case !g.exact:
 		return "the turn has the quoted words in another form"
 	case g.shared(g.phrase) == 0:
 		return "the quoted words do not show it by themselves"
@@ -258,46 +262,98 @@ func (g *grounds) misquoted() string {
 			return saidEarlier
 		}
 	}
-	quote := readTokens(g.claim.Quote)
-	for _, t := range quote {
-		if t.number != "" && t.number != "1" && !slices.ContainsFunc(g.turn, func(o token) bool { return o.number == t.number }) {
-			return "the quoted words are not in the turn"
-		}
+	if !g.placed {
+		return "the quoted words are not in the turn"
 	}
-	if inOrder(quote, g.turn)*5 >= len(quote)*4 {
-		return ""
-	}
-	return "the quoted words are not in the turn"
+	return ""
 }
 
 // saidEarlier is why a claim is dropped that rests on a turn which was learned from.
 const saidEarlier = "an earlier turn says it"
 
-// inOrder returns how many words of a quote stand in one stretch of the turn, of which
-// at most a third are other words.
-func inOrder(quote, turn []token) int {
-	best := 0
-	for from := range turn {
-		stretch := turn[from:min(len(turn), from+len(quote)*4/3+1)]
-		n, k := 0, 0
-		for _, q := range quote {
-			for j := k; j < len(stretch); j++ {
-				if stretch[j].word == q.word || stretch[j].term != "" && stretch[j].term == q.term {
-					n, k = n+1, j+1
-					break
-				}
+// place returns where the turn has the quote but for small words, or else the sentence or
+// clause that has every word of the claim.
+func (g *grounds) place() (text.Span, bool) {
+	if quote := readTokens(g.claim.Quote); len(quote) > 1 {
+		if from, to, ok := stretch(quote, g.turn); ok {
+			return text.Span{Start: g.turn[from].Start, End: g.turn[to-1].End}, true
+		}
+	}
+	wanted := 0
+	for i, t := range g.fact {
+		if t.word != "user" && (t.term != "" || t.number != "" || g.isName(i)) {
+			wanted++
+		}
+	}
+	best, most := text.Span{}, 0
+	for _, sentence := range text.Sentences(g.said.Text) {
+		parts := [][]token{tokensIn(g.turn, sentence)}
+		if g.claim.Quote != "" { // a wrong quote must be made up for by one clause that says it all
+			parts = clausesOf(parts[0])
+		}
+		for _, part := range parts {
+			if n := g.shared(part); n > most {
+				best, most = text.Span{Start: part[0].Start, End: part[len(part)-1].End}, n
 			}
 		}
-		best = max(best, n)
 	}
-	return best
+	return best, most > 0 && (most >= wanted || g.claim.Quote == "")
+}
+
+// stretch returns the words of a turn that a quote repeats with small changes: function
+// words more, less or other, at most one of four.
+func stretch(quote, turn []token) (from, to int, ok bool) {
+	const never = 1000
+	cost := func(t token) int {
+		if t.term != "" || t.number != "" || negates(t) || speakerWords.Has(t.word) || ownWord.Has(t.word) || maleWords.Has(t.word) || femaleWords.Has(t.word) {
+			return never
+		}
+		return 1
+	}
+	// row[j] is the least cost of the quote up to here against the turn up to j, begin[j]
+	// where that part of the turn begins.
+	row, begin := make([]int, len(turn)+1), make([]int, len(turn)+1)
+	for j := range begin {
+		begin[j] = j
+	}
+	for _, q := range quote {
+		last, lastBegin := row[0], begin[0]
+		row[0] += cost(q)
+		for j := 1; j <= len(turn); j++ {
+			w := turn[j-1]
+			best, at := last, lastBegin
+			if !sameWord(q, w) {
+				best += max(cost(q), cost(w))
+			}
+			if c := row[j] + cost(q); c < best {
+				best, at = c, begin[j]
+			}
+			if c := row[j-1] + cost(w); c < best {
+				best, at = c, begin[j-1]
+			}
+			last, lastBegin = row[j], begin[j]
+			row[j], begin[j] = best, at
+		}
+	}
+	end := 0
+	for j := range row {
+		if row[j] < row[end] {
+			end = j
+		}
+	}
+	return begin[end], end, begin[end] < end && row[end] <= max(1, len(quote)/4)
+}
+
+// sameWord reports whether two words are one, if with a slip of the pen.
+func sameWord(a, b token) bool {
+	return a.word == b.word || a.number != "" && a.number == b.number || a.number == "" && b.number == "" && len(a.word) > 4 && len(b.word) > 4 && a.word[0] == b.word[0] && !negates(a) && !negates(b) && oneSlip(a.word, b.word)
 }
 
 var speechQuotes = late.Compile(`"[^"]{12,}"|“[^”]{12,}”|„[^“”]{12,}[“”]|«[^»]{12,}»`)
 
 // foreignWords reports a quote that stands in quotation marks: words of somebody else.
 func (g *grounds) foreignWords() string {
-	if !g.quoted {
+	if !g.placed {
 		return ""
 	}
 	for _, m := range speechQuotes.FindAllStringIndex(g.said.Text, -1) {
@@ -309,11 +365,17 @@ func (g *grounds) foreignWords() string {
 	if i := strings.LastIndexAny(before, ".!?\n"); i >= 0 {
 		before = before[i+1:]
 	}
+	if letters.MatchString(text.Fold(g.said.Text[:g.span.Start])) {
+		return "the words are those of a letter"
+	}
 	if unbelieved.MatchString(text.Fold(before)) && !slices.ContainsFunc(g.fact, func(t token) bool { return quoting.Has(t.word) || t.word == "according" }) {
 		return "somebody else claims it"
 	}
 	return ""
 }
+
+// letters is how a letter begins.
+var letters = late.Compile(`\b(?:dear (?:hiring|sir|madam|mr|mrs|ms|dr|team|all|customer|colleagues)|sehr geehrte[rs]?|estimad[oa]s?|to whom it may concern)\b`)
 
 // unbelieved leads in to what somebody is not believed to know.
 var unbelieved = late.Compile(`\b(?:claims|reckons|insists|swears|goes|pretends|jokes) (?:that )?$`)
@@ -324,7 +386,7 @@ func (g *grounds) madeUp() string {
 	if g.said.Playing {
 		return reason
 	}
-	if !g.quoted || hedged.MatchString(text.Fold(g.claim.Text)) {
+	if !g.placed || hedged.MatchString(text.Fold(g.claim.Text)) {
 		return ""
 	}
 	start, end := sentenceAround(g.said.Text, g.span)
@@ -381,7 +443,7 @@ func (g *grounds) unnamed() string {
 // called so, or has a relation to the user.
 func (g *grounds) ownName(i int) bool {
 	t := g.fact[i]
-	return g.names[t.word] != "" || i > 0 && (g.fact[i-1].word == "named" || g.fact[i-1].word == "called") || strings.HasPrefix(text.Fold(g.claim.About), t.word)
+	return g.names[t.word] != "" && g.names[t.word] != anybody || i > 0 && (g.fact[i-1].word == "named" || g.fact[i-1].word == "called") || strings.HasPrefix(text.Fold(g.claim.About), t.word)
 }
 
 func otherScript(words []token) bool {
@@ -417,7 +479,7 @@ func isCalendar(word string) bool {
 func (g *grounds) named(i int, words []token) bool {
 	t := g.fact[i]
 	for j, w := range words {
-		if sameName(t.word, w) || j > 0 && words[j-1].word+w.word == t.word {
+		if sameName(t.word, w) || !w.capital && alike(t, w) || j > 0 && words[j-1].word+w.word == t.word {
 			return true
 		}
 	}
@@ -433,7 +495,7 @@ func sameName(name string, w token) bool {
 		return true
 	case len(w.word) >= 3 && strings.HasPrefix(name, w.word) && (w.capital || len(w.word) > 3), len(name) >= 4 && strings.HasPrefix(w.word, name):
 		return true
-	case len(name) >= 6 && len(w.word) >= 5 && oneSlip(name, w.word):
+	case len(name) >= 6 && len(w.word) >= 5 && !w.capital && oneSlip(name, w.word):
 		return true
 	case len(name) >= 5 && len(w.word) >= 5 && name[:4] == w.word[:4] && !w.capital: // "Japanese" of "japan", not "Marta" of "Marto"
 		return true
@@ -511,11 +573,17 @@ func initials(fact []token, i int, words []token) bool {
 	return false
 }
 
-// roster notes the names of persons: "my sister Ana", "Ana, my sister".
-func roster(words []token, names map[string]string) {
+// anybody is the group of a name of which nothing more is known.
+const anybody = "name"
+
+// roster notes names and, as far as it is told, of whom: "my sister Ana", "Ana, my sister".
+func roster(words []token, names map[string]string, others bool) {
 	for i, t := range words {
 		p, ok := persons.Get()[t.word]
 		if !ok {
+			if t.capital && !t.opens && !others && !noNames.Has(t.word) && !isCalendar(t.word) && names[t.word] == "" {
+				names[t.word] = anybody
+			}
 			continue
 		}
 		for j := i + 1; j < len(words) && j <= i+3; j++ {
@@ -540,7 +608,7 @@ func (g *grounds) unrelated() string {
 		return ""
 	}
 	const reason = "the turn says nothing of it"
-	if len(g.quote) <= 6 && g.quoted && g.said.Before != "" && g.shared(readTokens(g.said.Before)) > 0 { // an answer
+	if len(g.quote) <= 6 && g.placed && g.said.Before != "" && g.shared(readTokens(g.said.Before)) > 0 { // an answer
 		return ""
 	}
 	if !g.others {
@@ -609,7 +677,7 @@ func (g *grounds) miscounted() string {
 	other := slices.ContainsFunc(g.quote, func(t token) bool {
 		return t.number != "" && t.number != "1" && !slices.ContainsFunc(g.fact, func(f token) bool { return f.number != "" && hasNumber(map[string]bool{t.number: true}, f.number) })
 	})
-	if g.quoted && other && (!shares || absent) {
+	if g.placed && other && (!shares || absent) {
 		return "the quoted words have another number"
 	}
 	for _, t := range numbers {
@@ -812,6 +880,39 @@ func termOr(t token) string {
 
 func pause(s string) bool { return strings.ContainsAny(s, ".,;!?\n") }
 
+// exchanged reports a word that was said elsewhere and stands in the claim where the
+// quoted words have another: "liked Leeds better" of "liked York better".
+func (g *grounds) exchanged() string {
+	if !g.placed {
+		return ""
+	}
+	in := func(words []token, t token) bool {
+		return slices.ContainsFunc(words, func(w token) bool { return alike(t, w) || sameName(t.word, w) })
+	}
+	for i := 1; i < len(g.fact); i++ {
+		t, before := g.fact[i], g.fact[i-1]
+		if t.term == "" || t.number != "" || in(g.phrase, t) || !in(g.around, t) {
+			continue
+		}
+		for k := 1; k < len(g.phrase); k++ {
+			x, lead := g.phrase[k], g.phrase[k-1]
+			if x.term == "" || in(g.fact, x) || before.word != lead.word && !(before.term != "" && before.term == lead.term) || pause(x.before) && before.word != "dr" {
+				continue
+			}
+			follows := i+1 < len(g.fact) && k+1 < len(g.phrase) && g.fact[i+1].term != "" && g.fact[i+1].word == g.phrase[k+1].word
+			led := before.term == "" && !unslotted.Has(before.word) && slices.ContainsFunc(g.phrase[:k-1], func(w token) bool { return i >= 2 && g.fact[i-2].term != "" && alike(g.fact[i-2], w) })
+			if follows || led || titles.Has(before.word) {
+				return "the quoted words have " + x.word + " for " + t.word
+			}
+		}
+	}
+	return ""
+}
+
+var unslotted = late.Words("a an the and or is are was were be user")
+
+var titles = late.Words("dr mr mrs ms prof st herr frau senor senora uncle aunt")
+
 // interval is a time that words may mean.
 type interval struct{ from, to time.Time }
 
@@ -850,7 +951,7 @@ func (g *grounds) misdated() string {
 			return "nobody said " + d.from.Format(time.DateOnly)
 		}
 	}
-	if g.quoted {
+	if g.placed {
 		if said := g.intervals(g.phrase); len(said) > 0 && !slices.ContainsFunc(dates, func(d interval) bool { return dateFits(d, said) }) && !g.yearsOnly(dates) {
 			return "the quoted words have another date"
 		}
@@ -919,6 +1020,11 @@ func (g *grounds) intervals(words []token) []interval {
 			r.add(date(y, 1, 1), date(y+1, 1, 1))
 		}
 	}
+	for _, t := range g.around {
+		if m, ok := monthTable.Get()[t.word]; ok {
+			r.months = append(r.months, m)
+		}
+	}
 	for i, t := range words {
 		r.read(words, i, t, years)
 	}
@@ -940,8 +1046,9 @@ func joinedText(words []token, s string) string {
 func date(y, m, d int) time.Time { return time.Date(y, time.Month(m), d, 0, 0, 0, 0, time.UTC) }
 
 type dateHints struct {
-	today time.Time
-	found []interval
+	today  time.Time
+	months []int // that were named
+	found  []interval
 }
 
 func (r *dateHints) add(from, to time.Time) { r.found = append(r.found, interval{from, to}) }
@@ -986,6 +1093,11 @@ func (r *dateHints) read(words []token, i int, t token, years []int) {
 		for back := -3; back <= 4; back++ {
 			month := time.Date(r.today.Year(), r.today.Month()+time.Month(back), 1, 0, 0, 0, 0, time.UTC)
 			r.day(month.AddDate(0, 0, d-1))
+		}
+		for _, m := range r.months {
+			for _, y := range years {
+				r.day(date(y, m+1, d))
+			}
 		}
 	}
 	r.span(words, i, t)
@@ -1093,7 +1205,7 @@ func abs(n int) int {
 // denied reports a claim that asserts what the quoted words deny, or denies what they
 // assert.
 func (g *grounds) denied() string {
-	if !g.quoted && g.claim.Quote == "" && len(g.turn) > 40 {
+	if !g.placed && g.claim.Quote == "" && len(g.turn) > 40 {
 		return ""
 	}
 	if otherScript(g.turn) {
@@ -1105,19 +1217,115 @@ func (g *grounds) denied() string {
 		attitude(g.fact, loathing) && !attitude(g.fact, loving) && attitude(g.quote, loving) && !attitude(g.quote, loathing) && !anyDenies(readTokens(quote)):
 		return "the quoted words say the opposite"
 	}
-	factDenies, quoteDenies := anyDenies(readTokens(fact)), anyDenies(readTokens(quote))
+	phrase := readTokens(quote)
+	factDenies, quoteDenies := anyDenies(readTokens(fact)), anyDenies(phrase)
 	switch {
-	case factDenies && !quoteDenies && !hasEnding(g.turn) && !anyDenies(readTokens(withoutIdioms(g.said.Text))) && !g.answersNo():
+	case factDenies && !quoteDenies && !hasEnding(phrase) && !hasEnding(g.sentence()) && !g.answersNo(),
+		factDenies && quoteDenies && g.deniesElse(phrase):
 		return "the turn does not deny it"
-	case !factDenies && quoteDenies && !hasEnding(g.fact) && g.deniesClaim(readTokens(quote)):
+	case !factDenies && !g.endsOtherwise(phrase) && g.deniesClaim(phrase):
 		return "the quoted words deny it"
+	case !factDenies && g.outdated(phrase):
+		return "the quoted words have it as what is no longer so"
+	}
+	for _, pair := range opposites {
+		for k := range pair {
+			if hasWord(g.fact, pair[k]) && !hasWord(g.fact, pair[1-k]) && hasWord(phrase, pair[1-k]) && !hasWord(phrase, pair[k]) {
+				return "the quoted words say the opposite"
+			}
+		}
 	}
 	return ""
+}
+
+func hasWord(words []token, word string) bool {
+	return slices.ContainsFunc(words, func(t token) bool { return t.word == word })
+}
+
+// endsOtherwise reports whether the claim itself says that something is not so, in a word
+// that the quote has not.
+func (g *grounds) endsOtherwise(phrase []token) bool {
+	return slices.ContainsFunc(g.fact, func(t token) bool {
+		return negates(t) || endingWords.Has(t.word) && !hasWord(phrase, t.word)
+	})
+}
+
+// deniedTerms returns the content words right after each denial, up to a pause.
+func deniedTerms(words []token) []token {
+	var out []token
+	for i, t := range words {
+		if !negates(t) {
+			continue
+		}
+		for j := i + 1; j < len(words) && j <= i+3 && !pause(words[j].before) && words[j].word != "but"; j++ {
+			if words[j].term != "" && !lightWords.Has(words[j].word) {
+				out = append(out, words[j])
+			}
+		}
+	}
+	return out
+}
+
+// deniesElse reports whether the quote denies another thing than the claim does, and
+// asserts what the claim denies.
+func (g *grounds) deniesElse(phrase []token) bool {
+	claimed, said := deniedTerms(g.fact), deniedTerms(phrase)
+	if len(claimed) == 0 || len(said) == 0 {
+		return false
+	}
+	in := func(words []token, t token) bool {
+		return slices.ContainsFunc(words, func(w token) bool { return alike(t, w) })
+	}
+	for _, t := range claimed {
+		if in(said, t) || !in(phrase, t) {
+			return false
+		}
+	}
+	return true
+}
+
+// outdated reports whether the claim has as so what the quote says was so: "75 now, was
+// 50", "used to smoke".
+func (g *grounds) outdated(phrase []token) bool {
+	if hasEnding(g.fact) || wasForm.MatchString(text.Fold(g.claim.Text)) {
+		return false
+	}
+	for i, t := range phrase {
+		if t.word == "used" && i+2 < len(phrase) && phrase[i+1].word == "to" && phrase[i+2].term != "" &&
+			slices.ContainsFunc(g.fact, func(f token) bool { return alike(f, phrase[i+2]) }) {
+			return true
+		}
+		if t.number == "" || t.number == "1" || !slices.ContainsFunc(g.fact, func(f token) bool { return f.number == t.number }) || hasWord(g.fact, "from") {
+			continue
+		}
+		j := i - 1
+		for j > 0 && (phrase[j].word == "the" || phrase[j].word == "on" || phrase[j].word == "at" || phrase[j].word == "of" || phrase[j].word == "than") {
+			j--
+		}
+		if j < 0 || pause(t.before) || !oldValue.Has(phrase[j].word) {
+			continue
+		}
+		if slices.ContainsFunc(phrase, func(o token) bool {
+			return o.number != "" && o.number != t.number && !slices.ContainsFunc(g.fact, func(f token) bool { return f.number == o.number })
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // answersNo reports whether the turn answers no to what was asked.
 func (g *grounds) answersNo() bool {
 	return len(g.turn) > 0 && (g.turn[0].word == "no" || g.turn[0].word == "nope")
+}
+
+// sentence returns the words of the sentences that the quote is in.
+func (g *grounds) sentence() []token {
+	if !g.placed {
+		return g.turn
+	}
+	start, end := sentenceAround(g.said.Text, g.span)
+	return readTokens(withoutIdioms(g.said.Text[start:end]))
 }
 
 func (g *grounds) phraseText() string {
@@ -1141,15 +1349,17 @@ func hasEnding(words []token) bool {
 	return slices.ContainsFunc(words, func(t token) bool { return endingWords.Has(t.word) || negates(t) })
 }
 
-// deniesClaim reports whether what follows a denial, up to a pause, is what the claim says.
+// deniesClaim reports whether what follows a denial, up to a pause, is what the claim says,
+// and the rest of the quote says no more of it.
 func (g *grounds) deniesClaim(quote []token) bool {
+	past := wasForm.MatchString(text.Fold(g.claim.Text))
 	for i, t := range quote {
-		if !negates(t) {
+		if !negates(t) && (past || !ceasing.Has(t.word) || hasWord(g.fact, t.word)) {
 			continue
 		}
-		said, all := 0, 0
-		for j := i + 1; j < len(quote) && j <= i+4 && !pause(quote[j].before) && quote[j].word != "but"; j++ {
-			if quote[j].term == "" {
+		said, all, j := 0, 0, i+1
+		for ; j < len(quote) && j <= i+5 && !pause(quote[j].before) && quote[j].word != "but"; j++ {
+			if quote[j].term == "" || lightWords.Has(quote[j].word) {
 				continue
 			}
 			all++
@@ -1159,12 +1369,15 @@ func (g *grounds) deniesClaim(quote []token) bool {
 				break
 			}
 		}
-		if said > 0 && said*2 >= all {
+		if said > 0 && said*2 >= all && g.shared(quote[min(j, len(quote)):]) < 2 {
 			return true
 		}
 	}
 	return false
 }
+
+// wasForm is what a fact of the past has.
+var wasForm = late.Compile(`\b(?:was|were|had|used to|previously|formerly|former|until|once|ex|\w{3,}ed)\b`)
 
 // whom is whom a statement is about.
 type whom struct {
@@ -1176,7 +1389,7 @@ type whom struct {
 
 // ofAnother reports a claim of one person that the quoted words say of another.
 func (g *grounds) ofAnother() string {
-	if !g.quoted {
+	if !g.placed {
 		return ""
 	}
 	claimed := g.claimedOf()
@@ -1194,7 +1407,7 @@ func (g *grounds) ofAnother() string {
 		}
 		return "it is said of somebody else"
 	case claimed.kind == 'o' && said.kind == 's':
-		if g.mentions(clause, claimed) || g.mentions(g.quote, claimed) || claimed.group == "" {
+		if g.mentions(clause, claimed) || g.mentions(g.quote, claimed) || claimed.group == "" || claimed.group == anybody {
 			return ""
 		}
 		return "it is said of the user"
@@ -1208,7 +1421,7 @@ func (g *grounds) ofAnother() string {
 			}
 			return ""
 		}
-		if claimed.name != "" && said.name != "" || claimed.group != "" && said.group != "" && claimed.group != said.group {
+		if claimed.name != "" && said.name != "" || claimed.group != "" && said.group != "" && claimed.group != said.group && claimed.group != anybody && said.group != anybody {
 			if !slices.ContainsFunc(g.quote, func(t token) bool { return maleWords.Has(t.word) || femaleWords.Has(t.word) }) && g.shared(clause) > 0 {
 				return "it is said of " + or(said.name, said.group)
 			}
@@ -1339,7 +1552,7 @@ func (g *grounds) subject(clause []token) (s whom, explicit bool) {
 			if i+1 < len(clause) && (clause[i+1].capital || g.names[next] != "") {
 				s.name = next
 			}
-		case g.names[t.word] != "":
+		case g.names[t.word] != "" && (g.names[t.word] != anybody || verbal(clause, i)):
 			group := g.names[t.word]
 			s = whom{'o', group, t.word, persons.Get()[group].gender}
 		case t.capital && !t.opens && next != "" && !g.others && verbal(clause, i) && !noNames.Has(t.word) && !isCalendar(t.word):
@@ -1387,7 +1600,7 @@ func (g *grounds) mentions(words []token, of whom) bool {
 		if p, ok := persons.Get()[t.word]; ok && of.group != "" && (p.group == of.group || near(p.group, of.group)) {
 			return true
 		}
-		if of.group != "" && g.names[t.word] == of.group {
+		if of.group != "" && of.group != anybody && g.names[t.word] == of.group {
 			return true
 		}
 		switch t.word {
@@ -1429,14 +1642,11 @@ func near(a, b string) bool {
 // mentionsAnother reports whether a claim about the user names the one of whom the words
 // are said: "User has a sister".
 func (g *grounds) mentionsAnother(said whom) bool {
-	for i, t := range g.fact[1:] {
+	for _, t := range g.fact[1:] {
 		if _, ok := persons.Get()[t.word]; ok || maleWords.Has(t.word) || femaleWords.Has(t.word) {
 			return true
 		}
-		if said.name != "" && t.word == said.name || g.names[t.word] != "" && g.isName(i+1) {
-			return true
-		}
-		if said.name == "" && said.group == "" && g.isName(i+1) {
+		if said.name != "" && t.word == said.name || g.names[t.word] != "" && g.names[t.word] != anybody {
 			return true
 		}
 	}

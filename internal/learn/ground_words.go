@@ -345,10 +345,15 @@ var idioms = late.Compile(`\b(?:can'?t wait|not gonna lie|no idea|not only|why n
 var (
 	denying = late.Words(`not no never none nor neither nothing nobody nowhere without cannot cant dont doesnt didnt isnt arent wasnt wont havent hasnt hadnt wouldnt shouldnt
 		nicht kein keine keinen keinem keiner nie niemals ohne nimmer nunca jamás tampoco sin ningún ninguna pas jamais sans aucun aucune non mai senza nessun não nem sem nunca niet geen nooit zonder nada`)
-	endingWords = late.Words(`stop stopped stopping quit quits quitting left leave leaving lost lose sold gave give given dropped drop ditched cancelled canceled cancel cancels called scrapped scrap ended over died dead passed
-		retired broke divorced ex allergic allergy allergies intolerant intolerance vegan vegetarian veggie teetotal sober hate hates hated dislike dislikes avoid avoids avoiding refuse refuses instead rather off out away moved
-		switched switching switch changed fired laid bailed expired closed failed missed former formerly previously used anymore longer unable fail except only avoid skip skips free lack lacks former last old forbidden banned less against
-		unemployed single childless deaf blind afraid scared dumped finished done bad but exclud excl excluding exempt aufgehört gekündigt storniert verkauft allergisch dejado dejó vendido arrêté quitté wrong just first new hardly barely rarely seldom jamais negative coeliac celiac strict struggles struggle hard difficult tired gave gone deny denies denied doubt doubts reject rejected rejects secret private hide hides hiding`)
+	endingWords = late.Words(`stop stopped stopping quit quits quitting left leave leaving lost lose sold gave given dropped drop ditched cancelled canceled cancel cancels scrapped scrap ended over died dead passed
+		retired broke divorced ex allergic allergy allergies intolerant intolerance vegan vegetarian veggie teetotal sober hate hates hated dislike dislikes avoid avoids avoiding refuse refuses instead rather off
+		switched switching fired laid bailed expired closed failed missed former formerly previously used anymore longer unable except only skip skips free lack lacks forbidden banned against moved out
+		unemployed single childless afraid scared dumped finished exclud excl excluding aufgehört gekündigt storniert storniert verkauft allergisch dejado dejó vendido arrêté quitté wrong hardly barely rarely seldom negative coeliac celiac
+		struggles struggle tired deny denies denied doubt doubts reject rejected secret private hide hides hiding minus without less`)
+	// lightWords say little between a denial and what it denies.
+	lightWords = late.Words("longer more really actually even been going gonna able ever just want wanna anymore myself also too still mehr wirklich más plus")
+	oldValue   = late.Words("was were from not instead rather nicht no pas non war statt")
+	ceasing    = late.Words("quit quitting stop stopped stopping cancelled canceled dropped ditched scrapped sold hate hates")
 )
 
 // loving and loathing are attitudes that exclude each other.
@@ -356,3 +361,9 @@ var (
 	loving   = late.Words("love loves loved like likes liked enjoy enjoys adore adores fan prefers prefer into")
 	loathing = late.Words("hate hates hated dislike dislikes loathe loathes detest detests despise despises")
 )
+
+// opposites are words of which a fact and the words that prove it have the same one.
+var opposites = [][2]string{
+	{"passed", "failed"}, {"bought", "sold"}, {"started", "stopped"}, {"starting", "stopping"}, {"won", "lost"}, {"accepted", "rejected"}, {"married", "divorced"},
+	{"hired", "fired"}, {"older", "younger"}, {"bigger", "smaller"}, {"better", "worse"}, {"increased", "decreased"}, {"raised", "lowered"}, {"approved", "denied"},
+}
