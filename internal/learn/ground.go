@@ -54,18 +54,19 @@ func Ground(c Claim, s Said) Grounding {
 
 // grounds is a claim, read beside the turn and what was said before.
 type grounds struct {
-	claim  Claim
-	said   Said
-	exact  bool      // the quote stands in the turn
-	placed bool      // so does what it comes from: the same words but for small ones
-	span   text.Span // where
-	fact   []token
-	quote  []token // the quote's words, without one those of the turn
-	phrase []token // the quote's words and those up to the next pause on both sides
-	turn   []token
-	around []token           // the turn, what was said before it, and what is known
-	names  map[string]string // name to the group of the person, as far as it is told
-	others bool              // the turn is in another language than English
+	claim   Claim
+	said    Said
+	exact   bool      // the quote stands in the turn
+	placed  bool      // so does what it comes from: the same words but for small ones
+	span    text.Span // where
+	fact    []token
+	quote   []token // the quote's words, without one those of the turn
+	phrase  []token // the quote's words and those up to the next pause on both sides
+	turn    []token
+	around  []token           // the turn, what was said before it, and what is known
+	names   map[string]string // name to the group of the person, as far as it is told
+	claimed map[string]string // the same of the claim
+	others  bool              // the turn is in another language than English
 }
 
 func newGrounds(c Claim, s Said) *grounds {
@@ -77,7 +78,13 @@ func newGrounds(c Claim, s Said) *grounds {
 	}
 	g.others = foreign(g.turn)
 	roster(g.around, g.names, g.others)
-	roster(g.fact, g.names, false)
+	g.claimed = map[string]string{}
+	roster(g.fact, g.claimed, false)
+	for name, group := range g.claimed {
+		if g.names[name] == "" || g.names[name] == anybody {
+			g.names[name] = group
+		}
+	}
 	if g.placed = g.exact; !g.placed {
 		g.span, g.placed = g.place()
 	}
@@ -96,7 +103,7 @@ func (g *grounds) refute() string {
 			return reason
 		}
 	}
-	for _, check := range []func() string{g.foreignWords, g.madeUp, g.unnamed, g.miscounted, g.misdated, g.misplaced, g.exchanged, g.denied, g.ofAnother, g.unrelated} {
+	for _, check := range []func() string{g.foreignWords, g.madeUp, g.unnamed, g.renamed, g.miscounted, g.misdated, g.misplaced, g.exchanged, g.turned, g.asserted, g.denied, g.ofAnother, g.unrelated} {
 		if reason := check(); reason != "" {
 			return reason
 		}
@@ -439,6 +446,21 @@ func (g *grounds) unnamed() string {
 	return ""
 }
 
+// renamed reports a claim that gives one person the name of another.
+func (g *grounds) renamed() string {
+	for name, group := range g.claimed {
+		if is := g.names[name]; group == anybody || is == anybody || near(is, group) {
+			continue
+		}
+		for other, is := range g.names {
+			if other != name && is == group && !hasWord(g.fact, other) {
+				return "the name of the " + group + " is " + other
+			}
+		}
+	}
+	return ""
+}
+
 // ownName reports whether a word of the claim names whom or what it is about: what is
 // called so, or has a relation to the user.
 func (g *grounds) ownName(i int) bool {
@@ -681,6 +703,12 @@ func (g *grounds) miscounted() string {
 		return "the quoted words have another number"
 	}
 	for _, t := range numbers {
+		if unit := unitOf(g.fact, t); measures.Has(unit) && !hasPair(g.turn, t.number, unit) && slices.ContainsFunc(g.turn, func(o token) bool {
+			u := unitOf(g.turn, o)
+			return o.number == t.number && u != unit && measures.Has(u)
+		}) {
+			return "the turn has another unit for " + t.number
+		}
 		bare := slices.ContainsFunc(g.quote, func(q token) bool { return q.number == t.number && unitOf(g.quote, q) == "" })
 		if unit := unitOf(g.fact, t); unit != "" && !bare && !hasPair(g.turn, t.number, unit) {
 			if n := countOf(g.turn, unit); n != "" && !slices.ContainsFunc(g.fact, func(f token) bool { return f.number == n }) {
@@ -777,10 +805,15 @@ func (g *grounds) derived(t token) bool {
 	return n > 1900 && n < 2100 && g.yearFits(n)
 }
 
+// yearFits reports whether an age or a number of years leads to a year.
 func (g *grounds) yearFits(year int) bool {
 	now := g.said.Turn.CreatedAt.Year()
-	for _, t := range g.around {
-		if n := atoi(t.number); t.number != "" && n < 110 && (year == now-n || year == now-n-1 || year == now+n) {
+	for i, t := range g.around {
+		n := atoi(t.number)
+		if t.number == "" || n > 110 || n < 12 && (i+1 == len(g.around) || unitDays.Get()[g.around[i+1].word] != 365) {
+			continue
+		}
+		if year == now-n || year == now-n-1 || year == now+n {
 			return true
 		}
 	}
@@ -790,8 +823,20 @@ func (g *grounds) yearFits(year int) bool {
 // unitOf returns the term after a number.
 func unitOf(words []token, t token) string {
 	i := slices.IndexFunc(words, func(w token) bool { return w.Start == t.Start })
+	if i >= 0 && i+1 == len(words) {
+		for sign, unit := range signs {
+			if strings.HasSuffix(t.before, sign) {
+				return unit
+			}
+		}
+	}
 	if i < 0 || i+1 >= len(words) || strings.ContainsAny(words[i+1].before, ".,;:()") {
 		return ""
+	}
+	for sign, unit := range signs {
+		if strings.HasSuffix(t.before, sign) || strings.HasPrefix(words[i+1].before, sign) {
+			return unit
+		}
 	}
 	if u := words[i+1]; u.number == "" {
 		if m := oneMeaning.Get()[u.term]; m != "" {
@@ -801,6 +846,11 @@ func unitOf(words []token, t token) string {
 	}
 	return ""
 }
+
+// measures are units of which another one makes another amount.
+var measures = late.Words("kilogram pound euro dollar mile km year month week day hour minute gram mg mcg metre stone lbs")
+
+var signs = map[string]string{"$": "dollar", "€": "euro", "£": "pound"}
 
 func hasPair(words []token, number, unit string) bool {
 	return slices.ContainsFunc(words, func(t token) bool { return t.number == number && unitOf(words, t) == unit })
@@ -913,6 +963,93 @@ var unslotted = late.Words("a an the and or is are was were be user")
 
 var titles = late.Words("dr mr mrs ms prof st herr frau senor senora uncle aunt")
 
+// turned reports a claim that has two things the other way round: "coffee over tea", "from
+// Rome to Oslo", or the one that was left as what holds.
+func (g *grounds) turned() string {
+	for i := 1; i+1 < len(g.phrase); i++ {
+		if !pivotWords.Has(g.phrase[i].word) {
+			continue
+		}
+		left, right := contentBefore(g.phrase, i), contentAfter(g.phrase, i)
+		if left == nil || right == nil || alike(*left, *right) {
+			continue
+		}
+		for k := 1; k+1 < len(g.fact); k++ {
+			if a, b := contentBefore(g.fact, k), contentAfter(g.fact, k); g.fact[k].word == g.phrase[i].word && a != nil && b != nil && alike(*a, *right) && alike(*b, *left) {
+				return "the quoted words have it the other way round"
+			}
+		}
+		from := i >= 2 && g.phrase[i].word == "to" && slices.ContainsFunc(g.phrase[max(0, i-3):i], func(t token) bool { return t.word == "from" })
+		in := func(t *token) bool { return slices.ContainsFunc(g.fact, func(f token) bool { return alike(f, *t) }) }
+		if from && in(left) && !in(right) && !hasWord(g.fact, "from") && !hasEnding(g.fact) && !wasForm.MatchString(text.Fold(g.claim.Text)) {
+			return "the quoted words have it as what is no longer so"
+		}
+	}
+	return ""
+}
+
+var pivotWords = late.Words("over than to instead for")
+
+func contentBefore(words []token, i int) *token {
+	for j := i - 1; j >= 0 && j >= i-3; j-- {
+		if words[j].term != "" && words[j].word != "more" || words[j].number != "" {
+			return &words[j]
+		}
+	}
+	return nil
+}
+
+func contentAfter(words []token, i int) *token {
+	for j := i + 1; j < len(words) && j <= i+3 && !pause(words[j].before); j++ {
+		if words[j].term != "" || words[j].number != "" {
+			return &words[j]
+		}
+	}
+	return nil
+}
+
+// asserted reports a claim that has as so what the user only asks, wishes or plans, or
+// what was so.
+func (g *grounds) asserted() string {
+	fact := text.Fold(g.claim.Text)
+	if !g.placed || !stateForm.MatchString(fact) {
+		return ""
+	}
+	start, end := sentenceAround(g.said.Text, g.span)
+	clause, _, _ := g.saidOf(whom{kind: 's'})
+	if len(clause) == 0 {
+		return ""
+	}
+	said := withoutIdioms(g.said.Text[max(start, clause[0].Start):clause[len(clause)-1].End])
+	switch {
+	case ownAsking.MatchString(text.Fold(g.said.Text[start:end])) && strings.HasPrefix(g.said.Text[end:], "?"):
+		return "the user asks it"
+	case intending.MatchString(said) && !hedged.MatchString(fact):
+		return "the user wishes or plans it"
+	case wasForm.MatchString(fact) || upToNow.MatchString(said):
+		return ""
+	case wasA.MatchString(said):
+		return "the quoted words have it as what is no longer so"
+	}
+	for _, t := range g.fact {
+		if past, ok := stateVerbs[t.word]; ok && hasWord(clause, past) {
+			return "the quoted words have it as what is no longer so"
+		}
+	}
+	return ""
+}
+
+var (
+	// stateForm is a claim that something is or was done.
+	stateForm = late.Compile(`^user (?:has|owns|lives|works|plays|speaks|moved|bought|stayed|went|quit|uses|ran|is an?|is allergic|finished|adopted|studies|smokes|drives|teaches|drinks)\b`)
+	ownAsking = late.Compile(`^\W*(?:am i|do i|did i|have i|should i|is it true|is my \w+ (?:called|named)|could my|did you|have you)\b`)
+	intending = late.Compile(`\b(?:wish|maybe|want to|wanna|plan(?:ning)? to|going to|gonna|i'll|thinking (?:of|about)|considering|would love|would like|'d love|'d like|my (?:dream|goal) is|need to|hoping|might|applied|one day|someday|almost|nearly|dream(?:ed|t) (?:of|that)|pretend\w*|not true|don't think|dont think)\b`)
+	upToNow   = late.Compile(`\b(?:now|still|since|(?:i|we)(?:'ve| ?ve| have|'d))\b`)
+	wasA      = late.Compile(`\bi was (?:an?|the)\b`)
+)
+
+var stateVerbs = map[string]string{"lives": "lived", "works": "worked", "owns": "owned", "plays": "played", "studies": "studied", "smokes": "smoked", "drives": "drove", "teaches": "taught"}
+
 // interval is a time that words may mean.
 type interval struct{ from, to time.Time }
 
@@ -945,23 +1082,35 @@ func (g *grounds) misdated() string {
 	if len(dates) == 0 {
 		return ""
 	}
-	all := g.intervals(g.around)
+	all, near := g.intervals(g.around), []interval(nil)
+	if g.placed {
+		near = g.intervals(g.phrase)
+	}
 	for _, d := range dates {
-		if !dateFits(d, all) && !(d.to.Sub(d.from) > 300*24*time.Hour && g.yearFits(d.from.Year())) {
+		among := all
+		if d.isYear() { // a day of this year does not tell a year
+			among = slices.Concat(near, slices.DeleteFunc(slices.Clone(all), func(i interval) bool { return !i.isYear() }))
+		}
+		if !dateFits(d, among) && !(d.isYear() && g.yearFits(d.from.Year())) {
 			return "nobody said " + d.from.Format(time.DateOnly)
 		}
 	}
-	if g.placed {
-		if said := g.intervals(g.phrase); len(said) > 0 && !slices.ContainsFunc(dates, func(d interval) bool { return dateFits(d, said) }) && !g.yearsOnly(dates) {
-			return "the quoted words have another date"
+	for _, said := range near {
+		if said.isYear() && !slices.ContainsFunc(dates, said.meets) && slices.ContainsFunc(dates, interval.isYear) && hasWord(g.quote, said.from.Format("2006")) {
+			return "the quoted words have another year"
 		}
+	}
+	if len(near) > 0 && !slices.ContainsFunc(dates, func(d interval) bool { return dateFits(d, near) }) && !g.yearsOnly(dates) {
+		return "the quoted words have another date"
 	}
 	return ""
 }
 
+func (a interval) isYear() bool { return a.to.Sub(a.from) > 300*24*time.Hour }
+
 // yearsOnly reports whether all dates are whole years: a number of years tells them.
 func (g *grounds) yearsOnly(dates []interval) bool {
-	return !slices.ContainsFunc(dates, func(d interval) bool { return d.to.Sub(d.from) < 300*24*time.Hour || !g.yearFits(d.from.Year()) })
+	return !slices.ContainsFunc(dates, func(d interval) bool { return !d.isYear() || !g.yearFits(d.from.Year()) })
 }
 
 func (g *grounds) anyDateFits(dates []interval, words []token) bool {
@@ -1074,7 +1223,7 @@ func (r *dateHints) read(words []token, i int, t token, years []int) {
 	}
 	if d, ok := dayTable.Get()[t.word]; ok {
 		first := (d - int(r.today.Weekday()) + 7) % 7
-		for week := -2; week <= 3; week++ {
+		for week := -1; week <= 1; week++ {
 			r.day(r.today.AddDate(0, 0, first+7*week))
 		}
 	}
@@ -1143,7 +1292,7 @@ var unitDays = late.Make(func() map[string]int {
 })
 
 var (
-	nextWords = late.Words("next nächste nächsten nächster nächstes nachste nachsten nachster nachstes kommende kommenden proximo proxima que prochain prochaine prossimo")
+	nextWords = late.Words("next nächste nächsten nächster nächstes nachste nachsten nachster nachstes nachstem kommende kommenden proximo proxima que prochain prochaine prossimo")
 	lastWords = late.Words("last past letzte letzten letzter letztes pasado pasada dernier derniere scorso scorsa since ago vor hace")
 )
 
@@ -1213,15 +1362,14 @@ func (g *grounds) denied() string {
 	}
 	fact, quote := withoutIdioms(g.claim.Text), g.phraseText()
 	switch {
-	case attitude(g.fact, loving) && !attitude(g.fact, loathing) && attitude(g.quote, loathing) && !attitude(g.quote, loving),
+	case attitude(g.fact, loving) && !attitude(g.fact, loathing) && attitude(readTokens(quote), loathing) && !attitude(readTokens(quote), loving),
 		attitude(g.fact, loathing) && !attitude(g.fact, loving) && attitude(g.quote, loving) && !attitude(g.quote, loathing) && !anyDenies(readTokens(quote)):
 		return "the quoted words say the opposite"
 	}
 	phrase := readTokens(quote)
 	factDenies, quoteDenies := anyDenies(readTokens(fact)), anyDenies(phrase)
 	switch {
-	case factDenies && !quoteDenies && !hasEnding(phrase) && !hasEnding(g.sentence()) && !g.answersNo(),
-		factDenies && quoteDenies && g.deniesElse(phrase):
+	case factDenies && !g.answersNo() && !g.deniesSomehow(), factDenies && quoteDenies && g.deniesElse(phrase):
 		return "the turn does not deny it"
 	case !factDenies && !g.endsOtherwise(phrase) && g.deniesClaim(phrase):
 		return "the quoted words deny it"
@@ -1240,6 +1388,32 @@ func (g *grounds) denied() string {
 
 func hasWord(words []token, word string) bool {
 	return slices.ContainsFunc(words, func(t token) bool { return t.word == word })
+}
+
+// deniesSomehow reports whether the clause that says most of the claim denies it, or says in
+// words of its own that something is over or unwanted.
+func (g *grounds) deniesSomehow() bool {
+	denies := func(words []token) bool {
+		words = readTokens(withoutIdioms(wordsAsSaid(words, g.said.Text)))
+		return slices.ContainsFunc(words, func(t token) bool {
+			return negates(t) || endingWords.Has(t.word) && !slices.ContainsFunc(g.fact, func(f token) bool { return f.word == t.word || alike(f, t) })
+		})
+	}
+	if !g.placed || len(g.quote) <= 8 {
+		return denies(g.quote)
+	}
+	best, _, _ := g.saidOf(whom{})
+	return denies(best) || slices.ContainsFunc(clausesOf(g.quote), func(c []token) bool {
+		return denies(c) && slices.ContainsFunc(deniedTerms(g.fact), func(t token) bool { return slices.ContainsFunc(c, func(w token) bool { return alike(t, w) }) })
+	})
+}
+
+// wordsAsSaid returns the text that words are of.
+func wordsAsSaid(words []token, s string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return s[words[0].Start:words[len(words)-1].End]
 }
 
 // endsOtherwise reports whether the claim itself says that something is not so, in a word
@@ -1319,21 +1493,14 @@ func (g *grounds) answersNo() bool {
 	return len(g.turn) > 0 && (g.turn[0].word == "no" || g.turn[0].word == "nope")
 }
 
-// sentence returns the words of the sentences that the quote is in.
-func (g *grounds) sentence() []token {
-	if !g.placed {
-		return g.turn
-	}
-	start, end := sentenceAround(g.said.Text, g.span)
-	return readTokens(withoutIdioms(g.said.Text[start:end]))
-}
-
 func (g *grounds) phraseText() string {
 	if len(g.phrase) == 0 {
 		return ""
 	}
-	return withoutIdioms(g.said.Text[g.phrase[0].Start:g.phrase[len(g.phrase)-1].End])
+	return cannotStand.ReplaceAllString(withoutIdioms(g.said.Text[g.phrase[0].Start:g.phrase[len(g.phrase)-1].End]), "hate")
 }
+
+var cannotStand = late.Compile(`\b(?:can'?t|cannot) (?:stand|bear)\b`)
 
 func withoutIdioms(s string) string { return idioms.ReplaceAllString(text.Fold(s), "") }
 
@@ -1357,7 +1524,7 @@ func (g *grounds) deniesClaim(quote []token) bool {
 		if !negates(t) && (past || !ceasing.Has(t.word) || hasWord(g.fact, t.word)) {
 			continue
 		}
-		said, all, j := 0, 0, i+1
+		said, all, other, j := 0, 0, false, i+1
 		for ; j < len(quote) && j <= i+5 && !pause(quote[j].before) && quote[j].word != "but"; j++ {
 			if quote[j].term == "" || lightWords.Has(quote[j].word) {
 				continue
@@ -1365,11 +1532,13 @@ func (g *grounds) deniesClaim(quote []token) bool {
 			all++
 			if slices.ContainsFunc(g.fact, func(f token) bool { return alike(f, quote[j]) }) {
 				said++
-			} else if all == 1 {
+				continue
+			}
+			if other = true; all == 1 {
 				break
 			}
 		}
-		if said > 0 && said*2 >= all && g.shared(quote[min(j, len(quote)):]) < 2 {
+		if rest := g.shared(quote[min(j, len(quote)):]); said > 0 && rest < 2 && !(rest > 0 && other) {
 			return true
 		}
 	}
@@ -1396,27 +1565,27 @@ func (g *grounds) ofAnother() string {
 	if claimed.kind == 0 {
 		return ""
 	}
-	clause, said := g.saidOf()
+	clause, said, elsewhere := g.saidOf(claimed)
 	if said.kind == 0 {
 		return ""
 	}
 	switch {
 	case claimed.kind == 's' && said.kind == 'o':
-		if slices.ContainsFunc(clause, func(t token) bool { return speakerWords.Has(t.word) }) || g.mentionsAnother(said) {
+		if slices.ContainsFunc(clause, func(t token) bool { return speakerWords.Has(t.word) }) && !elsewhere || g.mentionsAnother(said) {
 			return ""
 		}
 		return "it is said of somebody else"
 	case claimed.kind == 'o' && said.kind == 's':
-		if g.mentions(clause, claimed) || g.mentions(g.quote, claimed) || claimed.group == "" || claimed.group == anybody {
+		if g.mentions(clause, claimed) || !elsewhere && g.mentions(g.quote, claimed) || claimed.group == "" || claimed.group == anybody {
 			return ""
 		}
 		return "it is said of the user"
 	case claimed.kind == 'o' && said.kind == 'o':
-		if g.mentions(clause, claimed) || g.mentions(g.quote, claimed) || said.name != "" && said.name == claimed.name {
+		if g.mentions(clause, claimed) || !elsewhere && g.mentions(g.quote, claimed) || said.name != "" && said.name == claimed.name {
 			return ""
 		}
 		if said.name == "" && said.group == "" { // he, she
-			if claimed.gender != '-' && claimed.gender != 0 && said.gender != claimed.gender && !petOf(claimed) {
+			if claimed.gender != '-' && claimed.gender != 0 && said.gender != claimed.gender && !animals.Has(claimed.group) {
 				return "it is said of another person"
 			}
 			return ""
@@ -1430,7 +1599,12 @@ func (g *grounds) ofAnother() string {
 	return ""
 }
 
-func petOf(s whom) bool { return s.group == "dog" || s.group == "cat" || s.group == "pet" }
+var (
+	animals = late.Words("dog cat pet")
+	// callings are persons by what they do, which the user may do too.
+	callings = late.Words("doctor dentist vet therapist teacher client boss child")
+	statuses = late.Words("married engaged divorced widowed together relationship dating single")
+)
 
 func or(a, b string) string {
 	if a != "" {
@@ -1472,28 +1646,65 @@ func (g *grounds) claimedOf() whom {
 	return whom{}
 }
 
-// saidOf returns the clause of the quote that has most of the claim, and whom it is about.
-func (g *grounds) saidOf() ([]token, whom) {
+// saidOf returns the clause of the quote that has most of what the claim says, and whom it
+// is about. elsewhere says that another clause is about the one whom the claim names.
+func (g *grounds) saidOf(claimed whom) (clause []token, of whom, elsewhere bool) {
 	clauses := clausesOf(tokensIn(g.turn, text.Span{Start: sentenceStart(g.said.Text, g.span.Start), End: g.span.End}))
-	best, most := -1, 0
+	best, most, own := -1, 0, -1
 	for i, c := range clauses {
 		if c[len(c)-1].End <= g.span.Start {
 			continue
 		}
-		if n := g.shared(c); n > most || best < 0 {
+		n := g.sharedLess(c, claimed)
+		if n > most || best < 0 || n == most && g.names1(c, claimed) && !g.names1(clauses[best], claimed) {
 			best, most = i, n
+		}
+		if s, explicit := g.subject(c); explicit && same(s, claimed) {
+			own = i
 		}
 	}
 	if best < 0 {
-		return nil, whom{}
+		return nil, whom{}, false
 	}
+	elsewhere = own >= 0 && own != best && g.sharedLess(clauses[own], claimed) < most
 	for i := best; i >= 0; i-- {
-		s, explicit := g.subject(clauses[i])
-		if explicit {
-			return clauses[best], s
+		if c := clauses[i]; i > 0 && c[0].word == "who" { // of whom the clause before ends in
+			for j := len(clauses[i-1]) - 1; j >= 0; j-- {
+				if p, ok := persons.Get()[clauses[i-1][j].word]; ok {
+					return clauses[best], whom{'o', p.group, "", p.gender}, elsewhere
+				}
+			}
+		}
+		if s, explicit := g.subject(clauses[i]); explicit {
+			return clauses[best], s, elsewhere
 		}
 	}
-	return clauses[best], whom{}
+	if before := tokensIn(g.turn, text.Span{End: clauses[0][0].Start}); len(before) > 0 && clauses[best][0].opens { // "Marek? Moved to Gdansk."
+		if last := before[len(before)-1]; last.opens && last.capital && !noNames.Has(last.word) && !englishWords.Has(last.word) && last.term != "" {
+			return clauses[best], whom{'o', g.names[last.word], last.word, 0}, elsewhere
+		}
+	}
+	return clauses[best], whom{}, elsewhere
+}
+
+func same(a, b whom) bool {
+	return a.kind == 's' && b.kind == 's' || a.kind == 'o' && b.kind == 'o' && (a.name != "" && a.name == b.name || a.group != "" && a.group != anybody && a.group == b.group)
+}
+
+// sharedLess counts what words have of a claim beside whom it is about.
+func (g *grounds) sharedLess(words []token, of whom) int {
+	return g.shared(slices.DeleteFunc(slices.Clone(words), func(t token) bool {
+		p, ok := persons.Get()[t.word]
+		return ok && p.group == of.group || of.name != "" && t.word == of.name
+	}))
+}
+
+// names1 reports whether words name whom a claim is about, not as he or she.
+func (g *grounds) names1(words []token, of whom) bool {
+	return slices.ContainsFunc(words, func(t token) bool {
+		p, ok := persons.Get()[t.word]
+		return of.kind == 's' && speakerWords.Has(t.word) || ok && of.group == p.group || of.name != "" && t.word == of.name
+	})
 }
 
 func sentenceStart(s string, at int) int { return strings.LastIndexAny(s[:at], ".!?\n") + 1 }
@@ -1536,7 +1747,9 @@ func (g *grounds) subject(clause []token) (s whom, explicit bool) {
 		}
 		p, kin := persons.Get()[t.word]
 		switch {
-		case speakerWords.Has(t.word) || t.word == "me":
+		case (t.word == "her" || t.word == "his") && persons.Get()[next].group != "":
+			continue
+		case speakerWords.Has(t.word):
 			s = whom{kind: 's'}
 		case maleWords.Has(t.word):
 			s = whom{'o', "", "", 'm'}
@@ -1547,6 +1760,8 @@ func (g *grounds) subject(clause []token) (s whom, explicit bool) {
 			continue
 		case kin && t.owner && next != "" && !verbal(clause, i): // "my boss's car"
 			return whom{}, false
+		case kin && i+1 == len(clause) && i > 0 && len(clause) <= 3:
+			return whom{}, false // "Ravi, my manager, …"
 		case kin:
 			s = whom{'o', p.group, "", p.gender}
 			if i+1 < len(clause) && (clause[i+1].capital || g.names[next] != "") {
@@ -1555,7 +1770,7 @@ func (g *grounds) subject(clause []token) (s whom, explicit bool) {
 		case g.names[t.word] != "" && (g.names[t.word] != anybody || verbal(clause, i)):
 			group := g.names[t.word]
 			s = whom{'o', group, t.word, persons.Get()[group].gender}
-		case t.capital && !t.opens && next != "" && !g.others && verbal(clause, i) && !noNames.Has(t.word) && !isCalendar(t.word):
+		case t.capital && i == 0 && t.term != "" && !strings.HasSuffix(t.word, "ly") && !g.others && verbal(clause, i) && !englishWords.Has(t.word) && !opening.Has(t.word) && !noNames.Has(t.word) && !isCalendar(t.word):
 			s = whom{'o', "", t.word, 0}
 		case own && t.term != "":
 			return whom{}, true // a thing of the speaker's
@@ -1563,6 +1778,9 @@ func (g *grounds) subject(clause []token) (s whom, explicit bool) {
 			continue
 		default:
 			return whom{}, false
+		}
+		if t.word == "dr" || s.kind == 0 {
+			return s, s.kind != 0
 		}
 		if s.kind == 'o' && next == "and" && i+2 < len(clause) && speakerWords.Has(clause[i+2].word) {
 			return whom{}, true
@@ -1643,10 +1861,13 @@ func near(a, b string) bool {
 // are said: "User has a sister".
 func (g *grounds) mentionsAnother(said whom) bool {
 	for _, t := range g.fact[1:] {
-		if _, ok := persons.Get()[t.word]; ok || maleWords.Has(t.word) || femaleWords.Has(t.word) {
+		p, ok := persons.Get()[t.word]
+		switch {
+		case ok && (p.group == said.group || !callings.Has(p.group) && (!animals.Has(p.group) || said.group == "" || animals.Has(said.group))):
 			return true
-		}
-		if said.name != "" && t.word == said.name || g.names[t.word] != "" && g.names[t.word] != anybody {
+		case maleWords.Has(t.word), femaleWords.Has(t.word), statuses.Has(t.word):
+			return true
+		case said.name != "" && t.word == said.name, g.names[t.word] != "" && g.names[t.word] != anybody:
 			return true
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -248,7 +250,10 @@ func TestOwnSentences(t *testing.T) {
 			got := groundCase{turn: said, at: at, claim: Claim{Text: fact, Quote: said}}.grounded()
 			if is := got != nil && got.Waits == ""; is {
 				active++
-			} else if strings.Contains(file, "right") {
+				if os.Getenv("LOCI_SHOW") == "wrong" && strings.Contains(file, "wrong") {
+					t.Logf("active: %q => %q", said, fact)
+				}
+			} else if strings.Contains(file, "right") && os.Getenv("LOCI_SHOW") == "" {
 				why := "dropped"
 				if got != nil {
 					why = got.Waits
@@ -267,4 +272,57 @@ func mustRead(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// altered returns the claim with one thing in it wrong: a number, a date, a denial more or
+// less, a name. "" where it has no such thing.
+func altered(c groundCase, kind string) string {
+	fact := c.claim.Text
+	switch kind {
+	case "number":
+		for _, m := range regexp.MustCompile(`\b\d+\b`).FindAllStringIndex(isoDate.ReplaceAllStringFunc(fact, func(s string) string { return strings.Repeat("x", len(s)) }), -1) {
+			n, _ := strconv.Atoi(fact[m[0]:m[1]])
+			return fact[:m[0]] + strconv.Itoa(n+3) + fact[m[1]:]
+		}
+	case "date":
+		if m := isoDate.FindString(fact); m != "" {
+			d, _ := time.Parse(time.DateOnly, m)
+			return strings.Replace(fact, m, d.AddDate(0, 0, 9).Format(time.DateOnly), 1)
+		}
+	case "negation":
+		for _, pair := range [][2]string{{" does not ", " does "}, {" doesn't ", " does "}, {" can't ", " can "}, {" is not ", " is "}, {" has never ", " has "}, {" no longer ", " "}, {" has not ", " has "}, {" never ", " "}, {" not ", " "},
+			{" is ", " is not "}, {" has ", " does not have "}, {" was ", " was not "}, {" will ", " will not "}, {" wants ", " does not want "}, {" works ", " does not work "}, {" lives ", " does not live "}, {" takes ", " does not take "}} {
+			if strings.Contains(fact, pair[0]) {
+				return strings.Replace(fact, pair[0], pair[1], 1)
+			}
+		}
+	}
+	return ""
+}
+
+var isoDate = regexp.MustCompile(`\d{4}-\d\d-\d\d`)
+
+// TestChangedFactsAreHeld changes one thing in each natural fact. Few of those may be active.
+func TestChangedFactsAreHeld(t *testing.T) {
+	for _, kind := range []string{"number", "date", "negation"} {
+		for _, held := range []bool{false, true} {
+			n, all := 0, 0
+			for _, c := range naturalCases(t) {
+				wrong := altered(c, kind)
+				if wrong == "" || c.held() != held {
+					continue
+				}
+				right := c.claim.Text
+				c.claim.Text = wrong
+				all++
+				if c.active() {
+					n++
+					if !held {
+						t.Logf("active: %q for %q, quote %q", wrong, right, c.claim.Quote)
+					}
+				}
+			}
+			t.Logf("%s, held back %t: %d of %d active", kind, held, n, all)
+		}
+	}
 }

@@ -124,7 +124,11 @@ week wk wks weeks
 kilogram kg kgs kilo
 pound quid gbp pounds
 euro eur euros
-dollar usd bucks dollars`
+dollar usd bucks dollars
+mile miles mi
+km kilometres kilometers kms
+gram g grams gr
+metre m metres meters`
 
 // numberTable has numbers as they are written in words, by language.
 var numberTable = late.Make(func() map[string]int {
@@ -338,7 +342,7 @@ var (
 )
 
 // idioms hold a word of denial and deny nothing.
-var idioms = late.Compile(`\b(?:can'?t wait|not gonna lie|no idea|not only|why not|no problem|no worries|no doubt|never looked back|not (?:too |so )?sure|don'?t (?:know|think|forget|worry|mind|want to|wanna|tell|get)|dont (?:know|think|forget|worry|mind|tell|get)|can'?t (?:decide|remember|stop|believe|help|sleep|find)|not to mention|no matter|no need|isn'?t that|don'?t you|doesn'?t it|not (?:just|even|yet|for religion)|no more than|not that)\b`)
+var idioms = late.Compile(`\b(?:can'?t wait|not gonna lie|no idea|not only|why not|no problem|no worries|no doubt|never looked back|not (?:too |so )?sure|don'?t (?:know|forget|worry)|not to mention|no matter|isn'?t that|don'?t you|doesn'?t it)\b`)
 
 // denying are words that turn a statement around, and endingWords those that say in
 // other words that something is not or no longer so.
@@ -351,7 +355,7 @@ var (
 		unemployed single childless afraid scared dumped finished exclud excl excluding aufgehört gekündigt storniert storniert verkauft allergisch dejado dejó vendido arrêté quitté wrong hardly barely rarely seldom negative coeliac celiac
 		struggles struggle tired deny denies denied doubt doubts reject rejected secret private hide hides hiding minus without less`)
 	// lightWords say little between a denial and what it denies.
-	lightWords = late.Words("longer more really actually even been going gonna able ever just want wanna anymore myself also too still mehr wirklich más plus")
+	lightWords = late.Words("longer more really actually even been going gonna able ever just want wanna anymore myself btw tho also too still mehr wirklich más plus")
 	oldValue   = late.Words("was were from not instead rather nicht no pas non war statt")
 	ceasing    = late.Words("quit quitting stop stopped stopping cancelled canceled dropped ditched scrapped sold hate hates")
 )
