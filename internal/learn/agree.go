@@ -68,6 +68,11 @@ func aboutWhom(s string) string {
 	if isUser.MatchString(s) {
 		return "user"
 	}
+	for _, w := range text.Words(firstWords(s, 5)) {
+		if p, ok := persons.Get()[w]; ok {
+			return p.group
+		}
+	}
 	return firstWords(s, 1)
 }
 

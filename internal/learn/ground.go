@@ -1873,8 +1873,3 @@ func (g *grounds) mentionsAnother(said whom) bool {
 	}
 	return false
 }
-
-// bridged reports whether words say what a term does, in any form.
-func bridged(term, words string) bool {
-	return slices.ContainsFunc(readTokens(words), func(w token) bool { return alike(token{word: term, term: term}, w) })
-}

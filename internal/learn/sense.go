@@ -146,3 +146,18 @@ func kin(word string) string {
 	}
 	return word
 }
+
+// bridged reports whether words name one of the kind that a term is: a dog is a pet.
+func bridged(term, words string) bool {
+	form := kindsOf[term]
+	return form != nil && form.MatchString(words)
+}
+
+var kindsOf = map[string]*late.Pattern{
+	"pet":   late.Compile(`\b(?:dogs?|cats?|puppy|puppies|kittens?|hamsters?|rabbits?|parrots?|goldfish|pets?)\b`),
+	"car":   late.Compile(`\b(?:car|truck|suv|tesla|toyota|honda|ford|bmw|audi|sedan|van)\b`),
+	"bike":  late.Compile(`\b(?:bikes?|bicycles?)\b`),
+	"job":   late.Compile(`\b(?:job|position|role|work\w*|hired|gig)\b`),
+	"child": late.Compile(`\b(?:son|daughter|sons|daughters|twins|baby|toddler|kids?|child|children)\b`),
+	"trip":  late.Compile(`\b(?:trip|travel\w*|visit\w*|went|going|vacation|holiday)\b`),
+}
