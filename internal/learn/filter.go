@@ -40,6 +40,7 @@ func Filter(cands []Candidate, said []Said) (kept []Candidate, dropped []Dropped
 		about := c.Subject
 		c.Subject, c.Attribute, c.Category = shortName(c.Subject), shortName(c.Attribute), shortName(c.Category)
 		c = classified(c)
+		byRule := strings.HasPrefix(c.Model, "rule:")
 		i, g := r.source(&c, about)
 		if i < 0 {
 			dropped = append(dropped, Dropped{c, "there is no turn that it could be from"})
@@ -57,7 +58,7 @@ func Filter(cands []Candidate, said []Said) (kept []Candidate, dropped []Dropped
 			dropped = append(dropped, Dropped{c, "said not to be remembered"})
 			continue
 		}
-		c = placed(c, said[i])
+		c = placed(c, said[i], byRule)
 		switch {
 		case instructs(c.Text):
 			c.Waits = "it reads like an instruction"
@@ -304,8 +305,8 @@ func candidatesFirst(named, n int) []int {
 var yearly = late.Compile(`(?i)\b(?:birthday|anniversary|name day) is\b`)
 
 // placed returns the candidate with what its turn knows: where and when it was
-// said, by whom, and dates made absolute.
-func placed(c Candidate, s Said) Candidate {
+// said, by whom, and of a rule's candidate dates made absolute: a model wrote its own.
+func placed(c Candidate, s Said, byRule bool) Candidate {
 	t := s.Turn
 	c.Turn, c.Conversation, c.ObservedAt = t.ID, t.Conversation, memory.Time(t.CreatedAt)
 	offset := 0
@@ -321,7 +322,7 @@ func placed(c Candidate, s Said) Candidate {
 	default:
 		c.Trust = memory.TrustUntrusted
 	}
-	if !yearly.MatchString(c.Text) || len(text.Numbers(c.Text)) == 0 {
+	if byRule && (!yearly.MatchString(c.Text) || len(text.Numbers(c.Text)) == 0) {
 		c.Text = text.Absolute(c.Text, t.CreatedAt)
 	}
 	return c

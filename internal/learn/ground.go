@@ -52,6 +52,12 @@ func Ground(c Claim, s Said) Grounding {
 	return Grounding{Grounded, "", g.span}
 }
 
+// Says reports whether a turn says a fact, in about its words.
+func Says(s Said, fact string) bool {
+	g := newGrounds(Claim{Text: fact}, s)
+	return g.wanted() > 0 && g.shared(g.turn)*4 >= g.wanted()*3 && g.refute() == ""
+}
+
 // grounds is a claim, read beside the turn and what was said before.
 type grounds struct {
 	claim   Claim
@@ -286,12 +292,6 @@ func (g *grounds) place() (text.Span, bool) {
 			return text.Span{Start: g.turn[from].Start, End: g.turn[to-1].End}, true
 		}
 	}
-	wanted := 0
-	for i, t := range g.fact {
-		if t.word != "user" && (t.term != "" || t.number != "" || g.isName(i)) {
-			wanted++
-		}
-	}
 	best, most := text.Span{}, 0
 	for _, sentence := range text.Sentences(g.said.Text) {
 		parts := [][]token{tokensIn(g.turn, sentence)}
@@ -304,7 +304,18 @@ func (g *grounds) place() (text.Span, bool) {
 			}
 		}
 	}
-	return best, most > 0 && (most >= wanted || g.claim.Quote == "")
+	return best, most > 0 && (most >= g.wanted() || g.claim.Quote == "")
+}
+
+// wanted counts the words of the claim that carry its meaning.
+func (g *grounds) wanted() int {
+	n := 0
+	for i, t := range g.fact {
+		if t.word != "user" && (t.term != "" || t.number != "" || g.isName(i)) {
+			n++
+		}
+	}
+	return n
 }
 
 // stretch returns the words of a turn that a quote repeats with small changes: function
