@@ -133,7 +133,7 @@ func echoOf(n Neighbour) string { return "an echo of memory: " + n.Fact.ID }
 func known(c Candidate, o DedupeOptions) (n Neighbour, exact, ok bool) {
 	hash := text.Hash(c.Text)
 	for _, n := range c.Near {
-		if n.Fact.Status.Live() && covers(n, o.Scope) && text.Hash(n.Fact.Content) == hash {
+		if n.Fact.Status.Live() && covers(n, o.Scope) && text.Hash(n.Fact.Content) == hash && !c.confirms(n) {
 			return n, true, true
 		}
 	}
@@ -141,11 +141,19 @@ func known(c Candidate, o DedupeOptions) (n Neighbour, exact, ok bool) {
 		return Neighbour{}, false, false
 	}
 	for _, n := range c.Near {
-		if n.Fact.Status.Live() && covers(n, o.Scope) && n.Similarity >= o.Near && agree(n.Fact.Content, c.Text) {
+		if n.Fact.Status.Live() && covers(n, o.Scope) && n.Similarity >= o.Near && agree(n.Fact.Content, c.Text) && !c.confirms(n) {
 			return n, false, true
 		}
 	}
 	return Neighbour{}, false, false
+}
+
+// confirms reports whether a candidate that does not wait itself says what waits: then that
+// need not wait any longer.
+func (c *Candidate) confirms(n Neighbour) bool {
+	return n.Fact.Status == memory.Pending && n.Link == nil && c.Waits == "" && rank(c.Trust) >= rank(memory.TrustUser) &&
+		!slices.Contains(n.Fact.Provenance.Turns, c.Turn) &&
+		(text.Hash(n.Fact.Content) == text.Hash(c.Text) || agree(n.Fact.Content, c.Text))
 }
 
 // covers reports whether the neighbour is seen everywhere in scope, whatever others do:

@@ -315,7 +315,7 @@ func soundPlan(changes []memory.Change, near []Neighbour, cands []Candidate, o P
 			return fmt.Errorf("%s is changed twice", c.After.Target())
 		}
 		targets[c.After.Target()] = true
-		if c.Action == memory.ActionAdd {
+		if c.Action == memory.ActionAdd || c.Action == memory.ActionApprove {
 			adds[c.After.Fact.ID] = *c.After.Fact
 		}
 	}
