@@ -65,7 +65,7 @@ func Filter(cands []Candidate, said []Said) (kept []Candidate, dropped []Dropped
 		case c.Waits == "" && g.Grade == Refuted:
 			c.Waits, c.Doubt = g.Reason, g.Reason
 		case g.Grade == Unproven:
-			c.Confidence, c.Doubt = min(c.Confidence, unprovenConfidence), g.Reason
+			c.Confidence, c.Doubt = min(c.Confidence, UnprovenConfidence), g.Reason
 		}
 		kept = append(kept, c)
 	}

@@ -34,8 +34,12 @@ type Grounding struct {
 	Span   text.Span
 }
 
-// unprovenConfidence is the most confidence of a fact that nothing proves.
-const unprovenConfidence = 0.6
+// UnprovenConfidence is the most confidence of a fact that nothing proves.
+const UnprovenConfidence = 0.6
+
+// WaitsForProof reports whether a fact waits, by the reason that its change has, because
+// its turn was not found to say it.
+func WaitsForProof(reason string) bool { return reason == "the turn does not say so" }
 
 // Ground looks for evidence that a claim is wrong: names, numbers and dates that nobody
 // said, a denial that the quote has and the claim has not, words of somebody else or of a
@@ -162,7 +166,7 @@ func readTokens(s string) []token {
 		t.capital = unicode.IsUpper(first)
 		t.word, t.owner = bareWord(text.Fold(raw))
 		t.term = text.Term(t.word)
-		if n, ok := numberTable.Get()[t.word]; ok {
+		if n, ok := numberTable.Get()[t.word]; ok && (!t.capital || englishNumber(t.word)) {
 			t.number = strconv.Itoa(n)
 			if k := len(out) - 1; k >= 0 && joins(out[k], n) && (t.before == "-" || t.before == " ") {
 				out[k].number, out[k].End = joined(out[k].number, n), t.End
