@@ -383,6 +383,10 @@ func (e *Engine) saidBefore(ctx context.Context, owner memory.Owner, said []lear
 // known already.
 const knownBytes = 2 << 10
 
+// waitingTold is how many of the facts that wait for a person, the newest, a model is told
+// of as known: a search does not find them.
+const waitingTold = 8
+
 func (e *Engine) askForFacts(ctx context.Context, scope memory.Scope, said []learn.Said) ([]learn.Candidate, memory.Author, error) {
 	var words string
 	for _, s := range said {
@@ -397,6 +401,15 @@ func (e *Engine) askForFacts(ctx context.Context, scope memory.Scope, said []lea
 	facts := make([]memory.Fact, 0, len(known))
 	for _, n := range known {
 		facts = append(facts, n.Fact)
+	}
+	waiting, err := e.Store.List(ctx, scope.Owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: waitingTold})
+	if err != nil {
+		return nil, memory.Author{}, fmt.Errorf("list what waits: %w", err)
+	}
+	for _, m := range waiting.Memories {
+		if m.Link == nil && scope.Sees(m.Scope()) && e.comparable(scope, m) {
+			facts = append(facts, *m.Fact)
+		}
 	}
 	before, err := e.saidBefore(ctx, scope.Owner, said)
 	if err != nil {

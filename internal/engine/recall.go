@@ -135,7 +135,7 @@ func (e *Engine) prepare(ctx context.Context, q Question) (p Prepared, r *recall
 	o.r.placed()
 	took = e.Now().Sub(started)
 	e.Metrics.Recalled(took, o.r.parts...)
-	return Prepared{Block: o.block, Hits: o.r.hits, Core: o.r.opening, Trace: newID(), Read: true}, o.r, took
+	return Prepared{Block: o.block, Hits: o.r.hits, Core: o.r.opening, Trace: newID(), Read: true, Pending: o.r.pending}, o.r, took
 }
 
 // block recalls and renders; what goes wrong is skipped, a panic included.
@@ -148,10 +148,15 @@ func (r *recalling) block(ctx context.Context) (text string) {
 		}
 	}()
 	var core recall.Core
+	var disputed map[string]string
 	beside := recalling{e: r.e, q: r.q, now: r.now} // not r itself, which searches meanwhile
 	read := once(func() {
 		if err := beside.part(func() error { core = beside.core(ctx); core.Summary = beside.summary(ctx); return nil }); err != nil {
 			beside.skip("core", err)
+		}
+		var err error
+		if r.pending, disputed, err = r.e.disputes(ctx, r.q.Scope.Owner); err != nil {
+			beside.skip("review", err)
 		}
 	})
 	begin := func() { go read() }
@@ -167,7 +172,7 @@ func (r *recalling) block(ctx context.Context) (text string) {
 		r.skip("search", err)
 	}
 	r.degraded, r.parts = append(r.degraded, beside.degraded...), append(r.parts, beside.parts...)
-	block := recall.Render(core, r.hits, recall.RenderOptions{Heading: r.e.opts.Recall.Heading, Hint: r.e.opts.Recall.Hint})
+	block := recall.Render(core, r.hits, recall.RenderOptions{Heading: r.e.opts.Recall.Heading, Hint: r.e.opts.Recall.Hint, Disputed: disputed})
 	r.opening, r.crowded = r.besides(block.Core), r.besides(block.Left)
 	r.tellOnce()
 	return block.Text
@@ -193,6 +198,7 @@ type recalling struct {
 	hits     []memory.Hit
 	opening  recall.Core // what the block begins with, less what is among hits
 	crowded  recall.Core // what of that it had no room for
+	pending  int         // how many facts wait for a person
 	degraded []string
 	parts    []string // of degraded: which
 	vector   bool     // the question's was remembered

@@ -34,6 +34,8 @@ type RenderOptions struct {
 	CoreBudget int    // tokens of the core at most; 0: 150
 	Heading    string // of Markdown, over the block's own words; "": none
 	Hint       string // a sentence that the block says of itself beside [Preamble]; "": none
+	// Disputed has, by the id of a fact, what waits for a person to take its place.
+	Disputed map[string]string
 }
 
 // Block is what goes into a prompt.
@@ -62,6 +64,11 @@ func Render(core Core, hits []memory.Hit, o RenderOptions) Block {
 	for _, h := range hits {
 		if id := h.Memory.ID(); !slices.Contains(ids, id) {
 			lines, ids = append(lines, line(h.Memory)+since(h.Now)+until(h.Before)), append(ids, id)
+		}
+	}
+	for i, id := range ids {
+		if instead := o.Disputed[id]; instead != "" {
+			lines[i] += " [disputed: " + shorten(oneLine(instead)) + "]"
 		}
 	}
 	if len(lines) == 0 {
