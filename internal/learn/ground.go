@@ -1671,7 +1671,7 @@ func (g *grounds) saidOf(claimed whom) (clause []token, of whom, elsewhere bool)
 			continue
 		}
 		n := g.sharedLess(c, claimed)
-		if n > most || best < 0 || n == most && g.names1(c, claimed) && !g.names1(clauses[best], claimed) {
+		if n > most || best < 0 || n == most && g.spelledOut(c, claimed) && !g.spelledOut(clauses[best], claimed) {
 			best, most = i, n
 		}
 		if s, explicit := g.subject(c); explicit && same(s, claimed) {
@@ -1714,8 +1714,8 @@ func (g *grounds) sharedLess(words []token, of whom) int {
 	}))
 }
 
-// names1 reports whether words name whom a claim is about, not as he or she.
-func (g *grounds) names1(words []token, of whom) bool {
+// spelledOut reports whether words name whom a claim is about, not as he or she.
+func (g *grounds) spelledOut(words []token, of whom) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
 		p, ok := persons.Get()[t.word]
 		return of.kind == 's' && speakerWords.Has(t.word) || ok && of.group == p.group || of.name != "" && t.word == of.name

@@ -223,7 +223,7 @@ func TestRealModelFactsBecomeActive(t *testing.T) {
 
 func TestAdversarialFactsAreHeld(t *testing.T) {
 	cases := adversarialCases(t)
-	byKind := map[string][]groundCase{}
+	byKind, active, total := map[string][]groundCase{}, 0, 0
 	for _, c := range cases {
 		byKind[c.kind] = append(byKind[c.kind], c)
 	}
@@ -231,7 +231,13 @@ func TestAdversarialFactsAreHeld(t *testing.T) {
 		for _, held := range []bool{false, true} {
 			n, all := share(t, cases, held, false)
 			t.Logf("held back %t: %s: %d of %d active", held, kind, n, all)
+			if kind != "invented" { // what is only concluded is not seen
+				active, total = active+n, total+all
+			}
 		}
+	}
+	if active*8 > total {
+		t.Errorf("%d of %d wrong facts are active, want one of eight at most", active, total)
 	}
 }
 
@@ -262,6 +268,9 @@ func TestOwnSentences(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %d of %d active", file, active, all)
+		if strings.Contains(file, "right") && active*20 < all*19 || strings.Contains(file, "wrong") && active*2 > all {
+			t.Errorf("%s: %d of %d active", file, active, all)
+		}
 	}
 }
 
@@ -323,6 +332,20 @@ func TestChangedFactsAreHeld(t *testing.T) {
 				}
 			}
 			t.Logf("%s, held back %t: %d of %d active", kind, held, n, all)
+			if n*5 > all {
+				t.Errorf("%s: %d of %d changed facts are active, want one of five at most", kind, n, all)
+			}
 		}
 	}
+}
+
+func FuzzGround(f *testing.F) {
+	f.Add("My wife and I moved to Oslo in 2020, where she works", "User and User's wife moved to Oslo in 2020", "she works")
+	f.Add("I'm 34 \xff and “Ünal” lives with me?", "User's brother ÜNAL is 34, and likes tea over coffee", "34")
+	f.Fuzz(func(t *testing.T, said, fact, quote string) {
+		turn := Said{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: said, CreatedAt: saidOn("2026-01-05")}, Text: said, Earlier: []string{fact}}
+		if g := Ground(Claim{fact, quote, "user"}, turn); g.Span.Start < 0 || g.Span.End > len(said) || g.Span.Start > g.Span.End {
+			t.Fatalf("%q is placed at %+v of %q", fact, g.Span, said)
+		}
+	})
 }
