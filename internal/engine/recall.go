@@ -156,7 +156,7 @@ func (r *recalling) block(ctx context.Context) (text string) {
 		}
 		var err error
 		if r.pending, disputed, err = r.e.disputes(ctx, r.q.Scope.Owner); err != nil {
-			beside.skip("review", err)
+			r.e.Log.Warn("what waits is not shown", "err", err)
 		}
 	})
 	begin := func() { go read() }
