@@ -125,6 +125,12 @@ func (c *Client) Review(ctx context.Context, q ReviewQuery) (out Review, err err
 	return out, err
 }
 
+// Rejudge judges anew what waits because its turn was not found to say it.
+func (c *Client) Rejudge(ctx context.Context, in RejudgeRequest) (out Rejudged, err error) {
+	_, err = c.do(ctx, http.MethodPost, "/api/review/rejudge", in, &out)
+	return out, err
+}
+
 // Judge decides on what waits.
 func (c *Client) Judge(ctx context.Context, in ReviewRequest) (out Reviewed, err error) {
 	_, err = c.do(ctx, http.MethodPost, "/api/review", in, &out)

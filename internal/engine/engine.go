@@ -142,6 +142,8 @@ type Engine struct {
 	loading  sync.Mutex // held while memories are read ahead: see Loaded
 
 	background sync.WaitGroup // what was begun for a chat and may outlast it
+
+	instead sync.Map // id of a pending fact to that of the one it would replace, "" for none
 }
 
 // New returns an engine made of parts.

@@ -206,6 +206,8 @@ type Prepared struct {
 	Core  recall.Core  // pinned facts and profile entries of the same, less what is among Hits
 	Trace string       // "" where not even that is kept
 	Read  bool         // whether memory was asked
+
+	Pending int // how many facts wait for a person, a hundred at most
 }
 
 // Prepare recalls what matters for the request. Every step of a tool loop gets

@@ -98,9 +98,8 @@ func (e *Engine) sayingSo(ctx context.Context, f memory.Fact) ([]memory.Memory, 
 func says(m memory.Memory, f memory.Fact) bool {
 	if t := m.Turn; t != nil && t.Role == memory.RoleUser {
 		said := []learn.Said{{Turn: *t, Text: t.Content}}
-		kept, _ := learn.Filter([]learn.Candidate{{Text: f.Content, Turn: t.ID}}, said)
 		_, forget := learn.Commands(said)
-		return len(kept) == 1 && kept[0].Waits == "" || slices.ContainsFunc(forget, func(w learn.Command) bool {
+		return learn.Says(said[0], f.Content) || slices.ContainsFunc(forget, func(w learn.Command) bool {
 			return !w.All && len(learn.Meant(w, []memory.Memory{{Fact: &f}})) > 0
 		})
 	}

@@ -56,6 +56,11 @@ func (e *Engine) lesson(ctx context.Context, job memory.Job, turns []memory.Turn
 	if err != nil {
 		return lesson{}, err
 	}
+	if author.Kind == memory.ByModel {
+		if err := e.ground(ctx, l.scope, l.said, before); err != nil {
+			return lesson{}, err
+		}
+	}
 	remember, forget := learn.Commands(l.said)
 	l.cands, l.dropped = learn.Filter(append(cands, remember...), l.said)
 	l.forget, l.author = forget, author
@@ -112,6 +117,48 @@ func (e *Engine) talkBefore(ctx context.Context, owner memory.Owner, said []lear
 		before[conversation] = turns
 	}
 	return before, nil
+}
+
+// groundedOn is how many messages before a turn, and how many known facts near it, a fact
+// may take names and numbers from.
+const groundedOn = 8
+
+// ground sets beside each turn what a fact learned from it may refer to: the messages
+// before it and what is known.
+func (e *Engine) ground(ctx context.Context, scope memory.Scope, said []learn.Said, before map[string][]memory.Turn) error {
+	var words strings.Builder
+	for i := range said {
+		s := &said[i]
+		for _, t := range before[s.Turn.Conversation] {
+			if t.Index < s.Turn.Index {
+				s.Earlier = append(s.Earlier, t.Content)
+			}
+		}
+		if s.Earlier == nil { // all of the conversation is read at once
+			for _, o := range said[:i] {
+				if o.Turn.Conversation == s.Turn.Conversation {
+					s.Earlier = append(s.Earlier, o.Before, o.Text)
+				}
+			}
+		}
+		s.Earlier = s.Earlier[max(0, len(s.Earlier)-groundedOn):]
+		if words.Len() < knownBytes {
+			words.WriteString(clip(strings.TrimSpace(s.Text), knownBytes) + "\n")
+		}
+	}
+	known, err := e.neighbours(ctx, scope, words.String(), groundedOn)
+	if err != nil {
+		return err
+	}
+	for i := range said {
+		for _, n := range known {
+			said[i].Background = append(said[i].Background, n.Fact.Content)
+		}
+		for _, f := range said[i].Known {
+			said[i].Background = append(said[i].Background, f.Content)
+		}
+	}
+	return nil
 }
 
 // answering sets beside what the user said what the assistant had said before, and what
@@ -354,6 +401,10 @@ const (
 	mostToldAll = 24
 )
 
+// waitingTold is how many of the facts that wait for a person, the newest, a model is told
+// of as known: a search does not find them.
+const waitingTold = 8
+
 // known returns the facts that a model is told are known.
 func (e *Engine) known(ctx context.Context, scope memory.Scope, said, before []learn.Said) ([]memory.Fact, error) {
 	var words string
@@ -378,6 +429,7 @@ func (e *Engine) known(ctx context.Context, scope memory.Scope, said, before []l
 			l.Queries = append(l.Queries, memory.Query{Turn: id, Statuses: []memory.Status{memory.Active, memory.Pending}, Limit: mostToldAll})
 		}
 	}
+	l.Queries = append(l.Queries, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: waitingTold})
 	seen, err := memory.LookAt(ctx, e.Store, scope.Owner, l)
 	if err != nil {
 		return nil, fmt.Errorf("read what the last turns taught: %w", err)

@@ -132,7 +132,7 @@ func (e *Engine) prepare(ctx context.Context, q Question) (p Prepared, r *recall
 	o.r.placed()
 	took = e.Now().Sub(started)
 	e.Metrics.Recalled(took, o.r.parts...)
-	return Prepared{Block: o.block, Hits: o.r.hits, Core: o.r.opening, Trace: newID(), Read: true}, o.r, took
+	return Prepared{Block: o.block, Hits: o.r.hits, Core: o.r.opening, Trace: newID(), Read: true, Pending: o.r.pending}, o.r, took
 }
 
 // block recalls and renders; what goes wrong is skipped, a panic included.
@@ -145,10 +145,15 @@ func (r *recalling) block(ctx context.Context) (text string) {
 		}
 	}()
 	var core recall.Core
+	var disputed map[string]string
 	beside := recalling{e: r.e, q: r.q, now: r.now} // not r itself, which searches meanwhile
 	read := once(func() {
 		if err := beside.part(func() error { core = beside.core(ctx); core.Summary = beside.summary(ctx); return nil }); err != nil {
 			beside.skip("core", err)
+		}
+		var err error
+		if r.pending, disputed, err = r.e.disputes(ctx, r.q.Scope.Owner); err != nil {
+			r.e.Log.Warn("what waits is not shown", "err", err)
 		}
 	})
 	begin := func() { go read() }
@@ -165,6 +170,7 @@ func (r *recalling) block(ctx context.Context) (text string) {
 	}
 	r.degraded, r.parts = append(r.degraded, beside.degraded...), append(r.parts, beside.parts...)
 	opts := r.e.rendering(false)
+	opts.Disputed = disputed
 	if r.q.Earlier != nil {
 		opts.Later, opts.Told = r.q.Earlier()
 	}
@@ -198,6 +204,7 @@ type recalling struct {
 	opening  recall.Core   // what the block begins with, less what is among hits
 	crowded  recall.Core   // what of that it had no room for
 	lines    []recall.Line // of the block
+	pending  int           // how many facts wait for a person
 	degraded []string
 	parts    []string // of degraded: which
 	vector   bool     // the question's was remembered

@@ -3,6 +3,7 @@ package learn
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
@@ -44,15 +45,40 @@ func sameSense(a, b string) bool {
 		bygone.MatchString(a) == bygone.MatchString(b) &&
 		intent.MatchString(a) == intent.MatchString(b) &&
 		unlikely.MatchString(a) == unlikely.MatchString(b) &&
-		claimSubject(a, a).same(claimSubject(b, b))
+		aboutWhom(a) == aboutWhom(b)
 }
 
 // bygone is what was: with stems alone "lived" and "lives" are one.
 var bygone = late.Compile(`\b(?:was|were|had|did|used to|previously|formerly|former|once|no longer|any ?more|lived|worked|owned|studied|played|taught|drove|smoked|ran|drank)\b`)
 
-// same reports whether two facts are about the same person.
-func (s subject) same(other subject) bool {
-	return s.who == other.who && slices.Equal(s.words, other.words)
+// aboutWhom returns whom a folded fact is about: the user, a person of the user's, or
+// what its first word names.
+func aboutWhom(s string) string {
+	if m := ofUser.FindString(s); m != "" {
+		for _, w := range text.Words(firstWords(s[len(m):], 4)) {
+			if p, ok := persons.Get()[w]; ok {
+				return p.group
+			}
+			if verbish.Has(w) {
+				break
+			}
+		}
+		return "user"
+	}
+	if isUser.MatchString(s) {
+		return "user"
+	}
+	for _, w := range text.Words(firstWords(s, 5)) {
+		if p, ok := persons.Get()[w]; ok {
+			return p.group
+		}
+	}
+	return firstWords(s, 1)
+}
+
+func firstWords(s string, n int) string {
+	words := strings.Fields(s)
+	return strings.Join(words[:min(n, len(words))], " ")
 }
 
 // directions are stop words that two facts must share: out of the water is not in

@@ -15,6 +15,9 @@ type Said struct {
 	// Before is what was said to the speaker just before, "" if nothing was: "Where
 	// do you live?" tells what "In Lisbon." means. Nothing is learned from it.
 	Before string
+	// Earlier are the messages before, oldest first, eight at most, and Background is what is
+	// known: what a fact may name that this turn does not.
+	Earlier, Background []string
 	// Known are the facts learned from the user's turn just before, which this one may put
 	// right: "sorry, I meant Porto".
 	Known []memory.Fact
@@ -35,6 +38,7 @@ type Candidate struct {
 	Remember   bool   // the user asked for it to be remembered
 	Waits      string // why a person should look first; "" if nobody needs to
 	Everywhere bool   // it belongs to no project, whatever scope it was said in
+	Doubt      string // why its turn does not prove it; "" if it does
 	Who        string // the name of somebody whom only memory may know; "" if the words say who it is
 	Model      string // the model and its prompt's hash, or the rule, that made it
 

@@ -57,12 +57,55 @@ func (p *planner) add(c Candidate, v *verdict) {
 		p.addPast(c, newer, p.known[newer].Fact.ObservedAt, "what is known is newer")
 		return
 	}
+	if k := p.confirmed(c); k != nil {
+		v.became = k.Fact.ID
+		p.confirm(k, c, olds)
+		return
+	}
 	if p.taken(next, olds) {
 		p.ignore(c, "", "redundant")
 		return
 	}
-	p.replace(olds, next, reasonOr(v.reason, "new"))
+	p.replace(olds, next, reasonOr(v.reason, reasonOr(c.Doubt, "new")))
 	v.became = next.ID
+}
+
+// confirmed returns the fact that waits and that a candidate says, nil without one.
+func (p *planner) confirmed(c Candidate) *knownFact {
+	for _, n := range c.Near {
+		k := p.known[n.Fact.ID]
+		if k != nil && k.change == nil && n.Fact.Scope == p.o.Scope && c.confirms(n) {
+			return k
+		}
+	}
+	return nil
+}
+
+// confirm makes a fact that waits active, in place of what its statement replaces.
+func (p *planner) confirm(k *knownFact, c Candidate, olds []*knownFact) {
+	olds = slices.DeleteFunc(slices.Clone(olds), func(o *knownFact) bool { return o == k })
+	next := k.Fact
+	next.Status, next.Confidence, next.Trust, next.UpdatedAt = memory.Active, max(next.Confidence, c.Confidence), c.Trust, p.o.Now
+	if c.newer(&next) {
+		next.ObservedAt, next.ObservedSeq = c.ObservedAt, c.ObservedSeq
+	}
+	if len(next.Provenance.Turns) < maxTurns && c.Turn != "" {
+		next.Provenance.Turns = append(slices.Clone(next.Provenance.Turns), c.Turn)
+	}
+	const reason = "said again in plain words"
+	change := memory.Change{Action: memory.ActionApprove, After: memory.Image{Fact: &next}, Base: next.Version, Reason: reason, Author: p.o.Author}
+	outcome := Outcome{ID: next.ID, Fact: next.Content, Action: "add", Reason: reason}
+	for _, o := range olds {
+		end := p.unlink(o, reason)
+		if o.Link == nil {
+			end = replaced(o.Fact, next, p.o.Now, reason, p.o.Author)
+			p.free(o)
+		}
+		o.change, o.ends = &end, true
+		outcome.Action, outcome.Target, change.OldID, change.NewID = "replace", o.Fact.ID, o.Fact.ID, next.ID
+	}
+	k.change, k.kept = &change, true
+	p.outcomes = append(p.outcomes, outcome)
 }
 
 // fact returns the candidate as an active fact.
@@ -147,7 +190,7 @@ func (p *planner) replaceable(c Candidate, targets []string) (olds []*knownFact,
 	for _, id := range targets {
 		k := p.known[id]
 		switch {
-		case k.ends: // another candidate took its place
+		case k.ends || k.kept: // another candidate took its place, or confirmed it
 		case k.Link == nil && !inside(k.Fact.Scope, c.scope(p.o.Scope)): // it holds elsewhere too
 		case !c.newer(&k.Fact) && !p.reads(c, k):
 			newer = id
@@ -253,7 +296,10 @@ func (p *planner) unlink(k *knownFact, reason string) memory.Change {
 // addPending adds a fact that waits. instead is the fact that it would take the
 // place of, "" without one.
 func (p *planner) addPending(next memory.Fact, instead, reason string) {
-	if p.live[wordingOf(next)] {
+	if p.live[wordingOf(next)] || slices.ContainsFunc(p.order, func(id string) bool {
+		k := p.known[id]
+		return k.Fact.Status == memory.Pending && k.Fact.Scope == next.Scope && agree(k.Fact.Content, next.Content)
+	}) {
 		p.outcomes = append(p.outcomes, Outcome{Fact: next.Content, Action: "ignore", Reason: "redundant"})
 		return
 	}
@@ -291,7 +337,7 @@ func recorded(c Candidate) bool {
 func (p *planner) end(id string, c Candidate, reason string) {
 	k := p.known[id]
 	switch {
-	case k.ends || p.waits(c) != "":
+	case k.ends || k.kept || p.waits(c) != "":
 		return
 	case !c.newer(&k.Fact):
 		p.ignore(c, id, "what is known is newer")

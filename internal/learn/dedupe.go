@@ -96,12 +96,12 @@ func lives(near []Neighbour, id string) bool {
 // echo returns the fact that a candidate repeats, if nobody but a model or a pasted
 // text says it: that tells nothing about the fact, be it current or not.
 func echo(c Candidate) (Neighbour, bool) {
-	if c.Remember || c.Op == Update || rank(c.Trust) >= rank(memory.TrustUser) && c.Waits != unsupported {
+	if c.Remember || c.Op == Update || rank(c.Trust) >= rank(memory.TrustUser) && (c.Waits == "" || c.Doubt == "") {
 		return Neighbour{}, false
 	}
 	said := termSet(c.Text)
 	for _, n := range c.Near {
-		if covered(said, termSet(n.Fact.Content)) >= 0.8 && sameSense(text.Fold(c.Text), text.Fold(n.Fact.Content)) {
+		if covered(said, termSet(n.Fact.Content)) >= 0.8 && namesNothingElse(c.Text, n.Fact.Content) && sameSense(text.Fold(c.Text), text.Fold(n.Fact.Content)) {
 			return n, true
 		}
 	}
@@ -113,12 +113,32 @@ func (c *Candidate) replaces(n Neighbour) bool {
 	return c.Op == Update && slices.Contains(c.Targets, n.Fact.ID)
 }
 
+// namesNothingElse reports whether all numbers and names of one text are in another: with a
+// new one it corrects what it repeats.
+func namesNothingElse(said, known string) bool {
+	have := numbers(known)
+	for _, n := range numbers(said) {
+		if !slices.Contains(have, n) {
+			return false
+		}
+	}
+	words := wordSet(known)
+	for name := range nameSet(said) {
+		for _, w := range text.Words(name) {
+			if !words[w] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 func echoOf(n Neighbour) string { return "an echo of memory: " + n.Fact.ID }
 
 func known(c Candidate, o DedupeOptions) (n Neighbour, exact, ok bool) {
 	hash, scope := text.Hash(c.Text), c.scope(o.Scope)
 	for _, n := range c.Near {
-		if n.Fact.Status.Live() && covers(n, scope) && text.Hash(n.Fact.Content) == hash && !c.replaces(n) {
+		if n.Fact.Status.Live() && covers(n, scope) && text.Hash(n.Fact.Content) == hash && !c.replaces(n) && !c.confirms(n) {
 			return n, true, true
 		}
 	}
@@ -126,11 +146,19 @@ func known(c Candidate, o DedupeOptions) (n Neighbour, exact, ok bool) {
 		return Neighbour{}, false, false
 	}
 	for _, n := range c.Near {
-		if n.Fact.Status.Live() && covers(n, scope) && n.Similarity >= o.Near && agree(n.Fact.Content, c.Text) {
+		if n.Fact.Status.Live() && covers(n, scope) && n.Similarity >= o.Near && agree(n.Fact.Content, c.Text) && !c.confirms(n) {
 			return n, false, true
 		}
 	}
 	return Neighbour{}, false, false
+}
+
+// confirms reports whether a candidate that does not wait itself says what waits: then that
+// need not wait any longer.
+func (c *Candidate) confirms(n Neighbour) bool {
+	return n.Fact.Status == memory.Pending && n.Link == nil && c.Waits == "" && rank(c.Trust) >= rank(memory.TrustUser) &&
+		!slices.Contains(n.Fact.Provenance.Turns, c.Turn) &&
+		(text.Hash(n.Fact.Content) == text.Hash(c.Text) || agree(n.Fact.Content, c.Text))
 }
 
 // covers reports whether the neighbour is seen everywhere in scope, whatever others do:

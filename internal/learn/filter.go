@@ -14,9 +14,6 @@ import (
 // minLength is the fewest letters a fact has.
 const minLength = 10
 
-// unsupported is why a candidate waits that its turn does not say.
-const unsupported = "the turn does not say so"
-
 // notOwn is why a candidate is dropped that rests on what the user only passed on,
 // or what came out of memory.
 const notOwn = "not the user's own words"
@@ -40,27 +37,35 @@ func Filter(cands []Candidate, said []Said) (kept []Candidate, dropped []Dropped
 			dropped = append(dropped, Dropped{c, reason})
 			continue
 		}
+		about := c.Subject
 		c.Subject, c.Attribute, c.Category = shortName(c.Subject), shortName(c.Attribute), shortName(c.Category)
 		c = classified(c)
-		i, found := r.source(&c)
+		byRule := strings.HasPrefix(c.Model, "rule:")
+		i, g := r.source(&c, about)
 		if i < 0 {
 			dropped = append(dropped, Dropped{c, "there is no turn that it could be from"})
 			continue
 		}
-		if !found && r.blanked(&c) {
+		if g.Grade != Grounded && r.blanked(&c) {
 			dropped = append(dropped, Dropped{c, notOwn})
+			continue
+		}
+		if g.Reason == saidEarlier {
+			dropped = append(dropped, Dropped{c, saidEarlier})
 			continue
 		}
 		if !c.Remember && Unsaid(said[i].Turn.Content) {
 			dropped = append(dropped, Dropped{c, "said not to be remembered"})
 			continue
 		}
-		c = placed(c, said[i])
+		c = placed(c, said[i], byRule)
 		switch {
 		case instructs(c.Text):
 			c.Waits = "it reads like an instruction"
-		case c.Waits == "" && !found:
-			c.Waits = unsupported
+		case c.Waits == "" && g.Grade == Refuted:
+			c.Waits, c.Doubt = g.Reason, g.Reason
+		case g.Grade == Unproven:
+			c.Confidence, c.Doubt = min(c.Confidence, UnprovenConfidence), g.Reason
 		}
 		kept = append(kept, c)
 	}
@@ -169,60 +174,30 @@ func ReadsLikeInstruction(words string) bool { return instructs(tidy(words)) }
 
 func instructs(s string) bool { return instruction.MatchString(s) }
 
-// sources reads turns as statements, each when it is first needed.
-type sources struct {
-	said []Said
-	read [][]assertion
-}
+// sources are the turns that candidates may be from.
+type sources struct{ said []Said }
 
-func (r *sources) assertions(i int) []assertion {
-	if r.read == nil {
-		r.read = make([][]assertion, len(r.said))
-	}
-	if r.read[i] == nil {
-		r.read[i] = assertions(r.said[i])
-	}
-	return r.read[i]
-}
-
-// source finds the turn that a candidate is from and the place of its quote.
-// supported reports whether the turn says so. Without any turn it returns -1.
-func (r *sources) source(c *Candidate) (turn int, supported bool) {
+// source finds the turn that a candidate is from, -1 if there is none, and what that turn
+// makes of it: of several the one that speaks for it most.
+func (r *sources) source(c *Candidate, about string) (turn int, g Grounding) {
 	named := named(c.Turn, r.said)
 	if c.Span != nil && named >= 0 {
-		return named, true // a rule read it there
+		return named, Grounding{} // a rule read it there
 	}
-	order := candidatesFirst(named, len(r.said))
-	if len(order) == 0 {
-		return -1, false
-	}
-	at := func(i int, span text.Span) *memory.Span {
-		return &memory.Span{Turn: r.said[i].Turn.ID, Start: span.Start, End: span.End}
-	}
-	quoted := -1
-	for _, i := range order {
-		span, ok := locate(r.said[i].Text, c.Quote)
-		if !ok {
-			continue
+	turn = -1
+	for _, i := range candidatesFirst(named, len(r.said)) {
+		found := Ground(Claim{c.Text, c.Quote, about}, r.said[i])
+		if turn < 0 || found.Grade < g.Grade || found.Grade == g.Grade && g.Span.End == 0 && found.Span.End > 0 {
+			turn, g = i, found
 		}
-		if _, ok := supports(c.Text, r.said[i], r.assertions(i), span); ok {
-			c.Span = at(i, span)
-			return i, true
-		}
-		if quoted < 0 {
-			quoted, c.Span = i, at(i, span)
+		if g.Grade == Grounded {
+			break
 		}
 	}
-	if quoted >= 0 {
-		return quoted, false
+	if turn >= 0 && g.Span.End > 0 {
+		c.Span = &memory.Span{Turn: r.said[turn].Turn.ID, Start: g.Span.Start, End: g.Span.End}
 	}
-	for _, i := range order {
-		if span, ok := supports(c.Text, r.said[i], r.assertions(i), text.Span{}); ok {
-			c.Span = at(i, span)
-			return i, true
-		}
-	}
-	return order[0], false
+	return turn, g
 }
 
 // blanked reports whether a candidate rests on words that it may not be learned
@@ -330,8 +305,8 @@ func candidatesFirst(named, n int) []int {
 var yearly = late.Compile(`(?i)\b(?:birthday|anniversary|name day) is\b`)
 
 // placed returns the candidate with what its turn knows: where and when it was
-// said, by whom, and dates made absolute.
-func placed(c Candidate, s Said) Candidate {
+// said, by whom, and of a rule's candidate dates made absolute: a model wrote its own.
+func placed(c Candidate, s Said, byRule bool) Candidate {
 	t := s.Turn
 	c.Turn, c.Conversation, c.ObservedAt = t.ID, t.Conversation, memory.Time(t.CreatedAt)
 	offset := 0
@@ -347,7 +322,7 @@ func placed(c Candidate, s Said) Candidate {
 	default:
 		c.Trust = memory.TrustUntrusted
 	}
-	if !yearly.MatchString(c.Text) || len(text.Numbers(c.Text)) == 0 {
+	if byRule && (!yearly.MatchString(c.Text) || len(text.Numbers(c.Text)) == 0) {
 		c.Text = text.Absolute(c.Text, t.CreatedAt)
 	}
 	return c

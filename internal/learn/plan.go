@@ -103,6 +103,7 @@ type knownFact struct {
 	Neighbour
 	change *memory.Change
 	ends   bool // the change takes it out of recall
+	kept   bool // a candidate confirmed it: no other takes its place
 }
 
 // verdict is what the valid decisions about one candidate come to.
@@ -204,6 +205,9 @@ func (p *planner) judge(decisions []Decision) {
 		v := &p.verdicts[i]
 		if k := p.known[v.repeats]; k != nil && k.sharedByUser() && len(v.deletes) == 0 {
 			v.add, v.repeats = true, "" // the user's own statement stays when the share ends
+		}
+		if k := p.known[v.repeats]; k != nil && p.confirmed(p.cands[i]) == k {
+			v.add, v.repeats = true, ""
 		}
 		if v.add { // deleting and adding is replacing
 			v.targets, v.deletes = append(v.targets, v.deletes...), nil

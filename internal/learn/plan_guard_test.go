@@ -103,7 +103,7 @@ func TestWhatMemoryGaveDoesNotComeBack(t *testing.T) {
 	gone := withStatus(fact("User works at Acme"), memory.Superseded)
 	assistant := func(c Candidate) Candidate { c.Trust = memory.TrustAssistant; return c }
 	pasted := later(5, "User lives in Lisbon with two cats", known)
-	pasted.Waits = unsupported
+	pasted.Waits, pasted.Doubt = "nobody said so", "nobody said so"
 	for name, c := range map[string]Candidate{
 		"a pasted line":                     pasted,
 		"the assistant, in the same words":  assistant(later(5, "User lives in Lisbon with two cats", known)),
@@ -264,7 +264,7 @@ func randomCandidates(r *rand.Rand, near []Neighbour) []Candidate {
 		c.Remember = r.IntN(10) == 0
 		c.Trust = pickOne(r, []memory.Trust{memory.TrustUser, memory.TrustUser, memory.TrustAssistant, memory.TrustUntrusted})
 		if r.IntN(6) == 0 {
-			c.Waits = pickOne(r, []string{unsupported, "it reads like an instruction"})
+			c.Waits = pickOne(r, []string{"nobody said so", "it reads like an instruction"})
 		}
 		for _, n := range near {
 			if r.IntN(2) == 0 || text.Hash(n.Fact.Content) == text.Hash(c.Text) {
@@ -315,7 +315,7 @@ func soundPlan(changes []memory.Change, near []Neighbour, cands []Candidate, o P
 			return fmt.Errorf("%s is changed twice", c.After.Target())
 		}
 		targets[c.After.Target()] = true
-		if c.Action == memory.ActionAdd {
+		if c.Action == memory.ActionAdd || c.Action == memory.ActionApprove {
 			adds[c.After.Fact.ID] = *c.After.Fact
 		}
 	}

@@ -414,7 +414,7 @@ func checkPlan(t *rapid.T, changes []memory.Change, near []Neighbour) {
 		if c.Reason == "" {
 			t.Fatalf("a change without a reason:\n%s", told(changes))
 		}
-		if c.Action == memory.ActionAdd {
+		if c.Action == memory.ActionAdd || c.Action == memory.ActionApprove {
 			added[c.After.Fact.ID] = c.After.Fact
 		}
 	}

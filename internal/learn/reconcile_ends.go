@@ -146,7 +146,7 @@ func (e *ending) ends(c *Candidate, f *memory.Fact) bool {
 		if m := havingForm.FindStringSubmatch(known); m != nil && e.holding(known) {
 			return true
 		}
-		return toCome(f, known) && has(e.terms) || toCome(f, known) && anyOf(e.terms, journeys.All()) && beyondJourney(e.terms) && has(less(e.terms, journeys.All()))
+		return toCome(f, known) && has(e.terms) || toCome(f, known) && !disjoint(e.terms, journeys.All()) && beyondJourney(e.terms) && has(less(e.terms, journeys.All()))
 	case unplanned:
 		if visits.Has(e.verb) {
 			return toCome(f, known) && has(e.terms)

@@ -16,8 +16,8 @@ var (
 	english = late.Words("the a an is are was were to and of in it its it's you your that this for with on at be what what's how why when where which who can could would should do does did please make give write tell show " +
 		"some any more one just but or not no if about there have has get need want like up out so then thanks okay now")
 
-	// persons are words of a person who speaks or is spoken of. "Me" stands in requests.
-	persons = late.Words("i i'm im i've ive i'd i'll my mine myself we we're we've our ours us he he's she she's they they're they've him her hers his their theirs them himself herself themselves")
+	// personWords are words of a person who speaks or is spoken of. "Me" stands in requests.
+	personWords = late.Words("i i'm im i've ive i'd i'll my mine myself we we're we've our ours us he he's she she's they they're they've him her hers his their theirs them himself herself themselves")
 
 	// amends are words by which something is put right, begins or ends, or is set for all answers.
 	amends = late.Words("no nope not actually nvm nevermind scratch wrong instead rather anymore correction correct cancelled canceled off moved changed still quit left stopped started starting switched switching dropped finished using " +
@@ -47,7 +47,7 @@ func MayTeach(s Said) bool {
 		return true
 	}
 	for _, w := range words {
-		if persons.Has(w) || amends.Has(w) || text.IsPersonWord(w) || text.IsNumber(w) {
+		if personWords.Has(w) || amends.Has(w) || text.IsPersonWord(w) || text.IsNumber(w) {
 			return true
 		}
 	}

@@ -83,7 +83,7 @@ func RenderLines(lines []Line, from Sources, o RenderOptions) (text string, kept
 	var texts []string
 	for _, l := range lines {
 		if words, ok := l.words(from); ok && l.Sum == Sum(words) {
-			texts, kept = append(texts, words), append(kept, l)
+			texts, kept = append(texts, words+o.dispute(l.ID)), append(kept, l)
 		}
 	}
 	return o.block(texts), kept

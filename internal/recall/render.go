@@ -40,6 +40,9 @@ type RenderOptions struct {
 
 	Later bool                            // the prompt has an earlier block
 	Told  func(l Line, words string) bool // whether an earlier block has it; nil: none does
+
+	// Disputed has, by the id of a fact, what waits for a person to take its place.
+	Disputed map[string]string
 }
 
 // Block is what goes into a prompt.
@@ -77,12 +80,21 @@ func Render(core Core, hits []memory.Hit, o RenderOptions) Block {
 		if o.Told != nil && o.Told(s.Line, s.text) {
 			s.Line = Line{Kind: s.Kind, ID: s.ID, Owner: s.Owner}
 		} else {
-			texts = append(texts, s.text)
+			texts = append(texts, s.text+o.dispute(s.ID))
 		}
 		b.Lines = append(b.Lines, s.Line)
 	}
 	b.Text = o.block(texts)
 	return b
+}
+
+// dispute is what a line says of a fact that something that waits would replace.
+func (o RenderOptions) dispute(id string) string {
+	instead := o.Disputed[id]
+	if instead == "" {
+		return ""
+	}
+	return " [disputed: " + shorten(oneLine(instead)) + "]"
 }
 
 // block fences lines; without any there is no block.

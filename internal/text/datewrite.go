@@ -296,6 +296,8 @@ func (w *dateWriter) stays(k int) bool {
 		return true
 	case repeating.Has(w.before(i, 2)) && w.noun(j):
 		return true // "our weekly team Friday call"
+	case weekday && (w.recurs(k) || w.recursWith(k, -1) || w.recursWith(k, 1)):
+		return true // "every second Monday", "Saturday and Sunday mornings"
 	case (prev == "the" || prev == "a" || prev == "an") && !w.noun(j):
 		return true // "it was a Friday", "the Friday after"
 	case weekday && w.plural(j):
@@ -308,6 +310,37 @@ func (w *dateWriter) stays(k int) bool {
 		return d.Start == w.toks[i].Start && !w.owned(i) && !halves.Has(prev) && !(governing.Has(prev) && prev != "to" && prev != "as" && prev != "than" && prev != "over" && prev != "about") && !(k > 0 && w.found[k-1].End+5 >= d.Start)
 	}
 	return false
+}
+
+// nth are words between "every" and a weekday.
+var nth = late.Words("other second third fourth single")
+
+// recurs reports whether date k is a weekday that comes again and again.
+func (w *dateWriter) recurs(k int) bool {
+	d := w.found[k]
+	if d.tokens != 1 || !weekdayName(w.toks[d.token].low) {
+		return false
+	}
+	prev := w.before(d.token, 1)
+	return repeating.Has(prev) || nth.Has(prev) && repeating.Has(w.before(d.token, 2)) || w.plural(d.token+1)
+}
+
+// recursWith reports whether a weekday that date k is joined to recurs.
+func (w *dateWriter) recursWith(k, step int) bool {
+	for {
+		a, b := min(k, k+step), max(k, k+step)
+		if a < 0 || b >= len(w.found) || w.found[b].Start < w.found[a].End {
+			return false
+		}
+		switch strings.TrimSpace(w.s[w.found[a].End:w.found[b].Start]) {
+		case "and", "or", ",", ", and", "&", "/":
+		default:
+			return false
+		}
+		if k += step; w.recurs(k) {
+			return true
+		}
+	}
 }
 
 // half reports whether token i is a month after "mid-" and its like.

@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,6 +30,9 @@ import (
 
 // HeaderTrace names the trace of an answer.
 const HeaderTrace = "X-Loci-Trace"
+
+// HeaderPending tells how many facts wait for a person, if any do.
+const HeaderPending = "X-Loci-Pending"
 
 // Headers by which a client says what a request is. Open WebUI fills them from templates of its
 // connection ({{TASK}}, {{MESSAGE_ID}}, {{USER_MESSAGE_PARENT_ID}}).
@@ -320,6 +324,9 @@ func (c *call) record(ctx context.Context, a wire.Answer) {
 func (c *call) nameTrace(h http.Header) {
 	if c.prepared.Trace != "" {
 		h.Set(HeaderTrace, c.prepared.Trace)
+	}
+	if n := c.prepared.Pending; n > 0 {
+		h.Set(HeaderPending, strconv.Itoa(n))
 	}
 }
 

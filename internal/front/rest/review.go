@@ -6,11 +6,13 @@ import (
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/memory"
 )
 
 func (d *door) reviewOperations(a adder) {
 	operation(a, http.MethodGet, "/api/review", "list-review", "What waits for a person, newest first", d.review)
 	operation(a, http.MethodPost, "/api/review", "judge", "Approve or reject what waits, in one run", d.judge)
+	operation(a, http.MethodPost, "/api/review/rejudge", "rejudge", "Judge anew what waits for want of proof, in one run", d.rejudge)
 }
 
 func (d *door) review(ctx context.Context, in *client.ReviewQuery) (*body[client.Review], error) {
@@ -52,6 +54,35 @@ func (d *door) judge(ctx context.Context, in *judgeInput) (*body[client.Reviewed
 	out := client.Reviewed{Receipt: receipt(r)}
 	for _, m := range judged {
 		out.Memories = append(out.Memories, client.View(m))
+	}
+	return answer(out), nil
+}
+
+type rejudgeInput struct {
+	Idempotent
+	Body client.RejudgeRequest
+}
+
+func (d *door) rejudge(ctx context.Context, in *rejudgeInput) (*body[client.Rejudged], error) {
+	owner, author, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	facts, r, err := d.engine.Rejudge(ctx, owner, engine.RejudgeRequest{DryRun: in.Body.DryRun, Idempotency: in.Key}, author)
+	if err != nil {
+		return nil, err
+	}
+	out := client.Rejudged{Facts: []client.RejudgedFact{}}
+	if r.Run != "" {
+		rec := receipt(r)
+		out.Receipt = &rec
+	}
+	for _, one := range facts {
+		v := client.RejudgedFact{Memory: client.View(memory.Memory{Fact: &one.Fact})}
+		for _, old := range one.Replaces {
+			v.Replaces = append(v.Replaces, client.View(memory.Memory{Fact: &old}))
+		}
+		out.Facts = append(out.Facts, v)
 	}
 	return answer(out), nil
 }

@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// mostDisputes is how many waiting facts a recall looks at.
+const mostDisputes = 100
+
+// disputes returns how many facts wait for a person, and of those that would replace an
+// active fact their words, by the id of that fact.
+func (e *Engine) disputes(ctx context.Context, owner memory.Owner) (pending int, disputed map[string]string, err error) {
+	page, err := e.Store.List(ctx, owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: mostDisputes})
+	if err != nil {
+		return 0, nil, fmt.Errorf("list what waits: %w", err)
+	}
+	for _, m := range page.Memories {
+		if m.Link != nil || m.Fact == nil {
+			continue
+		}
+		old, known := e.instead.Load(m.ID())
+		if !known {
+			why, err := e.proposed(ctx, owner, m)
+			if err != nil {
+				return 0, nil, err
+			}
+			old = why.OldID
+			e.instead.Store(m.ID(), old)
+		}
+		if id, _ := old.(string); id != "" {
+			if disputed == nil {
+				disputed = map[string]string{}
+			}
+			disputed[id] = m.Content()
+		}
+	}
+	return len(page.Memories), disputed, nil
+}

@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// TestWhatWaitsIsVisible: a fact that waits is counted, marks in the prompt what it would
+// replace, and is part of what a model is told is known.
+func TestWhatWaitsIsVisible(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		old := r.note(t, ana, "User's rent for the flat is 950 euros")
+		const instead = "User's rent for the flat is 1100 euros"
+		f := memory.Fact{
+			ID: newID(), Scope: memory.Scope{Owner: ana}, Content: instead, Status: memory.Pending, Confidence: 1, Source: memory.Extracted, Trust: memory.TrustUser,
+			ObservedAt: r.now(), CreatedAt: r.now(), UpdatedAt: r.now(), Hash: text.Hash(instead),
+		}
+		vectors, err := r.vectors(ctx, f.ID, f.Content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: newID(), Kind: "learn", Vectors: vectors}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, OldID: old.ID, NewID: f.ID, Reason: "it contradicts what is known"}); err != nil {
+			t.Fatal(err)
+		}
+		r.opts.Deadline = 1e10
+		p, _, _ := r.Engine.prepare(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "what is my rent for the flat?", Budget: 1000})
+		if !strings.Contains(p.Block, "[disputed: "+instead+"]") || p.Pending != 1 {
+			t.Errorf("block %q, %d pending; want the rent disputed and one pending", p.Block, p.Pending)
+		}
+		r.llm = memtest.NewLLM(memtest.Line{Text: `{"facts": []}`})
+		r.LLM = r.llm
+		if _, err := r.Learn(ctx, r.told(t, ana, "c", "the rent for the flat, is that legal?")); err != nil {
+			t.Fatal(err)
+		}
+		if prompts := r.llm.Prompts(); len(prompts) == 0 || !strings.Contains(prompts[0].System+prompts[0].User, instead) {
+			t.Errorf("the model is not told of what waits: %+v", prompts)
+		}
+	})
+}

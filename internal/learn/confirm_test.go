@@ -1,0 +1,36 @@
+package learn
+
+import (
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// TestWaitingFactDoesNotSwallowPlainStatement: what waits becomes active when it is said in
+// plain words, and takes the place of what it contradicts then.
+func TestWaitingFactDoesNotSwallowPlainStatement(t *testing.T) {
+	berlin := heardFact("User lives in Berlin")
+	waiting := withStatus(heardFact("User lives in Lisbon"), memory.Pending)
+	for name, again := range map[string]string{"the same words": "User lives in Lisbon", "about the same": "User currently lives in Lisbon"} {
+		c := later(5, again, waiting, berlin)
+		for i := range c.Near {
+			c.Near[i].Similarity = 1
+		}
+		fresh, known, dropped := Dedupe([]Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
+		changes, outcomes := Plan(fresh, Reconcile(fresh), known, options())
+		got := told(changes)
+		if want := lines("replace superseded User lives in Berlin", "approve active User lives in Lisbon"); got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s (%+v, dropped %+v)", name, got, want, outcomes, dropped)
+		}
+	}
+	doubted := later(6, "User lives in Lisbon", waiting, berlin)
+	doubted.Waits, doubted.Doubt = "nobody said so", "nobody said so"
+	fresh, known, _ := Dedupe([]Candidate{doubted}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
+	changes, _ := Plan(fresh, Reconcile(fresh), known, options())
+	for _, ch := range changes {
+		if ch.After.Fact.Status == memory.Active {
+			t.Errorf("what waits became active by a statement that waits itself: %s", told(changes))
+		}
+	}
+}

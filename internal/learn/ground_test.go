@@ -1,0 +1,351 @@
+package learn
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// groundCase is a fact that a model wrote, with the messages that it read: the last of
+// them is the turn.
+type groundCase struct {
+	key      string
+	messages []string
+	known    []string
+	turn     string
+	at       time.Time
+	claim    Claim
+	kind     string // of an error, "" for what is true
+}
+
+// grounded returns the candidate as the filter leaves it, nil if it is dropped.
+func (c groundCase) grounded() *Candidate {
+	turn := memory.Turn{ID: "T", Role: memory.RoleUser, Content: c.turn, CreatedAt: c.at}
+	said := Guard([]memory.Turn{turn}, GuardOptions{})
+	for i := range said {
+		said[i].Earlier, said[i].Background = c.messages[max(0, len(c.messages)-8):], c.known
+		if n := len(c.messages); n > 0 {
+			said[i].Before = c.messages[n-1]
+		}
+	}
+	kept, _ := Filter([]Candidate{{Text: c.claim.Text, Quote: c.claim.Quote, Subject: strings.ToLower(c.claim.About), Confidence: 1}}, said)
+	if len(kept) == 0 {
+		return nil
+	}
+	return &kept[0]
+}
+
+func (c groundCase) active() bool {
+	got := c.grounded()
+	return got != nil && got.Waits == ""
+}
+
+// held reports whether a case belongs to the half that nobody tunes on.
+func (c groundCase) held() bool { return sha256.Sum256([]byte(c.key))[0]&1 == 1 }
+
+type writtenFact struct {
+	Text, Quote, About string
+}
+
+type message struct {
+	Role, Text string
+	Facts      []writtenFact
+}
+
+func readJSON(t *testing.T, file string, into any) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// naturalCases are the facts of testdata/natural.json: chats as people write them, and
+// what a strong model learned from each turn.
+func naturalCases(t *testing.T) []groundCase {
+	t.Helper()
+	var data struct {
+		Conversations []struct {
+			ID, Now string
+			Turns   []message
+		}
+		Singles []struct {
+			ID, Now, Text string
+			Facts         []writtenFact
+		}
+	}
+	readJSON(t, "testdata/natural.json", &data)
+	var out []groundCase
+	for _, c := range data.Conversations {
+		var before, known []string
+		for _, m := range c.Turns {
+			for _, f := range m.Facts {
+				out = append(out, groundCase{c.ID, before, known, m.Text, saidOn(c.Now), Claim(f), ""})
+			}
+			for _, f := range m.Facts {
+				known = append(known, f.Text)
+			}
+			before = append(before[:len(before):len(before)], m.Text)
+		}
+	}
+	for _, s := range data.Singles {
+		for _, f := range s.Facts {
+			out = append(out, groundCase{s.ID, nil, nil, s.Text, saidOn(s.Now), Claim(f), ""})
+		}
+	}
+	return out
+}
+
+func saidOn(day string) time.Time {
+	at, _ := time.Parse(time.DateOnly, day)
+	return at.Add(9 * time.Hour)
+}
+
+// adversarialCases are the facts of testdata/adversarial.json, none of which is right.
+func adversarialCases(t *testing.T) []groundCase {
+	t.Helper()
+	var data []struct {
+		ID, Now string
+		Turns   []message
+		Fact    writtenFact
+		Error   string
+	}
+	readJSON(t, "testdata/adversarial.json", &data)
+	var out []groundCase
+	for _, a := range data {
+		var before []string
+		for _, m := range a.Turns[:len(a.Turns)-1] {
+			before = append(before, m.Text)
+		}
+		turn := a.Turns[len(a.Turns)-1].Text
+		at := saidOn("2026-03-02")
+		if a.Now != "" {
+			at = saidOn(a.Now)
+		}
+		out = append(out, groundCase{turn + a.Fact.Text, before, nil, turn, at, Claim(a.Fact), a.Error})
+	}
+	return out
+}
+
+// realModelCases are the facts of the shared development data that a real model wrote.
+func realModelCases(t *testing.T) []groundCase {
+	t.Helper()
+	type exchange struct {
+		ID    any
+		Turn  string
+		Facts []writtenFact
+	}
+	var data struct {
+		Said          time.Time
+		Conversations []struct {
+			ID    string
+			Turns []exchange
+		}
+		Messages []exchange
+	}
+	readJSON(t, sharedData(t, "data/real-model/dev.json"), &data)
+	var out []groundCase
+	for _, c := range data.Conversations {
+		var before, known []string
+		for _, m := range c.Turns {
+			for _, f := range m.Facts {
+				out = append(out, groundCase{c.ID, before, known, m.Turn, data.Said, Claim(f), ""})
+			}
+			for _, f := range m.Facts {
+				known = append(known, f.Text)
+			}
+			before = append(before[:len(before):len(before)], m.Turn)
+		}
+	}
+	for _, m := range data.Messages {
+		for _, f := range m.Facts {
+			out = append(out, groundCase{"", nil, nil, m.Turn, data.Said, Claim(f), ""})
+		}
+	}
+	return out
+}
+
+// share counts the active cases of a half, and logs those of the tuned half that are not
+// as they should be.
+func share(t *testing.T, cases []groundCase, held, active bool) (n, all int) {
+	t.Helper()
+	for _, c := range cases {
+		if c.held() != held {
+			continue
+		}
+		all++
+		got := c.grounded()
+		is := got != nil && got.Waits == ""
+		if is {
+			n++
+		}
+		if is != active && !held {
+			why := "dropped"
+			if got != nil {
+				why = got.Waits
+			}
+			t.Logf("%s active %t (%s): %q\n\tquote %q of %q\n\tin %q", c.kind, is, why, c.claim.Text, c.claim.Quote, c.claim.About, c.turn)
+		}
+	}
+	return n, all
+}
+
+func TestNaturalFactsBecomeActive(t *testing.T) {
+	cases := naturalCases(t)
+	for _, held := range []bool{false, true} {
+		n, all := share(t, cases, held, true)
+		t.Logf("held back %t: %d of %d active", held, n, all)
+		if n*100 < all*95 {
+			t.Errorf("held back %t: %d of %d natural facts are active, want 95 %%", held, n, all)
+		}
+	}
+}
+
+func TestRealModelFactsBecomeActive(t *testing.T) {
+	all := realModelCases(t)
+	for _, c := range all {
+		if got := c.grounded(); got == nil || got.Waits != "" {
+			t.Errorf("%q of %q is not active: %+v", c.claim.Text, c.turn, got)
+		}
+	}
+	t.Logf("%d facts", len(all))
+}
+
+func TestAdversarialFactsAreHeld(t *testing.T) {
+	cases := adversarialCases(t)
+	byKind, active, total := map[string][]groundCase{}, 0, 0
+	for _, c := range cases {
+		byKind[c.kind] = append(byKind[c.kind], c)
+	}
+	for kind, cases := range byKind {
+		for _, held := range []bool{false, true} {
+			n, all := share(t, cases, held, false)
+			t.Logf("held back %t: %s: %d of %d active", held, kind, n, all)
+			if kind != "invented" { // what is only concluded is not seen
+				active, total = active+n, total+all
+			}
+		}
+	}
+	if active*8 > total {
+		t.Errorf("%d of %d wrong facts are active, want one of eight at most", active, total)
+	}
+}
+
+// TestOwnSentences has sentences of our own, written for an older check: what they say, and
+// facts that they do and do not show.
+func TestOwnSentences(t *testing.T) {
+	at := saidOn("2026-01-05")
+	for _, file := range []string{"support_right.txt", "support_fresh_right.txt", "support_wrong.txt", "support_fresh_wrong.txt"} {
+		active, all := 0, 0
+		for line := range strings.Lines(mustRead(t, "testdata/"+file)) {
+			said, fact, ok := strings.Cut(strings.TrimSpace(line), " => ")
+			if !ok || strings.HasPrefix(line, "#") {
+				continue
+			}
+			all++
+			got := groundCase{turn: said, at: at, claim: Claim{Text: fact, Quote: said}}.grounded()
+			if is := got != nil && got.Waits == ""; is {
+				active++
+				if os.Getenv("LOCI_SHOW") == "wrong" && strings.Contains(file, "wrong") {
+					t.Logf("active: %q => %q", said, fact)
+				}
+			} else if strings.Contains(file, "right") && os.Getenv("LOCI_SHOW") == "" {
+				why := "dropped"
+				if got != nil {
+					why = got.Waits
+				}
+				t.Logf("not active (%s): %q => %q", why, said, fact)
+			}
+		}
+		t.Logf("%s: %d of %d active", file, active, all)
+		if strings.Contains(file, "right") && active*20 < all*19 || strings.Contains(file, "wrong") && active*2 > all {
+			t.Errorf("%s: %d of %d active", file, active, all)
+		}
+	}
+}
+
+func mustRead(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// altered returns the claim with one thing in it wrong: a number, a date, a denial more or
+// less, a name. "" where it has no such thing.
+func altered(c groundCase, kind string) string {
+	fact := c.claim.Text
+	switch kind {
+	case "number":
+		for _, m := range regexp.MustCompile(`\b\d+\b`).FindAllStringIndex(isoDate.ReplaceAllStringFunc(fact, func(s string) string { return strings.Repeat("x", len(s)) }), -1) {
+			n, _ := strconv.Atoi(fact[m[0]:m[1]])
+			return fact[:m[0]] + strconv.Itoa(n+3) + fact[m[1]:]
+		}
+	case "date":
+		if m := isoDate.FindString(fact); m != "" {
+			d, _ := time.Parse(time.DateOnly, m)
+			return strings.Replace(fact, m, d.AddDate(0, 0, 9).Format(time.DateOnly), 1)
+		}
+	case "negation":
+		for _, pair := range [][2]string{{" does not ", " does "}, {" doesn't ", " does "}, {" can't ", " can "}, {" is not ", " is "}, {" has never ", " has "}, {" no longer ", " "}, {" has not ", " has "}, {" never ", " "}, {" not ", " "},
+			{" is ", " is not "}, {" has ", " does not have "}, {" was ", " was not "}, {" will ", " will not "}, {" wants ", " does not want "}, {" works ", " does not work "}, {" lives ", " does not live "}, {" takes ", " does not take "}} {
+			if strings.Contains(fact, pair[0]) {
+				return strings.Replace(fact, pair[0], pair[1], 1)
+			}
+		}
+	}
+	return ""
+}
+
+var isoDate = regexp.MustCompile(`\d{4}-\d\d-\d\d`)
+
+// TestChangedFactsAreHeld changes one thing in each natural fact. Few of those may be active.
+func TestChangedFactsAreHeld(t *testing.T) {
+	for _, kind := range []string{"number", "date", "negation"} {
+		for _, held := range []bool{false, true} {
+			n, all := 0, 0
+			for _, c := range naturalCases(t) {
+				wrong := altered(c, kind)
+				if wrong == "" || c.held() != held {
+					continue
+				}
+				right := c.claim.Text
+				c.claim.Text = wrong
+				all++
+				if c.active() {
+					n++
+					if !held {
+						t.Logf("active: %q for %q, quote %q", wrong, right, c.claim.Quote)
+					}
+				}
+			}
+			t.Logf("%s, held back %t: %d of %d active", kind, held, n, all)
+			if n*5 > all {
+				t.Errorf("%s: %d of %d changed facts are active, want one of five at most", kind, n, all)
+			}
+		}
+	}
+}
+
+func FuzzGround(f *testing.F) {
+	f.Add("My wife and I moved to Oslo in 2020, where she works", "User and User's wife moved to Oslo in 2020", "she works")
+	f.Add("I'm 34 \xff and “Ünal” lives with me?", "User's brother ÜNAL is 34, and likes tea over coffee", "34")
+	f.Fuzz(func(t *testing.T, said, fact, quote string) {
+		turn := Said{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: said, CreatedAt: saidOn("2026-01-05")}, Text: said, Earlier: []string{fact}}
+		if g := Ground(Claim{fact, quote, "user"}, turn); g.Span.Start < 0 || g.Span.End > len(said) || g.Span.Start > g.Span.End {
+			t.Fatalf("%q is placed at %+v of %q", fact, g.Span, said)
+		}
+	})
+}

@@ -1,0 +1,373 @@
+package learn
+
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/text"
+)
+
+// The tables of the grounding check. They hold common words of the languages in which
+// most chats are written; a language that is missing here loses only these checks.
+
+// personTable has one person a line: m, f or -, and the words for that person, the
+// first of which names the group.
+const personTable = `
+f mother mum mom mama mommy mummy mam mutter mutti madre mamá mère maman mãe moeder mamma
+m father dad daddy papa papá vater vati padre père pai vader babbo pa
+f sister sis schwester hermana sœur soeur sorella irmã zus
+m brother bro bruder hermano frère fratello irmão broer
+f wife missus wifey ehefrau esposa mujer femme moglie vrouw
+m husband hubby ehemann marido mari marito man
+f girlfriend gf freundin novia copine fidanzata namorada vriendin
+m boyfriend bf freund novio copain fidanzato namorado vriend
+- partner spouse fiancé fiancée fiance fiancee pareja lebensgefährte lebensgefährtin
+f daughter tochter hija fille figlia filha dochter girl
+m son sohn hijo fils figlio filho zoon boy
+- child kid kids children baby toddler infant newborn kind kinder niño niña niños bebé enfant enfants bambino crianças kinderen twins
+f grandmother grandma gran granny nan nana oma großmutter abuela yaya grand-mère mamie nonna avó
+m grandfather grandpa grandad granddad opa großvater abuelo grand-père papi nonno avô
+f aunt auntie tante tía zia tia
+m uncle onkel tío oncle zio oom
+f niece nichte sobrina nièce
+m nephew neffe sobrino neveu
+- cousin cousine primo prima cugino cugina
+- parents parent folks eltern padres genitori pais ouders
+- sibling siblings geschwister
+- inlaws in-laws inlaw schwiegereltern suegros suegra suegro schwiegermutter schwiegervater schwägerin schwager cuñada cuñado
+- friend mate buddy pal bestie bff kumpel amigo amiga ami amie amico amica vriendje dude guy
+- colleague coworker workmate kollege kollegin colega collègue collega teammate
+- boss manager supervisor lead chef chefin vorgesetzter jefe jefa patron patronne capo chefe baas
+- flatmate roommate housemate mitbewohner mitbewohnerin compañero coloc
+- neighbour neighbor nachbar nachbarin vecino vecina voisin voisine vicino buurman
+- landlord landlady vermieter vermieterin casero propriétaire
+- ex
+- doctor doc gp dr arzt ärztin médico médica médecin dottore consultant
+- dentist zahnarzt zahnärztin
+- vet tierarzt
+- therapist psychologist counsellor
+- teacher professor prof tutor lehrer lehrerin profesor profesora coach trainer
+- client customer kunde kundin cliente
+- family familie familia famille famiglia
+- dog puppy pup hund perro perra chien cane cachorro hond dachshund whippet
+- cat kitten katze kater gato gata chat gatto kat
+- pet hamster rabbit parrot horse pony
+- son-in-law daughter-in-law sister-in-law brother-in-law mother-in-law father-in-law
+- lady woman man people person someone`
+
+type person struct {
+	group  string
+	gender byte // 'm', 'f' or '-'
+}
+
+// persons maps a folded word for a person to whom it means.
+var persons = late.Make(func() map[string]person {
+	m := map[string]person{}
+	for line := range strings.Lines(personTable) {
+		words := strings.Fields(line)
+		if len(words) < 2 {
+			continue
+		}
+		for _, w := range words[1:] {
+			w = text.Fold(w)
+			if _, taken := m[w]; !taken {
+				m[w] = person{text.Fold(words[1]), words[0][0]}
+			}
+		}
+	}
+	return m
+})
+
+// oneMeaning has groups of words that people and models use for the same thing in a
+// chat, beside the persons.
+var oneMeaning = late.Make(func() map[string]string {
+	m := map[string]string{}
+	for line := range strings.Lines(meaningTable) {
+		words := strings.Fields(line)
+		for _, w := range words {
+			m[text.Term(w)] = words[0]
+			m[w] = words[0]
+		}
+	}
+	return m
+})
+
+const meaningTable = `
+vegetarian veggie vegetariana vegetariano vegetarisch
+university uni college
+birthday bday born
+elevator lift
+apartment flat condo place
+quit stopped resigned stop resign gave notice
+surgery operation op
+medication pill med meds
+doctor gp dr doc physician
+married husband wife hubby wedding spouse
+appointment appt
+vacation holiday trip
+work job works working employer employed
+live lives living im based home here moved
+allergic allergy allergisch alérgico alérgica
+drink alcohol booze
+named name called calls
+budget money
+pregnant expecting preggo
+favourite favorite fave
+cannot cant unable handle
+television tv
+bicycle bike cycle cycles
+year yr yrs years
+month mo months
+minute min mins minutes
+hour hr hrs hours
+week wk wks weeks
+kilogram kg kgs kilo
+pound quid gbp pounds
+euro eur euros
+dollar usd bucks dollars
+mile miles mi
+km kilometres kilometers kms
+gram g grams gr
+metre m metres meters`
+
+// numberTable has numbers as they are written in words, by language.
+var numberTable = late.Make(func() map[string]int {
+	m := map[string]int{}
+	for _, row := range []string{
+		"zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty",
+		"- first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth",
+		"null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn zwanzig",
+		"- erste zweite dritte vierte fünfte sechste siebte achte neunte zehnte",
+		"cero - dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete dieciocho diecinueve veinte",
+		"zéro - deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit dix-neuf vingt",
+		"zero - due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici diciassette diciotto diciannove venti",
+		"zero - dois três quatro cinco seis sete oito nove dez onze doze treze quatorze quinze dezesseis dezessete dezoito dezenove vinte",
+		"nul een twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien zestien zeventien achttien negentien twintig",
+		"- once twice thrice",
+		"- single couple triplets",
+		"- solo both",
+		"- zwilling pair",
+		"- einmal zweimal dreimal",
+		"- ein twins",
+		"- un double",
+	} {
+		for i, w := range strings.Fields(row) {
+			if _, taken := m[text.Fold(w)]; !taken && w != "-" {
+				m[text.Fold(w)] = i
+			}
+		}
+	}
+	for i, w := range strings.Fields("thirty forty fifty sixty seventy eighty ninety") {
+		m[w] = 10 * (i + 3)
+	}
+	for i, w := range strings.Fields("dreissig vierzig funfzig sechzig siebzig achtzig neunzig") {
+		m[w] = 10 * (i + 3)
+	}
+	for i, w := range strings.Fields("treinta cuarenta cincuenta sesenta setenta ochenta noventa") {
+		m[w] = 10 * (i + 3)
+	}
+	for w, n := range map[string]int{"dozen": 12, "dutzend": 12, "fortnight": 14, "noon": 12, "midday": 12, "mittags": 12, "midnight": 0, "hundred": 100, "hundert": 100, "cien": 100, "cent": 100, "thousand": 1000, "tausend": 1000, "mil": 1000, "grand": 1000} {
+		m[w] = n
+	}
+	return m
+})
+
+// monthTable and dayTable are the names of the months, from January, and of the days,
+// from Sunday, with their short forms.
+var (
+	monthTable = calendarNames(
+		"january jan januar janner enero janvier gennaio janeiro januari",
+		"february feb februar febrero fevrier febbraio fevereiro februari",
+		"march mar marz marzo mars marco maart",
+		"april apr abril avril aprile",
+		"may mai mayo maggio maio mei",
+		"june jun juni junio juin giugno junho",
+		"july jul juli julio juillet luglio julho",
+		"august aug agosto aout augustus",
+		"september sept sep septiembre septembre settembre setembro",
+		"october oct okt oktober octubre octobre ottobre outubro",
+		"november nov noviembre novembre novembro",
+		"december dec dez dezember diciembre decembre dicembre dezembro")
+	dayTable = calendarNames(
+		"sunday sun sundays sonntag sonntags domingo domingos dimanche domenica zondag",
+		"monday mon mondays montag montags lunes lundi lunedi segunda maandag",
+		"tuesday tue tues tuesdays dienstag dienstags martes mardi martedi terca dinsdag",
+		"wednesday wed weds wednesdays mittwoch mittwochs miercoles mercredi mercoledi quarta woensdag",
+		"thursday thu thur thurs thursdays donnerstag donnerstags jueves jeudi giovedi quinta donderdag",
+		"friday fri fridays freitag freitags viernes vendredi venerdi sexta vrijdag",
+		"saturday sat saturdays samstag samstags sonnabend sabado sabados samedi sabato zaterdag")
+	// relativeDays are words for a day by its distance from today.
+	relativeDays = late.Make(func() map[string]int {
+		m := map[string]int{}
+		for days, words := range map[int]string{
+			0:  "today tonight now just heute gerade grad vorhin hoy ahora aujourd'hui oggi hoje vandaag this",
+			1:  "tomorrow tmrw tmr tomoz 2moro morgen mañana demain domani amanhã",
+			-1: "yesterday yday gestern ayer hier ieri ontem gisteren last",
+			2:  "übermorgen pasado dopodomani",
+			-2: "vorgestern anteayer avant-hier",
+		} {
+			for w := range strings.FieldsSeq(words) {
+				m[text.Fold(w)] = days
+			}
+		}
+		return m
+	})
+	// feastDays are days with a name, as month and day.
+	feastDays = map[string][2]int{"halloween": {10, 31}, "christmas": {12, 25}, "xmas": {12, 25}, "weihnachten": {12, 25}, "navidad": {12, 25}, "noel": {12, 25}, "valentine": {2, 14}, "valentines": {2, 14},
+		"silvester": {12, 31}, "nye": {12, 31}, "nochevieja": {12, 31}, "heiligabend": {12, 24}, "boxing": {12, 26}}
+)
+
+func calendarNames(rows ...string) *late.Value[map[string]int] {
+	return late.Make(func() map[string]int {
+		m := map[string]int{}
+		for i, row := range rows {
+			for w := range strings.FieldsSeq(row) {
+				m[w] = i
+			}
+		}
+		return m
+	})
+}
+
+// nicknames are short forms that are not the beginning of the name they stand for.
+var nicknames = late.Make(func() map[string]string {
+	m := map[string]string{}
+	for line := range strings.Lines(nicknameTable) {
+		words := strings.Fields(line)
+		for _, w := range words {
+			m[w] = words[0]
+		}
+	}
+	return m
+})
+
+const nicknameTable = `
+william bill billy will willy liam
+robert bob bobby rob
+richard rick dick ricky
+edward ted ned ed eddie
+james jim jimmy jamie
+john jack johnny
+margaret maggie peggy meg greta
+elizabeth liz beth betty lisa libby eliza
+katherine kate kathy katie kat kit catherine
+michael mike mick mikey
+charles chuck charlie
+henry harry hank
+francis frank
+francisco paco pancho
+jose pepe
+guadalupe lupe
+ignacio nacho
+maria mia mimi
+alexander sasha alex xander sandro
+sarah sally
+dorothy dot dolly
+theodore ted teddy
+johannes hans hannes
+josef sepp
+anthony tony
+joseph joe joey
+germany alemania deutschland allemagne
+spain espana spanien
+italy italia italien
+austria osterreich
+switzerland schweiz suiza suisse
+france frankreich francia
+vienna wien viena
+munich munchen
+cologne koln colonia
+lisbon lisboa lissabon
+london londres londra
+geneva genf geneve ginebra
+milan milano mailand
+rome roma rom
+venice venezia venedig
+florence firenze florenz
+naples napoli neapel
+warsaw warszawa warschau
+prague praha prag praga
+seville sevilla
+moscow moskau moskva
+copenhagen kobenhavn kopenhagen
+brussels bruxelles brussel brusel bruselas
+athens athen atenas
+greece griechenland grecia
+croatia kroatien hrvatska
+turkey turkei turquia
+japan japon giappone
+usa us america states
+uk britain england`
+
+// Function words by which a text is taken for English or for another language.
+var (
+	englishWords = late.Words("the i i'm im my and is was to a for of on it have has with you we they he she at be are do don't dont can not this that what how just so but got need no me your her his from by been u pls any if when where why lol ok thx thanks user user's")
+	otherWords   = late.Words(`ich und der das den dem mein meine meinen bin hab habe ist sind nicht mit für auf eine einen ein wir war seit auch noch zum zur
+		yo el los las mi mis soy es que con para un una en tengo estoy del al por pero como le lo se su
+		je suis mon ma mes une est et le les dans pour avec pas des du j'ai nous au
+		io sono il di che ho per non con mia mio della nel
+		eu sou meu minha não com uma do da em tenho
+		ik ben mijn een het van niet heb voor met`)
+)
+
+// linking words stand between a word and the number that belongs to it.
+var linking = late.Words("is are was were s of at on in the a an like about around so ca for by to only just now it that than some roughly approx turned turns turning since from bin seit am um gegen el la los de en")
+
+// opening words may stand before the subject of a clause.
+var opening = late.Words(`so well ok okay yeah yes yep no nope oh ah ugh lol haha ha hey hi btw also and but or then because cause cos since that if when while though actually update
+	honestly apparently now today and/or plus like omg god wait sorry still just even this the our my her his their old dear poor new dead late little younger older elder eldest youngest youngest big own
+	und aber auch ja ach nein mein meine der die das weil da mi mis tu su pero y mon ma mes et mais`)
+
+var (
+	speakerWords = late.Words("i im ive id ill me we us weve were myself ich wir mir mich uns yo nosotros je j nous moi io noi eu nos ik wij ours mine")
+	maleWords    = late.Words("he hes him his himself él")
+	femaleWords  = late.Words("she shes her hers herself ella elle")
+	ownWord      = late.Words("my our mein meine meinen meinem meiner unser unsere mi mis nuestro nuestra mon ma mes notre mio mia mijn meu minha")
+)
+
+// quoting are verbs by which somebody is quoted: what follows is not said of them.
+var quoting = late.Words("says said say saying thinks thought reckons told tells claims claimed texted wrote goes asked meint sagt meinte sagte dice dijo dit wants")
+
+// hedges of a fact: it is told as a wish, a plan or a guess.
+var hedged = late.Compile(`\b(?:if|would|could|should|might|may|maybe|perhaps|possibl\w+|wish\w*|want\w*|hop(?:es|ing|ed)|consider\w*|think\w*|plan\w*|hypothetical\w*|dream\w*|interested|wonder\w*|potential\w*|unsure|undecided|asked|asking|idea|jok\w+|imagin\w+|once|when|until|unless|likes?|loves?|prefers?|intends?|needs?|lottery|expects?|goal)\b`)
+
+var (
+	// supposed opens a case that is made up.
+	supposed = late.Compile(`\b(?:what if|what would happen if|if (?:i|we|he|she|they|my \w+|u|you) (?:was|were|had|could|won|did|\w+ed|ever)|if only|imagine|imagining|suppose|supposing|pretend\w*|let'?s say|say (?:i|we) (?:had|was|were|got|won)|hypothetical\w*|role-?play\w*|act as|you'?re a|in (?:my|the|a|this) (?:novel|story|game|dream|book|script)|stell dir vor|wenn ich \w+ (?:wäre|hätte|würde)|si (?:fuera|tuviera|fuese)|imagina\w*|et si)\b`)
+	// conditional opens a sentence whose rest holds only if something happens.
+	conditional = late.Compile(`^(?:\W*(?:lol|haha|omg|god|ok|so|and|but|well|ugh|like)\b)*\W*(?:if|wenn|falls|si|se|als)\b`)
+	// wishful is what the speaker would do, not what they do.
+	wishful = late.Compile(`\b(?:i|we|u|you)(?: (?:would|could|should|might)|'d|d)(?: (?:just|probably|totally|literally|even|also|never|prob))* (\w+)`)
+	jested  = late.Compile(`\b(?:jk|just kidding|only kidding|i'?m kidding|not really lol|/s|kidding!*)\b`)
+)
+
+// idioms hold a word of denial and deny nothing.
+var idioms = late.Compile(`\b(?:can'?t wait|not gonna lie|no idea|not only|why not|no problem|no worries|no doubt|never looked back|not (?:too |so )?sure|don'?t (?:know|forget|worry)|not to mention|no matter|isn'?t that|don'?t you|doesn'?t it)\b`)
+
+// denying are words that turn a statement around, and endingWords those that say in
+// other words that something is not or no longer so.
+var (
+	denying = late.Words(`not no never none nor neither nothing nobody nowhere without cannot cant dont doesnt didnt isnt arent wasnt wont havent hasnt hadnt wouldnt shouldnt
+		nicht kein keine keinen keinem keiner nie niemals ohne nimmer nunca jamás tampoco sin ningún ninguna pas jamais sans aucun aucune non mai senza nessun não nem sem nunca niet geen nooit zonder nada`)
+	endingWords = late.Words(`stop stopped stopping quit quits quitting left leave leaving lost lose sold gave given dropped drop ditched cancelled canceled cancel cancels scrapped scrap ended over died dead passed
+		retired broke divorced ex allergic allergy allergies intolerant intolerance vegan vegetarian veggie teetotal sober hate hates hated dislike dislikes avoid avoids avoiding refuse refuses instead rather off
+		switched switching fired laid bailed expired closed failed missed former formerly previously used anymore longer unable except only skip skips free lack lacks forbidden banned against moved out
+		unemployed single childless afraid scared dumped finished exclud excl excluding aufgehört gekündigt storniert storniert verkauft allergisch dejado dejó vendido arrêté quitté wrong hardly barely rarely seldom negative coeliac celiac
+		struggles struggle tired deny denies denied doubt doubts reject rejected secret private hide hides hiding minus without less`)
+	// lightWords say little between a denial and what it denies.
+	lightWords = late.Words("longer more really actually even been going gonna able ever just want wanna anymore myself btw tho also too still mehr wirklich más plus")
+	oldValue   = late.Words("was were from not instead rather nicht no pas non war statt")
+	ceasing    = late.Words("quit quitting stop stopped stopping cancelled canceled dropped ditched scrapped sold hate hates")
+)
+
+// loving and loathing are attitudes that exclude each other.
+var (
+	loving   = late.Words("love loves loved like likes liked enjoy enjoys adore adores fan prefers prefer into")
+	loathing = late.Words("hate hates hated dislike dislikes loathe loathes detest detests despise despises")
+)
+
+// opposites are words of which a fact and the words that prove it have the same one.
+var opposites = [][2]string{
+	{"passed", "failed"}, {"bought", "sold"}, {"started", "stopped"}, {"starting", "stopping"}, {"won", "lost"}, {"accepted", "rejected"}, {"married", "divorced"},
+	{"hired", "fired"}, {"older", "younger"}, {"bigger", "smaller"}, {"better", "worse"}, {"increased", "decreased"}, {"raised", "lowered"}, {"approved", "denied"},
+}
