@@ -55,7 +55,7 @@ func chatFolder(t *testing.T, noted func(hash string) string) string {
 
 func TestChatSetsAreWhole(t *testing.T) {
 	dir := filepath.Join("testdata", "chat-recall")
-	for heldBack, want := range map[bool][]string{false: {"callum", "marlene"}, true: {"edson", "ruolin"}} {
+	for heldBack, want := range map[bool][]string{false: {"achieng", "callum", "emiliano", "gurleen", "jhoanna", "marlene", "rosie", "roswitha", "winston", "zofia"}, true: {"edson", "ruolin"}} {
 		persons, err := OpenChat(dir, heldBack)
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +70,7 @@ func TestChatSetsAreWhole(t *testing.T) {
 			for _, s := range p.Surroundings {
 				arounds += len(s.Places)
 			}
-			if exchanges < 30 || len(p.Needed) != 20 || len(p.Unrelated) != 25 || arounds != 10 {
+			if exchanges < 30 || len(p.Needed) < 20 || len(p.Unrelated) < 25 || arounds < 10 {
 				t.Errorf("%s: %d exchanges, %d needed, %d unrelated, %d surroundings", p.ID, exchanges, len(p.Needed), len(p.Unrelated), arounds)
 			}
 		}

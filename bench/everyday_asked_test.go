@@ -44,8 +44,8 @@ func TestEverydayAsked(t *testing.T) {
 		got                               askedFigures
 		first, eighth, silenced, repeated int
 	}{
-		"looked at": {got: seen, first: 48, eighth: 56, silenced: 8, repeated: 24},
-		"held back": {got: unseen, first: 30, eighth: 34, silenced: 12, repeated: 15},
+		"looked at": {got: seen, first: 48, eighth: 55, silenced: 10, repeated: 24},
+		"held back": {got: unseen, first: 30, eighth: 34, silenced: 14, repeated: 15},
 	} {
 		t.Logf("%s: %v", name, reached.got)
 		if got := reached.got; got.first < reached.first || got.eighth < reached.eighth || got.silenced > reached.silenced || got.asked+got.restated > reached.repeated {

@@ -80,7 +80,7 @@ func symbols(line string) bool {
 			other++
 		}
 	}
-	return other > 3 && 5*other > letters || strings.HasSuffix(line, "{") || strings.HasSuffix(line, ";")
+	return other > 3 && 5*other > letters || strings.HasSuffix(line, "{") || strings.HasSuffix(line, ";") || call.MatchString(line)
 }
 
 // markAttached marks a letter as pasted: from its salutation or headers to the end, or to where it
@@ -105,9 +105,10 @@ func markAttached(s string, all []block) {
 	}
 }
 
-// closes reports whether a block ends a letter: a line or two of a few words, which ask nothing.
+// closes reports whether a block ends a letter: a few words that are no sentence.
 func closes(s string) bool {
-	return len(strings.Fields(s)) <= salutationWords && !strings.ContainsAny(s, "?!")
+	s = strings.TrimSpace(s)
+	return len(strings.Fields(s)) <= salutationWords && !strings.ContainsAny(s, "?!") && !strings.HasSuffix(s, ".")
 }
 
 // salutationWords is how many words a salutation has at most.
@@ -122,5 +123,8 @@ func salutes(s string) bool {
 	words := len(strings.Fields(line))
 	return strings.HasSuffix(line, ",") && words > 0 && words <= salutationWords && (rest == "" || strings.Count(rest, "\n") > 0 || len(rest) > 80)
 }
+
+// call is what a function is called by.
+var call = late.Compile(`\w\(.*\)`)
 
 var headers = late.Compile(`^(?:Subject|From|To|Cc|Date|Sent|Re|Fwd|AW|WG|Betreff|Von|An|Asunto|De|Para|Objet): `)

@@ -82,10 +82,10 @@ func split(s string, sentence text.Span) []text.Span {
 			continue
 		}
 		n := signLength(body[i:])
-		if separates(body, i, n) {
-			cut(sentence.Start+i, sentence.Start+i+n)
-		}
 		i += n
+		if separates(body, i-n, n) {
+			cut(sentence.Start+i, sentence.Start+i)
+		}
 	}
 	if last := trim(s, text.Span{Start: start, End: sentence.End}); last.End > last.Start {
 		if len(out) > 0 && words < shortClause {

@@ -78,7 +78,7 @@ var (
 		rewrite rephrase shorten compose order send put add fill get let look check compare convert calculate name describe generate design sketch prepare
 		set schedule search call use turn sort format review proofread tldr gimme lemme can could would`)
 	phatic = late.Words(`hi hello hey yo morning good evening night afternoon day thanks thank thx ta cheers you so much very a lot bye ok okay lol haha great cool nice perfect
-		sure yes no yeah yep nope alright right please pls dear greetings welcome u ur star x later see how are it going whats up`)
+		sure yes no yeah yep nope alright right please pls dear greetings welcome u ur star x later see how are it going whats up there all everyone`)
 
 	wanting = late.Words("want need please pls pick lemme schreib schreibe mach mache such suche nenn nenne sag sage gib hilf bitte formulier formuliere quiero necesito dime escribe haz")
 

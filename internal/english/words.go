@@ -53,7 +53,7 @@ func trim(s string, p text.Span) text.Span {
 	for p.Start < p.End && strings.IndexByte(" \t\r\n,;:-", s[p.Start]) >= 0 {
 		p.Start++
 	}
-	for p.End > p.Start && strings.IndexByte(" \t\r\n,;:-", s[p.End-1]) >= 0 {
+	for p.End > p.Start && strings.IndexByte(" \t\r\n", s[p.End-1]) >= 0 {
 		p.End--
 	}
 	return p

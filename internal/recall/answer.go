@@ -78,7 +78,8 @@ const spread = 0.5
 type lineup struct {
 	*asked
 	first *view             // the best by fused score, one without numbers if there is none
-	best  [standout]float64 // the best fused scores in order, 0 where there are fewer
+	top   float64           // the best fused score
+	best  [standout]float64 // the best fused scores in order but for what was kept, 0 where there are fewer
 
 	scarce           float64 // 1 for hardly any candidates, 0 from Candidates on
 	lexical, related float64
@@ -88,14 +89,16 @@ type lineup struct {
 
 func newLineup(a *asked, list []ranked) *lineup {
 	l := &lineup{asked: a, first: &view{Candidate: &memory.Candidate{}}}
-	var top float64
+	var best float64
 	l.scarce = max(0, 1-float64(len(list))/Candidates)
 	for i := range list {
 		r := &list[i]
-		if i == 0 || r.fused > top || r.fused == top && r.ID < l.first.ID {
-			l.first, top = &r.view, r.fused
+		fused := r.fused - keptWeight*kept(&r.view) // that it was kept is no sign of an answer
+		if i == 0 || fused > best || fused == best && r.ID < l.first.ID {
+			l.first, best = &r.view, fused
 		}
-		l.place(r.fused)
+		l.top = max(l.top, r.fused)
+		l.place(fused)
 		l.lexical, l.related = max(l.lexical, l.hinted(r.lexical, &r.view)), max(l.related, (1-l.scarce)*r.related)
 		l.vector = max(l.vector, r.vector)
 		switch {

@@ -36,7 +36,7 @@ var cues = []cue{
 	// chance. Chosen by hand, too.
 	{"fact", 3.0, every, distinct},
 	// Somebody found it worth keeping.
-	{"kept", 3.0, every, func(_ *asked, c *view) float64 { return ofKindFact(c) }},
+	{"kept", keptWeight, every, func(_ *asked, c *view) float64 { return kept(c) }},
 	// The turn answers a question that has the words.
 	{"reply", 1.8, every, func(_ *asked, c *view) float64 { return unlessAssistant(c, c.reply) }},
 	// The turn is itself a question.
@@ -228,7 +228,11 @@ func speaker(q *asked, c *view) float64 {
 	return 0
 }
 
-func ofKindFact(c *view) float64 {
+// keptWeight was chosen by the chats of ten invented people: of 240 messages the best four held
+// an answer for 124 without it, for 143, 162, 168 and 169 with 1 to 4 (words alone, bare).
+const keptWeight = 3.0
+
+func kept(c *view) float64 {
 	if c.Kind == memory.KindFact {
 		return 1
 	}

@@ -66,7 +66,7 @@ func sentencesOf(message string) []sentence {
 	for i, s := range all {
 		x := &out[i]
 		x.text = s.Of(message)
-		x.words = text.Words(x.text)
+		x.words = text.Words(text.Respell(x.text))
 		for _, c := range s.Clauses {
 			x.moods[c.Mood] = true
 		}

@@ -213,7 +213,7 @@ func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time, p
 		odds = chatOdds(odds, a.Needs)
 	}
 	for i := range list {
-		list[i].behind = spread * (list[i].fused - l.best[0])
+		list[i].behind = spread * (list[i].fused - l.top)
 	}
 	if o.Reranked != nil {
 		o.rerank(list)
