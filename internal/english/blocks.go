@@ -94,7 +94,7 @@ func markAttached(s string, all []block) {
 		if i == 0 {
 			for end = len(all) - 1; end > i && !closes(all[end-1].Of(s)); end-- {
 			}
-			if end == i {
+			if end <= i+1 {
 				return
 			}
 		}

@@ -23,18 +23,23 @@ type sentence struct {
 	text   string
 	words  []string
 	moods  [english.Greets + 1]bool // of its clauses
-	weight float64                  // 0 to 1
+	likely float64                  // that it asks, 0 to 1, beside the likeliest
+	weight float64                  // of its words, 0 to 1
 }
 
 const (
 	// leastWeight is what a word of an unlikely sentence counts at least.
 	leastWeight = 0.1
 
-	// focusWeight is the weight from which on a sentence belongs to what is asked.
+	// focusWeight is the weight from which on a sentence belongs to what is asked, and how likely
+	// one is at least, beside the likeliest, that is embedded.
 	focusWeight = 0.4
 
 	// enoughTerms is how many terms a search has at least, where the message has as many.
 	enoughTerms = 8
+
+	// mostAsked is how many bytes of a message are what it asks: they are embedded.
+	mostAsked = 1500
 
 	// mostSentences and mostRead bound what of a long message is read: its ends, where people ask.
 	mostSentences = 60
@@ -74,7 +79,8 @@ func sentencesOf(message string) []sentence {
 		most = max(most, x.weight)
 	}
 	for i := range out { // the likeliest counts 1
-		out[i].weight = max(leastWeight, math.Exp((out[i].weight-most)/2))
+		out[i].likely = math.Exp((out[i].weight - most) / 2)
+		out[i].weight = max(leastWeight, out[i].likely)
 	}
 	fill(out)
 	for i := 1; i < len(out); i++ {
@@ -90,16 +96,42 @@ func sentencesOf(message string) []sentence {
 // is about.
 const nextTo = 0.7
 
-// fill has the likeliest sentences count whole until they have enough words to search for: "So
-// what's next?" asks of what stands around it.
-func fill(sentences []sentence) {
+// likeliest returns the places of the sentences, the likeliest to ask first.
+func likeliest(sentences []sentence) []int {
 	order := make([]int, len(sentences))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(sentences[j].weight, sentences[i].weight) })
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(sentences[j].likely, sentences[i].likely) })
+	return order
+}
+
+// parted returns the sentences that ask, in their order, and the others. Of a long message the
+// likeliest ask: what is asked has at most about mostAsked bytes.
+func parted(sentences []sentence) (asks, beside []sentence) {
+	room := mostAsked
+	is := make([]bool, len(sentences))
+	for n, i := range likeliest(sentences) {
+		if room -= len(sentences[i].text); n > 0 && (room < 0 || sentences[i].weight < focusWeight) {
+			break
+		}
+		is[i] = true
+	}
+	for i, s := range sentences {
+		if is[i] {
+			asks = append(asks, s)
+		} else {
+			beside = append(beside, s)
+		}
+	}
+	return asks, beside
+}
+
+// fill has the likeliest sentences count whole until they have enough words to search for: "So
+// what's next?" asks of what stands around it.
+func fill(sentences []sentence) {
 	terms := 0
-	for _, i := range order {
+	for _, i := range likeliest(sentences) {
 		if terms >= enoughTerms {
 			return
 		}
@@ -150,13 +182,15 @@ func weigh(sentences []sentence) map[string]float32 {
 	return out
 }
 
-// joined returns the text of the sentences of at least that weight.
-func joined(sentences []sentence, weight float64) string {
+// near returns the sentences to embed: those that are likely to ask.
+func near(sentences []sentence) string {
+	return joined(slices.DeleteFunc(slices.Clone(sentences), func(s sentence) bool { return s.likely < focusWeight }))
+}
+
+func joined(sentences []sentence) string {
 	var parts []string
 	for _, s := range sentences {
-		if s.weight >= weight {
-			parts = append(parts, s.text)
-		}
+		parts = append(parts, s.text)
 	}
 	return strings.Join(parts, "\n")
 }

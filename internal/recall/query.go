@@ -2,7 +2,6 @@ package recall
 
 import (
 	"math/bits"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -50,9 +49,9 @@ const (
 // NewQuery reads a question asked at now.
 func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	sentences := sentencesOf(question)
-	q := Query{Asked: joined(sentences, focusWeight), Weights: weigh(sentences), Needs: needs(sentences)}
-	beside := joined(slices.DeleteFunc(slices.Clone(sentences), func(s sentence) bool { return s.weight >= focusWeight }), 0)
-	question = text.Respell(q.Asked)
+	asks, beside := parted(sentences)
+	q := Query{Asked: joined(asks), Weights: weigh(sentences), Needs: needs(sentences)}
+	question = text.Respell(text.Clip(q.Asked, 4*mostAsked))
 	q.Text, q.words = question, text.Words(question)
 	reword := q.read()
 	if unspaced(question) {
@@ -65,9 +64,11 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 		}
 		q.Dates = periodsIn(question, now)
 	}
-	q.Near = q.Text
-	if beside != "" {
-		q.Text += "\n" + beside
+	if q.Near = q.Text; len(asks) > 1 {
+		q.Near = text.Clip(text.Respell(near(asks)), mostAsked)
+	}
+	if len(beside) > 0 {
+		q.Text += "\n" + joined(beside)
 	}
 	if o.Expand && q.self && utf8.RuneCountInString(question) <= expandUpTo {
 		q.Near += expansion

@@ -1,0 +1,66 @@
+package recall
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/text"
+)
+
+func TestWhatAMessageAsksCountsMost(t *testing.T) {
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	const talk = "The bus was late again and it rained on my new shoes. A dog shook itself right beside the counter. I had two coffees and still feel asleep. "
+	for name, c := range map[string]struct{ message, asks, beside string }{
+		"behind small talk":   {talk + "Which size did we order for the kitchen window blinds?", "blinds", "counter"},
+		"before small talk":   {"Which size did we order for the kitchen window blinds? " + talk, "blinds", "counter"},
+		"behind small talk 2": {talk + "Write a note to the landlord about the broken boiler downstairs", "boiler", "counter"},
+	} {
+		q := NewQuery(c.message, now, QueryOptions{})
+		if !strings.Contains(q.Near, c.asks) || strings.Contains(q.Near, c.beside) || !strings.Contains(q.Text, c.beside) {
+			t.Errorf("%s: near to %q of %q", name, q.Near, q.Text)
+		}
+		if least := q.Weights["counter"]; least >= q.Weights[text.Term(c.asks)] {
+			t.Errorf("%s: small talk counts %v", name, least)
+		}
+	}
+	if q := NewQuery("Where did I park?", now, QueryOptions{}); q.Weights != nil || q.Text == "" {
+		t.Errorf("a question alone: %+v", q)
+	}
+}
+
+func TestPastedTextIsNotAskedFor(t *testing.T) {
+	q := NewQuery("Dear tenant,\n\nthe lift will be out of order.\n\nKind regards,\nThe office\n\nWho do I tell about this?", time.Time{}, QueryOptions{})
+	if strings.Contains(q.Text, "lift") || !strings.Contains(q.Text, "tell") {
+		t.Errorf("searched for %q", q.Text)
+	}
+	if q = NewQuery("```\nx = 1\n```", time.Time{}, QueryOptions{}); !strings.Contains(q.Text, "x = 1") {
+		t.Errorf("nothing but code: searched for %q", q.Text)
+	}
+}
+
+func TestFormSaysWhetherAMessageNeedsMemory(t *testing.T) {
+	needs := func(message string) float64 { return NewQuery(message, time.Time{}, QueryOptions{}).Needs }
+	for _, pair := range [][2]string{
+		{"which of the rooms can I give her while we repaint", "what is the capital of Mongolia"},
+		{"what did we say about the colours for my kitchen", "write a haiku about a lighthouse"},
+		{"remind him of the thing I promised for the party", "hello there"},
+	} {
+		if needs(pair[0]) <= needs(pair[1]) {
+			t.Errorf("%q needs memory less (%.1f) than %q (%.1f)", pair[0], needs(pair[0]), pair[1], needs(pair[1]))
+		}
+	}
+}
+
+func TestHugeMessagesAreReadAtTheirEnds(t *testing.T) {
+	long := "Where is my red bicycle? " + strings.Repeat("Is this question number one of a thousand? ", 4000) + "Who has my green scarf?"
+	for _, message := range []string{long, strings.Repeat("é", 100_000), strings.Repeat("لماذا ", 20_000), strings.Repeat("我在哪里？", 20_000), "", "\x00\xff"} {
+		q := NewQuery(message, time.Time{}, QueryOptions{})
+		if len(q.Text) > 2*mostRead+mostRead || len(q.Near) > 4*mostAsked+100 {
+			t.Errorf("%.20q: searches for %d bytes, near to %d", message, len(q.Text), len(q.Near))
+		}
+	}
+	if q := NewQuery(long, time.Time{}, QueryOptions{}); !strings.Contains(q.Text, "bicycle") || !strings.Contains(q.Text, "scarf") {
+		t.Errorf("searched for %.60q … %q", q.Text, q.Text[max(0, len(q.Text)-60):])
+	}
+}
