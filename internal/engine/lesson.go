@@ -152,10 +152,14 @@ func (e *Engine) ground(ctx context.Context, scope memory.Scope, said []learn.Sa
 	}
 	for i := range said {
 		for _, n := range known {
-			said[i].Background = append(said[i].Background, n.Fact.Content)
+			if n.Fact.Status == memory.Active { // what waits may be made up itself
+				said[i].Background = append(said[i].Background, n.Fact.Content)
+			}
 		}
 		for _, f := range said[i].Known {
-			said[i].Background = append(said[i].Background, f.Content)
+			if f.Status == memory.Active {
+				said[i].Background = append(said[i].Background, f.Content)
+			}
 		}
 	}
 	return nil

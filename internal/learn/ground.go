@@ -1630,31 +1630,36 @@ func or(a, b string) string {
 
 // claimedOf returns whom an English claim is about.
 func (g *grounds) claimedOf() whom {
-	if len(g.fact) < 2 {
+	start := 0 // behind a date: "On 2026-01-05, User …"
+	for start < len(g.fact) && (g.fact[start].number != "" || g.fact[start].term == "" && start+1 < len(g.fact) && g.fact[start+1].number != "") {
+		start++
+	}
+	fact := g.fact[start:]
+	if len(fact) < 2 {
 		return whom{}
 	}
-	first := g.fact[0]
+	first := fact[0]
 	if first.word != "user" {
-		if first.capital && (g.isName(0) || g.names[first.word] != "") {
+		if first.capital && (g.isName(start) || g.names[first.word] != "") {
 			group := g.names[first.word]
 			return whom{'o', group, first.word, persons.Get()[group].gender}
 		}
 		return whom{}
 	}
 	if !first.owner {
-		if next := g.fact[1].word; next == "and" || next == "or" {
+		if next := fact[1].word; next == "and" || next == "or" {
 			return whom{}
 		}
 		return whom{kind: 's'}
 	}
-	for i := 1; i < len(g.fact) && i <= 4 && !verbish.Has(g.fact[i].word); i++ {
-		p, ok := persons.Get()[g.fact[i].word]
-		if !ok || g.fact[i].owner {
+	for i := 1; i < len(fact) && i <= 4 && !verbish.Has(fact[i].word); i++ {
+		p, ok := persons.Get()[fact[i].word]
+		if !ok || fact[i].owner {
 			continue
 		}
 		of := whom{'o', p.group, "", p.gender}
-		if i+1 < len(g.fact) && g.fact[i+1].capital {
-			of.name = g.fact[i+1].word
+		if i+1 < len(fact) && fact[i+1].capital {
+			of.name = fact[i+1].word
 		}
 		return of
 	}
