@@ -645,7 +645,7 @@ func (g *grounds) unrelated() string {
 		return ""
 	}
 	const reason = "the turn says nothing of it"
-	if len(g.quote) <= 6 && g.placed && g.said.Before != "" && g.shared(readTokens(g.said.Before)) > 0 { // an answer
+	if len(g.quote) <= 6 && g.placed && strings.Contains(g.said.Before, "?") && g.shared(readTokens(g.said.Before)) > 0 { // an answer
 		return ""
 	}
 	if !g.others {
