@@ -128,10 +128,23 @@ func (g *grounds) doubt() string {
 		return "nothing is quoted for it"
 	case !g.exact:
 		return "the turn has the quoted words in another form"
-	case g.shared(g.phrase) == 0:
+	case g.shared(g.phrase) == 0, g.sharesNumbersOnly():
 		return "the quoted words do not show it by themselves"
 	}
 	return ""
+}
+
+// sharesNumbersOnly reports whether a claim has nothing but numbers of words that say more.
+func (g *grounds) sharesNumbersOnly() bool {
+	var numbers, others []token
+	for _, t := range g.phrase {
+		if t.number != "" {
+			numbers = append(numbers, t)
+		} else if t.term != "" {
+			others = append(others, t)
+		}
+	}
+	return len(numbers) > 0 && len(others) > 0 && g.shared(others) == 0
 }
 
 // token is a word or a number of a text.
@@ -641,7 +654,8 @@ func roster(words []token, names map[string]string, others bool) {
 
 // unrelated reports a claim that has nothing to do with the turn.
 func (g *grounds) unrelated() string {
-	if g.shared(g.phrase) > 0 || g.shared(g.turn) > 0 {
+	more := slices.DeleteFunc(slices.Clone(g.turn), func(t token) bool { return having.Has(t.word) })
+	if g.shared(more) > 0 || g.shared(g.turn) > 0 && g.shared(g.around) >= g.wanted() {
 		return ""
 	}
 	const reason = "the turn says nothing of it"
@@ -670,8 +684,12 @@ func (g *grounds) shared(words []token) int {
 			n++
 		}
 	}
-	if n == 0 && len(g.factDates()) > 0 && g.anyDateFits(g.factDates(), words) {
-		n++
+	if n == 0 {
+		said := g.said.Turn.CreatedAt // a claim may have the day on which it was said, whatever it says
+		dates := slices.DeleteFunc(g.factDates(), func(d interval) bool { return !d.isYear() && !said.Before(d.from) && said.Before(d.to) })
+		if len(dates) > 0 && g.anyDateFits(dates, words) {
+			n++
+		}
 	}
 	return n
 }
