@@ -503,7 +503,7 @@ func otherScript(words []token) bool {
 	})
 }
 
-var noNames = late.Words("user i phd mr mrs ms dr st prof ok am pm usd eur gbp english")
+var noNames = late.Words("user the my i phd mr mrs ms dr st prof ok am pm usd eur gbp english")
 
 // isName reports whether a word of the claim is a name.
 func (g *grounds) isName(i int) bool {
