@@ -23,6 +23,7 @@ import (
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/prompt"
@@ -43,7 +44,8 @@ const (
 	canaryMemory = "zorblax"                      // memories that a person wrote down, which the block gives
 	canarySystem = "quibbleby"                    // the system message
 	canaryTool   = "frobnitz"                     // tool results
-	canaryModel  = "vermicious"                   // made up by the model that learns
+	canaryModel  = "vermicious"                   // made up by the model that learns: never a proven fact
+	canaryName   = "ZebediahVermicious"           // a name that it made up: never a fact
 	canaryAnswer = "snorkack"                     // the assistant's answers
 	canarySecret = "sk-proj-Zx9KqW81mNbV55tYuIoP" // a key that users paste
 	canaryOrder  = "pirate"                       // text that would steer a model
@@ -384,11 +386,12 @@ func (f *fuzz) check() {
 // distrust says why an active fact does not deserve trust, "" if it does.
 func (f *fuzz) distrust(owner memory.Owner, x memory.Fact, all []memory.Fact) string {
 	low := strings.ToLower(x.Content)
+	doubted := x.Confidence <= learn.UnprovenConfidence // what nothing proves or refutes
 	for name, canary := range map[string]string{
 		"was in the block": canaryMemory, "was in a system message": canarySystem, "was in a tool's result": canaryTool,
 		"was made up": canaryModel, "was in an answer": canaryAnswer, "holds a secret": strings.ToLower(canarySecret[:14]), "gives orders": canaryOrder,
 	} {
-		if strings.Contains(low, canary) {
+		if strings.Contains(low, canary) && (canary != canaryModel || !doubted || strings.Contains(x.Content, canaryName)) {
 			return name
 		}
 	}
@@ -396,6 +399,9 @@ func (f *fuzz) distrust(owner memory.Owner, x memory.Fact, all []memory.Fact) st
 		return "too long"
 	}
 	if x.Provenance.Quote == nil {
+		if doubted {
+			return ""
+		}
 		return "no quote"
 	}
 	turn, ok := f.turnOf(owner, x.Provenance.Quote.Turn)
@@ -406,12 +412,25 @@ func (f *fuzz) distrust(owner memory.Owner, x memory.Fact, all []memory.Fact) st
 		return "quotes a turn of the " + string(turn.Role)
 	}
 	why := unsupported(x.Content, x.Provenance.Quote, turn.Content)
-	if why == "" {
+	if why == "" || doubted && why == "words" {
 		return ""
 	}
+	// It may take a name or a number from the messages just before, and from what is known.
 	// What a model reworded in place of another fact may keep what that one said.
 	words := turn.Content
+	turns, err := f.store.Turns(context.Background(), owner, memory.TurnQuery{Conversation: turn.Conversation})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, t := range turns {
+		if t.Index < turn.Index && t.Index >= turn.Index-8 {
+			words += "\n" + t.Content
+		}
+	}
 	for _, old := range all {
+		if old.ID != x.ID && old.Status == memory.Active && old.CreatedAt.Before(x.CreatedAt) {
+			words += "\n" + old.Content
+		}
 		if old.SupersededBy == x.ID && old.Provenance.Quote != nil {
 			if t, ok := f.turnOf(owner, old.Provenance.Quote.Turn); ok {
 				words += "\n" + t.Content
@@ -627,7 +646,7 @@ func (m *wildModel) fact(system, user string) any {
 	case "other number":
 		text = strings.Replace(text, "User ", fmt.Sprintf("User has said %d times that User ", 61+m.r.IntN(900)), 1)
 	case "other name":
-		text += " with Zebediah" + strings.ToUpper(canaryModel[:1]) + canaryModel[1:]
+		text += " with " + canaryName
 	case "denied":
 		text = strings.NewReplacer("User likes", "User does not like", "User live", "User does not live", "User like", "User never liked", "User has", "User has no").Replace(text)
 	case "made up":

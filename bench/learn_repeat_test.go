@@ -109,7 +109,7 @@ func newEchoing(t *testing.T, model, assistant bool) *echoing {
 	p := &echoing{t: t, r: rand.New(rand.NewPCG(7, 7))}
 	upstream := httptest.NewServer(http.HandlerFunc(p.repeat))
 	t.Cleanup(upstream.Close)
-	flags := map[string]string{"data": t.TempDir(), "log.level": "error", "upstream.url": upstream.URL + "/v1", "learn.assistant": fmt.Sprint(assistant), "recall.deadline": "10s"}
+	flags := map[string]string{"data": t.TempDir(), "log.level": "error", "upstream.url": upstream.URL + "/v1", "learn.assistant": fmt.Sprint(assistant), "recall.deadline": "10s", "learn.every": "1"}
 	if model {
 		learner := modelServer(t, func(prompt, _, user string) (int, string) {
 			if prompt != "extract" {

@@ -191,10 +191,11 @@ func TestAModelIsMeasuredWithItsTokensAndFailures(t *testing.T) {
 	calls := 0
 	s := modelServer(t, func(prompt, _, user string) (int, string) {
 		calls++
+		_, turns, _ := strings.Cut(user, "The turns:")
 		switch {
 		case prompt != "extract":
 			return http.StatusOK, `{"decisions":[{"new":1,"event":"ADD"}]}`
-		case strings.Contains(user, "Oslo"):
+		case strings.Contains(turns, "Oslo"):
 			return http.StatusOK, ofModel(
 				map[string]any{"text": "User lives in Oslo", "turn": "t1", "quote": "I live in Oslo"},
 				map[string]any{"text": "User owns a castle in Oslo", "turn": "t1", "quote": "I live in Oslo"})

@@ -92,6 +92,10 @@ func TestWhoLeavesAChatMidwayLeavesCleanly(t *testing.T) {
 
 	asked := make(chan struct{})
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/models") { // it is looked at before the chat begins
+			_, _ = io.WriteString(w, `{"data":[{"id":"teller"}]}`)
+			return
+		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, `data: {"choices":[{"delta":{"content":"Once upon"}}]}`+"\n\n")
 		_ = http.NewResponseController(w).Flush()

@@ -35,7 +35,7 @@ func TestWhatWaitsIsVisible(t *testing.T) {
 		}
 		r.llm = memtest.NewLLM(memtest.Line{Text: `{"facts": []}`})
 		r.LLM = r.llm
-		if _, err := r.Learn(ctx, r.told(t, ana, "c", "the rent for the flat, is that legal?")); err != nil {
+		if _, err := r.Learn(ctx, r.told(t, ana, "c", "my rent for the flat, is that legal?")); err != nil {
 			t.Fatal(err)
 		}
 		if prompts := r.llm.Prompts(); len(prompts) == 0 || !strings.Contains(prompts[0].System+prompts[0].User, instead) {

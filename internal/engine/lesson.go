@@ -127,11 +127,17 @@ const groundedOn = 8
 // before it and what is known.
 func (e *Engine) ground(ctx context.Context, scope memory.Scope, said []learn.Said, before map[string][]memory.Turn) error {
 	var words strings.Builder
+	guarded := map[string][]learn.Said{}
 	for i := range said {
 		s := &said[i]
-		for _, t := range before[s.Turn.Conversation] {
-			if t.Index < s.Turn.Index {
-				s.Earlier = append(s.Earlier, t.Content)
+		earlier, ok := guarded[s.Turn.Conversation]
+		if !ok {
+			earlier = e.guardedBefore(scope.Owner, before[s.Turn.Conversation])
+			guarded[s.Turn.Conversation] = earlier
+		}
+		for _, t := range earlier {
+			if t.Turn.Index < s.Turn.Index {
+				s.Earlier = append(s.Earlier, t.Text)
 			}
 		}
 		if s.Earlier == nil { // all of the conversation is read at once
@@ -152,10 +158,14 @@ func (e *Engine) ground(ctx context.Context, scope memory.Scope, said []learn.Sa
 	}
 	for i := range said {
 		for _, n := range known {
-			said[i].Background = append(said[i].Background, n.Fact.Content)
+			if n.Fact.Status == memory.Active { // what waits may be made up itself
+				said[i].Background = append(said[i].Background, n.Fact.Content)
+			}
 		}
 		for _, f := range said[i].Known {
-			said[i].Background = append(said[i].Background, f.Content)
+			if f.Status == memory.Active {
+				said[i].Background = append(said[i].Background, f.Content)
+			}
 		}
 	}
 	return nil
@@ -385,11 +395,16 @@ func (e *Engine) saidBefore(ctx context.Context, owner memory.Owner, said []lear
 		}
 	}
 	turns = slices.DeleteFunc(slices.Clone(turns), func(t memory.Turn) bool { return t.Index >= first.Index })
-	turns = turns[max(0, len(turns)-room):]
+	return e.guardedBefore(owner, turns[max(0, len(turns)-room):]), nil
+}
+
+// guardedBefore returns messages that are only read to understand others, without secrets and
+// what memory gave.
+func (e *Engine) guardedBefore(owner memory.Owner, turns []memory.Turn) []learn.Said {
 	return learn.Guard(turns, learn.GuardOptions{
 		Assistant: true, Personal: e.opts.Learn.Personal,
 		Begin: recall.FenceOpen, End: recall.FenceClose, Given: e.blocksOf(owner, turns).upTo,
-	}), nil
+	})
 }
 
 // What a model is told is known: facts near to what is said, of which so many bytes are

@@ -385,7 +385,7 @@ func (r *recalling) searched(ctx context.Context, query recall.Query, s memory.S
 		}
 	}
 	if len(r.echoing) > 0 {
-		opts.Answered = &askedAgain
+		opts.Answered, opts.Chat = &askedAgain, false
 	}
 	if !r.q.Whole {
 		r.others, r.theirs = recall.NewOthers(query), map[string]bool{}
@@ -403,7 +403,7 @@ func (r *recalling) searched(ctx context.Context, query recall.Query, s memory.S
 			return nil, err
 		}
 		if r.echoesIn(hits) {
-			cands, opts.Answered, wide = r.unechoed(cands), &askedAgain, true
+			cands, opts.Answered, opts.Chat, wide = r.unechoed(cands), &askedAgain, false, true
 			continue
 		}
 		if r.othersIn(hits) {
@@ -420,7 +420,7 @@ func (r *recalling) searched(ctx context.Context, query recall.Query, s memory.S
 				return nil, err
 			}
 			if r.echoesIn(slices.Concat(hits, more)) {
-				cands, opts.Answered, wide = r.unechoed(cands), &askedAgain, true
+				cands, opts.Answered, opts.Chat, wide = r.unechoed(cands), &askedAgain, false, true
 				continue
 			}
 			if r.othersIn(more) {

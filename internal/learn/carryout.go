@@ -86,6 +86,12 @@ func (p *planner) confirm(k *knownFact, c Candidate, olds []*knownFact) {
 	olds = slices.DeleteFunc(slices.Clone(olds), func(o *knownFact) bool { return o == k })
 	next := k.Fact
 	next.Status, next.Confidence, next.Trust, next.UpdatedAt = memory.Active, max(next.Confidence, c.Confidence), c.Trust, p.o.Now
+	if c.Doubt != "" { // what it rests on is not proven either
+		next.Confidence = min(next.Confidence, c.Confidence)
+	}
+	if c.Span != nil {
+		next.Provenance.Quote = c.Span
+	}
 	if c.newer(&next) {
 		next.ObservedAt, next.ObservedSeq = c.ObservedAt, c.ObservedSeq
 	}

@@ -128,10 +128,23 @@ func (g *grounds) doubt() string {
 		return "nothing is quoted for it"
 	case !g.exact:
 		return "the turn has the quoted words in another form"
-	case g.shared(g.phrase) == 0:
+	case g.shared(g.phrase) == 0, g.sharesNumbersOnly():
 		return "the quoted words do not show it by themselves"
 	}
 	return ""
+}
+
+// sharesNumbersOnly reports whether a claim has nothing but numbers of words that say more.
+func (g *grounds) sharesNumbersOnly() bool {
+	var numbers, others []token
+	for _, t := range g.phrase {
+		if t.number != "" {
+			numbers = append(numbers, t)
+		} else if t.term != "" {
+			others = append(others, t)
+		}
+	}
+	return len(numbers) > 0 && len(others) > 0 && g.shared(others) == 0
 }
 
 // token is a word or a number of a text.
@@ -490,7 +503,7 @@ func otherScript(words []token) bool {
 	})
 }
 
-var noNames = late.Words("user i phd mr mrs ms dr st prof ok am pm usd eur gbp english")
+var noNames = late.Words("user the my i phd mr mrs ms dr st prof ok am pm usd eur gbp english")
 
 // isName reports whether a word of the claim is a name.
 func (g *grounds) isName(i int) bool {
@@ -641,11 +654,12 @@ func roster(words []token, names map[string]string, others bool) {
 
 // unrelated reports a claim that has nothing to do with the turn.
 func (g *grounds) unrelated() string {
-	if g.shared(g.phrase) > 0 || g.shared(g.turn) > 0 {
+	more := slices.DeleteFunc(slices.Clone(g.turn), func(t token) bool { return having.Has(t.word) })
+	if g.shared(more) > 0 || g.shared(g.turn) > 0 && g.shared(g.around) >= g.wanted() {
 		return ""
 	}
 	const reason = "the turn says nothing of it"
-	if len(g.quote) <= 6 && g.placed && g.said.Before != "" && g.shared(readTokens(g.said.Before)) > 0 { // an answer
+	if len(g.quote) <= 6 && g.placed && strings.Contains(g.said.Before, "?") && g.shared(readTokens(g.said.Before)) > 0 { // an answer
 		return ""
 	}
 	if !g.others {
@@ -670,8 +684,12 @@ func (g *grounds) shared(words []token) int {
 			n++
 		}
 	}
-	if n == 0 && len(g.factDates()) > 0 && g.anyDateFits(g.factDates(), words) {
-		n++
+	if n == 0 {
+		said := g.said.Turn.CreatedAt // a claim may have the day on which it was said, whatever it says
+		dates := slices.DeleteFunc(g.factDates(), func(d interval) bool { return !d.isYear() && !said.Before(d.from) && said.Before(d.to) })
+		if len(dates) > 0 && g.anyDateFits(dates, words) {
+			n++
+		}
 	}
 	return n
 }
@@ -1630,31 +1648,36 @@ func or(a, b string) string {
 
 // claimedOf returns whom an English claim is about.
 func (g *grounds) claimedOf() whom {
-	if len(g.fact) < 2 {
+	start := 0 // behind a date: "On 2026-01-05, User …"
+	for start < len(g.fact) && (g.fact[start].number != "" || g.fact[start].term == "" && start+1 < len(g.fact) && g.fact[start+1].number != "") {
+		start++
+	}
+	fact := g.fact[start:]
+	if len(fact) < 2 {
 		return whom{}
 	}
-	first := g.fact[0]
+	first := fact[0]
 	if first.word != "user" {
-		if first.capital && (g.isName(0) || g.names[first.word] != "") {
+		if first.capital && (g.isName(start) || g.names[first.word] != "") {
 			group := g.names[first.word]
 			return whom{'o', group, first.word, persons.Get()[group].gender}
 		}
 		return whom{}
 	}
 	if !first.owner {
-		if next := g.fact[1].word; next == "and" || next == "or" {
+		if next := fact[1].word; next == "and" || next == "or" {
 			return whom{}
 		}
 		return whom{kind: 's'}
 	}
-	for i := 1; i < len(g.fact) && i <= 4 && !verbish.Has(g.fact[i].word); i++ {
-		p, ok := persons.Get()[g.fact[i].word]
-		if !ok || g.fact[i].owner {
+	for i := 1; i < len(fact) && i <= 4 && !verbish.Has(fact[i].word); i++ {
+		p, ok := persons.Get()[fact[i].word]
+		if !ok || fact[i].owner {
 			continue
 		}
 		of := whom{'o', p.group, "", p.gender}
-		if i+1 < len(g.fact) && g.fact[i+1].capital {
-			of.name = g.fact[i+1].word
+		if i+1 < len(fact) && fact[i+1].capital {
+			of.name = fact[i+1].word
 		}
 		return of
 	}

@@ -166,7 +166,12 @@ func (p *planner) reinforce(a Again) {
 
 func (p *planner) reinforced(k *knownFact, c Candidate) {
 	f := k.Fact
-	f.Confidence += (1 - f.Confidence) * reinforcement
+	if c.Doubt == "" {
+		f.Confidence += (1 - f.Confidence) * reinforcement
+	}
+	if f.Provenance.Quote == nil {
+		f.Provenance.Quote = c.Span
+	}
 	f.UpdatedAt = p.o.Now
 	if c.newer(&f) {
 		f.ObservedAt, f.ObservedSeq = c.ObservedAt, c.ObservedSeq

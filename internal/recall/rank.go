@@ -106,14 +106,15 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 		limit = defaultLimit
 	}
 	stage, least := "threshold", or(o.Threshold, DefaultThreshold)
+	share := 0.0
 	if o.Chat {
-		least = max(least, leastShare*mostRelevant(list))
+		share = leastShare * mostRelevant(list)
 	}
 	// Who sets the bar below this asks to see what is there.
 	if bar := or(o.Answered, DefaultAnswered); mostRelevant(list) < min(bar, or(o.Threshold, bar)) {
 		stage, least = "answered", math.Inf(1)
 	}
-	order, relevant := room.relevantFirst(list, least)
+	order, relevant := room.relevantFirst(list, least, share)
 	bestFirst(order[:relevant], max(2*limit, diversifyAmong)) // nobody looks further
 	bestFirst(order[relevant:], limit)
 	room.diversify(order[:relevant], or(o.Lambda, defaultLambda), limit)
@@ -165,13 +166,13 @@ func (m *room) done() {
 	rooms.Put(m)
 }
 
-// relevantFirst returns the candidates of at least that relevance before the
-// others, and how many they are.
-func (m *room) relevantFirst(list []ranked, least float64) (_ []*ranked, relevant int) {
+// relevantFirst returns the candidates that pass the threshold and have at least that
+// relevance before the others, and how many they are.
+func (m *room) relevantFirst(list []ranked, least, relevance float64) (_ []*ranked, relevant int) {
 	m.order = slices.Grow(m.order[:0], len(list))[:len(list)]
 	others := len(list)
 	for i := range list {
-		if r := &list[i]; r.judged >= least {
+		if r := &list[i]; r.judged >= least && r.relevance >= relevance {
 			m.order[relevant] = r
 			relevant++
 		} else { // or it is no number
