@@ -22,7 +22,6 @@ type historyClient struct {
 	facts   []memory.Fact     // that hold
 	gone    []string          // words that no block may have any more
 	blocks  map[string]string // what each user message was given, by the history up to it
-	changed map[string]bool   // the blocks one of whose memories was taken or edited
 	asked   int
 	noted   int
 	session string // "": it names none
