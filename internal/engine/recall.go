@@ -370,10 +370,11 @@ func (r *recalling) searched(ctx context.Context, query recall.Query, s memory.S
 	r.found += len(cands)
 	r.misspelt = recall.Misspelt(cands)
 	defer func() { index.Done(cands) }() // ranking copies what it keeps
-	opts := recall.Options{Chat: r.chat && r.ruled(), Limit: topK + spare, Threshold: r.q.ScoreThreshold, Recency: r.q.RecencyWeight}
+	opts := recall.Options{Limit: topK + spare, Threshold: r.q.ScoreThreshold, Recency: r.q.RecencyWeight}
 	if opts.Threshold == nil && r.e.opts.Threshold >= 0 {
 		opts.Threshold = &r.e.opts.Threshold
 	}
+	opts.Chat = r.chat && r.ruled() && opts.Threshold == nil // a threshold that somebody set decides alone
 	if opts.Recency == nil {
 		opts.Recency = &r.e.opts.RecencyWeight
 	}
