@@ -108,7 +108,7 @@ func TestPromptsOfOnesOwnAreSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	const mine = "Above all write down what this person collects."
-	changed := strings.Replace(string(source), "\nRules:\n", "\n"+mine+"\n\nRules:\n", 1)
+	changed := strings.Replace(string(source), "\nNothing from questions", "\n"+mine+"\nNothing from questions", 1)
 	if changed == string(source) {
 		t.Fatalf("extract.md has no rules:\n%s", source)
 	}
@@ -153,7 +153,7 @@ func TestWhatMemorySaidNeverBecomesMemory(t *testing.T) {
 			up.at[chatPath] = repeats
 			settings := []string{up.setting(), "LOCI_LEARN_ASSISTANT=" + test.assistant}
 			if up.pupil = test.pupil; up.pupil != nil {
-				settings = append(settings, "LOCI_LEARN_MODEL="+pupilModel)
+				settings = append(settings, "LOCI_LEARN_MODEL="+pupilModel, "LOCI_LEARN_EVERY=1")
 			}
 			data := t.TempDir()
 			l := serve(t, data, settings...)

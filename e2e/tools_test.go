@@ -13,7 +13,7 @@ func TestToolLoopCarriesOneBlockThroughout(t *testing.T) {
 		calls("call_1", "pantry", `{"shelf":1}`),
 		calls("call_2", "pantry", `{"shelf":2}`),
 		says("Rice and beans."))
-	l := serve(t, t.TempDir(), up.setting())
+	l := serve(t, t.TempDir(), up.setting(), "LOCI_RECALL_BLOCKS=last")
 	l.add(t, allergyFact, nil)
 	c := chat{client: l.sdk()}
 	answer := c.say(t, askAllergy)

@@ -113,13 +113,24 @@ func (g *grounds) refute() string {
 			return reason
 		}
 	}
-	for _, check := range []func() string{g.foreignWords, g.madeUp, g.unnamed, g.renamed, g.miscounted, g.misdated, g.misplaced, g.exchanged, g.turned, g.asserted, g.denied, g.ofAnother, g.unrelated} {
+	for _, check := range []func() string{g.ofAssistant, g.foreignWords, g.madeUp, g.unnamed, g.renamed, g.miscounted, g.misdated, g.misplaced, g.exchanged, g.turned, g.asserted, g.denied, g.ofAnother, g.unrelated} {
 		if reason := check(); reason != "" {
 			return reason
 		}
 	}
 	return ""
 }
+
+// ofAssistant says that the quoted words are given back from an answer: "you wrote: …".
+func (g *grounds) ofAssistant() string {
+	if lead := givenBack.FindStringIndex(g.said.Text); lead != nil && g.placed && g.span.Start >= lead[1] {
+		return "the turn gives back what the assistant said"
+	}
+	return ""
+}
+
+// givenBack leads up to the assistant's own words.
+var givenBack = late.Compile(`(?i)\b(?:you|assistant|chatgpt|claude) (?:just |once |already |then )?(?:wrote|said|told me|told us|answered|replied|mentioned|claimed)[^.!?:\n]{0,30}:`)
 
 // doubt returns why a claim that nothing refutes is not proven either, "" if it is.
 func (g *grounds) doubt() string {
