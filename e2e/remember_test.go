@@ -123,7 +123,7 @@ func TestPromptsOfOnesOwnAreSent(t *testing.T) {
 	}
 	l.stop(t)
 
-	if err := os.WriteFile(file, []byte(strings.Replace(changed, "{{TODAY}}", "{{TOMORROW}}", 2)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(changed, "{{NOW}}", "{{TOMORROW}}")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(binary, "serve", "--addr", "127.0.0.1:0", "--data", t.TempDir(), "--set", "prompts="+dir)
