@@ -206,9 +206,11 @@ func turnsIn(user string) []told {
 			turns = append(turns, told{id: head[1], role: head[2]})
 		} else if text, ok := strings.CutPrefix(line, "    "); ok && len(turns) > 0 {
 			turns[len(turns)-1].text += text
+		} else if line = strings.TrimSpace(line); line != "" && len(turns) > 0 {
+			turns = append(turns, told{}) // a message that is there to understand the others
 		}
 	}
-	return turns
+	return slices.DeleteFunc(turns, func(t told) bool { return t.id == "" })
 }
 
 func inJSON(v any) string {
