@@ -119,7 +119,7 @@ func (x *Exchange) blocksBefore(turns []memory.Turn) []earlier {
 			continue
 		}
 		at, here := message[id]
-		refused := len(g.Lines) == 0 // where the upstream took no memory, another try may take it in another place
+		refused := g.Anew && len(g.Lines) == 0 // where the upstream took no memory, another try may take it in another place
 		if here && at == x.in.Chat.LastUser() && !x.in.Chat.ToolLoop() && (refused || x.e.now().Sub(since[id]) > retryTime) {
 			continue
 		}
