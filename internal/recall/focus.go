@@ -208,7 +208,7 @@ func needs(sentences []sentence) float64 {
 		}
 		quoted = quoted || strings.ContainsAny(s.text, `"“„«`)
 	}
-	odds := -11.5 + 3.8*math.Log1p(min(float64(words), 12))
+	odds := -11.7 + 3.8*math.Log1p(min(float64(words), 12))
 	for _, sign := range [...]struct {
 		is     bool
 		weight float64
