@@ -184,7 +184,7 @@ type laterLearner struct {
 
 // Complete implements [memory.LLM].
 func (l *laterLearner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
-	model, err := l.model(ctx, p.Model)
+	model, err := l.Choose(ctx, p.Model)
 	if err != nil {
 		return memory.Reply{}, err
 	}
@@ -194,8 +194,8 @@ func (l *laterLearner) Complete(ctx context.Context, p memory.Prompt) (memory.Re
 	return reply, err
 }
 
-// model returns the one that learns; chats is the one that the chat asked.
-func (l *laterLearner) model(ctx context.Context, chats string) (string, error) {
+// Choose returns the model that learns; chats is the one that the chat asked.
+func (l *laterLearner) Choose(ctx context.Context, chats string) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.chosen != "" {

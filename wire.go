@@ -67,6 +67,9 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	config.Learn.Model = learner.model
 	l.learner, l.config = learner, config
 	l.log.Info("who learns", "model", l.learns(), "why", learner.why)
+	if learner.wrong != "" {
+		l.warn(client.Finding{Part: "learn.model", What: learner.wrong, Do: "set learn.model to a model that the server lists, or to auto"})()
+	}
 	l.config = config
 	trusted, err := prefixes("trusted", config.Trusted)
 	if err != nil {
@@ -130,7 +133,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	l.index = index.New(store, indexed)
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(engine.Parts{
-		Store: store, Searcher: l.searcher(store, indexed), Embedder: embedder, Reranker: models.reranker, Prompts: prompts.For(learner.named()).In(prompt.Form(config.Learn.Reply)),
+		Store: store, Searcher: l.searcher(store, indexed), Embedder: embedder, Reranker: models.reranker, Prompts: prompts.In(prompt.Form(config.Learn.Reply)),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, engineOptions(config, learner))
@@ -190,7 +193,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		Held: func(since, until time.Time) ([]string, error) {
 			return held(config, l.backups.notes, l.vault.damagedJournals(), since, until), nil
 		},
-		Elsewhere: describedElsewhere(), Upstream: upstream, Model: cmp.Or(config.Chats.Model, queryModel(config)),
+		Elsewhere: describedElsewhere(), Upstream: upstream, Model: chatModel(config),
 	})))
 	l.handler = page.SignedIn(httpx.Guard(httpx.Options{
 		Key: config.APIKey, Keys: &l.keys.ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
@@ -412,6 +415,9 @@ func queryModel(c Config) string {
 	}
 	return c.Query.Model
 }
+
+// chatModel returns the upstream's model that answers chats which name none, "" for none.
+func chatModel(c Config) string { return cmp.Or(c.Chats.Model, queryModel(c)) }
 
 // newUpstream returns nil, as an interface, where none is set.
 func newUpstream(c Config) (proxy.Upstream, error) {

@@ -488,19 +488,20 @@ func (e *Engine) askForFacts(ctx context.Context, scope memory.Scope, said []lea
 	if err != nil {
 		return nil, memory.Author{}, err
 	}
+	prompts := e.learnPrompts(ctx, scope.Owner)
 	ask, err := learn.AskFacts(learn.Asked{
 		Said: said, Before: before, Known: known, Attached: attached, Wishes: own.wishes, Zone: own.zone, Now: e.now(),
-	}, e.Prompts)
+	}, prompts)
 	if err != nil {
 		return nil, memory.Author{}, fmt.Errorf("fill the extraction prompt: %w", err)
 	}
 	read := learn.ParseFacts
-	switch form := e.Prompts.Form(); {
+	switch form := prompts.Form(); {
 	case form == prompt.InLine:
 		read = learn.ParseLine
 	case form == prompt.InOps:
 		parse := learn.ParseOps
-		if e.Prompts.Own(ask.Name) {
+		if prompts.Own(ask.Name) {
 			parse = learn.ParseFacts
 		}
 		read = func(reply string) ([]learn.Candidate, error) {
