@@ -37,7 +37,7 @@ func newStage(t *testing.T, profile string, flags map[string]string) *stage {
 	t.Cleanup(upstream.Close)
 	set := map[string]string{
 		"profile": profile, "store": "memory", "data": t.TempDir(), "upstream.url": upstream.URL + "/v1", "learn.model": "learner",
-		"recall.deadline": "20s", "log.format": "json",
+		"recall.deadline": "20s",
 	}
 	for k, v := range flags {
 		set[k] = v
