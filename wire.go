@@ -176,7 +176,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	l.chat = proxy.New(l.engine, proxy.Options{
 		Upstream: upstream, Placement: wirefmt.Placement(config.Recall.Placement), Keep: config.Recall.Blocks == "keep", Named: config.Recall.Named, Sessions: config.Record.Sessions,
 		Projects: config.Record.Projects, Folders: config.Record.Folder,
-		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.warn(chatOfNobody), ClientKeys: config.usesClientKeys(),
+		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.warn(chatOfNobody), UserIgnored: l.warn(userIgnored), ClientKeys: config.usesClientKeys(),
 	})
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: queryModel(config), MaxText: config.Limits.Text}))
