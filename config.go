@@ -105,6 +105,8 @@ type LearnConfig struct {
 	Reply   string   `koanf:"reply" default:"ops" valid:"ops|line|memories" doc:"What the learning model is asked to reply: what is added, replaced, ended or said again, in one call (extract.md), one line or NOTHING (memory_extraction.md, reconcile.md), or a list of sentences and whether each replaces a known one (memory_formation.md, conflict_resolution.md)."`
 	Context int      `koanf:"context" default:"8" doc:"How many messages the learning model reads of what was said before those that it learns from, each shortened; with learn.reply=line or memories, how many it reads together. 0: only those that it learns from."`
 
+	Window int `koanf:"window" default:"32000" doc:"Tokens that the learning model reads at once, as its maker names them. With learn.reply=line the documents attached to a chat are shown to it whole, as far as they have room beside what was said."`
+
 	Scope     string        `koanf:"scope" default:"user" valid:"user|project|conversation" doc:"What a learned fact belongs to. user: the user, or the chat's project if it is about that. project: the chat's project, if it has one. conversation: the conversation that taught it. With conversation a chat is shown what it said and taught itself, what was written by hand, and what the conversation global said and taught; a chat that names no conversation is of the conversation default."`
 	Every     int           `koanf:"every" default:"4" doc:"With learn.after=exchange: how many user messages the model reads together. 1: each exchange at once. What the rules learn is there at once."`
 	Exchanges int           `koanf:"exchanges" default:"1" doc:"With learn.after=exchange: the exchange of a conversation after which learning begins."`
@@ -290,6 +292,7 @@ func (c *Config) check() error {
 		{"learn.every", float64(c.Learn.Every), 1, 50},
 		{"learn.exchanges", float64(c.Learn.Exchanges), 1, 50},
 		{"learn.context", float64(c.Learn.Context), 0, 16},
+		{"learn.window", float64(c.Learn.Window), 1000, 10_000_000},
 		{"learn.idle", c.Learn.Idle.Seconds(), 1, 24 * 3600},
 		{"learn.day_tokens", float64(c.Learn.DayTokens), 0, 1e12},
 		{"learn.day_cost", c.Learn.DayCost, 0, 1e9},

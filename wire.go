@@ -349,7 +349,7 @@ func engineOptions(c Config, learner learnerChoice) engine.Options {
 // learning is when, from what and how facts are learned.
 func learning(c Config) engine.Learning {
 	l := engine.Learning{
-		Scope: engine.Belonging(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Learn.Exchanges, Idle: c.Learn.Idle, Context: c.Learn.Context, Personal: c.Learn.Personal,
+		Scope: engine.Belonging(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Learn.Exchanges, Idle: c.Learn.Idle, Context: c.Learn.Context, Window: c.Learn.Window, Personal: c.Learn.Personal,
 		Spending: engine.Spending{
 			InputPrice: c.Learn.InputPrice, OutputPrice: c.Learn.OutputPrice,
 			DayTokens: c.Learn.DayTokens, DayCost: c.Learn.DayCost,
