@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/front/proxy"
 	"github.com/loci-memory/loci/internal/front/query"
@@ -64,6 +65,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	if err != nil {
 		return nil, err
 	}
+	config = learner.provider.at(config)
 	config.Learn.Model = learner.model
 	l.learner, l.config = learner, config
 	l.log.Info("who learns", "model", l.learns(), "why", learner.why)
