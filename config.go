@@ -101,9 +101,14 @@ type LearnConfig struct {
 
 	ClientKeys bool `koanf:"client_keys" default:"false" doc:"Whether a model learns with the key of the user's client, where upstream.key is not set: it spends that person's quota. The key is kept in memory and never written down. A server on this machine or in its network that takes no key needs none."`
 
+	Providers    []string `koanf:"providers" doc:"More servers of models that may learn, as NAME=URL, each a base URL that ends in /v1. learn.model and learn.prefer name a model there as NAME/MODEL, or by its name alone; smallest and auto are of all of these servers."`
+	ProviderKeys []string `koanf:"provider_keys" secret:"yes" doc:"Keys for learn.providers, as NAME=KEY."`
+
 	Prefer  []string `koanf:"prefer" doc:"Models that learn where learn.model is auto, or is not among those that its server lists at start: the first of these that is. smallest is the one that its name says is the smallest."`
 	Reply   string   `koanf:"reply" default:"ops" valid:"ops|line|memories" doc:"What the learning model is asked to reply: what is added, replaced, ended or said again, in one call (extract.md), one line or NOTHING (memory_extraction.md, reconcile.md), or a list of sentences and whether each replaces a known one (memory_formation.md, conflict_resolution.md)."`
 	Context int      `koanf:"context" default:"8" doc:"How many messages the learning model reads of what was said before those that it learns from, each shortened; with learn.reply=line or memories, how many it reads together. 0: only those that it learns from."`
+
+	Window int `koanf:"window" default:"32000" doc:"Tokens that the learning model reads at once, as its maker names them. With learn.reply=line the documents attached to a chat are shown to it whole, as far as they have room beside what was said."`
 
 	Scope     string        `koanf:"scope" default:"user" valid:"user|project|conversation" doc:"What a learned fact belongs to. user: the user, or the chat's project if it is about that. project: the chat's project, if it has one. conversation: the conversation that taught it. With conversation a chat is shown what it said and taught itself, what was written by hand, and what the conversation global said and taught; a chat that names no conversation is of the conversation default."`
 	Every     int           `koanf:"every" default:"4" doc:"With learn.after=exchange: how many user messages the model reads together. 1: each exchange at once. What the rules learn is there at once."`
@@ -262,10 +267,13 @@ func (c *Config) check() error {
 	if err := c.checkModels(); err != nil {
 		return err
 	}
+	if _, err := c.Learn.providers(); err != nil {
+		return err
+	}
 	if c.VaultGit && c.Vault == "" {
 		return memory.Errorf(memory.Invalid, "vault_git: needs vault")
 	}
-	if c.Learn.Model != "" && c.Learn.Model != learnAuto && c.Learn.Model != learnChat && c.Learn.Model != learnNone && c.Learn.URL == "" && c.Upstream.URL == "" {
+	if c.Learn.Model != "" && c.Learn.Model != learnAuto && c.Learn.Model != learnChat && c.Learn.Model != learnNone && c.Learn.URL == "" && c.Upstream.URL == "" && len(c.Learn.Providers) == 0 {
 		return memory.Errorf(memory.Invalid, "learn.model: %q needs learn.url or upstream.url", c.Learn.Model)
 	}
 	for _, r := range []struct {
@@ -290,6 +298,7 @@ func (c *Config) check() error {
 		{"learn.every", float64(c.Learn.Every), 1, 50},
 		{"learn.exchanges", float64(c.Learn.Exchanges), 1, 50},
 		{"learn.context", float64(c.Learn.Context), 0, 16},
+		{"learn.window", float64(c.Learn.Window), 1000, 10_000_000},
 		{"learn.idle", c.Learn.Idle.Seconds(), 1, 24 * 3600},
 		{"learn.day_tokens", float64(c.Learn.DayTokens), 0, 1e12},
 		{"learn.day_cost", c.Learn.DayCost, 0, 1e9},

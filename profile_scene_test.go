@@ -147,8 +147,8 @@ func TestProfileOpenwebui(t *testing.T) {
 	body := s.ok(nil, "GET", "/api/changes?action=replace", "", ana...)
 	s.has("/api/changes", body, `"old_id"`, `"new_id"`, `"reason"`, `"created_at"`)
 	_ = json.Unmarshal([]byte(body), &audit)
-	if len(audit.Changes) != 1 {
-		t.Errorf("the audit has %d replacements, want 1: %s", len(audit.Changes), body)
+	if len(audit.Changes) != 1 || audit.Changes[0].Reason != "User lives in New York → User lives in Los Angeles" {
+		t.Errorf("the audit has %+v, want 1 replacement with both wordings as its reason", audit.Changes)
 	}
 
 	// Redundancy: ignored. Refinement: replaced. New information: inserted.
@@ -159,14 +159,15 @@ func TestProfileOpenwebui(t *testing.T) {
 	c.says("I like TypeScript.")
 	s.clock.pass(time.Hour)
 	s.model.on("memory_formation", `{"memories": ["User likes TypeScript with strict mode"]}`)
-	s.model.on("conflict_resolution", `{"action": "replace", "target_id": "0"}`)
+	s.model.on("conflict_resolution", `{"action": "replace", "target_id": "0", "reason": "It adds detail."}`)
 	c.says("I like TypeScript with strict mode.")
+	s.has("/api/changes", s.ok(nil, "GET", "/api/changes?action=replace", "", ana...), `"reason":"It adds detail."`)
 	s.model.on("memory_formation", `{"memories": []}`)
 	c.says("Write a poem!")
 	s.wantFacts("", []string{"User lives in Los Angeles", "User likes TypeScript with strict mode"}, ana...)
 
 	// The flip-flop: only what is strictly newer replaces.
-	s.has("the log", s.log.String(), `"event":"memory_decision"`, `"user_id":"ana"`, `"input_message_length"`, `"extracted_count"`, `"action":"replace"`, `"target_id"`, `"reason":"redundant"`)
+	s.has("the log", s.log.String(), `"event":"memory_decision","user_id":"ana","input_message_length":19,"extracted_count":1,"decisions":[{"fact":"`, `"action":"replace","target_id":"`, `","reason":"redundant"}]`)
 
 	// Retrieval: in the system message, named in the answer; nobody else's.
 	got, answer := s.talk(ana...).says("Where do I live?")
@@ -212,7 +213,9 @@ func TestProfileOpenwebui(t *testing.T) {
 	}
 
 	// 4.7: metrics.
-	s.has("/metrics", s.ok(nil, "GET", "/metrics", ""), "memory_total_count", "memory_replacement_rate", "memory_dedup_rate", "retrieval_hit_rate")
+	s.has("/metrics", s.ok(nil, "GET", "/metrics", ""), "memory_total_count{kind=\"fact\"} 12\n", "memory_replacement_rate", "memory_dedup_rate", "retrieval_hit_rate")
+	s.has("Ana's stats", s.ok(nil, "GET", "/api/stats", "", ana...), `"facts":12`)
+	s.has("Ben's stats", s.ok(nil, "GET", "/api/stats", "", ben...), `"facts":0`)
 }
 
 // TestProfileOpenwebuiShares holds design 3, 2.1, 4.6 and 5: two users look at one fact. A

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -42,11 +43,34 @@ func Main() int {
 	if !begun && strings.HasPrefix(told, "unknown command") {
 		told = unknownCommand(told)
 	}
-	fmt.Fprintln(os.Stderr, "loci:", strings.ReplaceAll(told, "\n\t", " ")) // a database's driver breaks lines
+	told = strings.ReplaceAll(told, "\n\t", " ") // a database's driver breaks lines
+	tell(os.Stderr, err, told, wantsJSON(ran, os.Args[1:]))
 	if !begun || errors.Is(err, memory.Invalid) {
 		return 2
 	}
 	return 1
+}
+
+// tell writes what went wrong: a line for people, or a JSON object for programs.
+func tell(w io.Writer, err error, told string, asJSON bool) {
+	if !asJSON {
+		fmt.Fprintln(w, "loci:", told)
+		return
+	}
+	failure := struct {
+		Code    memory.Code `json:"code,omitempty"`
+		Message string      `json:"message"`
+	}{Message: told}
+	if coded := new(memory.Error); errors.As(err, &coded) {
+		failure.Code = coded.Code
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": failure}) // nobody is left to tell
+}
+
+// wantsJSON reports whether a command was given --json, also where its other flags are wrong.
+func wantsJSON(cmd *cobra.Command, args []string) bool {
+	flag := cmd.Flags().Lookup("json")
+	return flag != nil && flag.Value.Type() == "bool" && (flag.Value.String() == "true" || slices.Contains(args, "--json"))
 }
 
 // stopped is what is said of a command that was interrupted: what comes of that inside is

@@ -23,6 +23,7 @@ type Querying struct {
 	TopK      int // similar messages; 0: the setting
 	Images    []string
 	Location  string
+	Model     string // that the [Writer] asks
 }
 
 // Queried is the answer to a query, and how it came about.
@@ -163,7 +164,7 @@ func (e *Engine) answerQuery(ctx context.Context, q Querying, out *Queried, writ
 	fill.Query, fill.Images, fill.Location = q.Text, images, oneLine(q.Location)
 	fill.Contexts, fill.Rules = out.contexts, out.rules
 	out.Cited = out.Around.Similar[:min(writtenSimilar, len(out.Around.Similar))]
-	ask, err := e.Prompts.Fill(fill)
+	ask, err := e.Prompts.For(q.Model).Fill(fill)
 	if err != nil {
 		return memory.Reply{}, fmt.Errorf("fill the prompt: %w", err)
 	}
@@ -176,7 +177,7 @@ func (e *Engine) answerQuery(ctx context.Context, q Querying, out *Queried, writ
 }
 
 func (e *Engine) describe(ctx context.Context, q Querying, write Writer) (string, error) {
-	ask, err := e.Prompts.Fill(prompt.Describe{Query: q.Text})
+	ask, err := e.Prompts.For(q.Model).Fill(prompt.Describe{Query: q.Text})
 	if err != nil {
 		return "", fmt.Errorf("fill the prompt: %w", err)
 	}
