@@ -143,6 +143,7 @@ type ForwardConfig struct {
 type SummaryConfig struct {
 	Mode  string `koanf:"mode" default:"model" valid:"off|model|on" doc:"Whether conversations are summed up: never, where a model learns, or always. By rule where there is no model or it fails."`
 	Every int    `koanf:"every" default:"10" doc:"After how many exchanges a summary is written anew."`
+	Keep  bool   `koanf:"keep" default:"false" doc:"Keep a conversation's earlier summaries beside the new one, each of the last 12 messages. false: one summary goes on from the one before; the first is of the last 60."`
 }
 
 // UpkeepConfig is what leaves recall by itself. It can be taken back; what a person
@@ -176,7 +177,7 @@ type RecallConfig struct {
 	Contexts  int      `koanf:"contexts" default:"8000" doc:"Most tokens of attached documents in one prompt; what is longer is cut off, and says so."`
 	Summary   bool     `koanf:"summary" default:"false" doc:"Tell a chat its conversation's summary with each message, also where a search does not find it."`
 	Expand    bool     `koanf:"expand" default:"false" doc:"Embed questions of at most 100 characters in the first person with words about people added. Their own words are searched for as they are."`
-	Reach     string   `koanf:"reach" default:"user" valid:"user|conversation" doc:"What a chat is answered from: everything of the user's, or its own conversation, which the 200 most recent memories of the others join while it has fewer than 50."`
+	Reach     string   `koanf:"reach" default:"user" valid:"user|conversation" doc:"What a chat is answered from: everything of the user's, or the last 200 memories of its own conversation, which the 200 most recent of the others join while they are fewer than 50."`
 	SmallSet  int      `koanf:"small_set" default:"0" doc:"With no more facts than this a question gets all of them, without a search. 0: always search."`
 	Bootstrap int      `koanf:"bootstrap" default:"5" doc:"A user with fewer facts than this is answered from the global pool too. 0: never."`
 	Pools     []string `koanf:"pools" doc:"Shared pools, by name, that the questions of every user are answered from too. Facts come into them by POST /api/memory/{id}/share."`

@@ -29,6 +29,7 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 		"learn.prefer":          {"gemini-3-flash-preview, gpt-5-nano-2025-08-07, smallest", "gpt-4o-mini", "mistral-small-latest, mistral-small", "", ""},
 		"summaries.mode":        {"off", "on", "off", "on", "off"},
 		"summaries.every":       {"10", "10", "10", "1", "10"},
+		"summaries.keep":        {"false", "true", "false", "false", "false"},
 		"upkeep.conversation":   {"0", "0", "0", "500", "0"},
 		"recall.messages":       {"1", "1", "1", "1", "3"},
 		"recall.expand":         {"true", "false", "false", "false", "false"},

@@ -358,7 +358,7 @@ func learning(c Config) engine.Learning {
 		l.Every, l.Exchanges = 1, 1
 	}
 	if c.Summary.Mode == "on" || c.Summary.Mode == "model" && c.Learn.Model != "" {
-		l.Summary = engine.Summarizing{Every: c.Summary.Every}
+		l.Summary = engine.Summarizing{Every: c.Summary.Every, Keep: c.Summary.Keep}
 	}
 	return l
 }
