@@ -169,6 +169,8 @@ type RecallConfig struct {
 	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Where the memory goes: a message of its own before the last user message, the system message, or the user message."`
 	Blocks        string        `koanf:"blocks" default:"keep" valid:"keep|last" doc:"What becomes of the memory that earlier messages of a chat got: keep puts it back in each later request, where it was, so that a provider's prompt cache stays valid, and adds only what is new; last sends the last message's alone. With placement system it is always last."`
 	Turns         string        `koanf:"turns" default:"all" valid:"all|told" doc:"Which turns are recalled beside facts. told: those in which users tell something; neither what assistants said nor what was only ordered or asked."`
+	Heading       string        `koanf:"heading" doc:"Heading over the memory in a prompt. Empty: Relevant memory in the system message, none elsewhere."`
+	Roles         bool          `koanf:"roles" default:"false" doc:"Begin each memory in a prompt with the role of who said it: [user], [assistant], [memory] for a fact, [summary]."`
 	Hint          string        `koanf:"hint" doc:"A sentence more that the memory in a prompt says of itself, such as what to do with what does not fit."`
 	Named         bool          `koanf:"named" default:"false" doc:"Name what was recalled in a chat's answer as memories (id, content, created_at, score) too, beside memory_hits."`
 	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall. With a remote embedder or PostgreSQL 400ms, unless it is set."`

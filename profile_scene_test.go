@@ -323,7 +323,7 @@ func TestProfileAgentCLI(t *testing.T) {
 	if len(got.Messages) != 1 || got.Messages[0].Role != "user" || !strings.HasSuffix(got.says(-1), "Current message: Where do I live?") {
 		t.Errorf("the user message was not augmented: %s", got.body)
 	}
-	s.has("the user message", got.says(-1), "User lives in Lisbon")
+	s.has("the user message", got.says(-1), "## Long-term memory (most relevant first)\n", "[memory] User lives in Lisbon")
 	s.lacks("the user message", got.says(-1), "## Relevant memory")
 	s.lacks("the answer", answer, `"memories"`)
 	s.lacks("the request", got.body, "memory_id")
@@ -336,9 +336,14 @@ func TestProfileAgentCLI(t *testing.T) {
 	if err := json.Unmarshal([]byte(answer), &hits); err != nil || len(hits.Hits) == 0 || len(hits.Hits) > 5 {
 		t.Errorf("memory_hits: %v, %s", err, answer)
 	} else {
-		for _, field := range []string{"id", "content", "created_at", "score"} {
+		for _, field := range []string{"id", "role", "content", "created_at", "score"} {
 			if hits.Hits[0][field] == nil {
 				t.Errorf("a hit has no %s: %v", field, hits.Hits[0])
+			}
+		}
+		for _, h := range hits.Hits {
+			if role := map[any]any{"fact": "memory", "summary": "summary"}[h["kind"]]; role != nil && h["role"] != role {
+				t.Errorf("a hit has another role than %v: %v", role, h)
 			}
 		}
 	}
@@ -361,7 +366,7 @@ func TestProfileAgentCLI(t *testing.T) {
 	c.extras["memory_mode"] = "read"
 	got, _ = c.says("Which planets have rings?")
 	c.messages, c.extras["memory_mode"] = c.messages[:len(c.messages)-2], "read_write"
-	if said := got.says(-1); !strings.Contains(said, "summary: - User moved from Berlin to Lisbon") || !strings.HasSuffix(said, "Current message: Which planets have rings?") {
+	if said := got.says(-1); !strings.Contains(said, "[summary] - User moved from Berlin to Lisbon") || !strings.HasSuffix(said, "Current message: Which planets have rings?") {
 		t.Errorf("the summary is not in front of %q", said)
 	}
 	elsewhere := s.talk()
@@ -459,10 +464,36 @@ func TestProfileAgentCLIKeepsConversationsApart(t *testing.T) {
 	s.lacks("the facts", left, "3333")
 }
 
-// TestProfileAgentCLIKeepsMarkdown: once a folder is named, its files are the memory.
+// TestProfileAgentCLISumsUpFromTheFirstTurn: what is said in a chat, and what is added.
+func TestProfileAgentCLISumsUpFromTheFirstTurn(t *testing.T) {
+	s := newStage(t, "agent-cli", nil)
+	summaries := func(conversation string) string {
+		return strings.Join(s.facts("&kind=summary&conversation="+conversation), "\n")
+	}
+	s.model.on("extract", `{"facts": []}`)
+	s.model.on("summarize", "- User moved to Faro.")
+	c := s.talk()
+	c.extras = map[string]any{"memory_id": "work"}
+	c.says("I moved to Faro.")
+	if got := summaries("work"); got != "- User moved to Faro" {
+		t.Errorf("after the first turn the summary is %q", got)
+	}
+	for i, what := range []string{"roses", "figs"} {
+		s.model.on("extract", `{"facts": []}`)
+		s.model.on("summarize", "- User grows "+what+".")
+		s.ok(nil, "POST", "/api/memory/add", `{"text":"I grow `+what+`.","wait":true}`)
+		s.settle()
+		if got := summaries("default"); got != "- User grows "+what {
+			t.Errorf("after text %d was added the summary is %q", i+1, got)
+		}
+	}
+}
+
+// TestProfileAgentCLIKeepsMarkdown: the files of a folder are the memory.
 func TestProfileAgentCLIKeepsMarkdown(t *testing.T) {
-	dir := t.TempDir()
-	s := newStage(t, "agent-cli", map[string]string{"vault": dir, "store": "sqlite", "summaries.mode": "off"})
+	data := t.TempDir()
+	dir := filepath.Join(data, "memory")
+	s := newStage(t, "agent-cli", map[string]string{"data": data, "store": "sqlite", "summaries.mode": "off"})
 	c := s.talk()
 	c.extras = map[string]any{"memory_id": "work"}
 	s.model.on("extract", `{"facts": [{"text": "User lives in Berlin", "quote": "I live in Berlin"}]}`)

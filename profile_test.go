@@ -50,6 +50,9 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 		"recall.placement":      {"system", "tail", "system", "user", "system"},
 		"recall.blocks":         {"last", "last", "last", "last", "last"},
 		"share.accept":          {"ask", "ask", "admins", "ask", "ask"},
+		"vault":                 {"", "", "", "~/.loci/memory", ""},
+		"recall.heading":        {"", "", "", "Long-term memory (most relevant first)", ""},
+		"recall.roles":          {"false", "false", "false", "true", "false"},
 		"embedder":              {"local:bge-small-en-v1.5", "remote:text-embedding-3-small", "remote:mistral-embed", "remote:text-embedding-3-small", "local:all-MiniLM-L6-v2"},
 		"reranker":              {"none", "none", "none", "local:ms-marco-MiniLM-L-6-v2", "none"},
 	}
