@@ -363,7 +363,7 @@ func learning(c Config) engine.Learning {
 		l.Every, l.Exchanges = 1, 1
 	}
 	if c.Summary.Mode == "on" || c.Summary.Mode == "model" && c.Learn.Model != "" {
-		l.Summary = engine.Summarizing{Every: c.Summary.Every}
+		l.Summary = engine.Summarizing{Every: c.Summary.Every, Keep: c.Summary.Keep}
 	}
 	return l
 }
@@ -371,12 +371,12 @@ func learning(c Config) engine.Learning {
 // rules of recall. A model upstream reads the chat; loci/recall does not.
 func rules(c Config) engine.Rules {
 	r := c.Recall
-	heading := ""
-	if wirefmt.Placement(r.Placement) == wirefmt.System { // among instructions it needs one
+	heading := r.Heading
+	if heading == "" && wirefmt.Placement(r.Placement) == wirefmt.System { // among instructions it needs one
 		heading = "Relevant memory"
 	}
 	return engine.Rules{
-		Heading: heading, Hint: r.Hint, Told: r.Turns == "told", Contexts: r.Contexts, Summary: r.Summary,
+		Heading: heading, Hint: r.Hint, Roles: r.Roles, Told: r.Turns == "told", Contexts: r.Contexts, Summary: r.Summary,
 		SmallSet: r.SmallSet, Reach: engine.Reach(r.Reach), Bootstrap: r.Bootstrap, Fallback: engine.Fallback(r.Fallback),
 		Pools: r.Pools, SinceSaid: r.Age == "created", Decay: r.Decay, Lambda: r.Lambda, VectorWeight: &r.VectorWeight, Each: r.Candidates,
 		Expand: r.Expand, Messages: r.Messages, Read: c.Upstream.URL != "",
