@@ -52,6 +52,8 @@ type bridge struct {
 	profile string
 	connect func() (*client.Client, func() error, error)
 
+	ended context.Context // once the input has
+
 	mu      sync.Mutex // guards what follows
 	out     io.Writer
 	client  *client.Client
@@ -88,6 +90,9 @@ func (b *bridge) run(ctx context.Context, in io.Reader) error {
 	lines.Buffer(make([]byte, 0, 64<<10), longestLine)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(mostAtOnce)
+	ended, end := context.WithCancel(ctx)
+	defer end()
+	b.ended = ended
 	read := make(chan struct{})
 	go func() { // a read cannot be interrupted
 		defer close(read)
@@ -102,6 +107,7 @@ func (b *bridge) run(ctx context.Context, in io.Reader) error {
 	case <-ctx.Done():
 		return nil
 	}
+	end()
 	if err := group.Wait(); err != nil {
 		return err
 	}
@@ -154,6 +160,9 @@ func (b *bridge) pass(ctx context.Context, m rpcMessage, line []byte) error {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }() // it was read
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		return b.follow(resp.Body)
+	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, longestLine))
 	switch {
 	case err != nil:
@@ -180,6 +189,24 @@ func (b *bridge) pass(ctx context.Context, m rpcMessage, line []byte) error {
 		b.mu.Unlock()
 	}
 	return b.write(body)
+}
+
+// follow writes the messages of a stream as they come, until it or the input ends.
+func (b *bridge) follow(stream io.ReadCloser) error {
+	defer context.AfterFunc(b.ended, func() { _ = stream.Close() })()
+	lines := bufio.NewScanner(stream)
+	lines.Buffer(nil, longestLine)
+	for lines.Scan() {
+		if data, ok := strings.CutPrefix(lines.Text(), "data:"); ok && json.Valid([]byte(data)) {
+			if err := b.write([]byte(data)); err != nil {
+				return err
+			}
+		}
+	}
+	if b.ended.Err() != nil {
+		return nil
+	}
+	return lines.Err()
 }
 
 // send sends a message; where the server is gone, to the one that is found or started then.

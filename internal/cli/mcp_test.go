@@ -78,6 +78,9 @@ func TestMCPOnStandardInput(t *testing.T) {
 	if got := two.ask(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"get – é","arguments":{},` + meta + `}}`); !strings.Contains(got, `"error"`) || strings.Contains(got, "header") {
 		t.Errorf("a tool with an odd name: %s", got)
 	}
+	if got := two.ask(`{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{},` + meta + `}}`); !strings.Contains(got, "acknowledged") {
+		t.Errorf("a stream begins with %s", got)
+	}
 	if got := two.ask("{nonsense"); !strings.Contains(got, "-32700") {
 		t.Errorf("a line that is not JSON: %s", got)
 	}
