@@ -53,6 +53,7 @@ type Config struct {
 	Index    IndexConfig    `koanf:"index"`
 	Query    QueryConfig    `koanf:"query"`
 	Chats    ChatsConfig    `koanf:"chats"`
+	MCP      MCPConfig      `koanf:"mcp"`
 	Record   RecordConfig   `koanf:"record"`
 	Limits   LimitsConfig   `koanf:"limits"`
 	Traces   TracesConfig   `koanf:"traces"`
@@ -207,6 +208,11 @@ type QueryConfig struct {
 // ChatsConfig is how the chats under /api/chats are answered.
 type ChatsConfig struct {
 	Model string `koanf:"model" doc:"Model at upstream.url that answers chats under /api/chats whose message names none. Empty: the one of query.model. Without an upstream the built-in loci/recall answers."`
+}
+
+// MCPConfig is the door for MCP clients at /mcp.
+type MCPConfig struct {
+	Profile string `koanf:"profile" default:"default" valid:"default|chatgpt" doc:"Which tools MCP clients see. chatgpt adds search and fetch, which ChatGPT's connectors require. A client chooses by itself with /mcp?profile=chatgpt."`
 }
 
 // RecordConfig is what is kept of chats.
