@@ -145,7 +145,7 @@ func (r *recalling) block(ctx context.Context) (text string) {
 		}
 	}()
 	var core recall.Core
-	var disputed map[string]string
+	var disputed map[string]memory.Fact
 	beside := recalling{e: r.e, q: r.q, now: r.now} // not r itself, which searches meanwhile
 	read := once(func() {
 		if err := beside.part(func() error { core = beside.core(ctx); core.Summary = beside.summary(ctx); return nil }); err != nil {
