@@ -53,6 +53,7 @@ type Config struct {
 	Index    IndexConfig    `koanf:"index"`
 	Query    QueryConfig    `koanf:"query"`
 	Chats    ChatsConfig    `koanf:"chats"`
+	MCP      MCPConfig      `koanf:"mcp"`
 	Record   RecordConfig   `koanf:"record"`
 	Limits   LimitsConfig   `koanf:"limits"`
 	Traces   TracesConfig   `koanf:"traces"`
@@ -148,6 +149,7 @@ type ForwardConfig struct {
 type SummaryConfig struct {
 	Mode  string `koanf:"mode" default:"model" valid:"off|model|on" doc:"Whether conversations are summed up: never, where a model learns, or always. By rule where there is no model or it fails."`
 	Every int    `koanf:"every" default:"10" doc:"After how many exchanges a summary is written anew."`
+	Keep  bool   `koanf:"keep" default:"false" doc:"Keep a conversation's earlier summaries beside the new one, each of the last 12 messages. false: one summary goes on from the one before; the first is of the last 60."`
 }
 
 // UpkeepConfig is what leaves recall by itself. It can be taken back; what a person
@@ -173,6 +175,8 @@ type RecallConfig struct {
 	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Where the memory goes: a message of its own before the last user message, the system message, or the user message."`
 	Blocks        string        `koanf:"blocks" default:"keep" valid:"keep|last" doc:"What becomes of the memory that earlier messages of a chat got: keep puts it back in each later request, where it was, so that a provider's prompt cache stays valid, and adds only what is new; last sends the last message's alone. With placement system it is always last."`
 	Turns         string        `koanf:"turns" default:"all" valid:"all|told" doc:"Which turns are recalled beside facts. told: those in which users tell something; neither what assistants said nor what was only ordered or asked."`
+	Heading       string        `koanf:"heading" doc:"Heading over the memory in a prompt. Empty: Relevant memory in the system message, none elsewhere."`
+	Roles         bool          `koanf:"roles" default:"false" doc:"Begin each memory in a prompt with the role of who said it: [user], [assistant], [memory] for a fact, [summary]."`
 	Hint          string        `koanf:"hint" doc:"A sentence more that the memory in a prompt says of itself, such as what to do with what does not fit."`
 	Named         bool          `koanf:"named" default:"false" doc:"Name what was recalled in a chat's answer as memories (id, content, created_at, score) too, beside memory_hits."`
 	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall. With a remote embedder or PostgreSQL 400ms, unless it is set."`
@@ -181,7 +185,7 @@ type RecallConfig struct {
 	Contexts  int      `koanf:"contexts" default:"8000" doc:"Most tokens of attached documents in one prompt; what is longer is cut off, and says so."`
 	Summary   bool     `koanf:"summary" default:"false" doc:"Tell a chat its conversation's summary with each message, also where a search does not find it."`
 	Expand    bool     `koanf:"expand" default:"false" doc:"Embed questions of at most 100 characters in the first person with words about people added. Their own words are searched for as they are."`
-	Reach     string   `koanf:"reach" default:"user" valid:"user|conversation" doc:"What a chat is answered from: everything of the user's, or its own conversation, which the 200 most recent memories of the others join while it has fewer than 50."`
+	Reach     string   `koanf:"reach" default:"user" valid:"user|conversation" doc:"What a chat is answered from: everything of the user's, or the last 200 memories of its own conversation, which the 200 most recent of the others join while they are fewer than 50."`
 	SmallSet  int      `koanf:"small_set" default:"0" doc:"With no more facts than this a question gets all of them, without a search. 0: always search."`
 	Bootstrap int      `koanf:"bootstrap" default:"5" doc:"A user with fewer facts than this is answered from the global pool too. 0: never."`
 	Pools     []string `koanf:"pools" doc:"Shared pools, by name, that the questions of every user are answered from too. Facts come into them by POST /api/memory/{id}/share."`
@@ -204,6 +208,11 @@ type QueryConfig struct {
 // ChatsConfig is how the chats under /api/chats are answered.
 type ChatsConfig struct {
 	Model string `koanf:"model" doc:"Model at upstream.url that answers chats under /api/chats whose message names none. Empty: the one of query.model. Without an upstream the built-in loci/recall answers."`
+}
+
+// MCPConfig is the door for MCP clients at /mcp.
+type MCPConfig struct {
+	Profile string `koanf:"profile" default:"default" valid:"default|chatgpt" doc:"Which tools MCP clients see. chatgpt adds search and fetch, which ChatGPT's connectors require. A client chooses by itself with /mcp?profile=chatgpt."`
 }
 
 // RecordConfig is what is kept of chats.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/front/mcp"
 	"github.com/loci-memory/loci/internal/front/proxy"
 	"github.com/loci-memory/loci/internal/front/query"
 	"github.com/loci-memory/loci/internal/front/rest"
@@ -181,6 +182,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.warn(chatOfNobody), UserIgnored: l.warn(userIgnored), ClientKeys: config.usesClientKeys(),
 	})
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
+	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: Version(), Profile: config.MCP.Profile}))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: queryModel(config), MaxText: config.Limits.Text}))
 	shown := l.pageOptions(config, learner, l.chat)
 	shown.Sessions = database(store).(memory.Sessions) // every store keeps them
@@ -363,7 +365,7 @@ func learning(c Config) engine.Learning {
 		l.Every, l.Exchanges = 1, 1
 	}
 	if c.Summary.Mode == "on" || c.Summary.Mode == "model" && c.Learn.Model != "" {
-		l.Summary = engine.Summarizing{Every: c.Summary.Every}
+		l.Summary = engine.Summarizing{Every: c.Summary.Every, Keep: c.Summary.Keep}
 	}
 	return l
 }
@@ -371,12 +373,12 @@ func learning(c Config) engine.Learning {
 // rules of recall. A model upstream reads the chat; loci/recall does not.
 func rules(c Config) engine.Rules {
 	r := c.Recall
-	heading := ""
-	if wirefmt.Placement(r.Placement) == wirefmt.System { // among instructions it needs one
+	heading := r.Heading
+	if heading == "" && wirefmt.Placement(r.Placement) == wirefmt.System { // among instructions it needs one
 		heading = "Relevant memory"
 	}
 	return engine.Rules{
-		Heading: heading, Hint: r.Hint, Told: r.Turns == "told", Contexts: r.Contexts, Summary: r.Summary,
+		Heading: heading, Hint: r.Hint, Roles: r.Roles, Told: r.Turns == "told", Contexts: r.Contexts, Summary: r.Summary,
 		SmallSet: r.SmallSet, Reach: engine.Reach(r.Reach), Bootstrap: r.Bootstrap, Fallback: engine.Fallback(r.Fallback),
 		Pools: r.Pools, SinceSaid: r.Age == "created", Decay: r.Decay, Lambda: r.Lambda, VectorWeight: &r.VectorWeight, Each: r.Candidates,
 		Expand: r.Expand, Messages: r.Messages, Read: c.Upstream.URL != "",

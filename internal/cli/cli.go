@@ -91,6 +91,7 @@ type global struct {
 	json   bool
 	at     memory.At // what reads are of
 	alone  bool      // no server answers: this command has opened memory itself
+	serves bool      // and then serves it to other commands, too
 }
 
 func root() *cobra.Command {
@@ -116,7 +117,7 @@ func root() *cobra.Command {
 	cmd.AddCommand(serve(g), demo(g), chat(g), add(g), search(g), list(g), edit(g), relate(g), forget(g),
 		history(g), undo(g), review(g), profile(g), contexts(g), pause(g), relearn(g), upkeep(g), prompts(g), jobs(g), usage(g), doctor(g), export(g), imports(g), benchmark(g))
 	cmd.AddCommand(share(g), users(g), settings(g))
-	cmd.AddCommand(models(g), reembed(g), migrate(g), backups(g), restore(g), apiKeys(g))
+	cmd.AddCommand(models(g), reembed(g), migrate(g), backups(g), restore(g), apiKeys(g), mcp(g))
 	for _, sub := range cmd.Commands() {
 		sub.SuggestFor = others[sub.Name()]
 	}
@@ -128,7 +129,7 @@ func root() *cobra.Command {
 func (g *global) load(cmd *cobra.Command) (loci.Config, error) {
 	flags := map[string]string{}
 	for name, value := range g.flags {
-		if cmd.Flags().Changed(name) {
+		if cmd.Flags().Changed(strings.ReplaceAll(name, ".", "-")) {
 			flags[name] = *value
 		}
 	}
@@ -198,6 +199,9 @@ func (g *global) openAlone(cmd *cobra.Command, config loci.Config, opts client.O
 	ctx := cmd.Context()
 	if config.Log.Level == "info" {
 		config.Log.Level = "warn" // one command is not a server's log
+	}
+	if g.serves {
+		return serveAlone(ctx, config, loci.Options{Log: cmd.ErrOrStderr()}, opts)
 	}
 	l, err := loci.Open(ctx, config, loci.Options{Log: cmd.ErrOrStderr()})
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 // mostDisputes is how many waiting facts a recall looks at.
 const mostDisputes = 100
 
-// disputes returns how many facts wait for a person, and of those that would replace an
-// active fact their words, by the id of that fact.
-func (e *Engine) disputes(ctx context.Context, owner memory.Owner) (pending int, disputed map[string]string, err error) {
+// disputes returns how many facts wait for a person, and those that would replace an active
+// fact, by its id.
+func (e *Engine) disputes(ctx context.Context, owner memory.Owner) (pending int, disputed map[string]memory.Fact, err error) {
 	page, err := e.Store.List(ctx, owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: mostDisputes})
 	if err != nil {
 		return 0, nil, fmt.Errorf("list what waits: %w", err)
@@ -32,9 +32,9 @@ func (e *Engine) disputes(ctx context.Context, owner memory.Owner) (pending int,
 		}
 		if id, _ := old.(string); id != "" {
 			if disputed == nil {
-				disputed = map[string]string{}
+				disputed = map[string]memory.Fact{}
 			}
-			disputed[id] = m.Content()
+			disputed[id] = *m.Fact
 		}
 	}
 	return len(page.Memories), disputed, nil

@@ -10,24 +10,32 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
+// dispute has a fact wait that would take the place of another.
+func (r *rig) dispute(t *testing.T, old memory.Fact, instead string) memory.Fact {
+	t.Helper()
+	ctx := context.Background()
+	f := memory.Fact{
+		ID: newID(), Scope: old.Scope, Content: instead, Status: memory.Pending, Confidence: 1, Source: memory.Extracted, Trust: memory.TrustUser,
+		ObservedAt: r.now(), CreatedAt: r.now(), UpdatedAt: r.now(), Hash: text.Hash(instead),
+	}
+	vectors, err := r.vectors(ctx, f.ID, f.Content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, OldID: old.ID, NewID: f.ID, Reason: "it contradicts what is known"}
+	if _, err := r.Store.Apply(ctx, old.Scope.Owner, memory.Run{ID: newID(), Kind: "learn", Vectors: vectors}, change); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 // TestWhatWaitsIsVisible: a fact that waits is counted, marks in the prompt what it would
 // replace, and is part of what a model is told is known.
 func TestWhatWaitsIsVisible(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		old := r.note(t, ana, "User's rent for the flat is 950 euros")
 		const instead = "User's rent for the flat is 1100 euros"
-		f := memory.Fact{
-			ID: newID(), Scope: memory.Scope{Owner: ana}, Content: instead, Status: memory.Pending, Confidence: 1, Source: memory.Extracted, Trust: memory.TrustUser,
-			ObservedAt: r.now(), CreatedAt: r.now(), UpdatedAt: r.now(), Hash: text.Hash(instead),
-		}
-		vectors, err := r.vectors(ctx, f.ID, f.Content)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: newID(), Kind: "learn", Vectors: vectors}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, OldID: old.ID, NewID: f.ID, Reason: "it contradicts what is known"}); err != nil {
-			t.Fatal(err)
-		}
+		r.dispute(t, r.note(t, ana, "User's rent for the flat is 950 euros"), instead)
 		r.opts.Deadline = 1e10
 		p, _, _ := r.Engine.prepare(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "what is my rent for the flat?", Budget: 1000})
 		if !strings.Contains(p.Block, "[disputed: "+instead+"]") || p.Pending != 1 {

@@ -138,7 +138,7 @@ func (x *Exchange) blocksBefore(turns []memory.Turn) []earlier {
 type putBack struct {
 	blocks []wire.Block
 	later  bool            // there is one with memories
-	told   map[string]bool // what they say, as lineKey names it
+	told   map[string]bool // what they say, as keyOf names it
 	own    *wire.Block     // that of the last user message, if it had one: it is among blocks
 	hits   []memory.Hit    // of own
 	anew   bool            // there were too many: they are left out
@@ -152,10 +152,17 @@ func (e *Engine) nothingBack() putBack {
 
 // tells reports whether an earlier block has a line: its memory, or one of the same words.
 func (b *putBack) tells(l recall.Line, words string) bool {
-	return b.told[lineKey(l.Kind, l.ID)] || slices.ContainsFunc(b.blocks, func(block wire.Block) bool { return strings.Contains(block.Text, words+"\n") })
+	return b.told[keyOf(l)] || slices.ContainsFunc(b.blocks, func(block wire.Block) bool { return strings.Contains(block.Text, words+"\n") })
 }
 
-func lineKey(kind memory.Kind, id string) string { return string(kind) + ":" + id }
+// keyOf names what a line tells: a memory, and whether it is disputed.
+func keyOf(l recall.Line) string {
+	key := string(l.Kind) + ":" + l.ID
+	if l.Disputed != nil {
+		key += " " + l.Disputed.ID
+	}
+	return key
+}
 
 // readBack writes the earlier blocks of the request again, from what memory holds now.
 func (x *Exchange) readBack(ctx context.Context) error {
@@ -190,7 +197,7 @@ func (x *Exchange) readBack(ctx context.Context) error {
 
 // rewrite writes one block again, without what those before it tell, and notes what it tells.
 func (x *Exchange) rewrite(lines []recall.Line, from recall.Sources) string {
-	lines = slices.DeleteFunc(slices.Clone(lines), func(l recall.Line) bool { return x.back.told[lineKey(l.Kind, l.ID)] })
+	lines = slices.DeleteFunc(slices.Clone(lines), func(l recall.Line) bool { return x.back.told[keyOf(from.Settled(l))] })
 	block, kept := recall.RenderLines(lines, from, x.e.rendering(x.back.later))
 	documents, rules := "", ""
 	for _, l := range lines {
@@ -207,7 +214,7 @@ func (x *Exchange) rewrite(lines []recall.Line, from recall.Sources) string {
 		}
 	}
 	for _, l := range kept {
-		x.back.told[lineKey(l.Kind, l.ID)] = true
+		x.back.told[keyOf(l)] = true
 	}
 	block = recall.WithDocuments(block, documents)
 	x.back.later = x.back.later || block != ""
@@ -216,7 +223,7 @@ func (x *Exchange) rewrite(lines []recall.Line, from recall.Sources) string {
 
 // rendering is how blocks are written; later says that the prompt has one already.
 func (e *Engine) rendering(later bool) recall.RenderOptions {
-	return recall.RenderOptions{Heading: e.opts.Recall.Heading, Hint: e.opts.Recall.Hint, Later: later}
+	return recall.RenderOptions{Heading: e.opts.Recall.Heading, Hint: e.opts.Recall.Hint, Roles: e.opts.Recall.Roles, Later: later}
 }
 
 // sources reads what blocks were written from.
@@ -269,15 +276,17 @@ func (x *Exchange) attachTo(block string, told map[string]bool, room int) (strin
 	var lines []recall.Line
 	var documents strings.Builder
 	for _, c := range x.contexts {
-		if told[lineKey(kindDocument, c.ID)] {
+		l := recall.Line{Kind: kindDocument, ID: c.ID}
+		if told[keyOf(l)] {
 			continue
 		}
 		words := recall.ContextText(c, &room)
 		documents.WriteString(words)
-		lines = append(lines, recall.Line{Kind: kindDocument, ID: c.ID, Sum: recall.Sum(words)})
+		l.Sum = recall.Sum(words)
+		lines = append(lines, l)
 	}
 	rules := x.rules
-	if told[lineKey(kindRules, "")] {
+	if told[keyOf(recall.Line{Kind: kindRules})] {
 		rules = ""
 	}
 	if rules != "" {

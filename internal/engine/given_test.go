@@ -155,6 +155,43 @@ func TestWhatIsGoneLeavesOldBlocks(t *testing.T) {
 	}
 }
 
+// TestDisputeStaysInItsBlock until it is settled, and a later block tells of a new one.
+func TestDisputeStaysInItsBlock(t *testing.T) {
+	for how, settle := range map[string]func(r *rig, waits memory.Fact) error{
+		"rejected": func(r *rig, waits memory.Fact) error {
+			_, _, err := r.Judge(context.Background(), ana, []Judgement{{ID: waits.ID, Action: memory.ActionReject}}, "", her)
+			return err
+		},
+		"erased": func(r *rig, waits memory.Fact) error {
+			_, _, err := r.ForgetMatching(context.Background(), ana, Matching{IDs: []string{waits.ID}, Erase: true}, her)
+			return err
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			onEach(t, func(t *testing.T, r *rig) {
+				const mark = " [disputed: The cellar holds nougat]"
+				cellar := r.note(t, ana, "The cellar holds marzipan")
+				c := &chatting{t: t, owner: ana}
+				first := c.asks(r, "What does the cellar hold?")
+				waits := r.dispute(t, cellar, "The cellar holds nougat")
+				second := c.asks(r, "What does the cellar hold these days?")
+				if len(second) != 2 || second[0] != first[0] || !strings.Contains(second[1], sweet+mark) {
+					t.Fatalf("given %q after %q, want the dispute told", second, first)
+				}
+				if third := c.asks(r, "What may the cellar hold, again?"); len(third) != 2 || third[0] != second[0] || third[1] != second[1] {
+					t.Errorf("given %q, want %q", third, second)
+				}
+				if err := settle(r, waits); err != nil {
+					t.Fatal(err)
+				}
+				if got := strings.Join(c.asks(r, "Does the cellar hold it?"), ""); strings.Contains(got, "disputed") || strings.Count(got, sweet) != 1 {
+					t.Errorf("once it is %s it is given %q", how, got)
+				}
+			})
+		})
+	}
+}
+
 // TestReplacedFactStaysInItsBlock: the next block tells what took its place.
 func TestReplacedFactStaysInItsBlock(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {

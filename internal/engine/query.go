@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/prompt"
@@ -206,6 +207,10 @@ const (
 	nearEntries   = 8
 )
 
+// queryEmbedShare is how much of its time the search of a query leaves its embedder: what
+// needs no vector is read meanwhile.
+const queryEmbedShare = 0.8
+
 // similarityPart is the part of a hit's why that the threshold of a query is on.
 const similarityPart = "similarity"
 
@@ -213,7 +218,8 @@ const similarityPart = "similarity"
 func Similarity(h memory.Hit) float64 { return h.Why.Get(similarityPart) }
 
 // around reads what memory holds around a query, within the deadline of a chat's
-// recall. Parts that fail are skipped and named in the trace.
+// recall. Its parts do not wait for each other; those that fail are skipped and named in
+// the trace.
 func (e *Engine) around(ctx context.Context, q Querying, session string) Around {
 	started := e.Now()
 	defer e.lull.begin()()
@@ -223,7 +229,7 @@ func (e *Engine) around(ctx context.Context, q Querying, session string) Around 
 	r := &recalling{e: e, now: memory.Time(started), q: Question{
 		Scope: memory.Scope{Owner: q.Owner}, Text: q.Text, In: session, Door: "query",
 	}}
-	for _, part := range []struct {
+	parts := []struct {
 		name string
 		read func() error
 	}{
@@ -231,9 +237,16 @@ func (e *Engine) around(ctx context.Context, q Querying, session string) Around 
 		{"recent", func() (err error) { a.Recent, err = e.recentTurns(ctx, q.Owner, session, 2*recentPairs); return err }},
 		{"summaries", func() (err error) { a.Summaries, err = e.nearSummaries(ctx, q.Owner, session); return err }},
 		{"profile", func() (err error) { a.Profile, err = e.latestEntries(ctx, q.Owner); return err }},
-	} {
-		if err := r.part(part.read); err != nil {
-			r.skip(part.name, err)
+	}
+	errs := make([]error, len(parts))
+	var reading sync.WaitGroup
+	for i, part := range parts {
+		reading.Go(func() { errs[i] = r.part(part.read) })
+	}
+	reading.Wait()
+	for i, err := range errs {
+		if err != nil {
+			r.skip(parts[i].name, err)
 		}
 	}
 	a.Similar = r.hits
@@ -247,7 +260,10 @@ func (e *Engine) around(ctx context.Context, q Querying, session string) Around 
 // threshold.
 func (r *recalling) similar(ctx context.Context, topK int) error {
 	query := recall.NewQuery(r.q.Text, r.now, recall.QueryOptions{Expand: r.e.opts.Recall.Expand})
-	s := r.wanted(ctx, query)
+	if s, ok := r.e.Searcher.(aheadSearcher); ok {
+		ctx = s.Ahead(ctx, r.q.Scope.Owner)
+	}
+	s := r.wanted(ctx, query, queryEmbedShare)
 	s.Scopes, s.Kinds = []memory.Scope{r.q.Scope}, []memory.Kind{memory.KindTurn}
 	everything := 0.0
 	r.q.ScoreThreshold = &everything // the threshold here is on another number

@@ -19,6 +19,9 @@ type Line struct {
 	Now    []Line       `json:"n,omitempty"` // the facts that took its place, as the line says
 	Before []Line       `json:"b,omitempty"` // the facts whose place it took, as the line says
 
+	// Disputed is the fact that waits for a person to take its place, as the line says.
+	Disputed *Line `json:"w,omitempty"`
+
 	// Sum tells whether the words changed since. It has so few bits that nobody can check a
 	// guess of the words with it. 0: the line is in an earlier block.
 	Sum uint16 `json:"s,omitempty"`
@@ -28,15 +31,23 @@ type Line struct {
 type said struct {
 	Line
 	text string
+	mark string // what it says of a dispute
 }
 
-func lineOfHit(h memory.Hit) said {
+// disputed says that a fact waits to take the place of the line's.
+func (s said) disputed(waits memory.Fact) said {
+	s.Disputed = &Line{Kind: memory.KindFact, ID: waits.ID, Sum: Sum(waits.Content)}
+	s.mark = dispute(waits.Content)
+	return s
+}
+
+func lineOfHit(h memory.Hit, role bool) said {
 	m := h.Memory
 	l := Line{Kind: m.Kind(), ID: m.ID(), Date: dateOf(m)}
 	if m.Link == nil {
 		l.Owner = m.Scope().Owner
 	}
-	words := line(m, l.Date)
+	words := line(m, l.Date, role)
 	for _, f := range h.Now {
 		l.Now = append(l.Now, Line{Kind: memory.KindFact, ID: f.ID, Date: day(f.ObservedAt)})
 		words += since(day(f.ObservedAt), f.Content)
@@ -46,18 +57,18 @@ func lineOfHit(h memory.Hit) said {
 		words += until(day(Until(f)), f.Content)
 	}
 	l.Sum = Sum(words)
-	return said{l, words}
+	return said{Line: l, text: words}
 }
 
-func lineOfCore(m memory.Memory) said {
-	s := lineOfHit(memory.Hit{Memory: m})
+func lineOfCore(m memory.Memory, role bool) said {
+	s := lineOfHit(memory.Hit{Memory: m}, role)
 	s.Core, s.Owner = true, ""
 	return s
 }
 
 func lineOfEntry(e memory.ProfileEntry) said {
 	words := "- " + EntryText(e)
-	return said{Line{Kind: KindProfile, ID: entryID(e.Key), Sum: Sum(words)}, words}
+	return said{Line: Line{Kind: KindProfile, ID: entryID(e.Key), Sum: Sum(words)}, text: words}
 }
 
 // entryID names a profile entry, whose key is words.
@@ -82,15 +93,19 @@ type Sources struct {
 func RenderLines(lines []Line, from Sources, o RenderOptions) (text string, kept []Line) {
 	var texts []string
 	for _, l := range lines {
-		if words, ok := l.words(from); ok && l.Sum == Sum(words) {
-			texts, kept = append(texts, words+o.dispute(l.ID)), append(kept, l)
+		if words, ok := l.words(from, o.Roles); ok && l.Sum == Sum(words) {
+			l = from.Settled(l)
+			if l.Disputed != nil {
+				words += dispute(from.Memories[l.Disputed.ID].Content())
+			}
+			texts, kept = append(texts, words), append(kept, l)
 		}
 	}
 	return o.block(texts), kept
 }
 
 // words writes a line; it is false where what it says is not known any more.
-func (l Line) words(from Sources) (string, bool) {
+func (l Line) words(from Sources, role bool) (string, bool) {
 	if l.Kind == KindProfile {
 		for _, e := range from.Profile {
 			if entryID(e.Key) == l.ID {
@@ -107,7 +122,7 @@ func (l Line) words(from Sources) (string, bool) {
 		m.Link = nil
 	}
 	var b strings.Builder
-	b.WriteString(line(m, l.Date))
+	b.WriteString(line(m, l.Date, role))
 	for _, n := range l.Now {
 		now, ok := from.Find(n)
 		if !ok && n.ID != "" {
@@ -145,10 +160,25 @@ func (from Sources) Find(l Line) (memory.Memory, bool) {
 	return m, false
 }
 
+// Settled returns a line without a dispute over a fact that was forgotten, rejected or edited.
+func (from Sources) Settled(l Line) Line {
+	if l.Disputed != nil {
+		m, ok := from.Memories[l.Disputed.ID]
+		lives := ok && (m.Status() == memory.Pending || m.Status() == memory.Active || m.Status() == memory.Superseded)
+		if !lives || Sum(m.Content()) != l.Disputed.Sum {
+			l.Disputed = nil
+		}
+	}
+	return l
+}
+
 // IDs calls yield for each memory that the line is written from.
 func (l Line) IDs(yield func(owner memory.Owner, id string)) {
 	if l.ID != "" && l.Kind != KindProfile {
 		yield(l.Owner, l.ID)
+	}
+	if l.Disputed != nil {
+		l.Disputed.IDs(yield)
 	}
 	for _, refs := range [][]Line{l.Now, l.Before} {
 		for _, r := range refs {

@@ -62,8 +62,10 @@ func (s *Stream) hearMessages(data []byte) {
 	case "content_block_delta":
 		s.addToBlock(index, root.Get("delta"))
 	case "content_block_stop":
-		if c := s.callAt(index); c != nil && c.arguments.Len() == 0 {
-			s.add(&c.arguments, "{}") // a call without arguments comes back as one with an empty object
+		if c := s.callAt(index); c != nil {
+			if c.whole = true; c.arguments.Len() == 0 {
+				s.add(&c.arguments, "{}") // a call without arguments comes back as one with an empty object
+			}
 		}
 	case "message_delta":
 		s.answer.readUsage(root.Get("usage"))

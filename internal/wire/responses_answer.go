@@ -87,7 +87,7 @@ func (s *Stream) hearCall(index, item gjson.Result) {
 		if c == nil || c.name != "" {
 			return
 		}
-		c.name = made.name
+		c.name, c.whole = made.name, true
 		s.add(&c.arguments, made.arguments)
 	}
 }

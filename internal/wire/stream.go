@@ -37,6 +37,7 @@ type streamCall struct {
 	index     int64
 	id, name  string
 	arguments strings.Builder
+	whole     bool // the stream said so, and [Stream.Calls] did not
 }
 
 // Write takes the next piece of the stream. It always takes all and fails never.
@@ -78,6 +79,18 @@ func (s *Stream) Answer() Answer {
 	a.ToolCalls = s.toolCalls()
 	a.Digest = Digest(a.Role, a.Text, a.ToolCalls, "")
 	return a
+}
+
+// Calls returns the tool calls that became whole since it was last called, as they stand in
+// [Answer.ToolCalls]. Chat completions do not say when a call is whole.
+func (s *Stream) Calls() string {
+	var calls []call
+	for _, c := range s.calls {
+		if c.whole {
+			calls, c.whole = append(calls, call{c.id, c.name, c.arguments.String()}), false
+		}
+	}
+	return encodeCalls(calls)
 }
 
 // flush reads the event so far and begins the next.

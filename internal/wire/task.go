@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/late"
@@ -13,16 +14,12 @@ import (
 // too long. Such a request is no part of a conversation. Its system message or last user
 // message begins as a known errand does ([utterance.IsTask]); or it both gives one of these
 // orders at the front and quotes a conversation behind it, alone in a single user message: a
-// person who asks for a title is taken for a person. A sub-agent's request is one, too
-// ([utterance.IsSubagent]).
+// person who asks for a title is taken for a person.
 func FrontEndTask(c *Chat) bool {
 	order, quoted := "", ""
 	last := c.LastUser()
 	for i, m := range c.Messages {
 		if (i == last || m.Role == memory.RoleSystem && len(c.Messages) <= 3) && utterance.IsTask(m.Text) {
-			return true
-		}
-		if (m.Role == memory.RoleSystem || m.Role == memory.RoleUser) && utterance.IsSubagent(m.Text) {
 			return true
 		}
 	}
@@ -45,6 +42,14 @@ func FrontEndTask(c *Chat) bool {
 	}
 	ordered := orders.MatchString(front) || orders.MatchString(strings.ToLower(head(order, frontSize)))
 	return ordered && transcript.MatchString(quoted)
+}
+
+// FromSubagent reports whether a message of a request says that it is a sub-agent's
+// ([utterance.IsSubagent]).
+func FromSubagent(c *Chat) bool {
+	return slices.ContainsFunc(c.Messages, func(m Message) bool {
+		return (m.Role == memory.RoleSystem || m.Role == memory.RoleUser) && utterance.IsSubagent(m.Text)
+	})
 }
 
 // frontSize is how far into a message an errand's order stands: front ends give

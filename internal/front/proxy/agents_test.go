@@ -119,7 +119,7 @@ func TestRecordedAgents(t *testing.T) {
 		{"qwen", []string{"run2", "resume", "compact"}, [][]string{{name, zsh, "My deploys go to Fly.io. What did I say about zsh?"}}},
 		{"pi", []string{"run1", "run2", "resume", "run3"}, [][]string{{tabs}, {name, zsh}, {porto}}},
 		{"cn", []string{"run1", "run2", "run3", "resume"}, [][]string{{tabs}, {name}, {porto, zsh}}},
-		{"cline", []string{"run1", "run2"}, [][]string{{tabs}, {name}}},
+		{"cline", []string{"run1", "run2", "run3"}, [][]string{{tabs}, {name}, {porto}}},
 	} {
 		t.Run(c.agent+"/"+strings.Join(c.runs, "+"), func(t *testing.T) {
 			r := newRig(t)

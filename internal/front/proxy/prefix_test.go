@@ -140,6 +140,7 @@ type measured struct {
 	shared   int // the same of what went upstream, blocks not counted
 	uncached int // tokens of blocks behind what a request shares with the one before
 	sent     int // tokens of blocks in all requests
+	price    int // of all messages in tokens, where what a request shares with the one before costs a tenth
 }
 
 var blockForms = regexp.MustCompile(`\{"role":"system","content":"<loci-memory>(?:[^"\\]|\\.)*"\},|,?\{"type":"(?:input_)?text","text":"<loci-memory>(?:[^"\\]|\\.)*"\},?`)
@@ -200,11 +201,13 @@ func (s session) run(t *testing.T, keep bool) measured {
 		}
 		if i == 0 {
 			m.uncached += m.sent
+			m.price += text.Tokens(got[i])
 			continue
 		}
 		m.allowed += common(sent[i-1], sent[i])
 		n := common(got[i-1], got[i])
 		front := got[i][:n]
+		m.price += text.Tokens(got[i][n:]) + text.Tokens(front)/10
 		for _, at := range blockForms.FindAllStringIndex(got[i], -1) {
 			if at[1] > n {
 				m.uncached += text.Tokens(got[i][at[0]:at[1]])
@@ -245,7 +248,8 @@ func common(a, b string) int {
 
 // TestSharedPrefixOfSessions: of a session's requests each begins with what the provider has of
 // the one before, as far as the agent lets it, and has no more tokens of blocks behind that than
-// with the last block alone.
+// with the last block alone. Kept blocks are more tokens in all, and cost less where cached
+// tokens do.
 func TestSharedPrefixOfSessions(t *testing.T) {
 	sessions := map[string]session{
 		"codex": sessionOf(t, "codex", "run1", 0), "opencode": sessionOf(t, "opencode", "run1", 1), "aider": sessionOf(t, "aider", "session", 0),
@@ -255,14 +259,17 @@ func TestSharedPrefixOfSessions(t *testing.T) {
 	for name, s := range sessions {
 		t.Run(name, func(t *testing.T) {
 			before, after := s.run(t, false), s.run(t, true)
-			t.Logf("allowed %d; shared %d -> %d (%.1f %% -> %.1f %%); block tokens uncached %d -> %d, sent %d -> %d", after.allowed,
+			t.Logf("allowed %d; shared %d -> %d (%.1f %% -> %.1f %%); block tokens uncached %d -> %d, sent %d -> %d; price %d -> %d", after.allowed,
 				before.shared, after.shared, 100*float64(before.shared)/float64(before.allowed), 100*float64(after.shared)/float64(after.allowed),
-				before.uncached, after.uncached, before.sent, after.sent)
+				before.uncached, after.uncached, before.sent, after.sent, before.price, after.price)
 			if after.allowed != before.allowed || after.shared*100 < after.allowed*99 {
 				t.Errorf("%d of %d bytes are shared, want 99 %%", after.shared, after.allowed)
 			}
 			if after.uncached == 0 || after.uncached > before.uncached {
 				t.Errorf("the provider reads %d tokens of blocks anew, want at most the %d that it did", after.uncached, before.uncached)
+			}
+			if after.price > before.price {
+				t.Errorf("the session costs %d tokens, want at most the %d of the last block alone", after.price, before.price)
 			}
 		})
 	}

@@ -186,7 +186,7 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 		d.UserIgnored()
 	}
 	c := &call{Chat: chat, dialect: dialect, named: d.Named, placement: d.Placement}
-	if slices.ContainsFunc(subagents, func(name string) bool { return r.Header.Get(name) != "" }) {
+	if slices.ContainsFunc(subagents, func(name string) bool { return r.Header.Get(name) != "" }) || wire.FromSubagent(chat) {
 		extras.Mode = readOnly(extras.Mode)
 	}
 	c.off = extras.Mode == wire.ModeOff
@@ -212,7 +212,7 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	if extras.Project == "" && d.Folders {
 		extras.Project = chat.Folder()
 	}
-	if d.orders.has(who.Owner, chat) {
+	if d.orders.has(who.Owner, chat, d.Now()) {
 		extras.Mode = readOnly(extras.Mode)
 	}
 	note := ""
@@ -317,7 +317,7 @@ func clientID(h http.Header, name string) string {
 // now; what was said stays said.
 func (c *call) record(ctx context.Context, a wire.Answer) {
 	if c.memory {
-		c.orders.add(c.owner, c.Chat, a)
+		c.orders.add(c.owner, c.Chat, a.ToolCalls, c.answered)
 		c.exchange.RecordAnswer(ctx, a)
 		if c.dialect.Named {
 			c.answers.add(c.owner, a, cmp.Or(c.exchange.Kept(), c.from)) // what is not stored leaves the rest together

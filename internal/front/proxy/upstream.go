@@ -71,6 +71,7 @@ func (d *Door) passStream(w http.ResponseWriter, r *http.Request, c *call, resp 
 			first = false
 		}
 		heard.hear()
+		c.orders.add(c.owner, c.Chat, heard.stream.Calls(), d.Now()) // a client may carry them out before the answer ends
 		if !heard.ended() && err == nil {
 			continue
 		}
