@@ -277,7 +277,7 @@ type laterLearner struct {
 
 // Complete implements [memory.LLM].
 func (l *laterLearner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
-	model, err := l.Choose(ctx, p.Model)
+	model, err := l.model(ctx, p.Model)
 	if err != nil {
 		return memory.Reply{}, err
 	}
@@ -287,8 +287,15 @@ func (l *laterLearner) Complete(ctx context.Context, p memory.Prompt) (memory.Re
 	return reply, err
 }
 
-// Choose returns the model that learns; chats is the one that the chat asked.
-func (l *laterLearner) Choose(ctx context.Context, chats string) (string, error) {
+// Chosen returns the model that learns, "" while that is not known.
+func (l *laterLearner) Chosen() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.chosen
+}
+
+// model returns the model that learns; chats is the one that the chat asked.
+func (l *laterLearner) model(ctx context.Context, chats string) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.chosen != "" {

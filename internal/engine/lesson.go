@@ -506,7 +506,7 @@ func (e *Engine) askForFacts(ctx context.Context, scope memory.Scope, said []lea
 	if err != nil {
 		return nil, memory.Author{}, err
 	}
-	prompts := e.learnPrompts(ctx, scope.Owner)
+	prompts := e.learnPrompts(scope.Owner)
 	ask, err := learn.AskFacts(learn.Asked{
 		Said: said, Before: before, Known: known, Attached: attached, Wishes: own.wishes, Zone: own.zone, Now: e.now(),
 	}, prompts)

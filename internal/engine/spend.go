@@ -34,7 +34,7 @@ func (e *Engine) complete(ctx context.Context, owner memory.Owner, p memory.Prom
 	if err := e.affords(ctx, owner); err != nil {
 		return memory.Reply{}, err
 	}
-	if p.Model = cmp.Or(p.Model, e.learnModel(ctx, owner)); p.Model == "" {
+	if p.Model = cmp.Or(p.Model, e.learnModel(owner)); p.Model == "" {
 		return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has named its model since the start", errNobody)
 	}
 	if e.opts.ClientKeys {
@@ -65,23 +65,19 @@ func (e *Engine) complete(ctx context.Context, owner memory.Owner, p memory.Prom
 	return reply, nil
 }
 
-// learnModel returns the model that learns for an owner: the one of the settings, else that of
-// the owner's last chat; "" while no chat has named one.
-func (e *Engine) learnModel(ctx context.Context, owner memory.Owner) string {
-	chats := e.clients.get(owner).model
-	if later, ok := e.LLM.(interface {
-		Choose(ctx context.Context, chats string) (string, error)
-	}); ok {
-		if model, err := later.Choose(ctx, chats); err == nil {
-			return model
-		}
+// learnModel returns the model that learns for an owner: the one of the settings or that was
+// chosen since, else that of the owner's last chat; "" while no chat has named one.
+func (e *Engine) learnModel(owner memory.Owner) string {
+	chosen := ""
+	if later, ok := e.LLM.(interface{ Chosen() string }); ok {
+		chosen = later.Chosen()
 	}
-	return cmp.Or(e.opts.LearnModel, chats)
+	return cmp.Or(chosen, e.opts.LearnModel, e.clients.get(owner).model)
 }
 
 // learnPrompts returns the prompts in the variants for the model that learns.
-func (e *Engine) learnPrompts(ctx context.Context, owner memory.Owner) *prompt.Set {
-	return e.Prompts.For(e.learnModel(ctx, owner))
+func (e *Engine) learnPrompts(owner memory.Owner) *prompt.Set {
+	return e.Prompts.For(e.learnModel(owner))
 }
 
 // errNobody is why the rules learn where only a chat tells which model does.

@@ -198,7 +198,7 @@ func (e *Engine) sumUp(ctx context.Context, owner memory.Owner, said []learn.Sai
 }
 
 func (e *Engine) sumUpByModel(ctx context.Context, owner memory.Owner, said []learn.Said, previous string) (string, memory.Author, error) {
-	ask, err := learn.AskSummary(said, previous, e.learnPrompts(ctx, owner))
+	ask, err := learn.AskSummary(said, previous, e.learnPrompts(owner))
 	if err != nil {
 		return "", memory.Author{}, err
 	}

@@ -76,7 +76,7 @@ func TestWhatAWishMeans(t *testing.T) {
 		{"I have diabetes/My father has diabetes", "forget my diabetes", "I have diabetes|User has diabetes"},
 		{"I have diabetes/My father has diabetes", "forget that my father has diabetes", "My father has|User's father has"},
 		{"I'm 34 years old/My daughter is 3 years old", "forget my age", "I'm 34|User is 34"},
-		{"I love my wife/I love pizza", "forget that I love my wife", "I love my wife|User loves User's wife"},
+		{"I love my wife/I love pizza", "forget that I love my wife", "I love my wife|User loves their wife"},
 		// by a name
 		{"My wife is named Eva", "Forget about Eva", "My wife is|User's wife is"},
 		{"I have a dog named Rex/My son Max is 5", "forget Rex", "I have a dog|User has a dog"},

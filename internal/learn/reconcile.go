@@ -117,6 +117,9 @@ func refined(said, known string) bool {
 	return len(a) < len(b) && !differs(a, b) && sameSense(text.Fold(said), text.Fold(known))
 }
 
+// Refines reports whether a fact says what an older one says and more.
+func Refines(next, old string) bool { return refined(old, next) }
+
 // sameThing reports whether what a negation ends is what is known: having left
 // Berlin says nothing against living in Lisbon.
 func sameThing(said, known string) bool {

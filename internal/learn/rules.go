@@ -589,6 +589,9 @@ func (r *reader) fact(c *clause, p *predicate, f *family, said, when string) {
 	if p.elided {
 		confidence -= 0.05
 	}
+	if rest, ok := strings.CutPrefix(said, "User "); ok && category == "preference" {
+		said = "User " + strings.ReplaceAll(rest, "User's ", "their ")
+	}
 	cand := Candidate{
 		Text: said, Subject: subject, Attribute: strings.TrimSuffix(attribute, ":"), Category: category, Confidence: confidence,
 		Model: "rule:" + f.rule, Quote: quote, Turn: c.said.Turn.ID,

@@ -186,6 +186,7 @@ func TestRulesReadWhatPeopleSayOfThemselves(t *testing.T) {
 			{"I don't like olives", "User does not like olives"},
 			{"My favourite colour is green", "User's favourite colour is green"},
 			{"Green is my favorite color", "User's favourite color is Green"},
+			{"I like my pasta", "User likes their pasta"},
 			{"I prefer tea over coffee", "User prefers tea over coffee"},
 			{"I'm a big fan of Miles Davis", "User likes Miles Davis"},
 			{"I'm not into sports", "User does not like sports"},
