@@ -396,3 +396,13 @@ var (
 	nowSo      = late.Compile(`(?i)\b(?:now|these days|instead|nowadays|switched to|changed to|rebook(?:ed)?|rescheduled|postponed)\b`)
 	alsoSo     = late.Compile(`(?i)\b(?:also|too|as well)\b`)
 )
+
+// disjoint reports whether two sets share nothing.
+func disjoint(a, b map[string]bool) bool {
+	for w := range a {
+		if b[w] {
+			return false
+		}
+	}
+	return true
+}
