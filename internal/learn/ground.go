@@ -113,7 +113,7 @@ func (g *grounds) refute() string {
 			return "the quoted words are not in the turn"
 		}
 	}
-	for _, check := range []func() string{g.notTheirs, g.madeUp, g.unnamed, g.renamed, g.uncounted, g.undated, g.misbound, g.exchanged, g.reversed, g.unfulfilled, g.denied, g.ofAnother, g.unrelated} {
+	for _, check := range []func() string{g.notTheirs, g.madeUp, g.unnamed, g.renamed, g.uncounted, g.undated, g.misbound, g.exchanged, g.unfulfilled, g.denied, g.ofAnother, g.unrelated} {
 		if reason := check(); reason != "" {
 			return reason
 		}
@@ -332,13 +332,6 @@ func (g *grounds) denied() string {
 	case !factDenies && !endsMore(g.fact, g.phrase) && g.deniesClaim(said):
 		return "the quoted words deny it"
 	}
-	for _, pair := range opposites {
-		for k := range pair {
-			if hasWord(g.fact, pair[k]) && !hasWord(g.fact, pair[1-k]) && hasWord(g.phrase, pair[1-k]) && !hasWord(g.phrase, pair[k]) {
-				return "the quoted words say the opposite"
-			}
-		}
-	}
 	return ""
 }
 
@@ -397,32 +390,6 @@ func (g *grounds) unfulfilled() string {
 		return "the user wishes or plans it"
 	case !pastForm.MatchString(fact) && !upToNow.MatchString(said) && bygoneForm.MatchString(said):
 		return "the quoted words have it as what is no longer so"
-	}
-	return ""
-}
-
-// reversed reports a claim that has two things the other way round: "coffee over tea".
-func (g *grounds) reversed() string {
-	sides := func(words []token, i int) (left, right token) {
-		for j := max(0, i-3); j < i; j++ {
-			if words[j].term != "" {
-				left = words[j]
-			}
-		}
-		for j := min(len(words)-1, i+3); j > i; j-- {
-			if words[j].term != "" {
-				right = words[j]
-			}
-		}
-		return left, right
-	}
-	for i, p := range g.phrase {
-		left, right := sides(g.phrase, i)
-		for k, f := range g.fact {
-			if a, b := sides(g.fact, k); pivotWords.Has(p.word) && f.word == p.word && alike(a, right) && alike(b, left) && !alike(a, b) {
-				return "the quoted words have it the other way round"
-			}
-		}
 	}
 	return ""
 }

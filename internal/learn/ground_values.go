@@ -296,7 +296,7 @@ func (g *grounds) misbound() string {
 			}
 		}
 	}
-	return g.otherUnit()
+	return ""
 }
 
 // isValue reports whether a word is a number or a day of the week.
@@ -334,27 +334,6 @@ func (g *grounds) speaksOf(words []token) bool {
 	})
 }
 
-// otherUnit reports a number of which the turn has another unit: "9 lbs" of "9kg".
-func (g *grounds) otherUnit() string {
-	unit := func(words []token, i int) string {
-		if i+1 < len(words) && words[i+1].number == "" {
-			if m := oneMeaning.Get()[words[i+1].term]; measures.Has(m) {
-				return m
-			}
-		}
-		return ""
-	}
-	for i, f := range g.fact {
-		want := unit(g.fact, i)
-		for k, t := range g.turn {
-			if is := unit(g.turn, k); f.number != "" && want != "" && t.number == f.number && is != "" && is != want {
-				return "the turn has another unit for " + t.number
-			}
-		}
-	}
-	return ""
-}
-
 // exchanged reports a word that was said elsewhere and stands in the claim where the quoted
 // words have another: "liked Leeds better" of "liked York better".
 func (g *grounds) exchanged() string {
@@ -384,16 +363,11 @@ func (g *grounds) exchanged() string {
 // dates returns the days, months and years that a claim names.
 func (g *grounds) dates() []text.Date { return text.Resolve(g.claim.Text, g.said.Turn.CreatedAt) }
 
-// undated reports a date, a month or a day of the week that nobody said.
+// undated reports a date that nobody said, or for which the quoted words have another.
 func (g *grounds) undated() string {
 	at := g.said.Turn.CreatedAt
 	if at.IsZero() {
 		return ""
-	}
-	for _, t := range g.fact {
-		if day, ok := dayTable.Get()[t.word]; ok && t.capital && !g.weekdayFits(day) {
-			return "nobody said " + g.claim.Text[t.Start:t.End]
-		}
 	}
 	dates := g.dates()
 	fits := func(words []token) func(text.Date) bool {
@@ -548,22 +522,4 @@ func isCalendar(word string) bool {
 	_, month := monthTable.Get()[word]
 	_, day := dayTable.Get()[word]
 	return month || day || feastDays[word] != [2]int{}
-}
-
-// weekdayFits reports whether a day of the week is named, or is in what is.
-func (g *grounds) weekdayFits(day int) bool {
-	for i, t := range g.around {
-		d, ok := dayTable.Get()[t.word]
-		if ok && d == day || t.word == "weekend" && (day == 0 || day == 6) {
-			return true
-		}
-		if ok && i >= 2 && (g.around[i-1].word == "to" || g.around[i-1].word == "bis" || g.around[i-1].word == "a") { // "mon to wed"
-			if from, ok := dayTable.Get()[g.around[i-2].word]; ok && (day-from+7)%7 <= (d-from+7)%7 {
-				return true
-			}
-		}
-	}
-	today := g.said.Turn.CreatedAt
-	return slices.ContainsFunc(g.dates(), func(d text.Date) bool { return int(d.From.Weekday()) == day }) ||
-		int(today.Weekday()) == day || slices.ContainsFunc(g.resolved(g.around), func(d text.Date) bool { return d.To.Sub(d.From) <= 24*time.Hour && int(d.From.Weekday()) == day })
 }

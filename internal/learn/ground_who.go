@@ -315,8 +315,6 @@ func sameName(name string, w token) bool {
 	switch {
 	case name == w.word, w.term != "" && text.Term(name) == w.term, len(w.word) > 1 && strings.TrimSuffix(name, "s") == strings.TrimSuffix(w.word, "s"):
 		return true
-	case nicknames.Get()[name] != "" && nicknames.Get()[name] == nicknames.Get()[w.word]:
-		return true
 	case len(w.word) >= 3 && strings.HasPrefix(name, w.word) && (w.capital || len(w.word) > 3), len(name) >= 4 && strings.HasPrefix(w.word, name):
 		return true
 	}

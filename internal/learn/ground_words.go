@@ -229,76 +229,6 @@ func calendarNames(rows ...string) *late.Value[map[string]int] {
 	})
 }
 
-// nicknames are short forms that are not the beginning of the name they stand for.
-var nicknames = late.Make(func() map[string]string {
-	m := map[string]string{}
-	for line := range strings.Lines(nicknameTable) {
-		words := strings.Fields(line)
-		for _, w := range words {
-			m[w] = words[0]
-		}
-	}
-	return m
-})
-
-const nicknameTable = `
-william bill billy will willy liam
-robert bob bobby rob
-richard rick dick ricky
-edward ted ned ed eddie
-james jim jimmy jamie
-john jack johnny
-margaret maggie peggy meg greta
-elizabeth liz beth betty lisa libby eliza
-katherine kate kathy katie kat kit catherine
-michael mike mick mikey
-charles chuck charlie
-henry harry hank
-francis frank
-francisco paco pancho
-jose pepe
-guadalupe lupe
-ignacio nacho
-maria mia mimi
-alexander sasha alex xander sandro
-sarah sally
-dorothy dot dolly
-theodore ted teddy
-johannes hans hannes
-josef sepp
-anthony tony
-joseph joe joey
-germany alemania deutschland allemagne
-spain espana spanien
-italy italia italien
-austria osterreich
-switzerland schweiz suiza suisse
-france frankreich francia
-vienna wien viena
-munich munchen
-cologne koln colonia
-lisbon lisboa lissabon
-london londres londra
-geneva genf geneve ginebra
-milan milano mailand
-rome roma rom
-venice venezia venedig
-florence firenze florenz
-naples napoli neapel
-warsaw warszawa warschau
-prague praha prag praga
-seville sevilla
-moscow moskau moskva
-copenhagen kobenhavn kopenhagen
-brussels bruxelles brussel brusel bruselas
-athens athen atenas
-greece griechenland grecia
-croatia kroatien hrvatska
-turkey turkei turquia
-japan japon giappone
-usa us america states
-uk britain england`
-
 // Function words by which a text is taken for English or for another language.
 var (
 	englishWords = late.Words("the i i'm im my and is was to a for of on it have has with you we they he she at be are do don't dont can not this that what how just so but got need no me your her his from by been u pls any if when where why lol ok thx thanks user user's")
@@ -367,12 +297,6 @@ var (
 	loathing = late.Words("hate hates hated dislike dislikes loathe loathes detest detests despise despises")
 )
 
-// opposites are words of which a fact and the words that prove it have the same one.
-var opposites = [][2]string{
-	{"passed", "failed"}, {"bought", "sold"}, {"started", "stopped"}, {"starting", "stopping"}, {"won", "lost"}, {"accepted", "rejected"}, {"married", "divorced"},
-	{"hired", "fired"}, {"older", "younger"}, {"bigger", "smaller"}, {"better", "worse"}, {"increased", "decreased"}, {"raised", "lowered"}, {"approved", "denied"},
-}
-
 var (
 	conjunctions = late.Words("and but so because cause cos while und aber weil y pero et mais ed though tho when where who")
 	anyone       = late.Words("it its this that they theyre their we us our who")
@@ -381,7 +305,6 @@ var (
 	statuses     = late.Words("married engaged divorced widowed together relationship dating single")
 	titles       = late.Words("dr mr mrs ms prof st herr frau senor senora uncle aunt")
 	unslotted    = late.Words("a an the and or is are was were be user")
-	measures     = late.Words("kilogram pound euro dollar mile km year month week day hour minute gram mg mcg metre stone lbs")
 	beforeDays   = late.Words("the on til till until by den am vom bis el le il dia das")
 	nextWords    = late.Words("next nachste nachsten nachster nachstes nachstem kommende kommenden proximo proxima que prochain prochaine prossimo")
 	lastWords    = late.Words("last past letzte letzten letzter letztes letztem pasado pasada dernier derniere scorso scorsa since ago vor hace")
@@ -417,5 +340,4 @@ var (
 	upToNow   = late.Compile(`\b(?:now|still|since|(?:i|we)(?:'ve| ?ve| have|'d))\b`)
 	// bygoneForm is what the user says of what is over.
 	bygoneForm = late.Compile(`\b(?:used to|(?:i|we) (?:was|were) (?:an?|the)|(?:i|we) (?:\w+ly )?(?:lived|worked|owned|played|studied|smoked|drove|taught))\b`)
-	pivotWords = late.Words("over than to instead for")
 )
