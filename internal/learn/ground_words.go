@@ -287,8 +287,8 @@ var (
 	// lightWords say little between a denial and what it denies.
 	lightWords = late.Words("longer more really actually even been going gonna able ever just want wanna anymore myself btw tho also too still mehr wirklich más plus")
 	having     = late.Words("have has had having got own owns owned")
-	oldValue   = late.Words("was were from not instead rather nicht no pas non war statt")
-	ceasing    = late.Words("quit quitting stop stopped stopping cancelled canceled dropped ditched scrapped sold hate hates")
+
+	ceasing = late.Words("quit quitting stop stopped stopping cancelled canceled dropped ditched scrapped sold hate hates")
 )
 
 // loving and loathing are attitudes that exclude each other.
