@@ -325,8 +325,6 @@ func (g *grounds) denied() string {
 	factDenies, saidDenies := anyDenied(fact), anyDenied(said)
 	answersNo := len(g.turn) > 0 && (g.turn[0].word == "no" || g.turn[0].word == "nope")
 	switch {
-	case has(g.fact, loving) && !has(g.fact, loathing) && has(g.phrase, loathing) && !has(g.phrase, loving), has(g.fact, loathing) && !has(g.fact, loving) && has(g.phrase, loving) && !has(g.phrase, loathing) && !saidDenies:
-		return "the quoted words say the opposite"
 	case factDenies && !slices.ContainsFunc(g.quote, negates) && !endsMore(g.quote, g.fact) && !answersNo, factDenies && saidDenies && clash > agree:
 		return "the turn does not deny it"
 	case !factDenies && !endsMore(g.fact, g.phrase) && g.deniesClaim(said):
@@ -373,19 +371,16 @@ func endsMore(words, others []token) bool {
 	})
 }
 
-// unfulfilled reports a claim that has as so what the user asks, wishes or plans, or what
+// unfulfilled reports a claim that has as so what the user wishes or plans, or what
 // was so.
 func (g *grounds) unfulfilled() string {
 	fact := text.Fold(g.claim.Text)
 	if !g.placed || !stateForm.MatchString(fact) {
 		return ""
 	}
-	start, end := sentenceAround(g.said.Text, g.span)
 	clause, _, _ := g.saidOf(whom{kind: 's'})
 	said := idioms.ReplaceAllString(text.Fold(wordsAsSaid(tokensIn(clause, text.Span{End: g.span.End}), g.said.Text)), "")
 	switch {
-	case strings.HasPrefix(g.said.Text[end:], "?") && ownAsking.MatchString(text.Fold(g.said.Text[start:end])):
-		return "the user asks it"
 	case intending.MatchString(said) && !hedged.MatchString(fact):
 		return "the user wishes or plans it"
 	case !pastForm.MatchString(fact) && !upToNow.MatchString(said) && bygoneForm.MatchString(said):

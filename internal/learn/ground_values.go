@@ -123,10 +123,6 @@ func wordsAsSaid(words []token, s string) string {
 	return s[words[0].Start:words[len(words)-1].End]
 }
 
-func has(words []token, set *late.Set) bool {
-	return slices.ContainsFunc(words, func(t token) bool { return set.Has(t.word) })
-}
-
 func hasWord(words []token, word string) bool {
 	return slices.ContainsFunc(words, func(t token) bool { return t.word == word })
 }
@@ -187,7 +183,7 @@ func (g *grounds) uncounted() string {
 	start, end := sentenceAround(g.said.Text, g.span)
 	numbers := g.factNumbers()
 	for _, t := range numbers {
-		if !isAmong(around, t.number) && !g.derived(atoi(t.number)) {
+		if !isAmong(around, t.number) && !g.yearFits(atoi(t.number)) {
 			return "nobody said " + g.claim.Text[t.Start:t.End]
 		}
 		shares = shares || isAmong(numbersOf(g.quote), t.number)
@@ -248,18 +244,6 @@ func isAmong(numbers map[string]bool, n string) bool {
 	afternoon := func(n string) bool { h := atoi(n); return h >= 13 && h <= 23 && numbers[strconv.Itoa(h-12)] }
 	hour, minutes, ok := strings.Cut(n, ":")
 	return numbers[n] || afternoon(n) || ok && (numbers[hour] || afternoon(hour)) && (atoi(minutes) == 0 || numbers[minutes])
-}
-
-// derived reports whether a number follows from others: how many are listed, a year from an
-// age.
-func (g *grounds) derived(n int) bool {
-	names := 0
-	for i := range g.fact {
-		if g.isName(i) {
-			names++
-		}
-	}
-	return n >= 2 && n <= 6 && names >= n || g.yearFits(n)
 }
 
 // yearFits reports whether an age or a number of years leads to a year.
@@ -412,9 +396,6 @@ func (g *grounds) dated(d text.Date, words []token) bool {
 		if n, ok := relativeDays.Get()[t.word]; ok && (today.AddDate(0, 0, n).Equal(d.From) || n == 1 && today.AddDate(0, 0, 2).Equal(d.From)) {
 			return true
 		}
-		if f, ok := feastDays[t.word]; ok && f == [2]int{int(d.From.Month()), d.From.Day()} {
-			return true
-		}
 	}
 	if d.To.Sub(d.From) > 8*24*time.Hour { // a month
 		return year && months[int(d.From.Month())-1] || g.apart(words, today, d.From, d.To)
@@ -497,7 +478,7 @@ func hasDate(words []token) bool {
 		_, month := monthTable.Get()[t.word]
 		_, day := dayTable.Get()[t.word]
 		n, relative := relativeDays.Get()[t.word]
-		if month || day || relative && n != 0 || feastDays[t.word] != [2]int{} || t.number != "" && isDay(words, i) {
+		if month || day || relative && n != 0 || t.number != "" && isDay(words, i) {
 			return true
 		}
 	}
@@ -521,5 +502,5 @@ func isDay(words []token, i int) bool {
 func isCalendar(word string) bool {
 	_, month := monthTable.Get()[word]
 	_, day := dayTable.Get()[word]
-	return month || day || feastDays[word] != [2]int{}
+	return month || day
 }

@@ -115,20 +115,7 @@ pregnant expecting preggo
 favourite favorite fave
 cannot cant unable handle
 television tv
-bicycle bike cycle cycles
-year yr yrs years
-month mo months
-minute min mins minutes
-hour hr hrs hours
-week wk wks weeks
-kilogram kg kgs kilo
-pound quid gbp pounds
-euro eur euros
-dollar usd bucks dollars
-mile miles mi
-km kilometres kilometers kms
-gram g grams gr
-metre m metres meters`
+bicycle bike cycle cycles`
 
 // numberTable has numbers as they are written in words, by language.
 var numberTable = late.Make(func() map[string]int {
@@ -212,9 +199,6 @@ var (
 		}
 		return m
 	})
-	// feastDays are days with a name, as month and day.
-	feastDays = map[string][2]int{"halloween": {10, 31}, "christmas": {12, 25}, "xmas": {12, 25}, "weihnachten": {12, 25}, "navidad": {12, 25}, "noel": {12, 25}, "valentine": {2, 14}, "valentines": {2, 14},
-		"silvester": {12, 31}, "nye": {12, 31}, "nochevieja": {12, 31}, "heiligabend": {12, 24}, "boxing": {12, 26}}
 )
 
 func calendarNames(rows ...string) *late.Value[map[string]int] {
@@ -291,12 +275,6 @@ var (
 	ceasing = late.Words("quit quitting stop stopped stopping cancelled canceled dropped ditched scrapped sold hate hates")
 )
 
-// loving and loathing are attitudes that exclude each other.
-var (
-	loving   = late.Words("love loves loved like likes liked enjoy enjoys adore adores fan prefers prefer into")
-	loathing = late.Words("hate hates hated dislike dislikes loathe loathes detest detests despise despises")
-)
-
 var (
 	conjunctions = late.Words("and but so because cause cos while und aber weil y pero et mais ed though tho when where who")
 	anyone       = late.Words("it its this that they theyre their we us our who")
@@ -335,7 +313,6 @@ var (
 	// pastForm is what a fact of the past has, stateForm one that something is or was done.
 	pastForm  = late.Compile(`\b(?:was|were|had|used to|previously|formerly|former|until|once|ex|quit|stopped|no longer|\w{3,}ed)\b`)
 	stateForm = late.Compile(`^user (?:has|owns|lives|works|plays|speaks|moved|bought|stayed|went|quit|uses|ran|is an?|is allergic|finished|adopted|studies|smokes|drives|teaches|drinks)\b`)
-	ownAsking = late.Compile(`^\W*(?:am i|do i|did i|have i|should i|is it true|is my \w+ (?:called|named)|could my|did you|have you)\b`)
 	intending = late.Compile(`\b(?:wish|maybe|want to|wanna|plan(?:ning)? to|going to|gonna|i'll|thinking (?:of|about)|considering|would love|would like|'d love|'d like|my (?:dream|goal) is|need to|hoping|might|applied|one day|someday|almost|nearly|dream(?:ed|t) (?:of|that)|pretend\w*|not true|don't think|dont think)\b`)
 	upToNow   = late.Compile(`\b(?:now|still|since|(?:i|we)(?:'ve| ?ve| have|'d))\b`)
 	// bygoneForm is what the user says of what is over.
