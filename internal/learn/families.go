@@ -174,6 +174,9 @@ var families = []family{
 	{"deploys", "preference", "tool:deploy", 0.8, "deploy", present | continued, "to|on|with|via <tool>", 0, ""},
 	{"tests", "preference", "tool:test", 0.8, "test", present | continued, "with|on|in <tool>", 0, ""},
 	{"uses", "preference", "uses:<tool>", 0.8, "subscribe", present, "to <tool>", present, "subscribe to <tool>"},
+	{"switched", "preference", "uses:<tool>", 0.85, "switch migrate change", simplePast | perfect, "~ from <old:oldtool> to <tool>", present, "use <tool>"},
+	{"switched", "preference", "uses:<tool>", 0.85, "switch migrate", simplePast | perfect, "~ to <tool>", present, "use <tool>"},
+	{"called", "", "name:<what>", 0.85, "rename", simplePast | perfect, "my|our <what:titled> to <name:title>", 0, "'s <what> is named <name>"},
 	{"decision", "project", "", 0.8, "decide", simplePast | perfect, "to|on|against|not <did:exact>", 0, ""},
 	{"decision", "project", "", 0.8, "choose pick select settle confirm finalize finalise lock", simplePast | perfect, "on|in? <did:chosen>", 0, ""},
 	{"decision", "project", "", 0.8, "go", progressive | goingTo | future, "with <did:chosen>", 0, ""},
@@ -230,6 +233,7 @@ var families = []family{
 
 // mine are the forms of what is said of something of the speaker's, after "my".
 var mine = []family{
+	{"called", "", "name:<what>", 0.85, "", 0, "<what:titled> is|are now? called|named <name:title>", 0, "'s <what> is named <name>"},
 	{"name", "personal", "name", 0.95, "", 0, "first|full|real|given? name is <called>", 0, "'s name is <called>"},
 	{"birthday", "personal", "birthday", 0.95, "", 0, "birthday|dob is on? <day>", 0, "'s birthday is <day>"},
 	{"birthday", "personal", "birthday", 0.95, "", 0, "date of birth is on? <day>", 0, "'s birthday is <day>"},

@@ -59,6 +59,10 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 		return c.at(p.rest) != "on" || c.at(p.rest+1) == "my" || c.at(p.rest+1) == "our"
 	case "home long": // "for ten years": still
 		return p.neg == "" && c.sinceWhen(p.rest) && !c.has("before")
+	case "switched":
+		if p.subject != "user" && !strings.HasSuffix(p.subject, " team") {
+			return false // a child switches schools
+		}
 	case "owns":
 		if hadOnce(p) {
 			return false

@@ -43,7 +43,7 @@ func init() { // names itself through kids and pets
 		},
 	}
 	values = map[string]func(c *clause, i int) string{
-		"owned": owned, "device": device,
+		"title": title, "owned": owned, "device": device,
 		"name": properName, "called": called, "place": place, "company": company, "firm": firm, "role": role,
 
 		"language": language, "thing": thing, "general": general, "phrase": phrase,

@@ -395,6 +395,15 @@ func called(c *clause, i int) string {
 	return properName(c, i)
 }
 
+// title accepts the name of a thing as it is written: "trunk".
+func title(c *clause, i int) string {
+	name := called(c, i)
+	if said := c.text(i, min(i+1, len(c.words))); strings.EqualFold(name, said) {
+		return said
+	}
+	return name
+}
+
 func isLetters(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
 }
