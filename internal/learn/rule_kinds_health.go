@@ -1,8 +1,6 @@
 package learn
 
-import (
-	"time"
-)
+import ()
 
 // dieting accepts the name of a diet: "keto diet".
 func dieting(c *clause, i int) string {
@@ -13,7 +11,3 @@ func dieting(c *clause, i int) string {
 	}
 	return ""
 }
-
-// expecting is how far off the day is that somebody with child is due, for those who
-// say no more.
-const expecting = 21 * 24 * time.Hour
