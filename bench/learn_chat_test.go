@@ -32,8 +32,8 @@ func TestChatIsLearned(t *testing.T) {
 
 // TestFactsOfOthersAndWrongOnesAreCounted has lessons of which a part must not be known.
 func TestFactsOfOthersAndWrongOnesAreCounted(t *testing.T) {
-	const lesson = `{"id":"a","category":"pets","turns":[{"content":"My sister wants a dog. I have a cat."}],` +
-		`"gold":[{"text":"User wants a dog","subject":"user"},{"text":"User owns a cat","or":["User has a cat"],"category":"pets"}],"wrong":["User has a cat and a dog"]}` + "\n" +
+	const lesson = `{"id":"a","category":"pets","turns":[{"content":"My sister has asthma. I have a cat."}],` +
+		`"gold":[{"text":"User has asthma","subject":"user"},{"text":"User owns a cat","or":["User has a cat"],"category":"pets"}],"wrong":["User has a cat and a dog"]}` + "\n" +
 		`{"id":"b","category":"pets","turns":[{"content":"I live in Oslo."}],"gold":[{"text":"User lives in Bergen"}],"wrong":["User lives in Oslo"]}`
 	lessons, err := learnJSONL([]byte(lesson), "")
 	if err != nil {
