@@ -50,7 +50,6 @@ type Candidate struct {
 	Waits      string // why a person should look first; "" if nobody needs to
 	Everywhere bool   // it belongs to no project, whatever scope it was said in
 	Doubt      string // why its turn does not prove it; "" if it does
-	Who        string // the name of somebody whom only memory may know; "" if the words say who it is
 	Model      string // the model and its prompt's hash, or the rule, that made it
 
 	// Op is what a model says that the candidate does to the facts in Targets; "" if it

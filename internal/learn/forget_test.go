@@ -68,8 +68,6 @@ func TestWhatAWishMeans(t *testing.T) {
 		{"I was diagnosed with HIV", "Forget what I told you about my diagnosis.", "I was diagnosed|User has HIV"},
 		{"I have diabetes/I hate dill", "forget my illness", "I have diabetes|User has diabetes"},
 		{"I have diabetes/I'm allergic to nuts/I hate dill", "forget everything about my health", "I have diabetes|User has diabetes|I'm allergic|User is allergic"},
-		{"My phone number is 555 1234/My email is a@b.example", "forget my phone number", "My phone|User's phone"},
-		{"My email is a@b.example/I live in Leeds", "stop remembering my email address", "My email|User's email"},
 		{"My name is Ana/My dog's name is Rex", "forget my name", "My name is|User's name is"},
 		// of the user, or of others
 		{"I have diabetes/My father has diabetes", "forget that I have diabetes", "I have diabetes|User has diabetes"},

@@ -61,8 +61,6 @@ func reconcile(i int, c Candidate) []Decision {
 			return []Decision{{Candidate: i, Verdict: None, Target: n.Fact.ID, Reason: "known in more detail"}}
 		case sameAttribute(c, n) && (!text.Negated(c.Text) || !Denied(known) && (strings.Contains(c.Attribute, ":") || sameThing(c.Text, known))):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "a newer " + label(c.Attribute)})
-		case overtaken(&c, &n.Fact) != "":
-			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: overtaken(&c, &n.Fact)})
 		case opposite(c.Text, known):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "says the opposite"})
 		}
