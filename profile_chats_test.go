@@ -198,7 +198,7 @@ func TestProfileAssistantReadsAllOfAnExchange(t *testing.T) {
 	messages := "/api/chats/" + chat.ID + "/messages"
 
 	s.model.on("memory_extraction", "User lives in Trondheim")
-	said := "I wrote this for the pump:\n```\nhome = \"Trondheim\"\nkey = \"sk-abcdefghijklmnopqrstuvwxyz012345\"\n```\n> The pump is loud.\n\nIs it right?"
+	said := "I wrote this for the pump:\n```\nhome = \"Trondheim\"\nkey = \"sk-abcdefghijklmnopqrstuvwxyz012345\"\n```\n> The pump is loud.\n\nI live in Trondheim. Is it right?"
 	body, err := json.Marshal(map[string]string{"content": said, "rules": "Answer in French."})
 	if err != nil {
 		t.Fatal(err)
