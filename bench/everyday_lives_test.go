@@ -52,7 +52,7 @@ func TestEverydayLives(t *testing.T) {
 		first, third, silenced, refused, presented int
 		known, wrong                               int
 	}{
-		"looked at": {got: seen, first: 36, third: 42, silenced: 11, refused: 18, presented: 8, known: 8, wrong: 2},
+		"looked at": {got: seen, first: 35, third: 42, silenced: 11, refused: 18, presented: 8, known: 8, wrong: 2},
 		"held back": {got: unseen, first: 22, third: 35, silenced: 12, refused: 14, presented: 17, known: 3, wrong: 4},
 	} {
 		t.Logf("%s: %v", name, reached.got)

@@ -170,7 +170,7 @@ func (s *sentence) asks(at, of int) float64 {
 
 // besideName is what a word counts beside a name, which tells memories apart better than any other
 // word does.
-const besideName = 0.3
+const besideName = 0.5
 
 // weigh returns what each term of the sentences counts, nil if all count alike.
 func weigh(sentences []sentence) map[string]float32 {
