@@ -49,11 +49,11 @@ func newFilter(c *contents, s *memory.Search) filter {
 }
 
 // documents adds the documents with these ids, and others, to a list, in order.
-func (c *contents) documents(list []int32, ids map[string]bool, others ...int32) []int32 {
+func (s *contents) documents(list []int32, ids map[string]bool, others ...int32) []int32 {
 	list = append(list, others...)
 	for id, is := range ids {
 		k, _ := keyOf(id)
-		if n, ok := c.byID[k]; ok && is {
+		if n, ok := s.byID[k]; ok && is {
 			list = append(list, n)
 		}
 	}
