@@ -10,7 +10,7 @@ root=$PWD
 dir=${MCP_DIR:-$PWD/tmp/mcp}
 python=2.3.0
 js=1.32.2
-conformance=0.2.0-alpha.12
+conformance=0.2.0-alpha.11
 
 if [ -z "${LOCI_BINARY:-}" ]; then
 	mkdir -p tmp
