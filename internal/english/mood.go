@@ -21,10 +21,10 @@ const (
 // moodOf returns the mood of a clause by its words.
 func moodOf(clause string) Mood {
 	words := text.Words(clause)
-	for len(words) > 0 && leads.Has(words[0]) {
-		words = words[1:]
+	if len(words) > 0 && len(words) < shortClause && greeting.Has(words[0]) && !marked(clause) {
+		return Greets
 	}
-	if len(words) == 0 {
+	if words = unled(words); len(words) == 0 {
 		return Greets
 	}
 	first, second := words[0], ""
@@ -41,6 +41,88 @@ func moodOf(clause string) Mood {
 		return Greets
 	}
 	return States
+}
+
+// unled returns words without those that lead in to a clause: "hey so …", "ooookay …".
+func unled(words []string) []string {
+	for len(words) > 0 && leads.Has(unstretched(words[0])) {
+		words = words[1:]
+	}
+	return words
+}
+
+// Asked returns what a message says without greetings and the words that lead in to its clauses.
+func Asked(message string) string {
+	var b strings.Builder
+	for _, s := range Read(message) {
+		for _, c := range s.Clauses {
+			if c.Mood == Greets {
+				continue
+			}
+			of := c.Of(message)
+			for i := 0; i < len(of); {
+				n := wordLength(of[i:])
+				switch {
+				case n == 0:
+					i += signLength(of[i:])
+					continue
+				case leads.Has(unstretched(strings.ToLower(of[i : i+n]))):
+					i += n
+					of, i = of[i:], 0
+					continue
+				}
+				break
+			}
+			b.WriteString(strings.TrimSpace(of))
+			b.WriteByte(' ')
+		}
+	}
+	return b.String()
+}
+
+// OnlyAsks reports whether a message tells nothing but asks: all that is in it are questions and
+// greetings. Without a question mark a clause such as "what I like …" may tell.
+func OnlyAsks(message string) (asks bool) {
+	message = text.Respell(message)
+	for _, s := range Read(message) {
+		for _, c := range s.Clauses {
+			switch words := unled(text.Words(c.Of(message))); {
+			case s.Pasted, c.Mood == States, c.Mood == Requests:
+				return false
+			case c.Mood == Asks && !marked(c.Of(message)) && len(words) > 1 && asking.Has(words[0]) && pronoun.Has(words[1]):
+				return false
+			}
+			asks = asks || c.Mood == Asks
+		}
+	}
+	return asks
+}
+
+// OnlyGreets reports whether a message is a greeting, thanks or the like, and no more.
+func OnlyGreets(message string) bool {
+	sentences := Read(message)
+	for _, s := range sentences {
+		for _, c := range s.Clauses {
+			if s.Pasted || c.Mood != Greets {
+				return false
+			}
+		}
+	}
+	return len(sentences) > 0
+}
+
+// greets reports whether a few words before a comma greet somebody: "hi there", "Dear John".
+func greets(s string) bool {
+	words := text.Words(s)
+	return len(words) > 0 && greeting.Has(unstretched(words[0]))
+}
+
+// unstretched returns a word that is written long for emphasis as it is spelt: "heyyy".
+func unstretched(w string) string {
+	for len(w) > 2 && w[len(w)-1] == w[len(w)-2] && !leads.Has(w) && !greeting.Has(w) {
+		w = w[:len(w)-1]
+	}
+	return w
 }
 
 func marked(s string) bool {
@@ -69,8 +151,9 @@ func IsThirdPerson(word string) bool { return thirdPerson.Has(word) }
 
 // Words that show how a clause is meant, folded.
 var (
-	leads      = late.Words("hey hi hello yo so and ok okay um umm uh well please pls sorry also but then now just oh right actually btw anyway alright")
+	leads      = late.Words("hey hi hello yo sup omg ugh hmm so and ok okay um umm uh well please pls sorry also but then now just oh right actually btw anyway alright")
 	asking     = late.Words("what which who whom whose where when why how whats wheres whos whens hows")
+	pronoun    = late.Words("i we you he she they it")
 	asksAfter  = late.Words("in at on of to for from by with since until about")
 	auxiliary  = late.Words("do does did is are am was were can could will would shall should may might must have has had dont doesnt didnt isnt arent wasnt")
 	subject    = late.Words("i we you he she it they my our your his her their the this that these those there any anyone anything someone")
@@ -79,6 +162,8 @@ var (
 		set schedule search call use turn sort format review proofread tldr gimme lemme can could would`)
 	phatic = late.Words(`hi hello hey yo morning good evening night afternoon day thanks thank thx ta cheers you so much very a lot bye ok okay lol haha great cool nice perfect
 		sure yes no yeah yep nope alright right please pls dear greetings welcome u ur star x later see how are it going whats up there all everyone`)
+
+	greeting = late.Words("hi hey hello hallo hola yo sup dear good morning evening bonjour buenas ciao ola moin guten")
 
 	wanting = late.Words("want need please pls pick lemme schreib schreibe mach mache such suche nenn nenne sag sage gib hilf bitte formulier formuliere quiero necesito dime escribe haz")
 
