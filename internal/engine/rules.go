@@ -26,6 +26,7 @@ type Rules struct {
 	Heading   string        // over the block of a chat
 	Hint      string        // what the block says of itself besides
 	Told      bool          // of turns, only what users tell: neither answers nor orders
+	Core      bool          // a block begins with facts that stand on the message's topic
 	Questions bool          // what users asked, and answers that say nothing new, are recalled like other turns
 	Contexts  int           // most tokens of attached documents in a prompt; 0: recall.DefaultContextBudget
 	Summary   bool          // a chat is always told its conversation's summary, found or not
