@@ -48,6 +48,8 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 		"recall.named":          {"false", "false", "true", "false", "false"},
 		"recall.placement":      {"system", "tail", "system", "user", "system"},
 		"recall.blocks":         {"last", "last", "last", "last", "last"},
+		"recall.core":           {"false", "false", "false", "false", "false"},
+		"recall.questions":      {"drop", "keep", "drop", "drop", "drop"},
 		"share.accept":          {"ask", "ask", "admins", "ask", "ask"},
 		"embedder":              {"local:bge-small-en-v1.5", "remote:text-embedding-3-small", "remote:mistral-embed", "remote:text-embedding-3-small", "local:all-MiniLM-L6-v2"},
 		"reranker":              {"none", "none", "none", "local:ms-marco-MiniLM-L-6-v2", "none"},

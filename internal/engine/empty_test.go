@@ -140,9 +140,25 @@ func playAsked(t *testing.T, file string, most int) {
 // comes first.
 func TestEmptyTalkIsNoMemory(t *testing.T) {
 	playAsked(t, "empty-developed.txt", 0)
+	playAsked(t, "empty-aside.txt", 1)
 }
 
 // TestAFactHidesNoReason: a turn is shown beside its fact where it says more about the question.
 func TestAFactHidesNoReason(t *testing.T) {
 	playAsked(t, "reasons-developed.txt", 0)
+	playAsked(t, "reasons-aside.txt", 1)
+}
+
+// TestQuestionsAreKeptBySetting: a profile whose design shows what was asked before gets it.
+func TestQuestionsAreKeptBySetting(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	const asked, denied = "Where does my brother Olaf live?", "I don't know where your brother Olaf lives."
+	r.tell(t, "a", Said{Role: memory.RoleUser, Content: asked}, Said{Role: memory.RoleAssistant, Content: denied})
+	for _, keep := range []bool{true, false} {
+		r.opts.Recall.Questions = keep
+		got := contents(r.find(t, Question{Text: "So where does my brother Olaf live?"}).Hits)
+		if slices.Contains(got, asked) != keep || slices.Contains(got, denied) != keep {
+			t.Errorf("kept %v: %q", keep, got)
+		}
+	}
 }

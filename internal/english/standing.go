@@ -36,11 +36,10 @@ func StandingIn(fact string) (is Topics) {
 		}
 		return false
 	}
-	forbids := has(never)
-	if has(styles) && (has(wishes) || forbids && !has(others)) && aboutUser(words) || strings.Contains(fact, "from now on:") {
+	if has(styles) && (has(wishes) && aboutUser(words) || orders.Has(words[0])) || strings.Contains(fact, "from now on:") {
 		is |= Answers
 	}
-	if has(diets) || forbids && has(consumes) {
+	if has(diets) || has(never) && has(consumes) {
 		is |= Food
 	}
 	if has(reactions) {
@@ -52,7 +51,7 @@ func StandingIn(fact string) (is Topics) {
 	if has(illnesses) || dose.MatchString(fact) || medical(words) {
 		is |= Body
 	}
-	if has(senses) || forbids && has(moves) {
+	if has(senses) || cannot(words) {
 		is |= Access
 	}
 	if kin(words, fact) {
@@ -91,10 +90,20 @@ const mostTouching = 4 << 10
 // longestStanding is how many words a fact has at most that stands: a longer one is a story.
 const longestStanding = 60
 
-// aboutUser reports whether a fact is about the user, or orders something.
+// cannot reports whether somebody cannot or must not move or perceive in some way: "must not climb ladders".
+func cannot(words []string) bool {
+	for i, w := range words {
+		if moves.Has(w) && (i > 0 && never.Has(words[i-1]) || i > 1 && never.Has(words[i-2])) {
+			return true
+		}
+	}
+	return false
+}
+
+// aboutUser reports whether a fact is about the user.
 func aboutUser(words []string) bool {
 	for _, w := range words[:min(4, len(words))] {
-		if w == "user" || w == "users" || w == "i" || w == "my" || w == "always" || w == "never" || w == "no" {
+		if w == "user" || w == "i" || w == "my" {
 			return true
 		}
 	}
@@ -144,7 +153,7 @@ var (
 	styles = late.Words(`answer answers reply replies response responses explanation explanations feedback paragraph paragraphs sentence sentences bullet bullets
 		emoji emojis heading headings markdown jargon pleasantries praise flattery tone metric imperial celsius fahrenheit units pinyin diff diffs addressed
 		corrected corrections step concise antworten antwort respuestas respuesta reponses reponse`)
-	others = late.Words("boss manager teacher team customer customers client clients")
+	orders = late.Words("always never no do use avoid immer nie siempre toujours")
 	diets  = late.Words(`vegetarian vegan pescatarian pescetarian coeliac celiac kosher halal gluten lactose keto diabetic diabetes prediabetic vegetarier vegetarierin
 		veganer veganerin vegetariano vegetariana vegano vegana vegetarien vegetarienne zoliakie pregnant`)
 	consumes  = late.Words("eat eats eating drink drinks drinking dairy alcohol meat pork beef fish eggs sugar caffeine isst trinkt come bebe")
@@ -153,9 +162,9 @@ var (
 	illnesses = late.Words(`asthma asthmatic diabetes diabetic epilepsy epileptic migraine migraines cancer disease syndrome disorder diagnosed chronic insomnia
 		hypertension depression anxiety adhd autism autistic ulcer reflux tinnitus transplant pacemaker pregnant prescribed medication insulin inhaler seizure
 		seizures surgery operated asma diabetiker diabetikerin`)
-	senses = late.Words(`wheelchair blind colourblind colorblind deaf dyslexia dyslexic deuteranopia protanopia deutan crutches rollator prosthesis hearing captions
+	senses = late.Words(`wheelchair blind colourblind colorblind deaf dyslexia dyslexic deuteranopia protanopia deutan crutches rollator prosthesis hearing
 		macular stutter stutters lefthanded rollstuhl rollstuhlfahrer rollstuhlfahrerin`)
-	moves = late.Words("stairs ladders climb walk stand kneel lift hear see read drive fly type telephone treppen")
+	moves = late.Words("stairs ladders climb walk kneel hear see read drive fly type telephone treppen")
 )
 
 // together are words of messages that are about others too.
