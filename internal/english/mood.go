@@ -51,64 +51,53 @@ func unled(words []string) []string {
 	return words
 }
 
-// Asked returns what a message says without greetings and the words that lead in to its clauses.
-func Asked(message string) string {
+// Purpose returns what a message says without greetings and the words that lead in to its clauses,
+// and what all of it is for: [Asks] if there are questions and at most greetings beside, [Greets] if there are
+// greetings alone, else [States]. Without a question mark a clause such as "what I like …" may tell.
+func Purpose(message string) (asked string, is Mood) {
+	message = text.Respell(message)
 	var b strings.Builder
+	is = Greets
 	for _, s := range Read(message) {
 		for _, c := range s.Clauses {
+			of := c.Of(message)
 			if c.Mood == Greets {
 				continue
 			}
-			of := c.Of(message)
-			for i := 0; i < len(of); {
-				n := wordLength(of[i:])
-				switch {
-				case n == 0:
-					i += signLength(of[i:])
-					continue
-				case leads.Has(unstretched(strings.ToLower(of[i : i+n]))):
-					i += n
-					of, i = of[i:], 0
-					continue
-				}
-				break
+			switch words := unled(text.Words(of)); {
+			case s.Pasted, c.Mood != Asks, !marked(of) && len(words) > 1 && asking.Has(words[0]) && pronoun.Has(words[1]):
+				is = States
+			case is == Greets:
+				is = Asks
 			}
-			b.WriteString(strings.TrimSpace(of))
+			b.WriteString(withoutLead(of))
 			b.WriteByte(' ')
 		}
 	}
-	return b.String()
+	if b.Len() == 0 && strings.TrimSpace(message) == "" {
+		return "", States
+	}
+	return b.String(), is
 }
 
-// OnlyAsks reports whether a message tells nothing but asks: all that is in it are questions and
-// greetings. Without a question mark a clause such as "what I like …" may tell.
-func OnlyAsks(message string) (asks bool) {
-	message = text.Respell(message)
-	for _, s := range Read(message) {
-		for _, c := range s.Clauses {
-			switch words := unled(text.Words(c.Of(message))); {
-			case s.Pasted, c.Mood == States, c.Mood == Requests:
-				return false
-			case c.Mood == Asks && !marked(c.Of(message)) && len(words) > 1 && asking.Has(words[0]) && pronoun.Has(words[1]):
-				return false
-			}
-			asks = asks || c.Mood == Asks
-		}
-	}
-	return asks
-}
+// MayAsk is false for most messages that tell something, and quick about it.
+func MayAsk(message string) bool { return text.MayAsk(text.Respell(withoutLead(message))) }
 
-// OnlyGreets reports whether a message is a greeting, thanks or the like, and no more.
-func OnlyGreets(message string) bool {
-	sentences := Read(message)
-	for _, s := range sentences {
-		for _, c := range s.Clauses {
-			if s.Pasted || c.Mood != Greets {
-				return false
-			}
+// withoutLead returns a clause without the words that lead in to it.
+func withoutLead(s string) string {
+	for i := 0; i < len(s); {
+		n := wordLength(s[i:])
+		switch {
+		case n == 0:
+			i += signLength(s[i:])
+			continue
+		case leads.Has(unstretched(strings.ToLower(s[i : i+n]))):
+			s, i = s[i+n:], 0
+			continue
 		}
+		break
 	}
-	return len(sentences) > 0
+	return strings.TrimSpace(s)
 }
 
 // greets reports whether a few words before a comma greet somebody: "hi there", "Dear John".

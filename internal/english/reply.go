@@ -22,6 +22,34 @@ func Remainder(reply string) string {
 	return b.String()
 }
 
+// GivesBack reports whether some clause of a reply may give back what its speaker was told, or deny to have
+// been told it, and is quick about it.
+func GivesBack(reply string) bool {
+	words := text.Words(reply)
+	return denies(words) || givesBack(words)
+}
+
+// SaysNothing reports whether there is no remainder of a reply. Of most the first clause tells.
+func SaysNothing(reply string) bool {
+	first := text.Span{End: len(reply)}
+	words := 0
+	for i := 0; i < len(reply); {
+		if n := wordLength(reply[i:]); n > 0 {
+			words++
+			i += n
+			continue
+		}
+		n := signLength(reply[i:])
+		if words >= shortClause && separates(reply, i, n) {
+			first.End = i + n
+			break
+		}
+		i += n
+	}
+	clause := first.Of(reply)
+	return empty(clause, moodOf(clause)) && Remainder(reply) == ""
+}
+
 // Denies reports whether a reply begins by saying that its speaker does not know: what follows is
 // advice where to look.
 func Denies(reply string) bool {

@@ -18,6 +18,9 @@ func TestRepliesThatSayNothing(t *testing.T) {
 		if got := Remainder(reply); got != want {
 			t.Errorf("%q: %q remains, want %q", reply, got, want)
 		}
+		if got := SaysNothing(reply); got != (want == "") {
+			t.Errorf("%q: says nothing: %v", reply, got)
+		}
 	}
 }
 
@@ -33,8 +36,8 @@ func TestMessagesThatOnlyAsk(t *testing.T) {
 		"thanks so much":                           false,
 		"when we were young the mill still worked": false,
 	} {
-		if got := OnlyAsks(message); got != want {
-			t.Errorf("%q: %v, want %v", message, got, want)
+		if _, is := Purpose(message); (is == Asks) != want {
+			t.Errorf("%q: %v, only asks: want %v", message, is, want)
 		}
 	}
 }

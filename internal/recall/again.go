@@ -78,7 +78,7 @@ func (e *Echoes) maySayAgain(m memory.Memory) bool {
 	case t.Role == memory.RoleUser:
 		return len(t.Content) <= longestAgain && e.asks(t)
 	}
-	return t.Role == memory.RoleAssistant && (len(t.Content) <= longestAgain || english.Denies(t.Content))
+	return t.Role == memory.RoleAssistant
 }
 
 // asks reports whether a turn tells nothing, or nothing but by the way.
@@ -157,8 +157,9 @@ func (e *Echoes) again(t *memory.Turn, told witness) bool {
 		content, least = m.asked, asksAgain
 	case t.Role == memory.RoleUser:
 	case e.replied[place{t.Conversation, t.Index}]:
-		content, least = english.Remainder(content), answersAgain
-	default:
+		least = answersAgain
+	}
+	if t.Role == memory.RoleAssistant && english.GivesBack(content) {
 		content = english.Remainder(content)
 	}
 	own, again := e.common(content, told) // most turns say something of their own

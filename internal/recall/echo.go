@@ -61,10 +61,13 @@ func (e *Echoes) Is(hit memory.Memory) bool {
 	if e.heard {
 		return t.Role == memory.RoleUser && text.Normalize(t.Content) == text.Normalize(e.question)
 	}
-	if t.Role == memory.RoleAssistant && t.Name == memory.RecallModel || saysNothing(t) || e.Told && tellsNothing(t) {
+	if t.Role == memory.RoleAssistant && (t.Name == memory.RecallModel || t.Name == "" && len(t.Content) <= longestAgain && english.SaysNothing(t.Content)) || e.Told && tellsNothing(t) {
 		return true
 	}
 	m := e.manner(t)
+	if m.greets {
+		return true
+	}
 	if m.is == text.Tells && m.of == gives {
 		return false
 	}
@@ -98,26 +101,20 @@ func (e *Echoes) Is(hit memory.Memory) bool {
 	return said > 0 && (extra == 0 || extra*extraEvery <= said+extra && !e.names(t.Content))
 }
 
-// saysNothing reports whether a turn only greets or, of an assistant, says nothing of its own.
-func saysNothing(t *memory.Turn) bool {
-	if t.Name != "" || len(t.Content) > longestAgain {
-		return false
-	}
-	return t.Role == memory.RoleAssistant && english.Remainder(t.Content) == "" || t.Role == memory.RoleUser && english.OnlyGreets(t.Content)
-}
-
 // manner is how a turn is meant.
 type manner struct {
 	turn  string
 	is    text.Manner
 	of    bareness
 	asked string // its words without greetings, as they are meant to be spelt
+
+	greets bool // and does no more
 }
 
 // manner reads a turn, each once.
 func (e *Echoes) manner(t *memory.Turn) manner {
 	own := t.Role == memory.RoleUser && t.Name == "" // people ask each other
-	if len(t.Content) > longestAgain || !own && !text.MayAsk(t.Content) {
+	if len(t.Content) > longestAgain || !own && !text.MayAsk(t.Content) || own && !english.MayAsk(t.Content) {
 		return manner{is: text.Tells, of: gives, asked: t.Content}
 	}
 	for _, m := range e.manners {
@@ -127,9 +124,9 @@ func (e *Echoes) manner(t *memory.Turn) manner {
 	}
 	m := manner{turn: t.ID, is: text.MannerOf(t.Content), asked: t.Content}
 	if own {
-		m.asked = english.Asked(text.Respell(t.Content))
-		m.of = barenessOf(m.asked)
-		if english.OnlyAsks(t.Content) {
+		asked, is := english.Purpose(t.Content)
+		m.asked, m.of, m.greets = asked, barenessOf(asked), is == english.Greets
+		if is == english.Asks {
 			m.is = text.Seeks
 		}
 	}
