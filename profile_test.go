@@ -49,6 +49,8 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 		"recall.named":          {"false", "false", "true", "false", "false"},
 		"recall.placement":      {"system", "tail", "system", "user", "system"},
 		"recall.blocks":         {"last", "last", "last", "last", "last"},
+		"recall.core":           {"false", "false", "false", "false", "false"},
+		"recall.questions":      {"drop", "keep", "drop", "drop", "drop"},
 		"share.accept":          {"ask", "ask", "admins", "ask", "ask"},
 		"log.format":            {"text", "text", "json", "text", "text"},
 		"vault":                 {"", "", "", "~/.loci/memory", ""},

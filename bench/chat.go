@@ -37,6 +37,7 @@ type ChatOutcome struct {
 	Answered   bool   `json:"answered"`              // an answer is in the block
 	Hits       int    `json:"hits"`                  // without the core
 	Helped     int    `json:"helped"`                // of these
+	Core       int    `json:"core,omitempty"`        // memories that stand in the block without a search
 	BlockBytes int    `json:"block_bytes,omitempty"` // of Loci's
 }
 
@@ -122,6 +123,7 @@ func (r *chatRun) probe(ctx context.Context, o ChatOutcome, message string, answ
 	of.System, of.BlockBytes, of.Answered = ChatLoci, len(block), len(answers) > 0 && holds(block, answers)
 	for _, h := range hits {
 		if h.Core {
+			of.Core++
 			continue
 		}
 		of.Hits++
@@ -184,6 +186,8 @@ const (
 	chatHelpedAll = "hits that help, all"     // share, of these in their surroundings too
 	chatPerNeeded = "hits of a bare message"  // on average
 	chatWorst     = "lost, worst surrounding" // the most of lost
+	chatCore      = "core, needed"            // bare messages that need memory and get a core
+	chatCoreElse  = "core, unrelated"         // messages that need none and get a core
 )
 
 // Figures returns every measure, for all persons together and for each.
@@ -239,13 +243,16 @@ func (r ChatReport) figures(system, person string) []ChatFigure {
 			ChatFigure{Metric: chatLost, Around: name, Value: float64(lost), N: worst.N})
 		worst.Value = max(worst.Value, float64(lost))
 	}
+	cored := func(o ChatOutcome) bool { return o.Core > 0 }
 	given := slices.DeleteFunc(slices.Clone(unrelated), func(o ChatOutcome) bool { return o.Hits == 0 })
 	return append(out, worst,
 		ChatFigure{Metric: chatUnrelated, Value: float64(len(given)), N: len(unrelated)},
 		ChatFigure{Metric: chatEach, Value: quotient(sumHits(given), len(given)), N: len(given)},
 		ChatFigure{Metric: chatPerNeeded, Value: quotient(sumHits(bare), len(bare)), N: len(bare)},
 		ChatFigure{Metric: chatHelped, Value: quotient(sumHelped(bare), sumHits(bare)), N: sumHits(bare)},
-		ChatFigure{Metric: chatHelpedAll, Value: quotient(sumHelped(bare)+sumHelped(around), sumHits(bare)+sumHits(around)), N: sumHits(bare) + sumHits(around)})
+		ChatFigure{Metric: chatHelpedAll, Value: quotient(sumHelped(bare)+sumHelped(around), sumHits(bare)+sumHits(around)), N: sumHits(bare) + sumHits(around)},
+		ChatFigure{Metric: chatCore, Value: float64(countChats(bare, cored)), N: len(bare)},
+		ChatFigure{Metric: chatCoreElse, Value: float64(countChats(unrelated, cored)), N: len(unrelated)})
 }
 
 func countChats(of []ChatOutcome, is func(ChatOutcome) bool) (n int) {

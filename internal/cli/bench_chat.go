@@ -23,6 +23,7 @@ first of a new chat, without recording it. What the upstream would get is search
   lost                   of those answered bare, the most that one surrounding loses
   unrelated with memory  messages that need no memory and get some, and how many hits each of these gets
   hits that help         share of hits that come from a gold exchange or fact, or hold an answer; the core is not counted
+  core                   messages whose block begins with what stands, such as a diet or how to answer
 
 Beside Loci, over the same turns and facts and with the same top_k: BM25 of a message's best clause, and plain cosine without
 a threshold by the embedder of your settings or, for words alone, by all-MiniLM-L6-v2 where it is in models_dir or tmp/models.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/memory"
 )
@@ -33,6 +34,7 @@ type Resident interface {
 	Ahead(ctx context.Context, owner memory.Owner) context.Context
 	Warm(memory.Owner)
 	Drop(memory.Owner) error
+	Standing(ctx context.Context, owner memory.Owner, topics english.Topics, most int) ([]string, error)
 	Memories(memory.Owner) int // that it holds, without asking the store
 }
 
@@ -190,6 +192,14 @@ func (h *Huge) Search(ctx context.Context, s memory.Search) ([]memory.Candidate,
 		all = all[:min(s.Limit, len(all))]
 	}
 	return all, nil
+}
+
+// Standing returns nothing of those whom the database searches for: it does not know which facts stand.
+func (h *Huge) Standing(ctx context.Context, owner memory.Owner, topics english.Topics, most int) ([]string, error) {
+	if h.huge(ctx, owner) {
+		return nil, nil
+	}
+	return h.Resident.Standing(ctx, owner, topics, most)
 }
 
 // Warm lets the index or the database read what was written.

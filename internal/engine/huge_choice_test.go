@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -39,6 +40,10 @@ func (f *fakeResident) Search(_ context.Context, s memory.Search) ([]memory.Cand
 }
 
 func (f *fakeResident) Warm(memory.Owner) {}
+
+func (*fakeResident) Standing(context.Context, memory.Owner, english.Topics, int) ([]string, error) {
+	return nil, nil
+}
 
 func (f *fakeResident) Drop(o memory.Owner) error { f.dropped <- o; return nil }
 

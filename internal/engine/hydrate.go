@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
@@ -46,7 +47,7 @@ func (r *recalling) hydrate(ctx context.Context, cands []memory.Candidate) ([]me
 	return hits, nil
 }
 
-// core reads what is always in the prompt: pinned facts and profile entries.
+// core reads what is in the prompt without a search: pinned facts, profile entries and standing facts.
 func (r *recalling) core(ctx context.Context) recall.Core {
 	var core recall.Core
 	owner := r.q.Scope.Owner
@@ -64,7 +65,44 @@ func (r *recalling) core(ctx context.Context) recall.Core {
 		r.skip("profile", err)
 	}
 	core.Profile = told(profile)
+	if r.e.opts.Recall.Core {
+		if core.Standing, err = r.standing(ctx); err != nil {
+			r.skip("standing", err)
+		}
+	}
 	return core
+}
+
+// standingSearcher is a searcher that knows which facts stand: see [index.Index.Standing].
+type standingSearcher interface {
+	Standing(ctx context.Context, owner memory.Owner, topics english.Topics, most int) ([]string, error)
+}
+
+// mostStanding is how many standing facts are read to choose from: a block has room for a few.
+const mostStanding = 64
+
+// standing reads the facts that matter to the message whatever is searched for.
+func (r *recalling) standing(ctx context.Context) ([]memory.Fact, error) {
+	ix, ok := r.e.Searcher.(standingSearcher)
+	if !ok {
+		return nil, nil
+	}
+	owner := r.q.Scope.Owner
+	ids, err := ix.Standing(ctx, owner, english.TopicsOf(r.q.Text)&^english.Theirs, mostStanding)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	memories, err := r.e.Store.Get(ctx, owner, ids...)
+	if err != nil {
+		return nil, err
+	}
+	var facts []memory.Fact
+	for _, m := range memories {
+		if m.Fact != nil && m.Link == nil && m.Visible(r.now) && r.q.Scope.Sees(m.Scope()) && !r.q.Exclude[m.ID()] {
+			facts = append(facts, *m.Fact)
+		}
+	}
+	return recall.Standing(facts, r.q.Text), nil
 }
 
 // overtaken sets beside turns what took the place of the facts that they taught,

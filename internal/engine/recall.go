@@ -459,7 +459,7 @@ func (r *recalling) fit(ctx context.Context, hits []memory.Hit, topK int) {
 		r.hits = hits
 		return
 	}
-	fresh, held := r.uncarried(hits)
+	fresh, held := r.uncarried(r.withReasons(ctx, hits))
 	budget := r.q.Budget
 	if budget == 0 {
 		budget = math.MaxInt
@@ -480,6 +480,45 @@ func (r *recalling) fit(ctx context.Context, hits []memory.Hit, topK int) {
 	for _, h := range overruled {
 		r.dropped = append(r.dropped, recall.Dropped{Hit: h, Stage: "contradicted"})
 	}
+}
+
+// reasonsOf is how many facts are shown with their turns where a question is for a reason.
+const reasonsOf = 3
+
+// withReasons puts behind the first facts the turns that they were learned from, where the question is
+// for a reason: ranking prefers facts, which seldom have it. Fit leaves out what says no more.
+func (r *recalling) withReasons(ctx context.Context, hits []memory.Hit) []memory.Hit {
+	if r.then != nil || !recall.AsksWhy(r.asked) {
+		return hits
+	}
+	out, left := make([]memory.Hit, 0, len(hits)+reasonsOf), reasonsOf
+	for _, h := range hits {
+		out = append(out, h)
+		if h.Memory.Fact == nil || h.Memory.Link != nil || left == 0 || h.Why.Get("own") == 0 {
+			continue
+		}
+		left--
+		var missing []string
+		for _, id := range h.Memory.Fact.Provenance.Turns {
+			if !r.q.Exclude[id] && !slices.ContainsFunc(hits, func(other memory.Hit) bool { return other.Memory.ID() == id }) {
+				missing = append(missing, id)
+			}
+		}
+		if len(missing) == 0 {
+			continue
+		}
+		turns, err := r.e.Store.Get(ctx, r.q.Scope.Owner, missing...)
+		if err != nil {
+			r.skip("reasons", err)
+			return hits
+		}
+		for _, m := range turns {
+			if m.Turn != nil && m.Visible(r.now) && m.Turn.Tells() {
+				out = append(out, memory.Hit{Memory: m, Score: h.Score, Why: append(slices.Clone(h.Why), memory.Part{Name: "reason", Value: 1})})
+			}
+		}
+	}
+	return out
 }
 
 // againstOwn returns the hits that another user shares and an own fact of the user's

@@ -28,7 +28,7 @@ func (r *recalling) unrepeated(cands []memory.Candidate) []memory.Candidate {
 		return cands
 	}
 	r.echoes = recall.NewEchoes(r.asked)
-	r.echoes.Told = r.e.opts.Recall.Told
+	r.echoes.Told, r.echoes.Keep = r.e.opts.Recall.Told, r.e.opts.Recall.Questions
 	return slices.DeleteFunc(cands, func(c memory.Candidate) bool {
 		if !r.echoes.Repeated(&c) {
 			return false

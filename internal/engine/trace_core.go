@@ -11,25 +11,26 @@ import (
 // summary, which is of the chat itself, is told in the block alone.
 func (r *recalling) besides(core recall.Core) recall.Core {
 	core.Summary = nil
-	core.Pinned = slices.DeleteFunc(core.Pinned, func(f memory.Fact) bool {
+	isHit := func(f memory.Fact) bool {
 		return slices.ContainsFunc(r.hits, func(h memory.Hit) bool { return h.Memory.ID() == f.ID })
-	})
+	}
+	core.Pinned, core.Standing = slices.DeleteFunc(core.Pinned, isHit), slices.DeleteFunc(core.Standing, isHit)
 	return core
 }
 
-// tellOnce takes what the core is of out of what search left out: pinned facts are told of
-// as such, whatever search made of them.
+// tellOnce takes the facts of the core out of what search left out: the trace tells of them as such,
+// whatever search made of them.
 func (r *recalling) tellOnce() {
-	if len(r.opening.Pinned)+len(r.crowded.Pinned) == 0 {
+	core := map[string]bool{}
+	for _, f := range slices.Concat(r.opening.Facts(), r.crowded.Facts()) {
+		core[f.ID] = true
+	}
+	if len(core) == 0 {
 		return
 	}
-	pinned := map[string]bool{}
-	for _, f := range slices.Concat(r.opening.Pinned, r.crowded.Pinned) {
-		pinned[f.ID] = true
-	}
-	r.dropped = slices.DeleteFunc(r.dropped, func(d recall.Dropped) bool { return pinned[d.Hit.Memory.ID()] })
-	r.spare = slices.DeleteFunc(r.spare, func(c memory.Candidate) bool { return pinned[c.ID] })
-	r.cut = slices.DeleteFunc(r.cut, func(c recall.Cut) bool { return pinned[c.ID] })
+	r.dropped = slices.DeleteFunc(r.dropped, func(d recall.Dropped) bool { return core[d.Hit.Memory.ID()] })
+	r.spare = slices.DeleteFunc(r.spare, func(c memory.Candidate) bool { return core[c.ID] })
+	r.cut = slices.DeleteFunc(r.cut, func(c recall.Cut) bool { return core[c.ID] })
 }
 
 // inCore is why something stands in a prompt that was not searched for: no number of it is
@@ -45,7 +46,7 @@ func (p *tracePacker) traceCore(core recall.Core, owner memory.Owner, content bo
 		}
 		return s
 	}
-	for _, f := range core.Pinned {
+	for _, f := range core.Facts() {
 		home := f.Scope.Owner
 		if home == owner {
 			home = ""
@@ -57,4 +58,4 @@ func (p *tracePacker) traceCore(core recall.Core, owner memory.Owner, content bo
 	}
 }
 
-func coreSize(c recall.Core) int { return len(c.Pinned) + len(c.Profile) }
+func coreSize(c recall.Core) int { return len(c.Facts()) + len(c.Profile) }

@@ -65,7 +65,7 @@ func split(s string, sentence text.Span) []text.Span {
 	var out []text.Span
 	start, words := sentence.Start, 0
 	cut := func(end, next int) {
-		if words >= shortClause {
+		if words >= shortClause || len(out) == 0 && words > 0 && greets(s[start:end]) {
 			out = append(out, trim(s, text.Span{Start: start, End: end}))
 			start, words = next, 0
 		}

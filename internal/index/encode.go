@@ -32,7 +32,7 @@ const magic = "loci.idx"
 
 // format is raised whenever the files' form or the meaning of what is in them
 // changes.
-const format = 5
+const format = 6
 
 // header says what a checkpoint is of. All of it but the version must be as the
 // reader expects it.

@@ -265,12 +265,35 @@ func (r *reader) wished(c *clause, i int) bool {
 	if say == "" && c.fromNowOn() {
 		say = c.standingWish()
 	}
+	if say == "" && (always || c.at(len(c.words)-2) == "with" && c.at(len(c.words)-1) == "me") {
+		say = c.manner(i)
+	}
 	if say == "" {
 		return false
 	}
 	r.g = captured{}
 	r.fact(c, &user, answers, say, "")
 	return true
+}
+
+// manner returns how to answer, where no verb says so: "always metric", "no bullet points with me".
+func (c *clause) manner(i int) string {
+	end := len(c.words)
+	if c.at(end-2) == "with" && c.at(end-1) == "me" {
+		end -= 2
+	}
+	without := false
+	for j := range i {
+		without = without || c.at(j) == "no" || c.at(j) == "not" || c.at(j) == "never"
+	}
+	end = c.trimmed(i, end)
+	if n := end - i; n < 1 || n > 4 || !styles(c, i) {
+		return ""
+	}
+	if without {
+		return "User prefers answers without " + lower(c.text(i, end))
+	}
+	return "User prefers answers that use " + lower(c.text(i, end))
 }
 
 // fromNowOn reports whether a clause begins with a wish that lasts.
@@ -301,7 +324,7 @@ var replies = late.Words("answers replies responses explanations messages")
 func styles(c *clause, i int) bool {
 	for ; i < len(c.words); i++ {
 		switch c.at(i) {
-		case "emoji", "emojis", "jargon", "bullet", "bullets", "headings", "markdown", "tables", "slang", "exclamation", "abbreviations", "acronyms", "small-talk", "filler", "swearing":
+		case "emoji", "emojis", "jargon", "bullet", "bullets", "headings", "markdown", "tables", "slang", "exclamation", "abbreviations", "acronyms", "small-talk", "filler", "swearing", "metric", "imperial", "celsius", "fahrenheit":
 			return true
 		}
 	}

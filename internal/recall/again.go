@@ -2,8 +2,8 @@ package recall
 
 import (
 	"slices"
-	"strings"
 
+	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -29,7 +29,7 @@ func (e *Echoes) In(hits []memory.Hit) (echoes []memory.Hit) {
 		switch {
 		case e.Is(h.Memory):
 			echoes = append(echoes, h)
-		case !e.heard && e.maySayAgain(h.Memory):
+		case !e.heard && !e.Keep && e.maySayAgain(h.Memory):
 			doubtful = append(doubtful, h)
 			continue
 		default:
@@ -72,19 +72,19 @@ const longestAgain = 320
 // maySayAgain reports whether a turn may say nothing but what is told beside it.
 func (e *Echoes) maySayAgain(m memory.Memory) bool {
 	t := m.Turn
-	if t == nil || t.Name != "" || len(t.Content) > longestAgain {
+	switch {
+	case t == nil || t.Name != "":
 		return false
-	}
-	if t.Role == memory.RoleUser {
-		return e.asks(t)
+	case t.Role == memory.RoleUser:
+		return len(t.Content) <= longestAgain && e.asks(t)
 	}
 	return t.Role == memory.RoleAssistant
 }
 
 // asks reports whether a turn tells nothing, or nothing but by the way.
 func (e *Echoes) asks(t *memory.Turn) bool {
-	manner, of := e.manner(t)
-	return manner == text.Seeks || of != gives
+	m := e.manner(t)
+	return m.is == text.Seeks || m.of != gives
 }
 
 // reply notes where an echo is answered.
@@ -145,15 +145,22 @@ const (
 
 // again reports whether a turn says only what is told.
 func (e *Echoes) again(t *memory.Turn, told witness) bool {
+	if t.Role == memory.RoleAssistant && e.replied[place{t.Conversation, t.Index}] && english.Denies(t.Content) {
+		return true
+	}
+	if len(t.Content) > longestAgain {
+		return false
+	}
 	content, least := t.Content, saysAgain
-	switch _, of := e.manner(t); {
-	case t.Role == memory.RoleUser && of != gives:
-		least = asksAgain
+	switch m := e.manner(t); {
+	case t.Role == memory.RoleUser && (m.of != gives || m.is == text.Seeks):
+		content, least = m.asked, asksAgain
 	case t.Role == memory.RoleUser:
 	case e.replied[place{t.Conversation, t.Index}]:
-		content, least = known(content), answersAgain
-	default:
-		content = known(content)
+		least = answersAgain
+	}
+	if t.Role == memory.RoleAssistant && english.GivesBack(content) {
+		content = english.Remainder(content)
 	}
 	own, again := e.common(content, told) // most turns say something of their own
 	if own > 0 && (len(told.terms) == 0 || float64(again) < least*float64(own)) || least == saysAgain && t.Role == memory.RoleAssistant && !told.negated && text.Negated(content) {
@@ -198,24 +205,6 @@ func (e *Echoes) ask() {
 	if e.plain == nil {
 		e.plain, e.numbers = termsOf(e.question), text.Numbers(e.question)
 	}
-}
-
-// unknownTo are sentences of an assistant that was not told.
-var unknownTo = late.Compile(`(?i)\b(?:you (?:have ?n[o'’]t|have not|never|did ?n[o'’]t|did not) (?:told|tell|mention(?:ed)?|share[d]?|said|say)|i (?:do not|don['’]t|did not|didn['’]t) (?:know|have|recall|remember|see)|not that i know|no (?:record|memory|information))\b`)
-
-// known returns a text without the sentences by which an assistant says that it was not told.
-func known(s string) string {
-	if !unknownTo.MatchString(s) {
-		return s
-	}
-	var b strings.Builder
-	for _, sentence := range text.Sentences(s) {
-		if of := sentence.Of(s); !unknownTo.MatchString(of) {
-			b.WriteString(of)
-			b.WriteByte(' ')
-		}
-	}
-	return b.String()
 }
 
 // grants reports whether a turn takes for granted what the question asks for: "Do I have a dog?" or

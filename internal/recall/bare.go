@@ -20,7 +20,7 @@ const (
 	bare                     // it asks for that and says nothing: "Where do I work?"
 )
 
-// barenessOf reads a text: all sentences of it ask memory, but for greetings.
+// barenessOf reads a text without greetings: all sentences of it ask memory.
 func barenessOf(s string) bareness {
 	is := gives
 	for _, sentence := range text.Sentences(s) {

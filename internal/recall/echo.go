@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -17,6 +18,8 @@ import (
 type Echoes struct {
 	// Told leaves out, besides, what assistants said and what was only ordered or asked.
 	Told bool
+	// Keep leaves in what only asks, and what answers it.
+	Keep bool
 
 	question string
 	terms    map[string]bool // that ask; nil before the first turn that may be an echo
@@ -50,38 +53,41 @@ func (e *Echoes) Repeated(c *memory.Candidate) bool {
 // model, or a turn by which the user asked what is asked now, or anything of memory, and told
 // nothing. Words that all ask with, and a word more where there are many, make no other question
 // of it; a name, a number or a thing of some kind does.
-func (e *Echoes) Is(m memory.Memory) bool {
-	t := m.Turn
-	if t == nil {
+func (e *Echoes) Is(hit memory.Memory) bool {
+	t := hit.Turn
+	if t == nil || e.Keep {
 		return false
 	}
 	if e.heard {
 		return t.Role == memory.RoleUser && text.Normalize(t.Content) == text.Normalize(e.question)
 	}
-	if t.Role == memory.RoleAssistant && t.Name == memory.RecallModel || e.Told && tellsNothing(t) {
+	if t.Role == memory.RoleAssistant && (t.Name == memory.RecallModel || t.Name == "" && len(t.Content) <= longestAgain && english.SaysNothing(t.Content)) || e.Told && tellsNothing(t) {
 		return true
 	}
-	manner, of := e.manner(t)
-	if manner == text.Tells && of == gives {
+	m := e.manner(t)
+	if m.greets {
+		return true
+	}
+	if m.is == text.Tells && m.of == gives {
 		return false
 	}
 	e.read()
-	if of == bare && !e.grants(t.Content) {
+	if m.of == bare && !e.grants(t.Content) {
 		return true
 	}
-	if manner == text.Tells {
+	if m.is == text.Tells {
 		return false
 	}
-	if len(e.terms) == 0 || e.confirms && (manner == text.Phrase || ofOneself.MatchString(t.Content)) {
+	if len(e.terms) == 0 || e.confirms && (m.is == text.Phrase || ofOneself.MatchString(t.Content)) {
 		return false
 	}
 	said, extra := 0, 0
-	for _, term := range text.Terms(t.Content) {
+	for _, term := range text.Terms(m.asked) {
 		switch {
 		case e.terms[term]:
 			said++
 		case fillers.Has(term):
-		case manner == text.Phrase:
+		case m.is == text.Phrase:
 			return false
 		case asking.Has(term) || text.ClassesAsked(term) != 0:
 		case text.ClassesOf(term) != 0:
@@ -95,30 +101,37 @@ func (e *Echoes) Is(m memory.Memory) bool {
 	return said > 0 && (extra == 0 || extra*extraEvery <= said+extra && !e.names(t.Content))
 }
 
-// manner is that of a turn's words, and what of it they give away who ask. Most are told by a
-// glance, the others read once.
-func (e *Echoes) manner(t *memory.Turn) (text.Manner, bareness) {
-	if !text.MayAsk(t.Content) {
-		return text.Tells, gives
+// manner is how a turn is meant.
+type manner struct {
+	turn  string
+	is    text.Manner
+	of    bareness
+	asked string // its words without greetings, as they are meant to be spelt
+
+	greets bool // and does no more
+}
+
+// manner reads a turn, each once.
+func (e *Echoes) manner(t *memory.Turn) manner {
+	own := t.Role == memory.RoleUser && t.Name == "" // people ask each other
+	if len(t.Content) > longestAgain || !own && !text.MayAsk(t.Content) || own && !english.MayAsk(t.Content) {
+		return manner{is: text.Tells, of: gives, asked: t.Content}
 	}
 	for _, m := range e.manners {
 		if m.turn == t.ID {
-			return m.is, m.of
+			return m
 		}
 	}
-	is := manner{turn: t.ID, is: text.MannerOf(t.Content)}
-	if t.Role == memory.RoleUser && t.Name == "" { // people ask each other
-		is.of = barenessOf(t.Content)
+	m := manner{turn: t.ID, is: text.MannerOf(t.Content), asked: t.Content}
+	if own {
+		asked, is := english.Purpose(t.Content)
+		m.asked, m.of, m.greets = asked, barenessOf(asked), is == english.Greets
+		if is == english.Asks {
+			m.is = text.Seeks
+		}
 	}
-	e.manners = append(e.manners, is)
-	return is.is, is.of
-}
-
-// manner is how a turn is meant.
-type manner struct {
-	turn string
-	is   text.Manner
-	of   bareness
+	e.manners = append(e.manners, m)
+	return m
 }
 
 // extraEvery is of how many words one may be another.

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/loci-memory/loci/internal/english"
+	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -31,9 +33,9 @@ type Dropped struct {
 
 // Fit returns the hits that go into the block, in their order, and those left out.
 // What says the same as a better hit does not take room, but the user's own does not give
-// way to what another shares. Of a fact and the turn
-// that it came from only one does: the fact if it answers nearly as well, since it
-// is short and kept up to date, else the better one. What others wrote and a turn hands on
+// way to what another shares. Of a fact and the turn that it came from the fact comes first if it
+// answers nearly as well, since it is short and kept up to date, and the turn is left out where it
+// says no more about the question. What others wrote and a turn hands on
 // comes behind the user's own words, where the question is about the user. A hit that is
 // too long for what is left of the budget gives way to shorter ones after it; the first
 // always stays.
@@ -66,7 +68,9 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 			stage = "slight"
 		case besides(h):
 			stage = "neighbour"
-		case slices.ContainsFunc(kept, func(k memory.Hit) bool { return sources(k.Memory, h.Memory) }):
+		case slices.ContainsFunc(kept, func(k memory.Hit) bool {
+			return sources(k.Memory, h.Memory) && !saysMore(h.Memory, k.Memory, o.Question, asked)
+		}):
 			stage = "source"
 		case says.asked(echoes, h.Memory) && slices.ContainsFunc(told, says.asksTheSame), slices.ContainsFunc(told, says.repeats):
 			stage = "duplicate"
@@ -138,6 +142,46 @@ func sources(a, b memory.Memory) bool {
 	return a.Fact != nil && b.Turn != nil && slices.Contains(a.Fact.Provenance.Turns, b.Turn.ID)
 }
 
+// moreTerms is how many words a turn has to have about a question that its fact has not, to say more.
+const moreTerms = 2
+
+// saysMore reports whether a turn says more about a question than a fact that was learned from it: a
+// word of the question that the fact lacks, or others in the sentences that are about either. Of what
+// is asked why, the reason may stand anywhere in the turn.
+func saysMore(turn, fact memory.Memory, question string, asked terms) bool {
+	if turn.Turn == nil {
+		return false
+	}
+	content, known, why := turn.Content(), termsOf(fact.Content()), AsksWhy(question)
+	more := map[uint64]bool{}
+	for _, s := range english.Read(content) {
+		var own terms
+		about := why
+		for _, c := range s.Clauses {
+			if said := termsOf(c.Of(content)); c.Mood == english.States && !s.Pasted {
+				own = append(own, said...)
+				about = about || said.overlap(asked) > 0 || said.overlap(known) > 0
+			}
+		}
+		for _, term := range own {
+			switch {
+			case known.has(term) || chatter.Get().has(term):
+			case asked.has(term):
+				return true
+			case about:
+				more[term] = true
+			}
+		}
+	}
+	return len(more) >= moreTerms
+}
+
+// AsksWhy reports whether a question is for a reason: facts seldom have it, and the turns that they
+// come from do.
+func AsksWhy(question string) bool { return asksWhy.MatchString(question) }
+
+var asksWhy = late.Compile(`(?i)\b(?:why|how come|reasons?|warum|wieso|weshalb|por qué|pourquoi)\b`)
+
 // slightTerms is how many words say nothing by themselves: "OK.", "Sounds good!".
 const slightTerms = 2
 
@@ -204,7 +248,7 @@ func (t *telling) asked(e *Echoes, m memory.Memory) bool {
 	if m.Turn == nil {
 		return false
 	}
-	if manner, _ := e.manner(m.Turn); manner != text.Seeks {
+	if e.manner(m.Turn).is != text.Seeks {
 		return false
 	}
 	t.seeks = make(terms, 0, len(t.terms))

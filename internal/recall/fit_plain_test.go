@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -29,7 +30,9 @@ func plainFit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dro
 			stage = "slight"
 		case h.Memory.Turn != nil && len(h.Why) > 0 && h.Why.Get("own")+h.Why.Get("related")+h.Why.Get("reply") == 0 && h.Why.Get("vector") < vectorFloor:
 			stage = "neighbour"
-		case slices.ContainsFunc(kept, func(k memory.Hit) bool { return sources(k.Memory, h.Memory) }):
+		case slices.ContainsFunc(kept, func(k memory.Hit) bool {
+			return sources(k.Memory, h.Memory) && !saysMore(h.Memory, k.Memory, o.Question, termsOf(o.Question))
+		}):
 			stage = "source"
 		case slices.ContainsFunc(kept, func(k memory.Hit) bool { return plainRepeats(h.Memory, k.Memory) }):
 			stage = "duplicate"
@@ -58,7 +61,7 @@ func plainTerms(s string) map[string]bool {
 
 // plainSeeks are the terms of a turn that only asks, less those that all ask with.
 func plainSeeks(m memory.Memory) map[string]bool {
-	if m.Turn == nil || text.MannerOf(m.Turn.Content) != text.Seeks {
+	if m.Turn == nil || text.MannerOf(m.Turn.Content) != text.Seeks && !(m.Turn.Role == memory.RoleUser && m.Turn.Name == "" && plainlyAsks(m.Turn.Content)) {
 		return nil
 	}
 	left := map[string]bool{}
@@ -68,6 +71,11 @@ func plainSeeks(m memory.Memory) map[string]bool {
 		}
 	}
 	return left
+}
+
+func plainlyAsks(s string) bool {
+	_, is := english.Purpose(s)
+	return len(s) <= longestAgain && english.MayAsk(s) && is == english.Asks
 }
 
 func plainRepeats(a, b memory.Memory) bool {

@@ -27,7 +27,7 @@ type memoryHit struct {
 	Home      string      `json:"home,omitempty"` // whose it is, where it is seen by link
 	CreatedAt time.Time   `json:"created_at"`
 	Score     float64     `json:"score"`
-	Core      bool        `json:"core,omitempty"` // in every prompt, and not searched for: a pinned fact or a profile entry
+	Core      bool        `json:"core,omitempty"` // not searched for: a pinned or standing fact or a profile entry
 }
 
 // namedMemory is the same memory where clients look for memories.
@@ -59,7 +59,7 @@ func (c *call) withHits(body []byte) ([]byte, bool) {
 		add(hit)
 	}
 	stated := recall.RoleOf(memory.Memory{})
-	for _, f := range c.prepared.Core.Pinned {
+	for _, f := range c.prepared.Core.Facts() {
 		add(memoryHit{ID: f.ID, Kind: memory.KindFact, Role: stated, Content: f.Content, CreatedAt: f.CreatedAt, Core: true})
 	}
 	for _, e := range c.prepared.Core.Profile {

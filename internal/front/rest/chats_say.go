@@ -155,7 +155,7 @@ func (o *reply) recalled(p engine.Prepared) {
 	for _, hit := range p.Hits {
 		m.Hits = append(m.Hits, client.ViewHit(hit, false))
 	}
-	for _, f := range p.Core.Pinned {
+	for _, f := range p.Core.Facts() {
 		m.Hits = append(m.Hits, client.Hit{Memory: client.View(memory.Memory{Fact: &f}), Core: true})
 	}
 	for _, e := range p.Core.Profile {

@@ -1,0 +1,130 @@
+package english
+
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/text"
+)
+
+// Remainder returns what a reply says of its own: the clauses that neither ask nor greet, that do not give back
+// what the speaker was told or deny to have been told it, and do not tell how things are at the moment.
+func Remainder(reply string) string {
+	var b strings.Builder
+	for _, s := range Read(reply) {
+		for _, c := range s.Clauses {
+			if of := c.Of(reply); !empty(of, c.Mood) {
+				b.WriteString(of)
+				b.WriteByte(' ')
+			}
+		}
+	}
+	return b.String()
+}
+
+// GivesBack reports whether some clause of a reply may give back what its speaker was told, or deny to have
+// been told it, and is quick about it.
+func GivesBack(reply string) bool {
+	words := text.Words(reply)
+	return denies(words) || givesBack(words)
+}
+
+// SaysNothing reports whether there is no remainder of a reply. Of most the first clause tells.
+func SaysNothing(reply string) bool {
+	first := text.Span{End: len(reply)}
+	words := 0
+	for i := 0; i < len(reply); {
+		if n := wordLength(reply[i:]); n > 0 {
+			words++
+			i += n
+			continue
+		}
+		n := signLength(reply[i:])
+		if words >= shortClause && separates(reply, i, n) {
+			first.End = i + n
+			break
+		}
+		i += n
+	}
+	clause := first.Of(reply)
+	return empty(clause, moodOf(clause)) && Remainder(reply) == ""
+}
+
+// Denies reports whether a reply begins by saying that its speaker does not know: what follows is
+// advice where to look.
+func Denies(reply string) bool {
+	reply = text.Clip(reply, denialWithin)
+	said := 0
+	for _, s := range Read(reply) {
+		for _, c := range s.Clauses {
+			if denies(text.Words(c.Of(reply))) {
+				return true
+			}
+			if c.Mood == States || c.Mood == Requests {
+				said++
+			}
+		}
+		if said > 1 {
+			return false
+		}
+	}
+	return false
+}
+
+// denialWithin is how many bytes of a reply its denial is within.
+const denialWithin = 240
+
+func empty(clause string, is Mood) bool {
+	if is == Asks || is == Greets {
+		return true
+	}
+	words := text.Words(clause)
+	return denies(words) || givesBack(words) || momentary.MatchString(clause) || promises(words)
+}
+
+// denies reports whether a clause says that nothing is known: "I have nothing on that", "you never said".
+func denies(words []string) bool {
+	not, knows := false, false
+	for _, w := range words {
+		not = not || negating.Has(w)
+		knows = knows || knowing.Has(w)
+	}
+	return not && knows
+}
+
+// givesBack reports whether a clause names the user as its source: "you told me …".
+func givesBack(words []string) bool {
+	you := false
+	for _, w := range words {
+		if you && telling.Has(w) {
+			return true
+		}
+		you = you || listener.Has(w)
+	}
+	return false
+}
+
+// promises reports whether a clause says that its speaker will remember: "I'll keep it in mind", "noted".
+func promises(words []string) bool {
+	for i, w := range words {
+		if noting.Has(w) && len(words) <= shortPromise && (i == 0 || words[0] == "i" || leads.Has(words[0]) || phatic.Has(words[0])) {
+			return true
+		}
+	}
+	return false
+}
+
+// shortPromise is how many words a promise has at most.
+const shortPromise = 10
+
+var (
+	momentary = late.Compile(`(?i)\b(?:right now|at the moment|at present|gerade eben|en este momento|en ce moment)\b`)
+
+	negating = late.Words("not no never nothing none unable cannot nicht kein keine keinen nie noch pas ne aucune nunca ningun ninguna nao")
+	knowing  = late.Words(`know knows knowledge recall remember find found see aware sure information info detail details record records access idea clue memory
+		mention mentioned mentions told tell shared share said say provided given come nothing weiss gesagt erzahlt erwahnt angaben informationen tengo
+		informacion dicho datos connais sais dit informacao sei`)
+	listener = late.Words("you du sie ihr tu usted vous voce")
+	telling  = late.Words("told mentioned said shared say tell gesagt erzahlt erwahnt dijiste dicho mencionaste dit disse")
+	noting   = late.Words("remember noted note keep merke gemerkt notiert anotado")
+)
