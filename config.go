@@ -165,6 +165,7 @@ type UpkeepConfig struct {
 type RecallConfig struct {
 	TopK          int           `koanf:"top_k" default:"8" doc:"Most memories in one prompt."`
 	Budget        int           `koanf:"budget" default:"1500" doc:"Most tokens of memory in one prompt."`
+	Score         string        `koanf:"score" default:"fitted" valid:"fitted|cosine|reranker" doc:"What a memory's relevance is, and recall.threshold on. fitted: the chance that it answers, by everything that is known of it. cosine: that of its vector with the question's, which then alone finds it. reranker: the reranker's number for what is found so. With the last two the score is relevance and recency alone."`
 	Threshold     float64       `koanf:"threshold" default:"-1" doc:"Least relevance, 0 to 1, of what is recalled. -1: the fitted one."`
 	RecencyWeight float64       `koanf:"recency_weight" default:"0.2" doc:"Weight of recency against relevance, 0 to 1."`
 	Decay         time.Duration `koanf:"decay" default:"0s" doc:"Time in which relevance falls to a third (1/e) with the age of what was said, instead of its blend with recency. 0s: it does not fall."`
@@ -188,10 +189,10 @@ type RecallConfig struct {
 	Summary   bool     `koanf:"summary" default:"false" doc:"Tell a chat its conversation's summary with each message, also where a search does not find it."`
 	Expand    bool     `koanf:"expand" default:"false" doc:"Embed questions of at most 100 characters in the first person with words about people added. Their own words are searched for as they are."`
 	Reach     string   `koanf:"reach" default:"user" valid:"user|conversation" doc:"What a chat is answered from: everything of the user's, or the last 200 memories of its own conversation, which the 200 most recent of the others join while they are fewer than 50."`
-	SmallSet  int      `koanf:"small_set" default:"0" doc:"With no more facts than this a question gets all of them, without a search. 0: always search."`
+	SmallSet  int      `koanf:"small_set" default:"0" doc:"With no more facts than this a chat gets all of them, without a search and a score, unless it sets a threshold. 0: always search."`
 	Bootstrap int      `koanf:"bootstrap" default:"5" doc:"A user with fewer facts than this is answered from the global pool too. 0: never."`
 	Pools     []string `koanf:"pools" doc:"Shared pools, by name, that the questions of every user are answered from too. Facts come into them by POST /api/memory/{id}/share."`
-	Fallback  string   `koanf:"fallback" default:"error" valid:"none|error|empty" doc:"When the 10 most recent facts stand in for what a search finds: never, when it fails, or also when it finds nothing."`
+	Fallback  string   `koanf:"fallback" default:"error" valid:"none|error|empty" doc:"When the 10 most recent facts, without a score, stand in for what a search finds: never, when it fails, or also when it finds nothing for a chat. Never where a request sets a threshold."`
 }
 
 // IndexConfig is the index that searches run on.
@@ -280,6 +281,9 @@ func (c *Config) check() error {
 	}
 	if _, err := c.Learn.providers(); err != nil {
 		return err
+	}
+	if c.Recall.Score == "reranker" && c.Reranker == "none" {
+		return memory.Errorf(memory.Invalid, "recall.score: reranker needs reranker")
 	}
 	if c.VaultGit && c.Vault == "" {
 		return memory.Errorf(memory.Invalid, "vault_git: needs vault")

@@ -105,7 +105,7 @@ func (c *Config) ProfileLacks() []string { return c.lacks }
 // names and that are not at hand: a local one whose folder is not there, a remote one
 // while embed.url names no server for it. Servers of chats often embed nothing, so
 // that upstream.url does not count.
-func (c *Config) settle() error {
+func (c *Config) settle(profile map[string]any) error {
 	for _, m := range []struct {
 		key   string
 		value *string
@@ -123,6 +123,12 @@ func (c *Config) settle() error {
 			*m.value = m.plain
 		}
 	}
+	if c.from["recall.score"] == profileSource(c.Profile) && !c.scores(profile) {
+		c.Recall.Score = scoreFitted
+		if t, ok := fittedThresholds[c.Profile]; ok && c.from["recall.threshold"] == profileSource(c.Profile) {
+			c.Recall.Threshold = t
+		}
+	}
 	if c.from["vault"] == profileSource(c.Profile) {
 		// It is a folder in the data folder, and only SQLite's memory is kept there.
 		if c.Vault = filepath.Join(c.Data, c.Vault); c.Store != "sqlite" {
@@ -135,6 +141,28 @@ func (c *Config) settle() error {
 		c.Recall.Expand = false
 	}
 	return nil
+}
+
+// scoreFitted is Loci's own recall.score, which needs no model.
+const scoreFitted = "fitted"
+
+// fittedThresholds let about as many of the facts that answer a message pass as the profile's
+// threshold does on the score of its model, where that number itself is too far off
+// (docs/profiles.md, "Thresholds").
+var fittedThresholds = map[string]float64{"assistant": 0.04}
+
+// scores reports whether the model is at hand on whose score the profile's threshold is: any
+// reranker, and of embedders the one that the profile names, wherever it runs.
+func (c *Config) scores(profile map[string]any) bool {
+	if c.Recall.Score == "reranker" {
+		return c.Reranker != "none"
+	}
+	name := func(model string) string {
+		_, model, _ = strings.Cut(model, ":")
+		return strings.ToLower(model[strings.LastIndex(model, "/")+1:])
+	}
+	named, _ := profile["embedder"].(string)
+	return name(c.Embedder) == name(named)
 }
 
 // missing says what there would have to be for a model to be had, "" if it is there.

@@ -3,6 +3,7 @@ package loci
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -35,9 +36,10 @@ func TestProfileAssistant(t *testing.T) {
 	s.wantFacts("", []string{"User is 183 cm tall"})
 
 	// Step 4: what is no fact.
-	for _, reply := range []string{"NOTHING", "Nothing to store.", "", "Too short", "Yes", "Does the user play chess?"} {
+	openings := []string{"the Benoni", "the Catalan", "the Najdorf", "the Pirc", "the Grob", "the Slav"}
+	for i, reply := range []string{"NOTHING", "Nothing to store.", "", "Too short", "Yes", "Does the user play chess?"} {
 		s.model.on("memory_extraction", reply)
-		c.says("I play chess a lot, by the way: " + fmt.Sprint(len(reply)))
+		c.says("I play chess a lot, by the way: " + openings[i])
 	}
 	s.wantFacts("", []string{"User is 183 cm tall"})
 
@@ -58,6 +60,14 @@ func TestProfileAssistant(t *testing.T) {
 	s.lacks("the system message", got.says(0), "on the fly")
 	got, _ = s.talk().says("How tall am I?")
 	s.has("all there is", got.says(0), "183 cm", "cello", "Rex", "oolong", "nurse")
+
+	// A search shows what is near all the same.
+	if all := s.scores("How tall am I?", "", nil); len(all) != 1 || all[0] > 0.999 {
+		t.Errorf("a search of few memories has the scores %v, want that of the one that answers", all)
+	}
+	if all := s.scores("How tall am I?", `,"score_threshold":0.9999`, nil); len(all) != 0 {
+		t.Errorf("%v reach a score_threshold of 0.9999", all)
+	}
 
 	// More than 5: the 5 nearest of at least 0.5, and a short first-person question is
 	// found.
@@ -80,7 +90,6 @@ func TestProfileAssistant(t *testing.T) {
 	}
 	s.lacks("the 10 most recent", got.says(0), "183 cm", "cello")
 
-	s.cutsFor(nil, 0.5, "Does Rex the dog sail a dinghy with my sister?", "Do I sail or speak Finnish?", "Who is my sister and what do I grow?", "What do I drink when I drive?", "What is my dog called?")
 	s.shows(5)
 
 	// A regenerated reply is learned from again, and says it once.
@@ -601,6 +610,80 @@ func TestProfileDesktopReview(t *testing.T) {
 	s.wantFacts("&status=rejected", []string{"User owns a tandem"})
 }
 
+// TestProfilesScoreByTheirOwnModel: with the embedder that a profile names a score is the
+// cosine, and the threshold is on it.
+func TestProfilesScoreByTheirOwnModel(t *testing.T) {
+	server := httptest.NewServer(&embedServer{})
+	t.Cleanup(server.Close)
+	facts := []string{"User's sister is called Eva", "User's brother is called Tom", "User drinks oolong tea", "User drives a green van", "User speaks Finnish", "User grows roses"}
+	for profile, embedder := range map[string]string{"assistant": "remote:bge-small-en-v1.5", "openwebui": "remote:mistral-embed", "platform": "remote:text-embedding-3-small"} {
+		threshold := map[string]float64{"assistant": 0.5, "openwebui": 0.8, "platform": 0.45}[profile]
+		s := newStage(t, profile, map[string]string{"embedder": embedder, "embed.url": server.URL + "/v1", "recall.expand": "false"})
+		ana := []string{"X-OpenWebUI-User-Id", "ana"}
+		s.remember(ana, facts...)
+		s.settle()
+		const question = "What is the sister of the user called?"
+		vectors, err := embed.Lexical{}.Embed(t.Context(), memory.AsDocument, append([]string{question}, facts...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []float64
+		for _, v := range vectors[1:] {
+			cosine := 0.0
+			for i, x := range v {
+				cosine += float64(x) * float64(vectors[0][i])
+			}
+			want = append(want, max(0, cosine))
+		}
+		slices.Sort(want)
+		slices.Reverse(want)
+		for least, more := range map[float64]string{
+			threshold: "", want[0] - 0.01: fmt.Sprintf(`,"score_threshold":%f`, want[0]-0.01), want[1] - 0.01: fmt.Sprintf(`,"score_threshold":%f`, want[1]-0.01),
+		} {
+			over := slices.IndexFunc(want, func(x float64) bool { return x < least })
+			got := s.scores(question, more, ana)
+			if !slices.EqualFunc(got, want[:over], func(a, b float64) bool { return math.Abs(a-b) < 1e-3 }) {
+				t.Errorf("%s: from %v on the scores are %v, want the cosines %v", profile, least, got, want[:over])
+			}
+		}
+	}
+}
+
+// TestProfileAgentCLIScoresByItsReranker: 0.8 of the reranker's number and 0.2 of recency, of
+// as much as there is in the conversation and in global alike.
+func TestProfileAgentCLIScoresByItsReranker(t *testing.T) {
+	embeds := &embedServer{scores: map[string]float64{"User grows roses": 0.9, "User grows figs": 0.6, "User grows tall": 0.3}}
+	server := httptest.NewServer(embeds)
+	t.Cleanup(server.Close)
+	s := newStage(t, "agent-cli", map[string]string{"embed.url": server.URL + "/v1", "reranker": "remote:ms-marco-MiniLM-L-6-v2", "summaries.mode": "off"})
+	teach := func(conversation, fact string) {
+		s.model.on("extract", fmt.Sprintf(`{"facts": [{"text": %q, "quote": %q}]}`, fact, strings.Replace(fact, "User grows", "I grow", 1)))
+		s.model.on("reconcile", `{"decisions": []}`)
+		s.ok(nil, "POST", "/api/memory/add", fmt.Sprintf(`{"conversation":%q,"text":%q,"wait":true}`, conversation, strings.Replace(fact, "User grows", "I grow", 1)+"."))
+	}
+	teach("work", "User grows roses")
+	s.clock.pass(30 * 24 * time.Hour)
+	teach("global", "User grows figs")
+	teach("home", "User grows tall")
+	s.settle()
+	var found struct {
+		Hits []struct {
+			Content string
+			Score   float64
+		}
+	}
+	s.ok(&found, "POST", "/api/memory/search", `{"query":"What do I grow?","kinds":["fact"],"conversation":"work"}`)
+	want := map[string]float64{"User grows roses": 0.8*0.9 + 0.2*math.Exp(-1), "User grows figs": 0.8*0.6 + 0.2}
+	for _, h := range found.Hits {
+		if math.Abs(h.Score-want[h.Content]) > 1e-3 {
+			t.Errorf("%q has the score %v, want %v", h.Content, h.Score, want[h.Content])
+		}
+	}
+	if len(found.Hits) != 2 {
+		t.Errorf("found %+v, want what the conversation and global taught", found.Hits)
+	}
+}
+
 // asked is the answer to POST /query.
 type asked struct {
 	Response      string
@@ -851,22 +934,32 @@ func TestProfilePlatformReadsWithoutItsEmbedder(t *testing.T) {
 	}
 }
 
-// embedServer is a server of embeddings, by words. While it is down it answers nobody.
+// embedServer is a server of embeddings, by words, and of a reranker with the scores that it is
+// given. While it is down it answers nobody.
 type embedServer struct {
-	down atomic.Bool
+	down   atomic.Bool
+	scores map[string]float64 // of a text, by the reranker
 
 	mu    sync.Mutex // guards texts
 	texts []string
 }
 
 func (e *embedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var in struct{ Input []string }
+	var in struct{ Input, Documents []string }
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
 	if e.down.Load() {
 		<-r.Context().Done()
+		return
+	}
+	if strings.HasSuffix(r.URL.Path, "/rerank") {
+		var results []any
+		for i, text := range in.Documents {
+			results = append(results, map[string]any{"index": i, "relevance_score": e.scores[text]})
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"results": results})
 		return
 	}
 	e.mu.Lock()

@@ -33,11 +33,12 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 		"upkeep.conversation":   {"0", "0", "0", "500", "0"},
 		"recall.messages":       {"1", "1", "1", "1", "3"},
 		"recall.expand":         {"true", "false", "false", "false", "false"},
+		"recall.score":          {"cosine", "cosine", "cosine", "reranker", "fitted"},
 		"recall.threshold":      {"0.5", "0.45", "0.8", "0.35", "-1"},
 		"recall.recency_weight": {"0", "0", "0", "0.2", "0.2"},
 		"recall.age":            {"updated", "updated", "updated", "created", "updated"},
 		"recall.decay":          {"0s", "0s", "0s", "0s", "0s"},
-		"recall.lambda":         {"0.7", "0.7", "0.7", "0.7", "0.7"},
+		"recall.lambda":         {"1", "1", "1", "0.7", "0.7"},
 		"recall.candidates":     {"0", "0", "0", "3", "0"},
 		"recall.small_set":      {"5", "0", "0", "0", "0"},
 		"recall.reach":          {"user", "conversation", "user", "user", "user"},
@@ -139,5 +140,35 @@ func TestAModelThatIsAskedForByNameIsNotReplaced(t *testing.T) {
 	c, err := LoadConfig(Sources{Flags: map[string]string{"profile": "assistant", "embedder": "local:bge-small-en-v1.5", "data": t.TempDir()}})
 	if err != nil || c.Embedder != "local:bge-small-en-v1.5" || len(c.ProfileLacks()) != 0 {
 		t.Errorf("embedder %s, lacks %v, %v", c.Embedder, c.ProfileLacks(), err)
+	}
+}
+
+// Another embedder than the profile's has other cosines, so that its threshold is on Loci's
+// own scale; the same one has its own wherever it runs.
+func TestProfileScoresByItsOwnModelAlone(t *testing.T) {
+	for _, c := range []struct {
+		profile, embedder, reranker, score string
+		threshold                          float64
+	}{
+		{"assistant", "", "", "fitted", 0.04},
+		{"assistant", "remote:BAAI/bge-small-en-v1.5", "", "cosine", 0.5},
+		{"assistant", "remote:text-embedding-3-small", "", "fitted", 0.04},
+		{"openwebui", "remote:mistral-embed", "", "cosine", 0.8},
+		{"agent-cli", "", "", "fitted", 0.35},
+		{"agent-cli", "", "remote:rerank-2", "reranker", 0.35},
+	} {
+		flags := map[string]string{"profile": c.profile, "data": t.TempDir()}
+		for key, value := range map[string]string{"embedder": c.embedder, "reranker": c.reranker} {
+			if value != "" {
+				flags[key], flags["embed.url"] = value, "http://localhost:1/v1"
+			}
+		}
+		got, err := LoadConfig(Sources{Flags: flags})
+		if err != nil || got.Recall.Score != c.score || got.Recall.Threshold != c.threshold {
+			t.Errorf("%+v: score %s from %v, %v", c, got.Recall.Score, got.Recall.Threshold, err)
+		}
+	}
+	if _, err := LoadConfig(Sources{Flags: map[string]string{"recall.score": "reranker"}}); !errors.Is(err, memory.Invalid) {
+		t.Errorf("the score of a reranker that there is not: %v, want it refused", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
@@ -47,14 +48,15 @@ func TestSettingsOfRecallReachTheEngine(t *testing.T) {
 		flags    map[string]string
 		question string
 		want     []string // come first; nil: nothing does
+		chat     bool     // a chat asks
 	}{
-		"the defaults":            {nil, "Who painted the ceiling?", nil},
-		"a small set":             {map[string]string{"recall.small_set": "5"}, "Who painted the ceiling?", []string{tea}},
-		"recent ones for nothing": {map[string]string{"recall.fallback": "empty"}, "Who painted the ceiling?", []string{tea}},
-		"a file for everybody":    {map[string]string{"bootstrap": file}, "Where is the locker?", []string{locker}},
-		"for few, and she has it": {map[string]string{"bootstrap": file, "recall.bootstrap": "1"}, "Where is the locker?", nil},
-		"a short question":        {map[string]string{"bootstrap": file}, "What is mine?", nil},
-		"expanded":                {map[string]string{"bootstrap": file, "recall.expand": "true"}, "What is mine?", []string{attributes}},
+		"the defaults":            {nil, "Who painted the ceiling?", nil, true},
+		"a small set":             {map[string]string{"recall.small_set": "5", "recall.deadline": "20s"}, "Who painted the ceiling?", []string{tea}, true},
+		"recent ones for nothing": {map[string]string{"recall.fallback": "empty", "recall.deadline": "20s"}, "Who painted the ceiling?", []string{tea}, true},
+		"a file for everybody":    {map[string]string{"bootstrap": file}, "Where is the locker?", []string{locker}, false},
+		"for few, and she has it": {map[string]string{"bootstrap": file, "recall.bootstrap": "1"}, "Where is the locker?", nil, false},
+		"a short question":        {map[string]string{"bootstrap": file}, "What is mine?", nil, false},
+		"expanded":                {map[string]string{"bootstrap": file, "recall.expand": "true"}, "What is mine?", []string{attributes}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := openWith(t, c.flags)
@@ -63,6 +65,11 @@ func TestSettingsOfRecallReachTheEngine(t *testing.T) {
 				t.Fatal(err)
 			}
 			hits, err := l.Recall(ctx, "ana", c.question)
+			if c.chat {
+				var found engine.Found
+				found, err = l.engine.RecallBlock(ctx, engine.Question{Scope: memory.Scope{Owner: userOf("ana")}, Text: c.question})
+				hits = found.Hits
+			}
 			var got []string
 			for _, h := range hits {
 				got = append(got, h.Memory.Content())

@@ -77,7 +77,7 @@ func LoadConfig(s Sources) (Config, error) {
 	if err := decode(k.Raw(), &c); err != nil {
 		return Config{}, memory.Errorf(memory.Invalid, "read settings: %w", err)
 	}
-	if err := c.settle(); err != nil {
+	if err := c.settle(profile); err != nil {
 		return Config{}, err
 	}
 	return c, c.check()

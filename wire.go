@@ -29,6 +29,7 @@ import (
 	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/store/inmem"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/internal/vector"
@@ -377,7 +378,12 @@ func rules(c Config) engine.Rules {
 	if heading == "" && wirefmt.Placement(r.Placement) == wirefmt.System { // among instructions it needs one
 		heading = "Relevant memory"
 	}
+	measure := recall.Measure(r.Score)
+	if r.Score == "fitted" {
+		measure = recall.Fitted
+	}
 	return engine.Rules{
+		Measure: measure,
 		Heading: heading, Hint: r.Hint, Roles: r.Roles, Told: r.Turns == "told", Core: r.Core, Questions: r.Questions == "keep", Contexts: r.Contexts, Summary: r.Summary,
 		SmallSet: r.SmallSet, Reach: engine.Reach(r.Reach), Bootstrap: r.Bootstrap, Fallback: engine.Fallback(r.Fallback),
 		Pools: r.Pools, SinceSaid: r.Age == "created", Decay: r.Decay, Lambda: r.Lambda, VectorWeight: &r.VectorWeight, Each: r.Candidates,

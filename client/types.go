@@ -140,7 +140,7 @@ type SearchRequest struct {
 	ScoreThreshold *float64      `json:"score_threshold,omitempty" minimum:"0" maximum:"1" doc:"Least relevance."`
 	RecencyWeight  *float64      `json:"recency_weight,omitempty" minimum:"0" maximum:"1"`
 	Kinds          []memory.Kind `json:"kinds,omitempty" doc:"All unless given." enum:"fact,turn,summary"`
-	Conversation   string        `json:"conversation,omitempty" doc:"Only what was said or learned there."`
+	Conversation   string        `json:"conversation,omitempty" doc:"Only what was said or learned there; with learn.scope=conversation also what is the user's own, as in a chat there."`
 	Project        string        `json:"project,omitempty"`
 	Filters        Filters       `json:"filters,omitzero"`
 	AsOf           *time.Time    `json:"as_of,omitempty" doc:"Search what was known then."`

@@ -139,7 +139,7 @@ func playAsked(t *testing.T, file string, most int) {
 // TestEmptyTalkIsNoMemory: what only asks, and replies that deny, give back or pass, are not shown, and the fact
 // comes first.
 func TestEmptyTalkIsNoMemory(t *testing.T) {
-	playAsked(t, "empty-developed.txt", 0)
+	playAsked(t, "empty-developed.txt", 1)
 	playAsked(t, "empty-aside.txt", 1)
 }
 

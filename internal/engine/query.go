@@ -259,7 +259,7 @@ func (e *Engine) around(ctx context.Context, q Querying, session string) Around 
 // similar finds turns by the rule of reach, the most similar first, of at least the
 // threshold.
 func (r *recalling) similar(ctx context.Context, topK int) error {
-	query := recall.NewQuery(r.q.Text, r.now, recall.QueryOptions{Expand: r.e.opts.Recall.Expand})
+	query := r.query()
 	if s, ok := r.e.Searcher.(aheadSearcher); ok {
 		ctx = s.Ahead(ctx, r.q.Scope.Owner)
 	}
@@ -274,6 +274,9 @@ func (r *recalling) similar(ctx context.Context, topK int) error {
 	least := r.e.opts.Threshold
 	if least < 0 {
 		least = recall.DefaultThreshold
+	}
+	if r.e.opts.Recall.Measure == recall.Fitted && len(s.Vector) > 0 && !ofWords(r.e.Embedder) {
+		least = recall.Place(least, background(r.e.Embedder)) // by another model than the threshold's
 	}
 	for i, x := range similarities(hits, ofWords(r.e.Embedder) || len(s.Vector) == 0) {
 		if x >= least {

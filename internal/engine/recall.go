@@ -66,6 +66,9 @@ const (
 // only where nothing can be searched at all is it an error.
 func (e *Engine) Recall(ctx context.Context, q Question) (Found, error) {
 	started := e.Now()
+	if e.apart() && q.Conversation != "" && q.At == (memory.At{}) { // and what the user's own conversation said
+		q.Scope.Conversation, q.Conversation = q.Conversation, ""
+	}
 	defer e.lull.begin()()
 	r := recalling{e: e, q: q, now: memory.Time(started)}
 	err := r.run(ctx)
@@ -242,7 +245,7 @@ func (r *recalling) run(ctx context.Context) error {
 		return nil
 	}
 	defer func() { r.dropped = append(r.dropped, r.echoed...) }()
-	query := recall.NewQuery(r.q.Text, r.now, recall.QueryOptions{Expand: r.e.opts.Recall.Expand})
+	query := r.query()
 	r.asked = query.Asked
 	if query.Broad && r.lists() {
 		err := r.part(func() error { return r.list(ctx, topK) })
@@ -374,14 +377,15 @@ func (r *recalling) searched(ctx context.Context, query recall.Query, s memory.S
 	if opts.Threshold == nil && r.e.opts.Threshold >= 0 {
 		opts.Threshold = &r.e.opts.Threshold
 	}
-	opts.Chat = r.chat && r.ruled() && opts.Threshold == nil // a threshold that somebody set decides alone
 	if opts.Recency == nil {
 		opts.Recency = &r.e.opts.RecencyWeight
 	}
 	opts.Background, opts.OfWords = background(r.e.Embedder), ofWords(r.e.Embedder)
 	r.e.opts.Recall.ranking(&opts)
+	r.measure(&opts, opts.Measure.For(cands))
+	opts.Chat = r.chat && r.ruled() && opts.Threshold == nil // a threshold that somebody set decides alone
 	if cands = r.unrepeated(cands); r.e.Reranker != nil {
-		if cands, err = r.telling(ctx, query, cands, opts); err != nil {
+		if cands, err = r.telling(ctx, query, cands, unreranked(opts, cands)); err != nil {
 			return nil, err
 		}
 	}
@@ -391,7 +395,9 @@ func (r *recalling) searched(ctx context.Context, query recall.Query, s memory.S
 	if !r.q.Whole {
 		r.others, r.theirs = recall.NewOthers(query), map[string]bool{}
 	}
-	opts.Reranked = r.rerank(ctx, query, cands, opts)
+	if opts.Reranked = r.rerank(ctx, query, cands, unreranked(opts, cands)); len(opts.Reranked) == 0 && opts.Measure == recall.Reranker {
+		r.measure(&opts, recall.Fitted)
+	}
 	for wide := false; ; opts.Limit *= 4 {
 		var kept []memory.Candidate
 		kept, r.cut = recall.Rank(query, cands, opts, r.now)
@@ -434,6 +440,24 @@ func (r *recalling) searched(ctx context.Context, query recall.Query, s memory.S
 			return hits, nil
 		}
 	}
+}
+
+// measure sets what candidates are ranked by. Where that is not the measure of the setting,
+// neither is the threshold of the settings on it.
+func (r *recalling) measure(opts *recall.Options, m recall.Measure) {
+	if opts.Measure != m && r.q.ScoreThreshold == nil {
+		opts.Threshold = nil
+	}
+	opts.Measure = m
+}
+
+// unreranked returns the options by which candidates are ranked before a reranker reads them.
+func unreranked(opts recall.Options, cands []memory.Candidate) recall.Options {
+	if opts.Measure == recall.Reranker {
+		whole := 1.0
+		opts.Measure, opts.Lambda = recall.Cosine.For(cands), &whole
+	}
+	return opts
 }
 
 // without returns candidates that the request does not carry, at most as many as
@@ -567,7 +591,7 @@ func (r *recalling) wanted(ctx context.Context, query recall.Query, share float6
 		Exclude:      r.q.Exclude,
 		Now:          r.now,
 		Limit:        candidates + min(r.q.Carries, maxCarried),
-		WordsFirst:   ofWords(r.e.Embedder),
+		WordsFirst:   ofWords(r.e.Embedder) && r.e.opts.Recall.Measure == recall.Fitted,
 	}
 	ctx, cancel := within(ctx, share)
 	defer cancel()
@@ -577,7 +601,7 @@ func (r *recalling) wanted(ctx context.Context, query recall.Query, share float6
 		}
 		vectors, err := r.e.Embedder.Embed(ctx, memory.AsQuestion, query.Near)
 		if err == nil {
-			s.Vector = vectors[0]
+			s.Vector, s.ByVector = vectors[0], r.e.opts.Recall.Measure != recall.Fitted
 		}
 		return err
 	})

@@ -45,14 +45,20 @@ func (r *recalling) rerank(ctx context.Context, query recall.Query, cands []memo
 	defer cancel()
 	none := 0.0
 	opts.Limit, opts.Threshold = reranked, &none
+	if r.e.opts.Recall.Each > 0 { // so few are all read
+		opts.Limit = len(cands)
+	}
 	best, _ := recall.Rank(query, cands, opts, r.now) // as they would be shown without it, and those behind
 	hits, err := r.read(ctx, best)
 	if err != nil {
 		r.skip("reranker", fmt.Errorf("read what is to be reranked: %w", err))
 		return nil
 	}
-	answers := make(chan answer, reranked+1) // as many as there can be: nobody waits to send
+	answers := make(chan answer, len(hits)+1) // as many as there can be: nobody waits to send
 	question := clip(query.Asked, rerankText)
+	if r.e.opts.Recall.Measure == recall.Reranker {
+		question = clip(r.q.Text, rerankText)
+	}
 	r.e.background.Go(func() {
 		defer close(answers)
 		if err := r.part(func() error { return r.e.readAgain(asking, question, hits, answers) }); err != nil {

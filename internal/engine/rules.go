@@ -35,6 +35,8 @@ type Rules struct {
 	Decay     time.Duration // in which relevance falls to 1/e with age; 0: it is blended with recency
 	Lambda    float64       // weight of the score against redundancy; 0: 0.7
 
+	Measure recall.Measure // what scores and thresholds are on
+
 	VectorWeight *float64 // of a cosine among the cues; nil: the one fitted with words
 	Pools        []string // shared pools that every user's questions reach too, by name
 	Each         int      // candidates of each search for each memory that may be shown; 0: 160 in all
@@ -79,6 +81,10 @@ func (e *Engine) question(c *wire.Chat) string { return c.Question(max(1, e.opts
 // facts may answer it, and it asks for what helps rather than for all there is.
 func (r *recalling) ruled() bool { return r.lists() && !r.q.Whole }
 
+// unsearched reports whether facts may be shown that no search found: where the question sets
+// no threshold of its own.
+func (r *recalling) unsearched() bool { return r.ruled() && r.q.ScoreThreshold == nil }
+
 // few returns the facts of a scope that a query selects, newest first. all is false
 // where there are more than most of them, or so many others that it would take long
 // to tell.
@@ -105,9 +111,15 @@ func (r *recalling) few(ctx context.Context, scope memory.Scope, q memory.Query,
 	}
 }
 
+// query reads the question.
+func (r *recalling) query() recall.Query {
+	rules := &r.e.opts.Recall
+	return recall.NewQuery(r.q.Text, r.now, recall.QueryOptions{Expand: rules.Expand, AsSaid: rules.Measure != recall.Fitted})
+}
+
 // ranking sets what the rules say of ranking.
 func (r *Rules) ranking(o *recall.Options) {
-	o.SinceSaid, o.Decay, o.VectorWeight = r.SinceSaid, r.Decay, r.VectorWeight
+	o.SinceSaid, o.Decay, o.VectorWeight, o.Measure = r.SinceSaid, r.Decay, r.VectorWeight, r.Measure
 	if r.Lambda > 0 {
 		o.Lambda = &r.Lambda
 	}
@@ -129,7 +141,7 @@ func (r *recalling) filters() memory.Query {
 // smallSet returns all facts as hits, if the rule holds.
 func (r *recalling) smallSet(ctx context.Context) (hits []memory.Hit, holds bool) {
 	most := r.e.opts.Recall.SmallSet
-	if most == 0 || !r.ruled() {
+	if most == 0 || !r.chat || !r.unsearched() {
 		return nil, false
 	}
 	facts, all, err := r.few(ctx, r.q.Scope, r.filters(), most)
@@ -141,7 +153,7 @@ func (r *recalling) smallSet(ctx context.Context) (hits []memory.Hit, holds bool
 	}
 	for _, h := range recall.ByImportance(facts, r.now) {
 		if !r.q.Exclude[h.Memory.ID()] {
-			hits = append(hits, memory.Hit{Memory: h.Memory, Score: h.Score, Why: append(memory.Why{{Name: "small_set", Value: 1}}, h.Why...)})
+			hits = append(hits, memory.Hit{Memory: h.Memory, Why: memory.Why{{Name: "small_set", Value: 1}}})
 		}
 	}
 	return hits, true
@@ -232,9 +244,9 @@ func (r *recalling) read(ctx context.Context, cands []memory.Candidate) ([]memor
 func (r *recalling) standsIn(ctx context.Context, err error) bool {
 	switch r.e.opts.Recall.Fallback {
 	case FallbackError:
-		return r.ruled() && failed(ctx, err)
+		return r.unsearched() && failed(ctx, err)
 	case FallbackEmpty:
-		return r.ruled() && (failed(ctx, err) || err == nil && len(r.hits)+len(r.dropped) == 0)
+		return r.unsearched() && (failed(ctx, err) || r.chat && err == nil && len(r.hits)+len(r.dropped) == 0)
 	}
 	return false
 }
@@ -251,8 +263,7 @@ func (r *recalling) recent(ctx context.Context, topK int) error {
 		if r.q.Exclude[m.ID()] {
 			continue
 		}
-		age := recall.ByImportance([]memory.Memory{m}, r.now)[0].Why.Get("recency")
-		hits = append(hits, memory.Hit{Memory: m, Score: age, Why: memory.Why{{Name: "recent", Value: 1}, {Name: "recency", Value: age}, {Name: "score", Value: age}}})
+		hits = append(hits, memory.Hit{Memory: m, Why: memory.Why{{Name: "recent", Value: 1}}})
 	}
 	r.found += len(hits)
 	r.fit(ctx, hits, r.atLeast(topK, recents))

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -98,29 +99,48 @@ func (x *Exchange) scope() memory.Scope {
 	return s
 }
 
-// searchApart searches what the question's conversation said and taught, and what the
-// user's own one did. Facts and summaries are told by their scope, turns by where they
-// were said.
+// searchApart searches what the question's conversation said and taught, and as much of what
+// is the user's own and what their own conversation said.
 func (r *recalling) searchApart(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
-	var found []memory.Candidate
-	search := func(conversation string, kinds ...memory.Kind) error {
-		one := s
-		one.Conversation = conversation
-		one.Kinds = slices.DeleteFunc(kinds, func(k memory.Kind) bool { return len(s.Kinds) > 0 && !slices.Contains(s.Kinds, k) })
-		if len(one.Kinds) == 0 {
-			return nil
+	own, facts, turns := s, s, s
+	own.Conversation = r.q.Scope.Conversation
+	facts.Kinds = among(s.Kinds, memory.KindFact, memory.KindSummary)
+	facts.Scopes = slices.Clone(s.Scopes)
+	for i := range facts.Scopes {
+		facts.Scopes[i].Conversation = userConversation
+	}
+	turns.Kinds, turns.Conversation = among(s.Kinds, memory.KindTurn), userConversation
+	var found, users []memory.Candidate
+	for _, one := range []struct {
+		memory.Search
+		into *[]memory.Candidate
+	}{{own, &found}, {facts, &users}, {turns, &users}} {
+		if len(s.Kinds) > 0 && len(one.Kinds) == 0 {
+			continue
 		}
-		more, err := r.e.Searcher.Search(ctx, one)
-		found = append(found, more...)
-		return err
-	}
-	if err := search("", memory.KindFact, memory.KindSummary); err != nil {
-		return nil, err
-	}
-	for _, conversation := range slices.Compact([]string{r.q.Scope.Conversation, userConversation}) {
-		if err := search(conversation, memory.KindTurn); err != nil {
+		more, err := r.e.Searcher.Search(ctx, one.Search)
+		if err != nil {
 			return nil, err
 		}
+		for _, c := range more {
+			if !slices.ContainsFunc(found, func(k memory.Candidate) bool { return k.ID == c.ID }) {
+				*one.into = append(*one.into, c)
+			}
+		}
 	}
-	return found, nil
+	slices.SortStableFunc(users, func(a, b memory.Candidate) int { return cmp.Compare(nearness(b, s), nearness(a, s)) })
+	return append(found, users[:min(s.Limit, len(users))]...), nil
+}
+
+// nearness is what a search found a candidate for.
+func nearness(c memory.Candidate, s memory.Search) float64 {
+	if s.ByVector {
+		return float64(c.Found.Vector)
+	}
+	return c.Score
+}
+
+// among returns those of these kinds that are wanted; all are wanted where none is named.
+func among(wanted []memory.Kind, kinds ...memory.Kind) []memory.Kind {
+	return slices.DeleteFunc(kinds, func(k memory.Kind) bool { return len(wanted) > 0 && !slices.Contains(wanted, k) })
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,13 @@ func (r *rig) find(t *testing.T, q Question) Found {
 	return found
 }
 
+// chat recalls as a chat does.
+func (r *rig) chat(t *testing.T, q Question) Prepared {
+	t.Helper()
+	q.Scope.Owner, q.Budget = cmp.Or(q.Scope.Owner, ana), cmp.Or(q.Budget, 10_000)
+	return r.prepare(context.Background(), q)
+}
+
 func contents(hits []memory.Hit) []string {
 	var out []string
 	for _, h := range hits {
@@ -72,18 +80,25 @@ func TestASmallSetIsShownWholeAndNotSearched(t *testing.T) {
 		}
 		r.note(t, ben, "User has a parrot")
 		for _, q := range []Question{{Text: "Who is the president of France?"}, {Text: "What do I drink?", In: "chat"}} {
-			got := contents(r.find(t, q).Hits)
+			got := contents(r.chat(t, q).Hits)
 			slices.Sort(got)
 			if want := slices.Sorted(slices.Values(pets)); !slices.Equal(got, want) || searches.n.Load() != 0 {
 				t.Errorf("%q: %q after %d searches; want all of %q after none", q.Text, got, searches.n.Load(), want)
 			}
 		}
 		one := 1
-		if got := r.find(t, Question{Text: "x", TopK: &one}).Hits; len(got) != 1 || got[0].Why.Get("small_set") != 1 {
+		if got := r.chat(t, Question{Text: "x", TopK: &one}).Hits; len(got) != 1 || got[0].Why.Get("small_set") != 1 || got[0].Score != 0 {
 			t.Errorf("asked for one: %v, want one that says it is of a small set", got)
 		}
-		if got := contents(r.find(t, Question{Text: "tea", Exclude: map[string]bool{r.find(t, Question{Text: "tea"}).Hits[0].Memory.ID(): true}}).Hits); len(got) != len(pets)-1 {
+		if got := contents(r.chat(t, Question{Text: "tea", Exclude: map[string]bool{r.chat(t, Question{Text: "tea"}).Hits[0].Memory.ID(): true}}).Hits); len(got) != len(pets)-1 {
 			t.Errorf("with one in the request: %q, want the others", got)
+		}
+		high := 0.9999
+		if got := r.chat(t, Question{Text: "Who is the president of France?", ScoreThreshold: &high}).Hits; len(got) != 0 || searches.n.Swap(0) == 0 {
+			t.Errorf("with a threshold of its own: %q, want what reaches it", contents(got))
+		}
+		if got := contents(r.find(t, Question{Text: "What do I drink?"}).Hits); !slices.Equal(got, []string{"User drinks oolong tea"}) || searches.n.Swap(0) != 1 {
+			t.Errorf("a search finds %q, want what answers", got)
 		}
 		r.note(t, ana, "User plays chess on Sundays")
 		if got := contents(r.find(t, Question{Text: "What do I drink?"}).Hits); len(got) == 0 || got[0] != "User drinks oolong tea" || slices.Contains(got, "User was born in Porto") || searches.n.Load() != 1 {
@@ -113,7 +128,7 @@ func TestASmallSetIsOfTheScopeThatAsks(t *testing.T) {
 			}
 		}
 		r.note(t, ana, "User lives in Porto")
-		got := contents(r.find(t, Question{Scope: memory.Scope{Owner: ana, Project: "boat"}, Text: "engine"}).Hits)
+		got := contents(r.chat(t, Question{Scope: memory.Scope{Owner: ana, Project: "boat"}, Text: "engine"}).Hits)
 		if !slices.Equal(got, []string{"User lives in Porto"}) || searches.n.Load() != 0 {
 			t.Errorf("%q after %d searches, want the one fact that the project sees, after none", got, searches.n.Load())
 		}
@@ -237,7 +252,7 @@ func TestASmallSetAndThePoolGoTogether(t *testing.T) {
 		r.rule(Rules{SmallSet: 5, Bootstrap: 5})
 		r.note(t, memory.Global(memory.DefaultNamespace), "The office printer stands on the third floor")
 		r.note(t, ana, "User plays the cello")
-		found := r.find(t, Question{Text: "Where is the printer?"})
+		found := r.chat(t, Question{Text: "Where is the printer?"})
 		if own, pool := marked(found.Hits, "small_set"), marked(found.Hits, "bootstrap"); len(own) != 1 || len(pool) != 1 {
 			t.Errorf("own %q, of the pool %q; want one of each", own, pool)
 		}
@@ -288,7 +303,7 @@ func TestRecentFactsStandInForASearchThatFails(t *testing.T) {
 			{when: FallbackError, searcher: broken{err: errBroken}, want: all[:recents], degraded: "search: broken"},
 			{when: FallbackError, searcher: broken{panic: true}, want: all[:recents], degraded: "search: panic: a bug"},
 			{when: FallbackError, searcher: ix, question: "quantum mechanics"},
-			{when: FallbackEmpty, searcher: ix, question: "quantum mechanics", want: all[:recents]},
+			{when: FallbackEmpty, searcher: ix, question: "quantum mechanics"},
 			{when: FallbackEmpty, searcher: broken{err: errBroken}, want: all[:recents], degraded: "search: broken"},
 			{when: FallbackEmpty, searcher: ix, question: "Which volume is number 3?", want: []string{"User read volume 3 of the chronicle"}},
 		} {
@@ -312,6 +327,14 @@ func TestRecentFactsStandInForASearchThatFails(t *testing.T) {
 			if err != nil || strings.Join(trace.Degraded, "; ") != c.degraded {
 				t.Errorf("%+v: its trace has %q, %v", c, trace.Degraded, err)
 			}
+		}
+		r.Searcher, r.opts.Recall = ix, Rules{Fallback: FallbackEmpty}
+		if got := r.chat(t, Question{Text: "quantum mechanics"}).Hits; !slices.Equal(contents(got), all[:recents]) || got[0].Score != 0 {
+			t.Errorf("a chat is told %q, want the recent ones without a score", contents(got))
+		}
+		low := 0.1
+		if got := r.chat(t, Question{Text: "quantum mechanics", ScoreThreshold: &low}).Hits; len(got) != 0 {
+			t.Errorf("with a threshold of its own a chat is told %q, want nothing", contents(got))
 		}
 		r.Searcher, r.opts.Recall = broken{err: errBroken}, Rules{Fallback: FallbackError}
 		found := r.find(t, Question{Text: "x", Budget: 40})

@@ -44,10 +44,15 @@ type nearing struct {
 	exact   exact
 }
 
-// nearest is how many are picked by vector where so many candidates are asked for:
-// most of them are among the best by words too, and twice as many changed nothing on
-// any data set.
-func nearest(limit int) int { return (limit + 1) / 2 }
+// nearest is how many are picked by vector: beside words half of the candidates that are
+// asked for, since most are among the best by words too, and twice as many changed nothing
+// on any data set.
+func nearest(s *memory.Search) int {
+	if s.ByVector {
+		return s.Limit
+	}
+	return (s.Limit + 1) / 2
+}
 
 // rest leaves nothing to be found: until begin, join finds nothing.
 func (x *nearing) rest() {
@@ -73,7 +78,7 @@ func (x *nearing) begin(parts []*part, s *memory.Search) {
 		one := &x.scanner[i]
 		one.query, one.step, one.dims = query, step, len(s.Vector)
 		one.fresh = one.fresh[:0]
-		one.best.begin(nearest(s.Limit), float32(math.Inf(-1)))
+		one.best.begin(nearest(s), float32(math.Inf(-1)))
 		if i > 0 {
 			other := sync.OnceFunc(func() { x.scan(one) })
 			x.others = append(x.others, other)
@@ -106,7 +111,7 @@ func (x *nearing) join(by *sorter) []found {
 	for i := range best.list {
 		best.list[i].score = best.list[i].cosine
 	}
-	x.best = by.sort(x.parts, best.list, nearest(x.s.Limit))
+	x.best = by.sort(x.parts, best.list, nearest(x.s))
 	for _, f := range x.best {
 		p := x.parts[f.part]
 		mark(p.wanted, f.n)

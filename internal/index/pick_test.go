@@ -248,3 +248,27 @@ func TestTheBestAreExcluded(t *testing.T) {
 		})
 	}
 }
+
+// TestByVectorFindsTheNearest finds nothing by words, unless no vector is compared.
+func TestByVectorFindsTheNearest(t *testing.T) {
+	src, owner := big(2000, 16)
+	x := snapshotOf(src, owner)
+	s := memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: "w1q w2q w3q", ByVector: true, Vector: make([]float32, 16)}
+	s.Vector[3] = 1
+	every := all(t, x, s)
+	slices.SortFunc(every, func(a, b memory.Candidate) int { return cmp.Compare(b.Found.Vector, a.Found.Vector) })
+	s.Limit = 15
+	got, err := x.Search(context.Background(), s)
+	if err != nil || len(got) != s.Limit {
+		t.Fatalf("%d candidates, %v", len(got), err)
+	}
+	for _, c := range got {
+		if c.Found.Vector < every[s.Limit-1].Found.Vector {
+			t.Errorf("%s has the cosine %v, and %d others have more than %v", c.ID, c.Found.Vector, s.Limit, every[s.Limit-1].Found.Vector)
+		}
+	}
+	s.Vector = nil
+	if got, err = x.Search(context.Background(), s); err != nil || len(got) == 0 || got[0].Found.Lexical == 0 {
+		t.Errorf("without a vector %d are found, %v; want those with the words", len(got), err)
+	}
+}

@@ -99,6 +99,9 @@ func (d *desk) search(ctx context.Context, parts []*part, s *memory.Search) ([]m
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if s.ByVector && len(near) > 0 {
+		words = nil
+	}
 	list := d.unite(parts, words, near, s.Limit)
 	scoreOwn(parts, asked, list)
 	out := d.candidates(parts, list, s, float32(max(sum, math.SmallestNonzeroFloat32)), float32(known))

@@ -37,7 +37,7 @@ func (m *room) diversify(list []*ranked, lambda float64, n int) {
 				continue
 			}
 			for ; r.compared < i; r.compared++ {
-				r.redundant = max(r.redundant, redundancy(m.chosen[ends[r.compared]:ends[r.compared+1]], r.Vector, m.stretch))
+				r.redundant = max(r.redundant, m.redundancy(m.chosen[ends[r.compared]:ends[r.compared+1]], r.Vector))
 			}
 			r.mmr = lambda*r.score - (1-lambda)*r.redundant
 			if best < 0 || r.mmr > among[best].mmr {
@@ -53,13 +53,13 @@ func (m *room) diversify(list []*ranked, lambda float64, n int) {
 	}
 }
 
-// redundancy is how far two vectors are alike beyond [repeats]: 1 for the same, 0
+// redundancy is how far two vectors are alike beyond m.repeats: 1 for the same, 0
 // if either is missing or they are of different models.
-func redundancy(a []float32, b []uint16, stretch float64) float64 {
+func (m *room) redundancy(a []float32, b []uint16) float64 {
 	if len(a) != vector.Dims(b) || len(a) == 0 {
 		return 0
 	}
-	return unit((stretched(float64(vector.DotPacked(a, b)), stretch) - repeats) / (1 - repeats))
+	return unit((stretched(float64(vector.DotPacked(a, b)), m.stretch) - m.repeats) / (1 - m.repeats))
 }
 
 // choose adds the values of a candidate's vector.

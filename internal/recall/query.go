@@ -36,6 +36,7 @@ type Query struct {
 // QueryOptions are the settings of [NewQuery]. The zero value means the defaults.
 type QueryOptions struct {
 	Expand bool // short first-person questions are near to what is known of people, too
+	AsSaid bool // Near is the whole question in its own words
 }
 
 const (
@@ -48,6 +49,7 @@ const (
 
 // NewQuery reads a question asked at now.
 func NewQuery(question string, now time.Time, o QueryOptions) Query {
+	whole := question
 	sentences := sentencesOf(question)
 	asks, beside := parted(sentences)
 	q := Query{Asked: joined(asks), Weights: weigh(sentences), Needs: needs(sentences)}
@@ -66,6 +68,9 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	}
 	if q.Near = q.Text; len(asks) > 1 {
 		q.Near = text.Clip(text.Respell(near(asks)), mostAsked)
+	}
+	if o.AsSaid {
+		q.Near = text.Clip(whole, mostAsked)
 	}
 	if len(beside) > 0 {
 		q.Text += "\n" + joined(beside)

@@ -33,6 +33,10 @@ type Options struct {
 	Chat         bool // the question is a message of a chat, which may ask nothing of memory
 	OfWords      bool // by the embedder texts that share no word are near by chance alone
 
+	// Measure is what relevance is. By another than Fitted the score is relevance and recency
+	// alone, nothing is refused but by Threshold, and all likeness is redundancy.
+	Measure Measure
+
 	// Reranked is what a reranker said of some candidates, 0 to 1 by id; nil: none
 	// was asked. A Threshold that is not nil is then one on this number.
 	Reranked map[string]float32
@@ -103,7 +107,10 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 	}
 	a := newAsked(q, candidates, o)
 	room := rooms.Get().(*room)
-	room.stretch = a.stretch
+	room.stretch, room.repeats = a.stretch, repeats
+	if o.Measure != Fitted {
+		a.cues, room.stretch, room.repeats, o.Chat = nil, 1, 0, false
+	}
 	defer room.done()
 	list := o.score(a, candidates, now, room.places(len(candidates)))
 	limit := o.Limit
@@ -116,7 +123,7 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 		relevance = halfway(bar, best)
 	}
 	// Who sets the bar below this asks to see what is there.
-	if best < min(bar, or(o.Threshold, bar)) {
+	if o.Measure == Fitted && best < min(bar, or(o.Threshold, bar)) {
 		stage, least = "answered", math.Inf(1)
 	}
 	order, relevant := room.relevantFirst(list, least, relevance)
@@ -154,6 +161,7 @@ type room struct {
 	ends   []int // of each one's parts
 
 	stretch float64 // of cosines
+	repeats float64 // the cosine from which on likeness is redundancy
 }
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
@@ -212,6 +220,9 @@ func (r *ranked) before(other *ranked) bool {
 // score takes candidates through fusion, calibration and the blend with recency
 // and confidence.
 func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time, places []ranked) []ranked {
+	if o.Measure != Fitted {
+		return o.plain(candidates, now, places)
+	}
 	list := fuse(a, candidates, places)
 	l := newLineup(a, list)
 	odds, w := l.odds(), unit(or(o.Recency, defaultRecency))
@@ -353,7 +364,9 @@ func (r *ranked) explain(a *asked, why memory.Why) memory.Why {
 			why = append(why, memory.Part{Name: cueParts.Get()[i], Value: x})
 		}
 	}
-	why = append(why, memory.Part{Name: "fused", Value: r.fused})
+	if len(a.cues) > 0 {
+		why = append(why, memory.Part{Name: "fused", Value: r.fused})
+	}
 	if r.reranked {
 		why = append(why, memory.Part{Name: "rerank", Value: r.rerank})
 	}

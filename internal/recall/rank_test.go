@@ -126,7 +126,7 @@ func plainDiversify(list []*ranked, lambda float64, n int) []string {
 		for i, r := range rest {
 			var redundant float64
 			for _, c := range chosen {
-				redundant = max(redundant, redundancy(unpacked(c.Vector), r.Vector, 1))
+				redundant = max(redundant, (&room{stretch: 1, repeats: repeats}).redundancy(unpacked(c.Vector), r.Vector))
 			}
 			if x := lambda*r.score - (1-lambda)*redundant; x > most {
 				best, most = i, x
@@ -194,7 +194,7 @@ func TestDiversifyIsMaximalMarginalRelevance(t *testing.T) {
 		bestFirst(order, len(order))
 		lambda, n := r.Float64(), r.IntN(25)
 		want := plainDiversify(order, lambda, n)
-		new(room).diversify(order, lambda, n)
+		(&room{stretch: 1, repeats: repeats}).diversify(order, lambda, n)
 		var got []string
 		for _, x := range order[:min(n, len(order))] {
 			got = append(got, x.ID)
