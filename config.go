@@ -53,6 +53,7 @@ type Config struct {
 	Index    IndexConfig    `koanf:"index"`
 	Query    QueryConfig    `koanf:"query"`
 	Chats    ChatsConfig    `koanf:"chats"`
+	MCP      MCPConfig      `koanf:"mcp"`
 	Record   RecordConfig   `koanf:"record"`
 	Limits   LimitsConfig   `koanf:"limits"`
 	Traces   TracesConfig   `koanf:"traces"`
@@ -101,9 +102,14 @@ type LearnConfig struct {
 
 	ClientKeys bool `koanf:"client_keys" default:"false" doc:"Whether a model learns with the key of the user's client, where upstream.key is not set: it spends that person's quota. The key is kept in memory and never written down. A server on this machine or in its network that takes no key needs none."`
 
+	Providers    []string `koanf:"providers" doc:"More servers of models that may learn, as NAME=URL, each a base URL that ends in /v1. learn.model and learn.prefer name a model there as NAME/MODEL, or by its name alone; smallest and auto are of all of these servers."`
+	ProviderKeys []string `koanf:"provider_keys" secret:"yes" doc:"Keys for learn.providers, as NAME=KEY."`
+
 	Prefer  []string `koanf:"prefer" doc:"Models that learn where learn.model is auto, or is not among those that its server lists at start: the first of these that is. smallest is the one that its name says is the smallest."`
 	Reply   string   `koanf:"reply" default:"ops" valid:"ops|line|memories" doc:"What the learning model is asked to reply: what is added, replaced, ended or said again, in one call (extract.md), one line or NOTHING (memory_extraction.md, reconcile.md), or a list of sentences and whether each replaces a known one (memory_formation.md, conflict_resolution.md)."`
 	Context int      `koanf:"context" default:"8" doc:"How many messages the learning model reads of what was said before those that it learns from, each shortened; with learn.reply=line or memories, how many it reads together. 0: only those that it learns from."`
+
+	Window int `koanf:"window" default:"32000" doc:"Tokens that the learning model reads at once, as its maker names them. With learn.reply=line the documents attached to a chat are shown to it whole, as far as they have room beside what was said."`
 
 	Scope     string        `koanf:"scope" default:"user" valid:"user|project|conversation" doc:"What a learned fact belongs to. user: the user, or the chat's project if it is about that. project: the chat's project, if it has one. conversation: the conversation that taught it. With conversation a chat is shown what it said and taught itself, what was written by hand, and what the conversation global said and taught; a chat that names no conversation is of the conversation default."`
 	Every     int           `koanf:"every" default:"4" doc:"With learn.after=exchange: how many user messages the model reads together. 1: each exchange at once. What the rules learn is there at once."`
@@ -143,6 +149,7 @@ type ForwardConfig struct {
 type SummaryConfig struct {
 	Mode  string `koanf:"mode" default:"model" valid:"off|model|on" doc:"Whether conversations are summed up: never, where a model learns, or always. By rule where there is no model or it fails."`
 	Every int    `koanf:"every" default:"10" doc:"After how many exchanges a summary is written anew."`
+	Keep  bool   `koanf:"keep" default:"false" doc:"Keep a conversation's earlier summaries beside the new one, each of the last 12 messages. false: one summary goes on from the one before; the first is of the last 60."`
 }
 
 // UpkeepConfig is what leaves recall by itself. It can be taken back; what a person
@@ -168,6 +175,8 @@ type RecallConfig struct {
 	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Where the memory goes: a message of its own before the last user message, the system message, or the user message."`
 	Blocks        string        `koanf:"blocks" default:"keep" valid:"keep|last" doc:"What becomes of the memory that earlier messages of a chat got: keep puts it back in each later request, where it was, so that a provider's prompt cache stays valid, and adds only what is new; last sends the last message's alone. With placement system it is always last."`
 	Turns         string        `koanf:"turns" default:"all" valid:"all|told" doc:"Which turns are recalled beside facts. told: those in which users tell something; neither what assistants said nor what was only ordered or asked."`
+	Heading       string        `koanf:"heading" doc:"Heading over the memory in a prompt. Empty: Relevant memory in the system message, none elsewhere."`
+	Roles         bool          `koanf:"roles" default:"false" doc:"Begin each memory in a prompt with the role of who said it: [user], [assistant], [memory] for a fact, [summary]."`
 	Hint          string        `koanf:"hint" doc:"A sentence more that the memory in a prompt says of itself, such as what to do with what does not fit."`
 	Named         bool          `koanf:"named" default:"false" doc:"Name what was recalled in a chat's answer as memories (id, content, created_at, score) too, beside memory_hits."`
 	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall. With a remote embedder or PostgreSQL 400ms, unless it is set."`
@@ -176,7 +185,7 @@ type RecallConfig struct {
 	Contexts  int      `koanf:"contexts" default:"8000" doc:"Most tokens of attached documents in one prompt; what is longer is cut off, and says so."`
 	Summary   bool     `koanf:"summary" default:"false" doc:"Tell a chat its conversation's summary with each message, also where a search does not find it."`
 	Expand    bool     `koanf:"expand" default:"false" doc:"Embed questions of at most 100 characters in the first person with words about people added. Their own words are searched for as they are."`
-	Reach     string   `koanf:"reach" default:"user" valid:"user|conversation" doc:"What a chat is answered from: everything of the user's, or its own conversation, which the 200 most recent memories of the others join while it has fewer than 50."`
+	Reach     string   `koanf:"reach" default:"user" valid:"user|conversation" doc:"What a chat is answered from: everything of the user's, or the last 200 memories of its own conversation, which the 200 most recent of the others join while they are fewer than 50."`
 	SmallSet  int      `koanf:"small_set" default:"0" doc:"With no more facts than this a question gets all of them, without a search. 0: always search."`
 	Bootstrap int      `koanf:"bootstrap" default:"5" doc:"A user with fewer facts than this is answered from the global pool too. 0: never."`
 	Pools     []string `koanf:"pools" doc:"Shared pools, by name, that the questions of every user are answered from too. Facts come into them by POST /api/memory/{id}/share."`
@@ -199,6 +208,11 @@ type QueryConfig struct {
 // ChatsConfig is how the chats under /api/chats are answered.
 type ChatsConfig struct {
 	Model string `koanf:"model" doc:"Model at upstream.url that answers chats under /api/chats whose message names none. Empty: the one of query.model. Without an upstream the built-in loci/recall answers."`
+}
+
+// MCPConfig is the door for MCP clients at /mcp.
+type MCPConfig struct {
+	Profile string `koanf:"profile" default:"default" valid:"default|chatgpt" doc:"Which tools MCP clients see. chatgpt adds search and fetch, which ChatGPT's connectors require. A client chooses by itself with /mcp?profile=chatgpt."`
 }
 
 // RecordConfig is what is kept of chats.
@@ -262,10 +276,13 @@ func (c *Config) check() error {
 	if err := c.checkModels(); err != nil {
 		return err
 	}
+	if _, err := c.Learn.providers(); err != nil {
+		return err
+	}
 	if c.VaultGit && c.Vault == "" {
 		return memory.Errorf(memory.Invalid, "vault_git: needs vault")
 	}
-	if c.Learn.Model != "" && c.Learn.Model != learnAuto && c.Learn.Model != learnChat && c.Learn.Model != learnNone && c.Learn.URL == "" && c.Upstream.URL == "" {
+	if c.Learn.Model != "" && c.Learn.Model != learnAuto && c.Learn.Model != learnChat && c.Learn.Model != learnNone && c.Learn.URL == "" && c.Upstream.URL == "" && len(c.Learn.Providers) == 0 {
 		return memory.Errorf(memory.Invalid, "learn.model: %q needs learn.url or upstream.url", c.Learn.Model)
 	}
 	for _, r := range []struct {
@@ -290,6 +307,7 @@ func (c *Config) check() error {
 		{"learn.every", float64(c.Learn.Every), 1, 50},
 		{"learn.exchanges", float64(c.Learn.Exchanges), 1, 50},
 		{"learn.context", float64(c.Learn.Context), 0, 16},
+		{"learn.window", float64(c.Learn.Window), 1000, 10_000_000},
 		{"learn.idle", c.Learn.Idle.Seconds(), 1, 24 * 3600},
 		{"learn.day_tokens", float64(c.Learn.DayTokens), 0, 1e12},
 		{"learn.day_cost", c.Learn.DayCost, 0, 1e9},

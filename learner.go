@@ -38,6 +38,47 @@ type learnerChoice struct {
 	model string // learnAuto while the server does not answer, learnChat for the model of each chat; "": the rules
 	later bool   // the server did not answer: [laterLearner] asks it again
 	why   string // for people
+	wrong string // what of the settings cannot be had, for people; "" where nothing is wrong
+
+	provider *provider // of learn.providers that has the model; nil: learn.url or upstream.url
+}
+
+// provider is one entry of learn.providers.
+type provider struct{ name, url, key string }
+
+// providers returns those of learn.providers. [memory.Invalid] for what is none.
+func (c LearnConfig) providers() ([]provider, error) {
+	var out []provider
+	for _, entry := range c.Providers {
+		name, base, _ := strings.Cut(entry, "=")
+		if u, err := url.Parse(base); name == "" || strings.Contains(name, "/") || err != nil || u.Host == "" {
+			return nil, memory.Errorf(memory.Invalid, "learn.providers: invalid provider %q (example: google=https://example.com/v1)", shownProvider(entry))
+		}
+		out = append(out, provider{name: name, url: base})
+	}
+	for _, entry := range c.ProviderKeys {
+		name, key, _ := strings.Cut(entry, "=")
+		i := slices.IndexFunc(out, func(p provider) bool { return p.name == name })
+		if i < 0 || key == "" {
+			return nil, memory.Errorf(memory.Invalid, "learn.provider_keys: each is NAME=KEY, with a name of learn.providers")
+		}
+		out[i].key = key
+	}
+	return out, nil
+}
+
+// shownProvider is an entry of learn.providers as it may be shown.
+func shownProvider(entry string) string {
+	name, base, _ := strings.Cut(entry, "=")
+	return name + "=" + shownURL(base)
+}
+
+// at lets the settings of the model that learns be those of a provider.
+func (p *provider) at(c Config) Config {
+	if p != nil {
+		c.Learn.URL, c.Learn.Key = p.url, p.key
+	}
+	return c
 }
 
 // named returns the model's name, "" where that is not known, or none.
@@ -75,6 +116,9 @@ func (l *Loci) learns() string { return whoLearns(l.config, l.learner) }
 func chooseLearner(ctx context.Context, c Config) (learnerChoice, error) {
 	auto := c.Learn.Model == learnAuto && len(c.Learn.Prefer) == 0
 	wanted := learnersWanted(c)
+	if choice, ok, err := chooseProvider(ctx, c); ok || err != nil {
+		return choice, err
+	}
 	switch {
 	case c.Learn.URL == "" && c.Upstream.URL == "":
 		return learnerChoice{why: "no server of models is set"}, nil
@@ -84,37 +128,86 @@ func chooseLearner(ctx context.Context, c Config) (learnerChoice, error) {
 		return learnerChoice{why: "upstream.key is not set, and learn.client_keys, which would learn with each client's own key, is false"}, nil
 	case c.Learn.Model == learnChat:
 		return learnerChoice{model: learnChat, why: "learn.model says so"}, nil
-	case !auto && len(c.Learn.Prefer) == 0:
-		return learnerChoice{model: c.Learn.Model, why: "it is named"}, nil
 	}
-	o := learnerOptions(c)
-	o.Patience = time.Millisecond // one attempt
-	client, err := llm.New(o)
-	if err != nil {
-		return learnerChoice{}, err
-	}
-	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	listed, err := client.Models(ctx)
+	listed, err := listModels(ctx, c)
 	switch {
+	case !auto && len(c.Learn.Prefer) == 0:
+		return named(c.Learn.Model, listed, err), nil
 	case err != nil && auto && refused(err) && c.usesClientKeys():
 		return learnerChoice{model: learnChat, why: "the server lists no models without a key; each chat's own learns, with its client's key"}, nil
 	case err != nil && auto && refused(err):
-		return learnerChoice{why: "the server lists no models (" + err.Error() + "); name one as learn.model"}, nil
+		return learnerChoice{why: err.Error() + "; name a model as learn.model"}, nil
 	case err != nil:
 		return learnerChoice{model: wanted[0], later: true, why: "the server did not answer at start; it is asked again once there is something to learn"}, nil
 	case !auto:
 		if first := firstListed(wanted, listed); first != "" {
 			return learnerChoice{model: first, why: "the first that the server lists, of: " + strings.Join(wanted, ", ")}, nil
 		}
-		return learnerChoice{why: "the server lists none of: " + strings.Join(wanted, ", ")}, nil
+		none := "the server lists none of: " + strings.Join(wanted, ", ")
+		return learnerChoice{why: none, wrong: none}, nil
 	}
 	model, why := chooseAuto(listed)
 	if model == "" && c.Learn.URL == "" {
 		model, why = learnChat, "the server lists no small model: each chat's own learns"
 	}
 	return learnerChoice{model: model, why: why}, nil
+}
+
+// named is the choice of a model that learn.model names. It is asked even where its server does
+// not list it: some servers list less than they have.
+func named(model string, listed []string, err error) learnerChoice {
+	choice := learnerChoice{model: model, why: "it is named"}
+	if err == nil && listedAs(model, listed) == "" {
+		choice.wrong = "the server does not list " + model + ", which learn.model names"
+		choice.why += "; the server does not list it"
+	}
+	return choice
+}
+
+// chooseProvider returns the first model wanted that one of learn.providers has, if any.
+func chooseProvider(ctx context.Context, c Config) (choice learnerChoice, ok bool, err error) {
+	all, err := c.Learn.providers()
+	if err != nil || len(all) == 0 || c.Learn.Model == learnChat || c.Learn.Model == learnNone {
+		return learnerChoice{}, false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	lists, errs := make([][]string, len(all)), make([]error, len(all))
+	var listing sync.WaitGroup
+	for i := range all {
+		listing.Go(func() { lists[i], errs[i] = listModels(ctx, all[i].at(c)) })
+	}
+	listing.Wait()
+	var listed []string // as PROVIDER/MODEL
+	for i, p := range all {
+		for _, model := range lists[i] {
+			listed = append(listed, p.name+"/"+model)
+		}
+	}
+	wanted := learnersWanted(c)
+	if wanted[0] == learnAuto {
+		wanted = []string{smallest}
+	}
+	for _, name := range wanted {
+		if full := listedAs(name, listed); full != "" {
+			i := slices.IndexFunc(all, func(p provider) bool { return strings.HasPrefix(full, p.name+"/") })
+			return learnerChoice{model: strings.TrimPrefix(full, all[i].name+"/"), why: all[i].name + " lists it", provider: &all[i]}, true, nil
+		}
+		for i, p := range all {
+			model, its := strings.CutPrefix(name, p.name+"/")
+			switch {
+			case its && errs[i] != nil:
+				return learnerChoice{model: model, later: true, why: p.name + " did not answer at start; it is asked again once there is something to learn", provider: &all[i]}, true, nil
+			case its && len(c.Learn.Prefer) == 0:
+				choice = named(model, lists[i], nil)
+				choice.provider = &all[i]
+				return choice, true, nil
+			}
+		}
+	}
+	return learnerChoice{}, false, nil
 }
 
 // chooseAuto returns the smallest of the models that a server lists, or the only one.
@@ -194,7 +287,14 @@ func (l *laterLearner) Complete(ctx context.Context, p memory.Prompt) (memory.Re
 	return reply, err
 }
 
-// model returns the one that learns; chats is the one that the chat asked.
+// Chosen returns the model that learns, "" while that is not known.
+func (l *laterLearner) Chosen() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.chosen
+}
+
+// model returns the model that learns; chats is the one that the chat asked.
 func (l *laterLearner) model(ctx context.Context, chats string) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -224,10 +324,11 @@ func listedAs(name string, listed []string) string {
 	if name == smallest {
 		return smallestOf(listed)
 	}
-	for _, id := range listed {
-		if id == name || plainModel(id) == plainModel(name) {
-			return id
-		}
+	if slices.Contains(listed, name) {
+		return name
+	}
+	if i := slices.IndexFunc(listed, func(id string) bool { return plainModel(id) == plainModel(name) }); i >= 0 {
+		return listed[i]
 	}
 	return ""
 }

@@ -19,9 +19,10 @@ import (
 
 // pageOptions are what the page shows of the server.
 func (l *Loci) pageOptions(c Config, learner learnerChoice, chat http.Handler) web.Options {
+	inUse := l.engine.Prompts.ForModels(prompt.Models{Learn: learner.named(), Query: queryModel(c), Chats: chatModel(c)})
 	o := web.Options{
 		Key: c.APIKey, Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []web.Setting { return shownSettings(c) }, Chat: chat,
-		Models: shownModels(c, learner), Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, l.engine.Prompts),
+		Models: shownModels(c, learner), Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, inUse), InUse: inUse,
 		Others: []string{"/api/", "/v1/", "/docs", "/openapi", "/health", "/metrics", "/query"},
 	}
 	if c.JWT != "" {

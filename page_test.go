@@ -152,7 +152,7 @@ func TestThePageSaysWhichModelsAreUsedAndWhy(t *testing.T) {
 	}{
 		"rules":  {nil, "the built-in rules: No server of models is set."},
 		"nobody": {map[string]string{"learn.rules": "off"}, "nobody: No server of models is set."},
-		"named":  {map[string]string{"learn.url": server.URL + "/v1", "learn.model": "owl"}, "owl: It is named."},
+		"named":  {map[string]string{"learn.url": server.URL + "/v1", "learn.model": "owl"}, "owl: It is named; the server does not list it."},
 		"none":   {map[string]string{"learn.url": server.URL + "/v1", "learn.prefer": "owl"}, "the built-in rules: The server lists none of: owl."},
 		"away":   {map[string]string{"learn.url": "http://127.0.0.1:1/v1", "learn.prefer": "owl"}, "owl: The server did not answer at start; it is asked again once there is something to learn."},
 	} {

@@ -123,6 +123,12 @@ func (c *Config) settle() error {
 			*m.value = m.plain
 		}
 	}
+	if c.from["vault"] == profileSource(c.Profile) {
+		// It is a folder in the data folder, and only SQLite's memory is kept there.
+		if c.Vault = filepath.Join(c.Data, c.Vault); c.Store != "sqlite" {
+			c.Vault = ""
+		}
+	}
 	// Words that are added to a question draw its vector to what is about the user. To
 	// an embedder of words they are words that no memory has.
 	if c.Embedder == "lexical" && c.from["recall.expand"] == profileSource(c.Profile) {

@@ -187,3 +187,50 @@ func TestProfileAssistantChats(t *testing.T) {
 		t.Errorf("nobody asked for %q", left)
 	}
 }
+
+// TestProfileAssistantReadsAllOfAnExchange: the extractor is shown code, quotes and contexts as
+// they are, but no secrets. A message may have rules of its own.
+func TestProfileAssistantReadsAllOfAnExchange(t *testing.T) {
+	s := newStage(t, "assistant", map[string]string{"learn.model": "", "learn.prefer": "learner", "chats.model": "chatter"})
+	var manual, chat struct{ ID string }
+	s.ok(&manual, "POST", "/api/contexts", `{"title":"Manual","content":"`+strings.Repeat("The pump is cleaned once a month. ", 1200)+`The valve opens at nine bar."}`)
+	s.ok(&chat, "POST", "/api/chats", `{"contexts":["`+manual.ID+`"],"rules":"Answer in one sentence."}`)
+	messages := "/api/chats/" + chat.ID + "/messages"
+
+	s.model.on("memory_extraction", "User lives in Trondheim")
+	said := "I wrote this for the pump:\n```\nhome = \"Trondheim\"\nkey = \"sk-abcdefghijklmnopqrstuvwxyz012345\"\n```\n> The pump is loud.\n\nI live in Trondheim. Is it right?"
+	body, err := json.Marshal(map[string]string{"content": said, "rules": "Answer in French."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.hear(messages, string(body))
+	s.has("the system message", s.model.lastChat(t).says(0), "Answer in one sentence.\nAnswer in French.")
+	asked := s.model.taken("memory_extraction")
+	if len(asked) != 1 {
+		t.Fatalf("the exchange was read %d times", len(asked))
+	}
+	s.has("memory_extraction.md", asked[0].system, `home = "Trondheim"`, "> The pump is loud.", "The valve opens at nine bar.")
+	s.lacks("memory_extraction.md", asked[0].system, "sk-abcdef")
+	s.wantFacts("", []string{"User lives in Trondheim"})
+
+	s.model.on("memory_extraction", "NOTHING")
+	s.hear(messages, `{"content":"What is a pump?"}`)
+	s.lacks("the system message", s.model.lastChat(t).says(0), "French")
+	s.model.on("memory_extraction", "NOTHING")
+	s.hear(messages+"/regenerate", `{"rules":"Answer in Norwegian."}`)
+	s.has("the system message", s.model.lastChat(t).says(0), "Answer in one sentence.\nAnswer in Norwegian.")
+
+	// A document that is larger than the model's window is cut, and says so.
+	s = newStage(t, "assistant", map[string]string{"learn.model": "", "learn.prefer": "learner", "learn.window": "4000"})
+	s.ok(&manual, "POST", "/api/contexts", `{"title":"Manual","content":"`+strings.Repeat("The pump is cleaned once a month. ", 1200)+`The valve opens at nine bar."}`)
+	s.ok(&chat, "POST", "/api/chats", `{"contexts":["`+manual.ID+`"]}`)
+	s.model.on("memory_extraction", "NOTHING")
+	c := s.talk()
+	c.extras = map[string]any{"memory_id": chat.ID}
+	c.says("I like the pump.")
+	shown := s.model.taken("memory_extraction")[0].system
+	s.lacks("memory_extraction.md", shown, "nine bar")
+	if len(shown) > 4*4000 {
+		t.Errorf("a prompt of %d bytes for a window of 4000 tokens", len(shown))
+	}
+}

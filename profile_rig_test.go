@@ -37,7 +37,7 @@ func newStage(t *testing.T, profile string, flags map[string]string) *stage {
 	t.Cleanup(upstream.Close)
 	set := map[string]string{
 		"profile": profile, "store": "memory", "data": t.TempDir(), "upstream.url": upstream.URL + "/v1", "learn.model": "learner",
-		"recall.deadline": "20s", "log.format": "json",
+		"recall.deadline": "20s",
 	}
 	for k, v := range flags {
 		set[k] = v
@@ -232,7 +232,8 @@ func (c chatAsked) says(i int) string {
 type scripted struct {
 	mu      sync.Mutex // guards what follows
 	reply   string
-	models  []string
+	models  []string // beside learner
+	only    bool     // it has these alone, and answers no chats
 	lines   []scriptLine
 	chats   []chatAsked
 	prompts []promptAsked
@@ -241,7 +242,10 @@ type scripted struct {
 type scriptLine struct{ prompt, reply string }
 
 // promptAsked is what the learning model was asked: the file's name, and its text.
-type promptAsked struct{ name, system, user, body string }
+type promptAsked struct {
+	name, system, user, body string
+	header                   http.Header
+}
 
 func namesOf(asked []promptAsked) []string {
 	var out []string
@@ -276,7 +280,11 @@ func (m *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if strings.HasSuffix(r.URL.Path, "/models") {
 		var list []string
-		for _, id := range append(slices.Clone(m.models), "learner") {
+		ids := slices.Clone(m.models)
+		if !m.only {
+			ids = append(ids, "learner")
+		}
+		for _, id := range ids {
 			list = append(list, fmt.Sprintf(`{"id":%q}`, id))
 		}
 		fmt.Fprintf(w, `{"object":"list","data":[%s]}`, strings.Join(list, ","))
@@ -288,8 +296,8 @@ func (m *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reply := m.reply
-	if asked.Model != "chatter" {
-		p := promptAsked{system: asked.says(0), user: asked.says(-1), body: string(body)}
+	if m.only || asked.Model != "chatter" {
+		p := promptAsked{system: asked.says(0), user: asked.says(-1), body: string(body), header: asked.header}
 		for name, words := range promptWords {
 			if strings.Contains(p.system, words) {
 				p.name = name

@@ -3,11 +3,18 @@ package loci
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/loci-memory/loci/internal/model/embed"
+	"github.com/loci-memory/loci/memory"
 )
 
 // TestProfileAssistant follows design 1 as clients of the proxy see it: what an exchange
@@ -147,8 +154,8 @@ func TestProfileOpenwebui(t *testing.T) {
 	body := s.ok(nil, "GET", "/api/changes?action=replace", "", ana...)
 	s.has("/api/changes", body, `"old_id"`, `"new_id"`, `"reason"`, `"created_at"`)
 	_ = json.Unmarshal([]byte(body), &audit)
-	if len(audit.Changes) != 1 {
-		t.Errorf("the audit has %d replacements, want 1: %s", len(audit.Changes), body)
+	if len(audit.Changes) != 1 || audit.Changes[0].Reason != "User lives in New York → User lives in Los Angeles" {
+		t.Errorf("the audit has %+v, want 1 replacement with both wordings as its reason", audit.Changes)
 	}
 
 	// Redundancy: ignored. Refinement: replaced. New information: inserted.
@@ -159,14 +166,15 @@ func TestProfileOpenwebui(t *testing.T) {
 	c.says("I like TypeScript.")
 	s.clock.pass(time.Hour)
 	s.model.on("memory_formation", `{"memories": ["User likes TypeScript with strict mode"]}`)
-	s.model.on("conflict_resolution", `{"action": "replace", "target_id": "0"}`)
+	s.model.on("conflict_resolution", `{"action": "replace", "target_id": "0", "reason": "It adds detail."}`)
 	c.says("I like TypeScript with strict mode.")
+	s.has("/api/changes", s.ok(nil, "GET", "/api/changes?action=replace", "", ana...), `"reason":"It adds detail."`)
 	s.model.on("memory_formation", `{"memories": []}`)
 	c.says("Write a poem!")
 	s.wantFacts("", []string{"User lives in Los Angeles", "User likes TypeScript with strict mode"}, ana...)
 
 	// The flip-flop: only what is strictly newer replaces.
-	s.has("the log", s.log.String(), `"event":"memory_decision"`, `"user_id":"ana"`, `"input_message_length"`, `"extracted_count"`, `"action":"replace"`, `"target_id"`, `"reason":"redundant"`)
+	s.has("the log", s.log.String(), `"event":"memory_decision","user_id":"ana","input_message_length":19,"extracted_count":1,"decisions":[{"fact":"`, `"action":"replace","target_id":"`, `","reason":"redundant"}]`)
 
 	// Retrieval: in the system message, named in the answer; nobody else's.
 	got, answer := s.talk(ana...).says("Where do I live?")
@@ -212,7 +220,9 @@ func TestProfileOpenwebui(t *testing.T) {
 	}
 
 	// 4.7: metrics.
-	s.has("/metrics", s.ok(nil, "GET", "/metrics", ""), "memory_total_count", "memory_replacement_rate", "memory_dedup_rate", "retrieval_hit_rate")
+	s.has("/metrics", s.ok(nil, "GET", "/metrics", ""), "memory_total_count{kind=\"fact\"} 12\n", "memory_replacement_rate", "memory_dedup_rate", "retrieval_hit_rate")
+	s.has("Ana's stats", s.ok(nil, "GET", "/api/stats", "", ana...), `"facts":12`)
+	s.has("Ben's stats", s.ok(nil, "GET", "/api/stats", "", ben...), `"facts":0`)
 }
 
 // TestProfileOpenwebuiShares holds design 3, 2.1, 4.6 and 5: two users look at one fact. A
@@ -316,7 +326,7 @@ func TestProfileAgentCLI(t *testing.T) {
 	if len(got.Messages) != 1 || got.Messages[0].Role != "user" || !strings.HasSuffix(got.says(-1), "Current message: Where do I live?") {
 		t.Errorf("the user message was not augmented: %s", got.body)
 	}
-	s.has("the user message", got.says(-1), "User lives in Lisbon")
+	s.has("the user message", got.says(-1), "## Long-term memory (most relevant first)\n", "[memory] User lives in Lisbon")
 	s.lacks("the user message", got.says(-1), "## Relevant memory")
 	s.lacks("the answer", answer, `"memories"`)
 	s.lacks("the request", got.body, "memory_id")
@@ -329,9 +339,14 @@ func TestProfileAgentCLI(t *testing.T) {
 	if err := json.Unmarshal([]byte(answer), &hits); err != nil || len(hits.Hits) == 0 || len(hits.Hits) > 5 {
 		t.Errorf("memory_hits: %v, %s", err, answer)
 	} else {
-		for _, field := range []string{"id", "content", "created_at", "score"} {
+		for _, field := range []string{"id", "role", "content", "created_at", "score"} {
 			if hits.Hits[0][field] == nil {
 				t.Errorf("a hit has no %s: %v", field, hits.Hits[0])
+			}
+		}
+		for _, h := range hits.Hits {
+			if role := map[any]any{"fact": "memory", "summary": "summary"}[h["kind"]]; role != nil && h["role"] != role {
+				t.Errorf("a hit has another role than %v: %v", role, h)
 			}
 		}
 	}
@@ -354,7 +369,7 @@ func TestProfileAgentCLI(t *testing.T) {
 	c.extras["memory_mode"] = "read"
 	got, _ = c.says("Which planets have rings?")
 	c.messages, c.extras["memory_mode"] = c.messages[:len(c.messages)-2], "read_write"
-	if said := got.says(-1); !strings.Contains(said, "summary: - User moved from Berlin to Lisbon") || !strings.HasSuffix(said, "Current message: Which planets have rings?") {
+	if said := got.says(-1); !strings.Contains(said, "[summary] - User moved from Berlin to Lisbon") || !strings.HasSuffix(said, "Current message: Which planets have rings?") {
 		t.Errorf("the summary is not in front of %q", said)
 	}
 	elsewhere := s.talk()
@@ -452,10 +467,36 @@ func TestProfileAgentCLIKeepsConversationsApart(t *testing.T) {
 	s.lacks("the facts", left, "3333")
 }
 
-// TestProfileAgentCLIKeepsMarkdown: once a folder is named, its files are the memory.
+// TestProfileAgentCLISumsUpFromTheFirstTurn: what is said in a chat, and what is added.
+func TestProfileAgentCLISumsUpFromTheFirstTurn(t *testing.T) {
+	s := newStage(t, "agent-cli", nil)
+	summaries := func(conversation string) string {
+		return strings.Join(s.facts("&kind=summary&conversation="+conversation), "\n")
+	}
+	s.model.on("extract", `{"facts": []}`)
+	s.model.on("summarize", "- User moved to Faro.")
+	c := s.talk()
+	c.extras = map[string]any{"memory_id": "work"}
+	c.says("I moved to Faro.")
+	if got := summaries("work"); got != "- User moved to Faro" {
+		t.Errorf("after the first turn the summary is %q", got)
+	}
+	for i, what := range []string{"roses", "figs"} {
+		s.model.on("extract", `{"facts": []}`)
+		s.model.on("summarize", "- User grows "+what+".")
+		s.ok(nil, "POST", "/api/memory/add", `{"text":"I grow `+what+`.","wait":true}`)
+		s.settle()
+		if got := summaries("default"); got != "- User grows "+what {
+			t.Errorf("after text %d was added the summary is %q", i+1, got)
+		}
+	}
+}
+
+// TestProfileAgentCLIKeepsMarkdown: the files of a folder are the memory.
 func TestProfileAgentCLIKeepsMarkdown(t *testing.T) {
-	dir := t.TempDir()
-	s := newStage(t, "agent-cli", map[string]string{"vault": dir, "store": "sqlite", "summaries.mode": "off"})
+	data := t.TempDir()
+	dir := filepath.Join(data, "memory")
+	s := newStage(t, "agent-cli", map[string]string{"data": data, "store": "sqlite", "summaries.mode": "off"})
 	c := s.talk()
 	c.extras = map[string]any{"memory_id": "work"}
 	s.model.on("extract", `{"facts": [{"text": "User lives in Berlin", "quote": "I live in Berlin"}]}`)
@@ -652,7 +693,7 @@ func TestProfilePlatform(t *testing.T) {
 		s.ok(nil, "PUT", fmt.Sprintf("/api/profile/key%d", i), fmt.Sprintf(`{"value":"value %d"}`, i), "X-Loci-User", "ana")
 	}
 	// A session of 10 pairs. Its summary is due after the tenth, of the last 12
-	// messages at most once there is one; nothing is learned as facts.
+	// messages; nothing is learned as facts.
 	topics := []string{"violins", "glaciers", "bakeries", "lighthouses", "submarines", "orchids", "volcanoes", "typewriters", "comets", "beavers"}
 	for i, topic := range topics {
 		s.clock.pass(time.Minute)
@@ -660,8 +701,12 @@ func TestProfilePlatform(t *testing.T) {
 			s.model.on("summarize", "- Reads about violins and glaciers.\n- Plans a trip to see beavers.")
 		}
 		s.query("Noted, "+topic+".", ana("first", "I decided to write an essay about "+topic+" for school."))
-		if got := s.model.taken("summarize"); (len(got) == 1) != (i == 9) {
+		got := s.model.taken("summarize")
+		if (len(got) == 1) != (i == 9) {
 			t.Fatalf("after %d pairs a summary was asked for %d times", i+1, len(got))
+		}
+		if len(got) == 1 && strings.Count(got[0].user, "[t") != 12 {
+			t.Errorf("the summary is of %d messages, want the last 12:\n%s", strings.Count(got[0].user, "[t"), got[0].user)
 		}
 	}
 	s.wantFacts("", nil, "X-Loci-User", "ana")
@@ -751,6 +796,107 @@ func TestProfilePlatform(t *testing.T) {
 	}
 }
 
+// TestProfilePlatformKeepsSummaries: a later summary takes no earlier one's place.
+func TestProfilePlatformKeepsSummaries(t *testing.T) {
+	s := newStage(t, "platform", nil)
+	var last asked
+	for i := range 21 {
+		if i == 9 || i == 19 {
+			s.model.on("summarize", fmt.Sprintf("- Has talked about trip %d.", i))
+		}
+		last = s.query("Fine.", map[string]any{"query": fmt.Sprintf("I plan trip number %d to Porto.", i), "session_id": "trip"})
+	}
+	sums := last.MemoryContext.Summaries
+	if len(sums) != 2 || sums[0].Summary != "- Has talked about trip 19" || sums[1].Summary != "- Has talked about trip 9" || sums[0].MessageCount != 40 || sums[1].MessageCount != 20 {
+		t.Errorf("summaries: %+v, want both, the newest first", sums)
+	}
+}
+
+// TestProfilePlatformReadsWithoutItsEmbedder: its embedder is asked for the query alone, and
+// what needs no vector is there although that answers nobody.
+func TestProfilePlatformReadsWithoutItsEmbedder(t *testing.T) {
+	embeds := &embedServer{}
+	server := httptest.NewServer(embeds)
+	t.Cleanup(server.Close)
+	s := newStage(t, "platform", map[string]string{"embed.url": server.URL + "/v1", "recall.deadline": "2s", "summaries.every": "2"})
+	ask := func(text string) asked {
+		return s.query("Fine.", map[string]any{"query": text, "session_id": "trip", "user_id": "ana"})
+	}
+	s.ok(nil, "PUT", "/api/profile/timezone", `{"value":"UTC"}`, "X-Loci-User", "ana")
+	for i := range 4 {
+		s.model.on("summarize", fmt.Sprintf("- Plans a trip, stage %d.", i))
+		ask(fmt.Sprintf("I decided to visit the lighthouse of Nazaré on day %d of the trip.", i))
+	}
+	if first := embeds.taken("lighthouse"); len(first) == 0 {
+		t.Fatal("nothing was embedded")
+	}
+	const question = "Which lighthouse did I decide to visit?"
+	a := ask(question)
+	if asked := embeds.taken(""); len(asked) != 3 || asked[0] != question { // the query, and later the two turns
+		t.Errorf("for one query were embedded %q", asked)
+	}
+	if len(a.MemoryContext.Context) == 0 || a.MemoryContext.Dim == 0 {
+		t.Errorf("similar messages: %+v", a.MemoryContext)
+	}
+	embeds.down.Store(true)
+	body, err := json.Marshal(map[string]any{"query": question, "session_id": "trip", "user_id": "ana"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.model.on("write", "Fine.")
+	s.ok(&a, "POST", "/query", string(body))
+	embeds.down.Store(false)
+	if m := a.MemoryContext; len(m.Context) == 0 || len(m.RecentMessages) == 0 || len(m.Summaries) == 0 || len(m.Memories) != 1 {
+		t.Errorf("without an embedder: %+v", m)
+	}
+}
+
+// embedServer is a server of embeddings, by words. While it is down it answers nobody.
+type embedServer struct {
+	down atomic.Bool
+
+	mu    sync.Mutex // guards texts
+	texts []string
+}
+
+func (e *embedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var in struct{ Input []string }
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	if e.down.Load() {
+		<-r.Context().Done()
+		return
+	}
+	e.mu.Lock()
+	e.texts = append(e.texts, in.Input...)
+	e.mu.Unlock()
+	vectors, err := embed.Lexical{}.Embed(r.Context(), memory.AsDocument, in.Input...)
+	if err != nil {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	var data []any
+	for i, v := range vectors {
+		data = append(data, map[string]any{"index": i, "embedding": v})
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
+}
+
+// taken returns the texts with this in them that were embedded since the last look.
+func (e *embedServer) taken(with string) (out []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, text := range e.texts {
+		if strings.Contains(text, with) {
+			out = append(out, text)
+		}
+	}
+	e.texts = nil
+	return out
+}
+
 // TestProfilePlatformSumsUpByRule: where the model fails, the rules do it.
 func TestProfilePlatformSumsUpByRule(t *testing.T) {
 	s := newStage(t, "platform", nil)
@@ -760,6 +906,29 @@ func TestProfilePlatformSumsUpByRule(t *testing.T) {
 	}
 	if sums := last.MemoryContext.Summaries; len(sums) != 1 || sums[0].Model != "rule_based" || !strings.Contains(sums[0].Summary, "Lisbon") {
 		t.Errorf("summaries: %+v", sums)
+	}
+}
+
+// TestProfilePlatformSumsUpWhatUsersSaid: what the built-in model answered is in no summary.
+func TestProfilePlatformSumsUpWhatUsersSaid(t *testing.T) {
+	s := newStage(t, "platform", map[string]string{"upstream.url": "", "learn.model": "none"})
+	var last asked
+	for i := range 11 {
+		what := fmt.Sprintf("I decided to visit Lisbon in %d.", 2030+i)
+		if i%2 == 1 {
+			what = fmt.Sprintf("When do I visit Lisbon, %d again?", 2029+i)
+		}
+		body, err := json.Marshal(map[string]any{"query": what, "session_id": "trip"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.ok(&last, "POST", "/query", string(body))
+		s.settle()
+	}
+	if sums := last.MemoryContext.Summaries; len(sums) != 1 || !strings.Contains(sums[0].Summary, "decided to visit Lisbon") {
+		t.Errorf("summaries: %+v", sums)
+	} else {
+		s.lacks("the summary", sums[0].Summary, "loci/recall", "From memory", "Noted", "When do I")
 	}
 }
 

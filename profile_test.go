@@ -29,6 +29,7 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 		"learn.prefer":          {"gemini-3-flash-preview, gpt-5-nano-2025-08-07, smallest", "gpt-4o-mini", "mistral-small-latest, mistral-small", "", ""},
 		"summaries.mode":        {"off", "on", "off", "on", "off"},
 		"summaries.every":       {"10", "10", "10", "1", "10"},
+		"summaries.keep":        {"false", "true", "false", "false", "false"},
 		"upkeep.conversation":   {"0", "0", "0", "500", "0"},
 		"recall.messages":       {"1", "1", "1", "1", "3"},
 		"recall.expand":         {"true", "false", "false", "false", "false"},
@@ -49,6 +50,10 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 		"recall.placement":      {"system", "tail", "system", "user", "system"},
 		"recall.blocks":         {"last", "last", "last", "last", "last"},
 		"share.accept":          {"ask", "ask", "admins", "ask", "ask"},
+		"log.format":            {"text", "text", "json", "text", "text"},
+		"vault":                 {"", "", "", "~/.loci/memory", ""},
+		"recall.heading":        {"", "", "", "Long-term memory (most relevant first)", ""},
+		"recall.roles":          {"false", "false", "false", "true", "false"},
 		"embedder":              {"local:bge-small-en-v1.5", "remote:text-embedding-3-small", "remote:mistral-embed", "remote:text-embedding-3-small", "local:all-MiniLM-L6-v2"},
 		"reranker":              {"none", "none", "none", "local:ms-marco-MiniLM-L-6-v2", "none"},
 	}

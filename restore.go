@@ -274,7 +274,9 @@ func (r *restoring) plan(p *restorePlan) error {
 		return nil
 	}
 	if len(names) > 0 {
-		p.VaultAside = r.vault + stamp
+		if p.VaultAside = r.vault + stamp; p.VaultAside == p.DataAside {
+			p.VaultAside = r.vault + ".vault" + stamp
+		}
 	}
 	return err
 }

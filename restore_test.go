@@ -356,6 +356,18 @@ func TestVaultBehindALinkIsRestoredWhereItLeads(t *testing.T) {
 	holds(t, c, want)
 }
 
+// TestVaultInTheDataFolderIsSetAsideByItself: profile agent-cli has it there.
+func TestVaultInTheDataFolderIsSetAsideByItself(t *testing.T) {
+	dir := t.TempDir()
+	c, file := settingsAt(t, dir), filepath.Join(dir, "b.zip")
+	c.Vault = filepath.Join(c.Data, "memory")
+	backedUp(t, c, file)
+	done, err := Restore(t.Context(), c, file, RestoreOptions{Replace: true})
+	if err != nil || len(done.Aside) != 2 || done.Aside[0] == done.Aside[1] || !there(c.Vault) {
+		t.Errorf("set aside: %v, %v", done.Aside, err)
+	}
+}
+
 // TestReplacedMemoryIsSetAside: nothing of it is lost, what else lies in the folder stays
 // where it is, and a second restore has a folder of its own.
 func TestReplacedMemoryIsSetAside(t *testing.T) {

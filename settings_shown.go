@@ -3,6 +3,7 @@ package loci
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -28,6 +29,12 @@ func (c Config) Shown() []Shown {
 		value := values[s.Key]
 		shown := fmt.Sprint(value.Interface())
 		if list, ok := value.Interface().([]string); ok {
+			if s.Key == "learn.providers" {
+				list = slices.Clone(list)
+				for i, entry := range list {
+					list[i] = shownProvider(entry)
+				}
+			}
 			shown = strings.Join(list, ", ")
 		}
 		switch {

@@ -14,11 +14,15 @@ type warnings struct {
 	seen []client.Finding
 }
 
-// unverifiedToken and chatOfNobody are all there are.
+// unverifiedToken, chatOfNobody and userIgnored are all there are.
 var (
 	unverifiedToken = client.Finding{
 		Part: "users", What: "requests carry X-OpenWebUI-User-Jwt, but jwt_secret is not set: the token is not checked and names no user",
 		Do: "set jwt_secret (LOCI_JWT_SECRET) to Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET",
+	}
+	userIgnored = client.Finding{
+		Part: "users", What: "a chat names its user in the field user, which users=single ignores: all chats share one memory",
+		Do: "set users=multi (LOCI_USERS=multi) if several people use this server",
 	}
 	chatOfNobody = client.Finding{
 		Part: "users", What: "a chat came without a user, and with users=multi it gets no memory",

@@ -20,14 +20,19 @@ func TestRequestsThatNameNobodyAreTold(t *testing.T) {
 	token := []string{"X-OpenWebUI-User-Jwt", "a.b.c"}
 	for name, c := range map[string]struct {
 		settings, headers []string
+		user              string // the body's
 		says              []string
 	}{
-		"a token without jwt_secret":   {nil, token, []string{"jwt_secret is not set"}},
-		"a chat of nobody":             {[]string{"users", "multi"}, nil, []string{"without a user"}},
-		"both":                         {[]string{"users", "multi"}, token, []string{"jwt_secret is not set", "without a user"}},
-		"a chat of a user":             {[]string{"users", "multi"}, []string{"X-Loci-User", "ana"}, nil},
-		"the one user":                 {nil, nil, nil},
-		"a token of somebody unproven": {nil, append([]string{"X-Loci-Key", "wrong"}, token...), nil},
+		"a token without jwt_secret":   {nil, token, "", []string{"jwt_secret is not set"}},
+		"a chat of nobody":             {[]string{"users", "multi"}, nil, "", []string{"without a user"}},
+		"both":                         {[]string{"users", "multi"}, token, "", []string{"jwt_secret is not set", "without a user"}},
+		"a chat of a user":             {[]string{"users", "multi"}, []string{"X-Loci-User", "ana"}, "", nil},
+		"the one user":                 {nil, nil, "", nil},
+		"a user of the body":           {nil, nil, "ben", []string{"users=single ignores"}},
+		"the one user by name":         {nil, nil, "default", nil},
+		"a user of the body beside":    {nil, []string{"X-Loci-User", "ana"}, "ben", nil},
+		"a user of the body of many":   {[]string{"users", "multi"}, nil, "ben", nil},
+		"a token of somebody unproven": {nil, append([]string{"X-Loci-Key", "wrong"}, token...), "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
@@ -51,7 +56,7 @@ func TestRequestsThatNameNobodyAreTold(t *testing.T) {
 				return w
 			}
 			for range 3 {
-				ask(http.MethodPost, "/v1/chat/completions", `{"model":"loci/recall","messages":[{"role":"user","content":"Hello"}]}`, append([]string{"X-Loci-Key", key}, c.headers...)...)
+				ask(http.MethodPost, "/v1/chat/completions", `{"model":"loci/recall","user":"`+c.user+`","messages":[{"role":"user","content":"Hello"}]}`, append([]string{"X-Loci-Key", key}, c.headers...)...)
 			}
 			var health client.Health
 			if err := json.Unmarshal(ask(http.MethodGet, "/health", "", "X-Loci-Key", front).Body.Bytes(), &health); err != nil {

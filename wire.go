@@ -16,7 +16,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/front/mcp"
 	"github.com/loci-memory/loci/internal/front/proxy"
 	"github.com/loci-memory/loci/internal/front/query"
 	"github.com/loci-memory/loci/internal/front/rest"
@@ -64,9 +66,13 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	if err != nil {
 		return nil, err
 	}
+	config = learner.provider.at(config)
 	config.Learn.Model = learner.model
 	l.learner, l.config = learner, config
 	l.log.Info("who learns", "model", l.learns(), "why", learner.why)
+	if learner.wrong != "" {
+		l.warn(client.Finding{Part: "learn.model", What: learner.wrong, Do: "set learn.model to a model that the server lists, or to auto"})()
+	}
 	l.config = config
 	trusted, err := prefixes("trusted", config.Trusted)
 	if err != nil {
@@ -130,7 +136,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	l.index = index.New(store, indexed)
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(engine.Parts{
-		Store: store, Searcher: l.searcher(store, indexed), Embedder: embedder, Reranker: models.reranker, Prompts: prompts.For(learner.named()).In(prompt.Form(config.Learn.Reply)),
+		Store: store, Searcher: l.searcher(store, indexed), Embedder: embedder, Reranker: models.reranker, Prompts: prompts.In(prompt.Form(config.Learn.Reply)),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, engineOptions(config, learner))
@@ -173,9 +179,10 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	l.chat = proxy.New(l.engine, proxy.Options{
 		Upstream: upstream, Placement: wirefmt.Placement(config.Recall.Placement), Keep: config.Recall.Blocks == "keep", Named: config.Recall.Named, Sessions: config.Record.Sessions,
 		Projects: config.Record.Projects, Folders: config.Record.Folder,
-		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.warn(chatOfNobody), ClientKeys: config.usesClientKeys(),
+		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.warn(chatOfNobody), UserIgnored: l.warn(userIgnored), ClientKeys: config.usesClientKeys(),
 	})
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
+	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: Version(), Profile: config.MCP.Profile}))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: queryModel(config), MaxText: config.Limits.Text}))
 	shown := l.pageOptions(config, learner, l.chat)
 	shown.Sessions = database(store).(memory.Sessions) // every store keeps them
@@ -190,7 +197,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		Held: func(since, until time.Time) ([]string, error) {
 			return held(config, l.backups.notes, l.vault.damagedJournals(), since, until), nil
 		},
-		Elsewhere: describedElsewhere(), Upstream: upstream, Model: cmp.Or(config.Chats.Model, queryModel(config)),
+		Elsewhere: describedElsewhere(), Upstream: upstream, Model: chatModel(config),
 	})))
 	l.handler = page.SignedIn(httpx.Guard(httpx.Options{
 		Key: config.APIKey, Keys: &l.keys.ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
@@ -346,7 +353,7 @@ func engineOptions(c Config, learner learnerChoice) engine.Options {
 // learning is when, from what and how facts are learned.
 func learning(c Config) engine.Learning {
 	l := engine.Learning{
-		Scope: engine.Belonging(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Learn.Exchanges, Idle: c.Learn.Idle, Context: c.Learn.Context, Personal: c.Learn.Personal,
+		Scope: engine.Belonging(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Learn.Exchanges, Idle: c.Learn.Idle, Context: c.Learn.Context, Window: c.Learn.Window, Personal: c.Learn.Personal,
 		Spending: engine.Spending{
 			InputPrice: c.Learn.InputPrice, OutputPrice: c.Learn.OutputPrice,
 			DayTokens: c.Learn.DayTokens, DayCost: c.Learn.DayCost,
@@ -358,7 +365,7 @@ func learning(c Config) engine.Learning {
 		l.Every, l.Exchanges = 1, 1
 	}
 	if c.Summary.Mode == "on" || c.Summary.Mode == "model" && c.Learn.Model != "" {
-		l.Summary = engine.Summarizing{Every: c.Summary.Every}
+		l.Summary = engine.Summarizing{Every: c.Summary.Every, Keep: c.Summary.Keep}
 	}
 	return l
 }
@@ -366,12 +373,12 @@ func learning(c Config) engine.Learning {
 // rules of recall. A model upstream reads the chat; loci/recall does not.
 func rules(c Config) engine.Rules {
 	r := c.Recall
-	heading := ""
-	if wirefmt.Placement(r.Placement) == wirefmt.System { // among instructions it needs one
+	heading := r.Heading
+	if heading == "" && wirefmt.Placement(r.Placement) == wirefmt.System { // among instructions it needs one
 		heading = "Relevant memory"
 	}
 	return engine.Rules{
-		Heading: heading, Hint: r.Hint, Told: r.Turns == "told", Contexts: r.Contexts, Summary: r.Summary,
+		Heading: heading, Hint: r.Hint, Roles: r.Roles, Told: r.Turns == "told", Contexts: r.Contexts, Summary: r.Summary,
 		SmallSet: r.SmallSet, Reach: engine.Reach(r.Reach), Bootstrap: r.Bootstrap, Fallback: engine.Fallback(r.Fallback),
 		Pools: r.Pools, SinceSaid: r.Age == "created", Decay: r.Decay, Lambda: r.Lambda, VectorWeight: &r.VectorWeight, Each: r.Candidates,
 		Expand: r.Expand, Messages: r.Messages, Read: c.Upstream.URL != "",
@@ -412,6 +419,9 @@ func queryModel(c Config) string {
 	}
 	return c.Query.Model
 }
+
+// chatModel returns the upstream's model that answers chats which name none, "" for none.
+func chatModel(c Config) string { return cmp.Or(c.Chats.Model, queryModel(c)) }
 
 // newUpstream returns nil, as an interface, where none is set.
 func newUpstream(c Config) (proxy.Upstream, error) {

@@ -45,7 +45,7 @@ func TestEverydayAsked(t *testing.T) {
 		first, eighth, silenced, repeated int
 	}{
 		"looked at": {got: seen, first: 48, eighth: 55, silenced: 10, repeated: 24},
-		"held back": {got: unseen, first: 30, eighth: 34, silenced: 14, repeated: 15},
+		"held back": {got: unseen, first: 30, eighth: 33, silenced: 15, repeated: 15},
 	} {
 		t.Logf("%s: %v", name, reached.got)
 		if got := reached.got; got.first < reached.first || got.eighth < reached.eighth || got.silenced > reached.silenced || got.asked+got.restated > reached.repeated {

@@ -120,7 +120,7 @@ func TestFusionGainsByGoodVectorsAndLosesLittleByBad(t *testing.T) {
 		{"good, cosines around 0.7", 0.7, 0.6, 0.02},
 		{"fair, cosines around 0.1", 0.1, 0.35, 0.005},
 		{"fair, cosines around 0.7", 0.7, 0.35, 0.005},
-		{"chance, cosines around 0", 0, 0, -0.02},
+		{"chance, cosines around 0", 0, 0, -0.025},
 		{"chance, cosines around 0.7", 0.7, 0, -0.02},
 		{"all the same", 1, 0, -0.005},
 		{"wrong", 0.3, -0.4, -0.1},

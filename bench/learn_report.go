@@ -211,20 +211,47 @@ func (p Prices) Cost(u Usage) float64 {
 	return (float64(u.Input)*p.Input + float64(u.Output)*p.Output) / 1e6
 }
 
-// String returns the report as tables.
+// modelMetrics are what is reported of a model: names of [learnMetrics], in the words of what a
+// model is judged by.
+var modelMetrics = []struct{ title, metric string }{
+	{"true facts that are active", "recall"},
+	{"corrections: the newer active, the older ended", "superseded"},
+	{"of what is active, right and current", "precision"},
+	{"of what is active, wrong", "wrong"},
+	{"of what is active, said of the wrong person", "wrong subject"},
+	{"facts that wait, per 100 turns", "pending per 100 turns"},
+}
+
+// String returns the report as tables: of a model a short one, of the rules all measures.
 func (r LearnReport) String() string {
 	var b strings.Builder
 	turns, failed, took, model := r.Total()
 	fmt.Fprintf(&b, "learned by %s: %d lessons, %d turns of users\n", r.By, len(r.Lessons), turns)
 	b.WriteString(r.Models.line())
 	fmt.Fprintf(&b, "in brackets: 95 %% intervals, %d resamples of lessons\n\n", resamples)
-	for _, m := range learnMetrics {
-		if e := r.estimate(m); e.N > 0 && !math.IsNaN(e.Value) {
-			fmt.Fprintf(&b, "%-24s %s  of %d %s\n", m.name, e, e.N, m.unit)
+	each := float64(max(1, turns))
+	if model.Calls > 0 {
+		for _, row := range modelMetrics {
+			m := learnMetrics[slices.IndexFunc(learnMetrics, func(m learnMetric) bool { return m.name == row.metric })]
+			if e := r.estimate(m); e.N > 0 && !math.IsNaN(e.Value) {
+				fmt.Fprintf(&b, "%-47s %s  of %d %s\n", row.title, e, e.N, m.unit)
+			}
 		}
-	}
-	if chance := r.Chance(); !math.IsNaN(chance) {
-		fmt.Fprintf(&b, "%-24s %.3f\n", "precision by chance", chance)
+		fmt.Fprintf(&b, "%-47s %.0f, %.2f\n", "tokens and calls for an exchange", float64(model.Input+model.Output)/each, float64(model.Calls)/each)
+		if model.Untold > 0 {
+			fmt.Fprintf(&b, "%d answers did not say how many tokens they took\n", model.Untold)
+		}
+		fmt.Fprintf(&b, "\n%.4f s a turn, %.4f of them the model's; %d of %d calls failed\n", took.Seconds()/each, model.Busy.Seconds()/each, model.Failures, model.Calls)
+	} else {
+		for _, m := range learnMetrics {
+			if e := r.estimate(m); e.N > 0 && !math.IsNaN(e.Value) {
+				fmt.Fprintf(&b, "%-24s %s  of %d %s\n", m.name, e, e.N, m.unit)
+			}
+		}
+		if chance := r.Chance(); !math.IsNaN(chance) {
+			fmt.Fprintf(&b, "%-24s %.3f\n", "precision by chance", chance)
+		}
+		fmt.Fprintf(&b, "\n%.4f s a turn\n", took.Seconds()/each)
 	}
 	for _, category := range r.Categories() {
 		for _, m := range ofCategory(category) {
@@ -233,16 +260,7 @@ func (r LearnReport) String() string {
 			}
 		}
 	}
-	fmt.Fprintf(&b, "\n%.4f s a turn", took.Seconds()/float64(max(1, turns)))
-	if model.Calls > 0 {
-		each := float64(max(1, turns))
-		fmt.Fprintf(&b, ", %.4f of them the model's; %d calls, %d failed", model.Busy.Seconds()/each, model.Calls, model.Failures)
-		fmt.Fprintf(&b, "\n%d tokens in and %d out, %.0f and %.0f a turn", model.Input, model.Output, float64(model.Input)/each, float64(model.Output)/each)
-		if model.Untold > 0 {
-			fmt.Fprintf(&b, "; %d answers did not say how many", model.Untold)
-		}
-	}
-	fmt.Fprintf(&b, "\nlearning given up %d times\n", failed)
+	fmt.Fprintf(&b, "learning given up %d times\n", failed)
 	return b.String()
 }
 

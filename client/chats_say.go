@@ -20,11 +20,13 @@ import (
 type SayRequest struct {
 	Content string `json:"content" doc:"A leading /command is no part of what memory is asked."`
 	Model   string `json:"model,omitempty" doc:"The upstream's model that answers, or loci/recall. Left out: chats.model, or query.model."`
+	Rules   string `json:"rules,omitempty" doc:"Rules for this reply, after those of the chat. They are not kept."`
 }
 
 // RegenerateRequest asks for another answer to what was said last.
 type RegenerateRequest struct {
 	Model string `json:"model,omitempty" doc:"As for a message."`
+	Rules string `json:"rules,omitempty" doc:"As for a message."`
 }
 
 // The events of a reply, in their order: one of EventMemory, any number of EventDelta,

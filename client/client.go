@@ -161,6 +161,25 @@ func (c *Client) Health(ctx context.Context) (out Health, err error) {
 	return out, err
 }
 
+// MCP sends one message of the Model Context Protocol and returns the server's answer, whatever
+// its status. headers are names and values in turn.
+func (c *Client) MCP(ctx context.Context, profile string, message []byte, headers ...string) (*http.Response, error) {
+	path := "/mcp"
+	if profile != "" {
+		path += "?profile=" + url.QueryEscape(profile)
+	}
+	headers = append(headers, "Content-Type", "application/json", "Accept", "application/json, text/event-stream")
+	req, err := c.request(ctx, http.MethodPost, path, bytes.NewReader(message), headers...)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.opts.HTTP.Do(req)
+	if err != nil {
+		return nil, &memory.Error{Code: memory.Unavailable, Err: err}
+	}
+	return resp, nil
+}
+
 // maxAnswer bounds what is read of an answer.
 const maxAnswer = 256 << 20
 

@@ -28,6 +28,13 @@ type RelatedMemories struct {
 	Memories  []RelatedMemory `json:"memories" doc:"The nearest first, without the fact that was asked for."`
 	Relations []FactRelation  `json:"relations" doc:"Between these and the fact that was asked for, each once."`
 	More      bool            `json:"more,omitempty" doc:"There are others still."`
+	Found     []FoundRelation `json:"found,omitempty" doc:"Relations that nobody made: what the fact replaced or was replaced by, what waits to replace it, and what else is about the same person or thing."`
+}
+
+// FoundRelation is a relation of a fact that history and words tell.
+type FoundRelation struct {
+	FactRelation
+	Memory Memory `json:"memory" doc:"The other fact."`
 }
 
 // RelatedQuery says how far to look. Zero fields take the server's default: one step, 50

@@ -32,6 +32,7 @@ type Search struct {
 	Tag          string
 	Conversation string          // only what this conversation said or taught; "": all
 	Exclude      map[string]bool // ids that the request carries already
+	Only         map[string]bool // ids that may be found; nil: any
 	At           At
 	Now          time.Time
 	Limit        int

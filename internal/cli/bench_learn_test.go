@@ -4,8 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -58,6 +63,31 @@ func TestLearningIsPrintedForProgramsAndPeople(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
+	}
+}
+
+// TestModelIsMeasuredInAShortTable has a model that reads where the user lives, and the move.
+func TestModelIsMeasuredInAShortTable(t *testing.T) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		ops := `{\"ops\":[{\"op\":\"add\",\"ids\":[],\"text\":\"User lives in Oslo\",\"quote\":\"I live in Oslo\",\"about\":\"user\",\"lasting\":true}]}`
+		if strings.Contains(string(body), "I moved to Bergen") {
+			ops = `{\"ops\":[{\"op\":\"replace\",\"ids\":[\"k1\"],\"text\":\"User lives in Bergen\",\"quote\":\"I moved to Bergen\",\"about\":\"user\",\"lasting\":true}]}`
+		}
+		fmt.Fprintf(w, `{"choices":[{"message":{"role":"assistant","content":"%s"},"finish_reason":"stop"}],"usage":{"prompt_tokens":500,"completion_tokens":20}}`, ops)
+	}))
+	t.Cleanup(upstream.Close)
+	out, err := learnOf(t, "--upstream", upstream.URL+"/v1", "--model", "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`true facts that are active +0\.500`, `corrections: the newer active, the older ended +1\.000`, `right and current +1\.000`, `tokens and calls for an exchange +520, 1\.00`} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "precision by chance") {
+		t.Errorf("the table of the rules in\n%s", out)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -42,11 +43,34 @@ func Main() int {
 	if !begun && strings.HasPrefix(told, "unknown command") {
 		told = unknownCommand(told)
 	}
-	fmt.Fprintln(os.Stderr, "loci:", strings.ReplaceAll(told, "\n\t", " ")) // a database's driver breaks lines
+	told = strings.ReplaceAll(told, "\n\t", " ") // a database's driver breaks lines
+	tell(os.Stderr, err, told, wantsJSON(ran, os.Args[1:]))
 	if !begun || errors.Is(err, memory.Invalid) {
 		return 2
 	}
 	return 1
+}
+
+// tell writes what went wrong: a line for people, or a JSON object for programs.
+func tell(w io.Writer, err error, told string, asJSON bool) {
+	if !asJSON {
+		fmt.Fprintln(w, "loci:", told)
+		return
+	}
+	failure := struct {
+		Code    memory.Code `json:"code,omitempty"`
+		Message string      `json:"message"`
+	}{Message: told}
+	if coded := new(memory.Error); errors.As(err, &coded) {
+		failure.Code = coded.Code
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": failure}) // nobody is left to tell
+}
+
+// wantsJSON reports whether a command was given --json, also where its other flags are wrong.
+func wantsJSON(cmd *cobra.Command, args []string) bool {
+	flag := cmd.Flags().Lookup("json")
+	return flag != nil && flag.Value.Type() == "bool" && (flag.Value.String() == "true" || slices.Contains(args, "--json"))
 }
 
 // stopped is what is said of a command that was interrupted: what comes of that inside is
@@ -67,6 +91,7 @@ type global struct {
 	json   bool
 	at     memory.At // what reads are of
 	alone  bool      // no server answers: this command has opened memory itself
+	serves bool      // and then serves it to other commands, too
 }
 
 func root() *cobra.Command {
@@ -92,7 +117,7 @@ func root() *cobra.Command {
 	cmd.AddCommand(serve(g), demo(g), chat(g), add(g), search(g), list(g), edit(g), relate(g), forget(g),
 		history(g), undo(g), review(g), profile(g), contexts(g), pause(g), relearn(g), upkeep(g), prompts(g), jobs(g), usage(g), doctor(g), export(g), imports(g), benchmark(g))
 	cmd.AddCommand(share(g), users(g), settings(g))
-	cmd.AddCommand(models(g), reembed(g), migrate(g), backups(g), restore(g), apiKeys(g))
+	cmd.AddCommand(models(g), reembed(g), migrate(g), backups(g), restore(g), apiKeys(g), mcp(g))
 	for _, sub := range cmd.Commands() {
 		sub.SuggestFor = others[sub.Name()]
 	}
@@ -104,7 +129,7 @@ func root() *cobra.Command {
 func (g *global) load(cmd *cobra.Command) (loci.Config, error) {
 	flags := map[string]string{}
 	for name, value := range g.flags {
-		if cmd.Flags().Changed(name) {
+		if cmd.Flags().Changed(strings.ReplaceAll(name, ".", "-")) {
 			flags[name] = *value
 		}
 	}
@@ -174,6 +199,9 @@ func (g *global) openAlone(cmd *cobra.Command, config loci.Config, opts client.O
 	ctx := cmd.Context()
 	if config.Log.Level == "info" {
 		config.Log.Level = "warn" // one command is not a server's log
+	}
+	if g.serves {
+		return serveAlone(ctx, config, loci.Options{Log: cmd.ErrOrStderr()}, opts)
 	}
 	l, err := loci.Open(ctx, config, loci.Options{Log: cmd.ErrOrStderr()})
 	if err != nil {

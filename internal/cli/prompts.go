@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -50,7 +51,8 @@ func promptsOf(config loci.Config) ([]promptFile, error) {
 		return nil, err
 	}
 	var out []promptFile
-	set = set.For(config.Learn.Model)
+	query := cmp.Or(config.Query.Model, config.Learn.Model)
+	set = set.ForModels(prompt.Models{Learn: config.Learn.Model, Query: query, Chats: cmp.Or(config.Chats.Model, query)})
 	for _, name := range prompt.Names() {
 		p := promptFile{Name: name, Hash: set.Hash(name), Source: set.Source(name), Placeholders: prompt.Placeholders(name), Variants: set.Variants(name)}
 		p.Purpose = purpose(p.Source)

@@ -96,7 +96,7 @@ func (g *global) related(ctx context.Context, w io.Writer, c *client.Client, id 
 // related writes each relation from the fact that was asked for as a sentence reads: what
 // it is to others, then what others are to it, and those further away.
 func (s sheet) related(id string, found client.RelatedMemories) {
-	if len(found.Relations) == 0 {
+	if len(found.Relations)+len(found.Found) == 0 {
 		s.line("it is related to nothing")
 		return
 	}
@@ -116,6 +116,10 @@ func (s sheet) related(id string, found client.RelatedMemories) {
 				s.line("%s %s %s", called(r.From), s.in(dim, string(r.Kind)), called(r.To))
 			}
 		}
+	}
+	for _, r := range found.Found {
+		content[r.Memory.ID] = said(r.Memory.Content, 100)
+		s.line("%s %s %s", called(r.From), s.in(dim, string(r.Kind)), called(r.To))
 	}
 	if found.More {
 		s.line("and others: --limit 200 shows more")

@@ -17,12 +17,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/memory"
 )
 
 func serve(g *global) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:     "serve",
 		Short:   "Run the server",
 		Long:    "Run the server: an OpenAI-compatible proxy with memory under /v1, and the memory itself under /api.",
@@ -42,6 +44,8 @@ func serve(g *global) *cobra.Command {
 			return s.run(cmd.Context())
 		},
 	}
+	g.flags["mcp.profile"] = cmd.Flags().String("mcp-profile", "", "tools that MCP clients see: default, or chatgpt for search and fetch, too")
+	return cmd
 }
 
 // server is a memory that listens.
@@ -87,6 +91,23 @@ func noListener(addr string, err error) error {
 		return fmt.Errorf("this user may not listen at %s (ports below 1024 are kept for the system); --addr names another address", addr)
 	}
 	return fmt.Errorf("nothing can listen at %s: %w", addr, err)
+}
+
+// serveAlone runs a server for one command, which others find, too, until it is done: at the
+// usual address or, if that is taken, at a free port.
+func serveAlone(ctx context.Context, config loci.Config, opts loci.Options, to client.Options) (c *client.Client, done func() error, err error) {
+	s, err := open(ctx, config, opts)
+	if err != nil && !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Invalid) {
+		config.Addr = "127.0.0.1:0"
+		s, err = open(ctx, config, opts)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	running, stop := context.WithCancel(ctx)
+	finished := make(chan error, 1)
+	go func() { finished <- s.run(running) }()
+	return client.New(s.url(), to), func() error { stop(); return <-finished }, nil
 }
 
 func (s *server) url() string { return "http://" + s.listener.Addr().String() }

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -50,6 +51,38 @@ func settings(g *global) *cobra.Command {
 				return fmt.Errorf("these are the defaults, for one that is set cannot be: %w", wrong)
 			}
 			return err
+		},
+	}
+	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
+	cmd.AddCommand(settingsImport(g))
+	return cmd
+}
+
+func settingsImport(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Print the settings of another memory system as a settings file of Loci",
+		Long: "Reads the settings of one of the designs that profiles follow (docs/profiles.md lists their names): a .env file, YAML, JSON or TOML. Prints\n" +
+			"them as a file for --config. It sets nothing.",
+		Example: "  loci settings import .env > loci.yaml\n  loci settings import models.yaml\n  loci settings import config.toml",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			data, err := os.ReadFile(args[0])
+			if err != nil {
+				return memory.Errorf(memory.Invalid, "read the settings: %w", err)
+			}
+			imported, err := loci.ImportSettings(args[0], data)
+			if err != nil {
+				return err
+			}
+			file, err := imported.YAML()
+			if err != nil {
+				return fmt.Errorf("write the settings: %w", err)
+			}
+			for _, name := range imported.Passed {
+				fmt.Fprintf(cmd.ErrOrStderr(), "not imported: %s\n", name)
+			}
+			return g.print(cmd.OutOrStdout(), imported, func(w io.Writer) { _, _ = w.Write(file) })
 		},
 	}
 	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")

@@ -26,6 +26,7 @@ type Talking struct {
 	Content string
 	Again   bool   // the last message is answered once more; Content is not used
 	Model   string // [responder.Name]: the built-in one, which needs no Talker
+	Rules   string // for this reply, after the chat's
 }
 
 // Message is one message of a chat, as a model is asked it.
@@ -92,6 +93,11 @@ const (
 // is deleted the error is the context's cause.
 func (e *Engine) Say(ctx context.Context, s Talking, ask Talker, to Listener) (Talked, error) {
 	var err error
+	if s.Rules != "" {
+		if s.Rules, err = e.checkText("rules", s.Rules); err != nil {
+			return Talked{}, err
+		}
+	}
 	if !s.Again {
 		if s.Content, err = e.checkText("content", s.Content); err != nil {
 			return Talked{}, err
@@ -274,13 +280,14 @@ func (c *talking) prepare(ctx context.Context) ([]Message, error) {
 	c.x.in.Chat.Messages = asked
 	p := c.x.Prepare(ctx)
 	c.x.in.Chat.Messages = as
-	documents, ruled := recall.WithContexts("", contexts, c.e.opts.Recall.Contexts), withRules(p.Block, c.conv.Rules)
+	rules := strings.TrimSpace(c.conv.Rules + "\n" + c.Rules)
+	documents, ruled := recall.WithContexts("", contexts, c.e.opts.Recall.Contexts), withRules(p.Block, rules)
 	c.x.pin(ruled)
 	if given := strings.TrimSpace(documents + "\n\n" + ruled); given != p.Block && !c.x.untold {
 		c.e.amend(ctx, c.Owner, p.Trace, func(t *memory.Trace) { t.Block = given })
 	}
 	ask, err := c.e.Prompts.For(c.Model).Fill(prompt.System{
-		Contexts: documents, Rules: c.conv.Rules, Memory: p.Block, Message: c.path[len(c.path)-1].Content,
+		Contexts: documents, Rules: rules, Memory: p.Block, Message: c.path[len(c.path)-1].Content,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("fill the prompt: %w", err)

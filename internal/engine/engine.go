@@ -74,6 +74,7 @@ type Learning struct {
 	Scope     Belonging     // of what is learned; "": OfUser
 	Idle      time.Duration // how long a conversation rests before what a count left over is learned from
 	Context   int           // messages that the model reads before those that are learned from; 0: none
+	Window    int           // tokens that the model reads at once; 0: DefaultWindow
 
 	Personal bool // blank personal identifiers before anything is learned or stored
 	Spending Spending
@@ -81,6 +82,9 @@ type Learning struct {
 	Summary  Summarizing
 	Upkeep   Upkeep
 }
+
+// DefaultWindow is what nearly every model reads.
+const DefaultWindow = 32000
 
 // History is what becomes of messages that a client brings along and Loci did not see said.
 type History string

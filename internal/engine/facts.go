@@ -29,6 +29,7 @@ type Note struct {
 	ObservedAt  time.Time // zero: now
 	ExpiresAt   time.Time
 	Metadata    json.RawMessage
+	Replaces    string // id of a fact that it takes the place of; "": those that it contradicts
 	Idempotency string // the same key again returns the first result
 }
 
@@ -68,12 +69,23 @@ func replan(ctx context.Context, do func() error) error {
 
 // Remember writes a fact by hand. It is folded only into an exactly equal live
 // fact of the same scope, which then takes over what the note adds and is returned with
-// created false. What it contradicts is superseded in the same run.
+// created false. What it contradicts is superseded in the same run. A fact that a model
+// writes may have to wait for a person: see [Engine.waits].
 func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, author memory.Author) (fact memory.Fact, created bool, err error) {
 	ctx = memory.ForWrite(ctx)
+	byModel := author.Kind == memory.ByModel
+	if byModel {
+		if err := e.MayUse(ctx, owner, true); err != nil {
+			return memory.Fact{}, false, err
+		}
+		n.Content = learn.Redact(n.Content, e.opts.Learn.Personal)
+	}
 	fact, err = e.noted(owner, n)
 	if err != nil {
 		return memory.Fact{}, false, err
+	}
+	if byModel {
+		fact.Source, fact.Trust, fact.Model = memory.Extracted, memory.TrustUser, author.Name
 	}
 	vectors, err := e.vectors(ctx, fact.ID, fact.Content)
 	if err != nil {
@@ -81,7 +93,7 @@ func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, autho
 	}
 	var written memory.Fact
 	err = replan(ctx, func() error {
-		written, created, err = e.remember(ctx, fact, vectors, n.Idempotency, author)
+		written, created, err = e.remember(ctx, fact, vectors, n.Replaces, n.Idempotency, author)
 		if errors.Is(err, memory.Duplicate) {
 			written, err = e.writtenAgain(ctx, fact, n.Idempotency, author)
 		}
@@ -92,7 +104,7 @@ func (e *Engine) Remember(ctx context.Context, owner memory.Owner, n Note, autho
 
 // remember adds a fact, or returns what the same key added when it came first, or a
 // Conflict where somebody wrote meanwhile.
-func (e *Engine) remember(ctx context.Context, next memory.Fact, vectors []memory.Vector, key string, author memory.Author) (_ memory.Fact, created bool, err error) {
+func (e *Engine) remember(ctx context.Context, next memory.Fact, vectors []memory.Vector, replaces, key string, author memory.Author) (_ memory.Fact, created bool, err error) {
 	owner := next.Scope.Owner
 	run := memory.Run{ID: idFor(owner, key), Kind: "manual", Author: author, Vectors: vectors}
 	place, err := e.deciders.enter(ctx, owner, run.ID, next)
@@ -104,13 +116,24 @@ func (e *Engine) remember(ctx context.Context, next memory.Fact, vectors []memor
 	if run.Base, err = e.plannedOn(ctx, next); err != nil {
 		return memory.Fact{}, false, err
 	}
-	olds, err := e.conflicts(ctx, next, "")
+	olds, err := e.conflicts(ctx, next, replaces)
 	if err != nil {
 		return memory.Fact{}, false, err
 	}
-	ends := e.prevail(&next, olds, "a person wrote what replaces it", author)
+	add := memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &next}, NewID: next.ID, Reason: "written by hand", Author: author}
+	why := "a person wrote what replaces it"
+	if author.Kind == memory.ByModel {
+		add.Reason, why = "written by a tool call", "a tool call wrote what replaces it"
+		if wait := e.waits(ctx, next, olds); wait != "" {
+			next.Status, add.Reason = memory.Pending, wait
+			if len(olds) > 0 { // whose place it takes once it is approved
+				add.OldID, olds = olds[0].ID, nil
+			}
+		}
+	}
+	ends := e.prevail(&next, olds, why, author)
 	run.Learned = e.repeats(ctx, ends)
-	changes := replacing(ends, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &next}, NewID: next.ID, Reason: "written by hand", Author: author})
+	changes := replacing(ends, add)
 	receipt, err := e.Store.Apply(ctx, owner, run, changes...)
 	if err != nil {
 		return memory.Fact{}, false, err
@@ -141,7 +164,9 @@ func (e *Engine) writtenAgain(ctx context.Context, next memory.Fact, key string,
 			return "", "", memory.Errorf(memory.Conflict, "%s is %s since", f.ID, f.Status)
 		}
 		was := *f
-		f.Status, f.Trust = memory.Active, next.Trust
+		if author.Kind != memory.ByModel {
+			f.Status, f.Trust = memory.Active, next.Trust
+		}
 		if len(next.Tags) > 0 {
 			f.Tags = tags(slices.Concat(f.Tags, next.Tags))
 		}

@@ -223,7 +223,7 @@ func (x *Exchange) rewrite(lines []recall.Line, from recall.Sources) string {
 
 // rendering is how blocks are written; later says that the prompt has one already.
 func (e *Engine) rendering(later bool) recall.RenderOptions {
-	return recall.RenderOptions{Heading: e.opts.Recall.Heading, Hint: e.opts.Recall.Hint, Later: later}
+	return recall.RenderOptions{Heading: e.opts.Recall.Heading, Hint: e.opts.Recall.Hint, Roles: e.opts.Recall.Roles, Later: later}
 }
 
 // sources reads what blocks were written from.

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -117,7 +118,13 @@ func (p *passageCache) of(ctx context.Context, embedder memory.Embedder, c memor
 		return p.kept[i].passages, p.kept[i].vectors, nil
 	}
 	p.mu.Unlock()
-	passages := learn.Passages(c.Content)
+	most, count := 0, (func(string) int)(nil)
+	if w, ok := embedder.(interface {
+		Window() (most int, count func(text string) int)
+	}); ok {
+		most, count = w.Window()
+	}
+	passages := learn.Passages(c.Content, most, count)
 	vectors, err := embedder.Embed(ctx, memory.AsDocument, passages...)
 	if err != nil {
 		return nil, nil, err
@@ -139,25 +146,16 @@ func (p *passageCache) forget(owner memory.Owner) {
 	p.kept = slices.DeleteFunc(p.kept, func(k embedded) bool { return k.owner == owner })
 }
 
-// shownContexts is how much of the attached contexts the extractor is shown, in bytes.
-const shownContexts = 16 << 10
-
-// attached returns the words of the contexts that are attached to a conversation, for a
-// model that is to know what needs no learning.
-func (e *Engine) attached(ctx context.Context, owner memory.Owner, conversation string) (string, error) {
+// attached returns the contexts that are attached to a conversation, for a model that is to
+// know what needs no learning: whole, or as much as room, in tokens, allows.
+func (e *Engine) attached(ctx context.Context, owner memory.Owner, conversation string, room int) (string, error) {
 	contexts, err := e.contextsOf(ctx, owner, conversation)
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
 	for _, c := range contexts {
-		if b.Len() > 0 {
-			b.WriteString("\n\n")
-		}
-		if c.Title != "" {
-			b.WriteString(c.Title + "\n")
-		}
-		b.WriteString(c.Content)
+		b.WriteString(recall.ContextText(c, &room))
 	}
-	return clip(b.String(), shownContexts), nil
+	return strings.TrimSpace(b.String()), nil
 }

@@ -346,7 +346,7 @@ func (e *Engine) decisions(ctx context.Context, l lesson, cands []learn.Candidat
 }
 
 func (e *Engine) askForDecisions(ctx context.Context, owner memory.Owner, cands []learn.Candidate) ([]learn.Decision, error) {
-	ask, err := learn.AskDecisions(cands, e.Prompts)
+	ask, err := learn.AskDecisions(cands, e.learnPrompts(owner))
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -43,6 +45,7 @@ func (e *Engine) lesson(ctx context.Context, job memory.Job, turns []memory.Turn
 		Begin:     recall.FenceOpen,
 		End:       recall.FenceClose,
 		Given:     e.given(ctx, l.scope, turns),
+		Whole:     e.Prompts.Form() == prompt.InLine,
 	})
 	before, err := e.talkBefore(ctx, job.Owner, l.said)
 	if err != nil {
@@ -471,6 +474,21 @@ func (e *Engine) known(ctx context.Context, scope memory.Scope, said, before []l
 	return out, nil
 }
 
+// promptTokens is left in a model's window for the instructions and the reply.
+const promptTokens = 2000
+
+// roomBeside returns how many tokens of the model's window what is said and known leaves.
+func (e *Engine) roomBeside(said []learn.Said, known []memory.Fact) int {
+	room := cmp.Or(e.opts.Learn.Window, DefaultWindow) - promptTokens
+	for _, s := range said {
+		room -= text.Tokens(s.Shown())
+	}
+	for _, f := range known {
+		room -= text.Tokens(f.Content)
+	}
+	return max(room, 0)
+}
+
 func (e *Engine) askForFacts(ctx context.Context, scope memory.Scope, said []learn.Said, earlier map[string][]memory.Turn) ([]learn.Candidate, memory.Author, error) {
 	before, err := e.saidBefore(ctx, scope.Owner, said, earlier)
 	if err != nil {
@@ -480,7 +498,7 @@ func (e *Engine) askForFacts(ctx context.Context, scope memory.Scope, said []lea
 	if err != nil {
 		return nil, memory.Author{}, err
 	}
-	attached, err := e.attached(ctx, scope.Owner, said[0].Turn.Conversation)
+	attached, err := e.attached(ctx, scope.Owner, said[0].Turn.Conversation, e.roomBeside(said, known))
 	if err != nil {
 		return nil, memory.Author{}, err
 	}
@@ -488,19 +506,20 @@ func (e *Engine) askForFacts(ctx context.Context, scope memory.Scope, said []lea
 	if err != nil {
 		return nil, memory.Author{}, err
 	}
+	prompts := e.learnPrompts(scope.Owner)
 	ask, err := learn.AskFacts(learn.Asked{
 		Said: said, Before: before, Known: known, Attached: attached, Wishes: own.wishes, Zone: own.zone, Now: e.now(),
-	}, e.Prompts)
+	}, prompts)
 	if err != nil {
 		return nil, memory.Author{}, fmt.Errorf("fill the extraction prompt: %w", err)
 	}
 	read := learn.ParseFacts
-	switch form := e.Prompts.Form(); {
+	switch form := prompts.Form(); {
 	case form == prompt.InLine:
 		read = learn.ParseLine
 	case form == prompt.InOps:
 		parse := learn.ParseOps
-		if e.Prompts.Own(ask.Name) {
+		if prompts.Own(ask.Name) {
 			parse = learn.ParseFacts
 		}
 		read = func(reply string) ([]learn.Candidate, error) {

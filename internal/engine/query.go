@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/prompt"
@@ -23,6 +24,7 @@ type Querying struct {
 	TopK      int // similar messages; 0: the setting
 	Images    []string
 	Location  string
+	Model     string // that the [Writer] asks
 }
 
 // Queried is the answer to a query, and how it came about.
@@ -163,7 +165,7 @@ func (e *Engine) answerQuery(ctx context.Context, q Querying, out *Queried, writ
 	fill.Query, fill.Images, fill.Location = q.Text, images, oneLine(q.Location)
 	fill.Contexts, fill.Rules = out.contexts, out.rules
 	out.Cited = out.Around.Similar[:min(writtenSimilar, len(out.Around.Similar))]
-	ask, err := e.Prompts.Fill(fill)
+	ask, err := e.Prompts.For(q.Model).Fill(fill)
 	if err != nil {
 		return memory.Reply{}, fmt.Errorf("fill the prompt: %w", err)
 	}
@@ -176,7 +178,7 @@ func (e *Engine) answerQuery(ctx context.Context, q Querying, out *Queried, writ
 }
 
 func (e *Engine) describe(ctx context.Context, q Querying, write Writer) (string, error) {
-	ask, err := e.Prompts.Fill(prompt.Describe{Query: q.Text})
+	ask, err := e.Prompts.For(q.Model).Fill(prompt.Describe{Query: q.Text})
 	if err != nil {
 		return "", fmt.Errorf("fill the prompt: %w", err)
 	}
@@ -205,6 +207,10 @@ const (
 	nearEntries   = 8
 )
 
+// queryEmbedShare is how much of its time the search of a query leaves its embedder: what
+// needs no vector is read meanwhile.
+const queryEmbedShare = 0.8
+
 // similarityPart is the part of a hit's why that the threshold of a query is on.
 const similarityPart = "similarity"
 
@@ -212,7 +218,8 @@ const similarityPart = "similarity"
 func Similarity(h memory.Hit) float64 { return h.Why.Get(similarityPart) }
 
 // around reads what memory holds around a query, within the deadline of a chat's
-// recall. Parts that fail are skipped and named in the trace.
+// recall. Its parts do not wait for each other; those that fail are skipped and named in
+// the trace.
 func (e *Engine) around(ctx context.Context, q Querying, session string) Around {
 	started := e.Now()
 	defer e.lull.begin()()
@@ -222,7 +229,7 @@ func (e *Engine) around(ctx context.Context, q Querying, session string) Around 
 	r := &recalling{e: e, now: memory.Time(started), q: Question{
 		Scope: memory.Scope{Owner: q.Owner}, Text: q.Text, In: session, Door: "query",
 	}}
-	for _, part := range []struct {
+	parts := []struct {
 		name string
 		read func() error
 	}{
@@ -230,9 +237,16 @@ func (e *Engine) around(ctx context.Context, q Querying, session string) Around 
 		{"recent", func() (err error) { a.Recent, err = e.recentTurns(ctx, q.Owner, session, 2*recentPairs); return err }},
 		{"summaries", func() (err error) { a.Summaries, err = e.nearSummaries(ctx, q.Owner, session); return err }},
 		{"profile", func() (err error) { a.Profile, err = e.latestEntries(ctx, q.Owner); return err }},
-	} {
-		if err := r.part(part.read); err != nil {
-			r.skip(part.name, err)
+	}
+	errs := make([]error, len(parts))
+	var reading sync.WaitGroup
+	for i, part := range parts {
+		reading.Go(func() { errs[i] = r.part(part.read) })
+	}
+	reading.Wait()
+	for i, err := range errs {
+		if err != nil {
+			r.skip(parts[i].name, err)
 		}
 	}
 	a.Similar = r.hits
@@ -246,7 +260,10 @@ func (e *Engine) around(ctx context.Context, q Querying, session string) Around 
 // threshold.
 func (r *recalling) similar(ctx context.Context, topK int) error {
 	query := recall.NewQuery(r.q.Text, r.now, recall.QueryOptions{Expand: r.e.opts.Recall.Expand})
-	s := r.wanted(ctx, query)
+	if s, ok := r.e.Searcher.(aheadSearcher); ok {
+		ctx = s.Ahead(ctx, r.q.Scope.Owner)
+	}
+	s := r.wanted(ctx, query, queryEmbedShare)
 	s.Scopes, s.Kinds = []memory.Scope{r.q.Scope}, []memory.Kind{memory.KindTurn}
 	everything := 0.0
 	r.q.ScoreThreshold = &everything // the threshold here is on another number

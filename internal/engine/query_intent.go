@@ -71,8 +71,10 @@ const intentText = 4 << 10
 const likeEnough = 0.5
 
 // likest returns the intent whose example is most like the text. An embedder that
-// fails leaves the general one.
+// fails, or takes longer than recall may, leaves the general one.
 func (e *Engine) likest(ctx context.Context, words string) Intent {
+	ctx, cancel := context.WithTimeout(ctx, e.opts.Deadline)
+	defer cancel()
 	texts := []string{clip(words, intentText)}
 	for _, i := range intents {
 		texts = append(texts, i.example)

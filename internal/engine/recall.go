@@ -289,7 +289,7 @@ func (r *recalling) find(ctx context.Context, query recall.Query, topK int) erro
 	}
 	scopes = append(scopes, others...)
 	if len(scopes) > 0 {
-		s := r.wanted(ctx, query)
+		s := r.wanted(ctx, query, embedShare)
 		s.Scopes = scopes
 		found, err := r.ranked(ctx, query, s, topK)
 		if err != nil && len(others) > 0 {
@@ -515,9 +515,9 @@ func (r *recalling) againstOwn(ctx context.Context, hits []memory.Hit) []memory.
 	return out
 }
 
-// wanted is what the searcher is asked for. An embedder that fails, or takes too
-// long, leaves the words.
-func (r *recalling) wanted(ctx context.Context, query recall.Query) memory.Search {
+// wanted is what the searcher is asked for. An embedder that fails, or takes more than its
+// share of the time that is left, leaves the words.
+func (r *recalling) wanted(ctx context.Context, query recall.Query, share float64) memory.Search {
 	s := memory.Search{
 		Text:         query.Text,
 		Weights:      query.Weights,
@@ -530,7 +530,7 @@ func (r *recalling) wanted(ctx context.Context, query recall.Query) memory.Searc
 		Limit:        candidates + min(r.q.Carries, maxCarried),
 		WordsFirst:   ofWords(r.e.Embedder),
 	}
-	ctx, cancel := within(ctx, embedShare)
+	ctx, cancel := within(ctx, share)
 	defer cancel()
 	err := r.part(func() error {
 		if c, ok := r.e.Embedder.(interface{ Knows(question string) bool }); ok {

@@ -58,6 +58,12 @@ func (e *Engine) Waiting(ctx context.Context, owner memory.Owner, limit int, cur
 	return out, nil
 }
 
+// WhyWaiting returns why a pending fact waits, "" if the journal does not say.
+func (e *Engine) WhyWaiting(ctx context.Context, owner memory.Owner, f memory.Fact) (string, error) {
+	c, err := e.proposed(ctx, owner, memory.Memory{Fact: &f})
+	return c.Reason, err
+}
+
 // proposed returns the change that made a fact wait, the zero Change if the journal
 // has none. An undo that brought it back there says nothing of why.
 func (e *Engine) proposed(ctx context.Context, owner memory.Owner, m memory.Memory) (memory.Change, error) {
@@ -207,6 +213,8 @@ func (j *judging) judge(ctx context.Context, one Judgement) error {
 		return memory.Errorf(memory.Conflict, "%s is %s; only what is pending can be approved or rejected", one.ID, m.Status())
 	case one.Seen != "" && one.Seen != m.Content():
 		return errChangedMeanwhile(one.ID)
+	case one.Action == memory.ActionApprove && j.author.Kind == memory.ByModel:
+		return memory.Errorf(memory.Forbidden, "only the user can approve %s: on Loci's page under Review, or with loci review", one.ID)
 	}
 	j.met[one.ID] = true
 	if m.Link != nil {

@@ -25,6 +25,7 @@ type Rules struct {
 	Messages  int           // how many of the last user messages are a chat's question; 0: one
 	Heading   string        // over the block of a chat
 	Hint      string        // what the block says of itself besides
+	Roles     bool          // its lines name the role of who said it
 	Told      bool          // of turns, only what users tell: neither answers nor orders
 	Contexts  int           // most tokens of attached documents in a prompt; 0: recall.DefaultContextBudget
 	Summary   bool          // a chat is always told its conversation's summary, found or not

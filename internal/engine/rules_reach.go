@@ -1,25 +1,22 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
-	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/memory"
 )
 
 const (
 	// fewInConversation is how many memories of its own make a conversation stand
-	// alone, and recentOfUser how many of the user's newest join one that has fewer
-	// (design 2).
+	// alone. mostNear is how many of its newest are searched, and how many of the user's
+	// newest join where there are fewer (design 2).
 	fewInConversation = 50
-	recentOfUser      = 200
+	mostNear          = 200
 )
 
-// searchConversation searches what the asking conversation said and taught, with
-// the user's newest memories while that is little. The global pool, where it joins
+// searchConversation searches the newest of what the asking conversation said and taught,
+// with the user's newest memories while that is little. The global pool, where it joins
 // in, is searched as ever.
 func (r *recalling) searchConversation(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	var found []memory.Candidate
@@ -45,59 +42,34 @@ func (r *recalling) searchConversation(ctx context.Context, s memory.Search) ([]
 	return append(found, more...), err
 }
 
+// searchNear searches the newest of the conversation, and of everything while those are few.
 func (r *recalling) searchNear(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
-	own, err := r.newest(ctx, memory.Query{Conversation: r.q.In, Limit: fewInConversation})
-	if err != nil {
+	s.Only = map[string]bool{}
+	own, err := r.newest(ctx, memory.Query{Kinds: s.Kinds, Conversation: r.q.In}, s.Only)
+	if err == nil && own < fewInConversation {
+		_, err = r.newest(ctx, memory.Query{Kinds: s.Kinds}, s.Only)
+	}
+	if err != nil || len(s.Only) == 0 {
 		return nil, err
 	}
-	if len(own) >= fewInConversation {
-		s.Conversation = r.q.In
-		return r.e.Searcher.Search(ctx, s)
-	}
-	recent, err := r.newest(ctx, memory.Query{Limit: recentOfUser})
-	if err != nil {
-		return nil, err
-	}
-	return index.Build(r.items(ctx, own, recent)).Search(ctx, s)
+	return r.e.Searcher.Search(ctx, s)
 }
 
-// newest lists memories of any kind.
-func (r *recalling) newest(ctx context.Context, q memory.Query) ([]memory.Memory, error) {
-	q.Kinds = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}
+// newest adds the ids of the newest memories that a query selects, of any kind where it names
+// none, and returns how many they are.
+func (r *recalling) newest(ctx context.Context, q memory.Query, ids map[string]bool) (n int, err error) {
+	q.Limit = mostNear
+	if len(q.Kinds) == 0 {
+		q.Kinds = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}
+	}
 	page, err := r.e.Store.List(ctx, r.q.Scope.Owner, q)
 	if err != nil {
-		return nil, fmt.Errorf("list what is near: %w", err)
+		return 0, fmt.Errorf("list what is near: %w", err)
 	}
-	return slices.DeleteFunc(page.Memories, func(m memory.Memory) bool { return !m.Visible(r.now) }), nil
-}
-
-// items makes an index's items of memories, each once and oldest first, as the
-// store's versions are. Without an embedder they are found by their words.
-func (r *recalling) items(ctx context.Context, lists ...[]memory.Memory) []memory.Item {
-	var items []memory.Item
-	var words []string
-	seen := map[string]bool{}
-	for _, m := range slices.Concat(lists...) {
-		if !seen[m.ID()] {
-			seen[m.ID()] = true
-			items = append(items, memory.Item{Memory: m, ID: m.ID(), Version: m.Version()})
+	for _, m := range page.Memories {
+		if m.Visible(r.now) {
+			n, ids[m.ID()] = n+1, true
 		}
 	}
-	slices.SortStableFunc(items, func(a, b memory.Item) int {
-		return cmp.Or(a.Memory.CreatedAt().Compare(b.Memory.CreatedAt()), cmp.Compare(a.Version, b.Version))
-	})
-	for _, item := range items {
-		words = append(words, item.Memory.Content())
-	}
-	err := r.part(func() error {
-		vectors, err := r.e.Embedder.Embed(ctx, memory.AsDocument, words...)
-		for i, v := range vectors {
-			items[i].Vector = v
-		}
-		return err
-	})
-	if err != nil {
-		r.skip("embedder", err)
-	}
-	return items
+	return n, nil
 }

@@ -154,7 +154,7 @@ func TestAChatReachesAsFarAsTheRuleSays(t *testing.T) {
 			return strings.Join(contents(r.find(t, Question{Text: "What of the lighthouse?", In: in, TopK: &all}).Hits), " | ")
 		}
 		r.said(t, "old", "The lighthouse of Nazaré has %d steps in all", 1)
-		r.said(t, "filler", "Something about cooking, number %d of many", recentOfUser)
+		r.said(t, "filler", "Something about cooking, number %d of many", mostNear)
 		r.said(t, "other", "Our lighthouse in Aveiro was painted red %d years ago", 1)
 		r.said(t, "long", "The lighthouse keeper wrote letter %d", fewInConversation)
 		r.said(t, "short", "The lighthouse museum opens at %d", 1)

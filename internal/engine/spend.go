@@ -10,6 +10,7 @@ import (
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/model/llm"
+	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -33,11 +34,11 @@ func (e *Engine) complete(ctx context.Context, owner memory.Owner, p memory.Prom
 	if err := e.affords(ctx, owner); err != nil {
 		return memory.Reply{}, err
 	}
-	client := e.clients.get(owner)
-	if p.Model = cmp.Or(p.Model, e.opts.LearnModel, client.model); p.Model == "" {
+	if p.Model = cmp.Or(p.Model, e.learnModel(owner)); p.Model == "" {
 		return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has named its model since the start", errNobody)
 	}
 	if e.opts.ClientKeys {
+		client := e.clients.get(owner)
 		if client.key == "" {
 			return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has brought its key since the start", errNobody)
 		}
@@ -62,6 +63,21 @@ func (e *Engine) complete(ctx context.Context, owner memory.Owner, p memory.Prom
 		e.Log.Warn("what a model was paid for was not written down", "err", err)
 	}
 	return reply, nil
+}
+
+// learnModel returns the model that learns for an owner: the one of the settings or that was
+// chosen since, else that of the owner's last chat; "" while no chat has named one.
+func (e *Engine) learnModel(owner memory.Owner) string {
+	chosen := ""
+	if later, ok := e.LLM.(interface{ Chosen() string }); ok {
+		chosen = later.Chosen()
+	}
+	return cmp.Or(chosen, e.opts.LearnModel, e.clients.get(owner).model)
+}
+
+// learnPrompts returns the prompts in the variants for the model that learns.
+func (e *Engine) learnPrompts(owner memory.Owner) *prompt.Set {
+	return e.Prompts.For(e.learnModel(owner))
 }
 
 // errNobody is why the rules learn where only a chat tells which model does.

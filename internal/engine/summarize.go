@@ -13,7 +13,8 @@ import (
 
 // Summarizing is how often conversations are summed up.
 type Summarizing struct {
-	Every int // exchanges; 0: never
+	Every int  // exchanges; 0: never
+	Keep  bool // earlier summaries stay, and a new one is of the last turns alone (design 2)
 }
 
 // What a summary is made from: with one to go on from the last turns, without one
@@ -22,8 +23,11 @@ type Summarizing struct {
 const (
 	summaryTurns = 12
 	summaryFirst = 60
-	summaryLeast = 4 // turns below which there is nothing to sum up
+	summaryLeast = 4 // turns below which there is nothing to sum up, unless summaries are due sooner
 )
+
+// least is how many turns a summary needs: no more than are there when the first is due.
+func (s Summarizing) least() int { return min(summaryLeast, 2*s.Every-1) }
 
 // ruleBased is the model that a summary names which no model wrote.
 const ruleBased = "rule_based"
@@ -31,7 +35,7 @@ const ruleBased = "rule_based"
 // due reports whether a conversation that had so many exchanges before and has so
 // many after is to be summed up.
 func (s Summarizing) due(before, after int) bool {
-	return s.Every > 0 && after/s.Every > before/s.Every
+	return s.Every == 1 || s.Every > 0 && after/s.Every > before/s.Every
 }
 
 // summaryJob is the job that sums a conversation up; after names what it follows.
@@ -40,7 +44,7 @@ func summaryJob(owner memory.Owner, conversation, after string) memory.Job {
 }
 
 // Summarize is the handler of summarize jobs: the conversation's summary is written
-// anew, by the model or else by rule, and takes the place of the one before.
+// anew, by the model or else by rule, and takes the place of the one before unless that is kept.
 func (e *Engine) Summarize(ctx context.Context, job memory.Job) (jobs.End, error) {
 	e.lull.wait(ctx)
 	version, err := e.version(ctx, job.Owner)
@@ -51,9 +55,13 @@ func (e *Engine) Summarize(ctx context.Context, job memory.Job) (jobs.End, error
 	if err != nil {
 		return "", err
 	}
-	last, previous := summaryFirst, ""
+	last, latest, previous := summaryFirst, "", ""
 	if len(before) > 0 {
-		last, previous = summaryTurns, before[0].Text
+		last, latest = summaryTurns, before[0].Text
+		previous = latest
+	}
+	if e.opts.Learn.Summary.Keep {
+		last, previous, before = summaryTurns, "", nil
 	}
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, Last: last})
 	if err != nil {
@@ -63,14 +71,15 @@ func (e *Engine) Summarize(ctx context.Context, job memory.Job) (jobs.End, error
 		Assistant: true, Personal: e.opts.Learn.Personal,
 		Begin: recall.FenceOpen, End: recall.FenceClose, Given: e.blocksOf(job.Owner, turns).upTo,
 	})
-	if len(said) < summaryLeast {
+	said = slices.DeleteFunc(said, func(s learn.Said) bool { return s.Turn.Name == memory.RecallModel }) // it repeats what is known
+	if len(said) < e.opts.Learn.Summary.least() {
 		return jobs.Nothing, nil
 	}
 	if err := e.leaveOutRefused(ctx, job, said); err != nil {
 		return "", err
 	}
 	words, author := e.sumUp(ctx, job.Owner, said, previous)
-	if words == "" || words == previous {
+	if words == "" || words == latest {
 		return jobs.Nothing, nil
 	}
 	written, err := e.writeSummary(ctx, job, turns[len(turns)-1], words, author, before)
@@ -189,7 +198,7 @@ func (e *Engine) sumUp(ctx context.Context, owner memory.Owner, said []learn.Sai
 }
 
 func (e *Engine) sumUpByModel(ctx context.Context, owner memory.Owner, said []learn.Said, previous string) (string, memory.Author, error) {
-	ask, err := learn.AskSummary(said, previous, e.Prompts)
+	ask, err := learn.AskSummary(said, previous, e.learnPrompts(owner))
 	if err != nil {
 		return "", memory.Author{}, err
 	}

@@ -66,6 +66,11 @@ func (id Identity) AuthorOf(owner memory.Owner) memory.Author {
 // Proves reports whether the request's own key or signed token is of this owner.
 func (id Identity) Proves(owner memory.Owner) bool { return id.signed && id.Owner == owner }
 
+// Ignores reports whether a user that the body names is ignored, since the server has one user.
+func (id Identity) Ignores(user string) bool {
+	return user != "" && id.unnamed && memory.User(id.Namespace, user) != id.Owner
+}
+
 // Named returns the identity with the user that the body names, where nothing
 // before it named one and the request is trusted to. Otherwise it is the same identity.
 // [memory.Invalid] for a name that cannot be one.

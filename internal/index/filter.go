@@ -16,6 +16,7 @@ type filter struct {
 	tag        string
 	now        int64   // microseconds; 0: expiry is not judged
 	excluded   []int32 // in order
+	only       []int32 // in order; nil: any
 }
 
 // nobody is a thread or category that no document has.
@@ -39,16 +40,25 @@ func newFilter(c *contents, s *memory.Search) filter {
 	if len(c.expires) > 0 && !s.Now.IsZero() {
 		f.now = s.Now.UnixMicro()
 	}
-	f.excluded = append(f.excluded, c.beside...)
-	for id, excluded := range s.Exclude {
+	f.excluded = c.documents(f.excluded, s.Exclude, c.beside...)
+	if s.Only != nil {
+		f.only = c.documents([]int32{}, s.Only)
+	}
+	f.everything = f.everything && f.thread == none && f.category == none && f.tag == "" && f.now == 0 && f.excluded == nil && f.only == nil
+	return f
+}
+
+// documents adds the documents with these ids, and others, to a list, in order.
+func (s *contents) documents(list []int32, ids map[string]bool, others ...int32) []int32 {
+	list = append(list, others...)
+	for id, is := range ids {
 		k, _ := keyOf(id)
-		if n, ok := c.byID[k]; ok && excluded {
-			f.excluded = append(f.excluded, n)
+		if n, ok := s.byID[k]; ok && is {
+			list = append(list, n)
 		}
 	}
-	slices.Sort(f.excluded)
-	f.everything = f.everything && f.thread == none && f.category == none && f.tag == "" && f.now == 0 && f.excluded == nil
-	return f
+	slices.Sort(list)
+	return list
 }
 
 // known returns the number of a string, or nobody.
@@ -75,6 +85,11 @@ func (p *part) admits(n int32) bool {
 	}
 	if f.now != 0 {
 		if end, ok := p.expires[n]; ok && f.now >= end {
+			return false
+		}
+	}
+	if f.only != nil {
+		if _, is := slices.BinarySearch(f.only, n); !is {
 			return false
 		}
 	}

@@ -125,6 +125,8 @@ func (p *player) search() memory.Search {
 		s.Exclude = map[string]bool{"m0001": true, "m0005": true}
 	case 5:
 		s.Now = day
+	case 6:
+		s.Only = map[string]bool{"m0001": true, "m0002": true, "m0005": true, "m0008": true}
 	}
 	return s
 }

@@ -321,7 +321,7 @@ func refAdmits(m memory.Memory, s memory.Search) bool {
 		(s.Category == "" || m.Fact != nil && m.Fact.Category == s.Category) &&
 		(s.Tag == "" || m.Fact != nil && slices.Contains(m.Fact.Tags, s.Tag)) &&
 		(m.Fact == nil || m.Fact.ExpiresAt.IsZero() || s.Now.IsZero() || s.Now.Before(m.Fact.ExpiresAt)) &&
-		!s.Exclude[m.ID()]
+		!s.Exclude[m.ID()] && (s.Only == nil || s.Only[m.ID()])
 }
 
 // agree fails unless what a searcher finds is what the reference finds: the best

@@ -42,7 +42,7 @@ func AskFacts(a Asked, p *prompt.Set) (memory.Prompt, error) {
 		if i > 0 && s.Before != "" && a.Said[i-1].Turn.Role == memory.RoleUser { // what a turn answers, inside of a batch
 			d.Turns = append(d.Turns, prompt.Turn{Role: string(memory.RoleAssistant), Text: shortened(s.Before)})
 		}
-		d.Turns = append(d.Turns, turn(turnName(i), s, s.Text))
+		d.Turns = append(d.Turns, turn(turnName(i), s, s.Shown()))
 		if !s.Turn.CreatedAt.IsZero() {
 			d.Today = s.Turn.CreatedAt.In(zone)
 		}

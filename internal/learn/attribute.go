@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/late"
@@ -78,12 +79,40 @@ func classified(c Candidate) Candidate {
 		c.Subject, c.Attribute = subject, attribute
 	}
 	if c.Category == "" {
-		c.Category = category
+		c.Category = cmp.Or(category, categoryOf(c.Text))
 	}
 	if c.Subject == "" {
 		c.Subject = subject
 	}
 	return c
+}
+
+// categories are what a fact may be about by its words, the first that fits: kinds of things
+// that package text knows, and words beside them.
+var categories = []struct {
+	name, kinds string
+	words       *late.Set
+}{
+	{"health", "illness injury medicine", late.SetOf("allergic allergy intolerance illness disease diagnosed diagnosis medication medicine dose mg mcg pill pregnant surgery operation doctor gp dentist therapist hospital diabetic", termsOf)},
+	{"family", "relative partner", late.SetOf("kid child baby twins parents boyfriend girlfriend husband wife", termsOf)},
+	{"work", "job", late.SetOf("job work employer employed office boss manager colleague career salary", termsOf)},
+}
+
+// categoryOf returns the category that a fact's words tell, "" for none.
+func categoryOf(fact string) string {
+	terms := text.Terms(fact)
+	for _, c := range categories {
+		var kinds text.Classes
+		for kind := range strings.FieldsSeq(c.kinds) {
+			kinds |= text.ClassesAsked(text.Term(kind))
+		}
+		for _, t := range terms {
+			if c.words.Has(t) || text.ClassesOf(t)&kinds != 0 {
+				return c.name
+			}
+		}
+	}
+	return ""
 }
 
 // Classify returns what a fact's words say about whom it is about and about which

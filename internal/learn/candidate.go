@@ -12,6 +12,9 @@ type Said struct {
 	// Text is the turn's content with what must not be learned blanked out, byte
 	// for byte, so that a place in one is the same place in the other.
 	Text string
+	// Whole is the content with secrets and what memory gave blanked out, but with what else the
+	// user's message carries, such as code and quotes. "" where nobody is shown it.
+	Whole string
 	// Before is what was said to the speaker just before, "" if nothing was: "Where
 	// do you live?" tells what "In Lisbon." means. Nothing is learned from it.
 	Before string
@@ -23,6 +26,14 @@ type Said struct {
 	Known []memory.Fact
 	// Playing says that what was said before left a role play going ([Playing]).
 	Playing bool
+}
+
+// Shown returns what a model is shown of the turn.
+func (s Said) Shown() string {
+	if s.Whole != "" {
+		return s.Whole
+	}
+	return s.Text
 }
 
 // Candidate is a statement that a model or a rule proposes to remember.
@@ -39,7 +50,6 @@ type Candidate struct {
 	Waits      string // why a person should look first; "" if nobody needs to
 	Everywhere bool   // it belongs to no project, whatever scope it was said in
 	Doubt      string // why its turn does not prove it; "" if it does
-	Who        string // the name of somebody whom only memory may know; "" if the words say who it is
 	Model      string // the model and its prompt's hash, or the rule, that made it
 
 	// Op is what a model says that the candidate does to the facts in Targets; "" if it

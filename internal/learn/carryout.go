@@ -66,8 +66,18 @@ func (p *planner) add(c Candidate, v *verdict) {
 		p.ignore(c, "", "redundant")
 		return
 	}
-	p.replace(olds, next, reasonOr(v.reason, reasonOr(c.Doubt, "new")))
+	p.replace(olds, next, reasonOr(v.reason, reasonOr(p.exchanged(olds, next), reasonOr(c.Doubt, "new"))))
 	v.became = next.ID
+}
+
+// exchanged is the reason of a replacement for which a model gave none: both wordings, "" for
+// what replaces nothing. An erasure removes the reasons of models, and no others, so the words
+// of a rule's replacement and of another owner's fact are left out.
+func (p *planner) exchanged(olds []*knownFact, next memory.Fact) string {
+	if len(olds) == 0 || olds[0].Link != nil || p.o.Author.Kind != memory.ByModel {
+		return ""
+	}
+	return olds[0].Fact.Content + " → " + next.Content
 }
 
 // confirmed returns the fact that waits and that a candidate says, nil without one.

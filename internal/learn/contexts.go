@@ -13,16 +13,19 @@ import (
 const passageBytes = 1000
 
 // Passages parts a document for comparing: its sentences, since a fact is one, and
-// pieces of it that follow each other, each as long as an embedder reads. None is
-// empty; equal documents have equal passages.
-func Passages(document string) []string {
+// pieces of it that follow each other, each as long as an embedder reads: most of what count
+// counts, or 1000 bytes where most is 0. None is empty; equal documents have equal passages.
+func Passages(document string, most int, count func(string) int) []string {
+	if most == 0 {
+		most, count = passageBytes, func(s string) int { return len(s) + 1 }
+	}
 	var out []string
-	piece, sentences := "", 0
+	piece, sentences, room := "", 0, most
 	end := func() {
 		if sentences > 1 { // or else it is there already
 			out = append(out, piece)
 		}
-		piece, sentences = "", 0
+		piece, sentences, room = "", 0, most
 	}
 	for line := range strings.Lines(document) {
 		for _, s := range text.Sentences(line) {
@@ -30,10 +33,12 @@ func Passages(document string) []string {
 			if sentence == "" {
 				continue
 			}
-			if sentence = sentence[:min(len(sentence), passageBytes)]; len(piece)+len(sentence) >= passageBytes {
+			sentence = strings.ToValidUTF8(sentence[:min(len(sentence), passageBytes)], "")
+			size := count(sentence)
+			if size > room {
 				end()
 			}
-			sentence = strings.ToValidUTF8(sentence, "")
+			room -= size
 			out = append(out, sentence)
 			piece, sentences = strings.TrimSpace(piece+" "+sentence), sentences+1
 		}

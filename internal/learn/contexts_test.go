@@ -49,7 +49,7 @@ func TestNearContext(t *testing.T) {
 
 func TestPassagesHoldAllOfADocument(t *testing.T) {
 	document := "One. Two is longer.\n\n" + strings.Repeat("Words and words follow here. ", 100) + strings.Repeat("x", 3*passageBytes)
-	passages := Passages(document)
+	passages := Passages(document, 0, nil)
 	if len(passages) < 103 || passages[0] != "One." || passages[1] != "Two is longer." {
 		t.Fatalf("%d passages, the first %q", len(passages), passages[:2])
 	}
@@ -58,7 +58,19 @@ func TestPassagesHoldAllOfADocument(t *testing.T) {
 			t.Errorf("a passage of %d bytes; want 1 to %d", len(p), passageBytes)
 		}
 	}
-	if got := Passages(" \n\t"); len(got) != 0 {
+	if got := Passages(" \n\t", 0, nil); len(got) != 0 {
 		t.Errorf("nothing has passages %q", got)
+	}
+}
+
+// TestPassagesAreAsLongAsTheEmbedderReads counts words in place of tokens.
+func TestPassagesAreAsLongAsTheEmbedderReads(t *testing.T) {
+	words := func(s string) int { return len(strings.Fields(s)) }
+	longest := 0
+	for _, p := range Passages(strings.Repeat("Five words are in this. ", 40), 20, words) {
+		longest = max(longest, words(p))
+	}
+	if longest != 20 {
+		t.Errorf("the longest passage has %d words, want 20", longest)
 	}
 }

@@ -34,12 +34,7 @@ func Dedupe(cands []Candidate, o DedupeOptions) (fresh []Candidate, again []Agai
 	if o.Near == 0 {
 		o.Near = 0.90
 	}
-	for i, c := range cands {
-		var who bool
-		if c, who = byItsName(c, cands[:i]); !who {
-			dropped = append(dropped, Dropped{c, "nobody of that name is known"})
-			continue
-		}
+	for _, c := range cands {
 		if reason := unwanted(c); reason != "" {
 			dropped = append(dropped, Dropped{c, reason})
 			continue

@@ -68,15 +68,13 @@ func TestWhatAWishMeans(t *testing.T) {
 		{"I was diagnosed with HIV", "Forget what I told you about my diagnosis.", "I was diagnosed|User has HIV"},
 		{"I have diabetes/I hate dill", "forget my illness", "I have diabetes|User has diabetes"},
 		{"I have diabetes/I'm allergic to nuts/I hate dill", "forget everything about my health", "I have diabetes|User has diabetes|I'm allergic|User is allergic"},
-		{"My phone number is 555 1234/My email is a@b.example", "forget my phone number", "My phone|User's phone"},
-		{"My email is a@b.example/I live in Leeds", "stop remembering my email address", "My email|User's email"},
 		{"My name is Ana/My dog's name is Rex", "forget my name", "My name is|User's name is"},
 		// of the user, or of others
 		{"I have diabetes/My father has diabetes", "forget that I have diabetes", "I have diabetes|User has diabetes"},
 		{"I have diabetes/My father has diabetes", "forget my diabetes", "I have diabetes|User has diabetes"},
 		{"I have diabetes/My father has diabetes", "forget that my father has diabetes", "My father has|User's father has"},
 		{"I'm 34 years old/My daughter is 3 years old", "forget my age", "I'm 34|User is 34"},
-		{"I love my wife/I love pizza", "forget that I love my wife", "I love my wife|User loves User's wife"},
+		{"I love my wife/I love pizza", "forget that I love my wife", "I love my wife|User loves their wife"},
 		// by a name
 		{"My wife is named Eva", "Forget about Eva", "My wife is|User's wife is"},
 		{"I have a dog named Rex/My son Max is 5", "forget Rex", "I have a dog|User has a dog"},

@@ -342,8 +342,9 @@ func TestChangedFactsAreHeld(t *testing.T) {
 func FuzzGround(f *testing.F) {
 	f.Add("My wife and I moved to Oslo in 2020, where she works", "User and User's wife moved to Oslo in 2020", "she works")
 	f.Add("I'm 34 \xff and “Ünal” lives with me?", "User's brother ÜNAL is 34, and likes tea over coffee", "34")
+	f.Add("Yes.", "User's flight is on 2026-01-09", "Yes")
 	f.Fuzz(func(t *testing.T, said, fact, quote string) {
-		turn := Said{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: said, CreatedAt: saidOn("2026-01-05")}, Text: said, Earlier: []string{fact}}
+		turn := Said{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: said, CreatedAt: saidOn("2026-01-05")}, Text: said, Before: quote + "? " + fact, Earlier: []string{fact}}
 		if g := Ground(Claim{fact, quote, "user"}, turn); g.Span.Start < 0 || g.Span.End > len(said) || g.Span.Start > g.Span.End {
 			t.Fatalf("%q is placed at %+v of %q", fact, g.Span, said)
 		}

@@ -115,20 +115,7 @@ pregnant expecting preggo
 favourite favorite fave
 cannot cant unable handle
 television tv
-bicycle bike cycle cycles
-year yr yrs years
-month mo months
-minute min mins minutes
-hour hr hrs hours
-week wk wks weeks
-kilogram kg kgs kilo
-pound quid gbp pounds
-euro eur euros
-dollar usd bucks dollars
-mile miles mi
-km kilometres kilometers kms
-gram g grams gr
-metre m metres meters`
+bicycle bike cycle cycles`
 
 // numberTable has numbers as they are written in words, by language.
 var numberTable = late.Make(func() map[string]int {
@@ -212,9 +199,6 @@ var (
 		}
 		return m
 	})
-	// feastDays are days with a name, as month and day.
-	feastDays = map[string][2]int{"halloween": {10, 31}, "christmas": {12, 25}, "xmas": {12, 25}, "weihnachten": {12, 25}, "navidad": {12, 25}, "noel": {12, 25}, "valentine": {2, 14}, "valentines": {2, 14},
-		"silvester": {12, 31}, "nye": {12, 31}, "nochevieja": {12, 31}, "heiligabend": {12, 24}, "boxing": {12, 26}}
 )
 
 func calendarNames(rows ...string) *late.Value[map[string]int] {
@@ -228,76 +212,6 @@ func calendarNames(rows ...string) *late.Value[map[string]int] {
 		return m
 	})
 }
-
-// nicknames are short forms that are not the beginning of the name they stand for.
-var nicknames = late.Make(func() map[string]string {
-	m := map[string]string{}
-	for line := range strings.Lines(nicknameTable) {
-		words := strings.Fields(line)
-		for _, w := range words {
-			m[w] = words[0]
-		}
-	}
-	return m
-})
-
-const nicknameTable = `
-william bill billy will willy liam
-robert bob bobby rob
-richard rick dick ricky
-edward ted ned ed eddie
-james jim jimmy jamie
-john jack johnny
-margaret maggie peggy meg greta
-elizabeth liz beth betty lisa libby eliza
-katherine kate kathy katie kat kit catherine
-michael mike mick mikey
-charles chuck charlie
-henry harry hank
-francis frank
-francisco paco pancho
-jose pepe
-guadalupe lupe
-ignacio nacho
-maria mia mimi
-alexander sasha alex xander sandro
-sarah sally
-dorothy dot dolly
-theodore ted teddy
-johannes hans hannes
-josef sepp
-anthony tony
-joseph joe joey
-germany alemania deutschland allemagne
-spain espana spanien
-italy italia italien
-austria osterreich
-switzerland schweiz suiza suisse
-france frankreich francia
-vienna wien viena
-munich munchen
-cologne koln colonia
-lisbon lisboa lissabon
-london londres londra
-geneva genf geneve ginebra
-milan milano mailand
-rome roma rom
-venice venezia venedig
-florence firenze florenz
-naples napoli neapel
-warsaw warszawa warschau
-prague praha prag praga
-seville sevilla
-moscow moskau moskva
-copenhagen kobenhavn kopenhagen
-brussels bruxelles brussel brusel bruselas
-athens athen atenas
-greece griechenland grecia
-croatia kroatien hrvatska
-turkey turkei turquia
-japan japon giappone
-usa us america states
-uk britain england`
 
 // Function words by which a text is taken for English or for another language.
 var (
@@ -313,8 +227,8 @@ var (
 // linking words stand between a word and the number that belongs to it.
 var linking = late.Words("is are was were s of at on in the a an like about around so ca for by to only just now it that than some roughly approx turned turns turning since from bin seit am um gegen el la los de en")
 
-// opening words may stand before the subject of a clause.
-var opening = late.Words(`so well ok okay yeah yes yep no nope oh ah ugh lol haha ha hey hi btw also and but or then because cause cos since that if when while though actually update
+// openingWords may stand before the subject of a clause.
+var openingWords = late.Words(`so well ok okay yeah yes yep no nope oh ah ugh lol haha ha hey hi btw also and but or then because cause cos since that if when while though actually update
 	honestly apparently now today and/or plus like omg god wait sorry still just even this the our my her his their old dear poor new dead late little younger older elder eldest youngest youngest big own
 	und aber auch ja ach nein mein meine der die das weil da mi mis tu su pero y mon ma mes et mais`)
 
@@ -322,7 +236,7 @@ var (
 	speakerWords = late.Words("i im ive id ill me we us weve were myself ich wir mir mich uns yo nosotros je j nous moi io noi eu nos ik wij ours mine")
 	maleWords    = late.Words("he hes him his himself él")
 	femaleWords  = late.Words("she shes her hers herself ella elle")
-	ownWord      = late.Words("my our mein meine meinen meinem meiner unser unsere mi mis nuestro nuestra mon ma mes notre mio mia mijn meu minha")
+	possessives  = late.Words("my our mein meine meinen meinem meiner unser unsere mi mis nuestro nuestra mon ma mes notre mio mia mijn meu minha")
 )
 
 // quoting are verbs by which somebody is quoted: what follows is not said of them.
@@ -348,7 +262,7 @@ var idioms = late.Compile(`\b(?:can'?t wait|not gonna lie|no idea|not only|why n
 // other words that something is not or no longer so.
 var (
 	denying = late.Words(`not no never none nor neither nothing nobody nowhere without cannot cant dont doesnt didnt isnt arent wasnt wont havent hasnt hadnt wouldnt shouldnt
-		nicht kein keine keinen keinem keiner nie niemals ohne nimmer nunca jamás tampoco sin ningún ninguna pas jamais sans aucun aucune non mai senza nessun não nem sem nunca niet geen nooit zonder nada`)
+		nicht kein keine keinen keinem keiner nie niemals ohne nimmer nunca jamás tampoco sin ningún ninguna pas jamais sans aucun aucune non senza nessun não nem sem nunca niet geen nooit zonder nada`)
 	endingWords = late.Words(`stop stopped stopping quit quits quitting left leave leaving lost lose sold gave given dropped drop ditched cancelled canceled cancel cancels scrapped scrap ended over died dead passed
 		retired broke divorced ex allergic allergy allergies intolerant intolerance vegan vegetarian veggie teetotal sober hate hates hated dislike dislikes avoid avoids avoiding refuse refuses instead rather off
 		switched switching fired laid bailed expired closed failed missed former formerly previously used anymore longer unable except only skip skips free lack lacks forbidden banned against moved out
@@ -357,18 +271,50 @@ var (
 	// lightWords say little between a denial and what it denies.
 	lightWords = late.Words("longer more really actually even been going gonna able ever just want wanna anymore myself btw tho also too still mehr wirklich más plus")
 	having     = late.Words("have has had having got own owns owned")
-	oldValue   = late.Words("was were from not instead rather nicht no pas non war statt")
-	ceasing    = late.Words("quit quitting stop stopped stopping cancelled canceled dropped ditched scrapped sold hate hates")
+
+	ceasing = late.Words("quit quitting stop stopped stopping cancelled canceled dropped ditched scrapped sold hate hates")
 )
 
-// loving and loathing are attitudes that exclude each other.
 var (
-	loving   = late.Words("love loves loved like likes liked enjoy enjoys adore adores fan prefers prefer into")
-	loathing = late.Words("hate hates hated dislike dislikes loathe loathes detest detests despise despises")
+	conjunctions = late.Words("and but so because cause cos while und aber weil y pero et mais ed though tho when where who")
+	anyone       = late.Words("it its this that they theyre their we us our who")
+	noNames      = late.Words("user the my i phd mr mrs ms dr st prof ok am pm usd eur gbp english")
+	callings     = late.Words("doctor dentist vet therapist teacher client boss child dog cat pet")
+	statuses     = late.Words("married engaged divorced widowed together relationship dating single")
+	titles       = late.Words("dr mr mrs ms prof st herr frau senor senora uncle aunt")
+	unslotted    = late.Words("a an the and or is are was were be user")
+	beforeDays   = late.Words("the on til till until by den am vom bis el le il dia das")
+	nextWords    = late.Words("next nachste nachsten nachster nachstes nachstem kommende kommenden proximo proxima que prochain prochaine prossimo")
+	lastWords    = late.Words("last past letzte letzten letzter letztes letztem pasado pasada dernier derniere scorso scorsa since ago vor hace")
+	courtesies   = late.Words("like love rather prefer say know need not have appreciate")
+
+	// letters is how a letter begins, givenBack what leads to the assistant's own words, and
+	// disbelieved what leads to what somebody is not believed to know.
+	letters     = late.Compile(`\b(?:dear (?:hiring|sir|madam|mr|mrs|ms|dr|team|all|customer|colleagues)|sehr geehrte[rs]?|estimad[oa]s?|to whom it may concern)\b`)
+	givenBack   = late.Compile(`\b(?:you|assistant|chatgpt|claude) (?:just |once |already |then )?(?:wrote|said|told me|told us|answered|replied|mentioned|claimed)[^.!?:\n]{0,30}:`)
+	disbelieved = late.Compile(`\b(?:claims|reckons|insists|swears|goes|pretends|jokes) (?:that )?$`)
 )
 
-// opposites are words of which a fact and the words that prove it have the same one.
-var opposites = [][2]string{
-	{"passed", "failed"}, {"bought", "sold"}, {"started", "stopped"}, {"starting", "stopping"}, {"won", "lost"}, {"accepted", "rejected"}, {"married", "divorced"},
-	{"hired", "fired"}, {"older", "younger"}, {"bigger", "smaller"}, {"better", "worse"}, {"increased", "decreased"}, {"raised", "lowered"}, {"approved", "denied"},
-}
+// unitDays are the lengths of times by their words, those of other languages too.
+var unitDays = late.Make(func() map[string]int {
+	m := map[string]int{}
+	for days, words := range map[int]string{
+		1: "day days tag tage tagen día días jour jours giorno giorni dia dias", 7: "week weeks wk wks woche wochen semana semanas semaine semaines settimana settimane",
+		30: "month months monat monate monaten mes meses mois mese mesi mês", 365: "year years yr yrs jahr jahre jahren año años an ans année années anno anni ano anos",
+	} {
+		for w := range strings.FieldsSeq(words) {
+			m[text.Fold(w)] = days
+		}
+	}
+	return m
+})
+
+var (
+	// pastForm is what a fact of the past has, stateForm one that something is or was done.
+	pastForm  = late.Compile(`\b(?:was|were|had|used to|previously|formerly|former|until|once|ex|quit|stopped|no longer|\w{3,}ed)\b`)
+	stateForm = late.Compile(`^user (?:has|owns|lives|works|plays|speaks|moved|bought|stayed|went|quit|uses|ran|is an?|is allergic|finished|adopted|studies|smokes|drives|teaches|drinks)\b`)
+	intending = late.Compile(`\b(?:wish|maybe|want to|wanna|plan(?:ning)? to|going to|gonna|i'll|thinking (?:of|about)|considering|would love|would like|'d love|'d like|my (?:dream|goal) is|need to|hoping|might|applied|one day|someday|almost|nearly|dream(?:ed|t) (?:of|that)|pretend\w*|not true|don't think|dont think)\b`)
+	upToNow   = late.Compile(`\b(?:now|still|since|(?:i|we)(?:'ve| ?ve| have|'d))\b`)
+	// bygoneForm is what the user says of what is over.
+	bygoneForm = late.Compile(`\b(?:used to|(?:i|we) (?:was|were) (?:an?|the)|(?:i|we) (?:\w+ly )?(?:lived|worked|owned|played|studied|smoked|drove|taught))\b`)
+)

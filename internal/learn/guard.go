@@ -22,6 +22,8 @@ type GuardOptions struct {
 	// Given returns what had come out of memory by the i-th turn, nil for nothing. Words
 	// that were said before do not come from there. It is asked in order; nil: never.
 	Given func(i int) *Given
+	// Whole fills [Said.Whole].
+	Whole bool
 }
 
 // Guard returns what of the turns may be learned from. System turns, tool
@@ -34,17 +36,26 @@ func Guard(turns []memory.Turn, o GuardOptions) []Said {
 		if t.NoLearn || t.Role != memory.RoleUser && (t.Role != memory.RoleAssistant || !o.Assistant) {
 			continue
 		}
+		var given *Given
+		if o.Given != nil {
+			given = o.Given(i)
+		}
 		b := []byte(t.Content)
 		blankFenced(b, o.Begin, o.End)
+		whole := slices.Clone(b)
 		if t.Role == memory.RoleUser {
 			blankAttached(b)
 		}
-		if o.Given != nil {
-			o.Given(i).blank(b, t.Role)
-		}
+		given.blank(b, t.Role)
 		blankSecrets(b, o.Personal)
 		if said := string(b); strings.TrimSpace(said) != "" {
-			out = append(out, Said{Turn: t, Text: said})
+			s := Said{Turn: t, Text: said}
+			if o.Whole {
+				given.blank(whole, t.Role)
+				blankSecrets(whole, o.Personal)
+				s.Whole = string(whole)
+			}
+			out = append(out, s)
 		}
 	}
 	return out

@@ -166,3 +166,30 @@ func TestWhatPassesIsKeptForATime(t *testing.T) {
 		t.Errorf("what lasts expires at %v", got)
 	}
 }
+
+// TestCategoryOfAModelsFactIsTold: the operations that a model replies carry none, and reviewed
+// categories wait all the same.
+func TestCategoryOfAModelsFactIsTold(t *testing.T) {
+	for fact, want := range map[string]string{
+		"User takes levothyroxine 75 mcg":     "health",
+		"User's sister has asthma":            "health",
+		"User's mom can't climb stairs":       "family",
+		"User handed in the notice at work":   "work",
+		"User's flight to Oslo is on 3 March": "",
+		"User drinks milk":                    "",
+	} {
+		said := saidForOps(strings.Replace(fact, "User's", "my", 1))
+		kept, _ := Filter([]Candidate{{Text: fact, Confidence: 1}}, said)
+		if len(kept) != 1 || kept[0].Category != want {
+			t.Errorf("%q: %+v, want category %q", fact, kept, want)
+		}
+	}
+	said := saidForOps("on levothyroxine 75 mcg since may")
+	kept, _ := Filter([]Candidate{{Text: "User takes levothyroxine 75 mcg", Quote: "on levothyroxine 75 mcg", Confidence: 1}}, said)
+	o := options()
+	o.Review = []string{"health"}
+	changes, _ := Plan(kept, Reconcile(kept), nil, o)
+	if len(changes) != 1 || changes[0].After.Fact.Status != memory.Pending {
+		t.Errorf("%+v does not wait, want it pending", changes)
+	}
+}

@@ -15,7 +15,7 @@ func Pieces(said []Said, most int) iter.Seq[[]Said] {
 		room := most
 		for _, s := range said {
 			for part := range parts(s, most) {
-				size := len(strings.TrimSpace(part.Text))
+				size := len(strings.TrimSpace(part.Shown()))
 				if len(piece) > 0 && size > room {
 					if !yield(piece) {
 						return
@@ -40,17 +40,25 @@ func parts(s Said, most int) iter.Seq[Said] {
 			yield(s)
 			return
 		}
-		for _, span := range cuts(s.Text, most) {
-			b := []byte(s.Text)
-			fill(b[:span.Start], ' ')
-			fill(b[span.End:], ' ')
+		for _, span := range cuts(s.Shown(), most) {
 			part := s
-			part.Text = string(b)
+			part.Text = keepSpan(s.Text, span)
+			if s.Whole != "" {
+				part.Whole = keepSpan(s.Whole, span)
+			}
 			if !yield(part) {
 				return
 			}
 		}
 	}
+}
+
+// keepSpan returns a text with everything outside of a span blanked out.
+func keepSpan(s string, span text.Span) string {
+	b := []byte(s)
+	fill(b[:span.Start], ' ')
+	fill(b[span.End:], ' ')
+	return string(b)
 }
 
 // cuts returns the pieces of a text, each at most so many bytes, cut between sentences;

@@ -61,8 +61,6 @@ func reconcile(i int, c Candidate) []Decision {
 			return []Decision{{Candidate: i, Verdict: None, Target: n.Fact.ID, Reason: "known in more detail"}}
 		case sameAttribute(c, n) && (!text.Negated(c.Text) || !Denied(known) && (strings.Contains(c.Attribute, ":") || sameThing(c.Text, known))):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "a newer " + label(c.Attribute)})
-		case overtaken(&c, &n.Fact) != "":
-			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: overtaken(&c, &n.Fact)})
 		case opposite(c.Text, known):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "says the opposite"})
 		}
@@ -116,6 +114,9 @@ func refined(said, known string) bool {
 	a, b := termSet(said), termSet(known)
 	return len(a) < len(b) && !differs(a, b) && sameSense(text.Fold(said), text.Fold(known))
 }
+
+// Refines reports whether a fact says what an older one says and more.
+func Refines(next, old string) bool { return refined(old, next) }
 
 // sameThing reports whether what a negation ends is what is known: having left
 // Berlin says nothing against living in Lisbon.

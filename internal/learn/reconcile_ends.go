@@ -267,9 +267,6 @@ func (e *ending) doing(known string, terms map[string]bool) bool {
 		return true
 	}
 	next, _, _ := strings.Cut(strings.TrimSpace(known[at[3]:]), " ")
-	if next == "a" && rate(known[at[3]:]) {
-		return true // "smokes a pack a day"
-	}
 	// "Runs a bakery" goes on after "quit running", and "drinks tea" after "does not drink".
 	return !articles.Has(next) && (next == "" || timing.Has(next) || hanging.Has(next) || isDigit(next) || countWords.Has(next) || next == "every" || next == "daily" || next == "once" || next == "twice")
 }
@@ -396,3 +393,13 @@ var (
 	nowSo      = late.Compile(`(?i)\b(?:now|these days|instead|nowadays|switched to|changed to|rebook(?:ed)?|rescheduled|postponed)\b`)
 	alsoSo     = late.Compile(`(?i)\b(?:also|too|as well)\b`)
 )
+
+// disjoint reports whether two sets share nothing.
+func disjoint(a, b map[string]bool) bool {
+	for w := range a {
+		if b[w] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,12 +1,9 @@
 package learn
 
 import (
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/loci-memory/loci/internal/late"
-	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -197,22 +194,10 @@ func (r *reader) corrects(c *clause, i int) bool {
 		end--
 	}
 	right := c.text(j, end)
-	if right == "" || end-j > 5 || wrong == "" && c.at(i) == "it" && !r.actually(c, i, right) || !c.standing(j, end) && !isDigit(right) && len(c.dates(j, end)) == 0 && !isOrdinal(c.at(end-1)) {
+	if right == "" || end-j > 5 || wrong == "" && c.at(i) == "it" || !c.standing(j, end) && !isDigit(right) && len(c.dates(j, end)) == 0 && !isOrdinal(c.at(end-1)) {
 		return false
 	}
 	return r.correct(c, right, wrong)
-}
-
-// actually reports whether "it's the 26th" puts a day right that was said just before.
-func (r *reader) actually(c *clause, i int, right string) bool {
-	if len(r.said.Known) == 0 || len(r.found) > 0 || i == 0 {
-		return false
-	}
-	if w := c.at(0); w != "actually" && w != "no" && w != "sorry" && w != "oops" && w != "wait" && w != "correction" {
-		return false
-	}
-	dates := text.Resolve(right, c.said.Turn.CreatedAt)
-	return len(dates) == 1 && dates[0].Start < 5 && dates[0].End == len(right)
 }
 
 // noWait takes ", no wait, Portishead" off a clause and returns what was meant, "" where
@@ -252,10 +237,6 @@ func (r *reader) correct(c *clause, right, wrong string) bool {
 		}
 		for k := len(*list) - 1; k >= 0; k-- {
 			old := (*list)[k]
-			if fixed, ok := redated(old, right, wrong, r.said.Turn.CreatedAt); ok {
-				r.put(list, k, fixed, c)
-				return true
-			}
 			value := wrong
 			if value == "" {
 				value = lastValue(old.Text, right)
@@ -284,36 +265,6 @@ func (r *reader) put(list *[]Candidate, k int, fixed Candidate, c *clause) {
 	fixed.Turn, fixed.Quote = r.said.Turn.ID, r.said.Text[c.Start:c.End]
 	*list = append((*list)[:k], (*list)[k+1:]...)
 	r.found = append(r.found, fixed)
-}
-
-// redated returns what was said with the day of it put right: "it's the 14th, not
-// the 12th", "I meant 14 June". The wrong day, where one is named, must be its day.
-func redated(old Candidate, right, wrong string, said time.Time) (Candidate, bool) {
-	dates := text.Resolve(old.Text, said)
-	if !single(old.Attribute) || len(dates) != 1 || dates[0].Grain != text.Day {
-		return old, false
-	}
-	was := dates[0].From
-	now, ok := dayIn(right, was, said)
-	if before, named := dayIn(wrong, was, said); !ok || wrong != "" && (!named || !before.Equal(was)) {
-		return old, false
-	}
-	old.Text = old.Text[:dates[0].Start] + "on " + now.Format(time.DateOnly) + old.Text[dates[0].End:]
-	return old, true
-}
-
-// dayIn reads a day: a date, or the day of the month of was.
-func dayIn(s string, was, said time.Time) (time.Time, bool) {
-	s = strings.TrimPrefix(strings.TrimPrefix(lower(s), "on "), "the ")
-	if dates := text.Resolve(s, said); len(dates) == 1 && dates[0].Of(s) == s && dates[0].Grain == text.Day {
-		return dates[0].From, true
-	}
-	if !isOrdinal(s) {
-		return time.Time{}, false
-	}
-	day, err := strconv.Atoi(strings.TrimRight(s, "sthndr"))
-	then := time.Date(was.Year(), was.Month(), day, 0, 0, 0, 0, time.UTC)
-	return then, err == nil && then.Month() == was.Month()
 }
 
 // lastValue returns the last words of a fact that have the shape of value: a number,

@@ -3,15 +3,15 @@ package learn
 import (
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/loci-memory/loci/internal/text"
 )
 
 // inCase reports whether a clause is true only in the case that is told next: "when they are
 // sick".
 func (c *clause) inCase() bool {
-	next := c.wide().at(len(c.words))
+	if len(c.all) == len(c.words) {
+		return false
+	}
+	next := c.all[len(c.words)].low
 	return next == "when" || next == "if" || next == "while" || next == "unless"
 }
 
@@ -24,33 +24,23 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 	case "birth": // but a baby shower is none
 		w := c.at(g.end)
 		return p.neg == "" && (w == "" || c.words[g.end].mark() || timing.Has(w) || hanging.Has(w) || stops.Has(w) || adverb.Has(w) || w == "girl" || w == "boy" || w == "named" || w == "called" || w == "and" || p.verb.lemma == "give" && w == "to")
-	case "age", "eats again", "dating", "whereabouts", "timezone", "disposed", "native language":
+	case "age", "whereabouts":
 		return p.neg == ""
 	case "home since": // "in Rome for a week" is a visit
 		return p.neg == "" && (c.at(g.end) == "" || c.sinceWhen(p.rest) && !c.has("week") && !c.has("weeks") && !c.has("days") && !c.has("month"))
-	case "left home":
-		return p.neg == "no longer"
 	case "marriage":
 		if c.at(g.end-1) == "and" || c.at(g.end-1) == "with" {
 			return p.neg == "" && g.get("state") != "engaged"
 		}
 	case "allergy": // nobody is allergic to Mondays
 		return !timing.Has(firstLow(g.get("food"))) && !timing.Has(strings.TrimSuffix(firstLow(g.get("food")), "s")) || g.get("food") == ""
-	case "can":
-		return p.neg == ""
 	case "custom": // what somebody uses once is no news
 		return p.often == "always" || p.neg == "never"
-	case "rides":
-		return p.neg == "" && !c.inCase()
 	case "lost job":
 		mine := c.at(p.rest) == "my" || c.at(p.rest) != "his" && c.at(p.rest) != "her" && c.at(p.rest) != "their"
 		return p.neg == "" && mine == (p.subject == "user" || c.at(p.rest+1) != "job")
 	case "wants": // the speaker's own are mostly orders
 		return p.neg == "" && p.subject != "user"
-	case "staying":
-		return p.neg == "" && p.subject == "user"
-	case "separating", "away", "weekly", "clothes", "off aids":
-		return p.neg == ""
 	case "wakes": // "at nine on weekends" is another time beside the usual one
 		return p.neg == "" && !c.has("weekends") && !c.has("weekend") && !c.has("sundays") && !c.has("saturdays") && !c.has("holidays") && !c.has("when")
 	case "home":
@@ -67,28 +57,12 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 			return false
 		}
 		return c.at(p.rest) != "on" || c.at(p.rest+1) == "my" || c.at(p.rest+1) == "our"
-	case "commute":
-		w := c.at(g.end)
-		return p.neg == "" && p.often != "sometimes" && p.often != "rarely" && p.often != "occasionally" && (w == "" || w == "now" || w == "every" || w == "these" || w == "instead")
-	case "moved tool":
-		return p.neg == "" && (products.Has(firstLow(g.get("old"))) || products.Has(firstLow(g.get("tool"))))
-	case "moved":
-		if products.Has(firstLow(g.get("place"))) {
-			return false
-		}
-	case "switched":
-		if p.subject != "user" && !strings.HasSuffix(p.subject, " team") && !products.Has(firstLow(g.get("tool"))) {
-			return false // a child switches schools
-		}
-	case "got off":
-		j := c.trimmed(p.rest, len(c.words))
-		return p.neg == "" && (c.at(j-1) == "off" || c.at(j-1) == "out" || c.at(j-1) == "removed")
-	case "team", "replaced", "off medicine", "reaction":
-		return p.neg == ""
-	case "no more", "no driver":
-		return p.neg != ""
 	case "home long": // "for ten years": still
 		return p.neg == "" && c.sinceWhen(p.rest) && !c.has("before")
+	case "switched":
+		if p.subject != "user" && !strings.HasSuffix(p.subject, " team") {
+			return false // a child switches schools
+		}
 	case "owns":
 		if hadOnce(p) {
 			return false
@@ -96,8 +70,6 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 		if p.neg != "" { // "I don't have a car", but nothing of what is not at hand
 			return p.tense == present && p.verb.lemma == "have" && c.trimmed(p.rest, len(c.words)) == c.headed(p.rest, 5, devices)
 		}
-	case "again":
-		return p.neg == "" && c.at(len(c.words)-1) == "again"
 	case "work":
 		if f.attribute == "occupation" && p.neg != "" && p.neg != "no longer" {
 			return false
@@ -110,8 +82,6 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 		return p.neg == ""
 	case "stopped":
 		return p.tense != present || p.neg != "" || p.verb.lemma == "smoke" || p.verb.lemma == "vape"
-	case "cannot":
-		return p.neg != ""
 	case "dislike":
 		return p.verb.lemma != "stand" || p.neg != ""
 	case "goal":
@@ -156,11 +126,4 @@ func digits(s string) int {
 		}
 	}
 	return n
-}
-
-// longAgo reports whether words tell of a day that is past for so long that it is no
-// news.
-func longAgo(said string, now time.Time) bool {
-	dates := text.Resolve(said, now)
-	return len(dates) > 0 && now.Sub(dates[0].To) > outlived
 }

@@ -1,8 +1,6 @@
 package learn
 
 import (
-	"strings"
-
 	"github.com/loci-memory/loci/internal/late"
 )
 
@@ -12,26 +10,18 @@ var pieces map[string]func(c *clause, i int) int
 
 func init() { // names itself through kids and pets
 	pieces = map[string]func(c *clause, i int) int{
-		"kin": kinEnd, "pet": petEnd, "city": func(c *clause, i int) int { return c.placeEnd(i) },
+		"pet": petEnd, "city": func(c *clause, i int) int { return c.placeEnd(i) },
 		"where":   among(late.Words("in near at outside by on")),
 		"atfor":   among(late.Words("at for with")),
 		"count":   among(late.Words("a an my our one two three four five six seven eight nine ten another")),
 		"marital": among(late.Words("single married divorced engaged widowed separated")),
-		"parted":  among(late.Words("divorced separated")), "law": among(late.Words("kosher halal")), "floor": floorEnd,
-		"measure": measureEnd, "age": ageEnd, "tall": tallEnd, "manner": mannerEnd, "big": bigEnd,
-		"kind":      func(c *clause, i int) int { return c.before(i, 4, kindEnds) },
-		"titled":    func(c *clause, i int) int { return c.before(i, 3, titleEnds) },
-		"stack":     func(c *clause, i int) int { return c.headed(i, 3, stack) },
-		"oldtool":   func(c *clause, i int) int { return c.before(i, 6, onlyTo) },
-		"leave":     among(late.Words("maternity paternity parental sick medical family")),
-		"animal":    among(late.Words("meat fish dairy eggs")),
-		"vital":     vitalEnd,
-		"drugname":  drugEnd,
-		"chronic":   chronicEnd,
-		"reaction":  reactionEnd,
-		"contact":   among(late.Words("email e-mail phone mobile github website postal")),
-		"gadget":    among(gadgets),
-		"workplace": workplaceEnd, "undertaking": undertakingEnd, "ride": among(late.Words("cycling biking driving walking commuting running")), "vehicle": vehicleEnd, "team": teamEnd, "hospital": hospitalEnd, "body": bodyEnd,
+		"law":     among(late.Words("kosher halal")),
+		"age":     ageEnd, "manner": mannerEnd, "big": bigEnd,
+		"kind":    func(c *clause, i int) int { return c.before(i, 4, kindEnds) },
+		"titled":  func(c *clause, i int) int { return c.before(i, 3, titleEnds) },
+		"stack":   func(c *clause, i int) int { return c.headed(i, 3, stack) },
+		"oldtool": func(c *clause, i int) int { return c.before(i, 6, onlyTo) },
+
 		"aimed": func(c *clause, i int) int { return c.headed(i, 3, aims) },
 		"occasion": func(c *clause, i int) int {
 			j := c.headed(i, 3, occasions)
@@ -53,17 +43,18 @@ func init() { // names itself through kids and pets
 		},
 	}
 	values = map[string]func(c *clause, i int) string{
-		"name": properName, "called": called, "title": title, "place": place, "company": company, "firm": firm, "role": role,
-		"worn": wornSize, "group": groupOf, "metres": metres, "workdays": workdays, "weekly": weekly, "fanof": fanOf, "gear": gear, "away": away,
-		"language": language, "school": school, "thing": thing, "general": general, "phrase": phrase,
-		"tool": tool, "day": withDate, "plan": planned, "soon": planned, "later": plannedLater,
-		"nation": nation, "size": size, "all": whole, "exact": exact,
-		"born": born, "jobless": oneOf(jobless), "workless": oneOf(late.Words("unemployed jobless")), "faith": faith, "zone": zone, "grade": grade, "dieting": dieting,
-		"restricted": restricted, "drug": drug, "dose": dose, "aid": aid, "dueday": dueDay, "ours": ofOurs, "whereabouts": whereabouts, "level": level, "venture": headed(ventures, 4), "sort": sortOf, "pets": pets,
+		"title": title, "owned": owned, "device": device,
+		"name": properName, "called": called, "place": place, "company": company, "firm": firm, "role": role,
+
+		"language": language, "thing": thing, "general": general, "phrase": phrase,
+		"tool": tool, "day": withDate,
+		"all": whole, "exact": exact,
+		"born": born, "jobless": oneOf(jobless), "workless": oneOf(late.Words("unemployed jobless")), "dieting": dieting,
+		"whereabouts": whereabouts, "venture": headed(ventures, 4), "sort": sortOf, "pets": pets,
 		"allergen": allergen, "ailing": ailing, "diet": diet, "refused": thing, "habit": habitual,
-		"preferred": preferred, "degree": headed(degrees, 3), "device": device, "played": played,
-		"appointment": appointment, "aim": aimed, "doing": doing, "duty": duty, "upcoming": upcoming, "holding": holding, "trade": ofTrade, "found": finding, "sport": sport, "amount": amountOf, "awaited": awaited, "sought": sought,
-		"chosen": chosen, "project": project, "goal": goal, "matters": matterOf, "kids": kids, "pursued": pursued, "subject": subjectOf, "lengthy": lengthy, "illness": illness, "diagnosis": diagnosis, "owned": owned,
+		"preferred": preferred, "degree": headed(degrees, 3), "played": played,
+		"appointment": appointment, "aim": aimed, "doing": doing, "duty": duty, "upcoming": upcoming, "holding": holding, "trade": ofTrade, "sport": sport, "amount": amountOf, "awaited": awaited,
+		"chosen": chosen, "project": project, "goal": goal, "matters": matterOf, "kids": kids, "illness": illness, "diagnosis": diagnosis,
 	}
 }
 
@@ -138,10 +129,9 @@ func headed(heads *late.Set, n int) func(c *clause, i int) string {
 var determiner = late.SetOf("determiner", wordList)
 
 var (
-	ventures  = late.SetOf("ventures", wordList)
-	degrees   = late.SetOf("degrees", wordList)
-	gadgets   = late.Words("car bike bicycle motorcycle motorbike phone laptop computer guitar camera truck van boat tablet console pc")
-	devices   = late.SetOf("devices", wordList)
+	ventures = late.SetOf("ventures", wordList)
+	degrees  = late.SetOf("degrees", wordList)
+
 	jobless   = late.Words("retired self-employed freelancing")
 	holdings  = late.SetOf("holdings", wordList)
 	aims      = late.SetOf("aims", wordList)
@@ -199,26 +189,6 @@ func bigEnd(c *clause, i int) int {
 
 var bigs = late.Words("big huge massive die-hard avid lifelong real true such")
 
-func measureEnd(c *clause, i int) int {
-	two := c.at(i) + " " + c.at(i+1)
-	switch {
-	case two == "blood type", two == "shoe size", two == "clothing size":
-		return i + 2
-	case c.at(i) == "height", c.at(i) == "weight":
-		return i + 1
-	}
-	return i
-}
-
-var tall = late.Words("tall")
-
-func tallEnd(c *clause, i int) int {
-	if w := c.at(i); w == "" || w[0] < '0' || w[0] > '9' {
-		return i
-	}
-	return c.before(i, 4, tall)
-}
-
 // habitual accepts a habit that people give up.
 func habitual(c *clause, i int) string {
 	switch c.at(i) {
@@ -243,51 +213,6 @@ func compared(c *clause, i int) string {
 	return exact(c, i)
 }
 
-func device(c *clause, i int) string {
-	d := c.at(i)
-	if d == "myself" {
-		i++
-		d = c.at(i)
-	}
-	if !determiner.Has(d) || d == "the" || d == "any" || d == "no" {
-		return ""
-	}
-	j := c.headed(i, 5, devices)
-	if j == i {
-		return ""
-	}
-	return thirdPerson(c.text(i, c.placed(j)))
-}
-
-// placed returns the place after where a thing is, how old it is or what it is called:
-// "a house in Delft", "a cello from 1910", "a boat named Ida".
-func (c *clause) placed(j int) int {
-	switch w := c.at(j); {
-	case w == "in" || w == "near":
-		if end := c.placeEnd(j + 1); end > j+1 && !timing.Has(c.at(j+1)) {
-			return end
-		}
-	case w == "from" && isDigit(c.at(j+1)) && len(c.at(j+1)) == 4:
-		return j + 2
-	case w == "called" || w == "named":
-		if end := c.nameEnd(j + 1); end > j+1 {
-			return end
-		}
-	}
-	return j
-}
-
-// owned accepts a thing that is one among others: "a red Toyota".
-func owned(c *clause, i int) string {
-	if !determiner.Has(c.at(i)) || c.at(i) == "any" || c.at(i) == "no" || c.at(i) == "some" {
-		return ""
-	}
-	if c.at(i) == "the" || c.at(i) == "my" && c.at(i+1) != "own" {
-		return ""
-	}
-	return thing(c, i)
-}
-
 // appointment accepts an occasion on a day to come.
 func appointment(c *clause, i int) string {
 	if !determiner.Has(c.at(i)) || c.at(i) == "the" {
@@ -297,17 +222,6 @@ func appointment(c *clause, i int) string {
 		return ""
 	}
 	return planned(c, i)
-}
-
-var soughtAfter = late.SetOf("soughtAfter", wordList)
-
-// sought accepts a thing that people look for over weeks.
-func sought(c *clause, i int) string {
-	j := c.headed(i, 5, soughtAfter)
-	if j == i || !determiner.Has(c.at(i)) {
-		return ""
-	}
-	return exact(c, i)
 }
 
 // holding accepts something that people have for years.
@@ -324,20 +238,6 @@ func amountOf(c *clause, i int) string {
 		return ""
 	}
 	return whole(c, i)
-}
-
-// finding accepts a thing and what somebody holds of it: "running relaxing".
-func finding(c *clause, i int) string {
-	j := c.ending(i)
-	if j-i < 2 || c.vague(i) || !c.standing(i, j) {
-		return ""
-	}
-	switch w := c.at(j - 1); {
-	case strings.HasSuffix(w, "ing"), strings.HasSuffix(w, "ful"), strings.HasSuffix(w, "able"), strings.HasSuffix(w, "ive"),
-		w == "hard", w == "difficult", w == "easy", w == "fun", w == "important", w == "tedious", w == "confusing":
-		return thirdPerson(c.text(i, j))
-	}
-	return ""
 }
 
 var sports = late.SetOf("sports", wordList)
@@ -484,3 +384,50 @@ func matterOf(c *clause, i int) string {
 	}
 	return compared(c, i)
 }
+
+func device(c *clause, i int) string {
+	d := c.at(i)
+	if d == "myself" {
+		i++
+		d = c.at(i)
+	}
+	if !determiner.Has(d) || d == "the" || d == "any" || d == "no" {
+		return ""
+	}
+	j := c.headed(i, 5, devices)
+	if j == i {
+		return ""
+	}
+	return thirdPerson(c.text(i, c.placed(j)))
+}
+
+// owned accepts a thing that is one among others: "a red Toyota".
+func owned(c *clause, i int) string {
+	if !determiner.Has(c.at(i)) || c.at(i) == "any" || c.at(i) == "no" || c.at(i) == "some" {
+		return ""
+	}
+	if c.at(i) == "the" || c.at(i) == "my" && c.at(i+1) != "own" {
+		return ""
+	}
+	return thing(c, i)
+}
+
+// placed returns the place after where a thing is, how old it is or what it is called:
+// "a house in Delft", "a cello from 1910", "a boat named Ida".
+func (c *clause) placed(j int) int {
+	switch w := c.at(j); {
+	case w == "in" || w == "near":
+		if end := c.placeEnd(j + 1); end > j+1 && !timing.Has(c.at(j+1)) {
+			return end
+		}
+	case w == "from" && isDigit(c.at(j+1)) && len(c.at(j+1)) == 4:
+		return j + 2
+	case w == "called" || w == "named":
+		if end := c.nameEnd(j + 1); end > j+1 {
+			return end
+		}
+	}
+	return j
+}
+
+var devices = late.SetOf("devices", wordList)

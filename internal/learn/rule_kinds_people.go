@@ -198,8 +198,6 @@ func illness(c *clause, i int) string {
 				k++
 			}
 			return c.text(j, k+1)
-		case (w == "broken" || w == "sprained" || w == "torn" || w == "fractured" || w == "twisted" || w == "dislocated") && bodyEnd(c, k+1) > k+1:
-			return thirdPerson(c.text(i, bodyEnd(c, k+1)))
 		case (w == "intolerance" || w == "pressure" || w == "disease" || w == "condition" || w == "injury" || w == "disorder" || w == "syndrome" || w == "pain" || w == "fever" || w == "surgery") && k > j && c.at(j) != "the":
 			return thirdPerson(c.text(i, k+1))
 		}
@@ -211,7 +209,7 @@ func illness(c *clause, i int) string {
 func diagnosis(c *clause, i int) string {
 	what := thing(c, i)
 	if at := strings.LastIndex(what, " at "); at > 0 {
-		if then := what[at+len(" at "):]; startsInDigit(then) || strings.HasPrefix(then, "age ") || strings.HasPrefix(then, "the age ") {
+		if then := what[at+len(" at "):]; isDigit(then[:1]) || strings.HasPrefix(then, "age ") || strings.HasPrefix(then, "the age ") {
 			return what[:at]
 		}
 	}

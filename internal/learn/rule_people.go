@@ -80,18 +80,6 @@ var calling = late.Words("you can please just everyone everybody people friends 
 // ofMine reads what is said of somebody or something of the speaker's. i is the
 // place after "my".
 func (r *reader) ofMine(c *clause, i int, when string) {
-	if age, k := c.yearOld(i); k > i && kinEnd(c, k) > k {
-		j := kinEnd(c, k)
-		r.ofKin(c, k, j, when)
-		r.ageOf(c, being{kind: lower(c.text(k, j)), name: r.met.name}, age)
-		return
-	}
-	if d := c.at(i); determiner.Has(d) && howMany(d) > 1 { // "my two cats, Miso and Tofu"
-		j := max(kinEnd(c, i+1), petEnd(c, i+1))
-		if people, _ := c.wide().namesAt(j, true); j > i+1 && len(people) > 1 {
-			i++
-		}
-	}
 	c.apostrophe(i)
 	if j := kinEnd(c, i); j > i && c.at(j) != "tongue" && !(occasions.Has(c.at(j)) && !c.words[j-1].owner) {
 		r.ofKin(c, i, j, when)
@@ -131,9 +119,6 @@ func (r *reader) ofMine(c *clause, i int, when string) {
 
 // ofUs reads news of something of the speaker's: "my car broke down last Friday".
 func (r *reader) ofUs(c *clause, i int, when string) {
-	if r.stolen(c, i, when) {
-		return
-	}
 	for j := i + 1; j < i+4 && j < len(c.words)-1; j++ {
 		if hanging.Has(c.at(j-1)) || pointing.Has(c.at(j-1)) || c.words[j-1].mark() {
 			return
@@ -190,7 +175,6 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 	if owner && (c.at(j) == "called" || c.at(j) == "named") { // "my mum's called Pat"
 		if n := properName(c, j+1); n != "" {
 			r.kinName(c, kin, n)
-			r.met = being{kind: kin, name: n}
 		}
 		return
 	}
@@ -202,15 +186,6 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 	if name == "" && (c.at(j) == "called" || c.at(j) == "named") {
 		name, next = c.nameAfter(j + 1)
 	}
-	if j < len(c.all) && name == "" && !p.plural && (c.all[j].low == "(" || c.all[j].low == "-" || c.at(j) == "," && c.at(j+1) == "who" && (c.at(j+3) == "called" || c.at(j+3) == "named")) {
-		at := c.wide()
-		if people, end := at.namesAt(j, false); len(people) == 1 {
-			name, next = people[0].name, c.spend(r, end)
-			if age := people[0].age; age != "" {
-				r.ageOf(c, being{kind: kin, name: name}, age)
-			}
-		}
-	}
 	if name == "" && c.at(j) == "is" {
 		k := j + 1
 		if c.at(k) == "called" || c.at(k) == "named" {
@@ -218,12 +193,8 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 		}
 		if n := properName(c, k); n != "" && !nationals.Has(c.at(k)) && !demonym(c.at(k)) {
 			r.kinName(c, kin, n)
-			r.met = being{kind: kin, name: n}
 			return
 		}
-	}
-	if p.plural && r.kinNames(c, kin, j) {
-		return
 	}
 	if name != "" && !p.plural && !kinGroup.Has(last) {
 		p.who += " " + name
@@ -231,11 +202,6 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 			p.subject += " " + lower(name)
 		}
 		j = next
-		r.met = being{kind: kin, name: name}
-		if age, end := c.wide().ageAfter(j); age != "" {
-			r.ageOf(c, r.met, age)
-			j = c.spend(r, end)
-		}
 		if found := len(r.found); acquaintances.Has(last) {
 			defer func() {
 				if len(r.found) == found {
@@ -255,10 +221,10 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 	if j == len(c.words) && !p.plural {
 		r.other = p.who
 	}
-	if r.gone(c, &p, j, when) {
+	if r.gone(c, &p, j, when) || p.plural && (c.at(j+1) == "called" || c.at(j+1) == "named") {
 		return
 	}
-	if p.read(c, j) && p.tense&wish == 0 && !r.leftBy(c, &p, kin, when) {
+	if p.read(c, j) && p.tense&wish == 0 {
 		r.facts(c, &p, when)
 	}
 }
@@ -281,22 +247,6 @@ var isAfterKin = late.Words("allergic a an from in vegan vegetarian getting work
 // acquaintances are people of whom it is enough to say their names with what is said
 // of them.
 var acquaintances = late.Words("friend colleague coworker neighbor neighbour roommate flatmate cousin teammate buddy classmate housemate uncle aunt niece nephew")
-
-// kinNames reads the names of several: "my sons Tom and Leo", "our kids, Mia (4) and
-// Tom (7), go to Hill Primary". j is the place after the relatives.
-func (r *reader) kinNames(c *clause, kin string, j int) bool {
-	people, end := c.wide().namesAt(j, true)
-	if len(people) < 2 {
-		return false
-	}
-	r.kinsNamed(c, kin, people)
-	end = c.spend(r, end)
-	p := predicate{who: "User's " + kin, subject: "user's " + kin, plural: true}
-	if p.read(c, end) && p.tense&(ability|wish) == 0 {
-		r.facts(c, &p, "")
-	}
-	return true
-}
 
 // oneAtATime reports whether a person has one such relative at most at a time.
 func oneAtATime(kin string) bool { return single(kinAttribute(kin)) }
@@ -372,7 +322,6 @@ func (r *reader) ofKinsOwn(c *clause, kin string, j int) {
 	case what == "name":
 		if name := properName(c, k+1); name != "" {
 			r.kinName(c, kin, name)
-			r.met = being{kind: kin, name: name}
 		}
 	case what == "birthday", what == "anniversary", what == "address", what == "job", what == "email", strings.HasPrefix(what, "favo"):
 		if said := exact(c, k+1); said != "" {
@@ -389,9 +338,6 @@ func (r *reader) ofPet(c *clause, i, j int, when string) {
 	owner := c.words[j-1].owner
 	if owner {
 		pet = strings.TrimSuffix(strings.TrimSuffix(pet, "'s"), "’s")
-	}
-	if !owner && strings.HasSuffix(pet, "s") && r.kinNames(c, pet, j) {
-		return
 	}
 	var name string
 	var next int
@@ -413,11 +359,6 @@ func (r *reader) ofPet(c *clause, i, j int, when string) {
 		f := *petNamed
 		f.attribute = "pet:" + keyOf(name)
 		r.fact(c, &user, &f, "User has a "+pet+" named "+name, "")
-		r.met = being{kind: pet, name: name, pet: true}
-		if age, end := c.wide().ageAfter(next); age != "" {
-			r.ageOf(c, r.met, age)
-			next = c.spend(r, end)
-		}
 	}
 	if next >= len(c.words) || owner {
 		return
@@ -429,7 +370,7 @@ func (r *reader) ofPet(c *clause, i, j int, when string) {
 	if name != "" {
 		p.who, p.subject = p.who+" "+name, p.subject+" "+lower(name)
 	}
-	if !r.gone(c, &p, next, when) && p.read(c, next) && p.tense&(simplePast|perfect|present) != 0 {
+	if !r.gone(c, &p, next, when) && !(p.plural && (c.at(next+1) == "called" || c.at(next+1) == "named")) && p.read(c, next) && p.tense&(simplePast|perfect|present) != 0 {
 		r.facts(c, &p, when)
 	}
 }

@@ -14,10 +14,6 @@ func (r *reader) ofThing(c *clause, i int) {
 	}
 	r.g = captured{}
 	if c.at(i) == "the" {
-		if undertakingEnd(c, i+1) > i+1 {
-			r.ofMine(c, i+1, "")
-			return
-		}
 		if end := c.headed(i+1, 2, agreed); end > i+1 && (c.at(end) == "is" || c.at(end) == "are") {
 			r.ofMine(c, i+1, "")
 			return
@@ -41,9 +37,6 @@ func (r *reader) ofThing(c *clause, i int) {
 		}
 		if w == "me" && c.at(j-1) == "to" && j == len(c.words)-1 {
 			r.matters(c, i, j-1)
-			return
-		}
-		if (w == "gives" || w == "give" || w == "gave") && c.at(j+1) == "me" && r.reacts(c, i, j) {
 			return
 		}
 		if helping.Has(w) && c.at(j+1) == "me" {

@@ -131,18 +131,10 @@ type reader struct {
 	// earlier are the candidates of the turns before, which this one may correct.
 	earlier *[]Candidate
 
-	greeted  bool
-	theirs   bool   // the last subject was somebody else
-	other    string // whom the clause before named and said nothing of: "Ravi and I …"
-	taken    int    // the byte of the turn up to which a statement before has read
-	last     lately // what the clause before told, for those that go on from it
-	vacant   string // whose place somebody left in the clause before: "boss"
-	stranger string // of whom the clause before told by their name alone
-	// strangers is how many statements about somebody named were read.
-	strangers int
-	home      *bool // whether the turn speaks of where somebody lives; nil: not known yet
-	met       being // whom "he", "she" and "it" are in the next clause
-	g         captured
+	greeted bool
+	theirs  bool   // the last subject was somebody else
+	other   string // whom the clause before named and said nothing of: "Ravi and I …"
+	g       captured
 }
 
 func (r *reader) turn() {
@@ -232,9 +224,6 @@ var hanged = late.Words("when before until where or which who")
 
 // clause reads what a clause says.
 func (r *reader) clause(c *clause) {
-	for len(c.words) > 0 && c.words[0].start < r.taken {
-		c.words, c.all = c.words[1:], c.all[1:]
-	}
 	if len(c.words) == 0 || hanged.Has(c.joint) {
 		return
 	}
@@ -249,8 +238,6 @@ func (r *reader) clause(c *clause) {
 			r.other = ""
 		}
 	}(r.other)
-	last, met, stranger := r.last, r.met, r.stranger
-	r.last, r.met, r.stranger = lately{}, being{}, ""
 	i, greeted := c.opened()
 	if i >= len(c.words) || greeting(c) {
 		r.greeted = r.greeted || greeted || greeting(c)
@@ -265,16 +252,6 @@ func (r *reader) clause(c *clause) {
 		c.unsaid(i)
 	}
 	r.whose(c, i)
-	if lead := r.left(c, i); lead != nil {
-		c.supply(i, lead)
-	}
-	if r.chatted(c, i) || r.appointed(c, i) || r.prescribed(c, i) || r.redosed(c, i) || r.address(c, i) || r.lastDay(c, i) {
-		return
-	}
-	if c.splitUp(i) {
-		r.other = strings.ToUpper(c.at(i)[:1]) + c.at(i)[1:]
-		return
-	}
 	if right := c.noWait(); right != "" {
 		defer func(found int) {
 			if len(r.found) > found {
@@ -282,7 +259,7 @@ func (r *reader) clause(c *clause) {
 			}
 		}(len(r.found))
 	}
-	if r.noLonger(c, i) || r.ofName(c, i, greeted) || r.likewise(c, i, &last) || r.ofMet(c, i, met) || stranger != "" && r.ofStranger(c, i, stranger) {
+	if r.ofName(c, i, greeted) {
 		return
 	}
 	when := ""
@@ -294,12 +271,8 @@ func (r *reader) clause(c *clause) {
 		}
 	}
 	p := predicate{who: "User", subject: "user", elided: c.short}
-	couple := c.at(i) == "we" || c.at(i) == "i" && c.joint == "and" && r.other != ""
 	switch w := c.at(i); {
 	case w == "i" || w == "we":
-		if _, put := c.putDown(i); put && r.ofNamed(c, i, when) {
-			return
-		}
 		i++
 	case c.heir:
 	case w == "my" || w == "our":
@@ -313,19 +286,11 @@ func (r *reader) clause(c *clause) {
 	case when == "" && c.nameEnd(i) == len(c.words):
 		r.other = c.text(i, len(c.words))
 		return
-	case when == "" && (r.dismissed(c, i) || r.turnedMeDown(c, i)), r.theNew(c, i), c.first && when == "" && r.brief(c, i):
-		return
 	default:
-		found := len(r.found)
-		if r.apposed(c, i, when) {
-			return
-		}
-		if r.ofThing(c, i); len(r.found) == found {
-			r.ofNamed(c, i, when)
-		}
+		r.ofThing(c, i)
 		return
 	}
-	if !p.read(c, i) || r.apart(c, &p, couple, when) {
+	if !p.read(c, i) {
 		return
 	}
 	found := len(r.found)
@@ -468,17 +433,6 @@ func (c *clause) subjectAhead(i int) bool {
 
 // facts turns what a clause says of a subject into facts.
 func (r *reader) facts(c *clause, p *predicate, when string) {
-	defer func(found int) {
-		if len(r.found) > found && !r.last.told {
-			r.last = lately{p: *p, start: c.Start, told: true}
-			if end := c.ending(p.rest); end > p.rest {
-				r.last.rest = text.Span{Start: c.words[p.rest].start, End: c.words[end-1].end}
-			}
-		}
-	}(len(r.found))
-	if r.hasNamed(c, p) || r.born(c, p, when) || r.downTo(c, p) {
-		return
-	}
 	for _, f := range byVerb()[p.verb.lemma] {
 		if p.tense&f.tenses == 0 || !c.match(f.steps, p.rest, &r.g) || !fits(f.family, c, p, &r.g) {
 			continue
@@ -497,9 +451,6 @@ func (r *reader) facts(c *clause, p *predicate, when string) {
 // add makes facts of what a family has taken.
 func (r *reader) add(c *clause, p *predicate, f *family, when string) {
 	g := r.g
-	if starts.Has(f.rule) && f.attribute != "" && p.tense&(simplePast|perfect) != 0 && r.toStart(c, p, when) {
-		return
-	}
 	if old := g.get("old"); old != "" {
 		r.fact(c, p, f, p.who+" uses "+g.get("tool"), when)
 		r.fact(c, p, &family{rule: f.rule, category: f.category, confidence: f.confidence, attribute: "uses:" + keyOf(old)}, p.who+" no longer uses "+old, when)
@@ -562,25 +513,10 @@ func (r *reader) fact(c *clause, p *predicate, f *family, said, when string) {
 	if strings.HasSuffix(attribute, ":") {
 		attribute += keyOf(p.verb.lemma)
 	}
-	if name := r.g.get("drug"); name != "" {
-		attribute = "medicine:" + keyOf(drugIn(name))
-	}
-	if f.rule == "clothes" {
-		attribute = "size:" + keyOf(garment(r.g.get("size")))
-	}
 	if attribute == "employer" && r.g.get("prep") == "with" {
 		attribute = "" // "works with Anna" is at no firm
 	}
-	if attribute == "" || f.rule == "matter" {
-		attribute = r.figure(f, said, attribute)
-	}
-	if f.rule == "lost job" && longAgo(said, c.said.Turn.CreatedAt) {
-		attribute = "" // it says nothing against the work that somebody has
-	}
 	subject := p.subject
-	if partnersOwn(subject) && attribute == "pregnancy" || justBorn(subject, said, when, c.said.Turn.CreatedAt) {
-		subject, attribute = "user", "pregnancy" // a couple has one between them
-	}
 	category := f.category
 	if subject != "user" {
 		category = "family"
@@ -588,6 +524,9 @@ func (r *reader) fact(c *clause, p *predicate, f *family, said, when string) {
 	confidence := f.confidence
 	if p.elided {
 		confidence -= 0.05
+	}
+	if rest, ok := strings.CutPrefix(said, "User "); ok && category == "preference" {
+		said = "User " + strings.ReplaceAll(rest, "User's ", "their ")
 	}
 	cand := Candidate{
 		Text: said, Subject: subject, Attribute: strings.TrimSuffix(attribute, ":"), Category: category, Confidence: confidence,

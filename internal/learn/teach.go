@@ -12,8 +12,8 @@ var (
 	fillers = late.Words("hi hey hello hola hallo bonjour salut ciao ola morning afternoon evening night good guten tag buenos dias bye goodbye adios thanks thank thx ty gracias danke merci grazie obrigado " +
 		"please bitte you so much very a lot ok okay k kk vale gut genial super perfecto perfect great nice cool awesome lovely lol haha hahaha lmao wow yay sure yep yeah got it makes sense will do there everyone again")
 
-	// english are words by which English is told from other languages.
-	english = late.Words("the a an is are was were to and of in it its it's you your that this for with on at be what what's how why when where which who can could would should do does did please make give write tell show " +
+	// englishAsked are words by which English is told from other languages.
+	englishAsked = late.Words("the a an is are was were to and of in it its it's you your that this for with on at be what what's how why when where which who can could would should do does did please make give write tell show " +
 		"some any more one just but or not no if about there have has get need want like up out so then thanks okay now")
 
 	// personWords are words of a person who speaks or is spoken of. "Me" stands in requests.
@@ -34,7 +34,7 @@ func MayTeach(s Said) bool {
 		if fillers.Has(w) {
 			filler++
 		}
-		if english.Has(w) {
+		if englishAsked.Has(w) {
 			known++
 		}
 	}

@@ -149,17 +149,6 @@ func TestNewerStatementsReplaceWhatTheyChange(t *testing.T) {
 	}
 }
 
-// TestTheLaterDayOfOneTalkHolds: what has one day or one value at a time keeps that
-// which was said last, also where no form of words tells its attribute.
-func TestTheLaterDayOfOneTalkHolds(t *testing.T) {
-	var k knowing
-	k.learn(monday, "The deadline for the report moved to 9 June. My rent is 900 euros. Well, the deadline for the report moved to 11 June. My rent is 950 euros.")
-	got := strings.Join(k.standing(), "\n")
-	if want := "User's deadline for the report is now on 2026-06-11\nUser's rent is 950 euros"; got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
-
 // TestWhatSoundsLikeAnEndIsNone: a model's words too are held against the forms of what
 // is over.
 func TestWhatSoundsLikeAnEndIsNone(t *testing.T) {

@@ -497,18 +497,6 @@ func firm(c *clause, i int) string {
 	return ""
 }
 
-var schools = late.SetOf("schools", wordList)
-
-func school(c *clause, i int) string {
-	s := company(c, i)
-	for w := range strings.FieldsSeq(strings.ToLower(s)) {
-		if schools.Has(w) {
-			return s
-		}
-	}
-	return ""
-}
-
 // roleEnd are words after the head of a role.
 var roleEnd = late.SetOf("roleEnd", wordList)
 
@@ -580,11 +568,6 @@ func dated(c *clause, i int) string {
 // planned accepts what is to happen on a day or in a time that has a date.
 func planned(c *clause, i int) string { return c.plannedFrom(i, midnight(c.said.Turn.CreatedAt)) }
 
-// plannedLater leaves out what is done with the day: "I'll try it tonight".
-func plannedLater(c *clause, i int) string {
-	return c.plannedFrom(i, midnight(c.said.Turn.CreatedAt).AddDate(0, 0, 1))
-}
-
 func (c *clause) plannedFrom(i int, from time.Time) string {
 	for _, d := range c.dates(i, len(c.words)) {
 		if !d.To.After(from) {
@@ -643,14 +626,6 @@ func ageEnd(c *clause, i int) int {
 	return i
 }
 
-func nation(c *clause, i int) string {
-	w := c.at(i)
-	if i != len(c.words)-1 || !nationals.Has(w) {
-		return ""
-	}
-	return strings.ToUpper(w[:1]) + w[1:]
-}
-
 // tool accepts what has a name of its own.
 func tool(c *clause, i int) string {
 	if i >= len(c.words) || !c.words[i].capital && !c.smallTool(i) || c.at(i) == "i" {
@@ -678,15 +653,5 @@ func (c *clause) smallTool(i int) bool {
 var tools = late.SetOf("tools", wordList)
 
 var toolEnd = late.Words("to from in on at with and or now that")
-
-// size accepts a measure, a number or an address, up to the end of the clause.
-func size(c *clause, i int) string {
-	for j := i; j < len(c.words); j++ {
-		if strings.ContainsAny(c.at(j), "0123456789@/$€£") {
-			return phrase(c, i)
-		}
-	}
-	return ""
-}
 
 var commas = late.Words(",")

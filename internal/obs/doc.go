@@ -3,7 +3,7 @@
 //
 // # Metrics
 //
-//	memory_total_count                     active memories, all users together
+//	memory_total_count{kind}               active memories, all users together
 //	memory_replacement_rate                of what was stored, the share that replaced something
 //	memory_dedup_rate                      of what was extracted, the share that was known already
 //	retrieval_hit_rate                     of what was put into prompts, the share that answers used

@@ -200,7 +200,7 @@ type totalCount struct {
 	totals func(context.Context) (memory.Counts, error)
 }
 
-var totalDesc = prometheus.NewDesc("memory_total_count", "Active memories (facts, turns and summaries), all users together. A PostgreSQL server estimates from its statistics what is too many to count.", nil, nil)
+var totalDesc = prometheus.NewDesc("memory_total_count", "Active memories by kind, all users together. A PostgreSQL server estimates from its statistics what is too many to count.", []string{"kind"}, nil)
 
 // Describe names the metric.
 func (t *totalCount) Describe(ch chan<- *prometheus.Desc) { ch <- totalDesc }
@@ -210,6 +210,8 @@ func (t *totalCount) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), totalsTime)
 	defer cancel()
 	if c, err := t.totals(ctx); err == nil {
-		ch <- prometheus.MustNewConstMetric(totalDesc, prometheus.GaugeValue, float64(c.Facts+c.Turns+c.Summaries))
+		for kind, n := range map[memory.Kind]int{memory.KindFact: c.Facts, memory.KindTurn: c.Turns, memory.KindSummary: c.Summaries} {
+			ch <- prometheus.MustNewConstMetric(totalDesc, prometheus.GaugeValue, float64(n), string(kind))
+		}
 	}
 }

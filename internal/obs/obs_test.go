@@ -188,7 +188,7 @@ func TestMetricsCount(t *testing.T) {
 
 	got := scrape(t, m)
 	for _, want := range []string{
-		"memory_total_count 8",
+		`memory_total_count{kind="fact"} 3`, `memory_total_count{kind="turn"} 4`, `memory_total_count{kind="summary"} 1`,
 		"memory_replacement_rate 0.25",
 		"memory_dedup_rate 0.2",
 		"retrieval_hit_rate 0.25",

@@ -24,7 +24,7 @@ func (s *Set) In(form Form) *Set {
 
 // Form returns the form that the set asks for.
 func (s *Set) Form() Form {
-	if s.form == "" {
+	if s == nil || s.form == "" {
 		return InOps
 	}
 	return s.form

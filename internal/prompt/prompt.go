@@ -127,18 +127,34 @@ func variantsOf(overlay fs.FS, name string) ([]string, error) {
 // variant for it take the one with the longest name that the model's begins with.
 // Both are compared in lower case, without what stands before the last "/", and with
 // "-" for what a file name may not hold: extract@qwen2.5-7b.md is for qwen/qwen2.5:7b.
-func (s *Set) For(model string) *Set {
-	if len(s.variants) == 0 || model == "" {
+func (s *Set) For(model string) *Set { return s.ForModels(Models{model, model, model}) }
+
+// Models are the models that prompts are sent to; "" where that is not known.
+type Models struct{ Learn, Query, Chats string }
+
+func (m Models) asked(name string) string {
+	switch name {
+	case Write{}.name(), Describe{}.name():
+		return m.Query
+	case System{}.name():
+		return m.Chats
+	}
+	return m.Learn
+}
+
+// ForModels is For, where prompts are sent to several models.
+func (s *Set) ForModels(models Models) *Set {
+	if len(s.variants) == 0 {
 		return s
 	}
-	model = fileName(model)
 	own := &Set{prompts: map[string]*prompt{}, variants: s.variants, form: s.form}
 	longest := map[string]int{}
 	for name, p := range s.prompts {
 		own.prompts[name] = p
 	}
 	for _, v := range s.variants {
-		if prefix := fileName(v.model); strings.HasPrefix(model, prefix) && len(prefix) > longest[v.name] {
+		model, prefix := fileName(models.asked(v.name)), fileName(v.model)
+		if strings.HasPrefix(model, prefix) && len(prefix) > longest[v.name] {
 			own.prompts[v.name], longest[v.name] = v.prompt, len(prefix)
 		}
 	}

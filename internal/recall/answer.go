@@ -137,7 +137,7 @@ func chatOdds(found, needs float64) float64 {
 
 const (
 	foundShare = 0.3 // of the odds by what was found, beside the form of the message
-	sureFound  = 2.0 // by how much they must be higher where the form does not count
+	sureFound  = 3.0 // by how much they must be higher where the form does not count
 )
 
 // odds returns the logarithm of the odds that the question is answered.

@@ -20,7 +20,7 @@ func plainFit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dro
 	left := o.Budget
 	echoes := NewEchoes(o.Question).In(hits)
 	for _, h := range distilled(hits) {
-		tokens := text.Tokens(line(h.Memory, dateOf(h.Memory)))
+		tokens := text.Tokens(line(h.Memory, dateOf(h.Memory), false))
 		stage := ""
 		switch {
 		case slices.ContainsFunc(echoes, func(e memory.Hit) bool { return e.Memory == h.Memory }):

@@ -64,3 +64,14 @@ func TestHugeMessagesAreReadAtTheirEnds(t *testing.T) {
 		t.Errorf("searched for %.60q … %q", q.Text, q.Text[max(0, len(q.Text)-60):])
 	}
 }
+
+// TestNamesOutweighOtherWords: whom or what a message names is what it is about.
+func TestNamesOutweighOtherWords(t *testing.T) {
+	q := NewQuery("what's a good breakfast for Bram?", time.Time{}, QueryOptions{})
+	if name, other := q.Weights["bram"], q.Weights["breakfast"]; name != 1 || other >= name {
+		t.Errorf("Bram counts %v and breakfast %v", name, other)
+	}
+	if q := NewQuery("what's a good breakfast?", time.Time{}, QueryOptions{}); q.Weights != nil {
+		t.Errorf("without a name words weigh %v", q.Weights)
+	}
+}

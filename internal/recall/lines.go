@@ -41,13 +41,13 @@ func (s said) disputed(waits memory.Fact) said {
 	return s
 }
 
-func lineOfHit(h memory.Hit) said {
+func lineOfHit(h memory.Hit, role bool) said {
 	m := h.Memory
 	l := Line{Kind: m.Kind(), ID: m.ID(), Date: dateOf(m)}
 	if m.Link == nil {
 		l.Owner = m.Scope().Owner
 	}
-	words := line(m, l.Date)
+	words := line(m, l.Date, role)
 	for _, f := range h.Now {
 		l.Now = append(l.Now, Line{Kind: memory.KindFact, ID: f.ID, Date: day(f.ObservedAt)})
 		words += since(day(f.ObservedAt), f.Content)
@@ -60,8 +60,8 @@ func lineOfHit(h memory.Hit) said {
 	return said{Line: l, text: words}
 }
 
-func lineOfCore(m memory.Memory) said {
-	s := lineOfHit(memory.Hit{Memory: m})
+func lineOfCore(m memory.Memory, role bool) said {
+	s := lineOfHit(memory.Hit{Memory: m}, role)
 	s.Core, s.Owner = true, ""
 	return s
 }
@@ -93,7 +93,7 @@ type Sources struct {
 func RenderLines(lines []Line, from Sources, o RenderOptions) (text string, kept []Line) {
 	var texts []string
 	for _, l := range lines {
-		if words, ok := l.words(from); ok && l.Sum == Sum(words) {
+		if words, ok := l.words(from, o.Roles); ok && l.Sum == Sum(words) {
 			l = from.Settled(l)
 			if l.Disputed != nil {
 				words += dispute(from.Memories[l.Disputed.ID].Content())
@@ -105,7 +105,7 @@ func RenderLines(lines []Line, from Sources, o RenderOptions) (text string, kept
 }
 
 // words writes a line; it is false where what it says is not known any more.
-func (l Line) words(from Sources) (string, bool) {
+func (l Line) words(from Sources, role bool) (string, bool) {
 	if l.Kind == KindProfile {
 		for _, e := range from.Profile {
 			if entryID(e.Key) == l.ID {
@@ -122,7 +122,7 @@ func (l Line) words(from Sources) (string, bool) {
 		m.Link = nil
 	}
 	var b strings.Builder
-	b.WriteString(line(m, l.Date))
+	b.WriteString(line(m, l.Date, role))
 	for _, n := range l.Now {
 		now, ok := from.Find(n)
 		if !ok && n.ID != "" {

@@ -57,9 +57,14 @@ const (
 	DefaultThreshold = 0.02
 )
 
-// leastShare is the share of the best's relevance that a hit must have in a chat: what stands
-// further behind hardly ever helps.
-const leastShare = 0.3
+// halfway is the relevance that a hit needs in a chat: its log-odds are at least halfway between
+// those of the bar and of the best, less a little. So a message that may ask nothing of memory gets
+// hardly more than the best hit, and one that surely does gets what may complete the answer.
+func halfway(bar, best float64) float64 {
+	return sigmoid((logit(bar)+logit(best))/2 - belowHalf)
+}
+
+const belowHalf = 0.3
 
 // ageScale is the age in days at which recency has fallen to 1/e.
 const ageScale = 30
@@ -106,15 +111,15 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 		limit = defaultLimit
 	}
 	stage, least := "threshold", or(o.Threshold, DefaultThreshold)
-	share := 0.0
-	if o.Chat {
-		share = leastShare * mostRelevant(list)
+	bar, best, relevance := or(o.Answered, DefaultAnswered), mostRelevant(list), 0.0
+	if o.Chat && best > bar {
+		relevance = halfway(bar, best)
 	}
 	// Who sets the bar below this asks to see what is there.
-	if bar := or(o.Answered, DefaultAnswered); mostRelevant(list) < min(bar, or(o.Threshold, bar)) {
+	if best < min(bar, or(o.Threshold, bar)) {
 		stage, least = "answered", math.Inf(1)
 	}
-	order, relevant := room.relevantFirst(list, least, share)
+	order, relevant := room.relevantFirst(list, least, relevance)
 	bestFirst(order[:relevant], max(2*limit, diversifyAmong)) // nobody looks further
 	bestFirst(order[relevant:], limit)
 	room.diversify(order[:relevant], or(o.Lambda, defaultLambda), limit)

@@ -37,6 +37,7 @@ type RenderOptions struct {
 	CoreBudget int    // tokens of the core at most; 0: 150
 	Heading    string // of Markdown, over the block's own words; "": none
 	Hint       string // a sentence that the block says of itself beside [Preamble]; "": none
+	Roles      bool   // lines name the role of who said it: [user] …
 
 	Later bool                            // the prompt has an earlier block
 	Told  func(l Line, words string) bool // whether an earlier block has it; nil: none does
@@ -68,10 +69,10 @@ func Render(core Core, hits []memory.Hit, o RenderOptions) Block {
 	if o.CoreBudget == 0 {
 		o.CoreBudget = DefaultCoreBudget
 	}
-	said, ids, in, left := core.lines(o.CoreBudget)
+	said, ids, in, left := core.lines(o.CoreBudget, o.Roles)
 	for _, h := range hits {
 		if id := h.Memory.ID(); !slices.Contains(ids, id) {
-			said, ids = append(said, lineOfHit(h)), append(ids, id)
+			said, ids = append(said, lineOfHit(h, o.Roles)), append(ids, id)
 		}
 	}
 	b := Block{IDs: ids, Core: in, Left: left, Lines: make([]Line, 0, len(said))}
@@ -145,7 +146,7 @@ func day(at time.Time) string {
 
 // lines are the summary, and the pinned facts and then the profile entries that the
 // budget has room for: who pins a fact wants it in every prompt.
-func (c Core) lines(budget int) (lines []said, ids []string, in, left Core) {
+func (c Core) lines(budget int, roles bool) (lines []said, ids []string, in, left Core) {
 	add := func(l said) bool {
 		if tokens := text.Tokens(l.text); tokens <= budget {
 			budget -= tokens
@@ -155,10 +156,10 @@ func (c Core) lines(budget int) (lines []said, ids []string, in, left Core) {
 		return false
 	}
 	if in.Summary = c.Summary; c.Summary != nil {
-		lines, ids = append(lines, lineOfCore(memory.Memory{Summary: c.Summary})), append(ids, c.Summary.ID)
+		lines, ids = append(lines, lineOfCore(memory.Memory{Summary: c.Summary}, roles)), append(ids, c.Summary.ID)
 	}
 	for i := range c.Pinned {
-		if f := &c.Pinned[i]; add(lineOfCore(memory.Memory{Fact: f})) {
+		if f := &c.Pinned[i]; add(lineOfCore(memory.Memory{Fact: f}, roles)) {
 			ids, in.Pinned = append(ids, f.ID), append(in.Pinned, *f)
 		} else {
 			left.Pinned = append(left.Pinned, *f)
@@ -185,14 +186,30 @@ func dateOf(m memory.Memory) string {
 	return day(m.CreatedAt())
 }
 
-// line is how a memory stands in a block.
-func line(m memory.Memory, date string) string {
+// RoleOf returns the role that a memory has beside those of messages: of a turn that of who
+// said it, of a summary "summary", of anything else "memory" (design 4).
+func RoleOf(m memory.Memory) memory.Role {
+	switch {
+	case m.Turn != nil:
+		return m.Turn.Role
+	case m.Summary != nil:
+		return "summary"
+	}
+	return "memory"
+}
+
+// line is how a memory stands in a block, by setting with its role.
+func line(m memory.Memory, date string, role bool) string {
 	label := ""
+	if role {
+		label = "[" + string(RoleOf(m)) + "] "
+	}
 	switch {
 	case m.Fact != nil:
 		if m.Link != nil { // whose "user" it speaks of
-			label = "shared by " + oneLine(m.Fact.Scope.Owner.Name()) + ": "
+			label += "shared by " + oneLine(m.Fact.Scope.Owner.Name()) + ": "
 		}
+	case role:
 	case m.Turn != nil:
 		label = oneLine(m.Turn.Name)
 		if label == "" {

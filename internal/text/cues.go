@@ -146,7 +146,7 @@ func isName(word string) bool {
 	}
 	low := Fold(word)
 	_, month := months[low]
-	_, day := weekdays[low]
+	_, day := weekdays[strings.TrimSuffix(low, "s")]
 	return !month && !day && !stopWords.Has(low) && !openers.Has(low)
 }
 

@@ -22,7 +22,7 @@ import (
 type memoryHit struct {
 	ID        string      `json:"id"`
 	Kind      memory.Kind `json:"kind"`
-	Role      memory.Role `json:"role,omitempty"`
+	Role      memory.Role `json:"role"`
 	Content   string      `json:"content"`
 	Home      string      `json:"home,omitempty"` // whose it is, where it is seen by link
 	CreatedAt time.Time   `json:"created_at"`
@@ -52,20 +52,18 @@ func (c *call) withHits(body []byte) ([]byte, bool) {
 		memories = append(memories, namedMemory{hit.ID, hit.Content, hit.Home, hit.CreatedAt, hit.Score})
 	}
 	for _, h := range c.prepared.Hits {
-		hit := memoryHit{ID: h.Memory.ID(), Kind: h.Memory.Kind(), Content: h.Memory.Content(), CreatedAt: h.Memory.CreatedAt(), Score: h.Score}
-		if h.Memory.Turn != nil {
-			hit.Role = h.Memory.Turn.Role
-		}
+		hit := memoryHit{ID: h.Memory.ID(), Kind: h.Memory.Kind(), Role: recall.RoleOf(h.Memory), Content: h.Memory.Content(), CreatedAt: h.Memory.CreatedAt(), Score: h.Score}
 		if h.Memory.Link != nil {
 			hit.Home = string(h.Memory.Fact.Scope.Owner)
 		}
 		add(hit)
 	}
+	stated := recall.RoleOf(memory.Memory{})
 	for _, f := range c.prepared.Core.Pinned {
-		add(memoryHit{ID: f.ID, Kind: memory.KindFact, Content: f.Content, CreatedAt: f.CreatedAt, Core: true})
+		add(memoryHit{ID: f.ID, Kind: memory.KindFact, Role: stated, Content: f.Content, CreatedAt: f.CreatedAt, Core: true})
 	}
 	for _, e := range c.prepared.Core.Profile {
-		add(memoryHit{ID: e.Key, Kind: recall.KindProfile, Content: recall.EntryText(e), CreatedAt: e.UpdatedAt, Core: true})
+		add(memoryHit{ID: e.Key, Kind: recall.KindProfile, Role: stated, Content: recall.EntryText(e), CreatedAt: e.UpdatedAt, Core: true})
 	}
 	fields := []wire.Field{{Name: "memory_hits", Value: hits}}
 	if c.named {

@@ -116,7 +116,7 @@ func TestAnswerGainsHitsAndNothingElse(t *testing.T) {
 		kinds := map[any]bool{}
 		for _, h := range read.Hits {
 			kinds[h["kind"]] = true
-			wanted := []string{"content", "created_at", "id", "kind", "score"}
+			wanted := []string{"content", "created_at", "id", "kind", "role", "score"}
 			if h["kind"] == "turn" {
 				wanted = []string{"content", "created_at", "id", "kind", "role", "score"}
 			}

@@ -122,6 +122,7 @@ func TestSubagentMayStartBeforeTheAnswerEnds(t *testing.T) {
 			if _, err := io.ReadFull(resp.Body, make([]byte, len(events[0]))); err != nil {
 				t.Fatal(err)
 			}
+			time.Sleep(100 * time.Millisecond) // an agent takes longer to start; Loci reads what it has passed on
 			r.upstream.answers(says("Done."))
 			r.read(r.send(http.MethodPost, path, body(order)))
 			close(goOn)

@@ -74,6 +74,8 @@ type Options struct {
 	ClientKeys bool // the engine may know a client's key, to learn with it
 
 	Anonymous func() // called with each chat that gets no memory because it names no user; nil: nobody is told
+
+	UserIgnored func() // called with each chat whose user is ignored, since the server has one user; nil: nobody is told
 }
 
 // Door answers everything under /v1.
@@ -179,6 +181,9 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	who, err := httpx.IdentityOf(r.Context()).Named(chat.User)
 	if err != nil {
 		return nil, err
+	}
+	if who.Ignores(chat.User) && d.UserIgnored != nil {
+		d.UserIgnored()
 	}
 	c := &call{Chat: chat, dialect: dialect, named: d.Named, placement: d.Placement}
 	if slices.ContainsFunc(subagents, func(name string) bool { return r.Header.Get(name) != "" }) || wire.FromSubagent(chat) {

@@ -120,7 +120,7 @@ func (d *Door) read(r *http.Request) (engine.Querying, error) {
 		return engine.Querying{}, err
 	}
 	q := engine.Querying{
-		Owner: owner, Session: in.SessionID, Text: in.Query, UseMemory: in.UseMemory == nil || *in.UseMemory, TopK: topK, Location: string(in.Location),
+		Owner: owner, Session: in.SessionID, Text: in.Query, UseMemory: in.UseMemory == nil || *in.UseMemory, TopK: topK, Location: string(in.Location), Model: d.Model,
 	}
 	for _, image := range in.Images {
 		q.Images = append(q.Images, string(image))

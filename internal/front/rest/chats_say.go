@@ -56,7 +56,7 @@ type sayInput struct {
 }
 
 func (d *door) say(ctx context.Context, in *sayInput) (*huma.StreamResponse, error) {
-	return d.reply(ctx, engine.Talking{Chat: in.ID, Content: in.Body.Content, Model: in.Body.Model})
+	return d.reply(ctx, engine.Talking{Chat: in.ID, Content: in.Body.Content, Model: in.Body.Model, Rules: in.Body.Rules})
 }
 
 type regenerateInput struct {
@@ -67,7 +67,7 @@ type regenerateInput struct {
 func (d *door) regenerate(ctx context.Context, in *regenerateInput) (*huma.StreamResponse, error) {
 	t := engine.Talking{Chat: in.ID, Again: true}
 	if in.Body != nil {
-		t.Model = in.Body.Model
+		t.Model, t.Rules = in.Body.Model, in.Body.Rules
 	}
 	return d.reply(ctx, t)
 }

@@ -39,6 +39,15 @@ func (d *door) related(ctx context.Context, in *relatedInput) (*body[client.Rela
 	for _, r := range found.Relations {
 		out.Relations = append(out.Relations, client.FactRelation{From: r.From, To: r.To, Kind: r.Kind, CreatedAt: r.CreatedAt})
 	}
+	ties, err := d.engine.FoundRelations(ctx, owner, in.ID, in.at())
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range ties {
+		out.Found = append(out.Found, client.FoundRelation{
+			FactRelation: client.FactRelation{From: t.From, To: t.To, Kind: t.Kind, CreatedAt: t.CreatedAt}, Memory: client.View(memory.Memory{Fact: &t.Other}),
+		})
+	}
 	return answer(out), nil
 }
 

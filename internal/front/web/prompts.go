@@ -22,7 +22,7 @@ type promptLine struct {
 func (p *Page) promptLines() []promptLine {
 	var out []promptLine
 	for _, name := range prompt.Names() {
-		out = append(out, promptLine{Name: name, Purpose: purpose(p.engine.Prompts.Source(name)), From: p.promptFrom(name), Idle: p.idle(name)})
+		out = append(out, promptLine{Name: name, Purpose: purpose(p.InUse.Source(name)), From: p.promptFrom(name), Idle: p.idle(name)})
 	}
 	return out
 }
@@ -31,7 +31,7 @@ func (p *Page) promptFrom(name string) string {
 	if file := p.Prompts[name]; file != "" {
 		return file
 	}
-	if _, model, variant := strings.Cut(strings.TrimSuffix(p.engine.Prompts.File(name), ".md"), "@"); variant {
+	if _, model, variant := strings.Cut(strings.TrimSuffix(p.InUse.File(name), ".md"), "@"); variant {
 		return "built in, for models named " + model
 	}
 	return "built in"
@@ -84,7 +84,7 @@ func (p *Page) prompt(r *http.Request, _ visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, lines := p.engine.Prompts, p.promptLines()
+	set, lines := p.InUse, p.promptLines()
 	i := slices.IndexFunc(lines, func(l promptLine) bool { return l.Name == name })
 	if i < 0 {
 		return nil, memory.Errorf(memory.NotFound, "there is no prompt %q", clip(60, name))

@@ -22,6 +22,7 @@ type tie struct {
 	memory.Relation
 	Out   bool // it is the first of the two
 	Other memory.Fact
+	Found bool // nobody made it, so that nobody can end it
 }
 
 // Says is the relation in words, told from the fact's side.
@@ -61,10 +62,17 @@ func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsVie
 	for _, t := range related.Relations {
 		switch f.ID {
 		case t.From:
-			view.Ties = append(view.Ties, tie{t, true, known[t.To]})
+			view.Ties = append(view.Ties, tie{Relation: t, Out: true, Other: known[t.To]})
 		case t.To:
-			view.Ties = append(view.Ties, tie{t, false, known[t.From]})
+			view.Ties = append(view.Ties, tie{Relation: t, Other: known[t.From]})
 		}
+	}
+	ties, err := p.engine.FoundRelations(r.Context(), v.owner, f.ID, memory.At{})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range ties {
+		view.Ties = append(view.Ties, tie{Relation: t.Relation, Out: t.From == f.ID, Other: t.Other, Found: true})
 	}
 	if view.Find == "" {
 		return view, nil

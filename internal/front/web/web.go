@@ -12,6 +12,7 @@ import (
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -28,6 +29,7 @@ type Options struct {
 	Lacks      []string                                // models that the profile names and that are not at hand, each with what stands in
 	ListModels func(context.Context) ([]string, error) // of the server that learns; nil: there is none
 	Prompts    map[string]string                       // the files of a user's folder that take the place of built-in prompts, by name
+	InUse      *prompt.Set                             // each prompt in the variant for the model that is sent it; nil: the engine's
 	Chat       http.Handler                            // of /v1, that the playground talks to as any client does; nil: there is none
 	Zone       *time.Location                          // of the days and times shown; nil: the server's
 	Others     []string                                // how paths of other doors begin; none: all that the page has not is theirs
@@ -49,6 +51,9 @@ type Page struct {
 func New(e *engine.Engine, opts Options) *Page {
 	if opts.Zone == nil {
 		opts.Zone = time.Local
+	}
+	if opts.InUse == nil {
+		opts.InUse = e.Prompts
 	}
 	p := &Page{Options: opts, engine: e, done: make(chan struct{})}
 	p.templates, p.files, p.mux = sync.OnceValue(p.parse), sync.OnceValue(assets), sync.OnceValue(p.paths)

@@ -51,6 +51,17 @@ func (c *Cache) Remote() bool {
 	return ok && r.Remote()
 }
 
+// Window returns how much of a text the embedder within embeds together, and what counts it;
+// 0 where it does not say.
+func (c *Cache) Window() (most int, count func(text string) int) {
+	if w, ok := c.Embedder.(interface {
+		Window() (most int, count func(text string) int)
+	}); ok {
+		return w.Window()
+	}
+	return 0, nil
+}
+
 // Embed embeds what is no single question that was asked not long ago.
 func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
 	if as != memory.AsQuestion || len(texts) != 1 || len(texts[0]) > maxQuestion {

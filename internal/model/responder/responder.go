@@ -173,6 +173,7 @@ var forms = []struct {
 	from *late.Pattern
 	to   string
 }{
+	{late.Compile(`^(User [a-z]+(?: [a-z ]+ (?:with|for|to|in|at|on|about|of|from))?) their\b`), "$1 your"},
 	{late.Compile(`\b(?:[Tt]he )?[Uu]ser['’]s\b`), "your"},
 	{late.Compile(`\b(?:[Tt]he )?[Uu]ser is\b`), "you are"},
 	{late.Compile(`\b(?:[Tt]he )?[Uu]ser was\b`), "you were"},

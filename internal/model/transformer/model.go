@@ -244,6 +244,16 @@ func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	return out, nil
 }
 
+// Window returns how many tokens of a text are embedded together, and what counts them; 0 for a
+// static model, which embeds any number.
+func (m *Model) Window() (most int, count func(text string) int) {
+	if m.static != nil {
+		return 0, nil
+	}
+	around := len(m.tokens.ids(m.prefix[memory.AsDocument])) + 2
+	return m.most - around, func(text string) int { return len(m.tokens.ids(text)) }
+}
+
 // mean returns the mean of rows.
 func mean(rows []float32, width int) []float32 {
 	v := make([]float32, width)

@@ -93,6 +93,22 @@ func TestLongTextsAreTheMeanOfTheirParts(t *testing.T) {
 	checkVector(t, "a long text", embed(t, m, strings.Join(words, " "))[0], unit(want))
 }
 
+// TestAWindowIsEmbeddedTogether compares with what cut does.
+func TestAWindowIsEmbeddedTogether(t *testing.T) {
+	m := openTest(t, "mean")
+	most, count := m.Window()
+	text := "hello"
+	for count(text+" hello") <= most {
+		text += " hello"
+	}
+	if n := len(m.cut(nil, m.tokens.ids(text))); count(text) != most || n != 1 {
+		t.Errorf("a text of %d tokens, the window being %d, is embedded in %d parts", count(text), most, n)
+	}
+	if n := len(m.cut(nil, m.tokens.ids(text+" hello"))); n != 2 {
+		t.Errorf("one token more is embedded in %d parts, want 2", n)
+	}
+}
+
 func TestQuestionsHaveTheirPrefix(t *testing.T) {
 	m := openTest(t, "cls")
 	question, err := m.Embed(context.Background(), memory.AsQuestion, "hello")

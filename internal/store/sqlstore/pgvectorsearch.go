@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -211,6 +212,9 @@ func (n *nearing) narrow(q memory.Search) {
 			kinds[i] = string(k)
 		}
 		n.filter += ` AND kind = ANY (` + n.argument(kinds) + `::text[])`
+	}
+	if q.Only != nil {
+		n.filter += ` AND memory = ANY (` + n.argument(listed(slices.Collect(maps.Keys(q.Only)))) + `::text[])`
 	}
 	if q.Conversation != "" {
 		n.filter += ` AND thread = ` + n.argument(q.Conversation)

@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// TestWishesOfUserAndProjectReachTheModel: what a user wants remembered, a project's wish before
+// it, and the time zone of the client or else of the profile are in the prompt.
+func TestWishesOfUserAndProjectReachTheModel(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		for key, value := range map[string]string{
+			"learn.instructions":        "only what concerns recipes",
+			"learn.instructions@apollo": "only what concerns rockets",
+			"learn.categories":          "health, work",
+			"timezone":                  "Asia/Tokyo",
+		} {
+			if _, err := r.SetProfile(ctx, ana, key, value, her); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for project, want := range map[string]string{
+			"":       "only what concerns recipes\nOnly facts of these kinds: health, work",
+			"apollo": "only what concerns rockets\nOnly facts of these kinds: health, work",
+			"other":  "only what concerns recipes\nOnly facts of these kinds: health, work",
+		} {
+			own, err := r.learningOf(ctx, memory.Scope{Owner: ana, Project: project})
+			if err != nil || own.wishes != want || own.zone.String() != "Asia/Tokyo" {
+				t.Errorf("project %q: wishes %q in %s, %v; want %q in Asia/Tokyo", project, own.wishes, own.zone, err, want)
+			}
+		}
+
+		m := &opsModel{}
+		r.LLM, r.opts.LearnModel = m, "ops"
+		r.opts.Learn.Every, r.opts.Learn.Context = 1, 8
+		s := &scene{rig: r, chats: map[string][]chatMessage{}, names: map[string]string{"ana": "c"}}
+		say := func(words string) string {
+			t.Helper()
+			asked := len(m.asked)
+			if err := s.step("user ana: " + words); err != nil {
+				t.Fatal(err)
+			}
+			if len(m.asked) == asked {
+				t.Fatal("the model was not asked")
+			}
+			return m.asked[len(m.asked)-1].User
+		}
+		tokyo, _ := time.LoadLocation("Asia/Tokyo")
+		if p := say("I play the cello btw"); !strings.Contains(p, "only what concerns recipes") || !strings.Contains(p, r.clock.Now().In(tokyo).Format("15:04")) {
+			t.Errorf("the prompt is without the wish or the time in Tokyo:\n%s", p)
+		}
+		lima, _ := time.LoadLocation("America/Lima")
+		r.clients.see(Incoming{Owner: ana, Zone: lima})
+		if p := say("I am allergic to celery"); !strings.Contains(p, r.clock.Now().In(lima).Format("15:04")) {
+			t.Errorf("the prompt is without the client's time in Lima:\n%s", p)
+		}
+		if own, err := r.learningOf(ctx, memory.Scope{Owner: ben}); err != nil || own.wishes != "" || own.zone != time.Local {
+			t.Errorf("another user has wishes %q in %s, %v", own.wishes, own.zone, err)
+		}
+	})
+}

@@ -1,0 +1,198 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// aliases are names that models give parameters instead of the right ones. A name counts for
+// the first parameter of the tool that lists it.
+var aliases = map[string][]string{
+	"query":    {"q", "text", "question", "search", "prompt", "input", "keywords", "topic", "content"},
+	"topic":    {"query", "q", "text", "about", "subject", "question", "prompt", "input"},
+	"content":  {"text", "fact", "memory", "note", "message", "value", "statement", "data"},
+	"limit":    {"topk", "k", "n", "max", "maxresults", "count", "numresults", "size", "pagesize"},
+	"id":       {"memoryid", "factid", "uuid"},
+	"ids":      {"id", "memoryid", "memoryids", "factid", "factids"},
+	"tags":     {"tag", "labels", "label"},
+	"tag":      {"tags", "label"},
+	"kind":     {"kinds"},
+	"cursor":   {"nextcursor", "pagetoken", "next"},
+	"decision": {"action", "verdict", "judgement", "judgment"},
+	"dry_run":  {"preview"},
+}
+
+// folded returns a name as aliases and parameters are compared: topK is top_k.
+func folded(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+}
+
+// arguments are those of one call, under the names of the tool's parameters. Its methods read
+// them as models write them: numbers, booleans and lists also as text. What cannot be read
+// is kept in err, the first of it.
+type arguments struct {
+	given map[string]json.RawMessage
+	err   error
+}
+
+// mostArguments bounds how many arguments a call may have.
+const mostArguments = 50
+
+// readArguments reads the arguments of a call to a tool with these parameters.
+func readArguments(raw json.RawMessage, parameters []string) (*arguments, error) {
+	var nested string
+	if json.Unmarshal(raw, &nested) == nil && nested != "" { // JSON as text
+		raw = json.RawMessage(nested)
+	}
+	var in map[string]json.RawMessage
+	if len(bytes.TrimSpace(raw)) > 0 && json.Unmarshal(raw, &in) != nil {
+		return nil, memory.Errorf(memory.Invalid, "the arguments are not a JSON object")
+	}
+	if len(in) > mostArguments {
+		return nil, memory.Errorf(memory.Invalid, "%d arguments are too many; valid: %s", len(in), strings.Join(parameters, ", "))
+	}
+	a := &arguments{given: map[string]json.RawMessage{}}
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		if string(in[name]) == "null" {
+			continue
+		}
+		to := parameterOf(name, in, parameters)
+		if to == "" {
+			return nil, memory.Errorf(memory.Invalid, "unknown argument %q; valid: %s", httpx.Brief(name, 60), strings.Join(parameters, ", "))
+		}
+		if _, twice := a.given[to]; twice {
+			return nil, memory.Errorf(memory.Invalid, "%s: it is given twice, also as %q", to, httpx.Brief(name, 60))
+		}
+		a.given[to] = in[name]
+	}
+	return a, nil
+}
+
+// parameterOf returns the parameter that a name means, "" for none. Those that are given by
+// their own name mean nothing else.
+func parameterOf(name string, in map[string]json.RawMessage, parameters []string) string {
+	for _, p := range parameters {
+		if folded(p) == folded(name) {
+			return p
+		}
+	}
+	for _, p := range parameters {
+		if _, own := in[p]; !own && slices.Contains(aliases[p], folded(name)) {
+			return p
+		}
+	}
+	return ""
+}
+
+func (a *arguments) fail(name, format string, args ...any) {
+	if a.err == nil {
+		a.err = memory.Errorf(memory.Invalid, name+": "+format, args...)
+	}
+}
+
+func (a *arguments) has(name string) bool { return a.given[name] != nil }
+
+// text returns a text of at most so many bytes, "" if it is not given. A number is its digits.
+func (a *arguments) text(name string, most int) string {
+	raw := a.given[name]
+	if raw == nil {
+		return ""
+	}
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		var n json.Number
+		if json.Unmarshal(raw, &n) != nil {
+			a.fail(name, "must be text")
+			return ""
+		}
+		s = n.String()
+	}
+	switch {
+	case !utf8.ValidString(s) || strings.ContainsRune(s, 0):
+		a.fail(name, "is not valid text")
+	case len(s) > most:
+		a.fail(name, "has %d bytes, more than %d", len(s), most)
+	}
+	return s
+}
+
+// needed returns a text that must be given.
+func (a *arguments) needed(name string, most int) string {
+	s := strings.TrimSpace(a.text(name, most))
+	if s == "" {
+		a.fail(name, "is missing")
+	}
+	return s
+}
+
+// oneOf returns one of the valid texts, "" if it is not given.
+func (a *arguments) oneOf(name string, valid ...string) string {
+	s := strings.ToLower(strings.TrimSpace(a.text(name, longName)))
+	if s != "" && !slices.Contains(valid, s) {
+		a.fail(name, "%q is invalid; valid: %s", httpx.Brief(s, 60), strings.Join(valid, ", "))
+	}
+	return s
+}
+
+// number returns a whole number from 1 to most, otherwise if it is not given. A larger one
+// is taken as most: it asks for as much as there is.
+func (a *arguments) number(name string, otherwise, most int) int {
+	if !a.has(name) {
+		return otherwise
+	}
+	n, err := strconv.ParseFloat(strings.TrimSpace(a.text(name, longName)), 64)
+	if err != nil || n != math.Trunc(n) || n < 1 {
+		a.fail(name, "must be a whole number from 1 to %d", most)
+		return otherwise
+	}
+	return int(min(n, float64(most)))
+}
+
+// flag returns a boolean, otherwise if it is not given.
+func (a *arguments) flag(name string, otherwise bool) bool {
+	raw := a.given[name]
+	if raw == nil {
+		return otherwise
+	}
+	b, err := strconv.ParseBool(strings.ToLower(strings.Trim(string(raw), `" `)))
+	if err != nil {
+		a.fail(name, "must be true or false")
+		return otherwise
+	}
+	return b
+}
+
+// texts returns a list of at most so many texts: a JSON list, the same as text, one text, or
+// several with commas. It is nil if it is not given.
+func (a *arguments) texts(name string, most int) []string {
+	raw := a.given[name]
+	if raw == nil {
+		return nil
+	}
+	out := []string{}
+	if json.Unmarshal(raw, &out) != nil {
+		s := strings.TrimSpace(a.text(name, most*(longName+2)))
+		if json.Unmarshal([]byte(s), &out) != nil {
+			out = strings.Split(s, ",")
+		}
+	}
+	for i := range out {
+		if out[i] = strings.TrimSpace(out[i]); len(out[i]) > longName || !utf8.ValidString(out[i]) {
+			a.fail(name, "has an entry of more than %d bytes", longName)
+		}
+	}
+	out = slices.DeleteFunc(out, func(s string) bool { return s == "" })
+	if len(out) > most {
+		a.fail(name, "has %d entries, more than %d", len(out), most)
+	}
+	return out
+}

@@ -1,0 +1,201 @@
+// Package mcp is the door for the Model Context Protocol, at /mcp: it reads the arguments of a
+// tool call, calls one verb of the engine, and writes a short structured result. It decides
+// nothing and keeps nothing between requests, so that any server answers any of them.
+//
+// The owner comes from the request, as [httpx.Guard] found it, never from an argument. What
+// the tools write is written by a model: the engine says what of it waits for the user.
+//
+// Tools, their texts and their schemas are in tools.json.
+package mcp
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Path is where the door is.
+const Path = "/mcp"
+
+// ChatGPT is the profile that adds the tools search and fetch, which ChatGPT's connectors
+// require.
+const ChatGPT = "chatgpt"
+
+// Options are what the door needs beside the engine.
+type Options struct {
+	Version string
+	Profile string // of requests that name none in ?profile=; "" or [ChatGPT]
+}
+
+type door struct {
+	Options
+	engine *engine.Engine
+}
+
+var (
+	//go:embed tools.json
+	toolsFile []byte
+	//go:embed instructions.md
+	instructions string
+	//go:embed save_session.md
+	saveSession string
+)
+
+// New returns the handler of [Path].
+func New(e *engine.Engine, o Options) http.Handler {
+	d := &door{o, e}
+	plain := sync.OnceValue(func() *mcp.Server { return d.server("") })
+	chatGPT := sync.OnceValue(func() *mcp.Server { return d.server(ChatGPT) })
+	return transport(func(r *http.Request) *mcp.Server {
+		profile := r.URL.Query().Get("profile")
+		if profile == ChatGPT || profile == "" && o.Profile == ChatGPT {
+			return chatGPT()
+		}
+		return plain()
+	})
+}
+
+// transport serves MCP's streamable HTTP without sessions: each request stands alone, and is
+// answered with JSON.
+func transport(server func(*http.Request) *mcp.Server) http.Handler {
+	h := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true,
+		DisableLocalhostProtection: true, // httpx.Guard checks Host and Origin
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			body, err := httpx.ReadBody(r)
+			if err == nil && !utf8.Valid(body) {
+				err = memory.Errorf(memory.Invalid, "the body is not valid UTF-8")
+			}
+			if err != nil {
+				refuse(w, r, err)
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		h.ServeHTTP(w, r)
+	})
+}
+
+// refuse answers a request that could not be read, as JSON-RPC does.
+func refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p := httpx.Tell(r.Context(), err)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(p.Status)
+	// The status is out; a client that is gone is no error.
+	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": -32700, "message": p.Detail}})
+}
+
+// server returns the protocol's server with the tools of a profile.
+func (d *door) server(profile string) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "loci", Title: "Loci", Version: d.Version}, &mcp.ServerOptions{
+		Instructions: instructions,
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{}},
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
+	})
+	verbs := d.verbs()
+	for _, t := range tools() {
+		if profile == ChatGPT || t.Name != "search" && t.Name != "fetch" {
+			s.AddTool(t, handler(t, verbs[t.Name]))
+		}
+	}
+	d.addResources(s)
+	d.addPrompts(s)
+	return s
+}
+
+// tools returns the tools of tools.json.
+func tools() []*mcp.Tool {
+	var all []*mcp.Tool
+	if err := json.Unmarshal(toolsFile, &all); err != nil {
+		panic(err) // a test reads it
+	}
+	return all
+}
+
+// caller is who calls a tool.
+type caller struct {
+	owner  memory.Owner
+	author memory.Author
+}
+
+// verb carries out a call and returns its structured result.
+type verb func(ctx context.Context, c caller, a *arguments) (any, error)
+
+// told is a result whose text for the model is not its JSON.
+type told interface{ text() string }
+
+// handler reads a call's arguments, and writes what its verb returns. What goes wrong is a
+// result, too: the model reads it and may try again.
+func handler(t *mcp.Tool, do verb) mcp.ToolHandler {
+	parameters := parametersOf(t)
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		out, err := func() (any, error) {
+			c, err := who(ctx)
+			if err != nil {
+				return nil, err
+			}
+			a, err := readArguments(req.Params.Arguments, parameters)
+			if err != nil {
+				return nil, err
+			}
+			return do(ctx, c, a)
+		}()
+		if err != nil {
+			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: httpx.Tell(ctx, err).Detail}}}, nil
+		}
+		words, isTold := out.(told)
+		text := ""
+		if isTold {
+			text = words.text()
+		} else if text, err = encoded(out); err != nil {
+			return nil, err
+		}
+		return &mcp.CallToolResult{StructuredContent: out, Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
+	}
+}
+
+// encoded returns v as JSON with its letters as they are.
+func encoded(v any) (string, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return strings.TrimSuffix(b.String(), "\n"), err
+}
+
+// parametersOf returns the names of a tool's parameters, in order.
+func parametersOf(t *mcp.Tool) []string {
+	schema, _ := t.InputSchema.(map[string]any)
+	properties, _ := schema["properties"].(map[string]any)
+	var names []string
+	for name := range properties {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// who returns whose memory a request is about. What is written is a model's.
+func who(ctx context.Context) (caller, error) {
+	id := httpx.IdentityOf(ctx)
+	if id.Owner == "" {
+		return caller{}, memory.Errorf(memory.Unauthorized, "whose memory? Several users share this server: connect with a key of one user, or name one in %s", httpx.HeaderUser)
+	}
+	return caller{id.Owner, memory.Author{Kind: memory.ByModel, Name: "mcp"}}, nil
+}

@@ -1,0 +1,104 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// The resources.
+const (
+	profileURI = "loci://profile"
+	memoryURI  = "loci://memory/"
+)
+
+const jsonType = "application/json"
+
+func (d *door) addResources(s *mcp.Server) {
+	s.AddResource(&mcp.Resource{
+		URI: profileURI, Name: "profile", Title: "Profile", MIMEType: jsonType,
+		Description: "What is written down about the user by key, such as timezone.",
+	}, read(d.profile))
+	s.AddResourceTemplate(&mcp.ResourceTemplate{
+		URITemplate: memoryURI + "{id}", Name: "memory", Title: "One memory", MIMEType: jsonType,
+		Description: "One memory by its id: its words, status, times and where it came from.",
+	}, read(func(ctx context.Context, c caller, uri string) (any, error) {
+		return d.memory(ctx, c, strings.TrimPrefix(uri, memoryURI))
+	}))
+}
+
+// read serves a resource as JSON.
+func read(value func(ctx context.Context, c caller, uri string) (any, error)) mcp.ResourceHandler {
+	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		uri := req.Params.URI
+		c, err := who(ctx)
+		var v any
+		if err == nil {
+			v, err = value(ctx, c, uri)
+		}
+		if errors.Is(err, memory.NotFound) {
+			return nil, mcp.ResourceNotFoundError(uri)
+		}
+		if err != nil {
+			return nil, httpx.Tell(ctx, err)
+		}
+		text, err := encoded(v)
+		if err != nil {
+			return nil, err
+		}
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: jsonType, Text: text}}}, nil
+	}
+}
+
+func (d *door) profile(ctx context.Context, c caller, _ string) (any, error) {
+	if err := d.engine.MayUse(ctx, c.owner, false); err != nil {
+		return nil, err
+	}
+	entries, err := d.engine.EntriesAt(ctx, c.owner, memory.At{})
+	if err != nil {
+		return nil, err
+	}
+	out := client.Profile{Entries: make([]client.Entry, 0, len(entries))}
+	for _, e := range entries {
+		out.Entries = append(out.Entries, client.Entry{Key: e.Key, Value: e.Value, UpdatedAt: e.UpdatedAt, Tokens: e.Tokens})
+	}
+	return out, nil
+}
+
+func (d *door) addPrompts(s *mcp.Server) {
+	s.AddPrompt(&mcp.Prompt{
+		Name: "about", Title: "What you know about …", Description: "Begin with what memory has about a topic.",
+		Arguments: []*mcp.PromptArgument{{Name: "topic", Description: "What it is about.", Required: true}},
+	}, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		topic := strings.TrimSpace(req.Params.Arguments["topic"])
+		c, err := who(ctx)
+		switch {
+		case err != nil:
+			return nil, httpx.Tell(ctx, err)
+		case topic == "" || len(topic) > longQuery:
+			return nil, fmt.Errorf("topic: needs 1 to %d bytes", longQuery)
+		}
+		block, err := d.block(ctx, engine.Question{Scope: memory.Scope{Owner: c.owner}, Text: topic, Door: "mcp"})
+		if err != nil {
+			return nil, httpx.Tell(ctx, err)
+		}
+		return userMessage("This is about: " + topic + "\n\n" + block.Context), nil
+	})
+	s.AddPrompt(&mcp.Prompt{
+		Name: "save_session", Title: "Save this conversation", Description: "Have the model save what will matter in later conversations.",
+	}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return userMessage(saveSession), nil
+	})
+}
+
+func userMessage(text string) *mcp.GetPromptResult {
+	return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}}}
+}

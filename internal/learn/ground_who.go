@@ -1,0 +1,341 @@
+package learn
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/text"
+)
+
+// anybody is the group of a name of which nothing more is known.
+const anybody = "name"
+
+// whom is whom a statement is about.
+type whom struct {
+	kind   byte   // 's' the speaker, 'o' another person, 0 unknown
+	group  string // of the other: as in [persons]
+	name   string
+	gender byte
+}
+
+// addNames notes names and, as far as it is told, whose: "my sister Ana", "Ana, my sister".
+func addNames(names map[string]string, words []token, foreign bool) {
+	for i, t := range words {
+		p, ok := persons.Get()[t.word]
+		if !ok {
+			if t.capital && !t.opens && !foreign && !noNames.Has(t.word) && !isCalendar(t.word) && names[t.word] == "" {
+				names[t.word] = anybody
+			}
+			continue
+		}
+		for j := i + 1; j < len(words) && j <= i+3; j++ {
+			w := words[j]
+			if w.capital && !w.opens && !noNames.Has(w.word) && (j == i+1 || strings.TrimSpace(w.before) == "") {
+				names[w.word] = p.group
+				break
+			}
+			if w.word != "is" && w.word != "named" && w.word != "called" {
+				break
+			}
+		}
+		if i >= 2 && possessives.Has(words[i-1].word) && words[i-2].capital && strings.HasPrefix(words[i-1].before, ",") {
+			names[words[i-2].word] = p.group
+		}
+	}
+}
+
+// ofAnother reports a claim of one person that the quoted words say of another.
+func (g *grounds) ofAnother() string {
+	claimed := g.claimedOf()
+	if !g.placed || claimed.kind == 0 {
+		return ""
+	}
+	clause, said, inherited := g.saidOf(claimed)
+	if said.kind == 0 || said.kind == 's' && claimed.kind == 's' || g.mentions(clause, claimed) || said.name != "" && said.name == claimed.name || said.group != "" && nearGroup(said.group, claimed.group) {
+		return ""
+	}
+	switch {
+	case claimed.kind == 's':
+		if !(inherited && omitsI(clause)) && !g.mentionsAnother(said) {
+			return "it is said of somebody else"
+		}
+	case said.kind == 's':
+		if claimed.group != "" && claimed.group != anybody {
+			return "it is said of the user"
+		}
+	case said.name == "" && said.group == "": // he, she
+		if claimed.gender == 'm' && said.gender == 'f' || claimed.gender == 'f' && said.gender == 'm' {
+			return "it is said of another person"
+		}
+	case claimed.name != "" && said.name != "", claimed.group != "" && said.group != "" && claimed.group != anybody && said.group != anybody:
+		return "it is said of " + or(said.name, said.group)
+	}
+	return ""
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// claimedOf returns whom an English claim is about.
+func (g *grounds) claimedOf() whom {
+	start := 0 // behind a date: "On 2026-01-05, User …"
+	for start < len(g.fact) && (g.fact[start].number != "" || start+1 < len(g.fact) && g.fact[start+1].number != "" && g.fact[start].term == "") {
+		start++
+	}
+	fact := g.fact[start:]
+	switch {
+	case len(fact) < 2:
+		return whom{}
+	case fact[0].word != "user":
+		if group := g.names[fact[0].word]; fact[0].capital && (g.isName(start) || group != "") {
+			return whom{'o', group, fact[0].word, genderOf(group)}
+		}
+		return whom{}
+	case !fact[0].owner:
+		if fact[1].word == "and" || fact[1].word == "or" {
+			return whom{}
+		}
+		return whom{kind: 's'}
+	}
+	for i := 1; i < len(fact) && i <= 4 && !verbish.Has(fact[i].word); i++ {
+		p, ok := persons.Get()[fact[i].word]
+		if !ok || fact[i].owner {
+			continue
+		}
+		of := whom{'o', p.group, "", p.gender}
+		if i+1 < len(fact) && fact[i+1].capital {
+			of.name = fact[i+1].word
+		}
+		return of
+	}
+	return whom{}
+}
+
+// saidOf returns the clause of the quote that has most of what the claim says, and whom it
+// is about: its own subject, or that of the clauses before it in the sentence.
+func (g *grounds) saidOf(claimed whom) (clause []token, of whom, inherited bool) {
+	best, most := -1, -1
+	start, _ := sentenceAround(g.said.Text, g.span)
+	for i, c := range g.clauses {
+		if c[len(c)-1].End <= g.span.Start || c[0].Start >= g.span.End {
+			continue
+		}
+		n := 2 * g.shared(slices.DeleteFunc(slices.Clone(c), func(t token) bool { return g.isOf(t, claimed) }))
+		if g.mentions(c, claimed) {
+			n++
+		}
+		if n > most {
+			best, most = i, n
+		}
+	}
+	if best < 0 {
+		return nil, whom{}, false
+	}
+	for i := best; i >= 0 && g.clauses[i][0].Start >= start; i-- {
+		if s, explicit := g.subject(g.clauses[i]); explicit {
+			return g.clauses[best], s, i < best
+		}
+	}
+	return g.clauses[best], whom{}, false
+}
+
+// omitsI reports whether a clause without a subject may be the speaker's own: no verb of
+// it is in the third person.
+func omitsI(clause []token) bool {
+	return !slices.ContainsFunc(clause[:min(len(clause), 3)], func(t token) bool {
+		return t.word == "is" || t.word == "has" || t.word == "was" || len(t.word) > 3 && strings.HasSuffix(t.word, "s") && !strings.HasSuffix(t.word, "ss")
+	})
+}
+
+// subject returns whom a clause is about, explicit if its words say so.
+func (g *grounds) subject(clause []token) (s whom, explicit bool) {
+	own := false
+	for i := 0; i < len(clause) && i < 7; i++ {
+		t, next := clause[i], token{}
+		if i+1 < len(clause) {
+			next = clause[i+1]
+		}
+		p, kin := persons.Get()[t.word]
+		switch group := g.names[t.word]; {
+		case (t.word == "her" || t.word == "his") && persons.Get()[next.word].group != "":
+			continue
+		case speakerWords.Has(t.word):
+			s = whom{kind: 's'}
+		case maleWords.Has(t.word):
+			s = whom{kind: 'o', gender: 'm'}
+		case femaleWords.Has(t.word):
+			s = whom{kind: 'o', gender: 'f'}
+		case possessives.Has(t.word):
+			own = true
+			continue
+		case kin && t.owner && next.word != "" && !verbal(clause, i): // "my boss's car"
+			return whom{}, false
+		case kin:
+			s = whom{'o', p.group, "", p.gender}
+			if next.capital || g.names[next.word] != "" {
+				s.name = next.word
+			}
+		case group != "" && (group != anybody || verbal(clause, i)), t.capital && i == 0 && !strings.HasSuffix(t.before, "(") && t.term != "" && !g.foreign && verbal(clause, i) && !englishWords.Has(t.word) && !openingWords.Has(t.word) && !noNames.Has(t.word) && !isCalendar(t.word):
+			s = whom{'o', group, t.word, genderOf(group)}
+		case own && t.term != "":
+			return whom{}, true // a thing of the speaker's
+		case openingWords.Has(t.word):
+			continue
+		default:
+			return whom{}, false
+		}
+		if s.kind == 'o' && next.word == "and" && i+2 < len(clause) && speakerWords.Has(clause[i+2].word) {
+			return whom{}, true
+		}
+		for k := i + 1; s.kind == 'o' && k < len(clause) && k <= i+2; k++ { // "Tom says no more toys" is not of Tom
+			if quoting.Has(clause[k].word) {
+				inner, _ := g.subject(clause[k+1:])
+				return inner, true
+			}
+		}
+		return s, true
+	}
+	return whom{}, false
+}
+
+func genderOf(group string) byte { return persons.Get()[group].gender }
+
+// verbal reports whether a verb follows word i: "Joanna's a vegetarian", "Tom lives".
+func verbal(clause []token, i int) bool {
+	if i+1 >= len(clause) {
+		return false
+	}
+	w := clause[i+1]
+	if clause[i].owner {
+		return w.term == "" || strings.HasSuffix(w.word, "ing") || strings.HasSuffix(w.word, "ed")
+	}
+	return verbish.Has(w.word) || strings.HasSuffix(w.word, "s") && len(w.word) > 3 || strings.HasSuffix(w.word, "ed")
+}
+
+// isOf reports whether a word names a person.
+func (g *grounds) isOf(t token, of whom) bool {
+	p, kin := persons.Get()[t.word]
+	return of.kind == 's' && speakerWords.Has(t.word) ||
+		of.name != "" && sameName(of.name, t) ||
+		of.group != "" && (kin && nearGroup(p.group, of.group) || of.group != anybody && g.names[t.word] == of.group)
+}
+
+// mentions reports whether words name a person, or may mean them by a pronoun.
+func (g *grounds) mentions(words []token, of whom) bool {
+	return slices.ContainsFunc(words, func(t token) bool {
+		return g.isOf(t, of) || of.kind == 'o' && (anyone.Has(t.word) || of.gender != 'f' && maleWords.Has(t.word) || of.gender != 'm' && femaleWords.Has(t.word))
+	})
+}
+
+// nearGroup reports whether two groups of persons may be one: a child is a son.
+func nearGroup(a, b string) bool {
+	return a == b || wider[a] == b && b != "" || wider[b] == a && a != ""
+}
+
+var wider = map[string]string{"son": "child", "daughter": "child", "wife": "partner", "husband": "partner", "girlfriend": "partner", "boyfriend": "partner", "brother": "sibling", "sister": "sibling", "mother": "parents", "father": "parents"}
+
+// mentionsAnother reports whether a claim about the user names the one of whom the words
+// are said: "User has a sister".
+func (g *grounds) mentionsAnother(said whom) bool {
+	return slices.ContainsFunc(g.fact[1:], func(t token) bool {
+		p, kin := persons.Get()[t.word]
+		return kin && (p.group == said.group || !callings.Has(p.group)) || maleWords.Has(t.word) || femaleWords.Has(t.word) || statuses.Has(t.word) ||
+			said.name != "" && t.word == said.name || g.names[t.word] != "" && g.names[t.word] != anybody
+	})
+}
+
+// unhasName reports a name that nobody said.
+func (g *grounds) unnamed() string {
+	for i, t := range g.fact {
+		short := t.End-t.Start <= 4 && strings.ToUpper(g.claim.Text[t.Start:t.End]) == g.claim.Text[t.Start:t.End] // an abbreviation
+		if !g.isName(i) || short || hasName(t, g.around) || otherScript(g.turn) {
+			continue
+		}
+		if g.foreign && !(g.names[t.word] != "" && g.names[t.word] != anybody || i > 0 && (g.fact[i-1].word == "named" || g.fact[i-1].word == "called") || strings.HasPrefix(text.Fold(g.claim.About), t.word)) {
+			continue // it may be a translation
+		}
+		return "nobody said " + g.claim.Text[t.Start:t.End]
+	}
+	return ""
+}
+
+// renamed reports a name from an earlier turn where the quoted words have another.
+func (g *grounds) renamed() string {
+	other := ""
+	for _, t := range g.phrase {
+		if t.capital && !t.opens && !g.foreign && g.names[t.word] != "" || g.names[t.word] != "" && g.names[t.word] != anybody {
+			if hasName(t, g.fact) {
+				return ""
+			}
+			other = t.word
+		}
+	}
+	for i, t := range g.fact {
+		if g.placed && other != "" && g.isName(i) && g.names[t.word] == g.names[other] && !hasName(t, g.turn) {
+			return "the quoted words name " + other
+		}
+	}
+	return ""
+}
+
+// isName reports whether a word of the claim is a name.
+func (g *grounds) isName(i int) bool {
+	t := g.fact[i]
+	if !t.capital || noNames.Has(t.word) || t.number != "" || isCalendar(t.word) {
+		return false
+	}
+	return !t.opens || i > 0 || strings.HasPrefix(text.Fold(g.claim.About), t.word) || g.claim.About == "" && t.owner
+}
+
+func (g *grounds) namesAny() bool {
+	for i := range g.fact {
+		if g.isName(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasName reports whether a name is among words, whatever its form.
+func hasName(t token, words []token) bool {
+	for j, w := range words {
+		if sameName(t.word, w) || !w.capital && alike(t, w) || j > 0 && words[j-1].word+w.word == t.word {
+			return true
+		}
+	}
+	return false
+}
+
+// sameName reports whether a word is a name, its short form or another spelling of it.
+func sameName(name string, w token) bool {
+	switch {
+	case name == w.word, w.term != "" && text.Term(name) == w.term, len(w.word) > 1 && strings.TrimSuffix(name, "s") == strings.TrimSuffix(w.word, "s"):
+		return true
+	case len(w.word) >= 3 && strings.HasPrefix(name, w.word) && (w.capital || len(w.word) > 3), len(name) >= 4 && strings.HasPrefix(w.word, name):
+		return true
+	}
+	return !w.capital && len(name) >= 5 && len(w.word) >= 5 && (name[:4] == w.word[:4] || oneSlip(name, w.word)) // "Japanese" of "japan", not "Marta" of "Marto"
+}
+
+// oneSlip reports whether one letter more, less or other, or two that changed places, make
+// one word the other.
+func oneSlip(a, b string) bool {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(b) && a[i] == b[i] {
+		i++
+	}
+	switch len(a) - len(b) {
+	case 0:
+		return i == len(a) || a[i+1:] == b[i+1:] || i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+	case 1:
+		return a[i+1:] == b[i:]
+	}
+	return false
+}
