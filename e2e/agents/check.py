@@ -5,8 +5,9 @@
 
 Each agent gets a home, a Loci and two repositories of its own, and the configuration that
 docs/guide/coding-agents.md gives for it, word by word but for the port. It runs three times in
-each repository. Shared prefixes and times are reported, not checked. run.sh installs the agents;
-the arguments are their names.
+each repository, then has a session of ten messages, and a run with a sub-agent if it has a tool
+for one. Of the session, what a provider could cache is checked. run.sh installs the agents; the
+arguments are their names.
 """
 import http.client
 import http.server
@@ -42,6 +43,10 @@ START = {
     'cline': ('Cline CLI', []),
     'pi': ('pi ', ['-p']),
 }
+# What goes before the message that continues the last session. aider reads its messages from standard input; Cline
+# continues a session in a terminal only.
+CONTINUE = {'codex': ['resume', '--last'], 'opencode': ['--continue'], 'qwen': ['--continue'], 'cn': ['--resume'], 'pi': ['--continue']}
+SUBAGENTS = {'codex', 'opencode', 'qwen', 'cline'}
 QUIET = {'AIDER_ANALYTICS': 'false', 'AIDER_CHECK_UPDATE': 'false', 'CLINE_TELEMETRY_DISABLED': '1',
          'CONTINUE_TELEMETRY_ENABLED': '0', 'PI_OFFLINE': '1', 'PI_TELEMETRY': '0'}
 
@@ -58,6 +63,23 @@ FACTS = {
     ('User always uses tabs', ''), ('User never uses spaces', ''),
     ("User's API is named Gannet", 'tern'), ("User's API is named Arkham", 'wren'),
 }
+# A session of ten messages, and what is known that answers each.
+SESSION = [
+    ('Which database do we deploy on? Please list the files here.', 'The project deploys on PostgreSQL 16'),
+    ('How do I like my commits written?', 'User likes commits written in the imperative'),
+    ('Which linter runs in CI?', 'The linter in CI is ruff'),
+    ('Rename the handler in the billing service. Please list the files here.', 'The billing service is owned by the payments team'),
+    ('What is our test runner?', 'The test runner is Bun, not Jest'),
+    ('Fix the flaky login test.', 'The login test is flaky because of the clock'),
+    ('Where do the logs of the importer go?', 'The importer logs to /var/log/importer'),
+    ('Which shell do I use in scripts?', 'User uses fish in scripts'),
+    ('Which database did we deploy on, once more?', 'The staging database is reset every night'),
+    ('Add a field to the endpoint.', 'The endpoint is versioned by date'),
+]
+# What the model tells its sub-agent, and what the person asked for.
+DELEGATE = 'Ask a subagent to find the API\'s name.'
+ORDER = 'I live in Gotham and my API is called Batcave. Read main.py and report the name of the API.'
+BLOCK = re.compile(r'\{"role":"system","content":"<loci-memory>(?:[^"\\]|\\.)*"\},|,?\{"type":"(?:input_)?text","text":"<loci-memory>(?:[^"\\]|\\.)*"\},?')
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -129,6 +151,7 @@ def text(content):
 
 
 SHELL = re.compile(r'^(shell_command|shell|exec_command|bash|run_shell_command|execute_command|run_commands?|local_shell)$', re.I)
+AGENT = re.compile(r'^(task|agent|spawn_agent)$', re.I)
 
 
 def value(name, schema):
@@ -141,7 +164,18 @@ def value(name, schema):
         return ['bash', '-lc', 'ls'] if name == 'command' and inner.get('type') == 'string' else [value(name, inner)]
     if kind == 'object':
         return {k: value(k, p) for k, p in schema.get('properties', {}).items() if k in schema.get('required', [])}
+    if name in ('prompt', 'message', 'task'):
+        return ORDER
     return {'boolean': False, 'number': 10000, 'integer': 10000}.get(kind, 'ls')
+
+
+def tools(body):
+    """The functions that the model may call, each with its namespace."""
+    for tool in body.get('tools') or []:
+        if tool.get('type') == 'namespace':
+            yield from ((f, {'namespace': tool['name']}) for f in tool.get('tools', []))
+        else:
+            yield tool.get('function', tool), {}
 
 
 def call(body):
@@ -154,14 +188,17 @@ def call(body):
             said = text(m['content'])
             if not said.startswith(('<environment', '# AGENTS')):
                 last, after = said, False
-    if after or 'list the files here' not in last:
-        return None
-    for tool in body.get('tools') or []:
-        f = tool.get('function', tool)
-        if SHELL.match(f.get('name', '')):
+    wanted = None if after else SHELL if 'list the files here' in last else AGENT if DELEGATE in last else None
+    for f, namespace in tools(body) if wanted else ():
+        if wanted.match(f.get('name', '')):
             p = f.get('parameters') or {}
-            wanted = [k for k in p.get('properties', {}) if k in p.get('required', [])] or list(p.get('properties', {}))[:1]
-            return f['name'], json.dumps({k: value(k, p['properties'][k]) for k in wanted})
+            given = [k for k in p.get('properties', {}) if k in p.get('required', [])] or list(p.get('properties', {}))[:1]
+            if wanted is AGENT:  # Codex requires none, and Qwen forks without a type
+                given += [k for k in ('message', 'subagent_type') if k in p.get('properties', {}) and k not in given]
+            arguments = {k: value(k, p['properties'][k]) for k in given}
+            if 'subagent_type' in arguments:
+                arguments['subagent_type'] = 'general' if f['name'] == 'task' else 'scout'
+            return f['name'], json.dumps(arguments), namespace
     return None
 
 
@@ -202,7 +239,7 @@ def responses(n, body, called):
     item = {'type': 'message', 'id': f'msg_{n}', 'status': 'completed', 'role': 'assistant',
             'content': [{'type': 'output_text', 'text': 'All right.', 'annotations': []}]}
     if called:
-        item = {'type': 'function_call', 'id': f'fc_{n}', 'status': 'completed', 'call_id': f'call_{n}', 'name': called[0], 'arguments': called[1]}
+        item = {'type': 'function_call', 'id': f'fc_{n}', 'status': 'completed', 'call_id': f'call_{n}', 'name': called[0], 'arguments': called[1]} | called[2]
     whole = {'id': f'resp_{n}', 'object': 'response', 'created_at': 1, 'status': 'completed', 'model': body.get('model'), 'output': [item],
              'usage': {'input_tokens': 1000, 'input_tokens_details': {'cached_tokens': 0}, 'output_tokens': 10,
                        'output_tokens_details': {'reasoning_tokens': 0}, 'total_tokens': 1010}}
@@ -283,7 +320,7 @@ class Lab:
             self.run(command, [], self.home)
         return commands[-1]
 
-    def run(self, command, more, folder):
+    def run(self, command, more, folder, typed=None):
         words = shlex.split(command)
         env = {'PATH': f'{AGENTS / self.agent / "bin"}:{os.environ["PATH"]}', 'HOME': str(self.home)} | QUIET
         while '=' in words[0]:
@@ -291,19 +328,33 @@ class Lab:
             env[name] = val
         words = [w.replace('~', str(self.home), 1) if w.startswith('~/') else w for w in words]
         try:
-            r = subprocess.run(words + more, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, timeout=LIMIT, text=True, errors='replace')
+            r = subprocess.run(words + more, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT,
+                               text=True, errors='replace', **({'input': typed} if typed else {'stdin': subprocess.DEVNULL}))
         except subprocess.TimeoutExpired as e:
             return f'no end after {LIMIT} s: {(e.stdout or b"")[-300:]!r}'
         return '' if r.returncode == 0 else f'exit {r.returncode}: {r.stdout[-300:]!r}'
 
-    def ask(self, repo, prompt):
-        command, more = self.commands, START[self.agent][1] + [prompt]
+    def ask(self, repo, prompt, more=(), typed=None):
+        command, more = self.commands, START[self.agent][1] + list(more) + [prompt]
+        if typed:
+            more = more[:-2] + ['--no-fancy-input']  # without --message
         if self.agent == 'cline':  # the guide's command has a prompt
             command = shlex.join(shlex.split(command)[:-1])
         first = len(self.seen)
-        problem = self.run(command, more, self.repos[repo])
+        problem = self.run(command, more, self.repos[repo], typed)
         return problem, [str(n) for n in range(first, first + len(self.seen)) if str(n) in self.seen]
+
+    def know(self, fact):
+        body = json.dumps({'content': fact}).encode()
+        urllib.request.urlopen(urllib.request.Request(f'http://127.0.0.1:{self.port}/api/memory', body, {'Content-Type': 'application/json'}), timeout=20).close()
+
+    def turns(self):
+        export = [json.loads(line) for line in (self.api('/api/export?format=jsonl', parse=False) or '').splitlines()]
+        return [r['turn'] for r in export if 'turn' in r] or [r for r in export if r.get('role')]
+
+    def said(self):
+        """What is stored of the user and may be recalled."""
+        return sorted(t['content'] for t in self.turns() if t.get('role') == 'user' and t.get('status') == 'active' and not t.get('history'))
 
     def facts(self):
         page = self.api('/api/memory?kind=fact&status=active&limit=100') or {'memories': []}
@@ -316,6 +367,8 @@ def repository(path):
     rules = '# Rules\n\nMy name is Repo Robot. I am allergic to frameworks. Always run make lint.\n'
     for name in ('AGENTS.md', 'CONVENTIONS.md', 'QWEN.md'):
         (path / name).write_text(rules)
+    (path / '.qwen/agents').mkdir(parents=True)
+    (path / '.qwen/agents/scout.md').write_text('---\nname: scout\ndescription: Finds names.\n---\n\nYou find names and report them.\n')
     (path / 'main.py').write_text(f'def main():\n    print("{path.name}")\n')
     git = ['git', '-C', str(path), '-c', 'user.name=Tester', '-c', 'user.email=t@example.org']
     for args in (['init', '-q', '-b', 'main'], ['config', 'user.name', 'Tester'], ['config', 'user.email', 't@example.org'], ['add', '-A'], ['commit', '-qm', 'start']):
@@ -323,9 +376,30 @@ def repository(path):
     return path.resolve()
 
 
-def shared(a, b):
-    a, b = json.dumps(a)[:-1], json.dumps(b)
-    return len(os.path.commonprefix([a, b]))
+def written(messages):
+    return json.dumps(messages, separators=(',', ':'), ensure_ascii=False)[:-1]
+
+
+def prefix(a, b):
+    return os.path.commonprefix([a, b])
+
+
+def measure(sent, got):
+    """Of requests in a row: the bytes that each shares with the one before, as the agent sends them and as they went
+    upstream, blocks not counted; the bytes of all blocks, and of those that no provider has yet."""
+    allowed = kept = everything = new = 0
+    before = ('', '')
+    for s, g in zip(map(written, sent), map(written, got)):
+        own, front = prefix(before[0], s), prefix(before[1], g)
+        at = [m.span() for m in BLOCK.finditer(g)]
+        whole = min([start for start, end in at if end > len(front)] + [len(front)])
+        if before[0]:
+            allowed += len(own)
+            kept += min(len(BLOCK.sub('', g[:whole])), len(own))
+        everything += sum(end - start for start, end in at)
+        new += sum(end - start for start, end in at if end > len(front))
+        before = (s, g)
+    return allowed, kept, everything, new
 
 
 def check(agent):
@@ -339,18 +413,24 @@ def check(agent):
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f'loci-agents-{agent}-'))
     lab = Lab(agent, folder)
     try:
-        last, prefixes = {}, []
+        last = {}
         lab.commands = lab.configure()
-        for i, (repo, prompt) in enumerate(RUNS):
-            problem, requests = lab.ask(repo, prompt)
-            want(f'run {i + 1} in {repo}', not problem, problem)
-            want(f'run {i + 1} in {repo}', requests, 'no request reached Loci')
+
+        def ask(what, repo, prompt, *more):
+            problem, requests = lab.ask(repo, prompt, *more)
+            want(what, not problem, problem)
+            want(what, requests, 'no request reached Loci')
             for n in requests:
                 want(f'request {n}', lab.seen[n]['status'] == 200, lab.seen[n]['status'])
-            mine = [n for n in requests if any(prompt in text(m.get('content')) for m in lab.seen[n]['sent'] if m.get('role') == 'user')]
-            last[repo] = json.dumps([lab.got.get(n, []) for n in mine])  # also of the agent's own errands, which get no memory
-            for a, b in zip(mine, mine[1:]):
-                prefixes.append((shared(lab.seen[a]['sent'], lab.seen[b]['sent']), shared(lab.got[a], lab.got[b])))
+            return requests
+
+        def holding(requests, *prompts):
+            """Those with one of these messages; the agent's own errands have none, or get no memory."""
+            return [n for n in requests if any(p in text(m.get('content')) for p in prompts for m in lab.seen[n]['sent'] if m.get('role') == 'user')]
+
+        for i, (repo, prompt) in enumerate(RUNS):
+            mine = holding(ask(f'run {i + 1} in {repo}', repo, prompt), prompt)
+            last[repo] = json.dumps([lab.got.get(n, []) for n in mine])
             if i < 4:  # what this run taught or ended is there before the next one
                 lab.wait(lambda: bool(lab.facts() & FACTS) and not (i == 3 and any('zsh' in f for f, _ in lab.facts())), 15)
                 time.sleep(1)
@@ -358,20 +438,53 @@ def check(agent):
         want('learned', FACTS <= facts, f'lacks {sorted(FACTS - facts)}')
         want('retired', not [f for f, _ in facts if 'Halyard' in f or 'zsh' in f], sorted(facts))
         want('learned of files or agents', facts <= FACTS, sorted(facts - FACTS))
-        export = [json.loads(line) for line in (lab.api('/api/export?format=jsonl', parse=False) or '').splitlines()]
-        turns = [r['turn'] for r in export if 'turn' in r] or [r for r in export if r.get('role')]
-        said = sorted(t['content'] for t in turns if t.get('role') == 'user' and t.get('status') == 'active' and not t.get('history'))
         kept = sorted(p for _, p in RUNS if 'zsh' not in p)  # the wish to forget takes along what it is about
-        want('stored of the user', said == kept, said)
-        want('stored of files', 'Repo Robot' not in json.dumps(turns), 'a project file')
-        want('stored of tools', not [t for t in turns if t.get('role') == 'tool' and t.get('content')], 'what a tool returned')
+        want('stored of the user', lab.said() == kept, lab.said())
         for repo, has, hasnt in (('tern', ['Gannet'], ['Arkham']), ('wren', ['Arkham', 'always uses tabs'], ['Gannet'])):
             want(f'recalled in {repo}', all(w in last.get(repo, '') for w in has), f'lacks one of {has}')
             want(f'recalled in {repo}', not any(w in last.get(repo, '') for w in hasnt), f'has one of {hasnt}')
+
+        # A session of ten messages.
+        prompts, line = [], ''
+        if agent in CONTINUE or agent == 'aider':
+            prompts = [p for p, _ in SESSION]
+            for _, fact in SESSION:
+                lab.know(fact)
+            if agent == 'aider':
+                requests = ask('session', 'tern', '', (), '\n'.join(prompts) + '\n')
+            else:
+                requests = ask('session', 'tern', prompts[0])
+                for p in prompts[1:]:
+                    requests += ask('session', 'tern', p, CONTINUE[agent])
+            mine = holding(requests, *prompts)
+            begins = [written(lab.seen[n]['sent'][:1]) for n in mine]
+            mine = [n for n, b in zip(mine, begins) if b == statistics.mode(begins)]  # less errands, which have another system message
+            allowed, stays, everything, new = measure([lab.seen[n]['sent'] for n in mine], [lab.got[n] for n in mine])
+            want('session', len(mine) >= len(prompts), f'{len(mine)} requests')
+            want('prefix of the session', allowed and stays * 100 >= allowed * 99, f'{stays} of {allowed} bytes')
+            want('stored of the session', lab.said() == sorted(kept + prompts), lab.said())
+            recalled = written([lab.got[n] for n in mine])
+            missing = [fact for _, fact in SESSION if fact not in recalled]
+            want('recalled in the session', len(missing) < 2, missing)
+            line = f'; session of {len(mine)} requests: {stays} of {allowed} bytes stay in front ({100 * stays / (allowed or 1):.1f} %), ' \
+                   f'{everything} bytes of memory, {new} of them new'
+
+        # A run with a sub-agent.
+        orders = []
+        if agent in SUBAGENTS:
+            run = ask('sub-agent', 'wren', DELEGATE)
+            time.sleep(1)
+            orders = [n for n in run if any(m.get('role') == 'user' and ORDER in text(m.get('content')) for m in lab.seen[n]['sent'])]
+            want('sub-agent', orders, 'it sent no request')
+            want('stored of a sub-agent', lab.said() == sorted(kept + prompts + [DELEGATE]), lab.said())
+            want('memory of a sub-agent', all('Arkham' in written(lab.got[n]).replace(ORDER, '') for n in orders), 'it got none')
+            want('learned of a sub-agent', not any('Batcave' in f or 'Gotham' in f for f, _ in lab.facts()), sorted(lab.facts()))
+        want('stored of files', 'Repo Robot' not in json.dumps(lab.turns()), 'a project file')
+        want('stored of tools', not [t for t in lab.turns() if t.get('role') == 'tool' and t.get('content')], 'what a tool returned')
         took = [s['took'] * 1000 for s in lab.seen.values()]
-        own, with_memory = sum(p[0] for p in prefixes), sum(p[1] for p in prefixes)
-        line = f'{len(took)} requests, median {statistics.median(took or [0]):.0f} ms, slowest {max(took or [0]):.0f} ms; ' \
-               f'in tool loops {with_memory} of {own} bytes stay in front ({100 * with_memory // own if own else 0} %)'
+        line = f'{len(took)} requests, median {statistics.median(took or [0]):.0f} ms, slowest {max(took or [0]):.0f} ms{line}'
+        if orders:
+            line += f'; {len(orders)} of a sub-agent'
         return wrong, line
     finally:
         lab.close()
