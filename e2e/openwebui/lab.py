@@ -223,7 +223,7 @@ class Loci:
         self.key = secrets.token_hex(24)
         self.port = free_port()
         env = {"HOME": folder, "PATH": os.environ["PATH"], "LOCI_API_KEY": self.key, "LOCI_USERS": "multi", "LOCI_UPSTREAM_URL": upstream,
-               "LOCI_UPSTREAM_KEY": "an-invented-provider-key", **settings}
+               "LOCI_UPSTREAM_KEY": "an-invented-provider-key", "LOCI_LEARN_IDLE": "1s", **settings}
         self.log = open(os.path.join(folder, "loci.log"), "ab")
         self.process = subprocess.Popen([binary, "serve", "--addr", f"127.0.0.1:{self.port}", "--data", os.path.join(folder, "loci")],
                                         env=env, stdout=self.log, stderr=self.log)

@@ -15,15 +15,14 @@ import (
 
 // askedScene is a scene of testdata/empty-*.txt or testdata/reasons-*.txt.
 type askedScene struct {
-	name      string
-	question  string
-	first     string   // what the first hit has
-	some      string   // what some hit has
-	not       []string // turns that must not be hits
-	rig       *rig
-	chat      int
-	turn      string // id of the user's last turn
-	exchanges []Said
+	name     string
+	question string
+	first    string   // what the first hit has
+	some     string   // what some hit has
+	not      []string // turns that must not be hits
+	rig      *rig
+	chat     int
+	turn     string // id of the user's last turn
 }
 
 // small is other talk in the memory of each scene.
