@@ -1,0 +1,469 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/disk"
+	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/memory"
+)
+
+// settingsFile is a file of a client, and how Loci gets into its text and out again.
+type settingsFile struct {
+	path string
+	edit func(text string, remove bool) (string, error)
+}
+
+// errForeign is an entry named loci that connect did not write.
+var errForeign = errors.New("has an entry named loci that loci connect did not write; it stays as it is")
+
+var connectable = []string{"claude-code", "codex", "cursor", "opencode", "zed", "openwebui"}
+
+func connectTo(g *global) *cobra.Command {
+	var yes, remove bool
+	cmd := &cobra.Command{
+		Use:   "connect CLIENT",
+		Short: "Write Loci into the settings of a client, or take it out",
+		Long: "Show what Loci would write into a client's settings, and write it with --yes. Claude Code and Codex get hooks, which give\n" +
+			"each prompt its memory and record what is said, and the MCP server; Cursor, opencode and Zed get the MCP server. For\n" +
+			"Open WebUI it prints what to set. The commands are written with --addr, --data, --config and --user as given here, and\n" +
+			"without a key. --remove takes out what it wrote. All else in the files stays as it is.\n\n" +
+			"CLIENT is one of " + strings.Join(connectable, ", ") + ".",
+		Example: "  loci connect claude-code\n  loci connect claude-code --yes\n  loci connect codex --remove --yes",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == "openwebui" {
+				return g.aboutOpenWebUI(cmd)
+			}
+			files, err := g.settingsFiles(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			return connectFiles(onSheet(cmd.OutOrStdout()), args[0], files, remove, yes)
+		},
+	}
+	cmd.Flags().StringVar(&g.user, "user", "", "whose memory; the server's own default unless given")
+	cmd.Flags().BoolVar(&yes, "yes", false, "write the files")
+	cmd.Flags().BoolVar(&remove, "remove", false, "take out what loci connect wrote")
+	return cmd
+}
+
+// settingsFiles returns the files of a client.
+func (g *global) settingsFiles(cmd *cobra.Command, name string) ([]settingsFile, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil, err
+	}
+	self, err := ownPath()
+	if err != nil {
+		return nil, err
+	}
+	flags, err := g.passedOn(cmd)
+	if err != nil {
+		return nil, err
+	}
+	mcp, hook := append([]string{"mcp"}, flags...), shellLine(append([]string{self, hookName}, flags...))
+	config := cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config"))
+	type server struct {
+		Type    string   `json:"type,omitempty"`
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+	}
+	switch name {
+	case "claude-code":
+		dir, state := filepath.Join(home, ".claude"), filepath.Join(home, ".claude.json")
+		if own := os.Getenv("CLAUDE_CONFIG_DIR"); own != "" {
+			dir, state = own, filepath.Join(own, ".claude.json")
+		}
+		return []settingsFile{
+			{filepath.Join(dir, "settings.json"), hooksEdit(hook, self)},
+			{state, serverEdit("mcpServers", server{"stdio", self, mcp}, self)},
+		}, nil
+	case "codex":
+		dir := cmp.Or(os.Getenv("CODEX_HOME"), filepath.Join(home, ".codex"))
+		return []settingsFile{
+			{filepath.Join(dir, "hooks.json"), hooksEdit(hook, self)},
+			{filepath.Join(dir, "config.toml"), tomlEdit(self, mcp)},
+		}, nil
+	case "cursor":
+		return []settingsFile{{filepath.Join(home, ".cursor", "mcp.json"), serverEdit("mcpServers", server{"", self, mcp}, self)}}, nil
+	case "opencode":
+		path := filepath.Join(config, "opencode", "opencode.json")
+		if _, err := os.Stat(path + "c"); err == nil {
+			path += "c"
+		}
+		return []settingsFile{{path, serverEdit("mcp", struct {
+			Type    string   `json:"type"`
+			Command []string `json:"command"`
+		}{"local", append([]string{self}, mcp...)}, self)}}, nil
+	case "zed":
+		dir := filepath.Join(config, "zed")
+		if runtime.GOOS == "windows" {
+			dir = filepath.Join(os.Getenv("APPDATA"), "Zed")
+		}
+		return []settingsFile{{filepath.Join(dir, "settings.json"), serverEdit("context_servers", server{"", self, mcp}, self)}}, nil
+	}
+	return nil, memory.Errorf(memory.Invalid, "unknown client %q; known are %s", name, strings.Join(connectable, ", "))
+}
+
+// passedOn returns the flags of this command line that the written commands need.
+func (g *global) passedOn(cmd *cobra.Command) ([]string, error) {
+	var out []string
+	for _, f := range []struct {
+		name, value string
+		path        bool
+	}{{"addr", *g.flags["addr"], false}, {"data", *g.flags["data"], true}, {"config", g.config, true}, {"user", g.user, false}} {
+		if !cmd.Flags().Changed(f.name) {
+			continue
+		}
+		if f.path {
+			full, err := filepath.Abs(f.value)
+			if err != nil {
+				return nil, err
+			}
+			f.value = full
+		}
+		out = append(out, "--"+f.name, f.value)
+	}
+	return out, nil
+}
+
+// ownPath returns the path of this program: that on the PATH where it is the same file, since
+// a package manager's link there outlives an update.
+func ownPath() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	onPath, err := exec.LookPath("loci")
+	if err != nil {
+		return self, nil
+	}
+	a, errA := os.Stat(self)
+	b, errB := os.Stat(onPath)
+	if errA == nil && errB == nil && os.SameFile(a, b) {
+		return filepath.Abs(onPath)
+	}
+	return self, nil
+}
+
+// plainWord is what a shell reads as it is.
+var plainWord = late.Compile(`^[\w@%+=:,./-]+$`)
+
+// shellLine writes words for a shell.
+func shellLine(words []string) string {
+	var out []string
+	for _, w := range words {
+		switch {
+		case plainWord.MatchString(w):
+		case runtime.GOOS == "windows":
+			w = `"` + w + `"`
+		default:
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		out = append(out, w)
+	}
+	return strings.Join(out, " ")
+}
+
+// isLoci reports whether connect wrote a command: an absolute path of a program of this name.
+func isLoci(program, self string) bool {
+	name := strings.TrimSuffix(filepath.Base(program), ".exe")
+	return filepath.IsAbs(program) && name == "loci" || program == self
+}
+
+// lociHook is how a hook's command line begins that connect wrote.
+var lociHook = late.Compile(`^['"]?(/|[A-Za-z]:[\\/]).*\bloci(\.exe)?['"]? hook\b`)
+
+// serverEdit writes an MCP server named loci under a key.
+func serverEdit(key string, value any, self string) func(string, bool) (string, error) {
+	return func(text string, remove bool) (string, error) {
+		root, err := readJSON(text)
+		if err != nil {
+			return "", err
+		}
+		entry := root.member(key, "loci")
+		if entry == nil && remove {
+			return text, nil
+		}
+		if entry == nil {
+			return putJSON(text, []string{key, "loci"}, value)
+		}
+		there, want := serverCommand(text[entry.start:entry.end]), serverCommand(encodeJSON(value, "", "", true))
+		switch {
+		case len(there) < 2 || there[1] != "mcp" || !isLoci(there[0], self):
+			return text, errForeign
+		case remove:
+			return cutJSON(text, []*jsonNode{root, root.member(key), entry}), nil
+		case slices.Equal(there, want):
+			return text, nil
+		}
+		indent := indentOf(text, entry.at)
+		return text[:entry.start] + encodeJSON(value, indent, "  ", false) + text[entry.end:], nil
+	}
+}
+
+// serverCommand returns the program and arguments of a client's MCP server.
+func serverCommand(entry string) []string {
+	var split struct {
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+	}
+	if json.Unmarshal([]byte(entry), &split) == nil {
+		return append([]string{split.Command}, split.Args...)
+	}
+	var whole struct {
+		Command []string `json:"command"`
+	}
+	_ = json.Unmarshal([]byte(entry), &whole) // another form is not ours
+	return whole.Command
+}
+
+// hookGroup is a list of hooks of one event, in the form of Claude Code and Codex.
+type hookGroup struct {
+	Hooks []hookCommand `json:"hooks"`
+}
+
+type hookCommand struct {
+	Type    string `json:"type"`
+	Command string `json:"command"`
+	Timeout int    `json:"timeout"` // seconds
+}
+
+const hookTimeout = 5 // more than hookDeadline, so that the hook says itself what is wrong
+
+// hooksEdit writes a command for the two events that it answers.
+func hooksEdit(command, self string) func(string, bool) (string, error) {
+	return func(text string, remove bool) (out string, err error) {
+		for _, event := range []string{"UserPromptSubmit", "Stop"} {
+			if text, err = hookEdit(text, event, command, self, remove); err != nil {
+				return "", err
+			}
+		}
+		return text, nil
+	}
+}
+
+func hookEdit(text, event, command, self string, remove bool) (string, error) {
+	root, err := readJSON(text)
+	if err != nil {
+		return "", err
+	}
+	chain := findHook(text, root, event, self)
+	switch {
+	case remove && chain == nil:
+		return text, nil
+	case remove:
+		if len(chain[4].items) == 1 { // a group without hooks means nothing
+			chain = chain[:4]
+		}
+		return hookEdit(cutJSON(text, chain), event, command, self, remove)
+	case chain == nil:
+		var value any = hookGroup{[]hookCommand{{"command", command, hookTimeout}}}
+		if root.member("hooks", event) == nil {
+			value = []any{value}
+		}
+		return putJSON(text, []string{"hooks", event}, value)
+	}
+	was := chain[len(chain)-1].member("command")
+	return text[:was.start] + encodeJSON(command, "", "", true) + text[was.end:], nil
+}
+
+// findHook returns the values that lead from the root to Loci's hook of an event, nil for none.
+func findHook(text string, root *jsonNode, event, self string) []*jsonNode {
+	all, groups := root.member("hooks"), root.member("hooks", event)
+	if groups == nil {
+		return nil
+	}
+	for _, group := range groups.items {
+		hooks := group.member("hooks")
+		if hooks == nil {
+			continue
+		}
+		for _, h := range hooks.items {
+			var command string
+			if c := h.member("command"); c == nil || json.Unmarshal([]byte(text[c.start:c.end]), &command) != nil {
+				continue
+			}
+			if lociHook.MatchString(command) || strings.HasPrefix(command, shellLine([]string{self, hookName})) {
+				return []*jsonNode{root, all, groups, group, hooks, h}
+			}
+		}
+	}
+	return nil
+}
+
+// change is what connect makes of a file.
+type change struct {
+	path          string
+	before, after string
+	mode          fs.FileMode
+}
+
+// connectFiles shows what changes in the files, and writes it if wanted: all of it or, where
+// one file cannot be edited, nothing.
+func connectFiles(s sheet, client string, files []settingsFile, remove, yes bool) error {
+	var changes []change
+	for _, f := range files {
+		c, err := f.plan(remove)
+		if errors.Is(err, errForeign) {
+			s.line("%s %s", f.path, err)
+			continue
+		}
+		if err != nil {
+			if byHand, editErr := f.edit(f.blank(), false); !remove && editErr == nil {
+				s.line("add this to %s by hand:\n%s", f.path, byHand)
+			}
+			return fmt.Errorf("%w; nothing is written", err)
+		}
+		if c.before != c.after {
+			changes = append(changes, c)
+		}
+	}
+	if len(changes) == 0 {
+		s.line("nothing to do for %s", client)
+		return nil
+	}
+	for _, c := range changes {
+		s.line("%s", c.path)
+		s.lines(c.before, c.after)
+		if !yes {
+			continue
+		}
+		if err := c.write(); err != nil {
+			return fmt.Errorf("write %s: %w", c.path, err)
+		}
+	}
+	switch {
+	case !yes:
+		s.line("nothing is written yet; --yes writes it")
+	case remove:
+		s.line("written; restart %s", client)
+	default:
+		s.line("written; restart %s. If the server has a key, set LOCI_API_KEY where %s starts: no key is written into files.", client, client)
+		if client == "codex" {
+			s.line("Codex runs a new hook only once you trust it: type /hooks in Codex.")
+		}
+	}
+	return nil
+}
+
+// plan reads the file, or the one that it links to, and says what becomes of it.
+func (f settingsFile) plan(remove bool) (change, error) {
+	c := change{path: f.path, mode: 0o600}
+	if target, err := filepath.EvalSymlinks(f.path); err == nil {
+		c.path = target
+	}
+	data, err := os.ReadFile(c.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return c, err
+	}
+	if info, err := os.Stat(c.path); err == nil {
+		c.mode = info.Mode().Perm()
+	}
+	c.before, c.after = string(data), string(data)
+	text := c.before
+	if strings.TrimSpace(text) == "" {
+		if remove {
+			return c, nil
+		}
+		text = f.blank()
+	}
+	if c.after, err = f.edit(text, remove); err != nil && !errors.Is(err, errForeign) {
+		err = memory.Errorf(memory.Invalid, "%s: %w", c.path, err)
+	}
+	return c, err
+}
+
+// blank is a file of the format without anything in it.
+func (f settingsFile) blank() string {
+	if filepath.Ext(f.path) == ".toml" {
+		return ""
+	}
+	return "{}\n"
+}
+
+func (c change) write() error {
+	if err := os.MkdirAll(filepath.Dir(c.path), 0o700); err != nil {
+		return err
+	}
+	if err := disk.ReplaceAmongOthers(c.path, []byte(c.after)); err != nil {
+		return err
+	}
+	return os.Chmod(c.path, c.mode)
+}
+
+// lines writes what goes from a text and what comes, a line each, with the lines beside it.
+func (s sheet) lines(before, after string) {
+	pieces := diffOf(textLines(before), textLines(after), "\n")
+	for i, p := range pieces {
+		lines := strings.Split(p.text, "\n")
+		switch {
+		case p.sign == '-':
+			s.each(red, "- ", lines)
+		case p.sign == '+':
+			s.each(green, "+ ", lines)
+		default:
+			if i > 0 {
+				s.each("", "  ", lines[:1])
+			}
+			if 0 < i && i < len(pieces)-1 && len(lines) > 2 {
+				s.line("  …")
+			}
+			if i < len(pieces)-1 && (i == 0 || len(lines) > 1) {
+				s.each("", "  ", lines[len(lines)-1:])
+			}
+		}
+	}
+}
+
+func textLines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r", ""), "\n"), "\n")
+}
+
+const longestShown = 200 // letters of a line
+
+func (s sheet) each(style, sign string, lines []string) {
+	for _, line := range lines {
+		if r := []rune(line); len(r) > longestShown {
+			line = string(r[:longestShown]) + "…"
+		}
+		s.line("%s", s.in(style, sign+harmless(line)))
+	}
+}
+
+// aboutOpenWebUI prints what to set there: it has no file of settings.
+func (g *global) aboutOpenWebUI(cmd *cobra.Command) error {
+	config, err := g.load(cmd)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(cmd.OutOrStdout(), openWebUI(&config))
+	return err
+}
+
+func openWebUI(config *loci.Config) string {
+	return "Open WebUI has no settings file; nothing is written. Set this before it starts for the first time:\n\n" +
+		"  OPENAI_API_BASE_URL=" + config.ServerURL() + "/v1\n" +
+		"  OPENAI_API_KEY=KEY                      # loci keys add open-webui --front\n" +
+		"  ENABLE_FORWARD_USER_INFO_HEADERS=true\n" +
+		"  ENABLE_MEMORIES=false\n\n" +
+		"docs/guide/openwebui.md has the server's side, and the filter that works without the proxy.\n"
+}
