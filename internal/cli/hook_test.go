@@ -7,8 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -86,38 +84,24 @@ func (r *hookRig) turns(conversation string) []string {
 // TestHookRecordsExchanges: the inputs are in the clients' own form.
 func TestHookRecordsExchanges(t *testing.T) {
 	r := newHookRig(t)
-	transcript := filepath.Join(t.TempDir(), "s3.jsonl")
-	if err := os.WriteFile(transcript, []byte(`{"type":"user","message":{"role":"user","content":"What did we call it?"}}
-{"type":"assistant","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"I look it up."},{"type":"tool_use","id":"t1","name":"Read","input":{}}]}}
-{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"API: Halyard"}]}}
-{"type":"assistant","isSidechain":true,"message":{"id":"m9","role":"assistant","content":[{"type":"text","text":"A sub-agent's."}]}}
-{"type":"assistant","message":{"id":"m2","role":"assistant","content":[{"type":"text","text":"We called"}]}}
-{"type":"assistant","message":{"id":"m2","role":"assistant","content":[{"type":"text","text":"it Halyard."}]}}
-{"type":"system","subtype":"stop_hook_summary"}
-`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	path, err := json.Marshal(transcript)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct {
 		name, session string
 		inputs        []string
 		want          []string
 	}{
-		{"Codex", "s1", []string{
+		{"Codex 0.169", "s1", []string{
 			`{"session_id":"s1","turn_id":"t1","transcript_path":null,"cwd":"/srv/app","hook_event_name":"UserPromptSubmit","model":"m","permission_mode":"default","prompt":"Call the API Halyard"}`,
 			`{"session_id":"s1","turn_id":"t1","transcript_path":null,"cwd":"/srv/app","hook_event_name":"Stop","model":"m","permission_mode":"default","stop_hook_active":false,"last_assistant_message":"Done."}`,
 		}, []string{"user t1 /srv/app: Call the API Halyard", "assistant  /srv/app: Done."}},
-		{"Claude Code", "s2", []string{
-			`{"session_id":"s2","prompt_id":"p1","transcript_path":"/nowhere.jsonl","cwd":"/srv/app","permission_mode":"default","hook_event_name":"UserPromptSubmit","prompt":"Call the API Halyard"}`,
-			`{"session_id":"s2","prompt_id":"p1","transcript_path":"/nowhere.jsonl","cwd":"/srv/app","permission_mode":"default","hook_event_name":"Stop","stop_hook_active":false,"last_assistant_message":"Done.","background_tasks":[]}`,
+		{"Claude Code 2.1.197", "s2", []string{
+			`{"session_id":"s2","transcript_path":"/root/.claude/projects/-srv-app/s2.jsonl","cwd":"/srv/app","prompt_id":"p1","permission_mode":"default","hook_event_name":"UserPromptSubmit","prompt":"Call the API Halyard"}`,
+			`{"session_id":"s2","transcript_path":"/root/.claude/projects/-srv-app/s2.jsonl","cwd":"/srv/app","prompt_id":"p1","permission_mode":"default","effort":{"level":"high"},"hook_event_name":"Stop","stop_hook_active":false,"last_assistant_message":"Done.","background_tasks":[],"session_crons":[]}`,
 		}, []string{"user p1 /srv/app: Call the API Halyard", "assistant  /srv/app: Done."}},
-		{"Claude Code, older: no ids, and the answer in the transcript", "s3", []string{
-			`{"session_id":"s3","transcript_path":` + string(path) + `,"cwd":"/srv/app","hook_event_name":"UserPromptSubmit","prompt":"What did we call it?"}`,
-			`{"session_id":"s3","transcript_path":` + string(path) + `,"cwd":"/srv/app","hook_event_name":"Stop","stop_hook_active":false}`,
-		}, []string{"user  /srv/app: What did we call it?", "assistant  /srv/app: We called\nit Halyard."}},
+		{"older ones, without ids and answers", "s3", []string{
+			`{"session_id":"s3","transcript_path":"/nowhere.jsonl","cwd":"/srv/app","hook_event_name":"UserPromptSubmit","prompt":"Call the API Halyard"}`,
+			`{"session_id":"s3","transcript_path":"/nowhere.jsonl","cwd":"/srv/app","hook_event_name":"Stop","stop_hook_active":false}`,
+			`{"session_id":"s3","transcript_path":"/nowhere.jsonl","cwd":"/srv/app","hook_event_name":"Stop","stop_hook_active":false,"last_assistant_message":"Done."}`,
+		}, []string{"user  /srv/app: Call the API Halyard", "assistant  /srv/app: Done."}},
 		{"every event twice, and a Stop after a Stop hook", "s4", []string{
 			`{"session_id":"s4","turn_id":"t1","hook_event_name":"UserPromptSubmit","prompt":"Call the API Halyard"}`,
 			`{"session_id":"s4","turn_id":"t1","hook_event_name":"UserPromptSubmit","prompt":"Call the API Halyard"}`,
@@ -194,6 +178,19 @@ func TestHookTakesTheProjectFolder(t *testing.T) {
 	r.quiet(`{"session_id":"s1","prompt_id":"p1","cwd":"/srv/app/web","hook_event_name":"UserPromptSubmit","prompt":"Use tabs here"}`)
 	if diff := cmp.Diff([]string{"user p1 /srv/app: Use tabs here"}, r.turns("s1")); diff != "" {
 		t.Errorf("recorded (-want +got):\n%s", diff)
+	}
+}
+
+// TestHookTakesAUser: loci connect --user writes it into the hook's command.
+func TestHookTakesAUser(t *testing.T) {
+	r := newHookRig(t)
+	runHook(t, r.url, `{"session_id":"s1","turn_id":"t1","hook_event_name":"UserPromptSubmit","prompt":"Use tabs here"}`, "--user", "ana")
+	if got := r.turns("s1"); len(got) > 0 {
+		t.Errorf("the default user's memory has %q", got)
+	}
+	r.client = client.New(r.url, client.Options{User: "ana"})
+	if diff := cmp.Diff([]string{"user t1 : Use tabs here"}, r.turns("s1")); diff != "" {
+		t.Errorf("recorded of ana (-want +got):\n%s", diff)
 	}
 }
 
