@@ -23,7 +23,8 @@ const (
 	hookName     = "hook"
 	hookDeadline = time.Second // the agent waits for its hooks
 	maxHookInput = 8 << 20
-	maxProject   = 256 // letters, as the API has it
+	maxProject   = 256    // letters, as the API has it
+	maxQuestion  = 20_000 // bytes of a prompt that memory is asked; the API takes 100,000 letters
 )
 
 func hook(g *global) *cobra.Command {
@@ -106,7 +107,8 @@ func (e hookEvent) prompted(ctx context.Context, c *client.Client, w io.Writer) 
 	if strings.TrimSpace(words) == "" || utterance.IsTask(e.Prompt) {
 		return nil
 	}
-	found, err := c.Search(ctx, client.SearchRequest{Query: words, Block: true, AskedIn: e.Session, Project: e.project()})
+	question := strings.ToValidUTF8(words[:min(len(words), maxQuestion)], "")
+	found, err := c.Search(ctx, client.SearchRequest{Query: question, Block: true, AskedIn: e.Session, Project: e.project()})
 	if err != nil {
 		return err
 	}

@@ -171,6 +171,16 @@ func TestHookPrintsTheBlock(t *testing.T) {
 	}
 }
 
+// TestHookTakesLongPrompts: of a pasted log the beginning is asked, and all of it recorded.
+func TestHookTakesLongPrompts(t *testing.T) {
+	r := newHookRig(t)
+	prompt := "What is our API called? " + strings.Repeat("é log ", 50_000)
+	r.quiet(`{"session_id":"s1","turn_id":"t1","hook_event_name":"UserPromptSubmit","prompt":"` + prompt + `"}`)
+	if got := r.turns("s1"); len(got) != 1 || !strings.HasSuffix(got[0], strings.TrimSpace(prompt)) {
+		t.Errorf("%d turns are recorded, want the whole prompt", len(got))
+	}
+}
+
 // TestHookTakesTheProjectFolder: Claude Code's cwd follows the shell's; its project does not.
 func TestHookTakesTheProjectFolder(t *testing.T) {
 	r := newHookRig(t)
