@@ -75,6 +75,7 @@ func (g *global) settingsFiles(cmd *cobra.Command, name string) ([]settingsFile,
 		return nil, err
 	}
 	mcp, hook := append([]string{"mcp"}, flags...), shellLine(append([]string{self, hookName}, flags...))
+	hooks := editJSON(hookEntry("UserPromptSubmit", hook, self), hookEntry("Stop", hook, self))
 	config := cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config"))
 	type server struct {
 		Type    string   `json:"type,omitempty"`
@@ -88,32 +89,30 @@ func (g *global) settingsFiles(cmd *cobra.Command, name string) ([]settingsFile,
 			dir, state = own, filepath.Join(own, ".claude.json")
 		}
 		return []settingsFile{
-			{filepath.Join(dir, "settings.json"), hooksEdit(hook, self)},
-			{state, serverEdit("mcpServers", server{"stdio", self, mcp}, self)},
+			{filepath.Join(dir, "settings.json"), hooks},
+			{state, editJSON(serverEntry("mcpServers", server{"stdio", self, mcp}, self))},
 		}, nil
 	case "codex":
 		dir := cmp.Or(os.Getenv("CODEX_HOME"), filepath.Join(home, ".codex"))
 		return []settingsFile{
-			{filepath.Join(dir, "hooks.json"), hooksEdit(hook, self)},
+			{filepath.Join(dir, "hooks.json"), hooks},
 			{filepath.Join(dir, "config.toml"), tomlEdit(self, mcp)},
 		}, nil
 	case "cursor":
-		return []settingsFile{{filepath.Join(home, ".cursor", "mcp.json"), serverEdit("mcpServers", server{"", self, mcp}, self)}}, nil
+		return []settingsFile{{filepath.Join(home, ".cursor", "mcp.json"), editJSON(serverEntry("mcpServers", server{"", self, mcp}, self))}}, nil
 	case "opencode":
 		path := filepath.Join(config, "opencode", "opencode.json")
 		if _, err := os.Stat(path + "c"); err == nil {
 			path += "c"
 		}
-		return []settingsFile{{path, serverEdit("mcp", struct {
-			Type    string   `json:"type"`
-			Command []string `json:"command"`
-		}{"local", append([]string{self}, mcp...)}, self)}}, nil
+		local := map[string]any{"type": "local", "command": append([]string{self}, mcp...)}
+		return []settingsFile{{path, editJSON(serverEntry("mcp", local, self))}}, nil
 	case "zed":
 		dir := filepath.Join(config, "zed")
 		if runtime.GOOS == "windows" {
 			dir = filepath.Join(os.Getenv("APPDATA"), "Zed")
 		}
-		return []settingsFile{{filepath.Join(dir, "settings.json"), serverEdit("context_servers", server{"", self, mcp}, self)}}, nil
+		return []settingsFile{{filepath.Join(dir, "settings.json"), editJSON(serverEntry("context_servers", server{"", self, mcp}, self))}}, nil
 	}
 	return nil, memory.Errorf(memory.Invalid, "unknown client %q; known are %s", name, strings.Join(connectable, ", "))
 }
@@ -187,33 +186,59 @@ func isLoci(program, self string) bool {
 // lociHook is how the command line of a hook begins that connect wrote.
 var lociHook = late.Compile(`^(/(\S+/)?loci|'/([^']+/)?loci'|"?[A-Za-z]:[^"]*[\\/]loci\.exe"?) hook\b`)
 
-// serverEdit writes an MCP server named loci under a key.
-func serverEdit(key string, value any, self string) func(string, bool) (string, error) {
-	return func(text string, remove bool) (string, error) {
-		root, err := readJSON(text)
-		if err != nil {
-			return "", err
+// jsonEntry is one thing that connect writes into a JSON file.
+type jsonEntry struct {
+	path  []string // to a member of an object, or to a list that gets one more element
+	list  bool
+	value any
+	find  func(text string, root *jsonNode) (chain []*jsonNode, same bool, err error) // what it wrote before, nil for nothing
+}
+
+// editJSON returns the edit that writes entries, or takes them out.
+func editJSON(entries ...jsonEntry) func(text string, remove bool) (string, error) {
+	return func(text string, remove bool) (_ string, err error) {
+		for _, e := range entries {
+			if text, err = e.edit(text, remove); err != nil {
+				return text, err
+			}
 		}
-		entry := root.member(key, "loci")
-		if entry == nil && remove {
-			return text, nil
-		}
-		if entry == nil {
-			return putJSON(text, []string{key, "loci"}, value)
-		}
-		there, want := serverCommand(text[entry.start:entry.end]), serverCommand(encodeJSON(value, "", "", true))
-		if len(there) < 2 || there[1] != "mcp" || !isLoci(there[0], self) {
-			return text, errForeign
-		}
-		if !remove && slices.Equal(there, want) {
-			return text, nil
-		}
-		text = cutJSON(text, []*jsonNode{root, root.member(key), entry})
-		if remove {
-			return text, nil
-		}
-		return putJSON(text, []string{key, "loci"}, value)
+		return text, nil
 	}
+}
+
+func (e jsonEntry) edit(text string, remove bool) (string, error) {
+	root, err := readJSON(text)
+	if err != nil {
+		return text, err
+	}
+	chain, same, err := e.find(text, root)
+	switch {
+	case err != nil || chain == nil && remove || same && !remove:
+		return text, err
+	case chain != nil:
+		return e.edit(cutJSON(text, chain), remove)
+	}
+	value := e.value
+	if e.list && root.member(e.path...) == nil {
+		value = []any{value}
+	}
+	return putJSON(text, e.path, value)
+}
+
+// serverEntry is an MCP server named loci under a key.
+func serverEntry(key string, value any, self string) jsonEntry {
+	want := serverCommand(encodeJSON(value, "", "", true))
+	return jsonEntry{path: []string{key, "loci"}, value: value, find: func(text string, root *jsonNode) ([]*jsonNode, bool, error) {
+		entry := root.member(key, "loci")
+		if entry == nil {
+			return nil, false, nil
+		}
+		there := serverCommand(text[entry.start:entry.end])
+		if len(there) < 2 || there[1] != "mcp" || !isLoci(there[0], self) {
+			return nil, false, errForeign
+		}
+		return []*jsonNode{root, root.member(key), entry}, slices.Equal(there, want), nil
+	}}
 }
 
 // serverCommand returns the program and arguments of a client's MCP server.
@@ -235,62 +260,29 @@ func serverCommand(entry string) (out []string) {
 
 const hookTimeout = 5 // seconds; more than hookDeadline, so that the hook says itself what is wrong
 
-// hooksEdit writes a command for the two events that it answers.
-func hooksEdit(command, self string) func(string, bool) (string, error) {
-	return func(text string, remove bool) (out string, err error) {
-		for _, event := range []string{"UserPromptSubmit", "Stop"} {
-			if text, err = hookEdit(text, event, command, self, remove); err != nil {
-				return "", err
+// hookEntry is a hook of an event, in the form of Claude Code and Codex: a group of one.
+func hookEntry(event, command, self string) jsonEntry {
+	group := map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command, "timeout": hookTimeout}}}
+	return jsonEntry{path: []string{"hooks", event}, list: true, value: group, find: func(text string, root *jsonNode) ([]*jsonNode, bool, error) {
+		for _, group := range root.member("hooks", event).elements() {
+			hooks := group.member("hooks")
+			for _, h := range hooks.elements() {
+				var there string
+				if c := h.member("command"); c == nil || json.Unmarshal([]byte(text[c.start:c.end]), &there) != nil {
+					continue
+				}
+				if !lociHook.MatchString(there) && !strings.HasPrefix(there, shellLine([]string{self, hookName})) {
+					continue
+				}
+				chain := []*jsonNode{root, root.member("hooks"), root.member("hooks", event), group, hooks, h}
+				if len(hooks.items) == 1 { // a group without hooks means nothing
+					chain = chain[:4]
+				}
+				return chain, there == command, nil
 			}
 		}
-		return text, nil
-	}
-}
-
-func hookEdit(text, event, command, self string, remove bool) (string, error) {
-	root, err := readJSON(text)
-	if err != nil {
-		return "", err
-	}
-	chain, was := findHook(text, root, event, self)
-	switch {
-	case chain != nil && (remove || was != command):
-		if len(chain[4].items) == 1 { // a group without hooks means nothing
-			chain = chain[:4]
-		}
-		return hookEdit(cutJSON(text, chain), event, command, self, remove)
-	case chain != nil || remove:
-		return text, nil
-	}
-	var group any = map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command, "timeout": hookTimeout}}}
-	if root.member("hooks", event) == nil {
-		group = []any{group}
-	}
-	return putJSON(text, []string{"hooks", event}, group)
-}
-
-// findHook returns the values that lead from the root to Loci's hook of an event, and its
-// command; nil for none.
-func findHook(text string, root *jsonNode, event, self string) (chain []*jsonNode, command string) {
-	groups := root.member("hooks", event)
-	if groups == nil {
-		return nil, ""
-	}
-	for _, group := range groups.items {
-		hooks := group.member("hooks")
-		if hooks == nil {
-			continue
-		}
-		for _, h := range hooks.items {
-			if c := h.member("command"); c == nil || json.Unmarshal([]byte(text[c.start:c.end]), &command) != nil {
-				continue
-			}
-			if lociHook.MatchString(command) || strings.HasPrefix(command, shellLine([]string{self, hookName})) {
-				return []*jsonNode{root, root.member("hooks"), groups, group, hooks, h}, command
-			}
-		}
-	}
-	return nil, ""
+		return nil, false, nil
+	}}
 }
 
 // change is what connect makes of a file.

@@ -34,6 +34,14 @@ func (n *jsonNode) member(path ...string) *jsonNode {
 	return n
 }
 
+// elements returns what is in an array or object, also where there is none.
+func (n *jsonNode) elements() []*jsonNode {
+	if n == nil {
+		return nil
+	}
+	return n.items
+}
+
 // readJSON reads a settings file, whose value must be an object.
 func readJSON(text string) (*jsonNode, error) {
 	bare, strict := plainJSON(text)
