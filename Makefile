@@ -113,7 +113,7 @@ e2e: ## drive a running server with other people's clients
 e2e-openwebui: ## check a real Open WebUI, which it installs (7 GB); takes minutes
 	@sh e2e/openwebui/run.sh
 
-e2e-agents: ## check seven real coding agents, which it installs (2 GB); takes minutes
+e2e-agents: ## check eight real coding agents, which it installs (2 GB); takes minutes
 	@sh e2e/agents/run.sh
 
 e2e-mcp: ## check the MCP door with two SDKs and the public suite, which it installs (200 MB); takes minutes
