@@ -73,6 +73,7 @@ type EmbedConfig struct {
 type UpstreamConfig struct {
 	URL string `koanf:"url" doc:"Base URL of an OpenAI-compatible server, ending in /v1. Empty: the built-in loci/recall answers."`
 	Key string `koanf:"key" secret:"yes" doc:"Key for the upstream. Empty: the client's own Authorization is passed on."`
+	API string `koanf:"api" default:"auto" valid:"auto|chat" doc:"How requests of /v1/messages and /v1/responses reach the upstream. auto: as they are; when it answers 404 or 405 and has chat completions, they are translated into those until Loci is restarted. chat: they always are."`
 }
 
 // Shown returns the base URL as it may be shown.

@@ -178,7 +178,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	}
 	mux := http.NewServeMux()
 	l.chat = proxy.New(l.engine, proxy.Options{
-		Upstream: upstream, Placement: wirefmt.Placement(config.Recall.Placement), Keep: config.Recall.Blocks == "keep", Named: config.Recall.Named, Sessions: config.Record.Sessions,
+		Upstream: upstream, ChatOnly: config.Upstream.API == "chat", Placement: wirefmt.Placement(config.Recall.Placement), Keep: config.Recall.Blocks == "keep", Named: config.Recall.Named, Sessions: config.Record.Sessions,
 		Projects: config.Record.Projects, Folders: config.Record.Folder,
 		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.warn(chatOfNobody), UserIgnored: l.warn(userIgnored), ClientKeys: config.usesClientKeys(),
 	})

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine"
@@ -63,6 +64,7 @@ type Options struct {
 	Upstream  Upstream // nil: the built-in model answers
 	Placement wire.Placement
 	Keep      bool     // blocks that earlier requests had are put back; not with [wire.System]
+	ChatOnly  bool     // the upstream has only chat completions; false: it is found out
 	Named     bool     // an answer names what was recalled as memories, too
 	Sessions  []string // headers that name a conversation; none: [DefaultSessions]
 	Projects  []string // headers that name a project, where neither memory_project nor X-Loci-Project does
@@ -86,6 +88,7 @@ type Door struct {
 	strict  strictModels
 	answers lateAnswers
 	orders  delegated
+	lacking sync.Map // paths of dialects that the upstream was found to lack
 }
 
 // New returns the handler of /v1.
