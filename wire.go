@@ -189,6 +189,9 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	shown.Sessions = database(store).(memory.Sessions) // every store keeps them
 	page := web.New(l.engine, shown)
 	mux.Handle("/v1/", l.chat)
+	for _, path := range proxy.Short() {
+		mux.Handle(path, l.chat)
+	}
 	for _, path := range proxy.Reserved() {
 		mux.Handle(path, l.chat)
 		mux.Handle(path+"/", l.chat)

@@ -20,6 +20,9 @@ func (d *Door) ask(r *http.Request, c *call) (*http.Response, error) {
 	if c.memory {
 		readableEncodings(r.Header)
 	}
+	if c.hits {
+		r.Header.Del("Accept-Encoding") // the stream is added to
+	}
 	c.sent = d.Now()
 	resp, given, err := d.sendWith(r, c)
 	if err != nil || !given {
