@@ -47,6 +47,7 @@ type Config struct {
 	Share    ShareConfig    `koanf:"share"`
 	Memory   MemoryConfig   `koanf:"memory"`
 	Forward  ForwardConfig  `koanf:"forward"`
+	CORS     CORSConfig     `koanf:"cors"`
 	Summary  SummaryConfig  `koanf:"summaries"`
 	Upkeep   UpkeepConfig   `koanf:"upkeep"`
 	Recall   RecallConfig   `koanf:"recall"`
@@ -139,6 +140,11 @@ type ShareConfig struct {
 // MemoryConfig is which chats may use memory.
 type MemoryConfig struct {
 	Channels string `koanf:"channels" default:"off" valid:"off|read" doc:"What a channel of Open WebUI (a chat id that begins with channel:) may do with the memory of the user who asks in it. off: nothing. read: read it into answers that everybody in the channel sees. Channels never write memory."`
+}
+
+// CORSConfig is which pages of other servers may use this one from a browser.
+type CORSConfig struct {
+	Origins []string `koanf:"origins" doc:"Origins whose pages may use the APIs from a browser, each exactly, as https://app.example.org. They send a key in a header, never cookies; without api_key such a page may do anything. Loci's own page is not among what they may use."`
 }
 
 // ForwardConfig is what of a request goes to the upstream besides its body.
@@ -256,6 +262,12 @@ func (c *Config) check() error {
 	for key, reached := range map[string][]string{"hosts": c.Hosts, "proxies": c.Proxies} {
 		if len(reached) > 0 && c.APIKey == "" {
 			return memory.Errorf(memory.Invalid, "%s: needs api_key (LOCI_API_KEY): without a key everybody who reaches the server from elsewhere could read everything", key)
+		}
+	}
+	for _, origin := range c.CORS.Origins {
+		u, err := url.Parse(origin)
+		if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+strings.ToLower(u.Host) != origin {
+			return memory.Errorf(memory.Invalid, "cors.origins: invalid origin %q (example: https://app.example.org)", origin)
 		}
 	}
 	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL, "embed.url": c.Embed.URL, "models_url": c.ModelsURL} {

@@ -203,12 +203,12 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		},
 		Elsewhere: describedElsewhere(), Upstream: upstream, Model: chatModel(config),
 	})))
-	l.handler = page.SignedIn(httpx.Guard(httpx.Options{
+	l.handler = httpx.CORS(config.CORS.Origins, page.Owns, page.SignedIn(httpx.Guard(httpx.Options{
 		Key: config.APIKey, Keys: &l.keys.ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
 		Trusted: trusted, Proxies: proxies, MaxBody: config.Limits.Body, Budget: httpx.NewBudget(bodyBudget()),
 		Log: l.log, Now: opts.Now, Refuse: refuser(page), Unverified: l.warn(unverifiedToken),
 		Open: slices.Concat(httpx.DefaultOpen, page.OpenPaths()),
-	}, mux))
+	}, mux)))
 	return l, nil
 }
 
