@@ -22,7 +22,7 @@ WEIGH = {"type": "object", "properties": {"animal": {"type": "string"}}, "requir
 
 
 class Upstream(BaseHTTPRequestHandler):
-    """Has chat completions and nothing else."""
+    """Has chat completions and their older kind, and nothing else."""
 
     protocol_version = "HTTP/1.1"
     asked = []  # the requests so far
@@ -35,9 +35,12 @@ class Upstream(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path != "/v1/chat/completions":
+        if self.path not in ("/v1/chat/completions", "/v1/completions"):
             return self.answer(404, {"detail": "Not Found"})
         self.asked.append(body)
+        if "prompt" in body:
+            return self.answer(200, {"id": "cmpl-1", "object": "text_completion", "created": 1, "model": "scripted",
+                                     "choices": [{"index": 0, "text": " Pip.", "logprobs": None, "finish_reason": "stop"}]})
         last = body["messages"][-1]
         words = last["content"] if isinstance(last["content"], str) else " ".join(p.get("text", "[image]") for p in last["content"])
         if "too fast" in words:
@@ -53,7 +56,6 @@ class Upstream(BaseHTTPRequestHandler):
         if not body.get("stream"):
             return self.answer(200, {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "scripted",
                                      "choices": [{"index": 0, "message": message, "finish_reason": finish}], "usage": usage})
-        assert body["stream_options"]["include_usage"], body
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
@@ -72,7 +74,8 @@ class Upstream(BaseHTTPRequestHandler):
             for piece in arguments[:5], arguments[5:]:
                 event([{"index": 0, "delta": {"tool_calls": [{"index": call["index"], "function": {"arguments": piece}}]}}])
         event([{"index": 0, "delta": {}, "finish_reason": finish}])
-        event([], usage=usage)
+        if body.get("stream_options", {}).get("include_usage"):
+            event([], usage=usage)
         self.wfile.write(b"data: [DONE]\n\n")
 
     def answer(self, status, body):
@@ -164,6 +167,23 @@ def with_openai():
         except kind as e:
             assert e.body["message"], e.body
     print(f"ok: openai {openai.__version__} (Python): responses: create, stream, tools, images, errors", flush=True)
+
+    without_v1 = openai.OpenAI(base_url=f"http://{ADDR}", api_key="unused", max_retries=0, default_headers={"X-Loci-User": "J%C3%BCrgen"})
+    assert "loci/recall" in [m.id for m in without_v1.models.list()]
+    chat = {"model": "scripted", "messages": [{"role": "user", "content": "My bird is called Pip."}]}
+    raw = without_v1.chat.completions.with_raw_response.create(**chat)
+    assert raw.headers["x-request-id"] == raw.headers["x-loci-request-id"], raw.headers
+    chat["messages"][0]["content"] = "What is my bird called?"
+    chunks = list(without_v1.chat.completions.create(**chat, stream=True, extra_body={"memory_hits": "stream"}))
+    assert "Pip" in json.dumps(chunks[-1].model_extra["memory_hits"]) and chunks[-1].choices == [], chunks[-1]
+    legacy = without_v1.completions.create(model="scripted", prompt="user: What is my bird called again?\nassistant: ")
+    assert "Pip" in sent() and legacy.choices[0].text, legacy
+    try:
+        without_v1.embeddings.create(model="loci/embed", input=[[1, 2, 3]])
+        raise SystemExit("token numbers: no error")
+    except openai.BadRequestError as e:
+        assert "check_embedding_ctx_length=False" in e.body["message"], e.body
+    print(f"ok: openai {openai.__version__} (Python): a base URL without /v1, legacy completions, hits in a stream", flush=True)
 
 
 def main(loci):

@@ -45,6 +45,18 @@ type responseTool struct {
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
 	Strict      *bool           `json:"strict"`
+	Tools       []responseTool  `json:"tools"` // of a namespace
+}
+
+// toolName is a function's name, and that of its namespace, "" for none.
+type toolName struct{ namespace, name string }
+
+// flat returns the name as chat completions have it, which know no namespaces.
+func (n toolName) flat() string {
+	if n.namespace == "" {
+		return n.name
+	}
+	return n.namespace + "__" + n.name
 }
 
 // item is one of an input of the Responses API.
@@ -55,6 +67,7 @@ type item struct {
 	Content   json.RawMessage `json:"content"`
 	CallID    string          `json:"call_id"`
 	Name      string          `json:"name"`
+	Namespace string          `json:"namespace"`
 	Arguments string          `json:"arguments"`
 	Output    json.RawMessage `json:"output"`
 }
@@ -75,7 +88,8 @@ func readResponses(c *Call, body []byte, id string, created time.Time) error {
 	if err := in.input(out); err != nil {
 		return err
 	}
-	if err := in.tools(out); err != nil {
+	names, err := in.tools(out)
+	if err != nil {
 		return err
 	}
 	switch f := in.Text.Format; f.Type {
@@ -86,7 +100,7 @@ func readResponses(c *Call, body []byte, id string, created time.Time) error {
 			Type string `json:"type"`
 		}{f.Type}
 	}
-	c.newWriter = func() writer { return newResponsesWriter(in, id, created) }
+	c.newWriter = func() writer { return newResponsesWriter(in, names, id, created) }
 	return nil
 }
 
@@ -151,7 +165,7 @@ func (in responsesRequest) input(out *chatRequest) error {
 				return memory.Errorf(memory.Invalid, "%s: unknown role %q", where, it.Role)
 			}
 		case it.Type == "function_call":
-			calls = append(calls, newCall(it.CallID, it.Name, it.Arguments))
+			calls = append(calls, newCall(it.CallID, toolName{it.Namespace, it.Name}.flat(), it.Arguments))
 		case it.Type == "function_call_output":
 			c, err := partsOf(it.Output, where+".output")
 			if err != nil {
@@ -208,25 +222,47 @@ func partsOf(raw json.RawMessage, where string) (c content, err error) {
 	return c, nil
 }
 
-// tools translates the tools and which of them may be called.
-func (in responsesRequest) tools(out *chatRequest) error {
+// tools translates the tools and which of them may be called. It returns the functions that
+// are in namespaces, by their flat names.
+func (in responsesRequest) tools(out *chatRequest) (map[string]toolName, error) {
 	var tools []responseTool
 	if !isNothing(in.Tools) {
 		if err := decode(in.Tools, "tools", &tools); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	for i, t := range tools {
-		switch {
-		case t.Type == "function":
-			out.Tools = append(out.Tools, chatTool{"function", function{t.Name, t.Description, t.Parameters, t.Strict}})
-		case !isProviderTool(t.Type):
-			return refuse(fmt.Sprintf("tools[%d].type", i), "a tool of type %q", t.Type)
-		}
+	names := map[string]toolName{}
+	if err := out.addTools(tools, "", "tools", names); err != nil {
+		return nil, err
 	}
 	if len(out.Tools) > 0 {
 		out.Parallel = in.Parallel
 	}
+	return names, in.choice(out)
+}
+
+func (r *chatRequest) addTools(tools []responseTool, namespace, where string, names map[string]toolName) error {
+	for i, t := range tools {
+		switch at := fmt.Sprintf("%s[%d]", where, i); {
+		case t.Type == "function":
+			name := toolName{namespace, t.Name}
+			if namespace != "" {
+				names[name.flat()] = name
+			}
+			r.Tools = append(r.Tools, chatTool{"function", function{name.flat(), t.Description, t.Parameters, t.Strict}})
+		case t.Type == "namespace" && namespace == "":
+			if err := r.addTools(t.Tools, t.Name, at+".tools", names); err != nil {
+				return err
+			}
+		case !isProviderTool(t.Type):
+			return refuse(at+".type", "a tool of type %q", t.Type)
+		}
+	}
+	return nil
+}
+
+// choice translates which of the tools may be called.
+func (in responsesRequest) choice(out *chatRequest) error {
 	if isNothing(in.ToolChoice) {
 		return nil
 	}

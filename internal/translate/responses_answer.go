@@ -13,8 +13,9 @@ import (
 // responsesWriter writes answers of the Responses API.
 type responsesWriter struct {
 	response response
-	id       string // of the answer, without its prefix
-	number   int    // of the next event
+	names    map[string]toolName // of functions in namespaces, by their flat names
+	id       string              // of the answer, without its prefix
+	number   int                 // of the next event
 }
 
 // response is an answer as its clients count on it: with what the request asked for.
@@ -52,6 +53,7 @@ type outputItem struct {
 	Content   *[]outputText `json:"content,omitempty"`
 	CallID    string        `json:"call_id,omitempty"`
 	Name      string        `json:"name,omitempty"`
+	Namespace string        `json:"namespace,omitempty"`
 	Arguments *string       `json:"arguments,omitempty"`
 }
 
@@ -74,7 +76,7 @@ type responseUsage struct {
 	Total float64 `json:"total_tokens"`
 }
 
-func newResponsesWriter(in responsesRequest, id string, created time.Time) *responsesWriter {
+func newResponsesWriter(in responsesRequest, names map[string]toolName, id string, created time.Time) *responsesWriter {
 	r := response{
 		ID: id, Object: "response", CreatedAt: created.Unix(), Status: "in_progress", MaxTokens: in.MaxTokens, Metadata: or(in.Metadata, "{}"), Model: in.Model,
 		Output: []outputItem{}, Parallel: in.Parallel == nil || *in.Parallel, Temperature: in.Temperature, ToolChoice: or(in.ToolChoice, `"auto"`),
@@ -83,7 +85,7 @@ func newResponsesWriter(in responsesRequest, id string, created time.Time) *resp
 	if in.Instructions != "" {
 		r.Instructions = &in.Instructions
 	}
-	return &responsesWriter{response: r, id: strings.TrimPrefix(id, wire.Responses.AnswerID)}
+	return &responsesWriter{response: r, names: names, id: strings.TrimPrefix(id, wire.Responses.AnswerID)}
 }
 
 // or returns a JSON value or, where it is nothing, another.
@@ -99,13 +101,22 @@ func (w *responsesWriter) callID() string { return w.id }
 // item is the n-th of the answer, with what it says so far.
 func (w *responsesWriter) item(n int, b *said, status, text string) outputItem {
 	if b.isCall {
-		return outputItem{ID: w.itemID(n, b), Type: "function_call", Status: status, CallID: b.id, Name: b.name, Arguments: &text}
+		name := w.nameOf(b)
+		return outputItem{ID: w.itemID(n, b), Type: "function_call", Status: status, CallID: b.id, Name: name.name, Namespace: name.namespace, Arguments: &text}
 	}
 	parts := []outputText{}
 	if text != "" {
 		parts = append(parts, textPart(text))
 	}
 	return outputItem{ID: w.itemID(n, b), Type: "message", Status: status, Role: "assistant", Content: &parts}
+}
+
+// nameOf returns the name of a call's function as the client has it.
+func (w *responsesWriter) nameOf(b *said) toolName {
+	if name, ok := w.names[b.name]; ok {
+		return name
+	}
+	return toolName{"", b.name}
 }
 
 func (w *responsesWriter) itemID(n int, b *said) string {
@@ -201,7 +212,7 @@ func (w *responsesWriter) close(n int, b *said) []byte {
 	item := w.item(n, b, "completed", text)
 	done := responseEvent{Type: "response.output_item.done", Index: &n, Item: &item}
 	if b.isCall {
-		return w.events(responseEvent{Type: "response.function_call_arguments.done", ItemID: item.ID, Index: &n, Name: b.name, Arguments: &text}, done)
+		return w.events(responseEvent{Type: "response.function_call_arguments.done", ItemID: item.ID, Index: &n, Name: w.nameOf(b).name, Arguments: &text}, done)
 	}
 	part := textPart(text)
 	return w.events(

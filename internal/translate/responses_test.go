@@ -2,6 +2,9 @@ package translate
 
 import (
 	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -37,6 +40,45 @@ func TestResponsesRequest(t *testing.T) {
 			`{"model":"m","messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_object"}}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) { sameJSON(t, newCallOf(t, wire.Responses, tt.in).Body, tt.want) })
+	}
+}
+
+// TestCodexRequests: every recorded request of Codex is translated, and a call of a function
+// in a namespace comes back under its own name.
+func TestCodexRequests(t *testing.T) {
+	files, err := filepath.Glob("../front/proxy/testdata/agents/codex/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recordings: %v", err)
+	}
+	calls := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var recorded struct {
+			Requests []struct{ Body json.RawMessage }
+		}
+		if err := json.Unmarshal(text, &recorded); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for i, r := range recorded.Requests {
+			c, err := New(wire.Responses, r.Body, "R1", noon)
+			if err != nil {
+				t.Errorf("%s: request %d: %v", file, i, err)
+				continue
+			}
+			if bytes.Contains(r.Body, []byte("multi_agent_v1")) && !bytes.Contains(c.Body, []byte(`"name":"multi_agent_v1__spawn_agent"`)) {
+				t.Errorf("%s: request %d lacks its tools: %s", file, i, c.Body)
+			}
+			got, err := c.Answer([]byte(`{"choices":[{"message":{"tool_calls":[{"id":"c1","function":{"name":"multi_agent_v1__spawn_agent","arguments":"{}"}}]}}]}`))
+			if err == nil && bytes.Contains(got, []byte(`"name":"spawn_agent","namespace":"multi_agent_v1"`)) {
+				calls++
+			}
+		}
+	}
+	if calls == 0 {
+		t.Error("no call came back under its own name")
 	}
 }
 
