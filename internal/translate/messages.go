@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,6 +60,10 @@ type block struct {
 	Source  json.RawMessage `json:"source"` // of a search result it is a string
 }
 
+// billing begins a system text of Claude Code's that is for Anthropic's servers. It differs between
+// requests, so that a server could not reuse what it has cached of a prompt.
+const billing = "x-anthropic-billing-header:"
+
 func readMessages(c *Call, body []byte, id string, created time.Time) error {
 	var in messagesRequest
 	if err := decode(body, "", &in); err != nil {
@@ -70,6 +75,7 @@ func readMessages(c *Call, body []byte, id string, created time.Time) error {
 	if err != nil {
 		return err
 	}
+	system = slices.DeleteFunc(system, func(p part) bool { return strings.HasPrefix(p.Text, billing) })
 	out.addSystem(system.text())
 	for i, m := range in.Messages {
 		if err := out.addBlocks(m.Role, m.Content, fmt.Sprintf("messages[%d]", i)); err != nil {

@@ -46,7 +46,7 @@ func TestMessagesRequest(t *testing.T) {
 			"top_k":5,"stop_sequences":["END"],"stream":true,"metadata":{"user_id":"ana"},"thinking":{"type":"enabled","budget_tokens":1024}}`,
 			`{"model":"m","max_tokens":64,"temperature":0.1,"top_p":0.9,"stop":["END"],"stream":true,"stream_options":{"include_usage":true},
 			"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"Hi"}]}`},
-		{"blocks", `{"model":"m","system":[{"type":"text","text":"A","cache_control":{"type":"ephemeral"}},{"type":"text","text":"B"}],
+		{"blocks", `{"model":"m","system":[{"type":"text","text":"x-anthropic-billing-header: cc_version=2.1.197.7ae;"},{"type":"text","text":"A","cache_control":{"type":"ephemeral"}},{"type":"text","text":"B"}],
 			"messages":[{"role":"user","content":[{"type":"text","text":"known"},{"type":"text","text":"asked"}]},
 			{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"Yes"}]}]}`,
 			`{"model":"m","messages":[{"role":"system","content":"A\n\nB"},{"role":"user","content":"known\n\nasked"},{"role":"assistant","content":"Yes"}]}`},
