@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,7 +36,10 @@ func lacksPath(resp *http.Response, c *call) bool {
 		names = append(names, m.Refs...)
 	}
 	plain, err := decoded(peek(resp), resp.Header.Get("Content-Encoding"))
-	return err == nil && !slices.ContainsFunc(names, func(name string) bool { return name != "" && bytes.Contains(plain, []byte(name)) })
+	said := wire.ErrorMessage(plain)
+	return err == nil && !slices.ContainsFunc(names, func(name string) bool {
+		return name != "" && regexp.MustCompile(`(^|\W)`+regexp.QuoteMeta(name)+`(\W|$)`).MatchString(said)
+	})
 }
 
 // sendInstead sends a request as a chat completion, after the upstream answered that it

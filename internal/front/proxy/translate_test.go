@@ -13,7 +13,7 @@ import (
 func chatOnly(chat http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != chatPath {
-			http.NotFound(w, r)
+			sends(http.StatusNotFound, `{"error":{"code":404,"message":"File Not Found","type":"not_found_error"}}`)(w, r) // as llama.cpp
 			return
 		}
 		chat(w, r)
