@@ -116,7 +116,7 @@ func shownSettings(c Config) []web.Setting {
 func refuser(page *web.Page) func(http.ResponseWriter, *http.Request, error) {
 	return func(w http.ResponseWriter, r *http.Request, err error) {
 		switch {
-		case strings.HasPrefix(r.URL.Path, "/v1/"):
+		case proxy.IsOwn(r.URL.Path):
 			proxy.Refuse(w, r, err)
 		case page.Owns(r):
 			page.Refuse(w, r, err)

@@ -218,7 +218,7 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 	if err != nil {
 		return nil, err
 	}
-	headers = append(headers, "X-Loci-Key", c.opts.Key, "X-Loci-User", c.opts.User)
+	headers = append(headers, "X-Loci-Key", c.opts.Key, "X-Loci-User", url.PathEscape(c.opts.User))
 	for i := 0; i+1 < len(headers); i += 2 {
 		if headers[i+1] != "" {
 			req.Header.Set(headers[i], headers[i+1])

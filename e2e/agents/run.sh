@@ -3,6 +3,7 @@
 # The hooks of Codex and Claude Code are checked by hooks.sh, seven agents behind the proxy by check.py.
 #   AGENTS_DIR   where they are, or are to be, installed; tmp/agents unless set
 #   AGENTS       which to run, by the names below; all unless set
+#   CHAT_ONLY    not empty: the model's server has only chat completions
 #   LOCI_BINARY  the Loci to check; built from this checkout unless set
 # An agent that cannot be installed is skipped and named. Arguments go to check.py.
 set -eu
