@@ -24,6 +24,7 @@ type Note struct {
 	Tags        []string
 	Project     string
 	Agent       string
+	Conversation string // that it comes from
 	Confidence  *float64 // nil: 1
 	Pinned      bool
 	ObservedAt  time.Time // zero: now
@@ -216,6 +217,7 @@ func (e *Engine) noted(owner memory.Owner, n Note) (memory.Fact, error) {
 		UpdatedAt:  now,
 		ExpiresAt:  memory.Time(n.ExpiresAt),
 		Metadata:   n.Metadata,
+		Provenance: memory.Provenance{Conversation: n.Conversation},
 		Hash:       text.Hash(content),
 	}
 	if f.ObservedAt.IsZero() {
