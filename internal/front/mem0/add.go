@@ -2,6 +2,7 @@ package mem0
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,8 +18,8 @@ import (
 const (
 	mostMessages = 1000
 
-	// shortWait is how long an add of the v3 API, whose clients expect an answer before
-	// anything is learned, waits for what is learned nevertheless: rules need milliseconds.
+	// shortWait is how long an add waits for what it teaches where the client expects an
+	// answer before anything is learned: rules need milliseconds.
 	shortWait = 2 * time.Second
 
 	// longWait bounds how long metadata waits for the facts that it belongs to, after a
@@ -35,6 +36,7 @@ type addBody struct {
 	Infer      *bool           `json:"infer"`
 	Timestamp  any             `json:"timestamp"`
 	Expiration any             `json:"expiration_date"`
+	Async      bool            `json:"async_mode"` // of the first version; the third is always so
 	Format     string          `json:"output_format"`
 }
 
@@ -101,10 +103,13 @@ func (d *door) add(c *call) (any, error) {
 	if b.Infer != nil && !*b.Infer {
 		out, err = d.store(c.Context(), a)
 	} else {
-		out, err = d.learn(c, a)
+		out, err = d.learn(c, a, c.version == "v3" || b.Async)
 	}
-	if err != nil || c.version == "v3" {
+	switch {
+	case err != nil || c.version == "v3":
 		return out, err
+	case out.Status == pending:
+		return c.results([]added{out}, b.Format), nil
 	}
 	return c.results(out.Results, b.Format), nil
 }
@@ -297,14 +302,15 @@ func (d *door) store(ctx context.Context, a addition) (added, error) {
 }
 
 // learn keeps the messages as a conversation and learns from it.
-func (d *door) learn(c *call, a addition) (added, error) {
+func (d *door) learn(c *call, a addition, async bool) (added, error) {
 	talk := engine.Talk{Conversation: a.ids.conversation(), Project: a.ids.App, Messages: a.said, Infer: true, Wait: true}
 	ctx, wait := c.Context(), time.Duration(0)
-	switch marked := a.metadata != nil || a.expires != nil; {
+	marked := a.metadata != nil || a.expires != nil
+	switch {
 	case marked: // which would be lost if nobody waited
 		ctx, wait = context.WithoutCancel(ctx), longWait
-	case c.version == "v3":
-		wait = shortWait
+	case async:
+		wait = cmp.Or(d.Wait, shortWait)
 	}
 	if wait > 0 {
 		var cancel context.CancelFunc
@@ -322,7 +328,7 @@ func (d *door) learn(c *call, a addition) (added, error) {
 	}
 	for _, m := range kept.Learned {
 		f := *m.Fact
-		if a.metadata != nil || a.expires != nil {
+		if marked {
 			edit := engine.Edit{ExpiresAt: a.expires}
 			if a.metadata != nil {
 				edit.Metadata = &a.metadata

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/engine"
@@ -31,7 +32,8 @@ const Prefix = "/mem0"
 
 // Options are what the API needs beside the engine.
 type Options struct {
-	MaxText int // bytes of a memory
+	MaxText int           // bytes of a memory
+	Wait    time.Duration // of an add whose client expects no result yet, for what it teaches; 0: two seconds
 }
 
 type door struct {

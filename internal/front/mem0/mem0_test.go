@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,10 +40,18 @@ type rig struct {
 
 func newRig(t *testing.T, multi bool) *rig {
 	t.Helper()
+	r, run := newIdleRig(t, multi)
+	run()
+	return r
+}
+
+// newIdleRig returns a rig that learns nothing before run is called.
+func newIdleRig(t *testing.T, multi bool) (r *rig, run func()) {
+	t.Helper()
 	store := inmem.Open(inmem.Options{})
 	ix := index.New(store, index.Options{Model: embed.Lexical{}.Fingerprint()})
 	var runner *jobs.Runner
-	r := &rig{t: t, keys: map[string]string{}}
+	r = &rig{t: t, keys: map[string]string{}}
 	r.engine = engine.New(engine.Parts{
 		Store: store, Searcher: ix, Embedder: embed.Lexical{}, Prompts: prompt.Default(),
 		Log: slog.New(slog.DiscardHandler), Now: time.Now, Wake: func() { runner.Wake() },
@@ -54,11 +63,10 @@ func newRig(t *testing.T, multi bool) *rig {
 		memory.JobLearn: r.engine.Learn, memory.JobUpkeep: r.engine.Tidy, memory.JobSummarize: r.engine.Summarize, memory.JobEmbed: r.engine.GiveVectors,
 	}, jobs.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- runner.Run(ctx) }()
+	var running sync.WaitGroup
 	t.Cleanup(func() {
 		stop()
-		<-done
+		running.Wait()
 		r.engine.Close()
 		if err := errors.Join(ix.Close(), store.Close()); err != nil {
 			t.Error(err)
@@ -74,8 +82,8 @@ func newRig(t *testing.T, multi bool) *rig {
 	}
 	var ring httpx.Keyring
 	ring.Set(stored)
-	r.handler = httpx.Guard(httpx.Options{Key: serverKey, Keys: &ring, Multi: multi, MaxBody: 64 << 10, Refuse: Refuse}, New(r.engine, Options{MaxText: maxText}))
-	return r
+	r.handler = httpx.Guard(httpx.Options{Key: serverKey, Keys: &ring, Multi: multi, MaxBody: 64 << 10, Refuse: Refuse}, New(r.engine, Options{MaxText: maxText, Wait: 20 * time.Millisecond}))
+	return r, func() { running.Go(func() { _ = runner.Run(ctx) }) }
 }
 
 // send sends a request with a key as mem0's clients do.
@@ -417,6 +425,73 @@ func TestDeleteAllForgetsWhatWasSaid(t *testing.T) {
 	if err != nil || len(page.Memories) != 0 {
 		t.Errorf("there are %+v, %v", page.Memories, err)
 	}
+}
+
+func TestUnlabelledMemoryIsReadAndNotDeleted(t *testing.T) {
+	r := newRig(t, false)
+	owner := memory.User(memory.DefaultNamespace, httpx.DefaultUser)
+	if _, _, err := r.engine.Remember(context.Background(), owner, engine.Note{Content: "A chat said so"}, memory.Author{Kind: memory.ByPerson}); err != nil {
+		t.Fatal(err)
+	}
+	r.keep("A tool said so", `"user_id":"tool"`)
+	for _, step := range []struct{ user, want string }{{"tool", "A chat said so A tool said so"}, {"other", "A chat said so"}} {
+		if got := ask[list](r, "POST", "/v3/memories/", `{"filters":{"user_id":"`+step.user+`"}}`); strings.Join(got.texts(), " ") != step.want {
+			t.Errorf("%s reads %v, want %s", step.user, got.texts(), step.want)
+		}
+	}
+	ask[map[string]string](r, "DELETE", "/v1/memories/?user_id=tool", "")
+	if got := ask[list](r, "POST", "/v3/memories/", `{}`); strings.Join(got.texts(), " ") != "A chat said so" {
+		t.Errorf("left are %v", got.texts())
+	}
+}
+
+func TestAddAnswersBeforeSlowLearning(t *testing.T) {
+	r, run := newIdleRig(t, true)
+	const body = `{"messages":"I am allergic to peanuts.","user_id":"ana"`
+	first := ask[added](r, "POST", "/v3/memories/add/", body+`}`)
+	second := ask[struct{ Results []added }](r, "POST", "/v1/memories/", body+`,"async_mode":true,"output_format":"v1.1"}`)
+	if first.Status != pending || len(first.Results) != 0 || len(second.Results) != 1 || second.Results[0].Status != pending {
+		t.Fatalf("added %+v, then %+v", first, second)
+	}
+	type told struct {
+		Status  string
+		Results []event
+	}
+	if got := ask[told](r, "GET", "/v1/event/"+first.EventID+"/", ""); got.Status != pending {
+		t.Errorf("the event is %+v", got)
+	}
+	run()
+	learned := ask[added](r, "POST", "/v3/memories/add/", `{"messages":"I live in Lisbon.","user_id":"ana","metadata":{"k":1}}`)
+	if learned.Status != succeeded || len(learned.Results) != 1 {
+		t.Errorf("with metadata %+v", learned)
+	}
+	got := ask[told](r, "GET", "/v1/event/"+first.EventID+"/", "")
+	if got.Status != succeeded || len(got.Results) != 1 || got.Results[0].Memory != "User is allergic to peanuts" {
+		t.Errorf("the event is %+v", got)
+	}
+	for _, id := range []string{"learn-none@ana", "none", first.EventID[:20] + "@ben"} {
+		r.refused(serverKey, "GET", "/v1/event/"+id+"/", "", http.StatusNotFound)
+	}
+}
+
+func FuzzFilter(f *testing.F) {
+	for _, seed := range []string{`{"AND":[{"user_id":"u"},{"NOT":{"n":{"gt":1}}}]}`, `{"metadata":{"k":{"in":[1,null,true]}}}`, `{"created_at":{"lte":1e300}}`} {
+		f.Add(seed)
+	}
+	who := caller{owner: memory.User(memory.DefaultNamespace, "u")}
+	fact := memory.Memory{Fact: &memory.Fact{ID: "f", Content: "c", Tags: []string{"t"}, Metadata: json.RawMessage(`{"n":1,"k":[true,{"a":1}]}`)}}
+	f.Fuzz(func(t *testing.T, text string) {
+		var object map[string]any
+		if json.Unmarshal([]byte(text), &object) != nil {
+			t.Skip()
+		}
+		read := filter{}
+		if lets, err := read.read(object, 1, true); err == nil {
+			lets(recordOf(who, fact))
+		} else if !errors.Is(err, memory.Invalid) {
+			t.Errorf("%s: %v", text, err)
+		}
+	})
 }
 
 func TestOpenSourceServersShapes(t *testing.T) {
