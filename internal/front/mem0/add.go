@@ -96,9 +96,6 @@ func (d *door) add(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.engine.MayUse(c.Context(), a.caller.owner, true); err != nil {
-		return nil, err
-	}
 	var out added
 	if b.Infer != nil && !*b.Infer {
 		out, err = d.store(c.Context(), a)

@@ -18,12 +18,9 @@ const (
 )
 
 // fact returns a live fact by its id from outside.
-func (d *door) fact(c *call, outside string, write bool) (caller, memory.Fact, error) {
+func (d *door) fact(c *call, outside string) (caller, memory.Fact, error) {
 	who, id, err := d.inside(c, outside)
 	if err != nil {
-		return who, memory.Fact{}, err
-	}
-	if err := d.engine.MayUse(c.Context(), who.owner, write); err != nil {
 		return who, memory.Fact{}, err
 	}
 	m, err := d.engine.Get(c.Context(), who.owner, id)
@@ -37,7 +34,7 @@ func (d *door) fact(c *call, outside string, write bool) (caller, memory.Fact, e
 }
 
 func (d *door) get(c *call) (any, error) {
-	who, f, err := d.fact(c, c.PathValue("id"), false)
+	who, f, err := d.fact(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +96,7 @@ func (d *door) edit(c *call, id string, b updateBody) (edit, error) {
 	if out.edit.Content == nil && out.edit.Metadata == nil && out.edit.ExpiresAt == nil {
 		return out, memory.Errorf(memory.Invalid, "give text, metadata or expiration_date")
 	}
-	out.who, out.fact, err = d.fact(c, id, true)
+	out.who, out.fact, err = d.fact(c, id)
 	return out, err
 }
 
@@ -181,7 +178,7 @@ func (d *door) batchDelete(c *call) (any, error) {
 	var callers []caller
 	of := map[memory.Owner][]string{}
 	for i, b := range rows {
-		who, f, err := d.fact(c, b.ID, true)
+		who, f, err := d.fact(c, b.ID)
 		if err != nil {
 			return nil, fmt.Errorf("memories[%d]: %w", i, err)
 		}
@@ -206,7 +203,7 @@ func (d *door) forget(c *call, who caller, ids []string) error {
 }
 
 func (d *door) delete(c *call) (any, error) {
-	who, f, err := d.fact(c, c.PathValue("id"), true)
+	who, f, err := d.fact(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -231,11 +228,11 @@ func (d *door) deleteAll(c *call) (any, error) {
 
 // deleteOf forgets what has these ids.
 func (d *door) deleteOf(c *call, who caller, of ids) error {
-	if err := d.engine.MayUse(c.Context(), who.owner, true); err != nil {
-		return err
-	}
 	var gone []string
-	if err := d.walk(c, who.owner, []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, func(m memory.Memory) {
+	live := memory.Query{
+		Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: []memory.Status{memory.Active, memory.Pending},
+	}
+	if err := d.walk(c, who.owner, live, func(m memory.Memory) {
 		has := recordOf(who, m).ids
 		theirs := has.all()
 		for n, want := range of.all() {
@@ -274,9 +271,6 @@ type past struct {
 func (d *door) history(c *call) (any, error) {
 	who, id, err := d.inside(c, c.PathValue("id"))
 	if err != nil {
-		return nil, err
-	}
-	if err := d.engine.MayUse(c.Context(), who.owner, false); err != nil {
 		return nil, err
 	}
 	out, cursor := []past{}, ""
@@ -340,7 +334,7 @@ func (d *door) feedback(c *call) (any, error) {
 	if !ok {
 		return nil, memory.Errorf(memory.Invalid, "feedback: valid is POSITIVE, NEGATIVE or VERY_NEGATIVE; a verdict is not taken back")
 	}
-	who, f, err := d.fact(c, b.ID, true)
+	who, f, err := d.fact(c, b.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -48,6 +48,7 @@ type call struct {
 	query    url.Values
 	body     []byte
 	version  string // "v1", "v2", "v3"; "" for the open-source server's API
+	writes   bool
 }
 
 // verb carries out a call and returns what is written as JSON.
@@ -83,16 +84,16 @@ func New(e *engine.Engine, o Options) http.Handler {
 func (d *door) platform() map[string]http.Handler {
 	out := map[string]http.Handler{
 		"GET /v1/ping":                       answer("v1", d.ping),
-		"POST /v1/memories":                  answer("v1", d.add),
+		"POST /v1/memories":                  change("v1", d.add),
 		"GET /v1/memories":                   answer("v1", d.list),
-		"DELETE /v1/memories":                answer("v1", d.deleteAll),
+		"DELETE /v1/memories":                change("v1", d.deleteAll),
 		"POST /v2/memories":                  answer("v2", d.list),
 		"POST /v3/memories":                  answer("v3", d.list),
-		"POST /v3/memories/add":              answer("v3", d.add),
-		"PUT /v1/batch":                      answer("v1", d.batchUpdate),
-		"DELETE /v1/batch":                   answer("v1", d.batchDelete),
+		"POST /v3/memories/add":              change("v3", d.add),
+		"PUT /v1/batch":                      change("v1", d.batchUpdate),
+		"DELETE /v1/batch":                   change("v1", d.batchDelete),
 		"GET /v1/entities":                   answer("v1", d.entities),
-		"POST /v1/feedback":                  answer("v1", d.feedback),
+		"POST /v1/feedback":                  change("v1", d.feedback),
 		"GET /v1/event/{id}":                 answer("v1", d.event),
 		"GET /v1/stats":                      answer("v1", d.stats),
 		"GET /v2/entities/user/{id}/profile": answer("v2", d.profile),
@@ -101,10 +102,10 @@ func (d *door) platform() map[string]http.Handler {
 	for _, v := range []string{"v1", "v2", "v3"} {
 		out["POST /"+v+"/memories/search"] = answer(v, d.search)
 		out["GET /"+v+"/memories/{id}"] = answer(v, d.get)
-		out["PUT /"+v+"/memories/{id}"] = answer(v, d.update)
-		out["DELETE /"+v+"/memories/{id}"] = answer(v, d.delete)
+		out["PUT /"+v+"/memories/{id}"] = change(v, d.update)
+		out["DELETE /"+v+"/memories/{id}"] = change(v, d.delete)
 		out["GET /"+v+"/memories/{id}/history"] = answer(v, d.history)
-		out["DELETE /"+v+"/entities/{type}/{id}"] = answer(v, d.deleteEntity)
+		out["DELETE /"+v+"/entities/{type}/{id}"] = change(v, d.deleteEntity)
 	}
 	return out
 }
@@ -112,16 +113,16 @@ func (d *door) platform() map[string]http.Handler {
 // openSource are the paths of mem0's open-source server.
 func (d *door) openSource() map[string]http.Handler {
 	return map[string]http.Handler{
-		"POST /memories":               answer("", d.add),
+		"POST /memories":               change("", d.add),
 		"GET /memories":                answer("", d.list),
-		"DELETE /memories":             answer("", d.deleteAll),
+		"DELETE /memories":             change("", d.deleteAll),
 		"GET /memories/{id}":           answer("", d.get),
-		"PUT /memories/{id}":           answer("", d.update),
-		"DELETE /memories/{id}":        answer("", d.delete),
+		"PUT /memories/{id}":           change("", d.update),
+		"DELETE /memories/{id}":        change("", d.delete),
 		"GET /memories/{id}/history":   answer("", d.history),
 		"POST /search":                 answer("", d.search),
 		"GET /entities":                answer("", d.entities),
-		"DELETE /entities/{type}/{id}": answer("", d.deleteEntity),
+		"DELETE /entities/{type}/{id}": change("", d.deleteEntity),
 	}
 }
 
@@ -179,10 +180,14 @@ func routed(r *http.Request) *http.Request {
 	return &next
 }
 
-// answer reads a request, carries it out and writes the result.
-func answer(version string, do verb) http.Handler {
+// answer serves a request that only reads memory, change one that writes.
+func answer(version string, do verb) http.Handler { return serve(version, false, do) }
+func change(version string, do verb) http.Handler { return serve(version, true, do) }
+
+// serve reads a request, carries it out and writes the result.
+func serve(version string, writes bool, do verb) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := &call{Request: r, identity: httpx.IdentityOf(r.Context()), query: r.URL.Query(), version: version}
+		c := &call{Request: r, identity: httpx.IdentityOf(r.Context()), query: r.URL.Query(), version: version, writes: writes}
 		out, err := c.read(do)
 		if err != nil {
 			Refuse(w, r, err)

@@ -117,13 +117,7 @@ func (d *door) wanted(c *call, b findBody) (wanted, error) {
 		at := r.memory.Fact.ExpiresAt
 		return b.ShowExpired || at.IsZero() || now.Before(at)
 	}
-	w := wanted{callers: callers, narrow: f.parts > 0, lets: every([]condition{live, lets})}
-	for _, one := range callers {
-		if err := d.engine.MayUse(c.Context(), one.owner, false); err != nil {
-			return wanted{}, err
-		}
-	}
-	return w, nil
+	return wanted{callers, f.parts > 0, every([]condition{live, lets})}, nil
 }
 
 func (d *door) search(c *call) (any, error) {
@@ -202,10 +196,9 @@ func (c *call) results(all any, format string) any {
 	return map[string]any{"results": all}
 }
 
-// walk calls visit with an owner's active memories of some kinds, newest first.
-func (d *door) walk(c *call, owner memory.Owner, kinds []memory.Kind, visit func(memory.Memory)) error {
-	q := memory.Query{Kinds: kinds, Limit: walkPage}
-	for {
+// walk calls visit with all of an owner's memories that a query selects, newest first.
+func (d *door) walk(c *call, owner memory.Owner, q memory.Query, visit func(memory.Memory)) error {
+	for q.Limit = walkPage; ; {
 		page, err := d.engine.List(c.Context(), owner, q)
 		if err != nil {
 			return err
@@ -293,7 +286,7 @@ func (d *door) list(c *call) (any, error) {
 	all := c.Method == "GET" && !c.query.Has("page") && !c.query.Has("page_size")
 	count, results := 0, []item{}
 	for _, one := range w.callers {
-		if err := d.walk(c, one.owner, []memory.Kind{memory.KindFact}, func(m memory.Memory) {
+		if err := d.walk(c, one.owner, memory.Query{}, func(m memory.Memory) {
 			if !w.lets(recordOf(one, m)) {
 				return
 			}

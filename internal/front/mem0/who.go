@@ -1,6 +1,7 @@
 package mem0
 
 import (
+	"errors"
 	"net/url"
 	"strings"
 	"unicode"
@@ -107,7 +108,7 @@ type caller struct {
 }
 
 // caller returns whose memory it is, where the request names a user. A request that is about
-// one owner stays so, whomever it names.
+// one owner stays so, whomever it names. [memory.Conflict] while that memory is paused.
 func (d *door) caller(c *call, user string) (caller, error) {
 	if len(user) > longName {
 		return caller{}, memory.Errorf(memory.Invalid, "user_id: longer than %d bytes", longName)
@@ -122,7 +123,7 @@ func (d *door) caller(c *call, user string) (caller, error) {
 	if id.Owner == "" {
 		return caller{}, memory.Errorf(memory.Invalid, "whose memory? Several users share this server: give user_id, or use a key of one user")
 	}
-	return caller{id.Owner, id.Author(), c.identity.Owner == ""}, nil
+	return caller{id.Owner, id.Author(), c.identity.Owner == ""}, d.engine.MayUse(c.Context(), id.Owner, c.writes)
 }
 
 // callers returns whose memory a search or a list is about.
@@ -174,6 +175,9 @@ func (d *door) inside(c *call, outside string) (caller, string, error) {
 		return caller{}, "", unknown
 	}
 	who, err := d.caller(c, user)
+	if err != nil && !errors.Is(err, memory.Invalid) {
+		return caller{}, "", err
+	}
 	if err != nil || user != "" && who.owner.Name() != user {
 		return caller{}, "", unknown
 	}
