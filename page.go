@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/front/mem0"
 	"github.com/loci-memory/loci/internal/front/proxy"
 	"github.com/loci-memory/loci/internal/front/web"
 	"github.com/loci-memory/loci/internal/httpx"
@@ -116,6 +117,8 @@ func shownSettings(c Config) []web.Setting {
 func refuser(page *web.Page) func(http.ResponseWriter, *http.Request, error) {
 	return func(w http.ResponseWriter, r *http.Request, err error) {
 		switch {
+		case proxy.IsReserved(r.URL.Path), strings.HasPrefix(r.URL.Path, mem0.Prefix+"/"):
+			mem0.Refuse(w, r, err)
 		case proxy.IsOwn(r.URL.Path):
 			proxy.Refuse(w, r, err)
 		case page.Owns(r):

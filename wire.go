@@ -19,6 +19,7 @@ import (
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/front/mcp"
+	"github.com/loci-memory/loci/internal/front/mem0"
 	"github.com/loci-memory/loci/internal/front/proxy"
 	"github.com/loci-memory/loci/internal/front/query"
 	"github.com/loci-memory/loci/internal/front/rest"
@@ -192,9 +193,10 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	for _, path := range proxy.Short() {
 		mux.Handle(path, l.chat)
 	}
-	for _, path := range proxy.Reserved() {
-		mux.Handle(path, l.chat)
-		mux.Handle(path+"/", l.chat)
+	mem0API := mem0.New(l.engine, mem0.Options{MaxText: config.Limits.Text})
+	for _, path := range append(proxy.Reserved(), mem0.Prefix) {
+		mux.Handle(path, mem0API)
+		mux.Handle(path+"/", mem0API)
 	}
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
 		Version: Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.Doctor, Backup: l.Backup, Keys: l.keys,

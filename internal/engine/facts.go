@@ -19,18 +19,19 @@ import (
 
 // Note is a fact as a person or a program writes it down.
 type Note struct {
-	Content     string
-	Category    string
-	Tags        []string
-	Project     string
-	Agent       string
-	Confidence  *float64 // nil: 1
-	Pinned      bool
-	ObservedAt  time.Time // zero: now
-	ExpiresAt   time.Time
-	Metadata    json.RawMessage
-	Replaces    string // id of a fact that it takes the place of; "": those that it contradicts
-	Idempotency string // the same key again returns the first result
+	Content      string
+	Category     string
+	Tags         []string
+	Project      string
+	Agent        string
+	Conversation string   // that it comes from
+	Confidence   *float64 // nil: 1
+	Pinned       bool
+	ObservedAt   time.Time // zero: now
+	ExpiresAt    time.Time
+	Metadata     json.RawMessage
+	Replaces     string // id of a fact that it takes the place of; "": those that it contradicts
+	Idempotency  string // the same key again returns the first result
 }
 
 // maxConflicts is how often a change is planned again when somebody else changed
@@ -216,6 +217,7 @@ func (e *Engine) noted(owner memory.Owner, n Note) (memory.Fact, error) {
 		UpdatedAt:  now,
 		ExpiresAt:  memory.Time(n.ExpiresAt),
 		Metadata:   n.Metadata,
+		Provenance: memory.Provenance{Conversation: n.Conversation},
 		Hash:       text.Hash(content),
 	}
 	if f.ObservedAt.IsZero() {

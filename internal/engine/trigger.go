@@ -17,11 +17,14 @@ import (
 // counts reports whether learning waits for a number of messages or exchanges.
 func (l Learning) counts() bool { return l.Every > 1 || l.Exchanges > 1 }
 
+// learnPrefix begins the ids of jobs that learn from a turn and those before it.
+const learnPrefix = "learn-"
+
 // learnJob is the job that learns from a conversation up to a turn, and lets facts
 // follow the turns that left the path or came back to it.
 func learnJob(owner memory.Owner, conversation, turn string, runAt time.Time, moved ...string) memory.Job {
 	return memory.Job{
-		ID: "learn-" + turn, Owner: owner, Kind: memory.JobLearn, Conversation: conversation,
+		ID: learnPrefix + turn, Owner: owner, Kind: memory.JobLearn, Conversation: conversation,
 		Turns: append([]string{turn}, moved...), State: memory.JobQueued, RunAt: runAt, CreatedAt: runAt,
 	}
 }
@@ -157,7 +160,7 @@ func (x *Exchange) endToLearn(ctx context.Context, exchanges int, now time.Time)
 	enough := len(waiting) >= l.Every && exchanges >= l.Exchanges || slices.ContainsFunc(waiting, wishesToForget)
 	if x.e.rulesFirst() {
 		first := job
-		first.ID = rulesPrefix + strings.TrimPrefix(first.ID, "learn-")
+		first.ID = rulesPrefix + strings.TrimPrefix(first.ID, learnPrefix)
 		if !enough {
 			return []memory.Job{first}, nil
 		}

@@ -111,7 +111,7 @@ func New(e *engine.Engine, opts Options) *Door {
 
 // ServeHTTP answers a request.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if isReserved(r.URL.Path) {
+	if IsReserved(r.URL.Path) {
 		refuseReserved(w, r)
 		return
 	}

@@ -1,0 +1,340 @@
+package mem0
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	mostMessages = 1000
+
+	// shortWait is how long an add waits for what it teaches where the client expects an
+	// answer before anything is learned: rules need milliseconds.
+	shortWait = 2 * time.Second
+
+	// longWait bounds how long metadata waits for the facts that it belongs to, after a
+	// client has hung up.
+	longWait = 5 * time.Minute
+)
+
+type addBody struct {
+	ids
+	Messages   json.RawMessage `json:"messages"`
+	Text       string          `json:"text"`
+	Filters    map[string]any  `json:"filters"`
+	Metadata   json.RawMessage `json:"metadata"`
+	Infer      *bool           `json:"infer"`
+	Timestamp  any             `json:"timestamp"`
+	Expiration any             `json:"expiration_date"`
+	Async      bool            `json:"async_mode"` // of the first version; the third is always so
+	Format     string          `json:"output_format"`
+}
+
+// refusedInAdd are the fields of an add that say how to learn, or what not to.
+var refusedInAdd = []string{"includes", "excludes", "custom_instructions", "agent_custom_instructions", "structured_data_schema"}
+
+// message is one message, its content text or a list of parts.
+type message struct {
+	Role    memory.Role     `json:"role"`
+	Name    string          `json:"name"`
+	Content json.RawMessage `json:"content"`
+}
+
+// addition is a checked add.
+type addition struct {
+	caller   caller
+	ids      ids // to be kept
+	said     []engine.Said
+	metadata json.RawMessage
+	expires  *time.Time
+}
+
+// event is one memory that a request changed.
+type event struct {
+	ID     string            `json:"id"`
+	Event  string            `json:"event"`
+	Memory string            `json:"memory"`
+	Data   map[string]string `json:"data"`
+}
+
+func eventOf(c caller, f memory.Fact, what string) event {
+	return event{c.outside(f.ID), what, f.Content, map[string]string{"memory": f.Content}}
+}
+
+// added answers an add.
+type added struct {
+	Message string  `json:"message"`
+	Status  string  `json:"status"`
+	EventID string  `json:"event_id"`
+	Results []event `json:"results"`
+}
+
+// What a request that is carried out later, or was, is.
+const (
+	pending   = "PENDING"
+	running   = "RUNNING"
+	succeeded = "SUCCEEDED"
+	failed    = "FAILED"
+)
+
+func (d *door) add(c *call) (any, error) {
+	var b addBody
+	if err := c.decode(&b); err != nil {
+		return nil, err
+	}
+	a, err := d.addition(c, b)
+	if err != nil {
+		return nil, err
+	}
+	var out added
+	if b.Infer != nil && !*b.Infer {
+		out, err = d.store(c.Context(), a)
+	} else {
+		out, err = d.learn(c, a, c.version == "v3" || b.Async)
+	}
+	switch {
+	case err != nil || c.version == "v3":
+		return out, err
+	case out.Status == pending:
+		return c.results([]added{out}, b.Format), nil
+	}
+	return c.results(out.Results, b.Format), nil
+}
+
+// addition checks all of a request before anything is written.
+func (d *door) addition(c *call, b addBody) (addition, error) {
+	var none addition
+	var sent map[string]any
+	if err := c.decode(&sent); err != nil {
+		return none, err
+	}
+	for _, name := range refusedInAdd {
+		if sent[name] != nil && sent[name] != "" {
+			return none, lacking(name + ": Loci learns by its own prompts, which the setting prompts replaces; leave it out")
+		}
+	}
+	for n, v := range b.ids.all() { // newer clients name them in filters
+		if value, ok := b.Filters[idNames[n]].(string); ok && *v == "" {
+			*v = value
+		}
+	}
+	if err := b.ids.check(); err != nil {
+		return none, err
+	}
+	who, err := d.caller(c, b.User)
+	if err != nil {
+		return none, err
+	}
+	a := addition{caller: who, ids: who.label(b.ids)}
+	if a.metadata, err = metadataIn(b.Metadata); err != nil {
+		return none, err
+	}
+	at, err := timeOf("timestamp", b.Timestamp)
+	if err != nil {
+		return none, err
+	}
+	if a.expires, err = expiration(b.Expiration); err != nil {
+		return none, err
+	}
+	messages, err := messagesIn(b)
+	if err != nil {
+		return none, err
+	}
+	for i, m := range messages {
+		said, err := d.said(m)
+		if err != nil {
+			return none, fmt.Errorf("messages[%d]: %w", i, err)
+		}
+		if said.Content == "" { // such as one that only calls tools
+			continue
+		}
+		said.At, _ = at.(time.Time)
+		a.said = append(a.said, said)
+	}
+	if len(a.said) == 0 {
+		return none, memory.Errorf(memory.Invalid, "messages: none has any text")
+	}
+	return a, nil
+}
+
+// messagesIn returns the messages: a list, one alone, or a text of the user's.
+func messagesIn(b addBody) ([]message, error) {
+	raw := bytes.TrimSpace(b.Messages)
+	if len(raw) == 0 || string(raw) == "null" {
+		raw, _ = json.Marshal(b.Text)
+	}
+	var out []message
+	var err error
+	switch raw[0] {
+	case '"':
+		out = []message{{Role: memory.RoleUser, Content: raw}}
+	case '{':
+		out = make([]message, 1)
+		err = json.Unmarshal(raw, &out[0])
+	default:
+		err = json.Unmarshal(raw, &out)
+	}
+	switch {
+	case err != nil:
+		return nil, memory.Errorf(memory.Invalid, "messages: give a list of messages with role and content")
+	case len(out) == 0:
+		return nil, memory.Errorf(memory.Invalid, "messages: is empty")
+	case len(out) > mostMessages:
+		return nil, memory.Errorf(memory.TooLarge, "messages: has %d, more than %d", len(out), mostMessages)
+	}
+	return out, nil
+}
+
+// said reads a message.
+func (d *door) said(m message) (engine.Said, error) {
+	switch m.Role {
+	case memory.RoleUser, memory.RoleAssistant, memory.RoleSystem, memory.RoleTool:
+	case "developer":
+		m.Role = memory.RoleSystem
+	default:
+		return engine.Said{}, memory.Errorf(memory.Invalid, "role: %q is none of user, assistant, system, tool", httpx.Brief(string(m.Role), longName))
+	}
+	if len(m.Name) > longName {
+		return engine.Said{}, memory.Errorf(memory.Invalid, "name: longer than %d bytes", longName)
+	}
+	content, err := textOf(m.Content)
+	if err == nil {
+		err = d.checkLength(content)
+	}
+	return engine.Said{Role: m.Role, Name: m.Name, Content: strings.TrimSpace(content)}, err
+}
+
+// checkLength refuses a text that the engine would refuse later.
+func (d *door) checkLength(text string) error {
+	if n := len(strings.TrimSpace(text)); n > d.MaxText {
+		return memory.Errorf(memory.TooLarge, "the text has %d bytes, more than the %d of limits.text", n, d.MaxText)
+	}
+	return nil
+}
+
+// textOf returns the words of a message's content.
+func textOf(content json.RawMessage) (string, error) {
+	var text string
+	if len(content) == 0 || json.Unmarshal(content, &text) == nil {
+		return text, nil
+	}
+	var parts []struct{ Type, Text string }
+	if err := json.Unmarshal(content, &parts); err != nil {
+		return "", memory.Errorf(memory.Invalid, "content: give a text, or a list of parts")
+	}
+	var texts []string
+	for _, p := range parts {
+		if p.Type != "text" {
+			return "", lacking(fmt.Sprintf("content: Loci keeps text, not %q", httpx.Brief(p.Type, longName)))
+		}
+		texts = append(texts, p.Text)
+	}
+	return strings.Join(texts, "\n"), nil
+}
+
+// metadataIn returns metadata as it is kept; nil for none.
+func metadataIn(raw json.RawMessage) (json.RawMessage, error) {
+	raw = bytes.TrimSpace(raw)
+	var object map[string]any
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return nil, nil
+	case len(raw) > longMetadata:
+		return nil, memory.Errorf(memory.TooLarge, "metadata: larger than %d bytes", longMetadata)
+	case json.Unmarshal(raw, &object) != nil:
+		return nil, memory.Errorf(memory.Invalid, "metadata: is no JSON object")
+	case len(object) == 0:
+		return nil, nil
+	}
+	var out bytes.Buffer
+	err := json.Compact(&out, raw)
+	return out.Bytes(), err
+}
+
+// expiration reads the last day of a memory; nil for none.
+func expiration(value any) (*time.Time, error) {
+	at, err := timeOf("expiration_date", value)
+	t, ok := at.(time.Time)
+	if err != nil || !ok {
+		return nil, err
+	}
+	if text, _ := value.(string); len(text) == len(time.DateOnly) {
+		t = t.AddDate(0, 0, 1)
+	}
+	return &t, nil
+}
+
+// store writes each message as a fact, word for word.
+func (d *door) store(ctx context.Context, a addition) (added, error) {
+	out := added{Message: "The memories are stored", Status: succeeded, Results: []event{}}
+	for _, s := range a.said {
+		if s.Role == memory.RoleSystem {
+			continue
+		}
+		note := engine.Note{
+			Content: s.Content, Project: a.ids.App, Agent: a.ids.Agent, Conversation: a.ids.conversation(),
+			ObservedAt: s.At, Metadata: a.metadata,
+		}
+		if a.expires != nil {
+			note.ExpiresAt = *a.expires
+		}
+		f, created, err := d.engine.Remember(ctx, a.caller.owner, note, a.caller.author)
+		if err != nil {
+			return added{}, err
+		}
+		out.Results = append(out.Results, eventOf(a.caller, f, map[bool]string{true: "ADD", false: "NOOP"}[created]))
+		out.EventID = a.caller.outside(f.ID)
+	}
+	return out, nil
+}
+
+// learn keeps the messages as a conversation and learns from it.
+func (d *door) learn(c *call, a addition, async bool) (added, error) {
+	talk := engine.Talk{Conversation: a.ids.conversation(), Project: a.ids.App, Messages: a.said, Infer: true, Wait: true}
+	ctx, wait := c.Context(), time.Duration(0)
+	marked := a.metadata != nil || a.expires != nil
+	switch {
+	case marked: // which would be lost if nobody waited
+		ctx, wait = context.WithoutCancel(ctx), longWait
+	case async:
+		wait = cmp.Or(d.Wait, shortWait)
+	}
+	if wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, wait)
+		defer cancel()
+	}
+	kept, err := d.engine.Ingest(ctx, a.caller.owner, talk)
+	out := added{Message: "The messages are kept and learned from", Status: succeeded, EventID: a.caller.outside(kept.Job), Results: []event{}}
+	if errors.Is(err, context.DeadlineExceeded) && kept.Job != "" && c.Context().Err() == nil {
+		out.Message, out.Status = "The messages are kept; what they say is learned later", pending
+		return out, nil
+	}
+	if err != nil {
+		return added{}, err
+	}
+	for _, m := range kept.Learned {
+		f := *m.Fact
+		if marked {
+			edit := engine.Edit{ExpiresAt: a.expires}
+			if a.metadata != nil {
+				edit.Metadata = &a.metadata
+			}
+			if f, err = d.engine.EditFact(ctx, a.caller.owner, f.ID, edit, a.caller.author); err != nil {
+				return added{}, err
+			}
+		}
+		out.Results = append(out.Results, eventOf(a.caller, f, "ADD"))
+	}
+	return out, nil
+}

@@ -1,0 +1,345 @@
+package mem0
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	mostInBatch = 1000
+	deletedEach = 2000 // memories in one run
+)
+
+// fact returns a live fact by its id from outside.
+func (d *door) fact(c *call, outside string) (caller, memory.Fact, error) {
+	who, id, err := d.inside(c, outside)
+	if err != nil {
+		return who, memory.Fact{}, err
+	}
+	m, err := d.engine.Get(c.Context(), who.owner, id)
+	if err != nil {
+		return who, memory.Fact{}, err
+	}
+	if m.Fact == nil || !m.Status().Live() {
+		return who, memory.Fact{}, memory.Errorf(memory.NotFound, "no such memory: %s", id)
+	}
+	return who, *m.Fact, nil
+}
+
+func (d *door) get(c *call) (any, error) {
+	who, f, err := d.fact(c, c.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return itemOf(who, memory.Memory{Fact: &f}), nil
+}
+
+// updateBody is what an update and a row of a batch send.
+type updateBody struct {
+	ID         string          `json:"memory_id"`
+	Text       *string         `json:"text"`
+	Metadata   json.RawMessage `json:"metadata"`
+	Timestamp  any             `json:"timestamp"`
+	Expiration json.RawMessage `json:"expiration_date"`
+}
+
+// edit is a checked update.
+type edit struct {
+	who  caller
+	fact memory.Fact
+	edit engine.Edit
+}
+
+// edit checks an update of a memory.
+func (d *door) edit(c *call, id string, b updateBody) (edit, error) {
+	var out edit
+	if b.Text != nil {
+		if strings.TrimSpace(*b.Text) == "" {
+			return out, memory.Errorf(memory.Invalid, "text: is empty")
+		}
+		if err := d.checkLength(*b.Text); err != nil {
+			return out, err
+		}
+		out.edit.Content = b.Text
+	}
+	metadata, err := metadataIn(b.Metadata)
+	if err != nil {
+		return out, err
+	}
+	if len(b.Metadata) > 0 {
+		out.edit.Metadata = &metadata
+	}
+	if len(b.Expiration) > 0 {
+		var value any
+		if err := json.Unmarshal(b.Expiration, &value); err != nil {
+			return out, err
+		}
+		at, err := expiration(value)
+		if err != nil {
+			return out, err
+		}
+		if at == nil {
+			at = &time.Time{}
+		}
+		out.edit.ExpiresAt = at
+	}
+	if b.Timestamp != nil {
+		return out, memory.Errorf(memory.Invalid, "timestamp: Loci keeps when a memory was observed; add it anew with that timestamp")
+	}
+	if out.edit.Content == nil && out.edit.Metadata == nil && out.edit.ExpiresAt == nil {
+		return out, memory.Errorf(memory.Invalid, "give text, metadata or expiration_date")
+	}
+	out.who, out.fact, err = d.fact(c, id)
+	return out, err
+}
+
+func (d *door) update(c *call) (any, error) {
+	var b updateBody
+	if err := c.decode(&b); err != nil {
+		return nil, err
+	}
+	e, err := d.edit(c, c.PathValue("id"), b)
+	if err != nil {
+		return nil, err
+	}
+	f, err := d.engine.EditFact(c.Context(), e.who.owner, e.fact.ID, e.edit, e.who.author)
+	if err != nil {
+		return nil, err
+	}
+	if c.version == "" {
+		return acknowledged("Memory updated successfully!"), nil
+	}
+	out := itemOf(e.who, memory.Memory{Fact: &f})
+	return struct {
+		item
+		Text string `json:"text"`
+	}{out, out.Memory}, nil
+}
+
+func acknowledged(text string) map[string]string { return map[string]string{"message": text} }
+
+// rows reads the rows of a batch.
+func (c *call) rows() ([]updateBody, error) {
+	var b struct{ Memories []json.RawMessage }
+	if err := c.decode(&b); err != nil {
+		return nil, err
+	}
+	if len(b.Memories) == 0 || len(b.Memories) > mostInBatch {
+		return nil, memory.Errorf(memory.Invalid, "memories: has %d rows; valid is 1 to %d", len(b.Memories), mostInBatch)
+	}
+	out := make([]updateBody, len(b.Memories))
+	for i, raw := range b.Memories {
+		if json.Unmarshal(raw, &out[i]) != nil || out[i].ID == "" {
+			return nil, memory.Errorf(memory.Invalid, "memories[%d]: give memory_id and what changes", i)
+		}
+	}
+	return out, nil
+}
+
+// batchUpdate checks all rows before it changes anything.
+func (d *door) batchUpdate(c *call) (any, error) {
+	rows, err := c.rows()
+	if err != nil {
+		return nil, err
+	}
+	var edits []edit
+	seen := map[string]bool{}
+	for i, b := range rows {
+		e, err := d.edit(c, b.ID, b)
+		if err == nil && seen[b.ID] {
+			err = memory.Errorf(memory.Invalid, "%s is there twice", b.ID)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("memories[%d]: %w", i, err)
+		}
+		seen[b.ID], edits = true, append(edits, e)
+	}
+	for _, e := range edits {
+		if _, err := d.engine.EditFact(c.Context(), e.who.owner, e.fact.ID, e.edit, e.who.author); err != nil {
+			return nil, err
+		}
+	}
+	return acknowledged(fmt.Sprintf("Successfully updated %d memories", len(edits))), nil
+}
+
+// batchDelete checks all rows before it deletes anything. What is of one owner goes in one run.
+func (d *door) batchDelete(c *call) (any, error) {
+	rows, err := c.rows()
+	if err != nil {
+		return nil, err
+	}
+	var callers []caller
+	of := map[memory.Owner][]string{}
+	for i, b := range rows {
+		who, f, err := d.fact(c, b.ID)
+		if err != nil {
+			return nil, fmt.Errorf("memories[%d]: %w", i, err)
+		}
+		if len(of[who.owner]) == 0 {
+			callers = append(callers, who)
+		}
+		if !slices.Contains(of[who.owner], f.ID) {
+			of[who.owner] = append(of[who.owner], f.ID)
+		}
+	}
+	for _, who := range callers {
+		if err := d.forget(c, who, of[who.owner]); err != nil {
+			return nil, err
+		}
+	}
+	return acknowledged(fmt.Sprintf("Successfully deleted %d memories", len(rows))), nil
+}
+
+func (d *door) forget(c *call, who caller, ids []string) error {
+	_, _, err := d.engine.ForgetMatching(c.Context(), who.owner, engine.Matching{IDs: ids}, who.author)
+	return err
+}
+
+func (d *door) delete(c *call) (any, error) {
+	who, f, err := d.fact(c, c.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return acknowledged("Memory deleted successfully!"), d.forget(c, who, []string{f.ID})
+}
+
+// deleteAll forgets what has these ids: facts, and what was said.
+func (d *door) deleteAll(c *call) (any, error) {
+	of, err := idsIn(c.query)
+	if err != nil {
+		return nil, err
+	}
+	if of == (ids{}) {
+		return nil, memory.Errorf(memory.Invalid, "whose memories? Give user_id, agent_id, app_id or run_id; * is any")
+	}
+	who, err := d.caller(c, of.User)
+	if err != nil {
+		return nil, err
+	}
+	return acknowledged("Memories deleted successfully!"), d.deleteOf(c, who, of)
+}
+
+// deleteOf forgets what has these ids.
+func (d *door) deleteOf(c *call, who caller, of ids) error {
+	var gone []string
+	live := memory.Query{
+		Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: []memory.Status{memory.Active, memory.Pending},
+	}
+	if err := d.walk(c, who.owner, live, func(m memory.Memory) {
+		has := recordOf(who, m).ids
+		theirs := has.all()
+		for n, want := range of.all() {
+			if *want != "" && *want != *theirs[n] && (*want != anything || *theirs[n] == "") {
+				return
+			}
+		}
+		gone = append(gone, m.ID())
+	}); err != nil {
+		return err
+	}
+	for some := range slices.Chunk(gone, deletedEach) {
+		if err := d.forget(c, who, some); err != nil && !errors.Is(err, memory.NotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// past is one change of a memory.
+type past struct {
+	ID       string          `json:"id"`
+	MemoryID string          `json:"memory_id"`
+	Input    []any           `json:"input"`
+	Old      *string         `json:"old_memory"`
+	New      *string         `json:"new_memory"`
+	User     string          `json:"user_id"`
+	Event    string          `json:"event"`
+	Metadata json.RawMessage `json:"metadata"`
+	Created  time.Time       `json:"created_at"`
+	Updated  time.Time       `json:"updated_at"`
+	Deleted  bool            `json:"is_deleted"`
+}
+
+// history tells what became of a memory, oldest first, also of one that was deleted.
+func (d *door) history(c *call) (any, error) {
+	who, id, err := d.inside(c, c.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	out, cursor := []past{}, ""
+	for {
+		page, err := d.engine.History(c.Context(), who.owner, id, cursor)
+		if err != nil {
+			return nil, err
+		}
+		for _, change := range page.Changes {
+			if p, ok := pastOf(who, id, change); ok {
+				out = append(out, p)
+			}
+		}
+		if cursor = page.Next; cursor == "" {
+			break
+		}
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+// pastOf shows a change, if it changed what clients see of the fact.
+func pastOf(who caller, id string, change memory.Change) (past, bool) {
+	next, was := change.After.Fact, change.Before.Fact
+	if next == nil || next.ID != id {
+		return past{}, false
+	}
+	out := past{
+		ID: change.ID, MemoryID: who.outside(id), Input: []any{}, User: recordOf(who, memory.Memory{Fact: next}).User,
+		Metadata: next.Metadata, Created: next.CreatedAt, Updated: change.At,
+	}
+	if was != nil && was.Content != "" {
+		out.Old = &was.Content
+	}
+	switch {
+	case !next.Status.Live():
+		out.Event, out.Deleted = "DELETE", true
+		return out, was == nil || was.Status.Live()
+	case was == nil:
+		out.Event = "ADD"
+	default:
+		out.Event = "UPDATE"
+	}
+	out.New = &next.Content
+	return out, was == nil || !was.Status.Live() || was.Content != next.Content || string(was.Metadata) != string(next.Metadata) || !was.ExpiresAt.Equal(next.ExpiresAt)
+}
+
+// feedback makes a memory surer, or less sure.
+func (d *door) feedback(c *call) (any, error) {
+	var b struct {
+		ID       string `json:"memory_id"`
+		Feedback string `json:"feedback"`
+		Reason   string `json:"feedback_reason"`
+	}
+	if err := c.decode(&b); err != nil {
+		return nil, err
+	}
+	verdicts := map[string]engine.Verdict{"POSITIVE": engine.Useful, "NEGATIVE": engine.Wrong, "VERY_NEGATIVE": engine.Wrong}
+	b.Feedback = strings.ToUpper(b.Feedback)
+	verdict, ok := verdicts[b.Feedback]
+	if !ok {
+		return nil, memory.Errorf(memory.Invalid, "feedback: valid is POSITIVE, NEGATIVE or VERY_NEGATIVE; a verdict is not taken back")
+	}
+	who, f, err := d.fact(c, b.ID)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.engine.Judged(c.Context(), who.owner, f.ID, verdict, "", who.author); err != nil {
+		return nil, err
+	}
+	return map[string]string{"message": "Feedback noted", "id": b.ID, "memory_id": b.ID, "feedback": b.Feedback, "feedback_reason": b.Reason}, nil
+}

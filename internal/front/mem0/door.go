@@ -1,0 +1,243 @@
+// Package mem0 serves the REST API of mem0's platform, and under [Prefix] that of its
+// open-source server, so that mem0's clients work against Loci unchanged. It translates
+// requests into calls of the engine and results into mem0's shapes; it stores nothing.
+//
+// A memory of mem0 is a fact. user_id names the owner where the key may name any user. In
+// other requests, which are about one owner, it is a label. Labels, agent_id, app_id and
+// run_id are the name of the conversation that a fact comes from: "mem0?run_id=r1".
+// agent_id and app_id of a fact that is stored as it is are also the agent and the project
+// of its scope.
+//
+// An id is a fact's id. Where user_id names the owner, "@" and that name follow, since a
+// request about one memory has no user_id.
+package mem0
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Prefix is the path under which both of mem0's APIs are served.
+const Prefix = "/mem0"
+
+// Options are what the API needs beside the engine.
+type Options struct {
+	MaxText int           // bytes of a memory
+	Wait    time.Duration // of an add whose client expects no result yet, for what it teaches; 0: two seconds
+}
+
+type door struct {
+	Options
+	engine *engine.Engine
+}
+
+// call is one request.
+type call struct {
+	*http.Request
+	identity httpx.Identity
+	query    url.Values
+	body     []byte
+	version  string // "v1", "v2", "v3"; "" for the open-source server's API
+	writes   bool
+}
+
+// verb carries out a call and returns what is written as JSON.
+type verb func(*call) (any, error)
+
+// New returns the handler of the platform's paths and of all under [Prefix].
+func New(e *engine.Engine, o Options) http.Handler {
+	d := &door{o, e}
+	platform, both := http.NewServeMux(), http.NewServeMux()
+	for pattern, do := range d.platform() {
+		platform.Handle(pattern, do)
+		both.Handle(pattern, do)
+	}
+	for pattern, do := range d.openSource() {
+		both.Handle(pattern, do)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		mux := platform
+		if underPrefix(r.URL.Path) {
+			mux = both
+		}
+		r = routed(r)
+		if _, pattern := mux.Handler(r); pattern == "" {
+			Refuse(w, r, notServed(r))
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// platform are the paths of mem0's platform.
+func (d *door) platform() map[string]http.Handler {
+	out := map[string]http.Handler{
+		"GET /v1/ping":                       answer("v1", d.ping),
+		"POST /v1/memories":                  change("v1", d.add),
+		"GET /v1/memories":                   answer("v1", d.list),
+		"DELETE /v1/memories":                change("v1", d.deleteAll),
+		"POST /v2/memories":                  answer("v2", d.list),
+		"POST /v3/memories":                  answer("v3", d.list),
+		"POST /v3/memories/add":              change("v3", d.add),
+		"PUT /v1/batch":                      change("v1", d.batchUpdate),
+		"DELETE /v1/batch":                   change("v1", d.batchDelete),
+		"GET /v1/entities":                   answer("v1", d.entities),
+		"POST /v1/feedback":                  change("v1", d.feedback),
+		"GET /v1/event/{id}":                 answer("v1", d.event),
+		"GET /v1/stats":                      answer("v1", d.stats),
+		"GET /v2/entities/user/{id}/profile": answer("v2", d.profile),
+		"GET /api/v1/orgs/organizations/{org}/projects/{project}": answer("v1", d.project),
+	}
+	for _, v := range []string{"v1", "v2", "v3"} {
+		out["POST /"+v+"/memories/search"] = answer(v, d.search)
+		out["GET /"+v+"/memories/{id}"] = answer(v, d.get)
+		out["PUT /"+v+"/memories/{id}"] = change(v, d.update)
+		out["DELETE /"+v+"/memories/{id}"] = change(v, d.delete)
+		out["GET /"+v+"/memories/{id}/history"] = answer(v, d.history)
+		out["DELETE /"+v+"/entities/{type}/{id}"] = change(v, d.deleteEntity)
+	}
+	return out
+}
+
+// openSource are the paths of mem0's open-source server.
+func (d *door) openSource() map[string]http.Handler {
+	return map[string]http.Handler{
+		"POST /memories":               change("", d.add),
+		"GET /memories":                answer("", d.list),
+		"DELETE /memories":             change("", d.deleteAll),
+		"GET /memories/{id}":           answer("", d.get),
+		"PUT /memories/{id}":           change("", d.update),
+		"DELETE /memories/{id}":        change("", d.delete),
+		"GET /memories/{id}/history":   answer("", d.history),
+		"POST /search":                 answer("", d.search),
+		"GET /entities":                answer("", d.entities),
+		"DELETE /entities/{type}/{id}": change("", d.deleteEntity),
+	}
+}
+
+// absent says what Loci has in place of parts of mem0's API that it lacks, by path.
+var absent = []struct{ path, sentence string }{
+	{"/v1/exports", "Loci makes no exports by a schema; GET /api/export returns all memory"},
+	{"/v1/summary", "Loci summarizes conversations, not a set of memories"},
+	{"/v1/events", "Loci keeps no list of requests; GET /v1/event/{id} tells of one, GET /api/changes of all changes"},
+	{"/v2/profiles", "Loci builds profiles by itself, by its settings"},
+	{"/v1/entities", "Loci has no such part of an entity"},
+	{"/v2/entities", "Loci has no such part of an entity"},
+	{"/api/v1/orgs", "Loci has no organizations, projects or members that can be changed; its settings file has what a project sets"},
+	{"/api/v1/webhooks", "Loci calls no webhooks"},
+	{"/configure", "Loci is configured by its settings file"},
+	{"/reset", "Loci resets nothing at once; delete the memories of each user"},
+}
+
+// notServed is the error for a path that no handler is for.
+func notServed(r *http.Request) error {
+	for _, a := range absent {
+		if below(r.URL.Path, a.path) {
+			return lacking(a.sentence)
+		}
+	}
+	return memory.Errorf(memory.NotFound, "Loci does not serve %s %s of mem0's API", r.Method, httpx.Brief(r.URL.Path, longName))
+}
+
+// lacking is the error for what Loci does not have.
+func lacking(sentence string) error {
+	return &httpx.Problem{Status: http.StatusNotImplemented, Detail: sentence}
+}
+
+func below(path, parent string) bool {
+	rest, ok := strings.CutPrefix(path, parent)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// underPrefix reports whether a path is [Prefix] or below it.
+func underPrefix(path string) bool { return below(path, Prefix) }
+
+// routed returns the request without [Prefix] and without the slash at the end, which
+// mem0's clients write and others leave out.
+func routed(r *http.Request) *http.Request {
+	u := *r.URL
+	for _, path := range []*string{&u.Path, &u.RawPath} {
+		if underPrefix(*path) {
+			*path = strings.TrimPrefix(*path, Prefix)
+		}
+		if *path != "" || path == &u.Path {
+			*path = "/" + strings.Trim(*path, "/")
+		}
+	}
+	next := *r
+	next.URL = &u
+	return &next
+}
+
+// answer serves a request that only reads memory, change one that writes.
+func answer(version string, do verb) http.Handler { return serve(version, false, do) }
+func change(version string, do verb) http.Handler { return serve(version, true, do) }
+
+// serve reads a request, carries it out and writes the result.
+func serve(version string, writes bool, do verb) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := &call{Request: r, identity: httpx.IdentityOf(r.Context()), query: r.URL.Query(), version: version, writes: writes}
+		out, err := c.read(do)
+		if err != nil {
+			Refuse(w, r, err)
+			return
+		}
+		write(w, http.StatusOK, out)
+	})
+}
+
+// read reads the body and carries the call out.
+func (c *call) read(do verb) (any, error) {
+	body, err := httpx.ReadBody(c.Request)
+	switch {
+	case err != nil:
+		return nil, err
+	case !utf8.Valid(body) || !utf8.ValidString(c.URL.Path) || !utf8.ValidString(c.query.Encode()):
+		return nil, memory.Errorf(memory.Invalid, "the request is not valid UTF-8")
+	}
+	c.body = body
+	return do(c)
+}
+
+// decode reads the body, a JSON object, into a struct.
+func (c *call) decode(to any) error {
+	if len(c.body) == 0 {
+		return nil
+	}
+	err := json.Unmarshal(c.body, to)
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return memory.Errorf(memory.Invalid, "%s: a %s is not valid here", wrong.Field, wrong.Value)
+	case err != nil:
+		return memory.Errorf(memory.Invalid, "the body is not a valid JSON object")
+	}
+	return nil
+}
+
+func write(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	// The status is out; a client that is gone is no error.
+	_ = enc.Encode(v)
+}
+
+// Refuse answers a request with an error as mem0 does: {"detail": …}.
+func Refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p := httpx.Tell(r.Context(), err)
+	maps.Copy(w.Header(), p.GetHeaders())
+	write(w, p.Status, map[string]string{"detail": p.Detail})
+}

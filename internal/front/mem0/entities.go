@@ -1,0 +1,209 @@
+package mem0
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// What clients take for the organization and the project that a key belongs to.
+const organization = "loci"
+
+func (d *door) ping(c *call) (any, error) {
+	return map[string]any{"status": "ok", "org_id": organization, "project_id": c.identity.Namespace, "user_email": nil}, nil
+}
+
+func (d *door) project(c *call) (any, error) {
+	return map[string]any{
+		"id": c.identity.Namespace, "org_id": organization, "name": c.identity.Namespace,
+		"custom_instructions": nil, "agent_custom_instructions": nil, "custom_categories": []any{},
+	}, nil
+}
+
+// entity is what memories belong to: a user, an agent, an app or a run.
+type entity struct {
+	ID       string     `json:"id"`
+	Name     string     `json:"name"`
+	Type     string     `json:"type"`
+	Total    int        `json:"total_memories"`
+	Owner    string     `json:"owner"`
+	Created  *time.Time `json:"created_at"`
+	Updated  *time.Time `json:"updated_at"`
+	Metadata any        `json:"metadata"`
+}
+
+// entityTypes are the types in the order of [ids.all].
+var entityTypes = []string{"user", "agent", "app", "run"}
+
+func (d *door) entities(c *call) (any, error) {
+	page, err := windowOf(c.query)
+	if err != nil {
+		return nil, err
+	}
+	var all []entity
+	if c.identity.Owner == "" {
+		all, err = d.users(c)
+	} else {
+		all, err = d.entitiesOf(c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	from := min(page.first(), len(all))
+	some := append([]entity{}, all[from:min(from+page.size, len(all))]...)
+	return page.of(c, len(all), some), nil
+}
+
+// users returns the users that have memories, for whoever runs the server.
+func (d *door) users(c *call) ([]entity, error) {
+	if c.identity.Role != httpx.RoleAdmin {
+		return nil, memory.Errorf(memory.Forbidden, "the list of users needs an admin key")
+	}
+	var out []entity
+	for after := ""; ; {
+		users, next, err := d.engine.Users(c.Context(), c.identity.Namespace, after, walkPage)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range users {
+			counts, err := d.engine.Stats(c.Context(), u.Owner)
+			if err != nil {
+				return nil, err
+			}
+			if counts.Facts > 0 {
+				name := u.Owner.Name()
+				out = append(out, entity{ID: name, Name: name, Type: "user", Total: counts.Facts, Owner: organization})
+			}
+		}
+		if after = next; after == "" {
+			return out, nil
+		}
+	}
+}
+
+// entitiesOf returns what the memories of the request's owner belong to.
+func (d *door) entitiesOf(c *call) ([]entity, error) {
+	who, err := d.caller(c, "")
+	if err != nil {
+		return nil, err
+	}
+	at := map[string]int{}
+	var out []entity
+	err = d.walk(c, who.owner, memory.Query{}, func(m memory.Memory) {
+		r := recordOf(who, m)
+		for n, name := range r.all() {
+			if *name == "" {
+				continue
+			}
+			key := entityTypes[n] + "/" + *name
+			i, ok := at[key]
+			if !ok {
+				i = len(out)
+				at[key], out = i, append(out, entity{ID: *name, Name: *name, Type: entityTypes[n], Owner: organization})
+			}
+			e, created, updated := &out[i], m.CreatedAt(), updatedAt(m)
+			e.Total++
+			if e.Created == nil || created.Before(*e.Created) {
+				e.Created = &created
+			}
+			if e.Updated == nil || updated.After(*e.Updated) {
+				e.Updated = &updated
+			}
+		}
+	})
+	slices.SortFunc(out, func(a, b entity) int { return strings.Compare(a.Type+"/"+a.Name, b.Type+"/"+b.Name) })
+	return out, err
+}
+
+// deleteEntity forgets what belongs to an entity.
+func (d *door) deleteEntity(c *call) (any, error) {
+	n := slices.Index(entityTypes, c.PathValue("type"))
+	if n < 0 {
+		return nil, memory.Errorf(memory.Invalid, "valid types of an entity are %s", strings.Join(entityTypes, ", "))
+	}
+	var of ids
+	*of.all()[n] = c.PathValue("id")
+	if err := of.check(); err != nil {
+		return nil, err
+	}
+	who, err := d.caller(c, of.User)
+	if err != nil {
+		return nil, err
+	}
+	return acknowledged("Entity deleted successfully!"), d.deleteOf(c, who, of)
+}
+
+// profile shows the entries of a user's profile.
+func (d *door) profile(c *call) (any, error) {
+	who, err := d.caller(c, c.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	entries, err := d.engine.Profile(c.Context(), who.owner)
+	if err != nil {
+		return nil, err
+	}
+	values, status := map[string]string{}, "insufficient_data"
+	var updated *time.Time
+	for _, e := range entries {
+		values[e.Key], status = e.Value, succeeded
+		if updated == nil || e.UpdatedAt.After(*updated) {
+			updated = &e.UpdatedAt
+		}
+	}
+	return map[string]any{
+		"profile": values, "status": strings.ToLower(status), "entity_type": "user", "entity_id": c.PathValue("id"),
+		"updated_at": updated, "generation_count": len(values),
+	}, nil
+}
+
+// stats counts the memory that the request is about.
+func (d *door) stats(c *call) (any, error) {
+	who, err := d.caller(c, c.query.Get("user_id"))
+	if err != nil {
+		return nil, err
+	}
+	counts, err := d.engine.Stats(c.Context(), who.owner)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"total_memories": counts.Facts, "total_messages": counts.Turns, "total_runs": counts.Conversations}, nil
+}
+
+// event tells what became of an add.
+func (d *door) event(c *call) (any, error) {
+	who, id, err := d.inside(c, c.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	results, status := []event{}, succeeded
+	if m, err := d.engine.Get(c.Context(), who.owner, id); err == nil && m.Fact != nil { // it was stored as it is
+		results = append(results, eventOf(who, *m.Fact, "ADD"))
+	} else {
+		state, changes, err := d.engine.Learned(c.Context(), who.owner, id)
+		if err != nil {
+			return nil, err
+		}
+		switch state {
+		case memory.JobQueued:
+			status = pending
+		case memory.JobRunning:
+			status = running
+		case memory.JobParked:
+			status = failed
+		}
+		for _, change := range changes {
+			if f := change.After.Fact; f != nil && f.Status.Live() {
+				what := "ADD"
+				if change.Action != memory.ActionAdd {
+					what = "UPDATE"
+				}
+				results = append(results, eventOf(who, *f, what))
+			}
+		}
+	}
+	return map[string]any{"id": c.PathValue("id"), "event_type": "ADD", "status": status, "results": results}, nil
+}

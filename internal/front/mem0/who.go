@@ -1,0 +1,185 @@
+package mem0
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"unicode"
+
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Bounds of arguments, in bytes where nothing else is said.
+const (
+	longName     = 256
+	longQuery    = 100_000
+	longMetadata = 64 << 10
+	mostOwners   = 20 // whom one request is about
+)
+
+// ids are what mem0 scopes a memory by.
+type ids struct {
+	User  string `json:"user_id"`
+	Agent string `json:"agent_id"`
+	App   string `json:"app_id"`
+	Run   string `json:"run_id"`
+}
+
+// idNames are the names of ids, in the order of [ids.all].
+var idNames = []string{"user_id", "agent_id", "app_id", "run_id"}
+
+func (i *ids) all() []*string { return []*string{&i.User, &i.Agent, &i.App, &i.Run} }
+
+// orElse takes from other what i lacks.
+func (i *ids) orElse(other ids) {
+	theirs := other.all()
+	for n, mine := range i.all() {
+		if *mine == "" {
+			*mine = *theirs[n]
+		}
+	}
+}
+
+func (i *ids) check() error {
+	for n, v := range i.all() {
+		if len(*v) > longName || strings.ContainsFunc(*v, unicode.IsControl) {
+			return memory.Errorf(memory.Invalid, "%s: an id is at most %d bytes without control characters", idNames[n], longName)
+		}
+	}
+	return nil
+}
+
+// idsIn returns the ids among the parameters in a URL.
+func idsIn(query url.Values) (ids, error) {
+	var out ids
+	for n, v := range out.all() {
+		*v = query.Get(idNames[n])
+	}
+	return out, out.check()
+}
+
+const conversationPrefix = "mem0?"
+
+// conversation is the name of the conversation that memories with these ids come from, ""
+// without any.
+func (i *ids) conversation() string {
+	values := url.Values{}
+	for n, v := range i.all() {
+		if *v != "" {
+			values.Set(idNames[n], *v)
+		}
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	return conversationPrefix + values.Encode()
+}
+
+// idsOf returns the ids of a memory; User is the label alone.
+func idsOf(m memory.Memory) ids {
+	conversation := ""
+	switch {
+	case m.Fact != nil:
+		conversation = m.Fact.Provenance.Conversation
+	case m.Turn != nil:
+		conversation = m.Turn.Conversation
+	case m.Summary != nil:
+		conversation = m.Summary.Scope.Conversation
+	}
+	var out ids
+	if encoded, ok := strings.CutPrefix(conversation, conversationPrefix); ok {
+		if values, err := url.ParseQuery(encoded); err == nil {
+			for n, v := range out.all() {
+				*v = values.Get(idNames[n])
+			}
+		}
+	}
+	scope := m.Scope()
+	out.orElse(ids{Agent: scope.Agent, App: scope.Project})
+	return out
+}
+
+// caller is whose memory a request is about, and who asks.
+type caller struct {
+	owner  memory.Owner
+	author memory.Author
+	named  bool // by the user_id: ids of memories name the owner
+}
+
+// caller returns whose memory it is, where the request names a user. A request that is about
+// one owner stays so, whomever it names. [memory.Conflict] while that memory is paused.
+func (d *door) caller(c *call, user string) (caller, error) {
+	if len(user) > longName {
+		return caller{}, memory.Errorf(memory.Invalid, "user_id: longer than %d bytes", longName)
+	}
+	if user == anything && c.identity.Owner == "" {
+		user = ""
+	}
+	id, err := c.identity.Named(user)
+	if err != nil {
+		return caller{}, err
+	}
+	if id.Owner == "" {
+		return caller{}, memory.Errorf(memory.Invalid, "whose memory? Several users share this server: give user_id, or use a key of one user")
+	}
+	return caller{id.Owner, id.Author(), c.identity.Owner == ""}, d.engine.MayUse(c.Context(), id.Owner, c.writes)
+}
+
+// callers returns whose memory a search or a list is about.
+func (d *door) callers(c *call, users []string) ([]caller, error) {
+	if c.identity.Owner != "" || len(users) == 0 {
+		first := ""
+		if len(users) > 0 {
+			first = users[0]
+		}
+		one, err := d.caller(c, first)
+		return []caller{one}, err
+	}
+	if len(users) > mostOwners {
+		return nil, memory.Errorf(memory.TooLarge, "filters: they name %d users, more than %d", len(users), mostOwners)
+	}
+	out := make([]caller, 0, len(users))
+	for _, user := range users {
+		one, err := d.caller(c, user)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// label returns what of a request's ids is to be kept with a memory: user_id only where it
+// does not name the owner.
+func (c caller) label(i ids) ids {
+	if c.named || i.User == c.owner.Name() {
+		i.User = ""
+	}
+	return i
+}
+
+// outside returns the id by which clients know a memory or an event.
+func (c caller) outside(id string) string {
+	if c.named {
+		return id + "@" + c.owner.Name()
+	}
+	return id
+}
+
+// inside returns whom an id from outside is of, and the id within that owner.
+func (d *door) inside(c *call, outside string) (caller, string, error) {
+	id, user, _ := strings.Cut(outside, "@")
+	unknown := memory.Errorf(memory.NotFound, "no such memory: %s", httpx.Brief(outside, longName))
+	if id == "" || len(outside) > 2*longName {
+		return caller{}, "", unknown
+	}
+	who, err := d.caller(c, user)
+	if err != nil && !errors.Is(err, memory.Invalid) {
+		return caller{}, "", err
+	}
+	if err != nil || user != "" && who.owner.Name() != user {
+		return caller{}, "", unknown
+	}
+	return who, id, nil
+}
