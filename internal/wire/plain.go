@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"cmp"
+
 	"github.com/tidwall/gjson"
 
 	"github.com/loci-memory/loci/memory"
@@ -10,8 +12,16 @@ import (
 // one answer in words: the built-in model gives no other.
 func (c *Chat) Plain() error {
 	root := gjson.ParseBytes(c.body)
-	for _, name := range []string{"tools", "functions"} {
-		if tools := root.Get(name); tools.Get("#").Int() > 0 && root.Get("tool_choice").Str != "none" {
+	// A model that may call tools need not.
+	for _, name := range []string{"tool_choice", "function_call"} {
+		choice := root.Get(name)
+		kind := choice.Str
+		if choice.IsObject() {
+			kind = cmp.Or(choice.Get("type").Str, "function")
+		}
+		switch kind {
+		case "", "none", "auto":
+		default:
 			return memory.Errorf(memory.Invalid, "%s: %s calls no tools", name, memory.RecallModel)
 		}
 	}

@@ -52,13 +52,14 @@ func TestBuiltInModelRefusesWhatItCannotDo(t *testing.T) {
 	r := newRig(t, func(s *setup) { s.alone = true })
 	const messages, tool = `"messages":[{"role":"user","content":"Hello"}]`, `{"type":"function","function":{"name":"f"}}`
 	for _, c := range []struct{ path, body, field string }{
-		{chatPath, messages + `,"tools":[` + tool + `]`, "tools"},
-		{chatPath, messages + `,"functions":[{"name":"f"}]`, "functions"},
+		{chatPath, messages + `,"tools":[` + tool + `],"tool_choice":"required"`, "tool_choice"},
+		{chatPath, messages + `,"tools":[` + tool + `],"tool_choice":{"type":"function","function":{"name":"f"}}`, "tool_choice"},
+		{chatPath, messages + `,"functions":[{"name":"f"}],"function_call":{"name":"f"}`, "function_call"},
 		{chatPath, messages + `,"n":2`, "n"},
 		{chatPath, messages + `,"response_format":{"type":"json_object"}`, "response_format"},
 		{chatPath, `"messages":[]`, "messages"},
 		{chatPath, `"messages":[{"role":"critic","content":"Hello"}]`, "messages"},
-		{"/v1/messages", messages + `,"tools":[{"name":"f","input_schema":{}}]`, "tools"},
+		{"/v1/messages", messages + `,"tools":[{"name":"f","input_schema":{}}],"tool_choice":{"type":"any"}`, "tool_choice"},
 		{"/v1/responses", `"input":"Hello","text":{"format":{"type":"json_object"}}`, "text.format"},
 		{"/v1/completions", `"prompt":"Hello","best_of":3`, "best_of"},
 	} {
@@ -68,7 +69,7 @@ func TestBuiltInModelRefusesWhatItCannotDo(t *testing.T) {
 		}
 	}
 	r.wantTurns()
-	for _, fine := range []string{`"tools":[]`, `"tools":[` + tool + `],"tool_choice":"none"`, `"n":1`, `"n":null`, `"response_format":{"type":"text"}`, `"temperature":0`} {
+	for _, fine := range []string{`"tools":[]`, `"tools":[` + tool + `]`, `"tools":[` + tool + `],"tool_choice":"none"`, `"tools":[` + tool + `],"tool_choice":{"type":"auto"}`, `"n":1`, `"n":null`, `"response_format":{"type":"text"}`, `"temperature":0`} {
 		if resp, got := r.chat(`{"model":"m",` + messages + `,` + fine + `}`); resp.StatusCode != http.StatusOK {
 			t.Errorf("%s: got %d %s", fine, resp.StatusCode, got)
 		}
