@@ -3,7 +3,6 @@ package mem0
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -19,7 +18,7 @@ const (
 	mostHits  = 500 // that the engine is asked for
 	hits      = 10  // without top_k
 	pageSize  = 100
-	mostPaged = 500
+	mostPaged = 1000
 	walkPage  = 500
 )
 
@@ -138,9 +137,10 @@ func (d *door) search(c *call) (any, error) {
 			k = *n
 		}
 	}
-	if k < 1 || k > mostHits {
-		return nil, memory.Errorf(memory.Invalid, "top_k: %d is out of range; valid is 1 to %d", k, mostHits)
+	if k < 1 {
+		return nil, memory.Errorf(memory.Invalid, "top_k: %d is less than 1", k)
 	}
+	k = min(k, mostHits)
 	w, err := d.wanted(c, b)
 	if err != nil {
 		return nil, err
@@ -231,27 +231,28 @@ func windowOf(query url.Values) (window, error) {
 		name string
 		most int
 		into *int
-	}{{"page", 1 << 30, &w.page}, {"page_size", mostPaged, &w.size}} {
+	}{{"page", 1 << 30, &w.page}, {"limit", mostPaged, &w.size}, {"top_k", mostPaged, &w.size}, {"page_size", mostPaged, &w.size}} {
 		text := query.Get(p.name)
 		if text == "" {
 			continue
 		}
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > p.most {
-			return w, memory.Errorf(memory.Invalid, "%s: valid is 1 to %d", p.name, p.most)
+		if err != nil || n < 1 {
+			return w, memory.Errorf(memory.Invalid, "%s: is no number from 1 on", p.name)
 		}
-		*p.into = n
+		*p.into = min(n, p.most)
 	}
 	return w, nil
 }
 
 // of returns the page itself, with where the ones around it are.
 func (w window) of(c *call, count int, results any) paged {
+	path, _, _ := strings.Cut(c.RequestURI, "?")
 	at := func(page int) *string {
 		q := c.URL.Query()
 		q.Set("page", strconv.Itoa(page))
 		q.Set("page_size", strconv.Itoa(w.size))
-		link := fmt.Sprintf("%s/?%s", c.URL.Path, q.Encode())
+		link := path + "?" + q.Encode()
 		return &link
 	}
 	out := paged{Count: count, Results: results}
@@ -283,7 +284,8 @@ func (d *door) list(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := c.Method == "GET" && !c.query.Has("page") && !c.query.Has("page_size")
+	unpaged := c.Method == "GET" && !c.query.Has("page") && !c.query.Has("page_size")
+	all := unpaged && !c.query.Has("limit") && !c.query.Has("top_k")
 	count, results := 0, []item{}
 	for _, one := range w.callers {
 		if err := d.walk(c, one.owner, memory.Query{}, func(m memory.Memory) {
@@ -298,7 +300,7 @@ func (d *door) list(c *call) (any, error) {
 			return nil, err
 		}
 	}
-	if all {
+	if unpaged {
 		return c.results(results, b.Format), nil
 	}
 	return page.of(c, count, results), nil

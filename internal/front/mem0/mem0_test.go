@@ -312,6 +312,17 @@ func TestPagesAreCounted(t *testing.T) {
 	for i := range 7 {
 		r.keep(fmt.Sprintf("The %dth planet has rings", i), `"user_id":"u"`)
 	}
+	for query, want := range map[string]int{"": 7, "&top_k=2": 2, "&limit=3": 3, "&top_k=100000": 7} {
+		if got := ask[list](r, "GET", "/mem0/memories?user_id=u"+query, ""); len(got.Results) != want {
+			t.Errorf("%q lists %d memories, want %d", query, len(got.Results), want)
+		}
+	}
+	if got := ask[list](r, "POST", "/mem0/v3/memories/?page_size=5", `{"filters":{"user_id":"u"}}`); got.Next == nil || !strings.Contains(*got.Next, "/mem0/v3/memories/?page=2&") {
+		t.Errorf("the next page is at %v", got.Next)
+	}
+	if got := ask[list](r, "POST", "/v3/memories/search/", `{"query":"which planet has rings?","top_k":100000,"filters":{"user_id":"u"}}`); len(got.Results) == 0 {
+		t.Errorf("found %+v", got)
+	}
 	var seen []string
 	for page, want := range map[int]int{1: 3, 2: 3, 3: 1, 4: 0} {
 		got := ask[list](r, "POST", fmt.Sprintf("/v3/memories/?page=%d&page_size=3", page), `{"filters":{"user_id":"u"}}`)
@@ -324,7 +335,7 @@ func TestPagesAreCounted(t *testing.T) {
 	if len(slices.Compact(seen)) != 7 {
 		t.Errorf("the pages have %v", seen)
 	}
-	for _, query := range []string{"page=0", "page=x", "page_size=0", "page_size=100000"} {
+	for _, query := range []string{"page=0", "page=x", "page_size=0"} {
 		r.refused(serverKey, "POST", "/v3/memories/?"+query, `{"filters":{"user_id":"u"}}`, http.StatusBadRequest)
 	}
 }
