@@ -85,7 +85,7 @@ type wanted struct {
 }
 
 // wanted reads whose memories a request is about, and which.
-func (d *door) wanted(c *call, b findBody) (wanted, error) {
+func (h *handler) wanted(c *call, b findBody) (wanted, error) {
 	if err := b.ids.check(); err != nil {
 		return wanted{}, err
 	}
@@ -107,11 +107,11 @@ func (d *door) wanted(c *call, b findBody) (wanted, error) {
 	if err != nil {
 		return wanted{}, err
 	}
-	callers, err := d.callers(c, f.users)
+	callers, err := h.callers(c, f.users)
 	if err != nil {
 		return wanted{}, err
 	}
-	now := d.engine.Now()
+	now := h.engine.Now()
 	live := func(r *record) bool {
 		at := r.memory.Fact.ExpiresAt
 		return b.ShowExpired || at.IsZero() || now.Before(at)
@@ -119,7 +119,7 @@ func (d *door) wanted(c *call, b findBody) (wanted, error) {
 	return wanted{callers, f.parts > 0, every([]condition{live, lets})}, nil
 }
 
-func (d *door) search(c *call) (any, error) {
+func (h *handler) search(c *call) (any, error) {
 	var b findBody
 	if err := c.decode(&b); err != nil {
 		return nil, err
@@ -141,13 +141,13 @@ func (d *door) search(c *call) (any, error) {
 		return nil, memory.Errorf(memory.Invalid, "top_k: %d is less than 1", k)
 	}
 	k = min(k, mostHits)
-	w, err := d.wanted(c, b)
+	w, err := h.wanted(c, b)
 	if err != nil {
 		return nil, err
 	}
 	found := []item{}
 	for _, one := range w.callers {
-		some, err := d.searchOf(c, one, w, query, k, b.Threshold)
+		some, err := h.searchOf(c, one, w, query, k, b.Threshold)
 		if err != nil {
 			return nil, err
 		}
@@ -160,13 +160,13 @@ func (d *door) search(c *call) (any, error) {
 
 // searchOf searches one owner's memory. What is not let through is left out of what the
 // engine finds: it is asked for more, and once more for as much as it finds.
-func (d *door) searchOf(c *call, one caller, w wanted, query string, k int, threshold *float64) ([]item, error) {
+func (h *handler) searchOf(c *call, one caller, w wanted, query string, k int, threshold *float64) ([]item, error) {
 	asked := k
 	if w.narrow {
 		asked = min(4*k, mostHits)
 	}
 	for {
-		found, err := d.engine.Recall(c.Context(), engine.Question{
+		found, err := h.engine.Recall(c.Context(), engine.Question{
 			Scope: memory.Scope{Owner: one.owner}, Text: query, TopK: &asked, ScoreThreshold: threshold,
 			Kinds: []memory.Kind{memory.KindFact}, Door: "mem0",
 		})
@@ -174,10 +174,10 @@ func (d *door) searchOf(c *call, one caller, w wanted, query string, k int, thre
 			return nil, err
 		}
 		var out []item
-		for _, h := range found.Hits {
-			if h.Memory.Fact != nil && w.lets(recordOf(one, h.Memory)) {
-				shown := itemOf(one, h.Memory)
-				shown.Score = &h.Score
+		for _, hit := range found.Hits {
+			if hit.Memory.Fact != nil && w.lets(recordOf(one, hit.Memory)) {
+				shown := itemOf(one, hit.Memory)
+				shown.Score = &hit.Score
 				out = append(out, shown)
 			}
 		}
@@ -197,9 +197,9 @@ func (c *call) results(all any, format string) any {
 }
 
 // walk calls visit with all of an owner's memories that a query selects, newest first.
-func (d *door) walk(c *call, owner memory.Owner, q memory.Query, visit func(memory.Memory)) error {
+func (h *handler) walk(c *call, owner memory.Owner, q memory.Query, visit func(memory.Memory)) error {
 	for q.Limit = walkPage; ; {
-		page, err := d.engine.List(c.Context(), owner, q)
+		page, err := h.engine.List(c.Context(), owner, q)
 		if err != nil {
 			return err
 		}
@@ -265,7 +265,7 @@ func (w window) of(c *call, count int, results any) paged {
 	return out
 }
 
-func (d *door) list(c *call) (any, error) {
+func (h *handler) list(c *call) (any, error) {
 	var b findBody
 	if c.Method == "GET" {
 		var err error
@@ -280,7 +280,7 @@ func (d *door) list(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := d.wanted(c, b)
+	w, err := h.wanted(c, b)
 	if err != nil {
 		return nil, err
 	}
@@ -288,7 +288,7 @@ func (d *door) list(c *call) (any, error) {
 	all := unpaged && !c.query.Has("limit") && !c.query.Has("top_k")
 	count, results := 0, []item{}
 	for _, one := range w.callers {
-		if err := d.walk(c, one.owner, memory.Query{}, func(m memory.Memory) {
+		if err := h.walk(c, one.owner, memory.Query{}, func(m memory.Memory) {
 			if !w.lets(recordOf(one, m)) {
 				return
 			}

@@ -36,6 +36,7 @@ type rig struct {
 	engine  *engine.Engine
 	handler http.Handler
 	keys    map[string]string // of the users ana and ben
+	woken   chan struct{}     // closed when the first work is queued
 }
 
 func newRig(t *testing.T, multi bool) *rig {
@@ -51,10 +52,11 @@ func newIdleRig(t *testing.T, multi bool) (r *rig, run func()) {
 	store := inmem.Open(inmem.Options{})
 	ix := index.New(store, index.Options{Model: embed.Lexical{}.Fingerprint()})
 	var runner *jobs.Runner
-	r = &rig{t: t, keys: map[string]string{}}
+	r = &rig{t: t, keys: map[string]string{}, woken: make(chan struct{})}
+	first := sync.OnceFunc(func() { close(r.woken) })
 	r.engine = engine.New(engine.Parts{
 		Store: store, Searcher: ix, Embedder: embed.Lexical{}, Prompts: prompt.Default(),
-		Log: slog.New(slog.DiscardHandler), Now: time.Now, Wake: func() { runner.Wake() },
+		Log: slog.New(slog.DiscardHandler), Now: time.Now, Wake: func() { runner.Wake(); first() },
 	}, engine.Options{
 		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
 		LearnAfter: engine.AfterExchange, Rules: true, MaxText: maxText, Messages: 100,
@@ -489,6 +491,22 @@ func TestAddAnswersBeforeSlowLearning(t *testing.T) {
 	}
 	for _, id := range []string{"learn-none@ana", "none", first.EventID[:20] + "@ben"} {
 		r.refused(serverKey, "GET", "/v1/event/"+id+"/", "", http.StatusNotFound)
+	}
+}
+
+func TestMetadataSurvivesAClientThatHangsUp(t *testing.T) {
+	r, run := newIdleRig(t, true)
+	gone, hangUp := context.WithCancel(context.Background())
+	req := httptest.NewRequestWithContext(gone, "POST", "http://localhost/v3/memories/add/", strings.NewReader(`{"messages":"I am allergic to peanuts.","user_id":"ana","metadata":{"k":1}}`))
+	req.Header.Set("Authorization", "Token "+serverKey)
+	var answered sync.WaitGroup
+	answered.Go(func() { r.handler.ServeHTTP(httptest.NewRecorder(), req) })
+	<-r.woken // the messages are kept
+	hangUp()
+	run()
+	answered.Wait()
+	if got := ask[list](r, "POST", "/v3/memories/", `{"filters":{"user_id":"ana","k":1}}`); got.Count != 1 {
+		t.Errorf("there are %+v", got)
 	}
 }
 
