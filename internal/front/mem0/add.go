@@ -127,6 +127,9 @@ func (h *handler) addition(c *call, b addBody) (addition, error) {
 		if value, ok := b.Filters[idNames[n]].(string); ok && *v == "" {
 			*v = value
 		}
+		if *v == anything {
+			return none, memory.Errorf(memory.Invalid, "%s: %s is not an id", idNames[n], anything)
+		}
 	}
 	if err := b.ids.check(); err != nil {
 		return none, err

@@ -363,6 +363,7 @@ func TestBadAddsWriteNothing(t *testing.T) {
 		`{"messages":"fine","user_id":7}`:                                 http.StatusBadRequest,
 		`{"messages":"fine","run_id":"` + strings.Repeat("y", 300) + `"}`: http.StatusBadRequest,
 		`{"messages":"fine","run_id":"a\u0000b"}`:                         http.StatusBadRequest,
+		`{"messages":"fine","run_id":"*"}`:                                http.StatusBadRequest,
 		`{"messages":"fine","excludes":"names"}`:                          http.StatusNotImplemented,
 		`{"messages":"fine","custom_instructions":"be brief"}`:            http.StatusNotImplemented,
 		"{\"messages\":\"\xff\"}":                                         http.StatusBadRequest,
