@@ -24,7 +24,7 @@ MEMORY     = $(shell d=/dev/shm/loci-test; if mkdir -p -m 755 $$d && [ "$$(df -P
 FILES      = $(if $(MEMORY),GOTMPDIR=$${GOTMPDIR:-$${TMPDIR:-/tmp}} TMPDIR=$(MEMORY))
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup models check-fmt check-tidy vet lint drift unit e2e e2e-openwebui e2e-agents e2e-mcp e2e-mem0 attack screens demo build bench fmt cover generate clean
+.PHONY: help test setup models check-fmt check-tidy vet lint drift unit e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-mem0 attack screens demo build bench fmt cover generate clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -113,11 +113,14 @@ e2e: ## drive a running server with other people's clients
 e2e-openwebui: ## check a real Open WebUI, which it installs (7 GB); takes minutes
 	@sh e2e/openwebui/run.sh
 
-e2e-agents: ## check seven real coding agents, which it installs (2 GB); takes minutes
+e2e-agents: ## check eight real coding agents, which it installs (2 GB); takes minutes
 	@sh e2e/agents/run.sh
 
 e2e-mcp: ## check the MCP door with two SDKs and the public suite, which it installs (200 MB); takes minutes
 	@sh e2e/mcp/run.sh
+
+e2e-sdks: ## check the SDKs of OpenAI and Anthropic, which it installs (60 MB), before a chat-only upstream
+	@sh e2e/sdks/run.sh
 
 e2e-mem0: ## check mem0's API with its two clients, which it installs (150 MB); takes a minute
 	@sh e2e/mem0/run.sh

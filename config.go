@@ -47,6 +47,7 @@ type Config struct {
 	Share    ShareConfig    `koanf:"share"`
 	Memory   MemoryConfig   `koanf:"memory"`
 	Forward  ForwardConfig  `koanf:"forward"`
+	CORS     CORSConfig     `koanf:"cors"`
 	Summary  SummaryConfig  `koanf:"summaries"`
 	Upkeep   UpkeepConfig   `koanf:"upkeep"`
 	Recall   RecallConfig   `koanf:"recall"`
@@ -73,6 +74,7 @@ type EmbedConfig struct {
 type UpstreamConfig struct {
 	URL string `koanf:"url" doc:"Base URL of an OpenAI-compatible server, ending in /v1. Empty: the built-in loci/recall answers."`
 	Key string `koanf:"key" secret:"yes" doc:"Key for the upstream. Empty: the client's own Authorization is passed on."`
+	API string `koanf:"api" default:"auto" valid:"auto|chat" doc:"How requests of /v1/messages and /v1/responses reach the upstream. auto: as they are; when it answers 404 or 405 and has chat completions, they are translated into those until Loci is restarted. chat: they always are."`
 }
 
 // Shown returns the base URL as it may be shown.
@@ -138,6 +140,11 @@ type ShareConfig struct {
 // MemoryConfig is which chats may use memory.
 type MemoryConfig struct {
 	Channels string `koanf:"channels" default:"off" valid:"off|read" doc:"What a channel of Open WebUI (a chat id that begins with channel:) may do with the memory of the user who asks in it. off: nothing. read: read it into answers that everybody in the channel sees. Channels never write memory."`
+}
+
+// CORSConfig is which pages of other servers may use this one from a browser.
+type CORSConfig struct {
+	Origins []string `koanf:"origins" doc:"Origins whose pages may use the APIs from a browser, each exactly, as https://app.example.org. They send a key in a header, never cookies; without api_key such a page may do anything. Loci's own page is not among what they may use."`
 }
 
 // ForwardConfig is what of a request goes to the upstream besides its body.
@@ -255,6 +262,12 @@ func (c *Config) check() error {
 	for key, reached := range map[string][]string{"hosts": c.Hosts, "proxies": c.Proxies} {
 		if len(reached) > 0 && c.APIKey == "" {
 			return memory.Errorf(memory.Invalid, "%s: needs api_key (LOCI_API_KEY): without a key everybody who reaches the server from elsewhere could read everything", key)
+		}
+	}
+	for _, origin := range c.CORS.Origins {
+		u, err := url.Parse(origin)
+		if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+strings.ToLower(u.Host) != origin {
+			return memory.Errorf(memory.Invalid, "cors.origins: invalid origin %q (example: https://app.example.org)", origin)
 		}
 	}
 	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL, "embed.url": c.Embed.URL, "models_url": c.ModelsURL} {

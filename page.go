@@ -119,7 +119,7 @@ func refuser(page *web.Page) func(http.ResponseWriter, *http.Request, error) {
 		switch {
 		case proxy.IsReserved(r.URL.Path), strings.HasPrefix(r.URL.Path, mem0.Prefix+"/"):
 			mem0.Refuse(w, r, err)
-		case strings.HasPrefix(r.URL.Path, "/v1/"):
+		case proxy.IsOwn(r.URL.Path):
 			proxy.Refuse(w, r, err)
 		case page.Owns(r):
 			page.Refuse(w, r, err)

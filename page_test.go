@@ -45,6 +45,20 @@ func TestThePageSaysWhereSettingsAreFromAndNoSecret(t *testing.T) {
 	}
 }
 
+func TestListedOriginsMayUseTheAPIsAlone(t *testing.T) {
+	const origin = "https://app.example.org"
+	l := openWith(t, map[string]string{"api_key": "a key", "cors.origins": origin})
+	for path, want := range map[string]int{"/v1/models": http.StatusOK, "/models": http.StatusOK, "/api/memory": http.StatusOK, "/": http.StatusForbidden, "/settings": http.StatusForbidden} {
+		r := httptest.NewRequest(http.MethodGet, "http://localhost:7077"+path, nil)
+		r.Header.Set("Origin", origin)
+		r.Header.Set("X-Loci-Key", "a key")
+		w := httptest.NewRecorder()
+		if l.Handler().ServeHTTP(w, r); w.Code != want || (w.Header().Get("Access-Control-Allow-Origin") == origin) != (want == http.StatusOK) {
+			t.Errorf("%s: got %d with %v, want %d", path, w.Code, w.Header(), want)
+		}
+	}
+}
+
 func TestThePageStandsBesideTheAPIBehindTheSameGuard(t *testing.T) {
 	l := openWith(t, map[string]string{"api_key": "a key"})
 	for path, want := range map[string]struct {

@@ -86,6 +86,8 @@ func TestWrongSettingsStopTheStartByName(t *testing.T) {
 		"a vault on a server":          {Sources{Env: []string{"LOCI_STORE=postgres://h/d", "LOCI_VAULT=/v"}}, []string{"vault", "sqlite or memory"}},
 		"a name without a key":         {Sources{Env: []string{"LOCI_HOSTS=loci.example.com"}}, []string{"hosts", "api_key", "LOCI_API_KEY"}},
 		"a proxy without a key":        {Sources{Env: []string{"LOCI_PROXIES=10.0.0.1"}}, []string{"proxies", "api_key", "LOCI_API_KEY"}},
+		"an origin with a path":        {Sources{Env: []string{"LOCI_CORS_ORIGINS=https://a.test/"}}, []string{"cors.origins", "https://a.test/", "https://app.example.org"}},
+		"every origin":                 {Sources{Env: []string{"LOCI_CORS_ORIGINS=*"}}, []string{"cors.origins"}},
 		"a section given as one value": {Sources{File: write("recall: 5\n")}, []string{"recall"}},
 	} {
 		_, err := LoadConfig(c.sources)

@@ -179,7 +179,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	}
 	mux := http.NewServeMux()
 	l.chat = proxy.New(l.engine, proxy.Options{
-		Upstream: upstream, Placement: wirefmt.Placement(config.Recall.Placement), Keep: config.Recall.Blocks == "keep", Named: config.Recall.Named, Sessions: config.Record.Sessions,
+		Upstream: upstream, ChatOnly: config.Upstream.API == "chat", Placement: wirefmt.Placement(config.Recall.Placement), Keep: config.Recall.Blocks == "keep", Named: config.Recall.Named, Sessions: config.Record.Sessions,
 		Projects: config.Record.Projects, Folders: config.Record.Folder,
 		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.warn(chatOfNobody), UserIgnored: l.warn(userIgnored), ClientKeys: config.usesClientKeys(),
 	})
@@ -190,6 +190,9 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	shown.Sessions = database(store).(memory.Sessions) // every store keeps them
 	page := web.New(l.engine, shown)
 	mux.Handle("/v1/", l.chat)
+	for _, path := range proxy.Short() {
+		mux.Handle(path, l.chat)
+	}
 	mem0API := mem0.New(l.engine, mem0.Options{MaxText: config.Limits.Text})
 	for _, path := range append(proxy.Reserved(), mem0.Prefix) {
 		mux.Handle(path, mem0API)
@@ -202,12 +205,12 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		},
 		Elsewhere: describedElsewhere(), Upstream: upstream, Model: chatModel(config),
 	})))
-	l.handler = page.SignedIn(httpx.Guard(httpx.Options{
+	l.handler = httpx.CORS(config.CORS.Origins, page.Owns, page.SignedIn(httpx.Guard(httpx.Options{
 		Key: config.APIKey, Keys: &l.keys.ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
 		Trusted: trusted, Proxies: proxies, MaxBody: config.Limits.Body, Budget: httpx.NewBudget(bodyBudget()),
 		Log: l.log, Now: opts.Now, Refuse: refuser(page), Unverified: l.warn(unverifiedToken),
 		Open: slices.Concat(httpx.DefaultOpen, page.OpenPaths()),
-	}, mux))
+	}, mux)))
 	return l, nil
 }
 

@@ -54,6 +54,24 @@ func (c *Client) AddMessages(ctx context.Context, in AddMessages) (out Added, er
 	return out, err
 }
 
+// AddMessagesOnce is AddMessages for what may be sent twice: the second time with the same
+// key stores nothing. An empty key is none.
+func (c *Client) AddMessagesOnce(ctx context.Context, key string, in AddMessages) (out Added, err error) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return out, fmt.Errorf("encode request: %w", err)
+	}
+	resp, err := c.send(ctx, http.MethodPost, "/api/memory/add", bytes.NewReader(body), "application/json", key)
+	if err != nil {
+		return out, err
+	}
+	defer func() { _ = resp.Body.Close() }() // nothing is lost with a body that was read
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&out); err != nil {
+		return out, memory.Errorf(memory.Unavailable, "read answer: %w", err)
+	}
+	return out, nil
+}
+
 // usualHits is how many hits most searches ask for at most.
 const usualHits = 10
 
@@ -200,7 +218,7 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 	if err != nil {
 		return nil, err
 	}
-	headers = append(headers, "X-Loci-Key", c.opts.Key, "X-Loci-User", c.opts.User)
+	headers = append(headers, "X-Loci-Key", c.opts.Key, "X-Loci-User", url.PathEscape(c.opts.User))
 	for i := 0; i+1 < len(headers); i += 2 {
 		if headers[i+1] != "" {
 			req.Header.Set(headers[i], headers[i+1])

@@ -84,10 +84,12 @@ class Model(Server):
         self.replies.append((pattern, words))
 
     def prompt(self, words):
-        """The messages of the latest request whose last message of the user holds words."""
+        """The messages of the latest request, Loci's own and background calls apart, whose last message of the user holds words."""
         for _, body in reversed(self.requests):
             users = [m for m in body["messages"] if m["role"] == "user"]
-            if users and words in text_of(users[-1]):
+            if text_of(body["messages"][0]).startswith("You keep an assistant's memory"):
+                continue
+            if users and words in text_of(users[-1]) and "<chat_history>" not in text_of(users[-1]):
                 return body["messages"]
         raise LookupError(f"no request has the words {words!r}")
 

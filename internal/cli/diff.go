@@ -2,7 +2,7 @@ package cli
 
 import "strings"
 
-// piece is a run of words that two texts share, or that one of them lacks.
+// piece is a run of words or lines that two texts share, or that one of them lacks.
 type piece struct {
 	sign byte // '=', '-' only in the old text, '+' only in the new one
 	text string
@@ -14,7 +14,11 @@ const mostCells = 1 << 20
 // diffWords returns the words of old and new in pieces, those that go before those
 // that come.
 func diffWords(old, new string) []piece {
-	a, b := strings.Fields(old), strings.Fields(new)
+	return diffOf(strings.Fields(old), strings.Fields(new), " ")
+}
+
+// diffOf is diffWords of any parts of a text, and between is what is between them.
+func diffOf(a, b []string, between string) []piece {
 	head := 0
 	for head < len(a) && head < len(b) && a[head] == b[head] {
 		head++
@@ -23,22 +27,25 @@ func diffWords(old, new string) []piece {
 	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
 		tail++
 	}
-	var d differ
+	d := differ{between: between}
 	d.add('=', a[:head]...)
 	d.middle(a[head:len(a)-tail], b[head:len(b)-tail])
 	d.add('=', a[len(a)-tail:]...)
 	return d.pieces
 }
 
-type differ struct{ pieces []piece }
+type differ struct {
+	pieces  []piece
+	between string
+}
 
 func (d *differ) add(sign byte, words ...string) {
-	text := strings.Join(words, " ")
+	text := strings.Join(words, d.between)
 	last := len(d.pieces) - 1
 	switch {
-	case text == "":
+	case len(words) == 0:
 	case last >= 0 && d.pieces[last].sign == sign:
-		d.pieces[last].text += " " + text
+		d.pieces[last].text += d.between + text
 	default:
 		d.pieces = append(d.pieces, piece{sign, text})
 	}

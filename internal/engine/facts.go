@@ -19,19 +19,19 @@ import (
 
 // Note is a fact as a person or a program writes it down.
 type Note struct {
-	Content     string
-	Category    string
-	Tags        []string
-	Project     string
-	Agent       string
-	Conversation string // that it comes from
-	Confidence  *float64 // nil: 1
-	Pinned      bool
-	ObservedAt  time.Time // zero: now
-	ExpiresAt   time.Time
-	Metadata    json.RawMessage
-	Replaces    string // id of a fact that it takes the place of; "": those that it contradicts
-	Idempotency string // the same key again returns the first result
+	Content      string
+	Category     string
+	Tags         []string
+	Project      string
+	Agent        string
+	Conversation string   // that it comes from
+	Confidence   *float64 // nil: 1
+	Pinned       bool
+	ObservedAt   time.Time // zero: now
+	ExpiresAt    time.Time
+	Metadata     json.RawMessage
+	Replaces     string // id of a fact that it takes the place of; "": those that it contradicts
+	Idempotency  string // the same key again returns the first result
 }
 
 // maxConflicts is how often a change is planned again when somebody else changed

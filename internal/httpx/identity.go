@@ -16,7 +16,7 @@ import (
 // Open WebUI through, but for the token that Loci has the secret of.
 const (
 	HeaderKey         = "X-Loci-Key"
-	HeaderUser        = "X-Loci-User"
+	HeaderUser        = "X-Loci-User" // may be percent-encoded
 	HeaderOpenWebUser = "X-OpenWebUI-User-Id"
 	HeaderOpenWebJWT  = "X-OpenWebUI-User-Jwt"
 	HeaderOpenWebName = "X-OpenWebUI-User-Name" // percent-encoded
@@ -150,7 +150,11 @@ func (o *Options) owner(r *http.Request, id Identity, signed claims) (owner memo
 				return "", "", memory.Errorf(memory.Invalid, "%s is there %d times; one user asks at a time", name, len(values))
 			}
 			if len(values) == 1 && values[0] != "" {
-				owner, err = userOwner(o.Namespace, values[0], name)
+				user := values[0]
+				if plain, err := url.PathUnescape(user); err == nil && name == HeaderUser {
+					user = plain // many clients send only ASCII
+				}
+				owner, err = userOwner(o.Namespace, user, name)
 				if name == HeaderOpenWebUser {
 					called, _ = url.PathUnescape(r.Header.Get(HeaderOpenWebName)) // of a wrong one it is ""
 				}

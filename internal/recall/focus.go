@@ -38,8 +38,10 @@ const (
 	// enoughTerms is how many terms a search has at least, where the message has as many.
 	enoughTerms = 8
 
-	// mostAsked is how many bytes of a message are what it asks: they are embedded.
+	// mostAsked is how many bytes of a message are what it asks.
 	mostAsked = 1500
+	// mostNear is how many of these are embedded, which takes as long as they are many.
+	mostNear = 350
 
 	// mostSentences and mostRead bound what of a long message is read: its ends, where people ask.
 	mostSentences = 60
@@ -199,9 +201,22 @@ func weigh(sentences []sentence) map[string]float32 {
 	return out
 }
 
-// near returns the sentences to embed: those that are likely to ask.
-func near(sentences []sentence) string {
-	return joined(slices.DeleteFunc(slices.Clone(sentences), func(s sentence) bool { return s.likely < focusWeight }))
+// near returns what to embed of the sentences that ask: the likeliest, in their order.
+func near(asks []sentence) string {
+	room, is := mostNear, make([]bool, len(asks))
+	for n, i := range likeliest(asks) {
+		if room -= len(asks[i].text); n > 0 && (room < 0 || asks[i].likely < focusWeight) {
+			break
+		}
+		is[i] = true
+	}
+	var out []sentence
+	for i, s := range asks {
+		if is[i] {
+			out = append(out, s)
+		}
+	}
+	return text.Clip(joined(out), mostNear)
 }
 
 func joined(sentences []sentence) string {

@@ -66,8 +66,8 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 		}
 		q.Dates = periodsIn(question, now)
 	}
-	if q.Near = q.Text; len(asks) > 1 {
-		q.Near = text.Clip(text.Respell(near(asks)), mostAsked)
+	if q.Near = text.Clip(q.Text, mostNear); len(asks) > 1 {
+		q.Near = text.Respell(near(asks))
 	}
 	if o.AsSaid {
 		q.Near = text.Clip(whole, mostAsked)

@@ -239,8 +239,8 @@ func TestStreamIsBounded(t *testing.T) {
 	for range 100 {
 		write(&s, huge, len(huge))
 	}
-	if len(s.event) > maxEvent {
-		t.Errorf("an event of %d bytes is kept", len(s.event))
+	if len(s.events.event) > maxEvent {
+		t.Errorf("an event of %d bytes is kept", len(s.events.event))
 	}
 	write(&s, "\n\n"+delta(`"content":"b"`)+"\n\n", 1000)
 	if got := s.Answer().Text; got != "ab" {

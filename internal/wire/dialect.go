@@ -32,6 +32,10 @@ type Dialect struct {
 	// EncodeEnd writes the events that end a stream of so many pieces.
 	EncodeEnd func(a Answer, created time.Time, pieces int) []byte
 
+	// EncodeEmpty writes the data of an event that says nothing, to which fields may be added;
+	// nil: the dialect has none.
+	EncodeEmpty func(a Answer, created time.Time) []byte
+
 	// EncodeError writes what clients read where a request of that id went wrong.
 	EncodeError func(status int, code, message, request string) []byte
 
@@ -48,6 +52,7 @@ var Completions = &Dialect{
 		return EncodeChunk(a, created, text, n == 0)
 	},
 	EncodeEnd:   func(a Answer, created time.Time, _ int) []byte { return EncodeEnd(a, created) },
+	EncodeEmpty: func(a Answer, created time.Time) []byte { return mustEncode(emptyChunk(a, created)) },
 	EncodeError: encodeError,
 	hear:        (*Stream).hearChunk, ends: endsChunks,
 }

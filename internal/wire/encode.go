@@ -75,14 +75,16 @@ type countedChunk struct {
 }
 
 func encodeChunk(a Answer, created time.Time, took *usage, choices ...choice) []byte {
-	c := completion{
-		ID: a.ID, Object: "chat.completion.chunk", Created: created.Unix(), Model: a.Model,
-		Choices: append([]choice{}, choices...),
-	}
+	c := emptyChunk(a, created)
+	c.Choices = append(c.Choices, choices...)
 	if a.Counted {
 		return event(countedChunk{c, took})
 	}
 	return event(c)
+}
+
+func emptyChunk(a Answer, created time.Time) completion {
+	return completion{ID: a.ID, Object: "chat.completion.chunk", Created: created.Unix(), Model: a.Model, Choices: []choice{}}
 }
 
 func usageOf(a Answer) *usage {

@@ -34,6 +34,7 @@ type Extras struct {
 	ScoreThreshold *float64
 	Mode           string // memory_mode, one of the modes or ""
 	Project        string // memory_project
+	Hits           bool   `json:",omitempty"` // memory_hits: "stream": a stream ends with what was recalled
 }
 
 // extra is one field of [Extras], in a body and as headers, first that is set.
@@ -64,6 +65,9 @@ var extras = []extra{
 	{"memory_project", []string{"X-Loci-Project"},
 		func(e *Extras, v string) string { return setName(&e.Project, v) },
 		func(e Extras) bool { return e.Project == "" }, false},
+	{"memory_hits", []string{"X-Loci-Memory-Hits"},
+		func(e *Extras, v string) string { return setHits(&e.Hits, v) },
+		func(e Extras) bool { return !e.Hits }, false},
 }
 
 func isExtra(name string) bool {
@@ -121,6 +125,14 @@ func setName(to *string, v string) string {
 		return "a string of at most " + strconv.Itoa(maxName) + " bytes"
 	}
 	*to = v
+	return ""
+}
+
+func setHits(to *bool, v string) string {
+	*to = v == "stream"
+	if !*to {
+		return "stream"
+	}
 	return ""
 }
 

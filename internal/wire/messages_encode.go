@@ -60,13 +60,13 @@ type blockEvent struct {
 func encodeMessagesPiece(a Answer, _ time.Time, text string, n int) []byte {
 	var out []byte
 	if n == 0 {
-		out = typedEvent("message_start", struct {
+		out = EncodeEvent("message_start", struct {
 			Type    string         `json:"type"`
 			Message messagesAnswer `json:"message"`
 		}{"message_start", beginAnswer(a)})
-		out = append(out, typedEvent("content_block_start", blockEvent{Type: "content_block_start", Block: &textBlock{Type: "text"}})...)
+		out = append(out, EncodeEvent("content_block_start", blockEvent{Type: "content_block_start", Block: &textBlock{Type: "text"}})...)
 	}
-	return append(out, typedEvent("content_block_delta", blockEvent{Type: "content_block_delta", Delta: &textBlock{"text_delta", text}})...)
+	return append(out, EncodeEvent("content_block_delta", blockEvent{Type: "content_block_delta", Delta: &textBlock{"text_delta", text}})...)
 }
 
 func encodeMessagesEnd(a Answer, _ time.Time, _ int) []byte {
@@ -77,19 +77,19 @@ func encodeMessagesEnd(a Answer, _ time.Time, _ int) []byte {
 	type usage struct {
 		Output int `json:"output_tokens"`
 	}
-	out := typedEvent("content_block_stop", blockEvent{Type: "content_block_stop"})
-	out = append(out, typedEvent("message_delta", struct {
+	out := EncodeEvent("content_block_stop", blockEvent{Type: "content_block_stop"})
+	out = append(out, EncodeEvent("message_delta", struct {
 		Type  string `json:"type"`
 		Delta delta  `json:"delta"`
 		Usage usage  `json:"usage"`
 	}{"message_delta", delta{StopReason: stopReason(a)}, usage{a.OutputTokens}})...)
-	return append(out, typedEvent("message_stop", struct {
+	return append(out, EncodeEvent("message_stop", struct {
 		Type string `json:"type"`
 	}{"message_stop"})...)
 }
 
-// typedEvent writes an event that has a name.
-func typedEvent(name string, v any) []byte {
+// EncodeEvent writes an event that has a name.
+func EncodeEvent(name string, v any) []byte {
 	return append([]byte("event: "+name+"\n"), event(v)...)
 }
 

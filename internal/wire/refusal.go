@@ -40,6 +40,16 @@ func ReadRefusal(body []byte) Refusal {
 	return Refusal{}
 }
 
+// ErrorMessage returns what an error body of any server says, "" for nothing.
+func ErrorMessage(body []byte) string {
+	for _, text := range errorTexts(gjson.ParseBytes(body), body) {
+		if text = strings.TrimSpace(text); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
 // errorTexts returns the message, type and code of an error in the shapes that servers
 // write; of what is no JSON object the whole text.
 func errorTexts(root gjson.Result, body []byte) (out []string) {

@@ -111,7 +111,7 @@ func responseEvents(first int, events ...responseEvent) []byte {
 	var out []byte
 	for i, e := range events {
 		e.Number = first + i
-		out = append(out, typedEvent(e.Type, e)...)
+		out = append(out, EncodeEvent(e.Type, e)...)
 	}
 	return out
 }

@@ -85,7 +85,7 @@ func AddFields(body []byte, fields ...Field) ([]byte, error) {
 	root.ForEach(func(_, _ gjson.Result) bool { empty = false; return false })
 	var b strings.Builder
 	for i, f := range fields {
-		value, err := encode(f.Value)
+		value, err := Encode(f.Value)
 		if err != nil {
 			return nil, memory.Errorf(memory.Invalid, "field %s: %w", f.Name, err)
 		}
@@ -99,8 +99,8 @@ func AddFields(body []byte, fields ...Field) ([]byte, error) {
 	return splice(body, insert(bytes.LastIndexByte(body, '}'), b.String())), nil
 }
 
-// encode writes v as JSON with <, > and & as they are.
-func encode(v any) ([]byte, error) {
+// Encode writes v as JSON with <, > and & as they are.
+func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -112,7 +112,7 @@ func encode(v any) ([]byte, error) {
 
 // mustEncode writes what always encodes: strings, numbers and structs of them.
 func mustEncode(v any) []byte {
-	out, err := encode(v)
+	out, err := Encode(v)
 	if err != nil {
 		panic(err)
 	}

@@ -81,3 +81,34 @@ func eventName(event []byte) string {
 	}
 	return ""
 }
+
+// Events reads the events of a stream, in pieces of any size. It leaves out events
+// without data and those longer than a megabyte. The zero value is ready.
+type Events struct {
+	edge  edge
+	event []byte
+	over  bool // the current event is too long
+}
+
+// Write takes the next piece and yields the data of each event that it completes.
+func (e *Events) Write(p []byte, yield func(data []byte)) {
+	for len(p) > 0 {
+		n, end := e.edge.next(p)
+		e.over = e.over || len(e.event)+n > maxEvent
+		if !e.over {
+			e.event = append(e.event, p[:n]...)
+		}
+		p = p[n:]
+		if end {
+			e.Flush(yield)
+		}
+	}
+}
+
+// Flush takes the event so far as a whole one.
+func (e *Events) Flush(yield func(data []byte)) {
+	if data, ok := eventData(e.event); ok && !e.over {
+		yield(data)
+	}
+	e.event, e.over = e.event[:0], false
+}

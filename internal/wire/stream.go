@@ -20,9 +20,7 @@ const (
 // is ready, for chat completions.
 type Stream struct {
 	hear   func(s *Stream, data []byte) // nil: hearChunk
-	edge   edge
-	event  []byte
-	over   bool // the current event is too long
+	events Events
 	done   bool
 	answer Answer
 	text   strings.Builder
@@ -42,18 +40,16 @@ type streamCall struct {
 
 // Write takes the next piece of the stream. It always takes all and fails never.
 func (s *Stream) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0; {
-		n, end := s.edge.next(rest)
-		s.over = s.over || len(s.event)+n > maxEvent
-		if !s.over {
-			s.event = append(s.event, rest[:n]...)
-		}
-		rest = rest[n:]
-		if end {
-			s.flush()
-		}
-	}
+	s.events.Write(p, s.take)
 	return len(p), nil
+}
+
+// take takes the data of one event.
+func (s *Stream) take(data []byte) {
+	if s.hear == nil {
+		s.hear = (*Stream).hearChunk
+	}
+	s.hear(s, data)
 }
 
 // Done reports whether the stream said that the answer is complete.
@@ -67,7 +63,7 @@ func (s *Stream) Empty() bool {
 // Answer returns what was said so far. It is for a stream that came to its end or
 // was cut off: an event that lacks only its empty line counts as whole.
 func (s *Stream) Answer() Answer {
-	s.flush()
+	s.events.Flush(s.take)
 	a := s.answer
 	a.Text = s.text.String()
 	if a.Text == "" {
@@ -91,18 +87,6 @@ func (s *Stream) Calls() string {
 		}
 	}
 	return encodeCalls(calls)
-}
-
-// flush reads the event so far and begins the next.
-func (s *Stream) flush() {
-	data, ok := eventData(s.event)
-	if ok && !s.over {
-		if s.hear == nil {
-			s.hear = (*Stream).hearChunk
-		}
-		s.hear(s, data)
-	}
-	s.event, s.over = s.event[:0], false
 }
 
 // hearChunk takes the data of one event of a chat completion.

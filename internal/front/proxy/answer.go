@@ -76,6 +76,19 @@ func (c *call) withHits(body []byte) ([]byte, bool) {
 	return added, true
 }
 
+// hitsEvent returns the event that names what was recalled, where the request wants one in its
+// stream; nil for none. It comes last but one.
+func (c *call) hitsEvent(a wire.Answer, created time.Time) []byte {
+	if !c.hits || c.dialect.EncodeEmpty == nil {
+		return nil
+	}
+	chunk, ok := c.withHits(c.dialect.EncodeEmpty(a, created))
+	if !ok {
+		return nil
+	}
+	return append(append([]byte("data: "), chunk...), "\n\n"...)
+}
+
 // writeError answers with an error in the shape that the clients of a path read.
 func writeError(w http.ResponseWriter, r *http.Request, status int, code, message string) {
 	dialect := wire.Completions
@@ -185,7 +198,7 @@ func copyHeader(to, from http.Header) {
 // ownHeader reports whether only Loci may set a header on an answer.
 func ownHeader(name string) bool {
 	name = http.CanonicalHeaderKey(name)
-	return name == "Set-Cookie" || strings.HasPrefix(name, "X-Loci-")
+	return name == "Set-Cookie" || strings.HasPrefix(name, "Access-Control-") || strings.HasPrefix(name, "X-Loci-")
 }
 
 func closeBody(resp *http.Response) { _ = resp.Body.Close() } // read or given up on

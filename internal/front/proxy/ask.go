@@ -20,6 +20,9 @@ func (d *Door) ask(r *http.Request, c *call) (*http.Response, error) {
 	if c.memory {
 		readableEncodings(r.Header)
 	}
+	if c.hits {
+		r.Header.Del("Accept-Encoding") // the stream is added to
+	}
 	c.sent = d.Now()
 	resp, given, err := d.sendWith(r, c)
 	if err != nil || !given {
@@ -68,9 +71,15 @@ func (d *Door) sendWith(r *http.Request, c *call) (resp *http.Response, given bo
 }
 
 func (d *Door) send(r *http.Request, c *call, body []byte) (*http.Response, error) {
+	if d.isTranslated(c.dialect) {
+		return d.sendTranslated(r, c, body)
+	}
 	resp, err := d.Upstream.Do(r.Context(), http.MethodPost, upstreamPath(r), r.Header, bytes.NewReader(body))
 	c.answered = d.Now()
-	return resp, err
+	if err != nil || !lacksPath(resp, c) {
+		return resp, err
+	}
+	return d.sendInstead(r, c, body, resp)
 }
 
 // maxRefusal is how many bytes of an error are read to find out what it speaks of.
@@ -84,16 +93,7 @@ func readRefusal(resp *http.Response) (why wire.Refusal, refused bool) {
 	default:
 		return why, false
 	}
-	read, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
-	rest := io.Reader(resp.Body)
-	if err != nil {
-		rest = failedReader{err}
-	}
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(read), rest), resp.Body}
-	if plain, err := decoded(read, resp.Header.Get("Content-Encoding")); err == nil {
+	if plain, err := decoded(peek(resp), resp.Header.Get("Content-Encoding")); err == nil {
 		why = wire.ReadRefusal(plain)
 	}
 	switch {
@@ -103,6 +103,20 @@ func readRefusal(resp *http.Response) (why wire.Refusal, refused bool) {
 		why.Kind = wire.RefusesLength
 	}
 	return why, true
+}
+
+// peek returns the beginning of an answer's body, which can still be read whole.
+func peek(resp *http.Response) []byte {
+	read, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	rest := io.Reader(resp.Body)
+	if err != nil {
+		rest = failedReader{err}
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(read), rest), resp.Body}
+	return read
 }
 
 // failedReader gives the error that reading ended with.

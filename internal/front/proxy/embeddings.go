@@ -35,7 +35,10 @@ func (r embedRequest) texts() ([]string, error) {
 	}
 	var list []string
 	if err := json.Unmarshal(r.Input, &list); err != nil {
-		return nil, memory.Errorf(memory.Invalid, "input must be a string or a list of strings")
+		if !isTokens(r.Input) {
+			return nil, memory.Errorf(memory.Invalid, "input must be a string or a list of strings")
+		}
+		return nil, memory.Errorf(memory.Invalid, "input must be text, but these are token numbers; LangChain sends text with OpenAIEmbeddings(check_embedding_ctx_length=False)")
 	}
 	return checkInputs(list)
 }
@@ -147,4 +150,11 @@ func packed(v []float32) string {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
 	}
 	return base64.StdEncoding.EncodeToString(b)
+}
+
+// isTokens reports whether an input is a list of token numbers, or of such lists.
+func isTokens(input json.RawMessage) bool {
+	var one []float64
+	var lists [][]float64
+	return json.Unmarshal(input, &one) == nil || json.Unmarshal(input, &lists) == nil
 }

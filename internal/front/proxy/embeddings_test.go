@@ -85,7 +85,9 @@ func TestLociEmbedsByItself(t *testing.T) {
 		for body, want := range map[string]string{
 			`{"model":"loci/embed"}`:                                   "input must be",
 			`{"model":"loci/embed","input":[]}`:                        "1 to 2048",
-			`{"model":"loci/embed","input":[[1,2]]}`:                   "input must be",
+			`{"model":"loci/embed","input":[[1,2],[3]]}`:               "check_embedding_ctx_length=False",
+			`{"model":"loci/embed","input":[1,2]}`:                     "check_embedding_ctx_length=False",
+			`{"model":"loci/embed","input":[{"a":1}]}`:                 "a list of strings",
 			`{"model":"loci/embed","input":["a",""]}`:                  "text 1 is empty",
 			`{"model":"loci/embed","input":"a","dimensions":7}`:        "dimensions must be",
 			`{"model":"loci/embed","input":"a","encoding_format":"x"}`: "encoding_format must be",

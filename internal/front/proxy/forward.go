@@ -63,7 +63,9 @@ func (d *Door) models(w http.ResponseWriter, r *http.Request) {
 	r.Header.Del("Accept-Encoding") // the list is added to
 	resp, err := d.Upstream.Do(r.Context(), http.MethodGet, upstreamPath(r), r.Header, nil)
 	if err != nil {
-		d.refuseUpstream(w, r, err)
+		d.Log.Warn("the list of models has only Loci's own: the upstream did not answer", "request", httpx.RequestID(r.Context()), "err", err)
+		w.Header().Set(HeaderWarning, "the upstream did not answer: its models are missing")
+		writeJSON(w, http.StatusOK, wire.EncodeModels(own))
 		return
 	}
 	defer closeBody(resp)

@@ -18,7 +18,7 @@ func TestOtherPathsAreForwardedAsTheyAre(t *testing.T) {
 		{"PATCH", "/v1/anything", "{"},
 		{"OPTIONS", "/v1/chat/completions", ""},
 		{"GET", "/v1/chat/completions?limit=1", ""},
-		{"POST", "/v1/completions", `{"prompt":"x","messages":[{"role":"user","content":"y"}]}`},
+		{"POST", "/v1/completions", `{"prompt":[1,2],"messages":[{"role":"user","content":"y"}]}`},
 		{"GET", "/v1/models/m", ""},
 	} {
 		r.upstream.answers(sends(http.StatusAccepted, "\x00answer\xff", "X-Strange", "kept", "Content-Type", "application/octet-stream"))

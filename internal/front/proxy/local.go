@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"strings"
@@ -14,6 +15,10 @@ import (
 
 // answerLocally lets the built-in model answer, in the format that was asked for.
 func (d *Door) answerLocally(w http.ResponseWriter, r *http.Request, c *call) {
+	if err := c.Plain(); err != nil {
+		Refuse(w, r, err)
+		return
+	}
 	reply := responder.Respond(c.Question(1), c.prepared.Hits, c.outlook(r.Context()))
 	a := wire.Answer{
 		Role: memory.RoleAssistant, Text: reply, Finish: "stop", Model: responder.Name,
@@ -64,5 +69,11 @@ func (d *Door) streamLocally(w http.ResponseWriter, r *http.Request, c *call, a 
 		out.write(c.dialect.EncodePiece(a, now, word, i))
 	}
 	c.record(r.Context(), a)
-	out.write(c.dialect.EncodeEnd(a, now, len(words)))
+	end := c.dialect.EncodeEnd(a, now, len(words))
+	if hits := c.hitsEvent(a, now); hits != nil {
+		out.write(bytes.TrimSuffix(end, []byte(wire.StreamEnd)))
+		out.write(hits)
+		end = []byte(wire.StreamEnd)
+	}
+	out.write(end)
 }

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine"
@@ -33,6 +34,10 @@ const HeaderTrace = "X-Loci-Trace"
 
 // HeaderPending tells how many facts wait for a person, if any do.
 const HeaderPending = "X-Loci-Pending"
+
+// HeaderWarning says in words what is wrong with the setup or the upstream, where the request
+// is served all the same.
+const HeaderWarning = "X-Loci-Warning"
 
 // Headers by which a client says what a request is. Open WebUI fills them from templates of its
 // connection ({{TASK}}, {{MESSAGE_ID}}, {{USER_MESSAGE_PARENT_ID}}).
@@ -63,6 +68,7 @@ type Options struct {
 	Upstream  Upstream // nil: the built-in model answers
 	Placement wire.Placement
 	Keep      bool     // blocks that earlier requests had are put back; not with [wire.System]
+	ChatOnly  bool     // the upstream has only chat completions; false: it is found out
 	Named     bool     // an answer names what was recalled as memories, too
 	Sessions  []string // headers that name a conversation; none: [DefaultSessions]
 	Projects  []string // headers that name a project, where neither memory_project nor X-Loci-Project does
@@ -86,6 +92,7 @@ type Door struct {
 	strict  strictModels
 	answers lateAnswers
 	orders  delegated
+	lacking sync.Map // paths of dialects that the upstream was found to lack
 }
 
 // New returns the handler of /v1.
@@ -108,11 +115,23 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuseReserved(w, r)
 		return
 	}
+	if slices.Contains(short, r.URL.Path) {
+		long := *r.URL
+		long.Path, long.RawPath = "/v1"+r.URL.Path, ""
+		r = r.Clone(r.Context())
+		r.URL = &long
+	}
+	if id := httpx.RequestID(r.Context()); id != "" { // one of the upstream's takes its place
+		w.Header().Set("X-Request-Id", id)
+		if r.URL.Path == wire.Messages.Path {
+			w.Header().Set("Request-Id", id) // Anthropic's name for it
+		}
+	}
 	d.mux.ServeHTTP(w, r)
 }
 
 // dialects are those in which chats get memory.
-var dialects = []*wire.Dialect{wire.Completions, wire.Messages, wire.Responses}
+var dialects = []*wire.Dialect{wire.Completions, wire.Messages, wire.Responses, wire.Legacy}
 
 // chat handles one request of a chat and its answer.
 func (d *Door) chat(w http.ResponseWriter, r *http.Request, dialect *wire.Dialect) {
@@ -137,6 +156,9 @@ func (d *Door) chat(w http.ResponseWriter, r *http.Request, dialect *wire.Dialec
 		return
 	}
 	c.arrived = arrived
+	if c.nobody {
+		w.Header().Set(HeaderWarning, "no user: this chat gets no memory")
+	}
 	if d.Upstream == nil || c.Model == responder.Name {
 		d.answerLocally(w, r, c)
 		return
@@ -152,6 +174,8 @@ type call struct {
 	sent     time.Time // to the upstream
 	answered time.Time // by the upstream: its headers were there
 	memory   bool      // whether memory takes part at all
+	nobody   bool      // it names no user, whom memory needs
+	hits     bool      // its stream is to end with memory_hits
 	named    bool      // whether its answer has memories beside memory_hits
 	off      bool      // it was asked to take part by hiding what is said alone
 	exchange *engine.Exchange
@@ -189,7 +213,7 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	if slices.ContainsFunc(subagents, func(name string) bool { return r.Header.Get(name) != "" }) || wire.FromSubagent(chat) {
 		extras.Mode = readOnly(extras.Mode)
 	}
-	c.off = extras.Mode == wire.ModeOff
+	c.off, c.hits, c.nobody = extras.Mode == wire.ModeOff, extras.Hits, who.Owner == ""
 	if dialect.Named {
 		chat.Messages = d.answers.resolve(who.Owner, chat.Messages)
 	}
@@ -202,7 +226,7 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	results := len(chat.Messages) > 0 && chat.LastUser() < 0 && chat.GoesOn() && extras.ID != ""
 	c.memory = who.Owner != "" && r.Header.Get(headerTask) == "" && !wire.FrontEndTask(chat) && (chat.LastUser() >= 0 || results)
 	if !c.memory {
-		if who.Owner == "" && d.Anonymous != nil {
+		if c.nobody && d.Anonymous != nil {
 			d.Anonymous()
 		}
 		return c, nil
@@ -226,7 +250,7 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	if d.ClientKeys {
 		in.Key = clientKey(r.Header)
 	}
-	if d.Keep && c.placement != wire.System && d.Upstream != nil && chat.Model != responder.Name {
+	if d.Keep && c.placement != wire.System && dialect != wire.Legacy && d.Upstream != nil && chat.Model != responder.Name {
 		in.Keep, in.Part = true, chat.Place(c.placement)
 	}
 	if in.After == "" {

@@ -17,6 +17,16 @@ var reserved = []string{
 	"/v2/profiles", "/v1/batch", "/v1/feedback", "/v1/exports", "/v1/summary", "/v1/stats", "/api/v1/orgs", "/api/v1/webhooks",
 }
 
+// short are the paths under /v1 that are served without it, too: some clients add nothing to a
+// base URL.
+var short = []string{"/chat/completions", "/completions", "/embeddings", "/models", "/responses"}
+
+// IsOwn reports whether a [Door] answers at a path, but for those that are reserved.
+func IsOwn(path string) bool { return strings.HasPrefix(path, "/v1/") || slices.Contains(short, path) }
+
+// Short returns the paths outside /v1 at which a [Door] answers as below it.
+func Short() []string { return slices.Clone(short) }
+
 // Reserved returns the paths of mem0's API, each with all below it.
 func Reserved() []string { return slices.Clone(reserved) }
 

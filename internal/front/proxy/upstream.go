@@ -75,7 +75,11 @@ func (d *Door) passStream(w http.ResponseWriter, r *http.Request, c *call, resp 
 		if !heard.ended() && err == nil {
 			continue
 		}
-		c.record(r.Context(), heard.answer())
+		a := heard.answer()
+		c.record(r.Context(), a)
+		if heard.ended() {
+			out.write(c.hitsEvent(a, d.Now()))
+		}
 		out.write(heard.held())
 		if err == nil {
 			err = copyFlushing(out, resp.Body)

@@ -1,0 +1,418 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/internal/disk"
+	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/memory"
+)
+
+// settingsFile is a file of a client, and how Loci gets into its text and out again.
+type settingsFile struct {
+	path string
+	edit func(text string, remove bool) (string, error)
+}
+
+// errForeign is an entry named loci that connect did not write.
+var errForeign = errors.New("has an entry named loci that loci connect did not write; it stays as it is")
+
+var connectable = []string{"claude-code", "codex", "cursor", "opencode", "zed", "openwebui"}
+
+func connectTo(g *global) *cobra.Command {
+	var yes, remove bool
+	cmd := &cobra.Command{
+		Use:   "connect CLIENT",
+		Short: "Write Loci into the settings of a client, or take it out",
+		Long: "Show what Loci would write into a client's settings, and write it with --yes. Claude Code and Codex get hooks, which give\n" +
+			"each prompt its memory and record what is said, and the MCP server; Cursor, opencode and Zed get the MCP server. For\n" +
+			"Open WebUI it prints what to set. The commands are written with --addr, --data, --config and --user as given here, and\n" +
+			"without a key. --remove takes out what it wrote. All else in the files stays as it is.\n\n" +
+			"CLIENT is one of " + strings.Join(connectable, ", ") + ".",
+		Example: "  loci connect claude-code\n  loci connect claude-code --yes\n  loci connect codex --remove --yes",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == "openwebui" {
+				return g.aboutOpenWebUI(cmd)
+			}
+			files, err := g.settingsFiles(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			return connectFiles(onSheet(cmd.OutOrStdout()), args[0], files, remove, yes)
+		},
+	}
+	cmd.Flags().StringVar(&g.user, "user", "", "whose memory; the server's own default unless given")
+	cmd.Flags().BoolVar(&yes, "yes", false, "write the files")
+	cmd.Flags().BoolVar(&remove, "remove", false, "take out what loci connect wrote")
+	return cmd
+}
+
+// settingsFiles returns the files of a client.
+func (g *global) settingsFiles(cmd *cobra.Command, name string) ([]settingsFile, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil, err
+	}
+	self, err := ownPath()
+	if err != nil {
+		return nil, err
+	}
+	flags, err := g.passedOn(cmd)
+	if err != nil {
+		return nil, err
+	}
+	mcp, hook := append([]string{"mcp"}, flags...), shellLine(append([]string{self, hookName}, flags...))
+	hooks := editJSON(hookEntry("UserPromptSubmit", hook, self), hookEntry("Stop", hook, self))
+	config := cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config"))
+	type server struct {
+		Type    string   `json:"type,omitempty"`
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+	}
+	switch name {
+	case "claude-code":
+		dir, state := filepath.Join(home, ".claude"), filepath.Join(home, ".claude.json")
+		if own := os.Getenv("CLAUDE_CONFIG_DIR"); own != "" {
+			dir, state = own, filepath.Join(own, ".claude.json")
+		}
+		return []settingsFile{
+			{filepath.Join(dir, "settings.json"), hooks},
+			{state, editJSON(serverEntry("mcpServers", server{"stdio", self, mcp}, self))},
+		}, nil
+	case "codex":
+		dir := cmp.Or(os.Getenv("CODEX_HOME"), filepath.Join(home, ".codex"))
+		return []settingsFile{
+			{filepath.Join(dir, "hooks.json"), hooks},
+			{filepath.Join(dir, "config.toml"), tomlEdit(self, mcp)},
+		}, nil
+	case "cursor":
+		return []settingsFile{{filepath.Join(home, ".cursor", "mcp.json"), editJSON(serverEntry("mcpServers", server{"", self, mcp}, self))}}, nil
+	case "opencode":
+		path := filepath.Join(config, "opencode", "opencode.json")
+		if _, err := os.Stat(path + "c"); err == nil {
+			path += "c"
+		}
+		local := map[string]any{"type": "local", "command": append([]string{self}, mcp...)}
+		return []settingsFile{{path, editJSON(serverEntry("mcp", local, self))}}, nil
+	case "zed":
+		dir := filepath.Join(config, "zed")
+		if runtime.GOOS == "windows" {
+			dir = filepath.Join(os.Getenv("APPDATA"), "Zed")
+		}
+		return []settingsFile{{filepath.Join(dir, "settings.json"), editJSON(serverEntry("context_servers", server{"", self, mcp}, self))}}, nil
+	}
+	return nil, memory.Errorf(memory.Invalid, "unknown client %q; known are %s", name, strings.Join(connectable, ", "))
+}
+
+// passedOn returns the flags of this command line that the written commands need.
+func (g *global) passedOn(cmd *cobra.Command) ([]string, error) {
+	var out []string
+	for _, f := range []struct {
+		name, value string
+		path        bool
+	}{{"addr", *g.flags["addr"], false}, {"data", *g.flags["data"], true}, {"config", g.config, true}, {"user", g.user, false}} {
+		if !cmd.Flags().Changed(f.name) {
+			continue
+		}
+		if f.path {
+			full, err := filepath.Abs(f.value)
+			if err != nil {
+				return nil, err
+			}
+			f.value = full
+		}
+		out = append(out, "--"+f.name, f.value)
+	}
+	return out, nil
+}
+
+// ownPath returns the path of this program: that on the PATH where it is the same file, since
+// a package manager's link there outlives an update.
+func ownPath() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	here, err := os.Stat(self)
+	if err != nil {
+		return "", err
+	}
+	if onPath, err := exec.LookPath("loci"); err == nil {
+		if there, err := os.Stat(onPath); err == nil && os.SameFile(here, there) {
+			return filepath.Abs(onPath)
+		}
+	}
+	return self, nil
+}
+
+// plainWord is what a shell reads as it is.
+var plainWord = late.Compile(`^[\w@%+=:,./-]+$`)
+
+// shellLine writes words for a shell.
+func shellLine(words []string) string {
+	var out []string
+	for _, w := range words {
+		switch {
+		case plainWord.MatchString(w):
+		case runtime.GOOS == "windows":
+			w = `"` + w + `"`
+		default:
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		out = append(out, w)
+	}
+	return strings.Join(out, " ")
+}
+
+// isLoci reports whether connect wrote a command: an absolute path of a program of this name.
+func isLoci(program, self string) bool {
+	name := strings.TrimSuffix(filepath.Base(program), ".exe")
+	return filepath.IsAbs(program) && name == "loci" || program == self
+}
+
+// lociHook is how the command line of a hook begins that connect wrote.
+var lociHook = late.Compile(`^(/(\S+/)?loci|'/([^']+/)?loci'|"?[A-Za-z]:[^"]*[\\/]loci\.exe"?) hook\b`)
+
+// jsonEntry is one thing that connect writes into a JSON file.
+type jsonEntry struct {
+	path  []string // to a member of an object, or to a list that gets one more element
+	list  bool
+	value any
+	find  func(text string, root *jsonNode) (chain []*jsonNode, same bool, err error) // what it wrote before, nil for nothing
+}
+
+// editJSON returns the edit that writes entries, or takes them out.
+func editJSON(entries ...jsonEntry) func(text string, remove bool) (string, error) {
+	return func(text string, remove bool) (_ string, err error) {
+		for _, e := range entries {
+			if text, err = e.edit(text, remove); err != nil {
+				return text, err
+			}
+		}
+		return text, nil
+	}
+}
+
+func (e jsonEntry) edit(text string, remove bool) (string, error) {
+	root, err := readJSON(text)
+	if err != nil {
+		return text, err
+	}
+	chain, same, err := e.find(text, root)
+	switch {
+	case err != nil || chain == nil && remove || same && !remove:
+		return text, err
+	case chain != nil:
+		return e.edit(cutJSON(text, chain), remove)
+	}
+	value := e.value
+	if e.list && root.member(e.path...) == nil {
+		value = []any{value}
+	}
+	return putJSON(text, e.path, value)
+}
+
+// serverEntry is an MCP server named loci under a key.
+func serverEntry(key string, value any, self string) jsonEntry {
+	want := serverCommand(encodeJSON(value, "", "", true))
+	return jsonEntry{path: []string{key, "loci"}, value: value, find: func(text string, root *jsonNode) ([]*jsonNode, bool, error) {
+		entry := root.member(key, "loci")
+		if entry == nil {
+			return nil, false, nil
+		}
+		there := serverCommand(text[entry.start:entry.end])
+		if len(there) < 2 || there[1] != "mcp" || !isLoci(there[0], self) {
+			return nil, false, errForeign
+		}
+		return []*jsonNode{root, root.member(key), entry}, slices.Equal(there, want), nil
+	}}
+}
+
+// serverCommand returns the program and arguments of a client's MCP server.
+func serverCommand(entry string) (out []string) {
+	var server struct {
+		Command any   `json:"command"` // or, in opencode, all of them
+		Args    []any `json:"args"`
+	}
+	_ = json.Unmarshal([]byte(entry), &server) // another form is not ours
+	words, ok := server.Command.([]any)
+	if !ok {
+		words = append([]any{server.Command}, server.Args...)
+	}
+	for _, w := range words {
+		out = append(out, fmt.Sprint(w))
+	}
+	return out
+}
+
+const hookTimeout = 5 // seconds; more than hookDeadline, so that the hook says itself what is wrong
+
+// hookEntry is a hook of an event, in the form of Claude Code and Codex: a group of one.
+func hookEntry(event, command, self string) jsonEntry {
+	group := map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command, "timeout": hookTimeout}}}
+	return jsonEntry{path: []string{"hooks", event}, list: true, value: group, find: func(text string, root *jsonNode) ([]*jsonNode, bool, error) {
+		for _, group := range root.member("hooks", event).elements() {
+			hooks := group.member("hooks")
+			for _, h := range hooks.elements() {
+				var there string
+				if c := h.member("command"); c == nil || json.Unmarshal([]byte(text[c.start:c.end]), &there) != nil {
+					continue
+				}
+				if !lociHook.MatchString(there) && !strings.HasPrefix(there, shellLine([]string{self, hookName})) {
+					continue
+				}
+				chain := []*jsonNode{root, root.member("hooks"), root.member("hooks", event), group, hooks, h}
+				if len(hooks.items) == 1 { // a group without hooks means nothing
+					chain = chain[:4]
+				}
+				return chain, there == command, nil
+			}
+		}
+		return nil, false, nil
+	}}
+}
+
+// change is what connect makes of a file.
+type change struct {
+	path          string
+	before, after string
+	mode          fs.FileMode
+}
+
+// connectFiles shows what changes in the files, and writes it if wanted: all of it or, where
+// one file cannot be edited, nothing.
+func connectFiles(s sheet, client string, files []settingsFile, remove, yes bool) error {
+	var changes []change
+	for _, f := range files {
+		c, err := f.plan(remove)
+		if errors.Is(err, errForeign) {
+			s.line("%s %s", f.path, err)
+			continue
+		}
+		if err != nil {
+			if byHand, editErr := f.edit(f.blank(), false); !remove && editErr == nil {
+				s.line("add this to %s by hand:\n%s", f.path, byHand)
+			}
+			return fmt.Errorf("%w; nothing is written", err)
+		}
+		if c.before != c.after {
+			changes = append(changes, c)
+		}
+	}
+	if len(changes) == 0 {
+		s.line("nothing to do for %s", client)
+		return nil
+	}
+	for _, c := range changes {
+		s.line("%s", c.path)
+		s.changes(c.before, c.after)
+		if !yes {
+			continue
+		}
+		if err := c.write(); err != nil {
+			return fmt.Errorf("write %s: %w", c.path, err)
+		}
+	}
+	switch {
+	case !yes:
+		s.line("nothing is written yet; --yes writes it")
+	case remove:
+		s.line("written; restart %s", client)
+	default:
+		s.line("written; restart %s. If the server has a key, set LOCI_API_KEY where %s starts: no key is written into files.", client, client)
+		if client == "codex" {
+			s.line("Codex runs a new hook only once you trust it: type /hooks in Codex.")
+		}
+	}
+	return nil
+}
+
+// changes writes the lines that go from a text and those that come.
+func (s sheet) changes(before, after string) {
+	for _, p := range diffOf(slices.Collect(strings.Lines(before)), slices.Collect(strings.Lines(after)), "") {
+		for line := range strings.Lines(p.text) {
+			if p.sign != '=' {
+				style := map[byte]string{'-': red, '+': green}[p.sign]
+				s.line("%s", s.in(style, string(p.sign)+" "+harmless(strings.TrimRight(line, "\r\n"))))
+			}
+		}
+	}
+}
+
+// plan reads the file, or the one that it links to, and says what becomes of it.
+func (f settingsFile) plan(remove bool) (change, error) {
+	c := change{path: f.path, mode: 0o600}
+	if target, err := filepath.EvalSymlinks(f.path); err == nil {
+		c.path = target
+	}
+	data, err := os.ReadFile(c.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return c, err
+	}
+	if info, err := os.Stat(c.path); err == nil {
+		c.mode = info.Mode().Perm()
+	}
+	c.before, c.after = string(data), string(data)
+	text := c.before
+	if strings.TrimSpace(text) == "" {
+		if remove {
+			return c, nil
+		}
+		text = f.blank()
+	}
+	if c.after, err = f.edit(text, remove); err != nil && !errors.Is(err, errForeign) {
+		err = memory.Errorf(memory.Invalid, "%s: %w", c.path, err)
+	}
+	return c, err
+}
+
+// blank is a file of the format without anything in it.
+func (f settingsFile) blank() string {
+	if filepath.Ext(f.path) == ".toml" {
+		return ""
+	}
+	return "{}\n"
+}
+
+func (c change) write() error {
+	if err := os.MkdirAll(filepath.Dir(c.path), 0o700); err != nil {
+		return err
+	}
+	if err := disk.ReplaceAmongOthers(c.path, []byte(c.after)); err != nil {
+		return err
+	}
+	return os.Chmod(c.path, c.mode)
+}
+
+// aboutOpenWebUI prints what to set there: it has no file of settings.
+func (g *global) aboutOpenWebUI(cmd *cobra.Command) error {
+	config, err := g.load(cmd)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), openWebUI, config.ServerURL())
+	return err
+}
+
+const openWebUI = `Open WebUI has no settings file; nothing is written. Set this before it starts for the first time:
+
+  OPENAI_API_BASE_URL=%s/v1
+  OPENAI_API_KEY=KEY                      # loci keys add open-webui --front
+  ENABLE_FORWARD_USER_INFO_HEADERS=true
+  ENABLE_MEMORIES=false
+
+docs/guide/openwebui.md has the server's side, and the filter that works without the proxy.
+`

@@ -1,0 +1,53 @@
+package httpx
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// exposed are the headers of an answer that a page of another origin may read.
+var exposed = strings.Join([]string{
+	HeaderRequestID, "X-Request-Id", "Request-Id", "X-Loci-Trace", "X-Loci-Pending", "X-Loci-Warning", "Retry-After",
+}, ", ")
+
+// CORS lets pages of the origins given, each exactly as a browser sends it, ask next. It
+// answers their preflights, and passes their requests on without Origin and cookies, so that
+// none has the rights of a signed-in person. Requests that skip reports pass as they are, as do
+// those of all other origins, which [Guard] refuses.
+func CORS(origins []string, skip func(*http.Request) bool, next http.Handler) http.Handler {
+	if len(origins) == 0 {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origin := r.Header.Get("Origin")
+		if skip(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		h := w.Header()
+		h.Add("Vary", "Origin")
+		if !slices.Contains(origins, origin) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		h.Set("Access-Control-Allow-Origin", origin)
+		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+			h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
+			h.Set("Access-Control-Max-Age", "600")
+			if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
+				h.Set("Access-Control-Allow-Headers", asked)
+			}
+			if r.Header.Get("Access-Control-Request-Private-Network") != "" {
+				h.Set("Access-Control-Allow-Private-Network", "true")
+			}
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		h.Set("Access-Control-Expose-Headers", exposed)
+		for _, name := range []string{"Origin", "Cookie", "Sec-Fetch-Site", "Sec-Fetch-Mode"} {
+			r.Header.Del(name)
+		}
+		next.ServeHTTP(w, r)
+	})
+}

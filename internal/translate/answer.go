@@ -1,0 +1,296 @@
+package translate
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// maxAnswer bounds what an answer says and calls, in bytes.
+const maxAnswer = 8 << 20
+
+// answer is what the upstream said so far: texts and calls, in the order in which they
+// began.
+type answer struct {
+	model  string
+	blocks []*said
+	finish string // why it ended; "" while it goes on
+	stop   string // the stop sequence that ended it, where the server says so
+	usage  usage
+	size   int
+}
+
+// said is a text or a call of the answer.
+type said struct {
+	isCall   bool
+	index    int
+	id, name string // of a call
+	text     strings.Builder
+}
+
+type usage struct {
+	Input       float64 `json:"prompt_tokens"`
+	Output      float64 `json:"completion_tokens"`
+	InputDetail struct {
+		Cached float64 `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	OutputDetail struct {
+		Reasoning float64 `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+}
+
+// chunk is an event of a stream of chat completions, or a whole completion.
+type chunk struct {
+	Model   string          `json:"model"`
+	Choices []choice        `json:"choices"`
+	Usage   *usage          `json:"usage"`
+	Error   json.RawMessage `json:"error"`
+}
+
+type choice struct {
+	Index   int             `json:"index"`
+	Delta   delta           `json:"delta"`
+	Message delta           `json:"message"`
+	Finish  string          `json:"finish_reason"`
+	Stop    json.RawMessage `json:"stop_reason"` // of vLLM: the stop sequence, or the number of a token
+}
+
+type delta struct {
+	Content json.RawMessage `json:"content"`
+	Refusal string          `json:"refusal"`
+	Calls   []struct {
+		Index    *int   `json:"index"`
+		ID       string `json:"id"`
+		Function struct {
+			Name      string          `json:"name"`
+			Arguments json.RawMessage `json:"arguments"`
+		} `json:"function"`
+	} `json:"tool_calls"`
+}
+
+// add takes what a chunk adds. id begins the ids of calls that come without one.
+func (a *answer) add(c chunk, id string) {
+	if c.Model != "" {
+		a.model = c.Model
+	}
+	if c.Usage != nil {
+		a.usage = *c.Usage
+	}
+	for _, choice := range c.Choices {
+		if choice.Index != 0 {
+			continue
+		}
+		a.addDelta(choice.Delta, id)
+		a.addDelta(choice.Message, id)
+		if choice.Finish != "" {
+			a.finish = choice.Finish
+		}
+		if isText(choice.Stop) {
+			_ = json.Unmarshal(choice.Stop, &a.stop) // a string always fits
+		}
+	}
+}
+
+func (a *answer) addDelta(d delta, id string) {
+	if text := textOf(d.Content) + d.Refusal; text != "" {
+		if n := len(a.blocks); n == 0 || a.blocks[n-1].isCall {
+			a.blocks = append(a.blocks, &said{})
+		}
+		a.write(a.blocks[len(a.blocks)-1], text)
+	}
+	for _, c := range d.Calls {
+		b := a.call(c.Index, c.ID)
+		if b.id == "" {
+			b.id = c.ID
+		}
+		if b.name == "" {
+			b.name = c.Function.Name
+		}
+		arguments := c.Function.Arguments
+		text := string(arguments) // some servers send an object
+		if isNothing(arguments) {
+			text = ""
+		} else if isText(arguments) {
+			_ = json.Unmarshal(arguments, &text) // a string always fits
+		}
+		a.write(b, text)
+	}
+	for i, b := range a.blocks {
+		if b.isCall && b.id == "" && b.name != "" {
+			b.id = fmt.Sprintf("call_%s_%d", id, i)
+		}
+	}
+}
+
+func (a *answer) write(b *said, text string) {
+	a.size += len(text)
+	if a.size <= maxAnswer {
+		b.text.WriteString(text)
+	}
+}
+
+// call returns the call that a piece belongs to: by its index and id or, from servers that
+// leave the index out, a new one for a new id and else the last.
+func (a *answer) call(index *int, id string) *said {
+	var last *said
+	for _, b := range a.blocks {
+		if !b.isCall {
+			continue
+		}
+		last = b
+		if index != nil && b.index == *index && (id == "" || id == b.id) || index == nil && id == b.id {
+			return b
+		}
+	}
+	if index == nil && id == "" && last != nil {
+		return last
+	}
+	b := &said{isCall: true, id: id}
+	if index != nil {
+		b.index = *index
+	}
+	a.size += len(id) + 64
+	a.blocks = append(a.blocks, b)
+	return b
+}
+
+// called reports whether the answer calls a tool.
+func (a *answer) called() bool {
+	for _, b := range a.blocks {
+		if b.isCall {
+			return true
+		}
+	}
+	return false
+}
+
+// textOf returns the text of a content: a string or, from some servers, parts.
+func textOf(raw json.RawMessage) (text string) {
+	if isNothing(raw) || json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var parts []part
+	_ = json.Unmarshal(raw, &parts) // of anything else nothing is said
+	return content(parts).text()
+}
+
+// writer writes an answer in a dialect: the events of a stream, or the whole.
+type writer interface {
+	begin(a *answer) []byte                   // the stream begins
+	open(n int, b *said) []byte               // the n-th text or call begins
+	piece(n int, b *said, text string) []byte // more of it
+	close(n int, b *said) []byte              // it is whole
+	end(a *answer) []byte                     // the stream ends
+	fail(message string) []byte               // the stream ends in an error
+	whole(a *answer) any                      // the answer
+	callID() string                           // begins the ids of calls that have none
+}
+
+// Answer writes a completion in the call's dialect.
+func (c *Call) Answer(completion []byte) ([]byte, error) {
+	var in chunk
+	if err := json.Unmarshal(completion, &in); err != nil || len(in.Choices) == 0 {
+		return nil, memory.Errorf(memory.Unavailable, "the upstream's answer is not a chat completion")
+	}
+	w, a := c.newWriter(), &answer{}
+	a.add(in, w.callID())
+	return wire.Encode(w.whole(a))
+}
+
+// Stream returns what writes a stream of chat completions in the call's dialect.
+func (c *Call) Stream() *Stream { return &Stream{writer: c.newWriter()} }
+
+// Stream writes a stream of chat completions in another dialect, in which one part of
+// the answer ends before the next begins. A call may get more as long as the stream
+// lasts, so what comes behind the first one waits for the end.
+type Stream struct {
+	writer
+	events wire.Events
+	answer answer
+	out    []byte
+	begun  bool
+	ended  bool
+
+	head   int  // the part that is being written
+	opened bool // its beginning is written
+	sent   int  // how much of its text is
+}
+
+// Write takes the next piece of the upstream's stream and returns what it comes to,
+// valid until the next call.
+func (s *Stream) Write(p []byte) []byte {
+	s.out = s.out[:0]
+	s.events.Write(p, s.hear)
+	return s.out
+}
+
+// End takes the end of the upstream's stream and returns the rest. It is false for a
+// stream that was cut off.
+func (s *Stream) End() (rest []byte, whole bool) {
+	s.out = s.out[:0]
+	s.events.Flush(s.hear)
+	if !s.ended && s.answer.finish != "" {
+		s.finish()
+	}
+	return s.out, s.ended
+}
+
+func (s *Stream) hear(data []byte) {
+	var c chunk
+	switch {
+	case s.ended:
+	case strings.TrimSpace(string(data)) == "[DONE]":
+		s.finish()
+	case json.Unmarshal(data, &c) != nil: // what cannot be read is left out
+	case !isNothing(c.Error):
+		s.fail(wire.ErrorMessage(data))
+	default:
+		s.answer.add(c, s.callID())
+		if s.answer.size > maxAnswer {
+			s.fail("the upstream's answer is too long")
+			return
+		}
+		s.advance(false)
+	}
+}
+
+func (s *Stream) fail(message string) {
+	s.ended = true
+	s.out = append(s.out, s.writer.fail(message)...)
+}
+
+func (s *Stream) finish() {
+	s.advance(true)
+	s.ended = true
+	s.out = append(s.out, s.end(&s.answer)...)
+}
+
+// advance writes as much as can be told; all of it at the end.
+func (s *Stream) advance(all bool) {
+	if !s.begun {
+		s.begun = true
+		s.out = append(s.out, s.begin(&s.answer)...)
+	}
+	for ; s.head < len(s.answer.blocks); s.head++ {
+		b := s.answer.blocks[s.head]
+		if b.isCall && b.name == "" && !all {
+			return
+		}
+		if !s.opened {
+			s.opened = true
+			s.out = append(s.out, s.open(s.head, b)...)
+		}
+		if text := b.text.String()[s.sent:]; text != "" {
+			s.sent += len(text)
+			s.out = append(s.out, s.piece(s.head, b, text)...)
+		}
+		if !all && (b.isCall || s.head == len(s.answer.blocks)-1) {
+			return
+		}
+		s.out = append(s.out, s.close(s.head, b)...)
+		s.opened, s.sent = false, 0
+	}
+}

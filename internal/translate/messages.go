@@ -1,0 +1,223 @@
+package translate
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// messagesRequest is a request of the Messages API, as far as it can be translated.
+type messagesRequest struct {
+	Model    string          `json:"model"`
+	System   json.RawMessage `json:"system"`
+	Messages []struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	} `json:"messages"`
+	MaxTokens   *float64 `json:"max_tokens"`
+	Stop        []string `json:"stop_sequences"`
+	Temperature *float64 `json:"temperature"`
+	TopP        *float64 `json:"top_p"`
+	Stream      bool     `json:"stream"`
+	Tools       []struct {
+		Type        string          `json:"type"`
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Schema      json.RawMessage `json:"input_schema"`
+		Strict      *bool           `json:"strict"`
+	} `json:"tools"`
+	ToolChoice *struct {
+		Type   string `json:"type"`
+		Name   string `json:"name"`
+		Single bool   `json:"disable_parallel_tool_use"`
+	} `json:"tool_choice"`
+	Output struct {
+		Format *outputFormat `json:"format"`
+	} `json:"output_config"`
+	Format *outputFormat `json:"output_format"` // as it was called before output_config
+}
+
+type outputFormat struct {
+	Type   string          `json:"type"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+// block is one of a content of the Messages API.
+type block struct {
+	Type    string          `json:"type"`
+	Text    string          `json:"text"`
+	Title   string          `json:"title"`
+	ID      string          `json:"id"`
+	Name    string          `json:"name"`
+	Input   json.RawMessage `json:"input"`
+	CallID  string          `json:"tool_use_id"`
+	Content json.RawMessage `json:"content"`
+	Source  json.RawMessage `json:"source"` // of a search result it is a string
+}
+
+// billing begins a system text of Claude Code's that is for Anthropic's servers. It differs between
+// requests, so that a server could not reuse what it has cached of a prompt.
+const billing = "x-anthropic-billing-header:"
+
+func readMessages(c *Call, body []byte, id string, created time.Time) error {
+	var in messagesRequest
+	if err := decode(body, "", &in); err != nil {
+		return err
+	}
+	out := &c.request
+	*out = chatRequest{Model: in.Model, Stream: in.Stream, MaxTokens: in.MaxTokens, Stop: in.Stop, Temperature: in.Temperature, TopP: in.TopP}
+	system, err := contentOf(in.System, "system")
+	if err != nil {
+		return err
+	}
+	system = slices.DeleteFunc(system, func(p part) bool { return strings.HasPrefix(p.Text, billing) })
+	out.addSystem(system.text())
+	for i, m := range in.Messages {
+		if err := out.addBlocks(m.Role, m.Content, fmt.Sprintf("messages[%d]", i)); err != nil {
+			return err
+		}
+	}
+	if err := in.tools(out); err != nil {
+		return err
+	}
+	if f := cmp.Or(in.Output.Format, in.Format); f != nil && f.Type == "json_schema" {
+		strict := true
+		out.Format = schemaFormat("output", f.Schema, &strict)
+	}
+	c.newWriter = func() writer { return &messagesWriter{id: id, model: in.Model} }
+	return nil
+}
+
+// blocksOf reads a content: a string or a list of blocks.
+func blocksOf(raw json.RawMessage, where string) (list []block, err error) {
+	switch {
+	case isNothing(raw):
+		return nil, nil
+	case isText(raw):
+		list = []block{{Type: "text"}}
+		return list, decode(raw, where, &list[0].Text)
+	}
+	return list, decode(raw, where, &list)
+}
+
+// contentOf reads a content in which nothing is called.
+func contentOf(raw json.RawMessage, where string) (c content, err error) {
+	list, err := blocksOf(raw, where)
+	for i, b := range list {
+		if err == nil {
+			err = c.addBlock(b, fmt.Sprintf("%s[%d]", where, i))
+		}
+	}
+	return c, err
+}
+
+// addBlocks adds the messages that one of the Messages API holds: what tools returned
+// comes before what the user says.
+func (r *chatRequest) addBlocks(role string, raw json.RawMessage, where string) error {
+	where += ".content"
+	list, err := blocksOf(raw, where)
+	if err != nil {
+		return err
+	}
+	var said content
+	var calls []chatCall
+	for i, b := range list {
+		at := fmt.Sprintf("%s[%d]", where, i)
+		switch {
+		case role == "assistant" && b.Type == "tool_use":
+			calls = append(calls, newCall(b.ID, b.Name, string(b.Input)))
+		case role == "assistant" && b.Type != "text": // what it thought, or its provider ran
+		case b.Type == "tool_result":
+			result, err := contentOf(b.Content, at+".content")
+			if err != nil {
+				return err
+			}
+			said = append(said, r.addResult(b.CallID, result)...)
+		default:
+			if err := said.addBlock(b, at); err != nil {
+				return err
+			}
+		}
+	}
+	switch role {
+	case "assistant":
+		r.addAssistant(said, calls)
+	case "user":
+		r.addUser(said)
+	case "system":
+		r.addSystem(said.text())
+	default:
+		return memory.Errorf(memory.Invalid, "%s: unknown role %q", where, role)
+	}
+	return nil
+}
+
+// addBlock adds what a block says or shows.
+func (c *content) addBlock(b block, where string) error {
+	var source struct {
+		Type  string          `json:"type"`
+		Media string          `json:"media_type"`
+		Data  string          `json:"data"`
+		URL   string          `json:"url"`
+		Inner json.RawMessage `json:"content"`
+	}
+	if b.Type == "image" || b.Type == "document" {
+		if err := decode(b.Source, where+".source", &source); err != nil {
+			return err
+		}
+	}
+	switch b.Type + " " + source.Type {
+	case "text ":
+		c.say(b.Text)
+	case "image base64":
+		c.show("data:"+source.Media+";base64,"+source.Data, "")
+	case "image url":
+		c.show(source.URL, "")
+	case "document text":
+		c.say(b.Title)
+		c.say(source.Data)
+	case "search_result ", "document content":
+		inner, err := contentOf(json.RawMessage(cmp.Or(string(source.Inner), string(b.Content))), where+".content")
+		if err != nil {
+			return err
+		}
+		c.say(b.Title)
+		*c = append(*c, inner...)
+	default:
+		return refuse(where, "a block of type %q", strings.TrimSpace(b.Type+" "+source.Type))
+	}
+	return nil
+}
+
+// tools translates the tools and which of them may be called.
+func (in messagesRequest) tools(out *chatRequest) error {
+	for i, t := range in.Tools {
+		switch {
+		case t.Type == "" || t.Type == "custom":
+			out.Tools = append(out.Tools, chatTool{"function", function{t.Name, t.Description, t.Schema, t.Strict}})
+		case !isProviderTool(t.Type):
+			return refuse(fmt.Sprintf("tools[%d].type", i), "a tool of type %q", t.Type)
+		}
+	}
+	if in.ToolChoice != nil && in.ToolChoice.Single && len(out.Tools) > 0 {
+		out.Parallel = new(bool)
+	}
+	switch {
+	case in.ToolChoice == nil:
+		return nil
+	case in.ToolChoice.Type == "tool":
+		return out.choose(in.ToolChoice.Name)
+	case len(out.Tools) == 0:
+		return nil
+	case in.ToolChoice.Type == "any":
+		out.ToolChoice = "required"
+	default:
+		out.ToolChoice = in.ToolChoice.Type
+	}
+	return nil
+}

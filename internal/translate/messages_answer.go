@@ -1,0 +1,148 @@
+package translate
+
+import (
+	"encoding/json"
+
+	"github.com/loci-memory/loci/internal/wire"
+)
+
+// messagesWriter writes answers of the Messages API.
+type messagesWriter struct{ id, model string }
+
+func (w *messagesWriter) callID() string { return w.id }
+
+type messagesAnswer struct {
+	ID      string        `json:"id"`
+	Type    string        `json:"type"`
+	Role    string        `json:"role"`
+	Model   string        `json:"model"`
+	Content []answerBlock `json:"content"`
+	stopped
+	Usage messagesUsage `json:"usage"`
+}
+
+// answerBlock is a text or a call. As the start of one it is empty.
+type answerBlock struct {
+	Type  string          `json:"type"`
+	Text  *string         `json:"text,omitempty"`
+	ID    string          `json:"id,omitempty"`
+	Name  string          `json:"name,omitempty"`
+	Input json.RawMessage `json:"input,omitempty"`
+}
+
+type stopped struct {
+	Reason   *string `json:"stop_reason"`
+	Sequence *string `json:"stop_sequence"`
+}
+
+type messagesUsage struct {
+	Input  float64 `json:"input_tokens"`
+	Write  float64 `json:"cache_creation_input_tokens"`
+	Cached float64 `json:"cache_read_input_tokens"`
+	Output float64 `json:"output_tokens"`
+}
+
+func (w *messagesWriter) usageOf(a *answer) messagesUsage {
+	cached := min(a.usage.InputDetail.Cached, a.usage.Input)
+	return messagesUsage{Input: a.usage.Input - cached, Cached: cached, Output: a.usage.Output}
+}
+
+func (w *messagesWriter) frame(a *answer) messagesAnswer {
+	m := messagesAnswer{ID: w.id, Type: "message", Role: "assistant", Model: w.model, Content: []answerBlock{}, Usage: w.usageOf(a)}
+	if a.model != "" {
+		m.Model = a.model
+	}
+	return m
+}
+
+// stopOf says why an answer ended. Some servers say stop of one that calls tools.
+func stopOf(a *answer) stopped {
+	reason, s := "end_turn", stopped{}
+	switch {
+	case a.finish == "length":
+		reason = "max_tokens"
+	case a.finish == "content_filter":
+		reason = "refusal"
+	case a.called():
+		reason = "tool_use"
+	case a.stop != "":
+		reason, s.Sequence = "stop_sequence", &a.stop
+	}
+	s.Reason = &reason
+	return s
+}
+
+func (w *messagesWriter) blockOf(b *said, text string) answerBlock {
+	if !b.isCall {
+		return answerBlock{Type: "text", Text: &text}
+	}
+	input := json.RawMessage(text)
+	if len(input) == 0 || input[0] != '{' || !json.Valid(input) { // cut off, or wrong
+		input = json.RawMessage("{}")
+	}
+	return answerBlock{Type: "tool_use", ID: b.id, Name: b.name, Input: input}
+}
+
+func (w *messagesWriter) whole(a *answer) any {
+	m := w.frame(a)
+	m.stopped = stopOf(a)
+	for _, b := range a.blocks {
+		m.Content = append(m.Content, w.blockOf(b, b.text.String()))
+	}
+	return m
+}
+
+func (w *messagesWriter) begin(a *answer) []byte {
+	return wire.EncodeEvent("message_start", struct {
+		Type    string         `json:"type"`
+		Message messagesAnswer `json:"message"`
+	}{"message_start", w.frame(a)})
+}
+
+// blockEvent is an event about one block.
+type blockEvent struct {
+	Type  string       `json:"type"`
+	Index int          `json:"index"`
+	Block *answerBlock `json:"content_block,omitempty"`
+	Delta *blockDelta  `json:"delta,omitempty"`
+}
+
+type blockDelta struct {
+	Type  string  `json:"type"`
+	Text  *string `json:"text,omitempty"`
+	Input *string `json:"partial_json,omitempty"`
+}
+
+func (e blockEvent) encode() []byte { return wire.EncodeEvent(e.Type, e) }
+
+func (w *messagesWriter) open(n int, b *said) []byte {
+	empty := w.blockOf(b, "")
+	return blockEvent{Type: "content_block_start", Index: n, Block: &empty}.encode()
+}
+
+func (w *messagesWriter) piece(n int, b *said, text string) []byte {
+	d := blockDelta{Type: "text_delta", Text: &text}
+	if b.isCall {
+		d = blockDelta{Type: "input_json_delta", Input: &text}
+	}
+	return blockEvent{Type: "content_block_delta", Index: n, Delta: &d}.encode()
+}
+
+func (w *messagesWriter) close(n int, _ *said) []byte {
+	return blockEvent{Type: "content_block_stop", Index: n}.encode()
+}
+
+func (w *messagesWriter) end(a *answer) []byte {
+	out := wire.EncodeEvent("message_delta", struct {
+		Type  string        `json:"type"`
+		Delta stopped       `json:"delta"`
+		Usage messagesUsage `json:"usage"`
+	}{"message_delta", stopOf(a), w.usageOf(a)})
+	return append(out, wire.EncodeEvent("message_stop", struct {
+		Type string `json:"type"`
+	}{"message_stop"})...)
+}
+
+func (w *messagesWriter) fail(message string) []byte {
+	return wire.EncodeEvent("error", json.RawMessage(wire.Messages.EncodeError(502, "", message, "")))
+}

@@ -1,0 +1,285 @@
+package translate
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// responsesRequest is a request of the Responses API, as far as it can be translated.
+type responsesRequest struct {
+	Model        string          `json:"model"`
+	Instructions string          `json:"instructions"`
+	Input        json.RawMessage `json:"input"`
+	MaxTokens    *float64        `json:"max_output_tokens"`
+	Temperature  *float64        `json:"temperature"`
+	TopP         *float64        `json:"top_p"`
+	Stream       bool            `json:"stream"`
+	User         string          `json:"user"`
+	Parallel     *bool           `json:"parallel_tool_calls"`
+	Tools        json.RawMessage `json:"tools"`
+	ToolChoice   json.RawMessage `json:"tool_choice"`
+	Metadata     json.RawMessage `json:"metadata"`
+	Text         struct {
+		Format struct {
+			Type   string          `json:"type"`
+			Name   string          `json:"name"`
+			Schema json.RawMessage `json:"schema"`
+			Strict *bool           `json:"strict"`
+		} `json:"format"`
+	} `json:"text"`
+
+	// What needs something that the server keeps.
+	Previous     string          `json:"previous_response_id"`
+	Conversation json.RawMessage `json:"conversation"`
+	Prompt       json.RawMessage `json:"prompt"`
+	Background   bool            `json:"background"`
+}
+
+// responseTool is a tool or a choice of one.
+type responseTool struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Strict      *bool           `json:"strict"`
+	Tools       []responseTool  `json:"tools"` // of a namespace
+}
+
+// toolName is a function's name, and that of its namespace, "" for none.
+type toolName struct{ namespace, name string }
+
+// flat returns the name as chat completions have it, which know no namespaces.
+func (n toolName) flat() string {
+	if n.namespace == "" {
+		return n.name
+	}
+	return n.namespace + "__" + n.name
+}
+
+// item is one of an input of the Responses API.
+type item struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Role      string          `json:"role"`
+	Content   json.RawMessage `json:"content"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Namespace string          `json:"namespace"`
+	Arguments string          `json:"arguments"`
+	Output    json.RawMessage `json:"output"`
+}
+
+func readResponses(c *Call, body []byte, id string, created time.Time) error {
+	var in responsesRequest
+	if err := decode(body, "", &in); err != nil {
+		return err
+	}
+	if err := in.refuseKept(); err != nil {
+		return err
+	}
+	out := &c.request
+	*out = chatRequest{
+		Model: in.Model, Stream: in.Stream, MaxTokens: in.MaxTokens, Temperature: in.Temperature, TopP: in.TopP, User: in.User,
+	}
+	out.addSystem(in.Instructions)
+	if err := in.input(out); err != nil {
+		return err
+	}
+	names, err := in.tools(out)
+	if err != nil {
+		return err
+	}
+	switch f := in.Text.Format; f.Type {
+	case "json_schema":
+		out.Format = schemaFormat(f.Name, f.Schema, f.Strict)
+	case "json_object":
+		out.Format = struct {
+			Type string `json:"type"`
+		}{f.Type}
+	}
+	c.newWriter = func() writer { return newResponsesWriter(in, names, id, created) }
+	return nil
+}
+
+// refuseKept refuses a request that goes on from something that the server keeps.
+func (in responsesRequest) refuseKept() error {
+	for field, set := range map[string]bool{
+		"previous_response_id": in.Previous != "", "conversation": !isNothing(in.Conversation), "prompt": !isNothing(in.Prompt), "background": in.Background,
+	} {
+		if set {
+			return memory.Errorf(memory.Invalid, "%s: an upstream that has only chat completions keeps no responses; send the whole input with each request", field)
+		}
+	}
+	return nil
+}
+
+// input translates a text or a list of items. What the model said and called in a row
+// becomes one message.
+func (in responsesRequest) input(out *chatRequest) error {
+	if isNothing(in.Input) {
+		return nil
+	}
+	if isText(in.Input) {
+		var c content
+		text := ""
+		err := decode(in.Input, "input", &text)
+		c.say(text)
+		out.addUser(c)
+		return err
+	}
+	var items []item
+	if err := decode(in.Input, "input", &items); err != nil {
+		return err
+	}
+	var said, pictures content // by the model in a row; by tools in a row
+	var calls []chatCall
+	for i, it := range items {
+		where := fmt.Sprintf("input[%d]", i)
+		isMessage := it.Type == "message" || it.Type == "" && it.Role != ""
+		isThought := it.Type == "reasoning" || isProviderTool(it.Type) // or what its provider ran
+		if !isThought && it.Type != "function_call" && !(isMessage && it.Role == "assistant") {
+			out.addAssistant(said, calls)
+			said, calls = nil, nil
+		}
+		if isMessage || it.Type == "function_call" {
+			out.addUser(pictures)
+			pictures = nil
+		}
+		switch {
+		case isMessage:
+			c, err := partsOf(it.Content, where+".content")
+			if err != nil {
+				return err
+			}
+			switch it.Role {
+			case "assistant":
+				said = append(said, c...)
+			case "user":
+				out.addUser(c)
+			case "system", "developer":
+				out.addSystem(c.text())
+			default:
+				return memory.Errorf(memory.Invalid, "%s: unknown role %q", where, it.Role)
+			}
+		case it.Type == "function_call":
+			calls = append(calls, newCall(it.CallID, toolName{it.Namespace, it.Name}.flat(), it.Arguments))
+		case it.Type == "function_call_output":
+			c, err := partsOf(it.Output, where+".output")
+			if err != nil {
+				return err
+			}
+			pictures = append(pictures, out.addResult(it.CallID, c)...)
+		case isThought:
+		case it.Type == "item_reference" || it.Type == "" && it.ID != "":
+			return memory.Errorf(memory.Invalid, "%s: an upstream that has only chat completions keeps no items; send the item itself", where)
+		default:
+			return refuse(where, "an item of type %q", it.Type)
+		}
+	}
+	out.addAssistant(said, calls)
+	out.addUser(pictures)
+	return nil
+}
+
+// partsOf reads a content, a string or a list of parts.
+func partsOf(raw json.RawMessage, where string) (c content, err error) {
+	if isNothing(raw) {
+		return nil, nil
+	}
+	if isText(raw) {
+		text := ""
+		err := decode(raw, where, &text)
+		c.say(text)
+		return c, err
+	}
+	var parts []struct {
+		Type    string `json:"type"`
+		Text    string `json:"text"`
+		Refusal string `json:"refusal"`
+		Image   string `json:"image_url"`
+		Detail  string `json:"detail"`
+	}
+	if err := decode(raw, where, &parts); err != nil {
+		return nil, err
+	}
+	for i, p := range parts {
+		switch {
+		case p.Type == "input_text" || p.Type == "output_text" || p.Type == "text":
+			c.say(p.Text)
+		case p.Type == "refusal":
+			c.say(p.Refusal)
+		case p.Type == "input_image" && p.Image != "":
+			c.show(p.Image, p.Detail)
+		case p.Type == "input_image":
+			return nil, refuse(fmt.Sprintf("%s[%d]", where, i), "an image without image_url")
+		default:
+			return nil, refuse(fmt.Sprintf("%s[%d]", where, i), "a part of type %q", p.Type)
+		}
+	}
+	return c, nil
+}
+
+// tools translates the tools and which of them may be called. It returns the functions that
+// are in namespaces, by their flat names.
+func (in responsesRequest) tools(out *chatRequest) (map[string]toolName, error) {
+	var tools []responseTool
+	if !isNothing(in.Tools) {
+		if err := decode(in.Tools, "tools", &tools); err != nil {
+			return nil, err
+		}
+	}
+	names := map[string]toolName{}
+	if err := out.addTools(tools, "", "tools", names); err != nil {
+		return nil, err
+	}
+	if len(out.Tools) > 0 {
+		out.Parallel = in.Parallel
+	}
+	return names, in.choice(out)
+}
+
+func (r *chatRequest) addTools(tools []responseTool, namespace, where string, names map[string]toolName) error {
+	for i, t := range tools {
+		switch at := fmt.Sprintf("%s[%d]", where, i); {
+		case t.Type == "function":
+			name := toolName{namespace, t.Name}
+			if namespace != "" {
+				names[name.flat()] = name
+			}
+			r.Tools = append(r.Tools, chatTool{"function", function{name.flat(), t.Description, t.Parameters, t.Strict}})
+		case t.Type == "namespace" && namespace == "":
+			if err := r.addTools(t.Tools, t.Name, at+".tools", names); err != nil {
+				return err
+			}
+		case !isProviderTool(t.Type):
+			return refuse(at+".type", "a tool of type %q", t.Type)
+		}
+	}
+	return nil
+}
+
+// choice translates which of the tools may be called.
+func (in responsesRequest) choice(out *chatRequest) error {
+	if isNothing(in.ToolChoice) {
+		return nil
+	}
+	var choice responseTool
+	if isText(in.ToolChoice) {
+		mode := ""
+		err := decode(in.ToolChoice, "tool_choice", &mode)
+		if len(out.Tools) > 0 {
+			out.ToolChoice = mode
+		}
+		return err
+	}
+	if err := decode(in.ToolChoice, "tool_choice", &choice); err != nil {
+		return err
+	}
+	if choice.Type != "function" {
+		return refuse("tool_choice", "a choice of type %q", choice.Type)
+	}
+	return out.choose(choice.Name)
+}

@@ -1,0 +1,39 @@
+package wire
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Plain returns [memory.Invalid], naming the field, for a request that asks for more than
+// one answer in words: the built-in model gives no other.
+func (c *Chat) Plain() error {
+	root := gjson.ParseBytes(c.body)
+	for _, name := range []string{"tools", "functions"} {
+		if tools := root.Get(name); tools.Get("#").Int() > 0 && root.Get("tool_choice").Str != "none" {
+			return memory.Errorf(memory.Invalid, "%s: %s calls no tools", name, memory.RecallModel)
+		}
+	}
+	for _, name := range []string{"n", "best_of"} {
+		if root.Get(name).Num > 1 {
+			return memory.Errorf(memory.Invalid, "%s: %s gives one answer", name, memory.RecallModel)
+		}
+	}
+	for _, name := range []string{"response_format", "text.format", "output_config.format", "output_format"} {
+		if kind := root.Get(name + ".type"); kind.Exists() && kind.Str != "text" {
+			return memory.Errorf(memory.Invalid, "%s: %s answers in plain text only", name, memory.RecallModel)
+		}
+	}
+	if len(c.Messages) == 0 {
+		return memory.Errorf(memory.Invalid, "messages: there are none")
+	}
+	for _, m := range c.Messages {
+		switch m.Role {
+		case memory.RoleSystem, memory.RoleUser, memory.RoleAssistant, memory.RoleTool:
+		default:
+			return memory.Errorf(memory.Invalid, "messages: unknown role %q", head(string(m.Role), 40))
+		}
+	}
+	return nil
+}
