@@ -122,7 +122,7 @@ e2e-mcp: ## check the MCP door with two SDKs and the public suite, which it inst
 e2e-sdks: ## check the SDKs of OpenAI and Anthropic, which it installs (60 MB), before a chat-only upstream
 	@sh e2e/sdks/run.sh
 
-e2e-mem0: ## check mem0's API with its two clients, which it installs (150 MB); takes a minute
+e2e-mem0: ## check mem0's API with its two clients, which it installs (250 MB); takes a minute
 	@sh e2e/mem0/run.sh
 
 attack: ## attack a running server; takes minutes and logs what its users notice

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -25,13 +26,14 @@ func apiKeys(g *global) *cobra.Command {
 
 func addKey(g *global) *cobra.Command {
 	in := client.NewKey{}
-	var admin, front bool
+	var admin, front, mem0 bool
 	cmd := &cobra.Command{
 		Use:   "add NAME (--user USER | --front | --admin)",
 		Short: "Make a key, which is shown this once",
 		Long: "Make a key. With --user it opens that user's memory alone, whoever the request names. With --front a front end names the user of each\n" +
-			"request, by X-Loci-User. With --admin it may do anything, for any user, as LOCI_API_KEY may.",
-		Example: "  loci keys add laptop --user ana\n  loci keys add open-webui --front",
+			"request, by X-Loci-User. With --admin it may do anything, for any user, as LOCI_API_KEY may. --mem0 shows it as mem0's tools want keys: with\n" +
+			"m0- before it. It opens with and without that.",
+		Example: "  loci keys add laptop --user ana\n  loci keys add open-webui --front\n  loci keys add assistant --front --mem0",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := onlyOne(cmd, "user", "front", "admin"); err != nil {
@@ -53,6 +55,9 @@ func addKey(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if mem0 {
+					made.Text = httpx.Mem0Prefix + made.Text
+				}
 				return g.print(cmd.OutOrStdout(), made, func(w io.Writer) {
 					fmt.Fprintf(w, "%s\n", made.Text)
 					fmt.Fprintf(cmd.ErrOrStderr(), "keep it: it is shown this once; to remove it: loci keys remove %s\n", made.ID)
@@ -63,6 +68,7 @@ func addKey(g *global) *cobra.Command {
 	cmd.Flags().StringVar(&in.User, "user", "", "whose memory it opens, and nobody else's")
 	cmd.Flags().BoolVar(&front, "front", false, "for a front end that names the user of each request")
 	cmd.Flags().BoolVar(&admin, "admin", false, "for whoever runs the server")
+	cmd.Flags().BoolVar(&mem0, "mem0", false, "show it as mem0's tools want keys, beginning with m0-")
 	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -58,6 +59,10 @@ func (r *Keyring) empty() bool {
 
 // Bounds of a key.
 const (
+	// Mem0Prefix may stand before any key, for tools that take only what looks like a key of
+	// mem0's.
+	Mem0Prefix = "m0-"
+
 	keyPrefix = "loci_"
 	maxName   = 100 // bytes
 )
@@ -100,10 +105,11 @@ type keyed struct {
 
 // known returns what a text says if it is a key of Loci's.
 func (o *Options) known(text string) (keyed, bool) {
-	if o.Key != "" && sameKey(text, o.Key) {
+	bare := strings.TrimPrefix(text, Mem0Prefix)
+	if o.Key != "" && (sameKey(text, o.Key) || sameKey(bare, o.Key)) {
 		return keyed{role: memory.KeyAdmin}, true
 	}
-	k, ok := o.Keys.find(text)
+	k, ok := o.Keys.find(bare)
 	return keyed{k.Role, k.User}, ok
 }
 

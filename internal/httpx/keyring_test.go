@@ -102,6 +102,26 @@ func TestRemovedKeyOpensNothing(t *testing.T) {
 	}
 }
 
+// TestKeysOpenBehindMem0sPrefix sends keys as tools want them that take mem0's own alone.
+func TestKeysOpenBehindMem0sPrefix(t *testing.T) {
+	ring, texts, _ := stored(t)
+	o := Options{Key: key, Keys: ring, Namespace: memory.DefaultNamespace}
+	for text, want := range map[string]Role{
+		Mem0Prefix + texts[memory.KeyUser]: RoleUser, Mem0Prefix + key: RoleAdmin, Mem0Prefix: "", Mem0Prefix + Mem0Prefix + key: "", "m0" + key: "",
+	} {
+		r, _ := http.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = "203.0.113.9:1"
+		r.Header.Set("Authorization", "Token "+text)
+		id, err := o.identify(r)
+		if id.Role != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %+v, %v; want the role %q", text, id, err, want)
+		}
+		if want != "" && r.Header.Get("Authorization") != "" {
+			t.Errorf("%q stays in the request", text)
+		}
+	}
+}
+
 func TestKeysThatCannotBeAreNotMade(t *testing.T) {
 	for _, k := range []memory.Key{
 		{Name: "", Role: memory.KeyAdmin}, {Name: "a\nb", Role: memory.KeyAdmin}, {Name: strings.Repeat("a", 101), Role: memory.KeyAdmin}, {Name: "a", Role: "root"},

@@ -87,20 +87,20 @@ const (
 	failed    = "FAILED"
 )
 
-func (d *door) add(c *call) (any, error) {
+func (h *handler) add(c *call) (any, error) {
 	var b addBody
 	if err := c.decode(&b); err != nil {
 		return nil, err
 	}
-	a, err := d.addition(c, b)
+	a, err := h.addition(c, b)
 	if err != nil {
 		return nil, err
 	}
 	var out added
 	if b.Infer != nil && !*b.Infer {
-		out, err = d.store(c.Context(), a)
+		out, err = h.store(c.Context(), a)
 	} else {
-		out, err = d.learn(c, a, c.version == "v3" || b.Async)
+		out, err = h.learn(c, a, c.version == "v3" || b.Async)
 	}
 	switch {
 	case err != nil || c.version == "v3":
@@ -112,7 +112,7 @@ func (d *door) add(c *call) (any, error) {
 }
 
 // addition checks all of a request before anything is written.
-func (d *door) addition(c *call, b addBody) (addition, error) {
+func (h *handler) addition(c *call, b addBody) (addition, error) {
 	var none addition
 	var sent map[string]any
 	if err := c.decode(&sent); err != nil {
@@ -127,11 +127,14 @@ func (d *door) addition(c *call, b addBody) (addition, error) {
 		if value, ok := b.Filters[idNames[n]].(string); ok && *v == "" {
 			*v = value
 		}
+		if *v == anything {
+			return none, memory.Errorf(memory.Invalid, "%s: %s is not an id", idNames[n], anything)
+		}
 	}
 	if err := b.ids.check(); err != nil {
 		return none, err
 	}
-	who, err := d.caller(c, b.User)
+	who, err := h.caller(c, b.User)
 	if err != nil {
 		return none, err
 	}
@@ -151,7 +154,7 @@ func (d *door) addition(c *call, b addBody) (addition, error) {
 		return none, err
 	}
 	for i, m := range messages {
-		said, err := d.said(m)
+		said, err := h.said(m)
 		if err != nil {
 			return none, fmt.Errorf("messages[%d]: %w", i, err)
 		}
@@ -196,7 +199,7 @@ func messagesIn(b addBody) ([]message, error) {
 }
 
 // said reads a message.
-func (d *door) said(m message) (engine.Said, error) {
+func (h *handler) said(m message) (engine.Said, error) {
 	switch m.Role {
 	case memory.RoleUser, memory.RoleAssistant, memory.RoleSystem, memory.RoleTool:
 	case "developer":
@@ -209,15 +212,15 @@ func (d *door) said(m message) (engine.Said, error) {
 	}
 	content, err := textOf(m.Content)
 	if err == nil {
-		err = d.checkLength(content)
+		err = h.checkLength(content)
 	}
 	return engine.Said{Role: m.Role, Name: m.Name, Content: strings.TrimSpace(content)}, err
 }
 
 // checkLength refuses a text that the engine would refuse later.
-func (d *door) checkLength(text string) error {
-	if n := len(strings.TrimSpace(text)); n > d.MaxText {
-		return memory.Errorf(memory.TooLarge, "the text has %d bytes, more than the %d of limits.text", n, d.MaxText)
+func (h *handler) checkLength(text string) error {
+	if n := len(strings.TrimSpace(text)); n > h.MaxText {
+		return memory.Errorf(memory.TooLarge, "the text has %d bytes, more than the %d of limits.text", n, h.MaxText)
 	}
 	return nil
 }
@@ -275,7 +278,7 @@ func expiration(value any) (*time.Time, error) {
 }
 
 // store writes each message as a fact, word for word.
-func (d *door) store(ctx context.Context, a addition) (added, error) {
+func (h *handler) store(ctx context.Context, a addition) (added, error) {
 	out := added{Message: "The memories are stored", Status: succeeded, Results: []event{}}
 	for _, s := range a.said {
 		if s.Role == memory.RoleSystem {
@@ -288,7 +291,7 @@ func (d *door) store(ctx context.Context, a addition) (added, error) {
 		if a.expires != nil {
 			note.ExpiresAt = *a.expires
 		}
-		f, created, err := d.engine.Remember(ctx, a.caller.owner, note, a.caller.author)
+		f, created, err := h.engine.Remember(ctx, a.caller.owner, note, a.caller.author)
 		if err != nil {
 			return added{}, err
 		}
@@ -299,7 +302,7 @@ func (d *door) store(ctx context.Context, a addition) (added, error) {
 }
 
 // learn keeps the messages as a conversation and learns from it.
-func (d *door) learn(c *call, a addition, async bool) (added, error) {
+func (h *handler) learn(c *call, a addition, async bool) (added, error) {
 	talk := engine.Talk{Conversation: a.ids.conversation(), Project: a.ids.App, Messages: a.said, Infer: true, Wait: true}
 	ctx, wait := c.Context(), time.Duration(0)
 	marked := a.metadata != nil || a.expires != nil
@@ -307,14 +310,14 @@ func (d *door) learn(c *call, a addition, async bool) (added, error) {
 	case marked: // which would be lost if nobody waited
 		ctx, wait = context.WithoutCancel(ctx), longWait
 	case async:
-		wait = cmp.Or(d.Wait, shortWait)
+		wait = cmp.Or(h.Wait, shortWait)
 	}
 	if wait > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, wait)
 		defer cancel()
 	}
-	kept, err := d.engine.Ingest(ctx, a.caller.owner, talk)
+	kept, err := h.engine.Ingest(ctx, a.caller.owner, talk)
 	out := added{Message: "The messages are kept and learned from", Status: succeeded, EventID: a.caller.outside(kept.Job), Results: []event{}}
 	if errors.Is(err, context.DeadlineExceeded) && kept.Job != "" && c.Context().Err() == nil {
 		out.Message, out.Status = "The messages are kept; what they say is learned later", pending
@@ -330,7 +333,7 @@ func (d *door) learn(c *call, a addition, async bool) (added, error) {
 			if a.metadata != nil {
 				edit.Metadata = &a.metadata
 			}
-			if f, err = d.engine.EditFact(ctx, a.caller.owner, f.ID, edit, a.caller.author); err != nil {
+			if f, err = h.engine.EditFact(ctx, a.caller.owner, f.ID, edit, a.caller.author); err != nil {
 				return added{}, err
 			}
 		}

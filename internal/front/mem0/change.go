@@ -18,12 +18,12 @@ const (
 )
 
 // fact returns a live fact by its id from outside.
-func (d *door) fact(c *call, outside string) (caller, memory.Fact, error) {
-	who, id, err := d.inside(c, outside)
+func (h *handler) fact(c *call, outside string) (caller, memory.Fact, error) {
+	who, id, err := h.inside(c, outside)
 	if err != nil {
 		return who, memory.Fact{}, err
 	}
-	m, err := d.engine.Get(c.Context(), who.owner, id)
+	m, err := h.engine.Get(c.Context(), who.owner, id)
 	if err != nil {
 		return who, memory.Fact{}, err
 	}
@@ -33,8 +33,8 @@ func (d *door) fact(c *call, outside string) (caller, memory.Fact, error) {
 	return who, *m.Fact, nil
 }
 
-func (d *door) get(c *call) (any, error) {
-	who, f, err := d.fact(c, c.PathValue("id"))
+func (h *handler) get(c *call) (any, error) {
+	who, f, err := h.fact(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -58,13 +58,13 @@ type edit struct {
 }
 
 // edit checks an update of a memory.
-func (d *door) edit(c *call, id string, b updateBody) (edit, error) {
+func (h *handler) edit(c *call, id string, b updateBody) (edit, error) {
 	var out edit
 	if b.Text != nil {
 		if strings.TrimSpace(*b.Text) == "" {
 			return out, memory.Errorf(memory.Invalid, "text: is empty")
 		}
-		if err := d.checkLength(*b.Text); err != nil {
+		if err := h.checkLength(*b.Text); err != nil {
 			return out, err
 		}
 		out.edit.Content = b.Text
@@ -96,20 +96,20 @@ func (d *door) edit(c *call, id string, b updateBody) (edit, error) {
 	if out.edit.Content == nil && out.edit.Metadata == nil && out.edit.ExpiresAt == nil {
 		return out, memory.Errorf(memory.Invalid, "give text, metadata or expiration_date")
 	}
-	out.who, out.fact, err = d.fact(c, id)
+	out.who, out.fact, err = h.fact(c, id)
 	return out, err
 }
 
-func (d *door) update(c *call) (any, error) {
+func (h *handler) update(c *call) (any, error) {
 	var b updateBody
 	if err := c.decode(&b); err != nil {
 		return nil, err
 	}
-	e, err := d.edit(c, c.PathValue("id"), b)
+	e, err := h.edit(c, c.PathValue("id"), b)
 	if err != nil {
 		return nil, err
 	}
-	f, err := d.engine.EditFact(c.Context(), e.who.owner, e.fact.ID, e.edit, e.who.author)
+	f, err := h.engine.EditFact(c.Context(), e.who.owner, e.fact.ID, e.edit, e.who.author)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (c *call) rows() ([]updateBody, error) {
 }
 
 // batchUpdate checks all rows before it changes anything.
-func (d *door) batchUpdate(c *call) (any, error) {
+func (h *handler) batchUpdate(c *call) (any, error) {
 	rows, err := c.rows()
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (d *door) batchUpdate(c *call) (any, error) {
 	var edits []edit
 	seen := map[string]bool{}
 	for i, b := range rows {
-		e, err := d.edit(c, b.ID, b)
+		e, err := h.edit(c, b.ID, b)
 		if err == nil && seen[b.ID] {
 			err = memory.Errorf(memory.Invalid, "%s is there twice", b.ID)
 		}
@@ -162,7 +162,7 @@ func (d *door) batchUpdate(c *call) (any, error) {
 		seen[b.ID], edits = true, append(edits, e)
 	}
 	for _, e := range edits {
-		if _, err := d.engine.EditFact(c.Context(), e.who.owner, e.fact.ID, e.edit, e.who.author); err != nil {
+		if _, err := h.engine.EditFact(c.Context(), e.who.owner, e.fact.ID, e.edit, e.who.author); err != nil {
 			return nil, err
 		}
 	}
@@ -170,7 +170,7 @@ func (d *door) batchUpdate(c *call) (any, error) {
 }
 
 // batchDelete checks all rows before it deletes anything. What is of one owner goes in one run.
-func (d *door) batchDelete(c *call) (any, error) {
+func (h *handler) batchDelete(c *call) (any, error) {
 	rows, err := c.rows()
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (d *door) batchDelete(c *call) (any, error) {
 	var callers []caller
 	of := map[memory.Owner][]string{}
 	for i, b := range rows {
-		who, f, err := d.fact(c, b.ID)
+		who, f, err := h.fact(c, b.ID)
 		if err != nil {
 			return nil, fmt.Errorf("memories[%d]: %w", i, err)
 		}
@@ -190,28 +190,28 @@ func (d *door) batchDelete(c *call) (any, error) {
 		}
 	}
 	for _, who := range callers {
-		if err := d.forget(c, who, of[who.owner]); err != nil {
+		if err := h.forget(c, who, of[who.owner]); err != nil {
 			return nil, err
 		}
 	}
 	return acknowledged(fmt.Sprintf("Successfully deleted %d memories", len(rows))), nil
 }
 
-func (d *door) forget(c *call, who caller, ids []string) error {
-	_, _, err := d.engine.ForgetMatching(c.Context(), who.owner, engine.Matching{IDs: ids}, who.author)
+func (h *handler) forget(c *call, who caller, ids []string) error {
+	_, _, err := h.engine.ForgetMatching(c.Context(), who.owner, engine.Matching{IDs: ids}, who.author)
 	return err
 }
 
-func (d *door) delete(c *call) (any, error) {
-	who, f, err := d.fact(c, c.PathValue("id"))
+func (h *handler) delete(c *call) (any, error) {
+	who, f, err := h.fact(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	return acknowledged("Memory deleted successfully!"), d.forget(c, who, []string{f.ID})
+	return acknowledged("Memory deleted successfully!"), h.forget(c, who, []string{f.ID})
 }
 
 // deleteAll forgets what has these ids: facts, and what was said.
-func (d *door) deleteAll(c *call) (any, error) {
+func (h *handler) deleteAll(c *call) (any, error) {
 	of, err := idsIn(c.query)
 	if err != nil {
 		return nil, err
@@ -219,20 +219,20 @@ func (d *door) deleteAll(c *call) (any, error) {
 	if of == (ids{}) {
 		return nil, memory.Errorf(memory.Invalid, "whose memories? Give user_id, agent_id, app_id or run_id; * is any")
 	}
-	who, err := d.caller(c, of.User)
+	who, err := h.caller(c, of.User)
 	if err != nil {
 		return nil, err
 	}
-	return acknowledged("Memories deleted successfully!"), d.deleteOf(c, who, of)
+	return acknowledged("Memories deleted successfully!"), h.deleteOf(c, who, of)
 }
 
 // deleteOf forgets what has these ids.
-func (d *door) deleteOf(c *call, who caller, of ids) error {
+func (h *handler) deleteOf(c *call, who caller, of ids) error {
 	var gone []string
 	live := memory.Query{
 		Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: []memory.Status{memory.Active, memory.Pending},
 	}
-	if err := d.walk(c, who.owner, live, func(m memory.Memory) {
+	if err := h.walk(c, who.owner, live, func(m memory.Memory) {
 		has := recordOf(who, m).ids
 		theirs := has.all()
 		for n, want := range of.all() {
@@ -245,7 +245,7 @@ func (d *door) deleteOf(c *call, who caller, of ids) error {
 		return err
 	}
 	for some := range slices.Chunk(gone, deletedEach) {
-		if err := d.forget(c, who, some); err != nil && !errors.Is(err, memory.NotFound) {
+		if err := h.forget(c, who, some); err != nil && !errors.Is(err, memory.NotFound) {
 			return err
 		}
 	}
@@ -268,14 +268,14 @@ type past struct {
 }
 
 // history tells what became of a memory, oldest first, also of one that was deleted.
-func (d *door) history(c *call) (any, error) {
-	who, id, err := d.inside(c, c.PathValue("id"))
+func (h *handler) history(c *call) (any, error) {
+	who, id, err := h.inside(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	out, cursor := []past{}, ""
 	for {
-		page, err := d.engine.History(c.Context(), who.owner, id, cursor)
+		page, err := h.engine.History(c.Context(), who.owner, id, cursor)
 		if err != nil {
 			return nil, err
 		}
@@ -319,7 +319,7 @@ func pastOf(who caller, id string, change memory.Change) (past, bool) {
 }
 
 // feedback makes a memory surer, or less sure.
-func (d *door) feedback(c *call) (any, error) {
+func (h *handler) feedback(c *call) (any, error) {
 	var b struct {
 		ID       string `json:"memory_id"`
 		Feedback string `json:"feedback"`
@@ -334,11 +334,11 @@ func (d *door) feedback(c *call) (any, error) {
 	if !ok {
 		return nil, memory.Errorf(memory.Invalid, "feedback: valid is POSITIVE, NEGATIVE or VERY_NEGATIVE; a verdict is not taken back")
 	}
-	who, f, err := d.fact(c, b.ID)
+	who, f, err := h.fact(c, b.ID)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.engine.Judged(c.Context(), who.owner, f.ID, verdict, "", who.author); err != nil {
+	if _, err := h.engine.Judged(c.Context(), who.owner, f.ID, verdict, "", who.author); err != nil {
 		return nil, err
 	}
 	return map[string]string{"message": "Feedback noted", "id": b.ID, "memory_id": b.ID, "feedback": b.Feedback, "feedback_reason": b.Reason}, nil

@@ -12,11 +12,11 @@ import (
 // What clients take for the organization and the project that a key belongs to.
 const organization = "loci"
 
-func (d *door) ping(c *call) (any, error) {
+func (h *handler) ping(c *call) (any, error) {
 	return map[string]any{"status": "ok", "org_id": organization, "project_id": c.identity.Namespace, "user_email": nil}, nil
 }
 
-func (d *door) project(c *call) (any, error) {
+func (h *handler) project(c *call) (any, error) {
 	return map[string]any{
 		"id": c.identity.Namespace, "org_id": organization, "name": c.identity.Namespace,
 		"custom_instructions": nil, "agent_custom_instructions": nil, "custom_categories": []any{},
@@ -38,16 +38,16 @@ type entity struct {
 // entityTypes are the types in the order of [ids.all].
 var entityTypes = []string{"user", "agent", "app", "run"}
 
-func (d *door) entities(c *call) (any, error) {
+func (h *handler) entities(c *call) (any, error) {
 	page, err := windowOf(c.query)
 	if err != nil {
 		return nil, err
 	}
 	var all []entity
 	if c.identity.Owner == "" {
-		all, err = d.users(c)
+		all, err = h.users(c)
 	} else {
-		all, err = d.entitiesOf(c)
+		all, err = h.entitiesOf(c)
 	}
 	if err != nil {
 		return nil, err
@@ -58,18 +58,18 @@ func (d *door) entities(c *call) (any, error) {
 }
 
 // users returns the users that have memories, for whoever runs the server.
-func (d *door) users(c *call) ([]entity, error) {
+func (h *handler) users(c *call) ([]entity, error) {
 	if c.identity.Role != httpx.RoleAdmin {
 		return nil, memory.Errorf(memory.Forbidden, "the list of users needs an admin key")
 	}
 	var out []entity
 	for after := ""; ; {
-		users, next, err := d.engine.Users(c.Context(), c.identity.Namespace, after, walkPage)
+		users, next, err := h.engine.Users(c.Context(), c.identity.Namespace, after, walkPage)
 		if err != nil {
 			return nil, err
 		}
 		for _, u := range users {
-			counts, err := d.engine.Stats(c.Context(), u.Owner)
+			counts, err := h.engine.Stats(c.Context(), u.Owner)
 			if err != nil {
 				return nil, err
 			}
@@ -85,14 +85,14 @@ func (d *door) users(c *call) ([]entity, error) {
 }
 
 // entitiesOf returns what the memories of the request's owner belong to.
-func (d *door) entitiesOf(c *call) ([]entity, error) {
-	who, err := d.caller(c, "")
+func (h *handler) entitiesOf(c *call) ([]entity, error) {
+	who, err := h.caller(c, "")
 	if err != nil {
 		return nil, err
 	}
 	at := map[string]int{}
 	var out []entity
-	err = d.walk(c, who.owner, memory.Query{}, func(m memory.Memory) {
+	err = h.walk(c, who.owner, memory.Query{}, func(m memory.Memory) {
 		r := recordOf(who, m)
 		for n, name := range r.all() {
 			if *name == "" {
@@ -119,7 +119,7 @@ func (d *door) entitiesOf(c *call) ([]entity, error) {
 }
 
 // deleteEntity forgets what belongs to an entity.
-func (d *door) deleteEntity(c *call) (any, error) {
+func (h *handler) deleteEntity(c *call) (any, error) {
 	n := slices.Index(entityTypes, c.PathValue("type"))
 	if n < 0 {
 		return nil, memory.Errorf(memory.Invalid, "valid types of an entity are %s", strings.Join(entityTypes, ", "))
@@ -129,20 +129,20 @@ func (d *door) deleteEntity(c *call) (any, error) {
 	if err := of.check(); err != nil {
 		return nil, err
 	}
-	who, err := d.caller(c, of.User)
+	who, err := h.caller(c, of.User)
 	if err != nil {
 		return nil, err
 	}
-	return acknowledged("Entity deleted successfully!"), d.deleteOf(c, who, of)
+	return acknowledged("Entity deleted successfully!"), h.deleteOf(c, who, of)
 }
 
 // profile shows the entries of a user's profile.
-func (d *door) profile(c *call) (any, error) {
-	who, err := d.caller(c, c.PathValue("id"))
+func (h *handler) profile(c *call) (any, error) {
+	who, err := h.caller(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	entries, err := d.engine.Profile(c.Context(), who.owner)
+	entries, err := h.engine.Profile(c.Context(), who.owner)
 	if err != nil {
 		return nil, err
 	}
@@ -161,12 +161,12 @@ func (d *door) profile(c *call) (any, error) {
 }
 
 // stats counts the memory that the request is about.
-func (d *door) stats(c *call) (any, error) {
-	who, err := d.caller(c, c.query.Get("user_id"))
+func (h *handler) stats(c *call) (any, error) {
+	who, err := h.caller(c, c.query.Get("user_id"))
 	if err != nil {
 		return nil, err
 	}
-	counts, err := d.engine.Stats(c.Context(), who.owner)
+	counts, err := h.engine.Stats(c.Context(), who.owner)
 	if err != nil {
 		return nil, err
 	}
@@ -174,16 +174,16 @@ func (d *door) stats(c *call) (any, error) {
 }
 
 // event tells what became of an add.
-func (d *door) event(c *call) (any, error) {
-	who, id, err := d.inside(c, c.PathValue("id"))
+func (h *handler) event(c *call) (any, error) {
+	who, id, err := h.inside(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	results, status := []event{}, succeeded
-	if m, err := d.engine.Get(c.Context(), who.owner, id); err == nil && m.Fact != nil { // it was stored as it is
+	if m, err := h.engine.Get(c.Context(), who.owner, id); err == nil && m.Fact != nil { // it was stored as it is
 		results = append(results, eventOf(who, *m.Fact, "ADD"))
 	} else {
-		state, changes, err := d.engine.Learned(c.Context(), who.owner, id)
+		state, changes, err := h.engine.Learned(c.Context(), who.owner, id)
 		if err != nil {
 			return nil, err
 		}

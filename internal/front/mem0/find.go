@@ -3,7 +3,6 @@ package mem0
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -19,7 +18,7 @@ const (
 	mostHits  = 500 // that the engine is asked for
 	hits      = 10  // without top_k
 	pageSize  = 100
-	mostPaged = 500
+	mostPaged = 1000
 	walkPage  = 500
 )
 
@@ -86,7 +85,7 @@ type wanted struct {
 }
 
 // wanted reads whose memories a request is about, and which.
-func (d *door) wanted(c *call, b findBody) (wanted, error) {
+func (h *handler) wanted(c *call, b findBody) (wanted, error) {
 	if err := b.ids.check(); err != nil {
 		return wanted{}, err
 	}
@@ -108,11 +107,11 @@ func (d *door) wanted(c *call, b findBody) (wanted, error) {
 	if err != nil {
 		return wanted{}, err
 	}
-	callers, err := d.callers(c, f.users)
+	callers, err := h.callers(c, f.users)
 	if err != nil {
 		return wanted{}, err
 	}
-	now := d.engine.Now()
+	now := h.engine.Now()
 	live := func(r *record) bool {
 		at := r.memory.Fact.ExpiresAt
 		return b.ShowExpired || at.IsZero() || now.Before(at)
@@ -120,7 +119,7 @@ func (d *door) wanted(c *call, b findBody) (wanted, error) {
 	return wanted{callers, f.parts > 0, every([]condition{live, lets})}, nil
 }
 
-func (d *door) search(c *call) (any, error) {
+func (h *handler) search(c *call) (any, error) {
 	var b findBody
 	if err := c.decode(&b); err != nil {
 		return nil, err
@@ -138,16 +137,17 @@ func (d *door) search(c *call) (any, error) {
 			k = *n
 		}
 	}
-	if k < 1 || k > mostHits {
-		return nil, memory.Errorf(memory.Invalid, "top_k: %d is out of range; valid is 1 to %d", k, mostHits)
+	if k < 1 {
+		return nil, memory.Errorf(memory.Invalid, "top_k: %d is less than 1", k)
 	}
-	w, err := d.wanted(c, b)
+	k = min(k, mostHits)
+	w, err := h.wanted(c, b)
 	if err != nil {
 		return nil, err
 	}
 	found := []item{}
 	for _, one := range w.callers {
-		some, err := d.searchOf(c, one, w, query, k, b.Threshold)
+		some, err := h.searchOf(c, one, w, query, k, b.Threshold)
 		if err != nil {
 			return nil, err
 		}
@@ -160,13 +160,13 @@ func (d *door) search(c *call) (any, error) {
 
 // searchOf searches one owner's memory. What is not let through is left out of what the
 // engine finds: it is asked for more, and once more for as much as it finds.
-func (d *door) searchOf(c *call, one caller, w wanted, query string, k int, threshold *float64) ([]item, error) {
+func (h *handler) searchOf(c *call, one caller, w wanted, query string, k int, threshold *float64) ([]item, error) {
 	asked := k
 	if w.narrow {
 		asked = min(4*k, mostHits)
 	}
 	for {
-		found, err := d.engine.Recall(c.Context(), engine.Question{
+		found, err := h.engine.Recall(c.Context(), engine.Question{
 			Scope: memory.Scope{Owner: one.owner}, Text: query, TopK: &asked, ScoreThreshold: threshold,
 			Kinds: []memory.Kind{memory.KindFact}, Door: "mem0",
 		})
@@ -174,10 +174,10 @@ func (d *door) searchOf(c *call, one caller, w wanted, query string, k int, thre
 			return nil, err
 		}
 		var out []item
-		for _, h := range found.Hits {
-			if h.Memory.Fact != nil && w.lets(recordOf(one, h.Memory)) {
-				shown := itemOf(one, h.Memory)
-				shown.Score = &h.Score
+		for _, hit := range found.Hits {
+			if hit.Memory.Fact != nil && w.lets(recordOf(one, hit.Memory)) {
+				shown := itemOf(one, hit.Memory)
+				shown.Score = &hit.Score
 				out = append(out, shown)
 			}
 		}
@@ -197,9 +197,9 @@ func (c *call) results(all any, format string) any {
 }
 
 // walk calls visit with all of an owner's memories that a query selects, newest first.
-func (d *door) walk(c *call, owner memory.Owner, q memory.Query, visit func(memory.Memory)) error {
+func (h *handler) walk(c *call, owner memory.Owner, q memory.Query, visit func(memory.Memory)) error {
 	for q.Limit = walkPage; ; {
-		page, err := d.engine.List(c.Context(), owner, q)
+		page, err := h.engine.List(c.Context(), owner, q)
 		if err != nil {
 			return err
 		}
@@ -231,27 +231,28 @@ func windowOf(query url.Values) (window, error) {
 		name string
 		most int
 		into *int
-	}{{"page", 1 << 30, &w.page}, {"page_size", mostPaged, &w.size}} {
+	}{{"page", 1 << 30, &w.page}, {"limit", mostPaged, &w.size}, {"top_k", mostPaged, &w.size}, {"page_size", mostPaged, &w.size}} {
 		text := query.Get(p.name)
 		if text == "" {
 			continue
 		}
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > p.most {
-			return w, memory.Errorf(memory.Invalid, "%s: valid is 1 to %d", p.name, p.most)
+		if err != nil || n < 1 {
+			return w, memory.Errorf(memory.Invalid, "%s: is no number from 1 on", p.name)
 		}
-		*p.into = n
+		*p.into = min(n, p.most)
 	}
 	return w, nil
 }
 
 // of returns the page itself, with where the ones around it are.
 func (w window) of(c *call, count int, results any) paged {
+	path, _, _ := strings.Cut(c.RequestURI, "?")
 	at := func(page int) *string {
 		q := c.URL.Query()
 		q.Set("page", strconv.Itoa(page))
 		q.Set("page_size", strconv.Itoa(w.size))
-		link := fmt.Sprintf("%s/?%s", c.URL.Path, q.Encode())
+		link := path + "?" + q.Encode()
 		return &link
 	}
 	out := paged{Count: count, Results: results}
@@ -264,7 +265,7 @@ func (w window) of(c *call, count int, results any) paged {
 	return out
 }
 
-func (d *door) list(c *call) (any, error) {
+func (h *handler) list(c *call) (any, error) {
 	var b findBody
 	if c.Method == "GET" {
 		var err error
@@ -279,14 +280,15 @@ func (d *door) list(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := d.wanted(c, b)
+	w, err := h.wanted(c, b)
 	if err != nil {
 		return nil, err
 	}
-	all := c.Method == "GET" && !c.query.Has("page") && !c.query.Has("page_size")
+	unpaged := c.Method == "GET" && !c.query.Has("page") && !c.query.Has("page_size")
+	all := unpaged && !c.query.Has("limit") && !c.query.Has("top_k")
 	count, results := 0, []item{}
 	for _, one := range w.callers {
-		if err := d.walk(c, one.owner, memory.Query{}, func(m memory.Memory) {
+		if err := h.walk(c, one.owner, memory.Query{}, func(m memory.Memory) {
 			if !w.lets(recordOf(one, m)) {
 				return
 			}
@@ -298,7 +300,7 @@ func (d *door) list(c *call) (any, error) {
 			return nil, err
 		}
 	}
-	if all {
+	if unpaged {
 		return c.results(results, b.Format), nil
 	}
 	return page.of(c, count, results), nil

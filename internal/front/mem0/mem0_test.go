@@ -36,6 +36,7 @@ type rig struct {
 	engine  *engine.Engine
 	handler http.Handler
 	keys    map[string]string // of the users ana and ben
+	woken   chan struct{}     // closed when the first work is queued
 }
 
 func newRig(t *testing.T, multi bool) *rig {
@@ -51,10 +52,11 @@ func newIdleRig(t *testing.T, multi bool) (r *rig, run func()) {
 	store := inmem.Open(inmem.Options{})
 	ix := index.New(store, index.Options{Model: embed.Lexical{}.Fingerprint()})
 	var runner *jobs.Runner
-	r = &rig{t: t, keys: map[string]string{}}
+	r = &rig{t: t, keys: map[string]string{}, woken: make(chan struct{})}
+	first := sync.OnceFunc(func() { close(r.woken) })
 	r.engine = engine.New(engine.Parts{
 		Store: store, Searcher: ix, Embedder: embed.Lexical{}, Prompts: prompt.Default(),
-		Log: slog.New(slog.DiscardHandler), Now: time.Now, Wake: func() { runner.Wake() },
+		Log: slog.New(slog.DiscardHandler), Now: time.Now, Wake: func() { runner.Wake(); first() },
 	}, engine.Options{
 		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
 		LearnAfter: engine.AfterExchange, Rules: true, MaxText: maxText, Messages: 100,
@@ -312,6 +314,17 @@ func TestPagesAreCounted(t *testing.T) {
 	for i := range 7 {
 		r.keep(fmt.Sprintf("The %dth planet has rings", i), `"user_id":"u"`)
 	}
+	for query, want := range map[string]int{"": 7, "&top_k=2": 2, "&limit=3": 3, "&top_k=100000": 7} {
+		if got := ask[list](r, "GET", "/mem0/memories?user_id=u"+query, ""); len(got.Results) != want {
+			t.Errorf("%q lists %d memories, want %d", query, len(got.Results), want)
+		}
+	}
+	if got := ask[list](r, "POST", "/mem0/v3/memories/?page_size=5", `{"filters":{"user_id":"u"}}`); got.Next == nil || !strings.Contains(*got.Next, "/mem0/v3/memories/?page=2&") {
+		t.Errorf("the next page is at %v", got.Next)
+	}
+	if got := ask[list](r, "POST", "/v3/memories/search/", `{"query":"which planet has rings?","top_k":100000,"filters":{"user_id":"u"}}`); len(got.Results) == 0 {
+		t.Errorf("found %+v", got)
+	}
 	var seen []string
 	for page, want := range map[int]int{1: 3, 2: 3, 3: 1, 4: 0} {
 		got := ask[list](r, "POST", fmt.Sprintf("/v3/memories/?page=%d&page_size=3", page), `{"filters":{"user_id":"u"}}`)
@@ -324,7 +337,7 @@ func TestPagesAreCounted(t *testing.T) {
 	if len(slices.Compact(seen)) != 7 {
 		t.Errorf("the pages have %v", seen)
 	}
-	for _, query := range []string{"page=0", "page=x", "page_size=0", "page_size=100000"} {
+	for _, query := range []string{"page=0", "page=x", "page_size=0"} {
 		r.refused(serverKey, "POST", "/v3/memories/?"+query, `{"filters":{"user_id":"u"}}`, http.StatusBadRequest)
 	}
 }
@@ -350,6 +363,7 @@ func TestBadAddsWriteNothing(t *testing.T) {
 		`{"messages":"fine","user_id":7}`:                                 http.StatusBadRequest,
 		`{"messages":"fine","run_id":"` + strings.Repeat("y", 300) + `"}`: http.StatusBadRequest,
 		`{"messages":"fine","run_id":"a\u0000b"}`:                         http.StatusBadRequest,
+		`{"messages":"fine","run_id":"*"}`:                                http.StatusBadRequest,
 		`{"messages":"fine","excludes":"names"}`:                          http.StatusNotImplemented,
 		`{"messages":"fine","custom_instructions":"be brief"}`:            http.StatusNotImplemented,
 		"{\"messages\":\"\xff\"}":                                         http.StatusBadRequest,
@@ -478,6 +492,22 @@ func TestAddAnswersBeforeSlowLearning(t *testing.T) {
 	}
 	for _, id := range []string{"learn-none@ana", "none", first.EventID[:20] + "@ben"} {
 		r.refused(serverKey, "GET", "/v1/event/"+id+"/", "", http.StatusNotFound)
+	}
+}
+
+func TestMetadataSurvivesAClientThatHangsUp(t *testing.T) {
+	r, run := newIdleRig(t, true)
+	gone, hangUp := context.WithCancel(context.Background())
+	req := httptest.NewRequestWithContext(gone, "POST", "http://localhost/v3/memories/add/", strings.NewReader(`{"messages":"I am allergic to peanuts.","user_id":"ana","metadata":{"k":1}}`))
+	req.Header.Set("Authorization", "Token "+serverKey)
+	var answered sync.WaitGroup
+	answered.Go(func() { r.handler.ServeHTTP(httptest.NewRecorder(), req) })
+	<-r.woken // the messages are kept
+	hangUp()
+	run()
+	answered.Wait()
+	if got := ask[list](r, "POST", "/v3/memories/", `{"filters":{"user_id":"ana","k":1}}`); got.Count != 1 {
+		t.Errorf("there are %+v", got)
 	}
 }
 

@@ -109,7 +109,7 @@ type caller struct {
 
 // caller returns whose memory it is, where the request names a user. A request that is about
 // one owner stays so, whomever it names. [memory.Conflict] while that memory is paused.
-func (d *door) caller(c *call, user string) (caller, error) {
+func (h *handler) caller(c *call, user string) (caller, error) {
 	if len(user) > longName {
 		return caller{}, memory.Errorf(memory.Invalid, "user_id: longer than %d bytes", longName)
 	}
@@ -123,25 +123,20 @@ func (d *door) caller(c *call, user string) (caller, error) {
 	if id.Owner == "" {
 		return caller{}, memory.Errorf(memory.Invalid, "whose memory? Several users share this server: give user_id, or use a key of one user")
 	}
-	return caller{id.Owner, id.Author(), c.identity.Owner == ""}, d.engine.MayUse(c.Context(), id.Owner, c.writes)
+	return caller{id.Owner, id.Author(), c.identity.Owner == ""}, h.engine.MayUse(c.Context(), id.Owner, c.writes)
 }
 
 // callers returns whose memory a search or a list is about.
-func (d *door) callers(c *call, users []string) ([]caller, error) {
+func (h *handler) callers(c *call, users []string) ([]caller, error) {
 	if c.identity.Owner != "" || len(users) == 0 {
-		first := ""
-		if len(users) > 0 {
-			first = users[0]
-		}
-		one, err := d.caller(c, first)
-		return []caller{one}, err
+		users = []string{""}
 	}
 	if len(users) > mostOwners {
 		return nil, memory.Errorf(memory.TooLarge, "filters: they name %d users, more than %d", len(users), mostOwners)
 	}
 	out := make([]caller, 0, len(users))
 	for _, user := range users {
-		one, err := d.caller(c, user)
+		one, err := h.caller(c, user)
 		if err != nil {
 			return nil, err
 		}
@@ -168,13 +163,13 @@ func (c caller) outside(id string) string {
 }
 
 // inside returns whom an id from outside is of, and the id within that owner.
-func (d *door) inside(c *call, outside string) (caller, string, error) {
+func (h *handler) inside(c *call, outside string) (caller, string, error) {
 	id, user, _ := strings.Cut(outside, "@")
 	unknown := memory.Errorf(memory.NotFound, "no such memory: %s", httpx.Brief(outside, longName))
 	if id == "" || len(outside) > 2*longName {
 		return caller{}, "", unknown
 	}
-	who, err := d.caller(c, user)
+	who, err := h.caller(c, user)
 	if err != nil && !errors.Is(err, memory.Invalid) {
 		return caller{}, "", err
 	}

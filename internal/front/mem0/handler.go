@@ -36,7 +36,7 @@ type Options struct {
 	Wait    time.Duration // of an add whose client expects no result yet, for what it teaches; 0: two seconds
 }
 
-type door struct {
+type handler struct {
 	Options
 	engine *engine.Engine
 }
@@ -56,13 +56,13 @@ type verb func(*call) (any, error)
 
 // New returns the handler of the platform's paths and of all under [Prefix].
 func New(e *engine.Engine, o Options) http.Handler {
-	d := &door{o, e}
+	h := &handler{o, e}
 	platform, both := http.NewServeMux(), http.NewServeMux()
-	for pattern, do := range d.platform() {
+	for pattern, do := range h.platform() {
 		platform.Handle(pattern, do)
 		both.Handle(pattern, do)
 	}
-	for pattern, do := range d.openSource() {
+	for pattern, do := range h.openSource() {
 		both.Handle(pattern, do)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -81,48 +81,48 @@ func New(e *engine.Engine, o Options) http.Handler {
 }
 
 // platform are the paths of mem0's platform.
-func (d *door) platform() map[string]http.Handler {
+func (h *handler) platform() map[string]http.Handler {
 	out := map[string]http.Handler{
-		"GET /v1/ping":                       answer("v1", d.ping),
-		"POST /v1/memories":                  change("v1", d.add),
-		"GET /v1/memories":                   answer("v1", d.list),
-		"DELETE /v1/memories":                change("v1", d.deleteAll),
-		"POST /v2/memories":                  answer("v2", d.list),
-		"POST /v3/memories":                  answer("v3", d.list),
-		"POST /v3/memories/add":              change("v3", d.add),
-		"PUT /v1/batch":                      change("v1", d.batchUpdate),
-		"DELETE /v1/batch":                   change("v1", d.batchDelete),
-		"GET /v1/entities":                   answer("v1", d.entities),
-		"POST /v1/feedback":                  change("v1", d.feedback),
-		"GET /v1/event/{id}":                 answer("v1", d.event),
-		"GET /v1/stats":                      answer("v1", d.stats),
-		"GET /v2/entities/user/{id}/profile": answer("v2", d.profile),
-		"GET /api/v1/orgs/organizations/{org}/projects/{project}": answer("v1", d.project),
+		"GET /v1/ping":                       answer("v1", h.ping),
+		"POST /v1/memories":                  change("v1", h.add),
+		"GET /v1/memories":                   answer("v1", h.list),
+		"DELETE /v1/memories":                change("v1", h.deleteAll),
+		"POST /v2/memories":                  answer("v2", h.list),
+		"POST /v3/memories":                  answer("v3", h.list),
+		"POST /v3/memories/add":              change("v3", h.add),
+		"PUT /v1/batch":                      change("v1", h.batchUpdate),
+		"DELETE /v1/batch":                   change("v1", h.batchDelete),
+		"GET /v1/entities":                   answer("v1", h.entities),
+		"POST /v1/feedback":                  change("v1", h.feedback),
+		"GET /v1/event/{id}":                 answer("v1", h.event),
+		"GET /v1/stats":                      answer("v1", h.stats),
+		"GET /v2/entities/user/{id}/profile": answer("v2", h.profile),
+		"GET /api/v1/orgs/organizations/{org}/projects/{project}": answer("v1", h.project),
 	}
 	for _, v := range []string{"v1", "v2", "v3"} {
-		out["POST /"+v+"/memories/search"] = answer(v, d.search)
-		out["GET /"+v+"/memories/{id}"] = answer(v, d.get)
-		out["PUT /"+v+"/memories/{id}"] = change(v, d.update)
-		out["DELETE /"+v+"/memories/{id}"] = change(v, d.delete)
-		out["GET /"+v+"/memories/{id}/history"] = answer(v, d.history)
-		out["DELETE /"+v+"/entities/{type}/{id}"] = change(v, d.deleteEntity)
+		out["POST /"+v+"/memories/search"] = answer(v, h.search)
+		out["GET /"+v+"/memories/{id}"] = answer(v, h.get)
+		out["PUT /"+v+"/memories/{id}"] = change(v, h.update)
+		out["DELETE /"+v+"/memories/{id}"] = change(v, h.delete)
+		out["GET /"+v+"/memories/{id}/history"] = answer(v, h.history)
+		out["DELETE /"+v+"/entities/{type}/{id}"] = change(v, h.deleteEntity)
 	}
 	return out
 }
 
 // openSource are the paths of mem0's open-source server.
-func (d *door) openSource() map[string]http.Handler {
+func (h *handler) openSource() map[string]http.Handler {
 	return map[string]http.Handler{
-		"POST /memories":               change("", d.add),
-		"GET /memories":                answer("", d.list),
-		"DELETE /memories":             change("", d.deleteAll),
-		"GET /memories/{id}":           answer("", d.get),
-		"PUT /memories/{id}":           change("", d.update),
-		"DELETE /memories/{id}":        change("", d.delete),
-		"GET /memories/{id}/history":   answer("", d.history),
-		"POST /search":                 answer("", d.search),
-		"GET /entities":                answer("", d.entities),
-		"DELETE /entities/{type}/{id}": change("", d.deleteEntity),
+		"POST /memories":               change("", h.add),
+		"GET /memories":                answer("", h.list),
+		"DELETE /memories":             change("", h.deleteAll),
+		"GET /memories/{id}":           answer("", h.get),
+		"PUT /memories/{id}":           change("", h.update),
+		"DELETE /memories/{id}":        change("", h.delete),
+		"GET /memories/{id}/history":   answer("", h.history),
+		"POST /search":                 answer("", h.search),
+		"GET /entities":                answer("", h.entities),
+		"DELETE /entities/{type}/{id}": change("", h.deleteEntity),
 	}
 }
 
