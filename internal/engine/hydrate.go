@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -83,12 +84,35 @@ const mostStanding = 64
 
 // standing reads the facts that matter to the message whatever is searched for.
 func (r *recalling) standing(ctx context.Context) ([]memory.Fact, error) {
+	facts, err := r.factsOn(ctx, english.TopicsOf(r.q.Text)&^english.Theirs)
+	return recall.Standing(facts, r.q.Text), err
+}
+
+// namesKin reports whether the message has the name of somebody who is close to the user.
+func (r *recalling) namesKin(ctx context.Context) bool {
+	facts, err := r.factsOn(ctx, english.Named)
+	if err != nil {
+		r.skip("names", err)
+	}
+	words := text.Words(r.asked)
+	for _, f := range facts {
+		for _, name := range english.KinIn(f.Content) {
+			if slices.Contains(words, name) || slices.Contains(words, name+"s") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// factsOn reads facts that stand in one of the topics.
+func (r *recalling) factsOn(ctx context.Context, topics english.Topics) ([]memory.Fact, error) {
 	ix, ok := r.e.Searcher.(standingSearcher)
 	if !ok {
 		return nil, nil
 	}
 	owner := r.q.Scope.Owner
-	ids, err := ix.Standing(ctx, owner, english.TopicsOf(r.q.Text)&^english.Theirs, mostStanding)
+	ids, err := ix.Standing(ctx, owner, topics, mostStanding)
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
@@ -102,7 +126,7 @@ func (r *recalling) standing(ctx context.Context) ([]memory.Fact, error) {
 			facts = append(facts, *m.Fact)
 		}
 	}
-	return recall.Standing(facts, r.q.Text), nil
+	return facts, nil
 }
 
 // overtaken sets beside turns what took the place of the facts that they taught,

@@ -401,6 +401,10 @@ func (r *recalling) searched(ctx context.Context, query recall.Query, s memory.S
 	for wide := false; ; opts.Limit *= 4 {
 		var kept []memory.Candidate
 		kept, r.cut = recall.Rank(query, cands, opts, r.now)
+		if len(kept) == 0 && opts.Chat && !opts.Named && r.namesKin(ctx) {
+			opts.Named = true
+			kept, r.cut = recall.Rank(query, cands, opts, r.now)
+		}
 		first := r.enough(kept, topK)
 		if wide {
 			first = len(kept)

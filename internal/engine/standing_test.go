@@ -75,3 +75,22 @@ func TestWhatStandsIsWithinItsBudget(t *testing.T) {
 		t.Errorf("%d of %d facts stand in the prompt, want some", n, len(facts))
 	}
 }
+
+// TestWhoIsCloseIsKnownByName: a short message that names somebody close to the user asks memory,
+// whoever else has a name does not.
+func TestWhoIsCloseIsKnownByName(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		r.core(t, "User runs a shop with User's brother Faisal", "User's daughter is named Noor", "User lives in Leeds")
+		for message, want := range map[string]string{
+			"is faisal around tomorrow?":    "brother Faisal",
+			"whats noors favourite colour":  "named Noor",
+			"is hamlet any good?":           "",
+			"Who won in Leeds last sunday?": "",
+		} {
+			got := strings.Join((&chatting{t: t, owner: ana}).asks(r, message), "\n")
+			if want == "" && got != "" || !strings.Contains(got, want) {
+				t.Errorf("%q: given %q, want %q", message, got, want)
+			}
+		}
+	})
+}

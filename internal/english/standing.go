@@ -2,6 +2,8 @@ package english
 
 import (
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
@@ -19,6 +21,7 @@ const (
 	Access                     // what they cannot see, hear, read or reach
 	Kin                        // who is close to them, by name
 	Theirs                     // beside one of these: it is about somebody else
+	Named                      // it names somebody close, whatever else it says: see [KinIn]
 )
 
 // StandingIn returns the topics of which a fact says something that stands. It knows English facts, as
@@ -58,6 +61,9 @@ func StandingIn(fact string) (is Topics) {
 		is |= Kin
 	} else if is != 0 && is != Answers && !ofUser(words) {
 		is |= Theirs
+	}
+	if len(KinIn(fact)) > 0 {
+		is |= Named
 	}
 	return is
 }
@@ -129,6 +135,31 @@ func kin(words []string, fact string) bool {
 	}
 	return false
 }
+
+// KinIn returns the names of people and pets that a fact says are close to somebody, folded: those behind
+// words such as "brother", as in "User runs a shop with User's brother Faisal".
+func KinIn(fact string) (names []string) {
+	near := 0 // how many words may still stand before the name
+	for word := range strings.FieldsFuncSeq(fact, func(r rune) bool { return !unicode.IsLetter(r) && r != '-' }) {
+		folded := strings.ToLower(word)
+		first, _ := utf8.DecodeRuneInString(word)
+		switch {
+		case text.IsPersonWord(folded):
+			near = 4
+			continue
+		case near > 0 && beforeName.Has(folded):
+			near--
+			continue
+		case near > 0 && unicode.IsUpper(first):
+			names = append(names, text.Words(word)...)
+		}
+		near = 0
+	}
+	return names
+}
+
+// beforeName are words between what somebody is and their name.
+var beforeName = late.Words("is was s name named called mr mrs ms dr")
 
 // medical reports whether a word is of the form of an illness.
 func medical(words []string) bool {

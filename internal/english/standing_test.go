@@ -27,7 +27,7 @@ func TestFactsThatStand(t *testing.T) {
 		"User likes short stories and tables made of oak":                           0,
 		"User decided on Terraform":                                                 0,
 	} {
-		if got := StandingIn(fact); got != want {
+		if got := StandingIn(fact) &^ Named; got != want {
 			t.Errorf("%q: %06b, want %06b", fact, got, want)
 		}
 	}
