@@ -210,7 +210,7 @@ func (r *reader) wished(c *clause, i int) bool {
 			always = always || j <= i+1
 		}
 	}
-	for adverb.Has(c.at(i)) && c.at(i) != "never" || c.at(i) == "please" || c.at(i) == "from" || c.at(i) == "on" || c.at(i) == "in" || c.at(i) == "future" || c.at(i) == "the" || c.at(i) == "," {
+	for adverb.Has(c.at(i)) && c.at(i) != "never" || politely.Has(c.at(i)) || c.at(i) == "from" || c.at(i) == "on" || c.at(i) == "in" || c.at(i) == "future" || c.at(i) == "the" || c.at(i) == "," {
 		i++
 		if i >= len(c.words) {
 			return false
@@ -245,7 +245,7 @@ func (r *reader) wished(c *clause, i int) bool {
 			return false
 		}
 		fallthrough
-	case "never", "avoid":
+	case "never", "avoid", "stop":
 		j := i + 1
 		if w == "do" {
 			j++
@@ -253,9 +253,9 @@ func (r *reader) wished(c *clause, i int) bool {
 		if c.at(j) == "ever" {
 			j++
 		}
-		if c.at(j) == "use" || c.at(j) == "using" {
+		if c.at(j) == "use" || c.at(j) == "using" || w == "stop" && c.at(j) == "with" {
 			j++
-		} else if w != "avoid" {
+		} else if w == "never" || w == "do" {
 			return false
 		}
 		if said := whole(c, j); said != "" && styles(c, j) {
@@ -265,7 +265,7 @@ func (r *reader) wished(c *clause, i int) bool {
 	if say == "" && c.fromNowOn() {
 		say = c.standingWish()
 	}
-	if say == "" && (always || c.at(len(c.words)-2) == "with" && c.at(len(c.words)-1) == "me") {
+	if say == "" && (always || c.denied(i) || c.at(len(c.words)-2) == "with" && c.at(len(c.words)-1) == "me") {
 		say = c.manner(i)
 	}
 	if say == "" {
@@ -276,24 +276,36 @@ func (r *reader) wished(c *clause, i int) bool {
 	return true
 }
 
-// manner returns how to answer, where no verb says so: "always metric", "no bullet points with me".
+// manner returns how to answer, where at most "use" says so: "always metric", "no bullet points with me".
 func (c *clause) manner(i int) string {
 	end := len(c.words)
+	for end > i && (politely.Has(c.at(end-1)) || c.words[end-1].mark()) {
+		end--
+	}
 	if c.at(end-2) == "with" && c.at(end-1) == "me" {
 		end -= 2
 	}
-	without := false
-	for j := range i {
-		without = without || c.at(j) == "no" || c.at(j) == "not" || c.at(j) == "never"
+	how := "that use "
+	if c.denied(i) {
+		how = "without "
+	} else if c.at(i) == "use" {
+		i++
 	}
 	end = c.trimmed(i, end)
 	if n := end - i; n < 1 || n > 4 || !styles(c, i) {
 		return ""
 	}
-	if without {
-		return "User prefers answers without " + lower(c.text(i, end))
+	return "User prefers answers " + how + lower(c.text(i, end))
+}
+
+// denied reports whether a word before i denies.
+func (c *clause) denied(i int) bool {
+	for j := range i {
+		if w := c.at(j); w == "no" || w == "not" || w == "never" {
+			return true
+		}
 	}
-	return "User prefers answers that use " + lower(c.text(i, end))
+	return false
 }
 
 // fromNowOn reports whether a clause begins with a wish that lasts.
@@ -317,6 +329,9 @@ func (c *clause) standingWish() string {
 	}
 	return "User wants from now on: " + thirdPerson(c.text(i, len(c.words)))
 }
+
+// politely are words around a request: "btw could you please …".
+var politely = late.Words("please pls plz btw can could would will you")
 
 var replies = late.Words("answers replies responses explanations messages")
 
