@@ -108,6 +108,15 @@ func (r *chatRun) all(ctx context.Context) error {
 		if err := r.probe(ctx, ChatOutcome{Message: u.ID, Unrelated: true}, u.Message, nil, nil); err != nil {
 			return err
 		}
+		for _, s := range r.person.Surroundings {
+			for _, place := range s.Places {
+				if around := s.kind() + " " + place; strings.HasPrefix(around, "small talk 120") {
+					if err := r.probe(ctx, ChatOutcome{Message: u.ID, Around: around, Unrelated: true}, s.around(u.Message, place), nil, nil); err != nil {
+						return err
+					}
+				}
+			}
+		}
 	}
 	return nil
 }
@@ -216,10 +225,12 @@ func (r ChatReport) arounds() []string {
 }
 
 func (r ChatReport) figures(system, person string) []ChatFigure {
-	var bare, around, unrelated []ChatOutcome
+	var bare, around, unrelated, beside []ChatOutcome
 	for _, o := range r.Probes {
 		switch {
 		case o.System != system || person != "" && o.Person != person:
+		case o.Unrelated && o.Around != "":
+			beside = append(beside, o)
 		case o.Unrelated:
 			unrelated = append(unrelated, o)
 		case o.Around == "":
@@ -247,6 +258,7 @@ func (r ChatReport) figures(system, person string) []ChatFigure {
 	given := slices.DeleteFunc(slices.Clone(unrelated), func(o ChatOutcome) bool { return o.Hits == 0 })
 	return append(out, worst,
 		ChatFigure{Metric: chatUnrelated, Value: float64(len(given)), N: len(unrelated)},
+		ChatFigure{Metric: chatUnrelated, Around: "small talk 120 beside", Value: float64(countChats(beside, func(o ChatOutcome) bool { return o.Hits > 0 })), N: len(beside)},
 		ChatFigure{Metric: chatEach, Value: quotient(sumHits(given), len(given)), N: len(given)},
 		ChatFigure{Metric: chatPerNeeded, Value: quotient(sumHits(bare), len(bare)), N: len(bare)},
 		ChatFigure{Metric: chatHelped, Value: quotient(sumHelped(bare), sumHits(bare)), N: sumHits(bare)},

@@ -21,7 +21,7 @@ first of a new chat, without recording it. What the upstream would get is search
 
   answer in the prompt   messages that need memory and get an answer in the block, bare and before or after other text
   lost                   of those answered bare, the most that one surrounding loses
-  unrelated with memory  messages that need no memory and get some, and how many hits each of these gets
+  unrelated with memory  messages that need no memory and get some, bare and beside small talk, and how many hits each gets
   hits that help         share of hits that come from a gold exchange or fact, or hold an answer; the core is not counted
   core                   messages whose block begins with what stands, such as a diet or how to answer
 

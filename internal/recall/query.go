@@ -52,7 +52,7 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	whole := question
 	sentences := sentencesOf(question)
 	asks, beside := parted(sentences)
-	q := Query{Asked: joined(asks), Weights: weigh(sentences), Needs: needs(sentences)}
+	q := Query{Asked: joined(asks), Weights: weigh(sentences), Needs: needs(asks)}
 	question = text.Respell(text.Clip(q.Asked, 4*mostAsked))
 	q.Text, q.words = question, text.Words(question)
 	reword := q.read()
