@@ -8,6 +8,20 @@ import (
 	"time"
 )
 
+// TestProfileDesktopKnowsFactsInEveryProject: design 5 keeps one memory for all projects.
+func TestProfileDesktopKnowsFactsInEveryProject(t *testing.T) {
+	s := newStage(t, "desktop", map[string]string{"learn.every": "1", "learn.exchanges": "1"})
+	c := s.talk("X-Loci-Project", "apollo")
+	s.model.on("extract", `{"facts": [{"text": "User prefers tea to coffee", "quote": "I prefer tea to coffee"}]}`)
+	c.says("I prefer tea to coffee.")
+	for _, project := range []string{"apollo", "zeus", ""} {
+		q := s.talk("X-Loci-Project", project)
+		q.extras = map[string]any{"memory_mode": "read"}
+		got, _ := q.says("Do I prefer tea or coffee?")
+		s.has("the system message in project "+project, got.says(0), "User prefers tea to coffee")
+	}
+}
+
 // TestProfileAgentCLIAddsAFactThatOnlyDeletes: where reconciliation adds nothing, the new
 // facts are added, those that end a known one too.
 func TestProfileAgentCLIAddsAFactThatOnlyDeletes(t *testing.T) {

@@ -18,7 +18,7 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 	rows := map[string][5]string{ // in the order of names
 		"users":                 {"single", "single", "multi", "single", "single"},
 		"learn.after":           {"exchange", "never", "user", "exchange", "exchange"},
-		"learn.scope":           {"user", "user", "user", "conversation", "project"},
+		"learn.scope":           {"user", "user", "user", "conversation", "user"},
 		"learn.every":           {"1", "4", "4", "1", "3"},
 		"learn.model":           {"auto", "auto", "auto", "chat", "chat"},
 		"learn.exchanges":       {"1", "1", "1", "1", "2"},
