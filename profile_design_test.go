@@ -22,6 +22,28 @@ func TestProfileDesktopKnowsFactsInEveryProject(t *testing.T) {
 	}
 }
 
+// TestProfilesRecallFactsAlone: designs 1 and 5 search facts, not what was said.
+func TestProfilesRecallFactsAlone(t *testing.T) {
+	for profile, flags := range map[string]map[string]string{
+		"assistant": {"learn.model": "", "learn.prefer": "learner"}, "desktop": nil,
+	} {
+		s := newStage(t, profile, flags)
+		s.model.on("memory_extraction", "NOTHING")
+		s.talk().says("The bicycle is in the garage behind the house.")
+		q := s.talk()
+		q.extras = map[string]any{"memory_mode": "read"}
+		if got, _ := q.says("Where is the bicycle?"); len(got.Messages) != 1 {
+			t.Errorf("%s recalls what was said: %s", profile, got.body)
+		}
+		s.remember(nil, "User's bicycle is green")
+		s.settle()
+		got, _ := q.says("Which colour is the bicycle?")
+		s.has(profile, got.says(0), "User's bicycle is green")
+		s.lacks(profile, got.says(0), "garage")
+		s.has("a search that names turns", s.ok(nil, "POST", "/api/memory/search", `{"query":"Where is the bicycle?","kinds":["turn"]}`), "garage")
+	}
+}
+
 // TestProfileAgentCLIAddsAFactThatOnlyDeletes: where reconciliation adds nothing, the new
 // facts are added, those that end a known one too.
 func TestProfileAgentCLIAddsAFactThatOnlyDeletes(t *testing.T) {
