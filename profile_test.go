@@ -122,8 +122,12 @@ func TestAProfileStandsUnderTheFileAndOverTheDefaults(t *testing.T) {
 	if sets := strings.Join(c.ProfileSets(), " "); !strings.Contains(sets, "users=multi") || strings.Contains(sets, "top_k") {
 		t.Errorf("the profile says that it sets %s", sets)
 	}
-	if lacks := c.ProfileLacks(); len(lacks) != 1 || !strings.Contains(lacks[0], "mistral-embed") || !strings.Contains(lacks[0], "embed.url") {
-		t.Errorf("the profile says that it lacks %v", lacks)
+	want := []string{
+		"embedder remote:mistral-embed (name its server in embed.url): lexical stands in",
+		"recall.score cosine (needs the profile's embedder): fitted stands in, and recall.threshold 0.3 is on its scale",
+	}
+	if lacks := c.ProfileLacks(); !slices.Equal(lacks, want) {
+		t.Errorf("the profile says that it lacks %q, want %q", lacks, want)
 	}
 }
 
