@@ -44,6 +44,14 @@ func TestProfilesRecallFactsAlone(t *testing.T) {
 	}
 }
 
+// TestProfileAssistantLearnsFromOrders: how to be answered is a fact like any other.
+func TestProfileAssistantLearnsFromOrders(t *testing.T) {
+	s := newStage(t, "assistant", map[string]string{"learn.model": "", "learn.prefer": "learner"})
+	s.model.on("memory_extraction", "User prefers replies in German")
+	s.talk().says("Please always answer in German from now on.")
+	s.wantFacts("", []string{"User prefers replies in German"})
+}
+
 // TestProfileAgentCLIAddsAFactThatOnlyDeletes: where reconciliation adds nothing, the new
 // facts are added, those that end a known one too.
 func TestProfileAgentCLIAddsAFactThatOnlyDeletes(t *testing.T) {

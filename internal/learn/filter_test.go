@@ -165,3 +165,16 @@ func TestClassifyFindsTheAttribute(t *testing.T) {
 		}
 	}
 }
+
+func TestAnOrderHasNoSubject(t *testing.T) {
+	for turn, want := range map[string]string{
+		"Please always answer in German from now on.": "",
+		"Tom always answers in German.":               "it is said of somebody else",
+		"Tom usually prefers replies in German.":      "it is said of somebody else",
+	} {
+		kept, _ := Filter([]Candidate{{Text: "User prefers replies in German"}}, saying(turn))
+		if len(kept) != 1 || kept[0].Waits != want {
+			t.Errorf("said %q: %+v, want it to wait for %q", turn, kept, want)
+		}
+	}
+}
