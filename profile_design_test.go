@@ -44,12 +44,14 @@ func TestProfilesRecallFactsAlone(t *testing.T) {
 	}
 }
 
-// TestProfileAssistantLearnsFromOrders: how to be answered is a fact like any other.
-func TestProfileAssistantLearnsFromOrders(t *testing.T) {
+// TestProfileAssistantLearnsHowToAnswer: how to be answered is a fact like any other.
+func TestProfileAssistantLearnsHowToAnswer(t *testing.T) {
 	s := newStage(t, "assistant", map[string]string{"learn.model": "", "learn.prefer": "learner"})
 	s.model.on("memory_extraction", "User prefers replies in German")
 	s.talk().says("Please always answer in German from now on.")
-	s.wantFacts("", []string{"User prefers replies in German"})
+	s.model.on("memory_extraction", "User dislikes long answers")
+	s.talk().says("Can you keep it short? I hate long answers.")
+	s.wantFacts("", []string{"User prefers replies in German", "User dislikes long answers"})
 }
 
 // TestProfileAgentCLIAddsAFactThatOnlyDeletes: where reconciliation adds nothing, the new

@@ -178,3 +178,19 @@ func TestAnOrderHasNoSubject(t *testing.T) {
 		}
 	}
 }
+
+func TestADislikeIsNoDenial(t *testing.T) {
+	const denied = "the quoted words deny it"
+	for turn, facts := range map[string]map[string]string{
+		"Can you keep it short? I hate long answers.": {"User hates long answers": "", "User dislikes long answers": "", "User likes long answers": denied},
+		"I hate olives.":         {"User hates olives": "", "User dislikes olives": "", "User detests olives": "", "User likes olives": denied, "User eats olives": denied},
+		"I stopped eating meat.": {"User stopped eating meat": "", "User eats meat": denied},
+	} {
+		for fact, want := range facts {
+			kept, _ := Filter([]Candidate{{Text: fact}}, saying(turn))
+			if len(kept) != 1 || kept[0].Waits != want {
+				t.Errorf("said %q, read %q: %+v, want it to wait for %q", turn, fact, kept, want)
+			}
+		}
+	}
+}
