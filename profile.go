@@ -124,10 +124,16 @@ func (c *Config) settle(profile map[string]any) error {
 		}
 	}
 	if c.from["recall.score"] == profileSource(c.Profile) && !c.scores(profile) {
-		c.Recall.Score = scoreFitted
-		if t, ok := fittedThresholds[c.Profile]; ok && c.from["recall.threshold"] == profileSource(c.Profile) {
+		if c.from["recall.threshold"] != profileSource(c.Profile) {
+			needs := "the profile's embedder"
+			if c.Recall.Score == "reranker" {
+				needs = "a reranker"
+			}
+			c.lacks = append(c.lacks, fmt.Sprintf("recall.score %s (needs %s): fitted stands in, and recall.threshold %g is on its scale", c.Recall.Score, needs, c.Recall.Threshold))
+		} else if t, ok := fittedThresholds[c.Profile]; ok {
 			c.Recall.Threshold = t
 		}
+		c.Recall.Score = scoreFitted
 	}
 	if c.from["vault"] == profileSource(c.Profile) {
 		// It is a folder in the data folder, and only SQLite's memory is kept there.

@@ -18,7 +18,7 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 	rows := map[string][5]string{ // in the order of names
 		"users":                 {"single", "single", "multi", "single", "single"},
 		"learn.after":           {"exchange", "never", "user", "exchange", "exchange"},
-		"learn.scope":           {"user", "user", "user", "conversation", "project"},
+		"learn.scope":           {"user", "user", "user", "conversation", "user"},
 		"learn.every":           {"1", "4", "4", "1", "3"},
 		"learn.model":           {"auto", "auto", "auto", "chat", "chat"},
 		"learn.exchanges":       {"1", "1", "1", "1", "2"},
@@ -51,6 +51,7 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 		"recall.placement":      {"system", "tail", "system", "user", "system"},
 		"recall.blocks":         {"last", "last", "last", "last", "last"},
 		"recall.core":           {"false", "false", "false", "false", "false"},
+		"recall.turns":          {"none", "all", "all", "all", "none"},
 		"recall.questions":      {"drop", "keep", "drop", "drop", "drop"},
 		"share.accept":          {"ask", "ask", "admins", "ask", "ask"},
 		"log.format":            {"text", "text", "json", "text", "text"},
@@ -121,8 +122,12 @@ func TestAProfileStandsUnderTheFileAndOverTheDefaults(t *testing.T) {
 	if sets := strings.Join(c.ProfileSets(), " "); !strings.Contains(sets, "users=multi") || strings.Contains(sets, "top_k") {
 		t.Errorf("the profile says that it sets %s", sets)
 	}
-	if lacks := c.ProfileLacks(); len(lacks) != 1 || !strings.Contains(lacks[0], "mistral-embed") || !strings.Contains(lacks[0], "embed.url") {
-		t.Errorf("the profile says that it lacks %v", lacks)
+	want := []string{
+		"embedder remote:mistral-embed (name its server in embed.url): lexical stands in",
+		"recall.score cosine (needs the profile's embedder): fitted stands in, and recall.threshold 0.3 is on its scale",
+	}
+	if lacks := c.ProfileLacks(); !slices.Equal(lacks, want) {
+		t.Errorf("the profile says that it lacks %q, want %q", lacks, want)
 	}
 }
 

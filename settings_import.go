@@ -83,6 +83,9 @@ func ImportSettings(file string, data []byte) (ImportedSettings, error) {
 			}
 		}
 		out.Settings[f.key] = v.value
+		if f.name == "rag_embedding_model" { // its thresholds are cosines of any model
+			out.Settings["recall.score"] = "cosine"
+		}
 		votes[f.profile]++
 	}
 	for _, p := range providers {

@@ -18,7 +18,7 @@ func TestSettingsOfOtherDesignsAreImported(t *testing.T) {
 	}{
 		{
 			".env", "# design 1\nexport RAG_EMBEDDING_MODEL=\"BAAI/bge-small-en-v1.5\"\nRAG_SIMILARITY_THRESHOLD=0.6 # of cosine\nCHROMA_DIR=data/chroma\nFLASK_ENV='dev'\n",
-			map[string]string{"profile": "assistant", "embedder": "local:bge-small-en-v1.5", "recall.threshold": "0.6"}, []string{"chroma_dir", "flask_env"},
+			map[string]string{"profile": "assistant", "embedder": "local:bge-small-en-v1.5", "recall.score": "cosine", "recall.threshold": "0.6"}, []string{"chroma_dir", "flask_env"},
 		},
 		{
 			"models.yaml", "memory_extractor: google/gemini-3-flash-preview\nproviders:\n  google: {base_url: https://one.example.com/v1, api_key: g}\n  openai:\n    url: https://two.example.com/v1\n    models: [gpt-5]\n",

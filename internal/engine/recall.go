@@ -582,13 +582,21 @@ func (r *recalling) againstOwn(ctx context.Context, hits []memory.Hit) []memory.
 	return out
 }
 
+// kinds are those that are searched; none: all.
+func (r *recalling) kinds() []memory.Kind {
+	if len(r.q.Kinds) == 0 && r.e.opts.Recall.NoTurns && r.ruled() {
+		return []memory.Kind{memory.KindFact, memory.KindSummary}
+	}
+	return r.q.Kinds
+}
+
 // wanted is what the searcher is asked for. An embedder that fails, or takes more than its
 // share of the time that is left, leaves the words.
 func (r *recalling) wanted(ctx context.Context, query recall.Query, share float64) memory.Search {
 	s := memory.Search{
 		Text:         query.Text,
 		Weights:      query.Weights,
-		Kinds:        r.q.Kinds,
+		Kinds:        r.kinds(),
 		Category:     r.q.Category,
 		Tag:          r.q.Tag,
 		Conversation: r.q.Conversation,

@@ -165,3 +165,32 @@ func TestClassifyFindsTheAttribute(t *testing.T) {
 		}
 	}
 }
+
+func TestAnOrderHasNoSubject(t *testing.T) {
+	for turn, want := range map[string]string{
+		"Please always answer in German from now on.": "",
+		"Tom always answers in German.":               "it is said of somebody else",
+		"Tom usually prefers replies in German.":      "it is said of somebody else",
+	} {
+		kept, _ := Filter([]Candidate{{Text: "User prefers replies in German"}}, saying(turn))
+		if len(kept) != 1 || kept[0].Waits != want {
+			t.Errorf("said %q: %+v, want it to wait for %q", turn, kept, want)
+		}
+	}
+}
+
+func TestADislikeIsNoDenial(t *testing.T) {
+	const denied = "the quoted words deny it"
+	for turn, facts := range map[string]map[string]string{
+		"Can you keep it short? I hate long answers.": {"User hates long answers": "", "User dislikes long answers": "", "User likes long answers": denied},
+		"I hate olives.":         {"User hates olives": "", "User dislikes olives": "", "User detests olives": "", "User likes olives": denied, "User eats olives": denied},
+		"I stopped eating meat.": {"User stopped eating meat": "", "User eats meat": denied},
+	} {
+		for fact, want := range facts {
+			kept, _ := Filter([]Candidate{{Text: fact}}, saying(turn))
+			if len(kept) != 1 || kept[0].Waits != want {
+				t.Errorf("said %q, read %q: %+v, want it to wait for %q", turn, fact, kept, want)
+			}
+		}
+	}
+}

@@ -309,7 +309,7 @@ func (g *grounds) denied() string {
 	if !g.placed && len(g.turn) > 40 || otherScript(g.turn) {
 		return ""
 	}
-	fact, said := polarity(g.claim.Text, false), polarity(wordsAsSaid(g.phrase, g.said.Text), !pastForm.MatchString(text.Fold(g.claim.Text)))
+	fact, said := polarity(g.claim.Text, false), polarity(wordsAsSaid(g.phrase, g.said.Text), !pastForm.MatchString(text.Fold(g.claim.Text)) && !g.ceases())
 	agree, clash := 0, 0
 	for _, f := range fact {
 		for _, w := range said {
@@ -331,6 +331,13 @@ func (g *grounds) denied() string {
 		return "the quoted words deny it"
 	}
 	return ""
+}
+
+// ceases reports whether the claim itself says what is over or disliked.
+func (g *grounds) ceases() bool {
+	return slices.ContainsFunc(g.phrase, func(t token) bool {
+		return ceasing.Has(t.word) && slices.ContainsFunc(g.fact, func(f token) bool { return alike(f, t) })
+	})
 }
 
 // deniesClaim reports whether what the quoted words deny is what the claim says, and what

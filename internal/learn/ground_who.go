@@ -204,12 +204,16 @@ func (g *grounds) subject(clause []token) (s whom, explicit bool) {
 
 func genderOf(group string) byte { return persons.Get()[group].gender }
 
-// verbal reports whether a verb follows word i: "Joanna's a vegetarian", "Tom lives".
+// verbal reports whether a verb follows word i: "Joanna's a vegetarian", "Tom always eats".
 func verbal(clause []token, i int) bool {
-	if i+1 >= len(clause) {
+	next := i + 1
+	for next < len(clause) && isAdverb.MatchString(clause[next].word) {
+		next++
+	}
+	if next >= len(clause) {
 		return false
 	}
-	w := clause[i+1]
+	w := clause[next]
 	if clause[i].owner {
 		return w.term == "" || strings.HasSuffix(w.word, "ing") || strings.HasSuffix(w.word, "ed")
 	}

@@ -53,7 +53,8 @@ const maxTurns = 16
 // hold the later one does. What a person should look at first is added as
 // pending and replaces nothing; so is what a model read and contradicts a fact that
 // a person wrote, approved or pinned. If the decisions add nothing, the candidates that
-// no known fact was said to repeat are added (design 4's safeguard).
+// no known fact was said to repeat are added (design 4's safeguard), but for those that
+// only say that a deleted fact is over.
 //
 // The order of changes is the order in which they can be applied.
 func Plan(cands []Candidate, decisions []Decision, again []Again, o PlanOptions) ([]memory.Change, []Outcome) {
@@ -214,16 +215,21 @@ func (p *planner) judge(decisions []Decision) {
 		if k := p.known[v.repeats]; k != nil && p.confirmed(p.cands[i]) == k {
 			v.add, v.repeats = true, ""
 		}
+	}
+	adds := slices.ContainsFunc(p.verdicts, func(v verdict) bool { return v.add })
+	for i := range p.verdicts {
+		v := &p.verdicts[i]
+		v.add = v.add || !adds && v.repeats == "" && !p.onlyEnds(i)
 		if v.add { // deleting and adding is replacing
 			v.targets, v.deletes = append(v.targets, v.deletes...), nil
 		}
 	}
-	if !slices.ContainsFunc(p.verdicts, func(v verdict) bool { return v.add }) {
-		for i := range p.verdicts {
-			v := &p.verdicts[i]
-			v.add = v.repeats == "" && len(v.deletes) == 0
-		}
-	}
+}
+
+// onlyEnds reports whether all that a candidate says is that a fact it deletes is over.
+func (p *planner) onlyEnds(i int) bool {
+	_, over := endOf(p.cands[i].Text, p.cands[i].ObservedAt)
+	return over && len(p.verdicts[i].deletes) > 0
 }
 
 // target returns the decision's target if it is valid, "" otherwise. What is

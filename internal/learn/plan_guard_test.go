@@ -38,7 +38,7 @@ func TestSeedFoursProtocol(t *testing.T) {
 	for _, c := range []struct{ name, reply, want string }{
 		{"ADD adds", `[{"new":1,"event":"ADD"}]`, "add active User lives in Lisbon"},
 		{"UPDATE replaces", `[{"new":1,"event":"UPDATE","id":"0"}]`, lines("replace superseded User lives in Berlin", "add active User lives in Lisbon")},
-		{"DELETE retires and adds nothing", `[{"new":1,"event":"DELETE","id":"0"}]`, "retire retired User lives in Berlin"},
+		{"DELETE alone: the safeguard adds", `[{"new":1,"event":"DELETE","id":"0"}]`, lines("replace superseded User lives in Berlin", "add active User lives in Lisbon")},
 		{"DELETE and ADD replace", `[{"new":1,"event":"DELETE","id":"0"},{"new":1,"event":"ADD"}]`, lines("replace superseded User lives in Berlin", "add active User lives in Lisbon")},
 		{"NONE on what says the same adds nothing", `[{"new":1,"event":"NONE","id":"0"}]`, ""},
 		{"NONE on nothing: the safeguard adds", `[{"new":1,"event":"NONE","id":""}]`, "add active User lives in Lisbon"},

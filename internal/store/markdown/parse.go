@@ -35,24 +35,28 @@ func (p place) parse(file string, base thing) (thing, error) {
 	}
 	r := reader{values: values}
 	var t thing
+	words := pg.words()
+	if values["kind"].text != "turn" { // editors leave an empty line below the front matter; a turn is as it was said
+		words = strings.TrimLeft(words, "\r\n")
+	}
 	switch {
 	case p.folder == "facts":
-		f := r.fact(p, base.fact, pg.words())
+		f := r.fact(p, base.fact, words)
 		t.fact, t.relations, t.shared = &f, r.relations(f), r.shares(p.owner)
 	case p.folder == "summaries":
-		m := r.summary(p, base.summary, pg.words())
+		m := r.summary(p, base.summary, words)
 		t.summary = &m
 	case p.folder == "profile":
-		e := r.profile(p, base.profile, pg.words())
+		e := r.profile(p, base.profile, words)
 		t.profile = &e
 	case p.folder == contextsFolder:
-		c := r.context(p, base.context, pg.words())
+		c := r.context(p, base.context, words)
 		t.context = &c
 	case p.folder == "":
-		c := r.conversation(p, base.conversation, pg.words())
+		c := r.conversation(p, base.conversation, words)
 		t.conversation = &c
 	default:
-		u := r.turn(p, base.turn, pg.words())
+		u := r.turn(p, base.turn, words)
 		t.turn = &u
 	}
 	return t, r.err

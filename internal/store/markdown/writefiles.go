@@ -312,8 +312,8 @@ func (f *files) saysTheSame(ctx context.Context, i item, at, text string, t thin
 // sameWords reports whether texts are the same but for how lines end.
 func sameWords(a, b string) bool { return a == b || plainWords(a) == plainWords(b) }
 
-// plainWords are words however their lines end.
-func plainWords(s string) string { return strings.TrimRight(strings.ReplaceAll(s, "\r\n", "\n"), "\n") }
+// plainWords are words however their lines end, without empty lines around them.
+func plainWords(s string) string { return strings.Trim(strings.ReplaceAll(s, "\r\n", "\n"), "\n") }
 
 // aside gives a file another name, which says that there was a conflict.
 func (f *files) aside(at string) error {
