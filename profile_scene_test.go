@@ -234,6 +234,23 @@ func TestProfileOpenwebui(t *testing.T) {
 	s.has("Ben's stats", s.ok(nil, "GET", "/api/stats", "", ben...), `"facts":0`)
 }
 
+// TestProfileOpenwebuiFlipFlop holds design 3, 4.3: within the hour the newer opinion replaces the
+// older one, in either direction.
+func TestProfileOpenwebuiFlipFlop(t *testing.T) {
+	s := newStage(t, "openwebui", nil)
+	ana := []string{"X-OpenWebUI-User-Id", "ana"}
+	c := s.talk(ana...)
+	s.model.on("memory_formation", `{"memories": ["User likes coffee"]}`)
+	c.says("I like coffee.")
+	for _, feels := range []string{"hate", "like"} {
+		s.clock.pass(time.Minute)
+		s.model.on("memory_formation", `{"memories": ["User `+feels+`s coffee"]}`)
+		s.model.on("conflict_resolution", `{"action": "replace", "target_id": "0"}`)
+		c.says("I " + feels + " coffee.")
+		s.wantFacts("", []string{"User " + feels + "s coffee"}, ana...)
+	}
+}
+
 // TestProfileOpenwebuiShares holds design 3, 2.1, 4.6 and 5: two users look at one fact. A
 // contradiction unlinks it for the user who says so, and adds their own; the other keeps
 // it. Erasing a user takes it from everybody.

@@ -309,7 +309,9 @@ func (g *grounds) denied() string {
 	if !g.placed && len(g.turn) > 40 || otherScript(g.turn) {
 		return ""
 	}
-	fact, said := polarity(g.claim.Text, false), polarity(wordsAsSaid(g.phrase, g.said.Text), !pastForm.MatchString(text.Fold(g.claim.Text)))
+	// A claim that says itself what ended ("User hates coffee") agrees with words that do.
+	ends := !pastForm.MatchString(text.Fold(g.claim.Text)) && !slices.ContainsFunc(g.fact, func(t token) bool { return ceasing.Has(t.word) })
+	fact, said := polarity(g.claim.Text, false), polarity(wordsAsSaid(g.phrase, g.said.Text), ends)
 	agree, clash := 0, 0
 	for _, f := range fact {
 		for _, w := range said {
