@@ -45,6 +45,8 @@ var foreignSettings = []foreign{
 	{"enable_summarization", "agent-cli", "summaries.mode", oneOf("off", "on")},
 }
 
+const openAI = "https://api.openai.com/v1"
+
 func oneOf(no, yes string) func(string) (string, error) {
 	return func(s string) (string, error) {
 		b, err := strconv.ParseBool(strings.ToLower(s))
@@ -99,6 +101,9 @@ func ImportSettings(file string, data []byte) (ImportedSettings, error) {
 		if best := out.Settings["profile"]; votes[profile] > votes[best] {
 			out.Settings["profile"] = profile
 		}
+	}
+	if out.Settings["upstream.key"] != "" {
+		out.Settings["upstream.url"] = openAI // the only server that OPENAI_API_KEY is for
 	}
 	flags := maps.Clone(out.Settings)
 	flags["upstream.url"] = "http://localhost/v1" // a remote embedder needs a server, which these files do not name

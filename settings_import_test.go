@@ -39,7 +39,7 @@ func TestSettingsOfOtherDesignsAreImported(t *testing.T) {
 		},
 		{
 			"app.env", "USE_LLM_INTENT=true\nSUMMARY_INTERVAL=5\nOPENAI_API_KEY=k",
-			map[string]string{"profile": "platform", "query.intents": "embedding", "summaries.every": "5", "upstream.key": "k"}, nil,
+			map[string]string{"profile": "platform", "query.intents": "embedding", "summaries.every": "5", "upstream.url": "https://api.openai.com/v1", "upstream.key": "k"}, nil,
 		},
 	} {
 		got, err := ImportSettings(c.file, []byte(c.text))
