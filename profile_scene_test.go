@@ -923,6 +923,10 @@ func TestProfilePlatformReadsWithoutItsEmbedder(t *testing.T) {
 		return s.query("Fine.", map[string]any{"query": text, "session_id": "trip", "user_id": "ana"})
 	}
 	s.ok(nil, "PUT", "/api/profile/timezone", `{"value":"UTC"}`, "X-Loci-User", "ana")
+	if first := s.query("Hi.", map[string]any{"query": "Hello.", "session_id": "other", "user_id": "ana"}); first.MemoryContext.Dim == 0 {
+		t.Error("the first query has no query_embedding_dim")
+	}
+	embeds.taken("")
 	for i := range 4 {
 		s.model.on("summarize", fmt.Sprintf("- Plans a trip, stage %d.", i))
 		ask(fmt.Sprintf("I decided to visit the lighthouse of Nazaré on day %d of the trip.", i))
@@ -938,15 +942,18 @@ func TestProfilePlatformReadsWithoutItsEmbedder(t *testing.T) {
 	if len(a.MemoryContext.Context) == 0 || a.MemoryContext.Dim == 0 {
 		t.Errorf("similar messages: %+v", a.MemoryContext)
 	}
+	if again := ask(question); again.MemoryContext.Context[0].Content != question || again.MemoryContext.Context[0].Similarity > 1 {
+		t.Errorf("the question again is like %+v, want itself and at most 1", again.MemoryContext.Context[0])
+	}
 	embeds.down.Store(true)
-	body, err := json.Marshal(map[string]any{"query": question, "session_id": "trip", "user_id": "ana"})
+	body, err := json.Marshal(map[string]any{"query": "What is the lighthouse called that I decided to visit?", "session_id": "trip", "user_id": "ana"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.model.on("write", "Fine.")
 	s.ok(&a, "POST", "/query", string(body))
 	embeds.down.Store(false)
-	if m := a.MemoryContext; len(m.Context) == 0 || len(m.RecentMessages) == 0 || len(m.Summaries) == 0 || len(m.Memories) != 1 {
+	if m := a.MemoryContext; len(m.Context) == 0 || len(m.RecentMessages) == 0 || len(m.Summaries) == 0 || len(m.Memories) != 1 || m.Dim != 0 {
 		t.Errorf("without an embedder: %+v", m)
 	}
 }
