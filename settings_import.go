@@ -102,8 +102,8 @@ func ImportSettings(file string, data []byte) (ImportedSettings, error) {
 			out.Settings["profile"] = profile
 		}
 	}
-	if out.Settings["upstream.key"] != "" {
-		out.Settings["upstream.url"] = openAI // the only server that OPENAI_API_KEY is for
+	if key := out.Settings["upstream.key"]; key != "" { // OPENAI_API_KEY, for chats and embeddings of one server
+		maps.Copy(out.Settings, map[string]string{"upstream.url": openAI, "embed.url": openAI, "embed.key": key})
 	}
 	flags := maps.Clone(out.Settings)
 	flags["upstream.url"] = "http://localhost/v1" // a remote embedder needs a server, which these files do not name
