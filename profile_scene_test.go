@@ -251,6 +251,31 @@ func TestProfileOpenwebuiFlipFlop(t *testing.T) {
 	}
 }
 
+// TestProfileOpenwebuiRetrievesMemoriesAlone holds design 3, 3: what was only said is no memory.
+func TestProfileOpenwebuiRetrievesMemoriesAlone(t *testing.T) {
+	s := newStage(t, "openwebui", nil)
+	ana := []string{"X-OpenWebUI-User-Id", "ana"}
+	for _, said := range []string{"The project Falcon ships on the 4th of March.", "The project Osprey ships on the 5th of May."} {
+		memories := `{"memories": []}`
+		if strings.Contains(said, "Osprey") {
+			memories = `{"memories": ["The project Osprey ships on the 5th of May"]}`
+		}
+		s.model.on("memory_formation", memories)
+		s.talk(ana...).says(said)
+	}
+	for project, retrieved := range map[string]bool{"Falcon": false, "Osprey": true} {
+		question := "When does the project " + project + " ship?"
+		s.model.on("memory_formation", `{"memories": []}`)
+		got, answer := s.talk(ana...).says(question)
+		if shown := strings.Contains(got.says(0), project+" ships"); shown != retrieved {
+			t.Errorf("%q: memory is shown: %v, want %v: %s", question, shown, retrieved, answer)
+		}
+		s.lacks("the answer", answer, `"kind":"turn"`)
+		s.lacks("a search", s.ok(nil, "POST", "/api/memory/search", fmt.Sprintf(`{"query":%q}`, question), ana...), `"kind":"turn"`)
+		s.has("a search of turns", s.ok(nil, "POST", "/api/memory/search", fmt.Sprintf(`{"query":%q,"kinds":["turn"]}`, question), ana...), project+" ships")
+	}
+}
+
 // TestProfileOpenwebuiShares holds design 3, 2.1, 4.6 and 5: two users look at one fact. A
 // contradiction unlinks it for the user who says so, and adds their own; the other keeps
 // it. Erasing a user takes it from everybody.

@@ -46,6 +46,7 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 		"recall.fallback":       {"empty", "none", "none", "none", "none"},
 		"recall.top_k":          {"5", "8", "10", "5", "8"},
 		"recall.hint":           {"", "", "Re-rank these memories on the fly, and pass over those that are not relevant to the message.", "", ""},
+		"recall.turns":          {"all", "all", "none", "all", "all"},
 		"recall.summary":        {"false", "false", "false", "true", "false"},
 		"recall.named":          {"false", "false", "true", "false", "false"},
 		"recall.placement":      {"system", "tail", "system", "user", "system"},

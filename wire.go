@@ -389,7 +389,7 @@ func rules(c Config) engine.Rules {
 	}
 	return engine.Rules{
 		Measure: measure,
-		Heading: heading, Hint: r.Hint, Roles: r.Roles, Told: r.Turns == "told", Core: r.Core, Questions: r.Questions == "keep", Contexts: r.Contexts, Summary: r.Summary,
+		Heading: heading, Hint: r.Hint, Roles: r.Roles, Told: r.Turns == "told", NoTurns: r.Turns == "none", Core: r.Core, Questions: r.Questions == "keep", Contexts: r.Contexts, Summary: r.Summary,
 		SmallSet: r.SmallSet, Reach: engine.Reach(r.Reach), Bootstrap: r.Bootstrap, Fallback: engine.Fallback(r.Fallback),
 		Pools: r.Pools, SinceSaid: r.Age == "created", Decay: r.Decay, Lambda: r.Lambda, VectorWeight: &r.VectorWeight, Each: r.Candidates,
 		Expand: r.Expand, Messages: r.Messages, Read: c.Upstream.URL != "",

@@ -593,6 +593,9 @@ func (r *recalling) wanted(ctx context.Context, query recall.Query, share float6
 		Limit:        candidates + min(r.q.Carries, maxCarried),
 		WordsFirst:   ofWords(r.e.Embedder) && r.e.opts.Recall.Measure == recall.Fitted,
 	}
+	if r.e.opts.Recall.NoTurns && len(s.Kinds) == 0 && r.ruled() {
+		s.Kinds = []memory.Kind{memory.KindFact, memory.KindSummary}
+	}
 	ctx, cancel := within(ctx, share)
 	defer cancel()
 	err := r.part(func() error {

@@ -27,6 +27,7 @@ type Rules struct {
 	Hint      string        // what the block says of itself besides
 	Roles     bool          // its lines name the role of who said it
 	Told      bool          // of turns, only what users tell: neither answers nor orders
+	NoTurns   bool          // facts and summaries alone, unless the question asks for turns
 	Core      bool          // a block begins with facts that stand on the message's topic
 	Questions bool          // what users asked, and answers that say nothing new, are recalled like other turns
 	Contexts  int           // most tokens of attached documents in a prompt; 0: recall.DefaultContextBudget
