@@ -234,9 +234,9 @@ func TestProfileOpenwebui(t *testing.T) {
 	s.has("Ben's stats", s.ok(nil, "GET", "/api/stats", "", ben...), `"facts":0`)
 }
 
-// TestProfileOpenwebuiFlipFlop holds design 3, 4.3: within the hour the newer opinion replaces the
+// TestProfileOpenwebuiReplaces holds design 3, 4.3: within the hour the newer opinion replaces the
 // older one, in either direction.
-func TestProfileOpenwebuiFlipFlop(t *testing.T) {
+func TestProfileOpenwebuiReplaces(t *testing.T) {
 	s := newStage(t, "openwebui", nil)
 	ana := []string{"X-OpenWebUI-User-Id", "ana"}
 	c := s.talk(ana...)
@@ -249,6 +249,16 @@ func TestProfileOpenwebuiFlipFlop(t *testing.T) {
 		c.says("I " + feels + " coffee.")
 		s.wantFacts("", []string{"User " + feels + "s coffee"}, ana...)
 	}
+
+	// What a person wrote by hand is not replaced: the new fact waits for them.
+	const written, said = "User lives in New York", "User lives in Los Angeles"
+	s.remember(ana, written)
+	s.clock.pass(time.Minute)
+	s.model.on("memory_formation", `{"memories": ["`+said+`"]}`)
+	s.model.on("conflict_resolution", `{"action": "replace", "target_id": "0"}`)
+	c.says("I live in Los Angeles.")
+	s.wantFacts("", []string{"User likes coffee", written}, ana...)
+	s.wantFacts("&status=pending", []string{said}, ana...)
 }
 
 // TestProfileOpenwebuiRetrievesMemoriesAlone holds design 3, 3: what was only said is no memory.
