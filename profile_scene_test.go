@@ -234,6 +234,58 @@ func TestProfileOpenwebui(t *testing.T) {
 	s.has("Ben's stats", s.ok(nil, "GET", "/api/stats", "", ben...), `"facts":0`)
 }
 
+// TestProfileOpenwebuiReplaces holds design 3, 4.3: within the hour the newer opinion replaces the
+// older one, in either direction.
+func TestProfileOpenwebuiReplaces(t *testing.T) {
+	s := newStage(t, "openwebui", nil)
+	ana := []string{"X-OpenWebUI-User-Id", "ana"}
+	c := s.talk(ana...)
+	s.model.on("memory_formation", `{"memories": ["User likes coffee"]}`)
+	c.says("I like coffee.")
+	for _, feels := range []string{"hate", "like"} {
+		s.clock.pass(time.Minute)
+		s.model.on("memory_formation", `{"memories": ["User `+feels+`s coffee"]}`)
+		s.model.on("conflict_resolution", `{"action": "replace", "target_id": "0"}`)
+		c.says("I " + feels + " coffee.")
+		s.wantFacts("", []string{"User " + feels + "s coffee"}, ana...)
+	}
+
+	// What a person wrote by hand is not replaced: the new fact waits for them.
+	const written, said = "User lives in New York", "User lives in Los Angeles"
+	s.remember(ana, written)
+	s.clock.pass(time.Minute)
+	s.model.on("memory_formation", `{"memories": ["`+said+`"]}`)
+	s.model.on("conflict_resolution", `{"action": "replace", "target_id": "0"}`)
+	c.says("I live in Los Angeles.")
+	s.wantFacts("", []string{"User likes coffee", written}, ana...)
+	s.wantFacts("&status=pending", []string{said}, ana...)
+}
+
+// TestProfileOpenwebuiRetrievesMemoriesAlone holds design 3, 3: what was only said is no memory.
+func TestProfileOpenwebuiRetrievesMemoriesAlone(t *testing.T) {
+	s := newStage(t, "openwebui", nil)
+	ana := []string{"X-OpenWebUI-User-Id", "ana"}
+	for _, said := range []string{"The project Falcon ships on the 4th of March.", "The project Osprey ships on the 5th of May."} {
+		memories := `{"memories": []}`
+		if strings.Contains(said, "Osprey") {
+			memories = `{"memories": ["The project Osprey ships on the 5th of May"]}`
+		}
+		s.model.on("memory_formation", memories)
+		s.talk(ana...).says(said)
+	}
+	for project, retrieved := range map[string]bool{"Falcon": false, "Osprey": true} {
+		question := "When does the project " + project + " ship?"
+		s.model.on("memory_formation", `{"memories": []}`)
+		got, answer := s.talk(ana...).says(question)
+		if shown := strings.Contains(got.says(0), project+" ships"); shown != retrieved {
+			t.Errorf("%q: memory is shown: %v, want %v: %s", question, shown, retrieved, answer)
+		}
+		s.lacks("the answer", answer, `"kind":"turn"`)
+		s.lacks("a search", s.ok(nil, "POST", "/api/memory/search", fmt.Sprintf(`{"query":%q}`, question), ana...), `"kind":"turn"`)
+		s.has("a search of turns", s.ok(nil, "POST", "/api/memory/search", fmt.Sprintf(`{"query":%q,"kinds":["turn"]}`, question), ana...), project+" ships")
+	}
+}
+
 // TestProfileOpenwebuiShares holds design 3, 2.1, 4.6 and 5: two users look at one fact. A
 // contradiction unlinks it for the user who says so, and adds their own; the other keeps
 // it. Erasing a user takes it from everybody.
@@ -906,6 +958,10 @@ func TestProfilePlatformReadsWithoutItsEmbedder(t *testing.T) {
 		return s.query("Fine.", map[string]any{"query": text, "session_id": "trip", "user_id": "ana"})
 	}
 	s.ok(nil, "PUT", "/api/profile/timezone", `{"value":"UTC"}`, "X-Loci-User", "ana")
+	if first := s.query("Hi.", map[string]any{"query": "Hello.", "session_id": "other", "user_id": "ana"}); first.MemoryContext.Dim == 0 {
+		t.Error("the first query has no query_embedding_dim")
+	}
+	embeds.taken("")
 	for i := range 4 {
 		s.model.on("summarize", fmt.Sprintf("- Plans a trip, stage %d.", i))
 		ask(fmt.Sprintf("I decided to visit the lighthouse of Nazaré on day %d of the trip.", i))
@@ -915,21 +971,24 @@ func TestProfilePlatformReadsWithoutItsEmbedder(t *testing.T) {
 	}
 	const question = "Which lighthouse did I decide to visit?"
 	a := ask(question)
-	if asked := embeds.taken(""); len(asked) != 3 || asked[0] != question { // the query, and later the two turns
+	if asked := embeds.taken(""); len(asked) != 2 || asked[0] != question { // the query, and later its turn; the answer was given before
 		t.Errorf("for one query were embedded %q", asked)
 	}
 	if len(a.MemoryContext.Context) == 0 || a.MemoryContext.Dim == 0 {
 		t.Errorf("similar messages: %+v", a.MemoryContext)
 	}
+	if again := ask(question); again.MemoryContext.Context[0].Content != question || again.MemoryContext.Context[0].Similarity > 1 {
+		t.Errorf("the question again is like %+v, want itself and at most 1", again.MemoryContext.Context[0])
+	}
 	embeds.down.Store(true)
-	body, err := json.Marshal(map[string]any{"query": question, "session_id": "trip", "user_id": "ana"})
+	body, err := json.Marshal(map[string]any{"query": "What is the lighthouse called that I decided to visit?", "session_id": "trip", "user_id": "ana"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.model.on("write", "Fine.")
 	s.ok(&a, "POST", "/query", string(body))
 	embeds.down.Store(false)
-	if m := a.MemoryContext; len(m.Context) == 0 || len(m.RecentMessages) == 0 || len(m.Summaries) == 0 || len(m.Memories) != 1 {
+	if m := a.MemoryContext; len(m.Context) == 0 || len(m.RecentMessages) == 0 || len(m.Summaries) == 0 || len(m.Memories) != 1 || m.Dim != 0 {
 		t.Errorf("without an embedder: %+v", m)
 	}
 }

@@ -51,7 +51,7 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 		"recall.placement":      {"system", "tail", "system", "user", "system"},
 		"recall.blocks":         {"last", "last", "last", "last", "last"},
 		"recall.core":           {"false", "false", "false", "false", "false"},
-		"recall.turns":          {"none", "all", "all", "all", "none"},
+		"recall.turns":          {"none", "all", "none", "all", "none"},
 		"recall.questions":      {"drop", "keep", "drop", "drop", "drop"},
 		"share.accept":          {"ask", "ask", "admins", "ask", "ask"},
 		"log.format":            {"text", "text", "json", "text", "text"},

@@ -45,6 +45,8 @@ var foreignSettings = []foreign{
 	{"enable_summarization", "agent-cli", "summaries.mode", oneOf("off", "on")},
 }
 
+const openAI = "https://api.openai.com/v1"
+
 func oneOf(no, yes string) func(string) (string, error) {
 	return func(s string) (string, error) {
 		b, err := strconv.ParseBool(strings.ToLower(s))
@@ -102,6 +104,9 @@ func ImportSettings(file string, data []byte) (ImportedSettings, error) {
 		if best := out.Settings["profile"]; votes[profile] > votes[best] {
 			out.Settings["profile"] = profile
 		}
+	}
+	if key := out.Settings["upstream.key"]; key != "" { // OPENAI_API_KEY, for chats and embeddings of one server
+		maps.Copy(out.Settings, map[string]string{"upstream.url": openAI, "embed.url": openAI, "embed.key": key})
 	}
 	flags := maps.Clone(out.Settings)
 	flags["upstream.url"] = "http://localhost/v1" // a remote embedder needs a server, which these files do not name

@@ -39,7 +39,7 @@ func TestSettingsOfOtherDesignsAreImported(t *testing.T) {
 		},
 		{
 			"app.env", "USE_LLM_INTENT=true\nSUMMARY_INTERVAL=5\nOPENAI_API_KEY=k",
-			map[string]string{"profile": "platform", "query.intents": "embedding", "summaries.every": "5", "upstream.key": "k"}, nil,
+			map[string]string{"profile": "platform", "query.intents": "embedding", "summaries.every": "5", "upstream.url": "https://api.openai.com/v1", "upstream.key": "k", "embed.url": "https://api.openai.com/v1", "embed.key": "k"}, nil,
 		},
 	} {
 		got, err := ImportSettings(c.file, []byte(c.text))
@@ -54,7 +54,7 @@ func TestSettingsOfOtherDesignsAreImported(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "loci.yaml")
 		writeFile(t, file, string(out))
 		config, err := LoadConfig(Sources{File: file})
-		if err != nil || config.Profile != c.want["profile"] {
+		if err != nil || config.Profile != c.want["profile"] || config.Profile == "platform" && config.Embedder != "remote:text-embedding-3-small" {
 			t.Errorf("%s: its settings do not load: %v\n%s", c.file, err, out)
 		}
 	}

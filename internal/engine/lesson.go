@@ -155,7 +155,7 @@ func (e *Engine) ground(ctx context.Context, scope memory.Scope, said []learn.Sa
 			words.WriteString(clip(strings.TrimSpace(s.Text), knownBytes) + "\n")
 		}
 	}
-	known, err := e.neighbours(ctx, scope, words.String(), groundedOn)
+	known, err := e.neighbours(ctx, scope, strings.TrimSpace(words.String()), groundedOn) // one message is embedded already
 	if err != nil {
 		return err
 	}
@@ -437,7 +437,7 @@ func (e *Engine) known(ctx context.Context, scope memory.Scope, said, before []l
 			words += clip(strings.TrimSpace(s.Text), knownBytes) + "\n"
 		}
 	}
-	near, err := e.neighbours(ctx, scope, words, knownNear)
+	near, err := e.neighbours(ctx, scope, strings.TrimSpace(words), knownNear)
 	if err != nil {
 		return nil, err
 	}

@@ -195,7 +195,7 @@ type Around struct {
 	Recent    []memory.Turn         // of the session, oldest first
 	Summaries []memory.Summary      // the session's first, then the newest of the user's others
 	Profile   []memory.ProfileEntry // the latest first
-	Dims      int                   // of the query's embedding
+	Dims      int                   // of the query's embedding; 0: it was not embedded
 
 	trace string
 }
@@ -225,7 +225,7 @@ func (e *Engine) around(ctx context.Context, q Querying, session string) Around 
 	defer e.lull.begin()()
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Deadline)
 	defer cancel()
-	a := Around{Dims: e.Embedder.Dims(), trace: newID()}
+	a := Around{trace: newID()}
 	r := &recalling{e: e, now: memory.Time(started), q: Question{
 		Scope: memory.Scope{Owner: q.Owner}, Text: q.Text, In: session, Door: "query",
 	}}
@@ -233,7 +233,7 @@ func (e *Engine) around(ctx context.Context, q Querying, session string) Around 
 		name string
 		read func() error
 	}{
-		{"search", func() error { return r.similar(ctx, cmp.Or(q.TopK, e.opts.TopK)) }},
+		{"search", func() (err error) { a.Dims, err = r.similar(ctx, cmp.Or(q.TopK, e.opts.TopK)); return err }},
 		{"recent", func() (err error) { a.Recent, err = e.recentTurns(ctx, q.Owner, session, 2*recentPairs); return err }},
 		{"summaries", func() (err error) { a.Summaries, err = e.nearSummaries(ctx, q.Owner, session); return err }},
 		{"profile", func() (err error) { a.Profile, err = e.latestEntries(ctx, q.Owner); return err }},
@@ -257,8 +257,8 @@ func (e *Engine) around(ctx context.Context, q Querying, session string) Around 
 }
 
 // similar finds turns by the rule of reach, the most similar first, of at least the
-// threshold.
-func (r *recalling) similar(ctx context.Context, topK int) error {
+// threshold. It returns the dimensions of the query's embedding.
+func (r *recalling) similar(ctx context.Context, topK int) (dims int, err error) {
 	query := r.query()
 	if s, ok := r.e.Searcher.(aheadSearcher); ok {
 		ctx = s.Ahead(ctx, r.q.Scope.Owner)
@@ -269,7 +269,7 @@ func (r *recalling) similar(ctx context.Context, topK int) error {
 	r.q.ScoreThreshold = &everything // the threshold here is on another number
 	hits, err := r.ranked(ctx, query, s, candidates)
 	if err != nil {
-		return err
+		return len(s.Vector), err
 	}
 	least := r.e.opts.Threshold
 	if least < 0 {
@@ -287,7 +287,7 @@ func (r *recalling) similar(ctx context.Context, topK int) error {
 	slices.SortStableFunc(r.hits, func(a, b memory.Hit) int { return cmp.Compare(Similarity(b), Similarity(a)) })
 	r.hits = r.hits[:min(topK, len(r.hits))]
 	r.overtaken(ctx)
-	return nil
+	return len(s.Vector), nil
 }
 
 // similarities returns how near each hit is to the query, 0 to 1. It is the cosine,
@@ -298,7 +298,7 @@ func similarities(hits []memory.Hit, byWords bool) []float64 {
 	out := make([]float64, len(hits))
 	most := 0.0
 	for i, h := range hits {
-		out[i] = max(0, h.Why.Get("vector"))
+		out[i] = min(max(0, h.Why.Get("vector")), 1) // rounding can exceed 1
 		if byWords {
 			out[i] = h.Why.Get("own") + h.Why.Get("related")
 			most = max(most, out[i])

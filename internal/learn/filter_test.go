@@ -48,7 +48,7 @@ func TestInstructionsWait(t *testing.T) {
 }
 
 func TestQuoteDecidesSupport(t *testing.T) {
-	said := saying("Yesterday I moved from Berlin to   Lisbon. My sister has 2 cats. I'm not allergic to nuts. I quit smoking.")
+	said := saying("Yesterday I moved from Berlin to   Lisbon. My sister has 2 cats. I'm not allergic to nuts. I quit smoking. I hate coffee. I sold my car.")
 	for _, c := range []struct{ name, fact, quote, want string }{
 		{"quote letter by letter", "User lives in Lisbon", "moved from Berlin to   Lisbon", ""},
 		{"quote with other spaces and case", "User lives in Lisbon", "MOVED from berlin to lisbon", ""},
@@ -61,6 +61,10 @@ func TestQuoteDecidesSupport(t *testing.T) {
 		{"negation dropped", "User is allergic to nuts", "allergic to nuts", "the quoted words deny it"},
 		{"negation kept", "User is not allergic to nuts", "I'm not allergic to nuts", ""},
 		{"negation in other words", "User does not smoke", "I quit smoking", ""},
+		{"dislike in the same word", "User hates coffee", "I hate coffee", ""},
+		{"dislike turned around", "User drinks coffee", "I hate coffee", "the quoted words deny it"},
+		{"an end in the same word", "User sold a car", "I sold my car", ""},
+		{"an end turned around", "User has a car", "I sold my car", "the quoted words deny it"},
 		{"a date worked out", "User moved to Lisbon on 2026-05-03", "Yesterday I moved", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

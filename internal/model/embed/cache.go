@@ -9,9 +9,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Cache is an embedder that remembers the vectors of the questions asked last: a
-// question is asked again by each step of a tool loop, and by who types on. It is
-// safe for concurrent use.
+// Cache is an embedder that remembers the vectors of the texts embedded last: each step of a
+// tool loop asks the same question, and what is learned is compared before it is stored. It is
+// safe for concurrent use, and nobody may change the vectors it returns.
 type Cache struct {
 	memory.Embedder
 	most int
@@ -19,24 +19,29 @@ type Cache struct {
 	background atomic.Uint64 // bits of a float64; 0: not measured
 
 	mu     sync.Mutex // guards what follows
-	recent list.List  // of *answered, the last asked first
-	place  map[string]*list.Element
+	recent list.List  // of *embedded, the last used first
+	place  map[cacheKey]*list.Element
 }
 
-type answered struct {
-	question string
-	vector   []float32
+type cacheKey struct {
+	as   memory.EmbedAs
+	text string
 }
 
-// questions is how many are remembered: 512 of 384 dims take 800 KB.
-const questions = 512
+type embedded struct {
+	cacheKey
+	vector []float32
+}
 
-// maxQuestion is the longest question that is remembered.
-const maxQuestion = 4 << 10
+const (
+	cacheSize = 512     // vectors; those of 384 dims take 800 KB
+	cacheText = 4 << 10 // bytes of the longest text that is remembered
+	cacheRun  = 16      // texts embedded together; more are an import, which would evict all else
+)
 
-// NewCache returns e with a memory for questions.
+// NewCache returns e with a memory for what it embedded.
 func NewCache(e memory.Embedder) *Cache {
-	return &Cache{Embedder: e, most: questions, place: map[string]*list.Element{}}
+	return &Cache{Embedder: e, most: cacheSize, place: map[cacheKey]*list.Element{}}
 }
 
 // OfWords and Remote say what the embedder within does: see [memory.Embedder].
@@ -62,19 +67,32 @@ func (c *Cache) Window() (most int, count func(text string) int) {
 	return 0, nil
 }
 
-// Embed embeds what is no single question that was asked not long ago.
+// Embed embeds the texts that were not embedded lately.
 func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
-	if as != memory.AsQuestion || len(texts) != 1 || len(texts[0]) > maxQuestion {
+	if len(texts) > cacheRun {
 		return c.Embedder.Embed(ctx, as, texts...)
 	}
-	if v := c.known(texts[0]); v != nil {
-		return [][]float32{v}, nil
+	out := make([][]float32, len(texts))
+	var missing []string
+	for i, text := range texts {
+		if out[i] = c.known(cacheKey{as, text}); out[i] == nil {
+			missing = append(missing, text)
+		}
 	}
-	out, err := c.Embedder.Embed(ctx, as, texts...)
-	if err == nil {
-		c.remember(texts[0], out[0])
+	if len(missing) == 0 {
+		return out, nil
 	}
-	return out, err
+	vectors, err := c.Embedder.Embed(ctx, as, missing...)
+	if err != nil {
+		return nil, err
+	}
+	for i, text := range texts {
+		if out[i] == nil {
+			out[i], vectors = vectors[0], vectors[1:]
+			c.remember(cacheKey{as, text}, out[i])
+		}
+	}
+	return out, nil
 }
 
 // Knows reports whether the vector of a question is remembered. It does not count as
@@ -82,28 +100,28 @@ func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 func (c *Cache) Knows(question string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.place[question] != nil
+	return c.place[cacheKey{memory.AsQuestion, question}] != nil
 }
 
-func (c *Cache) known(question string) []float32 {
+func (c *Cache) known(key cacheKey) []float32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := c.place[question]
+	at := c.place[key]
 	if at == nil {
 		return nil
 	}
 	c.recent.MoveToFront(at)
-	return at.Value.(*answered).vector
+	return at.Value.(*embedded).vector
 }
 
-func (c *Cache) remember(question string, v []float32) {
+func (c *Cache) remember(key cacheKey, v []float32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.place[question] != nil {
+	if len(key.text) > cacheText || c.place[key] != nil {
 		return
 	}
-	c.place[question] = c.recent.PushFront(&answered{question, v})
+	c.place[key] = c.recent.PushFront(&embedded{key, v})
 	if last := c.recent.Back(); c.recent.Len() > c.most {
-		delete(c.place, c.recent.Remove(last).(*answered).question)
+		delete(c.place, c.recent.Remove(last).(*embedded).cacheKey)
 	}
 }
