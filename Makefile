@@ -24,7 +24,7 @@ MEMORY     = $(shell d=/dev/shm/loci-test; if mkdir -p -m 755 $$d && [ "$$(df -P
 FILES      = $(if $(MEMORY),GOTMPDIR=$${GOTMPDIR:-$${TMPDIR:-/tmp}} TMPDIR=$(MEMORY))
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup models check-fmt check-tidy vet lint drift unit e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-mem0 attack screens demo build bench fmt cover generate clean
+.PHONY: help test setup models check-fmt check-tidy vet lint drift unit e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-mem0 e2e-all attack screens demo build bench fmt cover generate clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -124,6 +124,9 @@ e2e-sdks: ## check the SDKs of OpenAI and Anthropic, which it installs (60 MB), 
 
 e2e-mem0: ## check mem0's API with its two clients, which it installs (250 MB); takes a minute
 	@sh e2e/mem0/run.sh
+
+e2e-all: ## run all of these one after the other, and print a table of what passed (10 GB)
+	@MAKE="$(MAKE)" sh e2e/all.sh $(TARGETS)
 
 attack: ## attack a running server; takes minutes and logs what its users notice
 	@cd e2e && LOCI_ATTACK=1 $(GO) test -count=1 -v -timeout 60m ./attack

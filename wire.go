@@ -20,6 +20,7 @@ import (
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/front/mcp"
 	"github.com/loci-memory/loci/internal/front/mem0"
+	"github.com/loci-memory/loci/internal/front/pipelines"
 	"github.com/loci-memory/loci/internal/front/proxy"
 	"github.com/loci-memory/loci/internal/front/query"
 	"github.com/loci-memory/loci/internal/front/rest"
@@ -185,6 +186,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	})
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: Version(), Profile: config.MCP.Profile}))
+	mux.Handle(pipelines.Prefix+"/", pipelines.New(l.engine))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: queryModel(config), MaxText: config.Limits.Text}))
 	shown := l.pageOptions(config, learner, l.chat)
 	shown.Sessions = database(store).(memory.Sessions) // every store keeps them

@@ -23,7 +23,8 @@ func (e *Engine) dropKnownContexts(ctx context.Context, l *lesson) error {
 	if err != nil {
 		return fmt.Errorf("read contexts to compare with: %w", err)
 	}
-	if len(contexts) == 0 {
+	// A model writes its files from what the user says.
+	if contexts = slices.DeleteFunc(contexts, isFile); len(contexts) == 0 {
 		return nil
 	}
 	var kept []learn.Candidate

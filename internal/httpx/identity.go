@@ -86,6 +86,15 @@ func (id Identity) Named(user string) (Identity, error) {
 	return id, nil
 }
 
+// NamedOver is Named for a front end whose body always names the user, as headers do
+// elsewhere: that user comes before the only user of the server.
+func (id Identity) NamedOver(user string) (Identity, error) {
+	if id.unnamed {
+		id.Owner, id.unnamed = "", false
+	}
+	return id.Named(user)
+}
+
 // IdentityOf returns who asks, as [Guard] found it; the zero Identity outside it.
 func IdentityOf(ctx context.Context) Identity { return stateOf(ctx).identity }
 

@@ -8,6 +8,9 @@ import (
 // TestRowsDoWhatTheyShow runs each row's own message.
 func TestRowsDoWhatTheyShow(t *testing.T) {
 	for _, r := range rows() {
+		if r.Has != "" && !strings.Contains(r.Shows, r.Has) {
+			t.Errorf("%s: the message lacks %q", r.Client, r.Has)
+		}
 		if r.Client == "" || r.Source == "" || r.Shows == "" || r.Mark == "" {
 			t.Errorf("%+v lacks client, source, mark or message", r)
 		}
@@ -50,6 +53,13 @@ func TestWordsOfAPersonStay(t *testing.T) {
 		"<summary>\nMy year in Rome\n</summary>\nIs this a good summary?",
 		"<context>\nI live in Rome\n</context>\nWhere do I live?",
 		"Summarize the conversation for future reference.",
+		"Validation Error found:\nI typed my age, 41, into the form. What does it want?",
+		"Validation feedback:\nthe plan is good, and I live in Rome",
+		"2 validation errors:\n```json\n{}\n```\nWhat are these?",
+		"TOOL RESPONSE: what is that in my log?",
+		"Prompt:\nA cat in a hat, as my daughter Ada would paint it",
+		"Error while parsing the output: why do I get this?",
+		"My day\nThought: I should call my mother.",
 	} {
 		if got := Words(s); got != s {
 			t.Errorf("of %q only %q is left", s, got)

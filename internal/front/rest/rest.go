@@ -102,6 +102,7 @@ func (d *door) document(mux *http.ServeMux) huma.API {
 	add := adder{api, d.MaxBody}
 	d.memoryOperations(add)
 	d.searchOperations(add)
+	d.memoryToolOperations(add)
 	d.changeOperations(add)
 	d.learningOperations(add)
 	d.vectorOperations(add)

@@ -1,0 +1,33 @@
+package client
+
+import (
+	"context"
+	"net/http"
+)
+
+// MemoryToolInput is what a model gives Anthropic's memory tool (memory_20250818).
+type MemoryToolInput struct {
+	_          struct{} `json:"-" additionalProperties:"true"`
+	Command    string   `json:"command" doc:"view, create, str_replace, insert, delete or rename."`
+	Path       string   `json:"path,omitempty" doc:"Of all commands but rename."`
+	ViewRange  []int    `json:"view_range,omitempty" doc:"Of view: first and last line; -1: the end."`
+	FileText   string   `json:"file_text,omitempty" doc:"Of create."`
+	OldStr     string   `json:"old_str,omitempty" doc:"Of str_replace."`
+	NewStr     string   `json:"new_str,omitempty" doc:"Of str_replace."`
+	InsertLine int      `json:"insert_line,omitempty" doc:"Of insert: the line after which the text goes."`
+	InsertText string   `json:"insert_text,omitempty" doc:"Of insert."`
+	OldPath    string   `json:"old_path,omitempty" doc:"Of rename."`
+	NewPath    string   `json:"new_path,omitempty" doc:"Of rename."`
+}
+
+// MemoryToolResult is the content of the tool's result.
+type MemoryToolResult struct {
+	Content string `json:"content" doc:"For the model."`
+	IsError bool   `json:"is_error" doc:"The command failed; content says why."`
+}
+
+// MemoryTool carries out a command of Anthropic's memory tool.
+func (c *Client) MemoryTool(ctx context.Context, in MemoryToolInput) (out MemoryToolResult, err error) {
+	_, err = c.do(ctx, http.MethodPost, "/api/memory/tool", in, &out)
+	return out, err
+}

@@ -1,0 +1,378 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/memory"
+)
+
+func (d *door) memoryToolOperations(a adder) {
+	operation(a, http.MethodPost, "/api/memory/tool", "memory-tool", "Carry out a command of Anthropic's memory tool", d.memoryTool)
+}
+
+const (
+	toolRoot = engine.FilesRoot
+
+	// lociFolder is the folder that Loci itself writes, with one file.
+	lociFolder = toolRoot + "/loci"
+	factsFile  = lociFolder + "/facts.md"
+
+	mostLines   = 999_999
+	shownLevels = 2 // of a folder
+)
+
+// toolError is a text for the model that says why a command failed. The wordings are those of
+// Anthropic's SDK, where it has one.
+type toolError string
+
+func (e toolError) Error() string { return string(e) }
+
+func toolErrorf(format string, args ...any) error { return toolError(fmt.Sprintf(format, args...)) }
+
+type memoryToolInput struct{ Body client.MemoryToolInput }
+
+func (d *door) memoryTool(ctx context.Context, in *memoryToolInput) (*body[client.MemoryToolResult], error) {
+	owner, author, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	command := in.Body
+	out := client.MemoryToolResult{}
+	if err = d.engine.MayUse(ctx, owner, command.Command != "view"); err == nil {
+		err = d.engine.EditFiles(ctx, owner, func(files map[string]memory.Context) error {
+			f := folder{files: files, facts: func() (string, error) { return d.factsOf(ctx, owner) }}
+			out.Content, err = f.do(command)
+			return err
+		}, author)
+	}
+	if errors.As(err, new(toolError)) || errors.Is(err, memory.Invalid) || errors.Is(err, memory.TooLarge) || errors.Is(err, memory.Conflict) {
+		return answer(client.MemoryToolResult{Content: err.Error(), IsError: true}), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answer(out), nil
+}
+
+// factsOf returns the active facts by category, as Markdown.
+func (d *door) factsOf(ctx context.Context, owner memory.Owner) (string, error) {
+	byCategory := map[string][]string{}
+	for cursor := ""; ; {
+		page, err := d.engine.List(ctx, owner, memory.Query{Limit: 500, Cursor: cursor})
+		if err != nil {
+			return "", err
+		}
+		for _, m := range page.Memories {
+			byCategory[m.Fact.Category] = append(byCategory[m.Fact.Category], "- "+strings.Join(strings.Fields(m.Fact.Content), " ")+"\n")
+		}
+		if cursor = page.Next; cursor == "" {
+			break
+		}
+	}
+	var out strings.Builder
+	out.WriteString("# Facts that Loci has learned\n")
+	for _, category := range slices.Sorted(maps.Keys(byCategory)) {
+		if category != "" {
+			fmt.Fprintf(&out, "\n## %s\n", category)
+		}
+		out.WriteString("\n" + strings.Join(byCategory[category], ""))
+	}
+	return out.String(), nil
+}
+
+// folder is the files of the tool by path. Folders exist by the files below them.
+type folder struct {
+	files map[string]memory.Context
+	facts func() (string, error) // the content of factsFile
+}
+
+// do carries out a command and returns the text for the model.
+func (f folder) do(c client.MemoryToolInput) (string, error) {
+	switch c.Command {
+	case "view":
+		return f.view(c)
+	case "create":
+		return f.create(c)
+	case "str_replace":
+		return f.replace(c)
+	case "insert":
+		return f.insert(c)
+	case "delete":
+		return f.delete(c)
+	case "rename":
+		return f.rename(c)
+	}
+	return "", toolErrorf("Unknown command: %s", c.Command)
+}
+
+// resolve returns the path of a file or folder, within toolRoot.
+func resolve(given string) (string, error) {
+	if given != toolRoot && !strings.HasPrefix(given, toolRoot+"/") {
+		return "", toolErrorf("Path must start with %s, got: %s", toolRoot, given)
+	}
+	p := path.Clean(given)
+	if p != toolRoot && !strings.HasPrefix(p, toolRoot+"/") {
+		return "", toolErrorf("Path %s would escape %s directory", given, toolRoot)
+	}
+	return p, nil
+}
+
+// writable resolves a path that is to be changed.
+func writable(given string) (string, error) {
+	p, err := resolve(given)
+	if err == nil && (p == lociFolder || strings.HasPrefix(p, lociFolder+"/")) {
+		err = toolErrorf("The path %s is read-only: Loci writes it", given)
+	}
+	return p, err
+}
+
+// isFolder reports whether there is a folder at p.
+func (f folder) isFolder(p string) bool {
+	return p == toolRoot || len(f.below(p)) > 0
+}
+
+// below returns the paths of all files in a folder and its folders.
+func (f folder) below(p string) []string {
+	var out []string
+	for file := range f.files {
+		if strings.HasPrefix(file, p+"/") {
+			out = append(out, file)
+		}
+	}
+	return out
+}
+
+// free refuses a path at which no file can be: something is there, or a file is where its folder would be.
+func (f folder) free(p string, taken error) error {
+	if _, isFile := f.files[p]; isFile || f.isFolder(p) {
+		return taken
+	}
+	for up := path.Dir(p); up != toolRoot; up = path.Dir(up) {
+		if _, isFile := f.files[up]; isFile {
+			return toolErrorf("The path %s is not a directory.", up)
+		}
+	}
+	return nil
+}
+
+// file returns the file that a command changes.
+func (f folder) file(given string) (p string, c memory.Context, err error) {
+	if p, err = writable(given); err != nil {
+		return "", c, err
+	}
+	c, ok := f.files[p]
+	switch {
+	case ok:
+		return p, c, nil
+	case f.isFolder(p):
+		return "", c, toolErrorf("The path %s is not a file.", given)
+	}
+	return "", c, toolErrorf("The path %s does not exist. Please provide a valid path.", given)
+}
+
+func (f folder) view(c client.MemoryToolInput) (string, error) {
+	p, err := resolve(c.Path)
+	if err != nil {
+		return "", err
+	}
+	if p == toolRoot || p == lociFolder || p == factsFile {
+		facts, err := f.facts()
+		if err != nil {
+			return "", err
+		}
+		f.files = maps.Clone(f.files)
+		f.files[factsFile] = memory.Context{Content: facts}
+	}
+	if file, ok := f.files[p]; ok {
+		return viewFile(c, file.Content)
+	}
+	if !f.isFolder(p) {
+		return "", toolErrorf("The path %s does not exist. Please provide a valid path.", c.Path)
+	}
+	return f.viewFolder(c.Path, p), nil
+}
+
+func viewFile(c client.MemoryToolInput, content string) (string, error) {
+	lines := strings.Split(content, "\n")
+	if len(lines) > mostLines {
+		return "", toolErrorf("File %s exceeds maximum line limit of 999,999 lines.", c.Path)
+	}
+	first, last := 1, len(lines)
+	if len(c.ViewRange) == 2 {
+		first = max(1, c.ViewRange[0])
+		if c.ViewRange[1] != -1 {
+			last = min(last, c.ViewRange[1])
+		}
+	}
+	return fmt.Sprintf("Here's the content of %s with line numbers:\n", c.Path) + numbered(lines, first, last), nil
+}
+
+// numbered returns the lines first to last with their numbers.
+func numbered(lines []string, first, last int) string {
+	var out []string
+	for n := first; n <= last; n++ {
+		out = append(out, fmt.Sprintf("%6d\t%s", n, lines[n-1]))
+	}
+	return strings.Join(out, "\n")
+}
+
+// viewFolder lists a folder. A folder is as large as the files below it.
+func (f folder) viewFolder(given, p string) string {
+	sizes, total := map[string]int{}, 0
+	for _, file := range f.below(p) {
+		size := len(f.files[file].Content)
+		total += size
+		parts := strings.Split(file[len(p)+1:], "/")
+		for level := 1; level <= min(len(parts), shownLevels); level++ {
+			if strings.HasPrefix(parts[level-1], ".") {
+				break
+			}
+			name := strings.Join(parts[:level], "/")
+			if level < len(parts) {
+				name += "/"
+			}
+			sizes[name] += size
+		}
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "Here're the files and directories up to 2 levels deep in %s, excluding hidden items:\n%s\t%s", given, fileSize(total), given)
+	byParts := func(a, b string) int {
+		return slices.Compare(strings.Split(strings.TrimSuffix(a, "/"), "/"), strings.Split(strings.TrimSuffix(b, "/"), "/"))
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(sizes), byParts) {
+		fmt.Fprintf(&out, "\n%s\t%s/%s", fileSize(sizes[name]), given, name)
+	}
+	return out.String()
+}
+
+// fileSize writes a number of bytes as 12B, 1.5K or 3M.
+func fileSize(bytes int) string {
+	size, unit := float64(bytes), 0
+	for size >= 1024 && unit < len("BKMG")-1 {
+		size /= 1024
+		unit++
+	}
+	if size == float64(int(size)) {
+		return strconv.Itoa(int(size)) + "BKMG"[unit:unit+1]
+	}
+	return strconv.FormatFloat(size, 'f', 1, 64) + "BKMG"[unit:unit+1]
+}
+
+func (f folder) create(c client.MemoryToolInput) (string, error) {
+	p, err := writable(c.Path)
+	if err == nil {
+		err = f.free(p, toolErrorf("File %s already exists", c.Path))
+	}
+	if err != nil {
+		return "", err
+	}
+	f.files[p] = memory.Context{Content: c.FileText}
+	return "File created successfully at: " + c.Path, nil
+}
+
+func (f folder) replace(c client.MemoryToolInput) (string, error) {
+	p, file, err := f.file(c.Path)
+	if err != nil {
+		return "", err
+	}
+	switch n := strings.Count(file.Content, c.OldStr); {
+	case n == 0 || c.OldStr == "":
+		return "", toolErrorf("No replacement was performed, old_str `%s` did not appear verbatim in %s.", c.OldStr, c.Path)
+	case n > 1:
+		var lines []string
+		for i := range file.Content {
+			if strings.HasPrefix(file.Content[i:], c.OldStr) {
+				lines = append(lines, strconv.Itoa(strings.Count(file.Content[:i], "\n")+1))
+			}
+		}
+		return "", toolErrorf("No replacement was performed. Multiple occurrences of old_str `%s` in lines: %s. Please ensure it is unique", c.OldStr, strings.Join(lines, ", "))
+	}
+	before, after, _ := strings.Cut(file.Content, c.OldStr)
+	changed := strings.Count(before, "\n") + 1
+	file.Content = before + c.NewStr + after
+	f.files[p] = file
+	lines := strings.Split(file.Content, "\n")
+	return "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n" +
+		numbered(lines, max(1, changed-2), min(len(lines), changed+2)), nil
+}
+
+func (f folder) insert(c client.MemoryToolInput) (string, error) {
+	p, file, err := f.file(c.Path)
+	if err != nil {
+		return "", err
+	}
+	lines := strings.Split(file.Content, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	if c.InsertLine < 0 || c.InsertLine > len(lines) {
+		return "", toolErrorf("Invalid `insert_line` parameter: %d. It should be within the range [0, %d].", c.InsertLine, len(lines))
+	}
+	lines = slices.Insert(lines, c.InsertLine, strings.TrimRight(c.InsertText, "\n"))
+	file.Content = strings.TrimSuffix(strings.Join(lines, "\n"), "\n") + "\n"
+	f.files[p] = file
+	return fmt.Sprintf("The file %s has been edited.", c.Path), nil
+}
+
+func (f folder) delete(c client.MemoryToolInput) (string, error) {
+	p, err := writable(c.Path)
+	switch {
+	case err != nil:
+		return "", err
+	case p == toolRoot:
+		return "", toolErrorf("Cannot delete the %s directory itself", toolRoot)
+	}
+	gone := f.below(p)
+	if _, ok := f.files[p]; ok {
+		gone = append(gone, p)
+	}
+	if len(gone) == 0 {
+		return "", toolErrorf("The path %s does not exist", c.Path)
+	}
+	for _, file := range gone {
+		delete(f.files, file)
+	}
+	return "Successfully deleted " + c.Path, nil
+}
+
+func (f folder) rename(c client.MemoryToolInput) (string, error) {
+	from, err := writable(c.OldPath)
+	if err != nil {
+		return "", err
+	}
+	to, err := writable(c.NewPath)
+	if err != nil {
+		return "", err
+	}
+	if from == toolRoot {
+		return "", toolErrorf("Cannot rename the %s directory itself", toolRoot)
+	}
+	if err := f.free(to, toolErrorf("The destination %s already exists", c.NewPath)); err != nil {
+		return "", err
+	}
+	moved := f.below(from)
+	if _, ok := f.files[from]; ok {
+		moved = append(moved, from)
+	}
+	switch {
+	case len(moved) == 0:
+		return "", toolErrorf("The path %s does not exist", c.OldPath)
+	case strings.HasPrefix(to, from+"/"):
+		return "", toolErrorf("The path %s is within %s", c.NewPath, c.OldPath)
+	}
+	for _, file := range moved {
+		f.files[to+file[len(from):]] = f.files[file]
+		delete(f.files, file)
+	}
+	return fmt.Sprintf("Successfully renamed %s to %s", c.OldPath, c.NewPath), nil
+}
