@@ -52,8 +52,19 @@ func (s *stdio) ask(line string) string {
 	return s.lines.Text()
 }
 
+// past returns got, or the first line after it that is no message of that id.
+func (s *stdio) past(id, got string) string {
+	for strings.Contains(got, `"id":"`+id+`"`) && s.lines.Scan() {
+		got = s.lines.Text()
+	}
+	return got
+}
+
+// end closes the input and waits for the command, whatever it still has to say.
 func (s *stdio) end() error {
 	_ = s.in.Close()
+	for s.lines.Scan() {
+	}
 	return <-s.ended
 }
 
@@ -82,17 +93,14 @@ func TestMCPOnStandardInput(t *testing.T) {
 		t.Errorf("a stream begins with %s", got)
 	}
 	// A stream may end by itself before it is cancelled: then its result comes first.
-	got := two.ask(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"l"}}` + "\n{nonsense")
-	for strings.Contains(got, `"id":"l"`) && two.lines.Scan() {
-		got = two.lines.Text()
-	}
+	got := two.past("l", two.ask(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"l"}}`+"\n{nonsense"))
 	if !strings.Contains(got, "-32700") {
 		t.Errorf("a line that is not JSON: %s", got)
 	}
 	if err := one.end(); err != nil {
 		t.Errorf("the first ended with %v", err)
 	}
-	if got := two.ask(recall); !strings.Contains(got, "cello") {
+	if got := two.past("l", two.ask(recall)); !strings.Contains(got, "cello") {
 		t.Errorf("once the first is gone: %s", got)
 	}
 	if err := two.end(); err != nil {
