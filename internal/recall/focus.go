@@ -111,22 +111,27 @@ func likeliest(sentences []sentence) []int {
 // parted returns the sentences that ask, in their order, and the others. Of a long message the
 // likeliest ask: what is asked has at most about mostAsked bytes.
 func parted(sentences []sentence) (asks, beside []sentence) {
-	room := mostAsked
+	return chosen(sentences, mostAsked, func(s *sentence) float64 { return s.weight })
+}
+
+// chosen returns the likeliest sentence, the next ones whose weight counts while they have room
+// in so many bytes, in their order, and the others.
+func chosen(sentences []sentence, room int, weight func(*sentence) float64) (in, out []sentence) {
 	is := make([]bool, len(sentences))
 	for n, i := range likeliest(sentences) {
-		if room -= len(sentences[i].text); n > 0 && (room < 0 || sentences[i].weight < focusWeight) {
+		if room -= len(sentences[i].text); n > 0 && (room < 0 || weight(&sentences[i]) < focusWeight) {
 			break
 		}
 		is[i] = true
 	}
 	for i, s := range sentences {
 		if is[i] {
-			asks = append(asks, s)
+			in = append(in, s)
 		} else {
-			beside = append(beside, s)
+			out = append(out, s)
 		}
 	}
-	return asks, beside
+	return in, out
 }
 
 // fill has the likeliest sentences count whole until they have enough words to search for: "So
@@ -203,20 +208,8 @@ func weigh(sentences []sentence) map[string]float32 {
 
 // near returns what to embed of the sentences that ask: the likeliest, in their order.
 func near(asks []sentence) string {
-	room, is := mostNear, make([]bool, len(asks))
-	for n, i := range likeliest(asks) {
-		if room -= len(asks[i].text); n > 0 && (room < 0 || asks[i].likely < focusWeight) {
-			break
-		}
-		is[i] = true
-	}
-	var out []sentence
-	for i, s := range asks {
-		if is[i] {
-			out = append(out, s)
-		}
-	}
-	return text.Clip(joined(out), mostNear)
+	likely, _ := chosen(asks, mostNear, func(s *sentence) float64 { return s.likely })
+	return text.Clip(joined(likely), mostNear)
 }
 
 func joined(sentences []sentence) string {

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"strings"
 	"time"
 
@@ -157,21 +156,9 @@ func readLegacyAnswer(body []byte) (Answer, error) {
 
 // hearLegacy takes the data of one event of a completion.
 func (s *Stream) hearLegacy(data []byte) {
-	if string(bytes.TrimSpace(data)) == "[DONE]" {
-		s.done = true
+	choice, ok := s.hearChoice(data)
+	if !ok {
 		return
-	}
-	if check(data) != nil {
-		return
-	}
-	root := gjson.ParseBytes(data)
-	s.answer.readFrame(root)
-	choice := firstChoice(root)
-	if index := choice.Get("index"); index.Type == gjson.Number && index.Num != 0 {
-		return
-	}
-	if finish := str(choice.Get("finish_reason")); finish != "" {
-		s.answer.Finish, s.done = finish, true
 	}
 	text := str(choice.Get("text"))
 	if s.text.Len() == 0 {

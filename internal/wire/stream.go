@@ -89,23 +89,33 @@ func (s *Stream) Calls() string {
 	return encodeCalls(calls)
 }
 
-// hearChunk takes the data of one event of a chat completion.
-func (s *Stream) hearChunk(data []byte) {
+// hearChoice takes what events of chat completions and of completions have in common, and returns
+// the first choice, false where the event has nothing of it.
+func (s *Stream) hearChoice(data []byte) (choice gjson.Result, ok bool) {
 	if strings.TrimSpace(string(data)) == "[DONE]" {
 		s.done = true
-		return
+		return gjson.Result{}, false
 	}
 	if check(data) != nil {
-		return
+		return gjson.Result{}, false
 	}
 	root := gjson.ParseBytes(data)
 	s.answer.readFrame(root)
-	choice := firstChoice(root)
+	choice = firstChoice(root)
 	if index := choice.Get("index"); index.Type == gjson.Number && index.Num != 0 {
-		return
+		return gjson.Result{}, false
 	}
 	if finish := str(choice.Get("finish_reason")); finish != "" {
 		s.answer.Finish, s.done = finish, true
+	}
+	return choice, true
+}
+
+// hearChunk takes the data of one event of a chat completion.
+func (s *Stream) hearChunk(data []byte) {
+	choice, ok := s.hearChoice(data)
+	if !ok {
+		return
 	}
 	delta := choice.Get("delta")
 	if role := str(delta.Get("role")); role != "" {
