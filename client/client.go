@@ -50,26 +50,14 @@ func (c *Client) Add(ctx context.Context, in AddMemory) (m Memory, created bool,
 
 // AddMessages keeps talk and learns from it.
 func (c *Client) AddMessages(ctx context.Context, in AddMessages) (out Added, err error) {
-	_, err = c.do(ctx, http.MethodPost, "/api/memory/add", in, &out)
-	return out, err
+	return c.AddMessagesOnce(ctx, "", in)
 }
 
 // AddMessagesOnce is AddMessages for what may be sent twice: the second time with the same
 // key stores nothing. An empty key is none.
 func (c *Client) AddMessagesOnce(ctx context.Context, key string, in AddMessages) (out Added, err error) {
-	body, err := json.Marshal(in)
-	if err != nil {
-		return out, fmt.Errorf("encode request: %w", err)
-	}
-	resp, err := c.send(ctx, http.MethodPost, "/api/memory/add", bytes.NewReader(body), "application/json", key)
-	if err != nil {
-		return out, err
-	}
-	defer func() { _ = resp.Body.Close() }() // nothing is lost with a body that was read
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&out); err != nil {
-		return out, memory.Errorf(memory.Unavailable, "read answer: %w", err)
-	}
-	return out, nil
+	_, err = c.do(ctx, http.MethodPost, "/api/memory/add", in, &out, "Idempotency-Key", key)
+	return out, err
 }
 
 // usualHits is how many hits most searches ask for at most.
@@ -227,7 +215,8 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 	return req, nil
 }
 
-func (c *Client) do(ctx context.Context, method, path string, in, out any) (status int, err error) {
+// do sends a request and reads the answer. headers are as those of request.
+func (c *Client) do(ctx context.Context, method, path string, in, out any, headers ...string) (status int, err error) {
 	var body io.Reader
 	media := ""
 	if in != nil {
@@ -240,7 +229,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) (stat
 	if method == http.MethodGet && strings.HasPrefix(path, "/api/") {
 		path = then(path, c.opts.At)
 	}
-	req, err := c.request(ctx, method, path, body, "Content-Type", media)
+	req, err := c.request(ctx, method, path, body, append(headers, "Content-Type", media)...)
 	if err != nil {
 		return 0, err
 	}

@@ -46,6 +46,12 @@ func (in Incoming) idBegins(prefixes ...string) bool {
 	})
 }
 
+// IsUnsaved reports whether an id of Open WebUI's names a chat that is not kept, or a channel.
+func IsUnsaved(chat string) bool {
+	in := Incoming{ChatID: chat}
+	return in.temporary() || in.channel()
+}
+
 // mode returns what a channel's request may do with memory, of what it asks for: at most read.
 func (c Channels) mode(asked string) string {
 	if c != ChannelsRead || asked == wire.ModeOff || asked == wire.ModeWrite {

@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -29,6 +30,16 @@ const (
 	// maxPathValue is longer than any id Loci makes or takes.
 	maxPathValue = 512
 )
+
+// WriteJSON answers with a status and a value as JSON, whose <, > and & stay as they are.
+func WriteJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	// The status is out; a client that is gone is no error.
+	_ = enc.Encode(v)
+}
 
 // ReadBody reads a whole body within the limits [Guard] has set. [memory.TooLarge]
 // past the size; [memory.Invalid] when it came too slowly or was cut off;

@@ -193,7 +193,7 @@ func serve(version string, writes bool, do verb) http.Handler {
 			Refuse(w, r, err)
 			return
 		}
-		write(w, http.StatusOK, out)
+		httpx.WriteJSON(w, http.StatusOK, out)
 	})
 }
 
@@ -226,18 +226,9 @@ func (c *call) decode(to any) error {
 	return nil
 }
 
-func write(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	// The status is out; a client that is gone is no error.
-	_ = enc.Encode(v)
-}
-
 // Refuse answers a request with an error as mem0 does: {"detail": …}.
 func Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := httpx.Tell(r.Context(), err)
 	maps.Copy(w.Header(), p.GetHeaders())
-	write(w, p.Status, map[string]string{"detail": p.Detail})
+	httpx.WriteJSON(w, p.Status, map[string]string{"detail": p.Detail})
 }

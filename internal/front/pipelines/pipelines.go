@@ -38,9 +38,6 @@ const (
 	summaryMark = "[CONVERSATION SUMMARY]"
 )
 
-// unsaved begins the ids of chats that nobody keeps and of rooms that others read.
-var unsaved = []string{"temporary:", "local:", "channel:"}
-
 // details are what Open WebUI shows of reasoning and tools within an answer.
 var details = late.Compile(`(?s)<details\b.*?</details>\s*`)
 
@@ -69,15 +66,7 @@ func New(e *engine.Engine) http.Handler {
 }
 
 func constant(v any) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { write(w, v) })
-}
-
-func write(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	// The status is out; a client that is gone is no error.
-	_ = enc.Encode(v)
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { httpx.WriteJSON(w, http.StatusOK, v) })
 }
 
 // payload is what Open WebUI sends a filter. Body is answered, changed or as it is.
@@ -131,7 +120,7 @@ func (h handler) serve(do func(*call) (json.RawMessage, error)) http.Handler {
 		} else if !errors.Is(err, memory.Conflict) { // not paused
 			h.engine.Log.Warn("a chat of Open WebUI went without memory", "err", err)
 		}
-		write(w, p.Body)
+		httpx.WriteJSON(w, http.StatusOK, p.Body)
 	})
 }
 
@@ -145,7 +134,7 @@ func filter(r *http.Request, p payload, do func(*call) (json.RawMessage, error))
 	if c.chat == "" {
 		c.chat = c.Metadata.ChatID
 	}
-	if c.chat == "" || c.Metadata.Task != "" || p.User.ID == "" || slices.ContainsFunc(unsaved, func(s string) bool { return strings.HasPrefix(c.chat, s) }) {
+	if c.chat == "" || c.Metadata.Task != "" || p.User.ID == "" || engine.IsUnsaved(c.chat) {
 		return p.Body, nil
 	}
 	id, err := httpx.IdentityOf(c.ctx).NamedOver(p.User.ID)
