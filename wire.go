@@ -34,6 +34,7 @@ import (
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/store/inmem"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/internal/vector"
 	wirefmt "github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
@@ -203,7 +204,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
 		Version: Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.Doctor, Backup: l.Backup, Keys: l.keys,
 		Held: func(since, until time.Time) ([]string, error) {
-			return held(config, l.backups.notes, l.vault.damagedJournals(), since, until), nil
+			return held(config, l.backups.notes, since, until), nil
 		},
 		Elsewhere: describedElsewhere(), Upstream: upstream, Model: chatModel(config),
 	})))
@@ -293,11 +294,21 @@ func openStore(ctx context.Context, config Config, opts Options, clock func() ti
 	return openVault(ctx, config, opts, within)
 }
 
+// databaseDir is the folder of the database: the data folder or, where memory is in a vault
+// alone, the vault's own.
+func (c *Config) databaseDir() (string, error) {
+	if c.Store != "memory" {
+		return c.DataDir()
+	}
+	dir, err := c.VaultDir()
+	return filepath.Join(dir, vaultstore.OwnFolder), err
+}
+
 func openDatabase(ctx context.Context, config Config, now func() time.Time, log *slog.Logger) (memory.Store, error) {
-	if config.Store == "memory" {
+	if config.Store == "memory" && config.Vault == "" {
 		return inmem.Open(inmem.Options{Now: now}), nil
 	}
-	dir, err := config.DataDir()
+	dir, err := config.databaseDir()
 	if err != nil {
 		return nil, err
 	}

@@ -135,7 +135,7 @@ func (l *loader) leadsTo(ctx context.Context, link, from string, known thing) (s
 		}
 		target := factTarget + id
 		if _, read := l.things[target]; !read {
-			if _, err := l.load(ctx, []item{{key: key{l.owner, target}}}); err != nil {
+			if _, err := l.load(ctx, []key{{l.owner, target}}); err != nil {
 				return "", err
 			}
 		}

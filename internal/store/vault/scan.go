@@ -50,7 +50,15 @@ type ScanOptions struct {
 func (s *Store) Scan(ctx context.Context, o ScanOptions) (Report, error) {
 	f := s.files
 	f.disk.Lock()
+	if !f.scanned { // what the last process left unwritten is no edit
+		f.disk.Unlock()
+		if err := s.Settle(ctx); ctx.Err() != nil {
+			return Report{}, err
+		}
+		f.disk.Lock()
+	}
 	defer f.disk.Unlock()
+	f.scanned = true
 	sc := &scan{f: f, o: o, seen: map[string]bool{}, loaders: map[memory.Owner]*loader{}}
 	if err := sc.walk(ctx); err != nil {
 		return Report{}, err
@@ -195,11 +203,9 @@ func (s *scan) look(name string, d fs.DirEntry) {
 	}
 	sha := hashOf(text)
 	s.seen[name] = true
-	if old != nil && old.own(sha) {
-		if old.SHA == sha {
-			old.Size, old.Mtime = info.Size(), info.ModTime().UnixNano()
-		}
-		if old.SHA != sha || len(old.Lost) == 0 {
+	if old.own(sha) {
+		old.Size, old.Mtime = info.Size(), info.ModTime().UnixNano()
+		if len(old.Lost) == 0 {
 			return
 		}
 	}
@@ -323,7 +329,7 @@ func (s *scan) loader(ctx context.Context, k key) (*loader, error) {
 	if _, ok := l.things[k.target]; ok {
 		return l, nil
 	}
-	_, err := l.load(ctx, []item{{key: k}})
+	_, err := l.load(ctx, []key{k})
 	return l, err
 }
 
@@ -344,13 +350,13 @@ func (s *scan) factsByName(owner memory.Owner) map[string]string {
 
 // readAhead reads at once the memories of an owner whose files changed.
 func (s *scan) readAhead(ctx context.Context, l *loader, owner memory.Owner) error {
-	var items []item
+	var items []key
 	for _, c := range s.changed {
 		if c.old != nil && c.old.Owner == owner {
-			items = append(items, item{key: key{owner, c.old.Target}})
+			items = append(items, key{owner, c.old.Target})
 		} else if c.old == nil && c.p.owner == owner {
 			if values, err := readFront(split(c.text).front); err == nil && values["id"].text != "" {
-				items = append(items, item{key: key{owner, c.p.target(values["id"].text)}})
+				items = append(items, key{owner, c.p.target(values["id"].text)})
 			}
 		}
 	}

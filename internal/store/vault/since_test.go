@@ -136,7 +136,7 @@ func (d *desk) command(do func(memory.Fact, int) *memory.Fact, unwritten bool) {
 	if unwritten {
 		d.settled()
 		d.files.mu.Lock() // until it is released, nothing is written
-		d.files.queued[k] = true
+		d.files.queued[k] = 0
 		d.files.mu.Unlock()
 	}
 	d.apply(memtest.Change(memory.ActionUpdate, *next))
@@ -146,7 +146,7 @@ func (d *desk) release() {
 	k := key{memtest.Ana, "fact:tea"}
 	d.files.mu.Lock()
 	delete(d.files.queued, k)
-	d.files.enqueue(item{k, 0})
+	d.files.enqueue(k, 0)
 	d.files.mu.Unlock()
 }
 

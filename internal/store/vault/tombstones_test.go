@@ -32,7 +32,7 @@ func TestTheNameOfMarksLasts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(synced) != 1 || synced[0] != filepath.Join(v.dir, ownFolder) {
+	if len(synced) != 1 || synced[0] != filepath.Join(v.dir, OwnFolder) {
 		t.Errorf("synced %q, want the folder of the marks, once", synced)
 	}
 }
