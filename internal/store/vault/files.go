@@ -364,11 +364,20 @@ func (f *files) close() error {
 func (f *files) forgetRecords(of func(memory.Owner) bool) error {
 	f.disk.Lock()
 	defer f.disk.Unlock()
+	f.index.Rebuilding = true
 	for _, r := range slices.Collect(maps.Values(f.index.paths)) {
 		if of(r.Owner) {
 			f.index.drop(r.Path)
 		}
 	}
+	return f.snapshot()
+}
+
+// noteAnew notes when history began anew.
+func (f *files) noteAnew(at time.Time) error {
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	f.index.Rebuilt = at
 	return f.snapshot()
 }
 

@@ -119,7 +119,11 @@ type key struct {
 type index struct {
 	Written map[memory.Owner]int64 `json:"written"` // versions that the files have whole
 	Rebuilt time.Time              `json:"rebuilt,omitzero"`
-	Files   []*record              `json:"files"`
+
+	// Rebuilding: the store within is being rebuilt from the files, or was when there was a crash.
+	Rebuilding bool `json:"rebuilding,omitempty"`
+
+	Files []*record `json:"files"`
 
 	// Heads are versions that an old journal knew.
 	Heads map[memory.Owner]struct {

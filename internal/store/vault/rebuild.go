@@ -22,9 +22,13 @@ const maxRun = 500
 // rebuild adds what files say and the store within lacks: of all owners, or of those whose
 // store is older than their files. Files say what is, not what was: history begins anew. User
 // turns that nothing was learned from are queued to be learned from. Files that name no id, or
-// that cannot be taken over, are left for [Store.Scan] to tell of.
-func (s *Store) rebuild(ctx context.Context, only map[memory.Owner]bool) error {
-	byOwner, paths, err := s.readFolder(ctx, only)
+// that cannot be taken over, are left for [Store.Scan] to tell of. A rebuild that a crash ends is
+// done again at the next start.
+func (s *Store) rebuild(ctx context.Context, of func(memory.Owner) bool, anew bool) error {
+	if err := s.files.forgetRecords(of); err != nil {
+		return err
+	}
+	byOwner, paths, err := s.readFolder(ctx, of)
 	if err != nil {
 		return fmt.Errorf("read the folder: %w", err)
 	}
@@ -34,6 +38,11 @@ func (s *Store) rebuild(ctx context.Context, only map[memory.Owner]bool) error {
 			return fmt.Errorf("read what is known of %s: %w", owner, err)
 		}
 		total += len(byOwner[owner])
+	}
+	if anew && total > 0 {
+		if err := s.files.noteAnew(s.clock.now().UTC()); err != nil {
+			return err
+		}
 	}
 	for _, owner := range slices.Sorted(maps.Keys(byOwner)) {
 		things := byOwner[owner]
@@ -46,7 +55,7 @@ func (s *Store) rebuild(ctx context.Context, only map[memory.Owner]bool) error {
 		done += len(things)
 		s.opts.Progress("taking over files", done, total)
 	}
-	return s.noteRebuilt(paths, total > 0)
+	return s.noteRebuilt(paths)
 }
 
 // lacking are the things that the store within does not have. Where it has nothing of the
@@ -71,7 +80,7 @@ func (s *Store) lacking(ctx context.Context, owner memory.Owner, things []thing)
 
 // noteRebuilt notes which memories the files are of, so that one that is to lie elsewhere, or
 // that a person gave a name, is not written a second time. What a file says is still to be looked at.
-func (s *Store) noteRebuilt(paths map[key]string, rebuilt bool) error {
+func (s *Store) noteRebuilt(paths map[key]string) error {
 	f := s.files
 	f.disk.Lock()
 	defer f.disk.Unlock()
@@ -81,14 +90,12 @@ func (s *Store) noteRebuilt(paths map[key]string, rebuilt bool) error {
 		}
 		f.index.put(&record{Path: at, Owner: k.owner, Target: k.target})
 	}
-	if rebuilt {
-		f.index.Rebuilt = s.clock.now().UTC()
-	}
+	f.index.Rebuilding = false
 	return f.snapshot()
 }
 
 // readFolder reads all files of some owners that say what they are, and returns their paths as well.
-func (s *Store) readFolder(ctx context.Context, only map[memory.Owner]bool) (map[memory.Owner][]thing, map[key]string, error) {
+func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map[memory.Owner][]thing, map[key]string, error) {
 	f := s.files
 	f.disk.Lock()
 	defer f.disk.Unlock()
@@ -104,7 +111,7 @@ func (s *Store) readFolder(ctx context.Context, only map[memory.Owner]bool) (map
 	names := map[memory.Owner]map[string]string{}
 	for _, c := range s.tellings(sc.changed) {
 		k, t := c.key, c.says
-		if len(only) > 0 && !only[k.owner] {
+		if !of(k.owner) {
 			continue
 		}
 		paths[k] = c.path
@@ -292,10 +299,8 @@ func (s *Store) rebuildRest(ctx context.Context, owner memory.Owner, things []th
 			changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Relation: &r}, Reason: "was in the vault"})
 		}
 	}
-	n := 0
 	for piece := range slices.Chunk(changes, maxRun) {
-		n++
-		err := s.applyFiles(ctx, owner, n, piece)
+		err := s.applyFiles(ctx, owner, piece)
 		if !refusesFile(err) {
 			if err != nil {
 				return err
@@ -303,8 +308,7 @@ func (s *Store) rebuildRest(ctx context.Context, owner memory.Owner, things []th
 			continue
 		}
 		for _, c := range piece {
-			n++
-			err := s.applyFiles(ctx, owner, n, []memory.Change{c})
+			err := s.applyFiles(ctx, owner, []memory.Change{c})
 			if refusesFile(err) {
 				s.leaveFile(paths, key{owner, c.After.Target()}, err)
 			} else if err != nil {
@@ -315,8 +319,9 @@ func (s *Store) rebuildRest(ctx context.Context, owner memory.Owner, things []th
 	return nil
 }
 
-func (s *Store) applyFiles(ctx context.Context, owner memory.Owner, n int, changes []memory.Change) error {
-	run := memory.Run{ID: fmt.Sprintf("%s%d", rebuildRun, n), Kind: "import", Author: memory.Author{Kind: memory.ByRule, Name: "vault"}}
+func (s *Store) applyFiles(ctx context.Context, owner memory.Owner, changes []memory.Change) error {
+	id := rebuildRun + hashOf(strings.Join(targetsOf(changes), "\x00"))[:24]
+	run := memory.Run{ID: id, Kind: "import", Author: memory.Author{Kind: memory.ByRule, Name: "vault"}}
 	run.Vectors, run.Jobs = s.vectors(ctx, wordsOf(changes, nil)), shareJobs(owner, run.ID, changes)
 	_, err := s.Apply(ctx, owner, run, changes...)
 	return err

@@ -236,6 +236,50 @@ func TestOlderDatabaseTakesTheFilesOver(t *testing.T) {
 	}
 }
 
+// TestRebuildGoesOnAfterACrash rebuilds a folder around a database that a crash left with a part
+// of it.
+func TestRebuildGoesOnAfterACrash(t *testing.T) {
+	t.Parallel()
+	v := newVaultOnDisk(t)
+	batch := memtest.Batch(memtest.Ana, "c", 0, "I play go", "Noted.")
+	if _, err := v.Append(t.Context(), memtest.Ana, batch); err != nil {
+		t.Fatal(err)
+	}
+	v.apply(memtest.Add(tea()))
+	if err := v.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{OwnFolder, "db"} {
+		if err := os.RemoveAll(filepath.Join(v.dir, folder)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var copies []string
+	v.openWith(func(point string) {
+		if dir := t.TempDir(); len(copies) < 2 && point == afterCommit {
+			if err := os.CopyFS(dir, os.DirFS(v.dir)); err != nil {
+				t.Error(err)
+			}
+			copies = append(copies, dir)
+		}
+	})
+	for _, dir := range copies {
+		c := &vault{T: t, dir: dir, now: v.now, onDisk: true}
+		c.reopen()
+		c.settled()
+		c.quiet()
+		if k := export(t, c.Store, memtest.Ana, memory.At{}); len(k.Memories) != 3 || len(k.Turns) != 2 || c.RebuiltAt().IsZero() {
+			t.Errorf("%d memories, %d turns, rebuilt at %v", len(k.Memories), len(k.Turns), c.RebuiltAt())
+		}
+		if err := c.Store.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(copies) != 2 {
+		t.Errorf("%d commits, want those of turns and of facts", len(copies))
+	}
+}
+
 // TestDatabaseOfBeforeGetsFiles begins with a database that has a history.
 func TestDatabaseOfBeforeGetsFiles(t *testing.T) {
 	t.Parallel()

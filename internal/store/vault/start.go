@@ -37,12 +37,12 @@ func (s *Store) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the versions of the store within: %w", err)
 	}
-	rebuild := !slices.ContainsFunc(versions, func(v int64) bool { return v > 0 })
+	empty := !slices.ContainsFunc(versions, func(v int64) bool { return v > 0 })
 	older := map[memory.Owner]bool{}
 	for i, owner := range owners {
 		switch from := written[owner]; {
 		case versions[i] < from:
-			rebuild, older[owner] = true, true
+			older[owner] = true
 			s.files.follow(owner, versions[i], 0)
 		case old: // it counted otherwise
 			s.files.follow(owner, versions[i], 0)
@@ -50,11 +50,8 @@ func (s *Store) begin(ctx context.Context) error {
 			s.files.follow(owner, versions[i], from)
 		}
 	}
-	if rebuild {
-		if err := s.files.forgetRecords(func(o memory.Owner) bool { return len(older) == 0 || older[o] }); err != nil {
-			return err
-		}
-		if err := s.rebuild(ctx, older); err != nil {
+	if anew := empty || s.files.index.Rebuilding; anew || len(older) > 0 {
+		if err := s.rebuild(ctx, func(o memory.Owner) bool { return anew || older[o] }, anew); err != nil {
 			return err
 		}
 	}
