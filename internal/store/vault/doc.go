@@ -40,7 +40,6 @@
 //	.loci/memory_index.json, .loci/memory_index.log the records: what Loci last wrote to each file
 //	.loci/lock                                      held while a process has the vault open
 //	.loci/open                                      there while the vault is open, and after a crash
-//	.loci/buried.jsonl, .loci/key                   keyed hashes of what was said and is to stay forgotten
 //	.loci/erasing                                   there while words are being erased, and after a crash meanwhile
 //	.loci/journal.old-TIME.jsonl                    the journal of an earlier version, which nothing reads
 //

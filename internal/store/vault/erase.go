@@ -41,9 +41,6 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	if err := s.beginErasing(); err != nil {
 		return memory.Receipt{}, err
 	}
-	if err := s.buryErased(ctx, owner, ids); err != nil {
-		return memory.Receipt{}, fmt.Errorf("mark what is erased: %w", err)
-	}
 	targets, err := s.targetsOfIDs(ctx, owner, run.ID, ids)
 	if err != nil {
 		return memory.Receipt{}, err
@@ -121,25 +118,6 @@ func (f *files) forgetPaths() error {
 	f.disk.Lock()
 	defer f.disk.Unlock()
 	return f.snapshot()
-}
-
-// erased reports whether nothing is left of a thing but its id and its times.
-func (t thing) erased() bool {
-	switch {
-	case t.fact != nil:
-		return t.fact.Content == "" && t.fact.Status == memory.Retired
-	case t.turn != nil:
-		return t.turn.Content == "" && t.turn.NoLearn && t.turn.Status == memory.Retired
-	case t.summary != nil:
-		return t.summary.Text == "" && t.summary.Status == memory.Retired
-	case t.context != nil:
-		return t.context.Title+t.context.Content == "" && t.context.Status == memory.Retired
-	case t.conversation != nil:
-		return t.conversation.Title+t.conversation.Rules == "" && t.conversation.Status == memory.Retired
-	case t.profile != nil:
-		return t.profile.Value == "" && t.profile.Status == memory.Retired
-	}
-	return false
 }
 
 // EraseTraces removes all traces of an owner, which the store within has alone: see

@@ -115,10 +115,6 @@ func (f *files) resume(crashed, erasing bool) {
 		if r.Due || erasing || r.Open && crashed {
 			f.enqueue(k, f.heads[k.owner])
 		}
-		if id, ok := sharedFact(k.target); ok { // files of an old vault; now the fact's own says it
-			f.enqueue(k, f.heads[k.owner])
-			f.enqueue(key{k.owner, factTarget + id}, f.heads[k.owner])
-		}
 	}
 }
 

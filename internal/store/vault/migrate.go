@@ -55,6 +55,11 @@ func (s *Store) readOldJournal(ctx context.Context) (there bool, err error) {
 	} else if err != nil {
 		s.opts.Log.Error("the vault's old journal cannot be read; what the database lacks is rebuilt from the files, without its history", "err", err)
 	}
+	for _, hashes := range []string{"buried.jsonl", "key"} { // which the store within has as well
+		if err := os.Remove(s.own(hashes)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return true, err
+		}
+	}
 	return true, os.Rename(name, s.own(asideFile+s.opts.Now().UTC().Format("2006-01-02T15-04-05")+".jsonl"))
 }
 

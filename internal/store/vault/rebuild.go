@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -165,21 +164,6 @@ func (s *Store) likelier(one, other telling) bool {
 	return cmp.Or(
 		called(one)-called(other), one.says.updatedAt().Compare(other.says.updatedAt()),
 		len(other.p.name)-len(one.p.name), strings.Compare(other.path, one.path)) > 0
-}
-
-// updatedAt is when a file says that its memory was last written, zero for what has no such time.
-func (t thing) updatedAt() time.Time {
-	switch {
-	case t.fact != nil:
-		return t.fact.UpdatedAt
-	case t.profile != nil:
-		return t.profile.UpdatedAt
-	case t.context != nil:
-		return t.context.UpdatedAt
-	case t.conversation != nil:
-		return t.conversation.UpdatedAt
-	}
-	return time.Time{}
 }
 
 // rebuildTurns appends conversations as they were: a batch ends where what follows

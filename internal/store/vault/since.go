@@ -280,47 +280,14 @@ var ofLoci = map[string]bool{
 	"from_conversation": true, "from_turns": true, "quote": true, "learned_at": true, "token_count": true, conversationKey: true, sharedKey: true,
 }
 
-// live reports whether a thing is not among what is deleted.
-func (t thing) live() bool {
-	if t.conversation != nil {
-		return t.conversation.Status != memory.Retired
-	}
-	return t.status().Live()
-}
-
-func (t thing) status() memory.Status {
-	switch {
-	case t.fact != nil:
-		return t.fact.Status
-	case t.turn != nil:
-		return t.turn.Status
-	case t.summary != nil:
-		return t.summary.Status
-	case t.profile != nil:
-		return t.profile.Status
-	case t.context != nil:
-		return t.context.Status
-	}
-	return ""
-}
-
 func standsLive(m statement) bool { return memory.Status(m[statusKey]).Live() }
 
 // conversationFolder is the name of the folder of the conversation that a thing is in.
 func conversationFolder(t thing) string {
-	id := ""
-	switch {
-	case t.fact != nil:
-		id = t.fact.Scope.Conversation
-	case t.summary != nil:
-		id = t.summary.Scope.Conversation
-	case t.turn != nil:
-		id = t.turn.Conversation
+	if id := t.head().conversation; id != "" {
+		return escape(id)
 	}
-	if id == "" {
-		return globalFolder
-	}
-	return escape(id)
+	return globalFolder
 }
 
 // isUnfit reports whether an error is of the file, not of reading.

@@ -305,3 +305,22 @@ func TestStaleCopiesInRandomHistories(t *testing.T) {
 		}
 	}
 }
+
+// TestATimeThatALociWrote: those of an editor's plugin are none.
+func TestATimeThatALociWrote(t *testing.T) {
+	for when, want := range map[string]bool{
+		"2026-05-03T14:02:11.204113Z":      true,
+		"2026-05-03T14:02:11.2Z":           true,
+		"2026-05-03T14:02:11Z":             false, // a second, as plugins have it
+		"2026-05-03T14:02":                 false,
+		"2026-05-03T14:02:11.204113+02:00": false,
+		"2026-05-03T14:02:11.204113":       false,
+		"2026-05-03T14:02:11.200Z":         false, // Loci leaves noughts out
+		"Sunday, May 3rd 2026":             false,
+		"":                                 false,
+	} {
+		if got := ofNow("---\nkind: fact\nupdated_at: " + when + "\n---\nwords\n"); got != want {
+			t.Errorf("%q: %v", when, got)
+		}
+	}
+}

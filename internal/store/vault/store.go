@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/memory"
 )
@@ -57,7 +56,6 @@ type Store struct {
 	opts    Options
 	clock   clock
 	files   *files
-	marks   marks
 	unheard atomic.Pointer[string] // why not every folder is watched, nil while each is
 	unlock  func() error
 
@@ -109,7 +107,6 @@ func Open(ctx context.Context, dir string, within Within, o Options) (*Store, er
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{dir: dir, opts: o, clock: clock{now: o.Now}}
-	s.marks.path, s.marks.sync = s.own, disk.SyncFolder
 	if err := s.open(ctx, within); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the vault %s: %w", dir, err), s.release())
 	}

@@ -259,24 +259,6 @@ func from(r *record) string {
 	return r.Path
 }
 
-func (t thing) version() int64 {
-	switch {
-	case t.fact != nil:
-		return t.fact.Version
-	case t.turn != nil:
-		return t.turn.Version
-	case t.summary != nil:
-		return t.summary.Version
-	case t.profile != nil:
-		return t.profile.Version
-	case t.context != nil:
-		return t.context.Version
-	case t.conversation != nil:
-		return t.conversation.Version
-	}
-	return 0
-}
-
 // written are the keys of a fact of which its version says nothing.
 func (t thing) written() map[string]string {
 	var ties map[string]string
