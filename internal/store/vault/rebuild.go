@@ -118,7 +118,7 @@ func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map
 			if names[k.owner] == nil {
 				names[k.owner] = sc.factsByName(k.owner)
 			}
-			t.relations = among(t.ties(), c.text, names[k.owner])
+			t.among(c.text, names[k.owner])
 		}
 		out[k.owner] = append(out[k.owner], t)
 	}

@@ -109,7 +109,7 @@ type names func(id string) string
 func (t thing) fields(link names) []field {
 	switch {
 	case t.fact != nil:
-		return append(append(factFields(t.fact, link), t.relationFields(link)...), t.sharedField())
+		return append(factFields(t.fact, link), t.tiedFields(link)...)
 	case t.turn != nil:
 		return turnFields(t.turn, link)
 	case t.summary != nil:

@@ -264,15 +264,6 @@ const (
 	conversationKey = "conversation_id"
 )
 
-// tiedKeys are keys of what is no part of a memory's own image.
-var tiedKeys = func() []string {
-	keys := []string{sharedKey}
-	for _, kind := range relationKinds {
-		keys = append(keys, string(kind))
-	}
-	return keys
-}()
-
 // ofLoci are keys that both may change: Loci writes what it keeps count of, where a file belongs
 // follows from its folder, and a list of names is taken as it stands, so that nobody is left in it.
 var ofLoci = map[string]bool{

@@ -262,7 +262,7 @@ func from(r *record) string {
 // written are the keys of a fact of which its version says nothing.
 func (t thing) written() map[string]string {
 	var ties map[string]string
-	for _, f := range append(t.relationFields(func(id string) string { return id }), t.sharedField()) {
+	for _, f := range t.tiedFields(func(id string) string { return id }) {
 		if f.value != "" {
 			if ties == nil {
 				ties = map[string]string{}
