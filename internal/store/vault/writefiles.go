@@ -65,9 +65,9 @@ type plan struct {
 	next   *record // nil: the file goes
 	text   string
 	temp   string
-	there  bool                   // the file says so already
-	erased bool                   // whatever else its paths hold goes
-	seen   map[string]fs.FileInfo // how its paths were when they were read
+	there  bool   // the file says so already
+	erased bool   // whatever else its paths hold goes
+	base   string // what is written over
 }
 
 // plan decides on an owner's files.
@@ -139,17 +139,7 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 		return nil, errWaits
 	}
 	if !there {
-		if old == nil {
-			return nil, nil
-		}
-		p := &plan{key: k, old: old, seen: f.look(old.Path)}
-		if strings.HasPrefix(k.target, profileTarget) { // its key was erased
-			p.erased = true
-			if err := errors.Join(l.removeBeside(k.target, old.Path), f.removeOpen(k, old.Path)); err != nil {
-				return nil, err
-			}
-		}
-		return p, nil
+		return f.planMissing(k, old, l)
 	}
 	left := f.left[k]
 	at := f.pathOf(k, t, cmp.Or(old, left))
@@ -164,7 +154,6 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 		p := &plan{key: k, old: old, next: next, text: page{end: "\n"}.with(fields, words).String(), erased: true}
 		return f.unless(p, old, at)
 	}
-	seen := f.look(from(old), at)
 	base, err := f.base(ctx, k, old, at, t, l)
 	if err != nil {
 		return nil, err
@@ -181,13 +170,26 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 		}
 		text = page{end: "\n"}.with(fields, words)
 	}
-	p := &plan{key: k, old: old, next: next, text: text.String(), seen: seen}
+	p := &plan{key: k, old: old, next: next, text: text.String(), base: base}
 	next.Past = cmp.Or(old, left).pastOf(hashOf(p.text))
 	if p.text == base {
 		return f.unless(p, old, at)
 	}
 	next.SHA, next.Size = hashOf(p.text), int64(len(p.text))
 	return p, nil
+}
+
+// planMissing decides on the file of what the store within does not have: it goes if the key of
+// a profile entry is being erased, and otherwise it is nobody's.
+func (f *files) planMissing(k key, old *record, l *loader) (*plan, error) {
+	switch {
+	case old == nil:
+		return nil, nil
+	case strings.HasPrefix(k.target, profileTarget) && f.s.erasing():
+		return &plan{key: k, old: old, erased: true}, errors.Join(l.removeBeside(k.target, old.Path), f.removeOpen(k, old.Path))
+	}
+	f.index.drop(old.Path)
+	return nil, f.index.note(&record{Path: old.Path})
 }
 
 // unless is a plan for a file that may say so already.
@@ -223,31 +225,14 @@ func (f *files) pathOf(k key, t thing, was *record) string {
 	return named
 }
 
-// look notes how files are before they are read.
-func (f *files) look(paths ...string) map[string]fs.FileInfo {
-	seen := map[string]fs.FileInfo{}
-	for _, at := range paths {
-		if info, err := f.root.Lstat(at); err == nil {
-			seen[at] = info
-		}
-	}
-	return seen
-}
-
 // keep saves what a person wrote to a path since it was read.
 func (f *files) keep(p *plan, at string) error {
-	if p.erased {
+	text, err := f.read(at)
+	if p.erased || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	info, err := f.root.Lstat(at)
-	if err != nil {
-		return nil // there is nothing
-	}
-	if was := p.seen[at]; was != nil && os.SameFile(was, info) && was.ModTime().Equal(info.ModTime()) && was.Size() == info.Size() {
+	if err == nil && (text == p.base || text == p.text || f.index.paths[at].own(hashOf(text))) {
 		return nil
-	}
-	if r := f.index.paths[at]; r != nil && r.Mtime == info.ModTime().UnixNano() && r.Size == info.Size() {
-		return nil // Loci's own, of this batch
 	}
 	return f.aside(at)
 }
