@@ -131,9 +131,7 @@ func (s *Store) Gone(ctx context.Context, deleted []Edit) ([]Edit, error) {
 	sc.tellStrays(gone)
 	there := map[string]bool{} // ids that other files say
 	for _, c := range sc.changed {
-		if values, err := readFront(split(c.text).front); err == nil {
-			there[values["id"].text] = true
-		}
+		there[c.id] = true
 	}
 	var still []Edit
 	for _, e := range deleted {

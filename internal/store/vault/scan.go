@@ -95,6 +95,19 @@ type found struct {
 	sha  string
 	info fs.FileInfo
 	old  *record // of the memory that was at the path
+	id   string  // that it says
+}
+
+// key is whose file it is, as far as it says: the memory's that was at the path, or that with
+// its id.
+func (c found) key() key {
+	switch {
+	case c.old != nil:
+		return key{c.old.Owner, c.old.Target}
+	case c.id == "":
+		return key{c.p.owner, ""}
+	}
+	return key{c.p.owner, c.p.target(c.id)}
 }
 
 func (s *scan) problem(name string, why any) { s.tell(Problem{Path: name, Why: fmt.Sprint(why)}) }
@@ -210,7 +223,7 @@ func (s *scan) look(name string, d fs.DirEntry) {
 		}
 	}
 	p, _ := s.f.s.placeOf(name)
-	s.changed = append(s.changed, found{name, p, text, sha, info, old})
+	s.changed = append(s.changed, found{name, p, text, sha, info, old, valueIn(text, "id")})
 }
 
 // compare makes edits of what was found.
@@ -265,25 +278,18 @@ func (s *scan) whose(ctx context.Context, c found, gone map[string]*record) (key
 		s.problem(c.path, "whose folder this is cannot be read from its name")
 		return key{}, thing{}, nil
 	}
-	id := ""
-	if values, err := readFront(split(c.text).front); err == nil {
-		id = values["id"].text
-	}
+	k := c.key()
 	if c.old != nil {
-		if _, was, _ := strings.Cut(c.old.Target, ":"); id != "" && id != was {
-			s.problem(c.path, fmt.Sprintf("its id was %q and is %q now: a copy goes into a file of its own, without the id", was, id))
-			if other := s.f.index.targets[key{c.old.Owner, c.p.target(id)}]; other != nil { // its file took another's name
+		if _, was, _ := strings.Cut(c.old.Target, ":"); c.id != "" && c.id != was {
+			s.problem(c.path, fmt.Sprintf("its id was %q and is %q now: a copy goes into a file of its own, without the id", was, c.id))
+			if other := s.f.index.targets[key{c.old.Owner, c.p.target(c.id)}]; other != nil { // its file took another's name
 				delete(gone, other.Path)
 			}
 			return key{}, thing{}, nil
 		}
-		k := key{c.old.Owner, c.old.Target}
-		t, err := s.known(ctx, k)
-		return k, t, err
 	}
-	k := key{c.p.owner, c.p.target(id)}
-	if id == "" {
-		return k, thing{}, nil
+	if k.target == "" {
+		return key{c.p.owner, c.p.target("")}, thing{}, nil
 	}
 	t, err := s.known(ctx, k)
 	return k, t, err
@@ -341,8 +347,8 @@ func (s *scan) factsByName(owner memory.Owner) map[string]string {
 		if c.p.owner != owner || c.p.folder != "facts" {
 			continue
 		}
-		if values, err := readFront(split(c.text).front); err == nil && values["id"].text != "" {
-			ids[c.p.name] = values["id"].text
+		if c.id != "" {
+			ids[c.p.name] = c.id
 		}
 	}
 	return ids
@@ -352,12 +358,8 @@ func (s *scan) factsByName(owner memory.Owner) map[string]string {
 func (s *scan) readAhead(ctx context.Context, l *loader, owner memory.Owner) error {
 	var items []key
 	for _, c := range s.changed {
-		if c.old != nil && c.old.Owner == owner {
-			items = append(items, key{owner, c.old.Target})
-		} else if c.old == nil && c.p.owner == owner {
-			if values, err := readFront(split(c.text).front); err == nil && values["id"].text != "" {
-				items = append(items, key{owner, c.p.target(values["id"].text)})
-			}
+		if k := c.key(); k.owner == owner && k.target != "" {
+			items = append(items, k)
 		}
 	}
 	for batch := range slices.Chunk(items, maxBatch) {

@@ -32,7 +32,7 @@ type unfit struct{ error }
 func (l *loader) readFile(ctx context.Context, p place, text string, known thing, r *record) (reading, error) {
 	if r.none() || known == (thing{}) {
 		out, err := l.readAs(ctx, p, text, known, r)
-		out.later = err == nil && namesItself(text) && l.f.isLater(out.says, known, text)
+		out.later = err == nil && valueIn(text, "id") != "" && l.f.isLater(out.says, known, text)
 		return out, err
 	}
 	plain := p
@@ -68,11 +68,7 @@ func (f *files) isLater(says, known thing, text string) bool {
 // the microsecond, of which one in a million is a whole second. Plugins of editors note no more
 // than seconds of when a file was saved, or write it otherwise.
 func ofNow(text string) bool {
-	values, err := readFront(split(text).front)
-	if err != nil {
-		return false
-	}
-	at, is := asLoci(values[updatedKey].text)
+	at, is := asLoci(valueIn(text, updatedKey))
 	return is && at.Nanosecond() != 0
 }
 
@@ -80,12 +76,6 @@ func ofNow(text string) bool {
 func asLoci(when string) (at time.Time, is bool) {
 	at, err := time.Parse(time.RFC3339Nano, when)
 	return at, err == nil && quotedTime(at.UTC()) == when
-}
-
-// namesItself reports whether a file has the id and the time of writing that Loci gives one.
-func namesItself(text string) bool {
-	values, err := readFront(split(text).front)
-	return err == nil && values["id"].text != "" && values[updatedKey].text != ""
 }
 
 // readAs reads a text as it stands, beside what Loci knows.
@@ -124,10 +114,6 @@ func (m statement) same(other statement, key string) bool { return m[key] == oth
 // in it is another one, what the memory was at that time. Of relations and sharing only the
 // last is known.
 func (l *loader) basis(ctx context.Context, text string, r *record, known thing) (base statement, earlier bool, err error) {
-	values, err := readFront(split(text).front)
-	if err != nil {
-		return nil, false, unfit{err}
-	}
 	last, err := l.at(ctx, r, known)
 	if err != nil {
 		return nil, false, err
@@ -140,7 +126,7 @@ func (l *loader) basis(ctx context.Context, text string, r *record, known thing)
 		return m
 	}
 	base = written(last)
-	when := values[updatedKey].text
+	when := valueIn(text, updatedKey)
 	if _, is := asLoci(when); !is || base[updatedKey] == when || len(r.Past) == 0 {
 		return base, false, nil
 	}
