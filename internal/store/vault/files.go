@@ -245,12 +245,13 @@ func (f *files) drain() error {
 			break
 		}
 		began := time.Now()
-		err = f.write(context.Background(), batch)
+		var failed []key
+		failed, err = f.write(context.Background(), batch)
 		f.mu.Lock()
+		for _, k := range failed {
+			f.enqueue(k, f.busy[k])
+		}
 		for _, k := range batch {
-			if err != nil {
-				f.enqueue(k, f.busy[k])
-			}
 			delete(f.busy, k)
 		}
 		f.mu.Unlock()
