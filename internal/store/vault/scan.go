@@ -50,12 +50,13 @@ type ScanOptions struct {
 func (s *Store) Scan(ctx context.Context, o ScanOptions) (Report, error) {
 	f := s.files
 	f.disk.Lock()
-	if !f.scanned { // what the last process left unwritten is no edit
+	if f.unsure { // what a crash left unwritten is no edit
 		f.disk.Unlock()
 		if err := s.Settle(ctx); ctx.Err() != nil {
 			return Report{}, err
 		}
 		f.disk.Lock()
+		f.unsure = false
 	}
 	defer f.disk.Unlock()
 	f.scanned = true
