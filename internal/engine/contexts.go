@@ -130,7 +130,6 @@ func (e *Engine) DropContext(ctx context.Context, owner memory.Owner, id string,
 		if err != nil && !errors.Is(err, memory.NotFound) { // one that was taken away before has words, too
 			return memory.Receipt{}, err
 		}
-		e.passages.forget(owner)
 		eraser, ok := e.Store.(memory.Eraser)
 		if !ok {
 			return memory.Receipt{}, memory.Errorf(memory.Unavailable, "what is kept in this store cannot be erased by Loci")

@@ -140,9 +140,7 @@ type Engine struct {
 	limited atomic.Int32 // how often in a row the learning model's server said that it is asked too often
 	tracing sync.Mutex   // held while waiting traces are written, and while traces are erased
 
-	passages passageCache
 	talks    talks
-	latest   latestChats
 	loading  sync.Mutex // held while memories are read ahead: see Loaded
 
 	background sync.WaitGroup // what was begun for a chat and may outlast it

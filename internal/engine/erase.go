@@ -37,7 +37,6 @@ func (e *Engine) erase(ctx context.Context, owner memory.Owner, run string, gone
 // eraseIDs erases what ids name, in the store and in the index.
 func (e *Engine) eraseIDs(ctx context.Context, owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
 	receipt, err := e.eraser().Erase(ctx, owner, run, ids...)
-	e.passages.forget(owner)
 	if receipt.Changes > 0 || err != nil { // which may be half done
 		e.tracing.Lock()
 		e.forgetShown(owner)

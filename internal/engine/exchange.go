@@ -71,7 +71,6 @@ type Exchange struct {
 	contexts     []memory.Context         // attached to it
 	rules        string                   // that its user set for it
 	request      thread.Request
-	stands       chatNow // the conversation now, as far as is known without asking the store
 	at           thread.Alignment
 	chain        string           // of the last user message's turn, "" without one
 	earlier      []earlier        // blocks that the conversation had before
@@ -87,7 +86,6 @@ type Exchange struct {
 	learns       bool
 
 	begun    uint64 // what [blockCache.put] wants to hear
-	chats    uint64 // what [latestChats.expect] does
 	prepared Prepared
 	given    string        // what the last user turn keeps of its block; "": nothing
 	amended  string        // what it got in the end, where that is something else
@@ -107,11 +105,20 @@ type Exchange struct {
 	kept     Place     // see Kept
 }
 
+// client returns what a request says of the client: the zero value for what it does not say.
+func (in Incoming) client() clientSeen {
+	c := clientSeen{zone: in.Zone, key: in.Key}
+	if in.Chat != nil && in.Chat.Model != memory.RecallModel {
+		c.model = in.Chat.Model
+	}
+	return c
+}
+
 // Open begins to find the conversation that a request continues and which of its
 // messages are new: a search for what matters to it goes on meanwhile. Without one
 // that is left to RecordQuestion.
 func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
-	e.clients.see(in)
+	e.clients.see(in.Owner, in.client())
 	mode := in.Extras.Mode
 	if mode == "" && in.temporary() {
 		mode = wire.ModeRead
@@ -126,7 +133,7 @@ func (e *Engine) Open(ctx context.Context, in Incoming) *Exchange {
 		mode = wire.ModeOff
 	}
 	x := &Exchange{
-		e: e, in: in, back: e.nothingBack(), marks: e.cutMessages(in.Chat), answered: make(chan struct{}), begun: e.blocks.now(), chats: e.latest.now(),
+		e: e, in: in, back: e.nothingBack(), marks: e.cutMessages(in.Chat), answered: make(chan struct{}), begun: e.blocks.now(),
 		unsure: pause == PauseUnknown,
 		reads:  mode != wire.ModeWrite && mode != wire.ModeOff && pause != PauseUnknown,
 		writes: mode != wire.ModeRead && mode != wire.ModeOff,

@@ -15,7 +15,7 @@ const shortlist = 8
 // place chooses the conversation and lays the request on it.
 func (x *Exchange) place(ctx context.Context) error {
 	id := x.named()
-	x.request, x.stands = thread.NewRequest(x.in.Chat.Messages, x.e.opts.Messages), chatNow{}
+	x.request = thread.NewRequest(x.in.Chat.Messages, x.e.opts.Messages)
 	known, err := x.known(ctx, id)
 	if err != nil {
 		return err
@@ -59,16 +59,19 @@ func (x *Exchange) known(ctx context.Context, id string) (thread.Candidate, erro
 	if id == "" {
 		return x.choose(ctx)
 	}
-	key := chatKey{owner: x.in.Owner, id: id}
-	cands, version := x.e.ahead(ctx, key)
-	if version == 0 {
-		var err error
-		if cands, err = x.e.onto(ctx, key); err != nil {
-			return thread.Candidate{}, err
-		}
+	turns, err := x.e.branches(ctx, x.in.Owner, id)
+	if err != nil {
+		return thread.Candidate{}, err
 	}
-	x.stands = chatNow{version, cands[0]}
-	return cands[0], nil
+	known := thread.Candidate{Turns: turns}
+	page, err := x.e.Store.Conversations(ctx, x.in.Owner, memory.ConversationQuery{IDs: []string{id}})
+	if err != nil {
+		return thread.Candidate{}, err
+	}
+	for _, c := range page.Conversations {
+		known.Conversation = c
+	}
+	return known, nil
 }
 
 // attach reads what is attached to the stored conversation and its rules, and notes
@@ -144,17 +147,11 @@ func (x *Exchange) resultsAlone() bool { return x.in.Chat.LastUser() < 0 }
 // begins one.
 func (x *Exchange) choose(ctx context.Context) (thread.Candidate, error) {
 	if telling := x.request.Telling(); len(telling) > 0 {
-		cands, version := x.e.ahead(ctx, chatKey{owner: x.in.Owner, chain: telling[0]})
-		if version == 0 {
-			var err error
-			if cands, err = x.e.holding(ctx, x.in.Owner, telling); err != nil {
-				return thread.Candidate{}, err
-			}
+		cands, err := x.e.holding(ctx, x.in.Owner, telling)
+		if err != nil {
+			return thread.Candidate{}, err
 		}
 		if i := thread.Choose(cands, x.request, x.e.now()); i >= 0 {
-			if len(cands) == 1 { // nor will others hold the next answer
-				x.stands = chatNow{version, cands[i]}
-			}
 			return cands[i], nil
 		}
 	}
@@ -163,34 +160,6 @@ func (x *Exchange) choose(ctx context.Context) (thread.Candidate, error) {
 		return cands[i], nil
 	}
 	return thread.Candidate{}, err
-}
-
-// chatKey says what the requests of a chat are laid on: the conversation that they name or,
-// where they name none, those that hold its last answer.
-type chatKey struct {
-	owner memory.Owner
-	id    string // of the conversation, "" where they name none
-	chain string // of the last answer, where they name none
-}
-
-// onto reads what the requests of a chat are laid on: one candidate where they name it.
-func (e *Engine) onto(ctx context.Context, of chatKey) ([]thread.Candidate, error) {
-	if of.id == "" {
-		return e.holding(ctx, of.owner, []string{of.chain})
-	}
-	turns, err := e.branches(ctx, of.owner, of.id)
-	if err != nil {
-		return nil, err
-	}
-	known := thread.Candidate{Turns: turns}
-	page, err := e.Store.Conversations(ctx, of.owner, memory.ConversationQuery{IDs: []string{of.id}})
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range page.Conversations {
-		known.Conversation = c
-	}
-	return []thread.Candidate{known}, nil
 }
 
 // holding reads the conversations that hold a turn of one of these chains, at most

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/recall"
@@ -64,7 +63,7 @@ func (e *Engine) nearContext(ctx context.Context, c learn.Candidate, contexts []
 		return "", fmt.Errorf("embed to compare with contexts: %w", err)
 	}
 	for _, known := range contexts {
-		passages, of, err := e.passages.of(ctx, e.Embedder, known)
+		passages, of, err := e.passages(ctx, known)
 		if err != nil {
 			return "", fmt.Errorf("embed context %s: %w", known.ID, err)
 		}
@@ -89,62 +88,18 @@ func cosine(a, b []float32) float64 {
 	return sum
 }
 
-// passagesKept is of how many contexts the passages are kept, whosever they are.
-const passagesKept = 64
-
-// passageCache keeps the vectors of contexts that were compared with last: they change
-// seldom, and every lesson is compared with all of them.
-type passageCache struct {
-	mu   sync.Mutex // guards what follows
-	kept []embedded // newest last
-}
-
-type embedded struct {
-	owner    memory.Owner
-	id       string
-	version  int64
-	model    string
-	passages []string
-	vectors  [][]float32
-}
-
-func (p *passageCache) of(ctx context.Context, embedder memory.Embedder, c memory.Context) ([]string, [][]float32, error) {
-	same := func(k embedded) bool {
-		return k.owner == c.Owner && k.id == c.ID && k.version == c.Version && k.model == embedder.Fingerprint()
-	}
-	p.mu.Lock()
-	i := slices.IndexFunc(p.kept, same)
-	if i >= 0 {
-		defer p.mu.Unlock()
-		return p.kept[i].passages, p.kept[i].vectors, nil
-	}
-	p.mu.Unlock()
+// passages cuts a context into passages as long as the embedder reads at once, and embeds
+// them.
+func (e *Engine) passages(ctx context.Context, c memory.Context) ([]string, [][]float32, error) {
 	most, count := 0, (func(string) int)(nil)
-	if w, ok := embedder.(interface {
+	if w, ok := e.Embedder.(interface {
 		Window() (most int, count func(text string) int)
 	}); ok {
 		most, count = w.Window()
 	}
 	passages := learn.Passages(c.Content, most, count)
-	vectors, err := embedder.Embed(ctx, memory.AsDocument, passages...)
-	if err != nil {
-		return nil, nil, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.kept = slices.DeleteFunc(p.kept, func(k embedded) bool { return k.owner == c.Owner && k.id == c.ID })
-	if len(p.kept) >= passagesKept {
-		p.kept = slices.Delete(p.kept, 0, 1)
-	}
-	p.kept = append(p.kept, embedded{c.Owner, c.ID, c.Version, embedder.Fingerprint(), passages, vectors})
-	return passages, vectors, nil
-}
-
-// forget drops what is kept of an owner, whose words may have been erased.
-func (p *passageCache) forget(owner memory.Owner) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.kept = slices.DeleteFunc(p.kept, func(k embedded) bool { return k.owner == owner })
+	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, passages...)
+	return passages, vectors, err
 }
 
 // attached returns the contexts that are attached to a conversation, for a model that is to

@@ -85,11 +85,6 @@ func (e *Engine) warm(owner memory.Owner) {
 	if w, ok := e.Searcher.(warmer); ok {
 		w.Warm(owner)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Deadline)
-	defer cancel()
-	if err := e.readAhead(ctx, owner); err != nil {
-		e.Log.Debug("the chat was not read ahead", "user", owner.Name(), "err", err)
-	}
 }
 
 // wakeInLull makes the runner look into the queue once nobody waits for memory: to

@@ -72,24 +72,18 @@ type clientSeen struct {
 }
 
 // see notes what a request says; what it does not say stays.
-func (c *clientsSeen) see(in Incoming) {
-	if in.Owner == "" || in.Zone == nil && in.Key == "" && (in.Chat == nil || in.Chat.Model == "") {
+func (c *clientsSeen) see(owner memory.Owner, is clientSeen) {
+	if owner == "" || is == (clientSeen{}) {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.of[in.Owner]
-	if in.Zone != nil {
-		s.zone = in.Zone
-	}
-	if in.Chat != nil && in.Chat.Model != memory.RecallModel {
-		s.model = cmp.Or(in.Chat.Model, s.model)
-	}
-	s.key = cmp.Or(in.Key, s.key)
+	was := c.of[owner]
+	is = clientSeen{zone: cmp.Or(is.zone, was.zone), model: cmp.Or(is.model, was.model), key: cmp.Or(is.key, was.key)}
 	if c.of == nil || len(c.of) >= maxClients {
 		c.of = map[memory.Owner]clientSeen{}
 	}
-	c.of[in.Owner] = s
+	c.of[owner] = is
 }
 
 func (c *clientsSeen) get(owner memory.Owner) clientSeen {

@@ -55,7 +55,7 @@ func TestWishesOfUserAndProjectReachTheModel(t *testing.T) {
 			t.Errorf("the prompt is without the wish or the time in Tokyo:\n%s", p)
 		}
 		lima, _ := time.LoadLocation("America/Lima")
-		r.clients.see(Incoming{Owner: ana, Zone: lima})
+		r.clients.see(ana, clientSeen{zone: lima})
 		if p := say("I am allergic to celery"); !strings.Contains(p, r.clock.Now().In(lima).Format("15:04")) {
 			t.Errorf("the prompt is without the client's time in Lima:\n%s", p)
 		}

@@ -212,8 +212,7 @@ func (x *Exchange) appendPart(ctx context.Context, batch memory.Batch) (err erro
 			return err
 		}
 	}
-	receipt, err := x.e.Store.Append(ctx, x.in.Owner, batch)
-	x.stands = x.stands.after(batch, receipt, x.e.opts.Messages)
+	_, err = x.e.Store.Append(ctx, x.in.Owner, batch)
 	return err
 }
 
@@ -248,7 +247,6 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 		stored <- err
 		if err == nil {
 			x.nameOwner(ctx)
-			x.expect()
 			x.e.warm(x.in.Owner) // after the chat may go on
 		}
 	})
@@ -263,17 +261,6 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 		x.kept = Place{Conversation: x.conversation.ID, Turn: x.last}
 	case <-wait.C:
 		x.failed(ctx, fmt.Errorf("storing the exchange took longer than %v", recordTime))
-	}
-}
-
-// expect has what the chat's next request will be laid on read ahead.
-func (x *Exchange) expect() {
-	key := chatKey{owner: x.in.Owner, id: x.named()}
-	if key.id == "" {
-		key.chain = x.ended
-	}
-	if key.id != "" || key.chain != "" {
-		x.e.latest.expect(key, x.stands, x.chats)
 	}
 }
 
@@ -300,21 +287,10 @@ func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer, client contex
 	})
 }
 
-// turns returns those of the conversation, as they are now.
-func (x *Exchange) turns(ctx context.Context) ([]memory.Turn, error) {
-	if x.stands.version != 0 {
-		if version, err := x.e.version(ctx, x.in.Owner); err == nil && version == x.stands.version {
-			return x.stands.known.Turns, nil
-		}
-	}
-	x.stands = chatNow{}
-	return x.e.branches(ctx, x.in.Owner, x.conversation.ID)
-}
-
 // resumed lays the request where its question was stored, on the conversation as it is
 // now, and returns the question as it is there.
 func (x *Exchange) resumed(ctx context.Context) (at thread.Alignment, asked memory.Turn, err error) {
-	turns, err := x.turns(ctx)
+	turns, err := x.e.branches(ctx, x.in.Owner, x.conversation.ID)
 	if err != nil {
 		return thread.Alignment{}, memory.Turn{}, err
 	}

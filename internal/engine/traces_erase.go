@@ -26,7 +26,6 @@ func (e *Engine) eraseTraces(ctx context.Context, owner memory.Owner) (int, erro
 // were. It is called with e.tracing held, once the store has none of the words: what is
 // found in the store again is not kept here again.
 func (e *Engine) forgetShown(owner memory.Owner) int {
-	e.latest.forget(owner)
 	e.blocks.forget(givenTo(owner))
 	return e.traces.forget(func(t packedTrace) bool { return t.Owner == owner })
 }
@@ -35,7 +34,6 @@ func (e *Engine) forgetShown(owner memory.Owner) int {
 // same store: of that owner or, without one, of anybody.
 func (e *Engine) ErasedElsewhere(owner memory.Owner) {
 	if owner == "" {
-		e.latest.forget("")
 		e.blocks.forget(func(pinnedBlock) bool { return true })
 		return
 	}

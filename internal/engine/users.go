@@ -113,7 +113,6 @@ func (e *Engine) OpenOwner(ctx context.Context, owner memory.Owner, author memor
 		return err
 	}
 	err := e.Pause(ctx, owner, PauseNone, "", author)
-	e.latest.forget(owner) // what was looked for while the owner was erased
 	e.blocks.forget(givenTo(owner))
 	e.closed.set(owner, false, e.now())
 	return errors.Join(err, e.meanwhile(ctx, owner))

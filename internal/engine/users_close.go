@@ -122,7 +122,6 @@ func (e *Engine) isClosed(ctx context.Context, owner memory.Owner) (bool, error)
 	}
 	closed := e.closed.learn(owner, err == nil, e.now(), began)
 	if closed {
-		e.latest.forget(owner)
 		e.blocks.forget(givenTo(owner))
 	}
 	return closed, nil
